@@ -1,0 +1,25 @@
+package dbadapter
+
+import "errors"
+
+// Errors that callers branch on, with errors.Is.
+var (
+	// ErrNotFound: no record has this key.
+	ErrNotFound = errors.New("not found")
+	// ErrDeleted: the key holds a tombstone.
+	ErrDeleted = errors.New("deleted")
+	// ErrLimit: the input is larger than the store takes.
+	ErrLimit = errors.New("over a limit")
+	// ErrCorrupt: what was read is not what was written.
+	ErrCorrupt = errors.New("the stored data is damaged")
+	// ErrConflict: a conditional write met another version.
+	ErrConflict = errors.New("the version has changed")
+	// ErrLocked: another process holds the store.
+	ErrLocked = errors.New("the store is in use by another process")
+	// ErrFormat: the store was written by a program of another disk format.
+	ErrFormat = errors.New("the store has another disk format")
+	// ErrTrimmed: the change log no longer reaches back that far.
+	ErrTrimmed = errors.New("the change log no longer reaches back that far")
+	// ErrClosed: the store, namespace or snapshot has been closed.
+	ErrClosed = errors.New("closed")
+)

@@ -1,0 +1,93 @@
+package dbadapter
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+)
+
+// Limits on what a record may carry. A longer key or value is refused with
+// ErrLimit before anything is written.
+const (
+	// MaxKey keeps an index bucket, a change and a directory entry small
+	// enough to be read whole.
+	MaxKey = 1 << 10
+	// MaxValue is what one frame, one transaction and one peer's memory
+	// budget can carry without cutting the value into chunks.
+	MaxValue = 1 << 20
+	// SignatureSize is the length of an Ed25519 signature.
+	SignatureSize = 64
+)
+
+// Record is one key with its value and version. A tombstone has Deleted set
+// and no value. Signature is empty, or the writer's Ed25519 signature.
+type Record struct {
+	Key       []byte
+	Value     []byte
+	Version   Version
+	Deleted   bool
+	Signature []byte
+}
+
+// Validate reports, as an ErrLimit, what makes the record unfit to be stored.
+func (r *Record) Validate() error {
+	switch {
+	case len(r.Key) == 0:
+		return fmt.Errorf("%w: the key is empty; a key has 1 to %d bytes", ErrLimit, MaxKey)
+	case len(r.Key) > MaxKey:
+		return fmt.Errorf("%w: the key has %d bytes; a key has 1 to %d bytes", ErrLimit, len(r.Key), MaxKey)
+	case len(r.Value) > MaxValue:
+		return fmt.Errorf("%w: the value has %d bytes; a value has at most %d bytes", ErrLimit, len(r.Value), MaxValue)
+	case r.Deleted && len(r.Value) > 0:
+		return fmt.Errorf("%w: a tombstone carries no value", ErrLimit)
+	case len(r.Signature) != 0 && len(r.Signature) != SignatureSize:
+		return fmt.Errorf("%w: the signature has %d bytes, not %d", ErrLimit, len(r.Signature), SignatureSize)
+	}
+	return nil
+}
+
+// ContentHash is the SHA-256 of the tombstone flag and the value. It breaks
+// the tie between two contents of one version, and lets a long value be
+// offered before it is sent. It is not keyed: every node computes the same.
+func (r *Record) ContentHash() [32]byte {
+	h := sha256.New()
+	if r.Deleted {
+		h.Write([]byte{1})
+	} else {
+		h.Write([]byte{0})
+	}
+	h.Write(r.Value)
+	var sum [32]byte
+	h.Sum(sum[:0])
+	return sum
+}
+
+// Compare orders two records of one key: by version, and for equal versions
+// (a dated import of differing data) by content hash, so that every node picks
+// the same winner. It returns −1, 0 or +1; the greater record wins, and 0
+// means the same version and content.
+func (r *Record) Compare(o *Record) int {
+	if c := r.Version.Compare(o.Version); c != 0 {
+		return c
+	}
+	if r.SameContent(o) {
+		return 0
+	}
+	a, b := r.ContentHash(), o.ContentHash()
+	return bytes.Compare(a[:], b[:])
+}
+
+// SameContent reports whether both records say the same, whatever their
+// versions.
+func (r *Record) SameContent(o *Record) bool {
+	return r.Deleted == o.Deleted && bytes.Equal(r.Value, o.Value)
+}
+
+// Clone returns a record that shares no memory with r.
+func (r *Record) Clone() Record {
+	c := *r
+	c.Key = bytes.Clone(r.Key)
+	c.Value = bytes.Clone(r.Value)
+	c.Signature = bytes.Clone(r.Signature)
+	return c
+}

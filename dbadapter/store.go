@@ -1,0 +1,124 @@
+package dbadapter
+
+import (
+	"context"
+	"iter"
+)
+
+// NamespaceID names a namespace in a store and on the wire: a hash of its
+// secret.
+type NamespaceID [16]byte
+
+// Store is a node's database: any number of namespaces. All methods may be
+// called from several goroutines.
+type Store interface {
+	// Namespace opens the namespace with that id, empty if it is new. The
+	// hasher must be the same each time. observe, if not nil, is called after
+	// each commit with its changes, in commit order, before Apply returns and
+	// before any later Snapshot; it must be quick and must not call back.
+	Namespace(ctx context.Context, id NamespaceID, hasher Hasher, observe func([]Change)) (Namespace, error)
+	// Drop deletes a namespace and all its records. It must not be open.
+	Drop(ctx context.Context, id NamespaceID) error
+	// Close waits for running commits and closes the database. Idempotent.
+	Close() error
+}
+
+// Namespace is one set of records in a store.
+type Namespace interface {
+	// Apply commits the writes in one atomic, durable transaction: when it
+	// returns without an error they survive a power cut. Each write is
+	// decided alone: a record that does not dominate the one held is left
+	// out, and says so in its Outcome. A write whose condition fails leaves
+	// out the whole batch, with ErrConflict; the outcomes say which. More
+	// than MaxBatch writes, or more than MaxBatchBytes of keys and values, is
+	// ErrLimit. The records' slices may be reused after the call.
+	Apply(ctx context.Context, writes []Write) ([]Outcome, error)
+	// Snapshot opens a view of the namespace as of now. It must be closed.
+	Snapshot() (Snapshot, error)
+	// Changes yields the log after the given sequence number up to the
+	// present, in order. A log trimmed beyond it yields ErrTrimmed.
+	Changes(ctx context.Context, after uint64) iter.Seq2[Change, error]
+	// Latest is the greatest clock ever committed here, the durable
+	// high-water mark that a restarted clock goes on from.
+	Latest() Clock
+	// Close releases the namespace; the store stays open. Idempotent.
+	Close() error
+}
+
+// Bounds of one Apply. Badger's transaction holds 15 % of a memtable.
+const (
+	MaxBatch      = 4096
+	MaxBatchBytes = 1<<20 + 1<<19
+)
+
+// Write is one record to be committed.
+type Write struct {
+	Record Record
+	// If, when not nil, makes the write conditional: the record held must
+	// have exactly this version; the zero version demands that no record,
+	// not even a tombstone, is held.
+	If *Version
+}
+
+// Outcome says what became of one write.
+type Outcome struct {
+	Result Result
+	// Held is the version that the key holds after the call.
+	Held Version
+}
+
+// Result is what became of one write.
+type Result uint8
+
+// The results of a write.
+const (
+	// Applied: the record is now the one held.
+	Applied Result = iota + 1
+	// Same: the very record was held already.
+	Same
+	// Dominated: a greater record is held, and stays.
+	Dominated
+	// Conflict: the condition of this write failed; nothing was written.
+	Conflict
+	// Skipped: nothing was written since another write's condition failed.
+	Skipped
+)
+
+// Change is an entry of the change log: what one commit did to one bucket.
+// One commit makes one change for each index that it touches.
+type Change struct {
+	// Seq counts the changes of a namespace from 1, without gaps.
+	Seq      uint64
+	Index    Index
+	Old, New Checksum
+	// Key is the key written last under this index by the commit.
+	Key []byte
+	// Delta is the digest sum of the bucket after the commit less the one
+	// before, modulo 2^256, and Records the change in its number of records.
+	// Both are set for observers only; the log on disk does not keep them.
+	Delta   Digest
+	Records int
+}
+
+// Snapshot is a read-only view of a namespace as of one sequence number. Its
+// methods may be called from one goroutine at a time. Everything returned is
+// the caller's.
+type Snapshot interface {
+	// Seq is the sequence number of the last change that the view holds.
+	Seq() uint64
+	// Get returns the record under a key, tombstones included, or
+	// ErrNotFound.
+	Get(key []byte) (Record, error)
+	// Scan yields the records whose keys begin with prefix and are greater
+	// than after (nil: from the first), tombstones included, by key.
+	Scan(ctx context.Context, prefix, after []byte) iter.Seq2[Record, error]
+	// Lookup sets sums[i] to the checksum of the bucket at indices[i], or to
+	// 0 where there is none.
+	Lookup(indices []Index, sums []Checksum) error
+	// Bucket returns the records under an index, by key; none is no error.
+	Bucket(index Index) ([]Record, error)
+	// Pairs yields every index with its checksum, in no particular order.
+	Pairs(ctx context.Context) iter.Seq2[Pair, error]
+	// Close releases the view. Idempotent.
+	Close() error
+}

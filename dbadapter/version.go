@@ -1,0 +1,98 @@
+package dbadapter
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"time"
+)
+
+// Clock is a hybrid logical clock reading: 48 bits of milliseconds since 1970
+// above a 16-bit counter (Kulkarni et al., "Logical Physical Clocks", 2014).
+type Clock uint64
+
+// counterBits is the width of the logical part of a Clock.
+const counterBits = 16
+
+// ClockAt is the first reading of the millisecond that t falls in.
+func ClockAt(t time.Time) Clock { return Clock(uint64(t.UnixMilli()) << counterBits) }
+
+// Time is the physical part of the reading, in UTC.
+func (c Clock) Time() time.Time { return time.UnixMilli(int64(c >> counterBits)).UTC() }
+
+// Epoch is the earliest time a version may carry: checksums count from it.
+var Epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// WriterID names a node in versions: the first 8 bytes, big-endian, of the
+// SHA-256 of its public key. 0 means no writer (a dated import).
+type WriterID uint64
+
+// String is the id in hexadecimal.
+func (w WriterID) String() string { return fmt.Sprintf("%016x", uint64(w)) }
+
+// Version orders the writes of a record: later clock, then greater writer,
+// then greater incarnation wins. Incarnation is 64 random bits, fresh each
+// time a node opens its store, so that neither a restart, nor a clock set
+// back, nor a restored copy uses a version twice.
+//
+// A dated import has the clock of its data, and neither writer nor
+// incarnation, so that the same data imported at two sites is the same record.
+type Version struct {
+	Clock       Clock
+	Writer      WriterID
+	Incarnation uint64
+}
+
+// VersionSize is the length of a version's binary form.
+const VersionSize = 24
+
+// Compare returns −1, 0 or +1 as v is before, the same as, or after o.
+func (v Version) Compare(o Version) int {
+	return cmp.Or(
+		cmp.Compare(v.Clock, o.Clock),
+		cmp.Compare(v.Writer, o.Writer),
+		cmp.Compare(v.Incarnation, o.Incarnation),
+	)
+}
+
+// IsZero reports whether v is the version of nothing.
+func (v Version) IsZero() bool { return v == Version{} }
+
+// AppendBinary appends the 24-byte form: clock, writer, incarnation, each
+// big-endian, so that bytes sort as versions do.
+func (v Version) AppendBinary(b []byte) ([]byte, error) {
+	b = binary.BigEndian.AppendUint64(b, uint64(v.Clock))
+	b = binary.BigEndian.AppendUint64(b, uint64(v.Writer))
+	return binary.BigEndian.AppendUint64(b, v.Incarnation), nil
+}
+
+// UnmarshalBinary reads the 24-byte form.
+func (v *Version) UnmarshalBinary(b []byte) error {
+	if len(b) != VersionSize {
+		return fmt.Errorf("a version has %d bytes, not %d", VersionSize, len(b))
+	}
+	v.Clock = Clock(binary.BigEndian.Uint64(b))
+	v.Writer = WriterID(binary.BigEndian.Uint64(b[8:]))
+	v.Incarnation = binary.BigEndian.Uint64(b[16:])
+	return nil
+}
+
+// String is the text form, clock-writer-incarnation in hexadecimal; it is what
+// an ETag carries, and ParseVersion reads it back.
+func (v Version) String() string {
+	return fmt.Sprintf("%016x-%016x-%016x", uint64(v.Clock), uint64(v.Writer), v.Incarnation)
+}
+
+// ParseVersion reads the text form of a version.
+func ParseVersion(s string) (Version, error) {
+	var v Version
+	const form = "0000000000000000-0000000000000000-0000000000000000"
+	if len(s) != len(form) {
+		return v, fmt.Errorf("version %q: want three groups of 16 hexadecimal digits", s)
+	}
+	n, err := fmt.Sscanf(s, "%16x-%16x-%16x", (*uint64)(&v.Clock), (*uint64)(&v.Writer), &v.Incarnation)
+	if err != nil || n != 3 || v.String() != s {
+		return Version{}, fmt.Errorf("version %q: want three groups of 16 hexadecimal digits", s)
+	}
+	return v, nil
+}

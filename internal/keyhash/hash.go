@@ -1,0 +1,88 @@
+package keyhash
+
+import (
+	"encoding/binary"
+
+	"github.com/minio/highwayhash"
+)
+
+// Each hash has a tag of its own, so that no two of them ever see one input.
+const (
+	tagIndex  = 'i'
+	tagDigest = 'd'
+	tagBucket = 'b'
+)
+
+// block is HighwayHash's input block; inputs padded to it hash about twice as
+// fast as those of odd lengths, and the length prefixes keep padding from
+// being ambiguous.
+const block = 32
+
+// IndexOf is the place of a key: a 64-bit hash reduced to [1, P−1]. The
+// reduction favours no index by more than 2^-16.
+func (s *Secret) IndexOf(key []byte) Index {
+	var stack [128]byte
+	b := append(stack[:0], tagIndex, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))
+	b = pad(append(b, key...))
+	return Index(highwayhash.Sum64(b, s[:])%(P-1) + 1)
+}
+
+// DigestOf hashes one record. The lengths stand before the fields, so that
+// moving a byte from the key to the value gives another digest.
+func (s *Secret) DigestOf(key, version []byte, flags byte, value []byte) Digest {
+	var stack [512]byte
+	b := append(stack[:0], tagDigest, flags, byte(len(version)), 0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(value)))
+	b = append(b, version...)
+	b = append(b, key...)
+	return s.sum256(b, value)
+}
+
+// BucketOf hashes the digests of the records that share an index.
+func (s *Secret) BucketOf(digests []Digest) uint64 {
+	b := make([]byte, 0, 2*block+len(digests)*32)
+	b = append(b, tagBucket, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(digests)))
+	for _, d := range digests {
+		b = d.AppendBinary(b)
+	}
+	return highwayhash.Sum64(pad(b), s[:])
+}
+
+// sum256 hashes head and tail as one padded input; a long tail is not copied.
+func (s *Secret) sum256(head, tail []byte) Digest {
+	if len(head)+len(tail)+block <= cap(head) {
+		return fromBytes(highwayhash.Sum(pad(append(head, tail...)), s[:]))
+	}
+	h, err := highwayhash.New(s[:])
+	if err != nil {
+		panic(err) // the key has the right length: it is an array
+	}
+	h.Write(head)
+	h.Write(tail)
+	if odd := (len(head) + len(tail)) % block; odd != 0 {
+		var zeros [block]byte
+		h.Write(zeros[odd:])
+	}
+	var out [highwayhash.Size]byte
+	h.Sum(out[:0])
+	return fromBytes(out)
+}
+
+func pad(b []byte) []byte {
+	var zeros [block]byte
+	if odd := len(b) % block; odd != 0 {
+		b = append(b, zeros[odd:]...)
+	}
+	return b
+}
+
+func fromBytes(b [32]byte) Digest {
+	var d Digest
+	for i := range d {
+		d[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return d
+}
