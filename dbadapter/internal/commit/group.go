@@ -1,0 +1,179 @@
+package commit
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Load returns the records that the store holds under an index, by key.
+type Load func(dbadapter.Index) ([]Held, error)
+
+// Group decides the batches of one transaction of one namespace.
+type Group struct {
+	hasher  dbadapter.Hasher
+	load    Load
+	buckets map[dbadapter.Index]*Bucket
+	// touched are the buckets that some batch changed, in the order of their
+	// first change; a batch that is taken back leaves none behind.
+	touched []*Bucket
+	latest  dbadapter.Clock
+}
+
+// NewGroup starts a group against the state that load reads.
+func NewGroup(h dbadapter.Hasher, load Load) *Group {
+	return &Group{hasher: h, load: load, buckets: make(map[dbadapter.Index]*Bucket)}
+}
+
+// undo is what a bucket was before a write of the running batch.
+type undo struct {
+	bucket *Bucket
+	held   []Held
+	last   []byte
+}
+
+// Batch decides the writes of one caller in their order; a later write sees
+// the earlier ones. A failed condition takes the whole batch back and is
+// ErrConflict; so does an error of the store, whose outcomes are nil.
+func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
+	var (
+		outcomes = make([]dbadapter.Outcome, len(items))
+		undos    []undo
+		touched  = len(g.touched)
+		latest   = g.latest
+		conflict = -1
+	)
+	takeBack := func() {
+		for _, u := range slices.Backward(undos) {
+			u.bucket.Held, u.bucket.last = u.held, u.last
+		}
+		g.touched, g.latest = g.touched[:touched], latest
+	}
+	for i := range items {
+		it := &items[i]
+		b, err := g.bucket(it.Index)
+		if err != nil {
+			takeBack()
+			return nil, err
+		}
+		at, ok := find(b.Held, it.Record.Key)
+		var held *Held
+		if ok {
+			held = &b.Held[at]
+		}
+		result := decide(it, held)
+		outcomes[i].Result = result
+		if result == dbadapter.Conflict && conflict < 0 {
+			conflict = i
+		}
+		if result != dbadapter.Applied {
+			continue
+		}
+		undos = append(undos, undo{b, b.Held, b.last})
+		if b.last == nil {
+			g.touched = append(g.touched, b)
+		}
+		b.put(at, ok, it)
+		g.latest = max(g.latest, it.Record.Version.Clock)
+	}
+	var err error
+	if conflict >= 0 {
+		takeBack()
+		for i := range outcomes {
+			if outcomes[i].Result != dbadapter.Conflict {
+				outcomes[i].Result = dbadapter.Skipped
+			}
+		}
+		err = fmt.Errorf("apply write %d of %d: %w since it was read; read the record again and decide anew",
+			conflict+1, len(items), dbadapter.ErrConflict)
+	}
+	for i := range items {
+		b := g.buckets[items[i].Index]
+		if at, ok := find(b.Held, items[i].Record.Key); ok {
+			outcomes[i].Held = b.Held[at].Record.Version
+		}
+	}
+	return outcomes, err
+}
+
+// decide says what one write does to the record held, nil if there is none.
+func decide(it *Item, held *Held) dbadapter.Result {
+	if it.If != nil {
+		var version dbadapter.Version
+		if held != nil {
+			version = held.Record.Version
+		}
+		// A record held with the zero version is not "no record".
+		if version != *it.If || held != nil && it.If.IsZero() {
+			return dbadapter.Conflict
+		}
+	}
+	if held == nil {
+		return dbadapter.Applied
+	}
+	switch it.Record.Compare(&held.Record) {
+	case 1:
+		return dbadapter.Applied
+	case 0:
+		return dbadapter.Same
+	}
+	return dbadapter.Dominated
+}
+
+func (g *Group) bucket(index dbadapter.Index) (*Bucket, error) {
+	if b := g.buckets[index]; b != nil {
+		return b, nil
+	}
+	held, err := g.load(index)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bucket{Index: index, Held: held, was: held}
+	g.buckets[index] = b
+	return b, nil
+}
+
+// put sets the record at a place of the bucket, in a new slice.
+func (b *Bucket) put(at int, replace bool, it *Item) {
+	next := make([]Held, 0, len(b.Held)+1)
+	next = append(next, b.Held[:at]...)
+	next = append(next, Held{it.Record, it.Digest, it})
+	if replace {
+		at++
+	}
+	b.Held, b.last = append(next, b.Held[at:]...), it.Record.Key
+}
+
+// Touched are the buckets that the group changes, in order.
+func (g *Group) Touched() []*Bucket { return g.touched }
+
+// Latest is the greatest clock among the records applied, or 0.
+func (g *Group) Latest() dbadapter.Clock { return g.latest }
+
+// Changes describes the group to observers and to the log; the first change
+// gets the sequence number after seq. Changes[i] is of Touched()[i]. Keys refer
+// to the items' records.
+func (g *Group) Changes(seq uint64) []dbadapter.Change {
+	changes := make([]dbadapter.Change, len(g.touched))
+	for i, b := range g.touched {
+		changes[i] = dbadapter.Change{
+			Seq:     seq + uint64(i) + 1,
+			Index:   b.Index,
+			Old:     Checksum(g.hasher, b.was),
+			New:     Checksum(g.hasher, b.Held),
+			Key:     b.last,
+			Delta:   sum(b.Held).Sub(sum(b.was)),
+			Records: len(b.Held) - len(b.was),
+		}
+	}
+	return changes
+}
+
+func sum(held []Held) dbadapter.Digest {
+	var d dbadapter.Digest
+	for i := range held {
+		d = d.Add(held[i].Digest)
+	}
+	return d
+}

@@ -1,0 +1,160 @@
+package memdb
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// data is what stays of a namespace while it is closed. It is guarded by the
+// lock of the namespace that has it open, and open by the store's.
+type data struct {
+	records tree[string, *commit.Held]
+	buckets tree[dbadapter.Index, []commit.Held] // by key within a bucket
+	seq     uint64
+	log     []dbadapter.Change // the last ones, up to seq
+	latest  dbadapter.Clock
+	open    *namespace
+}
+
+type namespace struct {
+	store   *Store
+	id      dbadapter.NamespaceID
+	hasher  dbadapter.Hasher
+	observe func([]dbadapter.Change)
+
+	mu     sync.Mutex // the commit lock; guards what follows
+	data   *data
+	closed bool
+}
+
+func (n *namespace) errClosed(what string) error {
+	return fmt.Errorf("%s: namespace %x is %w", what, n.id, dbadapter.ErrClosed)
+}
+
+func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	items, err := commit.Prepare(n.hasher, writes)
+	if err != nil {
+		return nil, err
+	}
+	for i := range items {
+		items[i].Record, items[i].If = items[i].Record.Clone(), nil
+		if writes[i].If != nil {
+			version := *writes[i].If
+			items[i].If = &version
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, n.errClosed("apply")
+	}
+	d := n.data
+	group := commit.NewGroup(n.hasher, func(i dbadapter.Index) ([]commit.Held, error) {
+		held, _ := d.buckets.get(i, cmp.Compare)
+		return held, nil
+	})
+	outcomes, err := group.Batch(items)
+	if err != nil || len(group.Touched()) == 0 {
+		return outcomes, err
+	}
+	for _, b := range group.Touched() {
+		for i := range b.Held {
+			if h := &b.Held[i]; h.Item != nil {
+				h.Item = nil
+				d.records = d.records.put(string(h.Record.Key), h, strings.Compare)
+			}
+		}
+		d.buckets = d.buckets.put(b.Index, b.Held, cmp.Compare)
+	}
+	changes := group.Changes(d.seq)
+	d.seq += uint64(len(changes))
+	d.latest = max(d.latest, group.Latest())
+	d.remember(changes, n.store.options.LogLimit)
+	if n.observe != nil {
+		n.observe(changes)
+	}
+	return outcomes, nil
+}
+
+// remember appends to the log and, when it is twice as long as it must be,
+// drops the older half, so that a change is moved about once.
+func (d *data) remember(changes []dbadapter.Change, limit int) {
+	for _, c := range changes {
+		c.Delta, c.Records = dbadapter.Digest{}, 0 // for observers only
+		d.log = append(d.log, c)
+	}
+	if len(d.log) > 2*limit {
+		d.log = slices.Clone(d.log[len(d.log)-limit:])
+	}
+}
+
+func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, n.errClosed("open a snapshot")
+	}
+	return &snapshot{namespace: n, records: n.data.records, buckets: n.data.buckets, seq: n.data.seq}, nil
+}
+
+func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapter.Change, error] {
+	return func(yield func(dbadapter.Change, error) bool) {
+		n.mu.Lock()
+		log, seq, closed := n.data.log, n.data.seq, n.closed
+		n.mu.Unlock()
+		if closed {
+			yield(dbadapter.Change{}, n.errClosed("read the change log"))
+			return
+		}
+		if after >= seq {
+			return
+		}
+		first := seq - uint64(len(log)) + 1
+		if after+1 < first {
+			yield(dbadapter.Change{}, fmt.Errorf("read the change log after %d: %w: it begins with %d; scan the records instead",
+				after, dbadapter.ErrTrimmed, first))
+			return
+		}
+		for _, c := range log[after+1-first:] {
+			if err := ctx.Err(); err != nil {
+				yield(dbadapter.Change{}, err)
+				return
+			}
+			c.Key = slices.Clone(c.Key)
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (n *namespace) Latest() dbadapter.Clock {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.data.latest
+}
+
+func (n *namespace) Close() error {
+	n.mu.Lock()
+	closed := n.closed
+	n.closed = true
+	n.mu.Unlock()
+	if closed {
+		return nil
+	}
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	n.data.open = nil
+	return nil
+}

@@ -1,0 +1,114 @@
+package memdb
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// snapshot is the roots as of one commit.
+type snapshot struct {
+	namespace *namespace
+	records   tree[string, *commit.Held]
+	buckets   tree[dbadapter.Index, []commit.Held]
+	seq       uint64
+	closed    bool
+}
+
+// usable reports that neither the snapshot nor its namespace is closed.
+func (s *snapshot) usable(what string) error {
+	if s.closed {
+		return fmt.Errorf("%s: the snapshot is %w", what, dbadapter.ErrClosed)
+	}
+	s.namespace.mu.Lock()
+	defer s.namespace.mu.Unlock()
+	if s.namespace.closed {
+		return s.namespace.errClosed(what)
+	}
+	return nil
+}
+
+func (s *snapshot) Seq() uint64 { return s.seq }
+
+func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
+	if err := s.usable("get"); err != nil {
+		return dbadapter.Record{}, err
+	}
+	held, ok := s.records.get(string(key), strings.Compare)
+	if !ok {
+		return dbadapter.Record{}, fmt.Errorf("get %q: %w", key, dbadapter.ErrNotFound)
+	}
+	return held.Record.Clone(), nil
+}
+
+func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Record, error] {
+	return func(yield func(dbadapter.Record, error) bool) {
+		if err := s.usable("scan"); err != nil {
+			yield(dbadapter.Record{}, err)
+			return
+		}
+		start := string(prefix)
+		if next := string(after) + "\x00"; after != nil && next > start {
+			start = next
+		}
+		s.records.from(start, strings.Compare, func(key string, held *commit.Held) bool {
+			if !strings.HasPrefix(key, string(prefix)) {
+				return false
+			}
+			if err := ctx.Err(); err != nil {
+				yield(dbadapter.Record{}, err)
+				return false
+			}
+			return yield(held.Record.Clone(), nil)
+		})
+	}
+}
+
+func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
+	if err := s.usable("look up"); err != nil {
+		return err
+	}
+	for i, index := range indices {
+		held, _ := s.buckets.get(index, cmp.Compare)
+		sums[i] = commit.Checksum(s.namespace.hasher, held)
+	}
+	return nil
+}
+
+func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
+	if err := s.usable("read a bucket"); err != nil {
+		return nil, err
+	}
+	held, _ := s.buckets.get(index, cmp.Compare)
+	var records []dbadapter.Record
+	for i := range held {
+		records = append(records, held[i].Record.Clone())
+	}
+	return records, nil
+}
+
+func (s *snapshot) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
+	return func(yield func(dbadapter.Pair, error) bool) {
+		if err := s.usable("list the pairs"); err != nil {
+			yield(dbadapter.Pair{}, err)
+			return
+		}
+		s.buckets.from(0, cmp.Compare, func(index dbadapter.Index, held []commit.Held) bool {
+			if err := ctx.Err(); err != nil {
+				yield(dbadapter.Pair{}, err)
+				return false
+			}
+			return yield(dbadapter.Pair{Index: index, Checksum: commit.Checksum(s.namespace.hasher, held)}, nil)
+		})
+	}
+}
+
+func (s *snapshot) Close() error {
+	s.closed = true
+	return nil
+}

@@ -1,0 +1,76 @@
+package memdb
+
+import "math/rand/v2"
+
+// tree is a persistent treap (Seidel and Aragon, 1996): a search tree that is
+// a heap by random priorities. put copies the path to the root and shares the
+// rest, so that whoever holds a root holds a snapshot, for nothing. The zero
+// tree is empty.
+type tree[K, V any] struct{ root *node[K, V] }
+
+type node[K, V any] struct {
+	key         K
+	value       V
+	priority    uint64
+	left, right *node[K, V]
+}
+
+// get returns the value under key.
+func (t tree[K, V]) get(key K, compare func(a, b K) int) (value V, ok bool) {
+	for n := t.root; n != nil; {
+		switch c := compare(key, n.key); {
+		case c < 0:
+			n = n.left
+		case c > 0:
+			n = n.right
+		default:
+			return n.value, true
+		}
+	}
+	return value, false
+}
+
+// put returns the tree with value under key.
+func (t tree[K, V]) put(key K, value V, compare func(a, b K) int) tree[K, V] {
+	return tree[K, V]{t.root.put(key, value, compare)}
+}
+
+func (n *node[K, V]) put(key K, value V, compare func(a, b K) int) *node[K, V] {
+	if n == nil {
+		return &node[K, V]{key: key, value: value, priority: rand.Uint64()}
+	}
+	c := *n
+	switch o := compare(key, n.key); {
+	case o < 0:
+		c.left = n.left.put(key, value, compare)
+		if l := c.left; l.priority > c.priority { // l is fresh: no snapshot has it
+			c.left, l.right = l.right, &c
+			return l
+		}
+	case o > 0:
+		c.right = n.right.put(key, value, compare)
+		if r := c.right; r.priority > c.priority {
+			c.right, r.left = r.left, &c
+			return r
+		}
+	default:
+		c.value = value
+	}
+	return &c
+}
+
+// from yields the entries whose keys are at least start, in order, until
+// yield returns false.
+func (t tree[K, V]) from(start K, compare func(a, b K) int, yield func(K, V) bool) {
+	t.root.from(start, compare, yield)
+}
+
+func (n *node[K, V]) from(start K, compare func(a, b K) int, yield func(K, V) bool) bool {
+	if n == nil {
+		return true
+	}
+	if compare(n.key, start) < 0 {
+		return n.right.from(start, compare, yield)
+	}
+	return n.left.from(start, compare, yield) && yield(n.key, n.value) && n.right.from(start, compare, yield)
+}
