@@ -1,0 +1,83 @@
+# syncd: build, test, measure. `make help` lists the targets.
+#
+# `make test` is exactly what CI runs. Each of its steps is a target of its
+# own, so that a failed one is repeated alone: `make lint`, `make unit SEED=7`.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS   += --no-print-directory
+
+# Order of the tests within each package; printed, so that a failure that
+# depends on the order is replayed with `make unit SEED=…`.
+SEED := $(or $(SEED),$(shell date +%s))
+
+# A count of executions (20000x) or a duration (30s) for each fuzz target.
+# Counts are the default: a duration makes `go test` report the end of its own
+# deadline as a failure now and then.
+FUZZTIME ?= 20000x
+
+# Go's own record of the commit is not in every build (GOFLAGS may carry
+# -buildvcs=false, a source archive has no .git): so it is linked in here.
+VERSION := $(or $(VERSION),$(shell git -c safe.directory='*' describe --tags --always --dirty 2>/dev/null || echo unknown))
+
+TOOLS    := .tools/stamp
+GOTESTSUM := .tools/gotestsum
+STEPS    := deps format vet lint unit fuzz cross modules
+
+.PHONY: help test check $(STEPS) build fmt fuzz-million bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: ## everything CI runs: all of the steps below, with their times
+	@SEED=$(SEED) tools/steps.sh $(STEPS)
+
+check: test ## the same as test
+
+deps: ## install the Debian packages that the tests use (as root; else say which)
+	@tools/deps.sh
+
+format: $(TOOLS) ## is every file formatted by gofumpt?
+	@bad=$$(.tools/gofumpt -l .); if [ -n "$$bad" ]; then \
+	  echo "not formatted; run 'make fmt':"; echo "$$bad"; exit 1; fi
+
+vet: ## go vet
+	go vet ./...
+
+lint: $(TOOLS) ## golangci-lint, as .golangci.yml says
+	.tools/golangci-lint run
+
+unit: $(TOOLS) ## all tests of the module with -race, in a random order (SEED=…)
+	@echo "test order: SEED=$(SEED)"
+	$(GOTESTSUM) --format testname --jsonfile .tools/test.json -- \
+	  -race -shuffle=$(SEED) -timeout 20m ./...
+
+fuzz: ## run each fuzz target for FUZZTIME (20000x, or 30s …)
+	@tools/fuzz.sh $(FUZZTIME)
+
+fuzz-million: ## run each fuzz target 10^6 times
+	@tools/fuzz.sh 1000000x
+
+cross: ## golden vectors on arm64 and on s390x (big-endian), under qemu
+	@tools/golden-cross.sh
+
+modules: $(TOOLS) ## build, vet and lint the bench module
+	cd bench && go build ./... && go vet ./... && go test -race ./... && ../.tools/golangci-lint run --config ../.golangci.yml
+
+build: ## bin/syncd, with the version of this commit
+	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/syncd ./cmd/syncd
+
+fmt: $(TOOLS) ## format every file
+	.tools/gofumpt -w .
+
+bench: ## measured ratios, each within one run (COUNT=… repeats)
+	@cd bench && go run ./ratios -count $(or $(COUNT),9)
+
+clean: ## remove what was built here
+	rm -rf bin .tools
+
+# All tools, at the versions of tools/go.mod.
+$(TOOLS): tools/go.mod tools/go.sum
+	cd tools && go build -o ../.tools/ tool
+	@touch $@

@@ -1,0 +1,54 @@
+package floors
+
+// module is the path that the project's own imports begin with.
+const module = "github.com/syncd-io/syncd"
+
+// floors, from the ground up. A package imports packages of lower floors only;
+// its tests may also import packages of its own floor (a store's tests run the
+// conformance suite beside it). A name that ends in "/..." stands for all
+// packages below.
+var floors = [][]string{
+	{"internal/keyhash"},
+	{"dbadapter", "iblt"},
+	{"dbadapter/internal/commit"},
+	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
+	{"reconcile"},
+	{"peer"},
+	{"cmd/syncd/internal/..."},
+	{"cmd/syncd"},
+	// Tests of the whole, which nothing imports.
+	{"cmd/syncd/systemtest", "internal/floors"},
+}
+
+// fences says which packages alone may import, in code that is no test, a
+// library or a part of the standard library.
+var fences = []fence{
+	{
+		imports: []string{"github.com/dgraph-io/badger"},
+		only:    []string{"dbadapter/badgerdb"},
+		why:     "the store is behind dbadapter.Store, so that another one can take its place",
+	},
+	{
+		imports: []string{"github.com/libp2p", "github.com/multiformats/go-multiaddr"},
+		only:    []string{"peer", "cmd/syncd", "cmd/syncd/internal/..."},
+		why:     "the protocol is pure; only peer knows the network",
+	},
+	{
+		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
+		only:    []string{"dbadapter/badgerdb", "peer", "cmd/syncd", "cmd/syncd/internal/..."},
+		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
+	},
+	{
+		imports: []string{"github.com/alecthomas/kong", "github.com/knadh/koanf", "github.com/vbauerster/mpb", "github.com/charmbracelet"},
+		only:    []string{"cmd/syncd", "cmd/syncd/internal/..."},
+		why:     "only the command reads flags, files and environment, or draws on a terminal",
+	},
+	{
+		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},
+		only:    []string{"dbadapter/storetest"},
+		why:     "test code stays in tests; the conformance suite is for the tests of other stores",
+	},
+}
+
+// banned are package names that say nothing of what is inside.
+var banned = []string{"util", "utils", "common", "helper", "helpers", "types", "config", "misc", "shared"}
