@@ -1,0 +1,88 @@
+package jsonlines
+
+import (
+	"encoding/base64"
+	"time"
+	"unicode/utf8"
+)
+
+// Entry is what one line says.
+type Entry struct {
+	Key   []byte
+	Value []byte
+	// Time is the version's time; zero when the line gives none.
+	Time time.Time
+	// Version and Deleted are written by an export with versions; an import
+	// refuses them, since a version belongs to the node that made it.
+	Version string
+	Deleted bool
+}
+
+// MaxLine bounds a line, in bytes: a value of 1 MiB whose every byte is
+// escaped as \u00XX, a key likewise, and room for the names.
+const MaxLine = 6*(1<<20+1<<10) + 1<<10
+
+// Append appends the line of e, its line feed included. A deleted entry has
+// no value.
+func Append(b []byte, e *Entry) []byte {
+	b = append(b, '{')
+	b = appendField(b, "key", e.Key)
+	if !e.Deleted {
+		b = append(b, ',')
+		b = appendField(b, "value", e.Value)
+	}
+	if !e.Time.IsZero() {
+		b = append(b, `,"time":"`...)
+		b = e.Time.UTC().AppendFormat(b, time.RFC3339Nano)
+		b = append(b, '"')
+	}
+	if e.Version != "" {
+		b = append(b, `,"version":`...)
+		b = appendString(b, []byte(e.Version))
+	}
+	if e.Deleted {
+		b = append(b, `,"deleted":true`...)
+	}
+	return append(b, '}', '\n')
+}
+
+// appendField writes "name":"text", or "name64":"base64" for other bytes.
+func appendField(b []byte, name string, v []byte) []byte {
+	b = append(b, '"')
+	b = append(b, name...)
+	if utf8.Valid(v) {
+		b = append(b, `":`...)
+		return appendString(b, v)
+	}
+	b = append(b, `64":"`...)
+	b = base64.StdEncoding.AppendEncode(b, v)
+	return append(b, '"')
+}
+
+// appendString quotes valid UTF-8, escaping only what RFC 8259 demands.
+func appendString(b, s []byte) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	from := 0
+	for i, c := range s {
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	b = append(b, s[from:]...)
+	return append(b, '"')
+}
