@@ -1,0 +1,49 @@
+package peer
+
+import (
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Config says how a node is opened. The zero value is a node in memory, with
+// a fresh identity, that listens on loopback only.
+type Config struct {
+	// Dir is the folder of the node: its identity, its namespaces' secrets
+	// and member lists, its address book and, unless Store is set, its
+	// records. It is made if it is not there. Empty: nothing outlives the
+	// node but what the given Store keeps.
+	Dir string
+	// Store holds the records. Default: a badgerdb in Dir/store, or a memdb
+	// if Dir is empty. A given Store is left open by Close.
+	Store dbadapter.Store
+	// Host carries the connections. Default: a host of the node's own, TCP
+	// with Noise and TLS, under explicit resource limits. A given Host keeps
+	// its own identity, which must be an Ed25519 key, and is left open.
+	Host host.Host
+	// ListenAddrs are the multiaddrs that the node's own host listens on.
+	// Default (nil): /ip4/127.0.0.1/tcp/0. Empty but not nil: none; such a
+	// node can dial but not be dialled.
+	ListenAddrs []string
+	// Identity is the node's Ed25519 key. Default: the key in Dir, made at
+	// the first opening, or a fresh one.
+	Identity crypto.PrivKey
+	// Logger receives the node's log. Default: none.
+	Logger *zap.Logger
+	// Registerer receives the node's metrics, each with the label node (the
+	// peer id). Default: none; the global registry is never used.
+	Registerer prometheus.Registerer
+	// Clock tells the time of versions and expiries. Default: time.Now.
+	// Deadlines on the network follow the real time.
+	Clock func() time.Time
+	// SyncInterval is the mean pause between background syncs of a namespace
+	// with its members. 0: no background syncs.
+	SyncInterval time.Duration
+	// Limits bounds what peers may make this node do.
+	Limits Limits
+}

@@ -1,0 +1,39 @@
+package peer
+
+import (
+	"errors"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Errors that callers branch on, with errors.Is. Some are those of the
+// packages below, so that one test serves for all floors.
+var (
+	// ErrNotFound: no such key, namespace or peer.
+	ErrNotFound = dbadapter.ErrNotFound
+	// ErrDeleted: the key holds a tombstone.
+	ErrDeleted = dbadapter.ErrDeleted
+	// ErrConflict: a conditional write met another version.
+	ErrConflict = dbadapter.ErrConflict
+	// ErrCorrupt: what was read is not what was written.
+	ErrCorrupt = dbadapter.ErrCorrupt
+	// ErrLimit: an input or a resource is over a stated bound.
+	ErrLimit = dbadapter.ErrLimit
+	// ErrLocked: another process has the data folder open.
+	ErrLocked = dbadapter.ErrLocked
+	// ErrClosed: the node or namespace has been closed.
+	ErrClosed = dbadapter.ErrClosed
+	// ErrExists: a namespace of that name is there already.
+	ErrExists = errors.New("it exists already")
+	// ErrDenied: the other side, or this one, is not a member with the role
+	// that this takes. A stranger cannot tell "no such namespace" from "not a
+	// member".
+	ErrDenied = errors.New("denied")
+	// ErrUnreachable: no connection to the peer, or it broke; try again.
+	ErrUnreachable = errors.New("the peer cannot be reached")
+	// ErrFutureVersion: a version too far in the future, or before 2020.
+	ErrFutureVersion = errors.New("the version's time is out of bounds")
+	// ErrNotVerified: a sync ended without the proof that both sides hold the
+	// same; what it applied is sound, but "in sync" is not said.
+	ErrNotVerified = errors.New("the sync could not be verified")
+)

@@ -1,0 +1,75 @@
+package peer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// ID names a node: a hash of its public key, as libp2p writes it.
+type ID = peer.ID
+
+// ParseID reads the text form of an ID (12D3Koo…).
+func ParseID(s string) (ID, error) {
+	id, err := peer.Decode(s)
+	if err != nil {
+		return "", fmt.Errorf("peer id %q: %w", s, err)
+	}
+	return id, nil
+}
+
+// Role is what a member may do. Each role may do what those before it may.
+type Role uint8
+
+// The roles of a member.
+const (
+	// RoleRead may receive the records.
+	RoleRead Role = iota + 1
+	// RoleWrite may write records that the other members accept.
+	RoleWrite
+	// RoleAdmin may invite members.
+	RoleAdmin
+)
+
+var roleNames = [...]string{RoleRead: "read", RoleWrite: "write", RoleAdmin: "admin"}
+
+// String is the role's name, "read", "write" or "admin".
+func (r Role) String() string {
+	if r.valid() {
+		return roleNames[r]
+	}
+	return fmt.Sprintf("role(%d)", uint8(r))
+}
+
+func (r Role) valid() bool { return r >= RoleRead && r <= RoleAdmin }
+
+// ParseRole reads a role's name.
+func ParseRole(s string) (Role, error) {
+	for r := RoleRead; r <= RoleAdmin; r++ {
+		if roleNames[r] == s {
+			return r, nil
+		}
+	}
+	return 0, fmt.Errorf("role %q: want read, write or admin", s)
+}
+
+// MarshalText writes the role's name.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a role's name.
+func (r *Role) UnmarshalText(b []byte) error {
+	role, err := ParseRole(string(b))
+	*r = role
+	return err
+}
+
+// Member is a node that this node deals with in a namespace.
+type Member struct {
+	ID     ID                 `json:"id"`
+	Role   Role               `json:"role"`
+	Writer dbadapter.WriterID `json:"-"`
+	Since  time.Time          `json:"since"`
+}
