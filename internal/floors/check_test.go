@@ -92,7 +92,6 @@ func checkFile(tree fs.FS, name string) (problems []string, err error) {
 			if !known || !allowed {
 				problems = append(problems, fmt.Sprintf("%s (floor %d) imports %s (floor %d): imports point down only", name, from, own, to))
 			}
-			continue
 		}
 		if test {
 			continue

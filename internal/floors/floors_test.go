@@ -50,6 +50,7 @@ func TestBreaksAreSeen(t *testing.T) {
 		{"fence", fstest.MapFS{"peer/a.go": file("github.com/dgraph-io/badger/v4")}, "dbadapter.Store"},
 		{"fence in a test", fstest.MapFS{"peer/a_test.go": file("github.com/dgraph-io/badger/v4")}, ""},
 		{"behind the fence", fstest.MapFS{"dbadapter/badgerdb/a.go": file("github.com/dgraph-io/badger/v4")}, ""},
+		{"test machinery in the product", fstest.MapFS{"peer/a.go": file(module + "/internal/powercut")}, "it is for tests"},
 		{"a socket in the core", fstest.MapFS{"reconcile/a.go": file("net")}, "handed in"},
 		{"not a socket", fstest.MapFS{"reconcile/a.go": file("net/url")}, ""},
 		{"another module", fstest.MapFS{"bench/go.mod": {}, "bench/a.go": file(module + "/peer")}, ""},

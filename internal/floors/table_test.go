@@ -8,7 +8,7 @@ const module = "github.com/syncd-io/syncd"
 // conformance suite beside it). A name that ends in "/..." stands for all
 // packages below.
 var floors = [][]string{
-	{"internal/keyhash"},
+	{"internal/keyhash", "internal/powercut"},
 	{"dbadapter", "iblt"},
 	{"dbadapter/internal/commit"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
@@ -35,13 +35,17 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"dbadapter/badgerdb", "peer", "cmd/syncd", "cmd/syncd/internal/..."},
+		only:    []string{"dbadapter/badgerdb", "internal/powercut", "peer", "cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{
 		imports: []string{"github.com/alecthomas/kong", "github.com/knadh/koanf", "github.com/vbauerster/mpb", "github.com/charmbracelet"},
 		only:    []string{"cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "only the command reads flags, files and environment, or draws on a terminal",
+	},
+	{
+		imports: []string{module + "/internal/powercut"},
+		why:     "it is for tests",
 	},
 	{
 		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},

@@ -1,0 +1,112 @@
+package powercut
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// Disk is a mounted image. It is used from one goroutine, and must be closed.
+type Disk struct {
+	// work holds the images; it is a tmpfs, shared by a disk and the copies
+	// that were cut from it, each in a folder numbered from 1.
+	work   string
+	number int
+}
+
+// New makes an empty disk of the given size, in bytes, with its images below
+// dir, which must exist. Images and copies lie in memory and take what is
+// written, not their full size.
+func New(dir string, size int64) (*Disk, error) {
+	if err := run("mount", "-t", "tmpfs", "-o", "mode=0700", "tmpfs", dir); err != nil {
+		return nil, fmt.Errorf("%w; a power cut needs root and mount", err)
+	}
+	d := &Disk{work: dir, number: 1}
+	if err := d.format(size); err != nil {
+		return nil, errors.Join(err, run("umount", dir))
+	}
+	return d, nil
+}
+
+func (d *Disk) format(size int64) error {
+	if err := os.WriteFile(d.image(), nil, 0o600); err != nil {
+		return err
+	}
+	if err := os.Truncate(d.image(), size); err != nil {
+		return err
+	}
+	// Lazy initialization would write to the image on its own later on.
+	err := run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", d.image())
+	if err != nil {
+		return fmt.Errorf("%w; a power cut needs mkfs.ext4 (Debian: e2fsprogs)", err)
+	}
+	return d.mount()
+}
+
+// mount mounts the image. The journal is committed by syncs alone: the kernel
+// must not write on its own while the image is copied, and saves nothing that
+// the program did not ask it to.
+func (d *Disk) mount() error {
+	if err := os.Mkdir(d.Dir(), 0o700); err != nil {
+		return err
+	}
+	if err := run("mount", "-t", "ext4", "-o", "loop,commit=600", d.image(), d.Dir()); err != nil {
+		return fmt.Errorf("%w; a power cut needs root and a free loop device (/dev/loop-control)", err)
+	}
+	return nil
+}
+
+// Dir is the folder that the disk is mounted on.
+func (d *Disk) Dir() string { return filepath.Join(d.work, strconv.Itoa(d.number)) }
+
+func (d *Disk) image() string { return d.Dir() + ".img" }
+
+// Cut stops the process, which writes to the disk, and returns a disk with
+// what d held at that moment. The process stays stopped, for the caller to
+// kill; d is unmounted with Discard once it is dead.
+func (d *Disk) Cut(pid int) (*Disk, error) {
+	if err := stop(pid); err != nil {
+		return nil, err
+	}
+	after := &Disk{work: d.work, number: d.number + 1}
+	if err := copyStill(d.image(), after.image()); err != nil {
+		return nil, err
+	}
+	return after, after.mount()
+}
+
+// copyStill copies the image, again if it changed in the meantime: a copy of
+// a moving image would be of no single moment.
+func copyStill(from, to string) error {
+	var changed error
+	for range 10 {
+		if err := run("cp", "--sparse=always", from, to); err != nil {
+			return err
+		}
+		if changed = run("cmp", from, to); changed == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("the disk image never came to rest: %w", changed)
+}
+
+// Discard unmounts the disk and deletes its image; disks cut from it stay.
+func (d *Disk) Discard() error {
+	return errors.Join(run("umount", d.Dir()), os.Remove(d.image()))
+}
+
+// Close discards the disk, the last of its line, and gives back the memory.
+func (d *Disk) Close() error {
+	return errors.Join(d.Discard(), run("umount", d.work))
+}
+
+func run(name string, arguments ...string) error {
+	out, err := exec.Command(name, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %q: %w: %s", name, arguments, err, out)
+	}
+	return nil
+}

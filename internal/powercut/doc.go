@@ -1,0 +1,18 @@
+// Package powercut is a disk whose power can be cut, for tests of durability.
+//
+//	disk, err := powercut.New(dir, 256<<20)   // an ext4 file system at disk.Dir()
+//	// … a process writes below disk.Dir() and acknowledges its writes …
+//	after, err := disk.Cut(pid)               // what the disk held at that moment
+//	// … open the store below after.Dir(): is every acknowledged write there?
+//
+// The disk is an image file behind a loop device. What a process has written
+// but not synced lies in the kernel's memory, not in the image; a copy of the
+// image taken while the process is stopped is what a machine would find after
+// the power came back. Kill -9 alone does not show that: the kernel writes a
+// dead process's pages all the same.
+//
+// The model is that of a disk which keeps what it has been given. Disks that
+// lose their own cache in spite of a flush are not modelled.
+//
+// It needs Linux, root, mount, mkfs.ext4 and a loop device.
+package powercut

@@ -1,0 +1,87 @@
+package powercut
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestCutKeepsWhatWasSynced writes two files from another process, one synced
+// and one not: after the cut the first is whole and the second is not.
+func TestCutKeepsWhatWasSynced(t *testing.T) {
+	if dir := os.Getenv("POWERCUT_WRITE"); dir != "" {
+		write(t, dir)
+		return
+	}
+	disk, err := New(t.TempDir(), 32<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := disk
+	defer func() {
+		if err := last.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	writer := exec.Command(os.Args[0], "-test.run=^TestCutKeepsWhatWasSynced$")
+	writer.Env = append(os.Environ(), "POWERCUT_WRITE="+disk.Dir())
+	writer.Stderr = os.Stderr
+	if _, err := writer.StdinPipe(); err != nil { // the writer waits for its end
+		t.Fatal(err)
+	}
+	out, err := writer.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "written\n" {
+		t.Fatalf("the writer said %q (%v)", line, err)
+	}
+	after, err := disk.Cut(writer.Process.Pid)
+	if killed := writer.Process.Kill(); killed != nil {
+		t.Error(killed)
+	}
+	_ = writer.Wait() // it was killed, and says so
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := disk.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	last = after
+
+	for name, want := range map[string]bool{"synced": true, "unsynced": false} {
+		got, err := os.ReadFile(filepath.Join(after.Dir(), name))
+		if whole := string(got) == text; whole != want {
+			t.Errorf("%s: whole = %v after the cut, want %v (%v)", name, whole, want, err)
+		}
+	}
+}
+
+const text = "what was written"
+
+func write(t *testing.T, dir string) {
+	for _, name := range []string{"synced", "unsynced"} {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		if name == "unsynced" {
+			break
+		}
+		if err := f.Sync(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Println("written")
+	_, _ = os.Stdin.Read(make([]byte, 1)) // hold the file open until killed
+}
