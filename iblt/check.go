@@ -21,6 +21,7 @@ type Key [32]byte
 // words are what Key is expanded to: the numbers that the walk and the check
 // hash multiply with.
 type words struct {
+	laws  *laws
 	walk  [4]uint64
 	tail  uint64
 	check [3]uint64
@@ -38,6 +39,7 @@ func expand(key Key) words {
 	a := secret.DigestOf([]byte("iblt walk"), nil, WalkVersion, nil)
 	b := secret.DigestOf([]byte("iblt check"), nil, WalkVersion, nil)
 	return words{
+		laws:  theLaws(),
 		walk:  [4]uint64{a[0] | topBit, a[1] | 1, a[2], a[3] | 1},
 		tail:  b[0],
 		check: [3]uint64{b[1] | topBit, b[2] | topBit, b[3]},

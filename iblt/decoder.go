@@ -55,7 +55,6 @@ type Lookup func(indices []Index, sums []Checksum) error
 // the peer's cells, as they come. It is not safe for concurrent use.
 type Decoder struct {
 	words  words
-	laws   *[len(alphas)]law
 	local  Source
 	lookup Lookup
 
@@ -70,6 +69,8 @@ type Decoder struct {
 	seen    tally
 	work    Work
 	err     error
+
+	singly bool // divide and look up cell by cell, for comparison
 }
 
 // slot is a cell that is being peeled. queued tells that it stands in the
@@ -100,7 +101,7 @@ type Work struct {
 // NewDecoder returns a Decoder for the local set with the given cells and
 // checksums. Key must be the one that the peer's cells were made with.
 func NewDecoder(key Key, local Source, lookup Lookup) *Decoder {
-	return &Decoder{words: expand(key), laws: laws(), local: local, lookup: lookup, agenda: agenda{far: none}, known: newIndexSet()}
+	return &Decoder{words: expand(key), local: local, lookup: lookup, agenda: agenda{far: none}, known: newIndexSet()}
 }
 
 // AddCells takes the next cells of the peer's sequence, subtracts ours, and
@@ -115,8 +116,8 @@ func (d *Decoder) AddCells(theirs []Cell) error {
 
 func (d *Decoder) addCells(theirs []Cell) error {
 	from, to := len(d.cells), len(d.cells)+len(theirs)
-	if to > MaxCells-1 {
-		return fmt.Errorf("take cells [%d, %d): a sequence ends at %d: %w", from, to, MaxCells-1, ErrForged)
+	if to > MaxCells {
+		return fmt.Errorf("take cells [%d, %d): a sequence ends at %d: %w", from, to, MaxCells, ErrForged)
 	}
 	ours, err := d.local.Cells(from, to)
 	if err != nil {
@@ -139,7 +140,7 @@ func (d *Decoder) addCells(theirs []Cell) error {
 	}
 	d.resume(from, to)
 	for i := from; i < to; i++ {
-		d.enqueue(uint64(i))
+		d.enqueue(int32(i))
 	}
 	return d.peel()
 }
@@ -161,27 +162,31 @@ func (d *Decoder) resume(from, to int) {
 // subtract takes cell out of the cells of a walk, as far as they have come.
 func (d *Decoder) subtract(walk *walker, cell *Cell) {
 	end := uint64(len(d.cells))
-	for ; walk.at < end; walk.next() {
-		s := &d.cells[walk.at]
-		if s.IsZero() {
-			d.nonzero++
+	var cells [batch]uint32
+	for walk.at < end {
+		n := walk.fill(d.words.laws, cells[:], end)
+		d.work.Updates += n
+		for _, at := range cells[:n] {
+			s := &d.cells[at]
+			if s.IsZero() {
+				d.nonzero++
+			}
+			s.sub(cell)
+			if s.IsZero() {
+				d.nonzero--
+			}
+			d.enqueue(int32(at))
 		}
-		s.sub(cell)
-		if s.IsZero() {
-			d.nonzero--
-		}
-		d.enqueue(walk.at)
-		d.work.Updates++
 	}
 }
 
 // enqueue puts a cell that has changed into the queue if it may hold one pair
 // only.
-func (d *Decoder) enqueue(at uint64) {
+func (d *Decoder) enqueue(at int32) {
 	s := &d.cells[at]
 	if !s.queued && (s.Count+1)&countMask <= 2 && s.S1 != 0 && s.S2 != 0 {
 		s.queued = true
-		d.queue = append(d.queue, int32(at))
+		d.queue = append(d.queue, at)
 	}
 }
 

@@ -26,6 +26,9 @@ type pick struct {
 // peel tests the queued cells in rounds, first come first served, until none is
 // left. Testing the latest first would test more often and err more often.
 func (d *Decoder) peel() error {
+	if d.singly {
+		return d.peelSingly()
+	}
 	for len(d.queue) > 0 {
 		r := &d.round
 		d.queue, r.queue = r.queue[:0], d.queue
@@ -99,7 +102,7 @@ func (d *Decoder) plausible(p *pick, k Index) bool {
 		}
 	}
 	at := uint64(p.at)
-	walk := d.words.startAt(d.laws, k, at)
+	walk := d.words.startAt(k, at)
 	return walk.at == at && !d.known.has(k)
 }
 
@@ -135,7 +138,7 @@ func (d *Decoder) accept(cell *Cell, k Index, ours Checksum) error {
 		return fmt.Errorf("peel %d cells: more pairs than cells: %w", len(d.cells), ErrForged)
 	}
 	d.found = append(d.found, difference)
-	d.walks = append(d.walks, pending{walk: d.words.start(d.laws, k), cell: *cell})
+	d.walks = append(d.walks, pending{walk: d.words.start(k), cell: *cell})
 	last := &d.walks[len(d.walks)-1]
 	d.subtract(&last.walk, cell)
 	d.work.Moves += d.agenda.put(int32(len(d.walks)-1), d.walks)

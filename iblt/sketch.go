@@ -10,7 +10,6 @@ import (
 // is not safe for concurrent use.
 type Sketch struct {
 	words words
-	laws  *[len(alphas)]law
 	from  int
 	cells []Cell
 }
@@ -24,7 +23,7 @@ func NewWindow(key Key, from, to int) *Sketch {
 	if from < 0 || to < from || to > MaxCells {
 		panic(fmt.Sprintf("iblt: no cells [%d, %d)", from, to))
 	}
-	return &Sketch{words: expand(key), laws: laws(), from: from, cells: make([]Cell, to-from)}
+	return &Sketch{words: expand(key), from: from, cells: make([]Cell, to-from)}
 }
 
 // Add adds a pair to the set. A pair whose Checksum is 0 stands for no record
@@ -70,10 +69,15 @@ func (s *Sketch) Replace(old, new Pair) {
 	s.apply(new.Index, &c)
 }
 
+// apply adds c to the cells of index k.
 func (s *Sketch) apply(k Index, c *Cell) {
 	from, to := uint64(s.from), uint64(s.from+len(s.cells))
-	for walk := s.words.startAt(s.laws, k, from); walk.at < to; walk.next() {
-		s.cells[walk.at-from].add(c)
+	var at [batch]uint32
+	walk := s.words.startAt(k, from)
+	for walk.at < to {
+		for _, i := range at[:walk.fill(s.words.laws, at[:], to)] {
+			s.cells[uint64(i)-from].add(c)
+		}
 	}
 }
 
@@ -103,7 +107,7 @@ func (s *Sketch) Window(from, to int) *Sketch {
 	if err != nil {
 		panic("iblt: " + err.Error())
 	}
-	return &Sketch{words: s.words, laws: s.laws, from: from, cells: cells}
+	return &Sketch{words: s.words, from: from, cells: cells}
 }
 
 // Clone returns a copy.

@@ -11,7 +11,7 @@ import (
 // and the shift c. All of it is made of integers, so that each processor makes
 // the same.
 type law struct {
-	mantissa [mantissas + 1]uint64 // (1 + k/1024)^−α, in units of 2^−64
+	mantissa [mantissas + 1]uint32 // (1 + k/1024)^−α, in units of 2^−32, rounded down; 1 is 2^32 − 1
 	exponent [65]uint64            // 2^(α·e), in units of 2^−32; the largest number where that overflows
 	c        uint64                // (1 + 1/α)/2, in units of 2^−16
 }
@@ -34,14 +34,17 @@ var alphas = [...]uint64{50, 11, 68, 82}
 // a hundred indices.
 var shares = [...]uint64{18, 18 + 56, 100}
 
-// laws are those of alphas, made when the first sketch is.
-var laws = sync.OnceValue(func() *[len(alphas)]law {
+// laws are those of alphas.
+type laws [len(alphas)]law
+
+// theLaws are made when the first sketch is.
+var theLaws = sync.OnceValue(func() *laws {
 	roots := halvings()
-	var out [len(alphas)]law
+	var out laws
 	for k := range mantissas + 1 {
 		log := log2(k)
 		for i, alpha := range alphas {
-			out[i].mantissa[k] = power(&roots, scale(log, alpha))
+			out[i].mantissa[k] = uint32(power(&roots, scale(log, alpha)) >> 32)
 		}
 	}
 	for i, alpha := range alphas {

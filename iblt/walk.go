@@ -14,7 +14,7 @@ const join = 64
 
 // MaxCells bounds the positions of cells: a sketch, and the stream of cells
 // that a Decoder takes, end there.
-const MaxCells = 1 << 31
+const MaxCells = 1<<31 - 1
 
 // walker visits the cells that an index belongs to, in order. Both parts of
 // the walk have a random stream of their own, so that the part from cell 64 on
@@ -22,10 +22,13 @@ const MaxCells = 1 << 31
 type walker struct {
 	at    uint64 // the present cell
 	state uint64 // of the random stream
-	law   *law
 	tail  uint64 // the stream's state for the walk from cell join on
-	class *law
+	law   uint8  // the present law: opening, or that of the class
+	class uint8
 }
+
+// opening is the law below cell join; the classes follow.
+const opening = 0
 
 // seed is the keyed hash of an index that its walk follows from.
 func (w *words) seed(k Index) uint64 {
@@ -33,76 +36,120 @@ func (w *words) seed(k Index) uint64 {
 }
 
 // class is the law of the walk from cell join on.
-func class(laws *[len(alphas)]law, seed uint64) *law {
+func class(seed uint64) uint8 {
 	percent, _ := bits.Mul64(seed, 100)
 	switch {
 	case percent < shares[0]:
-		return &laws[1]
+		return 1
 	case percent < shares[1]:
-		return &laws[2]
+		return 2
 	default:
-		return &laws[3]
+		return 3
 	}
 }
 
 // start stands at cell 0, which holds every pair.
-func (w *words) start(laws *[len(alphas)]law, k Index) walker {
+func (w *words) start(k Index) walker {
 	seed := w.seed(k)
-	return walker{state: seed, law: &laws[0], tail: seed ^ w.tail, class: class(laws, seed)}
+	return walker{state: seed, tail: seed ^ w.tail, class: class(seed)}
 }
 
 // startAt stands at the first cell of index k that is not below from.
-func (w *words) startAt(laws *[len(alphas)]law, k Index, from uint64) walker {
-	walk := w.start(laws, k)
+func (w *words) startAt(k Index, from uint64) walker {
+	walk := w.start(k)
 	if from >= join {
-		walk.cross()
+		walk.cross(w.laws)
 	}
-	for walk.at < from {
-		walk.next()
-	}
+	walk.forward(w.laws, from)
 	return walk
 }
 
 // cross leaves the opening: the next cell is drawn by the class's law as if
 // from cell join − 1. The step law has no memory, so that it does not matter
 // whether the walk was there.
-func (x *walker) cross() {
-	x.law, x.state = x.class, x.tail
-	x.at = x.step(join - 1)
+func (x *walker) cross(laws *laws) {
+	law := &laws[x.class]
+	x.law, x.state = x.class, x.tail+increment
+	x.at = after(join-1, law.c, law.power(x.state))
 }
 
-// next goes on to the next cell. It must not be called at or beyond MaxCells.
-func (x *walker) next() {
-	at := x.step(x.at)
-	if x.at < join && at >= join {
-		x.cross()
-		return
+// forward goes on to the first cell that is not below from.
+func (x *walker) forward(laws *laws, from uint64) {
+	for x.at < from {
+		law, at, state, end := &laws[x.law], x.at, x.state, from
+		if x.law == opening {
+			end = min(from, join)
+		}
+		for at < end {
+			state += increment
+			at = after(at, law.c, law.power(state))
+		}
+		x.at, x.state = at, state
+		if x.law == opening && at >= join {
+			x.cross(laws)
+		}
 	}
-	x.at = at
 }
 
-// step draws the cell after i: i + ⌈(i + c)·(u^−α − 1)⌉ for u uniform in
-// (0, 1]. From any earlier cell, a cell j is visited with probability
-// 1 − ((j−1+c)/(j+c))^(1/α), close to 1/(1 + α·j).
-func (x *walker) step(i uint64) uint64 {
-	// wyrand (Wang Yi 2019): an odd increment, then a folded product.
-	x.state += 0xa0761d6478bd642f
-	random := fold(x.state, x.state^0xe7037ed1a0b428db) | 1
+// fill writes the cells from the present one on that are below end to cells,
+// as many as fit, and returns how many. The walk stands at the next then.
+func (x *walker) fill(laws *laws, cells []uint32, end uint64) int {
+	n := 0
+	for x.at < end && n < len(cells) {
+		law, at, state, end := &laws[x.law], x.at, x.state, end
+		if x.law == opening {
+			end = min(end, join)
+		}
+		for at < end && n < len(cells) {
+			cells[n] = uint32(at)
+			n++
+			state += increment
+			at = after(at, law.c, law.power(state))
+		}
+		x.at, x.state = at, state
+		if x.law == opening && at >= join {
+			x.cross(laws)
+		}
+	}
+	return n
+}
 
-	// u = mantissa · 2^−e, with mantissa in [1, 2). Tables of u itself would
-	// be wrong near zero, where the far steps come from.
+// batch is how many cells of a walk are drawn before they are touched: drawing
+// them apart lets the processor fetch the cells side by side. A pair has some
+// 22 cells below 2^14.
+const batch = 32
+
+// increment and mixer are the constants of wyrand (Wang Yi 2019), the random
+// stream of a walk: its state goes on by an odd number, and a folded product of
+// the state is its output.
+const (
+	increment = 0xa0761d6478bd642f
+	mixer     = 0xe7037ed1a0b428db
+)
+
+// power returns u^−α in units of 2^−32, for the u in (0, 1] that follows from
+// the state of the stream. u = mantissa · 2^−e with mantissa in [1, 2), and
+// each factor has a table; a table of u itself would be wrong near zero, where
+// the far steps come from.
+func (l *law) power(state uint64) uint64 {
+	random := fold(state, state^mixer) | 1
 	zeros := bits.LeadingZeros64(random)
 	mantissa := random << zeros << 1 // without its leading one
 	k := mantissa >> (64 - mantissaBits)
-	low := x.law.mantissa[k]
-	part, _ := bits.Mul64(low-x.law.mantissa[k+1], mantissa<<mantissaBits)
-	power, _ := bits.Mul64(low-part, x.law.exponent[zeros+1]) // u^−α in units of 2^−32
-	if power < 1<<32 {
-		power = 1 << 32 // u next to 1, rounded below it
-	}
-	// i is below 2^31 and the power below 2^32: the product, in units of
-	// 2^−48, stays below 2^111. Rounding down and adding one is rounding up,
-	// and makes each step at least one.
-	hi, lo := bits.Mul64(i<<16+x.law.c, power-1<<32)
+	low := uint64(l.mantissa[k])
+	part := (low - uint64(l.mantissa[k+1])) * (mantissa << mantissaBits >> 32)
+	power, _ := bits.Mul64(low<<32-part, l.exponent[zeros+1])
+	return power
+}
+
+// after is the cell that follows cell i: i + ⌈(i + c)·(u^−α − 1)⌉. From any
+// earlier cell, cell j is visited with probability 1 − ((j−1+c)/(j+c))^(1/α),
+// close to 1/(1 + α·j).
+//
+// i is below 2^31 and the power below 2^32: the product, in units of 2^−48,
+// stays below 2^111. Rounding down and adding one is rounding up, and makes
+// each step at least one.
+func after(i, c, power uint64) uint64 {
+	hi, lo := bits.Mul64(i<<16+c, max(power, 1<<32)-1<<32)
 	return i + (hi<<16 | lo>>48) + 1
 }

@@ -1,0 +1,144 @@
+package iblt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func randomPairs(r *rand.Rand, n int) []Pair {
+	pairs := make([]Pair, n)
+	for i := range pairs {
+		pairs[i] = Pair{Index: randomIndex(r), Checksum: randomChecksum(r)}
+	}
+	return pairs
+}
+
+// line is what one random access to memory moves.
+type line [8]uint64
+
+// BenchmarkSketchAdd reports, beside the time of an Add, how many random
+// read-modify-writes of 64 bytes take as long, in an array of as many bytes as
+// the sketch.
+func BenchmarkSketchAdd(b *testing.B) {
+	for _, m := range []int{1 << 14, 1 << 17} {
+		b.Run(fmt.Sprintf("M=%d", m), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			pairs := randomPairs(r, 1<<16)
+			s := NewSketch(Key{}, m)
+			lines := make([]line, m*24/64)
+			for _, p := range pairs {
+				s.Add(p)
+			}
+			var adding, touching time.Duration
+			i := 0
+			for b.Loop() {
+				const batch = 256
+				start := time.Now()
+				for range batch {
+					s.Add(pairs[i%len(pairs)])
+					i++
+				}
+				middle := time.Now()
+				at := uint64(i)
+				for range batch {
+					at = fold(at+odd, at^topBit)
+					l := &lines[at%uint64(len(lines))]
+					for j := range l {
+						l[j] += at
+					}
+				}
+				adding += middle.Sub(start)
+				touching += time.Since(middle)
+			}
+			b.ReportMetric(float64(adding.Nanoseconds())/float64(i), "ns/add")
+			b.ReportMetric(float64(touching.Nanoseconds())/float64(i), "ns/touch")
+			b.ReportMetric(float64(adding)/float64(touching), "touches/add")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func BenchmarkWalk(b *testing.B) {
+	w := expand(Key{})
+	var cells [batch]uint32
+	steps := 0
+	k := Index(1)
+	for b.Loop() {
+		k++
+		for walk := w.start(k); walk.at < 1<<14; {
+			steps += walk.fill(w.laws, cells[:], 1<<14)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(steps), "ns/step")
+	b.ReportMetric(float64(steps)/float64(b.N), "steps/pair")
+}
+
+func BenchmarkHash(b *testing.B) {
+	w := expand(Key{})
+	x := uint32(0)
+	for b.Loop() {
+		x += w.hash(Index(x), 77)
+	}
+}
+
+// BenchmarkDecode decodes with a local index of a million pairs, cells in one
+// burst. "each" divides and looks up cell by cell instead of in rounds.
+func BenchmarkDecode(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	local := make(map[Index]Checksum, 1<<20)
+	common := make([]Pair, 0, 1<<20)
+	for len(local) < 1_000_000 {
+		k := randomIndex(r)
+		local[k] = randomChecksum(r)
+		common = append(common, Pair{Index: k, Checksum: local[k]})
+	}
+	for _, d := range []int{100, 10_000} {
+		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
+			m := d*12/10 + 40
+			theirs, ours := NewSketch(Key{}, m), NewSketch(Key{}, m)
+			fresh := randomPairs(r, d/4)
+			for _, p := range fresh {
+				theirs.Add(p)
+			}
+			for i := range d - d/4 {
+				p := common[i*len(common)/d]
+				ours.Add(p)
+				if i%3 != 0 {
+					p.Checksum = randomChecksum(r)
+					theirs.Add(p)
+				}
+			}
+			lookup := func(indices []Index, sums []Checksum) error {
+				for i, k := range indices {
+					sums[i] = local[k]
+				}
+				return nil
+			}
+			cells := theirs.Prefix(m)
+			var spent [2]time.Duration
+			rounds := 0
+			for b.Loop() {
+				for i := range spent {
+					dec := NewDecoder(Key{}, ours, lookup)
+					dec.singly = i == 1
+					start := time.Now()
+					if err := dec.AddCells(cells); err != nil {
+						b.Fatal(err)
+					}
+					spent[i] += time.Since(start)
+					if !dec.Done() || len(dec.Differences()) != d {
+						b.Fatal("not decoded")
+					}
+				}
+				rounds++
+			}
+			n := float64(rounds * d)
+			b.ReportMetric(float64(spent[0].Nanoseconds())/n, "ns/difference")
+			b.ReportMetric(float64(spent[1].Nanoseconds())/n, "ns/difference-twin")
+			b.ReportMetric(float64(spent[0])/float64(spent[1]), "of-twin")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
