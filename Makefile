@@ -62,8 +62,8 @@ fuzz-million: ## run each fuzz target 10^6 times
 cross: ## golden vectors on arm64 and on s390x (big-endian), under qemu
 	@tools/golden-cross.sh
 
-modules: $(TOOLS) ## build, vet and lint the bench module
-	cd bench && go build ./... && go vet ./... && go test -race ./... && ../.tools/golangci-lint run --config ../.golangci.yml
+modules: $(TOOLS) ## vet, test and lint the bench module
+	cd bench && go vet ./... && go test -race ./... && ../.tools/golangci-lint run --config ../.golangci.yml
 
 build: ## bin/syncd, with the version of this commit
 	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/syncd ./cmd/syncd
@@ -72,7 +72,7 @@ fmt: $(TOOLS) ## format every file
 	.tools/gofumpt -w .
 
 bench: ## measured ratios, each within one run (COUNT=… repeats)
-	@cd bench && go run ./ratios -count $(or $(COUNT),9)
+	@cd bench && go run ./ratio -count $(or $(COUNT),9)
 
 clean: ## remove what was built here
 	rm -rf bin .tools

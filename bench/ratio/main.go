@@ -48,8 +48,8 @@ func run(ctx context.Context, count int, only string) error {
 	}
 	defer os.RemoveAll(dir)
 
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "what\tours\tbaseline\tratio\tfrom\tto\ttarget\truns\t")
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "what\tours\tbaseline\tratio\tfrom – to\ttarget\truns\t")
 	for _, s := range suites {
 		s.comparisons = slices.DeleteFunc(slices.Clone(s.comparisons), func(c comparison) bool { return !wanted.MatchString(c.what) })
 		if len(s.comparisons) == 0 {
@@ -130,15 +130,26 @@ func parse(out []byte) (figures, error) {
 func (c *comparison) row(runs []figures) (string, error) {
 	var ours, base, ratios []float64
 	for _, f := range runs {
-		a, ok := f[c.ours][c.unit]
-		b, also := f[c.base][c.unit]
-		if !ok || !also || b == 0 {
-			return "", fmt.Errorf("no %s of %s and %s in the output; is the table in bench/ratio out of date?", c.unit, c.ours, c.base)
+		a, err := f.get(c.ours)
+		if err != nil {
+			return "", err
+		}
+		b, err := f.get(c.base)
+		if err != nil {
+			return "", err
 		}
 		ours, base, ratios = append(ours, a), append(base, b), append(ratios, a/b)
 	}
-	return fmt.Sprintf("%s\t%.4g %s\t%.4g %s\t%.3f\t%.3f\t%.3f\t%s\t%d\t", c.what, median(ours), c.unit,
-		median(base), c.unit, median(ratios), slices.Min(ratios), slices.Max(ratios), c.target, len(runs)), nil
+	return fmt.Sprintf("%s\t%.4g %s\t%.4g %s\t%.3f\t%.3f – %.3f\t%s\t%d\t", c.what, median(ours), c.ours.unit,
+		median(base), c.base.unit, median(ratios), slices.Min(ratios), slices.Max(ratios), cmp.Or(c.target, "–"), len(runs)), nil
+}
+
+func (f figures) get(wanted figure) (float64, error) {
+	v, ok := f[wanted.bench][wanted.unit]
+	if !ok || v <= 0 {
+		return 0, fmt.Errorf("no %s of %s in the output; is the table in bench/ratio out of date?", wanted.unit, wanted.bench)
+	}
+	return v, nil
 }
 
 func median(v []float64) float64 {

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRow(t *testing.T) {
+	var runs []figures
+	for _, out := range []string{
+		"BenchmarkPut/ours-2 10 300 ns/op 8.0 ns/put\nBenchmarkPut/raw-2 10 100 ns/op 4.0 ns/put\n",
+		"BenchmarkPut/ours-2 10 100 ns/op 9.0 ns/put\nBenchmarkPut/raw-2 10 100 ns/op 3.0 ns/put\n",
+		"BenchmarkPut/ours-2 10 200 ns/op 3.0 ns/put\nBenchmarkPut/raw-2 10 100 ns/op 3.0 ns/put\n",
+	} {
+		f, err := parse([]byte("goos: linux\npkg: p\n" + out + "PASS\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, f)
+	}
+	for unit, want := range map[string]string{
+		"ns/op":  "puts\t200 ns/op\t100 ns/op\t2.000\t1.000 – 3.000\t≤ 2\t3\t",
+		"ns/put": "puts\t8 ns/put\t3 ns/put\t2.000\t1.000 – 3.000\t≤ 2\t3\t",
+	} {
+		c := comparison{what: "puts", ours: figure{"Put/ours", unit}, base: figure{"Put/raw", unit}, target: "≤ 2"}
+		got, err := c.row(runs)
+		if err != nil || got != want {
+			t.Errorf("%q (%v), want %q", got, err, want)
+		}
+	}
+	c := comparison{ours: figure{"Gone", "ns/op"}, base: figure{"Put/raw", "ns/op"}}
+	if _, err := c.row(runs); err == nil || !strings.Contains(err.Error(), "Gone") {
+		t.Errorf("a benchmark that is gone: %v", err)
+	}
+}
