@@ -91,11 +91,13 @@ type Change struct {
 	Seq      uint64
 	Index    Index
 	Old, New Checksum
-	// Key is the key written last under this index by the commit.
+	// What follows is set for observers only; the log does not keep it.
+	//
+	// Key is the key written last under this index by the commit. It stays
+	// valid after the call, and must not be changed.
 	Key []byte
 	// Delta is the digest sum of the bucket after the commit less the one
 	// before, modulo 2^256, and Records the change in its number of records.
-	// Both are set for observers only; the log on disk does not keep them.
 	Delta   Digest
 	Records int
 }

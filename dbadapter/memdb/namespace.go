@@ -91,7 +91,7 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 // drops the older half, so that a change is moved about once.
 func (d *data) remember(changes []dbadapter.Change, limit int) {
 	for _, c := range changes {
-		c.Delta, c.Records = dbadapter.Digest{}, 0 // for observers only
+		c.Key, c.Delta, c.Records = nil, dbadapter.Digest{}, 0 // for observers only
 		d.log = append(d.log, c)
 	}
 	if len(d.log) > 2*limit {
@@ -131,7 +131,6 @@ func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapt
 				yield(dbadapter.Change{}, err)
 				return
 			}
-			c.Key = slices.Clone(c.Key)
 			if !yield(c, nil) {
 				return
 			}

@@ -1,0 +1,292 @@
+package badgerdb
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+	"go.uber.org/zap"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Options are the settings of a store. The zero value is good.
+type Options struct {
+	// Logger gets warnings and the database's own messages; nil means none.
+	Logger *zap.Logger
+	// NoSync leaves it to the operating system when to write to the disk. A
+	// power cut then loses acknowledged writes, and only tests may want that.
+	NoSync bool
+	// LogLimit is how many changes of a namespace the log keeps, at least; 0
+	// means 1<<20. An observer that falls further behind scans the records.
+	LogLimit int
+	// MinFree is how many bytes must be free on the disk for a write to be
+	// taken; 0 means 64 MiB, less than 0 switches the check off. The files are
+	// mapped into memory, and a full disk would kill the process.
+	MinFree int64
+	// TrustFiles skips reading all tables through when the store is opened,
+	// at about 1 GB/s. A flipped bit in a table may then make keys disappear,
+	// though it never gives a wrong value.
+	TrustFiles bool
+}
+
+// Store is a database in a folder. Make it with Open.
+type Store struct {
+	dir     string
+	options Options
+	db      *badger.DB
+	lock    *dirLock
+	disk    *diskGuard
+	log     *zap.Logger
+
+	committer committer
+
+	mu     sync.Mutex // guards what follows
+	view   *view      // of the last commit
+	open   map[dbadapter.NamespaceID]*namespace
+	closed bool
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+var _ dbadapter.Store = (*Store)(nil)
+
+const (
+	// memTable must be so large that one transaction, 15 % of it, takes a
+	// batch at both bounds with nothing but keys: each key stands in its record
+	// and in its bucket, and a write adds up to 171 bytes to that (key
+	// prefixes, version, seal, signature, checksum, log entry and Badger's own
+	// account of 12 bytes an entry).
+	memTable = 32 << 20
+	// inline is the size from which Badger puts values into files of their
+	// own; it is the largest that Badger takes. Only the last bytes below
+	// dbadapter.MaxValue reach it, with their envelope.
+	inline = 1 << 20
+)
+
+const txnBytes = memTable * 15 / 100
+
+// The bounds fit, or this does not compile.
+const _ = uint(txnBytes - 2*dbadapter.MaxBatchBytes - 171*dbadapter.MaxBatch - 4<<10)
+
+func (o *Options) badger(dir string) badger.Options {
+	b := badger.DefaultOptions(dir).
+		WithSyncWrites(!o.NoSync).
+		WithDetectConflicts(false). // there is one writer
+		WithMemTableSize(memTable).
+		WithNumMemtables(2).
+		WithValueThreshold(inline).
+		WithValueLogFileSize(64 << 20).
+		WithBlockCacheSize(0). // nothing is compressed: the page cache is enough
+		WithIndexCacheSize(0). // indices stay mapped
+		WithCompression(options.None).
+		WithMetricsEnabled(false).
+		WithNumCompactors(2).
+		WithLogger(nil)
+	if o.Logger != nil {
+		b = b.WithLogger(logger{o.Logger.Sugar()})
+	}
+	return b
+}
+
+// Open opens the store in a folder, and makes it if there is none.
+//
+// ErrLocked: another process, or this one, has it open. ErrFormat: it was
+// written by a program of another disk format, or by another program
+// altogether. ErrCorrupt: its files are damaged.
+func Open(dir string, o Options) (_ *Store, err error) {
+	if o.LogLimit <= 0 {
+		o.LogLimit = 1 << 20
+	}
+	if o.MinFree == 0 {
+		o.MinFree = 64 << 20
+	}
+	s := &Store{dir: dir, options: o, log: o.Logger, open: make(map[dbadapter.NamespaceID]*namespace)}
+	if s.log == nil {
+		s.log = zap.NewNop()
+	}
+	if s.lock, err = lockDir(dir); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", dir, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open store %s: %w", dir, err)
+			if s.db != nil {
+				s.db.Close()
+			}
+			s.lock.release()
+		}
+	}()
+	if err := checkFormat(dir); err != nil {
+		return nil, err
+	}
+	if err := probe(dir, &o); err != nil {
+		return nil, err
+	}
+	if s.db, err = openBadger(o.badger(dir)); err != nil {
+		return nil, err
+	}
+	h, err := s.readHead()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkClean(dir, h.commits); err != nil {
+		return nil, err
+	}
+	s.disk = &diskGuard{dir: dir, min: o.MinFree}
+	s.view = newView(s.db)
+	s.committer.start(s, h)
+	if err := s.resumeDrops(); err != nil {
+		s.committer.stop()
+		s.view.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+// openBadger opens the database and makes an error of a panic.
+func openBadger(o badger.Options) (db *badger.DB, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			db, err = nil, corrupt("the database files", "%v", p)
+		}
+	}()
+	db, err = badger.Open(o)
+	switch {
+	case err == nil:
+		return db, nil
+	case isLockError(err):
+		return nil, fmt.Errorf("%w (%v)", dbadapter.ErrLocked, err)
+	case errors.Is(err, badger.ErrTruncateNeeded):
+		return nil, corrupt("the database files", "%v", err)
+	}
+	return nil, fmt.Errorf("open the database files: %w", err)
+}
+
+// readHead reads the store's own entry; the zero head with next 1 if the store
+// is new.
+func (s *Store) readHead() (head, error) {
+	h := head{next: 1}
+	txn := s.db.NewTransaction(false)
+	defer txn.Discard()
+	b, err := get(txn, appendPrefix(nil, 0, kindMeta))
+	if err != nil || b == nil {
+		return h, err
+	}
+	return h, h.decode(b)
+}
+
+// get returns the value under a key of Badger, nil if there is none. It is the
+// caller's.
+func get(txn *badger.Txn, key []byte) ([]byte, error) {
+	item, err := txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the database: %w", err)
+	}
+	b, err := item.ValueCopy(nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the database: %w", err)
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	return b, nil
+}
+
+// Namespace opens a namespace; see dbadapter.Store. It must not be open.
+func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	n := &namespace{store: s, id: id, hasher: hasher, observe: observe, snapshots: make(map[*snapshot]struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("open namespace %x: the store is %w", id, dbadapter.ErrClosed)
+	}
+	if s.open[id] != nil {
+		return nil, fmt.Errorf("open namespace %x: %w: it is open already; close it first", id, dbadapter.ErrLocked)
+	}
+	s.open[id] = n // reserves the name
+	s.mu.Unlock()
+	err := s.committer.do(func() error { return n.load() })
+	s.mu.Lock()
+	if err != nil {
+		delete(s.open, id)
+		return nil, fmt.Errorf("open namespace %x: %w", id, err)
+	}
+	return n, nil
+}
+
+// Close finishes the running commits, ends all snapshots, closes the database
+// and notes on disk that it was closed in order. Idempotent.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() { s.closeErr = s.close() })
+	return s.closeErr
+}
+
+func (s *Store) close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.committer.stop()
+	s.mu.Lock()
+	var open []*namespace
+	for _, n := range s.open {
+		open = append(open, n)
+	}
+	s.mu.Unlock()
+	for _, n := range open {
+		n.Close()
+	}
+	s.mu.Lock()
+	s.view.release()
+	s.view = nil
+	s.mu.Unlock()
+	err := s.db.Close()
+	if err == nil && s.committer.failed == nil {
+		err = markClean(s.dir, s.committer.head.commits)
+	}
+	s.lock.release()
+	if err != nil {
+		return fmt.Errorf("close store %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+// collectEvery is how often the files of long values are looked at.
+const collectEvery = 10 * time.Minute
+
+// nameKey is where the number of a namespace stands.
+func nameKey(id dbadapter.NamespaceID) []byte {
+	return append(appendPrefix(nil, 0, kindName), id[:]...)
+}
+
+func encodeName(id dbadapter.NamespaceID, number uint32) []byte {
+	return appendSeal(binary.BigEndian.AppendUint32(nil, number), 0, nameSeed(id))
+}
+
+func decodeName(id dbadapter.NamespaceID, b []byte) (uint32, error) {
+	body, err := unseal(b, nameSeed(id), "the name of a namespace")
+	if err != nil {
+		return 0, err
+	}
+	if len(body) != 4 {
+		return 0, corrupt("the name of a namespace", "it has %d bytes", len(body))
+	}
+	return binary.BigEndian.Uint32(body), nil
+}
+
+func nameSeed(id dbadapter.NamespaceID) uint64 {
+	return seed(0, kindName, binary.BigEndian.Uint64(id[:])^binary.BigEndian.Uint64(id[8:])*math.MaxUint32)
+}

@@ -1,0 +1,294 @@
+package badgerdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// committer is the single writer of a store. Callers queue their batches; its
+// goroutine takes what is queued, up to the bounds of one batch, and commits
+// it as one transaction of Badger with one write to the disk (group commit;
+// DeWitt et al., "Implementation techniques for main memory database systems",
+// 1984). While it waits for the disk, the next group gathers.
+type committer struct {
+	store *Store
+	queue chan *request
+	done  chan struct{} // closed when the goroutine has ended
+
+	mu      sync.RWMutex // held for reading while sending to queue
+	stopped bool         // guarded by mu
+
+	// The goroutine's own; readable by others once done is closed.
+	head   head
+	arena  []byte // index and log entries of the running transaction
+	failed error  // set for good when it is unknown what the disk holds
+	// transactions counts what was committed; tests read it.
+	transactions atomic.Int64
+}
+
+// request is a batch, or some other work for the committer's goroutine.
+type request struct {
+	namespace *namespace
+	items     []commit.Item
+	size      int
+	run       func() error
+
+	state    atomic.Int32
+	outcomes []dbadapter.Outcome
+	err      error
+	done     chan struct{}
+}
+
+// States of a request. Who moves it on from queued owns it.
+const (
+	queued = iota
+	taken
+	cancelled
+)
+
+const queueLength = 1024
+
+func (c *committer) start(s *Store, h head) {
+	c.store, c.head = s, h
+	c.queue, c.done = make(chan *request, queueLength), make(chan struct{})
+	go c.loop()
+}
+
+// stop ends the goroutine after what is queued. Idempotent.
+func (c *committer) stop() {
+	c.mu.Lock()
+	if !c.stopped {
+		c.stopped = true
+		close(c.queue)
+	}
+	c.mu.Unlock()
+	<-c.done
+}
+
+// submit queues a request and waits for it. If the context ends while the
+// request is still queued, it is withdrawn; once its commit has begun the
+// caller waits for the outcome, since otherwise nobody would know it.
+func (c *committer) submit(ctx context.Context, r *request) error {
+	r.done = make(chan struct{})
+	c.mu.RLock()
+	if c.stopped {
+		c.mu.RUnlock()
+		return fmt.Errorf("write: the store is %w", dbadapter.ErrClosed)
+	}
+	select {
+	case c.queue <- r:
+		c.mu.RUnlock()
+	case <-ctx.Done():
+		c.mu.RUnlock()
+		return ctx.Err()
+	}
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+	}
+	if r.state.CompareAndSwap(queued, cancelled) {
+		return ctx.Err()
+	}
+	<-r.done
+	return r.err
+}
+
+// do runs a function between two commits.
+func (c *committer) do(run func() error) error {
+	return c.submit(context.Background(), &request{run: run})
+}
+
+func (c *committer) loop() {
+	defer close(c.done)
+	var group []*request
+	for next, ok := c.receive(nil); ok; next, ok = c.receive(next) {
+		group, next = c.gather(group[:0], next)
+		switch {
+		case len(group) == 0: // withdrawn
+		case group[0].run != nil:
+			r := group[0]
+			if r.err = c.failed; r.err == nil {
+				r.err = r.run()
+			}
+			close(r.done)
+		default:
+			c.commit(group)
+			for _, r := range group {
+				close(r.done)
+			}
+		}
+		clear(group)
+	}
+}
+
+// receive returns the request left over from the last group, or waits for one.
+func (c *committer) receive(left *request) (*request, bool) {
+	if left != nil {
+		return left, true
+	}
+	r, ok := <-c.queue
+	return r, ok
+}
+
+// gather takes the request and those queued behind it that fit into one
+// transaction. It returns the first one that does not, if any.
+func (c *committer) gather(group []*request, next *request) ([]*request, *request) {
+	writes, size := 0, 0
+	for {
+		fits := len(group) == 0 || next.run == nil && group[0].run == nil &&
+			writes+len(next.items) <= dbadapter.MaxBatch && size+next.size <= dbadapter.MaxBatchBytes
+		if !fits {
+			return group, next
+		}
+		if next.state.CompareAndSwap(queued, taken) {
+			group = append(group, next)
+			writes, size = writes+len(next.items), size+next.size
+		}
+		var ok bool
+		select {
+		case next, ok = <-c.queue:
+			if !ok {
+				return group, nil
+			}
+		default:
+			return group, nil
+		}
+	}
+}
+
+// commit decides and commits the group, and sets each request's outcome.
+func (c *committer) commit(group []*request) {
+	fail := func(err error) {
+		for _, r := range group {
+			if r.err == nil {
+				r.outcomes, r.err = nil, err
+			}
+		}
+	}
+	if c.failed != nil {
+		fail(c.failed)
+		return
+	}
+	if err := c.store.disk.check(); err != nil {
+		fail(err)
+		return
+	}
+	plan := c.decide(group)
+	err := c.write(plan)
+	switch {
+	case errors.Is(err, badger.ErrTxnTooBig) && len(group) > 1:
+		for i, r := range group {
+			r.outcomes, r.err = nil, nil
+			c.commit(group[i : i+1])
+		}
+	case errors.Is(err, badger.ErrTxnTooBig):
+		fail(fmt.Errorf("apply: %w: many keys share an index, and their bucket does not fit into one transaction; apply fewer writes at once", dbadapter.ErrLimit))
+	case err != nil:
+		fail(err)
+	}
+}
+
+// part is what a group does to one namespace.
+type part struct {
+	namespace *namespace
+	group     *commit.Group
+}
+
+// decide runs the batches one after another against the last commit.
+func (c *committer) decide(group []*request) []part {
+	var parts []part
+next:
+	for _, r := range group {
+		for i := range parts {
+			if parts[i].namespace == r.namespace {
+				r.outcomes, r.err = parts[i].group.Batch(r.items)
+				continue next
+			}
+		}
+		g := r.namespace.newGroup()
+		parts = append(parts, part{r.namespace, g})
+		r.outcomes, r.err = g.Batch(r.items)
+	}
+	return parts
+}
+
+// write commits what the parts touch as one transaction, tells the observers
+// and only then lets new snapshots see it. ErrTxnTooBig leaves no trace.
+func (c *committer) write(parts []part) error {
+	txn := c.store.db.NewTransaction(true)
+	defer txn.Discard()
+	c.arena = c.arena[:0]
+	staged := make([]stagedPart, 0, len(parts))
+	for _, p := range parts {
+		if len(p.group.Touched()) == 0 {
+			continue
+		}
+		s, err := c.stage(txn, p)
+		if err != nil {
+			return err
+		}
+		staged = append(staged, s)
+	}
+	if len(staged) == 0 {
+		return nil
+	}
+	if err := c.finish(txn); err != nil {
+		return err
+	}
+	for _, s := range staged {
+		s.namespace.meta = s.meta
+		if s.namespace.observe != nil {
+			s.namespace.observe(s.changes)
+		}
+	}
+	c.publish(func() {
+		for _, s := range staged {
+			s.namespace.seq, s.namespace.latest = s.meta.seq, s.meta.latest
+		}
+	})
+	for _, s := range staged {
+		if err := c.trim(s.namespace); err != nil {
+			c.store.log.Sugar().Warnf("trim the change log of namespace %x: %v", s.namespace.id, err)
+		}
+	}
+	return nil
+}
+
+// finish adds the store's head to a transaction and commits it. If Badger then
+// fails, nobody knows what reached the disk, and the store takes no more.
+func (c *committer) finish(txn *badger.Txn) error {
+	h := c.head
+	h.commits++
+	if err := txn.Set(appendPrefix(nil, 0, kindMeta), h.encode()); err != nil {
+		return err
+	}
+	if err := txn.Commit(); err != nil {
+		c.failed = fmt.Errorf("write to the database: %w; whether the last write was kept is unknown, and no more are taken: check the disk and open the store again", err)
+		return c.failed
+	}
+	c.head = h
+	c.transactions.Add(1)
+	return nil
+}
+
+// publish makes the last commit the one that snapshots see; set runs under the
+// store's lock.
+func (c *committer) publish(set func()) {
+	s := c.store
+	fresh := newView(s.db)
+	s.mu.Lock()
+	old := s.view
+	s.view = fresh
+	set()
+	s.mu.Unlock()
+	old.release()
+}

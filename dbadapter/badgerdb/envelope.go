@@ -1,0 +1,76 @@
+package badgerdb
+
+import (
+	"encoding/binary"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// An envelope is the stored form of a record:
+//
+//	flags(1) version(24) seal(8) [signature(64)] value
+//
+// The seal is the first word of the record's keyed digest, which covers key,
+// version, tombstone flag and value, XORed with the XXH3 hash of the signature
+// if there is one, since digests do not cover signatures. It is recomputed on
+// every read; the digest that comes of it is what the caller wants anyway.
+const (
+	flagDeleted = 1 << iota
+	flagSigned
+)
+
+const envelopeSize = 1 + dbadapter.VersionSize + sealSize
+
+func appendEnvelope(b []byte, r *dbadapter.Record, digest dbadapter.Digest) []byte {
+	var flags byte
+	sum := digest[0]
+	if r.Deleted {
+		flags |= flagDeleted
+	}
+	if len(r.Signature) > 0 {
+		flags |= flagSigned
+		sum ^= xxh3.Hash(r.Signature)
+	}
+	b, _ = r.Version.AppendBinary(append(b, flags))
+	b = binary.BigEndian.AppendUint64(b, sum)
+	b = append(b, r.Signature...)
+	return append(b, r.Value...)
+}
+
+// readEnvelope decodes and verifies a record. Key, signature and value refer to
+// the slices given.
+func readEnvelope(b, key []byte, h dbadapter.Hasher) (dbadapter.Record, dbadapter.Digest, error) {
+	bad := func(format string, args ...any) (dbadapter.Record, dbadapter.Digest, error) {
+		return dbadapter.Record{}, dbadapter.Digest{}, corrupt("the record "+quote(key), format, args...)
+	}
+	if len(b) < envelopeSize {
+		return bad("it has %d bytes", len(b))
+	}
+	flags := b[0]
+	if flags&^(flagDeleted|flagSigned) != 0 {
+		return bad("it has unknown flags %#x", flags)
+	}
+	r := dbadapter.Record{Key: key, Deleted: flags&flagDeleted != 0}
+	if err := r.Version.UnmarshalBinary(b[1 : 1+dbadapter.VersionSize]); err != nil {
+		return bad("%v", err)
+	}
+	sum := binary.BigEndian.Uint64(b[1+dbadapter.VersionSize:])
+	rest := b[envelopeSize:]
+	if flags&flagSigned != 0 {
+		if len(rest) < dbadapter.SignatureSize {
+			return bad("its signature is cut short")
+		}
+		r.Signature, rest = rest[:dbadapter.SignatureSize:dbadapter.SignatureSize], rest[dbadapter.SignatureSize:]
+		sum ^= xxh3.Hash(r.Signature)
+	}
+	if len(rest) > 0 {
+		r.Value = rest
+	}
+	digest := h.Digest(&r)
+	if digest[0] != sum {
+		return bad("its checksum does not match")
+	}
+	return r, digest, nil
+}

@@ -1,0 +1,78 @@
+package badgerdb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Format is the number of the disk format that this program reads and writes.
+const Format = 1
+
+const (
+	formatFile = "FORMAT"
+	formatText = "syncd store, disk format "
+	manifest   = "MANIFEST"
+)
+
+// checkFormat reads the stamp before anything else is read, and writes it into
+// a new folder.
+func checkFormat(dir string) error {
+	path := filepath.Join(dir, formatFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, manifest)); err == nil {
+			return fmt.Errorf("%w: it holds a database, but no %s file; was it written by another program?", dbadapter.ErrFormat, formatFile)
+		}
+		return writeDurably(path, []byte(formatText+strconv.Itoa(Format)+"\n"))
+	}
+	if err != nil {
+		return err
+	}
+	rest, ok := bytes.CutPrefix(b, []byte(formatText))
+	number, err := strconv.Atoi(string(bytes.TrimSuffix(rest, []byte("\n"))))
+	switch {
+	case !ok || err != nil || number < 1:
+		return fmt.Errorf("%w: its %s file says %q; this program reads format %d", dbadapter.ErrFormat, formatFile, b[:min(len(b), 64)], Format)
+	case number > Format:
+		return fmt.Errorf("%w: it was written by format %d, this program reads format %d; use a newer program", dbadapter.ErrFormat, number, Format)
+	case number < Format:
+		return fmt.Errorf("%w: it was written by format %d, this program reads format %d; export it with the older program and import it with this one", dbadapter.ErrFormat, number, Format)
+	}
+	return nil
+}
+
+// writeDurably writes a file so that after a power cut it is there in whole, or
+// as it was.
+func writeDurably(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

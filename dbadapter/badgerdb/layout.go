@@ -1,0 +1,197 @@
+package badgerdb
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Layout of the keys in Badger. A namespace is numbered when it is first
+// opened, from 1, and a number is never used twice; number 0 is the store's
+// own. All integers are big-endian, so that keys sort as numbers do.
+//
+//	number(4) 'r' key       record: envelope, see envelope.go
+//	number(4) 'i' index(6)  bucket: checksum(6) { length(uvarint) key }…  seal(8)
+//	number(4) 'l' seq(8)    log:    { index(6) old(6) new(6) }…           seal(8)
+//	number(4) 'm'           meta:   seq(8) first(8) records(8) buckets(8) latest(8) seal(8)
+//
+//	0(4) 'n' id(16)         name:   number(4)  seal(8)
+//	0(4) 'd' number(4)      a namespace being dropped: empty
+//	0(4) 'm'                meta:   commits(8) next number(4)  seal(8)
+//
+// A log entry holds the changes of one commit, or a part of them, under the
+// sequence number of its last one, so that seeking a number finds the entry
+// with it. first is the oldest change still in the log.
+//
+// A seal is the XXH3 hash of what stands before it, seeded with the number and
+// the place (index, seq, or 0): it finds an entry that was damaged, and one
+// that stands where another belongs. It is no defence against an adversary,
+// who does not get to write here.
+const (
+	kindRecord = 'r'
+	kindIndex  = 'i'
+	kindLog    = 'l'
+	kindMeta   = 'm'
+	kindName   = 'n'
+	kindDrop   = 'd'
+)
+
+const (
+	// prefixSize is the length of a namespace's number and the kind byte.
+	prefixSize = 5
+	numberSize = 6 // indices and checksums are below 2^48
+	sealSize   = 8
+	changeSize = 3 * numberSize
+	// maxNumber keeps the keys clear of those that Badger reserves for itself,
+	// which begin with "!".
+	maxNumber = '!'<<24 - 1
+)
+
+func appendPrefix(b []byte, number uint32, kind byte) []byte {
+	return append(binary.BigEndian.AppendUint32(b, number), kind)
+}
+
+func append48(b []byte, n uint64) []byte {
+	return append(b, byte(n>>40), byte(n>>32), byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+}
+
+func read48(b []byte) uint64 {
+	_ = b[5]
+	return uint64(b[0])<<40 | uint64(b[1])<<32 | uint64(b[2])<<24 | uint64(b[3])<<16 | uint64(b[4])<<8 | uint64(b[5])
+}
+
+func appendIndexKey(b []byte, number uint32, index dbadapter.Index) []byte {
+	return append48(appendPrefix(b, number, kindIndex), uint64(index))
+}
+
+func appendLogKey(b []byte, number uint32, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(appendPrefix(b, number, kindLog), seq)
+}
+
+// seed makes the seal depend on where an entry stands.
+func seed(number uint32, kind byte, place uint64) uint64 {
+	return uint64(number)<<32 ^ uint64(kind)<<56 ^ place*0x9e3779b97f4a7c15
+}
+
+// appendSeal seals what stands in b from start on.
+func appendSeal(b []byte, start int, seed uint64) []byte {
+	return binary.BigEndian.AppendUint64(b, xxh3.HashSeed(b[start:], seed))
+}
+
+// unseal returns what a seal covers, or ErrCorrupt.
+func unseal(b []byte, seed uint64, what string) ([]byte, error) {
+	if len(b) < sealSize {
+		return nil, corrupt(what, "it has %d bytes", len(b))
+	}
+	body, sum := b[:len(b)-sealSize], b[len(b)-sealSize:]
+	if xxh3.HashSeed(body, seed) != binary.BigEndian.Uint64(sum) {
+		return nil, corrupt(what, "its checksum does not match")
+	}
+	return body, nil
+}
+
+// corrupt names what is damaged and what to do about it.
+func corrupt(what, format string, args ...any) error {
+	return fmt.Errorf("read %s: %w: %s; restore the folder from a copy, or empty it and sync again from a peer",
+		what, dbadapter.ErrCorrupt, fmt.Sprintf(format, args...))
+}
+
+// appendBucket encodes a bucket of the given records' keys.
+func appendBucket(b []byte, number uint32, index dbadapter.Index, sum dbadapter.Checksum, keys func(yield func([]byte) bool)) []byte {
+	start := len(b)
+	b = append48(b, uint64(sum))
+	for key := range keys {
+		b = binary.AppendUvarint(b, uint64(len(key)))
+		b = append(b, key...)
+	}
+	return appendSeal(b, start, seed(number, kindIndex, uint64(index)))
+}
+
+// bucket is a decoded index entry. Its keys refer to the entry.
+type bucket struct {
+	sum  dbadapter.Checksum
+	rest []byte
+}
+
+func readBucket(b []byte, number uint32, index dbadapter.Index) (bucket, error) {
+	body, err := unseal(b, seed(number, kindIndex, uint64(index)), "an index entry")
+	if err != nil {
+		return bucket{}, err
+	}
+	if len(body) < numberSize {
+		return bucket{}, corrupt("an index entry", "it has no checksum")
+	}
+	return bucket{dbadapter.Checksum(read48(body)), body[numberSize:]}, nil
+}
+
+// next takes the next key off the bucket; ok is false at its end.
+func (b *bucket) next() (key []byte, ok bool, err error) {
+	if len(b.rest) == 0 {
+		return nil, false, nil
+	}
+	n, w := binary.Uvarint(b.rest)
+	if w <= 0 || n > uint64(len(b.rest)-w) {
+		return nil, false, corrupt("an index entry", "a key goes past its end")
+	}
+	key, b.rest = b.rest[w:w+int(n)], b.rest[w+int(n):]
+	return key, true, nil
+}
+
+// meta is what a namespace knows of itself; it is written with each commit.
+type meta struct {
+	seq     uint64 // of the last change
+	first   uint64 // of the oldest change in the log; seq+1 if it is empty
+	records uint64 // tombstones included
+	buckets uint64
+	latest  dbadapter.Clock
+}
+
+func (m *meta) encode(number uint32) []byte {
+	b := make([]byte, 0, 5*8+sealSize)
+	for _, n := range [...]uint64{m.seq, m.first, m.records, m.buckets, uint64(m.latest)} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return appendSeal(b, 0, seed(number, kindMeta, 0))
+}
+
+func (m *meta) decode(b []byte, number uint32) error {
+	const what = "the head of a namespace"
+	body, err := unseal(b, seed(number, kindMeta, 0), what)
+	if err != nil {
+		return err
+	}
+	if len(body) != 5*8 {
+		return corrupt(what, "it has %d bytes", len(body))
+	}
+	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
+	*m = meta{at(0), at(1), at(2), at(3), dbadapter.Clock(at(4))}
+	return nil
+}
+
+// head is what the store knows of itself.
+type head struct {
+	commits uint64 // how many transactions were ever committed
+	next    uint32 // the number that the next new namespace gets
+}
+
+func (h *head) encode() []byte {
+	b := binary.BigEndian.AppendUint64(nil, h.commits)
+	b = binary.BigEndian.AppendUint32(b, h.next)
+	return appendSeal(b, 0, seed(0, kindMeta, 0))
+}
+
+func (h *head) decode(b []byte) error {
+	const what = "the head of the store"
+	body, err := unseal(b, seed(0, kindMeta, 0), what)
+	if err != nil {
+		return err
+	}
+	if len(body) != 12 {
+		return corrupt(what, "it has %d bytes", len(body))
+	}
+	*h = head{binary.BigEndian.Uint64(body), binary.BigEndian.Uint32(body[8:])}
+	return nil
+}

@@ -1,0 +1,212 @@
+package badgerdb
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+type namespace struct {
+	store   *Store
+	id      dbadapter.NamespaceID
+	number  uint32
+	hasher  dbadapter.Hasher
+	observe func([]dbadapter.Change)
+
+	meta meta // the committer's own
+
+	// Guarded by the store's lock.
+	seq    uint64 // of the last commit that snapshots see
+	latest dbadapter.Clock
+
+	mu        sync.Mutex // guards what follows
+	closed    bool
+	snapshots map[*snapshot]struct{}
+	applies   sync.WaitGroup // added to under mu, while not closed
+}
+
+func (n *namespace) errClosed(what string) error {
+	return fmt.Errorf("%s: namespace %x is %w", what, n.id, dbadapter.ErrClosed)
+}
+
+// load reads the namespace's number and head, or gives it a number. It runs on
+// the committer's goroutine.
+func (n *namespace) load() error {
+	s, c := n.store, &n.store.committer
+	txn := s.db.NewTransaction(true)
+	defer txn.Discard()
+	name, err := get(txn, nameKey(n.id))
+	if err != nil {
+		return err
+	}
+	if name != nil {
+		if n.number, err = decodeName(n.id, name); err != nil {
+			return err
+		}
+		b, err := get(txn, appendPrefix(nil, n.number, kindMeta))
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			return corrupt("the head of a namespace", "it is missing")
+		}
+		if err := n.meta.decode(b, n.number); err != nil {
+			return err
+		}
+	} else {
+		if c.head.next > maxNumber {
+			return fmt.Errorf("%w: %d namespaces have been made in this store; start a new one", dbadapter.ErrLimit, c.head.next-1)
+		}
+		n.number, n.meta = c.head.next, meta{first: 1}
+		if err := txn.Set(nameKey(n.id), encodeName(n.id, n.number)); err != nil {
+			return err
+		}
+		if err := txn.Set(appendPrefix(nil, n.number, kindMeta), n.meta.encode(n.number)); err != nil {
+			return err
+		}
+		c.head.next++
+		if err := c.finish(txn); err != nil {
+			return err
+		}
+	}
+	c.publish(func() { n.seq, n.latest = n.meta.seq, n.meta.latest })
+	return nil
+}
+
+func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	if n.closed {
+		n.mu.Unlock()
+		return nil, n.errClosed("apply")
+	}
+	n.applies.Add(1)
+	n.mu.Unlock()
+	defer n.applies.Done()
+	items, err := commit.Prepare(n.hasher, writes)
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	r := &request{namespace: n, items: items}
+	r.size = n.encode(items)
+	err = n.store.committer.submit(ctx, r)
+	return r.outcomes, err
+}
+
+// encode gives each item its stored form, all in one piece of memory, and
+// points the item's record there: a change handed to an observer stays valid.
+// It returns the size of keys and values.
+func (n *namespace) encode(items []commit.Item) int {
+	size, stored := 0, 0
+	for i := range items {
+		r := &items[i].Record
+		size += len(r.Key) + len(r.Value)
+		stored += prefixSize + envelopeSize + len(r.Key) + len(r.Value) + len(r.Signature)
+	}
+	b := make([]byte, 0, stored)
+	for i := range items {
+		it, start := &items[i], len(b)
+		b = append(appendPrefix(b, n.number, kindRecord), it.Record.Key...)
+		key := b[start+prefixSize : len(b) : len(b)]
+		b = appendEnvelope(b, &it.Record, it.Digest)
+		it.Stored = b[start:len(b):len(b)]
+		it.Record.Key = key
+		it.Record.Value = it.Stored[len(it.Stored)-len(it.Record.Value):]
+	}
+	return size
+}
+
+// newGroup decides against the last commit. It runs on the committer's
+// goroutine, which alone replaces the view.
+func (n *namespace) newGroup() *commit.Group {
+	txn := n.store.view.txn
+	return commit.NewGroup(n.hasher, func(i dbadapter.Index) ([]commit.Held, error) { return n.held(txn, i) })
+}
+
+// held reads and verifies the records under an index, by key.
+func (n *namespace) held(txn *badger.Txn, index dbadapter.Index) ([]commit.Held, error) {
+	entry, err := get(txn, appendIndexKey(nil, n.number, index))
+	if entry == nil || err != nil {
+		return nil, err
+	}
+	b, err := readBucket(entry, n.number, index)
+	if err != nil {
+		return nil, err
+	}
+	var held []commit.Held
+	for {
+		key, ok, err := b.next()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		r, digest, err := n.record(txn, key)
+		if err != nil {
+			return nil, err
+		}
+		if r == nil {
+			return nil, corrupt("the record "+quote(key), "its bucket knows it, but it is not there")
+		}
+		held = append(held, commit.Held{Record: *r, Digest: digest})
+	}
+	if sum := commit.Checksum(n.hasher, held); sum != b.sum {
+		return nil, corrupt(fmt.Sprintf("the bucket %d", index), "its records are not those that it was written with")
+	}
+	return held, nil
+}
+
+// record reads and verifies one record, nil if there is none. It refers to key.
+func (n *namespace) record(txn *badger.Txn, key []byte) (*dbadapter.Record, dbadapter.Digest, error) {
+	b, err := get(txn, append(appendPrefix(make([]byte, 0, 64), n.number, kindRecord), key...))
+	if b == nil || err != nil {
+		return nil, dbadapter.Digest{}, err
+	}
+	r, digest, err := readEnvelope(b, key, n.hasher)
+	if err != nil {
+		return nil, dbadapter.Digest{}, err
+	}
+	return &r, digest, nil
+}
+
+func (n *namespace) Latest() dbadapter.Clock {
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	return n.latest
+}
+
+func (n *namespace) Close() error {
+	n.mu.Lock()
+	if n.closed {
+		n.mu.Unlock()
+		return nil
+	}
+	n.closed = true
+	n.mu.Unlock()
+	n.applies.Wait()
+	n.mu.Lock()
+	snapshots := n.snapshots
+	n.snapshots = nil
+	n.mu.Unlock()
+	for s := range snapshots {
+		s.end()
+	}
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	delete(n.store.open, n.id)
+	return nil
+}
+
+// numberKey is the mark of a namespace that is being dropped.
+func numberKey(number uint32) []byte {
+	return binary.BigEndian.AppendUint32(appendPrefix(nil, 0, kindDrop), number)
+}

@@ -1,0 +1,251 @@
+package badgerdb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// view is a read transaction as of one commit. All snapshots opened before the
+// next commit share it, so that opening one neither reads the database nor
+// waits for a commit in progress.
+type view struct {
+	txn  *badger.Txn
+	refs atomic.Int64
+}
+
+func newView(db *badger.DB) *view {
+	v := &view{txn: db.NewTransaction(false)}
+	v.refs.Store(1)
+	return v
+}
+
+func (v *view) release() {
+	if v.refs.Add(-1) == 0 {
+		v.txn.Discard()
+	}
+}
+
+type snapshot struct {
+	namespace *namespace
+	seq       uint64
+
+	mu        sync.Mutex // guards what follows; the store's Close takes it too
+	view      *view      // nil once closed
+	iterators map[*badger.Iterator]struct{}
+	key       []byte // scratch
+}
+
+func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return nil, n.errClosed("open a snapshot")
+	}
+	n.store.mu.Lock()
+	s := &snapshot{namespace: n, seq: n.seq, view: n.store.view}
+	s.view.refs.Add(1)
+	n.store.mu.Unlock()
+	n.snapshots[s] = struct{}{}
+	return s, nil
+}
+
+// locked takes the lock if the snapshot is open.
+func (s *snapshot) locked(what string) error {
+	s.mu.Lock()
+	if s.view == nil {
+		s.mu.Unlock()
+		return fmt.Errorf("%s: the snapshot is %w", what, dbadapter.ErrClosed)
+	}
+	return nil
+}
+
+func (s *snapshot) Seq() uint64 { return s.seq }
+
+func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
+	if err := s.locked("get"); err != nil {
+		return dbadapter.Record{}, err
+	}
+	defer s.mu.Unlock()
+	r, _, err := s.namespace.record(s.view.txn, bytes.Clone(key))
+	if err != nil {
+		return dbadapter.Record{}, err
+	}
+	if r == nil {
+		return dbadapter.Record{}, fmt.Errorf("get %s: %w", quote(key), dbadapter.ErrNotFound)
+	}
+	return *r, nil
+}
+
+func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
+	if err := s.locked("look up"); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	number := s.namespace.number
+	for i, index := range indices {
+		s.key = appendIndexKey(s.key[:0], number, index)
+		sums[i] = 0
+		item, err := s.view.txn.Get(s.key)
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look up an index: %w", err)
+		}
+		if err := item.Value(func(entry []byte) error {
+			b, err := readBucket(entry, number, index)
+			sums[i] = b.sum
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
+	if err := s.locked("read a bucket"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	held, err := s.namespace.held(s.view.txn, index)
+	var records []dbadapter.Record
+	for i := range held {
+		records = append(records, held[i].Record)
+	}
+	return records, err
+}
+
+// walk yields the entries whose keys begin with prefix, from start on. The lock
+// is held while the database is read, and never while the caller runs, so that
+// the store can be closed under a walk, which then ends with ErrClosed.
+func (s *snapshot) walk(ctx context.Context, what string, prefix, start []byte, read func(*badger.Item) error, yield func() bool) error {
+	if err := s.locked(what); err != nil {
+		return err
+	}
+	o := badger.DefaultIteratorOptions
+	o.PrefetchValues = false // values are inline: a prefetch would only start a goroutine each
+	o.Prefix = prefix
+	it := s.view.txn.NewIterator(o)
+	if s.iterators == nil {
+		s.iterators = make(map[*badger.Iterator]struct{})
+	}
+	s.iterators[it] = struct{}{}
+	defer func() {
+		// The lock is held on every way here.
+		if s.view != nil {
+			delete(s.iterators, it)
+			it.Close()
+		}
+		s.mu.Unlock()
+	}()
+	for it.Seek(start); it.Valid(); it.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := read(it.Item()); err != nil {
+			return err
+		}
+		s.mu.Unlock()
+		more := yield()
+		s.mu.Lock()
+		if !more {
+			return nil
+		}
+		if s.view == nil {
+			return fmt.Errorf("%s: the snapshot has been %w", what, dbadapter.ErrClosed)
+		}
+	}
+	return nil
+}
+
+func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Record, error] {
+	return func(yield func(dbadapter.Record, error) bool) {
+		n := s.namespace
+		from := append(appendPrefix(nil, n.number, kindRecord), prefix...)
+		start := from
+		if after != nil {
+			next := append(append(appendPrefix(nil, n.number, kindRecord), after...), 0)
+			if bytes.Compare(next, start) > 0 {
+				start = next
+			}
+		}
+		var record dbadapter.Record
+		stopped := false
+		err := s.walk(ctx, "scan", from, start, func(item *badger.Item) error {
+			key := item.KeyCopy(nil)[prefixSize:]
+			value, err := item.ValueCopy(nil)
+			if err != nil {
+				return fmt.Errorf("scan: %w", err)
+			}
+			record, _, err = readEnvelope(value, key, n.hasher)
+			return err
+		}, func() bool {
+			stopped = !yield(record, nil)
+			return !stopped
+		})
+		if err != nil && !stopped {
+			yield(dbadapter.Record{}, err)
+		}
+	}
+}
+
+func (s *snapshot) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
+	return func(yield func(dbadapter.Pair, error) bool) {
+		number := s.namespace.number
+		prefix := appendPrefix(nil, number, kindIndex)
+		var pair dbadapter.Pair
+		stopped := false
+		err := s.walk(ctx, "list the pairs", prefix, prefix, func(item *badger.Item) error {
+			key := item.Key()
+			if len(key) != prefixSize+numberSize {
+				return corrupt("an index entry", "its key has %d bytes", len(key))
+			}
+			pair.Index = dbadapter.Index(read48(key[prefixSize:]))
+			return item.Value(func(entry []byte) error {
+				b, err := readBucket(entry, number, pair.Index)
+				pair.Checksum = b.sum
+				return err
+			})
+		}, func() bool {
+			stopped = !yield(pair, nil)
+			return !stopped
+		})
+		if err != nil && !stopped {
+			yield(dbadapter.Pair{}, err)
+		}
+	}
+}
+
+func (s *snapshot) Close() error {
+	n := s.namespace
+	n.mu.Lock()
+	delete(n.snapshots, s)
+	n.mu.Unlock()
+	s.end()
+	return nil
+}
+
+// end releases the view and whatever walks over it.
+func (s *snapshot) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.view == nil {
+		return
+	}
+	for it := range s.iterators {
+		it.Close()
+	}
+	s.iterators = nil
+	s.view.release()
+	s.view = nil
+}

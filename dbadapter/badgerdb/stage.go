@@ -1,0 +1,80 @@
+package badgerdb
+
+import (
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// stagedPart is a part whose entries stand in the running transaction.
+type stagedPart struct {
+	namespace *namespace
+	meta      meta
+	changes   []dbadapter.Change
+}
+
+// logEntryChanges bounds a log entry to about 18 KiB.
+const logEntryChanges = 1024
+
+// stage puts a part's records, buckets, log entries and head into the
+// transaction. The slices it hands over stay as they are until the commit.
+func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
+	n, m := p.namespace, p.namespace.meta
+	changes := p.group.Changes(m.seq)
+	for i, b := range p.group.Touched() {
+		for j := range b.Held {
+			if it := b.Held[j].Item; it != nil {
+				at := prefixSize + len(it.Record.Key)
+				if err := txn.Set(it.Stored[:at:at], it.Stored[at:]); err != nil {
+					return stagedPart{}, err
+				}
+			}
+		}
+		key := c.grow(func(a []byte) []byte { return appendIndexKey(a, n.number, b.Index) })
+		value := c.grow(func(a []byte) []byte {
+			return appendBucket(a, n.number, b.Index, changes[i].New, keysOf(b.Held))
+		})
+		if err := txn.Set(key, value); err != nil {
+			return stagedPart{}, err
+		}
+		if changes[i].Old == 0 {
+			m.buckets++
+		}
+		m.records += uint64(changes[i].Records)
+	}
+	for rest := changes; len(rest) > 0; {
+		some := rest[:min(len(rest), logEntryChanges)]
+		rest = rest[len(some):]
+		last := some[len(some)-1].Seq
+		key := c.grow(func(a []byte) []byte { return appendLogKey(a, n.number, last) })
+		value := c.grow(func(a []byte) []byte { return appendLogEntry(a, n.number, some) })
+		if err := txn.Set(key, value); err != nil {
+			return stagedPart{}, err
+		}
+	}
+	m.seq += uint64(len(changes))
+	m.latest = max(m.latest, p.group.Latest())
+	if err := txn.Set(appendPrefix(nil, n.number, kindMeta), m.encode(n.number)); err != nil {
+		return stagedPart{}, err
+	}
+	return stagedPart{n, m, changes}, nil
+}
+
+// grow appends to the arena and returns what was appended. Growing the arena
+// leaves earlier pieces where they are, in the old memory.
+func (c *committer) grow(app func([]byte) []byte) []byte {
+	start := len(c.arena)
+	c.arena = app(c.arena)
+	return c.arena[start:len(c.arena):len(c.arena)]
+}
+
+func keysOf(held []commit.Held) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for i := range held {
+			if !yield(held[i].Record.Key) {
+				return
+			}
+		}
+	}
+}
