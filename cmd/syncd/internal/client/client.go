@@ -1,0 +1,269 @@
+// Package client speaks to a daemon's HTTP API. Its errors answer errors.Is
+// as those of package peer do: what the daemon said comes back as the error
+// that it was.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// dialTimeout bounds connecting to the daemon, which is on this machine.
+const dialTimeout = 5 * time.Second
+
+// maxProblem bounds the body of an error.
+const maxProblem = 1 << 20
+
+// Client is a connection to one daemon.
+type Client struct {
+	addr  httpapi.Addr
+	base  string
+	token string
+	http  *http.Client
+}
+
+// New makes a client of the daemon at addr. The token is sent over TCP.
+func New(addr httpapi.Addr, token string) *Client {
+	c := &Client{addr: addr, base: "http://" + addr.Address, token: token}
+	if addr.Network == "unix" {
+		c.base = "http://syncd"
+	}
+	d := net.Dialer{Timeout: dialTimeout}
+	c.http = &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return d.DialContext(ctx, addr.Network, addr.Address)
+		},
+		MaxIdleConnsPerHost: 4,
+		DisableCompression:  true,
+	}}
+	return c
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// request is one call of the API.
+type request struct {
+	method string
+	path   string // escaped
+	query  url.Values
+	header map[string]string
+	body   io.Reader
+	kind   string // content type of body
+}
+
+// do sends the request and returns a successful response; its body must be
+// closed. Everything else is an error.
+func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
+	target := c.base + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, r.body)
+	if err != nil {
+		return nil, problem.Usage("%w", err)
+	}
+	for name, value := range r.header {
+		req.Header.Set(name, value)
+	}
+	if r.kind != "" {
+		req.Header.Set("Content-Type", r.kind)
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.unreached(ctx, err)
+	}
+	if resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer func() { _ = resp.Body.Close() }() // read only
+	return nil, readProblem(resp)
+}
+
+// unreached says why no response came.
+func (c *Client) unreached(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return fmt.Errorf("%w on %s; start one with: syncd serve", problem.ErrNoDaemon, c.addr)
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return fmt.Errorf("%w: the connection to %s broke (%w); see the daemon's log", problem.ErrNoDaemon, c.addr, err)
+}
+
+func readProblem(resp *http.Response) error {
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err != nil {
+		return fmt.Errorf("the daemon answered %s, and then: %w", resp.Status, err)
+	}
+	var p problem.Problem
+	if json.Unmarshal(raw, &p) != nil || p.Code == "" {
+		return problem.FromStatus(resp.StatusCode, fmt.Sprintf("the daemon answered %s: %.200s", resp.Status, raw))
+	}
+	return &p
+}
+
+// call sends in as JSON, if it is not nil, and reads the answer into out.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	r := request{method: method, path: path, query: query}
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		r.body, r.kind = bytes.NewReader(b), "application/json"
+	}
+	resp, err := c.do(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // read only
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("reading the daemon's answer: %w", err)
+	}
+	return nil
+}
+
+func nsPath(ns, rest string) string { return "/v1/ns/" + url.PathEscape(ns) + rest }
+
+// Condition makes a write conditional.
+type Condition struct {
+	// Version that the record held must have.
+	Version *dbadapter.Version
+	// Absent demands that there is no record, not even a deleted one.
+	Absent bool
+}
+
+func (c Condition) header() map[string]string {
+	switch {
+	case c.Version != nil:
+		return map[string]string{"If-Match": `"` + c.Version.String() + `"`}
+	case c.Absent:
+		return map[string]string{"If-None-Match": "*"}
+	}
+	return nil
+}
+
+// Put writes a value and returns its version.
+func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, cond Condition) (string, error) {
+	return c.write(ctx, request{
+		method: http.MethodPut, path: httpapi.KeyPath(ns, key), header: cond.header(), body: value, kind: "application/octet-stream",
+	})
+}
+
+// Delete makes a record a tombstone and returns its version.
+func (c *Client) Delete(ctx context.Context, ns string, key []byte, cond Condition) (string, error) {
+	return c.write(ctx, request{method: http.MethodDelete, path: httpapi.KeyPath(ns, key), header: cond.header()})
+}
+
+func (c *Client) write(ctx context.Context, r request) (string, error) {
+	resp, err := c.do(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }() // read only
+	return strings.Trim(resp.Header.Get("ETag"), `"`), nil
+}
+
+// Get reads a value and its version.
+func (c *Client) Get(ctx context.Context, ns string, key []byte) (value []byte, version string, err error) {
+	resp, err := c.do(ctx, request{method: http.MethodGet, path: httpapi.KeyPath(ns, key)})
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = resp.Body.Close() }() // read only
+	if value, err = io.ReadAll(resp.Body); err != nil {
+		return nil, "", fmt.Errorf("reading the value: %w", err)
+	}
+	return value, strings.Trim(resp.Header.Get("ETag"), `"`), nil
+}
+
+// List reads one page of keys.
+func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor string, limit int) (httpapi.KeyList, error) {
+	var out httpapi.KeyList
+	q := url.Values{"limit": {fmt.Sprint(limit)}}
+	if len(prefix) > 0 {
+		q.Set("prefix", string(prefix))
+	}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	err := c.call(ctx, http.MethodGet, nsPath(ns, "/keys"), q, nil, &out)
+	return out, err
+}
+
+// Import sends lines; first is the number of the first one.
+func (c *Client) Import(ctx context.Context, ns string, lines []byte, first int) (httpapi.ImportResult, error) {
+	var out httpapi.ImportResult
+	resp, err := c.do(ctx, request{
+		method: http.MethodPost, path: nsPath(ns, "/import"), query: url.Values{"line": {fmt.Sprint(first)}},
+		body: bytes.NewReader(lines), kind: "application/x-ndjson",
+	})
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read only
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return out, fmt.Errorf("reading the daemon's answer: %w", err)
+	}
+	return out, nil
+}
+
+// Export copies the records' lines to w.
+func (c *Client) Export(ctx context.Context, ns string, prefix []byte, versions bool, w io.Writer) error {
+	q := url.Values{}
+	if len(prefix) > 0 {
+		q.Set("prefix", string(prefix))
+	}
+	if versions {
+		q.Set("versions", "true")
+	}
+	resp, err := c.do(ctx, request{method: http.MethodGet, path: nsPath(ns, "/export"), query: q})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // read only
+	if n, err := io.Copy(w, resp.Body); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("the export broke off after %d bytes (%w); see the daemon's log", n, err)
+	}
+	return nil
+}
+
+// Sync runs a sync. The report is meaningful beside an error.
+func (c *Client) Sync(ctx context.Context, in httpapi.SyncRequest) (peer.Report, error) {
+	var out peer.Report
+	err := c.call(ctx, http.MethodPost, "/v1/sync", nil, in, &out)
+	var p *problem.Problem
+	if errors.As(err, &p) && p.Report != nil {
+		out = *p.Report
+	}
+	return out, err
+}

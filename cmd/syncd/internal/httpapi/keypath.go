@@ -1,0 +1,91 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+)
+
+// KeyPath is the escaped path of a key. All bytes but letters and digits are
+// percent-encoded, so that nothing on the way takes "." or "/" for its own.
+func KeyPath(ns string, key []byte) string {
+	return "/v1/ns/" + url.PathEscape(ns) + "/keys/" + escapeAll(key)
+}
+
+func escapeAll(b []byte) string {
+	const hex = "0123456789ABCDEF"
+	var s strings.Builder
+	for _, c := range b {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+			s.WriteByte(c)
+		default:
+			s.WriteByte('%')
+			s.WriteByte(hex[c>>4])
+			s.WriteByte(hex[c&15])
+		}
+	}
+	return s.String()
+}
+
+// splitKeyPath cuts an escaped path /v1/ns/{ns}/keys/{key} in two: the part
+// up to the key, still escaped, and the key's bytes. ok is false for all
+// other paths.
+func splitKeyPath(escaped string) (head string, key []byte, ok bool, err error) {
+	rest, ok := strings.CutPrefix(escaped, "/v1/ns/")
+	if !ok {
+		return "", nil, false, nil
+	}
+	ns, rest, ok := strings.Cut(rest, "/")
+	if !ok || ns == "" {
+		return "", nil, false, nil
+	}
+	kind, last, ok := strings.Cut(rest, "/")
+	if !ok || last == "" {
+		return "", nil, false, nil
+	}
+	head = "/v1/ns/" + ns + "/keys/"
+	switch kind {
+	case "keys":
+		s, err := url.PathUnescape(last)
+		if err != nil {
+			return "", nil, true, problem.Usage("the key in %s: %w", escaped, err)
+		}
+		return head, []byte(s), true, nil
+	case "key64":
+		key, err := base64.RawURLEncoding.Strict().DecodeString(last)
+		if err != nil {
+			return "", nil, true, problem.Usage("the key in %s: %w (URL-safe alphabet, no padding)", escaped, err)
+		}
+		return head, key, true, nil
+	}
+	return "", nil, false, nil
+}
+
+// flattenKeys escapes a key in a path anew, so that http.ServeMux, which
+// cleans paths and splits them at slashes, sees one segment.
+func flattenKeys(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		head, key, ok, err := splitKeyPath(r.URL.EscapedPath())
+		if err != nil {
+			writeProblem(w, problem.From(err))
+			return
+		}
+		if ok {
+			plain, err := url.PathUnescape(head)
+			if err != nil {
+				writeProblem(w, problem.From(problem.Usage("the path %s: %w", head, err)))
+				return
+			}
+			u := *r.URL
+			u.Path, u.RawPath = plain+string(key), head+escapeAll(key)
+			r2 := *r
+			r2.URL = &u
+			r = &r2
+		}
+		next.ServeHTTP(w, r)
+	})
+}

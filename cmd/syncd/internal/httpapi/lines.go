@@ -1,0 +1,205 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"go.uber.org/zap"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// ImportResult counts what became of imported lines.
+type ImportResult struct {
+	Lines     int   `json:"lines" doc:"read, empty ones included"`
+	Records   int64 `json:"records" doc:"read"`
+	Written   int64 `json:"written" doc:"new or changed"`
+	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
+	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
+}
+
+// Add sums up the results of several requests.
+func (r *ImportResult) Add(o ImportResult) {
+	r.Lines += o.Lines
+	r.Records += o.Records
+	r.Written += o.Written
+	r.Unchanged += o.Unchanged
+	r.Stale += o.Stale
+}
+
+const linesType = "application/x-ndjson"
+
+var lines = map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: "string"}}}
+
+type importInput struct {
+	NS   string `path:"ns" doc:"the namespace's local name"`
+	Line int    `query:"line" default:"1" minimum:"1" doc:"the number of the first line, for messages"`
+	rawRequest
+}
+
+type importOutput struct{ Body ImportResult }
+
+type exportInput struct {
+	NS       string `path:"ns" doc:"the namespace's local name"`
+	Prefix   string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
+	Versions bool   `query:"versions" doc:"with versions and deleted records"`
+}
+
+func (s *server) registerLines() {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "import", Method: http.MethodPost, Path: "/v1/ns/{ns}/import", Summary: "Import records, a JSON object a line",
+		Description: `{"key":"a","value":"one","time":"2024-03-01T12:00:00Z"}; key64 and value64 are base64, time is optional. ` +
+			"A line that is no record ends the import: the problem says which one, and how many records before it were kept.",
+		RequestBody: &huma.RequestBody{Required: true, Content: lines},
+	}, s.importLines)
+	huma.Register(s.api, huma.Operation{
+		OperationID: "export", Method: http.MethodGet, Path: "/v1/ns/{ns}/export", Summary: "Export records, a JSON object a line",
+		Description: "Sorted by the bytes of the keys, in canonical form. An error on the way cuts the connection.",
+		Responses:   map[string]*huma.Response{"200": {Description: "The records", Content: lines}},
+	}, s.exportLines)
+}
+
+// maxDrain bounds what is read of a body after the import has stopped, so
+// that a client which writes all before it reads sees the answer.
+const maxDrain = 64 << 20
+
+func (s *server) importLines(ctx context.Context, in *importInput) (*importOutput, error) {
+	ns, err := s.namespace(in.NS)
+	if err != nil {
+		return nil, err
+	}
+	r := jsonlines.NewReader(in.body, in.Line)
+	at := &lineOf{first: in.Line}
+	done, err := ns.Import(ctx, items(r, at))
+	if err == nil {
+		return &importOutput{ImportResult{
+			Lines: r.Line() - in.Line + 1, Records: done.Items,
+			Written: done.Written, Unchanged: done.Unchanged, Stale: done.Stale,
+		}}, nil
+	}
+	_, _ = io.CopyN(io.Discard, in.body, maxDrain) // a courtesy; the answer stands
+	line := at.of(done.Items)
+	detail := fmt.Errorf("line %d: %w", line, err)
+	var bad *jsonlines.LineError
+	if errors.As(err, &bad) {
+		line, detail = bad.Line, problem.Usage("%w", bad)
+	}
+	p := problem.From(detail)
+	p.Line, p.Kept = line, done.Items
+	return nil, p
+}
+
+// items reads what is to be imported, and notes on which lines.
+func items(r *jsonlines.Reader, at *lineOf) iter.Seq2[peer.Item, error] {
+	return func(yield func(peer.Item, error) bool) {
+		for {
+			e, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(peer.Item{}, err)
+				return
+			}
+			at.note(r.Line())
+			if !yield(peer.Item{Key: e.Key, Value: e.Value, Time: e.Time}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// lineOf knows on which line each record stood: the first line, and where
+// empty lines came between.
+type lineOf struct {
+	first int
+	count int64
+	gaps  []gap
+}
+
+// gap says that from this record on, line − record is offset.
+type gap struct {
+	record int64
+	offset int
+}
+
+func (l *lineOf) note(line int) {
+	offset := line - int(l.count)
+	if n := len(l.gaps); (n == 0 && offset != l.first) || (n > 0 && offset != l.gaps[n-1].offset) {
+		l.gaps = append(l.gaps, gap{l.count, offset})
+	}
+	l.count++
+}
+
+// of is the line of a record, counted from 0.
+func (l *lineOf) of(record int64) int {
+	offset := l.first
+	for _, g := range l.gaps {
+		if g.record <= record {
+			offset = g.offset
+		}
+	}
+	return offset + int(record)
+}
+
+func (s *server) exportLines(ctx context.Context, in *exportInput) (*huma.StreamResponse, error) {
+	ns, err := s.namespace(in.NS)
+	if err != nil {
+		return nil, err
+	}
+	var options []peer.ScanOption
+	if in.Versions {
+		options = append(options, peer.WithTombstones())
+	}
+	return &huma.StreamResponse{Body: func(h huma.Context) {
+		h.SetHeader("Content-Type", linesType)
+		if err := writeLines(h.BodyWriter(), ns.Scan(ctx, []byte(in.Prefix), options...), in.Versions); err != nil {
+			s.Logger.Warn("export broke off", zap.String("namespace", in.NS), zap.Error(err))
+			// The status has gone out; only a cut connection tells the client.
+			panic(http.ErrAbortHandler)
+		}
+	}}, nil
+}
+
+// writeLines writes records in whole lines.
+func writeLines(w io.Writer, records iter.Seq2[dbadapter.Record, error], versions bool) error {
+	const chunk = 64 << 10
+	var buf []byte
+	for rec, err := range records {
+		if err != nil {
+			return err
+		}
+		e := entryOf(&rec, versions)
+		if buf = jsonlines.Append(buf, &e); len(buf) < chunk {
+			continue
+		}
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+		buf = buf[:0]
+	}
+	_, err := w.Write(buf)
+	return err
+}
+
+// entryOf is the line of a record. A record that came with its time, from a
+// dated import, goes out with it, so that an import of the export makes the
+// same record; a version of a node's own cannot be made elsewhere.
+func entryOf(rec *dbadapter.Record, versions bool) jsonlines.Entry {
+	e := jsonlines.Entry{Key: rec.Key, Value: rec.Value, Deleted: rec.Deleted}
+	if rec.Version.Writer == 0 && rec.Version.Incarnation == 0 {
+		e.Time = rec.Version.Clock.Time()
+	}
+	if versions {
+		e.Version = rec.Version.String()
+	}
+	return e
+}

@@ -1,0 +1,221 @@
+// Package httpapi is the daemon's HTTP interface: a node's records,
+// namespaces, peers and syncs as resources, described by OpenAPI 3.1 at
+// /openapi.json, with errors after RFC 9457.
+//
+// A key in a path is any bytes, percent-encoded; all that follows /keys/ is
+// the key, so that an unescaped slash belongs to it:
+//
+//	PUT /v1/ns/notes/keys/a%2Fb
+//	PUT /v1/ns/notes/keys/%FF
+//
+// Clients that rewrite "." and ".." in paths, as browsers do, can give those
+// two keys as key64, base64 in the URL-safe alphabet: /v1/ns/notes/key64/Lg.
+//
+// The interface has the rights of the node itself. It is served on a unix
+// socket of mode 0600, or on a loopback address to holders of a bearer token.
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Config says what is served.
+type Config struct {
+	Node *peer.Node
+	// Version is the program's, for /v1/version and the API's description.
+	Version Version
+	// Token, if not empty, is demanded as a bearer token.
+	Token string
+	// Metrics are served at /metrics.
+	Metrics prometheus.Gatherer
+	Logger  *zap.Logger
+	// Ready says whether the daemon takes work; nil means always.
+	Ready func() bool
+}
+
+// Version describes a program.
+type Version struct {
+	Version  string `json:"version" doc:"of the module"`
+	Revision string `json:"revision,omitempty" doc:"of the source"`
+	Modified bool   `json:"modified,omitempty" doc:"the source had been changed since the revision"`
+	Go       string `json:"go" doc:"version of the compiler"`
+	Platform string `json:"platform" doc:"operating system and architecture"`
+}
+
+// idleBody is how long a client may pause within a request's body.
+const idleBody = time.Minute
+
+type server struct {
+	Config
+	mux *http.ServeMux
+	api huma.API
+}
+
+// Handler serves the API.
+func Handler(cfg Config) (http.Handler, error) {
+	s := &server{Config: cfg, mux: http.NewServeMux()}
+	if s.Logger == nil {
+		s.Logger = zap.NewNop()
+	}
+	config := huma.DefaultConfig("syncd", cfg.Version.Version)
+	config.Info.Description = "Keeps sets of records equal on many machines. " +
+		"The API of one node; errors are application/problem+json with a stable code."
+	config.OpenAPI.OpenAPI = "3.1.0"
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil
+	config.Formats = map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat}
+	config.RejectUnknownQueryParameters = true
+	config.Transformers = []huma.Transformer{asProblem}
+	s.api = humago.New(s.mux, config)
+	s.registerHealth()
+	s.registerKeys()
+	s.registerLines()
+	s.registerNamespaces()
+	s.registerSyncs()
+	s.registerPeers()
+	if err := s.serveOpenAPI(); err != nil {
+		return nil, err
+	}
+	return s.guard(flattenKeys(s.mux)), nil
+}
+
+// asProblem gives the refusals that huma makes itself a code.
+func asProblem(_ huma.Context, _ string, v any) (any, error) {
+	e, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	detail := e.Detail
+	for _, d := range e.Errors {
+		detail += "; " + d.Message
+		if d.Location != "" {
+			detail += " (" + d.Location + ")"
+		}
+	}
+	return problem.FromStatus(e.Status, detail), nil
+}
+
+// guard checks the token, bounds pauses within bodies, and logs.
+func (s *server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.authorized(r) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			writeProblem(w, problem.From(problem.ErrToken))
+			return
+		}
+		if r.Body != nil && r.Body != http.NoBody {
+			r.Body = &patientBody{r.Body, http.NewResponseController(w)}
+		}
+		began := time.Now()
+		next.ServeHTTP(w, r)
+		s.Logger.Debug("http", zap.String("method", r.Method), zap.String("path", r.URL.EscapedPath()), zap.Duration("took", time.Since(began)))
+	})
+}
+
+func writeProblem(w http.ResponseWriter, p *problem.Problem) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the client is gone, then
+}
+
+// patientBody gives the client idleBody for each read, instead of a bound on
+// the whole body, which may be an import of any length. The deadline is
+// lifted at the end: one left standing would cancel the request's context.
+type patientBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	_ = b.control.SetReadDeadline(time.Now().Add(idleBody)) // a test's recorder has none
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
+
+func (s *server) registerHealth() {
+	type okOutput struct {
+		ContentType string `header:"Content-Type"`
+		Body        []byte
+	}
+	ok := &okOutput{ContentType: "text/plain; charset=utf-8", Body: []byte("ok\n")}
+	huma.Register(s.api, huma.Operation{
+		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Summary: "The daemon runs; needs no token",
+	}, func(context.Context, *struct{}) (*okOutput, error) { return ok, nil })
+	huma.Register(s.api, huma.Operation{
+		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Summary: "The daemon takes work; needs no token",
+	}, func(context.Context, *struct{}) (*okOutput, error) {
+		if s.Ready != nil && !s.Ready() {
+			return nil, problem.From(errors.Join(peer.ErrClosed, errors.New("the daemon is shutting down")))
+		}
+		return ok, nil
+	})
+	gatherer := s.Metrics
+	if gatherer == nil {
+		gatherer = prometheus.NewRegistry()
+	}
+	s.mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(s.Logger)}))
+	s.api.OpenAPI().AddOperation(&huma.Operation{
+		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Summary: "Metrics for Prometheus; needs no token",
+		Responses: map[string]*huma.Response{"200": {
+			Description: "OK", Content: map[string]*huma.MediaType{"text/plain": {}},
+		}},
+	})
+	type versionOutput struct{ Body Version }
+	huma.Register(s.api, huma.Operation{
+		OperationID: "version", Method: http.MethodGet, Path: "/v1/version", Summary: "The daemon's version",
+	}, func(context.Context, *struct{}) (*versionOutput, error) { return &versionOutput{s.Version}, nil })
+}
+
+// serveOpenAPI writes the description once, when all routes are known.
+func (s *server) serveOpenAPI() error {
+	schema := s.api.OpenAPI().Components.Schemas.Schema(problemType, true, "Problem")
+	for _, path := range s.api.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Delete} {
+			if op != nil {
+				op.Responses["default"] = &huma.Response{
+					Description: "A problem",
+					Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
+				}
+			}
+		}
+	}
+	spec, err := json.Marshal(s.api.OpenAPI())
+	if err != nil {
+		return err
+	}
+	s.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(spec) // the client is gone, then
+	})
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeProblem(w, problem.FromStatus(http.StatusNotFound, r.Method+" "+r.URL.EscapedPath()+": no such route; see /openapi.json"))
+	})
+	return nil
+}
+
+// open tells whether a path needs no token.
+func open(path string) bool {
+	switch strings.TrimSuffix(path, "/") {
+	case "/healthz", "/readyz", "/metrics":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,170 @@
+// Package problem carries errors over HTTP and to exit codes. A daemon turns
+// an error into a Problem (RFC 9457) with a stable code; a client turns the
+// Problem back into an error for which errors.Is gives the same answers, and
+// from which the exit code of a command derives.
+package problem
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Errors of the command line and the HTTP API, beside those of package peer.
+var (
+	// ErrUsage: the request or command line is not well formed.
+	ErrUsage = errors.New("usage")
+	// ErrNoDaemon: no daemon answers.
+	ErrNoDaemon = errors.New("no daemon answers")
+	// ErrToken: the bearer token is missing or wrong.
+	ErrToken = errors.New("the token is missing or wrong")
+	// ErrNoNamespace: this node has no namespace of that name.
+	ErrNoNamespace = errors.New("no such namespace here")
+	// ErrDiffers: two sets are not the same.
+	ErrDiffers = errors.New("they differ")
+	// ErrCanceled: the user or the daemon's end cut the work short.
+	ErrCanceled = errors.New("cut short")
+)
+
+// Exit codes.
+const (
+	ExitOK          = 0
+	ExitError       = 1
+	ExitUsage       = 2
+	ExitNoDaemon    = 3
+	ExitNotFound    = 4
+	ExitTryAgain    = 5
+	ExitDenied      = 6
+	ExitCorrupt     = 7
+	ExitLimit       = 8
+	ExitDiffers     = 9
+	exitInterrupted = 130 // as a shell reports SIGINT
+)
+
+// kinds lists the errors that callers branch on, the special before the
+// general: the first that errors.Is finds names the problem.
+var kinds = []struct {
+	code   string
+	err    error
+	status int
+	exit   int
+}{
+	{"usage", ErrUsage, http.StatusBadRequest, ExitUsage},
+	{"no_daemon", ErrNoDaemon, http.StatusBadGateway, ExitNoDaemon},
+	{"token", ErrToken, http.StatusUnauthorized, ExitDenied},
+	{"no_namespace", ErrNoNamespace, http.StatusNotFound, ExitNotFound},
+	{"deleted", peer.ErrDeleted, http.StatusGone, ExitNotFound},
+	{"not_found", peer.ErrNotFound, http.StatusNotFound, ExitNotFound},
+	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitTryAgain},
+	{"exists", peer.ErrExists, http.StatusConflict, ExitError},
+	{"denied", peer.ErrDenied, http.StatusForbidden, ExitDenied},
+	{"corrupt", peer.ErrCorrupt, http.StatusInternalServerError, ExitCorrupt},
+	{"not_verified", peer.ErrNotVerified, http.StatusConflict, ExitDiffers},
+	{"differs", ErrDiffers, http.StatusConflict, ExitDiffers},
+	{"future_version", peer.ErrFutureVersion, http.StatusUnprocessableEntity, ExitLimit},
+	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
+	{"timeout", context.DeadlineExceeded, http.StatusGatewayTimeout, ExitLimit},
+	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain},
+	{"locked", peer.ErrLocked, http.StatusConflict, ExitError},
+	{"closed", peer.ErrClosed, http.StatusServiceUnavailable, ExitTryAgain},
+	{"canceled", ErrCanceled, http.StatusServiceUnavailable, exitInterrupted},
+	{"canceled", context.Canceled, http.StatusServiceUnavailable, exitInterrupted},
+}
+
+// Problem is the body of an error response, application/problem+json.
+type Problem struct {
+	Type   string `json:"type" doc:"about:blank; the code tells problems apart"`
+	Title  string `json:"title" doc:"the kind of problem"`
+	Status int    `json:"status" doc:"the HTTP status"`
+	Detail string `json:"detail" doc:"what was attempted, on what, and what went wrong"`
+	Code   string `json:"code" doc:"stable name of the kind, for programs"`
+	// Line and Kept are set by an import that stopped.
+	Line int   `json:"line,omitempty" doc:"the line at which an import stopped"`
+	Kept int64 `json:"kept,omitempty" doc:"how many records of the request were imported before it"`
+	// Report is set by a sync that failed.
+	Report *peer.Report `json:"report,omitempty" doc:"what a sync did before it failed"`
+}
+
+// internal is the code of all other errors.
+const internal = "internal"
+
+// From describes an error.
+func From(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	p = &Problem{Type: "about:blank", Title: internal, Status: http.StatusInternalServerError, Detail: err.Error(), Code: internal}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			p.Code, p.Title, p.Status = k.code, k.err.Error(), k.status
+			break
+		}
+	}
+	return p
+}
+
+// FromStatus describes a refusal that has an HTTP status only.
+func FromStatus(status int, detail string) *Problem {
+	p := &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Code: internal}
+	switch {
+	case status == http.StatusRequestEntityTooLarge:
+		p.Code = "limit"
+	case status == http.StatusUnauthorized:
+		p.Code = "token"
+	case status >= 400 && status < 500:
+		p.Code = "usage"
+	}
+	return p
+}
+
+// Error is the detail.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus makes the problem a response of package huma.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType marks the JSON form as a problem.
+func (p *Problem) ContentType(ct string) string {
+	if ct == "application/json" {
+		return "application/problem+json"
+	}
+	return ct
+}
+
+// Unwrap is the error that the code stands for, if it is a known one.
+func (p *Problem) Unwrap() error {
+	for _, k := range kinds {
+		if k.code == p.Code {
+			return k.err
+		}
+	}
+	return nil
+}
+
+// Exit is the exit code of a command that ended with err.
+func Exit(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return k.exit
+		}
+	}
+	return ExitError
+}
+
+// Usage makes an ErrUsage.
+func Usage(format string, args ...any) error {
+	return &usage{fmt.Errorf(format, args...)}
+}
+
+type usage struct{ error }
+
+func (u *usage) Is(target error) bool { return target == ErrUsage }
+
+func (u *usage) Unwrap() error { return u.error }

@@ -1,0 +1,128 @@
+// Package settings reads the configuration file, a flat YAML map whose keys
+// are the names of flags:
+//
+//	listen: [/ip4/0.0.0.0/tcp/4747]
+//	log-format: json
+//
+// A flag on the command line wins over its environment variable, that over
+// the file, and the file over the default. Secrets have no place in the file;
+// they have files of their own, named here.
+package settings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/v2"
+	"go.yaml.in/yaml/v3"
+)
+
+// FileName is the configuration file's name within the data directory.
+const FileName = "config.yaml"
+
+// maxFile bounds the configuration file, in bytes.
+const maxFile = 1 << 20
+
+// File is what a configuration file says.
+type File struct {
+	path   string
+	values *koanf.Koanf
+}
+
+// Load reads the file at path, whose keys must be among known. With optional
+// set, a file that does not exist counts as empty.
+func Load(path string, known []string, optional bool) (*File, error) {
+	f := &File{path: path, values: koanf.New(".")}
+	raw, err := read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && optional:
+		return f, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	if err := f.values.Load(bytesProvider(raw), yamlParser{}); err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	for _, key := range f.Keys() {
+		if !slices.Contains(known, key) {
+			return nil, fmt.Errorf("configuration %s: unknown key %q; known are %s", path, key, strings.Join(known, ", "))
+		}
+		if _, _, err := f.Get(key); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func read(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxFile {
+		return nil, fmt.Errorf("%s has %d bytes; at most %d are read", path, info.Size(), maxFile)
+	}
+	return os.ReadFile(path)
+}
+
+// Path is the file's path, whether or not it exists.
+func (f *File) Path() string { return f.path }
+
+// Keys are the keys that the file sets, sorted.
+func (f *File) Keys() []string {
+	keys := f.values.Keys()
+	slices.Sort(keys)
+	return keys
+}
+
+// Get returns the value under a key as text, as it would stand on the command
+// line (a list is joined by commas), and whether the file sets it.
+func (f *File) Get(key string) (string, bool, error) {
+	if !f.values.Exists(key) {
+		return "", false, nil
+	}
+	list, ok := f.values.Get(key).([]any)
+	if !ok {
+		list = []any{f.values.Get(key)}
+	}
+	texts := make([]string, len(list))
+	for i, v := range list {
+		switch v.(type) {
+		case string, bool, int, float64:
+			texts[i] = fmt.Sprint(v)
+		default:
+			return "", false, fmt.Errorf("configuration %s: the value of %q must be a string, number, boolean or a list of them", f.path, key)
+		}
+	}
+	return strings.Join(texts, ","), true, nil
+}
+
+// bytesProvider hands koanf a file already read.
+type bytesProvider []byte
+
+func (b bytesProvider) ReadBytes() ([]byte, error) { return b, nil }
+
+func (b bytesProvider) Read() (map[string]any, error) {
+	return nil, errors.New("the configuration is read as bytes")
+}
+
+// yamlParser is koanf's view of YAML.
+type yamlParser struct{}
+
+func (yamlParser) Unmarshal(b []byte) (map[string]any, error) {
+	m := map[string]any{}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return m, nil
+	}
+	return m, yaml.Unmarshal(b, &m)
+}
+
+func (yamlParser) Marshal(m map[string]any) ([]byte, error) { return yaml.Marshal(m) }
+
+// Encode writes settings as a configuration file.
+func Encode(m map[string]any) ([]byte, error) { return yamlParser{}.Marshal(m) }
