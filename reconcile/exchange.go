@@ -1,0 +1,211 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// exchange is what both sides do alike while records travel.
+type exchange struct {
+	link    *link
+	replica Replica
+	opts    Options
+	own     buckets
+	// account is what is to be done about each difference.
+	account *account
+	// residual is this side's own.
+	residual dbadapter.Digest
+	// gives and gets say which way records may travel, seen from here.
+	gives, gets bool
+
+	outbox      []wire.Sent
+	outboxBytes int
+
+	// due are the indices from which a record still has to come.
+	due map[iblt.Index]bool
+	// owing are own records that the peer's under the same index did not
+	// answer: another key of the bucket, or an older version than ours.
+	owing map[iblt.Index][]dbadapter.Record
+	// fetch are the indices that were asked for by the receiving side.
+	fetch []iblt.Index
+	// refusals are the records received since the last End and refused.
+	refusals []wire.Refusal
+	applied  int // records applied since the last End
+	// sends is about how many bytes of records this side has to send.
+	sends int64
+}
+
+func newExchange(l *link, r Replica, o Options) exchange {
+	return exchange{
+		link: l, replica: r, opts: o, own: buckets{replica: r},
+		due: map[iblt.Index]bool{}, owing: map[iblt.Index][]dbadapter.Record{},
+	}
+}
+
+// sendBucket sends this side's records under an index; those with the content
+// that was bid go without their value.
+func (e *exchange) sendBucket(i iblt.Index, bid *wire.Offer) error {
+	records, err := e.own.bucket(i)
+	if err != nil {
+		return err
+	}
+	if e.opts.Aside.has(i, e.checksum(records)) {
+		e.link.report.Rejected++ // the peer has refused these before
+		return nil
+	}
+	for n := range records {
+		r := &records[n]
+		stub := bid != nil && !r.Deleted && !bid.Record.Deleted && r.ContentHash() == bid.Hash
+		if err := e.sendRecord(r, stub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checksum is the one of a bucket as it was read.
+func (e *exchange) checksum(records []dbadapter.Record) iblt.Checksum {
+	if e.opts.Aside.empty() || len(records) == 0 {
+		return 0
+	}
+	var latest dbadapter.Clock
+	digests := make([]dbadapter.Digest, len(records))
+	for n := range records {
+		latest = max(latest, records[n].Version.Clock)
+		digests[n] = e.replica.Hasher().Digest(&records[n])
+	}
+	return e.replica.Hasher().Checksum(latest, digests)
+}
+
+// sendRecord puts a record into the outbox and sends it when it is full.
+func (e *exchange) sendRecord(r *dbadapter.Record, stub bool) error {
+	size := int(recordSize(r))
+	if stub {
+		size -= len(r.Value)
+	}
+	if len(e.outbox) > 0 && (e.outboxBytes+size > wire.BatchBytes || len(e.outbox) == wire.BatchRecords) {
+		if err := e.flush(); err != nil {
+			return err
+		}
+	}
+	e.outbox = append(e.outbox, wire.Sent{Record: *r, Stub: stub})
+	e.outboxBytes += size
+	return nil
+}
+
+func (e *exchange) flush() error {
+	if len(e.outbox) == 0 {
+		return nil
+	}
+	m := &wire.Records{Records: e.outbox}
+	e.link.report.Sent += len(e.outbox)
+	e.outbox, e.outboxBytes = e.outbox[:0], 0
+	return e.link.send(m)
+}
+
+// sendOwing sends the records that the peer's did not answer.
+func (e *exchange) sendOwing() error {
+	for _, records := range e.owing {
+		for n := range records {
+			if err := e.sendRecord(&records[n], false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// end closes this side's list of records, and accounts for those received.
+func (e *exchange) end() error {
+	if err := e.flush(); err != nil {
+		return err
+	}
+	m := &wire.End{Applied: uint64(e.applied), Refusals: e.refusals}
+	m.Refusals = m.Refusals[:min(len(m.Refusals), wire.MaxRefusals)]
+	e.applied, e.refusals = 0, nil
+	return e.link.send(m)
+}
+
+// receive takes batches of records until the peer's End. Each batch is
+// applied in one transaction as it comes, so that a broken connection loses
+// nothing that has arrived. allowed says which roles were asked for; with
+// last, what comes is not answered any more.
+func (e *exchange) receive(allowed func(wire.Role) bool, last bool) error {
+	for {
+		m, err := e.link.receive()
+		if err != nil {
+			return err
+		}
+		switch m := m.(type) {
+		case *wire.Indices:
+			if m.Role != wire.Fetch || len(e.fetch)+len(m.Indices) > e.account.size() || last {
+				return violation("a list of role %d among the records", m.Role)
+			}
+			e.fetch = append(e.fetch, m.Indices...)
+		case *wire.Records:
+			if err := e.batch(m, allowed, last); err != nil {
+				return err
+			}
+		case *wire.End:
+			return e.ended(m)
+		default:
+			return unexpected(m)
+		}
+	}
+}
+
+// batch checks one batch against what was asked for, and applies it.
+func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last bool) error {
+	records := make([]dbadapter.Record, 0, len(m.Records))
+	for n := range m.Records {
+		r := m.Records[n].Record
+		i := e.replica.Hasher().Index(r.Key)
+		if role, told := e.account.role[i]; !told || !e.gets || !allowed(role) {
+			return violation("a record of key %q was sent without having been asked for", r.Key)
+		}
+		delete(e.due, i)
+		var held []dbadapter.Record
+		if !last {
+			var err error
+			if held, err = e.own.bucket(i); err != nil {
+				return err
+			}
+			e.answered(i, held, &r)
+		}
+		if m.Records[n].Stub {
+			if len(held) != 1 {
+				return violation("key %q was sent without its value, which this side does not hold", r.Key)
+			}
+			r.Value = held[0].Value
+		}
+		records = append(records, r)
+	}
+	return e.apply(records)
+}
+
+// answered takes off what is owed under an index the record that r dominates.
+func (e *exchange) answered(i iblt.Index, held []dbadapter.Record, r *dbadapter.Record) {
+	owing, begun := e.owing[i]
+	if !begun {
+		owing = slices.Clone(held)
+	}
+	owing = slices.DeleteFunc(owing, func(o dbadapter.Record) bool {
+		return string(o.Key) == string(r.Key) && o.Version.Compare(r.Version) <= 0 && (o.Version != r.Version || o.Compare(r) <= 0)
+	})
+	e.owing[i] = owing
+}
+
+// ended reads the peer's account of what it received.
+func (e *exchange) ended(m *wire.End) error {
+	if m.Applied > uint64(e.link.report.Sent) || len(m.Refusals) > e.link.report.Sent {
+		return violation("%d records applied and %d refused of %d sent", m.Applied, len(m.Refusals), e.link.report.Sent)
+	}
+	e.link.report.Rejected += len(m.Refusals)
+	for _, r := range m.Refusals {
+		e.opts.Aside.add(r)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// The step fetch: the records that differ travel, first from the responder to
+// the initiator, then the other way, then what the second leg showed to be
+// missing still. Only one side sends at a time, so that two blocked writers
+// cannot wait for one another.
+
+// give sends the responder's records, and nothing where the initiator only
+// pushes.
+func (b *responder) give() error {
+	b.opts.enter(StepFetch)
+	if b.gives {
+		for _, role := range []wire.Role{wire.Lacking, wire.Newer} {
+			for _, i := range b.account.lists[role] {
+				if err := b.sendBucket(i, nil); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return b.end()
+}
+
+// take receives the responder's records, and decides upon its offers.
+func (a *initiator) take() error {
+	a.opts.enter(StepFetch)
+	a.link.report.ForecastBytes = a.link.report.WireBytesSent + a.link.report.WireBytesReceived + a.sends
+	if a.gets {
+		for _, role := range []wire.Role{wire.Lacking, wire.Newer} {
+			for _, i := range a.account.lists[role] {
+				a.due[i] = true
+			}
+		}
+	}
+	err := a.receive(func(role wire.Role) bool { return role == wire.Lacking || role == wire.Newer }, false)
+	if err != nil {
+		return err
+	}
+	return a.decide()
+}
+
+// decide settles the offers: a newer version of equal content is adopted, a
+// newer content is asked for, and what is newer here is owed.
+func (a *initiator) decide() error {
+	var adopted []dbadapter.Record
+	for n := range a.account.offers {
+		o := &a.account.offers[n]
+		i := a.replica.Hasher().Index(o.Record.Key)
+		own, err := a.own.bucket(i)
+		if err != nil {
+			return err
+		}
+		a.owing[i] = slices.Clone(own)
+		at := slices.IndexFunc(own, func(r dbadapter.Record) bool { return string(r.Key) == string(o.Record.Key) })
+		switch {
+		case at >= 0 && !offerWins(o, &own[at]):
+			continue // ours is newer, and owed
+		case at >= 0:
+			a.owing[i] = slices.Delete(a.owing[i], at, at+1)
+		}
+		if !a.gets {
+			continue
+		}
+		if at >= 0 && own[at].Deleted == o.Record.Deleted && own[at].ContentHash() == o.Hash {
+			r := o.Record
+			r.Value = own[at].Value
+			adopted = append(adopted, r)
+			if len(adopted) == wire.BatchRecords {
+				if err := a.apply(adopted); err != nil {
+					return err
+				}
+				adopted = nil
+			}
+			continue
+		}
+		a.fetch = append(a.fetch, i)
+	}
+	slices.Sort(a.fetch)
+	return a.apply(adopted)
+}
+
+// offerWins reports whether an offered record is greater than one held.
+func offerWins(o *wire.Offer, own *dbadapter.Record) bool {
+	if c := o.Record.Version.Compare(own.Version); c != 0 {
+		return c > 0
+	}
+	hash := own.ContentHash()
+	return slices.Compare(o.Hash[:], hash[:]) > 0
+}
+
+// give sends the initiator's residual and its records, and takes what comes
+// in return.
+func (a *initiator) give() error {
+	owes := len(a.fetch) > 0
+	if a.gives {
+		owes = owes || len(a.account.lists[wire.Wanted]) > 0 || len(a.account.lists[wire.Older]) > 0 || len(a.account.bids) > 0
+		for _, records := range a.owing {
+			owes = owes || len(records) > 0
+		}
+	}
+	closing := !owes && len(a.refusals) == 0
+	if err := a.link.send(&wire.Answer{Residual: a.residual, Closing: closing}); err != nil || closing {
+		return err
+	}
+	for part := range slices.Chunk(a.fetch, wire.MaxIndices) {
+		if err := a.link.send(&wire.Indices{Role: wire.Fetch, Indices: part}); err != nil {
+			return err
+		}
+	}
+	if a.gives {
+		if err := a.giveRecords(); err != nil {
+			return err
+		}
+	}
+	if err := a.end(); err != nil {
+		return err
+	}
+	for _, i := range a.fetch {
+		a.due[i] = true
+	}
+	before := a.link.report.Applied
+	err := a.receive(func(role wire.Role) bool { return role == wire.Older || role == roleBid || role == roleOffered }, true)
+	if a.link.report.Applied > before {
+		a.link.report.Rounds++
+	}
+	return err
+}
+
+func (a *initiator) giveRecords() error {
+	for _, role := range []wire.Role{wire.Wanted, wire.Older} {
+		for _, i := range a.account.lists[role] {
+			if err := a.sendBucket(i, nil); err != nil {
+				return err
+			}
+		}
+	}
+	for n := range a.account.bids {
+		bid := &a.account.bids[n]
+		if err := a.sendBucket(a.replica.Hasher().Index(bid.Record.Key), bid); err != nil {
+			return err
+		}
+	}
+	return a.sendOwing()
+}
+
+// take receives the initiator's answer, its records, and the requests that
+// its part of the account led to.
+func (b *responder) take() error {
+	m, err := b.link.receive()
+	if err != nil {
+		return err
+	}
+	answer, ok := m.(*wire.Answer)
+	if !ok {
+		return unexpected(m)
+	}
+	b.opts.enter(StepVerify)
+	if answer.Residual != b.residual {
+		return ErrNotVerified
+	}
+	if b.gets {
+		for _, role := range []wire.Role{wire.Wanted, wire.Older} {
+			for _, i := range b.account.lists[role] {
+				b.due[i] = true
+			}
+		}
+		for n := range b.account.bids {
+			b.due[b.replica.Hasher().Index(b.account.bids[n].Record.Key)] = true
+		}
+	}
+	if answer.Closing {
+		return b.conclude()
+	}
+	b.opts.enter(StepFetch)
+	err = b.receive(func(role wire.Role) bool { return role != wire.Lacking }, false)
+	if err != nil {
+		return err
+	}
+	if b.gives {
+		for _, i := range b.fetch {
+			if b.account.role[i] != roleOffered {
+				return violation("index %d was fetched without having been offered", i)
+			}
+			if err := b.sendBucket(i, nil); err != nil {
+				return err
+			}
+		}
+		for i := range b.owing {
+			if role := b.account.role[i]; role != wire.Older && role != roleBid {
+				delete(b.owing, i) // the initiator has seen these
+			}
+		}
+		if err := b.sendOwing(); err != nil {
+			return err
+		}
+	}
+	if err := b.end(); err != nil {
+		return err
+	}
+	return b.conclude()
+}

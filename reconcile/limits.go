@@ -1,0 +1,54 @@
+package reconcile
+
+import "github.com/syncd-io/syncd/reconcile/wire"
+
+// Bounds of one sync, and what each comes from.
+const (
+	// FirstCells is how many cells Hello carries unless the caller has reason
+	// to choose otherwise: 128 cells, 2 KiB, decode 40 differences in 99.9 %
+	// of syncs.
+	FirstCells = 128
+	// MinFirstCells and MaxFirstCells bound the caller's choice: below 32 the
+	// saving is less than a packet, above 4,096 (64 KiB) an estimate first is
+	// cheaper.
+	MinFirstCells = 32
+	MaxFirstCells = 4096
+
+	// MaxCells ends the search for differences by cells: 2^22 cells are
+	// 64 MiB and decode 3.8 million differences. Beyond it everything is sent.
+	MaxCells = 1 << 22
+
+	// burst is the most cells asked for at once, in frames of
+	// wire.MaxCells; the estimate is refined between bursts.
+	burst = 1 << 19
+
+	// maxBucket is the most records one index may hold on the wire. Three
+	// keys on one index are expected once in about 10^8 namespaces of 10^8
+	// records (n³/6p²); 64 is nobody's chance.
+	maxBucket = 64
+
+	// offerAbove is the value size from which a record that may be equal in
+	// content is offered by hash before it is sent: below it, the offer and
+	// the further round trip cost more than the value.
+	offerAbove = 1 << 10
+
+	// ambiguousBytes is how many bytes of records may travel on suspicion:
+	// records as new as the other side's to within 64 seconds. The rest is
+	// offered by version and hash.
+	ambiguousBytes = 1 << 20
+
+	// cacheBytes is how much of the records read for the residual is kept for
+	// sending, instead of being read twice.
+	cacheBytes = 4 << 20
+
+	// maxUndo is how many changes a view of the kept sketch can reach back,
+	// 64 bytes each. A sync that is still asking for cells when so many
+	// records have been written since it began is told to start again.
+	maxUndo = 1 << 18
+
+	// maxSetAside bounds the memory of records that a peer refuses.
+	maxSetAside = 1 << 16
+)
+
+// wire's batches must fit one frame of refusals.
+const _ = uint(wire.MaxRefusals - wire.BatchRecords)

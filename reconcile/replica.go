@@ -1,0 +1,49 @@
+package reconcile
+
+import (
+	"iter"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Replica is one side's set of records as one sync sees it: a snapshot to
+// sketch and to fetch from, and the door through which records come in.
+// Everything but Apply answers as of one moment, however long the sync takes.
+type Replica interface {
+	// Records and Digest are the number of records, tombstones included, and
+	// the sum of their digests.
+	Records() uint64
+	Digest() dbadapter.Digest
+	// Cells returns the cells [from, to) of the set's sequence.
+	Cells(from, to int) ([]iblt.Cell, error)
+	// Decoded says that no further cells will be asked for.
+	Decoded()
+	// Probes are the kept cells' marks for the estimate.
+	Probes() iblt.Probes
+	// Lookup sets sums[i] to the checksum under indices[i], 0 where none is.
+	Lookup(indices []iblt.Index, sums []iblt.Checksum) error
+	// Bucket returns the records under an index, by key.
+	Bucket(index iblt.Index) ([]dbadapter.Record, error)
+	// All yields every record, by key.
+	All() iter.Seq2[dbadapter.Record, error]
+	// Key is the key of the cells, Hasher what makes the pairs.
+	Key() iblt.Key
+	Hasher() dbadapter.Hasher
+	// Apply passes records through the door in one transaction. The verdicts
+	// are in the order of the records.
+	Apply(records []dbadapter.Record) ([]Verdict, error)
+}
+
+// Verdict says what the door made of a record.
+type Verdict struct {
+	// Result is Applied, Same or Dominated where the record was let in.
+	Result dbadapter.Result
+	// Reason, if not 0, is why it was refused.
+	Reason wire.Reason
+}
+
+// Door lets records in: it checks limits, rights, signatures and clocks, and
+// commits what passes in one transaction.
+type Door func(records []dbadapter.Record) ([]Verdict, error)

@@ -1,0 +1,131 @@
+package reconcile
+
+import (
+	"context"
+	"iter"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+)
+
+// Scope is a Replica of the keys that begin with a prefix, sketched by a scan:
+// it costs time and memory in proportion to the records in the scope.
+type Scope struct {
+	ctx     context.Context // the sync's; a Replica's methods are steps of it
+	prefix  []byte
+	key     iblt.Key
+	hasher  dbadapter.Hasher
+	snap    dbadapter.Snapshot
+	door    Door
+	digest  dbadapter.Digest
+	records uint64
+	sums    map[iblt.Index]iblt.Checksum
+	sketch  *iblt.Sketch
+}
+
+var _ Replica = (*Scope)(nil)
+
+// NewScope scans the records with that prefix. The snapshot becomes the
+// scope's, also when an error is returned.
+func NewScope(ctx context.Context, snap dbadapter.Snapshot, prefix []byte, key iblt.Key, hasher dbadapter.Hasher, door Door) (*Scope, error) {
+	s := &Scope{ctx: ctx, prefix: prefix, key: key, hasher: hasher, snap: snap, door: door, sums: map[iblt.Index]iblt.Checksum{}}
+	if err := s.scan(); err != nil {
+		snap.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Scope) scan() error {
+	type bucket struct {
+		latest  dbadapter.Clock
+		digests []dbadapter.Digest
+	}
+	shared := map[iblt.Index]*bucket{} // the records come by key, as a checksum wants them
+	for r, err := range s.All() {
+		if err != nil {
+			return err
+		}
+		i := s.hasher.Index(r.Key)
+		b := shared[i]
+		if b == nil {
+			b = &bucket{}
+			shared[i] = b
+		}
+		d := s.hasher.Digest(&r)
+		b.latest = max(b.latest, r.Version.Clock)
+		b.digests = append(b.digests, d)
+		s.digest = s.digest.Add(d)
+		s.records++
+	}
+	for i, b := range shared {
+		s.sums[i] = s.hasher.Checksum(b.latest, b.digests)
+	}
+	s.extend(KeptCells(s.records))
+	return nil
+}
+
+func (s *Scope) extend(cells int) {
+	s.sketch = iblt.NewSketch(s.key, cells)
+	for i, sum := range s.sums {
+		s.sketch.Add(iblt.Pair{Index: i, Checksum: sum})
+	}
+}
+
+// Close releases the snapshot. Idempotent.
+func (s *Scope) Close() error { return s.snap.Close() }
+
+// Records implements Replica.
+func (s *Scope) Records() uint64 { return s.records }
+
+// Digest implements Replica.
+func (s *Scope) Digest() dbadapter.Digest { return s.digest }
+
+// Key implements Replica.
+func (s *Scope) Key() iblt.Key { return s.key }
+
+// Hasher implements Replica.
+func (s *Scope) Hasher() dbadapter.Hasher { return s.hasher }
+
+// Probes implements Replica.
+func (s *Scope) Probes() iblt.Probes { return s.sketch.Probes() }
+
+// Cells implements Replica.
+func (s *Scope) Cells(from, to int) ([]iblt.Cell, error) {
+	if to > s.sketch.Len() {
+		s.extend(min(2*to, MaxCells))
+	}
+	return s.sketch.Cells(from, to)
+}
+
+// Decoded implements Replica.
+func (s *Scope) Decoded() {}
+
+// Lookup implements Replica.
+func (s *Scope) Lookup(indices []iblt.Index, sums []iblt.Checksum) error {
+	for n, i := range indices {
+		sums[n] = s.sums[i]
+	}
+	return nil
+}
+
+// Bucket implements Replica. Only the records in the scope are in it.
+func (s *Scope) Bucket(index iblt.Index) ([]dbadapter.Record, error) {
+	all, err := s.snap.Bucket(index)
+	if err != nil {
+		return nil, err
+	}
+	in := all[:0]
+	for _, r := range all {
+		if len(r.Key) >= len(s.prefix) && string(r.Key[:len(s.prefix)]) == string(s.prefix) {
+			in = append(in, r)
+		}
+	}
+	return in, nil
+}
+
+// All implements Replica.
+func (s *Scope) All() iter.Seq2[dbadapter.Record, error] { return s.snap.Scan(s.ctx, s.prefix, nil) }
+
+// Apply implements Replica.
+func (s *Scope) Apply(records []dbadapter.Record) ([]Verdict, error) { return s.door(records) }

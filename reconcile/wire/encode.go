@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"github.com/multiformats/go-varint"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+)
+
+func appendUvarint(b []byte, n uint64) []byte {
+	return append(b, varint.ToUvarint(n)...)
+}
+
+func appendBytes(b, field []byte) []byte {
+	return append(appendUvarint(b, uint64(len(field))), field...)
+}
+
+// hello flags
+const (
+	helloDry       = 1 << 4
+	helloDirection = 3
+	helloMethod    = 3 << 2
+)
+
+func (m *Hello) appendBody(b []byte) []byte {
+	b = append(b, m.Version, m.Walk)
+	b = append(b, m.Namespace[:]...)
+	b = append(b, m.Nonce[:]...)
+	b = append(b, m.Proof[:]...)
+	flags := byte(m.Direction) | byte(m.Method)<<2
+	if m.Dry {
+		flags |= helloDry
+	}
+	b = append(b, flags)
+	b = appendBytes(b, m.Prefix)
+	b = appendUvarint(b, m.Records)
+	b = m.Digest.AppendBinary(b)
+	b = appendBytes(b, m.Probes)
+	return iblt.AppendCells(b, m.Cells)
+}
+
+func (m *Welcome) appendBody(b []byte) []byte {
+	b = append(b, m.Nonce[:]...)
+	b = append(b, m.Proof[:]...)
+	b = appendUvarint(b, m.Records)
+	return m.Digest.AppendBinary(b)
+}
+
+func (m *Same) appendBody(b []byte) []byte  { return b }
+func (m *More) appendBody(b []byte) []byte  { return appendUvarint(b, m.Cells) }
+func (m *Cells) appendBody(b []byte) []byte { return iblt.AppendCells(b, m.Cells) }
+
+func (m *Indices) appendBody(b []byte) []byte {
+	b = append(b, byte(m.Role))
+	var last iblt.Index
+	for _, i := range m.Indices {
+		b = appendUvarint(b, uint64(i-last))
+		last = i
+	}
+	return b
+}
+
+// record flags
+const (
+	flagDeleted = 1 << iota
+	flagSigned
+	flagStub
+	flagHasWriter
+	flagsKnown = 1<<iota - 1
+)
+
+// appendHead writes what records and offers share: flags, key, version and
+// signature. A version without a writer (a dated import) takes 8 bytes.
+func appendHead(b []byte, r *dbadapter.Record, stub bool) []byte {
+	var flags byte
+	if r.Deleted {
+		flags |= flagDeleted
+	}
+	if len(r.Signature) > 0 {
+		flags |= flagSigned
+	}
+	if stub {
+		flags |= flagStub
+	}
+	v := r.Version
+	if v.Writer != 0 || v.Incarnation != 0 {
+		flags |= flagHasWriter
+	}
+	b = append(b, flags)
+	b = appendBytes(b, r.Key)
+	var stack [dbadapter.VersionSize]byte
+	version, _ := v.AppendBinary(stack[:0])
+	if flags&flagHasWriter == 0 {
+		version = version[:8]
+	}
+	b = append(b, version...)
+	return append(b, r.Signature...)
+}
+
+func (m *Offers) appendBody(b []byte) []byte {
+	if m.Wanting {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	for i := range m.Offers {
+		b = appendHead(b, &m.Offers[i].Record, false)
+		b = append(b, m.Offers[i].Hash[:]...)
+	}
+	return b
+}
+
+func (m *Result) appendBody(b []byte) []byte {
+	b = m.Residual.AppendBinary(append(b, byte(m.Method)))
+	return appendUvarint(b, m.Bytes)
+}
+
+func (m *Answer) appendBody(b []byte) []byte {
+	if m.Closing {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	return m.Residual.AppendBinary(b)
+}
+
+func (m *Records) appendBody(b []byte) []byte {
+	for i := range m.Records {
+		s := &m.Records[i]
+		b = appendHead(b, &s.Record, s.Stub)
+		if !s.Stub && !s.Record.Deleted {
+			b = appendBytes(b, s.Record.Value)
+		}
+	}
+	return b
+}
+
+func (m *End) appendBody(b []byte) []byte {
+	b = appendUvarint(b, m.Applied)
+	for _, r := range m.Refusals {
+		b = appendUvarint(b, uint64(r.Index))
+		b = appendUvarint(b, uint64(r.Checksum))
+		b = append(b, byte(r.Reason))
+	}
+	return b
+}
+
+func (m *Refuse) appendBody(b []byte) []byte {
+	b = append(b, byte(m.Code), m.Version)
+	return append(b, m.Text...)
+}

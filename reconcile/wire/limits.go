@@ -1,0 +1,40 @@
+package wire
+
+import "github.com/syncd-io/syncd/dbadapter"
+
+// Bounds of everything that a peer can make this side hold at once.
+const (
+	// Version is the protocol's version byte. Another one is answered with
+	// Refuse, which carries ours.
+	Version = 1
+
+	// MaxFrame holds one record of the greatest size, with room for its
+	// fields and for the batch around it.
+	MaxFrame = dbadapter.MaxValue + 1<<16
+
+	// BatchBytes and BatchRecords end a batch of records: each batch is one
+	// transaction and one fsync at the receiver, and must stay below what one
+	// Apply takes.
+	BatchBytes   = 1 << 19
+	BatchRecords = 2048
+
+	// MaxCells is the most cells in one frame: 256 KiB.
+	MaxCells = 1 << 14
+
+	// MaxIndices is the most indices in one frame; a delta takes up to 7
+	// bytes, so that a full list takes 224 KiB.
+	MaxIndices = 1 << 15
+
+	// MaxOffers is the most offers in one frame; an offer takes up to 1,2 KiB.
+	MaxOffers = 512
+
+	// MaxRefusals is the most refused records named in one frame.
+	MaxRefusals = 1 << 12
+
+	// MaxText bounds a message for humans.
+	MaxText = 512
+
+	// readStep is how much buffer a frame's announced length is trusted for
+	// before its bytes have come.
+	readStep = 64 << 10
+)

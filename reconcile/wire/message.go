@@ -1,0 +1,241 @@
+package wire
+
+import (
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+)
+
+// Kind is the first byte of a frame.
+type Kind byte
+
+// The kinds of messages.
+const (
+	KindHello   Kind = 1
+	KindWelcome Kind = 2
+	KindSame    Kind = 3
+	KindMore    Kind = 4
+	KindCells   Kind = 5
+	KindIndices Kind = 6
+	KindOffers  Kind = 7
+	KindResult  Kind = 8
+	KindAnswer  Kind = 9
+	KindRecords Kind = 10
+	KindEnd     Kind = 11
+	KindRefuse  Kind = 12
+)
+
+// Message is one of the structs below.
+type Message interface {
+	// Kind is the byte that tells the messages apart.
+	Kind() Kind
+	appendBody(b []byte) []byte
+}
+
+// Nonce and Proof authenticate the two sides to one another as holders of the
+// namespace's secret.
+type (
+	Nonce [16]byte
+	Proof [32]byte
+)
+
+// Direction says which way records may travel, seen from the initiator.
+type Direction byte
+
+// The directions.
+const (
+	Both Direction = iota
+	Pull
+	Push
+)
+
+// Method is the way in which differences are found.
+type Method byte
+
+// The methods.
+const (
+	// Auto leaves the choice to the responder.
+	Auto Method = iota
+	// Sketch finds them by coded cells.
+	Sketch
+	// All sends everything: the cheapest where one side is empty.
+	All
+)
+
+// Hello opens a sync: who asks, for what, and the first cells.
+type Hello struct {
+	Version   byte // the protocol's
+	Walk      byte // the version of the walk that places pairs in cells
+	Namespace dbadapter.NamespaceID
+	Nonce     Nonce
+	Proof     Proof
+	Direction Direction
+	Method    Method
+	Dry       bool // find the differences, move nothing
+	Prefix    []byte
+	Records   uint64
+	Digest    dbadapter.Digest
+	Probes    iblt.Probes
+	Cells     []iblt.Cell
+}
+
+// Welcome answers a Hello: the responder's proof, and what it holds.
+type Welcome struct {
+	Nonce   Nonce
+	Proof   Proof
+	Records uint64
+	Digest  dbadapter.Digest
+}
+
+// Same says that both digests are equal; the sync is over.
+type Same struct{}
+
+// More asks for the next cells of the sequence.
+type More struct{ Cells uint64 }
+
+// Cells carries the next cells of the sequence.
+type Cells struct{ Cells []iblt.Cell }
+
+// Role says what a list of indices means. Initiator and responder are those of
+// the sync, whoever sends the list.
+type Role byte
+
+// The roles of an index.
+const (
+	// Lacking: only the responder holds it; its records follow.
+	Lacking Role = 1
+	// Wanted: only the initiator holds it and is asked for its records.
+	Wanted Role = 2
+	// Newer: both hold it with differing checksums, and the responder's
+	// records follow since they are newer, or as new to within 64 seconds.
+	Newer Role = 3
+	// Older: both hold it with differing checksums, and the initiator is
+	// asked for its newer records.
+	Older Role = 4
+	// Fetch: the sender asks for the records it was offered.
+	Fetch Role = 5
+)
+
+// Indices is a part of a list of indices, in ascending order.
+type Indices struct {
+	Role    Role
+	Indices []iblt.Index
+}
+
+// Offer is a record without its value: enough to decide whether the value has
+// to travel. As a want it names the content that the sender holds already.
+type Offer struct {
+	Record dbadapter.Record // Value is nil
+	Hash   [32]byte         // of the tombstone flag and the value
+}
+
+// Offers is a part of a list of offers. Wanting turns it into a request: the
+// sender's own records are these, and it wants the receiver's, without the
+// value where the content is the same.
+type Offers struct {
+	Wanting bool
+	Offers  []Offer
+}
+
+// Result ends the responder's account of the differences. Residual is its
+// digest without the records under all the indices named before; Bytes is
+// about what the records take that it will send, or would.
+type Result struct {
+	Method   Method
+	Residual dbadapter.Digest
+	Bytes    uint64
+}
+
+// Answer is the initiator's residual, sent once it has been found equal.
+// Closing says that neither records nor a reply follow.
+type Answer struct {
+	Residual dbadapter.Digest
+	Closing  bool
+}
+
+// Sent is a record on its way. Stub says that its value is the one that the
+// receiver holds under the same index.
+type Sent struct {
+	Record dbadapter.Record
+	Stub   bool
+}
+
+// Records is a batch, which the receiver applies in one transaction.
+type Records struct{ Records []Sent }
+
+// Refusal names a received record that was not accepted.
+type Refusal struct {
+	Index    iblt.Index
+	Checksum iblt.Checksum
+	Reason   Reason
+}
+
+// End closes a side's list of records: how many of those it received before
+// were applied, and which were refused.
+type End struct {
+	Applied  uint64
+	Refusals []Refusal
+}
+
+// Reason is why a record was refused.
+type Reason byte
+
+// The reasons.
+const (
+	ReasonLimit     Reason = 1 // over a limit
+	ReasonClock     Reason = 2 // its version lies in the future, or before 2020
+	ReasonSignature Reason = 3 // its signature does not fit
+	ReasonWriter    Reason = 4 // its writer may not write here
+	ReasonUnasked   Reason = 5 // it was not asked for
+)
+
+// String names the reason.
+func (r Reason) String() string {
+	switch r {
+	case ReasonLimit:
+		return "over a limit"
+	case ReasonClock:
+		return "its time lies in the future or before 2020"
+	case ReasonSignature:
+		return "its signature does not fit"
+	case ReasonWriter:
+		return "its writer may not write here"
+	case ReasonUnasked:
+		return "it was not asked for"
+	}
+	return "unknown reason"
+}
+
+// Code is why a sync was refused or broken off.
+type Code byte
+
+// The codes.
+const (
+	CodeDenied      Code = 1 // no such namespace for this peer
+	CodeVersion     Code = 2 // another protocol or walk version; Version has ours
+	CodeBusy        Code = 3 // try again later
+	CodeLimit       Code = 4 // a bound was reached
+	CodeNotVerified Code = 5 // the residuals differ
+	CodeProtocol    Code = 6 // the last message does not fit
+	CodeInternal    Code = 7 // the other side failed
+)
+
+// Refuse ends a sync with a reason.
+type Refuse struct {
+	Code    Code
+	Version byte
+	Text    string
+}
+
+// Kind is the byte that tells the messages apart; so are the next eleven.
+func (*Hello) Kind() Kind   { return KindHello }
+func (*Welcome) Kind() Kind { return KindWelcome }
+func (*Same) Kind() Kind    { return KindSame }
+func (*More) Kind() Kind    { return KindMore }
+func (*Cells) Kind() Kind   { return KindCells }
+func (*Indices) Kind() Kind { return KindIndices }
+func (*Offers) Kind() Kind  { return KindOffers }
+func (*Result) Kind() Kind  { return KindResult }
+func (*Answer) Kind() Kind  { return KindAnswer }
+func (*Records) Kind() Kind { return KindRecords }
+func (*End) Kind() Kind     { return KindEnd }
+func (*Refuse) Kind() Kind  { return KindRefuse }

@@ -1,0 +1,277 @@
+package wire
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/multiformats/go-varint"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/internal/keyhash"
+)
+
+// parser reads a body from left to right. After the first fault every read
+// yields zeros, so that the faults need to be looked at only once.
+type parser struct {
+	rest []byte
+	err  error
+}
+
+func (p *parser) fail(format string, args ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, args...)
+	}
+	p.rest = nil
+}
+
+// take returns the next n bytes.
+func (p *parser) take(n uint64) []byte {
+	if n > uint64(len(p.rest)) {
+		p.fail("%d bytes announced, %d left", n, len(p.rest))
+		return nil
+	}
+	b := p.rest[:n:n]
+	p.rest = p.rest[n:]
+	return b
+}
+
+func (p *parser) byte() byte {
+	if b := p.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (p *parser) bool() bool {
+	b := p.byte()
+	if b > 1 {
+		p.fail("a flag of value %d", b)
+	}
+	return b == 1
+}
+
+func (p *parser) uvarint() uint64 {
+	n, size, err := varint.FromUvarint(p.rest)
+	if err != nil {
+		p.fail("number: %w", err)
+		return 0
+	}
+	p.rest = p.rest[size:]
+	return n
+}
+
+func (p *parser) bytes(limit uint64, what string) []byte {
+	n := p.uvarint()
+	if n > limit {
+		p.fail("%s of %d bytes; at most %d are allowed", what, n, limit)
+		return nil
+	}
+	return p.take(n)
+}
+
+func (p *parser) digest() dbadapter.Digest {
+	if b := p.take(keyhash.DigestSize); b != nil {
+		return keyhash.DigestFromBytes([keyhash.DigestSize]byte(b))
+	}
+	return dbadapter.Digest{}
+}
+
+// residue is a number in [1, P−1].
+func (p *parser) residue(what string) uint64 {
+	n := p.uvarint()
+	if p.err == nil && (n == 0 || n >= keyhash.P) {
+		p.fail("%s %d outside the field", what, n)
+	}
+	return n
+}
+
+func (p *parser) cells() []iblt.Cell {
+	if n := len(p.rest) / iblt.CellSize; n > MaxCells {
+		p.fail("%d cells in one message; at most %d are allowed", n, MaxCells)
+		return nil
+	}
+	cells, err := iblt.DecodeCells(p.rest)
+	if err != nil {
+		p.fail("%w", err)
+	}
+	p.rest = nil
+	return cells
+}
+
+func (p *parser) message(kind Kind) Message {
+	switch kind {
+	case KindHello:
+		return p.hello()
+	case KindWelcome:
+		m := &Welcome{}
+		copy(m.Nonce[:], p.take(uint64(len(m.Nonce))))
+		copy(m.Proof[:], p.take(uint64(len(m.Proof))))
+		m.Records = p.uvarint()
+		m.Digest = p.digest()
+		return m
+	case KindSame:
+		return &Same{}
+	case KindMore:
+		return &More{Cells: p.uvarint()}
+	case KindCells:
+		return &Cells{Cells: p.cells()}
+	case KindIndices:
+		return p.indices()
+	case KindOffers:
+		return p.offers()
+	case KindResult:
+		m := &Result{Method: Method(p.byte()), Residual: p.digest(), Bytes: p.uvarint()}
+		if m.Method != Sketch && m.Method != All {
+			p.fail("unknown method %d", m.Method)
+		}
+		return m
+	case KindAnswer:
+		return &Answer{Closing: p.bool(), Residual: p.digest()}
+	case KindRecords:
+		return p.records()
+	case KindEnd:
+		return p.end()
+	case KindRefuse:
+		m := &Refuse{Code: Code(p.byte()), Version: p.byte()}
+		m.Text = string(p.take(uint64(min(len(p.rest), MaxText))))
+		if !utf8.ValidString(m.Text) {
+			p.fail("text is not UTF-8")
+		}
+		return m
+	}
+	p.fail("unknown kind")
+	return nil
+}
+
+// hello parses no further than the version where that is not ours: what
+// follows may have any form.
+func (p *parser) hello() Message {
+	m := &Hello{Version: p.byte()}
+	if m.Version != Version {
+		p.rest = nil
+		return m
+	}
+	m.Walk = p.byte()
+	copy(m.Namespace[:], p.take(uint64(len(m.Namespace))))
+	copy(m.Nonce[:], p.take(uint64(len(m.Nonce))))
+	copy(m.Proof[:], p.take(uint64(len(m.Proof))))
+	flags := p.byte()
+	m.Direction = Direction(flags & helloDirection)
+	m.Method = Method(flags & helloMethod >> 2)
+	m.Dry = flags&helloDry != 0
+	if flags&^(helloDirection|helloMethod|helloDry) != 0 || m.Direction > Push || m.Method > All {
+		p.fail("unknown flags %#x", flags)
+	}
+	m.Prefix = p.bytes(dbadapter.MaxKey, "a prefix")
+	m.Records = p.uvarint()
+	m.Digest = p.digest()
+	m.Probes = iblt.Probes(p.bytes(iblt.MaxProbes, "probes"))
+	m.Cells = p.cells()
+	return m
+}
+
+func (p *parser) indices() Message {
+	m := &Indices{Role: Role(p.byte())}
+	if p.err == nil && (m.Role < Lacking || m.Role > Fetch) {
+		p.fail("unknown role %d", m.Role)
+	}
+	var last uint64
+	for len(p.rest) > 0 {
+		if len(m.Indices) == MaxIndices {
+			p.fail("more than %d indices in one message", MaxIndices)
+			break
+		}
+		delta := p.uvarint()
+		if p.err == nil && (delta == 0 || delta >= keyhash.P || last+delta >= keyhash.P) {
+			p.fail("an index outside the field, or out of order")
+			break
+		}
+		last += delta
+		m.Indices = append(m.Indices, iblt.Index(last))
+	}
+	return m
+}
+
+// head reads what records and offers share.
+func (p *parser) head() (r dbadapter.Record, stub bool) {
+	flags := p.byte()
+	if flags&^flagsKnown != 0 {
+		p.fail("unknown flags %#x", flags)
+	}
+	r.Deleted = flags&flagDeleted != 0
+	r.Key = p.bytes(dbadapter.MaxKey, "a key")
+	if p.err == nil && len(r.Key) == 0 {
+		p.fail("an empty key")
+	}
+	var version [dbadapter.VersionSize]byte
+	if flags&flagHasWriter != 0 {
+		copy(version[:], p.take(dbadapter.VersionSize))
+	} else {
+		copy(version[:], p.take(8))
+	}
+	if err := r.Version.UnmarshalBinary(version[:]); err != nil {
+		p.fail("%w", err)
+	}
+	if v := r.Version; p.err == nil && flags&flagHasWriter != 0 && v.Writer == 0 && v.Incarnation == 0 {
+		p.fail("a writer of zeros spelt out")
+	}
+	if flags&flagSigned != 0 {
+		r.Signature = p.take(dbadapter.SignatureSize)
+	}
+	return r, flags&flagStub != 0
+}
+
+func (p *parser) offers() Message {
+	m := &Offers{Wanting: p.bool()}
+	for len(p.rest) > 0 {
+		if len(m.Offers) == MaxOffers {
+			p.fail("more than %d offers in one message", MaxOffers)
+			break
+		}
+		r, stub := p.head()
+		if stub {
+			p.fail("an offer is no stub")
+		}
+		o := Offer{Record: r}
+		copy(o.Hash[:], p.take(uint64(len(o.Hash))))
+		m.Offers = append(m.Offers, o)
+	}
+	return m
+}
+
+func (p *parser) records() Message {
+	m := &Records{}
+	for len(p.rest) > 0 {
+		if len(m.Records) == BatchRecords {
+			p.fail("more than %d records in one message", BatchRecords)
+			break
+		}
+		r, stub := p.head()
+		if !stub && !r.Deleted {
+			r.Value = p.bytes(dbadapter.MaxValue, "a value")
+		}
+		m.Records = append(m.Records, Sent{Record: r, Stub: stub})
+	}
+	return m
+}
+
+func (p *parser) end() Message {
+	m := &End{Applied: p.uvarint()}
+	for len(p.rest) > 0 {
+		if len(m.Refusals) == MaxRefusals {
+			p.fail("more than %d refusals in one message", MaxRefusals)
+			break
+		}
+		r := Refusal{
+			Index:    iblt.Index(p.residue("an index")),
+			Checksum: iblt.Checksum(p.residue("a checksum")),
+			Reason:   Reason(p.byte()),
+		}
+		if p.err == nil && (r.Reason < ReasonLimit || r.Reason > ReasonUnasked) {
+			p.fail("unknown reason %d", r.Reason)
+		}
+		m.Refusals = append(m.Refusals, r)
+	}
+	return m
+}
