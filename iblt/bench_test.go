@@ -122,9 +122,14 @@ func BenchmarkDecode(b *testing.B) {
 			for b.Loop() {
 				for i := range spent {
 					dec := NewDecoder(Key{}, ours, lookup)
-					dec.singly = i == 1
 					start := time.Now()
-					if err := dec.AddCells(cells); err != nil {
+					err := dec.take(cells)
+					if err == nil && i == 0 {
+						err = dec.peel()
+					} else if err == nil {
+						err = dec.peelSingly()
+					}
+					if err != nil {
 						b.Fatal(err)
 					}
 					spent[i] += time.Since(start)
@@ -140,5 +145,13 @@ func BenchmarkDecode(b *testing.B) {
 			b.ReportMetric(float64(spent[0])/float64(spent[1]), "of-twin")
 			b.ReportMetric(0, "ns/op")
 		})
+	}
+}
+
+func BenchmarkEstimate(b *testing.B) {
+	s := diverge(rand.New(rand.NewPCG(1, 1)), Key{}, 128, 0, 250, 250, 500)
+	theirs, ours := s.theirs.Probes(), s.ours.Probes()
+	for b.Loop() {
+		Estimate(theirs, ours)
 	}
 }

@@ -67,10 +67,9 @@ type Decoder struct {
 	agenda  agenda
 	round   round
 	seen    tally
+	probes  [2]Probes // theirs and ours, for the estimate
 	work    Work
 	err     error
-
-	singly bool // divide and look up cell by cell, for comparison
 }
 
 // slot is a cell that is being peeled. queued tells that it stands in the
@@ -109,12 +108,16 @@ func NewDecoder(key Key, local Source, lookup Lookup) *Decoder {
 // ErrCell or ErrForged; after one, the Decoder takes no more cells.
 func (d *Decoder) AddCells(theirs []Cell) error {
 	if d.err == nil {
-		d.err = d.addCells(theirs)
+		d.err = d.take(theirs)
+	}
+	if d.err == nil {
+		d.err = d.peel()
 	}
 	return d.err
 }
 
-func (d *Decoder) addCells(theirs []Cell) error {
+// take subtracts our cells and the pairs found so far from new cells.
+func (d *Decoder) take(theirs []Cell) error {
 	from, to := len(d.cells), len(d.cells)+len(theirs)
 	if to > MaxCells {
 		return fmt.Errorf("take cells [%d, %d): a sequence ends at %d: %w", from, to, MaxCells, ErrForged)
@@ -142,7 +145,7 @@ func (d *Decoder) addCells(theirs []Cell) error {
 	for i := from; i < to; i++ {
 		d.enqueue(int32(i))
 	}
-	return d.peel()
+	return nil
 }
 
 // resume takes the pairs found so far out of the new cells [from, to).

@@ -1,141 +1,154 @@
 package iblt
 
-import "math"
-
-// Probes are the low bytes of the check fields of some cells of a sketch: of
-// the first 16, then of 16 an octave. Two sets' Probes tell how many
-// differences lie between them.
-type Probes []byte
-
-// MaxProbes is the largest number of Probes, and their size in bytes.
-const MaxProbes = 256
-
-// probesAnOctave is 16: the standard error is then 16 % (theory; 4 an octave
-// would give 32 %).
-const probesAnOctave = 16
-
-// probeAt is the position of probe i: 0 to 15, then 16 steps to each doubling.
-func probeAt(i int) int {
-	octave := i / probesAnOctave
-	if octave == 0 {
-		return i
-	}
-	return (probesAnOctave + i%probesAnOctave) << (octave - 1)
-}
-
-// Probes returns the probes of the cells that the sketch holds. It panics if
-// the sketch does not begin at cell 0.
-func (s *Sketch) Probes() Probes {
-	if s.from != 0 {
-		panic("iblt: Probes of a window")
-	}
-	var p Probes
-	for i := 0; i < MaxProbes && probeAt(i) < len(s.cells); i++ {
-		p = append(p, byte(s.cells[probeAt(i)].Check))
-	}
-	return p
-}
+import (
+	"math"
+	"sync"
+)
 
 // visiting is the probability that a pair belongs to cell j.
 func visiting(j int) float64 {
-	law := func(alpha float64) float64 {
-		c := (1 + 1/alpha) / 2
-		x := float64(j)
-		return -math.Expm1(math.Log1p(-1/(x+c)) / alpha)
-	}
-	switch {
-	case j == 0:
+	if j == 0 {
 		return 1
-	case j < join:
-		return law(0.50)
 	}
-	return 0.18*law(0.11) + 0.56*law(0.68) + 0.26*law(0.82)
+	if j < join {
+		return visitingBy(alphas[opening], j)
+	}
+	sum, below := 0.0, uint64(0)
+	for class, upTo := range shares {
+		sum += float64(upTo-below) / 100 * visitingBy(alphas[class+1], j)
+		below = upTo
+	}
+	return sum
 }
 
-// sample tells how many of total cells with a like visiting probability are
-// equal on both sides.
+// visitingBy is 1 − ((j−1+c)/(j+c))^(1/α), with c = (1 + 1/α)/2.
+func visitingBy(hundredths uint64, j int) float64 {
+	alpha := float64(hundredths) / 100
+	c := (1 + 1/alpha) / 2
+	return -math.Expm1(math.Log1p(-1/(float64(j)+c)) / alpha)
+}
+
+// missing is the logarithm of the probability that a pair does not belong to
+// cell j > 0.
+func missing(j int) float64 { return math.Log1p(-visiting(j)) }
+
+// probesMissing is missing at the positions of the probes from the second on.
+var probesMissing = sync.OnceValue(func() *[MaxProbes]float64 {
+	var out [MaxProbes]float64
+	for i := 1; i < MaxProbes; i++ {
+		out[i] = missing(probeAt(i))
+	}
+	return &out
+})
+
+// sample tells how many of some cells with nearly the same visiting
+// probability are equal on both sides, and how many differ.
 type sample struct {
-	visiting     float64
-	equal, total float64
+	missing float64 // logarithm of the probability that a pair is in none
+	chance  float64 // probability that an unequal cell looks equal
+	equal   float64
+	differ  float64
 }
 
-// likeliest is the d that makes the samples most likely, if unequal cells look
-// equal with probability chance. saturated tells that no larger d would be
-// less likely.
-func likeliest(samples []sample, chance float64) (d float64, saturated bool) {
-	likelihood := func(d float64) float64 {
-		sum := 0.0
-		for _, s := range samples {
-			if s.visiting >= 1 {
-				continue
-			}
-			zero := math.Exp(d * math.Log1p(-s.visiting))
-			looks := zero + (1-zero)*chance
-			if s.equal > 0 {
-				sum += s.equal * math.Log(looks)
-			}
-			if s.total > s.equal {
-				sum += (s.total - s.equal) * math.Log(max(1-looks, 1e-300))
-			}
+// likelihood is the logarithm of the probability of the samples under d
+// differences, and its slope in d. A cell is equal if each difference misses
+// it. That the cells of one walk are not independent is neglected: it costs the
+// estimate some precision.
+func likelihood(samples []sample, d float64) (l, slope float64) {
+	const least = math.SmallestNonzeroFloat64
+	for _, s := range samples {
+		missed := math.Exp(d * s.missing)
+		equal := missed + (1-missed)*s.chance
+		change := missed * s.missing * (1 - s.chance)
+		if s.equal > 0 {
+			l += s.equal * math.Log(max(equal, least))
+			slope += s.equal * change / max(equal, least)
 		}
-		return sum
-	}
-	// The likelihood has one peak in log d: a coarse search, then a fine one.
-	const coarse, top = 0.125, 40.0
-	best, at := math.Inf(-1), 0.0
-	for x := -4.0; x <= top; x += coarse {
-		if l := likelihood(math.Exp2(x)); l > best+1e-9 {
-			best, at = l, x
+		if s.differ > 0 {
+			l += s.differ * math.Log(max(1-equal, least))
+			slope -= s.differ * change / max(1-equal, least)
 		}
 	}
-	lo, hi := at-coarse, at+coarse
-	for range 40 {
-		a, b := lo+(hi-lo)*0.382, lo+(hi-lo)*0.618
-		if likelihood(math.Exp2(a)) < likelihood(math.Exp2(b)) {
-			lo = a
-		} else {
-			hi = b
-		}
-	}
-	d = math.Exp2((lo + hi) / 2)
-	return d, false
+	return l, slope
 }
 
-// Estimate returns the likeliest number of differences between the sets that
-// theirs and ours were taken of. It is false if nearly all probes differ: d is
-// then a lower bound.
-func Estimate(theirs, ours Probes) (d float64, ok bool) {
-	n := min(len(theirs), len(ours), MaxProbes)
-	samples := make([]sample, 0, n)
-	equal, tail := 0, 0
-	for i := range n {
-		s := sample{visiting: visiting(probeAt(i)), total: 1}
+// likeliest is the d of the largest likelihood, which has one peak. Where
+// nearly every cell differs, a huge d is about as likely as any; then it is the
+// least d within one standard error (half a unit of log likelihood).
+func likeliest(samples []sample) float64 {
+	const bottom, top = -2.0, 30.0
+	// 15 halvings of 32 octaves leave a thousandth of an octave.
+	search := func(top float64, below func(d float64) bool) float64 {
+		lo, hi := bottom, top
+		for range 15 {
+			if middle := (lo + hi) / 2; below(math.Exp2(middle)) {
+				lo = middle
+			} else {
+				hi = middle
+			}
+		}
+		return (lo + hi) / 2
+	}
+	peak := search(top, func(d float64) bool {
+		_, slope := likelihood(samples, d)
+		return slope >= 0
+	})
+	best, _ := likelihood(samples, math.Exp2(peak))
+	if huge, _ := likelihood(samples, math.Exp2(top)); huge > best-0.5 {
+		peak = search(peak, func(d float64) bool {
+			l, _ := likelihood(samples, d)
+			return l < best-0.5
+		})
+	}
+	return math.Exp2(peak)
+}
+
+// probeSamples compares two sets' probes from position from on.
+func probeSamples(samples []sample, theirs, ours Probes, from int) []sample {
+	for i := range min(len(theirs), len(ours), MaxProbes) {
+		if i == 0 || probeAt(i) < from {
+			continue // cell 0 holds every pair: it tells nothing about their number
+		}
+		s := sample{missing: probesMissing()[i], chance: 1.0 / 256}
 		if theirs[i] == ours[i] {
 			s.equal = 1
-			equal++
-			if i >= n-probesAnOctave {
-				tail++
-			}
+		} else {
+			s.differ = 1
 		}
 		samples = append(samples, s)
 	}
-	if n == 0 {
+	return samples
+}
+
+// Estimate returns the likeliest number of differences between the sets that
+// theirs and ours were taken of; if they are of different lengths, the common
+// ones count. Its standard error is 16 to 19 % from some tens of differences
+// to 10^5. ok is false if there are no probes, or too few of the last are
+// equal to say how many differences there are: d is then a lower bound.
+func Estimate(theirs, ours Probes) (d float64, ok bool) {
+	samples := probeSamples(nil, theirs, ours, 0)
+	if len(samples) == 0 {
 		return 0, false
 	}
-	if equal == n {
+	differ, last := 0.0, 0.0
+	for i, s := range samples {
+		differ += s.differ
+		if i >= len(samples)-anOctave {
+			last += s.equal
+		}
+	}
+	if differ == 0 && theirs[0] == ours[0] {
 		return 0, true
 	}
-	d, _ = likeliest(samples, 1.0/256)
-	return d, tail >= 2
+	// One of 16 may look equal by chance (6 %); two seldom do (0.2 %).
+	return likeliest(samples), last >= 2
 }
 
-// tally counts the cells that were zero before peeling, by position.
-type tally struct {
-	bins [64 * 32]struct{ zero, total int32 }
-}
+// tally counts the cells that were zero before peeling, in bins of nearly the
+// same visiting probability: 64 an octave.
+type tally []struct{ zero, total int32 }
 
-// bin has 64 bins an octave, so that the cells of one have nearly the same
-// visiting probability.
+// bin is the number of the bin of cell j.
 func bin(j int) int {
 	octave := 0
 	for j>>octave >= 128 {
@@ -144,29 +157,52 @@ func bin(j int) int {
 	return octave*64 + j>>octave
 }
 
+// add counts cell j, which must be the next.
 func (t *tally) add(j int, zero bool) {
-	b := &t.bins[bin(j)]
-	b.total++
+	at := bin(j)
+	if at == len(*t) {
+		*t = append(*t, struct{ zero, total int32 }{})
+	}
+	(*t)[at].total++
 	if zero {
-		b.zero++
+		(*t)[at].zero++
 	}
 }
 
-// Estimate returns the number of differences in all, judged from the cells that
-// have come and the differences found. Once there are as many cells as
-// differences, its standard error is a few percent.
+// AddProbes lets Estimate judge by the probes of both sets too, where no cells
+// have come yet.
+func (d *Decoder) AddProbes(theirs, ours Probes) {
+	d.probes = [2]Probes{append(Probes(nil), theirs...), append(Probes(nil), ours...)}
+}
+
+// Estimate returns the likeliest number of all differences, those found
+// included, judged from the cells that have come (and the probes given with
+// AddProbes). When as many cells as differences have come, its relative
+// standard error is 2.5/√d. While all cells differ and there are no probes it is
+// a lower bound.
 func (d *Decoder) Estimate() float64 {
 	found := float64(len(d.found))
-	if d.nonzero == 0 {
+	if len(d.cells) > 0 && d.nonzero == 0 {
 		return found
 	}
 	var samples []sample
-	for j := 0; j < len(d.cells); {
-		b := d.seen.bins[bin(j)]
-		middle := j + int(b.total)/2
-		samples = append(samples, sample{visiting: visiting(middle), equal: float64(b.zero), total: float64(b.total)})
-		j += int(b.total)
+	at := 0
+	for _, b := range d.seen {
+		if at > 0 {
+			samples = append(samples, sample{
+				missing: missing(at + int(b.total-1)/2),
+				equal:   float64(b.zero),
+				differ:  float64(b.total - b.zero),
+			})
+		}
+		at += int(b.total)
 	}
-	estimate, _ := likeliest(samples, 0)
-	return max(estimate, found+1)
+	samples = probeSamples(samples, d.probes[0], d.probes[1], len(d.cells))
+	if len(d.cells) > 0 {
+		found++ // something is left
+	}
+	if len(samples) == 0 {
+		return found
+	}
+	return max(found, likeliest(samples))
 }

@@ -26,9 +26,6 @@ type pick struct {
 // peel tests the queued cells in rounds, first come first served, until none is
 // left. Testing the latest first would test more often and err more often.
 func (d *Decoder) peel() error {
-	if d.singly {
-		return d.peelSingly()
-	}
 	for len(d.queue) > 0 {
 		r := &d.round
 		d.queue, r.queue = r.queue[:0], d.queue

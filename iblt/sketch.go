@@ -6,19 +6,26 @@ import (
 )
 
 // Sketch holds the cells [From, From+Len) of a set's endless sequence, and
-// follows each change of the set in time that does not depend on its size. It
-// is not safe for concurrent use.
+// follows each change of the set in time that does not depend on its size,
+// without allocating. It is not safe for concurrent use.
 type Sketch struct {
 	words words
 	from  int
 	cells []Cell
+	far   *farProbes // beyond the cells; nil in a window
 }
 
-// NewSketch returns the first m cells of the empty set.
-func NewSketch(key Key, m int) *Sketch { return NewWindow(key, 0, m) }
+// NewSketch returns the first m cells of the empty set, and the probes of the
+// cells beyond. It panics unless 0 ≤ m ≤ MaxCells.
+func NewSketch(key Key, m int) *Sketch {
+	s := NewWindow(key, 0, m)
+	s.far = &farProbes{first: probesBelow(m)}
+	return s
+}
 
 // NewWindow returns the cells [from, to) of the empty set: a part of the same
-// sequence that NewSketch begins. It panics unless 0 ≤ from ≤ to ≤ MaxCells.
+// sequence that NewSketch begins, without probes. It panics unless
+// 0 ≤ from ≤ to ≤ MaxCells.
 func NewWindow(key Key, from, to int) *Sketch {
 	if from < 0 || to < from || to > MaxCells {
 		panic(fmt.Sprintf("iblt: no cells [%d, %d)", from, to))
@@ -79,6 +86,14 @@ func (s *Sketch) apply(k Index, c *Cell) {
 			s.cells[uint64(i)-from].add(c)
 		}
 	}
+	if s.far == nil {
+		return
+	}
+	for walk.at < probesEnd {
+		for _, i := range at[:walk.fill(s.words.laws, at[:], probesEnd)] {
+			s.far.add(i, c.Check)
+		}
+	}
 }
 
 // From is the position of the first cell.
@@ -100,15 +115,42 @@ func (s *Sketch) Cells(from, to int) ([]Cell, error) {
 	return slices.Clone(s.cells[from-s.from : to-s.from]), nil
 }
 
-// Window returns a copy of the part [from, to) of the sketch. It panics if the
-// sketch does not hold it.
+// Window returns a copy of the part [from, to) of the sketch, with its probes
+// if from is 0. It panics if the sketch does not hold it.
 func (s *Sketch) Window(from, to int) *Sketch {
 	cells, err := s.Cells(from, to)
 	if err != nil {
 		panic("iblt: " + err.Error())
 	}
-	return &Sketch{words: s.words, from: from, cells: cells}
+	w := &Sketch{words: s.words, from: from, cells: cells}
+	if from == 0 && s.far != nil {
+		w.far = &farProbes{first: probesBelow(to)}
+		for i := w.far.first; i < MaxProbes; i++ {
+			w.far.checks[i] = s.probe(i)
+		}
+	}
+	return w
 }
 
 // Clone returns a copy.
 func (s *Sketch) Clone() *Sketch { return s.Window(s.from, s.from+len(s.cells)) }
+
+// Probes returns the probes of the set. A window has none.
+func (s *Sketch) Probes() Probes {
+	if s.far == nil {
+		return nil
+	}
+	p := make(Probes, MaxProbes)
+	for i := range p {
+		p[i] = byte(s.probe(i))
+	}
+	return p
+}
+
+// probe is the check field of probe i.
+func (s *Sketch) probe(i int) uint32 {
+	if i < s.far.first {
+		return s.cells[probeAt(i)].Check
+	}
+	return s.far.checks[i]
+}

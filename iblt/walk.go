@@ -70,7 +70,7 @@ func (w *words) startAt(k Index, from uint64) walker {
 func (x *walker) cross(laws *laws) {
 	law := &laws[x.class]
 	x.law, x.state = x.class, x.tail+increment
-	x.at = after(join-1, law.c, law.power(x.state))
+	x.at = after(join-1, law.c, law.power(draw(x.state)))
 }
 
 // forward goes on to the first cell that is not below from.
@@ -82,7 +82,7 @@ func (x *walker) forward(laws *laws, from uint64) {
 		}
 		for at < end {
 			state += increment
-			at = after(at, law.c, law.power(state))
+			at = after(at, law.c, law.power(draw(state)))
 		}
 		x.at, x.state = at, state
 		if x.law == opening && at >= join {
@@ -104,7 +104,7 @@ func (x *walker) fill(laws *laws, cells []uint32, end uint64) int {
 			cells[n] = uint32(at)
 			n++
 			state += increment
-			at = after(at, law.c, law.power(state))
+			at = after(at, law.c, law.power(draw(state)))
 		}
 		x.at, x.state = at, state
 		if x.law == opening && at >= join {
@@ -120,25 +120,26 @@ func (x *walker) fill(laws *laws, cells []uint32, end uint64) int {
 const batch = 32
 
 // increment and mixer are the constants of wyrand (Wang Yi 2019), the random
-// stream of a walk: its state goes on by an odd number, and a folded product of
-// the state is its output.
+// stream of a walk.
 const (
 	increment = 0xa0761d6478bd642f
 	mixer     = 0xe7037ed1a0b428db
 )
 
-// power returns u^−α in units of 2^−32, for the u in (0, 1] that follows from
-// the state of the stream. u = mantissa · 2^−e with mantissa in [1, 2), and
-// each factor has a table; a table of u itself would be wrong near zero, where
-// the far steps come from.
-func (l *law) power(state uint64) uint64 {
-	random := fold(state, state^mixer) | 1
+// draw is the stream's output, never 0. The state goes on by increment before
+// each draw.
+func draw(state uint64) uint64 { return fold(state, state^mixer) | 1 }
+
+// power returns u^−α in units of 2^−32, for u = random/2^64. u is taken apart
+// into mantissa · 2^−e with mantissa in [1, 2), and each factor has a table; a
+// table of u itself would be wrong near zero, where the far steps come from.
+func (l *law) power(random uint64) uint64 {
 	zeros := bits.LeadingZeros64(random)
-	mantissa := random << zeros << 1 // without its leading one
+	mantissa := random << (zeros & 63) << 1 // without its leading one
 	k := mantissa >> (64 - mantissaBits)
 	low := uint64(l.mantissa[k])
 	part := (low - uint64(l.mantissa[k+1])) * (mantissa << mantissaBits >> 32)
-	power, _ := bits.Mul64(low<<32-part, l.exponent[zeros+1])
+	power, _ := bits.Mul64(low<<32-part, l.exponent[zeros])
 	return power
 }
 

@@ -2,6 +2,8 @@ package iblt
 
 import "github.com/syncd-io/syncd/internal/keyhash"
 
+// peelSingly is peel cell by cell: a power for each division, a call for each
+// look-up.
 func (d *Decoder) peelSingly() error {
 	var k [1]Index
 	var v [1]Checksum

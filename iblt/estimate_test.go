@@ -1,0 +1,155 @@
+package iblt
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestProbePositions(t *testing.T) {
+	last := -1
+	for i := range MaxProbes {
+		at := probeAt(i)
+		if at <= last || at >= probesEnd {
+			t.Fatalf("probe %d at %d, after %d", i, at, last)
+		}
+		last = at
+		f := farProbes{}
+		f.add(uint32(at), 5)
+		if f.checks[i] != 5 {
+			t.Fatalf("probe %d at %d is stored elsewhere", i, at)
+		}
+		if probesBelow(at) != i || probesBelow(at+1) != i+1 {
+			t.Fatalf("probesBelow(%d) = %d, want %d", at, probesBelow(at), i)
+		}
+	}
+	f, set := farProbes{}, 0
+	for at := range uint32(probesEnd) {
+		f.add(at, 1)
+	}
+	for _, check := range f.checks {
+		set += int(check)
+	}
+	if set != MaxProbes {
+		t.Fatalf("%d positions are probes, want %d", set, MaxProbes)
+	}
+}
+
+// TestProbesDoNotDependOnLength: a probe is the same whether the sketch holds
+// its cell or not.
+func TestProbesDoNotDependOnLength(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	short, long := NewSketch(Key{1}, 100), NewSketch(Key{1}, 5000)
+	for _, q := range randomPairs(r, 500) {
+		short.Add(q)
+		long.Add(q)
+	}
+	for name, s := range map[string]*Sketch{"longer": long, "cut": long.Window(0, 300), "clone": short.Clone()} {
+		if string(s.Probes()) != string(short.Probes()) {
+			t.Errorf("probes of the %s sketch differ", name)
+		}
+	}
+	if NewWindow(Key{1}, 0, 10).Probes() != nil {
+		t.Error("a window has probes")
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	const seed, m = 7, 1 << 14
+	for _, d := range []int{50, 200, 1000, 10_000} {
+		r := rand.New(rand.NewPCG(seed, uint64(d)))
+		n, good := max(40, 40_000/d)**trials, 0
+		var logs []float64
+		for i := range n {
+			s := diverge(r, Key{byte(i), byte(i >> 8)}, m, 10, d/4, d/4, d/2)
+			got, ok := Estimate(s.theirs.Probes(), s.ours.Probes())
+			if ok && math.Abs(got/float64(d)-1) <= 0.35 {
+				good++
+			}
+			logs = append(logs, math.Log(got/float64(d)))
+		}
+		mean, stderr := moments(logs)
+		t.Logf("d = %d: bias %+.1f %%, standard error %.1f %%, within 35 %% in %d of %d (seed %d)",
+			d, 100*mean, 100*stderr*math.Sqrt(float64(n)), good, n, seed)
+		if float64(good) < 0.90*float64(n)-3*math.Sqrt(0.09*float64(n)) {
+			t.Errorf("d = %d: within 35 %% in %d of %d estimates", d, good, n)
+		}
+	}
+}
+
+func TestEstimateAtTheEnds(t *testing.T) {
+	s := NewSketch(Key{}, 100)
+	if d, ok := Estimate(s.Probes(), s.Probes()); d != 0 || !ok {
+		t.Errorf("equal sets: %v, %v", d, ok)
+	}
+	if d, ok := Estimate(nil, s.Probes()); d != 0 || ok {
+		t.Errorf("no probes: %v, %v", d, ok)
+	}
+	one := s.Clone()
+	one.Add(Pair{Index: 77, Checksum: 5})
+	if d, ok := Estimate(one.Probes(), s.Probes()); d < 0.2 || d > 5 || !ok {
+		t.Errorf("one difference: %v, %v", d, ok)
+	}
+	full := s.Probes()
+	for i := range full {
+		full[i]++
+	}
+	if d, ok := Estimate(full, s.Probes()); ok || d < 100_000 || math.IsNaN(d) || math.IsInf(d, 0) {
+		t.Errorf("all probes differ: %v, %v", d, ok)
+	}
+	if d, ok := Estimate(full[:20], s.Probes()[:20]); ok || d < 1 || math.IsNaN(d) {
+		t.Errorf("20 probes differ: %v, %v", d, ok)
+	}
+	if d, _ := Estimate(make(Probes, 5000), make(Probes, 5000)); d != 0 {
+		t.Errorf("5000 equal probes: %v", d)
+	}
+}
+
+func TestDecoderEstimate(t *testing.T) {
+	const seed = 8
+	for _, c := range []struct {
+		d, cells int
+		probes   bool
+		within   float64 // measured (15, 7, 8 and 2.5 %), and some to spare
+	}{{1000, 500, true, .20}, {1000, 1000, true, .12}, {1000, 1000, false, .12}, {10_000, 10_000, false, .05}} {
+		r := rand.New(rand.NewPCG(seed, uint64(c.d)))
+		n := max(8, 60_000/c.d) * *trials
+		var errs []float64
+		for i := range n {
+			s := diverge(r, Key{byte(i), byte(i >> 8)}, c.cells, 0, c.d/4, c.d/4, c.d/2)
+			d := NewDecoder(Key{byte(i), byte(i >> 8)}, s.ours, s.lookup)
+			if err := d.AddCells(s.theirs.Prefix(c.cells)); err != nil {
+				t.Fatal(err)
+			}
+			if c.probes {
+				d.AddProbes(s.theirs.Probes(), s.ours.Probes())
+			}
+			errs = append(errs, d.Estimate()/float64(c.d)-1)
+		}
+		sum, bias := 0.0, 0.0
+		for _, e := range errs {
+			sum += e * e
+			bias += e
+		}
+		rms := math.Sqrt(sum / float64(n))
+		t.Logf("d = %d from %d cells: error %.1f %%, bias %+.1f %% (%d trials, seed %d)", c.d, c.cells, 100*rms, 100*bias/float64(n), n, seed)
+		if rms > c.within {
+			t.Errorf("d = %d from %d cells: error %.1f %%, want %.0f %%", c.d, c.cells, 100*rms, 100*c.within)
+		}
+	}
+}
+
+func TestDecoderEstimateUsesProbes(t *testing.T) {
+	s := diverge(rand.New(rand.NewPCG(9, 9)), Key{}, 32, 0, 2000, 2000, 4000)
+	d := NewDecoder(Key{}, s.ours, s.lookup)
+	if err := d.AddCells(s.theirs.Prefix(32)); err != nil {
+		t.Fatal(err)
+	}
+	lower := d.Estimate()
+	d.AddProbes(s.theirs.Probes(), s.ours.Probes())
+	got := d.Estimate()
+	t.Logf("8,000 differences: %.0f from cells, %.0f with probes", lower, got)
+	if lower > 8000 || math.Abs(got/8000-1) > .6 {
+		t.Errorf("8,000 differences: %.0f from cells, %.0f with probes", lower, got)
+	}
+}
