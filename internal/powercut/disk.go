@@ -6,25 +6,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 )
 
 // Disk is a mounted image. It is used from one goroutine, and must be closed.
 type Disk struct {
-	// work holds the images; it is a tmpfs, shared by a disk and the copies
-	// that were cut from it, each in a folder numbered from 1.
-	work   string
-	number int
+	work string // a tmpfs that holds the images, and the folder of the mount
 }
 
-// New makes an empty disk of the given size, in bytes, with its images below
-// dir, which must exist. Images and copies lie in memory and take what is
-// written, not their full size.
+// New makes an empty disk of the given size, in bytes, below dir, which must
+// exist. Its images lie in memory and take what is written, not their full
+// size.
 func New(dir string, size int64) (*Disk, error) {
 	if err := run("mount", "-t", "tmpfs", "-o", "mode=0700", "tmpfs", dir); err != nil {
 		return nil, fmt.Errorf("%w; a power cut needs root and mount", err)
 	}
-	d := &Disk{work: dir, number: 1}
+	d := &Disk{work: dir}
 	if err := d.format(size); err != nil {
 		return nil, errors.Join(err, run("umount", dir))
 	}
@@ -39,6 +35,9 @@ func (d *Disk) format(size int64) error {
 		return err
 	}
 	// Lazy initialization would write to the image on its own later on.
+	if err := os.Mkdir(d.Dir(), 0o700); err != nil {
+		return err
+	}
 	err := run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", d.image())
 	if err != nil {
 		return fmt.Errorf("%w; a power cut needs mkfs.ext4 (Debian: e2fsprogs)", err)
@@ -50,9 +49,6 @@ func (d *Disk) format(size int64) error {
 // must not write on its own while the image is copied, and saves nothing that
 // the program did not ask it to.
 func (d *Disk) mount() error {
-	if err := os.Mkdir(d.Dir(), 0o700); err != nil {
-		return err
-	}
 	if err := run("mount", "-t", "ext4", "-o", "loop,commit=600", d.image(), d.Dir()); err != nil {
 		return fmt.Errorf("%w; a power cut needs root and a free loop device (/dev/loop-control)", err)
 	}
@@ -60,22 +56,31 @@ func (d *Disk) mount() error {
 }
 
 // Dir is the folder that the disk is mounted on.
-func (d *Disk) Dir() string { return filepath.Join(d.work, strconv.Itoa(d.number)) }
+func (d *Disk) Dir() string { return filepath.Join(d.work, "disk") }
 
-func (d *Disk) image() string { return d.Dir() + ".img" }
+func (d *Disk) image() string { return filepath.Join(d.work, "image") }
+func (d *Disk) copy() string  { return filepath.Join(d.work, "copy") }
 
-// Cut stops the process, which writes to the disk, and returns a disk with
-// what d held at that moment. The process stays stopped, for the caller to
-// kill; d is unmounted with Discard once it is dead.
-func (d *Disk) Cut(pid int) (*Disk, error) {
+// Cut stops the process, which writes to the disk, and notes what the disk
+// holds at that moment. The process stays stopped, for the caller to kill;
+// when it is dead, Restore shows the disk as it was.
+func (d *Disk) Cut(pid int) error {
 	if err := stop(pid); err != nil {
-		return nil, err
+		return err
 	}
-	after := &Disk{work: d.work, number: d.number + 1}
-	if err := copyStill(d.image(), after.image()); err != nil {
-		return nil, err
+	return copyStill(d.image(), d.copy())
+}
+
+// Restore brings the power back: the disk is mounted anew, at the same folder,
+// with what it held when Cut was called. No process may use it at that time.
+func (d *Disk) Restore() error {
+	if err := run("umount", d.Dir()); err != nil {
+		return err
 	}
-	return after, after.mount()
+	if err := os.Rename(d.copy(), d.image()); err != nil {
+		return err
+	}
+	return d.mount()
 }
 
 // copyStill copies the image, again if it changed in the meantime: a copy of
@@ -93,14 +98,9 @@ func copyStill(from, to string) error {
 	return fmt.Errorf("the disk image never came to rest: %w", changed)
 }
 
-// Discard unmounts the disk and deletes its image; disks cut from it stay.
-func (d *Disk) Discard() error {
-	return errors.Join(run("umount", d.Dir()), os.Remove(d.image()))
-}
-
-// Close discards the disk, the last of its line, and gives back the memory.
+// Close unmounts the disk and gives back its memory.
 func (d *Disk) Close() error {
-	return errors.Join(d.Discard(), run("umount", d.work))
+	return errors.Join(run("umount", d.Dir()), run("umount", d.work))
 }
 
 func run(name string, arguments ...string) error {

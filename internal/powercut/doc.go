@@ -2,8 +2,10 @@
 //
 //	disk, err := powercut.New(dir, 256<<20)   // an ext4 file system at disk.Dir()
 //	// … a process writes below disk.Dir() and acknowledges its writes …
-//	after, err := disk.Cut(pid)               // what the disk held at that moment
-//	// … open the store below after.Dir(): is every acknowledged write there?
+//	err = disk.Cut(pid)                       // the process stands; the image is copied
+//	// … kill the process …
+//	err = disk.Restore()                      // disk.Dir() shows what the disk held
+//	// … open the store there: is every acknowledged write in it?
 //
 // The disk is an image file behind a loop device. What a process has written
 // but not synced lies in the kernel's memory, not in the image; a copy of the

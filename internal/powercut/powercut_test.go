@@ -20,9 +20,8 @@ func TestCutKeepsWhatWasSynced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := disk
 	defer func() {
-		if err := last.Close(); err != nil {
+		if err := disk.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -43,7 +42,7 @@ func TestCutKeepsWhatWasSynced(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "written\n" {
 		t.Fatalf("the writer said %q (%v)", line, err)
 	}
-	after, err := disk.Cut(writer.Process.Pid)
+	err = disk.Cut(writer.Process.Pid)
 	if killed := writer.Process.Kill(); killed != nil {
 		t.Error(killed)
 	}
@@ -51,13 +50,12 @@ func TestCutKeepsWhatWasSynced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := disk.Discard(); err != nil {
+	if err := disk.Restore(); err != nil {
 		t.Fatal(err)
 	}
-	last = after
 
 	for name, want := range map[string]bool{"synced": true, "unsynced": false} {
-		got, err := os.ReadFile(filepath.Join(after.Dir(), name))
+		got, err := os.ReadFile(filepath.Join(disk.Dir(), name))
 		if whole := string(got) == text; whole != want {
 			t.Errorf("%s: whole = %v after the cut, want %v (%v)", name, whole, want, err)
 		}
