@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -29,6 +30,8 @@ type exchange struct {
 	// owing are own records that the peer's under the same index did not
 	// answer: another key of the bucket, or an older version than ours.
 	owing map[iblt.Index][]dbadapter.Record
+	// stubs are the owed ones whose content the peer holds.
+	stubs map[iblt.Index]bool
 	// fetch are the indices that were asked for by the receiving side.
 	fetch []iblt.Index
 	// refusals are the records received since the last End and refused.
@@ -41,7 +44,7 @@ type exchange struct {
 func newExchange(l *link, r Replica, o Options) exchange {
 	return exchange{
 		link: l, replica: r, opts: o, own: buckets{replica: r},
-		due: map[iblt.Index]bool{}, owing: map[iblt.Index][]dbadapter.Record{},
+		due: map[iblt.Index]bool{}, owing: map[iblt.Index][]dbadapter.Record{}, stubs: map[iblt.Index]bool{},
 	}
 }
 
@@ -108,9 +111,10 @@ func (e *exchange) flush() error {
 
 // sendOwing sends the records that the peer's did not answer.
 func (e *exchange) sendOwing() error {
-	for _, records := range e.owing {
+	for _, i := range slices.Sorted(maps.Keys(e.owing)) { // sorted: a session is a function of its input
+		records := e.owing[i]
 		for n := range records {
-			if err := e.sendRecord(&records[n], false); err != nil {
+			if err := e.sendRecord(&records[n], e.stubs[i]); err != nil {
 				return err
 			}
 		}

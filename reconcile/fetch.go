@@ -59,8 +59,10 @@ func (a *initiator) decide() error {
 		}
 		a.owing[i] = slices.Clone(own)
 		at := slices.IndexFunc(own, func(r dbadapter.Record) bool { return string(r.Key) == string(o.Record.Key) })
+		alike := at >= 0 && own[at].Deleted == o.Record.Deleted && own[at].ContentHash() == o.Hash
 		switch {
 		case at >= 0 && !offerWins(o, &own[at]):
+			a.stubs[i] = alike && !o.Record.Deleted && len(own) == 1
 			continue // ours is newer, and owed
 		case at >= 0:
 			a.owing[i] = slices.Delete(a.owing[i], at, at+1)
@@ -68,7 +70,7 @@ func (a *initiator) decide() error {
 		if !a.gets {
 			continue
 		}
-		if at >= 0 && own[at].Deleted == o.Record.Deleted && own[at].ContentHash() == o.Hash {
+		if alike {
 			r := o.Record
 			r.Value = own[at].Value
 			adopted = append(adopted, r)

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -181,6 +182,7 @@ func (a *initiator) hear() (*wire.Result, error) {
 			r.MissingHere = len(a.account.lists[wire.Lacking])
 			r.MissingThere = len(a.account.lists[wire.Wanted])
 			r.Mismatched = a.account.mismatched()
+			r.Estimate = int64(min(m.Estimate, math.MaxInt64))
 			return m, nil
 		default:
 			return nil, unexpected(m)

@@ -51,7 +51,7 @@ func (b *responder) result() error {
 		gives = 0
 	}
 	b.link.report.ForecastBytes = b.link.report.WireBytesSent + b.link.report.WireBytesReceived + gives
-	return b.link.send(&wire.Result{Method: wire.Sketch, Residual: r, Bytes: uint64(gives)})
+	return b.link.send(&wire.Result{Method: wire.Sketch, Residual: r, Bytes: uint64(gives), Estimate: uint64(b.link.report.Estimate)})
 }
 
 // prove compares the residuals, at the initiator.

@@ -112,7 +112,7 @@ func (m *Offers) appendBody(b []byte) []byte {
 
 func (m *Result) appendBody(b []byte) []byte {
 	b = m.Residual.AppendBinary(append(b, byte(m.Method)))
-	return appendUvarint(b, m.Bytes)
+	return appendUvarint(appendUvarint(b, m.Bytes), m.Estimate)
 }
 
 func (m *Answer) appendBody(b []byte) []byte {

@@ -138,11 +138,13 @@ type Offers struct {
 
 // Result ends the responder's account of the differences. Residual is its
 // digest without the records under all the indices named before; Bytes is
-// about what the records take that it will send, or would.
+// about what the records take that it will send, or would, and Estimate the
+// number of differences it expected before it asked for cells, if it did.
 type Result struct {
 	Method   Method
 	Residual dbadapter.Digest
 	Bytes    uint64
+	Estimate uint64
 }
 
 // Answer is the initiator's residual, sent once it has been found equal.

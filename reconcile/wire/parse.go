@@ -121,7 +121,7 @@ func (p *parser) message(kind Kind) Message {
 	case KindOffers:
 		return p.offers()
 	case KindResult:
-		m := &Result{Method: Method(p.byte()), Residual: p.digest(), Bytes: p.uvarint()}
+		m := &Result{Method: Method(p.byte()), Residual: p.digest(), Bytes: p.uvarint(), Estimate: p.uvarint()}
 		if m.Method != Sketch && m.Method != All {
 			p.fail("unknown method %d", m.Method)
 		}

@@ -1,0 +1,271 @@
+package reconcile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+var testSecret = dbadapter.Secret{1, 2, 3}
+
+// side is one node as the core sees it: a store, its kept state, and a door
+// that lets everything in.
+type side struct {
+	t      testing.TB
+	name   string
+	ns     dbadapter.Namespace
+	kept   *Kept
+	key    iblt.Key
+	hasher dbadapter.Hasher
+	door   Door
+	secret dbadapter.Secret
+	aside  Aside
+	prefix []byte
+	first  int
+}
+
+func newSide(t testing.TB, name string, hasher dbadapter.Hasher) *side {
+	t.Helper()
+	s := &side{t: t, name: name, secret: testSecret, hasher: hasher, key: CellKey(testSecret)}
+	if hasher == nil {
+		s.hasher = dbadapter.NewHasher(testSecret)
+	}
+	s.kept = NewKept(s.key)
+	store := memdb.New(memdb.Options{})
+	t.Cleanup(func() { store.Close() })
+	ns, err := store.Namespace(context.Background(), dbadapter.NamespaceIDOf(testSecret), s.hasher, s.kept.Observe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ns = ns
+	s.door = s.write
+	return s
+}
+
+// write is a door without a keeper.
+func (s *side) write(records []dbadapter.Record) ([]Verdict, error) {
+	var verdicts []Verdict
+	for part := range slices.Chunk(records, 1000) {
+		writes := make([]dbadapter.Write, len(part))
+		for i, r := range part {
+			writes[i].Record = r
+		}
+		outcomes, err := s.ns.Apply(context.Background(), writes)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range outcomes {
+			verdicts = append(verdicts, Verdict{Result: o.Result})
+		}
+	}
+	return verdicts, nil
+}
+
+func (s *side) put(records ...dbadapter.Record) {
+	s.t.Helper()
+	if _, err := s.write(records); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// dump is everything the side holds.
+func (s *side) dump() []dbadapter.Record {
+	s.t.Helper()
+	snap, err := s.ns.Snapshot()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer snap.Close()
+	var all []dbadapter.Record
+	for r, err := range snap.Scan(context.Background(), nil, nil) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func (s *side) view() Replica {
+	s.t.Helper()
+	ctx := context.Background()
+	if s.prefix != nil {
+		snap, err := s.ns.Snapshot()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		scope, err := NewScope(ctx, snap, s.prefix, s.key, s.hasher, s.door)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return scope
+	}
+	v, err := s.kept.View(ctx, s.ns, s.key, s.hasher, s.door)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return v
+}
+
+func (s *side) options(remote *side, o Options) Options {
+	o.Secret, o.Self, o.Remote = s.secret, []byte(s.name), []byte(remote.name)
+	copy(o.Nonce[:], s.name)
+	o.Aside = &s.aside
+	o.Prefix = s.prefix
+	if o.FirstCells == 0 {
+		o.FirstCells = s.first
+	}
+	return o
+}
+
+// outcome is how a sync ended on both sides.
+type outcome struct {
+	a, b       Report
+	errA, errB error
+	log        []string // the kinds of the messages, in order
+}
+
+// tap sees, and may change, each message on its way; nil drops the line.
+type tap func(fromInitiator bool, m wire.Message) wire.Message
+
+// run carries the messages of one sync between two sides, through their
+// encoding.
+func run(t testing.TB, a, b *side, o Options, tap tap) (out outcome) {
+	t.Helper()
+	va, vb := a.view(), b.view()
+	defer va.(interface{ Close() error }).Close()
+	defer vb.(interface{ Close() error }).Close()
+	sa, sb := Initiate(va, a.options(b, o)), Respond(vb, b.options(a, Options{}))
+	defer sa.Close()
+	defer sb.Close()
+	carry(t, sa, sb, &out, tap)
+	out.a, out.b, out.errA, out.errB = sa.Report(), sb.Report(), sa.Err(), sb.Err()
+	return out
+}
+
+// carry runs two sessions until neither wants anything. A side that waits is
+// left until it has mail; when both wait, or the other side is over, its line
+// breaks.
+func carry(t testing.TB, sa, sb *Session, out *outcome, tap tap) {
+	t.Helper()
+	sides := [2]*courier{{s: sa}, {s: sb}}
+	sides[0].peer, sides[1].peer = sides[1], sides[0]
+	for !sides[0].over || !sides[1].over {
+		moved := false
+		for n, c := range sides {
+			for c.step(t, n == 0, out, tap) {
+				moved = true
+			}
+		}
+		if !moved {
+			for _, c := range sides {
+				c.mail = append(c.mail, parcel{})
+			}
+		}
+	}
+}
+
+type parcel struct {
+	m    wire.Message
+	size int
+}
+
+// courier carries for one session.
+type courier struct {
+	s       *Session
+	peer    *courier
+	mail    []parcel
+	waiting bool
+	over    bool
+}
+
+// step does one thing for the session, and reports whether it could.
+func (c *courier) step(t testing.TB, initiator bool, out *outcome, tap tap) bool {
+	if c.over {
+		return false
+	}
+	if c.waiting {
+		if len(c.mail) == 0 {
+			if !c.peer.over {
+				return false
+			}
+			c.mail = append(c.mail, parcel{})
+		}
+		if p := c.mail[0]; p.m != nil {
+			c.s.Deliver(p.m, p.size)
+		} else {
+			c.s.Fail(errLine)
+		}
+		c.mail, c.waiting = c.mail[1:], false
+	}
+	switch e := c.s.Next(); e.Want {
+	case WantNothing:
+		c.over = true
+	case WantReceive:
+		c.waiting = true
+	case WantSend:
+		m, n, err := wire.Read(bytes.NewReader(slices.Clone(e.Frame)))
+		if err != nil || n != len(e.Frame) {
+			t.Fatalf("%T does not survive its encoding: %v", e.Message, err)
+		}
+		from := "B"
+		if initiator {
+			from = "A"
+		}
+		out.log = append(out.log, from+strings.TrimPrefix(fmt.Sprintf("%T", m), "*wire."))
+		if tap != nil {
+			m = tap(initiator, m)
+		}
+		c.peer.mail = append(c.peer.mail, parcel{m, n})
+	}
+	return true
+}
+
+var errLine = errors.New("the line broke")
+
+func record(key, value string, v dbadapter.Version) dbadapter.Record {
+	return dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: v}
+}
+
+// at is a version of the given time after the epoch of the tests.
+func at(d time.Duration) dbadapter.Version {
+	base := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	return dbadapter.Version{Clock: dbadapter.ClockAt(base.Add(d)), Writer: 7, Incarnation: 9}
+}
+
+func seeded(t testing.TB, seed uint64) *rand.Rand {
+	t.Helper()
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// wantEqual fails unless both sides hold the same.
+func wantEqual(t testing.TB, a, b *side) {
+	t.Helper()
+	da, db := a.dump(), b.dump()
+	if len(da) != len(db) {
+		t.Fatalf("%d records against %d", len(da), len(db))
+	}
+	for i := range da {
+		x, y := da[i], db[i]
+		if !bytes.Equal(x.Key, y.Key) || x.Version != y.Version || !x.SameContent(&y) {
+			t.Fatalf("record %d: %q %v against %q %v", i, x.Key, x.Version, y.Key, y.Version)
+		}
+	}
+	ga, na, _ := a.kept.State()
+	gb, nb, _ := b.kept.State()
+	if ga != gb || na != nb {
+		t.Fatal("equal dumps with unequal digests")
+	}
+}
