@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
@@ -32,7 +33,7 @@ type namespace struct {
 
 	mu     sync.Mutex // the commit lock; guards what follows
 	data   *data
-	closed bool
+	closed atomic.Bool // set under mu; read without it by running scans
 }
 
 func (n *namespace) errClosed(what string) error {
@@ -56,7 +57,7 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed {
+	if n.closed.Load() {
 		return nil, n.errClosed("apply")
 	}
 	d := n.data
@@ -102,7 +103,7 @@ func (d *data) remember(changes []dbadapter.Change, limit int) {
 func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed {
+	if n.closed.Load() {
 		return nil, n.errClosed("open a snapshot")
 	}
 	return &snapshot{namespace: n, records: n.data.records, buckets: n.data.buckets, seq: n.data.seq}, nil
@@ -111,7 +112,7 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapter.Change, error] {
 	return func(yield func(dbadapter.Change, error) bool) {
 		n.mu.Lock()
-		log, seq, closed := n.data.log, n.data.seq, n.closed
+		log, seq, closed := n.data.log, n.data.seq, n.closed.Load()
 		n.mu.Unlock()
 		if closed {
 			yield(dbadapter.Change{}, n.errClosed("read the change log"))
@@ -146,8 +147,7 @@ func (n *namespace) Latest() dbadapter.Clock {
 
 func (n *namespace) Close() error {
 	n.mu.Lock()
-	closed := n.closed
-	n.closed = true
+	closed := n.closed.Swap(true)
 	n.mu.Unlock()
 	if closed {
 		return nil

@@ -25,12 +25,18 @@ func (s *snapshot) usable(what string) error {
 	if s.closed {
 		return fmt.Errorf("%s: the snapshot is %w", what, dbadapter.ErrClosed)
 	}
-	s.namespace.mu.Lock()
-	defer s.namespace.mu.Unlock()
-	if s.namespace.closed {
+	if s.namespace.closed.Load() {
 		return s.namespace.errClosed(what)
 	}
 	return nil
+}
+
+// running reports why a walk must end, if it must.
+func (s *snapshot) running(ctx context.Context, what string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return s.usable(what)
 }
 
 func (s *snapshot) Seq() uint64 { return s.seq }
@@ -60,7 +66,7 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 			if !strings.HasPrefix(key, string(prefix)) {
 				return false
 			}
-			if err := ctx.Err(); err != nil {
+			if err := s.running(ctx, "scan"); err != nil {
 				yield(dbadapter.Record{}, err)
 				return false
 			}
@@ -99,7 +105,7 @@ func (s *snapshot) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
 			return
 		}
 		s.buckets.from(0, cmp.Compare, func(index dbadapter.Index, held []commit.Held) bool {
-			if err := ctx.Err(); err != nil {
+			if err := s.running(ctx, "list the pairs"); err != nil {
 				yield(dbadapter.Pair{}, err)
 				return false
 			}

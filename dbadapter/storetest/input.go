@@ -1,0 +1,219 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+func testLimits(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	long := strings.Repeat("k", dbadapter.MaxKey+1)
+	value := strings.Repeat("v", dbadapter.MaxValue+1)
+	unsigned := put("k", "v", at(1))
+	unsigned.Record.Signature = []byte("short")
+	dead := del("k", at(1))
+	dead.Record.Value = []byte("v")
+	many := make([]dbadapter.Write, dbadapter.MaxBatch+1)
+	for i := range many {
+		many[i] = put(fmt.Sprint(i), "", at(1))
+	}
+	heavy := []dbadapter.Write{
+		put("a", value[:dbadapter.MaxValue], at(1)),
+		put("b", value[:dbadapter.MaxBatchBytes-dbadapter.MaxValue-1], at(1)),
+	}
+	for name, writes := range map[string][]dbadapter.Write{
+		"no key":               {put("", "v", at(1))},
+		"long key":             {put(long, "v", at(1))},
+		"long value":           {put("k", value, at(1))},
+		"short signature":      {unsigned},
+		"tombstone with value": {dead},
+		"too many writes":      many,
+		"too many bytes":       heavy,
+		"a good and a bad one": {put("good", "v", at(1)), put(long, "v", at(1))},
+	} {
+		if _, err := e.namespace.Apply(context.Background(), writes); !errors.Is(err, dbadapter.ErrLimit) {
+			t.Errorf("%s: error %v, want ErrLimit", name, err)
+		}
+	}
+	e.check(newTwin(e.hasher))
+	if outcomes, err := e.namespace.Apply(context.Background(), nil); err != nil || len(outcomes) != 0 {
+		t.Errorf("an empty batch gives %v, %v", outcomes, err)
+	}
+}
+
+// testLargest writes batches at each of the bounds, new and over old ones.
+func testLargest(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	tw := newTwin(e.hasher)
+	signature := bytes.Repeat([]byte{7}, dbadapter.SignatureSize)
+	for version := 1; version <= 2; version++ {
+		v := at(version)
+		// As many writes as go, all signed.
+		var many []dbadapter.Write
+		for i := range dbadapter.MaxBatch {
+			w := put(fmt.Sprintf("many/%d", i), fmt.Sprint(version, i), v)
+			w.Record.Signature = signature
+			many = append(many, w)
+		}
+		// As many bytes as go, all keys.
+		var keys []dbadapter.Write
+		for i := range dbadapter.MaxBatchBytes / dbadapter.MaxKey {
+			key := fmt.Sprintf("keys/%d/", i)
+			w := put(key+strings.Repeat("k", dbadapter.MaxKey-len(key)), "", v)
+			w.Record.Signature = signature
+			keys = append(keys, w)
+		}
+		// The longest value, and the rest of the bytes.
+		long := put("long", strings.Repeat(fmt.Sprint(version), dbadapter.MaxValue), v)
+		long.Record.Signature = signature
+		rest := put("rest", strings.Repeat("r", dbadapter.MaxBatchBytes-dbadapter.MaxValue-len("long")-len("rest")), v)
+		for _, writes := range [][]dbadapter.Write{many, keys, {long, rest}} {
+			for i, o := range e.apply(writes...) {
+				if o.Result != dbadapter.Applied {
+					t.Fatalf("write %d of %d: %+v", i, len(writes), o)
+				}
+			}
+			tw.apply(writes)
+		}
+	}
+	e.check(tw)
+	e.reopen()
+	s := e.snapshot()
+	if err := tw.compare(s); err != nil {
+		t.Errorf("reopened: %v", err)
+	}
+}
+
+var oddKeys = []string{
+	"\x00", "\x00\x00", "\x01", "\xff", "\xff\xff", "\xff\xff\xff", "\xfe\xff", "/", "//", "a", "a\x00", "a\x00b", "a/", "a/b", "a0",
+	".", "..", "../..", "a/../b", " ", "  a  ", "\n", "\r\n", "\t", "!badger!", "!badger!txn", "ä", "\xe4", "\u2028", "日本", "%2F", "?", "#", "r", "i", "m",
+	strings.Repeat("\xff", dbadapter.MaxKey), strings.Repeat("\x00", dbadapter.MaxKey), strings.Repeat("a", dbadapter.MaxKey),
+}
+
+func testKeys(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	tw := newTwin(e.hasher)
+	for i, key := range oddKeys {
+		w := put(key, "of "+key, at(i))
+		e.want(w, dbadapter.Applied)
+		tw.apply([]dbadapter.Write{w})
+	}
+	e.check(tw)
+	s := e.snapshot()
+	for _, key := range []string{"b", "a\x00c", "\x02", "!badger", strings.Repeat("\xff", dbadapter.MaxKey-1)} {
+		if got := value(t, s, key); got != "(none)" {
+			t.Errorf("key %q that was never written holds %s", key, got)
+		}
+	}
+	for _, key := range []string{"", strings.Repeat("k", dbadapter.MaxKey+1), strings.Repeat("k", 1<<17)} {
+		if _, err := s.Get([]byte(key)); !isNotFound(err) {
+			t.Errorf("Get of a key of %d bytes: %v, want ErrNotFound", len(key), err)
+		}
+	}
+}
+
+func testPrefixes(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	tw := newTwin(e.hasher)
+	for i, key := range oddKeys {
+		w := put(key, "", at(i))
+		e.apply(w)
+		tw.apply([]dbadapter.Write{w})
+	}
+	s := e.snapshot()
+	places := append([]string{"", "a\x00a", "\xfe", "a/c", "zzz"}, oddKeys...)
+	for _, prefix := range places {
+		for _, after := range places {
+			afters := [][]byte{[]byte(after)}
+			if after == "" {
+				afters = append(afters, nil)
+			}
+			for _, after := range afters {
+				var got []dbadapter.Record
+				for r, err := range s.Scan(context.Background(), []byte(prefix), after) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = append(got, r)
+				}
+				if err := same(fmt.Sprintf("Scan of %q after %q", prefix, after), got, tw.sorted([]byte(prefix), after)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	seen := 0
+	for range s.Scan(context.Background(), nil, nil) { // left early
+		if seen++; seen == 3 {
+			break
+		}
+	}
+	for range s.Pairs(context.Background()) {
+		break
+	}
+	if got := value(t, s, "a"); got != `""` {
+		t.Errorf("after scans left early, Get gives %s", got)
+	}
+}
+
+func testSignatures(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	tw := newTwin(e.hasher)
+	signature := bytes.Repeat([]byte{1, 2}, dbadapter.SignatureSize/2)
+	var writes []dbadapter.Write
+	for _, w := range []dbadapter.Write{put("value", "v", at(1)), put("empty", "", at(1)), del("deleted", at(1))} {
+		w.Record.Signature = signature
+		writes = append(writes, w)
+	}
+	e.apply(writes...)
+	tw.apply(writes)
+	e.check(tw)
+	// The same version and content is the same record, whoever signed it.
+	other := put("value", "v", at(1))
+	e.want(other, dbadapter.Same)
+	e.check(tw)
+}
+
+// testSlices changes what was handed in and what was handed out.
+func testSlices(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	w := put("key", "value", at(1))
+	w.Record.Signature = bytes.Repeat([]byte{1}, dbadapter.SignatureSize)
+	tw := newTwin(e.hasher)
+	tw.apply([]dbadapter.Write{w})
+	e.apply(w)
+	spoil := func(r dbadapter.Record) {
+		for _, b := range [][]byte{r.Key, r.Value, r.Signature} {
+			for i := range b {
+				b[i] = 'x'
+			}
+		}
+	}
+	spoil(w.Record)
+	s := e.snapshot()
+	got, err := s.Get([]byte("key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil(got)
+	for r := range s.Scan(context.Background(), nil, nil) {
+		spoil(r)
+	}
+	bucket, err := s.Bucket(e.hasher.Index([]byte("key")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range bucket {
+		spoil(r)
+	}
+	if key := e.observed[0].Key; string(key) != "key" {
+		t.Errorf("the observed key has become %q", key)
+	}
+	e.check(tw)
+}

@@ -1,0 +1,250 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+func testApart(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	ctx := context.Background()
+	other := &env{TB: t, harness: h, store: e.store, hasher: dbadapter.NewHasher(dbadapter.Secret{9})}
+	other.openNamespace(2)
+	var twins []*twin
+	for i, n := range []*env{e, other} {
+		tw := newTwin(n.hasher)
+		for j, key := range oddKeys {
+			w := put(key, fmt.Sprint(i, j), at(i*100+j))
+			n.apply(w)
+			tw.apply([]dbadapter.Write{w})
+		}
+		twins = append(twins, tw)
+	}
+	e.check(twins[0])
+	other.check(twins[1])
+	if _, err := e.store.Namespace(ctx, e.id, e.hasher, nil); !errors.Is(err, dbadapter.ErrLocked) {
+		t.Errorf("a namespace opened twice gives %v, want ErrLocked", err)
+	}
+	// Closed and opened again while the store stays open.
+	if err := errors.Join(e.namespace.Close(), e.namespace.Close()); err != nil {
+		t.Fatal(err)
+	}
+	e.openNamespace(1)
+	e.check(twins[0])
+	other.check(twins[1])
+}
+
+func testDrop(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	ctx := context.Background()
+	kept := &env{TB: t, harness: h, store: e.store, hasher: e.hasher}
+	kept.openNamespace(2)
+	tw := newTwin(e.hasher)
+	for _, n := range []*env{e, kept} {
+		var writes []dbadapter.Write
+		for i := range 3000 {
+			writes = append(writes, put(fmt.Sprint(i), "v", at(i)))
+		}
+		n.apply(writes...)
+		if n == kept {
+			tw.apply(writes)
+		}
+	}
+	if err := e.store.Drop(ctx, e.id); !errors.Is(err, dbadapter.ErrLocked) {
+		t.Errorf("dropping an open namespace gives %v, want ErrLocked", err)
+	}
+	e.namespace.Close()
+	if err := e.store.Drop(ctx, e.id); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.store.Drop(ctx, dbadapter.NamespaceID{5}); err != nil {
+		t.Errorf("dropping a namespace that never was gives %v", err)
+	}
+	e.observed, e.digest, e.records = nil, dbadapter.Digest{}, 0
+	e.openNamespace(1)
+	e.check(newTwin(e.hasher)) // Seq, Latest and the log begin anew
+	kept.check(tw)
+	e.apply(put("k", "v", at(1)))
+	e.check(twinOf(e, "k", "v", at(1)))
+	e.reopen()
+	e.check(twinOf(e, "k", "v", at(1)))
+	kept.store = e.store
+	n, err := kept.store.Namespace(ctx, kept.id, kept.hasher, kept.observe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept.namespace = n
+	kept.check(tw)
+}
+
+func testReopen(t *testing.T, h Harness) {
+	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 4))
+	tw := newTwin(e.hasher)
+	for round := range 4 {
+		for i := range 30 {
+			writes := []dbadapter.Write{
+				put(fmt.Sprint(i), fmt.Sprint(round), at(round*2)),
+				del(fmt.Sprint(i*2), at(round*2+1)),
+			}
+			e.apply(writes...)
+			tw.apply(writes)
+		}
+		e.reopen()
+		e.check(tw)
+		e.checkLog(0)
+	}
+}
+
+func testClosed(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	ctx := context.Background()
+	e.apply(put("k", "v", at(1)))
+	closed := e.snapshot()
+	if err := errors.Join(closed.Close(), closed.Close()); err != nil {
+		t.Errorf("closing a snapshot twice gives %v", err)
+	}
+	open := e.snapshot()
+	use := func(what string, s dbadapter.Snapshot) {
+		t.Helper()
+		_, errGet := s.Get([]byte("k"))
+		_, errBucket := s.Bucket(1)
+		errs := map[string]error{"Get": errGet, "Bucket": errBucket, "Lookup": s.Lookup([]dbadapter.Index{1}, make([]dbadapter.Checksum, 1))}
+		for _, err := range s.Scan(ctx, nil, nil) {
+			errs["Scan"] = err
+		}
+		for _, err := range s.Pairs(ctx) {
+			errs["Pairs"] = err
+		}
+		for _, name := range []string{"Get", "Bucket", "Lookup", "Scan", "Pairs"} {
+			if err := errs[name]; !errors.Is(err, dbadapter.ErrClosed) {
+				t.Errorf("%s: %s gives %v, want ErrClosed", what, name, err)
+			}
+		}
+	}
+	namespace := func(what string) {
+		t.Helper()
+		_, errApply := e.namespace.Apply(ctx, []dbadapter.Write{put("k", "w", at(2))})
+		_, errSnapshot := e.namespace.Snapshot()
+		var errChanges error
+		for _, errChanges = range e.namespace.Changes(ctx, 0) {
+			break
+		}
+		for i, err := range []error{errApply, errSnapshot, errChanges} {
+			if !errors.Is(err, dbadapter.ErrClosed) {
+				t.Errorf("%s: call %d gives %v, want ErrClosed", what, i, err)
+			}
+		}
+	}
+	use("closed snapshot", closed)
+	e.namespace.Close()
+	use("snapshot of a closed namespace", open)
+	namespace("closed namespace")
+	e.openNamespace(1)
+	open = e.snapshot()
+	if err := errors.Join(e.store.Close(), e.store.Close()); err != nil {
+		t.Errorf("closing a store twice gives %v", err)
+	}
+	use("snapshot of a closed store", open)
+	namespace("namespace of a closed store")
+	if _, err := e.store.Namespace(ctx, e.id, e.hasher, nil); !errors.Is(err, dbadapter.ErrClosed) {
+		t.Errorf("opening a namespace of a closed store gives %v, want ErrClosed", err)
+	}
+	if err := e.store.Drop(ctx, dbadapter.NamespaceID{7}); !errors.Is(err, dbadapter.ErrClosed) {
+		t.Errorf("dropping a namespace of a closed store gives %v, want ErrClosed", err)
+	}
+	if err := errors.Join(open.Close(), e.namespace.Close()); err != nil {
+		t.Errorf("closing what went with the store gives %v", err)
+	}
+}
+
+// testClosedInUse closes the store in the midst of scans and writes: each ends
+// with ErrClosed, and an acknowledged write is there afterwards.
+func testClosedInUse(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	ctx := context.Background()
+	tw := newTwin(e.hasher)
+	for i := range 100 {
+		w := put(fmt.Sprint(i), "v", at(i))
+		e.apply(w)
+		tw.apply([]dbadapter.Write{w})
+	}
+	s := e.snapshot()
+	walking := make(chan struct{})
+	walked := make(chan error)
+	go func() {
+		seen, err := 0, error(nil)
+		for _, err = range s.Scan(ctx, nil, nil) {
+			if seen++; seen == 2 {
+				close(walking)
+				<-walked // go on only when the store is closed
+			}
+		}
+		walked <- err
+	}()
+	<-walking
+	const writers = 4
+	wrote := make(chan []dbadapter.Write)
+	for w := range writers {
+		go func() {
+			var mine []dbadapter.Write
+			for i := 0; ; i++ {
+				write := put(fmt.Sprint("w", w, "/", i), "v", at(i))
+				if _, err := e.namespace.Apply(ctx, []dbadapter.Write{write}); err != nil {
+					if !errors.Is(err, dbadapter.ErrClosed) {
+						t.Errorf("a write to a store that closes gives %v, want ErrClosed", err)
+					}
+					break
+				}
+				mine = append(mine, write)
+			}
+			wrote <- mine
+		}()
+	}
+	if err := e.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range writers {
+		tw.apply(<-wrote)
+	}
+	walked <- nil
+	if err := <-walked; !errors.Is(err, dbadapter.ErrClosed) {
+		t.Errorf("a scan over which the store was closed ends with %v, want ErrClosed", err)
+	}
+	e.reopen()
+	e.check(tw)
+}
+
+func testCancelled(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	e.apply(put("k", "v", at(1)))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := e.namespace.Apply(ctx, []dbadapter.Write{put("k", "w", at(2))}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Apply under a cancelled context gives %v", err)
+	}
+	if _, err := e.store.Namespace(ctx, dbadapter.NamespaceID{8}, e.hasher, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Namespace under a cancelled context gives %v", err)
+	}
+	s := e.snapshot()
+	var err error
+	for _, err = range s.Scan(ctx, nil, nil) {
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Scan under a cancelled context gives %v", err)
+	}
+	for _, err = range s.Pairs(ctx) {
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Pairs under a cancelled context gives %v", err)
+	}
+	for _, err = range e.namespace.Changes(ctx, 0) {
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Changes under a cancelled context gives %v", err)
+	}
+	e.check(twinOf(e, "k", "v", at(1)))
+}

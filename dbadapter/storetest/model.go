@@ -1,0 +1,146 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// testModel does random operations on the store and on the twin, and compares
+// all that both say after each. rapid prints the seed of a failure, and
+// shrinks it.
+func testModel(t *testing.T, h Harness) {
+	store := h.Open(t, manyChanges)
+	t.Cleanup(func() { store.Close() })
+	number := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		number++
+		m := &model{
+			env:  &env{TB: t, harness: h, store: store, hasher: Weak(hasher(), rapid.IntRange(0, 6).Draw(rt, "bits"))},
+			kept: nil,
+		}
+		m.env.openNamespace(number)
+		m.twin = newTwin(m.env.hasher)
+		defer func() {
+			store = m.env.store
+			m.env.namespace.Close()
+		}()
+		rt.Repeat(map[string]func(*rapid.T){
+			"":         m.check,
+			"apply":    m.apply,
+			"apply 2":  m.apply, // three times as often as the rest
+			"apply 3":  m.apply,
+			"snapshot": m.snapshot,
+			"look":     m.look,
+			"scan":     m.scan,
+			"log":      func(*rapid.T) { m.env.checkLog(0) },
+			"reopen":   m.reopen,
+		})
+	})
+}
+
+type model struct {
+	env  *env
+	twin *twin
+	kept []keptSnapshot
+}
+
+type keptSnapshot struct {
+	snapshot dbadapter.Snapshot
+	twin     *twin
+}
+
+var (
+	modelKeys   = []string{"a", "b", "aa", "ab", "a\x00", "\x00", "\xff", "\xff\xff", "c", "d", "e", "f"}
+	modelValues = []string{"", "x", "y", "longer"}
+)
+
+func (m *model) apply(t *rapid.T) {
+	writes := rapid.SliceOfN(rapid.Custom(m.write), 0, 8).Draw(t, "writes")
+	got, err := m.env.namespace.Apply(context.Background(), writes)
+	want, conflict := m.twin.apply(writes)
+	if conflict != errors.Is(err, dbadapter.ErrConflict) || err != nil && !conflict {
+		t.Fatalf("Apply gives error %v, want a conflict: %v", err, conflict)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("Apply gives %+v, want %+v", got, want)
+	}
+}
+
+func (m *model) write(t *rapid.T) dbadapter.Write {
+	w := dbadapter.Write{Record: dbadapter.Record{
+		Key:     []byte(rapid.SampledFrom(modelKeys).Draw(t, "key")),
+		Version: modelVersion(t),
+		Deleted: rapid.IntRange(0, 4).Draw(t, "deleted") == 0,
+	}}
+	if !w.Record.Deleted {
+		w.Record.Value = []byte(rapid.SampledFrom(modelValues).Draw(t, "value"))
+	}
+	switch rapid.IntRange(0, 19).Draw(t, "if") {
+	case 0:
+		w.If = new(dbadapter.Version)
+	case 1:
+		v := modelVersion(t)
+		w.If = &v
+	case 2, 3:
+		v := m.twin.records[string(w.Record.Key)].Version
+		w.If = &v
+	}
+	return w
+}
+
+func modelVersion(t *rapid.T) dbadapter.Version {
+	v := at(100 * rapid.IntRange(0, 9).Draw(t, "second"))
+	v.Writer = dbadapter.WriterID(rapid.IntRange(0, 1).Draw(t, "writer"))
+	return v
+}
+
+func (m *model) snapshot(t *rapid.T) {
+	if len(m.kept) == 3 {
+		m.kept[0].snapshot.Close()
+		m.kept = m.kept[1:]
+	}
+	m.kept = append(m.kept, keptSnapshot{m.env.snapshot(), m.twin.clone()})
+}
+
+func (m *model) look(t *rapid.T) {
+	if len(m.kept) == 0 {
+		t.Skip("no snapshot is open")
+	}
+	k := rapid.SampledFrom(m.kept).Draw(t, "snapshot")
+	if err := k.twin.compare(k.snapshot); err != nil {
+		t.Fatalf("an older snapshot: %v", err)
+	}
+}
+
+func (m *model) scan(t *rapid.T) {
+	s := m.env.snapshot()
+	defer s.Close()
+	prefix := []byte(rapid.SampledFrom(append(modelKeys, "")).Draw(t, "prefix"))
+	after := []byte(rapid.SampledFrom(append(modelKeys, "")).Draw(t, "after"))
+	var got []dbadapter.Record
+	for r, err := range s.Scan(context.Background(), prefix, after) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r)
+	}
+	if err := same("Scan", got, m.twin.sorted(prefix, after)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *model) reopen(t *rapid.T) {
+	if rapid.IntRange(0, 9).Draw(t, "really") != 0 { // it is slow on a disk
+		t.Skip("not this time")
+	}
+	m.kept = nil
+	m.env.reopen()
+}
+
+func (m *model) check(*rapid.T) { m.env.check(m.twin) }

@@ -1,0 +1,71 @@
+// Package storetest is the conformance suite of stores: whatever implements
+// dbadapter.Store passes Run, and promises nothing beside it.
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, storetest.Harness{Open: …, Reopen: …})
+//	}
+//
+// The heart of the suite is a model test: random operations against the store
+// and against a map that does the same in the plainest way (see twin), with a
+// hash so weak that most indices hold several keys.
+package storetest
+
+import (
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Harness makes the stores under test.
+type Harness struct {
+	// Open returns a new, empty store that keeps at least logLimit changes of
+	// each namespace in its log, and at most a few times as many.
+	Open func(t testing.TB, logLimit int) dbadapter.Store
+	// Reopen closes the store and returns one over the same data.
+	Reopen func(t testing.TB, store dbadapter.Store) dbadapter.Store
+}
+
+// Run tests one kind of store.
+func Run(t *testing.T, h Harness) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, Harness)
+	}{
+		{"order of versions", testOrder},
+		{"ties of versions", testTies},
+		{"tombstones", testTombstones},
+		{"conditions", testConditions},
+		{"one key twice in a batch", testTwice},
+		{"a failed batch leaves nothing", testAtomic},
+		{"limits", testLimits},
+		{"largest batches", testLargest},
+		{"any bytes are a key", testKeys},
+		{"edges of prefixes", testPrefixes},
+		{"signatures", testSignatures},
+		{"caller's slices", testSlices},
+		{"snapshots stand still", testSnapshots},
+		{"several keys under one index", testBuckets},
+		{"change log", testLog},
+		{"change log is trimmed", testTrim},
+		{"namespaces are apart", testApart},
+		{"drop", testDrop},
+		{"reopen", testReopen},
+		{"closed", testClosed},
+		{"closed while in use", testClosedInUse},
+		{"cancelled", testCancelled},
+		{"many writers", testConcurrent},
+		{"model", testModel},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, h) })
+	}
+}
+
+// Weak is a hasher with only 2^bits indices, so that keys share them.
+func Weak(h dbadapter.Hasher, bits int) dbadapter.Hasher { return weak{h, 1<<bits - 1} }
+
+type weak struct {
+	dbadapter.Hasher
+	mask dbadapter.Index
+}
+
+func (w weak) Index(key []byte) dbadapter.Index { return w.Hasher.Index(key)&w.mask + 1 }

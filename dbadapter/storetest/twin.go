@@ -1,0 +1,202 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// twin is a namespace done plainly: a map of records, and everything else
+// computed from it anew.
+type twin struct {
+	hasher  dbadapter.Hasher
+	records map[string]dbadapter.Record
+	latest  dbadapter.Clock
+}
+
+func newTwin(h dbadapter.Hasher) *twin {
+	return &twin{hasher: h, records: make(map[string]dbadapter.Record)}
+}
+
+func (t *twin) clone() *twin { return &twin{t.hasher, maps.Clone(t.records), t.latest} }
+
+// apply does what Apply must do.
+func (t *twin) apply(writes []dbadapter.Write) (outcomes []dbadapter.Outcome, conflict bool) {
+	before := t.clone()
+	outcomes = make([]dbadapter.Outcome, len(writes))
+	for i, w := range writes {
+		held, ok := t.records[string(w.Record.Key)]
+		switch {
+		case w.If != nil && (!ok && *w.If != dbadapter.Version{} || ok && *w.If != held.Version || ok && *w.If == dbadapter.Version{}):
+			outcomes[i].Result = dbadapter.Conflict
+			conflict = true
+		case !ok || rank(w.Record) > rank(held):
+			outcomes[i].Result = dbadapter.Applied
+			t.records[string(w.Record.Key)] = w.Record.Clone()
+			t.latest = max(t.latest, w.Record.Version.Clock)
+		case rank(w.Record) == rank(held):
+			outcomes[i].Result = dbadapter.Same
+		default:
+			outcomes[i].Result = dbadapter.Dominated
+		}
+	}
+	if conflict {
+		*t = *before
+	}
+	for i, w := range writes {
+		if conflict && outcomes[i].Result != dbadapter.Conflict {
+			outcomes[i].Result = dbadapter.Skipped
+		}
+		outcomes[i].Held = t.records[string(w.Record.Key)].Version
+	}
+	return outcomes, conflict
+}
+
+// rank sorts as records win.
+func rank(r dbadapter.Record) string {
+	content := sha256.Sum256(slices.Concat([]byte{map[bool]byte{true: 1}[r.Deleted]}, r.Value))
+	return r.Version.String() + string(content[:])
+}
+
+// sorted are the records with a prefix, after a key, by key.
+func (t *twin) sorted(prefix, after []byte) []dbadapter.Record {
+	var rs []dbadapter.Record
+	for _, key := range slices.Sorted(maps.Keys(t.records)) {
+		if bytes.HasPrefix([]byte(key), prefix) && (after == nil || key > string(after)) {
+			rs = append(rs, t.records[key])
+		}
+	}
+	return rs
+}
+
+// buckets are the records by index, by key.
+func (t *twin) buckets() map[dbadapter.Index][]dbadapter.Record {
+	m := make(map[dbadapter.Index][]dbadapter.Record)
+	for _, r := range t.sorted(nil, nil) {
+		i := t.hasher.Index(r.Key)
+		m[i] = append(m[i], r)
+	}
+	return m
+}
+
+func (t *twin) checksum(bucket []dbadapter.Record) dbadapter.Checksum {
+	var latest dbadapter.Clock
+	var digests []dbadapter.Digest
+	for i := range bucket {
+		latest = max(latest, bucket[i].Version.Clock)
+		digests = append(digests, t.hasher.Digest(&bucket[i]))
+	}
+	return t.hasher.Checksum(latest, digests)
+}
+
+func (t *twin) digest() (d dbadapter.Digest) {
+	for _, r := range t.records {
+		d = d.Add(t.hasher.Digest(&r))
+	}
+	return d
+}
+
+// check compares everything that the namespace says with the twin.
+func (e *env) check(t *twin) {
+	e.Helper()
+	s := e.snapshot()
+	defer s.Close()
+	if err := t.compare(s); err != nil {
+		e.Fatal(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.digest != t.digest() || e.records != len(t.records) {
+		e.Fatalf("the observed deltas sum up to %v in %d records, want %v in %d", e.digest, e.records, t.digest(), len(t.records))
+	}
+	if got := e.namespace.Latest(); got != t.latest {
+		e.Fatalf("Latest is %v, want %v", got, t.latest)
+	}
+	if s.Seq() != uint64(len(e.observed)) {
+		e.Fatalf("the snapshot is as of change %d, and %d were observed", s.Seq(), len(e.observed))
+	}
+	for i, c := range e.observed {
+		if c.Seq != uint64(i+1) {
+			e.Fatalf("observed change %d has number %d", i+1, c.Seq)
+		}
+	}
+}
+
+// compare reads a snapshot in every way.
+func (t *twin) compare(s dbadapter.Snapshot) error {
+	ctx := context.Background()
+	want := t.sorted(nil, nil)
+	var got []dbadapter.Record
+	for r, err := range s.Scan(ctx, nil, nil) {
+		if err != nil {
+			return fmt.Errorf("Scan: %w", err)
+		}
+		got = append(got, r)
+	}
+	if err := same("Scan", got, want); err != nil {
+		return err
+	}
+	for _, r := range want {
+		g, err := s.Get(r.Key)
+		if err != nil {
+			return fmt.Errorf("Get %q: %w", r.Key, err)
+		}
+		if err := same("Get", []dbadapter.Record{g}, []dbadapter.Record{r}); err != nil {
+			return err
+		}
+	}
+	buckets := t.buckets()
+	pairs := 0
+	for p, err := range s.Pairs(ctx) {
+		if err != nil {
+			return fmt.Errorf("Pairs: %w", err)
+		}
+		if want := t.checksum(buckets[p.Index]); p.Checksum != want {
+			return fmt.Errorf("Pairs: %d has checksum %d, want %d", p.Index, p.Checksum, want)
+		}
+		pairs++
+	}
+	if pairs != len(buckets) {
+		return fmt.Errorf("%d pairs, want %d", pairs, len(buckets))
+	}
+	indices := append(slices.Collect(maps.Keys(buckets)), 1, 2, 3, 1<<40)
+	sums := make([]dbadapter.Checksum, len(indices))
+	for i := range sums {
+		sums[i] = 12345 // must be overwritten
+	}
+	if err := s.Lookup(indices, sums); err != nil {
+		return fmt.Errorf("Lookup: %w", err)
+	}
+	for i, index := range indices {
+		if want := t.checksum(buckets[index]); sums[i] != want {
+			return fmt.Errorf("Lookup: %d has checksum %d, want %d", index, sums[i], want)
+		}
+		records, err := s.Bucket(index)
+		if err != nil {
+			return fmt.Errorf("Bucket: %w", err)
+		}
+		if err := same("Bucket", records, buckets[index]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func same(what string, got, want []dbadapter.Record) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%s gives %d records, want %d", what, len(got), len(want))
+	}
+	for i := range got {
+		g, w := got[i], want[i]
+		if !bytes.Equal(g.Key, w.Key) || !bytes.Equal(g.Value, w.Value) || g.Version != w.Version ||
+			g.Deleted != w.Deleted || !bytes.Equal(g.Signature, w.Signature) {
+			return fmt.Errorf("%s: record %d is %+v, want %+v", what, i, g, w)
+		}
+	}
+	return nil
+}
