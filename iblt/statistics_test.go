@@ -22,10 +22,7 @@ func needed(t testing.TB, r *rand.Rand, here, there, mismatched int) int {
 	}
 	n := here + there + mismatched
 	for m := 2*n + 64; ; m *= 2 {
-		replay := *r
-		src := rand.NewPCG(r.Uint64(), r.Uint64())
-		_ = replay
-		s := diverge(rand.New(src), key, m, 0, here, there, mismatched)
+		s := diverge(rand.New(rand.NewPCG(r.Uint64(), r.Uint64())), key, m, 0, here, there, mismatched)
 		d := NewDecoder(key, s.ours, s.lookup)
 		cells := s.theirs.Prefix(m)
 		for i := range cells {
