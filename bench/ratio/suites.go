@@ -4,7 +4,7 @@ package main
 type suite struct {
 	pkg         string // folder in the module that is measured
 	bench       string // -test.bench
-	benchtime   string // -test.benchtime; a count keeps runs of equal work
+	benchtime   string // -test.benchtime
 	comparisons []comparison
 }
 
@@ -44,6 +44,31 @@ var suites = []suite{
 				ours:   figure{"Decode/d=10000", "ns/difference"},
 				base:   figure{"Decode/d=10000", "ns/difference-twin"},
 				target: "≤ 0.5",
+			},
+		},
+	},
+	{
+		pkg:       "dbadapter/badgerdb",
+		bench:     "^BenchmarkPut$",
+		benchtime: "1s",
+		comparisons: []comparison{
+			{
+				what:   "put through the store, durable, batches of 1, beside raw Badger (time)",
+				ours:   figure{"Put/batch=1", "ns/put"},
+				base:   figure{"Put/batch=1", "raw-ns/put"},
+				target: "≤ 2",
+			},
+			{
+				what:   "put through the store, durable, batches of 100, beside raw Badger (time)",
+				ours:   figure{"Put/batch=100", "ns/put"},
+				base:   figure{"Put/batch=100", "raw-ns/put"},
+				target: "≤ 2",
+			},
+			{
+				what:   "put through the store, durable, batches of 1000, beside raw Badger (time)",
+				ours:   figure{"Put/batch=1000", "ns/put"},
+				base:   figure{"Put/batch=1000", "raw-ns/put"},
+				target: "≤ 2",
 			},
 		},
 	},
