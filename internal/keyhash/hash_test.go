@@ -1,0 +1,153 @@
+package keyhash
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var update = flag.Bool("update", false, "write testdata/golden.txt anew")
+
+// pattern is n bytes, no two neighbours alike.
+func pattern(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + 1)
+	}
+	return b
+}
+
+// TestGolden pins all hashes: two nodes that hash differently never sync, and a
+// store written by one version must be read by the next. It is run on other
+// processors too, see tools/golden-cross.sh.
+func TestGolden(t *testing.T) {
+	var secret Secret
+	copy(secret[:], pattern(Size))
+	var b strings.Builder
+	fmt.Fprintln(&b, "# secret, key and value: byte i is 7·i + 1; version: 24 of them")
+	for _, n := range []int{0, 1, 8, 23, 24, 25, 56, 120, 121, 1024} {
+		fmt.Fprintf(&b, "index %d: %012x\n", n, uint64(secret.IndexOf(pattern(n))))
+	}
+	version := pattern(24)
+	for _, c := range []struct{ key, value int }{{0, 0}, {1, 0}, {0, 1}, {5, 3}, {16, 256}, {16, 423}, {16, 424}, {16, 425}, {16, 472}, {1024, 100}, {7, 1 << 20}} {
+		for _, flags := range []byte{0, 1} {
+			fmt.Fprintf(&b, "digest %d %d flags %d: %v\n", c.key, c.value, flags, secret.DigestOf(pattern(c.key), version, flags, pattern(c.value)))
+		}
+	}
+	// A byte moved from the key to the value: the same bytes in a row.
+	whole := pattern(40)
+	for _, cut := range []int{20, 19} {
+		fmt.Fprintf(&b, "moved %d: %v\n", cut, secret.DigestOf(whole[:cut], version, 0, whole[cut:]))
+	}
+	digests := []Digest{{1, 2, 3, 4}, {5, 6, 7, 8}}
+	for n := range 3 {
+		fmt.Fprintf(&b, "bucket %d: %016x\n", n, secret.BucketOf(digests[:n]))
+	}
+	fmt.Fprintf(&b, "sum: %v\n", digests[0].Add(Digest{^uint64(0), ^uint64(0), 1}))
+	fmt.Fprintf(&b, "binary: %x\n", digests[0].AppendBinary(nil))
+	for _, x := range []uint64{1, 2, 59, P - 1, 1 << 47} {
+		fmt.Fprintf(&b, "inverse %012x: %012x, square %012x\n", x, Inv(x), Mul(x, x))
+	}
+	golden(t, b.String())
+}
+
+func golden(t *testing.T, got string) {
+	t.Helper()
+	const file = "testdata/golden.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(want), "\n")
+	for i, line := range strings.Split(got, "\n") {
+		if i >= len(lines) || line != lines[i] {
+			t.Fatalf("%s differs first in line %d, which is now\n%s", file, i+1, line)
+		}
+	}
+	if got != string(want) {
+		t.Fatalf("%s has more lines", file)
+	}
+}
+
+func TestMovingAByteChangesTheDigest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := rapid.SliceOfN(rapid.Byte(), 1, 1200).Draw(t, "bytes")
+		cut := rapid.IntRange(0, len(whole)-1).Draw(t, "cut")
+		var s Secret
+		version := make([]byte, 24)
+		if s.DigestOf(whole[:cut], version, 0, whole[cut:]) == s.DigestOf(whole[:cut+1], version, 0, whole[cut+1:]) {
+			t.Fatal("a byte moved from value to key, and the digest stays")
+		}
+		if s.DigestOf(whole[:cut], nil, 0, whole[cut:]) == s.DigestOf(nil, whole[:cut], 0, whole[cut:]) && cut > 0 {
+			t.Fatal("the key moved to the version, and the digest stays")
+		}
+		if s.DigestOf(whole, nil, 0, nil) == s.DigestOf(append(bytes.Clone(whole), 0), nil, 0, nil) {
+			t.Fatal("a zero appended to the key, and the digest stays")
+		}
+	})
+}
+
+// TestDigestOfLongInputs: whether the input fits the stack or is hashed in
+// parts makes no difference that depends on how the caller's slices lie.
+func TestDigestOfLongInputs(t *testing.T) {
+	var s Secret
+	value := pattern(3000)
+	seen := map[Digest]int{}
+	for n := range 3000 {
+		d := s.DigestOf(nil, nil, 0, value[:n])
+		if other, held := seen[d]; held {
+			t.Fatalf("lengths %d and %d have one digest", n, other)
+		}
+		seen[d] = n
+	}
+}
+
+func TestIndexIsInRange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s Secret
+		s[0] = rapid.Byte().Draw(t, "secret")
+		k := s.IndexOf(rapid.SliceOf(rapid.Byte()).Draw(t, "key"))
+		if k < 1 || k >= P {
+			t.Fatalf("index %d", k)
+		}
+	})
+}
+
+func TestSecretsDiffer(t *testing.T) {
+	for i := range Size {
+		var a, b Secret
+		b[i] = 1
+		if a.IndexOf([]byte("k")) == b.IndexOf([]byte("k")) {
+			t.Errorf("byte %d of the secret has no influence", i)
+		}
+	}
+}
+
+func TestDigestsAreAGroup(t *testing.T) {
+	digest := rapid.Custom(func(t *rapid.T) Digest {
+		var d Digest
+		for i := range d {
+			d[i] = rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, 1<<64 - 1})).Draw(t, "word")
+		}
+		return d
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := digest.Draw(t, "a"), digest.Draw(t, "b"), digest.Draw(t, "c")
+		if a.Add(b).Add(c) != c.Add(a).Add(b) || a.Add(b).Sub(b) != a || !a.Sub(a).IsZero() {
+			t.Fatal("sums of digests depend on their order")
+		}
+		if DigestFromBytes([DigestSize]byte(a.AppendBinary(nil))) != a {
+			t.Fatal("a digest's bytes are another's")
+		}
+	})
+}
