@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Errors that callers branch on, with errors.Is. Some are those of the
@@ -28,12 +29,14 @@ var (
 	// ErrDenied: the other side, or this one, is not a member with the role
 	// that this takes. A stranger cannot tell "no such namespace" from "not a
 	// member".
-	ErrDenied = errors.New("denied")
+	ErrDenied = reconcile.ErrDenied
 	// ErrUnreachable: no connection to the peer, or it broke; try again.
 	ErrUnreachable = errors.New("the peer cannot be reached")
+	// ErrBusy: the peer, or this node, has its hands full; try again.
+	ErrBusy = reconcile.ErrBusy
 	// ErrFutureVersion: a version too far in the future, or before 2020.
 	ErrFutureVersion = errors.New("the version's time is out of bounds")
-	// ErrNotVerified: a sync ended without the proof that both sides hold the
-	// same; what it applied is sound, but "in sync" is not said.
-	ErrNotVerified = errors.New("the sync could not be verified")
+	// ErrNotVerified: the proof that the differences found are all there are
+	// has failed; "in sync" is not said, and the sync should be run again.
+	ErrNotVerified = reconcile.ErrNotVerified
 )

@@ -4,11 +4,11 @@ import "time"
 
 // Limits bounds what peers may make a node do. A zero field takes its default.
 type Limits struct {
-	// Sessions is how many syncs may run at once, both ways together.
-	// Default 16: with the bound on a session's memory this keeps the node
-	// within a few hundred MiB whatever its peers do.
+	// Sessions is how many syncs may run at once that this node began, and as
+	// many again that its peers began. Default 16: a session of ordinary size
+	// takes some MiB, mostly for batches of records and for cells.
 	Sessions int
-	// SessionsPerPeer is how many of them one peer may have started. Default 4.
+	// SessionsPerPeer is how many of them one peer may have begun. Default 4.
 	SessionsPerPeer int
 	// IdleTimeout is how long a peer may stay silent within a session, or
 	// take nothing of what is sent to it. Default 30 s.
@@ -42,6 +42,38 @@ const (
 	MaxName = 64
 	// RecentSyncs is how many reports a node remembers.
 	RecentSyncs = 100
+)
+
+// Bounds inside the package.
+const (
+	// tokenSize makes tokens that cannot be guessed, and is the size of their
+	// SHA-256.
+	tokenSize = 32
+	// maxAddrSize is above any multiaddr of use: a DNS name takes 253 bytes.
+	maxAddrSize = 512
+	// maxTicket holds MaxAddrs addresses in base32.
+	maxTicket = 16 << 10
+	// maxJoinRequest holds a token and MaxAddrs addresses, and maxJoinReply
+	// MaxMembers members with their addresses.
+	maxJoinRequest = 16 << 10
+	maxJoinReply   = 16 << 20
+	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the probes. A
+	// peer that has not shown who it is makes this node hold no more.
+	maxHello = 80 << 10
+	// greetings is how many peers at once may be about to say what they want.
+	greetings = 64
+	// helloTimeout is for how long they may be.
+	helloTimeout = 10 * time.Second
+	// importBatch and importBytes end a batch of an import: one transaction and
+	// one fsync, below what dbadapter takes at once.
+	importBatch = 2048
+	importBytes = 1 << 20
+	// expiredInvites are remembered for so long, to tell "expired" from
+	// "unknown" to who holds the ticket.
+	expiredInvites = 7 * 24 * time.Hour
+	// maxStrayed is how many records without a fitting signature may cost a
+	// look through all members, in one session; see signers.
+	maxStrayed = 64
 )
 
 // DefaultMaxSkew is how far ahead of the receiver's clock a version may be:

@@ -1,7 +1,9 @@
 package peer
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -68,8 +70,37 @@ func (r *Role) UnmarshalText(b []byte) error {
 
 // Member is a node that this node deals with in a namespace.
 type Member struct {
-	ID     ID                 `json:"id"`
-	Role   Role               `json:"role"`
+	ID   ID   `json:"id"`
+	Role Role `json:"role"`
+	// Writer is the id under which versions name the node.
 	Writer dbadapter.WriterID `json:"-"`
 	Since  time.Time          `json:"since"`
+}
+
+// Members lists the nodes that this node deals with here, itself included, by
+// their ids.
+func (ns *Namespace) Members() []Member { return slices.Clone(ns.roster.Load().list) }
+
+// SetMember adds a node to this node's list of members, or gives it another
+// role. The list is this node's alone: whom it serves, and whose signatures it
+// accepts. The other members keep theirs, and the added node needs the secret
+// from one of them: an invitation does all of this at once.
+func (ns *Namespace) SetMember(ctx context.Context, id ID, role Role) error {
+	if err := ns.enter("set a member"); err != nil {
+		return err
+	}
+	defer ns.gate.leave()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err := ns.update(func(s *state) error {
+		if !role.valid() {
+			return fmt.Errorf("there is no %s", role)
+		}
+		return s.setMember(id, role, ns.node.now().Unix())
+	})
+	if err != nil {
+		return fmt.Errorf("set member %s of %s: %w", id, ns.Name(), err)
+	}
+	return nil
 }

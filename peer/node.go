@@ -2,88 +2,253 @@ package peer
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"go.uber.org/zap"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
 )
 
 // Node is one participant: an identity, a host, a store, and namespaces. All
 // its methods may be called from several goroutines.
 type Node struct {
+	dir         string
+	log         *zap.Logger
+	now         func() time.Time
+	limits      Limits
+	self        identity
+	incarnation uint64 // of all versions that this opening makes
+	started     time.Time
+
+	host     host.Host
+	store    dbadapter.Store
+	book     *addressBook
+	metrics  *metrics
+	sessions *sessions
+	recent   recent
+
+	ctx     context.Context // over when the node closes
+	cancel  context.CancelFunc
+	gate    *gate // handlers, calls and the background loop are inside
+	cleanup []func() error
+	closed  chan struct{}
+	failed  error // of closing; to be read once closed is
+
+	changing sync.Mutex   // serialises the making and dropping of namespaces
+	mu       sync.RWMutex // guards the maps
+	byName   map[string]*Namespace
+	byID     map[dbadapter.NamespaceID]*Namespace
 }
 
+// storeDir is the folder of the node's own store within its folder.
+const storeDir = "store"
+
+// addressBookFile is the address book within the node's folder.
+const addressBookFile = "peers.cbor"
+
 // Open starts a node. The context bounds the opening only; Close ends the node.
-func Open(ctx context.Context, cfg Config) (*Node, error) { return nil, errNotYet }
+// The sketch of each namespace is rebuilt by a scan, at some 10^5 to 10^6
+// records a second.
+func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
+	n := &Node{
+		dir:         cfg.Dir,
+		log:         cfg.Logger,
+		now:         cfg.Clock,
+		limits:      cfg.Limits.withDefaults(),
+		incarnation: newIncarnation(),
+		store:       cfg.Store,
+		host:        cfg.Host,
+		gate:        newGate(),
+		closed:      make(chan struct{}),
+		byName:      map[string]*Namespace{},
+		byID:        map[dbadapter.NamespaceID]*Namespace{},
+	}
+	if n.log == nil {
+		n.log = zap.NewNop()
+	}
+	if n.now == nil {
+		n.now = time.Now
+	}
+	n.started = n.now().UTC()
+	n.sessions = newSessions(n.limits)
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			n.shut()
+			<-n.closed
+		}
+	}()
+	for _, step := range []func(context.Context, *Config) error{
+		n.openStore, n.openIdentity, n.openBook, n.openNamespaces, n.openHost,
+	} {
+		if err := step(ctx, &cfg); err != nil {
+			return nil, fmt.Errorf("open the node: %w", err)
+		}
+	}
+	n.host.SetStreamHandler(SyncProtocol, n.serveSync)
+	n.host.SetStreamHandler(JoinProtocol, n.serveJoin)
+	n.onClose(func() error {
+		n.host.RemoveStreamHandler(SyncProtocol)
+		n.host.RemoveStreamHandler(JoinProtocol)
+		return nil
+	})
+	if cfg.SyncInterval > 0 && n.gate.enter() {
+		go n.background(cfg.SyncInterval)
+	}
+	n.log.Info("the node is open", zap.Stringer("id", n.self.id), zap.Strings("addrs", n.Addrs()), zap.Int("namespaces", len(n.byID)))
+	return n, nil
+}
+
+// onClose adds what closing undoes; the last added is undone first.
+func (n *Node) onClose(fn func() error) { n.cleanup = append(n.cleanup, fn) }
+
+// openStore comes first: the store's lock keeps two processes off one folder.
+func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
+	if n.dir != "" {
+		if err := os.MkdirAll(n.dir, dirMode); err != nil {
+			return err
+		}
+	}
+	switch {
+	case n.store != nil:
+		return nil // the caller's, who closes it
+	case n.dir == "":
+		n.store = memdb.New(memdb.Options{})
+	default:
+		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{Logger: n.log.Named("store")})
+	}
+	if err == nil {
+		n.onClose(n.store.Close)
+	}
+	return err
+}
+
+func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
+	key := cfg.Identity
+	switch {
+	case n.host != nil:
+		if key != nil {
+			return errors.New("both a Host and an Identity are given: a host has its own")
+		}
+		if key = n.host.Peerstore().PrivKey(n.host.ID()); key == nil {
+			return errors.New("the given host's key is not in its peerstore, but records are signed with it")
+		}
+	case key == nil && n.dir != "":
+		key, err = loadIdentity(n.dir)
+	case key == nil:
+		key, err = freshIdentity()
+	}
+	if err == nil {
+		n.self, err = newIdentity(key)
+	}
+	if err == nil {
+		n.metrics, err = newMetrics(n, cfg.Registerer)
+	}
+	if err == nil {
+		n.onClose(func() error { n.metrics.unregister(); return nil })
+	}
+	return err
+}
+
+func (n *Node) openBook(context.Context, *Config) (err error) {
+	path := ""
+	if n.dir != "" {
+		path = filepath.Join(n.dir, addressBookFile)
+	}
+	n.book, err = openAddressBook(path)
+	return err
+}
+
+func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
+	n.onClose(func() error {
+		var failed error
+		for _, ns := range n.Namespaces() {
+			failed = errors.Join(failed, ns.close())
+		}
+		return failed
+	})
+	if n.dir == "" {
+		return nil
+	}
+	ids, dropped, err := namespaceDirs(filepath.Join(n.dir, namespacesDir))
+	if err != nil {
+		return fmt.Errorf("find the namespaces: %w", err)
+	}
+	for _, id := range dropped {
+		if err := n.finishDrop(ctx, id); err != nil {
+			return fmt.Errorf("finish dropping namespace %x: %w", id, err)
+		}
+	}
+	for _, id := range ids {
+		secret, s, err := loadState(n.dir, id)
+		if err != nil {
+			return fmt.Errorf("namespace %x: %w", id, err)
+		}
+		if _, taken := n.byName[s.Name]; taken {
+			return fmt.Errorf("%w: two namespaces have the name %q", ErrCorrupt, s.Name)
+		}
+		ns, err := n.openNamespace(ctx, secret, s)
+		if err != nil {
+			return err
+		}
+		n.insert(ns)
+	}
+	return nil
+}
+
+func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
+	if n.host != nil {
+		return nil // the caller's, who closes it
+	}
+	n.host, err = newHost(n.self.key, cfg.ListenAddrs, n.limits)
+	if err == nil {
+		n.onClose(n.host.Close)
+	}
+	return err
+}
 
 // ID is the node's peer id.
-func (n *Node) ID() ID { return "" }
-
-// Addrs are the multiaddrs under which the node can be dialled from other
-// machines (if it listens there), each ending in /p2p/ and the node's id.
-func (n *Node) Addrs() []string { return nil }
+func (n *Node) ID() ID { return n.self.id }
 
 // Close ends the node: running syncs are cut, what was acknowledged is
 // durable. It waits until all is stopped, or the context is over; the node
 // then still closes. It may be called again. A host or store given in Config
 // stays open.
-func (n *Node) Close(ctx context.Context) error { return errNotYet }
-
-// Connect dials a multiaddr that ends in /p2p/ and the peer's id, and
-// remembers it in the address book.
-func (n *Node) Connect(ctx context.Context, addr string) (ID, error) { return "", errNotYet }
-
-// PeerInfo is an entry of the address book.
-type PeerInfo struct {
-	ID        ID       `json:"id"`
-	Addrs     []string `json:"addrs"`
-	Connected bool     `json:"connected"`
-	// Namespaces are the local names of those that the peer is a member of.
-	Namespaces []string `json:"namespaces"`
+func (n *Node) Close(ctx context.Context) error {
+	n.shut()
+	select {
+	case <-n.closed:
+		return n.failed
+	case <-ctx.Done():
+		return fmt.Errorf("the node is still closing: %w", ctx.Err())
+	}
 }
 
-// AddPeer remembers a multiaddr that ends in /p2p/ and the peer's id, without
-// dialling it. To know an address gives no rights.
-func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) { return "", errNotYet }
-
-// RemovePeer forgets a peer's addresses; where it is a member, it stays one.
-func (n *Node) RemovePeer(ctx context.Context, id ID) error { return errNotYet }
-
-// Peers lists the address book and the members of all namespaces, by id.
-func (n *Node) Peers() []PeerInfo { return nil }
-
-// CreateNamespace makes a namespace with a fresh secret; this node is its
-// first admin. The name is local: 1 to 64 letters, digits, '.', '_' or '-',
-// the first a letter or digit. ErrExists: the name is taken.
-func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Namespace, error) {
-	return nil, errNotYet
+// shut begins to close, once. The goroutine ends when all is closed.
+func (n *Node) shut() {
+	if !n.gate.close() {
+		return
+	}
+	n.cancel()
+	go func() {
+		defer close(n.closed)
+		<-n.gate.empty
+		for _, fn := range slices.Backward(n.cleanup) {
+			n.failed = errors.Join(n.failed, fn())
+		}
+		n.log.Info("the node is closed")
+	}()
 }
-
-// Namespace returns the namespace of that name, or ErrNotFound.
-func (n *Node) Namespace(name string) (*Namespace, error) { return nil, errNotYet }
-
-// Namespaces lists the namespaces by name.
-func (n *Node) Namespaces() []*Namespace { return nil }
-
-// DropNamespace deletes a namespace from this node: its records, its secret
-// and its member list. The other members keep theirs.
-func (n *Node) DropNamespace(ctx context.Context, name string) error { return errNotYet }
-
-// Join redeems a ticket: it connects to who made it, becomes a member, and
-// opens the namespace here, still empty. If the ticket's name is taken here by
-// another namespace, a part of the id is appended. Joining again with a ticket
-// that this node has redeemed is no error until it expires.
-func (n *Node) Join(ctx context.Context, ticket string) (*Namespace, error) { return nil, errNotYet }
-
-// SyncRecord is a sync that has ended, as RecentSyncs remembers it.
-type SyncRecord struct {
-	Time time.Time `json:"time"`
-	// Incoming: the peer began it.
-	Incoming bool   `json:"incoming"`
-	Report   Report `json:"report"`
-	// Error is empty if it succeeded.
-	Error string `json:"error,omitempty"`
-}
-
-// RecentSyncs returns the last syncs that ended, the latest first.
-func (n *Node) RecentSyncs() []SyncRecord { return nil }
 
 // Status describes a node.
 type Status struct {
@@ -97,4 +262,74 @@ type Status struct {
 }
 
 // Status describes the node as it is now.
-func (n *Node) Status() Status { return Status{} }
+func (n *Node) Status() Status {
+	s := Status{ID: n.self.id, Addrs: n.Addrs(), Started: n.started, Peers: n.Peers(), Syncs: int(n.sessions.running.Load())}
+	for _, ns := range n.Namespaces() {
+		s.Namespaces = append(s.Namespaces, ns.Info())
+	}
+	return s
+}
+
+// PeerInfo is an entry of the address book.
+type PeerInfo struct {
+	ID        ID       `json:"id"`
+	Addrs     []string `json:"addrs"`
+	Connected bool     `json:"connected"`
+	// Namespaces are the local names of those that the peer is a member of.
+	Namespaces []string `json:"namespaces"`
+}
+
+// Peers lists the address book and the members of all namespaces, by id.
+func (n *Node) Peers() []PeerInfo {
+	in := map[ID][]string{}
+	for _, id := range n.book.ids() {
+		in[id] = nil
+	}
+	for _, ns := range n.Namespaces() {
+		for _, m := range ns.Members() {
+			if m.ID != n.self.id {
+				in[m.ID] = append(in[m.ID], ns.Name())
+			}
+		}
+	}
+	var out []PeerInfo
+	for id, names := range in {
+		p := PeerInfo{ID: id, Connected: n.connected(id), Namespaces: names}
+		for _, a := range n.book.of(id) {
+			p.Addrs = append(p.Addrs, a.String())
+		}
+		out = append(out, p)
+	}
+	slices.SortFunc(out, func(a, b PeerInfo) int { return strings.Compare(a.ID.String(), b.ID.String()) })
+	return out
+}
+
+// AddPeer remembers a multiaddr that ends in /p2p/ and the peer's id, without
+// dialling it. To know an address gives no rights.
+func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
+	info, err := parsePeerAddr(addr)
+	if err != nil {
+		return "", err
+	}
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if !n.gate.enter() {
+		return "", fmt.Errorf("add peer %s: %w", info.ID, ErrClosed)
+	}
+	defer n.gate.leave()
+	return info.ID, n.book.add(info.ID, info.Addrs)
+}
+
+// RemovePeer forgets a peer's addresses; where it is a member, it stays one.
+func (n *Node) RemovePeer(ctx context.Context, id ID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !n.gate.enter() {
+		return fmt.Errorf("remove peer %s: %w", id, ErrClosed)
+	}
+	defer n.gate.leave()
+	n.host.Peerstore().ClearAddrs(id)
+	return n.book.remove(id)
+}

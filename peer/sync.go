@@ -2,7 +2,25 @@ package peer
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
+
+// SyncProtocol is the libp2p protocol of a sync; docs/PROTOCOL.md describes
+// what travels.
+const SyncProtocol protocol.ID = "/syncd/sync/1.0.0"
+
+// Report tells what a sync found, moved and proved.
+type Report = reconcile.Report
 
 // Direction says which way records may go.
 type Direction string
@@ -14,13 +32,24 @@ const (
 	Push Direction = "push"
 )
 
+// The methods of a sync.
+const (
+	// MethodAuto leaves the choice to the nodes.
+	MethodAuto = "auto"
+	// MethodSketch finds the differences by coded cells.
+	MethodSketch = "sketch"
+	// MethodAll sends everything.
+	MethodAll = "all"
+)
+
 // SyncOptions says what to sync and how. The zero value syncs all, both ways.
 type SyncOptions struct {
-	// Prefix narrows the sync to the keys that begin with it.
+	// Prefix narrows the sync to the keys that begin with it. Such a sync is
+	// sketched by a scan of those keys.
 	Prefix []byte
 	// Direction of the records. Default: Both.
 	Direction Direction
-	// Method of reconciliation: "auto" (default) or "sketch".
+	// Method of finding the differences. Default: MethodAuto.
 	Method string
 	// DryRun finds the differences and changes nothing.
 	DryRun bool
@@ -29,41 +58,19 @@ type SyncOptions struct {
 	Progress func(Report)
 }
 
-// Report tells what a sync found, moved and proved. Its JSON form is that of
-// the command line and the HTTP API.
-type Report struct {
-	Namespace         string `json:"ns"`
-	Peer              string `json:"peer"`
-	Method            string `json:"method"`
-	Rounds            int    `json:"rounds"`
-	Cells             int    `json:"cells"`
-	SketchBytes       int64  `json:"sketch_bytes"`
-	RecordBytes       int64  `json:"record_bytes"`
-	WireBytesSent     int64  `json:"wire_bytes_sent"`
-	WireBytesReceived int64  `json:"wire_bytes_received"`
-	MissingHere       int    `json:"missing_here"`
-	MissingThere      int    `json:"missing_there"`
-	Mismatched        int    `json:"mismatched"`
-	Applied           int    `json:"applied"`
-	Sent              int    `json:"sent"`
-	Rejected          int    `json:"rejected"`
-	// Estimate of the number of differences, made before they were decoded.
-	Estimate float64 `json:"estimate"`
-	// ForecastBytes is what a sync would move, both ways, sketch included.
-	ForecastBytes int64              `json:"forecast_bytes"`
-	Repair        string             `json:"repair"`
-	DurationMS    float64            `json:"duration_ms"`
-	StepsMS       map[string]float64 `json:"steps_ms"`
-	// Verified: both sides proved that the differences found explain the
-	// whole gap between the two sets.
-	Verified bool `json:"verified"`
-}
-
-// Sync makes this node's records and the peer's equal. The peer must be a
-// member here, and this node one there. The report is meaningful beside an
-// error: what was applied stays.
-func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
-	return Report{}, errNotYet
+func (o *SyncOptions) wire() (wire.Direction, wire.Method, error) {
+	direction, ok := map[Direction]wire.Direction{"": wire.Both, Both: wire.Both, Pull: wire.Pull, Push: wire.Push}[o.Direction]
+	if !ok {
+		return 0, 0, fmt.Errorf("direction %q: want both, pull or push", o.Direction)
+	}
+	method, ok := map[string]wire.Method{"": wire.Auto, MethodAuto: wire.Auto, MethodSketch: wire.Sketch, MethodAll: wire.All}[o.Method]
+	if !ok {
+		return 0, 0, fmt.Errorf("method %q: want auto, sketch or all", o.Method)
+	}
+	if len(o.Prefix) > dbadapter.MaxKey {
+		return 0, 0, fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)
+	}
+	return direction, method, nil
 }
 
 // Diff finds what differs and forecasts what a sync would move; it changes
@@ -71,4 +78,165 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, error) {
 	o.DryRun = true
 	return ns.Sync(ctx, id, o)
+}
+
+// Sync makes this node's records and the peer's equal. The peer must be a
+// member here, and this node one there. The report is meaningful beside an
+// error: what was applied stays.
+//
+// Two nodes that begin a sync with one another at once do one of the two: the
+// other waits for it and then finds little to do. ErrBusy says that this took
+// too long.
+func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
+	fail := func(err error) (Report, error) {
+		return report, fmt.Errorf("sync %s with %s: %w", ns.Name(), id, err)
+	}
+	if _, _, err := o.wire(); err != nil {
+		return fail(err)
+	}
+	if err := ns.enter("sync"); err != nil {
+		return report, err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	// Before anything leaves: is it a member?
+	if !ns.roster.Load().has(id, RoleRead) || id == ns.node.self.id {
+		return fail(fmt.Errorf("%w: it is not another member of this namespace here; invite it, or join at its place", ErrDenied))
+	}
+	again := backoff.NewExponentialBackOff()
+	again.InitialInterval = 50 * time.Millisecond
+	last, err := backoff.Retry(ctx, func() (Report, error) {
+		var err error
+		report, err = ns.syncOnce(ctx, id, o)
+		if err != nil && !errors.Is(err, ErrBusy) {
+			err = backoff.Permanent(err)
+		}
+		return report, err
+	}, backoff.WithBackOff(again), backoff.WithMaxElapsedTime(busyPatience))
+	if err != nil {
+		return fail(ns.explain(ctx, err))
+	}
+	return last, nil
+}
+
+// busyPatience is for how long a sync is tried again with a busy peer.
+const busyPatience = 15 * time.Second
+
+// explain replaces the error of a cut stream by what cut it, and says what to
+// do about the others.
+func (ns *Namespace) explain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	switch {
+	case errors.Is(err, reconcile.ErrLimit):
+		return fmt.Errorf("%w: %w", ErrLimit, err)
+	case errors.Is(err, ErrDenied):
+		return fmt.Errorf("%w: there this node is not a member of it (or it is not there); ask for an invitation", err)
+	}
+	return err
+}
+
+// syncOnce begins one sync.
+func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+	n := ns.node
+	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
+	release, err := n.sessions.begin(ctx)
+	if err != nil {
+		return report, err
+	}
+	defer release()
+	if err := n.dial(ctx, id, nil); err != nil {
+		return report, err
+	}
+	opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
+	defer cancel()
+	stream, err := n.host.NewStream(opening, id, SyncProtocol)
+	if err != nil {
+		return report, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	if !o.DryRun {
+		defer n.sessions.calling(ns.id, id)()
+	}
+	return ns.converse(ctx, newConversation(stream, n.limits), false, o.Progress, func(ctx context.Context, opts reconcile.Options) (*reconcile.Session, func() error, error) {
+		opts.Direction, opts.Method, _ = o.wire()
+		opts.Prefix, opts.Dry = o.Prefix, o.DryRun
+		replica, done, err := ns.replica(ctx, o.Prefix, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		return reconcile.Initiate(replica, opts), done, nil
+	})
+}
+
+// replica opens the set of records that a sync with a peer is about.
+func (ns *Namespace) replica(ctx context.Context, prefix []byte, from ID) (reconcile.Replica, func() error, error) {
+	door := ns.door(ctx, from)
+	if len(prefix) > 0 {
+		snap, err := ns.store.Snapshot()
+		if err != nil {
+			return nil, nil, err
+		}
+		scope, err := reconcile.NewScope(ctx, snap, prefix, ns.key, ns.hasher, door)
+		if err != nil {
+			return nil, nil, err
+		}
+		return scope, scope.Close, nil
+	}
+	if _, err := ns.kept.Grow(ctx, ns.key, ns.store); err != nil && !errors.Is(err, reconcile.ErrBusy) {
+		return nil, nil, err
+	}
+	view, err := ns.kept.View(ctx, ns.store, ns.key, ns.hasher, door)
+	if err != nil {
+		return nil, nil, err
+	}
+	return view, view.Close, nil
+}
+
+// converse runs one side of a sync over a stream, and accounts for it. open
+// makes the session once all is ready.
+func (ns *Namespace) converse(
+	ctx context.Context, talk *conversation, incoming bool, progress func(Report),
+	open func(context.Context, reconcile.Options) (*reconcile.Session, func() error, error),
+) (Report, error) {
+	n := ns.node
+	remote := talk.stream.Conn().RemotePeer()
+	watch := newStopwatch(n, ns, remote)
+	opts := reconcile.Options{
+		Secret: ns.secret, Self: []byte(n.self.id), Remote: []byte(remote),
+		Enter: watch.enter, Aside: ns.asides.get(remote, n.now()),
+	}
+	rand.Read(opts.Nonce[:]) // never fails (crypto/rand)
+	n.sessions.running.Add(1)
+	defer n.sessions.running.Add(-1)
+
+	finish := func(r Report) Report {
+		r.Namespace, r.Peer = ns.Name(), remote.String()
+		r.DurationMS, r.StepsMS = watch.read()
+		return r
+	}
+	session, done, err := open(ctx, opts)
+	if err != nil {
+		talk.cut()
+		return finish(Report{}), err
+	}
+	err = talk.run(ctx, session, func(r Report) {
+		if progress != nil {
+			progress(finish(r))
+		}
+	})
+	if closed := done(); err == nil {
+		err = closed
+	}
+	watch.stop()
+	report := finish(session.Report())
+	n.ended(SyncRecord{Time: n.now().UTC(), Incoming: incoming, Report: report}, err)
+	if err == nil {
+		if err := n.learnAddrs(remote); err != nil {
+			n.log.Warn("the addresses of a peer could not be saved", zapPeer(remote), zapError(err))
+		}
+	}
+	return report, err
 }

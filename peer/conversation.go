@@ -1,0 +1,191 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/multiformats/go-varint"
+
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// conversation carries a session over a stream, frame by frame, each under a
+// deadline. Only one side sends at a time (see package reconcile), so that it
+// reads and writes in turn.
+type conversation struct {
+	stream network.Stream
+	in     *bufio.Reader
+	out    *bufio.Writer
+	pace   pace
+	over   bool // the stream has been closed or cut
+}
+
+func newConversation(stream network.Stream, limits Limits) *conversation {
+	c := &conversation{stream: stream, pace: pace{stream: stream, idle: limits.IdleTimeout, rate: int64(limits.MinRate)}}
+	c.in = bufio.NewReaderSize((*pacedReader)(&c.pace), 32<<10)
+	c.out = bufio.NewWriterSize((*pacedWriter)(&c.pace), 64<<10)
+	return c
+}
+
+// run drives the session to its end, and the stream with it. When the context
+// is over the stream is cut.
+func (c *conversation) run(ctx context.Context, s *reconcile.Session, progress func(reconcile.Report)) (err error) {
+	defer s.Close()
+	stop := context.AfterFunc(ctx, func() { c.stream.Reset() })
+	defer stop()
+	for {
+		switch e := s.Next(); e.Want {
+		case reconcile.WantSend:
+			if err := c.write(e.Frame); err != nil {
+				c.cut()
+				return err
+			}
+		case reconcile.WantReceive:
+			m, size, err := c.receive()
+			if err != nil {
+				s.Fail(err)
+			} else {
+				s.Deliver(m, size)
+			}
+		case reconcile.WantNothing:
+			return c.end(s.Err())
+		}
+		progress(s.Report())
+	}
+}
+
+// cut breaks the stream off, unless it has ended well.
+func (c *conversation) cut() {
+	if !c.over {
+		c.over = true
+		c.stream.Reset()
+	}
+}
+
+// end flushes what a session said last, a refusal perhaps, and closes the
+// stream. The error of a session that failed is worth more than one from here.
+func (c *conversation) end(failed error) error {
+	err := c.out.Flush()
+	if err != nil {
+		c.cut()
+	} else {
+		c.over = true
+		err = c.stream.Close()
+	}
+	if failed != nil {
+		return failed
+	}
+	return broken(err)
+}
+
+func (c *conversation) write(frame []byte) error {
+	_, err := c.out.Write(frame)
+	return broken(err)
+}
+
+// receive sends what is pending and reads a frame.
+func (c *conversation) receive() (wire.Message, int, error) {
+	if err := c.out.Flush(); err != nil {
+		return nil, 0, broken(err)
+	}
+	c.pace.begin()
+	m, size, err := wire.Read(c.in)
+	return m, size, broken(err)
+}
+
+// receiveHello reads the first frame, of a peer about which nothing is known
+// but its id: it has less time, and less room.
+func (c *conversation) receiveHello() (*wire.Hello, int, error) {
+	idle := c.pace.idle
+	c.pace.idle = min(idle, helloTimeout)
+	defer func() { c.pace.idle = idle }()
+	c.pace.begin()
+	// A length of three bytes or less covers every Hello.
+	head, err := c.in.Peek(3)
+	if err != nil {
+		return nil, 0, broken(err)
+	}
+	if size, _, err := varint.FromUvarint(head); err != nil || size > maxHello {
+		return nil, 0, fmt.Errorf("%w: a first message of more than %d bytes", wire.ErrFrame, maxHello)
+	}
+	m, size, err := wire.Read(c.in)
+	if err != nil {
+		return nil, 0, broken(err)
+	}
+	hello, ok := m.(*wire.Hello)
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: a first message of kind %d", wire.ErrFrame, m.Kind())
+	}
+	return hello, size, nil
+}
+
+// refuse sends the reason why there will be no session.
+func (c *conversation) refuse(code wire.Code) {
+	if c.write(wire.Append(nil, &wire.Refuse{Code: code, Version: wire.Version})) != nil {
+		c.cut()
+		return
+	}
+	_ = c.end(nil) // the peer is none of ours
+}
+
+// broken says what a failed read or write means.
+func broken(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, wire.ErrFrame):
+		return fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%w: it was silent, or too slow, for too long", ErrUnreachable)
+	case errors.Is(err, io.EOF), errors.Is(err, network.ErrReset):
+		return fmt.Errorf("%w: the connection broke: %w", ErrUnreachable, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
+
+// pace sets the deadlines of a stream: a frame may take the idle time, and
+// beyond it the time that its bytes so far take at the least rate. So a peer
+// that drips a byte now and then gains nothing by it.
+type pace struct {
+	stream network.Stream
+	idle   time.Duration
+	rate   int64 // bytes a second
+
+	start time.Time // of the frame being read
+	bytes int64     // of it
+}
+
+func (p *pace) begin() { p.start, p.bytes = time.Now(), 0 }
+
+func (p *pace) allowance(bytes int64) time.Duration {
+	return p.idle + time.Duration(bytes)*time.Second/time.Duration(p.rate)
+}
+
+type pacedReader pace
+
+func (r *pacedReader) Read(b []byte) (int, error) {
+	p := (*pace)(r)
+	if err := p.stream.SetReadDeadline(p.start.Add(p.allowance(p.bytes))); err != nil {
+		return 0, err
+	}
+	n, err := p.stream.Read(b)
+	p.bytes += int64(n)
+	return n, err
+}
+
+type pacedWriter pace
+
+func (w *pacedWriter) Write(b []byte) (int, error) {
+	p := (*pace)(w)
+	if err := p.stream.SetWriteDeadline(time.Now().Add(p.allowance(int64(len(b))))); err != nil {
+		return 0, err
+	}
+	return p.stream.Write(b)
+}

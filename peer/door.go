@@ -1,0 +1,130 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// refusal is why a record is not let in.
+type refusal struct {
+	reason wire.Reason
+	text   string
+}
+
+func refuse(reason wire.Reason, format string, args ...any) *refusal {
+	return &refusal{reason, fmt.Sprintf(format, args...)}
+}
+
+// door is the one way in for records from a peer, for one session: each is
+// checked alone, on all cores, and those that pass are committed together.
+type door struct {
+	ns      *Namespace
+	ctx     context.Context // the session's
+	from    ID
+	signers signers
+}
+
+func (ns *Namespace) door(ctx context.Context, from ID) reconcile.Door {
+	d := &door{ns: ns, ctx: ctx, from: from}
+	return d.apply
+}
+
+func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
+	roster, now := d.ns.roster.Load(), d.ns.node.now()
+	refused := make([]*refusal, len(records))
+	onAllCores(len(records), func(i int) { refused[i] = d.examine(roster, now, &records[i]) })
+
+	verdicts := make([]reconcile.Verdict, len(records))
+	var writes []dbadapter.Write
+	var places []int // of writes in verdicts
+	for i, why := range refused {
+		if why != nil {
+			verdicts[i].Reason = why.reason
+			d.ns.reject(&records[i], d.from, why.text)
+			continue
+		}
+		writes = append(writes, dbadapter.Write{Record: records[i]})
+		places = append(places, i)
+	}
+	for len(writes) > 0 {
+		n := oneTransaction(writes)
+		outcomes, err := d.ns.store.Apply(d.ctx, writes[:n])
+		if err != nil {
+			return nil, err
+		}
+		for i, o := range outcomes {
+			verdicts[places[i]].Result = o.Result
+			d.ns.clock.observe(writes[i].Record.Version.Clock)
+			d.ns.accepted(&writes[i].Record)
+		}
+		writes, places = writes[n:], places[n:]
+	}
+	return verdicts, nil
+}
+
+// oneTransaction is how many of the writes fit one.
+func oneTransaction(writes []dbadapter.Write) int {
+	bytes := 0
+	for i := range writes {
+		bytes += len(writes[i].Record.Key) + len(writes[i].Record.Value)
+		if i > 0 && (i == dbadapter.MaxBatch || bytes > dbadapter.MaxBatchBytes) {
+			return i
+		}
+	}
+	return len(writes)
+}
+
+// examine says why a record must stay outside, or nil.
+func (d *door) examine(roster *roster, now time.Time, r *dbadapter.Record) *refusal {
+	if err := r.Validate(); err != nil {
+		return refuse(wire.ReasonLimit, "%v", err)
+	}
+	if err := checkTime(r.Version.Clock.Time(), now, roster.state.Policy.MaxSkew); err != nil {
+		return refuse(wire.ReasonClock, "%v", err)
+	}
+	// A dated import has the first reading of its millisecond and no more: no
+	// other version without a writer comes from an honest node.
+	dated := r.Version.Writer == 0
+	if dated && r.Version != (dbadapter.Version{Clock: dbadapter.ClockAt(r.Version.Clock.Time())}) {
+		return refuse(wire.ReasonWriter, "version %s has no writer, and is not that of a dated import", r.Version)
+	}
+	if roster.state.Policy.Unsigned {
+		if !roster.has(d.from, RoleWrite) {
+			return refuse(wire.ReasonWriter, "it came from %s, whose role is %s; without signatures only members that may write can pass records on",
+				d.from, roster.byID[d.from].Role)
+		}
+		return nil
+	}
+	message := signedBytes(d.ns.id, r)
+	if dated {
+		if !d.signers.verify(roster, d.from, message, r.Signature) {
+			return refuse(wire.ReasonSignature, "no member that may write has signed this dated record")
+		}
+		return nil
+	}
+	writer, known := roster.byWriter[r.Version.Writer]
+	switch {
+	case !known:
+		return refuse(wire.ReasonWriter, "its writer %s is not a member that this node knows", r.Version.Writer)
+	case writer.Role < RoleWrite:
+		return refuse(wire.ReasonWriter, "its writer %s has the role %s", writer.ID, writer.Role)
+	case !writer.signed(message, r.Signature):
+		return refuse(wire.ReasonSignature, "it is not signed by its writer %s", writer.ID)
+	}
+	return nil
+}
+
+// doorError turns the failure of this side's own store into words for this
+// side; the peer hears only that this node failed.
+func doorError(err error) error {
+	if errors.Is(err, dbadapter.ErrClosed) {
+		return fmt.Errorf("%w while records were being applied", ErrClosed)
+	}
+	return err
+}

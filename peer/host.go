@@ -1,0 +1,176 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+// defaultListen is safe for who sets nothing: this machine only.
+const defaultListen = "/ip4/127.0.0.1/tcp/0"
+
+// newHost makes a host with one transport, TCP, and nothing that dials or
+// listens unasked: no relays, no hole punching, no port mapping. libp2p's own
+// defaults scale with the machine's memory and register metrics globally, so
+// both are named here.
+func newHost(key crypto.PrivKey, listen []string, limits Limits) (host.Host, error) {
+	resources, err := rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(resourceLimits(limits)), rcmgr.WithMetricsDisabled())
+	if err != nil {
+		return nil, err
+	}
+	connections, err := connmgr.NewConnManager(limits.Connections*3/4, limits.Connections)
+	if err != nil {
+		return nil, errors.Join(err, resources.Close())
+	}
+	if listen == nil {
+		listen = []string{defaultListen}
+	}
+	addrs := libp2p.ListenAddrStrings(listen...)
+	if len(listen) == 0 {
+		addrs = libp2p.NoListenAddrs
+	}
+	h, err := libp2p.New(
+		libp2p.Identity(key),
+		addrs,
+		libp2p.Transport(tcp.NewTCPTransport),
+		libp2p.Security(libp2ptls.ID, libp2ptls.New),
+		libp2p.Security(noise.ID, noise.New),
+		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
+		libp2p.ResourceManager(resources),
+		libp2p.ConnectionManager(connections),
+		libp2p.WithDialTimeout(limits.DialTimeout),
+		libp2p.UserAgent("syncd"),
+		libp2p.DisableRelay(),
+		libp2p.DisableMetrics(),
+		libp2p.DisableIdentifyAddressDiscovery(),
+		libp2p.Ping(false),
+	)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on %v: %w", listen, err), resources.Close(), connections.Close())
+	}
+	return h, nil
+}
+
+// resourceLimits are the same on every machine, so that a node behaves the
+// same on each. Memory is what yamux reserves for its windows: at most 16 MiB
+// a stream and direction of a session, and a little for each idle connection.
+func resourceLimits(l Limits) rcmgr.ConcreteLimitConfig {
+	limit := func(n int) rcmgr.LimitVal { return rcmgr.LimitVal(n) }
+	// Identify and the handshake open streams of their own on each connection.
+	streams := 4*l.Connections + 8*l.Sessions
+	system := rcmgr.ResourceLimits{
+		Conns: limit(2 * l.Connections), ConnsInbound: limit(2 * l.Connections), ConnsOutbound: limit(2 * l.Connections),
+		Streams: limit(2 * streams), StreamsInbound: limit(streams), StreamsOutbound: limit(streams),
+		FD: limit(2 * l.Connections), Memory: 1 << 30,
+	}
+	transient := rcmgr.ResourceLimits{
+		Conns: 64, ConnsInbound: 48, ConnsOutbound: 64,
+		Streams: 256, StreamsInbound: 128, StreamsOutbound: 256,
+		FD: 64, Memory: 64 << 20,
+	}
+	perPeer := rcmgr.ResourceLimits{
+		Conns: 8, ConnsInbound: 8, ConnsOutbound: 8,
+		Streams: limit(64 + 2*l.Sessions), StreamsInbound: limit(32 + l.Sessions), StreamsOutbound: limit(32 + l.Sessions),
+		FD: 8, Memory: 256 << 20,
+	}
+	// Services and protocols of libp2p (identify) fall under these.
+	shared := system
+	sharedPeer := perPeer
+	conn := rcmgr.ResourceLimits{Conns: 1, ConnsInbound: 1, ConnsOutbound: 1, FD: 1, Memory: 32 << 20}
+	stream := rcmgr.ResourceLimits{Streams: 1, StreamsInbound: 1, StreamsOutbound: 1, Memory: 32 << 20}
+	config := rcmgr.PartialLimitConfig{
+		System: system, Transient: transient,
+		AllowlistedSystem: system, AllowlistedTransient: transient,
+		ServiceDefault: shared, ServicePeerDefault: sharedPeer,
+		ProtocolDefault: shared, ProtocolPeerDefault: sharedPeer,
+		PeerDefault: perPeer, Conn: conn, Stream: stream,
+	}
+	// What is not named above stays at zero, which blocks.
+	return config.Build(rcmgr.ConcreteLimitConfig{})
+}
+
+// Addrs are the multiaddrs under which the node can be dialled, each ending in
+// /p2p/ and the node's id. A node that listens on all interfaces
+// (/ip4/0.0.0.0) has an address for each of them, that of the loopback last.
+func (n *Node) Addrs() []string {
+	var out []string
+	for _, a := range n.dialable() {
+		out = append(out, a.String()+"/p2p/"+n.self.id.String())
+	}
+	return out
+}
+
+func (n *Node) dialable() []ma.Multiaddr {
+	var out, local []ma.Multiaddr
+	for _, a := range n.host.Addrs() {
+		if manet.IsIPLoopback(a) {
+			local = append(local, a)
+		} else {
+			out = append(out, a)
+		}
+	}
+	out = append(out, local...)
+	return out[:min(len(out), MaxAddrs)]
+}
+
+// Connect dials a multiaddr that ends in /p2p/ and the peer's id, and
+// remembers it in the address book.
+func (n *Node) Connect(ctx context.Context, addr string) (ID, error) {
+	info, err := parsePeerAddr(addr)
+	if err != nil {
+		return "", err
+	}
+	if !n.gate.enter() {
+		return "", fmt.Errorf("connect to %s: %w", info.ID, ErrClosed)
+	}
+	defer n.gate.leave()
+	n.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.AddressTTL)
+	if err := n.dial(ctx, info.ID, info.Addrs); err != nil {
+		return "", err
+	}
+	return info.ID, n.book.add(info.ID, info.Addrs)
+}
+
+// dial makes sure of a connection.
+func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
+	if id == n.self.id {
+		return fmt.Errorf("connect to %s: %w: that is this node itself", id, ErrUnreachable)
+	}
+	ctx, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
+	defer cancel()
+	addrs = append(addrs, n.book.of(id)...)
+	if err := n.host.Connect(ctx, peer.AddrInfo{ID: id, Addrs: addrs}); err != nil {
+		if len(addrs) == 0 && len(n.host.Peerstore().Addrs(id)) == 0 {
+			return fmt.Errorf("connect to %s: %w: no address of it is known: add one", id, ErrUnreachable)
+		}
+		return fmt.Errorf("connect to %s: %w: %w", id, ErrUnreachable, err)
+	}
+	return nil
+}
+
+// learnAddrs keeps what a connected member told of its own addresses (libp2p's
+// identify), so that it can be dialled after a restart.
+func (n *Node) learnAddrs(id ID) error {
+	addrs := n.host.Peerstore().Addrs(id)
+	if len(addrs) == 0 {
+		return nil
+	}
+	return n.book.add(id, addrs[:min(len(addrs), MaxAddrs)])
+}
+
+func (n *Node) connected(id ID) bool { return n.host.Network().Connectedness(id) == network.Connected }

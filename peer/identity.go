@@ -1,0 +1,99 @@
+package peer
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// identityFile holds the node's key, in libp2p's binary form.
+const identityFile = "identity.key"
+
+// identity is who the node is: the key that its connections and its records
+// are signed with.
+type identity struct {
+	key    crypto.PrivKey
+	id     ID
+	writer dbadapter.WriterID
+}
+
+func newIdentity(key crypto.PrivKey) (identity, error) {
+	if key.Type() != crypto.Ed25519 {
+		return identity{}, fmt.Errorf("the node's key is of type %s; records are signed with Ed25519: give an Ed25519 key", key.Type())
+	}
+	id, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		return identity{}, fmt.Errorf("peer id of the node's key: %w", err)
+	}
+	writer, err := writerOf(id)
+	return identity{key, id, writer}, err
+}
+
+// loadIdentity reads the key in a folder, and makes one if there is none.
+func loadIdentity(dir string) (crypto.PrivKey, error) {
+	path := filepath.Join(dir, identityFile)
+	b, err := readPrivate(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return createIdentity(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the node's key: %w", err)
+	}
+	key, err := crypto.UnmarshalPrivateKey(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the node's key in %s: %v", ErrCorrupt, path, err)
+	}
+	return key, nil
+}
+
+func createIdentity(path string) (crypto.PrivKey, error) {
+	key, err := freshIdentity()
+	if err != nil {
+		return nil, err
+	}
+	b, err := crypto.MarshalPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return key, writeFile(path, b)
+}
+
+func freshIdentity() (crypto.PrivKey, error) {
+	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
+	return key, err
+}
+
+// publicKey is the key that a peer id holds; only Ed25519 ids have it within.
+func publicKey(id ID) (crypto.PubKey, error) {
+	key, err := id.ExtractPublicKey()
+	if err == nil && key.Type() != crypto.Ed25519 {
+		err = fmt.Errorf("a key of type %s", key.Type())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("peer %s: not the id of an Ed25519 key: %w", id, err)
+	}
+	return key, nil
+}
+
+// writerOf is the id under which a node's versions name it.
+func writerOf(id ID) (dbadapter.WriterID, error) {
+	key, err := publicKey(id)
+	if err != nil {
+		return 0, err
+	}
+	b, err := crypto.MarshalPublicKey(key)
+	if err != nil {
+		return 0, err
+	}
+	sum := sha256.Sum256(b)
+	return dbadapter.WriterID(binary.BigEndian.Uint64(sum[:])), nil
+}

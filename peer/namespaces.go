@@ -1,0 +1,172 @@
+package peer
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// CreateNamespace makes a namespace with a fresh secret; this node is its
+// first admin. The name is local: 1 to 64 letters, digits, '.', '_' or '-',
+// the first a letter or digit. ErrExists: the name is taken.
+func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Namespace, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if p.MaxSkew < 0 {
+		return nil, fmt.Errorf("create namespace %s: the skew %s is negative", name, p.MaxSkew)
+	}
+	if p.MaxSkew == 0 {
+		p.MaxSkew = DefaultMaxSkew
+	}
+	if !n.gate.enter() {
+		return nil, fmt.Errorf("create namespace %s: %w", name, ErrClosed)
+	}
+	defer n.gate.leave()
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	if _, err := n.Namespace(name); err == nil {
+		return nil, fmt.Errorf("create namespace %s: %w", name, ErrExists)
+	}
+	var secret dbadapter.Secret
+	rand.Read(secret[:]) // never fails (crypto/rand)
+	s := &state{Format: stateFormat, Name: name, Policy: statePolicy(p)}
+	if err := s.setMember(n.self.id, RoleAdmin, n.now().Unix()); err != nil {
+		return nil, err
+	}
+	ns, err := n.addNamespace(ctx, secret, s)
+	if err != nil {
+		return nil, fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	return ns, nil
+}
+
+// addNamespace makes a namespace's folder and opens it; changing is held.
+func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *state) (*Namespace, error) {
+	if n.dir != "" {
+		if err := os.MkdirAll(filepath.Join(n.dir, namespacesDir), dirMode); err != nil {
+			return nil, err
+		}
+		if err := syncDir(n.dir); err != nil {
+			return nil, err
+		}
+		if err := createState(n.dir, secret, s); err != nil {
+			return nil, err
+		}
+	}
+	ns, err := n.openNamespace(ctx, secret, s)
+	if err != nil {
+		return nil, err
+	}
+	n.insert(ns)
+	return ns, nil
+}
+
+func (n *Node) insert(ns *Namespace) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.byName[ns.Name()] = ns
+	n.byID[ns.id] = ns
+}
+
+// freeName is a local name that is not taken: the one proposed, or it with the
+// beginning of the id. changing is held.
+func (n *Node) freeName(name string, id dbadapter.NamespaceID) string {
+	hexID := hex.EncodeToString(id[:])
+	for digits := 0; ; digits += 8 {
+		free := name
+		if digits > 0 {
+			suffix := "-" + hexID[:min(digits, len(hexID))]
+			free = name[:min(len(name), MaxName-len(suffix))] + suffix
+		}
+		if _, err := n.Namespace(free); err != nil || digits > len(hexID) {
+			return free
+		}
+	}
+}
+
+// Namespace returns the namespace of that name, or ErrNotFound.
+func (n *Node) Namespace(name string) (*Namespace, error) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if ns := n.byName[name]; ns != nil {
+		return ns, nil
+	}
+	return nil, fmt.Errorf("namespace %q: %w", name, ErrNotFound)
+}
+
+// namespaceByID returns the namespace of that id, or nil.
+func (n *Node) namespaceByID(id dbadapter.NamespaceID) *Namespace {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.byID[id]
+}
+
+// Namespaces lists the namespaces by name.
+func (n *Node) Namespaces() []*Namespace {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	out := make([]*Namespace, 0, len(n.byName))
+	for _, ns := range n.byName {
+		out = append(out, ns)
+	}
+	slices.SortFunc(out, func(a, b *Namespace) int { return strings.Compare(a.Name(), b.Name()) })
+	return out
+}
+
+// DropNamespace deletes a namespace from this node: its records, its secret
+// and its member list. The other members keep theirs. Running calls end first;
+// a drop that was cut short is finished when the node is opened next.
+func (n *Node) DropNamespace(ctx context.Context, name string) error {
+	if !n.gate.enter() {
+		return fmt.Errorf("drop namespace %s: %w", name, ErrClosed)
+	}
+	defer n.gate.leave()
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	ns, err := n.Namespace(name)
+	if err != nil {
+		return err
+	}
+	if err := n.drop(ctx, ns); err != nil {
+		return fmt.Errorf("drop namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+func (n *Node) drop(ctx context.Context, ns *Namespace) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if n.dir != "" {
+		if err := markDropped(n.dir, ns.id); err != nil {
+			return err
+		}
+	}
+	n.mu.Lock()
+	delete(n.byName, ns.Name())
+	delete(n.byID, ns.id)
+	n.mu.Unlock()
+	if err := ns.close(); err != nil {
+		return err
+	}
+	// From here on there is no way back, whatever the caller's patience.
+	return n.finishDrop(context.WithoutCancel(ctx), ns.id)
+}
+
+func (n *Node) finishDrop(ctx context.Context, id dbadapter.NamespaceID) error {
+	if err := n.store.Drop(ctx, id); err != nil {
+		return err
+	}
+	if n.dir == "" {
+		return nil
+	}
+	return removeState(n.dir, id)
+}

@@ -1,0 +1,293 @@
+package peer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// testClock is a clock that tests turn by hand.
+type testClock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func newTestClock() *testClock {
+	return &testClock{t: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+}
+
+func (c *testClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *testClock) turn(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+func open(t *testing.T, cfg peer.Config) *peer.Node {
+	t.Helper()
+	n, err := peer.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shut(t, n) })
+	return n
+}
+
+func shut(t *testing.T, n *peer.Node) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := n.Close(ctx); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func create(t *testing.T, n *peer.Node, p peer.Policy) *peer.Namespace {
+	t.Helper()
+	ns, err := n.CreateNamespace(t.Context(), "notes", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ns
+}
+
+func join(t *testing.T, at *peer.Namespace, n *peer.Node, role peer.Role) *peer.Namespace {
+	t.Helper()
+	ticket, err := at.Invite(t.Context(), peer.InviteOptions{Role: role})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, err := n.Join(t.Context(), ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ns
+}
+
+// pair is two nodes in one namespace; b joined a, with the role write.
+func pair(t *testing.T, a, b peer.Config, p peer.Policy) (na, nb *peer.Node, sa, sb *peer.Namespace) {
+	t.Helper()
+	na, nb = open(t, a), open(t, b)
+	sa = create(t, na, p)
+	return na, nb, sa, join(t, sa, nb, peer.RoleWrite)
+}
+
+func put(t *testing.T, ns *peer.Namespace, key, value string) dbadapter.Version {
+	t.Helper()
+	v, err := ns.Put(t.Context(), []byte(key), []byte(value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// contents is everything in a namespace, versions and tombstones included.
+func contents(t *testing.T, ns *peer.Namespace) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for r, err := range ns.Scan(t.Context(), nil, peer.WithTombstones()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[string(r.Key)] = fmt.Sprintf("%s %t %q", r.Version, r.Deleted, r.Value)
+	}
+	return all
+}
+
+func equal(t *testing.T, a, b *peer.Namespace) {
+	t.Helper()
+	if ca, cb := contents(t, a), contents(t, b); !maps.Equal(ca, cb) {
+		t.Errorf("the sets differ:\n%v\n%v", ca, cb)
+	}
+	if da, db := a.Info().Digest, b.Info().Digest; da != db {
+		t.Errorf("the digests differ: %s, %s", da, db)
+	}
+}
+
+func sync1(t *testing.T, ns *peer.Namespace, id peer.ID) peer.Report {
+	t.Helper()
+	r, err := ns.Sync(t.Context(), id, peer.SyncOptions{})
+	if err != nil {
+		t.Fatalf("sync: %v (report %+v)", err, r)
+	}
+	if !r.Verified {
+		t.Fatalf("not verified: %+v", r)
+	}
+	return r
+}
+
+// onBothStores runs a test with nodes in memory, and with nodes in folders.
+func onBothStores(t *testing.T, test func(t *testing.T, a, b peer.Config)) {
+	t.Run("memdb", func(t *testing.T) { test(t, peer.Config{}, peer.Config{}) })
+	t.Run("badgerdb", func(t *testing.T) {
+		test(t, peer.Config{Dir: t.TempDir()}, peer.Config{Dir: t.TempDir()})
+	})
+}
+
+func TestPutSyncGet(t *testing.T) {
+	onBothStores(t, func(t *testing.T, a, b peer.Config) {
+		na, nb, sa, sb := pair(t, a, b, peer.Policy{})
+		for i := range 50 {
+			put(t, sa, fmt.Sprintf("a%d", i), "from a")
+			put(t, sb, fmt.Sprintf("b%d", i), "from b")
+		}
+		r := sync1(t, sb, na.ID())
+		if r.MissingHere != 50 || r.MissingThere != 50 || r.Mismatched != 0 || r.Applied != 50 || r.Sent != 50 {
+			t.Errorf("report %+v", r)
+		}
+		if r.WireBytesSent == 0 || r.WireBytesReceived == 0 || len(r.StepsMS) != 6 || r.Namespace != "notes" || r.Peer != na.ID().String() {
+			t.Errorf("report %+v", r)
+		}
+		equal(t, sa, sb)
+		// The other way round, with changes and deletions on both sides.
+		put(t, sa, "b1", "changed by a")
+		put(t, sb, "a1", "changed by b")
+		if _, err := sa.Delete(t.Context(), []byte("b2")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sb.Delete(t.Context(), []byte("a2")); err != nil {
+			t.Fatal(err)
+		}
+		if r := sync1(t, sa, nb.ID()); r.Mismatched != 4 || r.MissingHere+r.MissingThere != 0 {
+			t.Errorf("report %+v", r)
+		}
+		equal(t, sa, sb)
+		rec, err := sb.Get(t.Context(), []byte("b1"))
+		if err != nil || string(rec.Value) != "changed by a" {
+			t.Errorf("get: %q, %v", rec.Value, err)
+		}
+		rec, err = sa.Get(t.Context(), []byte("a2"))
+		if !errors.Is(err, peer.ErrDeleted) || rec.Version.IsZero() {
+			t.Errorf("get a tombstone: %v, %v", rec, err)
+		}
+		if _, err := sa.Get(t.Context(), []byte("none")); !errors.Is(err, peer.ErrNotFound) {
+			t.Errorf("get nothing: %v", err)
+		}
+		if r := sync1(t, sa, nb.ID()); r.Method != "same" || r.Differences() != 0 {
+			t.Errorf("a sync of equal sets: %+v", r)
+		}
+	})
+}
+
+func TestDiffChangesNothing(t *testing.T) {
+	_, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	put(t, sa, "a", "1")
+	put(t, sb, "b", "2")
+	before := contents(t, sa)
+	r, err := sa.Diff(t.Context(), nb.ID(), peer.SyncOptions{})
+	if err != nil || r.MissingHere != 1 || r.MissingThere != 1 || r.ForecastBytes == 0 {
+		t.Errorf("diff: %+v, %v", r, err)
+	}
+	if !maps.Equal(before, contents(t, sa)) {
+		t.Error("a dry run changed something")
+	}
+}
+
+func TestPrefixAndDirection(t *testing.T) {
+	_, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	put(t, sa, "x/a", "1")
+	put(t, sa, "y/a", "2")
+	put(t, sb, "x/b", "3")
+	put(t, sb, "y/b", "4")
+	pull := peer.SyncOptions{Prefix: []byte("x/"), Direction: peer.Pull}
+	if r, err := sa.Sync(t.Context(), nb.ID(), pull); err != nil || r.Applied != 1 || r.Sent != 0 {
+		t.Fatalf("pull: %+v, %v", r, err)
+	}
+	if got := contents(t, sa); len(got) != 3 || got["x/b"] == "" {
+		t.Errorf("after a pull of x/: %v", got)
+	}
+	if got := contents(t, sb); len(got) != 2 {
+		t.Errorf("a pull has pushed: %v", got)
+	}
+	push := peer.SyncOptions{Direction: peer.Push}
+	if r, err := sa.Sync(t.Context(), nb.ID(), push); err != nil || r.Applied != 0 || r.Sent != 2 {
+		t.Fatalf("push: %+v, %v", r, err)
+	}
+	if got := contents(t, sb); len(got) != 4 {
+		t.Errorf("after a push: %v", got)
+	}
+	for _, bad := range []peer.SyncOptions{{Direction: "up"}, {Method: "magic"}, {Prefix: bytes.Repeat([]byte("x"), 2000)}} {
+		if _, err := sa.Sync(t.Context(), nb.ID(), bad); err == nil {
+			t.Errorf("options %+v were taken", bad)
+		}
+	}
+}
+
+func TestConflictOneWinner(t *testing.T) {
+	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	v := put(t, sa, "k", "first")
+	sync1(t, sa, nb.ID())
+	early, err := sa.PutIf(t.Context(), []byte("k"), []byte("by a"), v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := sb.PutIf(t.Context(), []byte("k"), []byte("by b"), v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sb, na.ID())
+	equal(t, sa, sb)
+	winner := late
+	if early.Compare(late) > 0 { // within one millisecond, by writer
+		winner = early
+	}
+	if rec, err := sa.Get(t.Context(), []byte("k")); err != nil || rec.Version != winner {
+		t.Errorf("the winner is %v, %v, not %s", rec, err, winner)
+	}
+	if _, err := sa.PutIf(t.Context(), []byte("k"), []byte("too late"), v); !errors.Is(err, peer.ErrConflict) {
+		t.Errorf("PutIf of an old version: %v", err)
+	}
+	if _, err := sa.PutIf(t.Context(), []byte("k"), nil, dbadapter.Version{}); !errors.Is(err, peer.ErrConflict) {
+		t.Errorf("PutIf absent: %v", err)
+	}
+}
+
+func TestThreeNodes(t *testing.T) {
+	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	nc := open(t, peer.Config{})
+	sc := join(t, sa, nc, peer.RoleWrite)
+	put(t, sb, "k", "from b")
+	sync1(t, sb, na.ID())
+	// c knows b from the list it was handed, and accepts b's record from a.
+	sync1(t, sc, na.ID())
+	equal(t, sa, sc)
+	// b has not heard of c: it refuses c's record at a's hands, and remembers.
+	put(t, sc, "c", "from c")
+	sync1(t, sc, na.ID())
+	r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
+	if err != nil || r.Rejected != 1 || r.Verified {
+		t.Errorf("sync with a record of an unknown writer: %+v, %v", r, err)
+	}
+	if got := sb.Rejected(); len(got) != 1 || string(got[0].Key) != "c" || got[0].Peer != na.ID() {
+		t.Errorf("rejected: %+v", got)
+	}
+	if _, err := sc.Sync(t.Context(), nb.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrDenied) {
+		t.Errorf("b serves c: %v", err)
+	}
+	// Once b's list has c, all is well.
+	if err := sb.SetMember(t.Context(), nc.ID(), peer.RoleWrite); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sc, nb.ID())
+	equal(t, sb, sc)
+	if got := sb.Rejected(); len(got) != 0 {
+		t.Errorf("still rejected: %+v", got)
+	}
+}

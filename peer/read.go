@@ -1,0 +1,89 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Get returns the record under a key. ErrNotFound: there is none. ErrDeleted:
+// there is a tombstone, and the record returned beside the error tells its
+// version.
+func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, error) {
+	if err := ns.enter("get"); err != nil {
+		return dbadapter.Record{}, err
+	}
+	defer ns.gate.leave()
+	if err := ctx.Err(); err != nil {
+		return dbadapter.Record{}, err
+	}
+	snap, err := ns.store.Snapshot()
+	if err != nil {
+		return dbadapter.Record{}, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
+	}
+	defer snap.Close()
+	rec, err := snap.Get(key)
+	if err == nil && rec.Deleted {
+		err = fmt.Errorf("%w, by version %s", ErrDeleted, rec.Version)
+	}
+	if err != nil {
+		return rec, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
+	}
+	return rec, nil
+}
+
+// ScanOption narrows or widens a scan.
+type ScanOption func(*scan)
+
+type scan struct {
+	after      []byte
+	tombstones bool
+}
+
+// After starts the scan beyond a key, which need not exist.
+func After(key []byte) ScanOption { return func(s *scan) { s.after = key } }
+
+// WithTombstones includes deleted records.
+func WithTombstones() ScanOption { return func(s *scan) { s.tombstones = true } }
+
+// Scan yields the records whose keys begin with prefix, by key, as they were
+// when it began; an error ends it. While the loop runs the namespace cannot
+// finish closing: do not close it, or the node, inside the loop.
+func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOption) iter.Seq2[dbadapter.Record, error] {
+	var s scan
+	for _, o := range options {
+		o(&s)
+	}
+	return func(yield func(dbadapter.Record, error) bool) {
+		if err := ns.enter("scan"); err != nil {
+			yield(dbadapter.Record{}, err)
+			return
+		}
+		defer ns.gate.leave()
+		ctx, cancel := ns.bind(ctx)
+		defer cancel()
+		snap, err := ns.store.Snapshot()
+		if err != nil {
+			yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
+			return
+		}
+		defer snap.Close()
+		for rec, err := range snap.Scan(ctx, prefix, s.after) {
+			if err == nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
+				return
+			}
+			if rec.Deleted && !s.tombstones {
+				continue
+			}
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}

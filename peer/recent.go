@@ -1,0 +1,61 @@
+package peer
+
+import (
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// SyncRecord is a sync that has ended, as RecentSyncs remembers it.
+type SyncRecord struct {
+	// Time is when it ended.
+	Time time.Time `json:"time"`
+	// Incoming: the peer began it.
+	Incoming bool   `json:"incoming"`
+	Report   Report `json:"report"`
+	// Error is empty if it succeeded.
+	Error string `json:"error,omitempty"`
+}
+
+// recent is a ring of the last syncs that ended.
+type recent struct {
+	mu   sync.Mutex
+	ring [RecentSyncs]SyncRecord
+	n    int // how many there were
+}
+
+func (r *recent) add(s SyncRecord) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ring[r.n%RecentSyncs] = s
+	r.n++
+}
+
+// RecentSyncs returns the last syncs that ended, the latest first.
+func (n *Node) RecentSyncs() []SyncRecord {
+	r := &n.recent
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []SyncRecord
+	for i := r.n - 1; i >= max(0, r.n-RecentSyncs); i-- {
+		out = append(out, r.ring[i%RecentSyncs])
+	}
+	return out
+}
+
+// ended accounts for a sync.
+func (n *Node) ended(s SyncRecord, err error) {
+	n.metrics.syncs.WithLabelValues(result(err)).Inc()
+	n.metrics.bytes.WithLabelValues("sent").Add(float64(s.Report.WireBytesSent))
+	n.metrics.bytes.WithLabelValues("received").Add(float64(s.Report.WireBytesReceived))
+	if err != nil {
+		s.Error = err.Error()
+	}
+	n.recent.add(s)
+	r := &s.Report
+	n.log.Info("sync", zap.String("ns", r.Namespace), zap.String("peer", r.Peer), zap.Bool("incoming", s.Incoming),
+		zap.String("method", r.Method), zap.Int("missing_here", r.MissingHere), zap.Int("missing_there", r.MissingThere),
+		zap.Int("mismatched", r.Mismatched), zap.Int("applied", r.Applied), zap.Int("sent", r.Sent), zap.Int("rejected", r.Rejected),
+		zap.Float64("duration_ms", r.DurationMS), zap.Bool("verified", r.Verified), zap.Error(err))
+}

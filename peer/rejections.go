@@ -1,0 +1,97 @@
+package peer
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Rejection is a record that a peer offered and this node refused.
+type Rejection struct {
+	Key     []byte            `json:"key"`
+	Version dbadapter.Version `json:"-"`
+	// Peer is who offered it, which need not be who wrote it.
+	Peer   ID        `json:"peer"`
+	Reason string    `json:"reason"`
+	Time   time.Time `json:"time"`
+}
+
+// rejections remembers what was refused, under the pair that stands for it, the
+// last MaxRejections of them. They are not kept on disk: after a restart the
+// records are offered, checked and refused once more.
+type rejections struct {
+	mu    sync.Mutex
+	of    map[dbadapter.Pair]Rejection
+	order []dbadapter.Pair // by the first refusal; each once
+}
+
+func (rs *rejections) add(pair dbadapter.Pair, r Rejection) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if _, known := rs.of[pair]; !known {
+		if rs.of == nil {
+			rs.of = map[dbadapter.Pair]Rejection{}
+		}
+		if len(rs.order) == MaxRejections {
+			delete(rs.of, rs.order[0])
+			rs.order = rs.order[1:]
+		}
+		rs.order = append(rs.order, pair)
+	}
+	rs.of[pair] = r
+}
+
+// remove forgets a rejection: the record has become acceptable.
+func (rs *rejections) remove(pair dbadapter.Pair) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if _, known := rs.of[pair]; !known {
+		return
+	}
+	delete(rs.of, pair)
+	rs.order = slices.DeleteFunc(rs.order, func(p dbadapter.Pair) bool { return p == pair })
+}
+
+func (rs *rejections) count() int {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return len(rs.of)
+}
+
+func (rs *rejections) list() []Rejection {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	out := make([]Rejection, 0, len(rs.order))
+	for _, pair := range rs.order {
+		r := rs.of[pair]
+		r.Key = slices.Clone(r.Key)
+		out = append(out, r)
+	}
+	return out
+}
+
+// Rejected lists what was refused of what peers offered, the oldest first.
+func (ns *Namespace) Rejected() []Rejection { return ns.rejected.list() }
+
+// pairOf is the pair that stands for a record that is alone under its index.
+func (ns *Namespace) pairOf(r *dbadapter.Record) dbadapter.Pair {
+	return dbadapter.Pair{
+		Index:    ns.hasher.Index(r.Key),
+		Checksum: ns.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{ns.hasher.Digest(r)}),
+	}
+}
+
+func (ns *Namespace) reject(r *dbadapter.Record, from ID, why string) {
+	ns.rejected.add(ns.pairOf(r), Rejection{
+		Key: slices.Clone(r.Key), Version: r.Version, Peer: from, Reason: why, Time: ns.node.now().UTC(),
+	})
+}
+
+// accepted forgets that a record was refused before.
+func (ns *Namespace) accepted(r *dbadapter.Record) {
+	if ns.rejected.count() > 0 {
+		ns.rejected.remove(ns.pairOf(r))
+	}
+}

@@ -1,0 +1,87 @@
+package peer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"go.uber.org/zap"
+
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// serveSync answers a sync that a peer begins. Its id is the connection's, and
+// proven. Nothing about the namespace leaves before the id is found in its
+// member list: a stranger, and a peer that asks for what is not there, get one
+// and the same answer.
+func (n *Node) serveSync(stream network.Stream) {
+	if !n.gate.enter() {
+		stream.Reset()
+		return
+	}
+	defer n.gate.leave()
+	// A node that closes waits for nobody's first message.
+	stop := context.AfterFunc(n.ctx, func() { stream.Reset() })
+	defer stop()
+
+	remote := stream.Conn().RemotePeer()
+	leave, ok := n.sessions.greet(remote)
+	if !ok {
+		stream.Reset()
+		return
+	}
+	talk := newConversation(stream, n.limits)
+	hello, size, err := talk.receiveHello()
+	leave()
+	log := n.log.With(zapPeer(remote))
+	switch {
+	case err != nil:
+		log.Debug("a sync did not begin", zapError(err))
+		if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
+			talk.refuse(wire.CodeProtocol)
+		} else {
+			stream.Reset()
+		}
+		return
+	case reconcile.CheckVersion(hello) != nil:
+		log.Info("a peer speaks another version of the protocol", zap.Uint8("version", hello.Version))
+		talk.refuse(wire.CodeVersion)
+		return
+	}
+	ns := n.namespaceByID(hello.Namespace)
+	if ns == nil || !ns.roster.Load().has(remote, RoleRead) || !ns.gate.enter() {
+		log.Info("a sync was denied: not a member, or no such namespace")
+		n.metrics.denied.Inc()
+		talk.refuse(wire.CodeDenied)
+		return
+	}
+	defer ns.gate.leave()
+	if n.sessions.yields(ns.id, n.self.id, remote) && !hello.Dry {
+		talk.refuse(wire.CodeBusy)
+		return
+	}
+	release, ok := n.sessions.accept(remote)
+	if !ok {
+		log.Info("a sync was put off: too many are running", zapNamespace(ns))
+		talk.refuse(wire.CodeBusy)
+		return
+	}
+	defer release()
+	ctx, cancel := ns.bind(n.ctx)
+	defer cancel()
+	_, err = ns.converse(ctx, talk, true, nil, func(ctx context.Context, opts reconcile.Options) (*reconcile.Session, func() error, error) {
+		replica, done, err := ns.replica(ctx, hello.Prefix, remote)
+		if err != nil {
+			talk.refuse(wire.CodeInternal)
+			return nil, nil, err
+		}
+		session := reconcile.Respond(replica, opts)
+		session.Next() // it waits for the Hello, which is here
+		session.Deliver(hello, size)
+		return session, done, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		log.Info("a sync that the peer began has failed", zapNamespace(ns), zapError(err))
+	}
+}

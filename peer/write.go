@@ -1,0 +1,166 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Put writes a record and returns its version once it is durable.
+func (ns *Namespace) Put(ctx context.Context, key, value []byte) (dbadapter.Version, error) {
+	return ns.writeOne(ctx, "put", write{record: dbadapter.Record{Key: key, Value: value}})
+}
+
+// PutIf writes a record if the one held has exactly the given version; the
+// zero version demands that there is none, not even a tombstone. Else it
+// fails with ErrConflict.
+func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapter.Version) (dbadapter.Version, error) {
+	return ns.writeOne(ctx, "put", write{record: dbadapter.Record{Key: key, Value: value}, held: &held})
+}
+
+// Delete replaces a record by a tombstone. ErrNotFound and ErrDeleted say that
+// there was none to delete.
+func (ns *Namespace) Delete(ctx context.Context, key []byte) (dbadapter.Version, error) {
+	for range maxRetries {
+		rec, err := ns.Get(ctx, key)
+		if err != nil {
+			return rec.Version, fmt.Errorf("delete: %w", err)
+		}
+		version, err := ns.DeleteIf(ctx, key, rec.Version)
+		if !errors.Is(err, ErrConflict) {
+			return version, err
+		}
+	}
+	return dbadapter.Version{}, fmt.Errorf("delete %q in %s: %w again and again; try again", key, ns.Name(), ErrConflict)
+}
+
+// DeleteIf replaces a record by a tombstone if it has exactly the given
+// version; else it fails with ErrConflict.
+func (ns *Namespace) DeleteIf(ctx context.Context, key []byte, held dbadapter.Version) (dbadapter.Version, error) {
+	return ns.writeOne(ctx, "delete", write{record: dbadapter.Record{Key: key, Deleted: true}, held: &held})
+}
+
+// maxRetries bounds the races that one write may lose against others.
+const maxRetries = 10
+
+// Batch collects writes that are committed together.
+type Batch struct{ writes []write }
+
+// write is one write before it has a version.
+type write struct {
+	record dbadapter.Record
+	held   *dbadapter.Version
+}
+
+func (b *Batch) add(key, value []byte, deleted bool, held *dbadapter.Version) {
+	b.writes = append(b.writes, write{dbadapter.Record{Key: bytes.Clone(key), Value: bytes.Clone(value), Deleted: deleted}, held})
+}
+
+// Put adds a write to the batch.
+func (b *Batch) Put(key, value []byte) { b.add(key, value, false, nil) }
+
+// PutIf adds a conditional write to the batch; see Namespace.PutIf.
+func (b *Batch) PutIf(key, value []byte, held dbadapter.Version) { b.add(key, value, false, &held) }
+
+// Delete adds a tombstone to the batch, whether or not the key is there.
+func (b *Batch) Delete(key []byte) { b.add(key, nil, true, nil) }
+
+// DeleteIf adds a conditional tombstone to the batch; see Namespace.DeleteIf.
+func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, true, &held) }
+
+// Batch commits what fn adds to the batch in one atomic transaction, of at
+// most dbadapter.MaxBatch writes and dbadapter.MaxBatchBytes bytes of keys and
+// values. If fn, a limit or a condition fails, nothing is written.
+func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
+	var b Batch
+	if err := fn(&b); err != nil {
+		return err
+	}
+	if len(b.writes) == 0 {
+		return nil
+	}
+	if err := ns.enter("write a batch"); err != nil {
+		return err
+	}
+	defer ns.gate.leave()
+	// A record that a peer wrote meanwhile, with a later version, wins over
+	// the batch's: the batch came first, then.
+	if _, _, err := ns.commit(ctx, b.writes); err != nil {
+		return fmt.Errorf("write a batch of %d in %s: %w", len(b.writes), ns.Name(), err)
+	}
+	return nil
+}
+
+// writeOne commits one write. A version that was overtaken between its making
+// and its commit, by a record from a peer, is made anew, so that who writes
+// reads its own write.
+func (ns *Namespace) writeOne(ctx context.Context, what string, w write) (dbadapter.Version, error) {
+	if err := ns.enter(what); err != nil {
+		return dbadapter.Version{}, err
+	}
+	defer ns.gate.leave()
+	for range maxRetries {
+		writes, outcomes, err := ns.commit(ctx, []write{w})
+		if errors.Is(err, ErrConflict) && len(outcomes) == 1 {
+			return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w: it is %s now; read it and try again",
+				what, w.record.Key, ns.Name(), err, outcomes[0].Held)
+		}
+		if err != nil {
+			return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w", what, clip(w.record.Key), ns.Name(), err)
+		}
+		if outcomes[0].Result == dbadapter.Applied {
+			return writes[0].Record.Version, nil
+		}
+		ns.clock.observe(outcomes[0].Held.Clock)
+	}
+	return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w again and again; try again", what, w.record.Key, ns.Name(), ErrConflict)
+}
+
+// commit gives the writes their versions and signatures and stores them.
+func (ns *Namespace) commit(ctx context.Context, batch []write) ([]dbadapter.Write, []dbadapter.Outcome, error) {
+	writes := make([]dbadapter.Write, len(batch))
+	for i, w := range batch {
+		if err := w.record.Validate(); err != nil {
+			return nil, nil, err
+		}
+		version, err := ns.nextVersion()
+		if err != nil {
+			return nil, nil, err
+		}
+		writes[i] = dbadapter.Write{Record: w.record, If: w.held}
+		writes[i].Record.Version = version
+	}
+	outcomes, err := ns.apply(ctx, writes)
+	return writes, outcomes, err
+}
+
+func (ns *Namespace) nextVersion() (dbadapter.Version, error) {
+	at := ns.clock.read()
+	if at.Time().Before(dbadapter.Epoch) {
+		return dbadapter.Version{}, fmt.Errorf("%w: this machine's clock says %s; set it", ErrFutureVersion, at.Time().Format("2006-01-02"))
+	}
+	return dbadapter.Version{Clock: at, Writer: ns.node.self.writer, Incarnation: ns.node.incarnation}, nil
+}
+
+// apply signs writes of this node and stores them.
+func (ns *Namespace) apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+	roster := ns.roster.Load()
+	if !roster.has(ns.node.self.id, RoleWrite) {
+		return nil, fmt.Errorf("%w: this node's role here is %s; ask an admin for the role write", ErrDenied, roster.byID[ns.node.self.id].Role)
+	}
+	if len(writes) > dbadapter.MaxBatch {
+		return nil, fmt.Errorf("%w: a batch has at most %d writes", ErrLimit, dbadapter.MaxBatch)
+	}
+	if !roster.state.Policy.Unsigned {
+		if err := sign(ns.node.self.key, ns.id, writes); err != nil {
+			return nil, fmt.Errorf("sign: %w", err)
+		}
+	}
+	return ns.store.Apply(ctx, writes)
+}
+
+// clip shortens a key for a message.
+func clip(key []byte) []byte { return key[:min(len(key), 64)] }
