@@ -86,3 +86,12 @@ func (c *Client) AddPeer(ctx context.Context, addr string) (string, error) {
 func (c *Client) RemovePeer(ctx context.Context, id string) error {
 	return c.call(ctx, http.MethodDelete, "/v1/peers/"+url.PathEscape(id), nil, nil, nil)
 }
+
+// Syncs lists the last syncs, the latest first.
+func (c *Client) Syncs(ctx context.Context) ([]httpapi.SyncEnd, error) {
+	var out struct {
+		Syncs []httpapi.SyncEnd `json:"syncs"`
+	}
+	err := c.call(ctx, http.MethodGet, "/v1/syncs", nil, nil, &out)
+	return out.Syncs, err
+}

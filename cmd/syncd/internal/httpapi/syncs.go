@@ -19,7 +19,7 @@ type SyncRequest struct {
 	Prefix   string `json:"prefix,omitempty" doc:"only keys that begin with it"`
 	Prefix64 []byte `json:"prefix64,omitempty" doc:"the prefix, if it is not UTF-8"`
 	Dir      string `json:"dir,omitempty" enum:"both,pull,push" doc:"which way records may go; default both"`
-	Method   string `json:"method,omitempty" enum:"auto,sketch,filter,all" doc:"default auto: the cheapest"`
+	Method   string `json:"method,omitempty" enum:"auto,sketch,all" doc:"default auto: the cheapest"`
 	DryRun   bool   `json:"dry_run,omitempty" doc:"find the differences, change nothing"`
 }
 

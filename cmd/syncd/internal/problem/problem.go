@@ -25,23 +25,20 @@ var (
 	ErrNoNamespace = errors.New("no such namespace here")
 	// ErrDiffers: two sets are not the same.
 	ErrDiffers = errors.New("they differ")
-	// ErrCanceled: the user or the daemon's end cut the work short.
-	ErrCanceled = errors.New("cut short")
 )
 
 // Exit codes.
 const (
-	ExitOK          = 0
-	ExitError       = 1
-	ExitUsage       = 2
-	ExitNoDaemon    = 3
-	ExitNotFound    = 4
-	ExitTryAgain    = 5
-	ExitDenied      = 6
-	ExitCorrupt     = 7
-	ExitLimit       = 8
-	ExitDiffers     = 9
-	exitInterrupted = 130 // as a shell reports SIGINT
+	ExitOK       = 0
+	ExitError    = 1
+	ExitUsage    = 2
+	ExitNoDaemon = 3
+	ExitNotFound = 4
+	ExitTryAgain = 5
+	ExitDenied   = 6
+	ExitCorrupt  = 7
+	ExitLimit    = 8
+	ExitDiffers  = 9
 )
 
 // kinds lists the errors that callers branch on, the special before the
@@ -67,11 +64,11 @@ var kinds = []struct {
 	{"future_version", peer.ErrFutureVersion, http.StatusUnprocessableEntity, ExitLimit},
 	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
 	{"timeout", context.DeadlineExceeded, http.StatusGatewayTimeout, ExitLimit},
+	{"busy", peer.ErrBusy, http.StatusServiceUnavailable, ExitTryAgain},
 	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain},
 	{"locked", peer.ErrLocked, http.StatusConflict, ExitError},
 	{"closed", peer.ErrClosed, http.StatusServiceUnavailable, ExitTryAgain},
-	{"canceled", ErrCanceled, http.StatusServiceUnavailable, exitInterrupted},
-	{"canceled", context.Canceled, http.StatusServiceUnavailable, exitInterrupted},
+	{"canceled", context.Canceled, http.StatusServiceUnavailable, ExitError},
 }
 
 // Problem is the body of an error response, application/problem+json.

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// app is what a command works with.
+type app struct {
+	*globals
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	parsed         *kong.Context
+	file           *settings.File
+}
+
+// hints say what to do about an error, the special before the general.
+var hints = []struct {
+	err  error
+	hint string
+}{
+	{problem.ErrNoDaemon, ""},
+	{problem.ErrUsage, ""},
+	{problem.ErrNoNamespace, "syncd ns ls lists those there are, syncd ns create makes one, syncd join takes part in another node's"},
+	{peer.ErrConflict, "read the record again and decide anew"},
+	{peer.ErrDenied, "ask an admin of the namespace for an invitation: syncd invite"},
+	{problem.ErrToken, "give the daemon's token with --token-file"},
+	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},
+	{peer.ErrCorrupt, "keep a copy of the data directory, then join the namespace anew from a peer"},
+	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},
+	{peer.ErrClosed, "try again when the daemon is up"},
+}
+
+// failed prints an error, if there is one, and returns the exit code.
+func (a *app) failed(err error) int {
+	if err == nil {
+		return problem.ExitOK
+	}
+	var said *saidError
+	if errors.As(err, &said) {
+		return said.exit
+	}
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	for _, h := range hints {
+		if errors.Is(err, h.err) {
+			if h.hint != "" {
+				text += "; " + h.hint
+			}
+			break
+		}
+	}
+	_, _ = fmt.Fprintf(a.stderr, "syncd: %s\n", text)
+	return problem.Exit(err)
+}
+
+// saidError ends a command whose output says already what went wrong.
+type saidError struct{ exit int }
+
+func (e *saidError) Error() string { return fmt.Sprintf("exit code %d", e.exit) }
+
+// json tells whether output goes out as JSON.
+func (a *app) json() bool { return a.Output == "json" }
+
+// printJSON writes v as indented JSON.
+func (a *app) printJSON(v any) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// printf writes a result.
+func (a *app) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.stdout, format, args...)
+	return err
+}
+
+// remark writes what is no result, unless the user wants quiet.
+func (a *app) remark(format string, args ...any) {
+	if !a.Quiet && !a.json() {
+		_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+// bars draws progress on standard error, where that is wanted.
+func (a *app) bars() *progress.Bars { return progress.New(a.stderr, a.Quiet || a.json()) }
+
+// apiAddr is where the daemon serves its API.
+func (a *app) apiAddr() (httpapi.Addr, error) {
+	if a.API == "" {
+		return httpapi.ParseAddr("unix:" + filepath.Join(a.DataDir, "syncd.sock"))
+	}
+	return httpapi.ParseAddr(a.API)
+}
+
+func (a *app) tokenFile() string {
+	if a.TokenFile != "" {
+		return a.TokenFile
+	}
+	return filepath.Join(a.DataDir, "api.token")
+}
+
+// client connects to the daemon; it must be closed.
+func (a *app) client() (*client.Client, error) {
+	addr, err := a.apiAddr()
+	if err != nil {
+		return nil, err
+	}
+	if addr.Network == "unix" {
+		return client.New(addr, ""), nil
+	}
+	token, err := httpapi.ReadToken(a.tokenFile())
+	if err != nil {
+		return nil, fmt.Errorf("%w; %w", err, problem.ErrToken)
+	}
+	return client.New(addr, token), nil
+}
+
+// show writes a key so that it stays on its line: as it is, or quoted.
+func show(key []byte) string {
+	s := string(key)
+	plain := s != "" && utf8.ValidString(s) && !strings.HasPrefix(s, `"`)
+	for _, r := range s {
+		plain = plain && unicode.IsPrint(r)
+	}
+	if plain {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// short is the beginning of a peer id's telling part.
+func short(id string) string {
+	if len(id) <= 16 {
+		return id
+	}
+	return id[:4] + "…" + id[len(id)-8:]
+}

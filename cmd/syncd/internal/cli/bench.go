@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/bench"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+type benchCmd struct {
+	Sync benchSyncCmd `cmd:"" help:"Measure syncs of sets of different sizes that differ by the same amount."`
+}
+
+type benchSyncCmd struct {
+	Records     []int  `help:"Sizes of the sets." default:"10000,1000000" placeholder:"N,…"`
+	Differences int    `help:"Differences made before each sync." default:"100" placeholder:"N"`
+	Kind        string `help:"Kind of differences: missing (half on either side), mismatched, or mixed." enum:"missing,mismatched,mixed" default:"mixed"`
+	ValueSize   int    `help:"Bytes of a value." default:"256" placeholder:"BYTES"`
+	Repeat      int    `help:"How many syncs the medians are over." default:"31" placeholder:"N"`
+	Seed        uint64 `help:"Where keys and values come from." default:"1"`
+	Signed      bool   `help:"With signatures, as namespaces have by default; building takes longer."`
+}
+
+func (benchSyncCmd) Help() string {
+	return `Builds a pair of nodes for each size in this process, on disk in a temporary folder with every commit synced, lets them differ and syncs them, in turns. Prints the median of each figure. Figures of one run can be compared with one another.
+
+Examples:
+    syncd bench sync --records 10000,1000000 --differences 100
+    syncd bench sync --records 1000 --differences 10 --kind mismatched --repeat 5 -o json`
+}
+
+// Run measures.
+func (c benchSyncCmd) Run(ctx context.Context, a *app) error {
+	log := zap.NewNop()
+	if a.Verbose {
+		log = a.logger()
+	}
+	bars := a.bars()
+	results, err := bench.Sync(ctx, bench.Config{
+		Sizes: c.Records, Differences: c.Differences, Kind: bench.Kind(c.Kind), ValueSize: c.ValueSize,
+		Repeat: c.Repeat, Seed: c.Seed, Signed: c.Signed, Logger: log, Bars: bars,
+	})
+	bars.Close()
+	if err != nil {
+		return fmt.Errorf("bench sync: %w", err)
+	}
+	if a.json() {
+		return a.printJSON(results)
+	}
+	return a.printBench(results)
+}
+
+// printBench prints a column for each size and, from the second on, its ratio
+// to the first.
+func (a *app) printBench(results []bench.Result) error {
+	head := []string{"median of " + strconv.Itoa(results[0].Repeat)}
+	for i, r := range results {
+		head = append(head, strconv.Itoa(r.Records))
+		if i > 0 {
+			head = append(head, "ratio")
+		}
+	}
+	t := a.table(head...)
+	line := func(name string, value func(bench.Result) float64, text func(float64) string) {
+		row := []string{name}
+		first := value(results[0])
+		for i, r := range results {
+			row = append(row, text(value(r)))
+			if i > 0 {
+				row = append(row, ratio(value(r), first))
+			}
+		}
+		t.row(row...)
+	}
+	count := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	bytes := func(v float64) string { return size(int64(v)) }
+	line("differences", func(r bench.Result) float64 { return float64(r.Differences) }, count)
+	line("round trips", func(r bench.Result) float64 { return float64(r.Rounds) }, count)
+	line("cells", func(r bench.Result) float64 { return float64(r.Cells) }, count)
+	line("sketch", func(r bench.Result) float64 { return float64(r.SketchBytes) }, bytes)
+	line("records moved", func(r bench.Result) float64 { return float64(r.RecordBytes) }, bytes)
+	line("all bytes", func(r bench.Result) float64 { return float64(r.WireBytesSent + r.WireBytesReceived) }, bytes)
+	for _, step := range reconcile.Steps() {
+		line(step.String(), func(r bench.Result) float64 { return r.StepsMS[step.String()] }, millis)
+	}
+	line("whole sync", func(r bench.Result) float64 { return r.DurationMS }, millis)
+	line("building both", func(r bench.Result) float64 { return r.BuildMS }, millis)
+	return t.print()
+}
+
+func ratio(v, first float64) string {
+	if first == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", v/first)
+}

@@ -1,0 +1,142 @@
+// Package cli is the command line: one file a command, all of them clients of
+// the daemon's HTTP API but for serve, init, demo and bench.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+)
+
+// globals are the flags of all commands. Those marked as settings may stand
+// in the configuration file.
+type globals struct {
+	DataDir   string        `help:"Folder of the node: its identity, secrets and records." placeholder:"DIR" default:"${data_dir}" setting:""`
+	Config    string        `help:"Configuration file, YAML. Default: config.yaml in the data directory." placeholder:"FILE"`
+	API       string        `name:"api" help:"Where the daemon serves its API: unix:PATH or http://HOST:PORT on loopback. Default: syncd.sock in the data directory." placeholder:"ADDR" setting:""`
+	TokenFile string        `help:"File of the bearer token that the API demands over TCP. Default: api.token in the data directory." placeholder:"FILE" setting:""`
+	Output    string        `short:"o" help:"Form of the output: text or json." enum:"text,json" default:"text" setting:""`
+	Quiet     bool          `short:"q" help:"Print results only: no progress, no remarks." setting:""`
+	Verbose   bool          `short:"v" help:"Log the steps of what is done." setting:""`
+	LogFormat string        `help:"Form of the log on standard error: console or json." enum:"console,json" default:"console" setting:""`
+	Timeout   time.Duration `help:"Give up after this long; 0 means never." default:"0s" setting:""`
+}
+
+// root is the command tree.
+type root struct {
+	globals `embed:"" group:"global"`
+
+	Demo       demoCmd       `cmd:"" group:"start" help:"Show the main job: two nodes find what differs, exchange it and prove it."`
+	Init       initCmd       `cmd:"" group:"start" help:"Make the data directory and the node's identity."`
+	Serve      serveCmd      `cmd:"" group:"start" help:"Run the daemon."`
+	Status     statusCmd     `cmd:"" group:"start" help:"Show the node, its namespaces, peers and last syncs."`
+	NS         nsCmd         `cmd:"" name:"ns" group:"share" help:"Make, list and remove namespaces."`
+	Invite     inviteCmd     `cmd:"" group:"share" help:"Make a ticket with which one node can join a namespace."`
+	Join       joinCmd       `cmd:"" group:"share" help:"Join a namespace with a ticket."`
+	Peer       peerCmd       `cmd:"" group:"share" help:"Remember, list and forget addresses of peers."`
+	Put        putCmd        `cmd:"" group:"records" help:"Write a record."`
+	Get        getCmd        `cmd:"" group:"records" help:"Print a record's value."`
+	Del        delCmd        `cmd:"" group:"records" help:"Delete a record."`
+	Ls         lsCmd         `cmd:"" group:"records" help:"List keys."`
+	Import     importCmd     `cmd:"" group:"records" help:"Write records from JSON lines."`
+	Export     exportCmd     `cmd:"" group:"records" help:"Print all records as JSON lines."`
+	Sync       syncCmd       `cmd:"" group:"sync" help:"Make this node's records and a peer's equal."`
+	Diff       diffCmd       `cmd:"" group:"sync" help:"Show what differs from a peer, and what a sync would move."`
+	Bench      benchCmd      `cmd:"" group:"about" help:"Measure on this machine."`
+	Config_    configCmd     `cmd:"" name:"config" group:"about" help:"Show or check the configuration."`
+	Paths      pathsCmd      `cmd:"" group:"about" help:"Print where files lie."`
+	Version    versionCmd    `cmd:"" group:"about" help:"Print the version."`
+	Completion completionCmd `cmd:"" group:"about" help:"Print a completion script for a shell."`
+}
+
+const description = `Keeps sets of records equal on many machines, for a cost that follows the difference between them, not their size.
+
+Each flag has an environment variable. A flag wins over the variable, that over the configuration file, the file over the default.
+
+Exit codes: 0 ok, 1 error, 2 usage, 3 daemon unreachable, 4 not found, 5 try again (peer down), 6 denied, 7 corrupt, 8 limit or time-out, 9 differs.`
+
+var groups = []kong.Group{
+	{Key: "start", Title: "Start here"},
+	{Key: "share", Title: "Share with other nodes"},
+	{Key: "records", Title: "Records"},
+	{Key: "sync", Title: "Syncs"},
+	{Key: "about", Title: "About"},
+	{Key: "global", Title: "Flags of all commands"},
+}
+
+// Main runs the command line and returns the exit code.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	parser, err := a.parser()
+	if err != nil {
+		return a.failed(err)
+	}
+	kctx, err := parser.Parse(args)
+	if err != nil {
+		var p *kong.ParseError
+		if errors.As(err, &p) && p.Context != nil && p.Context.Command() != "" {
+			return a.failed(problem.Usage("%w; see: syncd %s --help", err, commandName(p.Context)))
+		}
+		return a.failed(problem.Usage("%w; see: syncd --help", err))
+	}
+	if a.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.Timeout)
+		defer cancel()
+	}
+	a.parsed = kctx
+	kctx.BindTo(ctx, (*context.Context)(nil))
+	err = kctx.Run(a)
+	return a.failed(err)
+}
+
+// commandName is the command's path without its arguments.
+func commandName(k *kong.Context) string {
+	var names []string
+	for _, p := range k.Path {
+		if p.Command != nil {
+			names = append(names, p.Command.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+func (a *app) parser() (*kong.Kong, error) {
+	tree := &root{}
+	a.globals = &tree.globals
+	k, err := kong.New(tree,
+		kong.Name("syncd"),
+		kong.Description(description),
+		kong.Writers(a.stdout, a.stderr),
+		kong.Vars{"data_dir": defaultDataDir()},
+		kong.DefaultEnvars("SYNCD"),
+		kong.ExplicitGroups(groups),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.WithBeforeResolve(a.loadFile),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("the command tree: %w", err)
+	}
+	return k, nil
+}
+
+// defaultDataDir follows the XDG base directory specification.
+func defaultDataDir() string {
+	state := os.Getenv("XDG_STATE_HOME")
+	if state == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "syncd-data"
+		}
+		state = home + "/.local/state"
+	}
+	return state + "/syncd"
+}

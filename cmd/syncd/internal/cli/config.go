@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+type configCmd struct {
+	Show  configShowCmd  `cmd:"" help:"Print the settings in force, and where each comes from."`
+	Check configCheckCmd `cmd:"" help:"Check the configuration file."`
+}
+
+type configShowCmd struct{}
+
+func (configShowCmd) Help() string {
+	return `The settings are those that may stand in the configuration file, a YAML map of flag names:
+
+    listen: [/ip4/0.0.0.0/tcp/4747]
+    log-format: json
+
+Examples:
+    syncd config show
+    syncd --config /etc/syncd.yaml config show -o json`
+}
+
+// settingValue is a setting in force.
+type settingValue struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
+}
+
+// Run prints the settings.
+func (c configShowCmd) Run(a *app) error {
+	var values []settingValue
+	for _, s := range settingsOf(a.parsed.Model) {
+		v := settingValue{Key: s.flag.Name}
+		text, inFile, err := a.file.Get(s.flag.Name)
+		switch {
+		case err != nil:
+			return err
+		case given(a.parsed, s.flag):
+			v.Value, v.Origin = fmt.Sprint(s.flag.Target.Interface()), "flag"
+		case envName(s.flag) != "":
+			v.Value, v.Origin = os.Getenv(envName(s.flag)), "environment "+envName(s.flag)
+		case inFile:
+			v.Value, v.Origin = text, "file "+a.file.Path()
+		default:
+			v.Value, v.Origin = s.flag.Default, "default"
+		}
+		values = append(values, v)
+	}
+	if a.json() {
+		return a.printJSON(values)
+	}
+	t := a.table("setting", "value", "origin")
+	for _, v := range values {
+		t.row(v.Key, v.Value, v.Origin)
+	}
+	return t.print()
+}
+
+type configCheckCmd struct{}
+
+func (configCheckCmd) Help() string {
+	return `An unknown key, or a value that its flag would not take, is exit code 2.
+
+Example:
+    syncd --config /etc/syncd.yaml config check`
+}
+
+// Run has little to do: no command starts with a file that is not sound.
+func (c configCheckCmd) Run(a *app) error {
+	keys := a.file.Keys()
+	if a.json() {
+		return a.printJSON(map[string]any{"file": a.file.Path(), "keys": append([]string{}, keys...)})
+	}
+	if len(keys) == 0 {
+		return a.printf("%s: ok, sets nothing\n", a.file.Path())
+	}
+	return a.printf("%s: ok, sets %s\n", a.file.Path(), strings.Join(keys, ", "))
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
+)
+
+// setting is a flag that may stand in the configuration file.
+type setting struct {
+	flag    *kong.Flag
+	command string // "" for a global one
+}
+
+// settingsOf lists them in the order of the command tree.
+func settingsOf(model *kong.Application) []setting {
+	var all []setting
+	var walk func(n *kong.Node, name string)
+	walk = func(n *kong.Node, name string) {
+		for _, f := range n.Flags {
+			if f.Tag.Has("setting") {
+				all = append(all, setting{f, name})
+			}
+		}
+		for _, c := range n.Children {
+			walk(c, strings.TrimSpace(name+" "+c.Name))
+		}
+	}
+	walk(model.Node, "")
+	return all
+}
+
+// loadFile reads the configuration file before kong gives flags that the
+// command line does not set their values.
+func (a *app) loadFile(k *kong.Context) error {
+	path, given := stringFlag(k, "config")
+	if !given {
+		dir, _ := stringFlag(k, "data-dir")
+		path = filepath.Join(dir, settings.FileName)
+	}
+	var known []string
+	all := settingsOf(k.Model)
+	for _, s := range all {
+		if s.flag.Name != "data-dir" { // the file lies in it
+			known = append(known, s.flag.Name)
+		}
+	}
+	file, err := settings.Load(path, known, !given)
+	if err != nil {
+		return problem.Usage("%w", err)
+	}
+	a.file = file
+	for _, s := range all {
+		if err := checkSetting(file, s); err != nil {
+			return err
+		}
+	}
+	k.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		if !flag.Tag.Has("setting") || envName(flag) != "" {
+			return nil, nil
+		}
+		text, ok, err := file.Get(flag.Name)
+		if err != nil || !ok {
+			return nil, err
+		}
+		return text, nil
+	}))
+	return nil
+}
+
+// checkSetting reports a value in the file that its flag would not take, also
+// when the command at hand does not use it.
+func checkSetting(file *settings.File, s setting) error {
+	text, ok, err := file.Get(s.flag.Name)
+	if err != nil || !ok {
+		return err
+	}
+	target := reflect.New(s.flag.Target.Type()).Elem()
+	scan := kong.Scan().PushTyped(text, kong.FlagValueToken)
+	if err := s.flag.Mapper.Decode(&kong.DecodeContext{Value: s.flag.Value, Scan: scan}, target); err != nil {
+		return problem.Usage("configuration %s: %s: %w", file.Path(), s.flag.Name, err)
+	}
+	if s.flag.Enum == "" {
+		return nil
+	}
+	for allowed := range strings.SplitSeq(s.flag.Enum, ",") {
+		if text == allowed {
+			return nil
+		}
+	}
+	return problem.Usage("configuration %s: %s must be one of %s, not %q", file.Path(), s.flag.Name, s.flag.Enum, text)
+}
+
+// stringFlag is the value of a global flag before the file is read, and
+// whether the command line or the environment sets it.
+func stringFlag(k *kong.Context, name string) (string, bool) {
+	for _, f := range k.Model.Flags {
+		if f.Name != name {
+			continue
+		}
+		if given(k, f) {
+			text, _ := k.FlagValue(f).(string)
+			return text, true
+		}
+		if env := envName(f); env != "" {
+			return os.Getenv(env), true
+		}
+		return f.Default, false
+	}
+	return "", false
+}
+
+// given tells whether the command line sets the flag.
+func given(k *kong.Context, f *kong.Flag) bool {
+	for _, p := range k.Path {
+		if p.Flag == f && !p.Resolved {
+			return true
+		}
+	}
+	return false
+}
+
+// envName is the name of the environment variable that sets the flag, if one
+// does.
+func envName(f *kong.Flag) string {
+	for _, name := range f.Envs {
+		if _, ok := os.LookupEnv(name); ok {
+			return name
+		}
+	}
+	return ""
+}

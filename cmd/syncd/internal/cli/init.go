@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
+	"github.com/syncd-io/syncd/peer"
+)
+
+type initCmd struct {
+	Listen []string `help:"Multiaddr to listen on for peers, kept in the configuration file; may be given again." placeholder:"MULTIADDR"`
+}
+
+func (initCmd) Help() string {
+	return `What is there already stays as it is, so that init may be run again. "syncd serve" makes what is missing, too; init is for seeing the node's id, or setting its addresses, before the first start.
+
+Examples:
+    syncd init
+    syncd init --listen /ip4/0.0.0.0/tcp/4747 --listen /ip6/::/tcp/4747`
+}
+
+// initOutput says what init found or made.
+type initOutput struct {
+	ID      string   `json:"id"`
+	DataDir string   `json:"data_dir"`
+	Config  string   `json:"config"`
+	Made    []string `json:"made"`
+}
+
+// Run makes what is missing.
+func (c initCmd) Run(ctx context.Context, a *app) error {
+	out := initOutput{DataDir: a.DataDir, Config: a.file.Path(), Made: []string{}}
+	if _, err := os.Stat(a.DataDir); errors.Is(err, fs.ErrNotExist) {
+		out.Made = append(out.Made, "data directory")
+	}
+	if err := makeDataDir(a.DataDir); err != nil {
+		return err
+	}
+	wrote, err := c.keepListen(a)
+	if err != nil {
+		return err
+	}
+	if wrote {
+		out.Made = append(out.Made, "configuration")
+	}
+	fresh, err := isEmptyDir(a.DataDir, filepath.Base(a.file.Path()))
+	if err != nil {
+		return err
+	}
+	// Opening the node makes its identity; with no address it stays alone.
+	node, err := peer.Open(ctx, peer.Config{Dir: a.DataDir, ListenAddrs: []string{}})
+	if err != nil {
+		return a.notOpened(err)
+	}
+	out.ID = node.ID().String()
+	if err := node.Close(ctx); err != nil {
+		return fmt.Errorf("close %s: %w", a.DataDir, err)
+	}
+	if fresh {
+		out.Made = append(out.Made, "identity")
+	}
+	if a.json() {
+		return a.printJSON(out)
+	}
+	made := "nothing: all is there already"
+	if len(out.Made) > 0 {
+		made = strings.Join(out.Made, ", ")
+	}
+	t := a.table("", "")
+	t.row("node", out.ID)
+	t.row("data", out.DataDir)
+	t.row("made", made)
+	if err := t.print(); err != nil {
+		return err
+	}
+	a.remark("start the daemon with: syncd serve")
+	return nil
+}
+
+// keepListen writes the addresses into the configuration file, and tells
+// whether it did. A file that says otherwise is not overruled.
+func (c initCmd) keepListen(a *app) (bool, error) {
+	if len(c.Listen) == 0 {
+		return false, nil
+	}
+	if err := portsValid(c.Listen); err != nil {
+		return false, err
+	}
+	now, ok, err := a.file.Get("listen")
+	if err != nil {
+		return false, err
+	}
+	if ok {
+		if slices.Equal(strings.Split(now, ","), c.Listen) {
+			return false, nil
+		}
+		return false, problem.Usage("init --listen: the configuration %s says %s; change it there", a.file.Path(), now)
+	}
+	text, err := settings.Encode(map[string]any{"listen": c.Listen})
+	if err != nil {
+		return false, err
+	}
+	f, err := os.OpenFile(a.file.Path(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return false, fmt.Errorf("write the configuration: %w", err)
+	}
+	// A last line without its end must not swallow ours.
+	_, err = fmt.Fprintf(f, "\n%s", text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return false, fmt.Errorf("write the configuration: %w", err)
+	}
+	return true, nil
+}
+
+// isEmptyDir tells whether a folder holds nothing but the named file.
+func isEmptyDir(dir, but string) (bool, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false, fmt.Errorf("read the data directory: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() != but {
+			return false, nil
+		}
+	}
+	return true, nil
+}

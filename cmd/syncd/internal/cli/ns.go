@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+)
+
+type nsCmd struct {
+	Create nsCreateCmd `cmd:"" help:"Make a namespace, with this node as its first admin."`
+	Ls     nsLsCmd     `cmd:"" help:"List the namespaces of this node."`
+	Rm     nsRmCmd     `cmd:"" help:"Delete a namespace from this node; the other members keep theirs."`
+	Policy nsPolicyCmd `cmd:"" help:"Show what the members of a namespace agree on."`
+}
+
+type nsCreateCmd struct {
+	Name     string        `arg:"" help:"1 to 64 letters, digits, '.', '_' or '-'; the name is local to this node."`
+	Unsigned bool          `help:"Without signatures, for members who trust one another not to forge."`
+	MaxSkew  time.Duration `help:"How far a version may be ahead of the receiver's clock." default:"5m"`
+}
+
+func (nsCreateCmd) Help() string {
+	return `The policy (signatures, skew) is fixed when the namespace is made.
+
+Example:
+    syncd ns create notes`
+}
+
+// Run makes the namespace.
+func (c nsCreateCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	ns, err := api.CreateNamespace(ctx, httpapi.NewNamespace{Name: c.Name, Unsigned: c.Unsigned, MaxSkew: c.MaxSkew.String()})
+	if err != nil {
+		return fmt.Errorf("create namespace %q: %w", c.Name, err)
+	}
+	if a.json() {
+		return a.printJSON(ns)
+	}
+	a.remark("made namespace %s; let another node in with: syncd invite %s", ns.Name, ns.Name)
+	return nil
+}
+
+type nsLsCmd struct{}
+
+// Run lists the namespaces.
+func (nsLsCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	all, err := api.Namespaces(ctx)
+	if err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	if a.json() {
+		return a.printJSON(all)
+	}
+	return a.printNamespaces(all)
+}
+
+func (a *app) printNamespaces(all []httpapi.Namespace) error {
+	t := a.table("namespace", "role", "records", "members", "refused", "newest", "id")
+	for _, ns := range all {
+		newest := "-"
+		if ns.Records > 0 {
+			newest = ns.Clock.Format(time.RFC3339)
+		}
+		t.row(ns.Name, ns.Role, strconv.FormatInt(ns.Records, 10), strconv.Itoa(ns.Members), strconv.Itoa(ns.Rejected), newest, ns.ID)
+	}
+	return t.print()
+}
+
+type nsRmCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+}
+
+func (nsRmCmd) Help() string {
+	return `Deletes the namespace's records, its secret and its list of members from this node, for good.
+
+Example:
+    syncd ns rm notes`
+}
+
+// Run deletes the namespace.
+func (c nsRmCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	if err := api.DropNamespace(ctx, c.NS); err != nil {
+		return fmt.Errorf("remove namespace %q: %w", c.NS, err)
+	}
+	a.remark("removed namespace %s from this node", c.NS)
+	return nil
+}
+
+type nsPolicyCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+}
+
+// Run shows the policy and the members it binds.
+func (c nsPolicyCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	ns, err := api.NamespaceStatus(ctx, c.NS)
+	if err != nil {
+		return fmt.Errorf("policy of namespace %q: %w", c.NS, err)
+	}
+	if a.json() {
+		return a.printJSON(ns.Policy)
+	}
+	signed := "no: records are taken from members who may write, unsigned"
+	if ns.Policy.Signed {
+		signed = "yes: each record carries its writer's signature"
+	}
+	t := a.table("", "")
+	t.row("signed", signed)
+	t.row("max skew", ns.Policy.MaxSkew)
+	return t.print()
+}
+
+type inviteCmd struct {
+	NS      string        `arg:"" name:"ns" help:"The namespace's name."`
+	Role    string        `help:"What the joiner may do: read, write or admin." enum:"read,write,admin" default:"write"`
+	Expires time.Duration `help:"For how long the ticket can be used." default:"24h"`
+}
+
+func (inviteCmd) Help() string {
+	return `Prints a ticket. It is a secret: whoever presents it first becomes the member, and it works once. It takes the role admin to invite.
+
+Examples:
+    syncd invite notes
+    syncd invite notes --role read --expires 1h`
+}
+
+// Run prints the ticket.
+func (c inviteCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	ticket, err := api.Invite(ctx, httpapi.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String()})
+	if err != nil {
+		return fmt.Errorf("invite to %q: %w", c.NS, err)
+	}
+	if a.json() {
+		return a.printJSON(httpapi.Ticket{Ticket: ticket})
+	}
+	a.remark("on the other node, within %s: syncd join TICKET", c.Expires)
+	return a.printf("%s\n", ticket)
+}
+
+type joinCmd struct {
+	Ticket string `arg:"" help:"What syncd invite printed; - reads it from standard input."`
+}
+
+func (joinCmd) Help() string {
+	return `Connects to the node that made the ticket, becomes a member, and opens the namespace here, still empty.
+
+Examples:
+    syncd join "$TICKET" && syncd sync
+    ssh other syncd invite notes -q | syncd join -`
+}
+
+// Run redeems the ticket.
+func (c joinCmd) Run(ctx context.Context, a *app) error {
+	ticket := c.Ticket
+	if ticket == "-" {
+		var err error
+		if ticket, err = readTicket(a.stdin); err != nil {
+			return err
+		}
+	}
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	ns, err := api.Join(ctx, ticket)
+	if err != nil {
+		return fmt.Errorf("join: %w", err)
+	}
+	if a.json() {
+		return a.printJSON(ns)
+	}
+	a.remark("joined namespace %s with role %s; fetch its records with: syncd sync --ns %s", ns.Name, ns.Role, ns.Name)
+	return nil
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+type peerCmd struct {
+	Add peerAddCmd `cmd:"" help:"Remember a peer's address; this gives it no rights."`
+	Ls  peerLsCmd  `cmd:"" help:"List known peers."`
+	Rm  peerRmCmd  `cmd:"" help:"Forget a peer's addresses; where it is a member, it stays one."`
+}
+
+type peerAddCmd struct {
+	Addr string `arg:"" name:"multiaddr" help:"Address that ends in /p2p/ and the peer's id, as syncd status prints it."`
+}
+
+func (peerAddCmd) Help() string {
+	return `Example:
+    syncd peer add /ip4/192.0.2.7/tcp/4747/p2p/12D3KooW…`
+}
+
+// Run remembers the address.
+func (c peerAddCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	id, err := api.AddPeer(ctx, c.Addr)
+	if err != nil {
+		return fmt.Errorf("add peer %s: %w", c.Addr, err)
+	}
+	if a.json() {
+		return a.printJSON(map[string]string{"id": id})
+	}
+	return a.printf("%s\n", id)
+}
+
+type peerLsCmd struct{}
+
+// Run lists the peers.
+func (peerLsCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	peers, err := api.Peers(ctx)
+	if err != nil {
+		return fmt.Errorf("list peers: %w", err)
+	}
+	if a.json() {
+		return a.printJSON(peers)
+	}
+	t := a.table("peer", "connected", "namespaces", "addresses")
+	for _, p := range peers {
+		t.row(p.ID, yesNo(p.Connected), orDash(p.Namespaces), orDash(p.Addrs))
+	}
+	return t.print()
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func orDash(list []string) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, " ")
+}
+
+type peerRmCmd struct {
+	ID string `arg:"" help:"The peer's id."`
+}
+
+// Run forgets the peer.
+func (c peerRmCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	if err := api.RemovePeer(ctx, c.ID); err != nil {
+		return fmt.Errorf("remove peer %s: %w", c.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// keyArg is a key on the command line: any bytes but zero, or base64.
+type keyArg struct {
+	NS    string `arg:"" name:"ns" help:"The namespace's name."`
+	Key   string `arg:"" help:"The key: any bytes. Begin with -- if it starts with a dash."`
+	Key64 bool   `name:"key64" help:"KEY is base64, for keys that hold zero bytes or that the shell cannot write."`
+}
+
+func (k keyArg) bytes() ([]byte, error) {
+	key := []byte(k.Key)
+	if k.Key64 {
+		var err error
+		if key, err = base64.StdEncoding.DecodeString(k.Key); err != nil {
+			return nil, problem.Usage("the key %q: %w", k.Key, err)
+		}
+	}
+	if len(key) == 0 {
+		return nil, problem.Usage("the key is empty; a key has 1 to %d bytes", dbadapter.MaxKey)
+	}
+	return key, nil
+}
+
+// condition are the flags of a conditional write.
+type condition struct {
+	IfVersion string `help:"Only if the record held has this version." placeholder:"VERSION" xor:"if"`
+}
+
+func (c condition) client() (client.Condition, error) {
+	if c.IfVersion == "" {
+		return client.Condition{}, nil
+	}
+	v, err := dbadapter.ParseVersion(c.IfVersion)
+	if err != nil {
+		return client.Condition{}, problem.Usage("--if-version: %w", err)
+	}
+	return client.Condition{Version: &v}, nil
+}
+
+type putCmd struct {
+	keyArg
+	Value    *string `arg:"" optional:"" help:"The value; - or nothing reads it from standard input."`
+	IfAbsent bool    `help:"Only if there is no record, not even a deleted one." xor:"if"`
+	condition
+}
+
+func (putCmd) Help() string {
+	return `Answers once the write is durable, and prints the record's version.
+
+Examples:
+    syncd put notes greeting hello
+    syncd put notes pictures/cat.jpg < cat.jpg
+    syncd put notes counter 2 --if-version "$(syncd get notes counter -o json | jq -r .version)"`
+}
+
+// Run writes the record.
+func (c putCmd) Run(ctx context.Context, a *app) error {
+	key, err := c.bytes()
+	if err != nil {
+		return err
+	}
+	cond, err := c.client()
+	if err != nil {
+		return err
+	}
+	cond.Absent = c.IfAbsent
+	var value io.Reader = a.stdin
+	if c.Value != nil && *c.Value != "-" {
+		value = strings.NewReader(*c.Value)
+	}
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	version, err := api.Put(ctx, c.NS, key, value, cond)
+	if err != nil {
+		return fmt.Errorf("put %s in %q: %w", show(key), c.NS, err)
+	}
+	return a.printVersion(version)
+}
+
+func (a *app) printVersion(version string) error {
+	switch {
+	case a.json():
+		return a.printJSON(map[string]string{"version": version})
+	case a.Quiet:
+		return nil
+	}
+	return a.printf("%s\n", version)
+}
+
+type getCmd struct{ keyArg }
+
+func (getCmd) Help() string {
+	return `Prints the value's bytes and nothing else. With -o json, key, value (or value64, base64 where it is not UTF-8) and version.
+A key that is not there, or was deleted, is exit code 4.
+
+Examples:
+    syncd get notes greeting
+    syncd get notes pictures/cat.jpg > cat.jpg
+    syncd get notes -- -dash`
+}
+
+// recordJSON is a record as get prints it.
+type recordJSON struct {
+	httpapi.Key
+	Value   *string `json:"value,omitempty"`
+	Value64 []byte  `json:"value64,omitempty"`
+	Version string  `json:"version"`
+}
+
+// Run prints the value.
+func (c getCmd) Run(ctx context.Context, a *app) error {
+	key, err := c.bytes()
+	if err != nil {
+		return err
+	}
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	value, version, err := api.Get(ctx, c.NS, key)
+	if err != nil {
+		return fmt.Errorf("get %s from %q: %w", show(key), c.NS, err)
+	}
+	if !a.json() {
+		_, err = a.stdout.Write(value)
+		return err
+	}
+	out := recordJSON{Key: httpapi.KeyOf(key), Version: version}
+	if utf8.Valid(value) {
+		s := string(value)
+		out.Value = &s
+	} else {
+		out.Value64 = value
+	}
+	return a.printJSON(out)
+}
+
+type delCmd struct {
+	keyArg
+	condition
+}
+
+func (delCmd) Help() string {
+	return `The record becomes a tombstone, which syncs carry to the other members. Prints the tombstone's version.
+A key that is not there is exit code 4.
+
+Example:
+    syncd del notes greeting`
+}
+
+// Run deletes the record.
+func (c delCmd) Run(ctx context.Context, a *app) error {
+	key, err := c.bytes()
+	if err != nil {
+		return err
+	}
+	cond, err := c.client()
+	if err != nil {
+		return err
+	}
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	version, err := api.Delete(ctx, c.NS, key, cond)
+	if err != nil {
+		return fmt.Errorf("delete %s from %q: %w", show(key), c.NS, err)
+	}
+	return a.printVersion(version)
+}
+
+type lsCmd struct {
+	NS     string `arg:"" name:"ns" help:"The namespace's name."`
+	Prefix string `help:"Only keys that begin with it." placeholder:"P"`
+	Long   bool   `short:"l" help:"With the size of the value, the version's time and the version."`
+}
+
+func (lsCmd) Help() string {
+	return `A key a line, in the order of their bytes. Keys with control characters or bytes that are not UTF-8 are quoted as in Go;
+-o json gives them as base64 in key64.
+
+Examples:
+    syncd ls notes
+    syncd ls notes --prefix pictures/ -l`
+}
+
+// pageSize is how many keys one request fetches.
+const pageSize = 5000
+
+// Run prints the keys, page by page.
+func (c lsCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	all := []httpapi.KeyInfo{}
+	t := a.table("size", "time", "version", "key")
+	for cursor := ""; ; {
+		page, err := api.List(ctx, c.NS, []byte(c.Prefix), cursor, pageSize)
+		if err != nil {
+			return fmt.Errorf("list keys of %q: %w", c.NS, err)
+		}
+		for _, k := range page.Keys {
+			switch {
+			case a.json():
+				all = append(all, k)
+			case c.Long:
+				t.row(strconv.Itoa(k.Size), k.Time.Format(time.RFC3339), k.Version, show(k.Bytes()))
+			default:
+				if err := a.printf("%s\n", show(k.Bytes())); err != nil {
+					return err
+				}
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			break
+		}
+	}
+	switch {
+	case a.json():
+		return a.printJSON(all)
+	case c.Long:
+		return t.print()
+	}
+	return nil
+}

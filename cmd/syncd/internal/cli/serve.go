@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+type serveCmd struct {
+	Listen       []string      `help:"Multiaddr to listen on for peers; may be given again." default:"/ip4/0.0.0.0/tcp/4747" placeholder:"MULTIADDR" setting:""`
+	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means none." default:"0s" setting:""`
+}
+
+func (serveCmd) Help() string {
+	return `Makes the data directory and the identity if they are not there, and prints where it can be reached once it takes work. Ends cleanly on SIGTERM or SIGINT, within 5 seconds; what was acknowledged is durable at any time.
+
+The API is a unix socket in the data directory, for its owner only. With --api http://127.0.0.1:PORT it is served over TCP to holders of the token in --token-file, which is made at the first start.
+
+Examples:
+    syncd serve
+    syncd serve --listen /ip4/127.0.0.1/tcp/0 --data-dir /tmp/a
+    syncd serve --api http://127.0.0.1:4748 --log-format json`
+}
+
+// Bounds of a shutdown; together below 5 s.
+const (
+	drainTime = 2 * time.Second // for requests to end by themselves
+	closeTime = 2 * time.Second // for the node, syncs being cut
+)
+
+// Bounds of a request's head.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10
+)
+
+// Run is the daemon.
+func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
+	log := a.logger()
+	defer func() { _ = log.Sync() }() // standard error may not be a file
+	addr, err := a.apiAddr()
+	if err != nil {
+		return err
+	}
+	if err := makeDataDir(a.DataDir); err != nil {
+		return err
+	}
+	if err := httpapi.Probe(ctx, addr); err != nil {
+		return fmt.Errorf("serve %s: %w", a.DataDir, err)
+	}
+	if err := portsFree(ctx, c.Listen); err != nil {
+		return err
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	node, err := peer.Open(ctx, peer.Config{
+		Dir: a.DataDir, ListenAddrs: c.Listen, SyncInterval: c.SyncInterval, Logger: log, Registerer: metrics,
+	})
+	if err != nil {
+		return a.notOpened(err)
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		err = errors.Join(err, node.Close(closing))
+	}()
+	return c.serve(ctx, a, addr, httpapi.Config{Node: node, Version: buildVersion(), Metrics: metrics, Logger: log})
+}
+
+// serve answers requests until the context is over.
+func (c serveCmd) serve(ctx context.Context, a *app, addr httpapi.Addr, cfg httpapi.Config) error {
+	if addr.Network != "unix" {
+		token, err := httpapi.MakeToken(a.tokenFile())
+		if err != nil {
+			return err
+		}
+		cfg.Token = token
+	}
+	var ending atomic.Bool
+	cfg.Ready = func() bool { return !ending.Load() }
+	handler, err := httpapi.Handler(cfg)
+	if err != nil {
+		return err
+	}
+	// Requests outlive the signal by drainTime, and are cut then.
+	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	srv := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          zap.NewStdLog(cfg.Logger),
+		BaseContext:       func(net.Listener) context.Context { return requests },
+	}
+	listener, err := httpapi.Listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(listener) }()
+	if err := a.announce(cfg.Node, addr); err != nil {
+		cfg.Logger.Warn("standard output is gone", zap.Error(err))
+	}
+	select {
+	case err := <-served:
+		return fmt.Errorf("serving the API on %s: %w", addr, err)
+	case <-ctx.Done():
+	}
+	cfg.Logger.Info("shutting down")
+	ending.Store(true)
+	timer := time.AfterFunc(drainTime, cut)
+	defer timer.Stop()
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime+500*time.Millisecond)
+	defer cancel()
+	if err := srv.Shutdown(draining); err != nil {
+		cfg.Logger.Warn("requests were cut", zap.Error(err), zap.NamedError("close", srv.Close()))
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// announce says where the daemon can be reached, once it can be.
+func (a *app) announce(node *peer.Node, addr httpapi.Addr) error {
+	if a.json() {
+		return a.printJSON(map[string]any{"id": node.ID().String(), "addrs": node.Addrs(), "api": addr.String()})
+	}
+	for _, at := range node.Addrs() {
+		if err := a.printf("listening on %s\n", at); err != nil {
+			return err
+		}
+	}
+	return a.printf("node %s serves the API on %s\n", node.ID(), addr)
+}
+
+// notOpened explains why a node could not be opened.
+func (a *app) notOpened(err error) error {
+	if errors.Is(err, peer.ErrLocked) {
+		return fmt.Errorf("open %s: %w: another daemon is running on this data directory; stop it first, or choose another --data-dir", a.DataDir, err)
+	}
+	return fmt.Errorf("open %s: %w", a.DataDir, err)
+}
+
+// makeDataDir makes the folder for its owner only. One that is there stays as
+// it is.
+func makeDataDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
+	return nil
+}
+
+// portsFree reports TCP ports that another program holds. libp2p shares ports
+// (SO_REUSEPORT) and takes one address of several for a success, so that two
+// daemons would take each other's connections.
+func portsFree(ctx context.Context, addrs []string) error {
+	for _, text := range addrs {
+		network, address, err := tcpAddr(text)
+		if err != nil {
+			return err
+		}
+		var lc net.ListenConfig
+		l, err := lc.Listen(ctx, network, address)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("listen on %s: the port is in use; stop what uses it, or choose another with --listen", text)
+		}
+		if err != nil {
+			return fmt.Errorf("listen on %s: %w", text, err)
+		}
+		if err := l.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// portsValid reports addresses that are no TCP multiaddrs.
+func portsValid(addrs []string) error {
+	for _, text := range addrs {
+		if _, _, err := tcpAddr(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tcpAddr is a multiaddr as package net writes it.
+func tcpAddr(text string) (network, address string, err error) {
+	m, err := ma.NewMultiaddr(text)
+	if err == nil {
+		network, address, err = manet.DialArgs(m)
+	}
+	if err != nil || !strings.HasPrefix(network, "tcp") {
+		return "", "", problem.Usage("--listen %s: want a TCP address such as /ip4/0.0.0.0/tcp/4747", text)
+	}
+	return network, address, nil
+}
+
+// logger writes to standard error.
+func (a *app) logger() *zap.Logger {
+	level := zapcore.InfoLevel
+	switch {
+	case a.Verbose:
+		level = zapcore.DebugLevel
+	case a.Quiet:
+		level = zapcore.WarnLevel
+	}
+	cfg := zap.NewProductionEncoderConfig()
+	cfg.EncodeTime = zapcore.ISO8601TimeEncoder
+	encoder := zapcore.NewJSONEncoder(cfg)
+	if a.LogFormat == "console" {
+		cfg.EncodeLevel = zapcore.CapitalLevelEncoder
+		encoder = zapcore.NewConsoleEncoder(cfg)
+	}
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(a.stderr)), level))
+}

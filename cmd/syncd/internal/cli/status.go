@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+)
+
+type statusCmd struct {
+	NS string `name:"ns" help:"Show this namespace: its members, and what was refused." placeholder:"NS"`
+}
+
+func (statusCmd) Help() string {
+	return `Examples:
+    syncd status
+    syncd status --ns notes -o json`
+}
+
+// Run shows the node, or one namespace.
+func (c statusCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	if c.NS != "" {
+		return c.namespace(ctx, a, api)
+	}
+	st, err := api.Status(ctx)
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	if a.json() {
+		return a.printJSON(st)
+	}
+	t := a.table("", "")
+	t.row("node", st.ID)
+	for _, addr := range st.Addrs {
+		t.row("address", addr)
+	}
+	t.row("up for", time.Since(st.Started).Round(time.Second).String())
+	t.row("syncs running", fmt.Sprint(st.Syncs))
+	if err := t.print(); err != nil {
+		return err
+	}
+	if len(st.Namespaces) > 0 {
+		if err := a.printf("\n"); err != nil {
+			return err
+		}
+		if err := a.printNamespaces(st.Namespaces); err != nil {
+			return err
+		}
+	}
+	return a.printSyncs(ctx, api)
+}
+
+// lastSyncs is how many syncs status shows.
+const lastSyncs = 5
+
+func (a *app) printSyncs(ctx context.Context, api *client.Client) error {
+	syncs, err := api.Syncs(ctx)
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	if len(syncs) == 0 {
+		return nil
+	}
+	if err := a.printf("\n"); err != nil {
+		return err
+	}
+	t := a.table("sync", "", "namespace", "peer", "differences", "outcome")
+	for _, s := range syncs[:min(len(syncs), lastSyncs)] {
+		way, outcome := "begun here", "in sync"
+		if s.Incoming {
+			way = "begun there"
+		}
+		switch {
+		case s.Error != "":
+			outcome = s.Error
+		case !s.Report.Verified:
+			outcome = "not verified"
+		}
+		d := s.Report.MissingHere + s.Report.MissingThere + s.Report.Mismatched
+		t.row(s.Time.Format(time.RFC3339), way, s.Report.Namespace, short(s.Report.Peer), fmt.Sprint(d), outcome)
+	}
+	return t.print()
+}
+
+func (c statusCmd) namespace(ctx context.Context, a *app, api *client.Client) error {
+	ns, err := api.NamespaceStatus(ctx, c.NS)
+	if err != nil {
+		return fmt.Errorf("status of namespace %q: %w", c.NS, err)
+	}
+	if a.json() {
+		return a.printJSON(ns)
+	}
+	t := a.table("", "")
+	t.row("namespace", ns.Name)
+	t.row("id", ns.ID)
+	t.row("records", fmt.Sprint(ns.Records))
+	t.row("digest", ns.Digest)
+	if err := t.print(); err != nil {
+		return err
+	}
+	if err := a.printf("\n"); err != nil {
+		return err
+	}
+	t = a.table("member", "role", "since", "")
+	for _, m := range ns.MemberList {
+		self := ""
+		if m.Self {
+			self = "this node"
+		}
+		t.row(m.ID, m.Role, m.Since.Format(time.RFC3339), self)
+	}
+	if err := t.print(); err != nil || len(ns.Rejections) == 0 {
+		return err
+	}
+	if err := a.printf("\n"); err != nil {
+		return err
+	}
+	t = a.table("refused", "of peer", "at", "because")
+	for _, r := range ns.Rejections {
+		t.row(show(r.Bytes()), short(r.Peer), r.Time.Format(time.RFC3339), r.Reason)
+	}
+	return t.print()
+}

@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+type syncCmd struct {
+	Peer   string `arg:"" optional:"" help:"Peer id, or address that ends in /p2p/ and one. Default: every member in turn."`
+	NS     string `name:"ns" help:"The namespace's name. Default: all." placeholder:"NS"`
+	Prefix string `help:"Only keys that begin with it." placeholder:"P"`
+	Dir    string `help:"Which way records may go: both, pull or push." enum:"both,pull,push" default:"both"`
+	Method string `help:"How to find the differences: auto, sketch or all." enum:"auto,sketch,all" default:"auto"`
+}
+
+func (syncCmd) Help() string {
+	return `Prints a line for each sync. The exit code is the highest of all: 0 if every sync proved that both sides hold the same.
+
+Examples:
+    syncd sync
+    syncd sync 12D3KooW… --ns notes
+    syncd sync /ip4/192.0.2.7/tcp/4747/p2p/12D3KooW… --ns notes --dir pull
+    syncd sync --ns notes --prefix pictures/ -o json`
+}
+
+// syncTarget is one sync to be done.
+type syncTarget struct{ ns, peer string }
+
+// Run syncs with each target in turn.
+func (c syncCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	targets, err := c.targets(ctx, api)
+	if err != nil {
+		return err
+	}
+	if len(targets) == 0 {
+		a.remark("nobody to sync with: no namespace has another member; let one in with: syncd invite NS")
+	}
+	reports := []syncOutcome{}
+	worst := 0
+	bars := a.bars()
+	for _, t := range targets {
+		bar := bars.Count("sync "+t.ns+" with "+short(t.peer), 0)
+		in := httpapi.SyncRequest{Peer: t.peer, NS: t.ns, Dir: c.Dir, Method: c.Method}
+		if utf8.ValidString(c.Prefix) {
+			in.Prefix = c.Prefix
+		} else {
+			in.Prefix64 = []byte(c.Prefix)
+		}
+		report, err := api.Sync(ctx, in)
+		bar.Done()
+		if err == nil {
+			err = verdict(report, c.Dir)
+		}
+		if err != nil {
+			worst = max(worst, a.failed(fmt.Errorf("sync %q with %s: %w", t.ns, t.peer, err)))
+		}
+		reports = append(reports, syncOutcome{report, problem.Exit(err)})
+		if !a.json() && (err == nil || report.Peer != "") {
+			if err := a.printf("%s\n", syncLine(t, report)); err != nil {
+				return err
+			}
+		}
+	}
+	bars.Close()
+	if a.json() {
+		if err := c.printReports(a, reports); err != nil {
+			return err
+		}
+	}
+	if worst != 0 {
+		return &saidError{worst}
+	}
+	return nil
+}
+
+// syncOutcome is a report with the exit code of its sync.
+type syncOutcome struct {
+	peer.Report
+	Exit int `json:"exit"`
+}
+
+// printReports prints one report alone when one peer and namespace were asked
+// for, else a list.
+func (c syncCmd) printReports(a *app, reports []syncOutcome) error {
+	if c.Peer != "" && c.NS != "" && len(reports) == 1 {
+		return a.printJSON(reports[0])
+	}
+	return a.printJSON(reports)
+}
+
+// targets lists the members of the namespaces asked for, or the peer asked
+// for in those of them that it is a member of.
+func (c syncCmd) targets(ctx context.Context, api *client.Client) ([]syncTarget, error) {
+	if c.Peer != "" && c.NS != "" {
+		return []syncTarget{{c.NS, c.Peer}}, nil
+	}
+	names := []string{c.NS}
+	if c.NS == "" {
+		all, err := api.Namespaces(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("sync: %w", err)
+		}
+		names = names[:0]
+		for _, ns := range all {
+			names = append(names, ns.Name)
+		}
+	}
+	wanted := c.Peer[strings.LastIndex(c.Peer, "/")+1:] // the id within an address
+	var targets []syncTarget
+	for _, name := range names {
+		status, err := api.NamespaceStatus(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("sync %q: %w", name, err)
+		}
+		for _, m := range status.MemberList {
+			switch {
+			case m.Self, c.Peer != "" && m.ID != wanted:
+			case c.Peer != "":
+				targets = append(targets, syncTarget{name, c.Peer})
+			default:
+				targets = append(targets, syncTarget{name, m.ID})
+			}
+		}
+	}
+	if c.Peer != "" && len(targets) == 0 {
+		return nil, fmt.Errorf("sync with %s: %w: it is a member of none of this node's namespaces", c.Peer, peer.ErrDenied)
+	}
+	return targets, nil
+}
+
+// verdict is an error for a sync that ended well but leaves a difference.
+func verdict(r peer.Report, dir string) error {
+	switch {
+	case r.Rejected > 0:
+		return fmt.Errorf("%d records were refused, so that %w; syncd status --ns %s says why", r.Rejected, problem.ErrDiffers, r.Namespace)
+	case !r.Verified && dir == string(peer.Both):
+		return peer.ErrNotVerified
+	}
+	return nil
+}
+
+// syncLine tells a sync in one line.
+func syncLine(t syncTarget, r peer.Report) string {
+	state := "not verified"
+	if r.Verified {
+		state = "in sync"
+	}
+	return fmt.Sprintf("%s with %s: %s; %d missing here, %d missing there, %d mismatched; %s sent, %s received, %d rounds, %s",
+		t.ns, short(r.Peer), state, r.MissingHere, r.MissingThere, r.Mismatched,
+		size(r.WireBytesSent), size(r.WireBytesReceived), r.Rounds, millis(r.DurationMS))
+}
+
+type diffCmd struct {
+	Peer   string `arg:"" help:"Peer id, or address that ends in /p2p/ and one."`
+	NS     string `name:"ns" required:"" help:"The namespace's name." placeholder:"NS"`
+	Prefix string `help:"Only keys that begin with it." placeholder:"P"`
+}
+
+func (diffCmd) Help() string {
+	return `Changes nothing on either side. Exit code 9 when the two differ, 0 when they hold the same.
+
+Example:
+    syncd diff 12D3KooW… --ns notes`
+}
+
+// Run prints what differs.
+func (c diffCmd) Run(ctx context.Context, a *app) error {
+	api, err := a.client()
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	in := httpapi.SyncRequest{Peer: c.Peer, NS: c.NS, DryRun: true}
+	if utf8.ValidString(c.Prefix) {
+		in.Prefix = c.Prefix
+	} else {
+		in.Prefix64 = []byte(c.Prefix)
+	}
+	r, err := api.Sync(ctx, in)
+	if err != nil {
+		return fmt.Errorf("diff %q with %s: %w", c.NS, c.Peer, err)
+	}
+	if a.json() {
+		err = a.printJSON(r)
+	} else {
+		err = a.printDiff(r)
+	}
+	if err == nil && r.MissingHere+r.MissingThere+r.Mismatched > 0 {
+		return &saidError{problem.ExitDiffers}
+	}
+	return err
+}
+
+func (a *app) printDiff(r peer.Report) error {
+	t := a.table("", "")
+	t.row("missing here", fmt.Sprint(r.MissingHere))
+	t.row("missing there", fmt.Sprint(r.MissingThere))
+	t.row("mismatched", fmt.Sprint(r.Mismatched))
+	t.row("a sync would move", "about "+size(r.ForecastBytes))
+	t.row("found in", fmt.Sprintf("%d rounds, %s, %s sent, %s received", r.Rounds, millis(r.DurationMS), size(r.WireBytesSent), size(r.WireBytesReceived)))
+	return t.print()
+}
+
+// size writes a number of bytes.
+func size(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d B", n)
+	case n < 10<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// millis writes milliseconds.
+func millis(ms float64) string {
+	switch d := time.Duration(ms * float64(time.Millisecond)); {
+	case d >= time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	default:
+		return fmt.Sprintf("%.1f ms", ms)
+	}
+}

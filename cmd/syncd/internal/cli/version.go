@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+)
+
+type versionCmd struct {
+	Daemon bool `help:"Ask the daemon for its version, too."`
+}
+
+func (versionCmd) Help() string {
+	return `Examples:
+    syncd version
+    syncd version --daemon -o json`
+}
+
+// Run prints the version.
+func (c versionCmd) Run(ctx context.Context, a *app) error {
+	all := map[string]httpapi.Version{"program": buildVersion()}
+	if c.Daemon {
+		api, err := a.client()
+		if err != nil {
+			return err
+		}
+		defer api.Close()
+		v, err := api.Version(ctx)
+		if err != nil {
+			return fmt.Errorf("the daemon's version: %w", err)
+		}
+		all["daemon"] = v
+	}
+	if a.json() {
+		if !c.Daemon {
+			return a.printJSON(all["program"])
+		}
+		return a.printJSON(all)
+	}
+	err := a.printf("syncd %s\n", versionLine(all["program"]))
+	if v, ok := all["daemon"]; ok {
+		err = errors.Join(err, a.printf("daemon %s\n", versionLine(v)))
+	}
+	return err
+}
+
+func versionLine(v httpapi.Version) string {
+	line := v.Version
+	if v.Revision != "" {
+		line += " revision " + v.Revision
+	}
+	if v.Modified {
+		line += " (modified)"
+	}
+	return fmt.Sprintf("%s %s %s", line, v.Go, v.Platform)
+}
+
+// buildVersion is what the compiler wrote into the program.
+func buildVersion() httpapi.Version {
+	v := httpapi.Version{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v.Version = info.Main.Version
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Revision = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}
+
+type pathsCmd struct{}
+
+func (pathsCmd) Help() string {
+	return `Example:
+    ls -l "$(syncd paths -o json | jq -r .data_dir)"`
+}
+
+// Run prints where files lie.
+func (pathsCmd) Run(a *app) error {
+	api, err := a.apiAddr()
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(a.DataDir)
+	if err != nil {
+		return err
+	}
+	paths := []struct{ name, value string }{
+		{"data_dir", dir}, {"config", a.file.Path()}, {"api", api.String()}, {"token_file", a.tokenFile()},
+	}
+	if a.json() {
+		out := map[string]string{}
+		for _, p := range paths {
+			out[p.name] = p.value
+		}
+		return a.printJSON(out)
+	}
+	t := a.table("", "")
+	for _, p := range paths {
+		t.row(p.name, p.value)
+	}
+	return t.print()
+}
