@@ -1,8 +1,64 @@
 // Package iblt finds the difference between two sets of key→value records for
 // a cost that follows the difference, not the sets.
 //
-// Each record stands in the set as a Pair: the index of its key and a checksum
-// of its content. A pair is added into some cells of an endless sequence; a
-// Sketch is a part of that sequence. One side sends cells, the other subtracts
-// its own, and peels pairs out of what is left with a Decoder.
+// # The idea
+//
+// A record stands in its set as a [Pair]: the index k of its key, and a
+// checksum v of its version and content, both numbers below the prime
+// p = 2^48 − 59. The pairs of a set are added into the cells of an endless
+// sequence. Each pair goes into cell 0 and then, by a keyed walk with ever
+// longer steps, into some cells beyond:
+//
+//	cell        0   1   2   3   4   5   6   7   8 …
+//	pair (k, v) +       +       +               +
+//	pair (l, w) +   +           +   +
+//	pair (m, x) +   +       +               +
+//
+// A [Cell] is four sums over its pairs: how many, Σ v, Σ k·v, and Σ h(k, v) for
+// a keyed hash h. The other side has such cells too; subtracted, all that both
+// sets hold cancels, and what is left are sums over the difference alone:
+//
+//	theirs − ours      count  s1      s2           what it is
+//	pure cell            +1   v       k·v          they hold (k, v), we do not hold k
+//	pure cell            −1   −v      −k·v         we hold (k, v), they do not hold k
+//	poisoned cell         0   a − b   k·(a − b)    k has checksum a there and b here
+//	any other cell                                 the sum of two or more of these
+//
+// In each of the three k = s2/s1. The key comes out of the poisoned cell too,
+// and one look-up of our own b gives a: a record that changed costs one
+// difference, where a set of elements sees two, and an XOR of keys sees none,
+// because the key cancels. h tells these cells from sums that only look so.
+//
+// What is solved is taken out of the other cells it belongs to, some of which
+// turn pure or poisoned by it, and so on: peeling. When all cells are zero,
+// all is found. d differences take 1.1 to 1.5·d cells, whatever their kind; if
+// the cells that have come do not suffice, the next ones of the sequence do:
+// there is nothing to guess, and nothing to repeat.
+//
+// # Use
+//
+// One side keeps a [Sketch] of its set, at the cost of some 200 ns a write, and
+// sends its first cells. The other subtracts its own and peels with a
+// [Decoder], asking for more until it is Done. [Estimate] tells beforehand
+// from 256 bytes how many differences there are, to within 16 to 19 %.
+//
+// Both must use the same [Key] and the same [WalkVersion]. All that decides
+// about cells is integer arithmetic, so that two processors never disagree.
+//
+// # Limits, and what is not promised
+//
+// A decode that is Done has explained the cells, not proved the sets equal: two
+// contents with one checksum (which has 48 bits) cancel unseen, and whoever
+// knows the key can forge cells. Package reconcile proves a sync by digests.
+// What forged cells cannot do is cost more than their number allows: each
+// cell is tested only after it changed, each index is found at most once, and
+// there are never more pairs than cells (see [Work]).
+//
+// # Sources
+//
+// Goodrich, Mitzenmacher: Invertible Bloom Lookup Tables (2011), for cells,
+// peeling, the poisoned cell (section 3) and irregular degrees (footnote 5).
+// Yang, Gilad, Alizadeh: Practical Rateless Set Reconciliation (SIGCOMM 2024),
+// for the endless sequence. docs/IBLT.md holds the algebra and the chances of
+// failure.
 package iblt
