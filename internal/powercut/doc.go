@@ -13,6 +13,9 @@
 // the power came back. Kill -9 alone does not show that: the kernel writes a
 // dead process's pages all the same.
 //
+// A test that can only pass proves nothing: Unsynced starts a program whose
+// syncs do nothing, for the counter-proof that writes are lost then.
+//
 // The model is that of a disk which keeps what it has been given. Disks that
 // lose their own cache in spite of a flush are not modelled.
 //

@@ -1,3 +1,5 @@
+//go:build linux
+
 package powercut
 
 import (
@@ -9,13 +11,26 @@ import (
 	"testing"
 )
 
-// TestCutKeepsWhatWasSynced writes two files from another process, one synced
-// and one not: after the cut the first is whole and the second is not.
-func TestCutKeepsWhatWasSynced(t *testing.T) {
-	if dir := os.Getenv("POWERCUT_WRITE"); dir != "" {
+// TestCut writes two files from another process, one synced and one not: after
+// the cut the first is whole and the second is not. If the syncs of the process
+// do nothing, neither is.
+func TestCut(t *testing.T) {
+	switch dir := os.Getenv("POWERCUT_WRITE"); {
+	case dir == "":
+	case os.Getenv("POWERCUT_UNSYNCED") != "":
+		if err := os.Unsetenv("POWERCUT_UNSYNCED"); err != nil {
+			t.Fatal(err)
+		}
+		t.Fatal(Unsynced(os.Args[0], os.Args[1:]))
+	default:
 		write(t, dir)
 		return
 	}
+	t.Run("synced", func(t *testing.T) { cut(t, true) })
+	t.Run("unsynced", func(t *testing.T) { cut(t, false, "POWERCUT_UNSYNCED=yes") })
+}
+
+func cut(t *testing.T, synced bool, environment ...string) {
 	disk, err := New(t.TempDir(), 32<<20)
 	if err != nil {
 		t.Fatal(err)
@@ -26,8 +41,8 @@ func TestCutKeepsWhatWasSynced(t *testing.T) {
 		}
 	}()
 
-	writer := exec.Command(os.Args[0], "-test.run=^TestCutKeepsWhatWasSynced$")
-	writer.Env = append(os.Environ(), "POWERCUT_WRITE="+disk.Dir())
+	writer := exec.Command(os.Args[0], "-test.run=^TestCut$")
+	writer.Env = append(append(os.Environ(), "POWERCUT_WRITE="+disk.Dir()), environment...)
 	writer.Stderr = os.Stderr
 	if _, err := writer.StdinPipe(); err != nil { // the writer waits for its end
 		t.Fatal(err)
@@ -54,7 +69,7 @@ func TestCutKeepsWhatWasSynced(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for name, want := range map[string]bool{"synced": true, "unsynced": false} {
+	for name, want := range map[string]bool{"synced": synced, "unsynced": false} {
 		got, err := os.ReadFile(filepath.Join(disk.Dir(), name))
 		if whole := string(got) == text; whole != want {
 			t.Errorf("%s: whole = %v after the cut, want %v (%v)", name, whole, want, err)
