@@ -37,14 +37,20 @@ type side struct {
 
 func newSide(t testing.TB, name string, hasher dbadapter.Hasher) *side {
 	t.Helper()
-	s := &side{t: t, name: name, secret: testSecret, hasher: hasher, key: CellKey(testSecret)}
+	return newSideOf(t, name, hasher, testSecret)
+}
+
+// newSideOf is newSide with a secret of its own: it decides where keys fall.
+func newSideOf(t testing.TB, name string, hasher dbadapter.Hasher, secret dbadapter.Secret) *side {
+	t.Helper()
+	s := &side{t: t, name: name, secret: secret, hasher: hasher, key: CellKey(secret)}
 	if hasher == nil {
-		s.hasher = dbadapter.NewHasher(testSecret)
+		s.hasher = dbadapter.NewHasher(secret)
 	}
 	s.kept = NewKept(s.key)
 	store := memdb.New(memdb.Options{})
 	t.Cleanup(func() { store.Close() })
-	ns, err := store.Namespace(context.Background(), dbadapter.NamespaceIDOf(testSecret), s.hasher, s.kept.Observe)
+	ns, err := store.Namespace(context.Background(), dbadapter.NamespaceIDOf(secret), s.hasher, s.kept.Observe)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,11 @@ import (
 // other's and mismatched updated on a random side. spread is how far apart
 // the writes lie.
 func diverged(t testing.TB, rng *rand.Rand, n, missing, mismatched int, spread time.Duration, hasher dbadapter.Hasher) (a, b *side) {
-	a, b = newSide(t, "a", hasher), newSide(t, "b", hasher)
+	var secret dbadapter.Secret
+	for i := range secret {
+		secret[i] = byte(rng.Uint32())
+	}
+	a, b = newSideOf(t, "a", hasher, secret), newSideOf(t, "b", hasher, secret)
 	when := func() dbadapter.Version {
 		v := at(time.Duration(rng.Int64N(int64(spread) + 1)))
 		v.Incarnation = rng.Uint64()
