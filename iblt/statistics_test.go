@@ -104,3 +104,45 @@ func TestFortyDifferencesFromTheFirstMessage(t *testing.T) {
 		t.Errorf("%d of %d decodes failed, want at most %.0f", failed, n, limit)
 	}
 }
+
+// TestStructuredPairsDecodeAsRandomOnes: indices in a row, checksums of one
+// batch in one second, each raised by one.
+func TestStructuredPairsDecodeAsRandomOnes(t *testing.T) {
+	const d, want = 1000, 1.155
+	n := 30 * *trials
+	var x []float64
+	for i := range n {
+		key := Key{byte(i), byte(i >> 8), 1}
+		theirs, ours := NewSketch(key, 2*d), NewSketch(key, 2*d)
+		sum := func(k Index) Checksum { return 123456<<22 | Checksum(k) }
+		for k := Index(1); k <= d; k++ {
+			ours.Add(Pair{Index: k, Checksum: sum(k)})
+			theirs.Add(Pair{Index: k, Checksum: sum(k) + 1})
+		}
+		decoder := NewDecoder(key, ours, func(indices []Index, sums []Checksum) error {
+			for i, k := range indices {
+				if sums[i] = 0; k <= d {
+					sums[i] = sum(k)
+				}
+			}
+			return nil
+		})
+		cells := theirs.Prefix(2 * d)
+		for at := 0; !decoder.Done(); at++ {
+			if err := decoder.AddCells(cells[at : at+1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, f := range decoder.Differences() {
+			if f != (Difference{Mismatched, f.Index, sum(f.Index) + 1, sum(f.Index)}) {
+				t.Fatalf("found %+v", f)
+			}
+		}
+		x = append(x, float64(decoder.Cells())/d)
+	}
+	mean, stderr := moments(x)
+	t.Logf("%.4f ± %.4f cells a difference", mean, stderr)
+	if math.Abs(mean-want) > 4*stderr+0.01 {
+		t.Errorf("%.4f cells a difference, want %.3f ± %.3f", mean, want, 4*stderr+0.01)
+	}
+}
