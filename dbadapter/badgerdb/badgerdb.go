@@ -87,6 +87,7 @@ func (o *Options) badger(dir string) badger.Options {
 		WithBlockCacheSize(0). // nothing is compressed: the page cache is enough
 		WithIndexCacheSize(0). // indices stay mapped
 		WithCompression(options.None).
+		WithBloomFalsePositive(0.001). // most look-ups for a write find nothing
 		WithMetricsEnabled(false).
 		WithNumCompactors(2).
 		WithLogger(nil)

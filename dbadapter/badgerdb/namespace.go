@@ -128,7 +128,15 @@ func (n *namespace) encode(items []commit.Item) int {
 // goroutine, which alone replaces the view.
 func (n *namespace) newGroup() *commit.Group {
 	txn := n.store.view.txn
-	return commit.NewGroup(n.hasher, func(i dbadapter.Index) ([]commit.Held, error) { return n.held(txn, i) })
+	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded {
+		loaded := make([]commit.Loaded, len(indices))
+		inParallel(len(indices), func(from, to int) {
+			for i := from; i < to; i++ {
+				loaded[i].Held, loaded[i].Err = n.held(txn, indices[i])
+			}
+		})
+		return loaded
+	})
 }
 
 // held reads and verifies the records under an index, by key.

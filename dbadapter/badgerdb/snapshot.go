@@ -2,10 +2,13 @@ package badgerdb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -41,7 +44,7 @@ type snapshot struct {
 	mu        sync.Mutex // guards what follows; the store's Close takes it too
 	view      *view      // nil once closed
 	iterators map[*badger.Iterator]struct{}
-	key       []byte // scratch
+	order     []int // scratch of Lookup
 }
 
 func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
@@ -90,26 +93,61 @@ func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 		return err
 	}
 	defer s.mu.Unlock()
-	number := s.namespace.number
-	for i, index := range indices {
-		s.key = appendIndexKey(s.key[:0], number, index)
-		sums[i] = 0
-		item, err := s.view.txn.Get(s.key)
-		if errors.Is(err, badger.ErrKeyNotFound) {
-			continue
+	// In the order of the indices, neighbours are found in the same blocks.
+	s.order = s.order[:0]
+	for i := range indices {
+		s.order = append(s.order, i)
+	}
+	slices.SortFunc(s.order, func(a, b int) int { return cmp.Compare(indices[a], indices[b]) })
+	var failed atomic.Pointer[error]
+	inParallel(len(indices), func(from, to int) {
+		var key [prefixSize + numberSize]byte
+		for _, i := range s.order[from:to] {
+			sum, err := s.sum(appendIndexKey(key[:0], s.namespace.number, indices[i]), indices[i])
+			if err != nil {
+				failed.Store(&err)
+				return
+			}
+			sums[i] = sum
 		}
-		if err != nil {
-			return fmt.Errorf("look up an index: %w", err)
-		}
-		if err := item.Value(func(entry []byte) error {
-			b, err := readBucket(entry, number, index)
-			sums[i] = b.sum
-			return err
-		}); err != nil {
-			return err
-		}
+	})
+	if err := failed.Load(); err != nil {
+		return *err
 	}
 	return nil
+}
+
+// sum reads the checksum under one index, given its key.
+func (s *snapshot) sum(key []byte, index dbadapter.Index) (sum dbadapter.Checksum, err error) {
+	item, err := s.view.txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("look up an index: %w", err)
+	}
+	err = item.Value(func(entry []byte) error {
+		b, err := readBucket(entry, s.namespace.number, index)
+		sum = b.sum
+		return err
+	})
+	return sum, err
+}
+
+// inParallel does a piece of work in as many parts as there are processors, up
+// to 4, when it has at least that many dozens of steps.
+func inParallel(n int, part func(from, to int)) {
+	const least, most = 48, 4
+	parts := min(n/least, most, runtime.GOMAXPROCS(0))
+	if parts <= 1 {
+		part(0, n)
+		return
+	}
+	var all sync.WaitGroup
+	for i := range parts {
+		all.Go(func() { part(n*i/parts, n*(i+1)/parts) })
+	}
+	all.Wait()
 }
 
 func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {

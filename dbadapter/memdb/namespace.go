@@ -61,9 +61,12 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 		return nil, n.errClosed("apply")
 	}
 	d := n.data
-	group := commit.NewGroup(n.hasher, func(i dbadapter.Index) ([]commit.Held, error) {
-		held, _ := d.buckets.get(i, cmp.Compare)
-		return held, nil
+	group := commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded {
+		loaded := make([]commit.Loaded, len(indices))
+		for i, index := range indices {
+			loaded[i].Held, _ = d.buckets.get(index, cmp.Compare)
+		}
+		return loaded
 	})
 	outcomes, err := group.Batch(items)
 	if err != nil || len(group.Touched()) == 0 {

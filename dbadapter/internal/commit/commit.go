@@ -45,6 +45,8 @@ type Bucket struct {
 	was []Held
 	// last is the key written last; nil while nothing was.
 	last []byte
+	// err says why the records could not be read.
+	err error
 }
 
 // Checksum stands for the records of the bucket after the group.

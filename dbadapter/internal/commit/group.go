@@ -7,8 +7,15 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Load returns the records that the store holds under an index, by key.
-type Load func(dbadapter.Index) ([]Held, error)
+// Load reads what the store holds under each of the indices, which come sorted
+// and each but once, so that a store can read them together.
+type Load func([]dbadapter.Index) []Loaded
+
+// Loaded is the records under one index, by key, or why they cannot be read.
+type Loaded struct {
+	Held []Held
+	Err  error
+}
 
 // Group decides the batches of one transaction of one namespace.
 type Group struct {
@@ -50,12 +57,13 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 		}
 		g.touched, g.latest = g.touched[:touched], latest
 	}
+	g.read(items)
 	for i := range items {
 		it := &items[i]
-		b, err := g.bucket(it.Index)
-		if err != nil {
+		b := g.buckets[it.Index]
+		if b.err != nil {
 			takeBack()
-			return nil, err
+			return nil, b.err
 		}
 		at, ok := find(b.Held, it.Record.Key)
 		var held *Held
@@ -121,17 +129,20 @@ func decide(it *Item, held *Held) dbadapter.Result {
 	return dbadapter.Dominated
 }
 
-func (g *Group) bucket(index dbadapter.Index) (*Bucket, error) {
-	if b := g.buckets[index]; b != nil {
-		return b, nil
+// read loads the buckets of the items that have not been loaded yet.
+func (g *Group) read(items []Item) {
+	indices := make([]dbadapter.Index, 0, len(items))
+	for i := range items {
+		if index := items[i].Index; g.buckets[index] == nil {
+			g.buckets[index] = &Bucket{Index: index}
+			indices = append(indices, index)
+		}
 	}
-	held, err := g.load(index)
-	if err != nil {
-		return nil, err
+	slices.Sort(indices)
+	for i, l := range g.load(indices) {
+		b := g.buckets[indices[i]]
+		b.Held, b.was, b.err = l.Held, l.Held, l.Err
 	}
-	b := &Bucket{Index: index, Held: held, was: held}
-	g.buckets[index] = b
-	return b, nil
 }
 
 // put sets the record at a place of the bucket, in a new slice.

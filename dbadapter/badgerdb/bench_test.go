@@ -1,0 +1,191 @@
+package badgerdb_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+)
+
+const benchValue = 256
+
+// benchWrite is a record of a 32-byte key and a 256-byte value.
+func benchWrite(i int) dbadapter.Write {
+	b := make([]byte, 32+benchValue)
+	r := rand.NewChaCha8([32]byte{1: 1, 2: byte(i), 3: byte(i >> 8), 4: byte(i >> 16), 5: byte(i >> 24)})
+	r.Read(b)
+	return dbadapter.Write{Record: dbadapter.Record{
+		Key: b[:32:32], Value: b[32:],
+		Version: dbadapter.Version{Clock: dbadapter.ClockAt(time.UnixMilli(1_780_000_000_000 + int64(i))), Writer: 1, Incarnation: 1},
+	}}
+}
+
+func benchOpen(tb testing.TB, dir string) (*badgerdb.Store, dbadapter.Namespace) {
+	s, err := badgerdb.Open(dir, badgerdb.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	n, err := s.Namespace(context.Background(), dbadapter.NamespaceID{1}, dbadapter.NewHasher(dbadapter.Secret{1}), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { s.Close() })
+	return s, n
+}
+
+func benchRaw(tb testing.TB, dir string) *badger.DB {
+	db, err := badger.Open(badger.DefaultOptions(dir).WithSyncWrites(true).WithDetectConflicts(false).
+		WithMemTableSize(32 << 20).WithNumMemtables(2).WithCompression(options.None).
+		WithBlockCacheSize(0).WithMetricsEnabled(false).WithNumCompactors(2).WithLogger(nil))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { db.Close() })
+	return db
+}
+
+// BenchmarkPut writes batches of new records through the store, and the same
+// keys and values into Badger alone with the same settings, by turns, and
+// reports the ratio of their rates: 1 is as fast as Badger.
+func BenchmarkPut(b *testing.B) {
+	for _, batch := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprint("batch=", batch), func(b *testing.B) {
+			_, n := benchOpen(b, b.TempDir())
+			db := benchRaw(b, b.TempDir())
+			var ours, raw time.Duration
+			next := 0
+			for b.Loop() {
+				writes := make([]dbadapter.Write, batch)
+				for i := range writes {
+					writes[i] = benchWrite(next)
+					next++
+				}
+				start := time.Now()
+				txn := db.NewTransaction(true)
+				for i := range writes {
+					if err := txn.Set(writes[i].Record.Key, writes[i].Record.Value); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := txn.Commit(); err != nil {
+					b.Fatal(err)
+				}
+				middle := time.Now()
+				if _, err := n.Apply(context.Background(), writes); err != nil {
+					b.Fatal(err)
+				}
+				raw += middle.Sub(start)
+				ours += time.Since(middle)
+			}
+			b.ReportMetric(float64(raw)/float64(ours), "of-raw")
+			b.ReportMetric(float64(ours.Nanoseconds())/float64(next), "ns/put")
+			b.ReportMetric(float64(raw.Nanoseconds())/float64(next), "raw-ns/put")
+		})
+	}
+}
+
+func fill(tb testing.TB, n dbadapter.Namespace, records int) {
+	for i := 0; i < records; {
+		var writes []dbadapter.Write
+		for ; i < records && len(writes) < 4000; i++ {
+			writes = append(writes, benchWrite(i))
+		}
+		if _, err := n.Apply(context.Background(), writes); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRead times look-ups of 100 random indices, opening a snapshot, and
+// walks over all pairs and records, at two sizes.
+func BenchmarkRead(b *testing.B) {
+	for _, records := range []int{10_000, 1_000_000} {
+		dir := b.TempDir()
+		s, n := benchOpen(b, dir)
+		fill(b, n, records)
+		s.Close()
+		_, n = benchOpen(b, dir)
+		h := dbadapter.NewHasher(dbadapter.Secret{1})
+		indices := make([]dbadapter.Index, 1<<16)
+		for i := range indices {
+			w := benchWrite(rand.IntN(records))
+			indices[i] = h.Index(w.Record.Key)
+		}
+		sums := make([]dbadapter.Checksum, 100)
+		snapshot, err := n.Snapshot()
+		if err != nil {
+			b.Fatal(err)
+		}
+		name := fmt.Sprint("/records=", records)
+		b.Run("Lookup100"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			at := 0
+			for b.Loop() {
+				at = (at + 100) % (len(indices) - 100)
+				if err := snapshot.Lookup(indices[at:at+100], sums); err != nil || sums[7] == 0 {
+					b.Fatal(err, sums)
+				}
+			}
+		})
+		b.Run("Lookup100Absent"+name, func(b *testing.B) {
+			absent := make([]dbadapter.Index, 100)
+			for b.Loop() {
+				for i := range absent {
+					absent[i] = dbadapter.Index(rand.Uint64N(1<<48-60) + 1)
+				}
+				if err := snapshot.Lookup(absent, sums); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("Get"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				w := benchWrite(rand.IntN(records))
+				if _, err := snapshot.Get(w.Record.Key); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("Snapshot"+name, func(b *testing.B) {
+			for b.Loop() {
+				s, err := n.Snapshot()
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.Close()
+			}
+		})
+		b.Run("Pairs"+name, func(b *testing.B) {
+			count := 0
+			for b.Loop() {
+				for _, err := range snapshot.Pairs(context.Background()) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					count++
+				}
+			}
+			b.ReportMetric(float64(count)/b.Elapsed().Seconds(), "pairs/s")
+		})
+		b.Run("Scan"+name, func(b *testing.B) {
+			count := 0
+			for b.Loop() {
+				for _, err := range snapshot.Scan(context.Background(), nil, nil) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					count++
+				}
+			}
+			b.ReportMetric(float64(count)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
