@@ -1,0 +1,402 @@
+package reconcile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Each case spoils one message of an honest sync. Whatever is spoilt, the side
+// that it reaches must end with the named error and must not have applied
+// anything that it did not ask for.
+func TestSpoiltMessages(t *testing.T) {
+	stranger := wire.Sent{Record: record("stranger", "unasked", at(0))}
+	for name, c := range map[string]struct {
+		spoil    func(m wire.Message) wire.Message
+		initator error // what the initiator ends with; nil: any
+		respond  error
+	}{
+		"proof of the initiator": {respond: ErrDenied, initator: ErrDenied, spoil: func(m wire.Message) wire.Message {
+			if h, ok := m.(*wire.Hello); ok {
+				h.Proof[0]++
+			}
+			return m
+		}},
+		"namespace": {respond: ErrDenied, initator: ErrDenied, spoil: func(m wire.Message) wire.Message {
+			if h, ok := m.(*wire.Hello); ok {
+				h.Namespace[0]++
+			}
+			return m
+		}},
+		"proof of the responder": {initator: ErrDenied, spoil: func(m wire.Message) wire.Message {
+			if w, ok := m.(*wire.Welcome); ok {
+				w.Proof[0]++
+			}
+			return m
+		}},
+		"an echo of the initiator's proof": {initator: ErrDenied, spoil: func() func(m wire.Message) wire.Message {
+			var seen wire.Proof
+			return func(m wire.Message) wire.Message {
+				switch m := m.(type) {
+				case *wire.Hello:
+					seen = m.Proof
+				case *wire.Welcome:
+					m.Proof = seen
+				}
+				return m
+			}
+		}()},
+		"protocol version": {initator: ErrVersion, respond: ErrVersion, spoil: func(m wire.Message) wire.Message {
+			if h, ok := m.(*wire.Hello); ok {
+				h.Version = 200
+			}
+			return m
+		}},
+		"walk version": {initator: ErrVersion, respond: ErrVersion, spoil: func(m wire.Message) wire.Message {
+			if h, ok := m.(*wire.Hello); ok {
+				h.Walk = 200
+			}
+			return m
+		}},
+		"residual of the responder": {initator: ErrNotVerified, respond: ErrNotVerified, spoil: func(m wire.Message) wire.Message {
+			if r, ok := m.(*wire.Result); ok {
+				r.Residual[3]++
+			}
+			return m
+		}},
+		"residual of the initiator": {respond: ErrNotVerified, initator: ErrNotVerified, spoil: func(m wire.Message) wire.Message {
+			if r, ok := m.(*wire.Answer); ok {
+				r.Residual[3]++
+			}
+			return m
+		}},
+		"an index left out": {initator: ErrNotVerified, spoil: func(m wire.Message) wire.Message {
+			if l, ok := m.(*wire.Indices); ok {
+				l.Indices = l.Indices[1:]
+			}
+			return m
+		}},
+		"an index told twice": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
+			if l, ok := m.(*wire.Indices); ok && l.Role == wire.Lacking {
+				l.Indices = append(l.Indices, l.Indices[0])
+			}
+			return m
+		}},
+		"more indices than cells": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
+			if l, ok := m.(*wire.Indices); ok {
+				for i := range 200 {
+					l.Indices = append(l.Indices, iblt.Index(i+1))
+				}
+			}
+			return m
+		}},
+		"endless cells asked for": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
+			if _, ok := m.(*wire.Result); ok {
+				return &wire.More{Cells: 1 << 62}
+			}
+			return m
+		}},
+		"no cells asked for": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
+			if _, ok := m.(*wire.Result); ok {
+				return &wire.More{}
+			}
+			return m
+		}},
+		"an unasked record for the initiator": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
+			if r, ok := m.(*wire.Records); ok {
+				r.Records = append(r.Records, stranger)
+			}
+			return m
+		}},
+		"a stub of nothing": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
+			if r, ok := m.(*wire.Records); ok {
+				r.Records[0].Stub = true
+			}
+			return m
+		}},
+		"everything, unasked": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
+			if r, ok := m.(*wire.Result); ok {
+				r.Method = wire.All
+			}
+			return m
+		}},
+		"more applied than sent": {respond: nil, initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
+			if e, ok := m.(*wire.End); ok {
+				e.Applied = 1 << 40
+			}
+			return m
+		}},
+		"a message out of turn": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
+			if _, ok := m.(*wire.Welcome); ok {
+				return &wire.End{}
+			}
+			return m
+		}},
+		"a broken line": {initator: errLine, spoil: func(m wire.Message) wire.Message {
+			if _, ok := m.(*wire.Result); ok {
+				return nil
+			}
+			return m
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := diverged(t, seeded(t, 11), 200, 10, 10, time.Hour, nil)
+			fair := merge(a.dump(), b.dump())
+			out := run(t, a, b, Options{}, func(_ bool, m wire.Message) wire.Message { return c.spoil(m) })
+			if c.initator != nil && !errors.Is(out.errA, c.initator) {
+				t.Errorf("the initiator ended with %v", out.errA)
+			}
+			if c.respond != nil && !errors.Is(out.errB, c.respond) {
+				t.Errorf("the responder ended with %v", out.errB)
+			}
+			if (out.a.Verified && out.errA == nil) || (out.b.Verified && out.errB == nil && out.errA == nil) {
+				t.Error("called verified")
+			}
+			for _, s := range []*side{a, b} {
+				for _, r := range s.dump() {
+					if string(r.Key) == "stranger" {
+						t.Error("an unasked record was applied")
+					}
+				}
+			}
+			// An honest sync afterwards mends everything.
+			if out := run(t, a, b, Options{}, nil); out.errA != nil || out.errB != nil {
+				t.Fatal(out.errA, out.errB)
+			}
+			wantEqual(t, a, b)
+			if !reflect.DeepEqual(a.dump(), fair) {
+				t.Error("the sides agree on something else than the merge")
+			}
+		})
+	}
+}
+
+// A responder that asks for cells for ever is stopped by the bound on cells.
+func TestEndlessCells(t *testing.T) {
+	a, b := diverged(t, seeded(t, 12), 50, 5, 5, time.Hour, nil)
+	v := a.view()
+	defer v.(*View).Close()
+	s := Initiate(v, a.options(b, Options{}))
+	defer s.Close()
+	welcome := &wire.Welcome{Records: 3}
+	o := b.options(a, Options{})
+	cells := 0
+	for n := 0; ; n++ {
+		switch e := s.Next(); e.Want {
+		case WantNothing:
+			if !errors.Is(s.Err(), ErrProtocol) || cells > MaxCells {
+				t.Fatalf("after %d cells: %v", cells, s.Err())
+			}
+			return
+		case WantSend:
+			switch m := e.Message.(type) {
+			case *wire.Hello:
+				welcome.Proof = o.proof("responder", o.Remote, o.Self, m.Nonce, welcome.Nonce)
+				cells += len(m.Cells)
+			case *wire.Cells:
+				cells += len(m.Cells)
+			}
+		case WantReceive:
+			if n == 1 {
+				s.Deliver(welcome, 1)
+			} else {
+				s.Deliver(&wire.More{Cells: burst}, 1)
+			}
+		}
+	}
+}
+
+// coarse is a hasher whose checksums tell only the time: two contents of one
+// minute have one checksum, as happens to one pair in 2^22.
+type coarse struct{ dbadapter.Hasher }
+
+func (c coarse) Checksum(latest dbadapter.Clock, digests []dbadapter.Digest) iblt.Checksum {
+	return c.Hasher.Checksum(latest, digests)>>22<<22 | 1
+}
+
+// Two contents with one checksum leave no trace in the cells; the residuals
+// show it, and nothing is called in sync.
+func TestEqualChecksumsAreNotCalledInSync(t *testing.T) {
+	for _, others := range []int{0, 5} {
+		h := coarse{dbadapter.NewHasher(testSecret)}
+		a, b := newSide(t, "a", h), newSide(t, "b", h)
+		a.put(record("k", "one", at(0)), record("common", "", at(0)))
+		b.put(record("k", "two", at(time.Second)), record("common", "", at(0)))
+		for i := range others {
+			a.put(record(fmt.Sprint("other", i), "", at(0)))
+		}
+		before := b.dump()
+		out := run(t, a, b, Options{}, nil)
+		if !errors.Is(out.errA, ErrNotVerified) || !errors.Is(out.errB, ErrNotVerified) {
+			t.Fatalf("ended with %v and %v", out.errA, out.errB)
+		}
+		if out.a.Verified || out.b.Verified || !reflect.DeepEqual(before, b.dump()) {
+			t.Error("called verified, or applied something")
+		}
+	}
+}
+
+// What a door refuses is reported on both sides, is not sent again, and keeps
+// the sets from being called equal.
+func TestRefusedRecords(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	for _, s := range []*side{a, b} {
+		s.put(record("common", "", at(0)))
+		s.door = func(records []dbadapter.Record) ([]Verdict, error) {
+			var good []dbadapter.Record
+			verdicts := make([]Verdict, len(records))
+			for i, r := range records {
+				if strings.HasPrefix(string(r.Key), "bad") {
+					verdicts[i].Reason = wire.ReasonSignature
+				} else {
+					good = append(good, r)
+					verdicts[i].Result = dbadapter.Applied
+				}
+			}
+			_, err := s.write(good)
+			return verdicts, err
+		}
+	}
+	a.put(record("bad a", "x", at(0)), record("good a", "x", at(0)))
+	b.put(record("bad b", "x", at(0)), record("good b", "x", at(0)))
+	for n := range 3 {
+		out := run(t, a, b, Options{}, nil)
+		if out.errA != nil || out.errB != nil {
+			t.Fatal(out.errA, out.errB)
+		}
+		if out.a.Verified || out.b.Verified || out.a.Rejected != 2 || out.b.Rejected != 2 {
+			t.Errorf("sync %d: %d and %d rejected, verified %v and %v", n, out.a.Rejected, out.b.Rejected, out.a.Verified, out.b.Verified)
+		}
+		if n == 0 && (out.a.Applied != 1 || out.b.Applied != 1 || out.a.Sent != 2) {
+			t.Errorf("the first sync: %+v", out.a)
+		}
+		if n > 0 && (out.a.Sent != 0 || out.b.Sent != 0) {
+			t.Errorf("sync %d sent refused records again", n)
+		}
+	}
+	if refused := a.aside.List(); len(refused) != 1 || refused[0].Reason != wire.ReasonSignature {
+		t.Errorf("a remembers %+v", refused)
+	}
+}
+
+// A line that breaks between batches loses nothing that has arrived.
+func TestBrokenLineKeepsWhatArrived(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	for i := range 3000 {
+		b.put(record(fmt.Sprint("k", i), strings.Repeat("v", 500), at(0)))
+	}
+	batches := 0
+	out := run(t, a, b, Options{}, func(_ bool, m wire.Message) wire.Message {
+		if _, ok := m.(*wire.Records); ok {
+			if batches++; batches == 3 {
+				return nil
+			}
+		}
+		return m
+	})
+	if !errors.Is(out.errA, errLine) {
+		t.Fatal(out.errA)
+	}
+	arrived := len(a.dump())
+	if arrived == 0 || arrived != out.a.Applied {
+		t.Fatalf("%d records arrived, %d applied", arrived, out.a.Applied)
+	}
+	out = run(t, a, b, Options{}, nil)
+	if out.errA != nil || out.a.MissingHere != 3000-arrived {
+		t.Fatalf("%v, %d missing after %d had arrived", out.errA, out.a.MissingHere, arrived)
+	}
+	wantEqual(t, a, b)
+}
+
+// A session that is closed at any of its events ends, and leaves no goroutine
+// (the coroutine) behind: TestMain checks that.
+func TestCloseAtAnyMoment(t *testing.T) {
+	for events := 0; ; events++ {
+		a, b := diverged(t, seeded(t, 13), 100, 10, 10, time.Hour, nil)
+		va := a.view()
+		s := Initiate(va, a.options(b, Options{}))
+		over := false
+		for range events {
+			e := s.Next()
+			if e.Want == WantReceive {
+				s.Deliver(&wire.Same{}, 1)
+			}
+			if over = e.Want == WantNothing; over {
+				break
+			}
+		}
+		s.Close()
+		s.Close()
+		if s.Next().Want != WantNothing || s.Err() == nil {
+			t.Fatal("a closed session goes on")
+		}
+		va.(*View).Close()
+		if over {
+			return
+		}
+	}
+}
+
+// FuzzSessions feeds both sides whatever frames the fuzzer finds: no panic, no
+// unbounded work, nothing applied that was not asked for.
+func FuzzSessions(f *testing.F) {
+	var honest []byte
+	a, b := diverged(f, rand.New(rand.NewPCG(1, 1)), 30, 5, 5, time.Hour, nil)
+	run(f, a, b, Options{Dry: true}, func(_ bool, m wire.Message) wire.Message {
+		honest = wire.Append(honest, m)
+		return m
+	})
+	f.Add(true, honest)
+	f.Add(false, honest)
+	f.Fuzz(func(t *testing.T, initiator bool, stream []byte) {
+		local, _, o := sets(rand.New(rand.NewPCG(1, 1)), 30, 5, 5, time.Hour)
+		o.Self, o.Remote = []byte("a"), []byte("b")
+		begin := Respond
+		if initiator {
+			begin = Initiate
+		}
+		s := begin(local, o)
+		defer s.Close()
+		in := bytes.NewReader(stream)
+		var nonce wire.Nonce
+		before := len(local.records)
+		for range 10_000 {
+			switch e := s.Next(); e.Want {
+			case WantNothing:
+				if len(local.records) > before+len(stream) {
+					t.Fatal("more records than bytes")
+				}
+				return
+			case WantSend:
+				if h, ok := e.Message.(*wire.Hello); ok {
+					nonce = h.Nonce
+				}
+			case WantReceive:
+				m, n, err := wire.Read(in)
+				if err != nil {
+					s.Fail(err)
+					continue
+				}
+				// The fuzzer cannot find a proof; give it one.
+				switch m := m.(type) {
+				case *wire.Hello:
+					m.Namespace = dbadapter.NamespaceIDOf(o.Secret)
+					m.Proof = o.proof("initiator", o.Remote, o.Self, m.Nonce)
+				case *wire.Welcome:
+					m.Proof = o.proof("responder", o.Self, o.Remote, nonce, m.Nonce)
+				}
+				s.Deliver(m, n)
+			}
+		}
+		t.Fatal("the session does not end")
+	})
+}

@@ -1,0 +1,155 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+)
+
+// recomputed is the kept state as a scan of the store gives it.
+func recomputed(t *testing.T, s *side) *Kept {
+	t.Helper()
+	snap, err := s.ns.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	k := NewKept(s.key)
+	if err := k.Load(context.Background(), s.key, snap, s.hasher); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// The kept state equals a recomputation after any writes, and an open view
+// goes on answering as of its moment.
+func TestKeptFollowsEachWrite(t *testing.T) {
+	rng := seeded(t, 21)
+	s := newSide(t, "s", nil)
+	type moment struct {
+		view  *View
+		cells []iblt.Cell
+		kept  *Kept
+	}
+	var moments []moment
+	for n := range 400 {
+		r := record(fmt.Sprint(rng.IntN(50)), fmt.Sprint(n), at(time.Duration(rng.IntN(n+1))*time.Second))
+		if r.Deleted = rng.IntN(5) == 0; r.Deleted {
+			r.Value = nil
+		}
+		s.put(r)
+		if n%40 == 0 {
+			k := recomputed(t, s)
+			moments = append(moments, moment{s.view().(*View), k.sketch.Prefix(k.sketch.Len()), k})
+		}
+	}
+	k := recomputed(t, s)
+	if k.digest != s.kept.digest || k.records != s.kept.records || k.seq != s.kept.seq {
+		t.Errorf("kept %v %d %d, recomputed %v %d %d", s.kept.digest, s.kept.records, s.kept.seq, k.digest, k.records, k.seq)
+	}
+	if !reflect.DeepEqual(k.sketch.Prefix(k.sketch.Len()), s.kept.sketch.Prefix(s.kept.sketch.Len())) {
+		t.Error("the kept sketch has drifted")
+	}
+	for i, m := range moments {
+		if m.view.Digest() != m.kept.digest || m.view.Records() != m.kept.records {
+			t.Errorf("view %d: digest or number are not those of its moment", i)
+		}
+		kept := m.kept.sketch.Len()
+		for _, span := range [][2]int{{0, 64}, {100, 1000}, {kept - 10, kept + 500}, {kept + 500, kept + 900}, {kept, kept + 5}} {
+			got, err := m.view.Cells(span[0], span[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := iblt.NewWindow(s.key, span[0], span[1])
+			for p, err := range m.view.snap.Pairs(context.Background()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				want.Add(p)
+			}
+			cells, err := want.Cells(span[0], span[1])
+			if err != nil || !reflect.DeepEqual(got, cells) {
+				t.Errorf("view %d: cells %v are not those of its moment (%v)", i, span, err)
+			}
+		}
+		m.view.Close()
+		m.view.Close()
+	}
+	if len(s.kept.views) != 0 || len(s.kept.undo) != 0 {
+		t.Error("closed views are still paid for")
+	}
+}
+
+// A view that more changes have passed than are remembered says so.
+func TestViewPassedByTooManyChanges(t *testing.T) {
+	s := newSide(t, "s", nil)
+	s.put(record("k", "", at(0)))
+	v := s.view().(*View)
+	defer v.Close()
+	changes := make([]dbadapter.Change, maxUndo+1)
+	_, _, seq := s.kept.State()
+	for i := range changes {
+		changes[i] = dbadapter.Change{Seq: seq + 1 + uint64(i), Index: 5, Old: 7, New: 7}
+	}
+	s.kept.Observe(changes)
+	if _, err := v.Cells(0, 10); !errors.Is(err, ErrBusy) {
+		t.Errorf("cells of a moment that is forgotten: %v", err)
+	}
+	v.Close()
+	s.put(record("k", "newer", at(time.Hour)))
+	if len(s.kept.undo) != 0 {
+		t.Error("changes are remembered for nobody")
+	}
+}
+
+// Growing the sketch beside commits gives what a recomputation gives.
+func TestGrow(t *testing.T) {
+	s := newSide(t, "s", nil)
+	for i := range 1000 {
+		s.put(record(fmt.Sprint(i), "", at(0)))
+	}
+	s.kept.records += 1 << 18 // as if there were many
+	defer func() { s.kept.records -= 1 << 18 }()
+	during := writingSnapshots{s.ns, func() { s.put(record("k1", "during", at(time.Hour)), record("1", "during", at(time.Hour))) }}
+	grown, err := s.kept.Grow(context.Background(), s.key, during)
+	if err != nil || !grown || s.kept.Cells() != KeptCells(1<<18) {
+		t.Fatal(grown, err, s.kept.Cells())
+	}
+	want := iblt.NewSketch(s.key, s.kept.Cells())
+	snap, err := s.ns.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	for p := range snap.Pairs(context.Background()) {
+		want.Add(p)
+	}
+	if !reflect.DeepEqual(want.Prefix(want.Len()), s.kept.sketch.Prefix(want.Len())) {
+		t.Error("the grown sketch is not that of the set")
+	}
+	if !reflect.DeepEqual(want.Probes(), s.kept.sketch.Probes()) {
+		t.Error("the grown sketch has other probes")
+	}
+	if grown, err := s.kept.Grow(context.Background(), s.key, s.ns); grown || err != nil {
+		t.Error("grown twice", err)
+	}
+}
+
+// writingSnapshots is a namespace in which somebody writes right after each
+// snapshot.
+type writingSnapshots struct {
+	dbadapter.Namespace
+	write func()
+}
+
+func (w writingSnapshots) Snapshot() (dbadapter.Snapshot, error) {
+	snap, err := w.Namespace.Snapshot()
+	w.write()
+	return snap, err
+}
