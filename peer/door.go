@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -118,13 +117,4 @@ func (d *door) examine(roster *roster, now time.Time, r *dbadapter.Record) *refu
 		return refuse(wire.ReasonSignature, "it is not signed by its writer %s", writer.ID)
 	}
 	return nil
-}
-
-// doorError turns the failure of this side's own store into words for this
-// side; the peer hears only that this node failed.
-func doorError(err error) error {
-	if errors.Is(err, dbadapter.ErrClosed) {
-		return fmt.Errorf("%w while records were being applied", ErrClosed)
-	}
-	return err
 }

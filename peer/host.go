@@ -27,8 +27,9 @@ const defaultListen = "/ip4/127.0.0.1/tcp/0"
 // newHost makes a host with one transport, TCP, and nothing that dials or
 // listens unasked: no relays, no hole punching, no port mapping. libp2p's own
 // defaults scale with the machine's memory and register metrics globally, so
-// both are named here.
-func newHost(key crypto.PrivKey, listen []string, limits Limits) (host.Host, error) {
+// both are named here. It does not listen yet: a libp2p host that fails to
+// listen while it is made leaves goroutines behind.
+func newHost(key crypto.PrivKey, limits Limits) (host.Host, error) {
 	resources, err := rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(resourceLimits(limits)), rcmgr.WithMetricsDisabled())
 	if err != nil {
 		return nil, err
@@ -37,17 +38,12 @@ func newHost(key crypto.PrivKey, listen []string, limits Limits) (host.Host, err
 	if err != nil {
 		return nil, errors.Join(err, resources.Close())
 	}
-	if listen == nil {
-		listen = []string{defaultListen}
-	}
-	addrs := libp2p.ListenAddrStrings(listen...)
-	if len(listen) == 0 {
-		addrs = libp2p.NoListenAddrs
-	}
 	h, err := libp2p.New(
 		libp2p.Identity(key),
-		addrs,
-		libp2p.Transport(tcp.NewTCPTransport),
+		libp2p.NoListenAddrs,
+		// With SO_REUSEPORT a second node on the port would take turns with the
+		// first instead of failing.
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
@@ -61,9 +57,26 @@ func newHost(key crypto.PrivKey, listen []string, limits Limits) (host.Host, err
 		libp2p.Ping(false),
 	)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen on %v: %w", listen, err), resources.Close(), connections.Close())
+		return nil, errors.Join(err, resources.Close(), connections.Close())
 	}
 	return h, nil
+}
+
+// listenOn makes a host listen on all of the addresses, or fail.
+func listenOn(h host.Host, addrs []string) error {
+	if addrs == nil {
+		addrs = []string{defaultListen}
+	}
+	for _, s := range addrs {
+		a, err := ma.NewMultiaddr(s)
+		if err != nil {
+			return fmt.Errorf("listen on %q: want a multiaddr such as /ip4/0.0.0.0/tcp/4001: %w", s, err)
+		}
+		if err := h.Network().Listen(a); err != nil {
+			return fmt.Errorf("listen on %s: %w", s, err)
+		}
+	}
+	return nil
 }
 
 // resourceLimits are the same on every machine, so that a node behaves the

@@ -210,11 +210,11 @@ func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
 	if n.host != nil {
 		return nil // the caller's, who closes it
 	}
-	n.host, err = newHost(n.self.key, cfg.ListenAddrs, n.limits)
-	if err == nil {
-		n.onClose(n.host.Close)
+	if n.host, err = newHost(n.self.key, n.limits); err != nil {
+		return err
 	}
-	return err
+	n.onClose(n.host.Close)
+	return listenOn(n.host, cfg.ListenAddrs)
 }
 
 // ID is the node's peer id.

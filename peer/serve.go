@@ -72,7 +72,11 @@ func (n *Node) serveSync(stream network.Stream) {
 	defer cancel()
 	_, err = ns.converse(ctx, talk, true, nil, func(ctx context.Context, opts reconcile.Options) (*reconcile.Session, func() error, error) {
 		replica, done, err := ns.replica(ctx, hello.Prefix, remote)
-		if err != nil {
+		switch {
+		case errors.Is(err, reconcile.ErrBusy):
+			talk.refuse(wire.CodeBusy)
+			return nil, nil, err
+		case err != nil:
 			talk.refuse(wire.CodeInternal)
 			return nil, nil, err
 		}

@@ -188,11 +188,16 @@ func (ns *Namespace) replica(ctx context.Context, prefix []byte, from ID) (recon
 	if _, err := ns.kept.Grow(ctx, ns.key, ns.store); err != nil && !errors.Is(err, reconcile.ErrBusy) {
 		return nil, nil, err
 	}
-	view, err := ns.kept.View(ctx, ns.store, ns.key, ns.hasher, door)
-	if err != nil {
-		return nil, nil, err
+	for attempt := 1; ; attempt++ {
+		view, err := ns.kept.View(ctx, ns.store, ns.key, ns.hasher, door)
+		if err == nil {
+			return view, view.Close, nil
+		}
+		// A commit between the two halves of a view: look again.
+		if !errors.Is(err, reconcile.ErrBusy) || attempt == maxRetries {
+			return nil, nil, err
+		}
 	}
-	return view, view.Close, nil
 }
 
 // converse runs one side of a sync over a stream, and accounts for it. open

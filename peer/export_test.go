@@ -1,0 +1,23 @@
+package peer
+
+import (
+	"context"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Force stores records past all checks, as a hostile or broken node would.
+func (ns *Namespace) Force(ctx context.Context, records ...dbadapter.Record) error {
+	var writes []dbadapter.Write
+	for _, r := range records {
+		writes = append(writes, dbadapter.Write{Record: r})
+	}
+	_, err := ns.store.Apply(ctx, writes)
+	return err
+}
+
+// Latest is the greatest clock that the namespace holds.
+func (ns *Namespace) Latest() dbadapter.Clock { return ns.store.Latest() }
+
+// Writer is the id that the node's versions carry.
+func (n *Node) Writer() dbadapter.WriterID { return n.self.writer }

@@ -1,0 +1,373 @@
+package peer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/peer"
+)
+
+func TestRestartKeepsAll(t *testing.T) {
+	a, b := peer.Config{Dir: t.TempDir()}, peer.Config{Dir: t.TempDir()}
+	na, nb, sa, sb := pair(t, a, b, peer.Policy{MaxSkew: time.Hour})
+	put(t, sa, "k", "v")
+	if _, err := sa.Delete(t.Context(), []byte("k")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, sa, "l", "w")
+	sync1(t, sb, na.ID())
+	want, info, members := contents(t, sb), sb.Info(), fmt.Sprint(sb.Members())
+	open1 := invite(t, sa, peer.InviteOptions{})
+	shut(t, na)
+	shut(t, nb)
+
+	na2, nb2 := open(t, a), open(t, b)
+	if na2.ID() != na.ID() || nb2.ID() != nb.ID() {
+		t.Error("the identity has changed")
+	}
+	sb2, err := nb2.Namespace("notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, sb2); !maps.Equal(got, want) || sb2.Info() != info || fmt.Sprint(sb2.Members()) != members {
+		t.Errorf("after a restart: %v\n%+v\n%v", got, sb2.Info(), sb2.Members())
+	}
+	// The port is another, so b is told where a is now.
+	if _, err := nb2.Connect(t.Context(), na2.Addrs()[0]); err != nil {
+		t.Fatal(err)
+	}
+	put(t, sb2, "m", "x")
+	sync1(t, sb2, na.ID())
+	// A ticket from before the restart is good, if it says the address.
+	sa2, err := na2.Namespace("notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, sa2, sb2)
+	if _, err := nb2.Join(t.Context(), open1); err != nil {
+		t.Errorf("a ticket from before the restart: %v", err)
+	}
+}
+
+func TestFilesArePrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "node")
+	n := open(t, peer.Config{Dir: dir})
+	ns := create(t, n, peer.Policy{})
+	invite(t, ns, peer.InviteOptions{})
+	shut(t, n)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.Name() == "store" {
+			return filepath.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+		if strings.HasSuffix(path, ".tmp") || strings.HasSuffix(path, ".new") {
+			t.Errorf("%s was left", path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"identity.key", "namespaces/" + ns.Info().ID + "/secret"} {
+		path := filepath.Join(dir, name)
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := peer.Open(t.Context(), peer.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+			t.Errorf("%s for all to read: %v", name, err)
+		}
+		if err := os.Chmod(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"identity.key", "namespaces/" + ns.Info().ID + "/state.cbor", "namespaces/" + ns.Info().ID + "/secret"} {
+		path := filepath.Join(dir, name)
+		good, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, good[:len(good)/2], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := peer.Open(t.Context(), peer.Config{Dir: dir}); !errors.Is(err, peer.ErrCorrupt) {
+			t.Errorf("half of %s: %v", name, err)
+		}
+		if err := os.WriteFile(path, good, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, peer.Config{Dir: dir})
+	if _, err := peer.Open(t.Context(), peer.Config{Dir: dir}); !errors.Is(err, peer.ErrLocked) {
+		t.Errorf("a second node in the folder: %v", err)
+	}
+}
+
+func TestDrop(t *testing.T) {
+	dir := t.TempDir()
+	n := open(t, peer.Config{Dir: dir})
+	ns := create(t, n, peer.Policy{})
+	put(t, ns, "k", "v")
+	id := ns.Info().ID
+	if _, err := n.CreateNamespace(t.Context(), "notes", peer.Policy{}); !errors.Is(err, peer.ErrExists) {
+		t.Errorf("created twice: %v", err)
+	}
+	if err := n.DropNamespace(t.Context(), "notes"); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.DropNamespace(t.Context(), "notes"); !errors.Is(err, peer.ErrNotFound) {
+		t.Errorf("dropped twice: %v", err)
+	}
+	if _, err := ns.Put(t.Context(), []byte("k"), nil); !errors.Is(err, peer.ErrClosed) {
+		t.Errorf("put after a drop: %v", err)
+	}
+	for r, err := range ns.Scan(t.Context(), nil) {
+		if !errors.Is(err, peer.ErrClosed) {
+			t.Errorf("scan after a drop: %v, %v", r, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "namespaces", id)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder: %v", err)
+	}
+	// Cut short at any point, a drop and a creation leave nothing behind.
+	ns = create(t, n, peer.Policy{})
+	put(t, ns, "k", "v")
+	id = ns.Info().ID
+	shut(t, n)
+	folder := filepath.Join(dir, "namespaces", id)
+	if err := os.Rename(folder, folder+".dropped"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(folder+".new", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n = open(t, peer.Config{Dir: dir})
+	if got := n.Namespaces(); len(got) != 0 {
+		t.Errorf("namespaces %v", got)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "namespaces")); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	for _, name := range []string{"", "-", "a/b", "..", ".a", "ü", strings.Repeat("a", 65), "a b"} {
+		if _, err := n.CreateNamespace(t.Context(), name, peer.Policy{}); err == nil {
+			t.Errorf("name %q was taken", name)
+		}
+	}
+}
+
+func TestCloseIsFinal(t *testing.T) {
+	n, other := open(t, peer.Config{}), open(t, peer.Config{})
+	ns := create(t, n, peer.Policy{})
+	ticket := invite(t, ns, peer.InviteOptions{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { shut(t, n) })
+	}
+	wg.Wait()
+	ctx := t.Context()
+	for name, err := range map[string]error{
+		"put":     second(ns.Put(ctx, []byte("k"), nil)),
+		"get":     second(ns.Get(ctx, []byte("k"))),
+		"batch":   ns.Batch(ctx, func(b *peer.Batch) error { b.Put([]byte("k"), nil); return nil }),
+		"delete":  second(ns.Delete(ctx, []byte("k"))),
+		"import":  second(ns.Import(ctx, items())),
+		"sync":    second(ns.Sync(ctx, other.ID(), peer.SyncOptions{})),
+		"invite":  second(ns.Invite(ctx, peer.InviteOptions{})),
+		"member":  ns.SetMember(ctx, other.ID(), peer.RoleRead),
+		"create":  second(n.CreateNamespace(ctx, "x", peer.Policy{})),
+		"drop":    n.DropNamespace(ctx, "notes"),
+		"join":    second(n.Join(ctx, ticket)),
+		"connect": second(n.Connect(ctx, other.Addrs()[0])),
+		"add":     second(n.AddPeer(ctx, other.Addrs()[0])),
+		"remove":  n.RemovePeer(ctx, other.ID()),
+	} {
+		if !errors.Is(err, peer.ErrClosed) {
+			t.Errorf("%s after close: %v", name, err)
+		}
+	}
+	n.Status()
+	ns.Info()
+}
+
+// A caller's host and store stay open, and serve a second node.
+func TestCallersHostAndStoreStayOpen(t *testing.T) {
+	h, store := rawHost(t), memdb.New(memdb.Options{})
+	defer store.Close()
+	dir := t.TempDir()
+	cfg := peer.Config{Dir: dir, Host: h, Store: store}
+	n := open(t, cfg)
+	if n.ID() != h.ID() {
+		t.Errorf("id %s, the host's is %s", n.ID(), h.ID())
+	}
+	ns := create(t, n, peer.Policy{})
+	put(t, ns, "k", "v")
+	shut(t, n)
+	if len(h.Addrs()) == 0 || len(h.Mux().Protocols()) == 0 {
+		t.Error("the host is closed")
+	}
+	for _, p := range h.Mux().Protocols() {
+		if p == peer.SyncProtocol || p == peer.JoinProtocol {
+			t.Errorf("%s is still served", p)
+		}
+	}
+	n = open(t, cfg)
+	ns, err := n.Namespace("notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ns.Get(t.Context(), []byte("k")); err != nil {
+		t.Error(err)
+	}
+	other := open(t, peer.Config{})
+	so := join(t, ns, other, peer.RoleWrite)
+	sync1(t, so, n.ID())
+	equal(t, ns, so)
+}
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	na, _, sa, sb := pair(t, peer.Config{Registerer: registry}, peer.Config{Registerer: registry}, peer.Policy{})
+	put(t, sa, "k", "v")
+	sync1(t, sb, na.ID())
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, f := range families {
+		got[f.GetName()] = true
+	}
+	for _, name := range []string{"syncd_sync_step_seconds", "syncd_syncs_total", "syncd_sync_bytes_total", "syncd_records", "syncd_running_syncs"} {
+		if !got[name] {
+			t.Errorf("no metric %s in %v", name, got)
+		}
+	}
+	eventually(t, "the responder has ended too", func() bool { return len(na.RecentSyncs()) == 1 })
+	if recent := na.RecentSyncs(); len(recent) != 1 || !recent[0].Incoming || recent[0].Report.Sent != 1 || recent[0].Error != "" {
+		t.Errorf("recent syncs %+v", recent)
+	}
+}
+
+// Writers, readers and syncs in both directions at once; then all is equal.
+func TestBusyNodes(t *testing.T) {
+	onBothStores(t, func(t *testing.T, a, b peer.Config) {
+		na, nb, sa, sb := pair(t, a, b, peer.Policy{})
+		var wg sync.WaitGroup
+		for w, ns := range []*peer.Namespace{sa, sb, sa, sb} {
+			wg.Go(func() {
+				for i := range 60 {
+					key := fmt.Appendf(nil, "%d", i%20)
+					if _, err := ns.Put(t.Context(), key, fmt.Appendf(nil, "%d %d", w, i)); err != nil {
+						t.Error(err)
+					}
+					if i%7 == 0 {
+						if _, err := ns.Delete(t.Context(), key); err != nil && !errors.Is(err, peer.ErrDeleted) {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+		for _, s := range []struct {
+			ns *peer.Namespace
+			id peer.ID
+		}{{sa, nb.ID()}, {sb, na.ID()}} {
+			wg.Go(func() {
+				for range 8 {
+					if _, err := s.ns.Sync(t.Context(), s.id, peer.SyncOptions{}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		sync1(t, sa, nb.ID())
+		equal(t, sa, sb)
+	})
+}
+
+func TestCloseWhileSyncing(t *testing.T) {
+	for _, which := range []string{"initiator", "responder"} {
+		t.Run(which, func(t *testing.T) {
+			na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{Unsigned: true})
+			if _, err := sa.Import(t.Context(), numbered(5000)); err != nil {
+				t.Fatal(err)
+			}
+			victim := nb
+			if which == "responder" {
+				victim = na
+			}
+			var once sync.Once
+			closed := make(chan error, 1)
+			_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(peer.Report) {
+				once.Do(func() {
+					go func() { closed <- victim.Close(context.Background()) }()
+					for { // until the closing has begun
+						if _, err := victim.CreateNamespace(context.Background(), "notes", peer.Policy{}); errors.Is(err, peer.ErrClosed) {
+							return
+						}
+					}
+				})
+			}})
+			if err != nil && !errors.Is(err, peer.ErrClosed) && !errors.Is(err, peer.ErrUnreachable) {
+				t.Errorf("sync: %v", err)
+			}
+			if err := <-closed; err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+}
+
+func TestSyncIsCutByItsContext(t *testing.T) {
+	_, nb, sa, _ := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	put(t, sa, "k", "v")
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := sa.Sync(ctx, nb.ID(), peer.SyncOptions{Progress: func(peer.Report) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("sync: %v", err)
+	}
+}
+
+func TestBackgroundSyncs(t *testing.T) {
+	_, _, sa, sb := pair(t, peer.Config{SyncInterval: 5 * time.Millisecond}, peer.Config{}, peer.Policy{})
+	put(t, sa, "a", "1")
+	put(t, sb, "b", "2")
+	eventually(t, "the two are equal", func() bool { return sa.Info().Digest == sb.Info().Digest })
+	if sa.Info().Records != 2 {
+		t.Errorf("%d records", sa.Info().Records)
+	}
+}
+
+// eventually waits until what another goroutine does has happened.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !happened() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("waited a minute for this: %s", what)
+		}
+	}
+}

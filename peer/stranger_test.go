@@ -1,0 +1,213 @@
+package peer_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// rawHost is a libp2p host that does what the test says.
+func rawHost(t *testing.T) host.Host {
+	t.Helper()
+	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableMetrics(), libp2p.DisableRelay())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	return h
+}
+
+func dialNode(t *testing.T, h host.Host, n *peer.Node) {
+	t.Helper()
+	info, err := libp2ppeer.AddrInfoFromString(n.Addrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Connect(t.Context(), *info); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// say opens a stream, writes, and returns all that comes back.
+func say(t *testing.T, h host.Host, n *peer.Node, frame []byte) []byte {
+	t.Helper()
+	s, err := h.NewStream(t.Context(), n.ID(), peer.SyncProtocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Reset()
+	if err := s.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Write(frame); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(s)
+	if err != nil && !errors.Is(err, network.ErrReset) {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func hello(ns dbadapter.NamespaceID) *wire.Hello {
+	return &wire.Hello{Version: wire.Version, Walk: iblt.WalkVersion, Namespace: ns}
+}
+
+func TestStrangerLearnsNothing(t *testing.T) {
+	n := open(t, peer.Config{})
+	ns := create(t, n, peer.Policy{})
+	put(t, ns, "secret", "value")
+	stranger := rawHost(t)
+	dialNode(t, stranger, n)
+
+	here := say(t, stranger, n, wire.Append(nil, hello(ns.ID())))
+	nowhere := say(t, stranger, n, wire.Append(nil, hello(dbadapter.NamespaceID{1, 2, 3})))
+	want := wire.Append(nil, &wire.Refuse{Code: wire.CodeDenied, Version: wire.Version})
+	if !bytes.Equal(here, want) || !bytes.Equal(nowhere, want) {
+		t.Errorf("a stranger got %x, and for a namespace that is not there %x; want %x", here, nowhere, want)
+	}
+
+	old := hello(ns.ID())
+	old.Version = wire.Version + 1
+	want = wire.Append(nil, &wire.Refuse{Code: wire.CodeVersion, Version: wire.Version})
+	if got := say(t, stranger, n, wire.Append(nil, old)); !bytes.Equal(got, want) {
+		t.Errorf("another version got %x, want %x", got, want)
+	}
+	for name, frame := range map[string][]byte{
+		"rubbish":         []byte("GET / HTTP/1.1\r\n\r\n"),
+		"a huge length":   {0xff, 0xff, 0xff, 0x07},
+		"not a hello":     wire.Append(nil, &wire.More{Cells: 7}),
+		"half a hello":    wire.Append(nil, hello(ns.ID()))[:20],
+		"nothing":         nil,
+		"a vast hello":    {0x80, 0x80, 0x20, 0x01},
+		"a length, alone": {0x10},
+	} {
+		got := say(t, stranger, n, frame)
+		if len(got) > 0 {
+			m, _, err := wire.Read(bytes.NewReader(got))
+			if r, ok := m.(*wire.Refuse); err != nil || !ok || r.Code != wire.CodeProtocol {
+				t.Errorf("%s got %x", name, got)
+			}
+		}
+	}
+}
+
+func TestMemberWithoutSecretIsDenied(t *testing.T) {
+	n := open(t, peer.Config{})
+	ns := create(t, n, peer.Policy{})
+	put(t, ns, "secret", "value")
+	h := rawHost(t)
+	dialNode(t, h, n)
+	// On the list, but with a proof made without the secret.
+	if err := ns.SetMember(t.Context(), h.ID(), peer.RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	got := say(t, h, n, wire.Append(nil, hello(ns.ID())))
+	m, size, err := wire.Read(bytes.NewReader(got))
+	if r, ok := m.(*wire.Refuse); err != nil || !ok || r.Code != wire.CodeDenied || size != len(got) {
+		t.Errorf("got %x: %+v, %v", got, m, err)
+	}
+}
+
+func TestInitiatorTellsNoStranger(t *testing.T) {
+	n := open(t, peer.Config{})
+	ns := create(t, n, peer.Policy{})
+	put(t, ns, "secret", "value")
+	h := rawHost(t)
+	asked := make(chan struct{}, 1)
+	h.SetStreamHandler(peer.SyncProtocol, func(s network.Stream) { asked <- struct{}{}; s.Reset() })
+	dialNode(t, h, n)
+	if _, err := ns.Sync(t.Context(), h.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrDenied) {
+		t.Errorf("sync with a stranger: %v", err)
+	}
+	select {
+	case <-asked:
+		t.Error("a stranger was sent a stream")
+	default:
+	}
+}
+
+func TestPeerDown(t *testing.T) {
+	na, nb, sa, _ := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	shut(t, nb)
+	if _, err := sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrUnreachable) {
+		t.Errorf("sync with a peer that is down: %v", err)
+	}
+	for _, addr := range []string{
+		"/ip4/127.0.0.1/tcp/1/p2p/" + nb.ID().String(),
+	} {
+		if _, err := na.Connect(t.Context(), addr); !errors.Is(err, peer.ErrUnreachable) {
+			t.Errorf("connect to %s: %v", addr, err)
+		}
+	}
+	for _, addr := range []string{"", "nonsense", "/ip4/127.0.0.1/tcp/1", "/p2p/" + nb.ID().String()} {
+		if _, err := na.Connect(t.Context(), addr); err == nil {
+			t.Errorf("address %q was taken", addr)
+		}
+	}
+	if _, err := na.Connect(t.Context(), na.Addrs()[0]); !errors.Is(err, peer.ErrUnreachable) {
+		t.Errorf("connect to itself: %v", err)
+	}
+}
+
+// A peer that stalls is cut by the deadline, whichever side it is on.
+func TestStalledPeerIsCut(t *testing.T) {
+	quick := peer.Limits{IdleTimeout: 50 * time.Millisecond}
+	n := open(t, peer.Config{Limits: quick})
+	ns := create(t, n, peer.Policy{})
+	h := rawHost(t)
+	dialNode(t, h, n)
+	if err := ns.SetMember(t.Context(), h.ID(), peer.RoleWrite); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("in its first message", func(t *testing.T) {
+		s, err := h.NewStream(t.Context(), n.ID(), peer.SyncProtocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Reset()
+		if _, err := s.Write(wire.Append(nil, hello(ns.ID()))[:10]); err != nil {
+			t.Fatal(err)
+		}
+		// No deadline here: the node's ends the wait, or the test hangs.
+		if got, err := io.ReadAll(s); err == nil || len(got) > 0 {
+			t.Errorf("read %x, %v", got, err)
+		}
+	})
+	t.Run("in a ticket", func(t *testing.T) {
+		s, err := h.NewStream(t.Context(), n.ID(), peer.JoinProtocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Reset()
+		if _, err := s.Write([]byte{100, 1, 2}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(s); err == nil || len(got) > 0 {
+			t.Errorf("read %x, %v", got, err)
+		}
+	})
+	t.Run("asked for a sync", func(t *testing.T) {
+		release := make(chan struct{})
+		h.SetStreamHandler(peer.SyncProtocol, func(s network.Stream) { <-release; s.Reset() })
+		defer close(release)
+		if _, err := ns.Sync(t.Context(), h.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrUnreachable) {
+			t.Errorf("sync with a silent peer: %v", err)
+		}
+	})
+}
