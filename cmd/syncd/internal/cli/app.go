@@ -18,6 +18,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -37,9 +38,11 @@ var hints = []struct {
 }{
 	{problem.ErrNoDaemon, ""},
 	{problem.ErrUsage, ""},
+	{problem.ErrMalformed, ""},
 	{problem.ErrNoNamespace, "syncd ns ls lists those there are, syncd ns create makes one, syncd join takes part in another node's"},
 	{peer.ErrConflict, "read the record again and decide anew"},
-	{peer.ErrDenied, "ask an admin of the namespace for an invitation: syncd invite"},
+	{peer.ErrDeleted, ""},
+	{peer.ErrNotFound, "syncd ls shows the keys of a namespace, syncd peer ls the peers"},
 	{problem.ErrToken, "give the daemon's token with --token-file"},
 	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},
 	{peer.ErrCorrupt, "keep a copy of the data directory, then join the namespace anew from a peer"},
@@ -73,6 +76,16 @@ func (a *app) failed(err error) int {
 type saidError struct{ exit int }
 
 func (e *saidError) Error() string { return fmt.Sprintf("exit code %d", e.exit) }
+
+// attempt puts before an error what was attempted. What the daemon's node says
+// begins with that already.
+func attempt(err error, format string, args ...any) error {
+	var p *problem.Problem
+	if errors.As(err, &p) && !errors.Is(err, problem.ErrNoNamespace) && !errors.Is(err, problem.ErrUsage) && !errors.Is(err, problem.ErrToken) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}
 
 // json tells whether output goes out as JSON.
 func (a *app) json() bool { return a.Output == "json" }
@@ -132,9 +145,16 @@ func (a *app) client() (*client.Client, error) {
 	return client.New(addr, token), nil
 }
 
-// show writes a key so that it stays on its line: as it is, or quoted.
+// maxShown bounds how much of a key is shown, in bytes.
+const maxShown = 200
+
+// show writes a key so that it stays on its line: as it is, or quoted. Keys
+// longer than any that can be stored are cut.
 func show(key []byte) string {
 	s := string(key)
+	if len(s) > dbadapter.MaxKey {
+		return fmt.Sprintf("%q… (%d bytes)", s[:maxShown], len(s))
+	}
 	plain := s != "" && utf8.ValidString(s) && !strings.HasPrefix(s, `"`)
 	for _, r := range s {
 		plain = plain && unicode.IsPrint(r)

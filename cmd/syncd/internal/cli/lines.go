@@ -149,13 +149,13 @@ func (c importCmd) stopped(name string, kept httpapi.ImportResult, err error) er
 		return fmt.Errorf("import %s into %q: %w; the %d records before it are kept; correct the line and go on with: %s %d",
 			name, c.NS, err, kept.Records, again, p.Line)
 	case errors.As(err, &long):
-		return fmt.Errorf("import %s into %q: %w (%w); the %d records before it are kept; correct the line and go on with: %s %d",
-			name, c.NS, long, problem.ErrUsage, kept.Records, again, long.Line)
+		return fmt.Errorf("import %s into %q: %w; the %d records before it are kept; correct the line and go on with: %s %d",
+			name, c.NS, problem.Malformed(long), kept.Records, again, long.Line)
 	case errors.As(err, &doubt) && kept.Records > 0:
 		return fmt.Errorf("import %s into %q: %w; %d records are kept; go on with: %s %d",
 			name, c.NS, err, kept.Records, again, doubt.line)
 	}
-	return fmt.Errorf("import %s into %q: %w", name, c.NS, err)
+	return attempt(err, "import %s into %q", name, c.NS)
 }
 
 type exportCmd struct {
@@ -189,7 +189,7 @@ func (c exportCmd) Run(ctx context.Context, a *app) error {
 	bar.Done()
 	bars.Close()
 	if err := errors.Join(err, out.Flush()); err != nil {
-		return fmt.Errorf("export %q: %w", c.NS, err)
+		return attempt(err, "export %q", c.NS)
 	}
 	return nil
 }

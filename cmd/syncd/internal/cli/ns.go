@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -38,7 +37,7 @@ func (c nsCreateCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	ns, err := api.CreateNamespace(ctx, httpapi.NewNamespace{Name: c.Name, Unsigned: c.Unsigned, MaxSkew: c.MaxSkew.String()})
 	if err != nil {
-		return fmt.Errorf("create namespace %q: %w", c.Name, err)
+		return attempt(err, "create namespace %q", c.Name)
 	}
 	if a.json() {
 		return a.printJSON(ns)
@@ -58,7 +57,7 @@ func (nsLsCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	all, err := api.Namespaces(ctx)
 	if err != nil {
-		return fmt.Errorf("list namespaces: %w", err)
+		return attempt(err, "list namespaces")
 	}
 	if a.json() {
 		return a.printJSON(all)
@@ -97,7 +96,7 @@ func (c nsRmCmd) Run(ctx context.Context, a *app) error {
 	}
 	defer api.Close()
 	if err := api.DropNamespace(ctx, c.NS); err != nil {
-		return fmt.Errorf("remove namespace %q: %w", c.NS, err)
+		return attempt(err, "remove namespace %q", c.NS)
 	}
 	a.remark("removed namespace %s from this node", c.NS)
 	return nil
@@ -116,7 +115,7 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	ns, err := api.NamespaceStatus(ctx, c.NS)
 	if err != nil {
-		return fmt.Errorf("policy of namespace %q: %w", c.NS, err)
+		return attempt(err, "policy of namespace %q", c.NS)
 	}
 	if a.json() {
 		return a.printJSON(ns.Policy)
@@ -154,7 +153,7 @@ func (c inviteCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	ticket, err := api.Invite(ctx, httpapi.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String()})
 	if err != nil {
-		return fmt.Errorf("invite to %q: %w", c.NS, err)
+		return attempt(err, "invite to %q", c.NS)
 	}
 	if a.json() {
 		return a.printJSON(httpapi.Ticket{Ticket: ticket})
@@ -191,7 +190,7 @@ func (c joinCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	ns, err := api.Join(ctx, ticket)
 	if err != nil {
-		return fmt.Errorf("join: %w", err)
+		return attempt(err, "join")
 	}
 	if a.json() {
 		return a.printJSON(ns)

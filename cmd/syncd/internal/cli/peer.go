@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
 )
 
@@ -30,7 +29,7 @@ func (c peerAddCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	id, err := api.AddPeer(ctx, c.Addr)
 	if err != nil {
-		return fmt.Errorf("add peer %s: %w", c.Addr, err)
+		return attempt(err, "add peer %s", c.Addr)
 	}
 	if a.json() {
 		return a.printJSON(map[string]string{"id": id})
@@ -49,7 +48,7 @@ func (peerLsCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	peers, err := api.Peers(ctx)
 	if err != nil {
-		return fmt.Errorf("list peers: %w", err)
+		return attempt(err, "list peers")
 	}
 	if a.json() {
 		return a.printJSON(peers)
@@ -87,7 +86,7 @@ func (c peerRmCmd) Run(ctx context.Context, a *app) error {
 	}
 	defer api.Close()
 	if err := api.RemovePeer(ctx, c.ID); err != nil {
-		return fmt.Errorf("remove peer %s: %w", c.ID, err)
+		return attempt(err, "remove peer %s", c.ID)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -91,7 +90,7 @@ func (c putCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	version, err := api.Put(ctx, c.NS, key, value, cond)
 	if err != nil {
-		return fmt.Errorf("put %s in %q: %w", show(key), c.NS, err)
+		return attempt(err, "put %s in %q", show(key), c.NS)
 	}
 	return a.printVersion(version)
 }
@@ -139,7 +138,7 @@ func (c getCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	value, version, err := api.Get(ctx, c.NS, key)
 	if err != nil {
-		return fmt.Errorf("get %s from %q: %w", show(key), c.NS, err)
+		return attempt(err, "get %s from %q", show(key), c.NS)
 	}
 	if !a.json() {
 		_, err = a.stdout.Write(value)
@@ -185,7 +184,7 @@ func (c delCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	version, err := api.Delete(ctx, c.NS, key, cond)
 	if err != nil {
-		return fmt.Errorf("delete %s from %q: %w", show(key), c.NS, err)
+		return attempt(err, "delete %s from %q", show(key), c.NS)
 	}
 	return a.printVersion(version)
 }
@@ -220,7 +219,7 @@ func (c lsCmd) Run(ctx context.Context, a *app) error {
 	for cursor := ""; ; {
 		page, err := api.List(ctx, c.NS, []byte(c.Prefix), cursor, pageSize)
 		if err != nil {
-			return fmt.Errorf("list keys of %q: %w", c.NS, err)
+			return attempt(err, "list keys of %q", c.NS)
 		}
 		for _, k := range page.Keys {
 			switch {

@@ -30,7 +30,7 @@ func (c statusCmd) Run(ctx context.Context, a *app) error {
 	}
 	st, err := api.Status(ctx)
 	if err != nil {
-		return fmt.Errorf("status: %w", err)
+		return attempt(err, "status")
 	}
 	if a.json() {
 		return a.printJSON(st)
@@ -62,7 +62,7 @@ const lastSyncs = 5
 func (a *app) printSyncs(ctx context.Context, api *client.Client) error {
 	syncs, err := api.Syncs(ctx)
 	if err != nil {
-		return fmt.Errorf("status: %w", err)
+		return attempt(err, "status")
 	}
 	if len(syncs) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (a *app) printSyncs(ctx context.Context, api *client.Client) error {
 func (c statusCmd) namespace(ctx context.Context, a *app, api *client.Client) error {
 	ns, err := api.NamespaceStatus(ctx, c.NS)
 	if err != nil {
-		return fmt.Errorf("status of namespace %q: %w", c.NS, err)
+		return attempt(err, "status of namespace %q", c.NS)
 	}
 	if a.json() {
 		return a.printJSON(ns)

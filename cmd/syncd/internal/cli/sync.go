@@ -65,7 +65,7 @@ func (c syncCmd) Run(ctx context.Context, a *app) error {
 			err = verdict(report, c.Dir)
 		}
 		if err != nil {
-			worst = max(worst, a.failed(fmt.Errorf("sync %q with %s: %w", t.ns, t.peer, err)))
+			worst = max(worst, a.failed(attempt(err, "sync %q with %s", t.ns, t.peer)))
 		}
 		reports = append(reports, syncOutcome{report, problem.Exit(err)})
 		if !a.json() && (err == nil || report.Peer != "") {
@@ -111,7 +111,7 @@ func (c syncCmd) targets(ctx context.Context, api *client.Client) ([]syncTarget,
 	if c.NS == "" {
 		all, err := api.Namespaces(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("sync: %w", err)
+			return nil, attempt(err, "sync")
 		}
 		names = names[:0]
 		for _, ns := range all {
@@ -123,7 +123,7 @@ func (c syncCmd) targets(ctx context.Context, api *client.Client) ([]syncTarget,
 	for _, name := range names {
 		status, err := api.NamespaceStatus(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("sync %q: %w", name, err)
+			return nil, attempt(err, "sync %q", name)
 		}
 		for _, m := range status.MemberList {
 			switch {
@@ -158,9 +158,9 @@ func syncLine(t syncTarget, r peer.Report) string {
 	if r.Verified {
 		state = "in sync"
 	}
-	return fmt.Sprintf("%s with %s: %s; %d missing here, %d missing there, %d mismatched; %s sent, %s received, %d rounds, %s",
+	return fmt.Sprintf("%s with %s: %s; %d missing here, %d missing there, %d mismatched; %s sent, %s received, %s, %s",
 		t.ns, short(r.Peer), state, r.MissingHere, r.MissingThere, r.Mismatched,
-		size(r.WireBytesSent), size(r.WireBytesReceived), r.Rounds, millis(r.DurationMS))
+		size(r.WireBytesSent), size(r.WireBytesReceived), rounds(r.Rounds), millis(r.DurationMS))
 }
 
 type diffCmd struct {
@@ -191,7 +191,7 @@ func (c diffCmd) Run(ctx context.Context, a *app) error {
 	}
 	r, err := api.Sync(ctx, in)
 	if err != nil {
-		return fmt.Errorf("diff %q with %s: %w", c.NS, c.Peer, err)
+		return attempt(err, "diff %q with %s", c.NS, c.Peer)
 	}
 	if a.json() {
 		err = a.printJSON(r)
@@ -210,8 +210,15 @@ func (a *app) printDiff(r peer.Report) error {
 	t.row("missing there", fmt.Sprint(r.MissingThere))
 	t.row("mismatched", fmt.Sprint(r.Mismatched))
 	t.row("a sync would move", "about "+size(r.ForecastBytes))
-	t.row("found in", fmt.Sprintf("%d rounds, %s, %s sent, %s received", r.Rounds, millis(r.DurationMS), size(r.WireBytesSent), size(r.WireBytesReceived)))
+	t.row("found in", fmt.Sprintf("%s, %s, %s sent, %s received", rounds(r.Rounds), millis(r.DurationMS), size(r.WireBytesSent), size(r.WireBytesReceived)))
 	return t.print()
+}
+
+func rounds(n int) string {
+	if n == 1 {
+		return "1 round trip"
+	}
+	return fmt.Sprintf("%d round trips", n)
 }
 
 // size writes a number of bytes.

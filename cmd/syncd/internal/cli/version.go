@@ -32,7 +32,7 @@ func (c versionCmd) Run(ctx context.Context, a *app) error {
 		defer api.Close()
 		v, err := api.Version(ctx)
 		if err != nil {
-			return fmt.Errorf("the daemon's version: %w", err)
+			return attempt(err, "the daemon's version")
 		}
 		all["daemon"] = v
 	}

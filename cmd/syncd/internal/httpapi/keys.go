@@ -75,32 +75,32 @@ func fail(err error) error {
 	return problem.From(err)
 }
 
-// rawRequest hands a handler the body as it comes.
-type rawRequest struct {
+// RawRequest hands a handler the body as it comes.
+type RawRequest struct {
 	body  io.ReadCloser
 	write http.ResponseWriter
 }
 
 // Resolve is called by huma before the handler.
-func (b *rawRequest) Resolve(ctx huma.Context) []error {
+func (b *RawRequest) Resolve(ctx huma.Context) []error {
 	r, w := humago.Unwrap(ctx)
 	b.body, b.write = r.Body, w
 	return nil
 }
 
-var _ huma.Resolver = (*rawRequest)(nil)
+var _ huma.Resolver = (*RawRequest)(nil)
 
-// keyPathInput names a record.
-type keyPathInput struct {
+// RecordParams name a record.
+type RecordParams struct {
 	NS      string `path:"ns" doc:"the namespace's local name"`
 	Key     string `path:"key" doc:"the key's bytes, percent-encoded"`
 	IfMatch string `header:"If-Match" doc:"the ETag that the record held must have"`
 }
 
 type putInput struct {
-	keyPathInput
+	RecordParams
 	IfNoneMatch string `header:"If-None-Match" doc:"* demands that there is no record, not even a deleted one"`
-	rawRequest
+	RawRequest
 }
 
 type versionOutput struct {
@@ -158,7 +158,7 @@ func (s *server) registerKeys() {
 	}, s.list)
 }
 
-func (s *server) get(ctx context.Context, in *keyPathInput) (*valueOutput, error) {
+func (s *server) get(ctx context.Context, in *RecordParams) (*valueOutput, error) {
 	ns, err := s.namespace(in.NS)
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		return nil, fail(fmt.Errorf("%w: a value has at most %d bytes", peer.ErrLimit, dbadapter.MaxValue))
+		return nil, fail(fmt.Errorf("put %.200q in %s: %w: a value has at most %d bytes", in.Key, in.NS, peer.ErrLimit, dbadapter.MaxValue))
 	case err != nil:
 		return nil, fail(problem.Usage("reading the value: %w", err))
 	}
@@ -217,7 +217,7 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	return newVersionOutput(v), nil
 }
 
-func (s *server) del(ctx context.Context, in *keyPathInput) (*versionOutput, error) {
+func (s *server) del(ctx context.Context, in *RecordParams) (*versionOutput, error) {
 	ns, err := s.namespace(in.NS)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ var lines = map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: "s
 type importInput struct {
 	NS   string `path:"ns" doc:"the namespace's local name"`
 	Line int    `query:"line" default:"1" minimum:"1" doc:"the number of the first line, for messages"`
-	rawRequest
+	RawRequest
 }
 
 type importOutput struct{ Body ImportResult }
@@ -89,8 +89,11 @@ func (s *server) importLines(ctx context.Context, in *importInput) (*importOutpu
 	line := at.of(done.Items)
 	detail := fmt.Errorf("line %d: %w", line, err)
 	var bad *jsonlines.LineError
-	if errors.As(err, &bad) {
-		line, detail = bad.Line, problem.Usage("%w", bad)
+	switch {
+	case errors.As(err, &bad) && errors.Is(bad, peer.ErrLimit):
+		line, detail = bad.Line, bad
+	case errors.As(err, &bad):
+		line, detail = bad.Line, problem.Malformed(bad)
 	}
 	p := problem.From(detail)
 	p.Line, p.Kept = line, done.Items
@@ -110,6 +113,11 @@ func items(r *jsonlines.Reader, at *lineOf) iter.Seq2[peer.Item, error] {
 				return
 			}
 			at.note(r.Line())
+			rec := dbadapter.Record{Key: e.Key, Value: e.Value}
+			if err := rec.Validate(); err != nil {
+				yield(peer.Item{}, &jsonlines.LineError{Line: r.Line(), Err: err})
+				return
+			}
 			if !yield(peer.Item{Key: e.Key, Value: e.Value, Time: e.Time}, nil) {
 				return
 			}

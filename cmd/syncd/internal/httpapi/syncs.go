@@ -96,6 +96,9 @@ func (s *server) sync(ctx context.Context, in SyncRequest) (*reportOutput, error
 // peer finds who is meant: by id, or by an address, which is dialled.
 func (s *server) peer(ctx context.Context, text string) (peer.ID, error) {
 	if strings.HasPrefix(text, "/") {
+		if err := checkAddr(text); err != nil {
+			return "", err
+		}
 		id, err := s.Node.Connect(ctx, text)
 		return id, fail(err)
 	}

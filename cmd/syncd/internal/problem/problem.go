@@ -17,6 +17,8 @@ import (
 var (
 	// ErrUsage: the request or command line is not well formed.
 	ErrUsage = errors.New("usage")
+	// ErrMalformed: the data given is not in the form it must have.
+	ErrMalformed = errors.New("malformed")
 	// ErrNoDaemon: no daemon answers.
 	ErrNoDaemon = errors.New("no daemon answers")
 	// ErrToken: the bearer token is missing or wrong.
@@ -50,6 +52,7 @@ var kinds = []struct {
 	exit   int
 }{
 	{"usage", ErrUsage, http.StatusBadRequest, ExitUsage},
+	{"malformed", ErrMalformed, http.StatusBadRequest, ExitError},
 	{"no_daemon", ErrNoDaemon, http.StatusBadGateway, ExitNoDaemon},
 	{"token", ErrToken, http.StatusUnauthorized, ExitDenied},
 	{"no_namespace", ErrNoNamespace, http.StatusNotFound, ExitNotFound},
@@ -155,13 +158,20 @@ func Exit(err error) int {
 	return ExitError
 }
 
-// Usage makes an ErrUsage.
+// Usage makes an ErrUsage whose text does not say so.
 func Usage(format string, args ...any) error {
-	return &usage{fmt.Errorf(format, args...)}
+	return &marked{fmt.Errorf(format, args...), ErrUsage}
 }
 
-type usage struct{ error }
+// Malformed makes an ErrMalformed of an error.
+func Malformed(err error) error { return &marked{err, ErrMalformed} }
 
-func (u *usage) Is(target error) bool { return target == ErrUsage }
+// marked is an error that is also another one, without its text.
+type marked struct {
+	error
+	mark error
+}
 
-func (u *usage) Unwrap() error { return u.error }
+func (m *marked) Is(target error) bool { return target == m.mark }
+
+func (m *marked) Unwrap() error { return m.error }

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"syncd": main})
+}
+
+// TestScript runs the scripts that specify the program.
+//
+// Beside testscript's own commands they have
+//
+//	ready DIR        wait until the daemon of a data directory takes work
+//	let NAME PATH    set a variable to a field of the JSON on standard output, such as .id or .addrs.0
+//	bytes FILE HEX   write a file of the bytes that are written in hexadecimal
+//	fill FILE N      write a file of N letters x
+//	busyport NAME    hold a TCP port until the script ends, and set a variable to it
+//	freeport NAME    set a variable to a TCP port that was free just now
+//	readyport PORT   wait until a daemon that serves its API on the port takes work
+//	terminate WORD   send SIGTERM to the background command that has the word among its arguments
+//	code N COMMAND   run a command that must end with exit code N
+//	deadsocket FILE  leave a unix socket behind on which nobody listens
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			// Paths of unix sockets are short; those of test folders are not.
+			dir, err := os.MkdirTemp("", "sd")
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { _ = os.RemoveAll(dir) })
+			env.Setenv("D", dir)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"ready": ready, "let": let, "bytes": writeBytes, "fill": fill, "busyport": busyPort,
+			"freeport": freePort, "readyport": readyPort,
+			"code": exitCode, "terminate": terminate, "deadsocket": deadSocket,
+		},
+	})
+}
+
+// patience is how long a daemon may take to start on a busy machine.
+const patience = time.Minute
+
+func ready(ts *testscript.TestScript, _ bool, args []string) {
+	waitReady(ts, "unix", filepath.Join(ts.MkAbs(args[0]), "syncd.sock"))
+}
+
+func readyPort(ts *testscript.TestScript, _ bool, args []string) {
+	waitReady(ts, "tcp", "127.0.0.1:"+args[0])
+}
+
+func waitReady(ts *testscript.TestScript, network, address string) {
+	client := &http.Client{
+		Timeout: time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}},
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		resp, err := client.Get("http://syncd/readyz")
+		if err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+			err = errors.New(resp.Status)
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no daemon is ready on %s: %v", address, err)
+		}
+	}
+}
+
+func freePort(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv(args[0], fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+	ts.Check(l.Close())
+}
+
+func let(ts *testscript.TestScript, _ bool, args []string) {
+	var value any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &value))
+	for _, step := range strings.Split(strings.Trim(args[1], "."), ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			var i int
+			_, err := fmt.Sscan(step, &i)
+			ts.Check(err)
+			if i >= len(v) {
+				ts.Fatalf("%s: no element %d", args[1], i)
+			}
+			value = v[i]
+		}
+	}
+	if value == nil {
+		ts.Fatalf("%s: no such field in %s", args[1], ts.ReadFile("stdout"))
+	}
+	ts.Setenv(args[0], fmt.Sprint(value))
+}
+
+func writeBytes(ts *testscript.TestScript, _ bool, args []string) {
+	var b []byte
+	_, err := fmt.Sscanf(args[1], "%x", &b)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o600))
+}
+
+func fill(ts *testscript.TestScript, _ bool, args []string) {
+	var n int
+	_, err := fmt.Sscan(args[1], &n)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat("x", n)), 0o600))
+}
+
+func busyPort(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { _ = l.Close() })
+	ts.Setenv(args[0], fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
+}
+
+// exitCode runs a command that must end with the given code.
+func exitCode(ts *testscript.TestScript, _ bool, args []string) {
+	var want int
+	_, err := fmt.Sscan(args[0], &want)
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	got := 0
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%s: %v", strings.Join(args[1:], " "), err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d; want %d", got, want)
+	}
+}
+
+func terminate(ts *testscript.TestScript, _ bool, args []string) {
+	for _, job := range ts.BackgroundCmds() {
+		if slices.Contains(job.Args, args[0]) {
+			ts.Check(job.Process.Signal(syscall.SIGTERM))
+			return
+		}
+	}
+	ts.Fatalf("no background command has the argument %q", args[0])
+}
+
+func deadSocket(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o700))
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	ts.Check(err)
+	l.SetUnlinkOnClose(false)
+	ts.Check(l.Close())
+}
