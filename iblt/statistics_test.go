@@ -21,8 +21,9 @@ func needed(t testing.TB, r *rand.Rand, here, there, mismatched int) int {
 		key[i] = byte(r.Uint32())
 	}
 	n := here + there + mismatched
-	for m := 2*n + 64; ; m *= 2 {
-		s := diverge(rand.New(rand.NewPCG(r.Uint64(), r.Uint64())), key, m, 0, here, there, mismatched)
+	a, b := r.Uint64(), r.Uint64()
+	for m := 2*n + 64; ; m *= 2 { // the same sets again, if so few cells do not suffice
+		s := diverge(rand.New(rand.NewPCG(a, b)), key, m, 0, here, there, mismatched)
 		d := NewDecoder(key, s.ours, s.lookup)
 		cells := s.theirs.Prefix(m)
 		for i := range cells {
