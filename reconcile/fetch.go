@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -31,7 +32,6 @@ func (b *responder) give() error {
 // take receives the responder's records, and decides upon its offers.
 func (a *initiator) take() error {
 	a.opts.enter(StepFetch)
-	a.link.report.ForecastBytes = a.link.report.WireBytesSent + a.link.report.WireBytesReceived + a.sends
 	if a.gets {
 		for _, role := range []wire.Role{wire.Lacking, wire.Newer} {
 			for _, i := range a.account.lists[role] {
@@ -59,13 +59,17 @@ func (a *initiator) decide() error {
 		}
 		a.owing[i] = slices.Clone(own)
 		at := slices.IndexFunc(own, func(r dbadapter.Record) bool { return string(r.Key) == string(o.Record.Key) })
-		alike := at >= 0 && own[at].Deleted == o.Record.Deleted && own[at].ContentHash() == o.Hash
-		switch {
-		case at >= 0 && !offerWins(o, &own[at]):
-			a.stubs[i] = alike && !o.Record.Deleted && len(own) == 1
-			continue // ours is newer, and owed
-		case at >= 0:
-			a.owing[i] = slices.Delete(a.owing[i], at, at+1)
+		alike := at >= 0 && o.Hashed && own[at].Deleted == o.Record.Deleted && own[at].ContentHash() == o.Hash
+		if at >= 0 {
+			order := compareOffer(o, &own[at])
+			if order < 0 {
+				a.stubs[i] = alike && !o.Record.Deleted && len(own) == 1
+				continue // ours is newer, and owed
+			}
+			if order > 0 {
+				a.owing[i] = slices.Delete(a.owing[i], at, at+1)
+			}
+			// One version of two contents: both travel, and the doors decide.
 		}
 		if !a.gets {
 			continue
@@ -88,13 +92,14 @@ func (a *initiator) decide() error {
 	return a.apply(adopted)
 }
 
-// offerWins reports whether an offered record is greater than one held.
-func offerWins(o *wire.Offer, own *dbadapter.Record) bool {
-	if c := o.Record.Version.Compare(own.Version); c != 0 {
-		return c > 0
+// compareOffer orders an offered record and one held as Record.Compare would;
+// 0 means that only the contents can tell.
+func compareOffer(o *wire.Offer, own *dbadapter.Record) int {
+	if c := o.Record.Version.Compare(own.Version); c != 0 || !o.Hashed {
+		return c
 	}
 	hash := own.ContentHash()
-	return slices.Compare(o.Hash[:], hash[:]) > 0
+	return bytes.Compare(o.Hash[:], hash[:])
 }
 
 // give sends the initiator's residual and its records, and takes what comes

@@ -54,7 +54,7 @@ func (a *account) mismatched() int {
 func (b *responder) draw(found []iblt.Difference) error {
 	acc := &account{role: make(map[iblt.Index]wire.Role, len(found))}
 	b.account = acc
-	suspicion := ambiguousBytes
+	suspicion := int64(ambiguousBytes)
 	for _, d := range found {
 		role := wire.Lacking
 		switch d.Kind {
@@ -90,7 +90,7 @@ func (b *responder) draw(found []iblt.Difference) error {
 
 // settle says what happens to a mismatch, by the age of our records against
 // theirs. A bucket of several records always travels whole.
-func (b *responder) settle(age int, own []dbadapter.Record, suspicion *int) wire.Role {
+func (b *responder) settle(age int, own []dbadapter.Record, suspicion *int64) wire.Role {
 	offerable := len(own) == 1
 	large := offerable && len(own[0].Value) > offerAbove
 	switch {
@@ -111,18 +111,23 @@ func (b *responder) settle(age int, own []dbadapter.Record, suspicion *int) wire
 	}
 	// As new as theirs to within 64 seconds: only the versions can tell.
 	// While it is little, the record itself goes along and saves a round trip.
-	if cost := len(own[0].Value) + recordOverhead; !large && cost <= *suspicion {
+	if cost := recordSize(&own[0]); !large && cost <= *suspicion {
 		*suspicion -= cost
+		b.doubtful += cost
 		return wire.Newer
 	}
 	return roleOffered
 }
 
-// recordOverhead is about what a signed record takes beside key and value.
-const recordOverhead = 100
-
+// offerOf is a record without its value. The hash goes along where the value
+// is large enough for it to be worth the chance that both contents are equal.
 func offerOf(r *dbadapter.Record) wire.Offer {
-	o := wire.Offer{Record: *r, Hash: r.ContentHash()}
+	o := wire.Offer{Record: *r}
+	if o.Hashed = len(r.Value) > offerAbove; o.Hashed {
+		o.Hash = r.ContentHash()
+	} else {
+		o.Record.Signature = nil // only needed to adopt a version
+	}
 	o.Record.Value = nil
 	return o
 }

@@ -6,6 +6,8 @@ import "github.com/syncd-io/syncd/reconcile/wire"
 type responder struct {
 	exchange
 	there *wire.Hello
+	// doubtful is how many bytes of records travel on suspicion.
+	doubtful int64
 }
 
 // Respond answers a sync; the session first waits for the Hello. The replica

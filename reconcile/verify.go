@@ -49,6 +49,8 @@ func (b *responder) result() error {
 	gives := bytes[wire.Lacking] + bytes[wire.Newer] + bytes[roleOffered]
 	if !b.gives {
 		gives = 0
+	} else if b.gets {
+		gives += b.doubtful / 2 // of which half will come back
 	}
 	b.link.report.ForecastBytes = b.link.report.WireBytesSent + b.link.report.WireBytesReceived + gives
 	return b.link.send(&wire.Result{Method: wire.Sketch, Residual: r, Bytes: uint64(gives), Estimate: uint64(b.link.report.Estimate)})
@@ -70,15 +72,14 @@ func (a *initiator) prove(m *wire.Result) error {
 	if !a.gives {
 		a.sends = 0
 	}
+	a.forecast(m)
 	return nil
 }
 
-// forecast ends a dry run: nothing has moved, and what would is known.
-func (a *initiator) forecast(m *wire.Result) error {
+// forecast says what the sync will take, now that the differences are known.
+func (a *initiator) forecast(m *wire.Result) {
 	r := a.link.report
 	r.ForecastBytes = r.WireBytesSent + r.WireBytesReceived + a.sends + int64(min(m.Bytes, 1<<62))
-	r.Verified = true
-	return nil
 }
 
 // conclude says whether everything that differed has been exchanged.

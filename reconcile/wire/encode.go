@@ -64,14 +64,15 @@ func (m *Indices) appendBody(b []byte) []byte {
 const (
 	flagDeleted = 1 << iota
 	flagSigned
-	flagStub
+	flagMark
 	flagHasWriter
 	flagsKnown = 1<<iota - 1
 )
 
 // appendHead writes what records and offers share: flags, key, version and
 // signature. A version without a writer (a dated import) takes 8 bytes.
-func appendHead(b []byte, r *dbadapter.Record, stub bool) []byte {
+// The mark is a record's Stub and an offer's Hashed.
+func appendHead(b []byte, r *dbadapter.Record, mark bool) []byte {
 	var flags byte
 	if r.Deleted {
 		flags |= flagDeleted
@@ -79,8 +80,8 @@ func appendHead(b []byte, r *dbadapter.Record, stub bool) []byte {
 	if len(r.Signature) > 0 {
 		flags |= flagSigned
 	}
-	if stub {
-		flags |= flagStub
+	if mark {
+		flags |= flagMark
 	}
 	v := r.Version
 	if v.Writer != 0 || v.Incarnation != 0 {
@@ -104,8 +105,11 @@ func (m *Offers) appendBody(b []byte) []byte {
 		b = append(b, 0)
 	}
 	for i := range m.Offers {
-		b = appendHead(b, &m.Offers[i].Record, false)
-		b = append(b, m.Offers[i].Hash[:]...)
+		o := &m.Offers[i]
+		b = appendHead(b, &o.Record, o.Hashed)
+		if o.Hashed {
+			b = append(b, o.Hash[:]...)
+		}
 	}
 	return b
 }

@@ -125,6 +125,7 @@ type Indices struct {
 // to travel. As a want it names the content that the sender holds already.
 type Offer struct {
 	Record dbadapter.Record // Value is nil
+	Hashed bool             // Hash is set
 	Hash   [32]byte         // of the tombstone flag and the value
 }
 

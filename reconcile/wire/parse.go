@@ -194,7 +194,7 @@ func (p *parser) indices() Message {
 }
 
 // head reads what records and offers share.
-func (p *parser) head() (r dbadapter.Record, stub bool) {
+func (p *parser) head() (r dbadapter.Record, mark bool) {
 	flags := p.byte()
 	if flags&^flagsKnown != 0 {
 		p.fail("unknown flags %#x", flags)
@@ -219,7 +219,7 @@ func (p *parser) head() (r dbadapter.Record, stub bool) {
 	if flags&flagSigned != 0 {
 		r.Signature = p.take(dbadapter.SignatureSize)
 	}
-	return r, flags&flagStub != 0
+	return r, flags&flagMark != 0
 }
 
 func (p *parser) offers() Message {
@@ -229,12 +229,11 @@ func (p *parser) offers() Message {
 			p.fail("more than %d offers in one message", MaxOffers)
 			break
 		}
-		r, stub := p.head()
-		if stub {
-			p.fail("an offer is no stub")
+		r, hashed := p.head()
+		o := Offer{Record: r, Hashed: hashed}
+		if hashed {
+			copy(o.Hash[:], p.take(uint64(len(o.Hash))))
 		}
-		o := Offer{Record: r}
-		copy(o.Hash[:], p.take(uint64(len(o.Hash))))
 		m.Offers = append(m.Offers, o)
 	}
 	return m

@@ -30,6 +30,8 @@ func samples() []Message {
 	gone := dbadapter.Record{Key: []byte("gone"), Deleted: true, Version: version, Signature: signature}
 	offered := plain
 	offered.Value, offered.Signature = nil, signature
+	plainOffer := dated
+	plainOffer.Value = nil
 	return []Message{
 		&Hello{
 			Version: Version, Walk: 1, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
@@ -42,7 +44,7 @@ func samples() []Message {
 		&More{Cells: 1000},
 		&Cells{Cells: []iblt.Cell{{S1: 1 << 40, S2: 5, Check: 1 << 25, Count: 1}}},
 		&Indices{Role: Lacking, Indices: []iblt.Index{1, 2, 1 << 47}},
-		&Offers{Wanting: true, Offers: []Offer{{Record: offered, Hash: [32]byte{1}}}},
+		&Offers{Wanting: true, Offers: []Offer{{Record: offered, Hashed: true, Hash: [32]byte{1}}, {Record: plainOffer}}},
 		&Result{Method: Sketch, Residual: dbadapter.Digest{9}, Bytes: 4096, Estimate: 77},
 		&Answer{Residual: dbadapter.Digest{9}, Closing: true},
 		&Records{Records: []Sent{{Record: plain}, {Record: dated}, {Record: gone}, {Record: offered, Stub: true}}},
