@@ -1,0 +1,231 @@
+//go:build linux
+
+package systemtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/internal/powercut"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// binary is the command, built once for all tests.
+var binary string
+
+// unsynced, in the environment, makes the test program become the command,
+// with syncs that do nothing; see internal/powercut.
+const unsynced = "SYNCD_SYSTEMTEST_UNSYNCED"
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if program := os.Getenv(unsynced); program != "" {
+		fmt.Fprintln(os.Stderr, powercut.Unsynced(program, os.Args[1:]))
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "syncd-system-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "syncd")
+	if out, err := exec.Command("go", "build", "-o", binary, "..").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the command: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// patience is how long a test waits for what must happen soon, on a machine
+// that is busy with other tests.
+const patience = time.Minute
+
+// daemon is a process of "syncd serve", which can be killed and started again
+// on the same folder and the same port.
+type daemon struct {
+	t        *testing.T
+	name     string
+	dir      string // data directory
+	socket   string
+	port     int
+	unsynced bool // its syncs do nothing from the next start on
+	api      *client.Client
+	id       string
+	process  *exec.Cmd
+	log      *stepLog
+	restarts int
+}
+
+// newDaemon makes a node in dir and starts it.
+func newDaemon(t *testing.T, name, dir string) *daemon {
+	t.Helper()
+	sockets, err := os.MkdirTemp("", "syncd-") //nolint:usetesting // a socket's path has room for 107 bytes, less than a test's folder takes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(sockets) })
+	d := &daemon{t: t, name: name, dir: dir, socket: filepath.Join(sockets, "s"), port: freePort(t)}
+	d.api = client.New(httpapi.Addr{Network: "unix", Address: d.socket}, "")
+	t.Cleanup(func() {
+		if d.process != nil {
+			d.kill()
+		}
+		d.api.Close()
+	})
+	d.start()
+	status, err := d.api.Status(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	d.id = status.ID
+	return d
+}
+
+// freePort is one that nobody listens on. Somebody else may take it before the
+// daemon does; then the daemon says so and the test fails.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (d *daemon) arguments(arguments ...string) []string {
+	return append([]string{"--data-dir", d.dir, "--api", "unix:" + d.socket}, arguments...)
+}
+
+// start starts the daemon and waits until it answers.
+func (d *daemon) start() {
+	d.t.Helper()
+	serve := d.arguments("serve", "-v", "--log-format", "json", "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", d.port))
+	d.process = exec.Command(binary, serve...)
+	if d.unsynced {
+		d.process = exec.Command(os.Args[0], serve...)
+		d.process.Env = append(os.Environ(), unsynced+"="+binary)
+	}
+	log, err := d.process.StderrPipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := d.process.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.log = readSteps(log)
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(d.t.Context(), time.Second)
+		_, err := d.api.Status(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		if d.log.ended() || time.Now().After(deadline) {
+			d.t.Fatalf("%s does not answer: %v; its log ends with:\n%s", d.name, err, d.log.tail())
+		}
+	}
+}
+
+// kill ends the process with kill -9 and waits until it is gone and all of its
+// log is read.
+func (d *daemon) kill() {
+	d.t.Helper()
+	if err := d.process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		d.t.Fatal(err)
+	}
+	<-d.log.done
+	_ = d.process.Wait() // it was killed, and says so
+	d.process = nil
+}
+
+// restart starts the daemon again after a kill or a power cut.
+func (d *daemon) restart() {
+	d.t.Helper()
+	d.restarts++
+	d.start()
+}
+
+// stop ends the daemon in order, as a service manager does.
+func (d *daemon) stop() {
+	d.t.Helper()
+	if err := d.process.Process.Signal(syscall.SIGTERM); err != nil {
+		d.t.Fatal(err)
+	}
+	<-d.log.done
+	if err := d.process.Wait(); err != nil {
+		d.t.Errorf("%s: after SIGTERM: %v; its log ends with:\n%s", d.name, err, d.log.tail())
+	}
+	d.process = nil
+}
+
+// export is all records, sorted and canonical, with their versions.
+func (d *daemon) export() string {
+	d.t.Helper()
+	var out bytes.Buffer
+	if err := d.api.Export(d.t.Context(), namespace, nil, true, &out); err != nil {
+		d.t.Fatalf("%s: %v", d.name, err)
+	}
+	return out.String()
+}
+
+// sync runs a sync with the other daemon.
+func (d *daemon) sync(with *daemon) (peer.Report, error) {
+	return d.api.Sync(d.t.Context(), httpapi.SyncRequest{Peer: with.id, NS: namespace})
+}
+
+// namespace is the one that all tests use.
+const namespace = "things"
+
+// join makes the namespace on a, and b a member of it.
+func join(a, b *daemon) {
+	a.t.Helper()
+	if _, err := a.api.CreateNamespace(a.t.Context(), httpapi.NewNamespace{Name: namespace}); err != nil {
+		a.t.Fatal(err)
+	}
+	ticket, err := a.api.Invite(a.t.Context(), httpapi.Invitation{NS: namespace, Role: "write"})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if _, err := b.api.Join(a.t.Context(), ticket); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// agree syncs until a sync proves that both hold the same, and compares. Nodes
+// that were just started may need some attempts to find each other again.
+func agree(t *testing.T, a, b *daemon) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		report, err := a.sync(b)
+		if err == nil && report.Verified {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no sync succeeds after all: %v, report %+v", err, report)
+		}
+	}
+	left, right := strings.SplitAfter(a.export(), "\n"), strings.SplitAfter(b.export(), "\n")
+	if len(left) != len(right) {
+		t.Fatalf("after a verified sync %s has %d records and %s %d", a.name, len(left), b.name, len(right))
+	}
+	for i := range left {
+		if left[i] != right[i] {
+			t.Errorf("after a verified sync %s has\n%s%s has\n%s", a.name, left[i], b.name, right[i])
+		}
+	}
+}

@@ -1,0 +1,132 @@
+//go:build linux
+
+package systemtest
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var kills = flag.Int("kills", 60, "how often TestKill kills a daemon")
+
+// afterwards stands in the histogram for a kill that came after the sync.
+const afterwards = "after the sync"
+
+// TestKill kills either daemon with kill -9, in each of the six steps of a
+// sync, while both are written to. The histogram counts the step that the
+// victim had logged last when it died.
+func TestKill(t *testing.T) {
+	a := newDaemon(t, "a", t.TempDir())
+	b := newDaemon(t, "b", t.TempDir())
+	join(a, b)
+	wa, wb := newWriter(a), newWriter(b)
+	stop := start(t, wa, wb)
+
+	histogram := map[string]int{}
+	inSync := func() (n int) {
+		for _, s := range steps {
+			n += histogram[s]
+		}
+		return n
+	}
+	for round := 0; inSync() < *kills; round++ {
+		if round >= 3**kills+30 {
+			t.Fatalf("after %d kills: %s; does the daemon log its steps with -v?", round, show(histogram))
+		}
+		victim, initiator, responder := a, a, b
+		if round%2 == 1 {
+			victim = b
+		}
+		if round/2%2 == 1 {
+			initiator, responder = b, a
+		}
+		wa.batch(t, 200)
+		wb.batch(t, 200)
+		step := rarest(histogram, round)
+		reached := victim.log.reach(step)
+		ended := begin(t, initiator, responder, victim)
+		select {
+		case <-reached:
+		case <-ended: // before it came to that step
+		case <-time.After(patience):
+			t.Fatalf("a sync neither reached step %s of %s nor ended in %v; the victim's log ends with:\n%s", step, victim.name, patience, victim.log.tail())
+		}
+		victim.kill()
+		var err error
+		select {
+		case err = <-ended:
+		case <-time.After(patience):
+			t.Fatalf("%s was killed; the sync begun by %s did not end in %v", victim.name, initiator.name, patience)
+		}
+		if err == nil {
+			histogram[afterwards]++
+		} else {
+			histogram[victim.log.step()]++
+		}
+		victim.restart()
+	}
+	stop()
+
+	agree(t, a, b)
+	export := a.export()
+	lost := append(missing(t, export, wa.acks()), missing(t, export, wb.acks())...)
+	for _, l := range lost {
+		t.Error(l)
+	}
+	t.Logf("kills by the step that the victim was in: %s", show(histogram))
+	t.Logf("%d acknowledged writes, %d lost", wa.total+wb.total, len(lost))
+	for _, s := range steps {
+		if histogram[s] == 0 && *kills >= 30 {
+			t.Errorf("no kill fell in step %s", s)
+		}
+	}
+}
+
+// begin starts a sync. The channel gives its error once it has ended; nil also
+// if it ended before anybody was killed. A sync that fails while both daemons
+// live is begun anew: nodes that were just started may need some attempts to
+// find each other again.
+func begin(t *testing.T, initiator, responder, victim *daemon) <-chan error {
+	ended := make(chan error, 1)
+	process, log := victim.process.Process, victim.log
+	go func() {
+		defer close(ended)
+		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+			_, err := initiator.sync(responder)
+			switch dead := process.Signal(syscall.Signal(0)) != nil || log.ended(); {
+			case err == nil:
+				return
+			case dead:
+				ended <- err
+				return
+			case time.Now().After(deadline):
+				t.Errorf("no sync succeeds between live daemons: %v", err)
+				return
+			}
+		}
+	}()
+	return ended
+}
+
+// rarest is the step hit least often; round breaks ties.
+func rarest(histogram map[string]int, round int) string {
+	best := steps[round%len(steps)]
+	for i := range steps {
+		if s := steps[(round+i)%len(steps)]; histogram[s] < histogram[best] {
+			best = s
+		}
+	}
+	return best
+}
+
+func show(histogram map[string]int) string {
+	var parts []string
+	for _, s := range append(steps[:len(steps):len(steps)], afterwards) {
+		parts = append(parts, fmt.Sprintf("%s %d", s, histogram[s]))
+	}
+	return strings.Join(parts, ", ")
+}

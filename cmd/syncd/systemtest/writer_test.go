@@ -1,0 +1,183 @@
+//go:build linux
+
+package systemtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+)
+
+// writer writes to one daemon, again and again to keys of its own, and
+// remembers what was acknowledged. While the daemon is down it goes on trying.
+type writer struct {
+	d      *daemon
+	prefix string
+
+	mu           sync.Mutex     // guards what follows
+	acknowledged map[string]int // the number last acknowledged, by key
+	next         int            // no number is written twice
+	total        int            // acknowledged writes
+	more         chan struct{}  // closed and replaced with each acknowledgement
+}
+
+const writerKeys = 1000
+
+func newWriter(d *daemon) *writer {
+	return &writer{d: d, prefix: "by " + d.name + "/", acknowledged: map[string]int{}, more: make(chan struct{})}
+}
+
+// valueOf holds the number, and enough more that records fill frames.
+func valueOf(n int) string { return fmt.Sprintf("%d %s", n, strings.Repeat("filling ", 60)) }
+
+func numberOf(value string) (n int, err error) {
+	if _, err = fmt.Sscan(value, &n); err == nil && value != valueOf(n) {
+		err = fmt.Errorf("the value of number %d was not written by anybody: %.40q", n, value)
+	}
+	return n, err
+}
+
+// take reserves count numbers.
+func (w *writer) take(count int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next += count
+	return w.next - count
+}
+
+func (w *writer) key(n int) string { return fmt.Sprintf("%s%d", w.prefix, n%writerKeys) }
+
+func (w *writer) note(first, count int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for n := first; n < first+count; n++ {
+		key := w.key(n)
+		w.acknowledged[key] = max(w.acknowledged[key], n)
+	}
+	w.total += count
+	close(w.more)
+	w.more = make(chan struct{})
+}
+
+// run writes single records until stop is closed. It does not cut a write off:
+// the daemon would commit it all the same, at a time that nobody knows.
+func (w *writer) run(t *testing.T, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		n := w.take(1)
+		_, err := w.d.api.Put(t.Context(), namespace, []byte(w.key(n)), strings.NewReader(valueOf(n)), client.Condition{})
+		switch {
+		case err == nil:
+			w.note(n, 1)
+		case errors.Is(err, problem.ErrNoDaemon):
+			select {
+			case <-stop:
+			case <-time.After(5 * time.Millisecond):
+			}
+		default:
+			t.Errorf("%s refused a write: %v", w.d.name, err)
+			return
+		}
+	}
+}
+
+// batch imports count records at once.
+func (w *writer) batch(t *testing.T, count int) {
+	t.Helper()
+	first := w.take(count)
+	var lines bytes.Buffer
+	encoder := json.NewEncoder(&lines)
+	for n := first; n < first+count; n++ {
+		if err := encoder.Encode(map[string]string{"key": w.key(n), "value": valueOf(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.d.api.Import(t.Context(), namespace, lines.Bytes(), 1); err != nil {
+		t.Fatalf("%s: import: %v", w.d.name, err)
+	}
+	w.note(first, count)
+}
+
+// wait returns once count more writes have been acknowledged.
+func (w *writer) wait(t *testing.T, count int) {
+	t.Helper()
+	deadline := time.After(patience)
+	w.mu.Lock()
+	for goal := w.total + count; w.total < goal; {
+		more := w.more
+		w.mu.Unlock()
+		select {
+		case <-more:
+		case <-deadline:
+			t.Fatalf("%s acknowledged less than %d writes in %v; its log ends with:\n%s", w.d.name, count, patience, w.d.log.tail())
+		}
+		w.mu.Lock()
+	}
+	w.mu.Unlock()
+}
+
+// acks is a copy of what was acknowledged up to now.
+func (w *writer) acks() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	acks := make(map[string]int, len(w.acknowledged))
+	for key, n := range w.acknowledged {
+		acks[key] = n
+	}
+	return acks
+}
+
+// missing tells which of the acknowledged writes an export lacks: each key
+// must hold the number acknowledged last, or one written after it.
+func missing(t *testing.T, export string, acks map[string]int) (lost []string) {
+	t.Helper()
+	held := map[string]int{}
+	for line := range strings.Lines(export) {
+		var record struct{ Key, Value string }
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			t.Fatalf("export line %.80q: %v", line, err)
+		}
+		n, err := numberOf(record.Value)
+		if err != nil {
+			t.Fatalf("key %q: %v", record.Key, err)
+		}
+		held[record.Key] = n
+	}
+	for key, n := range acks {
+		if got, ok := held[key]; !ok || got < n {
+			lost = append(lost, fmt.Sprintf("%s: acknowledged %d, found %d (present: %v)", key, n, got, ok))
+		}
+	}
+	return lost
+}
+
+// start runs two writers at once on each daemon, until the returned function
+// is called.
+func start(t *testing.T, writers ...*writer) (stop func()) {
+	t.Helper()
+	ending := make(chan struct{})
+	var running sync.WaitGroup
+	for _, w := range writers {
+		for range 2 {
+			running.Go(func() { w.run(t, ending) })
+		}
+	}
+	stop = sync.OnceFunc(func() {
+		close(ending)
+		running.Wait()
+	})
+	t.Cleanup(stop)
+	return stop
+}
