@@ -50,37 +50,69 @@ type sample struct {
 	differ  float64
 }
 
-// likelihood is the logarithm of the probability of the samples under d
-// differences, and its slope in d. A cell is equal if each difference misses
-// it. That the cells of one walk are not independent is neglected: it costs the
-// estimate some precision.
-func likelihood(samples []sample, d float64) (l, slope float64) {
-	const least = math.SmallestNonzeroFloat64
-	for _, s := range samples {
-		missed := math.Exp(d * s.missing)
-		equal := missed + (1-missed)*s.chance
-		change := missed * s.missing * (1 - s.chance)
-		if s.equal > 0 {
-			l += s.equal * math.Log(max(equal, least))
-			slope += s.equal * change / max(equal, least)
-		}
-		if s.differ > 0 {
-			l += s.differ * math.Log(max(1-equal, least))
-			slope -= s.differ * change / max(1-equal, least)
-		}
-	}
-	return l, slope
+// equalWith is the probability that a cell of s looks equal under d
+// differences: each of them misses it, or chance has it so. That the cells of
+// one walk are not independent is neglected; it costs the estimate some
+// precision.
+func (s *sample) equalWith(d float64) (equal, missed float64) {
+	missed = math.Exp(d * s.missing)
+	return missed + (1-missed)*s.chance, missed
 }
 
-// likeliest is the d of the largest likelihood, which has one peak. Where
-// nearly every cell differs, a huge d is about as likely as any; then it is the
-// least d within one standard error (half a unit of log likelihood).
+// least keeps logarithms and quotients of vanishing probabilities finite.
+const least = 1e-300
+
+// likelihood is the logarithm of the probability of the samples under d
+// differences.
+func likelihood(samples []sample, d float64) float64 {
+	sum := 0.0
+	for i := range samples {
+		s := &samples[i]
+		equal, _ := s.equalWith(d)
+		if s.equal > 0 {
+			sum += s.equal * math.Log(max(equal, least))
+		}
+		if s.differ > 0 {
+			sum += s.differ * math.Log(max(1-equal, least))
+		}
+	}
+	return sum
+}
+
+// slope is that of likelihood in d.
+func slope(samples []sample, d float64) float64 {
+	sum := 0.0
+	for i := range samples {
+		s := &samples[i]
+		equal, missed := s.equalWith(d)
+		missed *= 1 - s.chance
+		share := 1.0 // of the equal cells, those that all differences missed
+		if s.chance > 0 {
+			share = missed / equal
+		}
+		sum += s.missing * (s.equal*share - s.differ*missed/max(1-equal, least))
+	}
+	return sum
+}
+
+// likeliest is the d of the largest likelihood: a coarse scan of log d, because
+// a byte that is equal by chance may make a lesser peak, then a search by the
+// slope. Where nearly every cell differs, a huge d is about as likely as any;
+// then it is the least d within one standard error (half a unit of log
+// likelihood).
 func likeliest(samples []sample) float64 {
-	const bottom, top = -2.0, 30.0
-	// 15 halvings of 32 octaves leave a thousandth of an octave.
-	search := func(top float64, below func(d float64) bool) float64 {
-		lo, hi := bottom, top
-		for range 15 {
+	const bottom, step, steps = -2.0, 2.0, 16
+	var scan [steps + 1]float64
+	peak := 0
+	for i := range scan {
+		scan[i] = likelihood(samples, math.Exp2(bottom+step*float64(i)))
+		if scan[i] > scan[peak] {
+			peak = i
+		}
+	}
+	// 14 halvings of some octaves leave a thousandth of an octave.
+	search := func(lo, hi float64, below func(d float64) bool) float64 {
+		for range 14 {
 			if middle := (lo + hi) / 2; below(math.Exp2(middle)) {
 				lo = middle
 			} else {
@@ -89,18 +121,17 @@ func likeliest(samples []sample) float64 {
 		}
 		return (lo + hi) / 2
 	}
-	peak := search(top, func(d float64) bool {
-		_, slope := likelihood(samples, d)
-		return slope >= 0
-	})
-	best, _ := likelihood(samples, math.Exp2(peak))
-	if huge, _ := likelihood(samples, math.Exp2(top)); huge > best-0.5 {
-		peak = search(peak, func(d float64) bool {
-			l, _ := likelihood(samples, d)
-			return l < best-0.5
-		})
+	around := bottom + step*float64(peak)
+	best := search(around-step, around+step, func(d float64) bool { return slope(samples, d) >= 0 })
+	bound := likelihood(samples, math.Exp2(best)) - 0.5
+	if scan[steps] > bound {
+		first := 0
+		for first < peak && scan[first] < bound {
+			first++
+		}
+		best = search(bottom+step*float64(first-1), best, func(d float64) bool { return likelihood(samples, d) < bound })
 	}
-	return math.Exp2(peak)
+	return math.Exp2(best)
 }
 
 // probeSamples compares two sets' probes from position from on.
@@ -123,7 +154,7 @@ func probeSamples(samples []sample, theirs, ours Probes, from int) []sample {
 // Estimate returns the likeliest number of differences between the sets that
 // theirs and ours were taken of; if they are of different lengths, the common
 // ones count. Its standard error is 16 to 19 % from some tens of differences
-// to 10^5. ok is false if there are no probes, or too few of the last are
+// to 10^4, and 27 % at 10^5. ok is false if there are no probes, or too few of the last are
 // equal to say how many differences there are: d is then a lower bound.
 func Estimate(theirs, ours Probes) (d float64, ok bool) {
 	samples := probeSamples(nil, theirs, ours, 0)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestProbePositions(t *testing.T) {
@@ -152,4 +154,35 @@ func TestDecoderEstimateUsesProbes(t *testing.T) {
 	if lower > 8000 || math.Abs(got/8000-1) > .6 {
 		t.Errorf("8,000 differences: %.0f from cells, %.0f with probes", lower, got)
 	}
+}
+
+// TestLikeliestIsLikeliest compares the search by slope with a scan.
+func TestLikeliestIsLikeliest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		d := math.Exp2(rapid.Float64Range(0, 16).Draw(t, "log d"))
+		chance := rapid.SampledFrom([]float64{0, 1.0 / 256}).Draw(t, "chance")
+		var samples []sample
+		n := rapid.IntRange(2, MaxProbes).Draw(t, "samples")
+		for i := 1; i < n; i++ {
+			s := sample{missing: missing(probeAt(i)), chance: chance}
+			if r.Float64() < math.Exp(d*s.missing) || r.Float64() < chance {
+				s.equal = 1
+			} else {
+				s.differ = 1
+			}
+			samples = append(samples, s)
+		}
+		got := likeliest(samples)
+		// Half a unit is what likeliest gives away where nothing is equal; the
+		// rest is for a lesser peak beside the largest.
+		for x := -2.0; x < 30; x += 0.25 {
+			if l := likelihood(samples, math.Exp2(x)); l > likelihood(samples, got)+1.5 {
+				t.Fatalf("%.2f is likelier than %.2f", math.Exp2(x), got)
+			}
+		}
+		if math.IsNaN(slope(samples, 1e9)) || math.IsNaN(slope(samples, 1e-3)) {
+			t.Fatal("a slope is not a number")
+		}
+	})
 }
