@@ -43,7 +43,7 @@ func TestScript(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			// Paths of unix sockets are short; those of test folders are not.
-			dir, err := os.MkdirTemp("", "sd")
+			dir, err := os.MkdirTemp("", "sd") //nolint:usetesting // the paths of t.TempDir are too long for sockets
 			if err != nil {
 				return err
 			}

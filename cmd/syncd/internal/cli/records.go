@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/base64"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -79,7 +78,7 @@ func (c putCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	cond.Absent = c.IfAbsent
-	var value io.Reader = a.stdin
+	value := a.stdin
 	if c.Value != nil && *c.Value != "-" {
 		value = strings.NewReader(*c.Value)
 	}

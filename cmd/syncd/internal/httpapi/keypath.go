@@ -65,8 +65,9 @@ func splitKeyPath(escaped string) (head string, key []byte, ok bool, err error) 
 	return "", nil, false, nil
 }
 
-// flattenKeys escapes a key in a path anew, so that http.ServeMux, which
-// cleans paths and splits them at slashes, sees one segment.
+// flattenKeys puts base64 in the place of a key in a path, so that
+// http.ServeMux sees one plain segment: it cleans paths, splits them at
+// slashes, and takes an escaped slash that stands alone for the path's end.
 func flattenKeys(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head, key, ok, err := splitKeyPath(r.URL.EscapedPath())
@@ -81,7 +82,8 @@ func flattenKeys(next http.Handler) http.Handler {
 				return
 			}
 			u := *r.URL
-			u.Path, u.RawPath = plain+string(key), head+escapeAll(key)
+			flat := base64.RawURLEncoding.EncodeToString(key)
+			u.Path, u.RawPath = plain+flat, head+flat
 			r2 := *r
 			r2.URL = &u
 			r = &r2

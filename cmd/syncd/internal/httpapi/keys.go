@@ -75,6 +75,15 @@ func fail(err error) error {
 	return problem.From(err)
 }
 
+// key is the key's bytes, which flattenKeys has made base64.
+func (p *RecordParams) key() ([]byte, error) {
+	key, err := base64.RawURLEncoding.DecodeString(p.Key)
+	if err != nil {
+		return nil, fail(problem.Usage("the key %q: %w", p.Key, err))
+	}
+	return key, nil
+}
+
 // RawRequest hands a handler the body as it comes.
 type RawRequest struct {
 	body  io.ReadCloser
@@ -163,7 +172,11 @@ func (s *server) get(ctx context.Context, in *RecordParams) (*valueOutput, error
 	if err != nil {
 		return nil, err
 	}
-	rec, err := ns.Get(ctx, []byte(in.Key))
+	key, err := in.key()
+	if err != nil {
+		return nil, err
+	}
+	rec, err := ns.Get(ctx, key)
 	if err != nil {
 		return nil, fail(err)
 	}
@@ -183,11 +196,15 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	if err != nil {
 		return nil, err
 	}
+	key, err := in.key()
+	if err != nil {
+		return nil, err
+	}
 	value, err := io.ReadAll(http.MaxBytesReader(in.write, in.body, dbadapter.MaxValue))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		return nil, fail(fmt.Errorf("put %.200q in %s: %w: a value has at most %d bytes", in.Key, in.NS, peer.ErrLimit, dbadapter.MaxValue))
+		return nil, fail(fmt.Errorf("put %.200q in %s: %w: a value has at most %d bytes", key, in.NS, peer.ErrLimit, dbadapter.MaxValue))
 	case err != nil:
 		return nil, fail(problem.Usage("reading the value: %w", err))
 	}
@@ -200,16 +217,16 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 		if err != nil {
 			return nil, err
 		}
-		v, err = ns.PutIf(ctx, []byte(in.Key), value, held)
+		v, err = ns.PutIf(ctx, key, value, held)
 		if err != nil {
 			return nil, fail(err)
 		}
 	case in.IfNoneMatch == "*":
-		v, err = ns.PutIf(ctx, []byte(in.Key), value, dbadapter.Version{})
+		v, err = ns.PutIf(ctx, key, value, dbadapter.Version{})
 	case in.IfNoneMatch != "":
 		return nil, fail(problem.Usage("If-None-Match: only * is understood"))
 	default:
-		v, err = ns.Put(ctx, []byte(in.Key), value)
+		v, err = ns.Put(ctx, key, value)
 	}
 	if err != nil {
 		return nil, fail(err)
@@ -222,15 +239,19 @@ func (s *server) del(ctx context.Context, in *RecordParams) (*versionOutput, err
 	if err != nil {
 		return nil, err
 	}
+	key, err := in.key()
+	if err != nil {
+		return nil, err
+	}
 	var v dbadapter.Version
 	if in.IfMatch == "" {
-		v, err = ns.Delete(ctx, []byte(in.Key))
+		v, err = ns.Delete(ctx, key)
 	} else {
 		held, bad := parseETag(in.IfMatch)
 		if bad != nil {
 			return nil, bad
 		}
-		v, err = ns.DeleteIf(ctx, []byte(in.Key), held)
+		v, err = ns.DeleteIf(ctx, key, held)
 	}
 	if err != nil {
 		return nil, fail(err)

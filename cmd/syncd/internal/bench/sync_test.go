@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMedians(t *testing.T) {
+	got, err := medians([]peer.Report{
+		{Cells: 5, DurationMS: 3, Method: "a", StepsMS: map[string]float64{"peel": 1, "fetch": 9}},
+		{Cells: 1, DurationMS: 1, Method: "b", StepsMS: map[string]float64{"peel": 7}},
+		{Cells: 3, DurationMS: 2, Method: "c", Verified: true, StepsMS: map[string]float64{"peel": 4, "fetch": 2}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Cells != 3 || got.DurationMS != 2 || got.Method != "c" || !got.Verified || got.StepsMS["peel"] != 4 || got.StepsMS["fetch"] != 2 {
+		t.Errorf("got %+v", got)
+	}
+	if got, err := medians([]peer.Report{{Cells: 1}, {Cells: 2}}); err != nil || got.Cells != 1 {
+		t.Errorf("of two, got %d, %v; want the lower one", got.Cells, err)
+	}
+}
+
+// TestSync: each kind of difference is made as often as it was asked for.
+func TestSync(t *testing.T) {
+	for kind, want := range map[Kind][3]int{Missing: {5, 5, 0}, Mismatched: {0, 0, 10}, Mixed: {3, 2, 5}} {
+		results, err := Sync(t.Context(), Config{
+			Sizes: []int{60, 30}, Differences: 10, Kind: kind, ValueSize: 16, Repeat: 2, Seed: 7, Logger: zap.NewNop(),
+		})
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if len(results) != 2 || results[0].Records != 60 || results[1].Records != 30 {
+			t.Fatalf("%s: %+v", kind, results)
+		}
+		for _, r := range results {
+			if got := [3]int{r.MissingHere, r.MissingThere, r.Mismatched}; got != want || r.Differences != 10 || r.BuildMS <= 0 {
+				t.Errorf("%s: %+v; want the differences %v", kind, r, want)
+			}
+		}
+	}
+}

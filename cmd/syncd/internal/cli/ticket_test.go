@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+)
+
+func FuzzReadTicket(f *testing.F) {
+	f.Add([]byte("syncd1abc\n"))
+	f.Add([]byte("two words"))
+	f.Add([]byte(""))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		ticket, err := readTicket(bytes.NewReader(in))
+		if err != nil {
+			if !errors.Is(err, problem.ErrUsage) {
+				t.Fatalf("error %v; want a usage error", err)
+			}
+			return
+		}
+		if ticket != strings.TrimSpace(string(in)) || len(strings.Fields(ticket)) != 1 {
+			t.Fatalf("%q was read as %q", in, ticket)
+		}
+	})
+}
+
+func TestShow(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain": "plain", "a b/é": "a b/é", "": `""`, "\xff": `"\xff"`, "a\nb": `"a\nb"`, `"q"`: `"\"q\""`, "\x1b[31m": `"\x1b[31m"`,
+	} {
+		if got := show([]byte(in)); got != want {
+			t.Errorf("show(%q) = %s; want %s", in, got, want)
+		}
+	}
+	if got := show(bytes.Repeat([]byte("k"), 5000)); len(got) > 300 || !strings.Contains(got, "5000 bytes") {
+		t.Errorf("a long key is shown as %s", got)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for in, want := range map[int64]string{0: "0 B", 9999: "9999 B", 10240: "10.0 KiB", 20 << 20: "20.0 MiB"} {
+		if got := size(in); got != want {
+			t.Errorf("size(%d) = %s; want %s", in, got, want)
+		}
+	}
+}

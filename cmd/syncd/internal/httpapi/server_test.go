@@ -1,0 +1,350 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// served is a node in memory behind the API.
+type served struct {
+	*httptest.Server
+	node   *peer.Node
+	client *client.Client
+}
+
+func serve(t *testing.T, token string) *served {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	node, err := peer.Open(t.Context(), peer.Config{ListenAddrs: []string{}, Registerer: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node.CreateNamespace(t.Context(), "notes", peer.Policy{}); err != nil {
+		t.Fatal(err)
+	}
+	handler, err := httpapi.Handler(httpapi.Config{Node: node, Version: httpapi.Version{Version: "v0"}, Token: token, Metrics: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &served{Server: httptest.NewServer(handler), node: node}
+	addr, err := httpapi.ParseAddr(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.client = client.New(addr, token)
+	t.Cleanup(func() {
+		s.client.Close()
+		s.Close()
+		if err := node.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// do sends a request as it is, and returns the answer with its body read.
+func (s *served) do(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }() // read only
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(b)
+}
+
+// TestOpenAPI: the description names each route, with its problem, and no
+// other.
+func TestOpenAPI(t *testing.T) {
+	s := serve(t, "")
+	resp, body := s.do(t, http.MethodGet, "/openapi.json", "")
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/openapi+json" {
+		t.Fatalf("%s %s", resp.Status, resp.Header)
+	}
+	var doc struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			OperationID string
+			Summary     string
+			Responses   map[string]struct{ Content map[string]any }
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.OpenAPI, "3.1.") {
+		t.Errorf("OpenAPI version %q", doc.OpenAPI)
+	}
+	var got []string
+	for path, item := range doc.Paths {
+		for method, op := range item {
+			got = append(got, strings.ToUpper(method)+" "+path)
+			if op.OperationID == "" || op.Summary == "" {
+				t.Errorf("%s %s has no id or summary", method, path)
+			}
+			if _, ok := op.Responses["default"].Content["application/problem+json"]; !ok {
+				t.Errorf("%s %s does not say that it may answer with a problem", method, path)
+			}
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"DELETE /v1/ns/{ns}", "DELETE /v1/ns/{ns}/keys/{key}", "DELETE /v1/peers/{id}",
+		"GET /healthz", "GET /metrics", "GET /readyz",
+		"GET /v1/namespaces", "GET /v1/ns/{ns}/diff", "GET /v1/ns/{ns}/export",
+		"GET /v1/ns/{ns}/keys", "GET /v1/ns/{ns}/keys/{key}", "GET /v1/ns/{ns}/status",
+		"GET /v1/peers", "GET /v1/status", "GET /v1/syncs", "GET /v1/version",
+		"POST /v1/invites", "POST /v1/join", "POST /v1/namespaces", "POST /v1/ns/{ns}/import",
+		"POST /v1/peers", "POST /v1/sync", "PUT /v1/ns/{ns}/keys/{key}",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the description names\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestProblems: each refusal is a problem with the right status and code.
+func TestProblems(t *testing.T) {
+	s := serve(t, "")
+	ctx := t.Context()
+	version, err := s.client.Put(ctx, "notes", []byte("gone"), strings.NewReader("v"), client.Condition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client.Delete(ctx, "notes", []byte("gone"), client.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	const stranger = "12D3KooWFHWkcADzzppY9P18i5GDzvgB2Bpo1JXj3o8rf4Axa84X"
+	for _, c := range []struct {
+		method, path, body string
+		header             []string
+		status             int
+		code               string
+	}{
+		{http.MethodGet, "/v1/ns/notes/keys/none", "", nil, 404, "not_found"},
+		{http.MethodGet, "/v1/ns/notes/keys/gone", "", nil, 410, "deleted"},
+		{http.MethodGet, "/v1/ns/other/keys/none", "", nil, 404, "no_namespace"},
+		{http.MethodDelete, "/v1/ns/notes/keys/none", "", nil, 404, "not_found"},
+		{http.MethodPut, "/v1/ns/notes/keys/gone", "v", []string{"If-Match", `"` + version + `"`}, 412, "conflict"},
+		{http.MethodPut, "/v1/ns/notes/keys/gone", "v", []string{"If-None-Match", "*"}, 412, "conflict"},
+		{http.MethodPut, "/v1/ns/notes/keys/gone", "v", []string{"If-Match", "x"}, 400, "usage"},
+		{http.MethodPut, "/v1/ns/notes/keys/k", strings.Repeat("x", 1<<20+1), nil, 413, "limit"},
+		{http.MethodPut, "/v1/ns/notes/keys/" + strings.Repeat("k", 1025), "v", nil, 413, "limit"},
+		{http.MethodGet, "/v1/ns/notes/key64/!", "", nil, 400, "usage"},
+		{http.MethodGet, "/v1/ns/notes/keys?limit=0", "", nil, 422, "usage"},
+		{http.MethodGet, "/v1/ns/notes/keys?cursor=!", "", nil, 400, "usage"},
+		{http.MethodGet, "/v1/ns/notes/keys?page=2", "", nil, 422, "usage"},
+		{http.MethodPost, "/v1/ns/notes/import", "oops\n", nil, 400, "malformed"},
+		{http.MethodPost, "/v1/namespaces", `{"name":"notes"}`, nil, 409, "exists"},
+		{http.MethodPost, "/v1/namespaces", `{"nmae":"x"}`, nil, 422, "usage"},
+		{http.MethodPost, "/v1/namespaces", `{`, nil, 400, "usage"},
+		{http.MethodPost, "/v1/invites", `{"ns":"notes","role":"king"}`, nil, 400, "usage"},
+		{http.MethodPost, "/v1/invites", `{"ns":"notes","expires":"-1h"}`, nil, 400, "usage"},
+		{http.MethodPost, "/v1/peers", `{"addr":"nonsense"}`, nil, 400, "usage"},
+		{http.MethodDelete, "/v1/peers/nonsense", "", nil, 400, "usage"},
+		{http.MethodPost, "/v1/sync", `{"peer":"x","ns":"notes"}`, nil, 400, "usage"},
+		{http.MethodPost, "/v1/sync", `{"peer":"x","ns":"notes","dir":"up"}`, nil, 422, "usage"},
+		{http.MethodPost, "/v1/sync", `{"peer":"` + stranger + `","ns":"notes"}`, nil, 403, "denied"},
+		{http.MethodGet, "/v1/ns/notes/diff?peer=" + stranger, "", nil, 403, "denied"},
+		{http.MethodGet, "/v1/ns/notes/diff", "", nil, 422, "usage"},
+		{http.MethodGet, "/v1/nothing", "", nil, 404, "usage"},
+	} {
+		resp, body := s.do(t, c.method, c.path, c.body, c.header...)
+		var p problem.Problem
+		if err := json.Unmarshal([]byte(body), &p); err != nil || resp.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %.80s: %s is no problem (%v): %s", c.method, c.path, resp.Status, err, body)
+			continue
+		}
+		if resp.StatusCode != c.status || p.Status != c.status || p.Code != c.code || p.Detail == "" {
+			t.Errorf("%s %.80s: %s %+v; want %d %s", c.method, c.path, resp.Status, p, c.status, c.code)
+		}
+	}
+}
+
+// TestAnyKey: a key of any bytes goes through the path and comes back in
+// lists and exports, in the order of its bytes.
+func TestAnyKey(t *testing.T) {
+	s := serve(t, "")
+	ctx := t.Context()
+	held := map[string]string{}
+	put := func(key, value []byte) error {
+		held[string(key)] = string(value)
+		_, err := s.client.Put(ctx, "notes", key, bytes.NewReader(value), client.Condition{})
+		return err
+	}
+	for _, key := range []string{".", "..", "/", "//", "/../", "a/b", "a%2Fb", "\xff", "\x00", " ", "?", "#", "a?b=c#d", "é", "%"} {
+		if err := put([]byte(key), []byte("value of "+key)); err != nil {
+			t.Fatalf("put %q: %v", key, err)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		key := rapid.SliceOfN(rapid.Byte(), 1, 40).Draw(t, "key")
+		value := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "value")
+		if err := put(key, value); err != nil {
+			t.Fatal(err)
+		}
+		got, version, err := s.client.Get(ctx, "notes", key)
+		if err != nil || !bytes.Equal(got, value) || version == "" {
+			t.Fatalf("get %q = %q, %q, %v; want %q", key, got, version, err, value)
+		}
+	})
+	var keys []string
+	for cursor := ""; ; {
+		page, err := s.client.List(ctx, "notes", nil, cursor, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range page.Keys {
+			keys = append(keys, string(k.Bytes()))
+			if k.Size != len(held[string(k.Bytes())]) {
+				t.Errorf("%q has %d bytes; listed as %d", k.Bytes(), len(held[string(k.Bytes())]), k.Size)
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			break
+		}
+	}
+	if len(keys) != len(held) || !slices.IsSorted(keys) {
+		t.Errorf("%d keys listed of %d, sorted %v", len(keys), len(held), slices.IsSorted(keys))
+	}
+	// An export imported elsewhere is exported alike.
+	var out, again bytes.Buffer
+	other := serve(t, "")
+	if err := s.client.Export(ctx, "notes", nil, false, &out); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.client.Import(ctx, "notes", out.Bytes(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.client.Export(ctx, "notes", nil, false, &again); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() == 0 || !bytes.Equal(out.Bytes(), again.Bytes()) {
+		t.Error("an export that was imported is exported differently")
+	}
+}
+
+// TestPathsOfOtherClients: unescaped slashes belong to the key, and key64
+// gives the two keys that browsers would rewrite.
+func TestPathsOfOtherClients(t *testing.T) {
+	s := serve(t, "")
+	for path, key := range map[string]string{
+		"/v1/ns/notes/keys/a/b//c": "a/b//c",
+		"/v1/ns/notes/keys/a%2Fb":  "a/b",
+		"/v1/ns/notes/key64/Li4":   "..",
+		"/v1/ns/notes/key64/_w":    "\xff",
+		"/v1/ns/notes/keys/%2E":    ".",
+	} {
+		resp, body := s.do(t, http.MethodPut, path, "v:"+key)
+		if resp.StatusCode != http.StatusOK || resp.Header.Get("ETag") == "" {
+			t.Errorf("PUT %s: %s %s", path, resp.Status, body)
+		}
+		got, _, err := s.client.Get(t.Context(), "notes", []byte(key))
+		if err != nil || string(got) != "v:"+key {
+			t.Errorf("after PUT %s, %q is %q, %v", path, key, got, err)
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	s := serve(t, "")
+	resp, _ := s.do(t, http.MethodPut, "/v1/ns/notes/keys/k", "1", "If-None-Match", "*")
+	etag := resp.Header.Get("ETag")
+	if resp.StatusCode != http.StatusOK || !strings.HasPrefix(etag, `"`) {
+		t.Fatalf("%s, ETag %s", resp.Status, etag)
+	}
+	if resp, _ = s.do(t, http.MethodGet, "/v1/ns/notes/keys/k", ""); resp.Header.Get("ETag") != etag {
+		t.Errorf("ETag %s; want %s", resp.Header.Get("ETag"), etag)
+	}
+	if resp, _ = s.do(t, http.MethodPut, "/v1/ns/notes/keys/k", "2", "If-Match", etag); resp.StatusCode != http.StatusOK {
+		t.Errorf("If-Match of the version held: %s", resp.Status)
+	}
+	if resp, _ = s.do(t, http.MethodDelete, "/v1/ns/notes/keys/k", "", "If-Match", etag); resp.StatusCode != http.StatusPreconditionFailed {
+		t.Errorf("If-Match of an old version: %s", resp.Status)
+	}
+}
+
+func TestToken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "token")
+	token, err := httpapi.MakeToken(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := httpapi.MakeToken(path); err != nil || again != token {
+		t.Fatalf("a token that is there is kept: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the token's mode is %v, %v", info.Mode(), err)
+	}
+	s := serve(t, token)
+	for _, c := range []struct {
+		path, header string
+		status       int
+	}{
+		{"/healthz", "", 200},
+		{"/readyz", "", 200},
+		{"/metrics", "", 200},
+		{"/openapi.json", "", 401},
+		{"/v1/status", "", 401},
+		{"/v1/status", "Bearer wrong", 401},
+		{"/v1/status", token, 401},
+		{"/v1/status", "Bearer " + token, 200},
+	} {
+		resp, body := s.do(t, http.MethodGet, c.path, "", "Authorization", c.header)
+		if resp.StatusCode != c.status {
+			t.Errorf("%s with %q: %s %s; want %d", c.path, c.header, resp.Status, body, c.status)
+		}
+	}
+	if _, err := s.client.Status(t.Context()); err != nil {
+		t.Error(err)
+	}
+	addr, err := httpapi.ParseAddr(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := client.New(addr, "wrong")
+	defer wrong.Close()
+	if _, err := wrong.Status(t.Context()); !errors.Is(err, problem.ErrToken) {
+		t.Errorf("error %v; want ErrToken", err)
+	}
+}
+
+// TestMetrics: names begin with syncd_ and the text is what Prometheus reads.
+func TestMetrics(t *testing.T) {
+	s := serve(t, "")
+	resp, body := s.do(t, http.MethodGet, "/metrics", "")
+	if resp.StatusCode != http.StatusOK || !strings.Contains(body, "\nsyncd_") {
+		t.Errorf("%s: no metric begins with syncd_:\n%.500s", resp.Status, body)
+	}
+}
