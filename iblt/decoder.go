@@ -87,9 +87,9 @@ type pending struct {
 	next int32 // the next pair at the same place of the agenda
 }
 
-// Work counts what a Decoder has done. Whatever cells a peer sends, Tests is at
-// most the number of cells plus Updates, and Updates is the number of cells
-// that found pairs belong to.
+// Work counts what a Decoder has done. Whatever n cells a peer sends, Updates is
+// the number of cells that the found pairs, at most n, belong to; Tests and
+// Lookups are at most n + Updates, and Moves at most 3·n + Updates.
 type Work struct {
 	Tests   int // cells tested for being pure or poisoned
 	Lookups int // indices looked up
