@@ -146,10 +146,9 @@ func TestCopiesAreCopies(t *testing.T) {
 }
 
 func TestAppendIsALongerSketch(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 2))
 	short, tail, long := NewSketch(Key{}, 64), NewWindow(Key{}, 64, 500), NewSketch(Key{}, 500)
 	for _, s := range []*Sketch{short, tail, long} {
-		r = rand.New(rand.NewPCG(2, 2))
+		r := rand.New(rand.NewPCG(2, 2))
 		for _, q := range randomPairs(r, 300) {
 			s.Add(q)
 		}

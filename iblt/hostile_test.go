@@ -29,7 +29,7 @@ func checkHostile(t *testing.T, key Key, cells []Cell, burst int, local Source, 
 			if !errors.Is(err, ErrForged) {
 				t.Fatal(err)
 			}
-			if again := d.AddCells(cells[n:]); again != err || d.Done() {
+			if again := d.AddCells(cells[n:]); !errors.Is(again, ErrForged) || d.Done() {
 				t.Fatalf("after %v: %v, done %v", err, again, d.Done())
 			}
 			break
