@@ -73,7 +73,8 @@ type daemon struct {
 // newDaemon makes a node in dir and starts it.
 func newDaemon(t *testing.T, name, dir string) *daemon {
 	t.Helper()
-	sockets, err := os.MkdirTemp("", "syncd-") //nolint:usetesting // a socket's path has room for 107 bytes, less than a test's folder takes
+	// A socket's path has room for 107 bytes, less than a test's folder takes.
+	sockets, err := os.MkdirTemp("", "syncd-")
 	if err != nil {
 		t.Fatal(err)
 	}
