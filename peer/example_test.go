@@ -1,0 +1,60 @@
+package peer_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Two nodes in one process, in memory, on loopback. With Dir set they would
+// keep their identity, members and records.
+func Example() {
+	ctx := context.Background()
+	alice, err := peer.Open(ctx, peer.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer alice.Close(ctx)
+	bob, err := peer.Open(ctx, peer.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer bob.Close(ctx)
+
+	notes, err := alice.CreateNamespace(ctx, "notes", peer.Policy{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := notes.Put(ctx, []byte("milk"), []byte("2 l")); err != nil {
+		log.Fatal(err)
+	}
+	ticket, err := notes.Invite(ctx, peer.InviteOptions{Role: peer.RoleWrite})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	bobs, err := bob.Join(ctx, ticket)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := bobs.Put(ctx, []byte("bread"), []byte("1")); err != nil {
+		log.Fatal(err)
+	}
+	report, err := bobs.Sync(ctx, alice.ID(), peer.SyncOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("received", report.Applied, "sent", report.Sent, "verified", report.Verified)
+	for record, err := range bobs.Scan(ctx, nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s: %s\n", record.Key, record.Value)
+	}
+	// Output:
+	// received 1 sent 1 verified true
+	// bread: 1
+	// milk: 2 l
+}
