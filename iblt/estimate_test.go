@@ -60,7 +60,7 @@ func TestEstimate(t *testing.T) {
 	const seed, m = 7, 1 << 14
 	for _, d := range []int{50, 200, 1000, 10_000} {
 		r := rand.New(rand.NewPCG(seed, uint64(d)))
-		n, good := max(40, 40_000/d)**trials, 0
+		n, good := max(40, 15_000/d)**trials, 0
 		var logs []float64
 		for i := range n {
 			s := diverge(r, Key{byte(i), byte(i >> 8)}, m, 10, d/4, d/4, d/2)
