@@ -73,8 +73,7 @@ type daemon struct {
 // newDaemon makes a node in dir and starts it.
 func newDaemon(t *testing.T, name, dir string) *daemon {
 	t.Helper()
-	// A socket's path has room for 107 bytes, less than a test's folder takes.
-	sockets, err := os.MkdirTemp("", "syncd-")
+	sockets, err := os.MkdirTemp("", "syncd-") //nolint:usetesting // a socket's path has room for 107 bytes, less than a test's folder takes
 	if err != nil {
 		t.Fatal(err)
 	}
