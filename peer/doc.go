@@ -21,6 +21,10 @@
 // greater than all that its node has seen in the namespace, even if the
 // machine's clock was set back; the last writer wins.
 //
+// A node given no Host makes one that speaks TCP only. libp2p has a log of its
+// own, which goes to standard error unless the program sets its handler
+// (gologshim.SetDefaultHandler); this package never touches such globals.
+//
 // What is not promised: a member with the secret can keep what it has read;
 // the member lists of two nodes are made equal only by invitations, not by
 // syncs; a name or an address says nothing about who is there, only the peer

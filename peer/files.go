@@ -3,7 +3,6 @@ package peer
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -54,12 +53,4 @@ func readPrivate(path string) ([]byte, error) {
 			path, info.Mode().Perm())
 	}
 	return os.ReadFile(path)
-}
-
-func exists(path string) (bool, error) {
-	_, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }

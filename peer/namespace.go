@@ -48,6 +48,7 @@ type Namespace struct {
 	rejected rejections
 	asides   asides
 
+	growing  sync.Mutex // held while kept is being lengthened
 	updating sync.Mutex // serialises changes of roster
 	roster   atomic.Pointer[roster]
 }

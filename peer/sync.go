@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
@@ -134,7 +135,7 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 	case errors.Is(err, reconcile.ErrLimit):
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	case errors.Is(err, ErrDenied):
-		return fmt.Errorf("%w: there this node is not a member of it (or it is not there); ask for an invitation", err)
+		return fmt.Errorf("%w: to that node this one is no member, or the namespace is not there; ask for an invitation", err)
 	}
 	return err
 }
@@ -185,7 +186,7 @@ func (ns *Namespace) replica(ctx context.Context, prefix []byte, from ID) (recon
 		}
 		return scope, scope.Close, nil
 	}
-	if _, err := ns.kept.Grow(ctx, ns.key, ns.store); err != nil && !errors.Is(err, reconcile.ErrBusy) {
+	if err := ns.grow(ctx); err != nil {
 		return nil, nil, err
 	}
 	for attempt := 1; ; attempt++ {
@@ -198,6 +199,23 @@ func (ns *Namespace) replica(ctx context.Context, prefix []byte, from ID) (recon
 			return nil, nil, err
 		}
 	}
+}
+
+// grow lengthens the kept sketch where the namespace has outgrown it. One sync
+// does so at a time; the others make do with the shorter one.
+func (ns *Namespace) grow(ctx context.Context) error {
+	if !ns.growing.TryLock() {
+		return nil
+	}
+	defer ns.growing.Unlock()
+	grown, err := ns.kept.Grow(ctx, ns.key, ns.store)
+	if errors.Is(err, reconcile.ErrBusy) {
+		return nil // too much was written meanwhile; the next sync tries again
+	}
+	if grown {
+		ns.node.log.Info("the kept sketch has grown", zapNamespace(ns), zap.Int("cells", ns.kept.Cells()))
+	}
+	return err
 }
 
 // converse runs one side of a sync over a stream, and accounts for it. open
