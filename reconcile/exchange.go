@@ -204,7 +204,11 @@ func (e *exchange) answered(i iblt.Index, held []dbadapter.Record, r *dbadapter.
 
 // ended reads the peer's account of what it received.
 func (e *exchange) ended(m *wire.End) error {
-	if m.Applied > uint64(e.link.report.Sent) || len(m.Refusals) > e.link.report.Sent {
+	offered := 0 // an offered version may be refused without having been sent
+	if e.account != nil {
+		offered = len(e.account.offers)
+	}
+	if m.Applied > uint64(e.link.report.Sent) || len(m.Refusals) > e.link.report.Sent+offered {
 		return violation("%d records applied and %d refused of %d sent", m.Applied, len(m.Refusals), e.link.report.Sent)
 	}
 	e.link.report.Rejected += len(m.Refusals)

@@ -79,7 +79,7 @@ func (a *initiator) decide() error {
 			r.Value = own[at].Value
 			adopted = append(adopted, r)
 			if len(adopted) == wire.BatchRecords {
-				if err := a.apply(adopted); err != nil {
+				if err := a.adopt(adopted); err != nil {
 					return err
 				}
 				adopted = nil
@@ -89,7 +89,15 @@ func (a *initiator) decide() error {
 		a.fetch = append(a.fetch, i)
 	}
 	slices.Sort(a.fetch)
-	return a.apply(adopted)
+	return a.adopt(adopted)
+}
+
+// adopt applies records that were not sent: End does not account for them.
+func (a *initiator) adopt(records []dbadapter.Record) error {
+	applied := a.applied
+	err := a.apply(records)
+	a.applied = applied
+	return err
 }
 
 // compareOffer orders an offered record and one held as Record.Compare would;

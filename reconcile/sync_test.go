@@ -139,6 +139,29 @@ func TestEqualContentsMoveNoValue(t *testing.T) {
 	}
 }
 
+// Versions that were adopted were not sent: neither side takes them for more
+// than was.
+func TestAdoptionBesideRecords(t *testing.T) {
+	for _, gap := range []time.Duration{-time.Hour, time.Hour} {
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		for i := range 20 {
+			key, large := fmt.Sprint("k", i), strings.Repeat("x", 5000)
+			a.put(record(key, large, at(0)))
+			b.put(record(key, large, at(gap)))
+		}
+		a.put(record("a", "", at(0)))
+		b.put(record("b", "", at(0)))
+		out := run(t, a, b, Options{}, nil)
+		if out.errA != nil || out.errB != nil {
+			t.Fatal(gap, out.errA, out.errB)
+		}
+		wantEqual(t, a, b)
+		if out.a.RecordBytes > 5000 {
+			t.Errorf("%d record bytes", out.a.RecordBytes)
+		}
+	}
+}
+
 // Large values that differ travel once, from the newer side.
 func TestLargeMismatches(t *testing.T) {
 	for _, gap := range []time.Duration{-time.Hour, -time.Second, 0, time.Second, time.Hour} {
