@@ -4,6 +4,7 @@ package progress
 import (
 	"io"
 	"os"
+	"time"
 
 	"github.com/mattn/go-isatty"
 	"github.com/vbauerster/mpb/v8"
@@ -19,12 +20,15 @@ func IsTerminal(w io.Writer) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
+// refresh is the pause between two drawings.
+const refresh = 100 * time.Millisecond
+
 // New draws on w, if that is a terminal and quiet is not set.
 func New(w io.Writer, quiet bool) *Bars {
 	if quiet || !IsTerminal(w) {
 		return nil
 	}
-	return &Bars{mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))}
+	return &Bars{mpb.New(mpb.WithOutput(w), mpb.WithWidth(40), mpb.WithRefreshRate(refresh))}
 }
 
 // Bar is one bar. A nil *Bar does nothing.

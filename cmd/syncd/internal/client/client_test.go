@@ -1,0 +1,116 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// against makes a client of a server that does what the handler says.
+func against(t *testing.T, handler http.HandlerFunc) *Client {
+	t.Helper()
+	s := httptest.NewServer(handler)
+	addr, err := httpapi.ParseAddr(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(addr, "")
+	t.Cleanup(func() { c.Close(); s.Close() })
+	return c
+}
+
+// TestExportCut: an export that breaks off is an error, however much came.
+func TestExportCut(t *testing.T) {
+	c := against(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat("line\n", 100_000))
+		panic(http.ErrAbortHandler)
+	})
+	var out bytes.Buffer
+	err := c.Export(t.Context(), "notes", nil, false, &out)
+	if err == nil || !strings.Contains(err.Error(), "broke off") {
+		t.Errorf("error %v after %d bytes; want that it broke off", err, out.Len())
+	}
+}
+
+// TestForeignAnswers: what is no problem of ours is still an error that says
+// what came.
+func TestForeignAnswers(t *testing.T) {
+	for body, want := range map[string]string{
+		"<html>proxy</html>":                 "the daemon answered 403 Forbidden: <html>proxy",
+		`{"code":"denied","detail":"no"}`:    "no",
+		`{"code":"","detail":"no"}`:          "the daemon answered 403",
+		`{"code":"unheard-of","detail":"x"}`: "x",
+	} {
+		c := against(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, body)
+		})
+		_, err := c.Status(t.Context())
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: error %v; want %q", body, err, want)
+		}
+		if denied := errors.Is(err, peer.ErrDenied); denied != strings.Contains(body, "denied") {
+			t.Errorf("%s: is ErrDenied: %v", body, denied)
+		}
+	}
+	c := against(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "not JSON") })
+	if _, err := c.Status(t.Context()); err == nil || !strings.Contains(err.Error(), "reading the daemon's answer") {
+		t.Errorf("error %v; want one about the answer", err)
+	}
+}
+
+func TestNoDaemon(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	addr, err := httpapi.ParseAddr(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	c := New(addr, "")
+	defer c.Close()
+	if _, err := c.Status(t.Context()); !errors.Is(err, problem.ErrNoDaemon) || !strings.Contains(err.Error(), "syncd serve") {
+		t.Errorf("error %v; want ErrNoDaemon and what to do", err)
+	}
+	broken := against(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	if _, err := broken.Status(t.Context()); !errors.Is(err, problem.ErrNoDaemon) || !strings.Contains(err.Error(), "broke") {
+		t.Errorf("error %v; want ErrNoDaemon and that the connection broke", err)
+	}
+}
+
+// TestTimeout: the caller's deadline comes back as such.
+func TestTimeout(t *testing.T) {
+	release := make(chan struct{})
+	c := against(t, func(http.ResponseWriter, *http.Request) { <-release })
+	defer close(release)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := c.Status(ctx); !errors.Is(err, context.DeadlineExceeded) || problem.Exit(err) != problem.ExitLimit {
+		t.Errorf("error %v; want the deadline", err)
+	}
+}
+
+// TestSyncReport: the report of a sync that failed comes with the error.
+func TestSyncReport(t *testing.T) {
+	c := against(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+		_, _ = io.WriteString(w, `{"code":"unreachable","detail":"gone","report":{"applied":7}}`)
+	})
+	r, err := c.Sync(t.Context(), httpapi.SyncRequest{})
+	if !errors.Is(err, peer.ErrUnreachable) || r.Applied != 7 {
+		t.Errorf("report %+v, error %v", r, err)
+	}
+}
