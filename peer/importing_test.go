@@ -36,7 +36,7 @@ func numbered(n int) iter.Seq2[peer.Item, error] {
 
 func TestImport(t *testing.T) {
 	n := open(t, peer.Config{})
-	ns := create(t, n, peer.Policy{})
+	ns := create(t, n, peer.Policy{Unsigned: true})
 	r, err := ns.Import(t.Context(), numbered(5000))
 	if err != nil || r != (peer.ImportResult{Items: 5000, Written: 5000}) {
 		t.Fatalf("%+v, %v", r, err)
@@ -71,7 +71,7 @@ func TestImport(t *testing.T) {
 
 func TestImportStopsAtTheFault(t *testing.T) {
 	n := open(t, peer.Config{})
-	ns := create(t, n, peer.Policy{})
+	ns := create(t, n, peer.Policy{Unsigned: true})
 	fault := errors.New("line 4001: not JSON")
 	broken := func(yield func(peer.Item, error) bool) {
 		for item := range numbered(4000) {
@@ -115,7 +115,7 @@ func TestDatedImports(t *testing.T) {
 	day := time.Date(2024, 5, 6, 7, 8, 9, 123456789, time.FixedZone("", 3600))
 	data := func() iter.Seq2[peer.Item, error] {
 		return func(yield func(peer.Item, error) bool) {
-			for item := range numbered(3000) {
+			for item := range numbered(500) {
 				item.Time = day
 				if !yield(item, nil) {
 					return
@@ -124,7 +124,7 @@ func TestDatedImports(t *testing.T) {
 		}
 	}
 	for _, ns := range []*peer.Namespace{sa, sb} {
-		if r, err := ns.Import(t.Context(), data()); err != nil || r.Written != 3000 {
+		if r, err := ns.Import(t.Context(), data()); err != nil || r.Written != 500 {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}

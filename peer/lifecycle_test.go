@@ -1,7 +1,6 @@
 package peer_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -58,6 +58,45 @@ func TestRestartKeepsAll(t *testing.T) {
 	equal(t, sa2, sb2)
 	if _, err := nb2.Join(t.Context(), open1); err != nil {
 		t.Errorf("a ticket from before the restart: %v", err)
+	}
+}
+
+// A copy of a node, restored on a machine whose clock says the same as when it
+// was made, writes versions that the original never wrote.
+func TestRestoredCopy(t *testing.T) {
+	clock, dir, copied := newTestClock(), t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	na, nb, sa, sb := pair(t, peer.Config{Dir: dir, Clock: clock.now}, peer.Config{Clock: clock.now}, peer.Policy{})
+	put(t, sa, "k", "before")
+	shut(t, na)
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, private := range []string{"identity.key", "namespaces/" + sa.Info().ID + "/secret"} {
+		if err := os.Chmod(filepath.Join(copied, private), 0o600); err != nil { // CopyFS leaves that to us
+			t.Fatal(err)
+		}
+	}
+	write := func(dir, value string) dbadapter.Version {
+		n := open(t, peer.Config{Dir: dir, Clock: clock.now})
+		defer shut(t, n)
+		if _, err := n.Connect(t.Context(), nb.Addrs()[0]); err != nil {
+			t.Fatal(err)
+		}
+		ns, err := n.Namespace("notes")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := put(t, ns, "k", value)
+		sync1(t, ns, nb.ID())
+		equal(t, ns, sb)
+		return v
+	}
+	original, restored := write(dir, "by the original"), write(copied, "by the copy")
+	if original.Clock != restored.Clock || original.Writer != restored.Writer || original == restored {
+		t.Errorf("versions %s and %s", original, restored)
+	}
+	if rec, err := sb.Get(t.Context(), []byte("k")); err != nil || rec.Version != original && rec.Version != restored {
+		t.Errorf("%v, %v", rec, err)
 	}
 }
 
@@ -262,112 +301,5 @@ func TestMetrics(t *testing.T) {
 	eventually(t, "the responder has ended too", func() bool { return len(na.RecentSyncs()) == 1 })
 	if recent := na.RecentSyncs(); len(recent) != 1 || !recent[0].Incoming || recent[0].Report.Sent != 1 || recent[0].Error != "" {
 		t.Errorf("recent syncs %+v", recent)
-	}
-}
-
-// Writers, readers and syncs in both directions at once; then all is equal.
-func TestBusyNodes(t *testing.T) {
-	onBothStores(t, func(t *testing.T, a, b peer.Config) {
-		na, nb, sa, sb := pair(t, a, b, peer.Policy{})
-		var wg sync.WaitGroup
-		for w, ns := range []*peer.Namespace{sa, sb, sa, sb} {
-			wg.Go(func() {
-				for i := range 60 {
-					key := fmt.Appendf(nil, "%d", i%20)
-					if _, err := ns.Put(t.Context(), key, fmt.Appendf(nil, "%d %d", w, i)); err != nil {
-						t.Error(err)
-					}
-					if i%7 == 0 {
-						if _, err := ns.Delete(t.Context(), key); err != nil && !errors.Is(err, peer.ErrDeleted) {
-							t.Error(err)
-						}
-					}
-				}
-			})
-		}
-		for _, s := range []struct {
-			ns *peer.Namespace
-			id peer.ID
-		}{{sa, nb.ID()}, {sb, na.ID()}} {
-			wg.Go(func() {
-				for range 8 {
-					if _, err := s.ns.Sync(t.Context(), s.id, peer.SyncOptions{}); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		sync1(t, sa, nb.ID())
-		equal(t, sa, sb)
-	})
-}
-
-func TestCloseWhileSyncing(t *testing.T) {
-	for _, which := range []string{"initiator", "responder"} {
-		t.Run(which, func(t *testing.T) {
-			na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{Unsigned: true})
-			if _, err := sa.Import(t.Context(), numbered(5000)); err != nil {
-				t.Fatal(err)
-			}
-			victim := nb
-			if which == "responder" {
-				victim = na
-			}
-			var once sync.Once
-			closed := make(chan error, 1)
-			_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(peer.Report) {
-				once.Do(func() {
-					go func() { closed <- victim.Close(context.Background()) }()
-					for { // until the closing has begun
-						if _, err := victim.CreateNamespace(context.Background(), "notes", peer.Policy{}); errors.Is(err, peer.ErrClosed) {
-							return
-						}
-					}
-				})
-			}})
-			if err != nil && !errors.Is(err, peer.ErrClosed) && !errors.Is(err, peer.ErrUnreachable) {
-				t.Errorf("sync: %v", err)
-			}
-			if err := <-closed; err != nil {
-				t.Errorf("close: %v", err)
-			}
-		})
-	}
-}
-
-func TestSyncIsCutByItsContext(t *testing.T) {
-	_, nb, sa, _ := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
-	put(t, sa, "k", "v")
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := sa.Sync(ctx, nb.ID(), peer.SyncOptions{Progress: func(peer.Report) { cancel() }})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("sync: %v", err)
-	}
-}
-
-func TestBackgroundSyncs(t *testing.T) {
-	_, _, sa, sb := pair(t, peer.Config{SyncInterval: 5 * time.Millisecond}, peer.Config{}, peer.Policy{})
-	put(t, sa, "a", "1")
-	put(t, sb, "b", "2")
-	eventually(t, "the two are equal", func() bool { return sa.Info().Digest == sb.Info().Digest })
-	if sa.Info().Records != 2 {
-		t.Errorf("%d records", sa.Info().Records)
-	}
-}
-
-// eventually waits until what another goroutine does has happened.
-func eventually(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(time.Minute)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !happened() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("waited a minute for this: %s", what)
-		}
 	}
 }

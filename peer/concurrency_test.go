@@ -1,0 +1,119 @@
+package peer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Writers, readers and syncs in both directions at once; then all is equal.
+func TestBusyNodes(t *testing.T) {
+	onBothStores(t, func(t *testing.T, a, b peer.Config) {
+		na, nb, sa, sb := pair(t, a, b, peer.Policy{})
+		var wg sync.WaitGroup
+		for w, ns := range []*peer.Namespace{sa, sb, sa, sb} {
+			wg.Go(func() {
+				for i := range 60 {
+					key := fmt.Appendf(nil, "%d", i%20)
+					if _, err := ns.Put(t.Context(), key, fmt.Appendf(nil, "%d %d", w, i)); err != nil {
+						t.Error(err)
+					}
+					if i%7 == 0 {
+						if _, err := ns.Delete(t.Context(), key); err != nil && !errors.Is(err, peer.ErrDeleted) {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+		for _, s := range []struct {
+			ns *peer.Namespace
+			id peer.ID
+		}{{sa, nb.ID()}, {sb, na.ID()}} {
+			wg.Go(func() {
+				for range 8 {
+					if _, err := s.ns.Sync(t.Context(), s.id, peer.SyncOptions{}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		sync1(t, sa, nb.ID())
+		equal(t, sa, sb)
+	})
+}
+
+func TestCloseWhileSyncing(t *testing.T) {
+	for _, which := range []string{"initiator", "responder"} {
+		t.Run(which, func(t *testing.T) {
+			na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{Unsigned: true})
+			if _, err := sa.Import(t.Context(), numbered(5000)); err != nil {
+				t.Fatal(err)
+			}
+			victim := nb
+			if which == "responder" {
+				victim = na
+			}
+			var once sync.Once
+			closed := make(chan error, 1)
+			_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(peer.Report) {
+				once.Do(func() {
+					go func() { closed <- victim.Close(context.Background()) }()
+					for { // until the closing has begun
+						if _, err := victim.CreateNamespace(context.Background(), "notes", peer.Policy{}); errors.Is(err, peer.ErrClosed) {
+							return
+						}
+					}
+				})
+			}})
+			if err != nil && !errors.Is(err, peer.ErrClosed) && !errors.Is(err, peer.ErrUnreachable) {
+				t.Errorf("sync: %v", err)
+			}
+			if err := <-closed; err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+}
+
+func TestSyncIsCutByItsContext(t *testing.T) {
+	_, nb, sa, _ := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	put(t, sa, "k", "v")
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := sa.Sync(ctx, nb.ID(), peer.SyncOptions{Progress: func(peer.Report) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("sync: %v", err)
+	}
+}
+
+func TestBackgroundSyncs(t *testing.T) {
+	_, _, sa, sb := pair(t, peer.Config{SyncInterval: 5 * time.Millisecond}, peer.Config{}, peer.Policy{})
+	put(t, sa, "a", "1")
+	put(t, sb, "b", "2")
+	eventually(t, "the two are equal", func() bool { return sa.Info().Digest == sb.Info().Digest })
+	if sa.Info().Records != 2 {
+		t.Errorf("%d records", sa.Info().Records)
+	}
+}
+
+// eventually waits until what another goroutine does has happened.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !happened() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("waited a minute for this: %s", what)
+		}
+	}
+}
