@@ -15,6 +15,7 @@ import (
 func (b *responder) differ() (found []iblt.Difference, ok bool, err error) {
 	defer b.replica.Decoded()
 	d := iblt.NewDecoder(b.replica.Key(), (*subtrahend)(b), b.replica.Lookup)
+	d.AddProbes(b.there.Probes, b.replica.Probes())
 	if err := d.AddCells(b.there.Cells); err != nil {
 		return nil, false, err
 	}
