@@ -19,5 +19,8 @@ func run() int {
 	defer stop()
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
+	// A reader that has seen enough (syncd export | head) ends the command by
+	// an error like any other, so that it cleans up.
+	signal.Ignore(syscall.SIGPIPE)
 	return cli.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }

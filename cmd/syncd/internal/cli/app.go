@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -59,7 +61,16 @@ func (a *app) failed(err error) int {
 	if errors.As(err, &said) {
 		return said.exit
 	}
+	if errors.Is(err, syscall.EPIPE) {
+		return problem.ExitError // who read the output has seen enough
+	}
 	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	switch {
+	case errors.Is(err, context.Canceled):
+		text = "interrupted (" + text + ")"
+	case errors.Is(err, context.DeadlineExceeded) && a.globals != nil && a.Timeout > 0:
+		text += "; allow more than " + a.Timeout.String() + " with --timeout"
+	}
 	for _, h := range hints {
 		if errors.Is(err, h.err) {
 			if h.hint != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
+	"github.com/syncd-io/syncd/peer"
 )
 
 type importCmd struct {
@@ -140,22 +141,27 @@ func (d *inDoubt) Unwrap() error { return d.error }
 
 // stopped says where an import stopped and how to go on.
 func (c importCmd) stopped(name string, kept httpapi.ImportResult, err error) error {
-	again := fmt.Sprintf("syncd import %s %s --from-line", c.NS, c.File)
+	line := 0
 	var p *problem.Problem
 	var doubt *inDoubt
 	var long *jsonlines.LineError
 	switch {
-	case errors.As(err, &p) && p.Line > 0:
-		return fmt.Errorf("import %s into %q: %w; the %d records before it are kept; correct the line and go on with: %s %d",
-			name, c.NS, err, kept.Records, again, p.Line)
+	case errors.As(err, &p):
+		line = p.Line
 	case errors.As(err, &long):
-		return fmt.Errorf("import %s into %q: %w; the %d records before it are kept; correct the line and go on with: %s %d",
-			name, c.NS, problem.Malformed(long), kept.Records, again, long.Line)
-	case errors.As(err, &doubt) && kept.Records > 0:
-		return fmt.Errorf("import %s into %q: %w; %d records are kept; go on with: %s %d",
-			name, c.NS, err, kept.Records, again, doubt.line)
+		line, err = long.Line, problem.Malformed(long)
+	case errors.As(err, &doubt):
+		line = doubt.line
 	}
-	return attempt(err, "import %s into %q", name, c.NS)
+	again := fmt.Sprintf("go on with: syncd import %s %s --from-line %d", c.NS, c.File, line)
+	switch {
+	case line > 0 && (errors.Is(err, problem.ErrMalformed) || errors.Is(err, peer.ErrLimit) || errors.Is(err, peer.ErrFutureVersion)):
+		return fmt.Errorf("import %s into %q: %w; the %d records before it are kept; correct the line and %s",
+			name, c.NS, err, kept.Records, again)
+	case line > 0 && kept.Records > 0:
+		return fmt.Errorf("import %s into %q: %w; %d records are kept; %s", name, c.NS, err, kept.Records, again)
+	}
+	return fmt.Errorf("import %s into %q: %w", name, c.NS, err)
 }
 
 type exportCmd struct {

@@ -86,14 +86,15 @@ func (s *server) importLines(ctx context.Context, in *importInput) (*importOutpu
 		}}, nil
 	}
 	_, _ = io.CopyN(io.Discard, in.body, maxDrain) // a courtesy; the answer stands
-	line := at.of(done.Items)
-	detail := fmt.Errorf("line %d: %w", line, err)
+	line, detail := at.of(done.Items), err
 	var bad *jsonlines.LineError
 	switch {
 	case errors.As(err, &bad) && errors.Is(bad, peer.ErrLimit):
 		line, detail = bad.Line, bad
 	case errors.As(err, &bad):
 		line, detail = bad.Line, problem.Malformed(bad)
+	case errors.Is(err, peer.ErrFutureVersion):
+		detail = fmt.Errorf("line %d: %w", line, err)
 	}
 	p := problem.From(detail)
 	p.Line, p.Kept = line, done.Items
