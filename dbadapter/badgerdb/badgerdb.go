@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -31,8 +30,8 @@ type Options struct {
 	// mapped into memory, and a full disk would kill the process.
 	MinFree int64
 	// TrustFiles skips reading all tables through when the store is opened,
-	// at about 1 GB/s. A flipped bit in a table may then make keys disappear,
-	// though it never gives a wrong value.
+	// which takes about a second for 1 GB. A flipped bit in a table may then
+	// make a record disappear, or show an older one.
 	TrustFiles bool
 }
 
@@ -65,9 +64,8 @@ const (
 	// prefixes, version, seal, signature, checksum, log entry and Badger's own
 	// account of 12 bytes an entry).
 	memTable = 32 << 20
-	// inline is the size from which Badger puts values into files of their
-	// own; it is the largest that Badger takes. Only the last bytes below
-	// dbadapter.MaxValue reach it, with their envelope.
+	// inline is the size from which Badger would put values into files of
+	// their own; it is the largest that Badger takes. See cut.
 	inline = 1 << 20
 )
 
@@ -165,7 +163,7 @@ func openBadger(o badger.Options) (db *badger.DB, err error) {
 		return db, nil
 	case isLockError(err):
 		return nil, fmt.Errorf("%w (%v)", dbadapter.ErrLocked, err)
-	case errors.Is(err, badger.ErrTruncateNeeded):
+	case isDamage(err):
 		return nil, corrupt("the database files", "%v", err)
 	}
 	return nil, fmt.Errorf("open the database files: %w", err)
@@ -185,8 +183,9 @@ func (s *Store) readHead() (head, error) {
 }
 
 // get returns the value under a key of Badger, nil if there is none. It is the
-// caller's.
-func get(txn *badger.Txn, key []byte) ([]byte, error) {
+// caller's. Badger panics over some kinds of damage.
+func get(txn *badger.Txn, key []byte) (_ []byte, err error) {
+	defer recovered("database", &err)
 	item, err := txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return nil, nil
@@ -264,9 +263,6 @@ func (s *Store) close() error {
 	}
 	return nil
 }
-
-// collectEvery is how often the files of long values are looked at.
-const collectEvery = 10 * time.Minute
 
 // nameKey is where the number of a namespace stands.
 func nameKey(id dbadapter.NamespaceID) []byte {

@@ -1,6 +1,7 @@
 package badgerdb_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -10,8 +11,18 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/storetest"
 )
 
+// childVariable says what a child process of a test is to do.
+const childVariable = "SYNCD_TEST_CHILD"
+
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/golang/glog.(*fileSink).flushDaemon"))
+	switch os.Getenv(childVariable) {
+	case "hold":
+		holdStore()
+	case "examine":
+		examineStores()
+	default:
+		goleak.VerifyTestMain(m)
+	}
 }
 
 func TestStore(t *testing.T) {

@@ -16,10 +16,22 @@ import (
 // version, tombstone flag and value, XORed with the XXH3 hash of the signature
 // if there is one, since digests do not cover signatures. It is recomputed on
 // every read; the digest that comes of it is what the caller wants anyway.
+//
+// An envelope that is too long to stand among the keys is cut in two, so that
+// nothing ever goes to Badger's value log, which is written apart from them.
 const (
 	flagDeleted = 1 << iota
 	flagSigned
+	flagLong // the rest is in the tail
 )
+
+// cut is where a long envelope is cut: both halves fit.
+const cut = inline / 2
+
+// isLong reports whether a record's envelope is cut in two.
+func isLong(r *dbadapter.Record) bool {
+	return envelopeSize+len(r.Signature)+len(r.Value) >= inline
+}
 
 const envelopeSize = 1 + dbadapter.VersionSize + sealSize
 
@@ -32,6 +44,9 @@ func appendEnvelope(b []byte, r *dbadapter.Record, digest dbadapter.Digest) []by
 	if len(r.Signature) > 0 {
 		flags |= flagSigned
 		sum ^= xxh3.Hash(r.Signature)
+	}
+	if isLong(r) {
+		flags |= flagLong
 	}
 	b, _ = r.Version.AppendBinary(append(b, flags))
 	b = binary.BigEndian.AppendUint64(b, sum)
@@ -49,7 +64,7 @@ func readEnvelope(b, key []byte, h dbadapter.Hasher) (dbadapter.Record, dbadapte
 		return bad("it has %d bytes", len(b))
 	}
 	flags := b[0]
-	if flags&^(flagDeleted|flagSigned) != 0 {
+	if flags&^(flagDeleted|flagSigned|flagLong) != 0 {
 		return bad("it has unknown flags %#x", flags)
 	}
 	r := dbadapter.Record{Key: key, Deleted: flags&flagDeleted != 0}

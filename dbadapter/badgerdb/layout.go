@@ -14,6 +14,7 @@ import (
 // own. All integers are big-endian, so that keys sort as numbers do.
 //
 //	number(4) 'r' key       record: envelope, see envelope.go
+//	number(4) 't' key       tail:   the rest of an envelope that is too long for one entry
 //	number(4) 'i' index(6)  bucket: checksum(6) { length(uvarint) key }…  seal(8)
 //	number(4) 'l' seq(8)    log:    { index(6) old(6) new(6) }…           seal(8)
 //	number(4) 'm'           meta:   seq(8) first(8) records(8) buckets(8) latest(8) seal(8)
@@ -32,6 +33,7 @@ import (
 // who does not get to write here.
 const (
 	kindRecord = 'r'
+	kindTail   = 't'
 	kindIndex  = 'i'
 	kindLog    = 'l'
 	kindMeta   = 'm'
@@ -69,6 +71,10 @@ func appendIndexKey(b []byte, number uint32, index dbadapter.Index) []byte {
 
 func appendLogKey(b []byte, number uint32, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendPrefix(b, number, kindLog), seq)
+}
+
+func tailKey(number uint32, key []byte) []byte {
+	return append(appendPrefix(nil, number, kindTail), key...)
 }
 
 // seed makes the seal depend on where an entry stands.

@@ -179,11 +179,23 @@ func (n *namespace) record(txn *badger.Txn, key []byte) (*dbadapter.Record, dbad
 	if b == nil || err != nil {
 		return nil, dbadapter.Digest{}, err
 	}
+	if b, err = n.whole(txn, key, b); err != nil {
+		return nil, dbadapter.Digest{}, err
+	}
 	r, digest, err := readEnvelope(b, key, n.hasher)
 	if err != nil {
 		return nil, dbadapter.Digest{}, err
 	}
 	return &r, digest, nil
+}
+
+// whole adds its tail to an envelope that was cut.
+func (n *namespace) whole(txn *badger.Txn, key, envelope []byte) ([]byte, error) {
+	if len(envelope) == 0 || envelope[0]&flagLong == 0 {
+		return envelope, nil
+	}
+	tail, err := get(txn, tailKey(n.number, key))
+	return append(envelope, tail...), err
 }
 
 func (n *namespace) Latest() dbadapter.Clock {

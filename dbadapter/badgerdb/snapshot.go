@@ -225,6 +225,9 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 			if err != nil {
 				return fmt.Errorf("scan: %w", err)
 			}
+			if value, err = n.whole(s.view.txn, key, value); err != nil {
+				return err
+			}
 			record, _, err = readEnvelope(value, key, n.hasher)
 			return err
 		}, func() bool {

@@ -25,8 +25,7 @@ func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
 	for i, b := range p.group.Touched() {
 		for j := range b.Held {
 			if it := b.Held[j].Item; it != nil {
-				at := prefixSize + len(it.Record.Key)
-				if err := txn.Set(it.Stored[:at:at], it.Stored[at:]); err != nil {
+				if err := stageRecord(txn, n.number, b, it); err != nil {
 					return stagedPart{}, err
 				}
 			}
@@ -59,6 +58,24 @@ func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
 		return stagedPart{}, err
 	}
 	return stagedPart{n, m, changes}, nil
+}
+
+// stageRecord puts a record into the transaction, cut in two if it is long, and
+// takes away the tail of a long one that it replaces.
+func stageRecord(txn *badger.Txn, number uint32, b *commit.Bucket, it *commit.Item) error {
+	at := prefixSize + len(it.Record.Key)
+	key, envelope := it.Stored[:at:at], it.Stored[at:]
+	if isLong(&it.Record) {
+		if err := txn.Set(tailKey(number, it.Record.Key), envelope[cut:]); err != nil {
+			return err
+		}
+		envelope = envelope[:cut]
+	} else if held, ok := b.Before(it.Record.Key); ok && isLong(&held.Record) {
+		if err := txn.Delete(tailKey(number, it.Record.Key)); err != nil {
+			return err
+		}
+	}
+	return txn.Set(key, envelope)
 }
 
 // grow appends to the arena and returns what was appended. Growing the arena

@@ -52,6 +52,14 @@ type Bucket struct {
 // Checksum stands for the records of the bucket after the group.
 func (b *Bucket) Checksum(h dbadapter.Hasher) dbadapter.Checksum { return Checksum(h, b.Held) }
 
+// Before is the record that a key held before the group.
+func (b *Bucket) Before(key []byte) (Held, bool) {
+	if at, ok := find(b.was, key); ok {
+		return b.was[at], true
+	}
+	return Held{}, false
+}
+
 // Prepare checks a batch against the limits and hashes its records. The items
 // refer to the caller's slices.
 func Prepare(h dbadapter.Hasher, writes []dbadapter.Write) ([]Item, error) {
