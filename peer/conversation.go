@@ -24,6 +24,7 @@ type conversation struct {
 	in     *bufio.Reader
 	out    *bufio.Writer
 	pace   pace
+	begun  bool // a session has run
 	over   bool // the stream has been closed or cut
 }
 
@@ -37,6 +38,7 @@ func newConversation(stream network.Stream, limits Limits) *conversation {
 // run drives the session to its end, and the stream with it. When the context
 // is over the stream is cut.
 func (c *conversation) run(ctx context.Context, s *reconcile.Session, progress func(reconcile.Report)) (err error) {
+	c.begun = true
 	defer s.Close()
 	stop := context.AfterFunc(ctx, func() { c.stream.Reset() })
 	defer stop()

@@ -70,21 +70,23 @@ func (n *Node) serveSync(stream network.Stream) {
 	defer release()
 	ctx, cancel := ns.bind(n.ctx)
 	defer cancel()
-	_, err = ns.converse(ctx, talk, true, nil, func(ctx context.Context, opts reconcile.Options) (*reconcile.Session, func() error, error) {
-		replica, done, err := ns.replica(ctx, hello.Prefix, remote)
-		switch {
-		case errors.Is(err, reconcile.ErrBusy):
-			talk.refuse(wire.CodeBusy)
-			return nil, nil, err
-		case err != nil:
-			talk.refuse(wire.CodeInternal)
-			return nil, nil, err
-		}
-		session := reconcile.Respond(replica, opts)
-		session.Next() // it waits for the Hello, which is here
-		session.Deliver(hello, size)
-		return session, done, nil
+	_, err = ns.converse(ctx, sides{
+		remote: remote, prefix: hello.Prefix, incoming: true,
+		stream: func() (*conversation, error) { return talk, nil },
+		session: func(replica reconcile.Replica, opts reconcile.Options) *reconcile.Session {
+			session := reconcile.Respond(replica, opts)
+			session.Next() // it waits for the Hello, which is here
+			session.Deliver(hello, size)
+			return session
+		},
 	})
+	switch {
+	case talk.begun: // and has said itself what there was to say
+	case errors.Is(err, reconcile.ErrBusy):
+		talk.refuse(wire.CodeBusy)
+	default:
+		talk.refuse(wire.CodeInternal)
+	}
 	if err != nil && ctx.Err() == nil {
 		log.Info("a sync that the peer began has failed", zapNamespace(ns), zapError(err))
 	}

@@ -152,23 +152,25 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report
 	if err := n.dial(ctx, id, nil); err != nil {
 		return report, err
 	}
-	opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
-	defer cancel()
-	stream, err := n.host.NewStream(opening, id, SyncProtocol)
-	if err != nil {
-		return report, fmt.Errorf("%w: %w", ErrUnreachable, err)
-	}
 	if !o.DryRun {
 		defer n.sessions.calling(ns.id, id)()
 	}
-	return ns.converse(ctx, newConversation(stream, n.limits), false, o.Progress, func(ctx context.Context, opts reconcile.Options) (*reconcile.Session, func() error, error) {
-		opts.Direction, opts.Method, _ = o.wire()
-		opts.Prefix, opts.Dry = o.Prefix, o.DryRun
-		replica, done, err := ns.replica(ctx, o.Prefix, id)
-		if err != nil {
-			return nil, nil, err
-		}
-		return reconcile.Initiate(replica, opts), done, nil
+	return ns.converse(ctx, sides{
+		remote: id, prefix: o.Prefix, progress: o.Progress,
+		stream: func() (*conversation, error) {
+			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
+			defer cancel()
+			stream, err := n.host.NewStream(opening, id, SyncProtocol)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+			}
+			return newConversation(stream, n.limits), nil
+		},
+		session: func(replica reconcile.Replica, opts reconcile.Options) *reconcile.Session {
+			opts.Direction, opts.Method, _ = o.wire()
+			opts.Prefix, opts.Dry = o.Prefix, o.DryRun
+			return reconcile.Initiate(replica, opts)
+		},
 	})
 }
 
@@ -218,47 +220,64 @@ func (ns *Namespace) grow(ctx context.Context) error {
 	return err
 }
 
-// converse runs one side of a sync over a stream, and accounts for it. open
-// makes the session once all is ready.
-func (ns *Namespace) converse(
-	ctx context.Context, talk *conversation, incoming bool, progress func(Report),
-	open func(context.Context, reconcile.Options) (*reconcile.Session, func() error, error),
-) (Report, error) {
-	n := ns.node
-	remote := talk.stream.Conn().RemotePeer()
-	watch := newStopwatch(n, ns, remote)
-	opts := reconcile.Options{
-		Secret: ns.secret, Self: []byte(n.self.id), Remote: []byte(remote),
-		Enter: watch.enter, Aside: ns.asides.get(remote, n.now()),
-	}
-	rand.Read(opts.Nonce[:]) // never fails (crypto/rand)
-	n.sessions.running.Add(1)
-	defer n.sessions.running.Add(-1)
+// sides is what differs between the two sides of a sync.
+type sides struct {
+	remote   ID
+	prefix   []byte
+	incoming bool
+	progress func(Report) // may be nil
+	// stream opens the stream, or gives the one that is open.
+	stream  func() (*conversation, error)
+	session func(reconcile.Replica, reconcile.Options) *reconcile.Session
+}
 
+// converse runs one side of a sync, and accounts for it. The replica is opened
+// before the stream: a scan may take longer than a peer waits for a Hello.
+func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err error) {
+	n := ns.node
+	watch := newStopwatch(n, ns, s.remote)
+	n.sessions.running.Add(1)
 	finish := func(r Report) Report {
-		r.Namespace, r.Peer = ns.Name(), remote.String()
+		r.Namespace, r.Peer = ns.Name(), s.remote.String()
 		r.DurationMS, r.StepsMS = watch.read()
 		return r
 	}
-	session, done, err := open(ctx, opts)
+	defer func() {
+		n.sessions.running.Add(-1)
+		watch.stop()
+		report = finish(report)
+		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, Report: report}, err)
+	}()
+
+	watch.enter(reconcile.StepSketch)
+	replica, done, err := ns.replica(ctx, s.prefix, s.remote)
 	if err != nil {
-		talk.cut()
-		return finish(Report{}), err
+		return report, err
 	}
+	defer func() {
+		if closed := done(); err == nil {
+			err = closed
+		}
+	}()
+	talk, err := s.stream()
+	if err != nil {
+		return report, err
+	}
+	opts := reconcile.Options{
+		Secret: ns.secret, Self: []byte(n.self.id), Remote: []byte(s.remote),
+		Enter: watch.enter, Aside: ns.asides.get(s.remote, n.now()),
+	}
+	rand.Read(opts.Nonce[:]) // never fails (crypto/rand)
+	session := s.session(replica, opts)
 	err = talk.run(ctx, session, func(r Report) {
-		if progress != nil {
-			progress(finish(r))
+		if s.progress != nil {
+			s.progress(finish(r))
 		}
 	})
-	if closed := done(); err == nil {
-		err = closed
-	}
-	watch.stop()
-	report := finish(session.Report())
-	n.ended(SyncRecord{Time: n.now().UTC(), Incoming: incoming, Report: report}, err)
+	report = session.Report()
 	if err == nil {
-		if err := n.learnAddrs(remote); err != nil {
-			n.log.Warn("the addresses of a peer could not be saved", zapPeer(remote), zapError(err))
+		if err := n.learnAddrs(s.remote); err != nil {
+			n.log.Warn("the addresses of a peer could not be saved", zapPeer(s.remote), zapError(err))
 		}
 	}
 	return report, err
