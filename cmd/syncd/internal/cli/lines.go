@@ -189,7 +189,7 @@ func (c exportCmd) Run(ctx context.Context, a *app) error {
 	if progress.IsTerminal(a.stdout) {
 		bars = nil // the lines themselves show how far it is
 	}
-	bar := bars.Bytes("export "+c.NS, 0)
+	bar := bars.Bytes("export "+c.NS, 0) // how much will come is not known
 	out := bufio.NewWriterSize(a.stdout, 1<<16)
 	err = api.Export(ctx, c.NS, []byte(c.Prefix), c.Versions, &counted{out, bar})
 	bar.Done()

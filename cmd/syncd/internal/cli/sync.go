@@ -52,7 +52,7 @@ func (c syncCmd) Run(ctx context.Context, a *app) error {
 	worst := 0
 	bars := a.bars()
 	for _, t := range targets {
-		bar := bars.Count("sync "+t.ns+" with "+short(t.peer), 0)
+		bar := bars.Spin("sync " + t.ns + " with " + short(t.peer))
 		in := httpapi.SyncRequest{Peer: t.peer, NS: t.ns, Dir: c.Dir, Method: c.Method}
 		if utf8.ValidString(c.Prefix) {
 			in.Prefix = c.Prefix
@@ -68,7 +68,7 @@ func (c syncCmd) Run(ctx context.Context, a *app) error {
 			worst = max(worst, a.failed(attempt(err, "sync %q with %s", t.ns, t.peer)))
 		}
 		reports = append(reports, syncOutcome{report, problem.Exit(err)})
-		if !a.json() && (err == nil || report.Peer != "") {
+		if !a.json() && (err == nil || report.Applied+report.Sent > 0) {
 			if err := a.printf("%s\n", syncLine(t, report)); err != nil {
 				return err
 			}

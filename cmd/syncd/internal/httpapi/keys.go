@@ -150,7 +150,7 @@ func (s *server) registerKeys() {
 	const path = "/v1/ns/{ns}/keys/{key}"
 	huma.Register(s.api, huma.Operation{
 		OperationID: "get", Method: http.MethodGet, Path: path, Summary: "Read a value",
-		Description: "404: there is no such key. 410: it was deleted.",
+		Description: "404: there is no such key. 410: it was deleted, and the ETag is the version of the tombstone.",
 		Responses:   map[string]*huma.Response{"200": {Description: "The value; the ETag is its version", Content: octets}},
 	}, s.get)
 	huma.Register(s.api, huma.Operation{
@@ -177,6 +177,10 @@ func (s *server) get(ctx context.Context, in *RecordParams) (*valueOutput, error
 		return nil, err
 	}
 	rec, err := ns.Get(ctx, key)
+	if errors.Is(err, peer.ErrDeleted) {
+		// The tombstone's version, for who wants to write over it.
+		return nil, huma.ErrorWithHeaders(fail(err), http.Header{"ETag": {etag(rec.Version)}})
+	}
 	if err != nil {
 		return nil, fail(err)
 	}

@@ -238,6 +238,16 @@ func TestAnyKey(t *testing.T) {
 	if len(keys) != len(held) || !slices.IsSorted(keys) {
 		t.Errorf("%d keys listed of %d, sorted %v", len(keys), len(held), slices.IsSorted(keys))
 	}
+	// A prefix is any bytes, too.
+	page, err := s.client.List(ctx, "notes", []byte("\xff"), "", 1000)
+	if err != nil || len(page.Keys) == 0 {
+		t.Fatalf("keys that begin with ff: %d, %v", len(page.Keys), err)
+	}
+	for _, k := range page.Keys {
+		if !strings.HasPrefix(string(k.Bytes()), "\xff") {
+			t.Errorf("%q does not begin with ff", k.Bytes())
+		}
+	}
 	// An export imported elsewhere is exported alike.
 	var out, again bytes.Buffer
 	other := serve(t, "")
@@ -292,6 +302,16 @@ func TestConditions(t *testing.T) {
 	}
 	if resp, _ = s.do(t, http.MethodDelete, "/v1/ns/notes/keys/k", "", "If-Match", etag); resp.StatusCode != http.StatusPreconditionFailed {
 		t.Errorf("If-Match of an old version: %s", resp.Status)
+	}
+	// Over a tombstone, too, a write can be conditional.
+	if resp, _ = s.do(t, http.MethodDelete, "/v1/ns/notes/keys/k", ""); resp.StatusCode != http.StatusOK {
+		t.Errorf("DELETE: %s", resp.Status)
+	}
+	if resp, _ = s.do(t, http.MethodGet, "/v1/ns/notes/keys/k", ""); resp.StatusCode != http.StatusGone || resp.Header.Get("ETag") == "" {
+		t.Errorf("GET of a tombstone: %s, ETag %s", resp.Status, resp.Header.Get("ETag"))
+	}
+	if resp, _ = s.do(t, http.MethodPut, "/v1/ns/notes/keys/k", "3", "If-Match", resp.Header.Get("ETag")); resp.StatusCode != http.StatusOK {
+		t.Errorf("If-Match of the tombstone: %s", resp.Status)
 	}
 }
 

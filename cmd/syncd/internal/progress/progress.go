@@ -34,6 +34,19 @@ func New(w io.Writer, quiet bool) *Bars {
 // Bar is one bar. A nil *Bar does nothing.
 type Bar struct{ bar *mpb.Bar }
 
+// Spin draws that something is going on, and for how long.
+func (b *Bars) Spin(name string) *Bar {
+	if b == nil {
+		return nil
+	}
+	return &Bar{b.bars.AddSpinner(0,
+		mpb.BarRemoveOnComplete(),
+		mpb.BarWidth(1),
+		mpb.PrependDecorators(decor.Name(name, decor.WCSyncSpaceR)),
+		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO)),
+	)}
+}
+
 // Count draws a bar that counts to total; 0 means that the end is not known.
 func (b *Bars) Count(name string, total int64) *Bar {
 	if b == nil {

@@ -37,14 +37,15 @@ type File struct {
 // Load reads the file at path, whose keys must be among known. With optional
 // set, a file that does not exist counts as empty.
 func Load(path string, known []string, optional bool) (*File, error) {
-	f := &File{path: path, values: koanf.New(".")}
 	raw, err := read(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && optional:
-		return f, nil
-	case err != nil:
+	if err != nil && (!optional || !errors.Is(err, fs.ErrNotExist)) {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
+	return parse(path, raw, known)
+}
+
+func parse(path string, raw []byte, known []string) (*File, error) {
+	f := &File{path: path, values: koanf.New(".")}
 	if err := f.values.Load(bytesProvider(raw), yamlParser{}); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}

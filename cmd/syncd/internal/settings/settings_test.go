@@ -54,3 +54,21 @@ func TestMissingFile(t *testing.T) {
 		t.Errorf("an optional file may be missing: %v", err)
 	}
 }
+
+// FuzzParse: a file is refused, or each of its keys has a value as text.
+func FuzzParse(f *testing.F) {
+	f.Add("listen: [a, b]\nquiet: true\n")
+	f.Add("a: &x {b: *x}\n")
+	f.Add("log-format: 1e3\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		file, err := parse(FileName, []byte(text), []string{"listen", "log-format", "quiet"})
+		if err != nil {
+			return
+		}
+		for _, key := range file.Keys() {
+			if _, ok, err := file.Get(key); !ok || err != nil {
+				t.Fatalf("%q of %q: %v, %v", key, text, ok, err)
+			}
+		}
+	})
+}
