@@ -64,7 +64,7 @@ func (a *app) failed(err error) int {
 	if errors.Is(err, syscall.EPIPE) {
 		return problem.ExitError // who read the output has seen enough
 	}
-	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	text := oneLine(err.Error())
 	switch {
 	case errors.Is(err, context.Canceled):
 		text = "interrupted (" + text + ")"
@@ -81,6 +81,17 @@ func (a *app) failed(err error) int {
 	}
 	_, _ = fmt.Fprintf(a.stderr, "syncd: %s\n", text)
 	return problem.Exit(err)
+}
+
+// oneLine joins the lines of an error, as some libraries write them.
+func oneLine(s string) string {
+	var parts []string
+	for line := range strings.Lines(s) {
+		if line = strings.Trim(line, " \t\r\n:;*"); line != "" {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // saidError ends a command whose output says already what went wrong.

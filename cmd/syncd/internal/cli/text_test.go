@@ -40,6 +40,18 @@ func TestShow(t *testing.T) {
 	}
 }
 
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain":                         "plain",
+		"all dials failed\n  * [a] b\n": "all dials failed; [a] b",
+		"a:\n\nb; \nc":                  "a; b; c",
+	} {
+		if got := oneLine(in); got != want {
+			t.Errorf("oneLine(%q) = %q; want %q", in, got, want)
+		}
+	}
+}
+
 func TestSize(t *testing.T) {
 	for in, want := range map[int64]string{0: "0 B", 9999: "9999 B", 10240: "10.0 KiB", 20 << 20: "20.0 MiB"} {
 		if got := size(in); got != want {
