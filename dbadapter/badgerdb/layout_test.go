@@ -1,0 +1,152 @@
+package badgerdb
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Vectors of the disk format: if one changes, so must Format.
+func TestGoldenLayout(t *testing.T) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1, 2, 3})
+	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 0x0102030405060708, Writer: 9, Incarnation: 10}}
+	signed := r
+	signed.Signature = bytes.Repeat([]byte{0xab}, dbadapter.SignatureSize)
+	dead := dbadapter.Record{Key: []byte("key"), Deleted: true, Version: r.Version}
+	m := meta{1, 2, 3, 4, 5}
+	hd := head{6, 7}
+	for _, v := range []struct {
+		name string
+		got  []byte
+		want string
+	}{
+		{"record", appendEnvelope(nil, &r, h.Digest(&r)), "0001020304050607080000000000000009000000000000000a6c11230b3e18f2af76616c7565"},
+		{"signed record", appendEnvelope(nil, &signed, h.Digest(&signed)), "0201020304050607080000000000000009000000000000000ab4b9db7103a653c1abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab76616c7565"},
+		{"tombstone", appendEnvelope(nil, &dead, h.Digest(&dead)), "0101020304050607080000000000000009000000000000000a9a0f0aa942b61bc3"},
+		{"index key", appendIndexKey(nil, 5, 0x010203040506), "0000000569010203040506"},
+		{"log key", appendLogKey(nil, 5, 99), "000000056c0000000000000063"},
+		{"tail key", tailKey(5, []byte("key")), "00000005746b6579"},
+		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})), "00000000005801610262630f495a1962e8763a"},
+		{"log entry", appendLogEntry(nil, 5, []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}), "000000000001000000000002000000000003000000000004000000000005000000000006d50465dce0f4a8cf"},
+		{"meta", m.encode(5), "00000000000000010000000000000002000000000000000300000000000000040000000000000005d98c5b0eac7988c6"},
+		{"head", hd.encode(), "000000000000000600000007dd41b4e7d5fa9bd1"},
+		{"name", encodeName(dbadapter.NamespaceID{1, 2, 3}, 5), "000000053a5f7292fb296fb3"},
+	} {
+		if got := hex.EncodeToString(v.got); got != v.want {
+			t.Errorf("%s is\n%s, want\n%s", v.name, got, v.want)
+		}
+	}
+}
+
+// Every single flipped bit of every sealed entry is found, and so is an entry
+// that stands in the place of another.
+func TestSealsFindEachFlip(t *testing.T) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 1 << 60}, Signature: make([]byte, dbadapter.SignatureSize)}
+	changes := []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}
+	m, hd := meta{1, 2, 3, 4, 5}, head{6, 7}
+	id := dbadapter.NamespaceID{1}
+	bucketOf := func(number uint32, index dbadapter.Index) func(b []byte) error {
+		return func(b []byte) error {
+			_, err := readBucket(b, number, index)
+			return err
+		}
+	}
+	envelopeOf := func(key string) func(b []byte) error {
+		return func(b []byte) error {
+			_, _, err := readEnvelope(b, []byte(key), h)
+			return err
+		}
+	}
+	logAt := func(last uint64) func(b []byte) error {
+		return func(b []byte) error {
+			_, err := readLogEntry(b, 5, last)
+			return err
+		}
+	}
+	metaOf := func(number uint32) func(b []byte) error {
+		return func(b []byte) error { return new(meta).decode(b, number) }
+	}
+	nameOf := func(id dbadapter.NamespaceID) func(b []byte) error {
+		return func(b []byte) error {
+			_, err := decodeName(id, b)
+			return err
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		b       []byte
+		read    func([]byte) error
+		another []func([]byte) error
+	}{
+		{"record", appendEnvelope(nil, &r, h.Digest(&r)), envelopeOf("key"), []func([]byte) error{envelopeOf("kez")}},
+		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a")})), bucketOf(5, 77), []func([]byte) error{bucketOf(5, 78), bucketOf(6, 77)}},
+		{"log entry", appendLogEntry(nil, 5, changes), logAt(10), []func([]byte) error{logAt(11)}},
+		{"meta", m.encode(5), metaOf(5), []func([]byte) error{metaOf(6)}},
+		{"head", hd.encode(), new(head).decode, nil},
+		{"name", encodeName(id, 5), nameOf(id), []func([]byte) error{nameOf(dbadapter.NamespaceID{2})}},
+	} {
+		if err := test.read(test.b); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		for i := range 8 * len(test.b) {
+			test.b[i/8] ^= 1 << (i % 8)
+			if err := test.read(test.b); !errors.Is(err, dbadapter.ErrCorrupt) && !(i/8 == 0 && test.name == "record" && 1<<(i%8) == flagLong) {
+				t.Errorf("%s with bit %d flipped gives %v, want ErrCorrupt", test.name, i, err)
+			}
+			test.b[i/8] ^= 1 << (i % 8)
+		}
+		for cut := range test.b {
+			if err := test.read(test.b[:cut]); !errors.Is(err, dbadapter.ErrCorrupt) {
+				t.Errorf("%s cut to %d bytes gives %v, want ErrCorrupt", test.name, cut, err)
+			}
+		}
+		for i, read := range test.another {
+			if err := read(test.b); !errors.Is(err, dbadapter.ErrCorrupt) {
+				t.Errorf("%s in another place (%d) gives %v, want ErrCorrupt", test.name, i, err)
+			}
+		}
+	}
+}
+
+// FuzzEntries reads any bytes as each kind of entry: none panics, and a record
+// that is accepted encodes to the same bytes.
+func FuzzEntries(f *testing.F) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value")}
+	f.Add(appendEnvelope(nil, &r, h.Digest(&r)))
+	f.Add(appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})))
+	f.Add(appendLogEntry(nil, 5, []dbadapter.Change{{Seq: 77, Index: 1, Old: 2, New: 3}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, digest, err := readEnvelope(b, []byte("key"), h); err == nil && b[0]&flagLong == 0 {
+			if !bytes.Equal(appendEnvelope(nil, &r, digest), b) {
+				t.Error("a record is accepted that encodes otherwise")
+			}
+		}
+		// The seal is taken off, or no mutation would get past it.
+		bk := bucket{rest: b}
+		for {
+			key, ok, err := bk.next()
+			if !ok || err != nil {
+				break
+			}
+			if len(key) > len(b) {
+				t.Error("a key is longer than its bucket")
+			}
+		}
+		sealed := func(s uint64) []byte { return appendSeal(bytes.Clone(b), 0, s) }
+		_, _ = readBucket(sealed(seed(5, kindIndex, 77)), 5, 77)
+		_, _ = readLogEntry(sealed(seed(5, kindLog, 77)), 5, 77)
+		_ = new(meta).decode(sealed(seed(5, kindMeta, 0)), 5)
+		_ = new(head).decode(sealed(seed(0, kindMeta, 0)))
+		for at := range b {
+			if e, err := readLogged(b, at); err == nil && (e.end <= at || e.end > len(b)) {
+				t.Errorf("an entry at %d ends at %d of %d", at, e.end, len(b))
+			}
+		}
+	})
+}

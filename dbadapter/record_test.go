@@ -1,0 +1,238 @@
+package dbadapter
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestValidate(t *testing.T) {
+	key, signature := []byte("k"), make([]byte, SignatureSize)
+	for _, test := range []struct {
+		name string
+		r    Record
+		ok   bool
+	}{
+		{"least", Record{Key: key}, true},
+		{"greatest", Record{Key: make([]byte, MaxKey), Value: make([]byte, MaxValue), Signature: signature}, true},
+		{"tombstone", Record{Key: key, Deleted: true, Signature: signature}, true},
+		{"no key", Record{Value: key}, false},
+		{"long key", Record{Key: make([]byte, MaxKey+1)}, false},
+		{"long value", Record{Key: key, Value: make([]byte, MaxValue+1)}, false},
+		{"tombstone with a value", Record{Key: key, Value: key, Deleted: true}, false},
+		{"short signature", Record{Key: key, Signature: signature[1:]}, false},
+		{"long signature", Record{Key: key, Signature: append(signature, 0)}, false},
+	} {
+		if err := test.r.Validate(); (err == nil) != test.ok || err != nil && !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+func anyVersion(t *rapid.T) Version {
+	small := rapid.Uint64Range(0, 2)
+	return Version{Clock(small.Draw(t, "clock")), WriterID(small.Draw(t, "writer")), small.Draw(t, "incarnation")}
+}
+
+func anyRecord(t *rapid.T) Record {
+	r := Record{Key: []byte("k"), Version: anyVersion(t), Deleted: rapid.Bool().Draw(t, "deleted")}
+	if !r.Deleted {
+		r.Value = rapid.SliceOfN(rapid.ByteRange(0, 1), 0, 2).Draw(t, "value")
+	}
+	return r
+}
+
+// Compare must be a total order, or nodes would not agree on winners.
+func TestCompareIsATotalOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := anyRecord(t), anyRecord(t), anyRecord(t)
+		if a.Compare(&b) != -b.Compare(&a) {
+			t.Errorf("Compare is not antisymmetric: %+v, %+v", a, b)
+		}
+		if a.Compare(&b) >= 0 && b.Compare(&c) >= 0 && a.Compare(&c) < 0 {
+			t.Errorf("Compare is not transitive: %+v, %+v, %+v", a, b, c)
+		}
+		if same := a.Version == b.Version && a.SameContent(&b); same != (a.Compare(&b) == 0) {
+			t.Errorf("Compare is 0 for differing records, or not for the same: %+v, %+v", a, b)
+		}
+		if v := a.Version.Compare(b.Version); v != 0 && v != a.Compare(&b) {
+			t.Errorf("the version does not decide: %+v, %+v", a, b)
+		}
+	})
+}
+
+func TestVersionForms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := Version{Clock(rapid.Uint64().Draw(t, "clock")), WriterID(rapid.Uint64().Draw(t, "writer")), rapid.Uint64().Draw(t, "incarnation")}
+		w := Version{Clock(rapid.Uint64().Draw(t, "clock")), WriterID(rapid.Uint64().Draw(t, "writer")), rapid.Uint64().Draw(t, "incarnation")}
+		b, err := v.AppendBinary(nil)
+		var back Version
+		if err != nil || len(b) != VersionSize || back.UnmarshalBinary(b) != nil || back != v {
+			t.Errorf("%v in binary is %x and reads as %v", v, b, back)
+		}
+		c, _ := w.AppendBinary(nil)
+		if bytes.Compare(b, c) != v.Compare(w) {
+			t.Errorf("the bytes of %v and %v do not sort as they do", v, w)
+		}
+		if text, err := ParseVersion(v.String()); err != nil || text != v {
+			t.Errorf("%v reads as %v, %v", v, text, err)
+		}
+	})
+	var v Version
+	for _, size := range []int{0, VersionSize - 1, VersionSize + 1} {
+		if v.UnmarshalBinary(make([]byte, size)) == nil {
+			t.Errorf("a version of %d bytes is accepted", size)
+		}
+	}
+}
+
+func FuzzParseVersion(f *testing.F) {
+	f.Add("0000000000000001-0000000000000002-0000000000000003")
+	f.Add("0000000000000001-0000000000000002-000000000000000A")
+	f.Add("+000000000000001-0000000000000002-0000000000000003")
+	f.Add("0x00000000000001-0000000000000002- 000000000000003")
+	f.Fuzz(func(t *testing.T, s string) {
+		if v, err := ParseVersion(s); err == nil && v.String() != s {
+			t.Errorf("%q is accepted and written %q", s, v)
+		}
+	})
+}
+
+func TestClock(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 8_000_000, time.UTC)
+	c := ClockAt(at)
+	if !c.Time().Equal(at) || !(c + 65535).Time().Equal(at) || (c + 65536).Time().Equal(at) {
+		t.Errorf("the clock of %v reads %v, with the greatest counter %v, beyond it %v", at, c.Time(), (c + 65535).Time(), (c + 65536).Time())
+	}
+}
+
+func TestClone(t *testing.T) {
+	r := Record{Key: []byte("k"), Value: []byte("v"), Signature: bytes.Repeat([]byte{1}, SignatureSize), Version: Version{Clock: 1}}
+	c := r.Clone()
+	r.Key[0], r.Value[0], r.Signature[0] = 'x', 'x', 'x'
+	if string(c.Key) != "k" || string(c.Value) != "v" || c.Signature[0] != 1 || c.Version != r.Version {
+		t.Errorf("the clone has changed with its origin: %+v", c)
+	}
+}
+
+// vectorRecords are the records of the golden vectors.
+func vectorRecords() []Record {
+	v := Version{ClockAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) + 7, 0x1122334455667788, 0x99aabbccddeeff00}
+	long := Record{Key: bytes.Repeat([]byte("k"), MaxKey), Value: bytes.Repeat([]byte("v"), 5000), Version: v}
+	return []Record{
+		{Key: []byte("key"), Value: []byte("value"), Version: v},
+		{Key: []byte("keyv"), Value: []byte("alue"), Version: v},
+		{Key: []byte("key"), Version: v},
+		{Key: []byte("key"), Version: v, Deleted: true},
+		{Key: []byte("key"), Value: []byte("value"), Version: v, Signature: bytes.Repeat([]byte{1}, SignatureSize)},
+		{Key: []byte{0, 0xff}, Value: []byte{}, Version: Version{Clock: ClockAt(Epoch)}},
+		long,
+	}
+}
+
+type vector struct {
+	index           Index
+	checksum        Checksum
+	digest, content string
+}
+
+// Golden vectors: all nodes must compute these, on every processor.
+func TestGolden(t *testing.T) {
+	secret := Secret{}
+	for i := range secret {
+		secret[i] = byte(i)
+	}
+	h := NewHasher(secret)
+	wants := []vector{
+		{30087078014143, 12418169340813, "a2c74d4c1b7b405ed923397d47988e32bf19d8c47309d99439bd224f9d92838d", "7377811838091e7b"},
+		{280137309530401, 12418171829513, "5839248fb7d86db9e446579efdf0a0b4d01f94b5113bd0d3d702c47aee787d09", "52a689499b488464"},
+		{30087078014143, 12418170029468, "79d45e5f815ba456bc8789248643e4123f8fa0de2b4cc85448b0c35a8c1d059c", "6e340b9cffb37a98"},
+		{30087078014143, 12418171874533, "76afaf262b6accb961c234bdfc3e4b3f795225b4bea1de9c598646df3fb92ce5", "4bf5122f344554c5"},
+		{30087078014143, 12418169340813, "a2c74d4c1b7b405ed923397d47988e32bf19d8c47309d99439bd224f9d92838d", "7377811838091e7b"},
+		{271234748795997, 908089, "13b62d6aa4977a543cb68a224ec0f343dc66d3c086f87dafef235bf39e8ddb39", "6e340b9cffb37a98"},
+		{139968923490513, 12418171420793, "467cf8787b659de94558537b4e0787aa801976d4125447569f3bcf580bf24079", "8823bf7a917ef034"},
+	}
+	for i, r := range vectorRecords() {
+		d, content := h.Digest(&r), r.ContentHash()
+		got := vector{h.Index(r.Key), h.Checksum(r.Version.Clock, []Digest{d}), d.String(), hex.EncodeToString(content[:8])}
+		if i >= len(wants) || got != wants[i] {
+			t.Errorf("record %d: {%d, %d, %q, %q},", i, got.index, got.checksum, got.digest, got.content)
+		}
+	}
+	var digests []Digest
+	for _, r := range vectorRecords()[:3] {
+		digests = append(digests, h.Digest(&r))
+	}
+	bucket := Checksum(12418169066616)
+	if got, want := h.Checksum(vectorRecords()[0].Version.Clock, digests), bucket; got != want {
+		t.Errorf("a bucket of three has checksum %d, want %d", got, want)
+	}
+	slices.Reverse(digests)
+	if h.Checksum(vectorRecords()[0].Version.Clock, digests) == bucket {
+		t.Error("the order of the records in a bucket does not matter")
+	}
+	id := NamespaceIDOf(secret)
+	if got, want := hex.EncodeToString(id[:]), "3d3f0086e72eddebda6207e5221c1d9d"; got != want {
+		t.Errorf("the namespace's id is %s, want %s", got, want)
+	}
+	v, _ := vectorRecords()[0].Version.AppendBinary(nil)
+	if got, want := hex.EncodeToString(v), "019b7ca98c880007112233445566778899aabbccddeeff00"; got != want {
+		t.Errorf("the version in binary is %s, want %s", got, want)
+	}
+}
+
+func TestDigestCoversEachField(t *testing.T) {
+	h := NewHasher(Secret{1})
+	r := Record{Key: []byte("key"), Value: []byte("value"), Version: Version{1, 2, 3}}
+	seen := map[Digest]string{h.Digest(&r): "the record"}
+	for name, change := range map[string]func(*Record){
+		"key":         func(r *Record) { r.Key = []byte("kez") },
+		"value":       func(r *Record) { r.Value = []byte("valuf") },
+		"clock":       func(r *Record) { r.Version.Clock++ },
+		"writer":      func(r *Record) { r.Version.Writer++ },
+		"incarnation": func(r *Record) { r.Version.Incarnation++ },
+		"moved byte":  func(r *Record) { r.Key, r.Value = []byte("keyv"), []byte("alue") },
+		"no value":    func(r *Record) { r.Value = nil },
+		"tombstone":   func(r *Record) { r.Value, r.Deleted = nil, true },
+	} {
+		c := r.Clone()
+		change(&c)
+		d := h.Digest(&c)
+		if other, ok := seen[d]; ok {
+			t.Errorf("%s and %s have one digest", name, other)
+		}
+		seen[d] = name
+	}
+	c := r.Clone()
+	c.Signature = make([]byte, SignatureSize)
+	if h.Digest(&c) != h.Digest(&r) {
+		t.Error("the digest depends on the signature")
+	}
+}
+
+func TestChecksum(t *testing.T) {
+	h := NewHasher(Secret{1})
+	if h.Checksum(0, nil) != 0 {
+		t.Error("an empty bucket has a checksum")
+	}
+	at := func(tm time.Time, hash uint64) Checksum { return h.Checksum(ClockAt(tm), []Digest{{hash}}) }
+	if at(Epoch, 0) != 1 || at(Epoch.AddDate(-1, 0, 0), 0) != 1 {
+		t.Error("a checksum of 0 does not become 1")
+	}
+	if far := at(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC), 1<<22-1); uint64(far) >= 1<<48-59 {
+		t.Errorf("the greatest checksum %d is not below P", far)
+	}
+	start := Epoch.AddDate(6, 0, 0).Truncate(64 * time.Second)
+	a, b, c := at(start, 5), at(start.Add(64*time.Second-time.Millisecond), 9), at(start.Add(64*time.Second), 1)
+	if Age(a, b) != 0 || Age(a, c) != -1 || Age(c, b) != 1 {
+		t.Errorf("ages: %d %d %d, want 0 -1 1", Age(a, b), Age(a, c), Age(c, b))
+	}
+	if a == b {
+		t.Error("the hash does not enter the checksum")
+	}
+}
