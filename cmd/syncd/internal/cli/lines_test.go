@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+)
+
+// importInto runs an import of some lines against a daemon that a handler
+// plays, and returns the exit code and what was printed.
+func importInto(t *testing.T, lines string, handler http.HandlerFunc, flags ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	s := httptest.NewServer(handler)
+	defer s.Close()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "api.token"), []byte("token\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	args := append([]string{"--data-dir", dir, "--api", s.URL, "import", "notes"}, flags...)
+	code = Main(t.Context(), args, strings.NewReader(lines), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// TestImportInChunks: all lines arrive once, in order, with their numbers.
+func TestImportInChunks(t *testing.T) {
+	const count, from = 2*chunkLines + 100, 11
+	var text, got strings.Builder
+	for i := range count {
+		text.WriteString(strings.Repeat("x", i%7) + "\n")
+	}
+	next := from
+	code, stdout, stderr := importInto(t, text.String(), func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer token" {
+			t.Errorf("the token was not sent")
+		}
+		var line int
+		if err := json.Unmarshal([]byte(r.URL.Query().Get("line")), &line); err != nil || line != next {
+			t.Errorf("the chunk is said to begin at line %d, %v; want %d", line, err, next)
+		}
+		b, _ := io.ReadAll(r.Body)
+		got.Write(b)
+		n := bytes.Count(b, []byte("\n"))
+		next += n
+		json.NewEncoder(w).Encode(httpapi.ImportResult{Lines: n, Records: int64(n), Written: int64(n)})
+	}, "--from-line", "11")
+	if code != problem.ExitOK || !strings.HasPrefix(stdout, "16474 records read: 16474 written") {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	if want := strings.Join(strings.SplitAfter(text.String(), "\n")[from-1:], ""); got.String() != want {
+		t.Error("other lines arrived than were given")
+	}
+}
+
+// TestImportInDoubt: when the daemon goes away, the message names the first
+// line of which it is not known whether it was kept.
+func TestImportInDoubt(t *testing.T) {
+	chunks := 0
+	code, _, stderr := importInto(t, strings.Repeat("x\n", 3*chunkLines), func(w http.ResponseWriter, r *http.Request) {
+		if chunks++; chunks == 3 {
+			panic(http.ErrAbortHandler)
+		}
+		io.Copy(io.Discard, r.Body)
+		json.NewEncoder(w).Encode(httpapi.ImportResult{Records: chunkLines})
+	})
+	if code != problem.ExitNoDaemon || !strings.Contains(stderr, "16384 records are kept; go on with: syncd import notes - --from-line 16385") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// TestImportRefused: what is no fault of a line does not blame one.
+func TestImportRefused(t *testing.T) {
+	code, _, stderr := importInto(t, "x\n", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, `{"code":"denied","detail":"import into notes: denied: your role is read","line":1}`)
+	})
+	if code != problem.ExitDenied || strings.Contains(stderr, "correct") || strings.Contains(stderr, "--from-line") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
