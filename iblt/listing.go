@@ -1,0 +1,140 @@
+package iblt
+
+// Entry is a pair of a listing.
+type Entry struct {
+	Key, Value uint64
+	// Count is how many times more often the pair was inserted than deleted,
+	// or for a deleted one the other way round: at least 1.
+	Count int
+}
+
+// Listing is what came out of a table.
+type Listing struct {
+	// Inserted are the pairs in the table, Deleted those that were deleted
+	// more often than inserted. Their order means nothing, but is always the
+	// same for the same cells.
+	Inserted, Deleted []Entry
+	// Complete tells that nothing is left: these are all pairs of the table. If
+	// it is false, they are some of them ("list-incomplete" in the paper):
+	// there are too many, or some keys have several values.
+	Complete bool
+}
+
+// ListEntries lists the pairs of the table, which stays as it was, in O(m) time
+// for m cells. With distinct keys it is complete, but for a chance of
+// O(n^(2−k)), as long as their number n is below Capacity (Theorem 1). Keys
+// with several values are not listed; the others are, almost always, if those
+// are few (Theorem 2).
+func (t *Table) ListEntries() Listing { return t.Clone().Drain() }
+
+// Drain lists like ListEntries, and takes what it lists out of the table: what
+// remains is the 2-core, the pairs that have no cell for themselves. It spares
+// the copy if the table is not needed any more.
+func (t *Table) Drain() Listing {
+	p := t.newPeeling()
+	p.scan()
+	return p.listing(t.drained())
+}
+
+// drained reports whether all cells are empty.
+func (t *Table) drained() bool {
+	for from, to := range t.live {
+		for i := from; i < to; i++ {
+			if !t.layout.empty(&t.cells[i]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// peeling is a listing under way: cells that hold one pair are found and their
+// pairs taken out, which may leave others with one pair.
+type peeling struct {
+	t       *Table
+	found   Listing
+	queue   []int32 // cells that have changed since they were tested
+	scanned int32   // cells from here on are still to be tested for the first time
+	// budget is how many more pairs may come out. A pair that is really there
+	// leaves its cell empty for good, so that there are never more of them than
+	// cells; forged cells could otherwise yield one pair again and again,
+	// inserted by one cell and deleted by the next.
+	budget int
+	tests  int // cells tested, at most m + k·m
+}
+
+func (t *Table) newPeeling() *peeling {
+	p := &peeling{t: t}
+	for from, to := range t.live {
+		p.budget += to - from
+	}
+	return p
+}
+
+// scan tests each cell, and the cells that change by what it yields.
+func (p *peeling) scan() {
+	for from, to := range p.t.live {
+		for i := from; i < to; i++ {
+			p.scanned = int32(i) + 1
+			p.queue = append(p.queue, int32(i))
+			p.drain()
+		}
+	}
+}
+
+// drain works through the queue.
+func (p *peeling) drain() {
+	for len(p.queue) > 0 {
+		last := len(p.queue) - 1
+		at := p.queue[last]
+		p.queue = p.queue[:last]
+		p.test(at)
+	}
+}
+
+// test takes the pair of a cell out of all its cells if it is the only one.
+func (p *peeling) test(at int32) {
+	t := p.t
+	c := &t.cells[at]
+	p.tests++
+	if c.Count == 0 || p.budget == 0 {
+		return
+	}
+	e, ok := t.layout.only(c, at)
+	if !ok {
+		return
+	}
+	var room places
+	all := t.places(&e, &room)
+	if !holds(all, at) {
+		return // no pair, but a sum that looks so, or a forged one
+	}
+	p.take(&e, all, c.Count)
+}
+
+// take lists count copies of a pair and takes them out of its cells.
+func (p *peeling) take(e *hashed, from []place, count int32) {
+	p.budget--
+	if count > 0 {
+		p.found.Inserted = append(p.found.Inserted, Entry{Key: e.x, Value: e.y, Count: int(count)})
+	} else {
+		p.found.Deleted = append(p.found.Deleted, Entry{Key: e.x, Value: e.y, Count: -int(count)})
+	}
+	p.remove(e, from, count)
+}
+
+// remove takes count copies of a pair out of its cells.
+func (p *peeling) remove(e *hashed, from []place, count int32) {
+	for _, at := range from {
+		c := &p.t.cells[at.cell]
+		c.add(p.t.layout.config.Sums, at.code, e, -count)
+		if c.Count != 0 && at.cell < p.scanned {
+			p.queue = append(p.queue, at.cell)
+		}
+	}
+}
+
+func (p *peeling) listing(complete bool) Listing {
+	p.found.Complete = complete
+	return p.found
+}

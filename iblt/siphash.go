@@ -1,0 +1,66 @@
+package iblt
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/syncd-io/syncd/internal/keyhash"
+)
+
+// sipKey is a key of SipHash.
+type sipKey [2]uint64
+
+// tableKeys derives from a table's seed the keys of its hash functions: for
+// places and G1, for G2, and for the permutations of quotients.
+func tableKeys(seed uint64) (keys, values, permutations sipKey) {
+	var secret keyhash.Secret
+	binary.LittleEndian.PutUint64(secret[:], seed)
+	a := secret.DigestOf([]byte("iblt table"), nil, 0, nil)
+	b := secret.DigestOf([]byte("iblt table"), nil, 1, nil)
+	return sipKey{a[0], a[1]}, sipKey{a[2], a[3]}, sipKey{b[0], b[1]}
+}
+
+// sum is SipHash-1-3 of the eight little-endian bytes of x (Aumasson and
+// Bernstein 2012; with one and three rounds as hash tables use it, Rust's
+// among them): a keyed hash, so that one who chooses the keys of a table but
+// does not know its seed cannot choose their cells.
+func (k sipKey) sum(x uint64) uint64 {
+	v0 := k[0] ^ 0x736f6d6570736575
+	v1 := k[1] ^ 0x646f72616e646f6d
+	v2 := k[0] ^ 0x6c7967656e657261
+	v3 := k[1] ^ 0x7465646279746573
+	v3 ^= x
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0 ^= x
+	const length = 8 << 56 // the last block: no bytes left, and the length
+	v3 ^= length
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0 ^= length
+	v2 ^= 0xff
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	v0, v1, v2, v3 = sipRound(v0, v1, v2, v3)
+	return v0 ^ v1 ^ v2 ^ v3
+}
+
+func sipRound(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
+	v0 += v1
+	v2 += v3
+	v1 = bits.RotateLeft64(v1, 13) ^ v0
+	v3 = bits.RotateLeft64(v3, 16) ^ v2
+	v0 = bits.RotateLeft64(v0, 32)
+	v2 += v1
+	v0 += v3
+	v1 = bits.RotateLeft64(v1, 17) ^ v2
+	v3 = bits.RotateLeft64(v3, 21) ^ v0
+	v2 = bits.RotateLeft64(v2, 32)
+	return v0, v1, v2, v3
+}
+
+// mix64 spreads each bit of x over all (the finalizer of SplitMix64, Steele,
+// Lea and Flood 2014). It is a bijection.
+func mix64(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
