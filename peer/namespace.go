@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt"
 	"github.com/syncd-io/syncd/reconcile"
@@ -80,6 +82,10 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *st
 		return nil, errors.Join(fmt.Errorf("open namespace %s: %w", s.Name, err), ns.store.Close())
 	}
 	ns.clock.observe(ns.store.Latest())
+	if ahead := ns.store.Latest().Time().Sub(n.now()); ahead > s.Policy.MaxSkew {
+		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: what is written now gets a later one still, and others will refuse it until then",
+			zap.String("ns", s.Name), zap.Duration("ahead", ahead))
+	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
 	return ns, nil
 }

@@ -8,14 +8,16 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Rejection is a record that a peer offered and this node refused.
+// Rejection is a record that was offered and refused.
 type Rejection struct {
 	Key     []byte            `json:"key"`
 	Version dbadapter.Version `json:"-"`
-	// Peer is who offered it, which need not be who wrote it.
-	Peer   ID        `json:"peer"`
-	Reason string    `json:"reason"`
-	Time   time.Time `json:"time"`
+	// Peer is the other side: who offered it, which need not be who wrote it;
+	// or, from RefusedBy, who refused it.
+	Peer   ID     `json:"peer"`
+	Reason string `json:"reason"`
+	// Time is when it was refused or, from RefusedBy, when it was looked up.
+	Time time.Time `json:"time"`
 }
 
 // rejections remembers what was refused, under the pair that stands for it, the

@@ -90,6 +90,10 @@ func TestForgedRecordsAreRejected(t *testing.T) {
 	if got := contents(t, sa); len(got) != 1 {
 		t.Errorf("a holds %v", got)
 	}
+	told, err := sb.RefusedBy(t.Context(), na.ID())
+	if err != nil || len(told) != len(forged) || string(told[0].Key) != "1 altered value" || told[0].Reason == "" {
+		t.Errorf("b was told %+v, %v", told, err)
+	}
 	// They do not travel again, but perhaps the one that is a mismatch.
 	again, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
 	if err != nil || again.Sent > 1 || again.Verified {
