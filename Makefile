@@ -42,7 +42,7 @@ vet: ## go vet
 	go vet ./...
 
 lint: $(TOOLS) ## golangci-lint, as .golangci.yml says
-	.tools/golangci-lint run
+	.tools/golangci-lint run --allow-parallel-runners
 
 unit: $(TOOLS) ## all tests of the module with -race, in a random order (SEED=…)
 	@echo "test order: SEED=$(SEED)"
@@ -59,7 +59,7 @@ cross: ## golden vectors on arm64 and on s390x (big-endian), under qemu
 	@tools/golden-cross.sh
 
 modules: $(TOOLS) ## vet, test and lint the bench module
-	cd bench && go vet ./... && go test -race ./... && ../.tools/golangci-lint run --config ../.golangci.yml
+	cd bench && go vet ./... && go test -race ./... && ../.tools/golangci-lint run --allow-parallel-runners --config ../.golangci.yml
 
 # Go writes the commit into the program itself, unless GOFLAGS forbids it; git
 # must not refuse to tell because the clone belongs to another user.
