@@ -121,7 +121,7 @@ func resourceLimits(l Limits) rcmgr.ConcreteLimitConfig {
 // /p2p/ and the node's id. A node that listens on all interfaces
 // (/ip4/0.0.0.0) has an address for each of them, that of the loopback last.
 func (n *Node) Addrs() []string {
-	var out []string
+	out := []string{}
 	for _, a := range n.dialable() {
 		out = append(out, a.String()+"/p2p/"+n.self.id.String())
 	}

@@ -204,6 +204,18 @@ func TestDrop(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(dir, "namespaces")); err != nil || len(left) != 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
+	// Joined or made again before its drop was finished, it keeps its records.
+	ns = create(t, n, peer.Policy{})
+	put(t, ns, "k", "v")
+	id = ns.Info().ID
+	shut(t, n)
+	if err := os.Mkdir(filepath.Join(dir, "namespaces", id+".dropped"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n = open(t, peer.Config{Dir: dir})
+	if got := n.Namespaces(); len(got) != 1 || got[0].Info().Records != 1 {
+		t.Errorf("namespaces %v", got)
+	}
 	for _, name := range []string{"", "-", "a/b", "..", ".a", "ü", strings.Repeat("a", 65), "a b"} {
 		if _, err := n.CreateNamespace(t.Context(), name, peer.Policy{}); err == nil {
 			t.Errorf("name %q was taken", name)

@@ -185,7 +185,11 @@ func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
 		return fmt.Errorf("find the namespaces: %w", err)
 	}
 	for _, id := range dropped {
-		if err := n.finishDrop(ctx, id); err != nil {
+		finish := n.finishDrop
+		if slices.Contains(ids, id) { // joined again before the drop was finished: its records stay
+			finish = func(_ context.Context, id dbadapter.NamespaceID) error { return removeState(n.dir, id) }
+		}
+		if err := finish(ctx, id); err != nil {
 			return fmt.Errorf("finish dropping namespace %x: %w", id, err)
 		}
 	}
@@ -263,7 +267,10 @@ type Status struct {
 
 // Status describes the node as it is now.
 func (n *Node) Status() Status {
-	s := Status{ID: n.self.id, Addrs: n.Addrs(), Started: n.started, Peers: n.Peers(), Syncs: int(n.sessions.running.Load())}
+	s := Status{
+		ID: n.self.id, Addrs: n.Addrs(), Started: n.started,
+		Namespaces: []Info{}, Peers: n.Peers(), Syncs: int(n.sessions.running.Load()),
+	}
 	for _, ns := range n.Namespaces() {
 		s.Namespaces = append(s.Namespaces, ns.Info())
 	}
@@ -283,7 +290,7 @@ type PeerInfo struct {
 func (n *Node) Peers() []PeerInfo {
 	in := map[ID][]string{}
 	for _, id := range n.book.ids() {
-		in[id] = nil
+		in[id] = []string{}
 	}
 	for _, ns := range n.Namespaces() {
 		for _, m := range ns.Members() {
@@ -292,9 +299,9 @@ func (n *Node) Peers() []PeerInfo {
 			}
 		}
 	}
-	var out []PeerInfo
+	out := make([]PeerInfo, 0, len(in))
 	for id, names := range in {
-		p := PeerInfo{ID: id, Connected: n.connected(id), Namespaces: names}
+		p := PeerInfo{ID: id, Addrs: []string{}, Connected: n.connected(id), Namespaces: names}
 		for _, a := range n.book.of(id) {
 			p.Addrs = append(p.Addrs, a.String())
 		}

@@ -37,7 +37,7 @@ func (n *Node) RecentSyncs() []SyncRecord {
 	r := &n.recent
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var out []SyncRecord
+	out := []SyncRecord{}
 	for i := r.n - 1; i >= max(0, r.n-RecentSyncs); i-- {
 		out = append(out, r.ring[i%RecentSyncs])
 	}
@@ -54,7 +54,14 @@ func (n *Node) ended(s SyncRecord, err error) {
 	}
 	n.recent.add(s)
 	r := &s.Report
-	n.log.Info("sync", zap.String("ns", r.Namespace), zap.String("peer", r.Peer), zap.Bool("incoming", s.Incoming),
+	level := zap.InfoLevel
+	switch {
+	case err != nil:
+		level = zap.WarnLevel
+	case r.Differences() == 0:
+		level = zap.DebugLevel // most of those in the background
+	}
+	n.log.Log(level, "sync", zap.String("ns", r.Namespace), zap.String("peer", r.Peer), zap.Bool("incoming", s.Incoming),
 		zap.String("method", r.Method), zap.Int("missing_here", r.MissingHere), zap.Int("missing_there", r.MissingThere),
 		zap.Int("mismatched", r.Mismatched), zap.Int("applied", r.Applied), zap.Int("sent", r.Sent), zap.Int("rejected", r.Rejected),
 		zap.Float64("duration_ms", r.DurationMS), zap.Bool("verified", r.Verified), zap.Error(err))
