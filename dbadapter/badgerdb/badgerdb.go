@@ -117,26 +117,21 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("open store %s: %w", dir, err)
-			if s.db != nil {
-				s.db.Close()
-			}
 			s.lock.release()
 		}
 	}()
 	if err := checkFormat(dir); err != nil {
 		return nil, err
 	}
-	if err := probe(dir, &o); err != nil {
-		return nil, err
-	}
-	if s.db, err = openBadger(o.badger(dir)); err != nil {
-		return nil, err
-	}
-	h, err := s.readHead()
+	clean, err := readClean(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkClean(dir, h.commits); err != nil {
+	if err := probe(dir, clean.there, &o); err != nil {
+		return nil, err
+	}
+	h, err := s.openFiles(clean)
+	if err != nil {
 		return nil, err
 	}
 	s.disk = &diskGuard{dir: dir, min: o.MinFree}
@@ -145,9 +140,31 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if err := s.resumeDrops(); err != nil {
 		s.committer.stop()
 		s.view.release()
-		return nil, err
+		return nil, errors.Join(err, s.db.Close())
 	}
 	return s, nil
+}
+
+// openFiles opens the database and reads the store's head. From here on Badger
+// writes, so the note of the clean close goes first; it comes back if the store
+// is refused.
+func (s *Store) openFiles(clean cleanNote) (h head, err error) {
+	if err := clean.take(s.dir); err != nil {
+		return head{}, err
+	}
+	s.db, err = openBadger(s.options.badger(s.dir))
+	if err == nil {
+		if h, err = s.readHead(); err == nil {
+			err = clean.check(h.commits)
+		}
+		if err != nil {
+			err = errors.Join(err, s.db.Close())
+		}
+	}
+	if err != nil {
+		err = errors.Join(err, clean.putBack(s.dir))
+	}
+	return h, err
 }
 
 // openBadger opens the database and makes an error of a panic.

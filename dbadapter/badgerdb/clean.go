@@ -16,36 +16,60 @@ import (
 // the one noted shows it. The file goes before anything else is written.
 const cleanFile = "CLEAN"
 
+// cleanNote is the content of the file.
+type cleanNote struct {
+	there   bool // false after a crash, and in a new store
+	commits uint64
+}
+
 func markClean(dir string, commits uint64) error {
 	b := binary.BigEndian.AppendUint64(nil, commits)
 	return writeDurably(filepath.Join(dir, cleanFile), appendSeal(b, 0, 0))
 }
 
-// checkClean compares the number of transactions with the one noted at a clean
-// close, if there was one, and removes the note. A note that does not match
-// stays, so that the store is refused the next time too.
-func checkClean(dir string, commits uint64) error {
-	path := filepath.Join(dir, cleanFile)
-	b, err := os.ReadFile(path)
+func readClean(dir string) (cleanNote, error) {
+	b, err := os.ReadFile(filepath.Join(dir, cleanFile))
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return cleanNote{}, nil
 	}
 	if err != nil {
-		return err
+		return cleanNote{}, err
 	}
 	body, err := unseal(b, 0, "the file "+cleanFile)
 	if err != nil {
-		return err
+		return cleanNote{}, err
 	}
 	if len(body) != 8 {
-		return corrupt("the file "+cleanFile, "it has %d bytes", len(b))
+		return cleanNote{}, corrupt("the file "+cleanFile, "it has %d bytes", len(b))
 	}
-	if noted := binary.BigEndian.Uint64(body); noted != commits {
-		return fmt.Errorf("%w: it was closed in order with %d transactions, but now holds %d; restore the folder from a copy, or empty it and sync again from a peer",
-			dbadapter.ErrCorrupt, noted, commits)
+	return cleanNote{true, binary.BigEndian.Uint64(body)}, nil
+}
+
+// take removes the file.
+func (c cleanNote) take(dir string) error {
+	if !c.there {
+		return nil
 	}
-	if err := os.Remove(path); err != nil {
+	if err := os.Remove(filepath.Join(dir, cleanFile)); err != nil {
 		return err
 	}
 	return syncDir(dir)
+}
+
+// putBack writes the file again after the store could not be opened, so that
+// it is refused the next time too.
+func (c cleanNote) putBack(dir string) error {
+	if !c.there {
+		return nil
+	}
+	return markClean(dir, c.commits)
+}
+
+// check compares the number of transactions with the one noted.
+func (c cleanNote) check(commits uint64) error {
+	if c.there && c.commits != commits {
+		return fmt.Errorf("%w: it was closed in order with %d transactions, but now holds %d; restore the folder from a copy, or empty it and sync again from a peer",
+			dbadapter.ErrCorrupt, c.commits, commits)
+	}
+	return nil
 }

@@ -56,7 +56,7 @@ func damages(t *testing.T, dir string, samples int, random *rand.Rand) []damage 
 			for range samples {
 				flip(random.IntN(used))
 			}
-			flip(used - 1 - random.IntN(24)) // the end is read first
+			flip(max(0, used-1-random.IntN(24))) // the end is read first
 		}
 	}
 	return all

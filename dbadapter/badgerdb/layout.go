@@ -47,6 +47,7 @@ const (
 	numberSize = 6 // indices and checksums are below 2^48
 	sealSize   = 8
 	changeSize = 3 * numberSize
+	maxIndex   = 1<<(8*numberSize) - 1
 	// maxNumber keeps the keys clear of those that Badger reserves for itself,
 	// which begin with "!".
 	maxNumber = '!'<<24 - 1

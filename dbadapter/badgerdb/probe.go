@@ -24,13 +24,14 @@ import (
 //	the log of the last commits      cut short at the damage, without a word
 //	the list of tables               cut short, and unlisted tables are deleted
 //
-// What the probe finds is ErrCorrupt, and leaves the files as they are. It knows
+// After a clean close, closed, there is nothing half written at all. What the
+// probe finds is ErrCorrupt, and leaves the files as they are. It knows
 // their format from badger/v4@v4.9.6: table/builder.go, memtable.go, manifest.go.
-func probe(dir string, o *Options) error {
+func probe(dir string, closed bool, o *Options) error {
 	if err := removeUnused(dir); err != nil {
 		return err
 	}
-	tables, err := probeManifest(dir, o)
+	tables, err := probeManifest(dir, closed, o)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // damage to a length looks the same, and what Badger cuts off then are whole
 // changes. These are told apart: a change is written only after the one before
 // it is on the disk, and after a clean close there is no half one.
-func probeManifest(dir string, o *Options) (tables map[uint64]badger.TableManifest, err error) {
+func probeManifest(dir string, closed bool, o *Options) (tables map[uint64]badger.TableManifest, err error) {
 	path := filepath.Join(dir, manifest)
 	defer recovered(path, &err)
 	b, err := os.ReadFile(path)
@@ -44,7 +44,7 @@ func probeManifest(dir string, o *Options) (tables map[uint64]badger.TableManife
 	if len(rest) == 0 {
 		return list.Tables, nil
 	}
-	if _, err := os.Stat(filepath.Join(dir, cleanFile)); err == nil {
+	if closed {
 		return nil, damaged(path, "it ends in the midst of a change, though the store was closed in order")
 	}
 	for at := 0; at+8 < len(rest); at++ {
