@@ -117,3 +117,38 @@ func eventually(t *testing.T, what string, happened func() bool) {
 		}
 	}
 }
+
+// On one node PutIf is a compare-and-swap: no increment is lost.
+func TestCounter(t *testing.T) {
+	n := open(t, peer.Config{})
+	ns := create(t, n, peer.Policy{Unsigned: true})
+	key := []byte("counter")
+	put(t, ns, "counter", "0")
+	var wg sync.WaitGroup
+	const workers, each = 4, 50
+	for range workers {
+		wg.Go(func() {
+			for done := 0; done < each; {
+				rec, err := ns.Get(t.Context(), key)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var count int
+				fmt.Sscan(string(rec.Value), &count)
+				_, err = ns.PutIf(t.Context(), key, fmt.Append(nil, count+1), rec.Version)
+				switch {
+				case err == nil:
+					done++
+				case !errors.Is(err, peer.ErrConflict):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if rec, err := ns.Get(t.Context(), key); err != nil || string(rec.Value) != fmt.Sprint(workers*each) {
+		t.Errorf("the counter says %s, %v", rec.Value, err)
+	}
+}

@@ -51,6 +51,11 @@ func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
 		writes = append(writes, dbadapter.Write{Record: records[i]})
 		places = append(places, i)
 	}
+	// Before they are committed: whoever then reads one of these versions, and
+	// writes on the condition that it is held, gets a greater one.
+	for i := range writes {
+		d.ns.clock.observe(writes[i].Record.Version.Clock)
+	}
 	for len(writes) > 0 {
 		n := oneTransaction(writes)
 		outcomes, err := d.ns.store.Apply(d.ctx, writes[:n])
@@ -59,7 +64,6 @@ func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
 		}
 		for i, o := range outcomes {
 			verdicts[places[i]].Result = o.Result
-			d.ns.clock.observe(writes[i].Record.Version.Clock)
 			d.ns.accepted(&writes[i].Record)
 		}
 		writes, places = writes[n:], places[n:]

@@ -160,6 +160,7 @@ func (im *importing) writes() (writes []dbadapter.Write, same []bool, err error)
 			}
 		} else {
 			r.Version = dbadapter.Version{Clock: dbadapter.ClockAt(item.Time)}
+			im.ns.clock.observe(r.Version.Clock) // it may be a little ahead
 		}
 		writes = append(writes, dbadapter.Write{Record: r})
 		same = append(same, there)

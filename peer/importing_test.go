@@ -158,3 +158,20 @@ func TestDatedImports(t *testing.T) {
 		t.Errorf("%v, %v", rec.Version, err)
 	}
 }
+
+// A write after a dated import wins over it, though the date lies ahead.
+func TestWriteAfterImportFromTheFuture(t *testing.T) {
+	clock := newTestClock()
+	n := open(t, peer.Config{Clock: clock.now})
+	ns := create(t, n, peer.Policy{})
+	k := []byte("k")
+	if _, err := ns.Import(t.Context(), items(peer.Item{Key: k, Value: []byte("dated"), Time: clock.now().Add(4 * time.Minute)})); err != nil {
+		t.Fatal(err)
+	}
+	if err := ns.Batch(t.Context(), func(b *peer.Batch) error { b.Put(k, []byte("written")); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if rec, err := ns.Get(t.Context(), k); err != nil || string(rec.Value) != "written" {
+		t.Errorf("%q, %v", rec.Value, err)
+	}
+}
