@@ -152,6 +152,8 @@ func (n *Node) Connect(ctx context.Context, addr string) (ID, error) {
 		return "", fmt.Errorf("connect to %s: %w", info.ID, ErrClosed)
 	}
 	defer n.gate.leave()
+	ctx, cancel := bind(ctx, n.ctx)
+	defer cancel()
 	n.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.AddressTTL)
 	if err := n.dial(ctx, info.ID, info.Addrs); err != nil {
 		return "", err

@@ -99,3 +99,49 @@ func TestHostileInviter(t *testing.T) {
 		t.Errorf("a silent inviter: %v", err)
 	}
 }
+
+// A node that closes does not wait for peers that say nothing.
+func TestCloseWaitsForNoPeer(t *testing.T) {
+	n, err := Open(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableMetrics(), libp2p.DisableRelay())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if err := ns.SetMember(t.Context(), h.ID(), RoleWrite); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.book.add(h.ID(), h.Addrs()); err != nil {
+		t.Fatal(err)
+	}
+	inside, release := make(chan struct{}, 2), make(chan struct{})
+	defer close(release)
+	silent := func(s network.Stream) { inside <- struct{}{}; <-release; s.Reset() }
+	h.SetStreamHandler(JoinProtocol, silent)
+	h.SetStreamHandler(SyncProtocol, silent)
+	tk := ticket{inviter: h.ID(), addrs: h.Addrs(), namespace: dbadapter.NamespaceID{1}, name: "other", role: RoleWrite, expires: time.Now()}
+	text, err := tk.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 2)
+	go func() { _, err := n.Join(context.Background(), text); failed <- err }()
+	go func() { _, err := ns.Sync(context.Background(), h.ID(), SyncOptions{}); failed <- err }()
+	<-inside
+	<-inside
+	if err := n.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := <-failed; !errors.Is(err, ErrClosed) {
+			t.Errorf("cut by closing: %v", err)
+		}
+	}
+}

@@ -62,8 +62,13 @@ func (n *Node) Join(ctx context.Context, text string) (*Namespace, error) {
 		return nil, fmt.Errorf("join %s: %w", t.name, ErrClosed)
 	}
 	defer n.gate.leave()
+	ctx, cancel := bind(ctx, n.ctx)
+	defer cancel()
 	ns, err := n.join(ctx, t)
 	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
 		return nil, fmt.Errorf("join %s at %s: %w", t.name, t.inviter, err)
 	}
 	return ns, nil
@@ -120,8 +125,6 @@ func (n *Node) askToJoin(ctx context.Context, t *ticket) (*joinReply, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	defer stream.Reset()
-	stop := context.AfterFunc(n.ctx, func() { stream.Reset() })
-	defer stop()
 	cut := context.AfterFunc(ctx, func() { stream.Reset() })
 	defer cut()
 	request := joinRequest{joinVersion, t.namespace[:], t.token[:], addrBytes(n.dialable())}

@@ -118,8 +118,14 @@ func (ns *Namespace) enter(what string) error {
 // bind makes a context that is over when the caller's is, or when the
 // namespace closes.
 func (ns *Namespace) bind(ctx context.Context) (context.Context, context.CancelFunc) {
+	return bind(ctx, ns.ctx)
+}
+
+// bind makes a context that is over when ctx is, or when the life of what it is
+// used in is: then its cause is ErrClosed.
+func bind(ctx, life context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(ns.ctx, func() { cancel(ErrClosed) })
+	stop := context.AfterFunc(life, func() { cancel(ErrClosed) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
