@@ -42,6 +42,9 @@ func TestScript(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
+			// A program under the race detector sleeps for a second at its
+			// end by default, to let other goroutines report races.
+			env.Setenv("GORACE", "atexit_sleep_ms=20")
 			// Paths of unix sockets are short; those of test folders are not.
 			dir, err := os.MkdirTemp("", "sd") //nolint:usetesting // the paths of t.TempDir are too long for sockets
 			if err != nil {
