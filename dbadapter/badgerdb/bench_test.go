@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,14 +104,25 @@ func fill(tb testing.TB, n dbadapter.Namespace, records int) {
 	}
 }
 
-// BenchmarkRead times look-ups of 100 random indices, opening a snapshot, and
+// BenchmarkRead times opening a store, look-ups of 100 random indices, opening a snapshot, and
 // walks over all pairs and records, at two sizes.
 func BenchmarkRead(b *testing.B) {
 	for _, records := range []int{10_000, 1_000_000} {
 		dir := b.TempDir()
 		s, n := benchOpen(b, dir)
 		fill(b, n, records)
-		s.Close()
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint("Open/records=", records), func(b *testing.B) {
+			for b.Loop() {
+				s, err := badgerdb.Open(dir, badgerdb.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				s.Close()
+			}
+		})
 		_, n = benchOpen(b, dir)
 		h := dbadapter.NewHasher(dbadapter.Secret{1})
 		indices := make([]dbadapter.Index, 1<<16)
@@ -188,4 +200,48 @@ func BenchmarkRead(b *testing.B) {
 			b.ReportMetric(float64(count)/b.Elapsed().Seconds(), "records/s")
 		})
 	}
+}
+
+// BenchmarkLookupScales looks 100 random indices up in a store of 10^4 records
+// and in one of 10^6, by turns, and reports the ratio of the median times.
+func BenchmarkLookupScales(b *testing.B) {
+	sizes := [2]int{10_000, 1_000_000}
+	var snapshots [2]dbadapter.Snapshot
+	for i, records := range sizes {
+		dir := b.TempDir()
+		s, n := benchOpen(b, dir)
+		fill(b, n, records)
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+		_, n = benchOpen(b, dir)
+		v, err := n.Snapshot()
+		if err != nil {
+			b.Fatal(err)
+		}
+		snapshots[i] = v
+	}
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	var times [2][]time.Duration
+	indices, sums := make([]dbadapter.Index, 100), make([]dbadapter.Checksum, 100)
+	for b.Loop() {
+		for i, v := range snapshots {
+			for j := range indices {
+				w := benchWrite(rand.IntN(sizes[i]))
+				indices[j] = h.Index(w.Record.Key)
+			}
+			start := time.Now()
+			if err := v.Lookup(indices, sums); err != nil {
+				b.Fatal(err)
+			}
+			times[i] = append(times[i], time.Since(start))
+		}
+	}
+	var medians [2]float64
+	for i := range times {
+		slices.Sort(times[i])
+		medians[i] = float64(times[i][len(times[i])/2].Microseconds())
+		b.ReportMetric(medians[i], fmt.Sprintf("µs/100@%d", sizes[i]))
+	}
+	b.ReportMetric(medians[1]/medians[0], "growth")
 }

@@ -25,7 +25,7 @@ type damage struct {
 // of a large one, and files cut short or missing.
 func damages(t *testing.T, dir string, samples int, random *rand.Rand) []damage {
 	if raceDetector {
-		samples = min(samples, 3)
+		samples = min(samples, 2)
 	}
 	var all []damage
 	files, err := os.ReadDir(dir)
