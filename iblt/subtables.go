@@ -46,6 +46,11 @@ func (t *Table) lose(lost uint32) {
 	}
 }
 
+// isLost reports whether cell i is part of a lost subtable.
+func (t *Table) isLost(i int) bool {
+	return t.lost != 0 && t.lost>>t.layout.subtable(int32(i))&1 != 0
+}
+
 // Lost returns the numbers of the subtables that were lost, in order.
 func (t *Table) Lost() []int {
 	var all []int

@@ -64,7 +64,7 @@ func (t *Table) Cell(i int) TableCell { return t.layout.reduced(&t.cells[i]) }
 // is safe: what is no sum of pairs leaves a listing incomplete. The cells of a
 // lost subtable stay lost.
 func (t *Table) SetCell(i int, c TableCell) {
-	if t.lost>>t.layout.subtable(int32(i))&1 == 0 {
+	if !t.isLost(i) {
 		t.cells[i] = t.layout.reduced(&c)
 	}
 }

@@ -1,0 +1,73 @@
+package iblt
+
+import "math"
+
+// Threshold is c_k of the paper's section 2.4, in cells a key: with k hashes and
+// more than c_k·n cells, n keys can be listed with high probability, with fewer
+// they cannot. The paper's Table 1 has k = 3 to 7. It is NaN for k below 3, for
+// which the transition is not sharp.
+func Threshold(k int) float64 {
+	if k < 3 {
+		return math.NaN()
+	}
+	return threshold([]Degree{{Hashes: k, Share: 1}})
+}
+
+// Threshold is the cells a key that the configured degrees need, as the
+// function Threshold says.
+func (c TableConfig) Threshold() float64 {
+	if len(c.Degrees) == 0 {
+		return Threshold(c.Hashes)
+	}
+	for _, d := range c.Degrees {
+		if d.Hashes < 3 {
+			return math.NaN()
+		}
+	}
+	return threshold(c.Degrees)
+}
+
+// Capacity is the paper's design threshold t = m/c_k: about as many keys as
+// this can be listed. ConfigFor says how many cells less uncertainty takes.
+func (c TableConfig) Capacity() int {
+	if t := c.Threshold(); t > 0 {
+		return int(float64(c.Cells) / t)
+	}
+	return 0
+}
+
+// threshold computes 1/sup{α : 1 − e^(−α·L'(x)) < x for all x in (0, 1)} with
+// L'(x) = Σ share·k·x^(k−1), which is the paper's formula for one k. Solved for
+// α, the condition is α < −ln(1 − x)/L'(x), so the supremum is the least value
+// of the right side.
+func threshold(degrees []Degree) float64 {
+	total := 0.0
+	for _, d := range degrees {
+		total += float64(d.Share)
+	}
+	bound := func(x float64) float64 {
+		sum := 0.0
+		for _, d := range degrees {
+			sum += float64(d.Share) / total * float64(d.Hashes) * math.Pow(x, float64(d.Hashes-1))
+		}
+		return -math.Log1p(-x) / sum
+	}
+	// A mix of degrees can have two minima: look everywhere, then closer.
+	const steps = 1000
+	best := 1.0 / steps
+	for i := 2; i < steps; i++ {
+		if x := float64(i) / steps; bound(x) < bound(best) {
+			best = x
+		}
+	}
+	low, high := best-1.0/steps, best+1.0/steps
+	for high-low > 1e-12 {
+		a, b := low+(high-low)/3, high-(high-low)/3
+		if bound(a) < bound(b) {
+			high = b
+		} else {
+			low = a
+		}
+	}
+	return 1 / bound(low)
+}
