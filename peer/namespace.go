@@ -49,6 +49,7 @@ type Namespace struct {
 	clock    clock
 	rejected rejections
 	asides   asides
+	openings openings
 
 	growing  sync.Mutex // held while kept is being lengthened
 	updating sync.Mutex // serialises changes of roster

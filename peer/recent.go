@@ -12,8 +12,10 @@ type SyncRecord struct {
 	// Time is when it ended.
 	Time time.Time `json:"time"`
 	// Incoming: the peer began it.
-	Incoming bool   `json:"incoming"`
-	Report   Report `json:"report"`
+	Incoming bool `json:"incoming"`
+	// DryRun: it found the differences and moved nothing.
+	DryRun bool   `json:"dry_run"`
+	Report Report `json:"report"`
 	// Error is empty if it succeeded.
 	Error string `json:"error,omitempty"`
 }

@@ -71,7 +71,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	ctx, cancel := ns.bind(n.ctx)
 	defer cancel()
 	_, err = ns.converse(ctx, sides{
-		remote: remote, prefix: hello.Prefix, incoming: true,
+		remote: remote, prefix: hello.Prefix, incoming: true, dry: hello.Dry,
 		stream: func() (*conversation, error) { return talk, nil },
 		session: func(replica reconcile.Replica, opts reconcile.Options) *reconcile.Session {
 			session := reconcile.Respond(replica, opts)

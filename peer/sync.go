@@ -156,7 +156,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report
 		defer n.sessions.calling(ns.id, id)()
 	}
 	return ns.converse(ctx, sides{
-		remote: id, prefix: o.Prefix, progress: o.Progress,
+		remote: id, prefix: o.Prefix, progress: o.Progress, dry: o.DryRun,
 		stream: func() (*conversation, error) {
 			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 			defer cancel()
@@ -169,6 +169,9 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report
 		session: func(replica reconcile.Replica, opts reconcile.Options) *reconcile.Session {
 			opts.Direction, opts.Method, _ = o.wire()
 			opts.Prefix, opts.Dry = o.Prefix, o.DryRun
+			if len(o.Prefix) == 0 {
+				opts.FirstCells = ns.openings.cells(id)
+			}
 			return reconcile.Initiate(replica, opts)
 		},
 	})
@@ -191,16 +194,11 @@ func (ns *Namespace) replica(ctx context.Context, prefix []byte, from ID) (recon
 	if err := ns.grow(ctx); err != nil {
 		return nil, nil, err
 	}
-	for attempt := 1; ; attempt++ {
-		view, err := ns.kept.View(ctx, ns.store, ns.key, ns.hasher, door)
-		if err == nil {
-			return view, view.Close, nil
-		}
-		// A commit between the two halves of a view: look again.
-		if !errors.Is(err, reconcile.ErrBusy) || attempt == maxRetries {
-			return nil, nil, err
-		}
+	view, err := ns.kept.View(ctx, ns.store, ns.key, ns.hasher, door)
+	if err != nil {
+		return nil, nil, err
 	}
+	return view, view.Close, nil
 }
 
 // grow lengthens the kept sketch where the namespace has outgrown it. One sync
@@ -225,6 +223,7 @@ type sides struct {
 	remote   ID
 	prefix   []byte
 	incoming bool
+	dry      bool
 	progress func(Report) // may be nil
 	// stream opens the stream, or gives the one that is open.
 	stream  func() (*conversation, error)
@@ -246,7 +245,7 @@ func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err 
 		n.sessions.running.Add(-1)
 		watch.stop()
 		report = finish(report)
-		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, Report: report}, err)
+		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, err)
 	}()
 
 	watch.enter(reconcile.StepSketch)
@@ -276,6 +275,9 @@ func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err 
 	})
 	report = session.Report()
 	if err == nil {
+		if len(s.prefix) == 0 && report.Method != "all" {
+			ns.openings.note(s.remote, report.Differences())
+		}
 		if err := n.learnAddrs(s.remote); err != nil {
 			n.log.Warn("the addresses of a peer could not be saved", zapPeer(s.remote), zapError(err))
 		}

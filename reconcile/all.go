@@ -24,6 +24,7 @@ func (b *responder) wantsAll() bool {
 func (b *responder) all() error {
 	b.replica.Decoded()
 	b.link.report.Method = "all"
+	b.unseen = unseen(b.pulls, b.there.Records, b.replica.Records())
 	b.link.report.MissingThere = int(b.replica.Records())
 	b.link.report.MissingHere = int(b.there.Records)
 	var bytes int64
@@ -69,6 +70,7 @@ func (b *responder) all() error {
 func (a *initiator) all(m *wire.Result) error {
 	r := a.link.report
 	r.Method = "all"
+	a.unseen = unseen(a.pulls, a.replica.Records(), a.there.Records)
 	if a.account.size() > 0 {
 		return violation("differences were told before everything was to be sent")
 	}
@@ -113,6 +115,14 @@ func (a *initiator) all(m *wire.Result) error {
 		return err
 	}
 	return a.conclude()
+}
+
+// unseen is how many records stay uncompared if everything travels one way.
+func unseen(pulls bool, ofInitiator, ofResponder uint64) uint64 {
+	if pulls {
+		return ofInitiator
+	}
+	return ofResponder
 }
 
 // sendAll sends every record of the snapshot.

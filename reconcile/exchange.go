@@ -21,6 +21,11 @@ type exchange struct {
 	residual dbadapter.Digest
 	// gives and gets say which way records may travel, seen from here.
 	gives, gets bool
+	// pulls: records travel to the initiator only, if not both ways.
+	pulls bool
+	// unseen counts the records that this direction of a sync by the method
+	// all leaves uncompared.
+	unseen uint64
 
 	outbox      []wire.Sent
 	outboxBytes int
@@ -43,7 +48,7 @@ type exchange struct {
 
 func newExchange(l *link, r Replica, o Options) exchange {
 	return exchange{
-		link: l, replica: r, opts: o, own: buckets{replica: r},
+		link: l, replica: r, opts: o, own: buckets{replica: r}, account: newAccount(),
 		due: map[iblt.Index]bool{}, owing: map[iblt.Index][]dbadapter.Record{}, stubs: map[iblt.Index]bool{},
 	}
 }
@@ -113,6 +118,10 @@ func (e *exchange) flush() error {
 func (e *exchange) sendOwing() error {
 	for _, i := range slices.Sorted(maps.Keys(e.owing)) { // sorted: a session is a function of its input
 		records := e.owing[i]
+		if len(records) > 0 && e.opts.Aside.has(i, e.checksum(records)) {
+			e.link.report.Rejected++ // the peer has refused these before
+			continue
+		}
 		for n := range records {
 			if err := e.sendRecord(&records[n], e.stubs[i]); err != nil {
 				return err
@@ -204,10 +213,7 @@ func (e *exchange) answered(i iblt.Index, held []dbadapter.Record, r *dbadapter.
 
 // ended reads the peer's account of what it received.
 func (e *exchange) ended(m *wire.End) error {
-	offered := 0 // an offered version may be refused without having been sent
-	if e.account != nil {
-		offered = len(e.account.offers)
-	}
+	offered := len(e.account.offers) // they may be refused without having been sent
 	if m.Applied > uint64(e.link.report.Sent) || len(m.Refusals) > e.link.report.Sent+offered {
 		return violation("%d records applied and %d refused of %d sent", m.Applied, len(m.Refusals), e.link.report.Sent)
 	}

@@ -24,7 +24,11 @@ func sets(rng *rand.Rand, n, missing, mismatched int, spread time.Duration) (a, 
 	for i := range o.Secret {
 		o.Secret[i] = byte(rng.Uint32())
 	}
-	a, b = newSet(o.Secret, KeptCells(0)), newSet(o.Secret, KeptCells(0))
+	cells := KeptCells(0)
+	if 2*missing+mismatched > cells/2 {
+		cells = KeptCells(1 << 20)
+	}
+	a, b = newSet(o.Secret, cells), newSet(o.Secret, cells)
 	common := make([]dbadapter.Record, n)
 	for i := range common {
 		common[i] = record(fmt.Sprintf("common/%d", i), fmt.Sprintf("value %d", i), at(-time.Hour))
@@ -94,6 +98,27 @@ func TestFortyDifferences(t *testing.T) {
 				t.Errorf("%d syncs took more than two round trips", more)
 			}
 		})
+	}
+}
+
+// Sixty thousand differences are known only roughly in advance, and still take
+// few cells more than they must.
+func TestManyDifferences(t *testing.T) {
+	const seeds = 4
+	var cells, rounds float64
+	for seed := range uint64(seeds) {
+		a, b, o := sets(rand.New(rand.NewPCG(seed, 1)), 0, 30_000, 0, time.Hour)
+		o.Dry = true
+		r := meet(t, a, b, o)
+		if r.Differences() != 60_000 {
+			t.Fatalf("%d differences", r.Differences())
+		}
+		cells += float64(r.Cells) / 60_000 / seeds
+		rounds += float64(r.Rounds) / seeds
+	}
+	t.Logf("%.3f cells a difference in %.2f rounds", cells, rounds)
+	if cells > 1.25 {
+		t.Errorf("%.3f cells a difference; the decoder needs 1.11", cells)
 	}
 }
 

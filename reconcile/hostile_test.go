@@ -1,10 +1,8 @@
 package reconcile
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -344,59 +342,4 @@ func TestCloseAtAnyMoment(t *testing.T) {
 			return
 		}
 	}
-}
-
-// FuzzSessions feeds both sides whatever frames the fuzzer finds: no panic, no
-// unbounded work, nothing applied that was not asked for.
-func FuzzSessions(f *testing.F) {
-	var honest []byte
-	a, b := diverged(f, rand.New(rand.NewPCG(1, 1)), 30, 5, 5, time.Hour, nil)
-	run(f, a, b, Options{Dry: true}, func(_ bool, m wire.Message) wire.Message {
-		honest = wire.Append(honest, m)
-		return m
-	})
-	f.Add(true, honest)
-	f.Add(false, honest)
-	f.Fuzz(func(t *testing.T, initiator bool, stream []byte) {
-		local, _, o := sets(rand.New(rand.NewPCG(1, 1)), 30, 5, 5, time.Hour)
-		o.Self, o.Remote = []byte("a"), []byte("b")
-		begin := Respond
-		if initiator {
-			begin = Initiate
-		}
-		s := begin(local, o)
-		defer s.Close()
-		in := bytes.NewReader(stream)
-		var nonce wire.Nonce
-		before := len(local.records)
-		for range 10_000 {
-			switch e := s.Next(); e.Want {
-			case WantNothing:
-				if len(local.records) > before+len(stream) {
-					t.Fatal("more records than bytes")
-				}
-				return
-			case WantSend:
-				if h, ok := e.Message.(*wire.Hello); ok {
-					nonce = h.Nonce
-				}
-			case WantReceive:
-				m, n, err := wire.Read(in)
-				if err != nil {
-					s.Fail(err)
-					continue
-				}
-				// The fuzzer cannot find a proof; give it one.
-				switch m := m.(type) {
-				case *wire.Hello:
-					m.Namespace = dbadapter.NamespaceIDOf(o.Secret)
-					m.Proof = o.proof("initiator", o.Remote, o.Self, m.Nonce)
-				case *wire.Welcome:
-					m.Proof = o.proof("responder", o.Self, o.Remote, nonce, m.Nonce)
-				}
-				s.Deliver(m, n)
-			}
-		}
-		t.Fatal("the session does not end")
-	})
 }

@@ -14,7 +14,7 @@ type initiator struct {
 func Initiate(r Replica, o Options) *Session {
 	return start(func(l *link) error {
 		a := &initiator{exchange: newExchange(l, r, o)}
-		a.gives, a.gets = o.Direction != wire.Pull, o.Direction != wire.Push
+		a.gives, a.gets, a.pulls = o.Direction != wire.Pull, o.Direction != wire.Push, o.Direction == wire.Pull
 		return a.sync()
 	})
 }

@@ -142,6 +142,9 @@ func (k *Kept) Grow(ctx context.Context, key iblt.Key, ns dbadapter.Namespace) (
 	for _, c := range since {
 		tail.Replace(iblt.Pair{Index: c.index, Checksum: c.old}, iblt.Pair{Index: c.index, Checksum: c.new})
 	}
+	if k.sketch.Len() != from {
+		return false, nil // another call was faster
+	}
 	k.sketch.Append(tail)
 	return true, nil
 }

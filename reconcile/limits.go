@@ -22,11 +22,6 @@ const (
 	// wire.MaxCells; the estimate is refined between bursts.
 	burst = 1 << 19
 
-	// maxBucket is the most records one index may hold on the wire. Three
-	// keys on one index are expected once in about 10^8 namespaces of 10^8
-	// records (n³/6p²); 64 is nobody's chance.
-	maxBucket = 64
-
 	// offerAbove is the value size from which a record that may be equal in
 	// content is offered by hash before it is sent: below it, the offer and
 	// the further round trip cost more than the value.

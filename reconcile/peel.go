@@ -31,6 +31,8 @@ const (
 	roleBid
 )
 
+func newAccount() *account { return &account{role: map[iblt.Index]wire.Role{}} }
+
 func (a *account) add(i iblt.Index, r wire.Role) bool {
 	if _, twice := a.role[i]; twice {
 		return false
@@ -52,8 +54,7 @@ func (a *account) mismatched() int {
 
 // draw makes the account of the decoded differences.
 func (b *responder) draw(found []iblt.Difference) error {
-	acc := &account{role: make(map[iblt.Index]wire.Role, len(found))}
-	b.account = acc
+	acc := b.account
 	suspicion := int64(ambiguousBytes)
 	for _, d := range found {
 		role := wire.Lacking
@@ -158,7 +159,6 @@ func (b *responder) tell() error {
 // the way.
 func (a *initiator) hear() (*wire.Result, error) {
 	a.opts.enter(StepPeel)
-	a.account = &account{role: map[iblt.Index]wire.Role{}}
 	a.link.report.Rounds = 1
 	for {
 		m, err := a.link.receive()
@@ -208,7 +208,7 @@ func (a *initiator) noteIndices(m *wire.Indices) error {
 }
 
 func (a *initiator) noteOffers(m *wire.Offers) error {
-	role := wire.Role(roleOffered)
+	role := roleOffered
 	if m.Wanting {
 		role = roleBid
 	}

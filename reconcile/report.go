@@ -41,7 +41,9 @@ type Report struct {
 	DurationMS float64            `json:"duration_ms"`
 	StepsMS    map[string]float64 `json:"steps_ms"`
 	// Verified says that both sets were proved equal but for the differences
-	// listed, and that all of those were exchanged.
+	// listed, and that all of those were exchanged; of a dry run, which
+	// exchanges none, only the first. A sync of one direction that left
+	// something for the other is not verified.
 	Verified bool `json:"verified"`
 }
 

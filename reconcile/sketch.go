@@ -107,7 +107,7 @@ func (b *responder) greet() error {
 		return violation("a Hello with %d cells; at most %d are allowed", len(h.Cells), MaxFirstCells)
 	}
 	b.there = h
-	b.gives, b.gets = h.Direction != wire.Push, h.Direction != wire.Pull
+	b.gives, b.gets, b.pulls = h.Direction != wire.Push, h.Direction != wire.Pull, h.Direction == wire.Pull
 	return b.link.send(&wire.Welcome{
 		Nonce:   b.opts.Nonce,
 		Proof:   b.opts.proof("responder", b.opts.Remote, b.opts.Self, h.Nonce, b.opts.Nonce),

@@ -57,8 +57,16 @@ func diverged(t testing.TB, rng *rand.Rand, n, missing, mismatched int, spread t
 
 func TestSyncFindsEachKind(t *testing.T) {
 	for _, c := range []struct{ n, missing, mismatched int }{
-		{0, 0, 0}, {0, 1, 0}, {1, 0, 1}, {10, 0, 0}, {10, 3, 2}, {100, 10, 20},
-		{2000, 500, 1000}, {2000, 0, 2000}, {100, 3000, 0}, {20000, 9000, 9000},
+		{0, 0, 0},
+		{0, 1, 0},
+		{1, 0, 1},
+		{10, 0, 0},
+		{10, 3, 2},
+		{100, 10, 20},
+		{2000, 500, 1000},
+		{2000, 0, 2000},
+		{100, 3000, 0},
+		{20000, 9000, 9000},
 	} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			a, b := diverged(t, seeded(t, 1), c.n, c.missing, c.mismatched, time.Hour, nil)
@@ -222,8 +230,31 @@ func TestDirections(t *testing.T) {
 				if !reflect.DeepEqual(getter.dump(), merged) {
 					t.Errorf("%v %v: the getting side lacks something", method, dir)
 				}
+				if out.a.Verified || out.b.Verified {
+					t.Errorf("%v %v: sides that still differ are called verified", method, dir)
+				}
 			}
 		}
+	}
+}
+
+// A sync of one direction is verified where nothing was left for the other.
+func TestDirectionThatSuffices(t *testing.T) {
+	for _, dir := range []wire.Direction{wire.Pull, wire.Push} {
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		for _, s := range []*side{a, b} {
+			s.put(record("common", "", at(0)), record("old", "", at(0)))
+		}
+		giver := b
+		if dir == wire.Push {
+			giver = a
+		}
+		giver.put(record("new", "", at(0)), record("old", "changed", at(time.Hour)))
+		out := run(t, a, b, Options{Direction: dir}, nil)
+		if out.errA != nil || out.errB != nil || !out.a.Verified || !out.b.Verified {
+			t.Errorf("%v: %v %v, verified %v and %v", dir, out.errA, out.errB, out.a.Verified, out.b.Verified)
+		}
+		wantEqual(t, a, b)
 	}
 }
 

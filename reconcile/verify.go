@@ -82,13 +82,34 @@ func (a *initiator) forecast(m *wire.Result) {
 	r.ForecastBytes = r.WireBytesSent + r.WireBytesReceived + a.sends + int64(min(m.Bytes, 1<<62))
 }
 
-// conclude says whether everything that differed has been exchanged.
+// conclude says whether everything that differed has been exchanged. A sync of
+// one direction that had something for the other has not done that.
 func (e *exchange) conclude() error {
 	e.opts.enter(StepVerify)
 	r := e.link.report
 	r.Rejected += len(e.due)
-	r.Verified = r.Rejected == 0
+	r.Verified = r.Rejected == 0 && (e.gives && e.gets || !e.heldBack())
 	return nil
+}
+
+// heldBack reports whether records may have been left where they were because
+// of the direction of the sync.
+func (e *exchange) heldBack() bool {
+	if e.unseen > 0 {
+		return true
+	}
+	for _, role := range e.account.role {
+		initiatorHas := role == wire.Wanted || role == wire.Older || role == roleBid
+		if initiatorHas == e.pulls {
+			return true
+		}
+	}
+	for _, records := range e.owing {
+		if len(records) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // buckets reads this side's records under an index, and keeps what it read

@@ -44,6 +44,8 @@ func TestScript(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			// A program under the race detector sleeps for a second at its
 			// end by default, to let other goroutines report races.
+			// A sync of its own accord would spoil what a script counts.
+			env.Setenv("SYNCD_SYNC_INTERVAL", "0s")
 			env.Setenv("GORACE", "atexit_sleep_ms=20")
 			// Paths of unix sockets are short; those of test folders are not.
 			dir, err := os.MkdirTemp("", "sd") //nolint:usetesting // the paths of t.TempDir are too long for sockets

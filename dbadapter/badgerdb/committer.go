@@ -221,8 +221,8 @@ next:
 	return parts
 }
 
-// write commits what the parts touch as one transaction, tells the observers
-// and only then lets new snapshots see it. ErrTxnTooBig leaves no trace.
+// write commits what the parts touch as one transaction, and lets observers
+// and new snapshots see it in one step. ErrTxnTooBig leaves no trace.
 func (c *committer) write(parts []part) error {
 	txn := c.store.db.NewTransaction(true)
 	defer txn.Discard()
@@ -246,13 +246,15 @@ func (c *committer) write(parts []part) error {
 	}
 	for _, s := range staged {
 		s.namespace.meta = s.meta
-		if s.namespace.observe != nil {
-			s.namespace.observe(s.changes)
-		}
 	}
+	// Observers are told under the lock that snapshots take: a snapshot holds a
+	// commit exactly if they have been told of it.
 	c.publish(func() {
 		for _, s := range staged {
 			s.namespace.seq, s.namespace.latest = s.meta.seq, s.meta.latest
+			if s.namespace.observe != nil {
+				s.namespace.observe(s.changes)
+			}
 		}
 	})
 	for _, s := range staged {

@@ -114,7 +114,7 @@ func (d *daemon) arguments(arguments ...string) []string {
 // start starts the daemon and waits until it answers.
 func (d *daemon) start() {
 	d.t.Helper()
-	serve := d.arguments("serve", "-v", "--log-format", "json", "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", d.port))
+	serve := d.arguments("serve", "-v", "--log-format", "json", "--sync-interval", "0s", "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", d.port))
 	d.process = exec.Command(binary, serve...)
 	if d.unsynced {
 		d.process = exec.Command(os.Args[0], serve...)

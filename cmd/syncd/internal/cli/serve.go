@@ -26,7 +26,7 @@ import (
 
 type serveCmd struct {
 	Listen       []string      `help:"Multiaddr to listen on for peers; may be given again." default:"/ip4/0.0.0.0/tcp/4747" placeholder:"MULTIADDR" setting:""`
-	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means none." default:"0s" setting:""`
+	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means none." default:"1m" setting:""`
 }
 
 func (serveCmd) Help() string {

@@ -81,6 +81,8 @@ func (a *app) printSyncs(ctx context.Context, api *client.Client) error {
 			outcome = s.Error
 		case !s.Report.Verified:
 			outcome = "not verified"
+		case s.DryRun && s.Report.Differences() > 0:
+			outcome = "differs; nothing was moved"
 		}
 		d := s.Report.MissingHere + s.Report.MissingThere + s.Report.Mismatched
 		t.row(s.Time.Format(time.RFC3339), way, s.Report.Namespace, short(s.Report.Peer), fmt.Sprint(d), outcome)

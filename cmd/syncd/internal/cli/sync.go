@@ -69,7 +69,7 @@ func (c syncCmd) Run(ctx context.Context, a *app) error {
 		}
 		reports = append(reports, syncOutcome{report, problem.Exit(err)})
 		if !a.json() && (err == nil || report.Applied+report.Sent > 0) {
-			if err := a.printf("%s\n", syncLine(t, report)); err != nil {
+			if err := a.printf("%s\n", syncLine(t, report, c.Dir)); err != nil {
 				return err
 			}
 		}
@@ -153,10 +153,13 @@ func verdict(r peer.Report, dir string) error {
 }
 
 // syncLine tells a sync in one line.
-func syncLine(t syncTarget, r peer.Report) string {
+func syncLine(t syncTarget, r peer.Report, dir string) string {
 	state := "not verified"
-	if r.Verified {
+	switch {
+	case r.Verified:
 		state = "in sync"
+	case r.Rejected == 0 && dir != string(peer.Both):
+		state = dir + "ed, and something is left for the other direction"
 	}
 	return fmt.Sprintf("%s with %s: %s; %d missing here, %d missing there, %d mismatched; %s sent, %s received, %s, %s",
 		t.ns, short(r.Peer), state, r.MissingHere, r.MissingThere, r.Mismatched,

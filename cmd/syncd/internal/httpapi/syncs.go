@@ -27,6 +27,7 @@ type SyncRequest struct {
 type SyncEnd struct {
 	Time     time.Time   `json:"time"`
 	Incoming bool        `json:"incoming" doc:"the peer began it"`
+	DryRun   bool        `json:"dry_run" doc:"it found the differences and moved nothing"`
 	Report   peer.Report `json:"report"`
 	Error    string      `json:"error,omitempty"`
 }
@@ -63,7 +64,7 @@ func (s *server) registerSyncs() {
 		out := &syncsOutput{}
 		out.Body.Syncs = []SyncEnd{}
 		for _, r := range s.Node.RecentSyncs() {
-			out.Body.Syncs = append(out.Body.Syncs, SyncEnd{r.Time, r.Incoming, r.Report, r.Error})
+			out.Body.Syncs = append(out.Body.Syncs, SyncEnd{r.Time, r.Incoming, r.DryRun, r.Report, r.Error})
 		}
 		return out, nil
 	})

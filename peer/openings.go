@@ -1,0 +1,45 @@
+package peer
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// openings remembers how many cells the last syncs with each peer could have
+// opened with, so that the next one neither sends many for nothing nor needs
+// a second round trip for what is usual between the two.
+type openings struct {
+	mu sync.Mutex
+	of map[ID][remembered]int // oldest first
+}
+
+// remembered is how many syncs are looked back at: the largest of them
+// decides, so that one quiet sync between busy ones costs nothing.
+const remembered = 4
+
+// cells is how many cells a Hello to the peer should carry.
+func (o *openings) cells(id ID) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Max(o.last(id))
+}
+
+// last is what is remembered of a peer; the default, where that is nothing.
+func (o *openings) last(id ID) []int {
+	if last, ok := o.of[id]; ok {
+		return last[:]
+	}
+	return slices.Repeat([]int{reconcile.FirstCells}, remembered)
+}
+
+// note remembers the number of differences of one more sync.
+func (o *openings) note(id ID, differences int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of == nil {
+		o.of = map[ID][remembered]int{}
+	}
+	o.of[id] = [remembered]int(append(o.last(id)[1:remembered:remembered], reconcile.CellsToOpen(differences)))
+}
