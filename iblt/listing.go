@@ -55,12 +55,13 @@ type peeling struct {
 	found   Listing
 	queue   []int32 // cells that have changed since they were tested
 	scanned int32   // cells from here on are still to be tested for the first time
+	copies  bool    // cells with a count other than 1 and −1 are tested too
 	// budget is how many more pairs may come out. A pair that is really there
 	// leaves its cell empty for good, so that there are never more of them than
 	// cells; forged cells could otherwise yield one pair again and again,
 	// inserted by one cell and deleted by the next.
 	budget int
-	tests  int // cells tested, at most m + k·m
+	tests  int // cells tested, at most 2·m + k·m
 }
 
 func (t *Table) newPeeling() *peeling {
@@ -71,8 +72,18 @@ func (t *Table) newPeeling() *peeling {
 	return p
 }
 
-// scan tests each cell, and the cells that change by what it yields.
+// scan tests each cell, and the cells that change by what it yields. Most
+// cells with a count beyond 1 get down to 1 by that; to divide by the count is
+// for those that remain.
 func (p *peeling) scan() {
+	p.scanAll()
+	if c := &p.t.layout.config; c.Sums == Wrapping && c.Checks != NoChecks {
+		p.copies = true
+		p.scanAll()
+	}
+}
+
+func (p *peeling) scanAll() {
 	for from, to := range p.t.live {
 		for i := from; i < to; i++ {
 			p.scanned = int32(i) + 1
@@ -96,10 +107,10 @@ func (p *peeling) drain() {
 func (p *peeling) test(at int32) {
 	t := p.t
 	c := &t.cells[at]
-	p.tests++
-	if c.Count == 0 || p.budget == 0 {
+	if c.Count == 0 || p.budget == 0 || !p.copies && c.Count != 1 && c.Count != -1 {
 		return
 	}
+	p.tests++
 	e, ok := t.layout.only(c, at)
 	if !ok {
 		return

@@ -8,18 +8,19 @@ import (
 // waterfall is how a listing's failures fall with the cells near the threshold:
 // P(fail) = Φ(−z) with z = ((m/n − c_k)·√n − shift·n^(−1/6))/spread. The form
 // is that of Dembo and Montanari, "Finite size scaling for the core of large
-// random hypergraphs" (2008). The numbers are fits to simulations with n = 64
+// random hypergraphs" (2008). The numbers are fits to simulations with n = 24
 // to 16,000, rounded to the side of more cells.
 var waterfall = map[int]struct{ shift, spread float64 }{
 	3: {1.1, 0.72}, 4: {1.05, 0.65}, 5: {1.2, 0.67}, 6: {1.3, 0.72}, 7: {1.45, 0.76},
+	8: {1.65, 0.82}, 9: {1.85, 0.85}, 10: {2.0, 0.92},
 }
 
 const (
 	// smallCore is the largest number of keys whose common failures are
 	// counted one by one; more is the waterfall's.
 	smallCore = 20
-	// sizingHashes bounds the hashes that ConfigFor chooses from.
-	sizingHashes = 10
+	// leastHashes to sizingHashes are what ConfigFor chooses from.
+	leastHashes, sizingHashes = 3, 10
 )
 
 // ConfigFor returns the configuration, but for the Seed, of the smallest table
@@ -37,10 +38,7 @@ func ConfigFor(differences int, failure float64) (TableConfig, error) {
 		return TableConfig{}, fmt.Errorf("size a table for %d differences and a failure probability of %v: neither may be negative, the probability must lie between 0 and 1: %w", differences, failure, ErrTableConfig)
 	}
 	var best TableConfig
-	for k := 3; k <= sizingHashes; k++ {
-		if _, known := waterfall[k]; !known && differences > smallCore {
-			continue
-		}
+	for k := leastHashes; k <= sizingHashes; k++ {
 		// The cells of a subtable: double until enough, then halve the gap.
 		high := 1
 		for ; listingFailure(differences, k, high) > failure; high *= 2 {

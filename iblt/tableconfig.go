@@ -68,7 +68,7 @@ type Degree struct {
 	Share  int
 }
 
-// Irregular is a mix of two degrees whose threshold is 1.087 cells a key, where
+// Irregular is a mix of two degrees whose threshold is 1.088 cells a key, where
 // the best single one, three, needs 1.222. It is the best that Rink found
 // ("Mixed hypergraphs for linear-time construction of denser hashing-based data
 // structures", 2013) for keys of which most have three cells.

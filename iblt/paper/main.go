@@ -1,0 +1,56 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/mattn/go-isatty"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr, isatty.IsTerminal(os.Stderr.Fd())); err != nil {
+		fmt.Fprintln(os.Stderr, "paper:", err)
+		os.Exit(1)
+	}
+}
+
+// run is the command; it draws progress on log if that is a terminal.
+func run(args []string, out, log io.Writer, terminal bool) error {
+	flags := flag.NewFlagSet("paper", flag.ContinueOnError)
+	flags.SetOutput(log)
+	trials := flags.Int("trials", 20_000, "trials of each setting with 10,000 keys")
+	large := flags.Int("large", 0, "trials of each setting with 100,000 keys (default: a twentieth of --trials; negative: leave them out)")
+	seed := flags.Uint64("seed", 1, "seed of all trials")
+	plots := flags.String("plots", "", "folder to write the plots of Figures 1 and 2 to (default: none)")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *large == 0 {
+		*large = max(1, *trials/20)
+	}
+	if *trials < 1 || flags.NArg() > 0 {
+		return fmt.Errorf("run simulations: trials must be positive, and there are no arguments besides flags")
+	}
+	r := &report{
+		out: out, trials: *trials, large: *large, seed: *seed,
+		progress: &bar{out: log, on: terminal}, plots: map[string]*plot{},
+	}
+	r.printf("Seed %d; %d trials with 10,000 keys, %d with 100,000; %d hash functions; %d cores.\n\n", *seed, *trials, *large, hashes, runtime.GOMAXPROCS(0))
+	err := r.all()
+	r.progress.clear()
+	if err != nil || *plots == "" {
+		return err
+	}
+	for name, p := range r.plots {
+		path := filepath.Join(*plots, name)
+		if err := os.WriteFile(path, []byte(p.svg()), 0o600); err != nil {
+			return fmt.Errorf("write a plot: %w", err)
+		}
+		fmt.Fprintln(log, "wrote", path)
+	}
+	return nil
+}
