@@ -17,7 +17,7 @@ fi
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-for package in internal/keyhash iblt; do
+for package in internal/keyhash iblt dbadapter reconcile/wire; do
 	for target in arm64:aarch64 s390x:s390x; do
 		arch=${target%%:*}
 		qemu=qemu-${target##*:}-static

@@ -12,11 +12,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/libp2p/go-libp2p/gologshim"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap"
+	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
@@ -57,6 +59,7 @@ const (
 func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	log := a.logger()
 	defer func() { _ = log.Sync() }() // standard error may not be a file
+	gologshim.SetDefaultHandler(zapslog.NewHandler(log.Core(), zapslog.WithName("libp2p")))
 	addr, err := a.apiAddr()
 	if err != nil {
 		return err
