@@ -158,7 +158,6 @@ func (b *responder) tell() error {
 // hear reads the responder's account, and answers its requests for cells on
 // the way.
 func (a *initiator) hear() (*wire.Result, error) {
-	a.opts.enter(StepPeel)
 	a.link.report.Rounds = 1
 	for {
 		m, err := a.link.receive()

@@ -47,6 +47,7 @@ func (a *initiator) hello() error {
 
 // welcome checks that a member answers.
 func (a *initiator) welcome() error {
+	a.opts.enter(StepPeel) // which the responder does now
 	m, err := a.link.receive()
 	if err != nil {
 		return err
