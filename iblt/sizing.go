@@ -39,16 +39,18 @@ func ConfigFor(differences int, failure float64) (TableConfig, error) {
 	}
 	var best TableConfig
 	for k := leastHashes; k <= sizingHashes; k++ {
+		threshold := Threshold(k)
+		chance := func(size int) float64 { return listingFailure(differences, k, size, threshold) }
 		// The cells of a subtable: double until enough, then halve the gap.
 		high := 1
-		for ; listingFailure(differences, k, high) > failure; high *= 2 {
+		for ; chance(high) > failure; high *= 2 {
 			if high*k > MaxTableCells {
 				break
 			}
 		}
 		low := high / 2 // too few, or zero
 		for high-low > 1 {
-			if middle := (low + high) / 2; listingFailure(differences, k, middle) > failure {
+			if middle := (low + high) / 2; chance(middle) > failure {
 				low = middle
 			} else {
 				high = middle
@@ -65,15 +67,15 @@ func ConfigFor(differences int, failure float64) (TableConfig, error) {
 }
 
 // listingFailure estimates the probability that n keys cannot be listed from k
-// subtables of size cells each.
-func listingFailure(n, k, size int) float64 {
+// subtables of size cells each; threshold is c_k.
+func listingFailure(n, k, size int, threshold float64) float64 {
 	small := smallCores(n, k, size)
 	if n <= smallCore {
 		return small // all sets of keys are counted
 	}
 	w, root := waterfall[k], math.Sqrt(float64(n))
 	ratio := float64(size) * float64(k) / float64(n)
-	z := ((ratio-Threshold(k))*root - w.shift*math.Pow(float64(n), -1.0/6)) / w.spread
+	z := ((ratio-threshold)*root - w.shift*math.Pow(float64(n), -1.0/6)) / w.spread
 	return small + math.Erfc(z/math.Sqrt2)/2
 }
 

@@ -1,0 +1,260 @@
+package iblt
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// goldenTables are small tables of each kind, with pairs of each kind in them.
+func goldenTables(t testing.TB) (names []string, tables []*Table) {
+	t.Helper()
+	for _, c := range []struct {
+		name   string
+		config TableConfig
+	}{
+		{"packed", TableConfig{Cells: 12, Hashes: 3, Seed: 1}},
+		{"words", TableConfig{Cells: 6, Hashes: 3, Seed: 2, Encoding: Words}},
+		{"words, short checks", TableConfig{Cells: 6, Hashes: 2, Seed: 2, Encoding: Words, CheckBits: 24}},
+		{"xor", TableConfig{Cells: 12, Hashes: 3, Seed: 3, Sums: XOR, CheckBits: 32}},
+		{"quotients", TableConfig{Cells: 12, Hashes: 3, Seed: 4, Quotient: true}},
+		{"check of keys", TableConfig{Cells: 12, Hashes: 3, Seed: 5, Checks: CheckKeys}},
+		{"no checks", TableConfig{Cells: 12, Hashes: 3, Seed: 6, Checks: NoChecks}},
+		{"distinct", TableConfig{Cells: 12, Hashes: 3, Seed: 7, Placement: Distinct}},
+		{"irregular", TableConfig{Cells: 30, Seed: 8, Placement: Distinct, Degrees: Irregular()}},
+		{"one subtable lost", TableConfig{Cells: 12, Hashes: 3, Seed: 9}},
+	} {
+		table := newTable(t, c.config)
+		table.Insert(1, 2)
+		table.Insert(1<<63+5, 77)
+		table.Delete(3, 1<<40)
+		if c.config.Sums == Wrapping && c.config.Checks == CheckPairs {
+			table.Insert(1, 2)
+			table.Delete(1<<63+5, 78)
+		}
+		if strings.HasSuffix(c.name, "lost") {
+			if err := table.Lose(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		names, tables = append(names, c.name), append(tables, table)
+	}
+	return names, tables
+}
+
+// TestTableGolden pins the bytes of tables, and with them hashes and places. A
+// change needs a new TableVersion.
+func TestTableGolden(t *testing.T) {
+	var b strings.Builder
+	names, tables := goldenTables(t)
+	for i, table := range tables {
+		bytes, err := table.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n%s\n", names[i], hex.EncodeToString(bytes))
+	}
+	const file = "testdata/table.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("tables are\n%snot\n%s", b.String(), want)
+	}
+}
+
+// readTable checks all that is promised of any bytes: a table or ErrTableBytes,
+// the same bytes again, and a listing of bounded work.
+func readTable(t testing.TB, b []byte) bool {
+	t.Helper()
+	var table Table
+	if err := table.UnmarshalBinary(b); err != nil {
+		if !errors.Is(err, ErrTableBytes) || table.layout != nil {
+			t.Fatalf("%v; the table is changed: %v", err, table.layout != nil)
+		}
+		return false
+	}
+	again, err := table.MarshalBinary()
+	if err != nil || string(again) != string(b) {
+		t.Fatalf("%x was read, and written as %x (%v)", b, again, err)
+	}
+	cells := len(table.cells)
+	if cells > 8*len(b) {
+		t.Fatalf("%d bytes have made %d cells", len(b), cells)
+	}
+	p := table.Clone().newPeeling()
+	p.scan()
+	found := len(p.found.Inserted) + len(p.found.Deleted)
+	k := table.layout.config.mostHashes()
+	if found > cells || p.tests > 2*cells+k*found {
+		t.Fatalf("%d pairs came out of %d cells in %d tests", found, cells, p.tests)
+	}
+	table.Get(1)
+	return true
+}
+
+// TestTableHostile spoils written tables in each bit, at each length, and with
+// random bytes in place of the cells.
+func TestTableHostile(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 0))
+	accepted, refused := 0, 0
+	try := func(b []byte) {
+		t.Helper()
+		if readTable(t, b) {
+			accepted++
+		} else {
+			refused++
+		}
+	}
+	_, tables := goldenTables(t)
+	for _, table := range tables {
+		b, err := table.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !readTable(t, b) {
+			t.Fatal("a written table is refused")
+		}
+		for n := range len(b) {
+			if readTable(t, b[:n]) {
+				t.Fatalf("%d of %d bytes are accepted", n, len(b))
+			}
+		}
+		if readTable(t, append(b[:len(b):len(b)], 0)) {
+			t.Fatal("a byte too many is accepted")
+		}
+		for bit := range 8 * len(b) {
+			b[bit/8] ^= 1 << (bit % 8)
+			try(b)
+			b[bit/8] ^= 1 << (bit % 8)
+		}
+		for range 100 {
+			c := append([]byte(nil), b...)
+			for i := tableHeader + 2; i < len(c); i++ {
+				c[i] = byte(r.Uint32())
+			}
+			try(c)
+		}
+	}
+	t.Logf("%d accepted, %d refused", accepted, refused)
+	if accepted < 100 || refused < 100 {
+		t.Error("one side of the check was not tried")
+	}
+}
+
+// TestTableClaims: a header that claims many cells allocates nothing for them.
+func TestTableClaims(t *testing.T) {
+	b, err := newTable(t, TableConfig{Cells: 12, Hashes: 3}).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(tableMagic)+10+3] = 0x0f // some 250 million cells
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if readTable(t, b) {
+		t.Fatal("a few bytes are accepted for millions of cells")
+	}
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+		t.Errorf("%d bytes were allocated", grown)
+	}
+}
+
+// TestEndlessPeel: forged cells that give and take one pair for ever. Each pair
+// stands in one of its cells only, so that taking it out of the others
+// makes it come out of them with the other sign, and so on.
+func TestEndlessPeel(t *testing.T) {
+	table := newTable(t, TableConfig{Cells: 90, Hashes: 3})
+	for x := range uint64(30) {
+		var room places
+		e := table.layout.hash(x, x)
+		at := table.places(&e, &room)[x%3]
+		table.cells[at.cell].add(Wrapping, at.code, &e, 1)
+	}
+	p := table.Clone().newPeeling()
+	p.scan()
+	found := len(p.found.Inserted) + len(p.found.Deleted)
+	if found > 90 || p.tests > 2*90+3*found {
+		t.Errorf("%d pairs in %d tests", found, p.tests)
+	}
+	if table.ListEntries().Complete {
+		t.Error("half-inserted keys make a complete listing")
+	}
+	if r, err := table.Unpoison(func(yield func(uint64, uint64) bool) {
+		for x := range uint64(1000) {
+			if !yield(x, x) {
+				return
+			}
+		}
+	}); err != nil || r.Complete || len(r.Inserted)+len(r.Deleted)+len(r.Mismatched) > 90 {
+		t.Errorf("%d, %d and %d entries, complete %v, %v", len(r.Inserted), len(r.Deleted), len(r.Mismatched), r.Complete, err)
+	}
+}
+
+// FuzzTable reads any bytes as a table.
+func FuzzTable(f *testing.F) {
+	_, tables := goldenTables(f)
+	for _, table := range tables {
+		b, err := table.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) > 1<<12 {
+			return
+		}
+		readTable(t, b)
+	})
+}
+
+// FuzzTableCells gives tables of each kind any cells, which all are read.
+func FuzzTableCells(f *testing.F) {
+	f.Add(uint8(0), make([]byte, 6*36))
+	f.Add(uint8(1), []byte(strings.Repeat("\x01\x00\x00\x00\x05", 40)))
+	f.Fuzz(func(t *testing.T, kind uint8, cells []byte) {
+		config := TableConfig{Cells: 6, Hashes: 3, Encoding: Words, Seed: uint64(kind), Sums: Sums(kind & 1), Checks: Checks(kind >> 1 % 3), Quotient: kind&8 != 0}
+		b, err := newTable(t, config).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(b[tableHeader:], cells)
+		if !readTable(t, b) && !config.Quotient {
+			t.Fatal("cells are refused")
+		}
+	})
+}
+
+// TestCounts tries the code of counts at its ends.
+func TestCounts(t *testing.T) {
+	for code, count := range []int32{1, 0, 2, -1, 3, -2} {
+		if got := countCode(count); got != uint64(code)+1 {
+			t.Errorf("count %d has code %d", count, got)
+		}
+	}
+	for _, count := range []int32{1<<31 - 1, -1 << 31, 1 - 1<<31, 1<<31 - 2} {
+		code := countCode(count)
+		if countOf(code) != count || code < 1 || code > 1<<32 {
+			t.Errorf("count %d has code %d, which is %d", count, code, countOf(code))
+		}
+	}
+	for width := range 65 {
+		for _, x := range []uint64{0, 1, 1<<width - 1, 1 << (width / 2), -(uint64(1) << (width / 2))} {
+			if w := widthOf(x); w > 64 || extend(x, w) != x || w > 0 && extend(x, w-1) == x {
+				t.Errorf("%x has width %d", x, w)
+			}
+		}
+	}
+}
