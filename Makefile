@@ -21,7 +21,7 @@ TOOLS    := .tools/stamp
 GOTESTSUM := .tools/gotestsum
 STEPS    := deps format vet lint unit fuzz cross modules
 
-.PHONY: help test check $(STEPS) build fmt fuzz-million bench clean
+.PHONY: help test check $(STEPS) build fmt fuzz-million bench figures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ fmt: $(TOOLS) ## format every file
 
 bench: ## measured ratios, each within one run (COUNT=… repeats)
 	@cd bench && go run ./ratio -count $(or $(COUNT),9)
+
+figures: ## the figures of docs/PERFORMANCE.md that are counts, and the cost of a sync against the size of the set
+	go test -v -run 'FortyDifferences|SketchBytes|ManyDifferences' ./reconcile -trials 10000 | grep -v seed
+	go run ./cmd/syncd bench sync --records 10000,1000000 --differences 100
 
 clean: ## remove what was built here
 	rm -rf bin .tools
