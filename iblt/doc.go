@@ -45,6 +45,30 @@
 // Both must use the same [Key] and the same [WalkVersion]. All that decides
 // about cells is integer arithmetic, so that two processors never disagree.
 //
+// # The paper's table
+//
+// A [Table] is the structure of the paper itself: m cells, k of them for each
+// key, and sums of keys and values as they are.
+//
+//	cell          0    1    2  |  3    4    5  |  6    7    8      k = 3 subtables
+//	(x, y)        +            |       +       |            +
+//	(z, w)             +       |       +       |  +
+//	count         1    1    0  |  0    2    0  |  1    0    1
+//	keySum        x    z       |      x+z      |  z         x
+//	valueSum      y    w       |      y+w      |  w         y
+//
+// Cells with count 1 hold a pair; taken out of cell 4, it leaves the other one
+// there. A table answers look-ups of single keys and lists all pairs when they
+// are few enough, however many there were before. It is for what fits one
+// message or must not grow: a sketch in a file or a datagram, where nobody can
+// be asked for more cells; a tracker of flows (iblt/examples/flowtracker); a
+// selection that the server does not see (iblt/examples/oblivious). Values of
+// one key that differ poison its cells, because the key cancels:
+// [Table.Unpoison] tries all local pairs, where coded cells divide.
+//
+// [TableConfig] has the choices of the paper's sections 2 to 4, [ConfigFor] the
+// sizes. iblt/paper repeats the paper's simulations.
+//
 // # Limits, and what is not promised
 //
 // A decode that is Done has explained the cells, not proved the sets equal: two
@@ -52,7 +76,8 @@
 // knows the key can forge cells. Package reconcile proves a sync by digests.
 // What forged cells cannot do is cost more than their number allows: each
 // cell is tested only after it changed, each index is found at most once, and
-// there are never more pairs than cells (see [Work]).
+// there are never more pairs than cells (see [Work]). Nor does a table ever list
+// more pairs than it has cells.
 //
 // # Sources
 //

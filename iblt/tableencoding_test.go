@@ -105,7 +105,7 @@ func readTable(t testing.TB, b []byte) bool {
 }
 
 // TestTableHostile spoils written tables in each bit, at each length, and with
-// random bytes in place of the cells.
+// random bytes in place of the cells; -trials 1000 makes a million of them.
 func TestTableHostile(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 0))
 	accepted, refused := 0, 0
@@ -139,7 +139,7 @@ func TestTableHostile(t *testing.T) {
 			try(b)
 			b[bit/8] ^= 1 << (bit % 8)
 		}
-		for range 100 {
+		for range 100 * *trials {
 			c := append([]byte(nil), b...)
 			for i := tableHeader + 2; i < len(c); i++ {
 				c[i] = byte(r.Uint32())
