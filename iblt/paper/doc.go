@@ -4,6 +4,7 @@
 //
 //	go run ./iblt/paper                     # 20,000 trials, as the paper: hours
 //	go run ./iblt/paper --trials 1000       # minutes
+//	go run ./iblt/paper --only 1a           # Figure 1(a) alone
 //	go run ./iblt/paper --plots docs        # writes the plots there
 //
 // It prints Markdown. docs/PAPER.md holds a full run, and says where a figure

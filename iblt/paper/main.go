@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/mattn/go-isatty"
 )
@@ -25,6 +27,7 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 	trials := flags.Int("trials", 20_000, "trials of each setting with 10,000 keys")
 	large := flags.Int("large", 0, "trials of each setting with 100,000 keys (default: a twentieth of --trials; negative: leave them out)")
 	seed := flags.Uint64("seed", 1, "seed of all trials")
+	only := flags.String("only", "", "run one part alone: "+strings.Join(parts, ", "))
 	plots := flags.String("plots", "", "folder to write the plots of Figures 1 and 2 to (default: none)")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -35,8 +38,11 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 	if *trials < 1 || flags.NArg() > 0 {
 		return fmt.Errorf("run simulations: trials must be positive, and there are no arguments besides flags")
 	}
+	if *only != "" && !slices.Contains(parts, *only) {
+		return fmt.Errorf("run part %q alone: the parts are %s", *only, strings.Join(parts, ", "))
+	}
 	r := &report{
-		out: out, trials: *trials, large: *large, seed: *seed,
+		out: out, trials: *trials, large: *large, seed: *seed, only: *only,
 		progress: &bar{out: log, on: terminal}, plots: map[string]*plot{},
 	}
 	r.printf("Seed %d; %d trials with 10,000 keys, %d with 100,000; %d hash functions; %d cores.\n\n", *seed, *trials, *large, hashes, runtime.GOMAXPROCS(0))

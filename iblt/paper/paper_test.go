@@ -186,7 +186,11 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s: %d points, %v", name, len(svg.Circles), err)
 		}
 	}
-	for _, bad := range [][]string{{"--trials", "0"}, {"stray"}, {"--nonsense"}} {
+	out.Reset()
+	if err := run([]string{"--trials", "1", "--only", "faults", "--large", "-1"}, &out, &log, false); err != nil || strings.Count(out.String(), "\n## ") != 1 {
+		t.Errorf("a part alone: %v, %s", err, out.String())
+	}
+	for _, bad := range [][]string{{"--trials", "0"}, {"stray"}, {"--only", "3"}, {"--nonsense"}} {
 		if err := run(bad, &out, &log, false); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}

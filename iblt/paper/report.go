@@ -15,6 +15,7 @@ type report struct {
 	trials   int // of experiments with 10,000 keys
 	large    int // of those with 100,000
 	seed     uint64
+	only     string // the one part to run, or all
 	progress *bar
 	plots    map[string]*plot // by file name
 	wrong    int
@@ -34,15 +35,23 @@ func (r *report) run(e experiment) (outcome, error) {
 	return o, err
 }
 
-// chosen are the experiments to run: all, or without those of 100,000 keys.
-func (r *report) chosen(all []experiment) []experiment {
-	return slices.DeleteFunc(all, func(e experiment) bool { return r.large < 0 && e.s.keys == large })
+// parts are the names of what can be run alone.
+var parts = []string{"table1", "1a", "1b", "faults", "2a", "2b", "lost"}
+
+// chosen are the experiments of a part that are to be run: none if another
+// part is asked for, and without those of 100,000 keys if these are left out.
+func (r *report) chosen(part string, all []experiment) []experiment {
+	return slices.DeleteFunc(all, func(e experiment) bool {
+		return r.only != "" && r.only != part || r.large < 0 && e.s.keys == large
+	})
 }
 
 // all prints every table and figure, in the order of the paper.
 func (r *report) all() error {
 	r.worst = 1
-	r.thresholds()
+	if r.only == "" || r.only == "table1" {
+		r.thresholds()
+	}
 	for _, part := range []func() error{r.figure1, r.faulty, r.figure2, r.lost} {
 		if err := part(); err != nil {
 			return err
@@ -64,13 +73,13 @@ func (r *report) thresholds() {
 // figure1 is the part of the keys that is listed around the threshold.
 func (r *report) figure1() error {
 	for _, f := range []struct {
-		name, file string
-		points     []experiment
+		part, name, file string
+		points           []experiment
 	}{
-		{"Figure 1(a): 10,000 keys", "paper-figure-1a.svg", thresholdSmall()},
-		{"Figure 1(b): 100,000 keys", "paper-figure-1b.svg", thresholdLarge()},
+		{"1a", "Figure 1(a): 10,000 keys", "paper-figure-1a.svg", thresholdSmall()},
+		{"1b", "Figure 1(b): 100,000 keys", "paper-figure-1b.svg", thresholdLarge()},
 	} {
-		if f.points = r.chosen(f.points); len(f.points) == 0 {
+		if f.points = r.chosen(f.part, f.points); len(f.points) == 0 {
 			continue
 		}
 		keys := f.points[0].s.keys
@@ -101,9 +110,13 @@ func (r *report) figure1() error {
 }
 
 func (r *report) faulty() error {
+	all := r.chosen("faults", faulty())
+	if len(all) == 0 {
+		return nil
+	}
 	r.printf("\n## Duplicates and extraneous deletions, 1/5 of the keys each; 8 cells a key\n\n")
 	r.printf("| | trials | incomplete | 95 %% interval, %% | paper | same? | GET finds, %% | theory | paper |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, e := range r.chosen(faulty()) {
+	for _, e := range all {
 		o, err := r.run(e)
 		if err != nil {
 			return err
@@ -119,13 +132,13 @@ func (r *report) faulty() error {
 func (r *report) figure2() error {
 	var table strings.Builder
 	for _, f := range []struct {
-		name, file string
-		points     []experiment
+		part, name, file string
+		points           []experiment
 	}{
-		{"Figure 2(a): 10,000 keys, some with two values; 80,000 cells", "paper-figure-2a.svg", multipleSmall()},
-		{"Figure 2(b): 100,000 keys, some with two values; 800,000 cells", "paper-figure-2b.svg", multipleLarge()},
+		{"2a", "Figure 2(a): 10,000 keys, some with two values; 80,000 cells", "paper-figure-2a.svg", multipleSmall()},
+		{"2b", "Figure 2(b): 100,000 keys, some with two values; 800,000 cells", "paper-figure-2b.svg", multipleLarge()},
 	} {
-		if f.points = r.chosen(f.points); len(f.points) == 0 {
+		if f.points = r.chosen(f.part, f.points); len(f.points) == 0 {
 			continue
 		}
 		p := &plot{title: f.name, xLabel: "keys with two values", yLabel: "incomplete trials, %"}
@@ -153,6 +166,9 @@ func (r *report) figure2() error {
 		}
 		r.plots[f.file] = p
 	}
+	if table.Len() == 0 {
+		return nil
+	}
 	r.printf("\n## Table 2: valid keys that are not listed, %% of trials\n\n| experiment | | trials | 0 | 1 | 2 | 3 | more |\n|---|---|---|---|---|---|---|---|\n%s", table.String())
 	return nil
 }
@@ -179,10 +195,14 @@ func (r *report) table2(b *strings.Builder, e *experiment, o *outcome) {
 }
 
 func (r *report) lost() error {
+	all := r.chosen("lost", lostSubtable())
+	if len(all) == 0 {
+		return nil
+	}
 	r.printf("\n## One of five subtables lost, 10,000 keys\n\n")
 	r.printf("The paper gives no figures: four subtables must have c_4 = 1.295 cells a key, and GET finds less.\n\n")
 	r.printf("| cells | left a key | trials | incomplete | 95 %% interval, %% | listed, %% | GET finds, %% | theory | paper |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, e := range lostSubtable() {
+	for _, e := range all {
 		o, err := r.run(e)
 		if err != nil {
 			return err

@@ -56,7 +56,8 @@ func (p *plot) svg() string {
 	b.WriteString("\"/>\n")
 	for _, q := range p.points {
 		x := xs.at(q.x, left, width-right)
-		line(&b, x, ys.at(q.low, height-bottom, top), x, ys.at(q.high, height-bottom, top), "#247")
+		low, high := max(q.low, ys.low), min(q.high, ys.high)
+		line(&b, x, ys.at(low, height-bottom, top), x, ys.at(high, height-bottom, top), "#247")
 		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="#247"/>`+"\n", x, ys.at(q.y, height-bottom, top))
 	}
 	b.WriteString("</svg>\n")
