@@ -21,27 +21,29 @@ for command in "${!need[@]}"; do
 done
 
 # The tests on real input import Debian's package index.
-index=ok
-if ! command -v apt-cache >/dev/null; then
-  index=none
-elif (($(apt-cache dumpavail 2>/dev/null | grep -c '^Package:' || true) < 10000)); then
-  index=empty
-fi
+indexed() { (($(apt-cache dumpavail 2>/dev/null | grep -c '^Package:' || true) >= 10000)); }
 
-if ((${#missing[@]} == 0)) && [ $index = ok ]; then
+if ((${#missing[@]} == 0)) && indexed; then
   echo "all present"
   exit 0
 fi
-if [ $index = none ]; then
-  echo "this is no Debian: install what brings ${!missing[*]} by hand; the tests on Debian's package index need apt-cache" >&2
+if ! command -v apt-cache >/dev/null; then
+  echo "no apt-cache, so this is no Debian, whose package index some tests need" >&2
+  ((${#missing[@]} == 0)) || echo "missing too, to be installed by hand: ${!missing[*]}" >&2
   exit 1
 fi
 if [ "$(id -u)" != 0 ]; then
-  echo "not root, so nothing was installed; run: sudo apt-get update && sudo apt-get install -y ${!missing[*]}" >&2
+  run="sudo apt-get update"
+  ((${#missing[@]} == 0)) || run+=" && sudo apt-get install -y ${!missing[*]}"
+  echo "not root, so nothing was installed; run: $run" >&2
   exit 1
 fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q
 if ((${#missing[@]})); then
   apt-get install -y -q --no-install-recommends "${!missing[@]}"
+fi
+if ! indexed; then
+  echo "apt-get update left Debian's package index with less than 10000 packages; does /etc/apt name a whole Debian?" >&2
+  exit 1
 fi

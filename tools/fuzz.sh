@@ -7,6 +7,16 @@ fuzztime=${1:?usage: tools/fuzz.sh FUZZTIME (20000x, 30s)}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
+# The test files of this module: those that git knows or does not ignore, or
+# all where the sources came without git.
+test_files() {
+  if git -c safe.directory='*' ls-files --error-unmatch Makefile >/dev/null 2>&1; then
+    git -c safe.directory='*' ls-files --cached --others --exclude-standard '*_test.go' ':!bench' ':!tools'
+  else
+    find . \( -name '.?*' -o -path ./bench -o -path ./tools \) -prune -o -name '*_test.go' -printf '%P\n'
+  fi
+}
+
 found=0 failed=0
 while IFS=: read -r file target; do
   found=$((found + 1))
@@ -22,8 +32,7 @@ while IFS=: read -r file target; do
     cat "$log"
     printf 'FAIL  %s %s\n' "$package" "$target"
   fi
-done < <(git -c safe.directory='*' ls-files --cached --others --exclude-standard '*_test.go' ':!bench' ':!tools' |
-  xargs grep -Eo '^func Fuzz[A-Za-z0-9_]+' /dev/null | sed 's/:func /:/' | sort)
+done < <(test_files | xargs grep -Eo '^func Fuzz[A-Za-z0-9_]+' /dev/null | sed 's/:func /:/' | sort)
 
 if ((found == 0)); then
   echo "no fuzz target found: the search is broken" >&2
