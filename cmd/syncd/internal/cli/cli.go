@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -118,6 +119,7 @@ func (a *app) parser() (*kong.Kong, error) {
 		kong.Writers(a.stdout, a.stderr),
 		kong.Vars{"data_dir": defaultDataDir()},
 		kong.DefaultEnvars("SYNCD"),
+		kong.KindMapper(reflect.String, kong.MapperFunc(anyBytes)),
 		kong.ExplicitGroups(groups),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.WithBeforeResolve(a.loadFile),
@@ -126,6 +128,22 @@ func (a *app) parser() (*kong.Kong, error) {
 		return nil, fmt.Errorf("the command tree: %w", err)
 	}
 	return k, nil
+}
+
+// anyBytes takes a word of the command line as it is. kong's own mapper passes
+// strings through JSON, which replaces all bytes that are not UTF-8: keys that
+// differ would become one, and files would not be found.
+func anyBytes(c *kong.DecodeContext, target reflect.Value) error {
+	word, err := c.Scan.PopValue("string")
+	if err != nil {
+		return err
+	}
+	text, ok := word.Value.(string)
+	if !ok {
+		return fmt.Errorf("want a string, not %v", word.Value)
+	}
+	target.SetString(text)
+	return nil
 }
 
 // defaultDataDir follows the XDG base directory specification.
