@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -95,16 +96,27 @@ func newDaemon(t *testing.T, name, dir string) *daemon {
 	return d
 }
 
-// freePort is one that nobody listens on. Somebody else may take it before the
-// daemon does; then the daemon says so and the test fails.
+// Ports of daemons: below those that Linux gives to outgoing connections and to
+// listeners on port 0 (ip_local_port_range, from 32768). A daemon comes back to
+// its port after each kill; one of that range could have been given away.
+const firstPort, endPort = 20000, 32768
+
+// freePort is one that nobody listens on, of that range. Only a program that
+// asks for the very same port can take it before the daemon does, or between a
+// kill and a restart; then the daemon says so and the test fails.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		port := firstPort + rand.IntN(endPort-firstPort)
+		var l net.Listener
+		if l, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatalf("no free port among 100 between %d and %d: %v", firstPort, endPort, err)
+	return 0
 }
 
 func (d *daemon) arguments(arguments ...string) []string {

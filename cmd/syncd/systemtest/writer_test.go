@@ -18,6 +18,10 @@ import (
 
 // writer writes to one daemon, again and again to keys of its own, and
 // remembers what was acknowledged. While the daemon is down it goes on trying.
+//
+// It has several lanes, each with keys of its own. A lane makes one write after
+// the other, so that of two numbers under a key the greater was written later:
+// of two writes on their way at once the smaller number may well win.
 type writer struct {
 	d      *daemon
 	prefix string
@@ -29,7 +33,13 @@ type writer struct {
 	more         chan struct{}  // closed and replaced with each acknowledgement
 }
 
-const writerKeys = 1000
+// laneKeys is how many keys a lane writes to, in turn.
+const laneKeys = 1000
+
+// Lanes: two for single records, one for batches.
+var singles = []string{"left", "right"}
+
+const batches = "batch"
 
 func newWriter(d *daemon) *writer {
 	return &writer{d: d, prefix: "by " + d.name + "/", acknowledged: map[string]int{}, more: make(chan struct{})}
@@ -53,13 +63,15 @@ func (w *writer) take(count int) int {
 	return w.next - count
 }
 
-func (w *writer) key(n int) string { return fmt.Sprintf("%s%d", w.prefix, n%writerKeys) }
+func (w *writer) key(lane string, n int) string {
+	return fmt.Sprintf("%s%s/%d", w.prefix, lane, n%laneKeys)
+}
 
-func (w *writer) note(first, count int) {
+func (w *writer) note(lane string, first, count int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for n := first; n < first+count; n++ {
-		key := w.key(n)
+		key := w.key(lane, n)
 		w.acknowledged[key] = max(w.acknowledged[key], n)
 	}
 	w.total += count
@@ -67,9 +79,9 @@ func (w *writer) note(first, count int) {
 	w.more = make(chan struct{})
 }
 
-// run writes single records until stop is closed. It does not cut a write off:
+// run writes single records of a lane until stop is closed. It does not cut a write off:
 // the daemon would commit it all the same, at a time that nobody knows.
-func (w *writer) run(t *testing.T, stop <-chan struct{}) {
+func (w *writer) run(t *testing.T, lane string, stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
@@ -77,10 +89,10 @@ func (w *writer) run(t *testing.T, stop <-chan struct{}) {
 		default:
 		}
 		n := w.take(1)
-		_, err := w.d.api.Put(t.Context(), namespace, []byte(w.key(n)), strings.NewReader(valueOf(n)), client.Condition{})
+		_, err := w.d.api.Put(t.Context(), namespace, []byte(w.key(lane, n)), strings.NewReader(valueOf(n)), client.Condition{})
 		switch {
 		case err == nil:
-			w.note(n, 1)
+			w.note(lane, n, 1)
 		case errors.Is(err, problem.ErrNoDaemon):
 			select {
 			case <-stop:
@@ -93,21 +105,21 @@ func (w *writer) run(t *testing.T, stop <-chan struct{}) {
 	}
 }
 
-// batch imports count records at once.
+// batch imports count records at once, at most laneKeys.
 func (w *writer) batch(t *testing.T, count int) {
 	t.Helper()
 	first := w.take(count)
 	var lines bytes.Buffer
 	encoder := json.NewEncoder(&lines)
 	for n := first; n < first+count; n++ {
-		if err := encoder.Encode(map[string]string{"key": w.key(n), "value": valueOf(n)}); err != nil {
+		if err := encoder.Encode(map[string]string{"key": w.key(batches, n), "value": valueOf(n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := w.d.api.Import(t.Context(), namespace, lines.Bytes(), 1); err != nil {
 		t.Fatalf("%s: import: %v", w.d.name, err)
 	}
-	w.note(first, count)
+	w.note(batches, first, count)
 }
 
 // wait returns once count more writes have been acknowledged.
@@ -163,15 +175,15 @@ func missing(t *testing.T, export string, acks map[string]int) (lost []string) {
 	return lost
 }
 
-// start runs two writers at once on each daemon, until the returned function
-// is called.
+// start runs the lanes of single records of each writer at once, until the
+// returned function is called.
 func start(t *testing.T, writers ...*writer) (stop func()) {
 	t.Helper()
 	ending := make(chan struct{})
 	var running sync.WaitGroup
 	for _, w := range writers {
-		for range 2 {
-			running.Go(func() { w.run(t, ending) })
+		for _, lane := range singles {
+			running.Go(func() { w.run(t, lane, ending) })
 		}
 	}
 	stop = sync.OnceFunc(func() {
