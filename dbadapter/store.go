@@ -14,8 +14,9 @@ type NamespaceID [16]byte
 type Store interface {
 	// Namespace opens the namespace with that id, empty if it is new. The
 	// hasher must be the same each time. observe, if not nil, is called after
-	// each commit with its changes, in commit order, before Apply returns and
-	// before any later Snapshot; it must be quick and must not call back.
+	// each commit with its changes, in commit order, before Apply returns, and
+	// in one step with Snapshot: a snapshot holds a commit exactly if observe
+	// has been called for it. It must be quick and must not call back.
 	Namespace(ctx context.Context, id NamespaceID, hasher Hasher, observe func([]Change)) (Namespace, error)
 	// Drop deletes a namespace and all its records. It must not be open.
 	Drop(ctx context.Context, id NamespaceID) error

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -57,7 +58,7 @@ func (b *responder) all() error {
 	if answer.Closing {
 		return b.conclude()
 	}
-	if err := b.receiveAll(b.there.Digest, b.gets && b.there.Records > 0); err != nil {
+	if err := b.receiveAll(b.there.Digest, b.there.Records); err != nil {
 		return err
 	}
 	if err := b.end(); err != nil {
@@ -83,22 +84,24 @@ func (a *initiator) all(m *wire.Result) error {
 			}
 		}
 		a.forecast(m)
-		r.Verified = true
-		return nil
+		return nil // all is not compared, so that nothing is verified
 	}
 	a.opts.enter(StepFetch)
-	if err := a.receiveAll(a.there.Digest, a.gets && a.there.Records > 0); err != nil {
+	if err := a.receiveAll(a.there.Digest, a.there.Records); err != nil {
 		return err
 	}
-	closing := !a.gives || a.replica.Records() == 0
+	gives := a.gives && a.replica.Records() > 0
+	closing := !gives && len(a.refusals) == 0
 	if err := a.link.send(&wire.Answer{Closing: closing}); err != nil {
 		return err
 	}
 	if closing {
 		return a.conclude()
 	}
-	if err := a.sendAll(); err != nil {
-		return err
+	if gives {
+		if err := a.sendAll(); err != nil {
+			return err
+		}
 	}
 	if err := a.end(); err != nil {
 		return err
@@ -150,11 +153,9 @@ func (e *exchange) sizeOfAll() (bytes int64, err error) {
 
 // receiveAll takes everything that the peer holds, and checks that it was
 // everything: its digests add up to what was announced.
-func (e *exchange) receiveAll(announced dbadapter.Digest, expected bool) error {
-	if !expected {
-		announced = dbadapter.Digest{}
-	}
+func (e *exchange) receiveAll(digest dbadapter.Digest, records uint64) error {
 	var sum dbadapter.Digest
+	var came uint64
 	hasher := e.replica.Hasher()
 	for {
 		m, err := e.link.receive()
@@ -163,23 +164,26 @@ func (e *exchange) receiveAll(announced dbadapter.Digest, expected bool) error {
 		}
 		switch m := m.(type) {
 		case *wire.Records:
-			if !expected {
-				return violation("records were sent without having been asked for")
-			}
-			records := make([]dbadapter.Record, len(m.Records))
+			batch := make([]dbadapter.Record, len(m.Records))
 			for n := range m.Records {
-				if m.Records[n].Stub {
+				r := m.Records[n].Record
+				switch came++; {
+				case !e.gets || came > records:
+					return violation("more records were sent than were announced and asked for")
+				case m.Records[n].Stub:
 					return violation("a record came without its value")
+				case !bytes.HasPrefix(r.Key, e.prefix):
+					return violation("a record of key %q was sent in a sync of the prefix %q", r.Key, e.prefix)
 				}
-				records[n] = m.Records[n].Record
-				sum = sum.Add(hasher.Digest(&records[n]))
+				sum = sum.Add(hasher.Digest(&r))
+				batch[n] = r
 			}
-			if err := e.apply(records); err != nil {
+			if err := e.apply(batch); err != nil {
 				return err
 			}
 		case *wire.End:
 			e.opts.enter(StepVerify)
-			if sum != announced {
+			if e.gets && sum != digest {
 				return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
 			}
 			return e.ended(m)

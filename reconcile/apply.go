@@ -37,6 +37,9 @@ func (e *exchange) apply(records []dbadapter.Record) error {
 func (e *exchange) refuse(r *dbadapter.Record, why wire.Reason) {
 	h := e.replica.Hasher()
 	e.link.report.Rejected++
+	if len(e.refusals) == wire.MaxRefusals {
+		return // counted, but no longer named
+	}
 	e.refusals = append(e.refusals, wire.Refusal{
 		Index:    h.Index(r.Key),
 		Checksum: h.Checksum(r.Version.Clock, []dbadapter.Digest{h.Digest(r)}),

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -23,6 +24,12 @@ type exchange struct {
 	gives, gets bool
 	// pulls: records travel to the initiator only, if not both ways.
 	pulls bool
+	// prefix is the scope: no record outside it is let in.
+	prefix []byte
+	// got counts the records received under each index.
+	got map[iblt.Index]int
+	// heldThere counts the records that the peer keeps back.
+	heldThere uint64
 	// unseen counts the records that this direction of a sync by the method
 	// all leaves uncompared.
 	unseen uint64
@@ -42,6 +49,7 @@ type exchange struct {
 	// refusals are the records received since the last End and refused.
 	refusals []wire.Refusal
 	applied  int // records applied since the last End
+	received int // records received
 	// sends is about how many bytes of records this side has to send.
 	sends int64
 }
@@ -49,7 +57,7 @@ type exchange struct {
 func newExchange(l *link, r Replica, o Options) exchange {
 	return exchange{
 		link: l, replica: r, opts: o, own: buckets{replica: r}, account: newAccount(),
-		due: map[iblt.Index]bool{}, owing: map[iblt.Index][]dbadapter.Record{}, stubs: map[iblt.Index]bool{},
+		due: map[iblt.Index]bool{}, owing: map[iblt.Index][]dbadapter.Record{}, stubs: map[iblt.Index]bool{}, got: map[iblt.Index]int{}, prefix: o.Prefix,
 	}
 }
 
@@ -136,10 +144,20 @@ func (e *exchange) end() error {
 	if err := e.flush(); err != nil {
 		return err
 	}
-	m := &wire.End{Applied: uint64(e.applied), Refusals: e.refusals}
-	m.Refusals = m.Refusals[:min(len(m.Refusals), wire.MaxRefusals)]
+	m := &wire.End{Applied: uint64(e.applied), Held: e.held(), Refusals: e.refusals}
 	e.applied, e.refusals = 0, nil
 	return e.link.send(m)
+}
+
+// held counts the own records that the peer's did not answer, and that may not
+// travel to it.
+func (e *exchange) held() (n uint64) {
+	if !e.gives {
+		for _, records := range e.owing {
+			n += uint64(len(records))
+		}
+	}
+	return n
 }
 
 // receive takes batches of records until the peer's End. Each batch is
@@ -179,6 +197,12 @@ func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last boo
 		if role, told := e.account.role[i]; !told || !e.gets || !allowed(role) {
 			return violation("a record of key %q was sent without having been asked for", r.Key)
 		}
+		if !bytes.HasPrefix(r.Key, e.prefix) {
+			return violation("a record of key %q was sent in a sync of the prefix %q", r.Key, e.prefix)
+		}
+		if e.got[i]++; e.got[i] > maxBucket {
+			return violation("more than %d records under one index", maxBucket)
+		}
 		delete(e.due, i)
 		var held []dbadapter.Record
 		if !last {
@@ -196,6 +220,7 @@ func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last boo
 		}
 		records = append(records, r)
 	}
+	e.received += len(records)
 	return e.apply(records)
 }
 
@@ -217,6 +242,7 @@ func (e *exchange) ended(m *wire.End) error {
 	if m.Applied > uint64(e.link.report.Sent) || len(m.Refusals) > e.link.report.Sent+offered {
 		return violation("%d records applied and %d refused of %d sent", m.Applied, len(m.Refusals), e.link.report.Sent)
 	}
+	e.heldThere += m.Held
 	e.link.report.Rejected += len(m.Refusals)
 	for _, r := range m.Refusals {
 		e.opts.Aside.add(r)

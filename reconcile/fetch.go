@@ -120,7 +120,7 @@ func (a *initiator) give() error {
 			owes = owes || len(records) > 0
 		}
 	}
-	closing := !owes && len(a.refusals) == 0
+	closing := !owes && len(a.refusals) == 0 && a.held() == 0
 	if err := a.link.send(&wire.Answer{Residual: a.residual, Closing: closing}); err != nil || closing {
 		return err
 	}
@@ -140,12 +140,17 @@ func (a *initiator) give() error {
 	for _, i := range a.fetch {
 		a.due[i] = true
 	}
-	before := a.link.report.Applied
-	err := a.receive(func(role wire.Role) bool { return role == wire.Older || role == roleBid || role == roleOffered }, true)
+	before, got := a.link.report.Applied, a.received
+	if err := a.receive(func(role wire.Role) bool { return role == wire.Older || role == roleBid || role == roleOffered }, true); err != nil {
+		return err
+	}
 	if a.link.report.Applied > before {
 		a.link.report.Rounds++
 	}
-	return err
+	if a.received > got {
+		return a.end() // the responder calls nothing verified before it knows
+	}
+	return nil
 }
 
 func (a *initiator) giveRecords() error {
@@ -198,6 +203,7 @@ func (b *responder) take() error {
 	if err != nil {
 		return err
 	}
+	before := b.link.report.Sent
 	if b.gives {
 		for _, i := range b.fetch {
 			if b.account.role[i] != roleOffered {
@@ -218,6 +224,11 @@ func (b *responder) take() error {
 	}
 	if err := b.end(); err != nil {
 		return err
+	}
+	if b.link.report.Sent > before {
+		if err := b.receive(func(wire.Role) bool { return false }, true); err != nil {
+			return err
+		}
 	}
 	return b.conclude()
 }

@@ -90,8 +90,10 @@ func (k *Kept) Observe(changes []dbadapter.Change) {
 			k.undo = append(k.undo, undone{c.Index, c.Old, c.New, c.Delta, c.Records})
 		}
 	}
-	if len(k.undo) > maxUndo {
-		k.undo = nil // the views that are left learn of it by their sequence number
+	if len(k.views) == 0 || len(k.undo) > maxUndo {
+		// It must never hold a part that does not end at seq. The views that
+		// are left learn of the cut by their sequence number.
+		k.undo = nil
 	}
 }
 

@@ -22,6 +22,15 @@ const (
 	// wire.MaxCells; the estimate is refined between bursts.
 	burst = 1 << 19
 
+	// maxBucket is the most records that one index may bring in one sync.
+	// Three keys on one index are expected once in about 10^8 namespaces of
+	// 10^8 records (n³/6p²); 64 is nobody's chance.
+	maxBucket = 64
+
+	// maxRounds bounds how often cells are asked for. Each burst adds at
+	// least a 24th, so that 2^22 cells take 260.
+	maxRounds = 512
+
 	// offerAbove is the value size from which a record that may be equal in
 	// content is offered by hash before it is sent: below it, the offer and
 	// the further round trip cost more than the value.

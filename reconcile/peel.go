@@ -92,20 +92,22 @@ func (b *responder) draw(found []iblt.Difference) error {
 // settle says what happens to a mismatch, by the age of our records against
 // theirs. A bucket of several records always travels whole.
 func (b *responder) settle(age int, own []dbadapter.Record, suspicion *int64) wire.Role {
-	offerable := len(own) == 1
-	large := offerable && len(own[0].Value) > offerAbove
+	single := len(own) == 1
+	large := single && len(own[0].Value) > offerAbove
 	switch {
-	case !b.gets && age < 0:
-		return wire.Older // it will not come; the content does not matter
-	case !b.gives && age == 0:
-		return wire.Older // ours may not travel: let theirs come to our door
-	case !b.gives && age > 0:
+	case !b.gives:
+		// Theirs may hold further keys, whatever the age of the newest: our
+		// door decides.
+		return wire.Older
+	case !b.gets && single:
+		return roleOffered // theirs will not come, but ours may be wanted
+	case !b.gets, !single && age >= 0:
 		return wire.Newer
 	case age < 0 && large:
 		return roleBid
 	case age < 0:
 		return wire.Older
-	case age > 0 && !large, !offerable:
+	case age > 0 && !large:
 		return wire.Newer
 	case age > 0:
 		return roleOffered

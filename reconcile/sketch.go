@@ -66,6 +66,9 @@ func (a *initiator) welcome() error {
 
 // cellsAsked answers requests for further cells.
 func (a *initiator) cellsAsked(m *wire.More) error {
+	if a.link.report.Rounds > maxRounds {
+		return violation("cells asked for %d times", a.link.report.Rounds)
+	}
 	if m.Cells == 0 || m.Cells > burst || a.cells == 0 || uint64(a.cells)+m.Cells > MaxCells {
 		return violation("%d more cells asked for after %d", m.Cells, a.cells)
 	}
@@ -108,6 +111,7 @@ func (b *responder) greet() error {
 		return violation("a Hello with %d cells; at most %d are allowed", len(h.Cells), MaxFirstCells)
 	}
 	b.there = h
+	b.prefix = h.Prefix
 	b.gives, b.gets, b.pulls = h.Direction != wire.Push, h.Direction != wire.Pull, h.Direction == wire.Pull
 	return b.link.send(&wire.Welcome{
 		Nonce:   b.opts.Nonce,

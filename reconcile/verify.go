@@ -95,21 +95,11 @@ func (e *exchange) conclude() error {
 // heldBack reports whether records may have been left where they were because
 // of the direction of the sync.
 func (e *exchange) heldBack() bool {
-	if e.unseen > 0 {
-		return true
+	other := wire.Lacking
+	if e.pulls {
+		other = wire.Wanted
 	}
-	for _, role := range e.account.role {
-		initiatorHas := role == wire.Wanted || role == wire.Older || role == roleBid
-		if initiatorHas == e.pulls {
-			return true
-		}
-	}
-	for _, records := range e.owing {
-		if len(records) > 0 {
-			return true
-		}
-	}
-	return false
+	return e.unseen > 0 || len(e.account.lists[other]) > 0 || e.held() > 0 || e.heldThere > 0
 }
 
 // buckets reads this side's records under an index, and keeps what it read

@@ -30,7 +30,8 @@ var _ Replica = (*View)(nil)
 // View opens a view of the namespace that k follows. It must be closed.
 func (k *Kept) View(ctx context.Context, ns dbadapter.Namespace, key iblt.Key, hasher dbadapter.Hasher, door Door) (*View, error) {
 	v := &View{ctx: ctx, kept: k, key: key, hasher: hasher, door: door}
-	// First hold the changes, then open the snapshot: it can only be newer.
+	// First hold the changes, then open the snapshot: it can only be newer,
+	// since a store tells observers and snapshots of a commit in one step.
 	k.hold(v)
 	snap, err := ns.Snapshot()
 	if err != nil {
@@ -43,6 +44,7 @@ func (k *Kept) View(ctx context.Context, ns dbadapter.Namespace, key iblt.Key, h
 	since, err := k.since(snap.Seq())
 	if err != nil {
 		delete(k.views, v)
+		k.trim()
 		snap.Close()
 		return nil, err
 	}

@@ -141,6 +141,7 @@ func (m *Records) appendBody(b []byte) []byte {
 
 func (m *End) appendBody(b []byte) []byte {
 	b = appendUvarint(b, m.Applied)
+	b = appendUvarint(b, m.Held)
 	for _, r := range m.Refusals {
 		b = appendUvarint(b, uint64(r.Index))
 		b = appendUvarint(b, uint64(r.Checksum))

@@ -55,7 +55,7 @@ func Read(r Reader) (Message, int, error) {
 	}
 	var frame []byte
 	for left := int(size); left > 0; {
-		step := min(left, readStep, max(readStep, len(frame)))
+		step := min(left, max(readStep, len(frame))) // no more than has come already
 		at := len(frame)
 		frame = append(frame, make([]byte, step)...)
 		if _, err := io.ReadFull(r, frame[at:]); err != nil {

@@ -173,9 +173,11 @@ type Refusal struct {
 }
 
 // End closes a side's list of records: how many of those it received before
-// were applied, and which were refused.
+// were applied, how many of its own the direction of the sync keeps back, and
+// which of those received were refused.
 type End struct {
 	Applied  uint64
+	Held     uint64
 	Refusals []Refusal
 }
 
@@ -188,7 +190,6 @@ const (
 	ReasonClock     Reason = 2 // its version lies in the future, or before 2020
 	ReasonSignature Reason = 3 // its signature does not fit
 	ReasonWriter    Reason = 4 // its writer may not write here
-	ReasonUnasked   Reason = 5 // it was not asked for
 )
 
 // String names the reason.
@@ -202,8 +203,6 @@ func (r Reason) String() string {
 		return "its signature does not fit"
 	case ReasonWriter:
 		return "its writer may not write here"
-	case ReasonUnasked:
-		return "it was not asked for"
 	}
 	return "unknown reason"
 }

@@ -43,6 +43,14 @@ func (p *parser) byte() byte {
 	return 0
 }
 
+// some refuses an empty list: it would be a message that costs its sender
+// nothing and brings the session no further.
+func (p *parser) some() {
+	if len(p.rest) == 0 {
+		p.fail("an empty list")
+	}
+}
+
 func (p *parser) bool() bool {
 	b := p.byte()
 	if b > 1 {
@@ -115,6 +123,7 @@ func (p *parser) message(kind Kind) Message {
 	case KindMore:
 		return &More{Cells: p.uvarint()}
 	case KindCells:
+		p.some()
 		return &Cells{Cells: p.cells()}
 	case KindIndices:
 		return p.indices()
@@ -176,6 +185,7 @@ func (p *parser) indices() Message {
 	if p.err == nil && (m.Role < Lacking || m.Role > Fetch) {
 		p.fail("unknown role %d", m.Role)
 	}
+	p.some()
 	var last uint64
 	for len(p.rest) > 0 {
 		if len(m.Indices) == MaxIndices {
@@ -224,6 +234,7 @@ func (p *parser) head() (r dbadapter.Record, mark bool) {
 
 func (p *parser) offers() Message {
 	m := &Offers{Wanting: p.bool()}
+	p.some()
 	for len(p.rest) > 0 {
 		if len(m.Offers) == MaxOffers {
 			p.fail("more than %d offers in one message", MaxOffers)
@@ -241,6 +252,7 @@ func (p *parser) offers() Message {
 
 func (p *parser) records() Message {
 	m := &Records{}
+	p.some()
 	for len(p.rest) > 0 {
 		if len(m.Records) == BatchRecords {
 			p.fail("more than %d records in one message", BatchRecords)
@@ -256,7 +268,7 @@ func (p *parser) records() Message {
 }
 
 func (p *parser) end() Message {
-	m := &End{Applied: p.uvarint()}
+	m := &End{Applied: p.uvarint(), Held: p.uvarint()}
 	for len(p.rest) > 0 {
 		if len(m.Refusals) == MaxRefusals {
 			p.fail("more than %d refusals in one message", MaxRefusals)
@@ -267,7 +279,7 @@ func (p *parser) end() Message {
 			Checksum: iblt.Checksum(p.residue("a checksum")),
 			Reason:   Reason(p.byte()),
 		}
-		if p.err == nil && (r.Reason < ReasonLimit || r.Reason > ReasonUnasked) {
+		if p.err == nil && (r.Reason < ReasonLimit || r.Reason > ReasonWriter) {
 			p.fail("unknown reason %d", r.Reason)
 		}
 		m.Refusals = append(m.Refusals, r)

@@ -1,0 +1,255 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/storetest"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// refuseAll makes a door that lets nothing in.
+func (s *side) refuseAll() {
+	s.door = func(records []dbadapter.Record) ([]Verdict, error) {
+		verdicts := make([]Verdict, len(records))
+		for i := range verdicts {
+			verdicts[i].Reason = wire.ReasonSignature
+		}
+		return verdicts, nil
+	}
+}
+
+// Whichever leg a record travels on, its sender learns that it was refused,
+// does not call the sets equal, and does not send it again.
+func TestRefusalsAreToldOnEveryLeg(t *testing.T) {
+	weak := storetest.Weak(dbadapter.NewHasher(testSecret), 1)
+	for name, c := range map[string]struct {
+		hasher dbadapter.Hasher
+		fill   func(a, b *side)
+	}{
+		"all": {nil, func(_, b *side) { b.put(record("k", "v", at(0))) }},
+		"first": {nil, func(a, b *side) {
+			a.put(record("common", "", at(0)))
+			b.put(record("common", "", at(0)), record("k", "v", at(0)))
+		}},
+		"fetched offer": {nil, func(a, b *side) {
+			a.put(record("k", "old", at(0)))
+			b.put(record("k", strings.Repeat("x", 5000), at(time.Hour)))
+		}},
+		"sent back": {weak, func(a, b *side) {
+			a.put(record("k1", "old", at(time.Hour)))
+			b.put(record("k2", "x", at(0)))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newSide(t, "a", c.hasher), newSide(t, "b", c.hasher)
+			c.fill(a, b)
+			a.refuseAll()
+			for n := range 2 {
+				out := run(t, a, b, Options{}, nil)
+				if out.errA != nil || out.errB != nil {
+					t.Fatal(out.errA, out.errB, out.log)
+				}
+				if out.a.Verified || out.b.Verified || out.b.Rejected == 0 {
+					t.Errorf("sync %d: verified %v and %v, %d rejected as the sender knows; %v", n, out.a.Verified, out.b.Verified, out.b.Rejected, out.log)
+				}
+			}
+			if len(b.aside.List()) == 0 {
+				t.Error("the sender remembers nothing")
+			}
+		})
+	}
+}
+
+// The responder does not call a sync verified before it knows that what it
+// sent last has arrived.
+func TestLastLegIsAcknowledged(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("k", "old", at(0)))
+	b.put(record("k", strings.Repeat("x", 5000), at(time.Hour)))
+	out := run(t, a, b, Options{}, func(initiator bool, m wire.Message) wire.Message {
+		if _, ok := m.(*wire.Records); ok && !initiator {
+			return nil
+		}
+		return m
+	})
+	if out.errA == nil || out.errB == nil || out.b.Verified {
+		t.Errorf("ended with %v and %v, verified %v at the sender of what was lost", out.errA, out.errB, out.b.Verified)
+	}
+}
+
+// welcomed begins a session with a peer that is a member, and announces what
+// the test wants.
+func welcomed(t *testing.T, a, b *side, w wire.Welcome) *Session {
+	t.Helper()
+	v := a.view()
+	t.Cleanup(func() { v.(*View).Close() })
+	o := a.options(b, Options{})
+	s := Initiate(v, o)
+	t.Cleanup(s.Close)
+	w.Proof = o.proof("responder", o.Self, o.Remote, o.Nonce, w.Nonce)
+	for e := s.Next(); e.Want != WantReceive; e = s.Next() {
+	}
+	s.Deliver(&w, 1)
+	return s
+}
+
+// A peer that sends more than it announced is stopped, and what it has refused
+// of it costs bounded memory.
+func TestEndlessRecords(t *testing.T) {
+	batch := make([]wire.Sent, wire.BatchRecords)
+	for i := range batch {
+		batch[i].Record = record("k", "", at(0))
+		batch[i].Record.Deleted, batch[i].Record.Value = true, nil
+	}
+	for name, c := range map[string]struct {
+		method wire.Method
+		has    bool
+	}{"all": {wire.All, false}, "sketch": {wire.Sketch, true}} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+			if c.has {
+				a.put(record("other", "", at(0)))
+			}
+			a.refuseAll()
+			s := welcomed(t, a, b, wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})
+			digest, _, _ := a.kept.State()
+			messages := []wire.Message{&wire.Result{Method: c.method, Residual: digest}}
+			if c.method == wire.Sketch {
+				messages = []wire.Message{&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.hasher.Index([]byte("k"))}}, messages[0]}
+			}
+			for range 50 {
+				messages = append(messages, &wire.Records{Records: batch})
+			}
+			for _, m := range messages {
+				if e := s.Next(); e.Want != WantReceive {
+					break
+				}
+				s.Deliver(m, 1)
+			}
+			for s.Next().Want == WantSend {
+			}
+			if !errors.Is(s.Err(), ErrProtocol) || s.Report().Rejected > wire.BatchRecords {
+				t.Errorf("after %d records: %v", s.Report().Rejected, s.Err())
+			}
+		})
+	}
+}
+
+// A peer that sends other contents than it announced does not pass by the
+// method all.
+func TestAllProvesItself(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	b.put(record("k", "v", at(0)), record("l", "v", at(0)))
+	out := run(t, a, b, Options{}, func(initiator bool, m wire.Message) wire.Message {
+		if r, ok := m.(*wire.Records); ok && !initiator {
+			r.Records = r.Records[1:]
+		}
+		return m
+	})
+	if !errors.Is(out.errA, ErrNotVerified) || out.a.Verified || out.b.Verified {
+		t.Errorf("with a record left out: %v, verified %v and %v", out.errA, out.a.Verified, out.b.Verified)
+	}
+	a.prefix, b.prefix = []byte("p/"), []byte("p/")
+	b.put(record("p/1", "", at(0)))
+	out = run(t, a, b, Options{}, func(initiator bool, m wire.Message) wire.Message {
+		if r, ok := m.(*wire.Records); ok && !initiator {
+			r.Records[0].Record.Key = []byte("secret")
+		}
+		return m
+	})
+	if !errors.Is(out.errA, ErrProtocol) {
+		t.Errorf("with a key outside the prefix: %v", out.errA)
+	}
+	for _, r := range a.dump() {
+		if string(r.Key) == "secret" {
+			t.Error("a key outside the prefix was let in")
+		}
+	}
+}
+
+// A dry run where one side is empty has compared nothing.
+func TestDryAllIsNotVerified(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	b.put(record("k", "v", at(0)))
+	out := run(t, a, b, Options{Dry: true}, nil)
+	if out.errA != nil || out.a.Verified || out.a.MissingHere != 1 {
+		t.Errorf("%v %+v", out.errA, out.a)
+	}
+}
+
+// laggingSnapshots is a namespace whose snapshots the test chooses.
+type laggingSnapshots struct {
+	dbadapter.Namespace
+	next func() (dbadapter.Snapshot, error)
+}
+
+func (l laggingSnapshots) Snapshot() (dbadapter.Snapshot, error) { return l.next() }
+
+// A store whose snapshots lag behind its observers breaks its contract; a view
+// must then fail rather than mix two moments.
+func TestViewOfALaggingStore(t *testing.T) {
+	s := newSide(t, "s", nil)
+	s.put(record("c0", "", at(0)))
+	old, err := s.ns.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.put(record("c1", "", at(0)))
+	_, err = s.kept.View(context.Background(), laggingSnapshots{s.ns, func() (dbadapter.Snapshot, error) {
+		s.put(record("c2", "", at(0)))
+		return old, nil
+	}}, s.key, s.hasher, s.door)
+	if !errors.Is(err, ErrBusy) {
+		t.Fatalf("a snapshot from before the view: %v", err)
+	}
+	if old, err = s.ns.Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	s.put(record("c3", "", at(0)))
+	v, err := s.kept.View(context.Background(), laggingSnapshots{s.ns, func() (dbadapter.Snapshot, error) { return old, nil }}, s.key, s.hasher, s.door)
+	if err != nil {
+		if !errors.Is(err, ErrBusy) {
+			t.Fatal(err)
+		}
+		old.Close()
+		return
+	}
+	defer v.Close()
+	var want dbadapter.Digest
+	for r, err := range v.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = want.Add(s.hasher.Digest(&r))
+	}
+	if v.Digest() != want {
+		t.Error("the view's digest is not that of its records")
+	}
+}
+
+// Requests for cells that bring nothing do not go on for ever.
+func TestEndlessRequests(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("k", "v", at(0)))
+	s := welcomed(t, a, b, wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})
+	for n := 0; ; n++ {
+		e := s.Next()
+		if e.Want == WantNothing {
+			break
+		}
+		if e.Want == WantReceive {
+			s.Deliver(&wire.More{Cells: 1}, 1)
+		}
+		if n > 10*maxRounds {
+			t.Fatal("still answering")
+		}
+	}
+	if !errors.Is(s.Err(), ErrProtocol) {
+		t.Error(s.Err())
+	}
+}
