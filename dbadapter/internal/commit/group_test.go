@@ -1,0 +1,47 @@
+package commit
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// A batch that is taken back leaves its buckets as if it had never been there:
+// the next batch of the same transaction, to the same key, is stored.
+func TestTakenBackBatchLeavesNoTrace(t *testing.T) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	write := func(key, value string, clock dbadapter.Clock, held *dbadapter.Version) dbadapter.Write {
+		return dbadapter.Write{
+			Record: dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: dbadapter.Version{Clock: clock, Writer: 1}},
+			If:     held,
+		}
+	}
+	g := NewGroup(h, func(indices []dbadapter.Index) []Loaded { return make([]Loaded, len(indices)) })
+	batch := func(writes ...dbadapter.Write) ([]dbadapter.Outcome, error) {
+		t.Helper()
+		items, err := Prepare(h, writes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Batch(items)
+	}
+	elsewhere := dbadapter.Version{Clock: 99}
+	if _, err := batch(write("k", "first", 1<<40, nil), write("l", "", 1<<40, &elsewhere)); !errors.Is(err, dbadapter.ErrConflict) {
+		t.Fatalf("a failed condition: %v", err)
+	}
+	if len(g.Touched()) != 0 || g.Latest() != 0 {
+		t.Errorf("%d buckets touched, latest %d, by a batch that was taken back", len(g.Touched()), g.Latest())
+	}
+	outcomes, err := batch(write("k", "second", 1<<39, nil))
+	if err != nil || outcomes[0].Result != dbadapter.Applied {
+		t.Fatal(outcomes, err)
+	}
+	changes := g.Changes(7)
+	if len(changes) != 1 || changes[0].Seq != 8 || changes[0].Old != 0 || changes[0].Records != 1 || string(changes[0].Key) != "k" {
+		t.Errorf("changes %+v", changes)
+	}
+	if held := g.Touched()[0].Held; len(held) != 1 || string(held[0].Record.Value) != "second" {
+		t.Errorf("the bucket holds %+v", held)
+	}
+}
