@@ -14,6 +14,7 @@ import (
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
@@ -169,6 +170,11 @@ func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 	ctx, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 	defer cancel()
 	addrs = append(addrs, n.book.of(id)...)
+	// libp2p does not dial an address again for a while after a failure. Who
+	// asks for a connection wants one now; the background syncs rest anyway.
+	if dialer, ok := n.host.Network().(interface{ Backoff() *swarm.DialBackoff }); ok {
+		dialer.Backoff().Clear(id)
+	}
 	if err := n.host.Connect(ctx, peer.AddrInfo{ID: id, Addrs: addrs}); err != nil {
 		if len(addrs) == 0 && len(n.host.Peerstore().Addrs(id)) == 0 {
 			return fmt.Errorf("connect to %s: %w: no address of it is known: add one", id, ErrUnreachable)

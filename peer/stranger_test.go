@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,6 +164,28 @@ func TestPeerDown(t *testing.T) {
 	if _, err := na.Connect(t.Context(), na.Addrs()[0]); !errors.Is(err, peer.ErrUnreachable) {
 		t.Errorf("connect to itself: %v", err)
 	}
+}
+
+// A peer that is back is reached at once, however often it was tried in vain.
+func TestPeerIsBack(t *testing.T) {
+	b := peer.Config{Dir: t.TempDir()}
+	na, nb, sa, _ := pair(t, peer.Config{}, b, peer.Policy{})
+	put(t, sa, "k", "v")
+	addr, _, _ := strings.Cut(nb.Addrs()[0], "/p2p/")
+	shut(t, nb)
+	eventually(t, "the connection is gone", func() bool { return !na.Peers()[0].Connected })
+	for range 2 {
+		if _, err := sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrUnreachable) {
+			t.Errorf("sync with a peer that is down: %v", err)
+		}
+	}
+	b.ListenAddrs = []string{addr}
+	sb, err := open(t, b).Namespace("notes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sa, nb.ID())
+	equal(t, sa, sb)
 }
 
 // A peer that stalls is cut by the deadline, whichever side it is on.
