@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -36,6 +38,7 @@ func TestMain(m *testing.M) {
 //	readyport PORT   wait until a daemon that serves its API on the port takes work
 //	terminate WORD   send SIGTERM to the background command that has the word among its arguments
 //	code N COMMAND   run a command that must end with exit code N
+//	tour FILE        write the commands of the README's tour, the build and the ports' numbers left out
 //	deadsocket FILE  leave a unix socket behind on which nobody listens
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -59,7 +62,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ready": ready, "let": let, "bytes": writeBytes, "fill": fill, "busyport": busyPort,
 			"freeport": freePort, "readyport": readyPort,
-			"code": exitCode, "terminate": terminate, "deadsocket": deadSocket,
+			"code": exitCode, "terminate": terminate, "deadsocket": deadSocket, "tour": tour,
 		},
 	})
 }
@@ -185,3 +188,23 @@ func deadSocket(ts *testscript.TestScript, _ bool, args []string) {
 	l.SetUnlinkOnClose(false)
 	ts.Check(l.Close())
 }
+
+// tour writes the README's block of commands as a shell script.
+func tour(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := os.ReadFile("../../README.md")
+	ts.Check(err)
+	_, text, ok := bytes.Cut(text, []byte("## Five minutes with two daemons\n"))
+	if !ok {
+		ts.Fatalf("the README has no tour")
+	}
+	text, _, _ = bytes.Cut(text, []byte("\n## "))
+	var script strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if command, ok := strings.CutPrefix(line, "    "); ok && !strings.HasPrefix(command, "go build ") {
+			script.WriteString(tourPort.ReplaceAllString(command, "/tcp/0"))
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(script.String()), 0o600))
+}
+
+var tourPort = regexp.MustCompile(`/tcp/41\d\d`)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -151,11 +152,21 @@ func (a *app) tokenFile() string {
 	return filepath.Join(a.DataDir, "api.token")
 }
 
-// client connects to the daemon; it must be closed.
-func (a *app) client() (*client.Client, error) {
+// pollPause is the pause between two looks for a daemon that is starting.
+const pollPause = 50 * time.Millisecond
+
+// client connects to the daemon; it must be closed. With --wait it waits for
+// a daemon that is still starting.
+func (a *app) client(ctx context.Context) (*client.Client, error) {
 	addr, err := a.apiAddr()
 	if err != nil {
 		return nil, err
+	}
+	for deadline := time.Now().Add(a.Wait); time.Now().Before(deadline) && ctx.Err() == nil && !httpapi.Answers(ctx, addr); {
+		select {
+		case <-ctx.Done():
+		case <-time.After(pollPause):
+		}
 	}
 	if addr.Network == "unix" {
 		return client.New(addr, ""), nil

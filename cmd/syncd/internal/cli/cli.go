@@ -28,6 +28,7 @@ type globals struct {
 	Quiet     bool          `short:"q" help:"Print results only: no progress, no remarks." setting:""`
 	Verbose   bool          `short:"v" help:"Log the steps of what is done." setting:""`
 	LogFormat string        `help:"Form of the log on standard error: console or json." enum:"console,json" default:"console" setting:""`
+	Wait      time.Duration `help:"Wait this long for the daemon, if none answers yet." default:"0s" setting:""`
 	Timeout   time.Duration `help:"Give up after this long; 0 means never." default:"0s" setting:""`
 }
 

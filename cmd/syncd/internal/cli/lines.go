@@ -64,7 +64,7 @@ func (c importCmd) Run(ctx context.Context, a *app) error {
 			size = info.Size()
 		}
 	}
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ Examples:
 
 // Run prints the lines.
 func (c exportCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}

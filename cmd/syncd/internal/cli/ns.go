@@ -30,7 +30,7 @@ Example:
 
 // Run makes the namespace.
 func (c nsCreateCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ type nsLsCmd struct{}
 
 // Run lists the namespaces.
 func (nsLsCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ Example:
 
 // Run deletes the namespace.
 func (c nsRmCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ type nsPolicyCmd struct {
 
 // Run shows the policy and the members it binds.
 func (c nsPolicyCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ Examples:
 
 // Run prints the ticket.
 func (c inviteCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (c joinCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (peerAddCmd) Help() string {
 
 // Run remembers the address.
 func (c peerAddCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ type peerLsCmd struct{}
 
 // Run lists the peers.
 func (peerLsCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ type peerRmCmd struct {
 
 // Run forgets the peer.
 func (c peerRmCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (c putCmd) Run(ctx context.Context, a *app) error {
 	if c.Value != nil && *c.Value != "-" {
 		value = strings.NewReader(*c.Value)
 	}
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (c getCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (c delCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ const pageSize = 5000
 
 // Run prints the keys, page by page.
 func (c lsCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}

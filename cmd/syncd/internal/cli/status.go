@@ -9,18 +9,20 @@ import (
 )
 
 type statusCmd struct {
-	NS string `name:"ns" help:"Show this namespace: its members, and what was refused." placeholder:"NS"`
+	NS string `name:"ns" help:"Show this namespace: its members, and what was refused." placeholder:"NS" xor:"what"`
+	ID bool   `name:"id" help:"Print the node's id, and nothing else." xor:"what"`
 }
 
 func (statusCmd) Help() string {
 	return `Examples:
     syncd status
+    syncd status --id
     syncd status --ns notes -o json`
 }
 
 // Run shows the node, or one namespace.
 func (c statusCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -32,7 +34,12 @@ func (c statusCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return attempt(err, "status")
 	}
-	if a.json() {
+	switch {
+	case c.ID && a.json():
+		return a.printJSON(map[string]string{"id": st.ID})
+	case c.ID:
+		return a.printf("%s\n", st.ID)
+	case a.json():
 		return a.printJSON(st)
 	}
 	t := a.table("", "")

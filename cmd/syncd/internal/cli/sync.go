@@ -36,7 +36,7 @@ type syncTarget struct{ ns, peer string }
 
 // Run syncs with each target in turn.
 func (c syncCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ Example:
 
 // Run prints what differs.
 func (c diffCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client()
+	api, err := a.client(ctx)
 	if err != nil {
 		return err
 	}

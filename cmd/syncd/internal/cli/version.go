@@ -25,7 +25,7 @@ func (versionCmd) Help() string {
 func (c versionCmd) Run(ctx context.Context, a *app) error {
 	all := map[string]httpapi.Version{"program": buildVersion()}
 	if c.Daemon {
-		api, err := a.client()
+		api, err := a.client(ctx)
 		if err != nil {
 			return err
 		}

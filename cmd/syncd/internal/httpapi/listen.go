@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -55,15 +56,52 @@ func (a Addr) String() string {
 // ErrRunning: another daemon serves there.
 var ErrRunning = errors.New("another daemon is running")
 
-// Probe reports ErrRunning if something answers on the socket.
-func Probe(ctx context.Context, a Addr) error {
-	d := net.Dialer{Timeout: time.Second}
+// probeTimeout bounds asking who serves on an address.
+const probeTimeout = time.Second
+
+// Answers tells whether anything takes connections at the address.
+func Answers(ctx context.Context, a Addr) bool {
+	d := net.Dialer{Timeout: probeTimeout}
 	conn, err := d.DialContext(ctx, a.Network, a.Address)
 	if err != nil {
-		return nil
+		return false
 	}
 	_ = conn.Close() // nothing was said
-	return fmt.Errorf("%w: it answers on %s; stop it first, or choose another --data-dir and --api", ErrRunning, a)
+	return true
+}
+
+// Probe reports ErrRunning if a daemon answers at the address, and another
+// error if some other program holds a port. What holds the socket of a data
+// directory is taken for a daemon, though it be too busy to answer.
+func Probe(ctx context.Context, a Addr) error {
+	switch {
+	case !Answers(ctx, a):
+		return nil
+	case a.Network == "unix" || isDaemon(ctx, a):
+		return fmt.Errorf("%w: it answers on %s; stop it first, or choose another --data-dir and --api", ErrRunning, a)
+	}
+	return errInUse(a)
+}
+
+func errInUse(a Addr) error {
+	return fmt.Errorf("serving the API on %s: the port is in use; stop what uses it, or choose another --api", a)
+}
+
+// isDaemon tells whether what answers at a TCP address is a syncd: each of its
+// answers says so.
+func isDaemon(ctx context.Context, a Addr) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.String()+"/healthz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = resp.Body.Close() }() // read only
+	return resp.Header.Get("Server") == serverName
 }
 
 // Listen opens the address. A socket that a crashed daemon left behind is
@@ -73,7 +111,7 @@ func Listen(ctx context.Context, a Addr) (net.Listener, error) {
 	if a.Network != "unix" {
 		l, err := lc.Listen(ctx, a.Network, a.Address)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("serving the API on %s: the port is in use; choose another --api", a)
+			return nil, errInUse(a)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("serving the API on %s: %w", a, err)

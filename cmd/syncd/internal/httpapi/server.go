@@ -60,6 +60,9 @@ type Version struct {
 // idleBody is how long a client may pause within a request's body.
 const idleBody = time.Minute
 
+// serverName stands in the Server header of each answer.
+const serverName = "syncd"
+
 type server struct {
 	Config
 	mux *http.ServeMux
@@ -113,6 +116,7 @@ func asProblem(_ huma.Context, _ string, v any) (any, error) {
 // guard checks the token, bounds pauses within bodies, and logs.
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Server", serverName)
 		if !s.authorized(r) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, problem.From(problem.ErrToken))
