@@ -100,6 +100,25 @@ func TestRestoredCopy(t *testing.T) {
 	}
 }
 
+// A namespace that is dropped and joined again has lost its clock, and yet no
+// version of its first life is given to another write.
+func TestDroppedAndJoinedAgain(t *testing.T) {
+	clock := newTestClock()
+	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{Clock: clock.now}, peer.Policy{})
+	first := put(t, sb, "k", "first")
+	sync1(t, sb, na.ID())
+	if err := nb.DropNamespace(t.Context(), sb.Name()); err != nil {
+		t.Fatal(err)
+	}
+	sb = join(t, sa, nb, peer.RoleWrite)
+	second := put(t, sb, "k", "second")
+	if first == second || first.Clock != second.Clock || first.Writer != second.Writer {
+		t.Errorf("two writes have the versions %s and %s", first, second)
+	}
+	sync1(t, sb, na.ID())
+	equal(t, sa, sb)
+}
+
 func TestFilesArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "node")
 	n := open(t, peer.Config{Dir: dir})

@@ -44,9 +44,13 @@ type Namespace struct {
 	cancel context.CancelFunc
 	gate   *gate // whoever uses store is inside
 
-	store    dbadapter.Namespace
-	kept     *reconcile.Kept
-	clock    clock
+	store dbadapter.Namespace
+	kept  *reconcile.Kept
+	clock clock
+	// incarnation is that of all versions that this opening makes. A namespace
+	// that is dropped and joined again has forgotten what its clock said.
+	incarnation uint64
+
 	rejected rejections
 	asides   asides
 	openings openings
@@ -70,6 +74,8 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *st
 		key:    reconcile.CellKey(secret),
 		gate:   newGate(),
 		clock:  clock{now: n.now},
+
+		incarnation: newIncarnation(),
 	}
 	ns.roster.Store(roster)
 	if n.dir != "" {

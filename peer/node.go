@@ -22,13 +22,12 @@ import (
 // Node is one participant: an identity, a host, a store, and namespaces. All
 // its methods may be called from several goroutines.
 type Node struct {
-	dir         string
-	log         *zap.Logger
-	now         func() time.Time
-	limits      Limits
-	self        identity
-	incarnation uint64 // of all versions that this opening makes
-	started     time.Time
+	dir     string
+	log     *zap.Logger
+	now     func() time.Time
+	limits  Limits
+	self    identity
+	started time.Time
 
 	host     host.Host
 	store    dbadapter.Store
@@ -61,17 +60,16 @@ const addressBookFile = "peers.cbor"
 // records a second.
 func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n := &Node{
-		dir:         cfg.Dir,
-		log:         cfg.Logger,
-		now:         cfg.Clock,
-		limits:      cfg.Limits.withDefaults(),
-		incarnation: newIncarnation(),
-		store:       cfg.Store,
-		host:        cfg.Host,
-		gate:        newGate(),
-		closed:      make(chan struct{}),
-		byName:      map[string]*Namespace{},
-		byID:        map[dbadapter.NamespaceID]*Namespace{},
+		dir:    cfg.Dir,
+		log:    cfg.Logger,
+		now:    cfg.Clock,
+		limits: cfg.Limits.withDefaults(),
+		store:  cfg.Store,
+		host:   cfg.Host,
+		gate:   newGate(),
+		closed: make(chan struct{}),
+		byName: map[string]*Namespace{},
+		byID:   map[dbadapter.NamespaceID]*Namespace{},
 	}
 	if n.log == nil {
 		n.log = zap.NewNop()

@@ -142,7 +142,7 @@ func (ns *Namespace) nextVersion() (dbadapter.Version, error) {
 	if at.Time().Before(dbadapter.Epoch) {
 		return dbadapter.Version{}, fmt.Errorf("%w: this machine's clock says %s; set it", ErrFutureVersion, at.Time().Format("2006-01-02"))
 	}
-	return dbadapter.Version{Clock: at, Writer: ns.node.self.writer, Incarnation: ns.node.incarnation}, nil
+	return dbadapter.Version{Clock: at, Writer: ns.node.self.writer, Incarnation: ns.incarnation}, nil
 }
 
 // apply signs writes of this node and stores them.
