@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/hex"
@@ -241,6 +242,42 @@ func TestInvitesAreBounded(t *testing.T) {
 	s.dropOldInvites(time.Unix(5500, 0).Add(expiredInvites))
 	if len(s.Invites) != 4 {
 		t.Errorf("%d tickets are left", len(s.Invites))
+	}
+}
+
+// A ticket that is redeemed again, since the answer may have been lost, changes
+// no role, however the role has come to be another.
+func TestRedeemedAgainChangesNothing(t *testing.T) {
+	n, err := Open(t.Context(), Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(context.Background())
+	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, token := seededKey(t, 1).id, []byte("token")
+	hash := sha256.Sum256(token)
+	err = ns.update(func(s *state) error {
+		s.Invites = append(s.Invites, stateInvite{Hash: hash[:], Role: RoleAdmin, Expires: time.Now().Add(time.Hour).Unix()})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []Role{RoleAdmin, RoleRead, RoleWrite} {
+		if role != RoleAdmin {
+			if err := ns.update(func(s *state) error { return s.setMember(id, role, 0) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := ns.redeem(id, token); err != nil {
+			t.Fatal(err)
+		}
+		if got := ns.roster.Load().byID[id].Role; got != role {
+			t.Errorf("the role is %s, not %s", got, role)
+		}
 	}
 }
 

@@ -87,6 +87,11 @@ func (s *state) dropOldInvites(now time.Time) {
 	})
 }
 
+// voidInvites forgets the tickets that a node has redeemed.
+func (s *state) voidInvites(id ID) {
+	s.Invites = slices.DeleteFunc(s.Invites, func(i stateInvite) bool { return string(i.UsedBy) == string(id) })
+}
+
 // Why a ticket is not taken. Who holds the ticket hears which; who guesses
 // hears of neither tickets nor namespaces.
 var (
@@ -96,7 +101,8 @@ var (
 )
 
 // redeem makes a node a member by its token, durably, once. The same node may
-// repeat it until the ticket expires, in case the answer was lost.
+// repeat it until the ticket expires, in case the answer was lost; that changes
+// nothing, so that a role taken away since stays away.
 func (ns *Namespace) redeem(id ID, token []byte) error {
 	now := ns.node.now()
 	hash := sha256.Sum256(token)
@@ -115,10 +121,14 @@ func (ns *Namespace) redeem(id ID, token []byte) error {
 		case !now.Before(time.Unix(found.Expires, 0)):
 			return errTicketExpired
 		}
+		again := len(found.UsedBy) > 0
 		found.UsedBy = []byte(id)
 		role := found.Role
 		for _, m := range s.Members {
 			if string(m.ID) == string(id) {
+				if again {
+					return nil
+				}
 				role = max(role, m.Role) // a ticket never takes a right away
 			}
 		}

@@ -52,7 +52,9 @@ type joinMember struct {
 // Join redeems a ticket: it connects to who made it, becomes a member, and
 // opens the namespace here, still empty. If the ticket's name is taken here by
 // another namespace, a part of the id is appended. Joining again with a ticket
-// that this node has redeemed is no error until it expires.
+// that this node has redeemed is no error until it expires. Where the namespace
+// is here already, who made the ticket must be an admin in this node's own list
+// (else ErrDenied): its list of members is added to this one.
 func (n *Node) Join(ctx context.Context, text string) (*Namespace, error) {
 	t, err := parseTicket(text)
 	if err != nil {
@@ -90,7 +92,7 @@ func (n *Node) join(ctx context.Context, t *ticket) (*Namespace, error) {
 	defer n.changing.Unlock()
 	ns := n.namespaceByID(t.namespace)
 	if ns != nil {
-		err = ns.merge(s)
+		err = ns.merge(t.inviter, s)
 	} else {
 		s.Name = n.freeName(t.name, t.namespace)
 		ns, err = n.addNamespace(ctx, secret, s)
@@ -173,12 +175,18 @@ func (n *Node) readJoin(t *ticket, reply *joinReply) (secret dbadapter.Secret, s
 }
 
 // merge adds to the members those of another admin's list; roles only grow.
-func (ns *Namespace) merge(other *state) error {
+// Anybody can say of itself that it is an admin: what this node's own list says
+// of it counts.
+func (ns *Namespace) merge(admin ID, other *state) error {
 	defer ns.asides.forget()
 	return ns.update(func(s *state) error {
 		has := map[string]Role{}
 		for _, m := range s.Members {
 			has[string(m.ID)] = m.Role
+		}
+		if has[string(admin)] < RoleAdmin {
+			return fmt.Errorf("%w: the namespace is here already, as %s, and in its list who made the ticket is no admin; if it should be, give it that role first",
+				ErrDenied, s.Name)
 		}
 		for _, m := range other.Members {
 			if err := s.setMember(ID(m.ID), max(m.Role, has[string(m.ID)]), m.Since); err != nil {

@@ -84,7 +84,8 @@ func (ns *Namespace) Members() []Member { return slices.Clone(ns.roster.Load().l
 // SetMember adds a node to this node's list of members, or gives it another
 // role. The list is this node's alone: whom it serves, and whose signatures it
 // accepts. The other members keep theirs, and the added node needs the secret
-// from one of them: an invitation does all of this at once.
+// from one of them: an invitation does all of this at once. The tickets that the
+// node has redeemed here are void from now on.
 func (ns *Namespace) SetMember(ctx context.Context, id ID, role Role) error {
 	if err := ns.enter("set a member"); err != nil {
 		return err
@@ -97,6 +98,7 @@ func (ns *Namespace) SetMember(ctx context.Context, id ID, role Role) error {
 		if !role.valid() {
 			return fmt.Errorf("there is no %s", role)
 		}
+		s.voidInvites(id)
 		return s.setMember(id, role, ns.node.now().Unix())
 	})
 	if err != nil {
