@@ -28,7 +28,7 @@ const (
 	maxBucket = 64
 
 	// maxRounds bounds how often cells are asked for. Each burst adds at
-	// least a 24th, so that 2^22 cells take 260.
+	// least a 12th, so that 2^22 cells take 130.
 	maxRounds = 512
 
 	// offerAbove is the value size from which a record that may be equal in

@@ -87,7 +87,7 @@ func (b *responder) ask(d *iblt.Decoder) int {
 	}
 	least := max(minBurst, have/stepDown)
 	if twins(d, all) {
-		least = max(have/2, min(8*have, twinCells))
+		least = max(have/2, min(8*have, twinCells-have))
 	}
 	n := min(max(aim-have, least), burst, MaxCells-have)
 	return max(n, 0)
@@ -108,15 +108,15 @@ const (
 	firstAim  = 0.88
 	roughAim  = 0.7
 	roughFrom = 20_000
-	lastAim   = 1.03
+	lastAim   = 1.05
 	// wellKnown is how many cells a difference must have come for the
 	// estimate to be good to a few percent.
 	wellKnown = 0.7
 	// minBurst is 1 KiB: a round trip costs more.
 	minBurst = 64
 	// stepDown bounds the rounds where the aim was too low: each further
-	// burst adds at least a 24th.
-	stepDown = 24
+	// burst adds at least a 12th.
+	stepDown = 12
 	// twinCells is 16 KiB. Of 40 differences 128 cells leave twins in 8 of
 	// 10,000 syncs; two of the class that is rarest in later cells stay
 	// together until cell x with probability (128/x)^2.4, 0.5 % here.
