@@ -24,6 +24,8 @@ var (
 	ErrLocked = dbadapter.ErrLocked
 	// ErrClosed: the node or namespace has been closed.
 	ErrClosed = dbadapter.ErrClosed
+	// ErrInvalid: an argument is not what it must be: a ticket, a name.
+	ErrInvalid = errors.New("invalid input")
 	// ErrExists: a namespace of that name is there already.
 	ErrExists = errors.New("it exists already")
 	// ErrDenied: the other side, or this one, is not a member with the role

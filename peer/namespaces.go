@@ -15,13 +15,13 @@ import (
 
 // CreateNamespace makes a namespace with a fresh secret; this node is its
 // first admin. The name is local: 1 to 64 letters, digits, '.', '_' or '-',
-// the first a letter or digit. ErrExists: the name is taken.
+// the first a letter or digit. ErrInvalid: it is none. ErrExists: it is taken.
 func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Namespace, error) {
 	if err := checkName(name); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("create namespace: %w: %w", ErrInvalid, err)
 	}
 	if p.MaxSkew < 0 {
-		return nil, fmt.Errorf("create namespace %s: the skew %s is negative", name, p.MaxSkew)
+		return nil, fmt.Errorf("create namespace %s: %w: the skew %s is negative", name, ErrInvalid, p.MaxSkew)
 	}
 	if p.MaxSkew == 0 {
 		p.MaxSkew = DefaultMaxSkew

@@ -60,7 +60,7 @@ func (t *ticket) encode() (string, error) {
 func parseTicket(s string) (*ticket, error) {
 	t, err := readTicket(strings.ToLower(strings.TrimSpace(s)))
 	if err != nil {
-		return nil, fmt.Errorf("this is not a ticket, or a part of it is missing (%w); copy it whole, from %q on", err, ticketPrefix)
+		return nil, fmt.Errorf("%w: this is not a ticket, or a part of it is missing (%w); copy it whole, from %q on", ErrInvalid, err, ticketPrefix)
 	}
 	return t, nil
 }

@@ -42,6 +42,7 @@ var hints = []struct {
 	{problem.ErrNoDaemon, ""},
 	{problem.ErrUsage, ""},
 	{problem.ErrMalformed, ""},
+	{peer.ErrInvalid, ""},
 	{problem.ErrNoNamespace, "syncd ns ls lists those there are, syncd ns create makes one, syncd join takes part in another node's"},
 	{peer.ErrConflict, "read the record again and decide anew"},
 	{peer.ErrDeleted, ""},

@@ -149,7 +149,7 @@ func (c importCmd) stopped(name string, kept httpapi.ImportResult, err error) er
 	case errors.As(err, &p):
 		line = p.Line
 	case errors.As(err, &long):
-		line, err = long.Line, problem.Malformed(long)
+		line, err = long.Line, long
 	case errors.As(err, &doubt):
 		line = doubt.line
 	}

@@ -107,6 +107,12 @@ func (c syncCmd) targets(ctx context.Context, api *client.Client) ([]syncTarget,
 	if c.Peer != "" && c.NS != "" {
 		return []syncTarget{{c.NS, c.Peer}}, nil
 	}
+	wanted := c.Peer[strings.LastIndex(c.Peer, "/")+1:] // the id within an address
+	if c.Peer != "" {
+		if _, err := peer.ParseID(wanted); err != nil {
+			return nil, problem.Usage("sync with %s: %w; syncd peer ls lists the known ones", c.Peer, err)
+		}
+	}
 	names := []string{c.NS}
 	if c.NS == "" {
 		all, err := api.Namespaces(ctx)
@@ -118,7 +124,6 @@ func (c syncCmd) targets(ctx context.Context, api *client.Client) ([]syncTarget,
 			names = append(names, ns.Name)
 		}
 	}
-	wanted := c.Peer[strings.LastIndex(c.Peer, "/")+1:] // the id within an address
 	var targets []syncTarget
 	for _, name := range names {
 		status, err := api.NamespaceStatus(ctx, name)

@@ -103,7 +103,7 @@ var _ huma.Resolver = (*RawRequest)(nil)
 type RecordParams struct {
 	NS      string `path:"ns" doc:"the namespace's local name"`
 	Key     string `path:"key" doc:"the key's bytes, percent-encoded"`
-	IfMatch string `header:"If-Match" doc:"the ETag that the record held must have"`
+	IfMatch string `header:"If-Match" doc:"the ETag that the record held must have; * demands that there is a record"`
 }
 
 type putInput struct {
@@ -216,6 +216,10 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	switch {
 	case in.IfMatch != "" && in.IfNoneMatch != "":
 		return nil, fail(problem.Usage("If-Match and If-None-Match exclude one another"))
+	case in.IfMatch == "*":
+		v, err = overHeld(ctx, ns, key, func(held dbadapter.Version) (dbadapter.Version, error) {
+			return ns.PutIf(ctx, key, value, held)
+		})
 	case in.IfMatch != "":
 		held, err := parseETag(in.IfMatch)
 		if err != nil {
@@ -248,9 +252,14 @@ func (s *server) del(ctx context.Context, in *RecordParams) (*versionOutput, err
 		return nil, err
 	}
 	var v dbadapter.Version
-	if in.IfMatch == "" {
+	switch in.IfMatch {
+	case "":
 		v, err = ns.Delete(ctx, key)
-	} else {
+	case "*":
+		v, err = overHeld(ctx, ns, key, func(held dbadapter.Version) (dbadapter.Version, error) {
+			return ns.DeleteIf(ctx, key, held)
+		})
+	default:
 		held, bad := parseETag(in.IfMatch)
 		if bad != nil {
 			return nil, bad
@@ -261,6 +270,28 @@ func (s *server) del(ctx context.Context, in *RecordParams) (*versionOutput, err
 		return nil, fail(err)
 	}
 	return newVersionOutput(v), nil
+}
+
+// maxRetries bounds the races that one write over any version may lose.
+const maxRetries = 10
+
+// overHeld writes over whatever record is there, as If-Match: * demands (RFC
+// 9110, section 13.1.1). ErrConflict: there is none, or only a tombstone.
+func overHeld(ctx context.Context, ns *peer.Namespace, key []byte, write func(held dbadapter.Version) (dbadapter.Version, error)) (dbadapter.Version, error) {
+	for range maxRetries {
+		rec, err := ns.Get(ctx, key)
+		if errors.Is(err, peer.ErrNotFound) || errors.Is(err, peer.ErrDeleted) {
+			return dbadapter.Version{}, fmt.Errorf("write over %.200q in %s: %w: there is no record", key, ns.Name(), peer.ErrConflict)
+		}
+		if err != nil {
+			return dbadapter.Version{}, err
+		}
+		v, err := write(rec.Version)
+		if !errors.Is(err, peer.ErrConflict) {
+			return v, err
+		}
+	}
+	return dbadapter.Version{}, fmt.Errorf("write over %.200q in %s: %w again and again; try again", key, ns.Name(), peer.ErrBusy)
 }
 
 type listInput struct {

@@ -19,6 +19,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -209,10 +210,28 @@ func (s *server) serveOpenAPI() error {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(spec) // the client is gone, then
 	})
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeProblem(w, problem.FromStatus(http.StatusNotFound, r.Method+" "+r.URL.EscapedPath()+": no such route; see /openapi.json"))
-	})
+	s.mux.HandleFunc("/", s.noRoute)
 	return nil
+}
+
+// noRoute answers what no route takes: another method may be the right one.
+func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
+	asked, _, _ := strings.Cut(r.RequestURI, "?") // the path before flattenKeys
+	asked = fmt.Sprintf("%s %.200s", r.Method, asked)
+	var allowed []string
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
+		other := *r
+		other.Method = method
+		if _, pattern := s.mux.Handler(&other); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		writeProblem(w, problem.FromStatus(http.StatusNotFound, asked+": no such route; see /openapi.json"))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeProblem(w, problem.FromStatus(http.StatusMethodNotAllowed, asked+": the route takes "+strings.Join(allowed, ", ")+"; see /openapi.json"))
 }
 
 // open tells whether a path needs no token.

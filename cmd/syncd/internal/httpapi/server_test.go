@@ -179,6 +179,11 @@ func TestProblems(t *testing.T) {
 		{http.MethodGet, "/v1/ns/notes/diff?peer=" + stranger, "", nil, 403, "denied"},
 		{http.MethodGet, "/v1/ns/notes/diff", "", nil, 422, "usage"},
 		{http.MethodGet, "/v1/nothing", "", nil, 404, "usage"},
+		{http.MethodPost, "/v1/join", `{"ticket":"x"}`, nil, 400, "invalid"},
+		{http.MethodPost, "/v1/namespaces", `{"name":"bad/name"}`, nil, 400, "invalid"},
+		{http.MethodPut, "/v1/ns/notes/keys/none", "v", []string{"If-Match", "*"}, 412, "conflict"},
+		{http.MethodPut, "/v1/ns/notes/keys/gone", "v", []string{"If-Match", "*"}, 412, "conflict"},
+		{http.MethodDelete, "/v1/ns/notes/keys/none", "", []string{"If-Match", "*"}, 412, "conflict"},
 	} {
 		resp, body := s.do(t, c.method, c.path, c.body, c.header...)
 		var p problem.Problem
@@ -287,6 +292,25 @@ func TestPathsOfOtherClients(t *testing.T) {
 	}
 }
 
+// TestMethods: a method that a route does not take is 405, with those that it
+// does, and the path as it was asked for.
+func TestMethods(t *testing.T) {
+	s := serve(t, "")
+	for _, c := range []struct{ method, path, allow string }{
+		{http.MethodPatch, "/v1/ns/notes/keys/x", "DELETE, GET, HEAD, PUT"},
+		{http.MethodPost, "/v1/ns/notes/key64/eA", "DELETE, GET, HEAD, PUT"},
+		{http.MethodPost, "/healthz", "GET, HEAD"},
+		{http.MethodDelete, "/v1/namespaces", "GET, HEAD, POST"},
+		{http.MethodGet, "/v1/sync?x=y", "POST"},
+	} {
+		resp, body := s.do(t, c.method, c.path, "")
+		path, _, _ := strings.Cut(c.path, "?")
+		if resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != c.allow || !strings.Contains(body, `"`+c.method+" "+path+":") {
+			t.Errorf("%s %s: %s, Allow %q, %s; want 405, %q", c.method, c.path, resp.Status, resp.Header.Get("Allow"), body, c.allow)
+		}
+	}
+}
+
 func TestConditions(t *testing.T) {
 	s := serve(t, "")
 	resp, _ := s.do(t, http.MethodPut, "/v1/ns/notes/keys/k", "1", "If-None-Match", "*")
@@ -299,6 +323,9 @@ func TestConditions(t *testing.T) {
 	}
 	if resp, _ = s.do(t, http.MethodPut, "/v1/ns/notes/keys/k", "2", "If-Match", etag); resp.StatusCode != http.StatusOK {
 		t.Errorf("If-Match of the version held: %s", resp.Status)
+	}
+	if resp, _ = s.do(t, http.MethodPut, "/v1/ns/notes/keys/k", "2", "If-Match", "*"); resp.StatusCode != http.StatusOK {
+		t.Errorf("If-Match of any version: %s", resp.Status)
 	}
 	if resp, _ = s.do(t, http.MethodDelete, "/v1/ns/notes/keys/k", "", "If-Match", etag); resp.StatusCode != http.StatusPreconditionFailed {
 		t.Errorf("If-Match of an old version: %s", resp.Status)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // LineError says which line an import stopped at.
@@ -18,8 +20,8 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// ErrLong: a line is longer than MaxLine.
-var ErrLong = fmt.Errorf("longer than %d bytes", MaxLine)
+// ErrLong: a line is longer than MaxLine, and so its value too long.
+var ErrLong = fmt.Errorf("%w: the line is longer than %d bytes; a value has at most %d bytes", dbadapter.ErrLimit, MaxLine, dbadapter.MaxValue)
 
 // Lines reads lines of bounded length and counts them.
 type Lines struct {

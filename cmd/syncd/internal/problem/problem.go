@@ -52,6 +52,7 @@ var kinds = []struct {
 	exit   int
 }{
 	{"usage", ErrUsage, http.StatusBadRequest, ExitUsage},
+	{"invalid", peer.ErrInvalid, http.StatusBadRequest, ExitUsage},
 	{"malformed", ErrMalformed, http.StatusBadRequest, ExitError},
 	{"no_daemon", ErrNoDaemon, http.StatusBadGateway, ExitNoDaemon},
 	{"token", ErrToken, http.StatusUnauthorized, ExitDenied},
