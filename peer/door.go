@@ -51,6 +51,8 @@ func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
 		writes = append(writes, dbadapter.Write{Record: records[i]})
 		places = append(places, i)
 	}
+	d.ns.commits.Lock()
+	defer d.ns.commits.Unlock()
 	// Before they are committed: whoever then reads one of these versions, and
 	// writes on the condition that it is held, gets a greater one.
 	for i := range writes {

@@ -111,6 +111,8 @@ func (im *importing) flush(ctx context.Context) error {
 		return nil
 	}
 	ns := im.ns
+	ns.commits.Lock()
+	defer ns.commits.Unlock()
 	writes, same, err := im.writes()
 	var outcomes []dbadapter.Outcome
 	if err == nil && len(writes) > 0 {

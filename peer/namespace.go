@@ -55,6 +55,11 @@ type Namespace struct {
 	asides   asides
 	openings openings
 
+	// commits keeps the making of a version and its commit together: nothing
+	// later than the version may be committed in between, or the write would be
+	// lost as soon as it is made. Single writes share it, and each other's
+	// fsync; what commits a batch, or versions from elsewhere, has it alone.
+	commits  sync.RWMutex
 	growing  sync.Mutex // held while kept is being lengthened
 	updating sync.Mutex // serialises changes of roster
 	roster   atomic.Pointer[roster]

@@ -73,7 +73,8 @@ func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, t
 
 // Batch commits what fn adds to the batch in one atomic transaction, of at
 // most dbadapter.MaxBatch writes and dbadapter.MaxBatchBytes bytes of keys and
-// values. If fn, a limit or a condition fails, nothing is written.
+// values. If fn, a limit or a condition fails, nothing is written. What peers
+// send meanwhile is committed before the batch, which then wins, or after it.
 func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch
 	if err := fn(&b); err != nil {
@@ -86,24 +87,33 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 		return err
 	}
 	defer ns.gate.leave()
-	// A record that a peer wrote meanwhile, with a later version, wins over
-	// the batch's: the batch came first, then.
-	if _, _, err := ns.commit(ctx, b.writes); err != nil {
+	ns.commits.Lock()
+	defer ns.commits.Unlock()
+	_, outcomes, err := ns.commit(ctx, b.writes)
+	if err != nil {
 		return fmt.Errorf("write a batch of %d in %s: %w", len(b.writes), ns.Name(), err)
+	}
+	for i, o := range outcomes {
+		if o.Result == dbadapter.Dominated { // by what came past the clock
+			return fmt.Errorf("write a batch of %d in %s: %w: %q is held as %s, later than this node's clock; the others are written",
+				len(b.writes), ns.Name(), ErrConflict, clip(b.writes[i].record.Key), o.Held)
+		}
 	}
 	return nil
 }
 
 // writeOne commits one write. A version that was overtaken between its making
-// and its commit, by a record from a peer, is made anew, so that who writes
-// reads its own write.
+// and its commit, by another write of this node, is made anew, so that who
+// writes reads its own write.
 func (ns *Namespace) writeOne(ctx context.Context, what string, w write) (dbadapter.Version, error) {
 	if err := ns.enter(what); err != nil {
 		return dbadapter.Version{}, err
 	}
 	defer ns.gate.leave()
 	for range maxRetries {
+		ns.commits.RLock()
 		writes, outcomes, err := ns.commit(ctx, []write{w})
+		ns.commits.RUnlock()
 		if errors.Is(err, ErrConflict) && len(outcomes) == 1 {
 			return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w: it is %s now; read it and try again",
 				what, w.record.Key, ns.Name(), err, outcomes[0].Held)
@@ -119,7 +129,8 @@ func (ns *Namespace) writeOne(ctx context.Context, what string, w write) (dbadap
 	return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w again and again; try again", what, w.record.Key, ns.Name(), ErrConflict)
 }
 
-// commit gives the writes their versions and signatures and stores them.
+// commit gives the writes their versions and signatures and stores them;
+// commits is held.
 func (ns *Namespace) commit(ctx context.Context, batch []write) ([]dbadapter.Write, []dbadapter.Outcome, error) {
 	writes := make([]dbadapter.Write, len(batch))
 	for i, w := range batch {
