@@ -89,6 +89,9 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		}
 		return a.failed(problem.Usage("%w; see: syncd --help", err))
 	}
+	if err := checkSettings(kctx); err != nil {
+		return a.failed(err)
+	}
 	if a.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, a.Timeout)

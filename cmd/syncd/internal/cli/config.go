@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/alecthomas/kong"
 )
 
 type configCmd struct {
@@ -49,6 +51,11 @@ func (c configShowCmd) Run(a *app) error {
 		default:
 			v.Value, v.Origin = s.flag.Default, "default"
 		}
+		if v.Value == "" {
+			if v.Value, err = a.derived(s.flag); err != nil {
+				return err
+			}
+		}
 		values = append(values, v)
 	}
 	if a.json() {
@@ -61,10 +68,24 @@ func (c configShowCmd) Run(a *app) error {
 	return t.print()
 }
 
+// derived is the value in force of a setting that nothing sets.
+func (a *app) derived(f *kong.Flag) (string, error) {
+	switch {
+	case f.IsBool():
+		return "false", nil
+	case f.Name == "api":
+		addr, err := a.apiAddr()
+		return addr.String(), err
+	case f.Name == "token-file":
+		return a.tokenFile(), nil
+	}
+	return "", nil
+}
+
 type configCheckCmd struct{}
 
 func (configCheckCmd) Help() string {
-	return `An unknown key, or a value that its flag would not take, is exit code 2.
+	return `An unknown key, or a value that its flag or the daemon would not take, is exit code 2.
 
 Example:
     syncd --config /etc/syncd.yaml config check`

@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
 )
@@ -86,6 +88,9 @@ func checkSetting(file *settings.File, s setting) error {
 	if err := s.flag.Mapper.Decode(&kong.DecodeContext{Value: s.flag.Value, Scan: scan}, target); err != nil {
 		return problem.Usage("configuration %s: %s: %w", file.Path(), s.flag.Name, err)
 	}
+	if err := checkValue(s.flag.Name, target.Interface()); err != nil {
+		return problem.Usage("configuration %s: %w", file.Path(), err)
+	}
 	if s.flag.Enum == "" {
 		return nil
 	}
@@ -95,6 +100,41 @@ func checkSetting(file *settings.File, s setting) error {
 		}
 	}
 	return problem.Usage("configuration %s: %s must be one of %s, not %q", file.Path(), s.flag.Name, s.flag.Enum, text)
+}
+
+// checkValue reports a value of a setting that has its type, but that the
+// command would refuse.
+func checkValue(name string, value any) error {
+	switch v := value.(type) {
+	case time.Duration:
+		if v < 0 {
+			return problem.Usage("--%s: %s is negative", name, v)
+		}
+	case []string:
+		if name == "listen" {
+			return portsValid(v)
+		}
+	case string:
+		if name == "api" && v != "" {
+			_, err := httpapi.ParseAddr(v)
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSettings reports values, from wherever they come, that the command at
+// hand would refuse.
+func checkSettings(k *kong.Context) error {
+	for _, s := range settingsOf(k.Model) {
+		if s.command != "" && s.command != commandName(k) {
+			continue
+		}
+		if err := checkValue(s.flag.Name, s.flag.Target.Interface()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stringFlag is the value of a global flag before the file is read, and

@@ -44,8 +44,9 @@ Examples:
 
 // Bounds of a shutdown; together below 5 s.
 const (
-	drainTime = 2 * time.Second // for requests to end by themselves
-	closeTime = 2 * time.Second // for the node, syncs being cut
+	drainTime = 2 * time.Second        // for requests to end by themselves
+	cutTime   = 500 * time.Millisecond // for those that were cut then
+	closeTime = 2 * time.Second        // for the node, syncs being cut
 )
 
 // Bounds of a request's head.
@@ -133,7 +134,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addr httpapi.Addr, cfg http
 	ending.Store(true)
 	timer := time.AfterFunc(drainTime, cut)
 	defer timer.Stop()
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime+500*time.Millisecond)
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime+cutTime)
 	defer cancel()
 	if err := srv.Shutdown(draining); err != nil {
 		cfg.Logger.Warn("requests were cut", zap.Error(err), zap.NamedError("close", srv.Close()))
