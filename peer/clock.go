@@ -46,8 +46,8 @@ func checkTime(t, now time.Time, skew time.Duration) error {
 	case t.Before(dbadapter.Epoch):
 		return fmt.Errorf("%w: %s is before %d", ErrFutureVersion, t.Format(time.RFC3339), dbadapter.Epoch.Year())
 	case t.After(now.Add(skew)):
-		return fmt.Errorf("%w: %s is %s ahead of this node's clock, more than the %s that the namespace allows",
-			ErrFutureVersion, t.Format(time.RFC3339), t.Sub(now).Round(time.Second), skew)
+		return fmt.Errorf("%w: %s is more than %s, which the namespace allows, ahead of this node's clock, %s",
+			ErrFutureVersion, t.Format(time.RFC3339), skew, now.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ type root struct {
 
 const description = `Keeps sets of records equal on many machines, for a cost that follows the difference between them, not their size.
 
-Each flag has an environment variable. A flag wins over the variable, that over the configuration file, the file over the default.
+Flags have environment variables, which --help names. A flag wins over the variable, that over the configuration file, the file over the default.
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 daemon unreachable, 4 not found, 5 try again (peer down), 6 denied, 7 corrupt, 8 limit or time-out, 9 differs.`
 

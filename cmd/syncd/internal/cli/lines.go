@@ -19,7 +19,7 @@ import (
 type importCmd struct {
 	NS       string `arg:"" name:"ns" help:"The namespace's name."`
 	File     string `arg:"" optional:"" default:"-" help:"File of JSON lines; - or nothing reads standard input."`
-	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N"`
+	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N" env:"-"`
 }
 
 func (importCmd) Help() string {
@@ -29,7 +29,7 @@ func (importCmd) Help() string {
     {"key64":"/w==","value64":"AAE="}
     {"key":"b","value":"two","time":"2024-03-01T12:00:00Z"}
 
-key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339) is the time of the record's version: two sites that import the same dated lines hold the same records. A value that is there already makes no new version.
+key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with capital T and Z, no leap seconds) is the time of the record's version, cut to the millisecond, from 2020 to at most the namespace's skew ahead of this machine's clock: two sites that import the same dated lines hold the same records. A value that is there already makes no new version.
 
 Unknown or doubled fields are errors; lines of white space are skipped, but counted. An import that stops says at which line, how many records it kept, and how to go on.
 
@@ -111,6 +111,9 @@ func (c importCmd) send(ctx context.Context, api *client.Client, in io.Reader, b
 	for {
 		line, err := lines.Next()
 		if errors.Is(err, io.EOF) {
+			if c.FromLine > 1 && lines.Line() < c.FromLine {
+				return total, problem.Usage("--from-line %d: there are %d lines only", c.FromLine, lines.Line())
+			}
 			return total, flush()
 		}
 		if err != nil {

@@ -1,9 +1,11 @@
 package jsonlines
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -21,6 +23,9 @@ func Parse(line []byte) (Entry, error) {
 	return e, nil
 }
 
+// byteOrderMark is what some editors put before UTF-8.
+var byteOrderMark = []byte("\uFEFF")
+
 type parser struct{ rest []byte }
 
 // seen says which fields the line has given so far.
@@ -29,6 +34,9 @@ type seen struct{ key, value, time bool }
 func (p *parser) object() (Entry, error) {
 	var e Entry
 	var have seen
+	if bytes.HasPrefix(p.rest, byteOrderMark) {
+		return e, errors.New("the line begins with a byte order mark, which JSON does not have; save the file as UTF-8 without one")
+	}
 	if !p.take('{') {
 		return e, errors.New(`want a JSON object such as {"key":"a","value":"one"}`)
 	}
@@ -74,16 +82,23 @@ func (p *parser) field(e *Entry, have *seen, name string) error {
 		if err != nil {
 			return err
 		}
-		e.Time, err = time.Parse(time.RFC3339, string(text))
-		if err != nil || e.Time.IsZero() {
-			return fmt.Errorf("the time %q is not RFC 3339, such as 2024-03-01T12:00:00Z", text)
-		}
-		e.Time = e.Time.UTC().Truncate(time.Millisecond)
-		return nil
+		e.Time, err = parseTime(string(text))
+		return err
 	case "version", "deleted":
 		return fmt.Errorf("the field %q cannot be imported: a version belongs to the node that made it; export without --versions", name)
 	}
 	return fmt.Errorf("unknown field %q; a record has key or key64, value or value64, and perhaps time", name)
+}
+
+// parseTime reads a time of RFC 3339, but for leap seconds and small letters,
+// which package time does not take, and cuts it to the millisecond.
+func parseTime(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, text)
+	// Package time takes a comma for the point, as ISO 8601 does.
+	if err != nil || t.IsZero() || strings.Contains(text, ",") {
+		return time.Time{}, fmt.Errorf("the time %q is not understood; it must be RFC 3339 with a capital T and Z or an offset, and no leap second, such as 2024-03-01T12:00:00Z or 2024-03-01T13:00:00.5+01:00", text)
+	}
+	return t.UTC().Truncate(time.Millisecond), nil
 }
 
 // bytes reads a key or value, given as text or (name ends in 64) as base64.
