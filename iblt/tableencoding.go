@@ -74,6 +74,8 @@ func (t *Table) UnmarshalBinary(b []byte) error {
 }
 
 // readTableHeader returns a table without cells, and the bytes of the cells.
+// Both encodings find out whether these are enough before they allocate: each
+// cell has at least a bit of them.
 func readTableHeader(b []byte) (*Table, []byte, error) {
 	if len(b) < tableHeader || string(b[:len(tableMagic)]) != tableMagic {
 		return nil, nil, fmt.Errorf("no table's header: %w", ErrTableBytes)
@@ -96,11 +98,6 @@ func readTableHeader(b []byte) (*Table, []byte, error) {
 	for range degrees {
 		config.Degrees = append(config.Degrees, Degree{Hashes: int(rest[0]), Share: int(binary.LittleEndian.Uint16(rest[1:]))})
 		rest = rest[3:]
-	}
-	// A cell takes a bit at least, also if it is lost: so len(rest) bounds what
-	// is allocated.
-	if config.Cells > 8*len(rest) {
-		return nil, nil, fmt.Errorf("%d bytes for %d cells: %w", len(rest), config.Cells, ErrTableBytes)
 	}
 	layout, err := NewLayout(config)
 	if err != nil {

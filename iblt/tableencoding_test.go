@@ -202,6 +202,47 @@ func TestEndlessPeel(t *testing.T) {
 	}
 }
 
+// TestTableInOneForm writes a cell that holds one pair with its checks, as if it
+// were a sum of several: that is another form of the same table, and refused.
+func TestTableInOneForm(t *testing.T) {
+	table := newTable(t, TableConfig{Cells: 1, Hashes: 1})
+	table.Insert(1, 1)
+	b, err := table.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []uint64{0, 1} {
+		c := table.Cell(0)
+		w := bitWriter{out: append(b[:tableHeader:tableHeader], 2, 2, 1)} // widths, and the one bit of the map
+		w.gamma(countCode(1))
+		w.write(1, 2)
+		w.write(1, 2)
+		w.write(0, 1)
+		w.write(c.KeyCheck, 64)
+		w.write(c.ValueCheck^wrong, 64)
+		if accepted := readTable(t, w.bytes()); accepted != (wrong != 0) {
+			t.Errorf("checks that differ by %d: accepted is %v", wrong, accepted)
+		}
+	}
+}
+
+// TestPairInAForeignCell: a pair that stands in a cell of another key is none,
+// whatever its checks say.
+func TestPairInAForeignCell(t *testing.T) {
+	for _, checks := range []Checks{CheckPairs, NoChecks} {
+		table := newTable(t, TableConfig{Cells: 60, Hashes: 3, Checks: checks})
+		e := table.layout.hash(1, 2)
+		foreign := int32(0)
+		for all := table.places(&e, new(places)); holds(all, foreign); {
+			foreign++
+		}
+		table.cells[foreign].add(Wrapping, 1, &e, 1)
+		if l := table.ListEntries(); l.Complete || len(l.Inserted)+len(l.Deleted) > 0 {
+			t.Errorf("checks %d: %+v", checks, l)
+		}
+	}
+}
+
 // FuzzTable reads any bytes as a table.
 func FuzzTable(f *testing.F) {
 	_, tables := goldenTables(f)
