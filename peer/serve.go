@@ -70,15 +70,18 @@ func (n *Node) serveSync(stream network.Stream) {
 	defer release()
 	ctx, cancel := ns.bind(n.ctx)
 	defer cancel()
-	_, err = ns.converse(ctx, sides{
-		remote: remote, prefix: hello.Prefix, incoming: true, dry: hello.Dry,
-		stream: func() (*conversation, error) { return talk, nil },
-		session: func(replica reconcile.Replica, opts reconcile.Options) *reconcile.Session {
-			session := reconcile.Respond(replica, opts)
-			session.Next() // it waits for the Hello, which is here
-			session.Deliver(hello, size)
-			return session
-		},
+	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
+		_, err := ns.converse(ctx, sides{
+			remote: remote, prefix: hello.Prefix, incoming: true, dry: hello.Dry, progress: progress,
+			stream: func() (*conversation, error) { return talk, nil },
+			session: func(replica reconcile.Replica, opts reconcile.Options) *reconcile.Session {
+				session := reconcile.Respond(replica, opts)
+				session.Next() // it waits for the Hello, which is here
+				session.Deliver(hello, size)
+				return session
+			},
+		})
+		return err
 	})
 	switch {
 	case talk.begun: // and has said itself what there was to say
