@@ -379,11 +379,11 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 	take("c", true)
 	for range 2 {
-		if _, ok := s.greet("a"); !ok {
+		if _, ok := s.greet("a", false); !ok {
 			t.Error("greet")
 		}
 	}
-	if _, ok := s.greet("a"); ok {
+	if _, ok := s.greet("a", false); ok {
 		t.Error("one peer greets as often as it likes")
 	}
 }

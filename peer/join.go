@@ -207,7 +207,7 @@ func (n *Node) serveJoin(stream network.Stream) {
 	stop := context.AfterFunc(n.ctx, func() { stream.Reset() })
 	defer stop()
 	remote := stream.Conn().RemotePeer()
-	leave, ok := n.sessions.greet(remote)
+	leave, ok := n.sessions.greet(remote, n.isMember(remote))
 	if !ok {
 		stream.Reset()
 		return

@@ -60,7 +60,8 @@ const (
 	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the probes. A
 	// peer that has not shown who it is makes this node hold no more.
 	maxHello = 80 << 10
-	// greetings is how many peers at once may be about to say what they want.
+	// greetings is how many streams at once may be about to say what they want,
+	// of members, and as many again of strangers.
 	greetings = 64
 	// helloTimeout is for how long they may be.
 	helloTimeout = 10 * time.Second

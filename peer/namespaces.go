@@ -109,6 +109,18 @@ func (n *Node) namespaceByID(id dbadapter.NamespaceID) *Namespace {
 	return n.byID[id]
 }
 
+// isMember reports whether a node is a member of any namespace.
+func (n *Node) isMember(id ID) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for _, ns := range n.byID {
+		if ns.roster.Load().has(id, RoleRead) {
+			return true
+		}
+	}
+	return false
+}
+
 // Namespaces lists the namespaces by name.
 func (n *Node) Namespaces() []*Namespace {
 	n.mu.RLock()

@@ -26,7 +26,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	defer stop()
 
 	remote := stream.Conn().RemotePeer()
-	leave, ok := n.sessions.greet(remote)
+	leave, ok := n.sessions.greet(remote, n.isMember(remote))
 	if !ok {
 		stream.Reset()
 		return

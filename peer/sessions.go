@@ -19,7 +19,8 @@ type sessions struct {
 	incoming int
 	peers    map[ID]int   // those of incoming that a peer began
 	greeting map[ID]int   // streams that have not said yet what they want
-	greeted  int          // their sum
+	members  int          // their sum, of members
+	others   int          // their sum, of strangers
 	calls    map[call]int // syncs that this node began and that change something
 }
 
@@ -46,19 +47,25 @@ func (s *sessions) begin(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// greet takes a place for a stream that has not said yet what it wants.
-func (s *sessions) greet(remote ID) (release func(), ok bool) {
+// greet takes a place for a stream that has not said yet what it wants. Members
+// of any namespace have places of their own: a crowd of strangers that say
+// nothing keeps none of them out.
+func (s *sessions) greet(remote ID, member bool) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.greeted >= greetings || s.greeting[remote] >= s.maxPeer {
+	taken := &s.others
+	if member {
+		taken = &s.members
+	}
+	if *taken >= greetings || s.greeting[remote] >= s.maxPeer {
 		return nil, false
 	}
-	s.greeted++
+	*taken++
 	s.greeting[remote]++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.greeted--
+		*taken--
 		decrement(s.greeting, remote)
 	}, true
 }
