@@ -159,14 +159,18 @@ type Info struct {
 	Digest   string `json:"digest"`
 	Members  int    `json:"members"`
 	Rejected int    `json:"rejected"`
-	// Clock is the time of the newest version held.
-	Clock time.Time `json:"clock"`
+	// Clock is the time of the newest version held; zero if none has been.
+	Clock time.Time `json:"clock,omitzero"`
 }
 
 // Info describes the namespace as it is now.
 func (ns *Namespace) Info() Info {
 	r := ns.roster.Load()
 	digest, records, _ := ns.kept.State()
+	var newest time.Time
+	if latest := ns.store.Latest(); latest != 0 {
+		newest = latest.Time()
+	}
 	return Info{
 		Name:     r.state.Name,
 		ID:       hex.EncodeToString(ns.id[:]),
@@ -176,6 +180,6 @@ func (ns *Namespace) Info() Info {
 		Digest:   digest.String(),
 		Members:  len(r.list),
 		Rejected: ns.rejected.count(),
-		Clock:    ns.store.Latest().Time(),
+		Clock:    newest,
 	}
 }

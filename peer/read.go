@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -25,6 +26,9 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 	}
 	defer snap.Close()
 	rec, err := snap.Get(key)
+	if errors.Is(err, ErrNotFound) {
+		err = ErrNotFound // the store says which key, and so do we
+	}
 	if err == nil && rec.Deleted {
 		err = fmt.Errorf("%w, by version %s", ErrDeleted, rec.Version)
 	}

@@ -90,13 +90,17 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 // too long.
 func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
 	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
+	what := "sync"
+	if o.DryRun {
+		what = "diff"
+	}
 	fail := func(err error) (Report, error) {
-		return report, fmt.Errorf("sync %s with %s: %w", ns.Name(), id, err)
+		return report, fmt.Errorf("%s %s with %s: %w", what, ns.Name(), id, err)
 	}
 	if _, _, err := o.wire(); err != nil {
 		return fail(err)
 	}
-	if err := ns.enter("sync"); err != nil {
+	if err := ns.enter(what); err != nil {
 		return report, err
 	}
 	defer ns.gate.leave()

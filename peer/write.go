@@ -115,7 +115,7 @@ func (ns *Namespace) writeOne(ctx context.Context, what string, w write) (dbadap
 		writes, outcomes, err := ns.commit(ctx, []write{w})
 		ns.commits.RUnlock()
 		if errors.Is(err, ErrConflict) && len(outcomes) == 1 {
-			return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w: it is %s now; read it and try again",
+			return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w; it is %s now",
 				what, w.record.Key, ns.Name(), err, outcomes[0].Held)
 		}
 		if err != nil {

@@ -48,6 +48,10 @@ func (c nsCreateCmd) Run(ctx context.Context, a *app) error {
 
 type nsLsCmd struct{}
 
+func (nsLsCmd) Help() string {
+	return `"held" counts records, deleted ones included: they are tombstones, which syncs compare and carry like others.`
+}
+
 // Run lists the namespaces.
 func (nsLsCmd) Run(ctx context.Context, a *app) error {
 	api, err := a.client(ctx)
@@ -66,10 +70,10 @@ func (nsLsCmd) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) printNamespaces(all []httpapi.Namespace) error {
-	t := a.table("namespace", "role", "records", "members", "refused", "newest", "id")
+	t := a.table("namespace", "role", "held", "members", "refused", "newest", "id")
 	for _, ns := range all {
 		newest := "-"
-		if ns.Records > 0 {
+		if !ns.Clock.IsZero() {
 			newest = ns.Clock.Format(time.RFC3339)
 		}
 		t.row(ns.Name, ns.Role, strconv.FormatInt(ns.Records, 10), strconv.Itoa(ns.Members), strconv.Itoa(ns.Rejected), newest, ns.ID)
@@ -97,6 +101,9 @@ func (c nsRmCmd) Run(ctx context.Context, a *app) error {
 	defer api.Close()
 	if err := api.DropNamespace(ctx, c.NS); err != nil {
 		return attempt(err, "remove namespace %q", c.NS)
+	}
+	if a.json() {
+		return a.printJSON(map[string]string{"removed": c.NS})
 	}
 	a.remark("removed namespace %s from this node", c.NS)
 	return nil

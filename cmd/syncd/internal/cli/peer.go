@@ -88,5 +88,9 @@ func (c peerRmCmd) Run(ctx context.Context, a *app) error {
 	if err := api.RemovePeer(ctx, c.ID); err != nil {
 		return attempt(err, "remove peer %s", c.ID)
 	}
+	if a.json() {
+		return a.printJSON(map[string]string{"removed": c.ID})
+	}
+	a.remark("forgot the addresses of %s", c.ID)
 	return nil
 }

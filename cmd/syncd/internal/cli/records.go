@@ -95,11 +95,8 @@ func (c putCmd) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) printVersion(version string) error {
-	switch {
-	case a.json():
+	if a.json() {
 		return a.printJSON(map[string]string{"version": version})
-	case a.Quiet:
-		return nil
 	}
 	return a.printf("%s\n", version)
 }

@@ -166,11 +166,22 @@ func (a *app) notOpened(err error) error {
 	return fmt.Errorf("open %s: %w", a.DataDir, err)
 }
 
+// othersWrite is the mode bit of a folder in which anybody makes files.
+const othersWrite = 0o002
+
 // makeDataDir makes the folder for its owner only. One that is there stays as
-// it is.
+// it is, but must not be open to everybody: who can replace the files within
+// can replace the node.
 func makeDataDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("look at the data directory: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&othersWrite != 0 {
+		return fmt.Errorf("the data directory %s can be written by anybody (mode %04o); close it with: chmod 700 %s", dir, mode, dir)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (c statusCmd) namespace(ctx context.Context, a *app, api *client.Client) er
 	t := a.table("", "")
 	t.row("namespace", ns.Name)
 	t.row("id", ns.ID)
-	t.row("records", fmt.Sprint(ns.Records))
+	t.row("held", fmt.Sprintf("%d records, deleted ones included", ns.Records))
 	t.row("digest", ns.Digest)
 	if err := t.print(); err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -51,7 +52,7 @@ func (c syncCmd) Run(ctx context.Context, a *app) error {
 	reports := []syncOutcome{}
 	worst := 0
 	bars := a.bars()
-	for _, t := range targets {
+	for i, t := range targets {
 		bar := bars.Spin("sync " + t.ns + " with " + short(t.peer))
 		in := httpapi.SyncRequest{Peer: t.peer, NS: t.ns, Dir: c.Dir, Method: c.Method}
 		if utf8.ValidString(c.Prefix) {
@@ -73,6 +74,10 @@ func (c syncCmd) Run(ctx context.Context, a *app) error {
 				return err
 			}
 		}
+		if left := len(targets) - i - 1; left > 0 && isOver(ctx, err) {
+			a.remark("%d syncs were not begun", left)
+			break
+		}
 	}
 	bars.Close()
 	if a.json() {
@@ -84,6 +89,12 @@ func (c syncCmd) Run(ctx context.Context, a *app) error {
 		return &saidError{worst}
 	}
 	return nil
+}
+
+// isOver tells whether an error would be that of each further sync, too: the
+// daemon is gone or ending, or the command is.
+func isOver(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, problem.ErrNoDaemon) || errors.Is(err, peer.ErrClosed)
 }
 
 // syncOutcome is a report with the exit code of its sync.

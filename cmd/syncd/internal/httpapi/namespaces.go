@@ -28,7 +28,7 @@ type Namespace struct {
 	Members int    `json:"members"`
 	// Rejected counts what peers offered and this node refused.
 	Rejected int       `json:"rejected"`
-	Clock    time.Time `json:"clock" doc:"time of the newest version"`
+	Clock    time.Time `json:"clock,omitzero" doc:"time of the newest version; absent if there has been none"`
 }
 
 // Member is a node that this node deals with in a namespace.
