@@ -105,7 +105,8 @@ func readTable(t testing.TB, b []byte) bool {
 }
 
 // TestTableHostile spoils written tables in each bit, at each length, and with
-// random bytes in place of the cells; -trials 1000 makes a million of them.
+// random bytes in place of the cells, and with forged cells; -trials 1000 makes
+// two millions, of which more than one is read as a table.
 func TestTableHostile(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 0))
 	accepted, refused := 0, 0
@@ -145,12 +146,40 @@ func TestTableHostile(t *testing.T) {
 				c[i] = byte(r.Uint32())
 			}
 			try(c)
+			forged, err := forgedTable(r, table).MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			try(forged)
 		}
 	}
 	t.Logf("%d accepted, %d refused", accepted, refused)
-	if accepted < 100 || refused < 100 {
+	if accepted < 1000**trials || refused < 500 {
 		t.Error("one side of the check was not tried")
 	}
+}
+
+// forgedTable is a table like the given one whose cells one who knows the seed
+// has chosen: pairs in cells that are theirs and that are not, several times, in
+// some of their cells only; and noise.
+func forgedTable(r *rand.Rand, like *Table) *Table {
+	table := like.Clone()
+	table.Reset()
+	table.lose(like.lost)
+	for at := range table.cells {
+		var c TableCell
+		switch x := r.Uint64N(8); r.IntN(4) {
+		case 0:
+			c = TableCell{int32(r.Uint32()), r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
+		case 1:
+			e := table.layout.hash(x, x)
+			c.add(table.layout.config.Sums, x, &e, int32(r.IntN(5)-2))
+		case 2:
+			table.layout.Apply(&c, at, x, x, int32(r.IntN(5)-2))
+		}
+		table.SetCell(at, c)
+	}
+	return table
 }
 
 // TestTableClaims: a header that claims many cells allocates nothing for them.
