@@ -192,15 +192,36 @@ func (s *server) registerHealth() {
 // serveOpenAPI writes the description once, when all routes are known.
 func (s *server) serveOpenAPI() error {
 	schema := s.api.OpenAPI().Components.Schemas.Schema(problemType, true, "Problem")
-	for _, path := range s.api.OpenAPI().Paths {
-		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Delete} {
-			if op != nil {
-				op.Responses["default"] = &huma.Response{
-					Description: "A problem",
-					Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
-				}
-			}
+	refuse := func(op *huma.Operation, status, description string) {
+		op.Responses[status] = &huma.Response{
+			Description: description,
+			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
 		}
+	}
+	for path, item := range s.api.OpenAPI().Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete} {
+			if op == nil {
+				continue
+			}
+			for status, description := range refusals[op.OperationID] {
+				refuse(op, status, description)
+			}
+			if strings.Contains(path, "{ns}") {
+				refuse(op, "404", "No such namespace, or nothing of that name in it")
+			}
+			if !open(path) {
+				refuse(op, "401", "The token is missing or wrong")
+				op.Security = []map[string][]string{{"token": {}}, {}}
+			}
+			refuse(op, "default", "A problem; its code says which")
+		}
+	}
+	components := s.api.OpenAPI().Components
+	components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {
+		Type: "http", Scheme: "bearer", Description: "Demanded over TCP; on the unix socket, its mode guards the API",
+	}}
+	for _, unused := range []string{"ErrorModel", "ErrorDetail"} { // package huma's problem, which asProblem replaces
+		delete(components.Schemas.Map(), unused)
 	}
 	spec, err := json.Marshal(s.api.OpenAPI())
 	if err != nil {
@@ -212,6 +233,26 @@ func (s *server) serveOpenAPI() error {
 	})
 	s.mux.HandleFunc("/", s.noRoute)
 	return nil
+}
+
+// refusals are the statuses that callers of an operation branch on, beside
+// those that all have.
+var refusals = map[string]map[string]string{
+	"get": {"410": "The record was deleted; the ETag is the tombstone's version"},
+	"put": {
+		"412": "The record held is not what If-Match or If-None-Match demands",
+		"413": "The key or the value is too long",
+	},
+	"delete": {
+		"410": "The record was deleted already",
+		"412": "The record held is not what If-Match demands",
+	},
+	"import":           {"400": "A line is no record", "413": "A key or value is too long"},
+	"create-namespace": {"400": "The name or the skew is none", "409": "The name is taken"},
+	"invite":           {"403": "This node is no admin", "404": "No such namespace"},
+	"join":             {"400": "The ticket is none", "403": "The ticket was refused", "502": "The inviter cannot be reached"},
+	"sync":             {"403": "One side is no member", "404": "No such namespace", "502": "The peer cannot be reached"},
+	"diff":             {"403": "One side is no member", "502": "The peer cannot be reached"},
 }
 
 // noRoute answers what no route takes: another method may be the right one.

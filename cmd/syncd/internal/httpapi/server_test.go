@@ -98,7 +98,12 @@ func TestOpenAPI(t *testing.T) {
 		Paths   map[string]map[string]struct {
 			OperationID string
 			Summary     string
+			Security    []any
 			Responses   map[string]struct{ Content map[string]any }
+		}
+		Components struct {
+			Schemas         map[string]any
+			SecuritySchemes map[string]struct{ Type, Scheme string }
 		}
 	}
 	if err := json.Unmarshal([]byte(body), &doc); err != nil {
@@ -106,6 +111,31 @@ func TestOpenAPI(t *testing.T) {
 	}
 	if !strings.HasPrefix(doc.OpenAPI, "3.1.") {
 		t.Errorf("OpenAPI version %q", doc.OpenAPI)
+	}
+	if scheme := doc.Components.SecuritySchemes["token"]; scheme.Type != "http" || scheme.Scheme != "bearer" {
+		t.Errorf("the token is described as %+v", scheme)
+	}
+	for name := range doc.Components.Schemas {
+		if !strings.Contains(body, `"#/components/schemas/`+name+`"`) {
+			t.Errorf("nothing refers to the schema %s", name)
+		}
+	}
+	for _, refusal := range []struct{ path, method, status string }{
+		{"/v1/ns/{ns}/keys/{key}", "get", "401"},
+		{"/v1/ns/{ns}/keys/{key}", "get", "404"},
+		{"/v1/ns/{ns}/keys/{key}", "get", "410"},
+		{"/v1/ns/{ns}/keys/{key}", "put", "412"},
+		{"/v1/ns/{ns}/keys/{key}", "put", "413"},
+		{"/v1/ns/{ns}/keys/{key}", "delete", "412"},
+		{"/v1/ns/{ns}/import", "post", "413"},
+		{"/v1/join", "post", "403"},
+	} {
+		if _, ok := doc.Paths[refusal.path][refusal.method].Responses[refusal.status].Content["application/problem+json"]; !ok {
+			t.Errorf("%s %s does not say that it may answer %s", refusal.method, refusal.path, refusal.status)
+		}
+	}
+	if n := len(doc.Paths["/healthz"]["get"].Security); n != 0 {
+		t.Errorf("/healthz, which needs no token, names %d", n)
 	}
 	var got []string
 	for path, item := range doc.Paths {
