@@ -86,6 +86,11 @@ func (ns *Namespace) Members() []Member { return slices.Clone(ns.roster.Load().l
 // accepts. The other members keep theirs, and the added node needs the secret
 // from one of them: an invitation does all of this at once. The tickets that the
 // node has redeemed here are void from now on.
+//
+// The role is looked up where a record arrives, whenever it was written: once a
+// writer is made a reader, nodes that do not hold its records yet, those that
+// join later among them, refuse them from whoever passes them on. Write anew
+// what shall last, from a member that keeps the role.
 func (ns *Namespace) SetMember(ctx context.Context, id ID, role Role) error {
 	if err := ns.enter("set a member"); err != nil {
 		return err

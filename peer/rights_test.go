@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
@@ -152,7 +153,7 @@ func TestClockSetBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := last
-	check(put(t, ns, "k", "v"))
+	check(put(t, ns, "another key", "v")) // the one that is held says nothing of the clock
 	if last.Incarnation == before.Incarnation {
 		t.Error("two openings have one incarnation")
 	}
@@ -164,6 +165,46 @@ func TestClockSetBack(t *testing.T) {
 	}
 	if _, err := fresh.Put(t.Context(), []byte("k"), nil); !errors.Is(err, peer.ErrFutureVersion) {
 		t.Errorf("a write dated before 2020: %v", err)
+	}
+}
+
+// A role counts where a record arrives, whenever it was written.
+func TestOldRecordsOfWhoWasDemoted(t *testing.T) {
+	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	put(t, sb, "k", "of b")
+	sync1(t, sb, na.ID())
+	if err := sa.SetMember(t.Context(), nb.ID(), peer.RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sb, na.ID()) // both hold it
+	later := open(t, peer.Config{})
+	sl := join(t, sa, later, peer.RoleRead)
+	if r, err := sl.Sync(t.Context(), na.ID(), peer.SyncOptions{}); err != nil || r.Rejected != 1 || r.Verified {
+		t.Errorf("report %+v, %v", r, err)
+	}
+	// Written anew by who may, it is taken.
+	put(t, sa, "k", "of a")
+	sync1(t, sl, na.ID())
+	equal(t, sa, sl)
+}
+
+// Without signatures, too, a version without a writer is that of a dated import.
+func TestUnsignedDatedShape(t *testing.T) {
+	na, _, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{Unsigned: true})
+	at := dbadapter.ClockAt(time.Now())
+	err := sb.Force(t.Context(),
+		dbadapter.Record{Key: []byte("dated"), Version: dbadapter.Version{Clock: at}},
+		dbadapter.Record{Key: []byte("with a counter"), Version: dbadapter.Version{Clock: at + 1}},
+		dbadapter.Record{Key: []byte("with an incarnation"), Version: dbadapter.Version{Clock: at, Incarnation: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
+	if err != nil || r.Rejected != 2 || len(sa.Rejected()) != 2 {
+		t.Errorf("report %+v, %v", r, err)
+	}
+	if _, err := sa.Get(t.Context(), []byte("dated")); err != nil {
+		t.Error(err)
 	}
 }
 
