@@ -166,6 +166,28 @@ func TestDripGainsNoTime(t *testing.T) {
 	}
 }
 
+func (s *scriptedStream) SetWriteDeadline(t time.Time) error {
+	s.deadlines = append(s.deadlines, t)
+	return nil
+}
+
+func (s *scriptedStream) Write(b []byte) (int, error) { return len(b), nil }
+
+// A peer that takes nothing has the idle time, and what the bytes take at the
+// least rate.
+func TestWritesHaveADeadline(t *testing.T) {
+	s := &scriptedStream{}
+	p := pace{stream: s, idle: time.Hour, rate: 1}
+	before := time.Now()
+	if _, err := (*pacedWriter)(&p).Write(make([]byte, 3600)); err != nil {
+		t.Fatal(err)
+	}
+	after := time.Now()
+	if len(s.deadlines) != 1 || s.deadlines[0].Before(before.Add(2*time.Hour)) || s.deadlines[0].After(after.Add(2*time.Hour)) {
+		t.Errorf("deadlines %v of a write at %s", s.deadlines, before)
+	}
+}
+
 // A dated record that nobody has signed costs a look through all members, but
 // not for ever.
 func TestStrayedRecordsAreBounded(t *testing.T) {
@@ -336,54 +358,19 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 	}
 }
 
-// Two nodes that begin the same sync at once do one of the two.
-func TestYields(t *testing.T) {
-	s := newSessions(Limits{}.withDefaults())
-	ns := dbadapter.NamespaceID{1}
-	done := s.calling(ns, "b")
-	if !s.yields(ns, "a", "b") {
-		t.Error("the higher id must wait for the lower")
+// What a peer has refused is offered again after a while.
+func TestAsidesExpire(t *testing.T) {
+	var as asides
+	now := time.Unix(1_800_000_000, 0)
+	first := as.get("a", now)
+	if as.get("a", now.Add(asideLife-1)) != first || as.get("b", now) == first {
+		t.Error("it is forgotten too early, or shared")
 	}
-	if s.yields(ns, "c", "b") || s.yields(ns, "a", "c") || s.yields(dbadapter.NamespaceID{2}, "a", "b") {
-		t.Error("it waits for nothing")
+	second := as.get("a", now.Add(asideLife))
+	if second == first {
+		t.Error("it is remembered for ever")
 	}
-	done()
-	if s.yields(ns, "a", "b") || len(s.calls) != 0 {
-		t.Error("it waits for what is over")
-	}
-}
-
-func TestSessionsAreBounded(t *testing.T) {
-	s := newSessions(Limits{Sessions: 3, SessionsPerPeer: 2}.withDefaults())
-	var release []func()
-	take := func(id ID, want bool) {
-		t.Helper()
-		r, ok := s.accept(id)
-		if ok != want {
-			t.Errorf("accept %s: %t", id, ok)
-		}
-		if ok {
-			release = append(release, r)
-		}
-	}
-	take("a", true)
-	take("a", true)
-	take("a", false)
-	take("b", true)
-	take("c", false)
-	for _, r := range release {
-		r()
-	}
-	if s.incoming != 0 || len(s.peers) != 0 {
-		t.Errorf("left %d, %v", s.incoming, s.peers)
-	}
-	take("c", true)
-	for range 2 {
-		if _, ok := s.greet("a", false); !ok {
-			t.Error("greet")
-		}
-	}
-	if _, ok := s.greet("a", false); ok {
-		t.Error("one peer greets as often as it likes")
+	if as.forget(); as.get("a", now.Add(asideLife)) == second {
+		t.Error("it was not forgotten")
 	}
 }

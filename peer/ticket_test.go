@@ -66,6 +66,11 @@ func TestTicketIsForOneNode(t *testing.T) {
 	if err != nil || sc.Info().Role != peer.RoleWrite {
 		t.Errorf("a third ticket: %v", err)
 	}
+	for _, m := range sb.Members() { // at the inviter's, too
+		if m.ID == nc.ID() && m.Role != peer.RoleWrite {
+			t.Errorf("a ticket has made a writer %s", m.Role)
+		}
+	}
 }
 
 // Who says of itself that it is an admin gets no right by inviting those who
