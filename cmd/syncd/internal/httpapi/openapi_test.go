@@ -1,0 +1,88 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestOpenAPI: the description names each route, with its problem, and no
+// other.
+func TestOpenAPI(t *testing.T) {
+	s := serve(t, "")
+	resp, body := s.do(t, http.MethodGet, "/openapi.json", "")
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/openapi+json" {
+		t.Fatalf("%s %s", resp.Status, resp.Header)
+	}
+	var doc struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			OperationID string
+			Summary     string
+			Security    []any
+			Responses   map[string]struct{ Content map[string]any }
+		}
+		Components struct {
+			Schemas         map[string]any
+			SecuritySchemes map[string]struct{ Type, Scheme string }
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(doc.OpenAPI, "3.1.") {
+		t.Errorf("OpenAPI version %q", doc.OpenAPI)
+	}
+	if scheme := doc.Components.SecuritySchemes["token"]; scheme.Type != "http" || scheme.Scheme != "bearer" {
+		t.Errorf("the token is described as %+v", scheme)
+	}
+	for name := range doc.Components.Schemas {
+		if !strings.Contains(body, `"#/components/schemas/`+name+`"`) {
+			t.Errorf("nothing refers to the schema %s", name)
+		}
+	}
+	for _, refusal := range []struct{ path, method, status string }{
+		{"/v1/ns/{ns}/keys/{key}", "get", "401"},
+		{"/v1/ns/{ns}/keys/{key}", "get", "404"},
+		{"/v1/ns/{ns}/keys/{key}", "get", "410"},
+		{"/v1/ns/{ns}/keys/{key}", "put", "412"},
+		{"/v1/ns/{ns}/keys/{key}", "put", "413"},
+		{"/v1/ns/{ns}/keys/{key}", "delete", "412"},
+		{"/v1/ns/{ns}/import", "post", "413"},
+		{"/v1/join", "post", "403"},
+	} {
+		if _, ok := doc.Paths[refusal.path][refusal.method].Responses[refusal.status].Content["application/problem+json"]; !ok {
+			t.Errorf("%s %s does not say that it may answer %s", refusal.method, refusal.path, refusal.status)
+		}
+	}
+	if n := len(doc.Paths["/healthz"]["get"].Security); n != 0 {
+		t.Errorf("/healthz, which needs no token, names %d", n)
+	}
+	var got []string
+	for path, item := range doc.Paths {
+		for method, op := range item {
+			got = append(got, strings.ToUpper(method)+" "+path)
+			if op.OperationID == "" || op.Summary == "" {
+				t.Errorf("%s %s has no id or summary", method, path)
+			}
+			if _, ok := op.Responses["default"].Content["application/problem+json"]; !ok {
+				t.Errorf("%s %s does not say that it may answer with a problem", method, path)
+			}
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"DELETE /v1/ns/{ns}", "DELETE /v1/ns/{ns}/keys/{key}", "DELETE /v1/peers/{id}",
+		"GET /healthz", "GET /metrics", "GET /readyz",
+		"GET /v1/namespaces", "GET /v1/ns/{ns}/diff", "GET /v1/ns/{ns}/export",
+		"GET /v1/ns/{ns}/keys", "GET /v1/ns/{ns}/keys/{key}", "GET /v1/ns/{ns}/status",
+		"GET /v1/peers", "GET /v1/status", "GET /v1/syncs", "GET /v1/version",
+		"POST /v1/invites", "POST /v1/join", "POST /v1/namespaces", "POST /v1/ns/{ns}/import",
+		"POST /v1/peers", "POST /v1/sync", "PUT /v1/ns/{ns}/keys/{key}",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the description names\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
