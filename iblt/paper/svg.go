@@ -20,8 +20,8 @@ type plot struct {
 type point struct{ x, y, low, high float64 }
 
 const (
-	width, height            = 640, 400
-	left, right, top, bottom = 70, 20, 40, 50
+	width, height            = 660, 400
+	left, right, top, bottom = 70, 40, 40, 50
 )
 
 // svg draws the plot, in a picture that needs no font or style of its own.
