@@ -6,7 +6,8 @@ import "time"
 type Limits struct {
 	// Sessions is how many syncs may run at once that this node began, and as
 	// many again that its peers began. Default 16: a session of ordinary size
-	// takes some MiB, mostly for batches of records and for cells.
+	// takes some MiB, mostly for batches of records and for cells. Background
+	// syncs take at most half of the first, so that who asks for one gets it.
 	Sessions int
 	// SessionsPerPeer is how many of them one peer may have begun. Default 4.
 	SessionsPerPeer int
