@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,26 +114,76 @@ func TestGroupBounds(t *testing.T) {
 	}
 }
 
-// TestSnapshotDoesNotWait opens a snapshot in the midst of a commit.
+// TestSnapshotDoesNotWait opens a snapshot while the writer is busy.
 func TestSnapshotDoesNotWait(t *testing.T) {
-	_, n, entered, release := blocked(t)
-	done := make(chan error)
+	s, n := openTest(t, t.TempDir(), Options{}, nil)
+	entered, release := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 2)
+	go func() {
+		done <- s.committer.do(func() error {
+			close(entered)
+			<-release
+			return nil
+		})
+	}()
+	<-entered
 	go func() {
 		_, err := n.Apply(context.Background(), write("k", 1))
 		done <- err
 	}()
-	<-entered
 	v, err := n.Snapshot()
+	close(release)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer v.Close()
 	if _, err := v.Get([]byte("k")); !errors.Is(err, dbadapter.ErrNotFound) || v.Seq() != 0 {
-		t.Errorf("a snapshot sees a commit that is not yet published: %v, Seq %d", err, v.Seq())
+		t.Errorf("a snapshot sees a commit that came after it: %v, Seq %d", err, v.Seq())
 	}
-	release()
-	if err := <-done; err != nil {
-		t.Fatal(err)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestObserverAndSnapshotInOneStep opens snapshots beside commits: each holds
+// exactly the commits that the observer has been told of.
+func TestObserverAndSnapshotInOneStep(t *testing.T) {
+	var observed atomic.Uint64
+	_, n := openTest(t, t.TempDir(), Options{NoSync: true}, func(changes []dbadapter.Change) {
+		observed.Store(changes[len(changes)-1].Seq)
+	})
+	const commits = 300
+	done := make(chan error, 1)
+	go func() {
+		for i := range commits {
+			if _, err := n.Apply(context.Background(), write(fmt.Sprint(i), i)); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for last := uint64(0); last < commits; {
+		before := observed.Load()
+		v, err := n.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := observed.Load()
+		if last = v.Seq(); last < before || last > after {
+			t.Errorf("a snapshot at %d was opened between the observed commits %d and %d", last, before, after)
+		}
+		v.Close()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			done <- nil
+		default:
+		}
 	}
 }
 
