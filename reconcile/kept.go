@@ -97,7 +97,8 @@ func (k *Kept) Observe(changes []dbadapter.Change) {
 	}
 }
 
-// Digest, Records and Seq are the state as of the last commit.
+// State is the digest, the number of records and the sequence number as of the
+// last commit.
 func (k *Kept) State() (digest dbadapter.Digest, records, seq uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

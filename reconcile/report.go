@@ -64,7 +64,7 @@ const (
 	steps
 )
 
-// Steps are all steps in order.
+// stepNames are what code, logs, metrics and reports call the steps.
 var stepNames = [steps]string{"sketch", "subtract", "peel", "fetch", "apply", "verify"}
 
 // String is the step's name.
