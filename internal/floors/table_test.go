@@ -12,6 +12,7 @@ var floors = [][]string{
 	{"dbadapter/internal/commit", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
+	{"testnet/internal/check", "testnet/internal/plan"},
 	{"peer"},
 	{
 		"cmd/syncd/internal/jsonlines", "cmd/syncd/internal/pair", "cmd/syncd/internal/problem",

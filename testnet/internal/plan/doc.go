@@ -1,0 +1,52 @@
+// Package plan is the tape of a simulated run: what happens to which node, and
+// when. The same text is a scenario that a person wrote, the record of a run,
+// and a failing run that was shrunk and saved.
+//
+//	# Two nodes cannot hear each other for three seconds.
+//	name partition-and-heal
+//	nodes 2
+//	seed 17
+//	net delay=10ms jitter=30ms loss=0.01
+//	every 5s
+//
+//	at 1s put 0 colour "red"
+//	at 2s partition 0|1
+//	at 3s put 1 colour "blue"
+//	at 5s healall
+//
+//	settle 2m
+//	expect converged
+//
+// # Lines
+//
+// Empty lines mean nothing. A line that begins with # is prose: above the first
+// other line it tells of the whole, elsewhere of the event below it. A setting
+// stands once:
+//
+//	name WORD           what the scenario is called
+//	nodes N             how many nodes, numbered from 0
+//	seed N              all that is random in the run follows from it
+//	net delay=D jitter=D loss=P duplicate=P reorder=P
+//	                    each link: a frame takes delay to delay+jitter, and is
+//	                    lost, doubled or overtaken with the probabilities
+//	every D             each node syncs with some other about every D; without
+//	                    it nodes sync only when told
+//	skew D              how far ahead of a node's clock a version may be
+//	signed              records are signed by their writers
+//	settle D            after the last event all links are healed, all nodes
+//	                    started and all clocks right; within D they converge
+//	expect …            see [Expect]; may stand more than once
+//
+// All others are events, "at TIME VERB OPERANDS", in order of time; [Verbs]
+// lists them with what they do. The event
+//
+//	at 2s random writes=200 keys=50 faults=20 for 60s
+//
+// stands for many, which [Plan.Expand] draws from the seed.
+//
+// # Limits
+//
+// limits.go bounds every number; a text that breaks one is refused with the
+// number of the line. [Parse] reads back what [Plan.String] prints, to the
+// letter.
+package plan

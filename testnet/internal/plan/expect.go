@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Expect is what a run should come to. Without more, all nodes converge and
+// the checker finds nothing. Its lines:
+//
+//	expect converged        all nodes that are up are equal in the end (the default)
+//	expect corrupt 2        node 2 finds its data damaged, says so, and stays down
+//	expect refused future   it happens that something is refused for that reason
+//	expect violation RULE   the checker finds a breach of that rule, and of no other
+//
+// All nodes that are not named as corrupt must be up in the end.
+type Expect struct {
+	// Corrupt are the nodes that must find their data damaged, ascending.
+	Corrupt []int
+	// Refused are reasons that must be met at least once, in order of the
+	// alphabet.
+	Refused []Refusal
+	// Violation, if not empty, is the rule that the checker must find broken.
+	Violation string
+}
+
+// Refusal is a reason for which a node turns something down.
+type Refusal string
+
+// The refusals that a scenario may speak of.
+const (
+	// RefusedDenied: a session's proof of membership does not hold.
+	RefusedDenied Refusal = "denied"
+	// RefusedFull: a write that the disk has no room for.
+	RefusedFull Refusal = "full"
+	// RefusedFuture: a record whose version is too far ahead of the clock.
+	RefusedFuture Refusal = "future"
+	// RefusedProtocol: a session that broke the protocol.
+	RefusedProtocol Refusal = "protocol"
+	// RefusedTimeout: a session of which a frame did not come in time.
+	RefusedTimeout Refusal = "timeout"
+	// RefusedVersion: a session of another protocol version.
+	RefusedVersion Refusal = "version"
+)
+
+// Refusals lists all of them, in order of the alphabet.
+func Refusals() []Refusal {
+	return []Refusal{RefusedDenied, RefusedFull, RefusedFuture, RefusedProtocol, RefusedTimeout, RefusedVersion}
+}
+
+// Outcome is what a run came to, as far as an expectation asks.
+type Outcome struct {
+	// Converged says that all nodes that are up hold the same.
+	Converged bool
+	// Corrupt are the nodes that found their data damaged, Down all that are
+	// not up in the end.
+	Corrupt, Down []int
+	// Refused counts what was turned down.
+	Refused map[Refusal]int
+	// Violations are the rules that the checker found broken.
+	Violations []string
+}
+
+// Unmet lists, in words, how an outcome differs from what was expected; nil
+// means it does not.
+func (e Expect) Unmet(o Outcome) (unmet []string) {
+	say := func(format string, args ...any) { unmet = append(unmet, fmt.Sprintf(format, args...)) }
+	if e.Violation != "" {
+		if !slices.Contains(o.Violations, e.Violation) {
+			say("the rule %q was expected to be broken, and was not", e.Violation)
+		}
+	} else if !o.Converged {
+		say("the nodes have not converged")
+	}
+	for _, v := range slices.Compact(slices.Sorted(slices.Values(o.Violations))) {
+		if v != e.Violation {
+			say("the rule %q is broken", v)
+		}
+	}
+	for _, n := range e.Corrupt {
+		if !slices.Contains(o.Corrupt, n) {
+			say("node %d was expected to find its data damaged, and did not", n)
+		}
+	}
+	for _, n := range o.Corrupt {
+		if !slices.Contains(e.Corrupt, n) {
+			say("node %d found its data damaged", n)
+		}
+	}
+	for _, n := range o.Down {
+		if !slices.Contains(e.Corrupt, n) && !slices.Contains(o.Corrupt, n) {
+			say("node %d is down", n)
+		}
+	}
+	for _, r := range e.Refused {
+		if o.Refused[r] == 0 {
+			say("something was expected to be refused as %q, and nothing was", r)
+		}
+	}
+	return unmet
+}

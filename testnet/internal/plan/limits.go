@@ -1,0 +1,37 @@
+package plan
+
+import "time"
+
+// Bounds of a plan. They keep a text from asking for more memory or time than
+// a machine has; a run of a soak uses far less.
+const (
+	// MaxNodes is what the simulator keeps in one process.
+	MaxNodes = 1000
+	// MaxEvents bounds the events, those of random lines counted.
+	MaxEvents = 100_000
+	// MaxTime bounds every duration: a year of virtual time still fits the
+	// milliseconds of a version many times over.
+	MaxTime = 365 * 24 * time.Hour
+	// MaxKeyBytes is shorter than a store allows, so that a batch can add its
+	// numbers.
+	MaxKeyBytes = 200
+	// MaxSize is the longest value that a record carries.
+	MaxSize = 1 << 20
+	// MaxBatch is the most writes of one transaction, MaxBatchBytes their size
+	// together.
+	MaxBatch      = 4096
+	MaxBatchBytes = 1 << 20
+	// MaxText is the longest text that Parse reads, MaxLine its longest line,
+	// in bytes.
+	MaxText = 32 << 20
+	MaxLine = 2 << 20
+)
+
+// What holds where a text says nothing.
+const (
+	DefaultNodes  = 3
+	DefaultSkew   = time.Minute
+	DefaultSettle = 5 * time.Minute
+	// DefaultSize is the longest value that a random line writes.
+	DefaultSize = 200
+)

@@ -1,0 +1,150 @@
+package plan
+
+// Verb is what an event does.
+type Verb uint8
+
+// The verbs. The comments show the line of text, without its time.
+const (
+	// Put: "put 2 key7 100B" writes 100 bytes drawn from the seed under key7 at
+	// node 2; "put 2 key7 \"red\"" writes these.
+	Put Verb = iota + 1
+	// Del: "del 2 key7" deletes.
+	Del
+	// Batch: "batch 2 k 40 100B" writes 40 keys, k0 to k39, in one transaction.
+	Batch
+	// Sync: "sync 0>1" has node 0 begin a sync with node 1.
+	Sync
+	// Pull: "pull 0>1" has node 0 begin a sync that moves records only to it.
+	Pull
+	// Push: "push 0>1" has node 0 begin a sync that moves records only to 1.
+	Push
+	// Replay: "replay 0>1" delivers to node 1, once more and as they were, the
+	// frames that node 0 sent it in the last session which 0 began.
+	Replay
+	// Crash: "crash 2" ends the process at once. What was not synced to the disk
+	// is lost, kept or torn. Crashing a node that is down does nothing.
+	Crash
+	// CrashAt: "crash-at 2 apply" crashes it when a session of its next enters
+	// that step.
+	CrashAt
+	// Start: "start 2" starts a node that is down; on others it does nothing.
+	Start
+	// Freeze: "freeze 2 for 3s" stops the process; its timers are late, what is
+	// sent to it waits.
+	Freeze
+	// Skew: "skew 2 -90s" moves its wall clock by that much.
+	Skew
+	// StopClock: "stopclock 2 for 10s": its wall clock stands still for that
+	// long, and goes on from there, that much behind.
+	StopClock
+	// Cut: "cut 0>1" loses all frames from 0 to 1; those from 1 to 0 arrive.
+	Cut
+	// Heal: "heal 0>1" ends a cut in that direction, and a loss.
+	Heal
+	// Partition: "partition 0,1|2,3" cuts all links between groups, and no
+	// others; a node that is not named is alone.
+	Partition
+	// HealAll: "healall" ends all cuts, losses and partitions.
+	HealAll
+	// Loss: "loss 0>1 0.05" loses that share of the frames from 0 to 1, in
+	// steps of 0.001.
+	Loss
+	// Copy: "copy 2" copies the disk of node 2, as it is synced.
+	Copy
+	// Restore: "restore 2" stops node 2, makes its disk the last copy, and
+	// starts it. Without a copy it does nothing.
+	Restore
+	// Flip: "flip 2 1000" flips a bit of its synced bytes: the bit is
+	// Amount modulo 8 of byte Amount/8 modulo the length.
+	Flip
+	// Full: "full 2 for 10s": its disk takes no more writes for that long.
+	Full
+	// Old: "old 2" restarts the node with an older version of the protocol.
+	Old
+	// New: "new 2" restarts it with the current one.
+	New
+	// Expand: "random writes=200 keys=50 faults=20 for 60s" stands for many
+	// events between its time and 60 s later. See [Plan.Expand].
+	Expand
+	verbs
+)
+
+// operands is the form of a line after its verb.
+type operands uint8
+
+const (
+	formNone   operands = iota // healall
+	formNode                   // crash 2
+	formFor                    // freeze 2 for 3s
+	formLink                   // cut 0>1
+	formLoss                   // loss 0>1 0.05
+	formPut                    // put 2 key7 100B
+	formDel                    // del 2 key7
+	formBatch                  // batch 2 k 40 100B
+	formStep                   // crash-at 2 apply
+	formSkew                   // skew 2 -90s
+	formGroups                 // partition 0,1|2,3
+	formFlip                   // flip 2 1000
+	formRandom                 // random writes=200 for 60s
+)
+
+// class says what a shrinker may think of a verb.
+type class uint8
+
+const (
+	operation class = iota // writes and syncs
+	fault                  // what goes wrong
+	mending                // what ends a fault
+)
+
+var verbTable = [verbs]struct {
+	name  string
+	form  operands
+	class class
+}{
+	Put:       {"put", formPut, operation},
+	Del:       {"del", formDel, operation},
+	Batch:     {"batch", formBatch, operation},
+	Sync:      {"sync", formLink, operation},
+	Pull:      {"pull", formLink, operation},
+	Push:      {"push", formLink, operation},
+	Replay:    {"replay", formLink, fault},
+	Crash:     {"crash", formNode, fault},
+	CrashAt:   {"crash-at", formStep, fault},
+	Start:     {"start", formNode, mending},
+	Freeze:    {"freeze", formFor, fault},
+	Skew:      {"skew", formSkew, fault},
+	StopClock: {"stopclock", formFor, fault},
+	Cut:       {"cut", formLink, fault},
+	Heal:      {"heal", formLink, mending},
+	Partition: {"partition", formGroups, fault},
+	HealAll:   {"healall", formNone, mending},
+	Loss:      {"loss", formLoss, fault},
+	Copy:      {"copy", formNode, fault},
+	Restore:   {"restore", formNode, fault},
+	Flip:      {"flip", formFlip, fault},
+	Full:      {"full", formFor, fault},
+	Old:       {"old", formNode, fault},
+	New:       {"new", formNode, mending},
+	Expand:    {"random", formRandom, operation},
+}
+
+// String is the verb as it is written.
+func (v Verb) String() string {
+	if v == 0 || v >= verbs {
+		return "?"
+	}
+	return verbTable[v].name
+}
+
+// Verbs lists all of them.
+func Verbs() []Verb {
+	all := make([]Verb, 0, verbs-1)
+	for v := Put; v < verbs; v++ {
+		all = append(all, v)
+	}
+	return all
+}
+
+// Writes reports whether the verb changes records.
+func (v Verb) Writes() bool { return v == Put || v == Del || v == Batch }
