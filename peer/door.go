@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -56,7 +57,7 @@ func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
 	// Before they are committed: whoever then reads one of these versions, and
 	// writes on the condition that it is held, gets a greater one.
 	for i := range writes {
-		d.ns.clock.observe(writes[i].Record.Version.Clock)
+		d.ns.clock.Observe(writes[i].Record.Version.Clock)
 	}
 	for len(writes) > 0 {
 		n := oneTransaction(writes)
@@ -90,7 +91,7 @@ func (d *door) examine(roster *roster, now time.Time, r *dbadapter.Record) *refu
 	if err := r.Validate(); err != nil {
 		return refuse(wire.ReasonLimit, "%v", err)
 	}
-	if err := checkTime(r.Version.Clock.Time(), now, roster.state.Policy.MaxSkew); err != nil {
+	if err := hlc.Check(r.Version.Clock.Time(), now, roster.state.Policy.MaxSkew); err != nil {
 		return refuse(wire.ReasonClock, "%v", err)
 	}
 	// A dated import has the first reading of its millisecond and no more: no

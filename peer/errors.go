@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -37,7 +38,7 @@ var (
 	// ErrBusy: the peer, or this node, has its hands full; try again.
 	ErrBusy = reconcile.ErrBusy
 	// ErrFutureVersion: a version too far in the future, or before 2020.
-	ErrFutureVersion = errors.New("the version's time is out of bounds")
+	ErrFutureVersion = hlc.ErrOutOfBounds
 	// ErrNotVerified: the proof that the differences found are all there are
 	// has failed; "in sync" is not said, and the sync should be run again.
 	ErrNotVerified = reconcile.ErrNotVerified

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
 )
 
 // Item is one record to import.
@@ -102,7 +103,7 @@ func (im *importing) check(item *Item) error {
 	if err := r.Validate(); err != nil || item.Time.IsZero() {
 		return err
 	}
-	return checkTime(item.Time, im.ns.node.now(), im.ns.roster.Load().state.Policy.MaxSkew)
+	return hlc.Check(item.Time, im.ns.node.now(), im.ns.roster.Load().state.Policy.MaxSkew)
 }
 
 // flush writes the pending batch.
@@ -162,7 +163,7 @@ func (im *importing) writes() (writes []dbadapter.Write, same []bool, err error)
 			}
 		} else {
 			r.Version = dbadapter.Version{Clock: dbadapter.ClockAt(item.Time)}
-			im.ns.clock.observe(r.Version.Clock) // it may be a little ahead
+			im.ns.clock.Observe(r.Version.Clock) // it may be a little ahead
 		}
 		writes = append(writes, dbadapter.Write{Record: r})
 		same = append(same, there)

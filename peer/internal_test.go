@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -82,59 +81,6 @@ func TestSignatureVector(t *testing.T) {
 	if !m.signed(signedBytes(ns, &moved), writes[1].Record.Signature) || m.signed(signedBytes(ns, &r), writes[1].Record.Signature) {
 		t.Error("a signature fits the wrong record, or not the right one")
 	}
-}
-
-// A clock's readings grow, whatever the machine's clock does, and through the
-// overflow of the counter.
-func TestClockGrows(t *testing.T) {
-	now := time.UnixMilli(1_800_000_000_000)
-	c := clock{now: func() time.Time { return now }}
-	last := c.read()
-	if last != dbadapter.ClockAt(now) {
-		t.Errorf("first reading %x", last)
-	}
-	for range 1 << 17 { // twice over the counter
-		next := c.read()
-		if next <= last {
-			t.Fatalf("%x after %x", next, last)
-		}
-		last = next
-	}
-	if ahead := last.Time().Sub(now); ahead != 2*time.Millisecond {
-		t.Errorf("%s ahead", ahead)
-	}
-	c.observe(last + 1000)
-	now = now.Add(-time.Hour)
-	if next := c.read(); next != last+1001 {
-		t.Errorf("after a version from elsewhere %x, want %x", next, last+1001)
-	}
-	now = now.Add(2 * time.Hour)
-	if next := c.read(); next != dbadapter.ClockAt(now) {
-		t.Errorf("with the clock right again %x", next)
-	}
-}
-
-func TestClockConcurrent(t *testing.T) {
-	c := clock{now: func() time.Time { return time.UnixMilli(1_800_000_000_000) }}
-	var (
-		mu   sync.Mutex
-		seen = map[dbadapter.Clock]bool{}
-		wg   sync.WaitGroup
-	)
-	for range 4 {
-		wg.Go(func() {
-			for range 1000 {
-				at := c.read()
-				mu.Lock()
-				if seen[at] {
-					t.Errorf("%x was read twice", at)
-				}
-				seen[at] = true
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // scriptedStream is a stream whose deadlines and reads are the test's.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -46,7 +47,7 @@ type Namespace struct {
 
 	store dbadapter.Namespace
 	kept  *reconcile.Kept
-	clock clock
+	clock *hlc.Clock
 	// incarnation is that of all versions that this opening makes. A namespace
 	// that is dropped and joined again has forgotten what its clock said.
 	incarnation uint64
@@ -78,7 +79,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *st
 		hasher: dbadapter.NewHasher(secret),
 		key:    reconcile.CellKey(secret),
 		gate:   newGate(),
-		clock:  clock{now: n.now},
+		clock:  hlc.New(n.now),
 
 		incarnation: newIncarnation(),
 	}
@@ -93,7 +94,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *st
 	if err := ns.load(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open namespace %s: %w", s.Name, err), ns.store.Close())
 	}
-	ns.clock.observe(ns.store.Latest())
+	ns.clock.Observe(ns.store.Latest())
 	if ahead := ns.store.Latest().Time().Sub(n.now()); ahead > s.Policy.MaxSkew {
 		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: what is written now gets a later one still, and others will refuse it until then",
 			zap.String("ns", s.Name), zap.Duration("ahead", ahead))

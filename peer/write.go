@@ -124,7 +124,7 @@ func (ns *Namespace) writeOne(ctx context.Context, what string, w write) (dbadap
 		if outcomes[0].Result == dbadapter.Applied {
 			return writes[0].Record.Version, nil
 		}
-		ns.clock.observe(outcomes[0].Held.Clock)
+		ns.clock.Observe(outcomes[0].Held.Clock)
 	}
 	return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w again and again; try again", what, w.record.Key, ns.Name(), ErrConflict)
 }
@@ -149,7 +149,7 @@ func (ns *Namespace) commit(ctx context.Context, batch []write) ([]dbadapter.Wri
 }
 
 func (ns *Namespace) nextVersion() (dbadapter.Version, error) {
-	at := ns.clock.read()
+	at := ns.clock.Read()
 	if at.Time().Before(dbadapter.Epoch) {
 		return dbadapter.Version{}, fmt.Errorf("%w: this machine's clock says %s; set it", ErrFutureVersion, at.Time().Format("2006-01-02"))
 	}

@@ -9,7 +9,7 @@ const module = "github.com/syncd-io/syncd"
 var floors = [][]string{
 	{"internal/keyhash", "internal/powercut"},
 	{"dbadapter", "iblt"},
-	{"dbadapter/internal/commit", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
+	{"dbadapter/internal/commit", "internal/hlc", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
 	{"testnet/internal/check", "testnet/internal/plan"},

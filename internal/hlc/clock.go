@@ -1,0 +1,68 @@
+// Package hlc is the hybrid logical clock that makes versions (Kulkarni et al.,
+// "Logical Physical Clocks", 2014), and the rule for versions made elsewhere.
+// It is pure: the machine's time is handed in, so that a simulator runs the
+// code that a node runs.
+//
+// A clock starts at zero. Who opens stored records must let it observe the
+// greatest version among them, or a machine whose clock was set back would
+// write below what it holds.
+package hlc
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// ErrOutOfBounds: a version too far in the future, or before 2020.
+var ErrOutOfBounds = errors.New("the version's time is out of bounds")
+
+// Clock is the hybrid logical clock of one namespace. Its readings grow
+// strictly and exceed every version seen in the namespace, whatever the
+// machine's clock does. Each namespace has one of its own, so that a peer in a
+// namespace of large skew cannot push the versions of another ahead.
+//
+// It may be used from several goroutines. Make it with New.
+type Clock struct {
+	now func() time.Time
+
+	mu   sync.Mutex
+	last dbadapter.Clock // no reading given or seen is greater
+}
+
+// New is a clock that has seen nothing, over the machine's time.
+func New(now func() time.Time) *Clock { return &Clock{now: now} }
+
+// Read gives the next reading. The counter of 16 bits overflows into the
+// milliseconds, which is right: readings only have to grow.
+func (c *Clock) Read() dbadapter.Clock {
+	physical := dbadapter.ClockAt(c.now())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = max(physical, c.last+1)
+	return c.last
+}
+
+// Observe makes later readings exceed a version's.
+func (c *Clock) Observe(seen dbadapter.Clock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = max(c.last, seen)
+}
+
+// Check is the rule for versions that come from elsewhere: not before
+// dbadapter.Epoch, and not further ahead of the machine's time than the skew.
+// The error is ErrOutOfBounds.
+func Check(t, now time.Time, skew time.Duration) error {
+	switch {
+	case t.Before(dbadapter.Epoch):
+		return fmt.Errorf("%w: %s is before %d", ErrOutOfBounds, t.Format(time.RFC3339), dbadapter.Epoch.Year())
+	case t.After(now.Add(skew)):
+		return fmt.Errorf("%w: %s is more than %s, which the namespace allows, ahead of this node's clock, %s",
+			ErrOutOfBounds, t.Format(time.RFC3339), skew, now.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
