@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -25,12 +26,54 @@ import (
 // defaultListen is safe for who sets nothing: this machine only.
 const defaultListen = "/ip4/127.0.0.1/tcp/0"
 
-// newHost makes a host with one transport, TCP, and nothing that dials or
+// HostConfig says how NewHost makes a host. The zero value is the host of a
+// node that is given none: a fresh identity, on loopback only.
+type HostConfig struct {
+	// Identity is the host's Ed25519 key. Default: a fresh one.
+	Identity crypto.PrivKey
+	// ListenAddrs are as in Config.
+	ListenAddrs []string
+	// Limits bounds the host's resources: Connections, Sessions, DialTimeout.
+	Limits Limits
+	// DialContext opens the TCP connections of the host, through a proxy, or
+	// over links that a test can break. Default: the system's dialer.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// NewHost makes the host that Open makes for itself, for a caller who wants a
+// hand in its connections. It goes into Config.Host, and is the caller's to
+// close, after the node.
+func NewHost(cfg HostConfig) (host.Host, error) {
+	h, err := newHost(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make a host: %w", err)
+	}
+	return h, nil
+}
+
+func newHost(cfg HostConfig) (_ host.Host, err error) {
+	if cfg.Identity == nil {
+		if cfg.Identity, err = freshIdentity(); err != nil {
+			return nil, err
+		}
+	}
+	h, err := silentHost(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := listenOn(h, cfg.ListenAddrs); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+// silentHost makes a host with one transport, TCP, and nothing that dials or
 // listens unasked: no relays, no hole punching, no port mapping. libp2p's own
 // defaults scale with the machine's memory and register metrics globally, so
 // both are named here. It does not listen yet: a libp2p host that fails to
 // listen while it is made leaves goroutines behind.
-func newHost(key crypto.PrivKey, limits Limits) (host.Host, error) {
+func silentHost(cfg HostConfig) (host.Host, error) {
+	limits := cfg.Limits.withDefaults()
 	resources, err := rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(resourceLimits(limits)), rcmgr.WithMetricsDisabled())
 	if err != nil {
 		return nil, err
@@ -39,12 +82,18 @@ func newHost(key crypto.PrivKey, limits Limits) (host.Host, error) {
 	if err != nil {
 		return nil, errors.Join(err, resources.Close())
 	}
+	// With SO_REUSEPORT a second node on the port would take turns with the
+	// first instead of failing.
+	transport := []any{tcp.DisableReuseport()}
+	if cfg.DialContext != nil {
+		transport = append(transport, tcp.WithDialerForAddr(func(ma.Multiaddr) (tcp.ContextDialer, error) {
+			return dialerFunc(cfg.DialContext), nil
+		}))
+	}
 	h, err := libp2p.New(
-		libp2p.Identity(key),
+		libp2p.Identity(cfg.Identity),
 		libp2p.NoListenAddrs,
-		// With SO_REUSEPORT a second node on the port would take turns with the
-		// first instead of failing.
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Transport(tcp.NewTCPTransport, transport...),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
@@ -61,6 +110,14 @@ func newHost(key crypto.PrivKey, limits Limits) (host.Host, error) {
 		return nil, errors.Join(err, resources.Close(), connections.Close())
 	}
 	return h, nil
+}
+
+// dialerFunc is a function as a libp2p dialer.
+type dialerFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// DialContext implements tcp.ContextDialer.
+func (f dialerFunc) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return f(ctx, network, address)
 }
 
 // listenOn makes a host listen on all of the addresses, or fail.

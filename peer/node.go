@@ -212,11 +212,11 @@ func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
 	if n.host != nil {
 		return nil // the caller's, who closes it
 	}
-	if n.host, err = newHost(n.self.key, n.limits); err != nil {
-		return err
+	n.host, err = newHost(HostConfig{Identity: n.self.key, ListenAddrs: cfg.ListenAddrs, Limits: n.limits})
+	if err == nil {
+		n.onClose(n.host.Close)
 	}
-	n.onClose(n.host.Close)
-	return listenOn(n.host, cfg.ListenAddrs)
+	return err
 }
 
 // ID is the node's peer id.

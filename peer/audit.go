@@ -1,0 +1,103 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+)
+
+// Audit sets what a namespace keeps up to date with each commit, so that a
+// sync need not look at its records, beside what its records give.
+type Audit struct {
+	// Kept is what is kept, Scanned what a scan of the records gives, both as
+	// of one moment.
+	Kept, Scanned Summary
+}
+
+// Summary describes a set of records: their number, tombstones included, the
+// sum of their digests, and the first cells of their sequence.
+type Summary struct {
+	Digest  dbadapter.Digest
+	Records uint64
+	Cells   []iblt.Cell
+}
+
+// Err is nil if the two summaries are the same, and else an ErrCorrupt that
+// says what differs.
+func (a *Audit) Err() error {
+	switch {
+	case a.Kept.Records != a.Scanned.Records:
+		return fmt.Errorf("%w: %d records are counted, %d are there", ErrCorrupt, a.Kept.Records, a.Scanned.Records)
+	case a.Kept.Digest != a.Scanned.Digest:
+		return fmt.Errorf("%w: the kept digest is %s, that of the records %s", ErrCorrupt, a.Kept.Digest, a.Scanned.Digest)
+	case !slices.Equal(a.Kept.Cells, a.Scanned.Cells):
+		return fmt.Errorf("%w: the kept sketch is not that of the records", ErrCorrupt)
+	}
+	return nil
+}
+
+// Audit recomputes by a scan what the namespace keeps: nothing but the records
+// is trusted, not even what the store says of its indices. Writes go on
+// meanwhile; ErrBusy says that there were too many.
+func (ns *Namespace) Audit(ctx context.Context) (_ *Audit, err error) {
+	if err := ns.enter("audit"); err != nil {
+		return nil, err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	a, err := ns.audit(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("audit %s: %w", ns.Name(), ns.explain(ctx, err))
+	}
+	return a, nil
+}
+
+func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
+	cells := ns.kept.Cells()
+	view, err := ns.kept.View(ctx, ns.store, ns.key, ns.hasher, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer view.Close()
+	a := &Audit{Kept: Summary{Digest: view.Digest(), Records: view.Records()}}
+	if a.Kept.Cells, err = view.Cells(0, cells); err != nil {
+		return nil, err
+	}
+	sketch := iblt.NewSketch(ns.key, cells)
+	for r, err := range view.All() {
+		if err != nil {
+			return nil, err
+		}
+		a.Scanned.Records++
+		a.Scanned.Digest = a.Scanned.Digest.Add(ns.hasher.Digest(&r))
+		index := ns.hasher.Index(r.Key)
+		bucket, err := view.Bucket(index)
+		if err != nil {
+			return nil, err
+		}
+		// A bucket of several keys is added with the first of them.
+		if len(bucket) == 0 {
+			return nil, fmt.Errorf("%w: %q is not under its index", ErrCorrupt, clip(r.Key))
+		}
+		if string(bucket[0].Key) == string(r.Key) {
+			sketch.Add(iblt.Pair{Index: index, Checksum: ns.checksum(bucket)})
+		}
+	}
+	a.Scanned.Cells = sketch.Prefix(cells)
+	return a, nil
+}
+
+// checksum is that of a bucket, given its records by key.
+func (ns *Namespace) checksum(bucket []dbadapter.Record) dbadapter.Checksum {
+	var latest dbadapter.Clock
+	digests := make([]dbadapter.Digest, len(bucket))
+	for i := range bucket {
+		latest = max(latest, bucket[i].Version.Clock)
+		digests[i] = ns.hasher.Digest(&bucket[i])
+	}
+	return ns.hasher.Checksum(latest, digests)
+}

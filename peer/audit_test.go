@@ -1,0 +1,65 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// An audit is content with what commits and syncs make, and sees each kind of
+// drift.
+func TestAudit(t *testing.T) {
+	n := openForTest(t, Config{})
+	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		if _, err := ns.Put(t.Context(), fmt.Append(nil, i%150), fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ns.Delete(t.Context(), []byte("7")); err != nil {
+		t.Fatal(err)
+	}
+	audit := func() error {
+		a, err := ns.Audit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Scanned.Records != 150 || len(a.Scanned.Cells) == 0 {
+			t.Errorf("%d records and %d cells were scanned", a.Scanned.Records, len(a.Scanned.Cells))
+		}
+		return a.Err()
+	}
+	if err := audit(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, seq := ns.kept.State()
+	for what, change := range map[string]dbadapter.Change{
+		"a pair":   {Index: 5, New: 7},
+		"a digest": {Delta: dbadapter.Digest{1}},
+		"a number": {Records: 1},
+	} {
+		change.Seq = seq
+		ns.kept.Observe([]dbadapter.Change{change})
+		if err := audit(); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s too many: %v", what, err)
+		}
+		change.Old, change.New, change.Records = change.New, change.Old, -change.Records
+		change.Delta = dbadapter.Digest{}.Sub(change.Delta)
+		ns.kept.Observe([]dbadapter.Change{change})
+		if err := audit(); err != nil {
+			t.Errorf("without %s: %v", what, err)
+		}
+	}
+	shut := ns.node
+	if err := shut.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ns.Audit(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("of a closed node: %v", err)
+	}
+}
