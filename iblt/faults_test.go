@@ -47,6 +47,24 @@ func TestDuplicatesThatWrapAround(t *testing.T) {
 	}
 }
 
+// TestMostCopies: the largest numbers of copies that a count can hold, in both
+// directions.
+func TestMostCopies(t *testing.T) {
+	for _, times := range []int32{math.MaxInt32, math.MinInt32} {
+		table := newTable(t, TableConfig{Cells: 40, Hashes: 4})
+		for _, at := range table.layout.Places(nil, 3) {
+			var c TableCell
+			table.layout.Apply(&c, at, 3, 5, times)
+			table.SetCell(at, c)
+		}
+		l := table.ListEntries()
+		listed := append(l.Inserted, l.Deleted...)
+		if want := max(int(times), -int(times)); !l.Complete || !slices.Equal(listed, []Entry{{3, 5, want}}) || (times < 0) != (len(l.Deleted) == 1) {
+			t.Errorf("%d copies: %+v", times, l)
+		}
+	}
+}
+
 // TestKeysWithSeveralValues: they are not listed, not found and not absent;
 // all others are listed; and when a value goes, the key is whole again.
 func TestKeysWithSeveralValues(t *testing.T) {
@@ -176,7 +194,7 @@ func TestShortChecks(t *testing.T) {
 			var cell TableCell
 			for times := range 3 {
 				e := l.hash(r.Uint64(), r.Uint64())
-				cell.add(Wrapping, e.x, &e, int32(1-times%2*2))
+				cell.add(Wrapping, e.x, &e, int64(1-times%2*2))
 			}
 			if _, ok := l.only(&cell, 0); ok {
 				wrong++

@@ -11,8 +11,8 @@ type Layout struct {
 	rounds       sipKey // of the permutations, with Quotient
 	starts       []int  // of the subtables, and the end of the last
 	shares       []uint32
-	keyMask      uint64 // the bits of a KeySum that count
-	checkMask    uint64
+	// The bits of KeySum, KeyCheck and ValueCheck that count.
+	keyMask, keyCheckMask, valueCheckMask uint64
 }
 
 // NewLayout returns the Layout of a configuration, or ErrTableConfig.
@@ -21,7 +21,9 @@ func NewLayout(config TableConfig) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Layout{config: config, keyMask: ^uint64(0), checkMask: ^uint64(0) >> (64 - config.CheckBits)}
+	l := &Layout{config: config, keyMask: ^uint64(0)}
+	key, value := config.lengths()
+	l.keyCheckMask, l.valueCheckMask = ^uint64(0)>>(64-key), ^uint64(0)>>(64-value)
 	l.keys, l.values, l.rounds = tableKeys(config.Seed)
 	parts := 1
 	if config.Placement == Subtables {
@@ -66,7 +68,11 @@ func (l *Layout) hash(x, y uint64) hashed {
 		return e // placed by permutations
 	}
 	e.g1 = l.keys.sum(x)
-	if l.config.Checks == CheckPairs {
+	e.keyCheck = e.g1
+	if l.config.Checks == CheckProducts {
+		e.keyCheck = product(x, y)
+	}
+	if l.valueCheckMask != 0 {
 		e.g2 = l.g2(&e)
 	}
 	return e
@@ -158,21 +164,12 @@ func (l *Layout) Apply(cell *TableCell, at int, x, y uint64, times int32) {
 	e := l.hash(x, y)
 	for _, p := range l.of(&e, &room) {
 		if int(p.cell) == at {
-			cell.add(l.config.Sums, p.code, &e, times)
+			cell.add(l.config.Sums, p.code, &e, int64(times))
 		}
 	}
 }
 
 // empty reports whether nothing is left in a cell, as far as the table looks.
 func (l *Layout) empty(c *TableCell) bool {
-	if c.Count != 0 || c.KeySum&l.keyMask != 0 || c.ValueSum != 0 {
-		return false
-	}
-	switch l.config.Checks {
-	case CheckPairs:
-		return (c.KeyCheck|c.ValueCheck)&l.checkMask == 0
-	case CheckKeys:
-		return c.KeyCheck&l.checkMask == 0
-	}
-	return true
+	return l.reduced(c) == TableCell{}
 }

@@ -157,7 +157,8 @@ func TestTableConfigs(t *testing.T) {
 		"quotient, one table":     func(c *TableConfig) { c.Placement, c.Quotient = Distinct, true },
 		"unknown placement":       func(c *TableConfig) { c.Placement = 2 },
 		"unknown sums":            func(c *TableConfig) { c.Sums = 2 },
-		"unknown checks":          func(c *TableConfig) { c.Checks = 3 },
+		"unknown checks":          func(c *TableConfig) { c.Checks = 4 },
+		"products, no xor":        func(c *TableConfig) { c.Checks = CheckProducts },
 		"unknown encoding":        func(c *TableConfig) { c.Encoding = 2 },
 	} {
 		c := good

@@ -62,6 +62,11 @@ type peeling struct {
 	// inserted by one cell and deleted by the next.
 	budget int
 	tests  int // cells tested, at most 2·m + k·m
+
+	// lookup is our value of a key, for Solve alone: cells that hold one key
+	// with two values are tested too.
+	lookup     func(x uint64) (y uint64, ok bool)
+	mismatched []Mismatch
 }
 
 func (t *Table) newPeeling() *peeling {
@@ -107,6 +112,10 @@ func (p *peeling) drain() {
 func (p *peeling) test(at int32) {
 	t := p.t
 	c := &t.cells[at]
+	if c.Count == 0 && p.lookup != nil && p.budget > 0 {
+		p.divide(c, at)
+		return
+	}
 	if c.Count == 0 || p.budget == 0 || !p.copies && c.Count != 1 && c.Count != -1 {
 		return
 	}
@@ -120,11 +129,11 @@ func (p *peeling) test(at int32) {
 	if !holds(all, at) {
 		return // no pair, but a sum that looks so, or a forged one
 	}
-	p.take(&e, all, c.Count)
+	p.take(&e, all, int64(c.Count))
 }
 
 // take lists count copies of a pair and takes them out of its cells.
-func (p *peeling) take(e *hashed, from []place, count int32) {
+func (p *peeling) take(e *hashed, from []place, count int64) {
 	p.budget--
 	if count > 0 {
 		p.found.Inserted = append(p.found.Inserted, Entry{Key: e.x, Value: e.y, Count: int(count)})
@@ -135,13 +144,31 @@ func (p *peeling) take(e *hashed, from []place, count int32) {
 }
 
 // remove takes count copies of a pair out of its cells.
-func (p *peeling) remove(e *hashed, from []place, count int32) {
+func (p *peeling) remove(e *hashed, from []place, count int64) {
+	for _, at := range from {
+		p.t.cells[at.cell].add(p.t.layout.config.Sums, at.code, e, -count)
+		p.changed(at.cell)
+	}
+}
+
+// changed has a cell tested again, unless its first test is still to come.
+func (p *peeling) changed(at int32) {
+	if at < p.scanned && (p.t.cells[at].Count != 0 || p.lookup != nil) {
+		p.queue = append(p.queue, at)
+	}
+}
+
+// exchanged notes a key that both sides hold with different values, and takes
+// both pairs out of its cells: theirs was inserted, ours deleted.
+func (p *peeling) exchanged(from []place, theirs, ours *hashed) {
+	p.budget--
+	p.mismatched = append(p.mismatched, Mismatch{Key: ours.x, Theirs: theirs.y, Ours: ours.y})
+	sums := p.t.layout.config.Sums
 	for _, at := range from {
 		c := &p.t.cells[at.cell]
-		c.add(p.t.layout.config.Sums, at.code, e, -count)
-		if c.Count != 0 && at.cell < p.scanned {
-			p.queue = append(p.queue, at.cell)
-		}
+		c.add(sums, at.code, theirs, -1)
+		c.add(sums, at.code, ours, 1)
+		p.changed(at.cell)
 	}
 }
 

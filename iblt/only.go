@@ -46,7 +46,10 @@ func (l *Layout) only(c *TableCell, at int32) (e hashed, ok bool) {
 			e.y = d.ValueSum
 			return e, true
 		}
-		if (copies*e.g1^d.KeyCheck)&l.checkMask == 0 && l.onlyValue(&d, copies, &e) {
+		if e.keyCheck = e.g1; l.config.Checks == CheckProducts {
+			e.keyCheck = product(x, d.ValueSum) // XOR: one copy
+		}
+		if (copies*e.keyCheck^d.KeyCheck)&l.keyCheckMask == 0 && l.onlyValue(&d, copies, &e) {
 			return e, true
 		}
 	}
@@ -64,7 +67,7 @@ func (l *Layout) onlyValue(c *TableCell, copies uint64, e *hashed) bool {
 			return true
 		}
 		e.g2 = l.g2(e)
-		if (copies*e.g2^c.ValueCheck)&l.checkMask == 0 {
+		if (copies*e.g2^c.ValueCheck)&l.valueCheckMask == 0 {
 			return true
 		}
 	}

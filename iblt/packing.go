@@ -75,7 +75,7 @@ func (l *Layout) pairOf(c TableCell, at int32) (pair TableCell, ok bool) {
 		return c, false
 	}
 	e := l.hash(x, y)
-	pair.add(l.config.Sums, code, &e, c.Count)
+	pair.add(l.config.Sums, code, &e, int64(c.Count))
 	return l.reduced(&pair), true
 }
 
@@ -119,10 +119,9 @@ func (l *Layout) packChecks(w *bitWriter, c *TableCell, at int32) {
 			return
 		}
 	}
-	w.write(c.KeyCheck, l.config.CheckBits)
-	if l.config.Checks == CheckPairs {
-		w.write(c.ValueCheck, l.config.CheckBits)
-	}
+	key, value := l.config.lengths()
+	w.write(c.KeyCheck, key)
+	w.write(c.ValueCheck, value)
 }
 
 func (t *Table) readPacked(b []byte) error {
@@ -186,10 +185,9 @@ func (l *Layout) unpackChecks(r *bitReader, c *TableCell, at int32) error {
 			return nil
 		}
 	}
-	c.KeyCheck = r.read(l.config.CheckBits)
-	if l.config.Checks == CheckPairs {
-		c.ValueCheck = r.read(l.config.CheckBits)
-	}
+	key, value := l.config.lengths()
+	c.KeyCheck = r.read(key)
+	c.ValueCheck = r.read(value)
 	if isPair && *c == pair {
 		return fmt.Errorf("cell %d is one pair and is not called so: %w", at, ErrTableBytes)
 	}

@@ -38,7 +38,7 @@ func (t *Table) Insert(x, y uint64) { t.add(x, y, 1) }
 // was not, or not yet, is listed as deleted.
 func (t *Table) Delete(x, y uint64) { t.add(x, y, -1) }
 
-func (t *Table) add(x, y uint64, times int32) {
+func (t *Table) add(x, y uint64, times int64) {
 	e := t.layout.hash(x, y)
 	var room places
 	for _, p := range t.places(&e, &room) {
@@ -73,14 +73,8 @@ func (t *Table) SetCell(i int, c TableCell) {
 func (l *Layout) reduced(c *TableCell) TableCell {
 	r := *c
 	r.KeySum &= l.keyMask
-	switch l.config.Checks {
-	case NoChecks:
-		r.KeyCheck, r.ValueCheck = 0, 0
-	case CheckKeys:
-		r.ValueCheck = 0
-	}
-	r.KeyCheck &= l.checkMask
-	r.ValueCheck &= l.checkMask
+	r.KeyCheck &= l.keyCheckMask
+	r.ValueCheck &= l.valueCheckMask
 	return r
 }
 

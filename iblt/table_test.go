@@ -12,6 +12,7 @@ func TestApply(t *testing.T) {
 		{Cells: 50, Hashes: 3},
 		{Cells: 50, Hashes: 3, Sums: XOR, CheckBits: 16},
 		{Cells: 50, Hashes: 3, Quotient: true},
+		{Cells: 50, Hashes: 3, Sums: XOR, Checks: CheckProducts, CheckBits: 16},
 		{Cells: 50, Placement: Distinct, Degrees: Irregular(), Checks: CheckKeys},
 	} {
 		layout, err := NewLayout(config)
@@ -71,6 +72,7 @@ func BenchmarkTable(b *testing.B) {
 		{Cells: 80_000, Hashes: 5},
 		{Cells: 14_600, Hashes: 5, Sums: XOR},
 		{Cells: 14_600, Hashes: 5, Quotient: true},
+		{Cells: 14_600, Hashes: 5, Sums: XOR, Checks: CheckProducts},
 		{Cells: 11_300, Placement: Distinct, Degrees: Irregular()},
 	} {
 		const keys = 10_000
@@ -78,7 +80,7 @@ func BenchmarkTable(b *testing.B) {
 		for x := range uint64(keys) {
 			table.Insert(x, x)
 		}
-		name := fmt.Sprintf("cells=%d,sums=%d,quotient=%v,degrees=%d", config.Cells, config.Sums, config.Quotient, len(config.Degrees))
+		name := fmt.Sprintf("cells=%d,sums=%d,checks=%d,quotient=%v,degrees=%d", config.Cells, config.Sums, config.Checks, config.Quotient, len(config.Degrees))
 		b.Run("Insert/"+name, func(b *testing.B) {
 			t := table.Clone()
 			for x := uint64(0); b.Loop(); x++ {

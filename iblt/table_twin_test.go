@@ -99,9 +99,12 @@ func anyConfig(t *rapid.T) TableConfig {
 		Seed:      rapid.Uint64().Draw(t, "seed"),
 		Placement: Placement(rapid.IntRange(0, 1).Draw(t, "placement")),
 		Sums:      Sums(rapid.IntRange(0, 1).Draw(t, "sums")),
-		Checks:    Checks(rapid.IntRange(0, 2).Draw(t, "checks")),
+		Checks:    Checks(rapid.IntRange(0, 3).Draw(t, "checks")),
 		CheckBits: rapid.SampledFrom([]int{0, 40, 48, 56, 64}).Draw(t, "check bits"),
 		Encoding:  Encoding(rapid.IntRange(0, 1).Draw(t, "encoding")),
+	}
+	if c.Checks == CheckProducts {
+		c.Sums = XOR
 	}
 	if c.Placement == Distinct && rapid.Bool().Draw(t, "irregular") {
 		c.Degrees = []Degree{{Hashes: rapid.IntRange(1, 4).Draw(t, "few"), Share: 3}, {Hashes: rapid.IntRange(3, 9).Draw(t, "many"), Share: 1}}

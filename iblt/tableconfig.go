@@ -43,11 +43,13 @@ type TableConfig struct {
 	Placement Placement
 	// Sums says how a cell adds up. Default: Wrapping.
 	Sums Sums
-	// Checks says which checks a cell has. Default: CheckPairs.
+	// Checks says which checks a cell has. Default: CheckPairs. CheckProducts,
+	// of the same length, is for tables that will be subtracted: see Solve.
 	Checks Checks
 	// CheckBits is the length of a check, a multiple of 8 up to 64: a sum is
 	// taken for a pair with a chance of 2^−CheckBits for each check. Default:
-	// 64. Shorter checks shorten what MarshalBinary writes.
+	// 64. Shorter checks shorten what MarshalBinary writes. A product always has
+	// 64 bits.
 	CheckBits int
 	// Quotient keeps of each key in a cell only what the cell's place does not
 	// tell (paper, section 4): log2(Cells/Hashes) bits less, for the time of a
@@ -111,7 +113,30 @@ const (
 	// NoChecks is the simple table of section 2, count, keySum and valueSum:
 	// keys must be distinct, and only what is present may be deleted.
 	NoChecks
+	// CheckProducts keeps Σ x·y, products in the field of 2^64 elements, in the
+	// place of hashkeySum, and hashvalueSum: Solve then reads the key out of a
+	// poisoned cell by a division. hashvalueSum alone tells one pair from
+	// several, because G2 is a hash of key and value. With XOR only, which is
+	// the field's addition. Not in the paper.
+	CheckProducts
 )
+
+// lengths are the bits of KeyCheck and ValueCheck.
+func (c *TableConfig) lengths() (key, value int) {
+	check := c.CheckBits
+	if check == 0 {
+		check = 64
+	}
+	switch c.Checks {
+	case CheckPairs:
+		return check, check
+	case CheckKeys:
+		return check, 0
+	case CheckProducts:
+		return 64, check // no part of a product gives a quotient
+	}
+	return 0, 0
+}
 
 // Encoding says how MarshalBinary writes cells.
 type Encoding uint8
@@ -146,12 +171,14 @@ func (c TableConfig) withDefaults() (TableConfig, error) {
 		return fail("Degrees need Placement: Distinct")
 	case len(c.Degrees) == 0 && (c.Hashes < 1 || c.Hashes > MaxHashes):
 		return fail("Hashes is %d; choose 1 to %d (3 to 7 as a rule)", c.Hashes, MaxHashes)
-	case c.Placement > Distinct || c.Sums > XOR || c.Checks > NoChecks || c.Encoding > Words:
+	case c.Placement > Distinct || c.Sums > XOR || c.Checks > CheckProducts || c.Encoding > Words:
 		return fail("an unknown Placement, Sums, Checks or Encoding")
 	case c.CheckBits < 8 || c.CheckBits > 64 || c.CheckBits%8 != 0:
 		return fail("CheckBits is %d; choose a multiple of 8 up to 64", c.CheckBits)
 	case c.Quotient && c.Placement != Subtables:
 		return fail("Quotient needs Placement: Subtables")
+	case c.Checks == CheckProducts && c.Sums != XOR:
+		return fail("CheckProducts needs Sums: XOR")
 	}
 	for _, d := range c.Degrees {
 		if d.Hashes < 1 || d.Hashes > MaxHashes || d.Share < 1 || d.Share > maxShare {

@@ -123,24 +123,14 @@ func (t *Table) liveCells() (n int) {
 
 // CellBytes is the length of a cell in the encoding Words.
 func (c TableConfig) CellBytes() int {
-	check := c.CheckBits / 8
-	if c.CheckBits == 0 {
-		check = 8
-	}
-	switch c.Checks {
-	case CheckPairs:
-		return 4 + 8 + 8 + 2*check
-	case CheckKeys:
-		return 4 + 8 + 8 + check
-	}
-	return 4 + 8 + 8
+	key, value := c.lengths()
+	return 4 + 8 + 8 + key/8 + value/8
 }
 
 // appendWords writes each field of each cell at full length, little-endian:
 // count, keySum, valueSum, hashkeySum, hashvalueSum.
 func (t *Table) appendWords(b []byte) []byte {
-	config := &t.layout.config
-	check := config.CheckBits / 8
+	keyCheck, valueCheck := t.layout.config.lengths()
 	word := func(x uint64, bytes int) {
 		for range bytes {
 			b = append(b, byte(x))
@@ -153,12 +143,8 @@ func (t *Table) appendWords(b []byte) []byte {
 			word(uint64(uint32(c.Count)), 4)
 			word(c.KeySum, 8)
 			word(c.ValueSum, 8)
-			if config.Checks != NoChecks {
-				word(c.KeyCheck, check)
-			}
-			if config.Checks == CheckPairs {
-				word(c.ValueCheck, check)
-			}
+			word(c.KeyCheck, keyCheck/8)
+			word(c.ValueCheck, valueCheck/8)
 		}
 	}
 	return b
@@ -170,7 +156,7 @@ func (t *Table) readWords(b []byte) error {
 		return fmt.Errorf("%d bytes of cells, not %d: %w", len(b), size, ErrTableBytes)
 	}
 	t.cells = make([]TableCell, config.Cells)
-	check := config.CheckBits / 8
+	keyCheck, valueCheck := config.lengths()
 	word := func(bytes int) (x uint64) {
 		for i := range bytes {
 			x |= uint64(b[i]) << (8 * i)
@@ -184,12 +170,8 @@ func (t *Table) readWords(b []byte) error {
 			c.Count = int32(word(4))
 			c.KeySum = word(8)
 			c.ValueSum = word(8)
-			if config.Checks != NoChecks {
-				c.KeyCheck = word(check)
-			}
-			if config.Checks == CheckPairs {
-				c.ValueCheck = word(check)
-			}
+			c.KeyCheck = word(keyCheck / 8)
+			c.ValueCheck = word(valueCheck / 8)
 			if c.KeySum > t.layout.keyMask {
 				return fmt.Errorf("the quotients of cell %d have too many bits: %w", i, ErrTableBytes)
 			}

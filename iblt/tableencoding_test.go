@@ -28,6 +28,8 @@ func goldenTables(t testing.TB) (names []string, tables []*Table) {
 		{"distinct", TableConfig{Cells: 12, Hashes: 3, Seed: 7, Placement: Distinct}},
 		{"irregular", TableConfig{Cells: 30, Seed: 8, Placement: Distinct, Degrees: Irregular()}},
 		{"one subtable lost", TableConfig{Cells: 12, Hashes: 3, Seed: 9}},
+		{"products", TableConfig{Cells: 12, Hashes: 3, Seed: 10, Sums: XOR, Checks: CheckProducts, CheckBits: 32}},
+		{"products, words", TableConfig{Cells: 6, Hashes: 3, Seed: 11, Sums: XOR, Checks: CheckProducts, CheckBits: 32, Encoding: Words}},
 	} {
 		table := newTable(t, c.config)
 		table.Insert(1, 2)
@@ -101,6 +103,10 @@ func readTable(t testing.TB, b []byte) bool {
 		t.Fatalf("%d pairs came out of %d cells in %d tests", found, cells, p.tests)
 	}
 	table.Get(1)
+	r, err := table.Solve(func(x uint64) (uint64, bool) { return x, x < 8 })
+	if products := table.Config().Checks == CheckProducts; products != (err == nil) || len(r.Inserted)+len(r.Deleted)+len(r.Mismatched) > cells {
+		t.Fatalf("%d, %d and %d entries from %d cells, %v", len(r.Inserted), len(r.Deleted), len(r.Mismatched), cells, err)
+	}
 	return true
 }
 
@@ -168,14 +174,18 @@ func forgedTable(r *rand.Rand, like *Table) *Table {
 	table.lose(like.lost)
 	for at := range table.cells {
 		var c TableCell
-		switch x := r.Uint64N(8); r.IntN(4) {
+		switch x := r.Uint64N(8); r.IntN(5) {
 		case 0:
 			c = TableCell{int32(r.Uint32()), r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()}
 		case 1:
 			e := table.layout.hash(x, x)
-			c.add(table.layout.config.Sums, x, &e, int32(r.IntN(5)-2))
+			c.add(table.layout.config.Sums, x, &e, int64(r.IntN(5)-2))
 		case 2:
 			table.layout.Apply(&c, at, x, x, int32(r.IntN(5)-2))
+		case 3:
+			theirs, ours := table.layout.hash(x, x+1), table.layout.hash(x, x)
+			c.add(table.layout.config.Sums, x, &theirs, 1)
+			c.add(table.layout.config.Sums, x, &ours, -1)
 		}
 		table.SetCell(at, c)
 	}
@@ -295,7 +305,10 @@ func FuzzTableCells(f *testing.F) {
 	f.Add(uint8(0), make([]byte, 6*36))
 	f.Add(uint8(1), []byte(strings.Repeat("\x01\x00\x00\x00\x05", 40)))
 	f.Fuzz(func(t *testing.T, kind uint8, cells []byte) {
-		config := TableConfig{Cells: 6, Hashes: 3, Encoding: Words, Seed: uint64(kind), Sums: Sums(kind & 1), Checks: Checks(kind >> 1 % 3), Quotient: kind&8 != 0}
+		config := TableConfig{Cells: 6, Hashes: 3, Encoding: Words, Seed: uint64(kind), Sums: Sums(kind & 1), Checks: Checks(kind >> 1 & 3), Quotient: kind&8 != 0}
+		if config.Checks == CheckProducts {
+			config.Sums = XOR
+		}
 		b, err := newTable(t, config).MarshalBinary()
 		if err != nil {
 			t.Fatal(err)

@@ -6,9 +6,14 @@ import (
 	"iter"
 )
 
-// ErrNoValueCheck tells that a table without hashvalueSum was asked for what
-// needs it.
-var ErrNoValueCheck = errors.New("the table has no checks of values")
+var (
+	// ErrNoValueCheck tells that a table without hashvalueSum was asked for what
+	// needs it.
+	ErrNoValueCheck = errors.New("the table has no checks of values")
+	// ErrNoProducts tells that a table without products was asked for what needs
+	// them.
+	ErrNoProducts = errors.New("the table has no products of keys and values")
+)
 
 // Mismatch is a key that two tables hold with different values.
 type Mismatch struct {
@@ -22,7 +27,7 @@ type Reconciliation struct {
 	Deleted    []Entry    // ours only
 	Mismatched []Mismatch // both, with different values
 	Complete   bool       // these are all
-	Passes     int        // passes over the local pairs
+	Passes     int        // passes over the local pairs, with Unpoison
 }
 
 // Unpoison finishes what Subtract began, as the paper's "An Example
@@ -39,14 +44,14 @@ type Reconciliation struct {
 // pairs are passed over until a pass finds nothing, or nothing is left.
 //
 // A pass takes k hashes and k cells for each local pair, however few the
-// differences are. A Decoder of coded cells reads the key out of the poisoned
-// cell, by one division and one look-up; see docs/IBLT.md for both in figures.
+// differences are. Solve takes a division and a look-up for each difference;
+// docs/PAPER.md has both in figures.
 //
-// It fails with ErrNoValueCheck without CheckPairs: hashkeySum alone would
-// accept any local pair of a poisoned cell.
+// It fails with ErrNoValueCheck without CheckPairs or CheckProducts:
+// hashkeySum alone would accept any local pair of a poisoned cell.
 func (t *Table) Unpoison(ours iter.Seq2[uint64, uint64]) (Reconciliation, error) {
-	if t.layout.config.Checks != CheckPairs {
-		return Reconciliation{}, fmt.Errorf("unpoison a table: configure it with CheckPairs: %w", ErrNoValueCheck)
+	if t.layout.valueCheckMask == 0 {
+		return Reconciliation{}, fmt.Errorf("unpoison a table: configure it with CheckPairs or CheckProducts: %w", ErrNoValueCheck)
 	}
 	left := t.Clone()
 	p := left.newPeeling()
@@ -57,21 +62,23 @@ func (t *Table) Unpoison(ours iter.Seq2[uint64, uint64]) (Reconciliation, error)
 		progress = false
 		r.Passes++
 		for x, y := range ours {
-			theirs, ok := p.reinsert(x, y)
-			if ok {
-				r.Mismatched = append(r.Mismatched, Mismatch{Key: x, Theirs: theirs, Ours: y})
-				progress = true
-			}
+			progress = p.reinsert(x, y) || progress
 		}
 		done = left.drained()
 	}
-	r.Inserted, r.Deleted, r.Complete = p.found.Inserted, p.found.Deleted, done
+	p.reconciled(&r, done)
 	return r, nil
+}
+
+// reconciled completes r by what was found.
+func (p *peeling) reconciled(r *Reconciliation, complete bool) {
+	r.Inserted, r.Deleted, r.Mismatched = p.found.Inserted, p.found.Deleted, p.mismatched
+	r.Complete = complete
 }
 
 // reinsert looks for a cell that the local pair (x, y), inserted again, leaves
 // with the peer's pair of the same key alone, and takes both out.
-func (p *peeling) reinsert(x, y uint64) (theirs uint64, ok bool) {
+func (p *peeling) reinsert(x, y uint64) bool {
 	t := p.t
 	l := t.layout
 	e := l.hash(x, y)
@@ -89,11 +96,64 @@ func (p *peeling) reinsert(x, y uint64) (theirs uint64, ok bool) {
 		if !pure || pair.x != x {
 			continue
 		}
-		p.budget--
-		p.remove(&e, all, -1)
-		p.remove(&pair, all, 1)
+		p.exchanged(all, &pair, &e)
 		p.drain()
-		return pair.y, true
+		return true
 	}
-	return 0, false
+	return false
+}
+
+// Solve finishes what Subtract began without a pass over the local pairs; ours
+// looks up the local value of a key. The table must hold the difference between
+// a peer's pairs and the local ones, each key once on each side; it stays as it
+// was.
+//
+// In a cell that holds one key x, with the peer's value a and the local value
+// b, all that is left of the sums is
+//
+//	count 0    keySum 0    valueSum a − b    product x·(a − b)
+//
+// so that product/valueSum is the key, a look-up gives b, and a = valueSum + b;
+// where + and − are exclusive or. It is a pair of values if hashvalueSum is
+// G2(x, a) − G2(x, b) and x belongs to the cell. Taking it out may leave further
+// cells with one pair or one such key.
+//
+// It takes O(m) time and at most as many look-ups as it tests cells. It fails
+// with ErrNoProducts without CheckProducts.
+func (t *Table) Solve(ours func(x uint64) (y uint64, ok bool)) (Reconciliation, error) {
+	if t.layout.config.Checks != CheckProducts {
+		return Reconciliation{}, fmt.Errorf("solve a table: configure it with CheckProducts: %w", ErrNoProducts)
+	}
+	left := t.Clone()
+	p := left.newPeeling()
+	p.lookup = ours
+	p.scan()
+	var r Reconciliation
+	p.reconciled(&r, left.drained())
+	return r, nil
+}
+
+// divide takes a key with two values out of its cells if it is all that the
+// cell holds.
+func (p *peeling) divide(c *TableCell, at int32) {
+	l := p.t.layout
+	if c.KeySum&l.keyMask != 0 || c.ValueSum == 0 {
+		return
+	}
+	p.tests++
+	x := product(c.KeyCheck, reciprocal(c.ValueSum))
+	key := hashed{x: x, g1: l.keys.sum(x)} // as far as the places need it
+	var room places
+	all := p.t.places(&key, &room)
+	if !holds(all, at) {
+		return
+	}
+	y, ok := p.lookup(x)
+	if !ok {
+		return
+	}
+	ours, theirs := l.hash(x, y), l.hash(x, y^c.ValueSum)
+	if (ours.g2^theirs.g2^c.ValueCheck)&l.valueCheckMask == 0 {
+		p.exchanged(all, &theirs, &ours)
+	}
 }
