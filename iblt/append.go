@@ -5,11 +5,12 @@ import "fmt"
 // Append lengthens the sketch by the window that begins where it ends. Both
 // must be of the same set and key. It panics if they are not adjacent.
 func (s *Sketch) Append(tail *Sketch) {
-	if tail.from != s.from+len(s.cells) {
-		panic(fmt.Sprintf("iblt: cells from %d appended to cells that end at %d", tail.from, s.from+len(s.cells)))
+	if tail.from != s.from+s.Len() {
+		panic(fmt.Sprintf("iblt: cells from %d appended to cells that end at %d", tail.from, s.from+s.Len()))
 	}
-	s.cells = append(s.cells, tail.cells...)
+	s.cells.at = append(s.cells.at, tail.cells.at...)
+	s.cells.terms = max(s.cells.terms, tail.cells.terms)
 	if s.far != nil {
-		s.far.first = probesBelow(len(s.cells))
+		s.far.first = probesBelow(s.Len())
 	}
 }

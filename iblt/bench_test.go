@@ -22,52 +22,6 @@ func median(times []time.Duration) float64 {
 	return float64(times[len(times)/2])
 }
 
-// line is what one random access to memory moves.
-type line [8]uint64
-
-// BenchmarkSketchAdd reports, beside the time of an Add, how many random
-// read-modify-writes of 64 bytes take as long, in an array of as many bytes as
-// the sketch.
-func BenchmarkSketchAdd(b *testing.B) {
-	for _, m := range []int{1 << 14, 1 << 17} {
-		b.Run(fmt.Sprintf("M=%d", m), func(b *testing.B) {
-			r := rand.New(rand.NewPCG(1, 1))
-			pairs := randomPairs(r, 1<<16)
-			s := NewSketch(Key{}, m)
-			lines := make([]line, m*24/64)
-			for _, p := range pairs {
-				s.Add(p)
-			}
-			const batch = 256
-			var adding, touching []time.Duration
-			i := 0
-			for b.Loop() {
-				start := time.Now()
-				for range batch {
-					s.Add(pairs[i%len(pairs)])
-					i++
-				}
-				middle := time.Now()
-				at := uint64(i)
-				for range batch {
-					at = fold(at+odd, at^topBit)
-					l := &lines[at%uint64(len(lines))]
-					for j := range l {
-						l[j] += at
-					}
-				}
-				adding = append(adding, middle.Sub(start))
-				touching = append(touching, time.Since(middle))
-			}
-			add, touch := median(adding), median(touching)
-			b.ReportMetric(add/batch, "ns/add")
-			b.ReportMetric(touch/batch, "ns/touch")
-			b.ReportMetric(add/touch, "touches/add")
-			b.ReportMetric(0, "ns/op")
-		})
-	}
-}
-
 func BenchmarkWalk(b *testing.B) {
 	w := expand(Key{})
 	var cells [batch]uint32

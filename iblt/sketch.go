@@ -11,7 +11,7 @@ import (
 type Sketch struct {
 	words words
 	from  int
-	cells []Cell
+	cells sums
 	far   *farProbes // beyond the cells; nil in a window
 }
 
@@ -30,7 +30,7 @@ func NewWindow(key Key, from, to int) *Sketch {
 	if from < 0 || to < from || to > MaxCells {
 		panic(fmt.Sprintf("iblt: no cells [%d, %d)", from, to))
 	}
-	return &Sketch{words: expand(key), from: from, cells: make([]Cell, to-from)}
+	return &Sketch{words: expand(key), from: from, cells: sums{at: make([]sum, to-from)}}
 }
 
 // Add adds a pair to the set. A pair whose Checksum is 0 stands for no record
@@ -78,12 +78,13 @@ func (s *Sketch) Replace(old, new Pair) {
 
 // apply adds c to the cells of index k.
 func (s *Sketch) apply(k Index, c *Cell) {
-	from, to := uint64(s.from), uint64(s.from+len(s.cells))
+	s.cells.term()
+	from, to, term := uint64(s.from), uint64(s.from+s.Len()), sumOf(c)
 	var at [batch]uint32
 	walk := s.words.startAt(k, from)
 	for walk.at < to {
 		for _, i := range at[:walk.fill(s.words.laws, at[:], to)] {
-			s.cells[uint64(i)-from].add(c)
+			s.cells.at[uint64(i)-from].add(&term)
 		}
 	}
 	if s.far == nil {
@@ -100,29 +101,37 @@ func (s *Sketch) apply(k Index, c *Cell) {
 func (s *Sketch) From() int { return s.from }
 
 // Len is the number of cells.
-func (s *Sketch) Len() int { return len(s.cells) }
+func (s *Sketch) Len() int { return len(s.cells.at) }
 
 // Prefix returns a copy of the first n cells. It panics if there are fewer.
-func (s *Sketch) Prefix(n int) []Cell { return slices.Clone(s.cells[:n:n]) }
+func (s *Sketch) Prefix(n int) []Cell { return s.cells.values(0, n) }
 
 // Cells returns a copy of the cells at the positions [from, to) of the
 // sequence, and an error if the sketch does not hold them all.
 func (s *Sketch) Cells(from, to int) ([]Cell, error) {
-	if from < s.from || to < from || to > s.from+len(s.cells) {
-		return nil, fmt.Errorf("read cells [%d, %d): the sketch holds [%d, %d); sketch the missing ones by a scan",
-			from, to, s.from, s.from+len(s.cells))
+	if err := s.holds(from, to); err != nil {
+		return nil, err
 	}
-	return slices.Clone(s.cells[from-s.from : to-s.from]), nil
+	return s.cells.values(from-s.from, to-s.from), nil
+}
+
+// holds is nil if the sketch holds the cells [from, to).
+func (s *Sketch) holds(from, to int) error {
+	if from < s.from || to < from || to > s.from+s.Len() {
+		return fmt.Errorf("read cells [%d, %d): the sketch holds [%d, %d); sketch the missing ones by a scan",
+			from, to, s.from, s.from+s.Len())
+	}
+	return nil
 }
 
 // Window returns a copy of the part [from, to) of the sketch, with its probes
 // if from is 0. It panics if the sketch does not hold it.
 func (s *Sketch) Window(from, to int) *Sketch {
-	cells, err := s.Cells(from, to)
-	if err != nil {
+	if err := s.holds(from, to); err != nil {
 		panic("iblt: " + err.Error())
 	}
-	w := &Sketch{words: s.words, from: from, cells: cells}
+	w := &Sketch{words: s.words, from: from, cells: s.cells}
+	w.cells.at = slices.Clone(s.cells.at[from-s.from : to-s.from])
 	if from == 0 && s.far != nil {
 		w.far = &farProbes{first: probesBelow(to)}
 		for i := w.far.first; i < MaxProbes; i++ {
@@ -133,7 +142,7 @@ func (s *Sketch) Window(from, to int) *Sketch {
 }
 
 // Clone returns a copy.
-func (s *Sketch) Clone() *Sketch { return s.Window(s.from, s.from+len(s.cells)) }
+func (s *Sketch) Clone() *Sketch { return s.Window(s.from, s.from+s.Len()) }
 
 // Probes returns the probes of the set. A window has none.
 func (s *Sketch) Probes() Probes {
@@ -150,7 +159,7 @@ func (s *Sketch) Probes() Probes {
 // probe is the check field of probe i.
 func (s *Sketch) probe(i int) uint32 {
 	if i < s.far.first {
-		return s.cells[probeAt(i)].Check
+		return uint32(s.cells.at[probeAt(i)].rest) & checkMask
 	}
 	return s.far.checks[i]
 }
