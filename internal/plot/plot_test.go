@@ -1,0 +1,267 @@
+package plot
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/xml"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden picture anew")
+
+// sample has everything that a chart can have.
+func sample() *Chart {
+	nan := math.NaN()
+	return &Chart{
+		Title: "Cells a difference",
+		X:     Axis{Label: "differences", Log: true},
+		Y:     Axis{Label: "cells", Unit: "a difference", From: 1, To: 3},
+		Series: []Series{
+			{Name: "joined", Draw: Line | Band | Markers, Points: []Point{
+				{1, 1, 1, 1}, {10, 1.7, 2.4, 3.2}, {100, 1.4, 1.6, 1.7}, {1000, 1.15, nan, nan}, {10000, 1.11, 1.12, 1.14},
+			}},
+			{Name: "regular", Draw: Line, Dashed: true, Points: []Point{{X: 1, Y: 1}, {X: 10, Y: 1.71}, {X: 100, Y: nan}, {X: 1000, Y: 1.38}, {X: 10000, Y: 1.36}}},
+			{Name: "measured", Points: []Point{{40, 1.52, 1.5, 1.54}}},
+			{Draw: Markers, Points: []Point{{X: 500, Y: 2}}},
+		},
+		Marks: []Mark{{Label: "limit", At: 2.5, Horizontal: true}, {Label: "join", At: 64}},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	got, err := sample().SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", "sample.svg")
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the picture has changed: look at it, then run the test with -update\n%s", got)
+	}
+	again, err := sample().SVG()
+	if err != nil || !bytes.Equal(got, again) {
+		t.Errorf("the same chart gives another picture (%v)", err)
+	}
+}
+
+// count parses the picture strictly and counts its elements; it fails on text
+// that no number or no picture should hold.
+func count(t testing.TB, picture []byte) map[string]int {
+	t.Helper()
+	for _, bad := range []string{"NaN", "Inf", "href", "id="} {
+		if bytes.Contains(picture, []byte(bad)) {
+			t.Errorf("the picture holds %q: %s", bad, picture)
+		}
+	}
+	elements := map[string]int{}
+	for d := xml.NewDecoder(bytes.NewReader(picture)); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			return elements
+		}
+		if err != nil {
+			t.Fatalf("not XML: %v\n%s", err, picture)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			elements[start.Name.Local]++
+		}
+	}
+}
+
+func draw(t testing.TB, c *Chart) (picture []byte, elements map[string]int) {
+	t.Helper()
+	picture, err := c.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return picture, count(t, picture)
+}
+
+func TestTextIsEscaped(t *testing.T) {
+	const evil = `</text><script>alert("1 & 2")</script>` + "\x00\xff"
+	picture, elements := draw(t, &Chart{
+		Title: evil, X: Axis{Label: evil, Unit: evil}, Y: Axis{Label: evil},
+		Series: []Series{{Name: evil, Points: []Point{{X: 1, Y: 1}}}},
+		Marks:  []Mark{{Label: evil, At: 1}},
+	})
+	if elements["script"] != 0 {
+		t.Errorf("text became an element: %s", picture)
+	}
+	if n := bytes.Count(picture, []byte("&lt;script&gt;")); n != 7 { // the title twice
+		t.Errorf("the text stands %d times, want 7", n)
+	}
+}
+
+func TestWhatIsNoNumberIsLeftOut(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	points := []Point{
+		{X: 1, Y: 1, Low: 0, High: 2},
+		{X: 2, Y: nan, Low: 0, High: 2},
+		{X: nan, Y: 1, Low: 0, High: 2},
+		{X: 3, Y: 1, Low: nan, High: 2},
+		{X: 4, Y: 1, Low: 0, High: inf},
+		{X: inf, Y: 1},
+		{X: 5, Y: 1, Low: 0, High: 2},
+		{X: 6, Y: 1, Low: 0, High: 2},
+	}
+	for _, c := range []struct {
+		draw Style
+		want map[string]int
+	}{
+		{Markers, map[string]int{"circle": 5}},
+		{Line, map[string]int{"polyline": 3}},
+		{Band, map[string]int{"polygon": 2}},
+	} {
+		_, got := draw(t, &Chart{Series: []Series{{Draw: c.draw, Points: points}}, Marks: []Mark{{At: nan}}})
+		for _, name := range []string{"circle", "polyline", "polygon"} {
+			if got[name] != c.want[name] {
+				t.Errorf("style %d: %d of %s, want %d", c.draw, got[name], name, c.want[name])
+			}
+		}
+	}
+}
+
+func TestFewData(t *testing.T) {
+	for name, c := range map[string]*Chart{
+		"nothing":          {},
+		"nothing, log":     {X: Axis{Log: true}, Y: Axis{Log: true}},
+		"only NaN":         {Series: []Series{{Name: "a", Draw: Line | Band, Points: []Point{{X: math.NaN(), Y: 1}, {X: 1, Y: math.NaN(), Low: math.NaN()}}}}},
+		"empty of a width": {Width: 10, Height: 10},
+	} {
+		if picture, _ := draw(t, c); !bytes.Contains(picture, []byte("no data")) {
+			t.Errorf("%s: the picture does not say so: %s", name, picture)
+		}
+	}
+	for _, at := range []float64{0, 3, -3, 1e-300, 1e300, 1 << 53} {
+		log := at > 0
+		picture, elements := draw(t, &Chart{X: Axis{Log: log}, Series: []Series{{Points: []Point{{X: at, Y: at}}}}})
+		if elements["circle"] != 1 || elements["text"] < 4 || bytes.Contains(picture, []byte("no data")) {
+			t.Errorf("one point at %v: %v %s", at, elements, picture)
+		}
+	}
+}
+
+func TestWhatAnAxisCannotShow(t *testing.T) {
+	log, point := Axis{Label: "time", Log: true}, []Series{{Points: []Point{{X: 1, Y: 1}}}}
+	for name, c := range map[string]*Chart{
+		"zero":           {X: log, Series: []Series{{Points: []Point{{X: 0, Y: 1}}}}},
+		"negative":       {Y: log, Series: []Series{{Points: []Point{{X: 1, Y: -1}}}}},
+		"interval":       {Y: log, Series: []Series{{Points: []Point{{X: 1, Y: 1, Low: 0, High: 2}}}}},
+		"mark":           {X: log, Series: point, Marks: []Mark{{At: 0}}},
+		"bound":          {X: Axis{Label: "time", Log: true, From: 0, To: 1}, Series: point},
+		"bounds swapped": {X: Axis{Label: "time", From: 2, To: 1}, Series: point},
+		"bound is NaN":   {X: Axis{Label: "time", From: math.NaN(), To: 1}, Series: point},
+		"too wide":       {X: Axis{Label: "time"}, Series: []Series{{Points: []Point{{X: -1e308, Y: 1}, {X: 1e308, Y: 1}}}}},
+	} {
+		c.Title = "T1"
+		if c.Y.Log {
+			c.Y.Label = "time"
+		}
+		if _, err := c.SVG(); err == nil || !strings.Contains(err.Error(), `"T1"`) || !strings.Contains(err.Error(), `"time"`) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		axis   Axis
+		values []float64
+		want   string
+	}{
+		{Axis{}, []float64{0, 1}, "0.0 0.2 0.4 0.6 0.8 1.0"},
+		{Axis{}, []float64{14_000, 14_700}, "14,000 14,200 14,400 14,600 14,800"},
+		{Axis{}, []float64{-7, 12}, "−10 −5 0 5 10 15"},
+		{Axis{}, []float64{3}, "2.6 2.8 3.0 3.2 3.4"},
+		{Axis{From: 1, To: 4}, []float64{9}, "1 2 3 4"},
+		{Axis{From: 0.95, To: 2.05}, nil, "1.0 1.5 2.0"},
+		{Axis{}, []float64{0, 5e12}, "0 1e+12 2e+12 3e+12 4e+12 5e+12"},
+		{Axis{Log: true}, []float64{1, 1e6}, "1 10 100 1,000 10,000 10⁵ 10⁶"},
+		{Axis{Log: true}, []float64{3, 700}, "2 5 10 20 50 100 200 500 1,000"},
+		{Axis{Log: true}, []float64{0.02, 0.3}, "0.02 0.05 0.1 0.2 0.5"},
+		{Axis{Log: true}, []float64{1e-9, 1e12}, "10⁻⁹ 10⁻⁶ 0.001 1 1,000 10⁶ 10⁹ 10¹²"},
+		{Axis{Log: true}, []float64{5}, "1 2 5 10 20"},
+	} {
+		s, err := c.axis.scaleOf(c.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, k := range s.ticks {
+			got = append(got, k.label)
+			if k.at < s.low-1e-6*math.Abs(s.low) || k.at > s.high+1e-6*math.Abs(s.high) {
+				t.Errorf("%+v of %v: a tick at %v outside of %v … %v", c.axis, c.values, k.at, s.low, s.high)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%+v of %v: ticks %q, want %q", c.axis, c.values, strings.Join(got, " "), c.want)
+		}
+	}
+}
+
+func TestLegendTakesAsManyLinesAsItNeeds(t *testing.T) {
+	c := &Chart{}
+	plain, _ := draw(t, c)
+	for range 9 {
+		c.Series = append(c.Series, Series{Name: "twenty letters long.", Points: []Point{{X: 1, Y: 1}}})
+	}
+	picture, _ := draw(t, c)
+	// 190 pixels each: three fit beside one another.
+	if !bytes.Contains(plain, []byte(`height="400"`)) || !bytes.Contains(picture, []byte(`height="454"`)) {
+		t.Errorf("the legend does not take three lines: %s", picture)
+	}
+}
+
+func FuzzChart(f *testing.F) {
+	bits := func(v ...float64) (b []byte) {
+		for _, x := range v {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+		}
+		return b
+	}
+	f.Add(bits(1, 2, 1, 3, 5, 4, 3, 5), byte(7), 0.0, 0.0, false)
+	f.Add(bits(1, math.NaN(), 1, 3, 1e-320, 4e-320, 3, 5), byte(3), 1.0, 1e300, true)
+	f.Add(bits(1e16, 1e16+2, 1, 3), byte(3), 1.0, 1+1e-16, true)
+	f.Fuzz(func(t *testing.T, data []byte, style byte, from, to float64, log bool) {
+		s := Series{Name: string(data[:min(len(data), 20)]), Draw: Style(style)}
+		for chunk := range slices.Chunk(data[:min(len(data), 1<<12)/32*32], 32) {
+			var v [4]float64
+			for i := range v {
+				v[i] = math.Float64frombits(binary.LittleEndian.Uint64(chunk[8*i:]))
+			}
+			s.Points = append(s.Points, Point{v[0], v[1], v[2], v[3]})
+		}
+		c := &Chart{X: Axis{From: from, To: to, Log: log}, Y: Axis{Log: style&8 != 0}, Series: []Series{s}, Marks: []Mark{{At: from}}}
+		picture, err := c.SVG()
+		if err != nil {
+			return
+		}
+		var whole struct{}
+		if err := xml.Unmarshal(picture, &whole); err != nil {
+			t.Fatalf("not XML: %v\n%s", err, picture)
+		}
+		for _, line := range strings.Split(string(picture), "\n") {
+			if !strings.HasPrefix(line, "<text") && (strings.Contains(line, "NaN") || strings.Contains(line, "Inf")) {
+				t.Fatalf("no number: %s", line)
+			}
+		}
+		if len(picture) > 20_000+400*len(s.Points)*4 {
+			t.Fatalf("%d bytes for %d points", len(picture), len(s.Points))
+		}
+	})
+}

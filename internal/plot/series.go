@@ -1,0 +1,159 @@
+package plot
+
+import "fmt"
+
+// shows tells what is drawn of a point.
+func (s *Series) shows(p Point) (value, interval bool) {
+	if !finite(p.X) {
+		return false, false
+	}
+	value = finite(p.Y) && s.style()&(Markers|Line) != 0
+	interval = finite(p.Low) && finite(p.High) && p.Low < p.High && (s.style()&Band != 0 || value && s.style()&Markers != 0)
+	return value, interval
+}
+
+func (s *Series) style() Style {
+	if s.Draw&(Markers|Line|Band) == 0 {
+		return Markers
+	}
+	return s.Draw
+}
+
+// stroke is how the line of a series is drawn.
+func (s *Series) stroke() string {
+	if s.Dashed {
+		return ` stroke-width="1.8" stroke-dasharray="6 4"`
+	}
+	return ` stroke-width="1.8"`
+}
+
+// data draws all series and marks. The inner picture cuts off what lies
+// outside the bounds of an axis, without a clip path, which would need an id.
+// Around data of its own choice an axis cuts nothing off: a marker may stand
+// on the frame.
+func (d *drawing) data(c *Chart) {
+	x, y, w, h := 0.0, 0.0, d.right+right, d.bottom+bottom
+	if c.X.From != c.X.To {
+		x, w = d.left, d.right-d.left
+	}
+	if c.Y.From != c.Y.To {
+		y, h = d.top, d.bottom-d.top
+	}
+	fmt.Fprintf(d, `<svg x="%s" y="%s" width="%[3]s" height="%[4]s" viewBox="%[1]s %[2]s %[3]s %[4]s">`+"\n", px(x), px(y), px(w), px(h))
+	for i := range c.Series {
+		if c.Series[i].style()&Band != 0 {
+			d.band(i, &c.Series[i])
+		}
+	}
+	for _, m := range c.Marks {
+		d.mark(m)
+	}
+	for i := range c.Series {
+		s := &c.Series[i]
+		if s.style()&Line != 0 {
+			d.curve(i, s)
+		}
+		if s.style()&Markers != 0 {
+			d.markers(i, s)
+		}
+	}
+	d.WriteString("</svg>\n")
+}
+
+// far is how many pixels beyond the frame a place may lie: what is cut off
+// needs no exact place, and numbers must not grow without bound.
+const far = 10_000
+
+func (d *drawing) px(v float64) float64 { return clamp(d.x.at(v, d.left, d.right)) }
+func (d *drawing) py(v float64) float64 { return clamp(d.y.at(v, d.bottom, d.top)) }
+
+func clamp(at float64) float64 { return min(max(at, -far), far) }
+
+// band fills the areas between Low and High, one for each run of points.
+func (d *drawing) band(i int, s *Series) {
+	for _, run := range s.runs(func(value, interval bool) bool { return interval }) {
+		fmt.Fprintf(d, `<polygon fill="%s" fill-opacity="0.2" points="`, colors[i%len(colors)])
+		for _, p := range run {
+			fmt.Fprintf(d, "%s,%s ", px(d.px(p.X)), px(d.py(p.Low)))
+		}
+		for k := len(run) - 1; k >= 0; k-- {
+			fmt.Fprintf(d, "%s,%s ", px(d.px(run[k].X)), px(d.py(run[k].High)))
+		}
+		d.WriteString("\"/>\n")
+	}
+}
+
+// curve draws a line for each run of points.
+func (d *drawing) curve(i int, s *Series) {
+	for _, run := range s.runs(func(value, interval bool) bool { return value }) {
+		fmt.Fprintf(d, `<polyline fill="none" stroke="%s"%s points="`, colors[i%len(colors)], s.stroke())
+		for _, p := range run {
+			fmt.Fprintf(d, "%s,%s ", px(d.px(p.X)), px(d.py(p.Y)))
+		}
+		d.WriteString("\"/>\n")
+	}
+}
+
+// runs are the longest parts of the series in which all points are shown.
+func (s *Series) runs(shown func(value, interval bool) bool) (runs [][]Point) {
+	start := 0
+	for i, p := range s.Points {
+		if !shown(s.shows(p)) {
+			if i > start {
+				runs = append(runs, s.Points[start:i])
+			}
+			start = i + 1
+		}
+	}
+	if start < len(s.Points) {
+		runs = append(runs, s.Points[start:])
+	}
+	return runs
+}
+
+// markers draws each point with its interval.
+func (d *drawing) markers(i int, s *Series) {
+	for _, p := range s.Points {
+		value, interval := s.shows(p)
+		if !value {
+			continue
+		}
+		x := d.px(p.X)
+		if interval && s.style()&Band == 0 {
+			d.line(x, d.py(p.Low), x, d.py(p.High), colors[i%len(colors)], "")
+		}
+		d.marker(i, x, d.py(p.Y))
+	}
+}
+
+// marker draws the marker of series i: a circle, square, diamond or triangle.
+func (d *drawing) marker(i int, x, y float64) {
+	const r = marker
+	color := colors[i%len(colors)]
+	switch i % 4 {
+	case 0:
+		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="%s" fill="%s"/>`+"\n", px(x), px(y), px(r), color)
+	case 1:
+		fmt.Fprintf(d, `<rect x="%s" y="%s" width="%s" height="%[3]s" fill="%s"/>`+"\n", px(x-r), px(y-r), px(2*r), color)
+	case 2:
+		fmt.Fprintf(d, `<path d="M%s %sL%s %sL%s %sL%s %sZ" fill="%s"/>`+"\n",
+			px(x), px(y-r-1), px(x+r+1), px(y), px(x), px(y+r+1), px(x-r-1), px(y), color)
+	case 3:
+		fmt.Fprintf(d, `<path d="M%s %sL%s %sL%s %sZ" fill="%s"/>`+"\n", px(x), px(y-r-1), px(x+r+1), px(y+r), px(x-r-1), px(y+r), color)
+	}
+}
+
+// mark draws a line across the frame with its label.
+func (d *drawing) mark(m Mark) {
+	switch {
+	case !finite(m.At):
+	case m.Horizontal:
+		at := d.py(m.At)
+		d.line(d.left, at, d.right, at, marked, ` stroke-dasharray="2 3"`)
+		d.text(d.right-6, at-5, `text-anchor="end" fill="`+marked+`"`, m.Label)
+	default:
+		at := d.px(m.At)
+		d.line(at, d.top, at, d.bottom, marked, ` stroke-dasharray="2 3"`)
+		d.text(at+5, d.top+14, `text-anchor="start" fill="`+marked+`"`, m.Label)
+	}
+}
