@@ -3,6 +3,7 @@ package reconcile
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -26,8 +27,8 @@ func (b *responder) all() error {
 	b.replica.Decoded()
 	b.link.report.Method = "all"
 	b.unseen = unseen(b.pulls, b.there.Records, b.replica.Records())
-	b.link.report.MissingThere = int(b.replica.Records())
-	b.link.report.MissingHere = int(b.there.Records)
+	b.link.report.MissingThere = reported(b.replica.Records())
+	b.link.report.MissingHere = reported(b.there.Records)
 	var bytes int64
 	if b.there.Dry && b.gives {
 		var err error
@@ -56,6 +57,9 @@ func (b *responder) all() error {
 		return unexpected(m)
 	}
 	if answer.Closing {
+		if b.gets && b.there.Records > 0 {
+			return violation("%d records were announced, and none were sent", b.there.Records)
+		}
 		return b.conclude()
 	}
 	if err := b.receiveAll(b.there.Digest, b.there.Records); err != nil {
@@ -75,7 +79,7 @@ func (a *initiator) all(m *wire.Result) error {
 	if a.account.size() > 0 {
 		return violation("differences were told before everything was to be sent")
 	}
-	r.MissingHere, r.MissingThere = int(a.there.Records), int(a.replica.Records())
+	r.MissingHere, r.MissingThere = reported(a.there.Records), reported(a.replica.Records())
 	if a.opts.Dry {
 		if a.gives {
 			var err error
@@ -119,6 +123,10 @@ func (a *initiator) all(m *wire.Result) error {
 	}
 	return a.conclude()
 }
+
+// reported is a number of records as the report has it. What a peer announces
+// may be anything, and must not make the sum of the differences wrap.
+func reported(records uint64) int { return int(min(records, math.MaxInt/4)) }
 
 // unseen is how many records stay uncompared if everything travels one way.
 func unseen(pulls bool, ofInitiator, ofResponder uint64) uint64 {
@@ -183,7 +191,7 @@ func (e *exchange) receiveAll(digest dbadapter.Digest, records uint64) error {
 			}
 		case *wire.End:
 			e.opts.enter(StepVerify)
-			if e.gets && sum != digest {
+			if e.gets && (sum != digest || came != records) {
 				return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
 			}
 			return e.ended(m)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/syncd-io/syncd/iblt"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -91,6 +92,15 @@ func refused(m *wire.Refuse) error {
 
 func violation(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
+}
+
+// forged names a decode that no honest cells lead to as what it is: the other
+// side's doing.
+func forged(err error) error {
+	if errors.Is(err, iblt.ErrForged) || errors.Is(err, iblt.ErrCell) {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	return err
 }
 
 func unexpected(m wire.Message) error {

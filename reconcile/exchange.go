@@ -28,6 +28,16 @@ type exchange struct {
 	prefix []byte
 	// got counts the records received under each index.
 	got map[iblt.Index]int
+	// fetches: the peer may fetch what it was offered.
+	fetches bool
+	// told is what the peer's cells told of its records; nil at the initiator,
+	// which has seen none.
+	told *announced
+	// unmatched are the last records received, while there must be more under
+	// their index for them to be what was told. They come from one batch.
+	unmatched []dbadapter.Record
+	// arrived is the sum of the digests of the records received.
+	arrived dbadapter.Digest
 	// heldThere counts the records that the peer keeps back.
 	heldThere uint64
 	// unseen counts the records that this direction of a sync by the method
@@ -172,15 +182,22 @@ func (e *exchange) receive(allowed func(wire.Role) bool, last bool) error {
 		}
 		switch m := m.(type) {
 		case *wire.Indices:
-			if m.Role != wire.Fetch || len(e.fetch)+len(m.Indices) > e.account.size() || last {
+			if m.Role != wire.Fetch || !e.fetches || last {
 				return violation("a list of role %d among the records", m.Role)
 			}
-			e.fetch = append(e.fetch, m.Indices...)
+			if err := e.fetched(m.Indices); err != nil {
+				return err
+			}
 		case *wire.Records:
 			if err := e.batch(m, allowed, last); err != nil {
 				return err
 			}
 		case *wire.End:
+			if e.told != nil {
+				if err := e.told.finish(); err != nil {
+					return err
+				}
+			}
 			return e.ended(m)
 		default:
 			return unexpected(m)
@@ -188,13 +205,29 @@ func (e *exchange) receive(allowed func(wire.Role) bool, last bool) error {
 	}
 }
 
+// fetched notes what the peer fetches: what it was offered, and that once, so
+// that a few bytes do not fetch a large value over and over.
+func (e *exchange) fetched(indices []iblt.Index) error {
+	for _, i := range indices {
+		if e.account.role[i] != roleOffered {
+			return violation("index %d was fetched twice, or without having been offered", i)
+		}
+		e.account.role[i] = roleFetched
+	}
+	e.fetch = append(e.fetch, indices...)
+	return nil
+}
+
 // batch checks one batch against what was asked for, and applies it.
 func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last bool) error {
-	records := make([]dbadapter.Record, 0, len(m.Records))
+	waited := len(e.unmatched)
+	records := append(make([]dbadapter.Record, 0, waited+len(m.Records)), e.unmatched...)
+	whole := 0 // of the records, those before this one may be applied
 	for n := range m.Records {
 		r := m.Records[n].Record
 		i := e.replica.Hasher().Index(r.Key)
-		if role, told := e.account.role[i]; !told || !e.gets || !allowed(role) {
+		role, asked := e.account.role[i]
+		if !asked || !e.gets || !allowed(role) {
 			return violation("a record of key %q was sent without having been asked for", r.Key)
 		}
 		if !bytes.HasPrefix(r.Key, e.prefix) {
@@ -218,10 +251,24 @@ func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last boo
 			}
 			r.Value = held[0].Value
 		}
+		if e.told != nil {
+			if i != e.told.index {
+				whole = len(records)
+			}
+			if err := e.told.next(i, &r, role == wire.Wanted || role == wire.Older || role == roleBid); err != nil {
+				return err
+			}
+		} else {
+			e.arrived = e.arrived.Add(e.replica.Hasher().Digest(&r))
+		}
 		records = append(records, r)
 	}
-	e.received += len(records)
-	return e.apply(records)
+	e.received += len(m.Records)
+	if e.told == nil || e.told.complete() || waited > 0 && whole == 0 {
+		whole = len(records) // a bucket of more than two batches is let in as it comes
+	}
+	e.unmatched = records[whole:]
+	return e.apply(records[:whole:whole])
 }
 
 // answered takes off what is owed under an index the record that r dominates.

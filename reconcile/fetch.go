@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -43,7 +44,21 @@ func (a *initiator) take() error {
 	if err != nil {
 		return err
 	}
+	if err := a.addsUp(); err != nil {
+		return err
+	}
 	return a.decide()
+}
+
+// addsUp fails if what came is not what the responder's digest stands for. It
+// can tell where all that the responder holds under the indices told has come:
+// no record stayed there for being older, refused before, or offered first.
+func (a *initiator) addsUp() error {
+	stayed := len(a.account.lists[wire.Older]) + len(a.account.bids) + len(a.account.offers) + len(a.due)
+	if !a.gets || stayed > 0 || a.there.Digest.Sub(a.residual) == a.arrived {
+		return nil
+	}
+	return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
 }
 
 // decide settles the offers: a newer version of equal content is adopted, a
@@ -87,6 +102,7 @@ func (a *initiator) decide() error {
 			continue
 		}
 		a.fetch = append(a.fetch, i)
+		a.account.role[i] = roleFetched
 	}
 	slices.Sort(a.fetch)
 	return a.adopt(adopted)
@@ -141,7 +157,7 @@ func (a *initiator) give() error {
 		a.due[i] = true
 	}
 	before, got := a.link.report.Applied, a.received
-	if err := a.receive(func(role wire.Role) bool { return role == wire.Older || role == roleBid || role == roleOffered }, true); err != nil {
+	if err := a.receive(func(role wire.Role) bool { return role == wire.Older || role == roleBid || role == roleFetched }, true); err != nil {
 		return err
 	}
 	if a.link.report.Applied > before {
@@ -206,9 +222,6 @@ func (b *responder) take() error {
 	before := b.link.report.Sent
 	if b.gives {
 		for _, i := range b.fetch {
-			if b.account.role[i] != roleOffered {
-				return violation("index %d was fetched without having been offered", i)
-			}
 			if err := b.sendBucket(i, nil); err != nil {
 				return err
 			}

@@ -29,6 +29,7 @@ type account struct {
 const (
 	roleOffered = wire.Fetch + 1 + iota
 	roleBid
+	roleFetched // offered, and asked for
 )
 
 func newAccount() *account { return &account{role: map[iblt.Index]wire.Role{}} }
@@ -55,6 +56,7 @@ func (a *account) mismatched() int {
 // draw makes the account of the decoded differences.
 func (b *responder) draw(found []iblt.Difference) error {
 	acc := b.account
+	b.told = announce(b.replica.Hasher(), found)
 	suspicion := int64(ambiguousBytes)
 	for _, d := range found {
 		role := wire.Lacking

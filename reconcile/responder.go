@@ -15,6 +15,7 @@ type responder struct {
 func Respond(r Replica, o Options) *Session {
 	return start(func(l *link) error {
 		b := &responder{exchange: newExchange(l, r, o)}
+		b.fetches = true
 		return b.sync()
 	})
 }

@@ -17,7 +17,7 @@ func (b *responder) differ() (found []iblt.Difference, ok bool, err error) {
 	d := iblt.NewDecoder(b.replica.Key(), (*subtrahend)(b), b.replica.Lookup)
 	d.AddProbes(b.there.Probes, b.replica.Probes())
 	if err := d.AddCells(b.there.Cells); err != nil {
-		return nil, false, err
+		return nil, false, forged(err)
 	}
 	for !d.Done() {
 		ask := b.ask(d)
@@ -37,12 +37,12 @@ func (b *responder) differ() (found []iblt.Difference, ok bool, err error) {
 			if !isCells {
 				return nil, false, unexpected(m)
 			}
-			if len(c.Cells) == 0 || len(c.Cells) > ask {
-				return nil, false, violation("%d cells where %d were asked for", len(c.Cells), ask)
+			if len(c.Cells) != min(ask, wire.MaxCells) { // dripped, each would cost a look behind all writes since
+				return nil, false, violation("%d cells in a frame where %d were asked for", len(c.Cells), ask)
 			}
 			ask -= len(c.Cells)
 			if err := d.AddCells(c.Cells); err != nil {
-				return nil, false, err
+				return nil, false, forged(err)
 			}
 		}
 	}

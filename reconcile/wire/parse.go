@@ -259,6 +259,9 @@ func (p *parser) records() Message {
 			break
 		}
 		r, stub := p.head()
+		if stub && r.Deleted {
+			p.fail("a tombstone without the value that it never has")
+		}
 		if !stub && !r.Deleted {
 			r.Value = p.bytes(dbadapter.MaxValue, "a value")
 		}

@@ -142,6 +142,7 @@ func TestRefuses(t *testing.T) {
 		"empty key":                 body(KindRecords, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
 		"long key":                  body(KindRecords, 0, 0x81, 0x08),
 		"unknown record flag":       body(KindRecords, 1<<5, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 0),
+		"stub of a tombstone":       body(KindRecords, 5, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0),
 		"writer of zeros":           body(KindRecords, append([]byte{8, 1, 'k'}, make([]byte, 25)...)...),
 		"value longer than frame":   body(KindRecords, 0, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 9),
 		"too many records":          body(KindRecords, many(record, BatchRecords+1)...),

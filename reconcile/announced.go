@@ -1,0 +1,70 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+)
+
+// announced is what the initiator's cells told of the records that it will
+// send: the checksum of each index that it alone holds, or holds with another
+// checksum. Under the indices that were asked of it, it sends all its records,
+// so that the responder can hold what comes against what was told.
+type announced struct {
+	hasher dbadapter.Hasher
+	pairs  []iblt.Pair // by index
+
+	// What has come under the last index.
+	index   iblt.Index // 0: nothing that is to be checked
+	sum     iblt.Checksum
+	latest  dbadapter.Clock
+	digests []dbadapter.Digest
+}
+
+// announce notes the initiator's side of the differences.
+func announce(hasher dbadapter.Hasher, found []iblt.Difference) *announced {
+	n := &announced{hasher: hasher}
+	for _, d := range found {
+		if d.Kind != iblt.MissingThere {
+			n.pairs = append(n.pairs, iblt.Pair{Index: d.Index, Checksum: d.Theirs})
+		}
+	}
+	slices.SortFunc(n.pairs, func(a, b iblt.Pair) int { return cmp.Compare(a.Index, b.Index) })
+	return n
+}
+
+// next takes a record under an index; whole says that all records under it
+// come. It fails if those under the index before are not what was told.
+func (n *announced) next(i iblt.Index, r *dbadapter.Record, whole bool) error {
+	if i != n.index {
+		if err := n.finish(); err != nil {
+			return err
+		}
+		at, told := slices.BinarySearchFunc(n.pairs, i, func(p iblt.Pair, i iblt.Index) int { return cmp.Compare(p.Index, i) })
+		if !whole || !told {
+			return nil
+		}
+		n.index, n.sum = i, n.pairs[at].Checksum
+	}
+	n.latest = max(n.latest, r.Version.Clock)
+	n.digests = append(n.digests, n.hasher.Digest(r))
+	return nil
+}
+
+// complete reports whether what has come under the last index is what was
+// told.
+func (n *announced) complete() bool {
+	return n.index == 0 || n.hasher.Checksum(n.latest, n.digests) == n.sum
+}
+
+// finish fails if what has come under the last index is not what was told.
+func (n *announced) finish() error {
+	if !n.complete() {
+		return fmt.Errorf("%w: the records that came under index %d are not those that the cells told of", ErrNotVerified, n.index)
+	}
+	n.index, n.latest, n.digests = 0, 0, n.digests[:0]
+	return nil
+}

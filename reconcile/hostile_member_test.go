@@ -1,0 +1,259 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/storetest"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// What a member does that knows the secret: its proofs and cells are good
+// where it wants them to be.
+
+// Everything is sent, and the initiator says that it has nothing to give in
+// return, though it announced records.
+func TestClosingWithoutGivingAll(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("a", "", at(0)))
+	s, o := asked(t, a, b)
+	p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Answer{Closing: true})}
+	p.play(t, s, 20)
+	if !errors.Is(s.Err(), ErrProtocol) || s.Report().Verified {
+		t.Errorf("%v, verified %v", s.Err(), s.Report().Verified)
+	}
+}
+
+// A responder has nothing to fetch: it has the cells. And an initiator fetches
+// an offer once, whatever its size.
+func TestEndlessFetches(t *testing.T) {
+	large := strings.Repeat("x", 5000)
+	t.Run("of a responder", func(t *testing.T) {
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		a.put(record("k", "v", at(0)), record("common", "", at(0)))
+		k := a.hasher.Index([]byte("k"))
+		s, o := asking(t, a, b)
+		p := script{o: o, says: inTurn(&wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []iblt.Index{k}},
+			&wire.Result{Method: wire.Sketch, Residual: residualOf(a, record("k", "v", at(0)))},
+			&wire.Indices{Role: wire.Fetch, Indices: []iblt.Index{k}}, &wire.End{}, &wire.End{})}
+		p.play(t, s, 20)
+		if !errors.Is(s.Err(), ErrProtocol) {
+			t.Error(s.Err())
+		}
+	})
+	t.Run("of one offer", func(t *testing.T) {
+		const n = 20
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		var theirs []dbadapter.Record
+		for i := range n {
+			key := fmt.Sprint("k", i)
+			a.put(record(key, "old", at(0)))
+			theirs = append(theirs, record(key, large, at(time.Hour)))
+		}
+		b.put(theirs...)
+		messages := []wire.Message{helloOf(a, nil), &wire.Answer{Residual: residualOf(b, theirs...)}}
+		for range n {
+			messages = append(messages, &wire.Indices{Role: wire.Fetch, Indices: []iblt.Index{b.hasher.Index([]byte("k0"))}})
+		}
+		s, o := asked(t, a, b)
+		p := script{o: o, says: inTurn(append(messages, &wire.End{}, &wire.End{})...)}
+		p.play(t, s, 100)
+		if !errors.Is(s.Err(), ErrProtocol) || s.Report().RecordBytes > 0 {
+			t.Errorf("%v after %d bytes of records", s.Err(), s.Report().RecordBytes)
+		}
+	})
+}
+
+// An offer that was not fetched is not sent.
+func TestOfferSentUnfetched(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	ours := record("k", strings.Repeat("x", 5000), at(time.Hour))
+	theirs := record("k", strings.Repeat("y", 5000), at(0))
+	a.put(ours)
+	applied := 0
+	a.door = func(records []dbadapter.Record) ([]Verdict, error) {
+		applied += len(records)
+		return a.write(records)
+	}
+	s, o := asking(t, a, b)
+	offer := offerOf(&theirs)
+	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offer}},
+		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, ours)}, &wire.End{}, sent(theirs), &wire.End{})}
+	p.play(t, s, 30)
+	if !errors.Is(s.Err(), ErrProtocol) || applied > 0 {
+		t.Errorf("%v, %d records at the door", s.Err(), applied)
+	}
+}
+
+// A tombstone has no value that could be left out.
+func TestStubOfATombstone(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("k", strings.Repeat("x", 5000), at(0)))
+	gone := record("k", "", at(time.Hour))
+	gone.Deleted, gone.Value = true, nil
+	reached := false
+	a.door = func(records []dbadapter.Record) ([]Verdict, error) {
+		reached = true
+		return a.write(records)
+	}
+	s, o := asking(t, a, b)
+	stub := sent(gone)
+	stub.Records[0].Stub = true
+	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
+		&wire.Indices{Role: wire.Newer, Indices: []iblt.Index{a.hasher.Index(gone.Key)}},
+		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, a.dump()...)}, stub)}
+	p.play(t, s, 30)
+	if !errors.Is(s.Err(), wire.ErrFrame) || reached {
+		t.Errorf("%v, reached the door: %v", s.Err(), reached)
+	}
+}
+
+// Cells come in full frames: one at a time, each would cost a look behind all
+// that was written since the sync began.
+func TestCellsDripped(t *testing.T) {
+	a, b := diverged(t, seeded(t, 31), 500, 200, 200, time.Hour, nil)
+	s, o := asked(t, a, b)
+	p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Cells{Cells: make([]iblt.Cell, 1)})}
+	p.play(t, s, 20)
+	if !errors.Is(s.Err(), ErrProtocol) {
+		t.Error(s.Err())
+	}
+}
+
+// More pairs come out than cells went in: the cells are those of no set, and
+// that is the peer's fault, not a failure of ours.
+func TestForgedCellsBreakTheProtocol(t *testing.T) {
+	for _, err := range []error{iblt.ErrForged, iblt.ErrCell} {
+		named := forged(fmt.Errorf("decode: %w", err))
+		if !errors.Is(named, ErrProtocol) || !errors.Is(named, err) || refusal(named).Code != wire.CodeProtocol {
+			t.Errorf("%v becomes %v", err, named)
+		}
+	}
+}
+
+// Numbers of records that are not true choose no work, and are not reported as
+// something else.
+func TestVastNumbersOfRecords(t *testing.T) {
+	for name, c := range map[string]struct{ ours, theirs int }{"none here": {0, 1}, "some here": {5, 3}} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+			for i := range c.theirs {
+				a.put(record(fmt.Sprint("a", i), "", at(0)))
+			}
+			for i := range c.ours {
+				b.put(record(fmt.Sprint("b", i), "", at(0)))
+			}
+			for _, m := range []wire.Method{wire.Auto, wire.All} {
+				s, o := asked(t, a, b)
+				p := script{o: o, says: inTurn(helloOf(a, func(h *wire.Hello) { h.Records, h.Method = math.MaxInt64, m }))}
+				for _, m := range p.play(t, s, 100) {
+					if more, ok := m.(*wire.More); ok && more.Cells > burst {
+						t.Errorf("%d cells asked for", more.Cells)
+					}
+				}
+				if r := s.Report(); r.Differences() < 0 || r.Verified || s.Err() == nil {
+					t.Errorf("%d differences, verified %v, %v", r.Differences(), r.Verified, s.Err())
+				}
+				s, o = asking(t, b, a)
+				p = script{o: o, says: inTurn(&wire.Welcome{Records: math.MaxInt64}, &wire.Result{Method: wire.All, Bytes: math.MaxInt64, Estimate: math.MaxInt64}, &wire.End{})}
+				p.play(t, s, 100)
+				if r := s.Report(); r.Differences() < 0 || r.ForecastBytes < 0 || r.Estimate < 0 || r.Verified || !errors.Is(s.Err(), ErrNotVerified) && c.ours == 0 {
+					t.Errorf("%+v, %v", r, s.Err())
+				}
+			}
+		})
+	}
+}
+
+// What comes must be what the cells told: a value that does not match its
+// checksum is not applied.
+func TestValueOfAnotherChecksum(t *testing.T) {
+	for name, c := range map[string]struct {
+		held  bool // by the responder, older
+		wrong func(dbadapter.Record) []dbadapter.Record
+	}{
+		"another value":   {false, func(r dbadapter.Record) []dbadapter.Record { r.Value = []byte("other"); return []dbadapter.Record{r} }},
+		"another version": {true, func(r dbadapter.Record) []dbadapter.Record { r.Version.Clock++; return []dbadapter.Record{r} }},
+		"twice":           {true, func(r dbadapter.Record) []dbadapter.Record { return []dbadapter.Record{r, r} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+			told := record("k", "told", at(time.Hour))
+			a.put(told, record("common", "", at(0)))
+			b.put(record("common", "", at(0)))
+			var own []dbadapter.Record
+			if c.held {
+				own = append(own, record("k", "old", at(0)))
+				b.put(own...)
+			}
+			before := b.dump()
+			s, o := asked(t, a, b)
+			p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Answer{Residual: residualOf(b, own...)}, sent(c.wrong(told)...), &wire.End{}, &wire.End{})}
+			p.play(t, s, 30)
+			if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified || !reflect.DeepEqual(b.dump(), before) {
+				t.Errorf("%v, verified %v, holds %v", s.Err(), s.Report().Verified, b.dump())
+			}
+		})
+	}
+}
+
+// A bucket of several batches is checked as a whole, and arrives as a whole.
+func TestBucketOfSeveralBatches(t *testing.T) {
+	weak := storetest.Weak(dbadapter.NewHasher(testSecret), 1)
+	for _, size := range []int{100, 30_000, 200_000} {
+		a, b := newSide(t, "a", weak), newSide(t, "b", weak)
+		b.put(record("common", "", at(0)))
+		for i := range 20 {
+			a.put(record(fmt.Sprint("k", i), strings.Repeat("x", size), at(time.Hour)))
+		}
+		out := run(t, a, b, Options{}, nil)
+		if out.errA != nil || out.errB != nil || !out.a.Verified || !out.b.Verified {
+			t.Fatalf("%v, %v, %+v", out.errA, out.errB, out.b)
+		}
+		wantEqual(t, a, b)
+		c, d := newSide(t, "a", weak), newSide(t, "b", weak)
+		for _, r := range a.dump() {
+			c.put(r)
+		}
+		d.put(record("common", "", at(-time.Hour)))
+		last := 0
+		out = run(t, c, d, Options{}, func(initiator bool, m wire.Message) wire.Message {
+			if r, ok := m.(*wire.Records); ok && initiator {
+				if last += len(r.Records); last == 21 {
+					r.Records = r.Records[:len(r.Records)-1]
+				}
+			}
+			return m
+		})
+		if !errors.Is(out.errB, ErrNotVerified) {
+			t.Errorf("with the last of a bucket left out: %v; %v", out.errB, out.log)
+		}
+		if len(d.dump()) == 21 || last != 21 {
+			t.Errorf("%d records, %d sent", len(d.dump()), last)
+		}
+	}
+}
+
+// Where all that the responder sends is known to the initiator by its digest,
+// another record in its place is noticed.
+func TestWhatComesAddsUp(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("common", "", at(0)))
+	b.put(record("common", "", at(0)), record("k", "told", at(0)))
+	out := run(t, a, b, Options{}, func(initiator bool, m wire.Message) wire.Message {
+		if r, ok := m.(*wire.Records); ok && !initiator {
+			r.Records[0].Record.Value = []byte("other")
+		}
+		return m
+	})
+	if !errors.Is(out.errA, ErrNotVerified) || out.a.Verified || out.b.Verified {
+		t.Errorf("%v, verified %v and %v", out.errA, out.a.Verified, out.b.Verified)
+	}
+}
