@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -212,6 +213,30 @@ func TestSolveLimits(t *testing.T) {
 	for _, config := range []TableConfig{{Cells: 100, Hashes: 4}, {Cells: 100, Hashes: 4, Sums: XOR}} {
 		if _, err := solve(newTable(t, config), ours); !errors.Is(err, ErrNoProducts) {
 			t.Errorf("%+v: %v", config, err)
+		}
+	}
+}
+
+// TestSolveForged: a key with two values that stands in a cell of another key,
+// or beside something else, is none, whatever the check says.
+func TestSolveForged(t *testing.T) {
+	table := newTable(t, TableConfig{Cells: 60, Hashes: 3, Sums: XOR, Checks: CheckProducts})
+	ours, theirs := table.layout.hash(1, 2), table.layout.hash(1, 3)
+	var c TableCell
+	c.add(XOR, 1, &theirs, 1)
+	c.add(XOR, 1, &ours, -1)
+	own := table.layout.Places(nil, 1)
+	foreign := 0
+	for slices.Contains(own, foreign) {
+		foreign++
+	}
+	beside := c
+	beside.KeySum = 4
+	for at, c := range map[int]TableCell{foreign: c, own[0]: beside} {
+		table.Reset()
+		table.SetCell(at, c)
+		if r, err := solve(table, map[uint64]uint64{1: 2}); err != nil || r.Complete || len(r.Mismatched) != 0 {
+			t.Errorf("cell %d: %+v, %v", at, r, err)
 		}
 	}
 }

@@ -14,9 +14,15 @@ import (
 )
 
 // never is the chance of a false alarm that each comparison here is allowed:
-// there are fewer than 20 of them, so that one run in five million fails for
+// there are 20 of them, so that one choice of seeds in five million fails for
 // nothing.
 const never = 1e-8
+
+// spread is the standard deviation of the percentage of 10,000 keys that GET
+// finds in a trial: 0.151 to 0.157 in 20,000 trials, and 0.146 if keys were independent.
+// A spread that is known takes 6 standard errors for a chance of 2·10^−9; one
+// that is estimated from some ten trials would take many more.
+const spread = 0.16
 
 // TestFigures is a short run of the paper's experiments. The seeds are fixed:
 // a failure is reproduced by running it again.
@@ -31,18 +37,22 @@ func TestFigures(t *testing.T) {
 		t.Fatalf("no experiment of %d cells and %d keys with two values", cells, multi)
 		return experiment{}
 	}
+	// The paper's plot has no number for it; docs/PAPER.md has this one.
+	failing := at(thresholdSmall(), 14_000, 0)
+	failing.paper.incomplete = count{20_000, 20_000}
 	for _, c := range []struct {
 		name   string
 		e      experiment
 		trials int
 	}{
-		{"14,500 cells", at(thresholdSmall(), 14_500, 0), 20},
-		{"14,600 cells", at(thresholdSmall(), 14_600, 0), 20},
-		{"144,000 cells", at(thresholdLarge(), 144_000, 0), 1},
-		{"faults", at(faulty(), 80_000, 0), 6},
-		{"500 with two values", at(multipleSmall(), 80_000, 500), 5},
-		{"1,000 with two values", at(multipleSmall(), 80_000, 1000), 12},
-		{"2,000 with two values", at(multipleSmall(), 80_000, 2000), 24},
+		{"14,000 cells", failing, 50},
+		{"14,500 cells", at(thresholdSmall(), 14_500, 0), 100},
+		{"14,600 cells", at(thresholdSmall(), 14_600, 0), 100},
+		{"144,000 cells", at(thresholdLarge(), 144_000, 0), 4},
+		{"faults", at(faulty(), 80_000, 0), 100},
+		{"500 with two values", at(multipleSmall(), 80_000, 500), 50},
+		{"1,000 with two values", at(multipleSmall(), 80_000, 1000), 100},
+		{"2,000 with two values", at(multipleSmall(), 80_000, 2000), 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, err := simulate(c.e.s, c.trials, seed, nil)
@@ -66,9 +76,9 @@ func TestFigures(t *testing.T) {
 			}
 			if c.e.paper.found != 0 {
 				// 6 standard errors; the paper's figure is rounded to 0.01.
-				m := o.looked()
-				if off := math.Abs(m.value - c.e.paper.found); off > 0.005+m.half/1.96*6 {
-					t.Errorf("GET finds %.4f ± %.4f %%, the paper has %v", m.value, m.half, c.e.paper.found)
+				got := o.looked().value
+				if off := math.Abs(got - c.e.paper.found); off > 0.005+6*spread/math.Sqrt(float64(c.trials)) {
+					t.Errorf("GET finds %.4f %%, the paper has %v", got, c.e.paper.found)
 				}
 			}
 		})
