@@ -21,6 +21,8 @@ const (
 	// together.
 	MaxBatch      = 4096
 	MaxBatchBytes = 1 << 20
+	// MaxBytes is the size of all values together.
+	MaxBytes = 1 << 30
 	// MaxText is the longest text that Parse reads, MaxLine its longest line,
 	// in bytes.
 	MaxText = 32 << 20
@@ -32,6 +34,8 @@ const (
 	DefaultNodes  = 3
 	DefaultSkew   = time.Minute
 	DefaultSettle = 5 * time.Minute
-	// DefaultSize is the longest value that a random line writes.
+	// A random line writes DefaultKeys keys, and values of DefaultSize bytes at
+	// the most.
+	DefaultKeys = 50
 	DefaultSize = 200
 )

@@ -76,28 +76,13 @@ type Event struct {
 
 // Random is how many events a random line stands for, and of what kind.
 type Random struct {
-	// Writes are puts, deletions and batches over that many Keys, with values
-	// of up to Size bytes (0: DefaultSize).
+	// Writes are how many records are written or deleted, under that many Keys
+	// (0: DefaultKeys), with values of up to Size bytes (0: DefaultSize).
 	Writes, Keys, Size int
+	// Syncs are begun by somebody, beside those that nodes begin on their own.
+	Syncs int
 	// Faults are things that go wrong, each with its end.
 	Faults int
 	// Profile says which faults; empty means mixed.
 	Profile Profile
 }
-
-// Profile is a mixture of faults.
-type Profile string
-
-// The profiles.
-const (
-	// Calm has no faults.
-	Calm Profile = "calm"
-	// Rough has losses, cuts, partitions, crashes and freezes.
-	Rough Profile = "rough"
-	// Clocks has jumps, clocks that stand still, and restarts.
-	Clocks Profile = "clocks"
-	// Disks has crashes, copies, restores, flipped bytes and full disks.
-	Disks Profile = "disks"
-	// Mixed is one of the others, or all of them at once, by the seed.
-	Mixed Profile = "mixed"
-)

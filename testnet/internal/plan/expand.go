@@ -1,0 +1,222 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// Expand is the plan with the events that its random lines stand for. Each is
+// drawn on its own from the seed, the time of its line and its number: with
+// fewer writes asked for, those that remain are the same.
+func (p *Plan) Expand() Plan {
+	out := *p
+	out.Events = nil
+	for i := range p.Events {
+		e := &p.Events[i]
+		if e.Verb != Expand {
+			out.Events = append(out.Events, *e)
+			continue
+		}
+		made := p.expand(e)
+		if len(made) > 0 && e.Note != "" {
+			made[0].Note = e.Note
+		}
+		out.Events = append(out.Events, made...)
+	}
+	slices.SortStableFunc(out.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	return out
+}
+
+// draw is the randomness of one event.
+type draw struct{ *rand.Rand }
+
+func (p *Plan) draw(purpose string, at time.Duration, n int) *draw {
+	h := sha256.New()
+	h.Write([]byte(purpose))
+	for _, v := range []uint64{p.Seed, uint64(at), uint64(n)} {
+		_ = binary.Write(h, binary.BigEndian, v) // a hash takes everything
+	}
+	return &draw{rand.New(rand.NewChaCha8([32]byte(h.Sum(nil))))}
+}
+
+// within draws a time from 0 to d, in whole milliseconds.
+func (d *draw) within(span time.Duration) time.Duration {
+	return time.Duration(d.Int64N(span.Milliseconds()+1)) * time.Millisecond
+}
+
+func (p *Plan) expand(e *Event) (made []Event) {
+	r := &e.Random
+	for n := 0; n < r.Writes; {
+		w := p.write(e, n, r.Writes-n)
+		n += max(1, int(w.Amount))
+		made = append(made, w)
+	}
+	for n := range r.Syncs {
+		d := p.draw("sync", e.At, n)
+		s := Event{At: e.At + d.within(e.For), Verb: []Verb{Sync, Sync, Sync, Pull, Push}[d.IntN(5)]}
+		s.Node, s.Peer = d.pair(p.Nodes)
+		made = append(made, s)
+	}
+	verbs := r.Profile.drawn(p.draw("profile", e.At, 0))
+	for n := range r.Faults {
+		if len(verbs) > 0 {
+			made = append(made, p.fault(e, verbs, n)...)
+		}
+	}
+	slices.SortStableFunc(made, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	return made
+}
+
+func (r *Random) size() int { return cmp.Or(r.Size, DefaultSize) }
+func (r *Random) keys() int { return cmp.Or(r.Keys, DefaultKeys) }
+
+// write draws write n of a line; a batch is left that many more.
+func (p *Plan) write(e *Event, n, left int) Event {
+	d := p.draw("write", e.At, n)
+	w := Event{At: e.At + d.within(e.For), Node: d.IntN(p.Nodes)}
+	// The smaller of two draws: some keys are written much more than others, as
+	// in real data, and several nodes write them at once.
+	keys := e.Random.keys()
+	w.Key = "k" + strconv.Itoa(min(d.IntN(keys), d.IntN(keys)))
+	switch kind := d.IntN(20); {
+	case kind < 3:
+		w.Verb = Del
+	case kind < 5 && min(left, keys) > 1:
+		w.Verb, w.Key = Batch, "k"
+		w.Amount = int64(1 + d.IntN(min(left, keys, maxDrawnBatch)))
+		w.Size = d.size(e.Random.size())
+	default:
+		w.Verb = Put
+		w.Size = d.size(e.Random.size())
+	}
+	return w
+}
+
+const maxDrawnBatch = 8
+
+// size draws short values more often than long ones, and empty ones at times.
+func (d *draw) size(most int) int {
+	return int(math.Exp(d.Float64()*math.Log(float64(most)+1))) - d.IntN(2)*d.IntN(2)
+}
+
+func (d *draw) pair(nodes int) (a, b int) {
+	a = d.IntN(nodes)
+	b = d.IntN(nodes - 1)
+	if b >= a {
+		b++
+	}
+	return a, b
+}
+
+// fault draws fault n of a line, with what ends it.
+func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
+	d := p.draw("fault", e.At, n)
+	f := Event{At: e.At + d.within(e.For), Verb: verbs[d.IntN(len(verbs))], Node: d.IntN(p.Nodes)}
+	lasts := max(time.Millisecond, min(d.within(e.For/4), e.At+e.For-f.At))
+	end := Event{At: f.At + lasts, Node: f.Node}
+	switch f.Verb {
+	case Cut, Loss, Replay, Partition:
+		if p.Nodes == 1 {
+			return nil // nobody to be cut off from
+		}
+	}
+	switch f.Verb {
+	case Cut, Loss, Replay:
+		f.Node, f.Peer = d.pair(p.Nodes)
+		end.Verb, end.Node, end.Peer = Heal, f.Node, f.Peer
+		if f.Verb == Loss {
+			f.Amount = int64(1 + d.IntN(500))
+		}
+		if f.Verb == Replay {
+			return []Event{f}
+		}
+	case Partition:
+		f.Node, f.Key = 0, d.halves(p.Nodes)
+		end.Node, end.Verb = 0, HealAll
+	case Crash, CrashAt:
+		end.Verb = Start
+		if f.Verb == CrashAt {
+			f.Step = reconcile.Step(d.IntN(len(reconcile.Steps())))
+		}
+	case Freeze, StopClock, Full:
+		f.For = lasts
+		return []Event{f}
+	case Skew:
+		// As often backwards as ahead, from a few milliseconds to three times
+		// what the namespace allows.
+		most := math.Log(3*float64(p.Skew.Milliseconds()) + 2)
+		f.Amount = int64(math.Exp(d.Float64()*most)) * int64(1-2*d.IntN(2))
+		end.Verb, end.Amount = Skew, -f.Amount
+	case Restore:
+		keep := Event{At: f.At, Verb: Copy, Node: f.Node}
+		end.Verb = Restore
+		return []Event{keep, end}
+	case Flip:
+		// A damaged node is put right from a copy.
+		keep := Event{At: f.At, Verb: Copy, Node: f.Node}
+		f.At += lasts / 2
+		f.Amount = int64(d.Uint32())
+		end.Verb = Restore
+		return []Event{keep, f, end}
+	case Old:
+		end.Verb = New
+	}
+	return []Event{f, end}
+}
+
+// halves draws the two sides of a partition.
+func (d *draw) halves(nodes int) string {
+	order := d.Perm(nodes)
+	at := 1 + d.IntN(nodes-1)
+	side := func(nodes []int) string {
+		slices.Sort(nodes)
+		return strings.ReplaceAll(join(nodes), ", ", ",")
+	}
+	s, err := groups(side(order[:at]) + "|" + side(order[at:]))
+	if err != nil {
+		panic(fmt.Sprintf("plan: %v", err)) // our own text
+	}
+	return s
+}
+
+// Generate makes a plan of 2 to 7 nodes by the seed alone.
+func Generate(seed uint64, profile Profile) Plan {
+	p := Plan{Name: "seed-" + strconv.FormatUint(seed, 10), Seed: seed, Skew: DefaultSkew, Settle: DefaultSettle}
+	d := p.draw("plan", 0, 0)
+	p.Nodes = 2 + d.IntN(6)
+	p.Every = 2*time.Second + d.within(6*time.Second)
+	p.Signed = d.IntN(4) == 0
+	p.Net = Net{Delay: time.Millisecond + d.within(50*time.Millisecond), Jitter: d.within(100 * time.Millisecond)}
+	if profile != Calm && d.IntN(2) == 0 {
+		p.Net.Loss = float64(d.IntN(50)) / 1000
+		p.Net.Duplicate = float64(d.IntN(50)) / 1000
+		p.Net.Reorder = float64(d.IntN(50)) / 1000
+	}
+	line := Event{Verb: Expand, At: time.Second, For: 20*time.Second + d.within(40*time.Second)}
+	line.Random = Random{
+		Writes:  20 + d.IntN(180),
+		Keys:    1 + d.IntN(100),
+		Size:    d.size(5000),
+		Syncs:   d.IntN(20),
+		Faults:  2 + d.IntN(20),
+		Profile: profile,
+	}
+	if line.Random.Size == 0 {
+		line.Random.Size = 1
+	}
+	if profile == Calm {
+		line.Random.Faults = 0
+	}
+	p.Events = []Event{line}
+	return p.Expand()
+}

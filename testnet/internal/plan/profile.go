@@ -1,0 +1,45 @@
+package plan
+
+// Profile is a mixture of faults.
+type Profile string
+
+// The profiles.
+const (
+	// Calm has no faults.
+	Calm Profile = "calm"
+	// Rough has losses, cuts, partitions, crashes and freezes.
+	Rough Profile = "rough"
+	// Clocks has jumps, clocks that stand still, and restarts.
+	Clocks Profile = "clocks"
+	// Disks has crashes, copies, restores, flipped bits and full disks.
+	Disks Profile = "disks"
+	// Mixed is, by the seed, one of the others, or all of them at once.
+	Mixed Profile = "mixed"
+)
+
+// Profiles lists all of them.
+func Profiles() []Profile { return []Profile{Calm, Rough, Clocks, Disks, Mixed} }
+
+// eventsPerFault is the most that one fault takes: what goes wrong, and what
+// ends it.
+const eventsPerFault = 3
+
+// faults are what a profile draws from, each as often as it stands here.
+var faults = map[Profile][]Verb{
+	Rough:  {Cut, Cut, Loss, Loss, Partition, Crash, Crash, CrashAt, CrashAt, Freeze, Replay, Old},
+	Clocks: {Skew, Skew, Skew, StopClock, StopClock, Freeze, Crash, Restore},
+	Disks:  {Crash, Crash, CrashAt, CrashAt, Restore, Restore, Flip, Full},
+}
+
+// drawn is what a profile comes to under a seed.
+func (p Profile) drawn(d *draw) []Verb {
+	if p == "" || p == Mixed {
+		all := []Profile{Calm, Rough, Clocks, Disks}
+		n := d.IntN(len(all) + 2)
+		if n >= len(all) { // every third time
+			return append(append(append([]Verb(nil), faults[Rough]...), faults[Clocks]...), faults[Disks]...)
+		}
+		p = all[n]
+	}
+	return faults[p]
+}

@@ -1,0 +1,228 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cutWord splits a line after its first word.
+func cutWord(line string) (word, rest string) {
+	if i := strings.IndexAny(line, " \t"); i >= 0 {
+		return line[:i], strings.TrimLeft(line[i:], " \t")
+	}
+	return line, ""
+}
+
+// number reads a whole number within bounds.
+func number(what, s string, least, most int) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s %q: want a number from %d to %d", what, s, least, most)
+	}
+	return n, nil
+}
+
+// duration reads a time within bounds.
+func duration(what, s string, least, most time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < least || d > most {
+		return 0, fmt.Errorf("%s %q: want a time from %s to %s, as in 1.5s or 2m", what, s, span(least), span(most))
+	}
+	return d, nil
+}
+
+// probability reads a number from 0 to 1.
+func probability(what, s string) (float64, error) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f >= 0 && f <= 1) { // a NaN fails both
+		return 0, fmt.Errorf("%s %q: want a share from 0 to 1, as in 0.05", what, s)
+	}
+	return math.Abs(f), nil // −0 is 0
+}
+
+// byteSize reads a size.
+func byteSize(what, s string) (int, error) {
+	for _, u := range units { // B comes last, it ends the others too
+		if digits, ok := strings.CutSuffix(s, u.name); ok {
+			if n, err := strconv.Atoi(digits); err == nil && n >= 0 && n <= MaxSize/u.bytes {
+				return n * u.bytes, nil
+			}
+			break
+		}
+	}
+	return 0, fmt.Errorf("%s %q: want a size from 0B to 1MiB, as in 100B", what, s)
+}
+
+// link reads "0>1".
+func link(s string) (from, to int, err error) {
+	a, b, ok := strings.Cut(s, ">")
+	from, errA := strconv.Atoi(a)
+	to, errB := strconv.Atoi(b)
+	if !ok || errA != nil || errB != nil {
+		return 0, 0, fmt.Errorf("link %q: want two nodes, as in 0>1", s)
+	}
+	return from, to, nil
+}
+
+// groups reads "0,1|2,3" and gives its normal form: nodes in order within each
+// group, and groups in order of their first node.
+func groups(s string) (string, error) {
+	var all [][]int
+	for _, g := range strings.Split(s, "|") {
+		var nodes []int
+		for _, word := range strings.Split(g, ",") {
+			n, err := strconv.Atoi(word)
+			if err != nil || n < 0 {
+				return "", fmt.Errorf("groups %q: want nodes, as in 0,1|2,3", s)
+			}
+			nodes = append(nodes, n)
+		}
+		slices.Sort(nodes)
+		all = append(all, nodes)
+	}
+	slices.SortFunc(all, slices.Compare)
+	var text []string
+	for _, g := range all {
+		text = append(text, join(g))
+	}
+	return strings.ReplaceAll(strings.Join(text, "|"), ", ", ","), nil
+}
+
+// Groups are the nodes of a partition's groups.
+func (e *Event) Groups() (groups [][]int) {
+	for _, g := range strings.Split(e.Key, "|") {
+		var nodes []int
+		for _, word := range strings.Split(g, ",") {
+			n, err := strconv.Atoi(word)
+			if err != nil {
+				return nil // not from Parse
+			}
+			nodes = append(nodes, n)
+		}
+		groups = append(groups, nodes)
+	}
+	return groups
+}
+
+// checkWord allows what is a word in a line, and safe in the name of a file.
+func checkWord(what, s string) error {
+	bad := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:/", r)
+	}
+	switch {
+	case s == "":
+		return fmt.Errorf("the %s is missing", what)
+	case len(s) > MaxKeyBytes:
+		return fmt.Errorf("the %s has %d bytes; it has at most %d", what, len(s), MaxKeyBytes)
+	case strings.ContainsFunc(s, bad):
+		return fmt.Errorf("%s %q: want letters, digits, and - _ . : /", what, s)
+	}
+	return nil
+}
+
+// with is a sorted list with one more element, of which it holds one.
+func with[T cmp.Ordered](list []T, x T) []T {
+	i, found := slices.BinarySearch(list, x)
+	if found {
+		return list
+	}
+	return slices.Insert(slices.Clone(list), i, x)
+}
+
+func join[T any](list []T) string {
+	words := make([]string, len(list))
+	for i, x := range list {
+		words[i] = fmt.Sprint(x)
+	}
+	return strings.Join(words, ", ")
+}
+
+// field is a part "name=value" of a line.
+type field[T any] struct {
+	name  string
+	value T
+}
+
+func netFields(n *Net) []field[any] {
+	return []field[any]{
+		{"delay", &n.Delay},
+		{"jitter", &n.Jitter},
+		{"loss", &n.Loss},
+		{"duplicate", &n.Duplicate},
+		{"reorder", &n.Reorder},
+	}
+}
+
+func randomFields(r *Random) []field[*int] {
+	return []field[*int]{{"writes", &r.Writes}, {"keys", &r.Keys}, {"size", &r.Size}, {"syncs", &r.Syncs}, {"faults", &r.Faults}}
+}
+
+// fields calls set for each part "name=value" of a line, once for each name.
+func fields(line string, set func(name, value string) error) error {
+	if line == "" {
+		return errors.New("want parts as in delay=10ms")
+	}
+	seen := map[string]bool{}
+	for _, part := range strings.Fields(line) {
+		name, value, ok := strings.Cut(part, "=")
+		switch {
+		case !ok:
+			return fmt.Errorf("part %q: want name=value", part)
+		case seen[name]:
+			return fmt.Errorf("%q stands twice in the line", name)
+		}
+		seen[name] = true
+		if err := set(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parseNet(line string) (n Net, err error) {
+	err = fields(line, func(name, value string) error {
+		for _, f := range netFields(&n) {
+			if f.name != name {
+				continue
+			}
+			var err error
+			switch v := f.value.(type) {
+			case *time.Duration:
+				*v, err = duration(name, value, 0, time.Hour)
+			case *float64:
+				*v, err = probability(name, value)
+			}
+			return err
+		}
+		return fmt.Errorf("unknown part %q; net has delay, jitter, loss, duplicate, reorder", name)
+	})
+	return n, err
+}
+
+func parseRandom(line string) (r Random, err error) {
+	err = fields(line, func(name, value string) (err error) {
+		if name == "profile" {
+			r.Profile = Profile(value)
+			return nil
+		}
+		for _, f := range randomFields(&r) {
+			switch {
+			case f.name != name:
+				continue
+			case name == "size":
+				*f.value, err = byteSize(name, value)
+			default:
+				*f.value, err = number(name, value, 0, MaxEvents)
+			}
+			return err
+		}
+		return fmt.Errorf("unknown part %q; random has writes, keys, size, syncs, faults, profile", name)
+	})
+	return r, err
+}
