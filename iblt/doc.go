@@ -40,7 +40,7 @@
 // One side keeps a [Sketch] of its set, at the cost of some 200 ns a write, and
 // sends its first cells. The other subtracts its own and peels with a
 // [Decoder], asking for more until it is Done. [Estimate] tells beforehand
-// from 256 bytes how many differences there are, to within 16 to 19 %.
+// from 256 bytes how many differences there are, to within some 12 %.
 //
 // Both must use the same [Key] and the same [WalkVersion]. All that decides
 // about cells is integer arithmetic, so that two processors never disagree.

@@ -7,18 +7,25 @@ import (
 
 // visiting is the probability that a pair belongs to cell j.
 func visiting(j int) float64 {
-	if j == 0 {
-		return 1
-	}
-	if j < join {
-		return visitingBy(alphas[opening], j)
-	}
 	sum, below := 0.0, uint64(0)
 	for class, upTo := range shares {
-		sum += float64(upTo-below) / 100 * visitingBy(alphas[class+1], j)
+		sum += float64(upTo-below) / 100 * visitingOf(class, j)
 		below = upTo
 	}
 	return sum
+}
+
+// visitingOf is the probability that a pair of a class, counted from 0, belongs
+// to cell j. Its cells are independent of one another: the step law has no
+// memory.
+func visitingOf(class, j int) float64 {
+	switch {
+	case j == 0:
+		return 1
+	case j < join:
+		return visitingBy(alphas[opening], j)
+	}
+	return visitingBy(alphas[class+1], j)
 }
 
 // visitingBy is 1 − ((j−1+c)/(j+c))^(1/α), with c = (1 + 1/α)/2.
@@ -51,9 +58,11 @@ type sample struct {
 }
 
 // equalWith is the probability that a cell of s looks equal under d
-// differences: each of them misses it, or chance has it so. That the cells of
-// one walk are not independent is neglected; it costs the estimate some
-// precision.
+// differences: each of them misses it, or chance has it so. Cells are taken as
+// independent of one another, which they are but for how many of the
+// differences fall in each class. A luck of classes that the likelihood does
+// not know of adds 1.07/√d to the standard error beyond cell join: 15 % for 50
+// differences, 3 % for 1,000.
 func (s *sample) equalWith(d float64) (equal, missed float64) {
 	missed = math.Exp(d * s.missing)
 	return missed + (1-missed)*s.chance, missed
@@ -96,11 +105,12 @@ func slope(samples []sample, d float64) float64 {
 }
 
 // likeliest is the d of the largest likelihood: a coarse scan of log d, because
-// a byte that is equal by chance may make a lesser peak, then a search by the
+// bits that are equal by chance may make a lesser peak, then a search by the
 // slope. Where nearly every cell differs, a huge d is about as likely as any;
 // then it is the least d within one standard error (half a unit of log
-// likelihood).
-func likeliest(samples []sample) float64 {
+// likelihood). ok tells whether d is bounded above: a huge d is less likely by
+// 4.5 units, three standard errors.
+func likeliest(samples []sample) (d float64, ok bool) {
 	const bottom, step, steps = -2.0, 2.0, 16
 	var scan [steps + 1]float64
 	peak := 0
@@ -123,7 +133,8 @@ func likeliest(samples []sample) float64 {
 	}
 	around := bottom + step*float64(peak)
 	best := search(around-step, around+step, func(d float64) bool { return slope(samples, d) >= 0 })
-	bound := likelihood(samples, math.Exp2(best)) - 0.5
+	most := likelihood(samples, math.Exp2(best))
+	bound := most - 0.5
 	if scan[steps] > bound {
 		first := 0
 		for first < peak && scan[first] < bound {
@@ -131,21 +142,25 @@ func likeliest(samples []sample) float64 {
 		}
 		best = search(bottom+step*float64(first-1), best, func(d float64) bool { return likelihood(samples, d) < bound })
 	}
-	return math.Exp2(best)
+	return math.Exp2(best), scan[steps] < most-4.5
 }
+
+// perBin is how many probes make one sample at most. The visiting probabilities
+// of 8 in a row, a sixteenth of an octave, differ by less than 7 %.
+const perBin = 8
 
 // probeSamples compares two sets' probes from position from on.
 func probeSamples(samples []sample, theirs, ours Probes, from int) []sample {
-	for i := range min(len(theirs), len(ours), MaxProbes) {
-		if i == 0 || probeAt(i) < from {
-			continue // cell 0 holds every pair: it tells nothing about their number
+	n := min(len(theirs), len(ours), MaxProbes)
+	for i := max(probesBelow(from), 1); i < n; { // cell 0 holds every pair: it tells nothing about their number
+		end := min(i+max(min(i/16, perBin), 1), n)
+		total := float64(end - i)
+		s := sample{chance: 0.5}
+		for ; i < end; i++ {
+			s.missing += probesMissing()[i] / total
+			s.differ += float64((theirs[i] ^ ours[i]) >> (i % 8) & 1)
 		}
-		s := sample{missing: probesMissing()[i], chance: 1.0 / 256}
-		if theirs[i] == ours[i] {
-			s.equal = 1
-		} else {
-			s.differ = 1
-		}
+		s.equal = total - s.differ
 		samples = append(samples, s)
 	}
 	return samples
@@ -153,26 +168,22 @@ func probeSamples(samples []sample, theirs, ours Probes, from int) []sample {
 
 // Estimate returns the likeliest number of differences between the sets that
 // theirs and ours were taken of; if they are of different lengths, the common
-// ones count. Its standard error is 16 to 19 % from some tens of differences
-// to 10^4, and 27 % at 10^5. ok is false if there are no probes, or too few of the last are
-// equal to say how many differences there are: d is then a lower bound.
+// ones count. Its standard error is 20 % at 50 differences, where the luck of
+// classes tells, 15 % at 100, 11.5 to 13 % from 300 to 3·10^5, and 18 % at 10^6.
+// ok is false if the probes, or all of them that there are, do not
+// bound d above: it is then a lower bound.
 func Estimate(theirs, ours Probes) (d float64, ok bool) {
 	samples := probeSamples(nil, theirs, ours, 0)
 	if len(samples) == 0 {
 		return 0, false
 	}
-	differ, last := 0.0, 0.0
-	for i, s := range samples {
-		differ += s.differ
-		if i >= len(samples)-anOctave {
-			last += s.equal
+	differ := (theirs[0] ^ ours[0]) & probeBit(0)
+	for i := range samples {
+		if differ != 0 || samples[i].differ > 0 {
+			return likeliest(samples)
 		}
 	}
-	if differ == 0 && theirs[0] == ours[0] {
-		return 0, true
-	}
-	// One of 16 may look equal by chance (6 %); two seldom do (0.2 %).
-	return likeliest(samples), last >= 2
+	return 0, true
 }
 
 // tally counts the cells that were zero before peeling, in bins of nearly the
@@ -235,5 +246,6 @@ func (d *Decoder) Estimate() float64 {
 	if len(samples) == 0 {
 		return found
 	}
-	return max(found, likeliest(samples))
+	all, _ := likeliest(samples)
+	return max(found, all)
 }

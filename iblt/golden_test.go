@@ -77,7 +77,7 @@ func TestGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "cell %d: %x\n", i, AppendCells(nil, []Cell{c}))
 	}
-	fmt.Fprintf(&b, "probes: %x\n", []byte(s.Probes()))
+	fmt.Fprintf(&b, "probes: %x\n", s.Probes().Pack())
 	golden(t, b.String())
 }
 
