@@ -258,9 +258,8 @@ func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last boo
 			if err := e.told.next(i, &r, role == wire.Wanted || role == wire.Older || role == roleBid); err != nil {
 				return err
 			}
-		} else {
-			e.arrived = e.arrived.Add(e.replica.Hasher().Digest(&r))
 		}
+		e.arrived = e.arrived.Add(e.replica.Hasher().Digest(&r))
 		records = append(records, r)
 	}
 	e.received += len(m.Records)

@@ -44,18 +44,17 @@ func (a *initiator) take() error {
 	if err != nil {
 		return err
 	}
-	if err := a.addsUp(); err != nil {
+	if err := a.addsUp(a.there.Digest, len(a.account.lists[wire.Older])+len(a.account.bids)+len(a.account.offers)); err != nil {
 		return err
 	}
 	return a.decide()
 }
 
-// addsUp fails if what came is not what the responder's digest stands for. It
-// can tell where all that the responder holds under the indices told has come:
-// no record stayed there for being older, refused before, or offered first.
-func (a *initiator) addsUp() error {
-	stayed := len(a.account.lists[wire.Older]) + len(a.account.bids) + len(a.account.offers) + len(a.due)
-	if !a.gets || stayed > 0 || a.there.Digest.Sub(a.residual) == a.arrived {
+// addsUp fails if what came is not what the peer's digest stands for. It can
+// tell where all that the peer holds under the indices told has come: no
+// record stayed there for being older, offered first, or refused before.
+func (e *exchange) addsUp(announced dbadapter.Digest, stayed int) error {
+	if !e.gets || stayed > 0 || len(e.due) > 0 || announced.Sub(e.residual) == e.arrived {
 		return nil
 	}
 	return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
@@ -211,12 +210,19 @@ func (b *responder) take() error {
 			b.due[b.replica.Hasher().Index(b.account.bids[n].Record.Key)] = true
 		}
 	}
+	stayed := len(b.account.lists[wire.Newer]) + len(b.account.offers)
 	if answer.Closing {
+		if err := b.addsUp(b.there.Digest, stayed); err != nil {
+			return err
+		}
 		return b.conclude()
 	}
 	b.opts.enter(StepFetch)
 	err = b.receive(func(role wire.Role) bool { return role != wire.Lacking }, false)
 	if err != nil {
+		return err
+	}
+	if err := b.addsUp(b.there.Digest, stayed); err != nil {
 		return err
 	}
 	before := b.link.report.Sent

@@ -257,3 +257,29 @@ func TestWhatComesAddsUp(t *testing.T) {
 		t.Errorf("%v, verified %v and %v", out.errA, out.a.Verified, out.b.Verified)
 	}
 }
+
+// The same at the responder: cells from which one pair was taken out leave no
+// other trace, since the residual is the same without it.
+func TestHiddenPairIsMissed(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("common", "", at(0)), record("k", "hidden", at(0)), record("l", "told", at(0)))
+	b.put(record("common", "", at(0)))
+	for _, closing := range []bool{true, false} {
+		told := []dbadapter.Record{record("common", "", at(0)), record("l", "told", at(0))}
+		if closing {
+			told = told[:1]
+		}
+		hidden := iblt.NewSketch(a.key, FirstCells)
+		for _, r := range told {
+			hidden.Add(iblt.Pair{Index: a.hasher.Index(r.Key), Checksum: a.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.hasher.Digest(&r)})})
+		}
+		s, o := asked(t, a, b)
+		p := script{o: o, says: inTurn(
+			helloOf(a, func(h *wire.Hello) { h.Cells = hidden.Prefix(FirstCells) }),
+			&wire.Answer{Residual: residualOf(b), Closing: closing}, sent(record("l", "told", at(0))), &wire.End{}, &wire.End{})}
+		p.play(t, s, 30)
+		if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified {
+			t.Errorf("closing %v: %v, verified %v", closing, s.Err(), s.Report().Verified)
+		}
+	}
+}
