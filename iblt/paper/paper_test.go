@@ -184,7 +184,7 @@ func TestCommand(t *testing.T) {
 	if !strings.Contains(log.String(), "██") {
 		t.Error("no progress on the terminal")
 	}
-	for _, name := range []string{"paper-figure-1a.svg", "paper-figure-2a.svg"} {
+	for name, points := range map[string]int{"paper-figure-1a.svg": 8, "paper-figure-2a.svg": 7} {
 		picture, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -192,8 +192,8 @@ func TestCommand(t *testing.T) {
 		var svg struct {
 			Circles []struct{} `xml:"circle"`
 		}
-		if err := xml.Unmarshal(picture, &svg); err != nil || len(svg.Circles) < 7 || bytes.Contains(picture, []byte("NaN")) {
-			t.Errorf("%s: %d points, %v", name, len(svg.Circles), err)
+		if err := xml.Unmarshal(picture, &svg); err != nil || len(svg.Circles) != points+1 || bytes.Contains(picture, []byte("NaN")) {
+			t.Errorf("%s: %d dots for %d points and a legend, %v", name, len(svg.Circles), points, err)
 		}
 	}
 	out.Reset()

@@ -84,8 +84,9 @@ func (r *report) figure1() error {
 		}
 		keys := f.points[0].s.keys
 		p := &plot{
-			title: f.name + ", pairs listed around the threshold", xLabel: "cells", yLabel: "pairs listed, %",
-			mark: iblt.Threshold(hashes) * float64(keys), markLabel: "c_5·n",
+			title: f.name + " with 5 cells each, around the threshold", xLabel: "cells of the table", yLabel: "keys listed, % (mean over trials)",
+			measured: "measured, with 95 % interval", theory: "theory for many keys",
+			mark: iblt.Threshold(hashes) * float64(keys), markLabel: fmt.Sprintf("c₅·n = %s", thousands(iblt.Threshold(hashes)*float64(keys))),
 		}
 		r.printf("\n## %s\n\n| cells | trials | listed, %% | many keys, %% | incomplete trials | 95 %% interval, %% | paper | same? |\n|---|---|---|---|---|---|---|---|\n", f.name)
 		for _, e := range f.points {
@@ -98,10 +99,14 @@ func (r *report) figure1() error {
 			r.printf("| %s | %d | %.3f ± %.3f | %.3f | %d | %s | %s |\n", thousands(float64(e.s.cells)), o.trials,
 				m.value, m.half, 100*recoveredRate(keys, e.s.cells), ours.hits, percent(ours), r.compare(ours, e.paper.incomplete))
 			p.points = append(p.points, point{float64(e.s.cells), m.value, m.value - m.half, m.value + m.half})
+			if e.paper.incomplete.trials > 0 {
+				// At least: what a trial that fails has listed is not counted.
+				p.paper = append(p.paper, point{x: float64(e.s.cells), y: 100 - 100*e.paper.incomplete.rate()})
+			}
 		}
 		first, last := f.points[0].s.cells, f.points[len(f.points)-1].s.cells
-		for i := range 101 {
-			cells := first + (last-first)*i/100
+		for i := range 401 { // finely: the curve has a step
+			cells := first + (last-first)*i/400
 			p.curve = append(p.curve, point{x: float64(cells), y: 100 * recoveredRate(keys, cells)})
 		}
 		r.plots[f.file] = p
@@ -141,7 +146,10 @@ func (r *report) figure2() error {
 		if f.points = r.chosen(f.part, f.points); len(f.points) == 0 {
 			continue
 		}
-		p := &plot{title: f.name, xLabel: "keys with two values", yLabel: "incomplete trials, %"}
+		p := &plot{
+			title: f.name, xLabel: "keys with two values", yLabel: "trials that miss a valid key, %",
+			measured: "measured, with 95 % interval", theory: "the paper's estimate",
+		}
 		r.printf("\n## %s\n\n", f.name)
 		r.printf("| with two values | trials | incomplete, %% | 95 %% interval, %% | theory | paper | same? | GET finds, %% | theory | paper |\n|---|---|---|---|---|---|---|---|---|---|\n")
 		for _, e := range f.points {
@@ -155,6 +163,9 @@ func (r *report) figure2() error {
 				100*ours.rate(), percent(ours), theory, r.compare(ours, e.paper.incomplete), gets(&e, &o))
 			low, high := ours.interval()
 			p.points = append(p.points, point{float64(e.s.multi), 100 * ours.rate(), 100 * low, 100 * high})
+			if e.paper.incomplete.trials > 0 {
+				p.paper = append(p.paper, point{x: float64(e.s.multi), y: 100 * e.paper.incomplete.rate()})
+			}
 			if e.paper.left[0] != 0 {
 				r.table2(&table, &e, &o)
 			}

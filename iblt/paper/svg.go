@@ -3,65 +3,101 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// plot is a picture of measured points, with their intervals, and of a curve
-// that theory predicts.
+// plot is a picture of measured percentages with their intervals, of a curve
+// that theory predicts, and of what the paper states.
 type plot struct {
 	title, xLabel, yLabel string
 	points                []point
-	curve                 []point
+	curve, paper          []point
+	measured, theory      string  // what the legend calls points and curve
 	mark                  float64 // a vertical line, where not zero: the threshold
 	markLabel             string
 }
 
-// point is a value with its interval, low to high.
+// point is a percentage at x with its interval, low to high.
 type point struct{ x, y, low, high float64 }
 
 const (
-	width, height            = 660, 400
-	left, right, top, bottom = 70, 40, 40, 50
+	width, height            = 660, 420
+	left, right, top, bottom = 75, 25, 70, 55
 )
+
+// Colors that differ in brightness too.
+const ink, grid, dots, theoryLine, paperMark = "#333", "#ddd", "#1f3f77", "#c0504d", "#e08a00"
 
 // svg draws the plot, in a picture that needs no font or style of its own.
 func (p *plot) svg() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" fill="%s">`+"\n", width, height, ink)
+	fmt.Fprintf(&b, "<title>%s</title>\n", p.title)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, height)
-	text(&b, width/2, 22, "middle", p.title)
-	text(&b, (left+width-right)/2, height-10, "middle", p.xLabel)
-	fmt.Fprintf(&b, `<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", (top+height-bottom)/2, p.yLabel)
+	fmt.Fprintf(&b, `<text x="%d" y="24" text-anchor="middle" font-size="15">%s</text>`+"\n", width/2, p.title)
+	p.legend(&b)
 
-	xs, ys := p.axes()
-	for _, x := range xs.ticks {
-		at := xs.at(x, left, width-right)
-		line(&b, at, top, at, height-bottom, "#ddd")
-		text(&b, at, height-bottom+18, "middle", thousands(x))
+	x, y := p.axis(), axis{low: -3, high: 103, step: 20}
+	atX := func(v float64) float64 { return x.at(v, left, width-right) }
+	atY := func(v float64) float64 { return y.at(v, height-bottom, top) }
+	for _, v := range x.ticks() {
+		line(&b, atX(v), top, atX(v), height-bottom, grid)
+		text(&b, atX(v), height-bottom+18, "middle", thousands(v))
 	}
-	for _, y := range ys.ticks {
-		at := ys.at(y, height-bottom, top)
-		line(&b, left, at, width-right, at, "#ddd")
-		text(&b, left-8, at+4, "end", fmt.Sprintf("%g", y))
+	for _, v := range y.ticks() {
+		line(&b, left, atY(v), width-right, atY(v), grid)
+		text(&b, left-8, atY(v)+4, "end", fmt.Sprintf("%g", v))
 	}
+	text(&b, (left+width-right)/2, height-12, "middle", p.xLabel)
+	fmt.Fprintf(&b, `<text transform="translate(22 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", (top+height-bottom)/2, p.yLabel)
+	fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s"/>`+"\n", left, top, width-left-right, height-top-bottom, ink)
+
 	if p.mark != 0 {
-		at := xs.at(p.mark, left, width-right)
-		line(&b, at, top, at, height-bottom, "#888")
-		text(&b, at+5, top+12, "start", p.markLabel)
+		line(&b, atX(p.mark), top, atX(p.mark), height-bottom, "#888")
+		text(&b, atX(p.mark)+6, height-bottom-10, "start", p.markLabel)
 	}
-	b.WriteString(`<polyline fill="none" stroke="#c55" stroke-dasharray="5 3" points="`)
+	fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="1.5" stroke-dasharray="6 3" points="`, theoryLine)
 	for _, q := range p.curve {
-		fmt.Fprintf(&b, "%.1f,%.1f ", xs.at(q.x, left, width-right), ys.at(q.y, height-bottom, top))
+		fmt.Fprintf(&b, "%.1f,%.1f ", atX(q.x), atY(q.y))
 	}
 	b.WriteString("\"/>\n")
 	for _, q := range p.points {
-		x := xs.at(q.x, left, width-right)
-		low, high := max(q.low, ys.low), min(q.high, ys.high)
-		line(&b, x, ys.at(low, height-bottom, top), x, ys.at(high, height-bottom, top), "#247")
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="#247"/>`+"\n", x, ys.at(q.y, height-bottom, top))
+		low, high := atY(max(q.low, y.low)), atY(min(q.high, y.high))
+		line(&b, atX(q.x), low, atX(q.x), high, dots)
+		line(&b, atX(q.x)-4, low, atX(q.x)+4, low, dots)
+		line(&b, atX(q.x)-4, high, atX(q.x)+4, high, dots)
+		dot(&b, atX(q.x), atY(q.y))
+	}
+	for _, q := range p.paper {
+		diamond(&b, atX(q.x), atY(q.y))
 	}
 	b.WriteString("</svg>\n")
 	return b.String()
+}
+
+// legend is a line above the frame, where no point can be.
+func (p *plot) legend(b *strings.Builder) {
+	const y = top - 20
+	dot(b, left+6, y)
+	text(b, left+16, y+4, "start", p.measured)
+	const second = left + 230
+	fmt.Fprintf(b, `<path d="M%d %dh30" stroke="%s" stroke-width="1.5" stroke-dasharray="6 3"/>`+"\n", second, y, theoryLine)
+	text(b, second+38, y+4, "start", p.theory)
+	if len(p.paper) > 0 {
+		const third = left + 440
+		diamond(b, third, y)
+		text(b, third+12, y+4, "start", "the paper's text")
+	}
+}
+
+func dot(b *strings.Builder, x, y float64) {
+	fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/>`+"\n", x, y, dots)
+}
+
+// diamond is open, so that a dot is seen behind it.
+func diamond(b *strings.Builder, x, y float64) {
+	fmt.Fprintf(b, `<path d="M%.1f %.1fl7 7 -7 7 -7 -7z" fill="none" stroke="%s" stroke-width="2"/>`+"\n", x, y-7, paperMark)
 }
 
 func text(b *strings.Builder, x, y float64, anchor, s string) {
@@ -72,34 +108,31 @@ func line(b *strings.Builder, x1, y1, x2, y2 float64, color string) {
 	fmt.Fprintf(b, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s"/>`+"\n", x1, y1, x2, y2, color)
 }
 
-// axis is a range of numbers and the round ones within it.
-type axis struct {
-	low, high float64
-	ticks     []float64
-}
+// axis is a range of numbers, marked at the multiples of step.
+type axis struct{ low, high, step float64 }
 
 // at is where x stands between the pixels from and to.
 func (a *axis) at(x, from, to float64) float64 {
 	return from + (x-a.low)/(a.high-a.low)*(to-from)
 }
 
-// axes covers all points, with steps of 1, 2 or 5 times a power of ten.
-func (p *plot) axes() (x, y axis) {
-	x = axis{low: math.Inf(1), high: math.Inf(-1)}
-	y = x
-	for _, q := range append(append([]point(nil), p.points...), p.curve...) {
-		x.low, x.high = min(x.low, q.x), max(x.high, q.x)
-		y.low, y.high = min(y.low, q.y), max(y.high, q.y)
+// ticks are the multiples of step in the range.
+func (a *axis) ticks() (all []float64) {
+	for i := math.Ceil(a.low / a.step); i*a.step <= a.high; i++ {
+		all = append(all, i*a.step+0) // no −0
 	}
-	for _, a := range []*axis{&x, &y} {
-		step := stepOf((a.high - a.low) / 5)
-		a.low = math.Floor(a.low/step+1e-9) * step
-		a.high = math.Ceil(a.high/step-1e-9) * step
-		for i := 0; a.low+float64(i)*step <= a.high+step/2; i++ {
-			a.ticks = append(a.ticks, math.Round((a.low+float64(i)*step)/step)*step)
-		}
+	return all
+}
+
+// axis is the horizontal one: all points and the curve, with some room at the
+// ends, and steps of 1, 2 or 5 times a power of ten.
+func (p *plot) axis() axis {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, q := range slices.Concat(p.points, p.curve) {
+		low, high = min(low, q.x), max(high, q.x)
 	}
-	return x, y
+	room := max((high-low)/30, 1)
+	return axis{low: low - room, high: high + room, step: stepOf((high - low) / 5)}
 }
 
 // stepOf is the round number next to rough.
