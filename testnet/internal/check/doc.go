@@ -1,0 +1,38 @@
+// Package check judges runs. It is told what applications asked for, what the
+// nodes answered and what they held in the end, and says which promises were
+// broken. It knows nothing of simulators or sockets, so that simulated and real
+// nodes are judged alike.
+//
+//	op := h.Intend(2, "key7", false, value)  // before the write is sent
+//	version, err := node.Put(…)
+//	h.Acknowledge(op, version)               // or h.Refuse(op); or neither: unknown
+//	…
+//	for _, v := range h.Check(finals) { … }
+//
+// # The rules
+//
+//	equal      nodes that can reach each other hold the same records, and say the same digest
+//	kept       a node's kept digest, count and cells are those of its records
+//	durable    what was acknowledged is there, or a later write of the key is
+//	resurrect  what was deleted stays so, until it is written again
+//	backwards  the version of a key at a node never decreases
+//	identity   a version names one key and one content, everywhere
+//	intended   every record was written by somebody
+//	idle       once all are equal, a sync moves nothing
+//	honest     a sync is called verified only if both sides hold what either held
+//	count      a sync counts as applied just the records that were new to its side
+//	leak       what was measured is within its bound
+//
+// # What a node may forget
+//
+// A node whose disk was replaced by an older copy ([History.Restored]) may have
+// forgotten anything; what some other node has seen must be there all the same.
+// A node that is down in the end holds nothing, and what only it had seen is not
+// asked for. A write that was neither acknowledged nor refused may be there or
+// not, but once, and under one version.
+//
+// # Whom the checker trusts
+//
+// Nobody that it judges: the order of versions stands in merge.go, written from
+// the description in package dbadapter and not by calling it.
+package check

@@ -1,0 +1,175 @@
+package check
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+)
+
+// Final is what a node held when all was quiet.
+type Final struct {
+	Node int
+	// Reach numbers the groups of nodes that can reach each other.
+	Reach int
+	// Down says that the node does not run; nothing else is then looked at.
+	Down bool
+	// Dump is all records, tombstones included, by key.
+	Dump []dbadapter.Record
+	// Kept is what the node says of them, Recomputed the same worked out afresh
+	// from the dump.
+	Kept, Recomputed State
+}
+
+// State is what a node keeps of its records.
+type State struct {
+	Digest  dbadapter.Digest
+	Records uint64
+	Cells   []iblt.Cell
+}
+
+// Check judges the history and what the nodes hold in the end. The verdict is
+// nil if no promise was broken; it names no more than 100 violations.
+func (h *History) Check(finals []Final) []Violation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	finals = slices.SortedFunc(slices.Values(finals), func(a, b Final) int { return cmp.Compare(a.Node, b.Node) })
+	groups := map[int][]*Final{}
+	for i := range finals {
+		f := &finals[i]
+		if f.Down {
+			continue
+		}
+		groups[f.Reach] = append(groups[f.Reach], f)
+		h.kept(f)
+		for i := range f.Dump {
+			h.observe(f.Node, &f.Dump[i])
+		}
+	}
+	for _, reach := range slices.Sorted(maps.Keys(groups)) {
+		h.equal(groups[reach])
+		h.durable(groups[reach])
+	}
+	h.intended()
+	return h.found.sorted()
+}
+
+// kept compares what a node keeps with its records.
+func (h *History) kept(f *Final) {
+	for i := 1; i < len(f.Dump); i++ {
+		if slices.Compare(f.Dump[i-1].Key, f.Dump[i].Key) >= 0 {
+			h.found.say(KeptState, f.Node, string(f.Dump[i].Key), "the dump holds the key twice, or out of order")
+		}
+	}
+	a, b := &f.Kept, &f.Recomputed
+	switch {
+	case a.Records != b.Records || b.Records != uint64(len(f.Dump)):
+		h.found.say(KeptState, f.Node, "", "it keeps a count of %d records, of which there are %d", a.Records, len(f.Dump))
+	case a.Digest != b.Digest:
+		h.found.say(KeptState, f.Node, "", "the digest it keeps is not that of its records")
+	case !slices.Equal(a.Cells, b.Cells):
+		h.found.say(KeptState, f.Node, "", "the cells it keeps are not those of its records")
+	}
+}
+
+// equal compares nodes that reach each other with the first of them.
+func (h *History) equal(group []*Final) {
+	first := stamps(group[0].Dump)
+	for _, f := range group[1:] {
+		dump := stamps(f.Dump)
+		for _, key := range slices.Sorted(maps.Keys(union(first, dump))) {
+			a, inA := first[key]
+			b, inB := dump[key]
+			switch {
+			case !inB:
+				h.found.say(Equal, f.Node, key, "it has nothing of what node %d holds: %s", group[0].Node, a)
+			case !inA:
+				h.found.say(Equal, f.Node, key, "it holds %s, of which node %d has nothing", b, group[0].Node)
+			case a != b:
+				h.found.say(Equal, f.Node, key, "it holds %s, and node %d holds %s", b, group[0].Node, a)
+			}
+		}
+		if f.Kept.Digest != group[0].Kept.Digest {
+			h.found.say(Equal, f.Node, "", "its digest is not that of node %d", group[0].Node)
+		}
+	}
+}
+
+func union(a, b map[string]stamp) map[string]stamp {
+	u := maps.Clone(a)
+	maps.Copy(u, b)
+	return u
+}
+
+// durable holds what a group has in the end against the reference merge: each
+// winner must stand at one of its nodes at least. That it stands at all of them
+// is the rule equal.
+func (h *History) durable(group []*Final) {
+	var nodes []int
+	have := map[string]stamp{}
+	for _, f := range group {
+		nodes = append(nodes, f.Node)
+		for key, s := range stamps(f.Dump) {
+			if old, ok := have[key]; !ok || s.beats(old) {
+				have[key] = s
+			}
+		}
+	}
+	merged := h.hold().merge(nodes)
+	for _, key := range slices.Sorted(maps.Keys(merged)) {
+		w := merged[key]
+		s, ok := have[key]
+		switch {
+		case !ok:
+			h.found.say(Durable, w.node, key, "it held %s; in the end no node has anything of the key", w.stamp)
+		case !w.beats(s):
+		case w.deleted && !s.deleted:
+			h.found.say(Resurrect, w.node, key, "it held %s; in the end the nodes hold %s", w.stamp, s)
+		default:
+			h.found.say(Durable, w.node, key, "it held %s; in the end the nodes hold %s, which is older", w.stamp, s)
+		}
+	}
+}
+
+// intended looks for a writer of each record that ever stood anywhere. One that
+// was not acknowledged under its version must be a write of unknown outcome,
+// and each of those is good for one version.
+func (h *History) intended() {
+	type write struct {
+		key     string
+		content [32]byte
+		deleted bool
+	}
+	known, open := map[sighting]bool{}, map[write]int{}
+	for _, o := range h.ops {
+		switch o.state {
+		case acknowledged:
+			known[sighting{o.key, stamp{o.version, o.deleted, o.content}}] = true
+		case unknown:
+			open[write{o.key, o.content, o.deleted}]++
+		}
+	}
+	var orphans []sighting
+	for s := range h.seen {
+		if !known[s] {
+			orphans = append(orphans, s)
+		}
+	}
+	slices.SortFunc(orphans, func(a, b sighting) int {
+		switch {
+		case a.key != b.key:
+			return cmp.Compare(a.key, b.key)
+		case b.beats(a.stamp):
+			return -1
+		}
+		return 1
+	})
+	for _, s := range orphans {
+		w := write{s.key, s.content, s.deleted}
+		if open[w]--; open[w] < 0 {
+			h.found.say(Intended, h.seen[s], s.key, "nobody wrote %s", s.stamp)
+		}
+	}
+}

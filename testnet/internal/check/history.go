@@ -1,0 +1,167 @@
+package check
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Op is a write that was intended.
+type Op int
+
+// History is what happened. The zero value is empty. Its methods may be called
+// from several goroutines; what happened at one node must be told in its order.
+type History struct {
+	mu  sync.Mutex
+	ops []op
+	// held is what nodes are known to hold; seen are all records that ever
+	// stood anywhere, each with the first node; names tells what a version
+	// stands for.
+	held  reference
+	seen  map[sighting]int
+	names map[dbadapter.Version]sighting
+	found verdict
+}
+
+// op is a write that somebody asked for.
+type op struct {
+	node    int
+	key     string
+	content [32]byte
+	deleted bool
+	state   state
+	version dbadapter.Version // if acknowledged
+}
+
+type state uint8
+
+const (
+	unknown state = iota
+	acknowledged
+	refused
+)
+
+// sighting is a record that stood somewhere.
+type sighting struct {
+	key string
+	stamp
+}
+
+// Intend notes a write at a node before it is sent there.
+func (h *History) Intend(node int, key string, deleted bool, value []byte) Op {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops = append(h.ops, op{node: node, key: key, deleted: deleted, content: contentOf(deleted, value)})
+	return Op(len(h.ops) - 1)
+}
+
+// Acknowledge notes that the node has answered: the write is durable, under
+// that version.
+func (h *History) Acknowledge(o Op, version dbadapter.Version) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := &h.ops[o]
+	w.state, w.version = acknowledged, version
+	s := stamp{version, w.deleted, w.content}
+	h.sight(w.node, w.key, s)
+	h.hold().raise(w.node, w.key, s)
+}
+
+// Refuse notes that the write was surely not made, and will not be.
+func (h *History) Refuse(o Op) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops[o].state = refused
+}
+
+// Restored notes that the node's disk was replaced by an older copy of its own:
+// what it holds may go back this once.
+func (h *History) Restored(node int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hold().restore(node)
+}
+
+// Observe notes a record that stands durably at a node: one that was applied,
+// or read.
+func (h *History) Observe(node int, r *dbadapter.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.observe(node, r)
+}
+
+// Started notes all that a node holds after it was started again, by whatever
+// it was ended.
+func (h *History) Started(node int, dump []dbadapter.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	there := make(map[string]bool, len(dump))
+	for i := range dump {
+		there[string(dump[i].Key)] = true
+		h.observe(node, &dump[i])
+	}
+	for _, key := range slices.Sorted(maps.Keys(h.hold()[node])) {
+		if !there[key] {
+			h.found.say(Durable, node, key, "the node held %s, was started again, and has nothing of it", h.held[node][key])
+		}
+	}
+}
+
+func (h *History) observe(node int, r *dbadapter.Record) {
+	key, s := string(r.Key), stampOf(r)
+	h.sight(node, key, s)
+	old, ok := h.hold().held(node, key)
+	switch {
+	case !ok || !old.beats(s):
+	case old.deleted && !s.deleted:
+		h.found.say(Resurrect, node, key, "the node held %s, and later %s", old, s)
+	default:
+		h.found.say(Backwards, node, key, "the node held %s, and later %s", old, s)
+	}
+	h.held.raise(node, key, s)
+}
+
+// hold is h.held, made on first use.
+func (h *History) hold() reference {
+	if h.held == nil {
+		h.held = reference{}
+	}
+	return h.held
+}
+
+// sight notes that a record stood somewhere, and holds it against what its
+// version has named elsewhere. An import has no writer, and its date alone
+// names nothing.
+func (h *History) sight(node int, key string, s stamp) {
+	if h.seen == nil {
+		h.seen, h.names = map[sighting]int{}, map[dbadapter.Version]sighting{}
+	}
+	one := sighting{key, s}
+	if _, ok := h.seen[one]; !ok {
+		h.seen[one] = node
+	}
+	if s.version.Writer == 0 {
+		return
+	}
+	first, ok := h.names[s.version]
+	switch {
+	case !ok:
+		h.names[s.version] = one
+	case first.key != key:
+		h.found.say(Identity, node, key, "it is %s, which at node %d is a write of %q", s, h.seen[first], first.key)
+	case first != one:
+		h.found.say(Identity, node, key, "it is %s, which at node %d is %s", s, h.seen[first], first.stamp)
+	}
+}
+
+// Measured holds what a tier measured of its process against a bound: descriptors
+// against those at the start, memory against what the nodes may take.
+func (h *History) Measured(what string, value, limit int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if value > limit {
+		h.found.say(Leak, -1, "", "%s: %d, at most %d allowed", what, value, limit)
+	}
+}

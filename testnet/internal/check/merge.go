@@ -1,0 +1,103 @@
+package check
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// The reference merge: what a set of nodes must hold after everything that is
+// known to have happened at them. It is the specification of the merge in a
+// form that is short enough to be believed, and shares no code with it.
+
+// stamp is a write of a key, as far as the merge can tell.
+type stamp struct {
+	version dbadapter.Version
+	deleted bool
+	content [32]byte
+}
+
+// stampOf reads a record. Its content is the SHA-256 of one byte, 1 for a
+// deletion and 0 for a value, and of the value.
+func stampOf(r *dbadapter.Record) stamp {
+	return stamp{r.Version, r.Deleted, contentOf(r.Deleted, r.Value)}
+}
+
+func contentOf(deleted bool, value []byte) [32]byte {
+	first := byte(0)
+	if deleted {
+		first = 1
+	}
+	return sha256.Sum256(append([]byte{first}, value...))
+}
+
+// beats reports whether a wins over b where both are writes of one key: the
+// later clock wins; of equal clocks the greater writer; of one writer the
+// greater incarnation; and of one version (imports of differing data that bear
+// the same date) the greater content.
+func (a stamp) beats(b stamp) bool {
+	v, w := a.version, b.version
+	if v.Clock != w.Clock {
+		return v.Clock > w.Clock
+	}
+	if v.Writer != w.Writer {
+		return v.Writer > w.Writer
+	}
+	if v.Incarnation != w.Incarnation {
+		return v.Incarnation > w.Incarnation
+	}
+	return bytes.Compare(a.content[:], b.content[:]) > 0
+}
+
+// String is how a stamp is named in a verdict.
+func (a stamp) String() string {
+	what := "a value"
+	if a.deleted {
+		what = "a deletion"
+	}
+	return fmt.Sprintf("%s (version %s, content %x)", what, a.version, a.content[:4])
+}
+
+// reference is, for each node and key, the greatest write that the node is known
+// to have held since its disk was last replaced.
+type reference map[int]map[string]stamp
+
+// held is what the node must still hold of a key, or something greater.
+func (r reference) held(node int, key string) (stamp, bool) {
+	s, ok := r[node][key]
+	return s, ok
+}
+
+// raise notes that the node held s.
+func (r reference) raise(node int, key string, s stamp) {
+	if r[node] == nil {
+		r[node] = map[string]stamp{}
+	}
+	if old, ok := r[node][key]; !ok || s.beats(old) {
+		r[node][key] = s
+	}
+}
+
+// restore forgets what the node held: its disk is now an older copy.
+func (r reference) restore(node int) { delete(r, node) }
+
+// winner is the greatest write of a key, and a node that held it.
+type winner struct {
+	stamp
+	node int
+}
+
+// merge is what nodes that reach each other must all come to hold.
+func (r reference) merge(nodes []int) map[string]winner {
+	merged := map[string]winner{}
+	for _, node := range nodes {
+		for key, s := range r[node] {
+			if w, ok := merged[key]; !ok || s.beats(w.stamp) {
+				merged[key] = winner{s, node}
+			}
+		}
+	}
+	return merged
+}

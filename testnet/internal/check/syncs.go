@@ -1,0 +1,95 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// Sync is a session that has ended, as one of its sides saw it. Each side is
+// told of by a Sync of its own.
+type Sync struct {
+	// Node is the side whose report it is, Peer the other.
+	Node, Peer int
+	Report     reconcile.Report
+	// Again says that all nodes were equal before; then nothing below is
+	// looked at.
+	Again bool
+	// Gets and Gives say which ways records travel, seen from Node.
+	Gets, Gives bool
+	// Quiet says that nothing else wrote at either side while it ran.
+	Quiet bool
+	// Before are the records of Node and Peer in the snapshots that the session
+	// worked on; After are those when it ended for Node. After[1] is nil if the
+	// peer is down, or was restored from a copy meanwhile.
+	Before, After [2][]dbadapter.Record
+}
+
+// Synced judges a session: the rules idle, honest and count.
+func (h *History) Synced(s *Sync) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := &s.Report
+	if s.Again {
+		if !r.Verified || r.Differences() != 0 || r.Applied != 0 || r.Sent != 0 || r.Rejected != 0 {
+			h.found.say(Idle, s.Node, "", "all nodes were equal, and a sync with node %d found %d differences, applied %d, sent %d, rejected %d, verified %v",
+				s.Peer, r.Differences(), r.Applied, r.Sent, r.Rejected, r.Verified)
+		}
+		return
+	}
+	before := [2]map[string]stamp{stamps(s.Before[0]), stamps(s.Before[1])}
+	if r.Verified {
+		h.honest(s, before)
+	}
+	// News are the peer's records that win over this side's.
+	news := 0
+	for key, theirs := range before[1] {
+		if ours, ok := before[0][key]; !ok || theirs.beats(ours) {
+			news++
+		}
+	}
+	if !s.Gets {
+		news = 0
+	}
+	switch {
+	case r.Applied > news:
+		h.found.say(Count, s.Node, "", "a sync with node %d counts %d records as applied, of %d that were news", s.Peer, r.Applied, news)
+	case r.Applied < news && s.Quiet && r.Verified:
+		h.found.say(Count, s.Node, "", "a verified sync with node %d counts %d records as applied, of %d that were news and that nobody else wrote", s.Peer, r.Applied, news)
+	}
+}
+
+// honest holds a sync that called itself verified to its word.
+func (h *History) honest(s *Sync, before [2]map[string]stamp) {
+	if s.Report.Method == "same" && !maps.Equal(before[0], before[1]) {
+		h.found.say(Honest, s.Node, "", "a sync with node %d said \"same\" of %d and %d records that differ", s.Peer, len(before[0]), len(before[1]))
+	}
+	both := maps.Clone(before[0])
+	for key, b := range before[1] {
+		if a, ok := both[key]; !ok || b.beats(a) {
+			both[key] = b
+		}
+	}
+	for side, dump := range s.After {
+		if side == 1 && dump == nil {
+			continue
+		}
+		after := stamps(dump)
+		for _, key := range slices.Sorted(maps.Keys(both)) {
+			must := both[key]
+			if has, ok := after[key]; !ok || must.beats(has) {
+				h.found.say(Honest, s.Node, key, "the sync between the nodes %d and %d is verified, and node %d lacks %s", s.Node, s.Peer, [2]int{s.Node, s.Peer}[side], must)
+			}
+		}
+	}
+}
+
+func stamps(dump []dbadapter.Record) map[string]stamp {
+	m := make(map[string]stamp, len(dump))
+	for i := range dump {
+		m[string(dump[i].Key)] = stampOf(&dump[i])
+	}
+	return m
+}
