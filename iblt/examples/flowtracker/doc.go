@@ -15,6 +15,7 @@
 //
 // The log may be lossy. A start that came twice is one flow, seen twice; an end
 // whose start was missed is listed as such; a flow whose end was missed stays
-// open. When there are too many flows at a time, the list is incomplete and
-// says so; when they have ended, it is complete again.
+// open. When there are too many flows at a time, or two of one source to the
+// same port of different hosts, the list is incomplete and says so; when they
+// have ended, it is complete again.
 package main

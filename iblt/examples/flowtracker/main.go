@@ -83,7 +83,7 @@ func (t *Tracker) print(out io.Writer) {
 	if complete {
 		fmt.Fprintf(out, "%d open\n", len(open))
 	} else {
-		fmt.Fprintf(out, "too many to list them all; %d open among them\n", len(open))
+		fmt.Fprintf(out, "incomplete, %d open among others\n", len(open))
 	}
 	for _, f := range open {
 		fmt.Fprintln(out, " ", f)

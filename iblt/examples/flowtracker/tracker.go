@@ -17,9 +17,9 @@ type Flow struct {
 
 // pair packs a flow into a key and a value, from which it can be read back: the
 // key is the source with the destination's port, the value its address. A
-// source has at most one connection at a time for such a key as a rule; if it
-// has two, both keep the paper's name, a key with two values, and are not
-// listed, but harm no other flow.
+// source has at most one connection at a time for such a key as a rule. Two are
+// a key with two values: neither is listed until one has ended, and they harm
+// no other flow.
 func (f Flow) pair() (x, y uint64) {
 	from, to := f.From.Addr().As4(), f.To.Addr().As4()
 	x = uint64(binary.BigEndian.Uint32(from[:]))<<32 | uint64(f.From.Port())<<16 | uint64(f.To.Port())

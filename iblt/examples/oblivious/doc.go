@@ -17,9 +17,11 @@
 // from one that was encrypted anew. At last Alice reads the cells and lists the
 // rows.
 //
-// Two things are left out. The rows' keys decide the cells, so that Bob learns
-// of two rows that they share a cell; he does not learn more than that, since
-// placement is keyed. And Alice reads all cells at the end, in order, into her
-// own memory; where she has no room for t rows either, the paper lists them by a
-// simulation of oblivious RAM, which costs O(t·log² t) accesses.
+// Three things are left out. Bob is honest: he cannot forge or exchange
+// ciphertexts unnoticed, but Alice would not notice an older one of the same
+// cell. The rows' keys decide the cells, so that Bob learns of two rows that they
+// share a cell; he does not learn more than that, since placement is keyed. And
+// Alice reads all cells at the end, in order, into her own memory; where she has
+// no room for t rows either, the paper lists them by a simulation of oblivious
+// RAM, which costs O(t·log² t) accesses.
 package oblivious
