@@ -50,7 +50,9 @@ func NewKept(key iblt.Key) *Kept {
 }
 
 // Load replaces the state by a scan of the snapshot. No commit may run
-// meanwhile: it is for start-up and for an audit that found drift.
+// meanwhile: it is for start-up and for an audit that found drift. Like all
+// sketching by scan it uses all processors, but within iblt and within the
+// call: this package starts nothing that outlives a call.
 func (k *Kept) Load(ctx context.Context, key iblt.Key, snap dbadapter.Snapshot, hasher dbadapter.Hasher) error {
 	var digest dbadapter.Digest
 	var records uint64
@@ -62,11 +64,8 @@ func (k *Kept) Load(ctx context.Context, key iblt.Key, snap dbadapter.Snapshot, 
 		records++
 	}
 	sketch := iblt.NewSketch(key, KeptCells(records))
-	for p, err := range snap.Pairs(ctx) {
-		if err != nil {
-			return fmt.Errorf("rebuilding the sketch: %w", err)
-		}
-		sketch.Add(p)
+	if err := sketch.AddAll(snap.Pairs(ctx)); err != nil {
+		return fmt.Errorf("rebuilding the sketch: %w", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -130,11 +129,8 @@ func (k *Kept) Grow(ctx context.Context, key iblt.Key, ns dbadapter.Namespace) (
 	}
 	defer snap.Close()
 	tail := iblt.NewWindow(key, from, to)
-	for p, err := range snap.Pairs(ctx) {
-		if err != nil {
-			return false, err
-		}
-		tail.Add(p)
+	if err := tail.AddAll(snap.Pairs(ctx)); err != nil {
+		return false, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

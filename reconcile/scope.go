@@ -61,14 +61,25 @@ func (s *Scope) scan() error {
 	for i, b := range shared {
 		s.sums[i] = s.hasher.Checksum(b.latest, b.digests)
 	}
-	s.extend(KeptCells(s.records))
+	return s.extend(KeptCells(s.records))
+}
+
+// extend sketches the scope in that many cells.
+func (s *Scope) extend(cells int) error {
+	sketch := iblt.NewSketch(s.key, cells)
+	if err := sketch.AddAll(s.pairs); err != nil {
+		return err
+	}
+	s.sketch = sketch
 	return nil
 }
 
-func (s *Scope) extend(cells int) {
-	s.sketch = iblt.NewSketch(s.key, cells)
+// pairs yields the scope's pairs until the sync is cancelled.
+func (s *Scope) pairs(yield func(iblt.Pair, error) bool) {
 	for i, sum := range s.sums {
-		s.sketch.Add(iblt.Pair{Index: i, Checksum: sum})
+		if !yield(iblt.Pair{Index: i, Checksum: sum}, s.ctx.Err()) {
+			return
+		}
 	}
 }
 
@@ -93,7 +104,9 @@ func (s *Scope) Probes() iblt.Probes { return s.sketch.Probes() }
 // Cells implements Replica.
 func (s *Scope) Cells(from, to int) ([]iblt.Cell, error) {
 	if to > s.sketch.Len() {
-		s.extend(min(2*to, MaxCells))
+		if err := s.extend(min(2*to, MaxCells)); err != nil {
+			return nil, err
+		}
 	}
 	return s.sketch.Cells(from, to)
 }

@@ -119,11 +119,8 @@ func (v *View) scanned(from, to int) ([]iblt.Cell, error) {
 	b := v.beyond
 	if b == nil || from < b.From() || to > b.From()+b.Len() {
 		b = iblt.NewWindow(v.key, from, max(to, min(4*from, MaxCells)))
-		for p, err := range v.snap.Pairs(v.ctx) {
-			if err != nil {
-				return nil, err
-			}
-			b.Add(p)
+		if err := b.AddAll(v.snap.Pairs(v.ctx)); err != nil {
+			return nil, err
 		}
 		v.beyond = b
 	}

@@ -1,0 +1,184 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+)
+
+// scanned is a snapshot with further pairs and perhaps an error behind them.
+type scanned struct {
+	dbadapter.Snapshot
+	further []dbadapter.Pair
+	err     error
+}
+
+func (s scanned) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
+	return func(yield func(dbadapter.Pair, error) bool) {
+		for p, err := range s.Snapshot.Pairs(ctx) {
+			if !yield(p, err) {
+				return
+			}
+		}
+		for _, p := range s.further {
+			if !yield(p, ctx.Err()) {
+				return
+			}
+		}
+		if s.err != nil {
+			yield(dbadapter.Pair{}, s.err)
+		}
+	}
+}
+
+// Close leaves the snapshot open for the next scan.
+func (s scanned) Close() error { return nil }
+
+// opened is a namespace whose snapshot is that.
+type opened struct {
+	dbadapter.Namespace
+	snap scanned
+}
+
+func (o opened) Snapshot() (dbadapter.Snapshot, error) { return o.snap, nil }
+
+// over is the side's namespace as if it had ten thousand pairs more.
+func over(t *testing.T, s *side, err error) opened {
+	t.Helper()
+	snap, failed := s.ns.Snapshot()
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	t.Cleanup(func() { snap.Close() })
+	rng := seeded(t, 22)
+	further := make([]dbadapter.Pair, 10_000)
+	for i := range further {
+		further[i] = dbadapter.Pair{Index: iblt.Index(1 + rng.Uint64N(1<<47)), Checksum: iblt.Checksum(1 + rng.Uint64N(1<<47))}
+	}
+	return opened{s.ns, scanned{snap, further, err}}
+}
+
+// Each sketch that a scan of many pairs makes is that of an Add of each.
+func TestScansOfManyPairs(t *testing.T) {
+	s := newSide(t, "s", nil)
+	s.put(record("k", "", at(0)))
+	ns := over(t, s, nil)
+	want := iblt.NewSketch(s.key, KeptCells(1<<18)+5000)
+	for p, err := range ns.snap.Pairs(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Add(p)
+	}
+	same := func(what string, got []iblt.Cell, from, to int) {
+		t.Helper()
+		if cells, err := want.Cells(from, to); err != nil || !reflect.DeepEqual(got, cells) {
+			t.Errorf("%s: other cells than of an Add of each pair (%v)", what, err)
+		}
+	}
+	k := NewKept(s.key)
+	if err := k.Load(t.Context(), s.key, ns.snap, s.hasher); err != nil {
+		t.Fatal(err)
+	}
+	same("Load", k.sketch.Prefix(k.Cells()), 0, k.Cells())
+
+	before := k.Cells()
+	k.records = 1 << 18
+	if grown, err := k.Grow(t.Context(), s.key, ns); !grown || err != nil {
+		t.Fatal(grown, err)
+	}
+	same("Grow", k.sketch.Prefix(k.Cells()), 0, k.Cells())
+	if before == k.Cells() || !reflect.DeepEqual(k.sketch.Probes(), want.Probes()) {
+		t.Error("Grow: other probes")
+	}
+
+	v, err := k.View(t.Context(), ns, s.key, s.hasher, s.door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	from := k.Cells()
+	cells, err := v.Cells(from-10, from+3000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same("View", cells, from-10, from+3000)
+}
+
+// A scan that breaks off, or is cancelled, says why, and leaves what is kept as
+// it was.
+func TestScansThatBreakOff(t *testing.T) {
+	s := newSide(t, "s", nil)
+	s.put(record("k", "", at(0)))
+	bad := errors.New("bad")
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		ns   opened
+		want error
+	}{
+		"an error":  {t.Context(), over(t, s, bad), bad},
+		"no longer": {cancelled, over(t, s, nil), context.Canceled},
+	} {
+		before := s.kept.sketch.Clone()
+		digest, records, seq := s.kept.State()
+		unchanged := func(what string) {
+			t.Helper()
+			if d, r, q := s.kept.State(); d != digest || r != records || q != seq ||
+				!reflect.DeepEqual(s.kept.sketch.Prefix(s.kept.Cells()), before.Prefix(before.Len())) {
+				t.Errorf("%s after %s: what is kept has changed", what, name)
+			}
+		}
+		if err := s.kept.Load(c.ctx, s.key, c.ns.snap, s.hasher); !errors.Is(err, c.want) {
+			t.Errorf("Load after %s: %v", name, err)
+		}
+		unchanged("Load")
+		s.kept.records += 1 << 18
+		grown, err := s.kept.Grow(c.ctx, s.key, c.ns)
+		s.kept.records -= 1 << 18
+		if grown || !errors.Is(err, c.want) {
+			t.Errorf("Grow after %s: %v %v", name, grown, err)
+		}
+		unchanged("Grow")
+		v, err := s.kept.View(c.ctx, c.ns, s.key, s.hasher, s.door)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.Cells(s.kept.Cells(), s.kept.Cells()+100); !errors.Is(err, c.want) {
+			t.Errorf("View after %s: %v", name, err)
+		}
+		if v.beyond != nil {
+			t.Errorf("View after %s: the cells of a part of the set are kept", name)
+		}
+		v.Close()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	for i := range 3000 {
+		s.put(record(fmt.Sprint("p", i), "", at(time.Second)))
+	}
+	snap, err := s.ns.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope, err := NewScope(ctx, snap, []byte("p"), s.key, s.hasher, s.door)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer scope.Close()
+	before, held := scope.sketch.Prefix(100), scope.sketch.Len()
+	cancel()
+	if _, err := scope.Cells(held, held+1); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled scope: %v", err)
+	}
+	if after, err := scope.Cells(0, 100); err != nil || !reflect.DeepEqual(before, after) {
+		t.Errorf("the cells before the cancellation are others now (%v)", err)
+	}
+}
