@@ -19,6 +19,7 @@ func TestRules(t *testing.T) {
 			Report: reconcile.Report{Method: method, Verified: verified, Applied: applied},
 		})
 	}
+	tested := map[Rule]bool{}
 	for _, c := range []struct {
 		name string
 		want string // the rules, with a space between
@@ -327,12 +328,20 @@ func TestRules(t *testing.T) {
 		}
 		got := slices.Compact(rules)
 		want := strings.Fields(c.want)
+		for _, rule := range want {
+			tested[Rule(rule)] = true
+		}
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v; %v", c.name, got, want, verdict)
 		}
 		if again := h.Check(finals); !slices.Equal(again, verdict) {
 			t.Errorf("%s: a second verdict differs: %v, %v", c.name, verdict, again)
+		}
+	}
+	for _, rule := range Rules() {
+		if !tested[rule] {
+			t.Errorf("no case breaks the rule %q", rule)
 		}
 	}
 }
