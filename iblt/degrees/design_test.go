@@ -1,0 +1,190 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/iblt"
+)
+
+// Deviations are standard normal. Fewer than 500 are tested in this package, so
+// that with six a run fails for nothing once in a million.
+const never = 6
+
+func deviation(got, want, variance float64) float64 { return math.Abs(got-want) / math.Sqrt(variance) }
+
+// TestVisiting counts the cells of many walks against the formula.
+func TestVisiting(t *testing.T) {
+	const walks, end, seed = 30_000, 200, 1
+	for _, d := range []design{shipped, regular, {5, .3, []class{{.4, .1}, {.6, .9}}}} {
+		visits, together := make([]float64, end), 0.0
+		for k := range walks {
+			seen := [end]bool{}
+			for w := d.start(seed, k); w.at < end; w.next() {
+				visits[w.at]++
+				seen[w.at] = true
+			}
+			if seen[1] && seen[2] {
+				together++
+			}
+		}
+		if visits[0] != walks {
+			t.Errorf("%v: cell 0 holds %v of %d keys", d, visits[0], walks)
+		}
+		for j := 1; j < end; j++ {
+			p := visiting(d.opening, j)
+			if j >= d.join {
+				p = 0
+				for _, c := range d.classes {
+					p += c.share * visiting(c.alpha, j)
+				}
+			}
+			if z := deviation(visits[j], walks*p, walks*p*(1-p)); z > never {
+				t.Errorf("%v: cell %d holds %v keys, want %.0f: %.1f deviations", d, j, visits[j], walks*p, z)
+			}
+		}
+		if d.join > 2 || len(d.classes) == 1 { // visits are independent
+			p := visiting(d.opening, 1) * visiting(d.opening, 2)
+			if z := deviation(together, walks*p, walks*p*(1-p)); z > never {
+				t.Errorf("%v: %v keys are in both of cells 1 and 2, want %.0f", d, together, walks*p)
+			}
+		}
+	}
+}
+
+// TestShippedConstants holds the constants of design.go against the cells that
+// iblt's pairs are in: each cell below the join, and beyond it the number of
+// cells of an index, of which those of the busiest class have by far the most.
+func TestShippedConstants(t *testing.T) {
+	const indices, end, busy, seed = 40_000, 1024, 16, 3
+	visits := make([]float64, shipped.join+8)
+	var theirs, ours [2][]float64 // numbers of cells from the join on; of few, and of many
+	count := func(side *[2][]float64, n int) {
+		class := 0
+		if n > busy {
+			class = 1
+		}
+		side[class] = append(side[class], float64(n))
+	}
+	window := iblt.NewWindow(iblt.Key{seed}, 0, end)
+	for k := range indices {
+		pair := iblt.Pair{Index: iblt.Index(1 + k), Checksum: 1}
+		window.Add(pair)
+		n := 0
+		for j, c := range window.Prefix(end) {
+			if c.Count == 0 {
+				continue
+			}
+			if j < len(visits) {
+				visits[j]++
+			}
+			if j >= shipped.join {
+				n++
+			}
+		}
+		window.Remove(pair)
+		count(&theirs, n)
+		n = 0
+		for w := shipped.start(seed, k); w.at < end; w.next() {
+			if w.at >= shipped.join {
+				n++
+			}
+		}
+		count(&ours, n)
+	}
+	const advice = "; if iblt's walk has changed, so must design.go"
+	for j := 1; j < len(visits); j++ {
+		p := visiting(shipped.opening, j)
+		if j >= shipped.join {
+			p = 0
+			for _, c := range shipped.classes {
+				p += c.share * visiting(c.alpha, j)
+			}
+		}
+		if z := deviation(visits[j], indices*p, indices*p*(1-p)); z > never {
+			t.Errorf("cell %d holds %v pairs, want %.0f: %.1f deviations%s", j, visits[j], indices*p, z, advice)
+		}
+	}
+	p := float64(len(ours[1])) / indices
+	if z := deviation(float64(len(theirs[1])), float64(len(ours[1])), 2*indices*p*(1-p)); z > never {
+		t.Errorf("%d indices have many cells, want %d: %.1f deviations%s", len(theirs[1]), len(ours[1]), z, advice)
+	}
+	for class, name := range []string{"few", "many"} {
+		a, b := moments(theirs[class]), moments(ours[class])
+		if z := deviation(a.mean, b.mean, a.square+b.square); z > never {
+			t.Errorf("indices with %s cells have %.3f, want %.3f: %.1f deviations%s", name, a.mean, b.mean, z, advice)
+		}
+	}
+}
+
+// moment is a mean with the square of its standard error.
+type moment struct{ mean, square float64 }
+
+func moments(x []float64) (m moment) {
+	for _, v := range x {
+		m.mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		m.square += (v - m.mean) * (v - m.mean) / float64(len(x)) / float64(len(x)-1)
+	}
+	return m
+}
+
+func TestParseDesign(t *testing.T) {
+	for _, d := range []design{shipped, regular, classesOnly} {
+		got, err := parseDesign(d.String())
+		if err != nil || !equal(got, d) {
+			t.Errorf("%v is read as %v: %v", d, got, err)
+		}
+	}
+	if d, err := parseDesign("56|.53|.18:.11,.56:.68,.26:.82"); err != nil || !equal(d, design{56, .53, shipped.classes}) {
+		t.Errorf("%v, %v", d, err)
+	}
+	for bad, why := range map[string]string{
+		"":                        "three parts",
+		"64|.5":                   "three parts",
+		"64|.5|1:.5|":             "three parts",
+		"0|.5|1:.5":               "join",
+		"x|.5|1:.5":               "join",
+		"64|0|1:.5":               "opening",
+		"64|NaN|1:.5":             "opening",
+		"64|.5|":                  "share",
+		"64|.5|1":                 "share",
+		"64|.5|1:":                "class",
+		"64|.5|1:9":               "class",
+		"64|.5|.5:.5":             "add up",
+		"64|.5|.5:.5,.6:.5":       "add up",
+		"64|.5|-.5:.5,1.5:.5":     "share",
+		"64|.5|.5:.5,.5:.5,NaN:1": "share",
+	} {
+		if _, err := parseDesign(bad); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: the error is %v, and does not speak of %q", bad, err, why)
+		}
+	}
+}
+
+func equal(a, b design) bool {
+	return a.join == b.join && a.opening == b.opening && slices.Equal(a.classes, b.classes)
+}
+
+func FuzzParseDesign(f *testing.F) {
+	f.Add(shipped.String())
+	f.Add("1|.5|1:.5")
+	f.Add("1|0x1p-1|1e0:.5")
+	f.Fuzz(func(t *testing.T, s string) {
+		d, err := parseDesign(s)
+		if err != nil {
+			return
+		}
+		again, err := parseDesign(d.String())
+		if err != nil || !equal(d, again) {
+			t.Fatalf("%q is %v, and that %v: %v", s, d, again, err)
+		}
+		w := d.start(1, 1)
+		if w.next(); w.at < 1 {
+			t.Fatalf("%v steps to %d", d, w.at)
+		}
+	})
+}

@@ -1,0 +1,23 @@
+// Command degrees measures how many coded cells a difference takes until it is
+// decoded, and how that depends on which cells a pair belongs to:
+//
+//	go run ./iblt/degrees                       # minutes
+//	go run ./iblt/degrees --only 2,64,256       # these numbers of differences alone
+//	go run ./iblt/degrees --trials 0.1          # a tenth of the trials
+//	go run ./iblt/degrees --share               # 40 differences out of 128 cells
+//	go run ./iblt/degrees --bound               # what no law can better at few differences
+//	go run ./iblt/degrees --design '64|.5|.18:.11,.56:.68,.26:.82'
+//	go run ./iblt/degrees --plots docs          # writes the charts there
+//
+// It prints Markdown, or JSON with -o json. docs/DEGREES.md holds a full run.
+//
+// What iblt ships is measured with its own Sketch and Decoder, which get cell
+// after cell until they are done. Other laws are simulated: walks in floating
+// point, and a peel that sees how many keys a cell holds instead of testing
+// sums. The simulation also runs the shipped law, so that the two can be
+// compared; its constants are repeated here in design.go, and the tests hold
+// them against the cells that iblt puts pairs into.
+//
+// Each trial is drawn from a seed of its own, so that a run with the same
+// --seed and --trials prints the same figures on any number of cores.
+package main

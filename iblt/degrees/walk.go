@@ -1,0 +1,70 @@
+package main
+
+import "math"
+
+// walk visits the cells of a key in order, by a law in floating point. Only
+// figures depend on it, never what two peers must agree on.
+type walk struct {
+	at     int // the present cell
+	end    int // where the present law ends
+	alpha  float64
+	class  float64 // α from end on
+	random stream
+}
+
+// stream is a pseudo-random sequence, SplitMix64 (Steele, Lea, Flood 2014).
+type stream uint64
+
+func (s *stream) next() uint64 {
+	*s += 0x9e3779b97f4a7c15
+	z := uint64(*s)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// unit is uniform in (0, 1], in steps of 2^−53.
+func (s *stream) unit() float64 { return float64(s.next()>>11+1) * 0x1p-53 }
+
+// seedOf makes one seed of several numbers.
+func seedOf(numbers ...uint64) uint64 {
+	var s stream
+	for _, n := range numbers {
+		s = stream(s.next() ^ n)
+	}
+	return s.next()
+}
+
+// start stands at cell 0 of key number k of a trial.
+func (d *design) start(trial uint64, k int) walk {
+	w := walk{end: d.join, alpha: d.opening, random: stream(seedOf(trial, uint64(k)))}
+	u := w.random.unit()
+	for _, c := range d.classes {
+		w.class = c.alpha
+		if u -= c.share; u <= 0 {
+			break
+		}
+	}
+	return w
+}
+
+// next goes to the next cell. A step of the opening that would pass its last
+// cell is dropped, and one of the class is drawn from there: a step has no
+// memory, so that it does not matter whether the walk was there.
+func (w *walk) next() {
+	w.at = w.after()
+	if w.at >= w.end {
+		w.at, w.alpha, w.end = w.end-1, w.class, math.MaxInt
+		w.at = w.after()
+	}
+}
+
+// beyond is further than any cell that a trial looks at.
+const beyond = 1 << 40
+
+// after draws the cell that follows: i + ⌈(i + c)·(u^−α − 1)⌉, at least i + 1.
+func (w *walk) after() int {
+	c := (1 + 1/w.alpha) / 2
+	step := (float64(w.at) + c) * (math.Exp(-w.alpha*math.Log(w.random.unit())) - 1)
+	return w.at + int(min(max(math.Ceil(step), 1), beyond))
+}
