@@ -187,6 +187,33 @@ func TestEstimateAtTheEnds(t *testing.T) {
 	}
 }
 
+// TestPackedProbes: what travels tells as much as what is kept.
+func TestPackedProbes(t *testing.T) {
+	s := diverge(rand.New(rand.NewPCG(10, 10)), Key{}, 100, 10, 100, 100, 200)
+	theirs, ours := s.theirs.Probes(), s.ours.Probes()
+	packed := theirs.Pack()
+	if len(packed) != MaxPacked {
+		t.Fatalf("%d probes take %d bytes", len(theirs), len(packed))
+	}
+	read := UnpackProbes(packed)
+	if string(read.Pack()) != string(packed) || len(read) != len(theirs) {
+		t.Error("packed probes are read as others")
+	}
+	kept, _ := Estimate(theirs, ours)
+	if got, ok := Estimate(read, ours); got != kept || !ok {
+		t.Errorf("packed probes tell %.1f, kept ones %.1f", got, kept)
+	}
+	if got := len(UnpackProbes(make([]byte, 5000))); got != MaxProbes {
+		t.Errorf("5000 bytes are read as %d probes", got)
+	}
+	if got := theirs[:23].Pack(); string(got) != string(packed[:2]) {
+		t.Errorf("23 probes are packed as %x, want %x", got, packed[:2])
+	}
+	if UnpackProbes(nil) != nil || len(Probes(nil).Pack()) != 0 {
+		t.Error("no probes are read as some")
+	}
+}
+
 func TestDecoderEstimate(t *testing.T) {
 	const seed = 8
 	for _, c := range []struct {
