@@ -37,6 +37,13 @@ func TestDuplicatesThatWrapAround(t *testing.T) {
 			}
 		}
 	}
+	// Twice a key and twice the key 2^63 beyond it have the same sum.
+	single := newTable(t, TableConfig{Cells: 1, Hashes: 1})
+	single.Insert(5, 6)
+	single.Insert(5, 6)
+	if y, answer := single.Get(5 + 1<<63); answer != Unknown {
+		t.Errorf("the key 2^63 beyond is %v with %d", answer, y)
+	}
 	// 96 = 3·2^5 copies: only what has not wrapped around is divided.
 	table := newTable(t, TableConfig{Cells: 40, Hashes: 4})
 	for range 96 {
