@@ -44,17 +44,22 @@ func (a *initiator) take() error {
 	if err != nil {
 		return err
 	}
-	if err := a.addsUp(a.there.Digest, len(a.account.lists[wire.Older])+len(a.account.bids)+len(a.account.offers)); err != nil {
+	stayed := a.account.size() - len(a.account.lists[wire.Wanted]) // of these the responder holds none
+	if a.gets {
+		stayed -= len(a.account.lists[wire.Lacking]) + len(a.account.lists[wire.Newer])
+	}
+	if err := a.addsUp(a.there.Digest, stayed); err != nil {
 		return err
 	}
 	return a.decide()
 }
 
 // addsUp fails if what came is not what the peer's digest stands for. It can
-// tell where all that the peer holds under the indices told has come: no
-// record stayed there for being older, offered first, or refused before.
+// tell where all that the peer holds under the indices told has come: under
+// none did records stay there, for being older, offered first, kept back by
+// the direction, or refused before.
 func (e *exchange) addsUp(announced dbadapter.Digest, stayed int) error {
-	if !e.gets || stayed > 0 || len(e.due) > 0 || announced.Sub(e.residual) == e.arrived {
+	if stayed > 0 || len(e.due) > 0 || announced.Sub(e.residual) == e.arrived {
 		return nil
 	}
 	return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
@@ -210,7 +215,10 @@ func (b *responder) take() error {
 			b.due[b.replica.Hasher().Index(b.account.bids[n].Record.Key)] = true
 		}
 	}
-	stayed := len(b.account.lists[wire.Newer]) + len(b.account.offers)
+	stayed := b.account.size() - len(b.account.lists[wire.Lacking]) // of these the initiator holds none
+	if b.gets {
+		stayed -= len(b.account.lists[wire.Wanted]) + len(b.account.lists[wire.Older]) + len(b.account.bids)
+	}
 	if answer.Closing {
 		if err := b.addsUp(b.there.Digest, stayed); err != nil {
 			return err

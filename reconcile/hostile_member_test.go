@@ -283,3 +283,44 @@ func TestHiddenPairIsMissed(t *testing.T) {
 		}
 	}
 }
+
+// A set without records has the digest 0. Who announces another one is sent
+// everything, gives nothing, and must not be called equal.
+func TestDigestOfNoRecords(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	b.put(record("b", "", at(0)))
+	for _, direction := range []wire.Direction{wire.Both, wire.Pull} {
+		s, o := asked(t, a, b)
+		p := script{o: o, says: inTurn(helloOf(a, func(h *wire.Hello) { h.Direction, h.Digest = direction, dbadapter.Digest{1} }), &wire.Answer{Closing: true})}
+		p.play(t, s, 20)
+		if !errors.Is(s.Err(), ErrProtocol) || s.Report().Verified || s.Report().Sent > 0 {
+			t.Errorf("at the responder: %v, %+v", s.Err(), s.Report())
+		}
+	}
+	s, o := asking(t, b, a)
+	p := script{o: o, says: inTurn(&wire.Welcome{Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.All}, &wire.End{}, &wire.End{})}
+	p.play(t, s, 20)
+	if !errors.Is(s.Err(), ErrProtocol) || s.Report().Verified || s.Report().Sent > 0 {
+		t.Errorf("at the initiator: %v, %+v", s.Err(), s.Report())
+	}
+}
+
+// In a push nothing comes that could add up; where nothing was told to be
+// held there, the digest must be the residual.
+func TestHiddenRecordInAPush(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("common", "", at(0)), record("k", "", at(0)))
+	b.put(record("common", "", at(0)), record("hidden", "", at(0)))
+	digest, records, _ := b.kept.State()
+	v := a.view().(*View)
+	defer v.Close()
+	o := a.options(b, Options{Direction: wire.Push})
+	s := Initiate(v, o)
+	p := script{o: o, says: inTurn(&wire.Welcome{Records: records, Digest: digest},
+		&wire.Indices{Role: wire.Wanted, Indices: []iblt.Index{a.hasher.Index([]byte("k"))}},
+		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, record("k", "", at(0)))}, &wire.End{}, &wire.End{Applied: 1})}
+	p.play(t, s, 20)
+	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified {
+		t.Errorf("%v, %+v", s.Err(), s.Report())
+	}
+}

@@ -61,7 +61,7 @@ func (a *initiator) welcome() error {
 		return ErrDenied
 	}
 	a.there = w
-	return nil
+	return conceivable(w.Records, w.Digest)
 }
 
 // cellsAsked answers requests for further cells.
@@ -109,6 +109,9 @@ func (b *responder) greet() error {
 	}
 	if len(h.Cells) > MaxFirstCells {
 		return violation("a Hello with %d cells; at most %d are allowed", len(h.Cells), MaxFirstCells)
+	}
+	if err := conceivable(h.Records, h.Digest); err != nil {
+		return err
 	}
 	b.there = h
 	b.prefix = h.Prefix

@@ -32,6 +32,15 @@ func residual(own *buckets, acc *account) (dbadapter.Digest, map[wire.Role]int64
 	return r, bytes, nil
 }
 
+// conceivable refuses the digest of a set that has no records, other than 0.
+// The peer would be sent everything, and have nothing to prove.
+func conceivable(records uint64, digest dbadapter.Digest) error {
+	if records == 0 && digest != (dbadapter.Digest{}) {
+		return violation("no records were announced, and the digest of some")
+	}
+	return nil
+}
+
 // recordSize is about what a record takes on the wire.
 func recordSize(r *dbadapter.Record) int64 {
 	const head = 30 // flags, lengths and version
