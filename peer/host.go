@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
+	"github.com/libp2p/go-libp2p/core/transport"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
@@ -35,9 +36,11 @@ type HostConfig struct {
 	ListenAddrs []string
 	// Limits bounds the host's resources: Connections, Sessions, DialTimeout.
 	Limits Limits
-	// DialContext opens the TCP connections of the host, through a proxy, or
-	// over links that a test can break. Default: the system's dialer.
-	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+	// Dialed, if not nil, is given each TCP connection that the host has opened
+	// to a peer, before the handshake, and what it returns is used instead: to
+	// break links in tests, or to count bytes. After an error the connection
+	// is closed.
+	Dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
 }
 
 // NewHost makes the host that Open makes for itself, for a caller who wants a
@@ -82,18 +85,18 @@ func silentHost(cfg HostConfig) (host.Host, error) {
 	if err != nil {
 		return nil, errors.Join(err, resources.Close())
 	}
-	// With SO_REUSEPORT a second node on the port would take turns with the
-	// first instead of failing.
-	transport := []any{tcp.DisableReuseport()}
-	if cfg.DialContext != nil {
-		transport = append(transport, tcp.WithDialerForAddr(func(ma.Multiaddr) (tcp.ContextDialer, error) {
-			return dialerFunc(cfg.DialContext), nil
-		}))
+	newTransport := func(u transport.Upgrader, r network.ResourceManager) (*tcp.TcpTransport, error) {
+		if cfg.Dialed != nil {
+			u = &dialedUpgrader{u, cfg.Dialed}
+		}
+		// With SO_REUSEPORT a second node on the port would take turns with the
+		// first instead of failing.
+		return tcp.NewTCPTransport(u, r, nil, tcp.DisableReuseport())
 	}
 	h, err := libp2p.New(
 		libp2p.Identity(cfg.Identity),
 		libp2p.NoListenAddrs,
-		libp2p.Transport(tcp.NewTCPTransport, transport...),
+		libp2p.Transport(newTransport),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
@@ -110,14 +113,6 @@ func silentHost(cfg HostConfig) (host.Host, error) {
 		return nil, errors.Join(err, resources.Close(), connections.Close())
 	}
 	return h, nil
-}
-
-// dialerFunc is a function as a libp2p dialer.
-type dialerFunc func(ctx context.Context, network, address string) (net.Conn, error)
-
-// DialContext implements tcp.ContextDialer.
-func (f dialerFunc) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return f(ctx, network, address)
 }
 
 // listenOn makes a host listen on all of the addresses, or fail.

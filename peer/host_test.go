@@ -2,28 +2,38 @@ package peer_test
 
 import (
 	"context"
+	"errors"
 	"net"
-	"sync/atomic"
+	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/peer"
 )
 
-// A host made beforehand carries a node, dials as it was told to, and stays
-// open when the node closes.
+// A host made beforehand carries a node, shows each connection that it dials, and
+// stays open when the node closes.
 func TestNewHost(t *testing.T) {
-	var dials atomic.Int32
-	h, err := peer.NewHost(peer.HostConfig{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		dials.Add(1)
-		return new(net.Dialer).DialContext(ctx, network, address)
+	var dialed []peer.ID
+	refuse := errors.New("not now")
+	h, err := peer.NewHost(peer.HostConfig{Dialed: func(_ context.Context, to peer.ID, conn net.Conn) (net.Conn, error) {
+		dialed = append(dialed, to)
+		if len(dialed) == 1 {
+			return nil, refuse
+		}
+		return struct{ net.Conn }{conn}, nil
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	_, nb, sa, _ := pair(t, peer.Config{}, peer.Config{Host: h}, peer.Policy{})
-	if nb.ID() != h.ID() || dials.Load() != 1 {
-		t.Errorf("node %s on host %s, %d dials", nb.ID(), h.ID(), dials.Load())
+	na, nb := open(t, peer.Config{}), open(t, peer.Config{Host: h})
+	if _, err := nb.Connect(t.Context(), na.Addrs()[0]); !errors.Is(err, peer.ErrUnreachable) {
+		t.Errorf("connect over a refused connection: %v", err)
+	}
+	sa := create(t, na, peer.Policy{})
+	join(t, sa, nb, peer.RoleWrite)
+	if nb.ID() != h.ID() || !slices.Equal(dialed, []peer.ID{na.ID(), na.ID()}) {
+		t.Errorf("node %s on host %s dialled %v", nb.ID(), h.ID(), dialed)
 	}
 	sync1(t, sa, nb.ID())
 	shut(t, nb)
