@@ -278,6 +278,9 @@ func BenchmarkReconcile(b *testing.B) {
 			b.ReportMetric(median(passing)/1e3, "µs/unpoison")
 			b.ReportMetric(median(dividing)/1e3, "µs/solve")
 			b.ReportMetric(median(passing)/median(dividing), "ratio")
+			// A run of many milliseconds is interrupted on a busy machine, one of 0.2
+			// is not: the fastest of each compare better there.
+			b.ReportMetric(float64(slices.Min(passing))/float64(slices.Min(dividing)), "ratio-of-fastest")
 			b.ReportMetric(float64(passes), "passes")
 			b.ReportMetric(0, "ns/op")
 		})
