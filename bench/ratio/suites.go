@@ -21,7 +21,7 @@ type figure struct{ bench, unit string }
 var suites = []suite{
 	{
 		pkg:       "iblt",
-		bench:     "^(BenchmarkReplace|BenchmarkDecode)$",
+		bench:     "^(BenchmarkReplace|BenchmarkAddAll|BenchmarkDecode)$",
 		benchtime: "300ms",
 		comparisons: []comparison{
 			{
@@ -39,6 +39,46 @@ var suites = []suite{
 				what: "kept-sketch update, M = 2^17, beside the same at the pairs' own places",
 				ours: figure{"Replace/M=131072", "ns/replace"},
 				base: figure{"Replace/M=131072", "ns/own"},
+			},
+			{
+				what: "sketch 10^6 pairs into 2^14 cells, beside a pass over the pairs",
+				ours: figure{"AddAll/n=1000000/M=16384", "ns/pair"},
+				base: figure{"AddAll/n=1000000/M=16384", "ns/pass"},
+			},
+			{
+				what: "sketch 10^6 pairs into 2^17 cells, beside a pass over the pairs",
+				ours: figure{"AddAll/n=1000000/M=131072", "ns/pair"},
+				base: figure{"AddAll/n=1000000/M=131072", "ns/pass"},
+			},
+			{
+				what: "sketch 10^7 pairs into 2^14 cells, beside a pass over the pairs",
+				ours: figure{"AddAll/n=10000000/M=16384", "ns/pair"},
+				base: figure{"AddAll/n=10000000/M=16384", "ns/pass"},
+			},
+			{
+				what: "sketch 10^7 pairs into 2^17 cells, beside a pass over the pairs",
+				ours: figure{"AddAll/n=10000000/M=131072", "ns/pair"},
+				base: figure{"AddAll/n=10000000/M=131072", "ns/pass"},
+			},
+			{
+				what: "sketch 10^6 pairs into 2^14 cells, beside an Add of each on one processor",
+				ours: figure{"AddAll/n=1000000/M=16384", "ns/pair"},
+				base: figure{"AddAll/n=1000000/M=16384", "ns/add"},
+			},
+			{
+				what: "sketch 10^6 pairs into 2^17 cells, beside an Add of each on one processor",
+				ours: figure{"AddAll/n=1000000/M=131072", "ns/pair"},
+				base: figure{"AddAll/n=1000000/M=131072", "ns/add"},
+			},
+			{
+				what: "sketch 10^7 pairs into 2^14 cells, beside an Add of each on one processor",
+				ours: figure{"AddAll/n=10000000/M=16384", "ns/pair"},
+				base: figure{"AddAll/n=10000000/M=16384", "ns/add"},
+			},
+			{
+				what: "sketch 10^7 pairs into 2^17 cells, beside an Add of each on one processor",
+				ours: figure{"AddAll/n=10000000/M=131072", "ns/pair"},
+				base: figure{"AddAll/n=10000000/M=131072", "ns/add"},
 			},
 			{
 				what: "decode a difference, d = 100, beside a twin that divides per cell",
