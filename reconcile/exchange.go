@@ -3,6 +3,7 @@ package reconcile
 import (
 	"bytes"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -38,8 +39,11 @@ type exchange struct {
 	unmatched []dbadapter.Record
 	// arrived is the sum of the digests of the records received.
 	arrived dbadapter.Digest
-	// heldThere counts the records that the peer keeps back.
+	// heldThere counts the records that the peer keeps back, and withheld the
+	// own ones since the last End that would have answered the peer's, and that
+	// it has refused before.
 	heldThere uint64
+	withheld  uint64
 	// unseen counts the records that this direction of a sync by the method
 	// all leaves uncompared.
 	unseen uint64
@@ -138,6 +142,7 @@ func (e *exchange) sendOwing() error {
 		records := e.owing[i]
 		if len(records) > 0 && e.opts.Aside.has(i, e.checksum(records)) {
 			e.link.report.Rejected++ // the peer has refused these before
+			e.withheld += uint64(len(records))
 			continue
 		}
 		for n := range records {
@@ -154,8 +159,8 @@ func (e *exchange) end() error {
 	if err := e.flush(); err != nil {
 		return err
 	}
-	m := &wire.End{Applied: uint64(e.applied), Held: e.held(), Refusals: e.refusals}
-	e.applied, e.refusals = 0, nil
+	m := &wire.End{Applied: uint64(e.applied), Held: e.held() + e.withheld, Refusals: e.refusals}
+	e.applied, e.refusals, e.withheld = 0, nil, 0
 	return e.link.send(m)
 }
 
@@ -289,6 +294,11 @@ func (e *exchange) ended(m *wire.End) error {
 		return violation("%d records applied and %d refused of %d sent", m.Applied, len(m.Refusals), e.link.report.Sent)
 	}
 	e.heldThere += m.Held
+	if e.gives && e.gets {
+		// The direction keeps nothing back: this side has refused them before,
+		// and nothing else tells it that they are there.
+		e.link.report.Rejected += int(min(m.Held, math.MaxInt32))
+	}
 	e.link.report.Rejected += len(m.Refusals)
 	for _, r := range m.Refusals {
 		e.opts.Aside.add(r)

@@ -65,6 +65,26 @@ func TestRefusalsAreToldOnEveryLeg(t *testing.T) {
 	}
 }
 
+// A record that is not sent since it was refused before keeps both sides from
+// calling the sets equal, also where nobody has asked for it: here it answers
+// an older one that the responder sent on suspicion.
+func TestWithheldAnswerIsTold(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	common := record("common", "", at(0))
+	a.put(common, record("k", "new", at(time.Second)))
+	b.put(common, record("k", "old", at(0)))
+	b.refuseAll()
+	for n := range 2 {
+		out := run(t, a, b, Options{}, nil)
+		if out.errA != nil || out.errB != nil {
+			t.Fatal(out.errA, out.errB, out.log)
+		}
+		if out.a.Verified || out.b.Verified || out.a.Rejected == 0 || out.b.Rejected == 0 {
+			t.Errorf("sync %d: verified %v and %v, rejected %d and %d; %v", n, out.a.Verified, out.b.Verified, out.a.Rejected, out.b.Rejected, out.log)
+		}
+	}
+}
+
 // The responder does not call a sync verified before it knows that what it
 // sent last has arrived.
 func TestLastLegIsAcknowledged(t *testing.T) {

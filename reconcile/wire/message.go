@@ -173,8 +173,9 @@ type Refusal struct {
 }
 
 // End closes a side's list of records: how many of those it received before
-// were applied, how many of its own the direction of the sync keeps back, and
-// which of those received were refused.
+// were applied, how many of its own it keeps back, because of the direction of
+// the sync or since they were refused before, and which of those received were
+// refused.
 type End struct {
 	Applied  uint64
 	Held     uint64

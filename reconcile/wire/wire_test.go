@@ -98,19 +98,6 @@ func TestReadsWhatItWrites(t *testing.T) {
 	}
 }
 
-// Every message cut short, and every one with a byte too many, is refused,
-// unless what remains is a message in its own right.
-func TestRefusesTruncatedFrames(t *testing.T) {
-	for _, m := range samples() {
-		frame := Append(nil, m)
-		for cut := 1; cut < len(frame); cut++ {
-			if _, _, err := Read(bytes.NewReader(frame[:cut])); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-				t.Fatalf("%T cut to %d bytes: %v", m, cut, err)
-			}
-		}
-	}
-}
-
 func TestRefuses(t *testing.T) {
 	body := func(k Kind, b ...byte) []byte { return append([]byte{byte(k)}, b...) }
 	many := func(b []byte, n int) []byte { return bytes.Repeat(b, n) }

@@ -1,0 +1,331 @@
+package reconcile
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+var (
+	vectors    = flag.Int("vectors", 20_000, "number of hostile vectors in TestHostileVectors")
+	vectorSeed = flag.Uint64("vectorseed", 1, "seed of the hostile vectors")
+	vectorOnly = flag.Int("vector", -1, "run this hostile vector alone")
+)
+
+// What a session may take at most, whatever comes. Cells that it was asked for
+// are in what it has sent: 16 bytes each, made, copied and framed.
+const (
+	allocBase    = 256 << 10
+	allocPerByte = 96
+	allocPerSent = 16
+	eventsBase   = 64 + 2*MaxCells/wire.MaxCells + maxRounds
+)
+
+// errVectors are all errors that a hostile peer may lead to.
+var errVectors = []struct {
+	name string
+	err  error
+}{
+	{"not verified", ErrNotVerified},
+	{"denied", ErrDenied},
+	{"version", ErrVersion},
+	{"protocol", ErrProtocol},
+	{"busy", ErrBusy},
+	{"limit", ErrLimit},
+	{"peer", ErrPeer},
+	{"frame", wire.ErrFrame},
+	{"frame cut", io.ErrUnexpectedEOF},
+	{"line ended", io.EOF},
+}
+
+// Any number of vectors: the frames of one side of an honest session, damaged,
+// are delivered to the other side, begun anew. Its session ends with a named
+// error or well, within bounded events, memory and look-ups; what it lets in
+// was asked for; and it says verified only if the two sets are equal.
+func TestHostileVectors(t *testing.T) {
+	pool := worlds(t, 5)
+	truths := map[dbadapter.Digest]*frozen{}
+	for _, w := range pool {
+		truths[w.sides[0].digest], truths[w.sides[1].digest] = w.sides[0], w.sides[1]
+	}
+	before := runtime.NumGoroutine()
+	count := map[string]int{}
+	first, last := 0, *vectors
+	if *vectorOnly >= 0 {
+		first, last = *vectorOnly, *vectorOnly+1
+	}
+	for n := first; n < last; n++ {
+		v := newVector(pool, truths, n)
+		if err := v.run(); err != nil {
+			t.Fatalf("%s, %s to the %s: %v\nreplay: go test ./reconcile -run TestHostileVectors -vectorseed %d -vector %d",
+				v.d.w.name, v.kind(), []string{"initiator", "responder"}[v.side], err, *vectorSeed, n)
+		}
+		v.count(count)
+	}
+	if now := runtime.NumGoroutine(); now > before {
+		t.Errorf("%d goroutines before, %d after", before, now)
+	}
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		t.Logf("%8d %s", count[name], name)
+	}
+	if framed := count["past framing"]; *vectorOnly < 0 && framed*2 < *vectors {
+		t.Errorf("%d of %d vectors pass framing; at least half should", framed, *vectors)
+	}
+}
+
+// vector is one hostile peer.
+type vector struct {
+	d    damager
+	side int // who listens: 0 the initiator, 1 the responder
+	// stranger: it does not know the secret, and its proofs are old ones.
+	// liar: it fits its residual to the lie, so that only what it sends
+	// afterwards can give it away.
+	stranger, liar bool
+	stream         []byte
+
+	truths map[dbadapter.Digest]*frozen
+
+	// What happened.
+	session   *Session
+	trial     *trial
+	delivered int64
+	framing   bool // a frame was malformed or cut
+	inTold    map[iblt.Index]wire.Role
+	all       bool
+	unsaid    bool // records stayed with the peer that only it knows
+	announced dbadapter.Digest
+	events    int
+}
+
+func newVector(pool []*world, truths map[dbadapter.Digest]*frozen, n int) *vector {
+	rng := rand.New(rand.NewPCG(*vectorSeed, uint64(n)))
+	v := &vector{truths: truths, inTold: map[iblt.Index]wire.Role{}, side: rng.IntN(2)}
+	v.d = damager{rng: rng, pool: pool, w: pool[rng.IntN(len(pool))], from: 1 - v.side}
+	v.stranger, v.liar = rng.IntN(16) == 0, rng.IntN(4) == 0
+	v.stream = bytes.Join(v.d.spoil(v.d.w.frames[1-v.side]), nil)
+	return v
+}
+
+func (v *vector) kind() string {
+	switch {
+	case v.stranger:
+		return "a stranger"
+	case v.liar:
+		return "a liar"
+	}
+	return "a member"
+}
+
+// run delivers the vector and checks what came of it.
+func (v *vector) run() error {
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	total := mem.TotalAlloc
+	var nonce wire.Nonce
+	for i := range nonce {
+		nonce[i] = byte(v.d.rng.Uint32())
+	}
+	var o Options
+	v.session, v.trial, o = v.d.w.begin(v.side, nonce)
+	v.trial.asked = v.asked
+	defer v.session.Close()
+	if err := v.deliver(o); err != nil {
+		return err
+	}
+	runtime.ReadMemStats(&mem)
+	return v.check(mem.TotalAlloc - total)
+}
+
+func (v *vector) deliver(o Options) error {
+	in := bytes.NewReader(v.stream)
+	var residual dbadapter.Digest
+	for {
+		if v.events++; v.events > eventsBase+int(v.delivered) {
+			return fmt.Errorf("no end after %d events and %d bytes", v.events, v.delivered)
+		}
+		switch e := v.session.Next(); e.Want {
+		case WantNothing:
+			return nil
+		case WantSend:
+			if v.side == 1 {
+				v.note(e.Message)
+			}
+			if r, ok := e.Message.(*wire.Result); ok {
+				residual = r.Residual
+			}
+		case WantReceive:
+			m, n, err := wire.Read(in)
+			v.delivered += int64(n)
+			if err != nil {
+				v.framing = v.framing || errors.Is(err, wire.ErrFrame) || errors.Is(err, io.ErrUnexpectedEOF)
+				v.session.Fail(err)
+				continue
+			}
+			if !v.stranger {
+				prove(m, o, o.Nonce)
+			}
+			if v.side == 0 {
+				v.note(m)
+			}
+			switch m := m.(type) {
+			case *wire.Hello:
+				v.announced = m.Digest
+			case *wire.Welcome:
+				v.announced = m.Digest
+			case *wire.Result:
+				if v.liar {
+					m.Residual = v.residual()
+				}
+			case *wire.Answer:
+				if v.liar {
+					m.Residual = residual
+				}
+			}
+			v.session.Deliver(m, n)
+		}
+	}
+}
+
+// note reads the account, which the responder tells.
+func (v *vector) note(m wire.Message) {
+	switch m := m.(type) {
+	case *wire.Indices:
+		for _, i := range m.Indices {
+			v.inTold[i] = m.Role
+		}
+		if stays := [2]wire.Role{wire.Older, wire.Newer}[v.side]; m.Role == stays || m.Role == wire.Newer && v.d.w.wish.Direction == wire.Push {
+			v.unsaid = true
+		}
+	case *wire.Offers:
+		for i := range m.Offers {
+			v.inTold[v.trial.hasher.Index(m.Offers[i].Record.Key)] = roleOffered
+		}
+		if v.side == 0 || !m.Wanting {
+			v.unsaid = true
+		}
+	case *wire.Result:
+		v.all = m.Method == wire.All
+	}
+}
+
+// residual is what the initiator will find.
+func (v *vector) residual() dbadapter.Digest {
+	d := v.trial.digest
+	for i := range v.inTold {
+		for n := range v.trial.buckets[i] {
+			d = d.Sub(v.trial.hasher.Digest(&v.trial.buckets[i][n]))
+		}
+	}
+	return d
+}
+
+// asked is called for each record that comes to the door.
+func (v *vector) asked(r dbadapter.Record) error {
+	role, told := v.inTold[v.trial.hasher.Index(r.Key)]
+	switch {
+	case !bytes.HasPrefix(r.Key, v.d.w.wish.Prefix) && v.side == 0:
+		return fmt.Errorf("key %q is outside the prefix", r.Key)
+	case v.side == 0 && v.d.w.wish.Direction == wire.Push, v.d.w.wish.Dry && v.side == 0:
+		return fmt.Errorf("key %q came in a sync that gets nothing", r.Key)
+	case v.all:
+		return nil
+	case !told:
+		return fmt.Errorf("key %q was not asked for", r.Key)
+	case v.side == 0 && role != wire.Lacking && role != wire.Newer && role != wire.Older && role != roleOffered,
+		v.side == 1 && role == wire.Lacking:
+		return fmt.Errorf("key %q came in the role %d", r.Key, role)
+	}
+	return nil
+}
+
+// check holds what happened against what may.
+func (v *vector) check(allocated uint64) error {
+	report, err := v.session.Report(), v.session.Err()
+	switch most := allocBase + allocPerByte*v.delivered + allocPerSent*report.WireBytesSent; {
+	case v.trial.err != nil:
+		return v.trial.err
+	case err != nil && v.named() == "":
+		return fmt.Errorf("an error without a name: %w", err)
+	case int64(allocated) > most:
+		return fmt.Errorf("%d bytes allocated, for %d delivered and %d sent: at most %d are allowed; %w", allocated, v.delivered, report.WireBytesSent, most, err)
+	case int64(v.trial.read) > 64+v.delivered:
+		return fmt.Errorf("%d buckets read for %d bytes", v.trial.read, v.delivered)
+	case int64(v.trial.reached) > v.delivered/8:
+		return fmt.Errorf("%d records at the door for %d bytes", v.trial.reached, v.delivered)
+	case err != nil && report.Verified:
+		return fmt.Errorf("verified, and failed: %w", err)
+	case v.stranger && v.side == 0 && len(v.trial.applied) > 0:
+		return errors.New("a stranger's records were applied")
+	case report.Verified:
+		return v.truth(&report)
+	}
+	return nil
+}
+
+// truth checks that a sync called verified has made the two sets equal. What
+// the peer holds is what it announced.
+func (v *vector) truth(report *Report) error {
+	theirs := v.truths[v.announced]
+	after := v.trial.after()
+	switch {
+	case report.Rejected > 0:
+		return errors.New("verified, though records were refused")
+	case report.Method == "same" && v.announced == v.trial.digest, after == v.d.w.merged, v.unsaid:
+		return nil
+	case report.Method == "sketch" && v.d.w.wish.Dry && v.side == 0:
+		return nil
+	case theirs != nil && freeze(v.trial.hasher, merge(v.trial.records, theirs.records)).digest == after:
+		return nil
+	}
+	return fmt.Errorf("verified, but the sets differ: %+v", *report)
+}
+
+// named is the name of the session's error.
+func (v *vector) named() string {
+	for _, e := range errVectors {
+		if errors.Is(v.session.Err(), e.err) {
+			return e.name
+		}
+	}
+	return ""
+}
+
+// count books how the vector ended.
+func (v *vector) count(count map[string]int) {
+	count["vectors"]++
+	count["vectors to the "+[]string{"initiator", "responder"}[v.side]]++
+	if !v.framing {
+		count["past framing"]++
+	}
+	name := v.named()
+	switch r := v.session.Report(); {
+	case name != "":
+		name = "ended: " + name
+	case r.Verified && v.unsaid:
+		name = "ended: verified, with older versions that only the peer knows"
+	case r.Verified:
+		name = "ended: verified"
+	default:
+		name = "ended: not verified, without an error"
+	}
+	count[name]++
+	for reason, n := range v.trial.refused {
+		if n > 0 {
+			count["with records refused: "+wire.Reason(reason).String()]++
+		}
+	}
+	if v.stranger {
+		count["strangers"]++
+	}
+}

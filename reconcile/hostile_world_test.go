@@ -1,0 +1,321 @@
+package reconcile
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/storetest"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// frozen is a set of records that never changes, with all that a replica
+// answers from. Any number of sessions read it; what they let in goes into
+// their trial.
+type frozen struct {
+	hasher  dbadapter.Hasher
+	key     iblt.Key
+	records []dbadapter.Record // by key
+	buckets map[iblt.Index][]dbadapter.Record
+	sums    map[iblt.Index]iblt.Checksum
+	digest  dbadapter.Digest
+	sketch  *iblt.Sketch
+}
+
+func freeze(hasher dbadapter.Hasher, records []dbadapter.Record) *frozen {
+	f := &frozen{
+		hasher: hasher, key: CellKey(testSecret), records: merge(records, nil),
+		buckets: map[iblt.Index][]dbadapter.Record{}, sums: map[iblt.Index]iblt.Checksum{},
+		sketch: iblt.NewSketch(CellKey(testSecret), 2048),
+	}
+	for _, r := range f.records {
+		i := hasher.Index(r.Key)
+		f.buckets[i] = append(f.buckets[i], r)
+		f.digest = f.digest.Add(hasher.Digest(&r))
+	}
+	for i, bucket := range f.buckets {
+		var latest dbadapter.Clock
+		var digests []dbadapter.Digest
+		for n := range bucket {
+			latest = max(latest, bucket[n].Version.Clock)
+			digests = append(digests, hasher.Digest(&bucket[n]))
+		}
+		f.sums[i] = hasher.Checksum(latest, digests)
+		f.sketch.Add(iblt.Pair{Index: i, Checksum: f.sums[i]})
+	}
+	return f
+}
+
+func (f *frozen) find(key []byte) (int, bool) {
+	return slices.BinarySearchFunc(f.records, key, func(r dbadapter.Record, key []byte) int { return bytes.Compare(r.Key, key) })
+}
+
+// trial is a frozen set as one session sees it, with a door that checks
+// limits, clocks, writers and signatures, and notes what it lets in.
+type trial struct {
+	*frozen
+	prefix  []byte
+	applied map[string]dbadapter.Record
+	reached int                          // records at the door
+	read    int                          // buckets read
+	refused [5]int                       // by reason
+	asked   func(dbadapter.Record) error // is it one that may come to the door?
+	err     error                        // of asked
+}
+
+var _ Replica = (*trial)(nil)
+
+func (f *trial) Records() uint64          { return uint64(len(f.records)) }
+func (f *trial) Digest() dbadapter.Digest { return f.digest }
+func (f *trial) Decoded()                 {}
+func (f *trial) Probes() iblt.Probes      { return f.sketch.Probes() }
+func (f *trial) Key() iblt.Key            { return f.key }
+func (f *trial) Hasher() dbadapter.Hasher { return f.hasher }
+
+func (f *trial) Cells(from, to int) ([]iblt.Cell, error) {
+	if to <= f.sketch.Len() {
+		return f.sketch.Cells(from, to)
+	}
+	w := iblt.NewWindow(f.key, from, to)
+	for i, sum := range f.sums {
+		w.Add(iblt.Pair{Index: i, Checksum: sum})
+	}
+	return w.Cells(from, to)
+}
+
+func (f *trial) Lookup(indices []iblt.Index, sums []iblt.Checksum) error {
+	for n, i := range indices {
+		sums[n] = f.sums[i]
+	}
+	return nil
+}
+
+func (f *trial) Bucket(i iblt.Index) ([]dbadapter.Record, error) {
+	f.read++
+	return f.buckets[i], nil
+}
+
+func (f *trial) All() iter.Seq2[dbadapter.Record, error] {
+	return func(yield func(dbadapter.Record, error) bool) {
+		for _, r := range f.records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *trial) Apply(records []dbadapter.Record) ([]Verdict, error) {
+	verdicts := make([]Verdict, len(records))
+	for n := range records {
+		r := &records[n]
+		f.reached++
+		if f.asked != nil && f.err == nil {
+			f.err = f.asked(*r)
+		}
+		if verdicts[n].Reason = examine(r); verdicts[n].Reason != 0 {
+			f.refused[verdicts[n].Reason]++
+			continue
+		}
+		held, here := f.applied[string(r.Key)]
+		if at, ok := f.find(r.Key); !here && ok {
+			held, here = f.records[at], true
+		}
+		switch c := r.Compare(&held); {
+		case !here || c > 0:
+			verdicts[n].Result = dbadapter.Applied
+			f.applied[string(r.Key)] = r.Clone()
+		case c == 0:
+			verdicts[n].Result = dbadapter.Same
+		default:
+			verdicts[n].Result = dbadapter.Dominated
+		}
+	}
+	return verdicts, nil
+}
+
+// after is the digest of the set with all that was let in.
+func (f *trial) after() dbadapter.Digest {
+	d := f.digest
+	for key, r := range f.applied {
+		if at, ok := f.find([]byte(key)); ok {
+			d = d.Sub(f.hasher.Digest(&f.records[at]))
+		}
+		d = d.Add(f.hasher.Digest(&r))
+	}
+	return d
+}
+
+// The writers of the worlds: one whose key no hostile peer has, and one that
+// may only read.
+const (
+	honestWriter = 7
+	readingOnly  = 8
+)
+
+// signature is what stands for one here: only who knows the writer's key can
+// make it. What Ed25519 does is tested with the door of package peer.
+func signature(r *dbadapter.Record) []byte {
+	b := fmt.Appendf(nil, "key of writer %d: %q %v ", r.Version.Writer, r.Key, r.Deleted)
+	b, _ = r.Version.AppendBinary(b)
+	sum := sha256.Sum256(append(b, r.Value...))
+	return append(sum[:], sum[:]...)
+}
+
+// examine is the door's verdict, 0 for a good record.
+func examine(r *dbadapter.Record) wire.Reason {
+	switch now := at(24 * time.Hour).Clock; {
+	case r.Validate() != nil:
+		return wire.ReasonLimit
+	case r.Version.Clock > now || r.Version.Clock < at(-24*365*time.Hour).Clock:
+		return wire.ReasonClock
+	case r.Version.Writer != honestWriter:
+		return wire.ReasonWriter
+	case !bytes.Equal(r.Signature, signature(r)):
+		return wire.ReasonSignature
+	}
+	return 0
+}
+
+// world is an honest session: two sets, what the initiator wished, and the
+// frames of both sides.
+type world struct {
+	name   string
+	wish   Options
+	sides  [2]*frozen // the initiator's and the responder's
+	frames [2][][]byte
+	merged dbadapter.Digest
+	ended  [2]Report
+}
+
+// options are those of one side of the world's session.
+func (w *world) options(side int, nonce wire.Nonce) Options {
+	o := Options{Secret: testSecret, Self: []byte("a"), Remote: []byte("b"), Nonce: nonce}
+	if side == 1 {
+		o.Self, o.Remote = o.Remote, o.Self
+		return o
+	}
+	o.Direction, o.Method, o.Dry, o.Prefix, o.FirstCells = w.wish.Direction, w.wish.Method, w.wish.Dry, w.wish.Prefix, w.wish.FirstCells
+	return o
+}
+
+// begin starts one side of the world's session anew.
+func (w *world) begin(side int, nonce wire.Nonce) (*Session, *trial, Options) {
+	t := &trial{frozen: w.sides[side], prefix: w.wish.Prefix, applied: map[string]dbadapter.Record{}}
+	o := w.options(side, nonce)
+	if side == 0 {
+		return Initiate(t, o), t, o
+	}
+	return Respond(t, o), t, o
+}
+
+// shapes are the sessions that hostile vectors are made of.
+var shapes = []struct {
+	name                         string
+	common, onlyA, onlyB, differ int
+	spread                       time.Duration
+	size                         int // of the values that differ
+	weak                         bool
+	wish                         Options
+}{
+	{name: "same", common: 20},
+	{name: "small", common: 20, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour},
+	{name: "missing", common: 10, onlyA: 2, onlyB: 6},
+	{name: "big", common: 60, onlyA: 60, onlyB: 60, differ: 20, spread: time.Hour, wish: Options{FirstCells: 32}},
+	{name: "all", onlyB: 25},
+	{name: "all to an empty side", onlyA: 25},
+	{name: "all of both", common: 5, onlyA: 5, onlyB: 5, differ: 3, spread: time.Hour, wish: Options{Method: wire.All}},
+	{name: "dry", common: 20, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour, wish: Options{Dry: true}},
+	{name: "pull", common: 20, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour, wish: Options{Direction: wire.Pull}},
+	{name: "push", common: 20, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour, wish: Options{Direction: wire.Push}},
+	{name: "prefix", common: 15, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour, wish: Options{Prefix: []byte("p/")}},
+	{name: "ambiguous", common: 15, onlyA: 1, onlyB: 1, differ: 8, spread: time.Second},
+	{name: "large", common: 15, onlyA: 1, onlyB: 1, differ: 8, spread: time.Hour, size: 1200},
+	{name: "large and ambiguous", common: 15, differ: 6, spread: time.Second, size: 1200},
+	{name: "buckets", common: 12, onlyA: 6, onlyB: 6, differ: 6, spread: time.Hour, weak: true},
+}
+
+// worlds records an honest session of each shape, several times.
+func worlds(t testing.TB, times int) (all []*world) {
+	for n := range times * len(shapes) {
+		s := &shapes[n%len(shapes)]
+		rng := rand.New(rand.NewPCG(uint64(n), 77))
+		hasher := dbadapter.NewHasher(testSecret)
+		if s.weak {
+			hasher = storetest.Weak(hasher, 4)
+		}
+		// Keys are those of the shape: a record of another session of it may
+		// be an older or newer version of one here.
+		write := func(key string, i int, when time.Duration) dbadapter.Record {
+			size := s.size
+			if size == 0 || rng.IntN(4) == 0 {
+				size = rng.IntN(20)
+			}
+			r := record(fmt.Sprintf("p/%s/%s/%d", s.name, key, i), strings.Repeat(string(rune('a'+rng.IntN(3))), size), at(when))
+			r.Version.Incarnation = rng.Uint64()
+			if rng.IntN(5) == 0 {
+				r.Deleted, r.Value = true, nil
+			}
+			r.Signature = signature(&r)
+			return r
+		}
+		recent := func() time.Duration { return time.Duration(rng.Int64N(int64(s.spread) + 1)) }
+		var a, b []dbadapter.Record
+		for i := range s.common {
+			r := write("common", i, -time.Hour)
+			a, b = append(a, r), append(b, r)
+		}
+		for i := range s.onlyA {
+			a = append(a, write("a", i, recent()))
+		}
+		for i := range s.onlyB {
+			b = append(b, write("b", i, recent()))
+		}
+		for i := range s.differ {
+			ours, theirs := write("differ", i, recent()), write("differ", i, recent())
+			if s.size > 0 && i%3 == 0 && !ours.Deleted {
+				theirs.Value, theirs.Deleted = ours.Value, false
+				theirs.Signature = signature(&theirs)
+			}
+			a, b = append(a, ours), append(b, theirs)
+		}
+		all = append(all, recordWorld(t, &world{
+			name: s.name, wish: s.wish, sides: [2]*frozen{freeze(hasher, a), freeze(hasher, b)},
+			merged: freeze(hasher, merge(a, b)).digest,
+		}))
+	}
+	return all
+}
+
+// recordWorld runs the session that the world is about.
+func recordWorld(t testing.TB, w *world) *world {
+	sa, ta, _ := w.begin(0, wire.Nonce{1})
+	sb, tb, _ := w.begin(1, wire.Nonce{2})
+	defer sa.Close()
+	defer sb.Close()
+	var out outcome
+	carry(t, sa, sb, &out, func(initiator bool, m wire.Message) wire.Message {
+		from := 1
+		if initiator {
+			from = 0
+		}
+		w.frames[from] = append(w.frames[from], wire.Append(nil, m))
+		return m
+	})
+	if sa.Err() != nil || sb.Err() != nil {
+		t.Fatalf("%s: %v, %v", w.name, sa.Err(), sb.Err())
+	}
+	w.ended = [2]Report{sa.Report(), sb.Report()}
+	if both := w.wish.Direction == wire.Both && !w.wish.Dry; both && (ta.after() != w.merged || tb.after() != w.merged || !w.ended[0].Verified || !w.ended[1].Verified) {
+		t.Fatalf("%s: an honest session does not end verified: %+v", w.name, w.ended)
+	}
+	return w
+}
