@@ -36,7 +36,7 @@ func checkHostile(t *testing.T, key Key, cells []Cell, burst int, local Source, 
 		}
 		cells = cells[n:]
 	}
-	if err := bounded(d); err != nil {
+	if err := hostile(d); err != nil {
 		t.Fatal(err)
 	}
 	seen := map[Index]bool{}
