@@ -14,6 +14,9 @@ var floors = [][]string{
 	{"reconcile"},
 	{"testnet/internal/check", "testnet/internal/plan"},
 	{"peer"},
+	{"testnet/internal/nodes"},
+	{"testnet/testnettest"},
+	{"testnet/example/tally"},
 	{
 		"cmd/syncd/internal/jsonlines", "cmd/syncd/internal/pair", "cmd/syncd/internal/problem",
 		"cmd/syncd/internal/progress", "cmd/syncd/internal/settings",
@@ -42,12 +45,12 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"github.com/libp2p", "github.com/multiformats/go-multiaddr"},
-		only:    []string{"peer", "cmd/syncd", "cmd/syncd/internal/..."},
-		why:     "the protocol is pure; only peer knows the network",
+		only:    []string{"peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		why:     "the protocol is pure; only peer knows the network, and the tests' nodes what breaks it",
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"dbadapter/badgerdb", "iblt/degrees", "iblt/examples/flowtracker", "iblt/paper", "internal/powercut", "peer", "cmd/syncd", "cmd/syncd/internal/..."},
+		only:    []string{"dbadapter/badgerdb", "iblt/degrees", "iblt/examples/flowtracker", "iblt/paper", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{
@@ -61,8 +64,8 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},
-		only:    []string{"dbadapter/storetest"},
-		why:     "test code stays in tests; the conformance suite is for the tests of other stores",
+		only:    []string{"dbadapter/storetest", "testnet/testnettest"},
+		why:     "test code stays in tests; the conformance suite and the nodes are for the tests of others",
 	},
 }
 

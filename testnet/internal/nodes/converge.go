@@ -1,0 +1,244 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/testnet/internal/check"
+)
+
+// Outcome is what Converge has found.
+type Outcome struct {
+	// Violations are the promises that were broken; none is well.
+	Violations []check.Violation
+	// Hints say, beside violations, what stood in the way and what to do next.
+	Hints []string
+	// Rounds is how many times all links were synced, Records how many records
+	// the first node that runs holds.
+	Rounds, Records int
+	// Late says that the context was over before all was quiet.
+	Late bool
+}
+
+// Converge lets the nodes that reach one another become equal, by syncing them
+// until nothing moves, or, where they sync by themselves, by waiting. When they
+// are, or the context is over, it checks all that was recorded since Open, and
+// all that the nodes hold. Nobody may write meanwhile.
+func (n *Net) Converge(ctx context.Context) (Outcome, error) {
+	run := &convergence{net: n, failed: map[[2]int]error{}}
+	var err error
+	if n.config.Interval > 0 {
+		err = run.await(ctx)
+	} else {
+		err = run.drive(ctx)
+	}
+	if err != nil {
+		return run.Outcome, err
+	}
+	// The check takes its own time: the context bounds how long the nodes had.
+	return run.Outcome, run.check(context.WithoutCancel(ctx))
+}
+
+type convergence struct {
+	Outcome
+	net    *Net
+	failed map[[2]int]error // the last error of a link
+}
+
+// Sync makes node a's records and node b's equal; a begins. What it reports is
+// checked later on with all the rest.
+func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Report, error) {
+	from, to := n.places[a].running, n.places[b].running
+	if from == nil || to == nil {
+		return peer.Report{}, fmt.Errorf("sync node %d with node %d: one of them is down", a, b)
+	}
+	report, err := from.space.Sync(ctx, to.node.ID(), o)
+	if err != nil {
+		return report, fmt.Errorf("sync node %d with node %d: %w", a, b, err)
+	}
+	return report, nil
+}
+
+// groups are the nodes that run, by who reaches whom, if need be through others.
+func (n *Net) groups() [][]int {
+	seen := make([]bool, n.Len())
+	var groups [][]int
+	for i, p := range n.places {
+		if seen[i] || p.running == nil {
+			continue
+		}
+		seen[i] = true
+		group := []int{i}
+		for at := 0; at < len(group); at++ {
+			for j, q := range n.places {
+				if !seen[j] && q.running != nil && n.links.passable(group[at], j) {
+					seen[j] = true
+					group = append(group, j)
+				}
+			}
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// ways are links enough to carry everything everywhere: each node with the
+// first that it was reached from, and with the one before it. The second makes
+// syncs of other pairs than the first.
+func (n *Net) ways() (ways [][2]int) {
+	for _, group := range n.groups() {
+		for at, j := range group[1:] {
+			earlier := group[:at+1]
+			for k, i := range earlier {
+				if n.links.passable(j, i) {
+					ways = append(ways, [2]int{j, i})
+					if last := earlier[len(earlier)-1]; k < len(earlier)-1 && n.links.passable(j, last) {
+						ways = append(ways, [2]int{j, last})
+					}
+					break
+				}
+			}
+		}
+	}
+	return ways
+}
+
+// drive syncs until a whole round moves nothing.
+func (c *convergence) drive(ctx context.Context) error {
+	for {
+		equal, err := c.net.equal()
+		if err != nil {
+			return err
+		}
+		moved, hopeless := c.round(ctx, equal)
+		switch {
+		case ctx.Err() != nil:
+			c.Late = true
+			return nil
+		case hopeless:
+			return nil
+		case moved == 0 && len(c.failed) == 0:
+			return nil
+		}
+		if len(c.failed) > 0 {
+			pause(ctx, 20*time.Millisecond) // a failed link, or a busy node
+		}
+	}
+}
+
+// round syncs all ways once. It is hopeless if all that failed will fail again.
+func (c *convergence) round(ctx context.Context, again bool) (moved int, hopeless bool) {
+	c.Rounds++
+	clear(c.failed)
+	hopeless = true
+	for _, way := range c.net.ways() {
+		report, err := c.sync(ctx, way, again)
+		moved += report.Applied + report.Sent
+		if err != nil {
+			c.failed[way] = err
+			hopeless = hopeless && errors.Is(err, peer.ErrDenied)
+		}
+	}
+	return moved, hopeless && len(c.failed) > 0 && moved == 0
+}
+
+// observable is how many records a node may hold for the sets before and after
+// each sync to be recorded: it takes four scans.
+const observable = 2000
+
+// sync syncs one way, and records what both sides held before and after, or
+// that all were equal before.
+func (c *convergence) sync(ctx context.Context, way [2]int, again bool) (peer.Report, error) {
+	n := c.net
+	watched := !again
+	for _, i := range way {
+		watched = watched && n.Namespace(i).Info().Records <= observable
+	}
+	note := check.Sync{Node: way[0], Peer: way[1], Again: again, Gets: true, Gives: true, Quiet: true}
+	dumps := func(into *[2][]dbadapter.Record) error {
+		for side, i := range way {
+			var err error
+			if into[side], err = dump(ctx, n.Namespace(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if watched {
+		if err := dumps(&note.Before); err != nil {
+			return peer.Report{}, err
+		}
+	}
+	report, err := n.Sync(ctx, way[0], way[1], peer.SyncOptions{})
+	note.Report = report
+	switch {
+	case err != nil:
+		return report, err
+	case watched:
+		if err := dumps(&note.After); err != nil {
+			return report, err
+		}
+		fallthrough
+	case again:
+		n.recorder.history.Synced(&note)
+	}
+	return report, nil
+}
+
+// await waits until all that reach one another are equal by themselves.
+func (c *convergence) await(ctx context.Context) error {
+	for {
+		changed := c.net.recorder.commits.wait()
+		equal, err := c.net.equal()
+		if err != nil || equal {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			c.Late = true
+			return nil
+		}
+	}
+}
+
+// equal reports whether the nodes of each group have the same digest.
+func (n *Net) equal() (bool, error) {
+	for _, group := range n.groups() {
+		for _, i := range group {
+			space := n.Namespace(i)
+			if space == nil {
+				return false, fmt.Errorf("node %d does not have the namespace", i)
+			}
+			if space.Info().Digest != n.Namespace(group[0]).Info().Digest {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// pause waits a little, or until the context is over.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// dump is all that a namespace holds, by key.
+func dump(ctx context.Context, space *peer.Namespace) (all []dbadapter.Record, err error) {
+	for r, err := range space.Scan(ctx, nil, peer.WithTombstones()) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}

@@ -1,0 +1,25 @@
+package nodes
+
+import (
+	"errors"
+	"math"
+	"os"
+	"syscall"
+)
+
+// seekData is SEEK_DATA of lseek(2).
+const seekData = 3
+
+// nextData is where the first byte at or after an offset is that is not in a
+// hole; beyond the end if there is none. A file system without holes gives the
+// offset itself.
+func nextData(f *os.File, at int64) (int64, error) {
+	next, err := f.Seek(at, seekData)
+	switch {
+	case errors.Is(err, syscall.ENXIO):
+		return math.MaxInt64, nil
+	case errors.Is(err, syscall.EINVAL):
+		return at, nil
+	}
+	return next, err
+}

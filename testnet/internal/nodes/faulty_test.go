@@ -1,0 +1,109 @@
+package nodes
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/testnet/internal/check"
+)
+
+// faultyStore does to each batch of the shared namespace what a test says.
+type faultyStore struct {
+	dbadapter.Store
+	apply func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
+}
+
+func (s *faultyStore) Namespace(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+	ns, err := s.Store.Namespace(ctx, id, h, observe)
+	return &faultyNamespace{ns, s}, err
+}
+
+type faultyNamespace struct {
+	dbadapter.Namespace
+	store *faultyStore
+}
+
+func (n *faultyNamespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+	return n.store.apply(ctx, n.Namespace, writes)
+}
+
+// Faults of a node's store that nothing else would notice are found by the
+// checks, through the recorder. Each is planted in node 0.
+func TestFaultsAreFound(t *testing.T) {
+	type apply = func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
+	for _, c := range []struct {
+		name  string
+		rule  check.Rule
+		fault apply
+	}{
+		{"a write is acknowledged and lost", check.Durable, func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+			if string(writes[0].Record.Key) == "victim" {
+				return []dbadapter.Outcome{{Result: dbadapter.Applied, Held: writes[0].Record.Version}}, nil
+			}
+			return ns.Apply(ctx, writes)
+		}},
+		{"another value is stored", check.Identity, func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+			if string(writes[0].Record.Key) == "victim" {
+				writes = slices.Clone(writes)
+				writes[0].Record.Value = []byte("altered")
+			}
+			return ns.Apply(ctx, writes)
+		}},
+		{"a record that nobody wrote is stored too", check.Intended, func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+			if string(writes[0].Record.Key) == "victim" {
+				extra := writes[0]
+				extra.Record.Key = []byte("extra")
+				extra.Record.Version.Clock++
+				if _, err := ns.Apply(ctx, []dbadapter.Write{extra}); err != nil {
+					return nil, err
+				}
+			}
+			return ns.Apply(ctx, writes)
+		}},
+		{"none", "", func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+			return ns.Apply(ctx, writes)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, err := Open(t.Context(), Config{
+				Nodes: 2, Memory: true, Dir: t.TempDir(), Policy: peer.Policy{Unsigned: true},
+				faulty: func(i int, s dbadapter.Store) dbadapter.Store {
+					if i > 0 {
+						return s
+					}
+					return &faultyStore{s, c.fault}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := n.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}()
+			for _, key := range []string{"a", "victim", "z"} {
+				if _, err := n.Namespace(0).Put(t.Context(), []byte(key), []byte("v")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			o, err := n.Converge(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rules []check.Rule
+			for _, v := range o.Violations {
+				rules = append(rules, v.Rule)
+			}
+			if c.rule == "" && len(rules) > 0 || c.rule != "" && !slices.Contains(rules, c.rule) {
+				t.Errorf("want %q, have %v", c.rule, o.Violations)
+			}
+		})
+	}
+}

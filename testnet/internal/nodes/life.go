@@ -1,0 +1,158 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"sync"
+)
+
+// each runs fn for the places at once, within the net's label.
+func (n *Net) each(places []*node, fn func(*node) error) error {
+	errs := make([]error, len(places))
+	var all sync.WaitGroup
+	for i, p := range places {
+		all.Go(func() {
+			n.Adopt(context.Background())
+			errs[i] = fn(p)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// Adopt counts the calling goroutine, and all that it starts from now on, to
+// the net: Close reports those that are left. To end it, give the goroutine
+// other labels (runtime/pprof).
+func (n *Net) Adopt(ctx context.Context) {
+	pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels(labelKey, n.label)))
+}
+
+// Restart closes a node in an orderly way and opens it again on the same
+// folder.
+func (n *Net) Restart(ctx context.Context, i int) error {
+	if err := n.Stop(ctx, i); err != nil {
+		return err
+	}
+	return n.Start(ctx, i)
+}
+
+// Stop closes a node in an orderly way.
+func (n *Net) Stop(ctx context.Context, i int) error {
+	p := n.places[i]
+	if p.running == nil {
+		return fmt.Errorf("stop node %d: it is down already", i)
+	}
+	r := p.running
+	p.running = nil
+	err := n.each([]*node{p}, func(*node) error { return r.close(ctx) })
+	if err != nil {
+		return fmt.Errorf("stop node %d: %w", i, err)
+	}
+	n.left.scopes(i, r.host)
+	return n.awaitGone(ctx, i)
+}
+
+// Kill ends a node as the death of its process would, as far as that can be
+// had within a process that lives on. Its connections break first, in the
+// middle of whatever they carry. Its store is never closed: the next start
+// finds the files as they were, recovers them, and takes back the lock. What
+// it does not show: calls to the node that are in the middle of a commit are
+// let finish, and what was written but not synced is not lost, as it is not
+// when a process dies; for power cuts see package powercut.
+func (n *Net) Kill(ctx context.Context, i int) error {
+	p := n.places[i]
+	if p.running == nil {
+		return fmt.Errorf("kill node %d: it is down already", i)
+	}
+	n.links.breakOff(i)
+	r := p.running
+	p.running = nil
+	err := n.each([]*node{p}, func(*node) error { return p.kill(ctx, r) })
+	if err != nil {
+		return fmt.Errorf("kill node %d: %w", i, err)
+	}
+	n.left.scopes(i, r.host)
+	return n.awaitGone(ctx, i)
+}
+
+// kill takes a copy of the store's files while the store is open, and puts it
+// in their place.
+func (p *node) kill(ctx context.Context, r *running) error {
+	err := errors.Join(r.host.Close(), r.node.Close(ctx))
+	if r.store == nil {
+		return err
+	}
+	image := p.storeDir() + ".image"
+	err = errors.Join(err, copyFiles(p.storeDir(), image), r.store.Close())
+	if err == nil {
+		err = os.RemoveAll(p.storeDir())
+	}
+	if err == nil {
+		err = os.Rename(image, p.storeDir())
+	}
+	return err
+}
+
+// Start opens a node that is down.
+func (n *Net) Start(ctx context.Context, i int) error {
+	p := n.places[i]
+	if p.running != nil {
+		return fmt.Errorf("start node %d: it runs", i)
+	}
+	before := slices.Clone(p.listen)
+	if err := n.each([]*node{p}, func(p *node) error { return n.start(ctx, p) }); err != nil {
+		return err
+	}
+	if p.running.space == nil {
+		return fmt.Errorf("start node %d: it has lost the namespace", i)
+	}
+	if !slices.Equal(before, p.listen) {
+		n.moved = true
+	}
+	if !n.moved {
+		return nil
+	}
+	for _, other := range n.places {
+		if other.running != nil {
+			if err := n.introduce(ctx, other); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// awaitGone waits until nobody takes a node for connected that is down.
+func (n *Net) awaitGone(ctx context.Context, i int) error {
+	var pairs [][2]int
+	for j := range n.places {
+		if j != i {
+			pairs = append(pairs, [2]int{j, i})
+		}
+	}
+	return n.awaitApart(ctx, pairs)
+}
+
+// Close ends all nodes and looks for what they have left behind: goroutines
+// that they, or goroutines that were adopted, have started; open files below
+// the net's folder; connections, streams and memory that are still accounted
+// for in libp2p's resource managers.
+func (n *Net) Close(ctx context.Context) error {
+	err := n.each(n.places, func(p *node) error {
+		if p.running == nil {
+			return nil
+		}
+		r := p.running
+		p.running = nil
+		err := r.close(ctx)
+		if r.host != nil {
+			n.left.scopes(p.index, r.host)
+		}
+		return err
+	})
+	return errors.Join(err, n.left.find(ctx, n))
+}

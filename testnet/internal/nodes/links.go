@@ -1,0 +1,133 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// errParted is what a dial across a partition fails with.
+var errParted = errors.New("connection refused: the network is partitioned here")
+
+// links are the ways between the nodes. A connection has one side that dialled
+// it, and all dials go through here, so that each link can be broken without
+// the help of who listens.
+type links struct {
+	nodes map[peer.ID]int // set before the first dial
+
+	mu      sync.Mutex               // guards what follows
+	refused map[[2]int]bool          // both ways of a pair
+	held    map[[2]int]chan struct{} // one way; closed when it is open again
+	open    map[*link]struct{}
+}
+
+func newLinks() *links {
+	return &links{
+		nodes: map[peer.ID]int{}, refused: map[[2]int]bool{},
+		held: map[[2]int]chan struct{}{}, open: map[*link]struct{}{},
+	}
+}
+
+// refuse breaks the connections between these nodes, and lets none come about.
+// It is done when it returns: a connection is entered under the same lock.
+func (l *links) refuse(pairs [][2]int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range pairs {
+		l.refused[p], l.refused[[2]int{p[1], p[0]}] = true, true
+	}
+	for c := range l.open {
+		if l.refused[[2]int{c.from, c.to}] {
+			c.abort()
+		}
+	}
+}
+
+// breakOff ends all connections of one node.
+func (l *links) breakOff(node int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		if c.from == node || c.to == node {
+			c.abort()
+		}
+	}
+}
+
+// hold lets nothing pass one way any more.
+func (l *links) hold(from, to int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	way := [2]int{from, to}
+	if l.held[way] == nil {
+		l.held[way] = make(chan struct{})
+	}
+}
+
+// heal opens all ways. What was held passes, in order.
+func (l *links) heal() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.refused)
+	for way, open := range l.held {
+		close(open)
+		delete(l.held, way)
+	}
+}
+
+// passable reports whether two nodes can talk with one another.
+func (l *links) passable(a, b int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.refused[[2]int{a, b}] && l.held[[2]int{a, b}] == nil && l.held[[2]int{b, a}] == nil
+}
+
+// dialed is what a node's host does with a connection that it has dialled.
+func (l *links) dialed(from int) func(ctx context.Context, to peer.ID, conn net.Conn) (net.Conn, error) {
+	return func(ctx context.Context, to peer.ID, conn net.Conn) (net.Conn, error) {
+		for {
+			c, held, err := l.enter(from, to, conn)
+			if held == nil {
+				return c, err
+			}
+			// A network that drops packets one way lets no connection come about.
+			select {
+			case <-held:
+			case <-ctx.Done():
+				return nil, fmt.Errorf("dial node %d from node %d: no answer: %w", l.nodes[to], from, ctx.Err())
+			}
+		}
+	}
+}
+
+// enter makes a connection one of a link, or says what to wait for first.
+func (l *links) enter(from int, id peer.ID, conn net.Conn) (_ net.Conn, held <-chan struct{}, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	to, known := l.nodes[id]
+	there, back := [2]int{from, to}, [2]int{to, from}
+	switch {
+	case !known: // a node that the application has opened itself
+		return conn, nil, nil
+	case l.refused[there]:
+		return nil, nil, fmt.Errorf("dial node %d from node %d: %w", to, from, errParted)
+	case l.held[there] != nil:
+		return nil, l.held[there], nil
+	case l.held[back] != nil:
+		return nil, l.held[back], nil
+	}
+	c := &link{Conn: conn, links: l, from: from, to: to, done: make(chan struct{})}
+	l.open[c] = struct{}{}
+	return c, nil, nil
+}
+
+// gate gives what to wait for before bytes may pass one way; nil: nothing.
+func (l *links) gate(from, to int) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held[[2]int{from, to}]
+}

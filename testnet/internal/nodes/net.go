@@ -1,0 +1,277 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"go.uber.org/zap"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// MaxNodes bounds a net: each node takes some 70 MiB for Badger's tables in
+// memory, and all are connected with all.
+const MaxNodes = 64
+
+// Name is the local name of the shared namespace on every node.
+const Name = "testnet"
+
+// Config says what net to open. Nodes and Dir have no default.
+type Config struct {
+	// Nodes is how many there are, 1 to MaxNodes.
+	Nodes int
+	// Dir is a folder for the nodes' own folders. It is not removed.
+	Dir string
+	// Memory keeps the records in memory instead of in Badger; they outlive a
+	// restart of their node all the same.
+	Memory bool
+	// Policy of the shared namespace. Default: signed, five minutes of skew.
+	Policy peer.Policy
+	// Interval is the pause between background syncs. 0: none; Converge then
+	// syncs the nodes itself.
+	Interval time.Duration
+	// Limits of each node. Default: those of package peer, but a dial and a
+	// silent peer are given up after 5 s.
+	Limits peer.Limits
+	// Logger gives each node its log. Default: none.
+	Logger func(node int) *zap.Logger
+	// MaxHeap bounds the live heap of the process, in bytes, at each check.
+	// Default: 256 MiB and 128 MiB for each node.
+	MaxHeap int64
+
+	// faulty, in tests of this package, stands between the recorder and the
+	// store of a node.
+	faulty func(node int, s dbadapter.Store) dbadapter.Store
+}
+
+// patience is how long a dial, or a silent peer, is waited for in a net whose
+// links are loopback: long for a busy machine, short for a test of a held link.
+const patience = 5 * time.Second
+
+func (c *Config) check() error {
+	if c.Nodes < 1 || c.Nodes > MaxNodes {
+		return fmt.Errorf("a net of %d nodes; want 1 to %d", c.Nodes, MaxNodes)
+	}
+	if c.Dir == "" {
+		return errors.New("a net needs a folder for its nodes")
+	}
+	if c.Limits.DialTimeout == 0 {
+		c.Limits.DialTimeout = patience
+	}
+	if c.Limits.IdleTimeout == 0 {
+		c.Limits.IdleTimeout = patience
+	}
+	if c.MaxHeap == 0 {
+		c.MaxHeap = 256<<20 + int64(c.Nodes)*128<<20
+	}
+	return nil
+}
+
+// Net is a number of nodes and the links between them. Its methods are for one
+// goroutine; the nodes and namespaces that it gives are for any number.
+type Net struct {
+	config   Config
+	label    string
+	links    *links
+	parted   bell // a connection has ended somewhere
+	recorder *recorder
+	places   []*node
+	left     leftovers
+	moved    bool // a node has changed its address
+}
+
+// Open starts the nodes. The first makes the namespace and is its admin; all
+// others join it with the role write. All know one another's addresses.
+func Open(ctx context.Context, cfg Config) (_ *Net, err error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	n := &Net{config: cfg, label: newLabel(), links: newLinks(), recorder: newRecorder()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("open a net of %d nodes: %w", cfg.Nodes, err), n.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	for i := range cfg.Nodes {
+		p, err := newNode(i, &cfg)
+		if err != nil {
+			return nil, err
+		}
+		n.places = append(n.places, p)
+		n.links.nodes[p.id] = i
+	}
+	if err := n.each(n.places, func(p *node) error { return n.start(ctx, p) }); err != nil {
+		return nil, err
+	}
+	if err := n.found(ctx); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// found makes the namespace and its members.
+func (n *Net) found(ctx context.Context) error {
+	first := n.places[0].running
+	space, err := first.node.CreateNamespace(ctx, Name, n.config.Policy)
+	if err != nil {
+		return err
+	}
+	first.space = space
+	err = n.each(n.places[1:], func(p *node) error {
+		ticket, err := space.Invite(ctx, peer.InviteOptions{Role: peer.RoleWrite})
+		if err != nil {
+			return err
+		}
+		p.running.space, err = p.running.node.Join(ctx, ticket)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	members := space.Members()
+	return n.each(n.places, func(p *node) error {
+		r := p.running
+		mine := map[peer.ID]bool{}
+		for _, m := range r.space.Members() {
+			mine[m.ID] = true
+		}
+		for _, m := range members {
+			if m.ID == r.node.ID() {
+				p.writer.Store(uint64(m.Writer))
+			}
+			if !mine[m.ID] {
+				if err := r.space.SetMember(ctx, m.ID, m.Role); err != nil {
+					return err
+				}
+			}
+		}
+		return n.introduce(ctx, p)
+	})
+}
+
+// introduce tells a node of all that run where they are.
+func (n *Net) introduce(ctx context.Context, to *node) error {
+	for _, p := range n.places {
+		if p == to || p.running == nil {
+			continue
+		}
+		for _, address := range p.running.node.Addrs() {
+			if _, err := to.running.node.AddPeer(ctx, address); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Len is the number of nodes, running or not.
+func (n *Net) Len() int { return len(n.places) }
+
+// Node is the i-th node, from 0, or nil while it is down. After a restart it
+// is another one.
+func (n *Net) Node(i int) *peer.Node {
+	if r := n.places[i].running; r != nil {
+		return r.node
+	}
+	return nil
+}
+
+// Namespace is the shared namespace on the i-th node, or nil while it is down.
+func (n *Net) Namespace(i int) *peer.Namespace {
+	if r := n.places[i].running; r != nil {
+		return r.space
+	}
+	return nil
+}
+
+// Now is what the wall clock of the i-th node says.
+func (n *Net) Now(i int) time.Time { return n.places[i].now() }
+
+// Skew sets the wall clock of the i-th node ahead of the machine's, or behind
+// it. It does not add up: 0 sets the clock right. A record that was refused
+// because it was too far ahead is offered again five minutes later, by the
+// clock of the node that offers it.
+func (n *Net) Skew(i int, d time.Duration) { n.places[i].skew.Store(int64(d)) }
+
+// Partition lets the nodes of a group talk with one another only; those that
+// are in no group are one more. Connections between groups break at once, with
+// all streams on them, and dials are refused. It replaces an earlier
+// partition, and ends all cuts.
+func (n *Net) Partition(ctx context.Context, groups ...[]int) error {
+	group := make([]int, n.Len())
+	for g, members := range groups {
+		for _, i := range members {
+			if i < 0 || i >= n.Len() {
+				return fmt.Errorf("partition: there is no node %d", i)
+			}
+			if group[i] != 0 {
+				return fmt.Errorf("partition: node %d is named twice", i)
+			}
+			group[i] = g + 1
+		}
+	}
+	var apart [][2]int
+	for i := range group {
+		for j := range i {
+			if group[i] != group[j] {
+				apart = append(apart, [2]int{i, j})
+			}
+		}
+	}
+	n.links.heal()
+	n.links.refuse(apart)
+	return n.awaitApart(ctx, apart)
+}
+
+// Cut holds back what one node sends to another, as a network does that drops
+// its packets: nothing is refused, connections hang until a time-out ends them
+// or Heal lets what was held pass. New connections between the two do not come
+// about, from either side. What the other sends still arrives for as long as
+// the connection lives (in a real network its window would fill up at last).
+func (n *Net) Cut(from, to int) error {
+	if from == to || min(from, to) < 0 || max(from, to) >= n.Len() {
+		return fmt.Errorf("cut: there is no link from node %d to node %d", from, to)
+	}
+	n.links.hold(from, to)
+	return nil
+}
+
+// Heal ends the partition and all cuts. Nodes find each other with the next
+// sync; background syncs that have failed rest for some intervals first.
+func (n *Net) Heal() { n.links.heal() }
+
+// awaitApart waits until both sides of broken connections have noticed, so
+// that the next use of them dials anew.
+func (n *Net) awaitApart(ctx context.Context, pairs [][2]int) error {
+	for {
+		changed := n.parted.wait()
+		if !n.connected(pairs) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait until broken connections are noticed: %w", ctx.Err())
+		}
+	}
+}
+
+func (n *Net) connected(pairs [][2]int) bool {
+	sees := func(a, b int) bool {
+		r := n.places[a].running
+		if r == nil {
+			return false
+		}
+		return r.host.Network().Connectedness(n.places[b].id) == network.Connected
+	}
+	for _, p := range pairs {
+		if sees(p[0], p[1]) || sees(p[1], p[0]) {
+			return true
+		}
+	}
+	return false
+}

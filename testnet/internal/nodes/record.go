@@ -1,0 +1,175 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/testnet/internal/check"
+)
+
+// recorder sees each commit to the shared namespace, between the nodes and
+// their stores: whatever an application does with its *peer.Namespace is in
+// the history, without its help. What it cannot see is a node that answers
+// without having asked its store; that is the business of package peer's tests.
+type recorder struct {
+	commits bell
+
+	history check.History
+
+	mu     sync.Mutex // guards what follows
+	shared dbadapter.NamespaceID
+	known  map[writing]bool
+	// time counts what happens; last is what was observed last of a key.
+	time uint64
+	last map[place]sighting
+}
+
+// writing names what a node has made. The version of a dated import says only
+// the date.
+type writing struct {
+	key     string
+	version dbadapter.Version
+	content [32]byte
+}
+
+type place struct {
+	node int
+	key  string
+}
+
+type sighting struct {
+	version dbadapter.Version
+	time    uint64
+}
+
+func newRecorder() *recorder {
+	return &recorder{known: map[writing]bool{}, last: map[place]sighting{}}
+}
+
+// isShared reports whether an id is that of the namespace that all share.
+func (r *recorder) isShared(id dbadapter.NamespaceID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return id == r.shared
+}
+
+// recordedStore is a store whose commits are recorded.
+type recordedStore struct {
+	dbadapter.Store
+	recorder *recorder
+	node     int
+	writer   *atomic.Uint64
+}
+
+// Namespace implements dbadapter.Store.
+func (s *recordedStore) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+	ns, err := s.Store.Namespace(ctx, id, hasher, observe)
+	if err != nil {
+		return nil, err
+	}
+	if !s.recorder.share(id) {
+		return ns, nil
+	}
+	// Nobody can write yet: what is there now is what the node starts with.
+	held, err := everything(ctx, ns)
+	if err != nil {
+		return nil, errors.Join(err, ns.Close())
+	}
+	s.recorder.history.Started(s.node, held)
+	return &recordedNamespace{ns, s}, nil
+}
+
+// share reports whether a namespace is the shared one: the first that is opened
+// at all.
+func (r *recorder) share(id dbadapter.NamespaceID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.shared == (dbadapter.NamespaceID{}) {
+		r.shared = id
+	}
+	return id == r.shared
+}
+
+func everything(ctx context.Context, ns dbadapter.Namespace) (all []dbadapter.Record, err error) {
+	snap, err := ns.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	for r, err := range snap.Scan(ctx, nil, nil) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+type recordedNamespace struct {
+	dbadapter.Namespace
+	store *recordedStore
+}
+
+// Apply implements dbadapter.Namespace.
+func (n *recordedNamespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+	r := n.store.recorder
+	ops, began := n.intend(writes)
+	outcomes, err := n.Namespace.Apply(ctx, writes)
+	r.mu.Lock()
+	for i := range writes {
+		record := &writes[i].Record
+		written := err == nil && (outcomes[i].Result == dbadapter.Applied || outcomes[i].Result == dbadapter.Same)
+		// A store that fails may have written all the same: nothing is said then.
+		refused := err == nil || errors.Is(err, dbadapter.ErrConflict) || errors.Is(err, dbadapter.ErrLimit)
+		switch op, own := ops[i]; {
+		case own && written:
+			r.history.Acknowledge(op, record.Version)
+		case own && refused:
+			r.history.Refuse(op)
+		}
+		if written {
+			r.observe(n.store.node, record, began)
+		}
+	}
+	r.mu.Unlock()
+	r.commits.ring()
+	return outcomes, err
+}
+
+// intend notes those of the writes that are this node's own. A node makes
+// versions under its writer id, or, for dated imports, under none; it is an
+// arrival if somebody has made the same before.
+func (n *recordedNamespace) intend(writes []dbadapter.Write) (own map[int]check.Op, began uint64) {
+	r := n.store.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.time++
+	writer := dbadapter.WriterID(n.store.writer.Load())
+	own = map[int]check.Op{}
+	for i := range writes {
+		record := &writes[i].Record
+		name := writing{string(record.Key), record.Version, record.ContentHash()}
+		if (record.Version.Writer == writer || record.Version.Writer == 0) && !r.known[name] {
+			r.known[name] = true
+			own[i] = r.history.Intend(n.store.node, name.key, record.Deleted, record.Value)
+		}
+	}
+	return own, r.time
+}
+
+// observe tells the history that a record stood at a node. Commits that ran at
+// once may come here in another order: one that is older than what was noted
+// while it ran says nothing. r.mu is held.
+func (r *recorder) observe(node int, record *dbadapter.Record, began uint64) {
+	r.time++
+	at := place{node, string(record.Key)}
+	last, seen := r.last[at]
+	if seen && last.version.Compare(record.Version) > 0 && last.time > began {
+		return
+	}
+	r.last[at] = sighting{record.Version, r.time}
+	r.history.Observe(node, record)
+}
