@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/reconcile"
@@ -178,15 +176,7 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 func (d *draw) halves(nodes int) string {
 	order := d.Perm(nodes)
 	at := 1 + d.IntN(nodes-1)
-	side := func(nodes []int) string {
-		slices.Sort(nodes)
-		return strings.ReplaceAll(join(nodes), ", ", ",")
-	}
-	s, err := groups(side(order[:at]) + "|" + side(order[at:]))
-	if err != nil {
-		panic(fmt.Sprintf("plan: %v", err)) // our own text
-	}
-	return s
+	return groupText([][]int{order[:at], order[at:]})
 }
 
 // Generate makes a plan of 2 to 7 nodes by the seed alone.

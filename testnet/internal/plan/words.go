@@ -83,15 +83,22 @@ func groups(s string) (string, error) {
 			}
 			nodes = append(nodes, n)
 		}
-		slices.Sort(nodes)
 		all = append(all, nodes)
 	}
-	slices.SortFunc(all, slices.Compare)
+	return groupText(all), nil
+}
+
+// groupText is groups in their normal form.
+func groupText(groups [][]int) string {
 	var text []string
-	for _, g := range all {
-		text = append(text, join(g))
+	for _, g := range groups {
+		slices.Sort(g)
 	}
-	return strings.ReplaceAll(strings.Join(text, "|"), ", ", ","), nil
+	slices.SortFunc(groups, slices.Compare)
+	for _, g := range groups {
+		text = append(text, strings.ReplaceAll(join(g), ", ", ","))
+	}
+	return strings.Join(text, "|")
 }
 
 // Groups are the nodes of a partition's groups.

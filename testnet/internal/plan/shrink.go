@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"context"
+	"crypto/sha256"
+	"slices"
+)
+
+// Shrink looks for a small plan that fails as p does: fewer nodes, then fewer
+// faults, then fewer operations, then fewer bytes, and again until nothing more
+// can go. It calls fails no more than budget times, ends early with the
+// context, and returns the smallest plan for which fails was true; p itself,
+// its random lines expanded, if there is none. Shrinking the same plan with the
+// same answers gives the same plan.
+//
+// Events are taken away by delta debugging (Zeller and Hildebrandt, "Simplifying
+// and Isolating Failure-Inducing Input", 2002): halves first, then ever smaller
+// parts, until no single one can go.
+func Shrink(ctx context.Context, p Plan, fails func(Plan) bool, budget int) Plan {
+	s := &shrinker{ctx: ctx, fails: fails, budget: budget, tried: map[[32]byte]bool{}, best: p.Expand()}
+	if !s.try(s.best) {
+		return s.best
+	}
+	for changed := true; changed; {
+		before := s.calls
+		was := s.best.String()
+		s.nodes()
+		s.events(fault, mending)
+		s.events(operation)
+		s.events(fault, mending, operation)
+		s.settings()
+		s.details()
+		s.times()
+		s.names()
+		changed = s.best.String() != was && s.calls > before
+	}
+	return s.best
+}
+
+// shrinker is the state of a search: best fails, and is the smallest so far.
+type shrinker struct {
+	ctx           context.Context
+	fails         func(Plan) bool
+	calls, budget int
+	tried         map[[32]byte]bool
+	best          Plan
+}
+
+// try makes a candidate the best if it fails. One that was tried is not run
+// again, and an unfit one not at all.
+func (s *shrinker) try(p Plan) bool {
+	if s.spent() {
+		return false
+	}
+	text := p.String()
+	sum := sha256.Sum256([]byte(text))
+	if s.tried[sum] {
+		return false
+	}
+	s.tried[sum] = true
+	if _, err := Parse(text); err != nil {
+		return false
+	}
+	s.calls++
+	if !s.fails(p) {
+		return false
+	}
+	s.best = p
+	return true
+}
+
+// spent reports whether the search is at its end. It spares the making of
+// candidates that nobody will try.
+func (s *shrinker) spent() bool { return s.calls >= s.budget || s.ctx.Err() != nil }
+
+// reduce takes parts out of a list for which try says that the rest still
+// fails: delta debugging by complements. It returns what must stay.
+func reduce[T any](list []T, try func(rest []T) bool) []T {
+	if len(list) > 0 && try(nil) {
+		return nil
+	}
+	for size := (len(list) + 1) / 2; size > 0; {
+		took := false
+		for at := 0; at < len(list); {
+			end := min(at+size, len(list))
+			rest := slices.Concat(list[:at], list[end:])
+			if len(rest) > 0 && try(rest) {
+				list, took = rest, true // the next part now stands at the same place
+			} else {
+				at = end
+			}
+		}
+		// When nothing went, smaller parts may. After single ones went, others
+		// may have become free to go.
+		switch {
+		case size == 1 && !took:
+			size = 0
+		case size > 1:
+			size = min((size+1)/2, max(1, (len(list)+1)/2))
+		}
+	}
+	return list
+}
+
+// events takes away events of some classes; the others stay.
+func (s *shrinker) events(classes ...class) {
+	all := s.best.Events
+	var free []int
+	for i := range all {
+		if slices.Contains(classes, verbTable[all[i].Verb].class) {
+			free = append(free, i)
+		}
+	}
+	reduce(free, func(rest []int) bool {
+		if s.spent() {
+			return false
+		}
+		p := s.best
+		p.Events = nil
+		for i := range all {
+			if slices.Contains(classes, verbTable[all[i].Verb].class) {
+				if _, keep := slices.BinarySearch(rest, i); !keep {
+					continue
+				}
+			}
+			p.Events = append(p.Events, all[i])
+		}
+		return s.try(p)
+	})
+}
+
+// nodes takes away nodes, with the events that name them.
+func (s *shrinker) nodes() {
+	whole := s.best
+	all := make([]int, whole.Nodes)
+	for i := range all {
+		all[i] = i
+	}
+	reduce(all, func(rest []int) bool {
+		return len(rest) > 0 && !s.spent() && s.try(whole.only(rest))
+	})
+}
+
+// only is the plan of some of the nodes, which are numbered afresh.
+func (p Plan) only(nodes []int) Plan {
+	number := map[int]int{}
+	for to, from := range nodes {
+		number[from] = to
+	}
+	out := p
+	out.Nodes, out.Events, out.Expect.Corrupt = len(nodes), nil, nil
+	for _, n := range p.Expect.Corrupt {
+		if to, ok := number[n]; ok {
+			out.Expect.Corrupt = append(out.Expect.Corrupt, to)
+		}
+	}
+	for _, e := range p.Events {
+		if e.renumber(number) {
+			out.Events = append(out.Events, e)
+		}
+	}
+	return out
+}
+
+// renumber gives the nodes of an event their new numbers; it reports false if
+// the event is about one that has none.
+func (e *Event) renumber(number map[int]int) bool {
+	switch verbTable[e.Verb].form {
+	case formNone, formRandom:
+		return true
+	case formGroups:
+		var left [][]int
+		for _, g := range e.Groups() {
+			var nodes []int
+			for _, n := range g {
+				if to, ok := number[n]; ok {
+					nodes = append(nodes, to)
+				}
+			}
+			if len(nodes) > 0 {
+				left = append(left, nodes)
+			}
+		}
+		e.Key = groupText(left)
+		return len(left) > 0
+	case formLink, formLoss:
+		to, ok := number[e.Peer]
+		if !ok {
+			return false
+		}
+		e.Peer = to
+	}
+	to, ok := number[e.Node]
+	e.Node = to
+	return ok
+}

@@ -1,0 +1,197 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// What a shrinker does to a plan of few events: each number goes as far down as
+// the failure lets it, and times become round ones.
+
+// settings makes the network, the clocks and the rest plain.
+func (s *shrinker) settings() {
+	for _, plainer := range []func(*Plan){
+		func(p *Plan) { p.Net = Net{} },
+		func(p *Plan) { p.Net.Reorder = 0 },
+		func(p *Plan) { p.Net.Duplicate = 0 },
+		func(p *Plan) { p.Net.Loss = 0 },
+		func(p *Plan) { p.Net.Jitter = 0 },
+		func(p *Plan) { p.Net.Delay = min(p.Net.Delay, 10*time.Millisecond) },
+		func(p *Plan) { p.Every = 0 },
+		func(p *Plan) { p.Every = p.Every.Round(time.Second) },
+		func(p *Plan) { p.Signed = false },
+		func(p *Plan) { p.Skew = DefaultSkew },
+		func(p *Plan) { p.Settle = DefaultSettle },
+	} {
+		p := s.best
+		plainer(&p)
+		s.try(p)
+	}
+}
+
+// details makes each event as small as it can be: what is written, how long
+// things last, how far clocks jump.
+func (s *shrinker) details() {
+	s.each(func(e *Event) { e.Note = "" })
+	s.each(func(e *Event) {
+		if e.Verb == Batch {
+			e.Verb, e.Key, e.Amount = Put, e.KeyAt(0), 0
+		}
+	})
+	s.each(func(e *Event) {
+		switch {
+		case e.Verb == Partition || e.Verb.Writes() || e.Amount == 0:
+		case e.Verb == Loss:
+			e.Amount = 1000 // all is a plainer fault than some
+		case e.Verb == Skew:
+			e.Amount = toward(e.Amount, time.Minute.Milliseconds())
+		case e.Verb == Flip:
+			e.Amount = 0
+		}
+	})
+	s.each(func(e *Event) {
+		if len(e.Value) > 1 {
+			e.Value = "a"
+		}
+	})
+	s.each(func(e *Event) { e.For = min(e.For, time.Second) })
+	s.each(func(e *Event) { e.For = max(e.For.Round(time.Second), min(e.For, time.Second)) })
+	for i := range s.best.Events {
+		lower(s, i, func(e *Event) *int { return &e.Size })
+		if s.best.Events[i].Verb == Batch {
+			lower(s, i, func(e *Event) *int64 { return &e.Amount })
+		}
+	}
+}
+
+// toward is a multiple of unit of the same sign, or the number itself if it is
+// less than that.
+func toward(n, unit int64) int64 {
+	if n/unit == 0 {
+		return n
+	}
+	return n / unit * unit
+}
+
+// each applies a change to all events at once, and if that goes too far, to one
+// after the other.
+func (s *shrinker) each(change func(*Event)) {
+	apply := func(indices []int) bool {
+		if s.spent() {
+			return false
+		}
+		p := s.best
+		p.Events = slices.Clone(p.Events)
+		for _, i := range indices {
+			change(&p.Events[i])
+		}
+		return !slices.Equal(p.Events, s.best.Events) && s.try(p)
+	}
+	var all []int
+	for i, e := range s.best.Events {
+		if change(&e); e != s.best.Events[i] {
+			all = append(all, i)
+		}
+	}
+	if len(all) == 0 || apply(all) {
+		return
+	}
+	for _, i := range all {
+		apply([]int{i})
+	}
+}
+
+// lower brings a number of an event down: to 0, to 1, or by halves. A negative
+// one is left alone.
+func lower[T int | int64](s *shrinker, i int, number func(*Event) *T) {
+	set := func(v T) bool {
+		if s.spent() {
+			return false
+		}
+		p := s.best
+		p.Events = slices.Clone(p.Events)
+		*number(&p.Events[i]) = v
+		return s.try(p)
+	}
+	value := func() T { return *number(&s.best.Events[i]) }
+	if value() <= 0 || set(0) || value() == 1 || set(1) {
+		return
+	}
+	for step := value() / 2; step > 0; {
+		if v := value(); v > step && set(v-step) {
+			step = min(step, value()/2)
+		} else {
+			step /= 2
+		}
+	}
+}
+
+// times makes the times of events round, and the time between them short.
+func (s *shrinker) times() {
+	// retime reports whether the events stand at these times now.
+	retime := func(at func(i int, e *Event) time.Duration) bool {
+		if s.spent() {
+			return false
+		}
+		p := s.best
+		p.Events = slices.Clone(p.Events)
+		for i := range p.Events {
+			p.Events[i].At = at(i, &p.Events[i])
+		}
+		return slices.Equal(p.Events, s.best.Events) || s.try(p)
+	}
+	if retime(func(i int, _ *Event) time.Duration { return time.Duration(i+1) * time.Second }) {
+		return
+	}
+	for _, unit := range []time.Duration{time.Second, 100 * time.Millisecond, 10 * time.Millisecond} {
+		if retime(func(_ int, e *Event) time.Duration { return e.At.Truncate(unit) }) {
+			break
+		}
+	}
+	// Bring each event, and all after it, nearer to the one before.
+	for i := range s.best.Events {
+		var before time.Duration
+		if i > 0 {
+			before = s.best.Events[i-1].At
+		}
+		gap := s.best.Events[i].At - before
+		for _, to := range []time.Duration{0, 100 * time.Millisecond, time.Second, gap / 2 / time.Second * time.Second} {
+			if to < gap && retime(func(j int, e *Event) time.Duration {
+				if j < i {
+					return e.At
+				}
+				return e.At - gap + to
+			}) {
+				break
+			}
+		}
+	}
+}
+
+// names calls the keys a, b, c …, in the order in which they come, and leaves
+// out prose that no longer holds.
+func (s *shrinker) names() {
+	p := s.best
+	p.Prose, p.Closing = nil, nil
+	p.Events = slices.Clone(p.Events)
+	short := map[string]string{}
+	for i := range p.Events {
+		e := &p.Events[i]
+		if !e.Verb.Writes() {
+			continue
+		}
+		if short[e.Key] == "" {
+			short[e.Key] = letters(len(short))
+		}
+		e.Key = short[e.Key]
+	}
+	s.try(p)
+}
+
+func letters(n int) string {
+	if n < 26 {
+		return string(rune('a' + n))
+	}
+	return "k" + strconv.Itoa(n)
+}
