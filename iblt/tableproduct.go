@@ -27,16 +27,13 @@ func product(x, y uint64) uint64 {
 // carry leaves the word. (The method of T. Pornin, "Constant-time
 // multiplication" in BearSSL.)
 func carryless(x, y uint64) uint64 {
-	const every4 = 0x1111111111111111
-	var a, b, sum [4]uint64
-	for i := range a {
-		a[i], b[i] = x&(every4<<i), y&(every4<<i)
-	}
-	sum[0] = a[0]*b[0] ^ a[1]*b[3] ^ a[2]*b[2] ^ a[3]*b[1]
-	sum[1] = a[0]*b[1] ^ a[1]*b[0] ^ a[2]*b[3] ^ a[3]*b[2]
-	sum[2] = a[0]*b[2] ^ a[1]*b[1] ^ a[2]*b[0] ^ a[3]*b[3]
-	sum[3] = a[0]*b[3] ^ a[1]*b[2] ^ a[2]*b[1] ^ a[3]*b[0]
-	return sum[0]&every4 | sum[1]&(every4<<1) | sum[2]&(every4<<2) | sum[3]&(every4<<3)
+	const m0, m1, m2, m3 = 0x1111111111111111, 0x2222222222222222, 0x4444444444444444, 0x8888888888888888
+	a0, a1, a2, a3 := x&m0, x&m1, x&m2, x&m3
+	b0, b1, b2, b3 := y&m0, y&m1, y&m2, y&m3
+	return (a0*b0^a1*b3^a2*b2^a3*b1)&m0 |
+		(a0*b1^a1*b0^a2*b3^a3*b2)&m1 |
+		(a0*b2^a1*b1^a2*b0^a3*b3)&m2 |
+		(a0*b3^a1*b2^a2*b1^a3*b0)&m3
 }
 
 // reciprocal is a^(2^64 − 2), which is 1/a, or zero for zero: with r = a^(2^n −
