@@ -249,10 +249,6 @@ func (d *damager) cells(cells []iblt.Cell, from int) {
 		return
 	}
 	at := d.rng.IntN(len(cells))
-	add := func(c *iblt.Cell, other iblt.Cell) {
-		c.S1, c.S2 = keyhash.Add(c.S1, other.S1), keyhash.Add(c.S2, other.S2)
-		c.Check, c.Count = (c.Check+other.Check)&(1<<26-1), (c.Count+other.Count)&63
-	}
 	pair := func() []iblt.Cell {
 		index := d.index()
 		sum := d.w.sides[d.rng.IntN(2)].sums[index]
@@ -272,18 +268,18 @@ func (d *damager) cells(cells []iblt.Cell, from int) {
 	case 0: // pairs that exist nowhere, or on one side only
 		for range 1 + d.rng.IntN(3) {
 			for i, c := range pair() {
-				add(&cells[i], c)
+				plus(&cells[i], c)
 			}
 		}
 	case 1: // half inserted
 		for i, c := range pair()[:at] {
-			add(&cells[i], c)
+			plus(&cells[i], c)
 		}
 	case 2: // so often that the count wraps
 		forged := pair()
 		for range [...]int{31, 32, 63, 64, 65, 128}[d.rng.IntN(6)] {
 			for i, c := range forged {
-				add(&cells[i], c)
+				plus(&cells[i], c)
 			}
 		}
 	case 3: // rubbish in range
@@ -295,7 +291,7 @@ func (d *damager) cells(cells []iblt.Cell, from int) {
 	case 5: // one pure cell, everywhere
 		forged := pair()
 		for i := range cells {
-			add(&cells[i], forged[at])
+			plus(&cells[i], forged[at])
 		}
 	}
 }

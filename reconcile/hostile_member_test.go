@@ -324,3 +324,24 @@ func TestHiddenRecordInAPush(t *testing.T) {
 		t.Errorf("%v, %+v", s.Err(), s.Report())
 	}
 }
+
+// A record that the responder did not ask for, of an index told otherwise or
+// of none.
+func TestUnaskedForTheResponder(t *testing.T) {
+	for name, unasked := range map[string]dbadapter.Record{
+		"of no index told": record("stranger", "", at(0)),
+		"of one lacking":   record("b", "other", at(time.Hour)),
+	} {
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		a.put(record("common", "", at(0)), record("a", "", at(0)))
+		ours := record("b", "", at(0))
+		b.put(record("common", "", at(0)), ours)
+		before := b.dump()
+		s, o := asked(t, a, b)
+		p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Answer{Residual: residualOf(b, ours)}, sent(unasked), &wire.End{})}
+		p.play(t, s, 20)
+		if !errors.Is(s.Err(), ErrProtocol) || !reflect.DeepEqual(b.dump(), before) {
+			t.Errorf("%s: %v", name, s.Err())
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/internal/keyhash"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// teller is an initiator whose cells are what forge makes of those of its set,
+// however many are asked for. It answers the proof with an echo of the
+// responder's, gives nothing, and says so.
+func teller(a *side, o Options, forge func(from int, cells []iblt.Cell), most int) *script {
+	var pairs []iblt.Pair
+	for _, r := range a.dump() {
+		pairs = append(pairs, iblt.Pair{Index: a.hasher.Index(r.Key), Checksum: a.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.hasher.Digest(&r)})})
+	}
+	cells := func(from, to int) []iblt.Cell {
+		w := iblt.NewWindow(a.key, from, to)
+		for _, p := range pairs {
+			w.Add(p)
+		}
+		c, err := w.Cells(from, to)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		forge(from, c)
+		return c
+	}
+	have, want, read, answered := FirstCells, FirstCells, 0, false
+	var residual *wire.Result
+	return &script{o: o, says: func(heard []wire.Message) wire.Message {
+		if len(heard) == 0 {
+			return helloOf(a, func(h *wire.Hello) { h.Cells = cells(0, FirstCells) })
+		}
+		for ; read < len(heard); read++ {
+			switch m := heard[read].(type) {
+			case *wire.More:
+				want += int(m.Cells)
+			case *wire.Result:
+				residual = m
+			}
+		}
+		switch {
+		case have < want && have >= most:
+			return nil
+		case have < want:
+			from := have
+			have = min(want, have+wire.MaxCells)
+			return &wire.Cells{Cells: cells(from, have)}
+		case !answered:
+			answered = true
+			return &wire.Answer{Residual: residual.Residual}
+		}
+		return &wire.End{}
+	}}
+}
+
+// plus adds d to c.
+func plus(c *iblt.Cell, d iblt.Cell) {
+	c.S1, c.S2 = keyhash.Add(c.S1, d.S1), keyhash.Add(c.S2, d.S2)
+	c.Check, c.Count = (c.Check+d.Check)&(1<<26-1), (c.Count+d.Count)&63
+}
+
+// times adds a pair so many times to the cells it belongs to, or takes it out.
+func times(key iblt.Key, p iblt.Pair, n int) func(int, []iblt.Cell) {
+	return func(from int, cells []iblt.Cell) {
+		w := iblt.NewWindow(key, from, from+len(cells))
+		if n < 0 {
+			w.Remove(p)
+		} else {
+			w.Add(p)
+		}
+		one, err := w.Cells(from, from+len(cells))
+		if err != nil {
+			panic(err)
+		}
+		for i := range cells {
+			for range max(n, -n) {
+				plus(&cells[i], one[i])
+			}
+		}
+	}
+}
+
+// halfInserted adds a pair to every other of its cells.
+func halfInserted(key iblt.Key, p iblt.Pair) func(int, []iblt.Cell) {
+	add, odd := times(key, p, 1), false
+	return func(from int, cells []iblt.Cell) {
+		whole := slices.Clone(cells)
+		add(from, whole)
+		for i := range cells {
+			if cells[i] != whole[i] {
+				if odd = !odd; odd {
+					cells[i] = whole[i]
+				}
+			}
+		}
+	}
+}
+
+// pure adds a pair to every cell.
+func pure(key iblt.Key, p iblt.Pair) func(int, []iblt.Cell) {
+	one := make([]iblt.Cell, 1) // every pair belongs to cell 0
+	times(key, p, 1)(0, one)
+	return func(_ int, cells []iblt.Cell) {
+		for i := range cells {
+			plus(&cells[i], one[0])
+		}
+	}
+}
+
+// Cells of no set, by a stranger to the key and by a member. The session ends
+// with a named error, or unverified; it asks for cells in bounded rounds and
+// lets nothing in.
+func TestForgedCells(t *testing.T) {
+	nowhere := iblt.Pair{Index: 12345, Checksum: 67890}
+	const enough = 8192 // cells, after which a peer that is asked for more is gone
+	for name, c := range map[string]struct {
+		forge   func(a, b *side) func(from int, cells []iblt.Cell)
+		decoded bool // the cells are explained in full
+	}{
+		// The pair is decoded and asked for, and does not come.
+		"a pair of no record": {func(a, _ *side) func(int, []iblt.Cell) { return times(a.key, nowhere, 1) }, true},
+		// A record of both is told to be newer, and does not come.
+		"a checksum of no record": {func(a, b *side) func(int, []iblt.Cell) {
+			own := b.dump()[0]
+			p := iblt.Pair{Index: b.hasher.Index(own.Key), Checksum: b.hasher.Checksum(own.Version.Clock, []dbadapter.Digest{b.hasher.Digest(&own)})}
+			remove, add := times(a.key, p, -1), times(a.key, iblt.Pair{Index: p.Index, Checksum: 1 << 47}, 1)
+			return func(from int, cells []iblt.Cell) { remove(from, cells); add(from, cells) }
+		}, true},
+		// Counts and checks go round; the sums do not.
+		"twice a pair":      {func(a, _ *side) func(int, []iblt.Cell) { return times(a.key, nowhere, 2) }, false},
+		"64 times a pair":   {func(a, _ *side) func(int, []iblt.Cell) { return times(a.key, nowhere, 64) }, false},
+		"65 times a pair":   {func(a, _ *side) func(int, []iblt.Cell) { return times(a.key, nowhere, 65) }, false},
+		"half a key":        {func(a, _ *side) func(int, []iblt.Cell) { return halfInserted(a.key, nowhere) }, false},
+		"a pure cell often": {func(a, _ *side) func(int, []iblt.Cell) { return pure(a.key, nowhere) }, false},
+		"another key":       {func(*side, *side) func(int, []iblt.Cell) { return times(iblt.Key{1}, nowhere, 1) }, false},
+		"counts alone": {func(*side, *side) func(int, []iblt.Cell) {
+			return func(_ int, cells []iblt.Cell) {
+				for i := range cells {
+					cells[i].Count = (cells[i].Count + 63) & 63
+				}
+			}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+			for i := range 5 {
+				a.put(record(fmt.Sprint("k", i), "", at(0)))
+				b.put(record(fmt.Sprint("k", i), "", at(0)))
+			}
+			a.put(record("of a", "", at(time.Hour)))
+			before := b.dump()
+			s, o := asked(t, a, b)
+			p := teller(a, o, c.forge(a, b), enough)
+			heard := p.play(t, s, 4*maxRounds)
+			asks := 0
+			for _, m := range heard {
+				if _, ok := m.(*wire.More); ok {
+					asks++
+				}
+			}
+			r := s.Report()
+			if r.Verified || r.Applied > 0 || !reflect.DeepEqual(b.dump(), before) || asks > maxRounds/4 {
+				t.Errorf("verified %v, %d applied, %d rounds", r.Verified, r.Applied, asks)
+			}
+			if c.decoded != (s.Err() == nil && r.Rejected > 0) || !c.decoded && (!errors.Is(s.Err(), io.EOF) || r.Cells < enough) {
+				t.Errorf("%v, %+v", s.Err(), r)
+			}
+		})
+	}
+}
+
+// Cells that explain nothing, for as long as more are asked for: at 2^22 the
+// responder asks for everything instead, and who then gives nothing has broken
+// the protocol.
+func TestCellsForEver(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("a", "", at(0)))
+	b.put(record("b", "", at(0)))
+	s, o := asked(t, a, b)
+	p := teller(a, o, func(_ int, cells []iblt.Cell) {
+		for i := range cells {
+			cells[i].Count = (cells[i].Count + 32) & 63
+		}
+	}, MaxCells)
+	asks := 0
+	for _, m := range p.play(t, s, 8*maxRounds) {
+		if _, ok := m.(*wire.More); ok {
+			asks++
+		}
+	}
+	if r := s.Report(); !errors.Is(s.Err(), ErrNotVerified) || r.Verified || r.Method != "all" || r.Cells != MaxCells || asks > maxRounds/2 {
+		t.Errorf("%v after %d cells in %d rounds by the method %s", s.Err(), r.Cells, asks, r.Method)
+	}
+}
