@@ -80,18 +80,20 @@ func (s *Sketch) Replace(old, new Pair) {
 func (s *Sketch) apply(k Index, c *Cell) {
 	s.cells.term()
 	from, to, term := uint64(s.from), uint64(s.from+s.Len()), sumOf(c)
-	var at [batch]uint32
+	end := to
+	if s.far != nil {
+		end = max(to, probesEnd)
+	}
 	walk := s.words.startAt(k, from)
-	for walk.at < to {
-		for _, i := range at[:walk.fill(s.words.laws, at[:], to)] {
-			s.cells.at[uint64(i)-from].add(&term)
+	var at [128]uint32 // more than most walks have: few go around twice
+	for walk.at < end {
+		drawn := at[:walk.fill(s.words.laws, at[:], end)]
+		n := 0
+		for n < len(drawn) && uint64(drawn[n]) < to {
+			s.cells.at[uint64(drawn[n])-from].add(&term)
+			n++
 		}
-	}
-	if s.far == nil {
-		return
-	}
-	for walk.at < probesEnd {
-		for _, i := range at[:walk.fill(s.words.laws, at[:], probesEnd)] {
+		for _, i := range drawn[n:] {
 			s.far.add(i, c.Check)
 		}
 	}
