@@ -1,0 +1,391 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/sim"
+)
+
+// Errors that a session can end with beside those of package reconcile.
+var (
+	// ErrTimeout: a frame did not come in time.
+	ErrTimeout = errors.New("the peer was silent for too long")
+	// ErrUnreachable: the stream broke.
+	ErrUnreachable = errors.New("the peer cannot be reached")
+)
+
+// Ended is a session that is over, as one side saw it.
+type Ended struct {
+	Node, Peer int
+	Initiator  bool
+	Direction  wire.Direction
+	Report     reconcile.Report
+	Err        error
+	// Before are the records of Node and Peer when each took its snapshot;
+	// nil for a side that did not come so far. After are those of now, nil
+	// where the process that took part is gone.
+	Before, After [2][]dbadapter.Record
+	// Quiet says that nothing else wrote at either side meanwhile.
+	Quiet bool
+	// Alone says that the other side never took a snapshot: it refused, say,
+	// or was not there.
+	Alone bool
+	// Mixed says that the two spoke different versions of the protocol.
+	Mixed bool
+	// Replayed says that there was no initiator, but old frames.
+	Replayed bool
+}
+
+// meeting is what both sides of a session know of it: nothing that the real
+// ones would not, but for who judges them.
+type meeting struct {
+	sides    [2]*session // initiator and responder
+	replayed bool
+}
+
+// tape is what an initiator has sent.
+type tape struct{ frames [][]byte }
+
+// session is one side of a sync.
+type session struct {
+	process *process
+	meeting *meeting
+	side    int // 0: initiator
+	remote  int
+	old     bool // as its node
+	core    *reconcile.Session
+	view    *reconcile.View
+	stream  *sim.Stream
+	tape    *tape // of an initiator
+
+	inbox    [][]byte
+	broken   error // why no more will come
+	waiting  bool
+	deadline *timer
+	over     bool
+
+	direction wire.Direction
+	before    []dbadapter.Record
+	at        int // p.applied when the snapshot was taken
+	applied   int // records, by this session
+	finish    func(error)
+}
+
+// begin makes a session of the process and opens its view.
+func (p *process) begin(remote, side int, m *meeting) (*session, error) {
+	c := p.node.cluster
+	x := &session{process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, before: p.records()}
+	if _, err := p.kept.Grow(context.Background(), c.key, p.store); err != nil {
+		return nil, err
+	}
+	var err error
+	if x.view, err = p.kept.View(context.Background(), p.store, c.key, c.Hasher, x.door); err != nil {
+		return nil, err
+	}
+	m.sides[side] = x
+	p.sessions = append(p.sessions, x)
+	return x, nil
+}
+
+func (x *session) options() reconcile.Options {
+	n := x.process.node
+	n.dials++
+	o := reconcile.Options{
+		Secret: n.cluster.secret, Self: n.name, Remote: n.cluster.nodes[x.remote].name,
+		Enter: x.enter, Aside: x.process.aside(x.remote),
+	}
+	binary.BigEndian.PutUint64(o.Nonce[:], n.world.Draw(sim.ForNonce, uint64(n.id), n.dials, 0))
+	binary.BigEndian.PutUint64(o.Nonce[8:], n.world.Draw(sim.ForNonce, uint64(n.id), n.dials, 1))
+	return o
+}
+
+func (x *session) enter(s reconcile.Step) {
+	if !x.over {
+		x.process.node.enter(s)
+	}
+}
+
+// dial begins a sync with another node.
+func (p *process) dial(remote int, direction wire.Direction, finish func(error)) {
+	n := p.node
+	m := &meeting{}
+	x, err := p.begin(remote, 0, m)
+	if err != nil {
+		finish(err)
+		return
+	}
+	x.direction, x.finish, x.tape = direction, finish, &tape{}
+	n.cluster.last[[2]int{n.id, remote}] = x.tape
+	p.calls[remote]++
+	there := n.cluster.nodes[remote]
+	x.listen(n.cluster.Net.Dial(n.id, remote, func(s *sim.Stream) bool { return there.accept(s, n.id, m) }))
+	o := x.options()
+	o.Direction, o.FirstCells = direction, p.opening(remote)
+	x.core = reconcile.Initiate(x.view, o)
+	x.pump()
+}
+
+// Replay sends a node the frames once more that an initiator sent it in its
+// last session.
+func (c *Cluster) Replay(from, to int) {
+	t := c.last[[2]int{from, to}]
+	if t == nil {
+		return
+	}
+	s := c.Net.Dial(from, to, func(s *sim.Stream) bool {
+		return c.nodes[to].accept(s, from, &meeting{replayed: true})
+	})
+	for _, frame := range t.frames {
+		s.Send(frame)
+	}
+}
+
+// accept answers a stream.
+func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
+	p := n.process
+	if p == nil {
+		return false
+	}
+	var x *session
+	s.Receive = func(frame []byte) {
+		p.now(func() {
+			if x == nil {
+				x = p.serve(s, from, m, frame)
+			} else {
+				x.take(frame)
+			}
+		})
+	}
+	s.Broken = func(err error) {
+		p.now(func() {
+			if x != nil {
+				x.broke(err)
+			}
+		})
+	}
+	return true
+}
+
+// serve answers a Hello. It gives nil where there will be no session.
+func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *session {
+	n := p.node
+	refuse := func(code wire.Code, err error) *session {
+		n.world.Note("refuse", n.id, from, []byte{byte(code)})
+		n.cluster.Watch.Refused(n.id, err)
+		s.Send(wire.Append(nil, &wire.Refuse{Code: code, Version: n.version()}))
+		s.Close()
+		return nil
+	}
+	first, size, err := wire.Read(bytes.NewReader(frame))
+	if err != nil {
+		return refuse(wire.CodeProtocol, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err))
+	}
+	hello, ok := first.(*wire.Hello)
+	if !ok {
+		return refuse(wire.CodeProtocol, reconcile.ErrProtocol)
+	}
+	if n.old && hello.Version == oldVersion {
+		hello.Version = wire.Version // as it were its own
+	} else if n.old {
+		hello.Version = 0xff
+	}
+	switch {
+	case reconcile.CheckVersion(hello) != nil:
+		return refuse(wire.CodeVersion, reconcile.ErrVersion)
+	case hello.Namespace != n.cluster.id:
+		return refuse(wire.CodeDenied, reconcile.ErrDenied)
+	case n.id < from && p.calls[from] > 0,
+		p.incoming[from] >= sessionsPerPeer, p.serving() >= sessions:
+		return refuse(wire.CodeBusy, reconcile.ErrBusy)
+	}
+	x, err := p.begin(from, 1, m)
+	if err != nil {
+		return refuse(wire.CodeBusy, err)
+	}
+	x.direction = hello.Direction
+	p.incoming[from]++
+	x.listen(s)
+	x.core = reconcile.Respond(x.view, x.options())
+	x.core.Next() // it waits for the Hello, which is here
+	x.core.Deliver(hello, size)
+	x.pump()
+	return x
+}
+
+func (n *Node) version() byte {
+	if n.old {
+		return oldVersion
+	}
+	return wire.Version
+}
+
+func (x *session) listen(s *sim.Stream) {
+	x.stream = s
+	if x.side == 1 {
+		return // accept has done so
+	}
+	p := x.process
+	s.Receive = func(frame []byte) { p.now(func() { x.take(frame) }) }
+	s.Broken = func(err error) { p.now(func() { x.broke(err) }) }
+}
+
+// take hands a frame to the session.
+func (x *session) take(frame []byte) {
+	if x.over {
+		return
+	}
+	n := x.process.node
+	n.world.Note("frame", x.remote, n.id, frame)
+	x.inbox = append(x.inbox, frame)
+	x.pump()
+}
+
+// broke tells the session that no more frames will come.
+func (x *session) broke(err error) {
+	if x.over {
+		return
+	}
+	x.broken = fmt.Errorf("%w: %w", ErrUnreachable, err)
+	x.pump()
+}
+
+// pump runs the session until it waits for what has not come.
+func (x *session) pump() {
+	if x.waiting && len(x.inbox) == 0 && x.broken == nil {
+		return
+	}
+	for !x.over {
+		if x.waiting {
+			x.hand()
+		}
+		e := x.core.Next()
+		switch e.Want {
+		case reconcile.WantSend:
+			x.send(&e)
+		case reconcile.WantReceive:
+			x.waiting = true
+			if len(x.inbox) == 0 && x.broken == nil {
+				x.deadline.stop()
+				x.deadline = x.process.after(idleTimeout, func() {
+					x.broken = ErrTimeout
+					x.pump()
+				})
+				return
+			}
+		case reconcile.WantNothing:
+			x.end()
+		}
+	}
+}
+
+// hand gives the session what it waits for.
+func (x *session) hand() {
+	x.waiting = false
+	x.deadline.stop()
+	if len(x.inbox) == 0 {
+		x.core.Fail(x.broken)
+		return
+	}
+	frame := x.inbox[0]
+	x.inbox = x.inbox[1:]
+	m, size, err := wire.Read(bytes.NewReader(frame))
+	if err != nil {
+		x.core.Fail(fmt.Errorf("%w: %w", reconcile.ErrProtocol, err))
+		return
+	}
+	x.core.Deliver(m, size)
+}
+
+func (x *session) send(e *reconcile.Event) {
+	n := x.process.node
+	frame := slices.Clone(e.Frame)
+	if hello, ok := e.Message.(*wire.Hello); ok && n.old {
+		older := *hello
+		older.Version = oldVersion
+		frame = wire.Append(nil, &older)
+	}
+	if x.tape != nil {
+		x.tape.frames = append(x.tape.frames, frame)
+	}
+	x.stream.Send(frame)
+}
+
+// end accounts for a session that is over.
+func (x *session) end() {
+	err := x.core.Err()
+	report := x.core.Report()
+	x.stream.Close()
+	x.leave()
+	p, n := x.process, x.process.node
+	n.world.Note("ended", n.id, x.remote, fmt.Appendf(nil, "%v %s %d %d %t %d", err, report.Method, report.Applied, report.Sent, report.Verified, report.Cells))
+	if err != nil {
+		n.cluster.Watch.Refused(n.id, err)
+	} else if report.Method != "all" {
+		p.opened(x.remote, report.Differences())
+	}
+	n.cluster.Watch.Ended(x.judged(report, err))
+	if x.finish != nil {
+		x.finish(err)
+	}
+}
+
+// judged is the session for who judges it.
+func (x *session) judged(report reconcile.Report, err error) *Ended {
+	n := x.process.node
+	e := &Ended{
+		Node: n.id, Peer: x.remote, Initiator: x.side == 0, Direction: x.direction, Report: report, Err: err,
+		Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
+	}
+	e.Before[0], e.After[0] = x.before, x.process.records()
+	if y := x.meeting.sides[1-x.side]; y != nil {
+		e.Alone, e.Mixed, e.Before[1] = false, x.old != y.old, y.before
+		if y.process.node.process == y.process {
+			e.After[1] = y.process.records()
+		}
+		e.Quiet = e.Quiet && y.process.applied == y.at+y.applied
+	}
+	return e
+}
+
+// leave gives back what the session held.
+func (x *session) leave() {
+	p := x.process
+	x.over = true
+	x.deadline.stop()
+	x.core.Close()
+	_ = x.view.Close() // it was only read
+	p.sessions = slices.DeleteFunc(p.sessions, func(y *session) bool { return y == x })
+	if x.side == 0 {
+		p.calls[x.remote]--
+	} else {
+		p.incoming[x.remote]--
+	}
+}
+
+// abandon ends the session with its process.
+func (x *session) abandon(silently bool) {
+	x.over = true
+	if silently && x.process.node.world.Draw(sim.ForReset, uint64(x.process.node.id), x.process.node.starts, uint64(x.remote))%2 == 0 {
+		x.stream.Vanish()
+	} else {
+		x.stream.Reset()
+	}
+	if x.core != nil {
+		x.core.Close()
+	}
+}
+
+func (p *process) serving() (n int) {
+	for _, x := range p.sessions {
+		n += x.side
+	}
+	return n
+}

@@ -1,0 +1,49 @@
+package model
+
+import (
+	"context"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+)
+
+// Records are all that the node holds, tombstones included, by key. They must
+// not be changed. A node that is down shows none.
+func (n *Node) Records() []dbadapter.Record {
+	if n.process == nil {
+		return nil
+	}
+	return n.process.records()
+}
+
+// State is the kept digest and number of records of a node that is up.
+func (n *Node) State() (dbadapter.Digest, uint64) {
+	digest, records, _ := n.process.kept.State()
+	return digest, records
+}
+
+// Cells are the first cells of the kept sketch of a node that is up, all of
+// them if there are fewer than asked for.
+func (n *Node) Cells(most int) ([]iblt.Cell, error) {
+	p := n.process
+	view, err := p.kept.View(context.Background(), p.store, n.cluster.key, n.cluster.Hasher, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer view.Close()
+	return view.Cells(0, min(most, p.kept.Cells()))
+}
+
+// Busy reports whether a session runs at the node, or a write waits for its
+// sync.
+func (n *Node) Busy() bool {
+	return n.process != nil && (len(n.process.sessions) > 0 || len(n.process.store.waiting) > 0)
+}
+
+// Latest is the greatest clock that the node holds.
+func (n *Node) Latest() dbadapter.Clock {
+	if n.process == nil {
+		return 0
+	}
+	return n.process.store.Latest()
+}

@@ -1,0 +1,91 @@
+package model
+
+import (
+	"context"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/testnet/internal/sim"
+)
+
+// store is a namespace on a simulated disk: memdb behind a log. A commit is
+// there, for readers and for the observer, only once it is synced.
+type store struct {
+	dbadapter.Namespace // in memory
+	memory              *memdb.Store
+	wal                 *wal
+	// waiting are the commits that are written and not synced, in order.
+	waiting []waiting
+}
+
+type waiting struct {
+	writes []dbadapter.Write
+	done   func([]dbadapter.Outcome, error)
+}
+
+var _ dbadapter.Namespace = (*store)(nil)
+
+// openStore replays the log. The observer hears of what comes after that.
+func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (*store, error) {
+	ctx := context.Background()
+	s := &store{memory: memdb.New(memdb.Options{})}
+	replayed := false
+	var err error
+	s.Namespace, err = s.memory.Namespace(ctx, id, h, func(changes []dbadapter.Change) {
+		if replayed {
+			observe(changes)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.wal, err = openLog(disk, func(writes []dbadapter.Write) error {
+		if _, err := s.Namespace.Apply(ctx, writes); err != nil {
+			return corrupt("an entry of the log cannot be applied: %v", err)
+		}
+		return nil
+	})
+	replayed = true
+	return s, err
+}
+
+// write begins a commit: done is called when it is synced, and told what became
+// of it. Whoever flushes next takes it along.
+func (s *store) write(writes []dbadapter.Write, done func([]dbadapter.Outcome, error)) error {
+	if err := s.wal.append(writes); err != nil {
+		return err
+	}
+	s.waiting = append(s.waiting, waiting{writes, done})
+	return nil
+}
+
+// flush syncs what is waiting, and lets it be seen.
+func (s *store) flush() error {
+	if len(s.waiting) == 0 {
+		return nil
+	}
+	if err := s.wal.commit(); err != nil {
+		return err
+	}
+	all := s.waiting
+	s.waiting = nil
+	for _, w := range all {
+		w.done(s.Namespace.Apply(context.Background(), w.writes))
+	}
+	return nil
+}
+
+// Apply implements dbadapter.Namespace. The writes must be valid: what is in
+// the log is applied again at each start.
+func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
+	if err := s.write(writes, func(o []dbadapter.Outcome, e error) { outcomes, err = o, e }); err != nil {
+		return nil, err
+	}
+	if err := s.flush(); err != nil {
+		return nil, err
+	}
+	return outcomes, err
+}
+
+// Close implements dbadapter.Namespace.
+func (s *store) Close() error { return s.memory.Close() }

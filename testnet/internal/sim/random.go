@@ -1,0 +1,62 @@
+package sim
+
+import "time"
+
+// Random draws by hashing, not in sequence: what is drawn depends on the seed
+// and on what it is for, and not on what else was drawn before.
+type Random struct{ seed uint64 }
+
+// Purpose says what a number is drawn for. Numbers of two purposes have
+// nothing in common.
+type Purpose uint64
+
+// The purposes. A saved run replays only while their numbers stay: new ones go
+// to the end.
+const (
+	ForDelay Purpose = iota + 1
+	ForLoss
+	ForDuplicate
+	ForReorder
+	ForReset
+	ForTear
+	ForSync
+	ForNonce
+	ForIncarnation
+	ForInterval
+	ForRest
+	ForBusy
+	ForCrashPoint
+	ForLinger
+)
+
+// Draw is 64 random bits for a purpose and up to three counters.
+func (r Random) Draw(p Purpose, a, b, c uint64) uint64 {
+	x := r.seed
+	for _, y := range [...]uint64{uint64(p), a, b, c} {
+		x = mix(x ^ mix(y+0x9e3779b97f4a7c15))
+	}
+	return x
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable
+// Pseudorandom Number Generators", 2014, variant 13 of Stafford), over a
+// Weyl step.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Chance is true with the given probability.
+func (r Random) Chance(probability float64, p Purpose, a, b, c uint64) bool {
+	return float64(r.Draw(p, a, b, c)>>11)*0x1p-53 < probability
+}
+
+// Between is a duration from least on and below most.
+func (r Random) Between(least, most time.Duration, p Purpose, a, b, c uint64) time.Duration {
+	if most <= least {
+		return least
+	}
+	return least + time.Duration(r.Draw(p, a, b, c)%uint64(most-least))
+}
