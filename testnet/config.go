@@ -1,0 +1,71 @@
+package testnet
+
+import (
+	"fmt"
+
+	"github.com/syncd-io/syncd/testnet/internal/plan"
+)
+
+// Config says what to run. The zero value is the plan that is drawn from the
+// seed 0.
+type Config struct {
+	// Scenario is the text of a scenario; see the files in testnet/scenarios.
+	// If it is empty, a plan is drawn from Seed and Profile.
+	Scenario string
+	// Nodes and Seed, where they are not 0, replace those of the scenario, and
+	// of what is drawn.
+	Nodes int
+	Seed  uint64
+	// Profile is what a drawn plan does to the nodes: calm, rough, clocks,
+	// disks or mixed, which is the default.
+	Profile string
+	// Progress, if not nil, is called now and then, from the goroutine of Run.
+	Progress func(Progress)
+}
+
+// Progress is how far a run has come.
+type Progress struct {
+	// VirtualMS is the virtual time, in milliseconds, and PlannedMS when the
+	// last event is due.
+	VirtualMS, PlannedMS int64
+	// Up is how many nodes run, and Sets how many different sets of records
+	// they hold.
+	Up, Sets int
+}
+
+// plan is what the configuration asks for, without random lines.
+func (c *Config) plan() (plan.Plan, error) {
+	var p plan.Plan
+	if c.Scenario == "" {
+		profile := plan.Profile(c.Profile)
+		if profile == "" {
+			profile = plan.Mixed
+		}
+		known := false
+		for _, one := range plan.Profiles() {
+			known = known || one == profile
+		}
+		if !known {
+			return p, fmt.Errorf("profile %q: want one of %v", c.Profile, plan.Profiles())
+		}
+		p = plan.Generate(c.Seed, profile)
+		if c.Nodes == 0 {
+			return p, nil
+		}
+	} else {
+		var err error
+		if p, err = plan.Parse(c.Scenario); err != nil {
+			return p, err
+		}
+		if c.Seed != 0 {
+			p.Seed = c.Seed
+		}
+	}
+	if c.Nodes != 0 {
+		p.Nodes = c.Nodes
+	}
+	if err := p.Validate(); err != nil {
+		return p, fmt.Errorf("with %d nodes: %w", p.Nodes, err)
+	}
+	return p.Expand(), nil
+}

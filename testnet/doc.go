@@ -1,0 +1,31 @@
+// Package testnet runs many nodes in one process under simulated time, does to
+// them what a plan says, and judges what comes out.
+//
+//	result, err := testnet.Run(ctx, testnet.Config{Nodes: 5, Seed: 7})
+//	if err == nil && !result.Passed() {
+//		fmt.Println(result.Violations, result.Unmet)
+//	}
+//
+// A run is a function of its plan and seed. Time is virtual, everything that
+// happens is an event of one queue, and everything random is drawn from the
+// seed: the same run twice gives the same TraceHash, on every machine. A run
+// that fails is replayed by its seed alone.
+//
+// What runs is the real synchronisation: package reconcile's sessions and kept
+// sketches, package dbadapter's versions and decisions, the logical clock. What
+// is modelled are disk, links and machine clocks, so that they can fail: writes
+// that were not synced are lost or torn, bits flip, disks fill up and are
+// replaced by old copies; links delay, lose, double and reorder frames or go
+// dead in one direction; clocks jump and stand still; processes freeze, die at
+// any step of a sync or any write to the disk, and speak an older version of
+// the protocol.
+//
+// After the last event everything is healed, and the nodes have the plan's
+// settling time to become equal. Then the checker looks at all that was asked,
+// answered and seen (its rules are in Result), and every pair syncs once more,
+// which must move nothing.
+//
+// What is not simulated: package peer and the stores on real disks. For those
+// there is testnet/testnettest, whose runs are real and therefore not
+// replayable.
+package testnet

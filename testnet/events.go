@@ -1,0 +1,157 @@
+package testnet
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/check"
+	"github.com/syncd-io/syncd/testnet/internal/plan"
+)
+
+// do does what one event says. The ways in which a node may not come up, or an
+// application not get what it asks for, are what the run is about: they reach
+// the checker, and are no errors here.
+func (r *runner) do(e *plan.Event) {
+	r.world.Note(e.Verb.String(), e.Node, e.Peer, nil)
+	n := r.cluster.Node(e.Node)
+	switch e.Verb {
+	case plan.Put, plan.Batch, plan.Del:
+		r.write(e)
+	case plan.Sync:
+		n.Sync(e.Peer, wire.Both, nil)
+	case plan.Pull:
+		n.Sync(e.Peer, wire.Pull, nil)
+	case plan.Push:
+		n.Sync(e.Peer, wire.Push, nil)
+	case plan.Replay:
+		r.cluster.Replay(e.Node, e.Peer)
+	case plan.Crash:
+		n.Crash()
+	case plan.CrashAt:
+		n.CrashAt(e.Step)
+	case plan.Start:
+		_ = n.Start()
+	case plan.Freeze:
+		n.Freeze(e.For)
+	case plan.Skew:
+		n.Skew(time.Duration(e.Amount) * time.Millisecond)
+	case plan.StopClock:
+		n.StopClock(e.For)
+	case plan.Cut:
+		r.net.Cut(e.Node, e.Peer)
+	case plan.Heal:
+		r.net.Heal(e.Node, e.Peer)
+	case plan.Partition:
+		r.partition(e.Key)
+	case plan.HealAll:
+		r.net.HealAll()
+	case plan.Loss:
+		r.net.Lossy(e.Node, e.Peer, float64(e.Amount)/1000)
+	case plan.Copy:
+		n.Copy()
+	case plan.Restore:
+		r.restore(e.Node)
+	case plan.Flip:
+		n.Flip(uint64(e.Amount))
+	case plan.Full:
+		r.fill(e.Node, e.For)
+	case plan.Old:
+		_ = n.Speak(true)
+	case plan.New:
+		_ = n.Speak(false)
+	}
+}
+
+// write has an application ask for what the event says.
+func (r *runner) write(e *plan.Event) {
+	count := 1
+	if e.Verb == plan.Batch {
+		count = int(e.Amount)
+	}
+	records := make([]dbadapter.Record, count)
+	ops := make([]check.Op, count)
+	for i := range records {
+		key := e.KeyAt(i)
+		records[i] = dbadapter.Record{Key: []byte(key)}
+		if e.Verb != plan.Del {
+			records[i].Value = r.plan.Value(e, i)
+		}
+		ops[i] = r.history.Intend(e.Node, key, e.Verb == plan.Del, records[i].Value)
+	}
+	told := func(i int, version dbadapter.Version, err error) {
+		if err != nil {
+			r.history.Refuse(ops[i])
+		} else {
+			r.history.Acknowledge(ops[i], version)
+		}
+	}
+	n := r.cluster.Node(e.Node)
+	if e.Verb == plan.Del {
+		n.Delete(records[0].Key, told)
+	} else {
+		n.Write(records, told)
+	}
+}
+
+// partition cuts the links between groups, "0,1|2,3"; who is not named is
+// alone.
+func (r *runner) partition(groups string) {
+	group := make([]int, r.plan.Nodes)
+	for i := range group {
+		group[i] = -1 - i
+	}
+	for g, list := range strings.Split(groups, "|") {
+		for _, name := range strings.Split(list, ",") {
+			if i, err := strconv.Atoi(name); err == nil && i < len(group) {
+				group[i] = g
+			}
+		}
+	}
+	for a := range group {
+		for b := range group {
+			if group[a] != group[b] {
+				r.net.Cut(a, b)
+			}
+		}
+	}
+}
+
+func (r *runner) restore(node int) {
+	n := r.cluster.Node(node)
+	if n.HasCopy() {
+		n.Stop()
+		r.history.Restored(node)
+		_ = n.Restore()
+	}
+}
+
+// fill makes a disk full until the last of the events that did so ends.
+func (r *runner) fill(node int, d time.Duration) {
+	n := r.cluster.Node(node)
+	n.Fill(true)
+	r.fills[node]++
+	r.world.After(d, func() {
+		if r.fills[node]--; r.fills[node] == 0 {
+			n.Fill(false)
+		}
+	})
+}
+
+// reach numbers the groups of nodes that can sync with one another when all is
+// healed: those of one version of the protocol.
+func (r *runner) reach() (groups [][]int) {
+	for _, old := range []bool{false, true} {
+		var group []int
+		for i, n := range r.cluster.Nodes() {
+			if n.Up() && n.Old() == old {
+				group = append(group, i)
+			}
+		}
+		groups = append(groups, group)
+	}
+	return slices.DeleteFunc(groups, func(g []int) bool { return len(g) == 0 })
+}

@@ -1,0 +1,76 @@
+package testnet
+
+import (
+	"github.com/syncd-io/syncd/testnet/internal/check"
+	"github.com/syncd-io/syncd/testnet/internal/plan"
+)
+
+// Violation is a broken promise. Its rules:
+//
+//	equal, kept, durable, resurrect, backwards, identity, intended, idle,
+//	honest, count, leak   what the sync promises; testnet/internal/check says
+//	                      each in a line
+//	version               nodes of different protocol versions did not refuse
+//	                      one another
+//	damage                a node found its data damaged that nobody had touched
+//	endless               the nodes went on without end
+//	panic                 the code under test panicked
+type Violation = check.Violation
+
+// The rules of a run, beside the checker's.
+const (
+	ruleVersion check.Rule = "version"
+	ruleDamage  check.Rule = "damage"
+	ruleEndless check.Rule = "endless"
+	rulePanic   check.Rule = "panic"
+)
+
+// Result is what came of a run.
+type Result struct {
+	Nodes    int    `json:"nodes"`
+	Seed     uint64 `json:"seed"`
+	Scenario string `json:"scenario"`
+	// Tier is "A": simulated, and replayable.
+	Tier string `json:"tier"`
+	// Converged says that all nodes that can run were equal in the end.
+	Converged bool `json:"converged"`
+	// Violations are the promises broken; empty, not nil, if there are none.
+	Violations []Violation `json:"violations"`
+	// Unmet is what the scenario expected and did not get, in words.
+	Unmet []string `json:"unmet,omitempty"`
+	// VirtualMS is how long the run took for the nodes, WallMS for who waited.
+	VirtualMS int64   `json:"virtual_ms"`
+	WallMS    float64 `json:"wall_ms"`
+	// TraceHash is a hash of all that happened, in order: the same for the
+	// same plan.
+	TraceHash *string `json:"trace_hash"`
+	// SettledMS is how long the nodes took to become equal after the last
+	// event, in virtual time; -1 if they did not.
+	SettledMS int64 `json:"settled_ms"`
+	// Events, Sessions and Frames count what happened; Refused what was turned
+	// down, by why.
+	Events   int            `json:"events"`
+	Sessions int            `json:"sessions"`
+	Frames   int            `json:"frames"`
+	Refused  map[string]int `json:"refused,omitempty"`
+	// Damaged are the nodes that found their data damaged, and stay down.
+	Damaged []int `json:"damaged,omitempty"`
+	// Series is how the nodes came apart and together again.
+	Series []Point `json:"series,omitempty"`
+
+	outcome plan.Outcome
+}
+
+// Point is a moment of a run.
+type Point struct {
+	VirtualMS int64 `json:"virtual_ms"`
+	// Up is how many nodes run, Sets how many different sets of records they
+	// hold; 1 means that all are equal. Records is the size of the largest.
+	Up      int    `json:"up"`
+	Sets    int    `json:"sets"`
+	Records uint64 `json:"records"`
+}
+
+// Passed reports whether the run came to what was expected of it, and broke no
+// promise but one that the scenario is about.
+func (r *Result) Passed() bool { return len(r.Unmet) == 0 }

@@ -1,0 +1,221 @@
+package testnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/check"
+	"github.com/syncd-io/syncd/testnet/internal/model"
+	"github.com/syncd-io/syncd/testnet/internal/plan"
+	"github.com/syncd-io/syncd/testnet/internal/sim"
+)
+
+// Run runs a scenario, or a plan drawn from the seed. An error means that there
+// was no run, or that it was cut short by the context; what the nodes did wrong
+// is in the result.
+func Run(ctx context.Context, c Config) (Result, error) {
+	p, err := c.plan()
+	if err != nil {
+		return Result{}, fmt.Errorf("testnet: %w", err)
+	}
+	return run(ctx, &p, c.Progress)
+}
+
+// run runs a plan that has no random lines.
+func run(ctx context.Context, p *plan.Plan, progress func(Progress)) (Result, error) {
+	begun := time.Now()
+	r := newRunner(ctx, p, progress)
+	err := r.live()
+	res := &r.result
+	res.VirtualMS = r.world.Now().Milliseconds()
+	res.Events, res.Frames = r.world.Steps(), r.net.Frames()
+	hash := r.world.Trace.Hash()
+	res.TraceHash = &hash
+	res.WallMS = float64(time.Since(begun).Microseconds()) / 1000
+	if err != nil {
+		return *res, fmt.Errorf("testnet: run %s, seed %d: %w", p.Name, p.Seed, err)
+	}
+	return *res, nil
+}
+
+// maxSteps ends a run that goes on without end: a run of a soak has some
+// thousand events.
+const maxSteps = 50_000_000
+
+// runner is one run.
+type runner struct {
+	ctx      context.Context
+	plan     *plan.Plan
+	world    *sim.World
+	net      *sim.Net
+	cluster  *model.Cluster
+	history  check.History
+	again    bool // all are equal: syncs must move nothing
+	fills    map[int]int
+	own      []Violation // beside the checker's
+	progress func(Progress)
+	result   Result
+}
+
+func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
+	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, progress: progress}
+	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Watch: r})
+	r.result = Result{
+		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1,
+		Violations: []Violation{}, Refused: map[string]int{},
+		outcome: plan.Outcome{Refused: map[plan.Refusal]int{}},
+	}
+	return r
+}
+
+// live is the run from its first event to its verdict. A panic of the code
+// under test is a finding like others.
+func (r *runner) live() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.violate(rulePanic, -1, "%v, at %s", p, blame(debug.Stack()))
+			r.judge()
+		}
+	}()
+	for _, n := range r.cluster.Nodes() {
+		if err := n.Start(); err != nil {
+			return err
+		}
+	}
+	for i := range r.plan.Events {
+		e := &r.plan.Events[i]
+		r.world.At(e.At, func() { r.do(e) })
+	}
+	last := r.lastEvent()
+	pace := max(last/100, 50*time.Millisecond)
+	for at := pace; r.world.Now() < last; at += pace {
+		if err := r.run(min(at, last)); err != nil {
+			return err
+		}
+		r.sample()
+	}
+	if err := r.settle(); err != nil {
+		return err
+	}
+	r.judge()
+	return nil
+}
+
+func (r *runner) lastEvent() time.Duration {
+	if n := len(r.plan.Events); n > 0 {
+		return r.plan.Events[n-1].At
+	}
+	return 0
+}
+
+var errEndless = errors.New("the run does not end")
+
+// run lets virtual time pass.
+func (r *runner) run(until time.Duration) error {
+	for steps := 0; r.world.Step(until); steps++ {
+		if steps%1024 == 0 && r.ctx.Err() != nil {
+			return context.Cause(r.ctx)
+		}
+		if r.world.Steps() > maxSteps {
+			return errEndless
+		}
+	}
+	r.world.Run(until)
+	return nil
+}
+
+// sample notes how far the nodes are apart.
+func (r *runner) sample() {
+	sets := map[dbadapter.Digest]bool{}
+	p := Point{VirtualMS: r.world.Now().Milliseconds()}
+	for _, n := range r.cluster.Nodes() {
+		if n.Up() {
+			digest, records := n.State()
+			p.Up++
+			p.Records = max(p.Records, records)
+			sets[digest] = true
+		}
+	}
+	p.Sets = len(sets)
+	r.result.Series = append(r.result.Series, p)
+	if r.progress != nil {
+		r.progress(Progress{p.VirtualMS, r.lastEvent().Milliseconds(), p.Up, p.Sets})
+	}
+}
+
+func (r *runner) violate(rule check.Rule, node int, format string, args ...any) {
+	r.own = append(r.own, Violation{Rule: rule, Node: node, Text: fmt.Sprintf(format, args...)})
+}
+
+// blame is the place of a panic: the first line of the stack below it that is
+// the project's.
+func blame(stack []byte) string {
+	lines := strings.Split(string(stack), "\n")
+	thrown := false
+	for i := 0; i+1 < len(lines); i++ {
+		thrown = thrown || strings.HasPrefix(lines[i], "panic(")
+		if thrown && strings.Contains(lines[i], "syncd-io/syncd/") {
+			return strings.TrimSpace(lines[i])
+		}
+	}
+	return "an unknown place"
+}
+
+// Started implements model.Watcher, as do the next three.
+func (r *runner) Started(node int, records []dbadapter.Record) { r.history.Started(node, records) }
+
+// Observed is told of each record that is applied.
+func (r *runner) Observed(node int, record *dbadapter.Record) { r.history.Observe(node, record) }
+
+// Refused counts what was turned down.
+func (r *runner) Refused(_ int, err error) {
+	for _, c := range []struct {
+		err error
+		why plan.Refusal
+	}{
+		{reconcile.ErrDenied, plan.RefusedDenied},
+		{sim.ErrFull, plan.RefusedFull},
+		{hlc.ErrOutOfBounds, plan.RefusedFuture},
+		{reconcile.ErrVersion, plan.RefusedVersion},
+		{reconcile.ErrProtocol, plan.RefusedProtocol},
+		{model.ErrTimeout, plan.RefusedTimeout},
+	} {
+		if errors.Is(err, c.err) {
+			r.result.outcome.Refused[c.why]++
+			r.result.Refused[string(c.why)]++
+			return
+		}
+	}
+}
+
+// Ended judges a session.
+func (r *runner) Ended(e *model.Ended) {
+	if e.Initiator {
+		r.result.Sessions++
+	}
+	switch {
+	case e.Replayed:
+		return // nobody was there that could be in sync
+	case e.Mixed, e.Report.Verified && e.Alone:
+		r.violate(ruleVersion, e.Node, "a session with node %d, which spoke another version or took no part, came to %v, verified %t", e.Peer, e.Err, e.Report.Verified)
+	case e.Alone && !r.again, errors.Is(e.Err, reconcile.ErrBusy):
+		return // it moved nothing, or is begun again
+	}
+	s := check.Sync{
+		Node: e.Node, Peer: e.Peer, Report: e.Report, Again: r.again, Quiet: e.Quiet,
+		Gets: e.Direction != wire.Push, Gives: e.Direction != wire.Pull, Before: e.Before, After: e.After,
+	}
+	if !e.Initiator {
+		s.Gets, s.Gives = s.Gives, s.Gets
+	}
+	r.history.Synced(&s)
+}

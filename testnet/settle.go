@@ -1,0 +1,222 @@
+package testnet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/check"
+	"github.com/syncd-io/syncd/testnet/internal/model"
+)
+
+const (
+	// settlePace is how often nodes sync while they settle, if the plan has
+	// them do so only when told.
+	settlePace = 5 * time.Second
+	// forgotten is longer than a node remembers what others refused.
+	forgotten = 6 * time.Minute
+	// lastWords is how long the sessions may take that are under way when all
+	// are equal.
+	lastWords = time.Minute
+	lastPace  = 100 * time.Millisecond
+)
+
+// settle heals everything, waits until all are equal, and has every pair sync
+// once more.
+func (r *runner) settle() error {
+	if err := r.run(r.thaw()); err != nil { // what waits for a frozen process still happens
+		return err
+	}
+	r.heal()
+	pace := r.plan.Every
+	if pace == 0 {
+		pace = settlePace
+	}
+	from := r.world.Now()
+	for end := from + r.plan.Settle; ; {
+		r.cluster.Settle(pace)
+		if done, err := r.wait(end, pace/2, r.equal); !done {
+			return err // if it is nil: the checker will say what differs
+		}
+		r.result.SettledMS = (r.world.Now() - from).Milliseconds()
+		r.cluster.Rest()
+		if done, err := r.wait(r.world.Now()+lastWords, lastPace, r.quiet); !done {
+			r.violate(ruleEndless, -1, "sessions are still under way %s after all nodes had become equal", lastWords)
+			return err
+		}
+		if r.equal() { // what was under way has changed nothing
+			return r.idle()
+		}
+	}
+}
+
+// wait lets time pass until something is so, which it looks at every so often.
+func (r *runner) wait(end, pace time.Duration, so func() bool) (bool, error) {
+	for !so() {
+		if r.world.Now() >= end {
+			return false, nil
+		}
+		if err := r.run(min(end, r.world.Now()+pace)); err != nil {
+			return false, err
+		}
+		r.sample()
+	}
+	return true, nil
+}
+
+// thaw is when the last frozen process goes on.
+func (r *runner) thaw() (last time.Duration) {
+	last = r.world.Now()
+	for _, n := range r.cluster.Nodes() {
+		last = max(last, n.Frozen())
+	}
+	return last
+}
+
+// heal ends all that is wrong: links, processes, clocks, disks. What was
+// written ahead of the true time is then waited for, and so is the end of what
+// nodes remember of refusals.
+func (r *runner) heal() {
+	r.net.HealAll()
+	r.net.Calm()
+	var latest dbadapter.Clock
+	for i, n := range r.cluster.Nodes() {
+		r.fills[i] += 1 << 30 // no fill that ends later matters
+		n.Fill(false)
+		n.SetClock()
+		n.Disarm()
+		_ = n.Start() // one that is damaged stays down, and is named in the result
+		if n.Up() {
+			latest = max(latest, n.Latest())
+		}
+	}
+	ahead := latest.Time().Sub(model.Epoch.Add(r.world.Now()))
+	if len(r.result.Refused) > 0 || ahead > 0 {
+		r.world.Skip(max(ahead, 0) + forgotten)
+	}
+}
+
+// equal reports whether all nodes of each group say that they hold the same.
+func (r *runner) equal() bool {
+	for _, group := range r.reach() {
+		digest, records := r.cluster.Node(group[0]).State()
+		for _, i := range group[1:] {
+			if d, n := r.cluster.Node(i).State(); d != digest || n != records {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// quiet reports whether no session is under way, and no write.
+func (r *runner) quiet() bool {
+	for _, n := range r.cluster.Nodes() {
+		if n.Busy() {
+			return false
+		}
+	}
+	return true
+}
+
+// idle has each pair sync once more; of many nodes, each with the next.
+func (r *runner) idle() error {
+	r.again = true
+	for _, group := range r.reach() {
+		for a := range group {
+			for b := a + 1; b < len(group) && (b == a+1 || len(group) <= 12); b++ {
+				over := false
+				r.cluster.Node(group[a]).Sync(group[b], wire.Both, func(error) { over = true })
+				done, err := r.wait(r.world.Now()+lastWords, lastPace, func() bool { return over && r.quiet() })
+				if !done {
+					r.violate(ruleEndless, group[a], "a sync with node %d has not ended after %s", group[b], lastWords)
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// judge hands what all nodes hold to the checker, and sums up.
+func (r *runner) judge() {
+	res := &r.result
+	var finals []check.Final
+	for group, nodes := range r.reach() {
+		for _, i := range nodes {
+			f, err := r.final(i, group)
+			if err != nil {
+				r.violate(check.KeptState, i, "%v", err)
+			}
+			finals = append(finals, f)
+		}
+	}
+	for i, n := range r.cluster.Nodes() {
+		if n.Up() {
+			continue
+		}
+		finals = append(finals, check.Final{Node: i, Down: true})
+		res.outcome.Down = append(res.outcome.Down, i)
+		if n.Damage() != nil {
+			res.Damaged = append(res.Damaged, i)
+			if !n.Flipped() {
+				r.violate(ruleDamage, i, "it does not start: %v; and nobody has touched its disk", n.Damage())
+			}
+		}
+	}
+	res.Violations = append(append(res.Violations, r.history.Check(finals)...), r.own...)
+	res.Converged = r.equal() && len(res.outcome.Down) == len(res.Damaged)
+	res.outcome.Converged, res.outcome.Corrupt = res.Converged, res.Damaged
+	for _, v := range res.Violations {
+		res.outcome.Violations = append(res.outcome.Violations, string(v.Rule))
+	}
+	res.Unmet = r.plan.Expect.Unmet(res.outcome)
+	r.sample()
+}
+
+// finalCells is how many cells are recomputed. A pair shows in about 2·√n of
+// the first n.
+const finalCells = 1 << 10
+
+// final is what a node holds, and says of it.
+func (r *runner) final(node, group int) (check.Final, error) {
+	n := r.cluster.Node(node)
+	f := check.Final{Node: node, Reach: group, Dump: n.Records()}
+	f.Kept.Digest, f.Kept.Records = n.State()
+	var err error
+	if f.Kept.Cells, err = n.Cells(finalCells); err != nil {
+		return f, fmt.Errorf("read its cells: %w", err)
+	}
+	f.Recomputed = r.recompute(f.Dump, len(f.Kept.Cells))
+	return f, nil
+}
+
+// recompute works out afresh what a node keeps of its records.
+func (r *runner) recompute(dump []dbadapter.Record, cells int) (s check.State) {
+	h := r.cluster.Hasher
+	type bucket struct {
+		latest  dbadapter.Clock
+		digests []dbadapter.Digest
+	}
+	buckets := map[dbadapter.Index]*bucket{}
+	for i := range dump { // by key, as the digests of a bucket are
+		d, index := h.Digest(&dump[i]), h.Index(dump[i].Key)
+		s.Digest = s.Digest.Add(d)
+		s.Records++
+		b := buckets[index]
+		if b == nil {
+			b = &bucket{}
+			buckets[index] = b
+		}
+		b.latest = max(b.latest, dump[i].Version.Clock)
+		b.digests = append(b.digests, d)
+	}
+	sketch := iblt.NewSketch(r.cluster.Key(), cells)
+	for index, b := range buckets {
+		sketch.Add(iblt.Pair{Index: index, Checksum: h.Checksum(b.latest, b.digests)})
+	}
+	s.Cells = sketch.Prefix(cells)
+	return s
+}

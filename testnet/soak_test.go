@@ -1,0 +1,186 @@
+package testnet
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/testnet/internal/check"
+	"github.com/syncd-io/syncd/testnet/internal/plan"
+)
+
+var (
+	firstSeed = flag.Uint64("seed", 0, "TestSeeds: the first seed")
+	seedCount = flag.Int("seeds", 0, "TestSeeds: how many seeds; 0: one if -seed is given, else 200")
+	profile   = flag.String("profile", "mixed", "TestSeeds: what is done to the nodes: calm, rough, clocks, disks or mixed")
+	budget    = flag.Duration("shrink", time.Minute, "TestSeeds: how long to shrink what fails; 0 leaves it as it is")
+	found     = flag.String("found", "", "TestSeeds: the folder for shrunk tapes; a temporary one if empty")
+)
+
+// TestSeeds runs plans drawn from seeds, each twice: the nodes converge, the
+// checker finds nothing, and both runs leave the same trace. What fails is
+// shrunk and saved as a tape; saved under scenarios/found, it is replayed by
+// TestFound ever after.
+func TestSeeds(t *testing.T) {
+	count := *seedCount
+	if count == 0 {
+		count = 200
+		flag.Visit(func(f *flag.Flag) {
+			if f.Name == "seed" {
+				count = 1
+			}
+		})
+	}
+	var next atomic.Int64
+	var failed atomic.Int64
+	var events, sessions atomic.Int64
+	var running sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		running.Go(func() {
+			for {
+				n := next.Add(1) - 1
+				if n >= int64(count) || failed.Load() >= 5 || t.Context().Err() != nil {
+					return
+				}
+				p := plan.Generate(*firstSeed+uint64(n), plan.Profile(*profile))
+				res, wrong := twice(t.Context(), &p)
+				events.Add(int64(res.Events))
+				sessions.Add(int64(res.Sessions))
+				if wrong == "" {
+					continue
+				}
+				failed.Add(1)
+				t.Errorf("seed %d: %s\nreplay it by: go test ./testnet -run TestSeeds -seed %d -profile %s\n%s",
+					p.Seed, wrong, p.Seed, *profile, save(t, &p, wrong))
+			}
+		})
+	}
+	running.Wait()
+	t.Logf("%d seeds from %d on, profile %s, each twice: %d events and %d syncs a pass", count, *firstSeed, *profile, events.Load(), sessions.Load())
+}
+
+// twice runs a plan two times and says what is wrong with it.
+func twice(ctx context.Context, p *plan.Plan) (Result, string) {
+	res, wrong := once(ctx, p)
+	if wrong != "" {
+		return res, wrong
+	}
+	again, err := run(ctx, p, nil)
+	if err == nil && *again.TraceHash != *res.TraceHash {
+		return res, fmt.Sprintf("two runs left two traces, %s and %s", *res.TraceHash, *again.TraceHash)
+	}
+	return res, ""
+}
+
+// once runs a plan that was drawn, and says what is wrong with it. A node may
+// find its data damaged, if they are.
+func once(ctx context.Context, p *plan.Plan) (Result, string) {
+	res, err := run(ctx, p, nil)
+	var wrong []string
+	if err != nil {
+		wrong = append(wrong, err.Error())
+	}
+	for i, v := range res.Violations {
+		if i == 5 {
+			wrong = append(wrong, fmt.Sprintf("and %d more", len(res.Violations)-i))
+			break
+		}
+		wrong = append(wrong, v.String())
+	}
+	if err == nil && len(wrong) == 0 && !res.Converged {
+		wrong = append(wrong, "the nodes have not converged")
+	}
+	return res, strings.Join(wrong, "\n\t")
+}
+
+// save shrinks a plan that fails and writes its tape. It returns what to say of
+// that.
+func save(t *testing.T, p *plan.Plan, wrong string) string {
+	small := *p
+	if *budget > 0 {
+		ctx, cancel := context.WithTimeout(t.Context(), *budget)
+		defer cancel()
+		small = plan.Shrink(ctx, *p, failsAlike(ctx, p), 100_000)
+		_, wrong = twice(t.Context(), &small)
+	}
+	folder := *found
+	if folder == "" {
+		folder = os.TempDir()
+	}
+	small.Prose = []string{
+		fmt.Sprintf("Found by TestSeeds, profile %s, seed %d. It failed with:", *profile, p.Seed),
+		strings.TrimSpace(strings.SplitN(wrong, "\n", 2)[0]),
+	}
+	path := filepath.Join(folder, fmt.Sprintf("%s-%d.txt", *profile, p.Seed))
+	if err := os.WriteFile(path, []byte(small.String()), 0o600); err != nil {
+		return fmt.Sprintf("its tape could not be saved: %v", err)
+	}
+	return fmt.Sprintf("its tape of %d events: %s; put it into testnet/scenarios/found, where TestFound replays it", len(small.Events), path)
+}
+
+// failsAlike tells whether a plan breaks a rule that p breaks: a shrinker must
+// not slip from one fault to another. Only the length of the search depends on
+// the real time.
+func failsAlike(ctx context.Context, p *plan.Plan) func(plan.Plan) bool {
+	rules := func(p *plan.Plan) map[check.Rule]bool {
+		res, err := run(ctx, p, nil)
+		broken := map[check.Rule]bool{}
+		for _, v := range res.Violations {
+			broken[v.Rule] = true
+		}
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			broken["error"] = true
+		case len(broken) == 0 && !res.Converged:
+			broken["converged"] = true
+		case len(broken) == 0:
+			if again, err := run(ctx, p, nil); err == nil && *again.TraceHash != *res.TraceHash {
+				broken["trace"] = true
+			}
+		}
+		return broken
+	}
+	want := rules(p)
+	return func(q plan.Plan) bool {
+		for rule := range rules(&q) {
+			if want[rule] {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// TestFound replays the tapes of what was found once, and mended.
+func TestFound(t *testing.T) {
+	tapes, err := filepath.Glob("scenarios/found/*.txt")
+	if err != nil || len(tapes) == 0 {
+		t.Fatalf("no tapes: %v", err)
+	}
+	for _, tape := range tapes {
+		t.Run(filepath.Base(tape), func(t *testing.T) {
+			text, err := os.ReadFile(tape)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := plan.Parse(string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p = p.Expand()
+			res, wrong := twice(t.Context(), &p)
+			if wrong != "" || !res.Passed() {
+				t.Errorf("%s %v", wrong, res.Unmet)
+			}
+		})
+	}
+}
