@@ -187,6 +187,32 @@ func TestEstimateAtTheEnds(t *testing.T) {
 	}
 }
 
+// TestProbeSamples: each probe from a position on is counted once, and with the
+// visiting probability of its neighbourhood.
+func TestProbeSamples(t *testing.T) {
+	theirs, ours := simulateProbes(rand.New(rand.NewPCG(11, 11)), 1000)
+	for _, from := range []int{0, 1, 2, 100, 128, 500, 1001, 1 << 20, probesEnd - 1, probesEnd} {
+		differ := 0.0
+		for i := max(probesBelow(from), 1); i < MaxProbes; i++ {
+			if (theirs[i]^ours[i])&probeBit(i) != 0 {
+				differ++
+			}
+		}
+		i := max(probesBelow(from), 1)
+		for _, s := range probeSamples(nil, theirs, ours, from) {
+			first := missing(probeAt(i))
+			i += int(s.equal + s.differ)
+			if last := missing(probeAt(i - 1)); s.missing < first-1e-12 || s.missing > last+1e-12 {
+				t.Fatalf("from %d, before probe %d: %v is not between %v and %v", from, i, s.missing, first, last)
+			}
+			differ -= s.differ
+		}
+		if i != MaxProbes || differ != 0 {
+			t.Errorf("from %d: probes counted to %d, and %v that differ are missing", from, i, differ)
+		}
+	}
+}
+
 // TestPackedProbes: what travels tells as much as what is kept.
 func TestPackedProbes(t *testing.T) {
 	s := diverge(rand.New(rand.NewPCG(10, 10)), Key{}, 100, 10, 100, 100, 200)

@@ -145,9 +145,9 @@ func decodeToFirstWrong(t *testing.T, peel *shortPeel, s *sides, m int) (wrong i
 }
 
 // TestFalseRecoveriesByKind tests cells that hold two or three differences, with
-// an index that holds one index in 16, so that its part of the formula shows.
+// an index that holds one index in four, so that its part of the formula shows.
 func TestFalseRecoveriesByKind(t *testing.T) {
-	const seed, share = 32, 16
+	const seed, share = 32, 4
 	for _, c := range []struct {
 		name  string
 		count uint8
