@@ -2,7 +2,7 @@
 // Mitzenmacher, "Invertible Bloom Lookup Tables" (2011), with the table of
 // package iblt, and prints each figure beside the paper's:
 //
-//	go run ./iblt/paper                     # 20,000 trials, as the paper: hours
+//	go run ./iblt/paper                     # 20,000 trials, 1,000 of the large tables: half an hour
 //	go run ./iblt/paper --trials 1000       # minutes
 //	go run ./iblt/paper --only 1a           # Figure 1(a) alone
 //	go run ./iblt/paper --plots docs        # writes the plots there
