@@ -12,7 +12,7 @@ var floors = [][]string{
 	{"dbadapter/internal/commit", "internal/hlc", "iblt/degrees", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
-	{"testnet/internal/check", "testnet/internal/plan", "testnet/internal/sim"},
+	{"testnet/internal/check", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},
 	{"testnet/internal/model"},
 	{"testnet"},
 	{"peer"},

@@ -39,13 +39,16 @@ const (
 	RefusedProtocol Refusal = "protocol"
 	// RefusedTimeout: a session of which a frame did not come in time.
 	RefusedTimeout Refusal = "timeout"
+	// RefusedUnproved: a session whose differences did not explain the gap between
+	// the digests.
+	RefusedUnproved Refusal = "unproved"
 	// RefusedVersion: a session of another protocol version.
 	RefusedVersion Refusal = "version"
 )
 
 // Refusals lists all of them, in order of the alphabet.
 func Refusals() []Refusal {
-	return []Refusal{RefusedDenied, RefusedFull, RefusedFuture, RefusedProtocol, RefusedTimeout, RefusedVersion}
+	return []Refusal{RefusedDenied, RefusedFull, RefusedFuture, RefusedProtocol, RefusedTimeout, RefusedUnproved, RefusedVersion}
 }
 
 // Outcome is what a run came to, as far as an expectation asks.

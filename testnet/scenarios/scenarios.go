@@ -1,0 +1,58 @@
+// Package scenarios holds named runs of a test network as short texts: each
+// says in prose what happens and what should come of it, and then in commands.
+// They are read by testnet.Run, which describes the commands.
+package scenarios
+
+import (
+	"embed"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+//go:embed *.txt found
+var files embed.FS
+
+// Scenario is one text.
+type Scenario struct {
+	// Name is that of its file.
+	Name string
+	// Title is the first line of its prose.
+	Title string
+	Text  string
+}
+
+// All are the scenarios that tell a story, by name.
+func All() []Scenario { return in(".") }
+
+// Found are runs that once failed, shrunk and kept: see found/README.md.
+func Found() []Scenario { return in("found") }
+
+// Find is the scenario of that name, of either kind.
+func Find(name string) (Scenario, bool) {
+	for _, s := range append(All(), Found()...) {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Scenario{}, false
+}
+
+func in(folder string) (all []Scenario) {
+	names, err := fs.Glob(files, path.Join(folder, "*.txt"))
+	if err != nil {
+		panic(err) // the pattern is ours
+	}
+	for _, file := range names {
+		text, err := files.ReadFile(file)
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		s := Scenario{Name: strings.TrimSuffix(path.Base(file), ".txt"), Text: string(text)}
+		if first, _, _ := strings.Cut(s.Text, "\n"); strings.HasPrefix(first, "#") {
+			s.Title = strings.TrimSpace(first[1:])
+		}
+		all = append(all, s)
+	}
+	return all
+}

@@ -1,0 +1,79 @@
+package scenarios
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/testnet/internal/plan"
+)
+
+// Each scenario can be read, is called like its file, and tells what it is
+// about. What it comes to is tested by package testnet, which runs them all.
+func TestTexts(t *testing.T) {
+	names := map[string]bool{}
+	for _, s := range append(All(), Found()...) {
+		p, err := plan.Parse(s.Text)
+		if err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+			continue
+		}
+		if p.Name != s.Name {
+			t.Errorf("%s: it calls itself %q", s.Name, p.Name)
+		}
+		if len(p.Prose) < 2 || s.Title != p.Prose[0] || s.Title == "" {
+			t.Errorf("%s: its title is %q, its prose %q", s.Name, s.Title, p.Prose)
+		}
+		if names[s.Name] {
+			t.Errorf("%s: there are two of that name", s.Name)
+		}
+		names[s.Name] = true
+		for n, line := range strings.Split(s.Text, "\n") {
+			if len(line) > 84 {
+				t.Errorf("%s: line %d has %d bytes; people read it", s.Name, n+1, len(line))
+			}
+		}
+		if got, ok := Find(s.Name); !ok || got != s {
+			t.Errorf("%s is not found by its name", s.Name)
+		}
+	}
+	if len(All()) < 12 {
+		t.Errorf("only %d scenarios", len(All()))
+	}
+	if _, ok := Find("no-such"); ok {
+		t.Error("a scenario was found that is not there")
+	}
+}
+
+// Whatever may be expected is expected by some scenario, but for what only an
+// attacker or a bug brings about.
+func TestExpectationsAreUsed(t *testing.T) {
+	used := map[plan.Refusal]bool{}
+	verbs := map[plan.Verb]bool{}
+	corrupt := false
+	for _, s := range All() {
+		p, err := plan.Parse(s.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range p.Expect.Refused {
+			used[r] = true
+		}
+		corrupt = corrupt || len(p.Expect.Corrupt) > 0
+		for _, e := range p.Events {
+			verbs[e.Verb] = true
+		}
+	}
+	for _, r := range []plan.Refusal{plan.RefusedFull, plan.RefusedFuture, plan.RefusedTimeout, plan.RefusedVersion} {
+		if !used[r] {
+			t.Errorf("no scenario expects %q to be refused", r)
+		}
+	}
+	if !corrupt {
+		t.Error("no scenario expects damage")
+	}
+	for _, v := range plan.Verbs() {
+		if !verbs[v] && v != plan.Pull && v != plan.Push {
+			t.Errorf("no scenario has the verb %q", v)
+		}
+	}
+}
