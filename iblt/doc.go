@@ -64,7 +64,8 @@
 // be asked for more cells; a tracker of flows (iblt/examples/flowtracker); a
 // selection that the server does not see (iblt/examples/oblivious). Values of
 // one key that differ poison its cells, because the key cancels:
-// [Table.Unpoison] tries all local pairs, where coded cells divide.
+// [Table.Unpoison] tries all local pairs; with sums of products [Table.Solve]
+// divides, as coded cells do.
 //
 // [TableConfig] has the choices of the paper's sections 2 to 4, [ConfigFor] the
 // sizes. iblt/paper repeats the paper's simulations.

@@ -88,6 +88,45 @@ func ExampleTable_Unpoison() {
 	// different: [{2 200 222}] complete: true
 }
 
+// The same with a division for each file that differs, where Unpoison tries all
+// of Bob's.
+func ExampleTable_Solve() {
+	config, err := iblt.ConfigFor(10, 1e-3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	config.Seed, config.Sums, config.Checks = 1, iblt.XOR, iblt.CheckProducts
+	t, err := iblt.NewTable(config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	alice := map[uint64]uint64{1: 100, 2: 200, 3: 300, 5: 500}
+	bob := map[uint64]uint64{1: 100, 2: 222, 3: 300, 4: 400}
+	for file, checksum := range alice {
+		t.Insert(file, checksum)
+	}
+	for file, checksum := range bob {
+		t.Delete(file, checksum)
+	}
+	r, err := t.Solve(func(file uint64) (uint64, bool) {
+		checksum, ok := bob[file]
+		return checksum, ok
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("only Alice:", r.Inserted)
+	fmt.Println("only Bob:", r.Deleted)
+	fmt.Println("different:", r.Mismatched, "complete:", r.Complete)
+	// Output:
+	// only Alice: [{5 500 1}]
+	// only Bob: [{4 400 1}]
+	// different: [{2 200 222}] complete: true
+}
+
 // A table of five datagrams is listed though one was lost.
 func ExampleTable_Lose() {
 	t, err := iblt.NewTable(iblt.TableConfig{Cells: 50, Hashes: 5, Seed: 1})

@@ -66,6 +66,25 @@ func TestCloneIsIndependent(t *testing.T) {
 	}
 }
 
+// TestListingWork: a listing tests each cell twice and then those that changed,
+// at every load and size: twice the cells take twice the work.
+func TestListingWork(t *testing.T) {
+	const k = 4
+	for _, cells := range []int{1000, 64_000} {
+		for _, load := range []float64{0.1, 0.7, 0.77, 0.9, 3} { // keys a cell; c_4 is at 0.772
+			table := newTable(t, TableConfig{Cells: cells, Hashes: k})
+			for x := range uint64(load * float64(cells)) {
+				table.Insert(x, x)
+			}
+			p := table.newPeeling()
+			p.scan()
+			if found := len(p.found.Inserted); p.tests > 2*cells+k*found {
+				t.Errorf("%d cells, %.2f keys each: %d tests for %d pairs", cells, load, p.tests, found)
+			}
+		}
+	}
+}
+
 func BenchmarkTable(b *testing.B) {
 	for _, config := range []TableConfig{
 		{Cells: 14_600, Hashes: 5},
