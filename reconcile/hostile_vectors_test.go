@@ -104,6 +104,9 @@ type vector struct {
 	inTold    map[iblt.Index]wire.Role
 	all       bool
 	unsaid    bool // records stayed with the peer that only it knows
+	proved    bool // the residuals were compared, and equal
+	altered   bool // the cells are not those of the peer's set
+	getsNone  bool // of a responder whose initiator only pulls
 	announced dbadapter.Digest
 	events    int
 }
@@ -178,22 +181,34 @@ func (v *vector) deliver(o Options) error {
 			if v.side == 0 {
 				v.note(m)
 			}
-			switch m := m.(type) {
-			case *wire.Hello:
-				v.announced = m.Digest
-			case *wire.Welcome:
-				v.announced = m.Digest
-			case *wire.Result:
-				if v.liar {
-					m.Residual = v.residual()
-				}
-			case *wire.Answer:
-				if v.liar {
-					m.Residual = residual
-				}
-			}
+			v.meet(m, residual)
 			v.session.Deliver(m, n)
 		}
+	}
+}
+
+// meet fits a liar's residual to the lie, and notes what the peer claims.
+// residual is the one that the session has sent.
+func (v *vector) meet(m wire.Message, residual dbadapter.Digest) {
+	switch m := m.(type) {
+	case *wire.Hello:
+		v.announced, v.getsNone = m.Digest, m.Direction == wire.Pull
+		own, _ := v.d.w.sides[0].sketch.Cells(0, len(m.Cells))
+		v.altered = v.altered || !slices.Equal(m.Cells, own)
+	case *wire.Cells:
+		v.altered = true
+	case *wire.Welcome:
+		v.announced = m.Digest
+	case *wire.Result:
+		if v.liar {
+			m.Residual = v.residual()
+		}
+		v.proved = m.Residual == v.residual()
+	case *wire.Answer:
+		if v.liar {
+			m.Residual = residual
+		}
+		v.proved = m.Residual == residual
 	}
 }
 
@@ -238,8 +253,14 @@ func (v *vector) asked(r dbadapter.Record) error {
 		return fmt.Errorf("key %q is outside the prefix", r.Key)
 	case v.side == 0 && v.d.w.wish.Direction == wire.Push, v.d.w.wish.Dry && v.side == 0:
 		return fmt.Errorf("key %q came in a sync that gets nothing", r.Key)
+	case v.side == 1 && v.getsNone:
+		return fmt.Errorf("key %q came in a pull", r.Key)
 	case v.all:
 		return nil
+	case !v.proved:
+		return fmt.Errorf("key %q came to the door before the residuals were equal", r.Key)
+	case v.side == 1 && !v.altered && (role == wire.Wanted || role == wire.Older) && !v.d.w.sides[0].holds(&r):
+		return fmt.Errorf("key %q is not what the cells told of", r.Key)
 	case !told:
 		return fmt.Errorf("key %q was not asked for", r.Key)
 	case v.side == 0 && role != wire.Lacking && role != wire.Newer && role != wire.Older && role != roleOffered,
@@ -259,6 +280,10 @@ func (v *vector) check(allocated uint64) error {
 		return fmt.Errorf("an error without a name: %w", err)
 	case int64(allocated) > most:
 		return fmt.Errorf("%d bytes allocated, for %d delivered and %d sent: at most %d are allowed; %w", allocated, v.delivered, report.WireBytesSent, most, err)
+	case report.Sent > len(v.trial.records):
+		return fmt.Errorf("%d records sent of %d", report.Sent, len(v.trial.records))
+	case report.Verified && report.Method == "sketch" && !v.proved:
+		return errors.New("verified without equal residuals")
 	case int64(v.trial.read) > 64+v.delivered:
 		return fmt.Errorf("%d buckets read for %d bytes", v.trial.read, v.delivered)
 	case int64(v.trial.reached) > v.delivered/8:

@@ -58,6 +58,12 @@ func (f *frozen) find(key []byte) (int, bool) {
 	return slices.BinarySearchFunc(f.records, key, func(r dbadapter.Record, key []byte) int { return bytes.Compare(r.Key, key) })
 }
 
+// holds reports whether the set has just this record.
+func (f *frozen) holds(r *dbadapter.Record) bool {
+	at, ok := f.find(r.Key)
+	return ok && r.Version == f.records[at].Version && r.SameContent(&f.records[at])
+}
+
 // trial is a frozen set as one session sees it, with a door that checks
 // limits, clocks, writers and signatures, and notes what it lets in.
 type trial struct {
