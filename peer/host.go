@@ -222,18 +222,28 @@ func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 	ctx, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 	defer cancel()
 	addrs = append(addrs, n.book.of(id)...)
-	// libp2p does not dial an address again for a while after a failure. Who
-	// asks for a connection wants one now; the background syncs rest anyway.
-	if dialer, ok := n.host.Network().(interface{ Backoff() *swarm.DialBackoff }); ok {
-		dialer.Backoff().Clear(id)
+	err := n.dialOnce(ctx, id, addrs)
+	if err != nil && ctx.Err() == nil {
+		// libp2p joins who dials the same peer at the same time, and a dial that
+		// was begun before the peer was there says nothing of now.
+		err = n.dialOnce(ctx, id, addrs)
 	}
-	if err := n.host.Connect(ctx, peer.AddrInfo{ID: id, Addrs: addrs}); err != nil {
+	if err != nil {
 		if len(addrs) == 0 && len(n.host.Peerstore().Addrs(id)) == 0 {
 			return fmt.Errorf("connect to %s: %w: no address of it is known: add one", id, ErrUnreachable)
 		}
 		return fmt.Errorf("connect to %s: %w: %w", id, ErrUnreachable, err)
 	}
 	return nil
+}
+
+func (n *Node) dialOnce(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
+	// libp2p does not dial an address again for a while after a failure. Who
+	// asks for a connection wants one now; the background syncs rest anyway.
+	if dialer, ok := n.host.Network().(interface{ Backoff() *swarm.DialBackoff }); ok {
+		dialer.Backoff().Clear(id)
+	}
+	return n.host.Connect(ctx, peer.AddrInfo{ID: id, Addrs: addrs})
 }
 
 // learnAddrs keeps what a connected member told of its own addresses (libp2p's

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/syncd-io/syncd/peer"
@@ -17,7 +18,7 @@ func TestNewHost(t *testing.T) {
 	refuse := errors.New("not now")
 	h, err := peer.NewHost(peer.HostConfig{Dialed: func(_ context.Context, to peer.ID, conn net.Conn) (net.Conn, error) {
 		dialed = append(dialed, to)
-		if len(dialed) == 1 {
+		if len(dialed) <= 2 { // a dial is tried twice
 			return nil, refuse
 		}
 		return struct{ net.Conn }{conn}, nil
@@ -32,7 +33,7 @@ func TestNewHost(t *testing.T) {
 	}
 	sa := create(t, na, peer.Policy{})
 	join(t, sa, nb, peer.RoleWrite)
-	if nb.ID() != h.ID() || !slices.Equal(dialed, []peer.ID{na.ID(), na.ID()}) {
+	if nb.ID() != h.ID() || !slices.Equal(dialed, []peer.ID{na.ID(), na.ID(), na.ID()}) {
 		t.Errorf("node %s on host %s dialled %v", nb.ID(), h.ID(), dialed)
 	}
 	sync1(t, sa, nb.ID())
@@ -42,5 +43,44 @@ func TestNewHost(t *testing.T) {
 	}
 	if _, err := peer.NewHost(peer.HostConfig{ListenAddrs: []string{"nowhere"}}); err == nil {
 		t.Error("a host listens nowhere")
+	}
+}
+
+// Who asks for a connection while another dial to the peer is about to fail gets
+// a dial of its own.
+func TestDialUnderWay(t *testing.T) {
+	var mu sync.Mutex
+	dials := 0
+	begun, release := make(chan struct{}), make(chan struct{})
+	h, err := peer.NewHost(peer.HostConfig{Dialed: func(_ context.Context, _ peer.ID, conn net.Conn) (net.Conn, error) {
+		mu.Lock()
+		dials++
+		first := dials == 1
+		mu.Unlock()
+		if first {
+			close(begun)
+			<-release
+			return nil, errors.New("it was not there yet")
+		}
+		return conn, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	na, nb := open(t, peer.Config{}), open(t, peer.Config{Host: h})
+	results := make(chan error, 2)
+	connect := func() {
+		_, err := nb.Connect(t.Context(), na.Addrs()[0])
+		results <- err
+	}
+	go connect()
+	<-begun
+	go connect()
+	close(release)
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Errorf("connect: %v", err)
+		}
 	}
 }
