@@ -52,11 +52,11 @@ type convergence struct {
 // Sync makes node a's records and node b's equal; a begins. What it reports is
 // checked later on with all the rest.
 func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Report, error) {
-	from, to := n.places[a].running, n.places[b].running
+	from, to := n.Namespace(a), n.Namespace(b)
 	if from == nil || to == nil {
-		return peer.Report{}, fmt.Errorf("sync node %d with node %d: one of them is down", a, b)
+		return peer.Report{}, fmt.Errorf("sync node %d with node %d: one of them is down, or has dropped the namespace", a, b)
 	}
-	report, err := from.space.Sync(ctx, to.node.ID(), o)
+	report, err := from.Sync(ctx, n.ID(b), o)
 	if err != nil {
 		return report, fmt.Errorf("sync node %d with node %d: %w", a, b, err)
 	}
@@ -209,12 +209,14 @@ func (c *convergence) await(ctx context.Context) error {
 // equal reports whether the nodes of each group have the same digest.
 func (n *Net) equal() (bool, error) {
 	for _, group := range n.groups() {
+		var digests []string
 		for _, i := range group {
 			space := n.Namespace(i)
 			if space == nil {
-				return false, fmt.Errorf("node %d does not have the namespace", i)
+				return false, fmt.Errorf("node %d has dropped the namespace: only nodes that have it can converge; Stop the node, or join again", i)
 			}
-			if space.Info().Digest != n.Namespace(group[0]).Info().Digest {
+			digests = append(digests, space.Info().Digest)
+			if digests[len(digests)-1] != digests[0] {
 				return false, nil
 			}
 		}

@@ -21,11 +21,11 @@ func (c *convergence) check(ctx context.Context) error {
 			space := n.Namespace(i)
 			audit, err := space.Audit(ctx)
 			if err != nil {
-				return err
+				return fmt.Errorf("node %d: %w", i, err)
 			}
 			records, err := dump(ctx, space)
 			if err != nil {
-				return err
+				return fmt.Errorf("node %d: %w", i, err)
 			}
 			if c.Records == 0 {
 				c.Records = len(records)
@@ -67,7 +67,7 @@ func (c *convergence) hint() {
 	for i := range n.places {
 		space := n.Namespace(i)
 		if space == nil {
-			say("node %d is down: Start it, or leave it out on purpose", i)
+			say("node %d is down, or has dropped the namespace: Start it, or leave it out on purpose", i)
 			continue
 		}
 		for at, r := range space.Rejected() {

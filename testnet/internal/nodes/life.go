@@ -107,7 +107,7 @@ func (n *Net) Start(ctx context.Context, i int) error {
 	if err := n.each([]*node{p}, func(p *node) error { return n.start(ctx, p) }); err != nil {
 		return err
 	}
-	if p.running.space == nil {
+	if n.Namespace(i) == nil {
 		return fmt.Errorf("start node %d: it has lost the namespace", i)
 	}
 	if !slices.Equal(before, p.listen) {

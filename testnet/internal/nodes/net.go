@@ -115,18 +115,16 @@ func Open(ctx context.Context, cfg Config) (_ *Net, err error) {
 
 // found makes the namespace and its members.
 func (n *Net) found(ctx context.Context) error {
-	first := n.places[0].running
-	space, err := first.node.CreateNamespace(ctx, Name, n.config.Policy)
+	space, err := n.places[0].running.node.CreateNamespace(ctx, Name, n.config.Policy)
 	if err != nil {
 		return err
 	}
-	first.space = space
 	err = n.each(n.places[1:], func(p *node) error {
 		ticket, err := space.Invite(ctx, peer.InviteOptions{Role: peer.RoleWrite})
 		if err != nil {
 			return err
 		}
-		p.running.space, err = p.running.node.Join(ctx, ticket)
+		_, err = p.running.node.Join(ctx, ticket)
 		return err
 	})
 	if err != nil {
@@ -134,17 +132,17 @@ func (n *Net) found(ctx context.Context) error {
 	}
 	members := space.Members()
 	return n.each(n.places, func(p *node) error {
-		r := p.running
+		here := n.Namespace(p.index)
 		mine := map[peer.ID]bool{}
-		for _, m := range r.space.Members() {
+		for _, m := range here.Members() {
 			mine[m.ID] = true
 		}
 		for _, m := range members {
-			if m.ID == r.node.ID() {
+			if m.ID == p.id {
 				p.writer.Store(uint64(m.Writer))
 			}
 			if !mine[m.ID] {
-				if err := r.space.SetMember(ctx, m.ID, m.Role); err != nil {
+				if err := here.SetMember(ctx, m.ID, m.Role); err != nil {
 					return err
 				}
 			}
@@ -180,13 +178,21 @@ func (n *Net) Node(i int) *peer.Node {
 	return nil
 }
 
-// Namespace is the shared namespace on the i-th node, or nil while it is down.
+// Namespace is the shared namespace on the i-th node, or nil while the node is
+// down or if it has dropped it.
 func (n *Net) Namespace(i int) *peer.Namespace {
 	if r := n.places[i].running; r != nil {
-		return r.space
+		for _, s := range r.node.Namespaces() {
+			if n.recorder.isShared(s.ID()) {
+				return s
+			}
+		}
 	}
 	return nil
 }
+
+// ID is the identity of the i-th node, running or not.
+func (n *Net) ID(i int) peer.ID { return n.places[i].id }
 
 // Now is what the wall clock of the i-th node says.
 func (n *Net) Now(i int) time.Time { return n.places[i].now() }

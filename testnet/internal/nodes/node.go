@@ -43,7 +43,6 @@ type running struct {
 	host  host.Host
 	store dbadapter.Store
 	node  *peer.Node
-	space *peer.Namespace
 }
 
 func newNode(i int, cfg *Config) (*node, error) {
@@ -105,11 +104,6 @@ func (n *Net) start(ctx context.Context, p *node) (err error) {
 	})
 	if err != nil {
 		return err
-	}
-	for _, s := range r.node.Namespaces() {
-		if n.recorder.isShared(s.ID()) {
-			r.space = s
-		}
 	}
 	p.running = r
 	return nil

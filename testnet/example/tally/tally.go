@@ -1,0 +1,95 @@
+// Package tally counts things on machines that are not always connected: the
+// visitors at the doors of a museum, say, of which each has a tablet. It is an
+// example of an application on package peer, and of its test on package
+// testnettest.
+//
+//	doors := tally.Open(namespace, node.ID())
+//	err := doors.Add(ctx, "visitors", 1)
+//	n, err := doors.Total(ctx, "visitors")
+//
+// Of two writes to one key the later wins. A count that all machines keep under
+// one key would lose what is counted on two of them while they are apart: each
+// writes what it had, plus its own. (SharedKey does so; the test shows how it is
+// found.) So each machine keeps its own share under a key of its own, which
+// nobody else writes, and the total is the sum. That is a grow-only counter
+// (Shapiro et al., "A comprehensive study of Convergent and Commutative
+// Replicated Data Types", 2011, section 3.1.1).
+package tally
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Tally is the counts as one machine sees and adds to them. Its methods may be
+// called from several goroutines.
+type Tally struct {
+	space *peer.Namespace
+	self  peer.ID
+}
+
+// Open counts in a namespace, on the node with that id.
+func Open(space *peer.Namespace, self peer.ID) *Tally { return &Tally{space, self} }
+
+// Add counts n more of what, here. It may be called again after an error, but
+// may then have counted already: ask Total where that matters.
+func (t *Tally) Add(ctx context.Context, what string, n uint64) error {
+	if what == "" || strings.Contains(what, "/") {
+		return fmt.Errorf("count %q: want a name without a slash", what)
+	}
+	return add(ctx, t.space, fmt.Appendf(nil, "%s/%s", what, t.self), n)
+}
+
+// Total is how many have been counted, here and, as far as has been heard of
+// them, on all other machines.
+func (t *Tally) Total(ctx context.Context, what string) (uint64, error) {
+	var total uint64
+	for r, err := range t.space.Scan(ctx, []byte(what+"/")) {
+		if err != nil {
+			return 0, fmt.Errorf("total of %s: %w", what, err)
+		}
+		n, err := read(&r)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// add adds to the number under a key. Several goroutines may be at it: each
+// writes only if nobody has since it read, and else begins again.
+func add(ctx context.Context, space *peer.Namespace, key []byte, n uint64) error {
+	for {
+		held, err := space.Get(ctx, key)
+		if err != nil && !errors.Is(err, peer.ErrNotFound) {
+			return err
+		}
+		count, err := read(&held)
+		if err != nil {
+			return err
+		}
+		_, err = space.PutIf(ctx, key, strconv.AppendUint(nil, count+n, 10), held.Version)
+		if !errors.Is(err, peer.ErrConflict) {
+			return err
+		}
+	}
+}
+
+// read is the number in a record; none is 0.
+func read(r *dbadapter.Record) (uint64, error) {
+	if r.Version.IsZero() {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(string(r.Value), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the record %q holds no count: %w", r.Key, err)
+	}
+	return n, nil
+}

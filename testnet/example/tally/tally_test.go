@@ -1,0 +1,148 @@
+package tally_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/testnet/example/tally"
+	"github.com/syncd-io/syncd/testnet/testnettest"
+)
+
+// counter is what the test asks of a tally, right or wrong.
+type counter interface {
+	Add(ctx context.Context, what string, n uint64) error
+	Total(ctx context.Context, what string) (uint64, error)
+}
+
+// atTheDoors counts at five doors through a bad day, and asserts that every
+// visitor is counted at each of them in the end.
+func atTheDoors(t testing.TB, open func(net *testnettest.Net, i int) counter) {
+	net := testnettest.New(t, 5)
+	var counted uint64
+	// Two people count at each of these doors, at once.
+	count := func(doors ...int) {
+		var people sync.WaitGroup
+		for _, i := range doors {
+			door := open(net, i)
+			for range 2 {
+				people.Go(func() {
+					for range 5 {
+						if err := door.Add(t.Context(), "visitors", 1); err != nil {
+							t.Errorf("count at door %d: %v", i, err)
+						}
+					}
+				})
+			}
+		}
+		people.Wait()
+		counted += 10 * uint64(len(doors))
+	}
+	total := func(i int) string {
+		n, err := open(net, i).Total(t.Context(), "visitors")
+		if err != nil {
+			t.Errorf("door %d: %v", i, err)
+		}
+		return fmt.Sprintf("%d of %d visitors", n, counted)
+	}
+
+	count(0)
+	net.AssertConverged(10 * time.Second)
+	net.Partition([]int{0, 1}, []int{2, 3}) // and door 4 is alone
+	net.Skew(2, -time.Minute)               // a tablet whose clock is slow
+	count(0, 1, 2, 4)
+	net.Kill(3)
+	net.Heal()
+	net.Start(3)
+	net.Restart(0)
+	count(3)
+	net.AssertConverged(10 * time.Second)
+
+	net.AssertSame("the count", total)
+	if got, want := total(0), fmt.Sprintf("%d of %d visitors", counted, counted); got != want {
+		t.Errorf("all doors agree, and are wrong: %s", got)
+	}
+}
+
+func TestTally(t *testing.T) {
+	atTheDoors(t, func(net *testnettest.Net, i int) counter { return tally.Open(net.Namespace(i), net.Node(i).ID()) })
+}
+
+// A count under one key converges, and is wrong: the test above says so.
+func TestSharedKeyIsFound(t *testing.T) {
+	r := &recording{TB: t}
+	r.run(func() {
+		atTheDoors(r, func(net *testnettest.Net, i int) counter { return tally.OpenSharedKey(net.Namespace(i)) })
+	})
+	if !r.Failed() {
+		t.Fatal("a count that loses visitors passed the test")
+	}
+	if len(r.said) != 1 || !strings.Contains(r.said[0], "all doors agree, and are wrong") || !strings.HasSuffix(r.said[0], "of 60 visitors") {
+		t.Errorf("it failed for another reason:\n%s", strings.Join(r.said, "\n"))
+	}
+	t.Logf("found: %s", r.said)
+}
+
+func TestNames(t *testing.T) {
+	net := testnettest.New(t, 1, testnettest.Memory())
+	doors := tally.Open(net.Namespace(0), net.Node(0).ID())
+	for _, wrong := range []string{"", "a/b"} {
+		if err := doors.Add(t.Context(), wrong, 1); err == nil {
+			t.Errorf("%q was taken", wrong)
+		}
+	}
+	if _, err := net.Namespace(0).Put(t.Context(), []byte("a/x"), []byte("many")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := doors.Total(t.Context(), "a"); err == nil {
+		t.Error("a record that is no count was counted")
+	}
+}
+
+// recording is a test that may fail without failing the one that runs it.
+type recording struct {
+	testing.TB
+	mu     sync.Mutex
+	said   []string
+	failed bool
+}
+
+// run ends where Fatalf ends it, as the body of a test does.
+func (r *recording) run(body func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		body()
+	}()
+	<-done
+}
+
+func (r *recording) Helper() {}
+
+func (r *recording) Log(...any) {}
+
+func (r *recording) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
+
+func (r *recording) Error(args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+	r.said = append(r.said, fmt.Sprint(args...))
+}
+
+func (r *recording) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
+
+func (r *recording) Fatal(args ...any) {
+	r.Error(args...)
+	runtime.Goexit()
+}
+
+func (r *recording) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}

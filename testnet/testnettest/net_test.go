@@ -1,0 +1,221 @@
+package testnettest_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/testnet/testnettest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const soon = 30 * time.Second
+
+func put(t testing.TB, net *testnettest.Net, i int, key, value string) {
+	t.Helper()
+	if _, err := net.Namespace(i).Put(t.Context(), []byte(key), []byte(value)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// view is what a node holds under some keys.
+func view(t testing.TB, net *testnettest.Net, keys ...string) func(i int) string {
+	return func(i int) string {
+		var all []string
+		for _, key := range keys {
+			r, err := net.Namespace(i).Get(t.Context(), []byte(key))
+			if err != nil {
+				all = append(all, err.Error())
+			}
+			all = append(all, string(r.Value))
+		}
+		return strings.Join(all, " ")
+	}
+}
+
+// The whole surface, on five nodes, in parallel with itself: neither net takes
+// what the other runs for something left behind.
+func TestFiveNodes(t *testing.T) {
+	for name, options := range map[string][]testnettest.Option{
+		"disk":       nil,
+		"memory":     {testnettest.Memory(), testnettest.Policy(peer.Policy{Unsigned: true, MaxSkew: time.Hour}), testnettest.MaxHeap(4 << 30)},
+		"background": {testnettest.Memory(), testnettest.Background(20 * time.Millisecond), testnettest.Limits(peer.Limits{Sessions: 8})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			net := testnettest.New(t, 5, options...)
+			put(t, net, 0, "a", "1")
+			net.AssertConverged(soon)
+			net.Partition([]int{0, 1}, []int{2})
+			put(t, net, 1, "a", "left")
+			net.Skew(4, time.Minute)
+			put(t, net, 4, "a", "right")
+			net.Kill(3)
+			net.Stop(2)
+			net.Heal()
+			if net.Running(3) || net.Running(2) || !net.Running(1) || net.Len() != 5 {
+				t.Error("not those run that should")
+			}
+			net.Start(2)
+			net.Start(3)
+			net.Restart(4)
+			net.Cut(0, 4)
+			net.Heal()
+			if r := net.Sync(2, 4); !r.Verified {
+				t.Errorf("%+v", r)
+			}
+			net.AssertConverged(soon)
+			net.AssertSame("a", view(t, net, "a"))
+			if got := view(t, net, "a")(0); got != "right" {
+				t.Errorf("the later write has lost: %q", got)
+			}
+			if ahead := net.Now(4).Sub(net.Now(0)); ahead < 50*time.Second {
+				t.Errorf("the skewed clock is %s ahead", ahead)
+			}
+		})
+	}
+}
+
+// Partitions hold even where nodes try all the time; each side agrees.
+func TestPartitionHolds(t *testing.T) {
+	net := testnettest.New(t, 4, testnettest.Memory(), testnettest.Background(5*time.Millisecond))
+	net.AssertConverged(soon)
+	net.Partition([]int{0, 1}, []int{2, 3})
+	put(t, net, 0, "k", "left")
+	put(t, net, 2, "l", "right")
+	net.AssertConverged(soon)
+	for i, want := range []string{"k", "k", "l", "l"} {
+		if n := net.Namespace(i).Info().Records; n != 1 {
+			t.Errorf("node %d holds %d records", i, n)
+		}
+		if _, err := net.Namespace(i).Get(t.Context(), []byte(want)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A failure names each key, says what stood in the way, and shows the logs;
+// success shows nothing.
+func TestFailures(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		body func(t testing.TB, net *testnettest.Net)
+		want []string // in this order; none: success
+	}{
+		{"success", func(t testing.TB, net *testnettest.Net) { net.AssertConverged(soon) }, nil},
+		{"a record from the future", func(t testing.TB, net *testnettest.Net) {
+			put(t, net, 1, "fine", "v")
+			net.Skew(1, time.Hour)
+			put(t, net, 1, "early", "v")
+			net.AssertConverged(soon)
+		}, []string{
+			"have not converged", `equal: node 1: "early": it holds a value`, "of which node 0 has nothing",
+			`hint: node 0 has refused "early"`, "ahead of this node's clock", "next: ", "the last lines of node 0", "the node is open",
+		}},
+		{"no time", func(t testing.TB, net *testnettest.Net) {
+			put(t, net, 0, "k", "v")
+			net.AssertConverged(0)
+		}, []string{`equal: node 1: "k": it has nothing of what node 0 holds`, "hint: time ran out"}},
+		{"a member that was left out", func(t testing.TB, net *testnettest.Net) {
+			if err := net.Node(0).DropNamespace(t.Context(), net.Namespace(0).Name()); err != nil {
+				t.Fatal(err)
+			}
+			net.AssertConverged(soon)
+		}, []string{"converge: node 0 has dropped the namespace"}},
+		{"a node that is down", func(t testing.TB, net *testnettest.Net) {
+			net.Stop(1)
+			net.Node(1)
+			t.Error("not reached")
+		}, []string{"node 1 is down; Start it first", "the last lines of node 1", "the node is closed"}},
+		{"no such node", func(_ testing.TB, net *testnettest.Net) { net.Partition([]int{2}) }, []string{"partition: there is no node 2"}},
+		{"different views", func(t testing.TB, net *testnettest.Net) {
+			net.AssertSame("the number", func(i int) string { return fmt.Sprint(i) })
+		}, []string{"the number differs", "node 0: 0", "node 1: 1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := &recording{TB: t}
+			t.Run("inside", func(t *testing.T) {
+				r.TB = t // whose cleanups end the net
+				r.run(func() { c.body(r, testnettest.New(r, 2, testnettest.Memory())) })
+			})
+			said := r.text()
+			if c.want == nil && said != "" {
+				t.Errorf("said at a success: %s", said)
+			}
+			rest := said
+			for _, want := range c.want {
+				_, after, found := strings.Cut(rest, want)
+				if !found {
+					t.Errorf("%q does not come where it should in:\n%s", want, said)
+				}
+				rest = after
+			}
+		})
+	}
+	r := &recording{TB: t}
+	r.run(func() { testnettest.New(r, 0) })
+	if !strings.Contains(r.text(), "a net of 0 nodes; want 1 to") {
+		t.Error(r.text())
+	}
+}
+
+// recording is a test that may fail without failing the one that runs it.
+type recording struct {
+	testing.TB
+	mu     sync.Mutex
+	said   []string
+	failed bool
+}
+
+// run ends where Fatalf ends it, as the body of a test does.
+func (r *recording) run(body func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		body()
+	}()
+	<-done
+}
+
+func (r *recording) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.said, "\n")
+}
+
+func (r *recording) Helper() {}
+
+func (r *recording) Log(args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = append(r.said, fmt.Sprint(args...))
+}
+
+func (r *recording) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
+
+func (r *recording) Error(args ...any) {
+	r.Log(args...)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+}
+
+func (r *recording) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
+
+func (r *recording) Fatal(args ...any) {
+	r.Error(args...)
+	runtime.Goexit()
+}
+
+func (r *recording) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
