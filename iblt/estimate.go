@@ -22,10 +22,12 @@ func visitingOf(class, j int) float64 {
 	switch {
 	case j == 0:
 		return 1
+	case j < turn:
+		return visitingBy(alphas[0], j)
 	case j < join:
-		return visitingBy(alphas[opening], j)
+		return visitingBy(alphas[1], j)
 	}
-	return visitingBy(alphas[class+1], j)
+	return visitingBy(alphas[len(openings)+class], j)
 }
 
 // visitingBy is 1 − ((j−1+c)/(j+c))^(1/α), with c = (1 + 1/α)/2.

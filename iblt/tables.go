@@ -24,11 +24,12 @@ const (
 	mantissas    = 1 << mantissaBits
 )
 
-// alphas are the walk's exponents in hundredths: α = 1/2 of the rateless IBLT
-// for the opening (Yang, Gilad, Alizadeh 2024, section 4), then those of the
-// three classes of irregular degree (Goodrich, Mitzenmacher 2011, footnote 5),
-// found by a search for the fewest cells a difference at d = 1,000 to 10^5.
-var alphas = [...]uint64{50, 11, 68, 82}
+// alphas are the walk's exponents in hundredths: those of the two openings,
+// either side of the 1/2 of the rateless IBLT (Yang, Gilad, Alizadeh 2024,
+// section 4), then those of the three classes of irregular degree (Goodrich,
+// Mitzenmacher 2011, footnote 5). Found by a search for the fewest cells a
+// difference at d = 256 to 10^5 (docs/DEGREES.md).
+var alphas = [...]uint64{45, 58, 11, 68, 83}
 
 // shares are the upper bounds of the classes in hundredths: 18, 56 and 26 of
 // a hundred indices.

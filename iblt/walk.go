@@ -4,31 +4,36 @@ import "math/bits"
 
 // WalkVersion names the walk and the check hash. Sketches of two versions
 // cannot be compared; peers refuse one another's by it.
-const WalkVersion = 1
+const WalkVersion = 2
 
-// join is where the opening walk with α = 1/2 ends and that of the class
-// begins. Classes alone decode small differences badly (99th percentile 3.4
-// cells a difference at d = 256), the opening alone large ones (1.36 cells a
-// difference); joined here they have the better of both.
-const join = 64
+// A walk has three parts. Below cell turn all indices follow one law, below
+// cell join another, and from there on each that of its class. Classes alone
+// decode small differences badly (99th percentile 2.4 cells a difference at
+// d = 256), one law alone large ones (1.36 cells a difference); joined they
+// have the better of both. A denser beginning parts the two or three pairs that
+// would share all of few cells. The numbers come from a search (docs/DEGREES.md).
+const (
+	turn = 20
+	join = 68
+)
 
 // MaxCells bounds the positions of cells: a sketch, and the stream of cells
 // that a Decoder takes, end there.
 const MaxCells = 1<<31 - 1
 
-// walker visits the cells that an index belongs to, in order. Both parts of
-// the walk have a random stream of their own, so that the part from cell 64 on
-// can be walked without the opening.
+// walker visits the cells that an index belongs to, in order. The part from
+// cell join on has a random stream of its own, so that it can be walked without
+// the opening.
 type walker struct {
 	at    uint64 // the present cell
 	state uint64 // of the random stream
 	tail  uint64 // the stream's state for the walk from cell join on
-	law   uint8  // the present law: opening, or that of the class
+	law   uint8  // the present law: one of the opening's, or that of the class
 	class uint8
 }
 
-// opening is the law below cell join; the classes follow.
-const opening = 0
+// openings end at these cells; the laws of the classes follow theirs.
+var openings = [...]uint64{turn, join}
 
 // seed is the keyed hash of an index that its walk follows from.
 func (w *words) seed(k Index) uint64 {
@@ -40,11 +45,11 @@ func class(seed uint64) uint8 {
 	percent, _ := bits.Mul64(seed, 100)
 	switch {
 	case percent < shares[0]:
-		return 1
+		return uint8(len(openings))
 	case percent < shares[1]:
-		return 2
+		return uint8(len(openings)) + 1
 	default:
-		return 3
+		return uint8(len(openings)) + 2
 	}
 }
 
@@ -58,36 +63,46 @@ func (w *words) start(k Index) walker {
 func (w *words) startAt(k Index, from uint64) walker {
 	walk := w.start(k)
 	if from >= join {
+		walk.law, walk.at = uint8(len(openings))-1, join
 		walk.cross(w.laws)
 	}
 	walk.forward(w.laws, from)
 	return walk
 }
 
-// cross leaves the opening: the next cell is drawn by the class's law as if
-// from cell join − 1. The step law has no memory, so that it does not matter
-// whether the walk was there.
+// cross leaves an opening that the walk has passed the end of: the next cell is
+// drawn by the law that follows, as if from the opening's last cell. The step
+// law has no memory, so that it does not matter whether the walk was there.
 func (x *walker) cross(laws *laws) {
-	law := &laws[x.class]
-	x.law, x.state = x.class, x.tail+increment
-	x.at = after(join-1, law.c, law.power(draw(x.state)))
+	for int(x.law) < len(openings) && x.at >= openings[x.law] {
+		last := openings[x.law] - 1
+		if x.law++; int(x.law) == len(openings) {
+			x.law, x.state = x.class, x.tail
+		}
+		x.state += increment
+		law := &laws[x.law]
+		x.at = after(last, law.c, law.power(draw(x.state)))
+	}
+}
+
+// part is where the walk's present law ends, or end if that comes before.
+func (x *walker) part(end uint64) uint64 {
+	if int(x.law) < len(openings) {
+		return min(end, openings[x.law])
+	}
+	return end
 }
 
 // forward goes on to the first cell that is not below from.
 func (x *walker) forward(laws *laws, from uint64) {
 	for x.at < from {
-		law, at, state, end := &laws[x.law], x.at, x.state, from
-		if x.law == opening {
-			end = min(from, join)
-		}
+		law, at, state, end := &laws[x.law], x.at, x.state, x.part(from)
 		for at < end {
 			state += increment
 			at = after(at, law.c, law.power(draw(state)))
 		}
 		x.at, x.state = at, state
-		if x.law == opening && at >= join {
-			x.cross(laws)
-		}
+		x.cross(laws)
 	}
 }
 
@@ -96,10 +111,7 @@ func (x *walker) forward(laws *laws, from uint64) {
 func (x *walker) fill(laws *laws, cells []uint32, end uint64) int {
 	n := 0
 	for x.at < end && n < len(cells) {
-		law, at, state, end := &laws[x.law], x.at, x.state, end
-		if x.law == opening {
-			end = min(end, join)
-		}
+		law, at, state, end := &laws[x.law], x.at, x.state, x.part(end)
 		for at < end && n < len(cells) {
 			cells[n] = uint32(at)
 			n++
@@ -107,9 +119,7 @@ func (x *walker) fill(laws *laws, cells []uint32, end uint64) int {
 			at = after(at, law.c, law.power(draw(state)))
 		}
 		x.at, x.state = at, state
-		if x.law == opening && at >= join {
-			x.cross(laws)
-		}
+		x.cross(laws)
 	}
 	return n
 }
