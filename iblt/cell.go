@@ -25,8 +25,8 @@ const (
 // by the share of all indices that are held, 10^−8 and below. TestFalseRecoveries
 // measures that with 4 to 10 bits against 10^6 keys. A decode of 100, 1,000,
 // 10^4 and 10^6 differences, cells coming in bursts of a fiftieth, makes such
-// tests with v(j) = 19, 47, 111 and 169 in sum: with 26 bits one decode in 3.5
-// million, 1.4 million, 600,000 and 400,000 accepts a wrong pair. Such a decode
+// tests with v(j) = 20, 50, 100 and 200 in sum: with 26 bits some one decode in 3
+// million, 1.3 million, 700,000 and 300,000 accepts a wrong pair. Such a decode
 // does not end, or the digests show it.
 const checkBits = 26
 
