@@ -121,7 +121,7 @@ func (l *wal) note() error {
 
 // append adds an entry, which is not synced yet.
 func (l *wal) append(writes []dbadapter.Write) error {
-	return l.log.Write(len(l.log.Bytes()), appendEntry(nil, writes))
+	return l.log.Write(len(l.log.Bytes()), newEntry(writes))
 }
 
 // commit makes all entries so far survive a power cut.
@@ -138,9 +138,8 @@ func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", dbadapter.ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-func appendEntry(b []byte, writes []dbadapter.Write) []byte {
-	start := len(b)
-	b = append(b, make([]byte, entryHead)...)
+func newEntry(writes []dbadapter.Write) []byte {
+	b := make([]byte, entryHead)
 	b = binary.AppendUvarint(b, uint64(len(writes)))
 	for i := range writes {
 		r := &writes[i].Record
@@ -155,9 +154,8 @@ func appendEntry(b []byte, writes []dbadapter.Write) []byte {
 			b = append(b, field...)
 		}
 	}
-	entry := b[start:]
-	binary.BigEndian.PutUint32(entry, uint32(len(entry)-entryHead))
-	binary.BigEndian.PutUint32(entry[4:], entrySum(entry))
+	binary.BigEndian.PutUint32(b, uint32(len(b)-entryHead))
+	binary.BigEndian.PutUint32(b[4:], entrySum(b))
 	return b
 }
 

@@ -133,100 +133,6 @@ func (p *process) dial(remote int, direction wire.Direction, finish func(error))
 	x.pump()
 }
 
-// Replay sends a node the frames once more that an initiator sent it in its
-// last session.
-func (c *Cluster) Replay(from, to int) {
-	t := c.last[[2]int{from, to}]
-	if t == nil {
-		return
-	}
-	s := c.Net.Dial(from, to, func(s *sim.Stream) bool {
-		return c.nodes[to].accept(s, from, &meeting{replayed: true})
-	})
-	for _, frame := range t.frames {
-		s.Send(frame)
-	}
-}
-
-// accept answers a stream.
-func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
-	p := n.process
-	if p == nil {
-		return false
-	}
-	var x *session
-	s.Receive = func(frame []byte) {
-		p.now(func() {
-			if x == nil {
-				x = p.serve(s, from, m, frame)
-			} else {
-				x.take(frame)
-			}
-		})
-	}
-	s.Broken = func(err error) {
-		p.now(func() {
-			if x != nil {
-				x.broke(err)
-			}
-		})
-	}
-	return true
-}
-
-// serve answers a Hello. It gives nil where there will be no session.
-func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *session {
-	n := p.node
-	refuse := func(code wire.Code, err error) *session {
-		n.world.Note("refuse", n.id, from, []byte{byte(code)})
-		n.cluster.Watch.Refused(n.id, err)
-		s.Send(wire.Append(nil, &wire.Refuse{Code: code, Version: n.version()}))
-		s.Close()
-		return nil
-	}
-	first, size, err := wire.Read(bytes.NewReader(frame))
-	if err != nil {
-		return refuse(wire.CodeProtocol, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err))
-	}
-	hello, ok := first.(*wire.Hello)
-	if !ok {
-		return refuse(wire.CodeProtocol, reconcile.ErrProtocol)
-	}
-	if n.old && hello.Version == oldVersion {
-		hello.Version = wire.Version // as it were its own
-	} else if n.old {
-		hello.Version = 0xff
-	}
-	switch {
-	case reconcile.CheckVersion(hello) != nil:
-		return refuse(wire.CodeVersion, reconcile.ErrVersion)
-	case hello.Namespace != n.cluster.id:
-		return refuse(wire.CodeDenied, reconcile.ErrDenied)
-	case n.id < from && p.calls[from] > 0,
-		p.incoming[from] >= sessionsPerPeer, p.serving() >= sessions:
-		return refuse(wire.CodeBusy, reconcile.ErrBusy)
-	}
-	x, err := p.begin(from, 1, m)
-	if err != nil {
-		return refuse(wire.CodeBusy, err)
-	}
-	x.direction = hello.Direction
-	p.incoming[from]++
-	x.listen(s)
-	x.core = reconcile.Respond(x.view, x.options())
-	x.core.Next() // it waits for the Hello, which is here
-	x.core.Deliver(hello, size)
-	x.pump()
-	return x
-}
-
-func (n *Node) version() byte {
-	if n.old {
-		return oldVersion
-	}
-	return wire.Version
-}
-
 func (x *session) listen(s *sim.Stream) {
 	x.stream = s
 	if x.side == 1 {
@@ -307,10 +213,8 @@ func (x *session) hand() {
 func (x *session) send(e *reconcile.Event) {
 	n := x.process.node
 	frame := slices.Clone(e.Frame)
-	if hello, ok := e.Message.(*wire.Hello); ok && n.old {
-		older := *hello
-		older.Version = oldVersion
-		frame = wire.Append(nil, &older)
+	if _, ok := e.Message.(*wire.Hello); ok && n.old {
+		frame[versionAt(frame)] = oldVersion
 	}
 	if x.tape != nil {
 		x.tape.frames = append(x.tape.frames, frame)
@@ -381,11 +285,4 @@ func (x *session) abandon(silently bool) {
 	if x.core != nil {
 		x.core.Close()
 	}
-}
-
-func (p *process) serving() (n int) {
-	for _, x := range p.sessions {
-		n += x.side
-	}
-	return n
 }

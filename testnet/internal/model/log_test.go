@@ -1,0 +1,160 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/testnet/internal/sim"
+)
+
+func entry(n int) []dbadapter.Write {
+	return []dbadapter.Write{{Record: dbadapter.Record{
+		Key: fmt.Appendf(nil, "k%d", n), Value: []byte("v"), Version: dbadapter.Version{Clock: dbadapter.Clock(n), Writer: 1},
+	}}}
+}
+
+// replayed opens the log and returns the keys in it.
+func replayed(d *sim.Disk) (l *wal, keys []string, err error) {
+	l, err = openLog(d, func(writes []dbadapter.Write) error {
+		for _, w := range writes {
+			keys = append(keys, string(w.Record.Key))
+		}
+		return nil
+	})
+	return l, keys, err
+}
+
+// A log of n entries, the last of them not synced.
+func filled(t *testing.T, seed uint64, n int) *sim.Disk {
+	t.Helper()
+	d := sim.NewDisk(sim.New(seed), 0)
+	l, _, err := replayed(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if err := l.append(entry(i)); err != nil {
+			t.Fatal(err)
+		}
+		if i < n-1 {
+			if err := l.commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return d
+}
+
+// After a power cut everything that was committed is there, what was not is
+// there or not, and the log goes on from there.
+func TestLogAfterPowerCut(t *testing.T) {
+	kept := map[int]int{}
+	for seed := range uint64(100) {
+		d := filled(t, seed, 4)
+		d.PowerCut()
+		l, keys, err := replayed(d)
+		if err != nil || len(keys) < 3 || len(keys) > 4 || !slices.Equal(keys[:3], []string{"k0", "k1", "k2"}) {
+			t.Fatalf("seed %d: %v, %v", seed, keys, err)
+		}
+		kept[len(keys)]++
+		if err := errors.Join(l.append(entry(9)), l.commit()); err != nil {
+			t.Fatal(err)
+		}
+		d.PowerCut()
+		if _, again, err := replayed(d); err != nil || !slices.Equal(again, append(keys, "k9")) {
+			t.Errorf("seed %d: then %v, %v", seed, again, err)
+		}
+	}
+	if kept[3] == 0 || kept[4] == 0 {
+		t.Errorf("the entry that was not synced was there in %d of 100", kept[4])
+	}
+}
+
+// A process that dies at any write or sync of a commit leaves a log that opens
+// and holds what was committed before.
+func TestLogAfterCrashAtEachStep(t *testing.T) {
+	for step := 1; step <= 4; step++ {
+		for seed := range uint64(30) {
+			d := filled(t, seed, 2)
+			l, keys, err := replayed(d.Copy())
+			if err != nil || len(keys) != 1 {
+				t.Fatal(keys, err)
+			}
+			disk := d.Copy()
+			if l, _, err = replayed(disk); err != nil {
+				t.Fatal(err)
+			}
+			left := step
+			disk.Before = func() {
+				if left--; left == 0 {
+					panic(struck{})
+				}
+			}
+			func() {
+				defer func() {
+					if _, ok := recover().(struck); !ok {
+						t.Fatalf("a commit has fewer than %d steps", step)
+					}
+				}()
+				_ = errors.Join(l.append(entry(5)), l.commit())
+			}()
+			disk.Before = nil
+			disk.PowerCut()
+			if _, keys, err := replayed(disk); err != nil || len(keys) < 1 || keys[0] != "k0" || len(keys) > 2 {
+				t.Errorf("step %d, seed %d: %v, %v", step, seed, keys, err)
+			}
+		}
+	}
+}
+
+// No single flipped bit of what is synced goes by unnoticed: it is reported, or
+// the log reads the same.
+func TestLogAfterFlip(t *testing.T) {
+	whole := filled(t, 1, 4).Copy()
+	_, want, err := replayed(whole.Copy())
+	if err != nil || len(want) != 3 {
+		t.Fatal(want, err)
+	}
+	reported, bits := 0, 0
+	for ; ; bits++ {
+		d := whole.Copy()
+		d.Flip(uint64(bits))
+		_, keys, err := replayed(d)
+		switch {
+		case errors.Is(err, dbadapter.ErrCorrupt):
+			reported++
+		case err != nil:
+			t.Fatal(err)
+		case !slices.Equal(keys, want):
+			t.Fatalf("bit %d: %v", bits, keys)
+		}
+		if bits > 0 && bits == 8*(len(whole.File("log").Bytes())+len(whole.File("mark").Bytes())) {
+			break
+		}
+	}
+	if logged := 8 * len(whole.File("log").Bytes()); reported < logged {
+		t.Errorf("%d flips reported, of %d in the log alone", reported, logged)
+	}
+}
+
+func FuzzReadEntry(f *testing.F) {
+	f.Add(newEntry(entry(1)))
+	f.Add(newEntry(append(entry(1), dbadapter.Write{Record: dbadapter.Record{Key: []byte("k"), Deleted: true, Signature: make([]byte, 64)}})))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		writes, size, err := readEntry(b)
+		if err != nil {
+			return
+		}
+		if again := newEntry(writes); !slices.Equal(again, b[:size]) && len(again) <= size && len(writes) > 0 {
+			// A number can be written in more bytes than it needs, and flags
+			// hold more than one bit; what was read must still be the same.
+			more, _, err := readEntry(again)
+			if err != nil || len(more) != len(writes) {
+				t.Errorf("%x reads as %v, and that as %v, %v", b, writes, more, err)
+			}
+		}
+	})
+}

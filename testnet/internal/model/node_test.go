@@ -1,0 +1,387 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/sim"
+)
+
+// logbook is a watcher that remembers.
+type logbook struct {
+	ended   []*Ended
+	refused []error
+	started [][]dbadapter.Record
+}
+
+func (l *logbook) Started(_ int, r []dbadapter.Record) { l.started = append(l.started, r) }
+func (l *logbook) Observed(int, *dbadapter.Record)     {}
+func (l *logbook) Ended(e *Ended)                      { l.ended = append(l.ended, e) }
+func (l *logbook) Refused(_ int, err error)            { l.refused = append(l.refused, err) }
+func (l *logbook) has(err error) bool {
+	for _, e := range l.refused {
+		if errors.Is(e, err) {
+			return true
+		}
+	}
+	return false
+}
+
+// cluster is a few nodes that are up and sync when told.
+func cluster(t *testing.T, c Config) (*Cluster, *logbook) {
+	t.Helper()
+	book := &logbook{}
+	c.Watch = book
+	if c.Skew == 0 {
+		c.Skew = time.Minute
+	}
+	w := sim.New(1)
+	cl := New(w, sim.NewNet(w, sim.Behaviour{Delay: 10 * time.Millisecond}), c)
+	for _, n := range cl.Nodes() {
+		if err := n.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cl, book
+}
+
+// put writes a record and waits until it is durable.
+func put(t *testing.T, n *Node, key, value string) dbadapter.Version {
+	t.Helper()
+	var version dbadapter.Version
+	told := false
+	n.Write([]dbadapter.Record{{Key: []byte(key), Value: []byte(value)}}, func(_ int, v dbadapter.Version, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, told = v, true
+	})
+	n.world.Run(n.world.Now() + 10*time.Millisecond)
+	if !told {
+		t.Fatal("the write was not acknowledged")
+	}
+	return version
+}
+
+// sync runs a sync to its end.
+func syncNow(t *testing.T, a *Node, b int) error {
+	t.Helper()
+	result := errors.New("the sync has not ended")
+	a.Sync(b, wire.Both, func(err error) { result = err })
+	a.world.Run(a.world.Now() + 30*time.Second)
+	return result
+}
+
+func values(n *Node) (all []string) {
+	for _, r := range n.Records() {
+		if r.Deleted {
+			all = append(all, string(r.Key)+" deleted")
+		} else {
+			all = append(all, string(r.Key)+"="+string(r.Value))
+		}
+	}
+	return all
+}
+
+func want(t *testing.T, n *Node, all string) {
+	t.Helper()
+	if got := fmt.Sprint(values(n)); got != all {
+		t.Errorf("node %d holds %s, want %s", n.id, got, all)
+	}
+}
+
+func TestWriteDeleteSync(t *testing.T) {
+	for _, signed := range []bool{false, true} {
+		cl, book := cluster(t, Config{Nodes: 2, Signed: signed})
+		a, b := cl.Node(0), cl.Node(1)
+		put(t, a, "k", "one")
+		put(t, b, "l", "two")
+		var deleted error
+		b.Delete([]byte("l"), func(_ int, _ dbadapter.Version, err error) { deleted = err })
+		b.Delete([]byte("m"), func(_ int, _ dbadapter.Version, err error) {
+			if !errors.Is(err, dbadapter.ErrNotFound) {
+				t.Error(err)
+			}
+		})
+		if err := syncNow(t, a, 1); err != nil || deleted != nil {
+			t.Fatal(err, deleted)
+		}
+		for _, n := range cl.Nodes() {
+			want(t, n, "[k=one l deleted]")
+		}
+		if len(book.ended) != 2 || !book.ended[0].Report.Verified || !book.ended[1].Report.Verified {
+			t.Errorf("%+v", book.ended)
+		}
+	}
+}
+
+// A record whose signature is not its writer's stays outside.
+func TestSignatures(t *testing.T) {
+	cl, _ := cluster(t, Config{Nodes: 2, Signed: true})
+	put(t, cl.Node(0), "k", "v")
+	r := cl.Node(0).Records()[0]
+	if reason, err := cl.Node(1).examine(&r); err != nil {
+		t.Fatal(reason, err)
+	}
+	r.Value = []byte("w")
+	if reason, _ := cl.Node(1).examine(&r); reason != wire.ReasonSignature {
+		t.Errorf("a changed value: %v", reason)
+	}
+	r.Version.Writer = 7
+	if reason, _ := cl.Node(1).examine(&r); reason != wire.ReasonWriter {
+		t.Errorf("an unknown writer: %v", reason)
+	}
+}
+
+// A crash loses nothing that was acknowledged; what was not may be gone.
+func TestCrash(t *testing.T) {
+	cl, book := cluster(t, Config{Nodes: 1})
+	n := cl.Node(0)
+	put(t, n, "k", "v")
+	told := false
+	n.Write([]dbadapter.Record{{Key: []byte("l"), Value: []byte("w")}}, func(int, dbadapter.Version, error) { told = true })
+	n.Crash()
+	n.world.Run(time.Minute)
+	if told || n.Up() {
+		t.Fatal("a dead process answers")
+	}
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if last := book.started[len(book.started)-1]; len(last) == 0 || string(last[0].Key) != "k" {
+		t.Errorf("it holds %v", values(n))
+	}
+	if v, w := n.Records()[0].Version, put(t, n, "k", "x"); w.Compare(v) <= 0 || w.Incarnation == v.Incarnation {
+		t.Errorf("%s after %s", w, v)
+	}
+}
+
+// At each step of a sync a node can die, and the next sync makes up for it.
+func TestCrashAtEachStep(t *testing.T) {
+	died := 0
+	for node := range 2 {
+		for _, step := range reconcile.Steps() {
+			cl, _ := cluster(t, Config{Nodes: 2})
+			for i := range 5 {
+				put(t, cl.Node(0), fmt.Sprint("a", i), "x")
+				put(t, cl.Node(1), fmt.Sprint("b", i), "x")
+			}
+			n := cl.Node(node)
+			n.CrashAt(step)
+			err := syncNow(t, cl.Node(0), 1)
+			if n.Up() {
+				n.Disarm() // the responder alone subtracts
+			} else if died++; node == 1 && err == nil {
+				t.Errorf("step %s: a sync with a node that died has no error", step)
+			}
+			_ = n.Start()
+			if err := syncNow(t, cl.Node(0), 1); err != nil || len(values(cl.Node(0))) != 10 || len(values(cl.Node(1))) != 10 {
+				t.Errorf("step %s of node %d: %v; %d and %d records", step, node, err, len(values(cl.Node(0))), len(values(cl.Node(1))))
+			}
+		}
+	}
+	if died < 10 {
+		t.Errorf("only %d crashes", died)
+	}
+}
+
+// A restored copy goes back, and never uses a version twice.
+func TestRestore(t *testing.T) {
+	cl, _ := cluster(t, Config{Nodes: 1})
+	n := cl.Node(0)
+	put(t, n, "k", "old")
+	n.Copy()
+	v := put(t, n, "k", "new")
+	n.Stop()
+	if err := n.Restore(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, n, "[k=old]")
+	n.Skew(-n.world.Now()) // the clock says what it said before the copy
+	if w := put(t, n, "k", "newer"); w == v || w.Incarnation == v.Incarnation {
+		t.Errorf("version %s twice", w)
+	}
+}
+
+// A flipped bit shows at the next start, and a copy mends it.
+func TestDamage(t *testing.T) {
+	cl, book := cluster(t, Config{Nodes: 1})
+	n := cl.Node(0)
+	put(t, n, "k", "v")
+	n.Copy()
+	n.Flip(100)
+	want(t, n, "[k=v]")
+	n.Crash()
+	if err := n.Start(); !errors.Is(err, dbadapter.ErrCorrupt) || n.Up() || !book.has(dbadapter.ErrCorrupt) {
+		t.Fatal(err)
+	}
+	if err := n.Restore(); err != nil || n.Damage() != nil {
+		t.Fatal(err)
+	}
+	want(t, n, "[k=v]")
+}
+
+func TestFull(t *testing.T) {
+	cl, book := cluster(t, Config{Nodes: 2})
+	a, b := cl.Node(0), cl.Node(1)
+	b.Fill(true)
+	var refused error
+	b.Write([]dbadapter.Record{{Key: []byte("k")}}, func(_ int, _ dbadapter.Version, err error) { refused = err })
+	if !errors.Is(refused, sim.ErrFull) {
+		t.Error(refused)
+	}
+	put(t, a, "k", "v")
+	if err := syncNow(t, a, 1); err == nil || !book.has(sim.ErrFull) {
+		t.Errorf("a sync with a full disk: %v", err)
+	}
+	b.Fill(false)
+	if err := syncNow(t, a, 1); err != nil {
+		t.Error(err)
+	}
+	want(t, b, "[k=v]")
+}
+
+// Clocks: what lies too far ahead is refused, and let in once its time has come
+// and the refusal is forgotten.
+func TestClocks(t *testing.T) {
+	cl, book := cluster(t, Config{Nodes: 2})
+	a, b := cl.Node(0), cl.Node(1)
+	a.Skew(time.Hour)
+	put(t, a, "k", "v")
+	for range 2 {
+		if err := syncNow(t, a, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !book.has(hlc.ErrOutOfBounds) || len(values(b)) > 0 {
+		t.Error("a version from the future was let in")
+	}
+	for _, e := range book.ended {
+		if e.Report.Verified {
+			t.Error("verified without it")
+		}
+	}
+	cl.World.Skip(time.Hour)
+	if err := syncNow(t, a, 1); err != nil {
+		t.Fatal(err)
+	}
+	want(t, b, "[k=v]")
+	a.StopClock(time.Second)
+	at := a.wall.now()
+	cl.World.Run(cl.World.Now() + 500*time.Millisecond)
+	if got := a.wall.now(); !got.Equal(at) {
+		t.Errorf("a clock that stands still says %s after %s", got, at)
+	}
+	cl.World.Run(cl.World.Now() + 1500*time.Millisecond)
+	if got := a.wall.now().Sub(at); got != time.Second {
+		t.Errorf("it has gone on by %s", got)
+	}
+	a.SetClock()
+	a.Skew(-10 * 365 * 24 * time.Hour) // before 2020, and yet later than what it holds
+	if v := put(t, a, "l", "v"); v.Clock <= a.Records()[0].Version.Clock {
+		t.Errorf("version %s", v)
+	}
+}
+
+// A frozen process does what it is told when it goes on.
+func TestFreeze(t *testing.T) {
+	cl, _ := cluster(t, Config{Nodes: 2})
+	a, b := cl.Node(0), cl.Node(1)
+	put(t, a, "k", "v")
+	b.Freeze(5 * time.Second)
+	told := time.Duration(0)
+	b.Write([]dbadapter.Record{{Key: []byte("l")}}, func(int, dbadapter.Version, error) { told = cl.World.Now() })
+	if err := syncNow(t, a, 1); err != nil {
+		t.Error(err)
+	}
+	if told < 5*time.Second || len(values(b)) != 2 {
+		t.Errorf("told at %s; %v", told, values(b))
+	}
+}
+
+// Nodes of different versions refuse one another by name; two old ones sync.
+func TestVersions(t *testing.T) {
+	cl, _ := cluster(t, Config{Nodes: 3})
+	put(t, cl.Node(0), "k", "v")
+	if cl.Node(1).Speak(true) != nil || cl.Node(2).Speak(true) != nil {
+		t.Fatal("no start")
+	}
+	if err := syncNow(t, cl.Node(0), 1); !errors.Is(err, reconcile.ErrVersion) {
+		t.Error(err)
+	}
+	if err := syncNow(t, cl.Node(1), 0); !errors.Is(err, reconcile.ErrVersion) {
+		t.Error(err)
+	}
+	if err := syncNow(t, cl.Node(1), 2); err != nil {
+		t.Error(err)
+	}
+	_ = cl.Node(1).Speak(false)
+	if err := syncNow(t, cl.Node(0), 1); err != nil || len(values(cl.Node(1))) != 1 {
+		t.Error(err)
+	}
+}
+
+// Old frames get nobody anything.
+func TestReplay(t *testing.T) {
+	cl, book := cluster(t, Config{Nodes: 2})
+	a, b := cl.Node(0), cl.Node(1)
+	put(t, a, "k", "old")
+	put(t, b, "l", "x")
+	if err := syncNow(t, a, 1); err != nil {
+		t.Fatal(err)
+	}
+	put(t, a, "k", "new")
+	b.Sync(0, wire.Both, nil)
+	cl.World.Run(cl.World.Now() + 10*time.Second)
+	before := len(book.ended)
+	cl.Replay(0, 1)
+	cl.World.Run(cl.World.Now() + time.Minute)
+	want(t, b, "[k=new l=x]")
+	if len(book.ended) != before+1 || !book.ended[before].Replayed || book.ended[before].Report.Applied != 0 {
+		t.Errorf("%+v", book.ended[before:])
+	}
+}
+
+// Two nodes that call one another at once do one of the two syncs first.
+func TestCallsAtOnce(t *testing.T) {
+	cl, book := cluster(t, Config{Nodes: 2})
+	put(t, cl.Node(0), "k", "v")
+	done := 0
+	for i := range 2 {
+		cl.Node(i).Sync(1-i, wire.Both, func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			done++
+		})
+	}
+	cl.World.Run(cl.World.Now() + time.Minute)
+	if done != 2 || !book.has(reconcile.ErrBusy) {
+		t.Errorf("%d syncs done; busy %v", done, book.has(reconcile.ErrBusy))
+	}
+}
+
+// In the background all become equal, also where each knows a few others only.
+func TestBackground(t *testing.T) {
+	for _, nodes := range []int{3, 20} {
+		cl, _ := cluster(t, Config{Nodes: nodes, Every: time.Second})
+		put(t, cl.Node(nodes-1), "k", "v")
+		cl.World.Run(time.Minute)
+		for _, n := range cl.Nodes() {
+			want(t, n, "[k=v]")
+		}
+		cl.Rest()
+		cl.World.Run(2 * time.Minute)
+		for _, n := range cl.Nodes() {
+			if n.Busy() {
+				t.Errorf("node %d does not rest", n.id)
+			}
+		}
+	}
+}
