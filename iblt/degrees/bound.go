@@ -7,25 +7,18 @@ import "math"
 // cell that holds one of them, this one is found, and then the other. It is exact,
 // because visits to different cells are independent (see visiting).
 func (d *design) alike(n int) float64 {
-	both := func(a, b float64, j int) float64 {
-		p, q := visiting(a, j), visiting(b, j)
-		return p*q + (1-p)*(1-q)
-	}
-	opening := 1.0
-	for j := 1; j < min(n, d.join); j++ {
-		opening *= both(d.opening, d.opening, j)
-	}
 	sum := 0.0
 	for _, a := range d.classes {
 		for _, b := range d.classes {
-			p := a.share * b.share
-			for j := d.join; j < n; j++ {
-				p *= both(a.alpha, b.alpha, j)
+			product := a.share * b.share
+			for j := 1; j < n; j++ {
+				p, q := d.visits(a.alpha, j), d.visits(b.alpha, j)
+				product *= p*q + (1-p)*(1-q)
 			}
-			sum += p
+			sum += product
 		}
 	}
-	return opening * sum
+	return sum
 }
 
 // collision is the least probability that two of d indices belong to the same
@@ -73,9 +66,9 @@ func pairs() (out []pairBound) {
 	return out
 }
 
-// opening compares the shipped law with the best single exponent at few
+// few compares the shipped law with the best single exponent at few
 // differences. Percentiles are in cells a difference.
-type opening struct {
+type few struct {
 	Differences int     `json:"differences"`
 	AnyLaw      float64 `json:"any_law_p99_at_least"`
 	Shipped     float64 `json:"joined_p99"`
@@ -87,12 +80,12 @@ type opening struct {
 }
 
 // sweep tries the exponents 0.05, 0.10 … 1.00.
-func (r *runner) sweep() (out []opening) {
+func (r *runner) sweep() (out []few) {
 	trials := max(r.times(boundTrials), 100)
 	for d := boundFrom; d <= boundTo; d++ {
 		any := least(func(n int) float64 { return collision(d, n) })
 		ours := summarize(r.simulate(lawShipped, shipped, d, trials), d)
-		o := opening{
+		o := few{
 			Differences: d, AnyLaw: float64(any) / float64(d),
 			Shipped: ours.P99, ShippedMean: ours.Mean, Trials: trials,
 		}

@@ -8,12 +8,18 @@ import (
 )
 
 // design is a law of walks: which cells an index belongs to. It belongs to
-// cell 0, from there on walks with the opening's exponent, and from cell join on
-// with that of its class.
+// cell 0, from there on walks with the exponents of the openings, which are the
+// same for all indices, and from where the last of them ends with that of its
+// class.
 type design struct {
-	join    int     // the first cell of the classes, at least 1
-	opening float64 // α below join
-	classes []class // their shares add up to 1
+	openings []opening // at least one; the first ends at cell 1 or later
+	classes  []class   // their shares add up to 1
+}
+
+// opening is the part of a walk below cell end.
+type opening struct {
+	end   int
+	alpha float64
 }
 
 // class is a part of all indices.
@@ -23,47 +29,64 @@ type class struct{ share, alpha float64 }
 // nobody's business but the decoder's; TestShippedConstants compares shipped
 // with the cells that iblt's pairs are in.
 var (
-	shipped = design{64, .50, []class{{.18, .11}, {.56, .68}, {.26, .82}}}
+	shipped = design{[]opening{{20, .45}, {68, .58}}, []class{{.18, .11}, {.56, .68}, {.26, .83}}}
 	// regular is the walk of rateless IBLTs (Yang, Gilad, Alizadeh 2024,
 	// section 4).
 	regular = alone(.50)
 	// classesOnly are the shipped classes from cell 0 on.
-	classesOnly = design{1, .50, shipped.classes}
+	classesOnly = design{[]opening{{1, .50}}, shipped.classes}
 )
 
 // alone is the walk with one exponent for all.
-func alone(alpha float64) design { return design{1, alpha, []class{{1, alpha}}} }
+func alone(alpha float64) design { return design{[]opening{{1, alpha}}, []class{{1, alpha}}} }
+
+// join is the first cell of the classes.
+func (d *design) join() int { return d.openings[len(d.openings)-1].end }
 
 // String writes what parseDesign reads.
 func (d design) String() string {
-	var classes []string
+	var ends, alphas, classes []string
+	for _, o := range d.openings {
+		ends, alphas = append(ends, fmt.Sprint(o.end)), append(alphas, fmt.Sprintf("%g", o.alpha))
+	}
 	for _, c := range d.classes {
 		classes = append(classes, fmt.Sprintf("%g:%g", c.share, c.alpha))
 	}
-	return fmt.Sprintf("%d|%g|%s", d.join, d.opening, strings.Join(classes, ","))
+	return strings.Join(ends, ",") + "|" + strings.Join(alphas, ",") + "|" + strings.Join(classes, ",")
 }
 
-// parseDesign reads "join|opening α|share:α,share:α,…".
+// parseDesign reads "end,…|α,…|share:α,…": where the openings end, their
+// exponents, and the classes.
 func parseDesign(s string) (design, error) {
 	wrong := func(what string) (design, error) {
-		return design{}, fmt.Errorf("read design %q: %s; write join|opening α|share:α,…, such as %v", s, what, shipped)
+		return design{}, fmt.Errorf("read design %q: %s; write end,…|α,…|share:α,…, such as %v", s, what, shipped)
 	}
 	parts := strings.Split(s, "|")
 	if len(parts) != 3 {
 		return wrong("it has not three parts")
 	}
-	var d design
-	var err error
-	if d.join, err = strconv.Atoi(parts[0]); err != nil || d.join < 1 || d.join > 1<<20 {
-		return wrong("the join is no cell from 1 to 2^20")
+	ends, alphas := strings.Split(parts[0], ","), strings.Split(parts[1], ",")
+	if len(ends) != len(alphas) {
+		return wrong("each opening has an end and an exponent")
 	}
-	if d.opening, err = exponent(parts[1]); err != nil {
-		return wrong("the opening: " + err.Error())
+	var d design
+	last := 0
+	for i := range ends {
+		end, err := strconv.Atoi(ends[i])
+		if err != nil || end <= last || end > 1<<20 {
+			return wrong("openings end at rising cells from 1 to 2^20")
+		}
+		alpha, err := exponent(alphas[i])
+		if err != nil {
+			return wrong("an opening: " + err.Error())
+		}
+		d.openings, last = append(d.openings, opening{end, alpha}), end
 	}
 	sum := 0.0
 	for _, part := range strings.Split(parts[2], ",") {
 		share, alpha, found := strings.Cut(part, ":")
-		c := class{}
+		var c class
+		var err error
 		if c.share, err = strconv.ParseFloat(share, 64); err != nil || !found || !(c.share > 0 && c.share <= 1) {
 			return wrong("a class has no share above 0")
 		}
@@ -100,4 +123,15 @@ func exponent(s string) (float64, error) {
 func visiting(alpha float64, j int) float64 {
 	c := (1 + 1/alpha) / 2
 	return 1 - math.Pow((float64(j-1)+c)/(float64(j)+c), 1/alpha)
+}
+
+// visits is the probability that a walk whose class has the exponent alpha
+// visits cell j > 0.
+func (d *design) visits(alpha float64, j int) float64 {
+	for _, o := range d.openings {
+		if j < o.end {
+			return visiting(o.alpha, j)
+		}
+	}
+	return visiting(alpha, j)
 }

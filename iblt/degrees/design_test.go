@@ -15,14 +15,25 @@ const never = 6
 
 func deviation(got, want, variance float64) float64 { return math.Abs(got-want) / math.Sqrt(variance) }
 
+// twoClasses is short, so that all of its parts show in a few cells.
+var twoClasses = design{[]opening{{3, .2}, {5, .3}}, []class{{.4, .1}, {.6, .9}}}
+
+// held is the part of all indices that cell j > 0 holds.
+func (d *design) held(j int) (p float64) {
+	for _, c := range d.classes {
+		p += c.share * d.visits(c.alpha, j)
+	}
+	return p
+}
+
 // TestVisiting counts the cells of many walks against the formula.
 func TestVisiting(t *testing.T) {
 	const walks, end, seed = 30_000, 200, 1
-	for _, d := range []design{shipped, regular, {5, .3, []class{{.4, .1}, {.6, .9}}}} {
+	for _, d := range []design{shipped, regular, twoClasses} {
 		visits, together := make([]float64, end), 0.0
 		for k := range walks {
 			seen := [end]bool{}
-			for w := d.start(seed, k); w.at < end; w.next() {
+			for w := d.start(seed, k); w.at < end; w.step() {
 				visits[w.at]++
 				seen[w.at] = true
 			}
@@ -34,19 +45,13 @@ func TestVisiting(t *testing.T) {
 			t.Errorf("%v: cell 0 holds %v of %d keys", d, visits[0], walks)
 		}
 		for j := 1; j < end; j++ {
-			p := visiting(d.opening, j)
-			if j >= d.join {
-				p = 0
-				for _, c := range d.classes {
-					p += c.share * visiting(c.alpha, j)
-				}
-			}
+			p := d.held(j)
 			if z := deviation(visits[j], walks*p, walks*p*(1-p)); z > never {
 				t.Errorf("%v: cell %d holds %v keys, want %.0f: %.1f deviations", d, j, visits[j], walks*p, z)
 			}
 		}
-		if d.join > 2 || len(d.classes) == 1 { // visits are independent
-			p := visiting(d.opening, 1) * visiting(d.opening, 2)
+		if d.join() > 2 || len(d.classes) == 1 { // visits are independent
+			p := d.held(1) * d.held(2)
 			if z := deviation(together, walks*p, walks*p*(1-p)); z > never {
 				t.Errorf("%v: %v keys are in both of cells 1 and 2, want %.0f", d, together, walks*p)
 			}
@@ -59,7 +64,7 @@ func TestVisiting(t *testing.T) {
 // cells of an index, of which those of the busiest class have by far the most.
 func TestShippedConstants(t *testing.T) {
 	const indices, end, busy, seed = 40_000, 1024, 16, 3
-	visits := make([]float64, shipped.join+8)
+	visits := make([]float64, shipped.join()+8)
 	var theirs, ours [2][]float64 // numbers of cells from the join on; of few, and of many
 	count := func(side *[2][]float64, n int) {
 		class := 0
@@ -80,15 +85,15 @@ func TestShippedConstants(t *testing.T) {
 			if j < len(visits) {
 				visits[j]++
 			}
-			if j >= shipped.join {
+			if j >= shipped.join() {
 				n++
 			}
 		}
 		window.Remove(pair)
 		count(&theirs, n)
 		n = 0
-		for w := shipped.start(seed, k); w.at < end; w.next() {
-			if w.at >= shipped.join {
+		for w := shipped.start(seed, k); w.at < end; w.step() {
+			if w.at >= shipped.join() {
 				n++
 			}
 		}
@@ -96,13 +101,7 @@ func TestShippedConstants(t *testing.T) {
 	}
 	const advice = "; if iblt's walk has changed, so must design.go"
 	for j := 1; j < len(visits); j++ {
-		p := visiting(shipped.opening, j)
-		if j >= shipped.join {
-			p = 0
-			for _, c := range shipped.classes {
-				p += c.share * visiting(c.alpha, j)
-			}
-		}
+		p := shipped.held(j)
 		if z := deviation(visits[j], indices*p, indices*p*(1-p)); z > never {
 			t.Errorf("cell %d holds %v pairs, want %.0f: %.1f deviations%s", j, visits[j], indices*p, z, advice)
 		}
@@ -133,23 +132,25 @@ func moments(x []float64) (m moment) {
 }
 
 func TestParseDesign(t *testing.T) {
-	for _, d := range []design{shipped, regular, classesOnly} {
+	for _, d := range []design{shipped, regular, classesOnly, twoClasses} {
 		got, err := parseDesign(d.String())
 		if err != nil || !equal(got, d) {
 			t.Errorf("%v is read as %v: %v", d, got, err)
 		}
 	}
-	if d, err := parseDesign("56|.53|.18:.11,.56:.68,.26:.82"); err != nil || !equal(d, design{56, .53, shipped.classes}) {
+	if d, err := parseDesign("56|.53|.18:.11,.56:.68,.26:.82"); err != nil || !equal(d, design{[]opening{{56, .53}}, []class{{.18, .11}, {.56, .68}, {.26, .82}}}) {
 		t.Errorf("%v, %v", d, err)
 	}
 	for bad, why := range map[string]string{
 		"":                        "three parts",
 		"64|.5":                   "three parts",
 		"64|.5|1:.5|":             "three parts",
-		"0|.5|1:.5":               "join",
-		"x|.5|1:.5":               "join",
-		"64|0|1:.5":               "opening",
-		"64|NaN|1:.5":             "opening",
+		"0|.5|1:.5":               "rising",
+		"x|.5|1:.5":               "rising",
+		"5,5|.5,.4|1:.5":          "rising",
+		"5,6|.5|1:.5":             "each opening",
+		"64|0|1:.5":               "an opening",
+		"64|NaN|1:.5":             "an opening",
 		"64|.5|":                  "share",
 		"64|.5|1":                 "share",
 		"64|.5|1:":                "class",
@@ -166,7 +167,7 @@ func TestParseDesign(t *testing.T) {
 }
 
 func equal(a, b design) bool {
-	return a.join == b.join && a.opening == b.opening && slices.Equal(a.classes, b.classes)
+	return slices.Equal(a.openings, b.openings) && slices.Equal(a.classes, b.classes)
 }
 
 func FuzzParseDesign(f *testing.F) {
@@ -183,7 +184,7 @@ func FuzzParseDesign(f *testing.F) {
 			t.Fatalf("%q is %v, and that %v: %v", s, d, again, err)
 		}
 		w := d.start(1, 1)
-		if w.next(); w.at < 1 {
+		if w.step(); w.at < 1 {
 			t.Fatalf("%v steps to %d", d, w.at)
 		}
 	})

@@ -6,7 +6,7 @@
 //	go run ./iblt/degrees --trials 0.1          # a tenth of the trials
 //	go run ./iblt/degrees --share               # 40 differences out of 128 cells
 //	go run ./iblt/degrees --bound               # what no law can better at few differences
-//	go run ./iblt/degrees --design '64|.5|.18:.11,.56:.68,.26:.82'
+//	go run ./iblt/degrees --design '64|.5|.18:.11,.56:.68,.26:.82'   # another law
 //	go run ./iblt/degrees --plots docs          # writes the charts there
 //
 // It prints Markdown, or JSON with -o json. docs/DEGREES.md holds a full run.

@@ -38,7 +38,7 @@ func parse(args []string, log io.Writer) (o options, err error) {
 	flags.StringVar(&o.only, "only", "", "measure these numbers of differences alone, separated by commas")
 	flags.StringVar(&o.plots, "plots", "", "folder to write the charts to (default: none)")
 	flags.StringVar(&o.form, "o", "text", "form of the output: text or json")
-	flags.StringVar(&o.given, "design", "", "simulate another law: join|opening α|share:α,share:α,…")
+	flags.StringVar(&o.given, "design", "", "simulate another law, such as "+shipped.String())
 	flags.BoolVar(&o.share, "share", false, fmt.Sprintf("measure how often %d differences come out of %d cells, and nothing else", firstDifferences, firstCells))
 	flags.BoolVar(&o.bound, "bound", false, "print what no law can better, and nothing else")
 	if err := flags.Parse(args); err != nil {
@@ -110,7 +110,7 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 		}
 	}
 	if o.bound || all && o.only == "" && !given {
-		found.Pairs, found.Openings = pairs(), r.sweep()
+		found.Pairs, found.Few = pairs(), r.sweep()
 	}
 	if o.form == "json" {
 		err = found.json(out)

@@ -57,7 +57,7 @@ func TestBounds(t *testing.T) {
 	near(t, "collision of three in 2 cells", collision(3, 2), 1, 0)
 	near(t, "cells for 1 %", float64(least(func(n int) float64 { return collision(2, n) })), 8, 0)
 	const trials = 20_000
-	for _, law := range []design{shipped, regular, {4, .5, []class{{.3, .1}, {.7, .9}}}} {
+	for _, law := range []design{shipped, regular, twoClasses} {
 		s := &simulator{design: law}
 		cells := make([]int, trials)
 		for i := range cells {
@@ -141,7 +141,7 @@ func TestCommandJSON(t *testing.T) {
 	if r := read("--share"); len(r.Shares) != 4 || len(r.Decoder)+len(r.Laws)+len(r.Pairs) != 0 || r.Shares[0].Good < 490 || r.Shares[0].Trials != 500 {
 		t.Errorf("%s", &out)
 	}
-	if r := read("--bound"); len(r.Openings) != 9 || len(r.Shares) != 0 || r.Pairs[0].Cells != 3 || r.Openings[0].AnyLaw != 4 || r.Openings[0].Best < 4 {
+	if r := read("--bound"); len(r.Few) != 9 || len(r.Shares) != 0 || r.Pairs[0].Cells != 3 || r.Few[0].AnyLaw != 4 || r.Few[0].Best < 4 {
 		t.Errorf("%s", &out)
 	}
 }

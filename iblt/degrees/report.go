@@ -9,14 +9,14 @@ import (
 
 // report is all that a run found. What was not asked for is empty.
 type report struct {
-	Seed     uint64      `json:"seed"`
-	Factor   float64     `json:"trials_factor"`
-	Design   string      `json:"design"` // the shipped law, or the given one
-	Decoder  []row       `json:"decoder,omitempty"`
-	Laws     []row       `json:"laws,omitempty"`
-	Shares   []share     `json:"shares,omitempty"`
-	Pairs    []pairBound `json:"two_differences,omitempty"`
-	Openings []opening   `json:"openings,omitempty"`
+	Seed    uint64      `json:"seed"`
+	Factor  float64     `json:"trials_factor"`
+	Design  string      `json:"design"` // the shipped law, or the given one
+	Decoder []row       `json:"decoder,omitempty"`
+	Laws    []row       `json:"laws,omitempty"`
+	Shares  []share     `json:"shares,omitempty"`
+	Pairs   []pairBound `json:"two_differences,omitempty"`
+	Few     []few       `json:"few_differences,omitempty"`
 }
 
 func (r *report) json(out io.Writer) error {
@@ -50,10 +50,10 @@ func (r *report) text(out io.Writer) {
 			fmt.Fprintf(out, "| %d | %.1f | %.3f | %.3f | %.3f |\n", p.Cells, float64(p.Cells)/2, 100*p.AnyLaw, 100*p.Shipped, 100*p.Regular)
 		}
 	}
-	if len(r.Openings) > 0 {
-		fmt.Fprintf(out, "\n## Few differences: 99th percentile in cells a difference, and mean; %s trials each\n\n", thousands(r.Openings[0].Trials))
+	if len(r.Few) > 0 {
+		fmt.Fprintf(out, "\n## Few differences: 99th percentile in cells a difference, and mean; %s trials each\n\n", thousands(r.Few[0].Trials))
 		fmt.Fprintf(out, "| differences | any law, at least | joined | mean | best single α | its 99th | mean |\n|---|---|---|---|---|---|---|\n")
-		for _, o := range r.Openings {
+		for _, o := range r.Few {
 			fmt.Fprintf(out, "| %d | %.2f | %.2f | %.3f | %.2f | %.2f | %.3f |\n", o.Differences, o.AnyLaw, o.Shipped, o.ShippedMean, o.Alpha, o.Best, o.BestMean)
 		}
 	}

@@ -29,7 +29,7 @@ func (s *simulator) decode(d int, seed uint64, limit int) (n int, ok bool) {
 	clear(count)
 	clear(keys)
 	for k := range d {
-		for w := s.design.start(seed, k); w.at < limit; w.next() {
+		for w := s.design.start(seed, k); w.at < limit; w.step() {
 			count[w.at]++
 			keys[w.at] ^= int32(k)
 		}
@@ -45,7 +45,7 @@ func (s *simulator) decode(d int, seed uint64, limit int) (n int, ok bool) {
 			}
 			k := keys[at]
 			left--
-			for w := s.design.start(seed, int(k)); w.at < limit; w.next() {
+			for w := s.design.start(seed, int(k)); w.at < limit; w.step() {
 				count[w.at]--
 				keys[w.at] ^= k
 				if count[w.at] == 1 && w.at <= n {

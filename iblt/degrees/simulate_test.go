@@ -17,7 +17,7 @@ func peeled(law design, d int, seed uint64) int {
 			cells[i] = map[int]bool{}
 		}
 		for k := range d {
-			for w := law.start(seed, k); w.at < n; w.next() {
+			for w := law.start(seed, k); w.at < n; w.step() {
 				cells[w.at][k] = true
 			}
 		}
@@ -43,7 +43,7 @@ func peeled(law design, d int, seed uint64) int {
 }
 
 func TestSimulationIsAPeel(t *testing.T) {
-	for _, law := range []design{shipped, regular, classesOnly, {3, .2, []class{{1, 1.5}}}} {
+	for _, law := range []design{shipped, regular, classesOnly, twoClasses} {
 		s := &simulator{design: law}
 		for _, d := range []int{1, 2, 3, 5, 10, 30} {
 			for seed := range uint64(60 / d) {

@@ -5,10 +5,11 @@ import "math"
 // walk visits the cells of a key in order, by a law in floating point. Only
 // figures depend on it, never what two peers must agree on.
 type walk struct {
-	at     int // the present cell
-	end    int // where the present law ends
-	alpha  float64
-	class  float64 // α from end on
+	at     int     // the present cell
+	alpha  float64 // of the present law
+	end    int     // where it ends
+	next   []opening
+	class  float64 // α after the last opening
 	random stream
 }
 
@@ -37,7 +38,8 @@ func seedOf(numbers ...uint64) uint64 {
 
 // start stands at cell 0 of key number k of a trial.
 func (d *design) start(trial uint64, k int) walk {
-	w := walk{end: d.join, alpha: d.opening, random: stream(seedOf(trial, uint64(k)))}
+	first := d.openings[0]
+	w := walk{alpha: first.alpha, end: first.end, next: d.openings[1:], random: stream(seedOf(trial, uint64(k)))}
 	u := w.random.unit()
 	for _, c := range d.classes {
 		w.class = c.alpha
@@ -48,14 +50,16 @@ func (d *design) start(trial uint64, k int) walk {
 	return w
 }
 
-// next goes to the next cell. A step of the opening that would pass its last
-// cell is dropped, and one of the class is drawn from there: a step has no
+// step goes to the next cell. What would pass the last cell of an opening is
+// dropped, and a step of the law that follows is drawn from there: a step has no
 // memory, so that it does not matter whether the walk was there.
-func (w *walk) next() {
-	w.at = w.after()
-	if w.at >= w.end {
-		w.at, w.alpha, w.end = w.end-1, w.class, math.MaxInt
-		w.at = w.after()
+func (w *walk) step() {
+	for w.at = w.after(); w.at >= w.end; w.at = w.after() {
+		w.at = w.end - 1
+		w.alpha, w.end = w.class, math.MaxInt
+		if len(w.next) > 0 {
+			w.alpha, w.end, w.next = w.next[0].alpha, w.next[0].end, w.next[1:]
+		}
 	}
 }
 
