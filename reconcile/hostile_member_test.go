@@ -345,3 +345,26 @@ func TestUnaskedForTheResponder(t *testing.T) {
 		}
 	}
 }
+
+// A side that only gives takes nothing, whatever it is told.
+func TestRecordsAgainstTheDirection(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	ours, theirs := record("ours", "", at(0)), record("theirs", "", at(0))
+	a.put(ours)
+	b.put(theirs)
+	v := a.view().(*View)
+	defer v.Close()
+	o := a.options(b, Options{Direction: wire.Push})
+	s := Initiate(v, o)
+	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
+		&wire.Indices{Role: wire.Lacking, Indices: []iblt.Index{a.hasher.Index(theirs.Key)}},
+		&wire.Result{Method: wire.Sketch, Residual: residualOf(a)}, sent(theirs), &wire.End{})}
+	if p.play(t, s, 20); !errors.Is(s.Err(), ErrProtocol) || len(a.dump()) != 1 {
+		t.Errorf("a push: %v", s.Err())
+	}
+	s, o = asked(t, a, b)
+	p = script{o: o, says: inTurn(helloOf(a, func(h *wire.Hello) { h.Direction = wire.Pull }), &wire.Answer{Residual: residualOf(b, theirs)}, sent(ours), &wire.End{})}
+	if p.play(t, s, 20); !errors.Is(s.Err(), ErrProtocol) || len(b.dump()) != 1 {
+		t.Errorf("a pull: %v", s.Err())
+	}
+}

@@ -213,10 +213,14 @@ func (w *world) options(side int, nonce wire.Nonce) Options {
 	return o
 }
 
-// begin starts one side of the world's session anew.
-func (w *world) begin(side int, nonce wire.Nonce) (*Session, *trial, Options) {
+// begin starts one side of the world's session anew, with a remote of another
+// name if that is not nil.
+func (w *world) begin(side int, nonce wire.Nonce, remote []byte) (*Session, *trial, Options) {
 	t := &trial{frozen: w.sides[side], prefix: w.wish.Prefix, applied: map[string]dbadapter.Record{}}
 	o := w.options(side, nonce)
+	if remote != nil {
+		o.Remote = remote
+	}
 	if side == 0 {
 		return Initiate(t, o), t, o
 	}
@@ -303,8 +307,8 @@ func worlds(t testing.TB, times int) (all []*world) {
 
 // recordWorld runs the session that the world is about.
 func recordWorld(t testing.TB, w *world) *world {
-	sa, ta, _ := w.begin(0, wire.Nonce{1})
-	sb, tb, _ := w.begin(1, wire.Nonce{2})
+	sa, ta, _ := w.begin(0, wire.Nonce{1}, nil)
+	sb, tb, _ := w.begin(1, wire.Nonce{2}, nil)
 	defer sa.Close()
 	defer sb.Close()
 	var out outcome
