@@ -174,6 +174,32 @@ func TestRules(t *testing.T) {
 			h.Observe(0, &a)
 			return []Final{final(0, 0, b)}
 		}},
+		{"backwards: a write that comes before what it overwrites", "backwards", func(h *History) []Final {
+			h.written(1, blue)
+			h.Observe(0, &blue)
+			h.written(0, red)
+			return []Final{final(0, 0, blue)}
+		}},
+		{"a write that crosses a later one", "", func(h *History) []Final {
+			op := h.Intend(0, "k", false, []byte("red"))
+			h.written(1, blue)
+			h.Observe(0, &blue)
+			h.Acknowledge(op, red.Version)
+			return []Final{final(0, 0, blue)}
+		}},
+		{"a write to a restored disk", "", func(h *History) []Final {
+			h.written(0, blue)
+			op := h.Intend(0, "k", false, []byte("red"))
+			h.Restored(0)
+			h.Acknowledge(op, red.Version)
+			return []Final{final(0, 0, red)}
+		}},
+		{"an import of older data", "", func(h *History) []Final {
+			v := dbadapter.Version{Clock: 1}
+			h.written(0, blue)
+			h.written(0, put("k", "old", v))
+			return []Final{final(0, 0, blue)}
+		}},
 		{"once after a restored copy", "", func(h *History) []Final {
 			h.written(0, red)
 			h.written(0, blue)

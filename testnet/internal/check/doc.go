@@ -15,7 +15,8 @@
 //	kept       a node's kept digest, count and cells are those of its records
 //	durable    what was acknowledged is there, or a later write of the key is
 //	resurrect  what was deleted stays so, until it is written again
-//	backwards  the version of a key at a node never decreases
+//	backwards  the version of a key at a node never decreases, and what is written there
+//	           is later than what the node held when it was asked
 //	identity   a version names one key and one content, everywhere
 //	intended   every record was written by somebody
 //	idle       once all are equal, a sync moves nothing

@@ -22,6 +22,7 @@ type History struct {
 	held  reference
 	seen  map[sighting]int
 	names map[dbadapter.Version]sighting
+	disks map[int]int // how often each node's was replaced
 	found verdict
 }
 
@@ -33,6 +34,10 @@ type op struct {
 	deleted bool
 	state   state
 	version dbadapter.Version // if acknowledged
+	// over is what the node held of the key when it was asked, if anything, and
+	// disk counts how often its disk had been replaced.
+	over *stamp
+	disk int
 }
 
 type state uint8
@@ -53,7 +58,11 @@ type sighting struct {
 func (h *History) Intend(node int, key string, deleted bool, value []byte) Op {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ops = append(h.ops, op{node: node, key: key, deleted: deleted, content: contentOf(deleted, value)})
+	w := op{node: node, key: key, deleted: deleted, content: contentOf(deleted, value), disk: h.disks[node]}
+	if s, ok := h.hold().held(node, key); ok {
+		w.over = &s
+	}
+	h.ops = append(h.ops, w)
 	return Op(len(h.ops) - 1)
 }
 
@@ -66,6 +75,11 @@ func (h *History) Acknowledge(o Op, version dbadapter.Version) {
 	w.state, w.version = acknowledged, version
 	s := stamp{version, w.deleted, w.content}
 	h.sight(w.node, w.key, s)
+	// An import bears the date of its data; all else is later than what its
+	// writer could know of.
+	if w.over != nil && w.over.beats(s) && w.disk == h.disks[w.node] && version.Writer != 0 {
+		h.found.say(Backwards, w.node, w.key, "the node held %s, and was then asked to write %s", w.over, s)
+	}
 	h.hold().raise(w.node, w.key, s)
 }
 
@@ -82,6 +96,10 @@ func (h *History) Restored(node int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hold().restore(node)
+	if h.disks == nil {
+		h.disks = map[int]int{}
+	}
+	h.disks[node]++
 }
 
 // Observe notes a record that stands durably at a node: one that was applied,

@@ -23,6 +23,7 @@ type happening struct {
 	restored bool
 	final    bool // told by the dump of the end
 	start    int  // number of the start whose dump told it; 0: none
+	answer   bool // told by the answer to a write
 }
 
 // past is what is told to the History and to the twin alike.
@@ -59,7 +60,7 @@ func (p *past) twin(finals []Final) map[broken]bool {
 				continue
 			}
 			sameKey := bytes.Equal(a.r.Key, b.r.Key)
-			if sameKey && a.node == b.node && a.r.Compare(&b.r) > 0 && !restoredIn(a.node, i, j) && !p.acknowledged(b) {
+			if sameKey && a.node == b.node && a.r.Compare(&b.r) > 0 && !restoredIn(a.node, i, j) && (!b.answer || b.r.Version.Writer != 0) {
 				// The rule is resurrect if the greatest one before was a deletion.
 				greatest := a
 				for k, c := range list[:j] {
@@ -68,7 +69,7 @@ func (p *past) twin(finals []Final) map[broken]bool {
 					}
 				}
 				rule := Backwards
-				if greatest.r.Deleted && !b.r.Deleted {
+				if greatest.r.Deleted && !b.r.Deleted && !b.answer {
 					rule = Resurrect
 				}
 				bad[broken{rule, b.node, string(b.r.Key)}] = true
@@ -153,10 +154,6 @@ func (p *past) first(list []happening, b happening) bool {
 	return false
 }
 
-// acknowledged: is it an answer to a write, and no observation? Those say what
-// was written, and not what is held.
-func (p *past) acknowledged(b happening) bool { return b.start < 0 }
-
 // twinIntended: the different records of one key and content that were not
 // acknowledged are no more than the writes of it with unknown outcome.
 func (p *past) twinIntended(bad map[broken]bool, list []happening) {
@@ -234,7 +231,7 @@ func randomPast(rng *rand.Rand) (*past, []Final) {
 			default:
 				p.h.Acknowledge(id, r.Version)
 				o.state, o.version = acknowledged, r.Version
-				p.list = append(p.list, happening{node: node, r: r, start: -1})
+				p.list = append(p.list, happening{node: node, r: r, answer: true})
 			}
 			p.ops = append(p.ops, o)
 			p.records = append(p.records, r)
