@@ -148,14 +148,14 @@ func likeliest(samples []sample) (d float64, ok bool) {
 }
 
 // perBin is how many probes make one sample at most. The visiting probabilities
-// of 8 in a row, a sixteenth of an octave, differ by less than 7 %.
-const perBin = 8
+// of 16 in a row, an eighth of an octave, differ by less than 13 %.
+const perBin = 16
 
 // probeSamples compares two sets' probes from position from on.
 func probeSamples(samples []sample, theirs, ours Probes, from int) []sample {
 	n := min(len(theirs), len(ours), MaxProbes)
 	for i := max(probesBelow(from), 1); i < n; { // cell 0 holds every pair: it tells nothing about their number
-		end := min(i+max(min(i/16, perBin), 1), n)
+		end := min(i+max(min(i/8, perBin), 1), n)
 		total := float64(end - i)
 		s := sample{chance: 0.5}
 		for ; i < end; i++ {
