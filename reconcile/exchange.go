@@ -35,7 +35,7 @@ type exchange struct {
 	// which has seen none.
 	told *announced
 	// unmatched are the last records received, while there must be more under
-	// their index for them to be what was told. They come from one batch.
+	// their index for them to be what was told: at most maxBucketBytes.
 	unmatched []dbadapter.Record
 	// arrived is the sum of the digests of the records received.
 	arrived dbadapter.Digest
@@ -225,8 +225,7 @@ func (e *exchange) fetched(indices []iblt.Index) error {
 
 // batch checks one batch against what was asked for, and applies it.
 func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last bool) error {
-	waited := len(e.unmatched)
-	records := append(make([]dbadapter.Record, 0, waited+len(m.Records)), e.unmatched...)
+	records := append(make([]dbadapter.Record, 0, len(e.unmatched)+len(m.Records)), e.unmatched...)
 	whole := 0 // of the records, those before this one may be applied
 	for n := range m.Records {
 		r := m.Records[n].Record
@@ -268,11 +267,34 @@ func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last boo
 		records = append(records, r)
 	}
 	e.received += len(m.Records)
-	if e.told == nil || e.told.complete() || waited > 0 && whole == 0 {
-		whole = len(records) // a bucket of more than two batches is let in as it comes
+	if e.told == nil || e.told.complete() {
+		whole = len(records)
 	}
 	e.unmatched = records[whole:]
-	return e.apply(records[:whole:whole])
+	if n := sizeOf(e.unmatched); n > maxBucketBytes {
+		return violation("%d bytes of records under one index; at most %d are allowed", n, maxBucketBytes)
+	}
+	// What was held back may have made a batch larger than one transaction.
+	from, size := 0, int64(0)
+	for to := range whole {
+		next := recordSize(&records[to])
+		if to-from == wire.BatchRecords || to > from && size+next > wire.MaxFrame {
+			if err := e.apply(records[from:to:to]); err != nil {
+				return err
+			}
+			from, size = to, 0
+		}
+		size += next
+	}
+	return e.apply(records[from:whole:whole])
+}
+
+// sizeOf is about what records take on the wire.
+func sizeOf(records []dbadapter.Record) (n int64) {
+	for i := range records {
+		n += recordSize(&records[i])
+	}
+	return n
 }
 
 // answered takes off what is owed under an index the record that r dominates.

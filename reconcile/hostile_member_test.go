@@ -368,3 +368,31 @@ func TestRecordsAgainstTheDirection(t *testing.T) {
 		t.Errorf("a pull: %v", s.Err())
 	}
 }
+
+// What does not match its checksum waits for the rest of its bucket, and never
+// reaches the door, in however many batches it comes.
+func TestUnmatchedWaitsWithinBounds(t *testing.T) {
+	for name, c := range map[string]struct {
+		size, times int
+		want        error
+	}{"short": {10, 5, ErrNotVerified}, "large": {1 << 20, 6, ErrProtocol}} {
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		a.put(record("k", "told", at(time.Hour)), record("common", "", at(0)))
+		b.put(record("common", "", at(0)))
+		reached := 0
+		b.door = func(records []dbadapter.Record) ([]Verdict, error) {
+			reached += len(records)
+			return make([]Verdict, len(records)), nil
+		}
+		messages := []wire.Message{helloOf(a, nil), &wire.Answer{Residual: residualOf(b)}}
+		for range c.times {
+			messages = append(messages, sent(record("k", strings.Repeat("x", c.size), at(time.Hour))))
+		}
+		s, o := asked(t, a, b)
+		p := script{o: o, says: inTurn(append(messages, &wire.End{})...)}
+		p.play(t, s, 30)
+		if !errors.Is(s.Err(), c.want) || reached > 0 {
+			t.Errorf("%s: %v, %d records at the door", name, s.Err(), reached)
+		}
+	}
+}

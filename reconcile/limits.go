@@ -27,6 +27,11 @@ const (
 	// 10^8 records (n³/6p²); 64 is nobody's chance.
 	maxBucket = 64
 
+	// maxBucketBytes bounds the records under one index that wait for the others
+	// to be what the cells told of: four of the largest, or all that tests with
+	// weakened hashes make.
+	maxBucketBytes = 4 << 20
+
 	// maxRounds bounds how often cells are asked for. Each burst adds at
 	// least a 12th, so that 2^22 cells take 130.
 	maxRounds = 512
