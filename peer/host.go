@@ -86,9 +86,7 @@ func silentHost(cfg HostConfig) (host.Host, error) {
 		return nil, errors.Join(err, resources.Close())
 	}
 	newTransport := func(u transport.Upgrader, r network.ResourceManager) (*tcp.TcpTransport, error) {
-		if cfg.Dialed != nil {
-			u = &dialedUpgrader{u, cfg.Dialed}
-		}
+		u = &hostUpgrader{u, cfg.Dialed}
 		// With SO_REUSEPORT a second node on the port would take turns with the
 		// first instead of failing.
 		return tcp.NewTCPTransport(u, r, nil, tcp.DisableReuseport())

@@ -1,0 +1,78 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/transport"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+// hostUpgrader makes secure connections out of TCP connections, as libp2p's
+// upgrader does, with a hand in both directions.
+type hostUpgrader struct {
+	transport.Upgrader
+	// dialed is HostConfig.Dialed. (A dialer of one's own is no way in: libp2p
+	// then logs an error for every connection that is not a *net.TCPConn.)
+	dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
+}
+
+// Upgrade implements transport.Upgrader. Only dials come here; listeners are
+// upgraded as a whole.
+func (u *hostUpgrader) Upgrade(ctx context.Context, t transport.Transport, conn manet.Conn, dir network.Direction, to ID, scope network.ConnManagementScope) (transport.CapableConn, error) {
+	if u.dialed != nil {
+		wrapped, err := u.dialed(ctx, to, conn)
+		if err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		conn = &dialedConn{wrapped, conn}
+	}
+	return u.Upgrader.Upgrade(ctx, t, conn, dir, to, scope)
+}
+
+// UpgradeGatedMaListener implements transport.Upgrader.
+func (u *hostUpgrader) UpgradeGatedMaListener(t transport.Transport, l transport.GatedMaListener) transport.Listener {
+	return u.Upgrader.UpgradeGatedMaListener(t, &countedListener{l})
+}
+
+// countedListener ends the account of a connection where the connection is
+// closed. libp2p does so itself, but for one that the peer closes between its
+// handshake and its being accepted: that one it drops, and for as long as the
+// host lives it counts against the limits.
+type countedListener struct{ transport.GatedMaListener }
+
+// Accept implements transport.GatedMaListener.
+func (l *countedListener) Accept() (manet.Conn, network.ConnManagementScope, error) {
+	conn, scope, err := l.GatedMaListener.Accept()
+	if err != nil || scope == nil {
+		return conn, scope, err
+	}
+	return &countedConn{conn, scope}, scope, nil
+}
+
+type countedConn struct {
+	manet.Conn
+	scope network.ConnManagementScope
+}
+
+// Close implements net.Conn. An account may be ended twice.
+func (c *countedConn) Close() error {
+	defer c.scope.Done()
+	return c.Conn.Close()
+}
+
+// dialedConn carries bytes as the wrapped connection does, between the addresses
+// of the one within.
+type dialedConn struct {
+	net.Conn
+	within manet.Conn
+}
+
+// LocalMultiaddr implements manet.Conn.
+func (c *dialedConn) LocalMultiaddr() ma.Multiaddr { return c.within.LocalMultiaddr() }
+
+// RemoteMultiaddr implements manet.Conn.
+func (c *dialedConn) RemoteMultiaddr() ma.Multiaddr { return c.within.RemoteMultiaddr() }

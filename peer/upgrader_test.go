@@ -1,0 +1,86 @@
+package peer
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/sec"
+	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
+	"github.com/libp2p/go-libp2p/p2p/net/upgrader"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// tcpTransport is the transport of a host, with a resource manager of its own.
+func tcpTransport(t *testing.T) (*tcp.TcpTransport, ID, network.ResourceManager) {
+	t.Helper()
+	key, err := freshIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := newIdentity(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resources, err := rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(resourceLimits(Limits{}.withDefaults())), rcmgr.WithMetricsDisabled())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resources.Close() })
+	muxers := []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: yamux.DefaultTransport}}
+	secure, err := noise.New(noise.ID, key, muxers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := upgrader.New([]sec.SecureTransport{secure}, muxers, nil, resources, nil, upgrader.WithAcceptTimeout(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := tcp.NewTCPTransport(&hostUpgrader{Upgrader: u}, resources, nil, tcp.DisableReuseport())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, self.id, resources
+}
+
+// A connection that its dialler closes before it has been accepted is off the
+// books as soon as it is closed.
+func TestConnectionClosedBeforeItIsAccepted(t *testing.T) {
+	server, id, books := tcpTransport(t)
+	client, _, _ := tcpTransport(t)
+	listener, err := server.Listen(ma.StringCast("/ip4/127.0.0.1/tcp/0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	conn, err := client.Dial(context.Background(), listener.Multiaddr(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := func() (n int) {
+		err := books.ViewSystem(func(s network.ResourceScope) error { n = s.Stat().NumConnsInbound; return nil })
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	// A stream shows that the handshake is over on the other side, too.
+	stream, err := conn.OpenStream(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if n := counted(); n != 1 {
+		t.Errorf("%d connections are counted", n)
+	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the connection is off the books", func() bool { return counted() == 0 })
+}
