@@ -132,7 +132,7 @@ func TestEstimate(t *testing.T) {
 	for _, d := range []int{50, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000} {
 		r := rand.New(rand.NewPCG(seed, uint64(d)))
 		e := estimates{d: d}
-		for range 400 * *trials {
+		for range 300 * *trials {
 			e.add(simulateProbes(r, d))
 		}
 		e.check(t, "simulated")
@@ -150,7 +150,7 @@ func TestEstimateOfSketches(t *testing.T) {
 		for _, d := range []int{52, 300, 3000, 30_000} {
 			r := rand.New(rand.NewPCG(seed, uint64(d)))
 			e := estimates{d: d}
-			for i := range max(4, 30_000/d) * *trials {
+			for i := range max(3, 15_000/d) * *trials {
 				s := diverge(r, Key{byte(i), byte(i >> 8), byte(i >> 16)}, m, 10, kind.here*d/4, kind.there*d/4, kind.mismatched*d/4)
 				e.add(s.theirs.Probes(), s.ours.Probes())
 			}

@@ -87,7 +87,7 @@ func TestFalseRecoveries(t *testing.T) {
 	}
 	for _, bits := range []int{4, 6, 8, 10} {
 		tests, wrong, exposed := 0, 0, 0.0
-		decodes := 50 << (bits / 2) * *trials
+		decodes := 30 << (bits / 2) * *trials
 		for i := range decodes {
 			key := Key{byte(bits), byte(i), byte(i >> 8), byte(i >> 16)}
 			s := diverge(r, key, 4*d, 0, d/4, d/4, d/2)
