@@ -46,13 +46,13 @@ func TestFigures(t *testing.T) {
 		trials int
 	}{
 		{"14,000 cells", failing, 50},
-		{"14,500 cells", at(thresholdSmall(), 14_500, 0), 100},
-		{"14,600 cells", at(thresholdSmall(), 14_600, 0), 100},
-		{"144,000 cells", at(thresholdLarge(), 144_000, 0), 4},
-		{"faults", at(faulty(), 80_000, 0), 100},
-		{"500 with two values", at(multipleSmall(), 80_000, 500), 50},
-		{"1,000 with two values", at(multipleSmall(), 80_000, 1000), 100},
-		{"2,000 with two values", at(multipleSmall(), 80_000, 2000), 100},
+		{"14,500 cells", at(thresholdSmall(), 14_500, 0), 50},
+		{"14,600 cells", at(thresholdSmall(), 14_600, 0), 50},
+		{"144,000 cells", at(thresholdLarge(), 144_000, 0), 2},
+		{"faults", at(faulty(), 80_000, 0), 60},
+		{"500 with two values", at(multipleSmall(), 80_000, 500), 20},
+		{"1,000 with two values", at(multipleSmall(), 80_000, 1000), 30},
+		{"2,000 with two values", at(multipleSmall(), 80_000, 2000), 60},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, err := simulate(c.e.s, c.trials, seed, nil)
