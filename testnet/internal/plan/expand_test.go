@@ -79,12 +79,12 @@ func TestGenerate(t *testing.T) {
 	for _, profile := range append(Profiles(), "") {
 		seen := map[Verb]bool{}
 		nodes := map[int]bool{}
-		for seed := range uint64(300) {
+		for seed := range uint64(80) {
 			p := Generate(seed, profile)
 			if err := p.Validate(); err != nil {
 				t.Fatalf("profile %q, seed %d: %v", profile, seed, err)
 			}
-			if !reflect.DeepEqual(p, Generate(seed, profile)) {
+			if seed < 10 && !reflect.DeepEqual(p, Generate(seed, profile)) {
 				t.Fatalf("profile %q, seed %d: two plans differ", profile, seed)
 			}
 			nodes[p.Nodes] = true
