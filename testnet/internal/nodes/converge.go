@@ -49,8 +49,7 @@ type convergence struct {
 	failed map[[2]int]error // the last error of a link
 }
 
-// Sync makes node a's records and node b's equal; a begins. What it reports is
-// checked later on with all the rest.
+// Sync makes node a's records and node b's equal; a begins.
 func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Report, error) {
 	from, to := n.Namespace(a), n.Namespace(b)
 	if from == nil || to == nil {
@@ -62,6 +61,23 @@ func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Repo
 	}
 	return report, nil
 }
+
+// SyncSoon is Sync, again and again while the way is whole and yet there is no
+// getting through: connections that broke, and dials that were begun before,
+// fail syncs for a moment after what stood in the way is gone.
+func (n *Net) SyncSoon(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Report, error) {
+	for {
+		report, err := n.Sync(ctx, a, b, o)
+		passing := errors.Is(err, peer.ErrUnreachable) || errors.Is(err, peer.ErrBusy)
+		if !passing || !n.links.passable(a, b) || ctx.Err() != nil {
+			return report, err
+		}
+		pause(ctx, retry)
+	}
+}
+
+// retry is the pause before what has failed is tried again.
+const retry = 20 * time.Millisecond
 
 // groups are the nodes that run, by who reaches whom, if need be through others.
 func (n *Net) groups() [][]int {
@@ -125,7 +141,7 @@ func (c *convergence) drive(ctx context.Context) error {
 			return nil
 		}
 		if len(c.failed) > 0 {
-			pause(ctx, 20*time.Millisecond) // a failed link, or a busy node
+			pause(ctx, retry) // a failed link, or a busy node
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (n *Net) Kill(ctx context.Context, i int) error {
 	if p.running == nil {
 		return fmt.Errorf("kill node %d: it is down already", i)
 	}
-	n.links.breakOff(i)
+	n.links.bury(i)
 	r := p.running
 	p.running = nil
 	err := n.each([]*node{p}, func(*node) error { return p.kill(ctx, r) })

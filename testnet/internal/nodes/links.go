@@ -11,7 +11,7 @@ import (
 )
 
 // errParted is what a dial across a partition fails with.
-var errParted = errors.New("connection refused: the network is partitioned here")
+var errParted = errors.New("connection refused: a partition, or a dead node")
 
 // links are the ways between the nodes. A connection has one side that dialled
 // it, and all dials go through here, so that each link can be broken without
@@ -23,22 +23,29 @@ type links struct {
 	refused map[[2]int]bool          // both ways of a pair
 	held    map[[2]int]chan struct{} // one way; closed when it is open again
 	open    map[*link]struct{}
+	dead    map[int]bool
 }
 
 func newLinks() *links {
 	return &links{
 		nodes: map[peer.ID]int{}, refused: map[[2]int]bool{},
-		held: map[[2]int]chan struct{}{}, open: map[*link]struct{}{},
+		held: map[[2]int]chan struct{}{}, open: map[*link]struct{}{}, dead: map[int]bool{},
 	}
 }
 
-// refuse breaks the connections between these nodes, and lets none come about.
-// It is done when it returns: a connection is entered under the same lock.
-func (l *links) refuse(pairs [][2]int) {
+// part refuses these pairs of nodes to one another, and opens all other ways, in
+// one step: nothing slips through between one partition and the next. It is
+// done when it returns, since a connection is entered under the same lock.
+func (l *links) part(pairs [][2]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	clear(l.refused)
 	for _, p := range pairs {
 		l.refused[p], l.refused[[2]int{p[1], p[0]}] = true, true
+	}
+	for way, open := range l.held {
+		close(open)
+		delete(l.held, way)
 	}
 	for c := range l.open {
 		if l.refused[[2]int{c.from, c.to}] {
@@ -47,15 +54,23 @@ func (l *links) refuse(pairs [][2]int) {
 	}
 }
 
-// breakOff ends all connections of one node.
-func (l *links) breakOff(node int) {
+// bury ends all connections of a node, and lets none come about until it is
+// raised.
+func (l *links) bury(node int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.dead[node] = true
 	for c := range l.open {
 		if c.from == node || c.to == node {
 			c.abort()
 		}
 	}
+}
+
+func (l *links) raise(node int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.dead, node)
 }
 
 // hold lets nothing pass one way any more.
@@ -69,15 +84,7 @@ func (l *links) hold(from, to int) {
 }
 
 // heal opens all ways. What was held passes, in order.
-func (l *links) heal() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	clear(l.refused)
-	for way, open := range l.held {
-		close(open)
-		delete(l.held, way)
-	}
-}
+func (l *links) heal() { l.part(nil) }
 
 // passable reports whether two nodes can talk with one another.
 func (l *links) passable(a, b int) bool {
@@ -113,7 +120,7 @@ func (l *links) enter(from int, id peer.ID, conn net.Conn) (_ net.Conn, held <-c
 	switch {
 	case !known: // a node that the application has opened itself
 		return conn, nil, nil
-	case l.refused[there]:
+	case l.refused[there], l.dead[from], l.dead[to]:
 		return nil, nil, fmt.Errorf("dial node %d from node %d: %w", to, from, errParted)
 	case l.held[there] != nil:
 		return nil, l.held[there], nil

@@ -228,8 +228,7 @@ func (n *Net) Partition(ctx context.Context, groups ...[]int) error {
 			}
 		}
 	}
-	n.links.heal()
-	n.links.refuse(apart)
+	n.links.part(apart)
 	return n.awaitApart(ctx, apart)
 }
 
