@@ -19,9 +19,9 @@ FUZZTIME ?= 20000x
 
 TOOLS    := .tools/stamp
 GOTESTSUM := .tools/gotestsum
-STEPS    := deps format vet lint unit damage fuzz cross modules
+STEPS    := deps format vet lint unit damage seeds fuzz cross modules
 
-.PHONY: help test check $(STEPS) build fmt fuzz-million bench figures clean
+.PHONY: help test check $(STEPS) build fmt fuzz-million soak bench figures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,12 @@ unit: $(TOOLS) ## all tests of the module with -race, in a random order (SEED=�
 # damaged stores flip thirty times as many bytes, and one runs only here.
 damage: ## the tests of damaged stores, without -race
 	go test -count=1 -v -run '^TestDamage' ./dbadapter/badgerdb
+
+seeds: ## 2,000 simulated runs, each twice
+	go test -count=1 -v -run '^TestSeeds$$' ./testnet -seeds 2000
+
+soak: ## 20,000 simulated runs, each twice (from the seed FIRST=…, with the faults PROFILE=…)
+	go test -count=1 -v -timeout 3h -run '^TestSeeds$$' ./testnet -seeds 20000 -seed $(or $(FIRST),0) -profile $(or $(PROFILE),mixed) -found scenarios/found
 
 fuzz: ## run each fuzz target for FUZZTIME (20000x, or 30s …)
 	@tools/fuzz.sh $(FUZZTIME)
