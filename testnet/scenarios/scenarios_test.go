@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -75,5 +76,35 @@ func TestExpectationsAreUsed(t *testing.T) {
 		if !verbs[v] {
 			t.Errorf("no scenario has the verb %q", v)
 		}
+	}
+}
+
+// The README names every scenario with its title, every verb and every reason.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(what string) {
+		if !strings.Contains(string(readme), what) {
+			t.Errorf("the README lacks %q", what)
+		}
+	}
+	for _, s := range All() {
+		has("[" + s.Name + "](" + s.Name + ".txt) | " + s.Title + " |")
+	}
+	for _, v := range plan.Verbs() {
+		has("`" + v.String())
+	}
+	for _, r := range plan.Refusals() {
+		has(string(r))
+	}
+	for _, p := range plan.Profiles() {
+		has(string(p))
+	}
+	_, example, _ := strings.Cut(string(readme), "```\n")
+	example, _, _ = strings.Cut(example, "```")
+	if p, err := plan.Parse(example); err != nil || p.String() != example {
+		t.Errorf("the example is not in canonical form: %v\n%s", err, p.String())
 	}
 }

@@ -66,7 +66,7 @@ type Event struct {
 	// For is how long the condition lasts.
 	For time.Duration
 	// Amount is the milliseconds of a skew, the number of records of a batch,
-	// the per mille of a loss, the byte of a flip.
+	// the per mille of a loss, the bit of a flip.
 	Amount int64
 	// Step is where a crash-at strikes.
 	Step reconcile.Step
