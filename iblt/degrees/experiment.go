@@ -40,7 +40,7 @@ func (r *runner) trials(d int) int {
 	if d <= 100_000 {
 		n = max(n, 100)
 	}
-	return r.times(min(max(n, 10), 20_000))
+	return r.times(min(max(n, 20), 20_000))
 }
 
 // times applies the factor.

@@ -35,8 +35,8 @@ func TestStatistics(t *testing.T) {
 	if s := summarize(cells[:99], 2); s.P95 == 0 || s.P99 != 0 {
 		t.Errorf("99 trials: percentiles %v and %v", s.P95, s.P99)
 	}
-	if s := summarize(cells[:19], 2); s.P95 != 0 {
-		t.Errorf("19 trials: 95th percentile %v", s.P95)
+	if s := summarize(cells[:19], 2); s.P95 != 0 || s.Half != 0 {
+		t.Errorf("19 trials: 95th percentile %v, interval ± %v", s.P95, s.Half)
 	}
 	// Wilson's interval for 0 and 5 of 10, as published (Newcombe 1998).
 	low, high := share{Good: 0, Trials: 10}.interval()

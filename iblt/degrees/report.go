@@ -75,7 +75,11 @@ func table(out io.Writer, rows []row, name func(row) string) {
 		if i%groups == 0 {
 			fmt.Fprintf(out, "| %s | %s |", thousands(r.Differences), thousands(r.Trials))
 		}
-		fmt.Fprintf(out, " %.4f ± %.4f | %s | %s |", r.Mean, r.Half, known(r.P95), known(r.P99))
+		fmt.Fprintf(out, " %.4f", r.Mean)
+		if r.P95 != 0 { // enough trials for an interval
+			fmt.Fprintf(out, " ± %.4f", r.Half)
+		}
+		fmt.Fprintf(out, " | %s | %s |", known(r.P95), known(r.P99))
 		if i%groups == groups-1 {
 			fmt.Fprintln(out)
 		}

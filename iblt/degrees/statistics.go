@@ -9,11 +9,13 @@ import (
 type summary struct {
 	Trials int     `json:"trials"`
 	Mean   float64 `json:"mean"`
-	Half   float64 `json:"half_interval"` // half the 95 % interval of the mean
-	// The percentiles; 0 if there are too few trials: less than 20 or 100.
-	P95 float64 `json:"p95,omitempty"`
-	P99 float64 `json:"p99,omitempty"`
-	Max float64 `json:"max"`
+	// Half the 95 % interval of the mean, in normal approximation, and the
+	// percentiles; 0 if there are too few trials: less than 20, for the 99th
+	// percentile less than 100.
+	Half float64 `json:"half_interval,omitempty"`
+	P95  float64 `json:"p95,omitempty"`
+	P99  float64 `json:"p99,omitempty"`
+	Max  float64 `json:"max"`
 }
 
 // summarize takes the cells that each trial of d differences needed.
@@ -29,10 +31,8 @@ func summarize(cells []int, d int) summary {
 	}
 	cells = slices.Sorted(slices.Values(cells))
 	s := summary{Trials: len(cells), Mean: mean, Max: float64(cells[len(cells)-1]) / float64(d)}
-	if n > 1 {
-		s.Half = 1.96 * math.Sqrt(squares/(n-1)/n)
-	}
 	if n >= 20 {
+		s.Half = 1.96 * math.Sqrt(squares/(n-1)/n)
 		s.P95 = float64(percentile(cells, 95)) / float64(d)
 	}
 	if n >= 100 {
