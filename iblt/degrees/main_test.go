@@ -141,7 +141,7 @@ func TestCommandJSON(t *testing.T) {
 	if r := read("--share"); len(r.Shares) != 4 || len(r.Decoder)+len(r.Laws)+len(r.Pairs) != 0 || r.Shares[0].Good < 490 || r.Shares[0].Trials != 500 {
 		t.Errorf("%s", &out)
 	}
-	if r := read("--bound"); len(r.Few) != 9 || len(r.Shares) != 0 || r.Pairs[0].Cells != 3 || r.Few[0].AnyLaw != 4 || r.Few[0].Best < 4 {
+	if r := read("--bound"); len(r.Few) != 9 || len(r.Shares) != 0 || r.Pairs[0].Cells != 3 || r.Few[0].AnyLaw != 4 || r.Few[0].Best != 4.5 || r.Few[0].Shipped != 5 {
 		t.Errorf("%s", &out)
 	}
 }
