@@ -70,13 +70,31 @@ type runner struct {
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
 	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
-	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Watch: r})
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Watch: r})
 	r.result = Result{
 		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1,
 		Violations: []Violation{}, Refused: map[string]int{},
 		outcome: plan.Outcome{Refused: map[plan.Refusal]int{}},
 	}
 	return r
+}
+
+// indices has keys share indices in every fourth run: about ten of them each,
+// below the number that a sync takes.
+func (r *runner) indices() uint64 {
+	if r.world.Draw(sim.ForIndices, 0, 0, 0)%4 != 0 {
+		return 0
+	}
+	keys := map[string]bool{}
+	for i := range r.plan.Events {
+		e := &r.plan.Events[i]
+		if e.Verb.Writes() {
+			for k := range max(1, int(e.Amount)) {
+				keys[e.KeyAt(k)] = true
+			}
+		}
+	}
+	return uint64(max(2, len(keys)/10))
 }
 
 // live is the run from its first event to its verdict. A panic of the code

@@ -25,8 +25,8 @@ type Config struct {
 	// Every is about how often a node syncs with each other node; 0 means
 	// never.
 	Every time.Duration
-	// Hasher makes the pairs; nil means the real one.
-	Hasher dbadapter.Hasher
+	// Indices is how many indices keys are spread over; 0 means all.
+	Indices uint64
 	// Watch is told what happens.
 	Watch Watcher
 }
@@ -63,6 +63,7 @@ var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // Cluster is all nodes of a run.
 type Cluster struct {
 	Config
+	Hasher   dbadapter.Hasher
 	World    *sim.World
 	Net      *sim.Net
 	nodes    []*Node
@@ -81,8 +82,9 @@ func New(w *sim.World, net *sim.Net, c Config) *Cluster {
 	binary.BigEndian.PutUint64(cl.secret[:], w.Draw(sim.ForNonce, 1<<40, 0, 0))
 	cl.id = dbadapter.NamespaceIDOf(cl.secret)
 	cl.key = reconcile.CellKey(cl.secret)
-	if cl.Hasher == nil {
-		cl.Hasher = dbadapter.NewHasher(cl.secret)
+	cl.Hasher = dbadapter.NewHasher(cl.secret)
+	if c.Indices > 0 {
+		cl.Hasher = Coarse(cl.Hasher, c.Indices)
 	}
 	for i := range c.Nodes {
 		n := newNode(cl, i)

@@ -27,6 +27,7 @@ const (
 	ForBusy
 	ForCrashPoint
 	ForLinger
+	ForIndices
 )
 
 // Draw is 64 random bits for a purpose and up to three counters.

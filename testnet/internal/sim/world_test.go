@@ -37,7 +37,7 @@ func TestDraw(t *testing.T) {
 	seen := map[uint64]bool{}
 	for _, seed := range []uint64{0, 1, 1 << 63} {
 		r := New(seed)
-		for p := ForDelay; p <= ForLinger; p++ {
+		for p := ForDelay; p <= ForIndices; p++ {
 			for a := range uint64(3) {
 				for b := range uint64(3) {
 					for c := range uint64(3) {
@@ -47,7 +47,7 @@ func TestDraw(t *testing.T) {
 			}
 		}
 	}
-	if want := 3 * int(ForLinger) * 27; len(seen) != want {
+	if want := 3 * int(ForIndices) * 27; len(seen) != want {
 		t.Errorf("%d different draws of %d", len(seen), want)
 	}
 	if got := New(7).Draw(ForLoss, 1, 2, 3); got != 0x62fe1a3321bb5489 {

@@ -1,0 +1,17 @@
+package model
+
+import "github.com/syncd-io/syncd/dbadapter"
+
+// Coarse is a hasher that knows few indices, so that keys share them: it makes
+// an everyday matter of what happens once in a hundred million records.
+func Coarse(h dbadapter.Hasher, indices uint64) dbadapter.Hasher { return &coarse{h, indices} }
+
+type coarse struct {
+	dbadapter.Hasher
+	indices uint64
+}
+
+// Index implements dbadapter.Hasher.
+func (c *coarse) Index(key []byte) dbadapter.Index {
+	return 1 + dbadapter.Index(uint64(c.Hasher.Index(key))%c.indices)
+}
