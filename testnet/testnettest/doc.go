@@ -27,12 +27,12 @@
 // digests and sketches; each acknowledged write is there, or a later one of its
 // key is; nothing deleted came back, nothing appeared that nobody wrote, no
 // version went back or stands for two contents; a sync that calls itself
-// verified has made both sides equal; the heap is within a bound.
+// verified has made both sides equal; the heap of the process is within a bound.
 //
 // These are promises of package peer. That all nodes hold the same records does
 // not mean that they are right: of two writes to one key the later wins, and the
-// other is gone. Whether your application can bear that, your own assertions must say,
-// after AssertConverged. AssertSame compares what the application makes of the
+// other is gone. Whether your application can bear that, your own assertions must
+// say, after AssertConverged. AssertSame compares what the application makes of the
 // records on each node. Package tally, beside this one, is a small application
 // with such a test and with the fault that the test finds.
 //
@@ -41,7 +41,7 @@
 // The nodes live in one process. Kill breaks their connections and leaves their
 // stores as a dead process would, but a commit under way is let finish, and
 // what was not synced to the disk is not lost. A partition refuses and resets
-// connections; Cut drops what goes one way. Delay and loss there are none.
+// connections; Cut holds up what goes one way. There is no delay and no loss.
 //
 // Real sockets have their own timing: a test that fails one time in a hundred
 // is not replayed by a seed. The simulator in package testnet is; it runs the
