@@ -141,13 +141,13 @@ var errEndless = errors.New("the run does not end")
 
 // run lets virtual time pass.
 func (r *runner) run(until time.Duration) error {
-	for steps := 0; r.world.Step(until); steps++ {
-		if steps%1024 == 0 && r.ctx.Err() != nil {
-			return context.Cause(r.ctx)
-		}
+	for r.ctx.Err() == nil && r.world.Step(until) {
 		if r.world.Steps() > maxSteps {
 			return errEndless
 		}
+	}
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
 	}
 	r.world.Run(until)
 	return nil

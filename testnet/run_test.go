@@ -1,8 +1,14 @@
 package testnet
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
@@ -37,4 +43,101 @@ func BenchmarkRun(b *testing.B) {
 	}
 	b.ReportMetric(float64(sessions)/float64(b.N), "sessions/op")
 	b.ReportMetric(float64(frames)/float64(b.N), "frames/op")
+}
+
+// The fields that scripts rely on are there, and lists are never null.
+func TestResultJSON(t *testing.T) {
+	res, err := Run(t.Context(), Config{Scenario: "name tiny\nnodes 2\nseed 9\nat 1s put 0 a \"x\"\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(b, &fields); err != nil {
+		t.Fatal(err)
+	}
+	hash, _ := fields["trace_hash"].(string)
+	violations, isList := fields["violations"].([]any)
+	if fields["nodes"] != 2.0 || fields["seed"] != 9.0 || fields["scenario"] != "tiny" || fields["tier"] != "A" || fields["converged"] != true ||
+		!isList || len(violations) != 0 || len(hash) != 32 || fields["virtual_ms"] == 0.0 || fields["wall_ms"] == nil {
+		t.Errorf("%s", b)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for name, c := range map[string]struct {
+		config Config
+		nodes  int // 0: it is refused
+		seed   uint64
+	}{
+		"drawn":                 {Config{Seed: 4}, plan.Generate(4, plan.Mixed).Nodes, 4},
+		"drawn, calm":           {Config{Seed: 4, Profile: "calm"}, plan.Generate(4, plan.Calm).Nodes, 4},
+		"drawn, more nodes":     {Config{Seed: 4, Nodes: 9}, 9, 4},
+		"scenario":              {Config{Scenario: "nodes 3\nseed 5\n"}, 3, 5},
+		"scenario, other seed":  {Config{Scenario: "nodes 3\nseed 5\n", Seed: 6, Nodes: 4}, 4, 6},
+		"unknown profile":       {Config{Profile: "wild"}, 0, 0},
+		"not a scenario":        {Config{Scenario: "at 1s explode 0\n"}, 0, 0},
+		"fewer nodes than used": {Config{Scenario: "nodes 3\nat 1s put 2 k \"v\"\n", Nodes: 2}, 0, 0},
+	} {
+		res, err := Run(t.Context(), c.config)
+		if (err == nil) != (c.nodes > 0) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && (res.Nodes != c.nodes || res.Seed != c.seed || !res.Passed()) {
+			t.Errorf("%s: %d nodes, seed %d, unmet %v, violations %v", name, res.Nodes, res.Seed, res.Unmet, res.Violations)
+		}
+	}
+}
+
+// A run ends with its context.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	calls := 0
+	_, err := Run(ctx, Config{Seed: 1, Progress: func(Progress) {
+		if calls++; calls == 2 {
+			cancel(why)
+		}
+	}})
+	if !errors.Is(err, why) || calls > 3 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
+
+// A panic of the code under test is a finding, and says where.
+func TestPanicIsFound(t *testing.T) {
+	p := plan.Generate(1, plan.Calm)
+	r := newRunner(t.Context(), &p, nil)
+	r.world.At(10*time.Second, func() { panic("planted") })
+	if err := r.live(); err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, v := range r.result.Violations {
+		found = found || v.Rule == rulePanic && strings.Contains(v.Text, "planted") && strings.Contains(v.Text, "TestPanicIsFound")
+	}
+	if !found {
+		t.Error(r.result.Violations)
+	}
+}
+
+// Nodes that are not equal when the time to settle is over are said not to be,
+// and why is in the violations.
+func TestNotConverged(t *testing.T) {
+	p, err := plan.Parse("nodes 2\nnet delay=10s\nat 1s put 0 k \"v\"\nsettle 1s\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := run(t.Context(), &p, nil)
+	if err != nil || res.Converged || res.Passed() || res.SettledMS != -1 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	for _, v := range res.Violations {
+		if v.Rule != check.Equal {
+			t.Error(v)
+		}
+	}
 }

@@ -40,13 +40,14 @@ func (r *runner) settle() error {
 		if done, err := r.wait(end, pace/2, r.equal); !done {
 			return err // if it is nil: the checker will say what differs
 		}
-		r.result.SettledMS = (r.world.Now() - from).Milliseconds()
+		settled := r.world.Now() - from
 		r.cluster.Rest()
 		if done, err := r.wait(r.world.Now()+lastWords, lastPace, r.quiet); !done {
 			r.violate(ruleEndless, -1, "sessions are still under way %s after all nodes had become equal", lastWords)
 			return err
 		}
 		if r.equal() { // what was under way has changed nothing
+			r.result.SettledMS = settled.Milliseconds()
 			return r.idle()
 		}
 	}
