@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,7 @@ func TestSeeds(t *testing.T) {
 			}
 		})
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs are short, and leave much behind
 	var next atomic.Int64
 	var failed atomic.Int64
 	var events, sessions atomic.Int64
