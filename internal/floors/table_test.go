@@ -7,7 +7,7 @@ const module = "github.com/syncd-io/syncd"
 // its tests may also import packages of its own floor (a store's tests run the
 // conformance suite beside it).
 var floors = [][]string{
-	{"internal/keyhash", "internal/plot", "internal/powercut"},
+	{"bfield/internal/keyed", "internal/keyhash", "internal/plot", "internal/powercut"},
 	{"dbadapter", "iblt"},
 	{"dbadapter/internal/commit", "internal/hlc", "iblt/degrees", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
