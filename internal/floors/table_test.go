@@ -7,8 +7,8 @@ const module = "github.com/syncd-io/syncd"
 // its tests may also import packages of its own floor (a store's tests run the
 // conformance suite beside it).
 var floors = [][]string{
-	{"bfield/internal/keyed", "internal/keyhash", "internal/plot", "internal/powercut"},
-	{"dbadapter", "iblt"},
+	{"bfield/fieldtest", "bfield/internal/keyed", "internal/keyhash", "internal/plot", "internal/powercut"},
+	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt"},
 	{"dbadapter/internal/commit", "internal/hlc", "iblt/degrees", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
@@ -66,7 +66,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},
-		only:    []string{"dbadapter/storetest", "testnet/testnettest"},
+		only:    []string{"bfield/fieldtest", "dbadapter/storetest", "testnet/testnettest"},
 		why:     "test code stays in tests; the conformance suite and the nodes are for the tests of others",
 	},
 }
