@@ -1,6 +1,7 @@
 package testnet
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,10 +84,14 @@ func (r *runner) write(e *plan.Event) {
 		ops[i] = r.history.Intend(e.Node, key, e.Verb == plan.Del, records[i].Value)
 	}
 	told := func(i int, version dbadapter.Version, err error) {
-		if err != nil {
-			r.history.Refuse(ops[i])
-		} else {
+		if err == nil {
 			r.history.Acknowledge(ops[i], version)
+			return
+		}
+		r.history.Refuse(ops[i])
+		if errors.Is(err, dbadapter.ErrConflict) {
+			// Versions are made and committed in one order here.
+			r.violate(ruleOvertaken, e.Node, "%v", err)
 		}
 	}
 	n := r.cluster.Node(e.Node)

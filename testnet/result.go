@@ -12,6 +12,9 @@ import (
 //	                      each in a line
 //	version               nodes of different protocol versions did not refuse
 //	                      one another
+//	sound                 a session of two honest nodes broke the protocol, or
+//	                      did not prove its own result
+//	overtaken             a write got a version below the one it was to replace
 //	damage                a node found its data damaged that nobody had touched
 //	endless               the nodes went on without end
 //	panic                 the code under test panicked
@@ -19,10 +22,12 @@ type Violation = check.Violation
 
 // The rules of a run, beside the checker's.
 const (
-	ruleVersion check.Rule = "version"
-	ruleDamage  check.Rule = "damage"
-	ruleEndless check.Rule = "endless"
-	rulePanic   check.Rule = "panic"
+	ruleVersion   check.Rule = "version"
+	ruleSound     check.Rule = "sound"
+	ruleOvertaken check.Rule = "overtaken"
+	ruleDamage    check.Rule = "damage"
+	ruleEndless   check.Rule = "endless"
+	rulePanic     check.Rule = "panic"
 )
 
 // Result is what came of a run.
@@ -36,14 +41,14 @@ type Result struct {
 	Converged bool `json:"converged"`
 	// Violations are the promises broken; empty, not nil, if there are none.
 	Violations []Violation `json:"violations"`
-	// Unmet is what the scenario expected and did not get, in words.
-	Unmet []string `json:"unmet,omitempty"`
 	// VirtualMS is how long the run took for the nodes, WallMS for who waited.
 	VirtualMS int64   `json:"virtual_ms"`
 	WallMS    float64 `json:"wall_ms"`
 	// TraceHash is a hash of all that happened, in order: the same for the
 	// same plan.
 	TraceHash *string `json:"trace_hash"`
+	// Unmet is what the scenario expected and did not get, in words.
+	Unmet []string `json:"unmet,omitempty"`
 	// SettledMS is how long the nodes took to become equal after the last
 	// event, in virtual time; -1 if they did not.
 	SettledMS int64 `json:"settled_ms"`
@@ -59,6 +64,8 @@ type Result struct {
 	Series []Point `json:"series,omitempty"`
 
 	outcome plan.Outcome
+	plan    *plan.Plan
+	drawn   bool // the plan, from the seed: what it damages is no failure
 }
 
 // Point is a moment of a run.

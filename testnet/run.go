@@ -28,7 +28,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("testnet: %w", err)
 	}
-	return run(ctx, &p, c.Progress)
+	return run(ctx, &p, c.Scenario == "", c.Progress)
 }
 
 // run runs a plan that has no random lines.
@@ -227,6 +227,8 @@ func (r *runner) Ended(e *model.Ended) {
 		return // nobody was there that could be in sync
 	case e.Mixed, e.Report.Verified && e.Alone:
 		r.violate(ruleVersion, e.Node, "a session with node %d, which spoke another version or took no part, came to %v, verified %t", e.Peer, e.Err, e.Report.Verified)
+	case errors.Is(e.Err, reconcile.ErrNotVerified), errors.Is(e.Err, reconcile.ErrProtocol):
+		r.violate(ruleSound, e.Node, "a session with node %d: %v", e.Peer, e.Err)
 	case e.Alone && !r.again, errors.Is(e.Err, reconcile.ErrBusy):
 		return // it moved nothing, or is begun again
 	case !r.again && e.Report.Method == "same" && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
