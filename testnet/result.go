@@ -65,7 +65,6 @@ type Result struct {
 
 	outcome plan.Outcome
 	plan    *plan.Plan
-	drawn   bool // the plan, from the seed: what it damages is no failure
 }
 
 // Point is a moment of a run.

@@ -28,7 +28,12 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("testnet: %w", err)
 	}
-	return run(ctx, &p, c.Scenario == "", c.Progress)
+	res, err := run(ctx, &p, c.Progress)
+	if c.Scenario == "" && err == nil { // nobody could know whose data the plan would damage
+		p.Expect.Corrupt = res.Damaged
+		res.Unmet = p.Expect.Unmet(res.outcome)
+	}
+	return res, err
 }
 
 // run runs a plan that has no random lines.
@@ -72,7 +77,7 @@ func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runn
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
 	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Watch: r})
 	r.result = Result{
-		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1,
+		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1, plan: p,
 		Violations: []Violation{}, Refused: map[string]int{},
 		outcome: plan.Outcome{Refused: map[plan.Refusal]int{}},
 	}

@@ -1,0 +1,33 @@
+package testnet
+
+import (
+	"testing"
+
+	"github.com/syncd-io/syncd/testnet/internal/plan"
+)
+
+// A tape runs to the trace of the run that it is of, and expects what came of
+// a drawn plan.
+func TestTape(t *testing.T) {
+	damaged := 0
+	for seed := uint64(0); seed < 40; seed++ {
+		first, err := Run(t.Context(), Config{Seed: seed, Profile: string(plan.Disks)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Run(t.Context(), Config{Scenario: first.Tape()})
+		if err != nil {
+			t.Fatalf("seed %d: its tape does not run: %v", seed, err)
+		}
+		if *again.TraceHash != *first.TraceHash || again.Seed != seed || again.Scenario != first.Scenario {
+			t.Errorf("seed %d left the trace %s, its tape %s, of seed %d and %q", seed, *first.TraceHash, *again.TraceHash, again.Seed, again.Scenario)
+		}
+		if !first.Passed() || !again.Passed() {
+			t.Errorf("seed %d: unmet %v, and of the tape %v; violations %v", seed, first.Unmet, again.Unmet, first.Violations)
+		}
+		damaged += len(first.Damaged)
+	}
+	if damaged == 0 {
+		t.Error("no run damaged data: this test shows less than it should")
+	}
+}
