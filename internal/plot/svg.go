@@ -43,15 +43,8 @@ func (c *Chart) SVG() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("draw %q: %w", c.Title, err)
 	}
-	w, h := max(c.Width, leastWidth), max(c.Height, leastHeight)
-	if c.Width == 0 {
-		w = width
-	}
-	if c.Height == 0 {
-		h = height
-	}
+	w, h := c.size()
 	legend, lines := c.legend(float64(w))
-	h += lines * legendLine
 	d := &drawing{
 		x: x, y: y,
 		left: left, right: float64(w - right), top: float64(top + lines*legendLine), bottom: float64(h - bottom),
@@ -71,6 +64,19 @@ func (c *Chart) SVG() ([]byte, error) {
 	d.data(c)
 	d.WriteString("</svg>\n")
 	return d.Bytes(), nil
+}
+
+// size is that of the whole picture.
+func (c *Chart) size() (w, h int) {
+	w, h = max(c.Width, leastWidth), max(c.Height, leastHeight)
+	if c.Width == 0 {
+		w = width
+	}
+	if c.Height == 0 {
+		h = height
+	}
+	_, lines := c.legend(float64(w))
+	return w, h + lines*legendLine
 }
 
 // title is the label with its unit.
