@@ -207,6 +207,13 @@ func Generate(seed uint64, profile Profile) Plan {
 	if profile == Calm {
 		line.Random.Faults = 0
 	}
+	if d.IntN(3) == 0 {
+		// The same in slow motion: checksums tell versions of some minutes apart
+		// from one another, and large values are then offered before they travel.
+		const slower = 12
+		p.Every, p.Settle, line.For = slower*p.Every, slower*p.Settle, slower*line.For
+		line.Random.Size += 2000
+	}
 	p.Events = []Event{line}
 	return p.Expand()
 }
