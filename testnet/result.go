@@ -12,8 +12,9 @@ import (
 //	                      each in a line
 //	version               nodes of different protocol versions did not refuse
 //	                      one another
-//	sound                 a session of two honest nodes broke the protocol, or
-//	                      did not prove its own result
+//	sound                 a session of two honest nodes broke the protocol, did
+//	                      not prove its own result, found no end by cells, or
+//	                      failed after everything was healed
 //	overtaken             a write got a version below the one it was to replace
 //	damage                a node found its data damaged that nobody had touched
 //	endless               the nodes went on without end

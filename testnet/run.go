@@ -67,7 +67,8 @@ type runner struct {
 	history  check.History
 	again    bool // all are equal: syncs must move nothing
 	fills    map[int]int
-	own      []Violation // beside the checker's
+	healed   time.Duration // since when nothing is wrong any more
+	own      []Violation   // beside the checker's
 	progress func(Progress)
 	result   Result
 }
@@ -211,6 +212,7 @@ func (r *runner) Refused(_ int, err error) {
 		{sim.ErrFull, plan.RefusedFull},
 		{hlc.ErrOutOfBounds, plan.RefusedFuture},
 		{reconcile.ErrVersion, plan.RefusedVersion},
+		{reconcile.ErrNotVerified, plan.RefusedUnproved},
 		{reconcile.ErrProtocol, plan.RefusedProtocol},
 		{model.ErrTimeout, plan.RefusedTimeout},
 	} {
@@ -232,8 +234,8 @@ func (r *runner) Ended(e *model.Ended) {
 		return // nobody was there that could be in sync
 	case e.Mixed, e.Report.Verified && e.Alone:
 		r.violate(ruleVersion, e.Node, "a session with node %d, which spoke another version or took no part, came to %v, verified %t", e.Peer, e.Err, e.Report.Verified)
-	case errors.Is(e.Err, reconcile.ErrNotVerified), errors.Is(e.Err, reconcile.ErrProtocol):
-		r.violate(ruleSound, e.Node, "a session with node %d: %v", e.Peer, e.Err)
+	case r.unsound(e) != "":
+		r.violate(ruleSound, e.Node, "a session with node %d %s: %v", e.Peer, r.unsound(e), e.Err)
 	case e.Alone && !r.again, errors.Is(e.Err, reconcile.ErrBusy):
 		return // it moved nothing, or is begun again
 	case !r.again && e.Report.Method == "same" && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
@@ -247,6 +249,19 @@ func (r *runner) Ended(e *model.Ended) {
 		s.Gets, s.Gives = s.Gives, s.Gets
 	}
 	r.history.Synced(&s)
+}
+
+// unsound says what no session of two honest nodes does, if this one has.
+func (r *runner) unsound(e *model.Ended) string {
+	switch {
+	case errors.Is(e.Err, reconcile.ErrNotVerified), errors.Is(e.Err, reconcile.ErrProtocol):
+		return "broke the protocol or its own proof"
+	case e.Err != nil && !errors.Is(e.Err, reconcile.ErrBusy) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
+		return "failed, though nothing was wrong any more"
+	case e.Report.Method == "all" && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
+		return "did not find the differences by cells"
+	}
+	return ""
 }
 
 // alike reports whether both sides held the same, to the byte.

@@ -35,6 +35,7 @@ func (r *runner) settle() error {
 		pace = settlePace
 	}
 	from := r.world.Now()
+	r.healed = from
 	for end := from + r.plan.Settle; ; {
 		r.cluster.Settle(pace)
 		if done, err := r.wait(end, pace/2, r.equal); !done {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
@@ -29,6 +30,8 @@ type Ended struct {
 	Direction  wire.Direction
 	Report     reconcile.Report
 	Err        error
+	// Begun is when the initiator began.
+	Begun time.Duration
 	// Before are the records of Node and Peer when each took its snapshot;
 	// nil for a side that did not come so far. After are those of now, nil
 	// where the process that took part is gone.
@@ -56,6 +59,7 @@ type tape struct{ frames [][]byte }
 
 // session is one side of a sync.
 type session struct {
+	begun   time.Duration
 	process *process
 	meeting *meeting
 	side    int // 0: initiator
@@ -82,7 +86,7 @@ type session struct {
 // begin makes a session of the process and opens its view.
 func (p *process) begin(remote, side int, m *meeting) (*session, error) {
 	c := p.node.cluster
-	x := &session{process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, before: p.records()}
+	x := &session{begun: p.node.world.Now(), process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, before: p.records()}
 	if _, err := p.kept.Grow(context.Background(), c.key, p.store); err != nil {
 		return nil, err
 	}
@@ -249,6 +253,9 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 		Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
 	}
 	e.Before[0], e.After[0] = x.before, x.process.records()
+	if initiator := x.meeting.sides[0]; initiator != nil {
+		e.Begun = initiator.begun
+	}
 	if y := x.meeting.sides[1-x.side]; y != nil {
 		e.Alone, e.Mixed, e.Before[1] = false, x.old != y.old, y.before
 		if y.process.node.process == y.process {
