@@ -182,6 +182,20 @@ func TestEstimateAtTheEnds(t *testing.T) {
 	if d, ok := Estimate(full[:20], s.Probes()[:20]); ok || d < 1 || math.IsNaN(d) {
 		t.Errorf("20 probes differ: %v, %v", d, ok)
 	}
+	// Under any huge d half of the probes differ. In the last octave, 24 fewer
+	// than half of 128 are 4.2 standard deviations of that, and bound d; 9 fewer
+	// are 1.6, and do not.
+	for fewer, bounded := range map[int]bool{24: true, 9: false} {
+		theirs, ours := s.Probes(), s.Probes()
+		for i := range theirs {
+			if last := i - (MaxProbes - anOctave); last < 0 && i%16 < 8 || last >= 0 && last*37%anOctave < anOctave/2-fewer {
+				theirs[i] ^= 0xff
+			}
+		}
+		if d, ok := Estimate(theirs, ours); ok != bounded || d < 100_000 {
+			t.Errorf("%d fewer than half of the last octave: %.0f, bounded %v", fewer, d, ok)
+		}
+	}
 	if d, ok := Estimate(make(Probes, 5000), make(Probes, 5000)); d != 0 || !ok {
 		t.Errorf("5000 equal probes: %v", d)
 	}

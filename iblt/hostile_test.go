@@ -166,7 +166,7 @@ func TestRulesOfAcceptance(t *testing.T) {
 		{"mismatched, but we do not hold it", minus(pair(5), pair(6)), 0, 0},
 		{"mismatched, but we hold another", minus(pair(5), pair(6)), 7, 0},
 		{"mismatched, check wrong", offByOne(minus(pair(5), pair(6))), 6, 0},
-		{"mismatched, theirs would be none", Cell{S1: p - 6, S2: minus(Cell{}, pair(6)).S2, Check: minus(Cell{}, pair(6)).Check}, 6, 0},
+		{"mismatched, theirs would be none", Cell{S1: p - 6, S2: minus(Cell{}, pair(6)).S2, Check: (w.hash(k, 0) - w.hash(k, 6)) & checkMask}, 6, 0},
 		{"index zero", Cell{S1: 5, Count: 1, Check: w.hash(0, 5)}, 0, 0},
 		{"two pairs", minus(pair(5), minus(Cell{}, pair(6))), 0, 0},
 	} {
@@ -201,6 +201,16 @@ func TestDecoderErrors(t *testing.T) {
 		d = NewDecoder(Key{}, zeros{}, nothing)
 		if err := d.AddCells([]Cell{c}); !errors.Is(err, ErrCell) || d.Done() {
 			t.Errorf("%+v: %v, done %v", c, err, d.Done())
+		}
+		d = NewDecoder(Key{}, zeros{}, nothing)
+		if err := d.AddCells(make([]Cell, 1)); err != nil || !d.Done() {
+			t.Errorf("a zero cell: %v, done %v", err, d.Done())
+		}
+		if err := d.AddCells([]Cell{c}); !errors.Is(err, ErrCell) || d.Done() {
+			t.Errorf("%+v after all was explained: %v, done %v", c, err, d.Done())
+		}
+		if err := d.AddCells(nil); !errors.Is(err, ErrCell) {
+			t.Errorf("%+v, and then no cells: %v", c, err)
 		}
 	}
 	d = NewDecoder(Key{}, zeros{}, nothing)

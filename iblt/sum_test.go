@@ -75,3 +75,25 @@ func TestAppendOfFullSums(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiesOfFullSums adds on to copies of sketches whose sums are full.
+func TestCopiesOfFullSums(t *testing.T) {
+	p := Pair{Index: keyhash.P - 1, Checksum: keyhash.P - 1}
+	full, want := NewSketch(Key{}, 8), Cell{}
+	term := full.words.cellOf(p)
+	for range maxTerms {
+		full.Add(p)
+		want.add(&term)
+	}
+	clone, window := full.Clone(), full.Window(0, 4)
+	for i := range 5 {
+		clone.Add(p)
+		window.Add(p)
+		want.add(&term)
+		for name, s := range map[string]*Sketch{"clone": clone, "window": window} {
+			if got := s.Prefix(1)[0]; got != want {
+				t.Fatalf("the %s after %d more: cell 0 is %v, want %v", name, i+1, got, want)
+			}
+		}
+	}
+}
