@@ -40,6 +40,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 func run(ctx context.Context, p *plan.Plan, progress func(Progress)) (Result, error) {
 	begun := time.Now()
 	r := newRunner(ctx, p, progress)
+	defer r.cluster.Close()
 	err := r.live()
 	res := &r.result
 	res.VirtualMS = r.world.Now().Milliseconds()

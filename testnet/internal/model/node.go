@@ -227,3 +227,12 @@ func boolean(b bool) int {
 	}
 	return 0
 }
+
+// Close ends all processes, and with them what their sessions hold.
+func (c *Cluster) Close() {
+	for _, n := range c.nodes {
+		if n.process != nil {
+			n.end(true)
+		}
+	}
+}
