@@ -8,8 +8,9 @@ import (
 
 // AddAll adds all pairs of a sequence on all processors, with the same result
 // as an Add of each. The sequence may end in an error, as the scan of a store
-// does; AddAll returns it, and the sketch then holds some of the pairs and is
-// of no use. All goroutines that it starts have ended when it returns.
+// does; AddAll returns it, or ErrPair where Add would panic, and the sketch then
+// holds some of the pairs and is of no use. The sequence must not use the
+// sketch. All goroutines that AddAll starts have ended when it returns.
 //
 // The calling goroutine reads the sequence. The first of the others adds to
 // the sketch; while the sequence yields pairs faster than they are added,
@@ -58,6 +59,9 @@ func (b *bulk) read(pairs iter.Seq2[Pair, error]) error {
 	defer b.adding.Wait()
 	defer close(b.full)
 	for p, err := range pairs {
+		if err == nil && !isPair(p) {
+			err = notAPair(p)
+		}
 		if err != nil {
 			return err
 		}

@@ -124,6 +124,18 @@ func TestSketchRefuses(t *testing.T) {
 	panics("a window below 0", func() { NewWindow(Key{}, -1, 1) })
 	panics("Window outside", func() { s.Window(5, 12) })
 	panics("Append of what does not follow", func() { s.Append(NewWindow(Key{}, 21, 22)) })
+	good := Pair{Index: p - 1, Checksum: p - 1}
+	for _, numbers := range [][2]uint64{{0, 1}, {p, 1}, {1 << 60, 1}, {1, p}, {1, 1 << 60}} {
+		bad := Pair{Index: Index(numbers[0]), Checksum: Checksum(numbers[1])}
+		panics("Add of no pair", func() { s.Add(bad) })
+		panics("Remove of no pair", func() { s.Remove(bad) })
+		panics("Replace by no pair", func() { s.Replace(Pair{Index: bad.Index}, bad) })
+		panics("Replace of no pair", func() { s.Replace(bad, Pair{Index: bad.Index}) })
+		if err := s.AddAll(sequence([]Pair{good, bad, good}, nil)); !errors.Is(err, ErrPair) {
+			t.Errorf("AddAll of %v: %v", bad, err)
+		}
+	}
+	panics("Append of another key", func() { s.Append(NewWindow(Key{1}, 20, 21)) })
 	for _, bad := range [][2]int{{9, 12}, {10, 21}, {15, 14}, {-1, 0}} {
 		if cells, err := s.Cells(bad[0], bad[1]); err == nil {
 			t.Errorf("Cells(%d, %d) = %v", bad[0], bad[1], cells)

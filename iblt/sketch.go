@@ -1,9 +1,32 @@
 package iblt
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/syncd-io/syncd/internal/keyhash"
 )
+
+// ErrPair tells that numbers are no Pair: an Index that is not in [1, p − 1], or
+// a Checksum that is not below p. Such a pair would never come out of its cells
+// again, and those who ask for cells until it does would ask for ever.
+var ErrPair = errors.New("not a pair of numbers below p")
+
+// isPair reports whether p may be in a set, or stands for no record.
+func isPair(p Pair) bool {
+	return p.Checksum == 0 || p.Index-1 < keyhash.P-1 && p.Checksum < keyhash.P
+}
+
+func notAPair(p Pair) error {
+	return fmt.Errorf("sketch index %d with checksum %d: %w", p.Index, p.Checksum, ErrPair)
+}
+
+func mustBePair(p Pair) {
+	if !isPair(p) {
+		panic(notAPair(p))
+	}
+}
 
 // Sketch holds the cells [From, From+Len) of a set's endless sequence, and
 // follows each change of the set in time that does not depend on its size,
@@ -34,8 +57,9 @@ func NewWindow(key Key, from, to int) *Sketch {
 }
 
 // Add adds a pair to the set. A pair whose Checksum is 0 stands for no record
-// and changes nothing.
+// and changes nothing. Add, Remove and Replace panic on what ErrPair tells of.
 func (s *Sketch) Add(p Pair) {
+	mustBePair(p)
 	if p.Checksum == 0 {
 		return
 	}
@@ -47,6 +71,7 @@ func (s *Sketch) Add(p Pair) {
 // record and changes nothing. Cells are sums: removing what was never added
 // leaves its negative behind.
 func (s *Sketch) Remove(p Pair) {
+	mustBePair(p)
 	if p.Checksum == 0 {
 		return
 	}
@@ -62,6 +87,8 @@ func (s *Sketch) Replace(old, new Pair) {
 	if old.Index != new.Index {
 		panic("iblt: Replace of a pair by one of another index")
 	}
+	mustBePair(old)
+	mustBePair(new)
 	if old.Checksum == new.Checksum {
 		return
 	}
