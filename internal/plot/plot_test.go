@@ -227,6 +227,15 @@ func TestLegendTakesAsManyLinesAsItNeeds(t *testing.T) {
 	}
 }
 
+func TestLabelOfAMarkStaysInThePicture(t *testing.T) {
+	for at, anchor := range map[float64]string{1: "start", 9: "end"} {
+		picture, _ := draw(t, &Chart{X: Axis{From: 0, To: 10}, Marks: []Mark{{Label: "healed", At: at}}})
+		if !bytes.Contains(picture, []byte(`text-anchor="`+anchor+`" fill="#666">healed<`)) {
+			t.Errorf("the mark at %v of 10 is not written to its %s: %s", at, anchor, picture)
+		}
+	}
+}
+
 func FuzzChart(f *testing.F) {
 	bits := func(v ...float64) (b []byte) {
 		for _, x := range v {

@@ -154,6 +154,10 @@ func (d *drawing) mark(m Mark) {
 	default:
 		at := d.px(m.At)
 		d.line(at, d.top, at, d.bottom, marked, ` stroke-dasharray="2 3"`)
-		d.text(at+5, d.top+14, `text-anchor="start" fill="`+marked+`"`, m.Label)
+		if at < d.left+0.7*(d.right-d.left) {
+			d.text(at+5, d.top+14, `text-anchor="start" fill="`+marked+`"`, m.Label)
+		} else { // to the right of it there is no room
+			d.text(at-5, d.top+14, `text-anchor="end" fill="`+marked+`"`, m.Label)
+		}
 	}
 }
