@@ -1,0 +1,174 @@
+package testnet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/plot"
+	"github.com/syncd-io/syncd/testnet/internal/plan"
+)
+
+// SVG draws the run over virtual time: how many nodes were up and how many
+// different sets they held, what was done to which of them, and how many
+// records there were.
+func (r *Result) SVG() ([]byte, error) {
+	t := r.timeline()
+	title := fmt.Sprintf("%d nodes, seed %d", r.Nodes, r.Seed)
+	if r.Scenario != "" {
+		title = r.Scenario + ": " + title
+	}
+	sets, up, records := t.point(0, 1), t.point(0, float64(r.Nodes)), t.point(0, 0)
+	different, running, held := []plot.Point{sets}, []plot.Point{up}, []plot.Point{records}
+	for _, p := range r.Series {
+		different = append(different, t.point(p.VirtualMS, float64(p.Sets)))
+		running = append(running, t.point(p.VirtualMS, float64(p.Up)))
+		held = append(held, t.point(p.VirtualMS, float64(p.Records)))
+	}
+	charts := []*plot.Chart{{
+		Title: title, X: t.axis, Y: plot.Axis{Label: "number", To: 1.15 * max(4, float64(r.Nodes))}, Height: 260, Marks: t.marks,
+		Series: []plot.Series{
+			{Name: "nodes that run", Draw: plot.Line, Dashed: true, Points: running},
+			{Name: "different sets among them (1: all are equal)", Draw: plot.Line, Points: different},
+		},
+	}}
+	if faults := r.faults(t); len(faults) > 0 {
+		charts = append(charts, &plot.Chart{
+			Title: "what was done to them", X: t.axis, Y: plot.Axis{Label: "node", From: -0.5, To: max(5, float64(r.Nodes)) - 0.5}, Height: 240, Marks: t.lines(), Series: faults,
+		})
+	}
+	charts = append(charts, &plot.Chart{
+		Title: "records of the node that holds most", X: t.axis, Y: plot.Axis{Label: "records"}, Height: 200, Marks: t.lines(),
+		Series: []plot.Series{{Draw: plot.Line, Points: held}},
+	})
+	picture, err := plot.Stack(charts...)
+	if err != nil {
+		return nil, fmt.Errorf("testnet: %w", err)
+	}
+	return picture, nil
+}
+
+// timeline places moments of a run. A long wait in which nothing was looked at,
+// as there is when nodes must forget what was refused, is left out: all that
+// happens would be squeezed into a corner beside it.
+type timeline struct {
+	from, pause int64 // where the wait begins and how long it is, in ms
+	unit        time.Duration
+	axis        plot.Axis
+	marks       []plot.Mark
+}
+
+func (r *Result) timeline() *timeline {
+	t := &timeline{}
+	last := int64(0)
+	for _, p := range r.Series {
+		if wait := p.VirtualMS - last; wait > t.pause {
+			t.from, t.pause = last, wait
+		}
+		last = p.VirtualMS
+	}
+	if t.pause < last/4 {
+		t.pause = 0
+	}
+	end := max(last-t.pause, 1)
+	name := ""
+	for _, u := range []struct {
+		name string
+		unit time.Duration
+	}{{"s", time.Second}, {"min", time.Minute}, {"h", time.Hour}, {"days", 24 * time.Hour}} {
+		if name, t.unit = u.name, u.unit; time.Duration(end)*time.Millisecond < 3*60*u.unit {
+			break
+		}
+	}
+	whole := t.point(last, 0).X
+	t.axis = plot.Axis{Label: "virtual time", Unit: name, From: -whole / 50, To: whole * 1.02}
+	if t.pause > 0 {
+		wait := (time.Duration(t.pause) * time.Millisecond).Round(time.Second)
+		t.axis.Unit += ", without a wait of " + wait.String()
+		t.marks = append(t.marks, plot.Mark{Label: wait.String() + " left out", At: t.point(t.from, 0).X})
+	} else if n := len(r.plan.Events); n > 0 {
+		t.marks = append(t.marks, plot.Mark{Label: "all is healed", At: t.point(r.plan.Events[n-1].At.Milliseconds(), 0).X})
+	}
+	return t
+}
+
+// lines are the marks without labels.
+func (t *timeline) lines() (all []plot.Mark) {
+	for _, m := range t.marks {
+		all = append(all, plot.Mark{At: m.At})
+	}
+	return all
+}
+
+// point is a number at a moment.
+func (t *timeline) point(ms int64, y float64) plot.Point {
+	if ms > t.from {
+		ms = max(t.from, ms-t.pause)
+	}
+	return plot.Point{X: float64(ms) / float64(t.unit.Milliseconds()), Y: y}
+}
+
+// kinds are the verbs of faults in a picture, by what they strike. Those that
+// end one are told apart by their own mark.
+var kinds = []struct {
+	name  string
+	verbs []plan.Verb
+}{
+	{"process", []plan.Verb{plan.Crash, plan.CrashAt, plan.Freeze, plan.Old}},
+	{"links", []plan.Verb{plan.Cut, plan.Partition, plan.Loss, plan.Replay}},
+	{"disk", []plan.Verb{plan.Restore, plan.Flip, plan.Full}},
+	{"clock", []plan.Verb{plan.Skew, plan.StopClock}},
+	{"mended", []plan.Verb{plan.Start, plan.Heal, plan.HealAll, plan.New}},
+}
+
+// faults are the events that struck nodes, or mended what did, each at the
+// nodes that it names.
+func (r *Result) faults(t *timeline) (all []plot.Series) {
+	at := map[plan.Verb]int{}
+	for i, k := range kinds {
+		all = append(all, plot.Series{Name: k.name})
+		for _, v := range k.verbs {
+			at[v] = i
+		}
+	}
+	struck := 0
+	seen := map[[3]int64]bool{} // markers on one another are one
+	for i := range r.plan.Events {
+		e := &r.plan.Events[i]
+		series, ok := at[e.Verb]
+		if !ok {
+			continue
+		}
+		for _, n := range struckBy(e, r.Nodes) {
+			p := t.point(e.At.Milliseconds(), float64(n))
+			place := [3]int64{int64(series), int64(n), int64(p.X / t.axis.To * 1000)}
+			if !seen[place] {
+				seen[place] = true
+				all[series].Points = append(all[series].Points, p)
+				struck++
+			}
+		}
+	}
+	if struck == 0 {
+		return nil
+	}
+	for i := range all {
+		if len(all[i].Points) == 0 {
+			all[i].Name = "" // its place stays, and with it the others' colours
+		}
+	}
+	return all
+}
+
+// struckBy are the nodes that an event is about.
+func struckBy(e *plan.Event, nodes int) (all []int) {
+	switch e.Verb {
+	case plan.Partition, plan.HealAll:
+		for n := range nodes {
+			all = append(all, n)
+		}
+		return all
+	case plan.Cut, plan.Loss, plan.Replay, plan.Heal:
+		return []int{e.Node, e.Peer}
+	}
+	return []int{e.Node}
+}
