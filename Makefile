@@ -21,7 +21,7 @@ TOOLS    := .tools/stamp
 GOTESTSUM := .tools/gotestsum
 STEPS    := deps format vet lint unit damage seeds fuzz cross modules
 
-.PHONY: help test check $(STEPS) build fmt fuzz-million soak bench figures clean
+.PHONY: help test check $(STEPS) build fmt fuzz-million soak mutants bench figures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ seeds: ## 2,000 simulated runs, each twice
 
 soak: ## 20,000 simulated runs, each twice (from the seed FIRST=…, with the faults PROFILE=…)
 	go test -count=1 -v -timeout 3h -run '^TestSeeds$$' ./testnet -seeds 20000 -seed $(or $(FIRST),0) -profile $(or $(PROFILE),mixed) -found scenarios/found
+
+mutants: ## plant each fault of testnet/mutants, and show that the test it names finds it (ONLY="03 clock")
+	@tools/mutants.sh $(ONLY)
 
 fuzz: ## run each fuzz target for FUZZTIME (20000x, or 30s …)
 	@tools/fuzz.sh $(FUZZTIME)
