@@ -252,6 +252,9 @@ func TestPackedProbes(t *testing.T) {
 	if got := theirs[:23].Pack(); string(got) != string(packed[:2]) {
 		t.Errorf("23 probes are packed as %x, want %x", got, packed[:2])
 	}
+	if got := len(make(Probes, 5000).Pack()); got != MaxPacked {
+		t.Errorf("5000 probes take %d bytes", got)
+	}
 	if UnpackProbes(nil) != nil || len(Probes(nil).Pack()) != 0 {
 		t.Error("no probes are read as some")
 	}
@@ -291,6 +294,21 @@ func TestDecoderEstimate(t *testing.T) {
 	}
 }
 
+// TestDecoderEstimateKnowsWhatWasFound: when all is explained it is the number of
+// what was found, and before that at least one more.
+func TestDecoderEstimateKnowsWhatWasFound(t *testing.T) {
+	s := diverge(rand.New(rand.NewPCG(12, 12)), Key{}, 400, 0, 50, 50, 100)
+	d := NewDecoder(Key{}, s.ours, s.lookup)
+	for at := 0; !d.Done(); at++ {
+		if err := d.AddCells(s.theirs.Prefix(at + 1)[at:]); err != nil {
+			t.Fatal(err)
+		}
+		if found := float64(len(d.found)); !d.Done() && d.Estimate() < found+1 || d.Done() && d.Estimate() != found {
+			t.Fatalf("%d cells: %v found, estimate %v, done %v", at+1, found, d.Estimate(), d.Done())
+		}
+	}
+}
+
 func TestDecoderEstimateUsesProbes(t *testing.T) {
 	s := diverge(rand.New(rand.NewPCG(9, 9)), Key{}, 32, 0, 2000, 2000, 4000)
 	d := NewDecoder(Key{}, s.ours, s.lookup)
@@ -306,17 +324,38 @@ func TestDecoderEstimateUsesProbes(t *testing.T) {
 	}
 }
 
+// TestSlope compares with the difference quotient of the likelihood, of cells and
+// of probes side by side.
+func TestSlope(t *testing.T) {
+	samples := []sample{
+		{missing: missing(10), equal: 3, differ: 20},
+		{missing: missing(100), equal: 30, differ: 10},
+		{missing: missing(200), chance: 0.5, equal: 9, differ: 7},
+		{missing: missing(1000), chance: 0.5, equal: 14, differ: 2},
+	}
+	for _, d := range []float64{1, 10, 100, 1000} {
+		const h = 1e-4
+		want := (likelihood(samples, d*(1+h)) - likelihood(samples, d*(1-h))) / (2 * h * d)
+		if got := slope(samples, d); math.Abs(got-want) > 1e-5*math.Abs(want) {
+			t.Errorf("at %v: %v, want %v", d, got, want)
+		}
+	}
+}
+
 // TestLikeliestIsLikeliest compares the search by slope with a scan.
 func TestLikeliestIsLikeliest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		d := math.Exp2(rapid.Float64Range(0, 16).Draw(t, "log d"))
-		chance := rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "chance")
+		cells := rapid.IntRange(0, MaxProbes).Draw(t, "cells") // whose whole check was seen, of probes a bit
 		var samples []sample
 		n := rapid.IntRange(2, MaxProbes).Draw(t, "samples")
 		for i := 1; i < n; i++ {
-			s := sample{missing: missing(probeAt(i)), chance: chance}
-			if r.Float64() < math.Exp(d*s.missing) || r.Float64() < chance {
+			s := sample{missing: missing(probeAt(i))}
+			if i >= cells {
+				s.chance = 0.5
+			}
+			if r.Float64() < math.Exp(d*s.missing) || r.Float64() < s.chance {
 				s.equal = 1
 			} else {
 				s.differ = 1

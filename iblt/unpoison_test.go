@@ -134,6 +134,52 @@ func TestUnpoisonLimits(t *testing.T) {
 	}
 }
 
+// TestUnpoisonPassesAreBounded: a peer who knows the local pairs and their order
+// can have each pass find one mismatch only. A chain of keys, of which each
+// shares a cell with the one before and one with the next, comes apart from its
+// first key on, because something forged is in the last one's cell; the local
+// pairs come in the opposite order.
+func TestUnpoisonPassesAreBounded(t *testing.T) {
+	const half = 150
+	table := newTable(t, TableConfig{Cells: 2 * half, Hashes: 2, Seed: 9})
+	r := rand.New(rand.NewPCG(22, 0))
+	by := map[[2]int]uint64{}
+	for range 12 * half * half {
+		x := r.Uint64()
+		at := table.layout.Places(nil, x)
+		by[[2]int{at[0], at[1]}] = x
+	}
+	var chain []uint64
+	for i := range half {
+		chain = append(chain, by[[2]int{i, half + i}])
+		if i+1 < half {
+			chain = append(chain, by[[2]int{i + 1, half + i}])
+		}
+	}
+	for _, x := range chain {
+		if x == 0 {
+			t.Fatal("no key was drawn for a link of the chain")
+		}
+		table.Insert(x, 1)
+		table.Delete(x, 2)
+	}
+	const last = 2*half - 1
+	c := table.Cell(last)
+	c.ValueCheck++
+	table.SetCell(last, c)
+	slices.Reverse(chain)
+	got, err := table.Unpoison(func(yield func(x, y uint64) bool) {
+		for _, x := range chain {
+			if !yield(x, 2) {
+				return
+			}
+		}
+	})
+	if err != nil || got.Complete || got.Passes != maxPasses || len(got.Mismatched) != maxPasses {
+		t.Errorf("%d keys: %d passes found %d, complete %v, %v", len(chain), got.Passes, len(got.Mismatched), got.Complete, err)
+	}
+}
+
 // solve is Solve with the local pairs in a map.
 func solve(table *Table, ours map[uint64]uint64) (Reconciliation, error) {
 	return table.Solve(func(x uint64) (uint64, bool) {
