@@ -52,7 +52,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"dbadapter/badgerdb", "iblt/degrees", "iblt/examples/flowtracker", "iblt/paper", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		only:    []string{"bfield", "dbadapter/badgerdb", "iblt/degrees", "iblt/examples/flowtracker", "iblt/paper", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{

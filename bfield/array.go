@@ -1,0 +1,75 @@
+package bfield
+
+import "encoding/binary"
+
+// array is one bit array of the cascade. Bit i is bit i mod 8 of byte i/8, so
+// that eight bytes from byte i/8 on, read as a little-endian number and shifted
+// right by i mod 8, begin with bit i: 57 bits of a window in one load.
+type array struct {
+	bytes  []byte // the bits, padded
+	bits   uint64 // m·κ
+	places uint64 // m·κ − ν + 1: windows begin at 0 to places−1
+	keys   uint64 // inserted
+}
+
+// padding lets the load at the last place, and the byte behind it, stay inside.
+const padding = 9
+
+// bytesFor returns the length of the bytes of an array.
+func bytesFor(bits uint64) uint64 { return (bits+7)/8 + padding }
+
+func newArray(bits uint64, nu int) array {
+	return array{bytes: make([]byte, bytesFor(bits)), bits: bits, places: bits - uint64(nu) + 1}
+}
+
+// window returns at least 57 bits from a place on.
+func (a *array) window(place uint64) uint64 {
+	return binary.LittleEndian.Uint64(a.bytes[place>>3:]) >> (place & 7)
+}
+
+// longWindow returns 64 bits from a place on.
+func (a *array) longWindow(place uint64) uint64 {
+	b := a.bytes[place>>3:]
+	return binary.LittleEndian.Uint64(b)>>(place&7) | uint64(b[8])<<(64-place&7)
+}
+
+// set puts a code at a place.
+func (a *array) set(place, code uint64) {
+	b := a.bytes[place>>3:]
+	shift := place & 7
+	binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)|code<<shift)
+	if high := code >> (64 - shift); high != 0 {
+		b[8] |= byte(high)
+	}
+}
+
+// insert puts a code at all places of a key.
+func (a *array) insert(k key, code uint64, hashes int) {
+	for i := range hashes {
+		a.set(k.place(i, a.places), code)
+	}
+}
+
+// common returns the AND of a key's windows and the bits of acc. It may stop
+// as soon as less than kappa ones are left.
+func (a *array) common(k key, acc uint64, p *Plan) uint64 {
+	if p.Nu > oneLoad {
+		for i := range p.Hashes {
+			acc &= a.longWindow(k.place(i, a.places))
+		}
+		return acc
+	}
+	i := 0
+	// Half of the bits are ones: below log2(ν/κ) windows a stop is unlikely,
+	// and asking costs more than it saves.
+	for ; i < p.unasked; i++ {
+		acc &= a.window(k.place(i, a.places))
+	}
+	for ; i < p.Hashes; i++ {
+		if fewer(acc, p.Kappa) {
+			return acc
+		}
+		acc &= a.window(k.place(i, a.places))
+	}
+	return acc
+}

@@ -1,0 +1,180 @@
+package bfield
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Build returns a field that holds keys[i] with values[i], repaired and sealed.
+// A key twice with one value is fine; with two values it is ErrContradiction.
+// The secondary arrays are just as large as they must be. Workers change the
+// speed, not one bit of the result.
+func Build(c Config, keys [][]byte, values []uint64) (*Field, error) {
+	return build(c, len(keys), values, func(f *Field, i int) key { return f.keyOf(keys[i]) })
+}
+
+// BuildHashes is Build for keys that are numbers.
+func BuildHashes(c Config, keys, values []uint64) (*Field, error) {
+	return build(c, len(keys), values, func(f *Field, i int) key { return f.keyOfHash(keys[i]) })
+}
+
+func build(c Config, n int, values []uint64, keyAt func(*Field, int) key) (*Field, error) {
+	if n != len(values) {
+		return nil, fmt.Errorf("build from %d keys and %d values: %w", n, len(values), ErrConfig)
+	}
+	plan, err := NewPlan(c)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range values {
+		if v >= plan.Values {
+			return nil, fmt.Errorf("build: value %d of key %d: the values go from 0 to %d: %w", v, i, plan.Values-1, ErrValue)
+		}
+	}
+	plan.Keys = max(plan.Keys, uint64(n))
+	f := newField(plan, c.Seed, c.Workers)
+	f.sealed = true
+	s := source{n, func(chunk []entry, from int) {
+		for i := range chunk {
+			chunk[i] = entry{keyAt(f, from+i), values[from+i]}
+		}
+	}}
+	f.fill(0, s)
+	return f, f.cascade(s)
+}
+
+// source is a list of entries that is read in chunks, by several goroutines at
+// once and more than once.
+type source struct {
+	n    int
+	read func(chunk []entry, from int)
+}
+
+func sourceOf(entries []entry) source {
+	return source{len(entries), func(chunk []entry, from int) { copy(chunk, entries[from:]) }}
+}
+
+const (
+	// chunkEntries are read at a time: they stay in the first cache.
+	chunkEntries = 256
+	// blockEntries are sorted by stripe at a time by each worker.
+	blockEntries = 16384
+	// parallelFrom is where more than one worker is worth its start.
+	parallelFrom = 2 * blockEntries
+)
+
+// fill inserts all entries into an array. OR does not care for the order, so
+// that workers can share the work in any way: here each sorts the marks of its
+// part of the entries by the stripes of the array, and then sets those that
+// fall into its own stripe.
+func (f *Field) fill(level int, s source) {
+	a := &f.levels[level]
+	a.keys += uint64(s.n)
+	if f.workers == 1 || s.n < parallelFrom {
+		f.eachChunk(s, 0, s.n, func(chunk []entry) {
+			for i := range chunk {
+				a.insert(chunk[i].key.at(level), f.encode(chunk[i]), f.plan.Hashes)
+			}
+		})
+		return
+	}
+	type mark struct{ place, code uint64 }
+	workers := f.workers
+	stripe := (a.places + uint64(workers) - 1) / uint64(workers)
+	marks := make([][][]mark, workers) // by the worker that sorted, and by stripe
+	for w := range marks {
+		marks[w] = make([][]mark, workers)
+	}
+	var across []mark // those near the end of a stripe, whose bytes two workers share
+	var guard sync.Mutex
+	for begin := 0; begin < s.n; begin += workers * blockEntries {
+		inParallel(workers, func(w int) {
+			for i := range marks[w] {
+				marks[w][i] = marks[w][i][:0]
+			}
+			from := min(begin+w*blockEntries, s.n)
+			f.eachChunk(s, from, min(from+blockEntries, s.n), func(chunk []entry) {
+				for i := range chunk {
+					k, code := chunk[i].key.at(level), f.encode(chunk[i])
+					for h := range f.plan.Hashes {
+						at := k.place(h, a.places)
+						owner := at / stripe
+						marks[w][owner] = append(marks[w][owner], mark{at, code})
+					}
+				}
+			})
+		})
+		inParallel(workers, func(w int) {
+			// A mark touches the nine bytes from place/8 on.
+			first, last := uint64(w)*stripe+8, uint64(w+1)*stripe-1
+			for from := range marks {
+				for _, m := range marks[from][w] {
+					if m.place < first || m.place+80 > last {
+						guard.Lock()
+						across = append(across, m)
+						guard.Unlock()
+						continue
+					}
+					a.set(m.place, m.code)
+				}
+			}
+		})
+	}
+	for _, m := range across {
+		a.set(m.place, m.code)
+	}
+}
+
+// eachChunk reads the entries from from to end.
+func (f *Field) eachChunk(s source, from, end int, each func([]entry)) {
+	var buffer [chunkEntries]entry
+	for from < end {
+		chunk := buffer[:min(chunkEntries, end-from)]
+		s.read(chunk, from)
+		each(chunk)
+		from += len(chunk)
+	}
+}
+
+func inParallel(workers int, each func(worker int)) {
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() { each(w) })
+	}
+	wg.Wait()
+}
+
+// indeterminate returns those entries of which the first `levels` arrays show
+// more than κ ones, in their order.
+func (f *Field) indeterminate(s source, levels int) []entry {
+	workers := f.workers
+	if s.n < parallelFrom {
+		workers = 1
+	}
+	found := make([][]entry, workers)
+	inParallel(workers, func(w int) {
+		f.eachChunk(s, s.n*w/workers, s.n*(w+1)/workers, func(chunk []entry) {
+			found[w] = f.undecided(found[w], chunk, levels)
+		})
+	})
+	all := found[0]
+	for _, more := range found[1:] {
+		all = append(all, more...)
+	}
+	return all
+}
+
+// undecided appends to list the entries of a chunk of which the first `levels`
+// arrays show more than their own marker.
+func (f *Field) undecided(list, chunk []entry, levels int) []entry {
+	for _, e := range chunk {
+		acc, code := f.mask(), f.encode(e)
+		for level := 0; level < levels && acc != code; level++ {
+			acc = f.levels[level].common(e.key.at(level), acc, &f.plan)
+		}
+		if acc != code {
+			list = append(list, e)
+		}
+	}
+	return list
+}

@@ -1,0 +1,91 @@
+package bfield
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// MaxNu is the longest code: a window is one machine word. With 64 bits the
+// codes number at most C(64, 32) ≈ 2^60.7, enough for the value ranges up to
+// 2^32 that the paper has in mind with κ = 9.
+const MaxNu = 64
+
+// ErrCode is returned for a value, a code or lengths that do not fit together.
+var ErrCode = errors.New("bfield: no such code")
+
+// binomials[n][r] is C(n, r) for n ≤ MaxNu; all of them fit in 64 bits.
+var binomials = pascal()
+
+func pascal() (c [MaxNu + 1][MaxNu + 1]uint64) {
+	for n := range c {
+		c[n][0] = 1
+		for r := 1; r <= n; r++ {
+			c[n][r] = c[n-1][r-1] + c[n-1][r]
+		}
+	}
+	return c
+}
+
+// Codes returns C(ν, κ): how many codes of nu bits have weight kappa. It is
+// zero if no code has these lengths.
+func Codes(nu, kappa int) uint64 {
+	if nu < 1 || nu > MaxNu || kappa < 1 || kappa > nu {
+		return 0
+	}
+	return binomials[nu][kappa]
+}
+
+// Encode returns the value-th bit string of nu bits with kappa ones, counted
+// from 1 in lexicographic order, as in Figure 1 of the paper:
+//
+//	Encode(1, 5, 2) = 00011    Encode(4, 5, 2) = 01001    Encode(10, 5, 2) = 11000
+//
+// The string's last character is bit 0 of the code, so that the order of
+// strings is the order of numbers. It is the combinatorial number system
+// (D. E. Knuth, The Art of Computer Programming 4A, section 7.2.1.3): the ones
+// at c_κ > … > c_1 are string number 1 + C(c_κ, κ) + … + C(c_1, 1).
+//
+// It fails with ErrCode unless 1 ≤ value ≤ Codes(nu, kappa).
+func Encode(value uint64, nu, kappa int) (uint64, error) {
+	codes := Codes(nu, kappa)
+	if value < 1 || value > codes {
+		return 0, fmt.Errorf("encode %d in %d bits of weight %d: the values go from 1 to %d: %w", value, nu, kappa, codes, ErrCode)
+	}
+	return codeOf(value-1, nu, kappa), nil
+}
+
+// Decode is the inverse of Encode. It fails with ErrCode if the code is longer
+// than nu bits or its weight is not kappa.
+func Decode(code uint64, nu, kappa int) (uint64, error) {
+	if Codes(nu, kappa) == 0 || bits.Len64(code) > nu || bits.OnesCount64(code) != kappa {
+		return 0, fmt.Errorf("decode %b as %d bits of weight %d: %w", code, nu, kappa, ErrCode)
+	}
+	return rankOf(code) + 1, nil
+}
+
+// codeOf returns the code of the given rank, which is below C(nu, kappa).
+func codeOf(rank uint64, nu, kappa int) uint64 {
+	code := uint64(0)
+	at := nu
+	for r := kappa; r > 0; r-- {
+		// The highest place whose strings begin at or before rank.
+		at--
+		for binomials[at][r] > rank {
+			at--
+		}
+		code |= 1 << at
+		rank -= binomials[at][r]
+	}
+	return code
+}
+
+// rankOf returns how many codes of equal weight are smaller.
+func rankOf(code uint64) uint64 {
+	rank := uint64(0)
+	for r := 1; code != 0; r++ {
+		rank += binomials[bits.TrailingZeros64(code)][r]
+		code &= code - 1
+	}
+	return rank
+}

@@ -1,0 +1,84 @@
+// Package bfield stores which small value goes with which key, in some bytes a
+// key, without the keys. It is the B-field of N. B. Greenfield, "A
+// space-efficient, probabilistic data structure and storage and retrieval
+// method for key-value information" (2014), with its formulas corrected.
+//
+// # The idea
+//
+// A Bloom filter sets one bit at each of k places of a key, and so remembers
+// that the key was there. A B-field sets a whole pattern there, and so
+// remembers a value as well. The pattern of value y is the y-th string of ν
+// bits with κ ones (ENCODE, the paper's Figure 1). With ν = 5, κ = 2, k = 3:
+//
+//	                      value 2 is 00101
+//	insert x → 2      h1(x)         h2(x)             h3(x)
+//	                    ↓             ↓                 ↓
+//	the array   0 1 0 0 1 0 1 1 0 1 0 1 1 1 0 0 1 0 0 0 1 0 1 0
+//	                   |0 0 1 0 1|   |0 0 1 0 1|       |0 0 1 0 1|
+//
+// A look-up takes the windows of ν bits at the k places and ANDs them:
+//
+//	window at h1(x)   0 0 1 0 1
+//	window at h2(x)   0 0 1 1 1
+//	window at h3(x)   0 1 1 0 1
+//	                  ---------
+//	in common         0 0 1 0 1   κ ones: DECODE says 2
+//
+// The marker of x is in all its windows, other ones only by chance. So fewer
+// than κ ones in common mean that x was never inserted (Absent); just κ are the
+// value (Found); and if by chance there are more, the value is one of several
+// (Indeterminate): the part β of the keys. These go, with their markers, into a
+// second array, the part β of the first one's size, and those that this does
+// not settle into a third:
+//
+//	Array 0  ████████████████████████████████   n keys
+//	Array 1  ███                                β·n, indeterminate in Array 0
+//	Array 2  ▏                                  indeterminate in both
+//
+// until none is left. All arrays together take at most m·κ/(1−β) bits. A key
+// that was never inserted is found with probability α.
+//
+// # Use
+//
+//	f, err := bfield.Build(bfield.Config{Keys: n, Values: 256, FalsePositive: 1.0 / 256}, keys, values)
+//	value, answer := f.Lookup(key)
+//
+// Build is for keys that are all at hand. New, Insert and Repair are for keys
+// that come one by one. Mutable is for ever: it logs what is inserted, repairs
+// in the background, and grows. A field is saved by Save and mapped into memory
+// by Open. Keys that are numbers already have methods named …Hash.
+//
+// NewPlan shows beforehand what a field will cost, and Explain prints it:
+//
+//	ν 24, κ 2 (276 codes), k 8 hash functions, m/n 11.5907
+//	false positives α   0.003906 = 2^-8.00 (summed)   paper 0.003693 = 2^-8.08
+//
+// # Where this differs from the paper
+//
+//   - The paper's α is right for κ = 1 only. The bits of a marker lie together,
+//     so markers overlap in more than one bit, and the true rate is higher: by
+//     6 to 16 % for κ = 2, two- to five-fold for κ = 3 and 4. NewPlan plans by
+//     the true rate; rate.go has the sum.
+//   - Values are whitened before they are encoded: a hash of the key is added,
+//     modulo the number of codes. So a value that many keys have costs nothing.
+//   - Step 2 prints composite hashes whose first is always 0; the sum it must
+//     mean lets keys share all windows. place.go has the repair.
+//   - A look-up keeps what the windows of all arrays have in common, not those
+//     of the last one alone. Fewer keys go into the third array, so the whole
+//     is a little smaller than m·κ/(1−β).
+//   - The paper says that a wrong value for an inserted key is impossible. That
+//     holds when the field is repaired. Before, the windows of a key in a
+//     secondary array that it is not yet in may agree by chance on a wrong one
+//     of its candidates: less than one in 10^5 look-ups of such keys at α 2^-8.
+//   - Inserting as the keys come, without a second pass, gives not only
+//     indeterminate keys but wrong misses, if a miss in a secondary array is
+//     taken for one. Until Repair such keys are answered Indeterminate.
+//
+// # What is not promised
+//
+// The hash is XXH3 under a seed that is stored with the field: whoever may
+// choose keys and knows the seed can raise α for keys of their choice. Hash
+// such keys under a secret first, and use the methods named …Hash. Pairs of
+// 64-bit keys never collide; two other keys share their 128-bit hash with
+// probability 2^-128.
+package bfield

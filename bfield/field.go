@@ -1,0 +1,284 @@
+package bfield
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"runtime"
+)
+
+// Answer is what a look-up knows.
+type Answer uint8
+
+const (
+	// Absent: the key was never inserted. This is certain.
+	Absent Answer = iota
+	// Found: the value is that of the key, if the key was inserted; a key that
+	// was not is answered so at the rate α.
+	Found
+	// Indeterminate: the key may have one of several values, or may never have
+	// been inserted. Candidates lists the values. After Repair no inserted key
+	// is answered so.
+	Indeterminate
+)
+
+func (a Answer) String() string {
+	switch a {
+	case Absent:
+		return "absent"
+	case Found:
+		return "found"
+	case Indeterminate:
+		return "indeterminate"
+	}
+	return fmt.Sprintf("Answer(%d)", uint8(a))
+}
+
+var (
+	// ErrValue is returned for a value of θ or more.
+	ErrValue = errors.New("bfield: value out of range")
+	// ErrContradiction is returned when one key was inserted with two values.
+	ErrContradiction = errors.New("bfield: one key with two values")
+	// ErrSealed is returned by methods that need the inserted keys, which a
+	// field that was built, sealed or loaded no longer has.
+	ErrSealed = errors.New("bfield: the field is sealed")
+	// ErrCascade is returned if arrays without end would be needed. It does not
+	// happen with sensible plans.
+	ErrCascade = errors.New("bfield: too many arrays")
+)
+
+// Field is a B-field. Any number of goroutines may look up at once; Insert,
+// Repair and Seal need the field for themselves. Use New, Build or Open.
+type Field struct {
+	plan    Plan
+	seed    uint64
+	workers int
+	codes   uint64   // C(ν, κ)
+	table   []uint64 // the code of each rank, if these are few
+
+	// levels are the arrays of the cascade. A key is in levels[0]; if that is
+	// indeterminate, also in levels[1], and so on.
+	levels []array
+	// repaired: no insertion since the cascade was last completed. Only then
+	// does a miss in a secondary array mean that the key is absent.
+	repaired bool
+
+	journal []entry // what was inserted; nil and sealed after Seal
+	sealed  bool
+	mapped  *mapping // the file behind the arrays, if any
+}
+
+// entry is an inserted key and its value.
+type entry struct {
+	key   key
+	value uint64
+}
+
+// tableCodes is the most codes that are kept ready: 16 KiB of them.
+const tableCodes = 2048
+
+// New returns an empty field. It keeps the 128-bit hash and the value of each
+// key, 24 bytes, until Seal: Repair needs them. If all keys are at hand, Build
+// is faster and keeps nothing; Mutable keeps them in a log.
+func New(c Config) (*Field, error) {
+	plan, err := NewPlan(c)
+	if err != nil {
+		return nil, err
+	}
+	return newField(plan, c.Seed, c.Workers), nil
+}
+
+func newField(plan Plan, seed uint64, workers int) *Field {
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	f := &Field{plan: plan, seed: seed, workers: workers, repaired: true}
+	f.prepare()
+	f.levels = []array{newArray(plan.arrayBits(plan.Keys), plan.Nu)}
+	return f
+}
+
+// prepare derives from the plan what look-ups use.
+func (f *Field) prepare() {
+	p := &f.plan
+	p.unasked = min(p.Hashes, bits.Len(uint(p.Nu/p.Kappa)))
+	f.codes = Codes(p.Nu, p.Kappa)
+	if f.codes <= tableCodes {
+		f.table = make([]uint64, f.codes)
+		for rank := range f.table {
+			f.table[rank] = codeOf(uint64(rank), p.Nu, p.Kappa)
+		}
+	}
+}
+
+// Plan returns the plan that the field was made by. Its Keys grow when more
+// keys than planned were inserted and repaired.
+func (f *Field) Plan() Plan { return f.plan }
+
+// Insert adds a key and its value to the primary array. The same key and value
+// again change nothing; the same key with another value is found by Repair.
+//
+// Until Repair, the key or any other that shares bits with it may be answered
+// Indeterminate, never Absent.
+func (f *Field) Insert(key []byte, value uint64) error {
+	return f.insert(entry{f.keyOf(key), value})
+}
+
+// InsertHash is Insert for a key that is a number.
+func (f *Field) InsertHash(key, value uint64) error {
+	return f.insert(entry{f.keyOfHash(key), value})
+}
+
+func (f *Field) insert(e entry) error {
+	if f.sealed {
+		return fmt.Errorf("insert: %w", ErrSealed)
+	}
+	if e.value >= f.plan.Values {
+		return fmt.Errorf("insert value %d: the values go from 0 to %d: %w", e.value, f.plan.Values-1, ErrValue)
+	}
+	f.journal = append(f.journal, e)
+	f.mark(e)
+	return nil
+}
+
+// mark puts an entry into the primary array.
+func (f *Field) mark(e entry) {
+	f.repaired = false
+	f.levels[0].insert(e.key, f.encode(e), f.plan.Hashes)
+	f.levels[0].keys++
+}
+
+// encode returns the marker of an entry. It is the same in all arrays.
+func (f *Field) encode(e entry) uint64 {
+	rank := e.value + e.key.whitening(f.codes)
+	if rank >= f.codes {
+		rank -= f.codes
+	}
+	if f.table != nil {
+		return f.table[rank]
+	}
+	return codeOf(rank, f.plan.Nu, f.plan.Kappa)
+}
+
+// decode returns the value of a marker; it may be θ or more, which no inserted
+// key has.
+func (f *Field) decode(k key, code uint64) uint64 {
+	rank, w := rankOf(code), k.whitening(f.codes)
+	if rank < w {
+		rank += f.codes
+	}
+	return rank - w
+}
+
+// Lookup returns the value of a key. If the answer is not Found, the value is 0.
+func (f *Field) Lookup(key []byte) (uint64, Answer) { return f.lookup(f.keyOf(key)) }
+
+// LookupHash is Lookup for a key that is a number.
+func (f *Field) LookupHash(key uint64) (uint64, Answer) { return f.lookup(f.keyOfHash(key)) }
+
+func (f *Field) lookup(k key) (uint64, Answer) {
+	return f.judge(k, f.levels[0].common(k, f.mask(), &f.plan))
+}
+
+// mask is ν ones.
+func (f *Field) mask() uint64 { return ^uint64(0) >> (64 - f.plan.Nu) }
+
+// fewer reports whether less than kappa bits are ones. κ is 1 or 2 as a rule.
+func fewer(acc uint64, kappa int) bool {
+	switch kappa {
+	case 1:
+		return acc == 0
+	case 2:
+		return acc&(acc-1) == 0
+	}
+	return bits.OnesCount64(acc) < kappa
+}
+
+// judge answers from what is common to the windows in the primary array.
+func (f *Field) judge(k key, acc uint64) (uint64, Answer) {
+	if fewer(acc, f.plan.Kappa) {
+		return 0, Absent
+	}
+	left, answer := f.descend(k, acc)
+	if answer != Found {
+		return 0, answer
+	}
+	value := f.decode(k, left)
+	if value < f.plan.Values {
+		return value, Found
+	}
+	// A code that stands for no value. In the primary array no inserted key
+	// shows it, as its own marker would be among the ones; in a secondary one a
+	// key may that is not yet repaired.
+	if left == acc || f.repaired {
+		return 0, Absent
+	}
+	return 0, Indeterminate
+}
+
+// descend goes through the secondary arrays as long as more than κ ones are
+// left, and returns those left with at least κ. A key has one marker in all its
+// arrays, so the ones must be common to all of them; the paper looks at each
+// array alone, which leaves more keys indeterminate, and can answer a key that
+// is not yet repaired with another one's value.
+func (f *Field) descend(k key, acc uint64) (uint64, Answer) {
+	for level := 1; ; level++ {
+		if bits.OnesCount64(acc) == f.plan.Kappa {
+			return acc, Found
+		}
+		if level == len(f.levels) {
+			return acc, Indeterminate
+		}
+		next := f.levels[level].common(k.at(level), acc, &f.plan)
+		if fewer(next, f.plan.Kappa) {
+			// Not in this array. Either the key was never inserted, or it
+			// turned indeterminate after the array was made.
+			if f.repaired {
+				return 0, Absent
+			}
+			return acc, Indeterminate
+		}
+		acc = next
+	}
+}
+
+// Candidates returns the values that a key may have, in no special order: none
+// if it is absent, one if it is found, several if it is indeterminate. The
+// value of an inserted key is among them, unless they would be more than
+// MaxCandidates, which are then returned. Until Repair they are those of the
+// primary array, also for keys that Lookup finds.
+func (f *Field) Candidates(key []byte) []uint64 { return f.candidates(f.keyOf(key)) }
+
+// CandidatesHash is Candidates for a key that is a number.
+func (f *Field) CandidatesHash(key uint64) []uint64 { return f.candidates(f.keyOfHash(key)) }
+
+func (f *Field) candidates(k key) []uint64 {
+	acc := f.levels[0].common(k, f.mask(), &f.plan)
+	if fewer(acc, f.plan.Kappa) {
+		return nil
+	}
+	if f.repaired {
+		var answer Answer
+		if acc, answer = f.descend(k, acc); answer == Absent {
+			return nil
+		}
+	}
+	var places []int
+	for rest := acc; rest != 0; rest &= rest - 1 {
+		places = append(places, bits.TrailingZeros64(rest))
+	}
+	var values []uint64
+	// All ways to choose κ of the ones, spread over their places; not all need
+	// stand for a value.
+	choices := min(Codes(len(places), f.plan.Kappa), 64*MaxCandidates)
+	for rank := uint64(0); rank < choices && len(values) < MaxCandidates; rank++ {
+		code := uint64(0)
+		for rest := codeOf(rank, len(places), f.plan.Kappa); rest != 0; rest &= rest - 1 {
+			code |= 1 << places[bits.TrailingZeros64(rest)]
+		}
+		if value := f.decode(k, code); value < f.plan.Values {
+			values = append(values, value)
+		}
+	}
+	return values
+}

@@ -1,0 +1,32 @@
+package bfield
+
+const (
+	// MaxKeys is the most keys that a plan takes. Indices into an array stay
+	// below 2^48 even with the largest MaxCellsPerKey·κ.
+	MaxKeys = 1 << 32
+
+	// MinFalsePositive is the lowest α: below it the 128 bits of a key's hash,
+	// and with 64-bit keys their own collisions, are no longer out of sight.
+	MinFalsePositive = 1.0 / (1 << 48)
+
+	// MaxHashes is the largest k. α = 2^-48 with 57 values and κ = 1 takes 54.
+	MaxHashes = 64
+
+	// MaxCellsPerKey is the largest m/n: 1.44·k for the largest k, rounded up.
+	MaxCellsPerKey = 128
+
+	// MaxLevels is the most arrays of a cascade. Each holds the part β of the
+	// last one's keys, and β < 1/2 in sensible plans: 64 hold any n.
+	MaxLevels = 64
+
+	// MaxCandidates is the most values that Candidates lists.
+	MaxCandidates = 1024
+
+	// leastBits is the shortest array. Below it the few markers of a small
+	// set would overlap far more than the formulas, which are for many, say.
+	leastBits = 1 << 11
+
+	// oneLoad is the longest code that 8 bytes show at each of the 8 places
+	// at which it can begin in its first byte.
+	oneLoad = 57
+)

@@ -1,0 +1,74 @@
+package bfield
+
+import (
+	"math/bits"
+
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
+)
+
+// key is what is left of a key: 128 bits under the field's seed. The footnote
+// of the paper's section on mutability allows just that to be logged.
+type key struct{ a, b uint64 }
+
+func (f *Field) keyOf(k []byte) key {
+	a, b := keyed.Bytes128(k, f.seed)
+	return key{a, b}
+}
+
+func (f *Field) keyOfHash(h uint64) key {
+	a, b := keyed.Uint128(h, f.seed)
+	return key{a, b}
+}
+
+// The i-th window of a key begins at the place that b + a·multiplier[i] stands
+// for, a number below 2^64 scaled to the number of places.
+//
+// The paper prints h_i = h_a × ((i−1) × h_b), which is 0 for the first; h_a +
+// (i−1)·h_b must be meant. But the places of that are an arithmetic
+// progression, and so two keys with nearly the same step and starts less than ν
+// apart share all windows but for a shift: of n keys some 4ν·n/(k·(m·κ)²) do, a
+// floor that false positives at a low α meet with n = 10^5 already. With odd
+// random multipliers in place of i−1 close keys part at once, at the same cost.
+var multipliers = func() (m [MaxHashes]uint64) {
+	for i := range m {
+		m[i] = mix(uint64(i+1)*golden) | 1
+	}
+	return m
+}()
+
+// golden is 2^64 divided by the golden ratio, as in SplitMix64.
+const golden = 0x9e3779b97f4a7c15
+
+// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable
+// pseudorandom number generators", 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// at returns the key as array number level sees it. Places in different arrays
+// must be independent: keys that met in one array would meet again.
+func (k key) at(level int) key {
+	if level == 0 {
+		return k
+	}
+	return key{mix(k.a + uint64(level)*golden), mix(k.b ^ uint64(level)*golden)}
+}
+
+// place returns where window i begins.
+func (k key) place(i int, places uint64) uint64 {
+	at, _ := bits.Mul64(k.b+k.a*multipliers[i], places)
+	return at
+}
+
+// whitening returns what is added to a value, modulo the number of codes,
+// before it is encoded. Without it a value that many keys have would fill its
+// own bits of the windows: false positives grow (1.7-fold for a single value
+// and κ = 2). It goes over all C(ν, κ) codes and not only over the θ values, so
+// that the markers are uniform, as the formulas in rate.go assume; that a code
+// then stands for no value tells strangers apart.
+func (k key) whitening(codes uint64) uint64 {
+	w, _ := bits.Mul64((k.a^bits.RotateLeft64(k.b, 32))*golden, codes)
+	return w
+}

@@ -1,0 +1,159 @@
+package bfield
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// This file computes how often a window shows exactly κ ones, or any ones at
+// all, that nobody meant it to.
+//
+// The paper (section 5b) takes the ν bits of a window for independent, each
+// wrongly 1 with probability p = q^k, q the part of the array that is 1, and
+// gets the binomial C(ν,κ) p^κ (1−p)^(ν−κ). For κ = 1 that is right. For κ ≥ 2
+// it is too low: the κ ones of a marker lie together, so ones near a one are
+// more frequent, and the marker of another key that begins near the window's
+// place covers several bits of it at once. Here the markers are what they are:
+// at each place begins a Poisson number of them, with mean λ = n·k/(m·κ), each
+// with a random code. For a set V of the window's bits
+//
+//	P(V all 0)  = exp(−λ·Σ_s (1 − C(ν−|V∩window s|, κ)/C(ν, κ)))
+//	q_U         = P(U all 1) = Σ_{V⊆U} (−1)^|V| P(V all 0)
+//	S_j         = Σ_{|U|=j} q_U^k                 (k windows, nearly independent)
+//	P(κ ones)   = Σ_{j≥κ} (−1)^(j−κ) C(j, κ) S_j  (inclusion–exclusion)
+//
+// where s runs over all places whose windows meet V. The sum is cut where its
+// terms no longer count; they fall like those of e^(−νp).
+
+const (
+	// summed is the largest κ whose rates are summed. Above it the terms of the
+	// sum no longer fall, and simulation.go takes over.
+	summed = 4
+	// rateTerms bounds |U|: the subsets of U are gone through one by one.
+	rateTerms = 14
+)
+
+// precision is how well a rate is computed: the relative size of the first term
+// left out, and the number of products spent on one S_j. If all sets U take
+// more than that, a sample of them is tried, always the same one.
+type precision struct {
+	tolerance float64
+	work      int
+}
+
+var (
+	coarse = precision{2e-2, 1 << 17} // for the search of a plan
+	fine   = precision{1e-4, 1 << 23} // for the figures that are shown
+)
+
+// window is the law of one window of an array.
+type window struct {
+	nu, kappa int
+	// clear[d][c] is the probability that no marker of d places touches c given
+	// bits, where c is what a window at each of these places shows of them.
+	clear [MaxNu + 1][rateTerms + 1]float64
+}
+
+// newWindow returns the law for codes (nu, kappa) where each place begins
+// lambda markers in the mean.
+func newWindow(nu, kappa int, lambda float64) *window {
+	w := &window{nu: nu, kappa: kappa}
+	for d := range nu + 1 {
+		for c := range rateTerms + 1 {
+			untouched := 0.0
+			if nu-c >= kappa {
+				untouched = float64(binomials[nu-c][kappa]) / float64(binomials[nu][kappa])
+			}
+			w.clear[d][c] = math.Exp(-lambda * float64(d) * (1 - untouched))
+		}
+	}
+	return w
+}
+
+// allOnes returns q_U for the set U of bits, in ascending order.
+func (w *window) allOnes(set []int) float64 {
+	j := len(set)
+	q := 0.0
+	for v := range 1 << j {
+		// Windows that see all of U, then those that see the first i of it, and
+		// those that see the others.
+		total := ones(v)
+		p := w.clear[w.nu-(set[j-1]-set[0])][total]
+		for i := 1; i < j; i++ {
+			first := ones(v & (1<<i - 1))
+			d := set[i] - set[i-1]
+			p *= w.clear[d][first] * w.clear[d][total-first]
+		}
+		if total&1 == 0 {
+			q += p
+		} else {
+			q -= p
+		}
+	}
+	return math.Max(q, 0)
+}
+
+func ones(v int) int {
+	n := 0
+	for ; v != 0; v &= v - 1 {
+		n++
+	}
+	return n
+}
+
+// sum returns S_j among the first `bits` bits of the window.
+func (w *window) sum(j, bits, k, work int) float64 {
+	s := 0.0
+	each := j << (j + 1)
+	if float64(binomials[bits-1][j-1])*float64(each) <= float64(work) {
+		// Only the distances between the bits count: sets that begin at 0,
+		// times the places that they can be moved to.
+		set := make([]int, j)
+		var try func(i int)
+		try = func(i int) {
+			if i == j {
+				s += float64(bits-set[j-1]) * math.Pow(w.allOnes(set), float64(k))
+				return
+			}
+			for at := set[i-1] + 1; at < bits; at++ {
+				set[i] = at
+				try(i + 1)
+			}
+		}
+		try(1)
+		return s
+	}
+	random := rand.New(rand.NewPCG(uint64(bits), uint64(j)))
+	tries := max(64, work/each)
+	set := make([]int, 0, j)
+	for range tries {
+		set = set[:0]
+		// Selection sampling, ascending (Knuth, volume 2, algorithm S).
+		for at := 0; len(set) < j; at++ {
+			if random.IntN(bits-at) < j-len(set) {
+				set = append(set, at)
+			}
+		}
+		s += math.Pow(w.allOnes(set), float64(k))
+	}
+	return s / float64(tries) * float64(binomials[bits][j])
+}
+
+// exactly returns the probability that the AND of k windows shows exactly r of
+// its first `bits` bits as ones.
+func (w *window) exactly(r, bits, k int, to precision) float64 {
+	p, sign := 0.0, 1.0
+	for j := r; j <= bits && j <= rateTerms; j++ {
+		s := 1.0
+		if j > 0 {
+			s = w.sum(j, bits, k, to.work)
+		}
+		term := float64(binomials[j][r]) * s
+		p += sign * term
+		sign = -sign
+		if term <= to.tolerance*math.Abs(p) {
+			break
+		}
+	}
+	return math.Min(math.Max(p, 0), 1)
+}

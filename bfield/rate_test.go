@@ -1,0 +1,186 @@
+package bfield
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// rows are figures of the paper's formula, of the corrected one and of a
+// simulation, which others found independently of this package. m/n is what
+// gives the paper's α, rounded to two places.
+var rows = []struct {
+	nu, kappa, k                int
+	perKey                      float64
+	paper, corrected, simulated float64
+}{
+	{16, 1, 12, 17.31, 3.906e-3, 3.906e-3, 3.895e-3},
+	{24, 2, 8, 11.53, 3.905e-3, 4.444e-3, 4.47e-3},
+	{46, 2, 10, 14.37, 1.000e-3, 1.097e-3, 1.116e-3},
+	{20, 3, 7, 9.57, 9.99e-4, 1.960e-3, 1.969e-3},
+	{14, 4, 5, 7.01, 1.001e-3, 4.81e-3, 4.80e-3},
+}
+
+func rowPlan(i int) Plan {
+	r := rows[i]
+	return Plan{Keys: 1e6, Values: Codes(r.nu, r.kappa), Nu: r.nu, Kappa: r.kappa, Hashes: r.k, CellsPerKey: r.perKey}
+}
+
+func within(got, want, part float64) bool { return math.Abs(got-want) <= part*want }
+
+// TestRates holds both formulas to the known figures, within the rounding of m/n.
+func TestRates(t *testing.T) {
+	for i, r := range rows {
+		p := rowPlan(i)
+		if got := p.PaperFalsePositive(); !within(got, r.paper, 0.008) {
+			t.Errorf("(%d, %d, %d): the paper's α is %.4g, known %.4g", r.nu, r.kappa, r.k, got, r.paper)
+		}
+		if got := p.FalsePositive(); !within(got, r.corrected, 0.008) {
+			t.Errorf("(%d, %d, %d): α is %.4g, known %.4g", r.nu, r.kappa, r.k, got, r.corrected)
+		}
+	}
+	// The paper's case: 2^-32 by its formula, 2^-29.4 in truth, at 61.1 bits.
+	p := Plan{Keys: 1e9, Values: 1140, Nu: 20, Kappa: 3, Hashes: 14, CellsPerKey: 14.1 / math.Ln2}
+	if got := math.Log2(p.PaperFalsePositive()); math.Abs(got+32) > 0.15 {
+		t.Errorf("1e9 URLs: the paper's α is 2^%.2f", got)
+	}
+	if got := math.Log2(p.FalsePositive()); math.Abs(got+29.4) > 0.15 {
+		t.Errorf("1e9 URLs: α is 2^%.2f, known 2^-29.4", got)
+	}
+}
+
+// TestRatesSimulated simulates windows with no part of the package but codeOf,
+// and compares α and β. The bounds are 1.5 % and six standard deviations of the count.
+func TestRatesSimulated(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	const keys, trials = 100_000, 400_000
+	for i, r := range rows {
+		p := rowPlan(i)
+		size := uint64(math.Ceil(keys * r.perKey * float64(r.kappa)))
+		places := size - uint64(r.nu) + 1
+		array := make([]uint64, size/64+2)
+		for range keys {
+			code := codeOf(random.Uint64N(p.Values), r.nu, r.kappa)
+			for range r.k {
+				at := random.Uint64N(places)
+				array[at/64] |= code << (at % 64)
+				array[at/64+1] |= code >> (64 - at%64)
+			}
+		}
+		own, exact, extra := uint64(1)<<r.kappa-1, 0, 0
+		for range trials {
+			acc := uint64(1)<<r.nu - 1
+			for range r.k {
+				at := random.Uint64N(places)
+				acc &= array[at/64]>>(at%64) | array[at/64+1]<<(64-at%64)
+			}
+			if bits.OnesCount64(acc) == r.kappa {
+				exact++
+			}
+			if acc&^own != 0 {
+				extra++
+			}
+		}
+		for _, c := range []struct {
+			what      string
+			got, want float64
+		}{{"α", float64(exact), p.FalsePositive()}, {"β", float64(extra), p.Indeterminate()}} {
+			want := c.want * trials
+			if math.Abs(c.got-want) > 0.015*want+6*math.Sqrt(want) {
+				t.Errorf("seed %d, (%d, %d, %d): %s is %.4g in the simulation, computed %.4g", seed, r.nu, r.kappa, r.k, c.what, c.got/trials, c.want)
+			}
+		}
+	}
+}
+
+// TestSplitting holds the simulation of large κ to the sum where both can be had.
+func TestSplitting(t *testing.T) {
+	for i, r := range rows {
+		p := rowPlan(i)
+		s := newSimulated(p.Nu, p.Kappa, p.lambda(), fine)
+		if got, want := s.falsePositive(p.Hashes), p.FalsePositive(); !within(got, want, 0.05) {
+			t.Errorf("(%d, %d, %d): α is %.4g by splitting, %.4g by the sum", r.nu, r.kappa, r.k, got, want)
+		}
+		if got, want := s.indeterminate(p.Hashes), p.Indeterminate(); !within(got, want, 0.05) {
+			t.Errorf("(%d, %d, %d): β is %.4g by splitting, %.4g by the sum", r.nu, r.kappa, r.k, got, want)
+		}
+	}
+}
+
+func TestPlans(t *testing.T) {
+	for _, c := range []struct {
+		values    uint64
+		alpha     float64
+		nu, kappa int
+		atMost    float64 // bits a key
+	}{
+		{1, 1. / 256, 1, 1, 11.55}, // a Bloom filter: 1.44·8
+		{16, 1. / 256, 16, 1, 17.4},
+		{256, 1. / 256, 24, 2, 25.3},
+		{256, math.Pow(2, -20), 24, 2, 41.1},
+		{1000, math.Pow(2, -32), 46, 2, 61.1}, // the paper's case
+		{10000, 1e-3, 41, 3, 40.2},
+		{1 << 20, 1. / 256, 44, 5, 70},
+		{1 << 32, 1. / 256, 53, 9, 128},
+		{5, 0.5, 5, 1, 7.4},
+		{1 << 60, 0.01, 64, 29, 400},
+	} {
+		p, err := NewPlan(Config{Keys: 1e9, Values: c.values, FalsePositive: c.alpha})
+		if err != nil {
+			t.Errorf("%d values at %g: %v", c.values, c.alpha, err)
+			continue
+		}
+		// Simulated rates are good to a few per cent.
+		slack := 1.001
+		if p.Kappa > summed {
+			slack = 1.1
+		}
+		if p.Nu != c.nu || p.Kappa != c.kappa || p.FalsePositive() > c.alpha*slack || p.PaperBitsPerKey() > c.atMost {
+			t.Errorf("%d values at %g, at most %.1f bits a key, planned as\n%s", c.values, c.alpha, c.atMost, p.Explain())
+		}
+		if p.Keys != 1e9 || float64(p.arrayBits(1e9)) < 1e9*p.CellsPerKey*float64(p.Kappa) {
+			t.Errorf("10^9 keys: an array of %d bits", p.arrayBits(1e9))
+		}
+	}
+	largest := Plan{Keys: MaxKeys, Values: 1, Nu: 64, Kappa: 32, Hashes: MaxHashes, CellsPerKey: MaxCellsPerKey}
+	if got := largest.arrayBits(MaxKeys); got != MaxKeys*MaxCellsPerKey*32 {
+		t.Errorf("the largest array has %d bits", got)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	p := Plan{Keys: 1e9, Values: 1035, Nu: 46, Kappa: 2, Hashes: 10, CellsPerKey: 14.37}
+	text := p.Explain()
+	for _, part := range []string{"ν 46, κ 2 (1035 codes), k 10", "α   0.001094 = 2^-9.84 (summed)   paper 0.0009976", "28740000000 bits", "30.04 bits a key, 3.497 GiB"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+}
+
+func TestImpossible(t *testing.T) {
+	for _, c := range []Config{
+		{Keys: 1, Values: 0, FalsePositive: 0.1},
+		{Keys: MaxKeys + 1, Values: 1, FalsePositive: 0.1},
+		{Keys: 1, Values: 1 << 63, FalsePositive: 0.1},
+		{Keys: 1, Values: 10},
+		{Keys: 1, Values: 10, FalsePositive: 0.6},
+		{Keys: 1, Values: 10, FalsePositive: 1e-15},
+		{Keys: 1, Values: 10, FalsePositive: math.NaN()},
+		{Keys: 1, Values: 10, FalsePositive: 0.1, Workers: -1},
+		{Keys: 1, Values: 10, FalsePositive: 0.1, Nu: 10},
+		{Keys: 1, Values: 11, Nu: 10, Kappa: 1, Hashes: 3, CellsPerKey: 5},
+		{Keys: 1, Values: 10, Nu: 65, Kappa: 1, Hashes: 3, CellsPerKey: 5},
+		{Keys: 1, Values: 10, Nu: 10, Kappa: 1, Hashes: MaxHashes + 1, CellsPerKey: 5},
+		{Keys: 1, Values: 10, Nu: 10, Kappa: 1, Hashes: 3, CellsPerKey: math.Inf(1)},
+		{Keys: 1, Values: 10, Nu: 10, Kappa: 1, Hashes: 3, CellsPerKey: math.NaN()},
+	} {
+		if p, err := NewPlan(c); !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v is planned as %+v, %v", c, p, err)
+		}
+	}
+}
