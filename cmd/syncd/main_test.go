@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -39,6 +41,7 @@ func TestMain(m *testing.M) {
 //	terminate WORD   send SIGTERM to the background command that has the word among its arguments
 //	code N COMMAND   run a command that must end with exit code N
 //	tour FILE        write the commands of the README's tour, the build and the ports' numbers left out
+//	xml FILE         fail unless a file is well-formed XML
 //	deadsocket FILE  leave a unix socket behind on which nobody listens
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -63,6 +66,7 @@ func TestScript(t *testing.T) {
 			"ready": ready, "let": let, "bytes": writeBytes, "fill": fill, "busyport": busyPort,
 			"freeport": freePort, "readyport": readyPort,
 			"code": exitCode, "terminate": terminate, "deadsocket": deadSocket, "tour": tour,
+			"xml": wellFormed,
 		},
 	})
 }
@@ -96,6 +100,16 @@ func waitReady(ts *testscript.TestScript, network, address string) {
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("no daemon is ready on %s: %v", address, err)
+		}
+	}
+}
+
+func wellFormed(ts *testscript.TestScript, _ bool, args []string) {
+	for d := xml.NewDecoder(strings.NewReader(ts.ReadFile(args[0]))); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			ts.Fatalf("%s: %v", args[0], err)
 		}
 	}
 }

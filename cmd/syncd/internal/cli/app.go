@@ -44,6 +44,7 @@ var hints = []struct {
 	{problem.ErrMalformed, ""},
 	{peer.ErrInvalid, ""},
 	{problem.ErrNoNamespace, "syncd ns ls lists those there are, syncd ns create makes one, syncd join takes part in another node's"},
+	{errNoScenario, ""},
 	{peer.ErrConflict, ""},
 	{peer.ErrDeleted, ""},
 	{peer.ErrNotFound, "syncd ls shows the keys of a namespace, syncd peer ls the peers"},

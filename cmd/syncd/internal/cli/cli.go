@@ -1,5 +1,5 @@
 // Package cli is the command line: one file a command, all of them clients of
-// the daemon's HTTP API but for serve, init, demo and bench.
+// the daemon's HTTP API but for serve, init, demo, bench and testnet.
 package cli
 
 import (
@@ -53,6 +53,7 @@ type root struct {
 	Sync       syncCmd       `cmd:"" group:"sync" help:"Make this node's records and a peer's equal."`
 	Diff       diffCmd       `cmd:"" group:"sync" help:"Show what differs from a peer, and what a sync would move."`
 	Bench      benchCmd      `cmd:"" group:"about" help:"Measure on this machine."`
+	Testnet    testnetCmd    `cmd:"" group:"about" help:"Simulate many nodes under faults, and check them."`
 	Config_    configCmd     `cmd:"" name:"config" group:"about" help:"Show or check the configuration."`
 	Paths      pathsCmd      `cmd:"" group:"about" help:"Print where files lie."`
 	Version    versionCmd    `cmd:"" group:"about" help:"Print the version."`

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -24,10 +25,14 @@ type command struct {
 	help  string
 	subs  []command
 	flags []*kong.Flag // its own, and those of the commands above it
+	words []string     // what its argument may be, if that is known
 }
 
 func commandOf(n *kong.Node, path string, above []*kong.Flag) command {
 	c := command{path: path, help: n.Help, flags: append(append([]*kong.Flag{}, above...), n.Flags...)}
+	for _, arg := range n.Positional {
+		c.words = append(c.words, known(arg)...)
+	}
 	for _, child := range n.Children {
 		if child.Type == kong.CommandNode && !child.Hidden {
 			c.subs = append(c.subs, commandOf(child, strings.TrimSpace(path+" "+child.Name), c.flags))
@@ -56,6 +61,14 @@ func enum(f *kong.Flag) []string {
 	return strings.Split(f.Enum, ",")
 }
 
+// known lists words that a flag or argument takes beside others.
+func known(v *kong.Value) []string {
+	if v.Tag.Get("complete") == "scenarios" {
+		return scenarioNames()
+	}
+	return nil
+}
+
 // Run prints the script, made from the command tree itself.
 func (c completionCmd) Run(a *app) error {
 	tree := commandOf(a.parsed.Model.Node, "", nil)
@@ -82,11 +95,14 @@ func bashScript(tree command) string {
 				fmt.Fprintf(&b, "        %q) COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n",
 					strings.TrimRight(" "+c.path, " ")+" --"+f.Name, strings.Join(values, " "))
 			}
+			if words := known(f.Value); words != nil {
+				fmt.Fprintf(&b, "        %q) COMPREPLY=($(compgen -f -W %q -- \"$cur\")); return ;;\n", " "+c.path+" --"+f.Name, strings.Join(words, " "))
+			}
 		}
 	}
 	b.WriteString("    esac\n    case \"$path\" in\n")
 	for _, c := range tree.all() {
-		var words []string
+		words := slices.Clone(c.words)
 		for _, s := range c.subs {
 			words = append(words, s.name())
 		}
@@ -115,6 +131,9 @@ func zshScript(tree command) string {
 		b.WriteString("            subs=(")
 		for _, s := range c.subs {
 			b.WriteString(" " + quote(s.name()+":"+colons(s.help)))
+		}
+		for _, w := range c.words {
+			b.WriteString(" " + quote(w))
 		}
 		b.WriteString(" )\n            flags=(")
 		for _, f := range c.flags {
@@ -145,6 +164,9 @@ func fishScript(tree command) string {
 		for _, s := range c.subs {
 			fmt.Fprintf(&b, "complete -c syncd -n %s -a %s -d %s\n", quote(when), quote(s.name()), quote(s.help))
 		}
+		if len(c.words) > 0 {
+			fmt.Fprintf(&b, "complete -c syncd -n %s -a %s\n", quote(when), quote(strings.Join(c.words, " ")))
+		}
 		own := c.flags
 		if c.path != "" {
 			own = own[len(tree.flags):]
@@ -158,6 +180,9 @@ func fishScript(tree command) string {
 				line += " -x -a " + quote(strings.Join(values, " "))
 			} else if !f.IsBool() {
 				line += " -r -F"
+			}
+			if words := known(f.Value); words != nil {
+				line += " -a " + quote(strings.Join(words, " "))
 			}
 			fmt.Fprintf(&b, "%s -d %s\n", line, quote(f.Help))
 		}

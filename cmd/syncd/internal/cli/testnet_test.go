@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/syncd-io/syncd/testnet"
+)
+
+func TestNearest(t *testing.T) {
+	for name, want := range map[string]string{
+		"torn-lgo":       "torn-log",
+		"partition":      "partition-and-heal",
+		"heal":           "partition-and-heal",
+		"clock-set-bakc": "clock-set-back",
+		"":               "",
+		"quite another":  "",
+	} {
+		if got := strings.Join(nearest(name), " "); got != want {
+			t.Errorf("near %q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// editsTwin is the definition.
+func editsTwin(a, b string) int {
+	switch {
+	case a == "" || b == "":
+		return len(a) + len(b)
+	case a[0] == b[0]:
+		return editsTwin(a[1:], b[1:])
+	}
+	return 1 + min(editsTwin(a[1:], b), editsTwin(a, b[1:]), editsTwin(a[1:], b[1:]))
+}
+
+func TestEdits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching(`[abc]{0,6}`)
+		a, b := word.Draw(t, "a"), word.Draw(t, "b")
+		if got, want := edits(a, b), editsTwin(a, b); got != want {
+			t.Fatalf("%q and %q are %d apart, want %d", a, b, got, want)
+		}
+	})
+}
+
+// What is printed to replay a run is what was asked for, and nothing that
+// decides the run is left out.
+func TestReplay(t *testing.T) {
+	res := &testnet.Result{Seed: 7}
+	for want, c := range map[string]testnetRunCmd{
+		"syncd testnet run --seed 7":                                 {Profile: "mixed", Runs: 1},
+		"syncd testnet run --nodes 9 --seed 7 --profile rough":       {Profile: "rough", Nodes: 9, Runs: 1},
+		"syncd testnet run --scenario torn-log":                      {Profile: "mixed", Scenario: "torn-log", Runs: 1},
+		"syncd testnet run --scenario torn-log --seed 7":             {Profile: "mixed", Scenario: "torn-log", Runs: 2},
+		"syncd testnet run --scenario 'my files/it'\\''s' --nodes 2": {Profile: "mixed", Scenario: "my files/it's", Nodes: 2, Runs: 1},
+	} {
+		if got := c.replay(res); got != want {
+			t.Errorf("%+v: %s, want %s", c, got, want)
+		}
+	}
+}

@@ -1,0 +1,373 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
+	"github.com/syncd-io/syncd/testnet"
+)
+
+type testnetRunCmd struct {
+	Nodes    int           `help:"How many nodes. 0: as many as the scenario has, or as are drawn." default:"0" placeholder:"N"`
+	Seed     uint64        `help:"Decides all that is random. 0: the scenario's own; without one, 0." default:"0"`
+	Scenario string        `help:"What happens: a built-in scenario (syncd testnet ls), a file, or - for standard input. Without it, the seed decides." placeholder:"FILE|NAME" complete:"scenarios"`
+	Profile  string        `help:"What goes wrong where the seed decides: calm, rough, clocks, disks or mixed." enum:"calm,rough,clocks,disks,mixed" default:"mixed"`
+	Runs     int           `help:"How many runs, each with the next seed." default:"1" placeholder:"K"`
+	Plot     string        `help:"Draw the run to this file, as SVG." placeholder:"FILE"`
+	Tape     string        `help:"Write the run, all that was drawn with it, to this file, as a scenario. Of several runs, the first that fails." placeholder:"FILE"`
+	Shrink   time.Duration `help:"If the run fails, spend up to this long on finding a smaller one that fails alike, for --tape." default:"0s"`
+}
+
+func (testnetRunCmd) Help() string {
+	return `Runs nodes in this process under simulated time, with the program's own sync and with simulated disks, links and clocks, which fail. A run is decided by its scenario and seed alone: it does the same every time, on every machine. Afterwards everything is healed, the nodes become equal, and a checker looks at all that was asked, answered and seen.
+
+Exit code 0 only if the checker is content and the run came to what its scenario expects, 9 if not, 1 if the scenario cannot be read, 4 if there is none of that name. It needs no daemon and writes only the files that it is told to.
+
+Examples:
+    syncd testnet run
+    syncd testnet run --scenario partition-and-heal --plot run.svg
+    syncd testnet run --seed 7 --nodes 20 --profile rough -o json | jq .trace_hash
+    syncd testnet run --runs 1000 --shrink 1m --tape failed.txt
+    syncd testnet run --scenario failed.txt`
+}
+
+// maxRuns bounds the runs of one command.
+const maxRuns = 1_000_000
+
+func (c *testnetRunCmd) check() error {
+	switch {
+	case c.Nodes < 0:
+		return problem.Usage("testnet run: --nodes %d: want a number from 1 on, or 0 for the scenario's own", c.Nodes)
+	case c.Runs < 1 || c.Runs > maxRuns:
+		return problem.Usage("testnet run: --runs %d: want 1 to %d", c.Runs, maxRuns)
+	case c.Shrink < 0:
+		return problem.Usage("testnet run: --shrink: %s is negative", c.Shrink)
+	case c.Shrink > 0 && c.Tape == "":
+		return problem.Usage("testnet run: --shrink needs --tape FILE, to write the smaller run to")
+	case c.Plot != "" && c.Runs > 1:
+		return problem.Usage("testnet run: --plot draws one run, and --runs %d are wanted; draw the one of interest with --seed", c.Runs)
+	}
+	for _, path := range []string{c.Plot, c.Tape} { // now, rather than after a long run
+		if info, err := os.Stat(filepath.Dir(path)); path != "" && (err != nil || !info.IsDir()) {
+			return fmt.Errorf("testnet run: write %s: there is no folder %s: %w", path, filepath.Dir(path), fs.ErrNotExist)
+		}
+	}
+	return nil
+}
+
+// Run runs a scenario, once or with many seeds.
+func (c testnetRunCmd) Run(ctx context.Context, a *app) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	config := testnet.Config{Nodes: c.Nodes, Seed: c.Seed, Profile: c.Profile}
+	title := ""
+	if c.Scenario != "" {
+		s, err := a.scenario(c.Scenario)
+		if err != nil {
+			return fmt.Errorf("testnet run: %w", err)
+		}
+		title, config.Scenario = s.Title, s.Text+"\n" // an empty text is a scenario, too
+	}
+	if c.Runs > 1 {
+		return c.many(ctx, a, config)
+	}
+	each, done := follow(a.bars())
+	res, err := c.one(ctx, config, each)
+	done()
+	if err != nil {
+		return err
+	}
+	saved, err := c.save(ctx, a, &res)
+	if err != nil {
+		return err
+	}
+	if a.json() {
+		err = a.printJSON(c.outcome(&res))
+	} else {
+		err = c.print(a, &res, title, saved)
+	}
+	if err != nil || res.Passed() {
+		return err
+	}
+	return c.failure(&res)
+}
+
+// one does one run.
+func (c *testnetRunCmd) one(ctx context.Context, config testnet.Config, each func(testnet.Progress)) (testnet.Result, error) {
+	config.Progress = each
+	res, err := testnet.Run(ctx, config)
+	if res.Scenario == "" {
+		res.Scenario = c.Scenario
+	}
+	if err == nil {
+		return res, nil
+	}
+	what := "testnet run: "
+	if c.Scenario != "" {
+		what += c.Scenario + ": "
+	}
+	said := &marked{what + strings.TrimPrefix(err.Error(), "testnet: "), err}
+	switch {
+	case errors.Is(err, testnet.ErrScenario) && c.Scenario == "":
+		return res, problem.Usage("%w", said)
+	case errors.Is(err, testnet.ErrScenario):
+		return res, problem.Malformed(said)
+	}
+	return res, said
+}
+
+// follow draws how far a run has come: virtual seconds until the last event,
+// then that the nodes become equal. What it returns second ends the drawing.
+func follow(bars *progress.Bars) (each func(testnet.Progress), done func()) {
+	if bars == nil {
+		return nil, func() {}
+	}
+	var events, settling *progress.Bar
+	each = func(p testnet.Progress) {
+		switch {
+		case settling != nil:
+		case p.VirtualMS >= p.PlannedMS:
+			events.Done()
+			settling = bars.Spin("until all are equal")
+		case events == nil:
+			events = bars.Count("virtual seconds", p.PlannedMS/1000+1)
+		default:
+			events.Set(p.VirtualMS / 1000)
+		}
+	}
+	return each, func() {
+		events.Done()
+		settling.Done()
+		bars.Close()
+	}
+}
+
+// outcome is a result as it goes out as JSON.
+type outcome struct {
+	testnet.Result
+	Passed bool   `json:"passed"`
+	Replay string `json:"replay"`
+}
+
+func (c *testnetRunCmd) outcome(res *testnet.Result) outcome {
+	return outcome{*res, res.Passed(), c.replay(res)}
+}
+
+// replay is the command that does a run again.
+func (c *testnetRunCmd) replay(res *testnet.Result) string {
+	words := []string{"syncd testnet run"}
+	if c.Scenario != "" {
+		words = append(words, "--scenario "+shellWord(c.Scenario))
+	}
+	if c.Nodes != 0 {
+		words = append(words, fmt.Sprintf("--nodes %d", c.Nodes))
+	}
+	if res.Seed != 0 && (c.Scenario == "" || c.Seed != 0 || c.Runs > 1) {
+		words = append(words, fmt.Sprintf("--seed %d", res.Seed))
+	}
+	if c.Scenario == "" && c.Profile != "mixed" {
+		words = append(words, "--profile "+c.Profile)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord is a word as a shell reads it.
+func shellWord(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-") == "" {
+		return s
+	}
+	return quote(s)
+}
+
+// failure is the error of a run that failed, for standard error.
+func (c *testnetRunCmd) failure(res *testnet.Result) error {
+	return &marked{fmt.Sprintf("testnet run: %s: %s; run it again with: %s", runName(res), strings.Join(res.Unmet, ", "), c.replay(res)), problem.ErrDiffers}
+}
+
+// runName says which run it was.
+func runName(res *testnet.Result) string {
+	if own := fmt.Sprintf("seed-%d", res.Seed); res.Scenario == own {
+		return fmt.Sprintf("seed %d", res.Seed)
+	}
+	return fmt.Sprintf("%s, seed %d", res.Scenario, res.Seed)
+}
+
+// save writes the files that were asked for. It returns what is to be said of
+// the tape.
+func (c *testnetRunCmd) save(ctx context.Context, a *app, res *testnet.Result) (string, error) {
+	if c.Plot != "" {
+		picture, err := res.SVG()
+		if err == nil {
+			err = writeFile(c.Plot, picture)
+		}
+		if err != nil {
+			return "", fmt.Errorf("testnet run: draw the run: %w", err)
+		}
+	}
+	if c.Tape == "" {
+		return "", nil
+	}
+	tape := res.Tape()
+	said := fmt.Sprintf("%s, in %s", eventsOf(tape), c.Tape)
+	if !res.Passed() && c.Shrink > 0 {
+		small, err := c.shrink(ctx, a, res)
+		switch {
+		case errors.Is(err, testnet.ErrNothingBroken):
+			a.remark("the run stays as it is: %v", err)
+		case err != nil:
+			return "", fmt.Errorf("testnet run: make it smaller: %w", err)
+		default:
+			said = fmt.Sprintf("%s of %d nodes, shrunk from %s of %d, in %s",
+				eventsOf(small.Tape()), small.Nodes, eventsOf(tape), res.Nodes, c.Tape)
+			tape = fmt.Sprintf("# Found by %s, and shrunk.\n# It failed so: %s.\n%s", c.replay(res), strings.Join(small.Unmet, "; "), small.Tape())
+		}
+	}
+	if err := writeFile(c.Tape, []byte(tape)); err != nil {
+		return "", fmt.Errorf("testnet run: write the tape: %w", err)
+	}
+	return said, nil
+}
+
+// shrink looks for a smaller run for as long as it may.
+func (c *testnetRunCmd) shrink(ctx context.Context, a *app, res *testnet.Result) (testnet.Result, error) {
+	bars := a.bars()
+	bar := bars.Spin("a smaller run that fails alike")
+	defer bars.Close()
+	defer bar.Done()
+	search, cancel := context.WithTimeout(ctx, c.Shrink)
+	defer cancel()
+	small, err := res.Shrink(search)
+	if ctx.Err() != nil {
+		return small, context.Cause(ctx)
+	}
+	return small, err
+}
+
+// eventsOf counts the events of a tape.
+func eventsOf(tape string) string {
+	n := 0
+	for line := range strings.Lines(tape) {
+		if strings.HasPrefix(line, "at ") {
+			n++
+		}
+	}
+	if n == 1 {
+		return "1 event"
+	}
+	return fmt.Sprintf("%d events", n)
+}
+
+func writeFile(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
+}
+
+// maxBroken is how many broken promises are printed; one fault can break a
+// promise for every key.
+const maxBroken = 10
+
+// print prints a run as a table, and below it what is wrong and what to do.
+func (c *testnetRunCmd) print(a *app, res *testnet.Result, title, saved string) error {
+	t := a.table("", "")
+	name := runName(res)
+	if title != "" {
+		name += ": " + title
+	}
+	t.row("run", name)
+	t.row("nodes", fmt.Sprint(res.Nodes))
+	t.row("time", fmt.Sprintf("%s for the nodes, %s here", virtual(res.VirtualMS), millis(res.WallMS)))
+	t.row("happened", fmt.Sprintf("%d syncs, %d frames, %d events of the simulator", res.Sessions, res.Frames, res.Events))
+	if len(res.Refused) > 0 {
+		t.row("refused", counts(res.Refused))
+	}
+	for _, n := range res.Damaged {
+		t.row("damaged", fmt.Sprintf("node %d found its data damaged, and stays down", n))
+	}
+	if res.Converged {
+		t.row("converged", fmt.Sprintf("yes, %s after all was healed", virtual(res.SettledMS)))
+	} else {
+		t.row("converged", "NO")
+	}
+	if len(res.Violations) == 0 {
+		t.row("promises", "all kept")
+	} else {
+		t.row("promises", fmt.Sprintf("%d BROKEN", len(res.Violations)))
+	}
+	t.row("trace", *res.TraceHash)
+	if saved != "" {
+		t.row("tape", saved)
+	}
+	if c.Plot != "" {
+		t.row("plot", c.Plot)
+	}
+	if res.Passed() {
+		return t.print()
+	}
+	t.row("", "")
+	for i, v := range res.Violations {
+		if i == maxBroken {
+			t.row("broken", fmt.Sprintf("and %d more; -o json prints all", len(res.Violations)-i))
+			break
+		}
+		t.row("broken", v.String())
+	}
+	for _, u := range res.Unmet {
+		t.row("failed", u)
+	}
+	for _, n := range c.next(res) {
+		t.row(n[0], n[1])
+	}
+	return t.print()
+}
+
+// next is what to do about a run that failed.
+func (c *testnetRunCmd) next(res *testnet.Result) (all [][2]string) {
+	again := c.replay(res)
+	all = append(all, [2]string{"again", again})
+	if c.Plot == "" {
+		all = append(all, [2]string{"see it", again + " --plot run.svg"})
+	}
+	if len(res.Violations) > 0 && c.Shrink == 0 {
+		all = append(all, [2]string{"smaller", again + " --shrink 1m --tape small.txt"})
+	}
+	late := true
+	for _, v := range res.Violations {
+		late = late && v.Rule == "equal"
+	}
+	switch {
+	case !res.Converged && late:
+		all = append(all, [2]string{"or", "allow the nodes more time: settle, in the scenario"})
+	case len(res.Violations) == 0:
+		all = append(all, [2]string{"or", "change what the scenario expects"})
+	default:
+		all = append(all, [2]string{"report", "a broken promise is a fault of syncd; the file of --tape holds all that is needed to see it"})
+	}
+	return all
+}
+
+// counts are numbers by name.
+func counts(m map[string]int) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, fmt.Sprintf("%s %d", name, m[name]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// virtual is a virtual time.
+func virtual(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
+	"github.com/syncd-io/syncd/testnet"
+)
+
+// maxFailed is how many of the runs that failed are kept, and printed.
+const maxFailed = 10
+
+// tally is what came of many runs.
+type tally struct {
+	mu                       sync.Mutex
+	done, failed             int
+	sessions, frames, events int
+	virtual                  time.Duration
+	lines                    []json.RawMessage // by run, if they are printed
+	kept                     []testnet.Result  // of those that failed, the first seeds
+	err                      error
+	bar                      *progress.Bar
+}
+
+func (t *tally) add(c *testnetRunCmd, i int, res *testnet.Result, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil {
+		if t.err == nil {
+			t.err = err
+		}
+		return
+	}
+	t.bar.Add(1)
+	t.done++
+	t.sessions += res.Sessions
+	t.frames += res.Frames
+	t.events += res.Events
+	t.virtual += time.Duration(res.VirtualMS) * time.Millisecond
+	if t.lines != nil {
+		line := c.outcome(res)
+		line.Series = nil
+		if t.lines[i], err = json.Marshal(line); err != nil && t.err == nil {
+			t.err = err
+		}
+	}
+	if res.Passed() {
+		return
+	}
+	t.failed++
+	t.kept = append(t.kept, *res)
+	slices.SortFunc(t.kept, func(a, b testnet.Result) int {
+		return int(min(max(int64(a.Seed-b.Seed), -1), 1))
+	})
+	t.kept = t.kept[:min(len(t.kept), maxFailed)]
+}
+
+// many does several runs, as many at a time as there are processors, each with
+// the seed after that of the one before.
+func (c *testnetRunCmd) many(ctx context.Context, a *app, config testnet.Config) error {
+	begun := time.Now()
+	bars := a.bars()
+	bar := bars.Count("runs", int64(c.Runs))
+	t := &tally{bar: bar}
+	if a.json() {
+		t.lines = make([]json.RawMessage, c.Runs)
+	}
+	first, err := c.one(ctx, config, nil) // it also tells the scenario's own seed
+	t.add(c, 0, &first, err)
+	next := 1
+	var running sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		running.Go(func() {
+			for {
+				t.mu.Lock()
+				i := next
+				next++
+				over := i >= c.Runs || t.err != nil
+				t.mu.Unlock()
+				if over {
+					return
+				}
+				mine := config
+				mine.Seed = first.Seed + uint64(i)
+				res, err := c.one(ctx, mine, nil)
+				t.add(c, i, &res, err)
+			}
+		})
+	}
+	running.Wait()
+	bar.Done()
+	bars.Close()
+	if t.err != nil {
+		return t.err
+	}
+	saved := ""
+	if len(t.kept) > 0 {
+		if saved, err = c.save(ctx, a, &t.kept[0]); err != nil {
+			return err
+		}
+	}
+	if a.json() {
+		err = a.printJSON(t.lines)
+	} else {
+		err = c.printTally(a, t, first.Seed, saved, time.Since(begun))
+	}
+	if err != nil || t.failed == 0 {
+		return err
+	}
+	return c.failure(&t.kept[0])
+}
+
+func (c *testnetRunCmd) printTally(a *app, t *tally, first uint64, saved string, wall time.Duration) error {
+	out := a.table("", "")
+	out.row("runs", fmt.Sprintf("%d, seeds %d to %d", t.done, first, first+uint64(c.Runs)-1))
+	out.row("passed", fmt.Sprint(t.done-t.failed))
+	if t.failed > 0 {
+		out.row("failed", fmt.Sprint(t.failed))
+	}
+	out.row("happened", fmt.Sprintf("%d syncs, %d frames, %d events of the simulator", t.sessions, t.frames, t.events))
+	out.row("time", fmt.Sprintf("%s for the nodes, %s here", t.virtual.Round(time.Second), wall.Round(10*time.Millisecond)))
+	if saved != "" {
+		out.row("tape", saved)
+	}
+	for i := range t.kept {
+		res := &t.kept[i]
+		out.row("", "")
+		out.row("failed", fmt.Sprintf("seed %d: %s", res.Seed, strings.Join(res.Unmet, "; ")))
+		out.row("again", c.replay(res))
+	}
+	if more := t.failed - len(t.kept); more > 0 {
+		out.row("", "")
+		out.row("failed", fmt.Sprintf("and %d more; -o json prints all", more))
+	}
+	return out.print()
+}
