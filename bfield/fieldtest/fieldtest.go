@@ -113,28 +113,24 @@ func (s Suite) draw(n int, salt uint64, hashed bool) Input {
 	for i := range in.Values {
 		in.Values[i] = s.value(r)
 	}
-	seen := make(map[string]bool, n)
-	for in.keys() < n {
-		if hashed {
-			h := r.Uint64()
-			if k := string(number(h)); !seen[k] {
-				seen[k] = true
-				in.Hashes = append(in.Hashes, h)
-			}
-			continue
-		}
+	// Two of these are equal less than once in 10^7 suites.
+	for hashed && len(in.Hashes) < n {
+		in.Hashes = append(in.Hashes, r.Uint64())
+	}
+	short := make(map[string]bool) // keys that might come twice
+	for !hashed && len(in.Keys) < n {
 		// Lengths around the steps of the hash, the empty key among them.
 		key := make([]byte, r.IntN(40))
 		for i := range key {
 			key[i] = byte(r.Uint32())
 		}
-		if len(key) < 8 && n > 50 && len(key) > 0 {
-			key = append(key, number(uint64(in.keys()))...)
+		if len(key) < 8 {
+			if short[string(key)] {
+				key = append(key, number(r.Uint64())...)
+			}
+			short[string(key)] = true
 		}
-		if !seen[string(key)] {
-			seen[string(key)] = true
-			in.Keys = append(in.Keys, key)
-		}
+		in.Keys = append(in.Keys, key)
 	}
 	return in
 }
@@ -145,8 +141,6 @@ func (s Suite) value(r *rand.Rand) uint64 {
 	}
 	return r.Uint64N(s.Values)
 }
-
-func (in Input) keys() int { return max(len(in.Keys), len(in.Hashes)) }
 
 func number(n uint64) []byte {
 	b := make([]byte, 8)

@@ -1,0 +1,33 @@
+package ribbon
+
+import "math/bits"
+
+// A solution has one bit for each slot and each column of the values. It is
+// stored interleaved (Dillinger, Hübschle-Schneider, Sanders and Walzer, "Fast
+// succinct retrieval and approximate membership using ribbon", SEA 2022): 64
+// slots are a block of one word a column. A bit of a value is then the parity
+// of two words under masks (see place.value).
+
+// solve substitutes back: it fills the blocks of words (width words each) with
+// a solution of the band, whose length is 64 × the number of blocks. free gives
+// the bits of a slot that no equation decides.
+func (b band) solve(words []uint64, width int, free func(slot int) uint64) {
+	// state[j] holds column j of the slots i … i+63.
+	var space [64]uint64
+	state := space[:width]
+	for block := len(b)/64 - 1; block >= 0; block-- {
+		rows := b[block*64:][:64]
+		for i := 63; i >= 0; i-- {
+			r := rows[i]
+			c := r.coefficients
+			if c == 0 {
+				r.result = free(block*64 + i)
+			}
+			for j, s := range state {
+				s <<= 1
+				state[j] = s | (uint64(bits.OnesCount64(s&c))^r.result>>(j&63))&1
+			}
+		}
+		copy(words[block*width:], state)
+	}
+}

@@ -1,0 +1,107 @@
+package ribbon
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/syncd-io/syncd/bfield/fieldtest"
+)
+
+// shards is enough keys for three shards, the last one not full.
+const shards = 2*shardSlots + shardSlots/2
+
+// retrieval, asked for a value with an answer: always yes.
+type retrieval struct{ *Retrieval }
+
+func (r retrieval) Lookup(key []byte) (uint64, bool)   { return r.Retrieval.Lookup(key), true }
+func (r retrieval) LookupHash(h uint64) (uint64, bool) { return r.Retrieval.LookupHash(h), true }
+func (r retrieval) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+	r.Retrieval.LookupBatch(keys, values)
+	for i := range found {
+		found[i] = true
+	}
+}
+
+func (r retrieval) LookupHashes(hashes, values []uint64, found []bool) {
+	r.Retrieval.LookupHashes(hashes, values)
+	for i := range found {
+		found[i] = true
+	}
+}
+
+// filter, asked for a value: always 0.
+type filter struct{ *Filter }
+
+func (f filter) Lookup(key []byte) (uint64, bool)   { return 0, f.Filter.Lookup(key) }
+func (f filter) LookupHash(h uint64) (uint64, bool) { return 0, f.Filter.LookupHash(h) }
+func (f filter) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+	clear(values)
+	f.Filter.LookupBatch(keys, found)
+}
+
+func (f filter) LookupHashes(hashes, values []uint64, found []bool) {
+	clear(values)
+	f.Filter.LookupHashes(hashes, found)
+}
+
+func buildAs(c Config, in fieldtest.Input) (fieldtest.Field, error) {
+	c.Seed, c.Workers = in.Seed, in.Workers
+	switch {
+	case c.ValueBits == 0:
+		f, err := buildFilter(c, keys{in.Keys, in.Hashes})
+		return filter{f}, err
+	case c.FingerprintBits == 0:
+		r, err := buildRetrieval(c, keys{in.Keys, in.Hashes}, in.Values)
+		return retrieval{r}, err
+	default:
+		return buildMap(c, keys{in.Keys, in.Hashes}, in.Values)
+	}
+}
+
+func loadAs(c Config, data []byte) (fieldtest.Field, error) {
+	switch {
+	case c.ValueBits == 0:
+		f := new(Filter)
+		return filter{f}, f.UnmarshalBinary(data)
+	case c.FingerprintBits == 0:
+		r := new(Retrieval)
+		return retrieval{r}, r.UnmarshalBinary(data)
+	default:
+		m := new(Map)
+		return m, m.UnmarshalBinary(data)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	for _, c := range []Config{
+		{ValueBits: 1},
+		{ValueBits: 8},
+		{ValueBits: 64},
+		{ValueBits: 1, FingerprintBits: 1},
+		{ValueBits: 16, FingerprintBits: 10},
+		{ValueBits: 64, FingerprintBits: 32},
+		{Filter: Homogeneous, FingerprintBits: 8},
+		{Filter: Standard, FingerprintBits: 7},
+		{Filter: Bumped, FingerprintBits: 12},
+	} {
+		t.Run(fmt.Sprintf("%v of %d+%d bits", c.Filter, c.FingerprintBits, c.ValueBits), func(t *testing.T) {
+			low := math.Ldexp(1, -c.FingerprintBits)
+			high := low
+			if c.ValueBits == 0 && c.Filter == Homogeneous {
+				high *= 1.03 // what crowded stretches add
+			}
+			s := fieldtest.Suite{
+				Build:         func(in fieldtest.Input) (fieldtest.Field, error) { return buildAs(c, in) },
+				Load:          func(data []byte) (fieldtest.Field, error) { return loadAs(c, data) },
+				Values:        1 << c.ValueBits,
+				FalsePositive: [2]float64{low, high},
+				Contradiction: ErrContradiction,
+			}
+			if c.ValueBits == 8 || c.FingerprintBits == 8 {
+				s.Large = shards
+			}
+			fieldtest.Run(t, s)
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package ribbon
+
+import (
+	"fmt"
+
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
+)
+
+// Kind is a way to make a filter from a ribbon.
+type Kind uint8
+
+const (
+	// Homogeneous asks that the row of each key give zero. Such equations
+	// never contradict each other, so building never fails; a random solution
+	// of them gives zero for other keys with probability 2^-f, and a little
+	// more where the ribbon is crowded. The fastest to build.
+	Homogeneous Kind = iota
+
+	// Standard asks that the row of each key give its fingerprint, with
+	// enough slots that all equations have a solution. Its space over the
+	// least grows with the logarithm of the number of keys.
+	Standard
+
+	// Bumped is a Standard one that bumps: the smallest, and the only one
+	// whose look-ups branch.
+	Bumped
+
+	kinds = iota
+)
+
+func (k Kind) String() string {
+	if k < kinds {
+		return [...]string{"homogeneous", "standard", "bumped"}[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// Filter tells whether a key is in the set that it was built from: always yes
+// for a key of the set, and yes with probability 2^-f for another. It may be
+// read by many goroutines at once.
+type Filter struct {
+	kind  Kind
+	seed  uint64
+	keys  int
+	table *table
+}
+
+// BuildFilter builds a Filter of the keys, from the Filter, FingerprintBits,
+// Seed and Workers of the configuration.
+func BuildFilter(c Config, of [][]byte) (*Filter, error) {
+	return buildFilter(c, keys{bytes: of})
+}
+
+// BuildFilterHashes is BuildFilter for keys that are 64-bit numbers.
+func BuildFilterHashes(c Config, hashes []uint64) (*Filter, error) {
+	return buildFilter(c, keys{numbers: hashes})
+}
+
+func buildFilter(c Config, k keys) (*Filter, error) {
+	if err := c.checkFingerprint(); err != nil {
+		return nil, err
+	}
+	build := newTable
+	switch c.Filter {
+	case Homogeneous:
+		build = newHomogeneous
+	case Standard:
+		build = newStandard
+	case Bumped:
+	default:
+		return nil, fmt.Errorf("ribbon: no filter of kind %d: 0 to %d are possible", c.Filter, kinds-1)
+	}
+	f := &Filter{kind: c.Filter, keys: k.len()}
+	err := k.build(c.Seed, nil, func(seed uint64) (err error) {
+		f.seed = seed
+		f.table, err = build(0, c.FingerprintBits, f.keys, c.workers(), k.source(seed, nil))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Lookup says whether a key is in the set, or looks as if it were.
+func (f *Filter) Lookup(key []byte) bool {
+	p, ok := f.table.find(keyed.Bytes(key, f.seed))
+	return ok && f.accepts(&p)
+}
+
+// LookupHash is Lookup for a key that is a 64-bit number.
+func (f *Filter) LookupHash(hash uint64) bool {
+	p, ok := f.table.find(keyed.Uint64(hash, f.seed))
+	return ok && f.accepts(&p)
+}
+
+// accepts compares all bits of the fingerprint at once: half of all strangers
+// differ in the first one, so that stopping there would be mispredicted.
+func (f *Filter) accepts(p *place) bool {
+	bits := f.table.fingerprints
+	want := uint64(0)
+	if f.kind != Homogeneous {
+		want = fingerprint(p.hash, bits)
+	}
+	return p.value(0, bits) == want
+}
+
+// LookupBatch sets found[i] to Lookup of keys[i], faster than one by one. It
+// panics if found is shorter than keys.
+func (f *Filter) LookupBatch(keys [][]byte, found []bool) {
+	found = found[:len(keys)]
+	batches(len(keys), func(from, to int, h *[batch]uint64) {
+		hashBytes(h, keys[from:to], f.seed)
+		f.lookups(h, found[from:to])
+	})
+}
+
+// LookupHashes is LookupBatch for keys that are 64-bit numbers.
+func (f *Filter) LookupHashes(hashes []uint64, found []bool) {
+	found = found[:len(hashes)]
+	batches(len(hashes), func(from, to int, h *[batch]uint64) {
+		hashNumbers(h, hashes[from:to], f.seed)
+		f.lookups(h, found[from:to])
+	})
+}
+
+func (f *Filter) lookups(h *[batch]uint64, found []bool) {
+	var places [batch]place
+	ok := f.table.findAll(places[:len(found)], h)
+	for i := range found {
+		found[i] = ok && f.accepts(&places[i])
+	}
+}
+
+// Stats tells of keys, bits, overhead and the false positive rate of a ribbon
+// that is nowhere crowded.
+func (f *Filter) Stats() Stats {
+	s := Stats{Keys: f.keys, FalsePositive: rate(f.keys, f.table.fingerprints)}
+	s.add(f.table)
+	return s.done(f.table.fingerprints)
+}

@@ -1,0 +1,156 @@
+package ribbon
+
+import (
+	"math"
+
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
+)
+
+// Map is an approximate static map: it returns the value of each key that it
+// was built from; for any other key it says "absent", except with probability
+// 2^-f, when it returns an arbitrary value. It may be read by many goroutines
+// at once.
+//
+// A key's entry is its fingerprint and behind it its value. What does not fit
+// in a word of 64 bits, the highest bits of wide values, is a table of its own.
+type Map struct {
+	seed uint64
+	keys int
+	main *table // fingerprints, and the low bits of the values
+	high *table // the rest of the values; nil if there is none
+}
+
+// lowBits is how many bits of the values fit beside the fingerprint.
+func lowBits(values, fingerprints int) int { return min(values, 64-fingerprints) }
+
+// BuildMap builds a Map with values[i] for keys[i], from the ValueBits,
+// FingerprintBits, Seed and Workers of the configuration. One key may be given
+// more than once, if its value is the same each time; otherwise the error wraps
+// ErrContradiction.
+func BuildMap(c Config, of [][]byte, values []uint64) (*Map, error) {
+	return buildMap(c, keys{bytes: of}, values)
+}
+
+// BuildMapHashes is BuildMap for keys that are 64-bit numbers.
+func BuildMapHashes(c Config, hashes, values []uint64) (*Map, error) {
+	return buildMap(c, keys{numbers: hashes}, values)
+}
+
+func buildMap(c Config, k keys, values []uint64) (*Map, error) {
+	if err := c.checkValues(k.len(), values); err != nil {
+		return nil, err
+	}
+	if err := c.checkFingerprint(); err != nil {
+		return nil, err
+	}
+	m := &Map{keys: k.len()}
+	err := k.build(c.Seed, values, func(seed uint64) (err error) {
+		m.seed = seed
+		read := k.source(seed, values)
+		low := lowBits(c.ValueBits, c.FingerprintBits)
+		m.main, err = newTable(low, c.FingerprintBits, m.keys, c.workers(), read.bits(0, low))
+		if err == nil && low < c.ValueBits {
+			m.high, err = newTable(c.ValueBits-low, 0, m.keys, c.workers(), read.bits(low, c.ValueBits-low))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// bits gives, of each value, n bits from bit from on.
+func (read source) bits(from, n int) source {
+	return func(into []entry, first int) {
+		read(into, first)
+		for i := range into {
+			into[i].value = into[i].value >> from & (1<<n - 1)
+		}
+	}
+}
+
+// Lookup returns the value of a key, and whether the key is there or looks as
+// if it were.
+func (m *Map) Lookup(key []byte) (value uint64, ok bool) {
+	return m.lookup(keyed.Bytes(key, m.seed))
+}
+
+// LookupHash is Lookup for a key that is a 64-bit number.
+func (m *Map) LookupHash(hash uint64) (value uint64, ok bool) {
+	return m.lookup(keyed.Uint64(hash, m.seed))
+}
+
+func (m *Map) lookup(h uint64) (value uint64, ok bool) {
+	p, ok := m.main.find(h)
+	if !ok || !m.accepts(&p) {
+		return 0, false
+	}
+	return m.value(&p, h), true
+}
+
+func (m *Map) accepts(p *place) bool {
+	bits := m.main.fingerprints
+	return p.value(0, bits) == fingerprint(p.hash, bits)
+}
+
+func (m *Map) value(p *place, h uint64) uint64 {
+	v := p.value(m.main.fingerprints, m.main.width())
+	if m.high != nil {
+		// Both tables hold the same keys, so neither is empty alone.
+		q, _ := m.high.find(h)
+		v |= q.value(0, m.high.values) << m.main.values
+	}
+	return v
+}
+
+// LookupBatch sets values[i] and found[i] to Lookup of keys[i], faster than one
+// by one. Where found[i] is false, values[i] is 0. It panics if values or found
+// is shorter than keys.
+func (m *Map) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+	values, found = values[:len(keys)], found[:len(keys)]
+	batches(len(keys), func(from, to int, h *[batch]uint64) {
+		hashBytes(h, keys[from:to], m.seed)
+		m.lookups(h, values[from:to], found[from:to])
+	})
+}
+
+// LookupHashes is LookupBatch for keys that are 64-bit numbers.
+func (m *Map) LookupHashes(hashes, values []uint64, found []bool) {
+	values, found = values[:len(hashes)], found[:len(hashes)]
+	batches(len(hashes), func(from, to int, h *[batch]uint64) {
+		hashNumbers(h, hashes[from:to], m.seed)
+		m.lookups(h, values[from:to], found[from:to])
+	})
+}
+
+func (m *Map) lookups(h *[batch]uint64, values []uint64, found []bool) {
+	var places [batch]place
+	ok := m.main.findAll(places[:len(values)], h)
+	for i := range values {
+		values[i], found[i] = 0, ok && m.accepts(&places[i])
+		if found[i] {
+			values[i] = m.value(&places[i], h[i])
+		}
+	}
+}
+
+// Stats tells of keys, bits, overhead and the false positive rate.
+func (m *Map) Stats() Stats {
+	s := Stats{Keys: m.keys, FalsePositive: rate(m.keys, m.main.fingerprints)}
+	width := m.main.width()
+	s.add(m.main)
+	if m.high != nil {
+		s.add(m.high)
+		width += m.high.values
+	}
+	return s.done(width)
+}
+
+// rate is the probability that a stranger's fingerprint agrees.
+func rate(keys, fingerprints int) float64 {
+	if keys == 0 {
+		return 0
+	}
+	return math.Ldexp(1, -fingerprints)
+}

@@ -1,0 +1,115 @@
+package ribbon
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// entry is a key on its way into a level: its hash of that level, and its value
+// (without fingerprint).
+type entry struct{ hash, value uint64 }
+
+// parallel calls work(0) … work(n-1), at most workers of them at once.
+func parallel(workers, n int, work func(i int)) {
+	if workers = min(workers, n); workers <= 1 {
+		for i := range n {
+			work(i)
+		}
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				work(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// source gives the keys of a level: it fills its argument with those from a given
+// one on. It is called by several goroutines at once, and twice for each key.
+type source func(into []entry, from int)
+
+// partition takes the entries of a source, as many as fit in dst, gives them
+// the hashes of this level and sorts them by shard. Those of one shard keep
+// their order, whatever the number of workers. The entries of shard i are
+// dst[ends[i-1]:ends[i]].
+func (l *level) partition(dst []entry, workers int, read source) (ends []int) {
+	n, shards := len(dst), l.shards()
+	const most = 1 << 12 // entries at once, in the first-level cache
+	chunk := (n + workers - 1) / workers
+	counts := make([][]int, workers) // of the entries of one chunk, by shard
+	each := func(worker int, do func(shard uint64, e entry)) {
+		buffer := make([]entry, max(1, min(most, chunk)))
+		for from, end := worker*chunk, min(n, (worker+1)*chunk); from < end; from += len(buffer) {
+			part := buffer[:min(len(buffer), end-from)]
+			read(part, from)
+			for _, e := range part {
+				e.hash = rehash(e.hash, l.salt)
+				do(position(e.hash, l.buckets*bucketSlots)/shardSlots, e)
+			}
+		}
+	}
+	parallel(workers, workers, func(w int) {
+		c := make([]int, shards)
+		each(w, func(shard uint64, _ entry) { c[shard]++ })
+		counts[w] = c
+	})
+	ends = make([]int, shards)
+	at := 0
+	for s := range shards {
+		for _, c := range counts {
+			c[s], at = at, at+c[s]
+		}
+		ends[s] = at
+	}
+	parallel(workers, workers, func(w int) {
+		c := counts[w]
+		each(w, func(shard uint64, e entry) {
+			dst[c[shard]] = e
+			c[shard]++
+		})
+	})
+	return ends
+}
+
+// sorter sorts the entries of one shard by position, with memory that it keeps
+// from one shard to the next.
+type sorter struct {
+	begins []uint32 // by position within the shard; one more at the end
+	sorted []entry
+}
+
+// sort returns the entries of a shard in the order of their positions; entries
+// at one position stay in their order. After it, the entries of positions p to
+// q-1 (within the shard) are sorted[begins[p]:begins[q]].
+func (s *sorter) sort(l *level, entries []entry) (sorted []entry) {
+	if cap(s.sorted) < len(entries) {
+		s.sorted = make([]entry, len(entries)+len(entries)/16)
+	}
+	if s.begins == nil {
+		s.begins = make([]uint32, min(shardSlots, l.buckets*bucketSlots)+2)
+	}
+	clear(s.begins)
+	n := l.buckets * bucketSlots
+	// Counted two places up, the counts become ends one place up, and then,
+	// as entries are placed, begins.
+	for _, e := range entries {
+		s.begins[position(e.hash, n)%shardSlots+2]++
+	}
+	sum := uint32(0)
+	for i, c := range s.begins {
+		sum += c
+		s.begins[i] = sum
+	}
+	sorted = s.sorted[:len(entries)]
+	for _, e := range entries {
+		p := &s.begins[position(e.hash, n)%shardSlots+1]
+		sorted[*p] = e
+		*p++
+	}
+	return sorted
+}

@@ -1,0 +1,93 @@
+package ribbon
+
+import "github.com/syncd-io/syncd/bfield/internal/keyed"
+
+// Retrieval is a static function: it returns the value of each key that it was
+// built from, and an arbitrary value for any other key. It does not know which
+// is which. It may be read by many goroutines at once.
+type Retrieval struct {
+	seed  uint64
+	keys  int
+	table *table
+}
+
+// BuildRetrieval builds a Retrieval with values[i] for keys[i], from the
+// ValueBits, Seed and Workers of the configuration. One key may be given more
+// than once, if its value is the same each time; otherwise the error wraps
+// ErrContradiction.
+func BuildRetrieval(c Config, of [][]byte, values []uint64) (*Retrieval, error) {
+	return buildRetrieval(c, keys{bytes: of}, values)
+}
+
+// BuildRetrievalHashes is BuildRetrieval for keys that are 64-bit numbers.
+func BuildRetrievalHashes(c Config, hashes, values []uint64) (*Retrieval, error) {
+	return buildRetrieval(c, keys{numbers: hashes}, values)
+}
+
+func buildRetrieval(c Config, k keys, values []uint64) (*Retrieval, error) {
+	if err := c.checkValues(k.len(), values); err != nil {
+		return nil, err
+	}
+	r := &Retrieval{keys: k.len()}
+	err := k.build(c.Seed, values, func(seed uint64) (err error) {
+		r.seed = seed
+		r.table, err = newTable(c.ValueBits, 0, r.keys, c.workers(), k.source(seed, values))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Lookup returns the value of a key.
+func (r *Retrieval) Lookup(key []byte) uint64 { return r.lookup(keyed.Bytes(key, r.seed)) }
+
+// LookupHash is Lookup for a key that is a 64-bit number.
+func (r *Retrieval) LookupHash(hash uint64) uint64 { return r.lookup(keyed.Uint64(hash, r.seed)) }
+
+func (r *Retrieval) lookup(h uint64) uint64 {
+	p, ok := r.table.find(h)
+	if !ok {
+		return 0
+	}
+	return p.value(0, r.table.values)
+}
+
+// LookupBatch sets values[i] to the value of keys[i]. It waits for the memory
+// of many keys at once, so it is faster than Lookup for each. It panics if
+// values is shorter than keys.
+func (r *Retrieval) LookupBatch(keys [][]byte, values []uint64) {
+	values = values[:len(keys)]
+	batches(len(keys), func(from, to int, h *[batch]uint64) {
+		hashBytes(h, keys[from:to], r.seed)
+		r.lookups(h, values[from:to])
+	})
+}
+
+// LookupHashes is LookupBatch for keys that are 64-bit numbers.
+func (r *Retrieval) LookupHashes(hashes, values []uint64) {
+	values = values[:len(hashes)]
+	batches(len(hashes), func(from, to int, h *[batch]uint64) {
+		hashNumbers(h, hashes[from:to], r.seed)
+		r.lookups(h, values[from:to])
+	})
+}
+
+func (r *Retrieval) lookups(h *[batch]uint64, values []uint64) {
+	var places [batch]place
+	found := r.table.findAll(places[:len(values)], h)
+	for i := range values {
+		values[i] = 0
+		if found {
+			values[i] = places[i].value(0, r.table.values)
+		}
+	}
+}
+
+// Stats tells of keys, bits and overhead.
+func (r *Retrieval) Stats() Stats {
+	s := Stats{Keys: r.keys, FalsePositive: 1}
+	s.add(r.table)
+	return s.done(r.table.values)
+}

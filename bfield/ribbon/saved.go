@@ -1,0 +1,93 @@
+package ribbon
+
+// MarshalBinary returns the saved form, which UnmarshalBinary reads.
+func (r *Retrieval) MarshalBinary() ([]byte, error) {
+	return marshal(header{kindRetrieval, r.table.values, 0, r.seed, r.keys}, r.table), nil
+}
+
+// UnmarshalBinary reads what MarshalBinary returned. It refuses anything else
+// with an error that wraps ErrFormat, without more memory than data has. It
+// keeps no part of data.
+func (r *Retrieval) UnmarshalBinary(data []byte) error {
+	h, data, err := parseHeader(data)
+	if err != nil {
+		return err
+	}
+	if h.kind != kindRetrieval {
+		return formatError("kind %d is no retrieval", h.kind)
+	}
+	t, rest, err := parseTable(h, h.values, 0, data)
+	if err != nil {
+		return err
+	}
+	if len(rest) != 0 {
+		return formatError("%d bytes too many", len(rest))
+	}
+	*r = Retrieval{seed: h.seed, keys: h.keys, table: t}
+	return nil
+}
+
+// MarshalBinary returns the saved form, which UnmarshalBinary reads.
+func (f *Filter) MarshalBinary() ([]byte, error) {
+	return marshal(header{byte(f.kind), 0, f.table.fingerprints, f.seed, f.keys}, f.table), nil
+}
+
+// UnmarshalBinary reads what MarshalBinary returned. It refuses anything else
+// with an error that wraps ErrFormat, without more memory than data has. It
+// keeps no part of data.
+func (f *Filter) UnmarshalBinary(data []byte) error {
+	h, data, err := parseHeader(data)
+	if err != nil {
+		return err
+	}
+	if h.kind >= kinds {
+		return formatError("kind %d is no filter", h.kind)
+	}
+	t, rest, err := parseTable(h, 0, h.fingerprints, data)
+	if err != nil {
+		return err
+	}
+	if len(rest) != 0 {
+		return formatError("%d bytes too many", len(rest))
+	}
+	*f = Filter{kind: Kind(h.kind), seed: h.seed, keys: h.keys, table: t}
+	return nil
+}
+
+// MarshalBinary returns the saved form, which UnmarshalBinary reads.
+func (m *Map) MarshalBinary() ([]byte, error) {
+	h := header{kindMap, m.main.values, m.main.fingerprints, m.seed, m.keys}
+	if m.high == nil {
+		return marshal(h, m.main), nil
+	}
+	h.values += m.high.values
+	return marshal(h, m.main, m.high), nil
+}
+
+// UnmarshalBinary reads what MarshalBinary returned. It refuses anything else
+// with an error that wraps ErrFormat, without more memory than data has. It
+// keeps no part of data.
+func (m *Map) UnmarshalBinary(data []byte) error {
+	h, data, err := parseHeader(data)
+	if err != nil {
+		return err
+	}
+	if h.kind != kindMap {
+		return formatError("kind %d is no map", h.kind)
+	}
+	read := Map{seed: h.seed, keys: h.keys}
+	low := lowBits(h.values, h.fingerprints)
+	if read.main, data, err = parseTable(h, low, h.fingerprints, data); err != nil {
+		return err
+	}
+	if low < h.values {
+		if read.high, data, err = parseTable(h, h.values-low, 0, data); err != nil {
+			return err
+		}
+	}
+	if len(data) != 0 {
+		return formatError("%d bytes too many", len(data))
+	}
+	*m = read
+	return nil
+}

@@ -1,0 +1,147 @@
+package ribbon
+
+import "errors"
+
+// errContradiction is that two equal hashes have values that differ;
+// errUnsolved that a key failed where none may be bumped.
+var (
+	errContradiction = errors.New("equal hashes with different values")
+	errUnsolved      = errors.New("the equations have no solution")
+)
+
+// solver fills one level of a table.
+type solver struct {
+	table       *table
+	level       *level
+	bump        bool // what fails may be bumped
+	homogeneous bool // all equations have the result zero
+	workers     int
+}
+
+// solve partitions the entries of a source into memory, one entry each, and
+// solves the shards, several at once. Each has its own codes and words, so they
+// do not meet. It returns the bumped entries in the order of the shards.
+func (s *solver) solve(memory []entry, read source) (bumped []entry, err error) {
+	ends := s.level.partition(memory, s.workers, read)
+	counts, errs := make([]int, len(ends)), make([]error, len(ends))
+	idle := make(chan *builder, s.workers)
+	for range s.workers {
+		idle <- &builder{solver: s}
+	}
+	of := func(shard int) []entry {
+		begin := 0
+		if shard > 0 {
+			begin = ends[shard-1]
+		}
+		return memory[begin:ends[shard]]
+	}
+	parallel(s.workers, len(ends), func(shard int) {
+		b := <-idle
+		counts[shard], errs[shard] = b.build(shard, of(shard))
+		idle <- b
+	})
+	sum := 0
+	for _, c := range counts {
+		sum += c
+	}
+	bumped = make([]entry, 0, sum)
+	for shard, c := range counts {
+		bumped = append(bumped, of(shard)[:c]...)
+	}
+	return bumped, errors.Join(errs...)
+}
+
+// result is what the row of an entry must give.
+func (s *solver) result(e entry) uint64 {
+	if s.homogeneous {
+		return 0
+	}
+	f := s.table.fingerprints
+	return e.value<<f | fingerprint(e.hash, f)
+}
+
+// free gives the bits of a slot that no equation decides, from its number among
+// all slots: random ones in a homogeneous system, whose solution would be zeros
+// otherwise and accept every key.
+func (s *solver) free(slot uint64) uint64 {
+	if !s.homogeneous {
+		return 0
+	}
+	return rehash(rehash(slot*mulCoefficient, s.level.salt), mulFingerprint)
+}
+
+// builder solves shards, one after the other, with memory that it keeps.
+type builder struct {
+	*solver
+	sorter sorter
+	band   band
+	placed []int // the slots of the entries of the bucket at hand
+}
+
+// build solves one shard and writes its codes and blocks into the level. It
+// returns the number of its bumped entries, which it moves to the front of
+// entries.
+func (b *builder) build(shard int, entries []entry) (bumped int, err error) {
+	l := b.level
+	first := uint64(shard) * shardBuckets
+	buckets := min(shardBuckets, l.buckets-first)
+	size := int(buckets*bucketSlots + tailSlots)
+	if cap(b.band) < size {
+		b.band = make(band, size)
+	}
+	b.band = b.band[:size]
+	clear(b.band)
+	sorted := b.sorter.sort(l, entries)
+	for bucket := range buckets {
+		from, to := b.sorter.begins[bucket*bucketSlots], b.sorter.begins[(bucket+1)*bucketSlots]
+		in := sorted[from:to]
+		kept, code, err := b.bucket(in)
+		if err != nil {
+			return 0, err
+		}
+		g := first + bucket
+		if b.bump {
+			l.codes[g/codesPerWord] |= code << (g % codesPerWord * 2)
+		}
+		bumped += copy(entries[bumped:], in[kept:])
+	}
+	width := b.table.width()
+	base := shard * (shardSlots + tailSlots)
+	b.band.solve(l.words[base/64*width:][:size/64*width], width, func(slot int) uint64 {
+		return b.free(uint64(base + slot))
+	})
+	return bumped, nil
+}
+
+// bucket inserts the entries of a bucket from its right end to its left one,
+// until one fails, and takes back what the threshold then bumps with it. It
+// returns how many stay, and the threshold's code.
+func (b *builder) bucket(in []entry) (kept int, code uint64, err error) {
+	l := b.level
+	b.placed = b.placed[:0]
+	for i, e := range in {
+		start := l.start(e.hash) % shardSlots
+		slot := b.band.insert(int(start), coefficients(e.hash), b.result(e))
+		if slot != inconsistent {
+			b.placed = append(b.placed, slot)
+			continue
+		}
+		for j := i - 1; j >= 0 && l.start(in[j].hash) == l.start(e.hash); j-- {
+			if in[j].hash == e.hash && in[j].value != e.value {
+				return 0, 0, errContradiction
+			}
+		}
+		if !b.bump {
+			return 0, 0, errUnsolved
+		}
+		for code = 1; start%bucketSlots >= thresholds[code]; code++ {
+		}
+		for kept = i; kept > 0 && l.start(in[kept-1].hash)%bucketSlots < thresholds[code]; kept-- {
+			if s := b.placed[kept-1]; s >= 0 {
+				b.band.remove(s)
+			}
+		}
+		return kept, code, nil
+	}
+	return len(in), 0, nil
+}

@@ -1,0 +1,100 @@
+package ribbon
+
+import "errors"
+
+// Overload and sizes. The BuRR paper (section 5 and its experiments) overloads:
+// with more keys than slots nearly no slot stays empty, and what does not fit
+// goes on to the next level, where its slots cost as little.
+const (
+	// overload: a level has 15 slots for 16 keys (ε = -1/16), tails aside.
+	overloadSlots, overloadKeys = 15, 16
+
+	// lastKeys is the most keys that the last level takes. It may bump none,
+	// so it has a quarter more slots than keys (ε = +1/4), and it is built
+	// again with another salt when that is not enough.
+	lastKeys    = 3000
+	lastSlots   = lastKeys + lastKeys/4
+	lastRetries = 64
+
+	// maxLevels bounds the levels. Each takes nine tenths of its keys or more,
+	// so 10^9 keys need seven; keys whose hashes are not spread need more.
+	maxLevels = 16
+)
+
+// table is bumped ribbon retrieval (BuRR): a function from hashes to width bits
+// that is right for the keys it was built from and arbitrary for others. The
+// first bits of the result are the fingerprint of the key itself.
+type table struct {
+	values       int // bits
+	fingerprints int // bits
+	levels       []level
+}
+
+func (t *table) width() int { return t.values + t.fingerprints }
+
+// newTable builds a table of the n keys of a source.
+func newTable(values, fingerprints, n, workers int, read source) (*table, error) {
+	t := &table{values: values, fingerprints: fingerprints}
+	memory := make([]entry, n)
+	for n > 0 {
+		bumped, err := t.addLevel(memory[:n], workers, read)
+		if err != nil {
+			return nil, err
+		}
+		n = len(bumped)
+		read = func(into []entry, from int) { copy(into, bumped[from:]) }
+	}
+	return t, nil
+}
+
+// addLevel builds the next level, in the given memory of one entry a key, and
+// returns the entries that it bumped.
+func (t *table) addLevel(memory []entry, workers int, read source) (bumped []entry, err error) {
+	if len(t.levels) == maxLevels {
+		return nil, errUnsolved
+	}
+	n := uint64(len(memory))
+	if n > lastKeys {
+		l := newLevel((n*overloadSlots+overloadKeys-1)/overloadKeys, t.width())
+		l.codes = make([]uint64, codeWords(l.buckets))
+		s := solver{table: t, level: l, bump: true, workers: workers}
+		bumped, err = s.solve(memory, read)
+		t.levels = append(t.levels, *l)
+		return bumped, err
+	}
+	for try := range uint64(lastRetries) {
+		l := newLevel((n*lastSlots+lastKeys-1)/lastKeys, t.width())
+		l.salt = try
+		s := solver{table: t, level: l, workers: 1}
+		_, err = s.solve(memory, read)
+		if !errors.Is(err, errUnsolved) {
+			t.levels = append(t.levels, *l)
+			return nil, err
+		}
+	}
+	return nil, errUnsolved
+}
+
+// newLevel returns an empty level, without codes, of at least so many slots
+// before its tails.
+func newLevel(slots uint64, width int) *level {
+	l := &level{buckets: max(1, (slots+bucketSlots-1)/bucketSlots)}
+	l.words = make([]uint64, l.slots()/64*uint64(width))
+	return l
+}
+
+// add counts the levels and bits of a table.
+func (s *Stats) add(t *table) {
+	s.Levels = max(s.Levels, len(t.levels))
+	for _, l := range t.levels {
+		s.Bits += 64 * (len(l.codes) + len(l.words))
+	}
+}
+
+// done computes the overhead over width bits a key.
+func (s *Stats) done(width int) Stats {
+	if s.Keys > 0 {
+		s.Overhead = float64(s.Bits)/float64(width)/float64(s.Keys) - 1
+	}
+	return *s
+}
