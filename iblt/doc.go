@@ -4,19 +4,22 @@
 // # The idea
 //
 // A record stands in its set as a [Pair]: the index k of its key, and a
-// checksum v of its version and content, both numbers below the prime
-// p = 2^48 − 59. The pairs of a set are added into the cells of an endless
-// sequence. Each pair goes into cell 0 and then, by a keyed walk with ever
-// longer steps, into some cells beyond:
+// checksum v of its version and content, both numbers from 1 to p − 1 for the
+// prime p = 2^48 − 59. The pairs of a set are added into the cells of an endless
+// sequence: each into cell 0 and then, by a keyed walk with ever longer steps,
+// into some cells beyond. Two sets of which one has changed k, and the other
+// lacks l:
 //
-//	cell        0   1   2   3   4   5   6   7   8 …
-//	pair (k, v) +       +       +               +
-//	pair (l, w) +   +           +   +
-//	pair (m, x) +   +       +               +
+//	cell             0                     1            2         3 …
+//	they hold        (k, a) (l, v) (m, x)  (k, a)       (l, v)    (k, a) (m, x)
+//	we hold          (k, b)        (m, x)  (k, b)                 (k, b) (m, x)
+//	theirs − ours    k and l: neither      k: poisoned  l: pure   k: poisoned
+//	l taken out      k: poisoned           k: poisoned  zero      k: poisoned
+//	k taken out      zero                  zero         zero      zero: done
 //
 // A [Cell] is four sums over its pairs: how many, Σ v, Σ k·v, and Σ h(k, v) for
-// a keyed hash h. The other side has such cells too; subtracted, all that both
-// sets hold cancels, and what is left are sums over the difference alone:
+// a keyed hash h. Subtracted, all that both sets hold cancels, as m does above,
+// and what is left are sums over the difference alone:
 //
 //	theirs − ours      count  s1      s2           what it is
 //	pure cell            +1   v       k·v          they hold (k, v), we do not hold k
@@ -30,15 +33,17 @@
 // because the key cancels. h tells these cells from sums that only look so.
 //
 // What is solved is taken out of the other cells it belongs to, some of which
-// turn pure or poisoned by it, and so on: peeling. When all cells are zero,
-// all is found. d differences take 1.1 to 1.5·d cells, whatever their kind; if
-// the cells that have come do not suffice, the next ones of the sequence do:
-// there is nothing to guess, and nothing to repeat.
+// turn pure or poisoned by it, as cell 0 does when l goes, and so on: peeling.
+// When all cells are zero, all is found. d differences take 1.1·d cells on
+// average if they are thousands, 1.3·d if they are 256 and up to 1.8·d if they
+// are few, whatever their kind; if the cells that have come do not suffice, the
+// next ones of the sequence do: there is nothing to guess, and nothing to repeat.
 //
 // # Use
 //
-// One side keeps a [Sketch] of its set, at the cost of some 300 ns a write, and
-// sends its first cells. The other subtracts its own and peels with a
+// One side keeps a [Sketch] of its set, made in one go by [Sketch.AddAll] and
+// brought up to date at the cost of some 300 ns a write, and sends its first
+// cells. The other subtracts its own and peels with a
 // [Decoder], asking for more until it is Done. [Estimate] tells beforehand
 // from 256 bytes how many differences there are, to within some 12 %.
 //

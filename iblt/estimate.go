@@ -170,8 +170,8 @@ func probeSamples(samples []sample, theirs, ours Probes, from int) []sample {
 
 // Estimate returns the likeliest number of differences between the sets that
 // theirs and ours were taken of; if they are of different lengths, the common
-// ones count. Its standard error is 20 % at 50 differences, where the luck of
-// classes tells, 15 % at 100, 11.5 to 13 % from 300 to 3·10^5, and 18 % at 10^6.
+// ones count. Its standard error is 19 % at 50 differences, where the luck of
+// classes tells, 16 % at 100, 11 to 13 % from 300 to 3·10^5, and 18 % at 10^6.
 // ok is false if the probes, or all of them that there are, do not
 // bound d above: it is then a lower bound.
 func Estimate(theirs, ours Probes) (d float64, ok bool) {

@@ -8,7 +8,7 @@ const WalkVersion = 2
 
 // A walk has three parts. Below cell turn all indices follow one law, below
 // cell join another, and from there on each that of its class. Classes alone
-// decode small differences badly (99th percentile 2.4 cells a difference at
+// decode small differences badly (99th percentile 2.2 cells a difference at
 // d = 256), one law alone large ones (1.36 cells a difference); joined they
 // have the better of both. A denser beginning parts the two or three pairs that
 // would share all of few cells. The numbers come from a search (docs/DEGREES.md).

@@ -5,7 +5,7 @@ import "github.com/syncd-io/syncd/reconcile/wire"
 // Bounds of one sync, and what each comes from.
 const (
 	// FirstCells is how many cells Hello carries unless the caller has reason
-	// to choose otherwise: 128 cells, 2 KiB, decode 40 differences in 99.9 %
+	// to choose otherwise: 128 cells, 2 KiB, decode 40 differences in 99.86 %
 	// of syncs.
 	FirstCells = 128
 	// MinFirstCells and MaxFirstCells bound the caller's choice: below 32 the

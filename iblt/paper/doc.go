@@ -7,8 +7,8 @@
 //	go run ./iblt/paper --only 1a           # Figure 1(a) alone
 //	go run ./iblt/paper --plots docs        # writes the plots there
 //
-// It prints Markdown. docs/PAPER.md holds a full run, and says where a figure
-// does not come out. The tests of this package are a short run, which fails if
+// It prints Markdown. docs/PAPER.md holds a run of all parts, with how many
+// trials each had, and says where a figure does not come out. The tests of this package are a short run, which fails if
 // a figure is not the paper's, but for one false alarm in a million runs.
 //
 // Each trial is drawn from a seed of its own, so that a run with the same
