@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -78,6 +79,9 @@ func parseSizes(only string) ([]int, error) {
 // run is the command; it draws progress on log if that is a terminal.
 func run(args []string, out, log io.Writer, terminal bool) error {
 	o, err := parse(args, log)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

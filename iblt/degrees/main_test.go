@@ -146,6 +146,13 @@ func TestCommandJSON(t *testing.T) {
 	}
 }
 
+func TestCommandHelps(t *testing.T) {
+	var out, log bytes.Buffer
+	if err := run([]string{"-h"}, &out, &log, false); err != nil || !strings.Contains(log.String(), "-design") || out.Len() != 0 {
+		t.Errorf("-h: %v, %s", err, &log)
+	}
+}
+
 func TestCommandRefuses(t *testing.T) {
 	for _, bad := range [][]string{
 		{"stray"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -29,7 +30,9 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 	seed := flags.Uint64("seed", 1, "seed of all trials")
 	only := flags.String("only", "", "run one part alone: "+strings.Join(parts, ", "))
 	plots := flags.String("plots", "", "folder to write the plots of Figures 1 and 2 to (default: none)")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if *large == 0 {

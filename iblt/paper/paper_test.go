@@ -196,6 +196,10 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%s: %d dots for %d points and a legend, %v", name, len(svg.Circles), points, err)
 		}
 	}
+	log.Reset()
+	if err := run([]string{"-h"}, &out, &log, false); err != nil || !strings.Contains(log.String(), "-trials") {
+		t.Errorf("-h: %v, %s", err, &log)
+	}
 	out.Reset()
 	if err := run([]string{"--trials", "1", "--only", "faults", "--large", "-1"}, &out, &log, false); err != nil || strings.Count(out.String(), "\n## ") != 1 {
 		t.Errorf("a part alone: %v, %s", err, out.String())

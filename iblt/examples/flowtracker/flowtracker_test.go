@@ -69,6 +69,9 @@ func TestBadLines(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
+	if err := run([]string{"-h"}, strings.NewReader("stop"), new(strings.Builder)); err != nil {
+		t.Errorf("-h: %v", err)
+	}
 	if err := run([]string{"--flows", "-1"}, strings.NewReader(""), new(strings.Builder)); err == nil {
 		t.Error("-1 flows are accepted")
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,7 +24,9 @@ func main() {
 func run(args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("flowtracker", flag.ContinueOnError)
 	flows := flags.Int("flows", 1000, "flows that can be listed at a time")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	var seed [8]byte
