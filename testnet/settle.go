@@ -113,8 +113,13 @@ func (r *runner) equal() bool {
 	return true
 }
 
-// quiet reports whether no session is under way, and no write.
+// quiet reports whether no session is under way, no frame of an earlier one, and
+// no write. The first frame of a session that was given up begins one at the
+// other side when it comes, and tells of what was then.
 func (r *runner) quiet() bool {
+	if r.net.Flying() > 0 {
+		return false
+	}
 	for _, n := range r.cluster.Nodes() {
 		if n.Busy() {
 			return false

@@ -22,6 +22,7 @@ type Net struct {
 	loss    map[[2]int]float64
 	streams map[[2]int]uint64 // opened so far, by who opened them to whom
 	frames  int
+	flying  int
 }
 
 // NewNet is a net in which all links are up.
@@ -52,6 +53,19 @@ func (n *Net) Calm() { n.usual.Loss = 0 }
 
 // Frames is how many frames have been sent.
 func (n *Net) Frames() int { return n.frames }
+
+// Flying is how many frames, or ends of streams, are under way or will be sent
+// again. A session that has been given up may still reach the other side.
+func (n *Net) Flying() int { return n.flying }
+
+// later has something happen to a frame that is under way.
+func (n *Net) later(d time.Duration, happen func()) {
+	n.flying++
+	n.world.After(d, func() {
+		n.flying--
+		happen()
+	})
+}
 
 // loses reports whether a frame that is sent now is lost.
 func (n *Net) loses(from, to int, stream, frame, attempt uint64) bool {

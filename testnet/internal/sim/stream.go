@@ -81,7 +81,7 @@ func (s *Stream) Reset() {
 	if s.net.loses(s.from, s.to, s.id, s.sent, 1<<32) {
 		return
 	}
-	s.net.world.After(s.net.takes(s.id, s.sent, 1<<32), func() { s.peer.broken(ErrReset) })
+	s.net.later(s.net.takes(s.id, s.sent, 1<<32), func() { s.peer.broken(ErrReset) })
 }
 
 // Vanish ends the stream without a word, as a power cut does.
@@ -115,12 +115,12 @@ func (s *Stream) attempt(a arrival, frame, attempt uint64) {
 	}
 	w := s.net.world
 	if s.net.loses(s.from, s.to, s.id, frame, attempt) {
-		w.After(min(resendFirst<<min(attempt, 8), resendMost), func() { s.attempt(a, frame, attempt+1) })
+		s.net.later(min(resendFirst<<min(attempt, 8), resendMost), func() { s.attempt(a, frame, attempt+1) })
 		return
 	}
-	w.After(s.net.takes(s.id, frame, attempt), func() { s.peer.arrive(a, frame) })
+	s.net.later(s.net.takes(s.id, frame, attempt), func() { s.peer.arrive(a, frame) })
 	if w.Chance(s.net.usual.Duplicate, ForDuplicate, s.id, frame, attempt) {
-		w.After(s.net.takes(s.id, frame, attempt|1<<33), func() { s.peer.arrive(a, frame) })
+		s.net.later(s.net.takes(s.id, frame, attempt|1<<33), func() { s.peer.arrive(a, frame) })
 	}
 }
 
