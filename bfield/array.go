@@ -1,6 +1,9 @@
 package bfield
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // array is one bit array of the cascade. Bit i is bit i mod 8 of byte i/8, so
 // that eight bytes from byte i/8 on, read as a little-endian number and shifted
@@ -59,17 +62,19 @@ func (a *array) common(k key, acc uint64, p *Plan) uint64 {
 		}
 		return acc
 	}
-	i := 0
-	// Half of the bits are ones: below log2(ν/κ) windows a stop is unlikely,
-	// and asking costs more than it saves.
-	for ; i < p.unasked; i++ {
-		acc &= a.window(k.place(i, a.places))
+	bytes, places := a.bytes, a.places
+	// The ones are counted once, when few are left of a stranger's: a branch
+	// that goes either way costs as much as three windows.
+	for _, m := range multipliers[:p.unasked] {
+		at, _ := bits.Mul64(k.b+k.a*m, places)
+		acc &= binary.LittleEndian.Uint64(bytes[at>>3:]) >> (at & 7)
 	}
-	for ; i < p.Hashes; i++ {
-		if fewer(acc, p.Kappa) {
-			return acc
-		}
-		acc &= a.window(k.place(i, a.places))
+	if fewer(acc, p.Kappa) {
+		return acc
+	}
+	for _, m := range multipliers[p.unasked:p.Hashes] {
+		at, _ := bits.Mul64(k.b+k.a*m, places)
+		acc &= binary.LittleEndian.Uint64(bytes[at>>3:]) >> (at & 7)
 	}
 	return acc
 }

@@ -49,8 +49,10 @@ func (f *Field) lookupGroup(keys []key, values []uint64, answers []Answer) {
 	}
 	for i, k := range keys {
 		w := acc[i]
-		for h := p.unasked; h < p.Hashes && !fewer(w, p.Kappa); h++ {
-			w &= a.window(k.place(h, a.places))
+		if !fewer(w, p.Kappa) {
+			for h := p.unasked; h < p.Hashes; h++ {
+				w &= a.window(k.place(h, a.places))
+			}
 		}
 		values[i], answers[i] = f.judge(k, w)
 	}

@@ -82,8 +82,17 @@ func codeOf(rank uint64, nu, kappa int) uint64 {
 
 // rankOf returns how many codes of equal weight are smaller.
 func rankOf(code uint64) uint64 {
-	rank := uint64(0)
-	for r := 1; code != 0; r++ {
+	// C(c, 1) and C(c, 2) by themselves: a table of 34 KiB would push what the
+	// windows need out of the first cache.
+	rank := uint64(bits.TrailingZeros64(code))
+	code &= code - 1
+	if code == 0 {
+		return rank
+	}
+	second := uint64(bits.TrailingZeros64(code))
+	rank += second * (second - 1) / 2
+	code &= code - 1
+	for r := 3; code != 0; r++ {
 		rank += binomials[bits.TrailingZeros64(code)][r]
 		code &= code - 1
 	}

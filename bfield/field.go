@@ -101,7 +101,7 @@ func newField(plan Plan, seed uint64, workers int) *Field {
 // prepare derives from the plan what look-ups use.
 func (f *Field) prepare() {
 	p := &f.plan
-	p.unasked = min(p.Hashes, bits.Len(uint(p.Nu/p.Kappa)))
+	p.unasked = min(p.Hashes, bits.Len(uint(p.Nu/p.Kappa))+2)
 	f.codes = Codes(p.Nu, p.Kappa)
 	if f.codes <= tableCodes {
 		f.table = make([]uint64, f.codes)

@@ -1,0 +1,253 @@
+package bfield
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+)
+
+var update = flag.Bool("update", false, "write testdata/golden.txt anew")
+
+// sample is a field of 300 words with values below 1000, of three arrays.
+func sample(t testing.TB, c Config) *Field {
+	t.Helper()
+	c.Seed = 0x0123456789abcdef
+	var keys [][]byte
+	var values []uint64
+	for i := range uint64(c.Keys) {
+		keys = append(keys, fmt.Appendf(nil, "key %d", i))
+		values = append(values, i*7919%c.Values)
+	}
+	f, err := Build(c, keys, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func marshal(t testing.TB, f *Field) []byte {
+	t.Helper()
+	data, err := f.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestGolden pins hashes, places, whitening, codes and the format: files of
+// today open tomorrow, and on other processors. A change needs a new version.
+func TestGolden(t *testing.T) {
+	var b strings.Builder
+	for _, name := range []string{"one bit", "two bits", "four bits", "two loads"} {
+		c := shapes[name]
+		c.Keys = 300
+		f := sample(t, c)
+		data := marshal(t, f)
+		fmt.Fprintf(&b, "%s: %d bytes, arrays of %v keys, XXH3 %016x\nheader %s\n", name, len(data), f.Stats().LevelKeys, xxh3.Hash(data), hex.EncodeToString(data[:headerLength(len(f.levels))]))
+		for _, word := range []string{"", "key 0", "key 299", "a stranger"} {
+			k := f.keyOf([]byte(word))
+			value, answer := f.Lookup([]byte(word))
+			fmt.Fprintf(&b, "%q: hash %016x %016x, whitening %d, places %d %d, then %d; %v %d\n", word, k.a, k.b, k.whitening(f.codes),
+				k.place(0, f.levels[0].places), k.place(1, f.levels[0].places), k.at(1).place(0, 2049-uint64(c.Nu)), answer, value)
+		}
+		k := f.keyOfHash(1 << 63)
+		fmt.Fprintf(&b, "number 2^63: hash %016x %016x\n", k.a, k.b)
+	}
+	path := filepath.Join("testdata", "golden.txt")
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+func TestSaveAndOpen(t *testing.T) {
+	c := shapes["three bits"]
+	c.Keys = 5000
+	f := sample(t, c)
+	path := filepath.Join(t.TempDir(), "field")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("older and longer"), 10_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, marshal(t, f)) {
+		t.Fatalf("the file is not what MarshalBinary returns (%v)", err)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(left) != 1 {
+		t.Errorf("saving left %v, %v", left, err)
+	}
+	opened, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.Keys {
+		if v, a := opened.Lookup(fmt.Appendf(nil, "key %d", i)); a != Found || v != i*7919%c.Values {
+			t.Fatalf("key %d answers %d, %v from the file", i, v, a)
+		}
+	}
+	if err := opened.Insert([]byte("x"), 1); !errors.Is(err, ErrSealed) {
+		t.Errorf("inserting into an opened field: %v", err)
+	}
+	for range 2 {
+		if err := opened.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Saving where nothing can be, and opening what is no field.
+	if err := f.Save(filepath.Join(t.TempDir(), "no", "such", "folder")); err == nil {
+		t.Error("saved into a folder that is not there")
+	}
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "taken"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Save(filepath.Join(folder, "taken")); err == nil {
+		t.Error("saved over a folder")
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("a failed save left %v, %v", left, err)
+	}
+	for name, data := range map[string][]byte{"empty": nil, "short": marshal(t, f)[:100], "other": []byte(strings.Repeat("what is this? ", 100))} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); !errors.Is(err, ErrFormat) {
+			t.Errorf("opening %s: %v", name, err)
+		}
+	}
+	if _, err := Open(filepath.Join(folder, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("opening what is not there: %v", err)
+	}
+}
+
+// TestUnrepairedIsSaved: what is not repaired stays so, and says so.
+func TestUnrepairedIsSaved(t *testing.T) {
+	c := shapes["four bits"]
+	c.Keys = 2000
+	f, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.Keys {
+		if err := f.InsertHash(i, i%c.Values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var g Field
+	if err := g.UnmarshalBinary(marshal(t, f)); err != nil {
+		t.Fatal(err)
+	}
+	indeterminate := 0
+	for i := range c.Keys {
+		v, a := g.LookupHash(i)
+		if a == Absent || a == Found && v != i%c.Values {
+			t.Fatalf("key %d answers %d, %v", i, v, a)
+		}
+		if a == Indeterminate {
+			indeterminate++
+		}
+	}
+	if indeterminate == 0 || g.Stats().Repaired {
+		t.Errorf("%d keys are indeterminate, repaired %v", indeterminate, g.Stats().Repaired)
+	}
+	if err := g.Repair(); !errors.Is(err, ErrSealed) {
+		t.Errorf("repairing a loaded field: %v", err)
+	}
+}
+
+// TestHostileHeaders forges what a checksum would not find: headers are signed anew.
+func TestHostileHeaders(t *testing.T) {
+	c := shapes["two bits"]
+	c.Keys = 300
+	data := marshal(t, sample(t, c))
+	levels := int(data[48])
+	sumAt := fixedHeader + levels*levelHeader
+	huge := [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}
+	for name, forge := range map[string]func(b []byte){
+		"version":          func(b []byte) { b[7] = 2 },
+		"no arrays":        func(b []byte) { copy(b[48:], make([]byte, 8)) },
+		"many arrays":      func(b []byte) { b[48] = 65 },
+		"endless arrays":   func(b []byte) { copy(b[48:], huge[:]) },
+		"ν 0":              func(b []byte) { copy(b[32:], []byte{0, 0}) },
+		"ν 65535":          func(b []byte) { copy(b[32:], []byte{255, 255}) },
+		"κ 0":              func(b []byte) { copy(b[34:], []byte{0, 0}) },
+		"κ above ν":        func(b []byte) { b[34] = 25 },
+		"k 0":              func(b []byte) { copy(b[36:], []byte{0, 0}) },
+		"k 65535":          func(b []byte) { copy(b[36:], []byte{255, 255}) },
+		"unknown flags":    func(b []byte) { b[38] |= 2 },
+		"m/n not a number": func(b []byte) { copy(b[40:], bytes.Repeat([]byte{255}, 8)) },
+		"θ 0":              func(b []byte) { copy(b[24:], make([]byte, 8)) },
+		"θ above C(ν, κ)":  func(b []byte) { b[25] = 2 },
+		"too many keys":    func(b []byte) { copy(b[16:], huge[:]) },
+		"a long array":     func(b []byte) { copy(b[fixedHeader:], huge[:]) },
+		"bits near 2^64":   func(b []byte) { copy(b[fixedHeader:], bytes.Repeat([]byte{255}, 8)) },
+		"an empty array":   func(b []byte) { copy(b[fixedHeader:], make([]byte, 8)) },
+		"array checksum":   func(b []byte) { b[fixedHeader+16]++ },
+		"array":            func(b []byte) { b[headerLength(levels)+100] ^= 1 },
+		"header's zeros":   func(b []byte) { b[headerLength(levels)-1] = 1 },
+		"array's zeros":    func(b []byte) { b[len(b)-1] = 1 },
+	} {
+		b := bytes.Clone(data)
+		forge(b)
+		sum := xxh3.Hash(b[:sumAt])
+		for i := range 8 {
+			b[sumAt+i] = byte(sum >> (8 * i))
+		}
+		f := new(Field)
+		if err := f.UnmarshalBinary(b); !errors.Is(err, ErrFormat) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzLoad: no bytes panic, and accepted ones are saved alike. The fuzzer signs
+// what it makes, so that it gets past the checksums.
+func FuzzLoad(f *testing.F) {
+	for _, name := range []string{"one bit", "two bits", "two loads"} {
+		c := shapes[name]
+		c.Keys = 30
+		f.Add(marshal(f, sample(f, c)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > fixedHeader {
+			levels := int(data[48])
+			sumAt := fixedHeader + levels*levelHeader
+			if len(data) >= sumAt+8 {
+				sum := xxh3.Hash(data[:sumAt])
+				for i := range 8 {
+					data[sumAt+i] = byte(sum >> (8 * i))
+				}
+			}
+		}
+		var g Field
+		if g.UnmarshalBinary(data) != nil {
+			return
+		}
+		for i := range uint64(50) {
+			g.LookupHash(i * golden)
+			g.CandidatesHash(i * golden)
+		}
+		if !bytes.Equal(marshal(t, &g), data) {
+			t.Error("accepted bytes are saved differently")
+		}
+	})
+}
