@@ -54,6 +54,8 @@ type Series struct {
 	Name   string // in the legend; a series without name is not listed
 	Draw   Style
 	Dashed bool // of the line
+	// Open markers are outlines, larger than others: a marker behind one is seen.
+	Open   bool
 	Points []Point
 }
 

@@ -227,6 +227,27 @@ func TestLegendTakesAsManyLinesAsItNeeds(t *testing.T) {
 	}
 }
 
+// An open marker lets one behind it be seen, and the caps of an interval show
+// where it ends.
+func TestOpenMarkersAndCaps(t *testing.T) {
+	at := []Point{{1, 1, 0, 2}, {2, 1, 0.999, 1.001}}
+	for i, name := range []string{"circle", "rect", "path", "path"} {
+		c := &Chart{Series: make([]Series, 4)}
+		c.Series[i] = Series{Points: at}
+		_, filled := draw(t, c)
+		c.Series[i].Open = true
+		picture, open := draw(t, c)
+		if open[name] != filled[name] || bytes.Count(picture, []byte(`fill="none" stroke="`+colors[i])) != 2 {
+			t.Errorf("marker %d is not drawn open: %s", i, picture)
+		}
+		c.Series[i].Points = []Point{{X: 1, Y: 1}, {X: 2, Y: 1}, {X: 1, Y: 0}, {X: 1, Y: 2}} // the same axes
+		_, bare := draw(t, c)
+		if got := open["line"] - bare["line"]; got != 3+1 {
+			t.Errorf("a long interval and one behind its marker are %d lines, want 3 and 1", got)
+		}
+	}
+}
+
 func TestLabelOfAMarkStaysInThePicture(t *testing.T) {
 	for at, anchor := range map[float64]string{1: "start", 9: "end"} {
 		picture, _ := draw(t, &Chart{X: Axis{From: 0, To: 10}, Marks: []Mark{{Label: "healed", At: at}}})

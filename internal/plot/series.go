@@ -120,26 +120,38 @@ func (d *drawing) markers(i int, s *Series) {
 		}
 		x := d.px(p.X)
 		if interval && s.style()&Band == 0 {
-			d.line(x, d.py(p.Low), x, d.py(p.High), colors[i%len(colors)], "")
+			d.bar(x, d.py(p.Low), d.py(p.High), colors[i%len(colors)])
 		}
-		d.marker(i, x, d.py(p.Y))
+		d.marker(i, s, x, d.py(p.Y))
+	}
+}
+
+// bar draws an interval; with caps, if a marker does not hide it.
+func (d *drawing) bar(x, low, high float64, color string) {
+	d.line(x, low, x, high, color, "")
+	if low-high > 2*marker { // downwards is more
+		d.line(x-marker, low, x+marker, low, color, "")
+		d.line(x-marker, high, x+marker, high, color, "")
 	}
 }
 
 // marker draws the marker of series i: a circle, square, diamond or triangle.
-func (d *drawing) marker(i int, x, y float64) {
-	const r = marker
-	color := colors[i%len(colors)]
+func (d *drawing) marker(i int, s *Series, x, y float64) {
+	r, color := marker, colors[i%len(colors)]
+	look := fmt.Sprintf(`fill="%s"`, color)
+	if s.Open {
+		r, look = marker+3, fmt.Sprintf(`fill="none" stroke="%s" stroke-width="1.8"`, color)
+	}
 	switch i % 4 {
 	case 0:
-		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="%s" fill="%s"/>`+"\n", px(x), px(y), px(r), color)
+		fmt.Fprintf(d, `<circle cx="%s" cy="%s" r="%s" %s/>`+"\n", px(x), px(y), px(r), look)
 	case 1:
-		fmt.Fprintf(d, `<rect x="%s" y="%s" width="%s" height="%[3]s" fill="%s"/>`+"\n", px(x-r), px(y-r), px(2*r), color)
+		fmt.Fprintf(d, `<rect x="%s" y="%s" width="%s" height="%[3]s" %s/>`+"\n", px(x-r), px(y-r), px(2*r), look)
 	case 2:
-		fmt.Fprintf(d, `<path d="M%s %sL%s %sL%s %sL%s %sZ" fill="%s"/>`+"\n",
-			px(x), px(y-r-1), px(x+r+1), px(y), px(x), px(y+r+1), px(x-r-1), px(y), color)
+		fmt.Fprintf(d, `<path d="M%s %sL%s %sL%s %sL%s %sZ" %s/>`+"\n",
+			px(x), px(y-r-1), px(x+r+1), px(y), px(x), px(y+r+1), px(x-r-1), px(y), look)
 	case 3:
-		fmt.Fprintf(d, `<path d="M%s %sL%s %sL%s %sZ" fill="%s"/>`+"\n", px(x), px(y-r-1), px(x+r+1), px(y+r), px(x-r-1), px(y+r), color)
+		fmt.Fprintf(d, `<path d="M%s %sL%s %sL%s %sZ" %s/>`+"\n", px(x), px(y-r-1), px(x+r+1), px(y+r), px(x-r-1), px(y+r), look)
 	}
 }
 

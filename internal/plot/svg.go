@@ -137,7 +137,7 @@ func (c *Chart) legend(w float64) ([]byte, int) {
 			d.line(x, y, x+swatch, y, color, s.stroke())
 		}
 		if style&Markers != 0 {
-			d.marker(i, x+swatch/2, y)
+			d.marker(i, &c.Series[i], x+swatch/2, y)
 		}
 		d.text(x+swatch+8, y+4, `text-anchor="start"`, s.Name)
 		x += long
