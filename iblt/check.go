@@ -6,8 +6,13 @@ import (
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
+// P is the prime 2^48 − 59: cells are sums in the field of P elements.
+const P = keyhash.P
+
 // Index is a key's place, Checksum stands for what is stored there, and a Pair
-// of the two is one element of the set that is reconciled.
+// of the two is one element of the set that is reconciled. Both are numbers from
+// 1 to P − 1, made by a hash that is keyed, so that nobody can choose keys that
+// share an index; a Checksum of 0 stands for nothing stored.
 type (
 	Index    = keyhash.Index
 	Checksum = keyhash.Checksum

@@ -103,7 +103,11 @@ func readTable(t testing.TB, b []byte) bool {
 		t.Fatalf("%d pairs came out of %d cells in %d tests", found, cells, p.tests)
 	}
 	table.Get(1)
-	r, err := table.Solve(func(x uint64) (uint64, bool) { return x, x < 8 })
+	lookups := 0
+	r, err := table.Solve(func(x uint64) (uint64, bool) { lookups++; return x, x < 8 })
+	if lookups > cells+k*(len(r.Inserted)+len(r.Deleted)+len(r.Mismatched)) {
+		t.Fatalf("%d look-ups for %d, %d and %d entries from %d cells", lookups, len(r.Inserted), len(r.Deleted), len(r.Mismatched), cells)
+	}
 	if products := table.Config().Checks == CheckProducts; products != (err == nil) || len(r.Inserted)+len(r.Deleted)+len(r.Mismatched) > cells {
 		t.Fatalf("%d, %d and %d entries from %d cells, %v", len(r.Inserted), len(r.Deleted), len(r.Mismatched), cells, err)
 	}
