@@ -46,7 +46,7 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 	}
 	r := &report{
 		out: out, trials: *trials, large: *large, seed: *seed, only: *only,
-		progress: &bar{out: log, on: terminal}, plots: map[string]*plot{},
+		progress: &bar{out: log, on: terminal}, plots: map[string]*chart{},
 	}
 	r.printf("Seed %d; %d trials with 10,000 keys, %d with 100,000; %d hash functions; %d cores.\n\n", *seed, *trials, *large, hashes, runtime.GOMAXPROCS(0))
 	err := r.all()
@@ -56,7 +56,11 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 	}
 	for name, p := range r.plots {
 		path := filepath.Join(*plots, name)
-		if err := os.WriteFile(path, []byte(p.svg()), 0o600); err != nil {
+		picture, err := p.SVG()
+		if err == nil {
+			err = os.WriteFile(path, picture, 0o600)
+		}
+		if err != nil {
 			return fmt.Errorf("write a plot: %w", err)
 		}
 		fmt.Fprintln(log, "wrote", path)

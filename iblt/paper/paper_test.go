@@ -190,10 +190,12 @@ func TestCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		var svg struct {
-			Circles []struct{} `xml:"circle"`
+			Circles  []struct{} `xml:"svg>circle"`
+			Curve    []struct{} `xml:"svg>polyline"`
+			Diamonds []struct{} `xml:"svg>path"`
 		}
-		if err := xml.Unmarshal(picture, &svg); err != nil || len(svg.Circles) != points+1 || bytes.Contains(picture, []byte("NaN")) {
-			t.Errorf("%s: %d dots for %d points and a legend, %v", name, len(svg.Circles), points, err)
+		if err := xml.Unmarshal(picture, &svg); err != nil || len(svg.Circles) != points || len(svg.Curve) != 1 || len(svg.Diamonds) != 3 {
+			t.Errorf("%s: %d dots, %d curves, %d of the paper; want %d, 1 and 3; %v", name, len(svg.Circles), len(svg.Curve), len(svg.Diamonds), points, err)
 		}
 	}
 	log.Reset()

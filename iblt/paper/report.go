@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/internal/plot"
 )
 
 // report runs the experiments and prints them.
@@ -17,7 +18,7 @@ type report struct {
 	seed     uint64
 	only     string // the one part to run, or all
 	progress *bar
-	plots    map[string]*plot // by file name
+	plots    map[string]*chart // by file name
 	wrong    int
 	worst    float64 // the least probability of all comparisons with the paper
 }
@@ -83,11 +84,10 @@ func (r *report) figure1() error {
 			continue
 		}
 		keys := f.points[0].s.keys
-		p := &plot{
-			title: f.name + " with 5 cells each, around the threshold", xLabel: "cells of the table", yLabel: "keys listed, % (mean over trials)",
-			measured: "measured, with 95 % interval", theory: "theory for many keys",
-			mark: iblt.Threshold(hashes) * float64(keys), markLabel: fmt.Sprintf("c₅·n = %s", thousands(iblt.Threshold(hashes)*float64(keys))),
-		}
+		p := figure(f.name+" with 5 cells each, around the threshold", "cells of the table", "keys listed, % (mean over trials)", "theory, many keys")
+		threshold := iblt.Threshold(hashes) * float64(keys)
+		p.Marks = []plot.Mark{{Label: "c₅·n = " + thousands(threshold), At: threshold}}
+		p.Y.From, p.Y.To = 20, 105 // all points, and the threshold's label above them
 		r.printf("\n## %s\n\n| cells | trials | listed, %% | many keys, %% | incomplete trials | 95 %% interval, %% | paper | same? |\n|---|---|---|---|---|---|---|---|\n", f.name)
 		for _, e := range f.points {
 			o, err := r.run(e)
@@ -98,16 +98,16 @@ func (r *report) figure1() error {
 			ours := count{o.incomplete(), o.trials}
 			r.printf("| %s | %d | %.3f ± %.3f | %.3f | %d | %s | %s |\n", thousands(float64(e.s.cells)), o.trials,
 				m.value, m.half, 100*recoveredRate(keys, e.s.cells), ours.hits, percent(ours), r.compare(ours, e.paper.incomplete))
-			p.points = append(p.points, point{float64(e.s.cells), m.value, m.value - m.half, m.value + m.half})
+			p.add(measured, plot.Point{X: float64(e.s.cells), Y: m.value, Low: m.value - m.half, High: m.value + m.half})
 			if e.paper.incomplete.trials > 0 {
 				// At least: what a trial that fails has listed is not counted.
-				p.paper = append(p.paper, point{x: float64(e.s.cells), y: 100 - 100*e.paper.incomplete.rate()})
+				p.add(stated, plot.Point{X: float64(e.s.cells), Y: 100 - 100*e.paper.incomplete.rate()})
 			}
 		}
 		first, last := f.points[0].s.cells, f.points[len(f.points)-1].s.cells
 		for i := range 401 { // finely: the curve has a step
 			cells := first + (last-first)*i/400
-			p.curve = append(p.curve, point{x: float64(cells), y: 100 * recoveredRate(keys, cells)})
+			p.add(predicted, plot.Point{X: float64(cells), Y: 100 * recoveredRate(keys, cells)})
 		}
 		r.plots[f.file] = p
 	}
@@ -146,10 +146,7 @@ func (r *report) figure2() error {
 		if f.points = r.chosen(f.part, f.points); len(f.points) == 0 {
 			continue
 		}
-		p := &plot{
-			title: f.name, xLabel: "keys with two values", yLabel: "trials that miss a valid key, %",
-			measured: "measured, with 95 % interval", theory: "the paper's estimate",
-		}
+		p := figure(f.name, "keys with two values", "trials that miss a valid key, %", "the paper's estimate")
 		r.printf("\n## %s\n\n", f.name)
 		r.printf("| with two values | trials | incomplete, %% | 95 %% interval, %% | theory | paper | same? | GET finds, %% | theory | paper |\n|---|---|---|---|---|---|---|---|---|---|\n")
 		for _, e := range f.points {
@@ -162,9 +159,9 @@ func (r *report) figure2() error {
 			r.printf("| %s | %d | %.3f | %s | %.3f | %s | %s |\n", thousands(float64(e.s.multi)), o.trials,
 				100*ours.rate(), percent(ours), theory, r.compare(ours, e.paper.incomplete), gets(&e, &o))
 			low, high := ours.interval()
-			p.points = append(p.points, point{float64(e.s.multi), 100 * ours.rate(), 100 * low, 100 * high})
+			p.add(measured, plot.Point{X: float64(e.s.multi), Y: 100 * ours.rate(), Low: 100 * low, High: 100 * high})
 			if e.paper.incomplete.trials > 0 {
-				p.paper = append(p.paper, point{x: float64(e.s.multi), y: 100 * e.paper.incomplete.rate()})
+				p.add(stated, plot.Point{X: float64(e.s.multi), Y: 100 * e.paper.incomplete.rate()})
 			}
 			if e.paper.left[0] != 0 {
 				r.table2(&table, &e, &o)
@@ -173,7 +170,7 @@ func (r *report) figure2() error {
 		last := f.points[len(f.points)-1].s
 		for i := range 101 {
 			multi := last.multi * i / 100
-			p.curve = append(p.curve, point{x: float64(multi), y: 100 * poisonedRate(last.keys, last.cells, multi)})
+			p.add(predicted, plot.Point{X: float64(multi), Y: 100 * poisonedRate(last.keys, last.cells, multi)})
 		}
 		r.plots[f.file] = p
 	}
