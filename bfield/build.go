@@ -2,6 +2,7 @@ package bfield
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -39,8 +40,11 @@ func build(c Config, n int, values []uint64, keyAt func(*Field, int) key) (*Fiel
 			chunk[i] = entry{keyAt(f, from+i), values[from+i]}
 		}
 	}}
-	f.fill(0, s)
-	return f, f.cascade(s)
+	f.fill(&f.levels[0], 0, s)
+	if err := f.cascade(s); err != nil {
+		return nil, fmt.Errorf("build: %w", err)
+	}
+	return f, nil
 }
 
 // source is a list of entries that is read in chunks, by several goroutines at
@@ -54,6 +58,14 @@ func sourceOf(entries []entry) source {
 	return source{len(entries), func(chunk []entry, from int) { copy(chunk, entries[from:]) }}
 }
 
+func sourceOfUndecided(list []undecided) source {
+	return source{len(list), func(chunk []entry, from int) {
+		for i := range chunk {
+			chunk[i] = list[from+i].entry
+		}
+	}}
+}
+
 const (
 	// chunkEntries are read at a time: they stay in the first cache.
 	chunkEntries = 256
@@ -63,12 +75,11 @@ const (
 	parallelFrom = 2 * blockEntries
 )
 
-// fill inserts all entries into an array. OR does not care for the order, so
+// fill inserts all entries into an array, that of a level. OR does not care for the order, so
 // that workers can share the work in any way: here each sorts the marks of its
 // part of the entries by the stripes of the array, and then sets those that
 // fall into its own stripe.
-func (f *Field) fill(level int, s source) {
-	a := &f.levels[level]
+func (f *Field) fill(a *array, level int, s source) {
 	a.keys += uint64(s.n)
 	if f.workers == 1 || s.n < parallelFrom {
 		f.eachChunk(s, 0, s.n, func(chunk []entry) {
@@ -144,37 +155,53 @@ func inParallel(workers int, each func(worker int)) {
 	wg.Wait()
 }
 
-// indeterminate returns those entries of which the first `levels` arrays show
-// more than κ ones, in their order.
-func (f *Field) indeterminate(s source, levels int) []entry {
-	workers := f.workers
-	if s.n < parallelFrom {
-		workers = 1
-	}
-	found := make([][]entry, workers)
-	inParallel(workers, func(w int) {
-		f.eachChunk(s, s.n*w/workers, s.n*(w+1)/workers, func(chunk []entry) {
-			found[w] = f.undecided(found[w], chunk, levels)
-		})
-	})
-	all := found[0]
-	for _, more := range found[1:] {
-		all = append(all, more...)
-	}
-	return all
+// undecided is an entry and what its windows have in common in all arrays so
+// far: more than its own marker.
+type undecided struct {
+	entry
+	acc uint64
 }
 
-// undecided appends to list the entries of a chunk of which the first `levels`
-// arrays show more than their own marker.
-func (f *Field) undecided(list, chunk []entry, levels int) []entry {
+// indeterminate returns those entries of which the primary array shows more
+// than their own marker, in their order.
+func (f *Field) indeterminate(s source) []undecided {
+	return f.share(s.n, func(list []undecided, from, end int) []undecided {
+		f.eachChunk(s, from, end, func(chunk []entry) { list = f.undecided(list, chunk) })
+		return list
+	})
+}
+
+// undecided appends to list those entries of a chunk of which the primary
+// array shows more than their own marker.
+func (f *Field) undecided(list []undecided, chunk []entry) []undecided {
 	for _, e := range chunk {
-		acc, code := f.mask(), f.encode(e)
-		for level := 0; level < levels && acc != code; level++ {
-			acc = f.levels[level].common(e.key.at(level), acc, &f.plan)
-		}
-		if acc != code {
-			list = append(list, e)
+		if acc := f.levels[0].common(e.key, f.mask(), &f.plan); acc != f.encode(e) {
+			list = append(list, undecided{e, acc})
 		}
 	}
 	return list
+}
+
+// still returns those entries that an array beyond does not decide either.
+func (f *Field) still(pending []undecided, a *array, level int) []undecided {
+	return f.share(len(pending), func(list []undecided, from, end int) []undecided {
+		for _, u := range pending[from:end] {
+			if acc := a.common(u.key.at(level), u.acc, &f.plan); acc != f.encode(u.entry) {
+				list = append(list, undecided{u.entry, acc})
+			}
+		}
+		return list
+	})
+}
+
+// share has the workers go through their parts of n things, and returns what
+// they found in the order of the things.
+func (f *Field) share(n int, each func(list []undecided, from, end int) []undecided) []undecided {
+	workers := f.workers
+	if n < parallelFrom {
+		workers = 1
+	}
+	found := make([][]undecided, workers)
+	inParallel(workers, func(w int) { found[w] = each(nil, n*w/workers, n*(w+1)/workers) })
+	return slices.Concat(found...)
 }

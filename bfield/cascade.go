@@ -15,45 +15,63 @@ const fewEntries = 4096
 // that finds those which need them since.
 func (f *Field) cascade(s source) error {
 	f.levels = f.levels[:1]
-	return f.deepen(f.indeterminate(s, 1))
-}
-
-// deepen makes one secondary array after the other for the entries that those
-// before leave indeterminate.
-func (f *Field) deepen(pending []entry) error {
-	before := len(pending) * 2
-	for len(pending) > 0 {
-		// Two values of one key stay indeterminate in each array. They are
-		// looked for when few entries are left, or when they do not get fewer.
-		if len(pending) <= fewEntries || len(pending) > before/2 {
-			var twice []entry
-			if pending, twice = distinct(pending); len(twice) > 0 {
-				return fmt.Errorf("a key has the values %d and %d, and there are %d such keys or more: %w", twice[0].value, twice[1].value, len(twice)/2, ErrContradiction)
-			}
-		}
-		if len(f.levels) == MaxLevels {
-			return fmt.Errorf("%d keys are indeterminate in %d arrays: %w", len(pending), MaxLevels, ErrCascade)
-		}
-		before = len(pending)
-		f.levels = append(f.levels, newArray(f.plan.arrayBits(uint64(len(pending))), f.plan.Nu))
-		f.fill(len(f.levels)-1, sourceOf(pending))
-		pending = f.indeterminate(sourceOf(pending), len(f.levels))
+	secondary, twice, err := f.secondary(f.indeterminate(s))
+	f.levels = append(f.levels, secondary...)
+	if err != nil {
+		return err
+	}
+	if len(twice) > 0 {
+		return fmt.Errorf("a key has the values %d and %d, and there may be more such keys: %w", twice[0].value, twice[1].value, ErrContradiction)
 	}
 	f.repaired = true
 	return nil
 }
 
-// distinct sorts entries, drops repetitions, and returns beside them the pairs
-// of entries with one key and two values.
-func distinct(entries []entry) (once, twice []entry) {
-	once = slices.Clone(entries)
-	slices.SortFunc(once, func(x, y entry) int {
-		return cmp.Or(cmp.Compare(x.key.a, y.key.a), cmp.Compare(x.key.b, y.key.b), cmp.Compare(x.value, y.value))
+// secondary makes one array after the other for the entries that those before
+// leave indeterminate. The primary array is not read. Entries with one key and
+// different values, which no array can decide, are returned as twice, those of
+// a key side by side and in their order.
+func (f *Field) secondary(pending []undecided) (levels []array, twice []entry, err error) {
+	for before := 2 * len(pending); len(pending) > 0; {
+		// Contradictions are looked for when few entries are left, or when
+		// they do not get fewer.
+		if len(pending) <= fewEntries || len(pending) > before/2 {
+			var more []entry
+			if pending, more = distinct(pending); len(more) > 0 {
+				twice = append(twice, more...)
+				continue
+			}
+		}
+		level := len(levels) + 1
+		if level == MaxLevels {
+			return levels, twice, fmt.Errorf("%d keys are indeterminate in %d arrays: %w", len(pending), MaxLevels, ErrCascade)
+		}
+		before = len(pending)
+		levels = append(levels, newArray(f.plan.arrayBits(uint64(len(pending))), f.plan.Nu))
+		a := &levels[level-1]
+		f.fill(a, level, sourceOfUndecided(pending))
+		pending = f.still(pending, a, level)
+	}
+	return levels, twice, nil
+}
+
+// distinct returns the entries without repetitions, sorted by key, and apart
+// from them those of keys with several values.
+func distinct(entries []undecided) (once []undecided, twice []entry) {
+	slices.SortStableFunc(entries, func(x, y undecided) int {
+		return cmp.Or(cmp.Compare(x.key.a, y.key.a), cmp.Compare(x.key.b, y.key.b))
 	})
-	once = slices.Compact(once)
-	for i := 1; i < len(once); i++ {
-		if once[i].key == once[i-1].key {
-			twice = append(twice, once[i-1], once[i])
+	for from, end := 0, 0; from < len(entries); from = end {
+		same := true
+		for end = from; end < len(entries) && entries[end].key == entries[from].key; end++ {
+			same = same && entries[end].value == entries[from].value
+		}
+		if same {
+			once = append(once, entries[from])
+			continue
+		}
+		for _, u := range entries[from:end] {
+			twice = append(twice, u.entry)
 		}
 	}
 	return once, twice
@@ -78,7 +96,7 @@ func (f *Field) Repair() error {
 	if n := uint64(len(f.journal)); n > f.plan.Keys {
 		f.plan.Keys = min(max(n, 2*f.plan.Keys), max(n, MaxKeys))
 		f.levels = []array{newArray(f.plan.arrayBits(f.plan.Keys), f.plan.Nu)}
-		f.fill(0, s)
+		f.fill(&f.levels[0], 0, s)
 	}
 	if err := f.cascade(s); err != nil {
 		return fmt.Errorf("repair: %w", err)

@@ -67,7 +67,7 @@ func (f *Field) header() []byte {
 	p, order := &f.plan, binary.LittleEndian
 	b := make([]byte, 0, size)
 	b = append(b, magic...)
-	b = order.AppendUint64(b, f.seed)
+	b = order.AppendUint64(b, uint64(f.seed))
 	b = order.AppendUint64(b, p.Keys)
 	b = order.AppendUint64(b, p.Values)
 	flags := uint16(0)
@@ -134,7 +134,7 @@ func parse(data []byte) (*Field, error) {
 			Nu: int(order.Uint16(data[32:])), Kappa: int(order.Uint16(data[34:])), Hashes: int(order.Uint16(data[36:])),
 			CellsPerKey: math.Float64frombits(order.Uint64(data[40:])),
 		},
-		seed: order.Uint64(data[8:]), workers: 1, sealed: true,
+		seed: seed(order.Uint64(data[8:])), workers: 1, sealed: true,
 	}
 	flags := order.Uint16(data[38:])
 	f.repaired = flags&flagRepair != 0

@@ -50,8 +50,8 @@ var (
 // Field is a B-field. Any number of goroutines may look up at once; Insert,
 // Repair and Seal need the field for themselves. Use New, Build or Open.
 type Field struct {
+	seed
 	plan    Plan
-	seed    uint64
 	workers int
 	codes   uint64   // C(ν, κ)
 	table   []uint64 // the code of each rank, if these are few
@@ -88,11 +88,11 @@ func New(c Config) (*Field, error) {
 	return newField(plan, c.Seed, c.Workers), nil
 }
 
-func newField(plan Plan, seed uint64, workers int) *Field {
+func newField(plan Plan, s uint64, workers int) *Field {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	f := &Field{plan: plan, seed: seed, workers: workers, repaired: true}
+	f := &Field{plan: plan, seed: seed(s), workers: workers, repaired: true}
 	f.prepare()
 	f.levels = []array{newArray(plan.arrayBits(plan.Keys), plan.Nu)}
 	return f

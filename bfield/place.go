@@ -10,13 +10,16 @@ import (
 // of the paper's section on mutability allows just that to be logged.
 type key struct{ a, b uint64 }
 
-func (f *Field) keyOf(k []byte) key {
-	a, b := keyed.Bytes128(k, f.seed)
+// seed turns keys into numbers.
+type seed uint64
+
+func (s seed) keyOf(k []byte) key {
+	a, b := keyed.Bytes128(k, uint64(s))
 	return key{a, b}
 }
 
-func (f *Field) keyOfHash(h uint64) key {
-	a, b := keyed.Uint128(h, f.seed)
+func (s seed) keyOfHash(h uint64) key {
+	a, b := keyed.Uint128(h, uint64(s))
 	return key{a, b}
 }
 

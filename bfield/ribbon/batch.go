@@ -28,27 +28,33 @@ func hashNumbers(h *[batch]uint64, numbers []uint64, seed uint64) {
 	}
 }
 
-// findAll finds the places of up to batch hashes, and touches their memory, so
-// that the processor fetches all of it while none of it is needed. It returns
-// false if the table is empty.
+// findAll finds the places of up to batch hashes, and has all of their memory
+// fetched while none of it is needed yet. It returns false if the table is
+// empty.
 func (t *table) findAll(places []place, h *[batch]uint64) bool {
 	if len(t.levels) == 0 {
 		return false
 	}
-	var sum uint64
 	for i := range places {
-		p, _ := t.find(h[i&(batch-1)])
+		places[i], _ = t.find(h[i&(batch-1)])
+	}
+	fetch(places)
+	return true
+}
+
+// touch is fetch by ordinary reads, for processors that have no stub.
+func touch(places []place) {
+	var sum uint64
+	for _, p := range places {
 		for j := 0; j < len(p.blocks); j += 8 {
 			sum ^= p.blocks[j]
 		}
 		sum ^= p.blocks[len(p.blocks)-1]
-		places[i] = p
 	}
-	touched(sum)
-	return true
+	keep(sum)
 }
 
-// touched keeps the compiler from dropping the reads of its argument.
+// keep stops the compiler from dropping the computation of its argument.
 //
 //go:noinline
-func touched(uint64) {}
+func keep(uint64) {}

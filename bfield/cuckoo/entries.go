@@ -1,0 +1,197 @@
+package cuckoo
+
+import (
+	"fmt"
+	"slices"
+)
+
+func (t *Table) insert(hash, value uint64) error {
+	t.work.begin()
+	if value>>t.value != 0 {
+		return fmt.Errorf("cuckoo: insert value %#x: %w: values have %d bits", value, ErrRange, t.value)
+	}
+	id := t.identify(hash)
+	id.value = value
+	if v, ok := t.apart[hash]; ok {
+		return t.again(v == value)
+	}
+	if old, ok := t.find(id); ok && !t.config.Distinct {
+		return t.again(old == value)
+	} else if ok {
+		if t.apart == nil {
+			t.apart = map[uint64]uint64{}
+		}
+		t.apart[hash] = value
+		t.count++
+		return nil
+	}
+	t.expand()
+	switch {
+	case t.put(id):
+		t.unstash()
+	case len(t.stash) < stashSize:
+		t.stash = append(t.stash, id)
+	case float64(t.count) < planned(t.hashes, t.slots)*float64(t.buckets)*float64(t.slots):
+		return errCrowded(t.count)
+	default:
+		return fmt.Errorf("cuckoo: insert into a table of %d entries: %w", t.count, ErrFull)
+	}
+	t.count++
+	return nil
+}
+
+func (t *Table) again(same bool) error {
+	if same {
+		return nil
+	}
+	return fmt.Errorf("cuckoo: insert: %w", ErrConflict)
+}
+
+func (t *Table) lookup(hash uint64) (uint64, bool) {
+	if len(t.apart) > 0 {
+		if v, ok := t.apart[hash]; ok {
+			return v, true
+		}
+	}
+	return t.find(t.identify(hash))
+}
+
+// find returns the value of the entry that looks like an identity.
+func (t *Table) find(id identity) (uint64, bool) {
+	for choice := range t.hashes {
+		if b, i := t.in(id, choice); i >= 0 {
+			return t.slot(b, i) >> (t.choice + t.fingerprint), true
+		}
+	}
+	for _, e := range t.stash {
+		if e.looksLike(id) {
+			return e.value, true
+		}
+	}
+	return 0, false
+}
+
+// in returns the bucket of an identity by a hash function, and the slot where
+// it is there, or −1.
+func (t *Table) in(id identity, choice int) (bucket uint64, i int) {
+	b, mark := t.bucketOf(id, choice), t.markOf(id, choice)
+	for i := range t.slots {
+		if t.slot(b, i)&(1<<(t.choice+t.fingerprint)-1) == mark {
+			return b, i
+		}
+	}
+	return b, -1
+}
+
+func (t *Table) remove(hash, value uint64) bool {
+	t.work.begin()
+	if v, ok := t.apart[hash]; ok {
+		if v != value {
+			return false
+		}
+		delete(t.apart, hash)
+		t.count--
+		return true
+	}
+	id := t.identify(hash)
+	if old, ok := t.find(id); !ok || old != value {
+		return false
+	}
+	t.take(id)
+	t.count--
+	t.unstash()
+	return true
+}
+
+// take frees the slot of an identity that has one.
+func (t *Table) take(id identity) {
+	for choice := range t.hashes {
+		if b, i := t.in(id, choice); i >= 0 {
+			t.setSlot(b, i, 0)
+			return
+		}
+	}
+	t.stash = slices.DeleteFunc(t.stash, id.looksLike)
+}
+
+// expand splits buckets while the table is fuller than it should be.
+func (t *Table) expand() {
+	for range splitsPerInsert {
+		if t.count < t.grow || t.buckets >= t.most {
+			return
+		}
+		parent, child := t.split()
+		if child>>chunkBits == uint64(len(t.chunks)) {
+			t.chunks = append(t.chunks, make([]uint64, t.chunkWords()))
+		}
+		for i := range t.slots {
+			s := t.slot(parent, i)
+			if s == 0 {
+				continue
+			}
+			if id, choice := t.identityOf(parent, s); t.bucketOf(id, choice) == child {
+				t.setSlot(child, i, s)
+				t.setSlot(parent, i, 0)
+				t.work.move()
+			}
+		}
+		t.limit()
+	}
+}
+
+// put finds a slot for an entry.
+func (t *Table) put(id identity) bool {
+	var roots [maxHashes]hop
+	for choice := range t.hashes {
+		roots[choice] = hop{t.bucketOf(id, choice), uint8(choice)}
+	}
+	leaf, slot := t.search.run(t, roots[:t.hashes], t.reach())
+	t.work.Searched += uint64(len(t.search.nodes))
+	if leaf < 0 {
+		return false
+	}
+	for n := t.search.nodes[leaf]; ; {
+		if n.parent < 0 {
+			t.setSlot(n.bucket, slot, t.slotOf(id, int(n.choice)))
+			return true
+		}
+		up := t.search.nodes[n.parent]
+		moved := t.slot(up.bucket, int(n.slot))
+		t.setSlot(n.bucket, slot, moved&^(1<<t.choice-1)|uint64(n.choice))
+		t.work.move()
+		n, slot = up, int(n.slot)
+	}
+}
+
+// unstash tries to find a slot for the entry that stood aside longest.
+func (t *Table) unstash() {
+	if len(t.stash) > 0 && t.put(t.stash[0]) {
+		t.stash = append(t.stash[:0], t.stash[1:]...)
+		t.work.move()
+	}
+}
+
+// free implements shelves.
+func (t *Table) free(b uint64) int {
+	for i := range t.slots {
+		if t.slot(b, i) == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// others implements shelves.
+func (t *Table) others(b uint64, slot int, hops *[maxHashes]hop) (n int) {
+	id, choice := t.identityOf(b, t.slot(b, slot))
+	for other := range t.hashes {
+		if other == choice {
+			continue
+		}
+		if to := t.bucketOf(id, other); to != b {
+			hops[n] = hop{to, uint8(other)}
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,245 @@
+package cuckoo
+
+// exact is the table behind Map.
+type exact struct {
+	spread
+	mixer
+	chunks []*chunk
+	count  int // entries, those of the stash included
+	keys   int // planned; up to these the table does not grow
+	grow   int // entries beyond which it does
+	stash  []entry
+	search search
+	work   Work
+}
+
+type chunk [chunkBuckets]line
+
+// entry is a key with its value, both below 2^48.
+type entry struct{ key, value uint64 }
+
+// place is where an entry may stand: its bucket, and its tag there.
+type place struct{ bucket, tag uint64 }
+
+func (x *exact) place(number uint64, choice uint8) place {
+	q, r := x.divide(number)
+	return place{x.at(q, r), tagOf(r, choice)}
+}
+
+// places are the two of a key.
+func (x *exact) places(key uint64) [mapHashes]place {
+	first := x.first(key)
+	return [...]place{x.place(first, 0), x.place(second(first), 1)}
+}
+
+// number undoes place, and says by which choice.
+func (x *exact) number(p place) (number uint64, choice uint8) {
+	q := p.bucket
+	if q >= x.base {
+		q %= x.base
+	}
+	return (p.tag>>1-1)*x.base + q, uint8(p.tag & 1)
+}
+
+// other is the other place of the entry at p.
+func (x *exact) other(p place) place {
+	if number, choice := x.number(p); choice == 0 {
+		return x.place(second(number), 1)
+	} else {
+		return x.place(unsecond(number), 0)
+	}
+}
+
+// keyAt is the key of the entry at p.
+func (x *exact) keyAt(p place) uint64 {
+	number, choice := x.number(p)
+	if choice == 1 {
+		number = unsecond(number)
+	}
+	return x.key(number)
+}
+
+func (x *exact) line(b uint64) *line {
+	return &x.chunks[b>>chunkBits][b&(chunkBuckets-1)]
+}
+
+func (x *exact) get(key uint64) (uint64, bool) {
+	if key > keyMask {
+		return 0, false
+	}
+	first := x.first(key)
+	p := x.place(first, 0)
+	l := x.line(p.bucket)
+	if i := l.find(p.tag); i >= 0 {
+		return l.valueAt(i), true
+	}
+	p = x.place(second(first), 1)
+	l = x.line(p.bucket)
+	if i := l.find(p.tag); i >= 0 {
+		return l.valueAt(i), true
+	}
+	return x.stashed(key)
+}
+
+func (x *exact) stashed(key uint64) (uint64, bool) {
+	for _, e := range x.stash {
+		if e.key == key {
+			return e.value, true
+		}
+	}
+	return 0, false
+}
+
+// change gives a key that is in the table a new value.
+func (x *exact) change(e entry, places [mapHashes]place) bool {
+	for _, p := range places {
+		l := x.line(p.bucket)
+		if i := l.find(p.tag); i >= 0 {
+			l.set(i, p.tag, e.value)
+			return true
+		}
+	}
+	for i := range x.stash {
+		if x.stash[i].key == e.key {
+			x.stash[i] = e
+			return true
+		}
+	}
+	return false
+}
+
+func (x *exact) set(e entry) error {
+	x.work.begin()
+	if e.key > keyMask || e.value > keyMask {
+		return errWide(e)
+	}
+	if x.change(e, x.places(e.key)) {
+		return nil
+	}
+	x.expand()
+	switch {
+	case x.insert(e):
+		x.unstash()
+	case len(x.stash) < stashSize:
+		x.stash = append(x.stash, e)
+	default:
+		return errCrowded(x.count)
+	}
+	x.count++
+	return nil
+}
+
+// expand splits buckets while the table is fuller than it should be.
+func (x *exact) expand() {
+	for range splitsPerInsert {
+		if x.count < x.grow || x.buckets == maxBuckets {
+			return
+		}
+		parent, child := x.split()
+		if child>>chunkBits == uint64(len(x.chunks)) {
+			x.chunks = append(x.chunks, new(chunk))
+		}
+		from, to := x.line(parent), x.line(child)
+		for i := range mapSlots {
+			if tag := from.tagAt(i); tag != 0 && x.at(parent%x.base, tag>>1-1) == child {
+				to.set(i, tag, from.valueAt(i))
+				from.clear(i)
+				x.work.move()
+			}
+		}
+		x.limit()
+	}
+}
+
+// limit sets how many entries the buckets may have before more are added.
+func (x *exact) limit() {
+	x.grow = max(x.keys, full(x.buckets, mapSlots, growing(mapHashes, mapSlots)))
+}
+
+// insert puts a key that is not in the table into a slot.
+func (x *exact) insert(e entry) bool {
+	places := x.places(e.key)
+	roots := [...]hop{{places[0].bucket, 0}, {places[1].bucket, 1}}
+	leaf, slot := x.search.run(x, roots[:], reach{nodes: mapNodes, depth: mapDepth, slots: mapSlots})
+	x.work.Searched += uint64(len(x.search.nodes))
+	if leaf < 0 {
+		return false
+	}
+	for n := x.search.nodes[leaf]; ; {
+		if n.parent < 0 {
+			p := places[n.choice]
+			x.line(p.bucket).set(slot, p.tag, e.value)
+			return true
+		}
+		up := x.search.nodes[n.parent]
+		from := x.line(up.bucket)
+		to := x.other(place{up.bucket, from.tagAt(int(n.slot))})
+		x.line(to.bucket).set(slot, to.tag, from.valueAt(int(n.slot)))
+		x.work.move()
+		n, slot = up, int(n.slot)
+	}
+}
+
+// unstash tries to find a slot for the entry that stood aside longest.
+func (x *exact) unstash() {
+	if len(x.stash) > 0 && x.insert(x.stash[0]) {
+		x.stash = append(x.stash[:0], x.stash[1:]...)
+		x.work.move()
+	}
+}
+
+// free implements shelves.
+func (x *exact) free(b uint64) int { return x.line(b).find(0) }
+
+// others implements shelves.
+func (x *exact) others(b uint64, slot int, hops *[maxHashes]hop) int {
+	p := x.other(place{b, x.line(b).tagAt(slot)})
+	if p.bucket == b {
+		return 0
+	}
+	hops[0] = hop{p.bucket, uint8(p.tag & 1)}
+	return 1
+}
+
+func (x *exact) remove(key uint64) bool {
+	x.work.begin()
+	if key > keyMask || !x.clear(key) {
+		return false
+	}
+	x.count--
+	x.unstash()
+	return true
+}
+
+func (x *exact) clear(key uint64) bool {
+	for _, p := range x.places(key) {
+		if i := x.line(p.bucket).find(p.tag); i >= 0 {
+			x.line(p.bucket).clear(i)
+			return true
+		}
+	}
+	for i, e := range x.stash {
+		if e.key == key {
+			x.stash = append(x.stash[:i], x.stash[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// each calls f for every entry until it returns false.
+func (x *exact) each(f func(entry) bool) {
+	for b := range x.buckets {
+		l := x.line(b)
+		for i := range mapSlots {
+			if tag := l.tagAt(i); tag != 0 && !f(entry{x.keyAt(place{b, tag}), l.valueAt(i)}) {
+				return
+			}
+		}
+	}
+	for _, e := range x.stash {
+		if !f(e) {
+			return
+		}
+	}
+}

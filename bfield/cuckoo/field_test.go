@@ -1,0 +1,49 @@
+package cuckoo
+
+import (
+	"testing"
+
+	"github.com/syncd-io/syncd/bfield/fieldtest"
+)
+
+func TestTableIsAField(t *testing.T) {
+	for name, config := range map[string]Config{
+		"H2B4":   {ValueBits: 20, FalsePositive: 0x1p-29},
+		"H3B2":   {ValueBits: 1, FalsePositive: 0x1p-30, Hashes: 3, Slots: 2},
+		"H2B1":   {ValueBits: 20, FalsePositive: 0x1p-31, Hashes: 2, Slots: 1},
+		"filter": {ValueBits: 0, FalsePositive: 0x1p-10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			suite := fieldtest.Suite{
+				Build: func(in fieldtest.Input) (fieldtest.Field, error) {
+					c := config
+					c.Keys, c.Seed = in.Len(), in.Seed
+					table, err := New(c)
+					if err != nil {
+						return nil, err
+					}
+					for i, v := range in.Values {
+						if in.Keys != nil {
+							err = table.Insert(in.Keys[i], v)
+						} else {
+							err = table.InsertHash(in.Hashes[i], v)
+						}
+						if err != nil {
+							return nil, err
+						}
+					}
+					return table, nil
+				},
+				Load: func(data []byte) (fieldtest.Field, error) {
+					table := new(Table)
+					return table, table.UnmarshalBinary(data)
+				},
+				Values:        1 << config.ValueBits,
+				Contradiction: ErrConflict,
+			}
+			// The planned rate, and half of it because fingerprints have whole bits.
+			suite.FalsePositive = [2]float64{config.FalsePositive / 2 * 0.9, config.FalsePositive}
+			fieldtest.Run(t, suite)
+		})
+	}
+}

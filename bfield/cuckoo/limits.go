@@ -1,0 +1,107 @@
+package cuckoo
+
+import "math"
+
+// Bounds, each with its reason.
+const (
+	// maxHashes and maxSlots are the largest shape. Beyond 4 hash functions of
+	// 4 slots, 3 in 10^5 slots stay free and more would be wasted work.
+	maxHashes = 4
+	maxSlots  = 8
+
+	// maxBuckets keeps bucket numbers far from overflow: 10^9 entries take
+	// 2.7·10^8 buckets of four.
+	maxBuckets = 1 << 31
+
+	// chunkBuckets is how many buckets are allocated at once. The pointers to
+	// the chunks of a Map of 10^7 entries, 13 KiB, stay in the first-level cache.
+	chunkBits    = 10
+	chunkBuckets = 1 << chunkBits
+
+	// stashSize is how many entries may stand aside because their search for a
+	// free slot was given up. A handful makes failure unlikely beyond measure
+	// (Kirsch, Mitzenmacher, Wieder, "More robust hashing: cuckoo hashing with
+	// a stash", 2009); each costs every look-up a comparison while it is there.
+	stashSize = 16
+
+	// splitsPerInsert is how many buckets are split by one insertion while the
+	// table grows. One adds more slots than the insertion takes; the second
+	// makes up for a plan that was filled to the brim.
+	splitsPerInsert = 2
+
+	// mapBase is the least number of buckets of a Map, 257 KiB. A tag has 36 bits
+	// for r + 1 = ⌊x / base⌋ + 1 of numbers x < 2^48.
+	mapBase = 1<<12 + 1
+
+	// mapNodes and mapDepth bound an insertion into a Map. With six ways out of
+	// each bucket, 518 buckets are within three moves; the fourth is for those
+	// ways that lead back.
+	mapNodes = 518
+	mapDepth = 4
+
+	// tableBase is the least number of buckets of a Table.
+	tableBase = 256
+
+	// maxFingerprint are the bits that the hash has beside those of the bucket.
+	maxFingerprint = 32
+
+	// searchNodes is what an insertion into a Table looks at by default: enough
+	// for loads of .99 of the limit. maxSearch and maxDepth keep the numbers of
+	// nodes small and the moves of one insertion bounded.
+	searchNodes = 4096
+	minSearch   = 2 * maxHashes
+	maxSearch   = 1 << 24
+	maxDepth    = 4096
+
+	// MaxMoves is how many entries of a Map one call moves at most: two buckets
+	// of six split, four moves make room for the new entry, and one entry of
+	// the stash finds its place by four more.
+	MaxMoves = splitsPerInsert*mapSlots + mapDepth + 1 + mapDepth
+)
+
+// loads are the largest loads at which all entries of a random set have a place
+// in the limit of large tables, by hash functions and slots of a bucket. For H
+// hash functions and B slots, let ξ solve H·B = ξ·Q(ξ, B)/Q(ξ, B+1), where
+// Q(x, y) is the probability that a Poisson number of mean x is at least y; the
+// load is ξ/(H·B·Q(ξ, B)^(H−1)) (Fountoulakis, Khosla, Panagiotou, "The
+// multiple-orientability thresholds for random hypergraphs", SODA 2011,
+// theorem 1.1; for H = 2, Cain, Sanders, Wormald, SODA 2007). The test computes
+// them anew.
+var loads = [maxHashes + 1][maxSlots + 1]float64{
+	2: {0, .50000, .89701, .95915, .98037, .98955, .99407, .99649, .99785},
+	3: {0, .91794, .98820, .99729, .99925, .99977, .99993, .99998, .99999},
+	4: {0, .97677, .99824, .99980, .99997, 1, 1, 1, 1},
+}
+
+// Fractions of the limit. See planned and growing.
+const (
+	planFraction = 0.95
+	growFraction = 0.85
+)
+
+// planned is the load to which a table of known size is filled: three in a
+// hundred below the limit, where insertion looks at some tens of buckets. Two
+// hash functions of one slot have no such margin: any two cycles that meet make
+// an insertion fail.
+func planned(hashes, slots int) float64 {
+	if hashes == 2 && slots == 1 {
+		return 0.9 * loads[2][1]
+	}
+	return planFraction * loads[hashes][slots]
+}
+
+// growing is the load at which a table grows. While it does, buckets that are
+// not split yet are addressed twice as often as the others, and the limit is
+// lower: by 6 % for two hash functions of four slots, by 11 % for those of one,
+// where half the buckets are split.
+func growing(hashes, slots int) float64 { return growFraction * loads[hashes][slots] }
+
+// bucketsFor is how many buckets hold so many keys at a load.
+func bucketsFor(keys int, slots int, load float64) uint64 {
+	return uint64(math.Ceil(float64(keys) / (float64(slots) * load)))
+}
+
+// full is how many entries so many buckets hold at a load.
+func full(buckets uint64, slots int, load float64) int {
+	return int(float64(buckets) * float64(slots) * load)
+}

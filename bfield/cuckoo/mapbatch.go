@@ -1,0 +1,81 @@
+package cuckoo
+
+// batch is how many look-ups overlap: about as many reads as a processor keeps
+// under way at once; with more, what came first is gone from the nearest cache.
+const batch = 32
+
+// GetBatch writes the value of keys[i] to values[i], or 0 where there is none,
+// and returns how many keys were there. If found is not nil, found[i] says
+// whether keys[i] was. It panics if values, or found, is shorter than keys.
+//
+// The buckets of many keys are fetched at once, so that in a large Map a key
+// costs a fraction of what Get takes.
+func (m *Map[K, V]) GetBatch(keys []K, values []V, found []bool) (hits int) {
+	values = values[:len(keys)]
+	clear(values)
+	if found != nil {
+		found = found[:len(keys)]
+		clear(found)
+	}
+	x := &m.exact
+	var looks [batch]look
+	for begin := 0; begin < len(keys); begin += batch {
+		end := min(begin+batch, len(keys))
+		pending := 0
+		for i, k := range keys[begin:end] {
+			if uint64(k) <= keyMask {
+				looks[pending&(batch-1)] = x.look(x.first(uint64(k)), 0, begin+i)
+				pending++
+			}
+		}
+		for choice := uint8(0); pending > 0; choice++ {
+			round := looks[:pending]
+			fetch(round)
+			pending = 0
+			for _, l := range round {
+				v, ok := uint64(0), false
+				if slot := l.line.find(l.tag); slot >= 0 {
+					v, ok = l.line.valueAt(slot), true
+				} else if choice == 0 {
+					looks[pending&(batch-1)] = x.look(second(l.number), 1, l.index)
+					pending++
+					continue
+				} else if v, ok = x.stashed(uint64(keys[l.index])); !ok {
+					continue
+				}
+				hits++
+				values[l.index] = V(v)
+				if found != nil {
+					found[l.index] = ok
+				}
+			}
+		}
+	}
+	return hits
+}
+
+// look is a look-up under way: where the key with this index would be by one of
+// its numbers.
+type look struct {
+	line   *line
+	tag    uint64
+	number uint64
+	index  int
+}
+
+func (x *exact) look(number uint64, choice uint8, index int) look {
+	p := x.place(number, choice)
+	return look{x.line(p.bucket), p.tag, number, index}
+}
+
+// fetch reads a word of each line. No read waits for another, so the processor
+// has many under way at once. Inlined, they would be dropped, because nobody
+// needs the sum.
+//
+//go:noinline
+func fetch(looks []look) (sum uint64) {
+	for i := range looks {
+		sum += looks[i].line.tags
+	}
+	return sum
+}

@@ -1,0 +1,170 @@
+package cuckoo
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+)
+
+// WriteTo saves the Map: 64 bytes a bucket, and some. It implements
+// io.WriterTo.
+func (m *Map[K, V]) WriteTo(w io.Writer) (int64, error) { return m.exact.writeTo(w) }
+
+// ReadMap reads a Map that WriteTo saved, and nothing beyond. Its error is
+// ErrFormat if the bytes are none, or that of the reader. Memory grows with what
+// was read, whatever the bytes say.
+func ReadMap[K, V ~uint64](r io.Reader) (*Map[K, V], error) {
+	x, err := readExact(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Map[K, V]{exact: *x}, nil
+}
+
+// MarshalBinary returns what WriteTo writes.
+func (m *Map[K, V]) MarshalBinary() ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(m.exact.buckets)*64 + 16*stashSize + 128)
+	_, err := m.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+// UnmarshalBinary reads what MarshalBinary returned, or leaves the Map as it is
+// and returns ErrFormat.
+func (m *Map[K, V]) UnmarshalBinary(data []byte) error {
+	r := bytes.NewReader(data)
+	x, err := readExact(r)
+	if err == nil && r.Len() > 0 {
+		err = errFormat("%d bytes follow it", r.Len())
+	}
+	if err != nil {
+		return err
+	}
+	m.exact = *x
+	return nil
+}
+
+func (x *exact) writeTo(w io.Writer) (int64, error) {
+	o := newOutput(w)
+	o.words(mapMagic, x.seed, uint64(x.keys), x.base, x.buckets, uint64(x.count), uint64(len(x.stash)))
+	for b := range x.buckets {
+		words := x.line(b).words()
+		o.words(words[:]...)
+	}
+	for _, e := range x.stash {
+		o.words(e.key, e.value)
+	}
+	return o.end()
+}
+
+func readExact(r io.Reader) (*exact, error) {
+	in := newInput(r)
+	if magic := in.word(); in.err == nil && magic != mapMagic {
+		return nil, errFormat("it begins with %#x, not with %#x", magic, uint64(mapMagic))
+	}
+	seed, keys, base, buckets, count, stash := in.word(), in.word(), in.word(), in.word(), in.word(), in.word()
+	switch {
+	case in.err != nil:
+		return nil, in.err
+	case base < mapBase || base > maxBuckets || buckets < base || buckets > maxBuckets:
+		return nil, errFormat("%d buckets that were %d", buckets, base)
+	case keys > base*mapSlots || count > buckets*mapSlots+stashSize || stash > stashSize:
+		return nil, errFormat("%d keys planned, %d there, %d of them aside", keys, count, stash)
+	}
+	x := &exact{spread: spreadOf(base, buckets), mixer: mixer{seed}, keys: int(keys), count: int(count)}
+	for b := uint64(0); b < buckets; b += chunkBuckets {
+		n := min(chunkBuckets, buckets-b)
+		block := in.block(int(n) * 8)
+		if in.err != nil {
+			return nil, in.err
+		}
+		c := new(chunk)
+		for i := range n {
+			c[i] = lineOf([8]uint64(wordsOf(block[i*64:])))
+		}
+		x.chunks = append(x.chunks, c)
+	}
+	for range stash {
+		x.stash = append(x.stash, entry{in.word(), in.word()})
+	}
+	if err := in.end(); err != nil {
+		return nil, err
+	}
+	x.limit()
+	return x, x.check()
+}
+
+// wordsOf are the eight words of a line.
+func wordsOf(b []byte) []uint64 {
+	words := make([]uint64, 8)
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return words
+}
+
+// check holds a table that was read to what set makes sure of: each key stands
+// once, where it belongs.
+func (x *exact) check() error {
+	count := len(x.stash)
+	for b := range x.buckets {
+		l := x.line(b)
+		if l.rest[0]>>63|l.rest[1]>>63 != 0 {
+			return errFormat("bucket %d has a bit that means nothing", b)
+		}
+		for i := range mapSlots {
+			tag := l.tagAt(i)
+			if tag == 0 && l.valueAt(i) == 0 {
+				continue
+			}
+			count++
+			p := place{b, tag}
+			if number, choice := x.number(p); tag < 2 || number > keyMask || x.place(number, choice) != p {
+				return errFormat("an entry of bucket %d does not belong there", b)
+			}
+			other := x.other(p)
+			if l.find(tag) != i || x.line(other.bucket).find(other.tag) >= 0 {
+				return errFormat("bucket %d has a key twice", b)
+			}
+		}
+	}
+	for i, e := range x.stash {
+		if e.key > keyMask || e.value > keyMask {
+			return errFormat("an entry aside is too wide")
+		}
+		stash := x.stash
+		x.stash = stash[:i]
+		_, twice := x.get(e.key)
+		x.stash = stash
+		if twice {
+			return errFormat("a key aside is there twice")
+		}
+	}
+	if count != x.count {
+		return errFormat("it has %d keys and says %d", count, x.count)
+	}
+	return nil
+}
+
+// words is the line as it is saved: its fields in order, and in each the lower
+// slots lower.
+func (l *line) words() (w [8]uint64) {
+	w[0] = l.tags
+	w[1] = uint64(l.tags45) | uint64(l.value[0])<<32
+	w[2] = uint64(l.value[1]) | uint64(l.value[2])<<32
+	w[3] = uint64(l.value[3]) | uint64(l.value[4])<<32
+	w[4] = uint64(l.value[5]) | uint64(l.upper[0])<<32 | uint64(l.upper[1])<<48
+	w[5] = uint64(l.upper[2]) | uint64(l.upper[3])<<16 | uint64(l.upper[4])<<32 | uint64(l.upper[5])<<48
+	w[6], w[7] = l.rest[0], l.rest[1]
+	return w
+}
+
+func lineOf(w [8]uint64) line {
+	return line{
+		tags:   w[0],
+		tags45: uint32(w[1]),
+		value:  [...]uint32{uint32(w[1] >> 32), uint32(w[2]), uint32(w[2] >> 32), uint32(w[3]), uint32(w[3] >> 32), uint32(w[4])},
+		upper:  [...]uint16{uint16(w[4] >> 32), uint16(w[4] >> 48), uint16(w[5]), uint16(w[5] >> 16), uint16(w[5] >> 32), uint16(w[5] >> 48)},
+		rest:   [...]uint64{w[6], w[7]},
+	}
+}

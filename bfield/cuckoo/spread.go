@@ -1,0 +1,67 @@
+package cuckoo
+
+import "math/bits"
+
+// spread says which bucket a number addresses, by linear hashing (Litwin,
+// "Linear hashing: a new tool for file and table addressing", VLDB 1980): x
+// addresses bucket x mod base·2^level, or x mod base·2^(level+1) if there is
+// such a bucket yet. split adds the buckets one by one. What is in the bucket
+// that is split either stays or goes into its child, which is empty; no other
+// bucket is touched.
+//
+// With q = x mod base and r = x div base, the first is q + base·(r mod 2^level).
+type spread struct {
+	base       uint64 // buckets at first, fixed for life; any number
+	buckets    uint64 // base·2^level ≤ buckets < base·2^(level+1)
+	level      uint
+	reciprocal uint64 // ⌈2^(64+shift) / base⌉, where 2^shift < base ≤ 2^(shift+1)
+	shift      uint
+}
+
+// spreadOf is the spread after base ≥ 2 has grown to so many buckets.
+func spreadOf(base, buckets uint64) spread {
+	shift := uint(bits.Len64(base-1)) - 1
+	quotient, rest := bits.Div64(1<<shift, 0, base)
+	if rest > 0 {
+		quotient++
+	}
+	return spread{
+		base: base, buckets: buckets, level: uint(bits.Len64(buckets/base)) - 1,
+		reciprocal: quotient, shift: shift,
+	}
+}
+
+// divide returns x mod base and x div base, for x < 2^48, without a division:
+// rounding up the reciprocal adds less than x/2^(64+shift) < 1/base to x/base,
+// too little to reach the next whole number (Granlund, Montgomery, "Division by
+// invariant integers using multiplication", 1994).
+func (s *spread) divide(x uint64) (q, r uint64) {
+	r, _ = bits.Mul64(x, s.reciprocal)
+	r >>= s.shift & 63
+	return x - r*s.base, r
+}
+
+// at is the bucket of q and r. Whether a bucket is split yet is a coin toss to
+// the processor, so both answers are computed and one is taken, without a branch.
+func (s *spread) at(q, r uint64) uint64 {
+	if s.buckets == s.base {
+		return q
+	}
+	low := uint64(1)<<(s.level&63) - 1
+	b := q + s.base*(r&low)
+	if child := q + s.base*(r&(low<<1|1)); child < s.buckets {
+		b = child
+	}
+	return b
+}
+
+// split adds a bucket: what addressed parent may address child from now on.
+func (s *spread) split() (parent, child uint64) {
+	child = s.buckets
+	parent = child - s.base<<s.level
+	s.buckets++
+	if s.buckets == s.base<<(s.level+1) {
+		s.level++
+	}
+	return parent, child
+}

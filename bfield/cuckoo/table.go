@@ -1,0 +1,153 @@
+package cuckoo
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
+)
+
+// Config says how a Table is made. Keys of 0 is a small table.
+type Config struct {
+	// Keys is how many keys are planned. Up to these the Table does not grow.
+	Keys int
+	// FalsePositive is the highest rate, at the planned number of keys, at which
+	// a key that was never inserted is found. Zero stands for 2^-12. A rate of
+	// α takes about log2(B/α) bits a slot, B as in Slots.
+	FalsePositive float64
+	// ValueBits is the width of values, 0 (a set) to 32 and more, as far as the
+	// slot of 64 bits has room beside the fingerprint.
+	ValueBits int
+	// Hashes (2 to 4) and Slots of a bucket (1 to 8) are the shape. Zero stands
+	// for 2 and 4.
+	Hashes, Slots int
+	// Seed of the hash that places keys.
+	Seed uint64
+	// Fixed keeps the Table from growing; an insertion beyond what fits is
+	// ErrFull. Growth to g times the planned keys multiplies the false positive
+	// rate by g.
+	Fixed bool
+	// Distinct is the caller's promise never to insert a key that is in the
+	// Table. One that looks the same as another is then kept apart, at full
+	// width, instead of refused with ErrConflict or merged: every key answers its
+	// own value, and the deletion of one never takes another's.
+	Distinct bool
+	// Search is how many buckets an insertion looks at before it gives up. Zero
+	// stands for 4,096; more reach loads closer to the limit.
+	Search int
+}
+
+// Table maps keys to values of a few bits, approximately: it stores
+// fingerprints, no keys. Every key that was inserted answers its value; one that
+// was not is found now and then, at the rate that Stats tells. Any number of
+// goroutines may read it at once, or one may change it.
+//
+// The zero Table can only be the receiver of UnmarshalBinary; New returns one
+// that works.
+type Table struct {
+	config Config // with the defaults filled in
+	spread
+	shape
+	chunks [][]uint64
+	count  int    // entries, those of stash and apart included
+	keys   int    // up to these the table does not grow
+	grow   int    // entries beyond which it does
+	most   uint64 // buckets that it may grow to
+	stash  []identity
+	apart  map[uint64]uint64 // by hash; see Config.Distinct
+	search search
+	work   Work
+}
+
+// New returns an empty Table, or ErrConfig.
+func New(config Config) (*Table, error) {
+	p, err := config.plan()
+	if err != nil {
+		return nil, err
+	}
+	t := p.table(p.base)
+	for uint64(len(t.chunks))<<chunkBits < t.buckets {
+		t.chunks = append(t.chunks, make([]uint64, t.chunkWords()))
+	}
+	return t, nil
+}
+
+// limit sets how many entries the buckets may have before more are added.
+func (t *Table) limit() {
+	t.grow = max(t.keys, full(t.buckets, t.slots, growing(t.hashes, t.slots)))
+}
+
+// Insert adds a key with its value. Inserting it again with the same value
+// changes nothing. Errors: ErrRange, ErrConflict, ErrCrowded, ErrFull; the Table
+// holds what it held then.
+func (t *Table) Insert(key []byte, value uint64) error {
+	return t.insert(keyed.Bytes(key, t.config.Seed), value)
+}
+
+// InsertHash is Insert for keys that are 64-bit numbers.
+func (t *Table) InsertHash(hash, value uint64) error {
+	return t.insert(keyed.Uint64(hash, t.config.Seed), value)
+}
+
+// Lookup returns the value of a key, and whether it was found.
+func (t *Table) Lookup(key []byte) (value uint64, ok bool) {
+	return t.lookup(keyed.Bytes(key, t.config.Seed))
+}
+
+// LookupHash is Lookup for keys that are 64-bit numbers.
+func (t *Table) LookupHash(hash uint64) (value uint64, ok bool) {
+	return t.lookup(keyed.Uint64(hash, t.config.Seed))
+}
+
+// Delete takes a key with this value out, and reports whether it was found.
+//
+// The entry may be another key's: a Table cannot tell a key that was never
+// inserted from one that looks the same, and the other key is then no longer
+// found. So delete only what was inserted. The value is asked for as a
+// safeguard: a stranger's deletion does harm at the false positive rate, divided
+// by 2^v for uniform values of v bits. Unless Config.Distinct keeps them apart,
+// keys that look the same and have the same value share an entry, and the
+// deletion of one takes it from both.
+func (t *Table) Delete(key []byte, value uint64) bool {
+	return t.remove(keyed.Bytes(key, t.config.Seed), value)
+}
+
+// DeleteHash is Delete for keys that are 64-bit numbers.
+func (t *Table) DeleteHash(hash, value uint64) bool {
+	return t.remove(keyed.Uint64(hash, t.config.Seed), value)
+}
+
+// Len is the number of entries.
+func (t *Table) Len() int { return t.count }
+
+// Stats returns the Table's.
+func (t *Table) Stats() Stats {
+	slots := int(t.buckets) * t.slots
+	return Stats{
+		Len: t.count, Buckets: int(t.buckets), Slots: slots, Load: float64(t.count) / float64(max(slots, 1)),
+		Stash: len(t.stash), Work: t.work, Apart: len(t.apart),
+		Bytes:           len(t.chunks)*(8*t.chunkWords()+24) + 16*cap(t.stash) + 48*len(t.apart) + nodeBytes*cap(t.search.nodes),
+		FingerprintBits: t.fingerprint,
+		FalsePositive:   t.rate(),
+	}
+}
+
+// rate is the probability that a stranger is found. Its bucket by the first hash
+// function, mod base, and its fingerprint are one of base·(2^f − 1) identities;
+// as many as there are entries are taken, and neither the number of hash
+// functions nor growth adds another.
+func (t *Table) rate() float64 {
+	identities := float64(t.base) * float64(uint64(1)<<t.fingerprint-1)
+	return -math.Expm1(-float64(t.count) / identities)
+}
+
+// reach bounds an insertion: as deep as the searched buckets go when each leads
+// on to new ones, and one deeper for those that lead back.
+func (t *Table) reach() reach {
+	ways := (t.hashes - 1) * t.slots
+	depth := t.config.Search / t.hashes
+	if ways > 1 {
+		depth = bits.Len(uint(t.config.Search))/(bits.Len(uint(ways))-1) + 1
+	}
+	return reach{nodes: t.config.Search, depth: min(depth, maxDepth), slots: t.slots}
+}

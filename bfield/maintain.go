@@ -1,0 +1,357 @@
+package bfield
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+)
+
+const (
+	// freshPart: a repair does not wait for its time when the keys inserted
+	// since the last one are this part of those planned.
+	freshPart = 16
+	// exceptionPart and leastExceptions: a rebuild is due when the exceptions
+	// are more than this part of the keys planned, and more than this many.
+	exceptionPart   = 16
+	leastExceptions = 1024
+)
+
+// maintain repairs and rebuilds when there is need, until Close.
+func (m *Mutable) maintain(delay time.Duration) {
+	timer := time.NewTimer(delay)
+	timer.Stop()
+	defer timer.Stop()
+	waiting := false
+	for {
+		select {
+		case <-m.stop:
+			return
+		case <-m.wake:
+			if !m.urgent() {
+				if !waiting {
+					waiting = true
+					timer.Reset(delay)
+				}
+				continue
+			}
+		case <-timer.C:
+		}
+		waiting = false
+		timer.Stop()
+		err := m.Repair()
+		if errors.Is(err, ErrClosed) {
+			return
+		}
+		if err != nil {
+			// The disk may be full for a while: the next insertion tries again.
+			waiting = true
+			timer.Reset(delay)
+		}
+		m.mu.Lock()
+		m.failed = err
+		m.mu.Unlock()
+	}
+}
+
+func (m *Mutable) urgent() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.full() || m.fresh > m.field.plan.Keys/freshPart
+}
+
+// full reports whether a rebuild is due. The caller holds mu.
+func (m *Mutable) full() bool {
+	planned := m.field.plan.Keys
+	return m.field.levels[0].keys > planned || uint64(len(m.exceptions)) > max(leastExceptions, planned/exceptionPart)
+}
+
+// Repair makes each key that was inserted before answer its value, and rebuilds
+// the field if it is full. It does what the background does, at once.
+func (m *Mutable) Repair() error {
+	m.maintaining.Lock()
+	defer m.maintaining.Unlock()
+	m.mu.RLock()
+	full := m.full()
+	m.mu.RUnlock()
+	if full {
+		return m.rebuild(false, true)
+	}
+	return m.repair(false)
+}
+
+// chunks yields the first n records of the log in pieces.
+func (m *Mutable) chunks(n uint64, each func([]Record)) error {
+	chunk := make([]Record, 0, chunkEntries)
+	for r, err := range m.log.Records(0) {
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+		if r.Op < Inserted || r.Op > Removed || r.Value >= m.values {
+			return fmt.Errorf("a record with operation %d and value %d: %w", r.Op, r.Value, ErrLog)
+		}
+		n--
+		if chunk = append(chunk, r); len(chunk) == chunkEntries {
+			each(chunk)
+			chunk = chunk[:0]
+			select {
+			case <-m.stop:
+				return ErrClosed
+			default:
+			}
+		}
+	}
+	each(chunk)
+	if n > 0 {
+		return fmt.Errorf("%d records are missing at the end: %w", n, ErrLog)
+	}
+	return nil
+}
+
+// locked runs a function with the lock on writing, which the caller may hold.
+func (m *Mutable) locked(held bool, run func() error) error {
+	if !held {
+		m.writing.Lock()
+		defer m.writing.Unlock()
+	}
+	return run()
+}
+
+// repair scans the log and makes the secondary arrays anew, beside the old
+// ones, for the keys that are indeterminate now. held: the caller holds writing.
+func (m *Mutable) repair(held bool) error {
+	var logged, before uint64
+	var repaired bool
+	_ = m.locked(held, func() error {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		logged, before, repaired = m.log.Len(), m.fresh, m.field.repaired
+		m.fresh = 0
+		return nil
+	})
+	if repaired {
+		return nil
+	}
+	err := m.rescan(held, logged)
+	if err != nil {
+		m.mu.Lock()
+		m.fresh += before
+		m.mu.Unlock()
+		return fmt.Errorf("repair: %w", err)
+	}
+	return nil
+}
+
+func (m *Mutable) rescan(held bool, logged uint64) error {
+	var pending []undecided
+	var chunk [chunkEntries]entry
+	err := m.chunks(logged, func(records []Record) {
+		m.mu.RLock()
+		defer m.mu.RUnlock()
+		entries := chunk[:0]
+		for _, r := range records {
+			// Exceptions need no array, and have no marker of this value.
+			if _, ok := m.exceptions[r.key()]; r.Op == Inserted && !ok {
+				entries = append(entries, entry{r.key(), r.Value})
+			}
+		}
+		pending = m.field.undecided(pending, entries)
+	})
+	if err != nil {
+		return err
+	}
+	// Only what does not change is read of the field from here on, but for the
+	// last step.
+	secondary, twice, err := m.field.secondary(pending)
+	if err != nil {
+		return err
+	}
+	return m.locked(held || len(twice) == 0, func() error {
+		last, err := m.lastOf(twice, logged)
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for k, value := range last {
+			if _, ok := m.exceptions[k]; !ok {
+				m.exceptions[k] = exception{value: value}
+			}
+		}
+		m.field.levels = append(m.field.levels[:1:1], secondary...)
+		m.field.repaired = m.fresh == 0
+		return nil
+	})
+}
+
+// lastOf returns the last value of each key that was inserted with several.
+// The caller holds writing, or twice is empty.
+func (m *Mutable) lastOf(twice []entry, logged uint64) (map[key]uint64, error) {
+	if len(twice) == 0 {
+		return nil, nil
+	}
+	last := map[key]uint64{}
+	for _, e := range twice {
+		last[e.key] = e.value
+	}
+	for r, err := range m.log.Records(logged) {
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := last[r.key()]; ok && r.Op != Removed {
+			last[r.key()] = r.Value
+		}
+	}
+	return last, nil
+}
+
+// rebuild makes a new field from the log and takes it in place of the old one.
+// What is written meanwhile goes into the old one, and at the end into the new
+// one as well. If keys were changed or removed, the log is replaced by one
+// without them. held: the caller holds writing. grown: the field was full.
+func (m *Mutable) rebuild(held, grown bool) error {
+	var logged uint64
+	last := map[key]exception{} // of keys with more than one record
+	_ = m.locked(held, func() error {
+		m.mu.RLock()
+		defer m.mu.RUnlock()
+		logged = m.log.Len()
+		for k := range m.exceptions {
+			last[k] = exception{removed: true}
+		}
+		return nil
+	})
+	live := uint64(0)
+	err := m.chunks(logged, func(records []Record) {
+		for _, r := range records {
+			_, ok := last[r.key()]
+			switch {
+			case r.Op == Removed:
+				last[r.key()] = exception{removed: true}
+			case r.Op == Changed || ok:
+				last[r.key()] = exception{value: r.Value}
+			default:
+				live++
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	old := m.field // replaced only under maintaining
+	plan := old.plan
+	live += uint64(len(last))
+	if live > plan.Keys || grown && live > plan.Keys*3/4 {
+		plan.Keys = max(live, min(2*plan.Keys, MaxKeys))
+	}
+	f := newField(plan, uint64(m.seed), old.workers)
+	f.sealed = true
+	exceptions, err := m.refill(f, logged, last)
+	if err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	err = m.locked(held, func() error { return m.exchange(f, exceptions, logged, last) })
+	if err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	return nil
+}
+
+// live yields the first n records of the log that last says nothing of, and
+// then what it says, as insertions.
+func (m *Mutable) live(n uint64, last map[key]exception, each func([]entry)) error {
+	var chunk [chunkEntries]entry
+	err := m.chunks(n, func(records []Record) {
+		entries := chunk[:0]
+		for _, r := range records {
+			if _, ok := last[r.key()]; !ok {
+				entries = append(entries, entry{r.key(), r.Value})
+			}
+		}
+		each(entries)
+	})
+	if err != nil {
+		return err
+	}
+	for k, e := range last {
+		if !e.removed {
+			each([]entry{{k, e.value}})
+		}
+	}
+	return nil
+}
+
+// refill fills a new field with what the log holds, and returns the keys that
+// were inserted with several values as exceptions.
+func (m *Mutable) refill(f *Field, logged uint64, last map[key]exception) (map[key]exception, error) {
+	err := m.live(logged, last, func(entries []entry) {
+		for _, e := range entries {
+			f.mark(e)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var pending []undecided
+	err = m.live(logged, last, func(entries []entry) { pending = f.undecided(pending, entries) })
+	if err != nil {
+		return nil, err
+	}
+	secondary, twice, err := f.secondary(pending)
+	if err != nil {
+		return nil, err
+	}
+	f.levels = append(f.levels, secondary...)
+	f.repaired = true
+	exceptions := map[key]exception{}
+	for _, e := range twice {
+		exceptions[e.key] = exception{value: e.value}
+	}
+	return exceptions, nil
+}
+
+// exchange brings a new field up to date, compacts the log, and takes the field
+// in place of the old one. The caller holds writing.
+func (m *Mutable) exchange(f *Field, exceptions map[key]exception, logged uint64, last map[key]exception) error {
+	next := &Mutable{field: f, exceptions: exceptions}
+	for r, err := range m.log.Records(logged) {
+		if err != nil {
+			return err
+		}
+		next.show(r)
+	}
+	if len(last) > 0 {
+		if err := m.log.Replace(m.compacted(logged, last)); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.field, m.exceptions, m.fresh = next.field, next.exceptions, next.fresh
+	return nil
+}
+
+// compacted yields one insertion for each live key of the first n records, and
+// then the records behind them.
+func (m *Mutable) compacted(n uint64, last map[key]exception) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		more := true
+		err := m.live(n, last, func(entries []entry) {
+			for _, e := range entries {
+				more = more && yield(record(Inserted, e.key, e.value), nil)
+			}
+		})
+		if err != nil && more {
+			yield(Record{}, err)
+			return
+		}
+		for r, err := range m.log.Records(n) {
+			if !more || !yield(r, err) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,337 @@
+package bfield
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// MutableConfig says what a Mutable is for.
+type MutableConfig struct {
+	// Config of the field. Keys may be exceeded. Seed must be the log's.
+	Config
+	// Log keeps what was inserted. It stays the caller's to close, after Close.
+	Log Log
+	// RepairDelay is how long an insertion waits at most for a repair to begin.
+	// 0 stands for one second; below 0 nothing is repaired but by Repair.
+	RepairDelay time.Duration
+}
+
+// Mutable is a field that changes: keys are inserted, removed, and change
+// their values, while any number of goroutines look up.
+//
+//	            ┌──────────────► log (durable) ──────────┐ scan
+//	insert ─────┤                                        ▼
+//	            └─► Array 0       indeterminate keys → Array 1, 2, …
+//	change, remove ─► log, and a list of exceptions, until a rebuild
+//
+// An insertion is logged and marked in the primary array. A goroutine in the
+// background scans the log and makes secondary arrays for the keys that the
+// primary one leaves indeterminate. Till then such keys are answered
+// Indeterminate; so are keys that the insertion of others made indeterminate.
+//
+// Bits cannot be taken out of an array. So changed and removed keys are kept as
+// exceptions, 48 bytes each or so, and when they or the keys have become too
+// many the same goroutine builds the field anew from the log, for more keys.
+// A repair holds β·n keys in memory for its time, 32 bytes each.
+type Mutable struct {
+	seed
+	log    Log
+	values uint64 // θ
+
+	// writing is held by whoever appends to the log, from before the append
+	// until the field shows it. It is taken before mu.
+	writing sync.Mutex
+	// maintaining is held by the one who repairs or rebuilds; taken before writing.
+	maintaining sync.Mutex
+
+	mu         sync.RWMutex // guards what follows
+	field      *Field
+	exceptions map[key]exception
+	fresh      uint64 // insertions since the last repair began
+	failed     error  // why the background gave up
+	closed     bool
+
+	wake chan struct{} // holds one at most: something was written
+	stop chan struct{}
+	done sync.WaitGroup
+}
+
+// exception is what became of a key, in place of what the arrays say.
+type exception struct {
+	value   uint64
+	removed bool
+}
+
+// ErrClosed is returned by methods of a Mutable after Close.
+var ErrClosed = errors.New("bfield: closed")
+
+// OpenMutable builds the field that the log describes, and starts to maintain it.
+func OpenMutable(c MutableConfig) (*Mutable, error) {
+	if c.Log == nil {
+		return nil, fmt.Errorf("open a mutable field without a log: %w", ErrConfig)
+	}
+	if c.RepairDelay == 0 {
+		c.RepairDelay = time.Second
+	}
+	plan, err := NewPlan(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	m := &Mutable{
+		seed: seed(c.Seed), values: c.Values, log: c.Log, field: newField(plan, c.Seed, c.Workers), exceptions: map[key]exception{},
+		wake: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	m.field.sealed = true // the log keeps its keys
+	if c.Log.Len() > 0 {
+		if err := m.rebuild(false, false); err != nil {
+			return nil, fmt.Errorf("open a mutable field: %w", err)
+		}
+	}
+	if c.RepairDelay > 0 {
+		m.done.Go(func() { m.maintain(c.RepairDelay) })
+	}
+	return m, nil
+}
+
+// Insert logs that a key has a value, and adds it. If the key was inserted
+// before with another value, the last one holds once that is repaired; Change
+// makes it hold at once.
+func (m *Mutable) Insert(key []byte, value uint64) error {
+	return m.write([]Record{record(Inserted, m.keyOf(key), value)})
+}
+
+// InsertHash is Insert for a key that is a number.
+func (m *Mutable) InsertHash(key, value uint64) error {
+	return m.write([]Record{record(Inserted, m.keyOfHash(key), value)})
+}
+
+// InsertBatch inserts many keys with one append to the log.
+func (m *Mutable) InsertBatch(keys [][]byte, values []uint64) error {
+	if len(keys) != len(values) {
+		return fmt.Errorf("insert %d keys with %d values: %w", len(keys), len(values), ErrConfig)
+	}
+	records := make([]Record, len(keys))
+	for i, k := range keys {
+		records[i] = record(Inserted, m.keyOf(k), values[i])
+	}
+	return m.write(records)
+}
+
+// InsertHashes is InsertBatch for keys that are numbers.
+func (m *Mutable) InsertHashes(keys, values []uint64) error {
+	if len(keys) != len(values) {
+		return fmt.Errorf("insert %d keys with %d values: %w", len(keys), len(values), ErrConfig)
+	}
+	records := make([]Record, len(keys))
+	for i, k := range keys {
+		records[i] = record(Inserted, m.keyOfHash(k), values[i])
+	}
+	return m.write(records)
+}
+
+// Change gives an inserted key another value.
+func (m *Mutable) Change(key []byte, value uint64) error {
+	return m.write([]Record{record(Changed, m.keyOf(key), value)})
+}
+
+// ChangeHash is Change for a key that is a number.
+func (m *Mutable) ChangeHash(key, value uint64) error {
+	return m.write([]Record{record(Changed, m.keyOfHash(key), value)})
+}
+
+// Remove takes a key out. It is Absent until it is inserted again.
+func (m *Mutable) Remove(key []byte) error {
+	return m.write([]Record{record(Removed, m.keyOf(key), 0)})
+}
+
+// RemoveHash is Remove for a key that is a number.
+func (m *Mutable) RemoveHash(key uint64) error {
+	return m.write([]Record{record(Removed, m.keyOfHash(key), 0)})
+}
+
+func record(op Op, k key, value uint64) Record { return Record{op, [2]uint64{k.a, k.b}, value} }
+
+func (r Record) key() key { return key{r.Key[0], r.Key[1]} }
+
+// write logs records and then shows them.
+func (m *Mutable) write(records []Record) error {
+	for _, r := range records {
+		if r.Value >= m.values {
+			return fmt.Errorf("value %d: the values go from 0 to %d: %w", r.Value, m.values-1, ErrValue)
+		}
+	}
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	m.mu.RLock()
+	closed := m.closed
+	m.mu.RUnlock()
+	if closed {
+		return ErrClosed
+	}
+	if err := m.log.Append(records); err != nil {
+		return fmt.Errorf("log %d records: %w", len(records), err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range records {
+		m.show(r)
+	}
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// show brings the field up to a record. The caller holds mu.
+func (m *Mutable) show(r Record) {
+	_, excepted := m.exceptions[r.key()]
+	switch {
+	case r.Op == Removed:
+		m.exceptions[r.key()] = exception{removed: true}
+	case r.Op == Changed || excepted:
+		m.exceptions[r.key()] = exception{value: r.Value}
+	default:
+		m.field.mark(entry{r.key(), r.Value})
+		m.fresh++
+	}
+}
+
+// Lookup returns the value of a key, as Field.Lookup does.
+func (m *Mutable) Lookup(key []byte) (uint64, Answer) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.lookup(m.keyOf(key))
+}
+
+// LookupHash is Lookup for a key that is a number.
+func (m *Mutable) LookupHash(key uint64) (uint64, Answer) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.lookup(m.keyOfHash(key))
+}
+
+func (m *Mutable) lookup(k key) (uint64, Answer) {
+	if e, ok := m.exceptions[k]; ok {
+		if e.removed {
+			return 0, Absent
+		}
+		return e.value, Found
+	}
+	return m.field.lookup(k)
+}
+
+// LookupBatch looks up many keys at once, as Field.LookupBatch does.
+func (m *Mutable) LookupBatch(keys [][]byte, values []uint64, answers []Answer) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	m.field.LookupBatch(keys, values, answers)
+	for i := 0; i < len(keys) && len(m.exceptions) > 0; i++ {
+		if e, ok := m.exceptions[m.keyOf(keys[i])]; ok {
+			values[i], answers[i] = e.answer()
+		}
+	}
+}
+
+// LookupHashes is LookupBatch for keys that are numbers.
+func (m *Mutable) LookupHashes(keys, values []uint64, answers []Answer) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	m.field.LookupHashes(keys, values, answers)
+	for i := 0; i < len(keys) && len(m.exceptions) > 0; i++ {
+		if e, ok := m.exceptions[m.keyOfHash(keys[i])]; ok {
+			values[i], answers[i] = e.answer()
+		}
+	}
+}
+
+func (e exception) answer() (uint64, Answer) {
+	if e.removed {
+		return 0, Absent
+	}
+	return e.value, Found
+}
+
+// Candidates returns the values that a key may have, as Field.Candidates does.
+func (m *Mutable) Candidates(key []byte) []uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.candidates(m.keyOf(key))
+}
+
+// CandidatesHash is Candidates for a key that is a number.
+func (m *Mutable) CandidatesHash(key uint64) []uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.candidates(m.keyOfHash(key))
+}
+
+func (m *Mutable) candidates(k key) []uint64 {
+	if e, ok := m.exceptions[k]; ok {
+		if e.removed {
+			return nil
+		}
+		return []uint64{e.value}
+	}
+	return m.field.candidates(k)
+}
+
+// MutableStats are counts of a Mutable.
+type MutableStats struct {
+	Stats
+	Exceptions int    // keys changed or removed since the last rebuild
+	LogRecords uint64 // in the log
+	Fresh      uint64 // insertions since the last repair began
+}
+
+// Stats returns the field's counts. Keys counts markers: a changed key counts
+// once, a removed one until the next rebuild.
+func (m *Mutable) Stats() MutableStats {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return MutableStats{m.field.Stats(), len(m.exceptions), m.log.Len(), m.fresh}
+}
+
+// Snapshot returns a repaired and sealed copy of the field, to Save. Insertions
+// wait meanwhile, look-ups do not.
+func (m *Mutable) Snapshot() (*Field, error) {
+	m.maintaining.Lock()
+	defer m.maintaining.Unlock()
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	if len(m.exceptions) > 0 {
+		if err := m.rebuild(true, false); err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+	} else if err := m.repair(true); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	f := *m.field
+	f.levels = slices.Clone(f.levels)
+	for i := range f.levels {
+		f.levels[i].bytes = slices.Clone(f.levels[i].bytes)
+	}
+	return &f, nil
+}
+
+// Close stops the background and waits for it. It returns why the background
+// had given up, if it had. The log stays open.
+func (m *Mutable) Close() error {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil
+	}
+	m.closed = true
+	m.mu.Unlock()
+	close(m.stop)
+	m.done.Wait()
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.failed
+}
