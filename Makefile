@@ -21,7 +21,7 @@ TOOLS    := .tools/stamp
 GOTESTSUM := .tools/gotestsum
 STEPS    := deps format vet lint unit damage seeds fuzz cross modules
 
-.PHONY: help test check $(STEPS) build fmt fuzz-million soak mutants bench figures clean
+.PHONY: help test check $(STEPS) build fmt fuzz-million soak mutants bench bench-bfield figures clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ fmt: $(TOOLS) ## format every file
 
 bench: ## measured ratios, each within one run (COUNT=… repeats)
 	@cd bench && go run ./ratio -count $(or $(COUNT),9)
+
+bench-bfield: ## the structures under bfield/ beside their peers, in one run each (ONLY=… a pattern of benchmarks)
+	cd bench && go test -run '^$$' -bench '$(or $(ONLY),.)' -benchtime 1x -timeout 2h ./bfield/...
 
 figures: ## the figures of docs/PERFORMANCE.md that are counts, and the cost of a sync against the size of the set
 	go test -v -run 'FortyDifferences|SketchBytes|ManyDifferences' ./reconcile -trials 10000 | grep -v seed

@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/syncd-io/syncd => ../
 
 require (
+	github.com/FastFilter/xorfilter v0.4.2-0.20260120015552-4e5a4d9df65a
 	github.com/syncd-io/syncd v0.0.0
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
 )

@@ -41,20 +41,3 @@ func (t *table) findAll(places []place, h *[batch]uint64) bool {
 	fetch(places)
 	return true
 }
-
-// touch is fetch by ordinary reads, for processors that have no stub.
-func touch(places []place) {
-	var sum uint64
-	for _, p := range places {
-		for j := 0; j < len(p.blocks); j += 8 {
-			sum ^= p.blocks[j]
-		}
-		sum ^= p.blocks[len(p.blocks)-1]
-	}
-	keep(sum)
-}
-
-// keep stops the compiler from dropping the computation of its argument.
-//
-//go:noinline
-func keep(uint64) {}

@@ -2,7 +2,7 @@ package ribbon
 
 // fetch has the cache lines of all places on their way when it returns, and
 // waits for none. A read in Go waits, in the end, for its line; with reads
-// (touch) for this a batched look-up took five times as long at 10^7 keys.
+// in its place a batched look-up took five times as long at 10^7 keys.
 func fetch(places []place) {
 	var addresses [batch]*uint64
 	for i := range places {

@@ -1,0 +1,145 @@
+// Package ribbon measures bfield/ribbon beside the binary fuse filters of
+// FastFilter/xorfilter, the fastest and smallest of Go's static filters.
+package ribbon
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/FastFilter/xorfilter"
+
+	"github.com/syncd-io/syncd/bfield/ribbon"
+)
+
+var sizes = []int{1_000_000, 10_000_000}
+
+// paired runs ours and the peer in turns, and reports the median of each, in
+// nanoseconds a key, and of the ratios of each turn. It counts the processor's
+// time, of which other programs take less than of the clock's.
+func paired(b *testing.B, keys int, ours, peer func()) {
+	b.Helper()
+	var us, them, ratios []float64
+	for b.Loop() {
+		for range 5 {
+			p, o := timed(peer), timed(ours)
+			us, them, ratios = append(us, o/float64(keys)), append(them, p/float64(keys)), append(ratios, o/p)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(us), "ns/key-ours")
+	b.ReportMetric(median(them), "ns/key-peer")
+	b.ReportMetric(median(ratios), "ratio")
+}
+
+func timed(f func()) float64 {
+	begin := processorTime()
+	f()
+	return float64(processorTime() - begin)
+}
+
+// processorTime is how long this process ran, in nanoseconds.
+func processorTime() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+func draw(n, bits int) (keys, values []uint64) {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	keys, values = make([]uint64, n), make([]uint64, n)
+	for i := range keys {
+		keys[i], values[i] = r.Uint64(), r.Uint64()>>(64-bits)
+	}
+	return keys, values
+}
+
+func must[T any](b *testing.B) func(t T, err error) T {
+	return func(t T, err error) T {
+		if err != nil {
+			b.Fatal(err)
+		}
+		return t
+	}
+}
+
+// BenchmarkBuild builds retrieval of 8-bit values by one goroutine, beside
+// BinaryFuse8.
+func BenchmarkBuild(b *testing.B) {
+	for _, n := range sizes {
+		b.Run(fmt.Sprintf("r=8/n=%d", n), func(b *testing.B) {
+			keys, values := draw(n, 8)
+			var r *ribbon.Retrieval
+			paired(b, n, func() {
+				r = must[*ribbon.Retrieval](b)(ribbon.BuildRetrievalHashes(ribbon.Config{ValueBits: 8, Workers: 1}, keys, values))
+			}, func() {
+				must[*xorfilter.BinaryFuse8](b)(xorfilter.PopulateBinaryFuse8(slices.Clone(keys)))
+			})
+			b.ReportMetric(100*r.Stats().Overhead, "%overhead")
+		})
+		b.Run(fmt.Sprintf("homogeneous-f=8/n=%d", n), func(b *testing.B) {
+			keys, _ := draw(n, 8)
+			var f *ribbon.Filter
+			paired(b, n, func() {
+				f = must[*ribbon.Filter](b)(ribbon.BuildFilterHashes(ribbon.Config{FingerprintBits: 8, Workers: 1}, keys))
+			}, func() {
+				must[*xorfilter.BinaryFuse8](b)(xorfilter.PopulateBinaryFuse8(slices.Clone(keys)))
+			})
+			b.ReportMetric(float64(f.Stats().Bits)/float64(n), "bits/key")
+		})
+	}
+}
+
+var sink int
+
+// BenchmarkLookup looks up keys that are there, beside one Contains after the
+// other of the binary fuse filter of the same width.
+func BenchmarkLookup(b *testing.B) {
+	for _, n := range sizes {
+		for _, width := range []int{8, 16} {
+			keys, values := draw(n, width)
+			asked := slices.Clone(keys)
+			rand.New(rand.NewPCG(3, 4)).Shuffle(n, func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
+			asked = asked[:min(n, 4_000_000)]
+			out := make([]uint64, len(asked))
+			r := must[*ribbon.Retrieval](b)(ribbon.BuildRetrievalHashes(ribbon.Config{ValueBits: width}, keys, values))
+			contains := fuse(b, width, keys)
+			fused := func() {
+				for _, k := range asked {
+					if contains(k) {
+						sink++
+					}
+				}
+			}
+			b.Run(fmt.Sprintf("batch/r=%d/n=%d", width, n), func(b *testing.B) {
+				paired(b, len(asked), func() { r.LookupHashes(asked, out) }, fused)
+			})
+			b.Run(fmt.Sprintf("single/r=%d/n=%d", width, n), func(b *testing.B) {
+				paired(b, len(asked), func() {
+					for _, k := range asked {
+						sink += int(r.LookupHash(k))
+					}
+				}, fused)
+			})
+		}
+	}
+}
+
+// fuse builds the peer's filter of a width. The two are different types, so
+// that Contains is called directly within each.
+func fuse(b *testing.B, width int, keys []uint64) (contains func(uint64) bool) {
+	keys = slices.Clone(keys)
+	if width == 8 {
+		return must[*xorfilter.BinaryFuse8](b)(xorfilter.PopulateBinaryFuse8(keys)).Contains
+	}
+	return must[*xorfilter.BinaryFuse[uint16]](b)(xorfilter.NewBinaryFuse[uint16](keys)).Contains
+}
