@@ -53,6 +53,7 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Loss:
 		r.net.Lossy(e.Node, e.Peer, float64(e.Amount)/1000)
 	case plan.Copy:
+		r.history.Copied(e.Node)
 		n.Copy()
 	case plan.Restore:
 		r.restore(e.Node)

@@ -244,6 +244,7 @@ func (r *runner) Ended(e *model.Ended) {
 	}
 	s := check.Sync{
 		Node: e.Node, Peer: e.Peer, Report: e.Report, Again: r.again, Quiet: e.Quiet,
+		Took: e.Took, Counted: true, Failed: e.Err != nil,
 		Gets: e.Direction != wire.Push, Gives: e.Direction != wire.Pull, Before: e.Before, After: e.After,
 	}
 	if !e.Initiator {

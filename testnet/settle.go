@@ -135,7 +135,12 @@ func (r *runner) idle() error {
 		for a := range group {
 			for b := a + 1; b < len(group) && (b == a+1 || len(group) <= 12); b++ {
 				over := false
-				r.cluster.Node(group[a]).Sync(group[b], wire.Both, func(error) { over = true })
+				r.cluster.Node(group[a]).Sync(group[b], wire.Both, func(err error) {
+					over = true
+					if err != nil {
+						r.violate(check.Idle, group[a], "all nodes were equal, and a sync with node %d failed: %v", group[b], err)
+					}
+				})
 				done, err := r.wait(r.world.Now()+lastWords, lastPace, func() bool { return over && r.quiet() })
 				if !done {
 					r.violate(ruleEndless, group[a], "a sync with node %d has not ended after %s", group[b], lastWords)

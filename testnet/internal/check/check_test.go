@@ -127,6 +127,39 @@ func TestRules(t *testing.T) {
 			h.Restored(0)
 			return []Final{final(0, 0), final(1, 0)}
 		}},
+		{"durable: a copy that lacks what was there when it was made", "durable", func(h *History) []Final {
+			h.written(0, red)
+			h.Copied(0)
+			h.written(0, other)
+			h.Restored(0)
+			h.Started(0, nil)
+			return []Final{final(0, 0)}
+		}},
+		{"a copy that holds what was there when it was made", "", func(h *History) []Final {
+			h.written(0, red)
+			h.Copied(0)
+			h.written(0, other)
+			h.Restored(0)
+			h.Started(0, dump(red))
+			return []Final{final(0, 0, red)}
+		}},
+		{"backwards: a copy that is older than when it was made", "backwards durable", func(h *History) []Final {
+			h.written(0, red)
+			h.written(0, blue)
+			h.Copied(0)
+			h.Restored(0)
+			return []Final{final(0, 0, red)}
+		}},
+		{"a copy that is restored twice", "durable", func(h *History) []Final {
+			h.written(0, red)
+			h.Copied(0)
+			h.Restored(0)
+			h.written(0, other)
+			h.Restored(0)
+			h.Started(0, dump(red))
+			h.Restored(0)
+			return []Final{final(0, 0)}
+		}},
 		{"durable: a restored node, then a write", "durable", func(h *History) []Final {
 			h.Restored(0)
 			h.written(0, red)
@@ -329,6 +362,37 @@ func TestRules(t *testing.T) {
 		}},
 		{"fewer, for somebody else wrote", "", func(h *History) []Final {
 			synced(h, true, false, "sketch", 1, dump(red), dump(blue, other), dump(blue, other), dump(blue, other))
+			return nil
+		}},
+		{"count: another number than the store took", "count", func(h *History) []Final {
+			h.Synced(&Sync{Gets: true, Took: 1, Counted: true, Before: [2][]dbadapter.Record{nil, dump(red, other)}, Report: reconcile.Report{Applied: 2}})
+			return nil
+		}},
+		{"count: fewer than the store took", "count", func(h *History) []Final {
+			h.Synced(&Sync{Gets: true, Took: 2, Counted: true, Before: [2][]dbadapter.Record{nil, dump(red, other)}, Report: reconcile.Report{Applied: 1}})
+			return nil
+		}},
+		{"what the store took is what is counted", "", func(h *History) []Final {
+			h.Synced(&Sync{Gets: true, Took: 1, Counted: true, Before: [2][]dbadapter.Record{nil, dump(red, other)}, Report: reconcile.Report{Applied: 1}})
+			return nil
+		}},
+		{"fewer than were taken by a sync that failed in the middle", "", func(h *History) []Final {
+			h.Synced(&Sync{Gets: true, Took: 2, Counted: true, Failed: true, Before: [2][]dbadapter.Record{nil, dump(red, other)}, Report: reconcile.Report{Applied: 1}})
+			return nil
+		}},
+		{"count: applied in a dry run", "count", func(h *History) []Final {
+			h.Synced(&Sync{Gets: true, Dry: true, Before: [2][]dbadapter.Record{nil, dump(red)}, Report: reconcile.Report{Applied: 1}})
+			return nil
+		}},
+		{"count: sent in a dry run", "count", func(h *History) []Final {
+			h.Synced(&Sync{Gives: true, Dry: true, Before: [2][]dbadapter.Record{dump(red), nil}, Report: reconcile.Report{Sent: 1}})
+			return nil
+		}},
+		{"a dry run is verified of sets that differ", "", func(h *History) []Final {
+			h.Synced(&Sync{
+				Gives: true, Gets: true, Dry: true, Quiet: true, Before: [2][]dbadapter.Record{dump(red), dump(other)}, After: [2][]dbadapter.Record{dump(red), dump(other)},
+				Report: reconcile.Report{Verified: true, Method: "sketch"},
+			})
 			return nil
 		}},
 		{"count: applied where nothing is asked for", "count", func(h *History) []Final {

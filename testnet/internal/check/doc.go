@@ -21,13 +21,16 @@
 //	intended   every record was written by somebody
 //	idle       once all are equal, a sync moves nothing
 //	honest     a sync is called verified only if both sides hold what either held
-//	count      a sync counts as applied just the records that were new to its side
+//	count      a sync counts as applied just the records that were new to its side,
+//	           and that its store took; a dry run moves nothing
 //	leak       what was measured is within its bound
 //
 // # What a node may forget
 //
 // A node whose disk was replaced by an older copy ([History.Restored]) may have
-// forgotten anything; what some other node has seen must be there all the same.
+// forgotten what came after the copy was made ([History.Copied]), and anything
+// if nothing is known of that; what some other node has seen must be there all
+// the same.
 // A node that is down in the end holds nothing, and what only it had seen is not
 // asked for. A write that was neither acknowledged nor refused may be there or
 // not, but once, and under one version.

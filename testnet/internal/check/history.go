@@ -19,11 +19,14 @@ type History struct {
 	// held is what nodes are known to hold; seen are all records that ever
 	// stood anywhere, each with the first node; names tells what a version
 	// stands for.
-	held  reference
-	seen  map[sighting]int
-	names map[dbadapter.Version]sighting
-	disks map[int]int // how often each node's was replaced
-	found verdict
+	held reference
+	// copies are, for each node, what it was known to hold when the last copy
+	// of its disk was made.
+	copies reference
+	seen   map[sighting]int
+	names  map[dbadapter.Version]sighting
+	disks  map[int]int // how often each node's was replaced
+	found  verdict
 }
 
 // op is a write that somebody asked for.
@@ -90,12 +93,24 @@ func (h *History) Refuse(o Op) {
 	h.ops[o].state = refused
 }
 
+// Copied notes that a copy of the node's disk is made, in place of the last one.
+// It must have all that stands durably at the node by now.
+func (h *History) Copied(node int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.copies == nil {
+		h.copies = reference{}
+	}
+	h.copies[node] = maps.Clone(h.hold()[node])
+}
+
 // Restored notes that the node's disk was replaced by an older copy of its own:
-// what it holds may go back this once.
+// what it holds may go back this once, to what it held when [History.Copied] was
+// called; as far as it likes, if that never was.
 func (h *History) Restored(node int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.hold().restore(node)
+	h.hold().restore(node, h.copies[node])
 	if h.disks == nil {
 		h.disks = map[int]int{}
 	}

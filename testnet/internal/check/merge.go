@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -80,8 +81,8 @@ func (r reference) raise(node int, key string, s stamp) {
 	}
 }
 
-// restore forgets what the node held: its disk is now an older copy.
-func (r reference) restore(node int) { delete(r, node) }
+// restore forgets what the node held beside the copy that is now its disk.
+func (r reference) restore(node int, copied map[string]stamp) { r[node] = maps.Clone(copied) }
 
 // winner is the greatest write of a key, and a node that held it.
 type winner struct {

@@ -19,8 +19,14 @@ type Sync struct {
 	Again bool
 	// Gets and Gives say which ways records travel, seen from Node.
 	Gets, Gives bool
+	// Dry says that it was to find the differences and move nothing.
+	Dry bool
 	// Quiet says that nothing else wrote at either side while it ran.
 	Quiet bool
+	// Took is how many records the store of Node took from the session, where
+	// that was Counted; Failed says that the session ended with an error.
+	Took            int
+	Counted, Failed bool
 	// Before are the records of Node and Peer in the snapshots that the session
 	// worked on; After are those when it ended for Node. After[1] is nil if the
 	// peer is down, or was restored from a copy meanwhile.
@@ -36,6 +42,15 @@ func (h *History) Synced(s *Sync) {
 		if !r.Verified || r.Differences() != 0 || r.Applied != 0 || r.Sent != 0 || r.Rejected != 0 {
 			h.found.say(Idle, s.Node, "", "all nodes were equal, and a sync with node %d found %d differences, applied %d, sent %d, rejected %d, verified %v",
 				s.Peer, r.Differences(), r.Applied, r.Sent, r.Rejected, r.Verified)
+		}
+		return
+	}
+	if s.Counted && (r.Applied > s.Took || r.Applied < s.Took && !s.Failed) {
+		h.found.say(Count, s.Node, "", "a sync with node %d counts %d records as applied; the store took %d", s.Peer, r.Applied, s.Took)
+	}
+	if s.Dry {
+		if r.Applied != 0 || r.Sent != 0 {
+			h.found.say(Count, s.Node, "", "a dry run with node %d applied %d records and sent %d", s.Peer, r.Applied, r.Sent)
 		}
 		return
 	}

@@ -21,10 +21,14 @@ type happening struct {
 	node     int
 	r        dbadapter.Record
 	restored bool
+	copied   bool // that a copy of its disk was made; it holds no record then
 	final    bool // told by the dump of the end
 	start    int  // number of the start whose dump told it; 0: none
 	answer   bool // told by the answer to a write
 }
+
+// mute: it tells of no record.
+func (e *happening) mute() bool { return e.restored || e.copied }
 
 // past is what is told to the History and to the twin alike.
 type past struct {
@@ -50,13 +54,24 @@ func (p *past) twin(finals []Final) map[broken]bool {
 			list = append(list, happening{node: f.Node, r: r, final: true})
 		}
 	}
-	// restoredIn: was the node restored between two places of the list?
+	// restoredIn: what stood at the node at one place of the list, may it be
+	// gone at another, for the node was restored from a copy without it?
 	restoredIn := func(node, from, to int) bool {
-		return slices.ContainsFunc(list[from:to], func(e happening) bool { return e.restored && e.node == node })
+		there, inCopy := true, false
+		for _, e := range list[from:to] {
+			switch {
+			case e.node != node:
+			case e.copied:
+				inCopy = there
+			case e.restored:
+				there = inCopy
+			}
+		}
+		return !there
 	}
 	for j, b := range list {
 		for i, a := range list[:j] {
-			if a.restored || b.restored {
+			if a.mute() || b.mute() {
 				continue
 			}
 			sameKey := bytes.Equal(a.r.Key, b.r.Key)
@@ -64,7 +79,7 @@ func (p *past) twin(finals []Final) map[broken]bool {
 				// The rule is resurrect if the greatest one before was a deletion.
 				greatest := a
 				for k, c := range list[:j] {
-					if !c.restored && c.node == b.node && bytes.Equal(c.r.Key, b.r.Key) && !restoredIn(c.node, k, j) && c.r.Compare(&greatest.r) > 0 {
+					if !c.mute() && c.node == b.node && bytes.Equal(c.r.Key, b.r.Key) && !restoredIn(c.node, k, j) && c.r.Compare(&greatest.r) > 0 {
 						greatest = c
 					}
 				}
@@ -83,7 +98,7 @@ func (p *past) twin(finals []Final) map[broken]bool {
 	for n, s := range p.starts {
 		for i, a := range list[:s.start] {
 			in := slices.ContainsFunc(list, func(e happening) bool { return e.start == n+1 && bytes.Equal(e.r.Key, a.r.Key) })
-			if !a.restored && a.node == s.node && !restoredIn(a.node, i, s.start) && !in {
+			if !a.mute() && a.node == s.node && !restoredIn(a.node, i, s.start) && !in {
 				bad[broken{Durable, a.node, string(a.r.Key)}] = true
 			}
 		}
@@ -99,13 +114,13 @@ func (p *past) twin(finals []Final) map[broken]bool {
 func (p *past) twinEnd(bad map[broken]bool, list []happening, finals []Final, restoredIn func(node, from, to int) bool) {
 	for _, f := range finals {
 		for i, a := range list {
-			if a.restored || a.node != f.Node || restoredIn(a.node, i, len(list)) {
+			if a.mute() || a.node != f.Node || restoredIn(a.node, i, len(list)) {
 				continue
 			}
 			greatest, there, live := true, false, false
 			for j, b := range list {
 				inGroup := slices.ContainsFunc(finals, func(g Final) bool { return g.Reach == f.Reach && g.Node == b.node })
-				if b.restored || !inGroup || !bytes.Equal(a.r.Key, b.r.Key) || restoredIn(b.node, j, len(list)) {
+				if b.mute() || !inGroup || !bytes.Equal(a.r.Key, b.r.Key) || restoredIn(b.node, j, len(list)) {
 					continue
 				}
 				c := b.r.Compare(&a.r)
@@ -147,7 +162,7 @@ func (p *past) tops(list []happening, finals []Final, reach int, b happening) bo
 // first: was another key or content the first with b's version?
 func (p *past) first(list []happening, b happening) bool {
 	for _, a := range list {
-		if !a.restored && a.r.Version == b.r.Version {
+		if !a.mute() && a.r.Version == b.r.Version {
 			return !bytes.Equal(a.r.Key, b.r.Key) || !a.r.SameContent(&b.r)
 		}
 	}
@@ -158,13 +173,13 @@ func (p *past) first(list []happening, b happening) bool {
 // acknowledged are no more than the writes of it with unknown outcome.
 func (p *past) twinIntended(bad map[broken]bool, list []happening) {
 	for _, a := range list {
-		if a.restored {
+		if a.mute() {
 			continue
 		}
 		var versions []dbadapter.Version
 		writes := 0
 		for _, b := range list {
-			if b.restored || !bytes.Equal(a.r.Key, b.r.Key) || !a.r.SameContent(&b.r) || slices.Contains(versions, b.r.Version) {
+			if b.mute() || !bytes.Equal(a.r.Key, b.r.Key) || !a.r.SameContent(&b.r) || slices.Contains(versions, b.r.Version) {
 				continue
 			}
 			if !slices.ContainsFunc(p.ops, func(o op) bool {
@@ -218,7 +233,7 @@ func randomPast(rng *rand.Rand) (*past, []Final) {
 	}
 	for range rng.IntN(12) {
 		node := rng.IntN(3)
-		switch rng.IntN(8) {
+		switch rng.IntN(9) {
 		case 0, 1, 2:
 			r := draw()
 			id := p.h.Intend(node, string(r.Key), r.Deleted, r.Value)
@@ -245,6 +260,9 @@ func randomPast(rng *rand.Rand) (*past, []Final) {
 			for _, r := range all {
 				p.list = append(p.list, happening{node: node, r: r, start: len(p.starts)})
 			}
+		case 5:
+			p.h.Copied(node)
+			p.list = append(p.list, happening{node: node, copied: true})
 		default:
 			r := pick()
 			p.h.Observe(node, &r)
@@ -326,8 +344,8 @@ func coarse(in map[broken]bool) map[string]bool {
 
 func show(list []happening) (s string) {
 	for _, e := range list {
-		if e.restored {
-			s += fmt.Sprintf("\n  %d restored", e.node)
+		if e.mute() {
+			s += fmt.Sprintf("\n  %d restored %v copied %v", e.node, e.restored, e.copied)
 			continue
 		}
 		s += fmt.Sprintf("\n  %d %s %s start %d", e.node, e.r.Key, stampOf(&e.r), e.start)

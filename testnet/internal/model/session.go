@@ -38,6 +38,8 @@ type Ended struct {
 	Before, After [2][]dbadapter.Record
 	// Quiet says that nothing else wrote at either side meanwhile.
 	Quiet bool
+	// Took is how many records the store of Node took from the session.
+	Took int
 	// Alone says that the other side never took a snapshot: it refused, say,
 	// or was not there.
 	Alone bool
@@ -250,7 +252,7 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 	n := x.process.node
 	e := &Ended{
 		Node: n.id, Peer: x.remote, Initiator: x.side == 0, Direction: x.direction, Report: report, Err: err,
-		Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
+		Took: x.applied, Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
 	}
 	e.Before[0], e.After[0] = x.before, x.process.records()
 	if initiator := x.meeting.sides[0]; initiator != nil {
