@@ -7,24 +7,19 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt"
-	"github.com/syncd-io/syncd/reconcile"
 )
+
+// ruleCase is a history, and the rules that it breaks, with a space between.
+type ruleCase struct {
+	name string
+	want string
+	run  func(h *History) []Final
+}
 
 // Each case has the rules that it breaks, and no others.
 func TestRules(t *testing.T) {
-	synced := func(h *History, verified, quiet bool, method string, applied int, b0, b1, a0, a1 []dbadapter.Record) {
-		h.Synced(&Sync{
-			Node: 0, Peer: 1, Gets: true, Gives: true, Quiet: quiet,
-			Before: [2][]dbadapter.Record{b0, b1}, After: [2][]dbadapter.Record{a0, a1},
-			Report: reconcile.Report{Method: method, Verified: verified, Applied: applied},
-		})
-	}
 	tested := map[Rule]bool{}
-	for _, c := range []struct {
-		name string
-		want string // the rules, with a space between
-		run  func(h *History) []Final
-	}{
+	for _, c := range append(syncCases(), []ruleCase{
 		{"nothing", "", func(*History) []Final { return nil }},
 		{"all equal", "", func(h *History) []Final {
 			h.written(0, red)
@@ -314,92 +309,6 @@ func TestRules(t *testing.T) {
 			return []Final{final(0, 0, red)}
 		}},
 
-		{"idle", "idle", func(h *History) []Final {
-			h.Synced(&Sync{Again: true, Peer: 1, Report: reconcile.Report{Verified: true, Sent: 1}})
-			return nil
-		}},
-		{"idle: not verified", "idle", func(h *History) []Final {
-			h.Synced(&Sync{Again: true, Peer: 1})
-			return nil
-		}},
-		{"a second sync that moves nothing", "", func(h *History) []Final {
-			h.Synced(&Sync{Again: true, Peer: 1, Report: reconcile.Report{Verified: true, Method: "same"}})
-			return nil
-		}},
-
-		{"honest: this side lacks a record", "honest", func(h *History) []Final {
-			synced(h, true, false, "sketch", 0, dump(red), dump(red, other), dump(red), dump(red, other))
-			return nil
-		}},
-		{"honest: the peer holds an older one", "honest", func(h *History) []Final {
-			synced(h, true, true, "sketch", 0, dump(blue), dump(red), dump(blue), dump(red))
-			return nil
-		}},
-		{"honest: same, said of differing sets", "honest", func(h *History) []Final {
-			synced(h, true, false, "same", 0, dump(blue), dump(red), dump(blue), dump(blue))
-			return nil
-		}},
-		{"differing sets, not called verified", "", func(h *History) []Final {
-			synced(h, false, false, "sketch", 0, dump(red), dump(red, other), dump(red), dump(red, other))
-			return nil
-		}},
-		{"a peer that is down meanwhile", "", func(h *History) []Final {
-			synced(h, true, true, "sketch", 0, dump(red, other), dump(red), dump(red, other), nil)
-			return nil
-		}},
-		{"a verified sync, and writes meanwhile", "", func(h *History) []Final {
-			synced(h, true, false, "sketch", 1, dump(red), dump(red, other), dump(erased, other), dump(blue, other))
-			return nil
-		}},
-
-		{"count: too many", "count", func(h *History) []Final {
-			synced(h, true, false, "sketch", 2, dump(red), dump(red, other), dump(red, other), dump(red, other))
-			return nil
-		}},
-		{"count: too few", "count", func(h *History) []Final {
-			synced(h, true, true, "sketch", 1, dump(red), dump(blue, other), dump(blue, other), dump(blue, other))
-			return nil
-		}},
-		{"fewer, for somebody else wrote", "", func(h *History) []Final {
-			synced(h, true, false, "sketch", 1, dump(red), dump(blue, other), dump(blue, other), dump(blue, other))
-			return nil
-		}},
-		{"count: another number than the store took", "count", func(h *History) []Final {
-			h.Synced(&Sync{Gets: true, Took: 1, Counted: true, Before: [2][]dbadapter.Record{nil, dump(red, other)}, Report: reconcile.Report{Applied: 2}})
-			return nil
-		}},
-		{"count: fewer than the store took", "count", func(h *History) []Final {
-			h.Synced(&Sync{Gets: true, Took: 2, Counted: true, Before: [2][]dbadapter.Record{nil, dump(red, other)}, Report: reconcile.Report{Applied: 1}})
-			return nil
-		}},
-		{"what the store took is what is counted", "", func(h *History) []Final {
-			h.Synced(&Sync{Gets: true, Took: 1, Counted: true, Before: [2][]dbadapter.Record{nil, dump(red, other)}, Report: reconcile.Report{Applied: 1}})
-			return nil
-		}},
-		{"fewer than were taken by a sync that failed in the middle", "", func(h *History) []Final {
-			h.Synced(&Sync{Gets: true, Took: 2, Counted: true, Failed: true, Before: [2][]dbadapter.Record{nil, dump(red, other)}, Report: reconcile.Report{Applied: 1}})
-			return nil
-		}},
-		{"count: applied in a dry run", "count", func(h *History) []Final {
-			h.Synced(&Sync{Gets: true, Dry: true, Before: [2][]dbadapter.Record{nil, dump(red)}, Report: reconcile.Report{Applied: 1}})
-			return nil
-		}},
-		{"count: sent in a dry run", "count", func(h *History) []Final {
-			h.Synced(&Sync{Gives: true, Dry: true, Before: [2][]dbadapter.Record{dump(red), nil}, Report: reconcile.Report{Sent: 1}})
-			return nil
-		}},
-		{"a dry run is verified of sets that differ", "", func(h *History) []Final {
-			h.Synced(&Sync{
-				Gives: true, Gets: true, Dry: true, Quiet: true, Before: [2][]dbadapter.Record{dump(red), dump(other)}, After: [2][]dbadapter.Record{dump(red), dump(other)},
-				Report: reconcile.Report{Verified: true, Method: "sketch"},
-			})
-			return nil
-		}},
-		{"count: applied where nothing is asked for", "count", func(h *History) []Final {
-			h.Synced(&Sync{Gives: true, Before: [2][]dbadapter.Record{nil, dump(red)}, Report: reconcile.Report{Applied: 1}})
-			return nil
-		}},
-
 		{"leak", "leak", func(h *History) []Final {
 			h.Measured("goroutines", 12, 10)
 			return nil
@@ -408,7 +317,7 @@ func TestRules(t *testing.T) {
 			h.Measured("goroutines", 10, 10)
 			return nil
 		}},
-	} {
+	}...) {
 		var h History
 		finals := c.run(&h)
 		verdict := h.Check(finals)
