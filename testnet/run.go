@@ -30,7 +30,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	}
 	res, err := run(ctx, &p, c.Progress)
 	if c.Scenario == "" && err == nil { // nobody could know whose data the plan would damage
-		p.Expect.Corrupt = res.Damaged
+		p.Expect.Corrupt = res.flipped()
 		res.Unmet = p.Expect.Unmet(res.outcome)
 	}
 	return res, err

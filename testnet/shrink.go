@@ -32,7 +32,8 @@ func (r *Result) Shrink(ctx context.Context) (Result, error) {
 	// What else was expected went with the events that brought it about.
 	small.Expect.Refused = nil
 	res, err := run(context.WithoutCancel(ctx), &small, nil)
-	small.Expect.Corrupt = slices.DeleteFunc(slices.Clone(small.Expect.Corrupt), func(n int) bool { return !slices.Contains(res.Damaged, n) })
+	flipped := res.flipped()
+	small.Expect.Corrupt = slices.DeleteFunc(slices.Clone(small.Expect.Corrupt), func(n int) bool { return !slices.Contains(flipped, n) })
 	res.Unmet = small.Expect.Unmet(res.outcome)
 	return res, err
 }

@@ -3,6 +3,7 @@ package testnet
 import (
 	"testing"
 
+	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
@@ -30,5 +31,13 @@ func TestTape(t *testing.T) {
 	}
 	if damaged == 0 {
 		t.Error("no run damaged data: this test shows less than it should")
+	}
+}
+
+// Damage that the plan did is expected; other damage never is.
+func TestFlipped(t *testing.T) {
+	r := Result{Damaged: []int{1, 4}, Violations: []Violation{{Rule: ruleDamage, Node: 1}, {Rule: check.Durable, Node: 4}}}
+	if got := r.flipped(); len(got) != 1 || got[0] != 4 {
+		t.Errorf("%v, want node 4 alone", got)
 	}
 }
