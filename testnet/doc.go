@@ -9,7 +9,9 @@
 // A run is a function of its plan and seed. Time is virtual, everything that
 // happens is an event of one queue, and everything random is drawn from the
 // seed: the same run twice gives the same TraceHash, on every machine. A run
-// that fails is replayed by its seed alone.
+// that fails is replayed by its seed alone. Its Tape is the run as a scenario,
+// Shrink looks for a smaller one that fails alike, and SVG draws it. The command
+// syncd testnet run does all of this.
 //
 // What runs is the real synchronisation: package reconcile's sessions and kept
 // sketches, package dbadapter's versions and decisions, the logical clock. What
