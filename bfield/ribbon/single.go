@@ -54,7 +54,9 @@ func newStandard(values, fingerprints, n, workers int, read source) (*table, err
 
 // standardSlots is (1+ε)·n. A window overflows somewhere with a probability
 // that grows with n and falls exponentially with ε·w, so ε is linear in log n.
+// Measured: with this one, the first salt suffices in 7 to 9 builds of 10 for
+// n from 2^14 to 2^20; below, the tail helps.
 func standardSlots(n int) uint64 {
-	perMille := 12 * uint64(bits.Len(uint(n))-1)
-	return uint64(n) + uint64(n)*perMille/1000
+	perMille := max(40, 8*bits.Len(uint(n))-68)
+	return uint64(n) + uint64(n)*uint64(perMille)/1000
 }

@@ -1,0 +1,113 @@
+package ribbon
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// A Map answers as Go's map does, for keys that come once, twice or often, and
+// one that contradicts itself is an error.
+func TestMapAgainstGoMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed := rapid.Uint64().Draw(t, "seed")
+		r := rand.New(rand.NewPCG(seed, 0))
+		c := Config{ValueBits: 1 + r.IntN(64), FingerprintBits: 1 + r.IntN(maxFingerprint), Seed: r.Uint64(), Workers: 1 + r.IntN(3)}
+		n := 1 + r.IntN(1<<r.IntN(14))
+		distinct := 1 + r.IntN(2*n)
+		twin := map[string]uint64{}
+		var of [][]byte
+		var values []uint64
+		for range n {
+			key := fmt.Appendf(nil, "key %d", r.IntN(distinct))
+			value, ok := twin[string(key)]
+			if !ok {
+				value = r.Uint64() >> (64 - c.ValueBits)
+				twin[string(key)] = value
+			}
+			of, values = append(of, key), append(values, value)
+		}
+		m, err := BuildMap(c, of, values)
+		if err != nil {
+			t.Fatalf("%d keys, %+v: %v", n, c, err)
+		}
+		for key, want := range twin {
+			if got, ok := m.Lookup([]byte(key)); !ok || got != want {
+				t.Fatalf("%d keys, %+v: %q answers %d, %v, want %d", n, c, key, got, ok, want)
+			}
+		}
+		i := r.IntN(n)
+		of, values = append(of, of[i]), append(values, values[i]^1)
+		if _, err := BuildMap(c, of, values); !errors.Is(err, ErrContradiction) {
+			t.Fatalf("%d keys, %+v: key %d has two values, error %v", n, c, i, err)
+		}
+	})
+}
+
+// Two keys that only look equal under a seed are built under another.
+func TestCollisionsTakeAnotherSeed(t *testing.T) {
+	k := keys{numbers: []uint64{1, 2}}
+	var tried []uint64
+	err := k.build(7, []uint64{3, 4}, func(seed uint64) error {
+		tried = append(tried, seed)
+		if len(tried) < 3 {
+			return errContradiction
+		}
+		return nil
+	})
+	if err != nil || len(tried) != 3 || tried[0] != 7 || tried[1] == tried[0] || tried[2] == tried[1] {
+		t.Errorf("error %v after the seeds %v", err, tried)
+	}
+	err = k.build(7, []uint64{3, 4}, func(uint64) error { return errContradiction })
+	if !errors.Is(err, ErrUnsolvable) || errors.Is(err, ErrContradiction) {
+		t.Errorf("keys that collide under each seed: %v", err)
+	}
+}
+
+// Keys that all begin in one bucket of the first level go on to the next ones.
+func TestCrowdedBucket(t *testing.T) {
+	const n = 20_000
+	l := level{buckets: (n*overloadSlots/overloadKeys + bucketSlots) / bucketSlots}
+	seen := map[uint64]uint64{}
+	var list []entry
+	for h := uint64(0); len(list) < n; h++ {
+		if l.start(rehash(h, 0))/bucketSlots == 3 {
+			list = append(list, entry{h, h & 0xff})
+			seen[h] = h & 0xff
+		}
+	}
+	tb, err := newTable(8, 0, n, 1, func(into []entry, from int) { copy(into, list[from:]) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h, want := range seen {
+		p, ok := tb.find(h)
+		if got := p.value(0, 8); !ok || got != want {
+			t.Fatalf("hash %d answers %d, want %d", h, got, want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	two := [][]byte{[]byte("a"), []byte("b")}
+	for what, build := range map[string]func() error{
+		"no value bits":       func() error { _, err := BuildRetrieval(Config{}, two, []uint64{0, 0}); return err },
+		"65 value bits":       func() error { _, err := BuildRetrieval(Config{ValueBits: 65}, two, []uint64{0, 0}); return err },
+		"a value too wide":    func() error { _, err := BuildRetrieval(Config{ValueBits: 3}, two, []uint64{7, 8}); return err },
+		"a value missing":     func() error { _, err := BuildRetrieval(Config{ValueBits: 3}, two, []uint64{7}); return err },
+		"no fingerprint bits": func() error { _, err := BuildMap(Config{ValueBits: 3}, two, []uint64{7, 7}); return err },
+		"33 fingerprint bits": func() error { _, err := BuildFilter(Config{FingerprintBits: 33}, two); return err },
+		"an unknown filter":   func() error { _, err := BuildFilter(Config{FingerprintBits: 8, Filter: 3}, two); return err },
+		"a map's missing value": func() error {
+			_, err := BuildMap(Config{ValueBits: 3, FingerprintBits: 8}, two, nil)
+			return err
+		},
+	} {
+		if build() == nil {
+			t.Errorf("%s: built without an error", what)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package ribbon
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+)
+
+// saved is what each of the three types can do.
+type saved interface {
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
+// samples are small structures of all kinds, from fixed keys.
+func samples(t testing.TB) map[string]saved {
+	hashes, values := make([]uint64, 4000), make([]uint64, 4000)
+	for i := range hashes {
+		hashes[i] = uint64(i) * mulCoefficient
+		values[i] = rehash(uint64(i), 1)
+	}
+	narrow := make([]uint64, len(values))
+	for i, v := range values {
+		narrow[i] = v >> 59
+	}
+	all := map[string]saved{}
+	add := func(name string, s saved, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = s
+	}
+	r, err := BuildRetrievalHashes(Config{ValueBits: 5, Seed: 1}, hashes, narrow)
+	add("retrieval", r, err)
+	r, err = BuildRetrievalHashes(Config{ValueBits: 5}, nil, nil)
+	add("retrieval of nothing", r, err)
+	m, err := BuildMapHashes(Config{ValueBits: 5, FingerprintBits: 4, Seed: 2}, hashes[:50], narrow[:50])
+	add("map", m, err)
+	m, err = BuildMapHashes(Config{ValueBits: 64, FingerprintBits: 9, Seed: 3}, hashes[:50], values[:50])
+	add("wide map", m, err)
+	for kind := range Kind(kinds) {
+		f, err := BuildFilterHashes(Config{Filter: kind, FingerprintBits: 6, Seed: 4}, hashes)
+		add(kind.String(), f, err)
+	}
+	return all
+}
+
+// The checksums pin the format and every constant that places a key: a
+// structure saved by one version must answer in the next.
+func TestGoldenSavedForms(t *testing.T) {
+	want := map[string]uint64{
+		"retrieval":            0x21e47ba158e3e925,
+		"retrieval of nothing": 0xa209d2568c488156,
+		"map":                  0x99835e062137f8ad,
+		"wide map":             0xa7ceb7313aa87139,
+		"homogeneous":          0xa4afc87951fee0a5,
+		"standard":             0x1f6d781e4f228ec4,
+		"bumped":               0xa241b8fca7b1a2c6,
+	}
+	for name, s := range samples(t) {
+		data, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := xxh3.Hash(data); got != want[name] {
+			t.Errorf("%q: %#x, want %#x", name, got, want[name])
+		}
+	}
+}
+
+// A structure of one type does not load as another.
+func TestTypesAreNotMixed(t *testing.T) {
+	for name, s := range samples(t) {
+		data, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		loads := 0
+		for _, other := range []saved{new(Retrieval), new(Map), new(Filter)} {
+			if err := other.UnmarshalBinary(data); err == nil {
+				loads++
+			} else if !errors.Is(err, ErrFormat) {
+				t.Errorf("%s: error %v does not wrap ErrFormat", name, err)
+			}
+		}
+		if loads != 1 {
+			t.Errorf("%s: %d types load it", name, loads)
+		}
+	}
+}
+
+// resealed replaces the checksum, so that what is before it is looked at.
+func resealed(data []byte) []byte {
+	if len(data) < sumSize {
+		return data
+	}
+	body := bytes.Clone(data[:len(data)-sumSize])
+	return binary.LittleEndian.AppendUint64(body, xxh3.Hash(body))
+}
+
+// Whatever bytes load, with a right checksum too: look-ups stay within their
+// memory, and the structure is saved as the same bytes.
+func FuzzUnmarshal(f *testing.F) {
+	for _, s := range samples(f) {
+		data, err := s.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data = resealed(data)
+		for _, s := range []saved{new(Retrieval), new(Map), new(Filter)} {
+			if err := s.UnmarshalBinary(data); err != nil {
+				if !errors.Is(err, ErrFormat) {
+					t.Fatalf("error %v does not wrap ErrFormat", err)
+				}
+				continue
+			}
+			again, err := s.MarshalBinary()
+			if err != nil || !bytes.Equal(again, data) {
+				t.Fatalf("%T: saved again, it differs (%v)", s, err)
+			}
+			askAll(s)
+		}
+	})
+}
+
+// askAll looks keys up in all ways.
+func askAll(s saved) {
+	hashes, values, found := make([]uint64, 100), make([]uint64, 100), make([]bool, 100)
+	for i := range hashes {
+		hashes[i] = uint64(i) * mulFingerprint
+	}
+	switch s := s.(type) {
+	case *Retrieval:
+		s.LookupHash(1)
+		s.LookupHashes(hashes, values)
+		s.Stats()
+	case *Map:
+		s.LookupHash(1)
+		s.LookupHashes(hashes, values, found)
+		s.Stats()
+	case *Filter:
+		s.LookupHash(1)
+		s.LookupHashes(hashes, found)
+		s.Stats()
+	}
+}
+
+// Each field of the header and of the first level, set to numbers that could
+// overflow or lead out of the data, with a right checksum.
+func TestHostileNumbers(t *testing.T) {
+	for name, s := range samples(t) {
+		data, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := 8; at+8 <= min(len(data)-sumSize, headerSize+24); at += 8 {
+			old := binary.LittleEndian.Uint64(data[at:])
+			for _, v := range []uint64{old + 1, old - 1, 0, 1, 17, 1 << 20, 1 << 31, 1 << 32, 1 << 56, 1 << 57, 1 << 60, 1<<62 + 1, 1 << 63, ^uint64(0), ^uint64(0) - 127, ^uint64(0) / 128} {
+				hostile := bytes.Clone(data)
+				binary.LittleEndian.PutUint64(hostile[at:], v)
+				hostile = resealed(hostile)
+				for _, other := range []saved{new(Retrieval), new(Map), new(Filter)} {
+					if other.UnmarshalBinary(hostile) == nil {
+						askAll(other)
+						if again, _ := other.MarshalBinary(); !bytes.Equal(again, hostile) {
+							t.Fatalf("%s, byte %d set to %d: it loads, and is saved as other bytes", name, at, v)
+						}
+					}
+				}
+			}
+		}
+	}
+}
