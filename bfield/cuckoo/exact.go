@@ -43,11 +43,11 @@ func (x *exact) number(p place) (number uint64, choice uint8) {
 
 // other is the other place of the entry at p.
 func (x *exact) other(p place) place {
-	if number, choice := x.number(p); choice == 0 {
+	number, choice := x.number(p)
+	if choice == 0 {
 		return x.place(second(number), 1)
-	} else {
-		return x.place(unsecond(number), 0)
 	}
+	return x.place(unsecond(number), 0)
 }
 
 // keyAt is the key of the entry at p.

@@ -46,9 +46,9 @@ const (
 	maxFingerprint = 32
 
 	// searchNodes is what an insertion into a Table looks at by default: enough
-	// for loads of .99 of the limit. maxSearch and maxDepth keep the numbers of
+	// for loads up to .9995. maxSearch and maxDepth keep the numbers of
 	// nodes small and the moves of one insertion bounded.
-	searchNodes = 4096
+	searchNodes = 1 << 14
 	minSearch   = 2 * maxHashes
 	maxSearch   = 1 << 24
 	maxDepth    = 4096

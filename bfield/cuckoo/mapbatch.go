@@ -33,20 +33,22 @@ func (m *Map[K, V]) GetBatch(keys []K, values []V, found []bool) (hits int) {
 			fetch(round)
 			pending = 0
 			for _, l := range round {
-				v, ok := uint64(0), false
+				var v uint64
 				if slot := l.line.find(l.tag); slot >= 0 {
-					v, ok = l.line.valueAt(slot), true
+					v = l.line.valueAt(slot)
 				} else if choice == 0 {
 					looks[pending&(batch-1)] = x.look(second(l.number), 1, l.index)
 					pending++
 					continue
-				} else if v, ok = x.stashed(uint64(keys[l.index])); !ok {
+				} else if stashed, ok := x.stashed(uint64(keys[l.index])); ok {
+					v = stashed
+				} else {
 					continue
 				}
 				hits++
 				values[l.index] = V(v)
 				if found != nil {
-					found[l.index] = ok
+					found[l.index] = true
 				}
 			}
 		}

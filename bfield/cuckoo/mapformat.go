@@ -60,7 +60,7 @@ func (x *exact) writeTo(w io.Writer) (int64, error) {
 func readExact(r io.Reader) (*exact, error) {
 	in := newInput(r)
 	if magic := in.word(); in.err == nil && magic != mapMagic {
-		return nil, errFormat("it begins with %#x, not with %#x", magic, uint64(mapMagic))
+		return nil, errFormat("it begins with %#x, not with %#x", magic, mapMagic)
 	}
 	seed, keys, base, buckets, count, stash := in.word(), in.word(), in.word(), in.word(), in.word(), in.word()
 	switch {
@@ -80,7 +80,7 @@ func readExact(r io.Reader) (*exact, error) {
 		}
 		c := new(chunk)
 		for i := range n {
-			c[i] = lineOf([8]uint64(wordsOf(block[i*64:])))
+			c[i] = lineOf(wordsOf(block[i*64:]))
 		}
 		x.chunks = append(x.chunks, c)
 	}
@@ -95,8 +95,7 @@ func readExact(r io.Reader) (*exact, error) {
 }
 
 // wordsOf are the eight words of a line.
-func wordsOf(b []byte) []uint64 {
-	words := make([]uint64, 8)
+func wordsOf(b []byte) (words [8]uint64) {
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}

@@ -33,7 +33,7 @@ type Config struct {
 	// own value, and the deletion of one never takes another's.
 	Distinct bool
 	// Search is how many buckets an insertion looks at before it gives up. Zero
-	// stands for 4,096; more reach loads closer to the limit.
+	// stands for 16,384; with more, loads come closer to the limit.
 	Search int
 }
 

@@ -69,7 +69,7 @@ func (t *Table) UnmarshalBinary(data []byte) error {
 func Read(r io.Reader) (*Table, error) {
 	in := newInput(r)
 	if magic := in.word(); in.err == nil && magic != tableMagic {
-		return nil, errFormat("it begins with %#x, not with %#x", magic, uint64(tableMagic))
+		return nil, errFormat("it begins with %#x, not with %#x", magic, tableMagic)
 	}
 	var header [12]uint64
 	for i := range header {

@@ -1,0 +1,88 @@
+// Package cuckoo holds keys and values in buckets of a few slots, of which
+// hardly any stays free, and still finds each key in one of two places. Map is
+// exact: 48-bit keys to 48-bit values in about 12 bytes an entry. Table stores
+// fingerprints in place of keys, and is wrong about strangers now and then.
+//
+// # The idea
+//
+// H hash functions give each key H buckets of B slots. The key is in one of
+// these H·B slots, so look-up and deletion are a few comparisons. If all are
+// taken, an insertion moves entries to their other buckets to make room, as the
+// cuckoo does with eggs. Which ones is found breadth first, so that as few as
+// possible move (H = 2, B = 2; d may be in bucket 1 or 3, f in 4 or 6):
+//
+//	insert x    bucket 1   bucket 4
+//	            |a|d|      |f|b|          both full: whose other buckets?
+//	             / \        / \
+//	            2   3      6   5
+//	          |c|g||h|_|               3 has room: d moves there
+//
+//	            bucket 1   bucket 3
+//	            |a|x|      |h|d|          and x takes its slot
+//
+// With random hash functions this fails only close to a sharp limit, which is
+// near 1 even for small H and B (bucket cuckoo hashing: Pagh, Rodler 2001;
+// Fotakis, Pagh, Sanders, Spirakis 2003; Dietzfelbinger, Weidling 2005). The
+// largest loads in theory, to which docs/STRUCTURES.md adds those measured:
+//
+//	H \ B    1       2       3       4       6
+//	2      .5000   .8970   .9592   .9804   .9941
+//	3      .9179   .9882   .9973   .9993
+//	4      .9768   .9982   .9998   .99997
+//
+// At load ε below the limit an insertion looks at about 1/ε buckets.
+//
+// # Map
+//
+// A Map has H = 2 and B = 6, and a bucket is one cache line. It fits six entries
+// of 12 bytes into 64 because a part of each key is in its bucket's number
+// (quotienting, Knuth, TAOCP 3, section 6.4, exercise 13): the hash is a
+// bijection, and only its quotient by the number of buckets is stored.
+//
+//	m, err := cuckoo.NewMap[Index, Checksum](cuckoo.MapConfig{Keys: 10_000_000})
+//	err = m.Set(index, sum)
+//	sum, ok := m.Get(index)
+//	hits := m.GetBatch(indices, sums, nil) // cache misses overlap
+//
+// It grows without a pause: when it is full, each insertion splits a bucket or
+// two (linear hashing), and the entries of a bucket go into the new, empty one or
+// stay. One call moves at most MaxMoves entries, at any size.
+//
+//	buckets   |0|1|2|3|4|      base 5: x is in x mod 5, or in x mod 10 if
+//	split 0   |0|1|2|3|4|5|    there is such a bucket yet
+//	split 1   |0|1|2|3|4|5|6|
+//
+// # Table
+//
+// A Table has any H from 2 to 4 and B from 1 to 8. Its slots have only as many
+// bits as the false positive rate, the value and log2(H) take, and are packed
+// without a gap. An entry's other buckets follow from its fingerprint alone, so
+// it can move although its key is forgotten (cuckoo filter: Fan, Andersen,
+// Kaminsky, Mitzenmacher 2014).
+//
+//	t, err := cuckoo.New(cuckoo.Config{Keys: n, ValueBits: 8, FalsePositive: 0x1p-16})
+//	err = t.Insert(key, value)
+//	value, ok := t.Lookup(key)
+//
+// Each entry is one of base·(2^f − 1) identities, by its first bucket mod base
+// and its fingerprint of f bits; so n entries make the false positive rate
+// 1 − e^(−n/(base·(2^f − 1))), as Stats tells. Growth does not add to the
+// fingerprints, so with g times the planned keys the rate is g times as high.
+//
+// # Limits
+//
+// A bucket of a table that grows is split or not; those that are not are hit
+// twice as often. So the limit is lower while a table grows, and it grows from
+// load 0.85 of the limit; a table of planned size is filled to 0.95 of it. No
+// table shrinks.
+//
+// An insertion that finds no room within its bounds stands aside in a stash of
+// 16 entries, and goes into the table with a later call. Keys chosen by somebody
+// who knows the seed can fill the stash; then Set and Insert return ErrCrowded.
+// They never loop, and never grow the table for it. Keys of strangers should
+// come from a keyed hash.
+//
+// Many goroutines may read at once, or one may write; a lock is the caller's.
+// Memory is saved by WriteTo in a versioned, checksummed form; what is read is
+// held against all the rules of a table, so hostile bytes are refused.
+package cuckoo

@@ -1,0 +1,302 @@
+package cuckoo
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+)
+
+// What is saved is a format: other versions and processors read it.
+func TestGoldenFormat(t *testing.T) {
+	m := newMap(t, MapConfig{Seed: 1})
+	for i := range uint64(26_000) { // it grows a little
+		if err := m.Set(i*i*0x9e3779b97f4a7c15&keyMask, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table, err := New(Config{ValueBits: 10, Hashes: 3, Slots: 2, Seed: 2, Distinct: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(1500) {
+		if err := table.InsertHash(i, i&1023); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, v := range []struct {
+		name string
+		from interface{ MarshalBinary() ([]byte, error) }
+		size int
+		sum  uint64
+	}{
+		{"map", m, 328320, 0xf1a4aec7009d1978},
+		{"table", table, 5696, 0xee8c9926672a5314},
+	} {
+		data, err := v.from.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := xxh3.Hash(data); len(data) != v.size || sum != v.sum {
+			t.Errorf("%s: %d bytes of hash %#x, want %d and %#x", v.name, len(data), sum, v.size, v.sum)
+		}
+	}
+}
+
+// samples are a small Map and a small Table, both with entries aside.
+func samples(t testing.TB) (mapBytes, tableBytes []byte) {
+	m := newMap(t, MapConfig{Seed: 5})
+	for _, k := range crowd(t, &m.exact, 2*mapSlots+2) {
+		if err := m.Set(k, k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	table, err := New(Config{ValueBits: 6, FalsePositive: .25, Slots: 1, Seed: 6, Distinct: true, Fixed: true, Search: minSearch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for table.Stats().Stash < 3 {
+		if err := table.InsertHash(r.Uint64(), r.Uint64()&63); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mapBytes, _ = m.MarshalBinary()
+	tableBytes, _ = table.MarshalBinary()
+	return mapBytes, tableBytes
+}
+
+// resealed is data with a right checksum.
+func resealed(data []byte) []byte {
+	if len(data) < 8 {
+		return data
+	}
+	body := data[:len(data)-8]
+	return binary.LittleEndian.AppendUint64(bytes.Clone(body), xxh3.Hash(body))
+}
+
+// A forger who knows the checksum gets no further than a tidy table: whatever is
+// read is saved again as the same bytes, and holds as many keys as it says.
+func tryMap(t *testing.T, data []byte) (accepted bool) {
+	m := new(Map[uint64, uint64])
+	if err := m.UnmarshalBinary(data); err != nil {
+		if !errors.Is(err, ErrFormat) {
+			t.Fatalf("error %v", err)
+		}
+		return false
+	}
+	again, err := m.MarshalBinary()
+	if err != nil || !bytes.Equal(again, data) {
+		t.Fatalf("%d bytes were read and saved as %d others; %v", len(data), len(again), err)
+	}
+	twin := map[uint64]uint64{}
+	for k, v := range m.All() {
+		twin[k] = v
+	}
+	if err := compare(m, twin); err != nil {
+		t.Fatal(err)
+	}
+	for k := range uint64(100) {
+		if err := m.Set(k<<40|k, k); err != nil && !errors.Is(err, ErrCrowded) {
+			t.Fatal(err)
+		}
+		m.Delete(k)
+	}
+	return true
+}
+
+func tryTable(t *testing.T, data []byte) (accepted bool) {
+	table := new(Table)
+	if err := table.UnmarshalBinary(data); err != nil {
+		if !errors.Is(err, ErrFormat) {
+			t.Fatalf("error %v", err)
+		}
+		return false
+	}
+	again, err := table.MarshalBinary()
+	if err != nil || !bytes.Equal(again, data) {
+		t.Fatalf("%d bytes were read and saved as %d others; %v", len(data), len(again), err)
+	}
+	for k := range uint64(100) {
+		_ = table.InsertHash(k, k&1)
+		table.LookupHash(k)
+		table.DeleteHash(k, 0)
+	}
+	return true
+}
+
+// Each word of the head, and bytes all over, changed under a right checksum.
+func TestForgedBytes(t *testing.T) {
+	r := random(t)
+	mapBytes, tableBytes := samples(t)
+	if !tryMap(t, mapBytes) || !tryTable(t, tableBytes) {
+		t.Fatal("the samples are refused")
+	}
+	for _, v := range []struct {
+		data []byte
+		try  func(*testing.T, []byte) bool
+		head int
+	}{{mapBytes, tryMap, 7 * 8}, {tableBytes, tryTable, 13 * 8}} {
+		change := func(at int) []byte {
+			b := bytes.Clone(v.data)
+			b[at] ^= 1 << r.IntN(8)
+			return b
+		}
+		for at := range v.head {
+			v.try(t, resealed(change(at)))
+			if v.try(t, change(at)) {
+				t.Fatalf("byte %d is not under the checksum", at)
+			}
+		}
+		tail := len(v.data) - 300
+		for range 60 {
+			v.try(t, resealed(change(r.IntN(tail))))
+			v.try(t, resealed(change(tail+r.IntN(300))))
+		}
+		for range 60 {
+			if cut := r.IntN(len(v.data)); v.try(t, v.data[:cut]) || v.try(t, resealed(v.data[:cut])) {
+				t.Fatalf("%d bytes of %d are a table", cut, len(v.data))
+			}
+		}
+	}
+}
+
+// Heads that promise 2^31 buckets come with no bucket: memory is for what was
+// read only.
+func TestHeadChoosesNoAllocation(t *testing.T) {
+	mapBytes, tableBytes := samples(t)
+	big := binary.LittleEndian.AppendUint64(nil, maxBuckets)
+	copy(mapBytes[3*8:], big)
+	copy(mapBytes[4*8:], big)
+	copy(tableBytes[2*8:], binary.LittleEndian.AppendUint64(nil, 1<<29))
+	copy(tableBytes[9*8:], big)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 10 {
+		tryMap(t, resealed(mapBytes[:1000]))
+		tryTable(t, resealed(tableBytes[:200]))
+		if _, err := Read(bytes.NewReader(tableBytes[:200])); !errors.Is(err, ErrFormat) {
+			t.Fatalf("error %v", err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 10<<20 {
+		t.Errorf("%d bytes were allocated", n)
+	}
+}
+
+// Readers stop after their table, and pass on the errors of what they read from.
+func TestStreams(t *testing.T) {
+	mapBytes, tableBytes := samples(t)
+	r := io.MultiReader(bytes.NewReader(mapBytes), bytes.NewReader(tableBytes), bytes.NewReader(mapBytes))
+	if m, err := ReadMap[uint64, uint64](r); err != nil || m.Len() != 2*mapSlots+2 {
+		t.Fatal(err)
+	}
+	if _, err := Read(r); err != nil {
+		t.Fatal(err)
+	}
+	m, err := ReadMap[uint64, uint64](r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 50, 1000, len(mapBytes) - 1} {
+		failing := io.MultiReader(bytes.NewReader(mapBytes[:n]), broken{})
+		if _, err := ReadMap[uint64, uint64](failing); !errors.Is(err, errBroken) {
+			t.Errorf("after %d bytes: error %v", n, err)
+		}
+	}
+	if _, err := m.WriteTo(broken{}); !errors.Is(err, errBroken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+var errBroken = errors.New("broken")
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error)  { return 0, errBroken }
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// Inputs are patches of three bytes on a sample: where, in 1/65,536 of its
+// length, and what to flip. So they stay small, and the checksum is right.
+func patched(sample, patches []byte) []byte {
+	data := bytes.Clone(sample)
+	for ; len(patches) >= 3; patches = patches[3:] {
+		at := int(binary.LittleEndian.Uint16(patches))
+		if at >= 256 { // the first 256 bytes are named one by one
+			at = 256 + (at-256)*(len(data)-256)>>16
+		}
+		data[at] ^= patches[2]
+	}
+	return resealed(data)
+}
+
+func FuzzReadMap(f *testing.F) {
+	sample, _ := samples(f)
+	f.Add([]byte{8, 0, 1, 24, 0, 1, 32, 0, 2})
+	f.Add([]byte{40, 0, 7, 255, 255, 1})
+	f.Fuzz(func(t *testing.T, patches []byte) {
+		tryMap(t, patches)
+		tryMap(t, patched(sample, patches))
+	})
+}
+
+func FuzzReadTable(f *testing.F) {
+	_, sample := samples(f)
+	f.Add([]byte{16, 0, 1, 40, 0, 1, 72, 0, 2})
+	f.Add([]byte{88, 0, 7, 255, 255, 1})
+	f.Fuzz(func(t *testing.T, patches []byte) {
+		tryTable(t, patches)
+		tryTable(t, patched(sample, patches))
+	})
+}
+
+// Operations on a Table of few buckets, against a Go map.
+func FuzzTable(f *testing.F) {
+	f.Add([]byte("insert, delete and insert again"), byte(3), byte(1))
+	f.Fuzz(func(t *testing.T, ops []byte, shape, seed byte) {
+		c := Config{
+			Hashes: 2 + int(shape%3), Slots: 1 + int(shape/3%8), FalsePositive: 0x1p-3,
+			ValueBits: 4, Distinct: true, Seed: uint64(seed), Search: 64,
+		}
+		table, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin := map[uint64]uint64{}
+		for ; len(ops) >= 2; ops = ops[2:] {
+			// One operation is 64 keys, so that short inputs fill tables.
+			for i := range uint64(64) {
+				k, v := uint64(ops[0]&63)<<6|i, uint64(ops[1]&15)
+				old, had := twin[k]
+				switch {
+				case ops[0]>>6 == 0 && had:
+					if !table.DeleteHash(k, old) {
+						t.Fatalf("%d is gone", k)
+					}
+					delete(twin, k)
+				case ops[0]>>6 != 0 && !had:
+					if err := table.InsertHash(k, v); err == nil {
+						twin[k] = v
+					} else if !errors.Is(err, ErrFull) && !errors.Is(err, ErrCrowded) {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		for k, v := range twin {
+			if got, ok := table.LookupHash(k); !ok || got != v {
+				t.Fatalf("%d has %d, %v, want %d", k, got, ok, v)
+			}
+		}
+		if table.Len() != len(twin) {
+			t.Fatalf("%d entries, want %d", table.Len(), len(twin))
+		}
+		savedTable(t, table)
+	})
+}

@@ -1,0 +1,69 @@
+package cuckoo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// random is seeded anew in each run; a failure prints the seed.
+func random(t testing.TB) *rand.Rand {
+	t.Helper()
+	return seeded(t, uint64(time.Now().UnixNano()))
+}
+
+func seeded(t testing.TB, seed uint64) *rand.Rand {
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("replay with seeded(t, %d)", seed)
+		}
+	})
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+func newMap(t testing.TB, config MapConfig) *Map[uint64, uint64] {
+	t.Helper()
+	m, err := NewMap[uint64, uint64](config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func newFilled(t testing.TB, config Config, n int, r *rand.Rand) *Table {
+	t.Helper()
+	table, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if err := table.InsertHash(r.Uint64(), r.Uint64()&(1<<config.ValueBits-1)); err != nil {
+			t.Fatalf("key %d of %d: %v; %+v", i, n, err, table.Stats())
+		}
+	}
+	return table
+}
+
+// compare holds a Map against its twin.
+func compare(m *Map[uint64, uint64], twin map[uint64]uint64) error {
+	if m.Len() != len(twin) {
+		return fmt.Errorf("%d keys, want %d", m.Len(), len(twin))
+	}
+	n := 0
+	for k, v := range m.All() {
+		if want, ok := twin[k]; !ok || v != want {
+			return fmt.Errorf("All yields %#x: %#x, want %#x, %v", k, v, want, ok)
+		}
+		n++
+	}
+	if n != len(twin) {
+		return fmt.Errorf("All yields %d keys, want %d", n, len(twin))
+	}
+	for k, want := range twin {
+		if v, ok := m.Get(k); !ok || v != want {
+			return fmt.Errorf("key %#x has %#x, %v, want %#x", k, v, ok, want)
+		}
+	}
+	return nil
+}
