@@ -14,7 +14,4 @@ func (s *Sketch) Append(tail *Sketch) {
 	}
 	s.cells.at = append(s.cells.at, tail.cells.at...)
 	s.cells.terms = max(s.cells.terms, tail.cells.terms)
-	if s.far != nil {
-		s.far.first = probesBelow(s.Len())
-	}
 }

@@ -125,8 +125,8 @@ func (b *bulk) merge() {
 // blank returns a sketch of the same cells of the empty set.
 func (s *Sketch) blank() *Sketch {
 	blank := &Sketch{words: s.words, from: s.from, cells: sums{at: make([]sum, s.Len())}}
-	if s.far != nil {
-		blank.far = &farProbes{first: s.far.first}
+	if s.probes != nil {
+		blank.probes = make(Probes, ProbesSize)
 	}
 	return blank
 }
@@ -139,9 +139,7 @@ func (s *Sketch) merge(part *Sketch) {
 		term := sumOf(&c)
 		s.cells.at[i].add(&term)
 	}
-	if s.far != nil {
-		for i, check := range part.far.checks {
-			s.far.checks[i] = (s.far.checks[i] + check) & checkMask
-		}
+	for i, bits := range part.probes {
+		s.probes[i] ^= bits
 	}
 }

@@ -42,7 +42,7 @@
 // # Use
 //
 // One side keeps a [Sketch] of its set, made in one go by [Sketch.AddAll] and
-// brought up to date at the cost of some 300 ns a write, and sends its first
+// brought up to date at the cost of some 200 ns a write, and sends its first
 // cells. The other subtracts its own and peels with a
 // [Decoder], asking for more until it is Done. [Estimate] tells beforehand
 // from 256 bytes how many differences there are, to within some 12 %.

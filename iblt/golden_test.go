@@ -77,7 +77,7 @@ func TestGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "cell %d: %x\n", i, AppendCells(nil, []Cell{c}))
 	}
-	fmt.Fprintf(&b, "probes: %x\n", s.Probes().Pack())
+	fmt.Fprintf(&b, "probes: %x\n", s.Probes())
 	golden(t, b.String())
 }
 

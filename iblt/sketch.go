@@ -32,17 +32,17 @@ func mustBePair(p Pair) {
 // follows each change of the set in time that does not depend on its size,
 // without allocating. It is not safe for concurrent use.
 type Sketch struct {
-	words words
-	from  int
-	cells sums
-	far   *farProbes // beyond the cells; nil in a window
+	words  words
+	from   int
+	cells  sums
+	probes Probes // nil in a window
 }
 
-// NewSketch returns the first m cells of the empty set, and the probes of the
-// cells beyond. It panics unless 0 ≤ m ≤ MaxCells.
+// NewSketch returns the first m cells of the empty set, and its probes. It
+// panics unless 0 ≤ m ≤ MaxCells.
 func NewSketch(key Key, m int) *Sketch {
 	s := NewWindow(key, 0, m)
-	s.far = &farProbes{first: probesBelow(m)}
+	s.probes = make(Probes, ProbesSize)
 	return s
 }
 
@@ -107,21 +107,14 @@ func (s *Sketch) Replace(old, new Pair) {
 func (s *Sketch) apply(k Index, c *Cell) {
 	s.cells.term()
 	from, to, term := uint64(s.from), uint64(s.from+s.Len()), sumOf(c)
-	end := to
-	if s.far != nil {
-		end = max(to, probesEnd)
-	}
 	walk := s.words.startAt(k, from)
-	var at [128]uint32 // more than most walks have: few go around twice
-	for walk.at < end {
-		drawn := at[:walk.fill(s.words.laws, at[:], end)]
-		n := 0
-		for n < len(drawn) && uint64(drawn[n]) < to {
-			s.cells.at[uint64(drawn[n])-from].add(&term)
-			n++
-		}
-		for _, i := range drawn[n:] {
-			s.far.add(i, c.Check)
+	if s.probes != nil { // then from is 0, and the walk has not drawn yet
+		s.probes.flip(draw(walk.state), c.Check)
+	}
+	var at [64]uint32 // more than most walks have: few go around twice
+	for walk.at < to {
+		for _, i := range at[:walk.fill(s.words.laws, at[:], to)] {
+			s.cells.at[uint64(i)-from].add(&term)
 		}
 	}
 }
@@ -161,11 +154,8 @@ func (s *Sketch) Window(from, to int) *Sketch {
 	}
 	w := &Sketch{words: s.words, from: from, cells: s.cells}
 	w.cells.at = slices.Clone(s.cells.at[from-s.from : to-s.from])
-	if from == 0 && s.far != nil {
-		w.far = &farProbes{first: probesBelow(to)}
-		for i := w.far.first; i < MaxProbes; i++ {
-			w.far.checks[i] = s.probe(i)
-		}
+	if from == 0 {
+		w.probes = slices.Clone(s.probes)
 	}
 	return w
 }
@@ -173,22 +163,5 @@ func (s *Sketch) Window(from, to int) *Sketch {
 // Clone returns a copy.
 func (s *Sketch) Clone() *Sketch { return s.Window(s.from, s.from+s.Len()) }
 
-// Probes returns the probes of the set. A window has none.
-func (s *Sketch) Probes() Probes {
-	if s.far == nil {
-		return nil
-	}
-	p := make(Probes, MaxProbes)
-	for i := range p {
-		p[i] = byte(s.probe(i))
-	}
-	return p
-}
-
-// probe is the check field of probe i.
-func (s *Sketch) probe(i int) uint32 {
-	if i < s.far.first {
-		return uint32(s.cells.at[probeAt(i)].rest) & checkMask
-	}
-	return s.far.checks[i]
-}
+// Probes returns a copy of the probes of the set. A window has none.
+func (s *Sketch) Probes() Probes { return slices.Clone(s.probes) }

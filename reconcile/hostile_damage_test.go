@@ -230,7 +230,7 @@ func (d *damager) hello(m *wire.Hello) {
 	case 9:
 		m.Digest = d.digest()
 	case 10:
-		m.Probes = make(iblt.Probes, d.rng.IntN(iblt.MaxProbes+1))
+		m.Probes = make(iblt.Probes, d.rng.IntN(iblt.ProbesSize+1))
 		for i := range m.Probes {
 			m.Probes[i] = byte(d.rng.Uint32())
 		}

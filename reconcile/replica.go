@@ -20,7 +20,7 @@ type Replica interface {
 	Cells(from, to int) ([]iblt.Cell, error)
 	// Decoded says that no further cells will be asked for.
 	Decoded()
-	// Probes are the kept cells' marks for the estimate.
+	// Probes are the marks of the set for the estimate.
 	Probes() iblt.Probes
 	// Lookup sets sums[i] to the checksum under indices[i], 0 where none is.
 	Lookup(indices []iblt.Index, sums []iblt.Checksum) error

@@ -125,7 +125,7 @@ func (l *link) count(m wire.Message, size int) {
 	switch m := m.(type) {
 	case *wire.Hello:
 		r.Cells += len(m.Cells)
-		r.SketchBytes += int64(len(m.Cells)*iblt.CellSize + len(m.Probes.Pack()))
+		r.SketchBytes += int64(len(m.Cells)*iblt.CellSize + len(m.Probes))
 	case *wire.More:
 		r.SketchBytes += int64(size)
 	case *wire.Cells:

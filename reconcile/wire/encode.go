@@ -35,7 +35,7 @@ func (m *Hello) appendBody(b []byte) []byte {
 	b = appendBytes(b, m.Prefix)
 	b = appendUvarint(b, m.Records)
 	b = m.Digest.AppendBinary(b)
-	b = appendBytes(b, m.Probes.Pack())
+	b = appendBytes(b, m.Probes)
 	return iblt.AppendCells(b, m.Cells)
 }
 

@@ -74,7 +74,7 @@ type Hello struct {
 	Prefix    []byte
 	Records   uint64
 	Digest    dbadapter.Digest
-	Probes    iblt.Probes // only the bits that Pack keeps travel
+	Probes    iblt.Probes
 	Cells     []iblt.Cell
 }
 

@@ -175,7 +175,7 @@ func (p *parser) hello() Message {
 	m.Prefix = p.bytes(dbadapter.MaxKey, "a prefix")
 	m.Records = p.uvarint()
 	m.Digest = p.digest()
-	m.Probes = iblt.UnpackProbes(p.bytes(iblt.MaxPacked, "probes"))
+	m.Probes = p.bytes(iblt.ProbesSize, "probes")
 	m.Cells = p.cells()
 	return m
 }

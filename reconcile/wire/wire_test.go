@@ -36,7 +36,7 @@ func samples() []Message {
 		&Hello{
 			Version: Version, Walk: 1, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
 			Direction: Push, Method: All, Dry: true, Prefix: []byte("a/"), Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4},
-			Probes: iblt.UnpackProbes([]byte{7, 8, 9}), Cells: []iblt.Cell{{}, {S1: 1, S2: 2, Check: 3, Count: 63}},
+			Probes: iblt.Probes{7, 8, 9}, Cells: []iblt.Cell{{}, {S1: 1, S2: 2, Check: 3, Count: 63}},
 		},
 		&Hello{Version: 9},
 		&Welcome{Nonce: Nonce{6}, Proof: Proof{7}, Records: 5, Digest: dbadapter.Digest{0, 0, 0, 1}},
