@@ -34,7 +34,7 @@ func TestGolden(t *testing.T) {
 			bytes = fmt.Appendf(bytes, "%016x", x)
 		}
 		var secret keyhash.Secret
-		fmt.Fprintf(&b, "law %d: c %06x, mantissa %08x %08x %08x, exponent %016x %016x, all %v\n", i, law.c,
+		fmt.Fprintf(&b, "law %d: c %09x, mantissa %08x %08x %08x, exponent %016x %016x, all %v\n", i, law.c,
 			law.mantissa[1], law.mantissa[512], law.mantissa[mantissas], law.exponent[0], law.exponent[30],
 			secret.DigestOf(bytes, nil, 0, nil))
 	}

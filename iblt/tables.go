@@ -13,7 +13,7 @@ import (
 type law struct {
 	mantissa [mantissas + 1]uint32 // (1 + k/1024)^−α, in units of 2^−32, rounded down; 1 is 2^32 − 1
 	exponent [65]uint64            // 2^(α·(z + 1)) for z leading zeros, in units of 2^−32; the largest number where that overflows
-	c        uint64                // (1 + 1/α)/2, in units of 2^−16
+	c        uint64                // (1 + 1/α)/2, in units of 2^−32
 }
 
 // mantissas is the number of intervals that [1, 2) is cut into. Between them
@@ -49,7 +49,7 @@ var theLaws = sync.OnceValue(func() *laws {
 		}
 	}
 	for i, alpha := range alphas {
-		out[i].c = (100 + alpha) << 15 / alpha
+		out[i].c = (100 + alpha) << 31 / alpha
 		for z := range out[i].exponent {
 			out[i].exponent[z] = exponent(&roots, alpha*uint64(z+1))
 		}

@@ -157,10 +157,10 @@ func (l *law) power(random uint64) uint64 {
 // earlier cell, cell j is visited with probability 1 − ((j−1+c)/(j+c))^(1/α),
 // close to 1/(1 + α·j).
 //
-// i is below 2^31 and the power below 2^32: the product, in units of 2^−48,
-// stays below 2^111. Rounding down and adding one is rounding up, and makes
-// each step at least one.
+// i is below 2^31, c and the power are in units of 2^−32, and with them the
+// product in units of 2^−64. Rounding down and adding one is rounding up, and
+// makes each step at least one.
 func after(i, c, power uint64) uint64 {
-	hi, lo := bits.Mul64(i<<16+c, max(power, 1<<32)-1<<32)
-	return i + (hi<<16 | lo>>48) + 1
+	step, _ := bits.Mul64(i<<32+c, max(power, 1<<32)-1<<32)
+	return i + step + 1
 }

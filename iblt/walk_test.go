@@ -125,8 +125,8 @@ func TestPowerIsUToTheMinusAlpha(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for i, hundredths := range alphas {
 		law, alpha := &theLaws()[i], float64(hundredths)/100
-		if c := (1 + 1/alpha) / 2; math.Abs(float64(law.c)/(1<<16)-c) > 1.0/(1<<16) {
-			t.Errorf("α = %v: c = %v, want %v", alpha, float64(law.c)/(1<<16), c)
+		if c := (1 + 1/alpha) / 2; math.Abs(float64(law.c)/(1<<32)-c) > 1.0/(1<<32) {
+			t.Errorf("α = %v: c = %v, want %v", alpha, float64(law.c)/(1<<32), c)
 		}
 		for range 100_000 {
 			random := r.Uint64()>>r.IntN(30) | 1
