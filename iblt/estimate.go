@@ -141,7 +141,7 @@ func likeliest(samples []sample) (d float64, ok bool) {
 
 // Estimate returns the likeliest number of differences between the sets that
 // theirs and ours were taken of; if they are of different lengths, the common
-// bits count. Its standard error is 17 % at 50 differences, 13 % at 100, and 11
+// bits count. Its standard error is 16 % at 50 differences, 13 % at 100, and 11
 // to 11.6 % from 300 to 10^6; a single difference leaves no trace with probability
 // 1/2. ok is false if the probes do not bound d above: it is then a lower bound.
 func Estimate(theirs, ours Probes) (d float64, ok bool) {

@@ -14,7 +14,7 @@ import (
 // TestPlacesOfProbes counts where random indices have their bits, and how often
 // a missing and a mismatched pair flip them.
 func TestPlacesOfProbes(t *testing.T) {
-	const seed, n = 12, 400_000
+	const seed, n = 12, 100_000
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := NewSketch(Key{5}, 0)
 	empty := s.Probes()
@@ -126,7 +126,7 @@ func TestEstimate(t *testing.T) {
 	for _, d := range []int{50, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000} {
 		r := rand.New(rand.NewPCG(seed, uint64(d)))
 		e := estimates{d: d}
-		for range min(300, max(30, 10_000_000/d)) * *trials {
+		for range min(300, max(10, 2_000_000/d)) * *trials {
 			e.add(simulateProbes(r, d))
 		}
 		e.check(t, "simulated")

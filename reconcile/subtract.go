@@ -65,7 +65,7 @@ func (b *subtrahend) Cells(from, to int) ([]iblt.Cell, error) {
 // Cells that were not needed cannot be given back, so each burst aims below
 // what is probably needed while that is known roughly, and just above it once
 // it is known well: the probes tell the number of differences d to within 12 %
-// (17 % below a hundred), d cells to within 2.5/√d.
+// (16 % at 50), d cells to within 2.5/√d.
 func (b *responder) ask(d *iblt.Decoder) int {
 	have := d.Cells()
 	all := d.Estimate()
