@@ -35,30 +35,78 @@ func (v *vector) aim(t *testing.T, w *world) {
 	}
 }
 
-// The frames of a whole earlier session, said again by one who does not know
-// the secret: an initiator hears that its nonce is not in the proof, a
-// responder that the proof is another peer's.
+// The frames of a whole earlier session, said again: nothing comes of them.
 func TestReplayedSessions(t *testing.T) {
 	for _, w := range worlds(t, 1) {
-		v := directed(t, w, 0, true, bytes.Join(w.frames[1], nil))
-		if !errors.Is(v.session.Err(), ErrDenied) || v.trial.reached > 0 {
-			t.Errorf("%s: the initiator ended with %v, %d records at the door", w.name, v.session.Err(), v.trial.reached)
+		// An initiator has drawn a nonce that the old Welcome does not prove,
+		// whoever says it: the peer itself, too.
+		for _, itself := range []bool{true, false} {
+			v := &vector{itself: itself, stranger: true, side: 0, stream: bytes.Join(w.frames[1], nil)}
+			if v.aim(t, w); v.session.Err() != ErrDenied || v.trial.reached > 0 || v.session.Report().WireBytesReceived != int64(len(w.frames[1][0])) {
+				t.Errorf("%s: the initiator ended with %v, %d records at the door; said by the peer itself: %v", w.name, v.session.Err(), v.trial.reached, itself)
+			}
 		}
+		// A responder hears that the proof is another peer's, who has not the
+		// secret.
 		o := w.options(1, wire.Nonce{9})
 		o.Remote = []byte("mallory")
 		replica := &trial{frozen: w.sides[1], applied: map[string]dbadapter.Record{}}
 		s := Respond(replica, o)
 		p := script{o: o, stranger: true, says: replay(t, w.frames[0])}
 		heard := p.play(t, s, 20)
-		if !errors.Is(s.Err(), ErrDenied) || len(heard) != 1 || replica.reached > 0 {
+		if s.Err() != ErrDenied || len(heard) != 1 || replica.reached > 0 {
 			t.Errorf("%s: the responder ended with %v after %d messages", w.name, s.Err(), len(heard))
 		}
-		// Said by the peer itself they are nothing new: the channel is fresh,
-		// and what was true of its set then is checked as ever.
+		// Under the right name, but with another nonce than the one proved.
+		o = w.options(1, wire.Nonce{9})
+		replica = &trial{frozen: w.sides[1], applied: map[string]dbadapter.Record{}}
+		s = Respond(replica, o)
+		anew := replay(t, w.frames[0])
+		p = script{o: o, stranger: true, says: func(heard []wire.Message) wire.Message {
+			m := anew(heard)
+			if h, ok := m.(*wire.Hello); ok {
+				h.Nonce[0]++
+			}
+			return m
+		}}
+		if heard := p.play(t, s, 20); s.Err() != ErrDenied || len(heard) != 1 || replica.reached > 0 {
+			t.Errorf("%s: with another nonce, the responder ended with %v after %d messages", w.name, s.Err(), len(heard))
+		}
+		// Said by the peer itself they are nothing new to a responder: the
+		// channel is fresh, and what was true of its set then is checked as
+		// ever.
 		again := &vector{itself: true, stranger: true, side: 1, stream: bytes.Join(w.frames[0], nil)}
 		if again.aim(t, w); again.session.Report().Rejected > 0 {
 			t.Errorf("%s: %+v", w.name, again.session.Report())
 		}
+	}
+}
+
+// The two nonces, the names and the role are each part of a proof: with one of
+// them changed it is another.
+func TestProofsAreBound(t *testing.T) {
+	o := Options{Secret: testSecret}
+	other := Options{Secret: dbadapter.Secret{9}}
+	a, b, n, m := []byte("a"), []byte("b"), wire.Nonce{1}, wire.Nonce{2}
+	proofs := map[string]wire.Proof{
+		"it":                        o.proof("responder", a, b, n, m),
+		"another secret":            other.proof("responder", a, b, n, m),
+		"another role":              o.proof("initiator", a, b, n, m),
+		"the names exchanged":       o.proof("responder", b, a, n, m),
+		"the names cut elsewhere":   o.proof("responder", []byte("ab"), nil, n, m),
+		"the first nonce changed":   o.proof("responder", a, b, wire.Nonce{15: 1}, m),
+		"the second nonce changed":  o.proof("responder", a, b, n, wire.Nonce{15: 1}),
+		"the nonces exchanged":      o.proof("responder", a, b, m, n),
+		"without the second nonce":  o.proof("responder", a, b, n),
+		"without either nonce":      o.proof("responder", a, b),
+		"the role longer by a name": o.proof("respondera", nil, b, n, m),
+	}
+	seen := map[wire.Proof]string{}
+	for what, p := range proofs {
+		if same, ok := seen[p]; ok {
+			t.Errorf("one proof: %s, and %s", what, same)
+		}
+		seen[p] = what
 	}
 }
 
