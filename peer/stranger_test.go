@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt"
@@ -41,10 +42,15 @@ func dialNode(t *testing.T, h host.Host, n *peer.Node) {
 	}
 }
 
-// say opens a stream, writes, and returns all that comes back.
+// say opens a stream for a sync, writes, and returns all that comes back.
 func say(t *testing.T, h host.Host, n *peer.Node, frame []byte) []byte {
 	t.Helper()
-	s, err := h.NewStream(t.Context(), n.ID(), peer.SyncProtocol)
+	return sayTo(t, h, n, peer.SyncProtocol, frame)
+}
+
+func sayTo(t *testing.T, h host.Host, n *peer.Node, p protocol.ID, frame []byte) []byte {
+	t.Helper()
+	s, err := h.NewStream(t.Context(), n.ID(), p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,76 @@
+package peer_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/multiformats/go-varint"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// A member of one namespace is a stranger to another of the same node, though
+// it knows that one's secret: each namespace goes by its own list.
+func TestMemberOfAnotherNamespaceIsDenied(t *testing.T) {
+	na, nb, nc := open(t, peer.Config{}), open(t, peer.Config{}), open(t, peer.Config{})
+	sa := create(t, na, peer.Policy{})
+	sb := join(t, sa, nb, peer.RoleWrite)
+	sc := join(t, sa, nc, peer.RoleWrite) // later: c knows b, and b does not know c
+	put(t, sb, "k", "of b")
+	put(t, sc, "l", "of c")
+	other, err := nb.CreateNamespace(t.Context(), "other", peer.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nc.Join(t.Context(), invite(t, other, peer.InviteOptions{Role: peer.RoleAdmin})); err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range map[string]peer.SyncOptions{"all of it": {}, "a prefix": {Prefix: []byte("k")}} {
+		if r, err := sc.Sync(t.Context(), nb.ID(), o); !errors.Is(err, peer.ErrDenied) || r.Applied+r.Sent > 0 {
+			t.Errorf("a sync of %s by a member of another namespace: %+v, %v", name, r, err)
+		}
+	}
+	if c := contents(t, sc); len(c) != 1 {
+		t.Errorf("the other member holds %v", c)
+	}
+	if b := contents(t, sb); len(b) != 1 {
+		t.Errorf("the other member has written: %v", b)
+	}
+	// Once it is on the list it is served.
+	if err := sb.SetMember(t.Context(), nc.ID(), peer.RoleWrite); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sc, nb.ID())
+	equal(t, sb, sc)
+}
+
+// A request to join may name a namespace, and show a token, of any length: what
+// does not fit is refused in one and the same words, and the node serves on.
+func TestJoinRequestsOfAnyLength(t *testing.T) {
+	n := open(t, peer.Config{})
+	ns := create(t, n, peer.Policy{})
+	invite(t, ns, peer.InviteOptions{})
+	id := ns.ID()
+	stranger := rawHost(t)
+	dialNode(t, stranger, n)
+	for _, length := range []int{0, 1, 8, 15, 17, 32, 500} {
+		for _, token := range []int{0, 1, 31, 32, 33, 500} {
+			name := make([]byte, length)
+			copy(name, id[:])
+			body, err := cbor.Marshal(map[int]any{1: 1, 2: name, 3: make([]byte, token)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := sayTo(t, stranger, n, peer.JoinProtocol, append(varint.ToUvarint(uint64(len(body))), body...))
+			if !strings.Contains(string(answer), "not known") {
+				t.Errorf("a namespace of %d bytes and a token of %d: %q", length, token, answer)
+			}
+		}
+	}
+	if got := len(ns.Members()); got != 1 {
+		t.Errorf("%d members", got)
+	}
+	join(t, ns, open(t, peer.Config{}), peer.RoleRead)
+}
