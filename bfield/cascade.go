@@ -61,16 +61,18 @@ func distinct(entries []undecided) (once []undecided, twice []entry) {
 	slices.SortStableFunc(entries, func(x, y undecided) int {
 		return cmp.Or(cmp.Compare(x.key.a, y.key.a), cmp.Compare(x.key.b, y.key.b))
 	})
-	for from, end := 0, 0; from < len(entries); from = end {
-		same := true
-		for end = from; end < len(entries) && entries[end].key == entries[from].key; end++ {
+	for from := 0; from < len(entries); {
+		end, same := from, true
+		for ; end < len(entries) && entries[end].key == entries[from].key; end++ {
 			same = same && entries[end].value == entries[from].value
 		}
+		group := entries[from:end]
+		from = end
 		if same {
-			once = append(once, entries[from])
+			once = append(once, group[0])
 			continue
 		}
-		for _, u := range entries[from:end] {
+		for _, u := range group {
 			twice = append(twice, u.entry)
 		}
 	}

@@ -22,7 +22,7 @@ func sample(t testing.TB, c Config) *Field {
 	c.Seed = 0x0123456789abcdef
 	var keys [][]byte
 	var values []uint64
-	for i := range uint64(c.Keys) {
+	for i := range c.Keys {
 		keys = append(keys, fmt.Appendf(nil, "key %d", i))
 		values = append(values, i*7919%c.Values)
 	}

@@ -85,12 +85,19 @@ func TestConformance(t *testing.T) {
 					}
 					return built{f}, err
 				},
-				// Parallel work begins at 2·16384 keys.
-				Large: 40_000,
+				// Parallel work begins at 2·16384 keys. In smaller fields the part
+				// of ones varies, and α with it.
+				Large: 36_000,
+			}
+			if name != "two bits" && name != "two loads" {
+				suite.Large, suite.FalsePositive = 6000, [2]float64{0.75 * alpha, 1.33 * alpha}
 			}
 			t.Run("Build", func(t *testing.T) { fieldtest.Run(t, suite) })
+			if name != "two bits" && name != "four bits" && name != "two loads" {
+				return // the others differ in nothing that insertion touches
+			}
 			suite.Build = func(in fieldtest.Input) (fieldtest.Field, error) { return inserted(c, in) }
-			suite.Large = 10_000
+			suite.Large = 4000
 			t.Run("Insert", func(t *testing.T) { fieldtest.Run(t, suite) })
 		})
 	}
@@ -262,7 +269,7 @@ func TestSkewedValues(t *testing.T) {
 // m·κ/(1−β), and no more than the square of β below.
 func TestSize(t *testing.T) {
 	random := draw(t)
-	const n = 200_000
+	const n = 40_000
 	for name, c := range shapes {
 		c.Keys = n
 		keys, values := make([]uint64, n), make([]uint64, n)
@@ -275,7 +282,9 @@ func TestSize(t *testing.T) {
 		}
 		p := f.Plan()
 		got, want, beta := f.Stats().BitsPerKey, p.PaperBitsPerKey(), p.PaperIndeterminate()
-		if got > 1.01*want || got < (1-1.2*beta*beta)*0.99*want {
+		// The last arrays are larger than a few keys need.
+		spare := float64(len(f.levels)) * leastBits / n
+		if got > 1.01*want+spare || got < (1-1.2*beta*beta)*0.99*want {
 			t.Errorf("%s: %.3f bits a key, m·κ/(1−β) is %.3f, β %.3g", name, got, want, beta)
 		}
 	}

@@ -142,7 +142,8 @@ func (m *Mutable) ChangeHash(key, value uint64) error {
 	return m.write([]Record{record(Changed, m.keyOfHash(key), value)})
 }
 
-// Remove takes a key out. It is Absent until it is inserted again.
+// Remove takes a key out: it is Absent, and after the next rebuild a key like
+// any that was never inserted.
 func (m *Mutable) Remove(key []byte) error {
 	return m.write([]Record{record(Removed, m.keyOf(key), 0)})
 }
@@ -302,12 +303,14 @@ func (m *Mutable) Snapshot() (*Field, error) {
 	defer m.maintaining.Unlock()
 	m.writing.Lock()
 	defer m.writing.Unlock()
+	// Repair finds the keys with several values, so that the rebuild knows them.
+	if err := m.repair(true); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
 	if len(m.exceptions) > 0 {
 		if err := m.rebuild(true, false); err != nil {
 			return nil, fmt.Errorf("snapshot: %w", err)
 		}
-	} else if err := m.repair(true); err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -42,7 +42,7 @@ type precision struct {
 }
 
 var (
-	coarse = precision{2e-2, 1 << 17} // for the search of a plan
+	coarse = precision{2e-2, 1 << 18} // for the search of a plan
 	fine   = precision{1e-4, 1 << 23} // for the figures that are shown
 )
 

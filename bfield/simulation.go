@@ -24,7 +24,7 @@ type simulated struct {
 
 func newSimulated(nu, kappa int, lambda float64, to precision) *simulated {
 	s := &simulated{
-		nu: nu, kappa: kappa, places: uint64(to.work) / 2, population: to.work / 16,
+		nu: nu, kappa: kappa, places: uint64(to.work) / 8, population: to.work / 64,
 		random: rand.New(rand.NewPCG(uint64(nu), uint64(kappa))),
 	}
 	s.words = make([]uint64, s.places/64+2)

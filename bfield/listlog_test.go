@@ -1,0 +1,64 @@
+package bfield
+
+import (
+	"iter"
+	"sync"
+)
+
+// listLog is a Log in memory that can be told to fail.
+type listLog struct {
+	mu       sync.Mutex
+	list     []Record
+	failing  error // of Append and Replace
+	damaged  error // of Records
+	replaced int
+}
+
+func (l *listLog) Append(records []Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failing == nil {
+		l.list = append(l.list, records...)
+	}
+	return l.failing
+}
+
+func (l *listLog) Records(from uint64) iter.Seq2[Record, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list, damaged := l.list[from:len(l.list):len(l.list)], l.damaged
+	return func(yield func(Record, error) bool) {
+		if damaged != nil {
+			yield(Record{}, damaged)
+			return
+		}
+		for _, r := range list {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (l *listLog) Len() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return uint64(len(l.list))
+}
+
+func (l *listLog) Replace(records iter.Seq2[Record, error]) error {
+	var list []Record
+	for r, err := range records {
+		if err != nil {
+			return err
+		}
+		list = append(list, r)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failing == nil {
+		l.list = list
+		l.replaced++
+	}
+	return l.failing
+}

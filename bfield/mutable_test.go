@@ -1,0 +1,383 @@
+package bfield
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t testing.TB, c Config, log Log, delay time.Duration) *Mutable {
+	t.Helper()
+	m, err := OpenMutable(MutableConfig{Config: c, Log: log, RepairDelay: delay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// TestMutableTwin plays random operations against a map, with repairs,
+// rebuilds, snapshots and restarts between. After each repair the two agree in
+// all; before it, no key is Absent that is there, and changes hold at once.
+func TestMutableTwin(t *testing.T) {
+	for name, c := range shapes {
+		if c.Values == 1 {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			random := draw(t)
+			c.Keys = 500
+			path := filepath.Join(t.TempDir(), "log")
+			log := logAt(t, path)
+			c.Seed = 7
+			m := open(t, c, log, -1)
+			twin := map[uint64]uint64{}
+			var all []uint64           // also those removed
+			again := map[uint64]bool{} // inserted again since the last repair
+			wrong := 0
+			check := func(repaired bool) {
+				t.Helper()
+				ghosts := 0
+				values, answers := make([]uint64, len(all)), make([]Answer, len(all))
+				m.LookupHashes(all, values, answers)
+				for i, k := range all {
+					want, live := twin[k]
+					v, a := m.LookupHash(k)
+					if a != answers[i] || v != values[i] {
+						t.Fatalf("key %d answers %d, %v; in a batch %d, %v", k, v, a, values[i], answers[i])
+					}
+					switch {
+					case !live && a != Absent:
+						// After a rebuild it is a stranger: α is 0.005 at most, and
+						// there are some hundred.
+						if ghosts++; ghosts > 30 {
+							t.Fatalf("removed key %d answers %d, %v, as %d others do", k, v, a, ghosts)
+						}
+					case live && a == Absent:
+						t.Fatalf("key %d is absent", k)
+					case live && repaired && (a != Found || v != want):
+						t.Fatalf("key %d answers %d, %v after repair; its value is %d", k, v, a, want)
+					case live && a == Found && v != want && !again[k]:
+						// Possible, but rare: see the package's documentation.
+						if wrong++; wrong > 20 {
+							t.Fatalf("key %d answers %d; its value is %d; the %d-th such answer", k, v, want, wrong)
+						}
+					}
+					if got := m.CandidatesHash(k); live && !slices.Contains(got, want) && len(got) < MaxCandidates {
+						t.Fatalf("key %d, value %d, has candidates %v", k, want, got)
+					}
+				}
+			}
+			for round := range 12 {
+				for range 150 {
+					k, v := random.Uint64(), random.Uint64N(c.Values)
+					if len(all) > 0 && random.IntN(3) == 0 {
+						k = all[random.IntN(len(all))]
+					}
+					_, live := twin[k]
+					var err error
+					switch op := random.IntN(8); {
+					case live && op < 2:
+						err = m.RemoveHash(k)
+						delete(twin, k)
+						if _, a := m.LookupHash(k); a != Absent {
+							t.Fatalf("key %d was removed and is %v", k, a)
+						}
+					case live && op < 4:
+						err = m.ChangeHash(k, v)
+						twin[k] = v
+						if got, a := m.LookupHash(k); got != v || a != Found {
+							t.Fatalf("key %d was changed to %d and answers %d, %v", k, v, got, a)
+						}
+					default:
+						// Insert anew, or again, perhaps with another value.
+						again[k] = again[k] || live
+						err = m.InsertHashes([]uint64{k}, []uint64{v})
+						twin[k] = v
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !slices.Contains(all, k) {
+						all = append(all, k)
+					}
+				}
+				check(false)
+				clear(again)
+				switch round % 4 {
+				case 0, 1:
+					if err := m.Repair(); err != nil {
+						t.Fatal(err)
+					}
+					check(true)
+				case 2:
+					f, err := m.Snapshot()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := m.Stats(); got.Exceptions != 0 || !got.Repaired {
+						t.Fatalf("after a snapshot: %+v", got)
+					}
+					check(true)
+					for k, want := range twin {
+						if v, a := f.LookupHash(k); v != want || a != Found {
+							t.Fatalf("in the snapshot key %d answers %d, %v; its value is %d", k, v, a, want)
+						}
+					}
+				case 3:
+					if err := m.Close(); err != nil {
+						t.Fatal(err)
+					}
+					if err := log.Close(); err != nil {
+						t.Fatal(err)
+					}
+					log = logAt(t, path)
+					m = open(t, c, log, -1)
+					check(true)
+				}
+			}
+			if s := m.Stats(); s.Planned <= 500 {
+				t.Errorf("the field never grew: %+v", s)
+			}
+		})
+	}
+}
+
+// TestBackground: an insertion is repaired within the delay, many at once, and
+// after Close no goroutine is left.
+func TestBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := shapes["four bits"] // one key in four is indeterminate
+		c.Keys = 4000
+		log := &listLog{}
+		m := open(t, c, log, time.Minute)
+		for i := range uint64(200) {
+			if err := m.InsertHash(i, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if s := m.Stats(); s.Repaired || s.Fresh != 200 {
+			t.Errorf("before the delay: %+v", s)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := m.Stats(); !s.Repaired || s.Fresh != 0 {
+			t.Errorf("after the delay: %+v", s)
+		}
+		// A sixteenth of the keys planned does not wait.
+		for i := range uint64(300) {
+			if err := m.InsertHash(1000+i, i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if s := m.Stats(); s.Fresh > 250 {
+			t.Errorf("after many insertions: %+v", s)
+		}
+		// A damaged log: the background says so at Close, and look-ups go on.
+		log.mu.Lock()
+		log.damaged = errors.New("a bad sector")
+		log.mu.Unlock()
+		if err := m.InsertHash(5000, 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		if _, a := m.LookupHash(5000); a == Absent {
+			t.Error("an inserted key is absent")
+		}
+		if err := m.Close(); !errors.Is(err, log.damaged) {
+			t.Errorf("closing after a scan that failed: %v", err)
+		}
+		if err := m.InsertHash(1, 1); !errors.Is(err, ErrClosed) {
+			t.Errorf("inserting after Close: %v", err)
+		}
+		if err := m.Close(); err != nil {
+			t.Errorf("closing twice: %v", err)
+		}
+	})
+}
+
+// TestConcurrent has writers, readers and the background at once: a key whose
+// insertion has returned is never Absent.
+func TestConcurrent(t *testing.T) {
+	c := shapes["two bits"]
+	c.Keys = 2000 // it grows
+	m := open(t, c, &listLog{}, time.Nanosecond)
+	const n = 12_000
+	var written atomic.Uint64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range uint64(n) {
+			if err := m.InsertHash(i, i%256); err != nil {
+				t.Error(err)
+				return
+			}
+			if i%10 == 0 {
+				if err := m.ChangeHash(i, (i+1)%256); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			if i%1000 == 999 {
+				if _, err := m.Snapshot(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			written.Store(i + 1)
+		}
+	})
+	for range 2 {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, 1))
+			for written.Load() < n && !t.Failed() {
+				end := written.Load()
+				if end == 0 {
+					continue
+				}
+				k := random.Uint64N(end)
+				v, a := m.LookupHash(k)
+				if a == Absent {
+					t.Errorf("key %d answers %d, %v", k, v, a)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := m.Repair(); err != nil {
+		t.Fatal(err)
+	}
+	for k := range uint64(n) {
+		want := k % 256
+		if k%10 == 0 {
+			want = (k + 1) % 256
+		}
+		if v, a := m.LookupHash(k); a != Found || v != want {
+			t.Fatalf("key %d answers %d, %v; its value is %d", k, v, a, want)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMutableErrors(t *testing.T) {
+	c := shapes["two bits"]
+	c.Keys = 100
+	if _, err := OpenMutable(MutableConfig{Config: c}); !errors.Is(err, ErrConfig) {
+		t.Errorf("opening without a log: %v", err)
+	}
+	if _, err := OpenMutable(MutableConfig{Log: &listLog{}}); !errors.Is(err, ErrConfig) {
+		t.Errorf("opening without a plan: %v", err)
+	}
+	log := &listLog{}
+	m := open(t, c, log, -1)
+	if err := m.Insert([]byte("k"), 256); !errors.Is(err, ErrValue) || log.Len() != 0 {
+		t.Errorf("inserting value 256 of 256: %v, %d records", err, log.Len())
+	}
+	if err := m.InsertBatch([][]byte{nil}, nil); !errors.Is(err, ErrConfig) {
+		t.Errorf("inserting a key without a value: %v", err)
+	}
+	if err := m.InsertHashes(nil, []uint64{1}); !errors.Is(err, ErrConfig) {
+		t.Errorf("inserting a value without a key: %v", err)
+	}
+	// What cannot be logged is not inserted.
+	log.failing = errors.New("disk full")
+	if err := m.Insert([]byte("k"), 1); !errors.Is(err, log.failing) {
+		t.Errorf("inserting with a full disk: %v", err)
+	}
+	if _, a := m.Lookup([]byte("k")); a != Absent {
+		t.Errorf("a key that was not logged is %v", a)
+	}
+	log.failing = nil
+	if err := m.InsertBatch([][]byte{[]byte("k"), []byte("l")}, []uint64{1, 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Remove([]byte("l")); err != nil {
+		t.Fatal(err)
+	}
+	// A rebuild whose log cannot be replaced changes nothing.
+	log.failing = errors.New("disk full")
+	if _, err := m.Snapshot(); !errors.Is(err, log.failing) {
+		t.Errorf("a snapshot with a full disk: %v", err)
+	}
+	log.failing = nil
+	check := func() {
+		t.Helper()
+		values, answers := make([]uint64, 2), make([]Answer, 2)
+		m.LookupBatch([][]byte{[]byte("k"), []byte("l")}, values, answers)
+		if values[0] != 1 || answers[0] != Found || answers[1] != Absent {
+			t.Errorf("k and l answer %v, %v", values, answers)
+		}
+	}
+	check()
+	if _, err := m.Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	check()
+	if log.replaced != 1 || log.Len() != 1 {
+		t.Errorf("after a snapshot the log has %d records, replaced %d times", log.Len(), log.replaced)
+	}
+	if err := m.Change([]byte("k"), 5); err != nil {
+		t.Fatal(err)
+	}
+	if v, a := m.Lookup([]byte("k")); v != 5 || a != Found {
+		t.Errorf("a changed key answers %d, %v", v, a)
+	}
+	if got := m.Candidates([]byte("k")); !slices.Equal(got, []uint64{5}) {
+		t.Errorf("a changed key has candidates %v", got)
+	}
+	if got := m.Candidates([]byte("l")); got != nil {
+		t.Errorf("a removed key has candidates %v", got)
+	}
+	// Logs that no Mutable wrote.
+	for name, r := range map[string]Record{"operation": {Op: 9}, "no operation": {}, "value": {Op: Inserted, Value: 256}} {
+		if _, err := OpenMutable(MutableConfig{Config: c, Log: &listLog{list: []Record{r}}}); !errors.Is(err, ErrLog) {
+			t.Errorf("a record with a bad %s: %v", name, err)
+		}
+	}
+}
+
+// TestReopen: insertions survive; a crash in the middle of the last one loses
+// that one alone.
+func TestReopen(t *testing.T) {
+	c := shapes["two bits"]
+	c.Keys, c.Seed = 1000, 7
+	path := filepath.Join(t.TempDir(), "log")
+	log := logAt(t, path)
+	m := open(t, c, log, 0)
+	for i := range 100 {
+		if err := m.Insert(fmt.Appendf(nil, "key %d", i), uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	log.Close()
+	if err := os.Truncate(path, log.end-1); err != nil {
+		t.Fatal(err)
+	}
+	m = open(t, c, logAt(t, path), 0)
+	for i := range 100 {
+		v, a := m.Lookup(fmt.Appendf(nil, "key %d", i))
+		if i < 99 && (a != Found || v != uint64(i)) || i == 99 && m.Stats().Keys != 99 {
+			t.Errorf("key %d answers %d, %v; %d keys", i, v, a, m.Stats().Keys)
+		}
+	}
+}
