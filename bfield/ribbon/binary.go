@@ -20,9 +20,8 @@ import (
 //	then the table, or the two of a Map whose entries are wider than 64 bits:
 //	  8      levels: 0 if there are no keys
 //	  for each level:
-//	    8    salt
 //	    8    buckets
-//	    8 each  codes, where this level bumps
+//	    8 each  codes if this level bumps, the numbers of its salts if not
 //	    8 each  words
 //	8        XXH3 of all that is before
 //
@@ -58,7 +57,7 @@ func marshal(h header, tables ...*table) []byte {
 	for _, t := range tables {
 		size += 8
 		for _, l := range t.levels {
-			size += 16 + 8*(len(l.codes)+len(l.words))
+			size += 8 * (1 + len(l.codes) + len(l.salts) + len(l.words))
 		}
 	}
 	b := make([]byte, 0, size)
@@ -69,10 +68,12 @@ func marshal(h header, tables ...*table) []byte {
 	for _, t := range tables {
 		b = binary.LittleEndian.AppendUint64(b, uint64(len(t.levels)))
 		for _, l := range t.levels {
-			b = binary.LittleEndian.AppendUint64(b, l.salt)
 			b = binary.LittleEndian.AppendUint64(b, l.buckets)
 			for _, w := range l.codes {
 				b = binary.LittleEndian.AppendUint64(b, w)
+			}
+			for _, s := range l.salts {
+				b = binary.LittleEndian.AppendUint64(b, s.number)
 			}
 			for _, w := range l.words {
 				b = binary.LittleEndian.AppendUint64(b, w)
@@ -138,36 +139,43 @@ func parseTable(h header, values, fingerprints int, data []byte) (*table, []byte
 }
 
 func parseLevel(data []byte, width uint64, bumps bool) (l level, rest []byte, err error) {
-	if len(data) < 16 {
+	if len(data) < 8 {
 		return l, nil, formatError("it ends before a level")
 	}
-	l.salt, l.buckets = binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
-	data = data[16:]
+	l.buckets, data = binary.LittleEndian.Uint64(data), data[8:]
 	left := uint64(len(data)) / 8
 	// A bucket has two words a column or more; this also keeps the products
 	// below from overflowing.
 	if l.buckets == 0 || l.buckets > left {
 		return l, nil, formatError("%d buckets in %d bytes", l.buckets, len(data))
 	}
-	codes, words := uint64(0), l.slots()/64*width
+	words, before := l.slots()/64*width, uint64(l.shards())
 	if bumps {
-		codes = codeWords(l.buckets)
+		before = codeWords(l.buckets)
 	}
-	if codes+words > left {
+	if before+words > left {
 		return l, nil, formatError("%d buckets in %d bytes", l.buckets, len(data))
 	}
-	l.codes, data = parseWords(data, codes)
+	numbers, data := parseWords(data, before)
 	l.words, data = parseWords(data, words)
-	if used := l.buckets % codesPerWord * 2; bumps && used != 0 && l.codes[codes-1]>>used != 0 {
+	if !bumps {
+		l.salts = l.newSalts()
+		for i, n := range numbers {
+			if n > maxSalt {
+				return l, nil, formatError("salt %d", n)
+			}
+			l.salts[i].number = n
+		}
+		return l, data, nil
+	}
+	l.codes = numbers
+	if used := l.buckets % codesPerWord * 2; used != 0 && l.codes[before-1]>>used != 0 {
 		return l, nil, formatError("codes of buckets that do not exist")
 	}
 	return l, data, nil
 }
 
 func parseWords(data []byte, n uint64) (words []uint64, rest []byte) {
-	if n == 0 {
-		return nil, data
-	}
 	words = make([]uint64, n)
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint64(data[8*i:])

@@ -11,8 +11,8 @@ const (
 	mulFingerprint = 0x9fb21c651e98df25 // Evensen, rrmxmx
 )
 
-// rehash gives the hash that a level works with. It is a bijection, so two keys
-// that differ never become one.
+// rehash gives the hash that a level works with, from that of the level before.
+// For one salt it is a bijection, so two keys that differ never become one.
 func rehash(h, salt uint64) uint64 {
 	h = (h ^ salt) * mulLevel
 	return h ^ h>>32

@@ -23,6 +23,8 @@ const (
 
 	// tailSlots lets the windows of the last bucket end within the shard.
 	tailSlots = window
+
+	shardBlocks = (shardSlots + tailSlots) / 64
 )
 
 // thresholds are the four choices of how much of a bucket is bumped: the keys
@@ -34,10 +36,13 @@ const codesPerWord = 32
 
 // level is one layer of a table: solutions of all keys that were not bumped.
 type level struct {
-	salt    uint64   // of this level's hashes
 	buckets uint64   // ≥ 1
-	codes   []uint64 // 2 bits a bucket, an index into thresholds; none if nothing is bumped
 	words   []uint64 // the blocks of all shards
+
+	// A level that bumps has codes; one that does not has salts, because it
+	// must try again where it fails.
+	codes []uint64 // 2 bits a bucket, an index into thresholds
+	salts []salt   // one a shard
 }
 
 func (l *level) shards() int { return int((l.buckets + shardBuckets - 1) / shardBuckets) }
@@ -58,11 +63,8 @@ func (l *level) start(h uint64) uint64 {
 	return position(h, l.buckets*bucketSlots) ^ (bucketSlots - 1)
 }
 
-// bumped says whether the window that begins at start went to the next level.
+// bumped says, of a level that bumps, whether the window that begins at start went to the next level.
 func (l *level) bumped(start uint64) bool {
-	if len(l.codes) == 0 {
-		return false
-	}
 	bucket := start / bucketSlots
 	code := l.codes[bucket/codesPerWord] >> (bucket % codesPerWord * 2) & 3
 	return start%bucketSlots < thresholds[code]

@@ -48,7 +48,7 @@ func (l *level) partition(dst []entry, workers int, read source) (ends []int) {
 			part := buffer[:min(len(buffer), end-from)]
 			read(part, from)
 			for _, e := range part {
-				e.hash = rehash(e.hash, l.salt)
+				e.hash = rehash(e.hash, 0)
 				do(position(e.hash, l.buckets*bucketSlots)/shardSlots, e)
 			}
 		}

@@ -13,13 +13,17 @@ type place struct {
 func (t *table) find(h uint64) (p place, ok bool) {
 	for i := range t.levels {
 		l := &t.levels[i]
-		h = rehash(h, l.salt)
-		start := l.start(h)
-		if !l.bumped(start) {
-			width := uint64(t.width())
-			first := block(start) * width
-			return place{l.words[first : first+2*width], h, start}, true
+		h = rehash(h, 0)
+		if len(l.codes) == 0 {
+			h = l.salted(h)
 		}
+		start := l.start(h)
+		if len(l.codes) > 0 && l.bumped(start) {
+			continue
+		}
+		width := uint64(t.width())
+		first := block(start) * width
+		return place{l.words[first : first+2*width], h, start}, true
 	}
 	return place{}, false
 }

@@ -67,7 +67,7 @@ func (s *solver) free(slot uint64) uint64 {
 	if !s.homogeneous {
 		return 0
 	}
-	return rehash(rehash(slot*mulCoefficient, s.level.salt), mulFingerprint)
+	return rehash(rehash(slot*mulCoefficient, 0), mulFingerprint)
 }
 
 // builder solves shards, one after the other, with memory that it keeps.
@@ -75,13 +75,43 @@ type builder struct {
 	*solver
 	sorter sorter
 	band   band
-	placed []int // the slots of the entries of the bucket at hand
+	moved  []entry // the entries of the shard at hand, salted
+	placed []int   // the slots of the entries of the bucket at hand
 }
 
-// build solves one shard and writes its codes and blocks into the level. It
-// returns the number of its bumped entries, which it moves to the front of
-// entries.
+// build solves one shard and writes its codes or its salt, and its blocks, into
+// the level. It returns the number of its bumped entries, which it moves to the
+// front of entries.
 func (b *builder) build(shard int, entries []entry) (bumped int, err error) {
+	if b.bump {
+		return b.try(shard, entries)
+	}
+	at := &b.level.salts[shard]
+	for ; at.number <= maxSalt; at.number++ {
+		moved := append(b.moved[:0], entries...)
+		for i := range moved {
+			moved[i].hash = at.apply(moved[i].hash)
+		}
+		b.moved = moved
+		_, err = b.try(shard, moved)
+		if err == nil && b.homogeneous && at.number < maxSalt && b.crowded(shard) {
+			err = errUnsolved
+		}
+		if !errors.Is(err, errUnsolved) {
+			return 0, err
+		}
+	}
+	return 0, errUnsolved
+}
+
+// blocks are the words of a shard.
+func (b *builder) blocks(shard int) []uint64 {
+	width, words := b.table.width(), b.level.words
+	return words[shard*shardBlocks*width : min((shard+1)*shardBlocks*width, len(words))]
+}
+
+// try is build with the entries where they are.
+func (b *builder) try(shard int, entries []entry) (bumped int, err error) {
 	l := b.level
 	first := uint64(shard) * shardBuckets
 	buckets := min(shardBuckets, l.buckets-first)
@@ -99,15 +129,14 @@ func (b *builder) build(shard int, entries []entry) (bumped int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		g := first + bucket
 		if b.bump {
+			g := first + bucket
 			l.codes[g/codesPerWord] |= code << (g % codesPerWord * 2)
 		}
 		bumped += copy(entries[bumped:], in[kept:])
 	}
-	width := b.table.width()
-	base := shard * (shardSlots + tailSlots)
-	b.band.solve(l.words[base/64*width:][:size/64*width], width, func(slot int) uint64 {
+	base := shard * shardBlocks * 64
+	b.band.solve(b.blocks(shard), b.table.width(), func(slot int) uint64 {
 		return b.free(uint64(base + slot))
 	})
 	return bumped, nil

@@ -1,7 +1,5 @@
 package ribbon
 
-import "errors"
-
 // Overload and sizes. The BuRR paper (section 5 and its experiments) overloads:
 // with more keys than slots nearly no slot stays empty, and what does not fit
 // goes on to the next level, where its slots cost as little.
@@ -10,11 +8,9 @@ const (
 	overloadSlots, overloadKeys = 15, 16
 
 	// lastKeys is the most keys that the last level takes. It may bump none,
-	// so it has a quarter more slots than keys (ε = +1/4), and it is built
-	// again with another salt when that is not enough.
-	lastKeys    = 3000
-	lastSlots   = lastKeys + lastKeys/4
-	lastRetries = 64
+	// so it has a quarter more slots than keys (ε = +1/4), and salts.
+	lastKeys  = 3000
+	lastSlots = lastKeys + lastKeys/4
 
 	// maxLevels bounds the levels. Each takes nine tenths of its keys or more,
 	// so 10^9 keys need seven; keys whose hashes are not spread need more.
@@ -54,28 +50,20 @@ func (t *table) addLevel(memory []entry, workers int, read source) (bumped []ent
 		return nil, errUnsolved
 	}
 	n := uint64(len(memory))
-	if n > lastKeys {
-		l := newLevel((n*overloadSlots+overloadKeys-1)/overloadKeys, t.width())
-		l.codes = make([]uint64, codeWords(l.buckets))
-		s := solver{table: t, level: l, bump: true, workers: workers}
-		bumped, err = s.solve(memory, read)
-		t.levels = append(t.levels, *l)
-		return bumped, err
+	s := solver{table: t, workers: workers}
+	if s.bump = n > lastKeys; s.bump {
+		s.level = newLevel((n*overloadSlots+overloadKeys-1)/overloadKeys, t.width())
+		s.level.codes = make([]uint64, codeWords(s.level.buckets))
+	} else {
+		s.level = newLevel((n*lastSlots+lastKeys-1)/lastKeys, t.width())
+		s.level.salts = s.level.newSalts()
 	}
-	for try := range uint64(lastRetries) {
-		l := newLevel((n*lastSlots+lastKeys-1)/lastKeys, t.width())
-		l.salt = try
-		s := solver{table: t, level: l, workers: 1}
-		_, err = s.solve(memory, read)
-		if !errors.Is(err, errUnsolved) {
-			t.levels = append(t.levels, *l)
-			return nil, err
-		}
-	}
-	return nil, errUnsolved
+	bumped, err = s.solve(memory, read)
+	t.levels = append(t.levels, *s.level)
+	return bumped, err
 }
 
-// newLevel returns an empty level, without codes, of at least so many slots
+// newLevel returns an empty level, without codes or salts, of at least so many slots
 // before its tails.
 func newLevel(slots uint64, width int) *level {
 	l := &level{buckets: max(1, (slots+bucketSlots-1)/bucketSlots)}
@@ -87,7 +75,7 @@ func newLevel(slots uint64, width int) *level {
 func (s *Stats) add(t *table) {
 	s.Levels = max(s.Levels, len(t.levels))
 	for _, l := range t.levels {
-		s.Bits += 64 * (len(l.codes) + len(l.words))
+		s.Bits += 64 * (len(l.codes) + 3*len(l.salts) + len(l.words))
 	}
 }
 
