@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
+	"github.com/syncd-io/syncd/testnet/internal/model"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
@@ -20,14 +21,20 @@ func (r *runner) do(e *plan.Event) {
 	r.world.Note(e.Verb.String(), e.Node, e.Peer, nil)
 	n := r.cluster.Node(e.Node)
 	switch e.Verb {
-	case plan.Put, plan.Batch, plan.Del:
+	case plan.Put, plan.Touch, plan.Batch, plan.Del:
 		r.write(e)
 	case plan.Sync:
-		n.Sync(e.Peer, wire.Both, nil)
+		n.Sync(e.Peer, model.Ask{}, nil)
 	case plan.Pull:
-		n.Sync(e.Peer, wire.Pull, nil)
+		n.Sync(e.Peer, model.Ask{Direction: wire.Pull}, nil)
 	case plan.Push:
-		n.Sync(e.Peer, wire.Push, nil)
+		n.Sync(e.Peer, model.Ask{Direction: wire.Push}, nil)
+	case plan.Diff:
+		n.Sync(e.Peer, model.Ask{Dry: true}, nil)
+	case plan.SendAll:
+		n.Sync(e.Peer, model.Ask{Method: wire.All}, nil)
+	case plan.SyncPrefix:
+		n.Sync(e.Peer, model.Ask{Prefix: []byte(e.Key)}, nil)
 	case plan.Replay:
 		r.cluster.Replay(e.Node, e.Peer)
 	case plan.Crash:
@@ -79,7 +86,14 @@ func (r *runner) write(e *plan.Event) {
 	for i := range records {
 		key := e.KeyAt(i)
 		records[i] = dbadapter.Record{Key: []byte(key)}
-		if e.Verb != plan.Del {
+		switch e.Verb {
+		case plan.Touch:
+			held, ok := r.cluster.Node(e.Node).Get(key)
+			if !ok {
+				return
+			}
+			records[i].Value = held
+		case plan.Put, plan.Batch:
 			records[i].Value = r.plan.Value(e, i)
 		}
 		ops[i] = r.history.Intend(e.Node, key, e.Verb == plan.Del, records[i].Value)

@@ -230,6 +230,7 @@ func (r *runner) Ended(e *model.Ended) {
 	if e.Initiator {
 		r.result.Sessions++
 	}
+	e.Before, e.After = within(e.Before, e.Ask.Prefix), within(e.After, e.Ask.Prefix)
 	switch {
 	case e.Replayed:
 		return // nobody was there that could be in sync
@@ -245,7 +246,8 @@ func (r *runner) Ended(e *model.Ended) {
 	s := check.Sync{
 		Node: e.Node, Peer: e.Peer, Report: e.Report, Again: r.again, Quiet: e.Quiet,
 		Took: e.Took, Counted: true, Failed: e.Err != nil,
-		Gets: e.Direction != wire.Push, Gives: e.Direction != wire.Pull, Before: e.Before, After: e.After,
+		Gets: e.Ask.Direction != wire.Push, Gives: e.Ask.Direction != wire.Pull, Dry: e.Ask.Dry,
+		Before: e.Before, After: e.After,
 	}
 	if !e.Initiator {
 		s.Gets, s.Gives = s.Gives, s.Gets
@@ -260,10 +262,29 @@ func (r *runner) unsound(e *model.Ended) string {
 		return "broke the protocol or its own proof"
 	case e.Err != nil && !errors.Is(e.Err, reconcile.ErrBusy) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
 		return "failed, though nothing was wrong any more"
-	case e.Report.Method == "all" && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
+	case e.Report.Method == "all" && e.Ask.Method != wire.All && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
 		return "did not find the differences by cells"
 	}
 	return ""
+}
+
+// within are the records of both sides that a sync was about.
+func within(dumps [2][]dbadapter.Record, prefix []byte) (in [2][]dbadapter.Record) {
+	if len(prefix) == 0 {
+		return dumps
+	}
+	for side, dump := range dumps {
+		if dump == nil {
+			continue // nothing is known of it
+		}
+		in[side] = []dbadapter.Record{}
+		for _, r := range dump {
+			if bytes.HasPrefix(r.Key, prefix) {
+				in[side] = append(in[side], r)
+			}
+		}
+	}
+	return in
 }
 
 // alike reports whether both sides held the same, to the byte.

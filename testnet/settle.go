@@ -6,7 +6,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt"
-	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
@@ -135,7 +134,7 @@ func (r *runner) idle() error {
 		for a := range group {
 			for b := a + 1; b < len(group) && (b == a+1 || len(group) <= 12); b++ {
 				over := false
-				r.cluster.Node(group[a]).Sync(group[b], wire.Both, func(err error) {
+				r.cluster.Node(group[a]).Sync(group[b], model.Ask{}, func(err error) {
 					over = true
 					if err != nil {
 						r.violate(check.Idle, group[a], "all nodes were equal, and a sync with node %d failed: %v", group[b], err)
@@ -178,14 +177,16 @@ func (r *runner) judge() {
 			}
 		}
 	}
-	res.Violations = append(append(res.Violations, r.history.Check(finals)...), r.own...)
 	res.Converged = r.equal() && len(res.outcome.Down) == len(res.Damaged)
+	r.sample()
+	r.cluster.Close()
+	r.history.Measured("sessions that have not given back what they held", int64(r.cluster.Open()), 0)
+	res.Violations = append(append(res.Violations, r.history.Check(finals)...), r.own...)
 	res.outcome.Converged, res.outcome.Corrupt = res.Converged, res.Damaged
 	for _, v := range res.Violations {
 		res.outcome.Violations = append(res.outcome.Violations, string(v.Rule))
 	}
 	res.Unmet = r.plan.Expect.Unmet(res.outcome)
-	r.sample()
 }
 
 // finalCells is how many cells are recomputed. A pair shows in about 2·√n of

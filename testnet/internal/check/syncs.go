@@ -52,11 +52,13 @@ func (h *History) Synced(s *Sync) {
 		if r.Applied != 0 || r.Sent != 0 {
 			h.found.say(Count, s.Node, "", "a dry run with node %d applied %d records and sent %d", s.Peer, r.Applied, r.Sent)
 		}
-		return
 	}
 	before := [2]map[string]stamp{stamps(s.Before[0]), stamps(s.Before[1])}
 	if r.Verified {
 		h.honest(s, before)
+	}
+	if s.Dry {
+		return
 	}
 	// News are the peer's records that win over this side's.
 	news := 0
@@ -81,6 +83,12 @@ func (h *History) honest(s *Sync, before [2]map[string]stamp) {
 	if s.Report.Method == "same" && !maps.Equal(before[0], before[1]) {
 		h.found.say(Honest, s.Node, "", "a sync with node %d said \"same\" of %d and %d records that differ", s.Peer, len(before[0]), len(before[1]))
 	}
+	if differ, found := differences(before), s.Report.Differences(); s.Report.Method == "sketch" && (found > differ || found == 0 && differ > 0) {
+		h.found.say(Honest, s.Node, "", "a verified sync with node %d found %d differences of sets that differ in %d keys", s.Peer, found, differ)
+	}
+	if s.Dry {
+		return
+	}
 	both := maps.Clone(before[0])
 	for key, b := range before[1] {
 		if a, ok := both[key]; !ok || b.beats(a) {
@@ -99,6 +107,18 @@ func (h *History) honest(s *Sync, before [2]map[string]stamp) {
 			}
 		}
 	}
+}
+
+// differences is in how many keys two sets differ.
+func differences(sets [2]map[string]stamp) (n int) {
+	for key := range union(sets[0], sets[1]) {
+		a, inA := sets[0][key]
+		b, inB := sets[1][key]
+		if inA != inB || a != b {
+			n++
+		}
+	}
+	return n
 }
 
 func stamps(dump []dbadapter.Record) map[string]stamp {

@@ -11,7 +11,7 @@ func syncCases() []ruleCase {
 		h.Synced(&Sync{
 			Node: 0, Peer: 1, Gets: true, Gives: true, Quiet: quiet,
 			Before: [2][]dbadapter.Record{b0, b1}, After: [2][]dbadapter.Record{a0, a1},
-			Report: reconcile.Report{Method: method, Verified: verified, Applied: applied},
+			Report: reconcile.Report{Method: method, Verified: verified, Applied: applied, Mismatched: differences([2]map[string]stamp{stamps(b0), stamps(b1)})},
 		})
 	}
 	return []ruleCase{
@@ -92,7 +92,28 @@ func syncCases() []ruleCase {
 		{"a dry run is verified of sets that differ", "", func(h *History) []Final {
 			h.Synced(&Sync{
 				Gives: true, Gets: true, Dry: true, Quiet: true, Before: [2][]dbadapter.Record{dump(red), dump(other)}, After: [2][]dbadapter.Record{dump(red), dump(other)},
+				Report: reconcile.Report{Verified: true, Method: "sketch", MissingHere: 1, MissingThere: 1},
+			})
+			return nil
+		}},
+		{"honest: a dry run that finds nothing", "honest", func(h *History) []Final {
+			h.Synced(&Sync{
+				Gives: true, Gets: true, Dry: true, Before: [2][]dbadapter.Record{dump(red), dump(other)},
 				Report: reconcile.Report{Verified: true, Method: "sketch"},
+			})
+			return nil
+		}},
+		{"honest: a dry run that finds too much", "honest", func(h *History) []Final {
+			h.Synced(&Sync{
+				Gives: true, Gets: true, Dry: true, Before: [2][]dbadapter.Record{dump(red), dump(red)},
+				Report: reconcile.Report{Verified: true, Method: "sketch", Mismatched: 1},
+			})
+			return nil
+		}},
+		{"honest: a dry run that says the same of sets that differ", "honest", func(h *History) []Final {
+			h.Synced(&Sync{
+				Gives: true, Gets: true, Dry: true, Before: [2][]dbadapter.Record{dump(red), dump(other)},
+				Report: reconcile.Report{Verified: true, Method: "same"},
 			})
 			return nil
 		}},

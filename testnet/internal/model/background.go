@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/reconcile"
-	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
 // Sync has the node begin a sync with another, as an application asks for it:
 // while the other is busy it is tried again. done may be nil.
-func (n *Node) Sync(remote int, direction wire.Direction, done func(error)) {
+func (n *Node) Sync(remote int, a Ask, done func(error)) {
 	p := n.process
 	if done == nil {
 		done = func(error) {}
@@ -21,16 +20,16 @@ func (n *Node) Sync(remote int, direction wire.Direction, done func(error)) {
 		done(ErrDown)
 		return
 	}
-	p.now(func() { p.sync(remote, direction, done) })
+	p.now(func() { p.sync(remote, a, done) })
 }
 
-func (p *process) sync(remote int, direction wire.Direction, done func(error)) {
+func (p *process) sync(remote int, a Ask, done func(error)) {
 	n := p.node
 	begun := n.world.Now()
 	pause := 50 * time.Millisecond
 	var once func()
 	once = func() {
-		p.dial(remote, direction, func(err error) {
+		p.dial(remote, a, func(err error) {
 			if !errors.Is(err, reconcile.ErrBusy) || n.world.Now()-begun > busyPatience {
 				done(err)
 				return
@@ -86,7 +85,7 @@ func (p *process) round() {
 			continue
 		}
 		l.running = true
-		p.sync(remote, wire.Both, func(err error) {
+		p.sync(remote, Ask{}, func(err error) {
 			l.running = false
 			p.note(l, remote, err)
 		})

@@ -73,6 +73,7 @@ type Cluster struct {
 	key      iblt.Key
 	proven   map[[32]byte]bool // signatures that were found to fit
 	settling bool              // background syncs go on at the pace of Settle
+	open     int               // sessions that hold a snapshot
 	last     map[[2]int]*tape  // what was sent in the last session that one began with another
 }
 
@@ -99,6 +100,9 @@ func (c *Cluster) Node(i int) *Node { return c.nodes[i] }
 
 // Nodes are all nodes.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
+
+// Open is how many sessions have not given back what they hold.
+func (c *Cluster) Open() int { return c.open }
 
 // Key is that of the cells.
 func (c *Cluster) Key() iblt.Key { return c.key }

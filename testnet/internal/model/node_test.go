@@ -73,7 +73,7 @@ func put(t *testing.T, n *Node, key, value string) dbadapter.Version {
 func syncNow(t *testing.T, a *Node, b int) error {
 	t.Helper()
 	result := errors.New("the sync has not ended")
-	a.Sync(b, wire.Both, func(err error) { result = err })
+	a.Sync(b, Ask{}, func(err error) { result = err })
 	a.world.Run(a.world.Now() + 30*time.Second)
 	return result
 }
@@ -337,7 +337,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, a, "k", "new")
-	b.Sync(0, wire.Both, nil)
+	b.Sync(0, Ask{}, nil)
 	cl.World.Run(cl.World.Now() + 10*time.Second)
 	before := len(book.ended)
 	cl.Replay(0, 1)
@@ -354,7 +354,7 @@ func TestCallsAtOnce(t *testing.T) {
 	put(t, cl.Node(0), "k", "v")
 	done := 0
 	for i := range 2 {
-		cl.Node(i).Sync(1-i, wire.Both, func(err error) {
+		cl.Node(i).Sync(1-i, Ask{}, func(err error) {
 			if err != nil {
 				t.Error(err)
 			}

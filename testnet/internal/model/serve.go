@@ -77,18 +77,17 @@ func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *sess
 		return refuse(wire.CodeVersion, reconcile.ErrVersion)
 	case hello.Namespace != n.cluster.id:
 		return refuse(wire.CodeDenied, reconcile.ErrDenied)
-	case n.id < from && p.calls[from] > 0,
+	case n.id < from && p.calls[from] > 0 && !hello.Dry,
 		p.incoming[from] >= sessionsPerPeer, p.serving() >= sessions:
 		return refuse(wire.CodeBusy, reconcile.ErrBusy)
 	}
-	x, err := p.begin(from, 1, m)
+	x, err := p.begin(from, 1, m, Ask{hello.Direction, hello.Method, hello.Dry, hello.Prefix})
 	if err != nil {
 		return refuse(wire.CodeBusy, err)
 	}
-	x.direction = hello.Direction
 	p.incoming[from]++
 	x.listen(s)
-	x.core = reconcile.Respond(x.view, x.options())
+	x.core = reconcile.Respond(x.replica, x.options())
 	x.core.Next() // it waits for the Hello, which is here
 	x.core.Deliver(hello, size)
 	x.pump()

@@ -23,11 +23,19 @@ var (
 	ErrUnreachable = errors.New("the peer cannot be reached")
 )
 
+// Ask is what an initiator wants of a sync.
+type Ask struct {
+	Direction wire.Direction
+	Method    wire.Method
+	Dry       bool
+	Prefix    []byte
+}
+
 // Ended is a session that is over, as one side saw it.
 type Ended struct {
 	Node, Peer int
 	Initiator  bool
-	Direction  wire.Direction
+	Ask        Ask
 	Report     reconcile.Report
 	Err        error
 	// Begun is when the initiator began.
@@ -68,7 +76,8 @@ type session struct {
 	remote  int
 	old     bool // as its node
 	core    *reconcile.Session
-	view    *reconcile.View
+	replica reconcile.Replica
+	close   func() error // the replica
 	stream  *sim.Stream
 	tape    *tape // of an initiator
 
@@ -78,27 +87,58 @@ type session struct {
 	deadline *timer
 	over     bool
 
-	direction wire.Direction
-	before    []dbadapter.Record
-	at        int // p.applied when the snapshot was taken
-	applied   int // records, by this session
-	finish    func(error)
+	ask     Ask
+	before  []dbadapter.Record
+	at      int // p.applied when the snapshot was taken
+	applied int // records, by this session
+	finish  func(error)
 }
 
 // begin makes a session of the process and opens its view.
-func (p *process) begin(remote, side int, m *meeting) (*session, error) {
-	c := p.node.cluster
-	x := &session{begun: p.node.world.Now(), process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, before: p.records()}
-	if _, err := p.kept.Grow(context.Background(), c.key, p.store); err != nil {
-		return nil, err
-	}
-	var err error
-	if x.view, err = p.kept.View(context.Background(), p.store, c.key, c.Hasher, x.door); err != nil {
+func (p *process) begin(remote, side int, m *meeting, a Ask) (*session, error) {
+	x := &session{begun: p.node.world.Now(), process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, ask: a, before: p.records()}
+	if err := x.open(); err != nil {
 		return nil, err
 	}
 	m.sides[side] = x
 	p.sessions = append(p.sessions, x)
+	p.node.cluster.open++
 	return x, nil
+}
+
+// open opens the set of records that the sync is about.
+func (x *session) open() error {
+	p, c, ctx := x.process, x.process.node.cluster, context.Background()
+	if len(x.ask.Prefix) > 0 {
+		snap, err := p.store.Snapshot()
+		if err != nil {
+			return err
+		}
+		scope, err := reconcile.NewScope(ctx, snap, x.ask.Prefix, c.key, c.Hasher, x.door)
+		if err != nil {
+			return err
+		}
+		x.replica, x.close = scope, scope.Close
+		return nil
+	}
+	if _, err := p.kept.Grow(ctx, c.key, p.store); err != nil {
+		return err
+	}
+	view, err := p.kept.View(ctx, p.store, c.key, c.Hasher, x.door)
+	if err != nil {
+		return err
+	}
+	x.replica, x.close = view, view.Close
+	return nil
+}
+
+// drop gives back what the session holds.
+func (x *session) drop() {
+	if x.core != nil {
+		x.core.Close()
+	}
+	_ = x.close() // it was only read
+	x.process.node.cluster.open--
 }
 
 func (x *session) options() reconcile.Options {
@@ -120,22 +160,27 @@ func (x *session) enter(s reconcile.Step) {
 }
 
 // dial begins a sync with another node.
-func (p *process) dial(remote int, direction wire.Direction, finish func(error)) {
+func (p *process) dial(remote int, a Ask, finish func(error)) {
 	n := p.node
 	m := &meeting{}
-	x, err := p.begin(remote, 0, m)
+	x, err := p.begin(remote, 0, m, a)
 	if err != nil {
 		finish(err)
 		return
 	}
-	x.direction, x.finish, x.tape = direction, finish, &tape{}
+	x.finish, x.tape = finish, &tape{}
 	n.cluster.last[[2]int{n.id, remote}] = x.tape
-	p.calls[remote]++
+	if !a.Dry {
+		p.calls[remote]++
+	}
 	there := n.cluster.nodes[remote]
 	x.listen(n.cluster.Net.Dial(n.id, remote, func(s *sim.Stream) bool { return there.accept(s, n.id, m) }))
 	o := x.options()
-	o.Direction, o.FirstCells = direction, p.opening(remote)
-	x.core = reconcile.Initiate(x.view, o)
+	o.Direction, o.Method, o.Dry, o.Prefix = a.Direction, a.Method, a.Dry, a.Prefix
+	if len(a.Prefix) == 0 {
+		o.FirstCells = p.opening(remote)
+	}
+	x.core = reconcile.Initiate(x.replica, o)
 	x.pump()
 }
 
@@ -238,7 +283,7 @@ func (x *session) end() {
 	n.world.Note("ended", n.id, x.remote, fmt.Appendf(nil, "%v %s %d %d %t %d", err, report.Method, report.Applied, report.Sent, report.Verified, report.Cells))
 	if err != nil {
 		n.cluster.Watch.Refused(n.id, err)
-	} else if report.Method != "all" {
+	} else if report.Method != "all" && len(x.ask.Prefix) == 0 {
 		p.opened(x.remote, report.Differences())
 	}
 	n.cluster.Watch.Ended(x.judged(report, err))
@@ -251,7 +296,7 @@ func (x *session) end() {
 func (x *session) judged(report reconcile.Report, err error) *Ended {
 	n := x.process.node
 	e := &Ended{
-		Node: n.id, Peer: x.remote, Initiator: x.side == 0, Direction: x.direction, Report: report, Err: err,
+		Node: n.id, Peer: x.remote, Initiator: x.side == 0, Ask: x.ask, Report: report, Err: err,
 		Took: x.applied, Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
 	}
 	e.Before[0], e.After[0] = x.before, x.process.records()
@@ -273,13 +318,13 @@ func (x *session) leave() {
 	p := x.process
 	x.over = true
 	x.deadline.stop()
-	x.core.Close()
-	_ = x.view.Close() // it was only read
+	x.drop()
 	p.sessions = slices.DeleteFunc(p.sessions, func(y *session) bool { return y == x })
-	if x.side == 0 {
-		p.calls[x.remote]--
-	} else {
+	switch {
+	case x.side == 1:
 		p.incoming[x.remote]--
+	case !x.ask.Dry:
+		p.calls[x.remote]--
 	}
 }
 
@@ -291,7 +336,5 @@ func (x *session) abandon(silently bool) {
 	} else {
 		x.stream.Reset()
 	}
-	if x.core != nil {
-		x.core.Close()
-	}
+	x.drop()
 }

@@ -2,6 +2,8 @@ package model
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt"
@@ -14,6 +16,16 @@ func (n *Node) Records() []dbadapter.Record {
 		return nil
 	}
 	return n.process.records()
+}
+
+// Get is the value under a key, if there is one.
+func (n *Node) Get(key string) ([]byte, bool) {
+	records := n.Records()
+	at, ok := slices.BinarySearchFunc(records, key, func(r dbadapter.Record, key string) int { return strings.Compare(string(r.Key), key) })
+	if !ok || records[at].Deleted {
+		return nil, false
+	}
+	return records[at].Value, true
 }
 
 // State is the kept digest and number of records of a node that is up.

@@ -39,6 +39,7 @@ var examples = map[operands]string{
 	formNode:   "at 1s crash 2",
 	formFor:    "at 1s freeze 2 for 3s",
 	formLink:   "at 1s cut 0>1",
+	formPrefix: "at 1s sync-prefix 0>1 k1",
 	formLoss:   "at 1s loss 0>1 0.05",
 	formPut:    "at 1s put 2 key7 100B",
 	formDel:    "at 1s del 2 key7",
@@ -71,13 +72,16 @@ func (e *Event) operands(rest string) (err error) {
 	case formGroups:
 		e.Key, err = groups(rest)
 		return err
-	case formLink, formLoss:
+	case formLink, formLoss, formPrefix:
 		word, rest := cutWord(rest)
 		if e.Node, e.Peer, err = link(word); err != nil {
 			return err
 		}
-		if form == formLoss {
+		switch form {
+		case formLoss:
 			return e.loss(rest)
+		case formPrefix:
+			e.Key, rest = cutWord(rest)
 		}
 		return end(rest)
 	}
@@ -179,9 +183,12 @@ func (e *Event) check(nodes int) error {
 		}
 	}
 	switch f {
-	case formLink, formLoss:
+	case formLink, formLoss, formPrefix:
 		if e.Node == e.Peer {
 			return fmt.Errorf("the link %d>%d leads from a node to itself", e.Node, e.Peer)
+		}
+		if f == formPrefix {
+			return checkWord("prefix", e.Key)
 		}
 	case formGroups:
 		named := e.nodes()
@@ -216,7 +223,7 @@ func (e *Event) nodes() []int {
 	switch verbTable[e.Verb].form {
 	case formNone, formRandom:
 		return nil
-	case formLink, formLoss:
+	case formLink, formLoss, formPrefix:
 		return []int{e.Node, e.Peer}
 	case formGroups:
 		return slices.Concat(e.Groups()...)
@@ -226,8 +233,9 @@ func (e *Event) nodes() []int {
 
 // cost is what events ask for together.
 type cost struct {
-	events int
-	bytes  int64
+	events  int
+	bytes   int64
+	largest int64 // value so far, which a touch may write again
 }
 
 func (c *cost) add(e *Event) error {
@@ -238,7 +246,11 @@ func (c *cost) add(e *Event) error {
 		r := &e.Random
 		n = r.Writes + r.Syncs + eventsPerFault*r.Faults
 		data = int64(r.Writes) * int64(r.size()+record)
+		c.largest = max(c.largest, int64(r.size()))
 	case Put, Batch:
+		c.largest = max(c.largest, int64(len(e.Value)+e.Size))
+	case Touch:
+		data = c.largest + record
 	default:
 		data = record
 	}

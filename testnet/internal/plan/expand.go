@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -61,8 +61,11 @@ func (p *Plan) expand(e *Event) (made []Event) {
 	}
 	for n := range r.Syncs {
 		d := p.draw("sync", e.At, n)
-		s := Event{At: e.At + d.within(e.For), Verb: []Verb{Sync, Sync, Sync, Pull, Push}[d.IntN(5)]}
+		s := Event{At: e.At + d.within(e.For), Verb: syncs[d.IntN(len(syncs))]}
 		s.Node, s.Peer = d.pair(p.Nodes)
+		if s.Verb == SyncPrefix {
+			s.Key = "k" + strconv.Itoa(d.IntN(10))
+		}
 		made = append(made, s)
 	}
 	verbs := r.Profile.drawn(p.draw("profile", e.At, 0))
@@ -74,6 +77,9 @@ func (p *Plan) expand(e *Event) (made []Event) {
 	slices.SortStableFunc(made, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return made
 }
+
+// syncs are the ways to sync that are drawn from.
+var syncs = []Verb{Sync, Sync, Pull, Push, Diff, SendAll, SyncPrefix}
 
 func (r *Random) size() int { return cmp.Or(r.Size, DefaultSize) }
 func (r *Random) keys() int { return cmp.Or(r.Keys, DefaultKeys) }
@@ -89,7 +95,9 @@ func (p *Plan) write(e *Event, n, left int) Event {
 	switch kind := d.IntN(20); {
 	case kind < 3:
 		w.Verb = Del
-	case kind < 5 && min(left, keys) > 1:
+	case kind < 5:
+		w.Verb = Touch
+	case kind < 7 && min(left, keys) > 1:
 		w.Verb, w.Key = Batch, "k"
 		w.Amount = int64(1 + d.IntN(min(left, keys, maxDrawnBatch)))
 		w.Size = d.size(e.Random.size())
@@ -104,7 +112,18 @@ const maxDrawnBatch = 8
 
 // size draws short values more often than long ones, and empty ones at times.
 func (d *draw) size(most int) int {
-	return int(math.Exp(d.Float64()*math.Log(float64(most)+1))) - d.IntN(2)*d.IntN(2)
+	return int(d.scale(int64(most))) - d.IntN(2)*d.IntN(2)
+}
+
+// scale draws a number from 1 to most, of each length in bits about as often.
+// It stays with integers: logarithms differ between processors in their last
+// bit, and a seed means the same everywhere.
+func (d *draw) scale(most int64) int64 {
+	if most < 1 {
+		return 1
+	}
+	least := int64(1) << d.IntN(bits.Len64(uint64(most)))
+	return min(least+d.Int64N(least), most)
 }
 
 func (d *draw) pair(nodes int) (a, b int) {
@@ -152,8 +171,7 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 	case Skew:
 		// As often backwards as ahead, from a few milliseconds to three times
 		// what the namespace allows.
-		most := math.Log(3*float64(p.Skew.Milliseconds()) + 2)
-		f.Amount = int64(math.Exp(d.Float64()*most)) * int64(1-2*d.IntN(2))
+		f.Amount = d.scale(3*p.Skew.Milliseconds()) * int64(1-2*d.IntN(2))
 		end.Verb, end.Amount = Skew, -f.Amount
 	case Restore:
 		keep := Event{At: f.At, Verb: Copy, Node: f.Node}

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -96,7 +97,7 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("profile %q: nodes %v, not 2 to 7", profile, nodes)
 		}
 		for _, v := range Verbs() {
-			want := v.Writes() || v == Sync || v == Pull || v == Push
+			want := v.Writes() || slices.Contains(syncs, v)
 			for _, of := range []Profile{Rough, Clocks, Disks} {
 				for _, f := range faults[of] {
 					want = want || f == v && (profile == of || profile == Mixed || profile == "")

@@ -30,10 +30,14 @@ at 1.5s put 0 empty 0B
 
 # A note.
 at 2s del 2 key7
+at 2s touch 2 key7
 at 3s batch 2 k 40 1KiB
 at 4s sync 0>1
 at 4s pull 0>1
 at 4s push 1>0
+at 4s diff 1>0
+at 4s send-all 0>1
+at 4s sync-prefix 1>0 key
 at 5s replay 0>1
 at 6s crash 2
 at 6.001s crash-at 3 apply
@@ -98,6 +102,7 @@ func TestParse(t *testing.T) {
 	for _, want := range []Event{
 		{At: 3 * s, Verb: Batch, Node: 2, Key: "k", Amount: 40, Size: 1024},
 		{At: 4 * s, Verb: Push, Node: 1, Peer: 0},
+		{At: 4 * s, Verb: SyncPrefix, Node: 1, Peer: 0, Key: "key"},
 		{At: 6*s + time.Millisecond, Verb: CrashAt, Node: 3, Step: reconcile.StepApply},
 		{At: 8 * s, Verb: Freeze, Node: 2, For: 3 * s},
 		{At: 9 * s, Verb: Skew, Node: 2, Amount: 7_200_000},
@@ -158,7 +163,7 @@ func TestParseErrors(t *testing.T) {
 		{"net loss=1.5", `loss "1.5": want a share from 0 to 1`},
 		{"net loss=NaN", `loss "NaN": want a share`},
 		{"net loss=0.1 loss=0.2", `"loss" stands twice`},
-		{"at 1s frob 1", `unknown verb "frob"; the verbs are put, del, batch`},
+		{"at 1s frob 1", `unknown verb "frob"; the verbs are put, del, touch, batch`},
 		{"at noon crash 1", `time "noon": want a time`},
 		{"at -1s crash 1", `time "-1s"`},
 		{"at 2s crash 1\n\nat 1s start 1", "line 3: 1s comes after 2s; events stand in order of time"},

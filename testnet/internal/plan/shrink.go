@@ -28,6 +28,7 @@ func Shrink(ctx context.Context, p Plan, fails func(Plan) bool, budget int) Plan
 		s.events(fault, mending)
 		s.events(operation)
 		s.events(fault, mending, operation)
+		s.merge()
 		s.settings()
 		s.details()
 		s.times()
@@ -141,17 +142,43 @@ func (s *shrinker) nodes() {
 	})
 }
 
+// merge has one node do what two did.
+func (s *shrinker) merge() {
+	for gone := s.best.Nodes - 1; gone >= 0; gone-- {
+		for into := 0; into < s.best.Nodes && gone < s.best.Nodes; into++ {
+			if into == gone || s.spent() {
+				continue
+			}
+			number := map[int]int{}
+			for n := range s.best.Nodes {
+				number[n] = n
+				if n > gone {
+					number[n]--
+				}
+			}
+			number[gone] = number[into]
+			s.try(s.best.renumbered(number, s.best.Nodes-1))
+		}
+	}
+}
+
 // only is the plan of some of the nodes, which are numbered afresh.
 func (p Plan) only(nodes []int) Plan {
 	number := map[int]int{}
 	for to, from := range nodes {
 		number[from] = to
 	}
+	return p.renumbered(number, len(nodes))
+}
+
+// renumbered is the plan with other numbers for its nodes; what is about a node
+// that has none is left out.
+func (p Plan) renumbered(number map[int]int, nodes int) Plan {
 	out := p
-	out.Nodes, out.Events, out.Expect.Corrupt = len(nodes), nil, nil
+	out.Nodes, out.Events, out.Expect.Corrupt = nodes, nil, nil
 	for _, n := range p.Expect.Corrupt {
 		if to, ok := number[n]; ok {
-			out.Expect.Corrupt = append(out.Expect.Corrupt, to)
+			out.Expect.Corrupt = with(out.Expect.Corrupt, to)
 		}
 	}
 	for _, e := range p.Events {
@@ -160,6 +187,12 @@ func (p Plan) only(nodes []int) Plan {
 		}
 	}
 	return out
+}
+
+// linked reports whether an event is of two nodes.
+func (e *Event) linked() bool {
+	f := verbTable[e.Verb].form
+	return f == formLink || f == formLoss || f == formPrefix
 }
 
 // renumber gives the nodes of an event their new numbers; it reports false if
@@ -183,7 +216,7 @@ func (e *Event) renumber(number map[int]int) bool {
 		}
 		e.Key = groupText(left)
 		return len(left) > 0
-	case formLink, formLoss:
+	case formLink, formLoss, formPrefix:
 		to, ok := number[e.Peer]
 		if !ok {
 			return false
@@ -192,5 +225,5 @@ func (e *Event) renumber(number map[int]int) bool {
 	}
 	to, ok := number[e.Node]
 	e.Node = to
-	return ok
+	return ok && (!e.linked() || e.Node != e.Peer)
 }

@@ -10,6 +10,10 @@ const (
 	Put Verb = iota + 1
 	// Del: "del 2 key7" deletes.
 	Del
+	// Touch: "touch 2 key7" writes once more what the node holds under key7:
+	// the same content under a new version. Without a value there it does
+	// nothing.
+	Touch
 	// Batch: "batch 2 k 40 100B" writes 40 keys, k0 to k39, in one transaction.
 	Batch
 	// Sync: "sync 0>1" has node 0 begin a sync with node 1.
@@ -18,6 +22,13 @@ const (
 	Pull
 	// Push: "push 0>1" has node 0 begin a sync that moves records only to 1.
 	Push
+	// Diff: "diff 0>1" has node 0 find out what differs, and move nothing.
+	Diff
+	// SendAll: "send-all 0>1" has node 0 begin a sync in which both send all they
+	// hold.
+	SendAll
+	// SyncPrefix: "sync-prefix 0>1 k1" syncs the keys that begin with k1.
+	SyncPrefix
 	// Replay: "replay 0>1" delivers to node 1, once more and as they were, the
 	// frames that node 0 sent it in the last session which 0 began.
 	Replay
@@ -77,6 +88,7 @@ const (
 	formNode                   // crash 2
 	formFor                    // freeze 2 for 3s
 	formLink                   // cut 0>1
+	formPrefix                 // sync-prefix 0>1 k1
 	formLoss                   // loss 0>1 0.05
 	formPut                    // put 2 key7 100B
 	formDel                    // del 2 key7
@@ -102,31 +114,35 @@ var verbTable = [verbs]struct {
 	form  operands
 	class class
 }{
-	Put:       {"put", formPut, operation},
-	Del:       {"del", formDel, operation},
-	Batch:     {"batch", formBatch, operation},
-	Sync:      {"sync", formLink, operation},
-	Pull:      {"pull", formLink, operation},
-	Push:      {"push", formLink, operation},
-	Replay:    {"replay", formLink, fault},
-	Crash:     {"crash", formNode, fault},
-	CrashAt:   {"crash-at", formStep, fault},
-	Start:     {"start", formNode, mending},
-	Freeze:    {"freeze", formFor, fault},
-	Skew:      {"skew", formSkew, fault},
-	StopClock: {"stopclock", formFor, fault},
-	Cut:       {"cut", formLink, fault},
-	Heal:      {"heal", formLink, mending},
-	Partition: {"partition", formGroups, fault},
-	HealAll:   {"healall", formNone, mending},
-	Loss:      {"loss", formLoss, fault},
-	Copy:      {"copy", formNode, fault},
-	Restore:   {"restore", formNode, fault},
-	Flip:      {"flip", formFlip, fault},
-	Full:      {"full", formFor, fault},
-	Old:       {"old", formNode, fault},
-	New:       {"new", formNode, mending},
-	Expand:    {"random", formRandom, operation},
+	Put:        {"put", formPut, operation},
+	Del:        {"del", formDel, operation},
+	Touch:      {"touch", formDel, operation},
+	Batch:      {"batch", formBatch, operation},
+	Sync:       {"sync", formLink, operation},
+	Pull:       {"pull", formLink, operation},
+	Push:       {"push", formLink, operation},
+	Diff:       {"diff", formLink, operation},
+	SendAll:    {"send-all", formLink, operation},
+	SyncPrefix: {"sync-prefix", formPrefix, operation},
+	Replay:     {"replay", formLink, fault},
+	Crash:      {"crash", formNode, fault},
+	CrashAt:    {"crash-at", formStep, fault},
+	Start:      {"start", formNode, mending},
+	Freeze:     {"freeze", formFor, fault},
+	Skew:       {"skew", formSkew, fault},
+	StopClock:  {"stopclock", formFor, fault},
+	Cut:        {"cut", formLink, fault},
+	Heal:       {"heal", formLink, mending},
+	Partition:  {"partition", formGroups, fault},
+	HealAll:    {"healall", formNone, mending},
+	Loss:       {"loss", formLoss, fault},
+	Copy:       {"copy", formNode, fault},
+	Restore:    {"restore", formNode, fault},
+	Flip:       {"flip", formFlip, fault},
+	Full:       {"full", formFor, fault},
+	Old:        {"old", formNode, fault},
+	New:        {"new", formNode, mending},
+	Expand:     {"random", formRandom, operation},
 }
 
 // String is the verb as it is written.
@@ -147,4 +163,4 @@ func Verbs() []Verb {
 }
 
 // Writes reports whether the verb changes records.
-func (v Verb) Writes() bool { return v == Put || v == Del || v == Batch }
+func (v Verb) Writes() bool { return v == Put || v == Touch || v == Del || v == Batch }
