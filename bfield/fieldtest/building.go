@@ -11,7 +11,7 @@ func parallelEqualsSerial(t *testing.T, s Suite) {
 	for _, n := range []int{0, 1, 1000, s.Large} {
 		in := s.draw(n, 300, true)
 		serial := save(t, s.build(t, in))
-		for _, workers := range []int{2, 3, 8} {
+		for _, workers := range []int{2, 7} {
 			in.Workers = workers
 			if !bytes.Equal(save(t, s.build(t, in)), serial) {
 				t.Errorf("%d keys: a build by %d workers differs from one by a single one", n, workers)
@@ -44,8 +44,12 @@ func contradictions(t *testing.T, s Suite) {
 	}
 	for i, n := range []int{1, 2, 100, 5000, s.Large} {
 		for _, hashed := range []bool{false, true} {
+			again := []int{0, n / 2, n - 1}
+			if n == s.Large {
+				again = again[1:2] // one, for the time that a build takes
+			}
 			in := s.draw(n, 500+uint64(i), hashed)
-			for _, j := range []int{0, n / 2, n - 1} {
+			for _, j := range again {
 				other := in.Values[j] ^ 1
 				if s.Values != 0 && other >= s.Values {
 					other = 0

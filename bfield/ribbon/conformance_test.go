@@ -8,8 +8,8 @@ import (
 	"github.com/syncd-io/syncd/bfield/fieldtest"
 )
 
-// shards is enough keys for three shards, the last one not full.
-const shards = 2*shardSlots + shardSlots/2
+// shards is enough keys for two shards, the last one not full.
+const shards = shardSlots + shardSlots/4
 
 // retrieval, asked for a value with an answer: always yes.
 type retrieval struct{ *Retrieval }
