@@ -1,6 +1,7 @@
 package ribbon
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -174,3 +175,57 @@ func TestPlaceReadsTheProduct(t *testing.T) {
 		}
 	}
 }
+
+// The stub agrees with its twin, and reads no word beside the columns.
+func FuzzParities(f *testing.F) {
+	f.Add(uint64(1), uint8(8), uint8(0), uint8(8), uint64(1)<<63, ^uint64(0))
+	f.Add(uint64(2), uint8(64), uint8(3), uint8(50), uint64(0x123456789), uint64(1))
+	f.Fuzz(func(t *testing.T, seed uint64, width, from, n uint8, first, second uint64) {
+		if !wide {
+			t.Skip("the processor is not wide")
+		}
+		w := 1 + int(width)%64
+		begin := int(from) % w
+		count := 1 + int(n)%(w-begin)
+		r := rand.New(rand.NewPCG(seed, 0))
+		blocks := make([]uint64, 2*w)
+		for i := range blocks {
+			blocks[i] = r.Uint64()
+		}
+		got := parities(&blocks[begin], w, count, first, second)
+		want := paritiesGo(blocks[begin:begin+count], blocks[w+begin:w+begin+count], first, second)
+		if got != want {
+			t.Fatalf("width %d, columns %d to %d: %#x, want %#x", w, begin, begin+count, got, want)
+		}
+	})
+}
+
+func BenchmarkValue(b *testing.B) {
+	blocks := make([]uint64, 1<<10)
+	r := rand.New(rand.NewPCG(1, 0))
+	for i := range blocks {
+		blocks[i] = r.Uint64()
+	}
+	for _, width := range []int{1, 8, 16, 24, 64} {
+		for name, f := range map[string]func(a, b []uint64, first, second uint64) uint64{
+			"go": paritiesGo,
+			"stub": func(a, _ []uint64, first, second uint64) uint64 {
+				return parities(&a[0], len(a), len(a), first, second)
+			},
+		} {
+			b.Run(fmt.Sprintf("%s/r=%d", name, width), func(b *testing.B) {
+				if name == "stub" && !wide {
+					b.Skip("the processor is not wide")
+				}
+				i, v := uint64(0), uint64(0)
+				for b.Loop() {
+					i = (i*5 + 1) & 511
+					v += f(blocks[i:int(i)+width], blocks[int(i)+width:int(i)+2*width], i*mulCoefficient, i*mulLevel)
+				}
+				sum += v
+			})
+		}
+	}
+}
+
+var sum uint64 // what benchmarks compute

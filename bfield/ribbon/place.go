@@ -28,17 +28,25 @@ func (t *table) find(h uint64) (p place, ok bool) {
 	return place{}, false
 }
 
-// value reads the bits of the columns [from, to): each is the parity of two
-// words under the coefficients, shifted to where the window begins.
+// value reads the bits of the columns [from, to), from < to: each is the parity
+// of two words under the coefficients, shifted to where the window begins.
 func (p *place) value(from, to int) uint64 {
 	c, offset := coefficients(p.hash), p.start&63
 	first, second := c<<offset, c>>1>>(63-offset)
 	width := len(p.blocks) / 2
 	a, b := p.blocks[from:to], p.blocks[width+from:width+to]
-	var v uint64
+	if wide {
+		return parities(&a[0], width, len(a), first, second)
+	}
+	return paritiesGo(a, b, first, second)
+}
+
+// paritiesGo returns the parity of a[i]&first ^ b[i]&second in bit i.
+func paritiesGo(a, b []uint64, first, second uint64) (v uint64) {
+	b = b[:len(a)]
 	for j, x := range a {
 		// Column j comes into the highest bit and moves down to its own.
 		v = v>>1 | uint64(bits.OnesCount64(x&first^b[j]&second))<<63
 	}
-	return v >> (uint(from-to) & 63)
+	return v >> (uint(-len(a)) & 63)
 }
