@@ -40,6 +40,7 @@ func TestSeeds(t *testing.T) {
 			}
 		})
 	}
+	before := liveHeap()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs are short, and leave much behind
 	var next atomic.Int64
 	var failed atomic.Int64
@@ -66,7 +67,18 @@ func TestSeeds(t *testing.T) {
 		})
 	}
 	running.Wait()
+	// What a run took is gone with it, however many there were.
+	if kept := liveHeap() - before; kept > 64<<20 {
+		t.Errorf("%d seeds have left %d bytes of live heap", count, kept)
+	}
 	t.Logf("%d seeds from %d on, profile %s, each twice: %d events and %d syncs a pass", count, *firstSeed, *profile, events.Load(), sessions.Load())
+}
+
+func liveHeap() int64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
 }
 
 // twice runs a plan two times and says what is wrong with it.

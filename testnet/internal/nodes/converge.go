@@ -210,8 +210,13 @@ func (c *convergence) await(ctx context.Context) error {
 	for {
 		changed := c.net.recorder.commits.wait()
 		equal, err := c.net.equal()
-		if err != nil || equal {
+		if err != nil {
 			return err
+		}
+		if equal {
+			c.round(ctx, true) // and a further sync must move nothing
+			clear(c.failed)    // they sync by themselves: one that is put off is no hint
+			return nil
 		}
 		select {
 		case <-changed:

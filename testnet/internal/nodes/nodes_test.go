@@ -264,7 +264,9 @@ func TestSkew(t *testing.T) {
 func TestInterval(t *testing.T) {
 	n := open(t, nodes.Config{Nodes: 3, Memory: true, Interval: 10 * time.Millisecond})
 	put(t, n, 0, "a", "1")
-	converge(t, n)
+	if o := converge(t, n); o.Rounds != 1 {
+		t.Errorf("%d rounds of syncs, not one that must move nothing", o.Rounds)
+	}
 	must(t, n.Partition(t.Context(), []int{2}))
 	put(t, n, 1, "b", "2")
 	put(t, n, 2, "c", "3")
