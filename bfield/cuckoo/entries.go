@@ -75,10 +75,15 @@ func (t *Table) find(id identity) (uint64, bool) {
 // it is there, or −1.
 func (t *Table) in(id identity, choice int) (bucket uint64, i int) {
 	b, mark := t.bucketOf(id, choice), t.markOf(id, choice)
+	chunk, word, shift := t.bit(b, 0)
+	mask := uint64(1)<<((t.choice+t.fingerprint)&63) - 1
 	for i := range t.slots {
-		if t.slot(b, i)&(1<<(t.choice+t.fingerprint)-1) == mark {
+		// What follows is slot(b, i), without finding its chunk each time.
+		if (chunk[word]>>(shift&63)|chunk[word+1]<<1<<(63-shift&63))&mask == mark {
 			return b, i
 		}
+		shift += uint(t.width)
+		word, shift = word+int(shift>>6), shift&63
 	}
 	return b, -1
 }

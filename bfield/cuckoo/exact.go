@@ -67,16 +67,22 @@ func (x *exact) get(key uint64) (uint64, bool) {
 	if key > keyMask {
 		return 0, false
 	}
+	// The same twice, written out: what is called here costs a look-up as much
+	// as a read from memory that others overlap.
 	first := x.first(key)
-	p := x.place(first, 0)
-	l := x.line(p.bucket)
-	if i := l.find(p.tag); i >= 0 {
-		return l.valueAt(i), true
+	q, r := x.divide(first)
+	l, tag := x.line(x.at(q, r)), tagOf(r, 0)
+	for m := l.matches(tag); m != 0; m &= m - 1 {
+		if i := slotOf(m); l.restAt(i) == tag>>16 {
+			return l.valueAt(i), true
+		}
 	}
-	p = x.place(second(first), 1)
-	l = x.line(p.bucket)
-	if i := l.find(p.tag); i >= 0 {
-		return l.valueAt(i), true
+	q, r = x.divide(second(first))
+	l, tag = x.line(x.at(q, r)), tagOf(r, 1)
+	for m := l.matches(tag); m != 0; m &= m - 1 {
+		if i := slotOf(m); l.restAt(i) == tag>>16 {
+			return l.valueAt(i), true
+		}
 	}
 	return x.stashed(key)
 }
@@ -113,12 +119,15 @@ func (x *exact) set(e entry) error {
 	if e.key > keyMask || e.value > keyMask {
 		return errWide(e)
 	}
-	if x.change(e, x.places(e.key)) {
+	places := x.places(e.key)
+	if x.change(e, places) {
 		return nil
 	}
-	x.expand()
+	if x.expand() {
+		places = x.places(e.key)
+	}
 	switch {
-	case x.insert(e):
+	case x.insert(places, e.value):
 		x.unstash()
 	case len(x.stash) < stashSize:
 		x.stash = append(x.stash, e)
@@ -129,12 +138,14 @@ func (x *exact) set(e entry) error {
 	return nil
 }
 
-// expand splits buckets while the table is fuller than it should be.
-func (x *exact) expand() {
+// expand splits buckets while the table is fuller than it should be, and reports
+// whether it did.
+func (x *exact) expand() (did bool) {
 	for range splitsPerInsert {
 		if x.count < x.grow || x.buckets == maxBuckets {
-			return
+			return did
 		}
+		did = true
 		parent, child := x.split()
 		if child>>chunkBits == uint64(len(x.chunks)) {
 			x.chunks = append(x.chunks, new(chunk))
@@ -149,6 +160,7 @@ func (x *exact) expand() {
 		}
 		x.limit()
 	}
+	return did
 }
 
 // limit sets how many entries the buckets may have before more are added.
@@ -156,9 +168,8 @@ func (x *exact) limit() {
 	x.grow = max(x.keys, full(x.buckets, mapSlots, growing(mapHashes, mapSlots)))
 }
 
-// insert puts a key that is not in the table into a slot.
-func (x *exact) insert(e entry) bool {
-	places := x.places(e.key)
+// insert puts a key that is not in the table, and has these places, into a slot.
+func (x *exact) insert(places [mapHashes]place, value uint64) bool {
 	roots := [...]hop{{places[0].bucket, 0}, {places[1].bucket, 1}}
 	leaf, slot := x.search.run(x, roots[:], reach{nodes: mapNodes, depth: mapDepth, slots: mapSlots})
 	x.work.Searched += uint64(len(x.search.nodes))
@@ -168,7 +179,7 @@ func (x *exact) insert(e entry) bool {
 	for n := x.search.nodes[leaf]; ; {
 		if n.parent < 0 {
 			p := places[n.choice]
-			x.line(p.bucket).set(slot, p.tag, e.value)
+			x.line(p.bucket).set(slot, p.tag, value)
 			return true
 		}
 		up := x.search.nodes[n.parent]
@@ -182,7 +193,7 @@ func (x *exact) insert(e entry) bool {
 
 // unstash tries to find a slot for the entry that stood aside longest.
 func (x *exact) unstash() {
-	if len(x.stash) > 0 && x.insert(x.stash[0]) {
+	if len(x.stash) > 0 && x.insert(x.places(x.stash[0].key), x.stash[0].value) {
 		x.stash = append(x.stash[:0], x.stash[1:]...)
 		x.work.move()
 	}

@@ -35,7 +35,7 @@ func TestGoldenFormat(t *testing.T) {
 		size int
 		sum  uint64
 	}{
-		{"map", m, 328320, 0xf1a4aec7009d1978},
+		{"map", m, 328320, 0x3776f4dea6fca02a},
 		{"table", table, 5696, 0xee8c9926672a5314},
 	} {
 		data, err := v.from.MarshalBinary()

@@ -28,30 +28,41 @@ const (
 
 func tagOf(r uint64, choice uint8) uint64 { return 2*r + 2 + uint64(choice) }
 
-// find returns the slot of a tag, or −1; of tag 0, a free slot. Which slot that
-// is, the processor could only guess; so the low parts of all six tags are
+// matches has a bit set for each slot that may have a tag; see slotOf. Which slot
+// that is, the processor could only guess; so the low parts of all six tags are
 // compared at once, without a branch. A lane of x − ones has its top bit set
 // where x is 0, and now and then above such a lane; the rest of the tag decides.
-func (l *line) find(tag uint64) int {
+func (l *line) matches(tag uint64) uint64 {
 	low := tag & 0xffff * ones
 	x, y := l.tags^low, uint64(l.tags45)^low&0xffff_ffff
-	hits := (x-ones)&^x&tops>>15 | (y-ones)&^y&(tops&0xffff_ffff)>>14
-	for ; hits != 0; hits &= hits - 1 {
-		bit := bits.TrailingZeros64(hits) // 0, 16, 32, 48; of slots 4 and 5, 1 and 17
-		i := bit>>4 + bit&1<<2
-		if l.rest[i&1]>>(uint(i>>1*restBits)&63)&restMask == tag>>16 {
+	return (x-ones)&^x&tops>>15 | (y-ones)&^y&(tops&0xffff_ffff)>>14
+}
+
+// slotOf is the slot of the lowest bit of matches, which are bits 0, 16, 32 and
+// 48, and for slots 4 and 5 bits 1 and 17.
+func slotOf(matches uint64) int {
+	bit := bits.TrailingZeros64(matches)
+	return bit>>4 + bit&1<<2
+}
+
+// find returns the slot of a tag, or −1; of tag 0, a free slot.
+func (l *line) find(tag uint64) int {
+	for m := l.matches(tag); m != 0; m &= m - 1 {
+		if i := slotOf(m); l.restAt(i) == tag>>16 {
 			return i
 		}
 	}
 	return -1
 }
 
+func (l *line) restAt(i int) uint64 { return l.rest[i&1] >> (uint(i>>1*restBits) & 63) & restMask }
+
 func (l *line) tagAt(i int) uint64 {
 	low := l.tags >> (16 * (i & 3))
 	if i > 3 {
 		low = uint64(l.tags45) >> (16 * (i & 3))
 	}
-	return low&0xffff | l.rest[i&1]>>(uint(i>>1*restBits)&63)&restMask<<16
+	return low&0xffff | l.restAt(i)<<16
 }
 
 func (l *line) valueAt(i int) uint64 { return uint64(l.value[i]) | uint64(l.upper[i])<<32 }

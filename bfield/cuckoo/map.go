@@ -9,8 +9,8 @@ import (
 // MapConfig says how a Map begins. The zero value is a small Map that grows.
 type MapConfig struct {
 	// Keys is how many keys are planned. Up to these the Map does not grow, and
-	// takes 12.63 bytes a key; beyond them, or without a plan, at most 14.5
-	// (from some 60,000 keys on).
+	// takes 12 bytes a key when they are there; beyond them, or without a plan,
+	// at most 14.5 (from some 60,000 keys on; 12.7 from a million on).
 	Keys int
 	// Seed of the hash that places keys. Whoever knows it can choose keys that
 	// share their buckets; see ErrCrowded.
@@ -27,16 +27,15 @@ type Map[K, V ~uint64] struct{ exact exact }
 
 // NewMap returns an empty Map, or ErrConfig.
 func NewMap[K, V ~uint64](config MapConfig) (*Map[K, V], error) {
-	if config.Keys < 0 || config.Keys > full(maxBuckets, mapSlots, planned(mapHashes, mapSlots)) {
+	if config.Keys < 0 || config.Keys > full(maxBuckets, mapSlots, mapLoad) {
 		return nil, fmt.Errorf("cuckoo: new map: %w: %d keys", ErrConfig, config.Keys)
 	}
-	load := planned(mapHashes, mapSlots)
-	base := max(bucketsFor(config.Keys, mapSlots, load), mapBase)
+	base := max(bucketsFor(config.Keys, mapSlots, mapLoad), mapBase)
 	m := &Map[K, V]{exact: exact{
 		spread: spreadOf(base, base),
 		chunks: make([]*chunk, (base+chunkBuckets-1)>>chunkBits),
 		mixer:  mixer{config.Seed},
-		keys:   max(config.Keys, full(base, mapSlots, load)),
+		keys:   max(config.Keys, full(base, mapSlots, mapLoad)),
 	}}
 	m.exact.limit()
 	for i := range m.exact.chunks {
