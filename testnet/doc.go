@@ -23,9 +23,9 @@
 // the protocol.
 //
 // After the last event everything is healed, and the nodes have the plan's
-// settling time to become equal. Then the checker looks at all that was asked,
-// answered and seen (its rules are in Result), and every pair syncs once more,
-// which must move nothing.
+// settling time to become equal. Then every pair syncs once more, which must move
+// nothing; the power fails at all of them, and they start again; and the checker
+// looks at all that was asked, answered and seen (its rules are in [Violation]).
 //
 // What is not simulated: package peer and the stores on real disks. For those
 // there is testnet/testnettest, whose runs are real and therefore not

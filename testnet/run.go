@@ -66,6 +66,7 @@ type runner struct {
 	net      *sim.Net
 	cluster  *model.Cluster
 	history  check.History
+	panicked bool // what state the nodes are in, nobody knows
 	again    bool // all are equal: syncs must move nothing
 	fills    map[int]int
 	healed   time.Duration // since when nothing is wrong any more
@@ -109,6 +110,7 @@ func (r *runner) indices() uint64 {
 func (r *runner) live() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			r.panicked = true
 			r.violate(rulePanic, -1, "%v, at %s", p, blame(debug.Stack()))
 			r.judge()
 		}

@@ -9,18 +9,22 @@ import (
 	"github.com/syncd-io/syncd/iblt"
 )
 
-// Records are all that the node holds, tombstones included, by key. They must
-// not be changed. A node that is down shows none.
+// Records are all that the node holds, tombstones included, by key, read afresh.
+// They must not be changed. A node that is down shows none.
 func (n *Node) Records() []dbadapter.Record {
 	if n.process == nil {
 		return nil
 	}
+	n.process.dumped = -1
 	return n.process.records()
 }
 
 // Get is the value under a key, if there is one.
 func (n *Node) Get(key string) ([]byte, bool) {
-	records := n.Records()
+	if n.process == nil {
+		return nil, false
+	}
+	records := n.process.records()
 	at, ok := slices.BinarySearchFunc(records, key, func(r dbadapter.Record, key string) int { return strings.Compare(string(r.Key), key) })
 	if !ok || records[at].Deleted {
 		return nil, false
