@@ -265,6 +265,32 @@ func TestSkewedValues(t *testing.T) {
 	}
 }
 
+// TestPlacesAreIndependent: with few keys and a low α, strangers that share the
+// windows of a key but for a shift would be found. The expected count is 4 or 5;
+// places in arithmetic progression give about 50.
+func TestPlacesAreIndependent(t *testing.T) {
+	random := draw(t)
+	c := shape(276, 24, 2, 14, 20.36) // α = 2^-20
+	c.Keys = 1000
+	keys := make([]uint64, c.Keys)
+	for i := range keys {
+		keys[i] = random.Uint64()
+	}
+	f, err := BuildHashes(c, keys, make([]uint64, len(keys)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits := 0
+	for range 5_000_000 {
+		if _, a := f.LookupHash(random.Uint64()); a == Found {
+			hits++
+		}
+	}
+	if hits > 25 {
+		t.Errorf("%d strangers are found, expected 5", hits)
+	}
+}
+
 // TestSize holds the arrays to the predicted size: no more than 1 % above
 // m·κ/(1−β), and no more than the square of β below.
 func TestSize(t *testing.T) {
