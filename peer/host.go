@@ -220,10 +220,14 @@ func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 	ctx, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 	defer cancel()
 	addrs = append(addrs, n.book.of(id)...)
-	err := n.dialOnce(ctx, id, addrs)
+	end, err := n.dialling.turn(ctx, id)
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w: %w", id, ErrUnreachable, err)
+	}
+	defer end()
+	err = n.dialOnce(ctx, id, addrs)
 	if err != nil && ctx.Err() == nil {
-		// libp2p joins who dials the same peer at the same time, and a dial that
-		// was begun before the peer was there says nothing of now.
+		// A dial that libp2p has begun for a stream says nothing of now.
 		err = n.dialOnce(ctx, id, addrs)
 	}
 	if err != nil {

@@ -35,6 +35,7 @@ type Node struct {
 	metrics  *metrics
 	sessions *sessions
 	recent   recent
+	dialling dialling
 
 	ctx     context.Context // over when the node closes
 	cancel  context.CancelFunc
