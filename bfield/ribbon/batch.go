@@ -1,43 +1,45 @@
 package ribbon
 
-import "github.com/syncd-io/syncd/bfield/internal/keyed"
-
 // batch is how many keys a batched look-up works on at once. Each waits for up
 // to five cache lines, of which a core fetches some tens at a time; more keys
 // than that gain nothing, and 32 places fit in the first-level cache.
 const batch = 32
 
-// batches calls do for each run of up to batch of n keys, with memory for their
-// hashes.
-func batches(n int, do func(from, to int, h *[batch]uint64)) {
-	var h [batch]uint64
-	for from := 0; from < n; from += batch {
-		do(from, min(n, from+batch), &h)
-	}
+// pending are keys of a batch whose memory is on its way.
+type pending struct {
+	hashes [batch]uint64
+	places [batch]place
 }
 
-func hashBytes(h *[batch]uint64, keys [][]byte, seed uint64) {
-	for i, k := range keys {
-		h[i&(batch-1)] = keyed.Bytes(k, seed)
-	}
-}
-
-func hashNumbers(h *[batch]uint64, numbers []uint64, seed uint64) {
-	for i, n := range numbers {
-		h[i&(batch-1)] = keyed.Uint64(n, seed)
-	}
-}
-
-// findAll finds the places of up to batch hashes, and has all of their memory
-// fetched while none of it is needed yet. It returns false if the table is
-// empty.
-func (t *table) findAll(places []place, h *[batch]uint64) bool {
+// lookups looks keys up. answer is called for each, with its hash and its place;
+// ok is false if the table is empty. While the memory of a batch is on its way,
+// the batch before it is answered. Places are handed on by value, so that they
+// stay on the stack.
+func (t *table) lookups(k keyList, seed uint64, answer func(i int, h uint64, p place, ok bool)) {
+	n := k.len()
 	if len(t.levels) == 0 {
-		return false
+		for i := range n {
+			answer(i, 0, place{}, false)
+		}
+		return
 	}
-	for i := range places {
-		places[i], _ = t.find(h[i&(batch-1)])
+	var two [2]pending
+	for from := 0; from < n+batch; from += batch {
+		if from < n {
+			next := &two[from/batch%2]
+			m := min(batch, n-from)
+			for i := range m {
+				h := k.hash(from+i, seed)
+				next.hashes[i] = h
+				next.places[i], _ = t.find(h)
+			}
+			fetch(next.places[:m])
+		}
+		if from > 0 {
+			last := &two[(from/batch+1)%2]
+			for i := range min(batch, n-from+batch) {
+				answer(from-batch+i, last.hashes[i], last.places[i], true)
+			}
+		}
 	}
-	fetch(places)
-	return true
 }

@@ -49,7 +49,7 @@ func TestMapAgainstGoMap(t *testing.T) {
 
 // Two keys that only look equal under a seed are built under another.
 func TestCollisionsTakeAnotherSeed(t *testing.T) {
-	k := keys{numbers: []uint64{1, 2}}
+	k := keyList{numbers: []uint64{1, 2}}
 	var tried []uint64
 	err := k.build(7, []uint64{3, 4}, func(seed uint64) error {
 		tried = append(tried, seed)
@@ -109,5 +109,23 @@ func TestRefusals(t *testing.T) {
 		if build() == nil {
 			t.Errorf("%s: built without an error", what)
 		}
+	}
+}
+
+// Look-ups, alone and in batches, allocate nothing.
+func TestLookupsDoNotAllocate(t *testing.T) {
+	hashes, values, found := make([]uint64, 100), make([]uint64, 100), make([]bool, 100)
+	for i := range hashes {
+		hashes[i], values[i] = uint64(i), uint64(i)
+	}
+	m, err := BuildMapHashes(Config{ValueBits: 64, FingerprintBits: 8}, hashes, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		m.LookupHash(5)
+		m.LookupHashes(hashes, values, found)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

@@ -49,13 +49,13 @@ func buildAs(c Config, in fieldtest.Input) (fieldtest.Field, error) {
 	c.Seed, c.Workers = in.Seed, in.Workers
 	switch {
 	case c.ValueBits == 0:
-		f, err := buildFilter(c, keys{in.Keys, in.Hashes})
+		f, err := buildFilter(c, keyList{in.Keys, in.Hashes})
 		return filter{f}, err
 	case c.FingerprintBits == 0:
-		r, err := buildRetrieval(c, keys{in.Keys, in.Hashes}, in.Values)
+		r, err := buildRetrieval(c, keyList{in.Keys, in.Hashes}, in.Values)
 		return retrieval{r}, err
 	default:
-		return buildMap(c, keys{in.Keys, in.Hashes}, in.Values)
+		return buildMap(c, keyList{in.Keys, in.Hashes}, in.Values)
 	}
 }
 

@@ -48,15 +48,15 @@ type Filter struct {
 // BuildFilter builds a Filter of the keys, from the Filter, FingerprintBits,
 // Seed and Workers of the configuration.
 func BuildFilter(c Config, of [][]byte) (*Filter, error) {
-	return buildFilter(c, keys{bytes: of})
+	return buildFilter(c, keyList{bytes: of})
 }
 
 // BuildFilterHashes is BuildFilter for keys that are 64-bit numbers.
 func BuildFilterHashes(c Config, hashes []uint64) (*Filter, error) {
-	return buildFilter(c, keys{numbers: hashes})
+	return buildFilter(c, keyList{numbers: hashes})
 }
 
-func buildFilter(c Config, k keys) (*Filter, error) {
+func buildFilter(c Config, k keyList) (*Filter, error) {
 	if err := c.checkFingerprint(); err != nil {
 		return nil, err
 	}
@@ -108,28 +108,18 @@ func (f *Filter) accepts(p *place) bool {
 // LookupBatch sets found[i] to Lookup of keys[i], faster than one by one. It
 // panics if found is shorter than keys.
 func (f *Filter) LookupBatch(keys [][]byte, found []bool) {
-	found = found[:len(keys)]
-	batches(len(keys), func(from, to int, h *[batch]uint64) {
-		hashBytes(h, keys[from:to], f.seed)
-		f.lookups(h, found[from:to])
-	})
+	f.lookups(keyList{bytes: keys}, found[:len(keys)])
 }
 
 // LookupHashes is LookupBatch for keys that are 64-bit numbers.
 func (f *Filter) LookupHashes(hashes []uint64, found []bool) {
-	found = found[:len(hashes)]
-	batches(len(hashes), func(from, to int, h *[batch]uint64) {
-		hashNumbers(h, hashes[from:to], f.seed)
-		f.lookups(h, found[from:to])
-	})
+	f.lookups(keyList{numbers: hashes}, found[:len(hashes)])
 }
 
-func (f *Filter) lookups(h *[batch]uint64, found []bool) {
-	var places [batch]place
-	ok := f.table.findAll(places[:len(found)], h)
-	for i := range found {
-		found[i] = ok && f.accepts(&places[i])
-	}
+func (f *Filter) lookups(k keyList, found []bool) {
+	f.table.lookups(k, f.seed, func(i int, _ uint64, p place, ok bool) {
+		found[i] = ok && f.accepts(&p)
+	})
 }
 
 // Stats tells of keys, bits, overhead and the false positive rate of a ribbon

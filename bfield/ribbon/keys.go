@@ -10,23 +10,23 @@ import (
 	"github.com/syncd-io/syncd/bfield/internal/keyed"
 )
 
-// keys are the keys of a build: byte strings or 64-bit numbers.
-type keys struct {
+// keyList is the keys of a build or of a batch: byte strings or 64-bit numbers.
+type keyList struct {
 	bytes   [][]byte
 	numbers []uint64
 }
 
-func (k keys) len() int { return max(len(k.bytes), len(k.numbers)) }
+func (k keyList) len() int { return max(len(k.bytes), len(k.numbers)) }
 
 // hash returns the hash of key i.
-func (k keys) hash(i int, seed uint64) uint64 {
+func (k keyList) hash(i int, seed uint64) uint64 {
 	if k.bytes != nil {
 		return keyed.Bytes(k.bytes[i], seed)
 	}
 	return keyed.Uint64(k.numbers[i], seed)
 }
 
-func (k keys) equal(i, j int) bool {
+func (k keyList) equal(i, j int) bool {
 	if k.bytes != nil {
 		return bytes.Equal(k.bytes[i], k.bytes[j])
 	}
@@ -34,7 +34,7 @@ func (k keys) equal(i, j int) bool {
 }
 
 // source returns the hashes with the values; nil stands for zeros.
-func (k keys) source(seed uint64, values []uint64) source {
+func (k keyList) source(seed uint64, values []uint64) source {
 	return func(into []entry, from int) {
 		for i := range into {
 			into[i] = entry{hash: k.hash(from+i, seed)}
@@ -52,7 +52,7 @@ const seeds = 12
 
 // build calls try with seed after seed until no two keys that differ have one
 // hash and different values.
-func (k keys) build(seed uint64, values []uint64, try func(seed uint64) error) error {
+func (k keyList) build(seed uint64, values []uint64, try func(seed uint64) error) error {
 	var err error
 	for range seeds {
 		if err = try(seed); !errors.Is(err, errContradiction) {
@@ -70,7 +70,7 @@ func (k keys) build(seed uint64, values []uint64, try func(seed uint64) error) e
 }
 
 // contradiction looks for equal keys with different values.
-func (k keys) contradiction(seed uint64, values []uint64) error {
+func (k keyList) contradiction(seed uint64, values []uint64) error {
 	type place struct {
 		hash  uint64
 		index int

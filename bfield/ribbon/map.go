@@ -28,15 +28,15 @@ func lowBits(values, fingerprints int) int { return min(values, 64-fingerprints)
 // more than once, if its value is the same each time; otherwise the error wraps
 // ErrContradiction.
 func BuildMap(c Config, of [][]byte, values []uint64) (*Map, error) {
-	return buildMap(c, keys{bytes: of}, values)
+	return buildMap(c, keyList{bytes: of}, values)
 }
 
 // BuildMapHashes is BuildMap for keys that are 64-bit numbers.
 func BuildMapHashes(c Config, hashes, values []uint64) (*Map, error) {
-	return buildMap(c, keys{numbers: hashes}, values)
+	return buildMap(c, keyList{numbers: hashes}, values)
 }
 
-func buildMap(c Config, k keys, values []uint64) (*Map, error) {
+func buildMap(c Config, k keyList, values []uint64) (*Map, error) {
 	if err := c.checkValues(k.len(), values); err != nil {
 		return nil, err
 	}
@@ -108,31 +108,21 @@ func (m *Map) value(p *place, h uint64) uint64 {
 // by one. Where found[i] is false, values[i] is 0. It panics if values or found
 // is shorter than keys.
 func (m *Map) LookupBatch(keys [][]byte, values []uint64, found []bool) {
-	values, found = values[:len(keys)], found[:len(keys)]
-	batches(len(keys), func(from, to int, h *[batch]uint64) {
-		hashBytes(h, keys[from:to], m.seed)
-		m.lookups(h, values[from:to], found[from:to])
-	})
+	m.lookups(keyList{bytes: keys}, values[:len(keys)], found[:len(keys)])
 }
 
 // LookupHashes is LookupBatch for keys that are 64-bit numbers.
 func (m *Map) LookupHashes(hashes, values []uint64, found []bool) {
-	values, found = values[:len(hashes)], found[:len(hashes)]
-	batches(len(hashes), func(from, to int, h *[batch]uint64) {
-		hashNumbers(h, hashes[from:to], m.seed)
-		m.lookups(h, values[from:to], found[from:to])
-	})
+	m.lookups(keyList{numbers: hashes}, values[:len(hashes)], found[:len(hashes)])
 }
 
-func (m *Map) lookups(h *[batch]uint64, values []uint64, found []bool) {
-	var places [batch]place
-	ok := m.main.findAll(places[:len(values)], h)
-	for i := range values {
-		values[i], found[i] = 0, ok && m.accepts(&places[i])
+func (m *Map) lookups(k keyList, values []uint64, found []bool) {
+	m.main.lookups(k, m.seed, func(i int, h uint64, p place, ok bool) {
+		values[i], found[i] = 0, ok && m.accepts(&p)
 		if found[i] {
-			values[i] = m.value(&places[i], h[i])
+			values[i] = m.value(&p, h)
 		}
-	}
+	})
 }
 
 // Stats tells of keys, bits, overhead and the false positive rate.

@@ -16,15 +16,15 @@ type Retrieval struct {
 // than once, if its value is the same each time; otherwise the error wraps
 // ErrContradiction.
 func BuildRetrieval(c Config, of [][]byte, values []uint64) (*Retrieval, error) {
-	return buildRetrieval(c, keys{bytes: of}, values)
+	return buildRetrieval(c, keyList{bytes: of}, values)
 }
 
 // BuildRetrievalHashes is BuildRetrieval for keys that are 64-bit numbers.
 func BuildRetrievalHashes(c Config, hashes, values []uint64) (*Retrieval, error) {
-	return buildRetrieval(c, keys{numbers: hashes}, values)
+	return buildRetrieval(c, keyList{numbers: hashes}, values)
 }
 
-func buildRetrieval(c Config, k keys, values []uint64) (*Retrieval, error) {
+func buildRetrieval(c Config, k keyList, values []uint64) (*Retrieval, error) {
 	if err := c.checkValues(k.len(), values); err != nil {
 		return nil, err
 	}
@@ -58,31 +58,21 @@ func (r *Retrieval) lookup(h uint64) uint64 {
 // of many keys at once, so it is faster than Lookup for each. It panics if
 // values is shorter than keys.
 func (r *Retrieval) LookupBatch(keys [][]byte, values []uint64) {
-	values = values[:len(keys)]
-	batches(len(keys), func(from, to int, h *[batch]uint64) {
-		hashBytes(h, keys[from:to], r.seed)
-		r.lookups(h, values[from:to])
-	})
+	r.lookups(keyList{bytes: keys}, values[:len(keys)])
 }
 
 // LookupHashes is LookupBatch for keys that are 64-bit numbers.
 func (r *Retrieval) LookupHashes(hashes, values []uint64) {
-	values = values[:len(hashes)]
-	batches(len(hashes), func(from, to int, h *[batch]uint64) {
-		hashNumbers(h, hashes[from:to], r.seed)
-		r.lookups(h, values[from:to])
-	})
+	r.lookups(keyList{numbers: hashes}, values[:len(hashes)])
 }
 
-func (r *Retrieval) lookups(h *[batch]uint64, values []uint64) {
-	var places [batch]place
-	found := r.table.findAll(places[:len(values)], h)
-	for i := range values {
+func (r *Retrieval) lookups(k keyList, values []uint64) {
+	r.table.lookups(k, r.seed, func(i int, _ uint64, p place, ok bool) {
 		values[i] = 0
-		if found {
-			values[i] = places[i].value(0, r.table.values)
+		if ok {
+			values[i] = p.value(0, r.table.values)
 		}
-	}
+	})
 }
 
 // Stats tells of keys, bits and overhead.
