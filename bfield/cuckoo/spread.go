@@ -41,18 +41,16 @@ func (s *spread) divide(x uint64) (q, r uint64) {
 	return x - r*s.base, r
 }
 
-// at is the bucket of q and r. Whether a bucket is split yet is a coin toss to
-// the processor, so both answers are computed and one is taken, without a branch.
+// at is the bucket of q and r. Whether the bucket is split yet is a coin toss to
+// the processor, so what the child is further on is masked, without a branch.
 func (s *spread) at(q, r uint64) uint64 {
 	if s.buckets == s.base {
 		return q
 	}
-	low := uint64(1)<<(s.level&63) - 1
-	b := q + s.base*(r&low)
-	if child := q + s.base*(r&(low<<1|1)); child < s.buckets {
-		b = child
-	}
-	return b
+	level := s.level & 63
+	b := q + s.base*(r&(1<<level-1))
+	far := s.base << level & -(r >> level & 1)
+	return b + far&uint64(int64(b+far-s.buckets)>>63)
 }
 
 // split adds a bucket: what addressed parent may address child from now on.
