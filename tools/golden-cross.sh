@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the golden vectors of hash, field, walk and cells on processors that
 # round, fuse or order bytes otherwise: arm64 and s390x (big-endian), emulated
-# by qemu-user. Installs qemu-user-static by apt-get when it runs as root and it
+# by qemu-user. Simulated runs leave the traces there that they leave here. Installs qemu-user-static by apt-get when it runs as root and it
 # is missing.
 set -eu
 cd "$(dirname "$0")/.."
@@ -34,4 +34,21 @@ for package in internal/keyhash iblt dbadapter reconcile/wire; do
 		*) echo "golden-cross: $package has no golden test" >&2; exit 1 ;;
 		esac
 	done
+done
+
+traces() { # of a test binary, with what emulates it
+	(cd testnet && "$@" -test.v -test.run '^TestTraces$' | sed -n 's/.*\(trace of seed .*\)/\1/p')
+}
+CGO_ENABLED=0 go test -c -o "$out/traces" ./testnet
+here=$(traces "$out/traces")
+test -n "$here" || { echo "golden-cross: testnet has left no traces" >&2; exit 1; }
+for target in arm64:aarch64 s390x:s390x; do
+	arch=${target%%:*}
+	CGO_ENABLED=0 GOOS=linux GOARCH=$arch go test -c -o "$out/traces-$arch" ./testnet
+	there=$(traces "qemu-${target##*:}-static" "$out/traces-$arch")
+	if [ "$here" != "$there" ]; then
+		printf 'golden-cross: testnet differs on %s:\n%s\nnot\n%s\n' "$arch" "$there" "$here" >&2
+		exit 1
+	fi
+	echo "golden-cross: testnet on $arch: same traces"
 done
