@@ -12,6 +12,7 @@ type listLog struct {
 	failing  error // of Append and Replace
 	damaged  error // of Records
 	replaced int
+	reading  func(i int) // called before record i of a scan is yielded
 }
 
 func (l *listLog) Append(records []Record) error {
@@ -32,7 +33,10 @@ func (l *listLog) Records(from uint64) iter.Seq2[Record, error] {
 			yield(Record{}, damaged)
 			return
 		}
-		for _, r := range list {
+		for i, r := range list {
+			if l.reading != nil {
+				l.reading(i)
+			}
 			if !yield(r, nil) {
 				return
 			}

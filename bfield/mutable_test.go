@@ -3,14 +3,10 @@ package bfield
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -153,126 +149,6 @@ func TestMutableTwin(t *testing.T) {
 				t.Errorf("the field never grew: %+v", s)
 			}
 		})
-	}
-}
-
-// TestBackground: an insertion is repaired within the delay, many at once, and
-// after Close no goroutine is left.
-func TestBackground(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := shapes["four bits"] // one key in four is indeterminate
-		c.Keys = 4000
-		log := &listLog{}
-		m := open(t, c, log, time.Minute)
-		for i := range uint64(200) {
-			if err := m.InsertHash(i, i); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		if s := m.Stats(); s.Repaired || s.Fresh != 200 {
-			t.Errorf("before the delay: %+v", s)
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if s := m.Stats(); !s.Repaired || s.Fresh != 0 {
-			t.Errorf("after the delay: %+v", s)
-		}
-		// A sixteenth of the keys planned does not wait.
-		for i := range uint64(300) {
-			if err := m.InsertHash(1000+i, i); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		if s := m.Stats(); s.Fresh > 250 {
-			t.Errorf("after many insertions: %+v", s)
-		}
-		// A damaged log: the background says so at Close, and look-ups go on.
-		log.mu.Lock()
-		log.damaged = errors.New("a bad sector")
-		log.mu.Unlock()
-		if err := m.InsertHash(5000, 1); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(3 * time.Minute)
-		synctest.Wait()
-		if _, a := m.LookupHash(5000); a == Absent {
-			t.Error("an inserted key is absent")
-		}
-		if err := m.Close(); !errors.Is(err, log.damaged) {
-			t.Errorf("closing after a scan that failed: %v", err)
-		}
-		if err := m.InsertHash(1, 1); !errors.Is(err, ErrClosed) {
-			t.Errorf("inserting after Close: %v", err)
-		}
-		if err := m.Close(); err != nil {
-			t.Errorf("closing twice: %v", err)
-		}
-	})
-}
-
-// TestConcurrent has writers, readers and the background at once: a key whose
-// insertion has returned is never Absent.
-func TestConcurrent(t *testing.T) {
-	c := shapes["two bits"]
-	c.Keys = 2000 // it grows
-	m := open(t, c, &listLog{}, time.Nanosecond)
-	const n = 12_000
-	var written atomic.Uint64
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i := range uint64(n) {
-			if err := m.InsertHash(i, i%256); err != nil {
-				t.Error(err)
-				return
-			}
-			if i%10 == 0 {
-				if err := m.ChangeHash(i, (i+1)%256); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-			if i%1000 == 999 {
-				if _, err := m.Snapshot(); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-			written.Store(i + 1)
-		}
-	})
-	for range 2 {
-		wg.Go(func() {
-			random := rand.New(rand.NewPCG(1, 1))
-			for written.Load() < n && !t.Failed() {
-				end := written.Load()
-				if end == 0 {
-					continue
-				}
-				k := random.Uint64N(end)
-				v, a := m.LookupHash(k)
-				if a == Absent {
-					t.Errorf("key %d answers %d, %v", k, v, a)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if err := m.Repair(); err != nil {
-		t.Fatal(err)
-	}
-	for k := range uint64(n) {
-		want := k % 256
-		if k%10 == 0 {
-			want = (k + 1) % 256
-		}
-		if v, a := m.LookupHash(k); a != Found || v != want {
-			t.Fatalf("key %d answers %d, %v; its value is %d", k, v, a, want)
-		}
-	}
-	if err := m.Close(); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -1,0 +1,118 @@
+package bfield
+
+import (
+	"testing"
+
+	"github.com/syncd-io/syncd/bfield/fieldtest"
+)
+
+// shape gives all four numbers, so that no test waits for a plan.
+func shape(values uint64, nu, kappa, hashes int, perKey float64) Config {
+	return Config{Values: values, Nu: nu, Kappa: kappa, Hashes: hashes, CellsPerKey: perKey}
+}
+
+// shapes cover κ of 1 to 4, windows of one load and of two, codes by table and
+// by computation, values that fill the codes and such that do not.
+var shapes = map[string]Config{
+	"one bit":    shape(16, 16, 1, 12, 17.31),
+	"two bits":   shape(256, 24, 2, 8, 11.59),
+	"three bits": shape(1140, 20, 3, 7, 9.57),
+	"four bits":  shape(1001, 14, 4, 5, 7.01),
+	"one load":   shape(1596, 57, 2, 10, 14.5),
+	"two loads":  shape(40000, 64, 3, 9, 13),
+	"a filter":   shape(1, 1, 1, 8, 11.55),
+}
+
+// built adapts a Field to the conformance suite.
+type built struct{ *Field }
+
+func (b built) Lookup(key []byte) (uint64, bool) {
+	v, a := b.Field.Lookup(key)
+	return v, a == Found
+}
+
+func (b built) LookupHash(h uint64) (uint64, bool) {
+	v, a := b.Field.LookupHash(h)
+	return v, a == Found
+}
+
+func (b built) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+	answers := make([]Answer, len(keys))
+	b.Field.LookupBatch(keys, values, answers)
+	for i, a := range answers {
+		found[i] = a == Found
+	}
+}
+
+func (b built) LookupHashes(keys, values []uint64, found []bool) {
+	answers := make([]Answer, len(keys))
+	b.Field.LookupHashes(keys, values, answers)
+	for i, a := range answers {
+		found[i] = a == Found
+	}
+}
+
+func load(data []byte) (fieldtest.Field, error) {
+	f := new(Field)
+	return built{f}, f.UnmarshalBinary(data)
+}
+
+func TestConformance(t *testing.T) {
+	for name, c := range shapes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := NewPlan(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			alpha := p.FalsePositive()
+			suite := fieldtest.Suite{
+				Values: c.Values, FalsePositive: [2]float64{0.97 * alpha, 1.03 * alpha}, Contradiction: ErrContradiction, Load: load,
+				Build: func(in fieldtest.Input) (fieldtest.Field, error) {
+					c := c
+					c.Keys, c.Seed, c.Workers = uint64(in.Len()), in.Seed, in.Workers
+					var f *Field
+					if in.Keys != nil {
+						f, err = Build(c, in.Keys, in.Values)
+					} else {
+						f, err = BuildHashes(c, in.Hashes, in.Values)
+					}
+					return built{f}, err
+				},
+				// Parallel work begins at 2·16384 keys. In smaller fields the part
+				// of ones varies, and α with it.
+				Large: 36_000,
+			}
+			if name != "two bits" && name != "two loads" {
+				suite.Large, suite.FalsePositive = 6000, [2]float64{0.75 * alpha, 1.33 * alpha}
+			}
+			t.Run("Build", func(t *testing.T) { fieldtest.Run(t, suite) })
+			if name != "two bits" && name != "four bits" && name != "two loads" {
+				return // the others differ in nothing that insertion touches
+			}
+			suite.Build = func(in fieldtest.Input) (fieldtest.Field, error) { return inserted(c, in) }
+			suite.Large = 4000
+			t.Run("Insert", func(t *testing.T) { fieldtest.Run(t, suite) })
+		})
+	}
+}
+
+// inserted builds a field one insertion after the other.
+func inserted(c Config, in fieldtest.Input) (fieldtest.Field, error) {
+	c.Keys, c.Seed, c.Workers = uint64(in.Len()), in.Seed, in.Workers
+	f, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range in.Values {
+		if in.Keys != nil {
+			err = f.Insert(in.Keys[i], v)
+		} else {
+			err = f.InsertHash(in.Hashes[i], v)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return built{f}, f.Seal()
+}
