@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,30 @@ func TestNotConverged(t *testing.T) {
 	for _, v := range res.Violations {
 		if v.Rule != check.Equal {
 			t.Error(v)
+		}
+	}
+}
+
+// A second sync that cannot be had is no second sync that moved nothing.
+func TestIdleMustSync(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		p := plan.Plan{Nodes: 2, Skew: plan.DefaultSkew}
+		r := newRunner(t.Context(), &p, nil)
+		defer r.cluster.Close()
+		for _, n := range r.cluster.Nodes() {
+			if err := n.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if cut {
+			r.net.Cut(0, 1)
+		}
+		if err := r.idle(); err != nil {
+			t.Fatal(err)
+		}
+		found := slices.ContainsFunc(r.own, func(v Violation) bool { return v.Rule == check.Idle })
+		if found != cut {
+			t.Errorf("cut %v: %v", cut, r.own)
 		}
 	}
 }
