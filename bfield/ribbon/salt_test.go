@@ -112,3 +112,29 @@ func TestRankCountsTheSpan(t *testing.T) {
 		}
 	}
 }
+
+// A homogeneous shard with more keys in a bucket than columns is tried again
+// with a salt, which spreads them.
+func TestCrowdedShardIsSalted(t *testing.T) {
+	const n, f = 5000, 8
+	l := level{buckets: (homogeneousSlots(n, f) + bucketSlots - 1) / bucketSlots}
+	var list []entry
+	for h := uint64(0); len(list) < n; h++ {
+		crowd := l.start(rehash(h, 0))/bucketSlots == 20
+		if crowd == (len(list) < 300) {
+			list = append(list, entry{hash: h})
+		}
+	}
+	tb, err := newHomogeneous(0, f, n, 1, func(into []entry, from int) { copy(into, list[from:]) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tb.levels[0].salts[0].number == 0 {
+		t.Error("300 keys in a bucket of 128 slots stay there")
+	}
+	for _, e := range list {
+		if p, _ := tb.find(e.hash); p.value(0, f) != 0 {
+			t.Fatalf("hash %d is not accepted", e.hash)
+		}
+	}
+}

@@ -179,3 +179,23 @@ func TestHostileNumbers(t *testing.T) {
 		}
 	}
 }
+
+// Codes behind those of the last bucket, and salts that are never tried, would
+// give one structure two forms.
+func TestOneFormOnly(t *testing.T) {
+	all := samples(t)
+	const firstWord = headerSize + 8 + 8 // behind levels and buckets
+	for name, at := range map[string]int{"retrieval": firstWord + 7, "standard": firstWord, "homogeneous": firstWord + 7} {
+		data, err := all[name].MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[at] |= 0xc0
+		data = resealed(data)
+		for _, other := range []saved{new(Retrieval), new(Filter)} {
+			if other.UnmarshalBinary(data) == nil {
+				t.Errorf("%s: loads with byte %d set to %#x", name, at, data[at])
+			}
+		}
+	}
+}
