@@ -165,11 +165,12 @@ func TestPlaceReadsTheProduct(t *testing.T) {
 			blocks[i] = r.Uint64()
 		}
 		for offset := range uint64(64) {
-			p := place{blocks, r.Uint64(), 640 + offset}
+			p := place{0, r.Uint64(), offset}
+			tb := table{values: width, levels: []level{{words: blocks}}}
 			want := product(blocks, width, equation{int(offset), coefficients(p.hash), 0})
 			from := r.IntN(width)
 			to := from + 1 + r.IntN(width-from)
-			if got, want := p.value(from, to), want>>from<<(64-(to-from))>>(64-(to-from)); got != want {
+			if got, want := tb.value(p, from, to), want>>from<<(64-(to-from))>>(64-(to-from)); got != want {
 				t.Fatalf("width %d, columns %d to %d, offset %d: %#x, want %#x (seed %d)", width, from, to, offset, got, want, seed)
 			}
 		}

@@ -24,6 +24,7 @@ func (t *table) lookups(k keyList, seed uint64, answer func(i int, h uint64, p p
 		return
 	}
 	var two [2]pending
+	var addresses [batch]*uint64
 	for from := 0; from < n+batch; from += batch {
 		if from < n {
 			next := &two[from/batch%2]
@@ -31,9 +32,11 @@ func (t *table) lookups(k keyList, seed uint64, answer func(i int, h uint64, p p
 			for i := range m {
 				h := k.hash(from+i, seed)
 				next.hashes[i] = h
-				next.places[i], _ = t.find(h)
+				p, _ := t.find(h)
+				next.places[i] = p
+				addresses[i] = &t.blocks(p)[0]
 			}
-			fetch(next.places[:m])
+			fetch(&addresses, m, 2*t.width())
 		}
 		if from > 0 {
 			last := &two[(from/batch+1)%2]

@@ -85,7 +85,7 @@ func TestCrowdedBucket(t *testing.T) {
 	}
 	for h, want := range seen {
 		p, ok := tb.find(h)
-		if got := p.value(0, 8); !ok || got != want {
+		if got := tb.value(p, 0, 8); !ok || got != want {
 			t.Fatalf("hash %d answers %d, want %d", h, got, want)
 		}
 	}

@@ -85,24 +85,24 @@ func buildFilter(c Config, k keyList) (*Filter, error) {
 // Lookup says whether a key is in the set, or looks as if it were.
 func (f *Filter) Lookup(key []byte) bool {
 	p, ok := f.table.find(keyed.Bytes(key, f.seed))
-	return ok && f.accepts(&p)
+	return ok && f.accepts(p)
 }
 
 // LookupHash is Lookup for a key that is a 64-bit number.
 func (f *Filter) LookupHash(hash uint64) bool {
 	p, ok := f.table.find(keyed.Uint64(hash, f.seed))
-	return ok && f.accepts(&p)
+	return ok && f.accepts(p)
 }
 
 // accepts compares all bits of the fingerprint at once: half of all strangers
 // differ in the first one, so that stopping there would be mispredicted.
-func (f *Filter) accepts(p *place) bool {
+func (f *Filter) accepts(p place) bool {
 	bits := f.table.fingerprints
 	want := uint64(0)
 	if f.kind != Homogeneous {
 		want = fingerprint(p.hash, bits)
 	}
-	return p.value(0, bits) == want
+	return f.table.value(p, 0, bits) == want
 }
 
 // LookupBatch sets found[i] to Lookup of keys[i], faster than one by one. It
@@ -118,7 +118,7 @@ func (f *Filter) LookupHashes(hashes []uint64, found []bool) {
 
 func (f *Filter) lookups(k keyList, found []bool) {
 	f.table.lookups(k, f.seed, func(i int, _ uint64, p place, ok bool) {
-		found[i] = ok && f.accepts(&p)
+		found[i] = ok && f.accepts(p)
 	})
 }
 

@@ -83,23 +83,23 @@ func (m *Map) LookupHash(hash uint64) (value uint64, ok bool) {
 
 func (m *Map) lookup(h uint64) (value uint64, ok bool) {
 	p, ok := m.main.find(h)
-	if !ok || !m.accepts(&p) {
+	if !ok || !m.accepts(p) {
 		return 0, false
 	}
-	return m.value(&p, h), true
+	return m.value(p, h), true
 }
 
-func (m *Map) accepts(p *place) bool {
+func (m *Map) accepts(p place) bool {
 	bits := m.main.fingerprints
-	return p.value(0, bits) == fingerprint(p.hash, bits)
+	return m.main.value(p, 0, bits) == fingerprint(p.hash, bits)
 }
 
-func (m *Map) value(p *place, h uint64) uint64 {
-	v := p.value(m.main.fingerprints, m.main.width())
+func (m *Map) value(p place, h uint64) uint64 {
+	v := m.main.value(p, m.main.fingerprints, m.main.width())
 	if m.high != nil {
 		// Both tables hold the same keys, so neither is empty alone.
 		q, _ := m.high.find(h)
-		v |= q.value(0, m.high.values) << m.main.values
+		v |= m.high.value(q, 0, m.high.values) << m.main.values
 	}
 	return v
 }
@@ -118,9 +118,9 @@ func (m *Map) LookupHashes(hashes, values []uint64, found []bool) {
 
 func (m *Map) lookups(k keyList, values []uint64, found []bool) {
 	m.main.lookups(k, m.seed, func(i int, h uint64, p place, ok bool) {
-		values[i], found[i] = 0, ok && m.accepts(&p)
+		values[i], found[i] = 0, ok && m.accepts(p)
 		if found[i] {
-			values[i] = m.value(&p, h)
+			values[i] = m.value(p, h)
 		}
 	})
 }

@@ -2,10 +2,10 @@ package ribbon
 
 import "math/bits"
 
-// place is where the answer for a hash lies: two blocks of its level, one after
-// the other, the hash at that level, and the start of its window.
+// place is where the answer for a hash lies: the level, the hash there, and the
+// start of its window. It has no pointers, which are slow to keep in arrays.
 type place struct {
-	blocks      []uint64
+	level       int
 	hash, start uint64
 }
 
@@ -21,20 +21,26 @@ func (t *table) find(h uint64) (p place, ok bool) {
 		if len(l.codes) > 0 && l.bumped(start) {
 			continue
 		}
-		width := uint64(t.width())
-		first := block(start) * width
-		return place{l.words[first : first+2*width], h, start}, true
+		return place{i, h, start}, true
 	}
 	return place{}, false
 }
 
+// blocks returns the two blocks, one after the other, that hold the window of a
+// place.
+func (t *table) blocks(p place) []uint64 {
+	width := uint64(t.width())
+	first := block(p.start) * width
+	return t.levels[p.level].words[first : first+2*width]
+}
+
 // value reads the bits of the columns [from, to), from < to: each is the parity
 // of two words under the coefficients, shifted to where the window begins.
-func (p *place) value(from, to int) uint64 {
+func (t *table) value(p place, from, to int) uint64 {
 	c, offset := coefficients(p.hash), p.start&63
 	first, second := c<<offset, c>>1>>(63-offset)
-	width := len(p.blocks) / 2
-	a, b := p.blocks[from:to], p.blocks[width+from:width+to]
+	blocks, width := t.blocks(p), t.width()
+	a, b := blocks[from:to], blocks[width+from:width+to]
 	if wide {
 		return parities(&a[0], width, len(a), first, second)
 	}

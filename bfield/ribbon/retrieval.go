@@ -51,7 +51,7 @@ func (r *Retrieval) lookup(h uint64) uint64 {
 	if !ok {
 		return 0
 	}
-	return p.value(0, r.table.values)
+	return r.table.value(p, 0, r.table.values)
 }
 
 // LookupBatch sets values[i] to the value of keys[i]. It waits for the memory
@@ -70,7 +70,7 @@ func (r *Retrieval) lookups(k keyList, values []uint64) {
 	r.table.lookups(k, r.seed, func(i int, _ uint64, p place, ok bool) {
 		values[i] = 0
 		if ok {
-			values[i] = p.value(0, r.table.values)
+			values[i] = r.table.value(p, 0, r.table.values)
 		}
 	})
 }

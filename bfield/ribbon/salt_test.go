@@ -133,7 +133,7 @@ func TestCrowdedShardIsSalted(t *testing.T) {
 		t.Error("300 keys in a bucket of 128 slots stay there")
 	}
 	for _, e := range list {
-		if p, _ := tb.find(e.hash); p.value(0, f) != 0 {
+		if p, _ := tb.find(e.hash); tb.value(p, 0, f) != 0 {
 			t.Fatalf("hash %d is not accepted", e.hash)
 		}
 	}
