@@ -30,7 +30,9 @@
 //	3      .9179   .9882   .9973   .9993
 //	4      .9768   .9982   .9998   .99997
 //
-// At load ε below the limit an insertion looks at about 1/ε buckets.
+// An insertion at load ε below the limit looks at fewer than 1/ε buckets while
+// 1/ε is below some 30 and B above 1; closer to the limit it looks at more
+// (docs/STRUCTURES.md).
 //
 // # Map
 //

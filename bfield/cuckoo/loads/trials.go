@@ -136,8 +136,9 @@ func (o options) each(trial func(int) error) error {
 	return nil
 }
 
-// costShapes are those of the chart.
-var costShapes = []shape{shapes[1], shapes[3], shapes[5], shapes[8], shapes[11]}
+// costShapes are those of the chart, which has eight colours for their two
+// curves each.
+var costShapes = []shape{shapes[3], shapes[5], shapes[8], shapes[11]}
 
 // inverses are the values of 1/ε at which insertions are measured. At the last,
 // the largest loads of single tables, which spread around theory, begin to count.
