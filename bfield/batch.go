@@ -41,18 +41,12 @@ func (f *Field) lookupGroup(keys []key, values []uint64, answers []Answer) {
 	}
 	var acc [group]uint64
 	for i, k := range keys {
-		w := f.mask()
-		for h := range p.unasked {
-			w &= a.window(k.place(h, a.places))
-		}
-		acc[i] = w
+		acc[i] = and(f.mask(), a.bytes, a.places, k, multipliers[:p.unasked])
 	}
 	for i, k := range keys {
 		w := acc[i]
 		if !fewer(w, p.Kappa) {
-			for h := p.unasked; h < p.Hashes; h++ {
-				w &= a.window(k.place(h, a.places))
-			}
+			w = and(w, a.bytes, a.places, k, multipliers[p.unasked:p.Hashes])
 		}
 		values[i], answers[i] = f.judge(k, w)
 	}
