@@ -25,10 +25,11 @@ func (t *Table) insert(hash, value uint64) error {
 		t.count++
 		return nil
 	}
-	t.expand()
+	if t.expand() {
+		t.unstash()
+	}
 	switch {
 	case t.put(id):
-		t.unstash()
 	case len(t.stash) < stashSize:
 		t.stash = append(t.stash, id)
 	case float64(t.count) < planned(t.hashes, t.slots)*float64(t.buckets)*float64(t.slots):
@@ -119,12 +120,14 @@ func (t *Table) take(id identity) {
 	t.stash = slices.DeleteFunc(t.stash, id.looksLike)
 }
 
-// expand splits buckets while the table is fuller than it should be.
-func (t *Table) expand() {
+// expand splits buckets while the table is fuller than it should be, and reports
+// whether it did.
+func (t *Table) expand() (did bool) {
 	for range splitsPerInsert {
 		if t.count < t.grow || t.buckets >= t.most {
-			return
+			return did
 		}
+		did = true
 		parent, child := t.split()
 		if child>>chunkBits == uint64(len(t.chunks)) {
 			t.chunks = append(t.chunks, make([]uint64, t.chunkWords()))
@@ -142,6 +145,7 @@ func (t *Table) expand() {
 		}
 		t.limit()
 	}
+	return did
 }
 
 // put finds a slot for an entry.
@@ -168,7 +172,8 @@ func (t *Table) put(id identity) bool {
 	}
 }
 
-// unstash tries to find a slot for the entry that stood aside longest.
+// unstash tries to find a slot for the entry that stood aside longest. It is
+// for when there are new slots or free ones; else it would search in vain.
 func (t *Table) unstash() {
 	if len(t.stash) > 0 && t.put(t.stash[0]) {
 		t.stash = append(t.stash[:0], t.stash[1:]...)

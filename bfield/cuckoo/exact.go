@@ -124,11 +124,11 @@ func (x *exact) set(e entry) error {
 		return nil
 	}
 	if x.expand() {
+		x.unstash()
 		places = x.places(e.key)
 	}
 	switch {
 	case x.insert(places, e.value):
-		x.unstash()
 	case len(x.stash) < stashSize:
 		x.stash = append(x.stash, e)
 	default:
@@ -191,7 +191,8 @@ func (x *exact) insert(places [mapHashes]place, value uint64) bool {
 	}
 }
 
-// unstash tries to find a slot for the entry that stood aside longest.
+// unstash tries to find a slot for the entry that stood aside longest. It is
+// for when there are new slots or free ones; else it would search in vain.
 func (x *exact) unstash() {
 	if len(x.stash) > 0 && x.insert(x.places(x.stash[0].key), x.stash[0].value) {
 		x.stash = append(x.stash[:0], x.stash[1:]...)

@@ -154,7 +154,7 @@ func TestForgedBytes(t *testing.T) {
 			}
 		}
 		tail := len(v.data) - 300
-		for range 60 {
+		for range 30 {
 			v.try(t, resealed(change(r.IntN(tail))))
 			v.try(t, resealed(change(tail+r.IntN(300))))
 		}
@@ -261,7 +261,7 @@ func FuzzTable(f *testing.F) {
 	f.Add([]byte("insert, delete and insert again"), byte(3), byte(1))
 	f.Fuzz(func(t *testing.T, ops []byte, shape, seed byte) {
 		c := Config{
-			Hashes: 2 + int(shape%3), Slots: 1 + int(shape/3%8), FalsePositive: 0x1p-3,
+			Hashes: 2 + int(shape%3), Slots: 1 + int(shape/3%8), FalsePositive: 0x1p-8,
 			ValueBits: 4, Distinct: true, Seed: uint64(seed), Search: 64,
 		}
 		table, err := New(c)

@@ -45,6 +45,10 @@ const (
 	// maxFingerprint are the bits that the hash has beside those of the bucket.
 	maxFingerprint = 32
 
+	// spareBits of a fingerprint take no part in the growth of a Table, nor does
+	// half of it.
+	spareBits = 8
+
 	// searchNodes is what an insertion into a Table looks at by default: enough
 	// for loads up to .9995. maxSearch and maxDepth keep the numbers of
 	// nodes small and the moves of one insertion bounded.

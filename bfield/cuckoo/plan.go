@@ -53,11 +53,11 @@ func (c Config) plan() (plan, error) {
 	if c.ValueBits < 0 || fingerprint > maxFingerprint || p.shape.width > 64 {
 		return refuse("%d bits of value and %d of fingerprint", c.ValueBits, fingerprint)
 	}
-	// Entries of one bucket are told apart by half of the fingerprint's bits
-	// when it has grown to as many as the other half can say.
+	// Which descendant of a bucket an entry is in follows from its fingerprint;
+	// with few bits left beside, some descendants get more than they hold.
 	p.most = p.base
-	if !c.Fixed {
-		p.most = min(p.base<<(fingerprint/2), maxBuckets)
+	if grown := min(fingerprint/2, fingerprint-spareBits); !c.Fixed && grown > 0 {
+		p.most = min(p.base<<grown, maxBuckets)
 	}
 	return p, nil
 }

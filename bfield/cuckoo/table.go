@@ -25,7 +25,8 @@ type Config struct {
 	Seed uint64
 	// Fixed keeps the Table from growing; an insertion beyond what fits is
 	// ErrFull. Growth to g times the planned keys multiplies the false positive
-	// rate by g.
+	// rate by g. With fingerprints of f bits it ends at 2^(f/2) or 2^(f−8)
+	// times, whichever is less: eight times at f = 11.
 	Fixed bool
 	// Distinct is the caller's promise never to insert a key that is in the
 	// Table. One that looks the same as another is then kept apart, at full
