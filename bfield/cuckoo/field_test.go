@@ -9,8 +9,7 @@ import (
 func TestTableIsAField(t *testing.T) {
 	for name, config := range map[string]Config{
 		"H2B4":   {ValueBits: 20, FalsePositive: 0x1p-29},
-		"H3B2":   {ValueBits: 1, FalsePositive: 0x1p-30, Hashes: 3, Slots: 2},
-		"H2B1":   {ValueBits: 20, FalsePositive: 0x1p-31, Hashes: 2, Slots: 1},
+		"H3B1":   {ValueBits: 1, FalsePositive: 0x1p-31, Hashes: 3, Slots: 1},
 		"filter": {ValueBits: 0, FalsePositive: 0x1p-10},
 	} {
 		t.Run(name, func(t *testing.T) {

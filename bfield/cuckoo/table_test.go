@@ -253,7 +253,7 @@ func TestConfigsRefused(t *testing.T) {
 // Without Config.Distinct, what cannot be told apart is refused or shared, as
 // documented.
 func TestConflict(t *testing.T) {
-	table, err := New(Config{ValueBits: 4, FalsePositive: .5, Seed: rand.Uint64()})
+	table, err := New(Config{ValueBits: 4, FalsePositive: .5, Search: 64, Seed: rand.Uint64()})
 	if err != nil {
 		t.Fatal(err)
 	}
