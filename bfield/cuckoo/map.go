@@ -10,7 +10,7 @@ import (
 type MapConfig struct {
 	// Keys is how many keys are planned. Up to these the Map does not grow, and
 	// takes 12 bytes a key when they are there; beyond them, or without a plan,
-	// at most 14.5 (from some 60,000 keys on; 12.7 from a million on).
+	// at most 14.5, from 60,000 keys on.
 	Keys int
 	// Seed of the hash that places keys. Whoever knows it can choose keys that
 	// share their buckets; see ErrCrowded.
