@@ -57,6 +57,11 @@ func parse(args []string, log io.Writer) (o options, err error) {
 	case o.plots != "" && (o.share || o.bound):
 		return o, fmt.Errorf("read --plots: there are no charts of --share and --bound")
 	}
+	if o.plots != "" { // now: a run may take half an hour
+		if err := os.MkdirAll(o.plots, 0o750); err != nil {
+			return o, fmt.Errorf("make the folder for the charts: %w", err)
+		}
+	}
 	return o, nil
 }
 

@@ -83,7 +83,7 @@ func TestBounds(t *testing.T) {
 
 // TestCommand runs the command in short, and reads what it writes.
 func TestCommand(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "made", "by it")
 	var out, log bytes.Buffer
 	if err := run([]string{"--trials", "0.005", "--only", "2,30", "--plots", dir}, &out, &log, true); err != nil {
 		t.Fatal(err)

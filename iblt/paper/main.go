@@ -44,6 +44,11 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 	if *only != "" && !slices.Contains(parts, *only) {
 		return fmt.Errorf("run part %q alone: the parts are %s", *only, strings.Join(parts, ", "))
 	}
+	if *plots != "" { // now: a run may take half an hour
+		if err := os.MkdirAll(*plots, 0o750); err != nil {
+			return fmt.Errorf("make the folder for the plots: %w", err)
+		}
+	}
 	r := &report{
 		out: out, trials: *trials, large: *large, seed: *seed, only: *only,
 		progress: &bar{out: log, on: terminal}, plots: map[string]*chart{},
