@@ -38,10 +38,13 @@ const (
 // are on disk. A frame that a crash left unfinished at the end of the file was
 // never acknowledged, and is cut off; damage anywhere else is ErrLog.
 //
-// One process may have the file open at a time.
+// A log is open once at a time. A lock on a file beside it, with the ending
+// .lock, keeps a second one out, of this process or another, on Linux, macOS
+// and the BSDs; elsewhere the caller must see to it.
 type FileLog struct {
 	path string
 	seed uint64
+	lock *os.File // the log's own file will not do: Replace changes it
 
 	mu      sync.Mutex // guards what follows
 	file    *os.File
@@ -52,22 +55,33 @@ type FileLog struct {
 }
 
 // OpenFileLog opens the log of a field with this seed, or makes an empty one.
+// It fails with ErrLocked if the log is open already.
 func OpenFileLog(path string, seed uint64) (*FileLog, error) {
-	l := &FileLog{path: path, seed: seed}
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		err = l.Replace(func(func(Record, error) bool) {})
-		return l, err
-	}
+	lock, err := lockFile(path + ".lock")
 	if err != nil {
-		return nil, fmt.Errorf("open a log: %w", err)
+		return nil, fmt.Errorf("open log %s: %w", path, err)
 	}
-	l.file = file
-	if err := l.recover(); err != nil {
-		file.Close()
+	l := &FileLog{path: path, seed: seed, lock: lock}
+	if err := l.open(); err != nil {
+		if l.file != nil {
+			l.file.Close()
+		}
+		lock.Close()
 		return nil, fmt.Errorf("open log %s: %w", path, err)
 	}
 	return l, nil
+}
+
+func (l *FileLog) open() error {
+	file, err := os.OpenFile(l.path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return l.Replace(func(func(Record, error) bool) {})
+	}
+	if err != nil {
+		return err
+	}
+	l.file = file
+	return l.recover()
 }
 
 func logStart(seed uint64) []byte {
@@ -324,7 +338,7 @@ func writeLog(file *os.File, seed uint64, records iter.Seq2[Record, error]) (end
 	return end, count, err
 }
 
-// Close closes the file.
+// Close closes the file, for others to open.
 func (l *FileLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -332,5 +346,5 @@ func (l *FileLog) Close() error {
 		return nil
 	}
 	l.closed = true
-	return l.file.Close()
+	return errors.Join(l.file.Close(), l.lock.Close())
 }

@@ -47,5 +47,8 @@ type Log interface {
 // ErrLog is returned for a log that is damaged, or belongs to another field.
 var ErrLog = errors.New("bfield: damaged log")
 
+// ErrLocked is returned for a log that is open already.
+var ErrLocked = errors.New("bfield: the log is open already, in this program or another")
+
 // maxRecords is the most records that are written, and checked, as one.
 const maxRecords = 4096

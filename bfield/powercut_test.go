@@ -1,0 +1,133 @@
+//go:build linux
+
+package bfield
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/powercut"
+)
+
+// TestPowerCut does one thing after another to a log, each in a process of its
+// own, and cuts the power of the disk as soon as it is done: it must have lasted.
+// Where syncs do nothing it must not have, or the cut is no cut.
+func TestPowerCut(t *testing.T) {
+	if what := os.Getenv("BFIELD_POWERCUT"); what != "" {
+		doUntilCut(t, strings.Fields(what))
+		return
+	}
+	disk, err := powercut.New(t.TempDir(), 16<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := disk.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	path := filepath.Join(disk.Dir(), "log")
+	both := slices.Concat(someRecords(0, 100), someRecords(0, 100))
+	for _, c := range []struct {
+		do     string
+		synced bool
+		want   []Record // nil for no log
+	}{
+		{"open", false, nil},
+		{"open", true, []Record{}},
+		{"append", false, []Record{}},
+		{"append", true, both[:100]},
+		{"append", true, both},
+		{"replace", false, both},
+		{"replace", true, both[:1]},
+		{"append", true, append(both[:1:1], both[:100]...)},
+	} {
+		cutAfter(t, disk, c.do, path, c.synced)
+		name := fmt.Sprintf("%s, synced = %t", c.do, c.synced)
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+			if c.want != nil {
+				t.Fatalf("%s: the log is not there", name)
+			}
+			continue
+		}
+		l, err := OpenFileLog(path, 7)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := recordsOf(t, l, 0)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if c.want == nil || !slices.Equal(got, c.want) {
+			t.Fatalf("%s: the log holds %d records, want %d", name, len(got), len(c.want))
+		}
+	}
+}
+
+// cutAfter starts the process, waits until it is done, and cuts the power.
+func cutAfter(t *testing.T, disk *powercut.Disk, do, path string, synced bool) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestPowerCut$")
+	child.Env = append(os.Environ(), fmt.Sprintf("BFIELD_POWERCUT=%s %s", do, path))
+	if !synced {
+		child.Env = append(child.Env, "BFIELD_UNSYNCED=yes")
+	}
+	child.Stderr = os.Stderr
+	if _, err := child.StdinPipe(); err != nil { // the process waits for its end
+		t.Fatal(err)
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil && line != "done\n" {
+		err = fmt.Errorf("the process says %q", line)
+	}
+	if err == nil {
+		err = disk.Cut(child.Process.Pid)
+	}
+	_ = child.Process.Kill()
+	_ = child.Wait() // it was killed, and says so
+	if err == nil {
+		err = disk.Restore()
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", do, err)
+	}
+}
+
+// doUntilCut is the process; it ends by being killed.
+func doUntilCut(t *testing.T, what []string) {
+	if os.Getenv("BFIELD_UNSYNCED") != "" {
+		if err := os.Unsetenv("BFIELD_UNSYNCED"); err != nil {
+			t.Fatal(err)
+		}
+		t.Fatal(powercut.Unsynced(os.Args[0], os.Args[1:]))
+	}
+	l, err := OpenFileLog(what[1], 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch what[0] {
+	case "append":
+		err = l.Append(someRecords(0, 100))
+	case "replace":
+		err = l.Replace(func(yield func(Record, error) bool) { yield(someRecords(0, 1)[0], nil) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("done")
+	_, _ = os.Stdin.Read(make([]byte, 1))
+}
