@@ -155,12 +155,21 @@ func (p *Plan) fit(alpha float64, to precision) bool {
 		yHigh = miss(high)
 	}
 	// The logarithm of the rate falls smoothly with m between the two: regula
-	// falsi, Illinois' way.
+	// falsi, Illinois' way. A simulated rate is noise on a fine scale: there the
+	// search ends sooner, at the end where the rate is kept.
+	width := 1e-6
+	if p.Kappa > summed {
+		width = 1e-3
+	}
 	for side := 0; ; {
+		if high-low < width*high {
+			p.CellsPerKey = high
+			return true
+		}
 		x := low + (high-low)*yLow/(yLow-yHigh)
 		y := miss(x)
 		switch {
-		case math.Abs(y) <= to.tolerance || high-low < 1e-6*high:
+		case math.Abs(y) <= to.tolerance:
 			return true
 		case y > 0:
 			low, yLow = x, y
@@ -210,7 +219,8 @@ func (p Plan) lambda() float64 {
 
 // FalsePositive returns α, the probability that a key which was never inserted
 // is answered with a value when all n keys are in. For κ ≤ 4 it is summed (see
-// rate.go), for larger κ simulated to about 1 %. Markers use all C(ν, κ) codes
+// rate.go). For larger κ it is simulated, and may be off by a few per cent at
+// 2^-12, a tenth at 2^-32 and a quarter at 2^-48. Markers use all C(ν, κ) codes
 // alike, and a code that stands for none of the θ values is no answer: hence
 // the factor θ/C(ν, κ).
 func (p Plan) FalsePositive() float64 { return p.falsePositive(fine) }

@@ -10,8 +10,11 @@ import (
 // number of trials are reached by splitting: a population of windows is ANDed
 // with k−1 further windows, and after each the survivors, which still have κ
 // ones, are copied until they are as many as before. The product of the parts
-// that survived is an unbiased estimate, good to about 1 %. The generator's
-// seed is fixed: a plan is the same everywhere and always.
+// that survived is an unbiased estimate. The copies descend from few windows in
+// the end, so it scatters: its standard deviation was 2 % at 2^-12 and 4 % at
+// 2^-19 (ν 24, κ 5), 12 % at 2^-32 and 25 % at 2^-48 (ν 53, κ 9; each over
+// twelve seeds). The generator's seed is fixed: a plan is the same everywhere
+// and always.
 
 // simulated is an array at a given load.
 type simulated struct {
