@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -68,6 +69,22 @@ func TestCollisionsTakeAnotherSeed(t *testing.T) {
 }
 
 // Keys that all begin in one bucket of the first level go on to the next ones.
+// TestContradictionAmongMany has one key two million times before two that
+// contradict. Comparing all pairs would take longer than a test may.
+func TestContradictionAmongMany(t *testing.T) {
+	const n = 1 << 21
+	k := keyList{numbers: make([]uint64, n+2)}
+	values := make([]uint64, n+2)
+	if err := k.contradiction(1, values); err != nil {
+		t.Errorf("one key with one value: %v", err)
+	}
+	k.numbers[n], k.numbers[n+1], values[n+1] = 1, 1, 1
+	err := k.contradiction(1, values)
+	if !errors.Is(err, ErrContradiction) || !strings.Contains(err.Error(), "keys 2097152 and 2097153") {
+		t.Errorf("error %v, want of keys %d and %d", err, n, n+1)
+	}
+}
+
 func TestCrowdedBucket(t *testing.T) {
 	const n = 20_000
 	l := level{buckets: (n*overloadSlots/overloadKeys + bucketSlots) / bucketSlots}

@@ -82,12 +82,20 @@ func (k keyList) contradiction(seed uint64, values []uint64) error {
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.index, b.index))
 	})
-	for i := 1; i < len(places); i++ {
-		for j := i - 1; j >= 0 && places[j].hash == places[i].hash; j-- {
-			a, b := places[j].index, places[i].index
-			if values[a] != values[b] && k.equal(a, b) {
-				return fmt.Errorf("ribbon: %w: keys %d and %d are equal, their values are %d and %d", ErrContradiction, a, b, values[a], values[b])
-			}
+	// One key may come often: it is compared with the first of each key of its
+	// hash, not with all before it.
+	var firsts []int
+	for i, p := range places {
+		if i > 0 && p.hash != places[i-1].hash {
+			firsts = firsts[:0]
+		}
+		at := slices.IndexFunc(firsts, func(first int) bool { return k.equal(first, p.index) })
+		if at < 0 {
+			firsts = append(firsts, p.index)
+			continue
+		}
+		if a, b := firsts[at], p.index; values[a] != values[b] {
+			return fmt.Errorf("ribbon: %w: keys %d and %d are equal, their values are %d and %d", ErrContradiction, a, b, values[a], values[b])
 		}
 	}
 	return nil
