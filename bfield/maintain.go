@@ -71,6 +71,9 @@ func (m *Mutable) full() bool {
 func (m *Mutable) Repair() error {
 	m.maintaining.Lock()
 	defer m.maintaining.Unlock()
+	if m.isClosed() {
+		return ErrClosed
+	}
 	m.mu.RLock()
 	full := m.full()
 	m.mu.RUnlock()

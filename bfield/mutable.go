@@ -65,7 +65,8 @@ type exception struct {
 	removed bool
 }
 
-// ErrClosed is returned by methods of a Mutable after Close.
+// ErrClosed is returned after Close by the methods of a Mutable that use the
+// log, and by those that Close interrupts.
 var ErrClosed = errors.New("bfield: closed")
 
 // OpenMutable builds the field that the log describes, and starts to maintain it.
@@ -98,7 +99,8 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 
 // Insert logs that a key has a value, and adds it. If the key was inserted
 // before with another value, the last one holds once that is repaired; Change
-// makes it hold at once.
+// makes it hold at once. With the same value nothing changes, but the record is
+// kept and the field grows as for another key: look up before you repeat many.
 func (m *Mutable) Insert(key []byte, value uint64) error {
 	return m.write([]Record{record(Inserted, m.keyOf(key), value)})
 }
@@ -166,10 +168,7 @@ func (m *Mutable) write(records []Record) error {
 	}
 	m.writing.Lock()
 	defer m.writing.Unlock()
-	m.mu.RLock()
-	closed := m.closed
-	m.mu.RUnlock()
-	if closed {
+	if m.isClosed() {
 		return ErrClosed
 	}
 	if err := m.log.Append(records); err != nil {
@@ -185,6 +184,12 @@ func (m *Mutable) write(records []Record) error {
 	default:
 	}
 	return nil
+}
+
+func (m *Mutable) isClosed() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.closed
 }
 
 // show brings the field up to a record. The caller holds mu.
@@ -303,6 +308,9 @@ func (m *Mutable) Snapshot() (*Field, error) {
 	defer m.maintaining.Unlock()
 	m.writing.Lock()
 	defer m.writing.Unlock()
+	if m.isClosed() {
+		return nil, ErrClosed
+	}
 	// Repair finds the keys with several values, so that the rebuild knows them.
 	if err := m.repair(true); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
@@ -322,8 +330,9 @@ func (m *Mutable) Snapshot() (*Field, error) {
 	return &f, nil
 }
 
-// Close stops the background and waits for it. It returns why the background
-// had given up, if it had. The log stays open.
+// Close stops the background and waits for it, and for all calls that use the
+// log. It returns why the background had given up, if it had. Look-ups go on;
+// the log stays open.
 func (m *Mutable) Close() error {
 	m.mu.Lock()
 	if m.closed {
@@ -334,6 +343,10 @@ func (m *Mutable) Close() error {
 	m.mu.Unlock()
 	close(m.stop)
 	m.done.Wait()
+	m.maintaining.Lock()
+	defer m.maintaining.Unlock()
+	m.writing.Lock()
+	defer m.writing.Unlock()
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.failed

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -254,6 +256,44 @@ func TestReopen(t *testing.T) {
 		v, a := m.Lookup(fmt.Appendf(nil, "key %d", i))
 		if i < 99 && (a != Found || v != uint64(i)) || i == 99 && m.Stats().Keys != 99 {
 			t.Errorf("key %d answers %d, %v; %d keys", i, v, a, m.Stats().Keys)
+		}
+	}
+}
+
+// TestClosed closes beside a repair, and then calls what uses the log: once
+// Close is back, nobody does, and the log may be closed.
+func TestClosed(t *testing.T) {
+	c, log := shapes["two bits"], &listLog{}
+	c.Keys = 1000
+	m := open(t, c, log, -1)
+	for k := range uint64(10) {
+		if err := m.InsertHash(k, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entered, read := make(chan struct{}), atomic.Bool{}
+	log.reading = func(i int) {
+		if i == 9 && !read.Load() {
+			close(entered)
+			<-m.stop // Close has begun
+			for range 1000 {
+				runtime.Gosched()
+			}
+			read.Store(true)
+		}
+	}
+	go func() { m.Repair() }()
+	<-entered
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	if !read.Load() {
+		t.Error("Close is back and a repair still reads the log")
+	}
+	_, snapshot := m.Snapshot()
+	for what, err := range map[string]error{"insert": m.InsertHash(1, 1), "repair": m.Repair(), "snapshot": snapshot} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%s after Close: error %v", what, err)
 		}
 	}
 }
