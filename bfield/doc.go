@@ -57,8 +57,8 @@
 //
 //   - The paper's α is right for κ = 1 only. The bits of a marker lie together,
 //     so markers overlap in more than one bit, and the true rate is higher: by
-//     6 to 16 % for κ = 2, two- to five-fold for κ = 3 and 4. NewPlan plans by
-//     the true rate; rate.go has the sum.
+//     10 to 33 % for κ = 2, 1.5- to 7-fold for κ = 3 and 4, the more the lower
+//     α is. NewPlan plans by the true rate; rate.go has the sum.
 //   - Values are whitened before they are encoded: a hash of the key is added,
 //     modulo the number of codes. So a value that many keys have costs nothing.
 //   - Step 2 prints composite hashes whose first is always 0; the sum it must
@@ -69,7 +69,7 @@
 //   - The paper says that a wrong value for an inserted key is impossible. That
 //     holds when the field is repaired. Before, the windows of a key in a
 //     secondary array that it is not yet in may agree by chance on a wrong one
-//     of its candidates: less than one in 10^5 look-ups of such keys at α 2^-8.
+//     of its candidates: one in 10^4 look-ups of such keys at α 2^-8 (measured).
 //   - Inserting as the keys come, without a second pass, gives not only
 //     indeterminate keys but wrong misses, if a miss in a secondary array is
 //     taken for one. Until Repair such keys are answered Indeterminate.

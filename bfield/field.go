@@ -244,8 +244,9 @@ func (f *Field) descend(k key, acc uint64) (uint64, Answer) {
 
 // Candidates returns the values that a key may have, in no special order: none
 // if it is absent, one if it is found, several if it is indeterminate. The
-// value of an inserted key is among them, unless they would be more than
-// MaxCandidates, which are then returned. Until Repair they are those of the
+// value of an inserted key is among them, unless the codes that the common ones
+// allow are very many: no more than MaxCandidates values are returned, and no
+// more than 64 times as many codes are tried. Until Repair they are those of the
 // primary array, also for keys that Lookup finds.
 func (f *Field) Candidates(key []byte) []uint64 { return f.candidates(f.keyOf(key)) }
 
