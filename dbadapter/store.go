@@ -52,6 +52,19 @@ const (
 	MaxBatchBytes = 1<<20 + 1<<19
 )
 
+// OneBatch is how many of the writes, from the first on, one Apply takes: at
+// least one, if there is any.
+func OneBatch(writes []Write) int {
+	bytes := 0
+	for i := range writes {
+		bytes += len(writes[i].Record.Key) + len(writes[i].Record.Value)
+		if i > 0 && (i == MaxBatch || bytes > MaxBatchBytes) {
+			return i
+		}
+	}
+	return len(writes)
+}
+
 // Write is one record to be committed.
 type Write struct {
 	Record Record

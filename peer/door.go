@@ -60,7 +60,7 @@ func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
 		d.ns.clock.Observe(writes[i].Record.Version.Clock)
 	}
 	for len(writes) > 0 {
-		n := oneTransaction(writes)
+		n := dbadapter.OneBatch(writes)
 		outcomes, err := d.ns.store.Apply(d.ctx, writes[:n])
 		if err != nil {
 			return nil, err
@@ -72,18 +72,6 @@ func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
 		writes, places = writes[n:], places[n:]
 	}
 	return verdicts, nil
-}
-
-// oneTransaction is how many of the writes fit one.
-func oneTransaction(writes []dbadapter.Write) int {
-	bytes := 0
-	for i := range writes {
-		bytes += len(writes[i].Record.Key) + len(writes[i].Record.Value)
-		if i > 0 && (i == dbadapter.MaxBatch || bytes > dbadapter.MaxBatchBytes) {
-			return i
-		}
-	}
-	return len(writes)
 }
 
 // examine says why a record must stay outside, or nil.

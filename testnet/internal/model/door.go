@@ -34,7 +34,7 @@ func (x *session) door(records []dbadapter.Record) ([]reconcile.Verdict, error) 
 		p.clock.Observe(writes[i].Record.Version.Clock)
 	}
 	for len(writes) > 0 {
-		batch := oneTransaction(writes)
+		batch := dbadapter.OneBatch(writes)
 		outcomes, err := p.store.Apply(context.Background(), writes[:batch])
 		if err != nil {
 			n.cluster.Watch.Refused(n.id, err)
@@ -52,18 +52,6 @@ func (x *session) door(records []dbadapter.Record) ([]reconcile.Verdict, error) 
 	}
 	n.crash.count() // the last moment at which a crash at the step apply strikes
 	return verdicts, nil
-}
-
-// oneTransaction is how many of the writes fit one.
-func oneTransaction(writes []dbadapter.Write) int {
-	bytes := 0
-	for i := range writes {
-		bytes += len(writes[i].Record.Key) + len(writes[i].Record.Value)
-		if i > 0 && (i == dbadapter.MaxBatch || bytes > dbadapter.MaxBatchBytes) {
-			return i
-		}
-	}
-	return len(writes)
 }
 
 // examine says why a record must stay outside.
