@@ -1,12 +1,12 @@
 package peer
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -34,8 +34,10 @@ type Config struct {
 	// Identity is the node's Ed25519 key. Default: the key in Dir, made at
 	// the first opening, or a fresh one.
 	Identity crypto.PrivKey
-	// Logger receives the node's log. Default: none.
-	Logger *zap.Logger
+	// Logger receives the node's log: refusals, joins and syncs; each step of
+	// a sync at level Debug. Default: the log is discarded, and slog.Default
+	// is not used.
+	Logger *slog.Logger
 	// Registerer receives the node's metrics, each with the label node (the
 	// peer id). Default: none; the global registry is never used.
 	Registerer prometheus.Registerer

@@ -219,13 +219,13 @@ func (n *Node) serveJoin(stream network.Stream) {
 	}
 	var request joinRequest
 	if err := readControl(stream, maxJoinRequest, &request); err != nil {
-		n.log.Debug("a join did not begin", zapPeer(remote), zapError(err))
+		n.log.Debug("a join did not begin", logPeer(remote), logError(err))
 		stream.Reset()
 		return
 	}
 	reply, err := n.admit(remote, &request)
 	if err != nil {
-		n.log.Info("a ticket was not taken", zapPeer(remote), zapError(err))
+		n.log.Info("a ticket was not taken", logPeer(remote), logError(err))
 	}
 	if writeControl(stream, reply) != nil || stream.Close() != nil {
 		stream.Reset()
@@ -257,10 +257,10 @@ func (n *Node) admit(remote ID, request *joinRequest) (*joinReply, error) {
 		return deny(err)
 	}
 	ns.asides.forget()
-	n.log.Info("a node has joined", zapNamespace(ns), zapPeer(remote))
+	n.log.Info("a node has joined", logNamespace(ns), logPeer(remote))
 	if addrs := parseAddrs(request.Addrs); len(addrs) > 0 {
 		if err := n.book.add(remote, addrs); err != nil {
-			n.log.Warn("the addresses of a new member could not be saved", zapPeer(remote), zapError(err))
+			n.log.Warn("the addresses of a new member could not be saved", logPeer(remote), logError(err))
 		}
 	}
 	roster := ns.roster.Load()

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
 )
 
 // metrics are a node's counters. Their names begin with syncd_ and use the
@@ -109,8 +108,3 @@ func result(err error) string {
 	}
 	return "error"
 }
-
-// Names of fields are the same in all messages.
-func zapPeer(id ID) zap.Field              { return zap.Stringer("peer", id) }
-func zapError(err error) zap.Field         { return zap.Error(err) }
-func zapNamespace(ns *Namespace) zap.Field { return zap.String("ns", ns.Name()) }

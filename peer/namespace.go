@@ -5,11 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt"
@@ -97,7 +96,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *st
 	ns.clock.Observe(ns.store.Latest())
 	if ahead := ns.store.Latest().Time().Sub(n.now()); ahead > s.Policy.MaxSkew {
 		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: what is written now gets a later one still, and others will refuse it until then",
-			zap.String("ns", s.Name), zap.Duration("ahead", ahead))
+			slog.String("ns", s.Name), slog.Duration("ahead", ahead))
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
 	return ns, nil

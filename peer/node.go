@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/host"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/badgerdb"
@@ -23,7 +23,7 @@ import (
 // its methods may be called from several goroutines.
 type Node struct {
 	dir     string
-	log     *zap.Logger
+	log     *slog.Logger
 	now     func() time.Time
 	limits  Limits
 	self    identity
@@ -73,7 +73,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		byID:   map[dbadapter.NamespaceID]*Namespace{},
 	}
 	if n.log == nil {
-		n.log = zap.NewNop()
+		n.log = slog.New(slog.DiscardHandler)
 	}
 	if n.now == nil {
 		n.now = time.Now
@@ -104,7 +104,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if cfg.SyncInterval > 0 && n.gate.enter() {
 		go n.background(cfg.SyncInterval)
 	}
-	n.log.Info("the node is open", zap.Stringer("id", n.self.id), zap.Strings("addrs", n.Addrs()), zap.Int("namespaces", len(n.byID)))
+	n.log.Info("the node is open", slog.Any("id", n.self.id), slog.Any("addrs", n.Addrs()), slog.Int("namespaces", len(n.byID)))
 	return n, nil
 }
 
@@ -124,7 +124,7 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{})
 	default:
-		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{Logger: n.log.Named("store")})
+		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{})
 	}
 	if err == nil {
 		n.onClose(n.store.Close)

@@ -1,10 +1,9 @@
 package peer
 
 import (
+	"log/slog"
 	"sync"
 	"time"
-
-	"go.uber.org/zap"
 )
 
 // SyncRecord is a sync that has ended, as RecentSyncs remembers it.
@@ -56,15 +55,15 @@ func (n *Node) ended(s SyncRecord, err error) {
 	}
 	n.recent.add(s)
 	r := &s.Report
-	level := zap.InfoLevel
+	level := slog.LevelInfo
 	switch {
 	case err != nil:
-		level = zap.WarnLevel
+		level = slog.LevelWarn
 	case r.Differences() == 0:
-		level = zap.DebugLevel // most of those in the background
+		level = slog.LevelDebug // most of those in the background
 	}
-	n.log.Log(level, "sync", zap.String("ns", r.Namespace), zap.String("peer", r.Peer), zap.Bool("incoming", s.Incoming),
-		zap.String("method", r.Method), zap.Int("missing_here", r.MissingHere), zap.Int("missing_there", r.MissingThere),
-		zap.Int("mismatched", r.Mismatched), zap.Int("applied", r.Applied), zap.Int("sent", r.Sent), zap.Int("rejected", r.Rejected),
-		zap.Float64("duration_ms", r.DurationMS), zap.Bool("verified", r.Verified), zap.Error(err))
+	n.log.LogAttrs(n.ctx, level, "sync", slog.String("ns", r.Namespace), slog.String("peer", r.Peer), slog.Bool("incoming", s.Incoming),
+		slog.String("method", r.Method), slog.Int("missing_here", r.MissingHere), slog.Int("missing_there", r.MissingThere),
+		slog.Int("mismatched", r.Mismatched), slog.Int("applied", r.Applied), slog.Int("sent", r.Sent), slog.Int("rejected", r.Rejected),
+		slog.Float64("duration_ms", r.DurationMS), slog.Bool("verified", r.Verified), logError(err))
 }

@@ -3,9 +3,9 @@ package peer
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -34,10 +34,10 @@ func (n *Node) serveSync(stream network.Stream) {
 	talk := newConversation(stream, n.limits)
 	hello, size, err := talk.receiveHello()
 	leave()
-	log := n.log.With(zapPeer(remote))
+	log := n.log.With(logPeer(remote))
 	switch {
 	case err != nil:
-		log.Debug("a sync did not begin", zapError(err))
+		log.Debug("a sync did not begin", logError(err))
 		if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
 			talk.refuse(wire.CodeProtocol)
 		} else {
@@ -45,7 +45,7 @@ func (n *Node) serveSync(stream network.Stream) {
 		}
 		return
 	case reconcile.CheckVersion(hello) != nil:
-		log.Info("a peer speaks another version of the protocol", zap.Uint8("version", hello.Version))
+		log.Info("a peer speaks another version of the protocol", slog.Any("version", hello.Version))
 		talk.refuse(wire.CodeVersion)
 		return
 	}
@@ -63,7 +63,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	}
 	release, ok := n.sessions.accept(remote)
 	if !ok {
-		log.Info("a sync was put off: too many are running", zapNamespace(ns))
+		log.Info("a sync was put off: too many are running", logNamespace(ns))
 		talk.refuse(wire.CodeBusy)
 		return
 	}
@@ -91,6 +91,6 @@ func (n *Node) serveSync(stream network.Stream) {
 		talk.refuse(wire.CodeInternal)
 	}
 	if err != nil && ctx.Err() == nil {
-		log.Info("a sync that the peer began has failed", zapNamespace(ns), zapError(err))
+		log.Info("a sync that the peer began has failed", logNamespace(ns), logError(err))
 	}
 }

@@ -1,9 +1,8 @@
 package peer
 
 import (
+	"log/slog"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -11,7 +10,7 @@ import (
 // stopwatch times the steps of one sync, waits on the network included. It
 // belongs to the goroutine that runs the session.
 type stopwatch struct {
-	log     *zap.Logger
+	log     *slog.Logger
 	metrics *metrics
 	start   time.Time
 	end     time.Time // zero while it runs
@@ -22,7 +21,7 @@ type stopwatch struct {
 
 func newStopwatch(n *Node, ns *Namespace, remote ID) *stopwatch {
 	return &stopwatch{
-		log:     n.log.With(zapNamespace(ns), zapPeer(remote)),
+		log:     n.log.With(logNamespace(ns), logPeer(remote)),
 		metrics: n.metrics,
 		start:   time.Now(),
 		steps:   map[reconcile.Step]time.Duration{},
@@ -39,7 +38,7 @@ func (w *stopwatch) enter(step reconcile.Step) {
 		w.steps[w.step] += now.Sub(w.since)
 	}
 	w.step, w.since = step, now
-	w.log.Debug("sync step", zap.Stringer("step", step))
+	w.log.Debug("sync step", slog.Any("step", step))
 }
 
 // stop ends the last step.

@@ -5,11 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/libp2p/go-libp2p/core/protocol"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
@@ -217,7 +217,7 @@ func (ns *Namespace) grow(ctx context.Context) error {
 		return nil // too much was written meanwhile; the next sync tries again
 	}
 	if grown {
-		ns.node.log.Info("the kept sketch has grown", zapNamespace(ns), zap.Int("cells", ns.kept.Cells()))
+		ns.node.log.Info("the kept sketch has grown", logNamespace(ns), slog.Int("cells", ns.kept.Cells()))
 	}
 	return err
 }
@@ -283,7 +283,7 @@ func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err 
 			ns.openings.note(s.remote, report.Differences())
 		}
 		if err := n.learnAddrs(s.remote); err != nil {
-			n.log.Warn("the addresses of a peer could not be saved", zapPeer(s.remote), zapError(err))
+			n.log.Warn("the addresses of a peer could not be saved", logPeer(s.remote), logError(err))
 		}
 	}
 	return report, err

@@ -2,12 +2,10 @@ package testnettest
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
-
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/syncd-io/syncd/peer"
 )
@@ -25,10 +23,15 @@ type logs struct {
 func newLogs(n int) *logs { return &logs{lines: make([][]string, max(n, 0))} }
 
 // of is the logger of a node.
-func (l *logs) of(i int) *zap.Logger {
-	style := zap.NewDevelopmentEncoderConfig()
-	style.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
-	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(style), &lineWriter{l, i}, zap.InfoLevel))
+func (l *logs) of(i int) *slog.Logger {
+	return slog.New(slog.NewTextHandler(&lineWriter{l, i}, &slog.HandlerOptions{
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey && len(groups) == 0 {
+				a.Value = slog.StringValue(a.Value.Time().Format("15:04:05.000"))
+			}
+			return a
+		},
+	}))
 }
 
 // show prints what was kept, with the nodes' numbers for their ids.
@@ -46,13 +49,13 @@ func (l *logs) show(t testing.TB, ids []peer.ID) {
 	t.Log(strings.NewReplacer(names...).Replace(text.String()))
 }
 
-// lineWriter takes one line with each Write, as zap does.
+// lineWriter takes one line with each Write, as slog's handlers write them.
 type lineWriter struct {
 	logs *logs
 	node int
 }
 
-// Write implements zapcore.WriteSyncer.
+// Write implements io.Writer.
 func (w *lineWriter) Write(line []byte) (int, error) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
@@ -63,6 +66,3 @@ func (w *lineWriter) Write(line []byte) (int, error) {
 	*lines = append(*lines, string(line))
 	return len(line), nil
 }
-
-// Sync implements zapcore.WriteSyncer.
-func (w *lineWriter) Sync() error { return nil }

@@ -3,11 +3,10 @@ package testnettest
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime/pprof"
 	"testing"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/testnet/internal/nodes"
@@ -34,7 +33,7 @@ type Net struct {
 func New(t testing.TB, n int, options ...Option) *Net {
 	t.Helper()
 	logs := newLogs(n)
-	cfg := nodes.Config{Nodes: n, Dir: t.TempDir(), Logger: func(i int) *zap.Logger { return logs.of(i) }}
+	cfg := nodes.Config{Nodes: n, Dir: t.TempDir(), Logger: func(i int) *slog.Logger { return logs.of(i) }}
 	for _, o := range options {
 		o(&cfg)
 	}

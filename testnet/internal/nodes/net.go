@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
@@ -38,7 +38,7 @@ type Config struct {
 	// silent peer are given up after 5 s.
 	Limits peer.Limits
 	// Logger gives each node its log. Default: none.
-	Logger func(node int) *zap.Logger
+	Logger func(node int) *slog.Logger
 	// MaxHeap bounds the live heap of the process, in bytes, at each check.
 	// Default: 256 MiB and 128 MiB for each node.
 	MaxHeap int64

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -14,7 +15,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/badgerdb"
@@ -28,7 +28,7 @@ type node struct {
 	dir    string
 	key    crypto.PrivKey
 	id     peer.ID
-	log    *zap.Logger
+	log    *slog.Logger
 	listen []string     // where it listened last
 	memory *memdb.Store // instead of files
 	skew   atomic.Int64
@@ -54,7 +54,7 @@ func newNode(i int, cfg *Config) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &node{index: i, dir: filepath.Join(cfg.Dir, fmt.Sprintf("node%d", i)), key: key, id: id, log: zap.NewNop()}
+	p := &node{index: i, dir: filepath.Join(cfg.Dir, fmt.Sprintf("node%d", i)), key: key, id: id, log: slog.New(slog.DiscardHandler)}
 	if cfg.Logger != nil {
 		p.log = cfg.Logger(i)
 	}
@@ -86,7 +86,7 @@ func (n *Net) start(ctx context.Context, p *node) (err error) {
 	})
 	var store dbadapter.Store = p.memory
 	if p.memory == nil {
-		if store, err = badgerdb.Open(p.storeDir(), badgerdb.Options{Logger: p.log.Named("store")}); err != nil {
+		if store, err = badgerdb.Open(p.storeDir(), badgerdb.Options{}); err != nil {
 			return err
 		}
 		r.store = store

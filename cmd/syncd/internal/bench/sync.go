@@ -10,11 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/pair"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
@@ -46,7 +45,7 @@ type Config struct {
 	Seed   uint64
 	// Signed: records carry signatures. Without, building is faster.
 	Signed bool
-	Logger *zap.Logger
+	Logger *slog.Logger
 	Bars   *progress.Bars
 }
 

@@ -1,10 +1,10 @@
 package bench
 
 import (
+	"log/slog"
 	"testing"
 
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/peer"
 )
@@ -32,7 +32,7 @@ func TestMedians(t *testing.T) {
 func TestSync(t *testing.T) {
 	for kind, want := range map[Kind][3]int{Missing: {5, 5, 0}, Mismatched: {0, 0, 10}, Mixed: {3, 2, 5}} {
 		results, err := Sync(t.Context(), Config{
-			Sizes: []int{60, 30}, Differences: 10, Kind: kind, ValueSize: 16, Repeat: 2, Seed: 7, Logger: zap.NewNop(),
+			Sizes: []int{60, 30}, Differences: 10, Kind: kind, ValueSize: 16, Repeat: 2, Seed: 7, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"go.uber.org/zap"
-
 	"github.com/syncd-io/syncd/cmd/syncd/internal/bench"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -35,14 +33,10 @@ Examples:
 
 // Run measures.
 func (c benchSyncCmd) Run(ctx context.Context, a *app) error {
-	log := zap.NewNop()
-	if a.Verbose {
-		log = a.logger()
-	}
 	bars := a.bars()
 	results, err := bench.Sync(ctx, bench.Config{
 		Sizes: c.Records, Differences: c.Differences, Kind: bench.Kind(c.Kind), ValueSize: c.ValueSize,
-		Repeat: c.Repeat, Seed: c.Seed, Signed: c.Signed, Logger: log, Bars: bars,
+		Repeat: c.Repeat, Seed: c.Seed, Signed: c.Signed, Logger: a.verboseLog(), Bars: bars,
 	})
 	bars.Close()
 	if err != nil {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"go.uber.org/zap"
-
 	"github.com/syncd-io/syncd/cmd/syncd/internal/demo"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/reconcile"
@@ -33,14 +31,10 @@ Examples:
 
 // Run runs the demo.
 func (c demoCmd) Run(ctx context.Context, a *app) error {
-	log := zap.NewNop()
-	if a.Verbose {
-		log = a.logger()
-	}
 	bars := a.bars()
 	res, err := demo.Run(ctx, demo.Config{
 		Records: c.Records, Missing: c.Missing, Mismatched: c.Mismatched, Empty: c.Empty,
-		ValueSize: c.ValueSize, Seed: c.Seed, Logger: log, Bars: bars,
+		ValueSize: c.ValueSize, Seed: c.Seed, Logger: a.verboseLog(), Bars: bars,
 	})
 	bars.Close()
 	if err != nil {

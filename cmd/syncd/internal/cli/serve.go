@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -17,9 +18,7 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"go.uber.org/zap"
 	"go.uber.org/zap/exp/zapslog"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
@@ -58,9 +57,10 @@ const (
 
 // Run is the daemon.
 func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
-	log := a.logger()
-	defer func() { _ = log.Sync() }() // standard error may not be a file
-	gologshim.SetDefaultHandler(zapslog.NewHandler(log.Core(), zapslog.WithName("libp2p")))
+	core := a.logCore()
+	defer func() { _ = core.Sync() }() // standard error may not be a file
+	log := slog.New(zapslog.NewHandler(core))
+	gologshim.SetDefaultHandler(zapslog.NewHandler(core, zapslog.WithName("libp2p")))
 	addr, err := a.apiAddr()
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addr httpapi.Addr, cfg http
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          zap.NewStdLog(cfg.Logger),
+		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
 	listener, err := httpapi.Listen(ctx, addr)
@@ -123,7 +123,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addr httpapi.Addr, cfg http
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(listener) }()
 	if err := a.announce(cfg.Node, addr); err != nil {
-		cfg.Logger.Warn("standard output is gone", zap.Error(err))
+		cfg.Logger.Warn("standard output is gone", slog.Any("error", err))
 	}
 	select {
 	case err := <-served:
@@ -137,7 +137,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addr httpapi.Addr, cfg http
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime+cutTime)
 	defer cancel()
 	if err := srv.Shutdown(draining); err != nil {
-		cfg.Logger.Warn("requests were cut", zap.Error(err), zap.NamedError("close", srv.Close()))
+		cfg.Logger.Warn("requests were cut", slog.Any("error", errors.Join(err, srv.Close())))
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -230,23 +230,4 @@ func tcpAddr(text string) (network, address string, err error) {
 		return "", "", problem.Usage("--listen %s: want a TCP address such as /ip4/0.0.0.0/tcp/4747", text)
 	}
 	return network, address, nil
-}
-
-// logger writes to standard error.
-func (a *app) logger() *zap.Logger {
-	level := zapcore.InfoLevel
-	switch {
-	case a.Verbose:
-		level = zapcore.DebugLevel
-	case a.Quiet:
-		level = zapcore.WarnLevel
-	}
-	cfg := zap.NewProductionEncoderConfig()
-	cfg.EncodeTime = zapcore.ISO8601TimeEncoder
-	encoder := zapcore.NewJSONEncoder(cfg)
-	if a.LogFormat == "console" {
-		cfg.EncodeLevel = zapcore.CapitalLevelEncoder
-		encoder = zapcore.NewConsoleEncoder(cfg)
-	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(a.stderr)), level))
 }

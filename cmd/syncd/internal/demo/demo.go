@@ -7,9 +7,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/pair"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
@@ -29,7 +28,7 @@ type Config struct {
 	// ValueSize is in bytes.
 	ValueSize int
 	Seed      uint64
-	Logger    *zap.Logger
+	Logger    *slog.Logger
 	Bars      *progress.Bars
 }
 

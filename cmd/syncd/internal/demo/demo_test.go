@@ -2,10 +2,10 @@ package demo
 
 import (
 	"errors"
+	"log/slog"
 	"testing"
 
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
@@ -23,7 +23,7 @@ func TestFindsWhatWasMade(t *testing.T) {
 		{Records: 1000, Missing: 37, Mismatched: 61},
 		{Records: 100},
 	} {
-		c.ValueSize, c.Seed, c.Logger = 8, 42, zap.NewNop()
+		c.ValueSize, c.Seed, c.Logger = 8, 42, slog.New(slog.DiscardHandler)
 		r, err := Run(t.Context(), c)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
@@ -171,7 +171,7 @@ func (s *server) exportLines(ctx context.Context, in *exportInput) (*huma.Stream
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		h.SetHeader("Content-Type", linesType)
 		if err := writeLines(h.BodyWriter(), ns.Scan(ctx, []byte(in.Prefix), options...), in.Versions); err != nil {
-			s.Logger.Warn("export broke off", zap.String("namespace", in.NS), zap.Error(err))
+			s.Logger.Warn("export broke off", slog.String("namespace", in.NS), slog.Any("error", err))
 			// The status has gone out; only a cut connection tells the client.
 			panic(http.ErrAbortHandler)
 		}

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -29,7 +30,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
@@ -44,7 +44,7 @@ type Config struct {
 	Token string
 	// Metrics are served at /metrics.
 	Metrics prometheus.Gatherer
-	Logger  *zap.Logger
+	Logger  *slog.Logger
 	// Ready says whether the daemon takes work; nil means always.
 	Ready func() bool
 }
@@ -74,7 +74,7 @@ type server struct {
 func Handler(cfg Config) (http.Handler, error) {
 	s := &server{Config: cfg, mux: http.NewServeMux()}
 	if s.Logger == nil {
-		s.Logger = zap.NewNop()
+		s.Logger = slog.New(slog.DiscardHandler)
 	}
 	config := huma.DefaultConfig("syncd", cfg.Version.Version)
 	config.Info.Description = "Keeps sets of records equal on many machines. " +
@@ -128,7 +128,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 		}
 		began := time.Now()
 		next.ServeHTTP(w, r)
-		s.Logger.Debug("http", zap.String("method", r.Method), zap.String("path", r.URL.EscapedPath()), zap.Duration("took", time.Since(began)))
+		s.Logger.Debug("http", slog.String("method", r.Method), slog.String("path", r.URL.EscapedPath()), slog.Duration("took", time.Since(began)))
 	})
 }
 
@@ -176,7 +176,7 @@ func (s *server) registerHealth() {
 	if gatherer == nil {
 		gatherer = prometheus.NewRegistry()
 	}
-	s.mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(s.Logger)}))
+	s.mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(s.Logger.Handler(), slog.LevelWarn)}))
 	s.api.OpenAPI().AddOperation(&huma.Operation{
 		OperationID: "metrics", Method: http.MethodGet, Path: "/metrics", Summary: "Metrics for Prometheus; needs no token",
 		Responses: map[string]*huma.Response{"200": {

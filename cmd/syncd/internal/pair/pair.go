@@ -9,12 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
@@ -31,7 +30,7 @@ type Pair struct {
 const closeTime = 10 * time.Second
 
 // Open starts the nodes in a fresh temporary folder.
-func Open(ctx context.Context, policy peer.Policy, log *zap.Logger) (*Pair, error) {
+func Open(ctx context.Context, policy peer.Policy, log *slog.Logger) (*Pair, error) {
 	dir, err := os.MkdirTemp("", "syncd-pair-")
 	if err != nil {
 		return nil, err
@@ -43,10 +42,10 @@ func Open(ctx context.Context, policy peer.Policy, log *zap.Logger) (*Pair, erro
 	return p, nil
 }
 
-func (p *Pair) open(ctx context.Context, policy peer.Policy, log *zap.Logger) error {
+func (p *Pair) open(ctx context.Context, policy peer.Policy, log *slog.Logger) error {
 	for i := range p.Node {
 		n, err := peer.Open(ctx, peer.Config{
-			Dir: filepath.Join(p.dir, fmt.Sprint(i+1)), Logger: log.Named(fmt.Sprintf("node%d", i+1)),
+			Dir: filepath.Join(p.dir, fmt.Sprint(i+1)), Logger: log.With("node", i+1),
 		})
 		if err != nil {
 			return fmt.Errorf("open node %d: %w", i+1, err)

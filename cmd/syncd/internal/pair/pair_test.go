@@ -2,10 +2,10 @@ package pair
 
 import (
 	"iter"
+	"log/slog"
 	"testing"
 
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
@@ -53,7 +53,7 @@ func TestCompare(t *testing.T) {
 
 // TestPair: what is written on one side is on both after a sync.
 func TestPair(t *testing.T) {
-	p, err := Open(t.Context(), peer.Policy{}, zap.NewNop())
+	p, err := Open(t.Context(), peer.Policy{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
