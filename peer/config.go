@@ -31,6 +31,11 @@ type Config struct {
 	// Default (nil): /ip4/127.0.0.1/tcp/0. Empty but not nil: none; such a
 	// node can dial but not be dialled.
 	ListenAddrs []string
+	// AnnounceAddrs are the multiaddrs that the node tells to others instead of
+	// those that it listens on: the address of a router that forwards a port,
+	// or a DNS name. Each is a host and a TCP port, at most MaxAddrs; to tell
+	// both, name both. Default: the addresses that it listens on.
+	AnnounceAddrs []string
 	// Identity is the node's Ed25519 key. Default: the key in Dir, made at
 	// the first opening, or a fresh one.
 	Identity crypto.PrivKey

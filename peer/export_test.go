@@ -3,6 +3,8 @@ package peer
 import (
 	"context"
 
+	"github.com/libp2p/go-libp2p/core/crypto"
+
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
@@ -21,3 +23,6 @@ func (ns *Namespace) Latest() dbadapter.Clock { return ns.store.Latest() }
 
 // Writer is the id that the node's versions carry.
 func (n *Node) Writer() dbadapter.WriterID { return n.self.writer }
+
+// Key is the node's identity.
+func (n *Node) Key() crypto.PrivKey { return n.self.key }

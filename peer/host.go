@@ -32,8 +32,8 @@ const defaultListen = "/ip4/127.0.0.1/tcp/0"
 type HostConfig struct {
 	// Identity is the host's Ed25519 key. Default: a fresh one.
 	Identity crypto.PrivKey
-	// ListenAddrs are as in Config.
-	ListenAddrs []string
+	// ListenAddrs and AnnounceAddrs are as in Config.
+	ListenAddrs, AnnounceAddrs []string
 	// Limits bounds the host's resources: Connections, Sessions, DialTimeout.
 	Limits Limits
 	// Dialed, if not nil, is given each TCP connection that the host has opened
@@ -60,7 +60,15 @@ func newHost(cfg HostConfig) (_ host.Host, err error) {
 			return nil, err
 		}
 	}
-	h, err := silentHost(cfg)
+	self, err := newIdentity(cfg.Identity)
+	if err != nil {
+		return nil, err
+	}
+	announced, err := parseAnnounced(self.id, cfg.AnnounceAddrs)
+	if err != nil {
+		return nil, err
+	}
+	h, err := silentHost(cfg, announced)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +83,7 @@ func newHost(cfg HostConfig) (_ host.Host, err error) {
 // defaults scale with the machine's memory and register metrics globally, so
 // both are named here. It does not listen yet: a libp2p host that fails to
 // listen while it is made leaves goroutines behind.
-func silentHost(cfg HostConfig) (host.Host, error) {
+func silentHost(cfg HostConfig, announced []ma.Multiaddr) (host.Host, error) {
 	limits := cfg.Limits.withDefaults()
 	resources, err := rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(resourceLimits(limits)), rcmgr.WithMetricsDisabled())
 	if err != nil {
@@ -91,9 +99,16 @@ func silentHost(cfg HostConfig) (host.Host, error) {
 		// first instead of failing.
 		return tcp.NewTCPTransport(u, r, nil, tcp.DisableReuseport())
 	}
+	told := func(listening []ma.Multiaddr) []ma.Multiaddr {
+		if len(announced) > 0 {
+			return announced
+		}
+		return listening
+	}
 	h, err := libp2p.New(
 		libp2p.Identity(cfg.Identity),
 		libp2p.NoListenAddrs,
+		libp2p.AddrsFactory(told),
 		libp2p.Transport(newTransport),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
@@ -168,9 +183,10 @@ func resourceLimits(l Limits) rcmgr.ConcreteLimitConfig {
 	return config.Build(rcmgr.ConcreteLimitConfig{})
 }
 
-// Addrs are the multiaddrs under which the node can be dialled, each ending in
-// /p2p/ and the node's id. A node that listens on all interfaces
-// (/ip4/0.0.0.0) has an address for each of them, that of the loopback last.
+// Addrs are the multiaddrs that the node tells to others, each ending in /p2p/
+// and the node's id: Config.AnnounceAddrs if there are any, otherwise those that
+// it listens on. A node that listens on all interfaces (/ip4/0.0.0.0) has an
+// address for each of them, that of the loopback last.
 func (n *Node) Addrs() []string {
 	out := []string{}
 	for _, a := range n.dialable() {

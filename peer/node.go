@@ -210,10 +210,15 @@ func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
 }
 
 func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
-	if n.host != nil {
-		return nil // the caller's, who closes it
+	if n.host != nil { // the caller's, who closes it
+		if len(cfg.AnnounceAddrs) > 0 {
+			return fmt.Errorf("%w: both a Host and AnnounceAddrs are given: set them in HostConfig", ErrInvalid)
+		}
+		return nil
 	}
-	n.host, err = newHost(HostConfig{Identity: n.self.key, ListenAddrs: cfg.ListenAddrs, Limits: n.limits})
+	n.host, err = newHost(HostConfig{
+		Identity: n.self.key, ListenAddrs: cfg.ListenAddrs, AnnounceAddrs: cfg.AnnounceAddrs, Limits: n.limits,
+	})
 	if err == nil {
 		n.onClose(n.host.Close)
 	}
