@@ -16,7 +16,9 @@ type Store interface {
 	// hasher must be the same each time. observe, if not nil, is called after
 	// each commit with its changes, in commit order, before Apply returns, and
 	// in one step with Snapshot: a snapshot holds a commit exactly if observe
-	// has been called for it. It must be quick and must not call back.
+	// has been called for it. It must be quick and must not call the store. It
+	// may take a lock under which others read and close snapshots, but not one
+	// under which they open them or write.
 	Namespace(ctx context.Context, id NamespaceID, hasher Hasher, observe func([]Change)) (Namespace, error)
 	// Drop deletes a namespace and all its records. It must not be open.
 	Drop(ctx context.Context, id NamespaceID) error
@@ -42,7 +44,9 @@ type Namespace interface {
 	// Latest is the greatest clock ever committed here, the durable
 	// high-water mark that a restarted clock goes on from.
 	Latest() Clock
-	// Close releases the namespace; the store stays open. Idempotent.
+	// Close waits for running writes and releases the namespace; the store
+	// stays open. It closes the snapshots that are open, so that a scan that is
+	// paused holds nothing up and ends with ErrClosed. Idempotent.
 	Close() error
 }
 
@@ -135,6 +139,6 @@ type Snapshot interface {
 	Bucket(index Index) ([]Record, error)
 	// Pairs yields every index with its checksum, in no particular order.
 	Pairs(ctx context.Context) iter.Seq2[Pair, error]
-	// Close releases the view. Idempotent.
+	// Close releases the view. It waits for no commit. Idempotent.
 	Close() error
 }

@@ -25,14 +25,27 @@ type namespace struct {
 	seq    uint64 // of the last commit that snapshots see
 	latest dbadapter.Clock
 
-	mu        sync.Mutex // guards what follows
+	// mu guards what follows. No other lock is taken under it: a caller may
+	// close a snapshot while it holds a lock that observe waits for.
+	mu        sync.Mutex
 	closed    bool
 	snapshots map[*snapshot]struct{}
-	applies   sync.WaitGroup // added to under mu, while not closed
+	calls     sync.WaitGroup // running Apply and Snapshot; added to under mu, while not closed
 }
 
 func (n *namespace) errClosed(what string) error {
 	return fmt.Errorf("%s: namespace %x is %w", what, n.id, dbadapter.ErrClosed)
+}
+
+// enter begins a call, which Close waits for; calls.Done ends it.
+func (n *namespace) enter(what string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return n.errClosed(what)
+	}
+	n.calls.Add(1)
+	return nil
 }
 
 // load reads the namespace's number and head, or gives it a number. It runs on
@@ -83,14 +96,10 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n.mu.Lock()
-	if n.closed {
-		n.mu.Unlock()
-		return nil, n.errClosed("apply")
+	if err := n.enter("apply"); err != nil {
+		return nil, err
 	}
-	n.applies.Add(1)
-	n.mu.Unlock()
-	defer n.applies.Done()
+	defer n.calls.Done()
 	items, err := commit.Prepare(n.hasher, writes)
 	if err != nil || len(items) == 0 {
 		return nil, err
@@ -212,7 +221,7 @@ func (n *namespace) Close() error {
 	}
 	n.closed = true
 	n.mu.Unlock()
-	n.applies.Wait()
+	n.calls.Wait()
 	n.mu.Lock()
 	snapshots := n.snapshots
 	n.snapshots = nil

@@ -48,15 +48,16 @@ type snapshot struct {
 }
 
 func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		return nil, n.errClosed("open a snapshot")
+	if err := n.enter("open a snapshot"); err != nil {
+		return nil, err
 	}
+	defer n.calls.Done()
 	n.store.mu.Lock()
 	s := &snapshot{namespace: n, seq: n.seq, view: n.store.view}
 	s.view.refs.Add(1)
 	n.store.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.snapshots[s] = struct{}{}
 	return s, nil
 }

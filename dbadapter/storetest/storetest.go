@@ -54,6 +54,9 @@ func Run(t *testing.T, h Harness) {
 		{"closed while in use", testClosedInUse},
 		{"cancelled", testCancelled},
 		{"many writers", testConcurrent},
+		{"lock order", testLockOrder},
+		{"all at once", testCrowd},
+		{"a paused scan", testPausedScan},
 		{"model", testModel},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, h) })

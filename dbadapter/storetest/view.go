@@ -232,14 +232,8 @@ func readUntil(e *env, stop <-chan struct{}) error {
 		if observed < last {
 			return fmt.Errorf("a snapshot as of change %d, of which only %d were observed", last, observed)
 		}
-		tw := newTwin(e.hasher)
-		for r, err := range s.Scan(context.Background(), nil, nil) {
-			if err != nil {
-				return err
-			}
-			tw.records[string(r.Key)] = r
-		}
-		if err := tw.compare(s); err != nil {
+		tw, err := recount(context.Background(), e.hasher, s)
+		if err != nil {
 			return err
 		}
 		e.mu.Lock()

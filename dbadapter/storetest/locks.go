@@ -1,0 +1,217 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// within runs the steps at once and fails, with the stacks of all goroutines,
+// if they have not returned after a minute: they then wait for one another.
+func within(t *testing.T, steps ...func() error) {
+	t.Helper()
+	results := make(chan error, len(steps))
+	for _, step := range steps {
+		go func() { results <- step() }()
+	}
+	deadline := time.After(time.Minute)
+	for range steps {
+		select {
+		case err := <-results:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-deadline:
+			stacks := make([]byte, 1<<20)
+			panic(fmt.Sprintf("%s: a deadlock:\n%s", t.Name(), stacks[:runtime.Stack(stacks, true)]))
+		}
+	}
+}
+
+// testLockOrder has a subscriber of commits whose lock the observer takes, and
+// which holds it while it reads and closes snapshots, as reconcile does. A store
+// that closes snapshots under a lock that it also holds while it opens one, or
+// while it tells the observer, stops here for ever.
+func testLockOrder(t *testing.T, h Harness) {
+	const rounds = 100
+	ctx := context.Background()
+	store := h.Open(t, manyChanges)
+	var subscriber sync.Mutex
+	told := make(chan struct{}, rounds) // a commit is about to take the lock
+	n, err := store.Namespace(ctx, dbadapter.NamespaceID{1}, hasher(), func([]dbadapter.Change) {
+		told <- struct{}{}
+		subscriber.Lock()
+		defer subscriber.Unlock()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	round := func(i int) {
+		old, err := n.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		subscriber.Lock()
+		steps := []func() error{func() error {
+			_, err := n.Apply(ctx, []dbadapter.Write{put(fmt.Sprint(i%20), fmt.Sprint(i), at(i))})
+			return err
+		}}
+		for range 3 {
+			steps = append(steps, func() error {
+				s, err := n.Snapshot() // waits for the commit, or comes before it
+				if err != nil {
+					return err
+				}
+				_, err = recount(ctx, hasher(), s)
+				return errors.Join(err, s.Close())
+			})
+		}
+		steps = append(steps, func() error {
+			defer subscriber.Unlock()
+			<-told
+			for range 100 {
+				runtime.Gosched() // lets the openings get as far as they can
+			}
+			_, err := old.Get([]byte("0"))
+			if isNotFound(err) {
+				err = nil
+			}
+			return errors.Join(err, old.Close())
+		})
+		within(t, steps...)
+	}
+	for i := range rounds {
+		round(i)
+	}
+	within(t, n.Close, store.Close)
+}
+
+// testCrowd does at once, over and over, all that takes a lock: commits, reads
+// under the lock that the observer takes, audits, and drops of other namespaces.
+func testCrowd(t *testing.T, h Harness) {
+	const rounds = 200
+	e := newEnv(t, h)
+	ctx := context.Background()
+	commit := func(writer int) func() error {
+		return func() error {
+			for i := range rounds {
+				w := put(fmt.Sprint(writer, i%20), fmt.Sprint(i), at(i))
+				if _, err := e.namespace.Apply(ctx, []dbadapter.Write{w}); err != nil {
+					return fmt.Errorf("commit: %w", err)
+				}
+			}
+			return nil
+		}
+	}
+	read := func() error {
+		for range rounds {
+			s, err := e.namespace.Snapshot()
+			if err != nil {
+				return fmt.Errorf("open a snapshot: %w", err)
+			}
+			e.mu.Lock()
+			if told := len(e.observed); s.Seq() > uint64(told) {
+				err = fmt.Errorf("a snapshot as of change %d, of which the observer has been told %d", s.Seq(), told)
+			}
+			err = errors.Join(err, s.Close())
+			e.mu.Unlock()
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	audit := func() error {
+		for range rounds / 10 {
+			s, err := e.namespace.Snapshot()
+			if err != nil {
+				return fmt.Errorf("open a snapshot: %w", err)
+			}
+			_, err = recount(ctx, e.hasher, s)
+			if err := errors.Join(err, s.Close()); err != nil {
+				return fmt.Errorf("audit: %w", err)
+			}
+		}
+		return nil
+	}
+	drop := func() error {
+		id := dbadapter.NamespaceID{2}
+		for i := range rounds / 10 {
+			other, err := e.store.Namespace(ctx, id, e.hasher, nil)
+			if err != nil {
+				return fmt.Errorf("create: %w", err)
+			}
+			_, err = other.Apply(ctx, []dbadapter.Write{put("k", "v", at(i))})
+			if err := errors.Join(err, other.Close(), e.store.Drop(ctx, id)); err != nil {
+				return fmt.Errorf("drop: %w", err)
+			}
+		}
+		return nil
+	}
+	within(t, commit(0), commit(1), read, read, audit, drop)
+	within(t, e.store.Close)
+}
+
+// recount reads all records of a snapshot and returns a twin of them, once it
+// agrees with all else that the snapshot says.
+func recount(ctx context.Context, hasher dbadapter.Hasher, s dbadapter.Snapshot) (*twin, error) {
+	tw := newTwin(hasher)
+	for r, err := range s.Scan(ctx, nil, nil) {
+		if err != nil {
+			return nil, err
+		}
+		tw.records[string(r.Key)] = r
+	}
+	return tw, tw.compare(s)
+}
+
+// testPausedScan opens a scan, as an export whose reader has stopped does, and
+// expects that it holds up nothing else: neither commits, nor making, dropping
+// and making again of other namespaces, nor closing and dropping its own.
+func testPausedScan(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	ctx := context.Background()
+	other := dbadapter.NamespaceID{9}
+	dropped := false
+	var last error
+	e.apply(put("a", "1", at(1)), put("b", "1", at(1)), put("c", "1", at(1)))
+	for _, last = range e.snapshot().Scan(ctx, nil, nil) {
+		if dropped {
+			continue
+		}
+		dropped = true
+		within(t, func() error {
+			for i := range 2 {
+				n, err := e.store.Namespace(ctx, other, e.hasher, nil)
+				if err != nil {
+					return fmt.Errorf("make another namespace: %w", err)
+				}
+				if _, err := n.Apply(ctx, []dbadapter.Write{put("k", "v", at(i))}); err != nil {
+					return fmt.Errorf("write to another namespace: %w", err)
+				}
+				if err := errors.Join(n.Close(), e.store.Drop(ctx, other)); err != nil {
+					return fmt.Errorf("drop another namespace: %w", err)
+				}
+			}
+			if _, err := e.namespace.Apply(ctx, []dbadapter.Write{put("d", "1", at(1))}); err != nil {
+				return fmt.Errorf("write under a scan: %w", err)
+			}
+			if err := errors.Join(e.namespace.Close(), e.store.Drop(ctx, e.id)); err != nil {
+				return fmt.Errorf("drop under a scan: %w", err)
+			}
+			return nil
+		})
+	}
+	if !errors.Is(last, dbadapter.ErrClosed) {
+		t.Errorf("a scan over which its namespace was dropped ends with %v, want ErrClosed", last)
+	}
+	e.observed, e.digest, e.records = nil, dbadapter.Digest{}, 0
+	e.openNamespace(1)
+	e.check(newTwin(e.hasher))
+}
