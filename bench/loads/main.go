@@ -1,9 +1,9 @@
 // Command loads measures how full cuckoo tables get and what the last insertions
 // cost:
 //
-//	go run ./bfield/cuckoo/loads                # minutes
-//	go run ./bfield/cuckoo/loads -trials 3      # fewer trials a shape
-//	go run ./bfield/cuckoo/loads -plots docs    # writes the chart there
+//	go -C bench run ./loads                 # minutes
+//	go -C bench run ./loads -trials 3       # fewer trials a shape
+//	go -C bench run ./loads -plots ../docs  # writes the chart there
 //
 // It prints Markdown: for each number H of hash functions and B of slots a
 // bucket, the load at which the first insertion found no room, beside theory;
@@ -45,7 +45,7 @@ func run(args []string, out, log io.Writer) error {
 	flags.IntVar(&o.trials, "trials", 20, "trials a shape")
 	flags.IntVar(&o.slots, "slots", 1<<18, "slots of each table, about")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all trials")
-	flags.StringVar(&o.plots, "plots", "", "folder to write the chart to (default: none)")
+	flags.StringVar(&o.plots, "plots", "", "folder to write the chart to; without it no chart is drawn")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

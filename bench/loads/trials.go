@@ -14,7 +14,7 @@ import (
 // shape is a kind of table, and what is known of its largest load.
 type shape struct {
 	hashes, slots int
-	slides        float64 // Sanders, "Space efficient hash tables", capacity limits; 0 where there is none
+	slides        float64 // Sanders, "Space efficient hash tables", capacity limits; 0 where they give no limit
 	theory        float64 // see loads in package cuckoo
 }
 
