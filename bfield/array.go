@@ -70,8 +70,8 @@ func (a *array) common(k key, acc uint64, p *Plan) uint64 {
 // and is the loop of look-ups. It stands by itself so that all of it stays in
 // registers, and loads without bounds checks, which takes a seventh of a
 // look-up's time. That is safe: a place is below places, which is the array's
-// bits less ν plus one, and behind the bits there is padding. Nobody makes an
-// array but newArray and parse, which see to that.
+// bits less ν plus one, and padding follows the bits. Only newArray and parse make
+// an array, and both ensure this.
 //
 //go:noinline
 func and(acc uint64, array []byte, places uint64, k key, multipliers []uint64) uint64 {

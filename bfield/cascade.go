@@ -9,8 +9,8 @@ import (
 // fewEntries is a number of entries that are sorted without a second thought.
 const fewEntries = 4096
 
-// cascade makes the secondary arrays for entries that are all in the primary
-// one, until none is indeterminate. Arrays of an earlier cascade are dropped:
+// cascade makes secondary arrays, for entries that are all in the primary one,
+// until no entry is indeterminate. Arrays of an earlier cascade are dropped:
 // the keys that need them are found again by the same pass over all entries
 // that finds those which need them since.
 func (f *Field) cascade(s source) error {

@@ -35,7 +35,7 @@
 //	Array 1  ███                                β·n, indeterminate in Array 0
 //	Array 2  ▏                                  indeterminate in both
 //
-// until none is left. All arrays together take at most m·κ/(1−β) bits. A key
+// until no key is left. All arrays together take at most m·κ/(1−β) bits. A key
 // that was never inserted is found with probability α.
 //
 // # Use
@@ -76,9 +76,9 @@
 //
 // # What is not promised
 //
-// The hash is XXH3 under a seed that is stored with the field: whoever may
-// choose keys and knows the seed can raise α for keys of their choice. Hash
-// such keys under a secret first, and use the methods named …Hash. Pairs of
+// The hash is XXH3 under a seed that is stored with the field: an adversary
+// that knows the seed and may choose keys can raise α for chosen keys. Hash
+// untrusted keys under a secret first, and use the methods named …Hash. Pairs of
 // 64-bit keys never collide; two other keys share their 128-bit hash with
 // probability 2^-128.
 package bfield

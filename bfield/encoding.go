@@ -26,7 +26,7 @@ import (
 //
 // Bit i of an array is bit i mod 8 of byte i/8. So a mapped file is looked up
 // in as it is. The checksums find damage, not malice: nothing here is secret.
-// But no bytes, whoever made them, make a reader panic or allocate more than
+// But no bytes, forged ones included, make a reader panic or allocate more than
 // they are long.
 
 // ErrFormat is returned for bytes that are not a saved field, or a damaged one.

@@ -242,7 +242,7 @@ func (f *Field) descend(k key, acc uint64) (uint64, Answer) {
 	}
 }
 
-// Candidates returns the values that a key may have, in no special order: none
+// Candidates returns the values that a key may have, in no special order: no value
 // if it is absent, one if it is found, several if it is indeterminate. The
 // value of an inserted key is among them, unless the codes that the common ones
 // allow are very many: no more than MaxCandidates values are returned, and no

@@ -4,7 +4,8 @@ package bfield
 
 import "os"
 
-// lockFile keeps nobody out where Go's syscall package has no flock.
+// lockFile only opens the file: Go's syscall package has no flock here, so a second
+// process is not kept out.
 func lockFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 }

@@ -41,10 +41,10 @@ type Mutable struct {
 	log    Log
 	values uint64 // θ
 
-	// writing is held by whoever appends to the log, from before the append
-	// until the field shows it. It is taken before mu.
+	// An append to the log holds writing from before it until the field shows
+	// it. It is taken before mu.
 	writing sync.Mutex
-	// maintaining is held by the one who repairs or rebuilds; taken before writing.
+	// A repair or a rebuild holds maintaining; it is taken before writing.
 	maintaining sync.Mutex
 
 	mu         sync.RWMutex // guards what follows

@@ -260,8 +260,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestClosed closes beside a repair, and then calls what uses the log: once
-// Close is back, nobody does, and the log may be closed.
+// TestClosed closes beside a repair, and then calls what uses the log: after
+// Close no call uses the log, and the log may be closed.
 func TestClosed(t *testing.T) {
 	c, log := shapes["two bits"], &listLog{}
 	c.Keys = 1000

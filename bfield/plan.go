@@ -221,7 +221,7 @@ func (p Plan) lambda() float64 {
 // is answered with a value when all n keys are in. For κ ≤ 4 it is summed (see
 // rate.go). For larger κ it is simulated, and may be off by a few per cent at
 // 2^-12, a tenth at 2^-32 and a quarter at 2^-48. Markers use all C(ν, κ) codes
-// alike, and a code that stands for none of the θ values is no answer: hence
+// alike, and a code beyond those of the θ values is no answer: hence
 // the factor θ/C(ν, κ).
 func (p Plan) FalsePositive() float64 { return p.falsePositive(fine) }
 

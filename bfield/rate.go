@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// This file computes how often a window shows exactly κ ones, or any ones at
-// all, that nobody meant it to.
+// This file computes how often a window of a key that was never inserted shows
+// exactly κ ones, or any ones at all.
 //
 // The paper (section 5b) takes the ν bits of a window for independent, each
 // wrongly 1 with probability p = q^k, q the part of the array that is 1, and

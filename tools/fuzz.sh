@@ -22,8 +22,8 @@ while IFS=: read -r file target; do
   found=$((found + 1))
   package=./$(dirname "$file")
   begin=$SECONDS
-  # Minimizing an interesting input is for people who read it; it would use
-  # up the executions.
+  # Minimizing an interesting input makes it readable, and would use up the
+  # executions.
   if go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" -fuzzminimizetime 10x -parallel 2 -timeout 0 "$package" >"$log" 2>&1 </dev/null; then
     execs=$(grep -o 'execs: [0-9]*' "$log" | tail -1 || true)
     printf 'ok    %-52s %-20s %5d s\n' "$package $target" "${execs:-execs: ?}" $((SECONDS - begin))

@@ -12,7 +12,7 @@ type suite struct {
 type comparison struct {
 	what       string
 	ours, base figure
-	target     string // of the ratio; "" where none is set
+	target     string // of the ratio; may be empty
 }
 
 // figure is a benchmark's name and the unit of its value.

@@ -78,11 +78,11 @@
 // load 0.85 of the limit; a table of planned size is filled to 0.95 of it. No
 // table shrinks.
 //
-// An insertion that finds no room within its bounds stands aside in a stash of
-// 16 entries, and goes into the table with a later call. Keys chosen by somebody
-// who knows the seed can fill the stash; then Set and Insert return ErrCrowded.
-// They never loop, and never grow the table for it. Keys of strangers should
-// come from a keyed hash.
+// An insertion that finds no room within its bounds waits in a stash of 16
+// entries, and goes into the table with a later call. An adversary that knows
+// the seed can choose keys that fill the stash; then Set and Insert return
+// ErrCrowded. They never loop, and never grow the table for it. Hash untrusted
+// keys with a keyed hash first.
 //
 // Many goroutines may read at once, or one may write; a lock is the caller's.
 // Memory is saved by WriteTo in a versioned, checksummed form; what is read is

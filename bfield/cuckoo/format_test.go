@@ -80,8 +80,8 @@ func resealed(data []byte) []byte {
 	return binary.LittleEndian.AppendUint64(bytes.Clone(body), xxh3.Hash(body))
 }
 
-// A forger who knows the checksum gets no further than a tidy table: whatever is
-// read is saved again as the same bytes, and holds as many keys as it says.
+// Bytes with a valid checksum that are accepted are a consistent table: it is
+// saved again as the same bytes, and holds as many keys as it says.
 func tryMap(t *testing.T, data []byte) (accepted bool) {
 	m := new(Map[uint64, uint64])
 	if err := m.UnmarshalBinary(data); err != nil {

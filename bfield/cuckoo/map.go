@@ -12,13 +12,13 @@ type MapConfig struct {
 	// takes 12 bytes a key when they are there; beyond them, or without a plan,
 	// at most 14.5, from 60,000 keys on.
 	Keys int
-	// Seed of the hash that places keys. Whoever knows it can choose keys that
+	// Seed of the hash that places keys. An adversary that knows it can choose keys that
 	// share their buckets; see ErrCrowded.
 	Seed uint64
 }
 
 // Map is an exact map from 48-bit keys to 48-bit values, both kept whole. Any
-// number of goroutines may read it at once, or one may change it; a caller who
+// number of goroutines may read it at once, or one may change it; a caller that
 // mixes the two guards it by a lock, as with a Go map.
 //
 // The zero Map can only be the receiver of UnmarshalBinary; NewMap returns one

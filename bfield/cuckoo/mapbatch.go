@@ -4,7 +4,7 @@ package cuckoo
 // under way at once; with more, what came first is gone from the nearest cache.
 const batch = 32
 
-// GetBatch writes the value of keys[i] to values[i], or 0 where there is none,
+// GetBatch writes the value of keys[i] to values[i], or 0 if it is absent,
 // and returns how many keys were there. If found is not nil, found[i] says
 // whether keys[i] was. It panics if values, or found, is shorter than keys.
 //
@@ -71,8 +71,8 @@ func (x *exact) look(number uint64, choice uint8, index int) look {
 }
 
 // fetch reads a word of each line. No read waits for another, so the processor
-// has many under way at once. Inlined, they would be dropped, because nobody
-// needs the sum.
+// has many under way at once. The compiler would drop the reads of an inlined
+// fetch, because its caller ignores the sum.
 //
 //go:noinline
 func fetch(looks []look) (sum uint64) {

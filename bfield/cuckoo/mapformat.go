@@ -11,7 +11,7 @@ import (
 func (m *Map[K, V]) WriteTo(w io.Writer) (int64, error) { return m.exact.writeTo(w) }
 
 // ReadMap reads a Map that WriteTo saved, and nothing beyond. Its error is
-// ErrFormat if the bytes are none, or that of the reader. Memory grows with what
+// ErrFormat if the bytes are no Map, or that of the reader. Memory grows with what
 // was read, whatever the bytes say.
 func ReadMap[K, V ~uint64](r io.Reader) (*Map[K, V], error) {
 	x, err := readExact(r)

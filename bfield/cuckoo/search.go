@@ -4,8 +4,8 @@ package cuckoo
 // the new entry, then those into which an entry of theirs could move, and so
 // on. The entries along the way each move by one, the last into the free slot.
 //
-// No bucket is marked as seen. A shortest way visits none twice: what follows
-// the second visit would have been found from the first.
+// No bucket is marked as seen. A shortest way visits a bucket at most once: what
+// follows a second visit would have been found from the first.
 type search struct {
 	nodes []node
 }
@@ -43,7 +43,7 @@ type reach struct {
 }
 
 // run returns the index of the node whose bucket has a free slot, and the slot.
-// It returns −1 if there is none within reach. depth 0 means that a root has
+// It returns −1 if no bucket within reach has one. depth 0 means that a root has
 // room and nothing need move.
 func (s *search) run(g shelves, roots []hop, r reach) (leaf, slot int) {
 	s.nodes = s.nodes[:0]

@@ -64,7 +64,7 @@ func (t *Table) UnmarshalBinary(data []byte) error {
 }
 
 // Read reads a Table that WriteTo saved, and nothing beyond. Its error is
-// ErrFormat if the bytes are none, or that of the reader. Memory grows with what
+// ErrFormat if the bytes are no Table, or that of the reader. Memory grows with what
 // was read, whatever the bytes say.
 func Read(r io.Reader) (*Table, error) {
 	in := newInput(r)

@@ -33,8 +33,8 @@ type Config struct {
 var ErrContradiction = errors.New("one key with different values")
 
 // ErrUnsolvable is wrapped by the error of a build that found no solution for
-// any of its salts. Uniform hashes do not come to it; hashes made by somebody
-// who knows the seed may.
+// any of its salts. Uniform hashes do not come to it; hashes chosen by an
+// adversary that knows the seed may.
 var ErrUnsolvable = errors.New("the hashes of the keys are not spread")
 
 // Stats tells of a built structure.

@@ -54,9 +54,9 @@
 // hashes and values, 16 bytes a key, beside its input. Few keys take much space:
 // the smallest level has 192 slots. A key given twice takes the space of two.
 //
-// Hashing is as package keyed says: who knows the seed can make keys that
-// cannot be built, or that a filter accepts. Hash keys of adversaries under a
-// secret first, and use the methods named …Hash.
+// Hashing is as package keyed says: an adversary that knows the seed can make
+// keys that cannot be built, or that a filter accepts. Hash untrusted keys under
+// a secret first, and use the methods named …Hash.
 //
 // # Sources
 //

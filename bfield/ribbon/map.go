@@ -17,7 +17,7 @@ type Map struct {
 	seed uint64
 	keys int
 	main *table // fingerprints, and the low bits of the values
-	high *table // the rest of the values; nil if there is none
+	high *table // the rest of the values; nil if main holds all of their bits
 }
 
 // lowBits is how many bits of the values fit beside the fingerprint.

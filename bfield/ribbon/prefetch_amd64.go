@@ -1,8 +1,8 @@
 package ribbon
 
-// fetch has the cache lines of n stretches of memory, of so many words each, on
-// their way when it returns, and waits for none. A read in Go waits, in the end,
-// for its line; with reads in its place a batched look-up took five times as
+// fetch requests the cache lines of n stretches of memory, of so many words each,
+// and returns before they arrive. A read in Go waits, in the end, for its line;
+// with reads in its place a batched look-up took five times as
 // long at 10^7 keys.
 func fetch(addresses *[batch]*uint64, n, words int) { prefetch(addresses, n, 8*words) }
 

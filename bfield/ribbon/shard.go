@@ -3,7 +3,7 @@ package ribbon
 import "errors"
 
 // errContradiction is that two equal hashes have values that differ;
-// errUnsolved that a key failed where none may be bumped.
+// errUnsolved that a key failed on a level that may not bump keys.
 var (
 	errContradiction = errors.New("equal hashes with different values")
 	errUnsolved      = errors.New("the equations have no solution")

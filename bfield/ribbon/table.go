@@ -7,7 +7,7 @@ const (
 	// overload: a level has 15 slots for 16 keys (ε = -1/16), tails aside.
 	overloadSlots, overloadKeys = 15, 16
 
-	// lastKeys is the most keys that the last level takes. It may bump none,
+	// lastKeys is the most keys that the last level takes. It may not bump keys,
 	// so it has a quarter more slots than keys (ε = +1/4), and salts.
 	lastKeys  = 3000
 	lastSlots = lastKeys + lastKeys/4

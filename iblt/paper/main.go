@@ -29,7 +29,7 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 	large := flags.Int("large", 0, "trials of each setting with 100,000 keys (default: a twentieth of --trials; negative: leave them out)")
 	seed := flags.Uint64("seed", 1, "seed of all trials")
 	only := flags.String("only", "", "run one part alone: "+strings.Join(parts, ", "))
-	plots := flags.String("plots", "", "folder to write the plots of Figures 1 and 2 to (default: none)")
+	plots := flags.String("plots", "", "folder to write the plots of Figures 1 and 2 to; without it no plot is drawn")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {

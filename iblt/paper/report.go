@@ -39,8 +39,8 @@ func (r *report) run(e experiment) (outcome, error) {
 // parts are the names of what can be run alone.
 var parts = []string{"table1", "1a", "1b", "faults", "2a", "2b", "lost"}
 
-// chosen are the experiments of a part that are to be run: none if another
-// part is asked for, and without those of 100,000 keys if these are left out.
+// chosen are the experiments of a part that are to be run: no experiment if
+// another part is asked for, and without those of 100,000 keys if these are left out.
 func (r *report) chosen(part string, all []experiment) []experiment {
 	return slices.DeleteFunc(all, func(e experiment) bool {
 		return r.only != "" && r.only != part || r.large < 0 && e.s.keys == large

@@ -35,7 +35,7 @@ func TestBreaksAreSeen(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		tree fstest.MapFS
-		want string // "" for none
+		want string // "" if the tree keeps to the table
 	}{
 		{"down", fstest.MapFS{"iblt/a.go": file(module + "/internal/keyhash")}, ""},
 		{"up", fstest.MapFS{"dbadapter/a.go": file(module + "/peer")}, "imports point down only"},

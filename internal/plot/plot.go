@@ -21,9 +21,9 @@
 // # Limits
 //
 // The widths of legend entries are estimated, because fonts are the viewer's.
-// Labels of ticks that come too close are not thinned out. What a chart cannot
-// show is an error, not a picture that lies: a value that is not positive on a
-// logarithmic axis, bounds in the wrong order.
+// Labels of ticks that come too close are not thinned out. A chart that cannot
+// show its data is an error: a value that is not positive on a logarithmic axis,
+// bounds in the wrong order.
 package plot
 
 // Chart is a picture. Its zero value draws an empty frame that says "no data".
@@ -32,10 +32,9 @@ type Chart struct {
 	X, Y   Axis
 	Series []Series // drawn in this order, later ones on top
 	Marks  []Mark
-	// Width and Height are those of the picture in pixels; less than 240 and
-	// 160 count as these. Zero stands for 660 and 400. Each line of the legend
-	// adds to the height.
-	Width, Height int
+	// Height is that of the picture in pixels, without the legend, of which each
+	// line adds to it; less than 160 counts as 160, zero as 400. The width is 660.
+	Height int
 }
 
 // Axis is one of a chart's two axes.
@@ -72,18 +71,17 @@ const (
 
 // Point is a value with its interval.
 //
-// A point with a coordinate that is not a finite number is left out, and what
-// it would connect is interrupted there; with an interval that is not finite it
-// has none. An interval is drawn if Low < High, so that Point{X: x, Y: y} has none.
+// A point with a coordinate that is not a finite number is left out, and interrupts
+// the line and the band. An interval is drawn if it is finite and Low < High, so
+// that Point{X: x, Y: y} is a point without interval.
 type Point struct {
 	X, Y      float64
 	Low, High float64
 }
 
-// Mark is a straight line across the frame, with a label: a threshold, or an
-// event. It is vertical at x = At, or horizontal at y = At.
+// Mark is a vertical line across the frame at x = At, with a label: a threshold,
+// or an event.
 type Mark struct {
-	Label      string
-	At         float64
-	Horizontal bool
+	Label string
+	At    float64
 }

@@ -31,7 +31,7 @@ func sample() *Chart {
 			{Name: "measured", Points: []Point{{40, 1.52, 1.5, 1.54}}},
 			{Draw: Markers, Points: []Point{{X: 500, Y: 2}}},
 		},
-		Marks: []Mark{{Label: "limit", At: 2.5, Horizontal: true}, {Label: "join", At: 64}},
+		Marks: []Mark{{Label: "join", At: 64}},
 	}
 }
 
@@ -138,10 +138,10 @@ func TestWhatIsNoNumberIsLeftOut(t *testing.T) {
 
 func TestFewData(t *testing.T) {
 	for name, c := range map[string]*Chart{
-		"nothing":          {},
-		"nothing, log":     {X: Axis{Log: true}, Y: Axis{Log: true}},
-		"only NaN":         {Series: []Series{{Name: "a", Draw: Line | Band, Points: []Point{{X: math.NaN(), Y: 1}, {X: 1, Y: math.NaN(), Low: math.NaN()}}}}},
-		"empty of a width": {Width: 10, Height: 10},
+		"nothing":      {},
+		"nothing, log": {X: Axis{Log: true}, Y: Axis{Log: true}},
+		"only NaN":     {Series: []Series{{Name: "a", Draw: Line | Band, Points: []Point{{X: math.NaN(), Y: 1}, {X: 1, Y: math.NaN(), Low: math.NaN()}}}}},
+		"empty, low":   {Height: 10},
 	} {
 		if picture, _ := draw(t, c); !bytes.Contains(picture, []byte("no data")) {
 			t.Errorf("%s: the picture does not say so: %s", name, picture)

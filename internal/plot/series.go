@@ -157,19 +157,14 @@ func (d *drawing) marker(i int, s *Series, x, y float64) {
 
 // mark draws a line across the frame with its label.
 func (d *drawing) mark(m Mark) {
-	switch {
-	case !finite(m.At):
-	case m.Horizontal:
-		at := d.py(m.At)
-		d.line(d.left, at, d.right, at, marked, ` stroke-dasharray="2 3"`)
-		d.text(d.right-6, at-5, `text-anchor="end" fill="`+marked+`"`, m.Label)
-	default:
-		at := d.px(m.At)
-		d.line(at, d.top, at, d.bottom, marked, ` stroke-dasharray="2 3"`)
-		if at < d.left+0.7*(d.right-d.left) {
-			d.text(at+5, d.top+14, `text-anchor="start" fill="`+marked+`"`, m.Label)
-		} else { // to the right of it there is no room
-			d.text(at-5, d.top+14, `text-anchor="end" fill="`+marked+`"`, m.Label)
-		}
+	if !finite(m.At) {
+		return
+	}
+	at := d.px(m.At)
+	d.line(at, d.top, at, d.bottom, marked, ` stroke-dasharray="2 3"`)
+	if at < d.left+0.7*(d.right-d.left) {
+		d.text(at+5, d.top+14, `text-anchor="start" fill="`+marked+`"`, m.Label)
+	} else { // to the right of it there is no room
+		d.text(at-5, d.top+14, `text-anchor="end" fill="`+marked+`"`, m.Label)
 	}
 }

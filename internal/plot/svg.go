@@ -11,7 +11,6 @@ import (
 // Sizes in pixels. The margins leave room for the labels of ticks.
 const (
 	width, height       = 660, 400
-	leastWidth          = 240
 	leastHeight         = 160
 	left, right         = 70, 40
 	top, bottom         = 36, 52
@@ -43,15 +42,15 @@ func (c *Chart) SVG() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("draw %q: %w", c.Title, err)
 	}
-	w, h := c.size()
-	legend, lines := c.legend(float64(w))
+	h := c.height()
+	legend, lines := c.legend()
 	d := &drawing{
 		x: x, y: y,
-		left: left, right: float64(w - right), top: float64(top + lines*legendLine), bottom: float64(h - bottom),
+		left: left, right: width - right, top: float64(top + lines*legendLine), bottom: float64(h - bottom),
 	}
-	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", w, h, w, h)
+	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" role="img" width="%d" height="%d" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", width, h, width, h)
 	fmt.Fprintf(d, "<title>%s</title>\n", escape(c.Title))
-	fmt.Fprintf(d, `<rect width="%d" height="%d" fill="white"/>`+"\n", w, h)
+	fmt.Fprintf(d, `<rect width="%d" height="%d" fill="white"/>`+"\n", width, h)
 	middle := (d.left + d.right) / 2
 	d.text(middle, 22, `text-anchor="middle" font-size="14"`, c.Title)
 	d.text(middle, float64(h-12), `text-anchor="middle"`, c.X.title())
@@ -66,17 +65,14 @@ func (c *Chart) SVG() ([]byte, error) {
 	return d.Bytes(), nil
 }
 
-// size is that of the whole picture.
-func (c *Chart) size() (w, h int) {
-	w, h = max(c.Width, leastWidth), max(c.Height, leastHeight)
-	if c.Width == 0 {
-		w = width
-	}
+// height is that of the whole picture.
+func (c *Chart) height() int {
+	h := max(c.Height, leastHeight)
 	if c.Height == 0 {
 		h = height
 	}
-	_, lines := c.legend(float64(w))
-	return w, h + lines*legendLine
+	_, lines := c.legend()
+	return h + lines*legendLine
 }
 
 // title is the label with its unit.
@@ -104,11 +100,7 @@ func (c *Chart) values() (xs, ys []float64) {
 		}
 	}
 	for _, m := range c.Marks {
-		switch {
-		case !finite(m.At):
-		case m.Horizontal:
-			ys = append(ys, m.At)
-		default:
+		if finite(m.At) {
 			xs = append(xs, m.At)
 		}
 	}
@@ -116,7 +108,7 @@ func (c *Chart) values() (xs, ys []float64) {
 }
 
 // legend draws the names of the series, and tells how many lines they take.
-func (c *Chart) legend(w float64) ([]byte, int) {
+func (c *Chart) legend() ([]byte, int) {
 	var d drawing
 	x, y, lines := float64(left), float64(top+8), 0
 	for i, s := range c.Series {
@@ -126,7 +118,7 @@ func (c *Chart) legend(w float64) ([]byte, int) {
 		long := float64(swatch + 8 + letter*utf8.RuneCountInString(s.Name) + 16)
 		if lines == 0 {
 			lines = 1
-		} else if x+long > w-right/2 {
+		} else if x+long > width-right/2 {
 			x, y, lines = left, y+legendLine, lines+1
 		}
 		color, style := colors[i%len(colors)], s.style()

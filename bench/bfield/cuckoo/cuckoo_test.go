@@ -43,7 +43,7 @@ func race(b *testing.B, draw func() []uint64, contenders ...contender) {
 	for t := range turns {
 		for i := range contenders {
 			i = (i + t) % len(contenders)
-			keys := draw() // of its own, so that nobody finds warm caches
+			keys := draw() // of its own, so that no contender finds warm caches
 			begin := processor()
 			contenders[i].run(keys)
 			times[i] = append(times[i], float64(processor()-begin)/float64(len(keys)))

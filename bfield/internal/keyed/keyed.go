@@ -2,8 +2,8 @@
 // 64-bit or 128-bit numbers, under a 64-bit seed.
 //
 // The hash is XXH3 (Collet; github.com/zeebo/xxh3): fast, and as good as random
-// for keys that were not made to break it. It is no secret function. Whoever
-// knows the seed can make keys that collide, and a structure full of those
+// for keys that were not made to break it. It is no secret function. An
+// adversary that knows the seed can make keys that collide, and a structure full of those
 // answers wrongly or cannot be built. Where keys come from an adversary, hash
 // them first by a keyed hash (HighwayHash, SipHash) and hand in the 64-bit
 // results: the structures take such numbers by their methods named …Hash.

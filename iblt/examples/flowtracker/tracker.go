@@ -41,7 +41,8 @@ func flowOf(x, y uint64) Flow {
 type Tracker struct{ table *iblt.Table }
 
 // NewTracker returns a Tracker that lists so many flows but once in a million
-// times. seed keeps those who choose their ports from choosing cells.
+// times. With a random
+// seed, a sender that chooses its ports cannot choose cells.
 func NewTracker(flows int, seed uint64) (*Tracker, error) {
 	config, err := iblt.ConfigFor(flows, 1e-6)
 	if err != nil {

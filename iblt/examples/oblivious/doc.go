@@ -1,8 +1,8 @@
-// Package oblivious selects rows from a table that is stored by another, who
-// learns nothing of which rows were selected: the paper's application
-// "Oblivious Selection from a Table" (section 1.3), as an example.
+// Package oblivious selects rows from a table on a server that learns nothing of
+// which rows were selected: the paper's application "Oblivious Selection from a
+// Table" (section 1.3), as an example.
 //
-// Alice has outsourced n encrypted rows to a Server, Bob's, who is honest but
+// Alice has outsourced n encrypted rows to a Server, Bob's, which is honest but
 // curious. She wants those that match a condition, knows that they are at most
 // t, and has no room for so many while she reads. So Bob also keeps the cells of
 // an IBLT for t keys, each encrypted on its own. For each row, whether it matches

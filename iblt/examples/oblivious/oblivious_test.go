@@ -35,14 +35,14 @@ func stored(t testing.TB, rows, most int) (*Client, *Server, []Row) {
 	return alice, bob, all
 }
 
-// TestTraceTellsNothing selects different rows, none, and too many: what the
+// TestTraceTellsNothing selects different rows, no rows, and too many: what the
 // server sees is the same each time, access by access, and what he stores is
 // never the same twice.
 func TestTraceTellsNothing(t *testing.T) {
 	const n, most = 300, 20
 	alice, bob, rows := stored(t, n, most)
 	conditions := map[string]func(Row) bool{
-		"none":      func(Row) bool { return false },
+		"no row":    func(Row) bool { return false },
 		"the first": func(r Row) bool { return r.Value < 10 },
 		"the last":  func(r Row) bool { return r.Value >= n-most },
 		"one":       func(r Row) bool { return r.Value == 77 },
