@@ -26,13 +26,13 @@ type Item struct {
 type ImportResult struct {
 	// Items is how many were dealt with, in order: an import that failed is
 	// taken up again at item Items + 1.
-	Items int64 `json:"items"`
+	Items int64
 	// Written records are new or have changed.
-	Written int64 `json:"written"`
+	Written int64
 	// Unchanged items said what was there already.
-	Unchanged int64 `json:"unchanged"`
+	Unchanged int64
 	// Stale items were dated before the record that is there.
-	Stale int64 `json:"stale"`
+	Stale int64
 }
 
 // Import writes items in batches, each durable in one transaction. An error

@@ -70,11 +70,11 @@ func (r *Role) UnmarshalText(b []byte) error {
 
 // Member is a node that this node deals with in a namespace.
 type Member struct {
-	ID   ID   `json:"id"`
-	Role Role `json:"role"`
+	ID   ID
+	Role Role
 	// Writer is the id under which versions name the node.
-	Writer dbadapter.WriterID `json:"-"`
-	Since  time.Time          `json:"since"`
+	Writer dbadapter.WriterID
+	Since  time.Time
 }
 
 // Members lists the nodes that this node deals with here, itself included, by

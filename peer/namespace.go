@@ -23,10 +23,10 @@ type Policy struct {
 	// Unsigned turns signatures off, their making and their checking: a
 	// namespace whose members trust one another not to forge. Records are
 	// then accepted from members that may write themselves, only.
-	Unsigned bool `json:"unsigned"`
+	Unsigned bool
 	// MaxSkew is how far a version may be ahead of the receiver's clock.
 	// 0 means DefaultMaxSkew.
-	MaxSkew time.Duration `json:"max_skew"`
+	MaxSkew time.Duration
 }
 
 // Namespace is a set of records that this node keeps equal with the other
@@ -149,18 +149,18 @@ func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
 
 // Info describes a namespace.
 type Info struct {
-	Name   string `json:"name"`
-	ID     string `json:"id"`
-	Role   Role   `json:"role"`
-	Policy Policy `json:"policy"`
+	Name   string
+	ID     string
+	Role   Role
+	Policy Policy
 	// Records counts what the namespace holds, tombstones included.
-	Records int64 `json:"records"`
+	Records int64
 	// Digest is the sum of the records' digests; equal sets have equal ones.
-	Digest   string `json:"digest"`
-	Members  int    `json:"members"`
-	Rejected int    `json:"rejected"`
+	Digest   string
+	Members  int
+	Rejected int
 	// Clock is the time of the newest version held; zero if none has been.
-	Clock time.Time `json:"clock,omitzero"`
+	Clock time.Time
 }
 
 // Info describes the namespace as it is now.

@@ -260,13 +260,13 @@ func (n *Node) shut() {
 
 // Status describes a node.
 type Status struct {
-	ID         ID         `json:"id"`
-	Addrs      []string   `json:"addrs"`
-	Started    time.Time  `json:"started"`
-	Namespaces []Info     `json:"namespaces"`
-	Peers      []PeerInfo `json:"peers"`
+	ID         ID
+	Addrs      []string
+	Started    time.Time
+	Namespaces []Info
+	Peers      []PeerInfo
 	// Syncs is how many are running.
-	Syncs int `json:"syncs"`
+	Syncs int
 }
 
 // Status describes the node as it is now.
@@ -283,11 +283,11 @@ func (n *Node) Status() Status {
 
 // PeerInfo is an entry of the address book.
 type PeerInfo struct {
-	ID        ID       `json:"id"`
-	Addrs     []string `json:"addrs"`
-	Connected bool     `json:"connected"`
+	ID        ID
+	Addrs     []string
+	Connected bool
 	// Namespaces are the local names of those that the peer is a member of.
-	Namespaces []string `json:"namespaces"`
+	Namespaces []string
 }
 
 // Peers lists the address book and the members of all namespaces, by id.

@@ -9,14 +9,14 @@ import (
 // SyncRecord is a sync that has ended, as RecentSyncs remembers it.
 type SyncRecord struct {
 	// Time is when it ended.
-	Time time.Time `json:"time"`
+	Time time.Time
 	// Incoming: the peer began it.
-	Incoming bool `json:"incoming"`
+	Incoming bool
 	// DryRun: it found the differences and moved nothing.
-	DryRun bool   `json:"dry_run"`
-	Report Report `json:"report"`
+	DryRun bool
+	Report Report
 	// Error is empty if it succeeded.
-	Error string `json:"error,omitempty"`
+	Error string
 }
 
 // recent is a ring of the last syncs that ended.

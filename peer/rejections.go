@@ -10,14 +10,14 @@ import (
 
 // Rejection is a record that was offered and refused.
 type Rejection struct {
-	Key     []byte            `json:"key"`
-	Version dbadapter.Version `json:"-"`
+	Key     []byte
+	Version dbadapter.Version
 	// Peer is the other side: who offered it, which need not be who wrote it;
 	// or, from RefusedBy, who refused it.
-	Peer   ID     `json:"peer"`
-	Reason string `json:"reason"`
+	Peer   ID
+	Reason string
 	// Time is when it was refused or, from RefusedBy, when it was looked up.
-	Time time.Time `json:"time"`
+	Time time.Time
 }
 
 // rejections remembers what was refused, under the pair that stands for it, the

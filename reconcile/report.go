@@ -4,47 +4,47 @@ package reconcile
 // Counters that need a clock or a socket (bytes on the wire, durations) are
 // filled in by whoever drives the session.
 type Report struct {
-	Namespace string `json:"ns"`
-	Peer      string `json:"peer"`
+	Namespace string
+	Peer      string
 	// Method is how the differences were found: "same", "sketch" or "all".
-	Method string `json:"method"`
+	Method string
 	// Rounds counts round trips from the initiator until it held everything.
-	Rounds int `json:"rounds"`
+	Rounds int
 	// Cells counts the cells that travelled, SketchBytes their bytes with the
 	// probes for the estimate.
-	Cells       int   `json:"cells"`
-	SketchBytes int64 `json:"sketch_bytes"`
+	Cells       int
+	SketchBytes int64
 	// RecordBytes are the bytes of the frames of records, both ways.
-	RecordBytes       int64 `json:"record_bytes"`
-	WireBytesSent     int64 `json:"wire_bytes_sent"`
-	WireBytesReceived int64 `json:"wire_bytes_received"`
+	RecordBytes       int64
+	WireBytesSent     int64
+	WireBytesReceived int64
 	// The differences found, in indices: each is one record but for keys that
 	// share an index.
-	MissingHere  int `json:"missing_here"`
-	MissingThere int `json:"missing_there"`
-	Mismatched   int `json:"mismatched"`
+	MissingHere  int
+	MissingThere int
+	Mismatched   int
 	// Applied counts the records received that are now held here, Sent those
 	// sent to the peer, Rejected those that either side refused.
-	Applied  int `json:"applied"`
-	Sent     int `json:"sent"`
-	Rejected int `json:"rejected"`
+	Applied  int
+	Sent     int
+	Rejected int
 	// Estimate is the number of differences guessed before the cells were
 	// asked for; 0 if the first ones were enough.
-	Estimate int64 `json:"estimate"`
+	Estimate int64
 	// ForecastBytes is what the sync was expected to cost, both ways, as far
 	// as this side can tell before records travel.
-	ForecastBytes int64 `json:"forecast_bytes"`
+	ForecastBytes int64
 	// Repair is how a decode that did not prove itself was mended; empty if
 	// there was no need.
-	Repair string `json:"repair"`
+	Repair string
 	// DurationMS and StepsMS are milliseconds.
-	DurationMS float64            `json:"duration_ms"`
-	StepsMS    map[string]float64 `json:"steps_ms"`
+	DurationMS float64
+	StepsMS    map[string]float64
 	// Verified says that both sets were proved equal but for the differences
 	// listed, and that all of those were exchanged; of a dry run, which
 	// exchanges none, only the first. A sync of one direction that left
 	// something for the other is not verified.
-	Verified bool `json:"verified"`
+	Verified bool
 }
 
 // Differences is the number of differing indices found.

@@ -17,10 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/internal/powercut"
-	"github.com/syncd-io/syncd/peer"
 )
 
 // binary is the command, built once for all tests.
@@ -80,7 +80,7 @@ func newDaemon(t *testing.T, name, dir string) *daemon {
 	}
 	t.Cleanup(func() { os.RemoveAll(sockets) })
 	d := &daemon{t: t, name: name, dir: dir, socket: filepath.Join(sockets, "s"), port: freePort(t)}
-	d.api = client.New(httpapi.Addr{Network: "unix", Address: d.socket}, "")
+	d.api = client.New(endpoint.Addr{Network: "unix", Address: d.socket}, "")
 	t.Cleanup(func() {
 		if d.process != nil {
 			d.kill()
@@ -196,8 +196,8 @@ func (d *daemon) export() string {
 }
 
 // sync runs a sync with the other daemon.
-func (d *daemon) sync(with *daemon) (peer.Report, error) {
-	return d.api.Sync(d.t.Context(), httpapi.SyncRequest{Peer: with.id, NS: namespace})
+func (d *daemon) sync(with *daemon) (api.Report, error) {
+	return d.api.Sync(d.t.Context(), api.SyncRequest{Peer: with.id, NS: namespace})
 }
 
 // namespace is the one that all tests use.
@@ -206,10 +206,10 @@ const namespace = "things"
 // join makes the namespace on a, and b a member of it.
 func join(a, b *daemon) {
 	a.t.Helper()
-	if _, err := a.api.CreateNamespace(a.t.Context(), httpapi.NewNamespace{Name: namespace}); err != nil {
+	if _, err := a.api.CreateNamespace(a.t.Context(), api.NewNamespace{Name: namespace}); err != nil {
 		a.t.Fatal(err)
 	}
-	ticket, err := a.api.Invite(a.t.Context(), httpapi.Invitation{NS: namespace, Role: "write"})
+	ticket, err := a.api.Invite(a.t.Context(), api.Invitation{NS: namespace, Role: "write"})
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
-	"github.com/syncd-io/syncd/peer"
 )
 
 // TestDebianIndex is the main job on real input: the index of Debian's
@@ -188,9 +188,9 @@ func (d *daemon) importLines(lines []byte) {
 }
 
 // syncNow is a sync by the command, which must prove itself.
-func (d *daemon) syncNow(with *daemon) peer.Report {
+func (d *daemon) syncNow(with *daemon) api.Report {
 	d.t.Helper()
-	var report peer.Report
+	var report api.Report
 	out := d.command(nil, "sync", with.id, "--ns", namespace, "-o", "json")
 	if err := json.Unmarshal(out, &report); err != nil {
 		d.t.Fatalf("%v in %s", err, out)

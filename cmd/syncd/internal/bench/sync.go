@@ -15,6 +15,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/pair"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
@@ -57,7 +58,7 @@ const (
 
 // Result is the medians of one size.
 type Result struct {
-	peer.Report
+	api.Report
 	Records     int     `json:"records"`
 	Differences int     `json:"differences"`
 	Kind        Kind    `json:"kind"`
@@ -86,7 +87,7 @@ type subject struct {
 	size    int
 	round   int
 	buildMS float64
-	reports []peer.Report
+	reports []api.Report
 }
 
 // Sync measures. The sizes take turns, so that what else the machine does
@@ -187,7 +188,7 @@ func (c *Config) measure(ctx context.Context, s *subject, source *pair.Source) e
 	if d := r.MissingHere + r.MissingThere + r.Mismatched; d != c.Differences || !r.Verified {
 		return fmt.Errorf("found %d differences of %d, verified %v", d, c.Differences, r.Verified)
 	}
-	s.reports = append(s.reports, r)
+	s.reports = append(s.reports, api.ReportOf(&r))
 	return nil
 }
 
@@ -235,22 +236,22 @@ func distinct(r *rand.Rand, size, n int) []int {
 }
 
 // medians takes the median of each number, the lower one of two.
-func medians(reports []peer.Report) (peer.Report, error) {
+func medians(reports []api.Report) (api.Report, error) {
 	all := make([]map[string]any, len(reports))
 	for i, r := range reports {
 		raw, err := json.Marshal(r)
 		if err != nil {
-			return peer.Report{}, err
+			return api.Report{}, err
 		}
 		if err := json.Unmarshal(raw, &all[i]); err != nil {
-			return peer.Report{}, err
+			return api.Report{}, err
 		}
 	}
 	raw, err := json.Marshal(medianOf(all))
 	if err != nil {
-		return peer.Report{}, err
+		return api.Report{}, err
 	}
-	var out peer.Report
+	var out api.Report
 	err = json.Unmarshal(raw, &out)
 	return out, err
 }

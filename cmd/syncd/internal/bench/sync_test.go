@@ -6,13 +6,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestMedians(t *testing.T) {
-	got, err := medians([]peer.Report{
+	got, err := medians([]api.Report{
 		{Cells: 5, DurationMS: 3, Method: "a", StepsMS: map[string]float64{"peel": 1, "fetch": 9}},
 		{Cells: 1, DurationMS: 1, Method: "b", StepsMS: map[string]float64{"peel": 7}},
 		{Cells: 3, DurationMS: 2, Method: "c", Verified: true, StepsMS: map[string]float64{"peel": 4, "fetch": 2}},
@@ -23,7 +23,7 @@ func TestMedians(t *testing.T) {
 	if got.Cells != 3 || got.DurationMS != 2 || got.Method != "c" || !got.Verified || got.StepsMS["peel"] != 4 || got.StepsMS["fetch"] != 2 {
 		t.Errorf("got %+v", got)
 	}
-	if got, err := medians([]peer.Report{{Cells: 1}, {Cells: 2}}); err != nil || got.Cells != 1 {
+	if got, err := medians([]api.Report{{Cells: 1}, {Cells: 2}}); err != nil || got.Cells != 1 {
 		t.Errorf("of two, got %d, %v; want the lower one", got.Cells, err)
 	}
 }

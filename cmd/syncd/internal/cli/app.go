@@ -17,7 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
@@ -31,6 +31,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	parsed         *kong.Context
+	daemon         *client.Client // of commands that ask for one
 	file           *settings.File
 }
 
@@ -140,11 +141,11 @@ func (a *app) remark(format string, args ...any) {
 func (a *app) bars() *progress.Bars { return progress.New(a.stderr, a.Quiet || a.json()) }
 
 // apiAddr is where the daemon serves its API.
-func (a *app) apiAddr() (httpapi.Addr, error) {
+func (a *app) apiAddr() (endpoint.Addr, error) {
 	if a.API == "" {
-		return httpapi.ParseAddr("unix:" + filepath.Join(a.DataDir, "syncd.sock"))
+		return endpoint.ParseAddr("unix:" + filepath.Join(a.DataDir, "syncd.sock"))
 	}
-	return httpapi.ParseAddr(a.API)
+	return endpoint.ParseAddr(a.API)
 }
 
 func (a *app) tokenFile() string {
@@ -157,27 +158,33 @@ func (a *app) tokenFile() string {
 // pollPause is the pause between two looks for a daemon that is starting.
 const pollPause = 50 * time.Millisecond
 
-// client connects to the daemon; it must be closed. With --wait it waits for
-// a daemon that is still starting.
-func (a *app) client(ctx context.Context) (*client.Client, error) {
+// connect makes the client of the daemon for the commands that take one; close
+// ends it. With --wait it waits for a daemon that is still starting.
+func (a *app) connect(ctx context.Context) (*client.Client, error) {
 	addr, err := a.apiAddr()
 	if err != nil {
 		return nil, err
 	}
-	for deadline := time.Now().Add(a.Wait); time.Now().Before(deadline) && ctx.Err() == nil && !httpapi.Answers(ctx, addr); {
+	for deadline := time.Now().Add(a.Wait); time.Now().Before(deadline) && ctx.Err() == nil && !endpoint.Answers(ctx, addr); {
 		select {
 		case <-ctx.Done():
 		case <-time.After(pollPause):
 		}
 	}
-	if addr.Network == "unix" {
-		return client.New(addr, ""), nil
+	token := ""
+	if addr.Network != "unix" {
+		if token, err = endpoint.ReadToken(a.tokenFile()); err != nil {
+			return nil, fmt.Errorf("%w; %w", err, problem.ErrToken)
+		}
 	}
-	token, err := httpapi.ReadToken(a.tokenFile())
-	if err != nil {
-		return nil, fmt.Errorf("%w; %w", err, problem.ErrToken)
+	a.daemon = client.New(addr, token)
+	return a.daemon, nil
+}
+
+func (a *app) close() {
+	if a.daemon != nil {
+		a.daemon.Close()
 	}
-	return client.New(addr, token), nil
 }
 
 // maxShown bounds how much of a key is shown, in bytes.

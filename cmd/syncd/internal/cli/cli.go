@@ -100,8 +100,11 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	}
 	a.parsed = kctx
 	kctx.BindTo(ctx, (*context.Context)(nil))
-	err = kctx.Run(a)
-	return a.failed(err)
+	if err := kctx.BindSingletonProvider(a.connect); err != nil {
+		return a.failed(err)
+	}
+	defer a.close()
+	return a.failed(kctx.Run(a))
 }
 
 // commandName is the command's path without its arguments.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
 )
@@ -116,7 +116,7 @@ func checkValue(name string, value any) error {
 		}
 	case string:
 		if name == "api" && v != "" {
-			_, err := httpapi.ParseAddr(v)
+			_, err := endpoint.ParseAddr(v)
 			return err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
@@ -48,7 +48,7 @@ const (
 )
 
 // Run sends the lines in chunks.
-func (c importCmd) Run(ctx context.Context, a *app) error {
+func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if c.FromLine < 1 {
 		return problem.Usage("--from-line %d: lines are counted from 1", c.FromLine)
 	}
@@ -64,14 +64,9 @@ func (c importCmd) Run(ctx context.Context, a *app) error {
 			size = info.Size()
 		}
 	}
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
 	bars := a.bars()
 	bar := bars.Bytes("import "+name, size)
-	total, err := c.send(ctx, api, in, bar)
+	total, err := c.send(ctx, daemon, in, bar)
 	bar.Done()
 	bars.Close()
 	if err != nil {
@@ -86,15 +81,15 @@ func (c importCmd) Run(ctx context.Context, a *app) error {
 
 // send passes the lines on in chunks. The result counts what was kept, also
 // beside an error.
-func (c importCmd) send(ctx context.Context, api *client.Client, in io.Reader, bar *progress.Bar) (httpapi.ImportResult, error) {
-	var total httpapi.ImportResult
+func (c importCmd) send(ctx context.Context, daemon *client.Client, in io.Reader, bar *progress.Bar) (api.ImportResult, error) {
+	var total api.ImportResult
 	lines := jsonlines.NewLines(in, 1)
 	chunk, first, count := make([]byte, 0, chunkBytes), c.FromLine, 0
 	flush := func() error {
 		if count == 0 {
 			return nil
 		}
-		r, err := api.Import(ctx, c.NS, chunk, first)
+		r, err := daemon.Import(ctx, c.NS, chunk, first)
 		if err != nil {
 			var p *problem.Problem
 			if errors.As(err, &p) {
@@ -143,7 +138,7 @@ type inDoubt struct {
 func (d *inDoubt) Unwrap() error { return d.error }
 
 // stopped says where an import stopped and how to go on.
-func (c importCmd) stopped(name string, kept httpapi.ImportResult, err error) error {
+func (c importCmd) stopped(name string, kept api.ImportResult, err error) error {
 	line := 0
 	var p *problem.Problem
 	var doubt *inDoubt
@@ -182,19 +177,14 @@ Examples:
 }
 
 // Run prints the lines.
-func (c exportCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c exportCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	bars := a.bars()
 	if progress.IsTerminal(a.stdout) {
 		bars = nil // the lines themselves show how far it is
 	}
 	bar := bars.Bytes("export "+c.NS, 0) // how much will come is not known
 	out := bufio.NewWriterSize(a.stdout, 1<<16)
-	err = api.Export(ctx, c.NS, []byte(c.Prefix), c.Versions, &counted{out, bar})
+	err := daemon.Export(ctx, c.NS, []byte(c.Prefix), c.Versions, &counted{out, bar})
 	bar.Done()
 	bars.Close()
 	if err := errors.Join(err, out.Flush()); err != nil {

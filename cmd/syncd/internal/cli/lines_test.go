@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
@@ -51,7 +51,7 @@ func TestImportInChunks(t *testing.T) {
 		got.Write(b)
 		n := bytes.Count(b, []byte("\n"))
 		next += n
-		json.NewEncoder(w).Encode(httpapi.ImportResult{Lines: n, Records: int64(n), Written: int64(n)})
+		json.NewEncoder(w).Encode(api.ImportResult{Lines: n, Records: int64(n), Written: int64(n)})
 	}, "--from-line", "11")
 	if code != problem.ExitOK || !strings.HasPrefix(stdout, "16474 records read: 16474 written") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
@@ -70,7 +70,7 @@ func TestImportInDoubt(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 		io.Copy(io.Discard, r.Body)
-		json.NewEncoder(w).Encode(httpapi.ImportResult{Records: chunkLines})
+		json.NewEncoder(w).Encode(api.ImportResult{Records: chunkLines})
 	})
 	if code != problem.ExitNoDaemon || !strings.Contains(stderr, "16384 records are kept; go on with: syncd import notes - --from-line 16385") {
 		t.Errorf("exit code %d, %q", code, stderr)

@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 )
 
 type nsCmd struct {
@@ -29,13 +30,8 @@ Example:
 }
 
 // Run makes the namespace.
-func (c nsCreateCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	ns, err := api.CreateNamespace(ctx, httpapi.NewNamespace{Name: c.Name, Unsigned: c.Unsigned, MaxSkew: c.MaxSkew.String()})
+func (c nsCreateCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	ns, err := daemon.CreateNamespace(ctx, api.NewNamespace{Name: c.Name, Unsigned: c.Unsigned, MaxSkew: c.MaxSkew.String()})
 	if err != nil {
 		return attempt(err, "create namespace %q", c.Name)
 	}
@@ -53,13 +49,8 @@ func (nsLsCmd) Help() string {
 }
 
 // Run lists the namespaces.
-func (nsLsCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	all, err := api.Namespaces(ctx)
+func (nsLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	all, err := daemon.Namespaces(ctx)
 	if err != nil {
 		return attempt(err, "list namespaces")
 	}
@@ -69,7 +60,7 @@ func (nsLsCmd) Run(ctx context.Context, a *app) error {
 	return a.printNamespaces(all)
 }
 
-func (a *app) printNamespaces(all []httpapi.Namespace) error {
+func (a *app) printNamespaces(all []api.Namespace) error {
 	t := a.table("namespace", "role", "held", "members", "refused", "newest", "id")
 	for _, ns := range all {
 		newest := "-"
@@ -93,13 +84,8 @@ Example:
 }
 
 // Run deletes the namespace.
-func (c nsRmCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	if err := api.DropNamespace(ctx, c.NS); err != nil {
+func (c nsRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if err := daemon.DropNamespace(ctx, c.NS); err != nil {
 		return attempt(err, "remove namespace %q", c.NS)
 	}
 	if a.json() {
@@ -114,13 +100,8 @@ type nsPolicyCmd struct {
 }
 
 // Run shows the policy and the members it binds.
-func (c nsPolicyCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	ns, err := api.NamespaceStatus(ctx, c.NS)
+func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	ns, err := daemon.NamespaceStatus(ctx, c.NS)
 	if err != nil {
 		return attempt(err, "policy of namespace %q", c.NS)
 	}
@@ -152,18 +133,13 @@ Examples:
 }
 
 // Run prints the ticket.
-func (c inviteCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	ticket, err := api.Invite(ctx, httpapi.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String()})
+func (c inviteCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	ticket, err := daemon.Invite(ctx, api.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String()})
 	if err != nil {
 		return attempt(err, "invite to %q", c.NS)
 	}
 	if a.json() {
-		return a.printJSON(httpapi.Ticket{Ticket: ticket})
+		return a.printJSON(api.Ticket{Ticket: ticket})
 	}
 	a.remark("on the other node, within %s: syncd join TICKET", c.Expires)
 	return a.printf("%s\n", ticket)
@@ -182,7 +158,7 @@ Examples:
 }
 
 // Run redeems the ticket.
-func (c joinCmd) Run(ctx context.Context, a *app) error {
+func (c joinCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	ticket := c.Ticket
 	if ticket == "-" {
 		var err error
@@ -190,12 +166,7 @@ func (c joinCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	ns, err := api.Join(ctx, ticket)
+	ns, err := daemon.Join(ctx, ticket)
 	if err != nil {
 		return attempt(err, "join")
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"strings"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 )
 
 type peerCmd struct {
@@ -21,13 +23,8 @@ func (peerAddCmd) Help() string {
 }
 
 // Run remembers the address.
-func (c peerAddCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	id, err := api.AddPeer(ctx, c.Addr)
+func (c peerAddCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	id, err := daemon.AddPeer(ctx, c.Addr)
 	if err != nil {
 		return attempt(err, "add peer %s", c.Addr)
 	}
@@ -40,13 +37,8 @@ func (c peerAddCmd) Run(ctx context.Context, a *app) error {
 type peerLsCmd struct{}
 
 // Run lists the peers.
-func (peerLsCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	peers, err := api.Peers(ctx)
+func (peerLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	peers, err := daemon.Peers(ctx)
 	if err != nil {
 		return attempt(err, "list peers")
 	}
@@ -79,13 +71,8 @@ type peerRmCmd struct {
 }
 
 // Run forgets the peer.
-func (c peerRmCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	if err := api.RemovePeer(ctx, c.ID); err != nil {
+func (c peerRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if err := daemon.RemovePeer(ctx, c.ID); err != nil {
 		return attempt(err, "remove peer %s", c.ID)
 	}
 	if a.json() {

@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -68,7 +68,7 @@ Examples:
 }
 
 // Run writes the record.
-func (c putCmd) Run(ctx context.Context, a *app) error {
+func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	key, err := c.bytes()
 	if err != nil {
 		return err
@@ -82,12 +82,7 @@ func (c putCmd) Run(ctx context.Context, a *app) error {
 	if c.Value != nil && *c.Value != "-" {
 		value = strings.NewReader(*c.Value)
 	}
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	version, err := api.Put(ctx, c.NS, key, value, cond)
+	version, err := daemon.Put(ctx, c.NS, key, value, cond)
 	if err != nil {
 		return attempt(err, "put %s in %q", show(key), c.NS)
 	}
@@ -115,24 +110,19 @@ Examples:
 
 // recordJSON is a record as get prints it.
 type recordJSON struct {
-	httpapi.Key
+	api.Key
 	Value   *string `json:"value,omitempty"`
 	Value64 []byte  `json:"value64,omitempty"`
 	Version string  `json:"version"`
 }
 
 // Run prints the value.
-func (c getCmd) Run(ctx context.Context, a *app) error {
+func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	key, err := c.bytes()
 	if err != nil {
 		return err
 	}
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	value, version, err := api.Get(ctx, c.NS, key)
+	value, version, err := daemon.Get(ctx, c.NS, key)
 	if err != nil {
 		return attempt(err, "get %s from %q", show(key), c.NS)
 	}
@@ -140,7 +130,7 @@ func (c getCmd) Run(ctx context.Context, a *app) error {
 		_, err = a.stdout.Write(value)
 		return err
 	}
-	out := recordJSON{Key: httpapi.KeyOf(key), Version: version}
+	out := recordJSON{Key: api.KeyOf(key), Version: version}
 	if utf8.Valid(value) {
 		s := string(value)
 		out.Value = &s
@@ -164,7 +154,7 @@ Example:
 }
 
 // Run deletes the record.
-func (c delCmd) Run(ctx context.Context, a *app) error {
+func (c delCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	key, err := c.bytes()
 	if err != nil {
 		return err
@@ -173,12 +163,7 @@ func (c delCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	version, err := api.Delete(ctx, c.NS, key, cond)
+	version, err := daemon.Delete(ctx, c.NS, key, cond)
 	if err != nil {
 		return attempt(err, "delete %s from %q", show(key), c.NS)
 	}
@@ -204,16 +189,11 @@ Examples:
 const pageSize = 5000
 
 // Run prints the keys, page by page.
-func (c lsCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	all := []httpapi.KeyInfo{}
+func (c lsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	all := []api.KeyInfo{}
 	t := a.table("size", "time", "version", "key")
 	for cursor := ""; ; {
-		page, err := api.List(ctx, c.NS, []byte(c.Prefix), cursor, pageSize)
+		page, err := daemon.List(ctx, c.NS, []byte(c.Prefix), cursor, pageSize)
 		if err != nil {
 			return attempt(err, "list keys of %q", c.NS)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap/exp/zapslog"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
@@ -68,7 +69,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	if err := makeDataDir(a.DataDir); err != nil {
 		return err
 	}
-	if err := httpapi.Probe(ctx, addr); err != nil {
+	if err := endpoint.Probe(ctx, addr); err != nil {
 		return fmt.Errorf("serve %s: %w", a.DataDir, err)
 	}
 	if err := portsFree(ctx, c.Listen); err != nil {
@@ -91,9 +92,9 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 }
 
 // serve answers requests until the context is over.
-func (c serveCmd) serve(ctx context.Context, a *app, addr httpapi.Addr, cfg httpapi.Config) error {
+func (c serveCmd) serve(ctx context.Context, a *app, addr endpoint.Addr, cfg httpapi.Config) error {
 	if addr.Network != "unix" {
-		token, err := httpapi.MakeToken(a.tokenFile())
+		token, err := endpoint.MakeToken(a.tokenFile())
 		if err != nil {
 			return err
 		}
@@ -116,7 +117,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addr httpapi.Addr, cfg http
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
-	listener, err := httpapi.Listen(ctx, addr)
+	listener, err := endpoint.Listen(ctx, addr)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (c serveCmd) serve(ctx context.Context, a *app, addr httpapi.Addr, cfg http
 }
 
 // announce says where the daemon can be reached, once it can be.
-func (a *app) announce(node *peer.Node, addr httpapi.Addr) error {
+func (a *app) announce(node *peer.Node, addr endpoint.Addr) error {
 	if a.json() {
 		return a.printJSON(map[string]any{"id": node.ID().String(), "addrs": node.Addrs(), "api": addr.String()})
 	}

@@ -21,16 +21,11 @@ func (statusCmd) Help() string {
 }
 
 // Run shows the node, or one namespace.
-func (c statusCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
+func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if c.NS != "" {
-		return c.namespace(ctx, a, api)
+		return c.namespace(ctx, a, daemon)
 	}
-	st, err := api.Status(ctx)
+	st, err := daemon.Status(ctx)
 	if err != nil {
 		return attempt(err, "status")
 	}
@@ -60,14 +55,14 @@ func (c statusCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
-	return a.printSyncs(ctx, api)
+	return a.printSyncs(ctx, daemon)
 }
 
 // lastSyncs is how many syncs status shows.
 const lastSyncs = 5
 
-func (a *app) printSyncs(ctx context.Context, api *client.Client) error {
-	syncs, err := api.Syncs(ctx)
+func (a *app) printSyncs(ctx context.Context, daemon *client.Client) error {
+	syncs, err := daemon.Syncs(ctx)
 	if err != nil {
 		return attempt(err, "status")
 	}
@@ -97,8 +92,8 @@ func (a *app) printSyncs(ctx context.Context, api *client.Client) error {
 	return t.print()
 }
 
-func (c statusCmd) namespace(ctx context.Context, a *app, api *client.Client) error {
-	ns, err := api.NamespaceStatus(ctx, c.NS)
+func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client) error {
+	ns, err := daemon.NamespaceStatus(ctx, c.NS)
 	if err != nil {
 		return attempt(err, "status of namespace %q", c.NS)
 	}

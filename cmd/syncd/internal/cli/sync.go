@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -36,13 +36,8 @@ Examples:
 type syncTarget struct{ ns, peer string }
 
 // Run syncs with each target in turn.
-func (c syncCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	targets, err := c.targets(ctx, api)
+func (c syncCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	targets, err := c.targets(ctx, daemon)
 	if err != nil {
 		return err
 	}
@@ -54,13 +49,13 @@ func (c syncCmd) Run(ctx context.Context, a *app) error {
 	bars := a.bars()
 	for i, t := range targets {
 		bar := bars.Spin("sync " + t.ns + " with " + short(t.peer))
-		in := httpapi.SyncRequest{Peer: t.peer, NS: t.ns, Dir: c.Dir, Method: c.Method}
+		in := api.SyncRequest{Peer: t.peer, NS: t.ns, Dir: c.Dir, Method: c.Method}
 		if utf8.ValidString(c.Prefix) {
 			in.Prefix = c.Prefix
 		} else {
 			in.Prefix64 = []byte(c.Prefix)
 		}
-		report, err := api.Sync(ctx, in)
+		report, err := daemon.Sync(ctx, in)
 		bar.Done()
 		if err == nil {
 			err = verdict(report, c.Dir)
@@ -99,7 +94,7 @@ func isOver(ctx context.Context, err error) bool {
 
 // syncOutcome is a report with the exit code of its sync.
 type syncOutcome struct {
-	peer.Report
+	api.Report
 	Exit int `json:"exit"`
 }
 
@@ -114,7 +109,7 @@ func (c syncCmd) printReports(a *app, reports []syncOutcome) error {
 
 // targets lists the members of the namespaces asked for, or the peer asked
 // for in those of them that it is a member of.
-func (c syncCmd) targets(ctx context.Context, api *client.Client) ([]syncTarget, error) {
+func (c syncCmd) targets(ctx context.Context, daemon *client.Client) ([]syncTarget, error) {
 	if c.Peer != "" && c.NS != "" {
 		return []syncTarget{{c.NS, c.Peer}}, nil
 	}
@@ -126,7 +121,7 @@ func (c syncCmd) targets(ctx context.Context, api *client.Client) ([]syncTarget,
 	}
 	names := []string{c.NS}
 	if c.NS == "" {
-		all, err := api.Namespaces(ctx)
+		all, err := daemon.Namespaces(ctx)
 		if err != nil {
 			return nil, attempt(err, "sync")
 		}
@@ -137,7 +132,7 @@ func (c syncCmd) targets(ctx context.Context, api *client.Client) ([]syncTarget,
 	}
 	var targets []syncTarget
 	for _, name := range names {
-		status, err := api.NamespaceStatus(ctx, name)
+		status, err := daemon.NamespaceStatus(ctx, name)
 		if err != nil {
 			return nil, attempt(err, "sync %q", name)
 		}
@@ -158,7 +153,7 @@ func (c syncCmd) targets(ctx context.Context, api *client.Client) ([]syncTarget,
 }
 
 // verdict is an error for a sync that ended well but leaves a difference.
-func verdict(r peer.Report, dir string) error {
+func verdict(r api.Report, dir string) error {
 	switch {
 	case r.Rejected > 0:
 		return fmt.Errorf("%d records were refused, so that %w; syncd status --ns %s says why", r.Rejected, problem.ErrDiffers, r.Namespace)
@@ -169,7 +164,7 @@ func verdict(r peer.Report, dir string) error {
 }
 
 // syncLine tells a sync in one line.
-func syncLine(t syncTarget, r peer.Report, dir string) string {
+func syncLine(t syncTarget, r api.Report, dir string) string {
 	state := "not verified"
 	switch {
 	case r.Verified:
@@ -196,19 +191,14 @@ Example:
 }
 
 // Run prints what differs.
-func (c diffCmd) Run(ctx context.Context, a *app) error {
-	api, err := a.client(ctx)
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	in := httpapi.SyncRequest{Peer: c.Peer, NS: c.NS, DryRun: true}
+func (c diffCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	in := api.SyncRequest{Peer: c.Peer, NS: c.NS, DryRun: true}
 	if utf8.ValidString(c.Prefix) {
 		in.Prefix = c.Prefix
 	} else {
 		in.Prefix64 = []byte(c.Prefix)
 	}
-	r, err := api.Sync(ctx, in)
+	r, err := daemon.Sync(ctx, in)
 	if err != nil {
 		return attempt(err, "diff %q with %s", c.NS, c.Peer)
 	}
@@ -223,7 +213,7 @@ func (c diffCmd) Run(ctx context.Context, a *app) error {
 	return err
 }
 
-func (a *app) printDiff(r peer.Report) error {
+func (a *app) printDiff(r api.Report) error {
 	t := a.table("", "")
 	t.row("missing here", fmt.Sprint(r.MissingHere))
 	t.row("missing there", fmt.Sprint(r.MissingThere))

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -21,7 +21,7 @@ func TestSyncStops(t *testing.T) {
 	syncs := 0
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/ns/notes/status", func(w http.ResponseWriter, _ *http.Request) {
-		json.NewEncoder(w).Encode(httpapi.NamespaceStatus{MemberList: []httpapi.Member{{ID: "one"}, {ID: "two"}, {ID: "three"}}})
+		json.NewEncoder(w).Encode(api.NamespaceStatus{MemberList: []api.Member{{ID: "one"}, {ID: "two"}, {ID: "three"}}})
 	})
 	mux.HandleFunc("POST /v1/sync", func(w http.ResponseWriter, _ *http.Request) {
 		syncs++

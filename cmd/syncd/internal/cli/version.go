@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 )
 
 type versionCmd struct {
@@ -23,14 +23,13 @@ func (versionCmd) Help() string {
 
 // Run prints the version.
 func (c versionCmd) Run(ctx context.Context, a *app) error {
-	all := map[string]httpapi.Version{"program": buildVersion()}
+	all := map[string]api.Program{"program": buildVersion()}
 	if c.Daemon {
-		api, err := a.client(ctx)
+		daemon, err := a.connect(ctx)
 		if err != nil {
 			return err
 		}
-		defer api.Close()
-		v, err := api.Version(ctx)
+		v, err := daemon.Version(ctx)
 		if err != nil {
 			return attempt(err, "the daemon's version")
 		}
@@ -49,7 +48,7 @@ func (c versionCmd) Run(ctx context.Context, a *app) error {
 	return err
 }
 
-func versionLine(v httpapi.Version) string {
+func versionLine(v api.Program) string {
 	line := v.Version
 	if v.Revision != "" {
 		line += " revision " + v.Revision
@@ -61,8 +60,8 @@ func versionLine(v httpapi.Version) string {
 }
 
 // buildVersion is what the compiler wrote into the program.
-func buildVersion() httpapi.Version {
-	v := httpapi.Version{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func buildVersion() api.Program {
+	v := api.Program{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/peer"
 )
 
 // dialTimeout bounds connecting to the daemon, which is on this machine.
@@ -30,14 +30,14 @@ const maxProblem = 1 << 20
 
 // Client is a connection to one daemon.
 type Client struct {
-	addr  httpapi.Addr
+	addr  endpoint.Addr
 	base  string
 	token string
 	http  *http.Client
 }
 
 // New makes a client of the daemon at addr. The token is sent over TCP.
-func New(addr httpapi.Addr, token string) *Client {
+func New(addr endpoint.Addr, token string) *Client {
 	c := &Client{addr: addr, base: "http://" + addr.Address, token: token}
 	if addr.Network == "unix" {
 		c.base = "http://syncd"
@@ -149,8 +149,6 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	return nil
 }
 
-func nsPath(ns, rest string) string { return "/v1/ns/" + url.PathEscape(ns) + rest }
-
 // Condition makes a write conditional.
 type Condition struct {
 	// Version that the record held must have.
@@ -172,13 +170,13 @@ func (c Condition) header() map[string]string {
 // Put writes a value and returns its version.
 func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, cond Condition) (string, error) {
 	return c.write(ctx, request{
-		method: http.MethodPut, path: httpapi.KeyPath(ns, key), header: cond.header(), body: value, kind: "application/octet-stream",
+		method: http.MethodPut, path: api.KeyPath(ns, key), header: cond.header(), body: value, kind: "application/octet-stream",
 	})
 }
 
 // Delete makes a record a tombstone and returns its version.
 func (c *Client) Delete(ctx context.Context, ns string, key []byte, cond Condition) (string, error) {
-	return c.write(ctx, request{method: http.MethodDelete, path: httpapi.KeyPath(ns, key), header: cond.header()})
+	return c.write(ctx, request{method: http.MethodDelete, path: api.KeyPath(ns, key), header: cond.header()})
 }
 
 func (c *Client) write(ctx context.Context, r request) (string, error) {
@@ -192,7 +190,7 @@ func (c *Client) write(ctx context.Context, r request) (string, error) {
 
 // Get reads a value and its version.
 func (c *Client) Get(ctx context.Context, ns string, key []byte) (value []byte, version string, err error) {
-	resp, err := c.do(ctx, request{method: http.MethodGet, path: httpapi.KeyPath(ns, key)})
+	resp, err := c.do(ctx, request{method: http.MethodGet, path: api.KeyPath(ns, key)})
 	if err != nil {
 		return nil, "", err
 	}
@@ -204,8 +202,8 @@ func (c *Client) Get(ctx context.Context, ns string, key []byte) (value []byte, 
 }
 
 // List reads one page of keys.
-func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor string, limit int) (httpapi.KeyList, error) {
-	var out httpapi.KeyList
+func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor string, limit int) (api.KeyList, error) {
+	var out api.KeyList
 	q := url.Values{"limit": {fmt.Sprint(limit)}}
 	if len(prefix) > 0 {
 		q.Set("prefix", string(prefix))
@@ -213,15 +211,15 @@ func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor stri
 	if cursor != "" {
 		q.Set("cursor", cursor)
 	}
-	err := c.call(ctx, http.MethodGet, nsPath(ns, "/keys"), q, nil, &out)
+	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/keys", q, nil, &out)
 	return out, err
 }
 
 // Import sends lines; first is the number of the first one.
-func (c *Client) Import(ctx context.Context, ns string, lines []byte, first int) (httpapi.ImportResult, error) {
-	var out httpapi.ImportResult
+func (c *Client) Import(ctx context.Context, ns string, lines []byte, first int) (api.ImportResult, error) {
+	var out api.ImportResult
 	resp, err := c.do(ctx, request{
-		method: http.MethodPost, path: nsPath(ns, "/import"), query: url.Values{"line": {fmt.Sprint(first)}},
+		method: http.MethodPost, path: api.NamespacePath(ns) + "/import", query: url.Values{"line": {fmt.Sprint(first)}},
 		body: bytes.NewReader(lines), kind: "application/x-ndjson",
 	})
 	if err != nil {
@@ -243,7 +241,7 @@ func (c *Client) Export(ctx context.Context, ns string, prefix []byte, versions 
 	if versions {
 		q.Set("versions", "true")
 	}
-	resp, err := c.do(ctx, request{method: http.MethodGet, path: nsPath(ns, "/export"), query: q})
+	resp, err := c.do(ctx, request{method: http.MethodGet, path: api.NamespacePath(ns) + "/export", query: q})
 	if err != nil {
 		return err
 	}
@@ -258,8 +256,8 @@ func (c *Client) Export(ctx context.Context, ns string, prefix []byte, versions 
 }
 
 // Sync runs a sync. The report is meaningful beside an error.
-func (c *Client) Sync(ctx context.Context, in httpapi.SyncRequest) (peer.Report, error) {
-	var out peer.Report
+func (c *Client) Sync(ctx context.Context, in api.SyncRequest) (api.Report, error) {
+	var out api.Report
 	err := c.call(ctx, http.MethodPost, "/v1/sync", nil, in, &out)
 	var p *problem.Problem
 	if errors.As(err, &p) && p.Report != nil {

@@ -13,7 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func against(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	s := httptest.NewServer(handler)
-	addr, err := httpapi.ParseAddr(s.URL)
+	addr, err := endpoint.ParseAddr(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestForeignAnswers(t *testing.T) {
 
 func TestNoDaemon(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
-	addr, err := httpapi.ParseAddr(s.URL)
+	addr, err := endpoint.ParseAddr(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestSyncReport(t *testing.T) {
 		w.WriteHeader(http.StatusBadGateway)
 		_, _ = io.WriteString(w, `{"code":"unreachable","detail":"gone","report":{"applied":7}}`)
 	})
-	r, err := c.Sync(t.Context(), httpapi.SyncRequest{})
+	r, err := c.Sync(t.Context(), api.SyncRequest{})
 	if !errors.Is(err, peer.ErrUnreachable) || r.Applied != 7 {
 		t.Errorf("report %+v, error %v", r, err)
 	}

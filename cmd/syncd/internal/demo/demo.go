@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/pair"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
@@ -47,7 +48,7 @@ func (d Differences) Total() int { return d.MissingHere + d.MissingThere + d.Mis
 
 // Result is the report of the sync, seen from node 2, and what was around it.
 type Result struct {
-	peer.Report
+	api.Report
 	// Equal: both nodes were read in full, and hold the same keys, versions
 	// and values.
 	Equal bool `json:"equal"`
@@ -57,7 +58,7 @@ type Result struct {
 	Records int    `json:"records"`
 	Seed    uint64 `json:"seed"`
 	// Forecast is what diff said before the sync.
-	Forecast peer.Report `json:"forecast"`
+	Forecast api.Report `json:"forecast"`
 	// BytesPerDifference are all bytes on the wire, both ways, a difference.
 	BytesPerDifference float64 `json:"bytes_per_difference"`
 	// SendAllBytes is what sending all records one way would have moved.
@@ -112,12 +113,15 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	if res.Expected, err = c.diverge(ctx, p, source); err != nil {
 		return res, err
 	}
-	if res.Forecast, err = p.Sync(ctx, peer.SyncOptions{DryRun: true}); err != nil {
+	forecast, err := p.Sync(ctx, peer.SyncOptions{DryRun: true})
+	if err != nil {
 		return res, fmt.Errorf("diff: %w", err)
 	}
+	res.Forecast = api.ReportOf(&forecast)
 	bar := c.Bars.Count("sync", int64(res.Expected.Total()))
-	res.Report, err = p.Sync(ctx, peer.SyncOptions{Progress: func(r peer.Report) { bar.Set(int64(r.Applied + r.Sent)) }})
+	report, err := p.Sync(ctx, peer.SyncOptions{Progress: func(r peer.Report) { bar.Set(int64(r.Applied + r.Sent)) }})
 	bar.Done()
+	res.Report = api.ReportOf(&report)
 	if err != nil {
 		return res, fmt.Errorf("sync: %w", err)
 	}

@@ -9,28 +9,6 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
-// KeyPath is the escaped path of a key. All bytes but letters and digits are
-// percent-encoded, so that nothing on the way takes "." or "/" for its own.
-func KeyPath(ns string, key []byte) string {
-	return "/v1/ns/" + url.PathEscape(ns) + "/keys/" + escapeAll(key)
-}
-
-func escapeAll(b []byte) string {
-	const hex = "0123456789ABCDEF"
-	var s strings.Builder
-	for _, c := range b {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-			s.WriteByte(c)
-		default:
-			s.WriteByte('%')
-			s.WriteByte(hex[c>>4])
-			s.WriteByte(hex[c&15])
-		}
-	}
-	return s.String()
-}
-
 // splitKeyPath cuts an escaped path /v1/ns/{ns}/keys/{key} in two: the part
 // up to the key, still escaped, and the key's bytes. ok is false for all
 // other paths.

@@ -8,52 +8,15 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 )
-
-// Key is a key in JSON: as text, or as base64 where it is not UTF-8.
-type Key struct {
-	Key   *string `json:"key,omitempty" doc:"the key, if it is UTF-8"`
-	Key64 []byte  `json:"key64,omitempty" doc:"the key, if it is not"`
-}
-
-// KeyOf is the JSON form of a key.
-func KeyOf(b []byte) Key {
-	if s := string(b); utf8.ValidString(s) {
-		return Key{Key: &s}
-	}
-	return Key{Key64: b}
-}
-
-// Bytes are the key's bytes.
-func (k Key) Bytes() []byte {
-	if k.Key != nil {
-		return []byte(*k.Key)
-	}
-	return k.Key64
-}
-
-// KeyInfo is one key of a list.
-type KeyInfo struct {
-	Key
-	Size    int       `json:"size" doc:"of the value, in bytes"`
-	Version string    `json:"version"`
-	Time    time.Time `json:"time" doc:"of the version"`
-}
-
-// KeyList is a page of keys, in order.
-type KeyList struct {
-	Keys   []KeyInfo `json:"keys"`
-	Cursor string    `json:"cursor,omitempty" doc:"where the next page begins; absent on the last"`
-}
 
 // maxPage bounds a page of keys.
 const maxPage = 10_000
@@ -114,15 +77,11 @@ type putInput struct {
 
 type versionOutput struct {
 	ETag string `header:"ETag"`
-	Body struct {
-		Version string `json:"version"`
-	}
+	Body api.Version
 }
 
 func newVersionOutput(v dbadapter.Version) *versionOutput {
-	o := &versionOutput{ETag: etag(v)}
-	o.Body.Version = v.String()
-	return o
+	return &versionOutput{etag(v), api.Version{Version: v.String()}}
 }
 
 type valueOutput struct {
@@ -301,7 +260,7 @@ type listInput struct {
 	Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"10000" doc:"how many keys at most"`
 }
 
-type listOutput struct{ Body KeyList }
+type listOutput struct{ Body api.KeyList }
 
 func (s *server) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	ns, err := s.namespace(in.NS)
@@ -312,7 +271,7 @@ func (s *server) list(ctx context.Context, in *listInput) (*listOutput, error) {
 	if err != nil {
 		return nil, fail(problem.Usage("the cursor %q is not one of this API's", in.Cursor))
 	}
-	out := &listOutput{Body: KeyList{Keys: []KeyInfo{}}}
+	out := &listOutput{Body: api.KeyList{Keys: []api.KeyInfo{}}}
 	limit := min(in.Limit, maxPage)
 	for rec, err := range ns.Scan(ctx, []byte(in.Prefix), peer.After(after)) {
 		if err != nil {
@@ -323,9 +282,7 @@ func (s *server) list(ctx context.Context, in *listInput) (*listOutput, error) {
 			out.Body.Cursor = base64.RawURLEncoding.EncodeToString(last)
 			break
 		}
-		out.Body.Keys = append(out.Body.Keys, KeyInfo{
-			Key: KeyOf(rec.Key), Size: len(rec.Value), Version: rec.Version.String(), Time: rec.Version.Clock.Time(),
-		})
+		out.Body.Keys = append(out.Body.Keys, api.KeyInfoOf(&rec))
 	}
 	return out, nil
 }

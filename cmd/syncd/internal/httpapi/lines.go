@@ -11,29 +11,12 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 )
-
-// ImportResult counts what became of imported lines.
-type ImportResult struct {
-	Lines     int   `json:"lines" doc:"read, empty ones included"`
-	Records   int64 `json:"records" doc:"read"`
-	Written   int64 `json:"written" doc:"new or changed"`
-	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
-	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
-}
-
-// Add sums up the results of several requests.
-func (r *ImportResult) Add(o ImportResult) {
-	r.Lines += o.Lines
-	r.Records += o.Records
-	r.Written += o.Written
-	r.Unchanged += o.Unchanged
-	r.Stale += o.Stale
-}
 
 const linesType = "application/x-ndjson"
 
@@ -45,7 +28,7 @@ type importInput struct {
 	RawRequest
 }
 
-type importOutput struct{ Body ImportResult }
+type importOutput struct{ Body api.ImportResult }
 
 type exportInput struct {
 	NS       string `path:"ns" doc:"the namespace's local name"`
@@ -80,10 +63,7 @@ func (s *server) importLines(ctx context.Context, in *importInput) (*importOutpu
 	at := &lineOf{first: in.Line}
 	done, err := ns.Import(ctx, items(r, at))
 	if err == nil {
-		return &importOutput{ImportResult{
-			Lines: r.Line() - in.Line + 1, Records: done.Items,
-			Written: done.Written, Unchanged: done.Unchanged, Stale: done.Stale,
-		}}, nil
+		return &importOutput{api.ImportResultOf(done, r.Line()-in.Line+1)}, nil
 	}
 	_, _ = io.CopyN(io.Discard, in.body, maxDrain) // a courtesy; the answer stands
 	line, detail := at.of(done.Items), err

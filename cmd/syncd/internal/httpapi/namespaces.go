@@ -7,97 +7,30 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
 
-// Policy is what the members of a namespace agree on.
-type Policy struct {
-	Signed  bool   `json:"signed" doc:"each record carries its writer's signature"`
-	MaxSkew string `json:"max_skew" doc:"how far a version may be ahead of the receiver's clock"`
-}
-
-// Namespace describes a namespace of this node.
-type Namespace struct {
-	Name    string `json:"name" doc:"local to this node"`
-	ID      string `json:"id" doc:"what its members know it by: a hash of its secret"`
-	Role    string `json:"role" doc:"of this node" enum:"read,write,admin"`
-	Policy  Policy `json:"policy"`
-	Records int64  `json:"records" doc:"deleted ones included"`
-	Digest  string `json:"digest" doc:"equal sets have equal digests"`
-	Members int    `json:"members"`
-	// Rejected counts what peers offered and this node refused.
-	Rejected int       `json:"rejected"`
-	Clock    time.Time `json:"clock,omitzero" doc:"time of the newest version; absent if there has been none"`
-}
-
-// Member is a node that this node deals with in a namespace.
-type Member struct {
-	ID    string    `json:"id"`
-	Role  string    `json:"role" enum:"read,write,admin"`
-	Since time.Time `json:"since"`
-	Self  bool      `json:"self,omitempty" doc:"this node"`
-}
-
-// Rejection is a record that a peer offered and this node refused.
-type Rejection struct {
-	Key
-	Version string    `json:"version"`
-	Peer    string    `json:"peer"`
-	Reason  string    `json:"reason"`
-	Time    time.Time `json:"time"`
-}
-
-// NamespaceStatus is a namespace with its members and refusals.
-type NamespaceStatus struct {
-	Namespace
-	MemberList []Member    `json:"member_list"`
-	Rejections []Rejection `json:"rejections"`
-}
-
-// NewNamespace asks for a namespace.
-type NewNamespace struct {
-	Name     string `json:"name" doc:"1 to 64 letters, digits, '.', '_' or '-'"`
-	Unsigned bool   `json:"unsigned,omitempty" doc:"without signatures: its members trust one another not to forge"`
-	MaxSkew  string `json:"max_skew,omitempty" doc:"how far a version may be ahead of the receiver's clock; default 5m"`
-}
-
-// Invitation asks for a ticket.
-type Invitation struct {
-	NS      string `json:"ns"`
-	Role    string `json:"role,omitempty" doc:"read, write (default) or admin"`
-	Expires string `json:"expires,omitempty" doc:"for how long the ticket can be used; default 24h"`
-}
-
-// Ticket lets one node join a namespace, once.
-type Ticket struct {
-	Ticket string `json:"ticket" doc:"a secret: whoever presents it first becomes the member"`
-}
-
 type (
-	namespaceOutput  struct{ Body Namespace }
-	namespacesOutput struct {
-		Body struct {
-			Namespaces []Namespace `json:"namespaces"`
-		}
-	}
-	statusOutput struct{ Body NamespaceStatus }
-	nsInput      struct {
+	namespaceOutput  struct{ Body api.Namespace }
+	namespacesOutput struct{ Body api.Namespaces }
+	statusOutput     struct{ Body api.NamespaceStatus }
+	nsInput          struct {
 		NS string `path:"ns" doc:"the namespace's local name"`
 	}
-	newNamespaceInput struct{ Body NewNamespace }
-	inviteInput       struct{ Body Invitation }
-	ticketBody        struct{ Body Ticket }
+	newNamespaceInput struct{ Body api.NewNamespace }
+	inviteInput       struct{ Body api.Invitation }
+	ticketBody        struct{ Body api.Ticket }
 )
 
 func (s *server) registerNamespaces() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "namespaces", Method: http.MethodGet, Path: "/v1/namespaces", Summary: "List the namespaces of this node",
 	}, func(context.Context, *struct{}) (*namespacesOutput, error) {
-		out := &namespacesOutput{}
-		out.Body.Namespaces = []Namespace{}
+		out := &namespacesOutput{api.Namespaces{Namespaces: []api.Namespace{}}}
 		for _, ns := range s.Node.Namespaces() {
-			out.Body.Namespaces = append(out.Body.Namespaces, describe(ns.Info()))
+			out.Body.Namespaces = append(out.Body.Namespaces, api.NamespaceOf(ns.Info()))
 		}
 		return out, nil
 	})
@@ -130,20 +63,8 @@ func (s *server) registerNamespaces() {
 		if err != nil {
 			return nil, fail(err)
 		}
-		return &namespaceOutput{describe(ns.Info())}, nil
+		return &namespaceOutput{api.NamespaceOf(ns.Info())}, nil
 	})
-}
-
-func describe(i peer.Info) Namespace {
-	skew := i.Policy.MaxSkew
-	if skew == 0 {
-		skew = peer.DefaultMaxSkew
-	}
-	return Namespace{
-		Name: i.Name, ID: i.ID, Role: i.Role.String(),
-		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: skew.String()},
-		Records: i.Records, Digest: i.Digest, Members: i.Members, Rejected: i.Rejected, Clock: i.Clock,
-	}
 }
 
 func (s *server) createNamespace(ctx context.Context, in *newNamespaceInput) (*namespaceOutput, error) {
@@ -155,7 +76,7 @@ func (s *server) createNamespace(ctx context.Context, in *newNamespaceInput) (*n
 	if err != nil {
 		return nil, fail(err)
 	}
-	return &namespaceOutput{describe(ns.Info())}, nil
+	return &namespaceOutput{api.NamespaceOf(ns.Info())}, nil
 }
 
 // duration reads a positive duration; empty is 0.
@@ -175,18 +96,7 @@ func (s *server) namespaceStatus(_ context.Context, in *nsInput) (*statusOutput,
 	if err != nil {
 		return nil, err
 	}
-	out := &statusOutput{NamespaceStatus{Namespace: describe(ns.Info()), MemberList: []Member{}, Rejections: []Rejection{}}}
-	for _, m := range ns.Members() {
-		out.Body.MemberList = append(out.Body.MemberList, Member{
-			ID: m.ID.String(), Role: m.Role.String(), Since: m.Since, Self: m.ID == s.Node.ID(),
-		})
-	}
-	for _, r := range ns.Rejected() {
-		out.Body.Rejections = append(out.Body.Rejections, Rejection{
-			Key: KeyOf(r.Key), Version: r.Version.String(), Peer: r.Peer.String(), Reason: r.Reason, Time: r.Time,
-		})
-	}
-	return out, nil
+	return &statusOutput{api.NamespaceStatusOf(ns, s.Node.ID())}, nil
 }
 
 func (s *server) invite(ctx context.Context, in *inviteInput) (*ticketBody, error) {
@@ -207,5 +117,5 @@ func (s *server) invite(ctx context.Context, in *inviteInput) (*ticketBody, erro
 	if err != nil {
 		return nil, fail(err)
 	}
-	return &ticketBody{Ticket{ticket}}, nil
+	return &ticketBody{api.Ticket{Ticket: ticket}}, nil
 }

@@ -17,12 +17,14 @@ package httpapi
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -31,6 +33,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -39,7 +43,7 @@ import (
 type Config struct {
 	Node *peer.Node
 	// Version is the program's, for /v1/version and the API's description.
-	Version Version
+	Version api.Program
 	// Token, if not empty, is demanded as a bearer token.
 	Token string
 	// Metrics are served at /metrics.
@@ -49,20 +53,8 @@ type Config struct {
 	Ready func() bool
 }
 
-// Version describes a program.
-type Version struct {
-	Version  string `json:"version" doc:"of the module"`
-	Revision string `json:"revision,omitempty" doc:"of the source"`
-	Modified bool   `json:"modified,omitempty" doc:"the source had been changed since the revision"`
-	Go       string `json:"go" doc:"version of the compiler"`
-	Platform string `json:"platform" doc:"operating system and architecture"`
-}
-
 // idleBody is how long a client may pause within a request's body.
 const idleBody = time.Minute
-
-// serverName stands in the Server header of each answer.
-const serverName = "syncd"
 
 type server struct {
 	Config
@@ -117,7 +109,7 @@ func asProblem(_ huma.Context, _ string, v any) (any, error) {
 // guard checks the token, bounds pauses within bodies, and logs.
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Server", serverName)
+		w.Header().Set("Server", endpoint.ServerName)
 		if !s.authorized(r) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, problem.From(problem.ErrToken))
@@ -130,6 +122,14 @@ func (s *server) guard(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 		s.Logger.Debug("http", slog.String("method", r.Method), slog.String("path", r.URL.EscapedPath()), slog.Duration("took", time.Since(began)))
 	})
+}
+
+func (s *server) authorized(r *http.Request) bool {
+	if s.Token == "" || open(r.URL.Path) {
+		return true
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return ok && subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1
 }
 
 func writeProblem(w http.ResponseWriter, p *problem.Problem) {
@@ -183,7 +183,7 @@ func (s *server) registerHealth() {
 			Description: "OK", Content: map[string]*huma.MediaType{"text/plain": {}},
 		}},
 	})
-	type versionOutput struct{ Body Version }
+	type versionOutput struct{ Body api.Program }
 	huma.Register(s.api, huma.Operation{
 		OperationID: "version", Method: http.MethodGet, Path: "/v1/version", Summary: "The daemon's version",
 	}, func(context.Context, *struct{}) (*versionOutput, error) { return &versionOutput{s.Version}, nil })
@@ -191,7 +191,7 @@ func (s *server) registerHealth() {
 
 // serveOpenAPI writes the description once, when all routes are known.
 func (s *server) serveOpenAPI() error {
-	schema := s.api.OpenAPI().Components.Schemas.Schema(problemType, true, "Problem")
+	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")
 	refuse := func(op *huma.Operation, status, description string) {
 		op.Responses[status] = &huma.Response{
 			Description: description,

@@ -18,7 +18,9 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
@@ -43,12 +45,12 @@ func serve(t *testing.T, token string) *served {
 	if _, err := node.CreateNamespace(t.Context(), "notes", peer.Policy{}); err != nil {
 		t.Fatal(err)
 	}
-	handler, err := httpapi.Handler(httpapi.Config{Node: node, Version: httpapi.Version{Version: "v0"}, Token: token, Metrics: registry})
+	handler, err := httpapi.Handler(httpapi.Config{Node: node, Version: api.Program{Version: "v0"}, Token: token, Metrics: registry})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &served{Server: httptest.NewServer(handler), node: node}
-	addr, err := httpapi.ParseAddr(s.URL)
+	addr, err := endpoint.ParseAddr(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,11 +297,11 @@ func TestConditions(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
-	token, err := httpapi.MakeToken(path)
+	token, err := endpoint.MakeToken(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := httpapi.MakeToken(path); err != nil || again != token {
+	if again, err := endpoint.MakeToken(path); err != nil || again != token {
 		t.Fatalf("a token that is there is kept: %v", err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -327,7 +329,7 @@ func TestToken(t *testing.T) {
 	if _, err := s.client.Status(t.Context()); err != nil {
 		t.Error(err)
 	}
-	addr, err := httpapi.ParseAddr(s.URL)
+	addr, err := endpoint.ParseAddr(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

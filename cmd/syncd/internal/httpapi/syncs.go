@@ -4,47 +4,23 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
 
-// SyncRequest asks for a sync.
-type SyncRequest struct {
-	Peer     string `json:"peer" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
-	NS       string `json:"ns" doc:"the namespace's local name"`
-	Prefix   string `json:"prefix,omitempty" doc:"only keys that begin with it"`
-	Prefix64 []byte `json:"prefix64,omitempty" doc:"the prefix, if it is not UTF-8"`
-	Dir      string `json:"dir,omitempty" enum:"both,pull,push" doc:"which way records may go; default both"`
-	Method   string `json:"method,omitempty" enum:"auto,sketch,all" doc:"default auto: the cheapest"`
-	DryRun   bool   `json:"dry_run,omitempty" doc:"find the differences, change nothing"`
-}
-
-// SyncEnd is a sync that has ended.
-type SyncEnd struct {
-	Time     time.Time   `json:"time"`
-	Incoming bool        `json:"incoming" doc:"the peer began it"`
-	DryRun   bool        `json:"dry_run" doc:"it found the differences and moved nothing"`
-	Report   peer.Report `json:"report"`
-	Error    string      `json:"error,omitempty"`
-}
-
 type (
-	reportOutput struct{ Body peer.Report }
-	syncInput    struct{ Body SyncRequest }
+	reportOutput struct{ Body api.Report }
+	syncInput    struct{ Body api.SyncRequest }
 	diffInput    struct {
 		NS     string `path:"ns" doc:"the namespace's local name"`
 		Peer   string `query:"peer" required:"true" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
 		Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
 	}
-	syncsOutput struct {
-		Body struct {
-			Syncs []SyncEnd `json:"syncs"`
-		}
-	}
+	syncsOutput struct{ Body api.Syncs }
 )
 
 func (s *server) registerSyncs() {
@@ -56,21 +32,16 @@ func (s *server) registerSyncs() {
 		OperationID: "diff", Method: http.MethodGet, Path: "/v1/ns/{ns}/diff",
 		Summary: "What differs from a peer, with a forecast of what a sync would move; changes nothing",
 	}, func(ctx context.Context, in *diffInput) (*reportOutput, error) {
-		return s.sync(ctx, SyncRequest{Peer: in.Peer, NS: in.NS, Prefix64: []byte(in.Prefix), DryRun: true})
+		return s.sync(ctx, api.SyncRequest{Peer: in.Peer, NS: in.NS, Prefix64: []byte(in.Prefix), DryRun: true})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "syncs", Method: http.MethodGet, Path: "/v1/syncs", Summary: "The last syncs, the latest first",
 	}, func(context.Context, *struct{}) (*syncsOutput, error) {
-		out := &syncsOutput{}
-		out.Body.Syncs = []SyncEnd{}
-		for _, r := range s.Node.RecentSyncs() {
-			out.Body.Syncs = append(out.Body.Syncs, SyncEnd{r.Time, r.Incoming, r.DryRun, r.Report, r.Error})
-		}
-		return out, nil
+		return &syncsOutput{api.SyncsOf(s.Node.RecentSyncs())}, nil
 	})
 }
 
-func (s *server) sync(ctx context.Context, in SyncRequest) (*reportOutput, error) {
+func (s *server) sync(ctx context.Context, in api.SyncRequest) (*reportOutput, error) {
 	ns, err := s.namespace(in.NS)
 	if err != nil {
 		return nil, err
@@ -86,12 +57,13 @@ func (s *server) sync(ctx context.Context, in SyncRequest) (*reportOutput, error
 	report, err := ns.Sync(ctx, id, peer.SyncOptions{
 		Prefix: prefix, Direction: peer.Direction(in.Dir), Method: in.Method, DryRun: in.DryRun,
 	})
+	out := api.ReportOf(&report)
 	if err != nil {
 		p := *problem.From(err)
-		p.Report = &report
+		p.Report = &out
 		return nil, &p
 	}
-	return &reportOutput{report}, nil
+	return &reportOutput{out}, nil
 }
 
 // peer finds who is meant: by id, or by an address, which is dialled.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -86,7 +87,7 @@ type Problem struct {
 	Line int   `json:"line,omitempty" doc:"the line at which an import stopped"`
 	Kept int64 `json:"kept,omitempty" doc:"how many records of the request were imported before it"`
 	// Report is set by a sync that failed.
-	Report *peer.Report `json:"report,omitempty" doc:"what a sync did before it failed"`
+	Report *api.Report `json:"report,omitempty" doc:"what a sync did before it failed"`
 }
 
 // internal is the code of all other errors.

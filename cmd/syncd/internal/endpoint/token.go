@@ -1,29 +1,14 @@
-package httpapi
+package endpoint
 
 import (
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
-	"reflect"
 	"strings"
-
-	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
-
-var problemType = reflect.TypeFor[problem.Problem]()
-
-func (s *server) authorized(r *http.Request) bool {
-	if s.Token == "" || open(r.URL.Path) {
-		return true
-	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && subtle.ConstantTimeCompare([]byte(token), []byte(s.Token)) == 1
-}
 
 // ReadToken reads a token file. It must be readable by its owner only.
 func ReadToken(path string) (string, error) {

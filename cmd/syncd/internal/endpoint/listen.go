@@ -1,4 +1,7 @@
-package httpapi
+// Package endpoint is where a daemon serves its API: the address, a unix socket
+// or a loopback TCP port, and the file of the bearer token that TCP demands.
+// Daemons open it, clients find it.
+package endpoint
 
 import (
 	"context"
@@ -53,6 +56,9 @@ func (a Addr) String() string {
 	return "http://" + a.Address
 }
 
+// ServerName stands in the Server header of each of a daemon's answers.
+const ServerName = "syncd"
+
 // ErrRunning: another daemon serves there.
 var ErrRunning = errors.New("another daemon is running")
 
@@ -101,7 +107,7 @@ func isDaemon(ctx context.Context, a Addr) bool {
 		return false
 	}
 	defer func() { _ = resp.Body.Close() }() // read only
-	return resp.Header.Get("Server") == serverName
+	return resp.Header.Get("Server") == ServerName
 }
 
 // Listen opens the address. A socket that a crashed daemon left behind is

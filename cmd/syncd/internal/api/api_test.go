@@ -1,0 +1,80 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// filled sets each field of a report to a value that is not zero.
+func filled(t *testing.T) peer.Report {
+	t.Helper()
+	var r peer.Report
+	v := reflect.ValueOf(&r).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Int, reflect.Int64:
+			f.SetInt(int64(i + 1))
+		case reflect.Float64:
+			f.SetFloat(float64(i + 1))
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Map:
+			m := reflect.MakeMap(f.Type())
+			m.SetMapIndex(reflect.ValueOf("peel").Convert(f.Type().Key()), reflect.New(f.Type().Elem()).Elem())
+			f.Set(m)
+		default:
+			t.Fatalf("the field %s is a %s: fill it", v.Type().Field(i).Name, f.Kind())
+		}
+	}
+	return r
+}
+
+// TestReport: the JSON form carries every figure of a report, under the names
+// that scripts rely on.
+func TestReport(t *testing.T) {
+	from := filled(t)
+	got := api.ReportOf(&from)
+	v := reflect.ValueOf(got)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() && name != "Repair" {
+			t.Errorf("the field %s is lost", name)
+		}
+	}
+	raw, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"ns", "peer", "method", "rounds", "cells", "sketch_bytes", "record_bytes", "wire_bytes_sent", "wire_bytes_received",
+		"missing_here", "missing_there", "mismatched", "applied", "sent", "rejected", "estimate", "forecast_bytes", "repair",
+		"duration_ms", "steps_ms", "verified",
+	} {
+		if _, ok := fields[name]; !ok {
+			t.Errorf("the JSON form has no field %q", name)
+		}
+	}
+}
+
+// TestEmptyLists: a list without entries is [], not null.
+func TestEmptyLists(t *testing.T) {
+	for name, v := range map[string]any{
+		"peers": api.PeersOf(nil), "syncs": api.SyncsOf(nil), "status": api.StatusOf(peer.Status{}),
+		"peer": api.PeersOf([]peer.PeerInfo{{}}),
+	} {
+		raw, err := json.Marshal(v)
+		if err != nil || bytes.Contains(raw, []byte("null")) {
+			t.Errorf("%s: %s, %v", name, raw, err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"time"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Policy is what the members of a namespace agree on.
+type Policy struct {
+	Signed  bool   `json:"signed" doc:"each record carries its writer's signature"`
+	MaxSkew string `json:"max_skew" doc:"how far a version may be ahead of the receiver's clock"`
+}
+
+// Namespace describes a namespace of this node.
+type Namespace struct {
+	Name     string    `json:"name" doc:"local to this node"`
+	ID       string    `json:"id" doc:"what its members know it by: a hash of its secret"`
+	Role     string    `json:"role" doc:"of this node" enum:"read,write,admin"`
+	Policy   Policy    `json:"policy"`
+	Records  int64     `json:"records" doc:"deleted ones included"`
+	Digest   string    `json:"digest" doc:"equal sets have equal digests"`
+	Members  int       `json:"members"`
+	Rejected int       `json:"rejected" doc:"records that peers offered and this node refused"`
+	Clock    time.Time `json:"clock,omitzero" doc:"time of the newest version; absent if there has been none"`
+}
+
+// NamespaceOf describes a namespace.
+func NamespaceOf(i peer.Info) Namespace {
+	skew := i.Policy.MaxSkew
+	if skew == 0 {
+		skew = peer.DefaultMaxSkew
+	}
+	return Namespace{
+		Name: i.Name, ID: i.ID, Role: i.Role.String(),
+		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: skew.String()},
+		Records: i.Records, Digest: i.Digest, Members: i.Members, Rejected: i.Rejected, Clock: i.Clock,
+	}
+}
+
+// Namespaces lists the namespaces of a node.
+type Namespaces struct {
+	Namespaces []Namespace `json:"namespaces"`
+}
+
+// Member is a node that this node deals with in a namespace.
+type Member struct {
+	ID    string    `json:"id"`
+	Role  string    `json:"role" enum:"read,write,admin"`
+	Since time.Time `json:"since"`
+	Self  bool      `json:"self,omitempty" doc:"this node"`
+}
+
+// Rejection is a record that a peer offered and this node refused.
+type Rejection struct {
+	Key
+	Version string    `json:"version"`
+	Peer    string    `json:"peer"`
+	Reason  string    `json:"reason"`
+	Time    time.Time `json:"time"`
+}
+
+// NamespaceStatus is a namespace with its members and refusals.
+type NamespaceStatus struct {
+	Namespace
+	MemberList []Member    `json:"member_list"`
+	Rejections []Rejection `json:"rejections"`
+}
+
+// NamespaceStatusOf describes a namespace in full; self is this node's id.
+func NamespaceStatusOf(ns *peer.Namespace, self peer.ID) NamespaceStatus {
+	out := NamespaceStatus{Namespace: NamespaceOf(ns.Info()), MemberList: []Member{}, Rejections: []Rejection{}}
+	for _, m := range ns.Members() {
+		out.MemberList = append(out.MemberList, Member{
+			ID: m.ID.String(), Role: m.Role.String(), Since: m.Since, Self: m.ID == self,
+		})
+	}
+	for _, r := range ns.Rejected() {
+		out.Rejections = append(out.Rejections, Rejection{
+			Key: KeyOf(r.Key), Version: r.Version.String(), Peer: r.Peer.String(), Reason: r.Reason, Time: r.Time,
+		})
+	}
+	return out
+}
+
+// NewNamespace asks for a namespace.
+type NewNamespace struct {
+	Name     string `json:"name" doc:"1 to 64 letters, digits, '.', '_' or '-'"`
+	Unsigned bool   `json:"unsigned,omitempty" doc:"without signatures: its members trust one another not to forge"`
+	MaxSkew  string `json:"max_skew,omitempty" doc:"how far a version may be ahead of the receiver's clock; default 5m"`
+}
+
+// Invitation asks for a ticket.
+type Invitation struct {
+	NS      string `json:"ns" doc:"the namespace's local name"`
+	Role    string `json:"role,omitempty" doc:"read, write (default) or admin"`
+	Expires string `json:"expires,omitempty" doc:"for how long the ticket can be used; default 24h"`
+}
+
+// Ticket lets one node join a namespace, once.
+type Ticket struct {
+	Ticket string `json:"ticket" doc:"a secret: the first node that presents it becomes the member"`
+}
+
+// ImportResult counts what became of imported lines.
+type ImportResult struct {
+	Lines     int   `json:"lines" doc:"read, empty ones included"`
+	Records   int64 `json:"records" doc:"read"`
+	Written   int64 `json:"written" doc:"new or changed"`
+	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
+	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
+}
+
+// ImportResultOf counts what became of a number of lines.
+func ImportResultOf(r peer.ImportResult, lines int) ImportResult {
+	return ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale}
+}
+
+// Add sums up the results of several requests.
+func (r *ImportResult) Add(o ImportResult) {
+	r.Lines += o.Lines
+	r.Records += o.Records
+	r.Written += o.Written
+	r.Unchanged += o.Unchanged
+	r.Stale += o.Stale
+}

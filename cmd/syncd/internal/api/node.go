@@ -1,0 +1,78 @@
+package api
+
+import (
+	"time"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Peer is an entry of the address book.
+type Peer struct {
+	ID         string   `json:"id"`
+	Addrs      []string `json:"addrs"`
+	Connected  bool     `json:"connected"`
+	Namespaces []string `json:"namespaces" doc:"local names of those that the peer is a member of"`
+}
+
+// Peers are the address book, and the members of all namespaces.
+type Peers struct {
+	Peers []Peer `json:"peers"`
+}
+
+// PeersOf is the JSON form of the address book.
+func PeersOf(all []peer.PeerInfo) Peers {
+	out := Peers{make([]Peer, 0, len(all))}
+	for _, p := range all {
+		out.Peers = append(out.Peers, Peer{p.ID.String(), list(p.Addrs), p.Connected, list(p.Namespaces)})
+	}
+	return out
+}
+
+// list makes nil an empty list, which is what JSON readers expect.
+func list(s []string) []string {
+	if s == nil {
+		return []string{}
+	}
+	return s
+}
+
+// NewPeer is an address to remember.
+type NewPeer struct {
+	Addr string `json:"addr" doc:"a multiaddr that ends in /p2p/ and the peer's id"`
+}
+
+// PeerID names a peer.
+type PeerID struct {
+	ID string `json:"id"`
+}
+
+// Status describes the node.
+type Status struct {
+	ID         string      `json:"id"`
+	Addrs      []string    `json:"addrs" doc:"under which it can be dialled"`
+	Started    time.Time   `json:"started"`
+	Syncs      int         `json:"syncs" doc:"running now"`
+	Namespaces []Namespace `json:"namespaces"`
+	Peers      []Peer      `json:"peers"`
+}
+
+// StatusOf describes a node.
+func StatusOf(s peer.Status) Status {
+	out := Status{
+		ID: s.ID.String(), Addrs: list(s.Addrs), Started: s.Started, Syncs: s.Syncs,
+		Namespaces: []Namespace{}, Peers: PeersOf(s.Peers).Peers,
+	}
+	for _, i := range s.Namespaces {
+		out.Namespaces = append(out.Namespaces, NamespaceOf(i))
+	}
+	return out
+}
+
+// Program describes a program's build.
+type Program struct {
+	Version  string `json:"version" doc:"of the module"`
+	Revision string `json:"revision,omitempty" doc:"of the source"`
+	Modified bool   `json:"modified,omitempty" doc:"the source had been changed since the revision"`
+	Go       string `json:"go" doc:"version of the compiler"`
+	Platform string `json:"platform" doc:"operating system and architecture"`
+}

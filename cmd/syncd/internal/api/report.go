@@ -1,0 +1,83 @@
+package api
+
+import (
+	"time"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Report tells what a sync found, moved and proved, as the side saw it that
+// answers.
+type Report struct {
+	Namespace         string             `json:"ns" doc:"the namespace's local name"`
+	Peer              string             `json:"peer" doc:"the other side's id"`
+	Method            string             `json:"method" doc:"how the differences were found: same, sketch or all"`
+	Rounds            int                `json:"rounds" doc:"round trips until the initiator held everything"`
+	Cells             int                `json:"cells" doc:"coded cells that travelled"`
+	SketchBytes       int64              `json:"sketch_bytes" doc:"bytes of the cells and of the estimator"`
+	RecordBytes       int64              `json:"record_bytes" doc:"bytes of the frames of records, both ways"`
+	WireBytesSent     int64              `json:"wire_bytes_sent"`
+	WireBytesReceived int64              `json:"wire_bytes_received"`
+	MissingHere       int                `json:"missing_here" doc:"differing indices that only the peer holds"`
+	MissingThere      int                `json:"missing_there" doc:"differing indices that only this node holds"`
+	Mismatched        int                `json:"mismatched" doc:"indices that both hold with different versions"`
+	Applied           int                `json:"applied" doc:"records received that this node now holds"`
+	Sent              int                `json:"sent" doc:"records sent to the peer"`
+	Rejected          int                `json:"rejected" doc:"records that either side refused"`
+	Estimate          int64              `json:"estimate" doc:"differences estimated before cells were asked for; 0 if the first cells were enough"`
+	ForecastBytes     int64              `json:"forecast_bytes" doc:"expected cost in bytes, both ways, before records travel"`
+	Repair            string             `json:"repair" doc:"how a decode that was not proved was repaired; empty if it was proved"`
+	DurationMS        float64            `json:"duration_ms"`
+	StepsMS           map[string]float64 `json:"steps_ms" doc:"time of each step: sketch, subtract, peel, fetch, apply, verify"`
+	Verified          bool               `json:"verified" doc:"the sets were proved equal but for the differences found, and all of these were exchanged (a dry run exchanges no record)"`
+}
+
+// Differences is the number of differing indices found.
+func (r *Report) Differences() int { return r.MissingHere + r.MissingThere + r.Mismatched }
+
+// ReportOf is the JSON form of a report.
+func ReportOf(r *peer.Report) Report {
+	return Report{
+		Namespace: r.Namespace, Peer: r.Peer, Method: r.Method, Rounds: r.Rounds,
+		Cells: r.Cells, SketchBytes: r.SketchBytes, RecordBytes: r.RecordBytes,
+		WireBytesSent: r.WireBytesSent, WireBytesReceived: r.WireBytesReceived,
+		MissingHere: r.MissingHere, MissingThere: r.MissingThere, Mismatched: r.Mismatched,
+		Applied: r.Applied, Sent: r.Sent, Rejected: r.Rejected,
+		Estimate: r.Estimate, ForecastBytes: r.ForecastBytes,
+		DurationMS: r.DurationMS, StepsMS: r.StepsMS, Verified: r.Verified,
+	}
+}
+
+// SyncRequest asks for a sync.
+type SyncRequest struct {
+	Peer     string `json:"peer" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
+	NS       string `json:"ns" doc:"the namespace's local name"`
+	Prefix   string `json:"prefix,omitempty" doc:"only keys that begin with it"`
+	Prefix64 []byte `json:"prefix64,omitempty" doc:"the prefix, if it is not UTF-8"`
+	Dir      string `json:"dir,omitempty" enum:"both,pull,push" doc:"which way records may go; default both"`
+	Method   string `json:"method,omitempty" enum:"auto,sketch,all" doc:"default auto: the cheapest"`
+	DryRun   bool   `json:"dry_run,omitempty" doc:"find the differences, change nothing"`
+}
+
+// SyncEnd is a sync that has ended.
+type SyncEnd struct {
+	Time     time.Time `json:"time"`
+	Incoming bool      `json:"incoming" doc:"the peer began it"`
+	DryRun   bool      `json:"dry_run" doc:"it found the differences and moved nothing"`
+	Report   Report    `json:"report"`
+	Error    string    `json:"error,omitempty"`
+}
+
+// Syncs are the last syncs, the latest first.
+type Syncs struct {
+	Syncs []SyncEnd `json:"syncs"`
+}
+
+// SyncsOf is the JSON form of the last syncs.
+func SyncsOf(all []peer.SyncRecord) Syncs {
+	out := Syncs{make([]SyncEnd, 0, len(all))}
+	for _, r := range all {
+		out.Syncs = append(out.Syncs, SyncEnd{r.Time, r.Incoming, r.DryRun, ReportOf(&r.Report), r.Error})
+	}
+	return out
+}
