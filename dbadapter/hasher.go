@@ -3,22 +3,28 @@ package dbadapter
 import (
 	"crypto/sha256"
 
+	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
-// The numbers that stand for keys and records; see internal/keyhash.
-type (
-	// Index is a key's place, a number in [1, P−1], P = 2^48 − 59.
-	Index = keyhash.Index
-	// Checksum stands for the records under one index; 0 means none.
-	Checksum = keyhash.Checksum
-	// Pair is an index with the checksum of its bucket.
-	Pair = keyhash.Pair
-	// Digest is the 256-bit hash of a record, or a sum of such hashes.
-	Digest = keyhash.Digest
-	// Secret is the 32-byte key of a namespace.
-	Secret = keyhash.Secret
-)
+// Index is a key's place: a keyed hash of the key, a number from 1 to P − 1 for
+// the prime P = 2^48 − 59. Keys that share an index share a bucket.
+type Index uint64
+
+// Checksum stands for the records of one bucket, their versions and content: a
+// number from 1 to P − 1, whose upper 26 bits tell the newest version's time to
+// 64 seconds; 0 stands for no record at all.
+type Checksum uint64
+
+// Pair is an index with the checksum of its bucket.
+type Pair struct {
+	Index    Index
+	Checksum Checksum
+}
+
+// Secret is the 32-byte key of a namespace. All hashes of its records are keyed
+// with it.
+type Secret [32]byte
 
 // Hasher makes the pair (index, checksum) and the digest of records under a
 // namespace's secret. NewHasher makes the real one; tests weaken it to force
@@ -32,7 +38,7 @@ type Hasher interface {
 	// Checksum stands for the records of one bucket, given their versions'
 	// greatest clock and their digests in the order of their keys. It is
 	// never 0 for a bucket that holds a record.
-	Checksum(latest Clock, digests []Digest) Checksum
+	Checksum(latest Timestamp, digests []Digest) Checksum
 }
 
 // Layout of a checksum: 26 bits of time above 22 bits of hash.
@@ -44,11 +50,11 @@ const (
 )
 
 // NewHasher is the hasher that all members of a namespace share.
-func NewHasher(secret Secret) Hasher { return &hasher{secret} }
+func NewHasher(secret Secret) Hasher { return &hasher{keyhash.Key(secret)} }
 
-type hasher struct{ secret Secret }
+type hasher struct{ key keyhash.Key }
 
-func (h *hasher) Index(key []byte) Index { return h.secret.IndexOf(key) }
+func (h *hasher) Index(key []byte) Index { return Index(h.key.Index(key)) }
 
 func (h *hasher) Digest(r *Record) Digest {
 	var stack [VersionSize]byte
@@ -57,23 +63,23 @@ func (h *hasher) Digest(r *Record) Digest {
 	if r.Deleted {
 		flags = 1
 	}
-	return h.secret.DigestOf(r.Key, version, flags, r.Value)
+	return h.key.Digest(r.Key, version, flags, r.Value)
 }
 
-func (h *hasher) Checksum(latest Clock, digests []Digest) Checksum {
+func (h *hasher) Checksum(latest Timestamp, digests []Digest) Checksum {
 	if len(digests) == 0 {
 		return 0
 	}
 	hash := digests[0][0]
 	if len(digests) > 1 {
-		hash = h.secret.BucketOf(digests)
+		hash = keyhash.Bucket(&h.key, digests)
 	}
 	return max(1, Checksum(units(latest)<<checksumHashBits|hash&(1<<checksumHashBits-1)))
 }
 
 // units is the version's time in units of 64 s since Epoch.
-func units(c Clock) uint64 {
-	ms := int64(c>>counterBits) - Epoch.UnixMilli()
+func units(t Timestamp) uint64 {
+	ms := hlc.Timestamp(t).UnixMilli() - Epoch.UnixMilli()
 	return uint64(min(max(ms, 0)/checksumUnit, maxUnits))
 }
 

@@ -36,7 +36,7 @@ func TestValidate(t *testing.T) {
 
 func anyVersion(t *rapid.T) Version {
 	small := rapid.Uint64Range(0, 2)
-	return Version{Clock(small.Draw(t, "clock")), WriterID(small.Draw(t, "writer")), small.Draw(t, "incarnation")}
+	return Version{Timestamp(small.Draw(t, "clock")), WriterID(small.Draw(t, "writer")), small.Draw(t, "incarnation")}
 }
 
 func anyRecord(t *rapid.T) Record {
@@ -68,8 +68,8 @@ func TestCompareIsATotalOrder(t *testing.T) {
 
 func TestVersionForms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := Version{Clock(rapid.Uint64().Draw(t, "clock")), WriterID(rapid.Uint64().Draw(t, "writer")), rapid.Uint64().Draw(t, "incarnation")}
-		w := Version{Clock(rapid.Uint64().Draw(t, "clock")), WriterID(rapid.Uint64().Draw(t, "writer")), rapid.Uint64().Draw(t, "incarnation")}
+		v := Version{Timestamp(rapid.Uint64().Draw(t, "clock")), WriterID(rapid.Uint64().Draw(t, "writer")), rapid.Uint64().Draw(t, "incarnation")}
+		w := Version{Timestamp(rapid.Uint64().Draw(t, "clock")), WriterID(rapid.Uint64().Draw(t, "writer")), rapid.Uint64().Draw(t, "incarnation")}
 		b, err := v.AppendBinary(nil)
 		var back Version
 		if err != nil || len(b) != VersionSize || back.UnmarshalBinary(b) != nil || back != v {
@@ -103,14 +103,6 @@ func FuzzParseVersion(f *testing.F) {
 	})
 }
 
-func TestClock(t *testing.T) {
-	at := time.Date(2026, 3, 4, 5, 6, 7, 8_000_000, time.UTC)
-	c := ClockAt(at)
-	if !c.Time().Equal(at) || !(c + 65535).Time().Equal(at) || (c + 65536).Time().Equal(at) {
-		t.Errorf("the clock of %v reads %v, with the greatest counter %v, beyond it %v", at, c.Time(), (c + 65535).Time(), (c + 65536).Time())
-	}
-}
-
 func TestClone(t *testing.T) {
 	r := Record{Key: []byte("k"), Value: []byte("v"), Signature: bytes.Repeat([]byte{1}, SignatureSize), Version: Version{Clock: 1}}
 	c := r.Clone()
@@ -122,7 +114,7 @@ func TestClone(t *testing.T) {
 
 // vectorRecords are the records of the golden vectors.
 func vectorRecords() []Record {
-	v := Version{ClockAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) + 7, 0x1122334455667788, 0x99aabbccddeeff00}
+	v := Version{TimestampAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) + 7, 0x1122334455667788, 0x99aabbccddeeff00}
 	long := Record{Key: bytes.Repeat([]byte("k"), MaxKey), Value: bytes.Repeat([]byte("v"), 5000), Version: v}
 	return []Record{
 		{Key: []byte("key"), Value: []byte("value"), Version: v},
@@ -130,7 +122,7 @@ func vectorRecords() []Record {
 		{Key: []byte("key"), Version: v},
 		{Key: []byte("key"), Version: v, Deleted: true},
 		{Key: []byte("key"), Value: []byte("value"), Version: v, Signature: bytes.Repeat([]byte{1}, SignatureSize)},
-		{Key: []byte{0, 0xff}, Value: []byte{}, Version: Version{Clock: ClockAt(Epoch)}},
+		{Key: []byte{0, 0xff}, Value: []byte{}, Version: Version{Clock: TimestampAt(Epoch)}},
 		long,
 	}
 }
@@ -220,7 +212,7 @@ func TestChecksum(t *testing.T) {
 	if h.Checksum(0, nil) != 0 {
 		t.Error("an empty bucket has a checksum")
 	}
-	at := func(tm time.Time, hash uint64) Checksum { return h.Checksum(ClockAt(tm), []Digest{{hash}}) }
+	at := func(tm time.Time, hash uint64) Checksum { return h.Checksum(TimestampAt(tm), []Digest{{hash}}) }
 	if at(Epoch, 0) != 1 || at(Epoch.AddDate(-1, 0, 0), 0) != 1 {
 		t.Error("a checksum of 0 does not become 1")
 	}

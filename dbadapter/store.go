@@ -43,7 +43,7 @@ type Namespace interface {
 	Changes(ctx context.Context, after uint64) iter.Seq2[Change, error]
 	// Latest is the greatest clock ever committed here, the durable
 	// high-water mark that a restarted clock goes on from.
-	Latest() Clock
+	Latest() Timestamp
 	// Close waits for running writes and releases the namespace; the store
 	// stays open. It closes the snapshots that are open, so that a scan that is
 	// paused holds nothing up and ends with ErrClosed. Idempotent.

@@ -5,23 +5,23 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+
+	"github.com/syncd-io/syncd/internal/hlc"
 )
 
-// Clock is a hybrid logical clock reading: 48 bits of milliseconds since 1970
-// above a 16-bit counter (Kulkarni et al., "Logical Physical Clocks", 2014).
-type Clock uint64
+// Timestamp is a reading of a hybrid logical clock: 48 bits of milliseconds
+// since 1970 above a 16-bit counter (Kulkarni et al., "Logical Physical Clocks",
+// 2014). Later readings are greater.
+type Timestamp uint64
 
-// counterBits is the width of the logical part of a Clock.
-const counterBits = 16
-
-// ClockAt is the first reading of the millisecond that t falls in.
-func ClockAt(t time.Time) Clock { return Clock(uint64(t.UnixMilli()) << counterBits) }
+// TimestampAt is the first reading of the millisecond that t falls in.
+func TimestampAt(t time.Time) Timestamp { return Timestamp(hlc.At(t)) }
 
 // Time is the physical part of the reading, in UTC.
-func (c Clock) Time() time.Time { return time.UnixMilli(int64(c >> counterBits)).UTC() }
+func (t Timestamp) Time() time.Time { return hlc.Timestamp(t).Time() }
 
 // Epoch is the earliest time a version may carry: checksums count from it.
-var Epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+var Epoch = hlc.Epoch
 
 // WriterID names a node in versions: the first 8 bytes, big-endian, of the
 // SHA-256 of its public key. 0 means no writer (a dated import).
@@ -38,7 +38,7 @@ func (w WriterID) String() string { return fmt.Sprintf("%016x", uint64(w)) }
 // A dated import has the clock of its data, and neither writer nor
 // incarnation, so that the same data imported at two sites is the same record.
 type Version struct {
-	Clock       Clock
+	Clock       Timestamp
 	Writer      WriterID
 	Incarnation uint64
 }
@@ -71,7 +71,7 @@ func (v *Version) UnmarshalBinary(b []byte) error {
 	if len(b) != VersionSize {
 		return fmt.Errorf("a version has %d bytes, not %d", VersionSize, len(b))
 	}
-	v.Clock = Clock(binary.BigEndian.Uint64(b))
+	v.Clock = Timestamp(binary.BigEndian.Uint64(b))
 	v.Writer = WriterID(binary.BigEndian.Uint64(b[8:]))
 	v.Incarnation = binary.BigEndian.Uint64(b[16:])
 	return nil

@@ -1,59 +1,13 @@
-// Package iblt finds the difference between two sets of key→value records for
-// a cost that follows the difference, not the sets.
+// Package iblt is the invertible Bloom lookup table of Goodrich and
+// Mitzenmacher (2011): a table of fixed size that stands for any number of
+// key-value pairs, subtracts from another one like a number, and lists its
+// pairs whenever few enough are left in it.
 //
 // # The idea
 //
-// A record stands in its set as a [Pair]: the index k of its key, and a
-// checksum v of its version and content, both numbers from 1 to p − 1 for the
-// prime p = 2^48 − 59. The pairs of a set are added into the cells of an endless
-// sequence: each into cell 0 and then, by a keyed walk with ever longer steps,
-// into some cells beyond. Two sets of which one has changed k, and the other
-// lacks l:
-//
-//	cell             0                     1            2         3 …
-//	they hold        (k, a) (l, v) (m, x)  (k, a)       (l, v)    (k, a) (m, x)
-//	we hold          (k, b)        (m, x)  (k, b)                 (k, b) (m, x)
-//	theirs − ours    k and l: neither      k: poisoned  l: pure   k: poisoned
-//	l taken out      k: poisoned           k: poisoned  zero      k: poisoned
-//	k taken out      zero                  zero         zero      zero: done
-//
-// A [Cell] is four sums over its pairs: how many, Σ v, Σ k·v, and Σ h(k, v) for
-// a keyed hash h. Subtracted, all that both sets hold cancels, as m does above,
-// and what is left are sums over the difference alone:
-//
-//	theirs − ours      count  s1      s2           what it is
-//	pure cell            +1   v       k·v          they hold (k, v), we do not hold k
-//	pure cell            −1   −v      −k·v         we hold (k, v), they do not hold k
-//	poisoned cell         0   a − b   k·(a − b)    k has checksum a there and b here
-//	any other cell                                 the sum of two or more of these
-//
-// In each of the three k = s2/s1. The key comes out of the poisoned cell too,
-// and one look-up of our own b gives a: a record that changed costs one
-// difference, where a set of elements sees two, and an XOR of keys sees none,
-// because the key cancels. h tells these cells from sums that only look so.
-//
-// What is solved is taken out of the other cells it belongs to, some of which
-// turn pure or poisoned by it, as cell 0 does when l goes, and so on: peeling.
-// When all cells are zero, all is found. d differences take 1.1·d cells on
-// average if they are thousands, 1.3·d if they are 256 and up to 1.8·d if they
-// are few, whatever their kind; if the cells that have come do not suffice, the
-// next ones of the sequence do: there is nothing to guess, and nothing to repeat.
-//
-// # Use
-//
-// One side keeps a [Sketch] of its set, made in one go by [Sketch.AddAll] and
-// brought up to date at the cost of some 200 ns a write, and sends its first
-// cells. The other subtracts its own and peels with a
-// [Decoder], asking for more until it is Done. [Estimate] tells beforehand
-// from 256 bytes how many differences there are, to within some 12 %.
-//
-// Both must use the same [Key] and the same [WalkVersion]. All that decides
-// about cells is integer arithmetic, so that two processors never disagree.
-//
-// # The paper's table
-//
-// A [Table] is the structure of the paper itself: m cells, k of them for each
-// key, and sums of keys and values as they are.
+// A [Table] has m cells; each key belongs to k of them, one in each of k
+// subtables. A cell holds three sums over its pairs: how many they are, their
+// keys, and their values.
 //
 //	cell          0    1    2  |  3    4    5  |  6    7    8      k = 3 subtables
 //	(x, y)        +            |       +       |            +
@@ -62,34 +16,42 @@
 //	keySum        x    z       |      x+z      |  z         x
 //	valueSum      y    w       |      y+w      |  w         y
 //
-// Cells with count 1 hold a pair; taken out of cell 4, it leaves the other one
-// there. A table answers look-ups of single keys and lists all pairs when they
-// are few enough, however many there were before. It is for what fits one
-// message or must not grow: a sketch in a file or a datagram, where nobody can
-// be asked for more cells; a tracker of flows (iblt/examples/flowtracker); a
-// selection that the server does not see (iblt/examples/oblivious). Values of
-// one key that differ poison its cells, because the key cancels:
-// [Table.Unpoison] tries all local pairs; with sums of products [Table.Solve]
-// divides, as coded cells do.
+// A cell with count 1 holds one pair, which can be read off. Taken out of its
+// other cells, it leaves further cells with one pair, as cell 4 does here, and so
+// on: peeling. It ends with all pairs as long as there are fewer of them than
+// about 0.8·m (see [Table.Capacity]), however many were inserted and deleted
+// before.
 //
-// [TableConfig] has the choices of the paper's sections 2 to 4, [ConfigFor] the
-// sizes. iblt/paper repeats the paper's simulations.
+// # Use
+//
+//	t, err := iblt.NewTable(iblt.TableConfig{Cells: 600, Hashes: 4, Seed: seed})
+//	t.Insert(x, y)
+//	t.Delete(z, w)
+//	y, answer := t.Get(x)       // Found, Absent or Unknown
+//	listing := t.ListEntries()  // what was inserted, what was deleted, and whether that is all
+//
+// Two tables of one configuration subtract: t.Subtract(other) leaves the
+// difference of the two sets, however large they are. [ConfigFor] chooses the
+// size for a number of differences and a chance of failure. Values of one key
+// that differ poison its cells, because the key cancels: [Table.Unpoison] tries
+// all local pairs; with sums of products [Table.Solve] divides.
+//
+// A table is for what fits one message or must not grow: a sketch in a file or
+// a datagram, where no further cells can be asked for; a tracker of flows
+// (iblt/examples/flowtracker); a selection that the server does not see
+// (iblt/examples/oblivious). Where more cells can be asked for, package
+// iblt/rateless takes fewer of them and needs no size.
 //
 // # Limits, and what is not promised
 //
-// A decode that is Done has explained the cells, not proved the sets equal: two
-// contents with one checksum (which has 48 bits) cancel unseen, and whoever
-// knows the key can forge cells. Package reconcile proves a sync by digests.
-// What forged cells cannot do is cost more than their number allows: each
-// cell is tested only after it changed, each index is found at most once, and
-// there are never more pairs than cells (see [Work]). Nor does a table ever list
-// more pairs than it has cells.
+// A table never lists more pairs than it has cells, whatever a peer sent. A
+// listing that is Complete has explained all cells; that it is right rests on
+// the check sums ([TableConfig] has the paper's choices of sections 2 to 4). The
+// Seed keeps a party that chooses keys, and does not know the Seed, from
+// choosing their cells.
 //
 // # Sources
 //
-// Goodrich, Mitzenmacher: Invertible Bloom Lookup Tables (2011), for cells,
-// peeling, the poisoned cell (section 3) and irregular degrees (footnote 5).
-// Yang, Gilad, Alizadeh: Practical Rateless Set Reconciliation (SIGCOMM 2024),
-// for the endless sequence. docs/IBLT.md holds the algebra and the chances of
-// failure.
+// Goodrich, Mitzenmacher: Invertible Bloom Lookup Tables (2011). iblt/paper
+// repeats the paper's simulations (docs/PAPER.md), docs/IBLT.md has the algebra.
 package iblt

@@ -13,10 +13,10 @@ type sipKey [2]uint64
 // tableKeys derives from a table's seed the keys of its hash functions: for
 // places and G1, for G2, and for the permutations of quotients.
 func tableKeys(seed uint64) (keys, values, permutations sipKey) {
-	var secret keyhash.Secret
-	binary.LittleEndian.PutUint64(secret[:], seed)
-	a := secret.DigestOf([]byte("iblt table"), nil, 0, nil)
-	b := secret.DigestOf([]byte("iblt table"), nil, 1, nil)
+	var key keyhash.Key
+	binary.LittleEndian.PutUint64(key[:], seed)
+	a := key.Digest([]byte("iblt table"), nil, 0, nil)
+	b := key.Digest([]byte("iblt table"), nil, 1, nil)
 	return sipKey{a[0], a[1]}, sipKey{a[2], a[3]}, sipKey{b[0], b[1]}
 }
 
@@ -56,6 +56,10 @@ func sipRound(v0, v1, v2, v3 uint64) (uint64, uint64, uint64, uint64) {
 	v2 = bits.RotateLeft64(v2, 32)
 	return v0, v1, v2, v3
 }
+
+// odd is the golden ratio's fraction, 2^64/φ: steps of it visit all 64-bit
+// numbers, near ones far apart.
+const odd = 0x9e3779b97f4a7c15
 
 // mix64 spreads each bit of x over all (the finalizer of SplitMix64, Steele,
 // Lea and Flood 2014). It is a bijection.

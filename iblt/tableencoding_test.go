@@ -3,6 +3,7 @@ package iblt
 import (
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -49,9 +50,14 @@ func goldenTables(t testing.TB) (names []string, tables []*Table) {
 	return names, tables
 }
 
-// TestTableGolden pins the bytes of tables, and with them hashes and places. A
+var (
+	update = flag.Bool("update", false, "write testdata/table.txt anew")
+	trials = flag.Int("trials", 1, "multiply the trials of TestTableHostile")
+)
+
+// TestGolden pins the bytes of tables, and with them hashes and places. A
 // change needs a new TableVersion.
-func TestTableGolden(t *testing.T) {
+func TestGolden(t *testing.T) {
 	var b strings.Builder
 	names, tables := goldenTables(t)
 	for i, table := range tables {

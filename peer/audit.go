@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 )
 
 // Audit sets what a namespace keeps up to date with each commit, so that a
@@ -22,7 +23,7 @@ type Audit struct {
 type Summary struct {
 	Digest  dbadapter.Digest
 	Records uint64
-	Cells   []iblt.Cell
+	Cells   []rateless.Cell
 }
 
 // Err is nil if the two summaries are the same, and else an ErrCorrupt that
@@ -67,7 +68,7 @@ func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
 	if a.Kept.Cells, err = view.Cells(0, cells); err != nil {
 		return nil, err
 	}
-	sketch := iblt.NewSketch(ns.key, cells)
+	sketch := rateless.NewSketch(ns.key, cells)
 	for r, err := range view.All() {
 		if err != nil {
 			return nil, err
@@ -84,7 +85,7 @@ func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
 			return nil, fmt.Errorf("%w: %q is not under its index", ErrCorrupt, clip(r.Key))
 		}
 		if string(bucket[0].Key) == string(r.Key) {
-			sketch.Add(iblt.Pair{Index: index, Checksum: ns.checksum(bucket)})
+			sketch.Add(coded.Pair(index, ns.checksum(bucket)))
 		}
 	}
 	a.Scanned.Cells = sketch.Prefix(cells)
@@ -93,7 +94,7 @@ func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
 
 // checksum is that of a bucket, given its records by key.
 func (ns *Namespace) checksum(bucket []dbadapter.Record) dbadapter.Checksum {
-	var latest dbadapter.Clock
+	var latest dbadapter.Timestamp
 	digests := make([]dbadapter.Digest, len(bucket))
 	for i := range bucket {
 		latest = max(latest, bucket[i].Version.Clock)

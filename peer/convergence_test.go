@@ -83,7 +83,7 @@ func TestConvergence(t *testing.T) {
 			if _, err := ns.Import(t.Context(), items(peer.Item{Key: key, Value: value, Time: at})); err != nil {
 				t.Fatal(err)
 			}
-			want.wrote(dbadapter.Record{Key: key, Value: value, Version: dbadapter.Version{Clock: dbadapter.ClockAt(at)}})
+			want.wrote(dbadapter.Record{Key: key, Value: value, Version: dbadapter.Version{Clock: dbadapter.TimestampAt(at)}})
 		case 5:
 			jump := time.Duration(random.Int64N(int64(50*time.Minute))) - 25*time.Minute
 			clocks[i].turn(newTestClock().now().Add(jump).Sub(clocks[i].now())) // within the skew of all others

@@ -57,7 +57,7 @@ func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
 	// Before they are committed: whoever then reads one of these versions, and
 	// writes on the condition that it is held, gets a greater one.
 	for i := range writes {
-		d.ns.clock.Observe(writes[i].Record.Version.Clock)
+		d.ns.clock.Observe(hlc.Timestamp(writes[i].Record.Version.Clock))
 	}
 	for len(writes) > 0 {
 		n := dbadapter.OneBatch(writes)
@@ -85,7 +85,7 @@ func (d *door) examine(roster *roster, now time.Time, r *dbadapter.Record) *refu
 	// A dated import has the first reading of its millisecond and no more: no
 	// other version without a writer comes from an honest node.
 	dated := r.Version.Writer == 0
-	if dated && r.Version != (dbadapter.Version{Clock: dbadapter.ClockAt(r.Version.Clock.Time())}) {
+	if dated && r.Version != (dbadapter.Version{Clock: dbadapter.TimestampAt(r.Version.Clock.Time())}) {
 		return refuse(wire.ReasonWriter, "version %s has no writer, and is not that of a dated import", r.Version)
 	}
 	if roster.state.Policy.Unsigned {

@@ -19,7 +19,7 @@ func (ns *Namespace) Force(ctx context.Context, records ...dbadapter.Record) err
 }
 
 // Latest is the greatest clock that the namespace holds.
-func (ns *Namespace) Latest() dbadapter.Clock { return ns.store.Latest() }
+func (ns *Namespace) Latest() dbadapter.Timestamp { return ns.store.Latest() }
 
 // Writer is the id that the node's versions carry.
 func (n *Node) Writer() dbadapter.WriterID { return n.self.writer }

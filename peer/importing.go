@@ -162,8 +162,8 @@ func (im *importing) writes() (writes []dbadapter.Write, same []bool, err error)
 				return nil, nil, err
 			}
 		} else {
-			r.Version = dbadapter.Version{Clock: dbadapter.ClockAt(item.Time)}
-			im.ns.clock.Observe(r.Version.Clock) // it may be a little ahead
+			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
+			im.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
 		}
 		writes = append(writes, dbadapter.Write{Record: r})
 		same = append(same, there)

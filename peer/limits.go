@@ -58,7 +58,7 @@ const (
 	// MaxMembers members with their addresses.
 	maxJoinRequest = 16 << 10
 	maxJoinReply   = 16 << 20
-	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the probes. A
+	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the estimator. A
 	// peer that has not shown who it is makes this node hold no more.
 	maxHello = 80 << 10
 	// greetings is how many streams at once may be about to say what they want,

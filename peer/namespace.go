@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -37,8 +37,8 @@ type Namespace struct {
 	id     dbadapter.NamespaceID
 	secret dbadapter.Secret
 	hasher dbadapter.Hasher
-	key    iblt.Key // of the sketch's cells
-	folder string   // of its state; empty: in memory only
+	key    rateless.Key // of the sketch's cells
+	folder string       // of its state; empty: in memory only
 
 	ctx    context.Context // over when the namespace closes
 	cancel context.CancelFunc
@@ -93,7 +93,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *st
 	if err := ns.load(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open namespace %s: %w", s.Name, err), ns.store.Close())
 	}
-	ns.clock.Observe(ns.store.Latest())
+	ns.clock.Observe(hlc.Timestamp(ns.store.Latest()))
 	if ahead := ns.store.Latest().Time().Sub(n.now()); ahead > s.Policy.MaxSkew {
 		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: what is written now gets a later one still, and others will refuse it until then",
 			slog.String("ns", s.Name), slog.Duration("ahead", ahead))

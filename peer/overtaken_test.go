@@ -51,12 +51,12 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere := map[string]func(key []byte, at dbadapter.Clock) error{
-		"from a peer": func(key []byte, at dbadapter.Clock) error {
+	elsewhere := map[string]func(key []byte, at dbadapter.Timestamp) error{
+		"from a peer": func(key []byte, at dbadapter.Timestamp) error {
 			_, err := ns.door(t.Context(), n.self.id)([]dbadapter.Record{{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}}})
 			return err
 		},
-		"imported": func(key []byte, at dbadapter.Clock) error {
+		"imported": func(key []byte, at dbadapter.Timestamp) error {
 			_, err := ns.Import(t.Context(), func(yield func(Item, error) bool) {
 				yield(Item{Key: key, Value: []byte("theirs"), Time: at.Time()}, nil)
 			})
@@ -84,7 +84,7 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 					return
 				}
 				ahead += time.Second // later than all before it
-				at := dbadapter.ClockAt(n.now().Add(ahead))
+				at := dbadapter.TimestampAt(n.now().Add(ahead))
 				go func() { came <- come(key, at) }()
 				// Until it is in, or waits for its turn.
 				for ns.commits.TryRLock() {
@@ -107,7 +107,7 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 	}
 	// What the clock has not heard of is named, not passed over.
 	store.hook = nil
-	err = ns.Force(t.Context(), dbadapter.Record{Key: []byte("far"), Version: dbadapter.Version{Clock: dbadapter.ClockAt(n.now().Add(time.Hour)), Writer: 7}})
+	err = ns.Force(t.Context(), dbadapter.Record{Key: []byte("far"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(n.now().Add(time.Hour)), Writer: 7}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,8 +60,8 @@ func TestForgedRecordsAreRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := func(v dbadapter.Version, by uint64) dbadapter.Version { v.Clock += dbadapter.Clock(by); return v }
-	dated := dbadapter.Version{Clock: dbadapter.ClockAt(good.Version.Clock.Time())}
+	later := func(v dbadapter.Version, by uint64) dbadapter.Version { v.Clock += dbadapter.Timestamp(by); return v }
+	dated := dbadapter.Version{Clock: dbadapter.TimestampAt(good.Version.Clock.Time())}
 	none := make([]byte, dbadapter.SignatureSize)
 	forged := []dbadapter.Record{
 		{Key: []byte("1 altered value"), Value: []byte("of b"), Version: good.Version, Signature: good.Signature},
@@ -191,7 +191,7 @@ func TestOldRecordsOfWhoWasDemoted(t *testing.T) {
 // Without signatures, too, a version without a writer is that of a dated import.
 func TestUnsignedDatedShape(t *testing.T) {
 	na, _, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{Unsigned: true})
-	at := dbadapter.ClockAt(time.Now())
+	at := dbadapter.TimestampAt(time.Now())
 	err := sb.Force(t.Context(),
 		dbadapter.Record{Key: []byte("dated"), Version: dbadapter.Version{Clock: at}},
 		dbadapter.Record{Key: []byte("with a counter"), Version: dbadapter.Version{Clock: at + 1}},

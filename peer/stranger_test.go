@@ -15,7 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/peer"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -72,7 +72,7 @@ func sayTo(t *testing.T, h host.Host, n *peer.Node, p protocol.ID, frame []byte)
 }
 
 func hello(ns dbadapter.NamespaceID) *wire.Hello {
-	return &wire.Hello{Version: wire.Version, Walk: iblt.WalkVersion, Namespace: ns}
+	return &wire.Hello{Version: wire.Version, Mapping: rateless.MappingVersion, Namespace: ns}
 }
 
 func TestStrangerLearnsNothing(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
 )
 
 // Put writes a record and returns its version once it is durable.
@@ -124,7 +125,7 @@ func (ns *Namespace) writeOne(ctx context.Context, what string, w write) (dbadap
 		if outcomes[0].Result == dbadapter.Applied {
 			return writes[0].Record.Version, nil
 		}
-		ns.clock.Observe(outcomes[0].Held.Clock)
+		ns.clock.Observe(hlc.Timestamp(outcomes[0].Held.Clock))
 	}
 	return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w again and again; try again", what, w.record.Key, ns.Name(), ErrConflict)
 }
@@ -153,7 +154,7 @@ func (ns *Namespace) nextVersion() (dbadapter.Version, error) {
 	if at.Time().Before(dbadapter.Epoch) {
 		return dbadapter.Version{}, fmt.Errorf("%w: this machine's clock says %s; set it", ErrFutureVersion, at.Time().Format("2006-01-02"))
 	}
-	return dbadapter.Version{Clock: at, Writer: ns.node.self.writer, Incarnation: ns.incarnation}, nil
+	return dbadapter.Version{Clock: dbadapter.Timestamp(at), Writer: ns.node.self.writer, Incarnation: ns.incarnation}, nil
 }
 
 // apply signs writes of this node and stores them.

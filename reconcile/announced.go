@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 )
 
 // announced is what the initiator's cells told of the records that it will
@@ -15,35 +16,35 @@ import (
 // so that the responder can hold what comes against what was told.
 type announced struct {
 	hasher dbadapter.Hasher
-	pairs  []iblt.Pair // by index
+	pairs  []dbadapter.Pair // by index
 
 	// What has come under the last index.
-	index   iblt.Index // 0: nothing that is to be checked
-	sum     iblt.Checksum
-	latest  dbadapter.Clock
+	index   dbadapter.Index // 0: nothing that is to be checked
+	sum     dbadapter.Checksum
+	latest  dbadapter.Timestamp
 	digests []dbadapter.Digest
 }
 
 // announce notes the initiator's side of the differences.
-func announce(hasher dbadapter.Hasher, found []iblt.Difference) *announced {
+func announce(hasher dbadapter.Hasher, found []coded.Difference) *announced {
 	n := &announced{hasher: hasher}
 	for _, d := range found {
-		if d.Kind != iblt.MissingThere {
-			n.pairs = append(n.pairs, iblt.Pair{Index: d.Index, Checksum: d.Theirs})
+		if d.Kind != rateless.MissingThere {
+			n.pairs = append(n.pairs, dbadapter.Pair{Index: d.Index, Checksum: d.Theirs})
 		}
 	}
-	slices.SortFunc(n.pairs, func(a, b iblt.Pair) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortFunc(n.pairs, func(a, b dbadapter.Pair) int { return cmp.Compare(a.Index, b.Index) })
 	return n
 }
 
 // next takes a record under an index; whole says that all records under it
 // come. It fails if those under the index before are not what was told.
-func (n *announced) next(i iblt.Index, r *dbadapter.Record, whole bool) error {
+func (n *announced) next(i dbadapter.Index, r *dbadapter.Record, whole bool) error {
 	if i != n.index {
 		if err := n.finish(); err != nil {
 			return err
 		}
-		at, told := slices.BinarySearchFunc(n.pairs, i, func(p iblt.Pair, i iblt.Index) int { return cmp.Compare(p.Index, i) })
+		at, told := slices.BinarySearchFunc(n.pairs, i, func(p dbadapter.Pair, i dbadapter.Index) int { return cmp.Compare(p.Index, i) })
 		if !whole || !told {
 			return nil
 		}

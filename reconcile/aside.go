@@ -3,7 +3,7 @@ package reconcile
 import (
 	"sync"
 
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -12,7 +12,7 @@ import (
 // forgets all and learns anew. The nil Aside remembers nothing.
 type Aside struct {
 	mu      sync.Mutex // guards refused
-	refused map[iblt.Index]wire.Refusal
+	refused map[dbadapter.Index]wire.Refusal
 }
 
 func (a *Aside) add(r wire.Refusal) {
@@ -22,12 +22,12 @@ func (a *Aside) add(r wire.Refusal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.refused == nil || len(a.refused) >= maxSetAside {
-		a.refused = map[iblt.Index]wire.Refusal{}
+		a.refused = map[dbadapter.Index]wire.Refusal{}
 	}
 	a.refused[r.Index] = r
 }
 
-func (a *Aside) has(i iblt.Index, sum iblt.Checksum) bool {
+func (a *Aside) has(i dbadapter.Index, sum dbadapter.Checksum) bool {
 	if a == nil {
 		return false
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -97,7 +97,7 @@ func violation(format string, args ...any) error {
 // forged names a decode that no honest cells lead to as what it is: the other
 // side's doing.
 func forged(err error) error {
-	if errors.Is(err, iblt.ErrForged) || errors.Is(err, iblt.ErrCell) {
+	if errors.Is(err, rateless.ErrForged) || errors.Is(err, rateless.ErrCell) {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	return err

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -28,7 +27,7 @@ type exchange struct {
 	// prefix is the scope: no record outside it is let in.
 	prefix []byte
 	// got counts the records received under each index.
-	got map[iblt.Index]int
+	got map[dbadapter.Index]int
 	// fetches: the peer may fetch what it was offered.
 	fetches bool
 	// told is what the peer's cells told of its records; nil at the initiator,
@@ -52,14 +51,14 @@ type exchange struct {
 	outboxBytes int
 
 	// due are the indices from which a record still has to come.
-	due map[iblt.Index]bool
+	due map[dbadapter.Index]bool
 	// owing are own records that the peer's under the same index did not
 	// answer: another key of the bucket, or an older version than ours.
-	owing map[iblt.Index][]dbadapter.Record
+	owing map[dbadapter.Index][]dbadapter.Record
 	// stubs are the owed ones whose content the peer holds.
-	stubs map[iblt.Index]bool
+	stubs map[dbadapter.Index]bool
 	// fetch are the indices that were asked for by the receiving side.
-	fetch []iblt.Index
+	fetch []dbadapter.Index
 	// refusals are the records received since the last End and refused.
 	refusals []wire.Refusal
 	applied  int // records applied since the last End
@@ -71,13 +70,13 @@ type exchange struct {
 func newExchange(l *link, r Replica, o Options) exchange {
 	return exchange{
 		link: l, replica: r, opts: o, own: buckets{replica: r}, account: newAccount(),
-		due: map[iblt.Index]bool{}, owing: map[iblt.Index][]dbadapter.Record{}, stubs: map[iblt.Index]bool{}, got: map[iblt.Index]int{}, prefix: o.Prefix,
+		due: map[dbadapter.Index]bool{}, owing: map[dbadapter.Index][]dbadapter.Record{}, stubs: map[dbadapter.Index]bool{}, got: map[dbadapter.Index]int{}, prefix: o.Prefix,
 	}
 }
 
 // sendBucket sends this side's records under an index; those with the content
 // that was bid go without their value.
-func (e *exchange) sendBucket(i iblt.Index, bid *wire.Offer) error {
+func (e *exchange) sendBucket(i dbadapter.Index, bid *wire.Offer) error {
 	records, err := e.own.bucket(i)
 	if err != nil {
 		return err
@@ -97,11 +96,11 @@ func (e *exchange) sendBucket(i iblt.Index, bid *wire.Offer) error {
 }
 
 // checksum is the one of a bucket as it was read.
-func (e *exchange) checksum(records []dbadapter.Record) iblt.Checksum {
+func (e *exchange) checksum(records []dbadapter.Record) dbadapter.Checksum {
 	if e.opts.Aside.empty() || len(records) == 0 {
 		return 0
 	}
-	var latest dbadapter.Clock
+	var latest dbadapter.Timestamp
 	digests := make([]dbadapter.Digest, len(records))
 	for n := range records {
 		latest = max(latest, records[n].Version.Clock)
@@ -212,7 +211,7 @@ func (e *exchange) receive(allowed func(wire.Role) bool, last bool) error {
 
 // fetched notes what the peer fetches: what it was offered, and that once, so
 // that a few bytes do not fetch a large value over and over.
-func (e *exchange) fetched(indices []iblt.Index) error {
+func (e *exchange) fetched(indices []dbadapter.Index) error {
 	for _, i := range indices {
 		if e.account.role[i] != roleOffered {
 			return violation("index %d was fetched twice, or without having been offered", i)
@@ -298,7 +297,7 @@ func sizeOf(records []dbadapter.Record) (n int64) {
 }
 
 // answered takes off what is owed under an index the record that r dominates.
-func (e *exchange) answered(i iblt.Index, held []dbadapter.Record, r *dbadapter.Record) {
+func (e *exchange) answered(i dbadapter.Index, held []dbadapter.Record, r *dbadapter.Record) {
 	owing, begun := e.owing[i]
 	if !begun {
 		owing = slices.Clone(held)

@@ -122,7 +122,7 @@ func TestManyDifferences(t *testing.T) {
 	}
 }
 
-// The cost of finding 2,000 differences among 10,000 records, probes and
+// The cost of finding 2,000 differences among 10,000 records, estimators and
 // overshoot included, over 31 seeds.
 func TestSketchBytes(t *testing.T) {
 	cost := func(missing, mismatched int) (bytes, cells, rounds float64) {

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -18,13 +19,13 @@ import (
 // teller is an initiator whose cells are what forge makes of those of its set,
 // however many are asked for. It answers the proof with an echo of the
 // responder's, gives nothing, and says so.
-func teller(a *side, o Options, forge func(from int, cells []iblt.Cell), most int) *script {
-	var pairs []iblt.Pair
+func teller(a *side, o Options, forge func(from int, cells []rateless.Cell), most int) *script {
+	var pairs []rateless.Pair
 	for _, r := range a.dump() {
-		pairs = append(pairs, iblt.Pair{Index: a.hasher.Index(r.Key), Checksum: a.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.hasher.Digest(&r)})})
+		pairs = append(pairs, coded.Pair(a.hasher.Index(r.Key), a.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.hasher.Digest(&r)})))
 	}
-	cells := func(from, to int) []iblt.Cell {
-		w := iblt.NewWindow(a.key, from, to)
+	cells := func(from, to int) []rateless.Cell {
+		w := rateless.NewWindow(a.key, from, to)
 		for _, p := range pairs {
 			w.Add(p)
 		}
@@ -65,15 +66,15 @@ func teller(a *side, o Options, forge func(from int, cells []iblt.Cell), most in
 }
 
 // plus adds d to c.
-func plus(c *iblt.Cell, d iblt.Cell) {
+func plus(c *rateless.Cell, d rateless.Cell) {
 	c.S1, c.S2 = keyhash.Add(c.S1, d.S1), keyhash.Add(c.S2, d.S2)
 	c.Check, c.Count = (c.Check+d.Check)&(1<<26-1), (c.Count+d.Count)&63
 }
 
 // times adds a pair so many times to the cells it belongs to, or takes it out.
-func times(key iblt.Key, p iblt.Pair, n int) func(int, []iblt.Cell) {
-	return func(from int, cells []iblt.Cell) {
-		w := iblt.NewWindow(key, from, from+len(cells))
+func times(key rateless.Key, p rateless.Pair, n int) func(int, []rateless.Cell) {
+	return func(from int, cells []rateless.Cell) {
+		w := rateless.NewWindow(key, from, from+len(cells))
 		if n < 0 {
 			w.Remove(p)
 		} else {
@@ -92,9 +93,9 @@ func times(key iblt.Key, p iblt.Pair, n int) func(int, []iblt.Cell) {
 }
 
 // halfInserted adds a pair to every other of its cells.
-func halfInserted(key iblt.Key, p iblt.Pair) func(int, []iblt.Cell) {
+func halfInserted(key rateless.Key, p rateless.Pair) func(int, []rateless.Cell) {
 	add, odd := times(key, p, 1), false
-	return func(from int, cells []iblt.Cell) {
+	return func(from int, cells []rateless.Cell) {
 		whole := slices.Clone(cells)
 		add(from, whole)
 		for i := range cells {
@@ -108,10 +109,10 @@ func halfInserted(key iblt.Key, p iblt.Pair) func(int, []iblt.Cell) {
 }
 
 // pure adds a pair to every cell.
-func pure(key iblt.Key, p iblt.Pair) func(int, []iblt.Cell) {
-	one := make([]iblt.Cell, 1) // every pair belongs to cell 0
+func pure(key rateless.Key, p rateless.Pair) func(int, []rateless.Cell) {
+	one := make([]rateless.Cell, 1) // every pair belongs to cell 0
 	times(key, p, 1)(0, one)
-	return func(_ int, cells []iblt.Cell) {
+	return func(_ int, cells []rateless.Cell) {
 		for i := range cells {
 			plus(&cells[i], one[0])
 		}
@@ -122,30 +123,30 @@ func pure(key iblt.Key, p iblt.Pair) func(int, []iblt.Cell) {
 // with a named error, or unverified; it asks for cells in bounded rounds and
 // lets nothing in.
 func TestForgedCells(t *testing.T) {
-	nowhere := iblt.Pair{Index: 12345, Checksum: 67890}
+	nowhere := rateless.Pair{Index: 12345, Checksum: 67890}
 	const enough = 8192 // cells, after which a peer that is asked for more is gone
 	for name, c := range map[string]struct {
-		forge   func(a, b *side) func(from int, cells []iblt.Cell)
+		forge   func(a, b *side) func(from int, cells []rateless.Cell)
 		decoded bool // the cells are explained in full
 	}{
 		// The pair is decoded and asked for, and does not come.
-		"a pair of no record": {func(a, _ *side) func(int, []iblt.Cell) { return times(a.key, nowhere, 1) }, true},
+		"a pair of no record": {func(a, _ *side) func(int, []rateless.Cell) { return times(a.key, nowhere, 1) }, true},
 		// A record of both is told to be newer, and does not come.
-		"a checksum of no record": {func(a, b *side) func(int, []iblt.Cell) {
+		"a checksum of no record": {func(a, b *side) func(int, []rateless.Cell) {
 			own := b.dump()[0]
-			p := iblt.Pair{Index: b.hasher.Index(own.Key), Checksum: b.hasher.Checksum(own.Version.Clock, []dbadapter.Digest{b.hasher.Digest(&own)})}
-			remove, add := times(a.key, p, -1), times(a.key, iblt.Pair{Index: p.Index, Checksum: 1 << 47}, 1)
-			return func(from int, cells []iblt.Cell) { remove(from, cells); add(from, cells) }
+			p := coded.Pair(b.hasher.Index(own.Key), b.hasher.Checksum(own.Version.Clock, []dbadapter.Digest{b.hasher.Digest(&own)}))
+			remove, add := times(a.key, p, -1), times(a.key, rateless.Pair{Index: p.Index, Checksum: 1 << 47}, 1)
+			return func(from int, cells []rateless.Cell) { remove(from, cells); add(from, cells) }
 		}, true},
 		// Counts and checks go round; the sums do not.
-		"twice a pair":      {func(a, _ *side) func(int, []iblt.Cell) { return times(a.key, nowhere, 2) }, false},
-		"64 times a pair":   {func(a, _ *side) func(int, []iblt.Cell) { return times(a.key, nowhere, 64) }, false},
-		"65 times a pair":   {func(a, _ *side) func(int, []iblt.Cell) { return times(a.key, nowhere, 65) }, false},
-		"half a key":        {func(a, _ *side) func(int, []iblt.Cell) { return halfInserted(a.key, nowhere) }, false},
-		"a pure cell often": {func(a, _ *side) func(int, []iblt.Cell) { return pure(a.key, nowhere) }, false},
-		"another key":       {func(*side, *side) func(int, []iblt.Cell) { return times(iblt.Key{1}, nowhere, 1) }, false},
-		"counts alone": {func(*side, *side) func(int, []iblt.Cell) {
-			return func(_ int, cells []iblt.Cell) {
+		"twice a pair":      {func(a, _ *side) func(int, []rateless.Cell) { return times(a.key, nowhere, 2) }, false},
+		"64 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.key, nowhere, 64) }, false},
+		"65 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.key, nowhere, 65) }, false},
+		"half a key":        {func(a, _ *side) func(int, []rateless.Cell) { return halfInserted(a.key, nowhere) }, false},
+		"a pure cell often": {func(a, _ *side) func(int, []rateless.Cell) { return pure(a.key, nowhere) }, false},
+		"another key":       {func(*side, *side) func(int, []rateless.Cell) { return times(rateless.Key{1}, nowhere, 1) }, false},
+		"counts alone": {func(*side, *side) func(int, []rateless.Cell) {
+			return func(_ int, cells []rateless.Cell) {
 				for i := range cells {
 					cells[i].Count = (cells[i].Count + 63) & 63
 				}
@@ -188,7 +189,7 @@ func TestCellsForEver(t *testing.T) {
 	a.put(record("a", "", at(0)))
 	b.put(record("b", "", at(0)))
 	s, o := asked(t, a, b)
-	p := teller(a, o, func(_ int, cells []iblt.Cell) {
+	p := teller(a, o, func(_ int, cells []rateless.Cell) {
 		for i := range cells {
 			cells[i].Count = (cells[i].Count + 32) & 63
 		}

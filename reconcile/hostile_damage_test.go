@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/multiformats/go-varint"
-
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -195,7 +195,7 @@ func (d *damager) field(frame []byte) []byte {
 			m.Held = d.number()
 		case 2:
 			for range 1 + d.rng.IntN(3) {
-				m.Refusals = append(m.Refusals, wire.Refusal{Index: d.index(), Checksum: iblt.Checksum(1 + d.rng.Uint64N(keyhash.P-1)), Reason: wire.ReasonClock})
+				m.Refusals = append(m.Refusals, wire.Refusal{Index: d.index(), Checksum: dbadapter.Checksum(1 + d.rng.Uint64N(keyhash.P-1)), Reason: wire.ReasonClock})
 			}
 		}
 	case *wire.Refuse:
@@ -212,7 +212,7 @@ func (d *damager) hello(m *wire.Hello) {
 	case 0:
 		m.Version = [...]byte{0, 2, 255}[d.rng.IntN(3)]
 	case 1:
-		m.Walk += 1 + byte(d.rng.IntN(255))
+		m.Mapping += 1 + byte(d.rng.IntN(255))
 	case 2:
 		m.Namespace[d.rng.IntN(16)]++
 	case 3:
@@ -230,9 +230,9 @@ func (d *damager) hello(m *wire.Hello) {
 	case 9:
 		m.Digest = d.digest()
 	case 10:
-		m.Probes = make(iblt.Probes, d.rng.IntN(iblt.ProbesSize+1))
-		for i := range m.Probes {
-			m.Probes[i] = byte(d.rng.Uint32())
+		m.Estimator = make(rateless.Estimator, d.rng.IntN(rateless.EstimatorSize+1))
+		for i := range m.Estimator {
+			m.Estimator[i] = byte(d.rng.Uint32())
 		}
 	default:
 		if len(m.Cells) > 0 && d.rng.IntN(6) == 0 {
@@ -244,19 +244,19 @@ func (d *damager) hello(m *wire.Hello) {
 
 // cells forges cells, with the key where that helps. from is about where they
 // stand in the sequence.
-func (d *damager) cells(cells []iblt.Cell, from int) {
+func (d *damager) cells(cells []rateless.Cell, from int) {
 	if len(cells) == 0 {
 		return
 	}
 	at := d.rng.IntN(len(cells))
-	pair := func() []iblt.Cell {
+	pair := func() []rateless.Cell {
 		index := d.index()
 		sum := d.w.sides[d.rng.IntN(2)].sums[index]
 		if sum == 0 || d.rng.IntN(2) == 0 {
-			sum = iblt.Checksum(1 + d.rng.Uint64N(keyhash.P-1))
+			sum = dbadapter.Checksum(1 + d.rng.Uint64N(keyhash.P-1))
 		}
-		s := iblt.NewWindow(CellKey(testSecret), from, from+len(cells))
-		if p := (iblt.Pair{Index: index, Checksum: sum}); d.rng.IntN(2) == 0 {
+		s := rateless.NewWindow(CellKey(testSecret), from, from+len(cells))
+		if p := (coded.Pair(index, sum)); d.rng.IntN(2) == 0 {
 			s.Add(p)
 		} else {
 			s.Remove(p)
@@ -284,7 +284,7 @@ func (d *damager) cells(cells []iblt.Cell, from int) {
 		}
 	case 3: // rubbish in range
 		for i := range cells[at:] {
-			cells[at+i] = iblt.Cell{S1: d.rng.Uint64N(keyhash.P), S2: d.rng.Uint64N(keyhash.P), Check: d.rng.Uint32N(1 << 26), Count: uint8(d.rng.Uint32N(64))}
+			cells[at+i] = rateless.Cell{S1: d.rng.Uint64N(keyhash.P), S2: d.rng.Uint64N(keyhash.P), Check: d.rng.Uint32N(1 << 26), Count: uint8(d.rng.Uint32N(64))}
 		}
 	case 4:
 		clear(cells[at:])
@@ -297,11 +297,11 @@ func (d *damager) cells(cells []iblt.Cell, from int) {
 }
 
 // index is one of this world, or of none.
-func (d *damager) index() iblt.Index {
+func (d *damager) index() dbadapter.Index {
 	if s := d.w.sides[d.rng.IntN(2)]; len(s.records) > 0 && d.rng.IntN(3) > 0 {
 		return s.hasher.Index(s.records[d.rng.IntN(len(s.records))].Key)
 	}
-	return iblt.Index(1 + d.rng.Uint64N(keyhash.P-1))
+	return dbadapter.Index(1 + d.rng.Uint64N(keyhash.P-1))
 }
 
 func (d *damager) indices(m *wire.Indices) {
@@ -356,9 +356,9 @@ func (d *damager) record(r *dbadapter.Record, value bool) {
 			r.Value = nil
 		}
 	case 1:
-		r.Version.Clock += dbadapter.Clock(1 + d.rng.Uint64N(1<<40))
+		r.Version.Clock += dbadapter.Timestamp(1 + d.rng.Uint64N(1<<40))
 	case 2:
-		r.Version.Clock = dbadapter.Clock(d.rng.Uint64())
+		r.Version.Clock = dbadapter.Timestamp(d.rng.Uint64())
 	case 3:
 		r.Version.Incarnation++
 	case 4:

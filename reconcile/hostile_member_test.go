@@ -11,7 +11,8 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/storetest"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -40,9 +41,9 @@ func TestEndlessFetches(t *testing.T) {
 		a.put(record("k", "v", at(0)), record("common", "", at(0)))
 		k := a.hasher.Index([]byte("k"))
 		s, o := asking(t, a, b)
-		p := script{o: o, says: inTurn(&wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []iblt.Index{k}},
+		p := script{o: o, says: inTurn(&wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
 			&wire.Result{Method: wire.Sketch, Residual: residualOf(a, record("k", "v", at(0)))},
-			&wire.Indices{Role: wire.Fetch, Indices: []iblt.Index{k}}, &wire.End{}, &wire.End{})}
+			&wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{k}}, &wire.End{}, &wire.End{})}
 		p.play(t, s, 20)
 		if !errors.Is(s.Err(), ErrProtocol) {
 			t.Error(s.Err())
@@ -60,7 +61,7 @@ func TestEndlessFetches(t *testing.T) {
 		b.put(theirs...)
 		messages := []wire.Message{helloOf(a, nil), &wire.Answer{Residual: residualOf(b, theirs...)}}
 		for range n {
-			messages = append(messages, &wire.Indices{Role: wire.Fetch, Indices: []iblt.Index{b.hasher.Index([]byte("k0"))}})
+			messages = append(messages, &wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{b.hasher.Index([]byte("k0"))}})
 		}
 		s, o := asked(t, a, b)
 		p := script{o: o, says: inTurn(append(messages, &wire.End{}, &wire.End{})...)}
@@ -107,7 +108,7 @@ func TestStubOfATombstone(t *testing.T) {
 	stub := sent(gone)
 	stub.Records[0].Stub = true
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
-		&wire.Indices{Role: wire.Newer, Indices: []iblt.Index{a.hasher.Index(gone.Key)}},
+		&wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{a.hasher.Index(gone.Key)}},
 		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, a.dump()...)}, stub)}
 	p.play(t, s, 30)
 	if !errors.Is(s.Err(), wire.ErrFrame) || reached {
@@ -120,7 +121,7 @@ func TestStubOfATombstone(t *testing.T) {
 func TestCellsDripped(t *testing.T) {
 	a, b := diverged(t, seeded(t, 31), 500, 200, 200, time.Hour, nil)
 	s, o := asked(t, a, b)
-	p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Cells{Cells: make([]iblt.Cell, 1)})}
+	p := script{o: o, says: inTurn(helloOf(a, nil), &wire.Cells{Cells: make([]rateless.Cell, 1)})}
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrProtocol) {
 		t.Error(s.Err())
@@ -130,7 +131,7 @@ func TestCellsDripped(t *testing.T) {
 // More pairs come out than cells went in: the cells are those of no set, and
 // that is the peer's fault, not a failure of ours.
 func TestForgedCellsBreakTheProtocol(t *testing.T) {
-	for _, err := range []error{iblt.ErrForged, iblt.ErrCell} {
+	for _, err := range []error{rateless.ErrForged, rateless.ErrCell} {
 		named := forged(fmt.Errorf("decode: %w", err))
 		if !errors.Is(named, ErrProtocol) || !errors.Is(named, err) || refusal(named).Code != wire.CodeProtocol {
 			t.Errorf("%v becomes %v", err, named)
@@ -269,9 +270,9 @@ func TestHiddenPairIsMissed(t *testing.T) {
 		if closing {
 			told = told[:1]
 		}
-		hidden := iblt.NewSketch(a.key, FirstCells)
+		hidden := rateless.NewSketch(a.key, FirstCells)
 		for _, r := range told {
-			hidden.Add(iblt.Pair{Index: a.hasher.Index(r.Key), Checksum: a.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.hasher.Digest(&r)})})
+			hidden.Add(coded.Pair(a.hasher.Index(r.Key), a.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.hasher.Digest(&r)})))
 		}
 		s, o := asked(t, a, b)
 		p := script{o: o, says: inTurn(
@@ -317,7 +318,7 @@ func TestHiddenRecordInAPush(t *testing.T) {
 	o := a.options(b, Options{Direction: wire.Push})
 	s := Initiate(v, o)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: records, Digest: digest},
-		&wire.Indices{Role: wire.Wanted, Indices: []iblt.Index{a.hasher.Index([]byte("k"))}},
+		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.hasher.Index([]byte("k"))}},
 		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, record("k", "", at(0)))}, &wire.End{}, &wire.End{Applied: 1})}
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified {
@@ -357,7 +358,7 @@ func TestRecordsAgainstTheDirection(t *testing.T) {
 	o := a.options(b, Options{Direction: wire.Push})
 	s := Initiate(v, o)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
-		&wire.Indices{Role: wire.Lacking, Indices: []iblt.Index{a.hasher.Index(theirs.Key)}},
+		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.hasher.Index(theirs.Key)}},
 		&wire.Result{Method: wire.Sketch, Residual: residualOf(a)}, sent(theirs), &wire.End{})}
 	if p.play(t, s, 20); !errors.Is(s.Err(), ErrProtocol) || len(a.dump()) != 1 {
 		t.Errorf("a push: %v", s.Err())

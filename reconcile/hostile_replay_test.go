@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -28,7 +27,7 @@ func directed(t *testing.T, w *world, side int, stranger bool, stream []byte) *v
 func (v *vector) aim(t *testing.T, w *world) {
 	t.Helper()
 	v.d = damager{rng: rand.New(rand.NewPCG(1, 1)), w: w}
-	v.inTold = map[iblt.Index]wire.Role{}
+	v.inTold = map[dbadapter.Index]wire.Role{}
 	v.truths = map[dbadapter.Digest]*frozen{w.sides[0].digest: w.sides[0], w.sides[1].digest: w.sides[1]}
 	if err := v.run(); err != nil {
 		t.Fatalf("%s, side %d: %v", w.name, v.side, err)
@@ -172,7 +171,7 @@ func TestReflections(t *testing.T) {
 // Another version, lower or higher, is answered with ours, whatever follows.
 func TestUnknownVersions(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
-	for _, h := range []*wire.Hello{{Version: 0}, {Version: wire.Version + 1}, {Version: 255}, helloOf(a, func(h *wire.Hello) { h.Walk = 0 }), helloOf(a, func(h *wire.Hello) { h.Walk = 9 })} {
+	for _, h := range []*wire.Hello{{Version: 0}, {Version: wire.Version + 1}, {Version: 255}, helloOf(a, func(h *wire.Hello) { h.Mapping = 0 }), helloOf(a, func(h *wire.Hello) { h.Mapping = 9 })} {
 		s, o := asked(t, a, b)
 		p := script{o: o, stranger: true, says: inTurn(h)}
 		heard := p.play(t, s, 10)
@@ -204,7 +203,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	// Told as newer by the responder.
 	s, o := asking(t, a, b)
 	k := a.hasher.Index(old.Key)
-	p := script{o: o, says: inTurn(&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Indices{Role: wire.Newer, Indices: []iblt.Index{k}},
+	p := script{o: o, says: inTurn(&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{k}},
 		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, gone)}, sent(old), &wire.End{})}
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Applied > 0 || !reflect.DeepEqual(a.dump(), before) {

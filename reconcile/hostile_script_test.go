@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -114,8 +114,8 @@ func helloOf(a *side, edit func(*wire.Hello)) *wire.Hello {
 		a.t.Fatal(err)
 	}
 	h := &wire.Hello{
-		Version: wire.Version, Walk: iblt.WalkVersion, Namespace: dbadapter.NamespaceIDOf(a.secret), Nonce: wire.Nonce{7},
-		Records: records, Digest: digest, Probes: v.Probes(), Cells: cells,
+		Version: wire.Version, Mapping: rateless.MappingVersion, Namespace: dbadapter.NamespaceIDOf(a.secret), Nonce: wire.Nonce{7},
+		Records: records, Digest: digest, Estimator: v.Estimator(), Cells: cells,
 	}
 	if edit != nil {
 		edit(h)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -59,9 +58,9 @@ func TestSpoiltMessages(t *testing.T) {
 			}
 			return m
 		}},
-		"walk version": {initator: ErrVersion, respond: ErrVersion, spoil: func(m wire.Message) wire.Message {
+		"mapping version": {initator: ErrVersion, respond: ErrVersion, spoil: func(m wire.Message) wire.Message {
 			if h, ok := m.(*wire.Hello); ok {
-				h.Walk = 200
+				h.Mapping = 200
 			}
 			return m
 		}},
@@ -92,7 +91,7 @@ func TestSpoiltMessages(t *testing.T) {
 		"more indices than cells": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
 			if l, ok := m.(*wire.Indices); ok {
 				for i := range 200 {
-					l.Indices = append(l.Indices, iblt.Index(i+1))
+					l.Indices = append(l.Indices, dbadapter.Index(i+1))
 				}
 			}
 			return m
@@ -217,7 +216,7 @@ func TestEndlessCells(t *testing.T) {
 // minute have one checksum, as happens to one pair in 2^22.
 type coarse struct{ dbadapter.Hasher }
 
-func (c coarse) Checksum(latest dbadapter.Clock, digests []dbadapter.Digest) iblt.Checksum {
+func (c coarse) Checksum(latest dbadapter.Timestamp, digests []dbadapter.Digest) dbadapter.Checksum {
 	return c.Hasher.Checksum(latest, digests)>>22<<22 | 1
 }
 

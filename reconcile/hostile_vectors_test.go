@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -102,7 +101,7 @@ type vector struct {
 	trial     *trial
 	delivered int64
 	framing   bool // a frame was malformed or cut
-	inTold    map[iblt.Index]wire.Role
+	inTold    map[dbadapter.Index]wire.Role
 	all       bool
 	unsaid    bool // records stayed with the peer that only it knows
 	proved    bool // the residuals were compared, and equal
@@ -114,7 +113,7 @@ type vector struct {
 
 func newVector(pool []*world, truths map[dbadapter.Digest]*frozen, n int) *vector {
 	rng := rand.New(rand.NewPCG(*vectorSeed, uint64(n)))
-	v := &vector{truths: truths, inTold: map[iblt.Index]wire.Role{}, side: rng.IntN(2)}
+	v := &vector{truths: truths, inTold: map[dbadapter.Index]wire.Role{}, side: rng.IntN(2)}
 	v.d = damager{rng: rng, pool: pool, w: pool[rng.IntN(len(pool))], from: 1 - v.side}
 	v.stranger, v.liar = rng.IntN(16) == 0, rng.IntN(4) == 0
 	v.stream = bytes.Join(v.d.spoil(v.d.w.frames[1-v.side]), nil)

@@ -13,7 +13,8 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/storetest"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -22,19 +23,19 @@ import (
 // their trial.
 type frozen struct {
 	hasher  dbadapter.Hasher
-	key     iblt.Key
+	key     rateless.Key
 	records []dbadapter.Record // by key
-	buckets map[iblt.Index][]dbadapter.Record
-	sums    map[iblt.Index]iblt.Checksum
+	buckets map[dbadapter.Index][]dbadapter.Record
+	sums    map[dbadapter.Index]dbadapter.Checksum
 	digest  dbadapter.Digest
-	sketch  *iblt.Sketch
+	sketch  *rateless.Sketch
 }
 
 func freeze(hasher dbadapter.Hasher, records []dbadapter.Record) *frozen {
 	f := &frozen{
 		hasher: hasher, key: CellKey(testSecret), records: merge(records, nil),
-		buckets: map[iblt.Index][]dbadapter.Record{}, sums: map[iblt.Index]iblt.Checksum{},
-		sketch: iblt.NewSketch(CellKey(testSecret), 2048),
+		buckets: map[dbadapter.Index][]dbadapter.Record{}, sums: map[dbadapter.Index]dbadapter.Checksum{},
+		sketch: rateless.NewSketch(CellKey(testSecret), 2048),
 	}
 	for _, r := range f.records {
 		i := hasher.Index(r.Key)
@@ -42,14 +43,14 @@ func freeze(hasher dbadapter.Hasher, records []dbadapter.Record) *frozen {
 		f.digest = f.digest.Add(hasher.Digest(&r))
 	}
 	for i, bucket := range f.buckets {
-		var latest dbadapter.Clock
+		var latest dbadapter.Timestamp
 		var digests []dbadapter.Digest
 		for n := range bucket {
 			latest = max(latest, bucket[n].Version.Clock)
 			digests = append(digests, hasher.Digest(&bucket[n]))
 		}
 		f.sums[i] = hasher.Checksum(latest, digests)
-		f.sketch.Add(iblt.Pair{Index: i, Checksum: f.sums[i]})
+		f.sketch.Add(coded.Pair(i, f.sums[i]))
 	}
 	return f
 }
@@ -79,32 +80,32 @@ type trial struct {
 
 var _ Replica = (*trial)(nil)
 
-func (f *trial) Records() uint64          { return uint64(len(f.records)) }
-func (f *trial) Digest() dbadapter.Digest { return f.digest }
-func (f *trial) Decoded()                 {}
-func (f *trial) Probes() iblt.Probes      { return f.sketch.Probes() }
-func (f *trial) Key() iblt.Key            { return f.key }
-func (f *trial) Hasher() dbadapter.Hasher { return f.hasher }
+func (f *trial) Records() uint64               { return uint64(len(f.records)) }
+func (f *trial) Digest() dbadapter.Digest      { return f.digest }
+func (f *trial) Decoded()                      {}
+func (f *trial) Estimator() rateless.Estimator { return f.sketch.Estimator() }
+func (f *trial) Key() rateless.Key             { return f.key }
+func (f *trial) Hasher() dbadapter.Hasher      { return f.hasher }
 
-func (f *trial) Cells(from, to int) ([]iblt.Cell, error) {
+func (f *trial) Cells(from, to int) ([]rateless.Cell, error) {
 	if to <= f.sketch.Len() {
 		return f.sketch.Cells(from, to)
 	}
-	w := iblt.NewWindow(f.key, from, to)
+	w := rateless.NewWindow(f.key, from, to)
 	for i, sum := range f.sums {
-		w.Add(iblt.Pair{Index: i, Checksum: sum})
+		w.Add(coded.Pair(i, sum))
 	}
 	return w.Cells(from, to)
 }
 
-func (f *trial) Lookup(indices []iblt.Index, sums []iblt.Checksum) error {
+func (f *trial) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
 	for n, i := range indices {
 		sums[n] = f.sums[i]
 	}
 	return nil
 }
 
-func (f *trial) Bucket(i iblt.Index) ([]dbadapter.Record, error) {
+func (f *trial) Bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
 	f.read++
 	return f.buckets[i], nil
 }

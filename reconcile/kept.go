@@ -6,7 +6,8 @@ import (
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 )
 
 // KeptCells is the length of the kept sketch of a set: 2^14 cells (384 KiB)
@@ -25,7 +26,7 @@ func KeptCells(records uint64) int {
 // commit, in order; it then stands at the store's sequence number.
 type Kept struct {
 	mu      sync.Mutex // guards everything below
-	sketch  *iblt.Sketch
+	sketch  *rateless.Sketch
 	digest  dbadapter.Digest
 	records uint64
 	seq     uint64
@@ -37,23 +38,23 @@ type Kept struct {
 
 // undone is a change, as far as it is needed to look back behind it.
 type undone struct {
-	index    iblt.Index
-	old, new iblt.Checksum
+	index    dbadapter.Index
+	old, new dbadapter.Checksum
 	delta    dbadapter.Digest
 	records  int
 }
 
 // NewKept is the kept state of an empty namespace at sequence number 0, under
 // the key of its cells.
-func NewKept(key iblt.Key) *Kept {
-	return &Kept{sketch: iblt.NewSketch(key, KeptCells(0)), views: map[*View]uint64{}}
+func NewKept(key rateless.Key) *Kept {
+	return &Kept{sketch: rateless.NewSketch(key, KeptCells(0)), views: map[*View]uint64{}}
 }
 
 // Load replaces the state by a scan of the snapshot. No commit may run
 // meanwhile: it is for start-up and for an audit that found drift. Like all
-// sketching by scan it uses all processors, but within iblt and within the
+// sketching by scan it uses all processors, but within rateless and within the
 // call: this package starts nothing that outlives a call.
-func (k *Kept) Load(ctx context.Context, key iblt.Key, snap dbadapter.Snapshot, hasher dbadapter.Hasher) error {
+func (k *Kept) Load(ctx context.Context, key rateless.Key, snap dbadapter.Snapshot, hasher dbadapter.Hasher) error {
 	var digest dbadapter.Digest
 	var records uint64
 	for r, err := range snap.Scan(ctx, nil, nil) {
@@ -63,8 +64,8 @@ func (k *Kept) Load(ctx context.Context, key iblt.Key, snap dbadapter.Snapshot, 
 		digest = digest.Add(hasher.Digest(&r))
 		records++
 	}
-	sketch := iblt.NewSketch(key, KeptCells(records))
-	if err := sketch.AddAll(snap.Pairs(ctx)); err != nil {
+	sketch := rateless.NewSketch(key, KeptCells(records))
+	if err := sketch.AddAll(coded.Pairs(snap.Pairs(ctx))); err != nil {
 		return fmt.Errorf("rebuilding the sketch: %w", err)
 	}
 	k.mu.Lock()
@@ -79,9 +80,7 @@ func (k *Kept) Observe(changes []dbadapter.Change) {
 	defer k.mu.Unlock()
 	for i := range changes {
 		c := &changes[i]
-		k.sketch.Replace(
-			iblt.Pair{Index: c.Index, Checksum: c.Old},
-			iblt.Pair{Index: c.Index, Checksum: c.New})
+		k.sketch.Replace(coded.Pair(c.Index, c.Old), coded.Pair(c.Index, c.New))
 		k.digest = k.digest.Add(c.Delta)
 		k.records += uint64(c.Records)
 		k.seq = c.Seq
@@ -113,7 +112,7 @@ func (k *Kept) Cells() int {
 
 // Grow lengthens the kept sketch to what the number of records asks for, by
 // a scan of a snapshot while commits go on. It reports whether it did.
-func (k *Kept) Grow(ctx context.Context, key iblt.Key, ns dbadapter.Namespace) (bool, error) {
+func (k *Kept) Grow(ctx context.Context, key rateless.Key, ns dbadapter.Namespace) (bool, error) {
 	k.mu.Lock()
 	from, to := k.sketch.Len(), KeptCells(k.records)
 	k.mu.Unlock()
@@ -128,8 +127,8 @@ func (k *Kept) Grow(ctx context.Context, key iblt.Key, ns dbadapter.Namespace) (
 		return false, err
 	}
 	defer snap.Close()
-	tail := iblt.NewWindow(key, from, to)
-	if err := tail.AddAll(snap.Pairs(ctx)); err != nil {
+	tail := rateless.NewWindow(key, from, to)
+	if err := tail.AddAll(coded.Pairs(snap.Pairs(ctx))); err != nil {
 		return false, err
 	}
 	k.mu.Lock()
@@ -139,7 +138,7 @@ func (k *Kept) Grow(ctx context.Context, key iblt.Key, ns dbadapter.Namespace) (
 		return false, err
 	}
 	for _, c := range since {
-		tail.Replace(iblt.Pair{Index: c.index, Checksum: c.old}, iblt.Pair{Index: c.index, Checksum: c.new})
+		tail.Replace(coded.Pair(c.index, c.old), coded.Pair(c.index, c.new))
 	}
 	if k.sketch.Len() != from {
 		return false, nil // another call was faster

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 )
 
 // recomputed is the kept state as a scan of the store gives it.
@@ -34,7 +35,7 @@ func TestKeptFollowsEachWrite(t *testing.T) {
 	s := newSide(t, "s", nil)
 	type moment struct {
 		view  *View
-		cells []iblt.Cell
+		cells []rateless.Cell
 		kept  *Kept
 	}
 	var moments []moment
@@ -66,12 +67,12 @@ func TestKeptFollowsEachWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := iblt.NewWindow(s.key, span[0], span[1])
+			want := rateless.NewWindow(s.key, span[0], span[1])
 			for p, err := range m.view.snap.Pairs(context.Background()) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want.Add(p)
+				want.Add(coded.Pair(p.Index, p.Checksum))
 			}
 			cells, err := want.Cells(span[0], span[1])
 			if err != nil || !reflect.DeepEqual(got, cells) {
@@ -121,20 +122,20 @@ func TestGrow(t *testing.T) {
 	if err != nil || !grown || s.kept.Cells() != KeptCells(1<<18) {
 		t.Fatal(grown, err, s.kept.Cells())
 	}
-	want := iblt.NewSketch(s.key, s.kept.Cells())
+	want := rateless.NewSketch(s.key, s.kept.Cells())
 	snap, err := s.ns.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer snap.Close()
 	for p := range snap.Pairs(context.Background()) {
-		want.Add(p)
+		want.Add(coded.Pair(p.Index, p.Checksum))
 	}
 	if !reflect.DeepEqual(want.Prefix(want.Len()), s.kept.sketch.Prefix(want.Len())) {
 		t.Error("the grown sketch is not that of the set")
 	}
-	if !reflect.DeepEqual(want.Probes(), s.kept.sketch.Probes()) {
-		t.Error("the grown sketch has other probes")
+	if !reflect.DeepEqual(want.Estimator(), s.kept.sketch.Estimator()) {
+		t.Error("the grown sketch has another estimator")
 	}
 	if grown, err := s.kept.Grow(context.Background(), s.key, s.ns); grown || err != nil {
 		t.Error("grown twice", err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -26,7 +26,7 @@ type side struct {
 	name   string
 	ns     dbadapter.Namespace
 	kept   *Kept
-	key    iblt.Key
+	key    rateless.Key
 	hasher dbadapter.Hasher
 	door   Door
 	secret dbadapter.Secret
@@ -247,7 +247,7 @@ func record(key, value string, v dbadapter.Version) dbadapter.Record {
 // at is a version of the given time after the epoch of the tests.
 func at(d time.Duration) dbadapter.Version {
 	base := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
-	return dbadapter.Version{Clock: dbadapter.ClockAt(base.Add(d)), Writer: 7, Incarnation: 9}
+	return dbadapter.Version{Clock: dbadapter.TimestampAt(base.Add(d)), Writer: 7, Incarnation: 9}
 }
 
 func seeded(t testing.TB, seed uint64) *rand.Rand {

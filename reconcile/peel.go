@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -17,9 +18,9 @@ import (
 type account struct {
 	// role is what each index is for. Offered and bid indices stand in it
 	// with roles of their own, which never travel.
-	role map[iblt.Index]wire.Role
+	role map[dbadapter.Index]wire.Role
 	// lists are the indices of each role that travels, ascending.
-	lists [wire.Older + 1][]iblt.Index
+	lists [wire.Older + 1][]dbadapter.Index
 	// offers are the responder's records that are newer, or as new, and
 	// travel by hash first; bids its records that are older and whose
 	// content may be that of the newer one.
@@ -32,9 +33,9 @@ const (
 	roleFetched // offered, and asked for
 )
 
-func newAccount() *account { return &account{role: map[iblt.Index]wire.Role{}} }
+func newAccount() *account { return &account{role: map[dbadapter.Index]wire.Role{}} }
 
-func (a *account) add(i iblt.Index, r wire.Role) bool {
+func (a *account) add(i dbadapter.Index, r wire.Role) bool {
 	if _, twice := a.role[i]; twice {
 		return false
 	}
@@ -54,16 +55,16 @@ func (a *account) mismatched() int {
 }
 
 // draw makes the account of the decoded differences.
-func (b *responder) draw(found []iblt.Difference) error {
+func (b *responder) draw(found []coded.Difference) error {
 	acc := b.account
 	b.told = announce(b.replica.Hasher(), found)
 	suspicion := int64(ambiguousBytes)
 	for _, d := range found {
 		role := wire.Lacking
 		switch d.Kind {
-		case iblt.MissingHere:
+		case rateless.MissingHere:
 			role = wire.Wanted
-		case iblt.Mismatched:
+		case rateless.Mismatched:
 			own, err := b.own.bucket(d.Index)
 			if err != nil {
 				return err
@@ -230,7 +231,7 @@ func (a *initiator) noteOffers(m *wire.Offers) error {
 
 // note takes one index into the account. A cell yields at most one index, so
 // that the cells sent bound what this side has to remember.
-func (a *initiator) note(i iblt.Index, role wire.Role) error {
+func (a *initiator) note(i dbadapter.Index, role wire.Role) error {
 	if a.account.size() >= a.cells {
 		return violation("more differences told than the %d cells sent can show", a.cells)
 	}

@@ -4,7 +4,7 @@ import (
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -17,19 +17,19 @@ type Replica interface {
 	Records() uint64
 	Digest() dbadapter.Digest
 	// Cells returns the cells [from, to) of the set's sequence.
-	Cells(from, to int) ([]iblt.Cell, error)
+	Cells(from, to int) ([]rateless.Cell, error)
 	// Decoded says that no further cells will be asked for.
 	Decoded()
-	// Probes are the marks of the set for the estimate.
-	Probes() iblt.Probes
+	// Estimator is the set's, for the estimate.
+	Estimator() rateless.Estimator
 	// Lookup sets sums[i] to the checksum under indices[i], 0 where none is.
-	Lookup(indices []iblt.Index, sums []iblt.Checksum) error
+	Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error
 	// Bucket returns the records under an index, by key.
-	Bucket(index iblt.Index) ([]dbadapter.Record, error)
+	Bucket(index dbadapter.Index) ([]dbadapter.Record, error)
 	// All yields every record, by key.
 	All() iter.Seq2[dbadapter.Record, error]
 	// Key is the key of the cells, Hasher what makes the pairs.
-	Key() iblt.Key
+	Key() rateless.Key
 	Hasher() dbadapter.Hasher
 	// Apply passes records through the door in one transaction. The verdicts
 	// are in the order of the records.

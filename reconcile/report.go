@@ -11,7 +11,7 @@ type Report struct {
 	// Rounds counts round trips from the initiator until it held everything.
 	Rounds int
 	// Cells counts the cells that travelled, SketchBytes their bytes with the
-	// probes for the estimate.
+	// estimators for the estimate.
 	Cells       int
 	SketchBytes int64
 	// RecordBytes are the bytes of the frames of records, both ways.

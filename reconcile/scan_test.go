@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 )
 
 // scanned is a snapshot with further pairs and perhaps an error behind them.
@@ -60,7 +61,7 @@ func over(t *testing.T, s *side, err error) opened {
 	rng := seeded(t, 22)
 	further := make([]dbadapter.Pair, 10_000)
 	for i := range further {
-		further[i] = dbadapter.Pair{Index: iblt.Index(1 + rng.Uint64N(1<<47)), Checksum: iblt.Checksum(1 + rng.Uint64N(1<<47))}
+		further[i] = dbadapter.Pair{Index: dbadapter.Index(1 + rng.Uint64N(1<<47)), Checksum: dbadapter.Checksum(1 + rng.Uint64N(1<<47))}
 	}
 	return opened{s.ns, scanned{snap, further, err}}
 }
@@ -70,14 +71,14 @@ func TestScansOfManyPairs(t *testing.T) {
 	s := newSide(t, "s", nil)
 	s.put(record("k", "", at(0)))
 	ns := over(t, s, nil)
-	want := iblt.NewSketch(s.key, KeptCells(1<<18)+5000)
+	want := rateless.NewSketch(s.key, KeptCells(1<<18)+5000)
 	for p, err := range ns.snap.Pairs(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Add(p)
+		want.Add(coded.Pair(p.Index, p.Checksum))
 	}
-	same := func(what string, got []iblt.Cell, from, to int) {
+	same := func(what string, got []rateless.Cell, from, to int) {
 		t.Helper()
 		if cells, err := want.Cells(from, to); err != nil || !reflect.DeepEqual(got, cells) {
 			t.Errorf("%s: other cells than of an Add of each pair (%v)", what, err)
@@ -95,8 +96,8 @@ func TestScansOfManyPairs(t *testing.T) {
 		t.Fatal(grown, err)
 	}
 	same("Grow", k.sketch.Prefix(k.Cells()), 0, k.Cells())
-	if before == k.Cells() || !reflect.DeepEqual(k.sketch.Probes(), want.Probes()) {
-		t.Error("Grow: other probes")
+	if before == k.Cells() || !reflect.DeepEqual(k.sketch.Estimator(), want.Estimator()) {
+		t.Error("Grow: another estimator")
 	}
 
 	v, err := k.View(t.Context(), ns, s.key, s.hasher, s.door)

@@ -5,7 +5,8 @@ import (
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 )
 
 // Scope is a Replica of the keys that begin with a prefix, sketched by a scan:
@@ -13,22 +14,22 @@ import (
 type Scope struct {
 	ctx     context.Context // the sync's; a Replica's methods are steps of it
 	prefix  []byte
-	key     iblt.Key
+	key     rateless.Key
 	hasher  dbadapter.Hasher
 	snap    dbadapter.Snapshot
 	door    Door
 	digest  dbadapter.Digest
 	records uint64
-	sums    map[iblt.Index]iblt.Checksum
-	sketch  *iblt.Sketch
+	sums    map[dbadapter.Index]dbadapter.Checksum
+	sketch  *rateless.Sketch
 }
 
 var _ Replica = (*Scope)(nil)
 
 // NewScope scans the records with that prefix. The snapshot becomes the
 // scope's, also when an error is returned.
-func NewScope(ctx context.Context, snap dbadapter.Snapshot, prefix []byte, key iblt.Key, hasher dbadapter.Hasher, door Door) (*Scope, error) {
-	s := &Scope{ctx: ctx, prefix: prefix, key: key, hasher: hasher, snap: snap, door: door, sums: map[iblt.Index]iblt.Checksum{}}
+func NewScope(ctx context.Context, snap dbadapter.Snapshot, prefix []byte, key rateless.Key, hasher dbadapter.Hasher, door Door) (*Scope, error) {
+	s := &Scope{ctx: ctx, prefix: prefix, key: key, hasher: hasher, snap: snap, door: door, sums: map[dbadapter.Index]dbadapter.Checksum{}}
 	if err := s.scan(); err != nil {
 		snap.Close()
 		return nil, err
@@ -38,10 +39,10 @@ func NewScope(ctx context.Context, snap dbadapter.Snapshot, prefix []byte, key i
 
 func (s *Scope) scan() error {
 	type bucket struct {
-		latest  dbadapter.Clock
+		latest  dbadapter.Timestamp
 		digests []dbadapter.Digest
 	}
-	shared := map[iblt.Index]*bucket{} // the records come by key, as a checksum wants them
+	shared := map[dbadapter.Index]*bucket{} // the records come by key, as a checksum wants them
 	for r, err := range s.All() {
 		if err != nil {
 			return err
@@ -66,7 +67,7 @@ func (s *Scope) scan() error {
 
 // extend sketches the scope in that many cells.
 func (s *Scope) extend(cells int) error {
-	sketch := iblt.NewSketch(s.key, cells)
+	sketch := rateless.NewSketch(s.key, cells)
 	if err := sketch.AddAll(s.pairs); err != nil {
 		return err
 	}
@@ -75,9 +76,9 @@ func (s *Scope) extend(cells int) error {
 }
 
 // pairs yields the scope's pairs until the sync is cancelled.
-func (s *Scope) pairs(yield func(iblt.Pair, error) bool) {
+func (s *Scope) pairs(yield func(rateless.Pair, error) bool) {
 	for i, sum := range s.sums {
-		if !yield(iblt.Pair{Index: i, Checksum: sum}, s.ctx.Err()) {
+		if !yield(coded.Pair(i, sum), s.ctx.Err()) {
 			return
 		}
 	}
@@ -93,16 +94,16 @@ func (s *Scope) Records() uint64 { return s.records }
 func (s *Scope) Digest() dbadapter.Digest { return s.digest }
 
 // Key implements Replica.
-func (s *Scope) Key() iblt.Key { return s.key }
+func (s *Scope) Key() rateless.Key { return s.key }
 
 // Hasher implements Replica.
 func (s *Scope) Hasher() dbadapter.Hasher { return s.hasher }
 
-// Probes implements Replica.
-func (s *Scope) Probes() iblt.Probes { return s.sketch.Probes() }
+// Estimator implements Replica.
+func (s *Scope) Estimator() rateless.Estimator { return s.sketch.Estimator() }
 
 // Cells implements Replica.
-func (s *Scope) Cells(from, to int) ([]iblt.Cell, error) {
+func (s *Scope) Cells(from, to int) ([]rateless.Cell, error) {
 	if to > s.sketch.Len() {
 		if err := s.extend(min(2*to, MaxCells)); err != nil {
 			return nil, err
@@ -115,7 +116,7 @@ func (s *Scope) Cells(from, to int) ([]iblt.Cell, error) {
 func (s *Scope) Decoded() {}
 
 // Lookup implements Replica.
-func (s *Scope) Lookup(indices []iblt.Index, sums []iblt.Checksum) error {
+func (s *Scope) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
 	for n, i := range indices {
 		sums[n] = s.sums[i]
 	}
@@ -123,7 +124,7 @@ func (s *Scope) Lookup(indices []iblt.Index, sums []iblt.Checksum) error {
 }
 
 // Bucket implements Replica. Only the records in the scope are in it.
-func (s *Scope) Bucket(index iblt.Index) ([]dbadapter.Record, error) {
+func (s *Scope) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
 	all, err := s.snap.Bucket(index)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -125,7 +125,7 @@ func (l *link) count(m wire.Message, size int) {
 	switch m := m.(type) {
 	case *wire.Hello:
 		r.Cells += len(m.Cells)
-		r.SketchBytes += int64(len(m.Cells)*iblt.CellSize + len(m.Probes))
+		r.SketchBytes += int64(len(m.Cells)*rateless.CellSize + len(m.Estimator))
 	case *wire.More:
 		r.SketchBytes += int64(size)
 	case *wire.Cells:

@@ -6,18 +6,19 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 )
 
 // set is the plainest replica: a map, sketched as it is filled. It serves the
 // tests that count cells and round trips over thousands of syncs.
 type set struct {
 	hasher  dbadapter.Hasher
-	key     iblt.Key
+	key     rateless.Key
 	records map[string]dbadapter.Record
-	places  map[iblt.Index]string
+	places  map[dbadapter.Index]string
 	digest  dbadapter.Digest
-	sketch  *iblt.Sketch
+	sketch  *rateless.Sketch
 }
 
 var _ Replica = (*set)(nil)
@@ -27,14 +28,14 @@ func newSet(secret dbadapter.Secret, cells int) *set {
 		hasher:  dbadapter.NewHasher(secret),
 		key:     CellKey(secret),
 		records: map[string]dbadapter.Record{},
-		places:  map[iblt.Index]string{},
-		sketch:  iblt.NewSketch(CellKey(secret), cells),
+		places:  map[dbadapter.Index]string{},
+		sketch:  rateless.NewSketch(CellKey(secret), cells),
 	}
 }
 
-func (s *set) pair(r *dbadapter.Record) (iblt.Pair, dbadapter.Digest) {
+func (s *set) pair(r *dbadapter.Record) (dbadapter.Pair, dbadapter.Digest) {
 	d := s.hasher.Digest(r)
-	return iblt.Pair{Index: s.hasher.Index(r.Key), Checksum: s.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{d})}, d
+	return dbadapter.Pair{Index: s.hasher.Index(r.Key), Checksum: s.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{d})}, d
 }
 
 func (s *set) Apply(records []dbadapter.Record) ([]Verdict, error) {
@@ -50,10 +51,10 @@ func (s *set) Apply(records []dbadapter.Record) ([]Verdict, error) {
 				continue
 			}
 			q, e := s.pair(&old)
-			s.sketch.Remove(q)
+			s.sketch.Remove(coded.Pair(q.Index, q.Checksum))
 			s.digest = s.digest.Sub(e)
 		}
-		s.sketch.Add(p)
+		s.sketch.Add(coded.Pair(p.Index, p.Checksum))
 		s.digest = s.digest.Add(d)
 		s.records[string(r.Key)] = r
 		s.places[p.Index] = string(r.Key)
@@ -61,21 +62,21 @@ func (s *set) Apply(records []dbadapter.Record) ([]Verdict, error) {
 	return verdicts, nil
 }
 
-func (s *set) Records() uint64                         { return uint64(len(s.records)) }
-func (s *set) Digest() dbadapter.Digest                { return s.digest }
-func (s *set) Cells(from, to int) ([]iblt.Cell, error) { return s.sketch.Cells(from, to) }
-func (s *set) Decoded()                                {}
-func (s *set) Probes() iblt.Probes                     { return s.sketch.Probes() }
-func (s *set) Key() iblt.Key                           { return s.key }
-func (s *set) Hasher() dbadapter.Hasher                { return s.hasher }
-func (s *set) Bucket(i iblt.Index) ([]dbadapter.Record, error) {
+func (s *set) Records() uint64                             { return uint64(len(s.records)) }
+func (s *set) Digest() dbadapter.Digest                    { return s.digest }
+func (s *set) Cells(from, to int) ([]rateless.Cell, error) { return s.sketch.Cells(from, to) }
+func (s *set) Decoded()                                    {}
+func (s *set) Estimator() rateless.Estimator               { return s.sketch.Estimator() }
+func (s *set) Key() rateless.Key                           { return s.key }
+func (s *set) Hasher() dbadapter.Hasher                    { return s.hasher }
+func (s *set) Bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
 	if key, ok := s.places[i]; ok {
 		return []dbadapter.Record{s.records[key]}, nil
 	}
 	return nil, nil
 }
 
-func (s *set) Lookup(indices []iblt.Index, sums []iblt.Checksum) error {
+func (s *set) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
 	for n, i := range indices {
 		sums[n] = 0
 		if key, ok := s.places[i]; ok {

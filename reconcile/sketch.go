@@ -4,7 +4,7 @@ import (
 	"crypto/subtle"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -21,7 +21,7 @@ func (a *initiator) hello() error {
 	first = min(max(first, MinFirstCells), MaxFirstCells)
 	m := &wire.Hello{
 		Version:   wire.Version,
-		Walk:      iblt.WalkVersion,
+		Mapping:   rateless.MappingVersion,
 		Namespace: dbadapter.NamespaceIDOf(a.opts.Secret),
 		Nonce:     a.opts.Nonce,
 		Proof:     a.opts.proof("initiator", a.opts.Self, a.opts.Remote, a.opts.Nonce),
@@ -34,7 +34,7 @@ func (a *initiator) hello() error {
 	}
 	// An empty side is sent everything, and needs no cells for that.
 	if m.Records > 0 && (m.Method != wire.All || m.Dry) {
-		m.Probes = a.replica.Probes()
+		m.Estimator = a.replica.Estimator()
 		cells, err := a.replica.Cells(0, first)
 		if err != nil {
 			return err
@@ -124,11 +124,11 @@ func (b *responder) greet() error {
 	})
 }
 
-// CheckVersion is ErrVersion where a Hello speaks a protocol or walks its
-// cells in a way that this program does not. A responder can call it before
+// CheckVersion is ErrVersion where a Hello speaks a version of the
+// protocol or of the mapping that this program does not. A responder can call it before
 // it knows which namespace is meant.
 func CheckVersion(h *wire.Hello) error {
-	if h.Version != wire.Version || h.Walk != iblt.WalkVersion {
+	if h.Version != wire.Version || h.Mapping != rateless.MappingVersion {
 		return ErrVersion
 	}
 	return nil

@@ -3,7 +3,8 @@ package reconcile
 import (
 	"math"
 
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -12,10 +13,10 @@ import (
 
 // differ finds the differences by cells. ok is false where they are too many
 // for that.
-func (b *responder) differ() (found []iblt.Difference, ok bool, err error) {
+func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
 	defer b.replica.Decoded()
-	d := iblt.NewDecoder(b.replica.Key(), (*subtrahend)(b), b.replica.Lookup)
-	d.AddProbes(b.there.Probes, b.replica.Probes())
+	d := rateless.NewDecoder(b.replica.Key(), (*subtrahend)(b), coded.Lookup(b.replica.Lookup))
+	d.AddEstimators(b.there.Estimator, b.replica.Estimator())
 	if err := d.AddCells(b.there.Cells); err != nil {
 		return nil, false, forged(err)
 	}
@@ -46,15 +47,15 @@ func (b *responder) differ() (found []iblt.Difference, ok bool, err error) {
 			}
 		}
 	}
-	return d.Differences(), true, nil
+	return coded.Differences(d.Differences()), true, nil
 }
 
 // subtrahend is the responder as the source of its own cells: reading them is
 // the step subtract, and what the decoder does with them the step peel.
 type subtrahend responder
 
-// Cells implements iblt.Source.
-func (b *subtrahend) Cells(from, to int) ([]iblt.Cell, error) {
+// Cells implements rateless.Source.
+func (b *subtrahend) Cells(from, to int) ([]rateless.Cell, error) {
 	b.opts.enter(StepSubtract)
 	defer b.opts.enter(StepPeel)
 	return b.replica.Cells(from, to)
@@ -64,9 +65,9 @@ func (b *subtrahend) Cells(from, to int) ([]iblt.Cell, error) {
 //
 // Cells that were not needed cannot be given back, so each burst aims below
 // what is probably needed while that is known roughly, and just above it once
-// it is known well: the probes tell the number of differences d to within 12 %
+// it is known well: the estimators tell the number of differences d to within 12 %
 // (16 % at 50), d cells to within 2.5/√d.
-func (b *responder) ask(d *iblt.Decoder) int {
+func (b *responder) ask(d *rateless.Decoder) int {
 	have := d.Cells()
 	all := d.Estimate()
 	if have <= len(b.there.Cells) {
@@ -92,7 +93,7 @@ func (b *responder) ask(d *iblt.Decoder) int {
 // come out: a few hide behind one another, having every cell in common so far.
 // At cell i a pair shows in about one cell of i, so that only many times the
 // cells will part them.
-func twins(d *iblt.Decoder, all float64) bool {
+func twins(d *rateless.Decoder, all float64) bool {
 	found := float64(len(d.Differences()))
 	return 1.25*float64(cellsFor(all)) < float64(d.Cells()) && found >= 0.7*all
 }

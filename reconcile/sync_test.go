@@ -12,7 +12,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/storetest"
-	"github.com/syncd-io/syncd/iblt"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -355,7 +354,7 @@ type liveSums struct {
 	ns dbadapter.Namespace
 }
 
-func (l liveSums) Lookup(indices []iblt.Index, sums []iblt.Checksum) error {
+func (l liveSums) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
 	snap, err := l.ns.Snapshot()
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -115,11 +114,11 @@ func (e *exchange) heldBack() bool {
 // while that is little: the residual needs them first, the peer next.
 type buckets struct {
 	replica Replica
-	kept    map[iblt.Index][]dbadapter.Record
+	kept    map[dbadapter.Index][]dbadapter.Record
 	size    int64
 }
 
-func (b *buckets) bucket(i iblt.Index) ([]dbadapter.Record, error) {
+func (b *buckets) bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
 	if records, ok := b.kept[i]; ok {
 		return records, nil
 	}
@@ -133,7 +132,7 @@ func (b *buckets) bucket(i iblt.Index) ([]dbadapter.Record, error) {
 	}
 	if b.size += size; b.size <= cacheBytes {
 		if b.kept == nil {
-			b.kept = map[iblt.Index][]dbadapter.Record{}
+			b.kept = map[dbadapter.Index][]dbadapter.Record{}
 		}
 		b.kept[i] = records
 	}

@@ -5,30 +5,31 @@ import (
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 )
 
 // View is a Replica of a whole namespace as of one commit. Its cells are the
 // kept ones, taken back behind the commits that came since: with a cell or a
 // checksum read live, no decode would end once a key has been rewritten.
 type View struct {
-	ctx     context.Context // the sync's; a Replica's methods are steps of it
-	kept    *Kept
-	key     iblt.Key
-	hasher  dbadapter.Hasher
-	snap    dbadapter.Snapshot
-	door    Door
-	digest  dbadapter.Digest
-	records uint64
-	probes  iblt.Probes
+	ctx       context.Context // the sync's; a Replica's methods are steps of it
+	kept      *Kept
+	key       rateless.Key
+	hasher    dbadapter.Hasher
+	snap      dbadapter.Snapshot
+	door      Door
+	digest    dbadapter.Digest
+	records   uint64
+	estimator rateless.Estimator
 	// beyond holds the cells past the kept ones, made by a scan.
-	beyond *iblt.Sketch
+	beyond *rateless.Sketch
 }
 
 var _ Replica = (*View)(nil)
 
 // View opens a view of the namespace that k follows. It must be closed.
-func (k *Kept) View(ctx context.Context, ns dbadapter.Namespace, key iblt.Key, hasher dbadapter.Hasher, door Door) (*View, error) {
+func (k *Kept) View(ctx context.Context, ns dbadapter.Namespace, key rateless.Key, hasher dbadapter.Hasher, door Door) (*View, error) {
 	v := &View{ctx: ctx, kept: k, key: key, hasher: hasher, door: door}
 	// First hold the changes, then open the snapshot: it can only be newer,
 	// since a store tells observers and snapshots of a commit in one step.
@@ -53,7 +54,7 @@ func (k *Kept) View(ctx context.Context, ns dbadapter.Namespace, key iblt.Key, h
 		v.digest = v.digest.Sub(c.delta)
 		v.records -= uint64(c.records)
 	}
-	v.probes = k.sketch.Probes()
+	v.estimator = k.sketch.Estimator()
 	k.views[v] = snap.Seq()
 	k.trim()
 	return v, nil
@@ -72,20 +73,20 @@ func (v *View) Records() uint64 { return v.records }
 func (v *View) Digest() dbadapter.Digest { return v.digest }
 
 // Key implements Replica.
-func (v *View) Key() iblt.Key { return v.key }
+func (v *View) Key() rateless.Key { return v.key }
 
 // Hasher implements Replica.
 func (v *View) Hasher() dbadapter.Hasher { return v.hasher }
 
-// Probes implements Replica. They may be some commits newer than the view:
-// an estimate bears that.
-func (v *View) Probes() iblt.Probes { return v.probes }
+// Estimator implements Replica. It may be some commits newer than the view: an
+// estimate bears that.
+func (v *View) Estimator() rateless.Estimator { return v.estimator }
 
 // Cells implements Replica.
-func (v *View) Cells(from, to int) ([]iblt.Cell, error) {
+func (v *View) Cells(from, to int) ([]rateless.Cell, error) {
 	v.kept.mu.Lock()
 	kept := v.kept.sketch.Len()
-	var live *iblt.Sketch
+	var live *rateless.Sketch
 	var since []undone
 	var err error
 	if from < kept {
@@ -96,11 +97,11 @@ func (v *View) Cells(from, to int) ([]iblt.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	var cells []iblt.Cell
+	var cells []rateless.Cell
 	if live != nil {
 		for i := len(since) - 1; i >= 0; i-- {
 			c := &since[i]
-			live.Replace(iblt.Pair{Index: c.index, Checksum: c.new}, iblt.Pair{Index: c.index, Checksum: c.old})
+			live.Replace(coded.Pair(c.index, c.new), coded.Pair(c.index, c.old))
 		}
 		if cells, err = live.Cells(live.From(), live.From()+live.Len()); err != nil {
 			return nil, err
@@ -115,11 +116,11 @@ func (v *View) Cells(from, to int) ([]iblt.Cell, error) {
 
 // scanned returns cells beyond the kept ones. A scan makes many at once, so
 // that few scans serve a long stream.
-func (v *View) scanned(from, to int) ([]iblt.Cell, error) {
+func (v *View) scanned(from, to int) ([]rateless.Cell, error) {
 	b := v.beyond
 	if b == nil || from < b.From() || to > b.From()+b.Len() {
-		b = iblt.NewWindow(v.key, from, max(to, min(4*from, MaxCells)))
-		if err := b.AddAll(v.snap.Pairs(v.ctx)); err != nil {
+		b = rateless.NewWindow(v.key, from, max(to, min(4*from, MaxCells)))
+		if err := b.AddAll(coded.Pairs(v.snap.Pairs(v.ctx))); err != nil {
 			return nil, err
 		}
 		v.beyond = b
@@ -134,12 +135,12 @@ func (v *View) Decoded() {
 }
 
 // Lookup implements Replica.
-func (v *View) Lookup(indices []iblt.Index, sums []iblt.Checksum) error {
+func (v *View) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
 	return v.snap.Lookup(indices, sums)
 }
 
 // Bucket implements Replica.
-func (v *View) Bucket(index iblt.Index) ([]dbadapter.Record, error) { return v.snap.Bucket(index) }
+func (v *View) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) { return v.snap.Bucket(index) }
 
 // All implements Replica.
 func (v *View) All() iter.Seq2[dbadapter.Record, error] { return v.snap.Scan(v.ctx, nil, nil) }

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
@@ -82,7 +83,7 @@ func (r *runner) thaw() (last time.Duration) {
 func (r *runner) heal() {
 	r.net.HealAll()
 	r.net.Calm()
-	var latest dbadapter.Clock
+	var latest dbadapter.Timestamp
 	for i, n := range r.cluster.Nodes() {
 		r.fills[i] += 1 << 30 // no fill that ends later matters
 		n.Fill(false)
@@ -226,7 +227,7 @@ func (r *runner) final(node, group int) (check.Final, error) {
 func (r *runner) recompute(dump []dbadapter.Record, cells int) (s check.State) {
 	h := r.cluster.Hasher
 	type bucket struct {
-		latest  dbadapter.Clock
+		latest  dbadapter.Timestamp
 		digests []dbadapter.Digest
 	}
 	buckets := map[dbadapter.Index]*bucket{}
@@ -242,9 +243,9 @@ func (r *runner) recompute(dump []dbadapter.Record, cells int) (s check.State) {
 		b.latest = max(b.latest, dump[i].Version.Clock)
 		b.digests = append(b.digests, d)
 	}
-	sketch := iblt.NewSketch(r.cluster.Key(), cells)
+	sketch := rateless.NewSketch(r.cluster.Key(), cells)
 	for index, b := range buckets {
-		sketch.Add(iblt.Pair{Index: index, Checksum: h.Checksum(b.latest, b.digests)})
+		sketch.Add(coded.Pair(index, h.Checksum(b.latest, b.digests)))
 	}
 	s.Cells = sketch.Prefix(cells)
 	return s

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the golden vectors of hash, field, walk and cells, and of the structures
+# Runs the golden vectors of hash, field, mapping and cells, and of the structures
 # under bfield, on processors that round, fuse or order bytes otherwise: arm64
 # and s390x (big-endian), emulated by qemu-user. Simulated runs leave the traces
 # there that they leave here. Installs qemu-user-static by apt-get when it runs
@@ -18,7 +18,7 @@ fi
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-for package in internal/keyhash iblt dbadapter reconcile/wire bfield bfield/internal/keyed bfield/ribbon bfield/cuckoo; do
+for package in internal/keyhash iblt iblt/rateless dbadapter reconcile/wire bfield bfield/internal/keyed bfield/ribbon bfield/cuckoo; do
 	for target in arm64:aarch64 s390x:s390x; do
 		arch=${target%%:*}
 		qemu=qemu-${target##*:}-static

@@ -20,7 +20,7 @@ type figure struct{ bench, unit string }
 
 var suites = []suite{
 	{
-		pkg:       "iblt",
+		pkg:       "iblt/rateless",
 		bench:     "^(BenchmarkReplace|BenchmarkDecode)$",
 		benchtime: "300ms",
 		comparisons: []comparison{
@@ -54,7 +54,7 @@ var suites = []suite{
 		},
 	},
 	{
-		pkg:       "iblt",
+		pkg:       "iblt/rateless",
 		bench:     "^BenchmarkAddAll$",
 		benchtime: "1x", // ten million pairs are enough of a repetition
 		comparisons: []comparison{

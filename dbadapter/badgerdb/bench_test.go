@@ -24,7 +24,7 @@ func benchWrite(i int) dbadapter.Write {
 	r.Read(b)
 	return dbadapter.Write{Record: dbadapter.Record{
 		Key: b[:32:32], Value: b[32:],
-		Version: dbadapter.Version{Clock: dbadapter.ClockAt(time.UnixMilli(1_780_000_000_000 + int64(i))), Writer: 1, Incarnation: 1},
+		Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.UnixMilli(1_780_000_000_000 + int64(i))), Writer: 1, Incarnation: 1},
 	}}
 }
 

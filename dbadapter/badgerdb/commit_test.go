@@ -30,7 +30,7 @@ func openTest(t *testing.T, dir string, o Options, observe func([]dbadapter.Chan
 }
 
 func write(key string, second int) []dbadapter.Write {
-	v := dbadapter.Version{Clock: dbadapter.ClockAt(time.Unix(1_780_000_000+int64(second), 0)), Writer: 1}
+	v := dbadapter.Version{Clock: dbadapter.TimestampAt(time.Unix(1_780_000_000+int64(second), 0)), Writer: 1}
 	return []dbadapter.Write{{Record: dbadapter.Record{Key: []byte(key), Value: []byte("v"), Version: v}}}
 }
 

@@ -31,7 +31,7 @@ func damageHasher() dbadapter.Hasher {
 
 func damageWrite(i, round int) dbadapter.Write {
 	w := benchWrite(i)
-	w.Record.Version.Clock += dbadapter.Clock(round) << 32
+	w.Record.Version.Clock += dbadapter.Timestamp(round) << 32
 	w.Record.Value = bytes.Repeat([]byte{byte('a' + round)}, 40+i)
 	if i%3 == 0 {
 		w.Record.Signature = bytes.Repeat([]byte{byte(i), byte(round)}, dbadapter.SignatureSize/2)
@@ -152,7 +152,7 @@ func examine(dir string, o badgerdb.Options) (missing int, err error) {
 			return 0, failed
 		}
 		var digests []dbadapter.Digest
-		var latest dbadapter.Clock
+		var latest dbadapter.Timestamp
 		for i := range bucket {
 			if !equal(bucket[i], want[string(bucket[i].Key)]) {
 				return 0, fmt.Errorf("WRONG: Bucket gives %+v", bucket[i])

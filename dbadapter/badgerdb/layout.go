@@ -153,7 +153,7 @@ type meta struct {
 	first   uint64 // of the oldest change in the log; seq+1 if it is empty
 	records uint64 // tombstones included
 	buckets uint64
-	latest  dbadapter.Clock
+	latest  dbadapter.Timestamp
 }
 
 func (m *meta) encode(number uint32) []byte {
@@ -174,7 +174,7 @@ func (m *meta) decode(b []byte, number uint32) error {
 		return corrupt(what, "it has %d bytes", len(body))
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
-	*m = meta{at(0), at(1), at(2), at(3), dbadapter.Clock(at(4))}
+	*m = meta{at(0), at(1), at(2), at(3), dbadapter.Timestamp(at(4))}
 	return nil
 }
 

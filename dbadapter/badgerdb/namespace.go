@@ -23,7 +23,7 @@ type namespace struct {
 
 	// Guarded by the store's lock.
 	seq    uint64 // of the last commit that snapshots see
-	latest dbadapter.Clock
+	latest dbadapter.Timestamp
 
 	// mu guards what follows. No other lock is taken under it: a caller may
 	// close a snapshot while it holds a lock that observe waits for.
@@ -207,7 +207,7 @@ func (n *namespace) whole(txn *badger.Txn, key, envelope []byte) ([]byte, error)
 	return append(envelope, tail...), err
 }
 
-func (n *namespace) Latest() dbadapter.Clock {
+func (n *namespace) Latest() dbadapter.Timestamp {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
 	return n.latest

@@ -180,7 +180,7 @@ func readBack(disk *powercut.Disk) (found progress, err error) {
 		}
 		held[string(record.Key)] = record
 		w := record.Version.Writer - 1
-		last[w] = max(last[w], int(record.Version.Clock-dbadapter.ClockAt(dbadapter.Epoch))+1)
+		last[w] = max(last[w], int(record.Version.Clock-dbadapter.TimestampAt(dbadapter.Epoch))+1)
 	}
 	hasher := dbadapter.NewHasher(dbadapter.Secret{})
 	count := 0
@@ -263,6 +263,6 @@ func cutRecord(w, i int) dbadapter.Record {
 	return dbadapter.Record{
 		Key:     fmt.Appendf(nil, "%d/%d", w, i%cutKeys),
 		Value:   value,
-		Version: dbadapter.Version{Clock: dbadapter.ClockAt(dbadapter.Epoch) + dbadapter.Clock(i), Writer: dbadapter.WriterID(w + 1)},
+		Version: dbadapter.Version{Clock: dbadapter.TimestampAt(dbadapter.Epoch) + dbadapter.Timestamp(i), Writer: dbadapter.WriterID(w + 1)},
 	}
 }

@@ -21,7 +21,7 @@ type data struct {
 	buckets tree[dbadapter.Index, []commit.Held] // by key within a bucket
 	seq     uint64
 	log     []dbadapter.Change // the last ones, up to seq
-	latest  dbadapter.Clock
+	latest  dbadapter.Timestamp
 	open    *namespace
 }
 
@@ -142,7 +142,7 @@ func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapt
 	}
 }
 
-func (n *namespace) Latest() dbadapter.Clock {
+func (n *namespace) Latest() dbadapter.Timestamp {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.data.latest

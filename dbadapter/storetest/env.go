@@ -129,7 +129,7 @@ func value(t testing.TB, s dbadapter.Snapshot, key string) string {
 // at is a version at a second of the test's time.
 func at(second int) dbadapter.Version {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return dbadapter.Version{Clock: dbadapter.ClockAt(start.Add(time.Duration(second) * time.Second)), Writer: 1, Incarnation: 1}
+	return dbadapter.Version{Clock: dbadapter.TimestampAt(start.Add(time.Duration(second) * time.Second)), Writer: 1, Incarnation: 1}
 }
 
 func put(key, value string, v dbadapter.Version) dbadapter.Write {

@@ -16,7 +16,7 @@ import (
 type twin struct {
 	hasher  dbadapter.Hasher
 	records map[string]dbadapter.Record
-	latest  dbadapter.Clock
+	latest  dbadapter.Timestamp
 }
 
 func newTwin(h dbadapter.Hasher) *twin {
@@ -85,7 +85,7 @@ func (t *twin) buckets() map[dbadapter.Index][]dbadapter.Record {
 }
 
 func (t *twin) checksum(bucket []dbadapter.Record) dbadapter.Checksum {
-	var latest dbadapter.Clock
+	var latest dbadapter.Timestamp
 	var digests []dbadapter.Digest
 	for i := range bucket {
 		latest = max(latest, bucket[i].Version.Clock)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 // Deviations are standard normal. Fewer than 500 are tested in this package, so
@@ -73,9 +73,9 @@ func TestShippedConstants(t *testing.T) {
 		}
 		side[class] = append(side[class], float64(n))
 	}
-	window := iblt.NewWindow(iblt.Key{seed}, 0, end)
+	window := rateless.NewWindow(rateless.Key{seed}, 0, end)
 	for k := range indices {
-		pair := iblt.Pair{Index: iblt.Index(1 + k), Checksum: 1}
+		pair := rateless.Pair{Index: rateless.Index(1 + k), Checksum: 1}
 		window.Add(pair)
 		n := 0
 		for j, c := range window.Prefix(end) {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
@@ -20,27 +20,27 @@ const (
 )
 
 // kind tells on which side difference number i is.
-func (r records) kind(i int) iblt.Kind {
+func (r records) kind(i int) rateless.Kind {
 	switch {
 	case r == mismatched || r == mixed && i%2 == 1:
-		return iblt.Mismatched
+		return rateless.Mismatched
 	case i/2%2 == 0:
-		return iblt.MissingHere
+		return rateless.MissingHere
 	}
-	return iblt.MissingThere
+	return rateless.MissingThere
 }
 
 // set is one of two sets, without what both hold, which cancels. It is an
-// iblt.Source whose cells are made when they are asked for.
+// rateless.Source whose cells are made when they are asked for.
 type set struct {
 	*trial
-	sums   []iblt.Checksum // under index number i; 0 is none
-	sketch *iblt.Sketch
+	sums   []rateless.Checksum // under index number i; 0 is none
+	sketch *rateless.Sketch
 }
 
 // trial is a difference between two sets.
 type trial struct {
-	key          iblt.Key
+	key          rateless.Key
 	factor       uint64 // index number i is factor·i in the field
 	theirs, ours set
 }
@@ -54,16 +54,16 @@ func newTrial(d int, r records, seed uint64) *trial {
 	number := func() uint64 { return 1 + random.next()%(keyhash.P-1) }
 	t.factor = number()
 	for _, s := range []*set{&t.theirs, &t.ours} {
-		s.trial, s.sums = t, make([]iblt.Checksum, d+1)
-		s.sketch = iblt.NewWindow(t.key, 0, 0)
+		s.trial, s.sums = t, make([]rateless.Checksum, d+1)
+		s.sketch = rateless.NewWindow(t.key, 0, 0)
 	}
 	for i := 1; i <= d; i++ {
 		kind := r.kind(i)
-		if kind != iblt.MissingThere {
-			t.theirs.sums[i] = iblt.Checksum(number())
+		if kind != rateless.MissingThere {
+			t.theirs.sums[i] = rateless.Checksum(number())
 		}
-		if kind != iblt.MissingHere {
-			t.ours.sums[i] = iblt.Checksum(number())
+		if kind != rateless.MissingHere {
+			t.ours.sums[i] = rateless.Checksum(number())
 		}
 		if t.theirs.sums[i] == t.ours.sums[i] {
 			i-- // equal by chance: drawn again
@@ -73,11 +73,11 @@ func newTrial(d int, r records, seed uint64) *trial {
 }
 
 // Cells is the Source of a set.
-func (s *set) Cells(from, to int) ([]iblt.Cell, error) {
+func (s *set) Cells(from, to int) ([]rateless.Cell, error) {
 	if have := s.sketch.Len(); to > have {
-		more := iblt.NewWindow(s.key, have, to+to/2+32)
+		more := rateless.NewWindow(s.key, have, to+to/2+32)
 		for i, sum := range s.sums {
-			more.Add(iblt.Pair{Index: s.index(i), Checksum: sum})
+			more.Add(rateless.Pair{Index: s.index(i), Checksum: sum})
 		}
 		s.sketch.Append(more)
 	}
@@ -85,10 +85,10 @@ func (s *set) Cells(from, to int) ([]iblt.Cell, error) {
 }
 
 // index is index number i.
-func (t *trial) index(i int) iblt.Index { return iblt.Index(keyhash.Mul(t.factor, uint64(i))) }
+func (t *trial) index(i int) rateless.Index { return rateless.Index(keyhash.Mul(t.factor, uint64(i))) }
 
 // lookup is the Lookup of our set.
-func (t *trial) lookup(indices []iblt.Index, sums []iblt.Checksum) error {
+func (t *trial) lookup(indices []rateless.Index, sums []rateless.Checksum) error {
 	inverse := keyhash.Inv(t.factor)
 	for i, k := range indices {
 		sums[i] = 0
@@ -104,7 +104,7 @@ func (t *trial) lookup(indices []iblt.Index, sums []iblt.Checksum) error {
 // once; each further one alone.
 func needed(d int, r records, seed uint64) (int, error) {
 	t := newTrial(d, r, seed)
-	decoder := iblt.NewDecoder(t.key, &t.ours, t.lookup)
+	decoder := rateless.NewDecoder(t.key, &t.ours, t.lookup)
 	for from, to := 0, d; !decoder.Done(); from, to = to, to+1 {
 		cells, err := t.theirs.Cells(from, to)
 		if err != nil {
@@ -118,7 +118,7 @@ func needed(d int, r records, seed uint64) (int, error) {
 }
 
 // verify fails if what was found is not the difference.
-func (t *trial) verify(found []iblt.Difference) error {
+func (t *trial) verify(found []rateless.Difference) error {
 	if d := len(t.ours.sums) - 1; len(found) != d {
 		return fmt.Errorf("%d differences found where there are %d", len(found), d)
 	}

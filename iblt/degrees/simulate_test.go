@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 // peeled is the stupid twin of simulator.decode: it peels sets of keys from
@@ -80,21 +80,21 @@ func TestTrialsAreWhatTheySay(t *testing.T) {
 	for kind, want := range map[records][3]int{missing: {4, 4, 0}, mismatched: {0, 0, 8}, mixed: {2, 2, 4}} {
 		var got [3]int
 		for i := range 8 {
-			got[kind.kind(i)-iblt.MissingHere]++
+			got[kind.kind(i)-rateless.MissingHere]++
 		}
 		if got != want {
 			t.Errorf("%s: %v of each kind, want %v", kind, got, want)
 		}
 	}
 	trial := newTrial(2, mixed, 9)
-	found := []iblt.Difference{}
+	found := []rateless.Difference{}
 	for i := 1; i <= 2; i++ {
-		var sum [1]iblt.Checksum
+		var sum [1]rateless.Checksum
 		k := trial.index(i)
-		if err := trial.lookup([]iblt.Index{k}, sum[:]); err != nil || sum[0] != trial.ours.sums[i] {
+		if err := trial.lookup([]rateless.Index{k}, sum[:]); err != nil || sum[0] != trial.ours.sums[i] {
 			t.Errorf("number %d is looked up as %d: %v", i, sum[0], err)
 		}
-		found = append(found, iblt.Difference{Index: k, Theirs: trial.theirs.sums[i], Ours: trial.ours.sums[i]})
+		found = append(found, rateless.Difference{Index: k, Theirs: trial.theirs.sums[i], Ours: trial.ours.sums[i]})
 	}
 	if err := trial.verify(found); err != nil {
 		t.Error(err)
@@ -132,12 +132,12 @@ func TestAFailedTrialEndsTheSample(t *testing.T) {
 	failing := func() func(int) (int, error) {
 		return func(number int) (int, error) {
 			if number == 7 {
-				return 0, iblt.ErrForged
+				return 0, rateless.ErrForged
 			}
 			return number, nil
 		}
 	}
-	if _, err := sample(1_000, failing, func() {}); err != iblt.ErrForged {
+	if _, err := sample(1_000, failing, func() {}); err != rateless.ErrForged {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -7,9 +7,9 @@ const module = "github.com/syncd-io/syncd"
 // its tests may also import packages of its own floor (a store's tests run the
 // conformance suite beside it).
 var floors = [][]string{
-	{"bfield/fieldtest", "bfield/internal/keyed", "internal/keyhash", "internal/plot", "internal/powercut"},
-	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt"},
-	{"dbadapter/internal/commit", "internal/hlc", "iblt/degrees", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
+	{"bfield/fieldtest", "bfield/internal/keyed", "internal/hlc", "internal/keyhash", "internal/plot", "internal/powercut"},
+	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
+	{"dbadapter/internal/commit", "internal/coded", "iblt/degrees", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
 	{"testnet/internal/check", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},

@@ -3,9 +3,9 @@
 // It is pure: the machine's time is handed in, so that a simulator runs the
 // code that a node runs.
 //
-// A clock starts at zero. Who opens stored records must let it observe the
-// greatest version among them, or a machine whose clock was set back would
-// write below what it holds.
+// A clock starts at zero. A node that opens stored records lets its clock
+// observe the greatest version among them; otherwise a machine whose clock was
+// set back would write below what it holds.
 package hlc
 
 import (
@@ -13,9 +13,10 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/syncd-io/syncd/dbadapter"
 )
+
+// Epoch is the earliest time that Check lets a version carry.
+var Epoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // ErrOutOfBounds: a version too far in the future, or before 2020.
 var ErrOutOfBounds = errors.New("the version's time is out of bounds")
@@ -30,7 +31,7 @@ type Clock struct {
 	now func() time.Time
 
 	mu   sync.Mutex
-	last dbadapter.Clock // no reading given or seen is greater
+	last Timestamp // no reading given or seen is greater
 }
 
 // New is a clock that has seen nothing, over the machine's time.
@@ -38,8 +39,8 @@ func New(now func() time.Time) *Clock { return &Clock{now: now} }
 
 // Read gives the next reading. The counter of 16 bits overflows into the
 // milliseconds, which is right: readings only have to grow.
-func (c *Clock) Read() dbadapter.Clock {
-	physical := dbadapter.ClockAt(c.now())
+func (c *Clock) Read() Timestamp {
+	physical := At(c.now())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = max(physical, c.last+1)
@@ -47,19 +48,19 @@ func (c *Clock) Read() dbadapter.Clock {
 }
 
 // Observe makes later readings exceed a version's.
-func (c *Clock) Observe(seen dbadapter.Clock) {
+func (c *Clock) Observe(seen Timestamp) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = max(c.last, seen)
 }
 
 // Check is the rule for versions that come from elsewhere: not before
-// dbadapter.Epoch, and not further ahead of the machine's time than the skew.
+// Epoch, and not further ahead of the machine's time than the skew.
 // The error is ErrOutOfBounds.
 func Check(t, now time.Time, skew time.Duration) error {
 	switch {
-	case t.Before(dbadapter.Epoch):
-		return fmt.Errorf("%w: %s is before %d", ErrOutOfBounds, t.Format(time.RFC3339), dbadapter.Epoch.Year())
+	case t.Before(Epoch):
+		return fmt.Errorf("%w: %s is before %d", ErrOutOfBounds, t.Format(time.RFC3339), Epoch.Year())
 	case t.After(now.Add(skew)):
 		return fmt.Errorf("%w: %s is more than %s, which the namespace allows, ahead of this node's clock, %s",
 			ErrOutOfBounds, t.Format(time.RFC3339), skew, now.UTC().Format(time.RFC3339))

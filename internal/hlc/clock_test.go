@@ -5,8 +5,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // A clock's readings grow, whatever the machine's clock does, and through the
@@ -15,7 +13,7 @@ func TestClockGrows(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
 	c := New(func() time.Time { return now })
 	last := c.Read()
-	if last != dbadapter.ClockAt(now) {
+	if last != At(now) {
 		t.Errorf("first reading %x", last)
 	}
 	for range 1 << 17 { // twice over the counter
@@ -34,7 +32,7 @@ func TestClockGrows(t *testing.T) {
 		t.Errorf("after a version from elsewhere %x, want %x", next, last+1001)
 	}
 	now = now.Add(2 * time.Hour)
-	if next := c.Read(); next != dbadapter.ClockAt(now) {
+	if next := c.Read(); next != At(now) {
 		t.Errorf("with the clock right again %x", next)
 	}
 }
@@ -43,7 +41,7 @@ func TestClockConcurrent(t *testing.T) {
 	c := New(func() time.Time { return time.UnixMilli(1_800_000_000_000) })
 	var (
 		mu   sync.Mutex
-		seen = map[dbadapter.Clock]bool{}
+		seen = map[Timestamp]bool{}
 		wg   sync.WaitGroup
 	)
 	for range 4 {
@@ -74,11 +72,19 @@ func TestCheck(t *testing.T) {
 		{"now", now, true},
 		{"the skew ahead", now.Add(skew), true},
 		{"beyond it", now.Add(skew + 1), false},
-		{"the epoch", dbadapter.Epoch, true},
-		{"before it", dbadapter.Epoch.Add(-1), false},
+		{"the epoch", Epoch, true},
+		{"before it", Epoch.Add(-1), false},
 	} {
 		if err := Check(c.at, now, skew); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrOutOfBounds) {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+func TestTimestamp(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 8_000_000, time.UTC)
+	c := At(at)
+	if !c.Time().Equal(at) || !(c + 65535).Time().Equal(at) || (c + 65536).Time().Equal(at) {
+		t.Errorf("the clock of %v reads %v, with the greatest counter %v, beyond it %v", at, c.Time(), (c + 65535).Time(), (c + 65536).Time())
 	}
 }

@@ -18,45 +18,47 @@ const (
 // being ambiguous.
 const block = 32
 
-// IndexOf is the place of a key: a 64-bit hash reduced to [1, P−1]. The
+// Index is the place of a key: a 64-bit hash reduced to [1, P−1]. The
 // reduction favours no index by more than 2^-16.
-func (s *Secret) IndexOf(key []byte) Index {
+func (k *Key) Index(key []byte) uint64 {
 	var stack [128]byte
 	b := append(stack[:0], tagIndex, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))
 	b = pad(append(b, key...))
-	return Index(highwayhash.Sum64(b, s[:])%(P-1) + 1)
+	return highwayhash.Sum64(b, k[:])%(P-1) + 1
 }
 
-// DigestOf hashes one record. The lengths stand before the fields, so that
+// Digest hashes one record. The lengths stand before the fields, so that
 // moving a byte from the key to the value gives another digest.
-func (s *Secret) DigestOf(key, version []byte, flags byte, value []byte) Digest {
+func (k *Key) Digest(key, version []byte, flags byte, value []byte) [4]uint64 {
 	var stack [512]byte
 	b := append(stack[:0], tagDigest, flags, byte(len(version)), 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(value)))
 	b = append(b, version...)
 	b = append(b, key...)
-	return s.sum256(b, value)
+	return k.sum256(b, value)
 }
 
-// BucketOf hashes the digests of the records that share an index.
-func (s *Secret) BucketOf(digests []Digest) uint64 {
+// Bucket hashes the digests of the records that share an index.
+func Bucket[D ~[4]uint64](k *Key, digests []D) uint64 {
 	b := make([]byte, 0, 2*block+len(digests)*32)
 	b = append(b, tagBucket, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(digests)))
 	for _, d := range digests {
-		b = d.AppendBinary(b)
+		for _, w := range [4]uint64(d) {
+			b = binary.LittleEndian.AppendUint64(b, w)
+		}
 	}
-	return highwayhash.Sum64(pad(b), s[:])
+	return highwayhash.Sum64(pad(b), k[:])
 }
 
 // sum256 hashes head and tail as one padded input; a long tail is not copied.
-func (s *Secret) sum256(head, tail []byte) Digest {
+func (k *Key) sum256(head, tail []byte) [4]uint64 {
 	if len(head)+len(tail)+block <= cap(head) {
-		return fromBytes(highwayhash.Sum(pad(append(head, tail...)), s[:]))
+		return words(highwayhash.Sum(pad(append(head, tail...)), k[:]))
 	}
-	h, err := highwayhash.New(s[:])
+	h, err := highwayhash.New(k[:])
 	if err != nil {
 		panic(err) // the key has the right length: it is an array
 	}
@@ -68,7 +70,7 @@ func (s *Secret) sum256(head, tail []byte) Digest {
 	}
 	var out [highwayhash.Size]byte
 	h.Sum(out[:0])
-	return fromBytes(out)
+	return words(out)
 }
 
 func pad(b []byte) []byte {
@@ -79,10 +81,10 @@ func pad(b []byte) []byte {
 	return b
 }
 
-func fromBytes(b [32]byte) Digest {
-	var d Digest
-	for i := range d {
-		d[i] = binary.LittleEndian.Uint64(b[8*i:])
+// words reads a hash as four little-endian words, the least significant first.
+func words(b [highwayhash.Size]byte) (w [4]uint64) {
+	for i := range w {
+		w[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}
-	return d
+	return w
 }

@@ -26,35 +26,35 @@ func pattern(n int) []byte {
 // store written by one version must be read by the next. It is run on other
 // processors too, see tools/golden-cross.sh.
 func TestGolden(t *testing.T) {
-	var secret Secret
-	copy(secret[:], pattern(Size))
+	key := Key(pattern(KeySize))
 	var b strings.Builder
 	fmt.Fprintln(&b, "# secret, key and value: byte i is 7·i + 1; version: 24 of them")
 	for _, n := range []int{0, 1, 8, 23, 24, 25, 56, 120, 121, 1024} {
-		fmt.Fprintf(&b, "index %d: %012x\n", n, uint64(secret.IndexOf(pattern(n))))
+		fmt.Fprintf(&b, "index %d: %012x\n", n, key.Index(pattern(n)))
 	}
 	version := pattern(24)
 	for _, c := range []struct{ key, value int }{{0, 0}, {1, 0}, {0, 1}, {5, 3}, {16, 256}, {16, 423}, {16, 424}, {16, 425}, {16, 472}, {1024, 100}, {7, 1 << 20}} {
 		for _, flags := range []byte{0, 1} {
-			fmt.Fprintf(&b, "digest %d %d flags %d: %v\n", c.key, c.value, flags, secret.DigestOf(pattern(c.key), version, flags, pattern(c.value)))
+			fmt.Fprintf(&b, "digest %d %d flags %d: %s\n", c.key, c.value, flags, hexOf(key.Digest(pattern(c.key), version, flags, pattern(c.value))))
 		}
 	}
 	// A byte moved from the key to the value: the same bytes in a row.
 	whole := pattern(40)
 	for _, cut := range []int{20, 19} {
-		fmt.Fprintf(&b, "moved %d: %v\n", cut, secret.DigestOf(whole[:cut], version, 0, whole[cut:]))
+		fmt.Fprintf(&b, "moved %d: %s\n", cut, hexOf(key.Digest(whole[:cut], version, 0, whole[cut:])))
 	}
-	digests := []Digest{{1, 2, 3, 4}, {5, 6, 7, 8}}
+	digests := [][4]uint64{{1, 2, 3, 4}, {5, 6, 7, 8}}
 	for n := range 3 {
-		fmt.Fprintf(&b, "bucket %d: %016x\n", n, secret.BucketOf(digests[:n]))
+		fmt.Fprintf(&b, "bucket %d: %016x\n", n, Bucket(&key, digests[:n]))
 	}
-	fmt.Fprintf(&b, "sum: %v\n", digests[0].Add(Digest{^uint64(0), ^uint64(0), 1}))
-	fmt.Fprintf(&b, "binary: %x\n", digests[0].AppendBinary(nil))
 	for _, x := range []uint64{1, 2, 59, P - 1, 1 << 47} {
 		fmt.Fprintf(&b, "inverse %012x: %012x, square %012x\n", x, Inv(x), Mul(x, x))
 	}
 	golden(t, b.String())
 }
+
+// hexOf is the number in hexadecimal, most significant digit first.
+func hexOf(w [4]uint64) string { return fmt.Sprintf("%016x%016x%016x%016x", w[3], w[2], w[1], w[0]) }
 
 func golden(t *testing.T, got string) {
 	t.Helper()
@@ -83,15 +83,15 @@ func TestMovingAByteChangesTheDigest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := rapid.SliceOfN(rapid.Byte(), 1, 1200).Draw(t, "bytes")
 		cut := rapid.IntRange(0, len(whole)-1).Draw(t, "cut")
-		var s Secret
+		var s Key
 		version := make([]byte, 24)
-		if s.DigestOf(whole[:cut], version, 0, whole[cut:]) == s.DigestOf(whole[:cut+1], version, 0, whole[cut+1:]) {
+		if s.Digest(whole[:cut], version, 0, whole[cut:]) == s.Digest(whole[:cut+1], version, 0, whole[cut+1:]) {
 			t.Fatal("a byte moved from value to key, and the digest stays")
 		}
-		if s.DigestOf(whole[:cut], nil, 0, whole[cut:]) == s.DigestOf(nil, whole[:cut], 0, whole[cut:]) && cut > 0 {
+		if s.Digest(whole[:cut], nil, 0, whole[cut:]) == s.Digest(nil, whole[:cut], 0, whole[cut:]) && cut > 0 {
 			t.Fatal("the key moved to the version, and the digest stays")
 		}
-		if s.DigestOf(whole, nil, 0, nil) == s.DigestOf(append(bytes.Clone(whole), 0), nil, 0, nil) {
+		if s.Digest(whole, nil, 0, nil) == s.Digest(append(bytes.Clone(whole), 0), nil, 0, nil) {
 			t.Fatal("a zero appended to the key, and the digest stays")
 		}
 	})
@@ -100,11 +100,11 @@ func TestMovingAByteChangesTheDigest(t *testing.T) {
 // TestDigestOfLongInputs: whether the input fits the stack or is hashed in
 // parts makes no difference that depends on how the caller's slices lie.
 func TestDigestOfLongInputs(t *testing.T) {
-	var s Secret
+	var s Key
 	value := pattern(3000)
-	seen := map[Digest]int{}
+	seen := map[[4]uint64]int{}
 	for n := range 3000 {
-		d := s.DigestOf(nil, nil, 0, value[:n])
+		d := s.Digest(nil, nil, 0, value[:n])
 		if other, held := seen[d]; held {
 			t.Fatalf("lengths %d and %d have one digest", n, other)
 		}
@@ -114,40 +114,21 @@ func TestDigestOfLongInputs(t *testing.T) {
 
 func TestIndexIsInRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var s Secret
+		var s Key
 		s[0] = rapid.Byte().Draw(t, "secret")
-		k := s.IndexOf(rapid.SliceOf(rapid.Byte()).Draw(t, "key"))
+		k := s.Index(rapid.SliceOf(rapid.Byte()).Draw(t, "key"))
 		if k < 1 || k >= P {
 			t.Fatalf("index %d", k)
 		}
 	})
 }
 
-func TestSecretsDiffer(t *testing.T) {
-	for i := range Size {
-		var a, b Secret
+func TestKeysDiffer(t *testing.T) {
+	for i := range KeySize {
+		var a, b Key
 		b[i] = 1
-		if a.IndexOf([]byte("k")) == b.IndexOf([]byte("k")) {
-			t.Errorf("byte %d of the secret has no influence", i)
+		if a.Index([]byte("k")) == b.Index([]byte("k")) {
+			t.Errorf("byte %d of the key has no influence", i)
 		}
 	}
-}
-
-func TestDigestsAreAGroup(t *testing.T) {
-	digest := rapid.Custom(func(t *rapid.T) Digest {
-		var d Digest
-		for i := range d {
-			d[i] = rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, 1<<64 - 1})).Draw(t, "word")
-		}
-		return d
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := digest.Draw(t, "a"), digest.Draw(t, "b"), digest.Draw(t, "c")
-		if a.Add(b).Add(c) != c.Add(a).Add(b) || a.Add(b).Sub(b) != a || !a.Sub(a).IsZero() {
-			t.Fatal("sums of digests depend on their order")
-		}
-		if DigestFromBytes([DigestSize]byte(a.AppendBinary(nil))) != a {
-			t.Fatal("a digest's bytes are another's")
-		}
-	})
 }

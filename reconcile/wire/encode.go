@@ -4,7 +4,7 @@ import (
 	"github.com/multiformats/go-varint"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 func appendUvarint(b []byte, n uint64) []byte {
@@ -23,7 +23,7 @@ const (
 )
 
 func (m *Hello) appendBody(b []byte) []byte {
-	b = append(b, m.Version, m.Walk)
+	b = append(b, m.Version, m.Mapping)
 	b = append(b, m.Namespace[:]...)
 	b = append(b, m.Nonce[:]...)
 	b = append(b, m.Proof[:]...)
@@ -35,8 +35,8 @@ func (m *Hello) appendBody(b []byte) []byte {
 	b = appendBytes(b, m.Prefix)
 	b = appendUvarint(b, m.Records)
 	b = m.Digest.AppendBinary(b)
-	b = appendBytes(b, m.Probes)
-	return iblt.AppendCells(b, m.Cells)
+	b = appendBytes(b, m.Estimator)
+	return rateless.AppendCells(b, m.Cells)
 }
 
 func (m *Welcome) appendBody(b []byte) []byte {
@@ -48,11 +48,11 @@ func (m *Welcome) appendBody(b []byte) []byte {
 
 func (m *Same) appendBody(b []byte) []byte  { return b }
 func (m *More) appendBody(b []byte) []byte  { return appendUvarint(b, m.Cells) }
-func (m *Cells) appendBody(b []byte) []byte { return iblt.AppendCells(b, m.Cells) }
+func (m *Cells) appendBody(b []byte) []byte { return rateless.AppendCells(b, m.Cells) }
 
 func (m *Indices) appendBody(b []byte) []byte {
 	b = append(b, byte(m.Role))
-	var last iblt.Index
+	var last dbadapter.Index
 	for _, i := range m.Indices {
 		b = appendUvarint(b, uint64(i-last))
 		last = i

@@ -33,7 +33,7 @@ func TestVastLengths(t *testing.T) {
 	}{
 		{name: "prefix of a Hello", kind: KindHello, before: hello(), after: zeros},
 		{name: "records of a Hello", kind: KindHello, before: hello(0), after: zeros[:33], number: true},
-		{name: "probes of a Hello", kind: KindHello, before: append(hello(0, 0), zeros[:32]...)},
+		{name: "the estimator of a Hello", kind: KindHello, before: append(hello(0, 0), zeros[:32]...)},
 		{name: "records of a Welcome", kind: KindWelcome, before: zeros[:48], after: zeros[:32], number: true},
 		{name: "cells of a More", kind: KindMore, number: true},
 		{name: "an index", kind: KindIndices, before: []byte{1}},

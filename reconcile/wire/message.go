@@ -2,7 +2,7 @@ package wire
 
 import (
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 // Kind is the first byte of a frame.
@@ -64,7 +64,7 @@ const (
 // Hello opens a sync: who asks, for what, and the first cells.
 type Hello struct {
 	Version   byte // the protocol's
-	Walk      byte // the version of the walk that places pairs in cells
+	Mapping   byte // the version of the mapping that places pairs in cells
 	Namespace dbadapter.NamespaceID
 	Nonce     Nonce
 	Proof     Proof
@@ -74,8 +74,8 @@ type Hello struct {
 	Prefix    []byte
 	Records   uint64
 	Digest    dbadapter.Digest
-	Probes    iblt.Probes
-	Cells     []iblt.Cell
+	Estimator rateless.Estimator
+	Cells     []rateless.Cell
 }
 
 // Welcome answers a Hello: the responder's proof, and what it holds.
@@ -93,7 +93,7 @@ type Same struct{}
 type More struct{ Cells uint64 }
 
 // Cells carries the next cells of the sequence.
-type Cells struct{ Cells []iblt.Cell }
+type Cells struct{ Cells []rateless.Cell }
 
 // Role says what a list of indices means. Initiator and responder are those of
 // the sync, whoever sends the list.
@@ -118,7 +118,7 @@ const (
 // Indices is a part of a list of indices, in ascending order.
 type Indices struct {
 	Role    Role
-	Indices []iblt.Index
+	Indices []dbadapter.Index
 }
 
 // Offer is a record without its value: enough to decide whether the value has
@@ -167,8 +167,8 @@ type Records struct{ Records []Sent }
 
 // Refusal names a received record that was not accepted.
 type Refusal struct {
-	Index    iblt.Index
-	Checksum iblt.Checksum
+	Index    dbadapter.Index
+	Checksum dbadapter.Checksum
 	Reason   Reason
 }
 
@@ -214,7 +214,7 @@ type Code byte
 // The codes.
 const (
 	CodeDenied      Code = 1 // no such namespace for this peer
-	CodeVersion     Code = 2 // another protocol or walk version; Version has ours
+	CodeVersion     Code = 2 // another protocol or mapping version; Version has ours
 	CodeBusy        Code = 3 // try again later
 	CodeLimit       Code = 4 // a bound was reached
 	CodeNotVerified Code = 5 // the residuals differ

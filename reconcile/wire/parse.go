@@ -7,7 +7,7 @@ import (
 	"github.com/multiformats/go-varint"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
@@ -79,8 +79,8 @@ func (p *parser) bytes(limit uint64, what string) []byte {
 }
 
 func (p *parser) digest() dbadapter.Digest {
-	if b := p.take(keyhash.DigestSize); b != nil {
-		return keyhash.DigestFromBytes([keyhash.DigestSize]byte(b))
+	if b := p.take(dbadapter.DigestSize); b != nil {
+		return dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(b))
 	}
 	return dbadapter.Digest{}
 }
@@ -94,12 +94,12 @@ func (p *parser) residue(what string) uint64 {
 	return n
 }
 
-func (p *parser) cells() []iblt.Cell {
-	if n := len(p.rest) / iblt.CellSize; n > MaxCells {
+func (p *parser) cells() []rateless.Cell {
+	if n := len(p.rest) / rateless.CellSize; n > MaxCells {
 		p.fail("%d cells in one message; at most %d are allowed", n, MaxCells)
 		return nil
 	}
-	cells, err := iblt.DecodeCells(p.rest)
+	cells, err := rateless.DecodeCells(p.rest)
 	if err != nil {
 		p.fail("%w", err)
 	}
@@ -161,7 +161,7 @@ func (p *parser) hello() Message {
 		p.rest = nil
 		return m
 	}
-	m.Walk = p.byte()
+	m.Mapping = p.byte()
 	copy(m.Namespace[:], p.take(uint64(len(m.Namespace))))
 	copy(m.Nonce[:], p.take(uint64(len(m.Nonce))))
 	copy(m.Proof[:], p.take(uint64(len(m.Proof))))
@@ -175,7 +175,7 @@ func (p *parser) hello() Message {
 	m.Prefix = p.bytes(dbadapter.MaxKey, "a prefix")
 	m.Records = p.uvarint()
 	m.Digest = p.digest()
-	m.Probes = p.bytes(iblt.ProbesSize, "probes")
+	m.Estimator = p.bytes(rateless.EstimatorSize, "estimator")
 	m.Cells = p.cells()
 	return m
 }
@@ -198,7 +198,7 @@ func (p *parser) indices() Message {
 			break
 		}
 		last += delta
-		m.Indices = append(m.Indices, iblt.Index(last))
+		m.Indices = append(m.Indices, dbadapter.Index(last))
 	}
 	return m
 }
@@ -278,8 +278,8 @@ func (p *parser) end() Message {
 			break
 		}
 		r := Refusal{
-			Index:    iblt.Index(p.residue("an index")),
-			Checksum: iblt.Checksum(p.residue("a checksum")),
+			Index:    dbadapter.Index(p.residue("an index")),
+			Checksum: dbadapter.Checksum(p.residue("a checksum")),
 			Reason:   Reason(p.byte()),
 		}
 		if p.err == nil && (r.Reason < ReasonLimit || r.Reason > ReasonWriter) {

@@ -16,7 +16,7 @@ import (
 	"testing/iotest"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 var update = flag.Bool("update", false, "write testdata/vectors.txt anew")
@@ -34,16 +34,16 @@ func samples() []Message {
 	plainOffer.Value = nil
 	return []Message{
 		&Hello{
-			Version: Version, Walk: 1, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
+			Version: Version, Mapping: 1, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
 			Direction: Push, Method: All, Dry: true, Prefix: []byte("a/"), Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4},
-			Probes: iblt.Probes{7, 8, 9}, Cells: []iblt.Cell{{}, {S1: 1, S2: 2, Check: 3, Count: 63}},
+			Estimator: rateless.Estimator{7, 8, 9}, Cells: []rateless.Cell{{}, {S1: 1, S2: 2, Check: 3, Count: 63}},
 		},
 		&Hello{Version: 9},
 		&Welcome{Nonce: Nonce{6}, Proof: Proof{7}, Records: 5, Digest: dbadapter.Digest{0, 0, 0, 1}},
 		&Same{},
 		&More{Cells: 1000},
-		&Cells{Cells: []iblt.Cell{{S1: 1 << 40, S2: 5, Check: 1 << 25, Count: 1}}},
-		&Indices{Role: Lacking, Indices: []iblt.Index{1, 2, 1 << 47}},
+		&Cells{Cells: []rateless.Cell{{S1: 1 << 40, S2: 5, Check: 1 << 25, Count: 1}}},
+		&Indices{Role: Lacking, Indices: []dbadapter.Index{1, 2, 1 << 47}},
 		&Offers{Wanting: true, Offers: []Offer{{Record: offered, Hashed: true, Hash: [32]byte{1}}, {Record: plainOffer}}},
 		&Result{Method: Sketch, Residual: dbadapter.Digest{9}, Bytes: 4096, Estimate: 77},
 		&Answer{Residual: dbadapter.Digest{9}, Closing: true},

@@ -93,7 +93,7 @@ func Checksum(h dbadapter.Hasher, held []Held) dbadapter.Checksum {
 		return 0
 	}
 	var stack [4]dbadapter.Digest
-	digests, latest := stack[:0], dbadapter.Clock(0)
+	digests, latest := stack[:0], dbadapter.Timestamp(0)
 	for i := range held {
 		digests = append(digests, held[i].Digest)
 		latest = max(latest, held[i].Record.Version.Clock)

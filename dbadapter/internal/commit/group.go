@@ -25,7 +25,7 @@ type Group struct {
 	// touched are the buckets that some batch changed, in the order of their
 	// first change; a batch that is taken back leaves none behind.
 	touched []*Bucket
-	latest  dbadapter.Clock
+	latest  dbadapter.Timestamp
 }
 
 // NewGroup starts a group against the state that load reads.
@@ -160,7 +160,7 @@ func (b *Bucket) put(at int, replace bool, it *Item) {
 func (g *Group) Touched() []*Bucket { return g.touched }
 
 // Latest is the greatest clock among the records applied, or 0.
-func (g *Group) Latest() dbadapter.Clock { return g.latest }
+func (g *Group) Latest() dbadapter.Timestamp { return g.latest }
 
 // Changes describes the group to observers and to the log; the first change
 // gets the sequence number after seq. Changes[i] is of Touched()[i]. Keys refer

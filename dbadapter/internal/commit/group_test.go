@@ -11,7 +11,7 @@ import (
 // the next batch of the same transaction, to the same key, is stored.
 func TestTakenBackBatchLeavesNoTrace(t *testing.T) {
 	h := dbadapter.NewHasher(dbadapter.Secret{1})
-	write := func(key, value string, clock dbadapter.Clock, held *dbadapter.Version) dbadapter.Write {
+	write := func(key, value string, clock dbadapter.Timestamp, held *dbadapter.Version) dbadapter.Write {
 		return dbadapter.Write{
 			Record: dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: dbadapter.Version{Clock: clock, Writer: 1}},
 			If:     held,

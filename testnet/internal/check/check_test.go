@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 // ruleCase is a history, and the rules that it breaks, with a space between.
@@ -75,7 +75,7 @@ func TestRules(t *testing.T) {
 		}},
 		{"kept: the cells", "kept", func(h *History) []Final {
 			a := final(0, 0)
-			a.Kept.Cells = []iblt.Cell{{Count: 1}}
+			a.Kept.Cells = []rateless.Cell{{Count: 1}}
 			return []Final{a}
 		}},
 		{"kept: a key twice", "kept", func(h *History) []Final {

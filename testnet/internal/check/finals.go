@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 // Final is what a node held when all was quiet.
@@ -27,7 +27,7 @@ type Final struct {
 type State struct {
 	Digest  dbadapter.Digest
 	Records uint64
-	Cells   []iblt.Cell
+	Cells   []rateless.Cell
 }
 
 // Check judges the history and what the nodes hold in the end. The verdict is

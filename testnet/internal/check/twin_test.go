@@ -209,7 +209,7 @@ func randomPast(rng *rand.Rand) (*past, []Final) {
 		if !r.Deleted {
 			r.Value = []byte{byte('a' + rng.IntN(2))}
 		}
-		r.Version = dbadapter.Version{Clock: dbadapter.Clock(1 + rng.IntN(world)), Writer: dbadapter.WriterID(rng.IntN(3)), Incarnation: uint64(rng.IntN(2))}
+		r.Version = dbadapter.Version{Clock: dbadapter.Timestamp(1 + rng.IntN(world)), Writer: dbadapter.WriterID(rng.IntN(3)), Incarnation: uint64(rng.IntN(2))}
 		return r
 	}
 	pick := func() dbadapter.Record {
@@ -368,7 +368,7 @@ func TestOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	ties := 0
 	draw := func() dbadapter.Record {
-		r := put("k", string(rune('a'+rng.IntN(3))), dbadapter.Version{Clock: dbadapter.Clock(rng.IntN(2)), Writer: dbadapter.WriterID(rng.IntN(2)) << 63, Incarnation: uint64(rng.IntN(2)) << 63})
+		r := put("k", string(rune('a'+rng.IntN(3))), dbadapter.Version{Clock: dbadapter.Timestamp(rng.IntN(2)), Writer: dbadapter.WriterID(rng.IntN(2)) << 63, Incarnation: uint64(rng.IntN(2)) << 63})
 		if rng.IntN(4) == 0 {
 			return gone("k", r.Version)
 		}

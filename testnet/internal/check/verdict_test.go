@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 // at is the version that node 0 gave at a time.
 func at(clock int) dbadapter.Version {
-	return dbadapter.Version{Clock: dbadapter.Clock(clock), Writer: 7, Incarnation: 9}
+	return dbadapter.Version{Clock: dbadapter.Timestamp(clock), Writer: 7, Incarnation: 9}
 }
 
 func put(key, value string, v dbadapter.Version) dbadapter.Record {
@@ -27,7 +27,7 @@ func dump(records ...dbadapter.Record) []dbadapter.Record { return records }
 
 // final is a node whose kept state is right.
 func final(node, reach int, records ...dbadapter.Record) Final {
-	s := State{Records: uint64(len(records)), Cells: []iblt.Cell{{}}}
+	s := State{Records: uint64(len(records)), Cells: []rateless.Cell{{}}}
 	for i := range records {
 		s.Digest = s.Digest.Add(dbadapter.NewHasher(dbadapter.Secret{1}).Digest(&records[i]))
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -70,7 +70,7 @@ type Cluster struct {
 	writers  map[dbadapter.WriterID]*Node
 	secret   dbadapter.Secret
 	id       dbadapter.NamespaceID
-	key      iblt.Key
+	key      rateless.Key
 	proven   map[[32]byte]bool // signatures that were found to fit
 	settling bool              // background syncs go on at the pace of Settle
 	open     int               // sessions that hold a snapshot
@@ -105,7 +105,7 @@ func (c *Cluster) Nodes() []*Node { return c.nodes }
 func (c *Cluster) Open() int { return c.open }
 
 // Key is that of the cells.
-func (c *Cluster) Key() iblt.Key { return c.key }
+func (c *Cluster) Key() rateless.Key { return c.key }
 
 // keys are the same in every run, since making them takes longer than most of
 // a run.

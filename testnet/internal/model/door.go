@@ -31,7 +31,7 @@ func (x *session) door(records []dbadapter.Record) ([]reconcile.Verdict, error) 
 		places = append(places, i)
 	}
 	for i := range writes {
-		p.clock.Observe(writes[i].Record.Version.Clock)
+		p.clock.Observe(hlc.Timestamp(writes[i].Record.Version.Clock))
 	}
 	for len(writes) > 0 {
 		batch := dbadapter.OneBatch(writes)

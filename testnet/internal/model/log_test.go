@@ -12,7 +12,7 @@ import (
 
 func entry(n int) []dbadapter.Write {
 	return []dbadapter.Write{{Record: dbadapter.Record{
-		Key: fmt.Appendf(nil, "k%d", n), Value: []byte("v"), Version: dbadapter.Version{Clock: dbadapter.Clock(n), Writer: 1},
+		Key: fmt.Appendf(nil, "k%d", n), Value: []byte("v"), Version: dbadapter.Version{Clock: dbadapter.Timestamp(n), Writer: 1},
 	}}}
 }
 

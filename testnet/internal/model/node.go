@@ -117,7 +117,7 @@ func (p *process) open() (err error) {
 	if err := p.kept.Load(context.Background(), c.key, snap, c.Hasher); err != nil {
 		return err
 	}
-	p.clock.Observe(p.store.Latest())
+	p.clock.Observe(hlc.Timestamp(p.store.Latest()))
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 // Records are all that the node holds, tombstones included, by key, read afresh.
@@ -40,7 +40,7 @@ func (n *Node) State() (dbadapter.Digest, uint64) {
 
 // Cells are the first cells of the kept sketch of a node that is up, all of
 // them if there are fewer than asked for.
-func (n *Node) Cells(most int) ([]iblt.Cell, error) {
+func (n *Node) Cells(most int) ([]rateless.Cell, error) {
 	p := n.process
 	view, err := p.kept.View(context.Background(), p.store, n.cluster.key, n.cluster.Hasher, nil)
 	if err != nil {
@@ -57,7 +57,7 @@ func (n *Node) Busy() bool {
 }
 
 // Latest is the greatest clock that the node holds.
-func (n *Node) Latest() dbadapter.Clock {
+func (n *Node) Latest() dbadapter.Timestamp {
 	if n.process == nil {
 		return 0
 	}

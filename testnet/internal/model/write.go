@@ -60,7 +60,7 @@ func (p *process) write(records []dbadapter.Record, held *dbadapter.Version, tol
 			refuse(fmt.Errorf("%w: this machine's clock says %s", hlc.ErrOutOfBounds, at.Time()))
 			return
 		}
-		r.Version = dbadapter.Version{Clock: at, Writer: n.writer, Incarnation: p.incarnation}
+		r.Version = dbadapter.Version{Clock: dbadapter.Timestamp(at), Writer: n.writer, Incarnation: p.incarnation}
 		if err := r.Validate(); err != nil {
 			refuse(err)
 			return

@@ -1,0 +1,96 @@
+package rateless
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// sides are two sets that differ, with their sketches.
+type sides struct {
+	theirs, ours *Sketch
+	local        map[Index]Checksum
+	want         map[Index]Difference
+}
+
+func randomIndex(r *rand.Rand) Index       { return Index(r.Uint64N(p-1) + 1) }
+func randomChecksum(r *rand.Rand) Checksum { return Checksum(r.Uint64N(p-1) + 1) }
+
+// diverge makes two sets with the given numbers of differences of each kind
+// and common pairs.
+func diverge(r *rand.Rand, key Key, m, common, here, there, mismatched int) *sides {
+	s := &sides{NewSketch(key, m), NewSketch(key, m), map[Index]Checksum{}, map[Index]Difference{}}
+	fresh := func() Index {
+		for {
+			k := randomIndex(r)
+			_, held := s.local[k]
+			_, wanted := s.want[k]
+			if !held && !wanted {
+				return k
+			}
+		}
+	}
+	for range common {
+		q := Pair{Index: fresh(), Checksum: randomChecksum(r)}
+		s.theirs.Add(q)
+		s.ours.Add(q)
+		s.local[q.Index] = q.Checksum
+	}
+	for range here {
+		q := Pair{Index: fresh(), Checksum: randomChecksum(r)}
+		s.theirs.Add(q)
+		s.want[q.Index] = Difference{MissingHere, q.Index, q.Checksum, 0}
+	}
+	for range there {
+		q := Pair{Index: fresh(), Checksum: randomChecksum(r)}
+		s.ours.Add(q)
+		s.local[q.Index] = q.Checksum
+		s.want[q.Index] = Difference{MissingThere, q.Index, 0, q.Checksum}
+	}
+	for range mismatched {
+		q := Pair{Index: fresh(), Checksum: randomChecksum(r)}
+		t := Pair{Index: q.Index, Checksum: randomChecksum(r)}
+		if q == t {
+			t.Checksum = t.Checksum%(p-1) + 1
+		}
+		s.ours.Add(q)
+		s.theirs.Add(t)
+		s.local[q.Index] = q.Checksum
+		s.want[q.Index] = Difference{Mismatched, q.Index, t.Checksum, q.Checksum}
+	}
+	return s
+}
+
+func (s *sides) lookup(indices []Index, sums []Checksum) error {
+	for i, k := range indices {
+		sums[i] = s.local[k]
+	}
+	return nil
+}
+
+const p = 1<<48 - 59
+
+func TestDecoderFindsEachKind(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	s := diverge(r, Key{1}, 4096, 500, 300, 200, 500)
+	d := NewDecoder(Key{1}, s.ours, s.lookup)
+	for at := 0; !d.Done(); at += 64 {
+		cells, err := s.theirs.Cells(at, at+64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.AddCells(cells); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d cells, estimate %.0f, work %+v", d.Cells(), d.Estimate(), d.Work())
+	if len(d.Differences()) != len(s.want) {
+		t.Fatalf("found %d differences of %d", len(d.Differences()), len(s.want))
+	}
+	for _, got := range d.Differences() {
+		if s.want[got.Index] != got {
+			t.Errorf("found %+v, want %+v", got, s.want[got.Index])
+		}
+	}
+	e, ok := Estimate(s.theirs.Estimator(), s.ours.Estimator())
+	t.Log("estimator", e, ok, len(s.ours.Estimator()))
+}

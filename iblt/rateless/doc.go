@@ -1,0 +1,78 @@
+// Package rateless finds the difference between two sets of key→value records
+// for a cost that follows the difference, not the sets. It is a rateless IBLT
+// (Yang, Gilad, Alizadeh 2024) over pairs of index and checksum.
+//
+// # The idea
+//
+// A record stands in its set as a [Pair]: the index k of its key, and a
+// checksum v of its version and content, both numbers from 1 to p − 1 for the
+// prime p = 2^48 − 59. The pairs of a set are added into the cells of an endless
+// sequence: each into cell 0 and then, by a keyed mapping with ever longer steps,
+// into some cells beyond. Two sets of which one has changed k, and the other
+// lacks l:
+//
+//	cell             0                     1            2         3 …
+//	they hold        (k, a) (l, v) (m, x)  (k, a)       (l, v)    (k, a) (m, x)
+//	we hold          (k, b)        (m, x)  (k, b)                 (k, b) (m, x)
+//	theirs − ours    k and l: neither      k: poisoned  l: pure   k: poisoned
+//	l taken out      k: poisoned           k: poisoned  zero      k: poisoned
+//	k taken out      zero                  zero         zero      zero: done
+//
+// A [Cell] is four sums over its pairs: how many, Σ v, Σ k·v, and Σ h(k, v) for
+// a keyed hash h. Subtracted, all that both sets hold cancels, as m does above,
+// and what is left are sums over the difference alone:
+//
+//	theirs − ours      count  s1      s2           what it is
+//	pure cell            +1   v       k·v          they hold (k, v), we do not hold k
+//	pure cell            −1   −v      −k·v         we hold (k, v), they do not hold k
+//	poisoned cell         0   a − b   k·(a − b)    k has checksum a there and b here
+//	any other cell                                 the sum of two or more of these
+//
+// In each of the three k = s2/s1. The key comes out of the poisoned cell too,
+// and one look-up of our own b gives a: a record that changed costs one
+// difference, where a set of elements sees two, and an XOR of keys sees nothing,
+// because the key cancels. h tells these cells from sums that only look so.
+//
+// A difference that is solved is taken out of the other cells it belongs to, some
+// of which turn pure or poisoned by it, as cell 0 does when l goes, and so on:
+// peeling. When all cells are zero, all is found. d differences take 1.1·d cells
+// on average if they are thousands, 1.3·d if they are 256 and up to 1.8·d if they
+// are few, whatever their kind; if the cells that have come do not suffice, the
+// next ones of the sequence do: there is nothing to guess, and nothing to repeat.
+//
+// # Use
+//
+// One side keeps a [Sketch] of its set, made in one go by [Sketch.AddAll] and
+// brought up to date at the cost of some 200 ns a write, and sends its first
+// cells. The other subtracts its own and peels with a [Decoder], asking for
+// more until it is Done:
+//
+//	d := rateless.NewDecoder(key, sketch, lookup)
+//	for !d.Done() {
+//		if err := d.AddCells(receive()); err != nil { … }
+//	}
+//	for _, difference := range d.Differences() { … }
+//
+// [Estimate] tells beforehand from 256 bytes how many differences there are, to
+// within some 12 %.
+//
+// Both must use the same [Key] and the same [MappingVersion]. All that decides
+// about cells is integer arithmetic, so that two processors never disagree.
+//
+// # Limits, and what is not promised
+//
+// A decode that is Done has explained the cells, not proved the sets equal: two
+// contents with one checksum (which has 48 bits) cancel unseen, and a peer that
+// knows the key can forge cells. Package reconcile proves a sync by digests.
+// What forged cells cannot do is cost more than their number allows: each
+// cell is tested only after it changed, each index is found at most once, and
+// there are never more pairs than cells (see [Work]).
+//
+// # Sources
+//
+// Goodrich, Mitzenmacher: Invertible Bloom Lookup Tables (2011), for cells,
+// peeling, the poisoned cell (section 3) and irregular degrees (footnote 5).
+// Yang, Gilad, Alizadeh: Practical Rateless Set Reconciliation (SIGCOMM 2024),
+// for the endless sequence and its mapping. docs/IBLT.md holds the algebra and
+// the chances of failure.
+package rateless

@@ -1,0 +1,102 @@
+package rateless_test
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/iblt/rateless"
+)
+
+// Two sets of a hundred pairs differ in three.
+func Example() {
+	key := rateless.Key{1, 2, 3} // shared by both sides
+	theirs, ours := rateless.NewSketch(key, 1024), rateless.NewSketch(key, 1024)
+	local := map[rateless.Index]rateless.Checksum{}
+	for i := range rateless.Index(100) {
+		p := rateless.Pair{Index: 1000 + i, Checksum: 7}
+		theirs.Add(p)
+		ours.Add(p)
+		local[p.Index] = p.Checksum
+	}
+	theirs.Add(rateless.Pair{Index: 1, Checksum: 11})
+	ours.Add(rateless.Pair{Index: 2, Checksum: 22})
+	local[2] = 22
+	theirs.Replace(rateless.Pair{Index: 1050, Checksum: 7}, rateless.Pair{Index: 1050, Checksum: 8})
+
+	decoder := rateless.NewDecoder(key, ours, func(indices []rateless.Index, sums []rateless.Checksum) error {
+		for i, k := range indices {
+			sums[i] = local[k]
+		}
+		return nil
+	})
+	if err := decoder.AddCells(theirs.Prefix(32)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	found := slices.Clone(decoder.Differences())
+	slices.SortFunc(found, func(a, b rateless.Difference) int { return int(a.Index) - int(b.Index) })
+	fmt.Println("done:", decoder.Done())
+	for _, d := range found {
+		fmt.Printf("%s: index %d, theirs %d, ours %d\n", d.Kind, d.Index, d.Theirs, d.Ours)
+	}
+	// Output:
+	// done: true
+	// missing here: index 1, theirs 11, ours 0
+	// missing there: index 2, theirs 0, ours 22
+	// mismatched: index 1050, theirs 8, ours 7
+}
+
+// Cells come as a stream: what does not suffice is followed by more.
+func ExampleDecoder_AddCells() {
+	key := rateless.Key{}
+	theirs, ours := rateless.NewSketch(key, 4096), rateless.NewSketch(key, 4096)
+	for i := range rateless.Index(1000) {
+		theirs.Add(rateless.Pair{Index: 1 + i*i*i, Checksum: 5})
+	}
+	nothing := func(_ []rateless.Index, sums []rateless.Checksum) error { clear(sums); return nil }
+	decoder := rateless.NewDecoder(key, ours, nothing)
+	for !decoder.Done() {
+		from := decoder.Cells()
+		cells, err := theirs.Cells(from, from+128)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if err := decoder.AddCells(cells); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(len(decoder.Differences()), "differences from at most", 1280, "cells:", decoder.Cells() <= 1280)
+	// Output: 1000 differences from at most 1280 cells: true
+}
+
+// 256 bytes of each side tell how many differences there are.
+func ExampleEstimate() {
+	key := rateless.Key{}
+	theirs, ours := rateless.NewSketch(key, 128), rateless.NewSketch(key, 128)
+	for i := range rateless.Index(10_000) {
+		p := rateless.Pair{Index: 1 + i*i*i, Checksum: 5}
+		theirs.Add(p)
+		if i >= 2000 {
+			ours.Add(p)
+		}
+	}
+	d, ok := rateless.Estimate(theirs.Estimator(), ours.Estimator())
+	fmt.Println(d > 1300 && d < 2700, ok)
+	// Output: true true
+}
+
+// A sketch that has become too short grows by a window of the same sequence.
+func ExampleSketch_Append() {
+	key := rateless.Key{}
+	pairs := []rateless.Pair{{Index: 3, Checksum: 4}, {Index: 5, Checksum: 6}}
+	sketch, tail := rateless.NewSketch(key, 64), rateless.NewWindow(key, 64, 256)
+	for _, p := range pairs {
+		sketch.Add(p)
+		tail.Add(p)
+	}
+	sketch.Append(tail)
+	fmt.Println(sketch.Len())
+	// Output: 256
+}

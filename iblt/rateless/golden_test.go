@@ -1,0 +1,108 @@
+package rateless
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/keyhash"
+)
+
+var update = flag.Bool("update", false, "write testdata/golden.txt anew")
+
+// TestGolden pins tables, mapping, check hash, cells and estimator: two peers that
+// disagree on one of them never sync. A change needs a new MappingVersion. It is
+// run on other processors too, see tools/golden-cross.sh.
+func TestGolden(t *testing.T) {
+	var key Key
+	for i := range key {
+		key[i] = byte(i*7 + 1)
+	}
+	w := expand(key)
+	var b strings.Builder
+	fmt.Fprintf(&b, "# mapping version %d, key: byte i is 7·i + 1\n", MappingVersion)
+	for i := range w.laws {
+		law := &w.laws[i]
+		// Digests of the tables in full, and some entries to look at.
+		var bytes []byte
+		for _, x := range law.mantissa {
+			bytes = fmt.Appendf(bytes, "%08x", x)
+		}
+		for _, x := range law.exponent {
+			bytes = fmt.Appendf(bytes, "%016x", x)
+		}
+		var zero keyhash.Key
+		fmt.Fprintf(&b, "law %d: c %09x, mantissa %08x %08x %08x, exponent %016x %016x, all %v\n", i, law.c,
+			law.mantissa[1], law.mantissa[512], law.mantissa[mantissas], law.exponent[0], law.exponent[30],
+			hexOf(zero.Digest(bytes, nil, 0, nil)))
+	}
+	indices := []Index{1, 2, 3, 12345678901234, 1 << 47, p - 1}
+	for _, k := range indices {
+		seed := w.seed(k)
+		fmt.Fprintf(&b, "mapping %012x: seed %016x, class %d, cells", uint64(k), seed, class(seed))
+		var cells [batch]uint32
+		for m := w.start(k); m.at < 1<<22; {
+			for _, at := range cells[:m.fill(w.laws, cells[:], 1<<22)] {
+				fmt.Fprintf(&b, " %d", at)
+			}
+		}
+		fmt.Fprintln(&b)
+	}
+	// A digest over many longer mappings.
+	var bytes []byte
+	for k := Index(1); k <= 2000; k++ {
+		for _, at := range cellsOf(&w, k*k*k*31, MaxCells) {
+			bytes = fmt.Appendf(bytes, "%x ", at)
+		}
+	}
+	var zero keyhash.Key
+	fmt.Fprintf(&b, "2000 mappings: %d bytes, %v\n", len(bytes), hexOf(zero.Digest(bytes, nil, 0, nil)))
+
+	for _, k := range indices {
+		for _, v := range []Checksum{1, 2, 98765432109876, p - 1} {
+			fmt.Fprintf(&b, "check %012x %012x: %07x\n", uint64(k), uint64(v), w.hash(k, v))
+		}
+	}
+	s := NewSketch(key, 100)
+	for i, k := range indices {
+		s.Add(Pair{Index: k, Checksum: Checksum(i + 1)})
+	}
+	s.Remove(Pair{Index: 99, Checksum: p - 1})
+	s.Replace(Pair{Index: 2, Checksum: 2}, Pair{Index: 2, Checksum: p - 2})
+	for i, c := range s.Prefix(s.Len()) {
+		if c.IsZero() {
+			continue
+		}
+		fmt.Fprintf(&b, "cell %d: %x\n", i, AppendCells(nil, []Cell{c}))
+	}
+	fmt.Fprintf(&b, "estimator: %x\n", s.Estimator())
+	golden(t, b.String())
+}
+
+// hexOf is the number in hexadecimal, most significant digit first.
+func hexOf(w [4]uint64) string { return fmt.Sprintf("%016x%016x%016x%016x", w[3], w[2], w[1], w[0]) }
+
+func golden(t *testing.T, got string) {
+	t.Helper()
+	const file = "testdata/golden.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(want), "\n")
+	for i, line := range strings.Split(got, "\n") {
+		if i >= len(lines) || line != lines[i] {
+			t.Fatalf("%s differs first in line %d, which is now\n%s", file, i+1, line)
+		}
+	}
+	if got != string(want) {
+		t.Fatalf("%s has more lines", file)
+	}
+}

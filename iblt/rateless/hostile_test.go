@@ -1,0 +1,259 @@
+package rateless
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// none of our records: what a hostile peer's cells are decoded against.
+func nothing(_ []Index, sums []Checksum) error {
+	clear(sums)
+	return nil
+}
+
+// zeros is a Source of the empty set.
+type zeros struct{}
+
+func (zeros) Cells(from, to int) ([]Cell, error) { return make([]Cell, to-from), nil }
+
+// checkHostile decodes cells in bursts, and checks that nothing is bounded by
+// more than their number.
+func checkHostile(t *testing.T, key Key, cells []Cell, burst int, local Source, lookup Lookup) *Decoder {
+	t.Helper()
+	d := NewDecoder(key, local, lookup)
+	for len(cells) > 0 {
+		n := min(burst, len(cells))
+		if err := d.AddCells(cells[:n]); err != nil {
+			if !errors.Is(err, ErrForged) {
+				t.Fatal(err)
+			}
+			if again := d.AddCells(cells[n:]); !errors.Is(again, ErrForged) || d.Done() {
+				t.Fatalf("after %v: %v, done %v", err, again, d.Done())
+			}
+			break
+		}
+		cells = cells[n:]
+	}
+	if err := hostile(d); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[Index]bool{}
+	for _, f := range d.Differences() {
+		if seen[f.Index] || f.Index == 0 || f.Index >= p || f.Theirs >= p || f.Ours >= p || f.Theirs == f.Ours {
+			t.Fatalf("found %+v", f)
+		}
+		seen[f.Index] = true
+	}
+	if e := d.Estimate(); !(e >= float64(len(d.Differences())) && e < 1<<31) {
+		t.Fatalf("estimate %v of %d", e, len(d.Differences()))
+	}
+	return d
+}
+
+// forge makes a cell that a test of cell at accepts, as one who knows the key
+// can.
+func forge(w *words, r *rand.Rand, at int) Cell {
+	for {
+		k := randomIndex(r)
+		if m := w.startAt(k, uint64(at)); m.at == uint64(at) {
+			return w.cellOf(Pair{Index: k, Checksum: randomChecksum(r)})
+		}
+	}
+}
+
+// TestForgedPureCells: each cell is pure, with a pair of its own. Taking one
+// out of the others makes them change again and again.
+func TestForgedPureCells(t *testing.T) {
+	const seed = 21
+	r := rand.New(rand.NewPCG(seed, 0))
+	w := expand(Key{5})
+	for _, burst := range []int{1, 7, 300} {
+		cells := make([]Cell, 300)
+		for i := range cells {
+			cells[i] = forge(&w, r, i)
+		}
+		d := checkHostile(t, Key{5}, cells, burst, zeros{}, nothing)
+		t.Logf("bursts of %d: %d pairs, %+v, error %v", burst, len(d.found), d.work, d.err)
+		if d.Done() {
+			t.Errorf("bursts of %d: forged cells are done", burst)
+		}
+	}
+}
+
+// TestForgedRepeats: the same pair in each cell, in those it belongs to and
+// those it does not.
+func TestForgedRepeats(t *testing.T) {
+	w := expand(Key{})
+	one := w.cellOf(Pair{Index: 77, Checksum: 99})
+	cells := make([]Cell, 1000)
+	for i := range cells {
+		cells[i] = one
+	}
+	d := checkHostile(t, Key{}, cells, 10, zeros{}, nothing)
+	if len(d.found) != 1 || d.Done() {
+		t.Errorf("%d pairs, done %v", len(d.found), d.Done())
+	}
+}
+
+// TestForgedMorePairsThanCells: an adaptive forger hands out, cell by cell, what
+// makes each cell yield a fresh pair, and changes old cells so that they are
+// pure again.
+func TestForgedMorePairsThanCells(t *testing.T) {
+	const seed = 22
+	r := rand.New(rand.NewPCG(seed, 0))
+	w := expand(Key{})
+	for range 50 {
+		cells := make([]Cell, 40)
+		for i := range cells {
+			// Sums of several forged pairs: pure one after the other, if
+			// their others come out elsewhere.
+			for range 1 + r.IntN(3) {
+				c := forge(&w, r, i)
+				cells[i].add(&c)
+				if other := r.IntN(len(cells)); r.IntN(2) == 0 {
+					cells[other].add(&c)
+				}
+			}
+		}
+		checkHostile(t, Key{}, cells, 1+r.IntN(40), zeros{}, nothing)
+	}
+}
+
+// TestAcceptingTooManyPairsIsForged: found pairs are never more than cells,
+// even if each test passed.
+func TestAcceptingTooManyPairsIsForged(t *testing.T) {
+	d := NewDecoder(Key{}, zeros{}, nothing)
+	if err := d.AddCells(make([]Cell, 3)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		c := d.words.cellOf(Pair{Index: Index(i + 1), Checksum: 5})
+		if err := d.accept(&c, Index(i+1), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := d.words.cellOf(Pair{Index: 9, Checksum: 5})
+	if err := d.accept(&c, 9, 0); !errors.Is(err, ErrForged) {
+		t.Fatalf("a fourth pair out of three cells: %v", err)
+	}
+}
+
+// TestRulesOfAcceptance: a cell that looks pure or poisoned is refused if what
+// we hold says otherwise.
+func TestRulesOfAcceptance(t *testing.T) {
+	w := expand(Key{})
+	const k = 77
+	minus := func(a, b Cell) Cell { a.sub(&b); return a }
+	pair := func(v Checksum) Cell { return w.cellOf(Pair{Index: k, Checksum: v}) }
+	offByOne := func(c Cell) Cell { c.Check = (c.Check + 1) & checkMask; return c }
+	for _, c := range []struct {
+		name string
+		cell Cell // cell 0 of theirs − ours
+		ours Checksum
+		want int
+	}{
+		{"missing here", pair(5), 0, 1},
+		{"missing here, but we hold the same", pair(5), 5, 0},
+		{"missing here, but we hold another", pair(5), 6, 0},
+		{"missing here, check wrong", offByOne(pair(5)), 0, 0},
+		{"missing there", minus(Cell{}, pair(5)), 5, 1},
+		{"missing there, but we do not hold it", minus(Cell{}, pair(5)), 0, 0},
+		{"missing there, but we hold another", minus(Cell{}, pair(5)), 6, 0},
+		{"missing there, check wrong", offByOne(minus(Cell{}, pair(5))), 5, 0},
+		{"mismatched", minus(pair(5), pair(6)), 6, 1},
+		{"mismatched, but we do not hold it", minus(pair(5), pair(6)), 0, 0},
+		{"mismatched, but we hold another", minus(pair(5), pair(6)), 7, 0},
+		{"mismatched, check wrong", offByOne(minus(pair(5), pair(6))), 6, 0},
+		{"mismatched, theirs would be none", Cell{S1: p - 6, S2: minus(Cell{}, pair(6)).S2, Check: (w.hash(k, 0) - w.hash(k, 6)) & checkMask}, 6, 0},
+		{"index zero", Cell{S1: 5, Count: 1, Check: w.hash(0, 5)}, 0, 0},
+		{"two pairs", minus(pair(5), minus(Cell{}, pair(6))), 0, 0},
+	} {
+		d := NewDecoder(Key{}, zeros{}, func(_ []Index, sums []Checksum) error {
+			for i := range sums {
+				sums[i] = c.ours
+			}
+			return nil
+		})
+		if err := d.AddCells([]Cell{c.cell}); err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Differences()) != c.want || d.Done() != (c.want == 1) {
+			t.Errorf("%s: found %v, done %v", c.name, d.Differences(), d.Done())
+		}
+	}
+}
+
+func TestDecoderErrors(t *testing.T) {
+	failed := errors.New("failed")
+	s := NewSketch(Key{}, 10)
+	s.Add(Pair{Index: 1, Checksum: 1})
+	d := NewDecoder(Key{}, zeros{}, func([]Index, []Checksum) error { return failed })
+	if err := d.AddCells(s.Prefix(10)); !errors.Is(err, failed) || d.Done() {
+		t.Errorf("failing look-up: %v, done %v", err, d.Done())
+	}
+	d = NewDecoder(Key{}, NewSketch(Key{}, 5), nothing)
+	if err := d.AddCells(s.Prefix(10)); err == nil || d.Done() {
+		t.Errorf("more cells than ours: %v, done %v", err, d.Done())
+	}
+	for _, c := range []Cell{{S1: p}, {S2: p}, {Check: 1 << 26}, {Count: 64}} {
+		d = NewDecoder(Key{}, zeros{}, nothing)
+		if err := d.AddCells([]Cell{c}); !errors.Is(err, ErrCell) || d.Done() {
+			t.Errorf("%+v: %v, done %v", c, err, d.Done())
+		}
+		d = NewDecoder(Key{}, zeros{}, nothing)
+		if err := d.AddCells(make([]Cell, 1)); err != nil || !d.Done() {
+			t.Errorf("a zero cell: %v, done %v", err, d.Done())
+		}
+		if err := d.AddCells([]Cell{c}); !errors.Is(err, ErrCell) || d.Done() {
+			t.Errorf("%+v after all was explained: %v, done %v", c, err, d.Done())
+		}
+		if err := d.AddCells(nil); !errors.Is(err, ErrCell) {
+			t.Errorf("%+v, and then no cells: %v", c, err)
+		}
+	}
+	d = NewDecoder(Key{}, zeros{}, nothing)
+	if err := d.AddCells(nil); err != nil || d.Done() || d.Estimate() != 0 {
+		t.Errorf("no cells: %v, done %v", err, d.Done())
+	}
+	if err := d.AddCells(make([]Cell, 1)); err != nil || !d.Done() {
+		t.Errorf("one zero cell: %v, done %v", err, d.Done())
+	}
+}
+
+// FuzzDecoder reads from bytes what is added to the cells of two sets: to
+// which cell, and a forged pair, a multiple of a cell before, or raw fields.
+func FuzzDecoder(f *testing.F) {
+	f.Add([]byte{}, uint8(5), uint8(9))
+	f.Add([]byte{0, 0, 1, 2, 1, 3, 9, 9, 2, 7, 200, 14, 0, 4, 4, 4}, uint8(30), uint8(1))
+	f.Add([]byte{3, 0, 0, 0, 3, 1, 1, 1, 3, 2, 2, 2, 3, 3, 3, 3}, uint8(0), uint8(64))
+	f.Fuzz(func(t *testing.T, edits []byte, differences, burst uint8) {
+		const m = 96
+		key := Key{differences, burst}
+		n := int(differences % 64)
+		r := rand.New(rand.NewPCG(uint64(differences), uint64(burst)))
+		s := diverge(r, key, m, 5, n/3, n/3, n/3)
+		w := expand(key)
+		cells := s.theirs.Prefix(m)
+		for ; len(edits) >= 4; edits = edits[4:] {
+			at := int(edits[1]) % m
+			number := uint64(binary.LittleEndian.Uint16(edits[2:]))
+			switch edits[0] % 4 {
+			case 0: // a pair that may or may not belong here
+				c := w.cellOf(Pair{Index: Index(number + 1), Checksum: Checksum(edits[3]) + 1})
+				cells[at].add(&c)
+			case 1: // another cell
+				c := cells[number%m]
+				cells[at].sub(&c)
+			case 2: // raw fields
+				c := Cell{S1: number * 0x1234567, S2: number * 0x7654321, Check: uint32(number) << 8 & checkMask, Count: edits[3] & countMask}
+				cells[at].add(&c)
+			case 3: // a pair that does belong here
+				c := forge(&w, rand.New(rand.NewPCG(number, 0)), at)
+				cells[at] = c
+			}
+		}
+		checkHostile(t, key, cells, int(burst%m)+1, s.ours, s.lookup)
+	})
+}

@@ -1,0 +1,144 @@
+package rateless
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Sketch holds the cells [From, From+Len) of a set's endless sequence, and
+// follows each change of the set in time that does not depend on its size,
+// without allocating. It is not safe for concurrent use.
+type Sketch struct {
+	words     words
+	from      int
+	cells     sums
+	estimator Estimator // nil in a window
+}
+
+// NewSketch returns the first m cells of the empty set, and its estimator. It
+// panics unless 0 ≤ m ≤ MaxCells.
+func NewSketch(key Key, m int) *Sketch {
+	s := NewWindow(key, 0, m)
+	s.estimator = make(Estimator, EstimatorSize)
+	return s
+}
+
+// NewWindow returns the cells [from, to) of the empty set: a part of the same
+// sequence that NewSketch begins, without an estimator. It panics unless
+// 0 ≤ from ≤ to ≤ MaxCells.
+func NewWindow(key Key, from, to int) *Sketch {
+	if from < 0 || to < from || to > MaxCells {
+		panic(fmt.Sprintf("rateless: no cells [%d, %d)", from, to))
+	}
+	return &Sketch{words: expand(key), from: from, cells: sums{at: make([]sum, to-from)}}
+}
+
+// Add adds a pair to the set. A pair whose Checksum is 0 stands for no record
+// and changes nothing. Add, Remove and Replace panic on what ErrPair tells of.
+func (s *Sketch) Add(p Pair) {
+	mustBePair(p)
+	if p.Checksum == 0 {
+		return
+	}
+	c := s.words.cellOf(p)
+	s.apply(p.Index, &c)
+}
+
+// Remove takes a pair out of the set. A pair whose Checksum is 0 stands for no
+// record and changes nothing. Cells are sums: removing what was never added
+// leaves its negative behind.
+func (s *Sketch) Remove(p Pair) {
+	mustBePair(p)
+	if p.Checksum == 0 {
+		return
+	}
+	var c Cell
+	d := s.words.cellOf(p)
+	c.sub(&d)
+	s.apply(p.Index, &c)
+}
+
+// Replace removes old and adds new, which must have the same Index, in one
+// mapping. Either may have the Checksum 0.
+func (s *Sketch) Replace(old, new Pair) {
+	if old.Index != new.Index {
+		panic("rateless: Replace of a pair by one of another index")
+	}
+	mustBePair(old)
+	mustBePair(new)
+	if old.Checksum == new.Checksum {
+		return
+	}
+	var c Cell
+	if new.Checksum != 0 {
+		c = s.words.cellOf(new)
+	}
+	if old.Checksum != 0 {
+		d := s.words.cellOf(old)
+		c.sub(&d)
+	}
+	s.apply(new.Index, &c)
+}
+
+// apply adds c to the cells of index k.
+func (s *Sketch) apply(k Index, c *Cell) {
+	s.cells.term()
+	from, to, term := uint64(s.from), uint64(s.from+s.Len()), sumOf(c)
+	m := s.words.startAt(k, from)
+	if s.estimator != nil { // then from is 0, and the mapping has not drawn yet
+		s.estimator.flip(draw(m.state), c.Check)
+	}
+	var at [64]uint32 // more than most mappings have: few go around twice
+	for m.at < to {
+		for _, i := range at[:m.fill(s.words.laws, at[:], to)] {
+			s.cells.at[uint64(i)-from].add(&term)
+		}
+	}
+}
+
+// From is the position of the first cell.
+func (s *Sketch) From() int { return s.from }
+
+// Len is the number of cells.
+func (s *Sketch) Len() int { return len(s.cells.at) }
+
+// Prefix returns a copy of the first n cells. It panics if there are fewer.
+func (s *Sketch) Prefix(n int) []Cell { return s.cells.values(0, n) }
+
+// Cells returns a copy of the cells at the positions [from, to) of the
+// sequence, and an error if the sketch does not hold them all.
+func (s *Sketch) Cells(from, to int) ([]Cell, error) {
+	if err := s.holds(from, to); err != nil {
+		return nil, err
+	}
+	return s.cells.values(from-s.from, to-s.from), nil
+}
+
+// holds is nil if the sketch holds the cells [from, to).
+func (s *Sketch) holds(from, to int) error {
+	if from < s.from || to < from || to > s.from+s.Len() {
+		return fmt.Errorf("read cells [%d, %d): the sketch holds [%d, %d); sketch the missing ones by a scan",
+			from, to, s.from, s.from+s.Len())
+	}
+	return nil
+}
+
+// Window returns a copy of the part [from, to) of the sketch, with its estimator
+// if from is 0. It panics if the sketch does not hold it.
+func (s *Sketch) Window(from, to int) *Sketch {
+	if err := s.holds(from, to); err != nil {
+		panic("rateless: " + err.Error())
+	}
+	w := &Sketch{words: s.words, from: from, cells: s.cells}
+	w.cells.at = slices.Clone(s.cells.at[from-s.from : to-s.from])
+	if from == 0 {
+		w.estimator = slices.Clone(s.estimator)
+	}
+	return w
+}
+
+// Clone returns a copy.
+func (s *Sketch) Clone() *Sketch { return s.Window(s.from, s.from+s.Len()) }
+
+// Estimator returns a copy of the estimator of the set. A window has none.
+func (s *Sketch) Estimator() Estimator { return slices.Clone(s.estimator) }
