@@ -109,12 +109,11 @@ func (c *conversation) receiveHello() (*wire.Hello, int, error) {
 	c.pace.idle = min(idle, helloTimeout)
 	defer func() { c.pace.idle = idle }()
 	c.pace.begin()
-	// A length of three bytes or less covers every Hello.
-	head, err := c.in.Peek(3)
+	length, err := c.peekLength()
 	if err != nil {
 		return nil, 0, broken(err)
 	}
-	if size, _, err := varint.FromUvarint(head); err != nil || size > maxHello {
+	if length > maxHello {
 		return nil, 0, fmt.Errorf("%w: a first message of more than %d bytes", wire.ErrFrame, maxHello)
 	}
 	m, size, err := wire.Read(c.in)
@@ -126,6 +125,24 @@ func (c *conversation) receiveHello() (*wire.Hello, int, error) {
 		return nil, 0, fmt.Errorf("%w: a first message of kind %d", wire.ErrFrame, m.Kind())
 	}
 	return hello, size, nil
+}
+
+// peekLength reads the length of a frame and leaves it unread. It waits for no
+// byte behind the length: a frame may be shorter than the longest length.
+func (c *conversation) peekLength() (uint64, error) {
+	for n := 1; ; n++ {
+		head, err := c.in.Peek(n)
+		if err != nil {
+			return 0, err
+		}
+		length, _, err := varint.FromUvarint(head)
+		switch {
+		case err == nil:
+			return length, nil
+		case !errors.Is(err, varint.ErrUnderflow): // more bytes would not mend it
+			return 0, fmt.Errorf("%w: length: %w", wire.ErrFrame, err)
+		}
+	}
 }
 
 // refuse sends the reason why there will be no session.

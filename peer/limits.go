@@ -66,6 +66,11 @@ const (
 	greetings = 64
 	// helloTimeout is for how long they may be.
 	helloTimeout = 10 * time.Second
+	// refusalLogBurst lines about refused streams are written of each cause,
+	// and then one each refusalLogPause: enough to see who comes and why, and at
+	// most 8,640 lines a day and cause.
+	refusalLogBurst = 5
+	refusalLogPause = 10 * time.Second
 	// importBatch and importBytes end a batch of an import: one transaction and
 	// one fsync, below what dbadapter takes at once.
 	importBatch = 2048

@@ -32,7 +32,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // 0.1 ms to 26 s
 		}, []string{"step"}),
 		syncs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "syncd_syncs_total", Help: "Syncs that ended, by result.",
+			Name: "syncd_syncs_total", Help: "Syncs that ended or were put off, by result.",
 		}, []string{"result"}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_sync_bytes_total", Help: "Bytes of the frames of syncs.",

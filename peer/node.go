@@ -35,6 +35,7 @@ type Node struct {
 	metrics  *metrics
 	sessions *sessions
 	recent   recent
+	refusals refusalLog
 	dialling dialling
 
 	ctx     context.Context // over when the node closes

@@ -27,17 +27,17 @@ func (n *Node) serveSync(stream network.Stream) {
 
 	remote := stream.Conn().RemotePeer()
 	leave, ok := n.sessions.greet(remote, n.isMember(remote))
+	talk := newConversation(stream, n.limits)
 	if !ok {
-		stream.Reset()
+		n.putOff(talk, remote, "a sync was put off: too many peers are about to begin one")
 		return
 	}
-	talk := newConversation(stream, n.limits)
 	hello, size, err := talk.receiveHello()
 	leave()
 	log := n.log.With(logPeer(remote))
 	switch {
 	case err != nil:
-		log.Debug("a sync did not begin", logError(err))
+		n.refusals.write(log, slog.LevelDebug, "a sync did not begin", logError(err))
 		if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
 			talk.refuse(wire.CodeProtocol)
 		} else {
@@ -45,26 +45,25 @@ func (n *Node) serveSync(stream network.Stream) {
 		}
 		return
 	case reconcile.CheckVersion(hello) != nil:
-		log.Info("a peer speaks another version of the protocol", slog.Any("version", hello.Version))
+		n.refusals.write(log, slog.LevelInfo, "a peer speaks another version of the protocol", slog.Any("version", hello.Version))
 		talk.refuse(wire.CodeVersion)
 		return
 	}
 	ns := n.namespaceByID(hello.Namespace)
 	if ns == nil || !ns.roster.Load().has(remote, RoleRead) || !ns.gate.enter() {
-		log.Info("a sync was denied: not a member, or no such namespace")
+		n.refusals.write(log, slog.LevelInfo, "a sync was denied: not a member, or no such namespace")
 		n.metrics.denied.Inc()
 		talk.refuse(wire.CodeDenied)
 		return
 	}
 	defer ns.gate.leave()
 	if n.sessions.yields(ns.id, n.self.id, remote) && !hello.Dry {
-		talk.refuse(wire.CodeBusy)
+		n.putOff(talk, remote, "a sync was put off: this node has begun the same one", logNamespace(ns))
 		return
 	}
 	release, ok := n.sessions.accept(remote)
 	if !ok {
-		log.Info("a sync was put off: too many are running", logNamespace(ns))
-		talk.refuse(wire.CodeBusy)
+		n.putOff(talk, remote, "a sync was put off: too many are running", logNamespace(ns))
 		return
 	}
 	defer release()
@@ -93,4 +92,11 @@ func (n *Node) serveSync(stream network.Stream) {
 	if err != nil && ctx.Err() == nil {
 		log.Info("a sync that the peer began has failed", logNamespace(ns), logError(err))
 	}
+}
+
+// putOff tells a peer to try again later.
+func (n *Node) putOff(talk *conversation, remote ID, why string, attrs ...slog.Attr) {
+	n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, why, attrs...)
+	n.metrics.syncs.WithLabelValues("busy").Inc()
+	talk.refuse(wire.CodeBusy)
 }

@@ -1,0 +1,147 @@
+package peer_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// lines collects log records, each as one line.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, string(b))
+	return len(b), nil
+}
+
+func (l *lines) with(part string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.all {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// counter reads a counter with one label.
+func counter(t *testing.T, registry *prometheus.Registry, name, label string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == name && (label == "" || l.GetValue() == label) {
+					return m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	t.Fatalf("no counter %s{%s}", name, label)
+	return 0
+}
+
+// A stranger that asks hundreds of times is counted each time, and leaves a few
+// lines in the log.
+func TestStrangerDoesNotFloodTheLog(t *testing.T) {
+	var log lines
+	registry := prometheus.NewRegistry()
+	n := open(t, peer.Config{Logger: log.logger(), Registerer: registry})
+	stranger := rawHost(t)
+	dialNode(t, stranger, n)
+	const times = 200
+	old := hello(dbadapter.NamespaceID{1})
+	old.Version = wire.Version + 1
+	for range times {
+		say(t, stranger, n, wire.Append(nil, hello(dbadapter.NamespaceID{1})))
+		say(t, stranger, n, wire.Append(nil, old))
+		say(t, stranger, n, []byte("GET / HTTP/1.1\r\n\r\n"))
+	}
+	if denied := counter(t, registry, "syncd_strangers_denied_total", ""); denied != times {
+		t.Errorf("%v denials are counted, want %d", denied, times)
+	}
+	// Three causes, each with its first lines and perhaps one more.
+	if got := log.with(stranger.ID().String()); got == 0 || got > 3*6 {
+		t.Errorf("%d lines about a stranger that asked %d times", got, 3*times)
+	}
+}
+
+// A sync that a node puts off counts as busy there, and not only at the peer
+// that asked for it.
+func TestBusyIsCounted(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	na, _, sa, sb := pair(t, peer.Config{Limits: peer.Limits{SessionsPerPeer: 1}, Registerer: registry}, peer.Config{}, peer.Policy{})
+	put(t, sa, "a", "1")
+	inside, release := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(release)
+	wg.Go(func() {
+		var once sync.Once
+		_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{Progress: func(r peer.Report) {
+			if r.WireBytesReceived > 0 {
+				once.Do(func() { close(inside); <-release })
+			}
+		}})
+		if err != nil {
+			t.Errorf("the first sync: %v", err)
+		}
+	})
+	<-inside
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	wg.Go(func() { sb.Sync(ctx, na.ID(), peer.SyncOptions{}) })
+	eventually(t, "the node that put a sync off has counted it", func() bool {
+		return counter(t, registry, "syncd_syncs_total", "busy") > 0
+	})
+}
+
+// A first frame is read as soon as it is there, however short it is.
+func TestShortFirstFrameIsAnsweredAtOnce(t *testing.T) {
+	n := open(t, peer.Config{})
+	h := rawHost(t)
+	dialNode(t, h, n)
+	for _, frame := range [][]byte{{0}, {1, 1}, {1, 200}, {2, 1, 1}} {
+		s, err := h.NewStream(t.Context(), n.ID(), peer.SyncProtocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetDeadline(time.Now().Add(5 * time.Second)); err != nil { // half of what the node allows for a first message
+			t.Fatal(err)
+		}
+		// The stream stays open for writing: its end says nothing to the node.
+		if _, err := s.Write(frame); err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(s)
+		want := wire.Append(nil, &wire.Refuse{Code: wire.CodeProtocol, Version: wire.Version})
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("frame %x got %x, %v; want the refusal %x", frame, got, err, want)
+		}
+		s.Reset()
+	}
+}
