@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/zeebo/xxh3"
-)
 
-var update = flag.Bool("update", false, "write testdata/golden.txt anew")
+	"github.com/syncd-io/syncd/internal/golden"
+)
 
 // sample is a field of 300 words with values below 1000, of three arrays.
 func sample(t testing.TB, c Config) *Field {
@@ -61,19 +60,7 @@ func TestGolden(t *testing.T) {
 		k := f.keyOfHash(1 << 63)
 		fmt.Fprintf(&b, "number 2^63: hash %016x %016x\n", k.a, k.b)
 	}
-	path := filepath.Join("testdata", "golden.txt")
-	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
-	}
+	golden.Compare(t, "testdata/golden.txt", b.String())
 }
 
 func TestSaveAndOpen(t *testing.T) {
@@ -243,8 +230,8 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		for i := range uint64(50) {
-			g.LookupHash(i * golden)
-			g.CandidatesHash(i * golden)
+			g.LookupHash(i * goldenRatio)
+			g.CandidatesHash(i * goldenRatio)
 		}
 		if !bytes.Equal(marshal(t, &g), data) {
 			t.Error("accepted bytes are saved differently")

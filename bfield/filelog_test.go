@@ -36,7 +36,7 @@ func recordsOf(t testing.TB, l Log, from uint64) []Record {
 func someRecords(from, n int) []Record {
 	var all []Record
 	for i := from; i < from+n; i++ {
-		all = append(all, Record{Op(1 + i%3), [2]uint64{uint64(i) * golden, uint64(i)}, uint64(i * i)})
+		all = append(all, Record{Op(1 + i%3), [2]uint64{uint64(i) * goldenRatio, uint64(i)}, uint64(i * i)})
 	}
 	return all
 }

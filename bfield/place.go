@@ -35,13 +35,13 @@ func (s seed) keyOfHash(h uint64) key {
 // at once, at the same cost.
 var multipliers = func() (m [MaxHashes]uint64) {
 	for i := range m {
-		m[i] = mix(uint64(i+1)*golden) | 1
+		m[i] = mix(uint64(i+1)*goldenRatio) | 1
 	}
 	return m
 }()
 
-// golden is 2^64 divided by the golden ratio, as in SplitMix64.
-const golden = 0x9e3779b97f4a7c15
+// goldenRatio is 2^64 divided by the golden ratio, as in SplitMix64.
+const goldenRatio = 0x9e3779b97f4a7c15
 
 // mix is the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable
 // pseudorandom number generators", 2014).
@@ -57,7 +57,7 @@ func (k key) at(level int) key {
 	if level == 0 {
 		return k
 	}
-	return key{mix(k.a + uint64(level)*golden), mix(k.b ^ uint64(level)*golden)}
+	return key{mix(k.a + uint64(level)*goldenRatio), mix(k.b ^ uint64(level)*goldenRatio)}
 }
 
 // place returns where window i begins.
@@ -73,6 +73,6 @@ func (k key) place(i int, places uint64) uint64 {
 // that the markers are uniform, as the formulas in rate.go assume; that a code
 // then stands for no value tells strangers apart.
 func (k key) whitening(codes uint64) uint64 {
-	w, _ := bits.Mul64((k.a^bits.RotateLeft64(k.b, 32))*golden, codes)
+	w, _ := bits.Mul64((k.a^bits.RotateLeft64(k.b, 32))*goldenRatio, codes)
 	return w
 }

@@ -24,15 +24,7 @@ func TestPowerCut(t *testing.T) {
 		doUntilCut(t, strings.Fields(what))
 		return
 	}
-	disk, err := powercut.New(t.TempDir(), 16<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := disk.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := powercut.New(t, 16<<20)
 	path := filepath.Join(disk.Dir(), "log")
 	both := slices.Concat(someRecords(0, 100), someRecords(0, 100))
 	for _, c := range []struct {

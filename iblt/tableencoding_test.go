@@ -6,10 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/syncd-io/syncd/internal/golden"
 )
 
 // goldenTables are small tables of each kind, with pairs of each kind in them.
@@ -50,10 +51,7 @@ func goldenTables(t testing.TB) (names []string, tables []*Table) {
 	return names, tables
 }
 
-var (
-	update = flag.Bool("update", false, "write testdata/table.txt anew")
-	trials = flag.Int("trials", 1, "multiply the trials of TestTableHostile")
-)
+var trials = flag.Int("trials", 1, "multiply the trials of TestTableHostile")
 
 // TestGolden pins the bytes of tables, and with them hashes and places. A
 // change needs a new TableVersion.
@@ -67,19 +65,7 @@ func TestGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "%s\n%s\n", names[i], hex.EncodeToString(bytes))
 	}
-	const file = "testdata/table.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("tables are\n%snot\n%s", b.String(), want)
-	}
+	golden.Compare(t, "testdata/table.txt", b.String())
 }
 
 // readTable checks all that is promised of any bytes: a table or ErrTableBytes,

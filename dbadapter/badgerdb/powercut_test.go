@@ -51,7 +51,7 @@ func TestPowerCut(t *testing.T) {
 		return
 	}
 	r := rand.New(rand.NewPCG(*powerCutSeed, 1))
-	disk := newDisk(t)
+	disk := powercut.New(t, 512<<20)
 	var written progress
 	total := 0
 	for cut := range *powerCuts {
@@ -76,7 +76,7 @@ func TestPowerCut(t *testing.T) {
 // TestPowerCutUnsynced is the same without syncing, where writes must be lost:
 // if they were not, TestPowerCut would prove nothing.
 func TestPowerCutUnsynced(t *testing.T) {
-	disk := newDisk(t)
+	disk := powercut.New(t, 512<<20)
 	acknowledged := cutPower(t, disk, Options{NoSync: true}, progress{}, 300)
 	found, err := readBack(disk)
 	if err != nil {
@@ -90,20 +90,6 @@ func TestPowerCutUnsynced(t *testing.T) {
 	if lost == 0 {
 		t.Error("no unsynced write was lost: the cut is no cut")
 	}
-}
-
-func newDisk(t *testing.T) *powercut.Disk {
-	t.Helper()
-	disk, err := powercut.New(t.TempDir(), 512<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := disk.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return disk
 }
 
 // cutPower starts the writers on the disk, cuts its power after that many

@@ -1,16 +1,13 @@
 package rateless
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
+	"github.com/syncd-io/syncd/internal/golden"
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
-
-var update = flag.Bool("update", false, "write testdata/golden.txt anew")
 
 // TestGolden pins tables, mapping, check hash, cells and estimator: two peers that
 // disagree on one of them never sync. A change needs a new MappingVersion. It is
@@ -78,31 +75,8 @@ func TestGolden(t *testing.T) {
 		fmt.Fprintf(&b, "cell %d: %x\n", i, AppendCells(nil, []Cell{c}))
 	}
 	fmt.Fprintf(&b, "estimator: %x\n", s.Estimator())
-	golden(t, b.String())
+	golden.Compare(t, "testdata/golden.txt", b.String())
 }
 
 // hexOf is the number in hexadecimal, most significant digit first.
 func hexOf(w [4]uint64) string { return fmt.Sprintf("%016x%016x%016x%016x", w[3], w[2], w[1], w[0]) }
-
-func golden(t *testing.T, got string) {
-	t.Helper()
-	const file = "testdata/golden.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(want), "\n")
-	for i, line := range strings.Split(got, "\n") {
-		if i >= len(lines) || line != lines[i] {
-			t.Fatalf("%s differs first in line %d, which is now\n%s", file, i+1, line)
-		}
-	}
-	if got != string(want) {
-		t.Fatalf("%s has more lines", file)
-	}
-}

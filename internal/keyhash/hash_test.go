@@ -2,16 +2,14 @@ package keyhash
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
-)
 
-var update = flag.Bool("update", false, "write testdata/golden.txt anew")
+	"github.com/syncd-io/syncd/internal/golden"
+)
 
 // pattern is n bytes, no two neighbours alike.
 func pattern(n int) []byte {
@@ -50,34 +48,11 @@ func TestGolden(t *testing.T) {
 	for _, x := range []uint64{1, 2, 59, P - 1, 1 << 47} {
 		fmt.Fprintf(&b, "inverse %012x: %012x, square %012x\n", x, Inv(x), Mul(x, x))
 	}
-	golden(t, b.String())
+	golden.Compare(t, "testdata/golden.txt", b.String())
 }
 
 // hexOf is the number in hexadecimal, most significant digit first.
 func hexOf(w [4]uint64) string { return fmt.Sprintf("%016x%016x%016x%016x", w[3], w[2], w[1], w[0]) }
-
-func golden(t *testing.T, got string) {
-	t.Helper()
-	const file = "testdata/golden.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(want), "\n")
-	for i, line := range strings.Split(got, "\n") {
-		if i >= len(lines) || line != lines[i] {
-			t.Fatalf("%s differs first in line %d, which is now\n%s", file, i+1, line)
-		}
-	}
-	if got != string(want) {
-		t.Fatalf("%s has more lines", file)
-	}
-}
 
 func TestMovingAByteChangesTheDigest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/xml"
-	"flag"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the golden picture anew")
+	"github.com/syncd-io/syncd/internal/golden"
+)
 
 // sample has everything that a chart can have.
 func sample() *Chart {
@@ -40,19 +37,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", "sample.svg")
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the picture has changed: look at it, then run the test with -update\n%s", got)
-	}
+	golden.Compare(t, "testdata/sample.svg", string(got))
 	again, err := sample().SVG()
 	if err != nil || !bytes.Equal(got, again) {
 		t.Errorf("the same chart gives another picture (%v)", err)

@@ -3,30 +3,40 @@
 package powercut
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"testing"
 )
 
-// Disk is a mounted image. It is used from one goroutine, and must be closed.
+// Disk is a mounted image. It is used from one goroutine.
 type Disk struct {
 	work string // a tmpfs that holds the images, and the folder of the mount
 }
 
-// New makes an empty disk of the given size, in bytes, below dir, which must
-// exist. Its images lie in memory and take what is written, not their full
+// New makes an empty disk of the given size, in bytes, and unmounts it when the
+// test ends. Its images lie in memory and take what is written, not their full
 // size.
-func New(dir string, size int64) (*Disk, error) {
-	if err := run("mount", "-t", "tmpfs", "-o", "mode=0700", "tmpfs", dir); err != nil {
-		return nil, fmt.Errorf("%w; a power cut needs root and mount", err)
+func New(t testing.TB, size int64) *Disk {
+	t.Helper()
+	d := &Disk{work: t.TempDir()}
+	if err := run("mount", "-t", "tmpfs", "-o", "mode=0700", "tmpfs", d.work); err != nil {
+		t.Fatalf("%v; a power cut needs root and mount", err)
 	}
-	d := &Disk{work: dir}
+	unmount := func(folder string) func() {
+		return func() {
+			if err := run("umount", folder); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Cleanup(unmount(d.work))
 	if err := d.format(size); err != nil {
-		return nil, errors.Join(err, run("umount", dir))
+		t.Fatal(err)
 	}
-	return d, nil
+	t.Cleanup(unmount(d.Dir()))
+	return d
 }
 
 func (d *Disk) format(size int64) error {
@@ -98,11 +108,6 @@ func copyStill(from, to string) error {
 		}
 	}
 	return fmt.Errorf("the disk image never came to rest: %w", changed)
-}
-
-// Close unmounts the disk and gives back its memory.
-func (d *Disk) Close() error {
-	return errors.Join(run("umount", d.Dir()), run("umount", d.work))
 }
 
 func run(name string, arguments ...string) error {

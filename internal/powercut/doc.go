@@ -1,8 +1,8 @@
 // Package powercut is a disk whose power can be cut, for tests of durability.
 //
-//	disk, err := powercut.New(dir, 256<<20)   // an ext4 file system at disk.Dir()
+//	disk := powercut.New(t, 256<<20)          // an ext4 file system at disk.Dir()
 //	// … a process writes below disk.Dir() and acknowledges its writes …
-//	err = disk.Cut(pid)                       // the process stands; the image is copied
+//	err := disk.Cut(pid)                      // the process stands; the image is copied
 //	// … kill the process …
 //	err = disk.Restore()                      // disk.Dir() shows what the disk held
 //	// … open the store there: is every acknowledged write in it?

@@ -31,16 +31,7 @@ func TestCut(t *testing.T) {
 }
 
 func cut(t *testing.T, synced bool, environment ...string) {
-	disk, err := New(t.TempDir(), 32<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := disk.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-
+	disk := New(t, 32<<20)
 	writer := exec.Command(os.Args[0], "-test.run=^TestCut$")
 	writer.Env = append(append(os.Environ(), "POWERCUT_WRITE="+disk.Dir()), environment...)
 	writer.Stderr = os.Stderr

@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"runtime"
 	"strings"
@@ -17,9 +15,8 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write testdata/vectors.txt anew")
 
 // samples holds a message of each kind, each field with a value of its own.
 func samples() []Message {
@@ -58,19 +55,7 @@ func TestGoldenVectors(t *testing.T) {
 	for _, m := range samples() {
 		fmt.Fprintf(&b, "%T %s\n", m, hex.EncodeToString(Append(nil, m)))
 	}
-	const file = "testdata/vectors.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("the encoding has changed; it is now\n%s", b.String())
-	}
+	golden.Compare(t, "testdata/vectors.txt", b.String())
 }
 
 func TestReadsWhatItWrites(t *testing.T) {

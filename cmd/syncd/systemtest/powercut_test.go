@@ -22,7 +22,7 @@ var (
 // written to and sync.
 func TestPowerCut(t *testing.T) {
 	r := rand.New(rand.NewPCG(*cutSeed, 1))
-	disk := newDisk(t)
+	disk := powercut.New(t, 512<<20)
 	a := newDaemon(t, "a", filepath.Join(disk.Dir(), "node"))
 	b := newDaemon(t, "b", t.TempDir())
 	join(a, b)
@@ -57,7 +57,7 @@ func TestPowerCut(t *testing.T) {
 // TestPowerCutUnsynced is the same without syncing, where writes must be lost:
 // if they were not, TestPowerCut would prove nothing.
 func TestPowerCutUnsynced(t *testing.T) {
-	disk := newDisk(t)
+	disk := powercut.New(t, 512<<20)
 	a := newDaemon(t, "a", filepath.Join(disk.Dir(), "node"))
 	b := newDaemon(t, "b", t.TempDir())
 	join(a, b)
@@ -80,20 +80,6 @@ func TestPowerCutUnsynced(t *testing.T) {
 	if len(lost) == 0 {
 		t.Error("no unsynced write was lost: the cut is no cut")
 	}
-}
-
-func newDisk(t *testing.T) *powercut.Disk {
-	t.Helper()
-	disk, err := powercut.New(t.TempDir(), 512<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := disk.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return disk
 }
 
 // cutPower cuts the power of the daemon's disk and brings it back; the daemon
