@@ -20,7 +20,9 @@ type Store interface {
 	// may take a lock under which others read and close snapshots, but not one
 	// under which they open them or write.
 	Namespace(ctx context.Context, id NamespaceID, hasher Hasher, observe func([]Change)) (Namespace, error)
-	// Drop deletes a namespace and all its records. It must not be open.
+	// Drop deletes a namespace, which must not be open. When it returns without
+	// an error the namespace is gone for good, and its id may be used anew; a
+	// store may free the space of its records later, in the background.
 	Drop(ctx context.Context, id NamespaceID) error
 	// Close waits for running commits and closes the database. Idempotent.
 	Close() error

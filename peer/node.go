@@ -125,7 +125,7 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{})
 	default:
-		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{})
+		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{Logger: n.log})
 	}
 	if err == nil {
 		n.onClose(n.store.Close)

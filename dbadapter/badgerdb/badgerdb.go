@@ -5,20 +5,20 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"sync"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
-	"go.uber.org/zap"
-
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // Options are the settings of a store. The zero value is good.
 type Options struct {
-	// Logger gets warnings and the database's own messages; nil means none.
-	Logger *zap.Logger
+	// Logger gets the failures of work in the background, which no call
+	// returns; nil discards them.
+	Logger *slog.Logger
 	// NoSync leaves it to the operating system when to write to the disk. A
 	// power cut then loses acknowledged writes, and only tests may want that.
 	NoSync bool
@@ -42,9 +42,10 @@ type Store struct {
 	db      *badger.DB
 	lock    *dirLock
 	disk    *diskGuard
-	log     *zap.Logger
+	log     *slog.Logger
 
 	committer committer
+	eraser    eraser
 
 	mu     sync.Mutex // guards what follows
 	view   *view      // of the last commit
@@ -75,7 +76,7 @@ const txnBytes = memTable * 15 / 100
 const _ = uint(txnBytes - 2*dbadapter.MaxBatchBytes - 171*dbadapter.MaxBatch - 4<<10)
 
 func (o *Options) badger(dir string) badger.Options {
-	b := badger.DefaultOptions(dir).
+	return badger.DefaultOptions(dir).
 		WithSyncWrites(!o.NoSync).
 		WithDetectConflicts(false). // there is one writer
 		WithMemTableSize(memTable).
@@ -88,11 +89,7 @@ func (o *Options) badger(dir string) badger.Options {
 		WithBloomFalsePositive(0.001). // most look-ups for a write find nothing
 		WithMetricsEnabled(false).
 		WithNumCompactors(2).
-		WithLogger(nil)
-	if o.Logger != nil {
-		b = b.WithLogger(logger{o.Logger.Sugar()})
-	}
-	return b
+		WithLogger(logger{o.Logger})
 }
 
 // Open opens the store in a folder, and makes it if there is none.
@@ -107,10 +104,10 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	if o.MinFree == 0 {
 		o.MinFree = 64 << 20
 	}
-	s := &Store{dir: dir, options: o, log: o.Logger, open: make(map[dbadapter.NamespaceID]*namespace)}
-	if s.log == nil {
-		s.log = zap.NewNop()
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	s := &Store{dir: dir, options: o, log: o.Logger, open: make(map[dbadapter.NamespaceID]*namespace)}
 	if s.lock, err = lockDir(dir); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
@@ -137,11 +134,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	s.disk = &diskGuard{dir: dir, min: o.MinFree}
 	s.view = newView(s.db)
 	s.committer.start(s, h)
-	if err := s.resumeDrops(); err != nil {
-		s.committer.stop()
-		s.view.release()
-		return nil, errors.Join(err, s.db.Close())
-	}
+	s.eraser.start(s)
 	return s, nil
 }
 
@@ -226,23 +219,35 @@ func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher 
 		return nil, err
 	}
 	n := &namespace{store: s, id: id, hasher: hasher, observe: observe, snapshots: make(map[*snapshot]struct{})}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, fmt.Errorf("open namespace %x: the store is %w", id, dbadapter.ErrClosed)
+	if err := s.reserve(id, n); err != nil {
+		return nil, fmt.Errorf("open namespace %x: %w", id, err)
 	}
-	if s.open[id] != nil {
-		return nil, fmt.Errorf("open namespace %x: %w: it is open already; close it first", id, dbadapter.ErrLocked)
-	}
-	s.open[id] = n // reserves the name
-	s.mu.Unlock()
-	err := s.committer.do(func() error { return n.load() })
-	s.mu.Lock()
-	if err != nil {
-		delete(s.open, id)
+	if err := s.committer.do(ctx, n.load); err != nil {
+		s.release(id)
 		return nil, fmt.Errorf("open namespace %x: %w", id, err)
 	}
 	return n, nil
+}
+
+// reserve keeps others from opening or dropping a namespace until it is
+// released.
+func (s *Store) reserve(id dbadapter.NamespaceID, n *namespace) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("the store is %w", dbadapter.ErrClosed)
+	}
+	if s.open[id] != nil {
+		return fmt.Errorf("%w: it is open; close it first", dbadapter.ErrLocked)
+	}
+	s.open[id] = n
+	return nil
+}
+
+func (s *Store) release(id dbadapter.NamespaceID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, id)
 }
 
 // Close finishes the running commits, ends all snapshots, closes the database
@@ -256,6 +261,7 @@ func (s *Store) close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.eraser.close()
 	s.committer.stop()
 	s.mu.Lock()
 	var open []*namespace

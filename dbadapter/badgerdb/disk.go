@@ -16,17 +16,20 @@ type diskGuard struct {
 	min int64
 }
 
-func (d *diskGuard) check() error {
-	if d.min < 0 {
+func (d *diskGuard) check() error { return d.require(d.min) }
+
+// require asks for at least that many free bytes; less than 0 asks for nothing.
+func (d *diskGuard) require(least int64) error {
+	if least < 0 {
 		return nil
 	}
 	free, err := freeBytes(d.dir)
 	switch {
 	case err != nil:
 		return fmt.Errorf("ask how much room the disk has: %w", err)
-	case free < d.min:
+	case free < least:
 		return fmt.Errorf("write to %s: %w: the disk is nearly full: %d MiB are free, and %d must stay so; make room, or set a lower bound",
-			d.dir, dbadapter.ErrLimit, free>>20, d.min>>20)
+			d.dir, dbadapter.ErrLimit, free>>20, least>>20)
 	}
 	return nil
 }

@@ -1,22 +1,25 @@
 package badgerdb
 
 import (
+	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
-
-	"go.uber.org/zap"
 )
 
-// logger gives Badger's messages to zap, one level below their own: what
-// Badger finds worth telling is mostly its housekeeping.
-type logger struct{ to *zap.SugaredLogger }
+// logger hands on what Badger says of failures in the background, which no call
+// returns: a compaction or the writing of a table that failed. The rest is
+// housekeeping, and is left out.
+type logger struct{ to *slog.Logger }
 
-func (l logger) Errorf(format string, args ...any)   { l.to.Errorf(trim(format), args...) }
-func (l logger) Warningf(format string, args ...any) { l.to.Infof(trim(format), args...) }
-func (l logger) Infof(format string, args ...any)    { l.to.Debugf(trim(format), args...) }
+func (l logger) Errorf(format string, args ...any)   { l.to.Error(message(format, args)) }
+func (l logger) Warningf(format string, args ...any) { l.to.Warn(message(format, args)) }
+func (l logger) Infof(string, ...any)                {}
 func (l logger) Debugf(string, ...any)               {}
 
-func trim(format string) string { return strings.TrimRight(format, "\n") }
+func message(format string, args []any) string {
+	return "badger: " + strings.TrimSpace(fmt.Sprintf(format, args...))
+}
 
 // quote shows a key in an error: at most 64 bytes of it.
 func quote(key []byte) string {

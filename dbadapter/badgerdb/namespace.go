@@ -2,7 +2,6 @@ package badgerdb
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"sync"
 
@@ -229,13 +228,6 @@ func (n *namespace) Close() error {
 	for s := range snapshots {
 		s.end()
 	}
-	n.store.mu.Lock()
-	defer n.store.mu.Unlock()
-	delete(n.store.open, n.id)
+	n.store.release(n.id)
 	return nil
-}
-
-// numberKey is the mark of a namespace that is being dropped.
-func numberKey(number uint32) []byte {
-	return binary.BigEndian.AppendUint32(appendPrefix(nil, 0, kindDrop), number)
 }

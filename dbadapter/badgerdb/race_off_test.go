@@ -1,6 +1,6 @@
 //go:build !race
 
-package badgerdb_test
+package badgerdb
 
-// raceDetector: see race_on_test.go.
-const raceDetector = false
+// RaceDetector: see race_on_test.go.
+const RaceDetector = false

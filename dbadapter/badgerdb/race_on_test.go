@@ -1,7 +1,7 @@
 //go:build race
 
-package badgerdb_test
+package badgerdb
 
-// raceDetector says that the test is built with the race detector, under which
+// RaceDetector says that the test is built with the race detector, under which
 // opening a store takes seconds: it watches each byte of Badger's arenas.
-const raceDetector = true
+const RaceDetector = true

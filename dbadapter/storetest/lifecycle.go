@@ -229,6 +229,15 @@ func testCancelled(t *testing.T, h Harness) {
 	if _, err := e.store.Namespace(ctx, dbadapter.NamespaceID{8}, e.hasher, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Namespace under a cancelled context gives %v", err)
 	}
+	other := &env{TB: t, harness: h, store: e.store, hasher: e.hasher}
+	other.openNamespace(2)
+	other.apply(put("k", "v", at(1)))
+	other.namespace.Close()
+	if err := e.store.Drop(ctx, other.id); !errors.Is(err, context.Canceled) {
+		t.Errorf("Drop under a cancelled context gives %v", err)
+	}
+	other.openNamespace(2)
+	other.check(twinOf(other, "k", "v", at(1)))
 	s := e.snapshot()
 	var err error
 	for _, err = range s.Scan(ctx, nil, nil) {

@@ -1,0 +1,209 @@
+package badgerdb
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// fillTest writes records, 4,000 a batch.
+func fillTest(t testing.TB, n dbadapter.Namespace, records int) {
+	t.Helper()
+	for i := 0; i < records; {
+		var writes []dbadapter.Write
+		for ; i < records && len(writes) < 4000; i++ {
+			writes = append(writes, write(fmt.Sprintf("key %08d", i), i)...)
+		}
+		if _, err := n.Apply(t.Context(), writes); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// left is how many entries of a number, and whether its mark, are there still.
+func left(t testing.TB, s *Store, number uint32) (entries int, marked bool) {
+	t.Helper()
+	keys, err := s.eraser.keys(binary.BigEndian.AppendUint32(nil, number), nil, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark, err := s.eraser.keys(dropKey(number), nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(keys), len(mark) > 0
+}
+
+// unnamed drops a namespace of so many records, and leaves its entries to the
+// caller: the eraser is not told.
+func unnamed(t testing.TB, s *Store, n *namespace, records int) {
+	t.Helper()
+	fillTest(t, n, records)
+	n.Close()
+	if err := s.committer.do(t.Context(), func() error { return s.unname(n.id) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDropGoesOn interrupts a drop after its first pieces, with more entries
+// left than one transaction removes: opening the store again does not wait for
+// them, and erases them, while the id is in use anew.
+func TestDropGoesOn(t *testing.T) {
+	const records = 10_000
+	dir := t.TempDir()
+	s, n := openTest(t, dir, Options{NoSync: true}, nil)
+	unnamed(t, s, n, records)
+	prefix := binary.BigEndian.AppendUint32(nil, n.number)
+	for range 2 {
+		keys, err := s.eraser.keys(prefix, nil, erasePiece)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.committer.do(t.Context(), func() error { return s.remove(keys) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if entries, marked := left(t, s, n.number); entries < records+4096 || !marked {
+		t.Fatalf("after two pieces %d entries are left, marked: %v", entries, marked)
+	}
+	s.Close()
+
+	s, anew := openTest(t, dir, Options{NoSync: true}, nil)
+	if _, err := anew.Apply(t.Context(), write("k", 1)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { _, marked := left(t, s, n.number); return !marked })
+	if entries, _ := left(t, s, n.number); entries != 0 {
+		t.Errorf("%d entries are left of a namespace whose mark is gone", entries)
+	}
+	v, err := anew.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if _, err := v.Get([]byte("k")); err != nil || v.Seq() != 1 {
+		t.Errorf("the namespace made anew holds change %d, %v", v.Seq(), err)
+	}
+}
+
+// TestDropIsLinear erases 140 pieces: the last tenth, for which Badger has most
+// deleted entries to step over, takes no longer than the first. It takes forty
+// times as long if each piece is sought from the first entry on.
+func TestDropIsLinear(t *testing.T) {
+	pieces := 140
+	if RaceDetector {
+		pieces = 20 // shows races, and little of the time
+	}
+	s, n := openTest(t, t.TempDir(), Options{NoSync: true}, nil)
+	unnamed(t, s, n, pieces*erasePiece/2)
+	var times []time.Duration
+	began := time.Now()
+	s.eraser.piece = func() {
+		times = append(times, time.Since(began))
+		began = time.Now()
+	}
+	if err := s.eraser.erase(t.Context(), n.number); err != nil {
+		t.Fatal(err)
+	}
+	if len(times) < pieces {
+		t.Fatalf("%d pieces, want %d at least", len(times), pieces)
+	}
+	tenth := len(times) / 10
+	median := func(times []time.Duration) time.Duration {
+		slices.Sort(times)
+		return times[len(times)/2]
+	}
+	first, last := median(times[:tenth]), median(times[len(times)-tenth:])
+	t.Logf("a piece takes %v at first and %v in the end", first, last)
+	if last > 3*first {
+		t.Errorf("a piece takes %v at first and %v in the end", first, last)
+	}
+}
+
+// TestDropWithdrawn cancels a drop that waits behind a commit.
+func TestDropWithdrawn(t *testing.T) {
+	s, n := openTest(t, t.TempDir(), Options{}, nil)
+	n.Close()
+	entered, release := make(chan struct{}), make(chan struct{})
+	busy := make(chan error, 1)
+	go func() {
+		busy <- s.committer.do(context.Background(), func() error {
+			close(entered)
+			<-release
+			return nil
+		})
+	}()
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	dropped := make(chan error, 1)
+	go func() { dropped <- s.Drop(ctx, n.id) }()
+	waitFor(t, func() bool { return len(s.committer.queue) == 1 })
+	cancel()
+	if err := <-dropped; !errors.Is(err, context.Canceled) {
+		t.Errorf("a drop that was cancelled gives %v", err)
+	}
+	close(release)
+	if err := <-busy; err != nil {
+		t.Fatal(err)
+	}
+	if _, marked := left(t, s, n.number); marked {
+		t.Error("a drop that was cancelled was done")
+	}
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// TestQuiet lets a store do what stores do, at every level: it has nothing to
+// say. A drop that cannot be finished is told.
+func TestQuiet(t *testing.T) {
+	var log lockedBuffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	dir := t.TempDir()
+	s, n := openTest(t, dir, Options{Logger: logger, NoSync: true, LogLimit: 100}, nil)
+	fillTest(t, n, 8000)
+	n.Close()
+	if err := s.db.Flatten(1); err != nil { // compacts
+		t.Fatal(err)
+	}
+	s.Close()
+	if got := log.String(); got != "" {
+		t.Errorf("the log of a store that is well:\n%s", got)
+	}
+	s, n = openTest(t, dir, Options{Logger: logger, MinFree: 1 << 62}, nil)
+	n.Close()
+	if err := s.Drop(t.Context(), n.id); err != nil {
+		t.Errorf("a drop on a full disk gives %v", err)
+	}
+	waitFor(t, func() bool {
+		return strings.Contains(log.String(), "level=ERROR") && strings.Contains(log.String(), "nearly full")
+	})
+	s.Close()
+	s, _ = openTest(t, dir, Options{Logger: logger}, nil)
+	waitFor(t, func() bool { _, marked := left(t, s, n.number); return !marked })
+}
