@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
-	"sync"
 
 	"github.com/syncd-io/syncd/bfield/cuckoo"
+	"github.com/syncd-io/syncd/internal/trials"
 )
 
 // shape is a kind of table, and what is known of its largest load.
@@ -112,28 +111,7 @@ func (o options) loads() ([]reached, error) {
 
 // each runs the trials on all cores.
 func (o options) each(trial func(int) error) error {
-	errs := make(chan error, o.trials)
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				errs <- trial(i)
-			}
-		})
-	}
-	for i := range o.trials {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return trials.Run(o.trials, func() func(int) error { return trial })
 }
 
 // costShapes are those of the chart, which has eight colours for their two

@@ -10,19 +10,17 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-
-	"github.com/mattn/go-isatty"
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout, os.Stderr, isatty.IsTerminal(os.Stderr.Fd())); err != nil {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "paper:", err)
 		os.Exit(1)
 	}
 }
 
-// run is the command; it draws progress on log if that is a terminal.
-func run(args []string, out, log io.Writer, terminal bool) error {
+// run is the command.
+func run(args []string, out, log io.Writer) error {
 	flags := flag.NewFlagSet("paper", flag.ContinueOnError)
 	flags.SetOutput(log)
 	trials := flags.Int("trials", 20_000, "trials of each setting with 10,000 keys")
@@ -49,14 +47,9 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 			return fmt.Errorf("make the folder for the plots: %w", err)
 		}
 	}
-	r := &report{
-		out: out, trials: *trials, large: *large, seed: *seed, only: *only,
-		progress: &bar{out: log, on: terminal}, plots: map[string]*chart{},
-	}
+	r := &report{out: out, trials: *trials, large: *large, seed: *seed, only: *only, plots: map[string]*chart{}}
 	r.printf("Seed %d; %d trials with 10,000 keys, %d with 100,000; %d hash functions; %d cores.\n\n", *seed, *trials, *large, hashes, runtime.GOMAXPROCS(0))
-	err := r.all()
-	r.progress.clear()
-	if err != nil || *plots == "" {
+	if err := r.all(); err != nil || *plots == "" {
 		return err
 	}
 	for name, p := range r.plots {

@@ -12,15 +12,14 @@ import (
 
 // report runs the experiments and prints them.
 type report struct {
-	out      io.Writer
-	trials   int // of experiments with 10,000 keys
-	large    int // of those with 100,000
-	seed     uint64
-	only     string // the one part to run, or all
-	progress *bar
-	plots    map[string]*chart // by file name
-	wrong    int
-	worst    float64 // the least probability of all comparisons with the paper
+	out    io.Writer
+	trials int // of experiments with 10,000 keys
+	large  int // of those with 100,000
+	seed   uint64
+	only   string            // the one part to run, or all
+	plots  map[string]*chart // by file name
+	wrong  int
+	worst  float64 // the least probability of all comparisons with the paper
 }
 
 func (r *report) printf(format string, args ...any) { fmt.Fprintf(r.out, format, args...) }
@@ -31,7 +30,7 @@ func (r *report) run(e experiment) (outcome, error) {
 	if e.s.keys == large {
 		trials = r.large
 	}
-	o, err := simulate(e.s, trials, r.seed, r.progress.start(e.s, trials))
+	o, err := simulate(e.s, trials, r.seed)
 	r.wrong += o.wrong
 	return o, err
 }

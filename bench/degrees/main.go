@@ -9,12 +9,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/mattn/go-isatty"
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout, os.Stderr, isatty.IsTerminal(os.Stderr.Fd())); err != nil {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "degrees:", err)
 		os.Exit(1)
 	}
@@ -37,7 +35,7 @@ func parse(args []string, log io.Writer) (o options, err error) {
 	flags.Float64Var(&o.factor, "trials", 1, "multiply the numbers of trials")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all trials")
 	flags.StringVar(&o.only, "only", "", "measure these numbers of differences alone, separated by commas")
-	flags.StringVar(&o.plots, "plots", "", "folder to write the charts to (default: none)")
+	flags.StringVar(&o.plots, "plots", "", "folder to write the charts to; without it no chart is drawn")
 	flags.StringVar(&o.form, "o", "text", "form of the output: text or json")
 	flags.StringVar(&o.given, "design", "", "simulate another law, such as "+shipped.String())
 	flags.BoolVar(&o.share, "share", false, fmt.Sprintf("measure how often %d differences come out of %d cells, and nothing else", firstDifferences, firstCells))
@@ -81,8 +79,8 @@ func parseSizes(only string) ([]int, error) {
 	return ds, nil
 }
 
-// run is the command; it draws progress on log if that is a terminal.
-func run(args []string, out, log io.Writer, terminal bool) error {
+// run is the command; it names each experiment on log as it begins.
+func run(args []string, out, log io.Writer) error {
 	o, err := parse(args, log)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -102,7 +100,7 @@ func run(args []string, out, log io.Writer, terminal bool) error {
 		}
 		laws = []named{{lawGiven, law}}
 	}
-	r := &runner{seed: o.seed, factor: o.factor, progress: &bar{out: log, on: terminal}}
+	r := &runner{seed: o.seed, factor: o.factor, log: log}
 	found := &report{Seed: o.seed, Factor: o.factor, Design: laws[0].law.String()}
 	all := !o.share && !o.bound
 	if all && !given {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// design is a law of walks: which cells an index belongs to. It belongs to
-// cell 0, from there on walks with the exponents of the openings, which are the
+// design is a law of mappings: which cells an index belongs to. It belongs to
+// cell 0, from there on follows the exponents of the openings, which are the
 // same for all indices, and from where the last of them ends with that of its
 // class.
 type design struct {
@@ -16,7 +16,7 @@ type design struct {
 	classes  []class   // their shares add up to 1
 }
 
-// opening is the part of a walk below cell end.
+// opening is the part of a mapping below cell end.
 type opening struct {
 	end   int
 	alpha float64
@@ -25,19 +25,18 @@ type opening struct {
 // class is a part of all indices.
 type class struct{ share, alpha float64 }
 
-// The laws that are compared. iblt does not export its constants, which are
-// nobody's business but the decoder's; TestShippedConstants compares shipped
-// with the cells that iblt's pairs are in.
+// The laws that are compared. iblt/rateless does not export its constants;
+// TestShippedConstants compares shipped with the cells that its pairs are in.
 var (
 	shipped = design{[]opening{{20, .45}, {68, .58}}, []class{{.18, .11}, {.56, .68}, {.26, .83}}}
-	// regular is the walk of rateless IBLTs (Yang, Gilad, Alizadeh 2024,
+	// regular is the mapping of rateless IBLTs (Yang, Gilad, Alizadeh 2024,
 	// section 4).
 	regular = alone(.50)
 	// classesOnly are the shipped classes from cell 0 on.
 	classesOnly = design{[]opening{{1, .50}}, shipped.classes}
 )
 
-// alone is the walk with one exponent for all.
+// alone is the mapping with one exponent for all.
 func alone(alpha float64) design { return design{[]opening{{1, alpha}}, []class{{1, alpha}}} }
 
 // join is the first cell of the classes.
@@ -102,7 +101,7 @@ func parseDesign(s string) (design, error) {
 	return d, nil
 }
 
-// exponent reads an α. Below 0.02 a walk hardly leaves a cell out.
+// exponent reads an α. Below 0.02 a mapping hardly leaves a cell out.
 func exponent(s string) (float64, error) {
 	alpha, err := strconv.ParseFloat(s, 64)
 	if err != nil || !(alpha >= 0.02 && alpha <= 2) {
@@ -111,10 +110,10 @@ func exponent(s string) (float64, error) {
 	return alpha, nil
 }
 
-// visiting is the probability that a walk with exponent alpha visits cell j > 0.
-// It does not depend on the other cells that the walk visits: from cell i, the
+// visiting is the probability that a mapping with exponent alpha visits cell j > 0.
+// It does not depend on the other cells that the mapping visits: from cell i, the
 // next lies beyond j with the probability ((i + c)/(j + c))^(1/α), so that for a
-// walk which has last stood at i and passed j − 1 the factor of i cancels:
+// mapping which has last stood at i and passed j − 1 the factor of i cancels:
 //
 //	P(stops at j | passed j − 1) = 1 − ((j − 1 + c)/(j + c))^(1/α)
 //
@@ -125,7 +124,7 @@ func visiting(alpha float64, j int) float64 {
 	return 1 - math.Pow((float64(j-1)+c)/(float64(j)+c), 1/alpha)
 }
 
-// visits is the probability that a walk whose class has the exponent alpha
+// visits is the probability that a mapping whose class has the exponent alpha
 // visits cell j > 0.
 func (d *design) visits(alpha float64, j int) float64 {
 	for _, o := range d.openings {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"runtime"
 	"slices"
 	"testing"
@@ -60,7 +61,7 @@ func TestSimulationIsAPeel(t *testing.T) {
 // nothing.
 func TestDecoderAgreesWithSimulation(t *testing.T) {
 	const d, trials = 256, 300
-	r := &runner{seed: 5, progress: &bar{}}
+	r := &runner{seed: 5, log: io.Discard}
 	ideal := summarize(r.simulate("", shipped, d, trials), d)
 	for _, kind := range []records{missing, mismatched, mixed} {
 		cells, err := r.measure(kind, d, trials)
@@ -110,7 +111,7 @@ func TestTrialsAreWhatTheySay(t *testing.T) {
 // TestSameOnAnyCores: trials have seeds of their own.
 func TestSameOnAnyCores(t *testing.T) {
 	figures := func(seed uint64) (all [][]int) {
-		r := &runner{seed: seed, progress: &bar{}}
+		r := &runner{seed: seed, log: io.Discard}
 		cells, err := r.measure(mixed, 20, 30)
 		if err != nil {
 			t.Fatal(err)
@@ -125,19 +126,5 @@ func TestSameOnAnyCores(t *testing.T) {
 	}
 	if other := figures(4); same(all, other) {
 		t.Error("the seed is not used")
-	}
-}
-
-func TestAFailedTrialEndsTheSample(t *testing.T) {
-	failing := func() func(int) (int, error) {
-		return func(number int) (int, error) {
-			if number == 7 {
-				return 0, rateless.ErrForged
-			}
-			return number, nil
-		}
-	}
-	if _, err := sample(1_000, failing, func() {}); err != rateless.ErrForged {
-		t.Errorf("the error is %v", err)
 	}
 }

@@ -1,19 +1,19 @@
 // Command degrees measures how many coded cells a difference takes until it is
 // decoded, and how that depends on which cells a pair belongs to:
 //
-//	go run ./iblt/degrees                       # half an hour of one core
-//	go run ./iblt/degrees --only 2,64,256       # these numbers of differences alone
-//	go run ./iblt/degrees --trials 0.1          # a tenth of the trials
-//	go run ./iblt/degrees --share               # 40 differences out of 128 cells
-//	go run ./iblt/degrees --bound               # what no law can better at few differences
-//	go run ./iblt/degrees --design '64|.5|.18:.11,.56:.68,.26:.82'   # another law
-//	go run ./iblt/degrees --plots docs          # writes the charts there
+//	go -C bench run ./degrees                       # half an hour of one core
+//	go -C bench run ./degrees --only 2,64,256       # these numbers of differences alone
+//	go -C bench run ./degrees --trials 0.1          # a tenth of the trials
+//	go -C bench run ./degrees --share               # 40 differences out of 128 cells
+//	go -C bench run ./degrees --bound               # what no law can better at few differences
+//	go -C bench run ./degrees --design '64|.5|.18:.11,.56:.68,.26:.82'   # another law
+//	go -C bench run ./degrees --plots ../docs      # writes the charts there
 //
 // It prints Markdown, or JSON with -o json. docs/DEGREES.md holds a run with
 // a fifth of the trials.
 //
 // What iblt ships is measured with its own Sketch and Decoder, which get cell
-// after cell until they are done. Other laws are simulated: walks in floating
+// after cell until they are done. Other laws are simulated: mappings in floating
 // point, and a peel that sees how many keys a cell holds instead of testing
 // sums. The simulation also runs the shipped law, so that the two can be
 // compared; its constants are repeated here in design.go, and the tests hold

@@ -26,12 +26,12 @@ func (d *design) held(j int) (p float64) {
 	return p
 }
 
-// TestVisiting counts the cells of many walks against the formula.
+// TestVisiting counts the cells of many mappings against the formula.
 func TestVisiting(t *testing.T) {
-	const walks, end, seed = 30_000, 200, 1
+	const mappings, end, seed = 30_000, 200, 1
 	for _, d := range []design{shipped, regular, twoClasses} {
 		visits, together := make([]float64, end), 0.0
-		for k := range walks {
+		for k := range mappings {
 			seen := [end]bool{}
 			for w := d.start(seed, k); w.at < end; w.step() {
 				visits[w.at]++
@@ -41,19 +41,19 @@ func TestVisiting(t *testing.T) {
 				together++
 			}
 		}
-		if visits[0] != walks {
-			t.Errorf("%v: cell 0 holds %v of %d keys", d, visits[0], walks)
+		if visits[0] != mappings {
+			t.Errorf("%v: cell 0 holds %v of %d keys", d, visits[0], mappings)
 		}
 		for j := 1; j < end; j++ {
 			p := d.held(j)
-			if z := deviation(visits[j], walks*p, walks*p*(1-p)); z > never {
-				t.Errorf("%v: cell %d holds %v keys, want %.0f: %.1f deviations", d, j, visits[j], walks*p, z)
+			if z := deviation(visits[j], mappings*p, mappings*p*(1-p)); z > never {
+				t.Errorf("%v: cell %d holds %v keys, want %.0f: %.1f deviations", d, j, visits[j], mappings*p, z)
 			}
 		}
 		if d.join() > 2 || len(d.classes) == 1 { // visits are independent
 			p := d.held(1) * d.held(2)
-			if z := deviation(together, walks*p, walks*p*(1-p)); z > never {
-				t.Errorf("%v: %v keys are in both of cells 1 and 2, want %.0f", d, together, walks*p)
+			if z := deviation(together, mappings*p, mappings*p*(1-p)); z > never {
+				t.Errorf("%v: %v keys are in both of cells 1 and 2, want %.0f", d, together, mappings*p)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func TestShippedConstants(t *testing.T) {
 		}
 		count(&ours, n)
 	}
-	const advice = "; if iblt's walk has changed, so must design.go"
+	const advice = "; if iblt's mapping has changed, so must design.go"
 	for j := 1; j < len(visits); j++ {
 		p := shipped.held(j)
 		if z := deviation(visits[j], indices*p, indices*p*(1-p)); z > never {
@@ -168,24 +168,4 @@ func TestParseDesign(t *testing.T) {
 
 func equal(a, b design) bool {
 	return slices.Equal(a.openings, b.openings) && slices.Equal(a.classes, b.classes)
-}
-
-func FuzzParseDesign(f *testing.F) {
-	f.Add(shipped.String())
-	f.Add("1|.5|1:.5")
-	f.Add("1|0x1p-1|1e0:.5")
-	f.Fuzz(func(t *testing.T, s string) {
-		d, err := parseDesign(s)
-		if err != nil {
-			return
-		}
-		again, err := parseDesign(d.String())
-		if err != nil || !equal(d, again) {
-			t.Fatalf("%q is %v, and that %v: %v", s, d, again, err)
-		}
-		w := d.start(1, 1)
-		if w.step(); w.at < 1 {
-			t.Fatalf("%v steps to %d", d, w.at)
-		}
-	})
 }

@@ -2,9 +2,9 @@ package main
 
 import "math"
 
-// walk visits the cells of a key in order, by a law in floating point. Only
+// mapping visits the cells of a key in order, by a law in floating point. Only
 // figures depend on it, never what two peers must agree on.
-type walk struct {
+type mapping struct {
 	at     int     // the present cell
 	alpha  float64 // of the present law
 	end    int     // where it ends
@@ -37,9 +37,9 @@ func seedOf(numbers ...uint64) uint64 {
 }
 
 // start stands at cell 0 of key number k of a trial.
-func (d *design) start(trial uint64, k int) walk {
+func (d *design) start(trial uint64, k int) mapping {
 	first := d.openings[0]
-	w := walk{alpha: first.alpha, end: first.end, next: d.openings[1:], random: stream(seedOf(trial, uint64(k)))}
+	w := mapping{alpha: first.alpha, end: first.end, next: d.openings[1:], random: stream(seedOf(trial, uint64(k)))}
 	u := w.random.unit()
 	for _, c := range d.classes {
 		w.class = c.alpha
@@ -52,8 +52,8 @@ func (d *design) start(trial uint64, k int) walk {
 
 // step goes to the next cell. What would pass the last cell of an opening is
 // dropped, and a step of the law that follows is drawn from there: a step has no
-// memory, so that it does not matter whether the walk was there.
-func (w *walk) step() {
+// memory, so that it does not matter whether the mapping was there.
+func (w *mapping) step() {
 	for w.at = w.after(); w.at >= w.end; w.at = w.after() {
 		w.at = w.end - 1
 		w.alpha, w.end = w.class, math.MaxInt
@@ -67,7 +67,7 @@ func (w *walk) step() {
 const beyond = 1 << 40
 
 // after draws the cell that follows: i + ⌈(i + c)·(u^−α − 1)⌉, at least i + 1.
-func (w *walk) after() int {
+func (w *mapping) after() int {
 	c := (1 + 1/w.alpha) / 2
 	step := (float64(w.at) + c) * (math.Exp(-w.alpha*math.Log(w.random.unit())) - 1)
 	return w.at + int(min(max(math.Ceil(step), 1), beyond))

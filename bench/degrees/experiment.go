@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"hash/fnv"
+	"io"
+
+	"github.com/syncd-io/syncd/internal/trials"
 )
 
 // sizes are the numbers of differences that are measured.
@@ -12,7 +15,7 @@ var sizes = []int{1, 2, 3, 5, 10, 20, 40, 64, 100, 256, 1000, 3000, 10_000, 100_
 // number.
 type row struct {
 	Law         string  `json:"law"`
-	Records     records `json:"records,omitempty"` // none in a simulation, which does not see them
+	Records     records `json:"records,omitempty"` // empty in a simulation, which does not see them
 	Differences int     `json:"differences"`
 	summary
 }
@@ -27,9 +30,9 @@ const (
 
 // runner runs experiments.
 type runner struct {
-	seed     uint64
-	factor   float64 // of the trials
-	progress *bar
+	seed   uint64
+	factor float64   // of the trials
+	log    io.Writer // gets a line an experiment
 }
 
 // trials is the number of trials of d differences: about as many differences
@@ -55,20 +58,29 @@ func (r *runner) seedFor(what string, d, number int) uint64 {
 }
 
 // measure runs the decoder of iblt.
-func (r *runner) measure(kind records, d, trials int) ([]int, error) {
-	defer r.progress.start(fmt.Sprintf("decoder, %s, d = %d", kind, d), trials)()
-	return sample(trials, func() func(int) (int, error) {
-		return func(number int) (int, error) { return needed(d, kind, r.seedFor(string(kind), d, number)) }
-	}, r.progress.step)
+func (r *runner) measure(kind records, d, n int) ([]int, error) {
+	fmt.Fprintf(r.log, "decoder, %s, d = %d: %d trials\n", kind, d, n)
+	cells := make([]int, n)
+	err := trials.Run(n, func() func(int) error {
+		return func(number int) (err error) {
+			cells[number], err = needed(d, kind, r.seedFor(string(kind), d, number))
+			return err
+		}
+	})
+	return cells, err
 }
 
 // simulate runs the ideal peel with a law.
-func (r *runner) simulate(name string, law design, d, trials int) []int {
-	defer r.progress.start(fmt.Sprintf("simulation, %s, d = %d", name, d), trials)()
-	cells, _ := sample(trials, func() func(int) (int, error) { // no trial fails
+func (r *runner) simulate(name string, law design, d, n int) []int {
+	fmt.Fprintf(r.log, "simulation, %s, d = %d: %d trials\n", name, d, n)
+	cells := make([]int, n)
+	_ = trials.Run(n, func() func(int) error { // no trial fails
 		s := &simulator{design: law}
-		return func(number int) (int, error) { return s.trial(d, r.seedFor("simulation", d, number)), nil }
-	}, r.progress.step)
+		return func(number int) error {
+			cells[number] = s.trial(d, r.seedFor("simulation", d, number))
+			return nil
+		}
+	})
 	return cells
 }
 

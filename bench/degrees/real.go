@@ -34,7 +34,7 @@ func (r records) kind(i int) rateless.Kind {
 // rateless.Source whose cells are made when they are asked for.
 type set struct {
 	*trial
-	sums   []rateless.Checksum // under index number i; 0 is none
+	sums   []rateless.Checksum // under index number i; 0 is an absent record
 	sketch *rateless.Sketch
 }
 

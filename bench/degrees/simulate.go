@@ -9,7 +9,7 @@ type simulator struct {
 	queue  []int
 }
 
-// trial is the number of cells after which d differences are decoded. Walks
+// trial is the number of cells after which d differences are decoded. Mappings
 // are drawn to a limit, and drawn again, the same, to twice the limit if so few
 // cells do not suffice.
 func (s *simulator) trial(d int, seed uint64) int {
