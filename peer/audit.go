@@ -58,25 +58,25 @@ func (ns *Namespace) Audit(ctx context.Context) (_ *Audit, err error) {
 }
 
 func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
-	cells := ns.kept.Cells()
-	view, err := ns.kept.View(ctx, ns.store, ns.key, ns.hasher, nil)
+	cells := ns.live.Cells()
+	snap, err := ns.live.Snapshot(ctx, ns.store, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer view.Close()
-	a := &Audit{Kept: Summary{Digest: view.Digest(), Records: view.Records()}}
-	if a.Kept.Cells, err = view.Cells(0, cells); err != nil {
+	defer snap.Close()
+	a := &Audit{Kept: Summary{Digest: snap.Digest(), Records: snap.Records()}}
+	if a.Kept.Cells, err = snap.Cells(0, cells); err != nil {
 		return nil, err
 	}
-	sketch := rateless.NewSketch(ns.key, cells)
-	for r, err := range view.All() {
+	sketch := rateless.NewSketch(ns.keys.Cells, cells)
+	for r, err := range snap.All() {
 		if err != nil {
 			return nil, err
 		}
 		a.Scanned.Records++
-		a.Scanned.Digest = a.Scanned.Digest.Add(ns.hasher.Digest(&r))
-		index := ns.hasher.Index(r.Key)
-		bucket, err := view.Bucket(index)
+		a.Scanned.Digest = a.Scanned.Digest.Add(ns.keys.Hasher.Digest(&r))
+		index := ns.keys.Hasher.Index(r.Key)
+		bucket, err := snap.Bucket(index)
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (ns *Namespace) checksum(bucket []dbadapter.Record) dbadapter.Checksum {
 	digests := make([]dbadapter.Digest, len(bucket))
 	for i := range bucket {
 		latest = max(latest, bucket[i].Version.Clock)
-		digests[i] = ns.hasher.Digest(&bucket[i])
+		digests[i] = ns.keys.Hasher.Digest(&bucket[i])
 	}
-	return ns.hasher.Checksum(latest, digests)
+	return ns.keys.Hasher.Checksum(latest, digests)
 }

@@ -44,7 +44,7 @@ func (n *Node) background(interval time.Duration) {
 					if n.ctx.Err() != nil {
 						return
 					}
-					l.attempt(ns.id, func() (reached bool, err error) {
+					l.attempt(ns.keys.ID, func() (reached bool, err error) {
 						err = patiently(n.ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
 							_, err := ns.Sync(ctx, id, SyncOptions{Progress: progress})
 							return err

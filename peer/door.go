@@ -30,7 +30,7 @@ type door struct {
 	signers signers
 }
 
-func (ns *Namespace) door(ctx context.Context, from ID) reconcile.Door {
+func (ns *Namespace) door(ctx context.Context, from ID) reconcile.Admission {
 	d := &door{ns: ns, ctx: ctx, from: from}
 	return d.apply
 }
@@ -95,7 +95,7 @@ func (d *door) examine(roster *roster, now time.Time, r *dbadapter.Record) *refu
 		}
 		return nil
 	}
-	message := signedBytes(d.ns.id, r)
+	message := signedBytes(d.ns.keys.ID, r)
 	if dated {
 		if !d.signers.verify(roster, d.from, message, r.Signature) {
 			return refuse(wire.ReasonSignature, "no member that may write has signed this dated record")

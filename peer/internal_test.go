@@ -282,14 +282,14 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	newer.Format++
-	if err := saveState(namespaceDir(dir, ns.id), newer); err != nil {
+	if err := saveState(namespaceDir(dir, ns.keys.ID), newer); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("a newer state: %v", err)
 	}
 	newer.Format = stateFormat
-	if err := saveState(namespaceDir(dir, ns.id), newer); err != nil {
+	if err := saveState(namespaceDir(dir, ns.keys.ID), newer); err != nil {
 		t.Fatal(err)
 	}
 	data, err := cbor.Marshal(bookFile{Format: stateFormat + 1})

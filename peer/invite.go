@@ -57,7 +57,7 @@ func (ns *Namespace) invite(o InviteOptions) (string, error) {
 		return "", fmt.Errorf("%w: this node's role is %s; only an admin invites", ErrDenied, roster.byID[n.self.id].Role)
 	}
 	t := ticket{
-		inviter: n.self.id, addrs: n.dialable(), namespace: ns.id, name: roster.state.Name,
+		inviter: n.self.id, addrs: n.dialable(), namespace: ns.keys.ID, name: roster.state.Name,
 		role: o.Role, expires: n.now().Add(o.Expires),
 	}
 	if len(t.addrs) == 0 {

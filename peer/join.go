@@ -264,7 +264,7 @@ func (n *Node) admit(remote ID, request *joinRequest) (*joinReply, error) {
 		}
 	}
 	roster := ns.roster.Load()
-	reply.Secret, reply.Policy = ns.secret[:], roster.state.Policy
+	reply.Secret, reply.Policy = ns.keys.Secret[:], roster.state.Policy
 	for _, m := range roster.state.Members {
 		addrs := n.book.of(ID(m.ID))
 		if ID(m.ID) == n.self.id {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
 // Policy is what the members of a namespace agree on; it is fixed when the
@@ -34,18 +34,15 @@ type Policy struct {
 // passed in may be reused after the call; those returned are the caller's.
 type Namespace struct {
 	node   *Node
-	id     dbadapter.NamespaceID
-	secret dbadapter.Secret
-	hasher dbadapter.Hasher
-	key    rateless.Key // of the sketch's cells
-	folder string       // of its state; empty: in memory only
+	keys   reconcile.Keys
+	folder string // of its state; empty: in memory only
 
 	ctx    context.Context // over when the namespace closes
 	cancel context.CancelFunc
 	gate   *gate // whoever uses store is inside
 
 	store dbadapter.Namespace
-	kept  *reconcile.Kept
+	live  *replica.Live
 	clock *hlc.Clock
 	// incarnation is that of all versions that this opening makes. A namespace
 	// that is dropped and joined again has forgotten what its clock said.
@@ -60,7 +57,7 @@ type Namespace struct {
 	// lost as soon as it is made. Single writes share it, and each other's
 	// fsync; what commits a batch, or versions from elsewhere, has it alone.
 	commits  sync.RWMutex
-	growing  sync.Mutex // held while kept is being lengthened
+	growing  sync.Mutex // held while live is being lengthened
 	updating sync.Mutex // serialises changes of roster
 	roster   atomic.Pointer[roster]
 }
@@ -72,22 +69,19 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *st
 		return nil, err
 	}
 	ns := &Namespace{
-		node:   n,
-		id:     dbadapter.NamespaceIDOf(secret),
-		secret: secret,
-		hasher: dbadapter.NewHasher(secret),
-		key:    reconcile.CellKey(secret),
-		gate:   newGate(),
-		clock:  hlc.New(n.now),
+		node:  n,
+		keys:  reconcile.DeriveKeys(secret),
+		gate:  newGate(),
+		clock: hlc.New(n.now),
 
 		incarnation: newIncarnation(),
 	}
 	ns.roster.Store(roster)
 	if n.dir != "" {
-		ns.folder = namespaceDir(n.dir, ns.id)
+		ns.folder = namespaceDir(n.dir, ns.keys.ID)
 	}
-	ns.kept = reconcile.NewKept(ns.key)
-	if ns.store, err = n.store.Namespace(ctx, ns.id, ns.hasher, ns.kept.Observe); err != nil {
+	ns.live = replica.New(ns.keys)
+	if ns.store, err = n.store.Namespace(ctx, ns.keys.ID, ns.keys.Hasher, ns.live.Observe); err != nil {
 		return nil, fmt.Errorf("open namespace %s: %w", s.Name, err)
 	}
 	if err := ns.load(ctx); err != nil {
@@ -108,7 +102,7 @@ func (ns *Namespace) load(ctx context.Context) error {
 		return err
 	}
 	defer snap.Close()
-	return ns.kept.Load(ctx, ns.key, snap, ns.hasher)
+	return ns.live.Load(ctx, snap, nil)
 }
 
 // close ends what runs in the namespace and closes its records.
@@ -145,7 +139,7 @@ func bind(ctx, life context.Context) (context.Context, context.CancelFunc) {
 func (ns *Namespace) Name() string { return ns.roster.Load().state.Name }
 
 // ID is the hash of the namespace's secret, by which its members know it.
-func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
+func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.keys.ID }
 
 // Info describes a namespace.
 type Info struct {
@@ -166,14 +160,14 @@ type Info struct {
 // Info describes the namespace as it is now.
 func (ns *Namespace) Info() Info {
 	r := ns.roster.Load()
-	digest, records, _ := ns.kept.State()
+	digest, records, _ := ns.live.State()
 	var newest time.Time
 	if latest := ns.store.Latest(); latest != 0 {
 		newest = latest.Time()
 	}
 	return Info{
 		Name:     r.state.Name,
-		ID:       hex.EncodeToString(ns.id[:]),
+		ID:       hex.EncodeToString(ns.keys.ID[:]),
 		Role:     r.byID[ns.node.self.id].Role,
 		Policy:   r.policy(),
 		Records:  int64(records),

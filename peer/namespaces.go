@@ -73,7 +73,7 @@ func (n *Node) insert(ns *Namespace) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.byName[ns.Name()] = ns
-	n.byID[ns.id] = ns
+	n.byID[ns.keys.ID] = ns
 }
 
 // freeName is a local name that is not taken: the one proposed, or it with the
@@ -158,19 +158,19 @@ func (n *Node) drop(ctx context.Context, ns *Namespace) error {
 		return err
 	}
 	if n.dir != "" {
-		if err := markDropped(n.dir, ns.id); err != nil {
+		if err := markDropped(n.dir, ns.keys.ID); err != nil {
 			return err
 		}
 	}
 	n.mu.Lock()
 	delete(n.byName, ns.Name())
-	delete(n.byID, ns.id)
+	delete(n.byID, ns.keys.ID)
 	n.mu.Unlock()
 	if err := ns.close(); err != nil {
 		return err
 	}
 	// From here on there is no way back, whatever the caller's patience.
-	return n.finishDrop(context.WithoutCancel(ctx), ns.id)
+	return n.finishDrop(context.WithoutCancel(ctx), ns.keys.ID)
 }
 
 func (n *Node) finishDrop(ctx context.Context, id dbadapter.NamespaceID) error {

@@ -80,8 +80,8 @@ func (ns *Namespace) Rejected() []Rejection { return ns.rejected.list() }
 // pairOf is the pair that stands for a record that is alone under its index.
 func (ns *Namespace) pairOf(r *dbadapter.Record) dbadapter.Pair {
 	return dbadapter.Pair{
-		Index:    ns.hasher.Index(r.Key),
-		Checksum: ns.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{ns.hasher.Digest(r)}),
+		Index:    ns.keys.Hasher.Index(r.Key),
+		Checksum: ns.keys.Hasher.Checksum(r.Version.Clock, []dbadapter.Digest{ns.keys.Hasher.Digest(r)}),
 	}
 }
 

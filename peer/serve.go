@@ -57,7 +57,7 @@ func (n *Node) serveSync(stream network.Stream) {
 		return
 	}
 	defer ns.gate.leave()
-	if n.sessions.yields(ns.id, n.self.id, remote) && !hello.Dry {
+	if n.sessions.yields(ns.keys.ID, n.self.id, remote) && !hello.Dry {
 		n.putOff(talk, remote, "a sync was put off: this node has begun the same one", logNamespace(ns))
 		return
 	}
@@ -73,8 +73,8 @@ func (n *Node) serveSync(stream network.Stream) {
 		_, err := ns.converse(ctx, sides{
 			remote: remote, prefix: hello.Prefix, incoming: true, dry: hello.Dry, progress: progress,
 			stream: func() (*conversation, error) { return talk, nil },
-			session: func(replica reconcile.Replica, opts reconcile.Options) *reconcile.Session {
-				session := reconcile.Respond(replica, opts)
+			session: func(set reconcile.Replica, opts reconcile.Options) *reconcile.Session {
+				session := reconcile.Respond(set, opts)
 				session.Next() // it waits for the Hello, which is here
 				session.Deliver(hello, size)
 				return session

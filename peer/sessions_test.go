@@ -66,7 +66,7 @@ func TestHigherIDWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	sb := joinForTest(t, sa, b)
-	done := a.sessions.calling(sa.id, b.self.id)
+	done := a.sessions.calling(sa.ID(), b.self.id)
 	if _, err := sb.Diff(t.Context(), a.self.id, SyncOptions{}); err != nil {
 		t.Errorf("a dry run: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/replica"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -157,7 +158,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report
 		return report, err
 	}
 	if !o.DryRun {
-		defer n.sessions.calling(ns.id, id)()
+		defer n.sessions.calling(ns.keys.ID, id)()
 	}
 	return ns.converse(ctx, sides{
 		remote: id, prefix: o.Prefix, progress: o.Progress, dry: o.DryRun,
@@ -170,54 +171,49 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report
 			}
 			return newConversation(stream, n.limits), nil
 		},
-		session: func(replica reconcile.Replica, opts reconcile.Options) *reconcile.Session {
+		session: func(set reconcile.Replica, opts reconcile.Options) *reconcile.Session {
 			opts.Direction, opts.Method, _ = o.wire()
 			opts.Prefix, opts.Dry = o.Prefix, o.DryRun
 			if len(o.Prefix) == 0 {
 				opts.FirstCells = ns.openings.cells(id)
 			}
-			return reconcile.Initiate(replica, opts)
+			return reconcile.Initiate(set, opts)
 		},
 	})
 }
 
-// replica opens the set of records that a sync with a peer is about.
-func (ns *Namespace) replica(ctx context.Context, prefix []byte, from ID) (reconcile.Replica, func() error, error) {
-	door := ns.door(ctx, from)
+// open opens the set of records that a sync is about.
+func (ns *Namespace) open(ctx context.Context, prefix []byte) (reconcile.Replica, func() error, error) {
 	if len(prefix) > 0 {
-		snap, err := ns.store.Snapshot()
+		r, err := replica.OpenPrefix(ctx, ns.store, ns.keys, prefix, nil)
 		if err != nil {
 			return nil, nil, err
 		}
-		scope, err := reconcile.NewScope(ctx, snap, prefix, ns.key, ns.hasher, door)
-		if err != nil {
-			return nil, nil, err
-		}
-		return scope, scope.Close, nil
+		return r, r.Close, nil
 	}
 	if err := ns.grow(ctx); err != nil {
 		return nil, nil, err
 	}
-	view, err := ns.kept.View(ctx, ns.store, ns.key, ns.hasher, door)
+	r, err := ns.live.Snapshot(ctx, ns.store, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	return view, view.Close, nil
+	return r, r.Close, nil
 }
 
-// grow lengthens the kept sketch where the namespace has outgrown it. One sync
+// grow lengthens the live sketch where the namespace has outgrown it. One sync
 // does so at a time; the others make do with the shorter one.
 func (ns *Namespace) grow(ctx context.Context) error {
 	if !ns.growing.TryLock() {
 		return nil
 	}
 	defer ns.growing.Unlock()
-	grown, err := ns.kept.Grow(ctx, ns.key, ns.store)
+	grown, err := ns.live.Grow(ctx, ns.store, nil)
 	if errors.Is(err, reconcile.ErrBusy) {
 		return nil // too much was written meanwhile; the next sync tries again
 	}
 	if grown {
-		ns.node.log.Info("the kept sketch has grown", logNamespace(ns), slog.Int("cells", ns.kept.Cells()))
+		ns.node.log.Info("the live sketch has grown", logNamespace(ns), slog.Int("cells", ns.live.Cells()))
 	}
 	return err
 }
@@ -253,7 +249,7 @@ func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err 
 	}()
 
 	watch.enter(reconcile.StepSketch)
-	replica, done, err := ns.replica(ctx, s.prefix, s.remote)
+	set, done, err := ns.open(ctx, s.prefix)
 	if err != nil {
 		return report, err
 	}
@@ -267,11 +263,11 @@ func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err 
 		return report, err
 	}
 	opts := reconcile.Options{
-		Secret: ns.secret, Self: []byte(n.self.id), Remote: []byte(s.remote),
+		Keys: ns.keys, Self: []byte(n.self.id), Remote: []byte(s.remote), Admit: ns.door(ctx, s.remote),
 		Enter: watch.enter, Aside: ns.asides.get(s.remote, n.now()),
 	}
 	rand.Read(opts.Nonce[:]) // never fails (crypto/rand)
-	session := s.session(replica, opts)
+	session := s.session(set, opts)
 	err = talk.run(ctx, session, func(r Report) {
 		if s.progress != nil {
 			s.progress(finish(r))

@@ -167,7 +167,7 @@ func (ns *Namespace) apply(ctx context.Context, writes []dbadapter.Write) ([]dba
 		return nil, fmt.Errorf("%w: a batch has at most %d writes", ErrLimit, dbadapter.MaxBatch)
 	}
 	if !roster.state.Policy.Unsigned {
-		if err := sign(ns.node.self.key, ns.id, writes); err != nil {
+		if err := sign(ns.node.self.key, ns.keys.ID, writes); err != nil {
 			return nil, fmt.Errorf("sign: %w", err)
 		}
 	}

@@ -164,7 +164,7 @@ func (e *exchange) sizeOfAll() (bytes int64, err error) {
 func (e *exchange) receiveAll(digest dbadapter.Digest, records uint64) error {
 	var sum dbadapter.Digest
 	var came uint64
-	hasher := e.replica.Hasher()
+	hasher := e.opts.Keys.Hasher
 	for {
 		m, err := e.link.receive()
 		if err != nil {

@@ -7,16 +7,17 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// The step apply: one door lets records in, one transaction a batch.
+// The step apply: the admission lets records in, one transaction a
+// batch.
 
-// apply passes records through the door.
+// apply passes records through the admission.
 func (e *exchange) apply(records []dbadapter.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
 	e.opts.enter(StepApply)
 	defer e.opts.enter(StepFetch)
-	verdicts, err := e.replica.Apply(records)
+	verdicts, err := e.opts.Admit(records)
 	if err != nil {
 		return fmt.Errorf("applying %d records: %w", len(records), err)
 	}
@@ -32,10 +33,10 @@ func (e *exchange) apply(records []dbadapter.Record) error {
 	return nil
 }
 
-// refuse notes a record that the door did not let in. The peer is told by the
+// refuse notes a record that the admission refused. The peer is told by the
 // pair that stands for the record, so that it need not send it again.
 func (e *exchange) refuse(r *dbadapter.Record, why wire.Reason) {
-	h := e.replica.Hasher()
+	h := e.opts.Keys.Hasher
 	e.link.report.Rejected++
 	if len(e.refusals) == wire.MaxRefusals {
 		return // counted, but no longer named

@@ -27,9 +27,8 @@
 //	}
 //
 // What a side holds is a Replica: all answers as of one commit of its store,
-// whatever is written meanwhile. Kept makes replicas of a whole namespace at a
-// cost that does not depend on its size, from the cells and digests that it
-// brings up to date with each commit; NewScope makes one of a prefix by a scan.
+// whatever is written meanwhile. Package reconcile/replica makes them of a
+// store. What arrives goes through an Admission, which the caller provides.
 //
 // A sync proves itself. The digest of a set is the sum of its records'
 // digests; less those under all decoded indices, both sides must be left with

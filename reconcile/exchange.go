@@ -69,7 +69,7 @@ type exchange struct {
 
 func newExchange(l *link, r Replica, o Options) exchange {
 	return exchange{
-		link: l, replica: r, opts: o, own: buckets{replica: r}, account: newAccount(),
+		link: l, replica: r, opts: o, own: buckets{replica: r, hasher: o.Keys.Hasher}, account: newAccount(),
 		due: map[dbadapter.Index]bool{}, owing: map[dbadapter.Index][]dbadapter.Record{}, stubs: map[dbadapter.Index]bool{}, got: map[dbadapter.Index]int{}, prefix: o.Prefix,
 	}
 }
@@ -104,9 +104,9 @@ func (e *exchange) checksum(records []dbadapter.Record) dbadapter.Checksum {
 	digests := make([]dbadapter.Digest, len(records))
 	for n := range records {
 		latest = max(latest, records[n].Version.Clock)
-		digests[n] = e.replica.Hasher().Digest(&records[n])
+		digests[n] = e.opts.Keys.Hasher.Digest(&records[n])
 	}
-	return e.replica.Hasher().Checksum(latest, digests)
+	return e.opts.Keys.Hasher.Checksum(latest, digests)
 }
 
 // sendRecord puts a record into the outbox and sends it when it is full.
@@ -228,7 +228,7 @@ func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last boo
 	whole := 0 // of the records, those before this one may be applied
 	for n := range m.Records {
 		r := m.Records[n].Record
-		i := e.replica.Hasher().Index(r.Key)
+		i := e.opts.Keys.Hasher.Index(r.Key)
 		role, asked := e.account.role[i]
 		if !asked || !e.gets || !allowed(role) {
 			return violation("a record of key %q was sent without having been asked for", r.Key)
@@ -262,7 +262,7 @@ func (e *exchange) batch(m *wire.Records, allowed func(wire.Role) bool, last boo
 				return err
 			}
 		}
-		e.arrived = e.arrived.Add(e.replica.Hasher().Digest(&r))
+		e.arrived = e.arrived.Add(e.opts.Keys.Hasher.Digest(&r))
 		records = append(records, r)
 	}
 	e.received += len(m.Records)

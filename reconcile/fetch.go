@@ -71,7 +71,7 @@ func (a *initiator) decide() error {
 	var adopted []dbadapter.Record
 	for n := range a.account.offers {
 		o := &a.account.offers[n]
-		i := a.replica.Hasher().Index(o.Record.Key)
+		i := a.opts.Keys.Hasher.Index(o.Record.Key)
 		own, err := a.own.bucket(i)
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ func (a *initiator) decide() error {
 			if order > 0 {
 				a.owing[i] = slices.Delete(a.owing[i], at, at+1)
 			}
-			// One version of two contents: both travel, and the doors decide.
+			// One version of two contents: both travel, and the admissions decide.
 		}
 		if !a.gets {
 			continue
@@ -183,7 +183,7 @@ func (a *initiator) giveRecords() error {
 	}
 	for n := range a.account.bids {
 		bid := &a.account.bids[n]
-		if err := a.sendBucket(a.replica.Hasher().Index(bid.Record.Key), bid); err != nil {
+		if err := a.sendBucket(a.opts.Keys.Hasher.Index(bid.Record.Key), bid); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (b *responder) take() error {
 			}
 		}
 		for n := range b.account.bids {
-			b.due[b.replica.Hasher().Index(b.account.bids[n].Record.Key)] = true
+			b.due[b.opts.Keys.Hasher.Index(b.account.bids[n].Record.Key)] = true
 		}
 	}
 	stayed := b.account.size() - len(b.account.lists[wire.Lacking]) // of these the initiator holds none

@@ -21,14 +21,16 @@ var trials = flag.Int("trials", 500, "number of syncs in TestFortyDifferences")
 // differ as asked: missing on each side, mismatched with the newer one on a
 // random side, all written within spread.
 func sets(rng *rand.Rand, n, missing, mismatched int, spread time.Duration) (a, b *set, o Options) {
-	for i := range o.Secret {
-		o.Secret[i] = byte(rng.Uint32())
+	var secret dbadapter.Secret
+	for i := range secret {
+		secret[i] = byte(rng.Uint32())
 	}
-	cells := KeptCells(0)
+	o.Keys = DeriveKeys(secret)
+	cells := 1 << 14
 	if 2*missing+mismatched > cells/2 {
-		cells = KeptCells(1 << 20)
+		cells = 1 << 17
 	}
-	a, b = newSet(o.Secret, cells), newSet(o.Secret, cells)
+	a, b = newSet(o.Keys, cells), newSet(o.Keys, cells)
 	common := make([]dbadapter.Record, n)
 	for i := range common {
 		common[i] = record(fmt.Sprintf("common/%d", i), fmt.Sprintf("value %d", i), at(-time.Hour))
@@ -57,6 +59,7 @@ func meet(t testing.TB, a, b *set, o Options) Report {
 	o.Self, o.Remote = []byte("a"), []byte("b")
 	back := o
 	back.Self, back.Remote = o.Remote, o.Self
+	o.Admit, back.Admit = a.Apply, b.Apply
 	sa, sb := Initiate(a, o), Respond(b, back)
 	defer sa.Close()
 	defer sb.Close()

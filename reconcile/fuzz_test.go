@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -53,7 +52,7 @@ func FuzzSessions(f *testing.F) {
 				// The fuzzer cannot find a proof; give it one.
 				switch m := m.(type) {
 				case *wire.Hello:
-					m.Namespace = dbadapter.NamespaceIDOf(o.Secret)
+					m.Namespace = o.Keys.ID
 					m.Proof = o.proof("initiator", o.Remote, o.Self, m.Nonce)
 				case *wire.Welcome:
 					m.Proof = o.proof("responder", o.Self, o.Remote, nonce, m.Nonce)

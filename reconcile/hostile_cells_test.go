@@ -22,10 +22,10 @@ import (
 func teller(a *side, o Options, forge func(from int, cells []rateless.Cell), most int) *script {
 	var pairs []rateless.Pair
 	for _, r := range a.dump() {
-		pairs = append(pairs, coded.Pair(a.hasher.Index(r.Key), a.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.hasher.Digest(&r)})))
+		pairs = append(pairs, coded.Pair(a.keys.Hasher.Index(r.Key), a.keys.Hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.keys.Hasher.Digest(&r)})))
 	}
 	cells := func(from, to int) []rateless.Cell {
-		w := rateless.NewWindow(a.key, from, to)
+		w := rateless.NewWindow(a.keys.Cells, from, to)
 		for _, p := range pairs {
 			w.Add(p)
 		}
@@ -130,20 +130,20 @@ func TestForgedCells(t *testing.T) {
 		decoded bool // the cells are explained in full
 	}{
 		// The pair is decoded and asked for, and does not come.
-		"a pair of no record": {func(a, _ *side) func(int, []rateless.Cell) { return times(a.key, nowhere, 1) }, true},
+		"a pair of no record": {func(a, _ *side) func(int, []rateless.Cell) { return times(a.keys.Cells, nowhere, 1) }, true},
 		// A record of both is told to be newer, and does not come.
 		"a checksum of no record": {func(a, b *side) func(int, []rateless.Cell) {
 			own := b.dump()[0]
-			p := coded.Pair(b.hasher.Index(own.Key), b.hasher.Checksum(own.Version.Clock, []dbadapter.Digest{b.hasher.Digest(&own)}))
-			remove, add := times(a.key, p, -1), times(a.key, rateless.Pair{Index: p.Index, Checksum: 1 << 47}, 1)
+			p := coded.Pair(b.keys.Hasher.Index(own.Key), b.keys.Hasher.Checksum(own.Version.Clock, []dbadapter.Digest{b.keys.Hasher.Digest(&own)}))
+			remove, add := times(a.keys.Cells, p, -1), times(a.keys.Cells, rateless.Pair{Index: p.Index, Checksum: 1 << 47}, 1)
 			return func(from int, cells []rateless.Cell) { remove(from, cells); add(from, cells) }
 		}, true},
 		// Counts and checks go round; the sums do not.
-		"twice a pair":      {func(a, _ *side) func(int, []rateless.Cell) { return times(a.key, nowhere, 2) }, false},
-		"64 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.key, nowhere, 64) }, false},
-		"65 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.key, nowhere, 65) }, false},
-		"half a key":        {func(a, _ *side) func(int, []rateless.Cell) { return halfInserted(a.key, nowhere) }, false},
-		"a pure cell often": {func(a, _ *side) func(int, []rateless.Cell) { return pure(a.key, nowhere) }, false},
+		"twice a pair":      {func(a, _ *side) func(int, []rateless.Cell) { return times(a.keys.Cells, nowhere, 2) }, false},
+		"64 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.keys.Cells, nowhere, 64) }, false},
+		"65 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.keys.Cells, nowhere, 65) }, false},
+		"half a key":        {func(a, _ *side) func(int, []rateless.Cell) { return halfInserted(a.keys.Cells, nowhere) }, false},
+		"a pure cell often": {func(a, _ *side) func(int, []rateless.Cell) { return pure(a.keys.Cells, nowhere) }, false},
 		"another key":       {func(*side, *side) func(int, []rateless.Cell) { return times(rateless.Key{1}, nowhere, 1) }, false},
 		"counts alone": {func(*side, *side) func(int, []rateless.Cell) {
 			return func(_ int, cells []rateless.Cell) {

@@ -255,7 +255,7 @@ func (d *damager) cells(cells []rateless.Cell, from int) {
 		if sum == 0 || d.rng.IntN(2) == 0 {
 			sum = dbadapter.Checksum(1 + d.rng.Uint64N(keyhash.P-1))
 		}
-		s := rateless.NewWindow(CellKey(testSecret), from, from+len(cells))
+		s := rateless.NewWindow(testKeys.Cells, from, from+len(cells))
 		if p := (coded.Pair(index, sum)); d.rng.IntN(2) == 0 {
 			s.Add(p)
 		} else {
@@ -299,7 +299,7 @@ func (d *damager) cells(cells []rateless.Cell, from int) {
 // index is one of this world, or of none.
 func (d *damager) index() dbadapter.Index {
 	if s := d.w.sides[d.rng.IntN(2)]; len(s.records) > 0 && d.rng.IntN(3) > 0 {
-		return s.hasher.Index(s.records[d.rng.IntN(len(s.records))].Key)
+		return s.keys.Hasher.Index(s.records[d.rng.IntN(len(s.records))].Key)
 	}
 	return dbadapter.Index(1 + d.rng.Uint64N(keyhash.P-1))
 }

@@ -39,7 +39,7 @@ func TestEndlessFetches(t *testing.T) {
 	t.Run("of a responder", func(t *testing.T) {
 		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 		a.put(record("k", "v", at(0)), record("common", "", at(0)))
-		k := a.hasher.Index([]byte("k"))
+		k := a.keys.Hasher.Index([]byte("k"))
 		s, o := asking(t, a, b)
 		p := script{o: o, says: inTurn(&wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
 			&wire.Result{Method: wire.Sketch, Residual: residualOf(a, record("k", "v", at(0)))},
@@ -61,7 +61,7 @@ func TestEndlessFetches(t *testing.T) {
 		b.put(theirs...)
 		messages := []wire.Message{helloOf(a, nil), &wire.Answer{Residual: residualOf(b, theirs...)}}
 		for range n {
-			messages = append(messages, &wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{b.hasher.Index([]byte("k0"))}})
+			messages = append(messages, &wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{b.keys.Hasher.Index([]byte("k0"))}})
 		}
 		s, o := asked(t, a, b)
 		p := script{o: o, says: inTurn(append(messages, &wire.End{}, &wire.End{})...)}
@@ -79,7 +79,7 @@ func TestOfferSentUnfetched(t *testing.T) {
 	theirs := record("k", strings.Repeat("y", 5000), at(0))
 	a.put(ours)
 	applied := 0
-	a.door = func(records []dbadapter.Record) ([]Verdict, error) {
+	a.admit = func(records []dbadapter.Record) ([]Verdict, error) {
 		applied += len(records)
 		return a.write(records)
 	}
@@ -100,7 +100,7 @@ func TestStubOfATombstone(t *testing.T) {
 	gone := record("k", "", at(time.Hour))
 	gone.Deleted, gone.Value = true, nil
 	reached := false
-	a.door = func(records []dbadapter.Record) ([]Verdict, error) {
+	a.admit = func(records []dbadapter.Record) ([]Verdict, error) {
 		reached = true
 		return a.write(records)
 	}
@@ -108,7 +108,7 @@ func TestStubOfATombstone(t *testing.T) {
 	stub := sent(gone)
 	stub.Records[0].Stub = true
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
-		&wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{a.hasher.Index(gone.Key)}},
+		&wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{a.keys.Hasher.Index(gone.Key)}},
 		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, a.dump()...)}, stub)}
 	p.play(t, s, 30)
 	if !errors.Is(s.Err(), wire.ErrFrame) || reached {
@@ -270,9 +270,9 @@ func TestHiddenPairIsMissed(t *testing.T) {
 		if closing {
 			told = told[:1]
 		}
-		hidden := rateless.NewSketch(a.key, FirstCells)
+		hidden := rateless.NewSketch(a.keys.Cells, FirstCells)
 		for _, r := range told {
-			hidden.Add(coded.Pair(a.hasher.Index(r.Key), a.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.hasher.Digest(&r)})))
+			hidden.Add(coded.Pair(a.keys.Hasher.Index(r.Key), a.keys.Hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.keys.Hasher.Digest(&r)})))
 		}
 		s, o := asked(t, a, b)
 		p := script{o: o, says: inTurn(
@@ -312,13 +312,13 @@ func TestHiddenRecordInAPush(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	a.put(record("common", "", at(0)), record("k", "", at(0)))
 	b.put(record("common", "", at(0)), record("hidden", "", at(0)))
-	digest, records, _ := b.kept.State()
-	v := a.view().(*View)
+	digest, records := b.state()
+	v := a.open()
 	defer v.Close()
 	o := a.options(b, Options{Direction: wire.Push})
 	s := Initiate(v, o)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: records, Digest: digest},
-		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.hasher.Index([]byte("k"))}},
+		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}},
 		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, record("k", "", at(0)))}, &wire.End{}, &wire.End{Applied: 1})}
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified {
@@ -353,12 +353,12 @@ func TestRecordsAgainstTheDirection(t *testing.T) {
 	ours, theirs := record("ours", "", at(0)), record("theirs", "", at(0))
 	a.put(ours)
 	b.put(theirs)
-	v := a.view().(*View)
+	v := a.open()
 	defer v.Close()
 	o := a.options(b, Options{Direction: wire.Push})
 	s := Initiate(v, o)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
-		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.hasher.Index(theirs.Key)}},
+		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index(theirs.Key)}},
 		&wire.Result{Method: wire.Sketch, Residual: residualOf(a)}, sent(theirs), &wire.End{})}
 	if p.play(t, s, 20); !errors.Is(s.Err(), ErrProtocol) || len(a.dump()) != 1 {
 		t.Errorf("a push: %v", s.Err())
@@ -381,7 +381,7 @@ func TestUnmatchedWaitsWithinBounds(t *testing.T) {
 		a.put(record("k", "told", at(time.Hour)), record("common", "", at(0)))
 		b.put(record("common", "", at(0)))
 		reached := 0
-		b.door = func(records []dbadapter.Record) ([]Verdict, error) {
+		b.admit = func(records []dbadapter.Record) ([]Verdict, error) {
 			reached += len(records)
 			return make([]Verdict, len(records)), nil
 		}

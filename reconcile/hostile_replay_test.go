@@ -84,8 +84,8 @@ func TestReplayedSessions(t *testing.T) {
 // The two nonces, the names and the role are each part of a proof: with one of
 // them changed it is another.
 func TestProofsAreBound(t *testing.T) {
-	o := Options{Secret: testSecret}
-	other := Options{Secret: dbadapter.Secret{9}}
+	o := Options{Keys: testKeys}
+	other := Options{Keys: DeriveKeys(dbadapter.Secret{9})}
 	a, b, n, m := []byte("a"), []byte("b"), wire.Nonce{1}, wire.Nonce{2}
 	proofs := map[string]wire.Proof{
 		"it":                        o.proof("responder", a, b, n, m),
@@ -202,7 +202,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	before := a.dump()
 	// Told as newer by the responder.
 	s, o := asking(t, a, b)
-	k := a.hasher.Index(old.Key)
+	k := a.keys.Hasher.Index(old.Key)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{k}},
 		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, gone)}, sent(old), &wire.End{})}
 	p.play(t, s, 20)

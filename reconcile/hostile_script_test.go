@@ -89,8 +89,8 @@ func inTurn(messages ...wire.Message) func([]wire.Message) wire.Message {
 // by a.
 func asked(t *testing.T, a, b *side) (*Session, Options) {
 	t.Helper()
-	v := b.view()
-	t.Cleanup(func() { v.(io.Closer).Close() })
+	v := b.open()
+	t.Cleanup(func() { v.Close() })
 	o := b.options(a, Options{})
 	return Respond(v, o), o
 }
@@ -98,23 +98,23 @@ func asked(t *testing.T, a, b *side) (*Session, Options) {
 // asking begins a session at side a, with b.
 func asking(t *testing.T, a, b *side) (*Session, Options) {
 	t.Helper()
-	v := a.view()
-	t.Cleanup(func() { v.(io.Closer).Close() })
+	v := a.open()
+	t.Cleanup(func() { v.Close() })
 	o := a.options(b, Options{})
 	return Initiate(v, o), o
 }
 
 // helloOf is what a would say to begin a sync, but for the proof.
 func helloOf(a *side, edit func(*wire.Hello)) *wire.Hello {
-	digest, records, _ := a.kept.State()
-	v := a.view().(*View)
+	digest, records := a.state()
+	v := a.open()
 	defer v.Close()
 	cells, err := v.Cells(0, FirstCells)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	h := &wire.Hello{
-		Version: wire.Version, Mapping: rateless.MappingVersion, Namespace: dbadapter.NamespaceIDOf(a.secret), Nonce: wire.Nonce{7},
+		Version: wire.Version, Mapping: rateless.MappingVersion, Namespace: a.keys.ID, Nonce: wire.Nonce{7},
 		Records: records, Digest: digest, Estimator: v.Estimator(), Cells: cells,
 	}
 	if edit != nil {
@@ -125,9 +125,9 @@ func helloOf(a *side, edit func(*wire.Hello)) *wire.Hello {
 
 // residualOf is a's digest without the records given.
 func residualOf(a *side, without ...dbadapter.Record) dbadapter.Digest {
-	r, _, _ := a.kept.State()
+	r, _ := a.state()
 	for i := range without {
-		r = r.Sub(a.hasher.Digest(&without[i]))
+		r = r.Sub(a.keys.Hasher.Digest(&without[i]))
 	}
 	return r
 }

@@ -180,8 +180,8 @@ func TestSpoiltMessages(t *testing.T) {
 // A responder that asks for cells for ever is stopped by the bound on cells.
 func TestEndlessCells(t *testing.T) {
 	a, b := diverged(t, seeded(t, 12), 50, 5, 5, time.Hour, nil)
-	v := a.view()
-	defer v.(*View).Close()
+	v := a.open()
+	defer v.Close()
 	s := Initiate(v, a.options(b, Options{}))
 	defer s.Close()
 	welcome := &wire.Welcome{Records: 3}
@@ -248,7 +248,7 @@ func TestRefusedRecords(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	for _, s := range []*side{a, b} {
 		s.put(record("common", "", at(0)))
-		s.door = func(records []dbadapter.Record) ([]Verdict, error) {
+		s.admit = func(records []dbadapter.Record) ([]Verdict, error) {
 			var good []dbadapter.Record
 			verdicts := make([]Verdict, len(records))
 			for i, r := range records {
@@ -319,7 +319,7 @@ func TestBrokenLineKeepsWhatArrived(t *testing.T) {
 func TestCloseAtAnyMoment(t *testing.T) {
 	for events := 0; ; events++ {
 		a, b := diverged(t, seeded(t, 13), 100, 10, 10, time.Hour, nil)
-		va := a.view()
+		va := a.open()
 		s := Initiate(va, a.options(b, Options{}))
 		over := false
 		for range events {
@@ -336,7 +336,7 @@ func TestCloseAtAnyMoment(t *testing.T) {
 		if s.Next().Want != WantNothing || s.Err() == nil {
 			t.Fatal("a closed session goes on")
 		}
-		va.(*View).Close()
+		va.Close()
 		if over {
 			return
 		}

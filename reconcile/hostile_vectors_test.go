@@ -228,7 +228,7 @@ func (v *vector) note(m wire.Message) {
 		}
 	case *wire.Offers:
 		for i := range m.Offers {
-			v.inTold[v.trial.hasher.Index(m.Offers[i].Record.Key)] = roleOffered
+			v.inTold[v.trial.keys.Hasher.Index(m.Offers[i].Record.Key)] = roleOffered
 		}
 		if v.side == 0 || !m.Wanting {
 			v.unsaid = true
@@ -243,7 +243,7 @@ func (v *vector) residual() dbadapter.Digest {
 	d := v.trial.digest
 	for i := range v.inTold {
 		for n := range v.trial.buckets[i] {
-			d = d.Sub(v.trial.hasher.Digest(&v.trial.buckets[i][n]))
+			d = d.Sub(v.trial.keys.Hasher.Digest(&v.trial.buckets[i][n]))
 		}
 	}
 	return d
@@ -251,7 +251,7 @@ func (v *vector) residual() dbadapter.Digest {
 
 // asked is called for each record that comes to the door.
 func (v *vector) asked(r dbadapter.Record) error {
-	role, told := v.inTold[v.trial.hasher.Index(r.Key)]
+	role, told := v.inTold[v.trial.keys.Hasher.Index(r.Key)]
 	switch {
 	case !bytes.HasPrefix(r.Key, v.d.w.wish.Prefix) && v.side == 0:
 		return fmt.Errorf("key %q is outside the prefix", r.Key)
@@ -314,7 +314,7 @@ func (v *vector) truth(report *Report) error {
 		return nil
 	case report.Method == "sketch" && v.d.w.wish.Dry && v.side == 0:
 		return nil
-	case theirs != nil && freeze(v.trial.hasher, merge(v.trial.records, theirs.records)).digest == after:
+	case theirs != nil && freeze(v.trial.keys.Hasher, merge(v.trial.records, theirs.records)).digest == after:
 		return nil
 	}
 	return fmt.Errorf("verified, but the sets differ: %+v", *report)

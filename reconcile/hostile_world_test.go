@@ -22,8 +22,7 @@ import (
 // answers from. Any number of sessions read it; what they let in goes into
 // their trial.
 type frozen struct {
-	hasher  dbadapter.Hasher
-	key     rateless.Key
+	keys    Keys
 	records []dbadapter.Record // by key
 	buckets map[dbadapter.Index][]dbadapter.Record
 	sums    map[dbadapter.Index]dbadapter.Checksum
@@ -33,10 +32,11 @@ type frozen struct {
 
 func freeze(hasher dbadapter.Hasher, records []dbadapter.Record) *frozen {
 	f := &frozen{
-		hasher: hasher, key: CellKey(testSecret), records: merge(records, nil),
+		keys: testKeys, records: merge(records, nil),
 		buckets: map[dbadapter.Index][]dbadapter.Record{}, sums: map[dbadapter.Index]dbadapter.Checksum{},
-		sketch: rateless.NewSketch(CellKey(testSecret), 2048),
+		sketch: rateless.NewSketch(testKeys.Cells, 2048),
 	}
+	f.keys.Hasher = hasher
 	for _, r := range f.records {
 		i := hasher.Index(r.Key)
 		f.buckets[i] = append(f.buckets[i], r)
@@ -84,14 +84,12 @@ func (f *trial) Records() uint64               { return uint64(len(f.records)) }
 func (f *trial) Digest() dbadapter.Digest      { return f.digest }
 func (f *trial) Decoded()                      {}
 func (f *trial) Estimator() rateless.Estimator { return f.sketch.Estimator() }
-func (f *trial) Key() rateless.Key             { return f.key }
-func (f *trial) Hasher() dbadapter.Hasher      { return f.hasher }
 
 func (f *trial) Cells(from, to int) ([]rateless.Cell, error) {
 	if to <= f.sketch.Len() {
 		return f.sketch.Cells(from, to)
 	}
-	w := rateless.NewWindow(f.key, from, to)
+	w := rateless.NewWindow(f.keys.Cells, from, to)
 	for i, sum := range f.sums {
 		w.Add(coded.Pair(i, sum))
 	}
@@ -154,9 +152,9 @@ func (f *trial) after() dbadapter.Digest {
 	d := f.digest
 	for key, r := range f.applied {
 		if at, ok := f.find([]byte(key)); ok {
-			d = d.Sub(f.hasher.Digest(&f.records[at]))
+			d = d.Sub(f.keys.Hasher.Digest(&f.records[at]))
 		}
-		d = d.Add(f.hasher.Digest(&r))
+		d = d.Add(f.keys.Hasher.Digest(&r))
 	}
 	return d
 }
@@ -205,7 +203,7 @@ type world struct {
 
 // options are those of one side of the world's session.
 func (w *world) options(side int, nonce wire.Nonce) Options {
-	o := Options{Secret: testSecret, Self: []byte("a"), Remote: []byte("b"), Nonce: nonce}
+	o := Options{Keys: w.sides[side].keys, Self: []byte("a"), Remote: []byte("b"), Nonce: nonce}
 	if side == 1 {
 		o.Self, o.Remote = o.Remote, o.Self
 		return o
@@ -219,6 +217,7 @@ func (w *world) options(side int, nonce wire.Nonce) Options {
 func (w *world) begin(side int, nonce wire.Nonce, remote []byte) (*Session, *trial, Options) {
 	t := &trial{frozen: w.sides[side], prefix: w.wish.Prefix, applied: map[string]dbadapter.Record{}}
 	o := w.options(side, nonce)
+	o.Admit = t.Apply
 	if remote != nil {
 		o.Remote = remote
 	}

@@ -51,11 +51,6 @@ const (
 	// sending, instead of being read twice.
 	cacheBytes = 4 << 20
 
-	// maxUndo is how many changes a view of the kept sketch can reach back,
-	// 64 bytes each. A sync that is still asking for cells when so many
-	// records have been written since it began is told to start again.
-	maxUndo = 1 << 18
-
 	// maxSetAside bounds the memory of records that a peer refuses.
 	maxSetAside = 1 << 16
 )

@@ -4,17 +4,19 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Options are what one session needs to know beside its replica. Randomness
 // and time are handed in.
 type Options struct {
-	// Secret is the namespace's, and Self and Remote are the names of the two
-	// sides as the channel between them has authenticated them.
-	Secret       dbadapter.Secret
+	// Keys are those of the namespace.
+	Keys Keys
+	// Self and Remote are the names of the two sides as the channel between
+	// them has authenticated them.
 	Self, Remote []byte
+	// Admit applies the records that arrive. A dry session never calls it.
+	Admit Admission
 	// Nonce is 16 fresh random bytes.
 	Nonce wire.Nonce
 	// Prefix narrows an initiator's sync to the keys that begin with it; the
@@ -39,7 +41,7 @@ type Options struct {
 // and the side's role, so that neither a replay nor an echo passes. It is
 // HMAC-SHA256 over length-prefixed fields.
 func (o *Options) proof(role string, initiator, responder []byte, nonces ...wire.Nonce) (p wire.Proof) {
-	mac := hmac.New(sha256.New, o.Secret[:])
+	mac := hmac.New(sha256.New, o.Keys.Secret[:])
 	field := func(b []byte) {
 		mac.Write([]byte{byte(len(b) >> 8), byte(len(b))})
 		mac.Write(b)
@@ -58,9 +60,4 @@ func (o *Options) enter(s Step) {
 	if o.Enter != nil {
 		o.Enter(s)
 	}
-}
-
-// CellKey derives the key of a namespace's cells from its secret.
-func CellKey(secret dbadapter.Secret) [32]byte {
-	return sha256.Sum256(append([]byte("syncd cells 1\x00"), secret[:]...))
 }

@@ -57,7 +57,7 @@ func (a *account) mismatched() int {
 // draw makes the account of the decoded differences.
 func (b *responder) draw(found []coded.Difference) error {
 	acc := b.account
-	b.told = announce(b.replica.Hasher(), found)
+	b.told = announce(b.opts.Keys.Hasher, found)
 	suspicion := int64(ambiguousBytes)
 	for _, d := range found {
 		role := wire.Lacking
@@ -100,7 +100,7 @@ func (b *responder) settle(age int, own []dbadapter.Record, suspicion *int64) wi
 	switch {
 	case !b.gives:
 		// Theirs may hold further keys, whatever the age of the newest: our
-		// door decides.
+		// admission decides.
 		return wire.Older
 	case !b.gets && single:
 		return roleOffered // theirs will not come, but ours may be wanted
@@ -217,7 +217,7 @@ func (a *initiator) noteOffers(m *wire.Offers) error {
 		role = roleBid
 	}
 	for i := range m.Offers {
-		if err := a.note(a.replica.Hasher().Index(m.Offers[i].Record.Key), role); err != nil {
+		if err := a.note(a.opts.Keys.Hasher.Index(m.Offers[i].Record.Key), role); err != nil {
 			return err
 		}
 	}

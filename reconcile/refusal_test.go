@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 
 // refuseAll makes a door that lets nothing in.
 func (s *side) refuseAll() {
-	s.door = func(records []dbadapter.Record) ([]Verdict, error) {
+	s.admit = func(records []dbadapter.Record) ([]Verdict, error) {
 		verdicts := make([]Verdict, len(records))
 		for i := range verdicts {
 			verdicts[i].Reason = wire.ReasonSignature
@@ -106,8 +105,8 @@ func TestLastLegIsAcknowledged(t *testing.T) {
 // the test wants.
 func welcomed(t *testing.T, a, b *side, w wire.Welcome) *Session {
 	t.Helper()
-	v := a.view()
-	t.Cleanup(func() { v.(*View).Close() })
+	v := a.open()
+	t.Cleanup(func() { v.Close() })
 	o := a.options(b, Options{})
 	s := Initiate(v, o)
 	t.Cleanup(s.Close)
@@ -137,10 +136,10 @@ func TestEndlessRecords(t *testing.T) {
 			}
 			a.refuseAll()
 			s := welcomed(t, a, b, wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})
-			digest, _, _ := a.kept.State()
+			digest, _ := a.state()
 			messages := []wire.Message{&wire.Result{Method: c.method, Residual: digest}}
 			if c.method == wire.Sketch {
-				messages = []wire.Message{&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.hasher.Index([]byte("k"))}}, messages[0]}
+				messages = []wire.Message{&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}}, messages[0]}
 			}
 			for range 50 {
 				messages = append(messages, &wire.Records{Records: batch})
@@ -199,56 +198,6 @@ func TestDryAllIsNotVerified(t *testing.T) {
 	out := run(t, a, b, Options{Dry: true}, nil)
 	if out.errA != nil || out.a.Verified || out.a.MissingHere != 1 {
 		t.Errorf("%v %+v", out.errA, out.a)
-	}
-}
-
-// laggingSnapshots is a namespace whose snapshots the test chooses.
-type laggingSnapshots struct {
-	dbadapter.Namespace
-	next func() (dbadapter.Snapshot, error)
-}
-
-func (l laggingSnapshots) Snapshot() (dbadapter.Snapshot, error) { return l.next() }
-
-// A store whose snapshots lag behind its observers breaks its contract; a view
-// must then fail rather than mix two moments.
-func TestViewOfALaggingStore(t *testing.T) {
-	s := newSide(t, "s", nil)
-	s.put(record("c0", "", at(0)))
-	old, err := s.ns.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.put(record("c1", "", at(0)))
-	_, err = s.kept.View(context.Background(), laggingSnapshots{s.ns, func() (dbadapter.Snapshot, error) {
-		s.put(record("c2", "", at(0)))
-		return old, nil
-	}}, s.key, s.hasher, s.door)
-	if !errors.Is(err, ErrBusy) {
-		t.Fatalf("a snapshot from before the view: %v", err)
-	}
-	if old, err = s.ns.Snapshot(); err != nil {
-		t.Fatal(err)
-	}
-	s.put(record("c3", "", at(0)))
-	v, err := s.kept.View(context.Background(), laggingSnapshots{s.ns, func() (dbadapter.Snapshot, error) { return old, nil }}, s.key, s.hasher, s.door)
-	if err != nil {
-		if !errors.Is(err, ErrBusy) {
-			t.Fatal(err)
-		}
-		old.Close()
-		return
-	}
-	defer v.Close()
-	var want dbadapter.Digest
-	for r, err := range v.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = want.Add(s.hasher.Digest(&r))
-	}
-	if v.Digest() != want {
-		t.Error("the view's digest is not that of its records")
 	}
 }
 

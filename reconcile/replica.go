@@ -8,9 +8,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Replica is one side's set of records as one sync sees it: a snapshot to
-// sketch and to fetch from, and the door through which records come in.
-// Everything but Apply answers as of one moment, however long the sync takes.
+// Replica is one side's set of records as one sync reads it. It answers as of
+// one moment, however long the sync takes.
 type Replica interface {
 	// Records and Digest are the number of records, tombstones included, and
 	// the sum of their digests.
@@ -28,22 +27,17 @@ type Replica interface {
 	Bucket(index dbadapter.Index) ([]dbadapter.Record, error)
 	// All yields every record, by key.
 	All() iter.Seq2[dbadapter.Record, error]
-	// Key is the key of the cells, Hasher what makes the pairs.
-	Key() rateless.Key
-	Hasher() dbadapter.Hasher
-	// Apply passes records through the door in one transaction. The verdicts
-	// are in the order of the records.
-	Apply(records []dbadapter.Record) ([]Verdict, error)
 }
 
-// Verdict says what the door made of a record.
+// Admission checks the limits, rights, signatures and clocks of records that
+// arrive, and commits those that pass in one transaction. The verdicts are in
+// the order of the records.
+type Admission func(records []dbadapter.Record) ([]Verdict, error)
+
+// Verdict says what the admission made of a record.
 type Verdict struct {
 	// Result is Applied, Same or Dominated where the record was let in.
 	Result dbadapter.Result
 	// Reason, if not 0, is why it was refused.
 	Reason wire.Reason
 }
-
-// Door lets records in: it checks limits, rights, signatures and clocks, and
-// commits what passes in one transaction.
-type Door func(records []dbadapter.Record) ([]Verdict, error)

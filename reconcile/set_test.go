@@ -13,8 +13,7 @@ import (
 // set is the plainest replica: a map, sketched as it is filled. It serves the
 // tests that count cells and round trips over thousands of syncs.
 type set struct {
-	hasher  dbadapter.Hasher
-	key     rateless.Key
+	keys    Keys
 	records map[string]dbadapter.Record
 	places  map[dbadapter.Index]string
 	digest  dbadapter.Digest
@@ -23,19 +22,18 @@ type set struct {
 
 var _ Replica = (*set)(nil)
 
-func newSet(secret dbadapter.Secret, cells int) *set {
+func newSet(keys Keys, cells int) *set {
 	return &set{
-		hasher:  dbadapter.NewHasher(secret),
-		key:     CellKey(secret),
+		keys:    keys,
 		records: map[string]dbadapter.Record{},
 		places:  map[dbadapter.Index]string{},
-		sketch:  rateless.NewSketch(CellKey(secret), cells),
+		sketch:  rateless.NewSketch(keys.Cells, cells),
 	}
 }
 
 func (s *set) pair(r *dbadapter.Record) (dbadapter.Pair, dbadapter.Digest) {
-	d := s.hasher.Digest(r)
-	return dbadapter.Pair{Index: s.hasher.Index(r.Key), Checksum: s.hasher.Checksum(r.Version.Clock, []dbadapter.Digest{d})}, d
+	d := s.keys.Hasher.Digest(r)
+	return dbadapter.Pair{Index: s.keys.Hasher.Index(r.Key), Checksum: s.keys.Hasher.Checksum(r.Version.Clock, []dbadapter.Digest{d})}, d
 }
 
 func (s *set) Apply(records []dbadapter.Record) ([]Verdict, error) {
@@ -67,8 +65,6 @@ func (s *set) Digest() dbadapter.Digest                    { return s.digest }
 func (s *set) Cells(from, to int) ([]rateless.Cell, error) { return s.sketch.Cells(from, to) }
 func (s *set) Decoded()                                    {}
 func (s *set) Estimator() rateless.Estimator               { return s.sketch.Estimator() }
-func (s *set) Key() rateless.Key                           { return s.key }
-func (s *set) Hasher() dbadapter.Hasher                    { return s.hasher }
 func (s *set) Bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
 	if key, ok := s.places[i]; ok {
 		return []dbadapter.Record{s.records[key]}, nil

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"crypto/subtle"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -22,7 +21,7 @@ func (a *initiator) hello() error {
 	m := &wire.Hello{
 		Version:   wire.Version,
 		Mapping:   rateless.MappingVersion,
-		Namespace: dbadapter.NamespaceIDOf(a.opts.Secret),
+		Namespace: a.opts.Keys.ID,
 		Nonce:     a.opts.Nonce,
 		Proof:     a.opts.proof("initiator", a.opts.Self, a.opts.Remote, a.opts.Nonce),
 		Direction: a.opts.Direction,
@@ -104,7 +103,7 @@ func (b *responder) greet() error {
 		return err
 	}
 	want := b.opts.proof("initiator", b.opts.Remote, b.opts.Self, h.Nonce)
-	if h.Namespace != dbadapter.NamespaceIDOf(b.opts.Secret) || subtle.ConstantTimeCompare(want[:], h.Proof[:]) != 1 {
+	if h.Namespace != b.opts.Keys.ID || subtle.ConstantTimeCompare(want[:], h.Proof[:]) != 1 {
 		return ErrDenied
 	}
 	if len(h.Cells) > MaxFirstCells {

@@ -368,11 +368,11 @@ func (l liveSums) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) e
 func TestLiveLookupsBreakTheDecode(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		a, b := diverged(t, seeded(t, 9), 1000, 0, 60, time.Hour, nil)
-		va, vb := a.view(), b.view()
+		va, vb := a.open(), b.open()
 		for i := range 60 { // rewritten after the views were opened
 			b.put(record(fmt.Sprintf("common/%d", i), "rewritten", at(3*time.Hour)))
 		}
-		replica := vb
+		var replica Replica = vb
 		if live {
 			replica = liveSums{vb, b.ns}
 		}
@@ -390,7 +390,7 @@ func TestLiveLookupsBreakTheDecode(t *testing.T) {
 		if done := sa.Err() == nil && sb.Err() == nil; done == live {
 			t.Errorf("live look-ups %v: ended %v after %d rounds (%v, %v)", live, done, rounds, sa.Err(), sb.Err())
 		}
-		va.(*View).Close()
-		vb.(*View).Close()
+		va.Close()
+		vb.Close()
 	}
 }

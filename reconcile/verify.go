@@ -17,7 +17,7 @@ import (
 func residual(own *buckets, acc *account) (dbadapter.Digest, map[wire.Role]int64, error) {
 	r := own.replica.Digest()
 	bytes := map[wire.Role]int64{}
-	hasher := own.replica.Hasher()
+	hasher := own.hasher
 	for i, role := range acc.role {
 		records, err := own.bucket(i)
 		if err != nil {
@@ -114,6 +114,7 @@ func (e *exchange) heldBack() bool {
 // while that is little: the residual needs them first, the peer next.
 type buckets struct {
 	replica Replica
+	hasher  dbadapter.Hasher
 	kept    map[dbadapter.Index][]dbadapter.Record
 	size    int64
 }

@@ -225,7 +225,7 @@ func (r *runner) final(node, group int) (check.Final, error) {
 
 // recompute works out afresh what a node keeps of its records.
 func (r *runner) recompute(dump []dbadapter.Record, cells int) (s check.State) {
-	h := r.cluster.Hasher
+	h := r.cluster.Keys().Hasher
 	type bucket struct {
 		latest  dbadapter.Timestamp
 		digests []dbadapter.Digest
@@ -243,7 +243,7 @@ func (r *runner) recompute(dump []dbadapter.Record, cells int) (s check.State) {
 		b.latest = max(b.latest, dump[i].Version.Clock)
 		b.digests = append(b.digests, d)
 	}
-	sketch := rateless.NewSketch(r.cluster.Key(), cells)
+	sketch := rateless.NewSketch(r.cluster.Keys().Cells, cells)
 	for index, b := range buckets {
 		sketch.Add(coded.Pair(index, h.Checksum(b.latest, b.digests)))
 	}

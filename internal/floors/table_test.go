@@ -12,6 +12,7 @@ var floors = [][]string{
 	{"dbadapter/internal/commit", "internal/coded", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
+	{"reconcile/replica"},
 	{"testnet/internal/check", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},
 	{"testnet/internal/model"},
 	{"testnet"},

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -63,14 +62,11 @@ var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // Cluster is all nodes of a run.
 type Cluster struct {
 	Config
-	Hasher   dbadapter.Hasher
 	World    *sim.World
 	Net      *sim.Net
 	nodes    []*Node
 	writers  map[dbadapter.WriterID]*Node
-	secret   dbadapter.Secret
-	id       dbadapter.NamespaceID
-	key      rateless.Key
+	keys     reconcile.Keys
 	proven   map[[32]byte]bool // signatures that were found to fit
 	settling bool              // background syncs go on at the pace of Settle
 	open     int               // sessions that hold a snapshot
@@ -80,12 +76,11 @@ type Cluster struct {
 // New makes nodes with empty disks, none of which is started.
 func New(w *sim.World, net *sim.Net, c Config) *Cluster {
 	cl := &Cluster{Config: c, World: w, Net: net, proven: map[[32]byte]bool{}, last: map[[2]int]*tape{}, writers: map[dbadapter.WriterID]*Node{}}
-	binary.BigEndian.PutUint64(cl.secret[:], w.Draw(sim.ForNonce, 1<<40, 0, 0))
-	cl.id = dbadapter.NamespaceIDOf(cl.secret)
-	cl.key = reconcile.CellKey(cl.secret)
-	cl.Hasher = dbadapter.NewHasher(cl.secret)
+	var secret dbadapter.Secret
+	binary.BigEndian.PutUint64(secret[:], w.Draw(sim.ForNonce, 1<<40, 0, 0))
+	cl.keys = reconcile.DeriveKeys(secret)
 	if c.Indices > 0 {
-		cl.Hasher = Coarse(cl.Hasher, c.Indices)
+		cl.keys.Hasher = Coarse(cl.keys.Hasher, c.Indices)
 	}
 	for i := range c.Nodes {
 		n := newNode(cl, i)
@@ -104,8 +99,8 @@ func (c *Cluster) Nodes() []*Node { return c.nodes }
 // Open is how many sessions have not given back what they hold.
 func (c *Cluster) Open() int { return c.open }
 
-// Key is that of the cells.
-func (c *Cluster) Key() rateless.Key { return c.key }
+// Keys are those of the namespace.
+func (c *Cluster) Keys() reconcile.Keys { return c.keys }
 
 // keys are the same in every run, since making them takes longer than most of
 // a run.

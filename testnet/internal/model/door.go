@@ -75,7 +75,7 @@ func (n *Node) examine(r *dbadapter.Record) (wire.Reason, error) {
 
 // signedBytes is what a writer signs.
 func (c *Cluster) signedBytes(r *dbadapter.Record) []byte {
-	b := append([]byte("syncd testnet record\x00"), c.id[:]...)
+	b := append([]byte("syncd testnet record\x00"), c.keys.ID[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Key)))
 	b = append(b, r.Key...)
 	b, _ = r.Version.AppendBinary(b) // never fails

@@ -11,7 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
-	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/replica"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -41,7 +41,7 @@ type Node struct {
 type process struct {
 	node        *Node
 	store       *store
-	kept        *reconcile.Kept
+	live        *replica.Live
 	clock       *hlc.Clock
 	incarnation uint64
 	sessions    []*session
@@ -83,7 +83,7 @@ func (n *Node) Start() error {
 	c := n.cluster
 	n.starts++
 	p := &process{
-		node: n, kept: reconcile.NewKept(c.key), clock: hlc.New(n.wall.now),
+		node: n, live: replica.New(c.keys), clock: hlc.New(n.wall.now),
 		incarnation: n.world.Draw(sim.ForIncarnation, uint64(n.id), n.starts, 0),
 		calls:       map[int]int{}, incoming: map[int]int{},
 		lanes: map[int]*lane{}, asides: map[int]*aside{}, openings: map[int][]int{}, dumped: -1,
@@ -106,7 +106,7 @@ func (n *Node) Start() error {
 // open does what package peer does when it opens a namespace.
 func (p *process) open() (err error) {
 	c := p.node.cluster
-	if p.store, err = openStore(p.node.disk, c.id, c.Hasher, p.kept.Observe); err != nil {
+	if p.store, err = openStore(p.node.disk, c.keys.ID, c.keys.Hasher, p.live.Observe); err != nil {
 		return err
 	}
 	snap, err := p.store.Snapshot()
@@ -114,7 +114,7 @@ func (p *process) open() (err error) {
 		return err
 	}
 	defer snap.Close()
-	if err := p.kept.Load(context.Background(), c.key, snap, c.Hasher); err != nil {
+	if err := p.live.Load(context.Background(), snap, nil); err != nil {
 		return err
 	}
 	p.clock.Observe(hlc.Timestamp(p.store.Latest()))

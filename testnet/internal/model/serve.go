@@ -75,7 +75,7 @@ func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *sess
 	switch {
 	case reconcile.CheckVersion(hello) != nil:
 		return refuse(wire.CodeVersion, reconcile.ErrVersion)
-	case hello.Namespace != n.cluster.id:
+	case hello.Namespace != n.cluster.keys.ID:
 		return refuse(wire.CodeDenied, reconcile.ErrDenied)
 	case n.id < from && p.calls[from] > 0 && !hello.Dry,
 		p.incoming[from] >= sessionsPerPeer, p.serving() >= sessions:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/replica"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
@@ -94,7 +95,7 @@ type session struct {
 	finish  func(error)
 }
 
-// begin makes a session of the process and opens its view.
+// begin makes a session of the process and opens its replica.
 func (p *process) begin(remote, side int, m *meeting, a Ask) (*session, error) {
 	x := &session{begun: p.node.world.Now(), process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, ask: a, before: p.records()}
 	if err := x.open(); err != nil {
@@ -108,27 +109,23 @@ func (p *process) begin(remote, side int, m *meeting, a Ask) (*session, error) {
 
 // open opens the set of records that the sync is about.
 func (x *session) open() error {
-	p, c, ctx := x.process, x.process.node.cluster, context.Background()
+	p, ctx := x.process, context.Background()
 	if len(x.ask.Prefix) > 0 {
-		snap, err := p.store.Snapshot()
+		r, err := replica.OpenPrefix(ctx, p.store, p.node.cluster.keys, x.ask.Prefix, nil)
 		if err != nil {
 			return err
 		}
-		scope, err := reconcile.NewScope(ctx, snap, x.ask.Prefix, c.key, c.Hasher, x.door)
-		if err != nil {
-			return err
-		}
-		x.replica, x.close = scope, scope.Close
+		x.replica, x.close = r, r.Close
 		return nil
 	}
-	if _, err := p.kept.Grow(ctx, c.key, p.store); err != nil {
+	if _, err := p.live.Grow(ctx, p.store, nil); err != nil {
 		return err
 	}
-	view, err := p.kept.View(ctx, p.store, c.key, c.Hasher, x.door)
+	r, err := p.live.Snapshot(ctx, p.store, nil)
 	if err != nil {
 		return err
 	}
-	x.replica, x.close = view, view.Close
+	x.replica, x.close = r, r.Close
 	return nil
 }
 
@@ -145,7 +142,7 @@ func (x *session) options() reconcile.Options {
 	n := x.process.node
 	n.dials++
 	o := reconcile.Options{
-		Secret: n.cluster.secret, Self: n.name, Remote: n.cluster.nodes[x.remote].name,
+		Keys: n.cluster.keys, Self: n.name, Remote: n.cluster.nodes[x.remote].name, Admit: x.door,
 		Enter: x.enter, Aside: x.process.aside(x.remote),
 	}
 	binary.BigEndian.PutUint64(o.Nonce[:], n.world.Draw(sim.ForNonce, uint64(n.id), n.dials, 0))

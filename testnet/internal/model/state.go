@@ -32,22 +32,22 @@ func (n *Node) Get(key string) ([]byte, bool) {
 	return records[at].Value, true
 }
 
-// State is the kept digest and number of records of a node that is up.
+// State is the live digest and number of records of a node that is up.
 func (n *Node) State() (dbadapter.Digest, uint64) {
-	digest, records, _ := n.process.kept.State()
+	digest, records, _ := n.process.live.State()
 	return digest, records
 }
 
-// Cells are the first cells of the kept sketch of a node that is up, all of
+// Cells are the first cells of the live sketch of a node that is up, all of
 // them if there are fewer than asked for.
 func (n *Node) Cells(most int) ([]rateless.Cell, error) {
 	p := n.process
-	view, err := p.kept.View(context.Background(), p.store, n.cluster.key, n.cluster.Hasher, nil)
+	snap, err := p.live.Snapshot(context.Background(), p.store, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer view.Close()
-	return view.Cells(0, min(most, p.kept.Cells()))
+	defer snap.Close()
+	return snap.Cells(0, min(most, p.live.Cells()))
 }
 
 // Busy reports whether a session runs at the node, or a write waits for its

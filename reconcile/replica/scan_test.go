@@ -1,13 +1,11 @@
-package reconcile
+package replica
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
@@ -68,10 +66,10 @@ func over(t *testing.T, s *side, err error) opened {
 
 // Each sketch that a scan of many pairs makes is that of an Add of each.
 func TestScansOfManyPairs(t *testing.T) {
-	s := newSide(t, "s", nil)
+	s := newSide(t)
 	s.put(record("k", "", at(0)))
 	ns := over(t, s, nil)
-	want := rateless.NewSketch(s.key, KeptCells(1<<18)+5000)
+	want := rateless.NewSketch(s.keys.Cells, liveCells(1<<18)+5000)
 	for p, err := range ns.snap.Pairs(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -84,15 +82,15 @@ func TestScansOfManyPairs(t *testing.T) {
 			t.Errorf("%s: other cells than of an Add of each pair (%v)", what, err)
 		}
 	}
-	k := NewKept(s.key)
-	if err := k.Load(t.Context(), s.key, ns.snap, s.hasher); err != nil {
+	k := New(s.keys)
+	if err := k.Load(t.Context(), ns.snap, nil); err != nil {
 		t.Fatal(err)
 	}
 	same("Load", k.sketch.Prefix(k.Cells()), 0, k.Cells())
 
 	before := k.Cells()
 	k.records = 1 << 18
-	if grown, err := k.Grow(t.Context(), s.key, ns); !grown || err != nil {
+	if grown, err := k.Grow(t.Context(), ns, nil); !grown || err != nil {
 		t.Fatal(grown, err)
 	}
 	same("Grow", k.sketch.Prefix(k.Cells()), 0, k.Cells())
@@ -100,7 +98,7 @@ func TestScansOfManyPairs(t *testing.T) {
 		t.Error("Grow: another estimator")
 	}
 
-	v, err := k.View(t.Context(), ns, s.key, s.hasher, s.door)
+	v, err := k.Snapshot(t.Context(), ns, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +114,7 @@ func TestScansOfManyPairs(t *testing.T) {
 // A scan that breaks off, or is cancelled, says why, and leaves what is kept as
 // it was.
 func TestScansThatBreakOff(t *testing.T) {
-	s := newSide(t, "s", nil)
+	s := newSide(t)
 	s.put(record("k", "", at(0)))
 	bad := errors.New("bad")
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -129,31 +127,31 @@ func TestScansThatBreakOff(t *testing.T) {
 		"an error":  {t.Context(), over(t, s, bad), bad},
 		"no longer": {cancelled, over(t, s, nil), context.Canceled},
 	} {
-		before := s.kept.sketch.Clone()
-		digest, records, seq := s.kept.State()
+		before := s.live.sketch.Clone()
+		digest, records, seq := s.live.State()
 		unchanged := func(what string) {
 			t.Helper()
-			if d, r, q := s.kept.State(); d != digest || r != records || q != seq ||
-				!reflect.DeepEqual(s.kept.sketch.Prefix(s.kept.Cells()), before.Prefix(before.Len())) {
+			if d, r, q := s.live.State(); d != digest || r != records || q != seq ||
+				!reflect.DeepEqual(s.live.sketch.Prefix(s.live.Cells()), before.Prefix(before.Len())) {
 				t.Errorf("%s after %s: what is kept has changed", what, name)
 			}
 		}
-		if err := s.kept.Load(c.ctx, s.key, c.ns.snap, s.hasher); !errors.Is(err, c.want) {
+		if err := s.live.Load(c.ctx, c.ns.snap, nil); !errors.Is(err, c.want) {
 			t.Errorf("Load after %s: %v", name, err)
 		}
 		unchanged("Load")
-		s.kept.records += 1 << 18
-		grown, err := s.kept.Grow(c.ctx, s.key, c.ns)
-		s.kept.records -= 1 << 18
+		s.live.records += 1 << 18
+		grown, err := s.live.Grow(c.ctx, c.ns, nil)
+		s.live.records -= 1 << 18
 		if grown || !errors.Is(err, c.want) {
 			t.Errorf("Grow after %s: %v %v", name, grown, err)
 		}
 		unchanged("Grow")
-		v, err := s.kept.View(c.ctx, c.ns, s.key, s.hasher, s.door)
+		v, err := s.live.Snapshot(c.ctx, c.ns, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := v.Cells(s.kept.Cells(), s.kept.Cells()+100); !errors.Is(err, c.want) {
+		if _, err := v.Cells(s.live.Cells(), s.live.Cells()+100); !errors.Is(err, c.want) {
 			t.Errorf("View after %s: %v", name, err)
 		}
 		if v.beyond != nil {
@@ -162,24 +160,18 @@ func TestScansThatBreakOff(t *testing.T) {
 		v.Close()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	for i := range 3000 {
-		s.put(record(fmt.Sprint("p", i), "", at(time.Second)))
-	}
-	snap, err := s.ns.Snapshot()
+	s.fill("p", 3000)
+	prefix, err := OpenPrefix(ctx, s.ns, s.keys, []byte("p"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scope, err := NewScope(ctx, snap, []byte("p"), s.key, s.hasher, s.door)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer scope.Close()
-	before, held := scope.sketch.Prefix(100), scope.sketch.Len()
+	defer prefix.Close()
+	before, held := prefix.sketch.Prefix(100), prefix.sketch.Len()
 	cancel()
-	if _, err := scope.Cells(held, held+1); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled scope: %v", err)
+	if _, err := prefix.Cells(held, held+1); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled prefix: %v", err)
 	}
-	if after, err := scope.Cells(0, 100); err != nil || !reflect.DeepEqual(before, after) {
+	if after, err := prefix.Cells(0, 100); err != nil || !reflect.DeepEqual(before, after) {
 		t.Errorf("the cells before the cancellation are others now (%v)", err)
 	}
 }

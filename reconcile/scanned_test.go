@@ -1,0 +1,95 @@
+package reconcile
+
+import (
+	"context"
+	"iter"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
+)
+
+// scanned is the plain replica of a store: it holds a snapshot, and computes
+// the rest from a scan of it. Package replica has the ones that do not scan.
+type scanned struct {
+	dbadapter.Snapshot
+	keys    Keys
+	prefix  []byte
+	records uint64
+	digest  dbadapter.Digest
+	sums    map[dbadapter.Index]dbadapter.Checksum
+	sketch  *rateless.Sketch
+}
+
+var _ Replica = (*scanned)(nil)
+
+func scan(snap dbadapter.Snapshot, keys Keys, prefix []byte) (*scanned, error) {
+	s := &scanned{Snapshot: snap, keys: keys, prefix: prefix, sums: map[dbadapter.Index]dbadapter.Checksum{}}
+	for r, err := range s.All() {
+		if err != nil {
+			return nil, err
+		}
+		i := keys.Hasher.Index(r.Key)
+		bucket, err := s.Bucket(i)
+		if err != nil {
+			return nil, err
+		}
+		s.records++
+		s.digest = s.digest.Add(keys.Hasher.Digest(&r))
+		s.sums[i] = checksumOf(keys.Hasher, bucket)
+	}
+	s.extend(256)
+	return s, nil
+}
+
+// checksumOf is the checksum of a bucket, given its records by key.
+func checksumOf(hasher dbadapter.Hasher, bucket []dbadapter.Record) dbadapter.Checksum {
+	var latest dbadapter.Timestamp
+	digests := make([]dbadapter.Digest, len(bucket))
+	for n := range bucket {
+		latest = max(latest, bucket[n].Version.Clock)
+		digests[n] = hasher.Digest(&bucket[n])
+	}
+	return hasher.Checksum(latest, digests)
+}
+
+func (s *scanned) extend(cells int) {
+	s.sketch = rateless.NewSketch(s.keys.Cells, cells)
+	for i, sum := range s.sums {
+		s.sketch.Add(coded.Pair(i, sum))
+	}
+}
+
+func (s *scanned) Records() uint64               { return s.records }
+func (s *scanned) Digest() dbadapter.Digest      { return s.digest }
+func (s *scanned) Decoded()                      {}
+func (s *scanned) Estimator() rateless.Estimator { return s.sketch.Estimator() }
+
+func (s *scanned) Cells(from, to int) ([]rateless.Cell, error) {
+	if to > s.sketch.Len() {
+		s.extend(min(4*to, MaxCells))
+	}
+	return s.sketch.Cells(from, to)
+}
+
+func (s *scanned) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
+	for n, i := range indices {
+		sums[n] = s.sums[i]
+	}
+	return nil
+}
+
+func (s *scanned) Bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
+	all, err := s.Snapshot.Bucket(i)
+	var in []dbadapter.Record
+	for _, r := range all {
+		if len(r.Key) >= len(s.prefix) && string(r.Key[:len(s.prefix)]) == string(s.prefix) {
+			in = append(in, r)
+		}
+	}
+	return in, err
+}
+
+func (s *scanned) All() iter.Seq2[dbadapter.Record, error] {
+	return s.Scan(context.Background(), s.prefix, nil)
+}
