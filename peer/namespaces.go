@@ -134,43 +134,68 @@ func (n *Node) Namespaces() []*Namespace {
 }
 
 // DropNamespace deletes a namespace from this node: its records, its secret
-// and its member list. The other members keep theirs. Running calls end first;
-// a drop that was cut short is finished when the node is opened next.
+// and its member list. The other members keep theirs. Calls and scans that run
+// in it end with ErrClosed; it does not wait for them. A drop that was cut short
+// is finished when the node is opened next.
 func (n *Node) DropNamespace(ctx context.Context, name string) error {
 	if !n.gate.enter() {
 		return fmt.Errorf("drop namespace %s: %w", name, ErrClosed)
 	}
-	defer n.gate.leave()
-	n.changing.Lock()
-	defer n.changing.Unlock()
-	ns, err := n.Namespace(name)
-	if err != nil {
+	ns, err := n.drop(ctx, name)
+	if ns == nil {
+		n.gate.leave()
 		return err
 	}
-	if err := n.drop(ctx, ns); err != nil {
+	// Close waits for what still runs in the namespace.
+	go func() {
+		<-ns.gate.empty
+		n.gate.leave()
+	}()
+	if err != nil {
 		return fmt.Errorf("drop namespace %s: %w", name, err)
 	}
 	return nil
 }
 
-func (n *Node) drop(ctx context.Context, ns *Namespace) error {
+// drop returns the namespace once it is closed, even if it is still there.
+func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
+	n.changing.Lock()
+	defer n.changing.Unlock()
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, fmt.Errorf("drop namespace %s: %w", name, err)
 	}
-	if n.dir != "" {
-		if err := markDropped(n.dir, ns.keys.ID); err != nil {
-			return err
-		}
+	ns, err := n.Namespace(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := ns.abandon(); err != nil {
+		return nil, fmt.Errorf("drop namespace %s: %w", name, err)
 	}
 	n.mu.Lock()
 	delete(n.byName, ns.Name())
 	delete(n.byID, ns.keys.ID)
 	n.mu.Unlock()
-	if err := ns.close(); err != nil {
-		return err
+	// The store ends what reads the records; a paused scan holds nothing up.
+	if err := ns.store.Close(); err != nil {
+		return ns, err
 	}
-	// From here on there is no way back, whatever the caller's patience.
-	return n.finishDrop(context.WithoutCancel(ctx), ns.keys.ID)
+	// The drop has begun on disk, and is finished whatever becomes of ctx.
+	return ns, n.finishDrop(context.WithoutCancel(ctx), ns.keys.ID)
+}
+
+// abandon makes a drop begin: the folder is marked, and no call may change it,
+// or enter the namespace, from here on.
+func (ns *Namespace) abandon() error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if ns.folder != "" {
+		if err := markDropped(ns.node.dir, ns.keys.ID); err != nil {
+			return err
+		}
+	}
+	ns.gate.close()
+	ns.cancel()
+	return nil
 }
 
 func (n *Node) finishDrop(ctx context.Context, id dbadapter.NamespaceID) error {

@@ -75,7 +75,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		}
 		defer snap.Close()
 		for rec, err := range snap.Scan(ctx, prefix, s.after) {
-			if err == nil && ctx.Err() != nil {
+			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
 			if err != nil {

@@ -59,6 +59,9 @@ func (s *state) setMember(id ID, role Role, since int64) error {
 func (ns *Namespace) update(fn func(s *state) error) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
+	if ns.ctx.Err() != nil {
+		return ErrClosed // its folder may be gone, or another's
+	}
 	next := ns.roster.Load().state.clone()
 	if err := fn(next); err != nil {
 		return err

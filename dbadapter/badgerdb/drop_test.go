@@ -97,8 +97,8 @@ func TestDropGoesOn(t *testing.T) {
 }
 
 // TestDropIsLinear erases 140 pieces: the last tenth, for which Badger has most
-// deleted entries to step over, takes no longer than the first. It takes forty
-// times as long if each piece is sought from the first entry on.
+// deleted entries to step over, takes no longer than the first. It takes
+// fifteen times as long if each piece is sought from the first entry on.
 func TestDropIsLinear(t *testing.T) {
 	pieces := 140
 	if RaceDetector {
@@ -119,13 +119,9 @@ func TestDropIsLinear(t *testing.T) {
 		t.Fatalf("%d pieces, want %d at least", len(times), pieces)
 	}
 	tenth := len(times) / 10
-	median := func(times []time.Duration) time.Duration {
-		slices.Sort(times)
-		return times[len(times)/2]
-	}
-	first, last := median(times[:tenth]), median(times[len(times)-tenth:])
-	t.Logf("a piece takes %v at first and %v in the end", first, last)
-	if last > 3*first {
+	// The least times: what else the machine does only adds to them.
+	first, last := slices.Min(times[:tenth]), slices.Min(times[len(times)-tenth:])
+	if last > 5*first {
 		t.Errorf("a piece takes %v at first and %v in the end", first, last)
 	}
 }
