@@ -71,9 +71,10 @@ func OneBatch(writes []Write) int {
 	return len(writes)
 }
 
-// Write is one record to be committed.
+// Write is one record to be committed, as Hash made it with the hasher that the
+// namespace was opened with.
 type Write struct {
-	Record Record
+	Record Hashed
 	// If, when not nil, makes the write conditional: the record held must
 	// have exactly this version; the zero version demands that no record,
 	// not even a tombstone, is held.
@@ -133,12 +134,12 @@ type Snapshot interface {
 	Get(key []byte) (Record, error)
 	// Scan yields the records whose keys begin with prefix and are greater
 	// than after (nil: from the first), tombstones included, by key.
-	Scan(ctx context.Context, prefix, after []byte) iter.Seq2[Record, error]
+	Scan(ctx context.Context, prefix, after []byte) iter.Seq2[Hashed, error]
 	// Lookup sets sums[i] to the checksum of the bucket at indices[i], or to
 	// 0 where there is none.
 	Lookup(indices []Index, sums []Checksum) error
 	// Bucket returns the records under an index, by key; none is no error.
-	Bucket(index Index) ([]Record, error)
+	Bucket(index Index) ([]Hashed, error)
 	// Pairs yields every index with its checksum, in no particular order.
 	Pairs(ctx context.Context) iter.Seq2[Pair, error]
 	// Close releases the view. It waits for no commit. Idempotent.

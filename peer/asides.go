@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -75,7 +76,7 @@ func (ns *Namespace) RefusedBy(ctx context.Context, id ID) ([]Rejection, error) 
 		}
 		for i := range bucket {
 			// Only what is still held as it was refused.
-			if ns.pairOf(&bucket[i]).Checksum == r.Checksum {
+			if dbadapter.PairOf(ns.keys.Hasher, &bucket[i]).Checksum == r.Checksum {
 				out = append(out, Rejection{Key: bucket[i].Key, Version: bucket[i].Version, Peer: id, Reason: r.Reason.String(), Time: now.UTC()})
 			}
 		}

@@ -44,12 +44,16 @@ func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
 	var writes []dbadapter.Write
 	var places []int // of writes in verdicts
 	for i, why := range refused {
+		hashed, err := dbadapter.Hash(d.ns.keys.Hasher, records[i])
+		if err != nil {
+			why = refuse(wire.ReasonLimit, "%v", err)
+		}
 		if why != nil {
 			verdicts[i].Reason = why.reason
 			d.ns.reject(&records[i], d.from, why.text)
 			continue
 		}
-		writes = append(writes, dbadapter.Write{Record: records[i]})
+		writes = append(writes, dbadapter.Write{Record: hashed})
 		places = append(places, i)
 	}
 	d.ns.commits.Lock()
@@ -76,9 +80,6 @@ func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
 
 // examine says why a record must stay outside, or nil.
 func (d *door) examine(roster *roster, now time.Time, r *dbadapter.Record) *refusal {
-	if err := r.Validate(); err != nil {
-		return refuse(wire.ReasonLimit, "%v", err)
-	}
 	if err := hlc.Check(r.Version.Clock.Time(), now, roster.state.Policy.MaxSkew); err != nil {
 		return refuse(wire.ReasonClock, "%v", err)
 	}

@@ -12,7 +12,11 @@ import (
 func (ns *Namespace) Force(ctx context.Context, records ...dbadapter.Record) error {
 	var writes []dbadapter.Write
 	for _, r := range records {
-		writes = append(writes, dbadapter.Write{Record: r})
+		hashed, err := dbadapter.Hash(ns.keys.Hasher, r)
+		if err != nil {
+			return err
+		}
+		writes = append(writes, dbadapter.Write{Record: hashed})
 	}
 	_, err := ns.store.Apply(ctx, writes)
 	return err

@@ -165,7 +165,11 @@ func (im *importing) writes() (writes []dbadapter.Write, same []bool, err error)
 			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
 			im.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
 		}
-		writes = append(writes, dbadapter.Write{Record: r})
+		hashed, err := dbadapter.Hash(im.ns.keys.Hasher, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		writes = append(writes, dbadapter.Write{Record: hashed})
 		same = append(same, there)
 	}
 	return writes, same, nil

@@ -69,7 +69,7 @@ func TestSignatureVector(t *testing.T) {
 	if got, want := id.writer.String(), "a349a3f9c6e2f7b3"; got != want {
 		t.Errorf("writer id %s, want %s", got, want)
 	}
-	writes := []dbadapter.Write{{Record: r}, {Record: moved}}
+	writes := []dbadapter.Write{{Record: dbadapter.Hashed{Record: r}}, {Record: dbadapter.Hashed{Record: moved}}}
 	if err := sign(id.key, ns, writes); err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 			if rec.Deleted && !s.tombstones {
 				continue
 			}
-			if !yield(rec, nil) {
+			if !yield(rec.Record, nil) {
 				return
 			}
 		}

@@ -77,23 +77,17 @@ func (rs *rejections) list() []Rejection {
 // Rejected lists what was refused of what peers offered, the oldest first.
 func (ns *Namespace) Rejected() []Rejection { return ns.rejected.list() }
 
-// pairOf is the pair that stands for a record that is alone under its index.
-func (ns *Namespace) pairOf(r *dbadapter.Record) dbadapter.Pair {
-	return dbadapter.Pair{
-		Index:    ns.keys.Hasher.Index(r.Key),
-		Checksum: ns.keys.Hasher.Checksum(r.Version.Clock, []dbadapter.Digest{ns.keys.Hasher.Digest(r)}),
-	}
-}
-
 func (ns *Namespace) reject(r *dbadapter.Record, from ID, why string) {
-	ns.rejected.add(ns.pairOf(r), Rejection{
+	// It may be one that cannot be stored, and has a pair all the same.
+	hashed := dbadapter.Hashed{Record: *r, Index: ns.keys.Hasher.Index(r.Key), Digest: ns.keys.Hasher.Digest(r)}
+	ns.rejected.add(dbadapter.PairOf(ns.keys.Hasher, &hashed), Rejection{
 		Key: slices.Clone(r.Key), Version: r.Version, Peer: from, Reason: why, Time: ns.node.now().UTC(),
 	})
 }
 
 // accepted forgets that a record was refused before.
-func (ns *Namespace) accepted(r *dbadapter.Record) {
+func (ns *Namespace) accepted(r *dbadapter.Hashed) {
 	if ns.rejected.count() > 0 {
-		ns.rejected.remove(ns.pairOf(r))
+		ns.rejected.remove(dbadapter.PairOf(ns.keys.Hasher, r))
 	}
 }

@@ -41,7 +41,7 @@ func sign(key crypto.PrivKey, ns dbadapter.NamespaceID, writes []dbadapter.Write
 	)
 	onAllCores(len(writes), func(i int) {
 		r := &writes[i].Record
-		signature, err := key.Sign(signedBytes(ns, r))
+		signature, err := key.Sign(signedBytes(ns, &r.Record))
 		if err != nil {
 			mu.Lock()
 			defer mu.Unlock()

@@ -135,15 +135,16 @@ func (ns *Namespace) writeOne(ctx context.Context, what string, w write) (dbadap
 func (ns *Namespace) commit(ctx context.Context, batch []write) ([]dbadapter.Write, []dbadapter.Outcome, error) {
 	writes := make([]dbadapter.Write, len(batch))
 	for i, w := range batch {
-		if err := w.record.Validate(); err != nil {
-			return nil, nil, err
-		}
 		version, err := ns.nextVersion()
 		if err != nil {
 			return nil, nil, err
 		}
-		writes[i] = dbadapter.Write{Record: w.record, If: w.held}
-		writes[i].Record.Version = version
+		w.record.Version = version
+		hashed, err := dbadapter.Hash(ns.keys.Hasher, w.record)
+		if err != nil {
+			return nil, nil, err
+		}
+		writes[i] = dbadapter.Write{Record: hashed, If: w.held}
 	}
 	outcomes, err := ns.apply(ctx, writes)
 	return writes, outcomes, err

@@ -63,7 +63,11 @@ func (s *side) write(records []dbadapter.Record) ([]Verdict, error) {
 	for part := range slices.Chunk(records, 1000) {
 		writes := make([]dbadapter.Write, len(part))
 		for i, r := range part {
-			writes[i].Record = r
+			hashed, err := dbadapter.Hash(s.keys.Hasher, r)
+			if err != nil {
+				return nil, err
+			}
+			writes[i].Record = hashed
 		}
 		outcomes, err := s.ns.Apply(context.Background(), writes)
 		if err != nil {
@@ -96,7 +100,7 @@ func (s *side) dump() []dbadapter.Record {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		all = append(all, r)
+		all = append(all, r.Record)
 	}
 	return all
 }

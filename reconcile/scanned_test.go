@@ -25,32 +25,20 @@ var _ Replica = (*scanned)(nil)
 
 func scan(snap dbadapter.Snapshot, keys Keys, prefix []byte) (*scanned, error) {
 	s := &scanned{Snapshot: snap, keys: keys, prefix: prefix, sums: map[dbadapter.Index]dbadapter.Checksum{}}
-	for r, err := range s.All() {
+	buckets := map[dbadapter.Index]dbadapter.Bucket{}
+	for r, err := range snap.Scan(context.Background(), prefix, nil) {
 		if err != nil {
 			return nil, err
 		}
-		i := keys.Hasher.Index(r.Key)
-		bucket, err := s.Bucket(i)
-		if err != nil {
-			return nil, err
-		}
+		b := buckets[r.Index]
+		b.Add(&r)
+		buckets[r.Index] = b
 		s.records++
-		s.digest = s.digest.Add(keys.Hasher.Digest(&r))
-		s.sums[i] = checksumOf(keys.Hasher, bucket)
+		s.digest = s.digest.Add(r.Digest)
+		s.sums[r.Index] = b.Pair(keys.Hasher).Checksum
 	}
 	s.extend(256)
 	return s, nil
-}
-
-// checksumOf is the checksum of a bucket, given its records by key.
-func checksumOf(hasher dbadapter.Hasher, bucket []dbadapter.Record) dbadapter.Checksum {
-	var latest dbadapter.Timestamp
-	digests := make([]dbadapter.Digest, len(bucket))
-	for n := range bucket {
-		latest = max(latest, bucket[n].Version.Clock)
-		digests[n] = hasher.Digest(&bucket[n])
-	}
-	return hasher.Checksum(latest, digests)
 }
 
 func (s *scanned) extend(cells int) {
@@ -84,12 +72,18 @@ func (s *scanned) Bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
 	var in []dbadapter.Record
 	for _, r := range all {
 		if len(r.Key) >= len(s.prefix) && string(r.Key[:len(s.prefix)]) == string(s.prefix) {
-			in = append(in, r)
+			in = append(in, r.Record)
 		}
 	}
 	return in, err
 }
 
 func (s *scanned) All() iter.Seq2[dbadapter.Record, error] {
-	return s.Scan(context.Background(), s.prefix, nil)
+	return func(yield func(dbadapter.Record, error) bool) {
+		for r, err := range s.Scan(context.Background(), s.prefix, nil) {
+			if !yield(r.Record, err) {
+				return
+			}
+		}
+	}
 }

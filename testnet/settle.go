@@ -226,26 +226,21 @@ func (r *runner) final(node, group int) (check.Final, error) {
 // recompute works out afresh what a node keeps of its records.
 func (r *runner) recompute(dump []dbadapter.Record, cells int) (s check.State) {
 	h := r.cluster.Keys().Hasher
-	type bucket struct {
-		latest  dbadapter.Timestamp
-		digests []dbadapter.Digest
-	}
-	buckets := map[dbadapter.Index]*bucket{}
-	for i := range dump { // by key, as the digests of a bucket are
-		d, index := h.Digest(&dump[i]), h.Index(dump[i].Key)
-		s.Digest = s.Digest.Add(d)
+	buckets := map[dbadapter.Index]*dbadapter.Bucket{}
+	for i := range dump { // by key, as a bucket takes them
+		record := dbadapter.Hashed{Record: dump[i], Index: h.Index(dump[i].Key), Digest: h.Digest(&dump[i])}
+		s.Digest = s.Digest.Add(record.Digest)
 		s.Records++
-		b := buckets[index]
+		b := buckets[record.Index]
 		if b == nil {
-			b = &bucket{}
-			buckets[index] = b
+			b = &dbadapter.Bucket{}
+			buckets[record.Index] = b
 		}
-		b.latest = max(b.latest, dump[i].Version.Clock)
-		b.digests = append(b.digests, d)
+		b.Add(&record)
 	}
 	sketch := rateless.NewSketch(r.cluster.Keys().Cells, cells)
 	for index, b := range buckets {
-		sketch.Add(coded.Pair(index, h.Checksum(b.latest, b.digests)))
+		sketch.Add(coded.Pair(index, b.Pair(h).Checksum))
 	}
 	s.Cells = sketch.Prefix(cells)
 	return s

@@ -22,10 +22,21 @@ func benchWrite(i int) dbadapter.Write {
 	b := make([]byte, 32+benchValue)
 	r := rand.NewChaCha8([32]byte{1: 1, 2: byte(i), 3: byte(i >> 8), 4: byte(i >> 16), 5: byte(i >> 24)})
 	r.Read(b)
-	return dbadapter.Write{Record: dbadapter.Record{
+	return dbadapter.Write{Record: hashed(benchHasher(), dbadapter.Record{
 		Key: b[:32:32], Value: b[32:],
 		Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.UnixMilli(1_780_000_000_000 + int64(i))), Writer: 1, Incarnation: 1},
-	}}
+	})}
+}
+
+func benchHasher() dbadapter.Hasher { return dbadapter.NewHasher(dbadapter.Secret{1}) }
+
+// hashed is a record that is fit to be stored.
+func hashed(h dbadapter.Hasher, r dbadapter.Record) dbadapter.Hashed {
+	out, err := dbadapter.Hash(h, r)
+	if err != nil {
+		panic(err)
+	}
+	return out
 }
 
 func benchOpen(tb testing.TB, dir string) (*badgerdb.Store, dbadapter.Namespace) {
@@ -33,7 +44,7 @@ func benchOpen(tb testing.TB, dir string) (*badgerdb.Store, dbadapter.Namespace)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	n, err := s.Namespace(context.Background(), dbadapter.NamespaceID{1}, dbadapter.NewHasher(dbadapter.Secret{1}), nil)
+	n, err := s.Namespace(context.Background(), dbadapter.NamespaceID{1}, benchHasher(), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -29,9 +29,19 @@ func openTest(t *testing.T, dir string, o Options, observe func([]dbadapter.Chan
 	return s, n.(*namespace)
 }
 
+// hashed is a record that is fit to be stored.
+func hashed(h dbadapter.Hasher, r dbadapter.Record) dbadapter.Hashed {
+	out, err := dbadapter.Hash(h, r)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
 func write(key string, second int) []dbadapter.Write {
 	v := dbadapter.Version{Clock: dbadapter.TimestampAt(time.Unix(1_780_000_000+int64(second), 0)), Writer: 1}
-	return []dbadapter.Write{{Record: dbadapter.Record{Key: []byte(key), Value: []byte("v"), Version: v}}}
+	r := dbadapter.Record{Key: []byte(key), Value: []byte("v"), Version: v}
+	return []dbadapter.Write{{Record: hashed(dbadapter.NewHasher(dbadapter.Secret{1}), r)}}
 }
 
 // blocked opens a namespace whose observer stops the first commit until release

@@ -8,6 +8,7 @@
 //
 //	store, err := badgerdb.Open("/var/lib/syncd/store", badgerdb.Options{})
 //	namespace, err := store.Namespace(ctx, id, dbadapter.NewHasher(secret), nil)
+//	record, err := dbadapter.Hash(hasher, dbadapter.Record{Key: key, Value: value, Version: version})
 //	outcomes, err := namespace.Apply(ctx, []dbadapter.Write{{Record: record}})
 //
 // What is not promised: a disk that acknowledges what it has not stored, or that

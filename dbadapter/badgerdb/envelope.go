@@ -35,9 +35,9 @@ func isLong(r *dbadapter.Record) bool {
 
 const envelopeSize = 1 + dbadapter.VersionSize + sealSize
 
-func appendEnvelope(b []byte, r *dbadapter.Record, digest dbadapter.Digest) []byte {
+func appendEnvelope(b []byte, r *dbadapter.Hashed) []byte {
 	var flags byte
-	sum := digest[0]
+	sum := r.Digest[0]
 	if r.Deleted {
 		flags |= flagDeleted
 	}
@@ -45,7 +45,7 @@ func appendEnvelope(b []byte, r *dbadapter.Record, digest dbadapter.Digest) []by
 		flags |= flagSigned
 		sum ^= xxh3.Hash(r.Signature)
 	}
-	if isLong(r) {
+	if isLong(&r.Record) {
 		flags |= flagLong
 	}
 	b, _ = r.Version.AppendBinary(append(b, flags))
@@ -56,9 +56,9 @@ func appendEnvelope(b []byte, r *dbadapter.Record, digest dbadapter.Digest) []by
 
 // readEnvelope decodes and verifies a record. Key, signature and value refer to
 // the slices given.
-func readEnvelope(b, key []byte, h dbadapter.Hasher) (dbadapter.Record, dbadapter.Digest, error) {
-	bad := func(format string, args ...any) (dbadapter.Record, dbadapter.Digest, error) {
-		return dbadapter.Record{}, dbadapter.Digest{}, corrupt("the record "+quote(key), format, args...)
+func readEnvelope(b, key []byte, h dbadapter.Hasher) (dbadapter.Hashed, error) {
+	bad := func(format string, args ...any) (dbadapter.Hashed, error) {
+		return dbadapter.Hashed{}, corrupt("the record "+quote(key), format, args...)
 	}
 	if len(b) < envelopeSize {
 		return bad("it has %d bytes", len(b))
@@ -83,9 +83,12 @@ func readEnvelope(b, key []byte, h dbadapter.Hasher) (dbadapter.Record, dbadapte
 	if len(rest) > 0 {
 		r.Value = rest
 	}
-	digest := h.Digest(&r)
-	if digest[0] != sum {
+	hashed, err := dbadapter.Hash(h, r)
+	if err != nil {
+		return bad("%v", err)
+	}
+	if hashed.Digest[0] != sum {
 		return bad("its checksum does not match")
 	}
-	return r, digest, nil
+	return hashed, nil
 }

@@ -39,6 +39,7 @@ func damageWrite(i, round int) dbadapter.Write {
 	if i%7 == 0 {
 		w.Record.Value, w.Record.Deleted = nil, true
 	}
+	w.Record = hashed(damageHasher(), w.Record.Record)
 	return w
 }
 
@@ -111,7 +112,7 @@ func examine(dir string, o badgerdb.Options) (missing int, err error) {
 			missing++
 			w = old
 		}
-		if !equal(r, w.Record) {
+		if !equal(r, w.Record.Record) {
 			return 0, fmt.Errorf("WRONG: record %d is %+v", i, r)
 		}
 		want[string(r.Key)] = r
@@ -123,7 +124,7 @@ func examine(dir string, o badgerdb.Options) (missing int, err error) {
 			scanFailed = true
 			break
 		}
-		if w, ok := want[string(r.Key)]; ok && !equal(r, w) {
+		if w, ok := want[string(r.Key)]; ok && !equal(r.Record, w) {
 			return 0, fmt.Errorf("WRONG: Scan gives %+v", r)
 		}
 		scanned++
@@ -151,16 +152,14 @@ func examine(dir string, o badgerdb.Options) (missing int, err error) {
 		if fail(err) || fail(v.Lookup([]dbadapter.Index{index}, sums)) {
 			return 0, failed
 		}
-		var digests []dbadapter.Digest
-		var latest dbadapter.Timestamp
+		var whole dbadapter.Bucket
 		for i := range bucket {
-			if !equal(bucket[i], want[string(bucket[i].Key)]) {
+			if !equal(bucket[i].Record, want[string(bucket[i].Key)]) {
 				return 0, fmt.Errorf("WRONG: Bucket gives %+v", bucket[i])
 			}
-			digests = append(digests, h.Digest(&bucket[i]))
-			latest = max(latest, bucket[i].Version.Clock)
+			whole.Add(&bucket[i])
 		}
-		if sum := h.Checksum(latest, digests); sum != sums[0] || sum != pairs[index] {
+		if sum := whole.Pair(h).Checksum; sum != sums[0] || sum != pairs[index] {
 			return 0, fmt.Errorf("WRONG: the checksums under %d are %d and %d, not %d", index, sums[0], pairs[index], sum)
 		}
 	}

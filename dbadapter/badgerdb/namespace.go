@@ -99,7 +99,7 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 		return nil, err
 	}
 	defer n.calls.Done()
-	items, err := commit.Prepare(n.hasher, writes)
+	items, err := commit.Prepare(writes)
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (n *namespace) encode(items []commit.Item) int {
 		it, start := &items[i], len(b)
 		b = append(appendPrefix(b, n.number, kindRecord), it.Record.Key...)
 		key := b[start+prefixSize : len(b) : len(b)]
-		b = appendEnvelope(b, &it.Record, it.Digest)
+		b = appendEnvelope(b, &it.Record)
 		it.Stored = b[start:len(b):len(b)]
 		it.Record.Key = key
 		it.Record.Value = it.Stored[len(it.Stored)-len(it.Record.Value):]
@@ -166,14 +166,14 @@ func (n *namespace) held(txn *badger.Txn, index dbadapter.Index) ([]commit.Held,
 		if !ok {
 			break
 		}
-		r, digest, err := n.record(txn, key)
+		r, err := n.record(txn, key)
 		if err != nil {
 			return nil, err
 		}
 		if r == nil {
 			return nil, corrupt("the record "+quote(key), "its bucket knows it, but it is not there")
 		}
-		held = append(held, commit.Held{Record: *r, Digest: digest})
+		held = append(held, commit.Held{Record: *r})
 	}
 	if sum := commit.Checksum(n.hasher, held); sum != b.sum {
 		return nil, corrupt(fmt.Sprintf("the bucket %d", index), "its records are not those that it was written with")
@@ -182,19 +182,19 @@ func (n *namespace) held(txn *badger.Txn, index dbadapter.Index) ([]commit.Held,
 }
 
 // record reads and verifies one record, nil if there is none. It refers to key.
-func (n *namespace) record(txn *badger.Txn, key []byte) (*dbadapter.Record, dbadapter.Digest, error) {
+func (n *namespace) record(txn *badger.Txn, key []byte) (*dbadapter.Hashed, error) {
 	b, err := get(txn, append(appendPrefix(make([]byte, 0, 64), n.number, kindRecord), key...))
 	if b == nil || err != nil {
-		return nil, dbadapter.Digest{}, err
+		return nil, err
 	}
 	if b, err = n.whole(txn, key, b); err != nil {
-		return nil, dbadapter.Digest{}, err
+		return nil, err
 	}
-	r, digest, err := readEnvelope(b, key, n.hasher)
+	r, err := readEnvelope(b, key, n.hasher)
 	if err != nil {
-		return nil, dbadapter.Digest{}, err
+		return nil, err
 	}
-	return &r, digest, nil
+	return &r, nil
 }
 
 // whole adds its tail to an envelope that was cut.

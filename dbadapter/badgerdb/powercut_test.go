@@ -164,7 +164,7 @@ func readBack(disk *powercut.Disk) (found progress, err error) {
 		if err != nil {
 			return found, err
 		}
-		held[string(record.Key)] = record
+		held[string(record.Key)] = record.Record
 		w := record.Version.Writer - 1
 		last[w] = max(last[w], int(record.Version.Clock-dbadapter.TimestampAt(dbadapter.Epoch))+1)
 	}
@@ -184,7 +184,8 @@ func readBack(disk *powercut.Disk) (found progress, err error) {
 			if err := view.Lookup([]dbadapter.Index{hasher.Index(want.Key)}, sums); err != nil {
 				return found, err
 			}
-			if sum := hasher.Checksum(want.Version.Clock, []dbadapter.Digest{hasher.Digest(&want)}); sums[0] != sum {
+			alone := hashed(hasher, want)
+			if sum := dbadapter.PairOf(hasher, &alone).Checksum; sums[0] != sum {
 				return found, fmt.Errorf("key %s: the pair has checksum %d, not %d", want.Key, sums[0], sum)
 			}
 			count++
@@ -204,6 +205,7 @@ func writeUntilCut(t *testing.T, what []string) {
 		t.Fatal(err)
 	}
 	defer store.Close()
+	hasher := dbadapter.NewHasher(dbadapter.Secret{})
 	var running sync.WaitGroup
 	for w := range cutWriters {
 		from, err := strconv.Atoi(what[2+w])
@@ -214,7 +216,7 @@ func writeUntilCut(t *testing.T, what []string) {
 			for batch := from; ; batch++ {
 				writes := make([]dbadapter.Write, cutBatch)
 				for i := range writes {
-					writes[i].Record = cutRecord(w, batch*cutBatch+i)
+					writes[i].Record = hashed(hasher, cutRecord(w, batch*cutBatch+i))
 				}
 				if _, err := n.Apply(t.Context(), writes); err != nil {
 					t.Errorf("writer %d, batch %d: %v", w, batch, err)

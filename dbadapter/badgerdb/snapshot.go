@@ -79,14 +79,14 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 		return dbadapter.Record{}, err
 	}
 	defer s.mu.Unlock()
-	r, _, err := s.namespace.record(s.view.txn, bytes.Clone(key))
+	r, err := s.namespace.record(s.view.txn, bytes.Clone(key))
 	if err != nil {
 		return dbadapter.Record{}, err
 	}
 	if r == nil {
 		return dbadapter.Record{}, fmt.Errorf("get %s: %w", quote(key), dbadapter.ErrNotFound)
 	}
-	return *r, nil
+	return r.Record, nil
 }
 
 func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
@@ -154,7 +154,7 @@ func inParallel(n int, part func(from, to int)) {
 	all.Wait()
 }
 
-func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
+func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 	if err := s.locked("read a bucket"); err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
 		return nil, nil
 	}
 	held, err := s.namespace.held(s.view.txn, index)
-	var records []dbadapter.Record
+	var records []dbadapter.Hashed
 	for i := range held {
 		records = append(records, held[i].Record)
 	}
@@ -213,8 +213,8 @@ func (s *snapshot) walk(ctx context.Context, what string, prefix, start []byte, 
 	return nil
 }
 
-func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Record, error] {
-	return func(yield func(dbadapter.Record, error) bool) {
+func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
 		n := s.namespace
 		from := append(appendPrefix(nil, n.number, kindRecord), prefix...)
 		start := from
@@ -224,7 +224,7 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 				start = next
 			}
 		}
-		var record dbadapter.Record
+		var record dbadapter.Hashed
 		stopped := false
 		err := s.walk(ctx, "scan", from, start, func(item *badger.Item) error {
 			key := item.KeyCopy(nil)[prefixSize:]
@@ -235,14 +235,14 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 			if value, err = n.whole(s.view.txn, key, value); err != nil {
 				return err
 			}
-			record, _, err = readEnvelope(value, key, n.hasher)
+			record, err = readEnvelope(value, key, n.hasher)
 			return err
 		}, func() bool {
 			stopped = !yield(record, nil)
 			return !stopped
 		})
 		if err != nil && !stopped {
-			yield(dbadapter.Record{}, err)
+			yield(dbadapter.Hashed{}, err)
 		}
 	}
 }

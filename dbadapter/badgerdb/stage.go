@@ -65,12 +65,12 @@ func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
 func stageRecord(txn *badger.Txn, number uint32, b *commit.Bucket, it *commit.Item) error {
 	at := prefixSize + len(it.Record.Key)
 	key, envelope := it.Stored[:at:at], it.Stored[at:]
-	if isLong(&it.Record) {
+	if isLong(&it.Record.Record) {
 		if err := txn.Set(tailKey(number, it.Record.Key), envelope[cut:]); err != nil {
 			return err
 		}
 		envelope = envelope[:cut]
-	} else if held, ok := b.Before(it.Record.Key); ok && isLong(&held.Record) {
+	} else if held, ok := b.Before(it.Record.Key); ok && isLong(&held.Record.Record) {
 		if err := txn.Delete(tailKey(number, it.Record.Key)); err != nil {
 			return err
 		}

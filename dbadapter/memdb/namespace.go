@@ -44,7 +44,7 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	items, err := commit.Prepare(n.hasher, writes)
+	items, err := commit.Prepare(writes)
 	if err != nil {
 		return nil, err
 	}

@@ -49,13 +49,13 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	if !ok {
 		return dbadapter.Record{}, fmt.Errorf("get %q: %w", key, dbadapter.ErrNotFound)
 	}
-	return held.Record.Clone(), nil
+	return held.Record.Record.Clone(), nil
 }
 
-func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Record, error] {
-	return func(yield func(dbadapter.Record, error) bool) {
+func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
 		if err := s.usable("scan"); err != nil {
-			yield(dbadapter.Record{}, err)
+			yield(dbadapter.Hashed{}, err)
 			return
 		}
 		start := string(prefix)
@@ -67,7 +67,7 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 				return false
 			}
 			if err := s.running(ctx, "scan"); err != nil {
-				yield(dbadapter.Record{}, err)
+				yield(dbadapter.Hashed{}, err)
 				return false
 			}
 			return yield(held.Record.Clone(), nil)
@@ -86,12 +86,12 @@ func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 	return nil
 }
 
-func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
+func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 	if err := s.usable("read a bucket"); err != nil {
 		return nil, err
 	}
 	held, _ := s.buckets.get(index, cmp.Compare)
-	var records []dbadapter.Record
+	var records []dbadapter.Hashed
 	for i := range held {
 		records = append(records, held[i].Record.Clone())
 	}

@@ -71,9 +71,9 @@ func (e *env) reopen() {
 }
 
 // apply applies writes that must not fail, and returns their results.
-func (e *env) apply(writes ...dbadapter.Write) []dbadapter.Outcome {
+func (e *env) apply(writes ...write) []dbadapter.Outcome {
 	e.Helper()
-	outcomes, err := e.namespace.Apply(context.Background(), writes)
+	outcomes, err := submit(context.Background(), e.namespace, e.hasher, writes)
 	if err != nil {
 		e.Fatalf("Apply: %v", err)
 	}
@@ -84,7 +84,7 @@ func (e *env) apply(writes ...dbadapter.Write) []dbadapter.Outcome {
 }
 
 // want applies one write and compares its result.
-func (e *env) want(w dbadapter.Write, want dbadapter.Result) {
+func (e *env) want(w write, want dbadapter.Result) {
 	e.Helper()
 	if got := e.apply(w)[0]; got.Result != want {
 		e.Errorf("write %q of version %v: result %d, want %d", w.Record.Key, w.Record.Version, got.Result, want)
@@ -132,16 +132,36 @@ func at(second int) dbadapter.Version {
 	return dbadapter.Version{Clock: dbadapter.TimestampAt(start.Add(time.Duration(second) * time.Second)), Writer: 1, Incarnation: 1}
 }
 
-func put(key, value string, v dbadapter.Version) dbadapter.Write {
-	return dbadapter.Write{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: v}}
+// write is a dbadapter.Write whose record is not hashed yet: tests open
+// namespaces with hashers of many kinds.
+type write struct {
+	Record dbadapter.Record
+	If     *dbadapter.Version
 }
 
-func del(key string, v dbadapter.Version) dbadapter.Write {
-	return dbadapter.Write{Record: dbadapter.Record{Key: []byte(key), Deleted: true, Version: v}}
+// submit hashes the records of the writes and applies them.
+func submit(ctx context.Context, n dbadapter.Namespace, h dbadapter.Hasher, writes []write) ([]dbadapter.Outcome, error) {
+	hashed := make([]dbadapter.Write, len(writes))
+	for i, w := range writes {
+		r, err := dbadapter.Hash(h, w.Record)
+		if err != nil {
+			return nil, err
+		}
+		hashed[i] = dbadapter.Write{Record: r, If: w.If}
+	}
+	return n.Apply(ctx, hashed)
+}
+
+func put(key, value string, v dbadapter.Version) write {
+	return write{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: v}}
+}
+
+func del(key string, v dbadapter.Version) write {
+	return write{Record: dbadapter.Record{Key: []byte(key), Deleted: true, Version: v}}
 }
 
 // given makes a write conditional.
-func given(held dbadapter.Version, w dbadapter.Write) dbadapter.Write {
+func given(held dbadapter.Version, w write) write {
 	w.If = &held
 	return w
 }

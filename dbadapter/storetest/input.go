@@ -19,15 +19,15 @@ func testLimits(t *testing.T, h Harness) {
 	unsigned.Record.Signature = []byte("short")
 	dead := del("k", at(1))
 	dead.Record.Value = []byte("v")
-	many := make([]dbadapter.Write, dbadapter.MaxBatch+1)
+	many := make([]write, dbadapter.MaxBatch+1)
 	for i := range many {
 		many[i] = put(fmt.Sprint(i), "", at(1))
 	}
-	heavy := []dbadapter.Write{
+	heavy := []write{
 		put("a", value[:dbadapter.MaxValue], at(1)),
 		put("b", value[:dbadapter.MaxBatchBytes-dbadapter.MaxValue-1], at(1)),
 	}
-	for name, writes := range map[string][]dbadapter.Write{
+	for name, writes := range map[string][]write{
 		"no key":               {put("", "v", at(1))},
 		"long key":             {put(long, "v", at(1))},
 		"long value":           {put("k", value, at(1))},
@@ -37,12 +37,12 @@ func testLimits(t *testing.T, h Harness) {
 		"too many bytes":       heavy,
 		"a good and a bad one": {put("good", "v", at(1)), put(long, "v", at(1))},
 	} {
-		if _, err := e.namespace.Apply(context.Background(), writes); !errors.Is(err, dbadapter.ErrLimit) {
+		if _, err := submit(context.Background(), e.namespace, e.hasher, writes); !errors.Is(err, dbadapter.ErrLimit) {
 			t.Errorf("%s: error %v, want ErrLimit", name, err)
 		}
 	}
 	e.check(newTwin(e.hasher))
-	if outcomes, err := e.namespace.Apply(context.Background(), nil); err != nil || len(outcomes) != 0 {
+	if outcomes, err := submit(context.Background(), e.namespace, e.hasher, nil); err != nil || len(outcomes) != 0 {
 		t.Errorf("an empty batch gives %v, %v", outcomes, err)
 	}
 }
@@ -55,14 +55,14 @@ func testLargest(t *testing.T, h Harness) {
 	for version := 1; version <= 2; version++ {
 		v := at(version)
 		// As many writes as go, all signed.
-		var many []dbadapter.Write
+		var many []write
 		for i := range dbadapter.MaxBatch {
 			w := put(fmt.Sprintf("many/%d", i), fmt.Sprint(version, i), v)
 			w.Record.Signature = signature
 			many = append(many, w)
 		}
 		// As many bytes as go, all keys.
-		var keys []dbadapter.Write
+		var keys []write
 		for i := range dbadapter.MaxBatchBytes / dbadapter.MaxKey {
 			key := fmt.Sprintf("keys/%d/", i)
 			w := put(key+strings.Repeat("k", dbadapter.MaxKey-len(key)), "", v)
@@ -73,7 +73,7 @@ func testLargest(t *testing.T, h Harness) {
 		long := put("long", strings.Repeat(fmt.Sprint(version), dbadapter.MaxValue), v)
 		long.Record.Signature = signature
 		rest := put("rest", strings.Repeat("r", dbadapter.MaxBatchBytes-dbadapter.MaxValue-len("long")-len("rest")), v)
-		for _, writes := range [][]dbadapter.Write{many, keys, {long, rest}} {
+		for _, writes := range [][]write{many, keys, {long, rest}} {
 			for i, o := range e.apply(writes...) {
 				if o.Result != dbadapter.Applied {
 					t.Fatalf("write %d of %d: %+v", i, len(writes), o)
@@ -102,7 +102,7 @@ func testKeys(t *testing.T, h Harness) {
 	for i, key := range oddKeys {
 		w := put(key, "of "+key, at(i))
 		e.want(w, dbadapter.Applied)
-		tw.apply([]dbadapter.Write{w})
+		tw.apply([]write{w})
 	}
 	e.check(tw)
 	s := e.snapshot()
@@ -124,7 +124,7 @@ func testPrefixes(t *testing.T, h Harness) {
 	for i, key := range oddKeys {
 		w := put(key, "", at(i))
 		e.apply(w)
-		tw.apply([]dbadapter.Write{w})
+		tw.apply([]write{w})
 	}
 	s := e.snapshot()
 	places := append([]string{"", "a\x00a", "\xfe", "a/c", "zzz"}, oddKeys...)
@@ -135,12 +135,9 @@ func testPrefixes(t *testing.T, h Harness) {
 				afters = append(afters, nil)
 			}
 			for _, after := range afters {
-				var got []dbadapter.Record
-				for r, err := range s.Scan(context.Background(), []byte(prefix), after) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					got = append(got, r)
+				got, err := tw.scan(context.Background(), s, []byte(prefix), after)
+				if err != nil {
+					t.Fatal(err)
 				}
 				if err := same(fmt.Sprintf("Scan of %q after %q", prefix, after), got, tw.sorted([]byte(prefix), after)); err != nil {
 					t.Error(err)
@@ -166,8 +163,8 @@ func testSignatures(t *testing.T, h Harness) {
 	e := newEnv(t, h)
 	tw := newTwin(e.hasher)
 	signature := bytes.Repeat([]byte{1, 2}, dbadapter.SignatureSize/2)
-	var writes []dbadapter.Write
-	for _, w := range []dbadapter.Write{put("value", "v", at(1)), put("empty", "", at(1)), del("deleted", at(1))} {
+	var writes []write
+	for _, w := range []write{put("value", "v", at(1)), put("empty", "", at(1)), del("deleted", at(1))} {
 		w.Record.Signature = signature
 		writes = append(writes, w)
 	}
@@ -186,7 +183,7 @@ func testSlices(t *testing.T, h Harness) {
 	w := put("key", "value", at(1))
 	w.Record.Signature = bytes.Repeat([]byte{1}, dbadapter.SignatureSize)
 	tw := newTwin(e.hasher)
-	tw.apply([]dbadapter.Write{w})
+	tw.apply([]write{w})
 	e.apply(w)
 	spoil := func(r dbadapter.Record) {
 		for _, b := range [][]byte{r.Key, r.Value, r.Signature} {
@@ -203,14 +200,14 @@ func testSlices(t *testing.T, h Harness) {
 	}
 	spoil(got)
 	for r := range s.Scan(context.Background(), nil, nil) {
-		spoil(r)
+		spoil(r.Record)
 	}
 	bucket, err := s.Bucket(e.hasher.Index([]byte("key")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range bucket {
-		spoil(r)
+		spoil(r.Record)
 	}
 	if key := e.observed[0].Key; string(key) != "key" {
 		t.Errorf("the observed key has become %q", key)

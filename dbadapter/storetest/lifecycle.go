@@ -20,7 +20,7 @@ func testApart(t *testing.T, h Harness) {
 		for j, key := range oddKeys {
 			w := put(key, fmt.Sprint(i, j), at(i*100+j))
 			n.apply(w)
-			tw.apply([]dbadapter.Write{w})
+			tw.apply([]write{w})
 		}
 		twins = append(twins, tw)
 	}
@@ -45,7 +45,7 @@ func testDrop(t *testing.T, h Harness) {
 	kept.openNamespace(2)
 	tw := newTwin(e.hasher)
 	for _, n := range []*env{e, kept} {
-		var writes []dbadapter.Write
+		var writes []write
 		for i := range 3000 {
 			writes = append(writes, put(fmt.Sprint(i), "v", at(i)))
 		}
@@ -86,7 +86,7 @@ func testReopen(t *testing.T, h Harness) {
 	tw := newTwin(e.hasher)
 	for round := range 4 {
 		for i := range 30 {
-			writes := []dbadapter.Write{
+			writes := []write{
 				put(fmt.Sprint(i), fmt.Sprint(round), at(round*2)),
 				del(fmt.Sprint(i*2), at(round*2+1)),
 			}
@@ -127,7 +127,7 @@ func testClosed(t *testing.T, h Harness) {
 	}
 	namespace := func(what string) {
 		t.Helper()
-		_, errApply := e.namespace.Apply(ctx, []dbadapter.Write{put("k", "w", at(2))})
+		_, errApply := submit(ctx, e.namespace, e.hasher, []write{put("k", "w", at(2))})
 		_, errSnapshot := e.namespace.Snapshot()
 		var errChanges error
 		for _, errChanges = range e.namespace.Changes(ctx, 0) {
@@ -170,7 +170,7 @@ func testClosedInUse(t *testing.T, h Harness) {
 	for i := range 100 {
 		w := put(fmt.Sprint(i), "v", at(i))
 		e.apply(w)
-		tw.apply([]dbadapter.Write{w})
+		tw.apply([]write{w})
 	}
 	s := e.snapshot()
 	walking := make(chan struct{})
@@ -187,19 +187,19 @@ func testClosedInUse(t *testing.T, h Harness) {
 	}()
 	<-walking
 	const writers = 4
-	wrote := make(chan []dbadapter.Write)
+	wrote := make(chan []write)
 	for w := range writers {
 		go func() {
-			var mine []dbadapter.Write
+			var mine []write
 			for i := 0; ; i++ {
-				write := put(fmt.Sprint("w", w, "/", i), "v", at(i))
-				if _, err := e.namespace.Apply(ctx, []dbadapter.Write{write}); err != nil {
+				next := put(fmt.Sprint("w", w, "/", i), "v", at(i))
+				if _, err := submit(ctx, e.namespace, e.hasher, []write{next}); err != nil {
 					if !errors.Is(err, dbadapter.ErrClosed) {
 						t.Errorf("a write to a store that closes gives %v, want ErrClosed", err)
 					}
 					break
 				}
-				mine = append(mine, write)
+				mine = append(mine, next)
 			}
 			wrote <- mine
 		}()
@@ -223,7 +223,7 @@ func testCancelled(t *testing.T, h Harness) {
 	e.apply(put("k", "v", at(1)))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := e.namespace.Apply(ctx, []dbadapter.Write{put("k", "w", at(2))}); !errors.Is(err, context.Canceled) {
+	if _, err := submit(ctx, e.namespace, e.hasher, []write{put("k", "w", at(2))}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Apply under a cancelled context gives %v", err)
 	}
 	if _, err := e.store.Namespace(ctx, dbadapter.NamespaceID{8}, e.hasher, nil); !errors.Is(err, context.Canceled) {

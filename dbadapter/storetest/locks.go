@@ -59,7 +59,7 @@ func testLockOrder(t *testing.T, h Harness) {
 		}
 		subscriber.Lock()
 		steps := []func() error{func() error {
-			_, err := n.Apply(ctx, []dbadapter.Write{put(fmt.Sprint(i%20), fmt.Sprint(i), at(i))})
+			_, err := submit(ctx, n, hasher(), []write{put(fmt.Sprint(i%20), fmt.Sprint(i), at(i))})
 			return err
 		}}
 		for range 3 {
@@ -102,7 +102,7 @@ func testCrowd(t *testing.T, h Harness) {
 		return func() error {
 			for i := range rounds {
 				w := put(fmt.Sprint(writer, i%20), fmt.Sprint(i), at(i))
-				if _, err := e.namespace.Apply(ctx, []dbadapter.Write{w}); err != nil {
+				if _, err := submit(ctx, e.namespace, e.hasher, []write{w}); err != nil {
 					return fmt.Errorf("commit: %w", err)
 				}
 			}
@@ -147,7 +147,7 @@ func testCrowd(t *testing.T, h Harness) {
 			if err != nil {
 				return fmt.Errorf("create: %w", err)
 			}
-			_, err = other.Apply(ctx, []dbadapter.Write{put("k", "v", at(i))})
+			_, err = submit(ctx, other, e.hasher, []write{put("k", "v", at(i))})
 			if err := errors.Join(err, other.Close(), e.store.Drop(ctx, id)); err != nil {
 				return fmt.Errorf("drop: %w", err)
 			}
@@ -166,7 +166,7 @@ func recount(ctx context.Context, hasher dbadapter.Hasher, s dbadapter.Snapshot)
 		if err != nil {
 			return nil, err
 		}
-		tw.records[string(r.Key)] = r
+		tw.records[string(r.Key)] = r.Record
 	}
 	return tw, tw.compare(s)
 }
@@ -192,14 +192,14 @@ func testPausedScan(t *testing.T, h Harness) {
 				if err != nil {
 					return fmt.Errorf("make another namespace: %w", err)
 				}
-				if _, err := n.Apply(ctx, []dbadapter.Write{put("k", "v", at(i))}); err != nil {
+				if _, err := submit(ctx, n, e.hasher, []write{put("k", "v", at(i))}); err != nil {
 					return fmt.Errorf("write to another namespace: %w", err)
 				}
 				if err := errors.Join(n.Close(), e.store.Drop(ctx, other)); err != nil {
 					return fmt.Errorf("drop another namespace: %w", err)
 				}
 			}
-			if _, err := e.namespace.Apply(ctx, []dbadapter.Write{put("d", "1", at(1))}); err != nil {
+			if _, err := submit(ctx, e.namespace, e.hasher, []write{put("d", "1", at(1))}); err != nil {
 				return fmt.Errorf("write under a scan: %w", err)
 			}
 			if err := errors.Join(e.namespace.Close(), e.store.Drop(ctx, e.id)); err != nil {

@@ -62,7 +62,7 @@ var (
 
 func (m *model) apply(t *rapid.T) {
 	writes := rapid.SliceOfN(rapid.Custom(m.write), 0, 8).Draw(t, "writes")
-	got, err := m.env.namespace.Apply(context.Background(), writes)
+	got, err := submit(context.Background(), m.env.namespace, m.env.hasher, writes)
 	want, conflict := m.twin.apply(writes)
 	if conflict != errors.Is(err, dbadapter.ErrConflict) || err != nil && !conflict {
 		t.Fatalf("Apply gives error %v, want a conflict: %v", err, conflict)
@@ -72,8 +72,8 @@ func (m *model) apply(t *rapid.T) {
 	}
 }
 
-func (m *model) write(t *rapid.T) dbadapter.Write {
-	w := dbadapter.Write{Record: dbadapter.Record{
+func (m *model) write(t *rapid.T) write {
+	w := write{Record: dbadapter.Record{
 		Key:     []byte(rapid.SampledFrom(modelKeys).Draw(t, "key")),
 		Version: modelVersion(t),
 		Deleted: rapid.IntRange(0, 4).Draw(t, "deleted") == 0,
@@ -123,12 +123,9 @@ func (m *model) scan(t *rapid.T) {
 	defer s.Close()
 	prefix := []byte(rapid.SampledFrom(append(modelKeys, "")).Draw(t, "prefix"))
 	after := []byte(rapid.SampledFrom(append(modelKeys, "")).Draw(t, "after"))
-	var got []dbadapter.Record
-	for r, err := range s.Scan(context.Background(), prefix, after) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, r)
+	got, err := m.twin.scan(context.Background(), s, prefix, after)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := same("Scan", got, m.twin.sorted(prefix, after)); err != nil {
 		t.Fatal(err)

@@ -79,9 +79,9 @@ func testTombstones(t *testing.T, h Harness) {
 
 func testConditions(t *testing.T, h Harness) {
 	e := newEnv(t, h)
-	refuse := func(w dbadapter.Write, held dbadapter.Version) {
+	refuse := func(w write, held dbadapter.Version) {
 		t.Helper()
-		outcomes, err := e.namespace.Apply(context.Background(), []dbadapter.Write{w})
+		outcomes, err := submit(context.Background(), e.namespace, e.hasher, []write{w})
 		if !errors.Is(err, dbadapter.ErrConflict) || len(outcomes) != 1 || outcomes[0].Result != dbadapter.Conflict || outcomes[0].Held != held {
 			t.Errorf("a failing condition gives %+v, %v; want Conflict and %v", outcomes, err, held)
 		}
@@ -120,7 +120,7 @@ func testTwice(t *testing.T, h Harness) {
 func testAtomic(t *testing.T, h Harness) {
 	e := newEnv(t, h)
 	e.apply(put("a", "1", at(1)), put("b", "1", at(1)))
-	outcomes, err := e.namespace.Apply(context.Background(), []dbadapter.Write{
+	outcomes, err := submit(context.Background(), e.namespace, e.hasher, []write{
 		put("a", "2", at(2)),
 		put("new", "2", at(2)),
 		given(at(7), put("b", "2", at(2))),
@@ -143,7 +143,7 @@ func testAtomic(t *testing.T, h Harness) {
 		}
 	}
 	tw := newTwin(e.hasher)
-	tw.apply([]dbadapter.Write{put("a", "1", at(1)), put("b", "1", at(1))})
+	tw.apply([]write{put("a", "1", at(1)), put("b", "1", at(1))})
 	e.check(tw)
 	if len(e.observed) != 2 {
 		t.Errorf("a failed batch was observed: %v", e.observed[2:])
@@ -155,6 +155,6 @@ func testAtomic(t *testing.T, h Harness) {
 
 func twinOf(e *env, key, value string, v dbadapter.Version) *twin {
 	tw := newTwin(e.hasher)
-	tw.apply([]dbadapter.Write{put(key, value, v)})
+	tw.apply([]write{put(key, value, v)})
 	return tw
 }

@@ -26,7 +26,7 @@ func newTwin(h dbadapter.Hasher) *twin {
 func (t *twin) clone() *twin { return &twin{t.hasher, maps.Clone(t.records), t.latest} }
 
 // apply does what Apply must do.
-func (t *twin) apply(writes []dbadapter.Write) (outcomes []dbadapter.Outcome, conflict bool) {
+func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict bool) {
 	before := t.clone()
 	outcomes = make([]dbadapter.Outcome, len(writes))
 	for i, w := range writes {
@@ -84,6 +84,30 @@ func (t *twin) buckets() map[dbadapter.Index][]dbadapter.Record {
 	return m
 }
 
+// plain is a record as a snapshot returned it, once its hashes are found right.
+func (t *twin) plain(r dbadapter.Hashed) (dbadapter.Record, error) {
+	if r.Index != t.hasher.Index(r.Key) || r.Digest != t.hasher.Digest(&r.Record) {
+		return r.Record, fmt.Errorf("the record %q came with another one's hashes", r.Key)
+	}
+	return r.Record, nil
+}
+
+// scan is all that Scan yields.
+func (t *twin) scan(ctx context.Context, s dbadapter.Snapshot, prefix, after []byte) ([]dbadapter.Record, error) {
+	var all []dbadapter.Record
+	for h, err := range s.Scan(ctx, prefix, after) {
+		if err != nil {
+			return nil, fmt.Errorf("Scan: %w", err)
+		}
+		r, err := t.plain(h)
+		if err != nil {
+			return nil, fmt.Errorf("Scan: %w", err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
 func (t *twin) checksum(bucket []dbadapter.Record) dbadapter.Checksum {
 	var latest dbadapter.Timestamp
 	var digests []dbadapter.Digest
@@ -131,12 +155,9 @@ func (e *env) check(t *twin) {
 func (t *twin) compare(s dbadapter.Snapshot) error {
 	ctx := context.Background()
 	want := t.sorted(nil, nil)
-	var got []dbadapter.Record
-	for r, err := range s.Scan(ctx, nil, nil) {
-		if err != nil {
-			return fmt.Errorf("Scan: %w", err)
-		}
-		got = append(got, r)
+	got, err := t.scan(ctx, s, nil, nil)
+	if err != nil {
+		return err
 	}
 	if err := same("Scan", got, want); err != nil {
 		return err
@@ -176,9 +197,15 @@ func (t *twin) compare(s dbadapter.Snapshot) error {
 		if want := t.checksum(buckets[index]); sums[i] != want {
 			return fmt.Errorf("Lookup: %d has checksum %d, want %d", index, sums[i], want)
 		}
-		records, err := s.Bucket(index)
+		held, err := s.Bucket(index)
 		if err != nil {
 			return fmt.Errorf("Bucket: %w", err)
+		}
+		records := make([]dbadapter.Record, len(held))
+		for n := range held {
+			if records[n], err = t.plain(held[n]); err != nil {
+				return fmt.Errorf("Bucket: %w", err)
+			}
 		}
 		if err := same("Bucket", records, buckets[index]); err != nil {
 			return err

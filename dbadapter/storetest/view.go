@@ -19,7 +19,7 @@ func testSnapshots(t *testing.T, h Harness) {
 	}
 	var all []kept
 	for round := range 20 {
-		var writes []dbadapter.Write
+		var writes []write
 		for i := range 10 {
 			writes = append(writes, put(fmt.Sprint((round+i*i)%25), fmt.Sprint(round), at(round)))
 		}
@@ -43,7 +43,7 @@ func testSnapshots(t *testing.T, h Harness) {
 			t.Fatal(err)
 		}
 		e.apply(put(string(r.Key), "new", at(100)), put("0"+string(r.Key), "new", at(100)))
-		got = append(got, r)
+		got = append(got, r.Record)
 	}
 	if err := same("Scan under writes", got, tw.sorted(nil, nil)); err != nil {
 		t.Error(err)
@@ -60,12 +60,12 @@ func testBuckets(t *testing.T, h Harness) {
 			w = del(key, at(i))
 		}
 		e.want(w, dbadapter.Applied)
-		tw.apply([]dbadapter.Write{w})
+		tw.apply([]write{w})
 		e.check(tw)
 	}
 	// One commit that writes several records of one bucket is one change.
 	seq := len(e.observed)
-	var writes []dbadapter.Write
+	var writes []write
 	for i := range 40 {
 		writes = append(writes, put(fmt.Sprint(i), "", at(50)))
 	}
@@ -86,13 +86,13 @@ func testLog(t *testing.T, h Harness) {
 	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 5))
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 60 {
-		var writes []dbadapter.Write
+		var writes []write
 		for range 1 + random.IntN(8) {
 			writes = append(writes, put(fmt.Sprint(random.IntN(60)), fmt.Sprint(i), at(random.IntN(60))))
 		}
 		e.apply(writes...)
 	}
-	var big []dbadapter.Write
+	var big []write
 	for i := range 3000 {
 		big = append(big, put(fmt.Sprint("big", i), "", at(1)))
 	}
@@ -167,20 +167,20 @@ func testTrim(t *testing.T, h Harness) {
 func testConcurrent(t *testing.T, h Harness) {
 	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 6))
 	const writers, rounds = 8, 30
-	done := make(chan []dbadapter.Write)
+	done := make(chan []write)
 	for w := range writers {
 		go func() {
-			var mine []dbadapter.Write
+			var mine []write
 			defer func() { done <- mine }()
 			random := rand.New(rand.NewPCG(uint64(w), 7))
 			for i := range rounds {
-				var writes []dbadapter.Write
+				var writes []write
 				for range 1 + random.IntN(4) {
 					v := at(i)
 					v.Writer = dbadapter.WriterID(w)
 					writes = append(writes, put(fmt.Sprint(random.IntN(40)), fmt.Sprint(w, i), v))
 				}
-				if _, err := e.namespace.Apply(context.Background(), writes); err != nil {
+				if _, err := submit(context.Background(), e.namespace, e.hasher, writes); err != nil {
 					t.Errorf("Apply: %v", err)
 					return
 				}
@@ -193,7 +193,7 @@ func testConcurrent(t *testing.T, h Harness) {
 	for range 2 {
 		go func() { read <- readUntil(e, stop) }()
 	}
-	var all []dbadapter.Write
+	var all []write
 	for range writers {
 		all = append(all, <-done...)
 	}

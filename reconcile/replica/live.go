@@ -64,7 +64,7 @@ func (l *Live) Load(ctx context.Context, snap dbadapter.Snapshot, tick func() er
 		if err != nil {
 			return fmt.Errorf("rebuilding the digest: %w", err)
 		}
-		digest = digest.Add(l.keys.Hasher.Digest(&r))
+		digest = digest.Add(r.Digest)
 		records++
 	}
 	sketch := rateless.NewSketch(l.keys.Cells, liveCells(records))

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"context"
 	"iter"
 
@@ -42,29 +43,22 @@ func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys
 }
 
 func (p *Prefix) scan() error {
-	type bucket struct {
-		latest  dbadapter.Timestamp
-		digests []dbadapter.Digest
-	}
-	shared := map[dbadapter.Index]*bucket{} // the records come by key, as a checksum wants them
-	for r, err := range p.All() {
+	buckets := map[dbadapter.Index]*dbadapter.Bucket{} // the records come by key, as a bucket takes them
+	for r, err := range ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil)) {
 		if err != nil {
 			return err
 		}
-		i := p.keys.Hasher.Index(r.Key)
-		b := shared[i]
+		b := buckets[r.Index]
 		if b == nil {
-			b = &bucket{}
-			shared[i] = b
+			b = &dbadapter.Bucket{}
+			buckets[r.Index] = b
 		}
-		d := p.keys.Hasher.Digest(&r)
-		b.latest = max(b.latest, r.Version.Clock)
-		b.digests = append(b.digests, d)
-		p.digest = p.digest.Add(d)
+		b.Add(&r)
+		p.digest = p.digest.Add(r.Digest)
 		p.records++
 	}
-	for i, b := range shared {
-		p.sums[i] = p.keys.Hasher.Checksum(b.latest, b.digests)
+	for i, b := range buckets {
+		p.sums[i] = b.Pair(p.keys.Hasher).Checksum
 	}
 	return p.extend(liveCells(p.records))
 }
@@ -127,10 +121,10 @@ func (p *Prefix) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := all[:0]
+	var in []dbadapter.Record
 	for _, r := range all {
-		if len(r.Key) >= len(p.prefix) && string(r.Key[:len(p.prefix)]) == string(p.prefix) {
-			in = append(in, r)
+		if bytes.HasPrefix(r.Key, p.prefix) {
+			in = append(in, r.Record)
 		}
 	}
 	return in, nil
@@ -138,5 +132,5 @@ func (p *Prefix) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
 
 // All implements reconcile.Replica.
 func (p *Prefix) All() iter.Seq2[dbadapter.Record, error] {
-	return ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil))
+	return plain(ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil)))
 }

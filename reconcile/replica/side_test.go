@@ -43,7 +43,11 @@ func (s *side) put(records ...dbadapter.Record) {
 	s.t.Helper()
 	writes := make([]dbadapter.Write, len(records))
 	for i, r := range records {
-		writes[i].Record = r
+		hashed, err := dbadapter.Hash(s.keys.Hasher, r)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		writes[i].Record = hashed
 	}
 	if _, err := s.ns.Apply(context.Background(), writes); err != nil {
 		s.t.Fatal(err)

@@ -136,10 +136,26 @@ func (s *Snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 
 // Bucket implements reconcile.Replica.
 func (s *Snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
-	return s.store.Bucket(index)
+	held, err := s.store.Bucket(index)
+	var records []dbadapter.Record
+	for i := range held {
+		records = append(records, held[i].Record)
+	}
+	return records, err
 }
 
 // All implements reconcile.Replica.
 func (s *Snapshot) All() iter.Seq2[dbadapter.Record, error] {
-	return ticking(s.tick, s.store.Scan(s.ctx, nil, nil))
+	return plain(ticking(s.tick, s.store.Scan(s.ctx, nil, nil)))
+}
+
+// plain are the records of a scan without their hashes.
+func plain(scan iter.Seq2[dbadapter.Hashed, error]) iter.Seq2[dbadapter.Record, error] {
+	return func(yield func(dbadapter.Record, error) bool) {
+		for r, err := range scan {
+			if !yield(r.Record, err) {
+				return
+			}
+		}
+	}
 }

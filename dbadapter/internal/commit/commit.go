@@ -18,9 +18,7 @@ import (
 
 // Item is one write, prepared outside the store's lock.
 type Item struct {
-	Index  dbadapter.Index
-	Digest dbadapter.Digest
-	Record dbadapter.Record
+	Record dbadapter.Hashed
 	If     *dbadapter.Version
 	// Stored is the store's own form of the record; this package only carries
 	// it through to Held.
@@ -30,8 +28,7 @@ type Item struct {
 // Held is one record of a bucket. Item is nil for a record that was there
 // before the group, else the write that put it there.
 type Held struct {
-	Record dbadapter.Record
-	Digest dbadapter.Digest
+	Record dbadapter.Hashed
 	Item   *Item
 }
 
@@ -60,9 +57,9 @@ func (b *Bucket) Before(key []byte) (Held, bool) {
 	return Held{}, false
 }
 
-// Prepare checks a batch against the limits and hashes its records. The items
-// refer to the caller's slices.
-func Prepare(h dbadapter.Hasher, writes []dbadapter.Write) ([]Item, error) {
+// Prepare checks a batch against the limits. The items refer to the caller's
+// slices.
+func Prepare(writes []dbadapter.Write) ([]Item, error) {
 	if len(writes) > dbadapter.MaxBatch {
 		return nil, fmt.Errorf("apply %d writes: %w: at most %d go in one batch; split it",
 			len(writes), dbadapter.ErrLimit, dbadapter.MaxBatch)
@@ -70,8 +67,8 @@ func Prepare(h dbadapter.Hasher, writes []dbadapter.Write) ([]Item, error) {
 	size := 0
 	for i := range writes {
 		r := &writes[i].Record
-		if err := r.Validate(); err != nil {
-			return nil, fmt.Errorf("apply write %d of %d: %w", i+1, len(writes), err)
+		if r.Index == 0 {
+			return nil, fmt.Errorf("apply write %d of %d: its record was not made by Hash", i+1, len(writes))
 		}
 		size += len(r.Key) + len(r.Value)
 	}
@@ -81,24 +78,18 @@ func Prepare(h dbadapter.Hasher, writes []dbadapter.Write) ([]Item, error) {
 	}
 	items := make([]Item, len(writes))
 	for i := range writes {
-		w := &writes[i]
-		items[i] = Item{Index: h.Index(w.Record.Key), Digest: h.Digest(&w.Record), Record: w.Record, If: w.If}
+		items[i] = Item{Record: writes[i].Record, If: writes[i].If}
 	}
 	return items, nil
 }
 
 // Checksum stands for a bucket's records; 0 if there are none.
 func Checksum(h dbadapter.Hasher, held []Held) dbadapter.Checksum {
-	if len(held) == 0 {
-		return 0
-	}
-	var stack [4]dbadapter.Digest
-	digests, latest := stack[:0], dbadapter.Timestamp(0)
+	var b dbadapter.Bucket
 	for i := range held {
-		digests = append(digests, held[i].Digest)
-		latest = max(latest, held[i].Record.Version.Clock)
+		b.Add(&held[i].Record)
 	}
-	return h.Checksum(latest, digests)
+	return b.Pair(h).Checksum
 }
 
 // find is the place of a key among a bucket's records.

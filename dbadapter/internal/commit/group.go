@@ -60,7 +60,7 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 	g.read(items)
 	for i := range items {
 		it := &items[i]
-		b := g.buckets[it.Index]
+		b := g.buckets[it.Record.Index]
 		if b.err != nil {
 			takeBack()
 			return nil, b.err
@@ -97,7 +97,7 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 			conflict+1, len(items), dbadapter.ErrConflict)
 	}
 	for i := range items {
-		b := g.buckets[items[i].Index]
+		b := g.buckets[items[i].Record.Index]
 		if at, ok := find(b.Held, items[i].Record.Key); ok {
 			outcomes[i].Held = b.Held[at].Record.Version
 		}
@@ -120,7 +120,7 @@ func decide(it *Item, held *Held) dbadapter.Result {
 	if held == nil {
 		return dbadapter.Applied
 	}
-	switch it.Record.Compare(&held.Record) {
+	switch it.Record.Compare(&held.Record.Record) {
 	case 1:
 		return dbadapter.Applied
 	case 0:
@@ -133,7 +133,7 @@ func decide(it *Item, held *Held) dbadapter.Result {
 func (g *Group) read(items []Item) {
 	indices := make([]dbadapter.Index, 0, len(items))
 	for i := range items {
-		if index := items[i].Index; g.buckets[index] == nil {
+		if index := items[i].Record.Index; g.buckets[index] == nil {
 			g.buckets[index] = &Bucket{Index: index}
 			indices = append(indices, index)
 		}
@@ -149,7 +149,7 @@ func (g *Group) read(items []Item) {
 func (b *Bucket) put(at int, replace bool, it *Item) {
 	next := make([]Held, 0, len(b.Held)+1)
 	next = append(next, b.Held[:at]...)
-	next = append(next, Held{it.Record, it.Digest, it})
+	next = append(next, Held{it.Record, it})
 	if replace {
 		at++
 	}
@@ -184,7 +184,7 @@ func (g *Group) Changes(seq uint64) []dbadapter.Change {
 func sum(held []Held) dbadapter.Digest {
 	var d dbadapter.Digest
 	for i := range held {
-		d = d.Add(held[i].Digest)
+		d = d.Add(held[i].Record.Digest)
 	}
 	return d
 }

@@ -12,15 +12,16 @@ import (
 func TestTakenBackBatchLeavesNoTrace(t *testing.T) {
 	h := dbadapter.NewHasher(dbadapter.Secret{1})
 	write := func(key, value string, clock dbadapter.Timestamp, held *dbadapter.Version) dbadapter.Write {
-		return dbadapter.Write{
-			Record: dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: dbadapter.Version{Clock: clock, Writer: 1}},
-			If:     held,
+		r, err := dbadapter.Hash(h, dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: dbadapter.Version{Clock: clock, Writer: 1}})
+		if err != nil {
+			t.Fatal(err)
 		}
+		return dbadapter.Write{Record: r, If: held}
 	}
 	g := NewGroup(h, func(indices []dbadapter.Index) []Loaded { return make([]Loaded, len(indices)) })
 	batch := func(writes ...dbadapter.Write) ([]dbadapter.Outcome, error) {
 		t.Helper()
-		items, err := Prepare(h, writes)
+		items, err := Prepare(writes)
 		if err != nil {
 			t.Fatal(err)
 		}

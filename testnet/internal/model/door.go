@@ -27,7 +27,11 @@ func (x *session) door(records []dbadapter.Record) ([]reconcile.Verdict, error) 
 			n.cluster.Watch.Refused(n.id, err)
 			continue
 		}
-		writes = append(writes, dbadapter.Write{Record: records[i]})
+		hashed, err := dbadapter.Hash(n.cluster.keys.Hasher, records[i])
+		if err != nil {
+			return nil, err // it was examined
+		}
+		writes = append(writes, dbadapter.Write{Record: hashed})
 		places = append(places, i)
 	}
 	for i := range writes {
@@ -45,7 +49,7 @@ func (x *session) door(records []dbadapter.Record) ([]reconcile.Verdict, error) 
 			if o.Result == dbadapter.Applied {
 				p.applied++
 				x.applied++
-				n.cluster.Watch.Observed(n.id, &writes[i].Record)
+				n.cluster.Watch.Observed(n.id, &writes[i].Record.Record)
 			}
 		}
 		writes, places = writes[batch:], places[batch:]

@@ -11,9 +11,9 @@ import (
 )
 
 func entry(n int) []dbadapter.Write {
-	return []dbadapter.Write{{Record: dbadapter.Record{
+	return []dbadapter.Write{{Record: dbadapter.Hashed{Record: dbadapter.Record{
 		Key: fmt.Appendf(nil, "k%d", n), Value: []byte("v"), Version: dbadapter.Version{Clock: dbadapter.Timestamp(n), Writer: 1},
-	}}}
+	}}}}
 }
 
 // replayed opens the log and returns the keys in it.
@@ -142,7 +142,7 @@ func TestLogAfterFlip(t *testing.T) {
 
 func FuzzReadEntry(f *testing.F) {
 	f.Add(newEntry(entry(1)))
-	f.Add(newEntry(append(entry(1), dbadapter.Write{Record: dbadapter.Record{Key: []byte("k"), Deleted: true, Signature: make([]byte, 64)}})))
+	f.Add(newEntry(append(entry(1), dbadapter.Write{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k"), Deleted: true, Signature: make([]byte, 64)}}})))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		writes, size, err := readEntry(b)
 		if err != nil {

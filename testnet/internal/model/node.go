@@ -216,7 +216,7 @@ func (p *process) records() []dbadapter.Record {
 		if err != nil {
 			panic(err)
 		}
-		p.dump = append(p.dump, r)
+		p.dump = append(p.dump, r.Record)
 	}
 	return p.dump
 }

@@ -39,7 +39,12 @@ func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, obs
 	if err != nil {
 		return nil, err
 	}
-	s.wal, err = openLog(disk, func(writes []dbadapter.Write) error {
+	s.wal, err = openLog(disk, func(writes []dbadapter.Write) (err error) {
+		for i := range writes {
+			if writes[i].Record, err = dbadapter.Hash(h, writes[i].Record.Record); err != nil {
+				return corrupt("an entry of the log: %v", err)
+			}
+		}
 		if _, err := s.Namespace.Apply(ctx, writes); err != nil {
 			return corrupt("an entry of the log cannot be applied: %v", err)
 		}

@@ -61,14 +61,15 @@ func (p *process) write(records []dbadapter.Record, held *dbadapter.Version, tol
 			return
 		}
 		r.Version = dbadapter.Version{Clock: dbadapter.Timestamp(at), Writer: n.writer, Incarnation: p.incarnation}
-		if err := r.Validate(); err != nil {
+		hashed, err := dbadapter.Hash(n.cluster.keys.Hasher, r)
+		if err != nil {
 			refuse(err)
 			return
 		}
 		if n.cluster.Signed {
-			r.Signature = n.cluster.sign(n.id, &r)
+			hashed.Signature = n.cluster.sign(n.id, &r)
 		}
-		writes[i] = dbadapter.Write{Record: r, If: held}
+		writes[i] = dbadapter.Write{Record: hashed, If: held}
 	}
 	err := p.store.write(writes, func(outcomes []dbadapter.Outcome, err error) {
 		if err != nil {
@@ -82,7 +83,7 @@ func (p *process) write(records []dbadapter.Record, held *dbadapter.Version, tol
 				continue
 			}
 			p.applied++
-			n.cluster.Watch.Observed(n.id, &writes[i].Record)
+			n.cluster.Watch.Observed(n.id, &writes[i].Record.Record)
 			told(i, writes[i].Record.Version, nil)
 		}
 	})

@@ -14,58 +14,68 @@ import (
 // faultyStore does to each batch of the shared namespace what a test says.
 type faultyStore struct {
 	dbadapter.Store
-	apply func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
+	apply func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 }
 
 func (s *faultyStore) Namespace(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
 	ns, err := s.Store.Namespace(ctx, id, h, observe)
-	return &faultyNamespace{ns, s}, err
+	return &faultyNamespace{ns, s, h}, err
 }
 
 type faultyNamespace struct {
 	dbadapter.Namespace
-	store *faultyStore
+	store  *faultyStore
+	hasher dbadapter.Hasher
 }
 
 func (n *faultyNamespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-	return n.store.apply(ctx, n.Namespace, writes)
+	return n.store.apply(ctx, n, writes)
+}
+
+// altered is a write of another record under the same condition.
+func (n *faultyNamespace) altered(w dbadapter.Write, alter func(*dbadapter.Record)) dbadapter.Write {
+	r := w.Record.Record
+	alter(&r)
+	w.Record, _ = dbadapter.Hash(n.hasher, r) // it stays valid
+	return w
 }
 
 // Faults of a node's store that nothing else would notice are found by the
 // checks, through the recorder. Each is planted in node 0.
 func TestFaultsAreFound(t *testing.T) {
-	type apply = func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
+	type apply = func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	for _, c := range []struct {
 		name  string
 		rule  check.Rule
 		fault apply
 	}{
-		{"a write is acknowledged and lost", check.Durable, func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		{"a write is acknowledged and lost", check.Durable, func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
 			if string(writes[0].Record.Key) == "victim" {
 				return []dbadapter.Outcome{{Result: dbadapter.Applied, Held: writes[0].Record.Version}}, nil
 			}
-			return ns.Apply(ctx, writes)
+			return ns.Namespace.Apply(ctx, writes)
 		}},
-		{"another value is stored", check.Identity, func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		{"another value is stored", check.Identity, func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
 			if string(writes[0].Record.Key) == "victim" {
 				writes = slices.Clone(writes)
-				writes[0].Record.Value = []byte("altered")
+				writes[0] = ns.altered(writes[0], func(r *dbadapter.Record) { r.Value = []byte("altered") })
 			}
-			return ns.Apply(ctx, writes)
+			return ns.Namespace.Apply(ctx, writes)
 		}},
-		{"a record that nobody wrote is stored too", check.Intended, func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		{"a record that nobody wrote is stored too", check.Intended, func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
 			if string(writes[0].Record.Key) == "victim" {
-				extra := writes[0]
-				extra.Record.Key = []byte("extra")
-				extra.Record.Version.Clock++
-				if _, err := ns.Apply(ctx, []dbadapter.Write{extra}); err != nil {
+				extra := ns.altered(writes[0], func(r *dbadapter.Record) {
+					r.Key = []byte("extra")
+					r.Version.Clock++
+				})
+				if _, err := ns.Namespace.Apply(ctx, []dbadapter.Write{extra}); err != nil {
 					return nil, err
 				}
 			}
-			return ns.Apply(ctx, writes)
+			return ns.Namespace.Apply(ctx, writes)
 		}},
-		{"none", "", func(ctx context.Context, ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-			return ns.Apply(ctx, writes)
+		{"none", "", func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+			return ns.Namespace.Apply(ctx, writes)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

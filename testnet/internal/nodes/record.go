@@ -103,7 +103,7 @@ func everything(ctx context.Context, ns dbadapter.Namespace) (all []dbadapter.Re
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, r)
+		all = append(all, r.Record)
 	}
 	return all, nil
 }
@@ -120,7 +120,7 @@ func (n *recordedNamespace) Apply(ctx context.Context, writes []dbadapter.Write)
 	outcomes, err := n.Namespace.Apply(ctx, writes)
 	r.mu.Lock()
 	for i := range writes {
-		record := &writes[i].Record
+		record := &writes[i].Record.Record
 		written := err == nil && (outcomes[i].Result == dbadapter.Applied || outcomes[i].Result == dbadapter.Same)
 		// A store that fails may have written all the same: nothing is said then.
 		refused := err == nil || errors.Is(err, dbadapter.ErrConflict) || errors.Is(err, dbadapter.ErrLimit)
@@ -150,7 +150,7 @@ func (n *recordedNamespace) intend(writes []dbadapter.Write) (own map[int]check.
 	writer := dbadapter.WriterID(n.store.writer.Load())
 	own = map[int]check.Op{}
 	for i := range writes {
-		record := &writes[i].Record
+		record := &writes[i].Record.Record
 		name := writing{string(record.Key), record.Version, record.ContentHash()}
 		if (record.Version.Writer == writer || record.Version.Writer == 0) && !r.known[name] {
 			r.known[name] = true

@@ -1,0 +1,70 @@
+package dbadapter
+
+// Hashed is a valid record with what its hashes told: a record that arrives is
+// validated and hashed once, by Hash, and travels as a Hashed from there on. The
+// index and the digest cover the key, the version, the tombstone flag and the
+// value, which must not be changed any more; a signature may still be added.
+type Hashed struct {
+	Record
+	Index  Index
+	Digest Digest
+}
+
+// Hash validates a record and hashes it under the secret of h. It fails with
+// ErrLimit if the record is not fit to be stored. The Hashed shares the
+// record's slices.
+func Hash(h Hasher, r Record) (Hashed, error) {
+	if err := r.Validate(); err != nil {
+		return Hashed{}, err
+	}
+	return Hashed{Record: r, Index: h.Index(r.Key), Digest: h.Digest(&r)}, nil
+}
+
+// Clone returns a Hashed that shares no memory with r.
+func (r *Hashed) Clone() Hashed {
+	return Hashed{Record: r.Record.Clone(), Index: r.Index, Digest: r.Digest}
+}
+
+// Bucket gathers the records under one index and makes the pair that stands for
+// them in a sketch. The zero Bucket is empty.
+type Bucket struct {
+	// Records counts the records, and Digest is the sum of their digests.
+	Records int
+	Digest  Digest
+
+	index  Index
+	latest Timestamp
+	first  Digest
+	others []Digest
+}
+
+// Add adds a record. The records of a bucket are added in the order of their
+// keys.
+func (b *Bucket) Add(r *Hashed) {
+	if b.Records == 0 {
+		b.index, b.first = r.Index, r.Digest
+	} else {
+		b.others = append(b.others, r.Digest)
+	}
+	b.Records++
+	b.Digest = b.Digest.Add(r.Digest)
+	b.latest = max(b.latest, r.Version.Clock)
+}
+
+// Pair is the index with the checksum of the records that were added; the zero
+// Pair stands for an empty bucket.
+func (b *Bucket) Pair(h Hasher) Pair {
+	if b.Records == 0 {
+		return Pair{}
+	}
+	var stack [4]Digest
+	digests := append(append(stack[:0], b.first), b.others...)
+	return Pair{Index: b.index, Checksum: h.Checksum(b.latest, digests)}
+}
+
+// PairOf is the pair of a record that is alone in its bucket.
+func PairOf(h Hasher, r *Hashed) Pair {
+	var b Bucket
+	b.Add(r)
+	return b.Pair(h)
+}
