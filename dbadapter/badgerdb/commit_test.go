@@ -101,7 +101,9 @@ func TestGroupBounds(t *testing.T) {
 	errs := make(chan error)
 	apply := func(i, size int) {
 		w := write(fmt.Sprint(i), i)
-		w[0].Record.Value = make([]byte, size)
+		r := w[0].Record.Record
+		r.Value = make([]byte, size)
+		w[0].Record = hashed(n.hasher, r)
 		_, err := n.Apply(context.Background(), w)
 		errs <- err
 	}
@@ -304,7 +306,9 @@ func TestLongValues(t *testing.T) {
 	s, n := openTest(t, dir, Options{}, nil)
 	for i, size := range []int{dbadapter.MaxValue, 10, inline - envelopeSize, inline - envelopeSize - 1, dbadapter.MaxValue} {
 		w := write("k", i)
-		w[0].Record.Value = make([]byte, size)
+		r := w[0].Record.Record
+		r.Value = make([]byte, size)
+		w[0].Record = hashed(n.hasher, r)
 		if _, err := n.Apply(context.Background(), w); err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +316,7 @@ func TestLongValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := v.Get([]byte("k"))
+		r, err = v.Get([]byte("k"))
 		if err != nil || len(r.Value) != size {
 			t.Errorf("a value of %d bytes reads as %d, %v", size, len(r.Value), err)
 		}
