@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// recomputed is the kept state as a scan of the store gives it.
+// recomputed is the live sketch as a scan of the store gives it.
 func recomputed(t *testing.T, s *side) *Live {
 	t.Helper()
 	snap, err := s.ns.Snapshot()
@@ -29,15 +30,14 @@ func recomputed(t *testing.T, s *side) *Live {
 	return k
 }
 
-// The kept state equals a recomputation after any writes, and an open view
+// The live sketch equals a recomputation after any writes, and an open snapshot
 // goes on answering as of its moment.
-func TestKeptFollowsEachWrite(t *testing.T) {
+func TestLiveFollowsEachWrite(t *testing.T) {
 	rng := seeded(t, 21)
 	s := newSide(t)
 	type moment struct {
-		view  *Snapshot
-		cells []rateless.Cell
-		kept  *Live
+		snap *Snapshot
+		want *Live // by a scan
 	}
 	var moments []moment
 	for n := range 400 {
@@ -48,28 +48,28 @@ func TestKeptFollowsEachWrite(t *testing.T) {
 		s.put(r)
 		if n%40 == 0 {
 			k := recomputed(t, s)
-			moments = append(moments, moment{s.snapshot(), k.sketch.Prefix(k.sketch.Len()), k})
+			moments = append(moments, moment{s.snapshot(), k})
 		}
 	}
 	k := recomputed(t, s)
-	if k.digest != s.live.digest || k.records != s.live.records || k.seq != s.live.seq {
-		t.Errorf("kept %v %d %d, recomputed %v %d %d", s.live.digest, s.live.records, s.live.seq, k.digest, k.records, k.seq)
+	if k.digest != s.live.digest || k.records != s.live.records || k.undo.seq != s.live.undo.seq {
+		t.Errorf("live %v %d %d, recomputed %v %d %d", s.live.digest, s.live.records, s.live.undo.seq, k.digest, k.records, k.undo.seq)
 	}
 	if !reflect.DeepEqual(k.sketch.Prefix(k.sketch.Len()), s.live.sketch.Prefix(s.live.sketch.Len())) {
-		t.Error("the kept sketch has drifted")
+		t.Error("the live sketch has drifted")
 	}
 	for i, m := range moments {
-		if m.view.Digest() != m.kept.digest || m.view.Records() != m.kept.records {
-			t.Errorf("view %d: digest or number are not those of its moment", i)
+		if m.snap.Digest() != m.want.digest || m.snap.Records() != m.want.records {
+			t.Errorf("snapshot %d: digest or number are not those of its moment", i)
 		}
-		kept := m.kept.sketch.Len()
-		for _, span := range [][2]int{{0, 64}, {100, 1000}, {kept - 10, kept + 500}, {kept + 500, kept + 900}, {kept, kept + 5}} {
-			got, err := m.view.Cells(span[0], span[1])
+		end := m.want.sketch.Len()
+		for _, span := range [][2]int{{0, 64}, {100, 1000}, {end - 10, end + 500}, {end + 500, end + 900}, {end, end + 5}} {
+			got, err := m.snap.Cells(span[0], span[1])
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := rateless.NewWindow(s.keys.Cells, span[0], span[1])
-			for p, err := range m.view.store.Pairs(context.Background()) {
+			for p, err := range m.snap.store.Pairs(context.Background()) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -77,36 +77,14 @@ func TestKeptFollowsEachWrite(t *testing.T) {
 			}
 			cells, err := want.Cells(span[0], span[1])
 			if err != nil || !reflect.DeepEqual(got, cells) {
-				t.Errorf("view %d: cells %v are not those of its moment (%v)", i, span, err)
+				t.Errorf("snapshot %d: cells %v are not those of its moment (%v)", i, span, err)
 			}
 		}
-		m.view.Close()
-		m.view.Close()
+		m.snap.Close()
+		m.snap.Close()
 	}
-	if len(s.live.snapshots) != 0 || len(s.live.undo) != 0 {
-		t.Error("closed views are still paid for")
-	}
-}
-
-// A view that more changes have passed than are remembered says so.
-func TestViewPassedByTooManyChanges(t *testing.T) {
-	s := newSide(t)
-	s.put(record("k", "", at(0)))
-	v := s.snapshot()
-	defer v.Close()
-	changes := make([]dbadapter.Change, maxUndo+1)
-	_, _, seq := s.live.State()
-	for i := range changes {
-		changes[i] = dbadapter.Change{Seq: seq + 1 + uint64(i), Index: 5, Old: 7, New: 7}
-	}
-	s.live.Observe(changes)
-	if _, err := v.Cells(0, 10); !errors.Is(err, reconcile.ErrBusy) {
-		t.Errorf("cells of a moment that is forgotten: %v", err)
-	}
-	v.Close()
-	s.put(record("k", "newer", at(time.Hour)))
-	if len(s.live.undo) != 0 {
-		t.Error("changes are remembered for nobody")
+	if len(s.live.undo.marks) != 0 || s.live.undo.changes != nil {
+		t.Error("closed snapshots still take memory")
 	}
 }
 
@@ -136,15 +114,15 @@ func TestGrow(t *testing.T) {
 		t.Error("the grown sketch is not that of the set")
 	}
 	if !reflect.DeepEqual(want.Estimator(), s.live.sketch.Estimator()) {
-		t.Error("the grown sketch has other probes")
+		t.Error("the grown sketch has another estimator")
 	}
 	if grown, err := s.live.Grow(context.Background(), s.ns, nil); grown || err != nil {
 		t.Error("grown twice", err)
 	}
 }
 
-// writingSnapshots is a namespace in which somebody writes right after each
-// snapshot.
+// writingSnapshots is a namespace that is written to right after each snapshot
+// is opened.
 type writingSnapshots struct {
 	dbadapter.Namespace
 	write func()
@@ -164,44 +142,28 @@ type laggingSnapshots struct {
 
 func (l laggingSnapshots) Snapshot() (dbadapter.Snapshot, error) { return l.next() }
 
-// A store whose snapshots lag behind its observers breaks its contract; a snapshot
-// must then fail rather than mix two moments.
+// A store whose snapshots lag behind its observer breaks its contract: opening a
+// replica fails, rather than mix two moments.
 func TestSnapshotOfALaggingStore(t *testing.T) {
 	s := newSide(t)
 	s.put(record("c0", "", at(0)))
-	old, err := s.ns.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.put(record("c1", "", at(0)))
-	_, err = s.live.Snapshot(t.Context(), laggingSnapshots{s.ns, func() (dbadapter.Snapshot, error) {
-		s.put(record("c2", "", at(0)))
-		return old, nil
-	}}, nil)
-	if !errors.Is(err, reconcile.ErrBusy) {
-		t.Fatalf("a snapshot from before the snapshot was begun: %v", err)
-	}
-	if old, err = s.ns.Snapshot(); err != nil {
-		t.Fatal(err)
-	}
-	s.put(record("c3", "", at(0)))
-	v, err := s.live.Snapshot(t.Context(), laggingSnapshots{s.ns, func() (dbadapter.Snapshot, error) { return old, nil }}, nil)
-	if err != nil {
-		if !errors.Is(err, reconcile.ErrBusy) {
-			t.Fatal(err)
-		}
-		old.Close()
-		return
-	}
-	defer v.Close()
-	var want dbadapter.Digest
-	for r, err := range v.All() {
+	for n, meanwhile := range []bool{true, false} {
+		old, err := s.ns.Snapshot()
 		if err != nil {
 			t.Fatal(err)
 		}
-		want = want.Add(s.keys.Hasher.Digest(&r))
-	}
-	if v.Digest() != want {
-		t.Error("the snapshot's digest is not that of its records")
+		s.put(record("c1", "", at(time.Duration(n)*time.Hour)))
+		_, err = s.live.Snapshot(t.Context(), laggingSnapshots{s.ns, func() (dbadapter.Snapshot, error) {
+			if meanwhile {
+				s.put(record("c2", "", at(0)))
+			}
+			return old, nil
+		}}, nil)
+		if err == nil || errors.Is(err, reconcile.ErrBusy) || !strings.Contains(err.Error(), "while its observer went from") {
+			t.Errorf("written meanwhile %v: %v", meanwhile, err)
+		}
+		if len(s.live.undo.marks) != 0 {
+			t.Error("changes are remembered for a snapshot that was not opened")
+		}
 	}
 }

@@ -108,10 +108,10 @@ func TestScansOfManyPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same("View", cells, from-10, from+3000)
+	same("Snapshot", cells, from-10, from+3000)
 }
 
-// A scan that breaks off, or is cancelled, says why, and leaves what is kept as
+// A scan that breaks off, or is cancelled, says why, and leaves the live sketch as
 // it was.
 func TestScansThatBreakOff(t *testing.T) {
 	s := newSide(t)
@@ -133,7 +133,7 @@ func TestScansThatBreakOff(t *testing.T) {
 			t.Helper()
 			if d, r, q := s.live.State(); d != digest || r != records || q != seq ||
 				!reflect.DeepEqual(s.live.sketch.Prefix(s.live.Cells()), before.Prefix(before.Len())) {
-				t.Errorf("%s after %s: what is kept has changed", what, name)
+				t.Errorf("%s after %s: the live sketch has changed", what, name)
 			}
 		}
 		if err := s.live.Load(c.ctx, c.ns.snap, nil); !errors.Is(err, c.want) {
@@ -152,10 +152,10 @@ func TestScansThatBreakOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := v.Cells(s.live.Cells(), s.live.Cells()+100); !errors.Is(err, c.want) {
-			t.Errorf("View after %s: %v", name, err)
+			t.Errorf("Snapshot after %s: %v", name, err)
 		}
 		if v.beyond != nil {
-			t.Errorf("View after %s: the cells of a part of the set are kept", name)
+			t.Errorf("Snapshot after %s: the cells of a part of the set are kept", name)
 		}
 		v.Close()
 	}

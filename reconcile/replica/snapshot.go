@@ -12,10 +12,12 @@ import (
 
 // Snapshot is a replica of a whole namespace as of one commit. Its cells are the
 // live ones, taken back behind the commits that came since: with a cell or a
-// checksum read live, no decode would end once a key has been rewritten.
+// checksum read live, no decode would end once a key has been rewritten. Its
+// methods may be called from one goroutine at a time.
 type Snapshot struct {
 	ctx       context.Context // the sync's; a replica's methods are steps of it
 	live      *Live
+	mark      *mark
 	tick      func() error
 	store     dbadapter.Snapshot
 	digest    dbadapter.Digest
@@ -28,42 +30,49 @@ type Snapshot struct {
 var _ reconcile.Replica = (*Snapshot)(nil)
 
 // Snapshot opens a replica of ns, the namespace that l follows, as of now. It
-// must be closed. Its scans end with the context; they call tick, if it is not
-// nil, at least every tickEvery records, and end with the error it returns.
+// must be closed.
+//
+// Its scans end when the context does. If tick is not nil, they call it at least
+// every few thousand records, so that the caller can tell its peer that it
+// works, and end with the error that tick returns.
 func (l *Live) Snapshot(ctx context.Context, ns dbadapter.Namespace, tick func() error) (*Snapshot, error) {
-	s := &Snapshot{ctx: ctx, live: l, tick: tick}
-	// First hold the changes, then open the snapshot: it can only be newer,
-	// since a store tells observers and snapshots of a commit in one step.
-	l.hold(s)
-	store, err := ns.Snapshot()
-	if err != nil {
-		l.release(s)
+	// First the mark, then the store's snapshot: it can only be newer, since a
+	// store shows a commit to observers and snapshots in one step.
+	s := &Snapshot{ctx: ctx, live: l, mark: l.mark(), tick: tick}
+	var err error
+	if s.store, err = ns.Snapshot(); err != nil {
+		l.release(s.mark)
 		return nil, err
 	}
-	s.store = store
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	since, err := l.since(store.Seq())
-	if err != nil {
-		delete(l.snapshots, s)
-		l.trim()
-		store.Close()
+	if err := s.rewind(); err != nil {
+		s.Close() // it was only opened
 		return nil, err
 	}
-	s.digest, s.records = l.digest, l.records
-	for _, c := range since {
-		s.digest = s.digest.Sub(c.delta)
-		s.records -= uint64(c.records)
-	}
-	s.estimator = l.sketch.Estimator()
-	l.snapshots[s] = store.Seq()
-	l.trim()
 	return s, nil
 }
 
-// Close releases the snapshot. Idempotent.
+// rewind moves the mark to the store's snapshot, and computes the digest and
+// the number of records as of then.
+func (s *Snapshot) rewind() error {
+	seq := s.store.Seq()
+	l := s.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since, err := l.undo.move(s.mark, seq)
+	if err != nil {
+		return err
+	}
+	s.digest, s.records, s.estimator = l.digest, l.records, l.sketch.Estimator()
+	for i := range since {
+		s.digest = s.digest.Sub(since[i].delta)
+		s.records -= uint64(since[i].records)
+	}
+	return nil
+}
+
+// Close releases what the snapshot holds. Idempotent.
 func (s *Snapshot) Close() error {
-	s.live.release(s)
+	s.live.release(s.mark)
 	return s.store.Close()
 }
 
@@ -73,40 +82,51 @@ func (s *Snapshot) Records() uint64 { return s.records }
 // Digest implements reconcile.Replica.
 func (s *Snapshot) Digest() dbadapter.Digest { return s.digest }
 
-// Estimator implements reconcile.Replica. It may be some commits newer than the snapshot:
-// an estimate bears that.
+// Estimator implements reconcile.Replica. It may be some commits newer than the
+// snapshot: an estimate bears that.
 func (s *Snapshot) Estimator() rateless.Estimator { return s.estimator }
 
-// Cells implements reconcile.Replica.
+// Cells implements reconcile.Replica. It fails with ErrBusy if so much has been
+// written since the snapshot was opened that it was dropped.
 func (s *Snapshot) Cells(from, to int) ([]rateless.Cell, error) {
-	s.live.mu.Lock()
-	end := s.live.sketch.Len()
-	var live *rateless.Sketch
-	var since []undone
-	var err error
-	if from < end {
-		live = s.live.sketch.Window(from, min(to, end))
-		since, err = s.live.since(s.store.Seq())
-	}
-	s.live.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	var cells []rateless.Cell
-	if live != nil {
-		for i := len(since) - 1; i >= 0; i-- {
-			c := &since[i]
-			live.Replace(coded.Pair(c.index, c.new), coded.Pair(c.index, c.old))
-		}
-		if cells, err = live.Cells(live.From(), live.From()+live.Len()); err != nil {
-			return nil, err
-		}
-	}
-	if to <= end {
-		return cells, nil
+	cells, end, err := s.rewound(from, to)
+	if err != nil || to <= end {
+		return cells, err
 	}
 	tail, err := s.scanned(max(from, end), to)
 	return append(cells, tail...), err
+}
+
+// rewound returns those of the cells [from, to) that the live sketch has, as
+// they were, and the number of its cells.
+func (s *Snapshot) rewound(from, to int) (cells []rateless.Cell, end int, err error) {
+	window, since, end, err := s.copied(from, to)
+	if window == nil || err != nil {
+		return nil, end, err
+	}
+	for i := len(since) - 1; i >= 0; i-- {
+		c := &since[i]
+		window.Replace(coded.Pair(c.index, c.new), coded.Pair(c.index, c.old))
+	}
+	cells, err = window.Cells(from, from+window.Len())
+	return cells, end, err
+}
+
+// copied returns a copy of those of the cells [from, to) that the live sketch
+// has, nil if it has none of them, with the changes since the snapshot was
+// opened.
+func (s *Snapshot) copied(from, to int) (window *rateless.Sketch, since []change, end int, err error) {
+	l := s.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	end = l.sketch.Len()
+	if from >= end {
+		return nil, nil, end, nil
+	}
+	if since, err = l.undo.since(s.mark); err != nil {
+		return nil, nil, end, err
+	}
+	return l.sketch.Window(from, min(to, end)), since, end, nil
 }
 
 // scanned returns cells beyond the live ones. A scan makes many at once, so
@@ -123,9 +143,9 @@ func (s *Snapshot) scanned(from, to int) ([]rateless.Cell, error) {
 	return b.Cells(from, to)
 }
 
-// Decoded implements reconcile.Replica: changes need not be held for it any longer.
+// Decoded implements reconcile.Replica: what only cells need is released.
 func (s *Snapshot) Decoded() {
-	s.live.release(s)
+	s.live.release(s.mark)
 	s.beyond = nil
 }
 

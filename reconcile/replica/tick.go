@@ -2,11 +2,6 @@ package replica
 
 import "iter"
 
-// tickEvery is how many items of a scan pass between two ticks: some
-// milliseconds of work, so that a tick which reads a clock costs nothing beside
-// them.
-const tickEvery = 2048
-
 // ticking yields what scan yields, and calls tick every tickEvery items. The
 // error of a tick ends the scan.
 func ticking[T any](tick func() error, scan iter.Seq2[T, error]) iter.Seq2[T, error] {
