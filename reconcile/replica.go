@@ -17,7 +17,7 @@ type Replica interface {
 	Digest() dbadapter.Digest
 	// Cells returns the cells [from, to) of the set's sequence.
 	Cells(from, to int) ([]rateless.Cell, error)
-	// Decoded says that no further cells will be asked for.
+	// Decoded says that no further cells or checksums will be asked for.
 	Decoded()
 	// Estimator is the set's, for the estimate.
 	Estimator() rateless.Estimator

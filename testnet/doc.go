@@ -13,7 +13,7 @@
 // Shrink looks for a smaller one that fails alike, and SVG draws it. The command
 // syncd testnet run does all of this.
 //
-// What runs is the real synchronisation: package reconcile's sessions and kept
+// What runs is the real synchronisation: package reconcile's sessions and live
 // sketches, package dbadapter's versions and decisions, the logical clock. What
 // is modelled are disk, links and machine clocks, so that they can fail: writes
 // that were not synced are lost or torn, bits flip, disks fill up and are

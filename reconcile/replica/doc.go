@@ -1,4 +1,51 @@
-// Package replica makes the replicas that a sync reads: a Snapshot of a whole
-// namespace, at a cost that does not depend on its size, from the Live sketch
-// that follows each commit; and a replica of the keys with a Prefix, by a scan.
+// Package replica makes the replicas that a sync reads, from a store.
+//
+//	           a commit
+//	              │ Observe
+//	              ▼
+//	live sketch, digest, count     as of now
+//	              │
+//	undo log  ◀───┼──┬──┬──┬──     the changes since the oldest snapshot
+//	              │  │  │  │
+//	          snapshots s3 s2 s1   each as of its own commit
+//
+// A Live follows a namespace: the store calls its Observe with each commit, and
+// it updates a few dozen cells, the sum of the digests and the count. Live.Load
+// makes it from a scan at start-up.
+//
+//	live := replica.New(keys)
+//	ns, err := store.Namespace(ctx, keys.ID, keys.Hasher, live.Observe)
+//
+// Live.Snapshot opens a replica of the whole namespace as of now, at a cost that
+// does not depend on its size. Commits go on meanwhile; what the snapshot reads
+// live it takes back behind them by the undo log. Cells beyond the live ones,
+// which only large differences need, take a scan. OpenPrefix makes a replica of
+// the keys with a prefix, always by a scan.
+//
+// # Memory
+//
+// A cell takes 24 bytes. For a namespace of n records,
+//
+//	Live      24·L                  L = 2^14 cells for n < 2^18, else 2^17: 0.4 or 3 MiB
+//	undo log  64·c                  c ≤ 2^18 changes since the oldest snapshot, 16 MiB; nothing
+//	                                while there is no snapshot; 2.3 times as much while it grows
+//	Snapshot  256 + 24·(t − f)      t − f cells beyond the live ones, ≤ 3·2^20 (72 MiB), until
+//	                                Decoded; nothing for a decode of fewer than about 0.9·L
+//	Prefix    40·m + 24·P           m records with the prefix; P ≤ 2^22 cells (96 MiB), at least
+//	                                L of m and at most twice as many as were asked for
+//
+// and a call of Cells takes 48·(to − from) more; while it lengthens the sketch of a
+// Prefix, the old one is there too. A scan uses all processors; the
+// sketches that they fill take up to 48 MiB until it ends. All but a Live is
+// released by Close. An open snapshot also keeps its store from reclaiming what
+// was overwritten since.
+//
+// # Limits
+//
+// When the undo log is full, the oldest snapshot is dropped, and only that one:
+// its Cells fail with reconcile.ErrBusy, and the sync begins anew.
+//
+// A store must show a commit to Observe and to its snapshots in one step, as
+// dbadapter.Store promises; a snapshot of a store that does not is refused, where
+// that can be seen.
 package replica

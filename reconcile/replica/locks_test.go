@@ -50,7 +50,7 @@ type unlockedSnapshot struct {
 
 func (s *unlockedSnapshot) Seq() uint64 { return s.Snapshot.Seq() }
 
-func (s *unlockedSnapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Record, error] {
+func (s *unlockedSnapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
 	s.ns.check("Scan")
 	return s.Snapshot.Scan(ctx, prefix, after)
 }
@@ -65,7 +65,7 @@ func (s *unlockedSnapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Ch
 	return s.Snapshot.Lookup(indices, sums)
 }
 
-func (s *unlockedSnapshot) Bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
+func (s *unlockedSnapshot) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	s.ns.check("Bucket")
 	return s.Snapshot.Bucket(i)
 }

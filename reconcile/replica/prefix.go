@@ -3,7 +3,9 @@ package replica
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
@@ -11,56 +13,81 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Prefix is a replica of the keys that begin with a prefix, sketched by a scan:
-// it costs time and memory in proportion to the records with that prefix.
+// Prefix is a replica of the records whose keys begin with a prefix, as of one
+// commit. It is sketched by a scan, so that it costs time and memory in
+// proportion to those records. Its methods may be called from one goroutine at
+// a time.
 type Prefix struct {
-	ctx     context.Context // the sync's; a replica's methods are steps of it
-	tick    func() error
-	keys    reconcile.Keys
-	prefix  []byte
-	store   dbadapter.Snapshot
-	digest  dbadapter.Digest
-	records uint64
-	sums    map[dbadapter.Index]dbadapter.Checksum
-	sketch  *rateless.Sketch
+	ctx       context.Context // the sync's; a replica's methods are steps of it
+	tick      func() error
+	keys      reconcile.Keys
+	prefix    []byte
+	store     dbadapter.Snapshot
+	digest    dbadapter.Digest
+	records   uint64
+	estimator rateless.Estimator
+	// sums has the checksum of each index, and sketch its cells; both are nil
+	// once the decode is over.
+	sums   map[dbadapter.Index]dbadapter.Checksum
+	sketch *rateless.Sketch
 }
 
 var _ reconcile.Replica = (*Prefix)(nil)
 
-// OpenPrefix opens a replica of the records of ns with that prefix, as of now,
-// by a scan of them. It must be closed. ctx and tick are as in Live.Snapshot.
+// errDecoded tells of a bug: cells or checksums are asked for after Decoded.
+var errDecoded = errors.New("replica: read for a decode that is over")
+
+// OpenPrefix opens a replica of the records of ns whose keys begin with prefix,
+// as of now. It reads them all before it returns, so a responder must not call
+// it before the peer has proved that it is a member. The replica must be closed.
+// ctx and tick are as in Live.Snapshot.
 func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys, prefix []byte, tick func() error) (*Prefix, error) {
 	store, err := ns.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	p := &Prefix{ctx: ctx, tick: tick, keys: keys, prefix: prefix, store: store, sums: map[dbadapter.Index]dbadapter.Checksum{}}
+	p := &Prefix{
+		ctx: ctx, tick: tick, keys: keys, prefix: prefix, store: store,
+		sums: map[dbadapter.Index]dbadapter.Checksum{},
+	}
 	if err := p.scan(); err != nil {
-		store.Close()
+		store.Close() // it was only read
 		return nil, err
 	}
 	return p, nil
 }
 
+// scan computes all but the cells from a scan of the records, and then the
+// first cells.
 func (p *Prefix) scan() error {
-	buckets := map[dbadapter.Index]*dbadapter.Bucket{} // the records come by key, as a bucket takes them
-	for r, err := range ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil)) {
+	var shared []dbadapter.Index // by two keys with the prefix, or more
+	for r, err := range p.hashed() {
 		if err != nil {
 			return err
 		}
-		b := buckets[r.Index]
-		if b == nil {
-			b = &dbadapter.Bucket{}
-			buckets[r.Index] = b
-		}
-		b.Add(&r)
 		p.digest = p.digest.Add(r.Digest)
 		p.records++
+		if p.sums[r.Index] != 0 {
+			shared = append(shared, r.Index)
+		}
+		p.sums[r.Index] = dbadapter.PairOf(p.keys.Hasher, &r).Checksum
 	}
-	for i, b := range buckets {
+	for _, i := range shared {
+		bucket, err := p.bucket(i)
+		if err != nil {
+			return err
+		}
+		var b dbadapter.Bucket
+		for n := range bucket {
+			b.Add(&bucket[n])
+		}
 		p.sums[i] = b.Pair(p.keys.Hasher).Checksum
 	}
-	return p.extend(liveCells(p.records))
+	if err := p.extend(liveCells(p.records)); err != nil {
+		return err
+	}
+	p.estimator = p.sketch.Estimator()
+	return nil
 }
 
 // extend sketches the records in that many cells.
@@ -82,8 +109,11 @@ func (p *Prefix) pairs(yield func(rateless.Pair, error) bool) {
 	}
 }
 
-// Close releases the snapshot. Idempotent.
-func (p *Prefix) Close() error { return p.store.Close() }
+// Close releases what the replica holds. Idempotent.
+func (p *Prefix) Close() error {
+	p.Decoded()
+	return p.store.Close()
+}
 
 // Records implements reconcile.Replica.
 func (p *Prefix) Records() uint64 { return p.records }
@@ -92,45 +122,53 @@ func (p *Prefix) Records() uint64 { return p.records }
 func (p *Prefix) Digest() dbadapter.Digest { return p.digest }
 
 // Estimator implements reconcile.Replica.
-func (p *Prefix) Estimator() rateless.Estimator { return p.sketch.Estimator() }
+func (p *Prefix) Estimator() rateless.Estimator { return p.estimator }
 
 // Cells implements reconcile.Replica.
 func (p *Prefix) Cells(from, to int) ([]rateless.Cell, error) {
+	if p.sketch == nil {
+		return nil, errDecoded
+	}
 	if to > p.sketch.Len() {
-		if err := p.extend(min(2*to, reconcile.MaxCells)); err != nil {
+		if err := p.extend(max(to, min(2*to, reconcile.MaxCells))); err != nil {
 			return nil, err
 		}
 	}
 	return p.sketch.Cells(from, to)
 }
 
-// Decoded implements reconcile.Replica.
-func (p *Prefix) Decoded() {}
+// Decoded implements reconcile.Replica: what only a decode needs is released.
+func (p *Prefix) Decoded() { p.sums, p.sketch = nil, nil }
 
 // Lookup implements reconcile.Replica.
 func (p *Prefix) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
+	if p.sums == nil {
+		return errDecoded
+	}
 	for n, i := range indices {
 		sums[n] = p.sums[i]
 	}
 	return nil
 }
 
-// Bucket implements reconcile.Replica. Only the records with the prefix are in it.
+// Bucket implements reconcile.Replica. The bucket holds the records with the
+// prefix only.
 func (p *Prefix) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
-	all, err := p.store.Bucket(index)
+	bucket, err := p.bucket(index)
+	return records(bucket), err
+}
+
+func (p *Prefix) bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
+	bucket, err := p.store.Bucket(index)
 	if err != nil {
 		return nil, err
 	}
-	var in []dbadapter.Record
-	for _, r := range all {
-		if bytes.HasPrefix(r.Key, p.prefix) {
-			in = append(in, r.Record)
-		}
-	}
-	return in, nil
+	return slices.DeleteFunc(bucket, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, p.prefix) }), nil
 }
 
 // All implements reconcile.Replica.
-func (p *Prefix) All() iter.Seq2[dbadapter.Record, error] {
-	return plain(ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil)))
+func (p *Prefix) All() iter.Seq2[dbadapter.Record, error] { return plain(p.hashed()) }
+
+func (p *Prefix) hashed() iter.Seq2[dbadapter.Hashed, error] {
+	return ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil))
 }

@@ -156,17 +156,22 @@ func (s *Snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 
 // Bucket implements reconcile.Replica.
 func (s *Snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
-	held, err := s.store.Bucket(index)
-	var records []dbadapter.Record
-	for i := range held {
-		records = append(records, held[i].Record)
-	}
-	return records, err
+	bucket, err := s.store.Bucket(index)
+	return records(bucket), err
 }
 
 // All implements reconcile.Replica.
 func (s *Snapshot) All() iter.Seq2[dbadapter.Record, error] {
 	return plain(ticking(s.tick, s.store.Scan(s.ctx, nil, nil)))
+}
+
+// records are those of a bucket without their hashes.
+func records(bucket []dbadapter.Hashed) []dbadapter.Record {
+	var records []dbadapter.Record
+	for i := range bucket {
+		records = append(records, bucket[i].Record)
+	}
+	return records
 }
 
 // plain are the records of a scan without their hashes.

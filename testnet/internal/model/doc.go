@@ -1,5 +1,5 @@
 // Package model is a node as the simulator runs it. What matters for the
-// promises is the real thing: sessions, the kept sketch, versions, the clock
+// promises is the real thing: sessions, the live sketch, versions, the clock
 // and the decisions of the store are the packages that a node on a network
 // runs. What is modelled, because the real one needs goroutines, sockets and
 // files, is what stands around them:

@@ -1,0 +1,120 @@
+package replica
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/dbadapter/storetest"
+	"github.com/syncd-io/syncd/iblt/rateless"
+)
+
+// A replica of a prefix answers as a namespace would that holds the records
+// with the prefix alone, also where keys with and without it share an index.
+func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
+	for _, indices := range []int{0, 7, 100} {
+		s, alone := newSide(t), newSide(t)
+		if indices > 0 {
+			s, alone = weak(t, indices), weak(t, indices)
+		}
+		rng := seeded(t, 5)
+		for n := range 300 {
+			r := record(fmt.Sprint([]string{"p/", "q/", "p"}[rng.IntN(3)], n), "value", at(time.Duration(rng.IntN(3000))*time.Second))
+			s.put(r)
+			if strings.HasPrefix(string(r.Key), "p/") {
+				alone.put(r)
+			}
+		}
+		p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		s.put(record("p/later", "", at(0)))
+		want := alone.snapshot()
+		defer want.Close()
+		if p.Digest() != want.Digest() || p.Records() != want.Records() || !reflect.DeepEqual(p.Estimator(), want.Estimator()) {
+			t.Errorf("%d indices: another digest, number or estimator", indices)
+		}
+		for _, span := range [][2]int{{0, 100}, {1 << 14, 1<<14 + 10}, {50, 40_000}} {
+			got, err := p.Cells(span[0], span[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cells, err := want.Cells(span[0], span[1]); err != nil || !reflect.DeepEqual(got, cells) {
+				t.Errorf("%d indices: other cells %v (%v)", indices, span, err)
+			}
+		}
+		for r, err := range p.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(r.Key), "p/") || string(r.Key) == "p/later" {
+				t.Errorf("%q is in the replica", r.Key)
+			}
+		}
+		for i := range dbadapter.Index(200) {
+			checkBucket(t, p, want, i+1)
+		}
+		p.Decoded()
+		if p.sums != nil || p.sketch != nil {
+			t.Error("the memory of a decode that is over is not released")
+		}
+		if _, err := p.Cells(0, 1); err == nil {
+			t.Error("cells are given after the decode")
+		}
+		if err := p.Lookup([]dbadapter.Index{1}, make([]dbadapter.Checksum, 1)); err == nil {
+			t.Error("a checksum is given after the decode")
+		}
+	}
+}
+
+// checkBucket compares what two replicas hold under an index.
+func checkBucket(t *testing.T, got *Prefix, want *Snapshot, i dbadapter.Index) {
+	t.Helper()
+	a, errA := got.Bucket(i)
+	b, errB := want.Bucket(i)
+	if errA != nil || errB != nil || len(a) != len(b) || len(a) > 0 && !reflect.DeepEqual(a, b) {
+		t.Errorf("index %d: %d records, not %d (%v, %v)", i, len(a), len(b), errA, errB)
+	}
+	sums := make([]dbadapter.Checksum, 2)
+	errA = got.Lookup([]dbadapter.Index{i}, sums[:1])
+	errB = want.Lookup([]dbadapter.Index{i}, sums[1:])
+	if errA != nil || errB != nil || sums[0] != sums[1] {
+		t.Errorf("index %d: checksums %v (%v, %v)", i, sums, errA, errB)
+	}
+}
+
+// weak is a side whose keys share a few indices.
+func weak(t *testing.T, indices int) *side {
+	t.Helper()
+	s := newSide(t)
+	s.keys.Hasher = storetest.Weak(s.keys.Hasher, indices)
+	s.live = New(s.keys)
+	store := memdb.New(memdb.Options{})
+	t.Cleanup(func() { store.Close() })
+	var err error
+	if s.ns, err = store.Namespace(t.Context(), s.keys.ID, s.keys.Hasher, s.live.Observe); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A prefix that no key has is an empty set.
+func TestPrefixOfNoKey(t *testing.T) {
+	s := newSide(t)
+	s.fill("k", 10)
+	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("x"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	cells, err := p.Cells(0, 10)
+	if err != nil || p.Records() != 0 || p.Digest() != (dbadapter.Digest{}) || !reflect.DeepEqual(cells, rateless.NewSketch(s.keys.Cells, 10).Prefix(10)) {
+		t.Error(p.Records(), p.Digest(), err)
+	}
+}
