@@ -13,9 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/core/transport"
-	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
-	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
@@ -85,16 +83,16 @@ func newHost(cfg HostConfig) (_ host.Host, err error) {
 // listen while it is made leaves goroutines behind.
 func silentHost(cfg HostConfig, announced []ma.Multiaddr) (host.Host, error) {
 	limits := cfg.Limits.withDefaults()
-	resources, err := rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(resourceLimits(limits)), rcmgr.WithMetricsDisabled())
+	resources, err := newResources(limits)
 	if err != nil {
 		return nil, err
 	}
-	connections, err := connmgr.NewConnManager(limits.Connections*3/4, limits.Connections)
+	connections, err := newConnections(limits, resources)
 	if err != nil {
 		return nil, errors.Join(err, resources.Close())
 	}
 	newTransport := func(u transport.Upgrader, r network.ResourceManager) (*tcp.TcpTransport, error) {
-		u = &hostUpgrader{u, cfg.Dialed}
+		u = &hostUpgrader{u, connections, cfg.Dialed}
 		// With SO_REUSEPORT a second node on the port would take turns with the
 		// first instead of failing.
 		return tcp.NewTCPTransport(u, r, nil, tcp.DisableReuseport())
@@ -143,44 +141,6 @@ func listenOn(h host.Host, addrs []string) error {
 		}
 	}
 	return nil
-}
-
-// resourceLimits are the same on every machine, so that a node behaves the
-// same on each. Memory is what yamux reserves for its windows: at most 16 MiB
-// a stream and direction of a session, and a little for each idle connection.
-func resourceLimits(l Limits) rcmgr.ConcreteLimitConfig {
-	limit := func(n int) rcmgr.LimitVal { return rcmgr.LimitVal(n) }
-	// Identify and the handshake open streams of their own on each connection.
-	streams := 4*l.Connections + 8*l.Sessions
-	system := rcmgr.ResourceLimits{
-		Conns: limit(2 * l.Connections), ConnsInbound: limit(2 * l.Connections), ConnsOutbound: limit(2 * l.Connections),
-		Streams: limit(2 * streams), StreamsInbound: limit(streams), StreamsOutbound: limit(streams),
-		FD: limit(2 * l.Connections), Memory: 1 << 30,
-	}
-	transient := rcmgr.ResourceLimits{
-		Conns: 64, ConnsInbound: 48, ConnsOutbound: 64,
-		Streams: 256, StreamsInbound: 128, StreamsOutbound: 256,
-		FD: 64, Memory: 64 << 20,
-	}
-	perPeer := rcmgr.ResourceLimits{
-		Conns: 8, ConnsInbound: 8, ConnsOutbound: 8,
-		Streams: limit(64 + 2*l.Sessions), StreamsInbound: limit(32 + l.Sessions), StreamsOutbound: limit(32 + l.Sessions),
-		FD: 8, Memory: 256 << 20,
-	}
-	// Services and protocols of libp2p (identify) fall under these.
-	shared := system
-	sharedPeer := perPeer
-	conn := rcmgr.ResourceLimits{Conns: 1, ConnsInbound: 1, ConnsOutbound: 1, FD: 1, Memory: 32 << 20}
-	stream := rcmgr.ResourceLimits{Streams: 1, StreamsInbound: 1, StreamsOutbound: 1, Memory: 32 << 20}
-	config := rcmgr.PartialLimitConfig{
-		System: system, Transient: transient,
-		AllowlistedSystem: system, AllowlistedTransient: transient,
-		ServiceDefault: shared, ServicePeerDefault: sharedPeer,
-		ProtocolDefault: shared, ProtocolPeerDefault: sharedPeer,
-		PeerDefault: perPeer, Conn: conn, Stream: stream,
-	}
-	// What is not named above stays at zero, which blocks.
-	return config.Build(rcmgr.ConcreteLimitConfig{})
 }
 
 // Addrs are the multiaddrs that the node tells to others, each ending in /p2p/

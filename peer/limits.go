@@ -1,6 +1,10 @@
 package peer
 
-import "time"
+import (
+	"time"
+
+	"github.com/libp2p/go-libp2p/x/rate"
+)
 
 // Limits bounds what peers may make a node do. A zero field takes its default.
 type Limits struct {
@@ -82,6 +86,65 @@ const (
 	// look through all members, in one session; see signers.
 	maxStrayed = 64
 )
+
+// The bounds of a host's connections. They are the same on every machine, so that
+// a node behaves the same on each: libp2p's own scale with the memory and the file
+// descriptors that it finds. See connections for how they work together.
+const (
+	// maxHandshakes inbound connections may be without a proved identity. Each
+	// takes a file descriptor and some 20 KiB, for the 15 s after which libp2p
+	// gives up at most.
+	maxHandshakes = 256
+	// maxSiteHandshakes of them may come from one address: so many nodes behind
+	// one router can come back at once, and four hostile addresses are needed to
+	// fill all places.
+	maxSiteHandshakes = 64
+	// siteIPv4 and siteIPv6 are the lengths of the prefixes that count as one
+	// address: one IPv4 address, and the largest IPv6 network that one site is
+	// given (RIPE-690).
+	siteIPv4 = 32
+	siteIPv6 = 48
+	// mostStrangers bounds the connections of peers that are no members, whatever
+	// Limits.Connections: their streams, all open and silent, reserve
+	// 100 × 24 × 256 KiB = 600 MiB of hostMemory.
+	mostStrangers = 100
+	// peerConnections is how many connections a peer may have: one is enough, two
+	// are there for a while when two nodes dial one another at once, and those
+	// that broke unseen are counted until their time-out.
+	peerConnections = 8
+	// identifyStreams is room for the streams with which two hosts of libp2p tell
+	// one another their addresses; two at once are usual.
+	identifyStreams = 8
+	// dials is how many outbound connections may be about to learn where they
+	// lead: libp2p dials up to 8 addresses of a peer at once.
+	dials = 64
+	// streamMemory is what yamux may reserve for one stream or connection: its
+	// receive window grows to 16 MiB, and is copied when it grows.
+	streamMemory = 32 << 20
+	// peerMemory lets SessionsPerPeer streams of a peer have their whole window.
+	peerMemory = 256 << 20
+	// hostMemory is for all peers. Windows grow only while less than half of it is
+	// taken, so that new streams, of 256 KiB each, find room.
+	hostMemory = 1 << 30
+)
+
+// arrivals is how fast inbound connections may come from one address. 500 key
+// exchanges a second take some 15 % of a processor; and in the 128 ms until 64
+// later connections push it out, an honest one from that address has proved its
+// identity.
+var arrivals = rate.Limit{RPS: 500, Burst: 500}
+
+// maxStrangers is how many connections of peers that are no members are kept:
+// half of those that the host may have, so that they push out few members.
+func maxStrangers(l Limits) int { return min(mostStrangers, max(2, l.Connections/2)) }
+
+// maxSiteStrangers of them may come from one address: several nodes behind one
+// router can join at once, and two hostile addresses are needed to fill all places.
+func maxSiteStrangers(l Limits) int { return maxStrangers(l) / 2 }
+
+// peerStreams is how many streams a peer may have open in one direction. A peer
+// that begins more syncs than it may is told so, on streams beyond those that run.
+func peerStreams(l Limits) int { return identifyStreams + 4*l.SessionsPerPeer }
 
 // DefaultMaxSkew is how far ahead of the receiver's clock a version may be:
 // machines with any time synchronisation at all are well within it.

@@ -215,6 +215,7 @@ func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
 		if len(cfg.AnnounceAddrs) > 0 {
 			return fmt.Errorf("%w: both a Host and AnnounceAddrs are given: set them in HostConfig", ErrInvalid)
 		}
+		n.exemptMembers()
 		return nil
 	}
 	n.host, err = newHost(HostConfig{
@@ -222,8 +223,18 @@ func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
 	})
 	if err == nil {
 		n.onClose(n.host.Close)
+		n.exemptMembers()
 	}
 	return err
+}
+
+// exemptMembers lifts the bounds on strangers for the members of this node's
+// namespaces, if the host comes from NewHost.
+func (n *Node) exemptMembers() {
+	if c, ok := n.host.ConnManager().(*connections); ok {
+		c.carry(n.isMember)
+		n.onClose(func() error { c.carry(nil); return nil })
+	}
 }
 
 // ID is the node's peer id.

@@ -16,7 +16,10 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	playNetnsRole()
+	goleak.VerifyTestMain(m)
+}
 
 // testClock is a clock that tests turn by hand.
 type testClock struct {

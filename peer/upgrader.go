@@ -12,9 +12,10 @@ import (
 )
 
 // hostUpgrader makes secure connections out of TCP connections, as libp2p's
-// upgrader does, with a hand in both directions.
+// upgrader does. Inbound ones take a place first; see connections.
 type hostUpgrader struct {
 	transport.Upgrader
+	connections *connections
 	// dialed is HostConfig.Dialed. (A dialer of one's own is no way in: libp2p
 	// then logs an error for every connection that is not a *net.TCPConn.)
 	dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
@@ -31,6 +32,11 @@ func (u *hostUpgrader) Upgrade(ctx context.Context, t transport.Transport, conn 
 		conn = &dialedConn{wrapped, conn}
 	}
 	return u.Upgrader.Upgrade(ctx, t, conn, dir, to, scope)
+}
+
+// GateMaListener implements transport.Upgrader.
+func (u *hostUpgrader) GateMaListener(l manet.Listener) transport.GatedMaListener {
+	return &gatedListener{l, u.connections}
 }
 
 // UpgradeGatedMaListener implements transport.Upgrader.

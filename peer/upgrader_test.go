@@ -7,7 +7,6 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/sec"
-	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/upgrader"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
@@ -26,11 +25,16 @@ func tcpTransport(t *testing.T) (*tcp.TcpTransport, ID, network.ResourceManager)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resources, err := rcmgr.NewResourceManager(rcmgr.NewFixedLimiter(resourceLimits(Limits{}.withDefaults())), rcmgr.WithMetricsDisabled())
+	resources, err := newResources(Limits{}.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { resources.Close() })
+	connections, err := newConnections(Limits{}.withDefaults(), resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { connections.Close() })
 	muxers := []upgrader.StreamMuxer{{ID: yamux.ID, Muxer: yamux.DefaultTransport}}
 	secure, err := noise.New(noise.ID, key, muxers)
 	if err != nil {
@@ -40,7 +44,7 @@ func tcpTransport(t *testing.T) (*tcp.TcpTransport, ID, network.ResourceManager)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := tcp.NewTCPTransport(&hostUpgrader{Upgrader: u}, resources, nil, tcp.DisableReuseport())
+	made, err := tcp.NewTCPTransport(&hostUpgrader{Upgrader: u, connections: connections}, resources, nil, tcp.DisableReuseport())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ declare -A need=(
   [qemu-s390x-static]=qemu-user-static      # golden vectors on a big-endian machine
   [mkfs.ext4]=e2fsprogs                     # the disk of a power cut
   [mount]=mount
+  [ip]=iproute2                             # network namespaces: limits per address
 )
 
 declare -A missing=()

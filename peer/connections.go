@@ -1,0 +1,232 @@
+package peer
+
+import (
+	"errors"
+	"io"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/x/rate"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+// connections bounds the inbound connections of a host by the address that they
+// come from, and is the host's connection manager. libp2p has such bounds, too,
+// but they are no use here: they count a member that has proved its identity as
+// they count a silent socket, and refuse the newcomer.
+//
+// A connection is first in its handshake, when nothing but its address is known.
+// Then the remote has proved its peer id, and the connection is a member's, which
+// is bounded by libp2p's limits only, or a stranger's. Handshakes and strangers
+// have places, in all and for each address. Where the places are taken, the
+// oldest connection of that address is closed for the newcomer: a handshake and a
+// join take a fraction of a second, so that the oldest is the likeliest to wait
+// for nothing, and an address that holds many connections gains nothing by it.
+type connections struct {
+	*connmgr.BasicConnMgr
+	resources network.ResourceManager
+	rate      rate.Limiter
+
+	mu         sync.Mutex
+	isMember   func(ID) bool // of the node that the host carries; nil while it carries none
+	handshakes places
+	strangers  places
+}
+
+// memberTag marks the peers that the connection manager keeps rather than
+// others when it closes connections above the high-water mark.
+const memberTag = "syncd-member"
+
+func newConnections(l Limits, resources network.ResourceManager) (*connections, error) {
+	manager, err := connmgr.NewConnManager(l.Connections*3/4, l.Connections)
+	if err != nil {
+		return nil, err
+	}
+	return &connections{
+		BasicConnMgr: manager,
+		resources:    resources,
+		rate: rate.Limiter{SubnetRateLimiter: rate.SubnetLimiter{
+			IPv4SubnetLimits: []rate.SubnetLimit{{PrefixLength: siteIPv4, Limit: arrivals}},
+			IPv6SubnetLimits: []rate.SubnetLimit{{PrefixLength: siteIPv6, Limit: arrivals}},
+		}},
+		handshakes: places{total: maxHandshakes, site: maxSiteHandshakes},
+		strangers:  places{total: maxStrangers(l), site: maxSiteStrangers(l)},
+	}, nil
+}
+
+// carry says how to tell a member from a stranger; nil ends that. A host carries
+// one node at a time.
+func (c *connections) carry(isMember func(ID) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isMember = isMember
+}
+
+// arrive takes a place for a connection whose handshake is about to begin.
+func (c *connections) arrive(conn manet.Conn) (*inbound, error) {
+	address, err := manet.ToIP(conn.RemoteMultiaddr())
+	if err != nil {
+		return nil, err
+	}
+	ip, _ := netip.AddrFromSlice(address)
+	ip = ip.Unmap()
+	if !c.rate.Allow(ip) {
+		return nil, errors.New("connections come too fast from this address")
+	}
+	scope, err := c.resources.OpenConnection(network.DirInbound, true, conn.RemoteMultiaddr())
+	if err != nil {
+		return nil, err
+	}
+	in := &inbound{ConnManagementScope: scope, of: c, conn: conn, site: siteOf(ip)}
+	c.mu.Lock()
+	closing := c.handshakes.take(in)
+	c.mu.Unlock()
+	closing.close()
+	return in, nil
+}
+
+// identified moves a connection out of the handshakes. Strangers that have
+// become members meanwhile give their places back.
+func (c *connections) identified(in *inbound, id ID) {
+	in.peer = id
+	c.mu.Lock()
+	member := func(in *inbound) bool { return c.isMember != nil && c.isMember(in.peer) }
+	c.handshakes.remove(in)
+	c.strangers.taken = slices.DeleteFunc(c.strangers.taken, member)
+	var closing *inbound
+	if member(in) {
+		c.TagPeer(id, memberTag, 1)
+	} else {
+		closing = c.strangers.take(in)
+	}
+	c.mu.Unlock()
+	closing.close()
+}
+
+// leave gives back the place of a connection, if it has one.
+func (c *connections) leave(in *inbound) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handshakes.remove(in)
+	c.strangers.remove(in)
+}
+
+// siteOf is the network that counts as one address: what one site is given, so
+// that an IPv6 network is not 2^64 addresses.
+func siteOf(ip netip.Addr) netip.Prefix {
+	bits := siteIPv6
+	if ip.Is4() {
+		bits = siteIPv4
+	}
+	site, _ := ip.Prefix(bits) // the zero prefix for no address
+	return site
+}
+
+// places are connections of one kind, the oldest first. They are few enough to
+// look through all.
+type places struct {
+	total, site int // the most in all, and of one site
+	taken       []*inbound
+}
+
+// take adds a connection, and removes and returns the one that gives way to it,
+// or nil: the oldest of its own site if that has its fill, otherwise of the site
+// that has most.
+func (p *places) take(in *inbound) (out *inbound) {
+	count := map[netip.Prefix]int{}
+	for _, other := range p.taken {
+		count[other.site]++
+	}
+	site := in.site
+	if len(p.taken) >= p.total && count[site] < p.site {
+		for _, other := range p.taken {
+			if count[other.site] > count[site] {
+				site = other.site
+			}
+		}
+	}
+	if len(p.taken) >= p.total || count[site] >= p.site {
+		oldest := slices.IndexFunc(p.taken, func(other *inbound) bool { return other.site == site })
+		out = p.taken[oldest]
+		p.taken = slices.Delete(p.taken, oldest, oldest+1)
+	}
+	p.taken = append(p.taken, in)
+	return out
+}
+
+func (p *places) remove(in *inbound) {
+	if i := slices.Index(p.taken, in); i >= 0 {
+		p.taken = slices.Delete(p.taken, i, i+1)
+	}
+}
+
+// inbound is the account of an inbound connection with libp2p's resource manager,
+// and its place. It may be ended more than once, also while libp2p uses it:
+// libp2p's own account must not be given a peer after its end.
+type inbound struct {
+	network.ConnManagementScope
+	of   *connections
+	conn io.Closer
+	site netip.Prefix
+	peer ID // set before the connection takes a stranger's place
+
+	mu    sync.Mutex // guards ended
+	ended bool
+}
+
+// SetPeer implements network.ConnManagementScope. libp2p calls it when the
+// remote has proved its identity.
+func (in *inbound) SetPeer(id ID) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.ended {
+		return errors.New("the connection has given way to another")
+	}
+	if err := in.ConnManagementScope.SetPeer(id); err != nil {
+		return err
+	}
+	in.of.identified(in, id)
+	return nil
+}
+
+// Done implements network.ConnManagementScope.
+func (in *inbound) Done() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.ended {
+		in.ended = true
+		in.of.leave(in)
+		in.ConnManagementScope.Done()
+	}
+}
+
+// close closes a connection that gives way; in may be nil.
+func (in *inbound) close() {
+	if in != nil {
+		in.conn.Close()
+		in.Done()
+	}
+}
+
+// gatedListener is a listener whose connections take a place each.
+type gatedListener struct {
+	manet.Listener
+	of *connections
+}
+
+// Accept implements transport.GatedMaListener.
+func (l *gatedListener) Accept() (manet.Conn, network.ConnManagementScope, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, nil, err
+		}
+		if in, err := l.of.arrive(conn); err == nil {
+			return conn, in, nil
+		}
+		conn.Close()
+	}
+}
