@@ -12,14 +12,13 @@ MAKEFLAGS   += --no-print-directory
 # depends on the order is replayed with `make unit SEED=…`.
 SEED := $(or $(SEED),$(shell date +%s))
 
-# A count of executions (20000x) or a duration (30s) for each fuzz target.
-# Counts are the default: a duration makes `go test` report the end of its own
-# deadline as a failure now and then.
+# A count of executions (20000x) or a duration (30s) for each fuzz target. The
+# default is a count: what is tried does not depend on how busy the machine is.
 FUZZTIME ?= 20000x
 
 TOOLS    := .tools/stamp
 GOTESTSUM := .tools/gotestsum
-STEPS    := deps format vet lint unit damage seeds fuzz cross modules
+STEPS    := deps format tidy lint unit seeds fuzz cross modules
 
 .PHONY: help test check $(STEPS) build fmt fuzz-million soak mutants bench bench-bfield figures clean
 
@@ -38,23 +37,16 @@ format: $(TOOLS) ## is every file formatted by gofumpt?
 	@bad=$$(.tools/gofumpt -l .); if [ -n "$$bad" ]; then \
 	  echo "not formatted; run 'make fmt':"; echo "$$bad"; exit 1; fi
 
-vet: ## go vet, and are go.mod and go.sum tidy?
+tidy: ## are go.mod and go.sum tidy?
 	go mod tidy -diff
 	cd bench && go mod tidy -diff
-	go vet ./...
 
-lint: $(TOOLS) ## golangci-lint, as .golangci.yml says
+lint: $(TOOLS) ## golangci-lint, as .golangci.yml says; go vet is part of it
 	.tools/golangci-lint run --allow-parallel-runners
 
-unit: $(TOOLS) ## all tests of the module with -race, in a random order (SEED=…)
+unit: $(TOOLS) ## all tests of the module in a random order (SEED=…), with -race where goroutines run
 	@echo "test order: SEED=$(SEED)"
-	$(GOTESTSUM) --format testname --jsonfile .tools/test.json -- \
-	  -race -shuffle=$(SEED) -timeout 20m ./...
-
-# The race detector makes opening a store take seconds; without it the tests of
-# damaged stores flip thirty times as many bytes, and one runs only here.
-damage: ## the tests of damaged stores, without -race
-	go test -count=1 -v -run '^TestDamage' ./dbadapter/badgerdb
+	$(GOTESTSUM) --format testname --jsonfile .tools/test.json --raw-command -- tools/unit.sh $(SEED)
 
 seeds: ## 2,000 simulated runs, each twice
 	go test -count=1 -v -run '^TestSeeds$$' ./testnet -seeds 2000
@@ -74,8 +66,8 @@ fuzz-million: ## run each fuzz target 10^6 times
 cross: ## golden vectors on arm64 and on s390x (big-endian), under qemu
 	@tools/golden-cross.sh
 
-modules: $(TOOLS) ## vet, test and lint the bench module
-	cd bench && go vet ./... && go test -race ./... && ../.tools/golangci-lint run --allow-parallel-runners --config ../.golangci.yml
+modules: $(TOOLS) ## test and lint the bench module
+	cd bench && go test ./... && ../.tools/golangci-lint run --allow-parallel-runners --config ../.golangci.yml
 
 # Go writes the commit into the program itself, unless GOFLAGS forbids it; git
 # must not refuse to tell because the clone belongs to another user.

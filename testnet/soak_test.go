@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
@@ -144,24 +143,22 @@ func save(t *testing.T, p *plan.Plan, wrong string) string {
 // not slip from one fault to another. Only the length of the search depends on
 // the real time.
 func failsAlike(ctx context.Context, p *plan.Plan) func(plan.Plan) bool {
-	rules := func(p *plan.Plan) map[check.Rule]bool {
+	rules := func(p *plan.Plan) map[string]bool {
 		res, err := run(ctx, p, nil)
-		broken := map[check.Rule]bool{}
-		for _, v := range res.Violations {
-			broken[v.Rule] = true
+		if ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			return map[string]bool{"error": true}
 		}
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			broken["error"] = true
-		case len(broken) == 0 && !res.Converged:
-			broken["converged"] = true
-		case len(broken) == 0:
-			if again, err := run(ctx, p, nil); err == nil && *again.TraceHash != *res.TraceHash {
-				broken["trace"] = true
-			}
+		broken := res.broken()
+		delete(broken, "damaged") // drawn plans damage disks
+		if len(broken) > 0 {
+			return broken
 		}
-		return broken
+		if again, err := run(ctx, p, nil); err == nil && *again.TraceHash != *res.TraceHash {
+			return map[string]bool{"trace": true}
+		}
+		return nil
 	}
 	want := rules(p)
 	return func(q plan.Plan) bool {

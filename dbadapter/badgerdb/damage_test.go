@@ -194,7 +194,7 @@ func TestDamageClosed(t *testing.T) {
 // table give wrong answers.
 func TestDamageTrusted(t *testing.T) {
 	if badgerdb.RaceDetector {
-		t.Skip("a hundred stores are opened, and the race detector makes each take seconds; make damage runs it without")
+		t.Skip("a hundred stores are opened, and the race detector makes each take seconds; make unit runs it without")
 	}
 	dir := t.TempDir()
 	for round := range damageRounds {

@@ -47,14 +47,6 @@ type Cell struct {
 // IsZero reports whether all four fields are zero.
 func (c Cell) IsZero() bool { return c == Cell{} }
 
-// add adds d to c.
-func (c *Cell) add(d *Cell) {
-	c.S1 = keyhash.Add(c.S1, d.S1)
-	c.S2 = keyhash.Add(c.S2, d.S2)
-	c.Check = (c.Check + d.Check) & checkMask
-	c.Count = (c.Count + d.Count) & countMask
-}
-
 // sub takes d out of c.
 func (c *Cell) sub(d *Cell) {
 	c.S1 = keyhash.Sub(c.S1, d.S1)

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"pgregory.net/rapid"
+
+	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
 func anyCell(t *rapid.T) Cell {
@@ -198,4 +200,12 @@ func FuzzDecodeCells(f *testing.F) {
 			t.Fatalf("%x encodes as %x", b, AppendCells(nil, cells))
 		}
 	})
+}
+
+// add adds d to c, as a forger does.
+func (c *Cell) add(d *Cell) {
+	c.S1 = keyhash.Add(c.S1, d.S1)
+	c.S2 = keyhash.Add(c.S2, d.S2)
+	c.Check = (c.Check + d.Check) & checkMask
+	c.Count = (c.Count + d.Count) & countMask
 }

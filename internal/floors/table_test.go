@@ -13,7 +13,7 @@ var floors = [][]string{
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
 	{"reconcile/replica"},
-	{"testnet/internal/check", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},
+	{"testnet/internal/check", "testnet/internal/failing", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},
 	{"testnet/internal/model"},
 	{"testnet"},
 	{"peer"},
@@ -68,7 +68,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},
-		only:    []string{"bfield/fieldtest", "dbadapter/storetest", "internal/golden", "internal/powercut", "testnet/testnettest"},
+		only:    []string{"bfield/fieldtest", "dbadapter/storetest", "internal/golden", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
 		why:     "test code stays in tests; the conformance suite and the nodes are for the tests of others",
 	},
 }

@@ -2,15 +2,14 @@ package testnettest_test
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/testnet/internal/failing"
 	"github.com/syncd-io/syncd/testnet/testnettest"
 )
 
@@ -140,12 +139,12 @@ func TestFailures(t *testing.T) {
 		}, []string{"the number differs", "node 0: 0", "node 1: 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &recording{TB: t}
+			r := &failing.Test{TB: t}
 			t.Run("inside", func(t *testing.T) {
 				r.TB = t // whose cleanups end the net
-				r.run(func() { c.body(r, testnettest.New(r, 2, testnettest.Memory())) })
+				r.Run(func() { c.body(r, testnettest.New(r, 2, testnettest.Memory())) })
 			})
-			said := r.text()
+			said := r.Said()
 			if c.want == nil && said != "" {
 				t.Errorf("said at a success: %s", said)
 			}
@@ -159,63 +158,9 @@ func TestFailures(t *testing.T) {
 			}
 		})
 	}
-	r := &recording{TB: t}
-	r.run(func() { testnettest.New(r, 0) })
-	if !strings.Contains(r.text(), "a net of 0 nodes; want 1 to") {
-		t.Error(r.text())
+	r := &failing.Test{TB: t}
+	r.Run(func() { testnettest.New(r, 0) })
+	if !strings.Contains(r.Said(), "a net of 0 nodes; want 1 to") {
+		t.Error(r.Said())
 	}
-}
-
-// recording is a test that may fail without failing the one that runs it.
-type recording struct {
-	testing.TB
-	mu     sync.Mutex
-	said   []string
-	failed bool
-}
-
-// run ends where Fatalf ends it, as the body of a test does.
-func (r *recording) run(body func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		body()
-	}()
-	<-done
-}
-
-func (r *recording) text() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.Join(r.said, "\n")
-}
-
-func (r *recording) Helper() {}
-
-func (r *recording) Log(args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.said = append(r.said, fmt.Sprint(args...))
-}
-
-func (r *recording) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
-
-func (r *recording) Error(args ...any) {
-	r.Log(args...)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed = true
-}
-
-func (r *recording) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
-
-func (r *recording) Fatal(args ...any) {
-	r.Error(args...)
-	runtime.Goexit()
-}
-
-func (r *recording) Failed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
 }

@@ -3,13 +3,13 @@ package tally_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/testnet/example/tally"
+	"github.com/syncd-io/syncd/testnet/internal/failing"
 	"github.com/syncd-io/syncd/testnet/testnettest"
 )
 
@@ -74,17 +74,17 @@ func TestTally(t *testing.T) {
 
 // A count under one key converges, and is wrong: the test above says so.
 func TestSharedKeyIsFound(t *testing.T) {
-	r := &recording{TB: t}
-	r.run(func() {
+	r := &failing.Test{TB: t}
+	r.Run(func() {
 		atTheDoors(r, func(net *testnettest.Net, i int) counter { return tally.OpenSharedKey(net.Namespace(i)) })
 	})
 	if !r.Failed() {
 		t.Fatal("a count that loses visitors passed the test")
 	}
-	if len(r.said) != 1 || !strings.Contains(r.said[0], "all doors agree, and are wrong") || !strings.HasSuffix(r.said[0], "of 60 visitors") {
-		t.Errorf("it failed for another reason:\n%s", strings.Join(r.said, "\n"))
+	if e := r.Errors(); len(e) != 1 || !strings.Contains(e[0], "all doors agree, and are wrong") || !strings.HasSuffix(e[0], "of 60 visitors") {
+		t.Errorf("it failed for another reason:\n%s", r.Said())
 	}
-	t.Logf("found: %s", r.said)
+	t.Logf("found: %s", r.Errors())
 }
 
 func TestNames(t *testing.T) {
@@ -101,48 +101,4 @@ func TestNames(t *testing.T) {
 	if _, err := doors.Total(t.Context(), "a"); err == nil {
 		t.Error("a record that is no count was counted")
 	}
-}
-
-// recording is a test that may fail without failing the one that runs it.
-type recording struct {
-	testing.TB
-	mu     sync.Mutex
-	said   []string
-	failed bool
-}
-
-// run ends where Fatalf ends it, as the body of a test does.
-func (r *recording) run(body func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		body()
-	}()
-	<-done
-}
-
-func (r *recording) Helper() {}
-
-func (r *recording) Log(...any) {}
-
-func (r *recording) Errorf(format string, args ...any) { r.Error(fmt.Sprintf(format, args...)) }
-
-func (r *recording) Error(args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed = true
-	r.said = append(r.said, fmt.Sprint(args...))
-}
-
-func (r *recording) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
-
-func (r *recording) Fatal(args ...any) {
-	r.Error(args...)
-	runtime.Goexit()
-}
-
-func (r *recording) Failed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
 }

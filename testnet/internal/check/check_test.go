@@ -338,7 +338,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: a second verdict differs: %v, %v", c.name, verdict, again)
 		}
 	}
-	for _, rule := range Rules() {
+	for _, rule := range []Rule{Equal, KeptState, Durable, Resurrect, Backwards, Identity, Intended, Idle, Honest, Count, Leak} {
 		if !tested[rule] {
 			t.Errorf("no case breaks the rule %q", rule)
 		}

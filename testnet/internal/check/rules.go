@@ -24,11 +24,6 @@ const (
 	Leak      Rule = "leak"
 )
 
-// Rules lists all of them.
-func Rules() []Rule {
-	return []Rule{Equal, KeptState, Durable, Resurrect, Backwards, Identity, Intended, Idle, Honest, Count, Leak}
-}
-
 // Violation is one broken promise.
 type Violation struct {
 	Rule Rule `json:"rule"`
@@ -51,7 +46,7 @@ func (v Violation) String() string {
 }
 
 // maxViolations is how many a verdict names: one fault can break a promise for
-// every key, and nobody reads more.
+// every key, and a reader needs a few.
 const maxViolations = 100
 
 // verdict gathers violations, each once.

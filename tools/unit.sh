@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs all tests of the module in a random order and prints them as test2json:
+# with -race where goroutines run beside one another, without it elsewhere,
+# where the detector finds nothing and takes ten times as long.
+#
+#	tools/unit.sh SEED
+#
+# A package is run with -race if a file of it starts a goroutine, tests included,
+# or if its tests are linked with a package that does.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+seed=${1:?usage: tools/unit.sh SEED}
+
+# Tests of one goroutine in such packages: statistics over many trials, and
+# damage done bit by bit. They run without -race.
+alone='^Test(Damage|Figures|HomogeneousRate|LoadsReached|TableIsAField|FalsePositiveRate|BandAgainstDenseElimination'
+alone+='|Plans|PlacesAreIndependent|Splitting|Size|Rates|RatesSimulated'
+alone+='|CellsADifference|FalseRecoveries|HostileStreams|HostileVectors|ListingWork|StructuredPairsDecodeAsRandomOnes'
+alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesFromTheFirstMessage'
+alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command)'
+
+module=$(go list -m)
+# starting prints the packages in which files of a kind start a goroutine.
+starting() {
+  go list -f "{{range $1}}{{\$.Dir}}/{{.}}{{\"\\n\"}}{{end}}" ./... |
+    xargs grep -lE '^[[:space:]]*(defer )?go (func\(|[[:alpha:]][[:alnum:]_.]*\()|\.Go\(' |
+    xargs -n 1 dirname | sed "s|^$PWD|$module|" | sort -u
+}
+starters=$(starting .GoFiles) tests=$(starting .TestGoFiles && starting .XTestGoFiles)
+
+declare -a raced=() plain=()
+while read -r package linked; do
+  package=${package%.test}
+  if grep -qxF "$package" <<<"$tests" || grep -qxFf <(echo "$starters") <(tr ' ' '\n' <<<"$linked"); then
+    raced+=("$package")
+  else
+    plain+=("$package")
+  fi
+done < <(go list -test -f '{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " "}}{{end}}' ./... | grep -E '^[^ ]+\.test ')
+if ((${#raced[@]} == 0 || ${#plain[@]} == 0)); then
+  echo "tools/unit.sh: ${#raced[@]} packages with goroutines and ${#plain[@]} without: the search is broken" >&2
+  exit 1
+fi
+
+mapfile -t holders < <(go list -f '{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}' "${raced[@]}" |
+  xargs grep -lE "^func ${alone#^}" | xargs -n 1 dirname | sort -u)
+
+code=0
+go test -json -vet=off -shuffle="$seed" -timeout 20m -race -skip "$alone" "${raced[@]}" || code=$?
+go test -json -vet=off -shuffle="$seed" -timeout 20m "${plain[@]}" || code=$?
+go test -json -vet=off -shuffle="$seed" -timeout 20m -run "$alone" "${holders[@]}" || code=$?
+exit $code
