@@ -42,6 +42,8 @@
 //
 // # Limits
 //
+// Every scan ends with its context, and calls a tick that the caller may provide.
+//
 // When the undo log is full, the oldest snapshot is dropped, and only that one:
 // its Cells fail with reconcile.ErrBusy, and the sync begins anew.
 //

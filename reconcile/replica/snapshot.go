@@ -32,9 +32,9 @@ var _ reconcile.Replica = (*Snapshot)(nil)
 // Snapshot opens a replica of ns, the namespace that l follows, as of now. It
 // must be closed.
 //
-// Its scans end when the context does. If tick is not nil, they call it at least
-// every few thousand records, so that the caller can tell its peer that it
-// works, and end with the error that tick returns.
+// Its scans end when the context does. If tick is not nil, they call it every 64
+// records, so that the caller can tell its peer that it works, and end with the
+// error that tick returns.
 func (l *Live) Snapshot(ctx context.Context, ns dbadapter.Namespace, tick func() error) (*Snapshot, error) {
 	// First the mark, then the store's snapshot: it can only be newer, since a
 	// store shows a commit to observers and snapshots in one step.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,21 +25,20 @@ func (s *side) rewrite(n int) {
 	}
 }
 
-// checkCells fails unless the snapshot's first cells are those of its pairs.
-func checkCells(t *testing.T, what string, s *Snapshot) {
-	t.Helper()
+// compareCells fails unless the snapshot's first cells are those of its pairs.
+func compareCells(s *Snapshot) error {
 	got, err := s.Cells(0, 100)
 	if err != nil {
-		t.Errorf("%s: %v", what, err)
-		return
+		return err
 	}
 	want := rateless.NewSketch(s.live.keys.Cells, 100)
 	if err := want.AddAll(coded.Pairs(s.store.Pairs(context.Background()))); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if !reflect.DeepEqual(got, want.Prefix(100)) {
-		t.Errorf("%s: the cells are not those of its moment", what)
+	if !slices.Equal(got, want.Prefix(100)) {
+		return errors.New("the cells are not those of the snapshot's moment")
 	}
+	return nil
 }
 
 // When the undo log is full, the oldest snapshot is dropped, and says so; the
@@ -62,7 +62,9 @@ func TestOldestSnapshotIsDropped(t *testing.T) {
 		s.rewrite(c.writes)
 		for n, snap := range snaps {
 			if n >= c.dropped {
-				checkCells(t, fmt.Sprint("snapshot ", n), snap)
+				if err := compareCells(snap); err != nil {
+					t.Errorf("snapshot %d: %v", n, err)
+				}
 				continue
 			}
 			_, err := snap.Cells(0, 10)
@@ -97,7 +99,9 @@ func TestBatchBeyondTheUndoLog(t *testing.T) {
 	young := s.snapshot()
 	defer young.Close()
 	s.rewrite(10)
-	checkCells(t, "the next snapshot", young)
+	if err := compareCells(young); err != nil {
+		t.Errorf("the next snapshot: %v", err)
+	}
 }
 
 // A decode ends with what differed when the snapshots were opened, whatever is
