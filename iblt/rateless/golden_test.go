@@ -19,7 +19,10 @@ func TestGolden(t *testing.T) {
 	}
 	w := expand(key)
 	var b strings.Builder
-	fmt.Fprintf(&b, "# mapping version %d, key: byte i is 7·i + 1\n", MappingVersion)
+	fmt.Fprintf(&b, "# mapping version %d, key: byte i is 7·i + 1; docs/IBLT.md section 9 says what each line is\n", MappingVersion)
+	fmt.Fprintf(&b, "words: mapping %016x, tail %016x, check %016x\n", w.mapping, w.tail, w.check)
+	fmt.Fprintln(&b, "# law: shift c, mantissa[1, 512, 1024], exponent[0, 30], and the digest of all under the zero key: of a record without")
+	fmt.Fprintln(&b, "# version, flags and value whose key is all mantissas in 8 and then all exponents in 16 hexadecimal digits")
 	for i := range w.laws {
 		law := &w.laws[i]
 		// Digests of the tables in full, and some entries to look at.
@@ -36,6 +39,7 @@ func TestGolden(t *testing.T) {
 			hexOf(zero.Digest(bytes, nil, 0, nil)))
 	}
 	indices := []Index{1, 2, 3, 12345678901234, 1 << 47, p - 1}
+	fmt.Fprintln(&b, "# mapping of an index: its seed, the law from cell 68 on, the cells below 2^22")
 	for _, k := range indices {
 		seed := w.seed(k)
 		fmt.Fprintf(&b, "mapping %012x: seed %016x, class %d, cells", uint64(k), seed, class(seed))
@@ -55,8 +59,10 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	var zero keyhash.Key
+	fmt.Fprintln(&b, "# the cells below 2^31 - 1 of the indices 31·n^3, n = 1 … 2000, each in hexadecimal and a space, and their digest as above")
 	fmt.Fprintf(&b, "2000 mappings: %d bytes, %v\n", len(bytes), hexOf(zero.Digest(bytes, nil, 0, nil)))
 
+	fmt.Fprintln(&b, "# check of an index and a checksum")
 	for _, k := range indices {
 		for _, v := range []Checksum{1, 2, 98765432109876, p - 1} {
 			fmt.Fprintf(&b, "check %012x %012x: %07x\n", uint64(k), uint64(v), w.hash(k, v))
@@ -68,6 +74,8 @@ func TestGolden(t *testing.T) {
 	}
 	s.Remove(Pair{Index: 99, Checksum: p - 1})
 	s.Replace(Pair{Index: 2, Checksum: 2}, Pair{Index: 2, Checksum: p - 2})
+	fmt.Fprintln(&b, "# a sketch of 100 cells: the n-th index of the mappings above with the checksum n, n = 1 … 6; then the pair (99, p - 1) is")
+	fmt.Fprintln(&b, "# removed, which was never added, and (2, 2) is replaced by (2, p - 2). The cells that are not zero, and the estimator")
 	for i, c := range s.Prefix(s.Len()) {
 		if c.IsZero() {
 			continue

@@ -26,11 +26,14 @@ func pattern(n int) []byte {
 func TestGolden(t *testing.T) {
 	key := Key(pattern(KeySize))
 	var b strings.Builder
-	fmt.Fprintln(&b, "# secret, key and value: byte i is 7·i + 1; version: 24 of them")
+	fmt.Fprintln(&b, "# secret, key and value: byte i is 7·i + 1 modulo 256; version: the first 24 of them. Digests are printed as numbers, the")
+	fmt.Fprintln(&b, "# most significant digit first; docs/PROTOCOL.md, \"Hashed numbers\", has the formulas")
+	fmt.Fprintln(&b, "# index: length of the key")
 	for _, n := range []int{0, 1, 8, 23, 24, 25, 56, 120, 121, 1024} {
 		fmt.Fprintf(&b, "index %d: %012x\n", n, key.Index(pattern(n)))
 	}
 	version := pattern(24)
+	fmt.Fprintln(&b, "# digest: lengths of key and value")
 	for _, c := range []struct{ key, value int }{{0, 0}, {1, 0}, {0, 1}, {5, 3}, {16, 256}, {16, 423}, {16, 424}, {16, 425}, {16, 472}, {1024, 100}, {7, 1 << 20}} {
 		for _, flags := range []byte{0, 1} {
 			fmt.Fprintf(&b, "digest %d %d flags %d: %s\n", c.key, c.value, flags, hexOf(key.Digest(pattern(c.key), version, flags, pattern(c.value))))
@@ -38,13 +41,16 @@ func TestGolden(t *testing.T) {
 	}
 	// A byte moved from the key to the value: the same bytes in a row.
 	whole := pattern(40)
+	fmt.Fprintln(&b, "# moved n: of 40 bytes the first n are the key, the others the value; flags 0")
 	for _, cut := range []int{20, 19} {
 		fmt.Fprintf(&b, "moved %d: %s\n", cut, hexOf(key.Digest(whole[:cut], version, 0, whole[cut:])))
 	}
 	digests := [][4]uint64{{1, 2, 3, 4}, {5, 6, 7, 8}}
+	fmt.Fprintln(&b, "# bucket n: Sum64 over the first n of two digests, whose words are 1 2 3 4 and 5 6 7 8, the least significant first")
 	for n := range 3 {
 		fmt.Fprintf(&b, "bucket %d: %016x\n", n, Bucket(&key, digests[:n]))
 	}
+	fmt.Fprintln(&b, "# inverse and square modulo p")
 	for _, x := range []uint64{1, 2, 59, P - 1, 1 << 47} {
 		fmt.Fprintf(&b, "inverse %012x: %012x, square %012x\n", x, Inv(x), Mul(x, x))
 	}
