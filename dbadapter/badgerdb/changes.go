@@ -68,16 +68,16 @@ func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapt
 // left out.
 func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapter.Change) bool) error {
 	number := s.namespace.number
-	first, err := s.first()
+	m, err := s.meta("read the change log")
 	if err != nil {
 		return err
 	}
 	if after >= s.seq {
 		return nil
 	}
-	if after+1 < first {
+	if after+1 < m.first {
 		return fmt.Errorf("read the change log after %d: %w: it begins with %d; scan the records instead",
-			after, dbadapter.ErrTrimmed, first)
+			after, dbadapter.ErrTrimmed, m.first)
 	}
 	next := after + 1
 	var changes []dbadapter.Change
@@ -99,7 +99,7 @@ func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapt
 		})
 	}
 	more := true
-	err = s.walk(ctx, "read the change log", appendPrefix(nil, number, kindLog), appendLogKey(nil, number, next), read, func() bool {
+	err = s.entries(ctx, "read the change log", appendPrefix(nil, number, kindLog), appendLogKey(nil, number, next), read, func() bool {
 		for _, c := range changes {
 			if more = yield(c); !more {
 				return false
@@ -112,24 +112,6 @@ func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapt
 		err = corrupt("the change log", "it ends with %d, not %d", next-1, s.seq)
 	}
 	return err
-}
-
-// first reads which change the log began with as of the snapshot.
-func (s *snapshot) first() (uint64, error) {
-	if err := s.locked("read the change log"); err != nil {
-		return 0, err
-	}
-	defer s.mu.Unlock()
-	number := s.namespace.number
-	b, err := get(s.view.txn, appendPrefix(nil, number, kindMeta))
-	if err != nil {
-		return 0, err
-	}
-	var m meta
-	if err := m.decode(b, number); err != nil {
-		return 0, err
-	}
-	return m.first, nil
 }
 
 // trimBatch is how many log entries one transaction removes.

@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the number of the disk format that this program reads and writes.
-const Format = 1
+const Format = 2
 
 const (
 	formatFile = "FORMAT"

@@ -17,7 +17,7 @@ import (
 //	number(4) 't' key       tail:   the rest of an envelope that is too long for one entry
 //	number(4) 'i' index(6)  bucket: checksum(6) { length(uvarint) key }…  seal(8)
 //	number(4) 'l' seq(8)    log:    { index(6) old(6) new(6) }…           seal(8)
-//	number(4) 'm'           meta:   seq(8) first(8) records(8) buckets(8) latest(8) seal(8)
+//	number(4) 'm'           meta:   seq(8) first(8) records(8) latest(8) digest(32) seal(8)
 //
 //	0(4) 'n' id(16)         name:   number(4)  seal(8)
 //	0(4) 'd' number(4)      a namespace being dropped: empty
@@ -152,15 +152,18 @@ type meta struct {
 	seq     uint64 // of the last change
 	first   uint64 // of the oldest change in the log; seq+1 if it is empty
 	records uint64 // tombstones included
-	buckets uint64
 	latest  dbadapter.Timestamp
+	digest  dbadapter.Digest // the sum of the records' digests
 }
 
+const metaSize = 4*8 + dbadapter.DigestSize
+
 func (m *meta) encode(number uint32) []byte {
-	b := make([]byte, 0, 5*8+sealSize)
-	for _, n := range [...]uint64{m.seq, m.first, m.records, m.buckets, uint64(m.latest)} {
+	b := make([]byte, 0, metaSize+sealSize)
+	for _, n := range [...]uint64{m.seq, m.first, m.records, uint64(m.latest)} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
+	b = m.digest.AppendBinary(b)
 	return appendSeal(b, 0, seed(number, kindMeta, 0))
 }
 
@@ -170,11 +173,11 @@ func (m *meta) decode(b []byte, number uint32) error {
 	if err != nil {
 		return err
 	}
-	if len(body) != 5*8 {
+	if len(body) != metaSize {
 		return corrupt(what, "it has %d bytes", len(body))
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
-	*m = meta{at(0), at(1), at(2), at(3), dbadapter.Timestamp(at(4))}
+	*m = meta{at(0), at(1), at(2), dbadapter.Timestamp(at(3)), dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[4*8:]))}
 	return nil
 }
 

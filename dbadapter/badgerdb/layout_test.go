@@ -17,7 +17,7 @@ func TestGoldenLayout(t *testing.T) {
 	signed := r
 	signed.Signature = bytes.Repeat([]byte{0xab}, dbadapter.SignatureSize)
 	dead := dbadapter.Record{Key: []byte("key"), Deleted: true, Version: r.Version}
-	m := meta{1, 2, 3, 4, 5}
+	m := meta{1, 2, 3, 4, dbadapter.Digest{5, 6, 7, 8}}
 	hd := head{6, 7}
 	for _, v := range []struct {
 		name string
@@ -32,7 +32,7 @@ func TestGoldenLayout(t *testing.T) {
 		{"tail key", tailKey(5, []byte("key")), "00000005746b6579"},
 		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})), "00000000005801610262630f495a1962e8763a"},
 		{"log entry", appendLogEntry(nil, 5, []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}), "000000000001000000000002000000000003000000000004000000000005000000000006d50465dce0f4a8cf"},
-		{"meta", m.encode(5), "00000000000000010000000000000002000000000000000300000000000000040000000000000005d98c5b0eac7988c6"},
+		{"meta", m.encode(5), "000000000000000100000000000000020000000000000003000000000000000405000000000000000600000000000000070000000000000008000000000000003cb9d9613b5c34d6"},
 		{"head", hd.encode(), "000000000000000600000007dd41b4e7d5fa9bd1"},
 		{"name", encodeName(dbadapter.NamespaceID{1, 2, 3}, 5), "000000053a5f7292fb296fb3"},
 	} {
@@ -48,7 +48,7 @@ func TestSealsFindEachFlip(t *testing.T) {
 	h := dbadapter.NewHasher(dbadapter.Secret{1})
 	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 1 << 60}, Signature: make([]byte, dbadapter.SignatureSize)}
 	changes := []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}
-	m, hd := meta{1, 2, 3, 4, 5}, head{6, 7}
+	m, hd := meta{1, 2, 3, 4, dbadapter.Digest{5, 6, 7, 8}}, head{6, 7}
 	id := dbadapter.NamespaceID{1}
 	bucketOf := func(number uint32, index dbadapter.Index) func(b []byte) error {
 		return func(b []byte) error {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/dgraph-io/badger/v4"
-
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 )
@@ -145,65 +143,6 @@ func (n *namespace) newGroup() *commit.Group {
 		})
 		return loaded
 	})
-}
-
-// held reads and verifies the records under an index, by key.
-func (n *namespace) held(txn *badger.Txn, index dbadapter.Index) ([]commit.Held, error) {
-	entry, err := get(txn, appendIndexKey(nil, n.number, index))
-	if entry == nil || err != nil {
-		return nil, err
-	}
-	b, err := readBucket(entry, n.number, index)
-	if err != nil {
-		return nil, err
-	}
-	var held []commit.Held
-	for {
-		key, ok, err := b.next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		r, err := n.record(txn, key)
-		if err != nil {
-			return nil, err
-		}
-		if r == nil {
-			return nil, corrupt("the record "+quote(key), "its bucket knows it, but it is not there")
-		}
-		held = append(held, commit.Held{Record: *r})
-	}
-	if sum := commit.Checksum(n.hasher, held); sum != b.sum {
-		return nil, corrupt(fmt.Sprintf("the bucket %d", index), "its records are not those that it was written with")
-	}
-	return held, nil
-}
-
-// record reads and verifies one record, nil if there is none. It refers to key.
-func (n *namespace) record(txn *badger.Txn, key []byte) (*dbadapter.Hashed, error) {
-	b, err := get(txn, append(appendPrefix(make([]byte, 0, 64), n.number, kindRecord), key...))
-	if b == nil || err != nil {
-		return nil, err
-	}
-	if b, err = n.whole(txn, key, b); err != nil {
-		return nil, err
-	}
-	r, err := readEnvelope(b, key, n.hasher)
-	if err != nil {
-		return nil, err
-	}
-	return &r, nil
-}
-
-// whole adds its tail to an envelope that was cut.
-func (n *namespace) whole(txn *badger.Txn, key, envelope []byte) ([]byte, error) {
-	if len(envelope) == 0 || envelope[0]&flagLong == 0 {
-		return envelope, nil
-	}
-	tail, err := get(txn, tailKey(n.number, key))
-	return append(envelope, tail...), err
 }
 
 func (n *namespace) Latest() dbadapter.Timestamp {

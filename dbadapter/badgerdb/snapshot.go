@@ -3,10 +3,8 @@ package badgerdb
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -74,12 +72,30 @@ func (s *snapshot) locked(what string) error {
 
 func (s *snapshot) Seq() uint64 { return s.seq }
 
+// meta is the namespace's head as of the snapshot.
+func (s *snapshot) meta(what string) (m meta, err error) {
+	if err := s.locked(what); err != nil {
+		return m, err
+	}
+	defer s.mu.Unlock()
+	number := s.namespace.number
+	b, err := get(s.view.txn, appendPrefix(nil, number, kindMeta))
+	if err != nil {
+		return m, err
+	}
+	return m, m.decode(b, number)
+}
+
 func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	if err := s.locked("get"); err != nil {
 		return dbadapter.Record{}, err
 	}
 	defer s.mu.Unlock()
-	r, err := s.namespace.record(s.view.txn, bytes.Clone(key))
+	n := s.namespace
+	r, err := n.record(s.view.txn, bytes.Clone(key))
+	if err == nil {
+		err = n.check(s.view.txn, n.hasher.Index(key), key, r)
+	}
 	if err != nil {
 		return dbadapter.Record{}, err
 	}
@@ -170,110 +186,6 @@ func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 	return records, err
 }
 
-// walk yields the entries whose keys begin with prefix, from start on. The lock
-// is held while the database is read, and never while the caller runs, so that
-// the store can be closed under a walk, which then ends with ErrClosed.
-func (s *snapshot) walk(ctx context.Context, what string, prefix, start []byte, read func(*badger.Item) error, yield func() bool) error {
-	if err := s.locked(what); err != nil {
-		return err
-	}
-	o := badger.DefaultIteratorOptions
-	o.PrefetchValues = false // values are inline: a prefetch would only start a goroutine each
-	o.Prefix = prefix
-	it := s.view.txn.NewIterator(o)
-	if s.iterators == nil {
-		s.iterators = make(map[*badger.Iterator]struct{})
-	}
-	s.iterators[it] = struct{}{}
-	defer func() {
-		// The lock is held on every way here.
-		if s.view != nil {
-			delete(s.iterators, it)
-			it.Close()
-		}
-		s.mu.Unlock()
-	}()
-	for it.Seek(start); it.Valid(); it.Next() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := read(it.Item()); err != nil {
-			return err
-		}
-		s.mu.Unlock()
-		more := yield()
-		s.mu.Lock()
-		if !more {
-			return nil
-		}
-		if s.view == nil {
-			return fmt.Errorf("%s: the snapshot has been %w", what, dbadapter.ErrClosed)
-		}
-	}
-	return nil
-}
-
-func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
-	return func(yield func(dbadapter.Hashed, error) bool) {
-		n := s.namespace
-		from := append(appendPrefix(nil, n.number, kindRecord), prefix...)
-		start := from
-		if after != nil {
-			next := append(append(appendPrefix(nil, n.number, kindRecord), after...), 0)
-			if bytes.Compare(next, start) > 0 {
-				start = next
-			}
-		}
-		var record dbadapter.Hashed
-		stopped := false
-		err := s.walk(ctx, "scan", from, start, func(item *badger.Item) error {
-			key := item.KeyCopy(nil)[prefixSize:]
-			value, err := item.ValueCopy(nil)
-			if err != nil {
-				return fmt.Errorf("scan: %w", err)
-			}
-			if value, err = n.whole(s.view.txn, key, value); err != nil {
-				return err
-			}
-			record, err = readEnvelope(value, key, n.hasher)
-			return err
-		}, func() bool {
-			stopped = !yield(record, nil)
-			return !stopped
-		})
-		if err != nil && !stopped {
-			yield(dbadapter.Hashed{}, err)
-		}
-	}
-}
-
-func (s *snapshot) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
-	return func(yield func(dbadapter.Pair, error) bool) {
-		number := s.namespace.number
-		prefix := appendPrefix(nil, number, kindIndex)
-		var pair dbadapter.Pair
-		stopped := false
-		err := s.walk(ctx, "list the pairs", prefix, prefix, func(item *badger.Item) error {
-			key := item.Key()
-			if len(key) != prefixSize+numberSize {
-				return corrupt("an index entry", "its key has %d bytes", len(key))
-			}
-			pair.Index = dbadapter.Index(read48(key[prefixSize:]))
-			return item.Value(func(entry []byte) error {
-				b, err := readBucket(entry, number, pair.Index)
-				pair.Checksum = b.sum
-				return err
-			})
-		}, func() bool {
-			stopped = !yield(pair, nil)
-			return !stopped
-		})
-		if err != nil && !stopped {
-			yield(dbadapter.Pair{}, err)
-		}
-	}
-}
-
 func (s *snapshot) Close() error {
 	n := s.namespace
 	n.mu.Lock()
@@ -283,7 +195,7 @@ func (s *snapshot) Close() error {
 	return nil
 }
 
-// end releases the view and whatever walks over it.
+// end releases the view and whatever iterates over it.
 func (s *snapshot) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

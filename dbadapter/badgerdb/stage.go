@@ -37,10 +37,8 @@ func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
 		if err := txn.Set(key, value); err != nil {
 			return stagedPart{}, err
 		}
-		if changes[i].Old == 0 {
-			m.buckets++
-		}
 		m.records += uint64(changes[i].Records)
+		m.digest = m.digest.Add(changes[i].Delta)
 	}
 	for rest := changes; len(rest) > 0; {
 		some := rest[:min(len(rest), logEntryChanges)]

@@ -1,0 +1,226 @@
+package badgerdb
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// iterate goes over the entries whose keys begin with prefix, from start on.
+// step reads one or more of them and moves the iterator on; yield hands over
+// what it has read. The lock is held while the database is read, and never
+// while the caller runs, so that the store can be closed under an iteration,
+// which then ends with ErrClosed.
+func (s *snapshot) iterate(ctx context.Context, what string, prefix, start []byte, step func(*badger.Iterator) error, yield func() bool) error {
+	if err := s.locked(what); err != nil {
+		return err
+	}
+	o := badger.DefaultIteratorOptions
+	o.PrefetchValues = false // values are inline: a prefetch would only start a goroutine each
+	o.Prefix = prefix
+	it := s.view.txn.NewIterator(o)
+	if s.iterators == nil {
+		s.iterators = make(map[*badger.Iterator]struct{})
+	}
+	s.iterators[it] = struct{}{}
+	defer func() {
+		// The lock is held on every way here.
+		if s.view != nil {
+			delete(s.iterators, it)
+			it.Close()
+		}
+		s.mu.Unlock()
+	}()
+	for it.Seek(start); it.Valid(); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := step(it); err != nil {
+			return err
+		}
+		s.mu.Unlock()
+		more := yield()
+		s.mu.Lock()
+		if !more {
+			return nil
+		}
+		if s.view == nil {
+			return fmt.Errorf("%s: the snapshot has been %w", what, dbadapter.ErrClosed)
+		}
+	}
+	return nil
+}
+
+// entries calls read with each entry; see iterate.
+func (s *snapshot) entries(ctx context.Context, what string, prefix, start []byte, read func(*badger.Item) error, yield func() bool) error {
+	return s.iterate(ctx, what, prefix, start, func(it *badger.Iterator) error {
+		defer it.Next()
+		return read(it.Item())
+	}, yield)
+}
+
+// A scan reads ahead, so that the buckets of several records are looked up
+// together: a few at first, for a reader that stops soon.
+const (
+	leastAhead = 4
+	mostAhead  = 256
+	aheadBytes = 256 << 10
+	// checkedFirst is how many records of a scan of all are compared with their
+	// buckets, which takes 4 times as long as reading them. Beyond, their sum is
+	// compared at the end, which costs nothing.
+	checkedFirst = 4096
+)
+
+// ahead is a record that a scan has read, and why it must not be yielded.
+type ahead struct {
+	dbadapter.Hashed
+	err error
+}
+
+func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		var (
+			records []ahead
+			size    = leastAhead
+			whole   = len(prefix) == 0 && after == nil
+			sum     dbadapter.Digest
+			count   uint64
+			stopped bool
+			failed  error
+		)
+		from := append(appendPrefix(nil, s.namespace.number, kindRecord), prefix...)
+		start := from
+		if after != nil {
+			next := append(append(appendPrefix(nil, s.namespace.number, kindRecord), after...), 0)
+			if bytes.Compare(next, start) > 0 {
+				start = next
+			}
+		}
+		read := func(it *badger.Iterator) error {
+			records = s.readAhead(it, records[:0], size)
+			if !whole || count < checkedFirst {
+				s.checkAhead(records)
+			}
+			size = min(2*size, mostAhead)
+			for i := range records {
+				sum, count = sum.Add(records[i].Digest), count+1
+			}
+			return nil
+		}
+		hand := func() bool {
+			for i := range records {
+				r := &records[i]
+				if i > 0 {
+					r.err = cmp.Or(s.running(ctx, "scan"), r.err)
+				}
+				if failed = r.err; failed != nil {
+					return false
+				}
+				if stopped = !yield(r.Hashed, nil); stopped {
+					return false
+				}
+			}
+			return true
+		}
+		err := s.iterate(ctx, "scan", from, start, read, hand)
+		if err = cmp.Or(failed, err); err == nil && whole && !stopped {
+			err = s.checkSum(sum, count)
+		}
+		if err != nil && !stopped {
+			yield(dbadapter.Hashed{}, err)
+		}
+	}
+}
+
+// running reports why a scan must end between two records that it has read.
+func (s *snapshot) running(ctx context.Context, what string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.locked(what); err != nil {
+		return err
+	}
+	s.mu.Unlock()
+	return nil
+}
+
+// readAhead reads up to a number of records, up to the first that is damaged.
+func (s *snapshot) readAhead(it *badger.Iterator, records []ahead, most int) []ahead {
+	n := s.namespace
+	for size := 0; it.Valid() && len(records) < most && size < aheadBytes; it.Next() {
+		item := it.Item()
+		key := item.KeyCopy(nil)[prefixSize:]
+		var r ahead
+		var value []byte
+		if value, r.err = item.ValueCopy(nil); r.err == nil {
+			r.Hashed, r.err = n.decode(s.view.txn, key, value)
+		}
+		records = append(records, r)
+		if r.err != nil {
+			break
+		}
+		size += len(value)
+	}
+	return records
+}
+
+// checkAhead compares the records with their buckets. In the order of the
+// indices, neighbours are found in the same blocks.
+func (s *snapshot) checkAhead(records []ahead) {
+	s.order = s.order[:0]
+	for i := range records {
+		if records[i].err == nil {
+			s.order = append(s.order, i)
+		}
+	}
+	slices.SortFunc(s.order, func(a, b int) int { return cmp.Compare(records[a].Index, records[b].Index) })
+	inParallel(len(s.order), func(from, to int) {
+		for _, i := range s.order[from:to] {
+			r := &records[i]
+			r.err = s.namespace.check(s.view.txn, r.Index, r.Key, &r.Hashed)
+		}
+	})
+}
+
+// checkSum compares all records with what the commits have added up to.
+func (s *snapshot) checkSum(sum dbadapter.Digest, count uint64) error {
+	m, err := s.meta("scan")
+	if err == nil && (m.digest != sum || m.records != count) {
+		err = corrupt("the records", "%d are there, %d were written; one is missing, or not the newest of its key; an audit tells which", count, m.records)
+	}
+	return err
+}
+
+func (s *snapshot) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
+	return func(yield func(dbadapter.Pair, error) bool) {
+		number := s.namespace.number
+		prefix := appendPrefix(nil, number, kindIndex)
+		var pair dbadapter.Pair
+		stopped := false
+		err := s.entries(ctx, "list the pairs", prefix, prefix, func(item *badger.Item) error {
+			key := item.Key()
+			if len(key) != prefixSize+numberSize {
+				return corrupt("an index entry", "its key has %d bytes", len(key))
+			}
+			pair.Index = dbadapter.Index(read48(key[prefixSize:]))
+			return item.Value(func(entry []byte) error {
+				b, err := readBucket(entry, number, pair.Index)
+				pair.Checksum = b.sum
+				return err
+			})
+		}, func() bool {
+			stopped = !yield(pair, nil)
+			return !stopped
+		})
+		if err != nil && !stopped {
+			yield(dbadapter.Pair{}, err)
+		}
+	}
+}

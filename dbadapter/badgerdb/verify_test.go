@@ -1,0 +1,172 @@
+package badgerdb
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// oneIndex is a hasher that puts all keys under one index.
+type oneIndex struct{ dbadapter.Hasher }
+
+func (oneIndex) Index([]byte) dbadapter.Index { return 7 }
+
+// writeTo is a write that is hashed as the namespace demands.
+func writeTo(n *namespace, key string, second int) []dbadapter.Write {
+	w := write(key, second)
+	w[0].Record = hashed(n.hasher, w[0].Record.Record)
+	return w
+}
+
+// reads are all ways to read the record "m", and what they must not say of it.
+func reads(t *testing.T, n *namespace) map[string]error {
+	t.Helper()
+	v, err := n.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	errs := map[string]error{}
+	note := func(path string, r dbadapter.Record, err error) {
+		if err == nil && bytes.Equal(r.Key, []byte("m")) {
+			err = fmt.Errorf("it gives version %s", r.Version)
+		}
+		if err != nil {
+			errs[path] = err
+		}
+	}
+	r, err := v.Get([]byte("m"))
+	note("Get", r, err)
+	for path, at := range map[string][2][]byte{
+		"Scan": {nil, nil}, "Scan of a prefix": {[]byte("m"), nil}, "Scan after a key": {nil, []byte("a")},
+	} {
+		for r, err := range v.Scan(t.Context(), at[0], at[1]) {
+			note(path, r.Record, err)
+		}
+	}
+	bucket, err := v.Bucket(n.hasher.Index([]byte("m")))
+	note("Bucket", dbadapter.Record{}, err)
+	for _, r := range bucket {
+		note("Bucket", r.Record, nil)
+	}
+	for second, path := range map[int]string{2: "Apply of an older version", 1000: "Apply of a newer version"} {
+		_, err := n.Apply(t.Context(), writeTo(n, "m", second))
+		note(path, dbadapter.Record{}, err)
+	}
+	return errs
+}
+
+// TestWrongRecord puts a sound envelope where it does not belong, as damage
+// below Badger could: an older one of its key, one where its bucket knows none,
+// or none where its bucket knows one. Each way to read the key, or to write over
+// it, is ErrCorrupt, whether or not other keys share its index.
+func TestWrongRecord(t *testing.T) {
+	key := func(n *namespace) []byte { return append(appendPrefix(nil, n.number, kindRecord), 'm') }
+	for name, damage := range map[string]func(n *namespace, older []byte) func(txn *badger.Txn) error{
+		"older": func(n *namespace, older []byte) func(txn *badger.Txn) error {
+			return func(txn *badger.Txn) error { return txn.Set(key(n), older) }
+		},
+		"missing": func(n *namespace, _ []byte) func(txn *badger.Txn) error {
+			return func(txn *badger.Txn) error { return txn.Delete(key(n)) }
+		},
+		"unknown": func(n *namespace, _ []byte) func(txn *badger.Txn) error {
+			return func(txn *badger.Txn) error {
+				index := n.hasher.Index([]byte("m"))
+				others := func(yield func([]byte) bool) { yield([]byte("other")) }
+				return txn.Set(appendIndexKey(nil, n.number, index), appendBucket(nil, n.number, index, 1, others))
+			}
+		},
+	} {
+		for shape, hasher := range map[string]dbadapter.Hasher{
+			"alone":  dbadapter.NewHasher(dbadapter.Secret{1}),
+			"shared": oneIndex{dbadapter.NewHasher(dbadapter.Secret{1})},
+		} {
+			t.Run(name+" "+shape, func(t *testing.T) {
+				s, err := Open(t.TempDir(), Options{NoSync: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				opened, err := s.Namespace(t.Context(), dbadapter.NamespaceID{1}, hasher, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := opened.(*namespace)
+				for _, k := range []string{"b", "m", "z"} {
+					if _, err := n.Apply(t.Context(), writeTo(n, k, 1)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				older, err := get(s.view.txn, key(n))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := n.Apply(t.Context(), writeTo(n, "m", 3)); err != nil { // within the same 64 s
+					t.Fatal(err)
+				}
+				if err := s.db.Update(damage(n, older)); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.committer.do(t.Context(), func() error { s.committer.publish(func() {}); return nil }); err != nil {
+					t.Fatal(err)
+				}
+				errs := reads(t, n)
+				for _, path := range []string{"Get", "Scan", "Scan of a prefix", "Scan after a key", "Bucket", "Apply of an older version", "Apply of a newer version"} {
+					// A scan of a part does not look for what is not there.
+					if name == "missing" && (path == "Scan of a prefix" || path == "Scan after a key") {
+						continue
+					}
+					if err := errs[path]; !errors.Is(err, dbadapter.ErrCorrupt) {
+						t.Errorf("%s: %v, want ErrCorrupt", path, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestWrongRecordFarOn puts the older envelope behind those that a scan of all
+// compares one by one: the scan ends with ErrCorrupt.
+func TestWrongRecordFarOn(t *testing.T) {
+	s, n := openTest(t, t.TempDir(), Options{NoSync: true}, nil)
+	fillTest(t, n, checkedFirst+500)
+	key := append(appendPrefix(nil, n.number, kindRecord), fmt.Sprintf("key %08d", checkedFirst+400)...)
+	older, err := get(s.view.txn, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scan := func() (records int, err error) {
+		v, err := n.Snapshot()
+		if err != nil {
+			return 0, err
+		}
+		defer v.Close()
+		for _, err := range v.Scan(t.Context(), nil, nil) {
+			if err != nil {
+				return records, err
+			}
+			records++
+		}
+		return records, nil
+	}
+	if _, err := n.Apply(t.Context(), write(string(key[prefixSize:]), checkedFirst+401)); err != nil {
+		t.Fatal(err)
+	}
+	if records, err := scan(); records != checkedFirst+500 || err != nil {
+		t.Fatalf("before the damage: %d records, %v", records, err)
+	}
+	if err := s.db.Update(func(txn *badger.Txn) error { return txn.Set(key, older) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Apply(t.Context(), write("key", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scan(); !errors.Is(err, dbadapter.ErrCorrupt) {
+		t.Errorf("a scan of all over an older record far on ends with %v, want ErrCorrupt", err)
+	}
+}
