@@ -3,13 +3,13 @@
 package bfield
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/syncd-io/syncd/internal/child"
 )
 
 // TestLogLock: while another process has the log, it can neither be opened nor
@@ -22,30 +22,14 @@ func TestLogLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Println("open")
-		_, _ = os.Stdin.Read(make([]byte, 1)) // hold it until killed
+		child.Hold()
 		return
 	}
 	path := filepath.Join(t.TempDir(), "log")
-	child := exec.Command(os.Args[0], "-test.run=^TestLogLock$")
-	child.Env = append(os.Environ(), "BFIELD_HOLD_LOG="+path)
-	child.Stderr = os.Stderr
-	if _, err := child.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	holder := child.Start(t, "TestLogLock", "BFIELD_HOLD_LOG="+path)
+	holder.Expect("open")
 	_, locked := OpenFileLog(path, 7)
-	_ = child.Process.Kill()
-	_ = child.Wait() // it was killed, and says so
-	if line != "open\n" {
-		t.Fatalf("the other process says %q, %v", line, err)
-	}
+	holder.Kill()
 	if !errors.Is(locked, ErrLocked) {
 		t.Errorf("a log that another process has open gives %v, want ErrLocked", locked)
 	}

@@ -3,16 +3,15 @@
 package bfield
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/syncd-io/syncd/internal/child"
 	"github.com/syncd-io/syncd/internal/powercut"
 )
 
@@ -66,31 +65,14 @@ func TestPowerCut(t *testing.T) {
 // cutAfter starts the process, waits until it is done, and cuts the power.
 func cutAfter(t *testing.T, disk *powercut.Disk, do, path string, synced bool) {
 	t.Helper()
-	child := exec.Command(os.Args[0], "-test.run=^TestPowerCut$")
-	child.Env = append(os.Environ(), fmt.Sprintf("BFIELD_POWERCUT=%s %s", do, path))
+	environment := []string{fmt.Sprintf("BFIELD_POWERCUT=%s %s", do, path)}
 	if !synced {
-		child.Env = append(child.Env, "BFIELD_UNSYNCED=yes")
+		environment = append(environment, "BFIELD_UNSYNCED=yes")
 	}
-	child.Stderr = os.Stderr
-	if _, err := child.StdinPipe(); err != nil { // the process waits for its end
-		t.Fatal(err)
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err == nil && line != "done\n" {
-		err = fmt.Errorf("the process says %q", line)
-	}
-	if err == nil {
-		err = disk.Cut(child.Process.Pid)
-	}
-	_ = child.Process.Kill()
-	_ = child.Wait() // it was killed, and says so
+	writer := child.Start(t, "TestPowerCut", environment...)
+	writer.Expect("done")
+	err := disk.Cut(writer.Pid())
+	writer.Kill()
 	if err == nil {
 		err = disk.Restore()
 	}
@@ -121,5 +103,5 @@ func doUntilCut(t *testing.T, what []string) {
 		t.Fatal(err)
 	}
 	fmt.Println("done")
-	_, _ = os.Stdin.Read(make([]byte, 1))
+	child.Hold()
 }

@@ -15,14 +15,11 @@ import (
 const childVariable = "SYNCD_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(childVariable) {
-	case "hold":
-		holdStore()
-	case "examine":
+	if os.Getenv(childVariable) == "examine" {
 		examineStores()
-	default:
-		goleak.VerifyTestMain(m)
+		return
 	}
+	goleak.VerifyTestMain(m)
 }
 
 func TestStore(t *testing.T) {

@@ -1,61 +1,34 @@
 package badgerdb_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+	"github.com/syncd-io/syncd/internal/child"
 )
 
-// holdStore is the child process: it opens the folder named in its arguments
-// and holds it until its standard input ends.
-func holdStore() {
-	s, err := badgerdb.Open(os.Args[1], badgerdb.Options{})
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
-	fmt.Println("open")
-	io.Copy(io.Discard, os.Stdin)
-	s.Close()
-}
-
 func TestLock(t *testing.T) {
+	if held := os.Getenv("SYNCD_TEST_HOLD"); held != "" {
+		if _, err := badgerdb.Open(held, badgerdb.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("open")
+		child.Hold()
+		return
+	}
 	dir := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	child := exec.Command(self, dir)
-	child.Env = append(os.Environ(), childVariable+"=hold")
-	in, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open\n" {
-		t.Fatalf("the other process says %q, %v", line, err)
-	}
+	holder := child.Start(t, "TestLock", "SYNCD_TEST_HOLD="+dir)
+	holder.Expect("open")
 	if _, err := badgerdb.Open(dir, badgerdb.Options{}); !errors.Is(err, dbadapter.ErrLocked) {
 		t.Errorf("a folder that another process holds gives %v, want ErrLocked", err)
 	}
-	child.Process.Kill()
-	in.Close()
-	child.Wait()
+	holder.Kill()
 	s, err := badgerdb.Open(dir, badgerdb.Options{})
 	if err != nil {
 		t.Fatalf("after the other process was killed: %v", err)

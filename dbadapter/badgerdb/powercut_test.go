@@ -13,7 +13,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/child"
 	"github.com/syncd-io/syncd/internal/powercut"
 )
 
@@ -97,31 +97,19 @@ func TestPowerCutUnsynced(t *testing.T) {
 // that the process stood.
 func cutPower(t *testing.T, disk *powercut.Disk, o Options, from progress, batches int) progress {
 	t.Helper()
-	writer := exec.Command(os.Args[0], "-test.run=^TestPowerCut$")
-	writer.Env = append(os.Environ(), fmt.Sprintf("%s=%s %t %s", cutEnv, disk.Dir(), o.NoSync, strings.Trim(fmt.Sprint(from), "[]")))
-	writer.Stderr = os.Stderr
-	out, err := writer.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writer.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
+	writer := child.Start(t, "TestPowerCut", fmt.Sprintf("%s=%s %t %s", cutEnv, disk.Dir(), o.NoSync, strings.Trim(fmt.Sprint(from), "[]")))
 	acknowledged := from
 	for range batches {
-		if err := acknowledged.next(lines); err != nil {
-			_ = writer.Process.Kill()
-			t.Fatal(errors.Join(err, writer.Wait()))
+		if err := acknowledged.next(writer.Lines); err != nil {
+			t.Fatal(err)
 		}
 	}
-	err = disk.Cut(writer.Process.Pid)
-	_ = writer.Process.Kill()
+	err := disk.Cut(writer.Pid())
+	writer.Kill()
 	// What stands in the pipe was acknowledged before the process stood.
 	for err == nil {
-		err = acknowledged.next(lines)
+		err = acknowledged.next(writer.Lines)
 	}
-	_ = writer.Wait() // it was killed, and says so
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}

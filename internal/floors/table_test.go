@@ -7,7 +7,7 @@ const module = "github.com/syncd-io/syncd"
 // its tests may also import packages of its own floor (a store's tests run the
 // conformance suite beside it).
 var floors = [][]string{
-	{"bfield/fieldtest", "bfield/internal/keyed", "internal/golden", "internal/hlc", "internal/keyhash", "internal/plot", "internal/powercut", "internal/trials"},
+	{"bfield/fieldtest", "bfield/internal/keyed", "internal/child", "internal/golden", "internal/hlc", "internal/keyhash", "internal/plot", "internal/powercut", "internal/trials"},
 	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
 	{"dbadapter/internal/commit", "internal/coded", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
@@ -54,7 +54,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"bfield", "dbadapter/badgerdb", "iblt/examples/flowtracker", "iblt/paper", "internal/golden", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		only:    []string{"bfield", "dbadapter/badgerdb", "iblt/examples/flowtracker", "iblt/paper", "internal/child", "internal/golden", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{
@@ -63,12 +63,12 @@ var fences = []fence{
 		why:     "only the command reads flags, files and environment, or draws on a terminal",
 	},
 	{
-		imports: []string{module + "/internal/golden", module + "/internal/powercut"},
+		imports: []string{module + "/internal/child", module + "/internal/golden", module + "/internal/powercut"},
 		why:     "it is for tests",
 	},
 	{
 		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},
-		only:    []string{"bfield/fieldtest", "dbadapter/storetest", "internal/golden", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
+		only:    []string{"bfield/fieldtest", "dbadapter/storetest", "internal/child", "internal/golden", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
 		why:     "test code stays in tests; the conformance suite and the nodes are for the tests of others",
 	},
 }

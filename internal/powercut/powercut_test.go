@@ -3,12 +3,12 @@
 package powercut
 
 import (
-	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/syncd-io/syncd/internal/child"
 )
 
 // TestCut writes two files from another process, one synced and one not: after
@@ -32,27 +32,10 @@ func TestCut(t *testing.T) {
 
 func cut(t *testing.T, synced bool, environment ...string) {
 	disk := New(t, 32<<20)
-	writer := exec.Command(os.Args[0], "-test.run=^TestCut$")
-	writer.Env = append(append(os.Environ(), "POWERCUT_WRITE="+disk.Dir()), environment...)
-	writer.Stderr = os.Stderr
-	if _, err := writer.StdinPipe(); err != nil { // the writer waits for its end
-		t.Fatal(err)
-	}
-	out, err := writer.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writer.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "written\n" {
-		t.Fatalf("the writer said %q (%v)", line, err)
-	}
-	err = disk.Cut(writer.Process.Pid)
-	if killed := writer.Process.Kill(); killed != nil {
-		t.Error(killed)
-	}
-	_ = writer.Wait() // it was killed, and says so
+	writer := child.Start(t, "TestCut", append(environment, "POWERCUT_WRITE="+disk.Dir())...)
+	writer.Expect("written")
+	err := disk.Cut(writer.Pid())
+	writer.Kill()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,5 +70,5 @@ func write(t *testing.T, dir string) {
 		}
 	}
 	fmt.Println("written")
-	_, _ = os.Stdin.Read(make([]byte, 1)) // hold the file open until killed
+	child.Hold() // with the file open
 }
