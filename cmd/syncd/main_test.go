@@ -89,8 +89,12 @@ func waitReady(ts *testscript.TestScript, network, address string) {
 			return (&net.Dialer{}).DialContext(ctx, network, address)
 		}},
 	}
+	host := "syncd"
+	if network == "tcp" {
+		host = address
+	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		resp, err := client.Get("http://syncd/readyz")
+		resp, err := client.Get("http://" + host + "/readyz")
 		if err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {

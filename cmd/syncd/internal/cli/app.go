@@ -3,13 +3,11 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -22,7 +20,6 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/peer"
 )
 
 // app is what a command works with.
@@ -33,84 +30,6 @@ type app struct {
 	parsed         *kong.Context
 	daemon         *client.Client // of commands that ask for one
 	file           *settings.File
-}
-
-// hints say what to do about an error, the special before the general.
-var hints = []struct {
-	err  error
-	hint string
-}{
-	{problem.ErrNoDaemon, ""},
-	{problem.ErrUsage, ""},
-	{problem.ErrMalformed, ""},
-	{peer.ErrInvalid, ""},
-	{problem.ErrNoNamespace, "syncd ns ls lists those there are, syncd ns create makes one, syncd join takes part in another node's"},
-	{errNoScenario, ""},
-	{peer.ErrConflict, ""},
-	{peer.ErrDeleted, ""},
-	{peer.ErrNotFound, "syncd ls shows the keys of a namespace, syncd peer ls the peers"},
-	{problem.ErrToken, "give the daemon's token with --token-file"},
-	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},
-	{peer.ErrCorrupt, "keep a copy of the data directory, then join the namespace anew from a peer"},
-	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},
-	{peer.ErrClosed, "try again when the daemon is up"},
-}
-
-// failed prints an error, if there is one, and returns the exit code.
-func (a *app) failed(err error) int {
-	if err == nil {
-		return problem.ExitOK
-	}
-	var said *saidError
-	if errors.As(err, &said) {
-		return said.exit
-	}
-	if errors.Is(err, syscall.EPIPE) {
-		return problem.ExitError // who read the output has seen enough
-	}
-	text := oneLine(err.Error())
-	switch {
-	case errors.Is(err, context.Canceled):
-		text = "interrupted (" + text + ")"
-	case errors.Is(err, context.DeadlineExceeded) && a.globals != nil && a.Timeout > 0:
-		text += "; allow more than " + a.Timeout.String() + " with --timeout"
-	}
-	for _, h := range hints {
-		if errors.Is(err, h.err) {
-			if h.hint != "" {
-				text += "; " + h.hint
-			}
-			break
-		}
-	}
-	_, _ = fmt.Fprintf(a.stderr, "syncd: %s\n", text)
-	return problem.Exit(err)
-}
-
-// oneLine joins the lines of an error, as some libraries write them.
-func oneLine(s string) string {
-	var parts []string
-	for line := range strings.Lines(s) {
-		if line = strings.Trim(line, " \t\r\n:;*"); line != "" {
-			parts = append(parts, line)
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// saidError ends a command whose output says already what went wrong.
-type saidError struct{ exit int }
-
-func (e *saidError) Error() string { return fmt.Sprintf("exit code %d", e.exit) }
-
-// attempt puts before an error what was attempted. What the daemon's node says
-// begins with that already.
-func attempt(err error, format string, args ...any) error {
-	var p *problem.Problem
-	if errors.As(err, &p) && !errors.Is(err, problem.ErrNoNamespace) && !errors.Is(err, problem.ErrUsage) && !errors.Is(err, problem.ErrToken) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
 }
 
 // json tells whether output goes out as JSON.

@@ -20,16 +20,17 @@ import (
 // globals are the flags of all commands. Those marked as settings may stand
 // in the configuration file.
 type globals struct {
-	DataDir   string        `help:"Folder of the node: its identity, secrets and records." placeholder:"DIR" default:"${data_dir}" setting:""`
-	Config    string        `help:"Configuration file, YAML. Default: config.yaml in the data directory." placeholder:"FILE"`
-	API       string        `name:"api" help:"Where the daemon serves its API: unix:PATH or http://HOST:PORT on loopback. Default: syncd.sock in the data directory." placeholder:"ADDR" setting:""`
-	TokenFile string        `help:"File of the bearer token that the API demands over TCP. Default: api.token in the data directory." placeholder:"FILE" setting:""`
-	Output    string        `short:"o" help:"Form of the output: text or json." enum:"text,json" default:"text" setting:""`
-	Quiet     bool          `short:"q" help:"Print results only: no progress, no remarks." setting:""`
-	Verbose   bool          `short:"v" help:"Log the steps of what is done." setting:""`
-	LogFormat string        `help:"Form of the log on standard error: console or json." enum:"console,json" default:"console" setting:""`
-	Wait      time.Duration `help:"Wait this long for the daemon, if none answers yet." default:"0s" setting:""`
-	Timeout   time.Duration `help:"Give up after this long; 0 means never." default:"0s" setting:""`
+	DataDir   string           `help:"Folder of the node: its identity, secrets and records." placeholder:"DIR" default:"${data_dir}" setting:""`
+	Config    string           `help:"Configuration file, YAML. Default: config.yaml in the data directory." placeholder:"FILE"`
+	API       string           `name:"api" help:"Where the daemon serves its API: unix:PATH or http://HOST:PORT on loopback. Default: syncd.sock in the data directory." placeholder:"ADDR" setting:""`
+	TokenFile string           `help:"File of the bearer token that the API demands over TCP. Default: api.token in the data directory." placeholder:"FILE" setting:""`
+	Output    string           `short:"o" help:"Form of the output: text or json." enum:"text,json" default:"text" setting:""`
+	Quiet     bool             `short:"q" help:"Print results only: no progress, no remarks." setting:""`
+	Verbose   bool             `short:"v" help:"Log the steps of what is done." setting:""`
+	LogFormat string           `help:"Form of the log on standard error: console or json." enum:"console,json" default:"console" setting:""`
+	Wait      time.Duration    `help:"Wait this long for the daemon, if none answers yet." default:"0s" setting:""`
+	About     kong.VersionFlag `name:"version" help:"Print the version and exit." env:"-"`
+	Timeout   time.Duration    `help:"Give up after this long; 0 means never." default:"0s" setting:""`
 }
 
 // root is the command tree.
@@ -64,7 +65,7 @@ const description = `Keeps sets of records equal on many machines, for a cost th
 
 Flags have environment variables, which --help names. A flag wins over the variable, that over the configuration file, the file over the default.
 
-Exit codes: 0 ok, 1 error, 2 usage, 3 daemon unreachable, 4 not found, 5 try again (peer down), 6 denied, 7 corrupt, 8 limit or time-out, 9 differs.`
+Exit codes: 0 ok, 1 error, 2 usage, 3 daemon unreachable, 4 not found, 5 try again (peer down), 6 denied, 7 corrupt, 8 limit or time-out, 9 differs, 10 conflict (the condition of a write did not hold), 130 interrupted. With -o json an error is a JSON object, too.`
 
 var groups = []kong.Group{
 	{Key: "start", Title: "Start here"},
@@ -84,6 +85,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	}
 	kctx, err := parser.Parse(args)
 	if err != nil {
+		a.Output = outputOf(args)
 		var p *kong.ParseError
 		if errors.As(err, &p) && p.Context != nil && p.Context.Command() != "" {
 			return a.failed(problem.Usage("%w; see: syncd %s --help", err, commandName(p.Context)))
@@ -107,6 +109,21 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	return a.failed(kctx.Run(a))
 }
 
+// outputOf is the form of the output that a command line asks for which did not
+// parse.
+func outputOf(args []string) string {
+	form := os.Getenv("SYNCD_OUTPUT")
+	for i, arg := range args {
+		switch {
+		case arg == "-ojson", arg == "-o=json", arg == "--output=json":
+			form = "json"
+		case (arg == "-o" || arg == "--output") && i+1 < len(args):
+			form = args[i+1]
+		}
+	}
+	return form
+}
+
 // commandName is the command's path without its arguments.
 func commandName(k *kong.Context) string {
 	var names []string
@@ -125,7 +142,7 @@ func (a *app) parser() (*kong.Kong, error) {
 		kong.Name("syncd"),
 		kong.Description(description),
 		kong.Writers(a.stdout, a.stderr),
-		kong.Vars{"data_dir": defaultDataDir()},
+		kong.Vars{"data_dir": defaultDataDir(), "version": "syncd " + versionLine(buildVersion())},
 		kong.DefaultEnvars("SYNCD"),
 		kong.KindMapper(reflect.String, kong.MapperFunc(anyBytes)),
 		kong.ExplicitGroups(groups),

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -29,15 +31,53 @@ func TestSyncStops(t *testing.T) {
 		w.WriteHeader(p.Status)
 		json.NewEncoder(w).Encode(p)
 	})
-	srv := httptest.NewServer(mux)
+	exit, said := syncAgainst(t, mux)
+	if syncs != 1 || exit != problem.ExitTryAgain || !strings.Contains(said, "2 syncs were not begun") {
+		t.Errorf("%d syncs were begun, exit code %d; want 1 and %d:\n%s", syncs, exit, problem.ExitTryAgain, said)
+	}
+}
+
+// TestSyncExit: the exit code of several syncs is the highest, in whatever
+// order they end.
+func TestSyncExit(t *testing.T) {
+	for _, answers := range [][]error{
+		{problem.ErrDiffers, peer.ErrUnreachable, nil},
+		{nil, peer.ErrUnreachable, problem.ErrDiffers},
+		{errors.New("some other error"), problem.ErrDiffers, peer.ErrUnreachable},
+	} {
+		daemon := http.NewServeMux()
+		daemon.HandleFunc("GET /v1/ns/notes/status", func(w http.ResponseWriter, _ *http.Request) {
+			json.NewEncoder(w).Encode(api.NamespaceStatus{MemberList: []api.Member{{ID: "one"}, {ID: "two"}, {ID: "three"}}})
+		})
+		daemon.HandleFunc("POST /v1/sync", func(w http.ResponseWriter, _ *http.Request) {
+			err := answers[0]
+			answers = answers[1:]
+			if err == nil {
+				json.NewEncoder(w).Encode(api.Report{Verified: true})
+				return
+			}
+			p := problem.From(err)
+			w.WriteHeader(p.Status)
+			json.NewEncoder(w).Encode(p)
+		})
+		order := fmt.Sprint(answers)
+		exit, said := syncAgainst(t, daemon)
+		if exit != problem.ExitDiffers || len(answers) > 0 {
+			t.Errorf("%s: exit code %d, %d syncs were not begun; want %d:\n%s", order, exit, len(answers), problem.ExitDiffers, said)
+		}
+	}
+}
+
+// syncAgainst runs "syncd sync --ns notes" against a daemon that a handler plays.
+func syncAgainst(t *testing.T, daemon http.Handler) (exit int, said string) {
+	t.Helper()
+	srv := httptest.NewServer(daemon)
 	defer srv.Close()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "api.token"), []byte(strings.Repeat("0", 64)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var said strings.Builder
-	exit := Main(t.Context(), []string{"sync", "--ns", "notes", "--data-dir", dir, "--api", srv.URL}, nil, io.Discard, &said)
-	if syncs != 1 || exit != problem.ExitTryAgain || !strings.Contains(said.String(), "2 syncs were not begun") {
-		t.Errorf("%d syncs were begun, exit code %d; want 1 and %d:\n%s", syncs, exit, problem.ExitTryAgain, said.String())
-	}
+	var out strings.Builder
+	exit = Main(t.Context(), []string{"sync", "--ns", "notes", "--data-dir", dir, "--api", srv.URL}, nil, io.Discard, &out)
+	return exit, out.String()
 }

@@ -111,7 +111,8 @@ func isDaemon(ctx context.Context, a Addr) bool {
 }
 
 // Listen opens the address. A socket that a crashed daemon left behind is
-// replaced; one that answers is ErrRunning. A unix socket has mode 0600.
+// replaced; one that answers is ErrRunning. A unix socket has mode 0600; on
+// Windows, which has no modes, the data directory guards it.
 func Listen(ctx context.Context, a Addr) (net.Listener, error) {
 	var lc net.ListenConfig
 	if a.Network != "unix" {
@@ -138,11 +139,7 @@ func Listen(ctx context.Context, a Addr) (net.Listener, error) {
 			return nil, fmt.Errorf("removing the socket of a daemon that is gone: %w", err)
 		}
 	}
-	// The mask closes the socket to others from the first moment. It holds
-	// for the whole process, and can only make other files more private.
-	old := syscall.Umask(0o077)
-	l, err := lc.Listen(ctx, "unix", a.Address)
-	syscall.Umask(old)
+	l, err := listenPrivately(ctx, &lc, a.Address)
 	if err != nil {
 		return nil, fmt.Errorf("serving the API on %s: %w", a, err)
 	}

@@ -30,10 +30,14 @@ func (s *server) namespace(name string) (*peer.Namespace, error) {
 	return ns, fail(err)
 }
 
-// fail turns an error into a response; nil stays nil.
+// fail turns an error into a response; nil stays nil. A request is cancelled
+// when its client is gone, which reads no answer, or when the daemon ends.
 func fail(err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, context.Canceled):
+		return problem.From(fmt.Errorf("%w: the request was cut", peer.ErrClosed))
 	}
 	return problem.From(err)
 }
@@ -64,13 +68,28 @@ var _ huma.Resolver = (*RawRequest)(nil)
 
 // RecordParams name a record.
 type RecordParams struct {
-	NS      string `path:"ns" doc:"the namespace's local name"`
-	Key     string `path:"key" doc:"the key's bytes, percent-encoded"`
+	NS  string `path:"ns" doc:"the namespace's local name"`
+	Key string `path:"key" doc:"the key's bytes, percent-encoded"`
+}
+
+// WriteCondition makes a write conditional.
+type WriteCondition struct {
 	IfMatch string `header:"If-Match" doc:"the ETag that the record held must have; * demands that there is a record"`
+}
+
+type getInput struct {
+	RecordParams
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags that the client holds: a value that has one of them is not sent again (304)"`
+}
+
+type delInput struct {
+	RecordParams
+	WriteCondition
 }
 
 type putInput struct {
 	RecordParams
+	WriteCondition
 	IfNoneMatch string `header:"If-None-Match" doc:"* demands that there is no record, not even a deleted one"`
 	RawRequest
 }
@@ -80,11 +99,8 @@ type versionOutput struct {
 	Body api.Version
 }
 
-func newVersionOutput(v dbadapter.Version) *versionOutput {
-	return &versionOutput{etag(v), api.Version{Version: v.String()}}
-}
-
 type valueOutput struct {
+	Status      int
 	ContentType string `header:"Content-Type"`
 	ETag        string `header:"ETag"`
 	Modified    string `header:"Last-Modified"`
@@ -92,6 +108,18 @@ type valueOutput struct {
 }
 
 func etag(v dbadapter.Version) string { return `"` + v.String() + `"` }
+
+// namesETag tells whether an If-None-Match header names an ETag (RFC 9110,
+// section 13.1.2). Weak comparison is enough: versions stand for bytes.
+func namesETag(header, tag string) bool {
+	for one := range strings.SplitSeq(header, ",") {
+		one = strings.TrimPrefix(strings.TrimSpace(one), "W/")
+		if one == "*" || one == tag || `"`+one+`"` == tag {
+			return true
+		}
+	}
+	return false
+}
 
 // parseETag reads an If-Match header: one strong ETag, with or without its
 // quotes.
@@ -110,7 +138,10 @@ func (s *server) registerKeys() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "get", Method: http.MethodGet, Path: path, Summary: "Read a value",
 		Description: "404: there is no such key. 410: it was deleted, and the ETag is the version of the tombstone.",
-		Responses:   map[string]*huma.Response{"200": {Description: "The value; the ETag is its version", Content: octets}},
+		Responses: map[string]*huma.Response{
+			"200": {Description: "The value; the ETag is its version", Content: octets},
+			"304": {Description: "The value is that of one of the ETags in If-None-Match"},
+		},
 	}, s.get)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "put", Method: http.MethodPut, Path: path, Summary: "Write a value",
@@ -126,7 +157,7 @@ func (s *server) registerKeys() {
 	}, s.list)
 }
 
-func (s *server) get(ctx context.Context, in *RecordParams) (*valueOutput, error) {
+func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 	ns, err := s.namespace(in.NS)
 	if err != nil {
 		return nil, err
@@ -137,16 +168,22 @@ func (s *server) get(ctx context.Context, in *RecordParams) (*valueOutput, error
 	}
 	rec, err := ns.Get(ctx, key)
 	if errors.Is(err, peer.ErrDeleted) {
-		// The tombstone's version, for who wants to write over it.
-		return nil, huma.ErrorWithHeaders(fail(err), http.Header{"ETag": {etag(rec.Version)}})
+		// With the tombstone's version, for a conditional write over it.
+		p := *problem.From(err)
+		p.Version = rec.Version.String()
+		return nil, huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(rec.Version)}})
 	}
 	if err != nil {
 		return nil, fail(err)
+	}
+	if namesETag(in.IfNoneMatch, etag(rec.Version)) {
+		return &valueOutput{Status: http.StatusNotModified, ETag: etag(rec.Version)}, nil
 	}
 	if rec.Value == nil {
 		rec.Value = []byte{} // a nil body would be no body
 	}
 	return &valueOutput{
+		Status:      http.StatusOK,
 		ContentType: "application/octet-stream",
 		ETag:        etag(rec.Version),
 		Modified:    rec.Version.Clock.Time().Format(http.TimeFormat),
@@ -175,33 +212,21 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	switch {
 	case in.IfMatch != "" && in.IfNoneMatch != "":
 		return nil, fail(problem.Usage("If-Match and If-None-Match exclude one another"))
-	case in.IfMatch == "*":
-		v, err = overHeld(ctx, ns, key, func(held dbadapter.Version) (dbadapter.Version, error) {
-			return ns.PutIf(ctx, key, value, held)
-		})
-	case in.IfMatch != "":
-		held, err := parseETag(in.IfMatch)
-		if err != nil {
-			return nil, err
-		}
-		v, err = ns.PutIf(ctx, key, value, held)
-		if err != nil {
-			return nil, fail(err)
-		}
+	case in.IfNoneMatch != "" && in.IfNoneMatch != "*":
+		return nil, fail(problem.Usage("If-None-Match: only * is understood in a write"))
 	case in.IfNoneMatch == "*":
 		v, err = ns.PutIf(ctx, key, value, dbadapter.Version{})
-	case in.IfNoneMatch != "":
-		return nil, fail(problem.Usage("If-None-Match: only * is understood"))
-	default:
+	case in.IfMatch == "":
 		v, err = ns.Put(ctx, key, value)
+	default:
+		v, err = s.ifMatch(ctx, ns, key, in.IfMatch, func(held dbadapter.Version) (dbadapter.Version, error) {
+			return ns.PutIf(ctx, key, value, held)
+		})
 	}
-	if err != nil {
-		return nil, fail(err)
-	}
-	return newVersionOutput(v), nil
+	return written(ctx, ns, key, v, err)
 }
 
-func (s *server) del(ctx context.Context, in *RecordParams) (*versionOutput, error) {
+func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) {
 	ns, err := s.namespace(in.NS)
 	if err != nil {
 		return nil, err
@@ -211,24 +236,44 @@ func (s *server) del(ctx context.Context, in *RecordParams) (*versionOutput, err
 		return nil, err
 	}
 	var v dbadapter.Version
-	switch in.IfMatch {
-	case "":
+	if in.IfMatch == "" {
 		v, err = ns.Delete(ctx, key)
-	case "*":
-		v, err = overHeld(ctx, ns, key, func(held dbadapter.Version) (dbadapter.Version, error) {
+	} else {
+		v, err = s.ifMatch(ctx, ns, key, in.IfMatch, func(held dbadapter.Version) (dbadapter.Version, error) {
 			return ns.DeleteIf(ctx, key, held)
 		})
-	default:
-		held, bad := parseETag(in.IfMatch)
-		if bad != nil {
-			return nil, bad
-		}
-		v, err = ns.DeleteIf(ctx, key, held)
 	}
+	return written(ctx, ns, key, v, err)
+}
+
+// written is the answer to a write. Where the condition did not hold, it names
+// the version that is held now, so that a program need not read it.
+func written(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Version, err error) (*versionOutput, error) {
+	if err == nil {
+		return &versionOutput{etag(v), api.Version{Version: v.String()}}, nil
+	}
+	p := *problem.From(fail(err))
+	if !errors.Is(err, peer.ErrConflict) && !errors.Is(err, peer.ErrDeleted) {
+		return nil, &p
+	}
+	held, got := ns.Get(ctx, key)
+	if got != nil && !errors.Is(got, peer.ErrDeleted) {
+		return nil, &p
+	}
+	p.Version = held.Version.String()
+	return nil, huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(held.Version)}})
+}
+
+// ifMatch writes if the record held is what an If-Match header demands.
+func (s *server) ifMatch(ctx context.Context, ns *peer.Namespace, key []byte, header string, write func(held dbadapter.Version) (dbadapter.Version, error)) (dbadapter.Version, error) {
+	if header == "*" {
+		return overHeld(ctx, ns, key, write)
+	}
+	held, err := parseETag(header)
 	if err != nil {
-		return nil, fail(err)
+		return held, err
 	}
-	return newVersionOutput(v), nil
+	return write(held)
 }
 
 // maxRetries bounds the races that one write over any version may lose.

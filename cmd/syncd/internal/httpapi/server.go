@@ -23,7 +23,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"time"
@@ -106,10 +108,14 @@ func asProblem(_ huma.Context, _ string, v any) (any, error) {
 	return problem.FromStatus(e.Status, detail), nil
 }
 
-// guard checks the token, bounds pauses within bodies, and logs.
+// guard checks the host and the token, bounds pauses within bodies, and logs.
 func (s *server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", endpoint.ServerName)
+		if !local(r) {
+			writeProblem(w, problem.From(fmt.Errorf("%s for host %q: %w", r.Method, r.Host, problem.ErrHost)))
+			return
+		}
 		if !s.authorized(r) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeProblem(w, problem.From(problem.ErrToken))
@@ -122,6 +128,18 @@ func (s *server) guard(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 		s.Logger.Debug("http", slog.String("method", r.Method), slog.String("path", r.URL.EscapedPath()), slog.Duration("took", time.Since(began)))
 	})
+}
+
+// local tells whether a request over TCP names this machine as its host. A web
+// page can make its own name resolve to 127.0.0.1 (DNS rebinding), and then read
+// what needs no token; its requests still name the page's host.
+func local(r *http.Request) bool {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
+		return true
+	}
+	host := (&url.URL{Host: r.Host}).Hostname()
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 func (s *server) authorized(r *http.Request) bool {

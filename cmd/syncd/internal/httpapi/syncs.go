@@ -59,7 +59,7 @@ func (s *server) sync(ctx context.Context, in api.SyncRequest) (*reportOutput, e
 	})
 	out := api.ReportOf(&report)
 	if err != nil {
-		p := *problem.From(err)
+		p := *problem.From(fail(err))
 		p.Report = &out
 		return nil, &p
 	}

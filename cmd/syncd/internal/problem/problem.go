@@ -24,6 +24,8 @@ var (
 	ErrNoDaemon = errors.New("no daemon answers")
 	// ErrToken: the bearer token is missing or wrong.
 	ErrToken = errors.New("the token is missing or wrong")
+	// ErrHost: a request over TCP names another host than this machine.
+	ErrHost = errors.New("the request does not name this machine as its host; use localhost or 127.0.0.1")
 	// ErrNoNamespace: this node has no namespace of that name.
 	ErrNoNamespace = errors.New("no such namespace here")
 	// ErrDiffers: two sets are not the same.
@@ -32,16 +34,18 @@ var (
 
 // Exit codes.
 const (
-	ExitOK       = 0
-	ExitError    = 1
-	ExitUsage    = 2
-	ExitNoDaemon = 3
-	ExitNotFound = 4
-	ExitTryAgain = 5
-	ExitDenied   = 6
-	ExitCorrupt  = 7
-	ExitLimit    = 8
-	ExitDiffers  = 9
+	ExitOK          = 0
+	ExitError       = 1
+	ExitUsage       = 2
+	ExitNoDaemon    = 3
+	ExitNotFound    = 4
+	ExitTryAgain    = 5
+	ExitDenied      = 6
+	ExitCorrupt     = 7
+	ExitLimit       = 8
+	ExitDiffers     = 9
+	ExitConflict    = 10
+	ExitInterrupted = 130
 )
 
 // kinds lists the errors that callers branch on, the special before the
@@ -57,10 +61,11 @@ var kinds = []struct {
 	{"malformed", ErrMalformed, http.StatusBadRequest, ExitError},
 	{"no_daemon", ErrNoDaemon, http.StatusBadGateway, ExitNoDaemon},
 	{"token", ErrToken, http.StatusUnauthorized, ExitDenied},
+	{"host", ErrHost, http.StatusForbidden, ExitDenied},
 	{"no_namespace", ErrNoNamespace, http.StatusNotFound, ExitNotFound},
 	{"deleted", peer.ErrDeleted, http.StatusGone, ExitNotFound},
 	{"not_found", peer.ErrNotFound, http.StatusNotFound, ExitNotFound},
-	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitTryAgain},
+	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitConflict},
 	{"exists", peer.ErrExists, http.StatusConflict, ExitError},
 	{"denied", peer.ErrDenied, http.StatusForbidden, ExitDenied},
 	{"corrupt", peer.ErrCorrupt, http.StatusInternalServerError, ExitCorrupt},
@@ -73,16 +78,22 @@ var kinds = []struct {
 	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain},
 	{"locked", peer.ErrLocked, http.StatusConflict, ExitError},
 	{"closed", peer.ErrClosed, http.StatusServiceUnavailable, ExitTryAgain},
-	{"canceled", context.Canceled, http.StatusServiceUnavailable, ExitError},
+	{"interrupted", context.Canceled, http.StatusServiceUnavailable, ExitInterrupted},
 }
+
+// TypeBase and a code are the type of a problem: a page that tells what it means
+// and what to do.
+const TypeBase = "https://github.com/syncd-io/syncd/blob/main/docs/PROBLEMS.md#"
 
 // Problem is the body of an error response, application/problem+json.
 type Problem struct {
-	Type   string `json:"type" doc:"about:blank; the code tells problems apart"`
+	Type   string `json:"type" format:"uri" doc:"identifies the kind of problem: docs/PROBLEMS.md#, and the code"`
 	Title  string `json:"title" doc:"the kind of problem"`
 	Status int    `json:"status" doc:"the HTTP status"`
 	Detail string `json:"detail" doc:"what was attempted, on what, and what went wrong"`
 	Code   string `json:"code" doc:"stable name of the kind, for programs"`
+	// Version is set by a conditional write whose condition did not hold.
+	Version string `json:"version,omitempty" doc:"the version of the record that is held, if any, when a condition did not hold or the record was deleted"`
 	// Line and Kept are set by an import that stopped.
 	Line int   `json:"line,omitempty" doc:"the line at which an import stopped"`
 	Kept int64 `json:"kept,omitempty" doc:"how many records of the request were imported before it"`
@@ -99,19 +110,20 @@ func From(err error) *Problem {
 	if errors.As(err, &p) {
 		return p
 	}
-	p = &Problem{Type: "about:blank", Title: internal, Status: http.StatusInternalServerError, Detail: err.Error(), Code: internal}
+	p = &Problem{Title: internal, Status: http.StatusInternalServerError, Detail: err.Error(), Code: internal}
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
 			p.Code, p.Title, p.Status = k.code, k.err.Error(), k.status
 			break
 		}
 	}
+	p.Type = TypeBase + p.Code
 	return p
 }
 
 // FromStatus describes a refusal that has an HTTP status only.
 func FromStatus(status int, detail string) *Problem {
-	p := &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail, Code: internal}
+	p := &Problem{Title: http.StatusText(status), Status: status, Detail: detail, Code: internal}
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
 		p.Code = "limit"
@@ -120,6 +132,7 @@ func FromStatus(status int, detail string) *Problem {
 	case status >= 400 && status < 500:
 		p.Code = "usage"
 	}
+	p.Type = TypeBase + p.Code
 	return p
 }
 

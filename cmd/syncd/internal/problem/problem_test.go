@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/syncd-io/syncd/peer"
@@ -52,7 +54,8 @@ func TestExit(t *testing.T) {
 		FromStatus(400, "no"):              ExitUsage,
 		FromStatus(500, "oh"):              ExitError,
 		errors.Join(peer.ErrLimit, nil):    ExitLimit,
-		fmt.Errorf("%w", peer.ErrConflict): ExitTryAgain,
+		fmt.Errorf("%w", peer.ErrConflict): ExitConflict,
+		context.Canceled:                   ExitInterrupted,
 	} {
 		if got := Exit(err); got != want {
 			t.Errorf("Exit(%v) = %d; want %d", err, got, want)
@@ -68,5 +71,32 @@ func TestCodesAreDistinct(t *testing.T) {
 			t.Errorf("the code %q stands for two errors", k.code)
 		}
 		seen[k.code] = true
+	}
+}
+
+// TestPage: docs/PROBLEMS.md has a section for each code, with its status and
+// exit code, and no other.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/PROBLEMS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := map[string]string{}
+	for _, section := range strings.Split(string(page), "\n### ")[1:] {
+		code, text, _ := strings.Cut(section, "\n")
+		sections[code] = text
+	}
+	check := func(code, line string) {
+		if !strings.HasPrefix(sections[code], "\n"+line+" ") {
+			t.Errorf("the section %q does not begin with %q:%.200s", code, line, sections[code])
+		}
+		delete(sections, code)
+	}
+	for _, k := range kinds {
+		check(k.code, fmt.Sprintf("Status %d, exit %d.", k.status, k.exit))
+	}
+	check(internal, fmt.Sprintf("Status 500, exit %d.", ExitError))
+	for code := range sections {
+		t.Errorf("there is no problem %q", code)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -19,6 +20,11 @@ import (
 // plays, and returns the exit code and what was printed.
 func importInto(t *testing.T, lines string, handler http.HandlerFunc, flags ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return importFrom(t.Context(), t, strings.NewReader(lines), handler, flags...)
+}
+
+func importFrom(ctx context.Context, t *testing.T, in io.Reader, handler http.HandlerFunc, flags ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	s := httptest.NewServer(handler)
 	defer s.Close()
 	dir := t.TempDir()
@@ -27,7 +33,7 @@ func importInto(t *testing.T, lines string, handler http.HandlerFunc, flags ...s
 	}
 	var out, errs bytes.Buffer
 	args := append([]string{"--data-dir", dir, "--api", s.URL, "import", "notes"}, flags...)
-	code = Main(t.Context(), args, strings.NewReader(lines), &out, &errs)
+	code = Main(ctx, args, in, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -72,8 +78,57 @@ func TestImportInDoubt(t *testing.T) {
 		io.Copy(io.Discard, r.Body)
 		json.NewEncoder(w).Encode(api.ImportResult{Records: chunkLines})
 	})
-	if code != problem.ExitNoDaemon || !strings.Contains(stderr, "16384 records are kept; go on with: syncd import notes - --from-line 16385") {
+	if code != problem.ExitNoDaemon || !strings.Contains(stderr, "16384 lines (16384 records) are kept, and perhaps some that follow; go on with: syncd import notes - --from-line 16385") {
 		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// stalled gives some lines and then nothing more, as an open pipe does.
+type stalled struct {
+	lines   io.Reader
+	waiting func() // called when the reader begins to wait
+	release chan struct{}
+}
+
+func (s *stalled) Read(p []byte) (int, error) {
+	if n, _ := s.lines.Read(p); n > 0 {
+		return n, nil
+	}
+	s.waiting()
+	<-s.release
+	return 0, io.EOF
+}
+
+// TestImportInterrupted: an import that is interrupted says how many lines are
+// kept and how to go on, and ends with 130: while it waits for input, and while
+// a request is on the way, which is given time to end.
+func TestImportInterrupted(t *testing.T) {
+	for _, c := range []struct {
+		lines     int
+		inRequest bool
+		want      string
+	}{
+		{0, false, "interrupted; 0 lines (0 records) are kept; go on with: syncd import notes - --from-line 1"},
+		{5, false, "interrupted; 0 lines (0 records) are kept; go on with: syncd import notes - --from-line 1"},
+		{chunkLines + 5, false, "interrupted; 8192 lines (8000 records) are kept; go on with: syncd import notes - --from-line 8193"},
+		{chunkLines + 5, true, "interrupted; 8192 lines (8000 records) are kept; go on with: syncd import notes - --from-line 8193"},
+	} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		in := &stalled{strings.NewReader(strings.Repeat("x\n", c.lines)), func() {}, make(chan struct{})}
+		if !c.inRequest {
+			in.waiting = interrupt
+		}
+		code, _, stderr := importFrom(ctx, t, in, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if c.inRequest {
+				interrupt()
+			}
+			json.NewEncoder(w).Encode(api.ImportResult{Lines: chunkLines, Records: 8000})
+		})
+		if code != problem.ExitInterrupted || !strings.Contains(stderr, c.want) {
+			t.Errorf("%+v: exit code %d, %q", c, code, stderr)
+		}
+		close(in.release)
 	}
 }
 

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// hints say what to do about an error, the special before the general.
+var hints = []struct {
+	err  error
+	hint string
+}{
+	{problem.ErrNoDaemon, ""},
+	{problem.ErrUsage, ""},
+	{problem.ErrMalformed, ""},
+	{peer.ErrInvalid, ""},
+	{problem.ErrNoNamespace, "syncd ns ls lists those there are, syncd ns create makes one, syncd join takes part in another node's"},
+	{errNoScenario, ""},
+	{peer.ErrConflict, ""},
+	{peer.ErrDeleted, ""},
+	{peer.ErrNotFound, "syncd ls shows the keys of a namespace, syncd peer ls the peers"},
+	{problem.ErrToken, "give the daemon's token with --token-file"},
+	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},
+	{peer.ErrCorrupt, "keep a copy of the data directory, then join the namespace anew from a peer"},
+	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},
+	{peer.ErrClosed, "try again when the daemon is up"},
+}
+
+// failed prints an error, if there is one, and returns the exit code.
+func (a *app) failed(err error) int {
+	if err == nil {
+		return problem.ExitOK
+	}
+	var said *saidError
+	if errors.As(err, &said) {
+		return said.exit
+	}
+	if errors.Is(err, syscall.EPIPE) {
+		return problem.ExitError // the reader of the output has seen enough
+	}
+	out := failure{Error: a.explain(err), Code: problem.From(err).Code, Exit: problem.Exit(err)}
+	if !a.json() {
+		_, _ = fmt.Fprintf(a.stderr, "syncd: %s\n", out.Error)
+		return out.Exit
+	}
+	var p *problem.Problem
+	if errors.As(err, &p) {
+		out.Version = p.Version
+	}
+	var stopped *stoppedImport
+	if errors.As(err, &stopped) {
+		out.Line, out.Kept = stopped.line, &stopped.kept
+	}
+	e := json.NewEncoder(a.stderr)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(out) // standard error is gone, then
+	return out.Exit
+}
+
+// failure is an error as -o json prints it, on one line of standard error.
+type failure struct {
+	Error string `json:"error"`
+	Code  string `json:"code"` // of docs/PROBLEMS.md
+	Exit  int    `json:"exit"`
+	// Version is held, where a condition did not hold.
+	Version string `json:"version,omitempty"`
+	// Line is where an import can go on, Kept the records before it.
+	Line int    `json:"line,omitempty"`
+	Kept *int64 `json:"kept,omitempty"`
+}
+
+// explain is an error on one line, with what to do about it.
+func (a *app) explain(err error) string {
+	text := strings.ReplaceAll(oneLine(err.Error()), context.Canceled.Error(), "interrupted")
+	if errors.Is(err, context.DeadlineExceeded) && a.globals != nil && a.Timeout > 0 {
+		text += "; allow more than " + a.Timeout.String() + " with --timeout"
+	}
+	for _, h := range hints {
+		if errors.Is(err, h.err) {
+			if h.hint != "" {
+				text += "; " + h.hint
+			}
+			break
+		}
+	}
+	return text
+}
+
+// oneLine joins the lines of an error, as some libraries write them.
+func oneLine(s string) string {
+	var parts []string
+	for line := range strings.Lines(s) {
+		if line = strings.Trim(line, " \t\r\n:;*"); line != "" {
+			parts = append(parts, line)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// saidError ends a command whose output says already what went wrong.
+type saidError struct{ exit int }
+
+func (e *saidError) Error() string { return fmt.Sprintf("exit code %d", e.exit) }
+
+// attempt puts before an error what was attempted. What the daemon's node says
+// begins with that already.
+func attempt(err error, format string, args ...any) error {
+	var p *problem.Problem
+	if errors.As(err, &p) && !errors.Is(err, problem.ErrNoNamespace) && !errors.Is(err, problem.ErrUsage) && !errors.Is(err, problem.ErrToken) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/jsonlines"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/progress"
+	"github.com/syncd-io/syncd/peer"
+)
+
+type importCmd struct {
+	NS       string `arg:"" name:"ns" help:"The namespace's name."`
+	File     string `arg:"" optional:"" default:"-" help:"File of JSON lines; - or nothing reads standard input."`
+	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N" env:"-"`
+}
+
+func (importCmd) Help() string {
+	return `Each line is one record:
+
+    {"key":"a","value":"one"}
+    {"key64":"/w==","value64":"AAE="}
+    {"key":"b","value":"two","time":"2024-03-01T12:00:00Z"}
+
+key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with capital T and Z, no leap seconds) is the time of the record's version, cut to the millisecond, from 2020 to at most the namespace's skew ahead of this machine's clock: two sites that import the same dated lines hold the same records. A value that is there already makes no new version.
+
+Unknown or doubled fields are errors; lines of white space are skipped, but counted. An import that stops, also by ctrl-C, says how many lines it kept and how to go on.
+
+Examples:
+    syncd import notes notes.jsonl
+    syncd export notes | syncd --data-dir /srv/other import notes
+    syncd import notes notes.jsonl --from-line 1235`
+}
+
+// Bounds of one request: a request is answered when all of it is durable, so
+// its size decides how finely progress shows and how little a broken
+// connection leaves in doubt.
+const (
+	chunkLines = 8192
+	chunkBytes = 4 << 20
+)
+
+// importGrace is for how long an interrupted import waits for the answer to the
+// request that is on the way, so that it knows what was kept.
+const importGrace = 3 * time.Second
+
+// Run sends the lines in chunks.
+func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if c.FromLine < 1 {
+		return problem.Usage("--from-line %d: lines are counted from 1", c.FromLine)
+	}
+	in, size, name := a.stdin, int64(0), "standard input"
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return fmt.Errorf("import into %q: %w", c.NS, err)
+		}
+		defer func() { _ = f.Close() }() // read only
+		in, name = f, c.File
+		if info, err := f.Stat(); err == nil {
+			size = info.Size()
+		}
+	}
+	bars := a.bars()
+	s := importer{
+		ns: c.NS, daemon: daemon, bar: bars.Bytes("import "+name, size),
+		chunk: make([]byte, 0, chunkBytes), first: c.FromLine,
+	}
+	err := s.send(ctx, jsonlines.NewLines(&interruptible{ctx: ctx, r: in}, 1))
+	s.bar.Done()
+	bars.Close()
+	if err != nil {
+		return c.stopped(name, &s, err)
+	}
+	if a.json() {
+		return a.printJSON(s.kept)
+	}
+	return a.printf("%d records read: %d written, %d unchanged, %d older than what is there\n",
+		s.kept.Records, s.kept.Written, s.kept.Unchanged, s.kept.Stale)
+}
+
+// importer passes lines on in chunks.
+type importer struct {
+	ns     string
+	daemon *client.Client
+	bar    *progress.Bar
+
+	chunk   []byte // lines that are not sent yet
+	first   int    // number of the first of them
+	count   int    // how many they are
+	sent    bool   // a request was sent
+	inDoubt bool   // the answer to the last request did not come
+	kept    api.ImportResult
+}
+
+// send passes the lines on.
+func (s *importer) send(ctx context.Context, lines *jsonlines.Lines) error {
+	for {
+		line, err := lines.Next()
+		switch {
+		case errors.Is(err, io.EOF) && s.first > 1 && lines.Line() < s.first && !s.sent:
+			return problem.Usage("--from-line %d: there are %d lines only", s.first, lines.Line())
+		case errors.Is(err, io.EOF):
+			return s.flush(ctx)
+		case ctx.Err() != nil: // what was not sent yet can be read again
+			return ctx.Err()
+		case err != nil:
+			return errors.Join(s.flush(ctx), err)
+		case lines.Line() < s.first:
+			s.bar.Add(int64(len(line)))
+			continue
+		}
+		if len(s.chunk) > 0 && (len(s.chunk)+len(line) > chunkBytes || s.count == chunkLines) {
+			if err := s.flush(ctx); err != nil {
+				return err
+			}
+		}
+		s.chunk = append(s.chunk, line...)
+		s.count++
+	}
+}
+
+// flush sends a request; an import without lines sends one, too, so that the
+// daemon can refuse the namespace.
+func (s *importer) flush(ctx context.Context) error {
+	if s.count == 0 && s.sent {
+		return ctx.Err()
+	}
+	s.sent = true
+	outliving, stop := outlive(ctx, importGrace)
+	defer stop()
+	r, err := s.daemon.Import(outliving, s.ns, s.chunk, s.first)
+	var p *problem.Problem
+	switch {
+	case errors.As(err, &p):
+		s.kept.Records += p.Kept
+		return err
+	case err != nil:
+		s.inDoubt = true
+		return errors.Join(ctx.Err(), err)
+	}
+	s.kept.Add(r)
+	s.bar.Add(int64(len(s.chunk)))
+	s.chunk, s.first, s.count = s.chunk[:0], s.first+s.count, 0
+	return ctx.Err()
+}
+
+// stopped says what an import kept and how to go on.
+func (c importCmd) stopped(name string, s *importer, err error) error {
+	what := fmt.Sprintf("import %s into %q", name, c.NS)
+	line, lines := s.first, s.first-c.FromLine
+	var p *problem.Problem
+	var long *jsonlines.LineError
+	switch {
+	case errors.As(err, &p):
+		line = p.Line
+	case errors.As(err, &long):
+		line, err = long.Line, long
+	}
+	again := fmt.Sprintf("go on with: syncd import %s %s --from-line %d", c.NS, c.File, line)
+	stop := &stoppedImport{line: line, kept: s.kept.Records}
+	switch {
+	case errors.Is(err, problem.ErrMalformed), errors.Is(err, peer.ErrLimit), errors.Is(err, peer.ErrFutureVersion):
+		stop.error = fmt.Errorf("%s: %w; the %d records before it are kept; correct the line and %s", what, err, s.kept.Records, again)
+	case s.inDoubt:
+		stop.error = fmt.Errorf("%s: %w; %d lines (%d records) are kept, and perhaps some that follow; %s", what, err, lines, s.kept.Records, again)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), s.kept.Records > 0 && line > 0:
+		stop.error = fmt.Errorf("%s: %w; %d lines (%d records) are kept; %s", what, err, lines, s.kept.Records, again)
+	default:
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return stop
+}
+
+// stoppedImport is an error that says where an import stopped.
+type stoppedImport struct {
+	error
+	line int   // at which to go on
+	kept int64 // records, before that line
+}
+
+func (e *stoppedImport) Unwrap() error { return e.error }
