@@ -36,10 +36,6 @@ type connections struct {
 	strangers  places
 }
 
-// memberTag marks the peers that the connection manager keeps rather than
-// others when it closes connections above the high-water mark.
-const memberTag = "syncd-member"
-
 func newConnections(l Limits, resources network.ResourceManager) (*connections, error) {
 	manager, err := connmgr.NewConnManager(l.Connections*3/4, l.Connections)
 	if err != nil {
@@ -93,18 +89,26 @@ func (c *connections) arrive(conn manet.Conn) (*inbound, error) {
 func (c *connections) identified(in *inbound, id ID) {
 	in.peer = id
 	c.mu.Lock()
-	member := func(in *inbound) bool { return c.isMember != nil && c.isMember(in.peer) }
+	member := func(in *inbound) bool {
+		yes := c.isMember != nil && c.isMember(in.peer)
+		if yes {
+			c.keep(in.peer)
+		}
+		return yes
+	}
 	c.handshakes.remove(in)
 	c.strangers.taken = slices.DeleteFunc(c.strangers.taken, member)
 	var closing *inbound
-	if member(in) {
-		c.TagPeer(id, memberTag, 1)
-	} else {
+	if !member(in) {
 		closing = c.strangers.take(in)
 	}
 	c.mu.Unlock()
 	closing.close()
 }
+
+// keep tells the connection manager to close the connections of others before
+// those of a peer, when there are more than Limits.Connections.
+func (c *connections) keep(id ID) { c.TagPeer(id, "syncd", 1) }
 
 // leave gives back the place of a connection, if it has one.
 func (c *connections) leave(in *inbound) {

@@ -152,5 +152,16 @@ func TestMembersHaveNoPlacesOfStrangers(t *testing.T) {
 		if !m.connected(a.self.id) {
 			t.Errorf("member %s has lost its connection", m.self.id)
 		}
+		// A member that connects is known as one at once.
+		if err := m.host.Network().ClosePeer(a.self.id); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Connect(t.Context(), a.Addrs()[0]); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, "the connection is marked to be kept", func() bool {
+			info := a.host.ConnManager().GetTagInfo(m.self.id)
+			return info != nil && info.Tags["syncd"] == 1
+		})
 	}
 }

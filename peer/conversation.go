@@ -17,15 +17,15 @@ import (
 )
 
 // conversation carries a session over a stream, frame by frame, each under a
-// deadline. Only one side sends at a time (see package reconcile), so that it
-// reads and writes in turn.
+// deadline. Only one side sends at a time (see package reconcile), so that one
+// goroutine reads and writes in turn.
 type conversation struct {
 	stream network.Stream
 	in     *bufio.Reader
 	out    *bufio.Writer
 	pace   pace
 	begun  bool // a session has run
-	over   bool // the stream has been closed or cut
+	over   bool // the stream is closed or reset
 }
 
 func newConversation(stream network.Stream, limits Limits) *conversation {
@@ -35,8 +35,8 @@ func newConversation(stream network.Stream, limits Limits) *conversation {
 	return c
 }
 
-// run drives the session to its end, and the stream with it. When the context
-// is over the stream is cut.
+// run drives the session to its end, and closes the stream. It resets the stream
+// when the context ends.
 func (c *conversation) run(ctx context.Context, s *reconcile.Session, progress func(reconcile.Report)) (err error) {
 	c.begun = true
 	defer s.Close()
@@ -63,7 +63,7 @@ func (c *conversation) run(ctx context.Context, s *reconcile.Session, progress f
 	}
 }
 
-// cut breaks the stream off, unless it has ended well.
+// cut resets the stream, unless it is closed.
 func (c *conversation) cut() {
 	if !c.over {
 		c.over = true
@@ -71,8 +71,8 @@ func (c *conversation) cut() {
 	}
 }
 
-// end flushes what a session said last, a refusal perhaps, and closes the
-// stream. The error of a session that failed is worth more than one from here.
+// end flushes the session's last message, which may be a refusal, and closes the
+// stream. The error of a session that failed goes before one from here.
 func (c *conversation) end(failed error) error {
 	err := c.out.Flush()
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *conversation) write(frame []byte) error {
 	return broken(err)
 }
 
-// receive sends what is pending and reads a frame.
+// receive flushes what is written and reads a frame.
 func (c *conversation) receive() (wire.Message, int, error) {
 	if err := c.out.Flush(); err != nil {
 		return nil, 0, broken(err)
@@ -102,8 +102,8 @@ func (c *conversation) receive() (wire.Message, int, error) {
 	return m, size, broken(err)
 }
 
-// receiveHello reads the first frame, of a peer about which nothing is known
-// but its id: it has less time, and less room.
+// receiveHello reads the first frame of a peer that has proved no more than its
+// id: it has less time than later frames, and less room.
 func (c *conversation) receiveHello() (*wire.Hello, int, error) {
 	idle := c.pace.idle
 	c.pace.idle = min(idle, helloTimeout)
@@ -139,7 +139,7 @@ func (c *conversation) peekLength() (uint64, error) {
 		switch {
 		case err == nil:
 			return length, nil
-		case !errors.Is(err, varint.ErrUnderflow): // more bytes would not mend it
+		case !errors.Is(err, varint.ErrUnderflow): // the length is malformed, not cut short
 			return 0, fmt.Errorf("%w: length: %w", wire.ErrFrame, err)
 		}
 	}
@@ -151,10 +151,10 @@ func (c *conversation) refuse(code wire.Code) {
 		c.cut()
 		return
 	}
-	_ = c.end(nil) // the peer is none of ours
+	_ = c.end(nil) // the refusal is a courtesy: the peer may be gone
 }
 
-// broken says what a failed read or write means.
+// broken wraps the error of a read or write in the one that callers test for.
 func broken(err error) error {
 	switch {
 	case err == nil:
@@ -169,9 +169,9 @@ func broken(err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// pace sets the deadlines of a stream: a frame may take the idle time, and
-// beyond it the time that its bytes so far take at the least rate. So a peer
-// that drips a byte now and then gains nothing by it.
+// pace sets the deadlines of a stream: a frame may take the idle time-out plus
+// the time that its bytes so far take at the least rate. A peer that sends a byte
+// now and then prolongs its frame by next to nothing.
 type pace struct {
 	stream network.Stream
 	idle   time.Duration

@@ -5,16 +5,15 @@ import (
 	"sync"
 )
 
-// dialling gives the dials to one peer their turns. libp2p joins those who dial
-// a peer at the same time, and keeps a dial that has failed for as long as one
-// of them has not heard of it: who tries again meanwhile is told of the old
-// failure.
+// dialling serialises the dials to one peer. libp2p lets all concurrent dials to
+// a peer share one attempt, and keeps a failed attempt until each of them has
+// returned: a dial that begins meanwhile gets the old failure.
 type dialling struct {
 	mu sync.Mutex
-	to map[ID]chan struct{} // closed when the turn is over
+	to map[ID]chan struct{} // closed when the dial has ended
 }
 
-// turn waits until nobody else dials the peer. The caller ends its turn.
+// turn waits until no other caller dials the peer. The caller must call end.
 func (d *dialling) turn(ctx context.Context, id ID) (end func(), err error) {
 	for {
 		d.mu.Lock()

@@ -22,11 +22,11 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// defaultListen is safe for who sets nothing: this machine only.
+// defaultListen lets no other machine connect until the user says so.
 const defaultListen = "/ip4/127.0.0.1/tcp/0"
 
-// HostConfig says how NewHost makes a host. The zero value is the host of a
-// node that is given none: a fresh identity, on loopback only.
+// HostConfig says how NewHost makes a host. The zero value is a host with a
+// fresh identity that listens on loopback only.
 type HostConfig struct {
 	// Identity is the host's Ed25519 key. Default: a fresh one.
 	Identity crypto.PrivKey
@@ -34,16 +34,16 @@ type HostConfig struct {
 	ListenAddrs, AnnounceAddrs []string
 	// Limits bounds the host's resources: Connections, Sessions, DialTimeout.
 	Limits Limits
-	// Dialed, if not nil, is given each TCP connection that the host has opened
-	// to a peer, before the handshake, and what it returns is used instead: to
-	// break links in tests, or to count bytes. After an error the connection
-	// is closed.
+	// Dialed, if not nil, receives each TCP connection that the host has opened
+	// to a peer, before the handshake; the host uses the connection that it
+	// returns instead. Tests break links with it, or count bytes. After an error
+	// the host closes the connection.
 	Dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
 }
 
-// NewHost makes the host that Open makes for itself, for a caller who wants a
-// hand in its connections. It goes into Config.Host, and is the caller's to
-// close, after the node.
+// NewHost makes the same host that Open makes for itself, for callers that share
+// it with other protocols or see its connections. The caller sets it as
+// Config.Host, and closes it after the node.
 func NewHost(cfg HostConfig) (host.Host, error) {
 	h, err := newHost(cfg)
 	if err != nil {
@@ -76,11 +76,11 @@ func newHost(cfg HostConfig) (_ host.Host, err error) {
 	return h, nil
 }
 
-// silentHost makes a host with one transport, TCP, and nothing that dials or
-// listens unasked: no relays, no hole punching, no port mapping. libp2p's own
-// defaults scale with the machine's memory and register metrics globally, so
-// both are named here. It does not listen yet: a libp2p host that fails to
-// listen while it is made leaves goroutines behind.
+// silentHost makes a host with one transport, TCP, and no part that dials or
+// listens by itself: no relays, no hole punching, no port mapping. libp2p's
+// default limits scale with the machine's memory, and its default metrics register
+// globally, so that both are set here. The host does not listen yet: a libp2p host
+// that fails to listen while it is made leaves goroutines behind.
 func silentHost(cfg HostConfig, announced []ma.Multiaddr) (host.Host, error) {
 	limits := cfg.Limits.withDefaults()
 	resources, err := newResources(limits)
@@ -93,11 +93,11 @@ func silentHost(cfg HostConfig, announced []ma.Multiaddr) (host.Host, error) {
 	}
 	newTransport := func(u transport.Upgrader, r network.ResourceManager) (*tcp.TcpTransport, error) {
 		u = &hostUpgrader{u, connections, cfg.Dialed}
-		// With SO_REUSEPORT a second node on the port would take turns with the
-		// first instead of failing.
+		// With SO_REUSEPORT a second node could listen on the port, and each would
+		// get some of the connections.
 		return tcp.NewTCPTransport(u, r, nil, tcp.DisableReuseport())
 	}
-	told := func(listening []ma.Multiaddr) []ma.Multiaddr {
+	announce := func(listening []ma.Multiaddr) []ma.Multiaddr {
 		if len(announced) > 0 {
 			return announced
 		}
@@ -106,7 +106,7 @@ func silentHost(cfg HostConfig, announced []ma.Multiaddr) (host.Host, error) {
 	h, err := libp2p.New(
 		libp2p.Identity(cfg.Identity),
 		libp2p.NoListenAddrs,
-		libp2p.AddrsFactory(told),
+		libp2p.AddrsFactory(announce),
 		libp2p.Transport(newTransport),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
@@ -126,7 +126,7 @@ func silentHost(cfg HostConfig, announced []ma.Multiaddr) (host.Host, error) {
 	return h, nil
 }
 
-// listenOn makes a host listen on all of the addresses, or fail.
+// listenOn makes a host listen on all of the addresses.
 func listenOn(h host.Host, addrs []string) error {
 	if addrs == nil {
 		addrs = []string{defaultListen}
@@ -188,7 +188,7 @@ func (n *Node) Connect(ctx context.Context, addr string) (ID, error) {
 	return info.ID, n.book.add(info.ID, info.Addrs)
 }
 
-// dial makes sure of a connection.
+// dial connects to a peer, unless this node is connected to it already.
 func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 	if id == n.self.id {
 		return fmt.Errorf("connect to %s: %w: that is this node itself", id, ErrUnreachable)
@@ -203,7 +203,8 @@ func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 	defer end()
 	err = n.dialOnce(ctx, id, addrs)
 	if err != nil && ctx.Err() == nil {
-		// A dial that libp2p has begun for a stream says nothing of now.
+		// This dial may have joined one that libp2p began earlier, for a stream,
+		// and that failed for a reason that is gone; see dialling.
 		err = n.dialOnce(ctx, id, addrs)
 	}
 	if err != nil {
@@ -216,16 +217,16 @@ func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 }
 
 func (n *Node) dialOnce(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
-	// libp2p does not dial an address again for a while after a failure. Who
-	// asks for a connection wants one now; the background syncs rest anyway.
+	// After a failure libp2p does not dial an address for a while. A caller that
+	// asks for a connection wants one now; background syncs have rests of their own.
 	if dialer, ok := n.host.Network().(interface{ Backoff() *swarm.DialBackoff }); ok {
 		dialer.Backoff().Clear(id)
 	}
 	return n.host.Connect(ctx, peer.AddrInfo{ID: id, Addrs: addrs})
 }
 
-// learnAddrs keeps what a connected member told of its own addresses (libp2p's
-// identify), so that it can be dialled after a restart.
+// learnAddrs saves the addresses that a connected member has told of itself
+// (libp2p's identify), so that this node can dial it after a restart.
 func (n *Node) learnAddrs(id ID) error {
 	addrs := n.host.Peerstore().Addrs(id)
 	if len(addrs) == 0 {

@@ -8,23 +8,25 @@ import (
 
 // Limits bounds what peers may make a node do. A zero field takes its default.
 type Limits struct {
-	// Sessions is how many syncs may run at once that this node began, and as
-	// many again that its peers began. Default 16: a session of ordinary size
-	// takes some MiB, mostly for batches of records and for cells. Background
-	// syncs take at most half of the first, so that who asks for one gets it.
+	// Sessions is how many syncs that this node began may run at once, and how
+	// many that its peers began. Default 16: a session of ordinary size takes
+	// some MiB, mostly for batches of records and for cells. Background syncs
+	// take at most half of the former; the rest is for callers of Sync.
 	Sessions int
-	// SessionsPerPeer is how many of them one peer may have begun. Default 4.
+	// SessionsPerPeer is how many syncs that one peer began may run at once.
+	// Default 4.
 	SessionsPerPeer int
 	// IdleTimeout is how long a peer may stay silent within a session, or
-	// take nothing of what is sent to it. Default 30 s.
+	// accept no byte that this node sends. Default 30 s.
 	IdleTimeout time.Duration
-	// MinRate is the rate, in bytes a second, at which a frame must come or
-	// go beyond the idle time-out: a peer that drips bytes is cut. Default
-	// 16 KiB/s.
+	// MinRate is the rate, in bytes a second, that a frame may not fall below
+	// after IdleTimeout: a peer that sends a byte now and then is cut off.
+	// Default 16 KiB/s.
 	MinRate int
 	// DialTimeout bounds connecting to a peer. Default 10 s.
 	DialTimeout time.Duration
-	// Connections is the high-water mark of the node's own host. Default 200.
+	// Connections is the high-water mark of a host's connections: above it, the
+	// host closes a quarter of them, those of members last. Default 200.
 	Connections int
 }
 
@@ -36,8 +38,8 @@ const (
 	// MaxInvites is how many tickets of a namespace are remembered, open,
 	// used and expired.
 	MaxInvites = 1000
-	// MaxRejections is how many refused records a namespace remembers; the
-	// oldest gives way, and would be fetched and refused once more.
+	// MaxRejections is how many refused records a namespace remembers. The node
+	// forgets the oldest first, and then fetches and refuses it once more.
 	MaxRejections = 10_000
 	// MaxAddrs is how many addresses are kept of a peer.
 	MaxAddrs = 16
@@ -62,13 +64,13 @@ const (
 	// MaxMembers members with their addresses.
 	maxJoinRequest = 16 << 10
 	maxJoinReply   = 16 << 20
-	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the estimator. A
-	// peer that has not shown who it is makes this node hold no more.
+	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the estimator: the
+	// most that a peer makes this node hold before it has proved the secret.
 	maxHello = 80 << 10
-	// greetings is how many streams at once may be about to say what they want,
-	// of members, and as many again of strangers.
+	// greetings is how many streams of members may wait for their first message at
+	// once, and how many of strangers. Each holds a goroutine and at most maxHello.
 	greetings = 64
-	// helloTimeout is for how long they may be.
+	// helloTimeout is how long a stream may wait for its first message.
 	helloTimeout = 10 * time.Second
 	// refusalLogBurst lines about refused streams are written of each cause,
 	// and then one each refusalLogPause: enough to see who comes and why, and at
@@ -128,11 +130,11 @@ const (
 	hostMemory = 1 << 30
 )
 
-// arrivals is how fast inbound connections may come from one address. 500 key
-// exchanges a second take some 15 % of a processor; and in the 128 ms until 64
-// later connections push it out, an honest one from that address has proved its
-// identity.
-var arrivals = rate.Limit{RPS: 500, Burst: 500}
+// arrivals is how fast inbound connections may come from one address. A whole
+// handshake was measured at 1 ms of a processor a side, so that 200 a second take
+// a fifth of one; a handshake then has 320 ms before 64 later ones from its
+// address push it out. The burst lets all nodes behind one router come back at once.
+var arrivals = rate.Limit{RPS: 200, Burst: 500}
 
 // maxStrangers is how many connections of peers that are no members are kept:
 // half of those that the host may have, so that they push out few members.

@@ -159,7 +159,7 @@ func netnsSilent(ctx context.Context, args []string, in *bufio.Scanner) error {
 				stop()
 				conn.Close()
 				select { // to come back at once would be another attack
-				case <-time.After(2 * time.Second):
+				case <-time.After(4 * time.Second):
 				case <-ctx.Done():
 				}
 			}

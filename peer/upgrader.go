@@ -16,14 +16,16 @@ import (
 type hostUpgrader struct {
 	transport.Upgrader
 	connections *connections
-	// dialed is HostConfig.Dialed. (A dialer of one's own is no way in: libp2p
-	// then logs an error for every connection that is not a *net.TCPConn.)
+	// dialed is HostConfig.Dialed. A dialer in the transport's place would do the
+	// same, but libp2p logs an error for each connection of it that is not a
+	// *net.TCPConn.
 	dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
 }
 
-// Upgrade implements transport.Upgrader. Only dials come here; listeners are
-// upgraded as a whole.
+// Upgrade implements transport.Upgrader. libp2p calls it for outbound connections
+// only: it upgrades a listener once, not its connections.
 func (u *hostUpgrader) Upgrade(ctx context.Context, t transport.Transport, conn manet.Conn, dir network.Direction, to ID, scope network.ConnManagementScope) (transport.CapableConn, error) {
+	u.connections.keep(to) // this node dials members, and inviters
 	if u.dialed != nil {
 		wrapped, err := u.dialed(ctx, to, conn)
 		if err != nil {
@@ -44,10 +46,10 @@ func (u *hostUpgrader) UpgradeGatedMaListener(t transport.Transport, l transport
 	return u.Upgrader.UpgradeGatedMaListener(t, &countedListener{l})
 }
 
-// countedListener ends the account of a connection where the connection is
-// closed. libp2p does so itself, but for one that the peer closes between its
-// handshake and its being accepted: that one it drops, and for as long as the
-// host lives it counts against the limits.
+// countedListener ends the account of a connection when the connection is closed.
+// libp2p does not end it if the peer closes the connection after the handshake
+// and before the host has accepted it: such a connection would count against the
+// limits until the host closes.
 type countedListener struct{ transport.GatedMaListener }
 
 // Accept implements transport.GatedMaListener.
@@ -64,14 +66,14 @@ type countedConn struct {
 	scope network.ConnManagementScope
 }
 
-// Close implements net.Conn. An account may be ended twice.
+// Close implements net.Conn. libp2p may end the account, too.
 func (c *countedConn) Close() error {
 	defer c.scope.Done()
 	return c.Conn.Close()
 }
 
-// dialedConn carries bytes as the wrapped connection does, between the addresses
-// of the one within.
+// dialedConn carries the bytes of the connection that HostConfig.Dialed returned,
+// and has the addresses of the one that it was given.
 type dialedConn struct {
 	net.Conn
 	within manet.Conn
