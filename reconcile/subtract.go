@@ -15,7 +15,7 @@ import (
 // for that.
 func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
 	defer b.replica.Decoded()
-	d := rateless.NewDecoder(b.opts.Keys.Cells, (*subtrahend)(b), coded.Lookup(b.replica.Lookup))
+	d := rateless.NewSourceDecoder(b.opts.Keys.Cells, (*subtrahend)(b), coded.Lookup(b.replica.Lookup))
 	d.AddEstimators(b.there.Estimator, b.replica.Estimator())
 	if err := d.AddCells(b.there.Cells); err != nil {
 		return nil, false, forged(err)

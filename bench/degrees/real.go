@@ -104,7 +104,7 @@ func (t *trial) lookup(indices []rateless.Index, sums []rateless.Checksum) error
 // once; each further one alone.
 func needed(d int, r records, seed uint64) (int, error) {
 	t := newTrial(d, r, seed)
-	decoder := rateless.NewDecoder(t.key, &t.ours, t.lookup)
+	decoder := rateless.NewSourceDecoder(t.key, &t.ours, t.lookup)
 	for from, to := 0, d; !decoder.Done(); from, to = to, to+1 {
 		cells, err := t.theirs.Cells(from, to)
 		if err != nil {

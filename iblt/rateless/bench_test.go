@@ -82,7 +82,7 @@ func BenchmarkDecode(b *testing.B) {
 			var spent [2][]time.Duration
 			for b.Loop() {
 				for i := range spent {
-					dec := NewDecoder(Key{}, ours, lookup)
+					dec := NewDecoder(ours, lookup)
 					start := time.Now()
 					err := dec.take(cells)
 					if err == nil && i == 0 {

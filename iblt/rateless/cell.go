@@ -2,15 +2,10 @@ package rateless
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
-
-// CellSize is the length of a cell on the wire, in bytes: 6 bits of count, two
-// sums of 48 bits and 26 bits of check fill 128 bits exactly.
-const CellSize = 16
 
 const (
 	sumMask   = 1<<48 - 1
@@ -29,10 +24,6 @@ const (
 // million, 1.3 million, 700,000 and 300,000 accepts a wrong pair. Such a decode
 // does not end, or the digests show it.
 const checkBits = 26
-
-// ErrCell tells that bytes or numbers are no cell. Branch on it with
-// errors.Is.
-var ErrCell = errors.New("not a cell")
 
 // Cell is the sum of the pairs that map to it, field by field. Its fields are
 // always reduced: S1 and S2 below p, Check below 2^26, Count below 64. The zero

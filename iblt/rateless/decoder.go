@@ -1,14 +1,6 @@
 package rateless
 
-import (
-	"errors"
-	"fmt"
-)
-
-// ErrForged tells that a peer's cells are the difference of no two sets: more
-// pairs came out of them than there are cells. Nothing of that decode is to be
-// trusted.
-var ErrForged = errors.New("cells are not a difference of two sets")
+import "fmt"
 
 // Kind tells on which side a difference is.
 type Kind uint8
@@ -68,7 +60,7 @@ type Decoder struct {
 	round      round
 	seen       tally
 	estimators [2]Estimator // theirs and ours, for the estimate
-	work       Work
+	work       work
 	err        error
 }
 
@@ -87,20 +79,30 @@ type pending struct {
 	next    int32 // the next pair at the same place of the agenda
 }
 
-// Work counts what a Decoder has done. Whatever n cells a peer sends, Updates is
+// work counts what a Decoder has done. Whatever n cells a peer sends, Updates is
 // the number of cells that the found pairs, at most n, belong to; Tests and
 // Lookups are at most n + Updates, and Moves at most 3·n + Updates.
-type Work struct {
+type work struct {
 	Tests   int // cells tested for being pure or poisoned
 	Lookups int // indices looked up
 	Updates int // cells that a found pair was taken out of
 	Moves   int // steps of the bookkeeping of mappings
 }
 
-// NewDecoder returns a Decoder for the local set with the given cells and
-// checksums. Key must be the one that the peer's cells were made with.
-func NewDecoder(key Key, local Source, lookup Lookup) *Decoder {
-	return &Decoder{words: expand(key), local: local, lookup: lookup, agenda: agenda{far: none}, known: newIndexSet()}
+// NewDecoder returns a Decoder for the local set that is sketched by local. The
+// sketch must stay as it is while the Decoder takes cells, or be a Clone.
+func NewDecoder(local *Sketch, lookup Lookup) *Decoder {
+	return newDecoder(local.words, local, lookup)
+}
+
+// NewSourceDecoder returns a Decoder for a local set whose cells come from
+// elsewhere. The peer's cells must have been made with the same key.
+func NewSourceDecoder(key Key, local Source, lookup Lookup) *Decoder {
+	return newDecoder(expand(key), local, lookup)
+}
+
+func newDecoder(w words, local Source, lookup Lookup) *Decoder {
+	return &Decoder{words: w, local: local, lookup: lookup, agenda: agenda{far: none}, known: newIndexSet()}
 }
 
 // AddCells takes the next cells of the peer's sequence, subtracts ours, and
@@ -204,6 +206,3 @@ func (d *Decoder) Cells() int { return len(d.cells) }
 // slice is the Decoder's: it is valid until the next AddCells and must not be
 // changed.
 func (d *Decoder) Differences() []Difference { return d.found }
-
-// Work returns the counts of work done.
-func (d *Decoder) Work() Work { return d.work }

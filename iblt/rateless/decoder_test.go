@@ -72,7 +72,7 @@ const p = 1<<48 - 59
 func TestDecoderFindsEachKind(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	s := diverge(r, Key{1}, 4096, 500, 300, 200, 500)
-	d := NewDecoder(Key{1}, s.ours, s.lookup)
+	d := NewDecoder(s.ours, s.lookup)
 	for at := 0; !d.Done(); at += 64 {
 		cells, err := s.theirs.Cells(at, at+64)
 		if err != nil {
@@ -82,7 +82,7 @@ func TestDecoderFindsEachKind(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d cells, estimate %.0f, work %+v", d.Cells(), d.Estimate(), d.Work())
+	t.Logf("%d cells, estimate %.0f, work %+v", d.Cells(), d.Estimate(), d.work)
 	if len(d.Differences()) != len(s.want) {
 		t.Fatalf("found %d differences of %d", len(d.Differences()), len(s.want))
 	}

@@ -47,7 +47,7 @@
 // cells. The other subtracts its own and peels with a [Decoder], asking for
 // more until it is Done:
 //
-//	d := rateless.NewDecoder(key, sketch, lookup)
+//	d := rateless.NewDecoder(sketch, lookup)
 //	for !d.Done() {
 //		if err := d.AddCells(receive()); err != nil { … }
 //	}
@@ -66,7 +66,7 @@
 // knows the key can forge cells. Package reconcile proves a sync by digests.
 // What forged cells cannot do is cost more than their number allows: each
 // cell is tested only after it changed, each index is found at most once, and
-// there are never more pairs than cells (see [Work]).
+// there are never more pairs than cells.
 //
 // # Sources
 //

@@ -50,7 +50,7 @@ func TestDrawing(t *testing.T) {
 		}
 	}
 	look("theirs − ours", [4]string{"neither", "poisoned", "pure", "poisoned"})
-	d := NewDecoder(Key{}, ours.Clone(), func(indices []Index, sums []Checksum) error {
+	d := NewDecoder(ours.Clone(), func(indices []Index, sums []Checksum) error {
 		held := map[Index]Checksum{k: b, m: x}
 		for i, index := range indices {
 			sums[i] = held[index]

@@ -207,7 +207,7 @@ func TestDecoderEstimate(t *testing.T) {
 		var errs []float64
 		for i := range n {
 			s := diverge(r, Key{byte(i), byte(i >> 8)}, c.cells, 0, c.d/4, c.d/4, c.d/2)
-			d := NewDecoder(Key{byte(i), byte(i >> 8)}, s.ours, s.lookup)
+			d := NewDecoder(s.ours, s.lookup)
 			if err := d.AddCells(s.theirs.Prefix(c.cells)); err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestDecoderEstimate(t *testing.T) {
 // what was found, and before that at least one more.
 func TestDecoderEstimateKnowsWhatWasFound(t *testing.T) {
 	s := diverge(rand.New(rand.NewPCG(12, 12)), Key{}, 400, 0, 50, 50, 100)
-	d := NewDecoder(Key{}, s.ours, s.lookup)
+	d := NewDecoder(s.ours, s.lookup)
 	for at := 0; !d.Done(); at++ {
 		if err := d.AddCells(s.theirs.Prefix(at + 1)[at:]); err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestDecoderEstimateKnowsWhatWasFound(t *testing.T) {
 
 func TestDecoderEstimateUsesEstimators(t *testing.T) {
 	s := diverge(rand.New(rand.NewPCG(9, 9)), Key{}, 32, 0, 2000, 2000, 4000)
-	d := NewDecoder(Key{}, s.ours, s.lookup)
+	d := NewDecoder(s.ours, s.lookup)
 	if err := d.AddCells(s.theirs.Prefix(32)); err != nil {
 		t.Fatal(err)
 	}

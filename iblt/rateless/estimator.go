@@ -24,8 +24,6 @@ type Estimator []byte
 const (
 	octaves  = 16
 	anOctave = 128 // bits
-	// EstimatorSize is the size of an Estimator in bytes.
-	EstimatorSize = octaves * anOctave / 8
 )
 
 // flip adds a check to the bit that a hash of the index chooses, or takes it

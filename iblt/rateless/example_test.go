@@ -23,7 +23,7 @@ func Example() {
 	local[2] = 22
 	theirs.Replace(rateless.Pair{Index: 1050, Checksum: 7}, rateless.Pair{Index: 1050, Checksum: 8})
 
-	decoder := rateless.NewDecoder(key, ours, func(indices []rateless.Index, sums []rateless.Checksum) error {
+	decoder := rateless.NewDecoder(ours, func(indices []rateless.Index, sums []rateless.Checksum) error {
 		for i, k := range indices {
 			sums[i] = local[k]
 		}
@@ -54,7 +54,7 @@ func ExampleDecoder_AddCells() {
 		theirs.Add(rateless.Pair{Index: 1 + i*i*i, Checksum: 5})
 	}
 	nothing := func(_ []rateless.Index, sums []rateless.Checksum) error { clear(sums); return nil }
-	decoder := rateless.NewDecoder(key, ours, nothing)
+	decoder := rateless.NewDecoder(ours, nothing)
 	for !decoder.Done() {
 		from := decoder.Cells()
 		cells, err := theirs.Cells(from, from+128)

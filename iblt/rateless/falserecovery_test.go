@@ -91,7 +91,7 @@ func TestFalseRecoveries(t *testing.T) {
 		for i := range decodes {
 			key := Key{byte(bits), byte(i), byte(i >> 8), byte(i >> 16)}
 			s := diverge(r, key, 4*d, 0, d/4, d/4, d/2)
-			peel := shortPeel{Decoder: NewDecoder(key, s.ours, s.lookup), bits: bits}
+			peel := shortPeel{Decoder: NewDecoder(s.ours, s.lookup), bits: bits}
 			peel.held = func(_ *pick, k Index) Checksum {
 				if sum := s.local[k]; sum != 0 {
 					return sum
@@ -169,7 +169,7 @@ func TestFalseRecoveriesByKind(t *testing.T) {
 			for j := range cells {
 				cells[j] = severalDifferences(&w, r, c.count)
 			}
-			peel := shortPeel{Decoder: NewDecoder(Key{1}, zeros{}, nothing), bits: c.bits}
+			peel := shortPeel{Decoder: NewSourceDecoder(Key{1}, zeros{}, nothing), bits: c.bits}
 			peel.test = func(p *pick, _ Index) {
 				tests++
 				exposed += visiting(int(p.at))

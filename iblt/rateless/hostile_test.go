@@ -22,7 +22,7 @@ func (zeros) Cells(from, to int) ([]Cell, error) { return make([]Cell, to-from),
 // more than their number.
 func checkHostile(t *testing.T, key Key, cells []Cell, burst int, local Source, lookup Lookup) *Decoder {
 	t.Helper()
-	d := NewDecoder(key, local, lookup)
+	d := NewSourceDecoder(key, local, lookup)
 	for len(cells) > 0 {
 		n := min(burst, len(cells))
 		if err := d.AddCells(cells[:n]); err != nil {
@@ -124,7 +124,7 @@ func TestForgedMorePairsThanCells(t *testing.T) {
 // TestAcceptingTooManyPairsIsForged: found pairs are never more than cells,
 // even if each test passed.
 func TestAcceptingTooManyPairsIsForged(t *testing.T) {
-	d := NewDecoder(Key{}, zeros{}, nothing)
+	d := NewSourceDecoder(Key{}, zeros{}, nothing)
 	if err := d.AddCells(make([]Cell, 3)); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestRulesOfAcceptance(t *testing.T) {
 		{"index zero", Cell{S1: 5, Count: 1, Check: w.hash(0, 5)}, 0, 0},
 		{"two pairs", minus(pair(5), minus(Cell{}, pair(6))), 0, 0},
 	} {
-		d := NewDecoder(Key{}, zeros{}, func(_ []Index, sums []Checksum) error {
+		d := NewSourceDecoder(Key{}, zeros{}, func(_ []Index, sums []Checksum) error {
 			for i := range sums {
 				sums[i] = c.ours
 			}
@@ -189,20 +189,20 @@ func TestDecoderErrors(t *testing.T) {
 	failed := errors.New("failed")
 	s := NewSketch(Key{}, 10)
 	s.Add(Pair{Index: 1, Checksum: 1})
-	d := NewDecoder(Key{}, zeros{}, func([]Index, []Checksum) error { return failed })
+	d := NewSourceDecoder(Key{}, zeros{}, func([]Index, []Checksum) error { return failed })
 	if err := d.AddCells(s.Prefix(10)); !errors.Is(err, failed) || d.Done() {
 		t.Errorf("failing look-up: %v, done %v", err, d.Done())
 	}
-	d = NewDecoder(Key{}, NewSketch(Key{}, 5), nothing)
+	d = NewDecoder(NewSketch(Key{}, 5), nothing)
 	if err := d.AddCells(s.Prefix(10)); err == nil || d.Done() {
 		t.Errorf("more cells than ours: %v, done %v", err, d.Done())
 	}
 	for _, c := range []Cell{{S1: p}, {S2: p}, {Check: 1 << 26}, {Count: 64}} {
-		d = NewDecoder(Key{}, zeros{}, nothing)
+		d = NewSourceDecoder(Key{}, zeros{}, nothing)
 		if err := d.AddCells([]Cell{c}); !errors.Is(err, ErrCell) || d.Done() {
 			t.Errorf("%+v: %v, done %v", c, err, d.Done())
 		}
-		d = NewDecoder(Key{}, zeros{}, nothing)
+		d = NewSourceDecoder(Key{}, zeros{}, nothing)
 		if err := d.AddCells(make([]Cell, 1)); err != nil || !d.Done() {
 			t.Errorf("a zero cell: %v, done %v", err, d.Done())
 		}
@@ -213,7 +213,7 @@ func TestDecoderErrors(t *testing.T) {
 			t.Errorf("%+v, and then no cells: %v", c, err)
 		}
 	}
-	d = NewDecoder(Key{}, zeros{}, nothing)
+	d = NewSourceDecoder(Key{}, zeros{}, nothing)
 	if err := d.AddCells(nil); err != nil || d.Done() || d.Estimate() != 0 {
 		t.Errorf("no cells: %v, done %v", err, d.Done())
 	}

@@ -119,7 +119,7 @@ func TestHostileStreamsPassChecks(t *testing.T) {
 	n, forged := 3000**trials, 0
 	for i := range n {
 		cells, forgery := f.stream()
-		peel := shortPeel{Decoder: NewDecoder(Key{34}, f.ours, f.lookup), test: func(*pick, Index) {}}
+		peel := shortPeel{Decoder: NewSourceDecoder(Key{34}, f.ours, f.lookup), test: func(*pick, Index) {}}
 		peel.held = func(_ *pick, k Index) Checksum { return f.local[k] }
 		burst := 1 + f.IntN(len(cells))
 		for len(cells) > 0 && peel.err == nil {

@@ -2,10 +2,6 @@ package rateless
 
 import "math/bits"
 
-// MappingVersion names the mapping and the check hash. Sketches of two versions
-// cannot be compared; peers refuse one another's by it.
-const MappingVersion = 2
-
 // A mapping has three parts. Below cell turn all indices follow one law, below
 // cell join another, and from there on each that of its class. Classes alone
 // decode small differences badly (99th percentile 2.2 cells a difference at
@@ -16,10 +12,6 @@ const (
 	turn = 20
 	join = 68
 )
-
-// MaxCells bounds the positions of cells: a sketch, and the stream of cells
-// that a Decoder takes, end there.
-const MaxCells = 1<<31 - 1
 
 // mapping visits the cells that an index belongs to, in order. The part from
 // cell join on has a random stream of its own, so that it can be drawn without

@@ -24,7 +24,7 @@ func needed(t testing.TB, r *rand.Rand, here, there, mismatched int) int {
 	a, b := r.Uint64(), r.Uint64()
 	for m := 2*n + 64; ; m *= 2 { // the same sets again, if so few cells do not suffice
 		s := diverge(rand.New(rand.NewPCG(a, b)), key, m, 0, here, there, mismatched)
-		d := NewDecoder(key, s.ours, s.lookup)
+		d := NewDecoder(s.ours, s.lookup)
 		cells := s.theirs.Prefix(m)
 		for i := range cells {
 			if err := d.AddCells(cells[i : i+1]); err != nil {
@@ -120,7 +120,7 @@ func TestStructuredPairsDecodeAsRandomOnes(t *testing.T) {
 			ours.Add(Pair{Index: k, Checksum: sum(k)})
 			theirs.Add(Pair{Index: k, Checksum: sum(k) + 1})
 		}
-		decoder := NewDecoder(key, ours, func(indices []Index, sums []Checksum) error {
+		decoder := NewDecoder(ours, func(indices []Index, sums []Checksum) error {
 			for i, k := range indices {
 				if sums[i] = 0; k <= d {
 					sums[i] = sum(k)

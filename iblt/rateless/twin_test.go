@@ -122,7 +122,7 @@ func (tw *twin) lookup(indices []Index, sums []Checksum) error {
 // against compares a decoder that takes cells in the given bursts with the twin
 // after each burst.
 func (tw *twin) against(key Key, theirs, ours *Sketch, bursts []int) error {
-	d := NewDecoder(key, ours, tw.lookup)
+	d := NewDecoder(ours, tw.lookup)
 	at := 0
 	for _, burst := range bursts {
 		burst = min(burst, theirs.Len()-at)
@@ -152,7 +152,7 @@ func (tw *twin) against(key Key, theirs, ours *Sketch, bursts []int) error {
 
 // bounded checks the promise of Work.
 func bounded(d *Decoder) error {
-	cells, w := d.Cells(), d.Work()
+	cells, w := d.Cells(), d.work
 	switch {
 	case len(d.found) > cells:
 		return fmt.Errorf("%d differences from %d cells", len(d.found), cells)

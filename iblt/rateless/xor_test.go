@@ -55,7 +55,7 @@ func TestXORTwinLosesUpdates(t *testing.T) {
 		if (candidates == 0) != (kind == Mismatched) {
 			t.Errorf("%s: %d cells with a key in them", kind, candidates)
 		}
-		decoder := NewDecoder(Key{}, s.ours, s.lookup)
+		decoder := NewDecoder(s.ours, s.lookup)
 		if err := decoder.AddCells(s.theirs.Prefix(m)); err != nil {
 			t.Fatal(err)
 		}

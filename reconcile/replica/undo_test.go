@@ -118,7 +118,7 @@ func TestDecodeBesideWrites(t *testing.T) {
 		sa, sb := a.snapshot(), b.snapshot()
 		defer sa.Close()
 		defer sb.Close()
-		d := rateless.NewDecoder(a.keys.Cells, sb, coded.Lookup(sb.Lookup))
+		d := rateless.NewSourceDecoder(a.keys.Cells, sb, coded.Lookup(sb.Lookup))
 		for n := 0; !d.Done(); n += 50 {
 			for i, s := range []*side{a, b} {
 				v := at(time.Hour + time.Duration(n)*time.Second)
