@@ -19,7 +19,8 @@ const defaultInviteLife = 24 * time.Hour
 type InviteOptions struct {
 	// Role of who joins. Default: RoleWrite.
 	Role Role
-	// Expires is for how long the ticket can be used. Default: 24 hours.
+	// Expires is for how long the ticket can be used, at most MaxInviteLife.
+	// Default: 24 hours.
 	Expires time.Duration
 }
 
@@ -51,6 +52,9 @@ func (ns *Namespace) invite(o InviteOptions) (string, error) {
 	n := ns.node
 	if !o.Role.valid() {
 		return "", fmt.Errorf("there is no %s", o.Role)
+	}
+	if o.Expires > MaxInviteLife {
+		return "", fmt.Errorf("%w: a ticket for %s; a ticket can be used for at most %s", ErrLimit, o.Expires, MaxInviteLife)
 	}
 	roster := ns.roster.Load()
 	if !roster.has(n.self.id, RoleAdmin) {

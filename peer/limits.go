@@ -38,6 +38,9 @@ const (
 	// MaxInvites is how many tickets of a namespace are remembered, open,
 	// used and expired.
 	MaxInvites = 1000
+	// MaxInviteLife is how long a ticket can be used: a secret that lies about
+	// for longer than a year is forgotten, not kept.
+	MaxInviteLife = 365 * 24 * time.Hour
 	// MaxRejections is how many refused records a namespace remembers. The node
 	// forgets the oldest first, and then fetches and refuses it once more.
 	MaxRejections = 10_000

@@ -94,7 +94,7 @@ type NewNamespace struct {
 type Invitation struct {
 	NS      string `json:"ns" doc:"the namespace's local name"`
 	Role    string `json:"role,omitempty" doc:"read, write (default) or admin"`
-	Expires string `json:"expires,omitempty" doc:"for how long the ticket can be used; default 24h"`
+	Expires string `json:"expires,omitempty" doc:"for how long the ticket can be used, at most 8760h; default 24h"`
 }
 
 // Ticket lets one node join a namespace, once.

@@ -111,8 +111,8 @@ func checkValue(name string, value any) error {
 			return problem.Usage("--%s: %s is negative", name, v)
 		}
 	case []string:
-		if name == "listen" {
-			return portsValid(v)
+		if name == "listen" || name == "announce" {
+			return portsValid(name, v)
 		}
 	case string:
 		if name == "api" && v != "" {

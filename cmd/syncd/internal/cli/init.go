@@ -91,7 +91,7 @@ func (c initCmd) keepListen(a *app) (bool, error) {
 	if len(c.Listen) == 0 {
 		return false, nil
 	}
-	if err := portsValid(c.Listen); err != nil {
+	if err := portsValid("listen", c.Listen); err != nil {
 		return false, err
 	}
 	now, ok, err := a.file.Get("listen")

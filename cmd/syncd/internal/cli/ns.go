@@ -121,7 +121,7 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 type inviteCmd struct {
 	NS      string        `arg:"" name:"ns" help:"The namespace's name."`
 	Role    string        `help:"What the joiner may do: read, write or admin." enum:"read,write,admin" default:"write"`
-	Expires time.Duration `help:"For how long the ticket can be used." default:"24h"`
+	Expires time.Duration `help:"For how long the ticket can be used, at most 8760h, which is a year." default:"24h"`
 }
 
 func (inviteCmd) Help() string {

@@ -28,6 +28,7 @@ import (
 
 type serveCmd struct {
 	Listen       []string      `help:"Multiaddr to listen on for peers; may be given again." default:"/ip4/0.0.0.0/tcp/4747" placeholder:"MULTIADDR" setting:""`
+	Announce     []string      `help:"Multiaddr to tell other nodes instead of those listened on, such as that of a router which forwards a port; may be given again." placeholder:"MULTIADDR" setting:""`
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means none." default:"1m" setting:""`
 }
 
@@ -39,6 +40,7 @@ The API is a unix socket in the data directory, for its owner only. With --api h
 Examples:
     syncd serve
     syncd serve --listen /ip4/127.0.0.1/tcp/0 --data-dir /tmp/a
+    syncd serve --announce /dns4/syncd.example.org/tcp/4747
     syncd serve --api http://127.0.0.1:4748 --log-format json`
 }
 
@@ -78,7 +80,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	node, err := peer.Open(ctx, peer.Config{
-		Dir: a.DataDir, ListenAddrs: c.Listen, SyncInterval: c.SyncInterval, Logger: log, Registerer: metrics,
+		Dir: a.DataDir, ListenAddrs: c.Listen, AnnounceAddrs: c.Announce, SyncInterval: c.SyncInterval, Logger: log, Registerer: metrics,
 	})
 	if err != nil {
 		return a.notOpened(err)
@@ -192,7 +194,7 @@ func makeDataDir(dir string) error {
 // daemons would take each other's connections.
 func portsFree(ctx context.Context, addrs []string) error {
 	for _, text := range addrs {
-		network, address, err := tcpAddr(text)
+		network, address, err := tcpAddr("listen", text)
 		if err != nil {
 			return err
 		}
@@ -211,24 +213,24 @@ func portsFree(ctx context.Context, addrs []string) error {
 	return nil
 }
 
-// portsValid reports addresses that are no TCP multiaddrs.
-func portsValid(addrs []string) error {
+// portsValid reports addresses in the value of a flag that are no TCP multiaddrs.
+func portsValid(flag string, addrs []string) error {
 	for _, text := range addrs {
-		if _, _, err := tcpAddr(text); err != nil {
+		if _, _, err := tcpAddr(flag, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tcpAddr is a multiaddr as package net writes it.
-func tcpAddr(text string) (network, address string, err error) {
+// tcpAddr is a multiaddr, the value of a flag, as package net writes it.
+func tcpAddr(flag, text string) (network, address string, err error) {
 	m, err := ma.NewMultiaddr(text)
 	if err == nil {
 		network, address, err = manet.DialArgs(m)
 	}
 	if err != nil || !strings.HasPrefix(network, "tcp") {
-		return "", "", problem.Usage("--listen %s: want a TCP address such as /ip4/0.0.0.0/tcp/4747", text)
+		return "", "", problem.Usage("--%s %s: want a TCP address such as /ip4/192.0.2.7/tcp/4747", flag, text)
 	}
 	return network, address, nil
 }
