@@ -25,12 +25,12 @@ type asides struct {
 }
 
 type aside struct {
-	*reconcile.Aside
+	*reconcile.Declined
 	until time.Time
 }
 
 // get returns what is remembered of a peer, to be added to by a sync.
-func (as *asides) get(id ID, now time.Time) *reconcile.Aside {
+func (as *asides) get(id ID, now time.Time) *reconcile.Declined {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	a, ok := as.of[id]
@@ -38,10 +38,10 @@ func (as *asides) get(id ID, now time.Time) *reconcile.Aside {
 		if as.of == nil {
 			as.of = map[ID]aside{}
 		}
-		a = aside{new(reconcile.Aside), now.Add(asideLife)}
+		a = aside{new(reconcile.Declined), now.Add(asideLife)}
 		as.of[id] = a
 	}
-	return a.Aside
+	return a.Declined
 }
 
 // forget drops what a peer has refused; its view of the members has changed.

@@ -74,9 +74,8 @@ func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
 			return nil, err
 		}
 		a.Scanned.Records++
-		a.Scanned.Digest = a.Scanned.Digest.Add(ns.keys.Hasher.Digest(&r))
-		index := ns.keys.Hasher.Index(r.Key)
-		bucket, err := snap.Bucket(index)
+		a.Scanned.Digest = a.Scanned.Digest.Add(r.Digest)
+		bucket, err := snap.Bucket(r.Index)
 		if err != nil {
 			return nil, err
 		}
@@ -85,20 +84,13 @@ func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
 			return nil, fmt.Errorf("%w: %q is not under its index", ErrCorrupt, clip(r.Key))
 		}
 		if string(bucket[0].Key) == string(r.Key) {
-			sketch.Add(coded.Pair(index, ns.checksum(bucket)))
+			var sum dbadapter.Bucket
+			for i := range bucket {
+				sum.Add(&bucket[i])
+			}
+			sketch.Add(coded.Pair(r.Index, sum.Pair(ns.keys.Hasher).Checksum))
 		}
 	}
 	a.Scanned.Cells = sketch.Prefix(cells)
 	return a, nil
-}
-
-// checksum is that of a bucket, given its records by key.
-func (ns *Namespace) checksum(bucket []dbadapter.Record) dbadapter.Checksum {
-	var latest dbadapter.Timestamp
-	digests := make([]dbadapter.Digest, len(bucket))
-	for i := range bucket {
-		latest = max(latest, bucket[i].Version.Clock)
-		digests[i] = ns.keys.Hasher.Digest(&bucket[i])
-	}
-	return ns.keys.Hasher.Checksum(latest, digests)
 }

@@ -105,12 +105,12 @@ func patiently(ctx context.Context, d time.Duration, sync func(ctx context.Conte
 	timer := time.AfterFunc(d, func() { cancel(errStalled) })
 	defer timer.Stop()
 	type work struct {
-		cells, found, applied, sent, rejected int
-		records                               int64
+		cells, found, applied, sent, rejected, working int
+		records                                        int64
 	}
 	var last work
 	return sync(ctx, func(r Report) {
-		now := work{r.Cells, r.Differences(), r.Applied, r.Sent, r.Rejected, r.RecordBytes}
+		now := work{r.Cells, r.Differences(), r.Applied, r.Sent, r.Rejected, r.Working, r.RecordBytes}
 		if now != last {
 			last = now
 			timer.Reset(d)

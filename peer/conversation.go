@@ -45,7 +45,11 @@ func (c *conversation) run(ctx context.Context, s *reconcile.Session, progress f
 	for {
 		switch e := s.Next(); e.Want {
 		case reconcile.WantSend:
-			if err := c.write(e.Frame); err != nil {
+			err := c.write(e.Frame)
+			if err == nil && e.Flush {
+				err = broken(c.out.Flush())
+			}
+			if err != nil {
 				c.cut()
 				return err
 			}

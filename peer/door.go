@@ -35,25 +35,21 @@ func (ns *Namespace) door(ctx context.Context, from ID) reconcile.Admission {
 	return d.apply
 }
 
-func (d *door) apply(records []dbadapter.Record) ([]reconcile.Verdict, error) {
+func (d *door) apply(records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
 	roster, now := d.ns.roster.Load(), d.ns.node.now()
 	refused := make([]*refusal, len(records))
-	onAllCores(len(records), func(i int) { refused[i] = d.examine(roster, now, &records[i]) })
+	onAllCores(len(records), func(i int) { refused[i] = d.examine(roster, now, &records[i].Record) })
 
 	verdicts := make([]reconcile.Verdict, len(records))
 	var writes []dbadapter.Write
 	var places []int // of writes in verdicts
 	for i, why := range refused {
-		hashed, err := dbadapter.Hash(d.ns.keys.Hasher, records[i])
-		if err != nil {
-			why = refuse(wire.ReasonLimit, "%v", err)
-		}
 		if why != nil {
 			verdicts[i].Reason = why.reason
-			d.ns.reject(&records[i], d.from, why.text)
+			d.ns.reject(&records[i].Record, d.from, why.text)
 			continue
 		}
-		writes = append(writes, dbadapter.Write{Record: hashed})
+		writes = append(writes, dbadapter.Write{Record: records[i]})
 		places = append(places, i)
 	}
 	d.ns.commits.Lock()

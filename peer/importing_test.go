@@ -128,7 +128,7 @@ func TestDatedImports(t *testing.T) {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	}
-	if r := sync1(t, sb, na.ID()); r.Method != "same" || r.RecordBytes != 0 {
+	if r := sync1(t, sb, na.ID()); r.Method != peer.MethodSame || r.RecordBytes != 0 {
 		t.Errorf("after the same import: %+v", r)
 	}
 	equal(t, sa, sb)

@@ -13,6 +13,10 @@ type Limits struct {
 	// some MiB, mostly for batches of records and for cells. Background syncs
 	// take at most half of the former; the rest is for callers of Sync.
 	Sessions int
+	// SyncMemory is how many bytes all syncs together may take; a sync that does
+	// not fit is told to try again. Default 1 GiB: a sync takes 6 MiB, and
+	// 0.2 KiB for each cell that travels.
+	SyncMemory int64
 	// SessionsPerPeer is how many syncs that one peer began may run at once.
 	// Default 4.
 	SessionsPerPeer int
@@ -167,6 +171,9 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	set(&l.Sessions, 16)
+	if l.SyncMemory <= 0 {
+		l.SyncMemory = 1 << 30
+	}
 	set(&l.SessionsPerPeer, 4)
 	setTime(&l.IdleTimeout, 30*time.Second)
 	set(&l.MinRate, 16<<10)

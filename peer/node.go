@@ -17,6 +17,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Node is one participant: an identity, a host, a store, and namespaces. All
@@ -34,6 +35,7 @@ type Node struct {
 	book     *addressBook
 	metrics  *metrics
 	sessions *sessions
+	budget   reconcile.Budget // of all syncs
 	recent   recent
 	refusals refusalLog
 	dialling dialling
@@ -81,6 +83,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.started = n.now().UTC()
 	n.sessions = newSessions(n.limits)
+	n.budget = reconcile.NewBudget(n.limits.SyncMemory)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {

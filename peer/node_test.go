@@ -183,7 +183,7 @@ func TestPutSyncGet(t *testing.T) {
 		if _, err := sa.Get(t.Context(), []byte("none")); !errors.Is(err, peer.ErrNotFound) {
 			t.Errorf("get nothing: %v", err)
 		}
-		if r := sync1(t, sa, nb.ID()); r.Method != "same" || r.Differences() != 0 {
+		if r := sync1(t, sa, nb.ID()); r.Method != peer.MethodSame || r.Differences() != 0 {
 			t.Errorf("a sync of equal sets: %+v", r)
 		}
 	})
@@ -226,7 +226,7 @@ func TestPrefixAndDirection(t *testing.T) {
 	if got := contents(t, sb); len(got) != 4 {
 		t.Errorf("after a push: %v", got)
 	}
-	for _, bad := range []peer.SyncOptions{{Direction: "up"}, {Method: "magic"}, {Prefix: bytes.Repeat([]byte("x"), 2000)}} {
+	for _, bad := range []peer.SyncOptions{{Direction: 7}, {Method: peer.MethodSame}, {Prefix: bytes.Repeat([]byte("x"), 2000)}} {
 		if _, err := sa.Sync(t.Context(), nb.ID(), bad); err == nil {
 			t.Errorf("options %+v were taken", bad)
 		}

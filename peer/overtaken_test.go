@@ -53,7 +53,10 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 	}
 	elsewhere := map[string]func(key []byte, at dbadapter.Timestamp) error{
 		"from a peer": func(key []byte, at dbadapter.Timestamp) error {
-			_, err := ns.door(t.Context(), n.self.id)([]dbadapter.Record{{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}}})
+			r, err := dbadapter.Hash(ns.keys.Hasher, dbadapter.Record{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}})
+			if err == nil {
+				_, err = ns.door(t.Context(), n.self.id)([]dbadapter.Hashed{r})
+			}
 			return err
 		},
 		"imported": func(key []byte, at dbadapter.Timestamp) error {

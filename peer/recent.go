@@ -63,7 +63,7 @@ func (n *Node) ended(s SyncRecord, err error) {
 		level = slog.LevelDebug // most of those in the background
 	}
 	n.log.LogAttrs(n.ctx, level, "sync", slog.String("ns", r.Namespace), slog.String("peer", r.Peer), slog.Bool("incoming", s.Incoming),
-		slog.String("method", r.Method), slog.Int("missing_here", r.MissingHere), slog.Int("missing_there", r.MissingThere),
+		slog.String("method", r.Method.String()), slog.Int("missing_here", r.MissingHere), slog.Int("missing_there", r.MissingThere),
 		slog.Int("mismatched", r.Mismatched), slog.Int("applied", r.Applied), slog.Int("sent", r.Sent), slog.Int("rejected", r.Rejected),
 		slog.Float64("duration_ms", r.DurationMS), slog.Bool("verified", r.Verified), logError(err))
 }

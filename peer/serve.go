@@ -57,7 +57,7 @@ func (n *Node) serveSync(stream network.Stream) {
 		return
 	}
 	defer ns.gate.leave()
-	if n.sessions.yields(ns.keys.ID, n.self.id, remote) && !hello.Dry {
+	if n.sessions.yields(ns.keys.ID, n.self.id, remote) && !hello.DryRun {
 		n.putOff(talk, remote, "a sync was put off: this node has begun the same one", logNamespace(ns))
 		return
 	}
@@ -71,13 +71,13 @@ func (n *Node) serveSync(stream network.Stream) {
 	defer cancel()
 	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
 		_, err := ns.converse(ctx, sides{
-			remote: remote, prefix: hello.Prefix, incoming: true, dry: hello.Dry, progress: progress,
+			remote: remote, prefix: hello.Prefix, incoming: true, dry: hello.DryRun, progress: progress,
 			stream: func() (*conversation, error) { return talk, nil },
-			session: func(set reconcile.Replica, opts reconcile.Options) *reconcile.Session {
-				session := reconcile.Respond(set, opts)
+			session: func(open func() (reconcile.Replica, error), opts reconcile.Options) (*reconcile.Session, error) {
+				session := reconcile.Respond(func(*wire.Hello) (reconcile.Replica, error) { return open() }, opts)
 				session.Next() // it waits for the Hello, which is here
 				session.Deliver(hello, size)
-				return session
+				return session, nil
 			},
 		})
 		return err

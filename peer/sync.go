@@ -25,23 +25,28 @@ const SyncProtocol protocol.ID = "/syncd/sync/1.0.0"
 type Report = reconcile.Report
 
 // Direction says which way records may go.
-type Direction string
+type Direction = wire.Direction
 
 // The directions of a sync.
 const (
-	Both Direction = "both"
-	Pull Direction = "pull"
-	Push Direction = "push"
+	Both = wire.Both
+	Pull = wire.Pull
+	Push = wire.Push
 )
+
+// Method is the way in which a sync finds the differences.
+type Method = wire.Method
 
 // The methods of a sync.
 const (
 	// MethodAuto leaves the choice to the nodes.
-	MethodAuto = "auto"
+	MethodAuto = wire.MethodAuto
 	// MethodSketch finds the differences by coded cells.
-	MethodSketch = "sketch"
+	MethodSketch = wire.MethodSketch
 	// MethodAll sends everything.
-	MethodAll = "all"
+	MethodAll = wire.MethodAll
+	// MethodSame stands in reports: both sides held the same.
+	MethodSame = wire.MethodSame
 )
 
 // SyncOptions says what to sync and how. The zero value syncs all, both ways.
@@ -52,7 +57,7 @@ type SyncOptions struct {
 	// Direction of the records. Default: Both.
 	Direction Direction
 	// Method of finding the differences. Default: MethodAuto.
-	Method string
+	Method Method
 	// DryRun finds the differences and changes nothing.
 	DryRun bool
 	// Progress, if not nil, is called with the report so far, from one
@@ -60,19 +65,16 @@ type SyncOptions struct {
 	Progress func(Report)
 }
 
-func (o *SyncOptions) wire() (wire.Direction, wire.Method, error) {
-	direction, ok := map[Direction]wire.Direction{"": wire.Both, Both: wire.Both, Pull: wire.Pull, Push: wire.Push}[o.Direction]
-	if !ok {
-		return 0, 0, fmt.Errorf("direction %q: want both, pull or push", o.Direction)
+func (o *SyncOptions) validate() error {
+	switch {
+	case o.Direction > Push:
+		return fmt.Errorf("direction %v: want both, pull or push", o.Direction)
+	case o.Method > MethodAll:
+		return fmt.Errorf("method %v: want auto, sketch or all", o.Method)
+	case len(o.Prefix) > dbadapter.MaxKey:
+		return fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)
 	}
-	method, ok := map[string]wire.Method{"": wire.Auto, MethodAuto: wire.Auto, MethodSketch: wire.Sketch, MethodAll: wire.All}[o.Method]
-	if !ok {
-		return 0, 0, fmt.Errorf("method %q: want auto, sketch or all", o.Method)
-	}
-	if len(o.Prefix) > dbadapter.MaxKey {
-		return 0, 0, fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)
-	}
-	return direction, method, nil
+	return nil
 }
 
 // Diff finds what differs and forecasts what a sync would move; it changes
@@ -98,7 +100,7 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	fail := func(err error) (Report, error) {
 		return report, fmt.Errorf("%s %s with %s: %w", what, ns.Name(), id, err)
 	}
-	if _, _, err := o.wire(); err != nil {
+	if err := o.validate(); err != nil {
 		return fail(err)
 	}
 	if err := ns.enter(what); err != nil {
@@ -171,30 +173,33 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report
 			}
 			return newConversation(stream, n.limits), nil
 		},
-		session: func(set reconcile.Replica, opts reconcile.Options) *reconcile.Session {
-			opts.Direction, opts.Method, _ = o.wire()
-			opts.Prefix, opts.Dry = o.Prefix, o.DryRun
+		session: func(open func() (reconcile.Replica, error), opts reconcile.Options) (*reconcile.Session, error) {
+			set, err := open()
+			if err != nil {
+				return nil, err
+			}
+			opts.Direction, opts.Method, opts.Prefix, opts.DryRun = o.Direction, o.Method, o.Prefix, o.DryRun
 			if len(o.Prefix) == 0 {
 				opts.FirstCells = ns.openings.cells(id)
 			}
-			return reconcile.Initiate(set, opts)
+			return reconcile.Initiate(set, opts), nil
 		},
 	})
 }
 
-// open opens the set of records that a sync is about.
-func (ns *Namespace) open(ctx context.Context, prefix []byte) (reconcile.Replica, func() error, error) {
+// open opens the set of records that a sync is about. Its scans call tick.
+func (ns *Namespace) open(ctx context.Context, prefix []byte, tick func() error) (reconcile.Replica, func() error, error) {
 	if len(prefix) > 0 {
-		r, err := replica.OpenPrefix(ctx, ns.store, ns.keys, prefix, nil)
+		r, err := replica.OpenPrefix(ctx, ns.store, ns.keys, prefix, tick)
 		if err != nil {
 			return nil, nil, err
 		}
 		return r, r.Close, nil
 	}
-	if err := ns.grow(ctx); err != nil {
+	if err := ns.grow(ctx, tick); err != nil {
 		return nil, nil, err
 	}
-	r, err := ns.live.Snapshot(ctx, ns.store, nil)
+	r, err := ns.live.Snapshot(ctx, ns.store, tick)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,12 +208,12 @@ func (ns *Namespace) open(ctx context.Context, prefix []byte) (reconcile.Replica
 
 // grow lengthens the live sketch where the namespace has outgrown it. One sync
 // does so at a time; the others make do with the shorter one.
-func (ns *Namespace) grow(ctx context.Context) error {
+func (ns *Namespace) grow(ctx context.Context, tick func() error) error {
 	if !ns.growing.TryLock() {
 		return nil
 	}
 	defer ns.growing.Unlock()
-	grown, err := ns.live.Grow(ctx, ns.store, nil)
+	grown, err := ns.live.Grow(ctx, ns.store, tick)
 	if errors.Is(err, reconcile.ErrBusy) {
 		return nil // too much was written meanwhile; the next sync tries again
 	}
@@ -226,12 +231,14 @@ type sides struct {
 	dry      bool
 	progress func(Report) // may be nil
 	// stream opens the stream, or gives the one that is open.
-	stream  func() (*conversation, error)
-	session func(reconcile.Replica, reconcile.Options) *reconcile.Session
+	stream func() (*conversation, error)
+	// session begins the session, which opens the replica: of this node's own
+	// syncs before the stream, since a scan may take longer than a peer waits
+	// for a Hello; of a peer's after its proof.
+	session func(open func() (reconcile.Replica, error), opts reconcile.Options) (*reconcile.Session, error)
 }
 
-// converse runs one side of a sync, and accounts for it. The replica is opened
-// before the stream: a scan may take longer than a peer waits for a Hello.
+// converse runs one side of a sync, and accounts for it.
 func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err error) {
 	n := ns.node
 	watch := newStopwatch(n, ns, s.remote)
@@ -249,25 +256,40 @@ func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err 
 	}()
 
 	watch.enter(reconcile.StepSketch)
-	set, done, err := ns.open(ctx, s.prefix)
-	if err != nil {
-		return report, err
+	var session *reconcile.Session
+	tick := func() error {
+		if session == nil {
+			return nil
+		}
+		return session.Tick()
+	}
+	done := func() error { return nil }
+	open := func() (set reconcile.Replica, err error) {
+		var closing func() error
+		if set, closing, err = ns.open(ctx, s.prefix, tick); err == nil {
+			done = closing
+		}
+		return set, err
 	}
 	defer func() {
 		if closed := done(); err == nil {
 			err = closed
 		}
 	}()
+	opts := reconcile.Options{
+		Keys: ns.keys, Self: []byte(n.self.id), Remote: []byte(s.remote), Admit: ns.door(ctx, s.remote),
+		Enter: watch.enter, Declined: ns.asides.get(s.remote, n.now()), Budget: n.budget,
+		Elapsed: func() time.Duration { return time.Since(watch.start) },
+	}
+	rand.Read(opts.Nonce[:]) // never fails (crypto/rand)
+	if session, err = s.session(open, opts); err != nil {
+		return report, err
+	}
+	defer session.Close()
 	talk, err := s.stream()
 	if err != nil {
 		return report, err
 	}
-	opts := reconcile.Options{
-		Keys: ns.keys, Self: []byte(n.self.id), Remote: []byte(s.remote), Admit: ns.door(ctx, s.remote),
-		Enter: watch.enter, Aside: ns.asides.get(s.remote, n.now()),
-	}
-	rand.Read(opts.Nonce[:]) // never fails (crypto/rand)
-	session := s.session(set, opts)
 	err = talk.run(ctx, session, func(r Report) {
 		if s.progress != nil {
 			s.progress(finish(r))
@@ -275,7 +297,7 @@ func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err 
 	})
 	report = session.Report()
 	if err == nil {
-		if len(s.prefix) == 0 && report.Method != "all" {
+		if len(s.prefix) == 0 && report.Method != MethodAll {
 			ns.openings.note(s.remote, report.Differences())
 		}
 		if err := n.learnAddrs(s.remote); err != nil {

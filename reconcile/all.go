@@ -16,36 +16,27 @@ import (
 
 // wantsAll reports whether cells would be a waste, or are not wanted.
 func (b *responder) wantsAll() bool {
-	if b.there.Records == 0 || b.replica.Records() == 0 {
+	if b.there.records == 0 || b.here.records == 0 {
 		return true
 	}
-	return b.there.Method == wire.All && !b.there.Dry
+	return b.hello.Method == wire.MethodAll && !b.hello.DryRun
 }
 
 // all is the responder's line from here on.
 func (b *responder) all() error {
 	b.replica.Decoded()
-	b.link.report.Method = "all"
-	b.unseen = unseen(b.pulls, b.there.Records, b.replica.Records())
-	b.link.report.MissingThere = reported(b.replica.Records())
-	b.link.report.MissingHere = reported(b.there.Records)
-	var bytes int64
-	if b.there.Dry && b.gives {
+	b.comparesAll()
+	var size int64
+	if b.hello.DryRun && b.gives {
 		var err error
-		if bytes, err = b.sizeOfAll(); err != nil {
+		if size, err = b.sizeOfAll(); err != nil {
 			return err
 		}
 	}
-	if err := b.link.send(&wire.Result{Method: wire.All, Bytes: uint64(bytes)}); err != nil || b.there.Dry {
+	if err := b.link.send(&wire.Result{Method: wire.MethodAll, Bytes: uint64(size)}); err != nil || b.hello.DryRun {
 		return err
 	}
-	b.opts.enter(StepFetch)
-	if b.gives {
-		if err := b.sendAll(); err != nil {
-			return err
-		}
-	}
-	if err := b.end(); err != nil {
+	if err := b.giveAll(b.gives); err != nil {
 		return err
 	}
 	m, err := b.link.receive()
@@ -57,30 +48,29 @@ func (b *responder) all() error {
 		return unexpected(m)
 	}
 	if answer.Closing {
-		if b.gets && b.there.Records > 0 {
-			return violation("%d records were announced, and none were sent", b.there.Records)
+		if b.gets && b.there.records > 0 {
+			return violation("%d records were announced, and none were sent", b.there.records)
 		}
-		return b.conclude()
+		b.conclude()
+		return nil
 	}
-	if err := b.receiveAll(b.there.Digest, b.there.Records); err != nil {
+	if err := b.takeAll(); err != nil {
 		return err
 	}
 	if err := b.end(); err != nil {
 		return err
 	}
-	return b.conclude()
+	b.conclude()
+	return nil
 }
 
 // all is the initiator's line from here on.
 func (a *initiator) all(m *wire.Result) error {
-	r := a.link.report
-	r.Method = "all"
-	a.unseen = unseen(a.pulls, a.replica.Records(), a.there.Records)
-	if a.account.size() > 0 {
+	a.comparesAll()
+	if a.plan.size() > 0 {
 		return violation("differences were told before everything was to be sent")
 	}
-	r.MissingHere, r.MissingThere = reported(a.there.Records), reported(a.replica.Records())
-	if a.opts.Dry {
+	if a.opts.DryRun {
 		if a.gives {
 			var err error
 			if a.sends, err = a.sizeOfAll(); err != nil {
@@ -90,113 +80,129 @@ func (a *initiator) all(m *wire.Result) error {
 		a.forecast(m)
 		return nil // all is not compared, so that nothing is verified
 	}
-	a.opts.enter(StepFetch)
-	if err := a.receiveAll(a.there.Digest, a.there.Records); err != nil {
+	if err := a.takeAll(); err != nil {
 		return err
 	}
-	gives := a.gives && a.replica.Records() > 0
-	closing := !gives && len(a.refusals) == 0
+	gives := a.gives && a.here.records > 0
+	closing := !gives && len(a.take.refusals) == 0
 	if err := a.link.send(&wire.Answer{Closing: closing}); err != nil {
 		return err
 	}
-	if closing {
-		return a.conclude()
-	}
-	if gives {
-		if err := a.sendAll(); err != nil {
+	if !closing {
+		if err := a.giveAll(gives); err != nil {
 			return err
 		}
-	}
-	if err := a.end(); err != nil {
-		return err
-	}
-	end, err := a.link.receive()
-	if err != nil {
-		return err
-	}
-	e, ok := end.(*wire.End)
-	if !ok {
-		return unexpected(end)
-	}
-	if err := a.ended(e); err != nil {
-		return err
-	}
-	return a.conclude()
-}
-
-// reported is a number of records as the report has it. What a peer announces
-// may be anything, and must not make the sum of the differences wrap.
-func reported(records uint64) int { return int(min(records, math.MaxInt/4)) }
-
-// unseen is how many records stay uncompared if everything travels one way.
-func unseen(pulls bool, ofInitiator, ofResponder uint64) uint64 {
-	if pulls {
-		return ofInitiator
-	}
-	return ofResponder
-}
-
-// sendAll sends every record of the snapshot.
-func (e *exchange) sendAll() error {
-	for r, err := range e.replica.All() {
+		m, err := a.link.receive()
 		if err != nil {
-			return fmt.Errorf("reading all records: %w", err)
+			return err
 		}
-		if err := e.sendRecord(&r, false); err != nil {
+		end, ok := m.(*wire.End)
+		if !ok {
+			return unexpected(m)
+		}
+		if err := a.ended(end); err != nil {
 			return err
 		}
 	}
-	return e.flush()
+	a.conclude()
+	return nil
 }
 
-func (e *exchange) sizeOfAll() (bytes int64, err error) {
-	for r, err := range e.replica.All() {
+// comparesAll notes what the method all means for the report and the proof.
+func (s *party) comparesAll() {
+	s.give.all = true
+	r := s.link.report
+	r.Method = wire.MethodAll
+	r.MissingHere, r.MissingThere = reported(s.there.records), reported(s.here.records)
+	switch {
+	case s.gives && s.gets:
+	case s.gives:
+		s.unseen = s.there.records
+	default:
+		s.unseen = s.here.records
+	}
+}
+
+// giveAll sends every record of the snapshot, if records may travel, and End.
+func (s *party) giveAll(gives bool) error {
+	defer s.link.in(StepFetch)()
+	if gives {
+		for r, err := range s.replica.All() {
+			if err == nil {
+				err = s.link.tick()
+			}
+			if err != nil {
+				return fmt.Errorf("reading all records: %w", err)
+			}
+			if err := s.give.record(&r, false); err != nil {
+				return err
+			}
+		}
+	}
+	return s.end()
+}
+
+func (s *party) sizeOfAll() (size int64, err error) {
+	for r, err := range s.replica.All() {
+		if err == nil {
+			err = s.link.tick()
+		}
 		if err != nil {
 			return 0, fmt.Errorf("reading all records: %w", err)
 		}
-		bytes += recordSize(&r)
+		size += recordSize(&r.Record)
 	}
-	return bytes, nil
+	return size, nil
 }
 
-// receiveAll takes everything that the peer holds, and checks that it was
+// takeAll takes everything that the peer holds, and checks that it was
 // everything: its digests add up to what was announced.
-func (e *exchange) receiveAll(digest dbadapter.Digest, records uint64) error {
+func (s *party) takeAll() error {
+	defer s.link.in(StepFetch)()
 	var sum dbadapter.Digest
 	var came uint64
-	hasher := e.opts.Keys.Hasher
 	for {
-		m, err := e.link.receive()
+		m, err := s.link.receive()
 		if err != nil {
 			return err
 		}
 		switch m := m.(type) {
 		case *wire.Records:
-			batch := make([]dbadapter.Record, len(m.Records))
+			batch := make([]arrival, len(m.Records))
 			for n := range m.Records {
-				r := m.Records[n].Record
-				switch came++; {
-				case !e.gets || came > records:
+				if came++; !s.gets || came > s.there.records {
 					return violation("more records were sent than were announced and asked for")
-				case m.Records[n].Stub:
-					return violation("a record came without its value")
-				case !bytes.HasPrefix(r.Key, e.prefix):
-					return violation("a record of key %q was sent in a sync of the prefix %q", r.Key, e.prefix)
 				}
-				sum = sum.Add(hasher.Digest(&r))
-				batch[n] = r
+				if batch[n], err = s.take.any(&m.Records[n]); err != nil {
+					return err
+				}
+				sum = sum.Add(batch[n].Digest)
 			}
-			if err := e.apply(batch); err != nil {
+			if err := s.take.apply(batch); err != nil {
 				return err
 			}
 		case *wire.End:
-			e.opts.enter(StepVerify)
-			if e.gets && (sum != digest || came != records) {
+			if s.gets && (sum != s.there.digest || came != s.there.records) {
 				return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
 			}
-			return e.ended(m)
+			return s.ended(m)
 		default:
 			return unexpected(m)
 		}
 	}
 }
+
+// any takes a record that no index was told for.
+func (t *receiver) any(s *wire.Sent) (arrival, error) {
+	switch {
+	case s.Stub:
+		return arrival{}, violation("a record came without its value")
+	case !bytes.HasPrefix(s.Record.Key, t.prefix):
+		return arrival{}, violation("a record of key %q was sent in a sync of the prefix %q", s.Record.Key, t.prefix)
+	}
+	return t.hash(s)
+}
+
+// reported is a number of records as the report has it. What a peer announces
+// may be anything, and must not make the sum of the differences wrap.
+func reported(records uint64) int { return int(min(records, math.MaxInt/4)) }

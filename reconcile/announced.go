@@ -39,19 +39,19 @@ func announce(hasher dbadapter.Hasher, found []coded.Difference) *announced {
 
 // next takes a record under an index; whole says that all records under it
 // come. It fails if those under the index before are not what was told.
-func (n *announced) next(i dbadapter.Index, r *dbadapter.Record, whole bool) error {
-	if i != n.index {
+func (n *announced) next(r *arrival, whole bool) error {
+	if r.Index != n.index {
 		if err := n.finish(); err != nil {
 			return err
 		}
-		at, told := slices.BinarySearchFunc(n.pairs, i, func(p dbadapter.Pair, i dbadapter.Index) int { return cmp.Compare(p.Index, i) })
+		at, told := slices.BinarySearchFunc(n.pairs, r.Index, func(p dbadapter.Pair, i dbadapter.Index) int { return cmp.Compare(p.Index, i) })
 		if !whole || !told {
 			return nil
 		}
-		n.index, n.sum = i, n.pairs[at].Checksum
+		n.index, n.sum = r.Index, n.pairs[at].Checksum
 	}
 	n.latest = max(n.latest, r.Version.Clock)
-	n.digests = append(n.digests, n.hasher.Digest(r))
+	n.digests = append(n.digests, r.Digest)
 	return nil
 }
 

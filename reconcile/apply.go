@@ -7,43 +7,60 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// The step apply: the admission lets records in, one transaction a
-// batch.
+// The step apply: the admission lets records in, one transaction a batch.
 
-// apply passes records through the admission.
-func (e *exchange) apply(records []dbadapter.Record) error {
+// apply passes what has arrived to the admission. Records that were held back
+// may have made a batch larger than one transaction: then it is cut.
+func (t *receiver) apply(arrived []arrival) error {
+	var batch []dbadapter.Hashed
+	size := int64(0)
+	for n := range arrived {
+		r := &arrived[n]
+		if r.withheld {
+			t.link.report.Rejected++ // declined before, and still not here
+			continue
+		}
+		next := recordSize(&r.Record)
+		if len(batch) == wire.BatchRecords || len(batch) > 0 && size+next > wire.MaxFrame {
+			if err := t.admit(batch); err != nil {
+				return err
+			}
+			batch, size = nil, 0
+		}
+		batch, size = append(batch, r.Hashed), size+next
+	}
+	return t.admit(batch)
+}
+
+// admit passes one batch to the admission, and notes the verdicts.
+func (t *receiver) admit(records []dbadapter.Hashed) error {
 	if len(records) == 0 {
 		return nil
 	}
-	e.opts.enter(StepApply)
-	defer e.opts.enter(StepFetch)
-	verdicts, err := e.opts.Admit(records)
+	defer t.link.in(StepApply)()
+	verdicts, err := t.link.opts.Admit(records)
 	if err != nil {
 		return fmt.Errorf("applying %d records: %w", len(records), err)
 	}
 	for n, v := range verdicts {
 		switch {
 		case v.Reason != 0:
-			e.refuse(&records[n], v.Reason)
+			t.refuse(&records[n], v.Reason)
 		case v.Result == dbadapter.Applied:
-			e.applied++
-			e.link.report.Applied++
+			t.applied++
+			t.link.report.Applied++
 		}
 	}
-	return nil
+	return t.link.tick()
 }
 
 // refuse notes a record that the admission refused. The peer is told by the
 // pair that stands for the record, so that it need not send it again.
-func (e *exchange) refuse(r *dbadapter.Record, why wire.Reason) {
-	h := e.opts.Keys.Hasher
-	e.link.report.Rejected++
-	if len(e.refusals) == wire.MaxRefusals {
+func (t *receiver) refuse(r *dbadapter.Hashed, why wire.Reason) {
+	t.link.report.Rejected++
+	if len(t.refusals) == wire.MaxRefusals {
 		return // counted, but no longer named
 	}
-	e.refusals = append(e.refusals, wire.Refusal{
-		Index:    h.Index(r.Key),
-		Checksum: h.Checksum(r.Version.Clock, []dbadapter.Digest{h.Digest(r)}),
-		Reason:   why,
-	})
+	p := dbadapter.PairOf(t.hasher, r)
+	t.refusals = append(t.refusals, wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: why})
 }

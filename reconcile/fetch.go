@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -11,17 +10,52 @@ import (
 
 // The step fetch: the records that differ travel, first from the responder to
 // the initiator, then the other way, then what the second leg showed to be
-// missing still. Only one side sends at a time, so that two blocked writers
-// cannot wait for one another.
+// missing still. Only one side sends records at a time, so that two blocked
+// writers cannot wait for one another.
 
-// give sends the responder's records, and nothing where the initiator only
+// leg receives records until the peer's End. fetched, if not nil, takes the
+// indices that the peer asks for.
+func (s *party) leg(allowed func(wire.Role) bool, last bool, fetched func([]dbadapter.Index) error) error {
+	for {
+		m, err := s.link.receive()
+		if err != nil {
+			return err
+		}
+		switch m := m.(type) {
+		case *wire.Indices:
+			if m.Role != wire.Fetch || fetched == nil {
+				return violation("a list of role %d among the records", m.Role)
+			}
+			if err := fetched(m.Indices); err != nil {
+				return err
+			}
+		case *wire.Records:
+			if err := s.take.records(m, allowed, last); err != nil {
+				return err
+			}
+		case *wire.End:
+			if err := s.take.finish(); err != nil {
+				return err
+			}
+			return s.ended(m)
+		default:
+			return unexpected(m)
+		}
+	}
+}
+
+// giveFirst sends the responder's records; none where the initiator only
 // pushes.
-func (b *responder) give() error {
-	b.opts.enter(StepFetch)
+func (b *responder) giveFirst() error {
+	defer b.link.in(StepFetch)()
+	for _, i := range b.plan.lists[roleOffered] {
+		b.give.under[i] = true // the initiator may adopt, and refuse, an offer
+	}
+	b.give.adoptable = b.plan.count(roleOffered)
 	if b.gives {
 		for _, role := range []wire.Role{wire.Lacking, wire.Newer} {
-			for _, i := range b.account.lists[role] {
-				if err := b.sendBucket(i, nil); err != nil {
+			for _, i := range b.plan.lists[role] {
+				if err := b.give.bucket(i, nil); err != nil {
 					return err
 				}
 			}
@@ -30,93 +64,91 @@ func (b *responder) give() error {
 	return b.end()
 }
 
-// take receives the responder's records, and decides upon its offers.
-func (a *initiator) take() error {
-	a.opts.enter(StepFetch)
-	if a.gets {
-		for _, role := range []wire.Role{wire.Lacking, wire.Newer} {
-			for _, i := range a.account.lists[role] {
-				a.due[i] = true
-			}
-		}
-	}
-	err := a.receive(func(role wire.Role) bool { return role == wire.Lacking || role == wire.Newer }, false)
+// receiveFirst receives the responder's records.
+func (a *initiator) receiveFirst() error {
+	defer a.link.in(StepFetch)()
+	a.take.expect(wire.Lacking, wire.Newer)
+	err := a.leg(func(role wire.Role) bool { return role == wire.Lacking || role == wire.Newer }, false, nil)
 	if err != nil {
 		return err
 	}
-	stayed := a.account.size() - len(a.account.lists[wire.Wanted]) // of these the responder holds none
+	stayed := a.plan.size() - a.plan.count(wire.Wanted) // of these the responder holds none
 	if a.gets {
-		stayed -= len(a.account.lists[wire.Lacking]) + len(a.account.lists[wire.Newer])
+		stayed -= a.plan.count(wire.Lacking, wire.Newer)
 	}
-	if err := a.addsUp(a.there.Digest, stayed); err != nil {
-		return err
-	}
-	return a.decide()
-}
-
-// addsUp fails if what came is not what the peer's digest stands for. It can
-// tell where all that the peer holds under the indices told has come: under
-// none did records stay there, for being older, offered first, kept back by
-// the direction, or refused before.
-func (e *exchange) addsUp(announced dbadapter.Digest, stayed int) error {
-	if stayed > 0 || len(e.due) > 0 || announced.Sub(e.residual) == e.arrived {
-		return nil
-	}
-	return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
+	return a.addsUp(stayed)
 }
 
 // decide settles the offers: a newer version of equal content is adopted, a
 // newer content is asked for, and what is newer here is owed.
 func (a *initiator) decide() error {
-	var adopted []dbadapter.Record
-	for n := range a.account.offers {
-		o := &a.account.offers[n]
-		i := a.opts.Keys.Hasher.Index(o.Record.Key)
-		own, err := a.own.bucket(i)
+	defer a.link.in(StepFetch)()
+	var adopted []arrival
+	var size int64
+	for n := range a.plan.offers {
+		r, err := a.offered(&a.plan.offers[n])
 		if err != nil {
 			return err
 		}
-		a.owing[i] = slices.Clone(own)
-		at := slices.IndexFunc(own, func(r dbadapter.Record) bool { return string(r.Key) == string(o.Record.Key) })
-		alike := at >= 0 && o.Hashed && own[at].Deleted == o.Record.Deleted && own[at].ContentHash() == o.Hash
-		if at >= 0 {
-			order := compareOffer(o, &own[at])
-			if order < 0 {
-				a.stubs[i] = alike && !o.Record.Deleted && len(own) == 1
-				continue // ours is newer, and owed
-			}
-			if order > 0 {
-				a.owing[i] = slices.Delete(a.owing[i], at, at+1)
-			}
-			// One version of two contents: both travel, and the admissions decide.
-		}
-		if !a.gets {
+		if r == nil {
 			continue
 		}
-		if alike {
-			r := o.Record
-			r.Value = own[at].Value
-			adopted = append(adopted, r)
-			if len(adopted) == wire.BatchRecords {
-				if err := a.adopt(adopted); err != nil {
-					return err
-				}
-				adopted = nil
+		adopted, size = append(adopted, *r), size+recordSize(&r.Record)
+		if len(adopted) == wire.BatchRecords || size > wire.BatchBytes {
+			if err := a.adopt(adopted); err != nil {
+				return err
 			}
-			continue
+			adopted, size = nil, 0
 		}
-		a.fetch = append(a.fetch, i)
-		a.account.role[i] = roleFetched
 	}
 	slices.Sort(a.fetch)
 	return a.adopt(adopted)
 }
 
-// adopt applies records that were not sent: End does not account for them.
-func (a *initiator) adopt(records []dbadapter.Record) error {
-	applied := a.applied
-	err := a.apply(records)
-	a.applied = applied
+// offered settles one offer, and returns the record to adopt, if it is one.
+func (a *initiator) offered(o *wire.Offer) (*arrival, error) {
+	if err := a.link.tick(); err != nil {
+		return nil, err
+	}
+	i := a.opts.Keys.Hasher.Index(o.Record.Key)
+	own, err := a.own.bucket(i)
+	if err != nil {
+		return nil, err
+	}
+	owed := make([]dbadapter.Digest, 0, len(own))
+	var same *dbadapter.Hashed // of ours, the one under the key
+	for n := range own {
+		if bytes.Equal(own[n].Key, o.Record.Key) {
+			same = &own[n]
+			if compareOffer(o, &same.Record) > 0 {
+				continue // theirs wins; of one version both travel, and the admissions decide
+			}
+		}
+		owed = append(owed, own[n].Digest)
+	}
+	a.take.owed[i] = owed
+	alike := same != nil && o.Hashed && same.Deleted == o.Record.Deleted && same.ContentHash() == o.Hash
+	switch {
+	case same != nil && compareOffer(o, &same.Record) < 0:
+		a.stubs[i] = alike && !same.Deleted && len(own) == 1
+	case !a.gets:
+	case alike:
+		r := o.Record
+		r.Value = same.Value
+		hashed, err := dbadapter.Hash(a.opts.Keys.Hasher, r)
+		return &arrival{Hashed: hashed}, err
+	default:
+		a.fetch = append(a.fetch, i)
+		a.plan.role[i] = roleFetched
+	}
+	return nil, nil
+}
+
+// adopt applies records that were not sent: End does not count them as applied.
+func (a *initiator) adopt(records []arrival) error {
+	applied := a.take.applied
+	err := a.take.apply(records)
+	a.take.applied = applied
 	return err
 }
 
@@ -130,20 +162,24 @@ func compareOffer(o *wire.Offer, own *dbadapter.Record) int {
 	return bytes.Compare(o.Hash[:], hash[:])
 }
 
-// give sends the initiator's residual and its records, and takes what comes
-// in return.
-func (a *initiator) give() error {
-	owes := len(a.fetch) > 0
-	if a.gives {
-		owes = owes || len(a.account.lists[wire.Wanted]) > 0 || len(a.account.lists[wire.Older]) > 0 || len(a.account.bids) > 0
-		for _, records := range a.owing {
-			owes = owes || len(records) > 0
-		}
+// answer sends the initiator's residual. The sync is over with it, and closing
+// true, if nothing is to follow in either direction.
+func (a *initiator) answer() (closing bool, err error) {
+	gives := a.gives && a.plan.count(wire.Wanted, wire.Older, roleBid) > 0
+	closing = !gives && len(a.fetch) == 0 && a.take.owes() == 0 && len(a.take.refusals) == 0
+	if err := a.link.send(&wire.Answer{Residual: a.residual, Closing: closing}); err != nil {
+		return closing, err
 	}
-	closing := !owes && len(a.refusals) == 0 && a.held() == 0
-	if err := a.link.send(&wire.Answer{Residual: a.residual, Closing: closing}); err != nil || closing {
-		return err
+	if closing {
+		a.conclude()
 	}
+	return closing, nil
+}
+
+// giveBack asks for the offers that the initiator wants, and sends what the
+// responder lacks or holds of old.
+func (a *initiator) giveBack() error {
+	defer a.link.in(StepFetch)()
 	for part := range slices.Chunk(a.fetch, wire.MaxIndices) {
 		if err := a.link.send(&wire.Indices{Role: wire.Fetch, Indices: part}); err != nil {
 			return err
@@ -154,108 +190,132 @@ func (a *initiator) give() error {
 			return err
 		}
 	}
-	if err := a.end(); err != nil {
-		return err
-	}
-	for _, i := range a.fetch {
-		a.due[i] = true
-	}
-	before, got := a.link.report.Applied, a.received
-	if err := a.receive(func(role wire.Role) bool { return role == wire.Older || role == roleBid || role == roleFetched }, true); err != nil {
-		return err
-	}
-	if a.link.report.Applied > before {
-		a.link.report.Rounds++
-	}
-	if a.received > got {
-		return a.end() // the responder calls nothing verified before it knows
-	}
-	return nil
+	return a.end()
 }
 
 func (a *initiator) giveRecords() error {
 	for _, role := range []wire.Role{wire.Wanted, wire.Older} {
-		for _, i := range a.account.lists[role] {
-			if err := a.sendBucket(i, nil); err != nil {
+		for _, i := range a.plan.lists[role] {
+			if err := a.give.bucket(i, nil); err != nil {
 				return err
 			}
 		}
 	}
-	for n := range a.account.bids {
-		bid := &a.account.bids[n]
-		if err := a.sendBucket(a.opts.Keys.Hasher.Index(bid.Record.Key), bid); err != nil {
+	for n := range a.plan.bids {
+		bid := &a.plan.bids[n]
+		if err := a.give.bucket(a.opts.Keys.Hasher.Index(bid.Record.Key), bid); err != nil {
 			return err
 		}
 	}
-	return a.sendOwing()
+	return a.take.sendOwed(&a.give, a.stubs)
 }
 
-// take receives the initiator's answer, its records, and the requests that
-// its part of the account led to.
-func (b *responder) take() error {
+// receiveLast receives what the initiator asked for and what came back.
+func (a *initiator) receiveLast() error {
+	defer a.link.in(StepFetch)()
+	for _, i := range a.fetch {
+		a.take.due[i] = true
+	}
+	applied, received := a.link.report.Applied, a.take.received
+	allowed := func(role wire.Role) bool { return role == wire.Older || role == roleBid || role == roleFetched }
+	if err := a.leg(allowed, true, nil); err != nil {
+		return err
+	}
+	if a.link.report.Applied > applied {
+		a.link.report.Rounds++
+	}
+	if a.take.received == received {
+		return nil
+	}
+	return a.end() // the responder calls nothing verified before it knows
+}
+
+// answered reads the initiator's Answer and compares the residuals. The sync is
+// over with it if closing is true.
+func (b *responder) answered() (closing bool, err error) {
 	m, err := b.link.receive()
 	if err != nil {
-		return err
+		return false, err
 	}
 	answer, ok := m.(*wire.Answer)
 	if !ok {
-		return unexpected(m)
+		return false, unexpected(m)
 	}
-	b.opts.enter(StepVerify)
+	defer b.link.in(StepVerify)()
 	if answer.Residual != b.residual {
-		return ErrNotVerified
+		return false, ErrNotVerified
 	}
+	b.take.expect(wire.Wanted, wire.Older, roleBid)
+	if !answer.Closing {
+		return false, nil
+	}
+	if err := b.take.finish(); err != nil {
+		return true, err
+	}
+	if err := b.addsUp(b.stayed()); err != nil {
+		return true, err
+	}
+	b.conclude()
+	return true, nil
+}
+
+// stayed is how many of the indices told may have records that stay at the
+// initiator.
+func (b *responder) stayed() int {
+	n := b.plan.size() - b.plan.count(wire.Lacking) // of these the initiator holds none
 	if b.gets {
-		for _, role := range []wire.Role{wire.Wanted, wire.Older} {
-			for _, i := range b.account.lists[role] {
-				b.due[i] = true
-			}
-		}
-		for n := range b.account.bids {
-			b.due[b.opts.Keys.Hasher.Index(b.account.bids[n].Record.Key)] = true
-		}
+		n -= b.plan.count(wire.Wanted, wire.Older, roleBid)
 	}
-	stayed := b.account.size() - len(b.account.lists[wire.Lacking]) // of these the initiator holds none
-	if b.gets {
-		stayed -= len(b.account.lists[wire.Wanted]) + len(b.account.lists[wire.Older]) + len(b.account.bids)
-	}
-	if answer.Closing {
-		if err := b.addsUp(b.there.Digest, stayed); err != nil {
-			return err
-		}
-		return b.conclude()
-	}
-	b.opts.enter(StepFetch)
-	err = b.receive(func(role wire.Role) bool { return role != wire.Lacking }, false)
-	if err != nil {
+	return n
+}
+
+// receiveBack receives the initiator's records and its requests.
+func (b *responder) receiveBack() error {
+	defer b.link.in(StepFetch)()
+	if err := b.leg(func(role wire.Role) bool { return role != wire.Lacking }, false, b.asked); err != nil {
 		return err
 	}
-	if err := b.addsUp(b.there.Digest, stayed); err != nil {
-		return err
+	return b.addsUp(b.stayed())
+}
+
+// asked notes what the initiator asks for: what it was offered, and that once,
+// so that a few bytes do not fetch a large value over and over.
+func (b *responder) asked(indices []dbadapter.Index) error {
+	for _, i := range indices {
+		if b.plan.role[i] != roleOffered {
+			return violation("index %d was fetched twice, or without having been offered", i)
+		}
+		b.plan.role[i] = roleFetched
 	}
-	before := b.link.report.Sent
+	b.fetched = append(b.fetched, indices...)
+	return nil
+}
+
+// giveLast sends what the initiator asked for, and what its records did not
+// answer, and waits for what became of it.
+func (b *responder) giveLast() error {
+	defer b.link.in(StepFetch)()
+	before := b.give.count
 	if b.gives {
-		for _, i := range b.fetch {
-			if err := b.sendBucket(i, nil); err != nil {
+		for _, i := range b.fetched {
+			if err := b.give.bucket(i, nil); err != nil {
 				return err
 			}
 		}
-		for i := range b.owing {
-			if role := b.account.role[i]; role != wire.Older && role != roleBid {
-				delete(b.owing, i) // the initiator has seen these
+		for i := range b.take.owed {
+			if role := b.plan.role[i]; role != wire.Older && role != roleBid {
+				delete(b.take.owed, i) // the initiator has seen these
 			}
 		}
-		if err := b.sendOwing(); err != nil {
+		if err := b.take.sendOwed(&b.give, nil); err != nil {
 			return err
 		}
 	}
 	if err := b.end(); err != nil {
 		return err
 	}
-	if b.link.report.Sent > before {
-		if err := b.receive(func(wire.Role) bool { return false }, true); err != nil {
-			return err
-		}
+	if b.give.count == before {
+		return nil
 	}
-	return b.conclude()
+	return b.leg(func(wire.Role) bool { return false }, true, nil)
 }

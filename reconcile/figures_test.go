@@ -59,8 +59,8 @@ func meet(t testing.TB, a, b *set, o Options) Report {
 	o.Self, o.Remote = []byte("a"), []byte("b")
 	back := o
 	back.Self, back.Remote = o.Remote, o.Self
-	o.Admit, back.Admit = a.Apply, b.Apply
-	sa, sb := Initiate(a, o), Respond(b, back)
+	o.Admit, back.Admit = admitting(a.Apply), admitting(b.Apply)
+	sa, sb := Initiate(a, o), Respond(opening(b), back)
 	defer sa.Close()
 	defer sb.Close()
 	var out outcome
@@ -111,7 +111,7 @@ func TestManyDifferences(t *testing.T) {
 	var cells, rounds float64
 	for seed := range uint64(seeds) {
 		a, b, o := sets(rand.New(rand.NewPCG(seed, 1)), 0, 30_000, 0, time.Hour)
-		o.Dry = true
+		o.DryRun = true
 		r := meet(t, a, b, o)
 		if r.Differences() != 60_000 {
 			t.Fatalf("%d differences", r.Differences())
@@ -132,7 +132,7 @@ func TestSketchBytes(t *testing.T) {
 		const seeds = 31
 		for seed := range uint64(seeds) {
 			a, b, o := sets(rand.New(rand.NewPCG(seed, 0)), 10_000-missing, missing, mismatched, time.Hour)
-			o.Dry = true
+			o.DryRun = true
 			r := meet(t, a, b, o)
 			if r.MissingHere != missing || r.MissingThere != missing || r.Mismatched != mismatched {
 				t.Fatalf("seed %d: %+v", seed, r)

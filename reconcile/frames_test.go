@@ -20,7 +20,7 @@ func TestEveryFrameIsTaken(t *testing.T) {
 		"just below and the largest": {wire.BatchBytes - 100, dbadapter.MaxValue, wire.BatchBytes - 100, dbadapter.MaxValue},
 		"the largest only":           repeated(3, dbadapter.MaxValue),
 	} {
-		for _, o := range []Options{{}, {Method: wire.All}} {
+		for _, o := range []Options{{}, {Method: wire.MethodAll}} {
 			for _, both := range []bool{false, true} {
 				for _, giver := range []int{0, 1} {
 					sides := [2]*side{newSide(t, "a", nil), newSide(t, "b", nil)}

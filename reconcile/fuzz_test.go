@@ -14,7 +14,7 @@ import (
 func FuzzSessions(f *testing.F) {
 	var honest []byte
 	a, b := diverged(f, rand.New(rand.NewPCG(1, 1)), 30, 5, 5, time.Hour, nil)
-	run(f, a, b, Options{Dry: true}, func(_ bool, m wire.Message) wire.Message {
+	run(f, a, b, Options{DryRun: true}, func(_ bool, m wire.Message) wire.Message {
 		honest = wire.Append(honest, m)
 		return m
 	})
@@ -23,11 +23,13 @@ func FuzzSessions(f *testing.F) {
 	f.Fuzz(func(t *testing.T, initiator bool, stream []byte) {
 		local, _, o := sets(rand.New(rand.NewPCG(1, 1)), 30, 5, 5, time.Hour)
 		o.Self, o.Remote = []byte("a"), []byte("b")
-		begin := Respond
+		o.Admit = admitting(local.Apply)
+		var s *Session
 		if initiator {
-			begin = Initiate
+			s = Initiate(local, o)
+		} else {
+			s = Respond(opening(local), o)
 		}
-		s := begin(local, o)
 		defer s.Close()
 		in := bytes.NewReader(stream)
 		var nonce wire.Nonce

@@ -222,7 +222,7 @@ func (d *damager) hello(m *wire.Hello) {
 	case 5:
 		m.Method = wire.Method(d.rng.IntN(3))
 	case 6:
-		m.Dry = !m.Dry
+		m.DryRun = !m.DryRun
 	case 7:
 		m.Prefix = [][]byte{nil, []byte("p/"), []byte("q"), make([]byte, dbadapter.MaxKey)}[d.rng.IntN(4)]
 	case 8:

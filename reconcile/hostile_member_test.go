@@ -42,7 +42,7 @@ func TestEndlessFetches(t *testing.T) {
 		k := a.keys.Hasher.Index([]byte("k"))
 		s, o := asking(t, a, b)
 		p := script{o: o, says: inTurn(&wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
-			&wire.Result{Method: wire.Sketch, Residual: residualOf(a, record("k", "v", at(0)))},
+			&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "v", at(0)))},
 			&wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{k}}, &wire.End{}, &wire.End{})}
 		p.play(t, s, 20)
 		if !errors.Is(s.Err(), ErrProtocol) {
@@ -86,7 +86,7 @@ func TestOfferSentUnfetched(t *testing.T) {
 	s, o := asking(t, a, b)
 	offer := offerOf(&theirs)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offer}},
-		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, ours)}, &wire.End{}, sent(theirs), &wire.End{})}
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, sent(theirs), &wire.End{})}
 	p.play(t, s, 30)
 	if !errors.Is(s.Err(), ErrProtocol) || applied > 0 {
 		t.Errorf("%v, %d records at the door", s.Err(), applied)
@@ -109,7 +109,7 @@ func TestStubOfATombstone(t *testing.T) {
 	stub.Records[0].Stub = true
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
 		&wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{a.keys.Hasher.Index(gone.Key)}},
-		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, a.dump()...)}, stub)}
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, a.dump()...)}, stub)}
 	p.play(t, s, 30)
 	if !errors.Is(s.Err(), wire.ErrFrame) || reached {
 		t.Errorf("%v, reached the door: %v", s.Err(), reached)
@@ -151,7 +151,7 @@ func TestVastNumbersOfRecords(t *testing.T) {
 			for i := range c.ours {
 				b.put(record(fmt.Sprint("b", i), "", at(0)))
 			}
-			for _, m := range []wire.Method{wire.Auto, wire.All} {
+			for _, m := range []wire.Method{wire.MethodAuto, wire.MethodAll} {
 				s, o := asked(t, a, b)
 				p := script{o: o, says: inTurn(helloOf(a, func(h *wire.Hello) { h.Records, h.Method = math.MaxInt64, m }))}
 				for _, m := range p.play(t, s, 100) {
@@ -163,7 +163,7 @@ func TestVastNumbersOfRecords(t *testing.T) {
 					t.Errorf("%d differences, verified %v, %v", r.Differences(), r.Verified, s.Err())
 				}
 				s, o = asking(t, b, a)
-				p = script{o: o, says: inTurn(&wire.Welcome{Records: math.MaxInt64}, &wire.Result{Method: wire.All, Bytes: math.MaxInt64, Estimate: math.MaxInt64}, &wire.End{})}
+				p = script{o: o, says: inTurn(&wire.Welcome{Records: math.MaxInt64}, &wire.Result{Method: wire.MethodAll, Bytes: math.MaxInt64, Estimate: math.MaxInt64}, &wire.End{})}
 				p.play(t, s, 100)
 				if r := s.Report(); r.Differences() < 0 || r.ForecastBytes < 0 || r.Estimate < 0 || r.Verified || !errors.Is(s.Err(), ErrNotVerified) && c.ours == 0 {
 					t.Errorf("%+v, %v", r, s.Err())
@@ -299,7 +299,7 @@ func TestDigestOfNoRecords(t *testing.T) {
 		}
 	}
 	s, o := asking(t, b, a)
-	p := script{o: o, says: inTurn(&wire.Welcome{Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.All}, &wire.End{}, &wire.End{})}
+	p := script{o: o, says: inTurn(&wire.Welcome{Digest: dbadapter.Digest{1}}, &wire.Result{Method: wire.MethodAll}, &wire.End{}, &wire.End{})}
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrProtocol) || s.Report().Verified || s.Report().Sent > 0 {
 		t.Errorf("at the initiator: %v, %+v", s.Err(), s.Report())
@@ -319,7 +319,7 @@ func TestHiddenRecordInAPush(t *testing.T) {
 	s := Initiate(v, o)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: records, Digest: digest},
 		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}},
-		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, record("k", "", at(0)))}, &wire.End{}, &wire.End{Applied: 1})}
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "", at(0)))}, &wire.End{}, &wire.End{Applied: 1})}
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Verified {
 		t.Errorf("%v, %+v", s.Err(), s.Report())
@@ -359,7 +359,7 @@ func TestRecordsAgainstTheDirection(t *testing.T) {
 	s := Initiate(v, o)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
 		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index(theirs.Key)}},
-		&wire.Result{Method: wire.Sketch, Residual: residualOf(a)}, sent(theirs), &wire.End{})}
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a)}, sent(theirs), &wire.End{})}
 	if p.play(t, s, 20); !errors.Is(s.Err(), ErrProtocol) || len(a.dump()) != 1 {
 		t.Errorf("a push: %v", s.Err())
 	}

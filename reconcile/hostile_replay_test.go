@@ -50,7 +50,7 @@ func TestReplayedSessions(t *testing.T) {
 		o := w.options(1, wire.Nonce{9})
 		o.Remote = []byte("mallory")
 		replica := &trial{frozen: w.sides[1], applied: map[string]dbadapter.Record{}}
-		s := Respond(replica, o)
+		s := Respond(opening(replica), o)
 		p := script{o: o, stranger: true, says: replay(t, w.frames[0])}
 		heard := p.play(t, s, 20)
 		if s.Err() != ErrDenied || len(heard) != 1 || replica.reached > 0 {
@@ -59,7 +59,7 @@ func TestReplayedSessions(t *testing.T) {
 		// Under the right name, but with another nonce than the one proved.
 		o = w.options(1, wire.Nonce{9})
 		replica = &trial{frozen: w.sides[1], applied: map[string]dbadapter.Record{}}
-		s = Respond(replica, o)
+		s = Respond(opening(replica), o)
 		anew := replay(t, w.frames[0])
 		p = script{o: o, stranger: true, says: func(heard []wire.Message) wire.Message {
 			m := anew(heard)
@@ -204,7 +204,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	s, o := asking(t, a, b)
 	k := a.keys.Hasher.Index(old.Key)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{k}},
-		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, gone)}, sent(old), &wire.End{})}
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, gone)}, sent(old), &wire.End{})}
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Applied > 0 || !reflect.DeepEqual(a.dump(), before) {
 		t.Errorf("at the initiator: %v, %+v", s.Err(), a.dump())
@@ -238,7 +238,7 @@ func TestAdoptionPassesTheDoor(t *testing.T) {
 	future.Version = at(1000 * time.Hour)
 	s, o := asking(t, a, b)
 	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&future)}},
-		&wire.Result{Method: wire.Sketch, Residual: residualOf(a, ours)}, &wire.End{}, &wire.End{})}
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, &wire.End{})}
 	p.play(t, s, 20)
 	if r := s.Report(); s.Err() != nil || r.Verified || r.Rejected != 1 || a.dump()[0].Version != ours.Version {
 		t.Errorf("%v, %+v", s.Err(), r)

@@ -92,7 +92,7 @@ func asked(t *testing.T, a, b *side) (*Session, Options) {
 	v := b.open()
 	t.Cleanup(func() { v.Close() })
 	o := b.options(a, Options{})
-	return Respond(v, o), o
+	return Respond(opening(v), o), o
 }
 
 // asking begins a session at side a, with b.

@@ -122,7 +122,7 @@ func TestSpoiltMessages(t *testing.T) {
 		}},
 		"everything, unasked": {initator: ErrProtocol, spoil: func(m wire.Message) wire.Message {
 			if r, ok := m.(*wire.Result); ok {
-				r.Method = wire.All
+				r.Method = wire.MethodAll
 			}
 			return m
 		}},
@@ -280,7 +280,7 @@ func TestRefusedRecords(t *testing.T) {
 			t.Errorf("sync %d sent refused records again", n)
 		}
 	}
-	if refused := a.aside.List(); len(refused) != 1 || refused[0].Reason != wire.ReasonSignature {
+	if refused := a.declined.List(); len(refused) != 1 || refused[0].Reason != wire.ReasonSignature {
 		t.Errorf("a remembers %+v", refused)
 	}
 }

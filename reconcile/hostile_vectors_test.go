@@ -234,7 +234,7 @@ func (v *vector) note(m wire.Message) {
 			v.unsaid = true
 		}
 	case *wire.Result:
-		v.all = m.Method == wire.All
+		v.all = m.Method == wire.MethodAll
 	}
 }
 
@@ -255,7 +255,7 @@ func (v *vector) asked(r dbadapter.Record) error {
 	switch {
 	case !bytes.HasPrefix(r.Key, v.d.w.wish.Prefix) && v.side == 0:
 		return fmt.Errorf("key %q is outside the prefix", r.Key)
-	case v.side == 0 && v.d.w.wish.Direction == wire.Push, v.d.w.wish.Dry && v.side == 0:
+	case v.side == 0 && v.d.w.wish.Direction == wire.Push, v.d.w.wish.DryRun && v.side == 0:
 		return fmt.Errorf("key %q came in a sync that gets nothing", r.Key)
 	case v.side == 1 && v.getsNone:
 		return fmt.Errorf("key %q came in a pull", r.Key)
@@ -286,7 +286,7 @@ func (v *vector) check(allocated uint64) error {
 		return fmt.Errorf("%d bytes allocated, for %d delivered and %d sent: at most %d are allowed; %w", allocated, v.delivered, report.WireBytesSent, most, err)
 	case report.Sent > len(v.trial.records):
 		return fmt.Errorf("%d records sent of %d", report.Sent, len(v.trial.records))
-	case report.Verified && report.Method == "sketch" && !v.proved:
+	case report.Verified && report.Method == wire.MethodSketch && !v.proved:
 		return errors.New("verified without equal residuals")
 	case int64(v.trial.read) > 64+v.delivered:
 		return fmt.Errorf("%d buckets read for %d bytes", v.trial.read, v.delivered)
@@ -310,9 +310,9 @@ func (v *vector) truth(report *Report) error {
 	switch {
 	case report.Rejected > 0:
 		return errors.New("verified, though records were refused")
-	case report.Method == "same" && v.announced == v.trial.digest, after == v.d.w.merged, v.unsaid:
+	case report.Method == wire.MethodSame && v.announced == v.trial.digest, after == v.d.w.merged, v.unsaid:
 		return nil
-	case report.Method == "sketch" && v.d.w.wish.Dry && v.side == 0:
+	case report.Method == wire.MethodSketch && v.d.w.wish.DryRun && v.side == 0:
 		return nil
 	case theirs != nil && freeze(v.trial.keys.Hasher, merge(v.trial.records, theirs.records)).digest == after:
 		return nil

@@ -103,14 +103,14 @@ func (f *trial) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) err
 	return nil
 }
 
-func (f *trial) Bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
+func (f *trial) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	f.read++
-	return f.buckets[i], nil
+	return hashed(f.keys.Hasher, f.buckets[i]...), nil
 }
 
-func (f *trial) All() iter.Seq2[dbadapter.Record, error] {
-	return func(yield func(dbadapter.Record, error) bool) {
-		for _, r := range f.records {
+func (f *trial) All() iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		for _, r := range hashed(f.keys.Hasher, f.records...) {
 			if !yield(r, nil) {
 				return
 			}
@@ -208,7 +208,7 @@ func (w *world) options(side int, nonce wire.Nonce) Options {
 		o.Self, o.Remote = o.Remote, o.Self
 		return o
 	}
-	o.Direction, o.Method, o.Dry, o.Prefix, o.FirstCells = w.wish.Direction, w.wish.Method, w.wish.Dry, w.wish.Prefix, w.wish.FirstCells
+	o.Direction, o.Method, o.DryRun, o.Prefix, o.FirstCells = w.wish.Direction, w.wish.Method, w.wish.DryRun, w.wish.Prefix, w.wish.FirstCells
 	return o
 }
 
@@ -217,14 +217,14 @@ func (w *world) options(side int, nonce wire.Nonce) Options {
 func (w *world) begin(side int, nonce wire.Nonce, remote []byte) (*Session, *trial, Options) {
 	t := &trial{frozen: w.sides[side], prefix: w.wish.Prefix, applied: map[string]dbadapter.Record{}}
 	o := w.options(side, nonce)
-	o.Admit = t.Apply
+	o.Admit = admitting(t.Apply)
 	if remote != nil {
 		o.Remote = remote
 	}
 	if side == 0 {
 		return Initiate(t, o), t, o
 	}
-	return Respond(t, o), t, o
+	return Respond(opening(t), o), t, o
 }
 
 // shapes are the sessions that hostile vectors are made of.
@@ -242,8 +242,8 @@ var shapes = []struct {
 	{name: "big", common: 60, onlyA: 60, onlyB: 60, differ: 20, spread: time.Hour, wish: Options{FirstCells: 32}},
 	{name: "all", onlyB: 25},
 	{name: "all to an empty side", onlyA: 25},
-	{name: "all of both", common: 5, onlyA: 5, onlyB: 5, differ: 3, spread: time.Hour, wish: Options{Method: wire.All}},
-	{name: "dry", common: 20, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour, wish: Options{Dry: true}},
+	{name: "all of both", common: 5, onlyA: 5, onlyB: 5, differ: 3, spread: time.Hour, wish: Options{Method: wire.MethodAll}},
+	{name: "dry", common: 20, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour, wish: Options{DryRun: true}},
 	{name: "pull", common: 20, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour, wish: Options{Direction: wire.Pull}},
 	{name: "push", common: 20, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour, wish: Options{Direction: wire.Push}},
 	{name: "prefix", common: 15, onlyA: 3, onlyB: 3, differ: 3, spread: time.Hour, wish: Options{Prefix: []byte("p/")}},
@@ -324,7 +324,7 @@ func recordWorld(t testing.TB, w *world) *world {
 		t.Fatalf("%s: %v, %v", w.name, sa.Err(), sb.Err())
 	}
 	w.ended = [2]Report{sa.Report(), sb.Report()}
-	if both := w.wish.Direction == wire.Both && !w.wish.Dry; both && (ta.after() != w.merged || tb.after() != w.merged || !w.ended[0].Verified || !w.ended[1].Verified) {
+	if both := w.wish.Direction == wire.Both && !w.wish.DryRun; both && (ta.after() != w.merged || tb.after() != w.merged || !w.ended[0].Verified || !w.ended[1].Verified) {
 		t.Fatalf("%s: an honest session does not end verified: %+v", w.name, w.ended)
 	}
 	return w

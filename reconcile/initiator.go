@@ -1,74 +1,96 @@
 package reconcile
 
-import "github.com/syncd-io/syncd/reconcile/wire"
+import (
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
 
 // initiator is the side that asks for a sync.
 type initiator struct {
-	exchange
-	there *wire.Welcome
+	party
 	cells int // sent so far
+	// sends is about how many bytes of records this side has to send.
+	sends int64
+	// fetch are the offered indices that this side asks for.
+	fetch []dbadapter.Index
+	// stubs are the offers that this side answers with a newer version of the
+	// same content.
+	stubs map[dbadapter.Index]bool
 }
 
 // Initiate begins a sync from this side. The replica stays the caller's to
 // close, once the session is over.
 func Initiate(r Replica, o Options) *Session {
-	return start(func(l *link) error {
-		a := &initiator{exchange: newExchange(l, r, o)}
-		a.gives, a.gets, a.pulls = o.Direction != wire.Pull, o.Direction != wire.Push, o.Direction == wire.Pull
+	return start(o, func(l *link) error {
+		a := &initiator{party: newParty(l), stubs: map[dbadapter.Index]bool{}}
+		a.read(r)
+		a.aim(o.Direction != wire.Pull, o.Direction != wire.Push)
+		a.pulls, a.take.prefix = o.Direction == wire.Pull, o.Prefix
 		return a.sync()
 	})
 }
 
 // sync is the initiator's straight line.
 func (a *initiator) sync() error {
+	if err := a.link.reserve(baseBytes); err != nil {
+		return err
+	}
 	if err := a.hello(); err != nil { // sketch
 		return err
 	}
 	if err := a.welcome(); err != nil {
 		return err
 	}
-	if same, err := a.same(); same || err != nil {
-		return err
+	if a.here == a.there {
+		return a.same()
 	}
 	result, err := a.hear() // subtract and peel, at the responder
 	if err != nil {
 		return err
 	}
-	if result.Method == wire.All {
+	if result.Method == wire.MethodAll {
 		return a.all(result)
 	}
-	a.link.report.Method = "sketch"
+	a.link.report.Method = wire.MethodSketch
 	if err := a.prove(result); err != nil { // verify, before anything is applied
 		return err
 	}
-	if a.opts.Dry {
+	if a.opts.DryRun {
 		a.link.report.Verified = true
 		return nil
 	}
-	if err := a.take(); err != nil { // fetch and apply what the responder has
+	if err := a.receiveFirst(); err != nil { // fetch and apply what the responder has
 		return err
 	}
-	if err := a.give(); err != nil { // and give what it lacks
+	if err := a.decide(); err != nil { // upon what it offers
 		return err
 	}
-	return a.conclude() // verify
+	closing, err := a.answer()
+	if err != nil || closing {
+		return err
+	}
+	if err := a.giveBack(); err != nil { // fetch what the responder lacks
+		return err
+	}
+	if err := a.receiveLast(); err != nil { // and apply what it still had
+		return err
+	}
+	a.conclude() // verify
+	return nil
 }
 
-// same ends the sync where both digests are equal. Both sides decide it by
-// the same numbers; the message only says so.
-func (a *initiator) same() (bool, error) {
-	if a.there.Digest != a.replica.Digest() || a.there.Records != a.replica.Records() {
-		return false, nil
-	}
+// same ends the sync where both sides hold the same. Both decide it by the same
+// numbers; the message only says so.
+func (a *initiator) same() error {
 	m, err := a.link.receive()
 	if err != nil {
-		return false, err
+		return err
 	}
 	if _, ok := m.(*wire.Same); !ok {
-		return false, unexpected(m)
+		return unexpected(m)
 	}
 	r := a.link.report
-	r.Method, r.Rounds, r.Verified = "same", 1, true
+	r.Method, r.Rounds, r.Verified = wire.MethodSame, 1, true
 	r.ForecastBytes = r.WireBytesSent + r.WireBytesReceived
-	return true, nil
+	return nil
 }

@@ -1,6 +1,10 @@
 package reconcile
 
-import "github.com/syncd-io/syncd/reconcile/wire"
+import (
+	"time"
+
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
 
 // Bounds of one sync, and what each comes from.
 const (
@@ -9,7 +13,7 @@ const (
 	// of syncs.
 	FirstCells = 128
 	// MinFirstCells and MaxFirstCells bound the caller's choice: below 32 the
-	// saving is less than a packet, above 4,096 (64 KiB) an estimate first is
+	// saving is less than a packet; above 4,096 (64 KiB) an estimate first is
 	// cheaper.
 	MinFirstCells = 32
 	MaxFirstCells = 4096
@@ -18,23 +22,22 @@ const (
 	// 64 MiB and decode 3.8 million differences. Beyond it everything is sent.
 	MaxCells = 1 << 22
 
-	// burst is the most cells asked for at once, in frames of
-	// wire.MaxCells; the estimate is refined between bursts.
+	// burst is the most cells asked for at once, in frames of wire.MaxCells;
+	// the estimate is refined between bursts.
 	burst = 1 << 19
-
-	// maxBucket is the most records that one index may bring in one sync.
-	// Three keys on one index are expected once in about 10^8 namespaces of
-	// 10^8 records (n³/6p²); 64 is nobody's chance.
-	maxBucket = 64
-
-	// maxBucketBytes bounds the records under one index that wait for the others
-	// to be what the cells told of: four of the largest, or all that tests with
-	// weakened hashes make.
-	maxBucketBytes = 4 << 20
 
 	// maxRounds bounds how often cells are asked for. Each burst adds at
 	// least a 12th, so that 2^22 cells take 130.
 	maxRounds = 512
+
+	// maxBucket is the most records that one index may bring in one sync. Four
+	// keys share an index in one of 10^12 namespaces of 10^8 records
+	// (n⁴/24p³); tests with weakened hashes make up to 60.
+	maxBucket = 64
+
+	// maxBucketBytes bounds the records under one index that wait for the
+	// others of their bucket: four of the largest.
+	maxBucketBytes = 4 << 20
 
 	// offerAbove is the value size from which a record that may be equal in
 	// content is offered by hash before it is sent: below it, the offer and
@@ -51,9 +54,57 @@ const (
 	// sending, instead of being read twice.
 	cacheBytes = 4 << 20
 
-	// maxSetAside bounds the memory of records that a peer refuses.
-	maxSetAside = 1 << 16
+	// maxDeclined bounds the memory of records that a peer has declined:
+	// 2^16 take 3 MiB.
+	maxDeclined = 1 << 16
+
+	// lookups is how many checksums are looked up between two ticks: some
+	// milliseconds of random reads.
+	lookups = 1024
 )
 
-// wire's batches must fit one frame of refusals.
+// Memory that a session reserves from its Budget.
+const (
+	// baseBytes is what a session of any size takes: the cache of records
+	// read, a frame that comes, and a batch that goes.
+	baseBytes = cacheBytes + wire.MaxFrame + 2*wire.BatchBytes
+
+	// cellBytes is what one cell takes at a side: a slot of the decoder, and for
+	// the difference that it may yield what the decoder and the difference plan
+	// note of it. About 54 bytes are in use after a decode (TestMemoryOfACell);
+	// slices and maps double while they grow, and Go's collector lets the heap
+	// double.
+	cellBytes = 224
+
+	// offerBytes is what an offer takes beside its key.
+	offerBytes = 192
+)
+
+// Silence. A peer cuts a connection that is silent for 30 s (a setting of
+// package peer), so that a side that computes says so more often.
+const (
+	// workingEvery is the time between two Working messages: six of them are
+	// lost before the peer's patience ends.
+	workingEvery = 5 * time.Second
+	// workingFor is how long a side may compute between two other messages. A
+	// scan of 10^8 records takes 100 s.
+	workingFor = 10 * time.Minute
+	// maxWorking is how many Working messages a side can send in that time;
+	// the peer takes no more in a row. It needs no clock.
+	maxWorking = int(workingFor / workingEvery)
+	// workingSlack is what the peer's clock and the network may add.
+	workingSlack = 30 * time.Second
+)
+
+// mostCells is how many cells may travel in a sync of two sets of so many
+// records in all. No more can differ, and a difference takes 1.1 to 1.5 cells;
+// up to MaxFirstCells cells come unasked. A search that needs more is for cells
+// that are no difference of two sets, or for two pairs that few cells part: then
+// everything is sent, which proves more.
+func mostCells(here, there uint64) int {
+	records := min(here, MaxCells) + min(there, MaxCells)
+	return int(min(records+records/2+MaxFirstCells, MaxCells))
+}
+
+// Each batch fits one frame of refusals.
 const _ = uint(wire.MaxRefusals - wire.BatchRecords)

@@ -1,9 +1,9 @@
 package reconcile
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
+	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -15,7 +15,7 @@ type Options struct {
 	// Self and Remote are the names of the two sides as the channel between
 	// them has authenticated them.
 	Self, Remote []byte
-	// Admit applies the records that arrive. A dry session never calls it.
+	// Admit applies the records that arrive. A dry run never calls it.
 	Admit Admission
 	// Nonce is 16 fresh random bytes.
 	Nonce wire.Nonce
@@ -26,38 +26,32 @@ type Options struct {
 	// both ways, and the cheapest.
 	Direction wire.Direction
 	Method    wire.Method
-	// Dry finds the differences and moves nothing.
-	Dry bool
+	// DryRun finds the differences and moves nothing.
+	DryRun bool
 	// FirstCells is how many cells an initiator's Hello carries; 0 means the
 	// constant FirstCells.
 	FirstCells int
-	// Enter, if not nil, is called when a step begins.
+	// Enter, if not nil, is called when a step begins, and when one goes on
+	// after a step inside it.
 	Enter func(Step)
-	// Aside, if not nil, remembers what this peer has refused.
-	Aside *Aside
+	// Elapsed, if not nil, is the time since a fixed moment. Without it the
+	// session never says that it is working.
+	Elapsed func() time.Duration
+	// Declined, if not nil, remembers the records that this peer has declined.
+	Declined *Declined
+	// Budget, if not nil, lends the session's memory.
+	Budget Budget
 }
 
-// proof shows that a side knows the secret, bound to both names, both nonces
-// and the side's role, so that neither a replay nor an echo passes. It is
-// HMAC-SHA256 over length-prefixed fields.
-func (o *Options) proof(role string, initiator, responder []byte, nonces ...wire.Nonce) (p wire.Proof) {
-	mac := hmac.New(sha256.New, o.Keys.Secret[:])
-	field := func(b []byte) {
-		mac.Write([]byte{byte(len(b) >> 8), byte(len(b))})
-		mac.Write(b)
-	}
-	field([]byte("syncd sync 1 " + role))
-	field(initiator)
-	field(responder)
-	for _, n := range nonces {
-		field(n[:])
-	}
-	mac.Sum(p[:0])
-	return p
-}
+// Admission checks the limits, rights, signatures and clocks of records that
+// arrive, and commits those that pass in one transaction. The verdicts are in
+// the order of the records.
+type Admission func(records []dbadapter.Hashed) ([]Verdict, error)
 
-func (o *Options) enter(s Step) {
-	if o.Enter != nil {
-		o.Enter(s)
-	}
+// Verdict says what the admission made of a record.
+type Verdict struct {
+	// Result is Applied, Same or Dominated where the record was let in.
+	Result dbadapter.Result
+	// Reason, if not 0, is why it was refused.
+	Reason wire.Reason
 }

@@ -24,14 +24,16 @@ var (
 // side is one node as the core sees it: a store, and an admission that lets
 // everything in.
 type side struct {
-	t      testing.TB
-	name   string
-	ns     dbadapter.Namespace
-	keys   Keys
-	admit  Admission
-	aside  Aside
-	prefix []byte
-	first  int
+	t        testing.TB
+	name     string
+	ns       dbadapter.Namespace
+	keys     Keys
+	admit    func([]dbadapter.Record) ([]Verdict, error)
+	declined Declined
+	prefix   []byte
+	first    int
+	budget   Budget
+	elapsed  func() time.Duration
 }
 
 func newSide(t testing.TB, name string, hasher dbadapter.Hasher) *side {
@@ -129,9 +131,9 @@ func (s *side) state() (digest dbadapter.Digest, records uint64) {
 }
 
 func (s *side) options(remote *side, o Options) Options {
-	o.Keys, o.Self, o.Remote, o.Admit = s.keys, []byte(s.name), []byte(remote.name), s.admit
+	o.Keys, o.Self, o.Remote, o.Admit = s.keys, []byte(s.name), []byte(remote.name), admitting(s.admit)
 	copy(o.Nonce[:], s.name)
-	o.Aside = &s.aside
+	o.Declined, o.Budget, o.Elapsed = &s.declined, s.budget, s.elapsed
 	o.Prefix = s.prefix
 	if o.FirstCells == 0 {
 		o.FirstCells = s.first
@@ -156,7 +158,7 @@ func run(t testing.TB, a, b *side, o Options, tap tap) (out outcome) {
 	va, vb := a.open(), b.open()
 	defer va.Close()
 	defer vb.Close()
-	sa, sb := Initiate(va, a.options(b, o)), Respond(vb, b.options(a, Options{}))
+	sa, sb := Initiate(va, a.options(b, o)), Respond(opening(vb), b.options(a, Options{}))
 	defer sa.Close()
 	defer sb.Close()
 	carry(t, sa, sb, &out, tap)

@@ -57,7 +57,7 @@ func TestRefusalsAreToldOnEveryLeg(t *testing.T) {
 					t.Errorf("sync %d: verified %v and %v, %d rejected as the sender knows; %v", n, out.a.Verified, out.b.Verified, out.b.Rejected, out.log)
 				}
 			}
-			if len(b.aside.List()) == 0 {
+			if len(b.declined.List()) == 0 {
 				t.Error("the sender remembers nothing")
 			}
 		})
@@ -128,7 +128,7 @@ func TestEndlessRecords(t *testing.T) {
 	for name, c := range map[string]struct {
 		method wire.Method
 		has    bool
-	}{"all": {wire.All, false}, "sketch": {wire.Sketch, true}} {
+	}{"all": {wire.MethodAll, false}, "sketch": {wire.MethodSketch, true}} {
 		t.Run(name, func(t *testing.T) {
 			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 			if c.has {
@@ -138,7 +138,7 @@ func TestEndlessRecords(t *testing.T) {
 			s := welcomed(t, a, b, wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})
 			digest, _ := a.state()
 			messages := []wire.Message{&wire.Result{Method: c.method, Residual: digest}}
-			if c.method == wire.Sketch {
+			if c.method == wire.MethodSketch {
 				messages = []wire.Message{&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}}, messages[0]}
 			}
 			for range 50 {
@@ -195,7 +195,7 @@ func TestAllProvesItself(t *testing.T) {
 func TestDryAllIsNotVerified(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	b.put(record("k", "v", at(0)))
-	out := run(t, a, b, Options{Dry: true}, nil)
+	out := run(t, a, b, Options{DryRun: true}, nil)
 	if out.errA != nil || out.a.Verified || out.a.MissingHere != 1 {
 		t.Errorf("%v %+v", out.errA, out.a)
 	}

@@ -1,19 +1,23 @@
 package reconcile
 
+import "github.com/syncd-io/syncd/reconcile/wire"
+
 // Report tells what a sync found and did, seen from the side that holds it.
 // Counters that need a clock or a socket (bytes on the wire, durations) are
 // filled in by whoever drives the session.
 type Report struct {
 	Namespace string
 	Peer      string
-	// Method is how the differences were found: "same", "sketch" or "all".
-	Method string
+	// Method is how the differences were found; MethodAuto until it is decided.
+	Method wire.Method
 	// Rounds counts round trips from the initiator until it held everything.
 	Rounds int
 	// Cells counts the cells that travelled, SketchBytes their bytes with the
-	// estimators for the estimate.
+	// estimator's.
 	Cells       int
 	SketchBytes int64
+	// Working counts the messages that say that a side is working, both ways.
+	Working int
 	// RecordBytes are the bytes of the frames of records, both ways.
 	RecordBytes       int64
 	WireBytesSent     int64
@@ -34,9 +38,6 @@ type Report struct {
 	// ForecastBytes is what the sync was expected to cost, both ways, as far
 	// as this side can tell before records travel.
 	ForecastBytes int64
-	// Repair is how a decode that did not prove itself was mended; empty if
-	// there was no need.
-	Repair string
 	// DurationMS and StepsMS are milliseconds.
 	DurationMS float64
 	StepsMS    map[string]float64

@@ -1,32 +1,42 @@
 package reconcile
 
-import "github.com/syncd-io/syncd/reconcile/wire"
+import (
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
 
 // responder is the side that is asked for a sync.
 type responder struct {
-	exchange
-	there *wire.Hello
+	party
+	open  Open
+	hello *wire.Hello
 	// doubtful is how many bytes of records travel on suspicion.
 	doubtful int64
+	// fetched are the offered indices that the initiator asks for.
+	fetched []dbadapter.Index
 }
 
+// Open opens the replica that a Hello asks for: of its prefix. A session calls
+// it once the peer has proved that it knows the namespace's secret, and not
+// before. A scan calls Session.Tick.
+type Open func(h *wire.Hello) (Replica, error)
+
 // Respond answers a sync; the session first waits for the Hello. The replica
-// stays the caller's to close, once the session is over.
-func Respond(r Replica, o Options) *Session {
-	return start(func(l *link) error {
-		b := &responder{exchange: newExchange(l, r, o)}
-		b.fetches = true
+// that open returns is the caller's to close, once the session is over.
+func Respond(open Open, o Options) *Session {
+	return start(o, func(l *link) error {
+		b := &responder{party: newParty(l), open: open}
 		return b.sync()
 	})
 }
 
 // sync is the responder's straight line.
 func (b *responder) sync() error {
-	if err := b.greet(); err != nil { // sketch
+	if err := b.greet(); err != nil { // after the proof: sketch
 		return err
 	}
-	if b.there.Digest == b.replica.Digest() && b.there.Records == b.replica.Records() {
-		b.link.report.Method, b.link.report.Verified = "same", true
+	if b.here == b.there {
+		b.link.report.Method, b.link.report.Verified = wire.MethodSame, true
 		return b.link.send(&wire.Same{})
 	}
 	if b.wantsAll() {
@@ -39,21 +49,29 @@ func (b *responder) sync() error {
 	if !ok {
 		return b.all()
 	}
-	b.link.report.Method = "sketch"
+	b.link.report.Method = wire.MethodSketch
 	if err := b.draw(found); err != nil {
 		return err
 	}
 	if err := b.tell(); err != nil {
 		return err
 	}
-	if err := b.result(); err != nil { // the residual, for both to verify
+	if err := b.result(); err != nil || b.hello.DryRun { // the residual, for both to verify
 		return err
 	}
-	if b.there.Dry {
-		return nil
-	}
-	if err := b.give(); err != nil { // fetch for the initiator
+	if err := b.giveFirst(); err != nil { // fetch for the initiator
 		return err
 	}
-	return b.take() // verify, fetch and apply what it gives
+	closing, err := b.answered() // verify
+	if err != nil || closing {
+		return err
+	}
+	if err := b.receiveBack(); err != nil { // fetch and apply what it gives
+		return err
+	}
+	if err := b.giveLast(); err != nil { // fetch what it asked for
+		return err
+	}
+	b.conclude() // verify
+	return nil
 }

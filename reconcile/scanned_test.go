@@ -1,8 +1,10 @@
 package reconcile
 
 import (
+	"bytes"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
@@ -67,23 +69,11 @@ func (s *scanned) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) e
 	return nil
 }
 
-func (s *scanned) Bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
+func (s *scanned) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	all, err := s.Snapshot.Bucket(i)
-	var in []dbadapter.Record
-	for _, r := range all {
-		if len(r.Key) >= len(s.prefix) && string(r.Key[:len(s.prefix)]) == string(s.prefix) {
-			in = append(in, r.Record)
-		}
-	}
-	return in, err
+	return slices.DeleteFunc(all, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, s.prefix) }), err
 }
 
-func (s *scanned) All() iter.Seq2[dbadapter.Record, error] {
-	return func(yield func(dbadapter.Record, error) bool) {
-		for r, err := range s.Scan(context.Background(), s.prefix, nil) {
-			if !yield(r.Record, err) {
-				return
-			}
-		}
-	}
+func (s *scanned) All() iter.Seq2[dbadapter.Hashed, error] {
+	return s.Scan(context.Background(), s.prefix, nil)
 }

@@ -1,10 +1,8 @@
 package reconcile
 
 import (
-	"errors"
 	"iter"
 
-	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -15,6 +13,9 @@ type Event struct {
 	// memory is the session's again with the next call of Next.
 	Message wire.Message
 	Frame   []byte
+	// Flush asks for the frame to leave at once, with all frames before it:
+	// the session goes on computing and will not wait for an answer soon.
+	Flush bool
 }
 
 // Want says what to do for a session.
@@ -40,6 +41,7 @@ const (
 // A session must be run until WantNothing, or closed. It may be used from one
 // goroutine at a time.
 type Session struct {
+	link   *link
 	next   func() (Event, bool)
 	stop   func()
 	inbox  wire.Message
@@ -48,14 +50,17 @@ type Session struct {
 	report Report
 	err    error
 	over   bool
+	// running says that the line runs now, on the caller's behalf.
+	running bool
 }
 
 // start makes a session of a straight line.
-func start(line func(*link) error) *Session {
+func start(o Options, line func(*link) error) *Session {
 	s := &Session{}
 	s.next, s.stop = iter.Pull(func(yield func(Event) bool) {
-		l := &link{session: s, yield: yield, report: &s.report}
-		s.err = l.close(line(l))
+		s.link = newLink(s, o, yield)
+		defer s.link.release()
+		s.err = s.link.close(line(s.link))
 	})
 	return s
 }
@@ -63,7 +68,10 @@ func start(line func(*link) error) *Session {
 // Next returns what the session wants now.
 func (s *Session) Next() Event {
 	if !s.over {
-		if e, ok := s.next(); ok {
+		s.running = true
+		e, ok := s.next()
+		s.running = false
+		if ok {
 			return e
 		}
 		s.over = true
@@ -75,7 +83,9 @@ func (s *Session) Next() Event {
 // the frame it came in. Its memory is the session's from then on.
 func (s *Session) Deliver(m wire.Message, size int) { s.inbox, s.size = m, size }
 
-// Fail tells the session that no message will come, and why.
+// Fail tells the session that no message will come, and why. A malformed frame
+// (wire.ErrFrame) is answered with a refusal; after any other failure nothing
+// is sent.
 func (s *Session) Fail(err error) { s.failed = err }
 
 // Close abandons the session. Idempotent.
@@ -93,79 +103,3 @@ func (s *Session) Err() error { return s.err }
 // Report is what the session has done so far; it is meaningful beside an
 // error as well.
 func (s *Session) Report() Report { return s.report }
-
-// link is a session as seen from inside its straight line.
-type link struct {
-	session *Session
-	yield   func(Event) bool
-	report  *Report
-	frame   []byte
-	gone    bool // the caller has closed the session
-	deaf    bool // no further message will come
-}
-
-// send hands out a message.
-func (l *link) send(m wire.Message) error {
-	if l.gone {
-		return ErrClosed
-	}
-	l.frame = wire.Append(l.frame[:0], m)
-	l.report.WireBytesSent += int64(len(l.frame))
-	l.count(m, len(l.frame))
-	if !l.yield(Event{Want: WantSend, Message: m, Frame: l.frame}) {
-		l.gone = true
-		return ErrClosed
-	}
-	return nil
-}
-
-// count books a frame under what it carries.
-func (l *link) count(m wire.Message, size int) {
-	r := l.report
-	switch m := m.(type) {
-	case *wire.Hello:
-		r.Cells += len(m.Cells)
-		r.SketchBytes += int64(len(m.Cells)*rateless.CellSize + len(m.Estimator))
-	case *wire.More:
-		r.SketchBytes += int64(size)
-	case *wire.Cells:
-		r.Cells += len(m.Cells)
-		r.SketchBytes += int64(size)
-	case *wire.Records:
-		r.RecordBytes += int64(size)
-	}
-}
-
-// receive waits for a message. A refusal comes back as the error it stands
-// for.
-func (l *link) receive() (wire.Message, error) {
-	if l.gone || !l.yield(Event{Want: WantReceive}) {
-		l.gone = true
-		return nil, ErrClosed
-	}
-	s := l.session
-	m := s.inbox
-	s.inbox = nil
-	if s.failed != nil {
-		l.deaf = true
-		return nil, s.failed
-	}
-	if m == nil {
-		return nil, errors.New("reconcile: Next was called before Deliver or Fail")
-	}
-	l.report.WireBytesReceived += int64(s.size)
-	l.count(m, s.size)
-	if r, ok := m.(*wire.Refuse); ok {
-		l.deaf = true
-		return nil, refused(r)
-	}
-	return m, nil
-}
-
-// close tells the other side why the line broke, where that makes sense.
-func (l *link) close(err error) error {
-	if err != nil && !l.gone && !l.deaf {
-		_ = l.send(refusal(err)) // the line is lost either way
-	}
-	return err
-}

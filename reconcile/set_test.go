@@ -65,9 +65,9 @@ func (s *set) Digest() dbadapter.Digest                    { return s.digest }
 func (s *set) Cells(from, to int) ([]rateless.Cell, error) { return s.sketch.Cells(from, to) }
 func (s *set) Decoded()                                    {}
 func (s *set) Estimator() rateless.Estimator               { return s.sketch.Estimator() }
-func (s *set) Bucket(i dbadapter.Index) ([]dbadapter.Record, error) {
+func (s *set) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	if key, ok := s.places[i]; ok {
-		return []dbadapter.Record{s.records[key]}, nil
+		return hashed(s.keys.Hasher, s.records[key]), nil
 	}
 	return nil, nil
 }
@@ -84,10 +84,10 @@ func (s *set) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error
 	return nil
 }
 
-func (s *set) All() iter.Seq2[dbadapter.Record, error] {
-	return func(yield func(dbadapter.Record, error) bool) {
+func (s *set) All() iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
 		for _, key := range slices.Sorted(maps.Keys(s.records)) {
-			if !yield(s.records[key], nil) {
+			if !yield(hashed(s.keys.Hasher, s.records[key])[0], nil) {
 				return
 			}
 		}

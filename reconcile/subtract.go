@@ -1,134 +1,33 @@
 package reconcile
 
 import (
-	"math"
-
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
-	"github.com/syncd-io/syncd/internal/coded"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// The step subtract: the responder takes its own cells off the initiator's,
-// as many as are needed for the peel to end.
+// The step subtract: the responder takes its own cells from the initiator's.
+// The decoder asks for them, cell range by cell range, and does the subtraction.
 
-// differ finds the differences by cells. ok is false where they are too many
-// for that.
-func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
-	defer b.replica.Decoded()
-	d := rateless.NewSourceDecoder(b.opts.Keys.Cells, (*subtrahend)(b), coded.Lookup(b.replica.Lookup))
-	d.AddEstimators(b.there.Estimator, b.replica.Estimator())
-	if err := d.AddCells(b.there.Cells); err != nil {
-		return nil, false, forged(err)
-	}
-	for !d.Done() {
-		ask := b.ask(d)
-		if ask == 0 {
-			return nil, false, nil
-		}
-		if err := b.link.send(&wire.More{Cells: uint64(ask)}); err != nil {
-			return nil, false, err
-		}
-		b.link.report.Rounds++
-		for ask > 0 {
-			m, err := b.link.receive()
-			if err != nil {
-				return nil, false, err
-			}
-			c, isCells := m.(*wire.Cells)
-			if !isCells {
-				return nil, false, unexpected(m)
-			}
-			if len(c.Cells) != min(ask, wire.MaxCells) { // dripped, each would cost a look behind all writes since
-				return nil, false, violation("%d cells in a frame where %d were asked for", len(c.Cells), ask)
-			}
-			ask -= len(c.Cells)
-			if err := d.AddCells(c.Cells); err != nil {
-				return nil, false, forged(err)
-			}
-		}
-	}
-	return coded.Differences(d.Differences()), true, nil
-}
-
-// subtrahend is the responder as the source of its own cells: reading them is
-// the step subtract, and what the decoder does with them the step peel.
+// subtrahend is the responder as the source of its own cells.
 type subtrahend responder
 
 // Cells implements rateless.Source.
 func (b *subtrahend) Cells(from, to int) ([]rateless.Cell, error) {
-	b.opts.enter(StepSubtract)
-	defer b.opts.enter(StepPeel)
+	defer b.link.in(StepSubtract)()
 	return b.replica.Cells(from, to)
 }
 
-// ask is how many cells to ask for next; 0 means that there will be no end.
-//
-// Cells that were not needed cannot be given back, so each burst aims below
-// what is probably needed while that is known roughly, and just above it once
-// it is known well: the estimators tell the number of differences d to within 12 %
-// (16 % at 50), d cells to within 2.5/√d.
-func (b *responder) ask(d *rateless.Decoder) int {
-	have := d.Cells()
-	all := d.Estimate()
-	if have <= len(b.there.Cells) {
-		// No more can differ than both sides hold, nor fewer than their
-		// numbers differ by.
-		here, there := float64(b.replica.Records()), float64(b.there.Records)
-		all = min(max(all, math.Abs(here-there)), here+there)
-		b.link.report.Estimate = int64(math.Round(all))
+// lookup finds the own checksums under indices, a part at a time: of a large
+// decode there are millions.
+func (b *subtrahend) lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
+	for from := 0; from < len(indices); from += lookups {
+		if err := b.link.tick(); err != nil {
+			return err
+		}
+		to := min(from+lookups, len(indices))
+		if err := b.replica.Lookup(indices[from:to], sums[from:to]); err != nil {
+			return err
+		}
 	}
-	aim := cellsFor(firstAim * all)
-	if have >= int(wellKnown*all) {
-		aim = cellsFor(lastAim * all)
-	}
-	least := max(minBurst, have/stepDown)
-	if twins(d, all) {
-		least = max(have/2, min(8*have, twinCells-have))
-	}
-	n := min(max(aim-have, least), burst, MaxCells-have)
-	return max(n, 0)
-}
-
-// twins reports whether the cells should have been enough, and most pairs did
-// come out: a few hide behind one another, having every cell in common so far.
-// At cell i a pair shows in about one cell of i, so that only many times the
-// cells will part them.
-func twins(d *rateless.Decoder, all float64) bool {
-	found := float64(len(d.Differences()))
-	return 1.25*float64(cellsFor(all)) < float64(d.Cells()) && found >= 0.7*all
-}
-
-// How far bursts aim, as a part of the estimate. TestSketchBytes and
-// TestManyDifferences hold the outcome to account.
-const (
-	firstAim = 0.92
-	lastAim  = 1.05
-	// wellKnown is how many cells a difference must have come for the
-	// estimate to be good to a few percent.
-	wellKnown = 0.7
-	// minBurst is 1 KiB: a round trip costs more.
-	minBurst = 64
-	// stepDown bounds the rounds where the aim was too low: each further
-	// burst adds at least a 12th.
-	stepDown = 12
-	// twinCells is 16 KiB. Of 40 differences 128 cells leave twins in 14 of
-	// 10,000 syncs; two of the class that is rarest in later cells stay
-	// together until cell x with probability (128/x)^2.4, 0.7 % here.
-	twinCells = 1024
-)
-
-// CellsToOpen is how many cells a Hello should carry for d differences to come
-// out of it in all but about one sync in a hundred, within the bounds of
-// Options.FirstCells.
-func CellsToOpen(d int) int {
-	most := float64(min(max(d, 0), MaxFirstCells))
-	return min(max(int(1.10*most+5.8*math.Sqrt(most))+30, MinFirstCells), MaxFirstCells)
-}
-
-// cellsFor is about the mean number of cells that decode d differences: 1.46,
-// 1.28, 1.19 and 1.13 cells a difference at d = 64, 256, 1,000 and 10,000, where
-// 1.47, 1.27, 1.155 and 1.11 were measured. The aims were chosen for it as it
-// is.
-func cellsFor(d float64) int {
-	return int(math.Ceil(1.10*d + 2.9*math.Sqrt(d)))
+	return nil
 }

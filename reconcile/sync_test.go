@@ -83,7 +83,7 @@ func TestSyncFindsEachKind(t *testing.T) {
 			}
 			t.Logf("%s: %d rounds, %d cells, %d sketch bytes, estimate %d; %v", r.Method, r.Rounds, r.Cells, r.SketchBytes, r.Estimate, out.log)
 			again := run(t, a, b, Options{}, nil)
-			if again.a.Method != "same" || again.a.RecordBytes != 0 || !again.a.Verified {
+			if again.a.Method != wire.MethodSame || again.a.RecordBytes != 0 || !again.a.Verified {
 				t.Errorf("a second sync: %+v", again.a)
 			}
 		})
@@ -113,7 +113,7 @@ func TestSyncWithSharedIndices(t *testing.T) {
 			}
 			wantEqual(t, a, b)
 			if n == 1 {
-				if out.a.Method != "same" {
+				if out.a.Method != wire.MethodSame {
 					t.Fatalf("seed %d: the second sync found %+v", seed, out.a)
 				}
 				break
@@ -208,7 +208,7 @@ func TestManyAmbiguousMismatches(t *testing.T) {
 }
 
 func TestDirections(t *testing.T) {
-	for _, method := range []wire.Method{wire.Auto, wire.All} {
+	for _, method := range []wire.Method{wire.MethodAuto, wire.MethodAll} {
 		for _, dir := range []wire.Direction{wire.Pull, wire.Push} {
 			for _, spread := range []time.Duration{time.Hour, time.Second} {
 				rng := seeded(t, 5)
@@ -276,7 +276,7 @@ func TestDryRunForecastsAndMovesNothing(t *testing.T) {
 	for _, c := range []struct{ n, missing, mismatched int }{{2000, 500, 1000}, {300, 5, 0}, {300, 0, 7}} {
 		a, b := diverged(t, seeded(t, 7), c.n, c.missing, c.mismatched, time.Hour, nil)
 		before := [][]dbadapter.Record{a.dump(), b.dump()}
-		dry := run(t, a, b, Options{Dry: true}, nil)
+		dry := run(t, a, b, Options{DryRun: true}, nil)
 		if dry.errA != nil || dry.errB != nil {
 			t.Fatal(dry.errA, dry.errB)
 		}
@@ -376,7 +376,7 @@ func TestLiveLookupsBreakTheDecode(t *testing.T) {
 		if live {
 			replica = liveSums{vb, b.ns}
 		}
-		sa, sb := Initiate(va, a.options(b, Options{})), Respond(replica, b.options(a, Options{}))
+		sa, sb := Initiate(va, a.options(b, Options{})), Respond(opening(replica), b.options(a, Options{}))
 		rounds := 0
 		var out outcome
 		carry(t, sa, sb, &out, func(_ bool, m wire.Message) wire.Message {

@@ -30,9 +30,9 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Push:
 		n.Sync(e.Peer, model.Ask{Direction: wire.Push}, nil)
 	case plan.Diff:
-		n.Sync(e.Peer, model.Ask{Dry: true}, nil)
+		n.Sync(e.Peer, model.Ask{DryRun: true}, nil)
 	case plan.SendAll:
-		n.Sync(e.Peer, model.Ask{Method: wire.All}, nil)
+		n.Sync(e.Peer, model.Ask{Method: wire.MethodAll}, nil)
 	case plan.SyncPrefix:
 		n.Sync(e.Peer, model.Ask{Prefix: []byte(e.Key)}, nil)
 	case plan.Replay:

@@ -242,13 +242,13 @@ func (r *runner) Ended(e *model.Ended) {
 		r.violate(ruleSound, e.Node, "a session with node %d %s: %v", e.Peer, r.unsound(e), e.Err)
 	case e.Alone && !r.again, errors.Is(e.Err, reconcile.ErrBusy):
 		return // it moved nothing, or is begun again
-	case !r.again && e.Report.Method == "same" && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
+	case !r.again && e.Report.Method == wire.MethodSame && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
 		return // most are, and to judge them as the others are takes long
 	}
 	s := check.Sync{
 		Node: e.Node, Peer: e.Peer, Report: e.Report, Again: r.again, Quiet: e.Quiet,
 		Took: e.Took, Counted: true, Failed: e.Err != nil,
-		Gets: e.Ask.Direction != wire.Push, Gives: e.Ask.Direction != wire.Pull, Dry: e.Ask.Dry,
+		Gets: e.Ask.Direction != wire.Push, Gives: e.Ask.Direction != wire.Pull, DryRun: e.Ask.DryRun,
 		Before: e.Before, After: e.After,
 	}
 	if !e.Initiator {
@@ -264,7 +264,7 @@ func (r *runner) unsound(e *model.Ended) string {
 		return "broke the protocol or its own proof"
 	case e.Err != nil && !errors.Is(e.Err, reconcile.ErrBusy) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
 		return "failed, though nothing was wrong any more"
-	case e.Report.Method == "all" && e.Ask.Method != wire.All && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
+	case e.Report.Method == wire.MethodAll && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
 		return "did not find the differences by cells"
 	}
 	return ""

@@ -61,7 +61,7 @@ func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys
 // first cells.
 func (p *Prefix) scan() error {
 	var shared []dbadapter.Index // by two keys with the prefix, or more
-	for r, err := range p.hashed() {
+	for r, err := range p.All() {
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (p *Prefix) scan() error {
 		p.sums[r.Index] = dbadapter.PairOf(p.keys.Hasher, &r).Checksum
 	}
 	for _, i := range shared {
-		bucket, err := p.bucket(i)
+		bucket, err := p.Bucket(i)
 		if err != nil {
 			return err
 		}
@@ -151,24 +151,13 @@ func (p *Prefix) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) er
 	return nil
 }
 
-// Bucket implements reconcile.Replica. The bucket holds the records with the
-// prefix only.
-func (p *Prefix) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
-	bucket, err := p.bucket(index)
-	return records(bucket), err
-}
-
-func (p *Prefix) bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	bucket, err := p.store.Bucket(index)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(bucket, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, p.prefix) }), nil
+// Bucket implements reconcile.Replica. Only the records with the prefix are in it.
+func (p *Prefix) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
+	all, err := p.store.Bucket(index)
+	return slices.DeleteFunc(all, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, p.prefix) }), err
 }
 
 // All implements reconcile.Replica.
-func (p *Prefix) All() iter.Seq2[dbadapter.Record, error] { return plain(p.hashed()) }
-
-func (p *Prefix) hashed() iter.Seq2[dbadapter.Hashed, error] {
+func (p *Prefix) All() iter.Seq2[dbadapter.Hashed, error] {
 	return ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil))
 }

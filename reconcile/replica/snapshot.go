@@ -155,32 +155,11 @@ func (s *Snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 }
 
 // Bucket implements reconcile.Replica.
-func (s *Snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Record, error) {
-	bucket, err := s.store.Bucket(index)
-	return records(bucket), err
+func (s *Snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
+	return s.store.Bucket(index)
 }
 
 // All implements reconcile.Replica.
-func (s *Snapshot) All() iter.Seq2[dbadapter.Record, error] {
-	return plain(ticking(s.tick, s.store.Scan(s.ctx, nil, nil)))
-}
-
-// records are those of a bucket without their hashes.
-func records(bucket []dbadapter.Hashed) []dbadapter.Record {
-	var records []dbadapter.Record
-	for i := range bucket {
-		records = append(records, bucket[i].Record)
-	}
-	return records
-}
-
-// plain are the records of a scan without their hashes.
-func plain(scan iter.Seq2[dbadapter.Hashed, error]) iter.Seq2[dbadapter.Record, error] {
-	return func(yield func(dbadapter.Record, error) bool) {
-		for r, err := range scan {
-			if !yield(r.Record, err) {
-				return
-			}
-		}
-	}
+func (s *Snapshot) All() iter.Seq2[dbadapter.Hashed, error] {
+	return ticking(s.tick, s.store.Scan(s.ctx, nil, nil))
 }

@@ -28,7 +28,7 @@ func (m *Hello) appendBody(b []byte) []byte {
 	b = append(b, m.Nonce[:]...)
 	b = append(b, m.Proof[:]...)
 	flags := byte(m.Direction) | byte(m.Method)<<2
-	if m.Dry {
+	if m.DryRun {
 		flags |= helloDry
 	}
 	b = append(b, flags)
@@ -46,9 +46,10 @@ func (m *Welcome) appendBody(b []byte) []byte {
 	return m.Digest.AppendBinary(b)
 }
 
-func (m *Same) appendBody(b []byte) []byte  { return b }
-func (m *More) appendBody(b []byte) []byte  { return appendUvarint(b, m.Cells) }
-func (m *Cells) appendBody(b []byte) []byte { return rateless.AppendCells(b, m.Cells) }
+func (m *Same) appendBody(b []byte) []byte    { return b }
+func (m *Working) appendBody(b []byte) []byte { return b }
+func (m *More) appendBody(b []byte) []byte    { return appendUvarint(b, m.Cells) }
+func (m *Cells) appendBody(b []byte) []byte   { return rateless.AppendCells(b, m.Cells) }
 
 func (m *Indices) appendBody(b []byte) []byte {
 	b = append(b, byte(m.Role))
@@ -66,22 +67,21 @@ const (
 	flagSigned
 	flagMark
 	flagHasWriter
-	flagsKnown = 1<<iota - 1
+	flagWithheld // of records only
+
+	flagsOffered = flagWithheld - 1
+	flagsSent    = flagWithheld<<1 - 1
 )
 
 // appendHead writes what records and offers share: flags, key, version and
 // signature. A version without a writer (a dated import) takes 8 bytes.
 // The mark is a record's Stub and an offer's Hashed.
-func appendHead(b []byte, r *dbadapter.Record, mark bool) []byte {
-	var flags byte
+func appendHead(b []byte, r *dbadapter.Record, flags byte) []byte {
 	if r.Deleted {
 		flags |= flagDeleted
 	}
 	if len(r.Signature) > 0 {
 		flags |= flagSigned
-	}
-	if mark {
-		flags |= flagMark
 	}
 	v := r.Version
 	if v.Writer != 0 || v.Incarnation != 0 {
@@ -106,9 +106,10 @@ func (m *Offers) appendBody(b []byte) []byte {
 	}
 	for i := range m.Offers {
 		o := &m.Offers[i]
-		b = appendHead(b, &o.Record, o.Hashed)
 		if o.Hashed {
-			b = append(b, o.Hash[:]...)
+			b = append(appendHead(b, &o.Record, flagMark), o.Hash[:]...)
+		} else {
+			b = appendHead(b, &o.Record, 0)
 		}
 	}
 	return b
@@ -131,9 +132,15 @@ func (m *Answer) appendBody(b []byte) []byte {
 func (m *Records) appendBody(b []byte) []byte {
 	for i := range m.Records {
 		s := &m.Records[i]
-		b = appendHead(b, &s.Record, s.Stub)
-		if !s.Stub && !s.Record.Deleted {
-			b = appendBytes(b, s.Record.Value)
+		switch {
+		case s.Withheld:
+			b = s.Digest.AppendBinary(appendHead(b, &s.Record, flagWithheld))
+		case s.Stub:
+			b = appendHead(b, &s.Record, flagMark)
+		case s.Record.Deleted:
+			b = appendHead(b, &s.Record, 0)
+		default:
+			b = appendBytes(appendHead(b, &s.Record, 0), s.Record.Value)
 		}
 	}
 	return b

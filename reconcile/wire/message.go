@@ -22,6 +22,7 @@ const (
 	KindRecords Kind = 10
 	KindEnd     Kind = 11
 	KindRefuse  Kind = 12
+	KindWorking Kind = 13
 )
 
 // Message is one of the structs below.
@@ -38,29 +39,6 @@ type (
 	Proof [32]byte
 )
 
-// Direction says which way records may travel, seen from the initiator.
-type Direction byte
-
-// The directions.
-const (
-	Both Direction = iota
-	Pull
-	Push
-)
-
-// Method is the way in which differences are found.
-type Method byte
-
-// The methods.
-const (
-	// Auto leaves the choice to the responder.
-	Auto Method = iota
-	// Sketch finds them by coded cells.
-	Sketch
-	// All sends everything: the cheapest where one side is empty.
-	All
-)
-
 // Hello opens a sync: who asks, for what, and the first cells.
 type Hello struct {
 	Version   byte // the protocol's
@@ -70,7 +48,7 @@ type Hello struct {
 	Proof     Proof
 	Direction Direction
 	Method    Method
-	Dry       bool // find the differences, move nothing
+	DryRun    bool // find the differences, move nothing
 	Prefix    []byte
 	Records   uint64
 	Digest    dbadapter.Digest
@@ -137,7 +115,7 @@ type Offers struct {
 	Offers  []Offer
 }
 
-// Result ends the responder's account of the differences. Residual is its
+// Result ends the responder's difference plan. Residual is its
 // digest without the records under all the indices named before; Bytes is
 // about what the records take that it will send, or would, and Estimate the
 // number of differences it expected before it asked for cells, if it did.
@@ -156,10 +134,13 @@ type Answer struct {
 }
 
 // Sent is a record on its way. Stub says that its value is the one that the
-// receiver holds under the same index.
+// receiver holds under the same index. Withheld says that the receiver has
+// declined the record before: neither value nor signature travel, but its digest.
 type Sent struct {
-	Record dbadapter.Record
-	Stub   bool
+	Record   dbadapter.Record
+	Stub     bool
+	Withheld bool
+	Digest   dbadapter.Digest
 }
 
 // Records is a batch, which the receiver applies in one transaction.
@@ -172,10 +153,10 @@ type Refusal struct {
 	Reason   Reason
 }
 
-// End closes a side's list of records: how many of those it received before
-// were applied, how many of its own it keeps back, because of the direction of
-// the sync or since they were refused before, and which of those received were
-// refused.
+// End closes a side's list of records. Applied counts the records received
+// since this side's last End that it now holds because of them; Held its own
+// records that the direction of the sync keeps back; Refusals name the records
+// received, or offered, that it refused.
 type End struct {
 	Applied  uint64
 	Held     uint64
@@ -229,7 +210,11 @@ type Refuse struct {
 	Text    string
 }
 
-// Kind is the byte that tells the messages apart; so are the next eleven.
+// Working says that its sender computes and has not forgotten the sync. It may
+// come at any time after the Hello, and changes nothing else.
+type Working struct{}
+
+// Kind is the byte that tells the messages apart; so are the next twelve.
 func (*Hello) Kind() Kind   { return KindHello }
 func (*Welcome) Kind() Kind { return KindWelcome }
 func (*Same) Kind() Kind    { return KindSame }
@@ -242,3 +227,4 @@ func (*Answer) Kind() Kind  { return KindAnswer }
 func (*Records) Kind() Kind { return KindRecords }
 func (*End) Kind() Kind     { return KindEnd }
 func (*Refuse) Kind() Kind  { return KindRefuse }
+func (*Working) Kind() Kind { return KindWorking }

@@ -131,7 +131,7 @@ func (p *parser) message(kind Kind) Message {
 		return p.offers()
 	case KindResult:
 		m := &Result{Method: Method(p.byte()), Residual: p.digest(), Bytes: p.uvarint(), Estimate: p.uvarint()}
-		if m.Method != Sketch && m.Method != All {
+		if m.Method != MethodSketch && m.Method != MethodAll {
 			p.fail("unknown method %d", m.Method)
 		}
 		return m
@@ -141,6 +141,8 @@ func (p *parser) message(kind Kind) Message {
 		return p.records()
 	case KindEnd:
 		return p.end()
+	case KindWorking:
+		return &Working{}
 	case KindRefuse:
 		m := &Refuse{Code: Code(p.byte()), Version: p.byte()}
 		m.Text = string(p.take(uint64(min(len(p.rest), MaxText))))
@@ -168,8 +170,8 @@ func (p *parser) hello() Message {
 	flags := p.byte()
 	m.Direction = Direction(flags & helloDirection)
 	m.Method = Method(flags & helloMethod >> 2)
-	m.Dry = flags&helloDry != 0
-	if flags&^(helloDirection|helloMethod|helloDry) != 0 || m.Direction > Push || m.Method > All {
+	m.DryRun = flags&helloDry != 0
+	if flags&^(helloDirection|helloMethod|helloDry) != 0 || m.Direction > Push || m.Method > MethodAll {
 		p.fail("unknown flags %#x", flags)
 	}
 	m.Prefix = p.bytes(dbadapter.MaxKey, "a prefix")
@@ -203,10 +205,10 @@ func (p *parser) indices() Message {
 	return m
 }
 
-// head reads what records and offers share.
-func (p *parser) head() (r dbadapter.Record, mark bool) {
-	flags := p.byte()
-	if flags&^flagsKnown != 0 {
+// head reads what records and offers share, with flags that are among the known.
+func (p *parser) head(known byte) (r dbadapter.Record, flags byte) {
+	flags = p.byte()
+	if flags&^known != 0 {
 		p.fail("unknown flags %#x", flags)
 	}
 	r.Deleted = flags&flagDeleted != 0
@@ -229,7 +231,7 @@ func (p *parser) head() (r dbadapter.Record, mark bool) {
 	if flags&flagSigned != 0 {
 		r.Signature = p.take(dbadapter.SignatureSize)
 	}
-	return r, flags&flagMark != 0
+	return r, flags
 }
 
 func (p *parser) offers() Message {
@@ -240,9 +242,9 @@ func (p *parser) offers() Message {
 			p.fail("more than %d offers in one message", MaxOffers)
 			break
 		}
-		r, hashed := p.head()
-		o := Offer{Record: r, Hashed: hashed}
-		if hashed {
+		r, flags := p.head(flagsOffered)
+		o := Offer{Record: r, Hashed: flags&flagMark != 0}
+		if o.Hashed {
 			copy(o.Hash[:], p.take(uint64(len(o.Hash))))
 		}
 		m.Offers = append(m.Offers, o)
@@ -258,14 +260,20 @@ func (p *parser) records() Message {
 			p.fail("more than %d records in one message", BatchRecords)
 			break
 		}
-		r, stub := p.head()
-		if stub && r.Deleted {
+		r, flags := p.head(flagsSent)
+		s := Sent{Stub: flags&flagMark != 0, Withheld: flags&flagWithheld != 0}
+		switch {
+		case s.Stub && r.Deleted:
 			p.fail("a tombstone without the value that it never has")
-		}
-		if !stub && !r.Deleted {
+		case s.Withheld && (s.Stub || len(r.Signature) > 0):
+			p.fail("a withheld record that is a stub or signed")
+		case s.Withheld:
+			s.Digest = p.digest()
+		case !s.Stub && !r.Deleted:
 			r.Value = p.bytes(dbadapter.MaxValue, "a value")
 		}
-		m.Records = append(m.Records, Sent{Record: r, Stub: stub})
+		s.Record = r
+		m.Records = append(m.Records, s)
 	}
 	return m
 }

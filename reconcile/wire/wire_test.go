@@ -27,12 +27,14 @@ func samples() []Message {
 	gone := dbadapter.Record{Key: []byte("gone"), Deleted: true, Version: version, Signature: signature}
 	offered := plain
 	offered.Value, offered.Signature = nil, signature
+	withheld := plain
+	withheld.Value = nil
 	plainOffer := dated
 	plainOffer.Value = nil
 	return []Message{
 		&Hello{
 			Version: Version, Mapping: 1, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
-			Direction: Push, Method: All, Dry: true, Prefix: []byte("a/"), Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4},
+			Direction: Push, Method: MethodAll, DryRun: true, Prefix: []byte("a/"), Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4},
 			Estimator: rateless.Estimator{7, 8, 9}, Cells: []rateless.Cell{{}, {S1: 1, S2: 2, Check: 3, Count: 63}},
 		},
 		&Hello{Version: 9},
@@ -42,11 +44,12 @@ func samples() []Message {
 		&Cells{Cells: []rateless.Cell{{S1: 1 << 40, S2: 5, Check: 1 << 25, Count: 1}}},
 		&Indices{Role: Lacking, Indices: []dbadapter.Index{1, 2, 1 << 47}},
 		&Offers{Wanting: true, Offers: []Offer{{Record: offered, Hashed: true, Hash: [32]byte{1}}, {Record: plainOffer}}},
-		&Result{Method: Sketch, Residual: dbadapter.Digest{9}, Bytes: 4096, Estimate: 77},
+		&Result{Method: MethodSketch, Residual: dbadapter.Digest{9}, Bytes: 4096, Estimate: 77},
 		&Answer{Residual: dbadapter.Digest{9}, Closing: true},
-		&Records{Records: []Sent{{Record: plain}, {Record: dated}, {Record: gone}, {Record: offered, Stub: true}}},
+		&Records{Records: []Sent{{Record: plain}, {Record: dated}, {Record: gone}, {Record: offered, Stub: true}, {Record: withheld, Withheld: true, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
 		&End{Applied: 3, Held: 2, Refusals: []Refusal{{Index: 5, Checksum: 6, Reason: ReasonWriter}}},
 		&Refuse{Code: CodeVersion, Version: Version, Text: "other version"},
+		&Working{},
 	}
 }
 
@@ -90,7 +93,7 @@ func TestRefuses(t *testing.T) {
 	for name, frame := range map[string][]byte{
 		"nothing":                   {},
 		"kind 0":                    body(0),
-		"kind 13":                   body(13),
+		"kind 14":                   body(14),
 		"trailing byte":             body(KindSame, 0),
 		"no cells":                  body(KindCells),
 		"no indices":                body(KindIndices, 1),
@@ -114,6 +117,9 @@ func TestRefuses(t *testing.T) {
 		"empty key":                 body(KindRecords, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
 		"long key":                  body(KindRecords, 0, 0x81, 0x08),
 		"unknown record flag":       body(KindRecords, 1<<5, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 0),
+		"withheld offer":            body(KindOffers, append([]byte{0, 16}, record[1:11]...)...),
+		"withheld stub":             body(KindRecords, append(append([]byte{20}, record[1:11]...), make([]byte, 32)...)...),
+		"withheld without a digest": body(KindRecords, append([]byte{16}, record[1:11]...)...),
 		"stub of a tombstone":       body(KindRecords, 5, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0),
 		"writer of zeros":           body(KindRecords, append([]byte{8, 1, 'k'}, make([]byte, 25)...)...),
 		"value longer than frame":   body(KindRecords, 0, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 9),

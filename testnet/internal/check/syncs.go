@@ -6,6 +6,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Sync is a session that has ended, as one of its sides saw it. Each side is
@@ -19,8 +20,8 @@ type Sync struct {
 	Again bool
 	// Gets and Gives say which ways records travel, seen from Node.
 	Gets, Gives bool
-	// Dry says that it was to find the differences and move nothing.
-	Dry bool
+	// DryRun says that it was to find the differences and move nothing.
+	DryRun bool
 	// Quiet says that nothing else wrote at either side while it ran.
 	Quiet bool
 	// Took is how many records the store of Node took from the session, where
@@ -48,7 +49,7 @@ func (h *History) Synced(s *Sync) {
 	if s.Counted && (r.Applied > s.Took || r.Applied < s.Took && !s.Failed) {
 		h.found.say(Count, s.Node, "", "a sync with node %d counts %d records as applied; the store took %d", s.Peer, r.Applied, s.Took)
 	}
-	if s.Dry {
+	if s.DryRun {
 		if r.Applied != 0 || r.Sent != 0 {
 			h.found.say(Count, s.Node, "", "a dry run with node %d applied %d records and sent %d", s.Peer, r.Applied, r.Sent)
 		}
@@ -57,7 +58,7 @@ func (h *History) Synced(s *Sync) {
 	if r.Verified {
 		h.honest(s, before)
 	}
-	if s.Dry {
+	if s.DryRun {
 		return
 	}
 	// News are the peer's records that win over this side's.
@@ -80,13 +81,13 @@ func (h *History) Synced(s *Sync) {
 
 // honest holds a sync that called itself verified to its word.
 func (h *History) honest(s *Sync, before [2]map[string]stamp) {
-	if s.Report.Method == "same" && !maps.Equal(before[0], before[1]) {
+	if s.Report.Method == wire.MethodSame && !maps.Equal(before[0], before[1]) {
 		h.found.say(Honest, s.Node, "", "a sync with node %d said \"same\" of %d and %d records that differ", s.Peer, len(before[0]), len(before[1]))
 	}
-	if differ, found := differences(before), s.Report.Differences(); s.Report.Method == "sketch" && (found > differ || found == 0 && differ > 0) {
+	if differ, found := differences(before), s.Report.Differences(); s.Report.Method == wire.MethodSketch && (found > differ || found == 0 && differ > 0) {
 		h.found.say(Honest, s.Node, "", "a verified sync with node %d found %d differences of sets that differ in %d keys", s.Peer, found, differ)
 	}
-	if s.Dry {
+	if s.DryRun {
 		return
 	}
 	both := maps.Clone(before[0])

@@ -154,18 +154,18 @@ func (c *Cluster) Rest() {
 
 // aside is what a peer has refused lately.
 type aside struct {
-	*reconcile.Aside
+	*reconcile.Declined
 	until time.Duration
 }
 
-func (p *process) aside(remote int) *reconcile.Aside {
+func (p *process) aside(remote int) *reconcile.Declined {
 	now := p.node.world.Now()
 	a := p.asides[remote]
 	if a == nil || now >= a.until {
-		a = &aside{new(reconcile.Aside), now + asideLife}
+		a = &aside{new(reconcile.Declined), now + asideLife}
 		p.asides[remote] = a
 	}
-	return a.Aside
+	return a.Declined
 }
 
 // remembered is how many syncs are looked back at for how many cells the next

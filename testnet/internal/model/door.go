@@ -15,23 +15,19 @@ import (
 
 // door is the one way in for records from a peer; it does what package peer's
 // does, for members that may all write.
-func (x *session) door(records []dbadapter.Record) ([]reconcile.Verdict, error) {
+func (x *session) door(records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
 	p, n := x.process, x.process.node
 	verdicts := make([]reconcile.Verdict, len(records))
 	var writes []dbadapter.Write
 	var places []int // of writes in verdicts
 	for i := range records {
-		reason, err := n.examine(&records[i])
+		reason, err := n.examine(&records[i].Record)
 		if err != nil {
 			verdicts[i].Reason = reason
 			n.cluster.Watch.Refused(n.id, err)
 			continue
 		}
-		hashed, err := dbadapter.Hash(n.cluster.keys.Hasher, records[i])
-		if err != nil {
-			return nil, err // it was examined
-		}
-		writes = append(writes, dbadapter.Write{Record: hashed})
+		writes = append(writes, dbadapter.Write{Record: records[i]})
 		places = append(places, i)
 	}
 	for i := range writes {

@@ -77,17 +77,17 @@ func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *sess
 		return refuse(wire.CodeVersion, reconcile.ErrVersion)
 	case hello.Namespace != n.cluster.keys.ID:
 		return refuse(wire.CodeDenied, reconcile.ErrDenied)
-	case n.id < from && p.calls[from] > 0 && !hello.Dry,
+	case n.id < from && p.calls[from] > 0 && !hello.DryRun,
 		p.incoming[from] >= sessionsPerPeer, p.serving() >= sessions:
 		return refuse(wire.CodeBusy, reconcile.ErrBusy)
 	}
-	x, err := p.begin(from, 1, m, Ask{hello.Direction, hello.Method, hello.Dry, hello.Prefix})
+	x, err := p.begin(from, 1, m, Ask{hello.Direction, hello.Method, hello.DryRun, hello.Prefix})
 	if err != nil {
 		return refuse(wire.CodeBusy, err)
 	}
 	p.incoming[from]++
 	x.listen(s)
-	x.core = reconcile.Respond(x.replica, x.options())
+	x.core = reconcile.Respond(func(*wire.Hello) (reconcile.Replica, error) { return x.replica, nil }, x.options())
 	x.core.Next() // it waits for the Hello, which is here
 	x.core.Deliver(hello, size)
 	x.pump()

@@ -28,7 +28,7 @@ var (
 type Ask struct {
 	Direction wire.Direction
 	Method    wire.Method
-	Dry       bool
+	DryRun    bool
 	Prefix    []byte
 }
 
@@ -143,7 +143,7 @@ func (x *session) options() reconcile.Options {
 	n.dials++
 	o := reconcile.Options{
 		Keys: n.cluster.keys, Self: n.name, Remote: n.cluster.nodes[x.remote].name, Admit: x.door,
-		Enter: x.enter, Aside: x.process.aside(x.remote),
+		Enter: x.enter, Declined: x.process.aside(x.remote),
 	}
 	binary.BigEndian.PutUint64(o.Nonce[:], n.world.Draw(sim.ForNonce, uint64(n.id), n.dials, 0))
 	binary.BigEndian.PutUint64(o.Nonce[8:], n.world.Draw(sim.ForNonce, uint64(n.id), n.dials, 1))
@@ -167,13 +167,13 @@ func (p *process) dial(remote int, a Ask, finish func(error)) {
 	}
 	x.finish, x.tape = finish, &tape{}
 	n.cluster.last[[2]int{n.id, remote}] = x.tape
-	if !a.Dry {
+	if !a.DryRun {
 		p.calls[remote]++
 	}
 	there := n.cluster.nodes[remote]
 	x.listen(n.cluster.Net.Dial(n.id, remote, func(s *sim.Stream) bool { return there.accept(s, n.id, m) }))
 	o := x.options()
-	o.Direction, o.Method, o.Dry, o.Prefix = a.Direction, a.Method, a.Dry, a.Prefix
+	o.Direction, o.Method, o.DryRun, o.Prefix = a.Direction, a.Method, a.DryRun, a.Prefix
 	if len(a.Prefix) == 0 {
 		o.FirstCells = p.opening(remote)
 	}
@@ -280,7 +280,7 @@ func (x *session) end() {
 	n.world.Note("ended", n.id, x.remote, fmt.Appendf(nil, "%v %s %d %d %t %d", err, report.Method, report.Applied, report.Sent, report.Verified, report.Cells))
 	if err != nil {
 		n.cluster.Watch.Refused(n.id, err)
-	} else if report.Method != "all" && len(x.ask.Prefix) == 0 {
+	} else if report.Method != wire.MethodAll && len(x.ask.Prefix) == 0 {
 		p.opened(x.remote, report.Differences())
 	}
 	n.cluster.Watch.Ended(x.judged(report, err))
@@ -320,7 +320,7 @@ func (x *session) leave() {
 	switch {
 	case x.side == 1:
 		p.incoming[x.remote]--
-	case !x.ask.Dry:
+	case !x.ask.DryRun:
 		p.calls[x.remote]--
 	}
 }

@@ -21,6 +21,8 @@ func filled(t *testing.T) peer.Report {
 			f.SetString("x")
 		case reflect.Int, reflect.Int64:
 			f.SetInt(int64(i + 1))
+		case reflect.Uint8: // a method
+			f.SetUint(1)
 		case reflect.Float64:
 			f.SetFloat(float64(i + 1))
 		case reflect.Bool:

@@ -38,7 +38,7 @@ func (r *Report) Differences() int { return r.MissingHere + r.MissingThere + r.M
 // ReportOf is the JSON form of a report.
 func ReportOf(r *peer.Report) Report {
 	return Report{
-		Namespace: r.Namespace, Peer: r.Peer, Method: r.Method, Rounds: r.Rounds,
+		Namespace: r.Namespace, Peer: r.Peer, Method: r.Method.String(), Rounds: r.Rounds,
 		Cells: r.Cells, SketchBytes: r.SketchBytes, RecordBytes: r.RecordBytes,
 		WireBytesSent: r.WireBytesSent, WireBytesReceived: r.WireBytesReceived,
 		MissingHere: r.MissingHere, MissingThere: r.MissingThere, Mismatched: r.Mismatched,

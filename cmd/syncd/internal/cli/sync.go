@@ -157,7 +157,7 @@ func verdict(r api.Report, dir string) error {
 	switch {
 	case r.Rejected > 0:
 		return fmt.Errorf("%d records were refused, so that %w; syncd status --ns %s says why", r.Rejected, problem.ErrDiffers, r.Namespace)
-	case !r.Verified && dir == string(peer.Both):
+	case !r.Verified && dir == peer.Both.String():
 		return peer.ErrNotVerified
 	}
 	return nil
@@ -169,7 +169,7 @@ func syncLine(t syncTarget, r api.Report, dir string) string {
 	switch {
 	case r.Verified:
 		state = "in sync"
-	case r.Rejected == 0 && dir != string(peer.Both):
+	case r.Rejected == 0 && dir != peer.Both.String():
 		state = dir + "ed, and something is left for the other direction"
 	}
 	return fmt.Sprintf("%s with %s: %s; %d missing here, %d missing there, %d mismatched; %s sent, %s received, %s, %s",

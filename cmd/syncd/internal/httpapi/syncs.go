@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 type (
@@ -54,8 +55,16 @@ func (s *server) sync(ctx context.Context, in api.SyncRequest) (*reportOutput, e
 	if in.Prefix64 != nil {
 		prefix = in.Prefix64
 	}
+	direction, err := wire.ParseDirection(in.Dir)
+	if err != nil {
+		return nil, err
+	}
+	method, err := wire.ParseMethod(in.Method)
+	if err != nil {
+		return nil, err
+	}
 	report, err := ns.Sync(ctx, id, peer.SyncOptions{
-		Prefix: prefix, Direction: peer.Direction(in.Dir), Method: in.Method, DryRun: in.DryRun,
+		Prefix: prefix, Direction: direction, Method: method, DryRun: in.DryRun,
 	})
 	out := api.ReportOf(&report)
 	if err != nil {

@@ -1,0 +1,59 @@
+package reconcile
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Budget lends memory to sessions. It may be shared by many.
+type Budget interface {
+	// Reserve takes n bytes, or fails at once with ErrBusy: a session that
+	// holds memory never waits for more.
+	Reserve(n int64) error
+	// Release gives n bytes back.
+	Release(n int64)
+}
+
+// NewBudget is a Budget of that many bytes.
+func NewBudget(bytes int64) Budget { return &budget{free: bytes} }
+
+type budget struct {
+	mu   sync.Mutex // guards free
+	free int64
+}
+
+func (b *budget) Reserve(n int64) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n > b.free {
+		return fmt.Errorf("%w: a session asks for %d bytes of memory, and %d are free", ErrBusy, n, b.free)
+	}
+	b.free -= n
+	return nil
+}
+
+func (b *budget) Release(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free += n
+}
+
+// reserve takes memory for the rest of the session.
+func (l *link) reserve(n int64) error {
+	if l.opts.Budget == nil {
+		return nil
+	}
+	if err := l.opts.Budget.Reserve(n); err != nil {
+		return err
+	}
+	l.reserved += n
+	return nil
+}
+
+// release gives back all that the session has reserved.
+func (l *link) release() {
+	if l.reserved > 0 {
+		l.opts.Budget.Release(l.reserved)
+		l.reserved = 0
+	}
+}

@@ -1,0 +1,235 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// counted is a budget that remembers how much was lent at once.
+type counted struct{ lent, peak, most int64 }
+
+func (c *counted) Reserve(n int64) error {
+	if n < 0 || c.lent+n > c.most {
+		return fmt.Errorf("%w: no memory", ErrBusy)
+	}
+	c.lent += n
+	c.peak = max(c.peak, c.lent)
+	return nil
+}
+
+func (c *counted) Release(n int64) { c.lent -= n }
+
+// Sessions share a budget: what does not fit is told busy, and all of it is
+// there again when they are over.
+func TestBudgetIsSharedAndReturned(t *testing.T) {
+	for name, c := range map[string]struct {
+		of   int // whose budget is too small
+		free int64
+		want error
+	}{
+		"enough":                        {1, 2 * baseBytes, nil},
+		"no room at the responder":      {1, baseBytes, ErrBusy},
+		"no room at the initiator":      {0, baseBytes - 1, ErrBusy},
+		"no room for the next cells":    {1, baseBytes + 140*cellBytes, ErrBusy},
+		"no room for cells asked of it": {0, baseBytes + 140*cellBytes, ErrBusy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := diverged(t, seeded(t, 3), 50, 150, 20, time.Hour, nil)
+			budgets := [2]*counted{{most: 1 << 40}, {most: 1 << 40}}
+			budgets[c.of].most = c.free
+			a.budget, b.budget = budgets[0], budgets[1]
+			out := run(t, a, b, Options{}, nil)
+			if !errors.Is(out.errA, c.want) || c.of == 1 && !errors.Is(out.errB, c.want) {
+				t.Errorf("%v, %v; %v", out.errA, out.errB, out.log)
+			}
+			if budgets[0].lent != 0 || budgets[1].lent != 0 {
+				t.Errorf("%d and %d bytes are still lent", budgets[0].lent, budgets[1].lent)
+			}
+			if c.want == nil {
+				wantEqual(t, a, b)
+			}
+		})
+	}
+	t.Run("abandoned", func(t *testing.T) {
+		a, b := diverged(t, seeded(t, 3), 50, 150, 20, time.Hour, nil)
+		budget := &counted{most: 1 << 40}
+		a.budget = budget
+		s, _ := asking(t, a, b)
+		s.Next()
+		if budget.lent == 0 {
+			t.Fatal("nothing is lent to a session that has begun")
+		}
+		if s.Close(); budget.lent != 0 {
+			t.Errorf("%d bytes are still lent", budget.lent)
+		}
+	})
+}
+
+// A member that announces one record and sends random cells takes no more of
+// them than the records of both sides can need.
+func TestRandomCellsAreBounded(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	for i := range 100 {
+		b.put(record(fmt.Sprint("b", i), "", at(0)))
+	}
+	rng := rand.New(rand.NewPCG(4, 4))
+	random := func(n int) []rateless.Cell {
+		cells := make([]rateless.Cell, n)
+		for i := range cells {
+			cells[i] = rateless.Cell{S1: 1 + rng.Uint64N(rateless.P-1), S2: 1 + rng.Uint64N(rateless.P-1), Check: rng.Uint32N(1 << 26), Count: uint8(rng.IntN(64))}
+		}
+		return cells
+	}
+	budget := &counted{most: 1 << 40}
+	b.budget = budget
+	s, o := asked(t, a, b)
+	read, want, cells := 0, 0, 128
+	p := script{o: o, says: func(heard []wire.Message) wire.Message {
+		if len(heard) == 0 {
+			return helloOf(a, func(h *wire.Hello) { h.Records, h.Cells = 1, random(128) })
+		}
+		for ; read < len(heard); read++ {
+			if more, ok := heard[read].(*wire.More); ok {
+				want += int(more.Cells)
+			}
+		}
+		if want == 0 {
+			return nil
+		}
+		n := min(want, wire.MaxCells)
+		want, cells = want-n, cells+n
+		return &wire.Cells{Cells: random(n)}
+	}}
+	p.play(t, s, 10_000)
+	if most := mostCells(100, 1); cells != most || most > 5000 || budget.peak > baseBytes+int64(cellBytes*most) {
+		t.Errorf("%d cells, %d bytes lent; %d are enough", cells, budget.peak, most)
+	}
+}
+
+// A responder cannot ask for more cells than the records of both sides need.
+func TestCellsAskedAreBounded(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("k", "v", at(0)))
+	for _, records := range []uint64{1, 1 << 20, math.MaxInt64} {
+		s, o := asking(t, a, b)
+		n := 0
+		p := script{o: o, says: func([]wire.Message) wire.Message {
+			if n++; n == 1 {
+				return &wire.Welcome{Records: records, Digest: dbadapter.Digest{1}}
+			}
+			return &wire.More{Cells: burst}
+		}}
+		p.play(t, s, 10_000)
+		if !errors.Is(s.Err(), ErrProtocol) || s.Report().Cells > mostCells(1, records) || records == 1 && s.Report().Cells > FirstCells {
+			t.Errorf("%d records announced: %d cells, %v", records, s.Report().Cells, s.Err())
+		}
+	}
+}
+
+// fresh is a replica that allocates each value it returns, and can count the
+// bytes of those that are still in use.
+type fresh struct {
+	*scanned
+	read map[weak.Pointer[byte]]int
+}
+
+func (f *fresh) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
+	records, err := f.scanned.Bucket(i)
+	for n := range records {
+		records[n].Value = append(make([]byte, 0, len(records[n].Value)), records[n].Value...)
+		if v := records[n].Value; len(v) > 0 {
+			f.read[weak.Make(&v[0])] = len(v)
+		}
+	}
+	return records, err
+}
+
+func (f *fresh) inUse() (bytes int) {
+	runtime.GC()
+	for p, size := range f.read {
+		if p.Value() != nil {
+			bytes += size
+		}
+	}
+	return bytes
+}
+
+// A reader that pushes stale records makes this side hold keys and digests, not
+// the newer records that they do not answer.
+func TestOwedValuesAreNotHeld(t *testing.T) {
+	const n, size = 300, 100 << 10
+	for _, direction := range []wire.Direction{wire.Both, wire.Push} {
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		for i := range n {
+			key := fmt.Sprint("k", i)
+			a.put(record(key, "old", at(0)))
+			b.put(record(key, strings.Repeat("x", size), at(time.Second)))
+		}
+		replica := &fresh{b.open(), map[weak.Pointer[byte]]int{}}
+		defer replica.Close()
+		va := a.open()
+		defer va.Close()
+		sa := Initiate(va, a.options(b, Options{Direction: direction}))
+		sb := Respond(opening(replica), b.options(a, Options{}))
+		defer sa.Close()
+		defer sb.Close()
+		peak := 0
+		var out outcome
+		carry(t, sa, sb, &out, func(initiator bool, m wire.Message) wire.Message {
+			switch m.(type) {
+			case *wire.End, *wire.Answer, *wire.Records:
+				peak = max(peak, replica.inUse())
+			}
+			return m
+		})
+		if sa.Err() != nil || sb.Err() != nil {
+			t.Fatal(sa.Err(), sb.Err())
+		}
+		t.Logf("%v: %d values of %d bytes read, %d bytes in use", direction, len(replica.read), size, peak)
+		if most := cacheBytes + 2*wire.BatchBytes; peak > most {
+			t.Errorf("%v: values of %d bytes are in use; at most %d may be", direction, peak, most)
+		}
+	}
+}
+
+// What a cell takes in a decode in which each yields a difference, at both sides
+// together, with the difference plans and all.
+func TestMemoryOfACell(t *testing.T) {
+	a, b, o := sets(rand.New(rand.NewPCG(9, 1)), 0, 50_000, 0, time.Hour)
+	o.Self, o.Remote, o.DryRun = []byte("a"), []byte("b"), true
+	back := o
+	back.Self, back.Remote = o.Remote, o.Self
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, peak := heap(), int64(0)
+	sa, sb := Initiate(a, o), Respond(opening(b), back)
+	defer sa.Close()
+	defer sb.Close()
+	carry(t, sa, sb, &outcome{}, func(_ bool, m wire.Message) wire.Message {
+		switch m.(type) {
+		case *wire.More, *wire.Result:
+			peak = max(peak, heap()-before)
+		}
+		return m
+	})
+	cells := sa.Report().Cells
+	t.Logf("%d cells, %d bytes each at both sides", cells, (peak-2*cacheBytes)/int64(cells))
+	if peak > 2*baseBytes+2*cellBytes*int64(cells) {
+		t.Errorf("%d bytes for %d cells", peak, cells)
+	}
+}

@@ -1,0 +1,137 @@
+package reconcile
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// The handshake: both sides prove that they know the namespace's secret, and
+// say what they hold. The responder does nothing before it has seen the proof.
+
+// proof shows that a side knows the secret, bound to both names, both nonces
+// and the side's role, so that neither a replay nor an echo passes. It is
+// HMAC-SHA256 over length-prefixed fields.
+func (o *Options) proof(role string, initiator, responder []byte, nonces ...wire.Nonce) (p wire.Proof) {
+	mac := hmac.New(sha256.New, o.Keys.Secret[:])
+	field := func(b []byte) {
+		mac.Write([]byte{byte(len(b) >> 8), byte(len(b))})
+		mac.Write(b)
+	}
+	field([]byte("syncd sync 1 " + role))
+	field(initiator)
+	field(responder)
+	for _, n := range nonces {
+		field(n[:])
+	}
+	mac.Sum(p[:0])
+	return p
+}
+
+func sameProof(a, b wire.Proof) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }
+
+// hello opens the sync.
+func (a *initiator) hello() error {
+	m := &wire.Hello{
+		Version:   wire.Version,
+		Mapping:   rateless.MappingVersion,
+		Namespace: a.opts.Keys.ID,
+		Nonce:     a.opts.Nonce,
+		Proof:     a.opts.proof("initiator", a.opts.Self, a.opts.Remote, a.opts.Nonce),
+		Direction: a.opts.Direction,
+		Method:    a.opts.Method,
+		DryRun:    a.opts.DryRun,
+		Prefix:    a.opts.Prefix,
+		Records:   a.here.records,
+		Digest:    a.here.digest,
+	}
+	if err := a.sketch(m); err != nil {
+		return err
+	}
+	return a.link.send(m)
+}
+
+// welcome checks that a member answers.
+func (a *initiator) welcome() error {
+	m, err := a.link.receive()
+	if err != nil {
+		return err
+	}
+	w, ok := m.(*wire.Welcome)
+	if !ok {
+		return unexpected(m)
+	}
+	if !sameProof(w.Proof, a.opts.proof("responder", a.opts.Self, a.opts.Remote, a.opts.Nonce, w.Nonce)) {
+		return ErrDenied
+	}
+	a.there = summary{w.Records, w.Digest}
+	return conceivable(a.there)
+}
+
+// greet reads the Hello and answers it. Until the proof has been checked
+// nothing is read from the store and nothing is kept.
+func (b *responder) greet() error {
+	m, err := b.link.receive()
+	if err != nil {
+		return err
+	}
+	h, ok := m.(*wire.Hello)
+	if !ok {
+		return unexpected(m)
+	}
+	if err := CheckVersion(h); err != nil {
+		return err
+	}
+	if h.Namespace != b.opts.Keys.ID || !sameProof(h.Proof, b.opts.proof("initiator", b.opts.Remote, b.opts.Self, h.Nonce)) {
+		return ErrDenied
+	}
+	if len(h.Cells) > MaxFirstCells {
+		return violation("a Hello with %d cells; at most %d are allowed", len(h.Cells), MaxFirstCells)
+	}
+	b.hello, b.there = h, summary{h.Records, h.Digest}
+	if err := conceivable(b.there); err != nil {
+		return err
+	}
+	if err := b.link.reserve(baseBytes + cellBytes*int64(len(h.Cells))); err != nil {
+		return err
+	}
+	replica, err := b.open(h)
+	if err != nil {
+		return err
+	}
+	b.read(replica)
+	b.aim(h.Direction != wire.Push, h.Direction != wire.Pull)
+	b.pulls, b.take.prefix = h.Direction == wire.Pull, h.Prefix
+	return b.link.send(&wire.Welcome{
+		Nonce:   b.opts.Nonce,
+		Proof:   b.opts.proof("responder", b.opts.Remote, b.opts.Self, h.Nonce, b.opts.Nonce),
+		Records: b.here.records,
+		Digest:  b.here.digest,
+	})
+}
+
+// conceivable refuses the digest of a set that has no records, other than 0.
+// The peer would be sent everything, and have nothing to prove.
+func conceivable(s summary) error {
+	if s.records == 0 && s.digest != (dbadapter.Digest{}) {
+		return violation("no records were announced, and the digest of some")
+	}
+	return nil
+}
+
+// CheckVersion is ErrVersion where a Hello speaks a protocol, or maps indices to
+// cells, in a way that this program does not. A responder can call it before it
+// knows which namespace is meant.
+func CheckVersion(h *wire.Hello) error {
+	if h.Version != wire.Version || h.Mapping != rateless.MappingVersion {
+		return ErrVersion
+	}
+	return nil
+}
+
+// Refusal is the message that tells an initiator why no session is begun.
+func Refusal(err error) wire.Message { return refusal(err) }

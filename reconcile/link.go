@@ -1,0 +1,150 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// link is a session as its straight line sees it: messages go out and come in,
+// steps begin, memory is reserved.
+type link struct {
+	session *Session
+	opts    *Options
+	yield   func(Event) bool
+	report  *Report
+	frame   []byte
+	step    Step
+	gone    bool // the caller has closed the session
+	deaf    bool // the peer would not read a refusal
+
+	turn     time.Duration // when the last message came or went, but for Working
+	spoke    time.Duration // when this side sent the last one of any kind
+	reserved int64         // bytes taken from the budget
+}
+
+func newLink(s *Session, o Options, yield func(Event) bool) *link {
+	l := &link{session: s, opts: &o, yield: yield, report: &s.report, step: -1}
+	l.turn = l.elapsed()
+	l.spoke = l.turn
+	return l
+}
+
+// send hands out a message.
+func (l *link) send(m wire.Message) error {
+	err := l.emit(m, false)
+	l.turn = l.elapsed()
+	l.spoke = l.turn
+	return err
+}
+
+func (l *link) emit(m wire.Message, flush bool) error {
+	if l.gone {
+		return ErrClosed
+	}
+	l.frame = wire.Append(l.frame[:0], m)
+	l.report.WireBytesSent += int64(len(l.frame))
+	l.count(m, len(l.frame))
+	if !l.yield(Event{Want: WantSend, Message: m, Frame: l.frame, Flush: flush}) {
+		l.gone = true
+		return ErrClosed
+	}
+	return nil
+}
+
+// count books a frame under what it carries.
+func (l *link) count(m wire.Message, size int) {
+	r := l.report
+	switch m := m.(type) {
+	case *wire.Hello:
+		r.Cells += len(m.Cells)
+		r.SketchBytes += int64(len(m.Cells)*rateless.CellSize + len(m.Estimator))
+	case *wire.More:
+		r.SketchBytes += int64(size)
+	case *wire.Cells:
+		r.Cells += len(m.Cells)
+		r.SketchBytes += int64(size)
+	case *wire.Records:
+		r.RecordBytes += int64(size)
+	case *wire.Working:
+		r.Working++
+	}
+}
+
+// receive waits for a message other than Working. A refusal comes back as the
+// error it stands for.
+func (l *link) receive() (wire.Message, error) {
+	began := l.elapsed()
+	for working := 0; ; {
+		m, err := l.read()
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := m.(*wire.Working); !ok {
+			l.turn = l.elapsed()
+			return m, nil
+		}
+		working++
+		if err := l.overworked(working, began); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (l *link) read() (wire.Message, error) {
+	if l.gone || !l.yield(Event{Want: WantReceive}) {
+		l.gone = true
+		return nil, ErrClosed
+	}
+	s := l.session
+	m := s.inbox
+	s.inbox = nil
+	if err := s.failed; err != nil {
+		if errors.Is(err, wire.ErrFrame) {
+			if !errors.Is(err, ErrProtocol) {
+				err = fmt.Errorf("%w: %w", ErrProtocol, err)
+			}
+			return nil, err
+		}
+		l.deaf = true
+		return nil, err
+	}
+	if m == nil {
+		return nil, errors.New("reconcile: Next was called before Deliver or Fail")
+	}
+	l.report.WireBytesReceived += int64(s.size)
+	l.count(m, s.size)
+	if r, ok := m.(*wire.Refuse); ok {
+		l.deaf = true
+		return nil, refused(r)
+	}
+	return m, nil
+}
+
+// in begins a step; the function that it returns goes back to the step around
+// it.
+func (l *link) in(s Step) (out func()) {
+	before := l.step
+	l.enter(s)
+	return func() { l.enter(before) }
+}
+
+func (l *link) enter(s Step) {
+	if s == l.step {
+		return
+	}
+	if l.step = s; s >= 0 && l.opts.Enter != nil {
+		l.opts.Enter(s)
+	}
+}
+
+// close tells the other side why the line broke, unless it would not read it.
+func (l *link) close(err error) error {
+	if err != nil && !l.gone && !l.deaf {
+		_ = l.send(refusal(err)) // the line is lost either way
+	}
+	return err
+}

@@ -1,0 +1,138 @@
+package reconcile
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// A malformed frame in mid-session is answered with Refuse(protocol), at
+// whatever moment it comes; a line that broke is answered with nothing.
+func TestMalformedFrameIsAnswered(t *testing.T) {
+	garbage := []byte{5, 0xff, 1, 2, 3, 4}
+	_, _, malformed := wire.Read(bytes.NewReader(garbage))
+	for _, c := range []struct {
+		fail    error
+		refusal bool
+	}{{malformed, true}, {errLine, false}} {
+		for at := range 6 {
+			a, b := diverged(t, seeded(t, 6), 50, 150, 20, time.Hour, nil)
+			for _, victim := range []bool{true, false} {
+				va, vb := a.open(), b.open()
+				sa, sb := Initiate(va, a.options(b, Options{})), Respond(opening(vb), b.options(a, Options{}))
+				var out outcome
+				n := 0
+				var last wire.Message
+				s := sb
+				if victim {
+					s = sa
+				}
+				carry(t, sa, sb, &out, func(initiator bool, m wire.Message) wire.Message {
+					if initiator != victim { // it goes to the victim
+						if n++; n > at {
+							s.Fail(c.fail) // which Deliver does not undo
+						}
+					} else {
+						last = m
+					}
+					return m
+				})
+				r, refused := last.(*wire.Refuse)
+				if n > at && (refused != c.refusal || refused && r.Code != wire.CodeProtocol || c.refusal && !errors.Is(s.Err(), ErrProtocol)) {
+					t.Errorf("after %d messages, %v: the last word is %T, %v", at, c.fail, last, s.Err())
+				}
+				sa.Close()
+				sb.Close()
+				va.Close()
+				vb.Close()
+			}
+		}
+	}
+}
+
+// An End cannot name records as refused that were not sent, nor name one twice,
+// nor count more than were sent since the last one.
+func TestEndOfWhatWasNotSent(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	common, ofA, ofB := record("common", "", at(0)), record("a", "", at(0)), record("b", "", at(0))
+	a.put(common, ofA)
+	b.put(common, ofB)
+	refusal := func(s *side, r dbadapter.Record) wire.Refusal {
+		p := dbadapter.PairOf(s.keys.Hasher, &hashed(s.keys.Hasher, r)[0])
+		return wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: wire.ReasonClock}
+	}
+	for name, c := range map[string]struct {
+		end wire.End
+		err error
+	}{
+		"applied":             {wire.End{Applied: 1}, nil},
+		"refused":             {wire.End{Refusals: []wire.Refusal{refusal(b, ofB)}}, nil},
+		"both":                {wire.End{Applied: 1, Refusals: []wire.Refusal{refusal(b, ofB)}}, ErrProtocol},
+		"another of theirs":   {wire.End{Refusals: []wire.Refusal{refusal(b, common)}}, ErrProtocol},
+		"one of the sender's": {wire.End{Refusals: []wire.Refusal{refusal(a, ofA)}}, ErrProtocol},
+		"another checksum":    {wire.End{Refusals: []wire.Refusal{{Index: refusal(b, ofB).Index, Checksum: 5, Reason: wire.ReasonClock}}}, ErrProtocol},
+		"one twice":           {wire.End{Refusals: []wire.Refusal{refusal(b, ofB), refusal(b, ofB)}}, ErrProtocol},
+		"two applied":         {wire.End{Applied: 2}, ErrProtocol},
+		"vast":                {wire.End{Applied: math.MaxInt64}, ErrProtocol},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, all := range []bool{false, true} {
+				b.declined.Forget()
+				messages := []wire.Message{helloOf(a, func(h *wire.Hello) {
+					if all {
+						h.Method = wire.MethodAll
+					}
+				}), &wire.Answer{Residual: residualOf(b, ofB)}, sent(ofA), &c.end, &wire.End{}}
+				if all {
+					messages[2] = sent(ofA, common)
+				}
+				b.admit = func(r []dbadapter.Record) ([]Verdict, error) { return make([]Verdict, len(r)), nil }
+				s, o := asked(t, a, b)
+				(&script{o: o, says: inTurn(messages...)}).play(t, s, 30)
+				want := c.err
+				if all && (name == "both" || name == "another of theirs" || name == "two applied") {
+					want = nil // both records were sent
+				}
+				if !errors.Is(s.Err(), want) || want != nil && len(b.declined.List()) > 0 && name != "one twice" {
+					t.Errorf("all %v: %v, declined %v", all, s.Err(), b.declined.List())
+				}
+			}
+		})
+	}
+}
+
+// Numbers that a peer says do not wrap, and do not become a proof.
+func TestNumbersDoNotWrap(t *testing.T) {
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("common", "", at(0)), record("a", "", at(0)))
+	b.put(record("common", "", at(0)), record("b", "", at(0)))
+	for _, records := range []uint64{1 << 53, 1 << 62, math.MaxInt64} {
+		s, o := asked(t, a, b)
+		p := script{o: o, says: inTurn(helloOf(a, func(h *wire.Hello) { h.Records, h.Cells = records, h.Cells[:1] }))}
+		for _, m := range p.play(t, s, 30) {
+			if more, ok := m.(*wire.More); ok && more.Cells > burst {
+				t.Errorf("%d cells asked for", more.Cells)
+			}
+		}
+		if r := s.Report(); r.Estimate < 0 || r.Differences() < 0 {
+			t.Errorf("%+v", r)
+		}
+	}
+	// Ends whose counts of held records would add up to nothing.
+	s, o := asking(t, a, b)
+	p := script{o: o, says: inTurn(
+		&wire.Welcome{Records: 2, Digest: residualOf(b)},
+		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("a"))}},
+		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("b"))}},
+		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("a", "", at(0))), Bytes: math.MaxInt64, Estimate: math.MaxInt64},
+		sent(record("b", "", at(0))), &wire.End{Held: math.MaxInt64}, &wire.End{Held: math.MaxInt64})}
+	p.play(t, s, 30)
+	if r := s.Report(); r.Verified || r.ForecastBytes < 0 || r.Estimate < 0 || s.Err() != nil {
+		t.Errorf("%+v, %v", r, s.Err())
+	}
+}

@@ -1,0 +1,72 @@
+package reconcile
+
+import (
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// party is what initiator and responder have in common.
+type party struct {
+	link    *link
+	opts    *Options
+	replica Replica
+	own     buckets
+	// here and there are what this side and its peer hold.
+	here, there summary
+	// plan is what is to be done about each difference.
+	plan *plan
+	// residual is this side's own.
+	residual dbadapter.Digest
+	// gives and gets say which way records may travel, seen from here; pulls
+	// that they travel to the initiator only.
+	gives, gets, pulls bool
+	// unseen counts the records that a one-way sync by the method all leaves
+	// uncompared.
+	unseen uint64
+
+	give sender
+	take receiver
+}
+
+// summary is what two sides compare first: the number of records and the sum of
+// their digests.
+type summary struct {
+	records uint64
+	digest  dbadapter.Digest
+}
+
+func newParty(l *link) party {
+	return party{link: l, opts: l.opts, plan: newPlan()}
+}
+
+// read gives the side its replica.
+func (s *party) read(r Replica) {
+	s.replica, s.here = r, summary{r.Records(), r.Digest()}
+	s.own = buckets{stored: r}
+	s.give = sender{link: s.link, own: &s.own, hasher: s.opts.Keys.Hasher, declined: s.opts.Declined, under: map[dbadapter.Index]bool{}}
+	s.take = newReceiver(s.link, &s.own, s.plan)
+}
+
+// aim sets the direction.
+func (s *party) aim(gives, gets bool) {
+	s.gives, s.gets, s.take.gets = gives, gets, gets
+}
+
+// end closes this side's list of records, and tells what became of those
+// received.
+func (s *party) end() error {
+	if err := s.give.flush(); err != nil {
+		return err
+	}
+	m := s.take.settled()
+	if !s.gives {
+		m.Held = s.take.owes() // the direction keeps them here
+	}
+	return s.link.send(m)
+}
+
+// ended reads what became, at the peer, of the records sent.
+func (s *party) ended(m *wire.End) error {
+	s.take.heldThere = min(s.take.heldThere, 1<<62) + m.Held // both below 2^63
+	return s.give.settled(m)
+}

@@ -1,0 +1,256 @@
+package reconcile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// plan is the difference plan: what is to be done about each decoded index. The
+// responder draws it up, the initiator reads it.
+type plan struct {
+	// role is what each index is for. Offered and bid indices stand in it
+	// with roles of their own, which never travel.
+	role map[dbadapter.Index]wire.Role
+	// lists are the indices that were given each role, ascending at the
+	// responder, as told at the initiator.
+	lists [roles][]dbadapter.Index
+	// offers and bids are the heads that the initiator was told: the
+	// responder's records that are newer, or as new, and travel by hash first;
+	// and those that are older and whose content may be that of the newer one.
+	offers, bids []wire.Offer
+}
+
+// The roles that do not travel.
+const (
+	roleOffered = wire.Fetch + 1 + iota
+	roleBid
+	roleFetched // offered, and asked for
+	roles
+)
+
+func newPlan() *plan { return &plan{role: map[dbadapter.Index]wire.Role{}} }
+
+// add gives an index its role, and reports whether it had none.
+func (p *plan) add(i dbadapter.Index, r wire.Role) bool {
+	if _, twice := p.role[i]; twice {
+		return false
+	}
+	p.role[i] = r
+	p.lists[r] = append(p.lists[r], i)
+	return true
+}
+
+// size is the number of indices in the plan.
+func (p *plan) size() int { return len(p.role) }
+
+// count is the number of indices that were given one of the roles.
+func (p *plan) count(of ...wire.Role) (n int) {
+	for _, r := range of {
+		n += len(p.lists[r])
+	}
+	return n
+}
+
+// mismatched counts the indices that both sides hold.
+func (p *plan) mismatched() int { return p.size() - p.count(wire.Lacking, wire.Wanted) }
+
+// draw makes the plan of the decoded differences.
+func (b *responder) draw(found []coded.Difference) error {
+	defer b.link.in(StepPeel)()
+	b.take.told = announce(b.opts.Keys.Hasher, found)
+	suspicion := int64(ambiguousBytes)
+	for _, d := range found {
+		if err := b.link.tick(); err != nil {
+			return err
+		}
+		role := wire.Lacking
+		switch d.Kind {
+		case rateless.MissingHere:
+			role = wire.Wanted
+		case rateless.Mismatched:
+			own, err := b.own.bucket(d.Index)
+			if err != nil {
+				return err
+			}
+			if len(own) == 0 {
+				return fmt.Errorf("%w: the index lists a record under %d that is not there", dbadapter.ErrCorrupt, d.Index)
+			}
+			role = b.settle(dbadapter.Age(d.Ours, d.Theirs), own, &suspicion)
+		}
+		b.plan.add(d.Index, role)
+	}
+	for _, list := range b.plan.lists {
+		slices.Sort(list)
+	}
+	r := b.link.report
+	r.MissingThere, r.MissingHere, r.Mismatched = b.plan.count(wire.Lacking), b.plan.count(wire.Wanted), b.plan.mismatched()
+	return nil
+}
+
+// settle says what happens to a mismatch, by the age of our records against
+// theirs. A bucket of several records always travels whole: an offer names one.
+func (b *responder) settle(age int, own []dbadapter.Hashed, suspicion *int64) wire.Role {
+	single := len(own) == 1
+	large := single && len(own[0].Value) > offerAbove
+	switch {
+	case !b.gives:
+		// Theirs may hold further keys, whatever the age of the newest: our
+		// admission decides.
+		return wire.Older
+	case !b.gets && single:
+		return roleOffered // theirs will not come, but ours may be wanted
+	case !b.gets, !single && age >= 0:
+		return wire.Newer
+	case age < 0 && large:
+		return roleBid
+	case age < 0:
+		return wire.Older
+	case age > 0 && !large:
+		return wire.Newer
+	case age > 0:
+		return roleOffered
+	}
+	// As new as theirs to within 64 seconds: only the versions can tell.
+	// While it is little, the record itself goes along and saves a round trip.
+	if cost := recordSize(&own[0].Record); !large && cost <= *suspicion {
+		*suspicion -= cost
+		b.doubtful += cost
+		return wire.Newer
+	}
+	return roleOffered
+}
+
+// offerOf is a record without its value. The hash goes along where the value
+// is large enough for it to be worth the chance that both contents are equal.
+func offerOf(r *dbadapter.Record) wire.Offer {
+	o := wire.Offer{Record: *r}
+	if o.Hashed = len(r.Value) > offerAbove; o.Hashed {
+		o.Hash = r.ContentHash()
+	} else {
+		o.Record.Signature = nil // only needed to adopt a version
+	}
+	o.Record.Value = nil
+	return o
+}
+
+// tell sends the plan. The order of the lists carries no meaning.
+func (b *responder) tell() error {
+	defer b.link.in(StepPeel)()
+	for role := wire.Lacking; role <= wire.Older; role++ {
+		for part := range slices.Chunk(b.plan.lists[role], wire.MaxIndices) {
+			if err := b.link.send(&wire.Indices{Role: role, Indices: part}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, role := range []wire.Role{roleOffered, roleBid} {
+		for part := range slices.Chunk(b.plan.lists[role], wire.MaxOffers) {
+			if err := b.tellOffers(role == roleBid, part); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tellOffers sends the heads of the records under indices, one under each.
+func (b *responder) tellOffers(wanting bool, indices []dbadapter.Index) error {
+	m := &wire.Offers{Wanting: wanting}
+	for _, i := range indices {
+		own, err := b.own.bucket(i)
+		if err != nil {
+			return err
+		}
+		m.Offers = append(m.Offers, offerOf(&own[0].Record))
+		if err := b.link.tick(); err != nil {
+			return err
+		}
+	}
+	return b.link.send(m)
+}
+
+// hear reads the responder's plan, and answers its requests for cells on the
+// way.
+func (a *initiator) hear() (*wire.Result, error) {
+	defer a.link.in(StepPeel)() // the responder peels, this side waits
+	a.link.report.Rounds = 1
+	for {
+		m, err := a.link.receive()
+		if err != nil {
+			return nil, err
+		}
+		switch m := m.(type) {
+		case *wire.More:
+			if a.plan.size() > 0 {
+				return nil, violation("cells asked for after the differences were told")
+			}
+			if err := a.cellsAsked(m); err != nil {
+				return nil, err
+			}
+		case *wire.Indices:
+			if err := a.noteIndices(m); err != nil {
+				return nil, err
+			}
+		case *wire.Offers:
+			if err := a.noteOffers(m); err != nil {
+				return nil, err
+			}
+		case *wire.Result:
+			a.replica.Decoded()
+			r := a.link.report
+			r.MissingHere, r.MissingThere, r.Mismatched = a.plan.count(wire.Lacking), a.plan.count(wire.Wanted), a.plan.mismatched()
+			r.Estimate = int64(min(m.Estimate, math.MaxInt64))
+			return m, nil
+		default:
+			return nil, unexpected(m)
+		}
+	}
+}
+
+func (a *initiator) noteIndices(m *wire.Indices) error {
+	if m.Role > wire.Older {
+		return violation("a list of role %d in a difference plan", m.Role)
+	}
+	for _, i := range m.Indices {
+		if err := a.note(i, m.Role); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *initiator) noteOffers(m *wire.Offers) error {
+	role, list := roleOffered, &a.plan.offers
+	if m.Wanting {
+		role, list = roleBid, &a.plan.bids
+	}
+	for i := range m.Offers {
+		key := m.Offers[i].Record.Key
+		if err := a.link.reserve(int64(offerBytes + len(key))); err != nil {
+			return err
+		}
+		if err := a.note(a.opts.Keys.Hasher.Index(key), role); err != nil {
+			return err
+		}
+	}
+	*list = append(*list, m.Offers...)
+	return nil
+}
+
+// note takes one index into the plan. A cell yields at most one index, so that
+// the cells sent bound what this side has to remember.
+func (a *initiator) note(i dbadapter.Index, role wire.Role) error {
+	if a.plan.size() >= a.cells {
+		return violation("more differences told than the %d cells sent can show", a.cells)
+	}
+	if !a.plan.add(i, role) {
+		return violation("index %d told twice", i)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package reconcile
+
+import (
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// sender sends this side's records, in batches, and holds what the peer says
+// of them against what was sent.
+type sender struct {
+	link     *link
+	own      *buckets
+	hasher   dbadapter.Hasher
+	declined *Declined
+
+	outbox      []wire.Sent
+	outboxBytes int
+	// leg counts the records sent since the peer's last End, but for those
+	// withheld, and adoptable those that it was offered and may have adopted.
+	leg, adoptable int
+	// count counts all records sent, withheld ones included.
+	count int
+	// under are the indices under which records were sent or offered; all says
+	// that every record of the replica was.
+	under map[dbadapter.Index]bool
+	all   bool
+}
+
+// bucket sends this side's records under an index; those with the content that
+// was bid go without their value.
+func (s *sender) bucket(i dbadapter.Index, bid *wire.Offer) error {
+	records, err := s.own.bucket(i)
+	if err != nil {
+		return err
+	}
+	for n := range records {
+		r := &records[n]
+		stub := bid != nil && !r.Deleted && !bid.Record.Deleted && r.ContentHash() == bid.Hash
+		if err := s.record(r, stub); err != nil {
+			return err
+		}
+	}
+	return s.link.tick()
+}
+
+// record puts a record into the outbox and sends it when it is full. A record
+// that the peer has declined before goes as its head and digest.
+func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
+	s.count++
+	sent := wire.Sent{Record: r.Record, Stub: stub}
+	if s.declined.has(s.pair(r)) {
+		sent = withheld(r)
+		s.link.report.Rejected++
+	} else {
+		s.leg++
+		s.link.report.Sent++
+		if !s.all {
+			s.under[r.Index] = true
+		}
+	}
+	size := int(recordSize(&sent.Record))
+	if stub {
+		size -= len(r.Value)
+	}
+	if len(s.outbox) > 0 && (s.outboxBytes+size > wire.BatchBytes || len(s.outbox) == wire.BatchRecords) {
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+	s.outbox = append(s.outbox, sent)
+	s.outboxBytes += size
+	return nil
+}
+
+// withheld is a record as it travels to a peer that has declined it.
+func withheld(r *dbadapter.Hashed) wire.Sent {
+	head := r.Record
+	head.Value, head.Signature = nil, nil
+	return wire.Sent{Record: head, Withheld: true, Digest: r.Digest}
+}
+
+func (s *sender) flush() error {
+	if len(s.outbox) == 0 {
+		return nil
+	}
+	m := &wire.Records{Records: s.outbox}
+	s.outboxBytes = 0
+	err := s.link.send(m)
+	clear(s.outbox) // the session holds no value longer than it must
+	s.outbox = s.outbox[:0]
+	return err
+}
+
+// pair is the pair that stands for one record alone: it names the record where
+// it is declined.
+func (s *sender) pair(r *dbadapter.Hashed) dbadapter.Pair {
+	if s.declined.empty() {
+		return dbadapter.Pair{}
+	}
+	return dbadapter.PairOf(s.hasher, r)
+}
+
+// settled reads what became of the records sent since the peer's last End.
+func (s *sender) settled(m *wire.End) error {
+	if m.Applied > uint64(s.leg) || m.Applied+uint64(len(m.Refusals)) > uint64(s.leg+s.adoptable) {
+		return violation("%d records applied and %d refused of %d sent and %d offered", m.Applied, len(m.Refusals), s.leg, s.adoptable)
+	}
+	s.leg, s.adoptable = 0, 0
+	named := map[dbadapter.Pair]bool{}
+	for _, r := range m.Refusals {
+		p := dbadapter.Pair{Index: r.Index, Checksum: r.Checksum}
+		sent, err := s.sent(p)
+		if err != nil {
+			return err
+		}
+		if !sent || named[p] {
+			return violation("a record under index %d was refused that was not sent, or twice", r.Index)
+		}
+		named[p] = true
+		s.link.report.Rejected++
+		s.declined.add(r)
+	}
+	return nil
+}
+
+// sent reports whether this side has sent, or offered, the record that the pair
+// stands for.
+func (s *sender) sent(p dbadapter.Pair) (bool, error) {
+	if !s.all && !s.under[p.Index] {
+		return false, nil
+	}
+	if err := s.link.tick(); err != nil {
+		return false, err
+	}
+	records, err := s.own.bucket(p.Index)
+	if err != nil {
+		return false, err
+	}
+	for n := range records {
+		if dbadapter.PairOf(s.hasher, &records[n]) == p {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,190 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// slow is a replica that takes its time, on a clock of the test: so long for a
+// scan for cells, which ticks as often, and so long for each record read.
+type slow struct {
+	*scanned
+	clock         *time.Duration
+	scan, between time.Duration
+	read          time.Duration
+	tick          func() error
+}
+
+func (s *slow) Cells(from, to int) ([]rateless.Cell, error) {
+	for spent := time.Duration(0); spent < s.scan; spent += s.between {
+		*s.clock += s.between
+		if err := s.tick(); err != nil {
+			return nil, err
+		}
+	}
+	return s.scanned.Cells(from, to)
+}
+
+func (s *slow) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
+	*s.clock += s.read
+	return s.scanned.Bucket(i)
+}
+
+func (s *slow) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
+	*s.clock += s.read
+	return s.scanned.Lookup(indices, sums)
+}
+
+func (s *slow) All() iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		for r, err := range s.scanned.All() {
+			*s.clock += s.read
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// silences runs a sync on one clock, and returns the longest time that passed
+// between two frames, and how many of them were Working.
+func silences(t *testing.T, a, b *side, o Options, make func(*scanned, *time.Duration, func() error) Replica) (out outcome, longest time.Duration, working int) {
+	t.Helper()
+	var clock, last time.Duration
+	elapsed := func() time.Duration { return clock }
+	a.elapsed, b.elapsed = elapsed, elapsed
+	var sa, sb *Session
+	va, vb := a.open(), b.open()
+	defer va.Close()
+	defer vb.Close()
+	sa = Initiate(make(va, &clock, func() error { return sa.Tick() }), a.options(b, o))
+	sb = Respond(opening(make(vb, &clock, func() error { return sb.Tick() })), b.options(a, Options{}))
+	defer sa.Close()
+	defer sb.Close()
+	carry(t, sa, sb, &out, func(_ bool, m wire.Message) wire.Message {
+		longest, last = max(longest, clock-last), clock
+		if _, ok := m.(*wire.Working); ok {
+			working++
+		}
+		return m
+	})
+	out.a, out.b, out.errA, out.errB = sa.Report(), sb.Report(), sa.Err(), sb.Err()
+	return out, longest, working
+}
+
+// Whatever a side computes, its peer hears of it every five seconds or so: a
+// scan for cells, lookups, buckets read for the plan and the residual, a scan
+// for the method all, its forecast, the admission.
+func TestNothingIsSilentForLong(t *testing.T) {
+	for name, c := range map[string]struct {
+		o     Options
+		empty bool
+		make  func(*scanned, *time.Duration, func() error) Replica
+		admit time.Duration
+	}{
+		"scans for cells": {make: func(s *scanned, clock *time.Duration, tick func() error) Replica {
+			return &slow{s, clock, time.Minute, time.Second, 0, tick}
+		}},
+		"slow reads": {make: func(s *scanned, clock *time.Duration, tick func() error) Replica {
+			return &slow{s, clock, 0, 1, time.Second, tick}
+		}},
+		"everything": {o: Options{Method: wire.MethodAll}, make: func(s *scanned, clock *time.Duration, tick func() error) Replica {
+			return &slow{s, clock, 0, 1, time.Second, tick}
+		}},
+		"a forecast of everything": {o: Options{DryRun: true}, empty: true, make: func(s *scanned, clock *time.Duration, tick func() error) Replica {
+			return &slow{s, clock, 0, 1, time.Second, tick}
+		}},
+		"a slow admission": {make: func(s *scanned, _ *time.Duration, _ func() error) Replica { return s }, admit: 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+			for i := range 100 {
+				if !c.empty {
+					a.put(record(fmt.Sprint("a", i), strings.Repeat("x", 20_000), at(0)))
+				}
+				b.put(record(fmt.Sprint("b", i), strings.Repeat("x", 20_000), at(0)))
+			}
+			var clock *time.Duration
+			for _, s := range []*side{a, b} {
+				s.admit = func(records []dbadapter.Record) ([]Verdict, error) {
+					*clock += c.admit
+					return s.write(records)
+				}
+			}
+			out, longest, working := silences(t, a, b, c.o, func(s *scanned, now *time.Duration, tick func() error) Replica {
+				clock = now
+				return c.make(s, now, tick)
+			})
+			if out.errA != nil || out.errB != nil || !c.o.DryRun && !out.a.Verified {
+				t.Fatal(out.errA, out.errB, out.log)
+			}
+			if longest > 2*workingEvery || working == 0 {
+				t.Errorf("silent for %v; %d Working messages", longest, working)
+			}
+			if !c.o.DryRun {
+				wantEqual(t, a, b)
+			}
+		})
+	}
+}
+
+// A side computes for no longer than it may say so.
+func TestComputingForTooLong(t *testing.T) {
+	a, b := diverged(t, seeded(t, 5), 20, 5, 5, time.Hour, nil)
+	out, longest, working := silences(t, a, b, Options{}, func(s *scanned, clock *time.Duration, tick func() error) Replica {
+		return &slow{s, clock, time.Hour, time.Second, 0, tick}
+	})
+	if !errors.Is(out.errA, ErrBusy) || longest > 2*workingEvery || working > maxWorking {
+		t.Errorf("%v after %d Working messages, silent for %v", out.errA, working, longest)
+	}
+}
+
+// A peer that only says that it is working is cut: by the time where there is a
+// clock, by the number where there is none.
+func TestOnlyWorking(t *testing.T) {
+	for name, elapsed := range map[string]func() time.Duration{
+		"often, without a clock": nil,
+		"seldom": func() func() time.Duration {
+			var clock time.Duration
+			return func() time.Duration { clock += 10 * time.Second; return clock }
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+			a.put(record("a", "", at(0)))
+			b.put(record("b", "", at(0)))
+			a.elapsed, b.elapsed = elapsed, elapsed
+			said := 0
+			endless := func(first ...wire.Message) func([]wire.Message) wire.Message {
+				return func([]wire.Message) wire.Message {
+					if len(first) > 0 {
+						m := first[0]
+						first = first[1:]
+						return m
+					}
+					said++
+					return &wire.Working{}
+				}
+			}
+			s, o := asked(t, a, b)
+			(&script{o: o, says: endless(helloOf(a, func(h *wire.Hello) { h.Cells = h.Cells[:1] }))}).play(t, s, 1000)
+			if !errors.Is(s.Err(), ErrProtocol) || said > maxWorking+1 || elapsed != nil && said > 70 {
+				t.Errorf("the responder: %v after %d", s.Err(), said)
+			}
+			said = 0
+			s, o = asking(t, a, b)
+			(&script{o: o, says: endless(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})}).play(t, s, 1000)
+			if !errors.Is(s.Err(), ErrProtocol) || said > maxWorking+1 || elapsed != nil && said > 70 {
+				t.Errorf("the initiator: %v after %d", s.Err(), said)
+			}
+		})
+	}
+}
