@@ -58,11 +58,13 @@ func (a *Axis) scaleOf(values []float64) (scale, error) {
 	if a.Log {
 		low, high = math.Log10(low), math.Log10(high)
 	}
-	if !finite(high - low) {
+	// A quarter of the largest number: bounds move out, and their distance counts.
+	size := max(math.Abs(low), math.Abs(high))
+	if !(size <= math.MaxFloat64/4) {
 		return s, fmt.Errorf("axis %q: the range from %v to %v is too wide", a.Label, low, high)
 	}
 	// Values that differ by rounding only are one.
-	if size := max(math.Abs(low), math.Abs(high)); !fixed && high-low <= max(size*1e-9, math.SmallestNonzeroFloat64*0x1p60) {
+	if !fixed && high-low <= max(size*1e-9, math.SmallestNonzeroFloat64*0x1p60) {
 		pad := size / 10
 		if pad < 0x1p-900 || a.Log {
 			pad = 0.5
