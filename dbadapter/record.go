@@ -20,13 +20,15 @@ const (
 )
 
 // Record is one key with its value and version. A tombstone has Deleted set
-// and no value. Signature is empty, or the writer's Ed25519 signature.
+// and no value. Signature is empty, or an Ed25519 signature: the writer's, or
+// that of Signer where the version has no writer (a dated import).
 type Record struct {
 	Key       []byte
 	Value     []byte
 	Version   Version
 	Deleted   bool
 	Signature []byte
+	Signer    WriterID // 0 but for a signed record without a writer
 }
 
 // Validate reports, as an ErrLimit, what makes the record unfit to be stored.
@@ -42,6 +44,8 @@ func (r *Record) Validate() error {
 		return fmt.Errorf("%w: a tombstone carries no value", ErrLimit)
 	case len(r.Signature) != 0 && len(r.Signature) != SignatureSize:
 		return fmt.Errorf("%w: the signature has %d bytes, not %d", ErrLimit, len(r.Signature), SignatureSize)
+	case r.Signer != 0 && (len(r.Signature) == 0 || r.Version.Writer != 0):
+		return fmt.Errorf("%w: a record names its signer only if it is signed and its version has no writer", ErrLimit)
 	}
 	return nil
 }

@@ -114,7 +114,7 @@ func (b *addressBook) save() error {
 	if b.path == "" {
 		return nil
 	}
-	file := bookFile{Format: stateFormat}
+	file := bookFile{Format: bookFormat}
 	for _, id := range slices.Sorted(maps.Keys(b.addrs)) {
 		file.Peers = append(file.Peers, bookEntry{[]byte(id), addrBytes(b.addrs[id])})
 	}
@@ -155,7 +155,7 @@ func parsePeerAddr(s string) (peer.AddrInfo, error) {
 	if err != nil || len(info.Addrs) == 0 {
 		return peer.AddrInfo{}, fmt.Errorf("address %q: want a multiaddr such as /ip4/192.0.2.1/tcp/4001/p2p/12D3Koo… (%v)", s, err)
 	}
-	if _, err := publicKey(info.ID); err != nil {
+	if err := checkID(info.ID); err != nil {
 		return peer.AddrInfo{}, err
 	}
 	return *info, nil

@@ -58,8 +58,8 @@ func (ns *Namespace) Audit(ctx context.Context) (_ *Audit, err error) {
 }
 
 func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
-	cells := ns.live.Cells()
-	snap, err := ns.live.Snapshot(ctx, ns.store, nil)
+	cells := ns.core.Live.Cells()
+	snap, err := ns.core.Live.Snapshot(ctx, ns.core.Store, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
 	if a.Kept.Cells, err = snap.Cells(0, cells); err != nil {
 		return nil, err
 	}
-	sketch := rateless.NewSketch(ns.keys.Cells, cells)
+	sketch := rateless.NewSketch(ns.core.Keys.Cells, cells)
 	for r, err := range snap.All() {
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (ns *Namespace) audit(ctx context.Context) (*Audit, error) {
 			for i := range bucket {
 				sum.Add(&bucket[i])
 			}
-			sketch.Add(coded.Pair(r.Index, sum.Pair(ns.keys.Hasher).Checksum))
+			sketch.Add(coded.Pair(r.Index, sum.Pair(ns.core.Keys.Hasher).Checksum))
 		}
 	}
 	a.Scanned.Cells = sketch.Prefix(cells)

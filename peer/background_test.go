@@ -8,53 +8,7 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
-
-	"github.com/syncd-io/syncd/dbadapter"
 )
-
-// tries counts how often a lane tries a namespace in so many seconds of virtual
-// time, at an interval of one second.
-func tries(t *testing.T, l *lane, ns byte, seconds int, reached bool, result error) (n int) {
-	t.Helper()
-	for range seconds {
-		time.Sleep(time.Second) // virtual
-		l.attempt(dbadapter.NamespaceID{ns}, func() (bool, error) { n++; return reached, result })
-	}
-	return n
-}
-
-// Rests grow, to about eight intervals, and end with the first success. Those
-// of a namespace are its own, those of a peer that is away are for all.
-func TestRests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLane(time.Second)
-		if n := tries(t, l, 1, 100, true, ErrDenied); n < 8 || n > 40 {
-			t.Errorf("a namespace that fails was tried %d times", n)
-		}
-		if n := tries(t, l, 2, 1, true, nil); n != 1 {
-			t.Error("a second namespace rests with the first")
-		}
-		if n := tries(t, l, 2, 100, true, ErrUnreachable); n < 8 || n > 40 {
-			t.Errorf("a stream that breaks was tried %d times", n)
-		}
-		if n := tries(t, l, 3, 1, true, nil); n != 1 {
-			t.Error("a third namespace rests with one whose stream broke")
-		}
-		if n := tries(t, l, 3, 100, false, ErrUnreachable); n < 8 || n > 40 {
-			t.Errorf("a peer that is away was tried %d times", n)
-		}
-		l.whole.until = time.Now().Add(5 * time.Second)
-		if n := tries(t, l, 4, 4, false, nil); n != 0 {
-			t.Error("a peer that is away was tried for another namespace")
-		}
-		if n := tries(t, l, 4, 20, true, nil); n < 19 {
-			t.Errorf("a peer that is back was tried %d times", n)
-		}
-		if n := tries(t, l, 4, 20, true, context.Canceled); n != 20 {
-			t.Errorf("a sync that was cut off was tried %d times", n)
-		}
-	})
-}
 
 // A sync that gets on may take its time, one that does not is ended.
 func TestPatience(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -26,7 +27,7 @@ var (
 	// ErrClosed: the node or namespace has been closed.
 	ErrClosed = dbadapter.ErrClosed
 	// ErrInvalid: an argument is not what it must be: a ticket, a name.
-	ErrInvalid = errors.New("invalid input")
+	ErrInvalid = node.ErrInvalid
 	// ErrExists: a namespace of that name is there already.
 	ErrExists = errors.New("it exists already")
 	// ErrDenied: the other side, or this one, is not a member with the role
@@ -34,7 +35,7 @@ var (
 	// member".
 	ErrDenied = reconcile.ErrDenied
 	// ErrUnreachable: no connection to the peer, or it broke; try again.
-	ErrUnreachable = errors.New("the peer cannot be reached")
+	ErrUnreachable = node.ErrUnreachable
 	// ErrBusy: the peer, or this node, has its hands full; try again.
 	ErrBusy = reconcile.ErrBusy
 	// ErrFutureVersion: a version too far in the future, or before 2020.
@@ -42,4 +43,8 @@ var (
 	// ErrNotVerified: the proof that the differences found are all there are
 	// has failed; "in sync" is not said, and the sync should be run again.
 	ErrNotVerified = reconcile.ErrNotVerified
+	// ErrRejected: the sync ran to its end, and one side declined records of the
+	// other: the sets are not equal. Rejected, at the side that declined, says
+	// which and why.
+	ErrRejected = node.ErrRejected
 )

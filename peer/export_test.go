@@ -6,27 +6,34 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // Force stores records past all checks, as a hostile or broken node would.
 func (ns *Namespace) Force(ctx context.Context, records ...dbadapter.Record) error {
 	var writes []dbadapter.Write
 	for _, r := range records {
-		hashed, err := dbadapter.Hash(ns.keys.Hasher, r)
+		hashed, err := dbadapter.Hash(ns.core.Keys.Hasher, r)
 		if err != nil {
 			return err
 		}
 		writes = append(writes, dbadapter.Write{Record: hashed})
 	}
-	_, err := ns.store.Apply(ctx, writes)
+	_, err := ns.core.Store.Apply(ctx, writes)
 	return err
 }
 
 // Latest is the greatest clock that the namespace holds.
-func (ns *Namespace) Latest() dbadapter.Timestamp { return ns.store.Latest() }
+func (ns *Namespace) Latest() dbadapter.Timestamp { return ns.core.Store.Latest() }
 
 // Writer is the id that the node's versions carry.
-func (n *Node) Writer() dbadapter.WriterID { return n.self.writer }
+func (n *Node) Writer() dbadapter.WriterID {
+	w, err := node.ID(n.self.id).Writer()
+	if err != nil {
+		panic(err) // the id of a node that is open
+	}
+	return w
+}
 
 // Key is the node's identity.
 func (n *Node) Key() crypto.PrivKey { return n.self.key }

@@ -3,80 +3,136 @@ package peer
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/multiformats/go-varint"
 
-	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// inviter is a host with a namespace of its own, and the decisions of a node: it
+// makes tickets, and says of them what a test wants said.
+type inviter struct {
+	host.Host
+	core *node.Node
+	text string // a ticket
+}
+
+func newInviter(t *testing.T) *inviter {
+	t.Helper()
+	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableMetrics(), libp2p.DisableRelay())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	core := node.New(node.Config{
+		ID: node.ID(h.ID()), Sign: h.Peerstore().PrivKey(h.ID()).Sign,
+		Now: time.Now, Random: func(node.Purpose) uint64 { return rand.Uint64() },
+	})
+	s, err := node.NewState("notes", node.Policy{}, core.ID, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := memdb.New(memdb.Options{})
+	t.Cleanup(func() { memory.Close() })
+	ns, err := core.Open(t.Context(), node.Opening{
+		Secret: core.NewSecret(), State: s, Store: memory.Namespace, Save: func(*node.State) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := ns.Invite(node.InviteOptions{}, addrBytes(h.Addrs()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &inviter{h, core, text}
+}
+
+// answer is the reply to a request, its fields changed by edit.
+func (v *inviter) answer(from ID, request []byte, edit func(fields map[int]any)) ([]byte, error) {
+	reply, _, err := v.core.AnswerJoin(node.ID(from), request, func(node.ID) [][]byte { return nil })
+	if err != nil {
+		return nil, err
+	}
+	var fields map[int]any
+	if err := cbor.Unmarshal(reply, &fields); err != nil {
+		return nil, err
+	}
+	edit(fields)
+	b, err := cbor.Marshal(fields)
+	return append(varint.ToUvarint(uint64(len(b))), b...), err
+}
+
+// serve answers each join with what say makes of the request.
+func (v *inviter) serve(t *testing.T, say func(from ID, request []byte) ([]byte, error)) {
+	v.SetStreamHandler(JoinProtocol, func(s network.Stream) {
+		request, err := readControl(s, maxJoinRequest)
+		if err != nil {
+			t.Error(err)
+		}
+		answer, err := say(s.Conn().RemotePeer(), request)
+		if err != nil {
+			t.Error(err)
+		}
+		s.Write(answer)
+		s.Close()
+	})
+}
+
+// The fields of a reply to a join, docs/PROTOCOL.md.
+const (
+	replyVersion = 1
+	replyDenied  = 2
+	replySecret  = 3
+	replyPolicy  = 4
+	replyMembers = 5
 )
 
 // What an inviter hands over is checked: a node that joins is left without a
 // namespace rather than with a faulty one.
 func TestHostileInviter(t *testing.T) {
-	n, err := Open(t.Context(), Config{})
-	if err != nil {
-		t.Fatal(err)
+	n := openForTest(t, Config{})
+	v := newInviter(t)
+	edited := func(edit func(map[int]any)) func(ID, []byte) ([]byte, error) {
+		return func(from ID, request []byte) ([]byte, error) { return v.answer(from, request, edit) }
 	}
-	defer n.Close(context.Background())
-	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableMetrics(), libp2p.DisableRelay())
-	if err != nil {
-		t.Fatal(err)
+	bytes := func(b []byte) func(ID, []byte) ([]byte, error) {
+		return func(ID, []byte) ([]byte, error) { return b, nil }
 	}
-	defer h.Close()
-	secret := dbadapter.Secret{1, 2, 3}
-	tk := ticket{inviter: h.ID(), addrs: h.Addrs(), namespace: dbadapter.NamespaceIDOf(secret), name: "notes", role: RoleWrite, expires: time.Now()}
-	text, err := tk.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	member := func(id ID, role Role) joinMember { return joinMember{stateMember{[]byte(id), role, 1}, nil} }
-	good := func() joinReply {
-		return joinReply{
-			Version: joinVersion, Secret: secret[:], Policy: statePolicy{MaxSkew: time.Minute},
-			Members: []joinMember{member(h.ID(), RoleAdmin), member(n.ID(), RoleWrite)},
-		}
-	}
-	frame := func(edit func(*joinReply)) []byte {
-		r := good()
-		edit(&r)
-		b, err := cbor.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return append(varint.ToUvarint(uint64(len(b))), b...)
-	}
+	type fields = map[int]any
+	members := func(f fields) []any { return f[replyMembers].([]any) }
 	for name, c := range map[string]struct {
-		answer []byte
-		want   error // nil: any
+		say  func(from ID, request []byte) ([]byte, error)
+		want error // nil: any
 	}{
-		"another secret":    {frame(func(r *joinReply) { r.Secret = make([]byte, 32) }), nil},
-		"no secret":         {frame(func(r *joinReply) { r.Secret = nil }), nil},
-		"no skew":           {frame(func(r *joinReply) { r.Policy.MaxSkew = 0 }), nil},
-		"not the joiner":    {frame(func(r *joinReply) { r.Members = r.Members[:1] }), nil},
-		"not itself":        {frame(func(r *joinReply) { r.Members = r.Members[1:] }), nil},
-		"a member twice":    {frame(func(r *joinReply) { r.Members = append(r.Members, r.Members[0]) }), nil},
-		"a role too high":   {frame(func(r *joinReply) { r.Members[0].Role = 9 }), nil},
-		"another version":   {frame(func(r *joinReply) { r.Version = 9 }), nil},
-		"a refusal":         {frame(func(r *joinReply) { r.Denied = "go away\x1b[31m" }), ErrDenied},
-		"a length, alone":   {[]byte{0x10}, ErrUnreachable},
-		"a vast length":     {varint.ToUvarint(1 << 40), ErrLimit},
-		"half an answer":    {frame(func(*joinReply) {})[:50], ErrUnreachable},
-		"nothing":           {nil, ErrUnreachable},
-		"something else":    {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), nil},
-		"text in the field": {append(varint.ToUvarint(3), 0xa1, 0x01, 0x61), nil},
+		"another secret":  {edited(func(f fields) { f[replySecret] = make([]byte, 32) }), nil},
+		"no secret":       {edited(func(f fields) { f[replySecret] = nil }), nil},
+		"no skew":         {edited(func(f fields) { f[replyPolicy].(map[any]any)[uint64(2)] = 0 }), nil},
+		"not the joiner":  {edited(func(f fields) { f[replyMembers] = members(f)[:1] }), nil},
+		"not itself":      {edited(func(f fields) { f[replyMembers] = members(f)[1:] }), nil},
+		"a member twice":  {edited(func(f fields) { f[replyMembers] = append(members(f), members(f)[0]) }), nil},
+		"a role too high": {edited(func(f fields) { members(f)[0].(map[any]any)[uint64(2)] = 9 }), nil},
+		"another version": {edited(func(f fields) { f[replyVersion] = 9 }), nil},
+		"a refusal":       {edited(func(f fields) { f[replyDenied] = "go away\x1b[31m" }), ErrDenied},
+		"a length, alone": {bytes([]byte{0x10}), ErrUnreachable},
+		"a vast length":   {bytes(varint.ToUvarint(1 << 40)), ErrLimit},
+		"half an answer": {func(from ID, request []byte) ([]byte, error) {
+			b, err := v.answer(from, request, func(fields) {})
+			return b[:50], err
+		}, ErrUnreachable},
+		"nothing":           {bytes(nil), ErrUnreachable},
+		"something else":    {bytes([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")), nil},
+		"text in the field": {bytes(append(varint.ToUvarint(3), 0xa1, 0x01, 0x61)), nil},
 	} {
-		h.SetStreamHandler(JoinProtocol, func(s network.Stream) {
-			var request joinRequest
-			if readControl(s, maxJoinRequest, &request) == nil {
-				s.Write(c.answer)
-			}
-			s.Close()
-		})
-		_, err := n.Join(t.Context(), text)
+		v.serve(t, c.say)
+		_, err := n.Join(t.Context(), v.text)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -85,17 +141,17 @@ func TestHostileInviter(t *testing.T) {
 		}
 	}
 	// The same, without a fault: it was the faults that were refused.
-	h.SetStreamHandler(JoinProtocol, func(s network.Stream) { s.Write(frame(func(*joinReply) {})); s.Close() })
-	if _, err := n.Join(t.Context(), text); err != nil {
+	v.serve(t, edited(func(fields) {}))
+	if _, err := n.Join(t.Context(), v.text); err != nil {
 		t.Error(err)
 	}
 	// An inviter that says nothing is waited for no longer than the caller likes.
 	release := make(chan struct{})
 	defer close(release)
-	h.SetStreamHandler(JoinProtocol, func(s network.Stream) { <-release; s.Reset() })
+	v.SetStreamHandler(JoinProtocol, func(s network.Stream) { <-release; s.Reset() })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := n.Join(ctx, text); !errors.Is(err, ErrUnreachable) {
+	if _, err := n.Join(ctx, v.text); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("a silent inviter: %v", err)
 	}
 }
@@ -110,30 +166,21 @@ func TestCloseWaitsForNoPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableMetrics(), libp2p.DisableRelay())
-	if err != nil {
+	v := newInviter(t)
+	if err := ns.SetMember(t.Context(), v.ID(), RoleWrite); err != nil {
 		t.Fatal(err)
 	}
-	defer h.Close()
-	if err := ns.SetMember(t.Context(), h.ID(), RoleWrite); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.book.add(h.ID(), h.Addrs()); err != nil {
+	if err := n.book.add(v.ID(), v.Addrs()); err != nil {
 		t.Fatal(err)
 	}
 	inside, release := make(chan struct{}, 2), make(chan struct{})
 	defer close(release)
 	silent := func(s network.Stream) { inside <- struct{}{}; <-release; s.Reset() }
-	h.SetStreamHandler(JoinProtocol, silent)
-	h.SetStreamHandler(SyncProtocol, silent)
-	tk := ticket{inviter: h.ID(), addrs: h.Addrs(), namespace: dbadapter.NamespaceID{1}, name: "other", role: RoleWrite, expires: time.Now()}
-	text, err := tk.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	v.SetStreamHandler(JoinProtocol, silent)
+	v.SetStreamHandler(SyncProtocol, silent)
 	failed := make(chan error, 2)
-	go func() { _, err := n.Join(context.Background(), text); failed <- err }()
-	go func() { _, err := ns.Sync(context.Background(), h.ID(), SyncOptions{}); failed <- err }()
+	go func() { _, err := n.Join(context.Background(), v.text); failed <- err }()
+	go func() { _, err := ns.Sync(context.Background(), v.ID(), SyncOptions{}); failed <- err }()
 	<-inside
 	<-inside
 	if err := n.Close(context.Background()); err != nil {

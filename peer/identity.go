@@ -2,8 +2,6 @@ package peer
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // identityFile holds the node's key, in libp2p's binary form.
@@ -21,9 +19,8 @@ const identityFile = "identity.key"
 // identity is who the node is: the key that its connections and its records
 // are signed with.
 type identity struct {
-	key    crypto.PrivKey
-	id     ID
-	writer dbadapter.WriterID
+	key crypto.PrivKey
+	id  ID
 }
 
 func newIdentity(key crypto.PrivKey) (identity, error) {
@@ -34,8 +31,7 @@ func newIdentity(key crypto.PrivKey) (identity, error) {
 	if err != nil {
 		return identity{}, fmt.Errorf("peer id of the node's key: %w", err)
 	}
-	writer, err := writerOf(id)
-	return identity{key, id, writer}, err
+	return identity{key, id}, nil
 }
 
 // loadIdentity reads the key in a folder, and makes one if there is none.
@@ -72,28 +68,11 @@ func freshIdentity() (crypto.PrivKey, error) {
 	return key, err
 }
 
-// publicKey is the key that a peer id holds; only Ed25519 ids have it within.
-func publicKey(id ID) (crypto.PubKey, error) {
-	key, err := id.ExtractPublicKey()
-	if err == nil && key.Type() != crypto.Ed25519 {
-		err = fmt.Errorf("a key of type %s", key.Type())
+// checkID refuses the ids of keys that are not Ed25519: only ids of such keys hold
+// them, and records are verified by the writer's id.
+func checkID(id ID) error {
+	if _, err := node.ID(id).PublicKey(); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("peer %s: not the id of an Ed25519 key: %w", id, err)
-	}
-	return key, nil
-}
-
-// writerOf is the id under which a node's versions name it.
-func writerOf(id ID) (dbadapter.WriterID, error) {
-	key, err := publicKey(id)
-	if err != nil {
-		return 0, err
-	}
-	b, err := crypto.MarshalPublicKey(key)
-	if err != nil {
-		return 0, err
-	}
-	sum := sha256.Sum256(b)
-	return dbadapter.WriterID(binary.BigEndian.Uint64(sum[:])), nil
+	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // Item is one record to import.
@@ -49,33 +49,26 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error]) (
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	im := importing{ns: ns, keys: map[string]bool{}}
-	failed := im.run(ctx, items)
+	im := ns.core.Import()
+	failed := ns.collect(ctx, im, items)
 	if !errors.Is(failed, errApply) {
-		failed = errors.Join(failed, im.flush(ctx))
+		failed = errors.Join(failed, ns.flush(ctx, im))
 	}
 	if failed != nil {
-		return im.result, fmt.Errorf("import into %s: %w", ns.Name(), failed)
+		return ImportResult(im.Result), fmt.Errorf("import into %s: %w", ns.Name(), failed)
 	}
-	return im.result, nil
+	return ImportResult(im.Result), nil
 }
 
 // errApply marks a failure to write, after which the pending batch is lost.
 var errApply = errors.New("write")
 
-type importing struct {
-	ns     *Namespace
-	result ImportResult
-	batch  []Item
-	keys   map[string]bool // of batch
-	bytes  int
-}
-
-func (im *importing) run(ctx context.Context, items iter.Seq2[Item, error]) error {
+func (ns *Namespace) collect(ctx context.Context, im *node.Import, items iter.Seq2[Item, error]) error {
 	number := int64(0)
 	for item, err := range items {
+		own := node.Item(item)
 		if err == nil {
-			err = im.check(&item)
+			err = im.Check(&own)
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -84,99 +77,30 @@ func (im *importing) run(ctx context.Context, items iter.Seq2[Item, error]) erro
 		if err != nil {
 			return fmt.Errorf("item %d: %w", number, err)
 		}
-		// One batch holds a key once: the next sees what this one wrote.
-		size := len(item.Key) + len(item.Value)
-		if len(im.batch) == importBatch || im.bytes+size > importBytes || im.keys[string(item.Key)] {
-			if err := im.flush(ctx); err != nil {
+		if im.Full(&own) {
+			if err := ns.flush(ctx, im); err != nil {
 				return err
 			}
 		}
-		im.batch = append(im.batch, item.clone())
-		im.keys[string(item.Key)] = true
-		im.bytes += size
+		im.Add(&own)
 	}
 	return nil
-}
-
-func (im *importing) check(item *Item) error {
-	r := dbadapter.Record{Key: item.Key, Value: item.Value, Deleted: item.Deleted}
-	if err := r.Validate(); err != nil || item.Time.IsZero() {
-		return err
-	}
-	return hlc.Check(item.Time, im.ns.node.now(), im.ns.roster.Load().state.Policy.MaxSkew)
 }
 
 // flush writes the pending batch.
-func (im *importing) flush(ctx context.Context) error {
-	if len(im.batch) == 0 {
+func (ns *Namespace) flush(ctx context.Context, im *node.Import) error {
+	if im.Pending() == 0 {
 		return nil
 	}
-	ns := im.ns
-	ns.commits.Lock()
-	defer ns.commits.Unlock()
-	writes, same, err := im.writes()
+	defer im.Hold()()
+	writes, err := im.Writes()
 	var outcomes []dbadapter.Outcome
 	if err == nil && len(writes) > 0 {
-		outcomes, err = ns.apply(ctx, writes)
+		outcomes, err = ns.core.Store.Apply(ctx, writes)
 	}
 	if err != nil {
-		return fmt.Errorf("%w items %d to %d: %w", errApply, im.result.Items+1, im.result.Items+int64(len(im.batch)), err)
+		return fmt.Errorf("%w items %d to %d: %w", errApply, im.Result.Items+1, im.Result.Items+int64(im.Pending()), err)
 	}
-	for i, o := range outcomes {
-		switch {
-		case o.Result == dbadapter.Applied:
-			im.result.Written++
-		case o.Result == dbadapter.Same || same[i]:
-			im.result.Unchanged++
-		default:
-			im.result.Stale++
-		}
-	}
-	im.result.Unchanged += int64(len(im.batch) - len(writes))
-	im.result.Items += int64(len(im.batch))
-	im.batch, im.bytes = im.batch[:0], 0
-	clear(im.keys)
+	im.Judge(outcomes)
 	return nil
-}
-
-// writes turns the batch into writes, less the undated items that say what is
-// there already. same tells of each write whether the content is there.
-func (im *importing) writes() (writes []dbadapter.Write, same []bool, err error) {
-	snap, err := im.ns.store.Snapshot()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer snap.Close()
-	for _, item := range im.batch {
-		r := dbadapter.Record{Key: item.Key, Value: item.Value, Deleted: item.Deleted}
-		held, err := snap.Get(item.Key)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return nil, nil, err
-		}
-		there := err == nil && held.SameContent(&r)
-		if item.Time.IsZero() {
-			if there || err != nil && item.Deleted {
-				continue
-			}
-			if r.Version, err = im.ns.nextVersion(); err != nil {
-				return nil, nil, err
-			}
-		} else {
-			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
-			im.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
-		}
-		hashed, err := dbadapter.Hash(im.ns.keys.Hasher, r)
-		if err != nil {
-			return nil, nil, err
-		}
-		writes = append(writes, dbadapter.Write{Record: hashed})
-		same = append(same, there)
-	}
-	return writes, same, nil
-}
-
-func (item *Item) clone() Item {
-	r := dbadapter.Record{Key: item.Key, Value: item.Value}
-	r = r.Clone()
-	return Item{r.Key, r.Value, item.Time, item.Deleted}
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/x/rate"
+
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // Limits bounds what peers may make a node do. A zero field takes its default.
@@ -36,37 +38,27 @@ type Limits struct {
 
 // Bounds that no setting moves.
 const (
-	// MaxMembers keeps a member list, and the answer to a join, below 1 MiB,
-	// and bounds the keys tried for a record without a writer.
-	MaxMembers = 1000
-	// MaxInvites is how many tickets of a namespace are remembered, open,
-	// used and expired.
-	MaxInvites = 1000
-	// MaxInviteLife is how long a ticket can be used: a secret that lies about
-	// for longer than a year is forgotten, not kept.
-	MaxInviteLife = 365 * 24 * time.Hour
-	// MaxRejections is how many refused records a namespace remembers. The node
-	// forgets the oldest first, and then fetches and refuses it once more.
-	MaxRejections = 10_000
+	// MaxMembers is how many members a namespace has at most, MaxInvites how many
+	// of its tickets are remembered, and MaxRejections how many refused records.
+	MaxMembers    = node.MaxMembers
+	MaxInvites    = node.MaxInvites
+	MaxRejections = node.MaxRejections
+	// MaxInviteLife is how long a ticket can be used.
+	MaxInviteLife = node.MaxInviteLife
 	// MaxAddrs is how many addresses are kept of a peer.
 	MaxAddrs = 16
 	// MaxPeers is how many peers the address book holds.
 	MaxPeers = 10_000
 	// MaxName is the longest local name of a namespace, in bytes.
-	MaxName = 64
+	MaxName = node.MaxName
 	// RecentSyncs is how many reports a node remembers.
 	RecentSyncs = 100
 )
 
 // Bounds inside the package.
 const (
-	// tokenSize makes tokens that cannot be guessed, and is the size of their
-	// SHA-256.
-	tokenSize = 32
 	// maxAddrSize is above any multiaddr of use: a DNS name takes 253 bytes.
 	maxAddrSize = 512
-	// maxTicket holds MaxAddrs addresses in base32.
-	maxTicket = 16 << 10
 	// maxJoinRequest holds a token and MaxAddrs addresses, and maxJoinReply
 	// MaxMembers members with their addresses.
 	maxJoinRequest = 16 << 10
@@ -84,16 +76,6 @@ const (
 	// most 8,640 lines a day and cause.
 	refusalLogBurst = 5
 	refusalLogPause = 10 * time.Second
-	// importBatch and importBytes end a batch of an import: one transaction and
-	// one fsync, below what dbadapter takes at once.
-	importBatch = 2048
-	importBytes = 1 << 20
-	// expiredInvites are remembered for so long, to tell "expired" from
-	// "unknown" to who holds the ticket.
-	expiredInvites = 7 * 24 * time.Hour
-	// maxStrayed is how many records without a fitting signature may cost a
-	// look through all members, in one session; see signers.
-	maxStrayed = 64
 )
 
 // The bounds of a host's connections. They are the same on every machine, so that
@@ -157,7 +139,7 @@ func peerStreams(l Limits) int { return identifyStreams + 4*l.SessionsPerPeer }
 
 // DefaultMaxSkew is how far ahead of the receiver's clock a version may be:
 // machines with any time synchronisation at all are well within it.
-const DefaultMaxSkew = 5 * time.Minute
+const DefaultMaxSkew = node.DefaultMaxSkew
 
 func (l Limits) withDefaults() Limits {
 	set := func(field *int, value int) {

@@ -3,12 +3,12 @@ package peer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // ID names a node: a hash of its public key, as libp2p writes it.
@@ -29,33 +29,20 @@ type Role uint8
 // The roles of a member.
 const (
 	// RoleRead may receive the records.
-	RoleRead Role = iota + 1
+	RoleRead = Role(node.RoleRead)
 	// RoleWrite may write records that the other members accept.
-	RoleWrite
+	RoleWrite = Role(node.RoleWrite)
 	// RoleAdmin may invite members.
-	RoleAdmin
+	RoleAdmin = Role(node.RoleAdmin)
 )
 
-var roleNames = [...]string{RoleRead: "read", RoleWrite: "write", RoleAdmin: "admin"}
-
 // String is the role's name, "read", "write" or "admin".
-func (r Role) String() string {
-	if r.valid() {
-		return roleNames[r]
-	}
-	return fmt.Sprintf("role(%d)", uint8(r))
-}
-
-func (r Role) valid() bool { return r >= RoleRead && r <= RoleAdmin }
+func (r Role) String() string { return node.Role(r).String() }
 
 // ParseRole reads a role's name.
 func ParseRole(s string) (Role, error) {
-	for r := RoleRead; r <= RoleAdmin; r++ {
-		if roleNames[r] == s {
-			return r, nil
-		}
-	}
-	return 0, fmt.Errorf("role %q: want read, write or admin", s)
+	r, err := node.ParseRole(s)
+	return Role(r), err
 }
 
 // MarshalText writes the role's name.
@@ -79,35 +66,39 @@ type Member struct {
 
 // Members lists the nodes that this node deals with here, itself included, by
 // their ids.
-func (ns *Namespace) Members() []Member { return slices.Clone(ns.roster.Load().list) }
+func (ns *Namespace) Members() []Member {
+	list := ns.core.Members().List()
+	out := make([]Member, len(list))
+	for i, m := range list {
+		out[i] = Member{ID: ID(m.ID), Role: Role(m.Role), Writer: m.Writer, Since: m.Since}
+	}
+	return out
+}
 
 // SetMember adds a node to this node's list of members, or gives it another
-// role. The list is this node's alone: whom it serves, and whose signatures it
-// accepts. The other members keep theirs, and the added node needs the secret
-// from one of them: an invitation does all of this at once. The tickets that the
-// node has redeemed here are void from now on.
+// role. The list is this node's alone: the nodes that it serves, and whose
+// signatures it accepts. The other members keep theirs, and the added node needs
+// the secret from one of them: an invitation does all of this at once. The
+// tickets that the node has redeemed here are void from now on.
 //
 // The role is looked up where a record arrives, whenever it was written: once a
 // writer is made a reader, nodes that do not hold its records yet, those that
-// join later among them, refuse them from whoever passes them on. Write anew
+// join later among them, refuse them whichever member passes them on. Write anew
 // what shall last, from a member that keeps the role.
 func (ns *Namespace) SetMember(ctx context.Context, id ID, role Role) error {
 	if err := ns.enter("set a member"); err != nil {
 		return err
 	}
 	defer ns.gate.leave()
-	if err := ctx.Err(); err != nil {
-		return err
+	err := ctx.Err()
+	if err == nil {
+		err = ns.core.SetMember(node.ID(id), node.Role(role))
 	}
-	err := ns.update(func(s *state) error {
-		if !role.valid() {
-			return fmt.Errorf("there is no %s", role)
-		}
-		s.voidInvites(id)
-		return s.setMember(id, role, ns.node.now().Unix())
-	})
 	if err != nil {
 		return fmt.Errorf("set member %s of %s: %w", id, ns.Name(), err)
 	}
 	return nil
 }
+
+// isMember reports whether a peer is a member of any namespace of this node.
+func (n *Node) isMember(id ID) bool { return n.core.IsMember(node.ID(id)) }

@@ -81,7 +81,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
-	gauge(m.running, m.node.sessions.running.Load())
+	gauge(m.running, m.node.places.running.Load())
 	for _, ns := range m.node.Namespaces() {
 		info := ns.Info()
 		gauge(m.records, info.Records, info.Name)

@@ -3,17 +3,12 @@ package peer
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/hlc"
-	"github.com/syncd-io/syncd/reconcile"
-	"github.com/syncd-io/syncd/reconcile/replica"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // Policy is what the members of a namespace agree on; it is fixed when the
@@ -33,76 +28,39 @@ type Policy struct {
 // members'. All its methods may be called from several goroutines. Byte slices
 // passed in may be reused after the call; those returned are the caller's.
 type Namespace struct {
-	node   *Node
-	keys   reconcile.Keys
-	folder string // of its state; empty: in memory only
+	node *Node
+	core *node.Namespace // decides
+	id   dbadapter.NamespaceID
 
 	ctx    context.Context // over when the namespace closes
 	cancel context.CancelFunc
-	gate   *gate // whoever uses store is inside
-
-	store dbadapter.Namespace
-	live  *replica.Live
-	clock *hlc.Clock
-	// incarnation is that of all versions that this opening makes. A namespace
-	// that is dropped and joined again has forgotten what its clock said.
-	incarnation uint64
-
-	rejected rejections
-	asides   asides
-	openings openings
-
-	// commits keeps the making of a version and its commit together: nothing
-	// later than the version may be committed in between, or the write would be
-	// lost as soon as it is made. Single writes share it, and each other's
-	// fsync; what commits a batch, or versions from elsewhere, has it alone.
-	commits  sync.RWMutex
-	growing  sync.Mutex // held while live is being lengthened
-	updating sync.Mutex // serialises changes of roster
-	roster   atomic.Pointer[roster]
+	gate   *gate // all uses of the records are inside
 }
 
 // openNamespace opens a namespace's records and rebuilds its sketch by a scan.
-func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *state) (_ *Namespace, err error) {
-	roster, err := newRoster(s)
+func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
+	core, err := n.core.Open(ctx, node.Opening{
+		Secret: secret, State: s, Store: n.store.Namespace, Save: n.saveTo(dbadapter.NamespaceIDOf(secret)),
+	})
 	if err != nil {
 		return nil, err
 	}
-	ns := &Namespace{
-		node:  n,
-		keys:  reconcile.DeriveKeys(secret),
-		gate:  newGate(),
-		clock: hlc.New(n.now),
-
-		incarnation: newIncarnation(),
-	}
-	ns.roster.Store(roster)
-	if n.dir != "" {
-		ns.folder = namespaceDir(n.dir, ns.keys.ID)
-	}
-	ns.live = replica.New(ns.keys)
-	if ns.store, err = n.store.Namespace(ctx, ns.keys.ID, ns.keys.Hasher, ns.live.Observe); err != nil {
-		return nil, fmt.Errorf("open namespace %s: %w", s.Name, err)
-	}
-	if err := ns.load(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open namespace %s: %w", s.Name, err), ns.store.Close())
-	}
-	ns.clock.Observe(hlc.Timestamp(ns.store.Latest()))
-	if ahead := ns.store.Latest().Time().Sub(n.now()); ahead > s.Policy.MaxSkew {
-		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: what is written now gets a later one still, and others will refuse it until then",
+	ns := &Namespace{node: n, core: core, id: core.Keys.ID, gate: newGate()}
+	if ahead := core.Ahead(); ahead > 0 {
+		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: writes are refused until the clock has come so far; set the clock, if it is wrong",
 			slog.String("ns", s.Name), slog.Duration("ahead", ahead))
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
 	return ns, nil
 }
 
-func (ns *Namespace) load(ctx context.Context) error {
-	snap, err := ns.store.Snapshot()
-	if err != nil {
-		return err
+// saveTo makes a namespace's state durable in its folder, if the node has one.
+func (n *Node) saveTo(id dbadapter.NamespaceID) func(*node.State) error {
+	if n.dir == "" {
+		return func(*node.State) error { return nil }
 	}
-	defer snap.Close()
-	return ns.live.Load(ctx, snap, nil)
+	folder := namespaceDir(n.dir, id)
+	return func(s *node.State) error { return saveState(folder, s) }
 }
 
 // close ends what runs in the namespace and closes its records.
@@ -110,7 +68,8 @@ func (ns *Namespace) close() error {
 	ns.gate.close()
 	ns.cancel()
 	<-ns.gate.empty
-	return ns.store.Close()
+	ns.node.core.Forget(ns.core)
+	return ns.core.Store.Close()
 }
 
 // enter begins a use of the namespace; ns.gate.leave ends it.
@@ -136,10 +95,10 @@ func bind(ctx, life context.Context) (context.Context, context.CancelFunc) {
 }
 
 // Name is the namespace's alias on this node.
-func (ns *Namespace) Name() string { return ns.roster.Load().state.Name }
+func (ns *Namespace) Name() string { return ns.core.Members().Name() }
 
 // ID is the hash of the namespace's secret, by which its members know it.
-func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.keys.ID }
+func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
 
 // Info describes a namespace.
 type Info struct {
@@ -159,21 +118,21 @@ type Info struct {
 
 // Info describes the namespace as it is now.
 func (ns *Namespace) Info() Info {
-	r := ns.roster.Load()
-	digest, records, _ := ns.live.State()
+	members := ns.core.Members()
+	digest, records, _ := ns.core.Live.State()
 	var newest time.Time
-	if latest := ns.store.Latest(); latest != 0 {
+	if latest := ns.core.Store.Latest(); latest != 0 {
 		newest = latest.Time()
 	}
 	return Info{
-		Name:     r.state.Name,
-		ID:       hex.EncodeToString(ns.keys.ID[:]),
-		Role:     r.byID[ns.node.self.id].Role,
-		Policy:   r.policy(),
+		Name:     members.Name(),
+		ID:       hex.EncodeToString(ns.id[:]),
+		Role:     Role(members.Role(node.ID(ns.node.self.id))),
+		Policy:   Policy(members.Policy()),
 		Records:  int64(records),
 		Digest:   digest.String(),
-		Members:  len(r.list),
-		Rejected: ns.rejected.count(),
+		Members:  len(members.List()),
+		Rejected: ns.core.RejectedCount(),
 		Clock:    newest,
 	}
 }

@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -11,20 +10,16 @@ import (
 	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // CreateNamespace makes a namespace with a fresh secret; this node is its
 // first admin. The name is local: 1 to 64 letters, digits, '.', '_' or '-',
 // the first a letter or digit. ErrInvalid: it is none. ErrExists: it is taken.
 func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Namespace, error) {
-	if err := checkName(name); err != nil {
-		return nil, fmt.Errorf("create namespace: %w: %w", ErrInvalid, err)
-	}
-	if p.MaxSkew < 0 {
-		return nil, fmt.Errorf("create namespace %s: %w: the skew %s is negative", name, ErrInvalid, p.MaxSkew)
-	}
-	if p.MaxSkew == 0 {
-		p.MaxSkew = DefaultMaxSkew
+	s, err := node.NewState(name, node.Policy(p), node.ID(n.self.id), n.now())
+	if err != nil {
+		return nil, fmt.Errorf("create namespace: %w", err)
 	}
 	if !n.gate.enter() {
 		return nil, fmt.Errorf("create namespace %s: %w", name, ErrClosed)
@@ -35,13 +30,7 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 	if _, err := n.Namespace(name); err == nil {
 		return nil, fmt.Errorf("create namespace %s: %w", name, ErrExists)
 	}
-	var secret dbadapter.Secret
-	rand.Read(secret[:]) // never fails (crypto/rand)
-	s := &state{Format: stateFormat, Name: name, Policy: statePolicy(p)}
-	if err := s.setMember(n.self.id, RoleAdmin, n.now().Unix()); err != nil {
-		return nil, err
-	}
-	ns, err := n.addNamespace(ctx, secret, s)
+	ns, err := n.addNamespace(ctx, n.core.NewSecret(), s)
 	if err != nil {
 		return nil, fmt.Errorf("create namespace %s: %w", name, err)
 	}
@@ -49,7 +38,7 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 }
 
 // addNamespace makes a namespace's folder and opens it; changing is held.
-func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *state) (*Namespace, error) {
+func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
 	if n.dir != "" {
 		if err := os.MkdirAll(filepath.Join(n.dir, namespacesDir), dirMode); err != nil {
 			return nil, err
@@ -73,7 +62,7 @@ func (n *Node) insert(ns *Namespace) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.byName[ns.Name()] = ns
-	n.byID[ns.keys.ID] = ns
+	n.byID[ns.id] = ns
 }
 
 // freeName is a local name that is not taken: the one proposed, or it with the
@@ -107,18 +96,6 @@ func (n *Node) namespaceByID(id dbadapter.NamespaceID) *Namespace {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.byID[id]
-}
-
-// isMember reports whether a node is a member of any namespace.
-func (n *Node) isMember(id ID) bool {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	for _, ns := range n.byID {
-		if ns.roster.Load().has(id, RoleRead) {
-			return true
-		}
-	}
-	return false
 }
 
 // Namespaces lists the namespaces by name.
@@ -173,25 +150,27 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 	}
 	n.mu.Lock()
 	delete(n.byName, ns.Name())
-	delete(n.byID, ns.keys.ID)
+	delete(n.byID, ns.id)
 	n.mu.Unlock()
 	// The store ends what reads the records; a paused scan holds nothing up.
-	if err := ns.store.Close(); err != nil {
+	if err := ns.core.Store.Close(); err != nil {
 		return ns, err
 	}
 	// The drop has begun on disk, and is finished whatever becomes of ctx.
-	return ns, n.finishDrop(context.WithoutCancel(ctx), ns.keys.ID)
+	return ns, n.finishDrop(context.WithoutCancel(ctx), ns.id)
 }
 
 // abandon makes a drop begin: the folder is marked, and no call may change it,
 // or enter the namespace, from here on.
 func (ns *Namespace) abandon() error {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	if ns.folder != "" {
-		if err := markDropped(ns.node.dir, ns.keys.ID); err != nil {
-			return err
+	err := ns.core.Abandon(func() error {
+		if ns.node.dir == "" {
+			return nil
 		}
+		return markDropped(ns.node.dir, ns.id)
+	})
+	if err != nil {
+		return err
 	}
 	ns.gate.close()
 	ns.cancel()

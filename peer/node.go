@@ -2,6 +2,8 @@ package peer
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +19,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -34,8 +37,8 @@ type Node struct {
 	store    dbadapter.Store
 	book     *addressBook
 	metrics  *metrics
-	sessions *sessions
-	budget   reconcile.Budget // of all syncs
+	core     *node.Node // decides
+	places   *syncPlaces
 	recent   recent
 	refusals refusalLog
 	dialling dialling
@@ -82,8 +85,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		n.now = time.Now
 	}
 	n.started = n.now().UTC()
-	n.sessions = newSessions(n.limits)
-	n.budget = reconcile.NewBudget(n.limits.SyncMemory)
+	n.places = newSyncPlaces(n.limits.Sessions)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -106,7 +108,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil
 	})
 	if cfg.SyncInterval > 0 && n.gate.enter() {
-		go n.background(cfg.SyncInterval)
+		go n.background()
 	}
 	n.log.Info("the node is open", slog.Any("id", n.self.id), slog.Any("addrs", n.Addrs()), slog.Int("namespaces", len(n.byID)))
 	return n, nil
@@ -155,12 +157,30 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 		n.self, err = newIdentity(key)
 	}
 	if err == nil {
+		n.core = n.newCore(cfg.SyncInterval)
 		n.metrics, err = newMetrics(n, cfg.Registerer)
 	}
 	if err == nil {
 		n.onClose(func() error { n.metrics.unregister(); return nil })
 	}
 	return err
+}
+
+// newCore gives the node's decisions the machine: its clock, its randomness, all
+// its cores.
+func (n *Node) newCore(interval time.Duration) *node.Node {
+	begun := time.Now()
+	return node.New(node.Config{
+		ID: node.ID(n.self.id), Sign: n.self.key.Sign,
+		Now: n.now, Each: onAllCores, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
+		Elapsed: func() time.Duration { return time.Since(begun) },
+		Random: func(node.Purpose) uint64 {
+			var b [8]byte
+			rand.Read(b[:]) // never fails (crypto/rand)
+			return binary.BigEndian.Uint64(b[:])
+		},
+		Places: node.Places{Sessions: n.limits.Sessions, PerPeer: n.limits.SessionsPerPeer, Greetings: greetings},
+	})
 }
 
 func (n *Node) openBook(context.Context, *Config) (err error) {
@@ -288,7 +308,7 @@ type Status struct {
 func (n *Node) Status() Status {
 	s := Status{
 		ID: n.self.id, Addrs: n.Addrs(), Started: n.started,
-		Namespaces: []Info{}, Peers: n.Peers(), Syncs: int(n.sessions.running.Load()),
+		Namespaces: []Info{}, Peers: n.Peers(), Syncs: int(n.places.running.Load()),
 	}
 	for _, ns := range n.Namespaces() {
 		s.Namespaces = append(s.Namespaces, ns.Info())

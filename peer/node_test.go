@@ -275,7 +275,7 @@ func TestThreeNodes(t *testing.T) {
 	put(t, sc, "c", "from c")
 	sync1(t, sc, na.ID())
 	r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
-	if err != nil || r.Rejected != 1 || r.Verified {
+	if !errors.Is(err, peer.ErrRejected) || r.Rejected != 1 || r.Verified {
 		t.Errorf("sync with a record of an unknown writer: %+v, %v", r, err)
 	}
 	if got := sb.Rejected(); len(got) != 1 || string(got[0].Key) != "c" || got[0].Peer != na.ID() {

@@ -20,7 +20,7 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 	if err := ctx.Err(); err != nil {
 		return dbadapter.Record{}, err
 	}
-	snap, err := ns.store.Snapshot()
+	snap, err := ns.core.Store.Snapshot()
 	if err != nil {
 		return dbadapter.Record{}, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
 	}
@@ -68,7 +68,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		snap, err := ns.store.Snapshot()
+		snap, err := ns.core.Store.Snapshot()
 		if err != nil {
 			yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 			return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -26,7 +27,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	defer stop()
 
 	remote := stream.Conn().RemotePeer()
-	leave, ok := n.sessions.greet(remote, n.isMember(remote))
+	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
 	talk := newConversation(stream, n.limits)
 	if !ok {
 		n.putOff(talk, remote, "a sync was put off: too many peers are about to begin one")
@@ -44,41 +45,36 @@ func (n *Node) serveSync(stream network.Stream) {
 			stream.Reset()
 		}
 		return
-	case reconcile.CheckVersion(hello) != nil:
+	}
+	core, done, err := n.core.Answer(node.ID(remote), hello)
+	switch {
+	case errors.Is(err, reconcile.ErrVersion):
 		n.refusals.write(log, slog.LevelInfo, "a peer speaks another version of the protocol", slog.Any("version", hello.Version))
 		talk.refuse(wire.CodeVersion)
 		return
+	case errors.Is(err, ErrBusy):
+		n.putOff(talk, remote, "a sync was put off: this node has begun the same one, or too many are running")
+		return
+	case err != nil:
+		n.deny(talk, remote)
+		return
 	}
-	ns := n.namespaceByID(hello.Namespace)
-	if ns == nil || !ns.roster.Load().has(remote, RoleRead) || !ns.gate.enter() {
-		n.refusals.write(log, slog.LevelInfo, "a sync was denied: not a member, or no such namespace")
-		n.metrics.denied.Inc()
-		talk.refuse(wire.CodeDenied)
+	defer done()
+	ns := n.namespaceByID(core.Keys.ID)
+	if ns == nil || !ns.gate.enter() { // it is being dropped
+		n.deny(talk, remote)
 		return
 	}
 	defer ns.gate.leave()
-	if n.sessions.yields(ns.keys.ID, n.self.id, remote) && !hello.DryRun {
-		n.putOff(talk, remote, "a sync was put off: this node has begun the same one", logNamespace(ns))
-		return
-	}
-	release, ok := n.sessions.accept(remote)
-	if !ok {
-		n.putOff(talk, remote, "a sync was put off: too many are running", logNamespace(ns))
-		return
-	}
-	defer release()
 	ctx, cancel := ns.bind(n.ctx)
 	defer cancel()
 	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-		_, err := ns.converse(ctx, sides{
-			remote: remote, prefix: hello.Prefix, incoming: true, dry: hello.DryRun, progress: progress,
-			stream: func() (*conversation, error) { return talk, nil },
-			session: func(open func() (reconcile.Replica, error), opts reconcile.Options) (*reconcile.Session, error) {
-				session := reconcile.Respond(func(*wire.Hello) (reconcile.Replica, error) { return open() }, opts)
-				session.Next() // it waits for the Hello, which is here
-				session.Deliver(hello, size)
-				return session, nil
+		_, err := ns.converse(ctx, side{
+			remote: remote, incoming: true, dry: hello.DryRun, progress: progress,
+			begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
+				return ns.core.Respond(ctx, node.ID(remote), hello, size, enter), nil
 			},
+			stream: func() (*conversation, error) { return talk, nil },
 		})
 		return err
 	})
@@ -92,6 +88,13 @@ func (n *Node) serveSync(stream network.Stream) {
 	if err != nil && ctx.Err() == nil {
 		log.Info("a sync that the peer began has failed", logNamespace(ns), logError(err))
 	}
+}
+
+// deny turns a stranger away, and a member that asks for what is not here, alike.
+func (n *Node) deny(talk *conversation, remote ID) {
+	n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, "a sync was denied: not a member, or no such namespace")
+	n.metrics.denied.Inc()
+	talk.refuse(wire.CodeDenied)
 }
 
 // putOff tells a peer to try again later.

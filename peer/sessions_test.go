@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // However many strangers are about to say something, a member gets its turn.
@@ -20,7 +20,8 @@ func TestCrowdOfStrangersKeepsNoMemberOut(t *testing.T) {
 	sb := joinForTest(t, sa, b)
 	var leave []func()
 	for i := 0; ; i++ {
-		done, ok := a.sessions.greet(ID(fmt.Sprint(i)), a.isMember(ID(fmt.Sprint(i))))
+		stranger := node.ID(fmt.Sprint(i))
+		done, ok := a.core.Sessions.Greet(stranger, a.core.IsMember(stranger))
 		if !ok {
 			break
 		}
@@ -47,11 +48,40 @@ func TestCrowdOfStrangersKeepsNoMemberOut(t *testing.T) {
 	if _, err := c.Join(t.Context(), ticket); err != nil {
 		t.Errorf("after the crowd: %v", err)
 	}
-	waitFor(t, "all have left", func() bool {
-		a.sessions.mu.Lock()
-		defer a.sessions.mu.Unlock()
-		return a.sessions.members+a.sessions.others+len(a.sessions.greeting) == 0
-	})
+	waitFor(t, "all have left", func() bool { return allLeft(a.core.Sessions, node.ID(b.self.id), node.ID(c.self.id)) })
+}
+
+// allLeft reports whether no stream holds a place for its greeting: all are to
+// be had, and each peer can have its share.
+func allLeft(s *node.Sessions, peers ...node.ID) bool {
+	var leave []func()
+	defer func() {
+		for _, done := range leave {
+			done()
+		}
+	}()
+	free := true
+	take := func(id node.ID, member bool) {
+		done, ok := s.Greet(id, member)
+		if free = free && ok; ok {
+			leave = append(leave, done)
+		}
+	}
+	share := Limits{}.withDefaults().SessionsPerPeer
+	for _, member := range []bool{true, false} {
+		for i := range greetings {
+			id := node.ID(fmt.Sprint(i))
+			if i/share < len(peers) {
+				id = peers[i/share]
+			}
+			take(id, member)
+		}
+		for _, done := range leave {
+			done()
+		}
+		leave = nil
+	}
+	return free
 }
 
 // Of two nodes that begin the same sync, the one with the higher id waits for
@@ -66,7 +96,7 @@ func TestHigherIDWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	sb := joinForTest(t, sa, b)
-	done := a.sessions.calling(sa.ID(), b.self.id)
+	done := sa.core.Call(node.ID(b.self.id), node.Ask{})
 	if _, err := sb.Diff(t.Context(), a.self.id, SyncOptions{}); err != nil {
 		t.Errorf("a dry run: %v", err)
 	}
@@ -78,57 +108,5 @@ func TestHigherIDWaits(t *testing.T) {
 	done()
 	if err := <-ended; err != nil {
 		t.Errorf("once the other is over: %v", err)
-	}
-}
-
-// Two nodes that begin the same sync at once do one of the two.
-func TestYields(t *testing.T) {
-	s := newSessions(Limits{}.withDefaults())
-	ns := dbadapter.NamespaceID{1}
-	done := s.calling(ns, "b")
-	if !s.yields(ns, "a", "b") {
-		t.Error("the higher id must wait for the lower")
-	}
-	if s.yields(ns, "c", "b") || s.yields(ns, "a", "c") || s.yields(dbadapter.NamespaceID{2}, "a", "b") {
-		t.Error("it waits for nothing")
-	}
-	done()
-	if s.yields(ns, "a", "b") || len(s.calls) != 0 {
-		t.Error("it waits for what is over")
-	}
-}
-
-func TestSessionsAreBounded(t *testing.T) {
-	s := newSessions(Limits{Sessions: 3, SessionsPerPeer: 2}.withDefaults())
-	var release []func()
-	take := func(id ID, want bool) {
-		t.Helper()
-		r, ok := s.accept(id)
-		if ok != want {
-			t.Errorf("accept %s: %t", id, ok)
-		}
-		if ok {
-			release = append(release, r)
-		}
-	}
-	take("a", true)
-	take("a", true)
-	take("a", false)
-	take("b", true)
-	take("c", false)
-	for _, r := range release {
-		r()
-	}
-	if s.incoming != 0 || len(s.peers) != 0 {
-		t.Errorf("left %d, %v", s.incoming, s.peers)
-	}
-	take("c", true)
-	for range 2 {
-		if _, ok := s.greet("a", false); !ok {
-			t.Error("greet")
-		}
-	}
-	if _, ok := s.greet("a", false); ok {
-		t.Error("one peer greets as often as it likes")
 	}
 }

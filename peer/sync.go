@@ -2,18 +2,15 @@ package peer
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
-	"github.com/syncd-io/syncd/reconcile/replica"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -65,16 +62,17 @@ type SyncOptions struct {
 	Progress func(Report)
 }
 
-func (o *SyncOptions) validate() error {
+// ask is what the options say to the node's decisions.
+func (o *SyncOptions) ask() (node.Ask, error) {
 	switch {
 	case o.Direction > Push:
-		return fmt.Errorf("direction %v: want both, pull or push", o.Direction)
+		return node.Ask{}, fmt.Errorf("direction %v: want both, pull or push", o.Direction)
 	case o.Method > MethodAll:
-		return fmt.Errorf("method %v: want auto, sketch or all", o.Method)
+		return node.Ask{}, fmt.Errorf("method %v: want auto, sketch or all", o.Method)
 	case len(o.Prefix) > dbadapter.MaxKey:
-		return fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)
+		return node.Ask{}, fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)
 	}
-	return nil
+	return node.Ask{Prefix: o.Prefix, Direction: o.Direction, Method: o.Method, DryRun: o.DryRun}, nil
 }
 
 // Diff finds what differs and forecasts what a sync would move; it changes
@@ -86,7 +84,9 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 
 // Sync makes this node's records and the peer's equal. The peer must be a
 // member here, and this node one there. The report is meaningful beside an
-// error: what was applied stays.
+// error: what was applied stays. ErrRejected says that one side declined records
+// of the other, ErrNotVerified that the sets could not be proved equal; a dry
+// run, and a sync of one direction, do not promise that.
 //
 // Two nodes that begin a sync with one another at once do one of the two: the
 // other waits for it and then finds little to do. ErrBusy says that this took
@@ -100,7 +100,8 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	fail := func(err error) (Report, error) {
 		return report, fmt.Errorf("%s %s with %s: %w", what, ns.Name(), id, err)
 	}
-	if err := o.validate(); err != nil {
+	ask, err := o.ask()
+	if err != nil {
 		return fail(err)
 	}
 	if err := ns.enter(what); err != nil {
@@ -109,28 +110,36 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	// Before anything leaves: is it a member?
-	if !ns.roster.Load().has(id, RoleRead) || id == ns.node.self.id {
-		return fail(fmt.Errorf("%w: it is not another member of this namespace here; invite it, or join at its place", ErrDenied))
+	if err := ns.core.MayCall(node.ID(id)); err != nil {
+		return fail(err)
 	}
-	again := backoff.NewExponentialBackOff()
-	again.InitialInterval = 50 * time.Millisecond
-	last, err := backoff.Retry(ctx, func() (Report, error) {
-		var err error
-		report, err = ns.syncOnce(ctx, id, o)
-		if err != nil && !errors.Is(err, ErrBusy) {
-			err = backoff.Permanent(err)
+	var retry node.BusyRetry
+	for {
+		report, err = ns.syncOnce(ctx, id, ask, o.Progress)
+		if wait, again := retry.Again(ns.node.core, err); again && sleep(ctx, wait) {
+			continue
 		}
-		return report, err
-	}, backoff.WithBackOff(again), backoff.WithMaxElapsedTime(busyPatience))
-	if err != nil {
-		return fail(ns.explain(ctx, err))
+		if err == nil {
+			err = node.Proved(ask, &report)
+		}
+		if err != nil {
+			return fail(ns.explain(ctx, err))
+		}
+		return report, nil
 	}
-	return last, nil
 }
 
-// busyPatience is for how long a sync is tried again with a busy peer.
-const busyPatience = 15 * time.Second
+// sleep waits, and reports whether the context is not over.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // explain replaces the error of a cut stream by what cut it, and says what to
 // do about the others.
@@ -148,10 +157,10 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 }
 
 // syncOnce begins one sync.
-func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress func(Report)) (Report, error) {
 	n := ns.node
 	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
-	release, err := n.sessions.begin(ctx)
+	release, err := n.places.take(ctx)
 	if err != nil {
 		return report, err
 	}
@@ -159,11 +168,12 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report
 	if err := n.dial(ctx, id, nil); err != nil {
 		return report, err
 	}
-	if !o.DryRun {
-		defer n.sessions.calling(ns.keys.ID, id)()
-	}
-	return ns.converse(ctx, sides{
-		remote: id, prefix: o.Prefix, progress: o.Progress, dry: o.DryRun,
+	defer ns.core.Call(node.ID(id), ask)()
+	return ns.converse(ctx, side{
+		remote: id, dry: ask.DryRun, progress: progress,
+		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
+			return ns.core.Initiate(ctx, node.ID(id), ask, enter)
+		},
 		stream: func() (*conversation, error) {
 			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 			defer cancel()
@@ -173,133 +183,52 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, o SyncOptions) (Report
 			}
 			return newConversation(stream, n.limits), nil
 		},
-		session: func(open func() (reconcile.Replica, error), opts reconcile.Options) (*reconcile.Session, error) {
-			set, err := open()
-			if err != nil {
-				return nil, err
-			}
-			opts.Direction, opts.Method, opts.Prefix, opts.DryRun = o.Direction, o.Method, o.Prefix, o.DryRun
-			if len(o.Prefix) == 0 {
-				opts.FirstCells = ns.openings.cells(id)
-			}
-			return reconcile.Initiate(set, opts), nil
-		},
 	})
 }
 
-// open opens the set of records that a sync is about. Its scans call tick.
-func (ns *Namespace) open(ctx context.Context, prefix []byte, tick func() error) (reconcile.Replica, func() error, error) {
-	if len(prefix) > 0 {
-		r, err := replica.OpenPrefix(ctx, ns.store, ns.keys, prefix, tick)
-		if err != nil {
-			return nil, nil, err
-		}
-		return r, r.Close, nil
-	}
-	if err := ns.grow(ctx, tick); err != nil {
-		return nil, nil, err
-	}
-	r, err := ns.live.Snapshot(ctx, ns.store, tick)
-	if err != nil {
-		return nil, nil, err
-	}
-	return r, r.Close, nil
-}
-
-// grow lengthens the live sketch where the namespace has outgrown it. One sync
-// does so at a time; the others make do with the shorter one.
-func (ns *Namespace) grow(ctx context.Context, tick func() error) error {
-	if !ns.growing.TryLock() {
-		return nil
-	}
-	defer ns.growing.Unlock()
-	grown, err := ns.live.Grow(ctx, ns.store, tick)
-	if errors.Is(err, reconcile.ErrBusy) {
-		return nil // too much was written meanwhile; the next sync tries again
-	}
-	if grown {
-		ns.node.log.Info("the live sketch has grown", logNamespace(ns), slog.Int("cells", ns.live.Cells()))
-	}
-	return err
-}
-
-// sides is what differs between the two sides of a sync.
-type sides struct {
+// side is what differs between the two sides of a sync.
+type side struct {
 	remote   ID
-	prefix   []byte
 	incoming bool
 	dry      bool
 	progress func(Report) // may be nil
+	begin    func(enter func(reconcile.Step)) (*node.Conversation, error)
 	// stream opens the stream, or gives the one that is open.
 	stream func() (*conversation, error)
-	// session begins the session, which opens the replica: of this node's own
-	// syncs before the stream, since a scan may take longer than a peer waits
-	// for a Hello; of a peer's after its proof.
-	session func(open func() (reconcile.Replica, error), opts reconcile.Options) (*reconcile.Session, error)
 }
 
 // converse runs one side of a sync, and accounts for it.
-func (ns *Namespace) converse(ctx context.Context, s sides) (report Report, err error) {
+func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err error) {
 	n := ns.node
 	watch := newStopwatch(n, ns, s.remote)
-	n.sessions.running.Add(1)
+	n.places.running.Add(1)
 	finish := func(r Report) Report {
 		r.Namespace, r.Peer = ns.Name(), s.remote.String()
 		r.DurationMS, r.StepsMS = watch.read()
 		return r
 	}
 	defer func() {
-		n.sessions.running.Add(-1)
+		n.places.running.Add(-1)
 		watch.stop()
 		report = finish(report)
 		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, err)
 	}()
 
 	watch.enter(reconcile.StepSketch)
-	var session *reconcile.Session
-	tick := func() error {
-		if session == nil {
-			return nil
-		}
-		return session.Tick()
-	}
-	done := func() error { return nil }
-	open := func() (set reconcile.Replica, err error) {
-		var closing func() error
-		if set, closing, err = ns.open(ctx, s.prefix, tick); err == nil {
-			done = closing
-		}
-		return set, err
-	}
-	defer func() {
-		if closed := done(); err == nil {
-			err = closed
-		}
-	}()
-	opts := reconcile.Options{
-		Keys: ns.keys, Self: []byte(n.self.id), Remote: []byte(s.remote), Admit: ns.door(ctx, s.remote),
-		Enter: watch.enter, Declined: ns.asides.get(s.remote, n.now()), Budget: n.budget,
-		Elapsed: func() time.Duration { return time.Since(watch.start) },
-	}
-	rand.Read(opts.Nonce[:]) // never fails (crypto/rand)
-	if session, err = s.session(open, opts); err != nil {
-		return report, err
-	}
-	defer session.Close()
-	talk, err := s.stream()
+	c, err := s.begin(watch.enter)
 	if err != nil {
 		return report, err
 	}
-	err = talk.run(ctx, session, func(r Report) {
-		if s.progress != nil {
-			s.progress(finish(r))
-		}
-	})
-	report = session.Report()
+	talk, err := s.stream()
 	if err == nil {
-		if len(s.prefix) == 0 && report.Method != MethodAll {
-			ns.openings.note(s.remote, report.Differences())
-		}
+		err = talk.run(ctx, c.Session, func(r Report) {
+			if s.progress != nil {
+				s.progress(finish(r))
+			}
+		})
+	}
+	report, err = c.End(err)
+	if err == nil {
 		if err := n.learnAddrs(s.remote); err != nil {
 			n.log.Warn("the addresses of a peer could not be saved", logPeer(s.remote), logError(err))
 		}

@@ -85,7 +85,7 @@ func TestTicketOfNoAdmin(t *testing.T) {
 	}
 	before := fmt.Sprint(sb.Members())
 	_, err := nb.Join(t.Context(), invite(t, sr, peer.InviteOptions{Role: peer.RoleAdmin}))
-	if !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), "no admin") {
+	if !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), "an admin") {
 		t.Errorf("a ticket of a reader: %v", err)
 	}
 	if after := fmt.Sprint(sb.Members()); after != before {

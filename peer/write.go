@@ -3,61 +3,41 @@ package peer
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // Put writes a record and returns its version once it is durable.
 func (ns *Namespace) Put(ctx context.Context, key, value []byte) (dbadapter.Version, error) {
-	return ns.writeOne(ctx, "put", write{record: dbadapter.Record{Key: key, Value: value}})
+	return ns.writeOne(ctx, "put", node.Draft{Record: dbadapter.Record{Key: key, Value: value}})
 }
 
 // PutIf writes a record if the one held has exactly the given version; the
 // zero version demands that there is none, not even a tombstone. Else it
 // fails with ErrConflict.
 func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapter.Version) (dbadapter.Version, error) {
-	return ns.writeOne(ctx, "put", write{record: dbadapter.Record{Key: key, Value: value}, held: &held})
+	return ns.writeOne(ctx, "put", node.Draft{Record: dbadapter.Record{Key: key, Value: value}, If: &held})
 }
 
 // Delete replaces a record by a tombstone. ErrNotFound and ErrDeleted say that
 // there was none to delete.
 func (ns *Namespace) Delete(ctx context.Context, key []byte) (dbadapter.Version, error) {
-	for range maxRetries {
-		rec, err := ns.Get(ctx, key)
-		if err != nil {
-			return rec.Version, fmt.Errorf("delete: %w", err)
-		}
-		version, err := ns.DeleteIf(ctx, key, rec.Version)
-		if !errors.Is(err, ErrConflict) {
-			return version, err
-		}
-	}
-	return dbadapter.Version{}, fmt.Errorf("delete %q in %s: %w again and again; try again", key, ns.Name(), ErrConflict)
+	return ns.commitOne(ctx, "delete", key, func() (*node.Attempt, error) { return ns.core.Delete(key) })
 }
 
 // DeleteIf replaces a record by a tombstone if it has exactly the given
 // version; else it fails with ErrConflict.
 func (ns *Namespace) DeleteIf(ctx context.Context, key []byte, held dbadapter.Version) (dbadapter.Version, error) {
-	return ns.writeOne(ctx, "delete", write{record: dbadapter.Record{Key: key, Deleted: true}, held: &held})
+	return ns.writeOne(ctx, "delete", node.Draft{Record: dbadapter.Record{Key: key, Deleted: true}, If: &held})
 }
-
-// maxRetries bounds the races that one write may lose against others.
-const maxRetries = 10
 
 // Batch collects writes that are committed together.
-type Batch struct{ writes []write }
-
-// write is one write before it has a version.
-type write struct {
-	record dbadapter.Record
-	held   *dbadapter.Version
-}
+type Batch struct{ drafts []node.Draft }
 
 func (b *Batch) add(key, value []byte, deleted bool, held *dbadapter.Version) {
-	b.writes = append(b.writes, write{dbadapter.Record{Key: bytes.Clone(key), Value: bytes.Clone(value), Deleted: deleted}, held})
+	b.drafts = append(b.drafts, node.Draft{Record: dbadapter.Record{Key: bytes.Clone(key), Value: bytes.Clone(value), Deleted: deleted}, If: held})
 }
 
 // Put adds a write to the batch.
@@ -81,98 +61,62 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	if err := fn(&b); err != nil {
 		return err
 	}
-	if len(b.writes) == 0 {
+	if len(b.drafts) == 0 {
 		return nil
 	}
 	if err := ns.enter("write a batch"); err != nil {
 		return err
 	}
 	defer ns.gate.leave()
-	ns.commits.Lock()
-	defer ns.commits.Unlock()
-	_, outcomes, err := ns.commit(ctx, b.writes)
-	if err != nil {
-		return fmt.Errorf("write a batch of %d in %s: %w", len(b.writes), ns.Name(), err)
+	attempt, err := ns.core.Write(b.drafts...)
+	if err == nil {
+		err = ns.commit(ctx, attempt)
 	}
-	for i, o := range outcomes {
-		if o.Result == dbadapter.Dominated { // by what came past the clock
-			return fmt.Errorf("write a batch of %d in %s: %w: %q is held as %s, later than this node's clock; the others are written",
-				len(b.writes), ns.Name(), ErrConflict, clip(b.writes[i].record.Key), o.Held)
-		}
+	if err != nil {
+		return fmt.Errorf("write a batch of %d in %s: %w", len(b.drafts), ns.Name(), err)
 	}
 	return nil
 }
 
-// writeOne commits one write. A version that was overtaken between its making
-// and its commit, by another write of this node, is made anew, so that who
-// writes reads its own write.
-func (ns *Namespace) writeOne(ctx context.Context, what string, w write) (dbadapter.Version, error) {
+func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (dbadapter.Version, error) {
+	return ns.commitOne(ctx, what, d.Record.Key, func() (*node.Attempt, error) { return ns.core.Write(d) })
+}
+
+func (ns *Namespace) commitOne(ctx context.Context, what string, key []byte, begin func() (*node.Attempt, error)) (dbadapter.Version, error) {
 	if err := ns.enter(what); err != nil {
 		return dbadapter.Version{}, err
 	}
 	defer ns.gate.leave()
-	for range maxRetries {
-		ns.commits.RLock()
-		writes, outcomes, err := ns.commit(ctx, []write{w})
-		ns.commits.RUnlock()
-		if errors.Is(err, ErrConflict) && len(outcomes) == 1 {
-			return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w; it is %s now",
-				what, w.record.Key, ns.Name(), err, outcomes[0].Held)
-		}
-		if err != nil {
-			return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w", what, clip(w.record.Key), ns.Name(), err)
-		}
-		if outcomes[0].Result == dbadapter.Applied {
-			return writes[0].Record.Version, nil
-		}
-		ns.clock.Observe(hlc.Timestamp(outcomes[0].Held.Clock))
+	attempt, err := begin()
+	if err == nil {
+		err = ns.commit(ctx, attempt)
 	}
-	return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w again and again; try again", what, w.record.Key, ns.Name(), ErrConflict)
+	if err != nil {
+		return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w", what, clip(key), ns.Name(), err)
+	}
+	return attempt.Version(0), nil
 }
 
-// commit gives the writes their versions and signatures and stores them;
-// commits is held.
-func (ns *Namespace) commit(ctx context.Context, batch []write) ([]dbadapter.Write, []dbadapter.Outcome, error) {
-	writes := make([]dbadapter.Write, len(batch))
-	for i, w := range batch {
-		version, err := ns.nextVersion()
-		if err != nil {
-			return nil, nil, err
+// commit carries an attempt to the store until it is there.
+func (ns *Namespace) commit(ctx context.Context, a *node.Attempt) error {
+	for {
+		again, err := a.Judge(ns.try(ctx, a))
+		if !again {
+			return err
 		}
-		w.record.Version = version
-		hashed, err := dbadapter.Hash(ns.keys.Hasher, w.record)
-		if err != nil {
-			return nil, nil, err
-		}
-		writes[i] = dbadapter.Write{Record: hashed, If: w.held}
 	}
-	outcomes, err := ns.apply(ctx, writes)
-	return writes, outcomes, err
 }
 
-func (ns *Namespace) nextVersion() (dbadapter.Version, error) {
-	at := ns.clock.Read()
-	if at.Time().Before(dbadapter.Epoch) {
-		return dbadapter.Version{}, fmt.Errorf("%w: this machine's clock says %s; set it", ErrFutureVersion, at.Time().Format("2006-01-02"))
+func (ns *Namespace) try(ctx context.Context, a *node.Attempt) ([]dbadapter.Outcome, error) {
+	defer a.Hold()()
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	return dbadapter.Version{Clock: dbadapter.Timestamp(at), Writer: ns.node.self.writer, Incarnation: ns.incarnation}, nil
-}
-
-// apply signs writes of this node and stores them.
-func (ns *Namespace) apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-	roster := ns.roster.Load()
-	if !roster.has(ns.node.self.id, RoleWrite) {
-		return nil, fmt.Errorf("%w: this node's role here is %s; ask an admin for the role write", ErrDenied, roster.byID[ns.node.self.id].Role)
+	writes, err := a.Writes()
+	if err != nil {
+		return nil, err
 	}
-	if len(writes) > dbadapter.MaxBatch {
-		return nil, fmt.Errorf("%w: a batch has at most %d writes", ErrLimit, dbadapter.MaxBatch)
-	}
-	if !roster.state.Policy.Unsigned {
-		if err := sign(ns.node.self.key, ns.keys.ID, writes); err != nil {
-			return nil, fmt.Errorf("sign: %w", err)
-		}
-	}
-	return ns.store.Apply(ctx, writes)
+	return ns.core.Store.Apply(ctx, writes)
 }
 
 // clip shortens a key for a message.

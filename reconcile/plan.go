@@ -133,7 +133,7 @@ func offerOf(r *dbadapter.Record) wire.Offer {
 	if o.Hashed = len(r.Value) > offerAbove; o.Hashed {
 		o.Hash = r.ContentHash()
 	} else {
-		o.Record.Signature = nil // only needed to adopt a version
+		o.Record.Signature, o.Record.Signer = nil, 0 // only needed to adopt a version
 	}
 	o.Record.Value = nil
 	return o

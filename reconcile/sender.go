@@ -75,7 +75,7 @@ func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
 // withheld is a record as it travels to a peer that has declined it.
 func withheld(r *dbadapter.Hashed) wire.Sent {
 	head := r.Record
-	head.Value, head.Signature = nil, nil
+	head.Value, head.Signature, head.Signer = nil, nil, 0
 	return wire.Sent{Record: head, Withheld: true, Digest: r.Digest}
 }
 

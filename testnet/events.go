@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
-	"github.com/syncd-io/syncd/testnet/internal/model"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
@@ -24,17 +24,19 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Put, plan.Touch, plan.Batch, plan.Del:
 		r.write(e)
 	case plan.Sync:
-		n.Sync(e.Peer, model.Ask{}, nil)
+		n.Sync(e.Peer, node.Ask{}, nil)
 	case plan.Pull:
-		n.Sync(e.Peer, model.Ask{Direction: wire.Pull}, nil)
+		n.Sync(e.Peer, node.Ask{Direction: wire.Pull}, nil)
 	case plan.Push:
-		n.Sync(e.Peer, model.Ask{Direction: wire.Push}, nil)
+		n.Sync(e.Peer, node.Ask{Direction: wire.Push}, nil)
 	case plan.Diff:
-		n.Sync(e.Peer, model.Ask{DryRun: true}, nil)
+		n.Sync(e.Peer, node.Ask{DryRun: true}, nil)
 	case plan.SendAll:
-		n.Sync(e.Peer, model.Ask{Method: wire.MethodAll}, nil)
+		n.Sync(e.Peer, node.Ask{Method: wire.MethodAll}, nil)
 	case plan.SyncPrefix:
-		n.Sync(e.Peer, model.Ask{Prefix: []byte(e.Key)}, nil)
+		n.Sync(e.Peer, node.Ask{Prefix: []byte(e.Key)}, nil)
+	case plan.Join:
+		n.Join(e.Peer)
 	case plan.Replay:
 		r.cluster.Replay(e.Node, e.Peer)
 	case plan.Crash:

@@ -120,6 +120,9 @@ func (r *runner) live() (err error) {
 			return err
 		}
 	}
+	if err := r.cluster.Found(!r.plan.Alone); err != nil {
+		return err
+	}
 	for i := range r.plan.Events {
 		e := &r.plan.Events[i]
 		r.world.At(e.At, func() { r.do(e) })

@@ -154,6 +154,9 @@ func TestIdleMustSync(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if err := r.cluster.Found(true); err != nil {
+			t.Fatal(err)
+		}
 		if cut {
 			r.net.Cut(0, 1)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
@@ -135,7 +136,7 @@ func (r *runner) idle() error {
 		for a := range group {
 			for b := a + 1; b < len(group) && (b == a+1 || len(group) <= 12); b++ {
 				over := false
-				r.cluster.Node(group[a]).Sync(group[b], model.Ask{}, func(err error) {
+				r.cluster.Node(group[a]).Sync(group[b], node.Ask{}, func(err error) {
 					over = true
 					if err != nil {
 						r.violate(check.Idle, group[a], "all nodes were equal, and a sync with node %d failed: %v", group[b], err)

@@ -10,7 +10,9 @@ import (
 
 // An envelope is the stored form of a record:
 //
-//	flags(1) version(24) seal(8) [signature(64)] value
+//	flags(1) version(24) seal(8) [[signer(8)] signature(64)] value
+//
+// A signature names its signer where the version has no writer.
 //
 // The seal is the first word of the record's keyed digest, which covers key,
 // version, tombstone flag and value, XORed with the XXH3 hash of the signature
@@ -30,8 +32,18 @@ const cut = inline / 2
 
 // isLong reports whether a record's envelope is cut in two.
 func isLong(r *dbadapter.Record) bool {
-	return envelopeSize+len(r.Signature)+len(r.Value) >= inline
+	return envelopeSize+signatureSize(r)+len(r.Value) >= inline
 }
+
+// signatureSize is what the signature takes, with the signer.
+func signatureSize(r *dbadapter.Record) int {
+	if len(r.Signature) > 0 && r.Version.Writer == 0 {
+		return signerSize + len(r.Signature)
+	}
+	return len(r.Signature)
+}
+
+const signerSize = 8
 
 const envelopeSize = 1 + dbadapter.VersionSize + sealSize
 
@@ -43,14 +55,21 @@ func appendEnvelope(b []byte, r *dbadapter.Hashed) []byte {
 	}
 	if len(r.Signature) > 0 {
 		flags |= flagSigned
-		sum ^= xxh3.Hash(r.Signature)
 	}
 	if isLong(&r.Record) {
 		flags |= flagLong
 	}
 	b, _ = r.Version.AppendBinary(append(b, flags))
-	b = binary.BigEndian.AppendUint64(b, sum)
+	seal := len(b)
+	b = append(b, make([]byte, sealSize)...)
+	if len(r.Signature) > 0 && r.Version.Writer == 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(r.Signer))
+	}
 	b = append(b, r.Signature...)
+	if flags&flagSigned != 0 {
+		sum ^= xxh3.Hash(b[seal+sealSize:])
+	}
+	binary.BigEndian.PutUint64(b[seal:], sum)
 	return append(b, r.Value...)
 }
 
@@ -74,11 +93,21 @@ func readEnvelope(b, key []byte, h dbadapter.Hasher) (dbadapter.Hashed, error) {
 	sum := binary.BigEndian.Uint64(b[1+dbadapter.VersionSize:])
 	rest := b[envelopeSize:]
 	if flags&flagSigned != 0 {
-		if len(rest) < dbadapter.SignatureSize {
+		size := dbadapter.SignatureSize
+		if r.Version.Writer == 0 {
+			size += signerSize
+		}
+		if len(rest) < size {
 			return bad("its signature is cut short")
 		}
-		r.Signature, rest = rest[:dbadapter.SignatureSize:dbadapter.SignatureSize], rest[dbadapter.SignatureSize:]
-		sum ^= xxh3.Hash(r.Signature)
+		signature := rest[:size:size]
+		rest = rest[size:]
+		sum ^= xxh3.Hash(signature)
+		if r.Version.Writer == 0 {
+			r.Signer = dbadapter.WriterID(binary.BigEndian.Uint64(signature))
+			signature = signature[signerSize:]
+		}
+		r.Signature = signature
 	}
 	if len(rest) > 0 {
 		r.Value = rest

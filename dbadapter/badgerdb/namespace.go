@@ -115,7 +115,7 @@ func (n *namespace) encode(items []commit.Item) int {
 	for i := range items {
 		r := &items[i].Record
 		size += len(r.Key) + len(r.Value)
-		stored += prefixSize + envelopeSize + len(r.Key) + len(r.Value) + len(r.Signature)
+		stored += prefixSize + envelopeSize + len(r.Key) + len(r.Value) + signatureSize(&r.Record)
 	}
 	b := make([]byte, 0, stored)
 	for i := range items {

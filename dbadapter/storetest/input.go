@@ -168,6 +168,10 @@ func testSignatures(t *testing.T, h Harness) {
 		w.Record.Signature = signature
 		writes = append(writes, w)
 	}
+	dated := put("dated", "v", at(1))
+	dated.Record.Version = dbadapter.Version{Clock: dated.Record.Version.Clock}
+	dated.Record.Signature, dated.Record.Signer = signature, 7
+	writes = append(writes, dated)
 	e.apply(writes...)
 	tw.apply(writes)
 	e.check(tw)

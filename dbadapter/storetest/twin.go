@@ -221,7 +221,7 @@ func same(what string, got, want []dbadapter.Record) error {
 	for i := range got {
 		g, w := got[i], want[i]
 		if !bytes.Equal(g.Key, w.Key) || !bytes.Equal(g.Value, w.Value) || g.Version != w.Version ||
-			g.Deleted != w.Deleted || !bytes.Equal(g.Signature, w.Signature) {
+			g.Deleted != w.Deleted || !bytes.Equal(g.Signature, w.Signature) || g.Signer != w.Signer {
 			return fmt.Errorf("%s: record %d is %+v, want %+v", what, i, g, w)
 		}
 	}

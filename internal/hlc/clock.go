@@ -54,6 +54,13 @@ func (c *Clock) Observe(seen Timestamp) {
 	c.last = max(c.last, seen)
 }
 
+// Latest is the greatest reading given or seen.
+func (c *Clock) Latest() Timestamp {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
 // Check is the rule for versions that come from elsewhere: not before
 // Epoch, and not further ahead of the machine's time than the skew.
 // The error is ErrOutOfBounds.

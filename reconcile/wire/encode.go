@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/binary"
+
 	"github.com/multiformats/go-varint"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -74,7 +76,8 @@ const (
 )
 
 // appendHead writes what records and offers share: flags, key, version and
-// signature. A version without a writer (a dated import) takes 8 bytes.
+// signature. A version without a writer (a dated import) takes 8 bytes, and its
+// signer 8 before the signature.
 // The mark is a record's Stub and an offer's Hashed.
 func appendHead(b []byte, r *dbadapter.Record, flags byte) []byte {
 	if r.Deleted {
@@ -95,6 +98,9 @@ func appendHead(b []byte, r *dbadapter.Record, flags byte) []byte {
 		version = version[:8]
 	}
 	b = append(b, version...)
+	if flags&flagSigned != 0 && v.Writer == 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(r.Signer))
+	}
 	return append(b, r.Signature...)
 }
 

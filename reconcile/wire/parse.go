@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"fmt"
 	"unicode/utf8"
 
@@ -229,6 +230,11 @@ func (p *parser) head(known byte) (r dbadapter.Record, flags byte) {
 		p.fail("a writer of zeros spelt out")
 	}
 	if flags&flagSigned != 0 {
+		if r.Version.Writer == 0 {
+			var signer [8]byte
+			copy(signer[:], p.take(uint64(len(signer))))
+			r.Signer = dbadapter.WriterID(binary.BigEndian.Uint64(signer[:]))
+		}
 		r.Signature = p.take(dbadapter.SignatureSize)
 	}
 	return r, flags

@@ -4,11 +4,13 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -43,18 +45,23 @@ type Watcher interface {
 	Refused(node int, err error)
 }
 
-// Limits of nodes and sessions: those of package peer, but for a shorter
-// patience with silence, which costs virtual time only.
+// What the driver bounds. The silence of a peer is borne for a shorter time than
+// on a network, which costs virtual time only.
 const (
 	idleTimeout     = 10 * time.Second
+	helloTimeout    = 10 * time.Second
+	joinTimeout     = 20 * time.Second
 	sessions        = 16
 	sessionsPerPeer = 4
-	asideLife       = 5 * time.Minute
-	busyPatience    = 15 * time.Second
-	// fewNodes is up to how many every node knows every other; beyond it each
-	// knows those at distances of powers of two.
+	greetings       = 64
+	syncMemory      = 1 << 30
+	// fewNodes is up to how many every node knows the address of every other;
+	// beyond it each knows those at distances of powers of two.
 	fewNodes = 12
 )
+
+// Name is the namespace's name on the node that creates it.
+const Name = "testnet"
 
 // Epoch is what the clocks say when a run begins.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -62,32 +69,65 @@ var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // Cluster is all nodes of a run.
 type Cluster struct {
 	Config
-	World    *sim.World
-	Net      *sim.Net
-	nodes    []*Node
-	writers  map[dbadapter.WriterID]*Node
-	keys     reconcile.Keys
-	proven   map[[32]byte]bool // signatures that were found to fit
-	settling bool              // background syncs go on at the pace of Settle
-	open     int               // sessions that hold a snapshot
-	last     map[[2]int]*tape  // what was sent in the last session that one began with another
+	World  *sim.World
+	Net    *sim.Net
+	nodes  []*Node
+	byID   map[node.ID]*Node
+	keys   reconcile.Keys
+	proven map[[32]byte]bool // signatures that were found to fit
+	open   int               // sessions that hold a snapshot
+	last   map[[2]int]*tape  // what was sent in the last session that one began with another
 }
 
 // New makes nodes with empty disks, none of which is started.
 func New(w *sim.World, net *sim.Net, c Config) *Cluster {
-	cl := &Cluster{Config: c, World: w, Net: net, proven: map[[32]byte]bool{}, last: map[[2]int]*tape{}, writers: map[dbadapter.WriterID]*Node{}}
+	cl := &Cluster{Config: c, World: w, Net: net, proven: map[[32]byte]bool{}, last: map[[2]int]*tape{}, byID: map[node.ID]*Node{}}
 	var secret dbadapter.Secret
 	binary.BigEndian.PutUint64(secret[:], w.Draw(sim.ForNonce, 1<<40, 0, 0))
 	cl.keys = reconcile.DeriveKeys(secret)
-	if c.Indices > 0 {
-		cl.keys.Hasher = Coarse(cl.keys.Hasher, c.Indices)
-	}
+	cl.keys.Hasher = cl.weaken(cl.keys.Hasher)
 	for i := range c.Nodes {
 		n := newNode(cl, i)
 		cl.nodes = append(cl.nodes, n)
-		cl.writers[n.writer] = n
+		cl.byID[n.id] = n
 	}
 	return cl
+}
+
+func (c *Cluster) weaken(h dbadapter.Hasher) dbadapter.Hasher {
+	if c.Indices > 0 {
+		return Coarse(h, c.Indices)
+	}
+	return h
+}
+
+// Found has node 0 create the namespace. If all is set, it then invites every
+// other node in turn, and each of these presents its ticket once more when the
+// last one has joined: a node learns the members that there are when it joins,
+// and no later ones. All nodes must be up.
+func (c *Cluster) Found(all bool) error {
+	if err := c.nodes[0].create(); err != nil {
+		return err
+	}
+	if !all {
+		return nil
+	}
+	tickets := make([]string, len(c.nodes))
+	for round := range 2 {
+		for i := 1; i < len(c.nodes); i++ {
+			if round == 0 {
+				ticket, err := c.nodes[0].invite()
+				if err != nil {
+					return err
+				}
+				tickets[i] = ticket
+			}
+			if err := c.nodes[i].redeem(tickets[i]); err != nil {
+				return fmt.Errorf("node %d joins: %w", i, err)
+			}
+		}
+	}
+	return nil
 }
 
 // Node is the node of that number.
@@ -115,5 +155,53 @@ func keyOf(node int) ed25519.PrivateKey {
 	return k.(ed25519.PrivateKey)
 }
 
+// verify reports whether a key made a signature. One that fits does so at every
+// node: it is checked once a run.
+func (c *Cluster) verify(key ed25519.PublicKey, message, signature []byte) bool {
+	sum := sha256.Sum256(append(append(append(make([]byte, 0, len(key)+len(signature)+len(message)), key...), signature...), message...))
+	if c.proven[sum] {
+		return true
+	}
+	ok := ed25519.Verify(key, message, signature)
+	if ok {
+		c.proven[sum] = true
+	}
+	return ok
+}
+
 // oldVersion is what a node of an older protocol says.
 const oldVersion = wire.Version - 1
+
+// Settle makes all nodes sync about every so often from now on, whatever failed
+// before.
+func (c *Cluster) Settle(every time.Duration) {
+	c.Every = every
+	for _, n := range c.nodes {
+		if p := n.process; p != nil {
+			p.core.Interval = every
+			p.core.Schedule.Wake()
+			p.background()
+		}
+	}
+}
+
+// Rest ends all background syncs that are not under way.
+func (c *Cluster) Rest() {
+	for _, n := range c.nodes {
+		if n.process != nil {
+			n.process.rounds.stop()
+		}
+	}
+}
+
+// Close ends all processes, and with them what their sessions hold.
+func (c *Cluster) Close() {
+	for _, n := range c.nodes {
+		if n.process != nil {
+			n.end(true)
+		}
+	}
+}
+
+// errNoNamespace: the node has not joined.
+var errNoNamespace = errors.New("the node is not a member of the namespace")

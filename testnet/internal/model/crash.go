@@ -46,7 +46,7 @@ func (n *Node) enter(s reconcile.Step) {
 	c.armed = false
 	if s == reconcile.StepApply {
 		c.drew++
-		c.left = int(n.world.Draw(sim.ForCrashPoint, uint64(n.id), c.drew, 0) % 6)
+		c.left = int(n.world.Draw(sim.ForCrashPoint, uint64(n.number), c.drew, 0) % 6)
 	}
 	if c.left == 0 {
 		panic(struck{})

@@ -149,6 +149,7 @@ func newEntry(writes []dbadapter.Write) []byte {
 		}
 		b = append(b, flags)
 		b, _ = r.Version.AppendBinary(b) // never fails
+		b = binary.BigEndian.AppendUint64(b, uint64(r.Signer))
 		for _, field := range [][]byte{r.Key, r.Value, r.Signature} {
 			b = binary.AppendUvarint(b, uint64(len(field)))
 			b = append(b, field...)
@@ -199,9 +200,10 @@ func readEntry(b []byte) (writes []dbadapter.Write, size int, err error) {
 	}
 	for n := number(); n > 0 && err == nil; n-- {
 		var w dbadapter.Write
-		if head := take(1 + dbadapter.VersionSize); err == nil {
+		if head := take(1 + dbadapter.VersionSize + 8); err == nil {
 			w.Record.Deleted = head[0] == 1
-			err = w.Record.Version.UnmarshalBinary(head[1:])
+			err = w.Record.Version.UnmarshalBinary(head[1 : 1+dbadapter.VersionSize])
+			w.Record.Signer = dbadapter.WriterID(binary.BigEndian.Uint64(head[1+dbadapter.VersionSize:]))
 		}
 		w.Record.Key, w.Record.Value, w.Record.Signature = take(number()), take(number()), take(number())
 		writes = append(writes, w)

@@ -3,15 +3,12 @@ package model
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/hlc"
-	"github.com/syncd-io/syncd/reconcile/replica"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -22,9 +19,8 @@ var ErrDown = errors.New("the node is down")
 type Node struct {
 	cluster *Cluster
 	world   *sim.World
-	id      int
-	name    []byte
-	writer  dbadapter.WriterID
+	number  int
+	id      node.ID
 	disk    *sim.Disk
 	copied  *sim.Disk // the last copy that was kept; nil if none was
 	wall    wall
@@ -32,47 +28,44 @@ type Node struct {
 	damage  error         // why it does not start
 	frozen  time.Duration // until when it stands still
 	starts  uint64
-	dials   uint64
 	crash   crash
 	process *process // nil while the node is down
 }
 
-// process is what is lost with a crash.
+// process is what is lost with a crash: what the node has decided, and what the
+// driver has under way.
 type process struct {
-	node        *Node
-	store       *store
-	live        *replica.Live
-	clock       *hlc.Clock
-	incarnation uint64
-	sessions    []*session
-	calls       map[int]int // sessions that this node began, by peer
-	incoming    map[int]int // those that peers began
-	lanes       map[int]*lane
-	rounds      *timer
-	asides      map[int]*aside
-	openings    map[int][]int
-	syncing     bool   // a sync of the disk is due
-	writes      uint64 // begun here
-	applied     int    // records, in all
-	dump        []dbadapter.Record
-	dumped      int // applied, when dump was made; -1: never
+	node     *Node
+	core     *node.Node
+	ns       *node.Namespace // nil until the node has joined
+	store    *store          // of ns
+	drawn    [node.Purposes]uint64
+	sessions []*session
+	rounds   *timer
+	syncing  bool   // a sync of the disk is due
+	writes   uint64 // begun here
+	applied  int    // records, in all
+	dump     []dbadapter.Record
+	dumped   int // applied, when dump was made; -1: never
 }
 
-func newNode(c *Cluster, id int) *Node {
-	n := &Node{cluster: c, world: c.World, id: id, name: fmt.Appendf(nil, "node-%04d", id)}
+func newNode(c *Cluster, number int) *Node {
+	n := &Node{cluster: c, world: c.World, number: number}
+	n.id = node.IDOf(keyOf(number).Public().(ed25519.PublicKey))
 	n.wall.world = c.World
-	n.insert(sim.NewDisk(c.World, id))
-	sum := sha256.Sum256(n.name)
-	if c.Signed {
-		sum = sha256.Sum256(keyOf(id).Public().(ed25519.PublicKey))
-	}
-	n.writer = dbadapter.WriterID(binary.BigEndian.Uint64(sum[:]))
+	n.insert(sim.NewDisk(c.World, number))
 	return n
 }
 
 func (n *Node) insert(d *sim.Disk) {
 	n.disk = d
 	d.Before = n.crash.count
+}
+
+// purposes are what the simulation calls a node's randomness.
+var purposes = [node.Purposes]sim.Purpose{
+	node.ForNonce: sim.ForNonce, node.ForIncarnation: sim.ForIncarnation, node.ForToken: sim.ForToken, node.ForSecret: sim.ForNonce,
+	node.ForInterval: sim.ForInterval, node.ForRest: sim.ForRest, node.ForBusy: sim.ForBusy,
 }
 
 // Start starts a node that is down. It stays down where its data is damaged.
@@ -82,43 +75,53 @@ func (n *Node) Start() error {
 	}
 	c := n.cluster
 	n.starts++
-	p := &process{
-		node: n, live: replica.New(c.keys), clock: hlc.New(n.wall.now),
-		incarnation: n.world.Draw(sim.ForIncarnation, uint64(n.id), n.starts, 0),
-		calls:       map[int]int{}, incoming: map[int]int{},
-		lanes: map[int]*lane{}, asides: map[int]*aside{}, openings: map[int][]int{}, dumped: -1,
-	}
-	err := p.open()
-	n.world.Note("start", n.id, boolean(err == nil), nil)
+	p := &process{node: n, dumped: -1}
+	p.core = node.New(node.Config{
+		ID: n.id, Verify: c.verify, Now: n.wall.now, Interval: c.Every, Weaken: c.weaken,
+		Sign:    func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(n.number), message), nil },
+		Random:  p.draw,
+		Budget:  reconcile.NewBudget(syncMemory),
+		Places:  node.Places{Sessions: sessions, PerPeer: sessionsPerPeer, Greetings: greetings},
+		Refused: func(err error) { c.Watch.Refused(n.number, err) },
+	})
+	err := p.load()
+	n.world.Note("start", n.number, boolean(err == nil), nil)
 	if errors.Is(err, dbadapter.ErrCorrupt) {
 		n.damage = err
 	}
 	if err != nil {
-		c.Watch.Refused(n.id, err)
+		c.Watch.Refused(n.number, err)
 		return err
 	}
 	n.process = p
-	c.Watch.Started(n.id, p.records())
+	c.Watch.Started(n.number, p.records())
 	p.background()
 	return nil
 }
 
-// open does what package peer does when it opens a namespace.
-func (p *process) open() (err error) {
-	c := p.node.cluster
-	if p.store, err = openStore(p.node.disk, c.keys.ID, c.keys.Hasher, p.live.Observe); err != nil {
-		return err
+func (p *process) draw(purpose node.Purpose) uint64 {
+	p.drawn[purpose]++
+	n := p.node
+	return n.world.Draw(purposes[purpose], uint64(n.number), n.starts, p.drawn[purpose])
+}
+
+// load opens the namespace, if the node has joined it.
+func (p *process) load() error {
+	b := p.node.disk.File(stateFile).Bytes()
+	if len(b) == 0 {
+		return nil
 	}
-	snap, err := p.store.Snapshot()
+	s, err := node.DecodeState(b)
 	if err != nil {
 		return err
 	}
-	defer snap.Close()
-	if err := p.live.Load(context.Background(), snap, nil); err != nil {
-		return err
-	}
-	p.clock.Observe(hlc.Timestamp(p.store.Latest()))
-	return nil
+	return p.open(s)
+}
+
+// observed is told of each record that is now held.
+func (p *process) observed(r *dbadapter.Record) {
+	p.applied++
+	p.node.cluster.Watch.Observed(p.node.number, r)
 }
 
 // Crash ends the process at once, and with it the machine: what was not synced
@@ -127,7 +130,7 @@ func (n *Node) Crash() {
 	if n.process == nil {
 		return
 	}
-	n.world.Note("crash", n.id, 0, nil)
+	n.world.Note("crash", n.number, 0, nil)
 	n.end(true)
 	n.disk.PowerCut()
 }
@@ -137,7 +140,7 @@ func (n *Node) Stop() {
 	n.guard(func() {
 		if p := n.process; p != nil {
 			p.flush()
-			n.world.Note("stop", n.id, 0, nil)
+			n.world.Note("stop", n.number, 0, nil)
 			n.end(false)
 		}
 	})
@@ -151,7 +154,9 @@ func (n *Node) end(silently bool) {
 	for _, x := range p.sessions {
 		x.abandon(silently)
 	}
-	_ = p.store.Close() // it is in memory
+	if p.ns != nil {
+		_ = p.store.Close() // it is in memory
+	}
 }
 
 // Up reports whether the node runs.
@@ -203,7 +208,7 @@ func (n *Node) Frozen() time.Duration { return n.frozen }
 // records are all that the node holds, tombstones included, by key. They are
 // read once after each commit, and must not be changed.
 func (p *process) records() []dbadapter.Record {
-	if p.dumped == p.applied {
+	if p.ns == nil || p.dumped == p.applied {
 		return p.dump
 	}
 	snap, err := p.store.Snapshot()
@@ -226,13 +231,4 @@ func boolean(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// Close ends all processes, and with them what their sessions hold.
-func (c *Cluster) Close() {
-	for _, n := range c.nodes {
-		if n.process != nil {
-			n.end(true)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -48,6 +49,9 @@ func cluster(t *testing.T, c Config) (*Cluster, *logbook) {
 			t.Fatal(err)
 		}
 	}
+	if err := cl.Found(true); err != nil {
+		t.Fatal(err)
+	}
 	return cl, book
 }
 
@@ -73,7 +77,7 @@ func put(t *testing.T, n *Node, key, value string) dbadapter.Version {
 func syncNow(t *testing.T, a *Node, b int) error {
 	t.Helper()
 	result := errors.New("the sync has not ended")
-	a.Sync(b, Ask{}, func(err error) { result = err })
+	a.Sync(b, node.Ask{}, func(err error) { result = err })
 	a.world.Run(a.world.Now() + 30*time.Second)
 	return result
 }
@@ -92,7 +96,7 @@ func values(n *Node) (all []string) {
 func want(t *testing.T, n *Node, all string) {
 	t.Helper()
 	if got := fmt.Sprint(values(n)); got != all {
-		t.Errorf("node %d holds %s, want %s", n.id, got, all)
+		t.Errorf("node %d holds %s, want %s", n.number, got, all)
 	}
 }
 
@@ -126,16 +130,29 @@ func TestSignatures(t *testing.T) {
 	cl, _ := cluster(t, Config{Nodes: 2, Signed: true})
 	put(t, cl.Node(0), "k", "v")
 	r := cl.Node(0).Records()[0]
-	if reason, err := cl.Node(1).examine(&r); err != nil {
-		t.Fatal(reason, err)
+	admit := func(r dbadapter.Record) wire.Reason {
+		t.Helper()
+		h, err := dbadapter.Hash(cl.Keys().Hasher, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdicts, err := cl.Node(1).process.ns.Admit(t.Context(), cl.Node(0).id, []dbadapter.Hashed{h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return verdicts[0].Reason
 	}
-	r.Value = []byte("w")
-	if reason, _ := cl.Node(1).examine(&r); reason != wire.ReasonSignature {
+	changed := r
+	changed.Value = []byte("w")
+	if reason := admit(changed); reason != wire.ReasonSignature {
 		t.Errorf("a changed value: %v", reason)
 	}
-	r.Version.Writer = 7
-	if reason, _ := cl.Node(1).examine(&r); reason != wire.ReasonWriter {
+	changed.Version.Writer = 7
+	if reason := admit(changed); reason != wire.ReasonWriter {
 		t.Errorf("an unknown writer: %v", reason)
+	}
+	if reason := admit(r); reason != 0 {
+		t.Errorf("the record as it was signed: %v", reason)
 	}
 }
 
@@ -283,7 +300,14 @@ func TestClocks(t *testing.T) {
 		t.Errorf("it has gone on by %s", got)
 	}
 	a.SetClock()
-	a.Skew(-10 * 365 * 24 * time.Hour) // before 2020, and yet later than what it holds
+	a.Skew(-time.Hour) // less than what it holds by more than others would bear
+	var refused error
+	a.Write([]dbadapter.Record{{Key: []byte("l")}}, func(_ int, _ dbadapter.Version, err error) { refused = err })
+	if !errors.Is(refused, hlc.ErrOutOfBounds) {
+		t.Errorf("a write that every other node would decline: %v", refused)
+	}
+	a.SetClock()
+	a.Skew(-30 * time.Second)
 	if v := put(t, a, "l", "v"); v.Clock <= a.Records()[0].Version.Clock {
 		t.Errorf("version %s", v)
 	}
@@ -337,7 +361,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, a, "k", "new")
-	b.Sync(0, Ask{}, nil)
+	b.Sync(0, node.Ask{}, nil)
 	cl.World.Run(cl.World.Now() + 10*time.Second)
 	before := len(book.ended)
 	cl.Replay(0, 1)
@@ -354,7 +378,7 @@ func TestCallsAtOnce(t *testing.T) {
 	put(t, cl.Node(0), "k", "v")
 	done := 0
 	for i := range 2 {
-		cl.Node(i).Sync(1-i, Ask{}, func(err error) {
+		cl.Node(i).Sync(1-i, node.Ask{}, func(err error) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -380,7 +404,7 @@ func TestBackground(t *testing.T) {
 		cl.World.Run(2 * time.Minute)
 		for _, n := range cl.Nodes() {
 			if n.Busy() {
-				t.Errorf("node %d does not rest", n.id)
+				t.Errorf("node %d does not rest", n.number)
 			}
 		}
 	}

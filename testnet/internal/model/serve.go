@@ -2,9 +2,11 @@ package model
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -31,18 +33,40 @@ func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
 	if p == nil {
 		return false
 	}
+	remote := n.cluster.nodes[from].id
+	leave, ok := p.core.Sessions.Greet(remote, p.core.IsMember(remote))
+	if !ok {
+		p.refuse(s, from, reconcile.ErrBusy)
+		return true
+	}
 	var x *session
+	greeted := false
+	greet := func() {
+		if !greeted {
+			greeted = true
+			leave()
+		}
+	}
+	silent := p.after(helloTimeout, func() {
+		greet()
+		s.Reset()
+	})
 	s.Receive = func(frame []byte) {
 		p.now(func() {
-			if x == nil {
-				x = p.serve(s, from, m, frame)
-			} else {
+			switch {
+			case x != nil:
 				x.take(frame)
+			case !greeted:
+				silent.stop()
+				greet()
+				x = p.serve(s, from, m, frame)
 			}
 		})
 	}
 	s.Broken = func(err error) {
 		p.now(func() {
+			silent.stop()
+			greet()
 			if x != nil {
 				x.broke(err)
 			}
@@ -51,45 +75,45 @@ func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
 	return true
 }
 
+// refuse tells a peer why there will be no session.
+func (p *process) refuse(s *sim.Stream, from int, err error) {
+	n := p.node
+	refusal := reconcile.Refusal(err).(*wire.Refuse)
+	refusal.Version = n.version()
+	n.world.Note("refuse", n.number, from, []byte{byte(refusal.Code)})
+	n.cluster.Watch.Refused(n.number, err)
+	s.Send(wire.Append(nil, refusal))
+	s.Close()
+}
+
 // serve answers a Hello. It gives nil where there will be no session.
 func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *session {
 	n := p.node
-	refuse := func(code wire.Code, err error) *session {
-		n.world.Note("refuse", n.id, from, []byte{byte(code)})
-		n.cluster.Watch.Refused(n.id, err)
-		s.Send(wire.Append(nil, &wire.Refuse{Code: code, Version: n.version()}))
-		s.Close()
-		return nil
-	}
 	if n.old {
 		frame = translated(frame)
 	}
 	first, size, err := wire.Read(bytes.NewReader(frame))
-	if err != nil {
-		return refuse(wire.CodeProtocol, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err))
-	}
 	hello, ok := first.(*wire.Hello)
-	if !ok {
-		return refuse(wire.CodeProtocol, reconcile.ErrProtocol)
+	if err != nil || !ok {
+		p.refuse(s, from, fmt.Errorf("%w: a first frame that is not a Hello: %w", reconcile.ErrProtocol, err))
+		return nil
 	}
-	switch {
-	case reconcile.CheckVersion(hello) != nil:
-		return refuse(wire.CodeVersion, reconcile.ErrVersion)
-	case hello.Namespace != n.cluster.keys.ID:
-		return refuse(wire.CodeDenied, reconcile.ErrDenied)
-	case n.id < from && p.calls[from] > 0 && !hello.DryRun,
-		p.incoming[from] >= sessionsPerPeer, p.serving() >= sessions:
-		return refuse(wire.CodeBusy, reconcile.ErrBusy)
-	}
-	x, err := p.begin(from, 1, m, Ask{hello.Direction, hello.Method, hello.DryRun, hello.Prefix})
+	remote := n.cluster.nodes[from].id
+	ns, done, err := p.core.Answer(remote, hello)
 	if err != nil {
-		return refuse(wire.CodeBusy, err)
+		p.refuse(s, from, err)
+		return nil
 	}
-	p.incoming[from]++
+	x, err := p.begin(from, 1, m, node.Ask{Direction: hello.Direction, Method: hello.Method, DryRun: hello.DryRun, Prefix: hello.Prefix}, func(x *session) (*node.Conversation, error) {
+		return ns.Respond(context.Background(), remote, hello, size, x.enter), nil
+	})
+	if err != nil {
+		done()
+		p.refuse(s, from, err)
+		return nil
+	}
+	x.done = done
 	x.listen(s)
-	x.core = reconcile.Respond(func(*wire.Hello) (reconcile.Replica, error) { return x.replica, nil }, x.options())
-	x.core.Next() // it waits for the Hello, which is here
-	x.core.Deliver(hello, size)
 	x.pump()
 	return x
 }
@@ -123,11 +147,4 @@ func versionAt(frame []byte) int {
 		at++
 	}
 	return at + 2
-}
-
-func (p *process) serving() (n int) {
-	for _, x := range p.sessions {
-		n += x.side
-	}
-	return n
 }

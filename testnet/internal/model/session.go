@@ -3,15 +3,14 @@ package model
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
-	"github.com/syncd-io/syncd/reconcile/replica"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
@@ -21,22 +20,14 @@ var (
 	// ErrTimeout: a frame did not come in time.
 	ErrTimeout = errors.New("the peer was silent for too long")
 	// ErrUnreachable: the stream broke.
-	ErrUnreachable = errors.New("the peer cannot be reached")
+	ErrUnreachable = node.ErrUnreachable
 )
-
-// Ask is what an initiator wants of a sync.
-type Ask struct {
-	Direction wire.Direction
-	Method    wire.Method
-	DryRun    bool
-	Prefix    []byte
-}
 
 // Ended is a session that is over, as one side saw it.
 type Ended struct {
 	Node, Peer int
 	Initiator  bool
-	Ask        Ask
+	Ask        node.Ask
 	Report     reconcile.Report
 	Err        error
 	// Begun is when the initiator began.
@@ -68,19 +59,18 @@ type meeting struct {
 // tape is what an initiator has sent.
 type tape struct{ frames [][]byte }
 
-// session is one side of a sync.
+// session is one side of a sync: a conversation, and its frames on a stream.
 type session struct {
+	*node.Conversation
 	begun   time.Duration
 	process *process
 	meeting *meeting
 	side    int // 0: initiator
 	remote  int
 	old     bool // as its node
-	core    *reconcile.Session
-	replica reconcile.Replica
-	close   func() error // the replica
 	stream  *sim.Stream
-	tape    *tape // of an initiator
+	tape    *tape  // of an initiator
+	done    func() // gives back the place
 
 	inbox    [][]byte
 	broken   error // why no more will come
@@ -88,66 +78,23 @@ type session struct {
 	deadline *timer
 	over     bool
 
-	ask     Ask
+	ask     node.Ask
 	before  []dbadapter.Record
 	at      int // p.applied when the snapshot was taken
 	applied int // records, by this session
 	finish  func(error)
 }
 
-// begin makes a session of the process and opens its replica.
-func (p *process) begin(remote, side int, m *meeting, a Ask) (*session, error) {
+// begin makes a session of the process; open begins its conversation.
+func (p *process) begin(remote, side int, m *meeting, a node.Ask, open func(x *session) (*node.Conversation, error)) (_ *session, err error) {
 	x := &session{begun: p.node.world.Now(), process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, ask: a, before: p.records()}
-	if err := x.open(); err != nil {
+	if x.Conversation, err = open(x); err != nil {
 		return nil, err
 	}
 	m.sides[side] = x
 	p.sessions = append(p.sessions, x)
 	p.node.cluster.open++
 	return x, nil
-}
-
-// open opens the set of records that the sync is about.
-func (x *session) open() error {
-	p, ctx := x.process, context.Background()
-	if len(x.ask.Prefix) > 0 {
-		r, err := replica.OpenPrefix(ctx, p.store, p.node.cluster.keys, x.ask.Prefix, nil)
-		if err != nil {
-			return err
-		}
-		x.replica, x.close = r, r.Close
-		return nil
-	}
-	if _, err := p.live.Grow(ctx, p.store, nil); err != nil {
-		return err
-	}
-	r, err := p.live.Snapshot(ctx, p.store, nil)
-	if err != nil {
-		return err
-	}
-	x.replica, x.close = r, r.Close
-	return nil
-}
-
-// drop gives back what the session holds.
-func (x *session) drop() {
-	if x.core != nil {
-		x.core.Close()
-	}
-	_ = x.close() // it was only read
-	x.process.node.cluster.open--
-}
-
-func (x *session) options() reconcile.Options {
-	n := x.process.node
-	n.dials++
-	o := reconcile.Options{
-		Keys: n.cluster.keys, Self: n.name, Remote: n.cluster.nodes[x.remote].name, Admit: x.door,
-		Enter: x.enter, Declined: x.process.aside(x.remote),
-	}
-	binary.BigEndian.PutUint64(o.Nonce[:], n.world.Draw(sim.ForNonce, uint64(n.id), n.dials, 0))
-	binary.BigEndian.PutUint64(o.Nonce[8:], n.world.Draw(sim.ForNonce, uint64(n.id), n.dials, 1))
-	return o
 }
 
 func (x *session) enter(s reconcile.Step) {
@@ -157,27 +104,21 @@ func (x *session) enter(s reconcile.Step) {
 }
 
 // dial begins a sync with another node.
-func (p *process) dial(remote int, a Ask, finish func(error)) {
+func (p *process) dial(remote int, a node.Ask, finish func(error)) {
 	n := p.node
+	there := n.cluster.nodes[remote]
 	m := &meeting{}
-	x, err := p.begin(remote, 0, m, a)
+	x, err := p.begin(remote, 0, m, a, func(x *session) (*node.Conversation, error) {
+		return p.ns.Initiate(context.Background(), there.id, a, x.enter)
+	})
 	if err != nil {
 		finish(err)
 		return
 	}
 	x.finish, x.tape = finish, &tape{}
-	n.cluster.last[[2]int{n.id, remote}] = x.tape
-	if !a.DryRun {
-		p.calls[remote]++
-	}
-	there := n.cluster.nodes[remote]
-	x.listen(n.cluster.Net.Dial(n.id, remote, func(s *sim.Stream) bool { return there.accept(s, n.id, m) }))
-	o := x.options()
-	o.Direction, o.Method, o.DryRun, o.Prefix = a.Direction, a.Method, a.DryRun, a.Prefix
-	if len(a.Prefix) == 0 {
-		o.FirstCells = p.opening(remote)
-	}
-	x.core = reconcile.Initiate(x.replica, o)
+	n.cluster.last[[2]int{n.number, remote}] = x.tape
+	x.done = p.ns.Call(there.id, a)
+	x.listen(n.cluster.Net.Dial(n.number, remote, func(s *sim.Stream) bool { return there.accept(s, n.number, m) }))
 	x.pump()
 }
 
@@ -197,7 +138,7 @@ func (x *session) take(frame []byte) {
 		return
 	}
 	n := x.process.node
-	n.world.Note("frame", x.remote, n.id, frame)
+	n.world.Note("frame", x.remote, n.number, frame)
 	x.inbox = append(x.inbox, frame)
 	x.pump()
 }
@@ -220,7 +161,9 @@ func (x *session) pump() {
 		if x.waiting {
 			x.hand()
 		}
-		e := x.core.Next()
+		took := x.process.store.took
+		e := x.Session.Next()
+		x.applied += x.process.store.took - took
 		switch e.Want {
 		case reconcile.WantSend:
 			x.send(&e)
@@ -245,17 +188,17 @@ func (x *session) hand() {
 	x.waiting = false
 	x.deadline.stop()
 	if len(x.inbox) == 0 {
-		x.core.Fail(x.broken)
+		x.Session.Fail(x.broken)
 		return
 	}
 	frame := x.inbox[0]
 	x.inbox = x.inbox[1:]
 	m, size, err := wire.Read(bytes.NewReader(frame))
 	if err != nil {
-		x.core.Fail(fmt.Errorf("%w: %w", reconcile.ErrProtocol, err))
+		x.Session.Fail(fmt.Errorf("%w: %w", reconcile.ErrProtocol, err))
 		return
 	}
-	x.core.Deliver(m, size)
+	x.Session.Deliver(m, size)
 }
 
 func (x *session) send(e *reconcile.Event) {
@@ -272,16 +215,13 @@ func (x *session) send(e *reconcile.Event) {
 
 // end accounts for a session that is over.
 func (x *session) end() {
-	err := x.core.Err()
-	report := x.core.Report()
+	failed := x.Session.Err()
 	x.stream.Close()
-	x.leave()
-	p, n := x.process, x.process.node
-	n.world.Note("ended", n.id, x.remote, fmt.Appendf(nil, "%v %s %d %d %t %d", err, report.Method, report.Applied, report.Sent, report.Verified, report.Cells))
+	report, err := x.leave(failed)
+	n := x.process.node
+	n.world.Note("ended", n.number, x.remote, fmt.Appendf(nil, "%v %s %d %d %t %d", err, report.Method, report.Applied, report.Sent, report.Verified, report.Cells))
 	if err != nil {
-		n.cluster.Watch.Refused(n.id, err)
-	} else if report.Method != wire.MethodAll && len(x.ask.Prefix) == 0 {
-		p.opened(x.remote, report.Differences())
+		n.cluster.Watch.Refused(n.number, err)
 	}
 	n.cluster.Watch.Ended(x.judged(report, err))
 	if x.finish != nil {
@@ -293,7 +233,7 @@ func (x *session) end() {
 func (x *session) judged(report reconcile.Report, err error) *Ended {
 	n := x.process.node
 	e := &Ended{
-		Node: n.id, Peer: x.remote, Initiator: x.side == 0, Ask: x.ask, Report: report, Err: err,
+		Node: n.number, Peer: x.remote, Initiator: x.side == 0, Ask: x.ask, Report: report, Err: err,
 		Took: x.applied, Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
 	}
 	e.Before[0], e.After[0] = x.before, x.process.records()
@@ -311,27 +251,30 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 }
 
 // leave gives back what the session held.
-func (x *session) leave() {
+func (x *session) leave(failed error) (reconcile.Report, error) {
 	p := x.process
 	x.over = true
 	x.deadline.stop()
-	x.drop()
 	p.sessions = slices.DeleteFunc(p.sessions, func(y *session) bool { return y == x })
-	switch {
-	case x.side == 1:
-		p.incoming[x.remote]--
-	case !x.ask.DryRun:
-		p.calls[x.remote]--
+	return x.release(failed)
+}
+
+func (x *session) release(failed error) (reconcile.Report, error) {
+	if x.done != nil {
+		x.done()
 	}
+	x.process.node.cluster.open--
+	return x.End(failed)
 }
 
 // abandon ends the session with its process.
 func (x *session) abandon(silently bool) {
+	n := x.process.node
 	x.over = true
-	if silently && x.process.node.world.Draw(sim.ForReset, uint64(x.process.node.id), x.process.node.starts, uint64(x.remote))%2 == 0 {
+	if silently && n.world.Draw(sim.ForReset, uint64(n.number), n.starts, uint64(x.remote))%2 == 0 {
 		x.stream.Vanish()
 	} else {
 		x.stream.Reset()
 	}
-	x.drop()
+	_, _ = x.release(ErrDown) // nothing is left to tell
 }

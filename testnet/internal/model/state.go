@@ -34,7 +34,10 @@ func (n *Node) Get(key string) ([]byte, bool) {
 
 // State is the live digest and number of records of a node that is up.
 func (n *Node) State() (dbadapter.Digest, uint64) {
-	digest, records, _ := n.process.live.State()
+	if n.process.ns == nil {
+		return dbadapter.Digest{}, 0
+	}
+	digest, records, _ := n.process.ns.Live.State()
 	return digest, records
 }
 
@@ -42,23 +45,27 @@ func (n *Node) State() (dbadapter.Digest, uint64) {
 // them if there are fewer than asked for.
 func (n *Node) Cells(most int) ([]rateless.Cell, error) {
 	p := n.process
-	snap, err := p.live.Snapshot(context.Background(), p.store, nil)
+	if p.ns == nil {
+		return nil, nil
+	}
+	snap, err := p.ns.Live.Snapshot(context.Background(), p.store, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Close()
-	return snap.Cells(0, min(most, p.live.Cells()))
+	return snap.Cells(0, min(most, p.ns.Live.Cells()))
 }
 
 // Busy reports whether a session runs at the node, or a write waits for its
 // sync.
 func (n *Node) Busy() bool {
-	return n.process != nil && (len(n.process.sessions) > 0 || len(n.process.store.waiting) > 0)
+	p := n.process
+	return p != nil && (len(p.sessions) > 0 || p.ns != nil && len(p.store.waiting) > 0)
 }
 
 // Latest is the greatest clock that the node holds.
 func (n *Node) Latest() dbadapter.Timestamp {
-	if n.process == nil {
+	if n.process == nil || n.process.ns == nil {
 		return 0
 	}
 	return n.process.store.Latest()

@@ -16,6 +16,11 @@ type store struct {
 	wal                 *wal
 	// waiting are the commits that are written and not synced, in order.
 	waiting []waiting
+	// observed is told of each record that is now held, admitted that a commit of
+	// admitted records is done.
+	observed func(*dbadapter.Record)
+	admitted func()
+	took     int // records, by Apply
 }
 
 type waiting struct {
@@ -75,7 +80,13 @@ func (s *store) flush() error {
 	all := s.waiting
 	s.waiting = nil
 	for _, w := range all {
-		w.done(s.Namespace.Apply(context.Background(), w.writes))
+		outcomes, err := s.Namespace.Apply(context.Background(), w.writes)
+		for i, o := range outcomes {
+			if err == nil && o.Result == dbadapter.Applied {
+				s.observed(&w.writes[i].Record.Record)
+			}
+		}
+		w.done(outcomes, err)
 	}
 	return nil
 }
@@ -89,6 +100,12 @@ func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []d
 	if err := s.flush(); err != nil {
 		return nil, err
 	}
+	for _, o := range outcomes {
+		if o.Result == dbadapter.Applied {
+			s.took++
+		}
+	}
+	s.admitted()
 	return outcomes, err
 }
 

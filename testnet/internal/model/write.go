@@ -1,12 +1,10 @@
 package model
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
@@ -16,29 +14,48 @@ type Told func(i int, version dbadapter.Version, err error)
 
 // Write puts records in one transaction; only keys and values count.
 func (n *Node) Write(records []dbadapter.Record, told Told) {
-	n.request(len(records), told, func(p *process) { p.write(records, nil, told) })
+	drafts := make([]node.Draft, len(records))
+	for i, r := range records {
+		drafts[i].Record = r
+	}
+	n.ask(len(records), told, func(p *process) (*node.Attempt, error) { return p.ns.Write(drafts...) })
 }
 
 // Delete deletes the record under a key, if there is one.
 func (n *Node) Delete(key []byte, told Told) {
-	n.request(1, told, func(p *process) { p.delete(key, told) })
+	n.ask(1, told, func(p *process) (*node.Attempt, error) {
+		p.flush() // so that a writer that deletes sees what it wrote before
+		return p.ns.Delete(key)
+	})
 }
 
-// request hands what an application asks for to the process. It waits for one
+// ask hands what an application asks for to the process. It waits for one
 // that stands still.
-func (n *Node) request(records int, told Told, do func(*process)) {
+func (n *Node) ask(records int, told Told, begin func(*process) (*node.Attempt, error)) {
+	refuse := func(err error) {
+		for i := range records {
+			told(i, dbadapter.Version{}, err)
+		}
+	}
 	p := n.process
 	if p == nil {
-		refuseAll(records, told, ErrDown)
+		refuse(ErrDown)
 		return
 	}
-	p.now(func() { do(p) })
-}
-
-func refuseAll(records int, told Told, err error) {
-	for i := range records {
-		told(i, dbadapter.Version{}, err)
-	}
+	p.now(func() {
+		if p.ns == nil {
+			n.cluster.Watch.Refused(n.number, errNoNamespace)
+			refuse(errNoNamespace)
+			return
+		}
+		a, err := begin(p)
+		if err != nil {
+			n.cluster.Watch.Refused(n.number, err)
+			refuse(err)
+			return
+		}
+		p.carry(a, records, told)
+	})
 }
 
 // How long a commit waits for others to share its sync.
@@ -47,56 +64,55 @@ const (
 	lingerMost  = 5 * time.Millisecond
 )
 
-func (p *process) write(records []dbadapter.Record, held *dbadapter.Version, told Told) {
+// carry brings an attempt to the disk. Its versions are committed in the order in
+// which they were made, since all commits of the process stand in one line: that
+// is what Attempt.Hold is for elsewhere.
+func (p *process) carry(a *node.Attempt, records int, told Told) {
 	n := p.node
-	refuse := func(err error) {
-		n.cluster.Watch.Refused(n.id, err)
-		refuseAll(len(records), told, err)
-	}
-	writes := make([]dbadapter.Write, len(records))
-	for i, r := range records {
-		at := p.clock.Read()
-		if at.Time().Before(dbadapter.Epoch) {
-			refuse(fmt.Errorf("%w: this machine's clock says %s", hlc.ErrOutOfBounds, at.Time()))
-			return
-		}
-		r.Version = dbadapter.Version{Clock: dbadapter.Timestamp(at), Writer: n.writer, Incarnation: p.incarnation}
-		hashed, err := dbadapter.Hash(n.cluster.keys.Hasher, r)
+	end := func(err error) {
 		if err != nil {
-			refuse(err)
-			return
+			n.cluster.Watch.Refused(n.number, err)
 		}
-		if n.cluster.Signed {
-			hashed.Signature = n.cluster.sign(n.id, &r)
-		}
-		writes[i] = dbadapter.Write{Record: hashed, If: held}
-	}
-	err := p.store.write(writes, func(outcomes []dbadapter.Outcome, err error) {
-		if err != nil {
-			refuse(err)
-			return
-		}
-		for i, o := range outcomes {
-			n.world.Note("written", n.id, int(o.Result), writes[i].Record.Key)
-			if o.Result != dbadapter.Applied {
-				told(i, dbadapter.Version{}, fmt.Errorf("%w: %q is held as %s", dbadapter.ErrConflict, writes[i].Record.Key, o.Held))
-				continue
+		for i := range records {
+			if err != nil {
+				told(i, dbadapter.Version{}, err)
+			} else {
+				told(i, a.Version(i), nil)
 			}
-			p.applied++
-			n.cluster.Watch.Observed(n.id, &writes[i].Record.Record)
-			told(i, writes[i].Record.Version, nil)
 		}
-	})
+	}
+	writes, err := a.Writes()
 	if err != nil {
-		refuse(err)
+		end(err)
 		return
 	}
+	err = p.store.write(writes, func(outcomes []dbadapter.Outcome, err error) {
+		for i, o := range outcomes {
+			n.world.Note("written", n.number, int(o.Result), writes[i].Record.Key)
+		}
+		again, err := a.Judge(outcomes, err)
+		if again {
+			p.now(func() { p.carry(a, records, told) })
+			return
+		}
+		end(err)
+	})
+	if err != nil {
+		end(err)
+		return
+	}
+	p.linger()
+}
+
+// linger has the disk synced soon.
+func (p *process) linger() {
 	if p.syncing {
 		return
 	}
 	p.syncing = true
 	p.writes++
-	p.after(n.world.Between(lingerLeast, lingerMost, sim.ForLinger, uint64(n.id), n.starts, p.writes), func() {
+	n := p.node
+	p.after(n.world.Between(lingerLeast, lingerMost, sim.ForLinger, uint64(n.number), n.starts, p.writes), func() {
 		p.syncing = false
 		p.flush()
 	})
@@ -104,27 +120,54 @@ func (p *process) write(records []dbadapter.Record, held *dbadapter.Version, tol
 
 // flush syncs the disk. It has kept room for that.
 func (p *process) flush() {
+	if p.ns == nil {
+		return
+	}
 	if err := p.store.flush(); err != nil {
 		panic(err)
 	}
 }
 
-func (p *process) delete(key []byte, told Told) {
-	p.flush() // so that who deletes sees what was written before
-	snap, err := p.store.Snapshot()
+// Import writes one item, which may be dated.
+func (n *Node) Import(item node.Item, told Told) {
+	p := n.process
+	if p == nil {
+		told(0, dbadapter.Version{}, ErrDown)
+		return
+	}
+	p.now(func() {
+		version, err := p.importOne(&item)
+		if err != nil {
+			n.cluster.Watch.Refused(n.number, err)
+		}
+		told(0, version, err)
+	})
+}
+
+// importOne gives the version of what was written; the zero version where the
+// item changed nothing.
+func (p *process) importOne(item *node.Item) (version dbadapter.Version, err error) {
+	if p.ns == nil {
+		return version, errNoNamespace
+	}
+	im := p.ns.Import()
+	if err := im.Check(item); err != nil {
+		return version, err
+	}
+	im.Add(item)
+	p.flush()
+	defer im.Hold()()
+	writes, err := im.Writes()
+	if err != nil || len(writes) == 0 {
+		return version, err
+	}
+	outcomes, err := p.store.Apply(nil, writes)
 	if err != nil {
-		panic(err) // it is in memory, and open
+		return version, err
 	}
-	defer snap.Close()
-	r, err := snap.Get(key)
-	switch {
-	case errors.Is(err, dbadapter.ErrNotFound):
-		told(0, dbadapter.Version{}, err)
-	case err != nil:
-		panic(err)
-	case r.Deleted:
-		told(0, dbadapter.Version{}, dbadapter.ErrDeleted)
-	default:
-		p.write([]dbadapter.Record{{Key: key, Deleted: true}}, &r.Version, told)
+	im.Judge(outcomes)
+	if im.Result.Written == 1 {
+		version = writes[0].Record.Version
 	}
+	return version, nil
 }

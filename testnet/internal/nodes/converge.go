@@ -191,6 +191,9 @@ func (c *convergence) sync(ctx context.Context, way [2]int, again bool) (peer.Re
 	}
 	report, err := n.Sync(ctx, way[0], way[1], peer.SyncOptions{})
 	note.Report = report
+	if errors.Is(err, peer.ErrRejected) {
+		err = nil // it ran to its end; what was declined shows when the sets are compared
+	}
 	switch {
 	case err != nil:
 		return report, err

@@ -85,7 +85,7 @@ type Net struct {
 }
 
 // Open starts the nodes. The first makes the namespace and is its admin; all
-// others join it with the role write. All know one another's addresses.
+// others join it with the role write. All know all members and their addresses.
 func Open(ctx context.Context, cfg Config) (_ *Net, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -113,42 +113,36 @@ func Open(ctx context.Context, cfg Config) (_ *Net, err error) {
 	return n, nil
 }
 
-// found makes the namespace and its members.
+// found makes the namespace and its members, as people do it: the first node
+// invites all others, one after the other, and each presents its ticket once more
+// when the last one has joined. A node learns the members that there are when it
+// joins, with their addresses, and no later ones.
 func (n *Net) found(ctx context.Context) error {
 	space, err := n.places[0].running.node.CreateNamespace(ctx, Name, n.config.Policy)
 	if err != nil {
 		return err
 	}
-	err = n.each(n.places[1:], func(p *node) error {
-		ticket, err := space.Invite(ctx, peer.InviteOptions{Role: peer.RoleWrite})
-		if err != nil {
-			return err
-		}
-		_, err = p.running.node.Join(ctx, ticket)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	members := space.Members()
-	return n.each(n.places, func(p *node) error {
-		here := n.Namespace(p.index)
-		mine := map[peer.ID]bool{}
-		for _, m := range here.Members() {
-			mine[m.ID] = true
-		}
-		for _, m := range members {
-			if m.ID == p.id {
-				p.writer.Store(uint64(m.Writer))
-			}
-			if !mine[m.ID] {
-				if err := here.SetMember(ctx, m.ID, m.Role); err != nil {
+	tickets := make([]string, len(n.places))
+	for range 2 {
+		for i, p := range n.places[1:] {
+			if tickets[i] == "" {
+				if tickets[i], err = space.Invite(ctx, peer.InviteOptions{Role: peer.RoleWrite}); err != nil {
 					return err
 				}
 			}
+			if _, err := p.running.node.Join(ctx, tickets[i]); err != nil {
+				return err
+			}
 		}
-		return n.introduce(ctx, p)
-	})
+	}
+	for _, m := range space.Members() {
+		for _, p := range n.places {
+			if m.ID == p.id {
+				p.writer.Store(uint64(m.Writer))
+			}
+		}
+	}
+	return nil
 }
 
 // introduce tells a node of all that run where they are.

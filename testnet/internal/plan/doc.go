@@ -33,6 +33,7 @@
 //	                    it nodes sync only when told
 //	skew D              how far ahead of a node's clock a version may be
 //	signed              records are signed by their writers
+//	alone               only node 0 has the namespace; the others join by events
 //	settle D            after the last event all links are healed, all nodes
 //	                    started and all clocks right; within D they converge
 //	expect …            see [Expect]; may stand more than once

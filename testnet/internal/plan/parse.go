@@ -118,10 +118,11 @@ func (p *parser) setting(word, rest string) error {
 		p.plan.Skew, err = duration("skew", rest, 0, MaxTime)
 	case "settle":
 		p.plan.Settle, err = duration("settle", rest, 0, MaxTime)
-	case "signed":
-		p.plan.Signed = true
+	case "signed", "alone":
+		p.plan.Signed = p.plan.Signed || word == "signed"
+		p.plan.Alone = p.plan.Alone || word == "alone"
 		if rest != "" {
-			err = fmt.Errorf("%q follows \"signed\"; it stands alone", rest)
+			err = fmt.Errorf("%q follows %q; it stands by itself", rest, word)
 		}
 	default:
 		err = fmt.Errorf("unknown word %q; a line begins with #, at, expect, %s", word, strings.Join(settings, ", "))
@@ -129,7 +130,7 @@ func (p *parser) setting(word, rest string) error {
 	return err
 }
 
-var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "signed", "settle"}
+var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "signed", "alone", "settle"}
 
 func (p *parser) expect(rest string) error {
 	x := &p.plan.Expect

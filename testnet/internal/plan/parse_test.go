@@ -21,6 +21,7 @@ net delay=10ms jitter=30ms loss=0.01 duplicate=0.002 reorder=1
 every 5s
 skew 1m
 signed
+alone
 
 # A note of two
 # lines.
@@ -39,6 +40,7 @@ at 4s diff 1>0
 at 4s send-all 0>1
 at 4s sync-prefix 1>0 key
 at 5s replay 0>1
+at 5s join 1>0
 at 6s crash 2
 at 6.001s crash-at 3 apply
 at 7s start 2
@@ -76,7 +78,7 @@ func TestParse(t *testing.T) {
 	if got := p.String(); got != whole {
 		t.Errorf("printed as\n%s", got)
 	}
-	if p.Nodes != 5 || p.Seed != 1<<64-1 || !p.Signed || p.Every != 5*time.Second || p.Skew != time.Minute || p.Settle != 2*time.Minute {
+	if p.Nodes != 5 || p.Seed != 1<<64-1 || !p.Signed || !p.Alone || p.Every != 5*time.Second || p.Skew != time.Minute || p.Settle != 2*time.Minute {
 		t.Errorf("settings: %+v", p)
 	}
 	if want := (Net{10 * time.Millisecond, 30 * time.Millisecond, 0.01, 0.002, 1}); p.Net != want {

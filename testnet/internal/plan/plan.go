@@ -26,6 +26,9 @@ type Plan struct {
 	Skew time.Duration
 	// Signed says that writers sign their records.
 	Signed bool
+	// Alone says that only node 0 has the namespace when the run begins; the
+	// others join when an event says so. Otherwise all are members of all.
+	Alone bool
 	// Events stand in order of time; those of the same time happen in the
 	// order of the list.
 	Events []Event

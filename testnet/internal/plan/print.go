@@ -27,6 +27,9 @@ func (p *Plan) String() string {
 	if p.Signed {
 		b.WriteString("signed\n")
 	}
+	if p.Alone {
+		b.WriteString("alone\n")
+	}
 	if len(p.Events) > 0 {
 		b.WriteString("\n")
 	}

@@ -32,6 +32,9 @@ const (
 	// Replay: "replay 0>1" delivers to node 1, once more and as they were, the
 	// frames that node 0 sent it in the last session which 0 began.
 	Replay
+	// Join: "join 1>0" has node 0 invite node 1, which redeems the ticket over the
+	// network.
+	Join
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
 	// is lost, kept or torn. Crashing a node that is down does nothing.
 	Crash
@@ -125,6 +128,7 @@ var verbTable = [verbs]struct {
 	SendAll:    {"send-all", formLink, operation},
 	SyncPrefix: {"sync-prefix", formPrefix, operation},
 	Replay:     {"replay", formLink, fault},
+	Join:       {"join", formLink, operation},
 	Crash:      {"crash", formNode, fault},
 	CrashAt:    {"crash-at", formStep, fault},
 	Start:      {"start", formNode, mending},

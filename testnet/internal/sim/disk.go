@@ -87,6 +87,18 @@ func (f *File) put(at int, b []byte) {
 	copy(f.data[at:], b)
 }
 
+// Replace makes b the content of the file, durably and in one step, as a file
+// system does whose rename is atomic: written beside it, synced, renamed.
+func (f *File) Replace(b []byte) error {
+	f.disk.before()
+	if f.disk.Full {
+		return ErrFull
+	}
+	f.disk.before()
+	f.data, f.unsynced = slices.Clone(b), nil
+	return nil
+}
+
 // Truncate cuts the file off at a length, for good: it is for opening, when
 // nothing is unsynced.
 func (f *File) Truncate(length int) {

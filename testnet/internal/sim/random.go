@@ -28,6 +28,7 @@ const (
 	ForCrashPoint
 	ForLinger
 	ForIndices
+	ForToken
 )
 
 // Draw is 64 random bits for a purpose and up to three counters.

@@ -1,4 +1,4 @@
-package peer
+package node
 
 import (
 	"slices"
@@ -8,16 +8,12 @@ import (
 )
 
 // openings remembers how many cells the last syncs with each peer could have
-// opened with, so that the next one neither sends many for nothing nor needs
-// a second round trip for what is usual between the two.
+// opened with, so that the next one neither sends many for nothing nor needs a
+// second round trip for what is usual between the two.
 type openings struct {
 	mu sync.Mutex
 	of map[ID][remembered]int // oldest first
 }
-
-// remembered is how many syncs are looked back at: the largest of them
-// decides, so that one quiet sync between busy ones costs nothing.
-const remembered = 4
 
 // cells is how many cells a Hello to the peer should carry.
 func (o *openings) cells(id ID) int {

@@ -1,0 +1,98 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// refusal is why a record is not admitted.
+type refusal struct {
+	reason wire.Reason
+	err    error
+}
+
+func refuse(reason wire.Reason, format string, args ...any) *refusal {
+	return &refusal{reason, fmt.Errorf(format, args...)}
+}
+
+// Admit is the one way in for records from a peer: each is examined alone, and
+// those that pass are committed together. The verdicts are in the order of the
+// records.
+func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
+	members, now := ns.Members(), ns.node.Now()
+	refused := make([]*refusal, len(records))
+	ns.node.Each(len(records), func(i int) { refused[i] = ns.examine(members, from, now, &records[i].Record) })
+
+	verdicts := make([]reconcile.Verdict, len(records))
+	var writes []dbadapter.Write
+	var places []int // of writes in verdicts
+	for i, why := range refused {
+		if why != nil {
+			verdicts[i].Reason = why.reason
+			ns.reject(&records[i], from, why.err)
+			continue
+		}
+		writes = append(writes, dbadapter.Write{Record: records[i]})
+		places = append(places, i)
+	}
+	ns.commits.Lock()
+	defer ns.commits.Unlock()
+	// Before they are committed: a reader of one of these versions that writes
+	// on the condition that it is held gets a greater one.
+	for i := range writes {
+		ns.clock.Observe(hlc.Timestamp(writes[i].Record.Version.Clock))
+	}
+	for len(writes) > 0 {
+		n := dbadapter.OneBatch(writes)
+		outcomes, err := ns.Store.Apply(ctx, writes[:n])
+		if err != nil {
+			return nil, err
+		}
+		for i, o := range outcomes {
+			verdicts[places[i]].Result = o.Result
+			ns.accepted(&writes[i].Record)
+		}
+		writes, places = writes[n:], places[n:]
+	}
+	return verdicts, nil
+}
+
+// examine says why a record must stay outside, or nil.
+func (ns *Namespace) examine(members *Members, from ID, now time.Time, r *dbadapter.Record) *refusal {
+	policy := members.Policy()
+	if err := hlc.Check(r.Version.Clock.Time(), now, policy.MaxSkew); err != nil {
+		return &refusal{wire.ReasonClock, err}
+	}
+	// A dated import has the first reading of its millisecond and no more: an
+	// honest node makes no other version without a writer.
+	by := r.Version.Writer
+	if by == 0 {
+		if r.Version != (dbadapter.Version{Clock: dbadapter.TimestampAt(r.Version.Clock.Time())}) {
+			return refuse(wire.ReasonWriter, "version %s has no writer, and is not that of a dated import", r.Version)
+		}
+		by = r.Signer
+	}
+	if policy.Unsigned {
+		if !members.Has(from, RoleWrite) {
+			return refuse(wire.ReasonWriter, "it came from %s, whose role is %s; without signatures only members that may write can pass records on",
+				from, members.Role(from))
+		}
+		return nil
+	}
+	writer, known := members.byWriter[by]
+	switch {
+	case !known:
+		return refuse(wire.ReasonWriter, "its writer %s is not a member that this node knows", by)
+	case writer.Role < RoleWrite:
+		return refuse(wire.ReasonWriter, "its writer %s has the role %s", writer.ID, writer.Role)
+	case !ns.signed(writer, r):
+		return refuse(wire.ReasonSignature, "it is not signed by its writer %s", writer.ID)
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package node
+
+import (
+	"errors"
+
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// Errors that callers branch on, with errors.Is, beside those of dbadapter and
+// reconcile.
+var (
+	// ErrInvalid: an argument is not what it must be: a ticket, a name.
+	ErrInvalid = errors.New("invalid input")
+	// ErrUnreachable: no connection to the peer, or it broke; try again. The
+	// drivers wrap it around what their networks say.
+	ErrUnreachable = errors.New("the peer cannot be reached")
+	// ErrRejected: the sync ran to its end, and one side declined records of
+	// the other.
+	ErrRejected = errors.New("records were declined")
+	// ErrDenied: one of the two is not a member with the role that this takes.
+	ErrDenied = reconcile.ErrDenied
+	// ErrFutureVersion: a version too far in the future, or before 2020.
+	ErrFutureVersion = hlc.ErrOutOfBounds
+)

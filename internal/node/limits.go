@@ -1,0 +1,55 @@
+package node
+
+import "time"
+
+// Bounds of what a node remembers and decides upon, and what each comes from.
+const (
+	// MaxMembers keeps a member list, and the answer to a join, below 1 MiB.
+	MaxMembers = 1000
+	// MaxInvites is how many tickets of a namespace are remembered: open, used
+	// and expired.
+	MaxInvites = 1000
+	// MaxRejections is how many refused records a namespace remembers; the
+	// oldest gives way, and would be fetched and refused once more.
+	MaxRejections = 10_000
+	// MaxName is the longest local name of a namespace, in bytes.
+	MaxName = 64
+	// DefaultMaxSkew is how far ahead of the receiver's clock a version may be
+	// by default: machines with any time synchronisation at all are well
+	// within it.
+	DefaultMaxSkew = 5 * time.Minute
+	// DefaultInviteLife is long enough to carry a ticket to a colleague, and
+	// short enough that a forgotten one does no harm.
+	DefaultInviteLife = 24 * time.Hour
+	// MaxInviteLife is how long a ticket can be used: a secret that lies about
+	// for longer than a year is forgotten, not kept.
+	MaxInviteLife = 365 * 24 * time.Hour
+
+	// tokenSize makes tokens that cannot be guessed, and is the size of their
+	// SHA-256.
+	tokenSize = 32
+	// maxTicket holds 16 addresses of 512 bytes in base32.
+	maxTicket = 16 << 10
+	// expiredInvites are remembered for so long, to tell "expired" from
+	// "unknown" to the holder of the ticket.
+	expiredInvites = 7 * 24 * time.Hour
+	// importBatch and importBytes end a batch of an import: one transaction and
+	// one fsync, below what dbadapter takes at once.
+	importBatch = 2048
+	importBytes = 1 << 20
+	// maxAttempts bounds the races that one write may lose against others.
+	maxAttempts = 10
+	// BusyPatience is for how long a sync is tried again with a busy peer.
+	BusyPatience = 15 * time.Second
+	// DeclinedLife is for how long a peer's refusal of a record is taken for
+	// final. Then the record is offered again: the peer may know its writer by
+	// now, or have set its clock. A longer life would hide such a change, a
+	// shorter one would send refused records with every sync.
+	DeclinedLife = 5 * time.Minute
+	// remembered is how many syncs the choice of the first cells looks back at:
+	// the largest of them decides, so that one quiet sync between busy ones
+	// costs nothing.
+	remembered = 4
+	// maxRest is the longest pause after failures, in sync intervals.
+	maxRest = 8
+)

@@ -1,0 +1,134 @@
+package node
+
+import (
+	"crypto/ed25519"
+	"encoding/binary"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// Config is what a driver gives a node.
+type Config struct {
+	// ID is the node's own, and Sign makes signatures with its key.
+	ID   ID
+	Sign func(message []byte) ([]byte, error)
+	// Verify reports whether a key made a signature. nil: ed25519.Verify.
+	Verify func(key ed25519.PublicKey, message, signature []byte) bool
+	// Now is the machine's wall clock: the time of versions and expiries.
+	Now func() time.Time
+	// Elapsed is the time since a fixed moment, which setting a clock does not move. nil: a session
+	// never tells its peer that it is working.
+	Elapsed func() time.Duration
+	// Budget lends the sessions their memory. nil: no bound.
+	Budget reconcile.Budget
+	// Random gives 64 random bits for a purpose.
+	Random func(Purpose) uint64
+	// Each calls fn(0) … fn(k−1), in any order, and returns when all calls have.
+	// nil: one after the other.
+	Each func(k int, fn func(i int))
+	// Places bounds the sessions.
+	Places Places
+	// Interval is the mean pause between background syncs with a peer.
+	Interval time.Duration
+	// Weaken, in tests, takes a namespace's hasher and gives a weaker one, which
+	// forces keys onto one index.
+	Weaken func(dbadapter.Hasher) dbadapter.Hasher
+	// Refused, if not nil, is told why a record of a peer was refused.
+	Refused func(error)
+}
+
+// Purpose says what random bits are for, so that a simulator can draw those of
+// two purposes independently.
+type Purpose uint8
+
+// The purposes.
+const (
+	ForNonce Purpose = iota
+	ForIncarnation
+	ForToken
+	ForSecret
+	ForInterval
+	ForRest
+	ForBusy
+	Purposes // how many there are
+)
+
+// Node decides for one node. Its methods may be called from several goroutines.
+type Node struct {
+	Config
+	Sessions *Sessions
+	Schedule *Schedule
+
+	mu   sync.RWMutex // guards byID
+	byID map[dbadapter.NamespaceID]*Namespace
+}
+
+// New is a node without namespaces.
+func New(c Config) *Node {
+	if c.Each == nil {
+		c.Each = func(k int, fn func(i int)) {
+			for i := range k {
+				fn(i)
+			}
+		}
+	}
+	if c.Verify == nil {
+		c.Verify = ed25519.Verify
+	}
+	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, Sessions: newSessions(c.Places)}
+	n.Schedule = newSchedule(n)
+	return n
+}
+
+// random fills b, whose length is a multiple of 8, with random bytes.
+func (n *Node) random(b []byte, p Purpose) {
+	for ; len(b) >= 8; b = b[8:] {
+		binary.BigEndian.PutUint64(b, n.Random(p))
+	}
+}
+
+// jittered is a random time from half of d to one and a half of it: it spreads
+// what many nodes do that were started together.
+func (n *Node) jittered(d time.Duration, p Purpose) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d/2 + time.Duration(n.Random(p)%uint64(d))
+}
+
+// NewSecret draws the secret of a new namespace.
+func (n *Node) NewSecret() (s dbadapter.Secret) {
+	n.random(s[:], ForSecret)
+	return s
+}
+
+// Namespace is the open namespace of that id, or nil.
+func (n *Node) Namespace(id dbadapter.NamespaceID) *Namespace {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.byID[id]
+}
+
+// Forget removes a namespace that is being closed from the node.
+func (n *Node) Forget(ns *Namespace) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.byID[ns.Keys.ID] == ns {
+		delete(n.byID, ns.Keys.ID)
+	}
+}
+
+// IsMember reports whether a node is a member of any namespace here.
+func (n *Node) IsMember(id ID) bool {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	for _, ns := range n.byID {
+		if ns.Members().Has(id, RoleRead) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+package node
+
+import (
+	"errors"
+	"time"
+
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// firstPause is how long a sync waits before it asks a busy peer again: some
+// round trips. Each further pause is half as long again.
+const firstPause = 50 * time.Millisecond
+
+// BusyRetry decides whether a sync is tried again that met a busy peer. Its zero
+// value is for one sync, from its first try on.
+type BusyRetry struct {
+	waited, pause time.Duration
+}
+
+// Again reports whether to try again, and how long to wait before that.
+func (b *BusyRetry) Again(n *Node, err error) (time.Duration, bool) {
+	if !errors.Is(err, reconcile.ErrBusy) || b.waited >= BusyPatience {
+		return 0, false
+	}
+	b.pause = max(firstPause, b.pause*3/2)
+	wait := n.jittered(b.pause, ForBusy)
+	b.waited += wait
+	return wait, true
+}
+
+// Headway tells whether a sync gets anywhere: its report changes.
+type Headway struct {
+	cells, found, applied, sent, rejected, working int
+	records                                        int64
+}
+
+// Made reports whether the sync has got further since the last call.
+func (h *Headway) Made(r *reconcile.Report) bool {
+	now := Headway{r.Cells, r.Differences(), r.Applied, r.Sent, r.Rejected, r.Working, r.RecordBytes}
+	made := now != *h
+	*h = now
+	return made
+}

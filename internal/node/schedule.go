@@ -1,0 +1,167 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Schedule decides when the node syncs with which peer on its own. Each peer has
+// a lane: one sync at a time, and rests after failures, so that a slow peer
+// keeps none of the others waiting.
+//
+// A driver calls Begin after each Pause, then Next until it gives nothing; it
+// runs the syncs of each Turn that it got, and calls Done and Next again when a
+// turn is over.
+type Schedule struct {
+	node *Node
+
+	mu      sync.Mutex // guards what follows
+	lanes   map[ID]*lane
+	waiting []Turn // begun, and without a place
+	running int
+}
+
+// Turn is a peer whose turn it is, with the namespaces to sync with it.
+type Turn struct {
+	Remote     ID
+	Namespaces []*Namespace
+}
+
+// lane is the background syncs with one peer.
+type lane struct {
+	taken bool // it waits for a place, or runs
+	whole rest // while the peer cannot be reached
+	of    map[dbadapter.NamespaceID]*rest
+}
+
+// rest keeps from trying too often what fails: it grows up to maxRest intervals.
+type rest struct {
+	length time.Duration // the next one; 0 after a success
+	until  time.Time
+}
+
+func newSchedule(n *Node) *Schedule { return &Schedule{node: n, lanes: map[ID]*lane{}} }
+
+// Pause is how long to wait before the next round.
+func (s *Schedule) Pause() time.Duration { return s.node.jittered(s.node.Interval, ForInterval) }
+
+// Begin begins a round: each peer of which known reports a way to reach it takes
+// its turn, unless the last one is not over.
+func (s *Schedule) Begin(known func(ID) bool) {
+	partners := s.partners(known)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range partners {
+		l := s.lanes[t.Remote]
+		if l == nil {
+			l = &lane{of: map[dbadapter.NamespaceID]*rest{}}
+			s.lanes[t.Remote] = l
+		}
+		if !l.taken {
+			l.taken = true
+			s.waiting = append(s.waiting, t)
+		}
+	}
+}
+
+// partners are the peers that can be reached with the namespaces that they share
+// with this node, by id, so that a round is a function of its input.
+func (s *Schedule) partners(known func(ID) bool) []Turn {
+	s.node.mu.RLock()
+	defer s.node.mu.RUnlock()
+	shared := map[ID][]*Namespace{}
+	for _, ns := range s.node.byID {
+		for _, m := range ns.Members().List() {
+			if m.ID != s.node.ID {
+				shared[m.ID] = append(shared[m.ID], ns)
+			}
+		}
+	}
+	var turns []Turn
+	for id, list := range shared {
+		if !known(id) {
+			continue
+		}
+		slices.SortFunc(list, func(a, b *Namespace) int { return slices.Compare(a.Keys.ID[:], b.Keys.ID[:]) })
+		turns = append(turns, Turn{id, list})
+	}
+	slices.SortFunc(turns, func(a, b Turn) int { return strings.Compare(string(a.Remote), string(b.Remote)) })
+	return turns
+}
+
+// Next gives the next turn, while there is a place: background syncs take half
+// of those of the node, so that a caller that asks for a sync gets one.
+func (s *Schedule) Next() (Turn, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 || s.running >= max(1, s.node.Places.Sessions/2) {
+		return Turn{}, false
+	}
+	t := s.waiting[0]
+	s.waiting = s.waiting[1:]
+	s.running++
+	return t, true
+}
+
+// Done ends a turn.
+func (s *Schedule) Done(t Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+	s.lanes[t.Remote].taken = false
+}
+
+// Due reports whether a namespace is to be synced with a peer in its turn:
+// neither rests. now is the driver's own time, which the machine's clock does
+// not move.
+func (s *Schedule) Due(ns *Namespace, remote ID, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lanes[remote]
+	r := l.of[ns.Keys.ID]
+	return !now.Before(l.whole.until) && (r == nil || !now.Before(r.until))
+}
+
+// Note tells how a sync ended. reached says whether there is a connection to the
+// peer. A namespace that fails, because the peer has dropped it perhaps, says
+// nothing of the others; a peer that is away rests with all.
+func (s *Schedule) Note(ns *Namespace, remote ID, now time.Time, reached bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lanes[remote]
+	r := l.of[ns.Keys.ID]
+	if r == nil {
+		r = &rest{}
+		l.of[ns.Keys.ID] = r
+	}
+	failed := err != nil && !errors.Is(err, context.Canceled)
+	away := failed && !reached && errors.Is(err, ErrUnreachable)
+	s.note(&l.whole, now, away)
+	s.note(r, now, failed && !away)
+}
+
+func (s *Schedule) note(r *rest, now time.Time, failed bool) {
+	if !failed {
+		*r = rest{}
+		return
+	}
+	interval := s.node.Interval
+	r.length = min(max(interval, r.length*3/2), maxRest*interval)
+	r.until = now.Add(s.node.jittered(r.length, ForRest))
+}
+
+// Wake ends all rests: a change is known that may help.
+func (s *Schedule) Wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lanes {
+		l.whole = rest{}
+		clear(l.of)
+	}
+}

@@ -1,0 +1,64 @@
+package node
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// signatureDomain keeps a record's signature from meaning anything elsewhere.
+const signatureDomain = "syncd record signature 1\x00"
+
+// SignedBytes is what a writer signs: the namespace and all of the record, each
+// field of variable length behind its length, so that no byte can move from one
+// to the next.
+func SignedBytes(ns dbadapter.NamespaceID, r *dbadapter.Record) []byte {
+	b := make([]byte, 0, len(signatureDomain)+len(ns)+4+len(r.Key)+dbadapter.VersionSize+1+8+len(r.Value))
+	b = append(b, signatureDomain...)
+	b = append(b, ns[:]...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Key)))
+	b = append(b, r.Key...)
+	b, _ = r.Version.AppendBinary(b) // never fails
+	var flags byte
+	if r.Deleted {
+		flags = 1
+	}
+	b = append(b, flags)
+	b = binary.BigEndian.AppendUint64(b, uint64(len(r.Value)))
+	return append(b, r.Value...)
+}
+
+// sign signs this node's writes. A record whose version has no writer names its
+// signer beside it.
+func (ns *Namespace) sign(writes []dbadapter.Write) error {
+	self, err := ns.node.ID.Writer()
+	if err != nil {
+		return err
+	}
+	var (
+		mu     sync.Mutex
+		failed error
+	)
+	ns.node.Each(len(writes), func(i int) {
+		r := &writes[i].Record
+		signature, err := ns.node.Sign(SignedBytes(ns.Keys.ID, &r.Record))
+		if err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			failed = err
+			return
+		}
+		r.Signature = signature
+		if r.Version.Writer == 0 {
+			r.Signer = self
+		}
+	})
+	return failed
+}
+
+// signed reports whether a member's key made the record's signature.
+func (ns *Namespace) signed(m Member, r *dbadapter.Record) bool {
+	key, err := m.ID.PublicKey()
+	return err == nil && len(r.Signature) == dbadapter.SignatureSize && ns.node.Verify(key, SignedBytes(ns.Keys.ID, r), r.Signature)
+}

@@ -1,0 +1,181 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+)
+
+// Draft is one write before it has a version. If, where it is not nil, is the
+// version that must be held; the zero version demands that none is.
+type Draft struct {
+	Record dbadapter.Record
+	If     *dbadapter.Version
+}
+
+// Attempt is a write on its way: Writes gives it versions and signatures, the
+// driver commits them, and Judge says what came of it.
+//
+// A version that another write of this node has overtaken between its making and
+// its commit is made anew, so that a writer reads its own write. Only a single
+// write can be overtaken: a driver commits a batch while it holds the
+// namespace's commits alone.
+type Attempt struct {
+	ns     *Namespace
+	drafts []Draft
+	// deletes says that the one draft is a tombstone for the record that is held
+	// at each try.
+	deletes bool
+	tries   int
+	writes  []dbadapter.Write
+}
+
+// Write prepares to write drafts in one transaction.
+func (ns *Namespace) Write(drafts ...Draft) (*Attempt, error) {
+	if len(drafts) > dbadapter.MaxBatch {
+		return nil, fmt.Errorf("%w: a batch has at most %d writes", dbadapter.ErrLimit, dbadapter.MaxBatch)
+	}
+	for i := range drafts {
+		if err := drafts[i].Record.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	return &Attempt{ns: ns, drafts: drafts}, nil
+}
+
+// Delete prepares to replace the record under a key by a tombstone. Writes fails
+// with ErrNotFound or ErrDeleted where there is none.
+func (ns *Namespace) Delete(key []byte) (*Attempt, error) {
+	a, err := ns.Write(Draft{Record: dbadapter.Record{Key: key, Deleted: true}})
+	if err == nil {
+		a.deletes = true
+	}
+	return a, err
+}
+
+// Hold takes the namespace's commits for the attempt: versions are made and
+// committed while it is held. release gives them back.
+func (a *Attempt) Hold() (release func()) {
+	if len(a.drafts) == 1 {
+		a.ns.commits.RLock()
+		return a.ns.commits.RUnlock
+	}
+	a.ns.commits.Lock()
+	return a.ns.commits.Unlock
+}
+
+// Writes gives the drafts versions of now and signs them.
+func (a *Attempt) Writes() ([]dbadapter.Write, error) {
+	a.tries++
+	if a.deletes {
+		if err := a.look(); err != nil {
+			return nil, err
+		}
+	}
+	a.writes = make([]dbadapter.Write, len(a.drafts))
+	for i, d := range a.drafts {
+		version, err := a.ns.nextVersion()
+		if err != nil {
+			return nil, err
+		}
+		r := d.Record
+		r.Version = version
+		hashed, err := dbadapter.Hash(a.ns.Keys.Hasher, r)
+		if err != nil {
+			return nil, err
+		}
+		a.writes[i] = dbadapter.Write{Record: hashed, If: d.If}
+	}
+	return a.writes, a.ns.authorize(a.writes)
+}
+
+// look binds a deletion to the record that is held.
+func (a *Attempt) look() error {
+	snap, err := a.ns.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	held, err := snap.Get(a.drafts[0].Record.Key)
+	switch {
+	case errors.Is(err, dbadapter.ErrNotFound):
+		return dbadapter.ErrNotFound // the store names the key, and so does the caller
+	case err != nil:
+		return err
+	case held.Deleted:
+		return fmt.Errorf("%w, by version %s", dbadapter.ErrDeleted, held.Version)
+	}
+	a.drafts[0].If = &held.Version
+	return nil
+}
+
+// Judge says what came of a commit. again: call Writes once more. Otherwise the
+// write is done, or err says why not.
+func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool, err error) {
+	single := len(a.drafts) == 1
+	if errors.Is(failed, dbadapter.ErrConflict) && len(outcomes) == 1 && single {
+		if a.deletes {
+			return a.retry()
+		}
+		return false, fmt.Errorf("%w; it is %s now", failed, outcomes[0].Held)
+	}
+	if failed != nil {
+		return false, failed
+	}
+	for i, o := range outcomes {
+		switch {
+		case o.Result != dbadapter.Dominated: // the write is there
+		case single:
+			a.ns.clock.Observe(hlc.Timestamp(o.Held.Clock))
+			return a.retry()
+		default: // a version came past the clock
+			return false, fmt.Errorf("%w: %q is held as %s, later than this node's clock; the others are written",
+				dbadapter.ErrConflict, a.drafts[i].Record.Key, o.Held)
+		}
+	}
+	return false, nil
+}
+
+func (a *Attempt) retry() (again bool, err error) {
+	if a.tries < maxAttempts {
+		return true, nil
+	}
+	return false, fmt.Errorf("%w again and again; try again", dbadapter.ErrConflict)
+}
+
+// Version is that of the i-th write.
+func (a *Attempt) Version(i int) dbadapter.Version { return a.writes[i].Record.Version }
+
+// nextVersion makes a version of this node. A clock that has been wrong would
+// make versions that every other member refuses, and so acknowledges none.
+func (ns *Namespace) nextVersion() (dbadapter.Version, error) {
+	at, now := ns.clock.Read(), ns.node.Now()
+	skew := ns.Members().Policy().MaxSkew
+	switch t := at.Time(); {
+	case t.Before(dbadapter.Epoch):
+		return dbadapter.Version{}, fmt.Errorf("%w: this machine's clock says %s; set it", ErrFutureVersion, t.Format("2006-01-02"))
+	case t.After(now.Add(skew)):
+		return dbadapter.Version{}, fmt.Errorf(
+			"%w: this namespace holds a version of %s, and this machine's clock says %s: if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace",
+			ErrFutureVersion, t.Format("2006-01-02 15:04:05"), now.UTC().Format("2006-01-02 15:04:05"))
+	}
+	writer, err := ns.node.ID.Writer()
+	return dbadapter.Version{Clock: dbadapter.Timestamp(at), Writer: writer, Incarnation: ns.incarnation}, err
+}
+
+// authorize signs writes of this node, if its role lets it write.
+func (ns *Namespace) authorize(writes []dbadapter.Write) error {
+	members := ns.Members()
+	if !members.Has(ns.node.ID, RoleWrite) {
+		return fmt.Errorf("%w: this node's role here is %s; ask an admin for the role write", ErrDenied, members.Role(ns.node.ID))
+	}
+	if members.Policy().Unsigned {
+		return nil
+	}
+	if err := ns.sign(writes); err != nil {
+		return fmt.Errorf("sign: %w", err)
+	}
+	return nil
+}

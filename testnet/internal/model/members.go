@@ -1,0 +1,212 @@
+package model
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/testnet/internal/sim"
+)
+
+// stateFile is the file of the node's disk that holds the namespace's state.
+const stateFile = "state"
+
+// create makes the namespace at this node, which becomes its first admin.
+func (n *Node) create() error {
+	c := n.cluster
+	s, err := node.NewState(Name, node.Policy{Unsigned: !c.Signed, MaxSkew: c.Skew}, n.id, n.wall.now())
+	if err != nil {
+		return err
+	}
+	return n.process.adopt(s)
+}
+
+// adopt opens a namespace that is new to the node.
+func (p *process) adopt(s *node.State) error {
+	if err := p.save(s); err != nil {
+		return err
+	}
+	return p.open(s)
+}
+
+// save makes the state durable.
+func (p *process) save(s *node.State) error {
+	b, err := s.Encode()
+	if err != nil {
+		return err
+	}
+	return p.node.disk.File(stateFile).Replace(b)
+}
+
+// open opens the namespace of the process.
+func (p *process) open(s *node.State) (err error) {
+	n := p.node
+	p.ns, err = p.core.Open(context.Background(), node.Opening{
+		Secret: n.cluster.keys.Secret, State: s, Save: p.save,
+		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+			p.store, err = openStore(n.disk, id, h, observe)
+			if err == nil {
+				p.store.observed = p.observed
+				p.store.admitted = n.crash.count // the last moment at which a crash at the step apply strikes
+			}
+			return p.store, err
+		},
+	})
+	return err
+}
+
+// invite issues a ticket.
+func (n *Node) invite() (string, error) {
+	if n.process == nil || n.process.ns == nil {
+		return "", errNoNamespace
+	}
+	return n.process.ns.Invite(node.InviteOptions{}, [][]byte{n.address()})
+}
+
+// address is where the node is found: in place of a multiaddr, its number.
+func (n *Node) address() []byte { return binary.BigEndian.AppendUint32(nil, uint32(n.number)) }
+
+// redeem joins by a ticket, whose inviter answers at once: no network lies
+// between.
+func (n *Node) redeem(ticket string) error {
+	t, request, err := n.request(ticket)
+	if err != nil {
+		return err
+	}
+	reply, _, err := n.cluster.byID[t.Inviter].answer(n.id, request)
+	if err != nil {
+		return err
+	}
+	return n.joined(t, reply)
+}
+
+// request reads a ticket and makes the message that redeems it.
+func (n *Node) request(ticket string) (*node.Ticket, []byte, error) {
+	t, err := node.ParseTicket(ticket)
+	if err != nil {
+		return nil, nil, err
+	}
+	request, err := n.process.core.RequestJoin(t, [][]byte{n.address()})
+	return t, request, err
+}
+
+// answer decides upon a request to join.
+func (n *Node) answer(from node.ID, request []byte) (reply []byte, joiner [][]byte, err error) {
+	return n.process.core.AnswerJoin(from, request, func(id node.ID) [][]byte {
+		if m := n.cluster.byID[id]; m != nil {
+			return [][]byte{m.address()}
+		}
+		return nil
+	})
+}
+
+// joined takes what an inviter replied.
+func (n *Node) joined(t *node.Ticket, reply []byte) error {
+	p := n.process
+	j, err := p.core.ReadJoin(t, reply)
+	if err != nil {
+		return err
+	}
+	if p.ns != nil {
+		return p.ns.Merge(t.Inviter, j.State)
+	}
+	return p.adopt(j.State)
+}
+
+// Join has the node ask another for a ticket, and present it over the network.
+// How the ticket gets to the node is not modelled.
+func (n *Node) Join(inviter int) {
+	p := n.process
+	if p == nil {
+		return
+	}
+	p.now(func() {
+		c := n.cluster
+		refuse := func(err error) { c.Watch.Refused(n.number, err) }
+		ticket, err := c.nodes[inviter].invite()
+		if err != nil {
+			refuse(err)
+			return
+		}
+		t, request, err := n.request(ticket)
+		if err != nil {
+			refuse(err)
+			return
+		}
+		there := c.nodes[inviter]
+		s := c.Net.Dial(n.number, inviter, func(s *sim.Stream) bool { return there.acceptJoin(s, n.id) })
+		over := false
+		deadline := p.after(joinTimeout, func() {
+			over = true
+			s.Reset()
+			refuse(ErrTimeout)
+		})
+		s.Receive = func(reply []byte) {
+			p.now(func() {
+				if over {
+					return
+				}
+				over = true
+				deadline.stop()
+				s.Close()
+				if err := n.joined(t, reply); err != nil {
+					refuse(err)
+				} else {
+					n.world.Note("joined", n.number, inviter, nil)
+				}
+			})
+		}
+		s.Broken = func(err error) {
+			p.now(func() {
+				if !over {
+					over = true
+					deadline.stop()
+					refuse(fmt.Errorf("%w: %w", node.ErrUnreachable, err))
+				}
+			})
+		}
+		s.Send(request)
+	})
+}
+
+// acceptJoin answers a stream of the join protocol.
+func (n *Node) acceptJoin(s *sim.Stream, from node.ID) bool {
+	p := n.process
+	if p == nil {
+		return false
+	}
+	s.Receive = func(request []byte) {
+		p.now(func() {
+			reply, _, err := n.answer(from, request)
+			if err != nil {
+				n.cluster.Watch.Refused(n.number, err)
+			}
+			if reply == nil {
+				s.Reset()
+				return
+			}
+			s.Send(reply)
+			s.Close()
+		})
+	}
+	return true
+}
+
+// SetRole changes a member's role in this node's own list.
+func (n *Node) SetRole(member int, role node.Role) {
+	p := n.process
+	if p == nil {
+		return
+	}
+	p.now(func() {
+		if p.ns == nil {
+			n.cluster.Watch.Refused(n.number, errNoNamespace)
+			return
+		}
+		if err := p.ns.SetMember(n.cluster.nodes[member].id, role); err != nil {
+			n.cluster.Watch.Refused(n.number, err)
+		}
+	})
+}
