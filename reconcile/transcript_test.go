@@ -1,0 +1,418 @@
+package reconcile
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/golden"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Each file of testdata/transcripts tells a sync: who holds what, what is asked
+// for, and, indented, every message on the line with its size, and how both
+// sides end. The prose at the top says what it shows. -update writes the
+// indented lines anew.
+//
+//	both|a|b KEY[*N] [= VALUE[*N] | deleted] [@SECONDS] [by WRITER]    records
+//	a|b declines WRITER|nothing        the admission refuses a writer's records
+//	a|b forgets                        what its peer has declined
+//	a|b has the secret NAME
+//	a|b takes SECONDS for a scan
+//	a|b has no memory
+//	a|b does FAULT                     see faults below
+//	sync [pull|push] [sketch|all] [dry] [prefix=P] [cells=N]
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/transcripts/*.txt")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d transcripts, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, file, newStage(t).tell(string(text)))
+		})
+	}
+}
+
+// A transcript that is not what happens is noticed, wherever it is wrong.
+func TestWrongTranscriptsDiffer(t *testing.T) {
+	text, err := os.ReadFile("testdata/transcripts/one-round.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := string(text)
+	if newStage(t).tell(right) != right {
+		t.Fatal("the transcript is not what happens")
+	}
+	lines := strings.SplitAfter(right, "\n")
+	for n, line := range lines {
+		if !strings.HasPrefix(line, "    ") {
+			continue
+		}
+		missing := strings.Join(slices.Delete(slices.Clone(lines), n, n+1), "")
+		other := strings.Replace(right, line, "    not "+strings.TrimSpace(line)+"\n", 1)
+		for _, wrong := range []string{missing, other} {
+			if newStage(t).tell(wrong) == wrong {
+				t.Errorf("passes, though line %d is wrong:\n%s", n+1, wrong)
+			}
+		}
+	}
+}
+
+// faults are what a side can do to a message of its own on the way; nil drops
+// the line. They are for one sync.
+var faults = map[string]func(*stage, wire.Message) wire.Message{
+	"speak version 9": func(_ *stage, m wire.Message) wire.Message {
+		if h, ok := m.(*wire.Hello); ok {
+			h.Version = 9
+		}
+		return m
+	},
+	"spoil its proof": func(_ *stage, m wire.Message) wire.Message {
+		switch m := m.(type) {
+		case *wire.Hello:
+			m.Proof[0]++
+		case *wire.Welcome:
+			m.Proof[0]++
+		}
+		return m
+	},
+	"forge its cells": func(s *stage, m wire.Message) wire.Message {
+		spoil := func(cells []rateless.Cell) {
+			for i := range cells {
+				cells[i].S1 = 1 + s.rng.Uint64N(rateless.P-1)
+			}
+		}
+		switch m := m.(type) {
+		case *wire.Hello:
+			spoil(m.Cells)
+		case *wire.Cells:
+			spoil(m.Cells)
+		}
+		return m
+	},
+	"lie about its residual": func(_ *stage, m wire.Message) wire.Message {
+		switch m := m.(type) {
+		case *wire.Result:
+			m.Residual[0]++
+		case *wire.Answer:
+			m.Residual[0]++
+		}
+		return m
+	},
+	"keep its last record": func(_ *stage, m wire.Message) wire.Message {
+		if r, ok := m.(*wire.Records); ok {
+			r.Records = r.Records[:len(r.Records)-1]
+		}
+		return m
+	},
+	"send a malformed Result": func(s *stage, m wire.Message) wire.Message {
+		if _, ok := m.(*wire.Result); ok {
+			_, _, s.garbled = wire.Read(bytes.NewReader([]byte{1, 0xff}))
+		}
+		return m
+	},
+}
+
+// stage is where a transcript is played.
+type stage struct {
+	t       *testing.T
+	sides   [2]*side
+	keys    map[dbadapter.Index]string
+	rng     *rand.Rand
+	fault   [2]string
+	scan    [2]time.Duration
+	garbled error
+	out     strings.Builder
+}
+
+func newStage(t *testing.T) *stage {
+	return &stage{
+		t: t, sides: [2]*side{newSide(t, "a", nil), newSide(t, "b", nil)},
+		keys: map[dbadapter.Index]string{}, rng: rand.New(rand.NewPCG(1, 1)),
+	}
+}
+
+// tell plays a transcript and returns it with what happened.
+func (s *stage) tell(text string) string {
+	_, script, found := strings.Cut(text, "\n\n")
+	if !found {
+		s.t.Fatal("a transcript begins with prose and an empty line")
+	}
+	s.out.WriteString(text[:len(text)-len(script)])
+	for line := range strings.Lines(script) {
+		if strings.HasPrefix(line, "    ") {
+			continue
+		}
+		s.out.WriteString(line)
+		if words := strings.Fields(line); len(words) > 0 {
+			s.do(words, strings.TrimSpace(line))
+		}
+	}
+	return s.out.String()
+}
+
+func (s *stage) do(words []string, line string) {
+	who := map[string][]int{"a": {0}, "b": {1}, "both": {0, 1}}[words[0]]
+	rest := strings.TrimSpace(strings.TrimPrefix(line, words[0]))
+	switch {
+	case words[0] == "sync":
+		s.sync(words[1:])
+	case who == nil || len(words) < 2:
+		s.t.Fatalf("%q: not a line of a transcript", line)
+	case strings.HasPrefix(rest, "does "):
+		s.fault[who[0]] = strings.TrimPrefix(rest, "does ")
+		if faults[s.fault[who[0]]] == nil {
+			s.t.Fatalf("%q: no such fault", line)
+		}
+	case rest == "has no memory":
+		s.sides[who[0]].budget = NewBudget(0)
+	case strings.HasPrefix(rest, "has the secret "):
+		s.sides[who[0]].keys = DeriveKeys(dbadapter.Secret([]byte(fmt.Sprintf("%-32s", words[4]))))
+	case words[1] == "declines":
+		s.sides[who[0]].decline(dbadapter.WriterID(s.number(words[2])))
+	case words[1] == "forgets":
+		s.sides[who[0]].declined.Forget()
+	case words[1] == "takes":
+		s.scan[who[0]] = time.Duration(s.number(words[2])) * time.Second
+	default:
+		s.put(who, words[1:])
+	}
+}
+
+func (s *stage) number(word string) int {
+	if word == "nothing" {
+		return 0
+	}
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+// put writes records: KEY[*N] [= VALUE[*N] | deleted] [@SECONDS] [by WRITER].
+func (s *stage) put(who []int, words []string) {
+	times := func(word string) (string, int) {
+		word, count, many := strings.Cut(word, "*")
+		if !many {
+			return word, 1
+		}
+		return word, s.number(count)
+	}
+	key, count := times(words[0])
+	r := dbadapter.Record{Version: at(0)}
+	for n := 1; n < len(words); n++ {
+		switch word := words[n]; {
+		case word == "=":
+			n++
+			value, length := times(words[n])
+			r.Value = bytes.Repeat([]byte(value), length)
+		case word == "deleted":
+			r.Deleted = true
+		case word == "by":
+			n++
+			r.Version.Writer = dbadapter.WriterID(s.number(words[n]))
+		case strings.HasPrefix(word, "@"):
+			r.Version.Clock = at(time.Duration(s.number(word[1:])) * time.Second).Clock
+		default:
+			s.t.Fatalf("%q: not a part of a record", word)
+		}
+	}
+	for n := range count {
+		r.Key = []byte(key)
+		if count > 1 {
+			r.Key = fmt.Appendf(nil, "%s%d", key, n+1)
+		}
+		for _, side := range who {
+			s.keys[s.sides[side].keys.Hasher.Index(r.Key)] = string(r.Key)
+			s.sides[side].put(r)
+		}
+	}
+}
+
+// sync runs a sync and writes down what is said.
+func (s *stage) sync(words []string) {
+	var o Options
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		switch name {
+		case "pull", "push":
+			o.Direction, _ = wire.ParseDirection(name)
+		case "sketch", "all":
+			o.Method, _ = wire.ParseMethod(name)
+		case "dry":
+			o.DryRun = true
+		case "prefix":
+			s.sides[0].prefix, s.sides[1].prefix = []byte(value), []byte(value)
+		case "cells":
+			o.FirstCells = s.number(value)
+		default:
+			s.t.Fatalf("%q: not a part of a sync", word)
+		}
+	}
+	a, b := s.sides[0], s.sides[1]
+	var clock time.Duration
+	a.elapsed = func() time.Duration { return clock }
+	b.elapsed = a.elapsed
+	var sessions [2]*Session
+	open := func(n int) Replica {
+		r := s.sides[n].open()
+		s.t.Cleanup(func() { r.Close() })
+		return &slow{r, &clock, s.scan[n], time.Second, 0, func() error { return sessions[n].Tick() }}
+	}
+	sessions[0] = Initiate(open(0), a.options(b, o))
+	sessions[1] = Respond(func(*wire.Hello) (Replica, error) { return open(1), nil }, b.options(a, Options{}))
+	carry(s.t, sessions[0], sessions[1], &outcome{}, func(initiator bool, m wire.Message) wire.Message {
+		from, to := 1, 0
+		if initiator {
+			from, to = 0, 1
+		}
+		if fault := faults[s.fault[from]]; fault != nil {
+			m = fault(s, m)
+		}
+		if s.garbled != nil {
+			fmt.Fprintf(&s.out, "    %c ▶ %c %6d B  a malformed frame\n", 'a'+from, 'a'+to, 2)
+			sessions[to].Fail(s.garbled)
+			s.garbled = nil
+			return m
+		}
+		fmt.Fprintf(&s.out, "    %c ▶ %c %6d B  %s\n", 'a'+from, 'a'+to, len(wire.Append(nil, m)), s.describe(m))
+		return m
+	})
+	for n, session := range sessions {
+		s.ended(n, session)
+		session.Close()
+	}
+	a.prefix, b.prefix, s.fault, s.scan = nil, nil, [2]string{}, [2]time.Duration{}
+	da, na := a.state()
+	if db, nb := b.state(); da == db && na == nb {
+		fmt.Fprintf(&s.out, "    both hold the same %d records\n", na)
+	} else {
+		fmt.Fprintf(&s.out, "    a holds %d records, b %d, and they differ\n", na, nb)
+	}
+}
+
+// ended tells how a side saw the sync end.
+func (s *stage) ended(n int, session *Session) {
+	r := session.Report()
+	fmt.Fprintf(&s.out, "    %c: %s, %d rounds, %d cells; %d missing here, %d there, %d mismatched; applied %d, sent %d, rejected %d", 'a'+n,
+		r.Method, r.Rounds, r.Cells, r.MissingHere, r.MissingThere, r.Mismatched, r.Applied, r.Sent, r.Rejected)
+	switch err := session.Err(); {
+	case err != nil:
+		fmt.Fprintf(&s.out, "; failed: %v\n", err)
+	case r.Verified:
+		fmt.Fprintln(&s.out, "; verified")
+	default:
+		fmt.Fprintln(&s.out, "; not verified")
+	}
+}
+
+// describe is a message in words.
+func (s *stage) describe(m wire.Message) string {
+	switch m := m.(type) {
+	case *wire.Hello:
+		words := []string{fmt.Sprintf("Hello    %d records, %d cells", m.Records, len(m.Cells))}
+		if m.Version != wire.Version {
+			words = append(words, fmt.Sprintf("version %d", m.Version))
+		}
+		if m.Direction != wire.Both {
+			words = append(words, m.Direction.String())
+		}
+		if m.Method != wire.MethodAuto {
+			words = append(words, m.Method.String())
+		}
+		if m.DryRun {
+			words = append(words, "dry run")
+		}
+		if len(m.Prefix) > 0 {
+			words = append(words, fmt.Sprintf("prefix %q", m.Prefix))
+		}
+		return strings.Join(words, ", ")
+	case *wire.Welcome:
+		return fmt.Sprintf("Welcome  %d records", m.Records)
+	case *wire.Same:
+		return "Same"
+	case *wire.More:
+		return fmt.Sprintf("More     %d cells", m.Cells)
+	case *wire.Cells:
+		return fmt.Sprintf("Cells    %d", len(m.Cells))
+	case *wire.Indices:
+		var keys []string
+		for _, i := range m.Indices {
+			key, known := s.keys[i]
+			if !known {
+				key = "?"
+			}
+			keys = append(keys, key)
+		}
+		return fmt.Sprintf("Indices  %s: %s", [...]string{1: "lacking", 2: "wanted", 3: "newer", 4: "older", 5: "fetch"}[m.Role], list(keys))
+	case *wire.Offers:
+		var keys []string
+		for _, o := range m.Offers {
+			keys = append(keys, mark(o.Record, map[string]bool{"hash": o.Hashed}))
+		}
+		if m.Wanting {
+			return "Offers   wanting newer than " + list(keys)
+		}
+		return "Offers   " + list(keys)
+	case *wire.Result:
+		return fmt.Sprintf("Result   %s, %d bytes to come, estimate %d", m.Method, m.Bytes, m.Estimate)
+	case *wire.Answer:
+		if m.Closing {
+			return "Answer   closing"
+		}
+		return "Answer"
+	case *wire.Records:
+		var keys []string
+		for _, r := range m.Records {
+			keys = append(keys, mark(r.Record, map[string]bool{"stub": r.Stub, "withheld": r.Withheld}))
+		}
+		return "Records  " + list(keys)
+	case *wire.End:
+		text := fmt.Sprintf("End      applied %d, held %d", m.Applied, m.Held)
+		for _, r := range m.Refusals {
+			text += fmt.Sprintf(", refused %s (%s)", s.keys[r.Index], r.Reason)
+		}
+		return text
+	case *wire.Refuse:
+		return strings.TrimSpace(fmt.Sprintf("Refuse   code %d %s", m.Code, m.Text))
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%T", m), "*wire.")
+}
+
+// mark is a key with what is to be said of its record.
+func mark(r dbadapter.Record, of map[string]bool) string {
+	if r.Deleted {
+		return string(r.Key) + " (deleted)"
+	}
+	for word, so := range of {
+		if so {
+			return string(r.Key) + " (" + word + ")"
+		}
+	}
+	return string(r.Key)
+}
+
+// list names some things, sorted: messages have them in the order of their
+// hashes.
+func list(keys []string) string {
+	slices.Sort(keys)
+	if n := len(keys); n > 6 {
+		return fmt.Sprintf("%s … %d in all", strings.Join(keys[:4], " "), n)
+	}
+	return strings.Join(keys, " ")
+}
