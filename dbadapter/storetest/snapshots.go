@@ -1,0 +1,80 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+func testSnapshots(t *testing.T, h Harness) {
+	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 3))
+	tw := newTwin(e.hasher)
+	type kept struct {
+		snapshot dbadapter.Snapshot
+		twin     *twin
+	}
+	var all []kept
+	for round := range 20 {
+		var writes []write
+		for i := range 10 {
+			writes = append(writes, put(fmt.Sprint((round+i*i)%25), fmt.Sprint(round), at(round)))
+		}
+		e.apply(writes...)
+		tw.apply(writes)
+		all = append(all, kept{e.snapshot(), tw.clone()})
+	}
+	for i, k := range all {
+		if err := k.twin.compare(k.snapshot); err != nil {
+			t.Errorf("the snapshot of round %d, read after the last: %v", i, err)
+		}
+		if i > 0 && k.snapshot.Seq() <= all[i-1].snapshot.Seq() {
+			t.Errorf("the snapshot of round %d is as of change %d, the one before as of %d", i, k.snapshot.Seq(), all[i-1].snapshot.Seq())
+		}
+	}
+	// A scan goes on while its namespace is written to.
+	s := e.snapshot()
+	var got []dbadapter.Record
+	for r, err := range s.Scan(context.Background(), nil, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.apply(put(string(r.Key), "new", at(100)), put("0"+string(r.Key), "new", at(100)))
+		got = append(got, r.Record)
+	}
+	if err := same("Scan under writes", got, tw.sorted(nil, nil)); err != nil {
+		t.Error(err)
+	}
+}
+
+// testBuckets puts many keys under few indices, and looks at each step.
+func testBuckets(t *testing.T, h Harness) {
+	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 1))
+	tw := newTwin(e.hasher)
+	for i, key := range []string{"d", "b", "a", "c", "ab", "b", "a", "d"} {
+		w := put(key, fmt.Sprint(i), at(i))
+		if i == 6 {
+			w = del(key, at(i))
+		}
+		e.want(w, dbadapter.Applied)
+		tw.apply([]write{w})
+		e.check(tw)
+	}
+	// One commit that writes several records of one bucket is one change.
+	seq := len(e.observed)
+	var writes []write
+	for i := range 40 {
+		writes = append(writes, put(fmt.Sprint(i), "", at(50)))
+	}
+	e.apply(writes...)
+	tw.apply(writes)
+	e.check(tw)
+	if got := len(e.observed) - seq; got != 2 {
+		t.Errorf("a commit that touches two indices makes %d changes", got)
+	}
+	e.reopen()
+	if err := tw.compare(e.snapshot()); err != nil {
+		t.Errorf("reopened: %v", err)
+	}
+}
