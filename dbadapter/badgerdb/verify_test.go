@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dgraph-io/badger/v4"
@@ -168,5 +169,46 @@ func TestWrongRecordFarOn(t *testing.T) {
 	}
 	if _, err := scan(); !errors.Is(err, dbadapter.ErrCorrupt) {
 		t.Errorf("a scan of all over an older record far on ends with %v, want ErrCorrupt", err)
+	}
+}
+
+// counting counts what a hasher is asked for.
+type counting struct {
+	dbadapter.Hasher
+	digests *atomic.Int64
+}
+
+func (c counting) Digest(r *dbadapter.Record) dbadapter.Digest {
+	c.digests.Add(1)
+	return c.Hasher.Digest(r)
+}
+
+// TestApplyHashesOnce writes records that were hashed before: writing them
+// hashes none again. Writing over them hashes those that are held, once each,
+// which verifies them.
+func TestApplyHashesOnce(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	hasher := counting{dbadapter.NewHasher(dbadapter.Secret{1}), new(atomic.Int64)}
+	n, err := s.Namespace(t.Context(), dbadapter.NamespaceID{1}, hasher, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const records = 100
+	for round, want := range []int64{0, records} {
+		var writes []dbadapter.Write
+		for i := range records {
+			writes = append(writes, write(fmt.Sprint(i), round)...)
+		}
+		hasher.digests.Store(0)
+		if _, err := n.Apply(t.Context(), writes); err != nil {
+			t.Fatal(err)
+		}
+		if got := hasher.digests.Load(); got != want {
+			t.Errorf("round %d: %d records are hashed to write %d, want %d", round, got, records, want)
+		}
 	}
 }
