@@ -2,11 +2,9 @@ package badgerdb
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 
 	"github.com/dgraph-io/badger/v4"
@@ -48,7 +46,7 @@ type Store struct {
 	eraser    eraser
 
 	mu     sync.Mutex // guards what follows
-	view   *view      // of the last commit
+	last   *readTxn   // as of the last commit
 	open   map[dbadapter.NamespaceID]*namespace
 	closed bool
 
@@ -132,7 +130,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s.disk = &diskGuard{dir: dir, min: o.MinFree}
-	s.view = newView(s.db)
+	s.last = newReadTxn(s.db)
 	s.committer.start(s, h)
 	s.eraser.start(s)
 	return s, nil
@@ -273,8 +271,8 @@ func (s *Store) close() error {
 		n.Close()
 	}
 	s.mu.Lock()
-	s.view.release()
-	s.view = nil
+	s.last.release()
+	s.last = nil
 	s.mu.Unlock()
 	err := s.db.Close()
 	if err == nil && s.committer.failed == nil {
@@ -285,28 +283,4 @@ func (s *Store) close() error {
 		return fmt.Errorf("close store %s: %w", s.dir, err)
 	}
 	return nil
-}
-
-// nameKey is where the number of a namespace stands.
-func nameKey(id dbadapter.NamespaceID) []byte {
-	return append(appendPrefix(nil, 0, kindName), id[:]...)
-}
-
-func encodeName(id dbadapter.NamespaceID, number uint32) []byte {
-	return appendSeal(binary.BigEndian.AppendUint32(nil, number), 0, nameSeed(id))
-}
-
-func decodeName(id dbadapter.NamespaceID, b []byte) (uint32, error) {
-	body, err := unseal(b, nameSeed(id), "the name of a namespace")
-	if err != nil {
-		return 0, err
-	}
-	if len(body) != 4 {
-		return 0, corrupt("the name of a namespace", "it has %d bytes", len(body))
-	}
-	return binary.BigEndian.Uint32(body), nil
-}
-
-func nameSeed(id dbadapter.NamespaceID) uint64 {
-	return seed(0, kindName, binary.BigEndian.Uint64(id[:])^binary.BigEndian.Uint64(id[8:])*math.MaxUint32)
 }

@@ -320,7 +320,7 @@ func TestLongValues(t *testing.T) {
 		if err != nil || len(r.Value) != size {
 			t.Errorf("a value of %d bytes reads as %d, %v", size, len(r.Value), err)
 		}
-		tail, err := get(v.(*snapshot).view.txn, tailKey(n.number, []byte("k")))
+		tail, err := get(v.(*snapshot).read.txn, tailKey(n.number, []byte("k")))
 		if err != nil || (tail != nil) != isLong(&r) {
 			t.Errorf("a value of %d bytes has a tail of %d, %v", size, len(tail), err)
 		}

@@ -287,10 +287,10 @@ func (c *committer) finish(txn *badger.Txn) error {
 // store's lock.
 func (c *committer) publish(set func()) {
 	s := c.store
-	fresh := newView(s.db)
+	fresh := newReadTxn(s.db)
 	s.mu.Lock()
-	old := s.view
-	s.view = fresh
+	old := s.last
+	s.last = fresh
 	set()
 	s.mu.Unlock()
 	old.release()

@@ -144,7 +144,7 @@ func (s *Store) remove(keys [][]byte) error {
 	if err := s.committer.finish(txn); err != nil {
 		return err
 	}
-	s.committer.publish(func() {}) // an older view would keep Badger from making room
+	s.committer.publish(func() {}) // an older transaction would keep Badger from making room
 	return nil
 }
 

@@ -2,7 +2,7 @@ package badgerdb
 
 import (
 	"encoding/binary"
-	"fmt"
+	"math"
 
 	"github.com/zeebo/xxh3"
 
@@ -98,12 +98,6 @@ func unseal(b []byte, seed uint64, what string) ([]byte, error) {
 		return nil, corrupt(what, "its checksum does not match")
 	}
 	return body, nil
-}
-
-// corrupt names what is damaged and what to do about it.
-func corrupt(what, format string, args ...any) error {
-	return fmt.Errorf("read %s: %w: %s; restore the folder from a copy, or empty it and sync again from a peer",
-		what, dbadapter.ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
 // appendBucket encodes a bucket of the given records' keys.
@@ -204,4 +198,28 @@ func (h *head) decode(b []byte) error {
 	}
 	*h = head{binary.BigEndian.Uint64(body), binary.BigEndian.Uint32(body[8:])}
 	return nil
+}
+
+// nameKey is where the number of a namespace stands.
+func nameKey(id dbadapter.NamespaceID) []byte {
+	return append(appendPrefix(nil, 0, kindName), id[:]...)
+}
+
+func encodeName(id dbadapter.NamespaceID, number uint32) []byte {
+	return appendSeal(binary.BigEndian.AppendUint32(nil, number), 0, nameSeed(id))
+}
+
+func decodeName(id dbadapter.NamespaceID, b []byte) (uint32, error) {
+	body, err := unseal(b, nameSeed(id), "the name of a namespace")
+	if err != nil {
+		return 0, err
+	}
+	if len(body) != 4 {
+		return 0, corrupt("the name of a namespace", "it has %d bytes", len(body))
+	}
+	return binary.BigEndian.Uint32(body), nil
+}
+
+func nameSeed(id dbadapter.NamespaceID) uint64 {
+	return seed(0, kindName, binary.BigEndian.Uint64(id[:])^binary.BigEndian.Uint64(id[8:])*math.MaxUint32)
 }

@@ -3,7 +3,6 @@ package badgerdb
 import (
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 )
 
@@ -19,13 +18,4 @@ func (l logger) Debugf(string, ...any)               {}
 
 func message(format string, args []any) string {
 	return "badger: " + strings.TrimSpace(fmt.Sprintf(format, args...))
-}
-
-// quote shows a key in an error: at most 64 bytes of it.
-func quote(key []byte) string {
-	const most = 64
-	if len(key) <= most {
-		return strconv.Quote(string(key))
-	}
-	return strconv.Quote(string(key[:most])) + "…"
 }

@@ -131,9 +131,9 @@ func (n *namespace) encode(items []commit.Item) int {
 }
 
 // newGroup decides against the last commit. It runs on the committer's
-// goroutine, which alone replaces the view.
+// goroutine, which alone replaces store.last.
 func (n *namespace) newGroup() *commit.Group {
-	txn := n.store.view.txn
+	txn := n.store.last.txn
 	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded {
 		loaded := make([]commit.Loaded, len(indices))
 		inParallel(len(indices), func(from, to int) {

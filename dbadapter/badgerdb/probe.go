@@ -11,8 +11,6 @@ import (
 	"sync"
 
 	"github.com/dgraph-io/badger/v4"
-
-	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // The probe reads the files before Badger opens them, since Badger answers
@@ -95,18 +93,6 @@ func probeTables(dir string, tables map[uint64]badger.TableManifest, o *Options)
 	return errors.Join(errs...)
 }
 
-// damaged names a damaged file.
-func damaged(path, format string, args ...any) error {
-	return corrupt("the file "+filepath.Base(path), format, args...)
-}
-
-// recovered makes an error of a panic that damage has led to.
-func recovered(path string, err *error) {
-	if p := recover(); p != nil {
-		*err = damaged(path, "%v", p)
-	}
-}
-
 // tableFile is the file of a table.
 func tableFile(dir string, id uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%06d.sst", id))
@@ -116,14 +102,4 @@ func tableFile(dir string, id uint64) string {
 func parseTableFile(name string) (uint64, bool) {
 	id, err := strconv.ParseUint(strings.TrimSuffix(name, ".sst"), 10, 64)
 	return id, err == nil && strings.HasSuffix(name, ".sst")
-}
-
-// isDamage tells an error that speaks of the files' content from one of the
-// system. Badger does not name its errors.
-func isDamage(err error) bool {
-	var path *os.PathError
-	var link *os.LinkError
-	var system *os.SyscallError
-	return !errors.As(err, &path) && !errors.As(err, &link) && !errors.As(err, &system) &&
-		!errors.Is(err, dbadapter.ErrLocked)
 }

@@ -25,14 +25,14 @@ func (s *snapshot) iterate(ctx context.Context, what string, prefix, start []byt
 	o := badger.DefaultIteratorOptions
 	o.PrefetchValues = false // values are inline: a prefetch would only start a goroutine each
 	o.Prefix = prefix
-	it := s.view.txn.NewIterator(o)
+	it := s.read.txn.NewIterator(o)
 	if s.iterators == nil {
 		s.iterators = make(map[*badger.Iterator]struct{})
 	}
 	s.iterators[it] = struct{}{}
 	defer func() {
 		// The lock is held on every way here.
-		if s.view != nil {
+		if s.read != nil {
 			delete(s.iterators, it)
 			it.Close()
 		}
@@ -51,7 +51,7 @@ func (s *snapshot) iterate(ctx context.Context, what string, prefix, start []byt
 		if !more {
 			return nil
 		}
-		if s.view == nil {
+		if s.read == nil {
 			return fmt.Errorf("%s: the snapshot has been %w", what, dbadapter.ErrClosed)
 		}
 	}
@@ -160,7 +160,7 @@ func (s *snapshot) readAhead(it *badger.Iterator, records []ahead, most int) []a
 		var r ahead
 		var value []byte
 		if value, r.err = item.ValueCopy(nil); r.err == nil {
-			r.Hashed, r.err = n.decode(s.view.txn, key, value)
+			r.Hashed, r.err = n.decode(s.read.txn, key, value)
 		}
 		records = append(records, r)
 		if r.err != nil {
@@ -184,7 +184,7 @@ func (s *snapshot) checkAhead(records []ahead) {
 	inParallel(len(s.order), func(from, to int) {
 		for _, i := range s.order[from:to] {
 			r := &records[i]
-			r.err = s.namespace.check(s.view.txn, r.Index, r.Key, &r.Hashed)
+			r.err = s.namespace.check(s.read.txn, r.Index, r.Key, &r.Hashed)
 		}
 	})
 }

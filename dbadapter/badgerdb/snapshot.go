@@ -15,23 +15,23 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// view is a read transaction as of one commit. All snapshots opened before the
+// readTxn is a read transaction as of one commit. All snapshots opened before the
 // next commit share it, so that opening one neither reads the database nor
 // waits for a commit in progress.
-type view struct {
+type readTxn struct {
 	txn  *badger.Txn
 	refs atomic.Int64
 }
 
-func newView(db *badger.DB) *view {
-	v := &view{txn: db.NewTransaction(false)}
-	v.refs.Store(1)
-	return v
+func newReadTxn(db *badger.DB) *readTxn {
+	r := &readTxn{txn: db.NewTransaction(false)}
+	r.refs.Store(1)
+	return r
 }
 
-func (v *view) release() {
-	if v.refs.Add(-1) == 0 {
-		v.txn.Discard()
+func (r *readTxn) release() {
+	if r.refs.Add(-1) == 0 {
+		r.txn.Discard()
 	}
 }
 
@@ -40,7 +40,7 @@ type snapshot struct {
 	seq       uint64
 
 	mu        sync.Mutex // guards what follows; the store's Close takes it too
-	view      *view      // nil once closed
+	read      *readTxn   // nil once closed
 	iterators map[*badger.Iterator]struct{}
 	order     []int // scratch of Lookup
 }
@@ -51,8 +51,8 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 	}
 	defer n.calls.Done()
 	n.store.mu.Lock()
-	s := &snapshot{namespace: n, seq: n.seq, view: n.store.view}
-	s.view.refs.Add(1)
+	s := &snapshot{namespace: n, seq: n.seq, read: n.store.last}
+	s.read.refs.Add(1)
 	n.store.mu.Unlock()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -63,7 +63,7 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 // locked takes the lock if the snapshot is open.
 func (s *snapshot) locked(what string) error {
 	s.mu.Lock()
-	if s.view == nil {
+	if s.read == nil {
 		s.mu.Unlock()
 		return fmt.Errorf("%s: the snapshot is %w", what, dbadapter.ErrClosed)
 	}
@@ -79,7 +79,7 @@ func (s *snapshot) meta(what string) (m meta, err error) {
 	}
 	defer s.mu.Unlock()
 	number := s.namespace.number
-	b, err := get(s.view.txn, appendPrefix(nil, number, kindMeta))
+	b, err := get(s.read.txn, appendPrefix(nil, number, kindMeta))
 	if err != nil {
 		return m, err
 	}
@@ -92,9 +92,9 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	}
 	defer s.mu.Unlock()
 	n := s.namespace
-	r, err := n.record(s.view.txn, bytes.Clone(key))
+	r, err := n.record(s.read.txn, bytes.Clone(key))
 	if err == nil {
-		err = n.check(s.view.txn, n.hasher.Index(key), key, r)
+		err = n.check(s.read.txn, n.hasher.Index(key), key, r)
 	}
 	if err != nil {
 		return dbadapter.Record{}, err
@@ -139,7 +139,7 @@ func (s *snapshot) sum(key []byte, index dbadapter.Index) (sum dbadapter.Checksu
 	if index > maxIndex {
 		return 0, nil // its key would be another's
 	}
-	item, err := s.view.txn.Get(key)
+	item, err := s.read.txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return 0, nil
 	}
@@ -178,7 +178,7 @@ func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 	if index > maxIndex {
 		return nil, nil
 	}
-	held, err := s.namespace.held(s.view.txn, index)
+	held, err := s.namespace.held(s.read.txn, index)
 	var records []dbadapter.Hashed
 	for i := range held {
 		records = append(records, held[i].Record)
@@ -195,17 +195,17 @@ func (s *snapshot) Close() error {
 	return nil
 }
 
-// end releases the view and whatever iterates over it.
+// end releases the transaction and whatever iterates over it.
 func (s *snapshot) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.view == nil {
+	if s.read == nil {
 		return
 	}
 	for it := range s.iterators {
 		it.Close()
 	}
 	s.iterators = nil
-	s.view.release()
-	s.view = nil
+	s.read.release()
+	s.read = nil
 }

@@ -103,7 +103,7 @@ func TestWrongRecord(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				older, err := get(s.view.txn, key(n))
+				older, err := get(s.last.txn, key(n))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -137,7 +137,7 @@ func TestWrongRecordFarOn(t *testing.T) {
 	s, n := openTest(t, t.TempDir(), Options{NoSync: true}, nil)
 	fillTest(t, n, checkedFirst+500)
 	key := append(appendPrefix(nil, n.number, kindRecord), fmt.Sprintf("key %08d", checkedFirst+400)...)
-	older, err := get(s.view.txn, key)
+	older, err := get(s.last.txn, key)
 	if err != nil {
 		t.Fatal(err)
 	}
