@@ -13,8 +13,17 @@
 // An index is a bucket: two keys may share one (about 18 pairs do among 10^8
 // records), and then the checksum is that of the sorted list of the records.
 //
+// A record is hashed once, under the secret of its namespace, and then written;
+// the greater version wins, in whatever order the two arrive:
+//
+//	hasher := dbadapter.NewHasher(secret)
+//	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), hasher, nil)
+//	record, err := dbadapter.Hash(hasher, dbadapter.Record{Key: key, Value: value, Version: version})
+//	outcomes, err := namespace.Apply(ctx, []dbadapter.Write{{Record: record}})
+//	snapshot, err := namespace.Snapshot()
+//
 // Two stores come with the module, dbadapter/badgerdb (on disk) and
-// dbadapter/memdb (in memory); both pass dbadapter/storetest, and so must any
+// dbadapter/memdb (in memory). Both pass dbadapter/storetest, and so must any
 // other.
 //
 // What is not promised: a store orders the writes of one namespace, never

@@ -38,7 +38,7 @@ type Namespace interface {
 	// than MaxBatch writes, or more than MaxBatchBytes of keys and values, is
 	// ErrLimit. The records' slices may be reused after the call.
 	Apply(ctx context.Context, writes []Write) ([]Outcome, error)
-	// Snapshot opens a view of the namespace as of now. It must be closed.
+	// Snapshot opens the namespace as of its last commit. It must be closed.
 	Snapshot() (Snapshot, error)
 	// Changes yields the log after the given sequence number up to the
 	// present, in order. A log trimmed beyond it yields ErrTrimmed.
@@ -123,11 +123,10 @@ type Change struct {
 	Records int
 }
 
-// Snapshot is a read-only view of a namespace as of one sequence number. Its
-// methods may be called from one goroutine at a time. Everything returned is
+// Snapshot is a namespace as of one sequence number, to be read. Its methods may be called from one goroutine at a time. Everything returned is
 // the caller's.
 type Snapshot interface {
-	// Seq is the sequence number of the last change that the view holds.
+	// Seq is the sequence number of the last change that the snapshot holds.
 	Seq() uint64
 	// Get returns the record under a key, tombstones included, or
 	// ErrNotFound.
@@ -136,12 +135,13 @@ type Snapshot interface {
 	// than after (nil: from the first), tombstones included, by key.
 	Scan(ctx context.Context, prefix, after []byte) iter.Seq2[Hashed, error]
 	// Lookup sets sums[i] to the checksum of the bucket at indices[i], or to
-	// 0 where there is none.
+	// 0 where the bucket is empty.
 	Lookup(indices []Index, sums []Checksum) error
-	// Bucket returns the records under an index, by key; none is no error.
+	// Bucket returns the records under an index, by key. An empty bucket is no
+	// error.
 	Bucket(index Index) ([]Hashed, error)
 	// Pairs yields every index with its checksum, in no particular order.
 	Pairs(ctx context.Context) iter.Seq2[Pair, error]
-	// Close releases the view. It waits for no commit. Idempotent.
+	// Close releases the snapshot. It waits for no commit. Idempotent.
 	Close() error
 }

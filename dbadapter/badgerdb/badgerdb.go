@@ -90,7 +90,7 @@ func (o *Options) badger(dir string) badger.Options {
 		WithLogger(logger{o.Logger})
 }
 
-// Open opens the store in a folder, and makes it if there is none.
+// Open opens the store in a folder, and makes a new one in an empty folder.
 //
 // ErrLocked: another process, or this one, has it open. ErrFormat: it was
 // written by a program of another disk format, or by another program
@@ -190,8 +190,8 @@ func (s *Store) readHead() (head, error) {
 	return h, h.decode(b)
 }
 
-// get returns the value under a key of Badger, nil if there is none. It is the
-// caller's. Badger panics over some kinds of damage.
+// get returns the value under a key of Badger, nil if the key is not there. It
+// is the caller's. Badger panics over some kinds of damage.
 func get(txn *badger.Txn, key []byte) (_ []byte, err error) {
 	defer recovered("database", &err)
 	item, err := txn.Get(key)

@@ -116,7 +116,7 @@ func fill(tb testing.TB, n dbadapter.Namespace, records int) {
 }
 
 // BenchmarkRead times opening a store, look-ups of 100 random indices, opening a snapshot, and
-// walks over all pairs and records, at two sizes.
+// scans of all pairs and records, at two sizes.
 func BenchmarkRead(b *testing.B) {
 	for _, records := range []int{10_000, 1_000_000} {
 		dir := b.TempDir()

@@ -64,8 +64,8 @@ func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapt
 	}
 }
 
-// changes yields the log after a sequence number, and makes sure that none is
-// left out.
+// changes yields the log after a sequence number, and fails if a change is
+// missing.
 func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapter.Change) bool) error {
 	number := s.namespace.number
 	m, err := s.meta("read the change log")

@@ -11,9 +11,10 @@ import (
 )
 
 // The file CLEAN says that the store was closed in order, and how many
-// transactions it then held. Badger cuts a damaged log short without a word,
-// as it must after a power cut; where there was none, a smaller number than
-// the one noted shows it. The file goes before anything else is written.
+// transactions it then held. Badger cuts a damaged log short and reports
+// nothing, as it must after a power cut; after an orderly close, a number smaller
+// than the one noted shows the loss. The store removes the file before it writes
+// anything else.
 const cleanFile = "CLEAN"
 
 // cleanNote is the content of the file.

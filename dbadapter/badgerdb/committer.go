@@ -27,7 +27,7 @@ type committer struct {
 	mu      sync.RWMutex // held for reading while sending to queue
 	stopped bool         // guarded by mu
 
-	// The goroutine's own; readable by others once done is closed.
+	// Used by the goroutine only, until done is closed.
 	head   head
 	arena  []byte // index and log entries of the running transaction
 	failed error  // set for good when it is unknown what the disk holds
@@ -48,7 +48,7 @@ type request struct {
 	done     chan struct{}
 }
 
-// States of a request. Who moves it on from queued owns it.
+// States of a request. The goroutine that moves it on from queued owns it.
 const (
 	queued = iota
 	taken
@@ -76,7 +76,7 @@ func (c *committer) stop() {
 
 // submit queues a request and waits for it. If the context ends while the
 // request is still queued, it is withdrawn; once its commit has begun the
-// caller waits for the outcome, since otherwise nobody would know it.
+// caller waits, since only then the outcome is known.
 func (c *committer) submit(ctx context.Context, r *request) error {
 	r.done = make(chan struct{})
 	c.mu.RLock()
@@ -114,7 +114,7 @@ func (c *committer) loop() {
 	for next, ok := c.receive(nil); ok; next, ok = c.receive(next) {
 		group, next = c.gather(group[:0], next)
 		switch {
-		case len(group) == 0: // withdrawn
+		case len(group) == 0: // all were withdrawn
 		case group[0].run != nil:
 			r := group[0]
 			if r.err = c.failed; r.err == nil {
@@ -267,7 +267,7 @@ func (c *committer) write(parts []part) error {
 }
 
 // finish adds the store's head to a transaction and commits it. If Badger then
-// fails, nobody knows what reached the disk, and the store takes no more.
+// fails, it is unknown what reached the disk, and the store takes no more writes.
 func (c *committer) finish(txn *badger.Txn) error {
 	h := c.head
 	h.commits++

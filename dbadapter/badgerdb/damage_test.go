@@ -186,7 +186,7 @@ func TestDamageClosed(t *testing.T) {
 	})
 	t.Logf("%d damages: %d found, %d without effect", len(all), found, harmless)
 	if found == 0 {
-		t.Errorf("none of %d damages was found", len(all))
+		t.Errorf("0 of %d damages were found", len(all))
 	}
 }
 
@@ -233,7 +233,7 @@ func TestDamageCrashed(t *testing.T) {
 	shorten(t, crashed)
 	found, harmless, last := 0, 0, 0
 	all := damages(t, crashed, *damageSamples, damageSeed(t))
-	all = append(all, damage{"none", func(string) error { return nil }})
+	all = append(all, damage{"no damage", func(string) error { return nil }})
 	run(t, crashed, "", all, func(what, answer string) bool {
 		switch {
 		case answer == "missing 0":
@@ -241,7 +241,7 @@ func TestDamageCrashed(t *testing.T) {
 		case answer == "missing 10":
 			last++
 			t.Logf("%s: the last commit is missing", what)
-		case strings.HasPrefix(answer, "error WRONG"), strings.HasPrefix(answer, "missing"), what == "none":
+		case strings.HasPrefix(answer, "error WRONG"), strings.HasPrefix(answer, "missing"), what == "no damage":
 			t.Errorf("%s: %s", what, answer)
 		default:
 			found++

@@ -1,16 +1,22 @@
 // Package badgerdb is a store on disk, over the Badger key-value database.
 //
-// What it adds to Badger: writes of many callers share one transaction and one
-// write to the disk (committer.go); every entry carries a checksum that is
-// verified when it is read (layout.go, envelope.go); the change log (changes.go);
-// a lock, a format stamp, a note of a clean close and a look at the files before
-// Badger opens them, so that damage is a named error rather than a wrong answer.
-//
 //	store, err := badgerdb.Open("/var/lib/syncd/store", badgerdb.Options{})
-//	namespace, err := store.Namespace(ctx, id, dbadapter.NewHasher(secret), nil)
-//	record, err := dbadapter.Hash(hasher, dbadapter.Record{Key: key, Value: value, Version: version})
+//	namespace, err := store.Namespace(ctx, id, hasher, nil)
 //	outcomes, err := namespace.Apply(ctx, []dbadapter.Write{{Record: record}})
 //
-// What is not promised: a disk that acknowledges what it has not stored, or that
-// changes bytes while the store is open, is beyond it.
+// What it adds to Badger:
+//
+//   - Writes of many callers share one transaction and one write to the disk
+//     (committer.go), and are on the disk before Apply returns.
+//   - Every entry carries a checksum that is verified when it is read (layout.go,
+//     envelope.go), and a record is compared with its bucket, so that an older
+//     envelope is not taken for the newest (verify.go, scan.go).
+//   - A lock, a format stamp, a note of a clean close and a look at the files
+//     before Badger opens them make damage a named error (probe.go, clean.go).
+//   - A dropped namespace is gone with one small transaction; the eraser frees its
+//     space in the background (erase.go).
+//
+// What is not promised: if the disk acknowledges what it has not stored, a power
+// cut loses it. Damage to the files while the store is open is found when the
+// damaged entry is read.
 package badgerdb

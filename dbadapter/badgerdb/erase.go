@@ -76,7 +76,7 @@ func (e *eraser) sweep(ctx context.Context) error {
 	return failed
 }
 
-// marked is the least marked number above another, 0 if there is none.
+// marked is the least marked number above another, 0 if there is no such number.
 func (e *eraser) marked(above uint32) (uint32, error) {
 	keys, err := e.keys(appendPrefix(nil, 0, kindDrop), dropKey(above+1), 1)
 	if err != nil || len(keys) == 0 {

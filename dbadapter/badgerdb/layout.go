@@ -29,8 +29,8 @@ import (
 //
 // A seal is the XXH3 hash of what stands before it, seeded with the number and
 // the place (index, seq, or 0): it finds an entry that was damaged, and one
-// that stands where another belongs. It is no defence against an adversary,
-// who does not get to write here.
+// that stands where another belongs. It does not defend against an adversary
+// that can write to the folder.
 const (
 	kindRecord = 'r'
 	kindTail   = 't'

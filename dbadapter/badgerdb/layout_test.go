@@ -113,8 +113,8 @@ func TestSealsFindEachFlip(t *testing.T) {
 	}
 }
 
-// FuzzEntries reads any bytes as each kind of entry: none panics, and a record
-// that is accepted encodes to the same bytes.
+// FuzzEntries reads any bytes as each kind of entry: no kind panics, and a
+// record that is accepted encodes to the same bytes.
 func FuzzEntries(f *testing.F) {
 	h := dbadapter.NewHasher(dbadapter.Secret{1})
 	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value")}

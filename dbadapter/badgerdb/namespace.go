@@ -16,7 +16,7 @@ type namespace struct {
 	hasher  dbadapter.Hasher
 	observe func([]dbadapter.Change)
 
-	meta meta // the committer's own
+	meta meta // used by the committer only
 
 	// Guarded by the store's lock.
 	seq    uint64 // of the last commit that snapshots see

@@ -54,8 +54,8 @@ func (n *namespace) held(txn *badger.Txn, index dbadapter.Index) ([]commit.Held,
 	return held, nil
 }
 
-// record reads a record, nil if there is none, and verifies it in itself. It
-// refers to key.
+// record reads the record under a key, nil if it is not there, and verifies its
+// seal. It refers to key.
 func (n *namespace) record(txn *badger.Txn, key []byte) (*dbadapter.Hashed, error) {
 	b, err := get(txn, append(appendPrefix(make([]byte, 0, 64), n.number, kindRecord), key...))
 	if b == nil || err != nil {

@@ -62,9 +62,9 @@ func reads(t *testing.T, n *namespace) map[string]error {
 	return errs
 }
 
-// TestWrongRecord puts a sound envelope where it does not belong, as damage
-// below Badger could: an older one of its key, one where its bucket knows none,
-// or none where its bucket knows one. Each way to read the key, or to write over
+// TestWrongRecord damages the entry of a record as a fault below Badger could: an
+// older envelope of its key stands there, or the entry is missing, or its bucket
+// does not name the key. Each way to read the key, or to write over
 // it, is ErrCorrupt, whether or not other keys share its index.
 func TestWrongRecord(t *testing.T) {
 	key := func(n *namespace) []byte { return append(appendPrefix(nil, n.number, kindRecord), 'm') }
@@ -184,7 +184,7 @@ func (c counting) Digest(r *dbadapter.Record) dbadapter.Digest {
 }
 
 // TestApplyHashesOnce writes records that were hashed before: writing them
-// hashes none again. Writing over them hashes those that are held, once each,
+// hashes no record again. Writing over them hashes those that are held, once each,
 // which verifies them.
 func TestApplyHashesOnce(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{NoSync: true})

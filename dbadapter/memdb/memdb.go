@@ -1,11 +1,14 @@
-// Package memdb is a store in memory, for tests, simulations and caches. It
-// keeps the same promises as the one on disk, but for durability: what it
-// holds is gone with the process.
+// Package memdb is a store in memory, for tests, simulations and caches:
+//
+//	store := memdb.New(memdb.Options{})
+//
+// It keeps all promises of dbadapter.Store but durability: the records are gone
+// with the process.
 //
 // A namespace is two persistent trees, key → record and index → records, and a
-// slice of changes. A commit makes new roots under a lock; a snapshot is a
-// copy of the roots, so that it costs nothing to open and nothing to keep but
-// the memory of what has been overwritten since.
+// slice of changes. A commit makes new roots under a lock. A snapshot is a copy
+// of the roots: opening one costs nothing, and keeping it costs the memory of
+// what has been overwritten since.
 package memdb
 
 import (

@@ -31,7 +31,7 @@ func (s *snapshot) usable(what string) error {
 	return nil
 }
 
-// running reports why a walk must end, if it must.
+// running reports why a scan must end, if it must.
 func (s *snapshot) running(ctx context.Context, what string) error {
 	if err := ctx.Err(); err != nil {
 		return err

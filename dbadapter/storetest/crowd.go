@@ -34,7 +34,7 @@ func testConcurrent(t *testing.T, h Harness) {
 			}
 		}()
 	}
-	// Readers: every snapshot is consistent in itself, and none goes back.
+	// Readers: every snapshot is consistent in itself, and no older than the last.
 	stop, read := make(chan struct{}), make(chan error)
 	for range 2 {
 		go func() { read <- readUntil(e, stop) }()

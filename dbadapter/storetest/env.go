@@ -101,7 +101,7 @@ func (e *env) snapshot() dbadapter.Snapshot {
 	return s
 }
 
-// value is what a fresh snapshot has under a key; "(none)", "(deleted)", or the
+// value is what a fresh snapshot has under a key; "(absent)", "(deleted)", or the
 // value in quotes.
 func (e *env) value(key string) string {
 	e.Helper()
@@ -115,7 +115,7 @@ func value(t testing.TB, s dbadapter.Snapshot, key string) string {
 	r, err := s.Get([]byte(key))
 	switch {
 	case isNotFound(err):
-		return "(none)"
+		return "(absent)"
 	case err != nil:
 		t.Fatalf("Get %q: %v", key, err)
 	case string(r.Key) != key:

@@ -107,7 +107,7 @@ func testKeys(t *testing.T, h Harness) {
 	e.check(tw)
 	s := e.snapshot()
 	for _, key := range []string{"b", "a\x00c", "\x02", "!badger", strings.Repeat("\xff", dbadapter.MaxKey-1)} {
-		if got := value(t, s, key); got != "(none)" {
+		if got := value(t, s, key); got != "(absent)" {
 			t.Errorf("key %q that was never written holds %s", key, got)
 		}
 	}

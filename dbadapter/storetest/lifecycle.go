@@ -173,19 +173,19 @@ func testClosedInUse(t *testing.T, h Harness) {
 		tw.apply([]write{w})
 	}
 	s := e.snapshot()
-	walking := make(chan struct{})
-	walked := make(chan error)
+	scanning := make(chan struct{})
+	resumed := make(chan error)
 	go func() {
 		seen, err := 0, error(nil)
 		for _, err = range s.Scan(ctx, nil, nil) {
 			if seen++; seen == 2 {
-				close(walking)
-				<-walked // go on only when the store is closed
+				close(scanning)
+				<-resumed // go on only when the store is closed
 			}
 		}
-		walked <- err
+		resumed <- err
 	}()
-	<-walking
+	<-scanning
 	const writers = 4
 	wrote := make(chan []write)
 	for w := range writers {
@@ -210,8 +210,8 @@ func testClosedInUse(t *testing.T, h Harness) {
 	for range writers {
 		tw.apply(<-wrote)
 	}
-	walked <- nil
-	if err := <-walked; !errors.Is(err, dbadapter.ErrClosed) {
+	resumed <- nil
+	if err := <-resumed; !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("a scan over which the store was closed ends with %v, want ErrClosed", err)
 	}
 	e.reopen()

@@ -86,15 +86,15 @@ func testConditions(t *testing.T, h Harness) {
 			t.Errorf("a failing condition gives %+v, %v; want Conflict and %v", outcomes, err, held)
 		}
 	}
-	none := dbadapter.Version{}
-	refuse(given(at(1), put("k", "v", at(2))), none)
-	e.want(given(none, put("k", "v", at(2))), dbadapter.Applied)
-	refuse(given(none, put("k", "v", at(3))), at(2))
+	absent := dbadapter.Version{}
+	refuse(given(at(1), put("k", "v", at(2))), absent)
+	e.want(given(absent, put("k", "v", at(2))), dbadapter.Applied)
+	refuse(given(absent, put("k", "v", at(3))), at(2))
 	refuse(given(at(1), put("k", "v", at(3))), at(2))
 	e.want(given(at(2), put("k", "v", at(3))), dbadapter.Applied)
 	e.want(given(at(3), put("k", "old", at(1))), dbadapter.Dominated)
 	e.want(given(at(3), del("k", at(4))), dbadapter.Applied)
-	refuse(given(none, put("k", "v", at(5))), at(4)) // a tombstone is held
+	refuse(given(absent, put("k", "v", at(5))), at(4)) // a tombstone is held
 }
 
 func testTwice(t *testing.T, h Harness) {

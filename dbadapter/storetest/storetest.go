@@ -1,13 +1,16 @@
-// Package storetest is the conformance suite of stores: whatever implements
-// dbadapter.Store passes Run, and promises nothing beside it.
+// Package storetest is the conformance suite of stores. A package that
+// implements dbadapter.Store calls Run in a test, and promises nothing beside
+// what Run checks:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, storetest.Harness{Open: …, Reopen: …})
 //	}
 //
-// The heart of the suite is a model test: random operations against the store
-// and against a map that does the same in the plainest way (see twin), with a
-// hash so weak that most indices hold several keys.
+// The main test compares random operations on the store with the same operations
+// on a map (see twin), under a hash so weak that most indices hold several keys.
+// Others try each promise by itself: the order of versions, conditions, limits,
+// snapshots, the change log, drops, and the order of locks, which a store that
+// closes snapshots under the lock of its commits does not survive.
 package storetest
 
 import (

@@ -40,7 +40,7 @@ type Bucket struct {
 	Held []Held
 	// was are the records before the group.
 	was []Held
-	// last is the key written last; nil while nothing was.
+	// last is the key written last; nil before the first write.
 	last []byte
 	// err says why the records could not be read.
 	err error
@@ -83,7 +83,7 @@ func Prepare(writes []dbadapter.Write) ([]Item, error) {
 	return items, nil
 }
 
-// Checksum stands for a bucket's records; 0 if there are none.
+// Checksum stands for a bucket's records; 0 stands for an empty bucket.
 func Checksum(h dbadapter.Hasher, held []Held) dbadapter.Checksum {
 	var b dbadapter.Bucket
 	for i := range held {

@@ -23,7 +23,7 @@ type Group struct {
 	load    Load
 	buckets map[dbadapter.Index]*Bucket
 	// touched are the buckets that some batch changed, in the order of their
-	// first change; a batch that is taken back leaves none behind.
+	// first change; a batch that is taken back leaves no bucket behind.
 	touched []*Bucket
 	latest  dbadapter.Timestamp
 }
@@ -105,7 +105,7 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 	return outcomes, err
 }
 
-// decide says what one write does to the record held, nil if there is none.
+// decide says what one write does to the record held, nil if the key is free.
 func decide(it *Item, held *Held) dbadapter.Result {
 	if it.If != nil {
 		var version dbadapter.Version

@@ -1,0 +1,39 @@
+package dbadapter_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Two nodes that hold the same record compute the same pair and the same digest,
+// if they share the namespace's secret.
+func ExampleHash() {
+	hasher := dbadapter.NewHasher(dbadapter.Secret{1, 2, 3})
+	record := dbadapter.Record{
+		Key:     []byte("hello"),
+		Value:   []byte("world"),
+		Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), Writer: 7},
+	}
+	here, err := dbadapter.Hash(hasher, record)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	changed := record
+	changed.Value = []byte("moon")
+	changed.Version.Clock++
+	there, err := dbadapter.Hash(hasher, changed)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("the same index:", here.Index == there.Index)
+	fmt.Println("the same checksum:", dbadapter.PairOf(hasher, &here) == dbadapter.PairOf(hasher, &there))
+	fmt.Println("the changed record wins:", there.Compare(&here.Record) > 0)
+	// Output:
+	// the same index: true
+	// the same checksum: false
+	// the changed record wins: true
+}
