@@ -25,7 +25,9 @@ type Config struct {
 	// Host carries the connections. Default: a host of the node's own, TCP
 	// with Noise and TLS, under explicit resource limits. A given Host keeps
 	// its own identity, which must be an Ed25519 key, and is left open. It
-	// serves one node at a time.
+	// serves one node at a time. A host of NewHost has the same bounds on
+	// strangers as a node's own, and exempts the node's members from them;
+	// another host has its own bounds.
 	Host host.Host
 	// ListenAddrs are the multiaddrs that the node's own host listens on.
 	// Default (nil): /ip4/127.0.0.1/tcp/0. Empty but not nil: none; such a

@@ -14,23 +14,24 @@ import (
 )
 
 // connections bounds the inbound connections of a host by the address that they
-// come from, and is the host's connection manager. libp2p has such bounds, too,
-// but they are no use here: they count a member that has proved its identity as
-// they count a silent socket, and refuse the newcomer.
+// come from, and is the host's connection manager. libp2p's bounds for each address
+// are lifted: they count a member as they count a silent socket, and they refuse
+// the newcomer.
 //
-// A connection is first in its handshake, when nothing but its address is known.
-// Then the remote has proved its peer id, and the connection is a member's, which
-// is bounded by libp2p's limits only, or a stranger's. Handshakes and strangers
-// have places, in all and for each address. Where the places are taken, the
-// oldest connection of that address is closed for the newcomer: a handshake and a
-// join take a fraction of a second, so that the oldest is the likeliest to wait
-// for nothing, and an address that holds many connections gains nothing by it.
+// While a connection is in its handshake, the host knows only its address. After
+// the handshake the remote has proved its peer id: the connection is a member's,
+// which only the host's resource limits bound, or a stranger's. Handshakes and
+// strangers take places, of which there is a number in all and a number for each
+// address. When these are taken, the host closes the oldest connection of that
+// address for the newcomer. A handshake and a join take a fraction of a second, so
+// that the oldest connection is the least likely to be in use, and an address that
+// holds many connections keeps no other out.
 type connections struct {
 	*connmgr.BasicConnMgr
 	resources network.ResourceManager
 	rate      rate.Limiter
 
-	mu         sync.Mutex
+	mu         sync.Mutex    // taken before the locks of the node
 	isMember   func(ID) bool // of the node that the host carries; nil while it carries none
 	handshakes places
 	strangers  places

@@ -37,3 +37,6 @@ func (n *Node) Writer() dbadapter.WriterID {
 
 // Key is the node's identity.
 func (n *Node) Key() crypto.PrivKey { return n.self.key }
+
+// Disconnect closes the connections to a peer.
+func (n *Node) Disconnect(id ID) error { return n.host.Network().ClosePeer(id) }

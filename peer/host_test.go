@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -83,4 +84,25 @@ func TestDialUnderWay(t *testing.T) {
 			t.Errorf("connect: %v", err)
 		}
 	}
+}
+
+// More silent connections than there are places for handshakes keep no member
+// out. (On loopback, which libp2p's bounds for each address exempt.)
+func TestSilentConnections(t *testing.T) {
+	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	put(t, sa, "k", "v")
+	addr, _, _ := strings.Cut(na.Addrs()[0], "/p2p/")
+	_, port, _ := strings.Cut(addr, "/tcp/")
+	for range 300 {
+		conn, err := net.Dial("tcp4", "127.0.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	if err := nb.Disconnect(na.ID()); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sb, na.ID())
+	equal(t, sa, sb)
 }
