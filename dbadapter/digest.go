@@ -12,9 +12,6 @@ import (
 // empty set.
 type Digest [4]uint64
 
-// DigestSize is the length of a digest's binary form.
-const DigestSize = 32
-
 // Add returns d + e mod 2^256. Digests of sets add up as the sets do, in any
 // order, so that a kept sum follows each write at constant cost.
 func (d Digest) Add(e Digest) Digest {

@@ -2,30 +2,46 @@
 // versions are ordered, and what a database must do to hold records that are
 // kept equal across machines.
 //
-// A namespace is a set of records. Each record has a key, a value, a Version
-// and perhaps a signature; a deleted record stays as a tombstone. Besides the
-// records a store keeps, in the same transaction, what reconciliation needs:
+// # Records
+//
+// A namespace is a set of records under one [Secret]. Each [Record] has a key, a
+// value, a [Version] and perhaps a signature; a deleted record stays as a
+// tombstone. Of two records of one key the one with the greater Version wins,
+// everywhere alike ([Record.Compare]).
+//
+// A record stands in a sketch as a [Pair]: an [Index], which is a keyed hash of
+// the key, and a [Checksum] of version and content. An index is a bucket: two
+// keys may share one (about 18 pairs of keys do among 10^8 records), and then the
+// checksum is that of the bucket's records in the order of their keys
+// ([Bucket]). The [Digest] of a set is the sum of its records' digests; it proves
+// a sync. [Hash] validates a record and makes its index and digest, once.
+//
+// # Stores
+//
+// A [Store] holds namespaces. Besides the records it keeps, in the same
+// transaction, what reconciliation needs:
 //
 //	key   → record                    the data
 //	index → keys and their checksum   the pair that stands for them in a sketch
 //	seq   → index, old and new        the change log
 //
-// An index is a bucket: two keys may share one (about 18 pairs do among 10^8
-// records), and then the checksum is that of the sorted list of the records.
-//
-// A record is hashed once, under the secret of its namespace, and then written;
-// the greater version wins, in whatever order the two arrive:
+// To write is to apply a batch:
 //
 //	hasher := dbadapter.NewHasher(secret)
-//	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), hasher, nil)
+//	ns, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), hasher, observe)
 //	record, err := dbadapter.Hash(hasher, dbadapter.Record{Key: key, Value: value, Version: version})
-//	outcomes, err := namespace.Apply(ctx, []dbadapter.Write{{Record: record}})
-//	snapshot, err := namespace.Snapshot()
+//	outcomes, err := ns.Apply(ctx, []dbadapter.Write{{Record: record}})
+//
+// To read is to open a [Snapshot], which must be closed.
 //
 // Two stores come with the module, dbadapter/badgerdb (on disk) and
 // dbadapter/memdb (in memory). Both pass dbadapter/storetest, and so must any
 // other.
 //
-// What is not promised: a store orders the writes of one namespace, never
-// those of two, and knows nothing of members, rights or signatures.
+// # Limits, and what is not promised
+//
+// [MaxKey], [MaxValue], [MaxBatch] and [MaxBatchBytes] bound what a store takes. A
+// store orders the writes of one namespace, never those of two, and knows
+// nothing of members, rights or signatures. It trusts the hashes of a [Hashed]:
+// a record that was changed after Hash made it is stored under wrong ones.
 package dbadapter

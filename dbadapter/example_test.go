@@ -37,3 +37,34 @@ func ExampleHash() {
 	// the same checksum: false
 	// the changed record wins: true
 }
+
+// The greater version wins on every node: clock, then writer, then incarnation.
+func ExampleRecord_Compare() {
+	noon := dbadapter.TimestampAt(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC))
+	ours := dbadapter.Record{Key: []byte("k"), Value: []byte("ours"), Version: dbadapter.Version{Clock: noon, Writer: 1}}
+	theirs := dbadapter.Record{Key: []byte("k"), Value: []byte("theirs"), Version: dbadapter.Version{Clock: noon, Writer: 2}}
+	fmt.Println(ours.Compare(&theirs))
+	later := ours
+	later.Version.Clock++
+	fmt.Println(later.Compare(&theirs))
+	// Output:
+	// -1
+	// 1
+}
+
+// Two keys that share an index stand in the sketch as one pair.
+func ExampleBucket() {
+	hasher := dbadapter.NewHasher(dbadapter.Secret{})
+	var bucket dbadapter.Bucket
+	for _, key := range []string{"a", "b"} { // by key
+		record, err := dbadapter.Hash(hasher, dbadapter.Record{Key: []byte(key)})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		record.Index = 42 // as chance may have it
+		bucket.Add(&record)
+	}
+	fmt.Println(bucket.Records, bucket.Pair(hasher).Index)
+	// Output: 2 42
+}

@@ -83,15 +83,15 @@ func units(t Timestamp) uint64 {
 	return uint64(min(max(ms, 0)/checksumUnit, maxUnits))
 }
 
-// Age compares the times in two checksums: −1 if a's records are surely
-// older than b's, +1 if surely newer, 0 if they fall in the same 64 seconds
-// and only the versions can tell.
-func Age(a, b Checksum) int {
-	ua, ub := a>>checksumHashBits, b>>checksumHashBits
+// Age compares the times in two checksums: −1 if the records of c are surely
+// older than those of d, +1 if surely newer, 0 if they fall in the same 64
+// seconds and only the versions can tell.
+func (c Checksum) Age(d Checksum) int {
+	uc, ud := c>>checksumHashBits, d>>checksumHashBits
 	switch {
-	case ua < ub:
+	case uc < ud:
 		return -1
-	case ua > ub:
+	case uc > ud:
 		return 1
 	}
 	return 0

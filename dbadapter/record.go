@@ -6,19 +6,6 @@ import (
 	"fmt"
 )
 
-// Limits on what a record may carry. A longer key or value is refused with
-// ErrLimit before anything is written.
-const (
-	// MaxKey keeps an index bucket, a change and a directory entry small
-	// enough to be read whole.
-	MaxKey = 1 << 10
-	// MaxValue is what one frame, one transaction and one peer's memory
-	// budget can carry without cutting the value into chunks.
-	MaxValue = 1 << 20
-	// SignatureSize is the length of an Ed25519 signature.
-	SignatureSize = 64
-)
-
 // Record is one key with its value and version. A tombstone has Deleted set
 // and no value. Signature is empty, or an Ed25519 signature: the writer's, or
 // that of Signer where the version has no writer (a dated import).

@@ -216,8 +216,8 @@ func TestChecksum(t *testing.T) {
 	}
 	start := Epoch.AddDate(6, 0, 0).Truncate(64 * time.Second)
 	a, b, c := at(start, 5), at(start.Add(64*time.Second-time.Millisecond), 9), at(start.Add(64*time.Second), 1)
-	if Age(a, b) != 0 || Age(a, c) != -1 || Age(c, b) != 1 {
-		t.Errorf("ages: %d %d %d, want 0 -1 1", Age(a, b), Age(a, c), Age(c, b))
+	if a.Age(b) != 0 || a.Age(c) != -1 || c.Age(b) != 1 {
+		t.Errorf("ages: %d %d %d, want 0 -1 1", a.Age(b), a.Age(c), c.Age(b))
 	}
 	if a == b {
 		t.Error("the hash does not enter the checksum")

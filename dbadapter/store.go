@@ -52,12 +52,6 @@ type Namespace interface {
 	Close() error
 }
 
-// Bounds of one Apply. Badger's transaction holds 15 % of a memtable.
-const (
-	MaxBatch      = 4096
-	MaxBatchBytes = 1<<20 + 1<<19
-)
-
 // OneBatch is how many of the writes, from the first on, one Apply takes: at
 // least one, if there is any.
 func OneBatch(writes []Write) int {

@@ -43,9 +43,6 @@ type Version struct {
 	Incarnation uint64
 }
 
-// VersionSize is the length of a version's binary form.
-const VersionSize = 24
-
 // Compare returns −1, 0 or +1 as v is before, the same as, or after o.
 func (v Version) Compare(o Version) int {
 	return cmp.Or(

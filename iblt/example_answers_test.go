@@ -56,7 +56,7 @@ func ExampleTable_Subtract() {
 // than with any one number of hashes.
 func ExampleIrregular() {
 	mixed := iblt.TableConfig{Cells: 1200, Placement: iblt.Distinct, Degrees: iblt.Irregular()}
-	fmt.Printf("%.3f cells a key, where three hashes take %.3f\n", mixed.Threshold(), iblt.Threshold(3))
+	fmt.Printf("%.3f cells a key, where three hashes take %.3f\n", mixed.Threshold(), iblt.TableConfig{Hashes: 3}.Threshold())
 	t, err := iblt.NewTable(mixed)
 	if err != nil {
 		fmt.Println(err)

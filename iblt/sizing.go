@@ -39,7 +39,7 @@ func ConfigFor(differences int, failure float64) (TableConfig, error) {
 	}
 	var best TableConfig
 	for k := leastHashes; k <= sizingHashes; k++ {
-		threshold := Threshold(k)
+		threshold := TableConfig{Hashes: k}.Threshold()
 		chance := func(size int) float64 { return listingFailure(differences, k, size, threshold) }
 		// The cells of a subtable: double until enough, then halve the gap.
 		high := 1

@@ -19,14 +19,14 @@ func TestThresholdFormula(t *testing.T) {
 		return true
 	}
 	for k := 3; k <= 12; k++ {
-		c := Threshold(k)
+		c := TableConfig{Hashes: k}.Threshold()
 		if !condition(k, 1/c*(1-1e-5)) || condition(k, 1/c*(1+1e-5)) {
 			t.Errorf("c_%d = %v is not where the condition ends", k, c)
 		}
 	}
 	for _, k := range []int{-1, 0, 1, 2} {
-		if !math.IsNaN(Threshold(k)) {
-			t.Errorf("c_%d = %v", k, Threshold(k))
+		if !math.IsNaN(TableConfig{Hashes: k}.Threshold()) {
+			t.Errorf("c_%d = %v", k, TableConfig{Hashes: k}.Threshold())
 		}
 	}
 	irregular := TableConfig{Cells: 1088, Degrees: Irregular()}
@@ -104,7 +104,7 @@ func TestConfigFor(t *testing.T) {
 	}
 	// The paper's own sizes, with its failures: 2 of 20,000 tables with 14,500
 	// cells, fewer than 1 in 200,000 with 14,600.
-	if f := listingFailure(10_000, 5, 2900, Threshold(5)); f < 2e-5 || f > 1e-3 {
+	if f := listingFailure(10_000, 5, 2900, TableConfig{Hashes: 5}.Threshold()); f < 2e-5 || f > 1e-3 {
 		t.Errorf("14,500 cells fail with %v", f)
 	}
 	for k := leastHashes; k <= sizingHashes; k++ {
@@ -127,7 +127,7 @@ func TestConfigForGrows(t *testing.T) {
 		if rarer, err := ConfigFor(n, failure/10); err != nil || rarer.Cells < config.Cells {
 			t.Errorf("%d differences: %+v for %.3g, %+v for a tenth (%v)", n, config, failure, rarer, err)
 		}
-		if size := config.Cells / config.Hashes; size > 1 && listingFailure(n, config.Hashes, size-1, Threshold(config.Hashes)) <= failure {
+		if size := config.Cells / config.Hashes; size > 1 && listingFailure(n, config.Hashes, size-1, TableConfig{Hashes: config.Hashes}.Threshold()) <= failure {
 			t.Errorf("%d differences, %.3g: a smaller table would do than %+v", n, failure, config)
 		}
 	}

@@ -1,14 +1,9 @@
 package iblt
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
-
-// ErrTableConfig tells that a TableConfig describes no table. Branch on it
-// with errors.Is.
-var ErrTableConfig = errors.New("not a table's configuration")
 
 const (
 	// MaxHashes bounds the cells of one key: a set of subtables is the bits of

@@ -2,16 +2,12 @@ package iblt
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 )
 
-// ErrTableBytes tells that bytes are no table. Branch on it with errors.Is.
-var ErrTableBytes = errors.New("not a table's bytes")
-
-// TableVersion is the version of the form that MarshalBinary writes.
-const TableVersion = 1
+// tableVersion is the version of the form that MarshalBinary writes.
+const tableVersion = 1
 
 const (
 	tableMagic = "IBLT"
@@ -35,7 +31,7 @@ func (t *Table) MarshalBinary() ([]byte, error) {
 	}
 	c := &t.layout.config
 	b := []byte(tableMagic)
-	b = append(b, TableVersion, byte(c.Placement), byte(c.Sums), byte(c.Checks), byte(c.CheckBits),
+	b = append(b, tableVersion, byte(c.Placement), byte(c.Sums), byte(c.Checks), byte(c.CheckBits),
 		flagByte(c.Quotient), byte(c.Encoding), byte(c.Hashes), byte(len(c.Degrees)), 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(c.Cells))
 	b = binary.LittleEndian.AppendUint64(b, c.Seed)
@@ -81,8 +77,8 @@ func readTableHeader(b []byte) (*Table, []byte, error) {
 		return nil, nil, fmt.Errorf("no table's header: %w", ErrTableBytes)
 	}
 	h := b[len(tableMagic):]
-	if h[0] != TableVersion {
-		return nil, nil, fmt.Errorf("version %d, this program reads %d: %w", h[0], TableVersion, ErrTableBytes)
+	if h[0] != tableVersion {
+		return nil, nil, fmt.Errorf("version %d, this program reads %d: %w", h[0], tableVersion, ErrTableBytes)
 	}
 	config := TableConfig{
 		Placement: Placement(h[1]), Sums: Sums(h[2]), Checks: Checks(h[3]), CheckBits: int(h[4]),

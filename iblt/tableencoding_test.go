@@ -54,7 +54,7 @@ func goldenTables(t testing.TB) (names []string, tables []*Table) {
 var trials = flag.Int("trials", 1, "multiply the trials of TestTableHostile")
 
 // TestGolden pins the bytes of tables, and with them hashes and places. A
-// change needs a new TableVersion.
+// change needs a new tableVersion.
 func TestGolden(t *testing.T) {
 	var b strings.Builder
 	names, tables := goldenTables(t)

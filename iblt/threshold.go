@@ -2,29 +2,21 @@ package iblt
 
 import "math"
 
-// Threshold is c_k of the paper's section 2.4, in cells a key: with k hashes and
-// more than c_k·n cells, n keys can be listed with high probability, with fewer
-// they cannot. The paper's Table 1 has k = 3 to 7. It is NaN for k below 3, for
-// which the transition is not sharp.
-func Threshold(k int) float64 {
-	if k < 3 {
-		return math.NaN()
-	}
-	return threshold([]Degree{{Hashes: k, Share: 1}})
-}
-
-// Threshold is the cells a key that the configured degrees need, as the
-// function Threshold says.
+// Threshold is c_k of the paper's section 2.4, in cells a key, for the configured
+// Hashes or Degrees: with more than c_k·n cells, n keys can be listed with high
+// probability, with fewer they cannot. The paper's Table 1 has k = 3 to 7. It is
+// NaN for fewer than 3 hashes, for which the transition is not sharp.
 func (c TableConfig) Threshold() float64 {
-	if len(c.Degrees) == 0 {
-		return Threshold(c.Hashes)
+	degrees := c.Degrees
+	if len(degrees) == 0 {
+		degrees = []Degree{{Hashes: c.Hashes, Share: 1}}
 	}
-	for _, d := range c.Degrees {
+	for _, d := range degrees {
 		if d.Hashes < 3 {
 			return math.NaN()
 		}
 	}
-	return threshold(c.Degrees)
+	return threshold(degrees)
 }
 
 // Capacity is the paper's design threshold t = m/c_k: about as many keys as

@@ -1,18 +1,8 @@
 package iblt
 
 import (
-	"errors"
 	"fmt"
 	"iter"
-)
-
-var (
-	// ErrNoValueCheck tells that a table without hashvalueSum was asked for what
-	// needs it.
-	ErrNoValueCheck = errors.New("the table has no checks of values")
-	// ErrNoProducts tells that a table without products was asked for what needs
-	// them.
-	ErrNoProducts = errors.New("the table has no products of keys and values")
 )
 
 // maxPasses bounds the passes over the local pairs. Honest tables take a few,

@@ -19,10 +19,9 @@ type announced struct {
 	pairs  []dbadapter.Pair // by index
 
 	// What has come under the last index.
-	index   dbadapter.Index // 0: nothing that is to be checked
-	sum     dbadapter.Checksum
-	latest  dbadapter.Timestamp
-	digests []dbadapter.Digest
+	index  dbadapter.Index // 0: nothing that is to be checked
+	sum    dbadapter.Checksum
+	bucket dbadapter.Bucket
 }
 
 // announce notes the initiator's side of the differences.
@@ -50,15 +49,14 @@ func (n *announced) next(r *arrival, whole bool) error {
 		}
 		n.index, n.sum = r.Index, n.pairs[at].Checksum
 	}
-	n.latest = max(n.latest, r.Version.Clock)
-	n.digests = append(n.digests, r.Digest)
+	n.bucket.Add(&r.Hashed)
 	return nil
 }
 
 // complete reports whether what has come under the last index is what was
 // told.
 func (n *announced) complete() bool {
-	return n.index == 0 || n.hasher.Checksum(n.latest, n.digests) == n.sum
+	return n.index == 0 || n.bucket.Pair(n.hasher).Checksum == n.sum
 }
 
 // finish fails if what has come under the last index is not what was told.
@@ -66,6 +64,6 @@ func (n *announced) finish() error {
 	if !n.complete() {
 		return fmt.Errorf("%w: the records that came under index %d are not those that the cells told of", ErrNotVerified, n.index)
 	}
-	n.index, n.latest, n.digests = 0, 0, n.digests[:0]
+	n.index, n.bucket = 0, dbadapter.Bucket{}
 	return nil
 }

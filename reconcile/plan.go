@@ -81,7 +81,7 @@ func (b *responder) draw(found []coded.Difference) error {
 			if len(own) == 0 {
 				return fmt.Errorf("%w: the index lists a record under %d that is not there", dbadapter.ErrCorrupt, d.Index)
 			}
-			role = b.settle(dbadapter.Age(d.Ours, d.Theirs), own, &suspicion)
+			role = b.settle(d.Ours.Age(d.Theirs), own, &suspicion)
 		}
 		b.plan.add(d.Index, role)
 	}

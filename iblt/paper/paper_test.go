@@ -89,7 +89,7 @@ func TestFigures(t *testing.T) {
 // 1.721 there is 1/0.581; the formula gives 1/0.5818 = 1.719.
 func TestThresholds(t *testing.T) {
 	for k, want := range map[int]float64{3: 1.222, 4: 1.295, 5: 1.425, 6: 1.570, 7: 1.719} {
-		if got := iblt.Threshold(k); math.Abs(got-want) > 0.0005 {
+		if got := (iblt.TableConfig{Hashes: k}).Threshold(); math.Abs(got-want) > 0.0005 {
 			t.Errorf("k = %d: %.5f, not %.3f", k, got, want)
 		}
 	}

@@ -65,7 +65,7 @@ func (r *report) all() error {
 func (r *report) thresholds() {
 	r.printf("## Table 1: thresholds c_k\n\n| k | 3 | 4 | 5 | 6 | 7 |\n|---|---|---|---|---|---|\n| paper | 1.222 | 1.295 | 1.425 | 1.570 | 1.721 |\n| here |")
 	for k := 3; k <= 7; k++ {
-		r.printf(" %.5f |", iblt.Threshold(k))
+		r.printf(" %.5f |", iblt.TableConfig{Hashes: k}.Threshold())
 	}
 	r.printf("\n")
 }
@@ -84,7 +84,7 @@ func (r *report) figure1() error {
 		}
 		keys := f.points[0].s.keys
 		p := figure(f.name+" with 5 cells each, around the threshold", "cells of the table", "keys listed, % (mean over trials)", "theory, many keys")
-		threshold := iblt.Threshold(hashes) * float64(keys)
+		threshold := iblt.TableConfig{Hashes: hashes}.Threshold() * float64(keys)
 		p.Marks = []plot.Mark{{Label: "c₅·n = " + thousands(threshold), At: threshold}}
 		p.Y.From, p.Y.To = 20, 105 // all points, and the threshold's label above them
 		r.printf("\n## %s\n\n| cells | trials | listed, %% | many keys, %% | incomplete trials | 95 %% interval, %% | paper | same? |\n|---|---|---|---|---|---|---|---|\n", f.name)
