@@ -20,7 +20,22 @@ type addressBook struct {
 	path string // empty: in memory only
 
 	mu    sync.Mutex
-	addrs map[ID][]ma.Multiaddr // newest first, at most MaxAddrs each, without /p2p/
+	peers map[ID]*bookPeer
+}
+
+// bookPeer is what the book knows of one peer.
+type bookPeer struct {
+	addrs []bookAddr // the newest first, at most MaxAddrs
+	// removed by a person: the book takes no address of it until one is given.
+	removed bool
+}
+
+// bookAddr is an address without /p2p/.
+type bookAddr struct {
+	ma.Multiaddr
+	// told by the peer or by a node that knows it: it goes when the peer tells
+	// others. Else a person has given it, and it stays.
+	told bool
 }
 
 // bookFile is the address book on disk.
@@ -30,12 +45,14 @@ type bookFile struct {
 }
 
 type bookEntry struct {
-	ID    []byte   `cbor:"1,keyasint"`
-	Addrs [][]byte `cbor:"2,keyasint"`
+	ID      []byte   `cbor:"1,keyasint"`
+	Given   [][]byte `cbor:"2,keyasint"`
+	Told    [][]byte `cbor:"3,keyasint"`
+	Removed bool     `cbor:"4,keyasint"`
 }
 
 func openAddressBook(path string) (*addressBook, error) {
-	b := &addressBook{path: path, addrs: map[ID][]ma.Multiaddr{}}
+	b := &addressBook{path: path, peers: map[ID]*bookPeer{}}
 	if path == "" {
 		return b, nil
 	}
@@ -58,55 +75,154 @@ func openAddressBook(path string) (*addressBook, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: a peer id: %v", ErrCorrupt, path, err)
 		}
-		b.addrs[id] = parseAddrs(entry.Addrs)
+		p := &bookPeer{removed: entry.Removed}
+		p.put(parseAddrs(entry.Given), false)
+		p.put(parseAddrs(entry.Told), true)
+		b.peers[id] = p
 	}
 	return b, nil
+}
+
+// put puts addresses before the others.
+func (p *bookPeer) put(addrs []ma.Multiaddr, told bool) {
+	old := p.addrs
+	p.addrs = nil
+	for _, a := range addrs {
+		i := find(old, a)
+		// An address that a person has given stays so when the peer tells it.
+		p.add(bookAddr{a, told && (i < 0 || old[i].told)})
+	}
+	for _, a := range old {
+		p.add(a)
+	}
+}
+
+// add appends an address that is new and has a place.
+func (p *bookPeer) add(a bookAddr) {
+	if len(p.addrs) < MaxAddrs && find(p.addrs, a.Multiaddr) < 0 {
+		p.addrs = append(p.addrs, a)
+	}
+}
+
+func find(addrs []bookAddr, a ma.Multiaddr) int {
+	return slices.IndexFunc(addrs, func(b bookAddr) bool { return b.Equal(a) })
+}
+
+// forget drops the addresses that were told and are not among those that are
+// told now.
+func (p *bookPeer) forget(now []ma.Multiaddr) {
+	p.addrs = slices.DeleteFunc(p.addrs, func(a bookAddr) bool { return a.told && !ma.Contains(now, a.Multiaddr) })
+}
+
+// entry is the peer as the file holds it.
+func (p *bookPeer) entry(id ID) bookEntry {
+	e := bookEntry{ID: []byte(id), Removed: p.removed}
+	for _, a := range p.addrs {
+		if a.told {
+			e.Told = append(e.Told, a.Bytes())
+		} else {
+			e.Given = append(e.Given, a.Bytes())
+		}
+	}
+	return e
 }
 
 // of returns a peer's addresses, the newest first.
 func (b *addressBook) of(id ID) []ma.Multiaddr {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.addrs[id])
+	var out []ma.Multiaddr
+	if p := b.peers[id]; p != nil {
+		for _, a := range p.addrs {
+			out = append(out, a.Multiaddr)
+		}
+	}
+	return out
 }
 
+// ids are the peers of which the book holds addresses.
 func (b *addressBook) ids() []ID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Collect(maps.Keys(b.addrs))
-}
-
-// add puts addresses before those known of a peer, and saves the book if that
-// changed anything but their order.
-func (b *addressBook) add(id ID, addrs []ma.Multiaddr) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	old, known := b.addrs[id]
-	if !known && len(b.addrs) >= MaxPeers {
-		return fmt.Errorf("%w: the address book holds %d peers: remove some", ErrLimit, MaxPeers)
-	}
-	merged := make([]ma.Multiaddr, 0, len(addrs)+len(old))
-	for _, a := range slices.Concat(addrs, old) {
-		if len(merged) < MaxAddrs && !ma.Contains(merged, a) {
-			merged = append(merged, a)
+	var out []ID
+	for id, p := range b.peers {
+		if !p.removed {
+			out = append(out, id)
 		}
 	}
-	b.addrs[id] = merged
-	isOld := func(a ma.Multiaddr) bool { return ma.Contains(old, a) }
-	if known && len(merged) == len(old) && !slices.ContainsFunc(merged, func(a ma.Multiaddr) bool { return !isOld(a) }) {
+	return out
+}
+
+// removed reports whether a person has removed the peer, and not added it since.
+func (b *addressBook) removed(id ID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.peers[id]
+	return p != nil && p.removed
+}
+
+// give remembers addresses that a person has given, and ends the removal of a
+// peer.
+func (b *addressBook) give(id ID, addrs []ma.Multiaddr) error {
+	return b.change(id, func(p *bookPeer) {
+		p.removed = false
+		p.put(addrs, false)
+	})
+}
+
+// hear remembers addresses that another node has told of a peer.
+func (b *addressBook) hear(id ID, addrs []ma.Multiaddr) error {
+	return b.change(id, func(p *bookPeer) {
+		if !p.removed {
+			p.put(addrs, true)
+		}
+	})
+}
+
+// learn remembers the addresses that a peer tells of itself now, instead of
+// those that were told before.
+func (b *addressBook) learn(id ID, addrs []ma.Multiaddr) error {
+	return b.change(id, func(p *bookPeer) {
+		if !p.removed {
+			p.forget(addrs)
+			p.put(addrs, true)
+		}
+	})
+}
+
+// remove forgets a peer, and takes no more addresses of it until one is given.
+func (b *addressBook) remove(id ID) error {
+	return b.change(id, func(p *bookPeer) { *p = bookPeer{removed: true} })
+}
+
+// change changes what the book knows of a peer, and saves the book unless only
+// an order changed.
+func (b *addressBook) change(id ID, edit func(*bookPeer)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p, known := b.peers[id]
+	if !known {
+		if len(b.peers) >= MaxPeers {
+			return fmt.Errorf("%w: the address book holds %d peers: remove some", ErrLimit, MaxPeers)
+		}
+		p = &bookPeer{}
+	}
+	before := p.state()
+	edit(p)
+	b.peers[id] = p
+	if known && maps.Equal(before, p.state()) {
 		return nil
 	}
 	return b.save()
 }
 
-func (b *addressBook) remove(id ID) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, known := b.addrs[id]; !known {
-		return fmt.Errorf("%w: peer %s is not in the address book", ErrNotFound, id)
+// state is all of a peer but the order of its addresses.
+func (p *bookPeer) state() map[string]bool {
+	out := map[string]bool{"": p.removed}
+	for _, a := range p.addrs {
+		out[string(a.Bytes())] = a.told
 	}
-	delete(b.addrs, id)
-	return b.save()
+	return out
 }
 
 // save writes the book; the caller holds mu.
@@ -115,8 +231,8 @@ func (b *addressBook) save() error {
 		return nil
 	}
 	file := bookFile{Format: bookFormat}
-	for _, id := range slices.Sorted(maps.Keys(b.addrs)) {
-		file.Peers = append(file.Peers, bookEntry{[]byte(id), addrBytes(b.addrs[id])})
+	for _, id := range slices.Sorted(maps.Keys(b.peers)) {
+		file.Peers = append(file.Peers, b.peers[id].entry(id))
 	}
 	data, err := cbor.Marshal(file)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/core/transport"
 	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
@@ -168,26 +167,6 @@ func (n *Node) dialable() []ma.Multiaddr {
 	return out[:min(len(out), MaxAddrs)]
 }
 
-// Connect dials a multiaddr that ends in /p2p/ and the peer's id, and
-// remembers it in the address book.
-func (n *Node) Connect(ctx context.Context, addr string) (ID, error) {
-	info, err := parsePeerAddr(addr)
-	if err != nil {
-		return "", err
-	}
-	if !n.gate.enter() {
-		return "", fmt.Errorf("connect to %s: %w", info.ID, ErrClosed)
-	}
-	defer n.gate.leave()
-	ctx, cancel := bind(ctx, n.ctx)
-	defer cancel()
-	n.host.Peerstore().AddAddrs(info.ID, info.Addrs, peerstore.AddressTTL)
-	if err := n.dial(ctx, info.ID, info.Addrs); err != nil {
-		return "", err
-	}
-	return info.ID, n.book.add(info.ID, info.Addrs)
-}
-
 // dial connects to a peer, unless this node is connected to it already.
 func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 	if id == n.self.id {
@@ -223,16 +202,6 @@ func (n *Node) dialOnce(ctx context.Context, id ID, addrs []ma.Multiaddr) error 
 		dialer.Backoff().Clear(id)
 	}
 	return n.host.Connect(ctx, peer.AddrInfo{ID: id, Addrs: addrs})
-}
-
-// learnAddrs saves the addresses that a connected member has told of itself
-// (libp2p's identify), so that this node can dial it after a restart.
-func (n *Node) learnAddrs(id ID) error {
-	addrs := n.host.Peerstore().Addrs(id)
-	if len(addrs) == 0 {
-		return nil
-	}
-	return n.book.add(id, addrs[:min(len(addrs), MaxAddrs)])
 }
 
 func (n *Node) connected(id ID) bool { return n.host.Network().Connectedness(id) == network.Connected }

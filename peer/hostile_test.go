@@ -170,7 +170,7 @@ func TestCloseWaitsForNoPeer(t *testing.T) {
 	if err := ns.SetMember(t.Context(), v.ID(), RoleWrite); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.book.add(v.ID(), v.Addrs()); err != nil {
+	if err := n.book.give(v.ID(), v.Addrs()); err != nil {
 		t.Fatal(err)
 	}
 	inside, release := make(chan struct{}, 2), make(chan struct{})

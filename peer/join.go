@@ -3,6 +3,7 @@ package peer
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -82,12 +83,16 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 	}
 	for _, m := range joined.Members {
 		if addrs := parseAddrs(m.Addrs); len(addrs) > 0 {
-			if err := n.book.add(ID(m.ID), addrs); err != nil {
+			if err := n.book.hear(ID(m.ID), addrs); err != nil {
 				return ns, err
 			}
 		}
 	}
-	return ns, n.book.add(inviter, addrs)
+	// To redeem its ticket adds a peer that was removed.
+	if err := n.book.give(inviter, nil); err != nil {
+		return ns, err
+	}
+	return ns, n.book.hear(inviter, addrs)
 }
 
 // askToJoin sends the request to the inviter, whose id the connection proves,
@@ -151,7 +156,7 @@ func (n *Node) serveJoin(stream network.Stream) {
 	} else {
 		n.log.Info("a node has joined", logPeer(remote))
 		if addrs := parseAddrs(joiner); len(addrs) > 0 {
-			if err := n.book.add(remote, addrs); err != nil {
+			if err := errors.Join(n.book.give(remote, nil), n.book.learn(remote, addrs)); err != nil {
 				n.log.Warn("the addresses of a new member could not be saved", logPeer(remote), logError(err))
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -99,6 +98,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		if err := step(ctx, &cfg); err != nil {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
+	}
+	if err := n.learnAddrs(); err != nil {
+		return nil, fmt.Errorf("open the node: %w", err)
 	}
 	n.host.SetStreamHandler(SyncProtocol, n.serveSync)
 	n.host.SetStreamHandler(JoinProtocol, n.serveJoin)
@@ -314,68 +316,4 @@ func (n *Node) Status() Status {
 		s.Namespaces = append(s.Namespaces, ns.Info())
 	}
 	return s
-}
-
-// PeerInfo is an entry of the address book.
-type PeerInfo struct {
-	ID        ID
-	Addrs     []string
-	Connected bool
-	// Namespaces are the local names of those that the peer is a member of.
-	Namespaces []string
-}
-
-// Peers lists the address book and the members of all namespaces, by id.
-func (n *Node) Peers() []PeerInfo {
-	in := map[ID][]string{}
-	for _, id := range n.book.ids() {
-		in[id] = []string{}
-	}
-	for _, ns := range n.Namespaces() {
-		for _, m := range ns.Members() {
-			if m.ID != n.self.id {
-				in[m.ID] = append(in[m.ID], ns.Name())
-			}
-		}
-	}
-	out := make([]PeerInfo, 0, len(in))
-	for id, names := range in {
-		p := PeerInfo{ID: id, Addrs: []string{}, Connected: n.connected(id), Namespaces: names}
-		for _, a := range n.book.of(id) {
-			p.Addrs = append(p.Addrs, a.String())
-		}
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b PeerInfo) int { return strings.Compare(a.ID.String(), b.ID.String()) })
-	return out
-}
-
-// AddPeer remembers a multiaddr that ends in /p2p/ and the peer's id, without
-// dialling it. To know an address gives no rights.
-func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
-	info, err := parsePeerAddr(addr)
-	if err != nil {
-		return "", err
-	}
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	if !n.gate.enter() {
-		return "", fmt.Errorf("add peer %s: %w", info.ID, ErrClosed)
-	}
-	defer n.gate.leave()
-	return info.ID, n.book.add(info.ID, info.Addrs)
-}
-
-// RemovePeer forgets a peer's addresses; where it is a member, it stays one.
-func (n *Node) RemovePeer(ctx context.Context, id ID) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if !n.gate.enter() {
-		return fmt.Errorf("remove peer %s: %w", id, ErrClosed)
-	}
-	defer n.gate.leave()
-	n.host.Peerstore().ClearAddrs(id)
-	return n.book.remove(id)
 }

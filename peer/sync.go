@@ -227,11 +227,5 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 			}
 		})
 	}
-	report, err = c.End(err)
-	if err == nil {
-		if err := n.learnAddrs(s.remote); err != nil {
-			n.log.Warn("the addresses of a peer could not be saved", logPeer(s.remote), logError(err))
-		}
-	}
-	return report, err
+	return c.End(err)
 }

@@ -10,7 +10,7 @@ import (
 type peerCmd struct {
 	Add peerAddCmd `cmd:"" help:"Remember a peer's address; this gives it no rights."`
 	Ls  peerLsCmd  `cmd:"" help:"List known peers."`
-	Rm  peerRmCmd  `cmd:"" help:"Forget a peer's addresses; where it is a member, it stays one."`
+	Rm  peerRmCmd  `cmd:"" help:"Forget a peer until it is added again; where it is a member, it stays one."`
 }
 
 type peerAddCmd struct {
@@ -70,6 +70,13 @@ type peerRmCmd struct {
 	ID string `arg:"" help:"The peer's id."`
 }
 
+func (peerRmCmd) Help() string {
+	return `Ends the connection to the peer, forgets its addresses, and takes no new ones that it tells, until it is added again or a ticket is used. Where it is a member it stays one, and can still connect to this node.
+
+Example:
+    syncd peer rm 12D3KooW…`
+}
+
 // Run forgets the peer.
 func (c peerRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err := daemon.RemovePeer(ctx, c.ID); err != nil {
@@ -78,6 +85,6 @@ func (c peerRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if a.json() {
 		return a.printJSON(map[string]string{"removed": c.ID})
 	}
-	a.remark("forgot the addresses of %s", c.ID)
+	a.remark("forgot %s; remember it again with: syncd peer add MULTIADDR", c.ID)
 	return nil
 }

@@ -48,7 +48,7 @@ func (s *server) registerPeers() {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "remove-peer", Method: http.MethodDelete, Path: "/v1/peers/{id}", DefaultStatus: http.StatusNoContent,
-		Summary: "Forget a peer's addresses; where it is a member, it stays one",
+		Summary: "Forget a peer until it is added again; where it is a member, it stays one",
 	}, func(ctx context.Context, in *peerInput) (*struct{}, error) {
 		id, err := peer.ParseID(in.ID)
 		if err != nil {
