@@ -13,9 +13,10 @@
 // Shrink looks for a smaller one that fails alike, and SVG draws it. The command
 // syncd testnet run does all of this.
 //
-// What runs is the real synchronisation: package reconcile's sessions and live
-// sketches, package dbadapter's versions and decisions, the logical clock. What
-// is modelled are disk, links and machine clocks, so that they can fail: writes
+// What runs is the node itself: all that it decides (internal/node), package
+// reconcile's sessions and live sketches, package dbadapter's versions. Nodes
+// become members by invitations. What is modelled are disk, links and machine
+// clocks, so that they can fail: writes
 // that were not synced are lost or torn, bits flip, disks fill up and are
 // replaced by old copies; links delay, lose, double and reorder frames or go
 // dead in one direction; clocks jump and stand still; processes freeze, die at
@@ -27,7 +28,6 @@
 // nothing; the power fails at all of them, and they start again; and the checker
 // looks at all that was asked, answered and seen (its rules are in [Violation]).
 //
-// What is not simulated: package peer and the stores on real disks. For those
-// there is testnet/testnettest, whose runs are real and therefore not
-// replayable.
+// What is not simulated: sockets, and the stores on real disks. For those there
+// is testnet/testnettest, whose runs are real and therefore not replayable.
 package testnet

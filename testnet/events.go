@@ -23,6 +23,8 @@ func (r *runner) do(e *plan.Event) {
 	switch e.Verb {
 	case plan.Put, plan.Touch, plan.Batch, plan.Del:
 		r.write(e)
+	case plan.Dated:
+		r.dated(e)
 	case plan.Sync:
 		n.Sync(e.Peer, node.Ask{}, nil)
 	case plan.Pull:
@@ -37,6 +39,12 @@ func (r *runner) do(e *plan.Event) {
 		n.Sync(e.Peer, node.Ask{Prefix: []byte(e.Key)}, nil)
 	case plan.Join:
 		n.Join(e.Peer)
+	case plan.SetRole:
+		role, err := node.ParseRole(e.Key)
+		if err != nil {
+			panic(err) // the plan was checked
+		}
+		n.SetRole(e.Peer, role)
 	case plan.Replay:
 		r.cluster.Replay(e.Node, e.Peer)
 	case plan.Crash:
@@ -117,6 +125,20 @@ func (r *runner) write(e *plan.Event) {
 	} else {
 		n.Write(records, told)
 	}
+}
+
+// dated has an application import what the event says.
+func (r *runner) dated(e *plan.Event) {
+	n := r.cluster.Node(e.Node)
+	item := node.Item{Key: []byte(e.Key), Value: r.plan.Value(e, 0), Time: n.Clock().Truncate(10 * time.Second)}
+	op := r.history.Intend(e.Node, e.Key, false, item.Value)
+	n.Import(item, func(_ int, version dbadapter.Version, err error) {
+		if err == nil && !version.IsZero() {
+			r.history.Acknowledge(op, version)
+		} else {
+			r.history.Refuse(op) // or it lost against what is there
+		}
+	})
 }
 
 // partition cuts the links between groups, "0,1|2,3"; who is not named is

@@ -1,17 +1,18 @@
-// Package model is a node as the simulator runs it. What matters for the
-// promises is the real thing: sessions, the live sketch, versions, the clock
-// and the decisions of the store are the packages that a node on a network
-// runs. What is modelled, because the real one needs goroutines, sockets and
-// files, is what stands around them:
+// Package model is a node as the simulator drives it. What a node decides is
+// package internal/node, and how a sync goes package reconcile: the code that a
+// node on a network runs. What is modelled, because the real one needs sockets,
+// files and goroutines, is what stands around them:
 //
-//	store      a log of checksummed commits on a simulated disk, replayed into
-//	           dbadapter/memdb at each start, for badgerdb
-//	sessions   frames over simulated streams with virtual deadlines, and who
-//	           yields to whom, for package peer's conversation and sessions
-//	door       limits, clocks and signatures, for peer's door, without roles
-//	write      puts, deletions and batches that share a sync, for peer's write
-//	background syncs with every other node in lanes that rest after failures,
-//	           for peer's background
+//	members.go     the namespace's state on a simulated disk, and the join protocol
+//	               over simulated streams, for peer's files and join
+//	store.go       a log of checksummed commits on the disk (log.go), replayed into
+//	               dbadapter/memdb at each start, for badgerdb
+//	session.go     frames over simulated streams with virtual deadlines, for peer's
+//	serve.go       conversation, sync and serve
+//	write.go       writes that share a sync of the disk, for badgerdb's committer
+//	background.go  virtual timers for the schedule, for peer's background
+//	wall.go        a machine's clock that jumps and stands still
+//	crash.go       processes that die anywhere
 //
-// A change in one of those of peer's belongs here as well.
+// Nodes become members by invitations, as they do on a network.
 package model

@@ -44,3 +44,6 @@ func (n *Node) StopClock(d time.Duration) {
 
 // SetClock sets the node's clock right.
 func (n *Node) SetClock() { n.wall.ahead, n.wall.stopped = 0, false }
+
+// Clock is what the node's clock says.
+func (n *Node) Clock() time.Time { return n.wall.now() }

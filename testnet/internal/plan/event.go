@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -41,6 +42,7 @@ var examples = map[operands]string{
 	formLink:   "at 1s cut 0>1",
 	formPrefix: "at 1s sync-prefix 0>1 k1",
 	formLoss:   "at 1s loss 0>1 0.05",
+	formRole:   "at 1s role 0>2 read",
 	formPut:    "at 1s put 2 key7 100B",
 	formDel:    "at 1s del 2 key7",
 	formBatch:  "at 1s batch 2 k 40 100B",
@@ -72,7 +74,7 @@ func (e *Event) operands(rest string) (err error) {
 	case formGroups:
 		e.Key, err = groups(rest)
 		return err
-	case formLink, formLoss, formPrefix:
+	case formLink, formLoss, formPrefix, formRole:
 		word, rest := cutWord(rest)
 		if e.Node, e.Peer, err = link(word); err != nil {
 			return err
@@ -80,7 +82,7 @@ func (e *Event) operands(rest string) (err error) {
 		switch form {
 		case formLoss:
 			return e.loss(rest)
-		case formPrefix:
+		case formPrefix, formRole:
 			e.Key, rest = cutWord(rest)
 		}
 		return end(rest)
@@ -124,7 +126,7 @@ func (e *Event) operands(rest string) (err error) {
 
 // value reads "100B", or a quoted string.
 func (e *Event) value(rest string) (err error) {
-	if e.Verb != Put || !strings.HasPrefix(rest, `"`) {
+	if verbTable[e.Verb].form != formPut || !strings.HasPrefix(rest, `"`) {
 		e.Size, err = byteSize("size", rest)
 		return err
 	}
@@ -183,6 +185,9 @@ func (e *Event) check(nodes int) error {
 		}
 	}
 	switch f {
+	case formRole:
+		_, err := node.ParseRole(e.Key)
+		return err
 	case formLink, formLoss, formPrefix:
 		if e.Node == e.Peer {
 			return fmt.Errorf("the link %d>%d leads from a node to itself", e.Node, e.Peer)
@@ -223,7 +228,7 @@ func (e *Event) nodes() []int {
 	switch verbTable[e.Verb].form {
 	case formNone, formRandom:
 		return nil
-	case formLink, formLoss, formPrefix:
+	case formLink, formLoss, formPrefix, formRole:
 		return []int{e.Node, e.Peer}
 	case formGroups:
 		return slices.Concat(e.Groups()...)
@@ -247,7 +252,7 @@ func (c *cost) add(e *Event) error {
 		n = r.Writes + r.Syncs + eventsPerFault*r.Faults
 		data = int64(r.Writes) * int64(r.size()+record)
 		c.largest = max(c.largest, int64(r.size()))
-	case Put, Batch:
+	case Put, Dated, Batch:
 		c.largest = max(c.largest, int64(len(e.Value)+e.Size))
 	case Touch:
 		data = c.largest + record

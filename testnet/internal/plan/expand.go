@@ -101,6 +101,9 @@ func (p *Plan) write(e *Event, n, left int) Event {
 		w.Verb, w.Key = Batch, "k"
 		w.Amount = int64(1 + d.IntN(min(left, keys, maxDrawnBatch)))
 		w.Size = d.size(e.Random.size())
+	case kind < 9:
+		w.Verb = Dated
+		w.Size = d.size(e.Random.size())
 	default:
 		w.Verb = Put
 		w.Size = d.size(e.Random.size())

@@ -30,6 +30,7 @@ at 1.5s put 2 a/b:c.d "two words \"quoted\" \x00\n"
 at 1.5s put 0 empty 0B
 
 # A note.
+at 2s dated 2 key7 100B
 at 2s del 2 key7
 at 2s touch 2 key7
 at 3s batch 2 k 40 1KiB
@@ -41,6 +42,7 @@ at 4s send-all 0>1
 at 4s sync-prefix 1>0 key
 at 5s replay 0>1
 at 5s join 1>0
+at 5s role 0>2 read
 at 6s crash 2
 at 6.001s crash-at 3 apply
 at 7s start 2
@@ -165,7 +167,7 @@ func TestParseErrors(t *testing.T) {
 		{"net loss=1.5", `loss "1.5": want a share from 0 to 1`},
 		{"net loss=NaN", `loss "NaN": want a share`},
 		{"net loss=0.1 loss=0.2", `"loss" stands twice`},
-		{"at 1s frob 1", `unknown verb "frob"; the verbs are put, del, touch, batch`},
+		{"at 1s frob 1", `unknown verb "frob"; the verbs are put, del, touch, dated`},
 		{"at noon crash 1", `time "noon": want a time`},
 		{"at -1s crash 1", `time "-1s"`},
 		{"at 2s crash 1\n\nat 1s start 1", "line 3: 1s comes after 2s; events stand in order of time"},
@@ -175,6 +177,8 @@ func TestParseErrors(t *testing.T) {
 		{"at 1s freeze 1", `want "for" and a time at the end; write it as in "at 1s freeze 2 for 3s"`},
 		{"at 1s freeze 1 for 0s", `for "0s": want a time from 1ms`},
 		{"at 1s cut 0-1", `link "0-1": want two nodes, as in 0>1`},
+		{"at 1s role 0>1 king", `role "king": want read, write or admin`},
+		{"at 1s role 0>9 read", "node 9: there are"},
 		{"at 1s cut 1>1", "the link 1>1 leads from a node to itself"},
 		{"at 1s cut 0>9", "node 9: there are"},
 		{"at 1s loss 0>1 0.0001", "want steps of 0.001"},

@@ -107,7 +107,7 @@ func (e *Event) String() string {
 		line += fmt.Sprintf(" %d for %s", e.Node, span(e.For))
 	case formLink:
 		line += fmt.Sprintf(" %d>%d", e.Node, e.Peer)
-	case formPrefix:
+	case formPrefix, formRole:
 		line += fmt.Sprintf(" %d>%d %s", e.Node, e.Peer, e.Key)
 	case formLoss:
 		line += fmt.Sprintf(" %d>%d %s", e.Node, e.Peer, share(float64(e.Amount)/1000))

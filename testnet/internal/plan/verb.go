@@ -14,6 +14,9 @@ const (
 	// the same content under a new version. Without a value there it does
 	// nothing.
 	Touch
+	// Dated: "dated 2 key7 100B" imports a value whose date is what node 2's clock
+	// says, cut to whole ten seconds: nodes may give one date to differing data.
+	Dated
 	// Batch: "batch 2 k 40 100B" writes 40 keys, k0 to k39, in one transaction.
 	Batch
 	// Sync: "sync 0>1" has node 0 begin a sync with node 1.
@@ -35,6 +38,9 @@ const (
 	// Join: "join 1>0" has node 0 invite node 1, which redeems the ticket over the
 	// network.
 	Join
+	// SetRole: "role 0>2 read" has node 0 give node 2 that role, in its own list of
+	// members.
+	SetRole
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
 	// is lost, kept or torn. Crashing a node that is down does nothing.
 	Crash
@@ -93,6 +99,7 @@ const (
 	formLink                   // cut 0>1
 	formPrefix                 // sync-prefix 0>1 k1
 	formLoss                   // loss 0>1 0.05
+	formRole                   // role 0>2 read
 	formPut                    // put 2 key7 100B
 	formDel                    // del 2 key7
 	formBatch                  // batch 2 k 40 100B
@@ -120,6 +127,7 @@ var verbTable = [verbs]struct {
 	Put:        {"put", formPut, operation},
 	Del:        {"del", formDel, operation},
 	Touch:      {"touch", formDel, operation},
+	Dated:      {"dated", formPut, operation},
 	Batch:      {"batch", formBatch, operation},
 	Sync:       {"sync", formLink, operation},
 	Pull:       {"pull", formLink, operation},
@@ -129,6 +137,7 @@ var verbTable = [verbs]struct {
 	SyncPrefix: {"sync-prefix", formPrefix, operation},
 	Replay:     {"replay", formLink, fault},
 	Join:       {"join", formLink, operation},
+	SetRole:    {"role", formRole, operation},
 	Crash:      {"crash", formNode, fault},
 	CrashAt:    {"crash-at", formStep, fault},
 	Start:      {"start", formNode, mending},
@@ -167,4 +176,4 @@ func Verbs() []Verb {
 }
 
 // Writes reports whether the verb changes records.
-func (v Verb) Writes() bool { return v == Put || v == Touch || v == Del || v == Batch }
+func (v Verb) Writes() bool { return v == Put || v == Dated || v == Touch || v == Del || v == Batch }
