@@ -27,13 +27,15 @@ func samples() []Message {
 	gone := dbadapter.Record{Key: []byte("gone"), Deleted: true, Version: version, Signature: signature}
 	offered := plain
 	offered.Value, offered.Signature = nil, signature
+	imported := dated
+	imported.Signature, imported.Signer = signature, 0x1122334455667788
 	withheld := plain
 	withheld.Value = nil
 	plainOffer := dated
 	plainOffer.Value = nil
 	return []Message{
 		&Hello{
-			Version: Version, Mapping: 1, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
+			Version: Version, Mapping: rateless.MappingVersion, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
 			Direction: Push, Method: MethodAll, DryRun: true, Prefix: []byte("a/"), Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4},
 			Estimator: rateless.Estimator{7, 8, 9}, Cells: []rateless.Cell{{}, {S1: 1, S2: 2, Check: 3, Count: 63}},
 		},
@@ -46,7 +48,7 @@ func samples() []Message {
 		&Offers{Wanting: true, Offers: []Offer{{Record: offered, Hashed: true, Hash: [32]byte{1}}, {Record: plainOffer}}},
 		&Result{Method: MethodSketch, Residual: dbadapter.Digest{9}, Bytes: 4096, Estimate: 77},
 		&Answer{Residual: dbadapter.Digest{9}, Closing: true},
-		&Records{Records: []Sent{{Record: plain}, {Record: dated}, {Record: gone}, {Record: offered, Stub: true}, {Record: withheld, Withheld: true, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
+		&Records{Records: []Sent{{Record: plain}, {Record: dated}, {Record: imported}, {Record: gone}, {Record: offered, Stub: true}, {Record: withheld, Withheld: true, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
 		&End{Applied: 3, Held: 2, Refusals: []Refusal{{Index: 5, Checksum: 6, Reason: ReasonWriter}}},
 		&Refuse{Code: CodeVersion, Version: Version, Text: "other version"},
 		&Working{},
@@ -55,10 +57,54 @@ func samples() []Message {
 
 func TestGoldenVectors(t *testing.T) {
 	var b strings.Builder
+	b.WriteString(`# One frame of each kind: its fields, and its bytes. Arrays and byte strings are in hexadecimal as they travel, digests are
+# numbers with the most significant digit first, other numbers are decimal, but for clock, writer and incarnation. A field
+# that is left out is 0, false or empty. docs/PROTOCOL.md, "Frames", has the layout.
+`)
 	for _, m := range samples() {
-		fmt.Fprintf(&b, "%T %s\n", m, hex.EncodeToString(Append(nil, m)))
+		fmt.Fprintf(&b, "%s%s\n  %s\n", strings.TrimPrefix(fmt.Sprintf("%T", m), "*wire."), fields(reflect.ValueOf(m).Elem()), hex.EncodeToString(Append(nil, m)))
 	}
 	golden.Compare(t, "testdata/vectors.txt", b.String())
+}
+
+// fields are those of a message that are not zero, as a reader of the vectors
+// needs them.
+func fields(v reflect.Value) string {
+	var b strings.Builder
+	for n := range v.NumField() {
+		if f := v.Field(n); !f.IsZero() {
+			fmt.Fprintf(&b, " %s=%s", strings.ToLower(v.Type().Field(n).Name), value(f))
+		}
+	}
+	return b.String()
+}
+
+func value(f reflect.Value) string {
+	switch x := f.Interface().(type) {
+	case dbadapter.Digest:
+		return fmt.Sprintf("%016x%016x%016x%016x", x[3], x[2], x[1], x[0])
+	case dbadapter.Version:
+		return x.String()
+	case dbadapter.WriterID:
+		return x.String()
+	case fmt.Stringer: // a direction, method or reason
+		return fmt.Sprintf("%d (%s)", x, x)
+	case string:
+		return fmt.Sprintf("%q", x)
+	}
+	switch {
+	case f.Kind() == reflect.Struct:
+		return "{" + strings.TrimSpace(fields(f)) + "}"
+	case (f.Kind() == reflect.Slice || f.Kind() == reflect.Array) && f.Type().Elem().Kind() == reflect.Uint8:
+		return fmt.Sprintf("%x", f.Interface())
+	case f.Kind() == reflect.Slice:
+		var all []string
+		for n := range f.Len() {
+			all = append(all, value(f.Index(n)))
+		}
+		return "[" + strings.Join(all, " ") + "]"
+	}
+	return fmt.Sprint(f.Interface())
 }
 
 func TestReadsWhatItWrites(t *testing.T) {
