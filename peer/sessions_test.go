@@ -18,6 +18,7 @@ func TestCrowdOfStrangersKeepsNoMemberOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	sb := joinForTest(t, sa, b)
+	waitFor(t, "the join has ended at its responder, too", func() bool { return allLeft(a.core.Sessions, node.ID(b.self.id)) })
 	var leave []func()
 	for i := 0; ; i++ {
 		stranger := node.ID(fmt.Sprint(i))
