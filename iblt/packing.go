@@ -179,7 +179,7 @@ func (l *Layout) unpackChecks(r *bitReader, c *TableCell, at int32) error {
 		pair, isPair = l.pairOf(*c, at)
 		if r.read(1) == 1 {
 			if !isPair {
-				return fmt.Errorf("cell %d is called one pair and is none: %w", at, ErrTableBytes)
+				return fmt.Errorf("cell %d is called one pair and does not hold one: %w", at, ErrTableBytes)
 			}
 			*c = pair
 			return nil

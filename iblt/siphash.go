@@ -22,7 +22,7 @@ func tableKeys(seed uint64) (keys, values, permutations sipKey) {
 
 // sum is SipHash-1-3 of the eight little-endian bytes of x (Aumasson and
 // Bernstein 2012; with one and three rounds as hash tables use it, Rust's
-// among them): a keyed hash, so that one who chooses the keys of a table but
+// among them): a keyed hash, so that a party that chooses the keys of a table but
 // does not know its seed cannot choose their cells.
 func (k sipKey) sum(x uint64) uint64 {
 	v0 := k[0] ^ 0x736f6d6570736575

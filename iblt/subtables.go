@@ -26,7 +26,7 @@ func (l *Layout) subtable(cell int32) int {
 // last.
 func (t *Table) Lose(i int) error {
 	if t.layout.config.Placement != Subtables || i < 0 || i >= t.layout.config.Hashes {
-		return fmt.Errorf("lose subtable %d: the table has none of that number: %w", i, ErrTableConfig)
+		return fmt.Errorf("lose subtable %d: the table has no subtable of that number: %w", i, ErrTableConfig)
 	}
 	lost := t.lost | 1<<i
 	if bits.OnesCount32(lost) == t.layout.config.Hashes {

@@ -29,7 +29,7 @@ type TableConfig struct {
 	// Degrees.
 	Hashes int
 	// Seed keys the hash functions, SipHash for placement and checks. Keep it
-	// from those who choose the keys: one who knows it can choose keys that
+	// from a party that chooses keys: with it, that party can choose keys that
 	// share their cells. An unkeyed hash such as xxh3 would serve data without
 	// an adversary as well, and is not offered, because it gains nothing: the
 	// memory's latency is what an insertion takes.

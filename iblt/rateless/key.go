@@ -45,9 +45,9 @@ func fold(a, b uint64) uint64 {
 }
 
 // hash is h(k, v), 26 bits: two rounds of multiply and fold. It has to tell a
-// pure cell from a sum of several pairs; whoever knows the Key can aim it,
-// which costs that member a decode and nobody a wrong record, because a sync
-// is proved by digests.
+// pure cell from a sum of several pairs. A member knows the Key and can aim it,
+// which costs that member's peers a decode and never a wrong record, because a
+// sync is proved by digests.
 func (w *words) hash(k Index, v Checksum) uint32 {
 	x := fold(uint64(k)^w.check[0], uint64(v)^w.check[1])
 	return uint32(fold(x^w.check[2], odd)) & checkMask

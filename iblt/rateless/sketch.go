@@ -140,5 +140,6 @@ func (s *Sketch) Window(from, to int) *Sketch {
 // Clone returns a copy.
 func (s *Sketch) Clone() *Sketch { return s.Window(s.from, s.from+s.Len()) }
 
-// Estimator returns a copy of the estimator of the set. A window has none.
+// Estimator returns a copy of the estimator of the set. A window has no
+// estimator.
 func (s *Sketch) Estimator() Estimator { return slices.Clone(s.estimator) }
