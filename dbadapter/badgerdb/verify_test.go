@@ -64,23 +64,20 @@ func reads(t *testing.T, n *namespace) map[string]error {
 
 // TestWrongRecord damages the entry of a record as a fault below Badger could: an
 // older envelope of its key stands there, or the entry is missing, or its bucket
-// does not name the key. Each way to read the key, or to write over
-// it, is ErrCorrupt, whether or not other keys share its index.
+// does not name the key. Each way to read the key, or to write over it, is
+// ErrCorrupt, whether or not other keys share its index.
 func TestWrongRecord(t *testing.T) {
-	key := func(n *namespace) []byte { return append(appendPrefix(nil, n.number, kindRecord), 'm') }
-	for name, damage := range map[string]func(n *namespace, older []byte) func(txn *badger.Txn) error{
-		"older": func(n *namespace, older []byte) func(txn *badger.Txn) error {
-			return func(txn *badger.Txn) error { return txn.Set(key(n), older) }
+	for name, damage := range map[string]func(n *namespace, txn *badger.Txn, older []byte) error{
+		"older": func(n *namespace, txn *badger.Txn, older []byte) error {
+			return txn.Set(recordKey(n, "m"), older)
 		},
-		"missing": func(n *namespace, _ []byte) func(txn *badger.Txn) error {
-			return func(txn *badger.Txn) error { return txn.Delete(key(n)) }
+		"missing": func(n *namespace, txn *badger.Txn, _ []byte) error {
+			return txn.Delete(recordKey(n, "m"))
 		},
-		"unknown": func(n *namespace, _ []byte) func(txn *badger.Txn) error {
-			return func(txn *badger.Txn) error {
-				index := n.hasher.Index([]byte("m"))
-				others := func(yield func([]byte) bool) { yield([]byte("other")) }
-				return txn.Set(appendIndexKey(nil, n.number, index), appendBucket(nil, n.number, index, 1, others))
-			}
+		"unknown": func(n *namespace, txn *badger.Txn, _ []byte) error {
+			index := n.hasher.Index([]byte("m"))
+			others := func(yield func([]byte) bool) { yield([]byte("other")) }
+			return txn.Set(appendIndexKey(nil, n.number, index), appendBucket(nil, n.number, index, 1, others))
 		},
 	} {
 		for shape, hasher := range map[string]dbadapter.Hasher{
@@ -88,34 +85,7 @@ func TestWrongRecord(t *testing.T) {
 			"shared": oneIndex{dbadapter.NewHasher(dbadapter.Secret{1})},
 		} {
 			t.Run(name+" "+shape, func(t *testing.T) {
-				s, err := Open(t.TempDir(), Options{NoSync: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer s.Close()
-				opened, err := s.Namespace(t.Context(), dbadapter.NamespaceID{1}, hasher, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				n := opened.(*namespace)
-				for _, k := range []string{"b", "m", "z"} {
-					if _, err := n.Apply(t.Context(), writeTo(n, k, 1)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				older, err := get(s.last.txn, key(n))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := n.Apply(t.Context(), writeTo(n, "m", 3)); err != nil { // within the same 64 s
-					t.Fatal(err)
-				}
-				if err := s.db.Update(damage(n, older)); err != nil {
-					t.Fatal(err)
-				}
-				if err := s.committer.do(t.Context(), func() error { s.committer.publish(func() {}); return nil }); err != nil {
-					t.Fatal(err)
-				}
+				n := damagedNamespace(t, hasher, damage)
 				errs := reads(t, n)
 				for _, path := range []string{"Get", "Scan", "Scan of a prefix", "Scan after a key", "Bucket", "Apply of an older version", "Apply of a newer version"} {
 					// A scan of a part does not look for what is not there.
@@ -131,12 +101,51 @@ func TestWrongRecord(t *testing.T) {
 	}
 }
 
+func recordKey(n *namespace, key string) []byte {
+	return append(appendPrefix(nil, n.number, kindRecord), key...)
+}
+
+// damagedNamespace holds the records b, m and z, of which m was written twice
+// within 64 s and then damaged below the store.
+func damagedNamespace(t *testing.T, hasher dbadapter.Hasher, damage func(n *namespace, txn *badger.Txn, older []byte) error) *namespace {
+	t.Helper()
+	s, err := Open(t.TempDir(), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	opened, err := s.Namespace(t.Context(), dbadapter.NamespaceID{1}, hasher, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := opened.(*namespace)
+	for _, k := range []string{"b", "m", "z"} {
+		if _, err := n.Apply(t.Context(), writeTo(n, k, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	older, err := get(s.last.txn, recordKey(n, "m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Apply(t.Context(), writeTo(n, "m", 3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.db.Update(func(txn *badger.Txn) error { return damage(n, txn, older) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.committer.do(t.Context(), func() error { s.committer.publish(func() {}); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // TestWrongRecordFarOn puts the older envelope behind those that a scan of all
 // compares one by one: the scan ends with ErrCorrupt.
 func TestWrongRecordFarOn(t *testing.T) {
 	s, n := openTest(t, t.TempDir(), Options{NoSync: true}, nil)
 	fillTest(t, n, checkedFirst+500)
-	key := append(appendPrefix(nil, n.number, kindRecord), fmt.Sprintf("key %08d", checkedFirst+400)...)
+	key := recordKey(n, fmt.Sprintf("key %08d", checkedFirst+400))
 	older, err := get(s.last.txn, key)
 	if err != nil {
 		t.Fatal(err)

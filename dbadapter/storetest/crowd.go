@@ -132,35 +132,41 @@ func testCrowd(t *testing.T, h Harness) {
 		}
 		return nil
 	}
-	audit := func() error {
-		for range rounds / 10 {
-			s, err := e.namespace.Snapshot()
-			if err != nil {
-				return fmt.Errorf("open a snapshot: %w", err)
-			}
-			_, err = recount(ctx, e.hasher, s)
-			if err := errors.Join(err, s.Close()); err != nil {
-				return fmt.Errorf("audit: %w", err)
-			}
-		}
-		return nil
-	}
-	drop := func() error {
-		id := dbadapter.NamespaceID{2}
-		for i := range rounds / 10 {
-			other, err := e.store.Namespace(ctx, id, e.hasher, nil)
-			if err != nil {
-				return fmt.Errorf("create: %w", err)
-			}
-			_, err = submit(ctx, other, e.hasher, []write{put("k", "v", at(i))})
-			if err := errors.Join(err, other.Close(), e.store.Drop(ctx, id)); err != nil {
-				return fmt.Errorf("drop: %w", err)
-			}
-		}
-		return nil
-	}
+	audit := func() error { return auditAgain(e, rounds/10) }
+	drop := func() error { return dropAgain(e, rounds/10) }
 	within(t, commit(0), commit(1), read, read, audit, drop)
 	within(t, e.store.Close)
+}
+
+// auditAgain opens snapshots and compares all that they say with their records.
+func auditAgain(e *env, rounds int) error {
+	for range rounds {
+		s, err := e.namespace.Snapshot()
+		if err != nil {
+			return fmt.Errorf("open a snapshot: %w", err)
+		}
+		_, err = recount(context.Background(), e.hasher, s)
+		if err := errors.Join(err, s.Close()); err != nil {
+			return fmt.Errorf("audit: %w", err)
+		}
+	}
+	return nil
+}
+
+// dropAgain creates another namespace, writes to it and drops it.
+func dropAgain(e *env, rounds int) error {
+	ctx, id := context.Background(), dbadapter.NamespaceID{2}
+	for i := range rounds {
+		other, err := e.store.Namespace(ctx, id, e.hasher, nil)
+		if err != nil {
+			return fmt.Errorf("create: %w", err)
+		}
+		_, err = submit(ctx, other, e.hasher, []write{put("k", "v", at(i))})
+		if err := errors.Join(err, other.Close(), e.store.Drop(ctx, id)); err != nil {
+			return fmt.Errorf("drop: %w", err)
+		}
+	}
+	return nil
 }
 
 // recount reads all records of a snapshot and returns a twin of them, once it

@@ -108,48 +108,17 @@ func testClosed(t *testing.T, h Harness) {
 		t.Errorf("closing a snapshot twice gives %v", err)
 	}
 	open := e.snapshot()
-	use := func(what string, s dbadapter.Snapshot) {
-		t.Helper()
-		_, errGet := s.Get([]byte("k"))
-		_, errBucket := s.Bucket(1)
-		errs := map[string]error{"Get": errGet, "Bucket": errBucket, "Lookup": s.Lookup([]dbadapter.Index{1}, make([]dbadapter.Checksum, 1))}
-		for _, err := range s.Scan(ctx, nil, nil) {
-			errs["Scan"] = err
-		}
-		for _, err := range s.Pairs(ctx) {
-			errs["Pairs"] = err
-		}
-		for _, name := range []string{"Get", "Bucket", "Lookup", "Scan", "Pairs"} {
-			if err := errs[name]; !errors.Is(err, dbadapter.ErrClosed) {
-				t.Errorf("%s: %s gives %v, want ErrClosed", what, name, err)
-			}
-		}
-	}
-	namespace := func(what string) {
-		t.Helper()
-		_, errApply := submit(ctx, e.namespace, e.hasher, []write{put("k", "w", at(2))})
-		_, errSnapshot := e.namespace.Snapshot()
-		var errChanges error
-		for _, errChanges = range e.namespace.Changes(ctx, 0) {
-			break
-		}
-		for i, err := range []error{errApply, errSnapshot, errChanges} {
-			if !errors.Is(err, dbadapter.ErrClosed) {
-				t.Errorf("%s: call %d gives %v, want ErrClosed", what, i, err)
-			}
-		}
-	}
-	use("closed snapshot", closed)
+	e.snapshotIsClosed("closed snapshot", closed)
 	e.namespace.Close()
-	use("snapshot of a closed namespace", open)
-	namespace("closed namespace")
+	e.snapshotIsClosed("snapshot of a closed namespace", open)
+	e.namespaceIsClosed("closed namespace")
 	e.openNamespace(1)
 	open = e.snapshot()
 	if err := errors.Join(e.store.Close(), e.store.Close()); err != nil {
 		t.Errorf("closing a store twice gives %v", err)
 	}
-	use("snapshot of a closed store", open)
-	namespace("namespace of a closed store")
+	e.snapshotIsClosed("snapshot of a closed store", open)
+	e.namespaceIsClosed("namespace of a closed store")
 	if _, err := e.store.Namespace(ctx, e.id, e.hasher, nil); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("opening a namespace of a closed store gives %v, want ErrClosed", err)
 	}
@@ -158,6 +127,42 @@ func testClosed(t *testing.T, h Harness) {
 	}
 	if err := errors.Join(open.Close(), e.namespace.Close()); err != nil {
 		t.Errorf("closing what went with the store gives %v", err)
+	}
+}
+
+// snapshotIsClosed calls all methods of a snapshot: each gives ErrClosed.
+func (e *env) snapshotIsClosed(what string, s dbadapter.Snapshot) {
+	e.Helper()
+	_, errGet := s.Get([]byte("k"))
+	_, errBucket := s.Bucket(1)
+	errs := map[string]error{"Get": errGet, "Bucket": errBucket, "Lookup": s.Lookup([]dbadapter.Index{1}, make([]dbadapter.Checksum, 1))}
+	for _, err := range s.Scan(context.Background(), nil, nil) {
+		errs["Scan"] = err
+	}
+	for _, err := range s.Pairs(context.Background()) {
+		errs["Pairs"] = err
+	}
+	for _, name := range []string{"Get", "Bucket", "Lookup", "Scan", "Pairs"} {
+		if err := errs[name]; !errors.Is(err, dbadapter.ErrClosed) {
+			e.Errorf("%s: %s gives %v, want ErrClosed", what, name, err)
+		}
+	}
+}
+
+// namespaceIsClosed calls the methods of the namespace: each gives ErrClosed.
+func (e *env) namespaceIsClosed(what string) {
+	e.Helper()
+	ctx := context.Background()
+	_, errApply := submit(ctx, e.namespace, e.hasher, []write{put("k", "w", at(2))})
+	_, errSnapshot := e.namespace.Snapshot()
+	var errChanges error
+	for _, errChanges = range e.namespace.Changes(ctx, 0) {
+		break
+	}
+	for i, err := range []error{errApply, errSnapshot, errChanges} {
+		if !errors.Is(err, dbadapter.ErrClosed) {
+			e.Errorf("%s: call %d gives %v, want ErrClosed", what, i, err)
+		}
 	}
 }
 

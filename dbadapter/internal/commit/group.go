@@ -40,54 +40,43 @@ type undo struct {
 	last   []byte
 }
 
+// mark is the state of a group before a batch.
+type mark struct {
+	undos   []undo
+	touched int
+	latest  dbadapter.Timestamp
+}
+
+// takeBack takes the running batch back.
+func (g *Group) takeBack(m *mark) {
+	for _, u := range slices.Backward(m.undos) {
+		u.bucket.Held, u.bucket.last = u.held, u.last
+	}
+	g.touched, g.latest = g.touched[:m.touched], m.latest
+}
+
 // Batch decides the writes of one caller in their order; a later write sees
 // the earlier ones. A failed condition takes the whole batch back and is
 // ErrConflict; so does an error of the store, whose outcomes are nil.
 func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
-	var (
-		outcomes = make([]dbadapter.Outcome, len(items))
-		undos    []undo
-		touched  = len(g.touched)
-		latest   = g.latest
-		conflict = -1
-	)
-	takeBack := func() {
-		for _, u := range slices.Backward(undos) {
-			u.bucket.Held, u.bucket.last = u.held, u.last
-		}
-		g.touched, g.latest = g.touched[:touched], latest
-	}
+	m := mark{touched: len(g.touched), latest: g.latest}
+	outcomes := make([]dbadapter.Outcome, len(items))
+	conflict := -1
 	g.read(items)
 	for i := range items {
-		it := &items[i]
-		b := g.buckets[it.Record.Index]
+		b := g.buckets[items[i].Record.Index]
 		if b.err != nil {
-			takeBack()
+			g.takeBack(&m)
 			return nil, b.err
 		}
-		at, ok := find(b.Held, it.Record.Key)
-		var held *Held
-		if ok {
-			held = &b.Held[at]
-		}
-		result := decide(it, held)
-		outcomes[i].Result = result
-		if result == dbadapter.Conflict && conflict < 0 {
+		outcomes[i].Result = g.write(b, &items[i], &m)
+		if outcomes[i].Result == dbadapter.Conflict && conflict < 0 {
 			conflict = i
 		}
-		if result != dbadapter.Applied {
-			continue
-		}
-		undos = append(undos, undo{b, b.Held, b.last})
-		if b.last == nil {
-			g.touched = append(g.touched, b)
-		}
-		b.put(at, ok, it)
-		g.latest = max(g.latest, it.Record.Version.Clock)
 	}
 	var err error
 	if conflict >= 0 {
-		takeBack()
+		g.takeBack(&m)
 		for i := range outcomes {
 			if outcomes[i].Result != dbadapter.Conflict {
 				outcomes[i].Result = dbadapter.Skipped
@@ -103,6 +92,26 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 		}
 	}
 	return outcomes, err
+}
+
+// write decides one write and puts its record into the bucket if it wins.
+func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
+	at, ok := find(b.Held, it.Record.Key)
+	var held *Held
+	if ok {
+		held = &b.Held[at]
+	}
+	result := decide(it, held)
+	if result != dbadapter.Applied {
+		return result
+	}
+	m.undos = append(m.undos, undo{b, b.Held, b.last})
+	if b.last == nil {
+		g.touched = append(g.touched, b)
+	}
+	b.put(at, ok, it)
+	g.latest = max(g.latest, it.Record.Version.Clock)
+	return result
 }
 
 // decide says what one write does to the record held, nil if the key is free.
