@@ -115,8 +115,8 @@ func fill(tb testing.TB, n dbadapter.Namespace, records int) {
 	}
 }
 
-// BenchmarkRead times opening a store, look-ups of 100 random indices, opening a snapshot, and
-// scans of all pairs and records, at two sizes.
+// BenchmarkRead times opening a store, look-ups of 100 random indices, opening a
+// snapshot, and scans of all pairs, of all records and of a prefix, at two sizes.
 func BenchmarkRead(b *testing.B) {
 	for _, records := range []int{10_000, 1_000_000} {
 		dir := b.TempDir()
@@ -125,7 +125,8 @@ func BenchmarkRead(b *testing.B) {
 		if err := s.Close(); err != nil {
 			b.Fatal(err)
 		}
-		b.Run(fmt.Sprint("Open/records=", records), func(b *testing.B) {
+		name := fmt.Sprint("/records=", records)
+		b.Run("Open"+name, func(b *testing.B) {
 			for b.Loop() {
 				s, err := badgerdb.Open(dir, badgerdb.Options{})
 				if err != nil {
@@ -135,48 +136,10 @@ func BenchmarkRead(b *testing.B) {
 			}
 		})
 		_, n = benchOpen(b, dir)
-		h := dbadapter.NewHasher(dbadapter.Secret{1})
-		indices := make([]dbadapter.Index, 1<<16)
-		for i := range indices {
-			w := benchWrite(rand.IntN(records))
-			indices[i] = h.Index(w.Record.Key)
-		}
-		sums := make([]dbadapter.Checksum, 100)
 		snapshot, err := n.Snapshot()
 		if err != nil {
 			b.Fatal(err)
 		}
-		name := fmt.Sprint("/records=", records)
-		b.Run("Lookup100"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			at := 0
-			for b.Loop() {
-				at = (at + 100) % (len(indices) - 100)
-				if err := snapshot.Lookup(indices[at:at+100], sums); err != nil || sums[7] == 0 {
-					b.Fatal(err, sums)
-				}
-			}
-		})
-		b.Run("Lookup100Absent"+name, func(b *testing.B) {
-			absent := make([]dbadapter.Index, 100)
-			for b.Loop() {
-				for i := range absent {
-					absent[i] = dbadapter.Index(rand.Uint64N(1<<48-60) + 1)
-				}
-				if err := snapshot.Lookup(absent, sums); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run("Get"+name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				w := benchWrite(rand.IntN(records))
-				if _, err := snapshot.Get(w.Record.Key); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 		b.Run("Snapshot"+name, func(b *testing.B) {
 			for b.Loop() {
 				s, err := n.Snapshot()
@@ -186,22 +149,67 @@ func BenchmarkRead(b *testing.B) {
 				s.Close()
 			}
 		})
-		b.Run("Pairs"+name, func(b *testing.B) {
-			count := 0
-			for b.Loop() {
-				for _, err := range snapshot.Pairs(context.Background()) {
-					if err != nil {
-						b.Fatal(err)
-					}
-					count++
-				}
+		benchLookups(b, snapshot, records, name)
+		benchScans(b, snapshot, name)
+	}
+}
+
+func benchLookups(b *testing.B, snapshot dbadapter.Snapshot, records int, name string) {
+	indices := make([]dbadapter.Index, 1<<16)
+	for i := range indices {
+		indices[i] = benchWrite(rand.IntN(records)).Record.Index
+	}
+	sums := make([]dbadapter.Checksum, 100)
+	b.Run("Lookup100"+name, func(b *testing.B) {
+		b.ReportAllocs()
+		at := 0
+		for b.Loop() {
+			at = (at + 100) % (len(indices) - 100)
+			if err := snapshot.Lookup(indices[at:at+100], sums); err != nil || sums[7] == 0 {
+				b.Fatal(err, sums)
 			}
-			b.ReportMetric(float64(count)/b.Elapsed().Seconds(), "pairs/s")
-		})
-		b.Run("Scan"+name, func(b *testing.B) {
+		}
+	})
+	b.Run("Lookup100Absent"+name, func(b *testing.B) {
+		absent := make([]dbadapter.Index, 100)
+		for b.Loop() {
+			for i := range absent {
+				absent[i] = dbadapter.Index(rand.Uint64N(1<<48-60) + 1)
+			}
+			if err := snapshot.Lookup(absent, sums); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("Get"+name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			w := benchWrite(rand.IntN(records))
+			if _, err := snapshot.Get(w.Record.Key); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func benchScans(b *testing.B, snapshot dbadapter.Snapshot, name string) {
+	b.Run("Pairs"+name, func(b *testing.B) {
+		count := 0
+		for b.Loop() {
+			for _, err := range snapshot.Pairs(context.Background()) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				count++
+			}
+		}
+		b.ReportMetric(float64(count)/b.Elapsed().Seconds(), "pairs/s")
+	})
+	for what, prefix := range map[string][]byte{"Scan": nil, "ScanPrefix": {0}} {
+		b.Run(what+name, func(b *testing.B) {
 			count := 0
 			for b.Loop() {
-				for _, err := range snapshot.Scan(context.Background(), nil, nil) {
+				for _, err := range snapshot.Scan(context.Background(), prefix, nil) {
 					if err != nil {
 						b.Fatal(err)
 					}

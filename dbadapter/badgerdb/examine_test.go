@@ -66,119 +66,146 @@ func writeDamageStore(t *testing.T, dir string, round int) *badgerdb.Store {
 	return s
 }
 
+// examination compares a store with what was written. It keeps the first named
+// error, with which a damaged store may answer; anything else that is not as it
+// was written is an error that begins with "WRONG".
+type examination struct {
+	namespace dbadapter.Namespace
+	snapshot  dbadapter.Snapshot
+	want      map[string]dbadapter.Record
+	missing   int // commits of the last round that are not there
+	failed    error
+}
+
 // examine opens a store and compares what it says with what was written. It
 // returns how many of the last commits are missing, a named error, or an error
 // that begins with "WRONG".
 func examine(dir string, o badgerdb.Options) (missing int, err error) {
-	named := func(err error) error {
-		if errors.Is(err, dbadapter.ErrCorrupt) || errors.Is(err, dbadapter.ErrFormat) {
-			return err
-		}
-		return fmt.Errorf("WRONG: an error without a name: %w", err)
-	}
 	s, err := badgerdb.Open(dir, o)
 	if err != nil {
 		return 0, named(err)
 	}
 	defer s.Close()
-	n, err := s.Namespace(context.Background(), dbadapter.NamespaceID{1}, damageHasher(), nil)
-	if err != nil {
+	e := &examination{want: make(map[string]dbadapter.Record)}
+	if e.namespace, err = s.Namespace(context.Background(), dbadapter.NamespaceID{1}, damageHasher(), nil); err != nil {
 		return 0, named(err)
 	}
-	v, err := n.Snapshot()
-	if err != nil {
+	if e.snapshot, err = e.namespace.Snapshot(); err != nil {
 		return 0, named(err)
 	}
-	var failed error
-	fail := func(err error) bool {
-		if err != nil && failed == nil {
-			failed = named(err)
+	for _, step := range []func() error{e.records, e.scan, e.buckets, e.log} {
+		if err := step(); err != nil {
+			return 0, err
 		}
-		return err != nil
 	}
-	// Each commit writes ten records; those of the last round that are older
-	// than the last round's are missing.
-	want := make(map[string]dbadapter.Record)
+	return e.missing, e.failed
+}
+
+func named(err error) error {
+	if errors.Is(err, dbadapter.ErrCorrupt) || errors.Is(err, dbadapter.ErrFormat) {
+		return err
+	}
+	return fmt.Errorf("WRONG: an error without a name: %w", err)
+}
+
+// fail notes an error, and reports whether there is one.
+func (e *examination) fail(err error) bool {
+	if err != nil && e.failed == nil {
+		e.failed = named(err)
+	}
+	return err != nil
+}
+
+// records reads each record. Each commit writes ten; those that are of the round
+// before the last one are missing from the last.
+func (e *examination) records() error {
 	for i := range damageRecords {
 		w := damageWrite(i, damageRounds-1)
-		r, err := v.Get(w.Record.Key)
+		r, err := e.snapshot.Get(w.Record.Key)
 		if errors.Is(err, dbadapter.ErrNotFound) {
-			return 0, fmt.Errorf("WRONG: record %d is not there", i)
+			return fmt.Errorf("WRONG: record %d is not there", i)
 		}
-		if fail(err) {
+		if e.fail(err) {
 			continue
 		}
 		if old := damageWrite(i, damageRounds-2); r.Version == old.Record.Version {
-			missing++
+			e.missing++
 			w = old
 		}
 		if !equal(r, w.Record.Record) {
-			return 0, fmt.Errorf("WRONG: record %d is %+v", i, r)
+			return fmt.Errorf("WRONG: record %d is %+v", i, r)
 		}
-		want[string(r.Key)] = r
+		e.want[string(r.Key)] = r
 	}
+	return nil
+}
+
+func (e *examination) scan() error {
 	scanned := 0
-	scanFailed := false
-	for r, err := range v.Scan(context.Background(), nil, nil) {
-		if fail(err) {
-			scanFailed = true
-			break
+	for r, err := range e.snapshot.Scan(context.Background(), nil, nil) {
+		if e.fail(err) {
+			return e.failed
 		}
-		if w, ok := want[string(r.Key)]; ok && !equal(r.Record, w) {
-			return 0, fmt.Errorf("WRONG: Scan gives %+v", r)
+		if w, ok := e.want[string(r.Key)]; ok && !equal(r.Record, w) {
+			return fmt.Errorf("WRONG: Scan gives %+v", r)
 		}
 		scanned++
 	}
-	if !scanFailed && scanned != damageRecords {
-		return 0, fmt.Errorf("WRONG: Scan gives %d records", scanned)
+	if scanned != damageRecords {
+		return fmt.Errorf("WRONG: Scan gives %d records", scanned)
 	}
-	if failed != nil {
-		return 0, failed
-	}
-	h := damageHasher()
+	return e.failed
+}
+
+func (e *examination) buckets() error {
 	pairs := make(map[dbadapter.Index]dbadapter.Checksum)
-	for p, err := range v.Pairs(context.Background()) {
-		if fail(err) {
-			return 0, failed
+	for p, err := range e.snapshot.Pairs(context.Background()) {
+		if e.fail(err) {
+			return e.failed
 		}
 		pairs[p.Index] = p.Checksum
 	}
+	h := damageHasher()
 	sums := make([]dbadapter.Checksum, 1)
 	seen := make(map[dbadapter.Index]bool)
-	for _, r := range want {
+	for _, r := range e.want {
 		index := h.Index(r.Key)
 		seen[index] = true
-		bucket, err := v.Bucket(index)
-		if fail(err) || fail(v.Lookup([]dbadapter.Index{index}, sums)) {
-			return 0, failed
+		bucket, err := e.snapshot.Bucket(index)
+		if e.fail(err) || e.fail(e.snapshot.Lookup([]dbadapter.Index{index}, sums)) {
+			return e.failed
 		}
 		var whole dbadapter.Bucket
 		for i := range bucket {
-			if !equal(bucket[i].Record, want[string(bucket[i].Key)]) {
-				return 0, fmt.Errorf("WRONG: Bucket gives %+v", bucket[i])
+			if !equal(bucket[i].Record, e.want[string(bucket[i].Key)]) {
+				return fmt.Errorf("WRONG: Bucket gives %+v", bucket[i])
 			}
 			whole.Add(&bucket[i])
 		}
 		if sum := whole.Pair(h).Checksum; sum != sums[0] || sum != pairs[index] {
-			return 0, fmt.Errorf("WRONG: the checksums under %d are %d and %d, not %d", index, sums[0], pairs[index], sum)
+			return fmt.Errorf("WRONG: the checksums under %d are %d and %d, not %d", index, sums[0], pairs[index], sum)
 		}
 	}
 	if len(pairs) != len(seen) {
-		return 0, fmt.Errorf("WRONG: %d pairs, not %d", len(pairs), len(seen))
+		return fmt.Errorf("WRONG: %d pairs, not %d", len(pairs), len(seen))
 	}
+	return nil
+}
+
+func (e *examination) log() error {
 	changes := uint64(0)
-	for c, err := range n.Changes(context.Background(), 0) {
-		if fail(err) {
-			return 0, failed
+	for c, err := range e.namespace.Changes(context.Background(), 0) {
+		if e.fail(err) {
+			return e.failed
 		}
 		if changes++; c.Seq != changes {
-			return 0, fmt.Errorf("WRONG: the log gives change %d after %d", c.Seq, changes-1)
+			return fmt.Errorf("WRONG: the log gives change %d after %d", c.Seq, changes-1)
 		}
 	}
-	if changes != v.Seq() {
-		return 0, fmt.Errorf("WRONG: the log ends with %d, not %d", changes, v.Seq())
+	if changes != e.snapshot.Seq() {
+		return fmt.Errorf("WRONG: the log ends with %d, not %d", changes, e.snapshot.Seq())
 	}
-	return missing, nil
+	return nil
 }
 
 func equal(a, b dbadapter.Record) bool {

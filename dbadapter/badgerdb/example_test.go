@@ -2,6 +2,7 @@ package badgerdb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -18,57 +19,63 @@ func Example() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	ctx := context.Background()
-	secret := dbadapter.Secret{1, 2, 3}
-	hasher := dbadapter.NewHasher(secret)
-	open := func(use func(dbadapter.Namespace) error) error {
-		store, err := badgerdb.Open(dir, badgerdb.Options{})
-		if err != nil {
-			return err
-		}
-		defer store.Close()
-		namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), hasher, nil)
-		if err != nil {
-			return err
-		}
-		return use(namespace)
-	}
-	err = open(func(namespace dbadapter.Namespace) error {
-		var writes []dbadapter.Write
-		for _, city := range []string{"Berlin", "Athens", "Cairo"} {
-			version := dbadapter.Version{Clock: dbadapter.TimestampAt(time.Now()), Writer: 1}
-			record, err := dbadapter.Hash(hasher, dbadapter.Record{Key: []byte("city/" + city), Version: version})
-			if err != nil {
-				return err
-			}
-			writes = append(writes, dbadapter.Write{Record: record})
-		}
-		_, err := namespace.Apply(ctx, writes)
-		return err
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	err = open(func(namespace dbadapter.Namespace) error {
-		snapshot, err := namespace.Snapshot()
-		if err != nil {
-			return err
-		}
-		defer snapshot.Close()
-		for record, err := range snapshot.Scan(ctx, []byte("city/"), nil) {
-			if err != nil {
-				return err
-			}
-			fmt.Printf("%s\n", record.Key)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := errors.Join(write(dir), read(dir)); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
 	// city/Athens
 	// city/Berlin
 	// city/Cairo
+}
+
+var secret = dbadapter.Secret{1, 2, 3}
+
+func write(dir string) error {
+	ctx := context.Background()
+	store, err := badgerdb.Open(dir, badgerdb.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	hasher := dbadapter.NewHasher(secret)
+	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), hasher, nil)
+	if err != nil {
+		return err
+	}
+	var writes []dbadapter.Write
+	for _, city := range []string{"Berlin", "Athens", "Cairo"} {
+		version := dbadapter.Version{Clock: dbadapter.TimestampAt(time.Now()), Writer: 1}
+		record, err := dbadapter.Hash(hasher, dbadapter.Record{Key: []byte("city/" + city), Version: version})
+		if err != nil {
+			return err
+		}
+		writes = append(writes, dbadapter.Write{Record: record})
+	}
+	_, err = namespace.Apply(ctx, writes)
+	return err
+}
+
+func read(dir string) error {
+	ctx := context.Background()
+	store, err := badgerdb.Open(dir, badgerdb.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), dbadapter.NewHasher(secret), nil)
+	if err != nil {
+		return err
+	}
+	snapshot, err := namespace.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	for record, err := range snapshot.Scan(ctx, []byte("city/"), nil) {
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s\n", record.Key)
+	}
+	return nil
 }

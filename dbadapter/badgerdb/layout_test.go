@@ -90,25 +90,30 @@ func TestSealsFindEachFlip(t *testing.T) {
 		{"head", hd.encode(), new(head).decode, nil},
 		{"name", encodeName(id, 5), nameOf(id), []func([]byte) error{nameOf(dbadapter.NamespaceID{2})}},
 	} {
-		if err := test.read(test.b); err != nil {
-			t.Errorf("%s: %v", test.name, err)
-		}
-		for i := range 8 * len(test.b) {
-			test.b[i/8] ^= 1 << (i % 8)
-			if err := test.read(test.b); !errors.Is(err, dbadapter.ErrCorrupt) && !(i/8 == 0 && test.name == "record" && 1<<(i%8) == flagLong) {
-				t.Errorf("%s with bit %d flipped gives %v, want ErrCorrupt", test.name, i, err)
-			}
-			test.b[i/8] ^= 1 << (i % 8)
-		}
-		for cut := range test.b {
-			if err := test.read(test.b[:cut]); !errors.Is(err, dbadapter.ErrCorrupt) {
-				t.Errorf("%s cut to %d bytes gives %v, want ErrCorrupt", test.name, cut, err)
-			}
-		}
+		findsEachFlip(t, test.name, test.b, test.read)
 		for i, read := range test.another {
 			if err := read(test.b); !errors.Is(err, dbadapter.ErrCorrupt) {
 				t.Errorf("%s in another place (%d) gives %v, want ErrCorrupt", test.name, i, err)
 			}
+		}
+	}
+}
+
+func findsEachFlip(t *testing.T, name string, b []byte, read func([]byte) error) {
+	t.Helper()
+	if err := read(b); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	for i := range 8 * len(b) {
+		b[i/8] ^= 1 << (i % 8)
+		if err := read(b); !errors.Is(err, dbadapter.ErrCorrupt) && !(i/8 == 0 && name == "record" && 1<<(i%8) == flagLong) {
+			t.Errorf("%s with bit %d flipped gives %v, want ErrCorrupt", name, i, err)
+		}
+		b[i/8] ^= 1 << (i % 8)
+	}
+	for cut := range b {
+		if err := read(b[:cut]); !errors.Is(err, dbadapter.ErrCorrupt) {
+			t.Errorf("%s cut to %d bytes gives %v, want ErrCorrupt", name, cut, err)
 		}
 	}
 }
