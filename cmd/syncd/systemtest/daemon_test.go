@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	// Go's test cache knows a test by the sources that it is made of: with these
+	// a change of the command is a change of its tests, which run the binary.
+	_ "github.com/syncd-io/syncd/cmd/syncd/internal/cli"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/internal/powercut"

@@ -86,7 +86,7 @@ func (n *Net) start(ctx context.Context, p *node) (err error) {
 	})
 	var store dbadapter.Store = p.memory
 	if p.memory == nil {
-		if store, err = badgerdb.Open(p.storeDir(), badgerdb.Options{}); err != nil {
+		if store, err = badgerdb.Open(p.storeDir(), badgerdb.Options{Logger: p.log}); err != nil {
 			return err
 		}
 		r.store = store

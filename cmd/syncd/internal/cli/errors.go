@@ -29,6 +29,7 @@ var hints = []struct {
 	{problem.ErrToken, "give the daemon's token with --token-file"},
 	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},
 	{peer.ErrCorrupt, "keep a copy of the data directory, then join the namespace anew from a peer"},
+	{peer.ErrRejected, "syncd status --ns NS lists what a node declined, and why"},
 	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},
 	{peer.ErrClosed, "try again when the daemon is up"},
 }

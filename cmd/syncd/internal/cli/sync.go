@@ -57,9 +57,6 @@ func (c syncCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		}
 		report, err := daemon.Sync(ctx, in)
 		bar.Done()
-		if err == nil {
-			err = verdict(report, c.Dir)
-		}
 		if err != nil {
 			worst = max(worst, a.failed(attempt(err, "sync %q with %s", t.ns, t.peer)))
 		}
@@ -150,17 +147,6 @@ func (c syncCmd) targets(ctx context.Context, daemon *client.Client) ([]syncTarg
 		return nil, fmt.Errorf("sync with %s: %w: it is a member of none of this node's namespaces", c.Peer, peer.ErrDenied)
 	}
 	return targets, nil
-}
-
-// verdict is an error for a sync that ended well but leaves a difference.
-func verdict(r api.Report, dir string) error {
-	switch {
-	case r.Rejected > 0:
-		return fmt.Errorf("%d records were refused, so that %w; syncd status --ns %s says why", r.Rejected, problem.ErrDiffers, r.Namespace)
-	case !r.Verified && dir == peer.Both.String():
-		return peer.ErrNotVerified
-	}
-	return nil
 }
 
 // syncLine tells a sync in one line.

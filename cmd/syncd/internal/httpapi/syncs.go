@@ -57,11 +57,11 @@ func (s *server) sync(ctx context.Context, in api.SyncRequest) (*reportOutput, e
 	}
 	direction, err := wire.ParseDirection(in.Dir)
 	if err != nil {
-		return nil, err
+		return nil, fail(problem.Usage("%w", err))
 	}
 	method, err := wire.ParseMethod(in.Method)
 	if err != nil {
-		return nil, err
+		return nil, fail(problem.Usage("%w", err))
 	}
 	report, err := ns.Sync(ctx, id, peer.SyncOptions{
 		Prefix: prefix, Direction: direction, Method: method, DryRun: in.DryRun,

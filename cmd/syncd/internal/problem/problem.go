@@ -70,6 +70,7 @@ var kinds = []struct {
 	{"denied", peer.ErrDenied, http.StatusForbidden, ExitDenied},
 	{"corrupt", peer.ErrCorrupt, http.StatusInternalServerError, ExitCorrupt},
 	{"not_verified", peer.ErrNotVerified, http.StatusConflict, ExitDiffers},
+	{"rejected", peer.ErrRejected, http.StatusConflict, ExitDiffers},
 	{"differs", ErrDiffers, http.StatusConflict, ExitDiffers},
 	{"future_version", peer.ErrFutureVersion, http.StatusUnprocessableEntity, ExitLimit},
 	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
