@@ -1,6 +1,8 @@
 package node
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -93,12 +95,30 @@ func NewState(name string, p Policy, creator ID, now time.Time) (*State, error) 
 	return s, s.setMember(creator, RoleAdmin, now.Unix())
 }
 
-// Encode is the state in CBOR, as a driver keeps it on disk.
-func (s *State) Encode() ([]byte, error) { return cbor.Marshal(s) }
+// Encode is the state as a driver keeps it on disk: the first bytes of the SHA-256
+// of its CBOR, and the CBOR, so that a flipped bit gives no member another role.
+func (s *State) Encode() ([]byte, error) {
+	b, err := cbor.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(b)
+	return append(sum[:stateSum:stateSum], b...), nil
+}
+
+// stateSum is how many bytes of a state's hash stand before it.
+const stateSum = 8
 
 // DecodeState reads what Encode wrote. Bytes that are not a valid state are
 // ErrCorrupt, another format is dbadapter.ErrFormat.
 func DecodeState(b []byte) (*State, error) {
+	if len(b) < stateSum {
+		return nil, fmt.Errorf("%w: it has %d bytes", dbadapter.ErrCorrupt, len(b))
+	}
+	head, b := b[:stateSum], b[stateSum:]
+	if sum := sha256.Sum256(b); !bytes.Equal(head, sum[:stateSum]) {
+		return nil, fmt.Errorf("%w: its checksum does not match", dbadapter.ErrCorrupt)
+	}
 	s := new(State)
 	if err := strict.Unmarshal(b, s); err != nil {
 		return nil, fmt.Errorf("%w: %v", dbadapter.ErrCorrupt, err)

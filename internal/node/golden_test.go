@@ -1,0 +1,151 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/golden"
+)
+
+// vectors collects lines "name = value", with comments between them.
+type vectors struct{ strings.Builder }
+
+func (v *vectors) say(format string, args ...any) { fmt.Fprintf(v, "# "+format+"\n", args...) }
+func (v *vectors) hex(name string, b []byte) {
+	fmt.Fprintf(v, "%s = %s\n", name, hex.EncodeToString(b))
+}
+func (v *vectors) text(name, s string) { fmt.Fprintf(v, "%s = %s\n", name, s) }
+
+// vectorKey is the Ed25519 key of a seed of 32 equal bytes.
+func vectorKey(b byte) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{b}, ed25519.SeedSize))
+}
+
+// counting are the bytes from, from + 1, …
+func counting(from, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(from + i)
+	}
+	return b
+}
+
+// vectorNode is the node of a seed at a fixed time; its randomness is a constant.
+func vectorNode(seed byte) *Node {
+	key := vectorKey(seed)
+	return New(Config{
+		ID:     IDOf(key.Public().(ed25519.PublicKey)),
+		Sign:   func(message []byte) ([]byte, error) { return ed25519.Sign(key, message), nil },
+		Now:    func() time.Time { return time.Unix(1_800_000_000, 0) },
+		Random: func(Purpose) uint64 { return 0x0102030405060708 },
+		Places: Places{Sessions: 1, PerPeer: 1, Greetings: 1},
+	})
+}
+
+// The bytes that identities, signatures, tickets and joins are made of never
+// change unnoticed: other programs and other nodes depend on them.
+// docs/PROTOCOL.md describes them.
+func TestGolden(t *testing.T) {
+	var v vectors
+	fail := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
+
+	v.say("Identities. The Ed25519 seeds are 32 bytes 07 (the inviter) and 32 bytes 08 (the joiner).")
+	inviter, joiner := vectorNode(7), vectorNode(8)
+	for _, n := range []struct {
+		name string
+		id   ID
+	}{{"inviter", inviter.ID}, {"joiner", joiner.ID}} {
+		writer, err := n.id.Writer()
+		fail(err)
+		v.hex("peer id of the "+n.name, []byte(n.id))
+		v.text("in text", n.id.String())
+		v.text("writer id", writer.String())
+	}
+
+	v.say("Signatures by the inviter, in the namespace whose secret is the bytes 01 02 … 20.")
+	secret := dbadapter.Secret(counting(1, 32))
+	id := dbadapter.NamespaceIDOf(secret)
+	v.hex("namespace id", id[:])
+	writer, err := inviter.ID.Writer()
+	fail(err)
+	for _, r := range []struct {
+		name   string
+		record dbadapter.Record
+	}{
+		{"key \"k\", value \"value\", clock 0102030405060708, the inviter as writer, incarnation 1112131415161718", dbadapter.Record{
+			Key: []byte("k"), Value: []byte("value"),
+			Version: dbadapter.Version{Clock: 0x0102030405060708, Writer: writer, Incarnation: 0x1112131415161718},
+		}},
+		{"the same, deleted", dbadapter.Record{
+			Key: []byte("k"), Deleted: true,
+			Version: dbadapter.Version{Clock: 0x0102030405060708, Writer: writer, Incarnation: 0x1112131415161718},
+		}},
+		{"key \"k\", no value, dated: clock 0102030405060000, neither writer nor incarnation; the signer is the inviter", dbadapter.Record{
+			Key: []byte("k"), Version: dbadapter.Version{Clock: 0x0102030405060000},
+		}},
+	} {
+		v.say("%s", r.name)
+		signed := SignedBytes(id, &r.record)
+		v.hex("signed bytes", signed)
+		signature, err := inviter.Sign(signed)
+		fail(err)
+		v.hex("signature", signature)
+	}
+
+	v.say("A ticket of the inviter: name \"notes\", role write, expires 1800086400 (Unix seconds),")
+	v.say("token 20 21 … 3f, address /ip4/127.0.0.1/tcp/4101. After its prefix, the text is base32 of the CBOR.")
+	address := [][]byte{{0x04, 127, 0, 0, 1, 0x06, 0x10, 0x05}}
+	ticket := Ticket{
+		Inviter: inviter.ID, Addrs: address, Namespace: id, Name: "notes",
+		Token: [tokenSize]byte(counting(0x20, tokenSize)), Role: RoleWrite, Expires: time.Unix(1_800_086_400, 0),
+	}
+	text, err := ticket.encode()
+	fail(err)
+	raw, err := ticketText.DecodeString(strings.TrimPrefix(text, TicketPrefix))
+	fail(err)
+	v.hex("CBOR", raw)
+	v.text("ticket", text)
+
+	v.say("The joiner presents it, from /ip4/127.0.0.1/tcp/4102, at 1800000000. Before each message on the stream")
+	v.say("stands its length as a uvarint.")
+	request, err := joiner.RequestJoin(&ticket, [][]byte{{0x04, 127, 0, 0, 1, 0x06, 0x10, 0x06}})
+	fail(err)
+	v.hex("request", request)
+	state, err := NewState("notes", Policy{}, inviter.ID, inviter.Now())
+	fail(err)
+	hash := sha256.Sum256(ticket.Token[:])
+	state.Invites = []storedInvite{{Hash: hash[:], Role: RoleWrite, Expires: 1_800_086_401}}
+	store := memdb.New(memdb.Options{})
+	defer store.Close()
+	_, err = inviter.Open(context.Background(), Opening{Secret: secret, State: state, Store: store.Namespace, Save: func(*State) error { return nil }})
+	fail(err)
+	book := func(ID) [][]byte { return address }
+	reply, _, err := inviter.AnswerJoin(joiner.ID, request, book)
+	fail(err)
+	v.say("the reply: skew 5 minutes, both members since 1800000000, of both the inviter's address")
+	v.hex("reply", reply)
+	if _, err := joiner.ReadJoin(&ticket, reply); err != nil {
+		t.Error(err)
+	}
+	denied, err := cbor.Marshal(joinReply{Version: joinVersion, Denied: errTicketUnknown.Error()})
+	fail(err)
+	v.say("the reply to a token that is not known")
+	v.hex("denied", denied)
+	golden.Compare(t, "testdata/golden.txt", v.String())
+}
