@@ -47,7 +47,7 @@ func twins(d *rateless.Decoder, all float64) bool {
 }
 
 // How far bursts aim, as a part of the estimate. TestSketchBytes and
-// TestManyDifferences hold the outcome to account.
+// TestManyDifferences bound the cells and rounds that come of it.
 const (
 	firstAim = 0.92
 	lastAim  = 1.05

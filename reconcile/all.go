@@ -49,7 +49,7 @@ func (b *responder) all() error {
 	}
 	if answer.Closing {
 		if b.gets && b.there.records > 0 {
-			return violation("%d records were announced, and none were sent", b.there.records)
+			return violation("%d records were announced and not sent", b.there.records)
 		}
 		b.conclude()
 		return nil

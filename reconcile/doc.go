@@ -3,12 +3,14 @@
 //
 //	initiator                                   responder
 //	sketch    Hello: digest, first cells  ───▶
-//	          ◀───  Welcome: digest             subtract   its own cells from ours
+//	          ◀───  Welcome: digest             subtract   its own cells from the initiator's
 //	          ◀──▶  More, Cells                 peel       until all cells are zero
-//	verify    ◀───  the differences, residual   verify
+//	verify    ◀───  difference plan, residual   verify
 //	fetch     ◀───  records                     fetch
 //	apply     Answer: residual, records   ───▶  apply
 //	verify    ◀───  what else was missing       verify
+//
+// # Use
 //
 // A side is a Session, made by Initiate or Respond. Its caller carries frames:
 //
@@ -26,17 +28,41 @@
 //		}
 //	}
 //
-// What a side holds is a Replica: all answers as of one commit of its store,
-// whatever is written meanwhile. Package reconcile/replica makes them of a
-// store. What arrives goes through an Admission, which the caller provides.
+// A caller provides three things. A Replica is what the side holds, as of one
+// moment; package reconcile/replica opens one over a store. An Admission decides
+// upon the records that arrive, and commits them. A Budget, which many sessions
+// share, bounds their memory: what does not fit fails with ErrBusy.
 //
-// A sync proves itself. The digest of a set is the sum of its records'
-// digests; less those under all decoded indices, both sides must be left with
-// the same residual, and nothing is applied before they have compared it
-// (docs/PROTOCOL.md, "Proof").
+// # Proof
 //
-// What is not promised: members who know the secret can forge equal digests
-// with about 2^32 work; the proof holds among honest members and against all
-// others. A decode that does not prove itself ends with ErrNotVerified; it is
-// not repaired.
+// The digest of a set is the sum of its records' digests. Less those under all
+// decoded indices, both sides must be left with the same residual, and nothing is
+// applied before they have compared it (docs/PROTOCOL.md, "Proof"). Report.Verified
+// says that both sets were proved equal but for the differences found, and that all
+// of those were exchanged.
+//
+// # Hostile peers
+//
+// A responder reads nothing and reserves nothing before the peer has proved that
+// it knows the secret. Cells are bounded by the records that both sides announce.
+// A record is taken only if its index was told, and its bucket must have the
+// checksum that the cells gave. Own records that may have to go back are noted by
+// digest and read again. A peer that only says that it is working is cut. Limits
+// are in limits.go, attacks and their tests in docs/THREATS.md.
+//
+// # Limits
+//
+// 2^22 cells decode 3.8 million differences; beyond that everything is sent. A
+// member that knows the secret can make two sets of equal digest with about 2^32
+// work: the proof holds among honest members, and against all who do not know the
+// secret. A decode that does not prove itself ends with ErrNotVerified; it is not
+// repaired.
+//
+// # Reading the source
+//
+// initiator.go and responder.go are the list of a sync's steps, in order. handshake.go
+// proves; sketch.go, subtract.go, peel.go (and aim.go: how many cells to ask for),
+// fetch.go, apply.go and verify.go hold the step of their name; plan.go is the
+// difference plan; sender.go and receiver.go carry records; all.go is the method
+// without cells. testdata/transcripts shows each shape of a sync, message by message.
 package reconcile

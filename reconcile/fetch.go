@@ -44,8 +44,7 @@ func (s *party) leg(allowed func(wire.Role) bool, last bool, fetched func([]dbad
 	}
 }
 
-// giveFirst sends the responder's records; none where the initiator only
-// pushes.
+// giveFirst sends the responder's records, unless the initiator only pushes.
 func (b *responder) giveFirst() error {
 	defer b.link.in(StepFetch)()
 	for _, i := range b.plan.lists[roleOffered] {
@@ -72,7 +71,7 @@ func (a *initiator) receiveFirst() error {
 	if err != nil {
 		return err
 	}
-	stayed := a.plan.size() - a.plan.count(wire.Wanted) // of these the responder holds none
+	stayed := a.plan.size() - a.plan.count(wire.Wanted) // the responder lacks these
 	if a.gets {
 		stayed -= a.plan.count(wire.Lacking, wire.Newer)
 	}
@@ -262,7 +261,7 @@ func (b *responder) answered() (closing bool, err error) {
 // stayed is how many of the indices told may have records that stay at the
 // initiator.
 func (b *responder) stayed() int {
-	n := b.plan.size() - b.plan.count(wire.Lacking) // of these the initiator holds none
+	n := b.plan.size() - b.plan.count(wire.Lacking) // the initiator lacks these
 	if b.gets {
 		n -= b.plan.count(wire.Wanted, wire.Older, roleBid)
 	}

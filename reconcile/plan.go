@@ -36,7 +36,7 @@ const (
 
 func newPlan() *plan { return &plan{role: map[dbadapter.Index]wire.Role{}} }
 
-// add gives an index its role, and reports whether it had none.
+// add gives an index its role, and reports whether it is the first.
 func (p *plan) add(i dbadapter.Index, r wire.Role) bool {
 	if _, twice := p.role[i]; twice {
 		return false
@@ -117,7 +117,7 @@ func (b *responder) settle(age int, own []dbadapter.Hashed, suspicion *int64) wi
 		return roleOffered
 	}
 	// As new as theirs to within 64 seconds: only the versions can tell.
-	// While it is little, the record itself goes along and saves a round trip.
+	// A small record travels at once, which saves a round trip.
 	if cost := recordSize(&own[0].Record); !large && cost <= *suspicion {
 		*suspicion -= cost
 		b.doubtful += cost
@@ -126,8 +126,8 @@ func (b *responder) settle(age int, own []dbadapter.Hashed, suspicion *int64) wi
 	return roleOffered
 }
 
-// offerOf is a record without its value. The hash goes along where the value
-// is large enough for it to be worth the chance that both contents are equal.
+// offerOf is a record without its value. A large value's hash is in it: the
+// content may be the same on both sides.
 func offerOf(r *dbadapter.Record) wire.Offer {
 	o := wire.Offer{Record: *r}
 	if o.Hashed = len(r.Value) > offerAbove; o.Hashed {

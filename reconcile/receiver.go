@@ -34,11 +34,12 @@ type receiver struct {
 	// arrived is the sum of the digests of the records received.
 	arrived dbadapter.Digest
 	// told is what the peer's cells told of its records; nil at the initiator,
-	// which has seen none.
+	// which receives no cells.
 	told *announced
 	// unmatched are the last records received, while there must be more under
 	// their index for them to be what was told: at most maxBucketBytes.
 	unmatched []arrival
+	reserved  int64 // the most bytes of them so far, taken from the budget
 
 	// refusals are the records received since the last End and refused,
 	// applied counts those let in, received all since the sync began.
@@ -120,10 +121,23 @@ func (t *receiver) records(m *wire.Records, allowed func(wire.Role) bool, last b
 		whole = len(waiting)
 	}
 	t.unmatched = waiting[whole:]
-	if n := sizeOf(t.unmatched); n > maxBucketBytes {
-		return violation("%d bytes of records under one index; at most %d are allowed", n, maxBucketBytes)
+	if err := t.wait(sizeOf(t.unmatched)); err != nil {
+		return err
 	}
 	return t.apply(waiting[:whole])
+}
+
+// wait makes room for records that wait for the rest of their bucket.
+func (t *receiver) wait(n int64) error {
+	if n > maxBucketBytes {
+		return violation("%d bytes of records under one index; at most %d are allowed", n, maxBucketBytes)
+	}
+	if n <= t.reserved {
+		return nil
+	}
+	more := n - t.reserved
+	t.reserved = n
+	return t.link.reserve(more)
 }
 
 // hash validates and hashes a record received, the one time. A stub is hashed

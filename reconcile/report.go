@@ -3,8 +3,7 @@ package reconcile
 import "github.com/syncd-io/syncd/reconcile/wire"
 
 // Report tells what a sync found and did, seen from the side that holds it.
-// Counters that need a clock or a socket (bytes on the wire, durations) are
-// filled in by whoever drives the session.
+// The names and the durations are filled in by the driver of the session.
 type Report struct {
 	Namespace string
 	Peer      string
@@ -42,9 +41,9 @@ type Report struct {
 	DurationMS float64
 	StepsMS    map[string]float64
 	// Verified says that both sets were proved equal but for the differences
-	// listed, and that all of those were exchanged; of a dry run, which
-	// exchanges none, only the first. A sync of one direction that left
-	// something for the other is not verified.
+	// listed, and that all of those were exchanged. A dry run exchanges
+	// nothing; it is verified if the rest was proved equal. A sync of one
+	// direction that left something for the other is not verified.
 	Verified bool
 }
 

@@ -39,7 +39,8 @@ type (
 	Proof [32]byte
 )
 
-// Hello opens a sync: who asks, for what, and the first cells.
+// Hello opens a sync: the initiator proves itself, says what it asks for and what
+// it holds, and sends its first cells.
 type Hello struct {
 	Version   byte // the protocol's
 	Mapping   byte // the version of the mapping that places pairs in cells
@@ -74,7 +75,7 @@ type More struct{ Cells uint64 }
 type Cells struct{ Cells []rateless.Cell }
 
 // Role says what a list of indices means. Initiator and responder are those of
-// the sync, whoever sends the list.
+// the sync; either may send a list.
 type Role byte
 
 // The roles of an index.
