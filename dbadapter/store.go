@@ -44,8 +44,16 @@ type Namespace interface {
 	// present, in order. A log trimmed beyond it yields ErrTrimmed.
 	Changes(ctx context.Context, after uint64) iter.Seq2[Change, error]
 	// Latest is the greatest clock ever committed here, the durable
-	// high-water mark that a restarted clock goes on from.
+	// high-water mark that a restarted clock goes on from. Only Lower brings it
+	// down.
 	Latest() Timestamp
+	// Lower brings Latest down to the given clock, durably, once Write.Replace
+	// has taken away what was greater; where Latest is not greater, it does
+	// nothing. The caller vouches that no record with a greater clock is held,
+	// and lets no write run meanwhile: the store does not look. A caller whose
+	// versions might then repeat one that it made before makes them under a new
+	// incarnation.
+	Lower(ctx context.Context, to Timestamp) error
 	// Close waits for running writes and releases the namespace; the store
 	// stays open. It closes the snapshots that are open, so that a scan that is
 	// paused holds nothing up and ends with ErrClosed. Idempotent.
@@ -73,6 +81,12 @@ type Write struct {
 	// have exactly this version; the zero version demands that no record,
 	// not even a tombstone, is held.
 	If *Version
+	// Replace lets the record take the place of a greater one, which If must
+	// name. It is for versions that no other member has accepted, such as those
+	// of a clock that was wrong: where a member has, its copy is the greater one
+	// still, and comes back with a sync. Readers of the change log see a change
+	// like others.
+	Replace bool
 }
 
 // Outcome says what became of one write.

@@ -151,6 +151,38 @@ func (n *namespace) Latest() dbadapter.Timestamp {
 	return n.latest
 }
 
+func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := n.enter("lower the high-water mark"); err != nil {
+		return err
+	}
+	defer n.calls.Done()
+	return n.store.committer.do(ctx, func() error { return n.lower(to) })
+}
+
+// lower runs on the committer's goroutine.
+func (n *namespace) lower(to dbadapter.Timestamp) error {
+	if n.meta.latest <= to {
+		return nil
+	}
+	c := &n.store.committer
+	txn := n.store.db.NewTransaction(true)
+	defer txn.Discard()
+	m := n.meta
+	m.latest = to
+	if err := txn.Set(appendPrefix(nil, n.number, kindMeta), m.encode(n.number)); err != nil {
+		return err
+	}
+	if err := c.finish(txn); err != nil {
+		return err
+	}
+	n.meta = m
+	c.publish(func() { n.latest = to })
+	return nil
+}
+
 func (n *namespace) Close() error {
 	n.mu.Lock()
 	if n.closed {

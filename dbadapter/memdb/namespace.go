@@ -148,6 +148,19 @@ func (n *namespace) Latest() dbadapter.Timestamp {
 	return n.data.latest
 }
 
+func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed.Load() {
+		return n.errClosed("lower the high-water mark")
+	}
+	n.data.latest = min(n.data.latest, to)
+	return nil
+}
+
 func (n *namespace) Close() error {
 	n.mu.Lock()
 	closed := n.closed.Swap(true)

@@ -135,8 +135,9 @@ func at(second int) dbadapter.Version {
 // write is a dbadapter.Write whose record is not hashed yet: tests open
 // namespaces with hashers of many kinds.
 type write struct {
-	Record dbadapter.Record
-	If     *dbadapter.Version
+	Record  dbadapter.Record
+	If      *dbadapter.Version
+	Replace bool
 }
 
 // submit hashes the records of the writes and applies them.
@@ -147,7 +148,7 @@ func submit(ctx context.Context, n dbadapter.Namespace, h dbadapter.Hasher, writ
 		if err != nil {
 			return nil, err
 		}
-		hashed[i] = dbadapter.Write{Record: r, If: w.If}
+		hashed[i] = dbadapter.Write{Record: r, If: w.If, Replace: w.Replace}
 	}
 	return n.Apply(ctx, hashed)
 }

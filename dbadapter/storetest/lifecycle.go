@@ -154,12 +154,13 @@ func (e *env) namespaceIsClosed(what string) {
 	e.Helper()
 	ctx := context.Background()
 	_, errApply := submit(ctx, e.namespace, e.hasher, []write{put("k", "w", at(2))})
+	errLower := e.namespace.Lower(ctx, 0)
 	_, errSnapshot := e.namespace.Snapshot()
 	var errChanges error
 	for _, errChanges = range e.namespace.Changes(ctx, 0) {
 		break
 	}
-	for i, err := range []error{errApply, errSnapshot, errChanges} {
+	for i, err := range []error{errApply, errLower, errSnapshot, errChanges} {
 		if !errors.Is(err, dbadapter.ErrClosed) {
 			e.Errorf("%s: call %d gives %v, want ErrClosed", what, i, err)
 		}

@@ -39,6 +39,7 @@ func testModel(t *testing.T, h Harness) {
 			"look":     m.look,
 			"scan":     m.scan,
 			"log":      func(*rapid.T) { m.env.checkLog(0) },
+			"lower":    m.lower,
 			"reopen":   m.reopen,
 		})
 	})
@@ -91,6 +92,7 @@ func (m *model) write(t *rapid.T) write {
 		v := m.twin.records[string(w.Record.Key)].Version
 		w.If = &v
 	}
+	w.Replace = w.If != nil && rapid.Bool().Draw(t, "replace")
 	return w
 }
 
@@ -106,6 +108,17 @@ func (m *model) snapshot(t *rapid.T) {
 		m.kept = m.kept[1:]
 	}
 	m.kept = append(m.kept, keptSnapshot{m.env.snapshot(), m.twin.clone()})
+}
+
+func (m *model) lower(t *rapid.T) {
+	to := m.twin.greatest()
+	if rapid.Bool().Draw(t, "above") {
+		to = m.twin.latest + 1
+	}
+	if err := m.env.namespace.Lower(context.Background(), to); err != nil {
+		t.Fatal(err)
+	}
+	m.twin.latest = min(m.twin.latest, to)
 }
 
 func (m *model) look(t *rapid.T) {

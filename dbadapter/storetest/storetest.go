@@ -40,6 +40,7 @@ func Run(t *testing.T, h Harness) {
 		{"conditions", testConditions},
 		{"one key twice in a batch", testTwice},
 		{"a failed batch leaves nothing", testAtomic},
+		{"a lesser record in place of a greater", testReplace},
 		{"limits", testLimits},
 		{"largest batches", testLargest},
 		{"any bytes are a key", testKeys},

@@ -35,7 +35,7 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict boo
 		case w.If != nil && (!ok && *w.If != dbadapter.Version{} || ok && *w.If != held.Version || ok && *w.If == dbadapter.Version{}):
 			outcomes[i].Result = dbadapter.Conflict
 			conflict = true
-		case !ok || rank(w.Record) > rank(held):
+		case !ok || rank(w.Record) > rank(held) || w.Replace && rank(w.Record) < rank(held):
 			outcomes[i].Result = dbadapter.Applied
 			t.records[string(w.Record.Key)] = w.Record.Clone()
 			t.latest = max(t.latest, w.Record.Version.Clock)
@@ -55,6 +55,14 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict boo
 		outcomes[i].Held = t.records[string(w.Record.Key)].Version
 	}
 	return outcomes, conflict
+}
+
+// greatest is the greatest clock that is held.
+func (t *twin) greatest() (clock dbadapter.Timestamp) {
+	for _, r := range t.records {
+		clock = max(clock, r.Version.Clock)
+	}
+	return clock
 }
 
 // rank sorts as records win.

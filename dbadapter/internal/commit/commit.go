@@ -20,6 +20,8 @@ import (
 type Item struct {
 	Record dbadapter.Hashed
 	If     *dbadapter.Version
+	// Replace lets the record take the place of a greater one.
+	Replace bool
 	// Stored is the store's own form of the record; this package only carries
 	// it through to Held.
 	Stored []byte
@@ -70,6 +72,9 @@ func Prepare(writes []dbadapter.Write) ([]Item, error) {
 		if r.Index == 0 {
 			return nil, fmt.Errorf("apply write %d of %d: its record was not made by Hash", i+1, len(writes))
 		}
+		if writes[i].Replace && writes[i].If == nil {
+			return nil, fmt.Errorf("apply write %d of %d: it replaces a record without naming its version", i+1, len(writes))
+		}
 		size += len(r.Key) + len(r.Value)
 	}
 	if size > dbadapter.MaxBatchBytes {
@@ -78,7 +83,7 @@ func Prepare(writes []dbadapter.Write) ([]Item, error) {
 	}
 	items := make([]Item, len(writes))
 	for i := range writes {
-		items[i] = Item{Record: writes[i].Record, If: writes[i].If}
+		items[i] = Item{Record: writes[i].Record, If: writes[i].If, Replace: writes[i].Replace}
 	}
 	return items, nil
 }

@@ -129,11 +129,11 @@ func decide(it *Item, held *Held) dbadapter.Result {
 	if held == nil {
 		return dbadapter.Applied
 	}
-	switch it.Record.Compare(&held.Record.Record) {
-	case 1:
-		return dbadapter.Applied
-	case 0:
+	switch c := it.Record.Compare(&held.Record.Record); {
+	case c == 0:
 		return dbadapter.Same
+	case c > 0 || it.Replace:
+		return dbadapter.Applied
 	}
 	return dbadapter.Dominated
 }
