@@ -13,14 +13,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	// Go's test cache knows a test by the sources that it is made of: with these
-	// a change of the command is a change of its tests, which run the binary.
-	_ "github.com/syncd-io/syncd/cmd/syncd/internal/cli"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/internal/powercut"
@@ -54,6 +52,27 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+// nameSources tells Go's test cache what the binary is made of: a result is
+// served from it only if the files that the test has opened are unchanged, and a
+// folder counts as its list of files with their times. Without it a change of the
+// command would not run these tests again.
+var nameSources = sync.OnceValue(func() error {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}", "..").Output()
+	if err != nil {
+		return fmt.Errorf("list the sources of the command: %w", err)
+	}
+	for _, path := range append(strings.Fields(string(out)), "../../../go.mod", "../../../go.sum") {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+})
+
 // patience is how long a test waits for what must happen soon, on a machine
 // that is busy with other tests.
 const patience = time.Minute
@@ -77,6 +96,9 @@ type daemon struct {
 // newDaemon makes a node in dir and starts it.
 func newDaemon(t *testing.T, name, dir string) *daemon {
 	t.Helper()
+	if err := nameSources(); err != nil {
+		t.Fatal(err)
+	}
 	sockets, err := os.MkdirTemp("", "syncd-") //nolint:usetesting // a socket's path has room for 107 bytes, less than a test's folder takes
 	if err != nil {
 		t.Fatal(err)
