@@ -18,7 +18,7 @@ FUZZTIME ?= 20000x
 
 TOOLS    := .tools/stamp
 GOTESTSUM := .tools/gotestsum
-STEPS    := deps format tidy lint unit seeds fuzz cross modules
+STEPS    := deps format tidy lint unit seeds fuzz cross platforms openapi modules
 
 .PHONY: help test check $(STEPS) build fmt fuzz-million soak mutants bench bench-bfield figures clean
 
@@ -65,6 +65,13 @@ fuzz-million: ## run each fuzz target 10^6 times
 
 cross: ## golden vectors on arm64 and on s390x (big-endian), under qemu
 	@tools/golden-cross.sh
+
+platforms: ## does the program build for Windows and macOS?
+	GOOS=windows GOARCH=amd64 go build -o /dev/null ./cmd/syncd
+	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/syncd
+
+openapi: ## lint the HTTP API's description, by Redocly's strict rules (npm)
+	@tools/openapi.sh
 
 modules: $(TOOLS) ## test and lint the bench module
 	cd bench && go test ./... && ../.tools/golangci-lint run --allow-parallel-runners --config ../.golangci.yml

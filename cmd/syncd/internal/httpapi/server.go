@@ -73,6 +73,8 @@ func Handler(cfg Config) (http.Handler, error) {
 	config := huma.DefaultConfig("syncd", cfg.Version.Version)
 	config.Info.Description = "Keeps sets of records equal on many machines. " +
 		"The API of one node; errors are application/problem+json with a stable code."
+	config.Info.License = &huma.License{Name: "Apache 2.0", Identifier: "Apache-2.0"}
+	config.Servers = []*huma.Server{{URL: "/", Description: "The daemon that serves this description"}}
 	config.OpenAPI.OpenAPI = "3.1.0"
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil
@@ -227,6 +229,10 @@ func (s *server) serveOpenAPI() error {
 			if strings.Contains(path, "{ns}") {
 				refuse(op, "404", "No such namespace, or nothing of that name in it")
 			}
+			if op.Responses["403"] == nil {
+				refuse(op, "403", "Over TCP, the request does not name this machine as its host")
+			}
+			op.Security = []map[string][]string{{}} // none is demanded
 			if !open(path) {
 				refuse(op, "401", "The token is missing or wrong")
 				op.Security = []map[string][]string{{"token": {}}, {}}
