@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 )
 
 var damageSamples = flag.Int("damages", 64, "how many bytes of each large file the damage tests flip")
@@ -26,7 +24,7 @@ type damage struct {
 // damages are flips of bytes of each file, every one of a small file and samples
 // of a large one, and files cut short or missing.
 func damages(t *testing.T, dir string, samples int, random *rand.Rand) []damage {
-	if badgerdb.RaceDetector {
+	if raceDetector {
 		samples = min(samples, 2)
 	}
 	var all []damage
@@ -193,7 +191,7 @@ func TestDamageClosed(t *testing.T) {
 // TestDamageTrusted shows that the probe is needed: without it, some flips in a
 // table give wrong answers.
 func TestDamageTrusted(t *testing.T) {
-	if badgerdb.RaceDetector {
+	if raceDetector {
 		t.Skip("a hundred stores are opened, and the race detector makes each take seconds; make unit runs it without")
 	}
 	dir := t.TempDir()

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -96,33 +94,24 @@ func TestDropGoesOn(t *testing.T) {
 	}
 }
 
-// TestDropIsLinear erases 140 pieces: the last tenth, for which Badger has most
-// deleted entries to step over, takes no longer than the first. It takes
-// fifteen times as long if each piece is sought from the first entry on.
+// TestDropIsLinear erases several pieces: each is sought from behind the one
+// before. From the first entry on, Badger would step over all that was deleted.
 func TestDropIsLinear(t *testing.T) {
-	pieces := 140
-	if RaceDetector {
-		pieces = 20 // shows races, and little of the time
-	}
 	s, n := openTest(t, t.TempDir(), Options{NoSync: true}, nil)
-	unnamed(t, s, n, pieces*erasePiece/2)
-	var times []time.Duration
-	began := time.Now()
-	s.eraser.piece = func() {
-		times = append(times, time.Since(began))
-		began = time.Now()
-	}
+	unnamed(t, s, n, 4000)
+	entries, _ := left(t, s, n.number)
+	var sought [][]byte
+	s.eraser.seek = func(from []byte) { sought = append(sought, bytes.Clone(from)) }
 	if err := s.eraser.erase(t.Context(), n.number); err != nil {
 		t.Fatal(err)
 	}
-	if len(times) < pieces {
-		t.Fatalf("%d pieces, want %d at least", len(times), pieces)
+	if want := (entries+erasePiece-1)/erasePiece + 1; len(sought) != want {
+		t.Errorf("%d entries are erased in %d pieces, want %d", entries, len(sought), want)
 	}
-	tenth := len(times) / 10
-	// The least times: what else the machine does only adds to them.
-	first, last := slices.Min(times[:tenth]), slices.Min(times[len(times)-tenth:])
-	if last > 5*first {
-		t.Errorf("a piece takes %v at first and %v in the end", first, last)
+	for i := 1; i < len(sought); i++ {
+		if bytes.Compare(sought[i-1], sought[i]) >= 0 {
+			t.Errorf("piece %d is sought from %q on, after %q", i, sought[i], sought[i-1])
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ type eraser struct {
 	wake  chan struct{} // holds one call to look for marks
 	stop  context.CancelFunc
 	done  chan struct{} // closed when the goroutine has ended
-	piece func()        // called after each piece; tests set it
+	seek  func([]byte)  // called with the place that a piece is sought from; tests set it
 }
 
 // A piece is what one transaction removes. A write that comes meanwhile waits
@@ -28,7 +28,7 @@ const erasePiece = 1024
 
 func (e *eraser) start(s *Store) {
 	ctx, stop := context.WithCancel(context.Background())
-	*e = eraser{store: s, wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{}), piece: func() {}}
+	*e = eraser{store: s, wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{}), seek: func([]byte) {}}
 	e.look()
 	go e.loop(ctx)
 }
@@ -98,6 +98,7 @@ func (e *eraser) erase(ctx context.Context, number uint32) error {
 		if err := e.store.disk.require(e.store.disk.min / 2); err != nil {
 			return err
 		}
+		e.seek(from)
 		keys, err := e.keys(prefix, from, erasePiece)
 		if err != nil {
 			return err
@@ -109,7 +110,6 @@ func (e *eraser) erase(ctx context.Context, number uint32) error {
 		if err := e.store.committer.do(ctx, func() error { return e.store.remove(keys) }); last || err != nil {
 			return err
 		}
-		e.piece()
 		from = append(keys[len(keys)-1], 0)
 	}
 }

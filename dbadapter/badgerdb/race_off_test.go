@@ -1,6 +1,6 @@
 //go:build !race
 
-package badgerdb
+package badgerdb_test
 
-// RaceDetector: see race_on_test.go.
-const RaceDetector = false
+// raceDetector: see race_on_test.go.
+const raceDetector = false

@@ -1,7 +1,7 @@
 //go:build race
 
-package badgerdb
+package badgerdb_test
 
-// RaceDetector says that the test is built with the race detector, under which
+// raceDetector says that the test is built with the race detector, under which
 // opening a store takes seconds: it watches each byte of Badger's arenas.
-const RaceDetector = true
+const raceDetector = true

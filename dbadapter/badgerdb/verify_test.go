@@ -67,6 +67,12 @@ func reads(t *testing.T, n *namespace) map[string]error {
 // does not name the key. Each way to read the key, or to write over it, is
 // ErrCorrupt, whether or not other keys share its index.
 func TestWrongRecord(t *testing.T) {
+	s, err := Open(t.TempDir(), Options{NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	id := byte(0)
 	for name, damage := range map[string]func(n *namespace, txn *badger.Txn, older []byte) error{
 		"older": func(n *namespace, txn *badger.Txn, older []byte) error {
 			return txn.Set(recordKey(n, "m"), older)
@@ -85,7 +91,8 @@ func TestWrongRecord(t *testing.T) {
 			"shared": oneIndex{dbadapter.NewHasher(dbadapter.Secret{1})},
 		} {
 			t.Run(name+" "+shape, func(t *testing.T) {
-				n := damagedNamespace(t, hasher, damage)
+				id++
+				n := damagedNamespace(t, s, dbadapter.NamespaceID{id}, hasher, damage)
 				errs := reads(t, n)
 				for _, path := range []string{"Get", "Scan", "Scan of a prefix", "Scan after a key", "Bucket", "Apply of an older version", "Apply of a newer version"} {
 					// A scan of a part does not look for what is not there.
@@ -107,14 +114,9 @@ func recordKey(n *namespace, key string) []byte {
 
 // damagedNamespace holds the records b, m and z, of which m was written twice
 // within 64 s and then damaged below the store.
-func damagedNamespace(t *testing.T, hasher dbadapter.Hasher, damage func(n *namespace, txn *badger.Txn, older []byte) error) *namespace {
+func damagedNamespace(t *testing.T, s *Store, id dbadapter.NamespaceID, hasher dbadapter.Hasher, damage func(n *namespace, txn *badger.Txn, older []byte) error) *namespace {
 	t.Helper()
-	s, err := Open(t.TempDir(), Options{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	opened, err := s.Namespace(t.Context(), dbadapter.NamespaceID{1}, hasher, nil)
+	opened, err := s.Namespace(t.Context(), id, hasher, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
