@@ -66,7 +66,7 @@ func (r *bitReader) read(n int) (x uint64) {
 	return x
 }
 
-// gamma reads a number below 2^most; ok is false if there is none.
+// gamma reads a number below 2^most; ok is false if the bits are no such number.
 func (r *bitReader) gamma(most int) (x uint64, ok bool) {
 	zeros := 0
 	for r.read(1) == 0 {

@@ -158,7 +158,7 @@ func (l *Layout) Places(dst []int, x uint64) []int {
 
 // Apply adds times copies of the pair (x, y) to its cell number at; a negative
 // number takes copies out, and zero leaves the cell as it is after the same
-// work. It does nothing if at is none of the Places of x.
+// work. It does nothing if at is not among the Places of x.
 func (l *Layout) Apply(cell *TableCell, at int, x, y uint64, times int32) {
 	var room places
 	e := l.hash(x, y)

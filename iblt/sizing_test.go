@@ -53,7 +53,7 @@ func TestSmallCores(t *testing.T) {
 		t.Errorf("three keys: %v, not %v", got, want)
 	}
 	// Four keys in one subtable of 2 cells: 2 + 6 of 16 placements of all four
-	// leave none alone, 2 of 8 of three, 2 of 4 of two.
+	// leave no key alone, 2 of 8 of three, 2 of 4 of two.
 	if got, want := smallCores(4, 1, 2), 8.0/16+4*2.0/8+6*2.0/4; math.Abs(got-want) > 1e-12 {
 		t.Errorf("four keys: %v, not %v", got, want)
 	}
@@ -115,7 +115,7 @@ func TestConfigFor(t *testing.T) {
 }
 
 // TestConfigForGrows: more differences, or fewer failures, never take fewer
-// cells by more than the change of k explains, and none is wasted.
+// cells by more than the change of k explains, and no cell is wasted.
 func TestConfigForGrows(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 0))
 	for range 100 {

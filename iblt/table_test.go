@@ -41,7 +41,7 @@ func TestApply(t *testing.T) {
 				t.Fatalf("%+v: cell %d is %+v, not %+v", config, at, c, table.Cell(at))
 			}
 		}
-		// A cell that is none of the key's stays as it is.
+		// A cell that is not among the key's stays as it is.
 		var stray TableCell
 		for at := range config.Cells {
 			layout.Apply(&stray, at, 1, 1, 1)

@@ -28,7 +28,7 @@ type hashed struct {
 func (c *TableCell) add(sums Sums, code uint64, e *hashed, times int64) {
 	c.Count += int32(times)
 	if sums == XOR {
-		// An even number of copies is none at all; parity decides without a
+		// An even number of copies cancels; parity decides without a
 		// branch, so that nothing shows whether a pair was added.
 		mask := -(uint64(times) & 1)
 		c.KeySum ^= code & mask

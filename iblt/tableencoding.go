@@ -23,7 +23,7 @@ const (
 //	degrees: hashes (1), share (2)            each
 //	cells, as Encoding says; those that were lost are left out
 //
-// The bytes hold the Seed: keep them from those who choose the keys. It fails
+// The bytes hold the Seed: keep them secret if an adversary chooses keys. It fails
 // only for the zero Table.
 func (t *Table) MarshalBinary() ([]byte, error) {
 	if t.layout == nil {

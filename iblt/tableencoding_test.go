@@ -161,8 +161,8 @@ func TestTableHostile(t *testing.T) {
 	}
 }
 
-// forgedTable is a table like the given one whose cells one who knows the seed
-// has chosen: pairs in cells that are theirs and that are not, several times, in
+// forgedTable is a table like the given one whose cells an adversary with the
+// seed has chosen: pairs in cells that are theirs and that are not, several times, in
 // some of their cells only; and noise.
 func forgedTable(r *rand.Rand, like *Table) *Table {
 	table := like.Clone()
@@ -261,8 +261,8 @@ func TestTableInOneForm(t *testing.T) {
 	}
 }
 
-// TestPairInAForeignCell: a pair that stands in a cell of another key is none,
-// whatever its checks say.
+// TestPairInAForeignCell: a pair that stands in a cell of another key does
+// not count, whatever its checks say.
 func TestPairInAForeignCell(t *testing.T) {
 	for _, checks := range []Checks{CheckPairs, NoChecks} {
 		table := newTable(t, TableConfig{Cells: 60, Hashes: 3, Checks: checks})

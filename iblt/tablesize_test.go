@@ -123,7 +123,7 @@ func TestTableSavings(t *testing.T) {
 			if c.Count == 1 {
 				pairs++
 			}
-			// Insertions alone: the sign bit is only needed where there is none.
+			// A bit more than the widest sum takes: its sign.
 			keyWidth = max(keyWidth, min(64, 1+bits.Len64(c.KeySum)))
 			valueWidth = max(valueWidth, min(64, 1+bits.Len64(c.ValueSum)))
 		}

@@ -78,7 +78,7 @@ func explains(r *Reconciliation, theirs, ours map[uint64]uint64) error {
 }
 
 // TestUnpoison: the pass over the local pairs finds all differences, where a
-// listing alone finds none that has two values.
+// listing alone finds no key that has two values.
 func TestUnpoison(t *testing.T) {
 	for _, config := range []TableConfig{
 		{Cells: 300, Hashes: 4},
@@ -136,7 +136,7 @@ func TestUnpoisonLimits(t *testing.T) {
 	}
 }
 
-// TestUnpoisonPassesAreBounded: a peer who knows the local pairs and their order
+// TestUnpoisonPassesAreBounded: a peer that knows the local pairs and their order
 // can have each pass find one mismatch only. A chain of keys, of which each
 // shares a cell with the one before and one with the next, comes apart from its
 // first key on, because something forged is in the last one's cell; the local
@@ -266,7 +266,7 @@ func TestSolveLimits(t *testing.T) {
 }
 
 // TestSolveForged: a key with two values that stands in a cell of another key,
-// or beside something else, is none, whatever the check says.
+// or beside something else, does not count, whatever the check says.
 func TestSolveForged(t *testing.T) {
 	table := newTable(t, TableConfig{Cells: 60, Hashes: 3, Sums: XOR, Checks: CheckProducts})
 	ours, theirs := table.layout.hash(1, 2), table.layout.hash(1, 3)

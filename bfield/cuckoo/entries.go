@@ -172,7 +172,7 @@ func (t *Table) put(id identity) bool {
 	}
 }
 
-// unstash tries to find a slot for the entry that stood aside longest. It is
+// unstash tries to find a slot for the oldest entry of the stash. It is
 // for when there are new slots or free ones; else it would search in vain.
 func (t *Table) unstash() {
 	if len(t.stash) > 0 && t.put(t.stash[0]) {

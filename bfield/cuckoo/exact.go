@@ -191,7 +191,7 @@ func (x *exact) insert(places [mapHashes]place, value uint64) bool {
 	}
 }
 
-// unstash tries to find a slot for the entry that stood aside longest. It is
+// unstash tries to find a slot for the oldest entry of the stash. It is
 // for when there are new slots or free ones; else it would search in vain.
 func (x *exact) unstash() {
 	if len(x.stash) > 0 && x.insert(x.places(x.stash[0].key), x.stash[0].value) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A saved table is little-endian words of 64 bits: what it is, how it was made,
-// its buckets, what stands aside, and last the XXH3 of all before. The checksum
+// its buckets, the stash, and last the XXH3 of all before. The checksum
 // finds damage, not malice; whatever the bytes say is also held against the
 // rules of the table, so that one that was read cannot differ in kind from one
 // that was built.

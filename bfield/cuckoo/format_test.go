@@ -48,7 +48,7 @@ func TestGoldenFormat(t *testing.T) {
 	}
 }
 
-// samples are a small Map and a small Table, both with entries aside.
+// samples are a small Map and a small Table, both with entries in the stash.
 func samples(t testing.TB) (mapBytes, tableBytes []byte) {
 	m := newMap(t, MapConfig{Seed: 5})
 	for _, k := range crowd(t, &m.exact, 2*mapSlots+2) {

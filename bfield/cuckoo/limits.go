@@ -18,8 +18,8 @@ const (
 	chunkBits    = 10
 	chunkBuckets = 1 << chunkBits
 
-	// stashSize is how many entries may stand aside because their search for a
-	// free slot was given up. A handful makes failure unlikely beyond measure
+	// stashSize is how many entries may wait because their search for a free slot
+	// was given up. A handful makes failure unlikely beyond measure
 	// (Kirsch, Mitzenmacher, Wieder, "More robust hashing: cuckoo hashing with
 	// a stash", 2009); each costs every look-up a comparison while it is there.
 	stashSize = 16

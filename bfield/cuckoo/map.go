@@ -78,7 +78,7 @@ type Stats struct {
 	Buckets int
 	Slots   int     // of all buckets
 	Load    float64 // Len / Slots
-	Stash   int     // entries that stand aside
+	Stash   int     // entries in the stash
 	Bytes   int     // of memory
 	Work    Work
 

@@ -119,7 +119,7 @@ func TestGetBatchEqualsGet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, x := range crowd(t, &m.exact, 2*mapSlots+5) { // some stand aside
+	for _, x := range crowd(t, &m.exact, 2*mapSlots+5) { // some go to the stash
 		keys = append(keys, x)
 		if err := m.Set(x, x^5); err != nil {
 			t.Fatal(err)
@@ -263,7 +263,7 @@ func TestCrowdedMap(t *testing.T) {
 	if err := compare(saved(t, m), twin); err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range keys[:fit] { // those aside move in as others go
+	for _, k := range keys[:fit] { // those in the stash move in as others go
 		if !m.Delete(k) {
 			t.Fatalf("%#x is gone", k)
 		}

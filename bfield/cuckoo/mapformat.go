@@ -69,7 +69,7 @@ func readExact(r io.Reader) (*exact, error) {
 	case base < mapBase || base > maxBuckets || buckets < base || buckets > maxBuckets:
 		return nil, errFormat("%d buckets that were %d", buckets, base)
 	case keys > base*mapSlots || count > buckets*mapSlots+stashSize || stash > stashSize:
-		return nil, errFormat("%d keys planned, %d there, %d of them aside", keys, count, stash)
+		return nil, errFormat("%d keys planned, %d there, %d of them in the stash", keys, count, stash)
 	}
 	x := &exact{spread: spreadOf(base, buckets), mixer: mixer{seed}, keys: int(keys), count: int(count)}
 	for b := uint64(0); b < buckets; b += chunkBuckets {
@@ -129,14 +129,14 @@ func (x *exact) check() error {
 	}
 	for i, e := range x.stash {
 		if e.key > keyMask || e.value > keyMask {
-			return errFormat("an entry aside is too wide")
+			return errFormat("an entry of the stash is too wide")
 		}
 		stash := x.stash
 		x.stash = stash[:i]
 		_, twice := x.get(e.key)
 		x.stash = stash
 		if twice {
-			return errFormat("a key aside is there twice")
+			return errFormat("a key of the stash is there twice")
 		}
 	}
 	if count != x.count {

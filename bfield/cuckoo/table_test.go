@@ -118,7 +118,7 @@ func TestFalsePositiveRate(t *testing.T) {
 	}
 }
 
-// The loads reached before the first insertion stands aside, for one seed; see
+// The loads reached before the first insertion goes to the stash, for one seed; see
 // docs/STRUCTURES.md for more shapes and trials.
 func TestLoadsReached(t *testing.T) {
 	r := seeded(t, 1)
@@ -176,7 +176,7 @@ func TestFullTable(t *testing.T) {
 			}
 		}
 		table = savedTable(t, table)
-		for k, v := range twin { // and it empties, those aside included
+		for k, v := range twin { // and it empties, the stash included
 			if !table.DeleteHash(k, v) {
 				t.Fatalf("%+v: %#x is gone", c, k)
 			}

@@ -98,7 +98,7 @@ func Read(r io.Reader) (*Table, error) {
 	case buckets < s.base || buckets > s.most:
 		return nil, errFormat("%d buckets that were %d", buckets, s.base)
 	case count > 1<<40 || stash > stashSize || apart > count || apart > 0 && !config.Distinct:
-		return nil, errFormat("%d entries, %d aside and %d apart", count, stash, apart)
+		return nil, errFormat("%d entries, %d in the stash and %d apart", count, stash, apart)
 	}
 	t := s.table(buckets)
 	t.count = int(count)
@@ -166,14 +166,14 @@ func (t *Table) check() error {
 	}
 	for i, e := range t.stash {
 		if e.first >= t.base || e.fingerprint == 0 || e.fingerprint>>t.fingerprint != 0 || e.value>>t.value != 0 {
-			return errFormat("an entry aside is out of range")
+			return errFormat("an entry of the stash is out of range")
 		}
 		stash := t.stash
 		t.stash = stash[:i]
 		_, twice := t.find(e)
 		t.stash = stash
 		if twice {
-			return errFormat("an entry aside looks like another")
+			return errFormat("an entry of the stash looks like another")
 		}
 	}
 	if count != t.count {

@@ -4,7 +4,7 @@ package ribbon
 // with more keys than slots nearly no slot stays empty, and what does not fit
 // goes on to the next level, where its slots cost as little.
 const (
-	// overload: a level has 15 slots for 16 keys (ε = -1/16), tails aside.
+	// overload: a level has 15 slots for 16 keys (ε = -1/16), without tails.
 	overloadSlots, overloadKeys = 15, 16
 
 	// lastKeys is the most keys that the last level takes. It may not bump keys,
