@@ -15,30 +15,6 @@ type Declined struct {
 	reasons map[dbadapter.Pair]wire.Reason
 }
 
-// Forget makes all records travel again: the peer may take them by now.
-func (d *Declined) Forget() {
-	if d == nil {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.reasons = nil
-}
-
-// List returns what has been declined, by the pairs that stand for each record.
-func (d *Declined) List() []wire.Refusal {
-	if d == nil {
-		return nil
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	list := make([]wire.Refusal, 0, len(d.reasons))
-	for p, why := range d.reasons {
-		list = append(list, wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: why})
-	}
-	return list
-}
-
 func (d *Declined) add(r wire.Refusal) {
 	if d == nil {
 		return

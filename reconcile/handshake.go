@@ -99,11 +99,9 @@ func (b *responder) greet() error {
 	if err := b.link.reserve(baseBytes + cellBytes*int64(len(h.Cells))); err != nil {
 		return err
 	}
-	replica, err := b.open(h)
-	if err != nil {
+	if err := b.sketch(); err != nil {
 		return err
 	}
-	b.read(replica)
 	b.aim(h.Direction != wire.Push, h.Direction != wire.Pull)
 	b.pulls, b.take.prefix = h.Direction == wire.Pull, h.Prefix
 	return b.link.send(&wire.Welcome{

@@ -280,7 +280,7 @@ func TestRefusedRecords(t *testing.T) {
 			t.Errorf("sync %d sent refused records again", n)
 		}
 	}
-	if refused := a.declined.List(); len(refused) != 1 || refused[0].Reason != wire.ReasonSignature {
+	if refused := a.declined.list(); len(refused) != 1 || refused[0].Reason != wire.ReasonSignature {
 		t.Errorf("a remembers %+v", refused)
 	}
 }

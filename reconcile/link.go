@@ -9,6 +9,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
+// noStep is where a session is before its first step.
+const noStep Step = -1
+
 // link is a session as its straight line sees it: messages go out and come in,
 // steps begin, memory is reserved.
 type link struct {
@@ -18,6 +21,7 @@ type link struct {
 	report  *Report
 	frame   []byte
 	step    Step
+	depth   int  // of steps inside one another
 	gone    bool // the caller has closed the session
 	deaf    bool // the peer would not read a refusal
 
@@ -27,7 +31,7 @@ type link struct {
 }
 
 func newLink(s *Session, o Options, yield func(Event) bool) *link {
-	l := &link{session: s, opts: &o, yield: yield, report: &s.report, step: -1}
+	l := &link{session: s, opts: &o, yield: yield, report: &s.report, step: noStep}
 	l.turn = l.elapsed()
 	l.spoke = l.turn
 	return l
@@ -125,18 +129,23 @@ func (l *link) read() (wire.Message, error) {
 }
 
 // in begins a step; the function that it returns goes back to the step around
-// it.
+// it, if there is one. What lies between two steps counts for the first.
 func (l *link) in(s Step) (out func()) {
-	before := l.step
+	around, inside := l.step, l.depth > 0
+	l.depth++
 	l.enter(s)
-	return func() { l.enter(before) }
+	return func() {
+		if l.depth--; inside {
+			l.enter(around)
+		}
+	}
 }
 
 func (l *link) enter(s Step) {
 	if s == l.step {
 		return
 	}
-	if l.step = s; s >= 0 && l.opts.Enter != nil {
+	if l.step = s; l.opts.Enter != nil {
 		l.opts.Enter(s)
 	}
 }

@@ -82,7 +82,7 @@ func TestEndOfWhatWasNotSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, all := range []bool{false, true} {
-				b.declined.Forget()
+				b.declined.forget()
 				messages := []wire.Message{helloOf(a, func(h *wire.Hello) {
 					if all {
 						h.Method = wire.MethodAll
@@ -98,8 +98,8 @@ func TestEndOfWhatWasNotSent(t *testing.T) {
 				if all && (name == "both" || name == "another of theirs" || name == "two applied") {
 					want = nil // both records were sent
 				}
-				if !errors.Is(s.Err(), want) || want != nil && len(b.declined.List()) > 0 && name != "one twice" {
-					t.Errorf("all %v: %v, declined %v", all, s.Err(), b.declined.List())
+				if !errors.Is(s.Err(), want) || want != nil && len(b.declined.list()) > 0 && name != "one twice" {
+					t.Errorf("all %v: %v, declined %v", all, s.Err(), b.declined.list())
 				}
 			}
 		})

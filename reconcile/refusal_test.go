@@ -57,7 +57,7 @@ func TestRefusalsAreToldOnEveryLeg(t *testing.T) {
 					t.Errorf("sync %d: verified %v and %v, %d rejected as the sender knows; %v", n, out.a.Verified, out.b.Verified, out.b.Rejected, out.log)
 				}
 			}
-			if len(b.declined.List()) == 0 {
+			if len(b.declined.list()) == 0 {
 				t.Error("the sender remembers nothing")
 			}
 		})

@@ -28,6 +28,17 @@ func (a *initiator) sketch(m *wire.Hello) error {
 	return err
 }
 
+// sketch opens the responder's replica: of a prefix by a scan.
+func (b *responder) sketch() error {
+	defer b.link.in(StepSketch)()
+	replica, err := b.open(b.hello)
+	if err != nil {
+		return err
+	}
+	b.read(replica)
+	return nil
+}
+
 // cellsAsked answers a request for further cells.
 func (a *initiator) cellsAsked(m *wire.More) error {
 	defer a.link.in(StepSketch)()

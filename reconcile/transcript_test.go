@@ -185,7 +185,7 @@ func (s *stage) do(words []string, line string) {
 	case words[1] == "declines":
 		s.sides[who[0]].decline(dbadapter.WriterID(s.number(words[2])))
 	case words[1] == "forgets":
-		s.sides[who[0]].declined.Forget()
+		s.sides[who[0]].declined.forget()
 	case words[1] == "takes":
 		s.scan[who[0]] = time.Duration(s.number(words[2])) * time.Second
 	default:
@@ -274,8 +274,13 @@ func (s *stage) sync(words []string) {
 		s.t.Cleanup(func() { r.Close() })
 		return &slow{r, &clock, s.scan[n], time.Second, 0, func() error { return sessions[n].Tick() }}
 	}
-	sessions[0] = Initiate(open(0), a.options(b, o))
-	sessions[1] = Respond(func(*wire.Hello) (Replica, error) { return open(1), nil }, b.options(a, Options{}))
+	var steps [2][]string
+	enter := func(n int, o Options) Options {
+		o.Enter = func(step Step) { steps[n] = append(steps[n], step.String()) }
+		return o
+	}
+	sessions[0] = Initiate(open(0), enter(0, a.options(b, o)))
+	sessions[1] = Respond(func(*wire.Hello) (Replica, error) { return open(1), nil }, enter(1, b.options(a, Options{})))
 	carry(s.t, sessions[0], sessions[1], &outcome{}, func(initiator bool, m wire.Message) wire.Message {
 		from, to := 1, 0
 		if initiator {
@@ -295,6 +300,7 @@ func (s *stage) sync(words []string) {
 	})
 	for n, session := range sessions {
 		s.ended(n, session)
+		fmt.Fprintf(&s.out, "    %c was at %s\n", 'a'+n, strings.Join(shortened(steps[n]), ", "))
 		session.Close()
 	}
 	a.prefix, b.prefix, s.fault, s.scan = nil, nil, [2]string{}, [2]time.Duration{}
@@ -304,6 +310,18 @@ func (s *stage) sync(words []string) {
 	} else {
 		fmt.Fprintf(&s.out, "    a holds %d records, b %d, and they differ\n", na, nb)
 	}
+}
+
+// shortened leaves out what comes in turns: cells that are asked for, records
+// that are applied as they come.
+func shortened(steps []string) []string {
+	var out []string
+	for n, step := range steps {
+		if n < 4 || step != steps[n-2] || steps[n-1] != steps[n-3] {
+			out = append(out, step)
+		}
+	}
+	return out
 }
 
 // ended tells how a side saw the sync end.

@@ -46,7 +46,7 @@ func TestNewerRecordPassesAWithheldOne(t *testing.T) {
 			b.put(record("common", "", at(0)), record("k", value, by(3, 0)))
 			a.decline(3)
 			run(t, a, b, Options{}, nil)
-			if len(b.declined.List()) != 1 {
+			if len(b.declined.list()) != 1 {
 				t.Fatal("the record was not declined")
 			}
 			a.put(record("k", value+"newer", by(1, time.Second)))
@@ -75,7 +75,7 @@ func TestWithheldByEveryMethod(t *testing.T) {
 			var reports [3][2]Report
 			for n := range reports {
 				if n == 2 {
-					from.declined.Forget()
+					from.declined.forget()
 					to.admit = to.write
 				}
 				out := run(t, sides[0], sides[1], Options{Method: method}, nil)
