@@ -38,6 +38,16 @@ func (b *budget) Release(n int64) {
 	b.free += n
 }
 
+// Reserve takes n bytes from the session's budget until the session ends. It is for
+// long work that is done for the session within Next: for the scan of a prefix.
+// Outside Next it does nothing.
+func (s *Session) Reserve(n int64) error {
+	if !s.running {
+		return nil
+	}
+	return s.link.reserve(n)
+}
+
 // reserve takes memory for the rest of the session.
 func (l *link) reserve(n int64) error {
 	if l.opts.Budget == nil {

@@ -115,7 +115,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 	ns := c.ns
 	if len(c.prefix) > 0 {
-		r, err := replica.OpenPrefix(ctx, ns.Store, ns.Keys, c.prefix, c.tick)
+		r, err := replica.OpenPrefix(ctx, ns.Store, ns.Keys, c.prefix, c.tick, c.reserve)
 		if err != nil {
 			return nil, err
 		}
@@ -140,6 +140,14 @@ func (c *Conversation) tick() error {
 		return nil
 	}
 	return c.Session.Tick()
+}
+
+// reserve takes memory from the session's budget until it ends.
+func (c *Conversation) reserve(bytes int64) error {
+	if c.Session == nil {
+		return nil
+	}
+	return c.Session.Reserve(bytes)
 }
 
 // Grow lengthens the live sketch where the namespace has outgrown it, and

@@ -10,6 +10,14 @@ const maxUndo = 1 << 18
 // microseconds, beside which a look at a clock is little.
 const tickEvery = 64
 
+// Memory that the replica of a prefix reserves: an entry of a map for each record,
+// for so many records at once, and 24 bytes for each cell.
+const (
+	recordBytes  = 40
+	cellBytes    = 24
+	reserveEvery = 4096
+)
+
 // liveCells is the length of the live sketch of a set: 2^14 cells (384 KiB)
 // serve 14,000 differences, and from a quarter of a million records 2^17 cells
 // (3 MiB) serve 118,000.

@@ -111,7 +111,7 @@ func TestLockOrder(t *testing.T) {
 		t.Error(err)
 	}
 
-	prefix, err := OpenPrefix(t.Context(), ns, s.keys, []byte("k1"), nil)
+	prefix, err := OpenPrefix(t.Context(), ns, s.keys, []byte("k1"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

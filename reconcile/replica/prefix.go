@@ -20,6 +20,7 @@ import (
 type Prefix struct {
 	ctx       context.Context // the sync's; a replica's methods are steps of it
 	tick      func() error
+	reserve   func(bytes int64) error
 	keys      reconcile.Keys
 	prefix    []byte
 	store     dbadapter.Snapshot
@@ -40,14 +41,18 @@ var errDecoded = errors.New("replica: read for a decode that is over")
 // OpenPrefix opens a replica of the records of ns whose keys begin with prefix,
 // as of now. It reads them all before it returns, so a responder must not call
 // it before the peer has proved that it is a member. The replica must be closed.
-// ctx and tick are as in Live.Snapshot.
-func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys, prefix []byte, tick func() error) (*Prefix, error) {
+// ctx and tick are as in Live.Snapshot. Before it takes memory it asks reserve for
+// so many bytes, if that is not nil, and ends with the error it returns.
+func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys, prefix []byte, tick func() error, reserve func(bytes int64) error) (*Prefix, error) {
 	store, err := ns.Snapshot()
 	if err != nil {
 		return nil, err
 	}
+	if reserve == nil {
+		reserve = func(int64) error { return nil }
+	}
 	p := &Prefix{
-		ctx: ctx, tick: tick, keys: keys, prefix: prefix, store: store,
+		ctx: ctx, tick: tick, reserve: reserve, keys: keys, prefix: prefix, store: store,
 		sums: map[dbadapter.Index]dbadapter.Checksum{},
 	}
 	if err := p.scan(); err != nil {
@@ -64,6 +69,11 @@ func (p *Prefix) scan() error {
 	for r, err := range p.All() {
 		if err != nil {
 			return err
+		}
+		if p.records%reserveEvery == 0 {
+			if err := p.reserve(reserveEvery * recordBytes); err != nil {
+				return err
+			}
 		}
 		p.digest = p.digest.Add(r.Digest)
 		p.records++
@@ -92,6 +102,9 @@ func (p *Prefix) scan() error {
 
 // extend sketches the records in that many cells.
 func (p *Prefix) extend(cells int) error {
+	if err := p.reserve(int64(cells) * cellBytes); err != nil {
+		return err
+	}
 	sketch := rateless.NewSketch(p.keys.Cells, cells)
 	if err := sketch.AddAll(ticking(p.tick, p.pairs)); err != nil {
 		return err

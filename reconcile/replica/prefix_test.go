@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/dbadapter/storetest"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // A replica of a prefix answers as a namespace would that holds the records
@@ -29,7 +31,7 @@ func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
 				alone.put(r)
 			}
 		}
-		p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), nil)
+		p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +110,7 @@ func weak(t *testing.T, indices int) *side {
 func TestPrefixOfNoKey(t *testing.T) {
 	s := newSide(t)
 	s.fill("k", 10)
-	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("x"), nil)
+	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("x"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,5 +118,31 @@ func TestPrefixOfNoKey(t *testing.T) {
 	cells, err := p.Cells(0, 10)
 	if err != nil || p.Records() != 0 || p.Digest() != (dbadapter.Digest{}) || !reflect.DeepEqual(cells, rateless.NewSketch(s.keys.Cells, 10).Prefix(10)) {
 		t.Error(p.Records(), p.Digest(), err)
+	}
+}
+
+// The scan of a prefix asks for its memory before it takes it, and ends if there
+// is not enough.
+func TestPrefixReserves(t *testing.T) {
+	s := newSide(t)
+	s.fill("p/", 3*reserveEvery)
+	var asked int64
+	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), nil, func(n int64) error { asked += n; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if want := int64(3*reserveEvery*recordBytes + cellBytes*liveCells(p.Records())); asked != want {
+		t.Errorf("%d bytes were reserved, not %d", asked, want)
+	}
+	left := int64(2 * reserveEvery * recordBytes)
+	_, err = OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), nil, func(n int64) error {
+		if left -= n; left < 0 {
+			return reconcile.ErrBusy
+		}
+		return nil
+	})
+	if !errors.Is(err, reconcile.ErrBusy) {
+		t.Errorf("a scan that does not fit: %v", err)
 	}
 }

@@ -161,7 +161,7 @@ func TestScansThatBreakOff(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.fill("p", 3000)
-	prefix, err := OpenPrefix(ctx, s.ns, s.keys, []byte("p"), nil)
+	prefix, err := OpenPrefix(ctx, s.ns, s.keys, []byte("p"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

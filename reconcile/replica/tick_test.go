@@ -55,7 +55,7 @@ func TestScansTickAndEnd(t *testing.T) {
 			return err
 		}, 1},
 		"OpenPrefix": {func(ctx context.Context, tick func() error) error {
-			p, err := OpenPrefix(ctx, s.ns, s.keys, []byte("k"), tick)
+			p, err := OpenPrefix(ctx, s.ns, s.keys, []byte("k"), tick, nil)
 			if err == nil {
 				p.Close()
 			}
@@ -70,7 +70,7 @@ func TestScansTickAndEnd(t *testing.T) {
 					return nil
 				}
 				return tick()
-			})
+			}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
