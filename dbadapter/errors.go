@@ -14,8 +14,9 @@ var (
 	ErrCorrupt = errors.New("the stored data is damaged")
 	// ErrConflict: a conditional write met another version.
 	ErrConflict = errors.New("the version has changed")
-	// ErrLocked: another process holds the store.
-	ErrLocked = errors.New("the store is in use by another process")
+	// ErrLocked: the store, or the namespace, is open already, in this process
+	// or another.
+	ErrLocked = errors.New("it is in use already")
 	// ErrFormat: the store was written by a program of another disk format.
 	ErrFormat = errors.New("the store has another disk format")
 	// ErrTrimmed: the change log no longer reaches back that far.

@@ -22,7 +22,7 @@ var (
 	ErrCorrupt = dbadapter.ErrCorrupt
 	// ErrLimit: an input or a resource is over a stated bound.
 	ErrLimit = dbadapter.ErrLimit
-	// ErrLocked: another process has the data folder open.
+	// ErrLocked: the data folder is open already, in this process or another.
 	ErrLocked = dbadapter.ErrLocked
 	// ErrClosed: the node or namespace has been closed.
 	ErrClosed = dbadapter.ErrClosed

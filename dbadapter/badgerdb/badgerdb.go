@@ -236,7 +236,7 @@ func (s *Store) reserve(id dbadapter.NamespaceID, n *namespace) error {
 		return fmt.Errorf("the store is %w", dbadapter.ErrClosed)
 	}
 	if s.open[id] != nil {
-		return fmt.Errorf("%w: it is open; close it first", dbadapter.ErrLocked)
+		return fmt.Errorf("%w; close it first", dbadapter.ErrLocked)
 	}
 	s.open[id] = n
 	return nil

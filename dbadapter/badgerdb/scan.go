@@ -193,7 +193,7 @@ func (s *snapshot) checkAhead(records []ahead) {
 func (s *snapshot) checkSum(sum dbadapter.Digest, count uint64) error {
 	m, err := s.meta("scan")
 	if err == nil && (m.digest != sum || m.records != count) {
-		err = corrupt("the records", "%d are there, %d were written; one is missing, or not the newest of its key; an audit tells which", count, m.records)
+		err = corrupt("the records", "%d are there, %d were written; one is missing, or is not the newest of its key", count, m.records)
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher 
 		s.namespaces[id] = d
 	}
 	if d.open != nil {
-		return nil, fmt.Errorf("open namespace %x: %w: it is open already; close it first", id, dbadapter.ErrLocked)
+		return nil, fmt.Errorf("open namespace %x: %w; close it first", id, dbadapter.ErrLocked)
 	}
 	n := &namespace{store: s, id: id, hasher: hasher, observe: observe, data: d}
 	d.open = n
@@ -79,7 +79,7 @@ func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
 		return fmt.Errorf("drop namespace %x: the store is %w", id, dbadapter.ErrClosed)
 	}
 	if d := s.namespaces[id]; d != nil && d.open != nil {
-		return fmt.Errorf("drop namespace %x: %w: it is open; close it first", id, dbadapter.ErrLocked)
+		return fmt.Errorf("drop namespace %x: %w; close it first", id, dbadapter.ErrLocked)
 	}
 	delete(s.namespaces, id)
 	return nil
