@@ -61,7 +61,7 @@ func TestAnnouncedAddrsAreChecked(t *testing.T) {
 	if _, err := peer.Open(t.Context(), peer.Config{AnnounceAddrs: many}); !errors.Is(err, peer.ErrLimit) {
 		t.Errorf("%d addresses: %v", len(many), err)
 	}
-	h, err := peer.NewHost(peer.HostConfig{AnnounceAddrs: many[:1]})
+	h, err := peer.NewHost(peer.Config{AnnounceAddrs: many[:1]})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,17 +24,7 @@ func TestAudit(t *testing.T) {
 	if _, err := ns.Delete(t.Context(), []byte("7")); err != nil {
 		t.Fatal(err)
 	}
-	audit := func() error {
-		a, err := ns.Audit(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.Scanned.Records != 150 || len(a.Scanned.Cells) == 0 {
-			t.Errorf("%d records and %d cells were scanned", a.Scanned.Records, len(a.Scanned.Cells))
-		}
-		return a.Err()
-	}
-	if err := audit(); err != nil {
+	if err := ns.Audit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, _, seq := ns.core.Live.State()
@@ -45,13 +35,13 @@ func TestAudit(t *testing.T) {
 	} {
 		change.Seq = seq
 		ns.core.Live.Observe([]dbadapter.Change{change})
-		if err := audit(); !errors.Is(err, ErrCorrupt) {
+		if err := ns.Audit(t.Context()); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s too many: %v", what, err)
 		}
 		change.Old, change.New, change.Records = change.New, change.Old, -change.Records
 		change.Delta = dbadapter.Digest{}.Sub(change.Delta)
 		ns.core.Live.Observe([]dbadapter.Change{change})
-		if err := audit(); err != nil {
+		if err := ns.Audit(t.Context()); err != nil {
 			t.Errorf("without %s: %v", what, err)
 		}
 	}
@@ -59,7 +49,7 @@ func TestAudit(t *testing.T) {
 	if err := shut.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ns.Audit(t.Context()); !errors.Is(err, ErrClosed) {
+	if err := ns.Audit(t.Context()); !errors.Is(err, ErrClosed) {
 		t.Errorf("of a closed node: %v", err)
 	}
 }

@@ -1,7 +1,9 @@
 package peer
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -41,6 +43,11 @@ type Config struct {
 	// Identity is the node's Ed25519 key. Default: the key in Dir, made at
 	// the first opening, or a fresh one.
 	Identity crypto.PrivKey
+	// Dialed, if not nil, receives each TCP connection that the node's own host
+	// has opened to a peer, before the handshake; the host uses the connection
+	// that Dialed returns instead, and closes both after an error. Tests break
+	// links with it, or count bytes.
+	Dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
 	// Logger receives the node's log: refusals, joins and syncs; each step of
 	// a sync at level Debug. Default: the log is discarded, and slog.Default
 	// is not used.

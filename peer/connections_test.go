@@ -98,7 +98,7 @@ func TestCrowdOfStrangersKeepsNoConnection(t *testing.T) {
 	}
 	var crowd []host.Host
 	for range 4 * maxStrangers(limits) {
-		h, err := NewHost(HostConfig{ListenAddrs: []string{}})
+		h, err := NewHost(Config{ListenAddrs: []string{}})
 		if err != nil {
 			t.Fatal(err)
 		}

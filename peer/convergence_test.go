@@ -14,6 +14,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 var seed = flag.Uint64("seed", 0, "replay TestConvergence with this seed; 0 draws one")
@@ -89,7 +90,7 @@ func TestConvergence(t *testing.T) {
 			clocks[i].turn(newTestClock().now().Add(jump).Sub(clocks[i].now())) // within the skew of all others
 		default:
 			j := (i + 1 + random.IntN(2)) % 3
-			o := peer.SyncOptions{Direction: []peer.Direction{peer.Both, peer.Pull, peer.Push}[random.IntN(3)]}
+			o := peer.SyncOptions{Direction: []wire.Direction{peer.Both, peer.Pull, peer.Push}[random.IntN(3)]}
 			if random.IntN(3) == 0 {
 				o.Prefix = fmt.Appendf(nil, "k%d", random.IntN(4))
 			}

@@ -9,6 +9,12 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
+// The libp2p protocols of a node.
+const (
+	SyncProtocol = syncProtocol
+	JoinProtocol = joinProtocol
+)
+
 // Force stores records past all checks, as a hostile or broken node would.
 func (ns *Namespace) Force(ctx context.Context, records ...dbadapter.Record) error {
 	var writes []dbadapter.Write

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 
 	"github.com/libp2p/go-libp2p"
-	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -24,26 +22,12 @@ import (
 // defaultListen lets no other machine connect until the user says so.
 const defaultListen = "/ip4/127.0.0.1/tcp/0"
 
-// HostConfig says how NewHost makes a host. The zero value is a host with a
-// fresh identity that listens on loopback only.
-type HostConfig struct {
-	// Identity is the host's Ed25519 key. Default: a fresh one.
-	Identity crypto.PrivKey
-	// ListenAddrs and AnnounceAddrs are as in Config.
-	ListenAddrs, AnnounceAddrs []string
-	// Limits bounds the host's resources: Connections, Sessions, DialTimeout.
-	Limits Limits
-	// Dialed, if not nil, receives each TCP connection that the host has opened
-	// to a peer, before the handshake; the host uses the connection that it
-	// returns instead. Tests break links with it, or count bytes. After an error
-	// the host closes the connection.
-	Dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
-}
-
-// NewHost makes the same host that Open makes for itself, for callers that share
-// it with other protocols or see its connections. The caller sets it as
-// Config.Host, and closes it after the node.
-func NewHost(cfg HostConfig) (host.Host, error) {
+// NewHost makes the host that Open would make, for callers that share it with
+// other protocols or see its connections. It reads Identity, ListenAddrs,
+// AnnounceAddrs, Dialed and Limits of the Config, and opens no file: without an
+// Identity it draws a fresh one. The caller sets the host as the Host of the
+// Config that it gives to Open, and closes it after the node.
+func NewHost(cfg Config) (host.Host, error) {
 	h, err := newHost(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make a host: %w", err)
@@ -51,7 +35,7 @@ func NewHost(cfg HostConfig) (host.Host, error) {
 	return h, nil
 }
 
-func newHost(cfg HostConfig) (_ host.Host, err error) {
+func newHost(cfg Config) (_ host.Host, err error) {
 	if cfg.Identity == nil {
 		if cfg.Identity, err = freshIdentity(); err != nil {
 			return nil, err
@@ -80,7 +64,7 @@ func newHost(cfg HostConfig) (_ host.Host, err error) {
 // default limits scale with the machine's memory, and its default metrics register
 // globally, so that both are set here. The host does not listen yet: a libp2p host
 // that fails to listen while it is made leaves goroutines behind.
-func silentHost(cfg HostConfig, announced []ma.Multiaddr) (host.Host, error) {
+func silentHost(cfg Config, announced []ma.Multiaddr) (host.Host, error) {
 	limits := cfg.Limits.withDefaults()
 	resources, err := newResources(limits)
 	if err != nil {

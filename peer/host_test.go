@@ -17,7 +17,7 @@ import (
 func TestNewHost(t *testing.T) {
 	var dialed []peer.ID
 	refuse := errors.New("not now")
-	h, err := peer.NewHost(peer.HostConfig{Dialed: func(_ context.Context, to peer.ID, conn net.Conn) (net.Conn, error) {
+	h, err := peer.NewHost(peer.Config{Dialed: func(_ context.Context, to peer.ID, conn net.Conn) (net.Conn, error) {
 		dialed = append(dialed, to)
 		if len(dialed) <= 2 { // a dial is tried twice
 			return nil, refuse
@@ -42,7 +42,7 @@ func TestNewHost(t *testing.T) {
 	if len(h.Network().ListenAddresses()) == 0 {
 		t.Error("the node has closed a host that is not its own")
 	}
-	if _, err := peer.NewHost(peer.HostConfig{ListenAddrs: []string{"nowhere"}}); err == nil {
+	if _, err := peer.NewHost(peer.Config{ListenAddrs: []string{"nowhere"}}); err == nil {
 		t.Error("a host listens nowhere")
 	}
 }
@@ -53,7 +53,7 @@ func TestDialUnderWay(t *testing.T) {
 	var mu sync.Mutex
 	dials := 0
 	begun, release := make(chan struct{}), make(chan struct{})
-	h, err := peer.NewHost(peer.HostConfig{Dialed: func(_ context.Context, _ peer.ID, conn net.Conn) (net.Conn, error) {
+	h, err := peer.NewHost(peer.Config{Dialed: func(_ context.Context, _ peer.ID, conn net.Conn) (net.Conn, error) {
 		mu.Lock()
 		dials++
 		first := dials == 1

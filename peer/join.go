@@ -18,9 +18,9 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// JoinProtocol is the libp2p protocol with which a ticket is redeemed: one
+// joinProtocol is the libp2p protocol with which a ticket is redeemed: one
 // request and one reply, each a length (uvarint) and a CBOR map.
-const JoinProtocol protocol.ID = "/syncd/join/1.0.0"
+const joinProtocol protocol.ID = "/syncd/join/1.0.0"
 
 // joinTimeout bounds both messages together.
 const joinTimeout = 20 * time.Second
@@ -104,7 +104,7 @@ func (n *Node) askToJoin(ctx context.Context, inviter ID, addrs []ma.Multiaddr, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	stream, err := n.host.NewStream(ctx, inviter, JoinProtocol)
+	stream, err := n.host.NewStream(ctx, inviter, joinProtocol)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

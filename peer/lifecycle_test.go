@@ -272,7 +272,8 @@ func TestCloseIsFinal(t *testing.T) {
 			t.Errorf("%s after close: %v", name, err)
 		}
 	}
-	n.Status()
+	n.Peers()
+	n.Syncing()
 	ns.Info()
 }
 

@@ -53,6 +53,10 @@ const (
 	MaxName = node.MaxName
 	// RecentSyncs is how many reports a node remembers.
 	RecentSyncs = 100
+	// DefaultMaxSkew is how far ahead of the receiver's clock a version may be
+	// by default: machines with any time synchronisation at all are well within
+	// it.
+	DefaultMaxSkew = node.DefaultMaxSkew
 )
 
 // Bounds inside the package.
@@ -136,10 +140,6 @@ func maxSiteStrangers(l Limits) int { return maxStrangers(l) / 2 }
 // peerStreams is how many streams a peer may have open in one direction. A peer
 // that begins more syncs than it may is told so, on streams beyond those that run.
 func peerStreams(l Limits) int { return identifyStreams + 4*l.SessionsPerPeer }
-
-// DefaultMaxSkew is how far ahead of the receiver's clock a version may be:
-// machines with any time synchronisation at all are well within it.
-const DefaultMaxSkew = node.DefaultMaxSkew
 
 func (l Limits) withDefaults() Limits {
 	set := func(field *int, value int) {

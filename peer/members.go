@@ -29,11 +29,11 @@ type Role uint8
 // The roles of a member.
 const (
 	// RoleRead may receive the records.
-	RoleRead = Role(node.RoleRead)
+	RoleRead Role = Role(node.RoleRead)
 	// RoleWrite may write records that the other members accept.
-	RoleWrite = Role(node.RoleWrite)
+	RoleWrite Role = Role(node.RoleWrite)
 	// RoleAdmin may invite members.
-	RoleAdmin = Role(node.RoleAdmin)
+	RoleAdmin Role = Role(node.RoleAdmin)
 )
 
 // String is the role's name, "read", "write" or "admin".

@@ -109,7 +109,7 @@ type Info struct {
 	// Records counts what the namespace holds, tombstones included.
 	Records int64
 	// Digest is the sum of the records' digests; equal sets have equal ones.
-	Digest   string
+	Digest   dbadapter.Digest
 	Members  int
 	Rejected int
 	// Clock is the time of the newest version held; zero if none has been.
@@ -130,7 +130,7 @@ func (ns *Namespace) Info() Info {
 		Role:     Role(members.Role(node.ID(ns.node.self.id))),
 		Policy:   Policy(members.Policy()),
 		Records:  int64(records),
-		Digest:   digest.String(),
+		Digest:   digest,
 		Members:  len(members.List()),
 		Rejected: ns.core.RejectedCount(),
 		Clock:    newest,

@@ -102,11 +102,11 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := n.learnAddrs(); err != nil {
 		return nil, fmt.Errorf("open the node: %w", err)
 	}
-	n.host.SetStreamHandler(SyncProtocol, n.serveSync)
-	n.host.SetStreamHandler(JoinProtocol, n.serveJoin)
+	n.host.SetStreamHandler(syncProtocol, n.serveSync)
+	n.host.SetStreamHandler(joinProtocol, n.serveJoin)
 	n.onClose(func() error {
-		n.host.RemoveStreamHandler(SyncProtocol)
-		n.host.RemoveStreamHandler(JoinProtocol)
+		n.host.RemoveStreamHandler(syncProtocol)
+		n.host.RemoveStreamHandler(joinProtocol)
 		return nil
 	})
 	if cfg.SyncInterval > 0 && n.gate.enter() {
@@ -238,14 +238,14 @@ func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
 func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
 	if n.host != nil { // the caller's, who closes it
 		if len(cfg.AnnounceAddrs) > 0 {
-			return fmt.Errorf("%w: both a Host and AnnounceAddrs are given: set them in HostConfig", ErrInvalid)
+			return fmt.Errorf("%w: both a Host and AnnounceAddrs are given: give AnnounceAddrs to NewHost", ErrInvalid)
 		}
 		n.exemptMembers()
 		return nil
 	}
-	n.host, err = newHost(HostConfig{
-		Identity: n.self.key, ListenAddrs: cfg.ListenAddrs, AnnounceAddrs: cfg.AnnounceAddrs, Limits: n.limits,
-	})
+	own := *cfg
+	own.Identity = n.self.key
+	n.host, err = newHost(own)
 	if err == nil {
 		n.onClose(n.host.Close)
 		n.exemptMembers()
@@ -295,25 +295,8 @@ func (n *Node) shut() {
 	}()
 }
 
-// Status describes a node.
-type Status struct {
-	ID         ID
-	Addrs      []string
-	Started    time.Time
-	Namespaces []Info
-	Peers      []PeerInfo
-	// Syncs is how many are running.
-	Syncs int
-}
+// Started is when the node was opened, by its clock.
+func (n *Node) Started() time.Time { return n.started }
 
-// Status describes the node as it is now.
-func (n *Node) Status() Status {
-	s := Status{
-		ID: n.self.id, Addrs: n.Addrs(), Started: n.started,
-		Namespaces: []Info{}, Peers: n.Peers(), Syncs: int(n.places.running.Load()),
-	}
-	for _, ns := range n.Namespaces() {
-		s.Namespaces = append(s.Namespaces, ns.Info())
-	}
-	return s
-}
+// Syncing is how many syncs are running, those of peers included.
+func (n *Node) Syncing() int { return int(n.places.running.Load()) }

@@ -14,28 +14,22 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// SyncProtocol is the libp2p protocol of a sync; docs/PROTOCOL.md describes
+// syncProtocol is the libp2p protocol of a sync; docs/PROTOCOL.md describes
 // what travels.
-const SyncProtocol protocol.ID = "/syncd/sync/1.0.0"
+const syncProtocol protocol.ID = "/syncd/sync/1.0.0"
 
 // Report tells what a sync found, moved and proved.
 type Report = reconcile.Report
 
-// Direction says which way records may go.
-type Direction = wire.Direction
-
-// The directions of a sync.
+// The directions of a sync, and its methods.
 const (
+	// Both lets records travel both ways.
 	Both = wire.Both
+	// Pull lets records travel to this node only.
 	Pull = wire.Pull
+	// Push lets records travel to the peer only.
 	Push = wire.Push
-)
 
-// Method is the way in which a sync finds the differences.
-type Method = wire.Method
-
-// The methods of a sync.
-const (
 	// MethodAuto leaves the choice to the nodes.
 	MethodAuto = wire.MethodAuto
 	// MethodSketch finds the differences by coded cells.
@@ -52,9 +46,9 @@ type SyncOptions struct {
 	// sketched by a scan of those keys.
 	Prefix []byte
 	// Direction of the records. Default: Both.
-	Direction Direction
+	Direction wire.Direction
 	// Method of finding the differences. Default: MethodAuto.
-	Method Method
+	Method wire.Method
 	// DryRun finds the differences and changes nothing.
 	DryRun bool
 	// Progress, if not nil, is called with the report so far, from one
@@ -177,7 +171,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 		stream: func() (*conversation, error) {
 			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 			defer cancel()
-			stream, err := n.host.NewStream(opening, id, SyncProtocol)
+			stream, err := n.host.NewStream(opening, id, syncProtocol)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 			}

@@ -16,7 +16,7 @@ import (
 type hostUpgrader struct {
 	transport.Upgrader
 	connections *connections
-	// dialed is HostConfig.Dialed. A dialer in the transport's place would do the
+	// dialed is Config.Dialed. A dialer in the transport's place would do the
 	// same, but libp2p logs an error for each connection of it that is not a
 	// *net.TCPConn.
 	dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
@@ -72,7 +72,7 @@ func (c *countedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// dialedConn carries the bytes of the connection that HostConfig.Dialed returned,
+// dialedConn carries the bytes of the connection that Config.Dialed returned,
 // and has the addresses of the one that it was given.
 type dialedConn struct {
 	net.Conn

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,11 @@ func TestRules(t *testing.T) {
 			a := final(0, 0, red)
 			a.Kept.Records++
 			a.Recomputed.Records++
+			return []Final{a}
+		}},
+		{"kept: the node's own audit", "kept", func(h *History) []Final {
+			a := final(0, 0)
+			a.Audit = errors.New("the digest differs")
 			return []Final{a}
 		}},
 		{"kept: the cells", "kept", func(h *History) []Final {

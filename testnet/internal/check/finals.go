@@ -21,6 +21,8 @@ type Final struct {
 	// Kept is what the node says of them, Recomputed the same worked out afresh
 	// from the dump.
 	Kept, Recomputed State
+	// Audit is what differs by the node's own account; nil for nothing.
+	Audit error
 }
 
 // State is what a node keeps of its records.
@@ -65,6 +67,8 @@ func (h *History) kept(f *Final) {
 	}
 	a, b := &f.Kept, &f.Recomputed
 	switch {
+	case f.Audit != nil:
+		h.found.say(KeptState, f.Node, "", "%v", f.Audit)
 	case a.Records != b.Records || b.Records != uint64(len(f.Dump)):
 		h.found.say(KeptState, f.Node, "", "it keeps a count of %d records, of which there are %d", a.Records, len(f.Dump))
 	case a.Digest != b.Digest:

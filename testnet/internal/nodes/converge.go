@@ -233,7 +233,7 @@ func (c *convergence) await(ctx context.Context) error {
 // equal reports whether the nodes of each group have the same digest.
 func (n *Net) equal() (bool, error) {
 	for _, group := range n.groups() {
-		var digests []string
+		var digests []dbadapter.Digest
 		for _, i := range group {
 			space := n.Namespace(i)
 			if space == nil {

@@ -19,9 +19,9 @@ func (c *convergence) check(ctx context.Context) error {
 	for reach, group := range n.groups() {
 		for _, i := range group {
 			space := n.Namespace(i)
-			audit, err := space.Audit(ctx)
-			if err != nil {
-				return fmt.Errorf("node %d: %w", i, err)
+			audit := space.Audit(ctx)
+			if audit != nil && !errors.Is(audit, peer.ErrCorrupt) {
+				return fmt.Errorf("node %d: %w", i, audit)
 			}
 			records, err := dump(ctx, space)
 			if err != nil {
@@ -30,10 +30,9 @@ func (c *convergence) check(ctx context.Context) error {
 			if c.Records == 0 {
 				c.Records = len(records)
 			}
-			finals[i] = check.Final{
-				Node: i, Reach: reach, Dump: records,
-				Kept: check.State(audit.Kept), Recomputed: check.State(audit.Scanned),
-			}
+			info := space.Info()
+			kept := check.State{Digest: info.Digest, Records: uint64(info.Records)}
+			finals[i] = check.Final{Node: i, Reach: reach, Dump: records, Kept: kept, Recomputed: kept, Audit: audit}
 		}
 	}
 	history := &n.recorder.history

@@ -112,7 +112,7 @@ func (n *Net) start(ctx context.Context, p *node) (err error) {
 
 // host makes the node's host, whose dials go over the links.
 func (n *Net) host(p *node) (host.Host, error) {
-	cfg := peer.HostConfig{Identity: p.key, ListenAddrs: p.listen, Limits: n.config.Limits, Dialed: n.links.dialed(p.index)}
+	cfg := peer.Config{Identity: p.key, ListenAddrs: p.listen, Limits: n.config.Limits, Dialed: n.links.dialed(p.index)}
 	h, err := peer.NewHost(cfg)
 	if err != nil && p.listen != nil {
 		// Somebody has taken the port meanwhile; Start tells the others.

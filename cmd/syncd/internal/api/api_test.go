@@ -70,8 +70,13 @@ func TestReport(t *testing.T) {
 
 // TestEmptyLists: a list without entries is [], not null.
 func TestEmptyLists(t *testing.T) {
+	n, err := peer.Open(t.Context(), peer.Config{ListenAddrs: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(t.Context())
 	for name, v := range map[string]any{
-		"peers": api.PeersOf(nil), "syncs": api.SyncsOf(nil), "status": api.StatusOf(peer.Status{}),
+		"peers": api.PeersOf(nil), "syncs": api.SyncsOf(nil), "status": api.StatusOf(n),
 		"peer": api.PeersOf([]peer.PeerInfo{{}}),
 	} {
 		raw, err := json.Marshal(v)

@@ -34,7 +34,7 @@ func NamespaceOf(i peer.Info) Namespace {
 	return Namespace{
 		Name: i.Name, ID: i.ID, Role: i.Role.String(),
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: skew.String()},
-		Records: i.Records, Digest: i.Digest, Members: i.Members, Rejected: i.Rejected, Clock: i.Clock,
+		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, Clock: i.Clock,
 	}
 }
 

@@ -56,14 +56,14 @@ type Status struct {
 	Peers      []Peer      `json:"peers"`
 }
 
-// StatusOf describes a node.
-func StatusOf(s peer.Status) Status {
+// StatusOf describes a node as it is now.
+func StatusOf(n *peer.Node) Status {
 	out := Status{
-		ID: s.ID.String(), Addrs: list(s.Addrs), Started: s.Started, Syncs: s.Syncs,
-		Namespaces: []Namespace{}, Peers: PeersOf(s.Peers).Peers,
+		ID: n.ID().String(), Addrs: list(n.Addrs()), Started: n.Started(), Syncs: n.Syncing(),
+		Namespaces: []Namespace{}, Peers: PeersOf(n.Peers()).Peers,
 	}
-	for _, i := range s.Namespaces {
-		out.Namespaces = append(out.Namespaces, NamespaceOf(i))
+	for _, ns := range n.Namespaces() {
+		out.Namespaces = append(out.Namespaces, NamespaceOf(ns.Info()))
 	}
 	return out
 }

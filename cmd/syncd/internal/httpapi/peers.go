@@ -26,7 +26,7 @@ func (s *server) registerPeers() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "status", Method: http.MethodGet, Path: "/v1/status", Summary: "The node, its namespaces and its peers",
 	}, func(context.Context, *struct{}) (*nodeOutput, error) {
-		return &nodeOutput{api.StatusOf(s.Node.Status())}, nil
+		return &nodeOutput{api.StatusOf(s.Node)}, nil
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "peers", Method: http.MethodGet, Path: "/v1/peers", Summary: "The address book, and the members of all namespaces",
