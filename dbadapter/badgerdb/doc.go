@@ -7,7 +7,7 @@
 // What it adds to Badger:
 //
 //   - Writes of many callers share one transaction and one write to the disk
-//     (committer.go), and are on the disk before Apply returns.
+//     (queue.go, committer.go), and are on the disk before Apply returns.
 //   - Every entry carries a checksum that is verified when it is read (layout.go,
 //     envelope.go), and a record is compared with its bucket, so that an older
 //     envelope is not taken for the newest (verify.go, scan.go).
