@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 //	code N COMMAND   run a command that must end with exit code N
 //	tour FILE        write the commands of the README's tour, the build and the ports' numbers left out
 //	xml FILE         fail unless a file is well-formed XML
-//	deadsocket FILE  leave a unix socket behind on which nobody listens
+//	deadsocket FILE  leave a unix socket behind on which no program listens
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",

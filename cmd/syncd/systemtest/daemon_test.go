@@ -126,7 +126,7 @@ func newDaemon(t *testing.T, name, dir string) *daemon {
 // its port after each kill; one of that range could have been given away.
 const firstPort, endPort = 20000, 32768
 
-// freePort is one that nobody listens on, of that range. Only a program that
+// freePort is a port of that range on which no program listens. Only a program that
 // asks for the very same port can take it before the daemon does, or between a
 // kill and a restart; then the daemon says so and the test fails.
 func freePort(t *testing.T) int {

@@ -48,7 +48,7 @@ func TestKill(t *testing.T) {
 		}
 		step := rarest(histogram, round)
 		if step == "subtract" {
-			victim = responder // who alone subtracts
+			victim = responder // the responder alone subtracts
 		}
 		wa.batch(t, 200)
 		wb.batch(t, 200)
@@ -94,7 +94,7 @@ func TestKill(t *testing.T) {
 }
 
 // begin starts a sync. The channel gives its error once it has ended; nil also
-// if it ended before anybody was killed. A sync that fails while both daemons
+// if it ended before a daemon was killed. A sync that fails while both daemons
 // live is begun anew: nodes that were just started may need some attempts to
 // find each other again.
 func begin(t *testing.T, initiator, responder, victim *daemon) <-chan error {

@@ -50,7 +50,7 @@ func valueOf(n int) string { return fmt.Sprintf("%d %s", n, strings.Repeat("fill
 
 func numberOf(value string) (n int, err error) {
 	if _, err = fmt.Sscan(value, &n); err == nil && value != valueOf(n) {
-		err = fmt.Errorf("the value of number %d was not written by anybody: %.40q", n, value)
+		err = fmt.Errorf("the value of number %d was written by no writer: %.40q", n, value)
 	}
 	return n, err
 }
@@ -80,7 +80,7 @@ func (w *writer) note(lane string, first, count int) {
 }
 
 // run writes single records of a lane until stop is closed. It does not cut a write off:
-// the daemon would commit it all the same, at a time that nobody knows.
+// the daemon would commit it all the same, at a time that the test cannot know.
 func (w *writer) run(t *testing.T, lane string, stop <-chan struct{}) {
 	for {
 		select {

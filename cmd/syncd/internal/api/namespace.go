@@ -22,7 +22,7 @@ type Namespace struct {
 	Digest   string    `json:"digest" doc:"equal sets have equal digests"`
 	Members  int       `json:"members"`
 	Rejected int       `json:"rejected" doc:"records that peers offered and this node refused"`
-	Clock    time.Time `json:"clock,omitzero" doc:"time of the newest version; absent if there has been none"`
+	Clock    time.Time `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
 }
 
 // NamespaceOf describes a namespace.

@@ -49,7 +49,8 @@ func (a *app) printf(format string, args ...any) error {
 	return err
 }
 
-// remark writes what is no result, unless the user wants quiet.
+// remark tells on standard error what is not part of the result, unless --quiet
+// or -o json is given.
 func (a *app) remark(format string, args ...any) {
 	if !a.Quiet && !a.json() {
 		_, _ = fmt.Fprintf(a.stderr, format+"\n", args...)
@@ -126,7 +127,7 @@ func show(key []byte) string {
 	return strconv.Quote(s)
 }
 
-// short is the beginning of a peer id's telling part.
+// short abbreviates a peer id to its first 4 and last 8 characters.
 func short(id string) string {
 	if len(id) <= 16 {
 		return id

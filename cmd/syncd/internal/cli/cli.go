@@ -26,9 +26,9 @@ type globals struct {
 	TokenFile string           `help:"File of the bearer token that the API demands over TCP. Default: api.token in the data directory." placeholder:"FILE" setting:""`
 	Output    string           `short:"o" help:"Form of the output: text or json." enum:"text,json" default:"text" setting:""`
 	Quiet     bool             `short:"q" help:"Print results only: no progress, no remarks." setting:""`
-	Verbose   bool             `short:"v" help:"Log the steps of what is done." setting:""`
+	Verbose   bool             `short:"v" help:"Log each step." setting:""`
 	LogFormat string           `help:"Form of the log on standard error: console or json." enum:"console,json" default:"console" setting:""`
-	Wait      time.Duration    `help:"Wait this long for the daemon, if none answers yet." default:"0s" setting:""`
+	Wait      time.Duration    `help:"Wait this long for the daemon to answer." default:"0s" setting:""`
 	About     kong.VersionFlag `name:"version" help:"Print the version and exit." env:"-"`
 	Timeout   time.Duration    `help:"Give up after this long; 0 means never." default:"0s" setting:""`
 }
@@ -109,8 +109,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	return a.failed(kctx.Run(a))
 }
 
-// outputOf is the form of the output that a command line asks for which did not
-// parse.
+// outputOf finds the form of the output that a command line asks for, though it
+// does not parse.
 func outputOf(args []string) string {
 	form := os.Getenv("SYNCD_OUTPUT")
 	for i, arg := range args {

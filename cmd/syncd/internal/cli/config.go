@@ -91,7 +91,7 @@ Example:
     syncd --config /etc/syncd.yaml config check`
 }
 
-// Run has little to do: no command starts with a file that is not sound.
+// Run only reports: every command checks the file before it runs.
 func (c configCheckCmd) Run(a *app) error {
 	keys := a.file.Keys()
 	if a.json() {

@@ -18,7 +18,7 @@ type nsCmd struct {
 
 type nsCreateCmd struct {
 	Name     string        `arg:"" help:"1 to 64 letters, digits, '.', '_' or '-'; the name is local to this node."`
-	Unsigned bool          `help:"Without signatures, for members who trust one another not to forge."`
+	Unsigned bool          `help:"Without signatures, for members that trust one another not to forge."`
 	MaxSkew  time.Duration `help:"How far a version may be ahead of the receiver's clock." default:"5m"`
 }
 
@@ -108,7 +108,7 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	if a.json() {
 		return a.printJSON(ns.Policy)
 	}
-	signed := "no: records are taken from members who may write, unsigned"
+	signed := "no: the node takes unsigned records from members that may write"
 	if ns.Policy.Signed {
 		signed = "yes: each record carries its writer's signature"
 	}
@@ -125,7 +125,7 @@ type inviteCmd struct {
 }
 
 func (inviteCmd) Help() string {
-	return `Prints a ticket. It is a secret: whoever presents it first becomes the member, and it works once. It takes the role admin to invite.
+	return `Prints a ticket. It is a secret: the first node that presents it becomes the member, and it works once. It takes the role admin to invite.
 
 Examples:
     syncd invite notes

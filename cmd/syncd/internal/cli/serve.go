@@ -29,7 +29,7 @@ import (
 type serveCmd struct {
 	Listen       []string      `help:"Multiaddr to listen on for peers; may be given again." default:"/ip4/0.0.0.0/tcp/4747" placeholder:"MULTIADDR" setting:""`
 	Announce     []string      `help:"Multiaddr to tell other nodes instead of those listened on, such as that of a router which forwards a port; may be given again." placeholder:"MULTIADDR" setting:""`
-	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means none." default:"1m" setting:""`
+	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
 }
 
 func (serveCmd) Help() string {
@@ -169,12 +169,12 @@ func (a *app) notOpened(err error) error {
 	return fmt.Errorf("open %s: %w", a.DataDir, err)
 }
 
-// othersWrite is the mode bit of a folder in which anybody makes files.
+// othersWrite is the mode bit of a folder in which every user makes files.
 const othersWrite = 0o002
 
-// makeDataDir makes the folder for its owner only. One that is there stays as
-// it is, but must not be open to everybody: who can replace the files within
-// can replace the node.
+// makeDataDir makes the folder for its owner only. A folder that exists keeps its
+// mode, but is refused if every user can write in it: a user that replaces its
+// files replaces the node.
 func makeDataDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
@@ -184,7 +184,7 @@ func makeDataDir(dir string) error {
 		return fmt.Errorf("look at the data directory: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&othersWrite != 0 {
-		return fmt.Errorf("the data directory %s can be written by anybody (mode %04o); close it with: chmod 700 %s", dir, mode, dir)
+		return fmt.Errorf("the data directory %s can be written by every user (mode %04o); close it with: chmod 700 %s", dir, mode, dir)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (c syncCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		return err
 	}
 	if len(targets) == 0 {
-		a.remark("nobody to sync with: no namespace has another member; let one in with: syncd invite NS")
+		a.remark("no peer to sync with: no namespace has another member; invite one with: syncd invite NS")
 	}
 	reports := []syncOutcome{}
 	worst := 0
@@ -144,7 +144,7 @@ func (c syncCmd) targets(ctx context.Context, daemon *client.Client) ([]syncTarg
 		}
 	}
 	if c.Peer != "" && len(targets) == 0 {
-		return nil, fmt.Errorf("sync with %s: %w: it is a member of none of this node's namespaces", c.Peer, peer.ErrDenied)
+		return nil, fmt.Errorf("sync with %s: %w: no namespace of this node has it as a member", c.Peer, peer.ErrDenied)
 	}
 	return targets, nil
 }

@@ -112,7 +112,7 @@ func (a *app) scenario(name string) (scenarios.Scenario, error) {
 
 var errNoScenario = fmt.Errorf("no such scenario: %w", peer.ErrNotFound)
 
-// noScenario says that there is none of that name, and which were near.
+// noScenario says that no scenario has that name, and which names are near.
 func noScenario(name string) error {
 	hint := "syncd testnet ls lists them"
 	if near := nearest(name); len(near) > 0 {
@@ -121,8 +121,8 @@ func noScenario(name string) error {
 	return &marked{fmt.Sprintf("there is no scenario and no file %q; %s", name, hint), errNoScenario}
 }
 
-// nearest are the built-in scenarios whose names are like that, at most three,
-// the likest first.
+// nearest returns at most three built-in scenarios with similar names, the most
+// similar first.
 func nearest(name string) []string {
 	type near struct {
 		name string
@@ -146,8 +146,8 @@ func nearest(name string) []string {
 	return names
 }
 
-// edits is how many letters must be put in, left out or changed to make a of b
-// (Levenshtein).
+// edits is the Levenshtein distance of two words: how many letters must be put
+// in, left out or changed to make one of the other.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -31,7 +31,7 @@ type testnetRunCmd struct {
 func (testnetRunCmd) Help() string {
 	return `Runs nodes in this process under simulated time, with the program's own sync and with simulated disks, links and clocks, which fail. A run is decided by its scenario and seed alone: it does the same every time, on every machine. Afterwards everything is healed, the nodes become equal, and a checker looks at all that was asked, answered and seen.
 
-Exit code 0 only if the checker is content and the run came to what its scenario expects, 9 if not, 1 if the scenario cannot be read, 4 if there is none of that name. It needs no daemon and writes only the files that it is told to. With --runs, -o json prints a list.
+Exit code 0 only if the checker finds nothing and the run ends as its scenario expects, 9 if not, 1 if the scenario cannot be read, 4 if no scenario has that name. It needs no daemon and writes only the files that it is told to. With --runs, -o json prints a list.
 
 Examples:
     syncd testnet run

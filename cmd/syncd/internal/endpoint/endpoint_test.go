@@ -43,7 +43,7 @@ func TestListen(t *testing.T) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	addr := Addr{"unix", filepath.Join(dir, "s")}
-	// A socket that nobody listens on any more.
+	// A socket on which no program listens any more.
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: addr.Address, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ const ServerName = "syncd"
 // ErrRunning: another daemon serves there.
 var ErrRunning = errors.New("another daemon is running")
 
-// probeTimeout bounds asking who serves on an address.
+// probeTimeout bounds asking which program serves on an address.
 const probeTimeout = time.Second
 
 // Answers tells whether anything takes connections at the address.
@@ -77,8 +77,8 @@ func Answers(ctx context.Context, a Addr) bool {
 }
 
 // Probe reports ErrRunning if a daemon answers at the address, and another
-// error if some other program holds a port. What holds the socket of a data
-// directory is taken for a daemon, though it be too busy to answer.
+// error if some other program holds a port. A program that holds the socket of a
+// data directory counts as a daemon, even if it is too busy to answer.
 func Probe(ctx context.Context, a Addr) error {
 	switch {
 	case !Answers(ctx, a):

@@ -280,7 +280,7 @@ func (s *server) ifMatch(ctx context.Context, ns *peer.Namespace, key []byte, he
 const maxRetries = 10
 
 // overHeld writes over whatever record is there, as If-Match: * demands (RFC
-// 9110, section 13.1.1). ErrConflict: there is none, or only a tombstone.
+// 9110, section 13.1.1). ErrConflict: there is no record, or only a tombstone.
 func overHeld(ctx context.Context, ns *peer.Namespace, key []byte, write func(held dbadapter.Version) (dbadapter.Version, error)) (dbadapter.Version, error) {
 	for range maxRetries {
 		rec, err := ns.Get(ctx, key)

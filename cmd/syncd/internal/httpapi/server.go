@@ -167,7 +167,7 @@ type patientBody struct {
 }
 
 func (b *patientBody) Read(p []byte) (int, error) {
-	_ = b.control.SetReadDeadline(time.Now().Add(idleBody)) // a test's recorder has none
+	_ = b.control.SetReadDeadline(time.Now().Add(idleBody)) // a test's recorder has no deadline
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
 		_ = b.control.SetReadDeadline(time.Time{})
@@ -227,12 +227,12 @@ func (s *server) serveOpenAPI() error {
 				refuse(op, status, description)
 			}
 			if strings.Contains(path, "{ns}") {
-				refuse(op, "404", "No such namespace, or nothing of that name in it")
+				refuse(op, "404", "The node has no such namespace, or the namespace no such record")
 			}
 			if op.Responses["403"] == nil {
 				refuse(op, "403", "Over TCP, the request does not name this machine as its host")
 			}
-			op.Security = []map[string][]string{{}} // none is demanded
+			op.Security = []map[string][]string{{}} // no token is demanded
 			if !open(path) {
 				refuse(op, "401", "The token is missing or wrong")
 				op.Security = []map[string][]string{{"token": {}}, {}}
@@ -272,9 +272,9 @@ var refusals = map[string]map[string]string{
 		"412": "The record held is not what If-Match demands",
 	},
 	"import":           {"400": "A line is no record", "413": "A key or value is too long"},
-	"create-namespace": {"400": "The name or the skew is none", "409": "The name is taken"},
+	"create-namespace": {"400": "The name or the skew is malformed", "409": "The name is taken"},
 	"invite":           {"403": "This node is no admin", "404": "No such namespace"},
-	"join":             {"400": "The ticket is none", "403": "The ticket was refused", "502": "The inviter cannot be reached"},
+	"join":             {"400": "The ticket is malformed", "403": "The ticket was refused", "502": "The inviter cannot be reached"},
 	"sync":             {"403": "One side is no member", "404": "No such namespace", "502": "The peer cannot be reached"},
 	"diff":             {"403": "One side is no member", "502": "The peer cannot be reached"},
 }

@@ -75,7 +75,7 @@ func (s *server) sync(ctx context.Context, in api.SyncRequest) (*reportOutput, e
 	return &reportOutput{out}, nil
 }
 
-// peer finds who is meant: by id, or by an address, which is dialled.
+// peer finds the peer that is meant: by its id, or by an address, which it dials.
 func (s *server) peer(ctx context.Context, text string) (peer.ID, error) {
 	if strings.HasPrefix(text, "/") {
 		if err := checkAddr(text); err != nil {

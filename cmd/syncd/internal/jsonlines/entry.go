@@ -10,7 +10,7 @@ import (
 type Entry struct {
 	Key   []byte
 	Value []byte
-	// Time is the version's time; zero when the line gives none.
+	// Time is the version's time; zero when the line has no time.
 	Time time.Time
 	// Version and Deleted are written by an export with versions; an import
 	// refuses them, since a version belongs to the node that made it.
