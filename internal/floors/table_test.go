@@ -61,7 +61,7 @@ var fences = []fence{
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{
-		imports: []string{"github.com/alecthomas/kong", "github.com/knadh/koanf", "github.com/vbauerster/mpb", "github.com/charmbracelet"},
+		imports: []string{"github.com/alecthomas/kong", "go.yaml.in/yaml", "github.com/vbauerster/mpb", "github.com/charmbracelet"},
 		only:    []string{"cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "only the command reads flags, files and environment, or draws on a terminal",
 	},

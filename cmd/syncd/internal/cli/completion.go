@@ -19,6 +19,9 @@ func (completionCmd) Help() string {
     syncd completion fish > ~/.config/fish/completions/syncd.fish`
 }
 
+// The scripts are written here, not by kongplete or kong-completion: those run
+// the program at each key press and give zsh and fish no help texts.
+
 // command is what a completion script knows of a command.
 type command struct {
 	path  string // "peer add"; "" for syncd itself

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
 
 	"github.com/charmbracelet/lipgloss"
 
@@ -11,52 +11,40 @@ import (
 
 // table lines up columns. Its heading is bold on a terminal.
 type table struct {
-	a    *app
-	head []string
-	rows [][]string
+	a      *app
+	titled bool
+	text   strings.Builder
+	lines  *tabwriter.Writer
 }
 
-func (a *app) table(head ...string) *table { return &table{a: a, head: head} }
+// table begins a table; a heading of empty cells is not printed.
+func (a *app) table(head ...string) *table {
+	t := &table{a: a}
+	t.lines = tabwriter.NewWriter(&t.text, 0, 0, 2, ' ', 0)
+	if t.titled = strings.Join(head, "") != ""; t.titled {
+		t.row(head...)
+	}
+	return t
+}
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) row(cells ...string) {
+	_, _ = t.lines.Write([]byte(strings.Join(cells, "\t") + "\n")) // into memory
+}
 
-// print writes the table; without a heading if all of that is empty.
+// print writes the table, without spaces at the ends of lines.
 func (t *table) print() error {
-	width := make([]int, len(t.head))
-	titled := false
-	for i, h := range t.head {
-		width[i] = utf8.RuneCountInString(h)
-		titled = titled || h != ""
+	if err := t.lines.Flush(); err != nil {
+		return err
 	}
-	for _, r := range t.rows {
-		for i, c := range r {
-			width[i] = max(width[i], utf8.RuneCountInString(c))
-		}
-	}
-	if titled {
-		line := pad(t.head, width)
-		if progress.IsTerminal(t.a.stdout) {
+	for line := range strings.Lines(t.text.String()) {
+		line = strings.TrimRight(line, " \n")
+		if t.titled && progress.IsTerminal(t.a.stdout) {
 			line = lipgloss.NewStyle().Bold(true).Render(line)
 		}
+		t.titled = false
 		if err := t.a.printf("%s\n", line); err != nil {
 			return err
 		}
 	}
-	for _, r := range t.rows {
-		if err := t.a.printf("%s\n", pad(r, width)); err != nil {
-			return err
-		}
-	}
 	return nil
-}
-
-func pad(cells []string, width []int) string {
-	var b strings.Builder
-	for i, c := range cells {
-		b.WriteString(c)
-		if i < len(cells)-1 {
-			b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(c)+2))
-		}
-	}
-	return strings.TrimRight(b.String(), " ")
 }

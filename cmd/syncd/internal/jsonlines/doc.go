@@ -7,7 +7,8 @@
 //
 // Bytes that are not UTF-8 go as base64 (RFC 4648, section 4, with padding)
 // in key64 and value64. A time (RFC 3339, with capital T and Z and without
-// leap seconds) is the time of the record's version, cut to the millisecond. Exports with versions add "version" and "deleted".
+// leap seconds) is the time of the record's version, cut to the millisecond.
+// Exports with versions add "version" and "deleted".
 //
 // The reader is strict, since an import must not change what it is given: a
 // field that is unknown or stands twice (a key and a key64 count as the same)

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Entry is what one line says.
@@ -51,38 +53,16 @@ func appendField(b []byte, name string, v []byte) []byte {
 	b = append(b, '"')
 	b = append(b, name...)
 	if utf8.Valid(v) {
-		b = append(b, `":`...)
-		return appendString(b, v)
+		return appendString(append(b, `":`...), v)
 	}
 	b = append(b, `64":"`...)
 	b = base64.StdEncoding.AppendEncode(b, v)
 	return append(b, '"')
 }
 
-// appendString quotes valid UTF-8, escaping only what RFC 8259 demands.
+// appendString quotes valid UTF-8, escaping only what JSON demands, in the
+// shortest way (RFC 8785).
 func appendString(b, s []byte) []byte {
-	const hex = "0123456789abcdef"
-	b = append(b, '"')
-	from := 0
-	for i, c := range s {
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\r':
-			b = append(b, '\\', 'r')
-		case '\t':
-			b = append(b, '\\', 't')
-		default:
-			b = append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	b = append(b, s[from:]...)
-	return append(b, '"')
+	b, _ = jsontext.AppendQuote(b, s) // fails for other bytes only
+	return b
 }

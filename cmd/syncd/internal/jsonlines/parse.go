@@ -5,64 +5,61 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Parse reads one line. The entry shares no memory with the line. Every
 // error is about the line's form; whether a key or value is too long, the
 // store decides.
-func Parse(line []byte) (Entry, error) {
-	p := parser{rest: line}
-	e, err := p.object()
-	if err != nil {
-		return Entry{}, err
-	}
-	return e, nil
-}
+func Parse(line []byte) (Entry, error) { return new(parser).parse(line) }
 
 // byteOrderMark is what some editors put before UTF-8.
 var byteOrderMark = []byte("\uFEFF")
 
-type parser struct{ rest []byte }
+// parser reads lines one after the other.
+type parser struct{ dec jsontext.Decoder }
 
 // seen says which fields the line has given so far.
 type seen struct{ key, value, time bool }
 
-func (p *parser) object() (Entry, error) {
+func (p *parser) parse(line []byte) (Entry, error) {
 	var e Entry
-	var have seen
-	if bytes.HasPrefix(p.rest, byteOrderMark) {
+	switch {
+	case bytes.HasPrefix(line, byteOrderMark):
 		return e, errors.New("the line begins with a byte order mark, which JSON does not have; save the file as UTF-8 without one")
+	case !utf8.Valid(line):
+		return e, errors.New("the line is not UTF-8; give other bytes as base64, in key64 or value64")
 	}
-	if !p.take('{') {
+	// field finds doubled names itself, since a key and a key64 count as the same.
+	p.dec.Reset(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true))
+	if begin, err := p.dec.ReadToken(); err != nil || begin.Kind() != jsontext.KindBeginObject {
 		return e, errors.New(`want a JSON object such as {"key":"a","value":"one"}`)
 	}
-	for first := true; !p.take('}'); first = false {
-		if !first && !p.take(',') {
-			return e, errors.New("want a comma or the end of the object")
-		}
+	var have seen
+	for p.dec.PeekKind() != jsontext.KindEndObject {
 		name, err := p.text("a field's name")
 		if err != nil {
-			return e, err
-		}
-		if !p.take(':') {
-			return e, fmt.Errorf("want a colon after %q", name)
+			return Entry{}, err
 		}
 		if err := p.field(&e, &have, string(name)); err != nil {
-			return e, err
+			return Entry{}, err
 		}
 	}
-	p.space()
-	switch {
-	case len(p.rest) > 0:
-		return e, errors.New("something stands after the object; one object a line")
+	if _, err := p.dec.ReadToken(); err != nil {
+		return Entry{}, notJSON(err)
+	}
+	switch _, err := p.dec.ReadToken(); {
+	case !errors.Is(err, io.EOF):
+		return Entry{}, errors.New("something stands after the object; one object a line")
 	case !have.key:
-		return e, errors.New("the record has no key")
+		return Entry{}, errors.New("the record has no key")
 	case !have.value:
-		return e, errors.New("the record has no value")
+		return Entry{}, errors.New("the record has no value")
 	}
 	return e, nil
 }
@@ -122,122 +119,26 @@ func (p *parser) bytes(to *[]byte, have *bool, name, what string) error {
 	return nil
 }
 
-func (p *parser) space() {
-	for len(p.rest) > 0 && isSpace(p.rest[0]) {
-		p.rest = p.rest[1:]
-	}
-}
-
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-
-// take skips white space, then c if it comes next.
-func (p *parser) take(c byte) bool {
-	p.space()
-	if len(p.rest) == 0 || p.rest[0] != c {
-		return false
-	}
-	p.rest = p.rest[1:]
-	return true
-}
-
 // text reads a JSON string and returns its bytes, valid UTF-8.
 func (p *parser) text(what string) ([]byte, error) {
-	if !p.take('"') {
+	if kind := p.dec.PeekKind(); kind != jsontext.KindString && kind != jsontext.KindInvalid {
 		return nil, fmt.Errorf("want a string as %s", what)
 	}
-	out := []byte{}
-	for {
-		n := 0
-		for n < len(p.rest) && p.rest[n] >= ' ' && p.rest[n] != '"' && p.rest[n] != '\\' {
-			n++
-		}
-		out = append(out, p.rest[:n]...)
-		p.rest = p.rest[n:]
-		if len(p.rest) == 0 {
-			return nil, fmt.Errorf("the line ends within %s", what)
-		}
-		switch c := p.rest[0]; c {
-		case '"':
-			p.rest = p.rest[1:]
-			if !utf8.Valid(out) {
-				return nil, fmt.Errorf("%s is not UTF-8; give other bytes as base64, in key64 or value64", what)
-			}
-			return out, nil
-		case '\\':
-			var err error
-			if out, err = p.escape(out); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, fmt.Errorf("the control character %#02x within %s must be escaped", c, what)
-		}
-	}
-}
-
-// escape reads what a backslash begins.
-func (p *parser) escape(out []byte) ([]byte, error) {
-	if len(p.rest) < 2 {
-		return nil, errors.New("the line ends within an escape")
-	}
-	c := p.rest[1]
-	p.rest = p.rest[2:]
-	switch c {
-	case '"', '\\', '/':
-		return append(out, c), nil
-	case 'b':
-		return append(out, '\b'), nil
-	case 'f':
-		return append(out, '\f'), nil
-	case 'n':
-		return append(out, '\n'), nil
-	case 'r':
-		return append(out, '\r'), nil
-	case 't':
-		return append(out, '\t'), nil
-	case 'u':
-	default:
-		return nil, fmt.Errorf("the escape \\%c does not exist", c)
-	}
-	r, err := p.hex4()
+	quoted, err := p.dec.ReadValue()
 	if err != nil {
-		return nil, err
+		return nil, notJSON(err)
 	}
-	if utf16.IsSurrogate(r) {
-		if len(p.rest) < 2 || p.rest[0] != '\\' || p.rest[1] != 'u' {
-			return nil, fmt.Errorf("the escape \\u%04x is half of a surrogate pair", r)
-		}
-		p.rest = p.rest[2:]
-		low, err := p.hex4()
-		if err != nil {
-			return nil, err
-		}
-		pair := utf16.DecodeRune(r, low)
-		if pair == utf8.RuneError {
-			return nil, fmt.Errorf("the escapes \\u%04x\\u%04x are no surrogate pair", r, low)
-		}
-		r = pair
-	}
-	return utf8.AppendRune(out, r), nil
+	return jsontext.AppendUnquote(make([]byte, 0, len(quoted)), quoted)
 }
 
-func (p *parser) hex4() (rune, error) {
-	if len(p.rest) < 4 {
-		return 0, errors.New("the line ends within an escape")
+// notJSON tells what is wrong with a line, and where.
+func notJSON(err error) error {
+	var at *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the line ends within the object")
+	case errors.As(err, &at):
+		return fmt.Errorf("the line is not JSON at byte %d: %w", at.ByteOffset+1, at.Err)
 	}
-	var r rune
-	for _, c := range p.rest[:4] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, fmt.Errorf("the escape \\u%q has no four hexadecimal digits", p.rest[:4])
-		}
-		r = r<<4 | rune(c)
-	}
-	p.rest = p.rest[4:]
-	return r, nil
+	return err
 }

@@ -66,10 +66,13 @@ func (l *Lines) Next() ([]byte, error) {
 }
 
 // Reader reads entries.
-type Reader struct{ lines *Lines }
+type Reader struct {
+	lines  *Lines
+	parser parser
+}
 
 // NewReader reads from r; first is the number of the first line.
-func NewReader(r io.Reader, first int) *Reader { return &Reader{NewLines(r, first)} }
+func NewReader(r io.Reader, first int) *Reader { return &Reader{lines: NewLines(r, first)} }
 
 // Line is the number of the line last read.
 func (r *Reader) Line() int { return r.lines.Line() }
@@ -85,7 +88,7 @@ func (r *Reader) Next() (Entry, error) {
 		if len(bytes.TrimLeft(line, " \t\r\n")) == 0 {
 			continue
 		}
-		e, err := Parse(line)
+		e, err := r.parser.parse(line)
 		if err != nil {
 			return Entry{}, &LineError{r.lines.Line(), err}
 		}

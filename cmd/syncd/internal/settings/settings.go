@@ -10,15 +10,14 @@
 package settings
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/knadh/koanf/v2"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -31,7 +30,7 @@ const maxFile = 1 << 20
 // File is what a configuration file says.
 type File struct {
 	path   string
-	values *koanf.Koanf
+	values map[string]any
 }
 
 // Load reads the file at path, whose keys must be among known. With optional
@@ -45,8 +44,8 @@ func Load(path string, known []string, optional bool) (*File, error) {
 }
 
 func parse(path string, raw []byte, known []string) (*File, error) {
-	f := &File{path: path, values: koanf.New(".")}
-	if err := f.values.Load(bytesProvider(raw), yamlParser{}); err != nil {
+	f := &File{path: path}
+	if err := yaml.Unmarshal(raw, &f.values); err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	for _, key := range f.Keys() {
@@ -75,21 +74,18 @@ func read(path string) ([]byte, error) {
 func (f *File) Path() string { return f.path }
 
 // Keys are the keys that the file sets, sorted.
-func (f *File) Keys() []string {
-	keys := f.values.Keys()
-	slices.Sort(keys)
-	return keys
-}
+func (f *File) Keys() []string { return slices.Sorted(maps.Keys(f.values)) }
 
 // Get returns the value under a key as text, as it would stand on the command
 // line (a list is joined by commas), and whether the file sets it.
 func (f *File) Get(key string) (string, bool, error) {
-	if !f.values.Exists(key) {
+	value, ok := f.values[key]
+	if !ok {
 		return "", false, nil
 	}
-	list, ok := f.values.Get(key).([]any)
+	list, ok := value.([]any)
 	if !ok {
-		list = []any{f.values.Get(key)}
+		list = []any{value}
 	}
 	texts := make([]string, len(list))
 	for i, v := range list {
@@ -103,27 +99,5 @@ func (f *File) Get(key string) (string, bool, error) {
 	return strings.Join(texts, ","), true, nil
 }
 
-// bytesProvider hands koanf a file already read.
-type bytesProvider []byte
-
-func (b bytesProvider) ReadBytes() ([]byte, error) { return b, nil }
-
-func (b bytesProvider) Read() (map[string]any, error) {
-	return nil, errors.New("the configuration is read as bytes")
-}
-
-// yamlParser is koanf's view of YAML.
-type yamlParser struct{}
-
-func (yamlParser) Unmarshal(b []byte) (map[string]any, error) {
-	m := map[string]any{}
-	if len(bytes.TrimSpace(b)) == 0 {
-		return m, nil
-	}
-	return m, yaml.Unmarshal(b, &m)
-}
-
-func (yamlParser) Marshal(m map[string]any) ([]byte, error) { return yaml.Marshal(m) }
-
 // Encode writes settings as a configuration file.
-func Encode(m map[string]any) ([]byte, error) { return yamlParser{}.Marshal(m) }
+func Encode(m map[string]any) ([]byte, error) { return yaml.Marshal(m) }
