@@ -25,18 +25,18 @@ var suites = []suite{
 		benchtime: "300ms",
 		comparisons: []comparison{
 			{
-				what: "kept-sketch update, M = 2^14, beside as many 32-byte read-modify-writes at random places",
+				what: "live-sketch update, M = 2^14, beside as many 32-byte read-modify-writes at random places",
 				ours: figure{"Replace/M=16384", "ns/replace"},
 				base: figure{"Replace/M=16384", "ns/uniform"},
 			},
 			{
-				what:   "kept-sketch update, M = 2^17, beside as many 32-byte read-modify-writes at random places",
+				what:   "live-sketch update, M = 2^17, beside as many 32-byte read-modify-writes at random places",
 				ours:   figure{"Replace/M=131072", "ns/replace"},
 				base:   figure{"Replace/M=131072", "ns/uniform"},
 				target: "≤ 1.5",
 			},
 			{
-				what: "kept-sketch update, M = 2^17, beside the same at the pairs' own places",
+				what: "live-sketch update, M = 2^17, beside the same at the pairs' own places",
 				ours: figure{"Replace/M=131072", "ns/replace"},
 				base: figure{"Replace/M=131072", "ns/own"},
 			},

@@ -1,0 +1,175 @@
+package floors
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// What a document can name. Code is text between backticks, and each line that
+// is indented as an example.
+var (
+	docLink   = regexp.MustCompile(`\]\(([^)#\s]+)[^)]*\)`)
+	docCode   = regexp.MustCompile("`[^`]+`")
+	docTest   = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark|Example)[A-Z]\w*\b`)
+	docPath   = regexp.MustCompile(`(?:^|[\s'"(])(?:\./)?([a-z][\w-]*(?:/[\w.-]*\w)+)`)
+	docTarget = regexp.MustCompile(`\bmake ([a-z][a-z-]*)`)
+	docIdent  = regexp.MustCompile(`(?:^|[^\w.])([a-z]\w*)\.([A-Z]\w*)`)
+)
+
+// repository is what a document may name: files and folders, functions of tests,
+// targets of the Makefile, and the words of each package, by its last element.
+type repository struct {
+	files, tests, targets map[string]bool
+	words                 map[string]map[string]bool
+}
+
+var (
+	testFunc   = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
+	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z-]*):`)
+	exported   = regexp.MustCompile(`\b[A-Z]\w*\b`)
+)
+
+func readRepository(tree fs.FS) (*repository, error) {
+	r := &repository{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}}
+	return r, fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), ".") {
+			return fs.SkipDir
+		}
+		r.files[name] = true
+		if name != "Makefile" && path.Ext(name) != ".go" {
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		if name == "Makefile" {
+			for _, m := range makeTarget.FindAllSubmatch(text, -1) {
+				r.targets[string(m[1])] = true
+			}
+			return nil
+		}
+		for _, m := range testFunc.FindAllSubmatch(text, -1) {
+			r.tests[string(m[1])] = true
+		}
+		pkg := path.Base(path.Dir(name))
+		if r.words[pkg] == nil {
+			r.words[pkg] = map[string]bool{}
+		}
+		for _, w := range exported.FindAll(text, -1) {
+			r.words[pkg][string(w)] = true
+		}
+		return nil
+	})
+}
+
+// stale lists what a document names and the repository does not have.
+func (r *repository) stale(name, text string) (problems []string) {
+	miss := func(line int, what, named string) {
+		problems = append(problems, fmt.Sprintf("%s:%d: there is no %s %s", name, line, what, named))
+	}
+	line := 0
+	for l := range strings.Lines(text) {
+		line++
+		for _, m := range docLink.FindAllStringSubmatch(l, -1) {
+			if !strings.Contains(m[1], "://") && !r.files[path.Join(path.Dir(name), m[1])] {
+				miss(line, "file", m[1])
+			}
+		}
+		code := docCode.FindAllString(l, -1)
+		if strings.HasPrefix(l, "    ") {
+			code = append(code, l)
+		}
+		for _, c := range code {
+			c = strings.Trim(c, "`\n")
+			for _, t := range docTest.FindAllString(c, -1) {
+				if !r.tests[t] && t != "FuzzName" { // FuzzName stands for any
+					miss(line, "test", t)
+				}
+			}
+			for _, m := range docPath.FindAllStringSubmatch(c, -1) {
+				if top, _, _ := strings.Cut(m[1], "/"); r.files[top] && !r.files[m[1]] {
+					miss(line, "file", m[1])
+				}
+			}
+			for _, m := range docTarget.FindAllStringSubmatch(c, -1) {
+				if !r.targets[m[1]] {
+					miss(line, "target", m[1])
+				}
+			}
+			for _, m := range docIdent.FindAllStringSubmatch(c, -1) {
+				if words := r.words[m[1]]; words != nil && !words[m[2]] {
+					miss(line, "identifier", m[1]+"."+m[2])
+				}
+			}
+		}
+	}
+	return problems
+}
+
+// TestDocsNameWhatExists: the documents name only files, tests, targets of make
+// and identifiers that exist. docs/decisions is left out but for its list: a page
+// there describes the code of its date. TestMutantsApply holds testnet/mutants.
+func TestDocsNameWhatExists(t *testing.T) {
+	tree := os.DirFS("../..")
+	r, err := readRepository(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var docs []string
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/decisions/README.md", "testnet/scenarios/README.md"} {
+		found, err := fs.Glob(tree, pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no file %s (%v)", pattern, err)
+		}
+		docs = append(docs, found...)
+	}
+	for _, name := range docs {
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, problem := range r.stale(name, string(text)) {
+			t.Error(problem)
+		}
+	}
+}
+
+// TestStaleNamesAreSeen: a document with one name of each kind that does not
+// exist, beside one that does.
+func TestStaleNamesAreSeen(t *testing.T) {
+	r, err := readRepository(fstest.MapFS{
+		"Makefile":       {Data: []byte("unit: tools\n")},
+		"docs/a.md":      {},
+		"peer/a_test.go": {Data: []byte("package peer\nfunc TestHere(t *testing.T) { Limits() }\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r.stale("docs/b.md", strings.Join([]string{
+		"[a](a.md), [b](../gone.md), [far](https://example.com/x)",
+		"`TestHere`, `TestGone`, `peer.Limits`, `peer.Gone`, `http.Gone`",
+		"    go test ./peer/a_test.go ./peer/gone",
+		"    make unit; make gone",
+		"TestGone in prose, and `other/path`, are no names",
+	}, "\n"))
+	want := []string{
+		"docs/b.md:1: there is no file ../gone.md",
+		"docs/b.md:2: there is no test TestGone",
+		"docs/b.md:2: there is no identifier peer.Gone",
+		"docs/b.md:3: there is no file peer/gone",
+		"docs/b.md:4: there is no target gone",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
