@@ -1,6 +1,8 @@
 package peer
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -8,9 +10,11 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // scriptedStream is a stream whose deadlines and reads are the test's.
@@ -102,5 +106,34 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("a newer address book: %v", err)
+	}
+}
+
+// The decisions and the network name a node alike: by the same bytes, text and
+// writer id.
+func TestIDsAgree(t *testing.T) {
+	for range 20 {
+		key, err := freshIdentity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		self, err := newIdentity(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := key.GetPublic().Raw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		message, err := crypto.MarshalPublicKey(key.GetPublic())
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := node.IDOf(raw)
+		writer, err := id.Writer()
+		sum := sha256.Sum256(message)
+		if string(id) != string(self.id) || id.String() != self.id.String() || err != nil || uint64(writer) != binary.BigEndian.Uint64(sum[:]) {
+			t.Errorf("the node %s is %s, and writes as %s, %v", self.id, id, writer, err)
+		}
 	}
 }

@@ -107,10 +107,11 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	if err := ns.core.MayCall(node.ID(id)); err != nil {
 		return fail(err)
 	}
+	begun := time.Now()
 	var retry node.BusyRetry
 	for {
 		report, err = ns.syncOnce(ctx, id, ask, o.Progress)
-		if wait, again := retry.Again(ns.node.core, err); again && sleep(ctx, wait) {
+		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
 			continue
 		}
 		if err == nil {

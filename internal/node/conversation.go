@@ -170,6 +170,9 @@ func (ns *Namespace) Grow(ctx context.Context, tick func() error) (bool, error) 
 func (c *Conversation) End(err error) (reconcile.Report, error) {
 	report := c.Session.Report()
 	c.Session.Close()
+	if err == nil {
+		err = c.Session.Err() // a session that is not over has not done its work
+	}
 	if c.close != nil {
 		if closed := c.close(); err == nil {
 			err = closed

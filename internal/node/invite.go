@@ -24,12 +24,14 @@ func (ns *Namespace) Invite(o InviteOptions, addrs [][]byte) (string, error) {
 	if o.Role == 0 {
 		o.Role = RoleWrite
 	}
-	if o.Expires <= 0 {
+	if o.Expires == 0 {
 		o.Expires = DefaultInviteLife
 	}
 	switch members := ns.Members(); {
 	case !o.Role.Valid():
 		return "", fmt.Errorf("%w: there is no %s", ErrInvalid, o.Role)
+	case o.Expires < 0:
+		return "", fmt.Errorf("%w: a ticket that expires %s ago", ErrInvalid, -o.Expires)
 	case o.Expires > MaxInviteLife:
 		return "", fmt.Errorf("%w: a ticket for %s; a ticket can be used for at most %s", dbadapter.ErrLimit, o.Expires, MaxInviteLife)
 	case !members.Has(ns.node.ID, RoleAdmin):

@@ -58,8 +58,9 @@ func (n *Node) AnswerJoin(remote ID, request []byte, book func(ID) [][]byte) (re
 	if err := strict.Unmarshal(request, &q); err != nil {
 		return nil, nil, fmt.Errorf("malformed message: %w", err)
 	}
+	// A peer that speaks another version reads this node's in the reply, and no text.
 	r := &joinReply{Version: joinVersion}
-	if err = n.admitJoin(remote, &q, book, r); err != nil {
+	if err = n.admitJoin(remote, &q, book, r); err != nil && q.Version == joinVersion {
 		r.Denied = "this node failed; see its log"
 		if errors.Is(err, ErrDenied) || errors.Is(err, dbadapter.ErrLimit) {
 			r.Denied = err.Error()
@@ -80,7 +81,9 @@ func (n *Node) admitJoin(remote ID, q *joinRequest, book func(ID) [][]byte, r *j
 	if ns == nil {
 		return errTicketUnknown
 	}
-	if err := ns.redeem(remote, q.Token); err != nil {
+	if err := ns.redeem(remote, q.Token); errors.Is(err, dbadapter.ErrClosed) {
+		return errTicketUnknown // the namespace is being dropped
+	} else if err != nil {
 		return err
 	}
 	ns.declined.forget()

@@ -14,18 +14,17 @@ const firstPause = 50 * time.Millisecond
 // BusyRetry decides whether a sync is tried again that met a busy peer. Its zero
 // value is for one sync, from its first try on.
 type BusyRetry struct {
-	waited, pause time.Duration
+	pause time.Duration
 }
 
-// Again reports whether to try again, and how long to wait before that.
-func (b *BusyRetry) Again(n *Node, err error) (time.Duration, bool) {
-	if !errors.Is(err, reconcile.ErrBusy) || b.waited >= BusyPatience {
+// Again reports whether to try again, and how long to wait before that. elapsed is
+// the time since the first try began.
+func (b *BusyRetry) Again(n *Node, elapsed time.Duration, err error) (time.Duration, bool) {
+	if !errors.Is(err, reconcile.ErrBusy) || elapsed >= BusyPatience {
 		return 0, false
 	}
 	b.pause = max(firstPause, b.pause*3/2)
-	wait := n.jittered(b.pause, ForBusy)
-	b.waited += wait
-	return wait, true
+	return min(n.jittered(b.pause, ForBusy), BusyPatience-elapsed), true
 }
 
 // Headway tells whether a sync gets anywhere: its report changes.

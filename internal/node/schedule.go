@@ -58,16 +58,21 @@ func (s *Schedule) Begin(known func(ID) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range partners {
-		l := s.lanes[t.Remote]
-		if l == nil {
-			l = &lane{of: map[dbadapter.NamespaceID]*rest{}}
-			s.lanes[t.Remote] = l
-		}
-		if !l.taken {
+		if l := s.lane(t.Remote); !l.taken {
 			l.taken = true
 			s.waiting = append(s.waiting, t)
 		}
 	}
+}
+
+// lane is that of a peer; mu is held.
+func (s *Schedule) lane(remote ID) *lane {
+	l := s.lanes[remote]
+	if l == nil {
+		l = &lane{of: map[dbadapter.NamespaceID]*rest{}}
+		s.lanes[remote] = l
+	}
+	return l
 }
 
 // partners are the peers that can be reached with the namespaces that they share
@@ -123,7 +128,7 @@ func (s *Schedule) Done(t Turn) {
 func (s *Schedule) Due(ns *Namespace, remote ID, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.lanes[remote]
+	l := s.lane(remote)
 	r := l.of[ns.Keys.ID]
 	return !now.Before(l.whole.until) && (r == nil || !now.Before(r.until))
 }
@@ -134,7 +139,7 @@ func (s *Schedule) Due(ns *Namespace, remote ID, now time.Time) bool {
 func (s *Schedule) Note(ns *Namespace, remote ID, now time.Time, reached bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.lanes[remote]
+	l := s.lane(remote)
 	r := l.of[ns.Keys.ID]
 	if r == nil {
 		r = &rest{}

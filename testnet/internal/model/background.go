@@ -30,11 +30,12 @@ func (p *process) sync(remote int, a node.Ask, done func(error)) {
 		done(err)
 		return
 	}
+	begun := p.node.world.Now()
 	var retry node.BusyRetry
 	var once func()
 	once = func() {
 		p.dial(remote, a, func(err error) {
-			if wait, again := retry.Again(p.core, err); again {
+			if wait, again := retry.Again(p.core, p.node.world.Now()-begun, err); again {
 				p.after(wait, once)
 				return
 			}

@@ -1,0 +1,278 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// admit passes records through the admission, as from the node with that key.
+func admit(ns *Namespace, from int, records ...dbadapter.Record) []reconcile.Verdict {
+	return must(ns.Admit(context.Background(), idOf(from), hashed(ns, records...)))
+}
+
+// hashed are records as they come out of a session.
+func hashed(ns *Namespace, records ...dbadapter.Record) []dbadapter.Hashed {
+	out := make([]dbadapter.Hashed, len(records))
+	for i, r := range records {
+		out[i] = must(dbadapter.Hash(ns.Keys.Hasher, r))
+	}
+	return out
+}
+
+// at is a version of the node with that key, at a time after noon.
+func at(seed int, d time.Duration) dbadapter.Version {
+	return dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(d)), Writer: writerOf(seed), Incarnation: 1}
+}
+
+// dated is the version of a dated import.
+func dated(d time.Duration) dbadapter.Version {
+	return dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(d))}
+}
+
+// The keys of the members that the tests below know; the machine itself is 1.
+const (
+	writer, other, reader, stranger = 2, 3, 4, 5
+)
+
+func newNotes(p Policy) (*machine, *Namespace) {
+	m := newMachine(1)
+	ns := m.create("notes", p)
+	for seed, role := range map[int]Role{writer: RoleWrite, other: RoleWrite, reader: RoleRead} {
+		if err := ns.SetMember(idOf(seed), role); err != nil {
+			panic(err)
+		}
+	}
+	return m, ns
+}
+
+// Each rule of the admission, with a record that breaks just this one.
+func TestAdmission(t *testing.T) {
+	m, ns := newNotes(Policy{})
+	record := func(key string, v dbadapter.Version) dbadapter.Record {
+		return dbadapter.Record{Key: []byte(key), Value: []byte("v"), Version: v}
+	}
+	named := func(r dbadapter.Record, signer int) dbadapter.Record { r.Signer = writerOf(signer); return r }
+	altered := func(r dbadapter.Record, edit func(*dbadapter.Record)) dbadapter.Record { edit(&r); return r }
+	good := signedBy(writer, ns, record("good", at(writer, 0)))
+	unnamed := signedBy(writer, ns, record("dated, of an unnamed signer", dated(0)))
+	const skew = DefaultMaxSkew
+	cases := []struct {
+		from   int
+		record dbadapter.Record
+		want   wire.Reason // 0: it is let in
+	}{
+		{writer, good, 0},
+		{reader, signedBy(writer, ns, record("passed on by a reader", at(writer, 0))), 0},
+		{other, signedBy(1, ns, record("of this node", at(1, 0))), 0},
+		{other, named(signedBy(writer, ns, record("dated", dated(0))), writer), 0},
+		{other, signedBy(writer, ns, record("just within the skew", at(writer, skew))), 0},
+		{other, signedBy(writer, ns, dbadapter.Record{Key: []byte("grave"), Deleted: true, Version: at(writer, 0)}), 0},
+
+		{writer, signedBy(reader, ns, record("of a reader", at(reader, 0))), wire.ReasonWriter},
+		{reader, signedBy(reader, ns, record("of a reader, from it", at(reader, 0))), wire.ReasonWriter},
+		{writer, signedBy(stranger, ns, record("of a stranger", at(stranger, 0))), wire.ReasonWriter},
+		{writer, record("not signed", at(writer, 0)), wire.ReasonSignature},
+		{writer, signedBy(other, ns, record("signed by another", at(writer, 0))), wire.ReasonSignature},
+		{writer, altered(good, func(r *dbadapter.Record) { r.Key = []byte("another key") }), wire.ReasonSignature},
+		{writer, altered(good, func(r *dbadapter.Record) { r.Value = []byte("another value") }), wire.ReasonSignature},
+		{writer, altered(good, func(r *dbadapter.Record) { r.Version.Clock++ }), wire.ReasonSignature},
+		{writer, altered(good, func(r *dbadapter.Record) { r.Version.Incarnation++ }), wire.ReasonSignature},
+		{writer, altered(good, func(r *dbadapter.Record) { r.Deleted, r.Value = true, nil }), wire.ReasonSignature},
+
+		{writer, named(signedBy(stranger, ns, record("dated, of a stranger", dated(0))), stranger), wire.ReasonWriter},
+		{writer, named(signedBy(reader, ns, record("dated, of a reader", dated(0))), reader), wire.ReasonWriter},
+		{writer, named(signedBy(other, ns, record("dated, signed by another", dated(0))), writer), wire.ReasonSignature},
+		{writer, unnamed, wire.ReasonWriter},
+		{writer, record("dated, not signed", dated(0)), wire.ReasonWriter},
+		{writer, named(signedBy(writer, ns, record("no writer, but a counter", dbadapter.Version{Clock: dated(0).Clock + 1})), writer), wire.ReasonWriter},
+		{writer, named(signedBy(writer, ns, record("no writer, but an incarnation", dbadapter.Version{Clock: dated(0).Clock, Incarnation: 1})), writer), wire.ReasonWriter},
+
+		{writer, signedBy(writer, ns, record("too far ahead", at(writer, skew+time.Millisecond))), wire.ReasonClock},
+		{writer, signedBy(writer, ns, record("before 2020", dbadapter.Version{Clock: dbadapter.TimestampAt(hlc.Epoch) - 1, Writer: writerOf(writer)})), wire.ReasonClock},
+	}
+	refused := 0
+	var all []dbadapter.Record
+	for _, c := range cases {
+		held := ns.RejectedCount()
+		m.verified = 0
+		v := admit(ns, c.from, c.record)[0]
+		if v.Reason != c.want || (v.Reason == 0) != (v.Result == dbadapter.Applied) {
+			t.Errorf("%.40q: reason %s, result %d; want reason %s", c.record.Key, v.Reason, v.Result, c.want)
+		}
+		// Only what has a signature, of a member that may write, costs a check.
+		if checked := c.want == 0 || c.want == wire.ReasonSignature && len(c.record.Signature) > 0; (m.verified == 1) != checked || m.verified > 1 {
+			t.Errorf("%.40q: %d signatures were checked", c.record.Key, m.verified)
+		}
+		if c.want != 0 {
+			refused++
+			all = append(all, c.record)
+			list := ns.Rejected()
+			if last := list[len(list)-1]; len(list) != held+1 || string(last.Key) != string(c.record.Key) ||
+				last.Version != c.record.Version || last.From != idOf(c.from) || last.Reason == "" || !last.Time.Equal(noon) {
+				t.Errorf("%.40q is remembered as %+v", c.record.Key, last)
+			}
+		}
+	}
+	if got := len(records(ns)); got != len(cases)-refused {
+		t.Errorf("%d records are held, want %d", got, len(cases)-refused)
+	}
+	// Together they have the verdicts that they have alone, and one that is let in
+	// among them is committed.
+	late := signedBy(writer, ns, record("late", at(writer, 0)))
+	verdicts := admit(ns, writer, append(all[:5:5], append([]dbadapter.Record{late}, all[5:]...)...)...)
+	for i, v := range verdicts {
+		if (i == 5) != (v.Reason == 0) {
+			t.Errorf("record %d of many: %+v", i, v)
+		}
+	}
+	// Once its writer may write, a record is let in, and the rejection forgotten.
+	before := ns.RejectedCount()
+	if err := ns.SetMember(idOf(reader), RoleWrite); err != nil {
+		t.Fatal(err)
+	}
+	if v := admit(ns, other, cases[6].record)[0]; v.Reason != 0 || ns.RejectedCount() != before-1 {
+		t.Errorf("%+v; %d of %d rejections are left", v, ns.RejectedCount(), before)
+	}
+}
+
+// Without signatures, what counts is the role of the member that passes a record
+// on; a version without a writer is still that of a dated import.
+func TestAdmissionUnsigned(t *testing.T) {
+	m, ns := newNotes(Policy{Unsigned: true})
+	for i, c := range []struct {
+		from    int
+		version dbadapter.Version
+		want    wire.Reason
+	}{
+		{writer, at(writer, 0), 0},
+		{1, at(stranger, 0), 0},
+		{other, at(reader, 0), 0},
+		{other, dated(0), 0},
+		{reader, at(writer, 0), wire.ReasonWriter},
+		{stranger, at(writer, 0), wire.ReasonWriter},
+		{reader, dated(0), wire.ReasonWriter},
+		{writer, dbadapter.Version{Clock: dated(0).Clock + 1}, wire.ReasonWriter},
+		{writer, dbadapter.Version{Clock: dated(0).Clock, Incarnation: 1}, wire.ReasonWriter},
+		{writer, at(writer, time.Hour), wire.ReasonClock},
+	} {
+		if v := admit(ns, c.from, dbadapter.Record{Key: fmt.Append(nil, i), Version: c.version})[0]; v.Reason != c.want {
+			t.Errorf("case %d: reason %s, want %s", i, v.Reason, c.want)
+		}
+	}
+	if m.verified != 0 {
+		t.Errorf("%d signatures were checked", m.verified)
+	}
+}
+
+// A dated record that any of 1,000 members has signed is let in, whichever member
+// brings it, for one signature check; a signature that is not that of the named
+// member costs no more.
+func TestDatedRecordsOfAnySigner(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	err := ns.update(func(s *State) error {
+		for seed := 2; seed <= MaxMembers; seed++ {
+			if err := s.setMember(idOf(seed), RoleWrite, 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var good, bad []dbadapter.Record
+	for seed := 1; seed <= MaxMembers; seed++ {
+		r := dbadapter.Record{Key: fmt.Append(nil, seed), Version: dated(0), Signer: writerOf(seed)}
+		good = append(good, signedBy(seed, ns, r))
+		bad = append(bad, signedBy(seed%MaxMembers+1, ns, r)) // by the next member
+	}
+	for _, batch := range []struct {
+		records []dbadapter.Record
+		want    wire.Reason
+	}{{bad, wire.ReasonSignature}, {good, 0}} {
+		m.verified = 0
+		for i, r := range batch.records {
+			if v := admit(ns, (i*7)%MaxMembers+1, r)[0]; v.Reason != batch.want {
+				t.Fatalf("signed for member %d: reason %s, want %s", i+1, v.Reason, batch.want)
+			}
+		}
+		if m.verified != MaxMembers {
+			t.Errorf("%d signatures were checked for %d records", m.verified, MaxMembers)
+		}
+	}
+	if got := len(records(ns)); got != MaxMembers {
+		t.Errorf("%d records are held", got)
+	}
+}
+
+// Versions from elsewhere are known to the clock before they are committed: a
+// write that follows them, of any key, is later.
+func TestAdmissionObservesTheClock(t *testing.T) {
+	m, ns := newNotes(Policy{})
+	ahead := signedBy(writer, ns, dbadapter.Record{Key: []byte("k"), Version: at(writer, 4*time.Minute)})
+	tooFar := signedBy(writer, ns, dbadapter.Record{Key: []byte("l"), Version: at(writer, 6*time.Minute)})
+	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		if got := dbadapter.Timestamp(ns.clock.Latest()); got < ahead.Version.Clock {
+			t.Errorf("at the commit of %s the clock says %x", ahead.Version, got)
+		}
+		return store.Apply(t.Context(), writes)
+	}
+	if v := admit(ns, writer, ahead, tooFar); v[0].Reason != 0 || v[1].Reason != wire.ReasonClock {
+		t.Fatal(v)
+	}
+	m.apply = nil
+	if v := must(put(ns, "another key", "")); v.Compare(ahead.Version) <= 0 || v.Clock > ahead.Version.Clock+10 {
+		t.Errorf("%s was written after %s was admitted", v, ahead.Version)
+	}
+	// One that was refused does not move it.
+	if v := must(put(ns, "a third key", "")); v.Clock >= tooFar.Version.Clock {
+		t.Errorf("a refused version moved the clock to %s", v)
+	}
+	// After a restart the store tells the clock what is held.
+	if err := ns.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := must(m.open(ns.Keys.Secret, ns.Members().state))
+	if v := must(put(again, "a fourth key", "")); v.Compare(ahead.Version) <= 0 || v.Incarnation == ns.incarnation {
+		t.Errorf("%s was written after a restart; %s is held", v, ahead.Version)
+	}
+}
+
+// More records than one transaction takes are committed in several; the verdicts
+// keep the order. A store that fails is an error.
+func TestAdmissionInBatches(t *testing.T) {
+	m, ns := newNotes(Policy{Unsigned: true})
+	var many []dbadapter.Record
+	const n = 2*dbadapter.MaxBatch + 10
+	for i := range n {
+		r := dbadapter.Record{Key: fmt.Append(nil, i), Version: at(writer, 0)}
+		if i%3 == 0 {
+			r.Version = at(writer, time.Hour)
+		}
+		many = append(many, r)
+	}
+	many = append(many, many[1])
+	verdicts := admit(ns, writer, many...)
+	for i, v := range verdicts[:n] {
+		if refused := i%3 == 0; refused != (v.Reason == wire.ReasonClock) || refused == (v.Result == dbadapter.Applied) {
+			t.Fatalf("record %d: %+v", i, v)
+		}
+	}
+	if v := verdicts[n]; v.Reason != 0 || v.Result != dbadapter.Same {
+		t.Errorf("the record that is there: %+v", v)
+	}
+	failure := errors.New("the disk is full")
+	m.apply = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, failure }
+	if _, err := ns.Admit(t.Context(), idOf(writer), hashed(ns, many[1])); !errors.Is(err, failure) {
+		t.Errorf("a store that fails: %v", err)
+	}
+}

@@ -1,0 +1,236 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// helloOf is the first message of a sync that a node begins.
+func helloOf(t *testing.T, ns *Namespace, remote ID) (*Conversation, *wire.Hello) {
+	t.Helper()
+	c := must(ns.Initiate(t.Context(), remote, Ask{}, nil))
+	m, _, err := wire.Read(bytes.NewReader(c.Session.Next().Frame))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, m.(*wire.Hello)
+}
+
+// someHello is what Answer looks at of a first message.
+func someHello(ns *Namespace) *wire.Hello {
+	return &wire.Hello{Version: wire.Version, Mapping: rateless.MappingVersion, Namespace: ns.Keys.ID}
+}
+
+// A stranger, a member of another namespace, and a member that asks for what is
+// not there get one and the same answer.
+func TestAnswerTellsStrangersNothing(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	private := a.create("private", Policy{})
+	c, hello := helloOf(t, sb, a.ID)
+	defer c.End(nil)
+	d, another := helloOf(t, sb, a.ID)
+	defer d.End(nil)
+	if hello.Nonce == (wire.Nonce{}) || hello.Nonce == another.Nonce {
+		t.Errorf("the nonces are %x and %x", hello.Nonce, another.Nonce)
+	}
+	there, done, err := a.Answer(b.ID, hello)
+	if err != nil || there != sa {
+		t.Fatalf("a member: %v", err)
+	}
+	done()
+	elsewhere, nowhere, older := *hello, *hello, *hello
+	elsewhere.Namespace = private.Keys.ID
+	nowhere.Namespace = dbadapter.NamespaceID{9}
+	older.Version--
+	for name, c := range map[string]struct {
+		from  ID
+		hello *wire.Hello
+	}{
+		"a stranger":                   {idOf(9), hello},
+		"a member of another":          {b.ID, &elsewhere},
+		"a member, for what there not": {b.ID, &nowhere},
+		"no id":                        {"", hello},
+	} {
+		if ns, done, err := a.Answer(c.from, c.hello); err != ErrDenied || ns != nil || done != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, _, err := a.Answer(idOf(9), &older); !errors.Is(err, reconcile.ErrVersion) {
+		t.Errorf("another version: %v", err)
+	}
+	// Only a member is called; never this node itself.
+	for _, id := range []ID{idOf(9), b.ID, ""} {
+		if err := sb.MayCall(id); !errors.Is(err, ErrDenied) {
+			t.Errorf("b may call %x: %v", id, err)
+		}
+	}
+	if err := sb.MayCall(a.ID); err != nil {
+		t.Error(err)
+	}
+	// A namespace that is dropped is not there, and its members are strangers.
+	if !a.IsMember(b.ID) || a.IsMember(idOf(9)) {
+		t.Error("the members are not those of the namespaces")
+	}
+	a.Forget(sa)
+	if _, _, err := a.Answer(b.ID, hello); !errors.Is(err, ErrDenied) || a.IsMember(b.ID) {
+		t.Errorf("a namespace that is gone: %v", err)
+	}
+}
+
+// As many syncs of one peer run as have a place; one that is over makes room.
+func TestAnswerTakesPlaces(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	c, hello := helloOf(t, sb, a.ID)
+	defer c.End(nil)
+	var leave []func()
+	for range a.Places.PerPeer {
+		_, done, err := a.Answer(b.ID, hello)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave = append(leave, done)
+	}
+	if _, _, err := a.Answer(b.ID, hello); !errors.Is(err, reconcile.ErrBusy) {
+		t.Errorf("one too many: %v", err)
+	}
+	leave[0]()
+	_, done, err := a.Answer(b.ID, hello)
+	if err != nil {
+		t.Fatalf("after one is over: %v", err)
+	}
+	done()
+	leave[1]()
+	// The answer reaches the initiator as what it is.
+	if err := sa.SetMember(b.ID, RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	defer sa.Call(b.ID, Ask{})()
+	_, _, err = b.sync(sb, a, Ask{})
+	if busy := a.ID < b.ID; errors.Is(err, reconcile.ErrBusy) != busy {
+		t.Errorf("a calls, and has the lower id: %t; b's sync: %v", busy, err)
+	}
+}
+
+// Two nodes write at random, and sync both ways: in the end they hold the same.
+// With hashes so weak that keys share indices, too.
+func TestSyncsConverge(t *testing.T) {
+	for _, weak := range []bool{false, true} {
+		rng := rand.New(rand.NewPCG(7, 7))
+		a, b := newMachine(1), newMachine(2)
+		if weak {
+			a.Weaken = func(h dbadapter.Hasher) dbadapter.Hasher { return weakHasher{h} }
+			b.Weaken = a.Weaken
+		}
+		sa := a.create("notes", Policy{})
+		sb := must(b.join(a, invite(sa, RoleWrite)))
+		for range 20 {
+			for range rng.IntN(50) {
+				ns := []*Namespace{sa, sb}[rng.IntN(2)]
+				must(put(ns, fmt.Sprint(rng.IntN(200)), fmt.Sprint(rng.Uint32())))
+			}
+			from, to, ns := a, b, sa
+			if rng.IntN(2) == 0 {
+				from, to, ns = b, a, sb
+			}
+			mine, theirs, err := from.sync(ns, to, Ask{})
+			if err != nil || !mine.Verified || mine.Applied > theirs.Sent || theirs.Applied > mine.Sent {
+				t.Fatalf("%+v\n%+v\n%v", mine, theirs, err)
+			}
+			da, na, _ := sa.Live.State()
+			db, nb, _ := sb.Live.State()
+			if da != db || na != nb || fmt.Sprint(records(sa)) != fmt.Sprint(records(sb)) {
+				t.Fatal("the sets differ")
+			}
+		}
+	}
+}
+
+// weakHasher has sixteen indices.
+type weakHasher struct{ dbadapter.Hasher }
+
+func (h weakHasher) Index(key []byte) dbadapter.Index { return h.Hasher.Index(key)%16 + 1 }
+
+// What a sync that ran to its end has shown.
+func TestProved(t *testing.T) {
+	for i, c := range []struct {
+		ask  Ask
+		r    reconcile.Report
+		want error
+	}{
+		{Ask{}, reconcile.Report{Verified: true}, nil},
+		{Ask{}, reconcile.Report{}, reconcile.ErrNotVerified},
+		{Ask{}, reconcile.Report{Rejected: 2}, ErrRejected},
+		{Ask{DryRun: true}, reconcile.Report{}, nil},
+		{Ask{DryRun: true}, reconcile.Report{Rejected: 2}, nil},
+		{Ask{Direction: wire.Pull}, reconcile.Report{}, nil},
+		{Ask{Direction: wire.Push}, reconcile.Report{}, nil},
+		{Ask{Direction: wire.Pull}, reconcile.Report{Rejected: 2}, ErrRejected},
+		{Ask{Direction: wire.Push}, reconcile.Report{Rejected: 2}, ErrRejected},
+		{Ask{Direction: wire.Pull}, reconcile.Report{Verified: true}, nil},
+		{Ask{Prefix: []byte("p")}, reconcile.Report{}, reconcile.ErrNotVerified},
+	} {
+		if err := Proved(c.ask, &c.r); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("case %d: %v, want %v", i, err, c.want)
+		}
+	}
+}
+
+// The end of a conversation gives back what it held, also one that was cut; the
+// driver's error stays.
+func TestEnd(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	must(put(sb, "k", "v"))
+	cut := errors.New("the connection broke")
+	for _, ask := range []Ask{{}, {Prefix: []byte("k")}} {
+		c := must(sb.Initiate(t.Context(), a.ID, ask, nil))
+		c.Session.Next()
+		if _, err := c.End(cut); !errors.Is(err, cut) || len(sb.openings.of) != 0 {
+			t.Errorf("a sync that was cut: %v", err)
+		}
+	}
+	// So it is with those that ran to their end, on both sides, or were turned away.
+	for _, ask := range []Ask{{}, {Prefix: []byte("k")}, {DryRun: true}} {
+		if _, _, err := b.sync(sb, a, ask); err != nil {
+			t.Error(err)
+		}
+	}
+	must(put(sa, "l", "v"))
+	for range a.Places.Sessions {
+		_, done, err := a.Answer(b.ID, someHello(sa))
+		if err == nil {
+			defer done()
+		}
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, reconcile.ErrBusy) {
+		t.Errorf("without a place: %v", err)
+	}
+	if a.opened != 0 || b.opened != 0 {
+		t.Errorf("%d and %d snapshots are left open", a.opened, b.opened)
+	}
+	if err := sb.Store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sb.Initiate(t.Context(), a.ID, Ask{}, nil); !errors.Is(err, dbadapter.ErrClosed) {
+		t.Errorf("of a closed store: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sa.Grow(ctx, nil); err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

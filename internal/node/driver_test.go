@@ -1,0 +1,287 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The driver of the tests: nodes in memory, on clocks that the test sets, with
+// random numbers from a seed. It carries the frames of a sync by hand.
+
+// noon is when every test begins.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// machine is a node with all that a driver gives it.
+type machine struct {
+	*Node
+	clock time.Time
+	key   ed25519.PrivateKey
+	store *memdb.Store
+	// apply, if not nil, stands before the store's Apply.
+	apply func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
+	// save, if not nil, is called with each state that is to be made durable.
+	save func(*State) error
+
+	mu       sync.Mutex // guards what follows
+	opened   int        // snapshots, less those that were closed
+	random   *rand.Rand
+	verified int // signatures
+}
+
+// keyOf is the same key for the same seed, on every machine.
+func keyOf(seed int) ed25519.PrivateKey {
+	var b [ed25519.SeedSize]byte
+	binary.BigEndian.PutUint64(b[:], uint64(seed))
+	return ed25519.NewKeyFromSeed(b[:])
+}
+
+// idOf is the id of a node with that key.
+func idOf(seed int) ID { return IDOf(keyOf(seed).Public().(ed25519.PublicKey)) }
+
+func newMachine(seed int) *machine {
+	m := &machine{clock: noon, key: keyOf(seed), store: memdb.New(memdb.Options{}), random: rand.New(rand.NewPCG(uint64(seed), 0))}
+	m.Node = New(Config{
+		ID:   idOf(seed),
+		Sign: func(message []byte) ([]byte, error) { return ed25519.Sign(m.key, message), nil },
+		Verify: func(key ed25519.PublicKey, message, signature []byte) bool {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.verified++
+			return ed25519.Verify(key, message, signature)
+		},
+		Now: func() time.Time { return m.clock },
+		Random: func(Purpose) uint64 {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return m.random.Uint64()
+		},
+		Places:   Places{Sessions: 4, PerPeer: 2, Greetings: 8},
+		Interval: time.Second,
+	})
+	return m
+}
+
+// appliedBy is a namespace whose commits go through the machine's apply, and whose
+// snapshots are counted.
+type appliedBy struct {
+	dbadapter.Namespace
+	machine *machine
+}
+
+func (ns appliedBy) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+	if ns.machine.apply != nil {
+		return ns.machine.apply(ns.Namespace, writes)
+	}
+	return ns.Namespace.Apply(ctx, writes)
+}
+
+func (ns appliedBy) Snapshot() (dbadapter.Snapshot, error) {
+	snap, err := ns.Namespace.Snapshot()
+	if err == nil {
+		ns.machine.count(1)
+	}
+	return countedSnapshot{snap, ns.machine}, err
+}
+
+type countedSnapshot struct {
+	dbadapter.Snapshot
+	machine *machine
+}
+
+func (s countedSnapshot) Close() error {
+	s.machine.count(-1)
+	return s.Snapshot.Close()
+}
+
+func (m *machine) count(by int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opened += by
+}
+
+func (m *machine) open(secret dbadapter.Secret, s *State) (*Namespace, error) {
+	return m.Open(context.Background(), Opening{
+		Secret: secret, State: s,
+		Store: func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+			ns, err := m.store.Namespace(ctx, id, h, observe)
+			return appliedBy{ns, m}, err
+		},
+		Save: func(s *State) error {
+			if m.save != nil {
+				return m.save(s)
+			}
+			return nil
+		},
+	})
+}
+
+// create makes a namespace of which the machine is the admin.
+func (m *machine) create(name string, p Policy) *Namespace {
+	return must(m.open(m.NewSecret(), must(NewState(name, p, m.ID, m.clock))))
+}
+
+// join redeems a ticket of the other node.
+func (m *machine) join(other *machine, ticket string) (*Namespace, error) {
+	t, err := ParseTicket(ticket)
+	if err != nil {
+		return nil, err
+	}
+	request, err := m.RequestJoin(t, nil)
+	if err != nil {
+		return nil, err
+	}
+	reply, _, _ := other.AnswerJoin(m.ID, request, func(ID) [][]byte { return nil })
+	joined, err := m.ReadJoin(t, reply)
+	if err != nil {
+		return nil, err
+	}
+	if ns := m.Namespace(t.Namespace); ns != nil {
+		return ns, ns.Merge(t.Inviter, joined.State)
+	}
+	return m.open(joined.Secret, joined.State)
+}
+
+// invite makes a ticket, good for a day.
+func invite(ns *Namespace, role Role) string {
+	return must(ns.Invite(InviteOptions{Role: role}, [][]byte{{1}}))
+}
+
+// commit carries a write to the store until it is there.
+func commit(a *Attempt, err error) (dbadapter.Version, error) {
+	for again := err == nil; again; {
+		again, err = a.Judge(try(a))
+	}
+	if err != nil {
+		return dbadapter.Version{}, err
+	}
+	return a.Version(0), nil
+}
+
+func try(a *Attempt) ([]dbadapter.Outcome, error) {
+	defer a.Hold()()
+	writes, err := a.Writes()
+	if err != nil {
+		return nil, err
+	}
+	return a.ns.Store.Apply(context.Background(), writes)
+}
+
+func draft(key, value string) Draft {
+	return Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value)}}
+}
+
+func put(ns *Namespace, key, value string) (dbadapter.Version, error) {
+	return commit(ns.Write(draft(key, value)))
+}
+
+func get(ns *Namespace, key string) (dbadapter.Record, error) {
+	snap, err := ns.Store.Snapshot()
+	if err != nil {
+		return dbadapter.Record{}, err
+	}
+	defer snap.Close()
+	return snap.Get([]byte(key))
+}
+
+// sync syncs a namespace with another node, and returns what both report.
+func (m *machine) sync(ns *Namespace, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
+	if err := ns.MayCall(other.ID); err != nil {
+		return mine, theirs, err
+	}
+	defer ns.Call(other.ID, ask)()
+	a, err := ns.Initiate(context.Background(), other.ID, ask, nil)
+	if err != nil {
+		return mine, theirs, err
+	}
+	frame := bytes.NewBuffer(a.Session.Next().Frame)
+	message, size, err := wire.Read(frame)
+	if err != nil {
+		return mine, theirs, err
+	}
+	hello := message.(*wire.Hello)
+	there, done, err := other.Answer(m.ID, hello)
+	if err != nil {
+		a.Session.Next()
+		a.Session.Deliver(reconcile.Refusal(err), 0)
+		a.Session.Next()
+		mine, err = a.End(a.Session.Err())
+		return mine, theirs, err
+	}
+	defer done()
+	b := there.Respond(context.Background(), m.ID, hello, size, nil)
+	carry(b.Session, a.Session)
+	theirs, _ = b.End(b.Session.Err())
+	if mine, err = a.End(a.Session.Err()); err == nil {
+		err = Proved(ask, &mine)
+	}
+	return mine, theirs, err
+}
+
+// carry takes frames to and fro between two sessions, of which the first is
+// about to send, until both are over.
+func carry(sides ...*reconcile.Session) {
+	var (
+		inbox       [2]bytes.Buffer
+		waits, over [2]bool
+	)
+	for i := 0; !over[0] || !over[1]; i = 1 - i {
+		for s := sides[i]; !over[i]; {
+			if waits[i] && inbox[i].Len() == 0 && !over[1-i] {
+				break // it is the other's turn to send
+			}
+			if waits[i] {
+				if m, size, err := wire.Read(&inbox[i]); err != nil {
+					s.Fail(errors.Join(ErrUnreachable, err))
+				} else {
+					s.Deliver(m, size)
+				}
+			}
+			e := s.Next()
+			waits[i], over[i] = e.Want == reconcile.WantReceive, e.Want == reconcile.WantNothing
+			inbox[1-i].Write(e.Frame)
+		}
+	}
+}
+
+// must is for what fails only if the test is wrong.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// records are those that a namespace holds, by key.
+func records(ns *Namespace) (out []dbadapter.Record) {
+	snap := must(ns.Store.Snapshot())
+	defer snap.Close()
+	for r, err := range snap.Scan(context.Background(), nil, nil) {
+		out = append(out, must(r, err).Record)
+	}
+	return out
+}
+
+// signedBy is the record with the signature of a key, in a namespace.
+func signedBy(seed int, ns *Namespace, r dbadapter.Record) dbadapter.Record {
+	r.Signature = ed25519.Sign(keyOf(seed), SignedBytes(ns.Keys.ID, &r))
+	return r
+}
+
+// writerOf is the id under which versions name the node with that key.
+func writerOf(seed int) dbadapter.WriterID { return must(idOf(seed).Writer()) }

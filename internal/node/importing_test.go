@@ -1,0 +1,200 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// importAll imports items as a driver does.
+func importAll(ns *Namespace, items []Item) (*Import, error) {
+	im := ns.Import()
+	flush := func() error {
+		defer im.Hold()()
+		writes, err := im.Writes()
+		var outcomes []dbadapter.Outcome
+		if err == nil && len(writes) > 0 {
+			outcomes, err = ns.Store.Apply(context.Background(), writes)
+		}
+		if err == nil {
+			im.Judge(outcomes)
+		}
+		return err
+	}
+	for i := range items {
+		if err := im.Check(&items[i]); err != nil {
+			return im, err
+		}
+		if im.Full(&items[i]) {
+			if err := flush(); err != nil {
+				return im, err
+			}
+		}
+		im.Add(&items[i])
+	}
+	return im, flush()
+}
+
+// twin is an import into a map, one item after the other.
+type twin struct {
+	held   map[string]dbadapter.Record
+	clock  dbadapter.Timestamp
+	result ImportResult
+}
+
+func (tw *twin) add(now time.Time, item Item) {
+	r := dbadapter.Record{Key: item.Key, Value: item.Value, Deleted: item.Deleted}
+	held, ok := tw.held[string(item.Key)]
+	tw.result.Items++
+	if item.Time.IsZero() {
+		if ok && held.SameContent(&r) || !ok && item.Deleted {
+			tw.result.Unchanged++
+			return
+		}
+		tw.clock = max(tw.clock+1, dbadapter.TimestampAt(now))
+		r.Version = dbadapter.Version{Clock: tw.clock, Writer: writerOf(1), Incarnation: 1}
+	} else {
+		r.Version.Clock = dbadapter.TimestampAt(item.Time)
+		tw.clock = max(tw.clock, r.Version.Clock)
+	}
+	switch {
+	case !ok || r.Compare(&held) > 0:
+		tw.result.Written++
+		tw.held[string(item.Key)] = r
+	case held.SameContent(&r):
+		tw.result.Unchanged++
+	default:
+		tw.result.Stale++
+	}
+}
+
+// Whatever is imported, dated or not, new or known, deleted or not: the counts
+// and the records are those of the map.
+func TestImportAgainstTwin(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		m, ns := newNotes(Policy{Unsigned: seed%2 == 0})
+		tw := &twin{held: map[string]dbadapter.Record{}}
+		var total ImportResult
+		for range 3 {
+			var items []Item
+			for range rng.IntN(40) {
+				item := Item{Key: fmt.Append(nil, rng.IntN(8)), Value: fmt.Append(nil, rng.IntN(3))}
+				if rng.IntN(4) == 0 {
+					item.Deleted, item.Value = true, nil
+				}
+				if rng.IntN(2) == 0 { // some seconds around now, with sub-milliseconds to be cut
+					item.Time = m.clock.Add(time.Duration(rng.IntN(7)-3)*time.Second + time.Duration(rng.IntN(2)))
+				}
+				items = append(items, item)
+				tw.add(m.clock, item)
+			}
+			im, err := importAll(ns, items)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total.Items += im.Result.Items
+			total.Written += im.Result.Written
+			total.Unchanged += im.Result.Unchanged
+			total.Stale += im.Result.Stale
+			if im.Pending() != 0 {
+				t.Errorf("seed %d: %d items are pending", seed, im.Pending())
+			}
+			m.clock = m.clock.Add(time.Duration(rng.IntN(3)) * time.Second)
+		}
+		if total != tw.result || total.Written+total.Unchanged+total.Stale != total.Items {
+			t.Fatalf("seed %d: counted %+v, the twin %+v", seed, total, tw.result)
+		}
+		got := records(ns)
+		if len(got) != len(tw.held) {
+			t.Fatalf("seed %d: %d records, the twin has %d", seed, len(got), len(tw.held))
+		}
+		for _, r := range got {
+			want := tw.held[string(r.Key)]
+			if r.Version.Clock != want.Version.Clock || r.Version.Writer != want.Version.Writer || !r.SameContent(&want) {
+				t.Fatalf("seed %d: held %+v, the twin has %+v", seed, r, want)
+			}
+		}
+	}
+}
+
+// Two sites that import the same dated items hold the same set, whoever signed
+// it, and a sync of the two finds nothing.
+func TestImportAtTwoSites(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	items := []Item{{Key: []byte("k"), Value: []byte("v"), Time: noon.Add(-time.Hour)}, {Key: []byte("l"), Deleted: true, Time: noon}}
+	must(importAll(sa, items))
+	must(importAll(sb, items))
+	if ra, rb := must(get(sa, "k")), must(get(sb, "k")); ra.Version != rb.Version || ra.Signer == rb.Signer {
+		t.Errorf("held %+v and %+v", ra, rb)
+	}
+	if report, _, err := b.sync(sb, a, Ask{}); err != nil || report.Method != wire.MethodSame {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestImportBatches(t *testing.T) {
+	_, ns := newNotes(Policy{Unsigned: true})
+	im := ns.Import()
+	item := func(i, size int) *Item { return &Item{Key: fmt.Append(nil, i), Value: make([]byte, size)} }
+	n := 0
+	for ; !im.Full(item(n, 0)); n++ {
+		im.Add(item(n, 0))
+	}
+	if n != importBatch || n != im.Pending() {
+		t.Errorf("a batch has %d items", n)
+	}
+	im = ns.Import()
+	im.Add(item(0, 1<<19))
+	if im.Full(item(1, 1<<19-2)) || !im.Full(item(1, 1<<19-1)) {
+		t.Error("a batch of 1 MiB is full, a smaller one is not")
+	}
+	if !im.Full(item(0, 0)) {
+		t.Error("a batch has a key twice")
+	}
+	// It keeps a copy.
+	reused := &Item{Key: []byte("reused"), Value: []byte("1"), Time: noon, Deleted: false}
+	im.Add(reused)
+	reused.Key[0], reused.Value[0] = 'X', '2'
+	writes := must(im.Writes())
+	if r := writes[1].Record; string(r.Key) != "reused" || string(r.Value) != "1" || r.Version != dated(0) {
+		t.Errorf("the batch has %+v", r)
+	}
+	im.Judge(must(ns.Store.Apply(t.Context(), writes)))
+	if im.Full(item(0, 1<<20-1)) {
+		t.Error("the next batch begins with what the last one had")
+	}
+}
+
+func TestImportChecksItems(t *testing.T) {
+	_, ns := newNotes(Policy{MaxSkew: time.Minute})
+	im := ns.Import()
+	for name, c := range map[string]struct {
+		item Item
+		want error
+	}{
+		"good":            {Item{Key: []byte("k")}, nil},
+		"dated":           {Item{Key: []byte("k"), Time: noon.Add(time.Minute)}, nil},
+		"no key":          {Item{}, dbadapter.ErrLimit},
+		"no key, dated":   {Item{Time: noon}, dbadapter.ErrLimit},
+		"a large value":   {Item{Key: []byte("k"), Value: make([]byte, dbadapter.MaxValue+1)}, dbadapter.ErrLimit},
+		"a grave's value": {Item{Key: []byte("k"), Value: []byte("v"), Deleted: true}, dbadapter.ErrLimit},
+		"a long key":      {Item{Key: []byte(strings.Repeat("k", 2000)), Time: noon}, dbadapter.ErrLimit},
+		"in the future":   {Item{Key: []byte("k"), Time: noon.Add(time.Minute + time.Millisecond)}, ErrFutureVersion},
+		"before 2020":     {Item{Key: []byte("k"), Time: hlc.Epoch.Add(-1)}, ErrFutureVersion},
+	} {
+		if err := im.Check(&c.item); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
