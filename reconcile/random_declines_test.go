@@ -20,8 +20,11 @@ func TestRandomDeclines(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		h := dbadapter.NewHasher(testSecret)
-		weak := rng.IntN(3) == 0
-		if weak {
+		// A head does not tell which of two contents of one version wins, and a
+		// bucket of several records travels whole: then large values may travel
+		// in vain.
+		vain := rng.IntN(3) == 0
+		if vain {
 			h = storetest.Weak(h, 1+rng.IntN(6))
 		}
 		a, b := newSide(t, "a", h), newSide(t, "b", h)
@@ -35,6 +38,7 @@ func TestRandomDeclines(t *testing.T) {
 			b.decline(2)
 		}
 		keys := 1 + rng.IntN(40)
+		drawn := map[string]dbadapter.Record{} // by key and version
 		draw := func() dbadapter.Record {
 			r := record(fmt.Sprintf("%c/%d", 'p'+rune(rng.IntN(2)), rng.IntN(keys)), "", by(dbadapter.WriterID(1+rng.IntN(3)), time.Duration(rng.IntN(4))*40*time.Second))
 			r.Version.Incarnation = uint64(rng.IntN(2))
@@ -46,6 +50,11 @@ func TestRandomDeclines(t *testing.T) {
 			default:
 				r.Value = []byte{byte(rng.IntN(3))}
 			}
+			name := string(r.Key) + r.Version.String()
+			if o, twice := drawn[name]; twice && !r.SameContent(&o) {
+				vain = true
+			}
+			drawn[name] = r
 			return r
 		}
 		for range rng.IntN(60) {
@@ -101,9 +110,7 @@ func TestRandomDeclines(t *testing.T) {
 				t.Fatalf("seed %d: not equal after a sync", seed)
 			}
 		}
-		// A small record may travel on suspicion each time, and a bucket of
-		// several records whole.
-		if applied := last.a.Applied + last.b.Applied; applied > 0 || large > 0 && !weak {
+		if applied := last.a.Applied + last.b.Applied; applied > 0 || large > 0 && !vain {
 			t.Errorf("seed %d: the sixth sync still applies %d records and moves %d large ones; %v", seed, applied, large, last.log)
 		}
 		for _, pair := range [][2]*side{{a, b}, {b, a}} {
