@@ -38,7 +38,8 @@ var (
 	ErrUnreachable = node.ErrUnreachable
 	// ErrBusy: the peer, or this node, has its hands full; try again.
 	ErrBusy = reconcile.ErrBusy
-	// ErrFutureVersion: a version too far in the future, or before 2020.
+	// ErrFutureVersion: a version too far in the future, or before 2020. Of a
+	// write: this machine's clock is wrong, or was; Restamp mends the latter.
 	ErrFutureVersion = hlc.ErrOutOfBounds
 	// ErrNotVerified: the proof that the differences found are all there are
 	// has failed; "in sync" is not said, and the sync should be run again.

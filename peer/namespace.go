@@ -47,7 +47,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 	}
 	ns := &Namespace{node: n, core: core, id: core.Keys.ID, gate: newGate()}
 	if ahead := core.Ahead(); ahead > 0 {
-		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: writes are refused until the clock has come so far; set the clock, if it is wrong",
+		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: writes are refused until the clock has come so far; if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace (syncd restamp)",
 			slog.String("ns", s.Name), slog.Duration("ahead", ahead))
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
@@ -114,6 +114,9 @@ type Info struct {
 	Rejected int
 	// Clock is the time of the newest version held; zero if none has been.
 	Clock time.Time
+	// Ahead, if not 0, is by how much the next version would be further ahead of
+	// this machine's clock than the policy allows: writes are refused.
+	Ahead time.Duration
 }
 
 // Info describes the namespace as it is now.
@@ -134,5 +137,6 @@ func (ns *Namespace) Info() Info {
 		Members:  len(members.List()),
 		Rejected: ns.core.RejectedCount(),
 		Clock:    newest,
+		Ahead:    ns.core.Ahead(),
 	}
 }

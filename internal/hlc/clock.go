@@ -61,6 +61,15 @@ func (c *Clock) Latest() Timestamp {
 	return c.last
 }
 
+// Lower makes the next readings follow the machine's time again, and exceed the
+// given reading at least. They may repeat what the clock gave before: the caller
+// tells versions apart by a new incarnation.
+func (c *Clock) Lower(to Timestamp) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = min(c.last, to)
+}
+
 // Check is the rule for versions that come from elsewhere: not before
 // Epoch, and not further ahead of the machine's time than the skew.
 // The error is ErrOutOfBounds.

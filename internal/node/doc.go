@@ -6,6 +6,7 @@
 //	how members come   invite.go, ticket.go, join.go
 //	what comes in      admission.go             the one admission of records
 //	what goes out      write.go, importing.go, signature.go
+//	after a wrong clock restamp.go
 //	with whom          conversation.go          a sync's two beginnings and its end
 //	                   sessions.go              places, and which of two callers yields
 //	                   schedule.go, retry.go    when to sync, and how long to rest

@@ -150,15 +150,17 @@ func (a *Attempt) Version(i int) dbadapter.Version { return a.writes[i].Record.V
 
 // nextVersion makes a version of this node. A clock that has been wrong would
 // make versions that every other member refuses, and so acknowledges none.
-func (ns *Namespace) nextVersion() (dbadapter.Version, error) {
-	at, now := ns.clock.Read(), ns.node.Now()
+func (ns *Namespace) nextVersion() (dbadapter.Version, error) { return ns.versionAt(ns.clock.Read()) }
+
+func (ns *Namespace) versionAt(at hlc.Timestamp) (dbadapter.Version, error) {
+	now := ns.node.Now()
 	skew := ns.Members().Policy().MaxSkew
 	switch t := at.Time(); {
 	case t.Before(dbadapter.Epoch):
 		return dbadapter.Version{}, fmt.Errorf("%w: this machine's clock says %s; set it", ErrFutureVersion, t.Format("2006-01-02"))
 	case t.After(now.Add(skew)):
 		return dbadapter.Version{}, fmt.Errorf(
-			"%w: this namespace holds a version of %s, and this machine's clock says %s: if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace",
+			"%w: this namespace holds a version of %s, and this machine's clock says %s: if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace (syncd restamp)",
 			ErrFutureVersion, t.Format("2006-01-02 15:04:05"), now.UTC().Format("2006-01-02 15:04:05"))
 	}
 	writer, err := ns.node.ID.Writer()

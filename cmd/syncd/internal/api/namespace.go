@@ -23,6 +23,7 @@ type Namespace struct {
 	Members  int       `json:"members"`
 	Rejected int       `json:"rejected" doc:"records that peers offered and this node refused"`
 	Clock    time.Time `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
+	Ahead    string    `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
 }
 
 // NamespaceOf describes a namespace.
@@ -31,8 +32,13 @@ func NamespaceOf(i peer.Info) Namespace {
 	if skew == 0 {
 		skew = peer.DefaultMaxSkew
 	}
+	ahead := ""
+	if i.Ahead > 0 {
+		ahead = i.Ahead.Round(time.Second).String()
+	}
 	return Namespace{
-		Name: i.Name, ID: i.ID, Role: i.Role.String(),
+		Ahead: ahead,
+		Name:  i.Name, ID: i.ID, Role: i.Role.String(),
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: skew.String()},
 		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, Clock: i.Clock,
 	}

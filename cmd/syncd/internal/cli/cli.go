@@ -53,6 +53,7 @@ type root struct {
 	Export     exportCmd     `cmd:"" group:"records" help:"Print all records as JSON lines."`
 	Sync       syncCmd       `cmd:"" group:"sync" help:"Make this node's records and a peer's equal."`
 	Diff       diffCmd       `cmd:"" group:"sync" help:"Show what differs from a peer, and what a sync would move."`
+	Restamp    restampCmd    `cmd:"" group:"records" help:"Give what was written while the clock was wrong a version of now."`
 	Bench      benchCmd      `cmd:"" group:"about" help:"Measure on this machine."`
 	Testnet    testnetCmd    `cmd:"" group:"about" help:"Simulate many nodes under faults, and check them."`
 	Config_    configCmd     `cmd:"" name:"config" group:"about" help:"Show or check the configuration."`

@@ -105,6 +105,9 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	t.row("id", ns.ID)
 	t.row("held", fmt.Sprintf("%d records, deleted ones included", ns.Records))
 	t.row("digest", ns.Digest)
+	if ns.Ahead != "" {
+		t.row("writes", "refused: the newest version is too far ahead of this machine's clock, by "+ns.Ahead+"; if the clock is right: syncd restamp "+ns.Name)
+	}
 	if err := t.print(); err != nil {
 		return err
 	}

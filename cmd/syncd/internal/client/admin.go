@@ -48,6 +48,20 @@ func (c *Client) NamespaceStatus(ctx context.Context, ns string) (api.NamespaceS
 	return out, err
 }
 
+// Future lists what a namespace holds that is from the future.
+func (c *Client) Future(ctx context.Context, ns string) (api.Future, error) {
+	var out api.Future
+	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/future", nil, nil, &out)
+	return out, err
+}
+
+// Restamp gives what the node wrote while its clock was wrong a version of now.
+func (c *Client) Restamp(ctx context.Context, ns string) (api.Restamped, error) {
+	var out api.Restamped
+	err := c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/restamp", nil, nil, &out)
+	return out, err
+}
+
 // Invite makes a ticket.
 func (c *Client) Invite(ctx context.Context, in api.Invitation) (string, error) {
 	var out api.Ticket

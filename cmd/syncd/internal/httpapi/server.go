@@ -86,6 +86,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerKeys()
 	s.registerLines()
 	s.registerNamespaces()
+	s.registerRestamp()
 	s.registerSyncs()
 	s.registerPeers()
 	if err := s.serveOpenAPI(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
@@ -35,10 +36,13 @@ type served struct {
 	client *client.Client
 }
 
-func serve(t *testing.T, token string) *served {
+func serve(t *testing.T, token string) *served { return serveAt(t, token, time.Now) }
+
+// serveAt serves a node with a clock of its own.
+func serveAt(t *testing.T, token string, clock func() time.Time) *served {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	node, err := peer.Open(t.Context(), peer.Config{ListenAddrs: []string{}, Registerer: registry})
+	node, err := peer.Open(t.Context(), peer.Config{ListenAddrs: []string{}, Registerer: registry, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,156 @@
+package node
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+)
+
+// FutureRecord is a record whose version is further ahead of this machine's clock
+// than the namespace allows: every member with a right clock declines it.
+type FutureRecord struct {
+	Key     []byte
+	Version dbadapter.Version
+	// Own says that Restamp gives the record a version of now: this node wrote
+	// it, or imported it with its date.
+	Own bool
+}
+
+// Future lists the records from the future, by key.
+func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] {
+	return func(yield func(FutureRecord, error) bool) {
+		snap, err := ns.Store.Snapshot()
+		if err != nil {
+			yield(FutureRecord{}, err)
+			return
+		}
+		defer snap.Close()
+		ahead := ns.ahead()
+		for r, err := range snap.Scan(ctx, nil, nil) {
+			if err != nil {
+				yield(FutureRecord{}, err)
+				return
+			}
+			if ahead(&r.Record) && !yield(FutureRecord{slices.Clone(r.Key), r.Version, ns.own(&r.Record)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ahead tells which records are from the future, as of now.
+func (ns *Namespace) ahead() func(*dbadapter.Record) bool {
+	latest := ns.node.Now().Add(ns.Members().Policy().MaxSkew)
+	return func(r *dbadapter.Record) bool { return r.Version.Clock.Time().After(latest) }
+}
+
+// own reports whether this node made the record, under any incarnation. A dated
+// import has no writer: it is this node's if this node signed it, and every
+// node's if it is not signed.
+func (ns *Namespace) own(r *dbadapter.Record) bool {
+	self, err := ns.node.ID.Writer()
+	if r.Version.Writer == 0 {
+		return err == nil && (r.Signer == self || r.Signer == 0)
+	}
+	return err == nil && r.Version.Writer == self
+}
+
+// Restamp gives each of this node's records from the future a version of now with
+// the same content, in place of the one held, and returns how many. Then the
+// namespace's clock is that of the greatest version held, and writes are accepted
+// again unless a record of another member is from the future, too. The machine's
+// clock must be right: Restamp trusts it.
+//
+// It is safe because no member has accepted these versions: each refuses them by
+// its own clock. A member whose clock was as wrong may have; its copy is the
+// greater one still, and comes back with a sync when its time has come.
+//
+// A batch is one durable transaction; after a crash between two, Restamp finishes
+// what is left. No version is used twice: the new ones, and all later ones, have a
+// new incarnation. Writes and admissions wait meanwhile: a scan of all records.
+func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
+	ns.commits.Lock()
+	defer ns.commits.Unlock()
+	snap, err := ns.Store.Snapshot()
+	if err != nil {
+		return 0, err
+	}
+	defer snap.Close()
+	ns.incarnation = ns.node.Random(ForIncarnation)
+	b := restamp{ns: ns, clock: hlc.New(ns.node.Now)}
+	ahead, staying := ns.ahead(), dbadapter.Timestamp(0)
+	for r, err := range snap.Scan(ctx, nil, nil) {
+		switch {
+		case err != nil:
+		case ahead(&r.Record) && ns.own(&r.Record):
+			err = b.add(ctx, &r.Record)
+		default:
+			staying = max(staying, r.Version.Clock)
+		}
+		if err != nil {
+			return b.done, err
+		}
+	}
+	if err := b.commit(ctx); err != nil {
+		return b.done, err
+	}
+	greatest := max(staying, dbadapter.Timestamp(b.clock.Latest()))
+	if err := ns.Store.Lower(ctx, greatest); err != nil {
+		return b.done, err
+	}
+	ns.clock.Lower(hlc.Timestamp(greatest))
+	ns.declined.forget()
+	return b.done, nil
+}
+
+// restamp is a Restamp on its way.
+type restamp struct {
+	ns    *Namespace
+	clock *hlc.Clock // of the new versions: it has seen none of the old ones
+	batch []dbadapter.Write
+	bytes int
+	done  int
+}
+
+// add replaces a record, with the batch that it fills or with a later one.
+func (b *restamp) add(ctx context.Context, held *dbadapter.Record) error {
+	if size := len(held.Key) + len(held.Value); len(b.batch) == dbadapter.MaxBatch || b.bytes+size > dbadapter.MaxBatchBytes {
+		if err := b.commit(ctx); err != nil {
+			return err
+		}
+	}
+	r := held.Clone()
+	r.Signature, r.Signer = nil, 0
+	version, err := b.ns.versionAt(b.clock.Read())
+	if err != nil {
+		return err
+	}
+	r.Version = version
+	hashed, err := dbadapter.Hash(b.ns.Keys.Hasher, r)
+	if err != nil {
+		return err
+	}
+	was := held.Version
+	b.batch = append(b.batch, dbadapter.Write{Record: hashed, If: &was, Replace: true})
+	b.bytes += len(r.Key) + len(r.Value)
+	return nil
+}
+
+// commit signs and writes the batch.
+func (b *restamp) commit(ctx context.Context) error {
+	if len(b.batch) == 0 {
+		return nil
+	}
+	if err := b.ns.authorize(b.batch); err != nil {
+		return err
+	}
+	if _, err := b.ns.Store.Apply(ctx, b.batch); err != nil {
+		return err
+	}
+	b.done += len(b.batch)
+	b.batch, b.bytes = b.batch[:0], 0
+	return nil
+}

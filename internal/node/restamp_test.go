@@ -1,0 +1,210 @@
+package node
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+)
+
+// cutStore fails each Apply once left have passed, as a process does that dies
+// between two batches.
+type cutStore struct {
+	dbadapter.Namespace
+	left int
+}
+
+var errCut = errors.New("cut")
+
+func (s *cutStore) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+	if s.left == 0 {
+		return nil, errCut
+	}
+	s.left--
+	return s.Namespace.Apply(ctx, writes)
+}
+
+// clocked is a node with a clock that can be set, over a store that outlives it.
+type clocked struct {
+	now   time.Time
+	draws uint64
+	store *memdb.Store
+	cut   *cutStore
+	*Namespace
+}
+
+func (m *clocked) open(t *testing.T) {
+	t.Helper()
+	key := vectorKey(7)
+	n := New(Config{
+		ID:     IDOf(key.Public().(ed25519.PublicKey)),
+		Sign:   func(message []byte) ([]byte, error) { return ed25519.Sign(key, message), nil },
+		Now:    func() time.Time { return m.now },
+		Random: func(Purpose) uint64 { m.draws++; return m.draws },
+		Places: Places{Sessions: 1, PerPeer: 1, Greetings: 1},
+	})
+	state, err := NewState("notes", Policy{}, n.ID, m.now)
+	if err == nil {
+		m.Namespace, err = n.Open(t.Context(), Opening{
+			State: state, Save: func(*State) error { return nil },
+			Store: func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+				ns, err := m.store.Namespace(ctx, id, h, observe)
+				m.cut = &cutStore{ns, -1}
+				return m.cut, err
+			},
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *clocked) put(t *testing.T, key, value string) (dbadapter.Version, error) {
+	t.Helper()
+	a, err := m.Write(Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Hold()()
+	writes, err := a.Writes()
+	if err != nil {
+		return dbadapter.Version{}, err
+	}
+	if _, err := a.Judge(m.Store.Apply(t.Context(), writes)); err != nil {
+		t.Fatal(err)
+	}
+	return a.Version(0), nil
+}
+
+func (m *clocked) future(t *testing.T) (n int) {
+	t.Helper()
+	for _, err := range m.Future(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// A restamp that dies between two batches is finished by a second one; what is
+// held keeps its content, and no version is used twice.
+func TestRestampInBatches(t *testing.T) {
+	m := &clocked{now: time.Unix(1_800_000_000, 0), store: memdb.New(memdb.Options{})}
+	m.open(t)
+	const long, small = 3, 10 // the long ones fill a batch each
+	if _, err := m.put(t, "before", "right"); err != nil {
+		t.Fatal(err)
+	}
+	m.now = m.now.Add(365 * 24 * time.Hour)
+	used := map[dbadapter.Version]string{}
+	value := map[string]string{}
+	for i := range long + small {
+		key := fmt.Sprint("k", i)
+		value[key] = strings.Repeat("v", i)
+		if i < long {
+			value[key] = strings.Repeat("v", dbadapter.MaxValue-i)
+		}
+		v, err := m.put(t, key, value[key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		used[v] = key
+	}
+	m.now = m.now.Add(-365 * 24 * time.Hour)
+	if _, err := m.put(t, "after", "refused"); !errors.Is(err, ErrFutureVersion) || !strings.Contains(err.Error(), "syncd restamp") {
+		t.Errorf("a write after the clock was set right: %v", err)
+	}
+	if n := m.future(t); n != long+small {
+		t.Errorf("%d records from the future", n)
+	}
+
+	m.cut.left = 1
+	n, err := m.Restamp(t.Context())
+	if !errors.Is(err, errCut) || n == 0 || m.Ahead() == 0 {
+		t.Errorf("the first restamp, which dies: %d, %v, ahead by %s", n, err, m.Ahead())
+	}
+	m.store = m.store.Reopen()
+	m.open(t)
+	if m.Ahead() == 0 || m.future(t) != long+small-n {
+		t.Errorf("reopened: ahead by %s, %d from the future", m.Ahead(), m.future(t))
+	}
+	rest, err := m.Restamp(t.Context())
+	if err != nil || n+rest != long+small {
+		t.Errorf("the second restamp: %d after %d, %v", rest, n, err)
+	}
+	v, err := m.put(t, "after", "accepted")
+	if err != nil || v.Clock.Time().After(m.now.Add(time.Second)) {
+		t.Errorf("a write after the restamp: %v, %v", v, err)
+	}
+	m.store = m.store.Reopen()
+	m.open(t)
+	if latest := m.Store.Latest(); m.Ahead() != 0 || latest != v.Clock {
+		t.Errorf("reopened: ahead by %s, the latest is of %s", m.Ahead(), latest.Time())
+	}
+
+	snap, err := m.Store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	members := m.Members()
+	for key, want := range value {
+		r, err := snap.Get([]byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(r.Value) != want || used[r.Version] != "" || m.examine(members, m.node.ID, m.now, &r) != nil {
+			t.Errorf("%s has %d bytes, version %s, %v", key, len(r.Value), r.Version, m.examine(members, m.node.ID, m.now, &r))
+		}
+		used[r.Version] = key
+	}
+	// A year later, in the process that has been restamped, the clock says again
+	// what it said while it was wrong.
+	m.now = m.now.Add(365 * 24 * time.Hour)
+	for i := range 2 * small {
+		v, err := m.put(t, fmt.Sprint("later", i), "")
+		if err != nil || used[v] != "" {
+			t.Errorf("version %s was used for %q, %v", v, used[v], err)
+		}
+	}
+	if n, err := m.Restamp(t.Context()); n != 0 || err != nil {
+		t.Errorf("a restamp of nothing: %d, %v", n, err)
+	}
+}
+
+// Records of another member from the future are listed, and stay.
+func TestRestampLeavesOthersAlone(t *testing.T) {
+	m := &clocked{now: time.Unix(1_800_000_000, 0), store: memdb.New(memdb.Options{})}
+	m.open(t)
+	m.now = m.now.Add(time.Hour)
+	other := dbadapter.Record{Key: []byte("other"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(m.now), Writer: 99, Incarnation: 1}}
+	hashed, err := dbadapter.Hash(m.Keys.Hasher, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Store.Apply(t.Context(), []dbadapter.Write{{Record: hashed}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.put(t, "own", ""); err != nil {
+		t.Fatal(err)
+	}
+	m.now = m.now.Add(-time.Hour)
+	if n, err := m.Restamp(t.Context()); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	for r := range m.Future(t.Context()) {
+		if string(r.Key) != "other" || r.Own {
+			t.Errorf("from the future: %+v", r)
+		}
+	}
+	if _, err := m.put(t, "own", ""); m.future(t) != 1 || !errors.Is(err, ErrFutureVersion) {
+		t.Errorf("%d from the future, and a write gives %v", m.future(t), err)
+	}
+}

@@ -1,0 +1,68 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// FutureRecord is a record whose version is further ahead of this machine's clock
+// than the namespace allows. The other members decline it.
+type FutureRecord struct {
+	Key     []byte
+	Version dbadapter.Version
+	// Own says that Restamp gives the record a version of now: this node wrote
+	// it, or imported it with its date.
+	Own bool
+}
+
+// Future lists the records from the future, by key: what this node wrote, and
+// took from others, while its clock was wrong. Close neither the namespace nor
+// the node inside the loop.
+func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] {
+	return func(yield func(FutureRecord, error) bool) {
+		if err := ns.enter("list what is from the future"); err != nil {
+			yield(FutureRecord{}, err)
+			return
+		}
+		defer ns.gate.leave()
+		ctx, cancel := ns.bind(ctx)
+		defer cancel()
+		for r, err := range ns.core.Future(ctx) {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				err = fmt.Errorf("list what is from the future in %s: %w", ns.Name(), err)
+			}
+			if !yield(FutureRecord(r), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Restamp gives each record from the future that this node wrote, or imported
+// with its date, a version of now with the same content, durably, and returns how
+// many. It is for a clock that was wrong and has been set right: writes are
+// accepted again, unless a record of another member is from the future, too; that
+// member restamps it.
+//
+// A record becomes later than all that was written to its key before now. No
+// member with a right clock has accepted the old versions; from a member whose
+// clock was as wrong they come back. An error leaves some records as they were:
+// restamp again. Other writes wait meanwhile: a second a million records.
+func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
+	if err := ns.enter("restamp"); err != nil {
+		return 0, err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	if restamped, err = ns.core.Restamp(ctx); err != nil {
+		return restamped, fmt.Errorf("restamp %s, of which %d records are done: %w", ns.Name(), restamped, err)
+	}
+	return restamped, nil
+}

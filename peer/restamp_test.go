@@ -1,0 +1,69 @@
+package peer_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// A clock was wrong for one write: after it is set right, writes are refused with
+// the remedy until the namespace is restamped, and then reach the other node.
+func TestClockComesBack(t *testing.T) {
+	onBothStores(t, func(t *testing.T, a, b peer.Config) {
+		right, wrong := newTestClock(), newTestClock()
+		a.Clock, b.Clock = right.now, wrong.now
+		na, nb, sa, sb := pair(t, a, b, peer.Policy{})
+		put(t, sa, "shared", "a")
+		sync1(t, sb, na.ID())
+		const year = 365 * 24 * time.Hour
+		wrong.turn(year)
+		put(t, sb, "x", "one write with a wrong clock")
+		if _, err := sb.Delete(t.Context(), []byte("shared")); err != nil {
+			t.Fatal(err)
+		}
+		wrong.turn(-year)
+		if _, err := sb.Put(t.Context(), []byte("y"), nil); !errors.Is(err, peer.ErrFutureVersion) || !strings.Contains(err.Error(), "syncd restamp") {
+			t.Errorf("a write with the right clock: %v", err)
+		}
+		if r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRejected) || r.Rejected != 2 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if ahead := sb.Info().Ahead; ahead < year-time.Hour {
+			t.Errorf("ahead by %s", ahead)
+		}
+		keys := ""
+		for r, err := range sb.Future(t.Context()) {
+			if err != nil || !r.Own {
+				t.Error(r, err)
+			}
+			keys += string(r.Key) + " "
+		}
+		if keys != "shared x " {
+			t.Errorf("from the future: %s", keys)
+		}
+		if n, err := sb.Restamp(t.Context()); n != 2 || err != nil || sb.Info().Ahead != 0 {
+			t.Fatalf("%d restamped, %v; ahead by %s", n, err, sb.Info().Ahead)
+		}
+		if err := sb.Audit(t.Context()); err != nil {
+			t.Error(err)
+		}
+		put(t, sb, "y", "written with the right clock")
+		sync1(t, sb, na.ID())
+		equal(t, sa, sb)
+		if b.Dir != "" {
+			shut(t, nb)
+			b.ListenAddrs = nil
+			nb = open(t, b)
+			if sb, err := nb.Namespace("notes"); err != nil || sb.Info().Ahead != 0 {
+				t.Errorf("opened again: %+v, %v", sb.Info(), err)
+			} else {
+				put(t, sb, "z", "still right")
+			}
+		}
+		right.turn(year)
+		put(t, sa, "shared", "a year later")
+	})
+}
