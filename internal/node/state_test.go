@@ -84,10 +84,6 @@ func TestStateIsReadAsWritten(t *testing.T) {
 	if twice[0]++; b[0] != 0xa5 || b[1] != 1 || b[2] != StateFormat {
 		t.Fatalf("the state begins with % x", b[:3])
 	}
-	summed := func(b []byte) []byte {
-		sum := sha256.Sum256(b)
-		return append(sum[:stateSum:stateSum], b...)
-	}
 	flipped := summed(b)
 	flipped[len(flipped)-1] ^= 1
 	if _, err := DecodeState(flipped); !errors.Is(err, dbadapter.ErrCorrupt) {
@@ -222,4 +218,10 @@ func TestID(t *testing.T) {
 			t.Errorf("%x is a writer", bad)
 		}
 	}
+}
+
+// summed is what a driver keeps of a state with that CBOR.
+func summed(b []byte) []byte {
+	sum := sha256.Sum256(b)
+	return append(sum[:stateSum:stateSum], b...)
 }
