@@ -66,6 +66,11 @@ var fences = []fence{
 		why:     "only the command reads flags, files and environment, or draws on a terminal",
 	},
 	{
+		imports: []string{"go.uber.org/zap"},
+		only:    []string{"cmd/syncd/internal/cli"},
+		why:     "packages log to the *slog.Logger that their caller gives; the daemon alone chooses what is behind it",
+	},
+	{
 		imports: []string{module + "/internal/child", module + "/internal/golden", module + "/internal/powercut"},
 		why:     "it is for tests",
 	},
