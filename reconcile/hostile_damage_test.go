@@ -256,7 +256,7 @@ func (d *damager) cells(cells []rateless.Cell, from int) {
 			sum = dbadapter.Checksum(1 + d.rng.Uint64N(keyhash.P-1))
 		}
 		s := rateless.NewWindow(testKeys.Cells, from, from+len(cells))
-		if p := (coded.Pair(index, sum)); d.rng.IntN(2) == 0 {
+		if p := coded.Pair(index, sum); d.rng.IntN(2) == 0 {
 			s.Add(p)
 		} else {
 			s.Remove(p)

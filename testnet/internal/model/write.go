@@ -1,6 +1,7 @@
 package model
 
 import (
+	"context"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -161,7 +162,7 @@ func (p *process) importOne(item *node.Item) (version dbadapter.Version, err err
 	if err != nil || len(writes) == 0 {
 		return version, err
 	}
-	outcomes, err := p.store.Apply(nil, writes)
+	outcomes, err := p.store.Apply(context.Background(), writes)
 	if err != nil {
 		return version, err
 	}
