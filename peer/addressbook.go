@@ -15,7 +15,7 @@ import (
 )
 
 // addressBook remembers where peers were found, so that a sync by peer id
-// works after a restart. To be in it gives no rights.
+// works after a restart. An entry gives its peer no rights.
 type addressBook struct {
 	path string // empty: in memory only
 
@@ -26,15 +26,16 @@ type addressBook struct {
 // bookPeer is what the book knows of one peer.
 type bookPeer struct {
 	addrs []bookAddr // the newest first, at most MaxAddrs
-	// removed by a person: the book takes no address of it until one is given.
+	// removed: a person has removed the peer, and the book takes no address of it
+	// until a person gives one.
 	removed bool
 }
 
 // bookAddr is an address without /p2p/.
 type bookAddr struct {
 	ma.Multiaddr
-	// told by the peer or by a node that knows it: it goes when the peer tells
-	// others. Else a person has given it, and it stays.
+	// told: the peer, or a node that knows it, has told the address, and the book
+	// drops it when the peer tells others. An address that a person gave stays.
 	told bool
 }
 
@@ -140,7 +141,7 @@ func (b *addressBook) of(id ID) []ma.Multiaddr {
 	return out
 }
 
-// ids are the peers of which the book holds addresses.
+// ids lists the peers that were not removed.
 func (b *addressBook) ids() []ID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -249,8 +250,8 @@ func addrBytes(addrs []ma.Multiaddr) [][]byte {
 	return out
 }
 
-// parseAddrs reads at most MaxAddrs addresses and leaves out what is none: an
-// address is a hint, and a bad one costs only a dial.
+// parseAddrs reads at most MaxAddrs addresses and skips bytes that are not a
+// multiaddr: an address is a hint, and a wrong one costs only a dial.
 func parseAddrs(raw [][]byte) []ma.Multiaddr {
 	var out []ma.Multiaddr
 	for _, b := range raw {
@@ -265,7 +266,7 @@ func parseAddrs(raw [][]byte) []ma.Multiaddr {
 	return out
 }
 
-// parsePeerAddr reads a multiaddr that says where and who.
+// parsePeerAddr reads a multiaddr that ends in /p2p/ and the peer's id.
 func parsePeerAddr(s string) (peer.AddrInfo, error) {
 	info, err := peer.AddrInfoFromString(s)
 	if err != nil || len(info.Addrs) == 0 {

@@ -23,7 +23,7 @@ func TestAnnouncedAddrs(t *testing.T) {
 	if want := []string{nat + id, "/dns4/localhost/" + port + id}; !slices.Equal(na.Addrs(), want) {
 		t.Errorf("the node has the addresses %v, want %v", na.Addrs(), want)
 	}
-	// The ticket's first address leads nowhere; its second is a name.
+	// No node listens at the ticket's first address; its second is a name.
 	sa := create(t, na, peer.Policy{})
 	sb := join(t, sa, nb, peer.RoleWrite)
 	put(t, sb, "k", "v")

@@ -10,7 +10,7 @@ import (
 )
 
 // background syncs every namespace with each of its members, until the node
-// closes. The schedule decides with whom and when.
+// closes. The schedule decides which peer is next, and when.
 func (n *Node) background() {
 	defer n.gate.leave()
 	var running sync.WaitGroup
@@ -23,7 +23,7 @@ func (n *Node) background() {
 				n.turn(t)
 				schedule.Done(t)
 				if n.ctx.Err() == nil {
-					begin() // another has waited for the place
+					begin() // another turn has waited for the place
 				}
 			})
 		}
@@ -68,14 +68,13 @@ func (n *Node) pause(d time.Duration) bool {
 	}
 }
 
-// patience is for how many idle time-outs a sync without a waiting caller may go
-// on without getting anywhere. The time-out alone does not end one whose peer
-// says nothing in many messages; a fixed time would end a large one that is well
-// under way.
+// patience is how many idle time-outs a sync without a waiting caller may go on
+// without headway. The time-out alone does not end a sync whose peer sends many
+// messages that carry nothing; a fixed time would end a large sync that proceeds.
 const patience = 10
 
-// errStalled ends a sync that gets nowhere.
-var errStalled = errors.New("the peer answers, but the sync gets nowhere")
+// errStalled ends a sync without headway.
+var errStalled = errors.New("the peer answers, but the sync makes no headway")
 
 // patiently runs a sync for as long as it makes headway at least once in d.
 func patiently(ctx context.Context, d time.Duration, sync func(ctx context.Context, progress func(Report)) error) error {

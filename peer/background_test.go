@@ -10,7 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 )
 
-// A sync that gets on may take its time, one that does not is ended.
+// A sync with headway may take its time; one without is ended.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start, worked := time.Now(), 0
@@ -79,7 +79,7 @@ func waitFor(t *testing.T, what string, happened func() bool) {
 	}
 }
 
-// A member that falls silent within a sync keeps none of the others waiting.
+// A member that falls silent within a sync does not delay the others.
 func TestSilentMemberHoldsUpNobody(t *testing.T) {
 	a := openForTest(t, Config{SyncInterval: 5 * time.Millisecond, Limits: Limits{IdleTimeout: time.Hour}})
 	silent, other := openForTest(t, Config{}), openForTest(t, Config{})
@@ -103,7 +103,8 @@ func TestSilentMemberHoldsUpNobody(t *testing.T) {
 	waitFor(t, "the other member has the record", func() bool { return so.Info().Digest == sa.Info().Digest })
 }
 
-// A namespace that a peer has dropped starves none of those that it shares.
+// A namespace that a peer has dropped does not keep their other namespaces from
+// being synced.
 func TestDroppedNamespaceStarvesNone(t *testing.T) {
 	a, b := openForTest(t, Config{SyncInterval: 5 * time.Millisecond}), openForTest(t, Config{})
 	var here, there [2]*Namespace

@@ -18,11 +18,11 @@ import (
 type Config struct {
 	// Dir is the folder of the node: its identity, its namespaces' secrets
 	// and member lists, its address book and, unless Store is set, its
-	// records. It is made if it is not there. Empty: nothing outlives the
-	// node but what the given Store keeps.
+	// records. Open makes it if it is absent. Empty: only what a given
+	// Store keeps outlives the node.
 	Dir string
 	// Store holds the records. Default: a badgerdb in Dir/store, or a memdb
-	// if Dir is empty. A given Store is left open by Close.
+	// if Dir is empty. Close leaves a given Store open.
 	Store dbadapter.Store
 	// Host carries the connections. Default: a host of the node's own, TCP
 	// with Noise and TLS, under explicit resource limits. A given Host keeps
@@ -32,8 +32,8 @@ type Config struct {
 	// another host has its own bounds.
 	Host host.Host
 	// ListenAddrs are the multiaddrs that the node's own host listens on.
-	// Default (nil): /ip4/127.0.0.1/tcp/0. Empty but not nil: none; such a
-	// node can dial but not be dialled.
+	// Default (nil): /ip4/127.0.0.1/tcp/0. Empty but not nil: the host
+	// does not listen, so that the node can dial and cannot be dialled.
 	ListenAddrs []string
 	// AnnounceAddrs are the multiaddrs that the node tells to others instead of
 	// those that it listens on: the address of a router that forwards a port,
@@ -53,7 +53,8 @@ type Config struct {
 	// is not used.
 	Logger *slog.Logger
 	// Registerer receives the node's metrics, each with the label node (the
-	// peer id). Default: none; the global registry is never used.
+	// peer id). Default: the metrics are not registered; the package never uses
+	// the global registry.
 	Registerer prometheus.Registerer
 	// Clock tells the time of versions and expiries. Default: time.Now.
 	// Deadlines on the network follow the real time.

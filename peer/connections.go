@@ -25,14 +25,14 @@ import (
 // address. When these are taken, the host closes the oldest connection of that
 // address for the newcomer. A handshake and a join take a fraction of a second, so
 // that the oldest connection is the least likely to be in use, and an address that
-// holds many connections keeps no other out.
+// holds many connections does not keep other addresses out.
 type connections struct {
 	*connmgr.BasicConnMgr
 	resources network.ResourceManager
 	rate      rate.Limiter
 
 	mu         sync.Mutex    // taken before the locks of the node
-	isMember   func(ID) bool // of the node that the host carries; nil while it carries none
+	isMember   func(ID) bool // the members of the node that the host carries; nil between two nodes
 	handshakes places
 	strangers  places
 }

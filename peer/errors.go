@@ -9,8 +9,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Errors that callers branch on, with errors.Is. Some are those of the
-// packages below, so that one test serves for all floors.
+// Errors that callers branch on, with errors.Is. Some are errors of dbadapter
+// and reconcile: errors.Is holds under either name.
 var (
 	// ErrNotFound: no such key, namespace or peer.
 	ErrNotFound = dbadapter.ErrNotFound
@@ -26,7 +26,7 @@ var (
 	ErrLocked = dbadapter.ErrLocked
 	// ErrClosed: the node or namespace has been closed.
 	ErrClosed = dbadapter.ErrClosed
-	// ErrInvalid: an argument is not what it must be: a ticket, a name.
+	// ErrInvalid: an argument is malformed: a ticket, a name.
 	ErrInvalid = node.ErrInvalid
 	// ErrExists: a namespace of that name is there already.
 	ErrExists = errors.New("it exists already")
@@ -36,13 +36,13 @@ var (
 	ErrDenied = reconcile.ErrDenied
 	// ErrUnreachable: no connection to the peer, or it broke; try again.
 	ErrUnreachable = node.ErrUnreachable
-	// ErrBusy: the peer, or this node, has its hands full; try again.
+	// ErrBusy: the peer, or this node, runs as much as it may; try again.
 	ErrBusy = reconcile.ErrBusy
 	// ErrFutureVersion: a version too far in the future, or before 2020. Of a
 	// write: this machine's clock is wrong, or was; Restamp mends the latter.
 	ErrFutureVersion = hlc.ErrOutOfBounds
-	// ErrNotVerified: the proof that the differences found are all there are
-	// has failed; "in sync" is not said, and the sync should be run again.
+	// ErrNotVerified: the sync could not prove that the two sets are equal; run
+	// it again.
 	ErrNotVerified = reconcile.ErrNotVerified
 	// ErrRejected: the sync ran to its end, and one side declined records of the
 	// other: the sets are not equal. Rejected, at the side that declined, says

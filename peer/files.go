@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Folders are for the owner only, and so are all files: they tell who talks
-// with whom, even where they are no secret.
+// Only the owner can read folders and files: those without a secret still tell
+// which nodes talk with one another.
 const (
 	dirMode  = 0o700
 	fileMode = 0o600

@@ -33,7 +33,7 @@ func FuzzControl(f *testing.F) {
 }
 
 // Addresses that a peer sends are dialled, written into the book and read again;
-// what is none is left out.
+// other bytes are skipped.
 func FuzzAddrs(f *testing.F) {
 	f.Add([]byte("\x04\xc0\x00\x02\x01\x06\x0f\xa1"), []byte{})
 	f.Add([]byte{4}, bytes.Repeat([]byte{6}, 600))

@@ -2,13 +2,13 @@ package peer
 
 import "sync"
 
-// gate counts who is inside, and lets nobody in once it is shut. (A bare
-// WaitGroup will not do: it must not grow from zero while somebody waits.)
+// gate counts the calls inside, and refuses more once it is shut. (A WaitGroup
+// alone will not do: it must not grow from zero while a goroutine waits.)
 type gate struct {
 	mu     sync.Mutex
 	inside int
 	shut   bool
-	empty  chan struct{} // closed when shut and nobody is inside
+	empty  chan struct{} // closed when the gate is shut and the last call has left
 }
 
 func newGate() *gate { return &gate{empty: make(chan struct{})} }

@@ -47,8 +47,8 @@ func TestNewHost(t *testing.T) {
 	}
 }
 
-// Who asks for a connection while another dial to the peer is about to fail gets
-// a dial of its own.
+// A caller that asks for a connection while another dial to the peer is about to
+// fail gets a dial of its own.
 func TestDialUnderWay(t *testing.T) {
 	var mu sync.Mutex
 	dials := 0

@@ -16,8 +16,8 @@ import (
 // identityFile holds the node's key, in libp2p's binary form.
 const identityFile = "identity.key"
 
-// identity is who the node is: the key that its connections and its records
-// are signed with.
+// identity is the key that signs the node's connections and records, and the
+// node's id.
 type identity struct {
 	key crypto.PrivKey
 	id  ID
@@ -34,7 +34,7 @@ func newIdentity(key crypto.PrivKey) (identity, error) {
 	return identity{key, id}, nil
 }
 
-// loadIdentity reads the key in a folder, and makes one if there is none.
+// loadIdentity reads the key in a folder, and makes one in a folder without.
 func loadIdentity(dir string) (crypto.PrivKey, error) {
 	path := filepath.Join(dir, identityFile)
 	b, err := readPrivate(path)
@@ -71,8 +71,6 @@ func freshIdentity() (crypto.PrivKey, error) {
 // checkID refuses the ids of keys that are not Ed25519: only ids of such keys hold
 // them, and records are verified by the writer's id.
 func checkID(id ID) error {
-	if _, err := node.ID(id).PublicKey(); err != nil {
-		return err
-	}
-	return nil
+	_, err := node.ID(id).PublicKey()
+	return err
 }

@@ -24,14 +24,14 @@ type Item struct {
 
 // ImportResult counts what became of imported items.
 type ImportResult struct {
-	// Items is how many were dealt with, in order: an import that failed is
-	// taken up again at item Items + 1.
+	// Items counts the items that were dealt with, in order: an import that
+	// failed goes on at item Items + 1.
 	Items int64
-	// Written records are new or have changed.
+	// Written counts the records that are new or have changed.
 	Written int64
-	// Unchanged items said what was there already.
+	// Unchanged counts the items whose content was there already.
 	Unchanged int64
-	// Stale items were dated before the record that is there.
+	// Stale counts the items dated before the record that is there.
 	Stale int64
 }
 

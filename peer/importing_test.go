@@ -109,7 +109,7 @@ func TestImportStopsAtTheFault(t *testing.T) {
 }
 
 // Two sites import the same dated data and hold the same records: nothing is
-// to be exchanged. A third takes them from either, signed by who imported.
+// to be exchanged. A third takes them from either, signed by the importer.
 func TestDatedImports(t *testing.T) {
 	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
 	day := time.Date(2024, 5, 6, 7, 8, 9, 123456789, time.FixedZone("", 3600))

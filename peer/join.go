@@ -25,12 +25,12 @@ const joinProtocol protocol.ID = "/syncd/join/1.0.0"
 // joinTimeout bounds both messages together.
 const joinTimeout = 20 * time.Second
 
-// Join redeems a ticket: it connects to who made it, becomes a member, and
-// opens the namespace here, still empty. If the ticket's name is taken here by
-// another namespace, a part of the id is appended. Joining again with a ticket
-// that this node has redeemed is no error until it expires. Where the namespace
-// is here already, who made the ticket must be an admin in this node's own list
-// (else ErrDenied): its list of members is added to this one.
+// Join redeems a ticket: it connects to the inviter, makes this node a member,
+// and opens the namespace here, still empty. If another namespace has the
+// ticket's name here, Join appends a part of the id. A node may redeem the same
+// ticket again until it expires. Where the namespace is here already, the inviter
+// must be an admin in this node's own list (else ErrDenied): Join adds the
+// inviter's list of members to it.
 func (n *Node) Join(ctx context.Context, text string) (*Namespace, error) {
 	t, err := node.ParseTicket(text)
 	if err != nil {
@@ -88,7 +88,7 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 			}
 		}
 	}
-	// To redeem its ticket adds a peer that was removed.
+	// A peer that was removed is added when its ticket is redeemed.
 	if err := n.book.give(inviter, nil); err != nil {
 		return ns, err
 	}
@@ -152,7 +152,7 @@ func (n *Node) serveJoin(stream network.Stream) {
 	}
 	reply, joiner, err := n.core.AnswerJoin(node.ID(remote), request, n.whereIs)
 	if err != nil {
-		n.refusals.write(n.log, slog.LevelInfo, "a ticket was not taken", logPeer(remote), logError(err))
+		n.refusals.write(n.log, slog.LevelInfo, "a ticket was refused", logPeer(remote), logError(err))
 	} else {
 		n.log.Info("a node has joined", logPeer(remote))
 		if addrs := parseAddrs(joiner); len(addrs) > 0 {

@@ -36,7 +36,7 @@ type Limits struct {
 	Connections int
 }
 
-// Bounds that no setting moves.
+// Bounds that are the same in every node, and the default of a policy.
 const (
 	// MaxMembers is how many members a namespace has at most, MaxInvites how many
 	// of its tickets are remembered, and MaxRejections how many refused records.
@@ -76,8 +76,8 @@ const (
 	// helloTimeout is how long a stream may wait for its first message.
 	helloTimeout = 10 * time.Second
 	// refusalLogBurst lines about refused streams are written of each cause,
-	// and then one each refusalLogPause: enough to see who comes and why, and at
-	// most 8,640 lines a day and cause.
+	// and then one each refusalLogPause: enough to see which peers come and why,
+	// and at most 8,640 lines a day and cause.
 	refusalLogBurst = 5
 	refusalLogPause = 10 * time.Second
 )
@@ -99,7 +99,7 @@ const (
 	// given (RIPE-690).
 	siteIPv4 = 32
 	siteIPv6 = 48
-	// mostStrangers bounds the connections of peers that are no members, whatever
+	// mostStrangers bounds the connections of peers that are not members, whatever
 	// Limits.Connections: their streams, all open and silent, reserve
 	// 100 × 24 × 256 KiB = 600 MiB of hostMemory.
 	mostStrangers = 100
@@ -129,7 +129,7 @@ const (
 // address push it out. The burst lets all nodes behind one router come back at once.
 var arrivals = rate.Limit{RPS: 200, Burst: 500}
 
-// maxStrangers is how many connections of peers that are no members are kept:
+// maxStrangers is how many connections of peers that are not members are kept:
 // half of those that the host may have, so that they push out few members.
 func maxStrangers(l Limits) int { return min(mostStrangers, max(2, l.Connections/2)) }
 

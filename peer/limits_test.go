@@ -116,8 +116,8 @@ func TestTexts(t *testing.T) {
 	if id, err := peer.ParseID(n.ID().String()); err != nil || id != n.ID() {
 		t.Errorf("%s, %v", id, err)
 	}
-	if _, err := peer.ParseID("nobody"); err == nil {
-		t.Error("id nobody")
+	if _, err := peer.ParseID("not an id"); err == nil {
+		t.Error("a text that is not an id was read")
 	}
 }
 

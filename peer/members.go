@@ -83,8 +83,8 @@ func (ns *Namespace) Members() []Member {
 //
 // The role is looked up where a record arrives, whenever it was written: once a
 // writer is made a reader, nodes that do not hold its records yet, those that
-// join later among them, refuse them whichever member passes them on. Write anew
-// what shall last, from a member that keeps the role.
+// join later among them, refuse them whichever member passes them on. To keep
+// such a record, write it again from a member that keeps the role.
 func (ns *Namespace) SetMember(ctx context.Context, id ID, role Role) error {
 	if err := ns.enter("set a member"); err != nil {
 		return err

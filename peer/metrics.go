@@ -38,7 +38,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 			Name: "syncd_sync_bytes_total", Help: "Bytes of the frames of syncs.",
 		}, []string{"direction"}),
 		denied: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "syncd_strangers_denied_total", Help: "Syncs refused since the peer is no member.",
+			Name: "syncd_strangers_denied_total", Help: "Syncs refused because the peer is not a member.",
 		}),
 		records:  gauge("syncd_records", "Records held, tombstones included.", "ns"),
 		members:  gauge("syncd_members", "Members in the list of this node.", "ns"),

@@ -15,9 +15,9 @@ import (
 // namespace is made and handed over with an invitation. The zero value is the
 // safe one.
 type Policy struct {
-	// Unsigned turns signatures off, their making and their checking: a
-	// namespace whose members trust one another not to forge. Records are
-	// then accepted from members that may write themselves, only.
+	// Unsigned turns signatures off, their making and their checking, for
+	// members that trust one another not to forge. A node then accepts records
+	// only from peers that have the role write themselves.
 	Unsigned bool
 	// MaxSkew is how far a version may be ahead of the receiver's clock.
 	// 0 means DefaultMaxSkew.
@@ -112,7 +112,7 @@ type Info struct {
 	Digest   dbadapter.Digest
 	Members  int
 	Rejected int
-	// Clock is the time of the newest version held; zero if none has been.
+	// Clock is the time of the newest version held; zero before the first.
 	Clock time.Time
 	// Ahead, if not 0, is by how much the next version would be further ahead of
 	// this machine's clock than the policy allows: writes are refused.

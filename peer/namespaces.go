@@ -15,7 +15,8 @@ import (
 
 // CreateNamespace makes a namespace with a fresh secret; this node is its
 // first admin. The name is local: 1 to 64 letters, digits, '.', '_' or '-',
-// the first a letter or digit. ErrInvalid: it is none. ErrExists: it is taken.
+// the first a letter or digit. ErrInvalid: it is another text. ErrExists: another
+// namespace has it.
 func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Namespace, error) {
 	s, err := node.NewState(name, node.Policy(p), node.ID(n.self.id), n.now())
 	if err != nil {
@@ -152,7 +153,7 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 	delete(n.byName, ns.Name())
 	delete(n.byID, ns.id)
 	n.mu.Unlock()
-	// The store ends what reads the records; a paused scan holds nothing up.
+	// The store ends all reads of the records; a paused scan does not delay it.
 	if err := ns.core.Store.Close(); err != nil {
 		return ns, err
 	}

@@ -128,7 +128,7 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	}
 	switch {
 	case n.store != nil:
-		return nil // the caller's, who closes it
+		return nil // the caller closes its own
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{})
 	default:
@@ -236,7 +236,7 @@ func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
 }
 
 func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
-	if n.host != nil { // the caller's, who closes it
+	if n.host != nil { // the caller closes its own
 		if len(cfg.AnnounceAddrs) > 0 {
 			return fmt.Errorf("%w: both a Host and AnnounceAddrs are given: give AnnounceAddrs to NewHost", ErrInvalid)
 		}

@@ -180,7 +180,7 @@ func TestPutSyncGet(t *testing.T) {
 		if !errors.Is(err, peer.ErrDeleted) || rec.Version.IsZero() {
 			t.Errorf("get a tombstone: %v, %v", rec, err)
 		}
-		if _, err := sa.Get(t.Context(), []byte("none")); !errors.Is(err, peer.ErrNotFound) {
+		if _, err := sa.Get(t.Context(), []byte("absent")); !errors.Is(err, peer.ErrNotFound) {
 			t.Errorf("get nothing: %v", err)
 		}
 		if r := sync1(t, sa, nb.ID()); r.Method != peer.MethodSame || r.Differences() != 0 {

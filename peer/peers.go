@@ -46,7 +46,7 @@ func (n *Node) Peers() []PeerInfo {
 }
 
 // AddPeer remembers a multiaddr that ends in /p2p/ and the peer's id, without
-// dialling it. To know an address gives no rights.
+// dialling it. An address gives its peer no rights.
 func (n *Node) AddPeer(ctx context.Context, addr string) (ID, error) {
 	info, err := parsePeerAddr(addr)
 	if err != nil {
@@ -110,14 +110,14 @@ func (n *Node) Connect(ctx context.Context, addr string) (ID, error) {
 func (n *Node) learnAddrs() error {
 	told, err := n.host.EventBus().Subscribe(new(event.EvtPeerIdentificationCompleted), eventbus.BufSize(64))
 	if err != nil {
-		return fmt.Errorf("hear of peers' addresses: %w", err)
+		return fmt.Errorf("subscribe to peers' addresses: %w", err)
 	}
 	if !n.gate.enter() {
 		return told.Close()
 	}
 	go func() {
 		defer n.gate.leave()
-		defer told.Close() // of the subscription; there is nothing to lose
+		defer told.Close() // the subscription
 		for {
 			select {
 			case <-n.ctx.Done():

@@ -9,9 +9,9 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Get returns the record under a key. ErrNotFound: there is none. ErrDeleted:
-// there is a tombstone, and the record returned beside the error tells its
-// version.
+// Get returns the record under a key. ErrNotFound: the key holds no record.
+// ErrDeleted: it holds a tombstone, and the record returned beside the error
+// tells its version.
 func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, error) {
 	if err := ns.enter("get"); err != nil {
 		return dbadapter.Record{}, err
@@ -27,7 +27,7 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 	defer snap.Close()
 	rec, err := snap.Get(key)
 	if errors.Is(err, ErrNotFound) {
-		err = ErrNotFound // the store says which key, and so do we
+		err = ErrNotFound // the store's error names the key, and so does this one
 	}
 	if err == nil && rec.Deleted {
 		err = fmt.Errorf("%w, by version %s", ErrDeleted, rec.Version)

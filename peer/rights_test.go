@@ -62,15 +62,15 @@ func TestForgedRecordsAreRejected(t *testing.T) {
 	}
 	later := func(v dbadapter.Version, by uint64) dbadapter.Version { v.Clock += dbadapter.Timestamp(by); return v }
 	dated := dbadapter.Version{Clock: dbadapter.TimestampAt(good.Version.Clock.Time())}
-	none := make([]byte, dbadapter.SignatureSize)
+	zeros := make([]byte, dbadapter.SignatureSize)
 	forged := []dbadapter.Record{
 		{Key: []byte("1 altered value"), Value: []byte("of b"), Version: good.Version, Signature: good.Signature},
 		{Key: []byte("good"), Value: []byte("2 altered version"), Version: later(good.Version, 1), Signature: good.Signature},
 		{Key: []byte("3 unsigned"), Version: good.Version},
-		{Key: []byte("4 no such writer"), Version: dbadapter.Version{Clock: good.Version.Clock, Writer: 7}, Signature: none},
-		{Key: []byte("5 dated, signed by nobody"), Version: dated, Signature: none},
-		{Key: []byte("6 no writer, but a counter"), Version: later(dated, 1), Signature: none},
-		{Key: []byte("7 no writer, but an incarnation"), Version: dbadapter.Version{Clock: dated.Clock, Incarnation: 1}, Signature: none},
+		{Key: []byte("4 no such writer"), Version: dbadapter.Version{Clock: good.Version.Clock, Writer: 7}, Signature: zeros},
+		{Key: []byte("5 dated, without a signer"), Version: dated, Signature: zeros},
+		{Key: []byte("6 no writer, but a counter"), Version: later(dated, 1), Signature: zeros},
+		{Key: []byte("7 no writer, but an incarnation"), Version: dbadapter.Version{Clock: dated.Clock, Incarnation: 1}, Signature: zeros},
 	}
 	if err := sb.Force(t.Context(), forged...); err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestOldRecordsOfWhoWasDemoted(t *testing.T) {
 	if r, err := sl.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRejected) || r.Rejected != 1 || r.Verified {
 		t.Errorf("report %+v, %v", r, err)
 	}
-	// Written anew by who may, it is taken.
+	// Written anew by a member with the role, it is taken.
 	put(t, sa, "k", "of a")
 	sync1(t, sl, na.ID())
 	equal(t, sa, sl)
@@ -253,7 +253,7 @@ func TestUnsigned(t *testing.T) {
 	if rec, err := sb.Get(t.Context(), []byte("a")); err != nil || len(rec.Signature) != 0 || !sb.Info().Policy.Unsigned {
 		t.Errorf("record %+v, %v; info %+v", rec, err, sb.Info())
 	}
-	// Nobody can tell who wrote what a reader brings, so it is refused.
+	// No signature tells the writer of what a reader passes on, so it is refused.
 	forged := dbadapter.Record{Key: []byte("c"), Version: dbadapter.Version{Clock: sa.Latest(), Writer: nb.Writer(), Incarnation: 1}}
 	if err := sc.Force(t.Context(), forged); err != nil {
 		t.Fatal(err)

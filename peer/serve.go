@@ -22,13 +22,13 @@ func (n *Node) serveSync(stream network.Stream) {
 		return
 	}
 	defer n.gate.leave()
-	// A node that closes waits for nobody's first message.
+	// A node that closes does not wait for a peer's first message.
 	stop := context.AfterFunc(n.ctx, func() { stream.Reset() })
 	defer stop()
 
 	remote := stream.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
-	talk := newConversation(stream, n.limits)
+	talk := newCarrier(stream, n.limits)
 	if !ok {
 		n.putOff(talk, remote, "a sync was put off: too many peers are about to begin one")
 		return
@@ -36,8 +36,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	hello, size, err := talk.receiveHello()
 	leave()
 	log := n.log.With(logPeer(remote))
-	switch {
-	case err != nil:
+	if err != nil {
 		n.refusals.write(log, slog.LevelDebug, "a sync did not begin", logError(err))
 		if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
 			talk.refuse(wire.CodeProtocol)
@@ -74,12 +73,12 @@ func (n *Node) serveSync(stream network.Stream) {
 			begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 				return ns.core.Respond(ctx, node.ID(remote), hello, size, enter), nil
 			},
-			stream: func() (*conversation, error) { return talk, nil },
+			stream: func() (*carrier, error) { return talk, nil },
 		})
 		return err
 	})
 	switch {
-	case talk.begun: // and has said itself what there was to say
+	case talk.begun: // the session has told the peer how it ended
 	case errors.Is(err, reconcile.ErrBusy):
 		talk.refuse(wire.CodeBusy)
 	default:
@@ -90,15 +89,16 @@ func (n *Node) serveSync(stream network.Stream) {
 	}
 }
 
-// deny turns a stranger away, and a member that asks for what is not here, alike.
-func (n *Node) deny(talk *conversation, remote ID) {
+// deny gives a stranger, and a member that asks for what is not here, the same
+// answer.
+func (n *Node) deny(talk *carrier, remote ID) {
 	n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, "a sync was denied: not a member, or no such namespace")
 	n.metrics.denied.Inc()
 	talk.refuse(wire.CodeDenied)
 }
 
 // putOff tells a peer to try again later.
-func (n *Node) putOff(talk *conversation, remote ID, why string, attrs ...slog.Attr) {
+func (n *Node) putOff(talk *carrier, remote ID, why string, attrs ...slog.Attr) {
 	n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, why, attrs...)
 	n.metrics.syncs.WithLabelValues("busy").Inc()
 	talk.refuse(wire.CodeBusy)

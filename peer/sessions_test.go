@@ -34,7 +34,7 @@ func TestCrowdOfStrangersKeepsNoMemberOut(t *testing.T) {
 	if r, err := sb.Sync(t.Context(), a.ID(), SyncOptions{}); err != nil || !r.Verified {
 		t.Errorf("a member's sync: %+v, %v", r, err)
 	}
-	// A node that would join is a stranger, and must wait.
+	// A node that wants to join is a stranger, and must wait.
 	c := openForTest(t, Config{})
 	ticket, err := sa.Invite(t.Context(), InviteOptions{})
 	if err != nil {
@@ -86,7 +86,7 @@ func allLeft(s *node.Sessions, peers ...node.ID) bool {
 }
 
 // Of two nodes that begin the same sync, the one with the higher id waits for
-// the other; a dry run waits for nobody.
+// the other; a dry run does not wait.
 func TestHigherIDWaits(t *testing.T) {
 	a, b := openForTest(t, Config{}), openForTest(t, Config{})
 	if a.self.id > b.self.id {

@@ -63,7 +63,7 @@ func namespaceDirs(dir string) (ids, dropped []dbadapter.NamespaceID, err error)
 		id, err := parseNamespaceID(strings.TrimSuffix(name, droppedSuffix))
 		switch {
 		case err != nil:
-			return nil, nil, fmt.Errorf("%s holds %q, which is no namespace: move it away", dir, name)
+			return nil, nil, fmt.Errorf("%s holds %q, which is not the folder of a namespace: move it away", dir, name)
 		case strings.HasSuffix(name, droppedSuffix):
 			dropped = append(dropped, id)
 		default:

@@ -146,7 +146,7 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 	case errors.Is(err, reconcile.ErrLimit):
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	case errors.Is(err, ErrDenied):
-		return fmt.Errorf("%w: to that node this one is no member, or the namespace is not there; ask for an invitation", err)
+		return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)
 	}
 	return err
 }
@@ -169,14 +169,14 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 			return ns.core.Initiate(ctx, node.ID(id), ask, enter)
 		},
-		stream: func() (*conversation, error) {
+		stream: func() (*carrier, error) {
 			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 			defer cancel()
 			stream, err := n.host.NewStream(opening, id, syncProtocol)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 			}
-			return newConversation(stream, n.limits), nil
+			return newCarrier(stream, n.limits), nil
 		},
 	})
 }
@@ -189,7 +189,7 @@ type side struct {
 	progress func(Report) // may be nil
 	begin    func(enter func(reconcile.Step)) (*node.Conversation, error)
 	// stream opens the stream, or gives the one that is open.
-	stream func() (*conversation, error)
+	stream func() (*carrier, error)
 }
 
 // converse runs one side of a sync, and accounts for it.

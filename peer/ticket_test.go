@@ -28,7 +28,7 @@ func TestTicketIsForOneNode(t *testing.T) {
 	if strings.ToLower(ticket) != ticket || !strings.HasPrefix(ticket, "syncd1") {
 		t.Errorf("ticket %q", ticket)
 	}
-	sb, err := nb.Join(t.Context(), " "+strings.ToUpper(ticket)+"\n") // as pasted by somebody
+	sb, err := nb.Join(t.Context(), " "+strings.ToUpper(ticket)+"\n") // as a person may paste it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +73,8 @@ func TestTicketIsForOneNode(t *testing.T) {
 	}
 }
 
-// Who says of itself that it is an admin gets no right by inviting those who
-// know better.
+// A member that lists itself as an admin gets no rights by inviting nodes whose
+// lists have it in another role.
 func TestTicketOfNoAdmin(t *testing.T) {
 	na, nb, reader := open(t, peer.Config{}), open(t, peer.Config{}), open(t, peer.Config{})
 	sa := create(t, na, peer.Policy{})
@@ -138,7 +138,7 @@ func TestTicketExpires(t *testing.T) {
 			t.Errorf("after its time: %v", err)
 		}
 	}
-	// A week later nobody remembers it.
+	// A week later the node has forgotten it.
 	clock.turn(8 * 24 * time.Hour)
 	invite(t, sa, peer.InviteOptions{})
 	if _, err := nb.Join(t.Context(), late); !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), "not known") {

@@ -14,21 +14,21 @@ func (ns *Namespace) Put(ctx context.Context, key, value []byte) (dbadapter.Vers
 	return ns.writeOne(ctx, "put", node.Draft{Record: dbadapter.Record{Key: key, Value: value}})
 }
 
-// PutIf writes a record if the one held has exactly the given version; the
-// zero version demands that there is none, not even a tombstone. Else it
-// fails with ErrConflict.
+// PutIf writes a record if the one held has exactly the given version; the zero
+// version stands for a key that holds nothing, not even a tombstone. Otherwise
+// PutIf fails with ErrConflict.
 func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapter.Version) (dbadapter.Version, error) {
 	return ns.writeOne(ctx, "put", node.Draft{Record: dbadapter.Record{Key: key, Value: value}, If: &held})
 }
 
-// Delete replaces a record by a tombstone. ErrNotFound and ErrDeleted say that
-// there was none to delete.
+// Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted: the key holds
+// no record.
 func (ns *Namespace) Delete(ctx context.Context, key []byte) (dbadapter.Version, error) {
 	return ns.commitOne(ctx, "delete", key, func() (*node.Attempt, error) { return ns.core.Delete(key) })
 }
 
 // DeleteIf replaces a record by a tombstone if it has exactly the given
-// version; else it fails with ErrConflict.
+// version; otherwise it fails with ErrConflict.
 func (ns *Namespace) DeleteIf(ctx context.Context, key []byte, held dbadapter.Version) (dbadapter.Version, error) {
 	return ns.writeOne(ctx, "delete", node.Draft{Record: dbadapter.Record{Key: key, Deleted: true}, If: &held})
 }

@@ -1,5 +1,5 @@
-// Package coded is where the two vocabularies of pairs meet: those of records
-// and stores (dbadapter) and those of coded cells (iblt/rateless). The numbers
+// Package coded converts between the two vocabularies of pairs: that of records
+// and stores (dbadapter) and that of coded cells (iblt/rateless). The numbers
 // are the same; neither package imports the other, so that each is of use alone.
 package coded
 

@@ -34,7 +34,7 @@ type Conversation struct {
 // anything leaves for the peer.
 func (ns *Namespace) MayCall(remote ID) error {
 	if !ns.Members().Has(remote, RoleRead) || remote == ns.node.ID {
-		return fmt.Errorf("%w: it is not another member of this namespace here; invite it, or join at its place", ErrDenied)
+		return fmt.Errorf("%w: this node does not list it as another member of the namespace; invite it, or join with a ticket from there", ErrDenied)
 	}
 	return nil
 }
@@ -151,8 +151,8 @@ func (c *Conversation) reserve(bytes int64) error {
 }
 
 // Grow lengthens the live sketch where the namespace has outgrown it, and
-// reports whether it did. One sync does so at a time; the others make do with
-// the shorter one.
+// reports whether it did. One sync does so at a time; the others use the
+// shorter one.
 func (ns *Namespace) Grow(ctx context.Context, tick func() error) (bool, error) {
 	if !ns.growing.TryLock() {
 		return false, nil

@@ -2,12 +2,13 @@
 // over libp2p, files and the machine's clock; the simulator (testnet) drives the
 // same code over a simulated network, disk and clock.
 //
-//	who may do what    members.go, state.go     the list of members, durable
+//	the node           node.go, namespace.go, id.go, limits.go, errors.go
+//	rights             members.go, state.go     the list of members, durable
 //	how members come   invite.go, ticket.go, join.go
 //	what comes in      admission.go             the one admission of records
 //	what goes out      write.go, importing.go, signature.go
 //	after a wrong clock restamp.go
-//	with whom          conversation.go          a sync's two beginnings and its end
+//	which peer         conversation.go          a sync's two beginnings and its end
 //	                   sessions.go              places, and which of two callers yields
 //	                   schedule.go, retry.go    when to sync, and how long to rest
 //	what is remembered rejections.go            what this node refused
@@ -21,12 +22,26 @@
 // state durable. Locks are here, because deciders are shared by what a driver
 // runs at once.
 //
-// The way of a record, from Put on one node to Get on another:
+// # The way of a record
 //
-//	peer.Put        Write → Attempt.Writes (version, signature) → store → Attempt.Judge
-//	the store       tells the live sketch (Namespace.Live) of the commit
-//	a sync begins   Schedule.Next, Namespace.Call, Initiate; at the other node Answer, Respond
-//	package reconcile finds the difference and carries the record over
-//	it arrives      Namespace.Admit: rights, signature, clock → store
-//	peer.Get        reads the store
+// From Put on one node to Get on another, in the files that it passes:
+//
+//	peer/write.go                    Put makes a draft, and carries it to the store until it is there
+//	internal/node/write.go           Attempt.Writes: a version of the clock (internal/hlc), the hashes, the signature
+//	dbadapter/hashed.go              Hash validates the record and derives index and digest
+//	dbadapter/badgerdb/namespace.go  Apply queues the write (queue.go), the committer syncs a group (committer.go)
+//	dbadapter/internal/commit        group.go: the greater version wins; what a bucket's pair becomes
+//	reconcile/replica/live.go        Observe brings the live sketch up to date with the commit
+//
+//	peer/background.go, peer/sync.go the schedule, or a caller, begins a sync; peer/serve.go answers it
+//	internal/node/conversation.go    MayCall, Call, Initiate here; Answer, Respond there
+//	peer/carrier.go                  carries the frames of both sessions (reconcile/wire) over a libp2p stream
+//	reconcile/initiator.go           and responder.go: handshake, sketch, subtract, peel: which indices differ
+//	reconcile/sender.go              reads the record by its index, and packs it into a frame
+//	reconcile/receiver.go            checks that it was asked for, and validates and hashes it, the one time
+//	reconcile/apply.go               passes a batch to the admission
+//	internal/node/admission.go       Admit: time, writer, signature; then the other node's store, as above
+//	reconcile/verify.go              proves that both sets are equal
+//
+//	peer/read.go                     Get reads a snapshot of the store
 package node

@@ -10,7 +10,7 @@ import (
 // Errors that callers branch on, with errors.Is, beside those of dbadapter and
 // reconcile.
 var (
-	// ErrInvalid: an argument is not what it must be: a ticket, a name.
+	// ErrInvalid: an argument is malformed: a ticket, a name.
 	ErrInvalid = errors.New("invalid input")
 	// ErrUnreachable: no connection to the peer, or it broke; try again. The
 	// drivers wrap it around what their networks say.

@@ -27,7 +27,7 @@ func (item *Item) record() dbadapter.Record {
 type ImportResult struct {
 	Items     int64 // dealt with, in order
 	Written   int64 // new or changed
-	Unchanged int64 // what they say was there already
+	Unchanged int64 // their content was there already
 	Stale     int64 // dated before the record that is there
 }
 
@@ -80,8 +80,8 @@ func (im *Import) Hold() (release func()) {
 	return im.ns.commits.Unlock
 }
 
-// Writes turns the batch into signed writes, less the undated items that say
-// what is there already. There may be none.
+// Writes turns the batch into signed writes. It leaves out the undated items whose
+// content is there already, so that the result may be empty.
 func (im *Import) Writes() ([]dbadapter.Write, error) {
 	snap, err := im.ns.Store.Snapshot()
 	if err != nil {

@@ -37,7 +37,7 @@ func (ns *Namespace) Invite(o InviteOptions, addrs [][]byte) (string, error) {
 	case !members.Has(ns.node.ID, RoleAdmin):
 		return "", fmt.Errorf("%w: this node's role is %s; only an admin invites", ErrDenied, members.Role(ns.node.ID))
 	case len(addrs) == 0:
-		return "", errors.New("this node listens nowhere, so the ticket would lead nowhere; let it listen")
+		return "", errors.New("this node does not listen, so that no node could redeem the ticket; let it listen")
 	}
 	now := ns.node.Now()
 	t := Ticket{
@@ -73,8 +73,8 @@ func (s *State) voidInvites(id ID) {
 	s.Invites = slices.DeleteFunc(s.Invites, func(i storedInvite) bool { return string(i.UsedBy) == string(id) })
 }
 
-// Why a ticket is not taken. The holder of the ticket hears which; a guess
-// hears of neither tickets nor namespaces.
+// The reasons for refusing a ticket. The holder of the ticket is told which; a
+// peer that guesses learns neither of tickets nor of namespaces.
 var (
 	errTicketUnknown = fmt.Errorf("%w: the ticket is not known here", ErrDenied)
 	errTicketUsed    = fmt.Errorf("%w: the ticket has been used by another node; ask for a new one", ErrDenied)

@@ -132,13 +132,13 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 		return nil, err
 	}
 	if !members.Has(n.ID, RoleRead) || !members.Has(t.Inviter, RoleAdmin) {
-		return nil, errors.New("it handed over a list in which this node, or itself, has no part")
+		return nil, errors.New("it handed over a list of members without this node, or without itself as an admin")
 	}
 	return j, nil
 }
 
 // Merge adds to the members those of another admin's list; roles only grow.
-// Any node can say of itself that it is an admin: this node's own list decides.
+// A node can list itself as an admin: this node's own list decides.
 func (ns *Namespace) Merge(admin ID, other *State) error {
 	defer ns.declined.forget()
 	return ns.update(func(s *State) error {

@@ -8,8 +8,8 @@ import (
 )
 
 // openings remembers how many cells the last syncs with each peer could have
-// opened with, so that the next one neither sends many for nothing nor needs a
-// second round trip for what is usual between the two.
+// opened with, so that the next one neither sends many in vain nor needs a
+// second round trip for the usual number of differences.
 type openings struct {
 	mu sync.Mutex
 	of map[ID][remembered]int // oldest first

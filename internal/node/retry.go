@@ -27,7 +27,7 @@ func (b *BusyRetry) Again(n *Node, elapsed time.Duration, err error) (time.Durat
 	return min(n.jittered(b.pause, ForBusy), BusyPatience-elapsed), true
 }
 
-// Headway tells whether a sync gets anywhere: its report changes.
+// Headway tells whether a sync proceeds: its report changes.
 type Headway struct {
 	cells, found, applied, sent, rejected, working int
 	records                                        int64

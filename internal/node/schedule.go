@@ -13,7 +13,7 @@ import (
 
 // Schedule decides when the node syncs with which peer on its own. Each peer has
 // a lane: one sync at a time, and rests after failures, so that a slow peer
-// keeps none of the others waiting.
+// does not delay the others.
 //
 // A driver calls Begin after each Pause, then Next until it gives nothing; it
 // runs the syncs of each Turn that it got, and calls Done and Next again when a
@@ -134,8 +134,8 @@ func (s *Schedule) Due(ns *Namespace, remote ID, now time.Time) bool {
 }
 
 // Note tells how a sync ended. reached says whether there is a connection to the
-// peer. A namespace that fails, because the peer has dropped it perhaps, says
-// nothing of the others; a peer that is away rests with all.
+// peer. A namespace that fails, because the peer has dropped it perhaps, rests
+// alone; a peer that is away rests with all.
 func (s *Schedule) Note(ns *Namespace, remote ID, now time.Time, reached bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -60,7 +60,8 @@ type storedInvite struct {
 	UsedBy  []byte `cbor:"4,keyasint"` // the node that redeemed it; empty before
 }
 
-// strict refuses what a careful writer would not have written.
+// strict refuses what this package does not write: tags, lengths left open, keys
+// that are there twice.
 var strict = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
@@ -76,7 +77,8 @@ var strict = func() cbor.DecMode {
 	return mode
 }()
 
-// Unmarshal reads CBOR. It refuses what a careful writer would not have written.
+// Unmarshal reads CBOR, and refuses what this package does not write: tags,
+// lengths left open, keys that are there twice.
 func Unmarshal(b []byte, into any) error { return strict.Unmarshal(b, into) }
 
 // NewState is the state of a namespace that this node creates: the creator is

@@ -53,8 +53,8 @@ func (t *Ticket) encode() (string, error) {
 	return TicketPrefix + ticketText.EncodeToString(b), nil
 }
 
-// ParseTicket reads a ticket. An error says nothing of the ticket's content: a
-// ticket is a secret, and errors end in logs.
+// ParseTicket reads a ticket. An error does not quote the ticket: a ticket is a
+// secret, and errors end in logs.
 func ParseTicket(s string) (*Ticket, error) {
 	t, err := readTicket(strings.ToLower(strings.TrimSpace(s)))
 	if err != nil {

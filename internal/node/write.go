@@ -9,7 +9,7 @@ import (
 )
 
 // Draft is one write before it has a version. If, where it is not nil, is the
-// version that must be held; the zero version demands that none is.
+// version that must be held; the zero version stands for a key that holds nothing.
 type Draft struct {
 	Record dbadapter.Record
 	If     *dbadapter.Version
@@ -46,7 +46,7 @@ func (ns *Namespace) Write(drafts ...Draft) (*Attempt, error) {
 }
 
 // Delete prepares to replace the record under a key by a tombstone. Writes fails
-// with ErrNotFound or ErrDeleted where there is none.
+// with ErrNotFound or ErrDeleted where the key holds no record.
 func (ns *Namespace) Delete(key []byte) (*Attempt, error) {
 	a, err := ns.Write(Draft{Record: dbadapter.Record{Key: key, Deleted: true}})
 	if err == nil {
@@ -148,8 +148,8 @@ func (a *Attempt) retry() (again bool, err error) {
 // Version is that of the i-th write.
 func (a *Attempt) Version(i int) dbadapter.Version { return a.writes[i].Record.Version }
 
-// nextVersion makes a version of this node. A clock that has been wrong would
-// make versions that every other member refuses, and so acknowledges none.
+// nextVersion makes a version of this node. It fails where the clock is wrong, or
+// has been: every other member would refuse the version.
 func (ns *Namespace) nextVersion() (dbadapter.Version, error) { return ns.versionAt(ns.clock.Read()) }
 
 func (ns *Namespace) versionAt(at hlc.Timestamp) (dbadapter.Version, error) {

@@ -29,8 +29,8 @@ func (s *Series) stroke() string {
 
 // data draws all series and marks. The inner picture cuts off what lies
 // outside the bounds of an axis, without a clip path, which would need an id.
-// Around data of its own choice an axis cuts nothing off: a marker may stand
-// on the frame.
+// An axis that chose its bounds around the data cuts nothing off: a marker may
+// stand on the frame.
 func (d *drawing) data(c *Chart) {
 	x, y, w, h := 0.0, 0.0, d.right+right, d.bottom+bottom
 	if c.X.From != c.X.To {

@@ -16,10 +16,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// conversation carries a session over a stream, frame by frame, each under a
+// carrier carries a session over a stream, frame by frame, each under a
 // deadline. Only one side sends at a time (see package reconcile), so that one
 // goroutine reads and writes in turn.
-type conversation struct {
+type carrier struct {
 	stream network.Stream
 	in     *bufio.Reader
 	out    *bufio.Writer
@@ -28,8 +28,8 @@ type conversation struct {
 	over   bool // the stream is closed or reset
 }
 
-func newConversation(stream network.Stream, limits Limits) *conversation {
-	c := &conversation{stream: stream, pace: pace{stream: stream, idle: limits.IdleTimeout, rate: int64(limits.MinRate)}}
+func newCarrier(stream network.Stream, limits Limits) *carrier {
+	c := &carrier{stream: stream, pace: pace{stream: stream, idle: limits.IdleTimeout, rate: int64(limits.MinRate)}}
 	c.in = bufio.NewReaderSize((*pacedReader)(&c.pace), 32<<10)
 	c.out = bufio.NewWriterSize((*pacedWriter)(&c.pace), 64<<10)
 	return c
@@ -37,7 +37,7 @@ func newConversation(stream network.Stream, limits Limits) *conversation {
 
 // run drives the session to its end, and closes the stream. It resets the stream
 // when the context ends.
-func (c *conversation) run(ctx context.Context, s *reconcile.Session, progress func(reconcile.Report)) (err error) {
+func (c *carrier) run(ctx context.Context, s *reconcile.Session, progress func(reconcile.Report)) (err error) {
 	c.begun = true
 	defer s.Close()
 	stop := context.AfterFunc(ctx, func() { c.stream.Reset() })
@@ -68,7 +68,7 @@ func (c *conversation) run(ctx context.Context, s *reconcile.Session, progress f
 }
 
 // cut resets the stream, unless it is closed.
-func (c *conversation) cut() {
+func (c *carrier) cut() {
 	if !c.over {
 		c.over = true
 		c.stream.Reset()
@@ -77,7 +77,7 @@ func (c *conversation) cut() {
 
 // end flushes the session's last message, which may be a refusal, and closes the
 // stream. The error of a session that failed goes before one from here.
-func (c *conversation) end(failed error) error {
+func (c *carrier) end(failed error) error {
 	err := c.out.Flush()
 	if err != nil {
 		c.cut()
@@ -91,13 +91,13 @@ func (c *conversation) end(failed error) error {
 	return broken(err)
 }
 
-func (c *conversation) write(frame []byte) error {
+func (c *carrier) write(frame []byte) error {
 	_, err := c.out.Write(frame)
 	return broken(err)
 }
 
 // receive flushes what is written and reads a frame.
-func (c *conversation) receive() (wire.Message, int, error) {
+func (c *carrier) receive() (wire.Message, int, error) {
 	if err := c.out.Flush(); err != nil {
 		return nil, 0, broken(err)
 	}
@@ -108,7 +108,7 @@ func (c *conversation) receive() (wire.Message, int, error) {
 
 // receiveHello reads the first frame of a peer that has proved no more than its
 // id: it has less time than later frames, and less room.
-func (c *conversation) receiveHello() (*wire.Hello, int, error) {
+func (c *carrier) receiveHello() (*wire.Hello, int, error) {
 	idle := c.pace.idle
 	c.pace.idle = min(idle, helloTimeout)
 	defer func() { c.pace.idle = idle }()
@@ -133,7 +133,7 @@ func (c *conversation) receiveHello() (*wire.Hello, int, error) {
 
 // peekLength reads the length of a frame and leaves it unread. It waits for no
 // byte behind the length: a frame may be shorter than the longest length.
-func (c *conversation) peekLength() (uint64, error) {
+func (c *carrier) peekLength() (uint64, error) {
 	for n := 1; ; n++ {
 		head, err := c.in.Peek(n)
 		if err != nil {
@@ -150,7 +150,7 @@ func (c *conversation) peekLength() (uint64, error) {
 }
 
 // refuse sends the reason why there will be no session.
-func (c *conversation) refuse(code wire.Code) {
+func (c *carrier) refuse(code wire.Code) {
 	if c.write(wire.Append(nil, &wire.Refuse{Code: code, Version: wire.Version})) != nil {
 		c.cut()
 		return
@@ -166,7 +166,7 @@ func broken(err error) error {
 	case errors.Is(err, wire.ErrFrame):
 		return fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("%w: it was silent, or too slow, for too long", ErrUnreachable)
+		return fmt.Errorf("%w: the peer was silent, or too slow, for too long", ErrUnreachable)
 	case errors.Is(err, io.EOF), errors.Is(err, network.ErrReset):
 		return fmt.Errorf("%w: the connection broke: %w", ErrUnreachable, err)
 	}
