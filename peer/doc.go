@@ -10,23 +10,44 @@
 //	ns, err := n.Join(ctx, ticket)
 //	report, err := ns.Sync(ctx, inviter, peer.SyncOptions{})
 //
-// A node is its Ed25519 key. A namespace is known by a hash of its 32-byte
-// secret; its name is an alias of this node alone. Each node keeps a list of
-// the namespace's members with their roles (read, write, admin), and deals
-// with nobody else: a stranger learns not even whether the namespace exists.
-// Every record is signed by the node that wrote it, and checked where it
-// arrives, so that a member that passes it on cannot alter it.
+// To begin, read [Open], [Node.CreateNamespace], [Namespace.Put] and
+// [Namespace.Get]; for a second node, [Namespace.Invite], [Node.Join] and
+// [Namespace.Sync]. With Config.SyncInterval, nodes sync by themselves.
 //
-// Versions are readings of a hybrid logical clock. A write gets one that is
-// greater than all that its node has seen in the namespace, even if the
-// machine's clock was set back; the last writer wins.
+// # Terms
 //
-// A node given no Host makes one that speaks TCP only. libp2p has a log of its
-// own, which goes to standard error unless the program sets its handler
+// A node is its Ed25519 key, and its ID is the libp2p peer id of that key. A
+// namespace is a set of records with a secret of 32 bytes; its members know it by
+// a hash of the secret, and its name is an alias of this node alone. A member is a
+// node in this node's list of the namespace, with a role: read, write or admin.
+// Each node has its own list, and serves members only: a stranger does not learn
+// whether the namespace exists. A ticket is a text that makes one node a member,
+// once, and gives it the secret; an admin issues it and answers when it is redeemed.
+//
+// The node that writes a record signs it, and each node checks the signature of a
+// record that arrives, so that a member that passes it on cannot alter it. A
+// version is a reading of a hybrid logical clock: a write gets one that is greater
+// than all that its node has seen in the namespace, even if the machine's clock
+// was set back; the greater version wins.
+//
+// # Limits
+//
+// [Limits] bounds what peers may make a node do, and the constants from MaxMembers
+// on bound what a node keeps; keys, values and batches have the bounds of package
+// dbadapter. A node opens a namespace by a scan, at some 10^5 to 10^6 records a
+// second. A node given no Host makes one that speaks TCP only. libp2p has a log of
+// its own, which goes to standard error unless the program sets its handler
 // (gologshim.SetDefaultHandler); this package never touches such globals.
 //
-// What is not promised: a member with the secret can keep what it has read;
-// the member lists of two nodes are made equal only by invitations, not by
-// syncs; a name or an address says nothing about who is there, only the peer
-// id does.
+// What is not promised: a member with the secret can keep what it has read; the
+// member lists of two nodes are made equal by invitations only, not by syncs; only
+// the peer id tells which node is at the other end, not a name or an address.
+//
+// # The source
+//
+// Read node.go (what a node is made of), namespace.go, write.go and read.go, then
+// sync.go and serve.go (the two sides of a sync), carrier.go (frames on a stream)
+// and background.go; join.go and members.go; host.go, connections.go and limits.go
+// (what strangers may take). Package internal/node decides; this package drives it,
+// and its documentation follows a record from Put on one node to Get on another.
 package peer

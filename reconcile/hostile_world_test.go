@@ -65,16 +65,16 @@ func (f *frozen) holds(r *dbadapter.Record) bool {
 	return ok && r.Version == f.records[at].Version && r.SameContent(&f.records[at])
 }
 
-// trial is a frozen set as one session sees it, with a door that checks
-// limits, clocks, writers and signatures, and notes what it lets in.
+// trial is a frozen set as one session sees it, with an admission that checks
+// clocks, writers and signatures, and notes what it lets in.
 type trial struct {
 	*frozen
 	prefix  []byte
 	applied map[string]dbadapter.Record
-	reached int                          // records at the door
+	reached int                          // records that came to the admission
 	read    int                          // buckets read
 	refused [5]int                       // by reason
-	asked   func(dbadapter.Record) error // is it one that may come to the door?
+	asked   func(dbadapter.Record) error // is it one that may come to the admission?
 	err     error                        // of asked
 }
 
@@ -166,8 +166,8 @@ const (
 	readingOnly  = 8
 )
 
-// signature is what stands for one here: only who knows the writer's key can
-// make it. What Ed25519 does is tested with the door of package peer.
+// signature is what stands for one here: only a side that knows the writer's key
+// can make it. What Ed25519 does is tested with the admission of internal/node.
 func signature(r *dbadapter.Record) []byte {
 	b := fmt.Appendf(nil, "key of writer %d: %q %v ", r.Version.Writer, r.Key, r.Deleted)
 	b, _ = r.Version.AppendBinary(b)
@@ -175,11 +175,11 @@ func signature(r *dbadapter.Record) []byte {
 	return append(sum[:], sum[:]...)
 }
 
-// examine is the door's verdict, 0 for a good record.
+// examine is the verdict of the test's own admission, 0 for a good record. It is a
+// twin of internal/node's, made stupid on purpose: one writer, one limit of time,
+// a hash for a signature.
 func examine(r *dbadapter.Record) wire.Reason {
 	switch now := at(24 * time.Hour).Clock; {
-	case r.Validate() != nil:
-		return wire.ReasonLimit
 	case r.Version.Clock > now || r.Version.Clock < at(-24*365*time.Hour).Clock:
 		return wire.ReasonClock
 	case r.Version.Writer != honestWriter:

@@ -126,7 +126,7 @@ func TestImportAgainstTwin(t *testing.T) {
 	}
 }
 
-// Two sites that import the same dated items hold the same set, whoever signed
+// Two sites that import the same dated items hold the same set, whichever of them signed
 // it, and a sync of the two finds nothing.
 func TestImportAtTwoSites(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)

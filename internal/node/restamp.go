@@ -109,7 +109,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 // restamp is a Restamp on its way.
 type restamp struct {
 	ns    *Namespace
-	clock *hlc.Clock // of the new versions: it has seen none of the old ones
+	clock *hlc.Clock // of the new versions: it has not seen the old ones
 	batch []dbadapter.Write
 	bytes int
 	done  int

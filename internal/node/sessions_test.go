@@ -47,7 +47,7 @@ func TestOneOfTwoYields(t *testing.T) {
 }
 
 // The same of two nodes with their namespaces: whichever calls, one sync takes
-// place. A dry run waits for no other, and keeps none waiting.
+// place. A dry run does not wait, and no other sync waits for it.
 func TestCallersYield(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})

@@ -25,7 +25,7 @@ func TestWrite(t *testing.T) {
 		return err
 	}
 	if err := conditional("k", "2", dbadapter.Version{}); !errors.Is(err, dbadapter.ErrConflict) || !strings.Contains(err.Error(), first.String()) {
-		t.Errorf("on the condition that there is none: %v", err)
+		t.Errorf("on the condition that the key holds nothing: %v", err)
 	}
 	if err := conditional("k", "2", first); err != nil {
 		t.Error(err)

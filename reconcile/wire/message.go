@@ -167,9 +167,8 @@ type End struct {
 // Reason is why a record was refused.
 type Reason byte
 
-// The reasons.
+// The reasons. A record over a limit is not refused: it does not parse.
 const (
-	ReasonLimit     Reason = 1 // over a limit
 	ReasonClock     Reason = 2 // its version lies in the future, or before 2020
 	ReasonSignature Reason = 3 // its signature does not fit
 	ReasonWriter    Reason = 4 // its writer may not write here
@@ -178,8 +177,6 @@ const (
 // String names the reason.
 func (r Reason) String() string {
 	switch r {
-	case ReasonLimit:
-		return "over a limit"
 	case ReasonClock:
 		return "its time lies in the future or before 2020"
 	case ReasonSignature:

@@ -296,7 +296,7 @@ func (p *parser) end() Message {
 			Checksum: dbadapter.Checksum(p.residue("a checksum")),
 			Reason:   Reason(p.byte()),
 		}
-		if p.err == nil && (r.Reason < ReasonLimit || r.Reason > ReasonWriter) {
+		if p.err == nil && (r.Reason < ReasonClock || r.Reason > ReasonWriter) {
 			p.fail("unknown reason %d", r.Reason)
 		}
 		m.Refusals = append(m.Refusals, r)
