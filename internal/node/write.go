@@ -6,6 +6,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Draft is one write before it has a version. If, where it is not nil, is the
@@ -142,7 +143,7 @@ func (a *Attempt) retry() (again bool, err error) {
 	if a.tries < maxAttempts {
 		return true, nil
 	}
-	return false, fmt.Errorf("%w again and again; try again", dbadapter.ErrConflict)
+	return false, fmt.Errorf("%w: another version came in between at each of %d attempts; try again", reconcile.ErrBusy, maxAttempts)
 }
 
 // Version is that of the i-th write.

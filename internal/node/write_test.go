@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 func TestWrite(t *testing.T) {
@@ -171,7 +172,7 @@ func TestOvertakenWrites(t *testing.T) {
 		t.Errorf("after %d tries %+v", *n, r)
 	}
 	n = overtake(m, 1000)
-	if _, err := put(ns, "l", "ours"); !errors.Is(err, dbadapter.ErrConflict) || *n != maxAttempts {
+	if _, err := put(ns, "l", "ours"); !errors.Is(err, reconcile.ErrBusy) || *n != maxAttempts {
 		t.Errorf("after %d tries: %v", *n, err)
 	}
 	if r := must(get(ns, "l")); string(r.Value) != "10" {
@@ -231,7 +232,7 @@ func TestDeleteIsBoundToWhatIsHeld(t *testing.T) {
 	m.apply = nil
 	must(put(ns, "l", "0"))
 	n = overtake(m, 1000)
-	if _, err := commit(ns.Delete([]byte("l"))); !errors.Is(err, dbadapter.ErrConflict) || *n != maxAttempts {
+	if _, err := commit(ns.Delete([]byte("l"))); !errors.Is(err, reconcile.ErrBusy) || *n != maxAttempts {
 		t.Errorf("after %d tries: %v", *n, err)
 	}
 	// Deleted meanwhile, it is not deleted again.
