@@ -6,20 +6,18 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
-// Config says what to run. The zero value is the plan that is drawn from the
-// seed 0.
+// Config says what to run. The zero value is the plan drawn from seed 0.
 type Config struct {
 	// Scenario is the text of a scenario; see the files in testnet/scenarios.
 	// If it is empty, a plan is drawn from Seed and Profile.
 	Scenario string
-	// Nodes and Seed, where they are not 0, replace those of the scenario, and
-	// of what is drawn.
+	// Nodes and Seed, if not 0, replace those of the scenario or the drawn plan.
 	Nodes int
 	Seed  uint64
-	// Profile is what a drawn plan does to the nodes: calm, rough, clocks,
-	// disks or mixed, which is the default.
+	// Profile is the mixture of faults in a drawn plan: calm, rough, clocks,
+	// disks or mixed. Default: mixed.
 	Profile string
-	// Progress, if not nil, is called now and then, from the goroutine of Run.
+	// Run calls Progress, if it is not nil, now and then, from its own goroutine.
 	Progress func(Progress)
 }
 
@@ -33,7 +31,7 @@ type Progress struct {
 	Up, Sets int
 }
 
-// plan is what the configuration asks for, without random lines.
+// plan is the plan of the configuration, its random lines expanded.
 func (c *Config) plan() (plan.Plan, error) {
 	var p plan.Plan
 	if c.Scenario == "" {

@@ -14,9 +14,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
-// do does what one event says. The ways in which a node may not come up, or an
-// application not get what it asks for, are what the run is about: they reach
-// the checker, and are no errors here.
+// do carries out one event. A node that does not start, or refuses a request, is
+// no error here: the checker judges it.
 func (r *runner) do(e *plan.Event) {
 	r.world.Note(e.Verb.String(), e.Node, e.Peer, nil)
 	n := r.cluster.Node(e.Node)
@@ -85,7 +84,7 @@ func (r *runner) do(e *plan.Event) {
 	}
 }
 
-// write has an application ask for what the event says.
+// write makes the event's request at its node, as an application would.
 func (r *runner) write(e *plan.Event) {
 	count := 1
 	if e.Verb == plan.Batch {
@@ -115,7 +114,7 @@ func (r *runner) write(e *plan.Event) {
 		}
 		r.history.Refuse(ops[i])
 		if errors.Is(err, dbadapter.ErrConflict) {
-			// Versions are made and committed in one order here.
+			// The model makes and commits versions in one order.
 			r.violate(ruleOvertaken, e.Node, "%v", err)
 		}
 	}
@@ -127,7 +126,7 @@ func (r *runner) write(e *plan.Event) {
 	}
 }
 
-// dated has an application import what the event says.
+// dated imports the event's record at its node, as an application would.
 func (r *runner) dated(e *plan.Event) {
 	n := r.cluster.Node(e.Node)
 	item := node.Item{Key: []byte(e.Key), Value: r.plan.Value(e, 0), Time: n.Clock().Truncate(10 * time.Second)}
@@ -136,12 +135,12 @@ func (r *runner) dated(e *plan.Event) {
 		if err == nil && !version.IsZero() {
 			r.history.Acknowledge(op, version)
 		} else {
-			r.history.Refuse(op) // or it lost against what is there
+			r.history.Refuse(op) // or it lost to the record held
 		}
 	})
 }
 
-// partition cuts the links between groups, "0,1|2,3"; who is not named is
+// partition cuts the links between groups, "0,1|2,3"; a node in no group is
 // alone.
 func (r *runner) partition(groups string) {
 	group := make([]int, r.plan.Nodes)
@@ -185,8 +184,8 @@ func (r *runner) fill(node int, d time.Duration) {
 	})
 }
 
-// reach numbers the groups of nodes that can sync with one another when all is
-// healed: those of one version of the protocol.
+// reach numbers the groups of nodes that can sync with one another after
+// everything is healed: those of one version of the protocol.
 func (r *runner) reach() (groups [][]int) {
 	for _, old := range []bool{false, true} {
 		var group []int

@@ -7,10 +7,10 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// SharedKey counts as one would at first, under one key that all machines
-// write. It is wrong, and kept to show how a test finds it: on one machine, and
-// on several that sync between any two counts, it is right; what two machines
-// count while they are apart is lost but for the share of one.
+// SharedKey is the obvious tally, and wrong: all machines write one key. It
+// counts correctly on one machine, and on several that sync between any two
+// counts; of the counts that two machines make while they are apart, those of one
+// are lost. The test of this package finds that.
 type SharedKey struct{ space *peer.Namespace }
 
 // OpenSharedKey counts in a namespace.

@@ -7,13 +7,13 @@
 //	err := doors.Add(ctx, "visitors", 1)
 //	n, err := doors.Total(ctx, "visitors")
 //
-// Of two writes to one key the later wins. A count that all machines keep under
-// one key would lose what is counted on two of them while they are apart: each
-// writes what it had, plus its own. (SharedKey does so; the test shows how it is
-// found.) So each machine keeps its own share under a key of its own, which
-// nobody else writes, and the total is the sum. That is a grow-only counter
-// (Shapiro et al., "A comprehensive study of Convergent and Commutative
-// Replicated Data Types", 2011, section 3.1.1).
+// Of two writes to one key the later wins. If all machines counted under one key,
+// two machines that are apart would each write the old count plus their own, and
+// one of the two would be lost. (SharedKey does so; the test shows how a test
+// finds it.) So each machine counts under a key of its own, which no other machine
+// writes, and the total is the sum. That is a grow-only counter (Shapiro et al.,
+// "A comprehensive study of Convergent and Commutative Replicated Data Types",
+// 2011, section 3.1.1).
 package tally
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// Tally is the counts as one machine sees and adds to them. Its methods may be
-// called from several goroutines.
+// Tally reads all counts and adds to those of one machine. Several goroutines may
+// call its methods.
 type Tally struct {
 	space *peer.Namespace
 	self  peer.ID
@@ -37,8 +37,8 @@ type Tally struct {
 // Open counts in a namespace, on the node with that id.
 func Open(space *peer.Namespace, self peer.ID) *Tally { return &Tally{space, self} }
 
-// Add counts n more of what, here. It may be called again after an error, but
-// may then have counted already: ask Total where that matters.
+// Add counts n more of what, on this machine. After an error the count may have
+// been written or not: ask Total before you call Add again.
 func (t *Tally) Add(ctx context.Context, what string, n uint64) error {
 	if what == "" || strings.Contains(what, "/") {
 		return fmt.Errorf("count %q: want a name without a slash", what)
@@ -46,8 +46,8 @@ func (t *Tally) Add(ctx context.Context, what string, n uint64) error {
 	return add(ctx, t.space, fmt.Appendf(nil, "%s/%s", what, t.self), n)
 }
 
-// Total is how many have been counted, here and, as far as has been heard of
-// them, on all other machines.
+// Total is the sum of the counts of all machines, as far as this machine's
+// records tell.
 func (t *Tally) Total(ctx context.Context, what string) (uint64, error) {
 	var total uint64
 	for r, err := range t.space.Scan(ctx, []byte(what+"/")) {
@@ -63,8 +63,8 @@ func (t *Tally) Total(ctx context.Context, what string) (uint64, error) {
 	return total, nil
 }
 
-// add adds to the number under a key. Several goroutines may be at it: each
-// writes only if nobody has since it read, and else begins again.
+// add adds to the number under a key. It writes only if no other goroutine has
+// written since it read, and else begins again.
 func add(ctx context.Context, space *peer.Namespace, key []byte, n uint64) error {
 	for {
 		held, err := space.Get(ctx, key)
@@ -82,7 +82,7 @@ func add(ctx context.Context, space *peer.Namespace, key []byte, n uint64) error
 	}
 }
 
-// read is the number in a record; none is 0.
+// read is the number in a record; 0 without a value.
 func read(r *dbadapter.Record) (uint64, error) {
 	if r.Version.IsZero() {
 		return 0, nil

@@ -19,8 +19,8 @@ type counter interface {
 	Total(ctx context.Context, what string) (uint64, error)
 }
 
-// atTheDoors counts at five doors through a bad day, and asserts that every
-// visitor is counted at each of them in the end.
+// atTheDoors counts at five doors through a partition, a slow clock and a kill,
+// and asserts that each door ends with the count of all visitors.
 func atTheDoors(t testing.TB, open func(net *testnettest.Net, i int) counter) {
 	net := testnettest.New(t, 5)
 	var counted uint64

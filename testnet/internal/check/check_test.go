@@ -17,7 +17,7 @@ type ruleCase struct {
 	run  func(h *History) []Final
 }
 
-// Each case has the rules that it breaks, and no others.
+// Each case breaks its named rules, and no others.
 func TestRules(t *testing.T) {
 	tested := map[Rule]bool{}
 	for _, c := range append(syncCases(), []ruleCase{

@@ -12,13 +12,13 @@
 // # The rules
 //
 //	equal      nodes that can reach each other hold the same records, and say the same digest
-//	kept       a node's kept digest, count and cells are those of its records
+//	kept       a node's live digest, count and cells are those of its records
 //	durable    what was acknowledged is there, or a later write of the key is
 //	resurrect  what was deleted stays so, until it is written again
 //	backwards  the version of a key at a node never decreases, and what is written there
 //	           is later than what the node held when it was asked
 //	identity   a version names one key and one content, everywhere
-//	intended   every record was written by somebody
+//	intended   an application asked for every record
 //	idle       once all are equal, a sync moves nothing
 //	honest     a sync is called verified only if both sides hold what either held
 //	count      a sync counts as applied just the records that were new to its side,
@@ -27,16 +27,15 @@
 //
 // # What a node may forget
 //
-// A node whose disk was replaced by an older copy ([History.Restored]) may have
-// forgotten what came after the copy was made ([History.Copied]), and anything
-// if nothing is known of that; what some other node has seen must be there all
-// the same.
-// A node that is down in the end holds nothing, and what only it had seen is not
-// asked for. A write that was neither acknowledged nor refused may be there or
-// not, but once, and under one version.
+// A node whose disk was replaced by an older copy ([History.Restored]) may forget
+// the records that came after the copy was made ([History.Copied]); without a
+// known copy it may forget all. Records that another node has seen must still be
+// there. A node that is down in the end holds nothing, and the records that only
+// it had seen may be missing. A write that was neither acknowledged nor refused
+// may be there or not, but once, and under one version.
 //
-// # Whom the checker trusts
+// # Independence
 //
-// Nobody that it judges: the order of versions stands in merge.go, written from
-// the description in package dbadapter and not by calling it.
+// The checker calls no code that it judges: merge.go has the order of versions
+// once more, written from the description in package dbadapter.
 package check

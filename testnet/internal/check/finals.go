@@ -9,23 +9,23 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
-// Final is what a node held when all was quiet.
+// Final is what a node held at the end.
 type Final struct {
 	Node int
 	// Reach numbers the groups of nodes that can reach each other.
 	Reach int
-	// Down says that the node does not run; nothing else is then looked at.
+	// Down says that the node does not run; the other fields are then ignored.
 	Down bool
 	// Dump is all records, tombstones included, by key.
 	Dump []dbadapter.Record
-	// Kept is what the node says of them, Recomputed the same worked out afresh
-	// from the dump.
+	// Kept is the state that the node keeps of them, Recomputed the same state
+	// computed from the dump.
 	Kept, Recomputed State
 	// Audit is what differs by the node's own account; nil for nothing.
 	Audit error
 }
 
-// State is what a node keeps of its records.
+// State is the summary of its records that a node updates with each commit.
 type State struct {
 	Digest  dbadapter.Digest
 	Records uint64
@@ -107,9 +107,8 @@ func union(a, b map[string]stamp) map[string]stamp {
 	return u
 }
 
-// durable holds what a group has in the end against the reference merge: each
-// winner must stand at one of its nodes at least. That it stands at all of them
-// is the rule equal.
+// durable compares what a group holds in the end with the reference merge: at
+// least one of its nodes must hold each winner. The rule equal says that all do.
 func (h *History) durable(group []*Final) {
 	var nodes []int
 	have := map[string]stamp{}
@@ -137,9 +136,9 @@ func (h *History) durable(group []*Final) {
 	}
 }
 
-// intended looks for a writer of each record that ever stood anywhere. One that
-// was not acknowledged under its version must be a write of unknown outcome,
-// and each of those is good for one version.
+// intended looks for the request behind each record that any node ever held. A
+// record that was not acknowledged under its version must be a write of unknown
+// outcome, and each of those accounts for one version.
 func (h *History) intended() {
 	type write struct {
 		key     string
@@ -173,7 +172,7 @@ func (h *History) intended() {
 	for _, s := range orphans {
 		w := write{s.key, s.content, s.deleted}
 		if open[w]--; open[w] < 0 {
-			h.found.say(Intended, h.seen[s], s.key, "nobody wrote %s", s.stamp)
+			h.found.say(Intended, h.seen[s], s.key, "no application asked for %s", s.stamp)
 		}
 	}
 }

@@ -16,9 +16,9 @@ type Op int
 type History struct {
 	mu  sync.Mutex
 	ops []op
-	// held is what nodes are known to hold; seen are all records that ever
-	// stood anywhere, each with the first node; names tells what a version
-	// stands for.
+	// held is what nodes are known to hold; seen are all records that any node
+	// ever held, each with the first node; names is the key and content of each
+	// version.
 	held reference
 	// copies are, for each node, what it was known to hold when the last copy
 	// of its disk was made.
@@ -29,7 +29,7 @@ type History struct {
 	found  verdict
 }
 
-// op is a write that somebody asked for.
+// op is a write that an application asked for.
 type op struct {
 	node    int
 	key     string
@@ -37,8 +37,8 @@ type op struct {
 	deleted bool
 	state   state
 	version dbadapter.Version // if acknowledged
-	// over is what the node held of the key when it was asked, if anything, and
-	// disk counts how often its disk had been replaced.
+	// over is the record of the key that the node held at the request, if any;
+	// disk counts how often the node's disk had been replaced.
 	over *stamp
 	disk int
 }
@@ -51,7 +51,7 @@ const (
 	refused
 )
 
-// sighting is a record that stood somewhere.
+// sighting is a record that a node held.
 type sighting struct {
 	key string
 	stamp
@@ -78,23 +78,23 @@ func (h *History) Acknowledge(o Op, version dbadapter.Version) {
 	w.state, w.version = acknowledged, version
 	s := stamp{version, w.deleted, w.content}
 	h.sight(w.node, w.key, s)
-	// An import bears the date of its data; all else is later than what its
-	// writer could know of.
+	// An import has the date of its data; any other write is later than the
+	// records that its writer held.
 	if w.over != nil && w.over.beats(s) && w.disk == h.disks[w.node] && version.Writer != 0 {
 		h.found.say(Backwards, w.node, w.key, "the node held %s, and was then asked to write %s", w.over, s)
 	}
 	h.hold().raise(w.node, w.key, s)
 }
 
-// Refuse notes that the write was surely not made, and will not be.
+// Refuse notes that the write is not made, and never will be.
 func (h *History) Refuse(o Op) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ops[o].state = refused
 }
 
-// Copied notes that a copy of the node's disk is made, in place of the last one.
-// It must have all that stands durably at the node by now.
+// Copied notes that a copy of the node's disk replaces the last copy. The copy
+// must have all that is durable at the node by now.
 func (h *History) Copied(node int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,9 +104,9 @@ func (h *History) Copied(node int) {
 	h.copies[node] = maps.Clone(h.hold()[node])
 }
 
-// Restored notes that the node's disk was replaced by an older copy of its own:
-// what it holds may go back this once, to what it held when [History.Copied] was
-// called; as far as it likes, if that never was.
+// Restored notes that an older copy replaced the node's disk: its records may go
+// back, this once, to those that it held when [History.Copied] was called; to
+// any, if it never was.
 func (h *History) Restored(node int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,16 +117,14 @@ func (h *History) Restored(node int) {
 	h.disks[node]++
 }
 
-// Observe notes a record that stands durably at a node: one that was applied,
-// or read.
+// Observe notes a record that is durable at a node: it was applied, or read.
 func (h *History) Observe(node int, r *dbadapter.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.observe(node, r)
 }
 
-// Started notes all that a node holds after it was started again, by whatever
-// it was ended.
+// Started notes all records that a node holds after a new start.
 func (h *History) Started(node int, dump []dbadapter.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -164,9 +162,9 @@ func (h *History) hold() reference {
 	return h.held
 }
 
-// sight notes that a record stood somewhere, and holds it against what its
-// version has named elsewhere. An import has no writer, and its date alone
-// names nothing.
+// sight notes that a node held a record, and compares it with other records of
+// its version. The version of an import is only a date, and may have several
+// records.
 func (h *History) sight(node int, key string, s stamp) {
 	if h.seen == nil {
 		h.seen, h.names = map[sighting]int{}, map[dbadapter.Version]sighting{}
@@ -189,8 +187,8 @@ func (h *History) sight(node int, key string, s stamp) {
 	}
 }
 
-// Measured holds what a tier measured of its process against a bound: descriptors
-// against those at the start, memory against what the nodes may take.
+// Measured compares a measurement of the process with its bound: descriptors with
+// those at the start, memory with what the nodes may take.
 func (h *History) Measured(what string, value, limit int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

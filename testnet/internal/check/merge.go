@@ -9,11 +9,11 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// The reference merge: what a set of nodes must hold after everything that is
-// known to have happened at them. It is the specification of the merge in a
-// form that is short enough to be believed, and shares no code with it.
+// The reference merge: what a set of nodes must hold after all events that are
+// known of them. It specifies the merge in a few lines, and shares no code with
+// the code under test.
 
-// stamp is a write of a key, as far as the merge can tell.
+// stamp is what the merge knows of a write of a key.
 type stamp struct {
 	version dbadapter.Version
 	deleted bool

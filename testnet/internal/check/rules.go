@@ -27,7 +27,7 @@ const (
 // Violation is one broken promise.
 type Violation struct {
 	Rule Rule `json:"rule"`
-	// Node is where it showed; -1 if it is of no node.
+	// Node is the node that shows it; -1 without one.
 	Node int    `json:"node"`
 	Key  string `json:"key,omitempty"`
 	Text string `json:"text"`
@@ -67,7 +67,8 @@ func (v *verdict) say(rule Rule, node int, key, format string, args ...any) {
 	v.list = append(v.list, one)
 }
 
-// sorted is what was gathered, in an order that does not depend on when.
+// sorted lists the violations in an order that does not depend on that of the
+// calls.
 func (v *verdict) sorted() []Violation {
 	return slices.SortedFunc(slices.Values(v.list), func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Text, b.Text))

@@ -9,18 +9,18 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Sync is a session that has ended, as one of its sides saw it. Each side is
-// told of by a Sync of its own.
+// Sync is a session that has ended, as one of its sides saw it. Each side has a
+// Sync of its own.
 type Sync struct {
 	// Node is the side whose report it is, Peer the other.
 	Node, Peer int
 	Report     reconcile.Report
-	// Again says that all nodes were equal before; then nothing below is
-	// looked at.
+	// Again says that all nodes were equal before; the fields below are then
+	// ignored.
 	Again bool
 	// Gets and Gives say which ways records travel, seen from Node.
 	Gets, Gives bool
-	// DryRun says that it was to find the differences and move nothing.
+	// DryRun says that the sync finds the differences and moves nothing.
 	DryRun bool
 	// Quiet says that nothing else wrote at either side while it ran.
 	Quiet bool
@@ -61,7 +61,7 @@ func (h *History) Synced(s *Sync) {
 	if s.DryRun {
 		return
 	}
-	// News are the peer's records that win over this side's.
+	// News are the peer's records that win over those of this side.
 	news := 0
 	for key, theirs := range before[1] {
 		if ours, ok := before[0][key]; !ok || theirs.beats(ours) {
@@ -75,11 +75,11 @@ func (h *History) Synced(s *Sync) {
 	case r.Applied > news:
 		h.found.say(Count, s.Node, "", "a sync with node %d counts %d records as applied, of %d that were news", s.Peer, r.Applied, news)
 	case r.Applied < news && s.Quiet && r.Verified:
-		h.found.say(Count, s.Node, "", "a verified sync with node %d counts %d records as applied, of %d that were news and that nobody else wrote", s.Peer, r.Applied, news)
+		h.found.say(Count, s.Node, "", "a verified sync with node %d counts %d records as applied, of %d that were news and had no other source", s.Peer, r.Applied, news)
 	}
 }
 
-// honest holds a sync that called itself verified to its word.
+// honest checks that a verified sync made both sides equal.
 func (h *History) honest(s *Sync, before [2]map[string]stamp) {
 	if s.Report.Method == wire.MethodSame && !maps.Equal(before[0], before[1]) {
 		h.found.say(Honest, s.Node, "", "a sync with node %d said \"same\" of %d and %d records that differ", s.Peer, len(before[0]), len(before[1]))

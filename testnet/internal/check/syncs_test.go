@@ -62,7 +62,7 @@ func syncCases() []ruleCase {
 			synced(h, true, true, wire.MethodSketch, 1, dump(red), dump(blue, other), dump(blue, other), dump(blue, other))
 			return nil
 		}},
-		{"fewer, for somebody else wrote", "", func(h *History) []Final {
+		{"fewer, because another sync wrote", "", func(h *History) []Final {
 			synced(h, true, false, wire.MethodSketch, 1, dump(red), dump(blue, other), dump(blue, other), dump(blue, other))
 			return nil
 		}},

@@ -11,26 +11,26 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// The twin judges a history by its list of happenings alone, each rule as one
+// The twin judges a history by its list of happenings alone: each rule is one
 // statement about all pairs of them. It has no state, orders versions with the
 // code under test, and takes cubic time.
 
-// happening is a record that stood at a node; or, with restored set, that its
-// disk was replaced.
+// happening is a record that a node held, or, with restored set, the replacement
+// of its disk.
 type happening struct {
 	node     int
 	r        dbadapter.Record
 	restored bool
 	copied   bool // that a copy of its disk was made; it holds no record then
 	final    bool // told by the dump of the end
-	start    int  // number of the start whose dump told it; 0: none
+	start    int  // number of the start whose dump told it; 0: not from a dump
 	answer   bool // told by the answer to a write
 }
 
 // mute: it tells of no record.
 func (e *happening) mute() bool { return e.restored || e.copied }
 
-// past is what is told to the History and to the twin alike.
+// past is the input of both the History and the twin.
 type past struct {
 	h       History
 	list    []happening
@@ -89,7 +89,7 @@ func (p *past) twin(finals []Final) map[broken]bool {
 				}
 				bad[broken{rule, b.node, string(b.r.Key)}] = true
 			}
-			// Of several, the first that had the version is in the right.
+			// Of several records, the first that had the version is correct.
 			if b.r.Version.Writer != 0 && a.r.Version == b.r.Version && (!sameKey || !a.r.SameContent(&b.r)) && p.first(list, b) {
 				bad[broken{Identity, b.node, string(b.r.Key)}] = true
 			}
@@ -108,9 +108,9 @@ func (p *past) twin(finals []Final) map[broken]bool {
 	return bad
 }
 
-// twinEnd: for all that ever stood at a node of a group since its last
-// restoration, if it is the greatest of its key there, something as great
-// stands at a node of the group; and the dumps of the group are alike.
+// twinEnd: take each record that a node of a group held since its last
+// restoration, and that is the greatest of its key there. A node of the group
+// holds one as great; and the dumps of the group are equal.
 func (p *past) twinEnd(bad map[broken]bool, list []happening, finals []Final, restoredIn func(node, from, to int) bool) {
 	for _, f := range finals {
 		for i, a := range list {
@@ -199,8 +199,8 @@ func (p *past) twinIntended(bad map[broken]bool, list []happening) {
 	}
 }
 
-// randomPast draws a history in which most is right and much is not, in a world
-// so small that everything collides.
+// randomPast draws a history that breaks rules often, with so few nodes, keys and
+// versions that collisions are frequent.
 func randomPast(rng *rand.Rand) (*past, []Final) {
 	p := &past{}
 	world := 2 + rng.IntN(4)
@@ -285,7 +285,7 @@ func randomPast(rng *rand.Rand) (*past, []Final) {
 	return p, finals
 }
 
-// The checker and its twin find the same, wherever everything may go wrong.
+// The checker and its twin find the same violations in random histories.
 func TestTwin(t *testing.T) {
 	rules, clean := map[Rule]int{}, 0
 	for seed := range uint64(6_000) {

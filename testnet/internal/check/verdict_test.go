@@ -46,7 +46,7 @@ var (
 	other  = put("l", "green", at(4))
 )
 
-// A verdict says where, what and who should have won.
+// A verdict names the node, the key and the record that should have won.
 func TestText(t *testing.T) {
 	var h History
 	h.written(2, blue)
@@ -57,7 +57,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A fault that shows everywhere is told of in bounded space, and each time alike.
+// A verdict about a fault at every key is bounded, and each time the same.
 func TestBound(t *testing.T) {
 	verdict := func() []Violation {
 		var h History

@@ -1,5 +1,5 @@
 // Package failing runs the body of a test that may fail, without failing the
-// test around it, and tells what it said:
+// test around it, and keeps its messages:
 //
 //	f := &failing.Test{TB: t}
 //	f.Run(func() { body(f) })

@@ -6,8 +6,8 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// Sync has the node begin a sync with another, as an application asks for it:
-// while the other is busy it is tried again. done may be nil.
+// Sync makes the node begin a sync with another, as an application asks for it:
+// while the other is busy, the node tries again. done may be nil.
 func (n *Node) Sync(remote int, a node.Ask, done func(error)) {
 	p := n.process
 	if done == nil {
@@ -63,7 +63,7 @@ func (p *process) background() {
 	wait()
 }
 
-// turns begins what the schedule has a place for.
+// turns begins the syncs that the schedule has a place for.
 func (p *process) turns() {
 	n := p.node
 	for n.process == p {
@@ -87,12 +87,11 @@ func (p *process) turns() {
 	}
 }
 
-// time is that of the driver: virtual time, which no fault of the node's clock
-// moves.
+// time is the driver's virtual time, which no fault of the node's clock moves.
 func (p *process) time() time.Time { return Epoch.Add(p.node.world.Now()) }
 
-// knows reports whether the node has an address of another: of all where they are
-// few, else of those at distances of powers of two.
+// knows reports whether the node has an address of another: up to fewNodes nodes
+// know all others, more know those at distances of powers of two.
 func (n *Node) knows(id node.ID) bool {
 	all := len(n.cluster.nodes)
 	if all <= fewNodes {

@@ -16,7 +16,7 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// Config is what all nodes of a run have in common.
+// Config is the configuration that all nodes of a run share.
 type Config struct {
 	Nodes int
 	// Skew is how far ahead of a node's clock a version may be.
@@ -28,12 +28,12 @@ type Config struct {
 	Every time.Duration
 	// Indices is how many indices keys are spread over; 0 means all.
 	Indices uint64
-	// Watch is told what happens.
+	// Watch is called with what nodes do.
 	Watch Watcher
 }
 
-// Watcher is told what nodes do. The calls come as things happen, from the
-// goroutine of the simulation.
+// The cluster calls a Watcher with what nodes do, at once and from the goroutine
+// of the simulation.
 type Watcher interface {
 	// Started: the node is up again, and holds these records.
 	Started(node int, records []dbadapter.Record)
@@ -41,12 +41,12 @@ type Watcher interface {
 	Observed(node int, r *dbadapter.Record)
 	// Ended: a session is over at one of its sides.
 	Ended(e *Ended)
-	// Refused: something was turned down at the node, and why.
+	// Refused: the node refused a write, a record or a session, for that reason.
 	Refused(node int, err error)
 }
 
-// What the driver bounds. The silence of a peer is borne for a shorter time than
-// on a network, which costs virtual time only.
+// Bounds of the driver. A node waits for a silent peer for a shorter time than on
+// a network, since the wait costs virtual time only.
 const (
 	idleTimeout     = 10 * time.Second
 	helloTimeout    = 10 * time.Second
@@ -55,8 +55,8 @@ const (
 	sessionsPerPeer = 4
 	greetings       = 64
 	syncMemory      = 1 << 30
-	// fewNodes is up to how many every node knows the address of every other;
-	// beyond it each knows those at distances of powers of two.
+	// fewNodes is the most nodes of a run in which every node knows the address
+	// of every other; in larger runs each knows those at distances of powers of two.
 	fewNodes = 12
 )
 
@@ -79,7 +79,7 @@ type Cluster struct {
 	last   map[[2]int]*tape  // what was sent in the last session that one began with another
 }
 
-// New makes nodes with empty disks, none of which is started.
+// New makes nodes with empty disks; all are down.
 func New(w *sim.World, net *sim.Net, c Config) *Cluster {
 	cl := &Cluster{Config: c, World: w, Net: net, proven: map[[32]byte]bool{}, last: map[[2]int]*tape{}, byID: map[node.ID]*Node{}}
 	var secret dbadapter.Secret
@@ -101,9 +101,9 @@ func (c *Cluster) weaken(h dbadapter.Hasher) dbadapter.Hasher {
 	return h
 }
 
-// Found has node 0 create the namespace. If all is set, it then invites every
-// other node in turn, and each of these presents its ticket once more when the
-// last one has joined: a node learns the members that there are when it joins,
+// Found makes node 0 create the namespace. If all is set, node 0 then invites
+// every other node in turn, and each of these presents its ticket once more after
+// the last one has joined: a node learns the members of the moment when it joins,
 // and no later ones. All nodes must be up.
 func (c *Cluster) Found(all bool) error {
 	if err := c.nodes[0].create(); err != nil {
@@ -136,7 +136,7 @@ func (c *Cluster) Node(i int) *Node { return c.nodes[i] }
 // Nodes are all nodes.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// Open is how many sessions have not given back what they hold.
+// Open is how many sessions still hold a snapshot or a place.
 func (c *Cluster) Open() int { return c.open }
 
 // Keys are those of the namespace.
@@ -155,8 +155,8 @@ func keyOf(node int) ed25519.PrivateKey {
 	return k.(ed25519.PrivateKey)
 }
 
-// verify reports whether a key made a signature. One that fits does so at every
-// node: it is checked once a run.
+// verify reports whether a key made a signature. It checks each valid signature
+// once a run, for all nodes.
 func (c *Cluster) verify(key ed25519.PublicKey, message, signature []byte) bool {
 	sum := sha256.Sum256(append(append(append(make([]byte, 0, len(key)+len(signature)+len(message)), key...), signature...), message...))
 	if c.proven[sum] {
@@ -169,11 +169,11 @@ func (c *Cluster) verify(key ed25519.PublicKey, message, signature []byte) bool 
 	return ok
 }
 
-// oldVersion is what a node of an older protocol says.
+// oldVersion is the version in the Hello of a node of an older protocol.
 const oldVersion = wire.Version - 1
 
-// Settle makes all nodes sync about every so often from now on, whatever failed
-// before.
+// Settle makes all nodes sync at about this interval from now on, and ends their
+// rests after failures.
 func (c *Cluster) Settle(every time.Duration) {
 	c.Every = every
 	for _, n := range c.nodes {

@@ -7,17 +7,17 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// crash is the next one that is due at a step of a session.
+// crash is a crash that waits for a step of a session.
 type crash struct {
 	armed bool
 	at    reconcile.Step
-	// left is how many more writes and syncs of the disk the process lives to
-	// begin; 0 means that it is not counted.
+	// left is how many more writes and syncs of the disk the process begins before
+	// it dies; 0: it is not counted.
 	left int
 	drew uint64
 }
 
-// struck is thrown where a process dies in the middle of something.
+// struck is the panic that ends a process in the middle of its work.
 type struck struct{}
 
 func (c *crash) disarm() { c.armed, c.left = false, 0 }
@@ -32,12 +32,12 @@ func (c *crash) count() {
 	}
 }
 
-// CrashAt lets the node crash when a session of its next enters a step. The
-// step apply is struck at its beginning, before or after any write to the disk
-// that it makes, or at its end, as the seed says.
+// CrashAt makes the node crash when one of its sessions next enters the step. In
+// the step apply the seed chooses the moment: the beginning, before or after any
+// write to the disk, or the end.
 func (n *Node) CrashAt(s reconcile.Step) { n.crash.armed, n.crash.at = true, s }
 
-// enter is told of each step that a session of the node enters.
+// enter is called for each step that a session of the node enters.
 func (n *Node) enter(s reconcile.Step) {
 	c := &n.crash
 	if !c.armed || c.at != s {
@@ -53,8 +53,8 @@ func (n *Node) enter(s reconcile.Step) {
 	}
 }
 
-// guard runs a part of the node's work; if the node is struck in it, it
-// crashes there.
+// guard runs a part of the node's work, and crashes the node if that panics with
+// struck.
 func (n *Node) guard(do func()) {
 	defer func() {
 		switch r := recover(); r.(type) {
@@ -77,15 +77,15 @@ func (t *timer) stop() {
 	}
 }
 
-// after lets the process do something in d from now, unless it has ended by
-// then; later, if it stands still then.
+// after calls do in the process in d from now, or later if the process is frozen
+// then; never if it has ended.
 func (p *process) after(d time.Duration, do func()) *timer {
 	t := &timer{}
 	p.node.world.After(d, func() { p.due(t, do) })
 	return t
 }
 
-// now lets the process do something at once; later, if it stands still.
+// now calls do in the process at once, or later if the process is frozen.
 func (p *process) now(do func()) { p.due(&timer{}, do) }
 
 func (p *process) due(t *timer, do func()) {
@@ -99,5 +99,5 @@ func (p *process) due(t *timer, do func()) {
 	}
 }
 
-// Disarm lets no crash happen that was to come.
+// Disarm cancels a crash that CrashAt has set.
 func (n *Node) Disarm() { n.crash.disarm() }

@@ -11,7 +11,7 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// A crash loses nothing that was acknowledged; what was not may be gone.
+// A crash loses no acknowledged write, and may lose others.
 func TestCrash(t *testing.T) {
 	cl, book := cluster(t, Config{Nodes: 1})
 	n := cl.Node(0)
@@ -34,7 +34,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// At each step of a sync a node can die, and the next sync makes up for it.
+// A node can die at each step of a sync; the next sync completes the work.
 func TestCrashAtEachStep(t *testing.T) {
 	died := 0
 	for node := range 2 {
@@ -63,7 +63,7 @@ func TestCrashAtEachStep(t *testing.T) {
 	}
 }
 
-// A restored copy goes back, and never uses a version twice.
+// A node restored from a copy never uses a version twice.
 func TestRestore(t *testing.T) {
 	cl, _ := cluster(t, Config{Nodes: 1})
 	n := cl.Node(0)
@@ -81,7 +81,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// A flipped bit shows at the next start, and a copy mends it.
+// The next start finds a flipped bit, and a copy repairs the node.
 func TestDamage(t *testing.T) {
 	cl, book := cluster(t, Config{Nodes: 1})
 	n := cl.Node(0)

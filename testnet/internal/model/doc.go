@@ -1,7 +1,6 @@
-// Package model is a node as the simulator drives it. What a node decides is
-// package internal/node, and how a sync goes package reconcile: the code that a
-// node on a network runs. What is modelled, because the real one needs sockets,
-// files and goroutines, is what stands around them:
+// Package model is a node as the simulator drives it. Package internal/node
+// decides, and package reconcile syncs: the code that a node on a network runs.
+// The model replaces what needs sockets, files and goroutines there:
 //
 //	members.go     the namespace's state on a simulated disk, and the join protocol
 //	               over simulated streams, for peer's files and join

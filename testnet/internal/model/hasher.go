@@ -2,8 +2,8 @@ package model
 
 import "github.com/syncd-io/syncd/dbadapter"
 
-// Coarse is a hasher that knows few indices, so that keys share them: it makes
-// an everyday matter of what happens once in a hundred million records.
+// Coarse is a hasher with few indices, so that many keys share one: shared
+// indices, rare below a hundred million records, become frequent.
 func Coarse(h dbadapter.Hasher, indices uint64) dbadapter.Hasher { return &coarse{h, indices} }
 
 type coarse struct {

@@ -16,11 +16,11 @@ import (
 //	CRC-32C of both     4 bytes
 //	body                the writes
 //
-// A second file, the mark, says up to where the log is synced. It has two slots
-// of 16 bytes, the length, its complement cut to 4 bytes, and a CRC, written
-// in turn, so that one torn by a power cut leaves the other. The mark tells a
-// log whose end was never acknowledged (cut off there, silently) from one whose
-// acknowledged bytes are damaged (refused).
+// A second file, the mark, holds the length up to which the log is synced. It has
+// two slots of 16 bytes (the length, its complement cut to 4 bytes, a CRC),
+// written in turn, so that a power cut tears one and leaves the other. openLog
+// cuts the log off where it was never acknowledged, and refuses it where
+// acknowledged bytes are damaged.
 type wal struct {
 	log, mark *sim.File
 	slot      int // the one to be written next
@@ -33,8 +33,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// openLog reads the log through, and cuts off what a power cut has torn. Damage
-// is dbadapter.ErrCorrupt.
+// openLog reads the whole log, and cuts off an entry that a power cut has torn.
+// Damage is dbadapter.ErrCorrupt.
 func openLog(disk *sim.Disk, replay func([]dbadapter.Write) error) (*wal, error) {
 	l := &wal{log: disk.File("log"), mark: disk.File("mark")}
 	if len(l.mark.Bytes()) < 2*slotSize {
@@ -85,8 +85,8 @@ func openLog(disk *sim.Disk, replay func([]dbadapter.Write) error) (*wal, error)
 	return l, nil
 }
 
-// read gives the length up to which the log is synced, and whether a slot is
-// torn. The next slot is then that one, else the older one.
+// read returns the length up to which the log is synced, and whether a slot is
+// torn. The next write goes to the torn slot, else to the older one.
 func (l *wal) read() (synced int, torn bool, err error) {
 	var lengths [2]int
 	for n := range lengths {

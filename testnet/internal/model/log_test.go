@@ -48,8 +48,8 @@ func filled(t *testing.T, seed uint64, n int) *sim.Disk {
 	return d
 }
 
-// After a power cut everything that was committed is there, what was not is
-// there or not, and the log goes on from there.
+// After a power cut all committed entries are there; others may be there or not;
+// and the log takes further entries.
 func TestLogAfterPowerCut(t *testing.T) {
 	kept := map[int]int{}
 	for seed := range uint64(100) {
@@ -110,8 +110,7 @@ func TestLogAfterCrashAtEachStep(t *testing.T) {
 	}
 }
 
-// No single flipped bit of what is synced goes by unnoticed: it is reported, or
-// the log reads the same.
+// The log reports each single flipped bit of its synced bytes, or reads the same.
 func TestLogAfterFlip(t *testing.T) {
 	whole := filled(t, 1, 4).Copy()
 	_, want, err := replayed(whole.Copy())
@@ -149,8 +148,8 @@ func FuzzReadEntry(f *testing.F) {
 			return
 		}
 		if again := newEntry(writes); !slices.Equal(again, b[:size]) && len(again) <= size && len(writes) > 0 {
-			// A number can be written in more bytes than it needs, and flags
-			// hold more than one bit; what was read must still be the same.
+			// Other bytes can encode the same writes (a number in more bytes,
+			// further bits of the flags); they must read back the same.
 			more, _, err := readEntry(again)
 			if err != nil || len(more) != len(writes) {
 				t.Errorf("%x reads as %v, and that as %v, %v", b, writes, more, err)

@@ -65,11 +65,10 @@ func (n *Node) invite() (string, error) {
 	return n.process.ns.Invite(node.InviteOptions{}, [][]byte{n.address()})
 }
 
-// address is where the node is found: in place of a multiaddr, its number.
+// address is the node's number, in place of a multiaddr.
 func (n *Node) address() []byte { return binary.BigEndian.AppendUint32(nil, uint32(n.number)) }
 
-// redeem joins by a ticket, whose inviter answers at once: no network lies
-// between.
+// redeem joins by a ticket; the inviter answers at once, without a network.
 func (n *Node) redeem(ticket string) error {
 	t, request, err := n.request(ticket)
 	if err != nil {
@@ -102,7 +101,7 @@ func (n *Node) answer(from node.ID, request []byte) (reply []byte, joiner [][]by
 	})
 }
 
-// joined takes what an inviter replied.
+// joined takes the inviter's reply.
 func (n *Node) joined(t *node.Ticket, reply []byte) error {
 	p := n.process
 	j, err := p.core.ReadJoin(t, reply)
@@ -115,8 +114,8 @@ func (n *Node) joined(t *node.Ticket, reply []byte) error {
 	return p.adopt(j.State)
 }
 
-// Join has the node ask another for a ticket, and present it over the network.
-// How the ticket gets to the node is not modelled.
+// Join makes another node invite this one, which presents the ticket over the
+// network. The transport of the ticket is not modelled.
 func (n *Node) Join(inviter int) {
 	p := n.process
 	if p == nil {

@@ -22,7 +22,7 @@ type Node struct {
 	number  int
 	id      node.ID
 	disk    *sim.Disk
-	copied  *sim.Disk // the last copy that was kept; nil if none was
+	copied  *sim.Disk // the last copy that was kept, or nil
 	wall    wall
 	old     bool          // it speaks an older version of the protocol
 	damage  error         // why it does not start
@@ -32,8 +32,8 @@ type Node struct {
 	process *process // nil while the node is down
 }
 
-// process is what is lost with a crash: what the node has decided, and what the
-// driver has under way.
+// process is the state that a crash loses: the node's decisions in memory, and
+// the driver's work in progress.
 type process struct {
 	node     *Node
 	core     *node.Node
@@ -62,7 +62,7 @@ func (n *Node) insert(d *sim.Disk) {
 	d.Before = n.crash.count
 }
 
-// purposes are what the simulation calls a node's randomness.
+// purposes maps a node's uses of randomness to those of the simulation.
 var purposes = [node.Purposes]sim.Purpose{
 	node.ForNonce: sim.ForNonce, node.ForIncarnation: sim.ForIncarnation, node.ForToken: sim.ForToken, node.ForSecret: sim.ForNonce,
 	node.ForInterval: sim.ForInterval, node.ForRest: sim.ForRest, node.ForBusy: sim.ForBusy,
@@ -118,14 +118,14 @@ func (p *process) load() error {
 	return p.open(s)
 }
 
-// observed is told of each record that is now held.
+// observed is called with each record that the node now holds.
 func (p *process) observed(r *dbadapter.Record) {
 	p.applied++
 	p.node.cluster.Watch.Observed(p.node.number, r)
 }
 
-// Crash ends the process at once, and with it the machine: what was not synced
-// is at the mercy of the disk.
+// Crash ends the process and the machine at once: the disk keeps, loses or tears
+// each unsynced write.
 func (n *Node) Crash() {
 	if n.process == nil {
 		return
@@ -135,7 +135,7 @@ func (n *Node) Crash() {
 	n.disk.PowerCut()
 }
 
-// Stop ends the process in order: what was begun is finished.
+// Stop ends the process in order, after the work that it has begun.
 func (n *Node) Stop() {
 	n.guard(func() {
 		if p := n.process; p != nil {
@@ -146,7 +146,7 @@ func (n *Node) Stop() {
 	})
 }
 
-// end forgets the process.
+// end drops the process.
 func (n *Node) end(silently bool) {
 	p := n.process
 	n.process = nil
@@ -179,7 +179,7 @@ func (n *Node) Speak(old bool) error {
 	return n.Start()
 }
 
-// Copy keeps a copy of what is synced.
+// Copy keeps a copy of the disk's synced bytes.
 func (n *Node) Copy() { n.copied = n.disk.Copy() }
 
 // HasCopy reports whether a copy was kept.
@@ -193,7 +193,7 @@ func (n *Node) Restore() error {
 	return n.Start()
 }
 
-// Flip turns a bit of what is synced; see sim.Disk.
+// Flip turns a synced bit of the disk; see sim.Disk.
 func (n *Node) Flip(at uint64) { n.disk.Flip(at) }
 
 // Fill makes the disk full, or gives it room again.
@@ -202,7 +202,7 @@ func (n *Node) Fill(full bool) { n.disk.Full = full }
 // Freeze stops the process for a time.
 func (n *Node) Freeze(d time.Duration) { n.frozen = max(n.frozen, n.world.Now()+d) }
 
-// Frozen is until when the process stands still.
+// Frozen is the time until which the process is frozen.
 func (n *Node) Frozen() time.Duration { return n.frozen }
 
 // records are all that the node holds, tombstones included, by key. They are

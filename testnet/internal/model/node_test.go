@@ -125,7 +125,7 @@ func TestWriteDeleteSync(t *testing.T) {
 	}
 }
 
-// A record whose signature is not its writer's stays outside.
+// The admission rejects a record whose signature is not its writer's.
 func TestSignatures(t *testing.T) {
 	cl, _ := cluster(t, Config{Nodes: 2, Signed: true})
 	put(t, cl.Node(0), "k", "v")
@@ -156,8 +156,8 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// Clocks: what lies too far ahead is refused, and let in once its time has come
-// and the refusal is forgotten.
+// Clocks: a node rejects a version too far ahead, and admits it when its time has
+// come and the sender's note of the refusal has expired.
 func TestClocks(t *testing.T) {
 	cl, book := cluster(t, Config{Nodes: 2})
 	a, b := cl.Node(0), cl.Node(1)
@@ -205,7 +205,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// A frozen process does what it is told when it goes on.
+// A frozen process carries out its requests when it goes on.
 func TestFreeze(t *testing.T) {
 	cl, _ := cluster(t, Config{Nodes: 2})
 	a, b := cl.Node(0), cl.Node(1)
@@ -243,7 +243,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Old frames get nobody anything.
+// A replay of old frames moves no records.
 func TestReplay(t *testing.T) {
 	cl, book := cluster(t, Config{Nodes: 2})
 	a, b := cl.Node(0), cl.Node(1)
@@ -283,7 +283,7 @@ func TestCallsAtOnce(t *testing.T) {
 	}
 }
 
-// In the background all become equal, also where each knows a few others only.
+// Background syncs make all nodes equal, also where each knows only a few others.
 func TestBackground(t *testing.T) {
 	for _, nodes := range []int{3, 20} {
 		cl, _ := cluster(t, Config{Nodes: nodes, Every: time.Second})

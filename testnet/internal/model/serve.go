@@ -12,8 +12,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// Replay sends a node the frames once more that an initiator sent it in its
-// last session.
+// Replay sends a node once more the frames that an initiator sent it in its last
+// session.
 func (c *Cluster) Replay(from, to int) {
 	t := c.last[[2]int{from, to}]
 	if t == nil {
@@ -75,7 +75,7 @@ func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
 	return true
 }
 
-// refuse tells a peer why there will be no session.
+// refuse tells a peer why no session begins.
 func (p *process) refuse(s *sim.Stream, from int, err error) {
 	n := p.node
 	refusal := reconcile.Refusal(err).(*wire.Refuse)
@@ -86,7 +86,7 @@ func (p *process) refuse(s *sim.Stream, from int, err error) {
 	s.Close()
 }
 
-// serve answers a Hello. It gives nil where there will be no session.
+// serve answers a Hello. It returns nil if no session begins.
 func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *session {
 	n := p.node
 	if n.old {
@@ -125,8 +125,8 @@ func (n *Node) version() byte {
 	return wire.Version
 }
 
-// translated is a Hello as an older program reads it: of its own version, if it
-// comes from one like it.
+// translated is a Hello as an older program reads it: a Hello of another such
+// program has its own version.
 func translated(frame []byte) []byte {
 	frame = slices.Clone(frame)
 	if at := versionAt(frame); at < len(frame) {

@@ -32,25 +32,25 @@ type Ended struct {
 	Err        error
 	// Begun is when the initiator began.
 	Begun time.Duration
-	// Before are the records of Node and Peer when each took its snapshot;
-	// nil for a side that did not come so far. After are those of now, nil
-	// where the process that took part is gone.
+	// Before are the records of Node and Peer when each took its snapshot; nil
+	// for a side that took no snapshot. After are those at the end of the
+	// session, nil if the process has ended.
 	Before, After [2][]dbadapter.Record
 	// Quiet says that nothing else wrote at either side meanwhile.
 	Quiet bool
 	// Took is how many records the store of Node took from the session.
 	Took int
-	// Alone says that the other side never took a snapshot: it refused, say,
-	// or was not there.
+	// Alone says that the other side never took a snapshot, because it refused
+	// or was not reached.
 	Alone bool
 	// Mixed says that the two spoke different versions of the protocol.
 	Mixed bool
-	// Replayed says that there was no initiator, but old frames.
+	// Replayed says that the frames of the initiator were a replay.
 	Replayed bool
 }
 
-// meeting is what both sides of a session know of it: nothing that the real
-// ones would not, but for who judges them.
+// meeting is both sides of a session, for the checker; a side itself sees only
+// its peer's frames.
 type meeting struct {
 	sides    [2]*session // initiator and responder
 	replayed bool
@@ -183,7 +183,7 @@ func (x *session) pump() {
 	}
 }
 
-// hand gives the session what it waits for.
+// hand delivers the frame that the session waits for.
 func (x *session) hand() {
 	x.waiting = false
 	x.deadline.stop()
@@ -213,7 +213,7 @@ func (x *session) send(e *reconcile.Event) {
 	x.stream.Send(frame)
 }
 
-// end accounts for a session that is over.
+// end reports a session that is over to the watcher.
 func (x *session) end() {
 	failed := x.Session.Err()
 	x.stream.Close()
@@ -229,7 +229,7 @@ func (x *session) end() {
 	}
 }
 
-// judged is the session for who judges it.
+// judged is the session as the checker reads it.
 func (x *session) judged(report reconcile.Report, err error) *Ended {
 	n := x.process.node
 	e := &Ended{
@@ -250,7 +250,7 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 	return e
 }
 
-// leave gives back what the session held.
+// leave releases what the session held.
 func (x *session) leave(failed error) (reconcile.Report, error) {
 	p := x.process
 	x.over = true

@@ -9,8 +9,8 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
-// Records are all that the node holds, tombstones included, by key, read afresh.
-// They must not be changed. A node that is down shows none.
+// Records are all records that the node holds, tombstones included, by key, read
+// anew. The caller must not change them. A node that is down has no records here.
 func (n *Node) Records() []dbadapter.Record {
 	if n.process == nil {
 		return nil

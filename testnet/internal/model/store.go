@@ -8,16 +8,16 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// store is a namespace on a simulated disk: memdb behind a log. A commit is
-// there, for readers and for the observer, only once it is synced.
+// store is a namespace on a simulated disk: memdb behind a log. Readers and the
+// observer see a commit only after it is synced.
 type store struct {
 	dbadapter.Namespace // in memory
 	memory              *memdb.Store
 	wal                 *wal
 	// waiting are the commits that are written and not synced, in order.
 	waiting []waiting
-	// observed is told of each record that is now held, admitted that a commit of
-	// admitted records is done.
+	// observed is called with each record that is now held, admitted after a
+	// commit of admitted records.
 	observed func(*dbadapter.Record)
 	admitted func()
 	took     int // records, by Apply
@@ -30,7 +30,7 @@ type waiting struct {
 
 var _ dbadapter.Namespace = (*store)(nil)
 
-// openStore replays the log. The observer hears of what comes after that.
+// openStore replays the log. The observer gets the changes that come after.
 func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (*store, error) {
 	ctx := context.Background()
 	s := &store{memory: memdb.New(memdb.Options{})}
@@ -59,8 +59,8 @@ func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, obs
 	return s, err
 }
 
-// write begins a commit: done is called when it is synced, and told what became
-// of it. Whoever flushes next takes it along.
+// write begins a commit. The next flush syncs it, and calls done with the
+// outcome.
 func (s *store) write(writes []dbadapter.Write, done func([]dbadapter.Outcome, error)) error {
 	if err := s.wal.append(writes); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *store) write(writes []dbadapter.Write, done func([]dbadapter.Outcome, e
 	return nil
 }
 
-// flush syncs what is waiting, and lets it be seen.
+// flush syncs the waiting commits, and shows them to readers.
 func (s *store) flush() error {
 	if len(s.waiting) == 0 {
 		return nil
@@ -91,8 +91,8 @@ func (s *store) flush() error {
 	return nil
 }
 
-// Apply implements dbadapter.Namespace. The writes must be valid: what is in
-// the log is applied again at each start.
+// Apply implements dbadapter.Namespace. The writes must be valid: each start
+// applies the log again.
 func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
 	if err := s.write(writes, func(o []dbadapter.Outcome, e error) { outcomes, err = o, e }); err != nil {
 		return nil, err

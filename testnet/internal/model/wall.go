@@ -28,7 +28,7 @@ func (n *Node) Skew(d time.Duration) {
 	n.wall.stands = n.wall.stands.Add(d)
 }
 
-// StopClock lets the node's clock stand still for a time, and go on from there.
+// StopClock stops the node's clock for a time; it then goes on from there.
 func (n *Node) StopClock(d time.Duration) {
 	w := &n.wall
 	w.stands, w.stopped = w.now(), true
@@ -45,5 +45,5 @@ func (n *Node) StopClock(d time.Duration) {
 // SetClock sets the node's clock right.
 func (n *Node) SetClock() { n.wall.ahead, n.wall.stopped = 0, false }
 
-// Clock is what the node's clock says.
+// Clock is the reading of the node's clock.
 func (n *Node) Clock() time.Time { return n.wall.now() }

@@ -9,8 +9,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// Told is what a writer is told of one record of its batch: its version once it
-// is durable, or why it was not written. A node that dies first tells nothing.
+// Told is called with the outcome of one record of a batch: its version when it
+// is durable, or the reason of a refusal. A node that dies first does not call it.
 type Told func(i int, version dbadapter.Version, err error)
 
 // Write puts records in one transaction; only keys and values count.
@@ -30,8 +30,8 @@ func (n *Node) Delete(key []byte, told Told) {
 	})
 }
 
-// ask hands what an application asks for to the process. It waits for one
-// that stands still.
+// ask hands an application's request to the process; a frozen process takes it
+// when it goes on.
 func (n *Node) ask(records int, told Told, begin func(*process) (*node.Attempt, error)) {
 	refuse := func(err error) {
 		for i := range records {
@@ -65,9 +65,9 @@ const (
 	lingerMost  = 5 * time.Millisecond
 )
 
-// carry brings an attempt to the disk. Its versions are committed in the order in
-// which they were made, since all commits of the process stand in one line: that
-// is what Attempt.Hold is for elsewhere.
+// carry writes an attempt to the disk. The process has one line of commits, so
+// that it commits versions in the order in which it made them; package peer needs
+// Attempt.Hold for that.
 func (p *process) carry(a *node.Attempt, records int, told Told) {
 	n := p.node
 	end := func(err error) {
@@ -105,7 +105,7 @@ func (p *process) carry(a *node.Attempt, records int, told Told) {
 	p.linger()
 }
 
-// linger has the disk synced soon.
+// linger schedules the next sync of the disk.
 func (p *process) linger() {
 	if p.syncing {
 		return
@@ -119,7 +119,7 @@ func (p *process) linger() {
 	})
 }
 
-// flush syncs the disk. It has kept room for that.
+// flush syncs the disk. A full disk does not fail it: a sync makes no file longer.
 func (p *process) flush() {
 	if p.ns == nil {
 		return
@@ -145,7 +145,7 @@ func (n *Node) Import(item node.Item, told Told) {
 	})
 }
 
-// importOne gives the version of what was written; the zero version where the
+// importOne returns the version of the record written, or the zero version if the
 // item changed nothing.
 func (p *process) importOne(item *node.Item) (version dbadapter.Version, err error) {
 	if p.ns == nil {

@@ -13,21 +13,21 @@ import (
 
 // Outcome is what Converge has found.
 type Outcome struct {
-	// Violations are the promises that were broken; none is well.
+	// Violations are the broken promises; empty if all hold.
 	Violations []check.Violation
 	// Hints say, beside violations, what stood in the way and what to do next.
 	Hints []string
 	// Rounds is how many times all links were synced, Records how many records
 	// the first node that runs holds.
 	Rounds, Records int
-	// Late says that the context was over before all was quiet.
+	// Late says that the context ended before the nodes were equal and idle.
 	Late bool
 }
 
-// Converge lets the nodes that reach one another become equal, by syncing them
-// until nothing moves, or, where they sync by themselves, by waiting. When they
-// are, or the context is over, it checks all that was recorded since Open, and
-// all that the nodes hold. Nobody may write meanwhile.
+// Converge makes the nodes that reach one another equal: it syncs them until
+// nothing moves, or waits if they sync by themselves. When they are equal, or the
+// context ends, it checks all commits since Open and all records that the nodes
+// hold. The caller must not write meanwhile.
 func (n *Net) Converge(ctx context.Context) (Outcome, error) {
 	run := &convergence{net: n, failed: map[[2]int]error{}}
 	var err error
@@ -62,9 +62,9 @@ func (n *Net) Sync(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Repo
 	return report, nil
 }
 
-// SyncSoon is Sync, again and again while the way is whole and yet there is no
-// getting through: connections that broke, and dials that were begun before,
-// fail syncs for a moment after what stood in the way is gone.
+// SyncSoon calls Sync again as long as the link is whole and the peer cannot be
+// reached: broken connections and older dials fail syncs for a moment after a
+// partition or cut has ended.
 func (n *Net) SyncSoon(ctx context.Context, a, b int, o peer.SyncOptions) (peer.Report, error) {
 	for {
 		report, err := n.Sync(ctx, a, b, o)
@@ -76,10 +76,11 @@ func (n *Net) SyncSoon(ctx context.Context, a, b int, o peer.SyncOptions) (peer.
 	}
 }
 
-// retry is the pause before what has failed is tried again.
+// retry is the pause after a failed sync.
 const retry = 20 * time.Millisecond
 
-// groups are the nodes that run, by who reaches whom, if need be through others.
+// groups are the running nodes, in groups that reach one another, directly or
+// through others.
 func (n *Net) groups() [][]int {
 	seen := make([]bool, n.Len())
 	var groups [][]int
@@ -102,9 +103,9 @@ func (n *Net) groups() [][]int {
 	return groups
 }
 
-// ways are links enough to carry everything everywhere: each node with the
-// first that it was reached from, and with the one before it. The second makes
-// syncs of other pairs than the first.
+// ways are enough links to carry every record to every node: each node with the
+// first that reached it, and with the one before it. The second kind adds syncs of
+// other pairs.
 func (n *Net) ways() (ways [][2]int) {
 	for _, group := range n.groups() {
 		for at, j := range group[1:] {
@@ -146,7 +147,7 @@ func (c *convergence) drive(ctx context.Context) error {
 	}
 }
 
-// round syncs all ways once. It is hopeless if all that failed will fail again.
+// round syncs all ways once. It is hopeless if every failed sync will fail again.
 func (c *convergence) round(ctx context.Context, again bool) (moved int, hopeless bool) {
 	c.Rounds++
 	clear(c.failed)
@@ -162,12 +163,12 @@ func (c *convergence) round(ctx context.Context, again bool) (moved int, hopeles
 	return moved, hopeless && len(c.failed) > 0 && moved == 0
 }
 
-// observable is how many records a node may hold for the sets before and after
-// each sync to be recorded: it takes four scans.
+// observable is the most records of a node for which a sync's sets, before and
+// after, are recorded: that takes four scans.
 const observable = 2000
 
-// sync syncs one way, and records what both sides held before and after, or
-// that all were equal before.
+// sync syncs one way, and records the sets of both sides before and after, or
+// that all nodes were equal before.
 func (c *convergence) sync(ctx context.Context, way [2]int, again bool) (peer.Report, error) {
 	n := c.net
 	watched := !again
@@ -208,7 +209,7 @@ func (c *convergence) sync(ctx context.Context, way [2]int, again bool) (peer.Re
 	return report, nil
 }
 
-// await waits until all that reach one another are equal by themselves.
+// await waits until background syncs have made all groups equal.
 func (c *convergence) await(ctx context.Context) error {
 	for {
 		changed := c.net.recorder.commits.wait()
@@ -248,7 +249,7 @@ func (n *Net) equal() (bool, error) {
 	return true, nil
 }
 
-// pause waits a little, or until the context is over.
+// pause waits for d, or until the context ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

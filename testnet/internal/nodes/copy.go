@@ -12,9 +12,9 @@ import (
 // copyTries bounds how often a copy is begun again because files came or went.
 const copyTries = 10
 
-// copyFiles copies a folder of plain files that a store has open but nobody
-// writes to. What the store does on its own, a compaction, makes new files: a
-// copy during which the list of files has changed is thrown away.
+// copyFiles copies a folder of plain files that a store has open, without writers.
+// A compaction, which the store begins on its own, makes new files: if the list of
+// files changes during the copy, copyFiles begins again.
 func copyFiles(from, to string) error {
 	for range copyTries {
 		before, err := listing(from)
@@ -69,8 +69,8 @@ func same(a, b map[string]int64) bool {
 	return true
 }
 
-// copyFile copies a file with its holes: Badger's files are a gigabyte of
-// nothing at first.
+// copyFile copies a file with its holes: a new file of Badger is a gigabyte of
+// hole.
 func copyFile(from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {

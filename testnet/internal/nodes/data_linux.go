@@ -10,9 +10,9 @@ import (
 // seekData is SEEK_DATA of lseek(2).
 const seekData = 3
 
-// nextData is where the first byte at or after an offset is that is not in a
-// hole; beyond the end if there is none. A file system without holes gives the
-// offset itself.
+// nextData is the place of the first byte, from an offset on, that is not in a
+// hole, or a place beyond the end. A file system without holes returns the offset
+// itself.
 func nextData(f *os.File, at int64) (int64, error) {
 	next, err := f.Seek(at, seekData)
 	switch {

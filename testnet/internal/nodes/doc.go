@@ -10,16 +10,15 @@
 //	violations := net.Converge(ctx)
 //	err = net.Close(ctx)
 //
-// What is real: the nodes, their stores and files, sockets, handshakes and
-// streams. What is not: all TCP connections are dialled through this package,
-// which breaks, refuses or holds them up; the wall clocks, which run with the
-// machine's but can be set apart; and Kill, which ends a node within a process
-// that lives on (see there).
+// The nodes, their stores and files, sockets, handshakes and streams are real.
+// This package dials all TCP connections, and breaks, refuses or delays them; it
+// sets the wall clocks ahead or behind; and Kill ends a node within a process that
+// lives on (see there).
 //
-// Every commit of every node goes through a recorder, whoever asked for it.
-// Converge hands what was recorded, and what all nodes hold in the end, to
-// package check. Close looks for what was left behind.
+// A recorder sees every commit of every node. Converge hands the recorded commits,
+// and all records that the nodes hold in the end, to package check. Close looks
+// for leaks.
 //
-// Runs are not replayable: the scheduler and the sockets have their own
-// timing. For that there is the simulator, which runs the same sessions.
+// Runs are not replayable, since the scheduler and the sockets have their own
+// timing. The simulator replays runs, and drives the same sessions.
 package nodes

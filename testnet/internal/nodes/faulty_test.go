@@ -11,7 +11,7 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/check"
 )
 
-// faultyStore does to each batch of the shared namespace what a test says.
+// faultyStore applies a test's fault to each batch of the shared namespace.
 type faultyStore struct {
 	dbadapter.Store
 	apply func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
@@ -40,8 +40,8 @@ func (n *faultyNamespace) altered(w dbadapter.Write, alter func(*dbadapter.Recor
 	return w
 }
 
-// Faults of a node's store that nothing else would notice are found by the
-// checks, through the recorder. Each is planted in node 0.
+// Through the recorder the checks find faults of a node's store that cause no
+// error. Each is planted in node 0.
 func TestFaultsAreFound(t *testing.T) {
 	type apply = func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 			return ns.Namespace.Apply(ctx, writes)
 		}},
-		{"a record that nobody wrote is stored too", check.Intended, func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		{"a record without a request is stored too", check.Intended, func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
 			if string(writes[0].Record.Key) == "victim" {
 				extra := ns.altered(writes[0], func(r *dbadapter.Record) {
 					r.Key = []byte("extra")
@@ -74,7 +74,7 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 			return ns.Namespace.Apply(ctx, writes)
 		}},
-		{"none", "", func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		{"no fault", "", func(ctx context.Context, ns *faultyNamespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
 			return ns.Namespace.Apply(ctx, writes)
 		}},
 	} {

@@ -42,14 +42,14 @@ func (c *convergence) check(ctx context.Context) error {
 	return nil
 }
 
-// hint says what stood in the way.
+// hint lists what kept the nodes from becoming equal.
 func (c *convergence) hint() {
 	n := c.net
 	say := func(format string, args ...any) { c.Hints = append(c.Hints, fmt.Sprintf(format, args...)) }
 	if c.Late {
 		equal, err := n.equal()
 		if err == nil && equal {
-			say("time ran out before a round of syncs moved nothing: allow more, or find who writes meanwhile")
+			say("time ran out before a round of syncs moved nothing: allow more, or find the code that writes meanwhile")
 		} else {
 			say("time ran out before the nodes were equal: allow more, or find what holds them up")
 		}

@@ -19,13 +19,13 @@ import (
 )
 
 // labelKey marks the goroutines of nets. A goroutine inherits the labels of the
-// one that starts it, so that several nets in one process, in parallel tests,
-// are told apart.
+// one that starts it, so that the nets of parallel tests in one process keep
+// theirs apart.
 const labelKey = "syncd-testnet"
 
 func newLabel() string { return rand.Text() }
 
-// leftovers are what nodes have not given back.
+// leftovers are the resources that nodes have not released.
 type leftovers struct {
 	mu    sync.Mutex
 	hosts []closedHost
@@ -43,11 +43,11 @@ func (l *leftovers) scopes(node int, h host.Host) {
 	l.hosts = append(l.hosts, closedHost{node, h})
 }
 
-// settling is for how long what has been told to end may take to be gone.
+// settling is how long goroutines, files and connections may take to end.
 const settling = 10 * time.Second
 
-// find looks for leftovers until there are none, and says what there is at the
-// end of its patience.
+// find waits until all leftovers are gone, and reports those that remain after
+// settling.
 func (l *leftovers) find(ctx context.Context, n *Net) error {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
@@ -66,7 +66,7 @@ func (l *leftovers) find(ctx context.Context, n *Net) error {
 	}
 }
 
-// accounts asks the resource managers of closed hosts what is in use.
+// accounts reads the use of resources from the managers of closed hosts.
 func (l *leftovers) accounts() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *leftovers) accounts() error {
 	return errors.Join(errs...)
 }
 
-// goroutines finds those that carry a label. The profile groups equal ones,
+// goroutines finds the goroutines with a label. The profile groups equal ones,
 // with their labels, in paragraphs.
 func goroutines(label string) error {
 	var profile bytes.Buffer

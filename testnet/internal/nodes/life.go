@@ -24,9 +24,9 @@ func (n *Net) each(places []*node, fn func(*node) error) error {
 	return errors.Join(errs...)
 }
 
-// Adopt counts the calling goroutine, and all that it starts from now on, to
-// the net: Close reports those that are left. To end it, give the goroutine
-// other labels (runtime/pprof).
+// Adopt adds the calling goroutine, and all that it starts from now on, to the
+// net: Close reports those that still run. To end it, give the goroutine other
+// labels (runtime/pprof).
 func (n *Net) Adopt(ctx context.Context) {
 	pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels(labelKey, n.label)))
 }
@@ -56,13 +56,12 @@ func (n *Net) Stop(ctx context.Context, i int) error {
 	return n.awaitGone(ctx, i)
 }
 
-// Kill ends a node as the death of its process would, as far as that can be
-// had within a process that lives on. Its connections break first, in the
-// middle of whatever they carry. Its store is never closed: the next start
-// finds the files as they were, recovers them, and takes back the lock. What
-// it does not show: calls to the node that are in the middle of a commit are
-// let finish, and what was written but not synced is not lost, as it is not
-// when a process dies; for power cuts see package powercut.
+// Kill ends a node as the death of its process would, as far as a process that
+// lives on can do so. Its connections break first, in the middle of a frame. Its
+// store is never closed: the next start finds the files as they were, recovers
+// them, and takes back the lock. Unlike a dead process, the node completes the
+// commits that are in progress. As with a dead process, unsynced writes are not
+// lost; package powercut tests power cuts.
 func (n *Net) Kill(ctx context.Context, i int) error {
 	p := n.places[i]
 	if p.running == nil {
@@ -126,7 +125,7 @@ func (n *Net) Start(ctx context.Context, i int) error {
 	return nil
 }
 
-// awaitGone waits until nobody takes a node for connected that is down.
+// awaitGone waits until no node counts a stopped node as connected.
 func (n *Net) awaitGone(ctx context.Context, i int) error {
 	var pairs [][2]int
 	for j := range n.places {
@@ -137,10 +136,9 @@ func (n *Net) awaitGone(ctx context.Context, i int) error {
 	return n.awaitApart(ctx, pairs)
 }
 
-// Close ends all nodes and looks for what they have left behind: goroutines
-// that they, or goroutines that were adopted, have started; open files below
-// the net's folder; connections, streams and memory that are still accounted
-// for in libp2p's resource managers.
+// Close ends all nodes and looks for leaks: goroutines that they, or adopted
+// goroutines, have started; open files below the net's folder; connections,
+// streams and memory in use in libp2p's resource managers.
 func (n *Net) Close(ctx context.Context) error {
 	err := n.each(n.places, func(p *node) error {
 		if p.running == nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// link is the dialling side of a connection between two nodes. What is written
-// to it goes from → to, what is read from it to → from; either waits while that
-// way is held. Nothing is lost: TCP would send it again until it passes.
+// link is the dialling side of a connection between two nodes. Writes go from →
+// to, reads come to → from; each waits while its way is held. The link loses no
+// bytes: TCP would send them again.
 type link struct {
 	net.Conn
 	links    *links
@@ -41,8 +41,8 @@ func (c *link) Write(b []byte) (int, error) {
 }
 
 // pass waits until one way is open. A deadline set during the wait counts from
-// the next call on. A read that misses its deadline loses what it had read:
-// nobody reads on after one, since a record of TLS or Noise would be torn.
+// the next call on. A read that misses its deadline drops its bytes: TLS and Noise
+// do not read on after an error, since their record would be torn.
 func (c *link) pass(from, to int, deadline *time.Time) error {
 	for {
 		open := c.links.gate(from, to)
@@ -101,7 +101,7 @@ func (c *link) Close() error {
 }
 
 // abort breaks the connection. libp2p has set it not to linger: the other side
-// gets a reset, and what was under way is gone. links.mu is held.
+// gets a reset, and bytes under way are lost. links.mu is held.
 func (c *link) abort() {
 	delete(c.links.open, c)
 	_ = c.shut() // it is closed already, or is now

@@ -13,9 +13,8 @@ import (
 // errParted is what a dial across a partition fails with.
 var errParted = errors.New("connection refused: a partition, or a dead node")
 
-// links are the ways between the nodes. A connection has one side that dialled
-// it, and all dials go through here, so that each link can be broken without
-// the help of who listens.
+// links are the ways between the nodes. All dials go through here, so that links
+// can break each connection at its dialling side alone.
 type links struct {
 	nodes map[peer.ID]int // set before the first dial
 
@@ -34,8 +33,8 @@ func newLinks() *links {
 }
 
 // part refuses these pairs of nodes to one another, and opens all other ways, in
-// one step: nothing slips through between one partition and the next. It is
-// done when it returns, since a connection is entered under the same lock.
+// one step: no frame passes between one partition and the next. When part returns
+// it is complete, since enter takes the same lock.
 func (l *links) part(pairs [][2]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,8 +53,7 @@ func (l *links) part(pairs [][2]int) {
 	}
 }
 
-// bury ends all connections of a node, and lets none come about until it is
-// raised.
+// bury ends all connections of a node, and refuses new ones until raise.
 func (l *links) bury(node int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +71,7 @@ func (l *links) raise(node int) {
 	delete(l.dead, node)
 }
 
-// hold lets nothing pass one way any more.
+// hold stops all bytes of one way.
 func (l *links) hold(from, to int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +81,7 @@ func (l *links) hold(from, to int) {
 	}
 }
 
-// heal opens all ways. What was held passes, in order.
+// heal opens all ways. Held bytes pass, in order.
 func (l *links) heal() { l.part(nil) }
 
 // passable reports whether two nodes can talk with one another.
@@ -93,7 +91,7 @@ func (l *links) passable(a, b int) bool {
 	return !l.refused[[2]int{a, b}] && l.held[[2]int{a, b}] == nil && l.held[[2]int{b, a}] == nil
 }
 
-// dialed is what a node's host does with a connection that it has dialled.
+// dialed is called with each connection that a node's host has dialled.
 func (l *links) dialed(from int) func(ctx context.Context, to peer.ID, conn net.Conn) (net.Conn, error) {
 	return func(ctx context.Context, to peer.ID, conn net.Conn) (net.Conn, error) {
 		for {
@@ -101,7 +99,7 @@ func (l *links) dialed(from int) func(ctx context.Context, to peer.ID, conn net.
 			if held == nil {
 				return c, err
 			}
-			// A network that drops packets one way lets no connection come about.
+			// A network that drops the packets of one way completes no handshake of TCP.
 			select {
 			case <-held:
 			case <-ctx.Done():
@@ -111,7 +109,7 @@ func (l *links) dialed(from int) func(ctx context.Context, to peer.ID, conn net.
 	}
 }
 
-// enter makes a connection one of a link, or says what to wait for first.
+// enter adds a connection to its link, or returns the channel to wait for first.
 func (l *links) enter(from int, id peer.ID, conn net.Conn) (_ net.Conn, held <-chan struct{}, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +130,7 @@ func (l *links) enter(from int, id peer.ID, conn net.Conn) (_ net.Conn, held <-c
 	return c, nil, nil
 }
 
-// gate gives what to wait for before bytes may pass one way; nil: nothing.
+// gate is the channel to wait for before bytes may pass one way, or nil.
 func (l *links) gate(from, to int) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,24 +20,24 @@ const MaxNodes = 64
 // Name is the local name of the shared namespace on every node.
 const Name = "testnet"
 
-// Config says what net to open. Nodes and Dir have no default.
+// Config configures a net. Nodes and Dir have no default.
 type Config struct {
 	// Nodes is how many there are, 1 to MaxNodes.
 	Nodes int
 	// Dir is a folder for the nodes' own folders. It is not removed.
 	Dir string
-	// Memory keeps the records in memory instead of in Badger; they outlive a
-	// restart of their node all the same.
+	// Memory keeps the records in memory instead of in Badger; they still
+	// outlive a restart of their node.
 	Memory bool
 	// Policy of the shared namespace. Default: signed, five minutes of skew.
 	Policy peer.Policy
-	// Interval is the pause between background syncs. 0: none; Converge then
-	// syncs the nodes itself.
+	// Interval is the pause between background syncs. 0: no background syncs;
+	// Converge then syncs the nodes itself.
 	Interval time.Duration
-	// Limits of each node. Default: those of package peer, but a dial and a
-	// silent peer are given up after 5 s.
+	// Limits of each node. Default: those of package peer, with 5 s for a dial
+	// and for a silent peer.
 	Limits peer.Limits
-	// Logger gives each node its log. Default: none.
+	// Logger returns the logger of each node. Default: no log.
 	Logger func(node int) *slog.Logger
 	// MaxHeap bounds the live heap of the process, in bytes, at each check.
 	// Default: 256 MiB and 128 MiB for each node.
@@ -48,8 +48,8 @@ type Config struct {
 	faulty func(node int, s dbadapter.Store) dbadapter.Store
 }
 
-// patience is how long a dial, or a silent peer, is waited for in a net whose
-// links are loopback: long for a busy machine, short for a test of a held link.
+// patience bounds a dial, and the silence of a peer, on loopback: long for a busy
+// machine, short for a test of a held link.
 const patience = 5 * time.Second
 
 func (c *Config) check() error {
@@ -113,10 +113,10 @@ func Open(ctx context.Context, cfg Config) (_ *Net, err error) {
 	return n, nil
 }
 
-// found makes the namespace and its members, as people do it: the first node
-// invites all others, one after the other, and each presents its ticket once more
-// when the last one has joined. A node learns the members that there are when it
-// joins, with their addresses, and no later ones.
+// found makes the namespace and its members as users do: the first node invites
+// all others, one after the other, and each presents its ticket once more after
+// the last one has joined. A node learns the members of the moment when it joins,
+// with their addresses, and no later ones.
 func (n *Net) found(ctx context.Context) error {
 	space, err := n.places[0].running.node.CreateNamespace(ctx, Name, n.config.Policy)
 	if err != nil {
@@ -145,7 +145,7 @@ func (n *Net) found(ctx context.Context) error {
 	return nil
 }
 
-// introduce tells a node of all that run where they are.
+// introduce tells a node the addresses of all running nodes.
 func (n *Net) introduce(ctx context.Context, to *node) error {
 	for _, p := range n.places {
 		if p == to || p.running == nil {
@@ -188,19 +188,18 @@ func (n *Net) Namespace(i int) *peer.Namespace {
 // ID is the identity of the i-th node, running or not.
 func (n *Net) ID(i int) peer.ID { return n.places[i].id }
 
-// Now is what the wall clock of the i-th node says.
+// Now is the reading of the wall clock of the i-th node.
 func (n *Net) Now(i int) time.Time { return n.places[i].now() }
 
 // Skew sets the wall clock of the i-th node ahead of the machine's, or behind
-// it. It does not add up: 0 sets the clock right. A record that was refused
-// because it was too far ahead is offered again five minutes later, by the
-// clock of the node that offers it.
+// it. Skews do not add up: 0 sets the clock right. A node offers a record that was
+// rejected as too far ahead again five minutes later, by its own clock.
 func (n *Net) Skew(i int, d time.Duration) { n.places[i].skew.Store(int64(d)) }
 
-// Partition lets the nodes of a group talk with one another only; those that
-// are in no group are one more. Connections between groups break at once, with
-// all streams on them, and dials are refused. It replaces an earlier
-// partition, and ends all cuts.
+// Partition lets the nodes of a group reach one another only; the nodes in no
+// group form one more. Connections between groups break at once, with all streams
+// on them, and dials are refused. It replaces an earlier partition, and ends all
+// cuts.
 func (n *Net) Partition(ctx context.Context, groups ...[]int) error {
 	group := make([]int, n.Len())
 	for g, members := range groups {
@@ -226,11 +225,11 @@ func (n *Net) Partition(ctx context.Context, groups ...[]int) error {
 	return n.awaitApart(ctx, apart)
 }
 
-// Cut holds back what one node sends to another, as a network does that drops
-// its packets: nothing is refused, connections hang until a time-out ends them
-// or Heal lets what was held pass. New connections between the two do not come
-// about, from either side. What the other sends still arrives for as long as
-// the connection lives (in a real network its window would fill up at last).
+// Cut holds back the bytes from one node to another, as a network does that drops
+// its packets: connections hang until a time-out ends them, or until Heal lets the
+// held bytes pass. New connections between the two fail, from either side. Bytes
+// of the other direction still arrive as long as the connection lives (in a real
+// network its window would fill up at last).
 func (n *Net) Cut(from, to int) error {
 	if from == to || min(from, to) < 0 || max(from, to) >= n.Len() {
 		return fmt.Errorf("cut: there is no link from node %d to node %d", from, to)
@@ -239,12 +238,12 @@ func (n *Net) Cut(from, to int) error {
 	return nil
 }
 
-// Heal ends the partition and all cuts. Nodes find each other with the next
-// sync; background syncs that have failed rest for some intervals first.
+// Heal ends the partition and all cuts. Nodes connect again with the next sync;
+// after failures, background syncs rest for some intervals first.
 func (n *Net) Heal() { n.links.heal() }
 
-// awaitApart waits until both sides of broken connections have noticed, so
-// that the next use of them dials anew.
+// awaitApart waits until both sides of broken connections have noticed, so that
+// their next use dials anew.
 func (n *Net) awaitApart(ctx context.Context, pairs [][2]int) error {
 	for {
 		changed := n.parted.wait()

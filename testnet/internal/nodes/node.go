@@ -22,7 +22,7 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// node is a place in the net: what outlives the node that runs there.
+// node is a place in the net: the state that outlives the node running there.
 type node struct {
 	index  int
 	dir    string
@@ -115,7 +115,7 @@ func (n *Net) host(p *node) (host.Host, error) {
 	cfg := peer.Config{Identity: p.key, ListenAddrs: p.listen, Limits: n.config.Limits, Dialed: n.links.dialed(p.index)}
 	h, err := peer.NewHost(cfg)
 	if err != nil && p.listen != nil {
-		// Somebody has taken the port meanwhile; Start tells the others.
+		// Another program has taken the port; Start tells the other nodes.
 		cfg.ListenAddrs = nil
 		h, err = peer.NewHost(cfg)
 	}
@@ -126,7 +126,7 @@ func (n *Net) host(p *node) (host.Host, error) {
 	return h, nil
 }
 
-// close ends all that runs, in the order in which it was begun, backwards.
+// close ends all parts of the node, in reverse order of their start.
 func (r *running) close(ctx context.Context) (err error) {
 	if r.node != nil {
 		err = r.node.Close(ctx)

@@ -69,7 +69,7 @@ func holds(t *testing.T, n *nodes.Net, i int, key, want string) {
 	}
 }
 
-// Writes of all nodes are everywhere in the end, on both stores.
+// Writes of all nodes reach all nodes, on both stores.
 func TestConverge(t *testing.T) {
 	for _, memory := range []bool{false, true} {
 		t.Run(fmt.Sprintf("memory=%t", memory), func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestConverge(t *testing.T) {
 	}
 }
 
-// No sync gets across a partition, each side goes on alone, and nodes find one
-// another at once when it is over.
+// No sync crosses a partition, each side goes on alone, and after the partition
+// the nodes reach one another at once.
 func TestPartition(t *testing.T) {
 	n := open(t, nodes.Config{Nodes: 4})
 	put(t, n, 0, "k", "before")
@@ -139,7 +139,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// A cut holds what goes one way; what was held arrives when it is healed.
+// A cut holds the bytes of one direction; they arrive when it is healed.
 func TestCut(t *testing.T) {
 	n := open(t, nodes.Config{Nodes: 2, Memory: true, Limits: peer.Limits{IdleTimeout: time.Minute, DialTimeout: time.Minute}})
 	put(t, n, 0, "k", "v")
@@ -166,7 +166,7 @@ func TestCut(t *testing.T) {
 	must(t, <-done)
 	holds(t, n, 1, "k", "w")
 
-	// New connections come about neither way.
+	// New connections fail in both directions.
 	must(t, n.Partition(t.Context(), []int{0}))
 	n.Heal()
 	must(t, n.Cut(0, 1))
@@ -184,8 +184,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// What was acknowledged outlives each kind of end, on both stores; the others
-// find the node where it was.
+// Acknowledged writes outlive each kind of end, on both stores; the other nodes
+// reach the node at its old address.
 func TestRestartAndKill(t *testing.T) {
 	for _, memory := range []bool{false, true} {
 		t.Run(fmt.Sprintf("memory=%t", memory), func(t *testing.T) {
@@ -228,8 +228,8 @@ func TestRestartAndKill(t *testing.T) {
 	}
 }
 
-// Versions follow the skewed clock, and beyond the namespace's bound they are
-// refused.
+// Versions follow the skewed clock; peers reject those beyond the namespace's
+// bound.
 func TestSkew(t *testing.T) {
 	n := open(t, nodes.Config{Nodes: 2, Memory: true, Policy: peer.Policy{MaxSkew: time.Hour}})
 	put(t, n, 0, "k", "first")
@@ -278,7 +278,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// Close finds what an application has left running, or open.
+// Close finds goroutines that an application has left running, and files that it
+// has left open.
 func TestLeftovers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until it is sure")

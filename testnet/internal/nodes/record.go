@@ -10,10 +10,10 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/check"
 )
 
-// recorder sees each commit to the shared namespace, between the nodes and
-// their stores: whatever an application does with its *peer.Namespace is in
-// the history, without its help. What it cannot see is a node that answers
-// without having asked its store; that is the business of package peer's tests.
+// recorder sees each commit to the shared namespace, between the nodes and their
+// stores: all that an application does with its *peer.Namespace is in the history.
+// It cannot see a node that answers without asking its store; package peer's tests
+// check that.
 type recorder struct {
 	commits bell
 
@@ -22,13 +22,13 @@ type recorder struct {
 	mu     sync.Mutex // guards what follows
 	shared dbadapter.NamespaceID
 	known  map[writing]bool
-	// time counts what happens; last is what was observed last of a key.
+	// time counts commits; last is the last record observed of a key.
 	time uint64
 	last map[place]sighting
 }
 
-// writing names what a node has made. The version of a dated import says only
-// the date.
+// writing names a record that a node has made. The version of a dated import is
+// only its date.
 type writing struct {
 	key     string
 	version dbadapter.Version
@@ -73,7 +73,7 @@ func (s *recordedStore) Namespace(ctx context.Context, id dbadapter.NamespaceID,
 	if !s.recorder.share(id) {
 		return ns, nil
 	}
-	// Nobody can write yet: what is there now is what the node starts with.
+	// Writers cannot reach the namespace yet: its records are those of the start.
 	held, err := everything(ctx, ns)
 	if err != nil {
 		return nil, errors.Join(err, ns.Close())
@@ -82,8 +82,8 @@ func (s *recordedStore) Namespace(ctx context.Context, id dbadapter.NamespaceID,
 	return &recordedNamespace{ns, s}, nil
 }
 
-// share reports whether a namespace is the shared one: the first that is opened
-// at all.
+// share reports whether a namespace is the shared one: the first that any node
+// opens.
 func (r *recorder) share(id dbadapter.NamespaceID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,7 +122,7 @@ func (n *recordedNamespace) Apply(ctx context.Context, writes []dbadapter.Write)
 	for i := range writes {
 		record := &writes[i].Record.Record
 		written := err == nil && (outcomes[i].Result == dbadapter.Applied || outcomes[i].Result == dbadapter.Same)
-		// A store that fails may have written all the same: nothing is said then.
+		// A store that fails may still have written: the history gets no outcome.
 		refused := err == nil || errors.Is(err, dbadapter.ErrConflict) || errors.Is(err, dbadapter.ErrLimit)
 		switch op, own := ops[i]; {
 		case own && written:
@@ -139,9 +139,9 @@ func (n *recordedNamespace) Apply(ctx context.Context, writes []dbadapter.Write)
 	return outcomes, err
 }
 
-// intend notes those of the writes that are this node's own. A node makes
-// versions under its writer id, or, for dated imports, under none; it is an
-// arrival if somebody has made the same before.
+// intend notes the writes that this node has made. They have its writer id, or
+// are dated imports without one; a dated record that another node has made before
+// is an arrival.
 func (n *recordedNamespace) intend(writes []dbadapter.Write) (own map[int]check.Op, began uint64) {
 	r := n.store.recorder
 	r.mu.Lock()
@@ -160,9 +160,9 @@ func (n *recordedNamespace) intend(writes []dbadapter.Write) (own map[int]check.
 	return own, r.time
 }
 
-// observe tells the history that a record stood at a node. Commits that ran at
-// once may come here in another order: one that is older than what was noted
-// while it ran says nothing. r.mu is held.
+// observe tells the history that a node held a record. Concurrent commits may call
+// it in another order: it ignores a record older than one noted while its commit
+// ran. r.mu is held.
 func (r *recorder) observe(node int, record *dbadapter.Record, began uint64) {
 	r.time++
 	at := place{node, string(record.Key)}
