@@ -173,7 +173,7 @@ func (s *party) takeAll() error {
 				if came++; !s.gets || came > s.there.records {
 					return violation("more records were sent than were announced and asked for")
 				}
-				if batch[n], err = s.take.any(&m.Records[n]); err != nil {
+				if batch[n], err = s.take.any(&m.Records[n], s.here.records > 0); err != nil {
 					return err
 				}
 				sum = sum.Add(batch[n].Digest)
@@ -192,15 +192,25 @@ func (s *party) takeAll() error {
 	}
 }
 
-// any takes a record that no index was told for.
-func (t *receiver) any(s *wire.Sent) (arrival, error) {
+// any takes a record that no index was told for. It may have to be compared with
+// what this side holds, unless that is nothing.
+func (t *receiver) any(s *wire.Sent, compared bool) (arrival, error) {
 	switch {
 	case s.Stub:
 		return arrival{}, violation("a record came without its value")
 	case !bytes.HasPrefix(s.Record.Key, t.prefix):
 		return arrival{}, violation("a record of key %q was sent in a sync of the prefix %q", s.Record.Key, t.prefix)
 	}
-	return t.hash(s)
+	r, err := t.hash(s)
+	if err != nil || !compared {
+		return r, err
+	}
+	held, err := t.own.bucket(r.Index)
+	if err != nil {
+		return r, err
+	}
+	r.beside = bytesOf(held)
+	return r, t.link.tick()
 }
 
 // reported is a number of records as the report has it. What a peer announces

@@ -9,11 +9,12 @@ import (
 
 // The step apply: the admission lets records in, one transaction a batch.
 
-// apply passes what has arrived to the admission. Records that were held back
-// may have made a batch larger than one transaction: then it is cut.
+// apply passes what has arrived to the admission, in parts: records that waited may
+// have made a batch larger than one transaction, and a store that compares small
+// records with large ones that it holds has those in memory until the commit.
 func (t *receiver) apply(arrived []arrival) error {
 	var batch []dbadapter.Hashed
-	size := int64(0)
+	size, beside := int64(0), int64(0)
 	for n := range arrived {
 		r := &arrived[n]
 		if r.withheld {
@@ -21,13 +22,13 @@ func (t *receiver) apply(arrived []arrival) error {
 			continue
 		}
 		next := recordSize(&r.Record)
-		if len(batch) == wire.BatchRecords || len(batch) > 0 && size+next > wire.MaxFrame {
+		if len(batch) == wire.BatchRecords || len(batch) > 0 && (size+next > wire.MaxFrame || beside+r.beside > besideBytes) {
 			if err := t.admit(batch); err != nil {
 				return err
 			}
-			batch, size = nil, 0
+			batch, size, beside = nil, 0, 0
 		}
-		batch, size = append(batch, r.Hashed), size+next
+		batch, size, beside = append(batch, r.Hashed), size+next, beside+r.beside
 	}
 	return t.admit(batch)
 }

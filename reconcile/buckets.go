@@ -23,10 +23,7 @@ func (b *buckets) bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the records to compare: %w", err)
 	}
-	var size int64
-	for n := range records {
-		size += recordSize(&records[n].Record)
-	}
+	size := bytesOf(records)
 	if b.size+size <= cacheBytes {
 		if b.kept == nil {
 			b.kept = map[dbadapter.Index][]dbadapter.Hashed{}
@@ -40,6 +37,14 @@ func (b *buckets) bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 func recordSize(r *dbadapter.Record) int64 {
 	const head = 30 // flags, lengths and version
 	return int64(len(r.Key) + len(r.Value) + len(r.Signature) + head)
+}
+
+// bytesOf is about what a bucket takes on the wire.
+func bytesOf(bucket []dbadapter.Hashed) (n int64) {
+	for i := range bucket {
+		n += recordSize(&bucket[i].Record)
+	}
+	return n
 }
 
 // sizeOf is about what records take on the wire.

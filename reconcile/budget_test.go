@@ -233,3 +233,29 @@ func TestMemoryOfACell(t *testing.T) {
 		t.Errorf("%d bytes for %d cells", peak, cells)
 	}
 }
+
+// However small the records that arrive are, those that one admission must
+// compare them with are bounded: a store reads them all.
+func TestAdmissionComparesWithLittle(t *testing.T) {
+	const size = 1 << 20
+	for _, o := range []Options{{Direction: wire.Push}, {Method: wire.MethodAll}} {
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		for i := range 30 {
+			key := fmt.Sprint("k", i)
+			a.put(record(key, "old", at(0)))
+			b.put(record(key, strings.Repeat("x", size), at(time.Second)))
+		}
+		calls, most := 0, 0
+		b.admit = func(records []dbadapter.Record) ([]Verdict, error) {
+			calls++
+			most = max(most, len(records))
+			return b.write(records)
+		}
+		if out := run(t, a, b, o, nil); out.errA != nil || out.errB != nil {
+			t.Fatal(out.errA, out.errB)
+		}
+		if calls == 0 || most > besideBytes/size {
+			t.Errorf("%v, %v: %d records of 1 MiB are compared at once", o.Direction, o.Method, most)
+		}
+	}
+}

@@ -58,6 +58,10 @@ const (
 	// 2^16 take 3 MiB.
 	maxDeclined = 1 << 16
 
+	// besideBytes is how much the records of one admission may have to be compared
+	// with: a store reads it all. It is four of the largest values.
+	besideBytes = 4 << 20
+
 	// lookups is how many checksums are looked up between two ticks: some
 	// milliseconds of random reads.
 	lookups = 1024
@@ -66,8 +70,8 @@ const (
 // Memory that a session reserves from its Budget.
 const (
 	// baseBytes is what a session of any size takes: the cache of records
-	// read, a frame that comes, and a batch that goes.
-	baseBytes = cacheBytes + wire.MaxFrame + 2*wire.BatchBytes
+	// read, a frame that comes, a batch that goes, and what is compared.
+	baseBytes = cacheBytes + wire.MaxFrame + 2*wire.BatchBytes + besideBytes
 
 	// cellBytes is what one cell takes at a side: a slot of the decoder, and for
 	// the difference that it may yield what the decoder and the difference plan

@@ -54,6 +54,9 @@ type receiver struct {
 type arrival struct {
 	dbadapter.Hashed
 	withheld bool
+	// beside is about how many bytes this side holds under the index, which a
+	// store reads to compare.
+	beside int64
 }
 
 func newReceiver(l *link, own *buckets, p *plan) receiver {
@@ -90,12 +93,11 @@ func (t *receiver) records(m *wire.Records, allowed func(wire.Role) bool, last b
 		if err := t.check(&r, allowed); err != nil {
 			return err
 		}
-		var held []dbadapter.Hashed
-		if !last {
-			if held, err = t.own.bucket(r.Index); err != nil {
-				return err
-			}
+		held, err := t.own.bucket(r.Index)
+		if err != nil {
+			return err
 		}
+		r.beside = bytesOf(held)
 		if sent.Stub {
 			if err := t.complete(&r, held); err != nil {
 				return err
@@ -144,7 +146,7 @@ func (t *receiver) wait(n int64) error {
 // when it has its value; what a withheld record hashes to, the peer says.
 func (t *receiver) hash(s *wire.Sent) (arrival, error) {
 	if s.Withheld || s.Stub {
-		return arrival{dbadapter.Hashed{Record: s.Record, Index: t.hasher.Index(s.Record.Key), Digest: s.Digest}, s.Withheld}, nil
+		return arrival{Hashed: dbadapter.Hashed{Record: s.Record, Index: t.hasher.Index(s.Record.Key), Digest: s.Digest}, withheld: s.Withheld}, nil
 	}
 	r, err := dbadapter.Hash(t.hasher, s.Record)
 	if err != nil {
