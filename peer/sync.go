@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -109,8 +111,14 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	}
 	begun := time.Now()
 	var retry node.BusyRetry
+	redialled := false
 	for {
+		before := ns.node.host.Network().ConnsToPeer(id)
 		report, err = ns.syncOnce(ctx, id, ask, o.Progress)
+		if !redialled && stale(before, &report, err) {
+			redialled = true
+			continue
+		}
 		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
 			continue
 		}
@@ -122,6 +130,14 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 		}
 		return report, nil
 	}
+}
+
+// stale reports whether a sync failed because the peer had left a connection that
+// was there before: it has restarted, or closed the connection a moment ago, and
+// this node learns of it by writing. The peer has answered nothing, so that the
+// sync can be begun again on a new connection.
+func stale(before []network.Conn, r *Report, err error) bool {
+	return errors.Is(err, ErrUnreachable) && r.WireBytesReceived == 0 && slices.ContainsFunc(before, network.Conn.IsClosed)
 }
 
 // sleep waits, and reports whether the context is not over.
