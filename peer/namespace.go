@@ -117,6 +117,15 @@ type Info struct {
 	// Ahead, if not 0, is by how much the next version would be further ahead of
 	// this machine's clock than the policy allows: writes are refused.
 	Ahead time.Duration
+	// Declined are the peers that decline records which this node wrote, since
+	// their times are ahead of the peers' clocks: is this machine's clock right?
+	Declined []DeclinedBy
+}
+
+// DeclinedBy says how many of this node's records a peer declines.
+type DeclinedBy struct {
+	Peer    ID
+	Records int
 }
 
 // Info describes the namespace as it is now.
@@ -126,6 +135,10 @@ func (ns *Namespace) Info() Info {
 	var newest time.Time
 	if latest := ns.core.Store.Latest(); latest != 0 {
 		newest = latest.Time()
+	}
+	declined := []DeclinedBy{}
+	for _, d := range ns.core.Declined() {
+		declined = append(declined, DeclinedBy{ID(d.Peer), d.Records})
 	}
 	return Info{
 		Name:     members.Name(),
@@ -138,5 +151,6 @@ func (ns *Namespace) Info() Info {
 		Rejected: ns.core.RejectedCount(),
 		Clock:    newest,
 		Ahead:    ns.core.Ahead(),
+		Declined: declined,
 	}
 }

@@ -181,6 +181,10 @@ func (n *Node) newCore(interval time.Duration) *node.Node {
 			rand.Read(b[:]) // never fails (crypto/rand)
 			return binary.BigEndian.Uint64(b[:])
 		},
+		Doubted: func(ns *node.Namespace, by node.DeclinedBy) {
+			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
+				slog.String("ns", ns.Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
+		},
 		Places: node.Places{Sessions: n.limits.Sessions, PerPeer: n.limits.SessionsPerPeer, Greetings: greetings},
 	})
 }

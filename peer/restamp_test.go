@@ -1,7 +1,9 @@
 package peer_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,8 @@ func TestClockComesBack(t *testing.T) {
 	onBothStores(t, func(t *testing.T, a, b peer.Config) {
 		right, wrong := newTestClock(), newTestClock()
 		a.Clock, b.Clock = right.now, wrong.now
+		var log bytes.Buffer // written by one sync at a time
+		b.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		na, nb, sa, sb := pair(t, a, b, peer.Policy{})
 		put(t, sa, "shared", "a")
 		sync1(t, sb, na.ID())
@@ -31,6 +35,9 @@ func TestClockComesBack(t *testing.T) {
 		if r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRejected) || r.Rejected != 2 {
 			t.Errorf("%+v, %v", r, err)
 		}
+		if got := sb.Info().Declined; len(got) != 1 || got[0] != (peer.DeclinedBy{Peer: na.ID(), Records: 2}) || len(sa.Info().Declined) != 0 {
+			t.Errorf("declined by %+v; the other says %+v", got, sa.Info().Declined)
+		}
 		if ahead := sb.Info().Ahead; ahead < year-time.Hour {
 			t.Errorf("ahead by %s", ahead)
 		}
@@ -43,6 +50,12 @@ func TestClockComesBack(t *testing.T) {
 		}
 		if keys != "shared x " {
 			t.Errorf("from the future: %s", keys)
+		}
+		if _, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRejected) || !strings.Contains(err.Error(), "is this machine's clock right?") {
+			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "a peer declines what this node wrote"); n != 1 {
+			t.Errorf("logged %d times: %s", n, log.String())
 		}
 		if n, err := sb.Restamp(t.Context()); n != 2 || err != nil || sb.Info().Ahead != 0 {
 			t.Fatalf("%d restamped, %v; ahead by %s", n, err, sb.Info().Ahead)

@@ -18,7 +18,7 @@ func (t *receiver) apply(arrived []arrival) error {
 	for n := range arrived {
 		r := &arrived[n]
 		if r.withheld {
-			t.link.report.Rejected++ // declined before, and still not here
+			t.link.report.declinedHere(0) // before, and it is not here since
 			continue
 		}
 		next := recordSize(&r.Record)
@@ -58,7 +58,7 @@ func (t *receiver) admit(records []dbadapter.Hashed) error {
 // refuse notes a record that the admission refused. The peer is told by the
 // pair that stands for the record, so that it need not send it again.
 func (t *receiver) refuse(r *dbadapter.Hashed, why wire.Reason) {
-	t.link.report.Rejected++
+	t.link.report.declinedHere(why)
 	if len(t.refusals) == wire.MaxRefusals {
 		return // counted, but no longer named
 	}

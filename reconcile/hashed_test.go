@@ -21,14 +21,14 @@ func admitting(admit func([]dbadapter.Record) ([]Verdict, error)) Admission {
 
 // list returns what has been declined, by the pairs that stand for each record.
 func (d *Declined) list() (all []wire.Refusal) {
-	for p, why := range d.reasons {
-		all = append(all, wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: why})
+	for p, r := range d.records {
+		all = append(all, wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: r.Reason})
 	}
 	return all
 }
 
 // forget makes all records travel again.
-func (d *Declined) forget() { d.reasons = nil }
+func (d *Declined) forget() { d.records = nil }
 
 // hashed hashes records that may be read in a test.
 func hashed(h dbadapter.Hasher, records ...dbadapter.Record) []dbadapter.Hashed {

@@ -1,6 +1,11 @@
 package reconcile
 
-import "github.com/syncd-io/syncd/reconcile/wire"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
 
 // Report tells what a sync found and did, seen from the side that holds it.
 // The names and the durations are filled in by the driver of the session.
@@ -31,6 +36,9 @@ type Report struct {
 	Applied  int
 	Sent     int
 	Rejected int
+	// DeclinedHere and DeclinedThere are the records of Rejected by reason: the
+	// peer's that this side declined, and this side's that the peer did.
+	DeclinedHere, DeclinedThere Reasons
 	// Estimate is the number of differences guessed before the cells were
 	// asked for; 0 if the first ones were enough.
 	Estimate int64
@@ -49,6 +57,39 @@ type Report struct {
 
 // Differences is the number of differing indices found.
 func (r *Report) Differences() int { return r.MissingHere + r.MissingThere + r.Mismatched }
+
+// Reasons counts declined records by reason. Those under 0 were declined in an
+// earlier sync, for a reason that was told then.
+type Reasons [wire.Reasons]int
+
+// Sum is how many records there are.
+func (r *Reasons) Sum() (n int) {
+	for _, count := range r {
+		n += count
+	}
+	return n
+}
+
+// String lists the reasons that there are, each with its number of records.
+func (r Reasons) String() string {
+	var parts []string
+	for why, count := range r {
+		if count > 0 {
+			parts = append(parts, fmt.Sprintf("%d: %s", count, wire.Reason(why)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r *Report) declinedHere(why wire.Reason) {
+	r.Rejected++
+	r.DeclinedHere[why]++
+}
+
+func (r *Report) declinedThere(why wire.Reason) {
+	r.Rejected++
+	r.DeclinedThere[why]++
+}
 
 // Step names a step of a sync, in code, logs, metrics and reports alike.
 type Step int

@@ -48,9 +48,9 @@ func (s *sender) bucket(i dbadapter.Index, bid *wire.Offer) error {
 func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
 	s.count++
 	sent := wire.Sent{Record: r.Record, Stub: stub}
-	if s.declined.has(s.pair(r)) {
+	if why := s.declined.reason(s.pair(r)); why != 0 {
 		sent = withheld(r)
-		s.link.report.Rejected++
+		s.link.report.declinedThere(why)
 	} else {
 		s.leg++
 		s.link.report.Sent++
@@ -109,7 +109,7 @@ func (s *sender) settled(m *wire.End) error {
 	named := map[dbadapter.Pair]bool{}
 	for _, r := range m.Refusals {
 		p := dbadapter.Pair{Index: r.Index, Checksum: r.Checksum}
-		sent, err := s.sent(p)
+		version, sent, err := s.sent(p)
 		if err != nil {
 			return err
 		}
@@ -117,29 +117,29 @@ func (s *sender) settled(m *wire.End) error {
 			return violation("a record under index %d was refused that was not sent, or twice", r.Index)
 		}
 		named[p] = true
-		s.link.report.Rejected++
-		s.declined.add(r)
+		s.link.report.declinedThere(r.Reason)
+		s.declined.add(p, version, r.Reason)
 	}
 	return nil
 }
 
 // sent reports whether this side has sent, or offered, the record that the pair
-// stands for.
-func (s *sender) sent(p dbadapter.Pair) (bool, error) {
+// stands for, and its version.
+func (s *sender) sent(p dbadapter.Pair) (dbadapter.Version, bool, error) {
 	if !s.all && !s.under[p.Index] {
-		return false, nil
+		return dbadapter.Version{}, false, nil
 	}
 	if err := s.link.tick(); err != nil {
-		return false, err
+		return dbadapter.Version{}, false, err
 	}
 	records, err := s.own.bucket(p.Index)
 	if err != nil {
-		return false, err
+		return dbadapter.Version{}, false, err
 	}
 	for n := range records {
 		if dbadapter.PairOf(s.hasher, &records[n]) == p {
-			return true, nil
+			return records[n].Version, true, nil
 		}
 	}
-	return false, nil
+	return dbadapter.Version{}, false, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
@@ -105,7 +106,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 		Admit: func(records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
 			return c.ns.Admit(ctx, c.remote, records)
 		},
-		Enter: enter, Elapsed: n.Elapsed, Declined: c.ns.declined.by(c.remote, n.Now()), Budget: n.Budget,
+		Enter: enter, Elapsed: n.Elapsed, Declined: c.ns.declined.by(c.remote, n.Now, c.ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}
 	n.random(o.Nonce[:], ForNonce)
 	return o
@@ -181,6 +182,9 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	if err == nil && len(c.prefix) == 0 && report.Method != wire.MethodAll {
 		c.ns.openings.note(c.remote, report.Differences())
 	}
+	if err == nil {
+		c.ns.doubt(c.remote, report.Verified && len(c.prefix) == 0)
+	}
 	return report, err
 }
 
@@ -193,9 +197,24 @@ func Proved(a Ask, r *reconcile.Report) error {
 	case r.Verified || a.DryRun:
 		return nil
 	case r.Rejected > 0:
-		return fmt.Errorf("%w: %d of them", ErrRejected, r.Rejected)
+		return fmt.Errorf("%w: %s", ErrRejected, rejected(r))
 	case a.Direction != wire.Both:
 		return nil
 	}
 	return reconcile.ErrNotVerified
+}
+
+// rejected says how many records each side declined, and why.
+func rejected(r *reconcile.Report) string {
+	var parts []string
+	if n := r.DeclinedThere.Sum(); n > 0 {
+		parts = append(parts, fmt.Sprintf("the peer declines %d of this node's (%s)", n, r.DeclinedThere))
+	}
+	if n := r.DeclinedHere.Sum(); n > 0 {
+		parts = append(parts, fmt.Sprintf("this node declines %d of the peer's (%s)", n, r.DeclinedHere))
+	}
+	if r.DeclinedThere[wire.ReasonClock] > 0 {
+		parts = append(parts, "is this machine's clock right?")
+	}
+	return strings.Join(parts, "; ")
 }

@@ -1,42 +1,115 @@
 package node
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// declined remembers which of a namespace's records each peer has refused
-// lately, so that they are not sent to it again with every sync.
+// declined remembers which of a namespace's records each peer has declined, so
+// that they are not sent to it again with every sync.
 type declined struct {
 	mu sync.Mutex
-	of map[ID]declinedBy
+	of map[ID]*declinedBy
 }
 
 type declinedBy struct {
 	*reconcile.Declined
-	until time.Time
+	seen time.Time // this machine's time at the last sync
+	told bool      // that the peer declines for the clock
 }
 
-// by is what one peer has refused, to be added to by a sync.
-func (d *declined) by(id ID, now time.Time) *reconcile.Declined {
+// by is what one peer has declined, to be added to by a sync. What may be
+// acceptable to the peer by now is forgotten; so is everything when this
+// machine's clock was set back, since it dated what it refused.
+func (d *declined) by(id ID, clock func() time.Time, skew time.Duration) *reconcile.Declined {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	one, ok := d.of[id]
-	if !ok || !now.Before(one.until) {
+	one := d.of[id]
+	if one == nil {
 		if d.of == nil {
-			d.of = map[ID]declinedBy{}
+			d.of = map[ID]*declinedBy{}
 		}
-		one = declinedBy{new(reconcile.Declined), now.Add(DeclinedLife)}
+		one = &declinedBy{Declined: &reconcile.Declined{Now: clock}}
 		d.of[id] = one
 	}
+	now := clock().Round(0) // a monotonic reading would hide that the clock was set
+	setBack := now.Before(one.seen.Add(-clockSlack))
+	one.seen = now
+	one.Forget(func(r reconcile.DeclinedRecord) bool { return setBack || !now.Before(again(&r, skew)) })
 	return one.Declined
 }
 
-// forget drops what all peers have refused: the members have changed.
+// again is when a declined record is offered again. One that was declined for its
+// time waits until a right clock accepts it. Where by this machine's clock that
+// was so already, the peer's clock is behind: then it waits as long as it has been
+// so, which comes to a few seconds for two good clocks.
+func again(r *reconcile.DeclinedRecord, skew time.Duration) time.Time {
+	if r.Reason != wire.ReasonClock {
+		return r.At.Add(DeclinedLife)
+	}
+	due := r.Version.Clock.Time().Add(-skew)
+	if due.After(r.At) {
+		return due
+	}
+	return r.At.Add(min(max(r.At.Sub(due), clockSlack), DeclinedLife))
+}
+
+// forget drops what all peers have declined: the members, or the records, have
+// changed.
 func (d *declined) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.of)
+}
+
+// DeclinedBy says that a peer declines records which this node wrote, since their
+// times are ahead of its clock: one of the two clocks is wrong, or was.
+type DeclinedBy struct {
+	Peer    ID
+	Records int
+}
+
+// Declined lists the peers that decline what this node wrote for its time, by id.
+func (ns *Namespace) Declined() (list []DeclinedBy) {
+	ns.declined.mu.Lock()
+	defer ns.declined.mu.Unlock()
+	for id, one := range ns.declined.of {
+		if n := one.ahead(ns.self); n > 0 {
+			list = append(list, DeclinedBy{id, n})
+		}
+	}
+	slices.SortFunc(list, func(a, b DeclinedBy) int { return strings.Compare(string(a.Peer), string(b.Peer)) })
+	return list
+}
+
+// ahead counts the records of a writer that the peer declines for their time.
+func (d *declinedBy) ahead(writer dbadapter.WriterID) int {
+	return d.Count(func(r reconcile.DeclinedRecord) bool {
+		return r.Reason == wire.ReasonClock && r.Version.Writer == writer
+	})
+}
+
+// doubt tells the driver, after a sync, that a peer declines for its time what
+// this node wrote: once, until the two have been equal again.
+func (ns *Namespace) doubt(remote ID, equal bool) {
+	news := 0
+	ns.declined.mu.Lock()
+	if one := ns.declined.of[remote]; one != nil {
+		if equal {
+			one.told = false
+		} else if !one.told {
+			news = one.ahead(ns.self)
+			one.told = news > 0
+		}
+	}
+	ns.declined.mu.Unlock()
+	if news > 0 && ns.node.Doubted != nil {
+		ns.node.Doubted(ns, DeclinedBy{remote, news})
+	}
 }

@@ -1,30 +1,186 @@
 package node
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// What a peer has refused is offered again after a while.
-func TestDeclinedExpires(t *testing.T) {
-	var d declined
-	first := d.by("a", noon)
-	if d.by("a", noon.Add(DeclinedLife-1)) != first || d.by("b", noon) == first {
-		t.Error("it is forgotten too early, or shared")
+// When a declined record is offered again: for most reasons after a while; one
+// that was declined for its time not before a right clock accepts it.
+func TestDeclinedAgain(t *testing.T) {
+	const skew = DefaultMaxSkew
+	at := func(d time.Duration) dbadapter.Version {
+		return dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(d))}
 	}
-	second := d.by("a", noon.Add(DeclinedLife))
-	if second == first {
-		t.Error("it is remembered for ever")
+	for _, c := range []struct {
+		name    string
+		reason  wire.Reason
+		version time.Duration // after noon, which is when it is declined
+		want    time.Duration
+	}{
+		{"its writer", wire.ReasonWriter, 0, DeclinedLife},
+		{"its writer, from the future", wire.ReasonWriter, 10 * time.Hour, DeclinedLife},
+		{"hours ahead", wire.ReasonClock, 10 * time.Hour, 10*time.Hour - skew},
+		{"a year ahead", wire.ReasonClock, 365 * 24 * time.Hour, 365*24*time.Hour - skew},
+		{"a second too early", wire.ReasonClock, skew + time.Second, time.Second},
+		{"the peer is a little behind", wire.ReasonClock, skew, clockSlack},
+		{"and still", wire.ReasonClock, skew - clockSlack, clockSlack},
+		{"and still so later", wire.ReasonClock, skew - time.Minute, time.Minute},
+		{"the peer is far behind", wire.ReasonClock, -time.Hour, DeclinedLife},
+		{"before 2020", wire.ReasonClock, -20 * 365 * 24 * time.Hour, DeclinedLife},
+	} {
+		r := reconcile.DeclinedRecord{Version: at(c.version), Reason: c.reason, At: noon}
+		if got := again(&r, skew).Sub(noon); got != c.want {
+			t.Errorf("%s: after %s, want %s", c.name, got, c.want)
+		}
 	}
-	if d.by("a", noon.Add(2*DeclinedLife-1)) != second || d.by("a", noon.Add(2*DeclinedLife)) == second {
-		t.Error("the second life is not as long as the first")
+}
+
+// ahead makes two nodes of which b wrote a record while its clock was six hours
+// ahead, which a declines. The clock is right again.
+func ahead(t *testing.T) (a, b *machine, sa, sb *Namespace) {
+	t.Helper()
+	a, b = newMachine(1), newMachine(2)
+	sa = a.create("notes", Policy{})
+	sb = must(b.join(a, invite(sa, RoleWrite)))
+	must(put(sa, "shared", ""))
+	if _, _, err := b.sync(sb, a, finds); err != nil {
+		t.Fatal(err)
 	}
-	third := d.by("a", noon.Add(2*DeclinedLife))
-	if d.forget(); d.by("a", noon.Add(2*DeclinedLife)) == third {
-		t.Error("it was not forgotten")
+	b.clock = noon.Add(6 * time.Hour)
+	must(put(sb, "k", "written six hours from now"))
+	b.clock = noon
+	if r, _, err := b.sync(sb, a, finds); !errors.Is(err, ErrRejected) || r.Sent != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	return a, b, sa, sb
+}
+
+// A record declined for its time waits for it, whatever the pace of the syncs, and
+// then travels at once.
+func TestDeclinedForItsTime(t *testing.T) {
+	due := noon.Add(6*time.Hour - DefaultMaxSkew)
+	t.Run("its time comes", func(t *testing.T) {
+		a, b, _, sb := ahead(t)
+		for b.clock = noon.Add(time.Minute); b.clock.Before(due); b.clock = b.clock.Add(time.Minute) {
+			a.clock = b.clock
+			if r, _, _ := b.sync(sb, a, finds); r.Sent != 0 || r.Rejected != 1 {
+				t.Fatalf("at %s: %+v", b.clock, r)
+			}
+		}
+		a.clock, b.clock = due, due
+		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 || !r.Verified || len(sb.Declined()) != 0 {
+			t.Errorf("when its time has come: %+v, %v", r, err)
+		}
+	})
+	t.Run("the peer is a little behind", func(t *testing.T) {
+		a, b, _, sb := ahead(t)
+		const behind = 3 * time.Second
+		sent := 0
+		for b.clock = due; ; b.clock = b.clock.Add(time.Second) {
+			a.clock = b.clock.Add(-behind)
+			r, _, _ := b.sync(sb, a, finds)
+			sent += r.Sent
+			if r.Verified {
+				break
+			}
+		}
+		if late := b.clock.Sub(due); sent != 2 || late > behind+clockSlack {
+			t.Errorf("offered %d times, taken %s late", sent, late)
+		}
+	})
+	t.Run("this clock is set back", func(t *testing.T) {
+		a, b, _, sb := ahead(t)
+		b.clock = noon.Add(-clockSlack) // so much is no change
+		if r, _, _ := b.sync(sb, a, finds); r.Sent != 0 {
+			t.Errorf("a little: %+v", r)
+		}
+		b.clock = noon.Add(-time.Minute)
+		a.clock = noon.Add(6 * time.Hour) // meanwhile the peer has found that its own was wrong
+		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	t.Run("this clock is set forward", func(t *testing.T) {
+		a, b, _, sb := ahead(t)
+		a.clock, b.clock = due, due
+		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	t.Run("a member is set", func(t *testing.T) {
+		a, b, _, sb := ahead(t)
+		a.clock = due
+		if err := sb.SetMember(a.ID, RoleAdmin); err != nil {
+			t.Fatal(err)
+		}
+		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+	t.Run("it joins again", func(t *testing.T) {
+		a, b, sa, sb := ahead(t)
+		a.clock = due
+		must(b.join(a, invite(sa, RoleWrite)))
+		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// A node is told that a peer declines for its time what it wrote: once, in the
+// error of each sync, and in what it says of the namespace.
+func TestWrongClockIsTold(t *testing.T) {
+	a, b, sa, sb := ahead(t)
+	var told []DeclinedBy
+	b.Doubted = func(ns *Namespace, by DeclinedBy) {
+		if ns != sb {
+			t.Error("another namespace")
+		}
+		told = append(told, by)
+	}
+	one := DeclinedBy{a.ID, 1}
+	sb.declined.forget()
+	for range 3 {
+		_, _, err := b.sync(sb, a, finds)
+		for _, want := range []string{"the peer declines 1 of this node's (1: its time lies in the future or before 2020)", "is this machine's clock right?"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v", err)
+			}
+		}
+		if got := sb.Declined(); !slices.Equal(got, []DeclinedBy{one}) {
+			t.Errorf("declined by %+v", got)
+		}
+	}
+	_, _, err := a.sync(sa, b, finds) // the other way round
+	if want := "this node declines 1 of the peer's (1: declined in an earlier sync)"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v", err)
+	}
+	if !slices.Equal(told, []DeclinedBy{one}) || len(sa.Declined()) != 0 {
+		t.Errorf("told %+v; the other node says %+v", told, sa.Declined())
+	}
+	if n, err := sb.Restamp(t.Context()); n != 1 || err != nil || len(sb.Declined()) != 0 {
+		t.Errorf("restamped %d, %v; declined by %+v", n, err, sb.Declined())
+	}
+	if r, _, err := b.sync(sb, a, finds); err != nil || !r.Verified {
+		t.Errorf("after the restamp: %+v, %v", r, err)
+	}
+	b.clock = noon.Add(6 * time.Hour)
+	must(put(sb, "l", "once more"))
+	for range 2 {
+		if _, _, err := b.sync(sb, a, finds); err == nil {
+			t.Error("nothing was declined")
+		}
+	}
+	if len(told) != 2 {
+		t.Errorf("told %+v", told)
 	}
 }
 

@@ -162,6 +162,7 @@ func (ns *Namespace) Merge(admin ID, other *State) error {
 // SetMember adds a node to this node's list of members, or gives it another
 // role. The tickets that the node has redeemed here are void from then on.
 func (ns *Namespace) SetMember(id ID, role Role) error {
+	defer ns.declined.forget()
 	return ns.update(func(s *State) error {
 		if !role.Valid() {
 			return fmt.Errorf("%w: there is no %s", ErrInvalid, role)

@@ -46,6 +46,10 @@ const (
 	// now, or have set its clock. A longer life would hide such a change, a
 	// shorter one would send refused records with every sync.
 	DeclinedLife = 5 * time.Minute
+	// clockSlack is by how much two clocks that are set by the same time servers
+	// may differ: a peer may still decline what by this node's clock it would
+	// take, and a clock may be set back so far without having been wrong.
+	clockSlack = 5 * time.Second
 	// remembered is how many syncs the choice of the first cells looks back at:
 	// the largest of them decides, so that one quiet sync between busy ones
 	// costs nothing.

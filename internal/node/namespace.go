@@ -22,6 +22,7 @@ type Namespace struct {
 	Live  *replica.Live
 
 	node  *Node
+	self  dbadapter.WriterID // under which this node's versions name it
 	save  func(*State) error
 	clock *hlc.Clock
 	// incarnation is that of all versions that this opening makes. A namespace
@@ -59,7 +60,12 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 	if err != nil {
 		return nil, err
 	}
+	self, err := n.ID.Writer()
+	if err != nil {
+		return nil, err
+	}
 	ns := &Namespace{
+		self: self,
 		Keys: reconcile.DeriveKeys(o.Secret),
 		node: n, save: o.Save, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
 	}

@@ -38,6 +38,9 @@ type Config struct {
 	Weaken func(dbadapter.Hasher) dbadapter.Hasher
 	// Refused, if not nil, is told why a record of a peer was refused.
 	Refused func(error)
+	// Doubted, if not nil, is told that a peer declines records of this node's own
+	// writing for their time: once, until the two have been equal again.
+	Doubted func(ns *Namespace, by DeclinedBy)
 }
 
 // Purpose says what random bits are for, so that a simulator can draw those of

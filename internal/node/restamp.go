@@ -51,11 +51,10 @@ func (ns *Namespace) ahead() func(*dbadapter.Record) bool {
 // import has no writer: it is this node's if this node signed it, and every
 // node's if it is not signed.
 func (ns *Namespace) own(r *dbadapter.Record) bool {
-	self, err := ns.node.ID.Writer()
 	if r.Version.Writer == 0 {
-		return err == nil && (r.Signer == self || r.Signer == 0)
+		return r.Signer == ns.self || r.Signer == 0
 	}
-	return err == nil && r.Version.Writer == self
+	return r.Version.Writer == ns.self
 }
 
 // Restamp gives each of this node's records from the future a version of now with

@@ -32,10 +32,6 @@ func SignedBytes(ns dbadapter.NamespaceID, r *dbadapter.Record) []byte {
 // sign signs this node's writes. A record whose version has no writer names its
 // signer beside it.
 func (ns *Namespace) sign(writes []dbadapter.Write) error {
-	self, err := ns.node.ID.Writer()
-	if err != nil {
-		return err
-	}
 	var (
 		mu     sync.Mutex
 		failed error
@@ -51,7 +47,7 @@ func (ns *Namespace) sign(writes []dbadapter.Write) error {
 		}
 		r.Signature = signature
 		if r.Version.Writer == 0 {
-			r.Signer = self
+			r.Signer = ns.self
 		}
 	})
 	return failed

@@ -164,8 +164,7 @@ func (ns *Namespace) versionAt(at hlc.Timestamp) (dbadapter.Version, error) {
 			"%w: this namespace holds a version of %s, and this machine's clock says %s: if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace (syncd restamp)",
 			ErrFutureVersion, t.Format("2006-01-02 15:04:05"), now.UTC().Format("2006-01-02 15:04:05"))
 	}
-	writer, err := ns.node.ID.Writer()
-	return dbadapter.Version{Clock: dbadapter.Timestamp(at), Writer: writer, Incarnation: ns.incarnation}, err
+	return dbadapter.Version{Clock: dbadapter.Timestamp(at), Writer: ns.self, Incarnation: ns.incarnation}, nil
 }
 
 // authorize signs writes of this node, if its role lets it write.

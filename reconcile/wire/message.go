@@ -172,11 +172,16 @@ const (
 	ReasonClock     Reason = 2 // its version lies in the future, or before 2020
 	ReasonSignature Reason = 3 // its signature does not fit
 	ReasonWriter    Reason = 4 // its writer may not write here
+
+	// Reasons is greater than each of them.
+	Reasons = 5
 )
 
 // String names the reason.
 func (r Reason) String() string {
 	switch r {
+	case 0:
+		return "declined in an earlier sync"
 	case ReasonClock:
 		return "its time lies in the future or before 2020"
 	case ReasonSignature:

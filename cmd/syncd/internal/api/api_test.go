@@ -31,6 +31,8 @@ func filled(t *testing.T) peer.Report {
 			m := reflect.MakeMap(f.Type())
 			m.SetMapIndex(reflect.ValueOf("peel").Convert(f.Type().Key()), reflect.New(f.Type().Elem()).Elem())
 			f.Set(m)
+		case reflect.Array: // numbers by reason
+			f.Index(2).SetInt(int64(i + 1))
 		default:
 			t.Fatalf("the field %s is a %s: fill it", v.Type().Field(i).Name, f.Kind())
 		}

@@ -14,16 +14,23 @@ type Policy struct {
 
 // Namespace describes a namespace of this node.
 type Namespace struct {
-	Name     string    `json:"name" doc:"local to this node"`
-	ID       string    `json:"id" doc:"what its members know it by: a hash of its secret"`
-	Role     string    `json:"role" doc:"of this node" enum:"read,write,admin"`
-	Policy   Policy    `json:"policy"`
-	Records  int64     `json:"records" doc:"deleted ones included"`
-	Digest   string    `json:"digest" doc:"equal sets have equal digests"`
-	Members  int       `json:"members"`
-	Rejected int       `json:"rejected" doc:"records that peers offered and this node refused"`
-	Clock    time.Time `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
-	Ahead    string    `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
+	Name     string       `json:"name" doc:"local to this node"`
+	ID       string       `json:"id" doc:"what its members know it by: a hash of its secret"`
+	Role     string       `json:"role" doc:"of this node" enum:"read,write,admin"`
+	Policy   Policy       `json:"policy"`
+	Records  int64        `json:"records" doc:"deleted ones included"`
+	Digest   string       `json:"digest" doc:"equal sets have equal digests"`
+	Members  int          `json:"members"`
+	Rejected int          `json:"rejected" doc:"records that peers offered and this node refused"`
+	Clock    time.Time    `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
+	Ahead    string       `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
+	Declined []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
+}
+
+// DeclinedBy says that a peer declines what this node wrote for its time.
+type DeclinedBy struct {
+	Peer    string `json:"peer"`
+	Records int    `json:"records" doc:"of this node; their times are ahead of the peer's clock"`
 }
 
 // NamespaceOf describes a namespace.
@@ -36,9 +43,13 @@ func NamespaceOf(i peer.Info) Namespace {
 	if i.Ahead > 0 {
 		ahead = i.Ahead.Round(time.Second).String()
 	}
+	declined := []DeclinedBy{}
+	for _, d := range i.Declined {
+		declined = append(declined, DeclinedBy{d.Peer.String(), d.Records})
+	}
 	return Namespace{
-		Ahead: ahead,
-		Name:  i.Name, ID: i.ID, Role: i.Role.String(),
+		Ahead: ahead, Declined: declined,
+		Name: i.Name, ID: i.ID, Role: i.Role.String(),
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: skew.String()},
 		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, Clock: i.Clock,
 	}

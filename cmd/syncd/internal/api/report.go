@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/peer"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Report tells what a sync found, moved and proved, as the side saw it that
@@ -24,6 +26,8 @@ type Report struct {
 	Applied           int                `json:"applied" doc:"records received that this node now holds"`
 	Sent              int                `json:"sent" doc:"records sent to the peer"`
 	Rejected          int                `json:"rejected" doc:"records that either side refused"`
+	DeclinedHere      map[string]int     `json:"declined_here,omitempty" doc:"of the peer's records, those that this node declined, by reason: clock, signature, writer, or earlier for those of an earlier sync"`
+	DeclinedThere     map[string]int     `json:"declined_there,omitempty" doc:"of this node's records, those that the peer declined, by reason; clock: is this machine's clock right?"`
 	Estimate          int64              `json:"estimate" doc:"differences estimated before cells were asked for; 0 if the first cells were enough"`
 	ForecastBytes     int64              `json:"forecast_bytes" doc:"expected cost in bytes, both ways, before records travel"`
 	Repair            string             `json:"repair" doc:"how a decode that was not proved was repaired; empty if it was proved"`
@@ -43,9 +47,24 @@ func ReportOf(r *peer.Report) Report {
 		WireBytesSent: r.WireBytesSent, WireBytesReceived: r.WireBytesReceived,
 		MissingHere: r.MissingHere, MissingThere: r.MissingThere, Mismatched: r.Mismatched,
 		Applied: r.Applied, Sent: r.Sent, Rejected: r.Rejected,
+		DeclinedHere: reasons(&r.DeclinedHere), DeclinedThere: reasons(&r.DeclinedThere),
 		Estimate: r.Estimate, ForecastBytes: r.ForecastBytes,
 		DurationMS: r.DurationMS, StepsMS: r.StepsMS, Verified: r.Verified,
 	}
+}
+
+// reasonNames are what JSON calls the reasons, by number.
+var reasonNames = [wire.Reasons]string{0: "earlier", wire.ReasonClock: "clock", wire.ReasonSignature: "signature", wire.ReasonWriter: "writer"}
+
+// reasons are those that there are.
+func reasons(r *reconcile.Reasons) map[string]int {
+	out := map[string]int{}
+	for why, n := range r {
+		if n > 0 {
+			out[reasonNames[why]] = n
+		}
+	}
+	return out
 }
 
 // SyncRequest asks for a sync.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 )
 
@@ -55,7 +56,25 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 			return err
 		}
 	}
+	for i := range st.Namespaces {
+		for _, trouble := range clockTroubles(&st.Namespaces[i]) {
+			if err := a.printf("\n%s: %s\n", st.Namespaces[i].Name, trouble); err != nil {
+				return err
+			}
+		}
+	}
 	return a.printSyncs(ctx, daemon)
+}
+
+// clockTroubles says what is wrong with a namespace because a clock is, or was.
+func clockTroubles(ns *api.Namespace) (troubles []string) {
+	if ns.Ahead != "" {
+		troubles = append(troubles, fmt.Sprintf("writes are refused: the newest version is too far ahead of this machine's clock, by %s; if the clock is right: syncd restamp %s", ns.Ahead, ns.Name))
+	}
+	for _, d := range ns.Declined {
+		troubles = append(troubles, fmt.Sprintf("%d records declined by peer %s: their times are ahead of its clock; is this machine's clock right?", d.Records, d.Peer))
+	}
+	return troubles
 }
 
 // lastSyncs is how many syncs status shows.
@@ -105,8 +124,8 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	t.row("id", ns.ID)
 	t.row("held", fmt.Sprintf("%d records, deleted ones included", ns.Records))
 	t.row("digest", ns.Digest)
-	if ns.Ahead != "" {
-		t.row("writes", "refused: the newest version is too far ahead of this machine's clock, by "+ns.Ahead+"; if the clock is right: syncd restamp "+ns.Name)
+	for _, trouble := range clockTroubles(&ns.Namespace) {
+		t.row("clock", trouble)
 	}
 	if err := t.print(); err != nil {
 		return err
