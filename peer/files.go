@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Only the owner can read folders and files: those without a secret still tell
@@ -48,7 +49,7 @@ func readPrivate(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" { // which has no modes
 		return nil, fmt.Errorf("%s can be read by others (mode %04o): chmod 600 it, and consider its content known",
 			path, info.Mode().Perm())
 	}

@@ -143,7 +143,7 @@ func (a *Attempt) retry() (again bool, err error) {
 	if a.tries < maxAttempts {
 		return true, nil
 	}
-	return false, fmt.Errorf("%w: another version came in between at each of %d attempts; try again", reconcile.ErrBusy, maxAttempts)
+	return false, fmt.Errorf("%w: another version came in between at each of %d attempts", reconcile.ErrBusy, maxAttempts)
 }
 
 // Version is that of the i-th write.

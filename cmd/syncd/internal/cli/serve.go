@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -183,7 +184,7 @@ func makeDataDir(dir string) error {
 	if err != nil {
 		return fmt.Errorf("look at the data directory: %w", err)
 	}
-	if mode := info.Mode().Perm(); mode&othersWrite != 0 {
+	if mode := info.Mode().Perm(); mode&othersWrite != 0 && runtime.GOOS != "windows" { // which has no modes
 		return fmt.Errorf("the data directory %s can be written by every user (mode %04o); close it with: chmod 700 %s", dir, mode, dir)
 	}
 	return nil

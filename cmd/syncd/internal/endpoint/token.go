@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ func ReadToken(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the API token: %w", err)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
+	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" { // which has no modes
 		return "", fmt.Errorf("the API token %s can be read by others (mode %04o); make it yours with: chmod 600 %s", path, info.Mode().Perm(), path)
 	}
 	b, err := os.ReadFile(path)
