@@ -31,7 +31,7 @@ const (
 	maxRounds = 512
 
 	// maxBucket is the most records that one index may bring in one sync. Four
-	// keys share an index in one of 10^12 namespaces of 10^8 records
+	// keys share an index in one of 5·10^12 namespaces of 10^8 records
 	// (n⁴/24p³); tests with weakened hashes make up to 60.
 	maxBucket = 64
 

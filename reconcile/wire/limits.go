@@ -25,13 +25,16 @@ const (
 	// bytes, so that a full list takes 224 KiB.
 	MaxIndices = 1 << 15
 
-	// MaxOffers is the most offers in one frame; an offer takes up to 1,2 KiB.
+	// MaxOffers is the most offers in one frame; an offer takes up to 1.2 KiB, so
+	// that a full list takes 590 KiB.
 	MaxOffers = 512
 
-	// MaxRefusals is the most refused records named in one frame.
+	// MaxRefusals is the most refused records named in one frame: two batches, in
+	// 60 KiB. More are refused without being named, and come again with the next
+	// sync.
 	MaxRefusals = 1 << 12
 
-	// MaxText bounds a message for humans.
+	// MaxText bounds a message for humans: a log line.
 	MaxText = 512
 
 	// readStep is how much buffer a frame's announced length is trusted for
