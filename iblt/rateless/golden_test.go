@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 	fmt.Fprintln(&b, "# mapping of an index: its seed, the law from cell 68 on, the cells below 2^22")
 	for _, k := range indices {
 		seed := w.seed(k)
-		fmt.Fprintf(&b, "mapping %012x: seed %016x, class %d, cells", uint64(k), seed, class(seed))
+		fmt.Fprintf(&b, "mapping %012x: seed %016x, law %d, cells", uint64(k), seed, class(seed))
 		var cells [batch]uint32
 		for m := w.start(k); m.at < 1<<22; {
 			for _, at := range cells[:m.fill(w.laws, cells[:], 1<<22)] {
