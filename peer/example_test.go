@@ -2,9 +2,12 @@ package peer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"os"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -57,4 +60,51 @@ func Example() {
 	// received 1 sent 1 verified true
 	// bread: 1
 	// milk: 2 l
+}
+
+// A node in a folder: what was acknowledged is there when the node is opened
+// again.
+func ExampleOpen() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	n, err := peer.Open(ctx, peer.Config{Dir: dir})
+	if err != nil {
+		log.Fatal(err)
+	}
+	notes, err := n.CreateNamespace(ctx, "notes", peer.Policy{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	first, err := notes.Put(ctx, []byte("milk"), []byte("2 l"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := n.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	n, err = peer.Open(ctx, peer.Config{Dir: dir})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer n.Close(ctx)
+	notes, err = n.Namespace("notes")
+	if err != nil {
+		log.Fatal(err)
+	}
+	record, err := notes.Get(ctx, []byte("milk"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s, as it was written: %t\n", record.Value, record.Version == first)
+	_, err = notes.PutIf(ctx, []byte("milk"), []byte("3 l"), dbadapter.Version{})
+	fmt.Println("only if the key is free:", errors.Is(err, peer.ErrConflict))
+	// Output:
+	// 2 l, as it was written: true
+	// only if the key is free: true
 }

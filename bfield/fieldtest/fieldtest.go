@@ -7,6 +7,8 @@
 //		Load:  func(data []byte) (fieldtest.Field, error) { … },
 //	})
 //
+// The package's own test does so with a plain map (example_test.go).
+//
 // The promises: every key answers its value; a key that was never inserted is
 // taken for one no more and no less often than predicted; a batch answers as
 // single look-ups do; a parallel build equals a serial one in every byte; two

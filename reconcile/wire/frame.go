@@ -27,9 +27,6 @@ func Append(b []byte, m Message) []byte {
 	return b[:len(b)-room+n]
 }
 
-// Size is the length of the message as a frame.
-func Size(m Message) int { return len(Append(nil, m)) }
-
 // Reader is what Read needs: a byte at a time for the length, and the rest.
 type Reader interface {
 	io.Reader
