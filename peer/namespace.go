@@ -20,7 +20,7 @@ type Policy struct {
 	// only from peers that have the role write themselves.
 	Unsigned bool
 	// MaxSkew is how far a version may be ahead of the receiver's clock.
-	// 0 means DefaultMaxSkew.
+	// 0 means DefaultMaxSkew, which the namespace then has.
 	MaxSkew time.Duration
 }
 

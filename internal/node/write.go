@@ -33,7 +33,8 @@ type Attempt struct {
 	writes  []dbadapter.Write
 }
 
-// Write prepares to write drafts in one transaction.
+// Write prepares to write drafts in one transaction. It checks them before a
+// version is made; the records that Writes makes of them are checked by Hash.
 func (ns *Namespace) Write(drafts ...Draft) (*Attempt, error) {
 	if len(drafts) > dbadapter.MaxBatch {
 		return nil, fmt.Errorf("%w: a batch has at most %d writes", dbadapter.ErrLimit, dbadapter.MaxBatch)
@@ -154,15 +155,8 @@ func (a *Attempt) Version(i int) dbadapter.Version { return a.writes[i].Record.V
 func (ns *Namespace) nextVersion() (dbadapter.Version, error) { return ns.versionAt(ns.clock.Read()) }
 
 func (ns *Namespace) versionAt(at hlc.Timestamp) (dbadapter.Version, error) {
-	now := ns.node.Now()
-	skew := ns.Members().Policy().MaxSkew
-	switch t := at.Time(); {
-	case t.Before(dbadapter.Epoch):
-		return dbadapter.Version{}, fmt.Errorf("%w: this machine's clock says %s; set it", ErrFutureVersion, t.Format("2006-01-02"))
-	case t.After(now.Add(skew)):
-		return dbadapter.Version{}, fmt.Errorf(
-			"%w: this namespace holds a version of %s, and this machine's clock says %s: if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace (syncd restamp)",
-			ErrFutureVersion, t.Format("2006-01-02 15:04:05"), now.UTC().Format("2006-01-02 15:04:05"))
+	if err := hlc.Check(at.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew); err != nil {
+		return dbadapter.Version{}, fmt.Errorf("%w: if this machine's clock is wrong, set it; if it was wrong when the namespace's newest version was written, restamp the namespace (syncd restamp)", err)
 	}
 	return dbadapter.Version{Clock: dbadapter.Timestamp(at), Writer: ns.self, Incarnation: ns.incarnation}, nil
 }

@@ -35,10 +35,6 @@ type DeclinedBy struct {
 
 // NamespaceOf describes a namespace.
 func NamespaceOf(i peer.Info) Namespace {
-	skew := i.Policy.MaxSkew
-	if skew == 0 {
-		skew = peer.DefaultMaxSkew
-	}
 	ahead := ""
 	if i.Ahead > 0 {
 		ahead = i.Ahead.Round(time.Second).String()
@@ -50,7 +46,7 @@ func NamespaceOf(i peer.Info) Namespace {
 	return Namespace{
 		Ahead: ahead, Declined: declined,
 		Name: i.Name, ID: i.ID, Role: i.Role.String(),
-		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: skew.String()},
+		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String()},
 		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, Clock: i.Clock,
 	}
 }
