@@ -146,8 +146,8 @@ func TestAnswerJoinTellsStrangersNothing(t *testing.T) {
 	}
 }
 
-// A list from another admin adds members and gives greater roles; it takes none
-// away. An inviter that this node does not have as an admin adds nothing.
+// A list from another admin adds members and gives greater roles; it takes no
+// role away. An inviter that this node does not have as an admin adds nothing.
 func TestMerge(t *testing.T) {
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})
