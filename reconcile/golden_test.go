@@ -13,11 +13,12 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// TestGoldenSessions writes down two syncs to the last byte, proofs and all, for
-// implementations in other languages: the smallest client's, and one by cells.
+// TestGoldenSessions writes down three syncs to the last byte, proofs and all, for
+// implementations in other languages: the smallest client's, one by cells, and
+// one with offers, bids and a third leg.
 func TestGoldenSessions(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(`# Two syncs, frame by frame. docs/PROTOCOL.md says what each byte means.
+	b.WriteString(`# Three syncs, frame by frame. docs/PROTOCOL.md says what each byte means.
 # secret: byte i is i
 # peer ids are binary, the identity multihash of a protobuf Ed25519 key; a's key is 32 bytes 0a, b's 0b
 `)
@@ -32,18 +33,24 @@ func TestGoldenSessions(t *testing.T) {
 		return o
 	}
 	for _, s := range []struct {
-		name string
-		o    Options
+		name  string
+		o     Options
+		large bool
 	}{
-		{"by method all, as the smallest client does", Options{Method: wire.MethodAll}},
-		{"by cells, 32 of them", Options{FirstCells: 32}},
+		{"by method all, as the smallest client does", Options{Method: wire.MethodAll}, false},
+		{"by cells, 32 of them", Options{FirstCells: 32}, false},
+		{"by cells, with offers to adopt, to fetch and to answer, bids, a stub and a record that comes back", Options{FirstCells: 32}, true},
 	} {
 		sides := []*side{newSideOf(t, "a", nil, secret), newSideOf(t, "b", nil, secret)}
 		fmt.Fprintf(&b, "\nsync %s\n", s.name)
 		put := func(r dbadapter.Record, who ...int) {
 			for _, n := range who {
 				sides[n].put(r)
-				fmt.Fprintf(&b, "%c holds key %x value %x version %s\n", 'a'+n, r.Key, r.Value, r.Version)
+				value := fmt.Sprintf("%x", r.Value)
+				if len(r.Value) > offerAbove {
+					value = fmt.Sprintf("%d times %x", len(r.Value), r.Value[:1])
+				}
+				fmt.Fprintf(&b, "%c holds key %x value %s version %s\n", 'a'+n, r.Key, value, r.Version)
 			}
 		}
 		put(record("both", "same", at(0)), 0, 1)
@@ -51,6 +58,24 @@ func TestGoldenSessions(t *testing.T) {
 		put(record("of-b", "y", at(2*time.Second)), 1)
 		put(record("changed", "old", at(0)), 1)
 		put(record("changed", "new", at(time.Hour)), 0)
+		if s.large {
+			x, y := strings.Repeat("x", offerAbove+1), strings.Repeat("y", offerAbove+1)
+			for _, r := range []struct {
+				key    string
+				va, vb string
+				a, b   time.Duration
+			}{
+				{"adopted", x, x, 0, time.Hour},
+				{"fetched", x, y, 0, time.Hour},
+				{"answered", x, x, time.Second, 0},
+				{"bid", x, y, time.Hour, 0},
+				{"stub", x, x, time.Hour, 0},
+				{"back", "x", "y", time.Second, 0},
+			} {
+				put(record(r.key, r.va, at(r.a)), 0)
+				put(record(r.key, r.vb, at(r.b)), 1)
+			}
+		}
 		va, vb := sides[0].open(), sides[1].open()
 		defer va.Close()
 		defer vb.Close()
