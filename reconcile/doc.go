@@ -19,7 +19,7 @@
 //	for {
 //		switch e := s.Next(); e.Want {
 //		case reconcile.WantSend:
-//			conn.Write(e.Frame)
+//			conn.Write(e.Frame) // if buffered: flush if e.Flush, and before each read
 //		case reconcile.WantReceive:
 //			m, n, err := wire.Read(conn)
 //			// s.Deliver(m, n), or s.Fail(err)
