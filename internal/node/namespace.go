@@ -102,8 +102,8 @@ func (ns *Namespace) Members() *Members { return ns.members.Load() }
 // Ahead is by how much the next version would be further ahead of the machine's
 // clock than the namespace allows; 0 where it would not.
 func (ns *Namespace) Ahead() time.Duration {
-	ahead := ns.clock.Latest().Time().Sub(ns.node.Now()) - ns.Members().Policy().MaxSkew
-	return max(0, ahead)
+	allowed := ns.node.Now().Add(ns.Members().Policy().MaxSkew)
+	return max(0, ns.clock.Latest().Time().Sub(allowed))
 }
 
 // update changes the namespace's state: fn edits a copy, which becomes durable

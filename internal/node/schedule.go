@@ -135,7 +135,8 @@ func (s *Schedule) Due(ns *Namespace, remote ID, now time.Time) bool {
 
 // Note tells how a sync ended. reached says whether there is a connection to the
 // peer. A namespace that fails, because the peer has dropped it perhaps, rests
-// alone; a peer that is away rests with all.
+// alone; a peer that is away rests with all. A sync that ran to its end and left
+// records declined has not failed: all others have travelled.
 func (s *Schedule) Note(ns *Namespace, remote ID, now time.Time, reached bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +146,7 @@ func (s *Schedule) Note(ns *Namespace, remote ID, now time.Time, reached bool, e
 		r = &rest{}
 		l.of[ns.Keys.ID] = r
 	}
-	failed := err != nil && !errors.Is(err, context.Canceled)
+	failed := err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrRejected)
 	away := failed && !reached && errors.Is(err, ErrUnreachable)
 	s.note(&l.whole, now, away)
 	s.note(r, now, failed && !away)

@@ -72,6 +72,10 @@ func TestRests(t *testing.T) {
 	if n := tries(m, ns[3], 20, true, fmt.Errorf("cut: %w", context.Canceled)); n != 20 {
 		t.Errorf("a sync that was cut off was tried %d times", n)
 	}
+	// The records that one side declines may never be let in, and keep no others waiting.
+	if n := tries(m, ns[3], 20, true, fmt.Errorf("%w: 1 of them", ErrRejected)); n != 20 {
+		t.Errorf("a sync that ran to its end and left a record declined was tried %d times", n)
+	}
 	// Success ends a rest at once: the next one is as short as the first.
 	tries(m, ns[4], 100, true, ErrDenied)
 	m.Schedule.Note(ns[4], idOf(other), m.clock, true, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,19 @@ func TestWriteTakesTheRole(t *testing.T) {
 		if len(records(ns)) != 0 {
 			t.Error("a reader has written")
 		}
+	}
+}
+
+// A namespace that allows any skew is never ahead of a clock, also while it is
+// empty: the differences exceed what a time.Duration holds.
+func TestAheadOfAnySkew(t *testing.T) {
+	ns := newMachine(1).create("notes", Policy{MaxSkew: math.MaxInt64})
+	if ns.Ahead() != 0 {
+		t.Errorf("empty, it is ahead by %s", ns.Ahead())
+	}
+	must(put(ns, "k", ""))
+	if ns.Ahead() != 0 {
+		t.Errorf("ahead by %s", ns.Ahead())
 	}
 }
 

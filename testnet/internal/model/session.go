@@ -225,6 +225,9 @@ func (x *session) end() {
 	}
 	n.cluster.Watch.Ended(x.judged(report, err))
 	if x.finish != nil {
+		if err == nil {
+			err = node.Proved(x.ask, &report)
+		}
 		x.finish(err)
 	}
 }
