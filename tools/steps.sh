@@ -1,17 +1,25 @@
 #!/usr/bin/env bash
-# Runs the given make targets in order and prints the time of each. A failed
-# step does not hide the ones after it: all run, and the exit code says
-# whether all passed.
+# Runs the given make targets in order and prints, for each, how long it ran and
+# how much processor time it took, which says more on a busy machine. A failed
+# step does not hide the ones after it: all run, and the exit code says whether
+# all passed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 declare -a rows failed=()
+TIMEFORMAT='%U %S' # of `time`: user and system
+exec 3>&1 4>&2     # what a step prints, while `time` is caught
 begin=$SECONDS
 for step in "$@"; do
   printf '\n=== make %s\n' "$step"
   from=$SECONDS
-  if make "$step" SEED="${SEED:-}" </dev/null; then result=ok; else result=FAILED; failed+=("$step"); fi
-  rows+=("$(printf '%-10s %5d s  %s' "$step" $((SECONDS - from)) "$result")")
+  if spent=$({ time make "$step" SEED="${SEED:-}" </dev/null >&3 2>&4; } 2>&1); then
+    result=ok
+  else
+    result=FAILED failed+=("$step")
+  fi
+  rows+=("$(awk -v step="$step" -v ran=$((SECONDS - from)) -v result=$result \
+    '{ printf "%-10s %5d s, processors %5d s  %s", step, ran, $1 + $2, result }' <<<"$spent")")
 done
 
 printf '\n=== steps\n'
