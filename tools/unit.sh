@@ -11,13 +11,14 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 seed=${1:?usage: tools/unit.sh SEED}
 
-# Tests of one goroutine in such packages: statistics over many trials, and
-# damage done bit by bit. They run without -race.
+# Tests of one goroutine in such packages: statistics over many trials, damage done
+# bit by bit, signatures by the thousand. They run without -race.
 alone='^Test(Damage|Figures|HomogeneousRate|LoadsReached|TableIsAField|FalsePositiveRate|BandAgainstDenseElimination'
 alone+='|Plans|PlacesAreIndependent|Splitting|Size|Rates|RatesSimulated'
 alone+='|CellsADifference|FalseRecoveries|HostileStreams|HostileVectors|ListingWork|StructuredPairsDecodeAsRandomOnes'
 alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesFromTheFirstMessage'
-alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command)'
+alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command'
+alone+='|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge)'
 
 module=$(go list -m)
 # starting prints the packages in which files of a kind start a goroutine.
