@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Sessions are coroutines: one that a run left open would show here.
+// Sessions are coroutines: goleak finds one that a run left open.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

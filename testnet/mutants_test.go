@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMutantsApply shows that each planted fault still fits the code, and that
-// the test it names is there. That the test finds it is shown by make mutants.
+// TestMutantsApply checks that each patch applies to the code, and that the test
+// it names exists. `make mutants` shows that the test finds the fault.
 func TestMutantsApply(t *testing.T) {
 	const root = ".."
 	patches, err := filepath.Glob("mutants/*.patch")

@@ -2,5 +2,5 @@
 
 package testnet
 
-// defaultSeeds is how many seeds TestSeeds runs unless told.
+// defaultSeeds is how many seeds TestSeeds runs by default.
 const defaultSeeds = 80

@@ -8,9 +8,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
-// SVG draws the run over virtual time: how many nodes were up and how many
-// different sets they held, what was done to which of them, and how many
-// records there were.
+// SVG draws the run over virtual time: the number of nodes up, of different sets
+// and of records, and the faults at each node.
 func (r *Result) SVG() ([]byte, error) {
 	t := r.timeline()
 	title := fmt.Sprintf("%d nodes, seed %d", r.Nodes, r.Seed)
@@ -47,9 +46,9 @@ func (r *Result) SVG() ([]byte, error) {
 	return picture, nil
 }
 
-// timeline places moments of a run. A long wait in which nothing was looked at,
-// as there is when nodes must forget what was refused, is left out: all that
-// happens would be squeezed into a corner beside it.
+// timeline places moments of a run on the axis. It leaves out a long wait without
+// samples, as the one until refusals expire: drawn, it would compress all events
+// into a corner.
 type timeline struct {
 	from, pause int64 // where the wait begins and how long it is, in ms
 	unit        time.Duration
@@ -107,8 +106,8 @@ func (t *timeline) point(ms int64, y float64) plot.Point {
 	return plot.Point{X: float64(ms) / float64(t.unit.Milliseconds()), Y: y}
 }
 
-// kinds are the verbs of faults in a picture, by what they strike. Those that
-// end one are told apart by their own mark.
+// kinds groups the verbs of faults in a picture by their target. Verbs that end a
+// fault have a mark of their own.
 var kinds = []struct {
 	name  string
 	verbs []plan.Verb
@@ -120,8 +119,8 @@ var kinds = []struct {
 	{"mended", []plan.Verb{plan.Start, plan.Heal, plan.HealAll, plan.New}},
 }
 
-// faults are the events that struck nodes, or mended what did, each at the
-// nodes that it names.
+// faults are the events that begin or end a fault, each at the nodes that it
+// names.
 func (r *Result) faults(t *timeline) (all []plot.Series) {
 	at := map[plan.Verb]int{}
 	for i, k := range kinds {

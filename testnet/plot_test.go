@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The picture is XML, the same for the same run, and shows what was done.
+// The picture is XML, the same for the same run, and shows the faults.
 func TestSVG(t *testing.T) {
 	const text = `name <tiny>
 nodes 3
@@ -55,7 +55,7 @@ at 9s healall
 	}
 }
 
-// Nothing but a long wait is left out, and only once.
+// The timeline leaves out one long wait, and nothing else.
 func TestTimeline(t *testing.T) {
 	r := &Result{plan: nil, Series: []Point{{VirtualMS: 10_000}, {VirtualMS: 20_000}, {VirtualMS: 320_000}, {VirtualMS: 330_000}}}
 	line := r.timeline()

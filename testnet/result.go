@@ -16,8 +16,8 @@ import (
 //	                      not prove its own result, found no end by cells, or
 //	                      failed after everything was healed
 //	overtaken             a write got a version below the one it was to replace
-//	damage                a node found its data damaged that nobody had touched
-//	endless               the nodes went on without end
+//	damage                a node found its data damaged without a fault of the disk
+//	endless               the run did not end
 //	panic                 the code under test panicked
 type Violation = check.Violation
 
@@ -31,7 +31,7 @@ const (
 	rulePanic     check.Rule = "panic"
 )
 
-// Result is what came of a run.
+// Result is the outcome of a run.
 type Result struct {
 	Nodes    int    `json:"nodes"`
 	Seed     uint64 `json:"seed"`
@@ -40,28 +40,27 @@ type Result struct {
 	Tier string `json:"tier"`
 	// Converged says that all nodes that can run were equal in the end.
 	Converged bool `json:"converged"`
-	// Violations are the promises broken; empty, not nil, if there are none.
+	// Violations are the broken promises; empty, not nil, if all hold.
 	Violations []Violation `json:"violations"`
-	// VirtualMS is how long the run took for the nodes, WallMS for who waited.
+	// VirtualMS is how long the run took in virtual time, WallMS in real time.
 	VirtualMS int64   `json:"virtual_ms"`
 	WallMS    float64 `json:"wall_ms"`
-	// TraceHash is a hash of all that happened, in order: the same for the
-	// same plan.
+	// TraceHash is a hash of all events, in order: the same for the same plan.
 	TraceHash *string `json:"trace_hash"`
-	// Unmet is what the scenario expected and did not get, in words.
+	// Unmet lists the expectations of the scenario that did not hold, in words.
 	Unmet []string `json:"unmet,omitempty"`
 	// SettledMS is how long the nodes took to become equal after the last
 	// event, in virtual time; -1 if they did not.
 	SettledMS int64 `json:"settled_ms"`
-	// Events, Sessions and Frames count what happened; Refused what was turned
-	// down, by why.
+	// Events, Sessions and Frames are numbers of the run; Refused counts the
+	// refusals by reason.
 	Events   int            `json:"events"`
 	Sessions int            `json:"sessions"`
 	Frames   int            `json:"frames"`
 	Refused  map[string]int `json:"refused,omitempty"`
 	// Damaged are the nodes that found their data damaged, and stay down.
 	Damaged []int `json:"damaged,omitempty"`
-	// Series is how the nodes came apart and together again.
+	// Series are samples of the number of different sets over time.
 	Series []Point `json:"series,omitempty"`
 
 	outcome plan.Outcome
@@ -78,6 +77,6 @@ type Point struct {
 	Records uint64 `json:"records"`
 }
 
-// Passed reports whether the run came to what was expected of it, and broke no
-// promise but one that the scenario is about.
+// Passed reports whether the run met its expectations, and broke no promise but
+// the one that its scenario expects to be broken.
 func (r *Result) Passed() bool { return len(r.Unmet) == 0 }

@@ -20,16 +20,16 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
-// Run runs a scenario, or a plan drawn from the seed. An error means that there
-// was no run, or that it was cut short by the context; what the nodes did wrong
-// is in the result.
+// Run runs a scenario, or a plan drawn from the seed. An error means that the
+// configuration was invalid, or that the context ended the run; the result has the
+// violations of the nodes.
 func Run(ctx context.Context, c Config) (Result, error) {
 	p, err := c.plan()
 	if err != nil {
 		return Result{}, fmt.Errorf("testnet: %w", err)
 	}
 	res, err := run(ctx, &p, c.Progress)
-	if c.Scenario == "" && err == nil { // nobody could know whose data the plan would damage
+	if c.Scenario == "" && err == nil { // a drawn plan may damage data without an expectation
 		p.Expect.Corrupt = res.flipped()
 		res.Unmet = p.Expect.Unmet(res.outcome)
 	}
@@ -66,7 +66,7 @@ type runner struct {
 	net      *sim.Net
 	cluster  *model.Cluster
 	history  check.History
-	panicked bool // what state the nodes are in, nobody knows
+	panicked bool // the state of the nodes is then undefined
 	again    bool // all are equal: syncs must move nothing
 	fills    map[int]int
 	healed   time.Duration // since when nothing is wrong any more
@@ -87,8 +87,8 @@ func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runn
 	return r
 }
 
-// indices has keys share indices in every fourth run: about ten of them each,
-// below the number that a sync takes.
+// indices lets keys share indices in every fourth run: about ten keys an index,
+// fewer than a sync accepts.
 func (r *runner) indices() uint64 {
 	if r.world.Draw(sim.ForIndices, 0, 0, 0)%4 != 0 {
 		return 0
@@ -105,8 +105,8 @@ func (r *runner) indices() uint64 {
 	return uint64(max(2, len(keys)/10))
 }
 
-// live is the run from its first event to its verdict. A panic of the code
-// under test is a finding like others.
+// live is the run from its first event to its verdict. A panic of the code under
+// test is a violation.
 func (r *runner) live() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -165,7 +165,7 @@ func (r *runner) run(until time.Duration) error {
 	return nil
 }
 
-// sample notes how far the nodes are apart.
+// sample notes the number of different sets.
 func (r *runner) sample() {
 	sets := map[dbadapter.Digest]bool{}
 	p := Point{VirtualMS: r.world.Now().Milliseconds()}
@@ -208,7 +208,7 @@ func (r *runner) Started(node int, records []dbadapter.Record) { r.history.Start
 // Observed is told of each record that is applied.
 func (r *runner) Observed(node int, record *dbadapter.Record) { r.history.Observe(node, record) }
 
-// Refused counts what was turned down.
+// Refused counts a refusal.
 func (r *runner) Refused(_ int, err error) {
 	for _, c := range []struct {
 		err error
@@ -238,7 +238,7 @@ func (r *runner) Ended(e *model.Ended) {
 	e.Before, e.After = within(e.Before, e.Ask.Prefix), within(e.After, e.Ask.Prefix)
 	switch {
 	case e.Replayed:
-		return // nobody was there that could be in sync
+		return // no node that could be in sync was up
 	case e.Mixed, e.Report.Verified && e.Alone:
 		r.violate(ruleVersion, e.Node, "a session with node %d, which spoke another version or took no part, came to %v, verified %t", e.Peer, e.Err, e.Report.Verified)
 	case r.unsound(e) != "":
@@ -260,7 +260,8 @@ func (r *runner) Ended(e *model.Ended) {
 	r.history.Synced(&s)
 }
 
-// unsound says what no session of two honest nodes does, if this one has.
+// unsound describes a fault that no session of two honest nodes has; empty if
+// this one has no such fault.
 func (r *runner) unsound(e *model.Ended) string {
 	switch {
 	case errors.Is(e.Err, reconcile.ErrNotVerified), errors.Is(e.Err, reconcile.ErrProtocol):
@@ -273,7 +274,7 @@ func (r *runner) unsound(e *model.Ended) string {
 	return ""
 }
 
-// within are the records of both sides that a sync was about.
+// within are the records of both sides that a sync compared.
 func within(dumps [2][]dbadapter.Record, prefix []byte) (in [2][]dbadapter.Record) {
 	if len(prefix) == 0 {
 		return dumps

@@ -46,7 +46,7 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportMetric(float64(frames)/float64(b.N), "frames/op")
 }
 
-// The fields that scripts rely on are there, and lists are never null.
+// The JSON has the fields that scripts rely on, and lists are never null.
 func TestResultJSON(t *testing.T) {
 	res, err := Run(t.Context(), Config{Scenario: "name tiny\nnodes 2\nseed 9\nat 1s put 0 a \"x\"\n"})
 	if err != nil {
@@ -108,7 +108,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A panic of the code under test is a finding, and says where.
+// A panic of the code under test is a violation, and names its place.
 func TestPanicIsFound(t *testing.T) {
 	p := plan.Generate(1, plan.Calm)
 	r := newRunner(t.Context(), &p, nil)
@@ -125,8 +125,8 @@ func TestPanicIsFound(t *testing.T) {
 	}
 }
 
-// Nodes that are not equal when the time to settle is over are said not to be,
-// and why is in the violations.
+// A run whose nodes are not equal after the settling time has not converged, and
+// its violations say why.
 func TestNotConverged(t *testing.T) {
 	p, err := plan.Parse("nodes 2\nnet delay=10s\nat 1s put 0 k \"v\"\nsettle 1s\n")
 	if err != nil {
@@ -143,7 +143,7 @@ func TestNotConverged(t *testing.T) {
 	}
 }
 
-// A second sync that cannot be had is no second sync that moved nothing.
+// If the second sync of a pair fails, the rule idle is broken.
 func TestIdleMustSync(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		p := plan.Plan{Nodes: 2, Skew: plan.DefaultSkew}

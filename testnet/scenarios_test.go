@@ -8,7 +8,7 @@ import (
 	"github.com/syncd-io/syncd/testnet/scenarios"
 )
 
-// Each scenario comes to what its text says, twice, by the same trace.
+// Each scenario meets its expectations, twice, with the same trace.
 func TestScenarios(t *testing.T) {
 	all := scenarios.All()
 	if len(all) < 12 {
@@ -22,7 +22,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// What failed once does not fail again.
+// Runs that failed once pass now.
 func TestFound(t *testing.T) {
 	for _, s := range scenarios.Found() {
 		t.Run(s.Name, func(t *testing.T) {

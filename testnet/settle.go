@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// settlePace is how often nodes sync while they settle, if the plan has
-	// them do so only when told.
+	// settlePace is how often nodes sync while they settle, if the plan has no
+	// background syncs.
 	settlePace = 5 * time.Second
-	// forgotten is longer than a node remembers what others refused.
+	// forgotten is longer than a node keeps the refusals of its peers.
 	forgotten = 6 * time.Minute
-	// lastWords is how long the sessions may take that are under way when all
+	// lastWords is how long sessions may take that are under way when all nodes
 	// are equal.
 	lastWords = time.Minute
 	lastPace  = 100 * time.Millisecond
@@ -55,7 +55,7 @@ func (r *runner) settle() error {
 	}
 }
 
-// wait lets time pass until something is so, which it looks at every so often.
+// wait lets time pass until a condition holds, which it checks at intervals.
 func (r *runner) wait(end, pace time.Duration, so func() bool) (bool, error) {
 	for !so() {
 		if r.world.Now() >= end {
@@ -78,9 +78,9 @@ func (r *runner) thaw() (last time.Duration) {
 	return last
 }
 
-// heal ends all that is wrong: links, processes, clocks, disks. What was
-// written ahead of the true time is then waited for, and so is the end of what
-// nodes remember of refusals.
+// heal ends all faults of links, processes, clocks and disks. It then waits until
+// versions ahead of the true time are of the past, and until the nodes' notes of
+// refusals have expired.
 func (r *runner) heal() {
 	r.net.HealAll()
 	r.net.Calm()
@@ -101,7 +101,7 @@ func (r *runner) heal() {
 	}
 }
 
-// equal reports whether all nodes of each group say that they hold the same.
+// equal reports whether all nodes of each group have the same digest.
 func (r *runner) equal() bool {
 	for _, group := range r.reach() {
 		digest, records := r.cluster.Node(group[0]).State()
@@ -114,9 +114,9 @@ func (r *runner) equal() bool {
 	return true
 }
 
-// quiet reports whether no session is under way, no frame of an earlier one, and
-// no write. The first frame of a session that was given up begins one at the
-// other side when it comes, and tells of what was then.
+// quiet reports whether no session, no frame of an earlier session, and no write
+// is under way. The first frame of an abandoned session would begin one at the
+// other side, with an old digest.
 func (r *runner) quiet() bool {
 	if r.net.Flying() > 0 {
 		return false
@@ -129,7 +129,7 @@ func (r *runner) quiet() bool {
 	return true
 }
 
-// idle has each pair sync once more; of many nodes, each with the next.
+// idle lets each pair sync once more; of many nodes, each with the next.
 func (r *runner) idle() error {
 	r.again = true
 	for _, group := range r.reach() {
@@ -153,7 +153,7 @@ func (r *runner) idle() error {
 	return nil
 }
 
-// judge hands what all nodes hold to the checker, and sums up.
+// judge hands the records of all nodes to the checker, and fills in the result.
 func (r *runner) judge() {
 	res := &r.result
 	var finals []check.Final
@@ -175,7 +175,7 @@ func (r *runner) judge() {
 		if n.Damage() != nil {
 			res.Damaged = append(res.Damaged, i)
 			if !n.Flipped() {
-				r.violate(ruleDamage, i, "it does not start: %v; and nobody has touched its disk", n.Damage())
+				r.violate(ruleDamage, i, "it does not start: %v; its disk had no fault", n.Damage())
 			}
 		}
 	}
@@ -192,9 +192,9 @@ func (r *runner) judge() {
 	res.Unmet = r.plan.Expect.Unmet(res.outcome)
 }
 
-// powerCut ends all machines at once and starts them again: whatever has been
-// answered must survive that, also where no crash was drawn. A disk of which a
-// bit was flipped may be found damaged only now; that was nobody's fault.
+// powerCut ends all machines at once and starts them again: acknowledged writes
+// must survive that, also in a plan without crashes. A node whose disk has a
+// flipped bit may find the damage only now, which is no violation.
 func (r *runner) powerCut() {
 	for i, n := range r.cluster.Nodes() {
 		if !n.Up() || n.Flipped() || r.panicked {
@@ -211,7 +211,7 @@ func (r *runner) powerCut() {
 // the first n.
 const finalCells = 1 << 10
 
-// final is what a node holds, and says of it.
+// final is the records of a node, and the state that it keeps of them.
 func (r *runner) final(node, group int) (check.Final, error) {
 	n := r.cluster.Node(node)
 	f := check.Final{Node: node, Reach: group, Dump: n.Records()}
@@ -224,7 +224,7 @@ func (r *runner) final(node, group int) (check.Final, error) {
 	return f, nil
 }
 
-// recompute works out afresh what a node keeps of its records.
+// recompute computes the state that a node keeps of its records from the dump.
 func (r *runner) recompute(dump []dbadapter.Record, cells int) (s check.State) {
 	h := r.cluster.Keys().Hasher
 	buckets := map[dbadapter.Index]*dbadapter.Bucket{}

@@ -8,18 +8,17 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
-// ErrNothingBroken: a run cannot be made smaller, because nothing went wrong in
-// it; or because what is wrong is that something did not happen, which taking
-// events away will not bring about.
+// ErrNothingBroken: Shrink cannot make a run smaller, because it broke no promise;
+// or because an expected event is missing, which fewer events cannot bring about.
 var ErrNothingBroken = errors.New("nothing is broken in it that a smaller run could break")
 
 // shrinkRuns bounds the runs of a search. The context ends it long before.
 const shrinkRuns = 100_000
 
-// Shrink looks for a smaller run that breaks a promise which this one broke:
+// Shrink searches for a smaller run that breaks a promise which this one broke:
 // with fewer nodes, fewer faults, fewer operations, fewer bytes. It returns the
-// smallest that it has found when the context ends or nothing more can go,
-// which may be this one; its Tape replays it.
+// smallest run found when the context ends or nothing more can go; this may be the
+// run itself. Its Tape replays it.
 func (r *Result) Shrink(ctx context.Context) (Result, error) {
 	broken := r.broken()
 	if len(broken) == 0 {
@@ -29,7 +28,7 @@ func (r *Result) Shrink(ctx context.Context) (Result, error) {
 		res, err := run(ctx, &p, nil)
 		return err == nil && res.breaksOne(broken)
 	}, shrinkRuns)
-	// What else was expected went with the events that brought it about.
+	// The other expectations went with the events that fulfil them.
 	small.Expect.Refused = nil
 	res, err := run(context.WithoutCancel(ctx), &small, nil)
 	flipped := res.flipped()
@@ -38,8 +37,8 @@ func (r *Result) Shrink(ctx context.Context) (Result, error) {
 	return res, err
 }
 
-// broken are the rules that a run broke and should not have; "converged" if no
-// rule says why it did not; and "damaged".
+// broken are the rules that a run broke against its expectations; "converged" if
+// it did not converge and broke no rule; and "damaged".
 func (r *Result) broken() map[string]bool {
 	all := map[string]bool{}
 	for _, v := range r.Violations {

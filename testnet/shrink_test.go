@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What has nothing to do with a failure goes, what brings it about stays.
+// Events without influence on the failure go, the others stay.
 func TestShrink(t *testing.T) {
 	run := func(text string) Result {
 		t.Helper()

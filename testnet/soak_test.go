@@ -26,9 +26,8 @@ var (
 )
 
 // TestSeeds runs plans drawn from seeds, each twice: the nodes converge, the
-// checker finds nothing, and both runs leave the same trace. What fails is
-// shrunk and saved as a tape, which TestFound replays ever after once it lies in
-// scenarios/found.
+// checker finds no violation, and both runs leave the same trace. It shrinks a
+// failing run and saves it as a tape; TestFound runs the tapes in scenarios/found.
 func TestSeeds(t *testing.T) {
 	count := *seedCount
 	if count == 0 {
@@ -66,7 +65,7 @@ func TestSeeds(t *testing.T) {
 		})
 	}
 	running.Wait()
-	// What a run took is gone with it, however many there were.
+	// Runs leave no memory behind, whatever their number.
 	if kept := liveHeap() - before; kept > 64<<20 {
 		t.Errorf("%d seeds have left %d bytes of live heap", count, kept)
 	}
@@ -80,7 +79,7 @@ func liveHeap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// twice runs a plan two times and says what is wrong with it.
+// twice runs a plan two times and describes its failure.
 func twice(ctx context.Context, p *plan.Plan) (Result, string) {
 	res, wrong := once(ctx, p)
 	if wrong != "" {
@@ -93,8 +92,8 @@ func twice(ctx context.Context, p *plan.Plan) (Result, string) {
 	return res, ""
 }
 
-// once runs a plan that was drawn, and says what is wrong with it. A node may
-// find its data damaged, if they are.
+// once runs a drawn plan, and describes its failure. A node may find its data
+// damaged if the plan has damaged them.
 func once(ctx context.Context, p *plan.Plan) (Result, string) {
 	res, err := run(ctx, p, nil)
 	var wrong []string
@@ -114,8 +113,7 @@ func once(ctx context.Context, p *plan.Plan) (Result, string) {
 	return res, strings.Join(wrong, "\n\t")
 }
 
-// save shrinks a plan that fails and writes its tape. It returns what to say of
-// that.
+// save shrinks a failing plan and writes its tape. It returns a message about it.
 func save(t *testing.T, p *plan.Plan, wrong string) string {
 	small := *p
 	if *budget > 0 {
@@ -139,9 +137,9 @@ func save(t *testing.T, p *plan.Plan, wrong string) string {
 	return fmt.Sprintf("its tape of %d events: %s; put it into testnet/scenarios/found, where TestFound replays it", len(small.Events), path)
 }
 
-// failsAlike tells whether a plan breaks a rule that p breaks: a shrinker must
-// not slip from one fault to another. Only the length of the search depends on
-// the real time.
+// failsAlike reports whether a plan breaks a rule that p breaks, so that the
+// shrinker does not move from one fault to another. Only the length of the search
+// depends on the real time.
 func failsAlike(ctx context.Context, p *plan.Plan) func(plan.Plan) bool {
 	rules := func(p *plan.Plan) map[string]bool {
 		res, err := run(ctx, p, nil)

@@ -10,11 +10,11 @@ import (
 // should stand there.
 var ErrScenario = plan.ErrText
 
-// Tape is the run as a scenario: each of its events, those drawn from the seed
-// too. It runs to the same trace, also where a later version draws others.
+// Tape is the run as a scenario with all of its events, those drawn from the seed
+// included. It has the same trace, also if a later version draws other events.
 func (r *Result) Tape() string { return r.plan.String() }
 
-// flipped are the nodes whose damage the plan did, and not the code under test.
+// flipped are the nodes that the plan, not the code under test, has damaged.
 func (r *Result) flipped() []int {
 	return slices.DeleteFunc(slices.Clone(r.Damaged), func(n int) bool {
 		return slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Rule == ruleDamage && v.Node == n })

@@ -7,8 +7,7 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
-// A tape runs to the trace of the run that it is of, and expects what came of
-// a drawn plan.
+// A tape has the trace of its run, and expects the outcome of the drawn plan.
 func TestTape(t *testing.T) {
 	t.Parallel()
 	damaged := 0
@@ -34,7 +33,7 @@ func TestTape(t *testing.T) {
 	}
 }
 
-// Damage that the plan did is expected; other damage never is.
+// A tape expects damage by the plan, and no other.
 func TestFlipped(t *testing.T) {
 	r := Result{Damaged: []int{1, 4}, Violations: []Violation{{Rule: ruleDamage, Node: 1}, {Rule: check.Durable, Node: 4}}}
 	if got := r.flipped(); len(got) != 1 || got[0] != 4 {

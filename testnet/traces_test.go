@@ -7,8 +7,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
-// A seed leaves the same trace however many processors there are. The log is for
-// tools/golden-cross.sh, which compares it with that of other processors.
+// A seed leaves the same trace with any number of processors. tools/golden-cross.sh
+// compares the log with that of other processors.
 func TestTraces(t *testing.T) {
 	trace := func(seed uint64, processors int) string {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))

@@ -117,8 +117,8 @@ func (r *repository) stale(name, text string) (problems []string) {
 }
 
 // TestDocsNameWhatExists: the documents name only files, tests, targets of make
-// and identifiers that exist. docs/decisions is left out but for its list: a page
-// there describes the code of its date. TestMutantsApply holds testnet/mutants.
+// and identifiers that exist. Of docs/decisions only the list is checked: a page
+// there describes the code of its date. TestMutantsApply checks testnet/mutants.
 func TestDocsNameWhatExists(t *testing.T) {
 	tree := os.DirFS("../..")
 	r, err := readRepository(tree)

@@ -1,6 +1,6 @@
-// Package scenarios holds named runs of a test network as short texts: each
-// says in prose what happens and what should come of it, and then in commands.
-// They are read by testnet.Run, which describes the commands.
+// Package scenarios holds named runs of a test network as short texts: prose on
+// the events and the expected outcome, then commands. testnet.Run reads them;
+// README.md describes the commands.
 package scenarios
 
 import (

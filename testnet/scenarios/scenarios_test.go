@@ -8,8 +8,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
-// Each scenario can be read, is called like its file, and tells what it is
-// about. What it comes to is tested by package testnet, which runs them all.
+// Each scenario parses, has the name of its file, and has a title and prose.
+// Package testnet runs them all.
 func TestTexts(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range append(All(), Found()...) {
@@ -45,8 +45,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Whatever may be expected is expected by some scenario, but for what only an
-// attacker or a bug brings about.
+// Some scenario has each verb, and expects each refusal but those that only an
+// attacker or a bug causes.
 func TestExpectationsAreUsed(t *testing.T) {
 	used := map[plan.Refusal]bool{}
 	verbs := map[plan.Verb]bool{}

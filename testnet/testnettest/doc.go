@@ -14,38 +14,38 @@
 //		net.AssertSame("the list", func(i int) string { return notes.Open(net.Namespace(i)).List() })
 //	}
 //
-// New ends everything with the test, and fails the test if anything is left:
-// goroutines, open files, connections. What the nodes logged is shown only if
-// the test fails. A net of five nodes takes about a second; nothing sleeps, and
-// tests may run in parallel.
+// The test's cleanup ends all nodes, and fails the test if it finds leaks:
+// goroutines, open files, connections. A failing test shows the logs of the nodes.
+// A net of five nodes takes about a second; it does not sleep, and tests may run
+// in parallel.
 //
 // # What is checked
 //
-// All that nodes commit is recorded, whoever asked for it; your code needs no
-// wrappers. AssertConverged syncs the nodes until nothing moves, and then
-// checks: nodes that reach each other hold the same records, and so do their
-// digests and sketches; each acknowledged write is there, or a later one of its
-// key is; nothing deleted came back, nothing appeared that nobody wrote, no
-// version went back or stands for two contents; a sync that calls itself
-// verified has made both sides equal; the heap of the process is within a bound.
+// The net records all commits of all nodes; your code needs no wrappers.
+// AssertConverged syncs the nodes until nothing moves, and then checks that nodes
+// which reach each other hold the same records, and that their digests and
+// sketches agree with these; that each acknowledged write is there, or a later one
+// of its key; that no deleted record came back, no record appeared without a
+// write, no version went back or has two contents; that each verified sync made
+// both sides equal; and that the heap of the process is within a bound.
 //
-// These are promises of package peer. That all nodes hold the same records does
-// not mean that they are right: of two writes to one key the later wins, and the
-// other is gone. Whether your application can bear that, your own assertions must
-// say, after AssertConverged. AssertSame compares what the application makes of the
-// records on each node. Package tally, beside this one, is a small application
-// with such a test and with the fault that the test finds.
+// These are promises of package peer. Equal records are not yet correct ones: of
+// two writes to one key the later wins, and the other is gone. Your own assertions,
+// after AssertConverged, must say whether that is right for your application.
+// AssertSame compares what the application makes of the records on each node.
+// Package testnet/example/tally is a small application with such a test and with
+// the fault that the test finds.
 //
 // # Limits
 //
 // The nodes live in one process. Kill breaks their connections and leaves their
-// stores as a dead process would, but a commit under way is let finish, and
-// what was not synced to the disk is not lost. A partition refuses and resets
-// connections; Cut holds up what goes one way. There is no delay and no loss.
+// stores as a dead process would, but a commit under way completes, and unsynced
+// writes are not lost. A partition refuses and resets connections; Cut holds back
+// the bytes of one direction. Links have no delay and no loss.
 //
-// Real sockets have their own timing: a test that fails one time in a hundred
-// is not replayed by a seed. The simulator in package testnet is; it runs the
-// same protocol, on model nodes, and not your code.
+// Real sockets have their own timing: no seed replays a test that fails one time
+// in a hundred. The simulator in package testnet replays its runs; it drives the
+// same decisions and sessions, and not your code.
 //
 // Each node takes some 70 MiB of address space for its tables, and opening it
 // some 50 ms; the option Memory makes both small.

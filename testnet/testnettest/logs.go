@@ -10,8 +10,8 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-// keptLines is how many lines of a node's log are kept for a test that fails:
-// enough for its last few syncs.
+// keptLines is how many lines of a node's log a failing test shows: enough for
+// its last few syncs.
 const keptLines = 30
 
 // logs keeps the last lines of each node.
@@ -22,7 +22,7 @@ type logs struct {
 
 func newLogs(n int) *logs { return &logs{lines: make([][]string, max(n, 0))} }
 
-// of is the logger of a node.
+// of is a node's logger.
 func (l *logs) of(i int) *slog.Logger {
 	return slog.New(slog.NewTextHandler(&lineWriter{l, i}, &slog.HandlerOptions{
 		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
@@ -34,7 +34,7 @@ func (l *logs) of(i int) *slog.Logger {
 	}))
 }
 
-// show prints what was kept, with the nodes' numbers for their ids.
+// show prints the kept lines, with the nodes' numbers for their ids.
 func (l *logs) show(t testing.TB, ids []peer.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,24 +12,24 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/nodes"
 )
 
-// patience bounds each step that waits for nodes to start, stop or notice. It
-// is reached only if something hangs.
+// patience bounds each step that waits for nodes to start, stop or notice. Only a
+// node that hangs reaches it.
 const patience = time.Minute
 
-// Net is a number of nodes, numbered from 0. Its methods are for the test's own
-// goroutine, and fail the test where they cannot do what they say; the nodes and
-// namespaces that it gives may be used from any.
+// Net is a number of nodes, numbered from 0. Call its methods from the test's own
+// goroutine: they fail the test if they fail. Any goroutine may use its nodes and
+// namespaces.
 type Net struct {
 	t     testing.TB
 	nodes *nodes.Net
 	logs  *logs
 }
 
-// New starts n nodes. The first makes the namespace and is its admin; the
-// others join it with the role write. The test's cleanup ends them, and checks
-// that nothing is left; close what uses them in cleanups of your own, which run
-// before. Until then the test's goroutine, and those it starts, carry a
-// profiler label by which they are found.
+// New starts n nodes. The first makes the namespace and is its admin; the others
+// join it with the role write. The test's cleanup ends them, and looks for leaks;
+// your own cleanups, which run before, close what uses the nodes. Until then the
+// test's goroutine, and those it starts, have a profiler label, by which the net
+// finds leaked goroutines.
 func New(t testing.TB, n int, options ...Option) *Net {
 	t.Helper()
 	logs := newLogs(n)
@@ -104,19 +104,18 @@ func (n *Net) Namespace(i int) *peer.Namespace {
 // Running reports whether the i-th node runs.
 func (n *Net) Running(i int) bool { return n.nodes.Node(i) != nil }
 
-// Partition lets the nodes of each group talk with one another only; nodes that
-// are in no group are one more. Connections between groups break at once, in the
-// middle of what they carry, and none come about. It takes the place of an
-// earlier partition or cut.
+// Partition lets the nodes of each group reach one another only; the nodes in no
+// group form one more. Connections between groups break at once, in the middle of
+// a frame, and new ones are refused. It replaces an earlier partition or cut.
 func (n *Net) Partition(groups ...[]int) {
 	n.t.Helper()
 	n.do("partition", func(ctx context.Context) error { return n.nodes.Partition(ctx, groups...) })
 }
 
-// Cut holds back what one node sends to another, without a word to either, as a
-// network does that drops its packets: syncs between them hang until a time-out
-// ends them, or until Heal lets pass what was held. New connections between the
-// two do not come about, from either side.
+// Cut holds back the bytes from one node to another, as a network does that drops
+// its packets: syncs between them hang until a time-out ends them, or until Heal
+// lets the held bytes pass. New connections between the two fail, from either
+// side.
 func (n *Net) Cut(from, to int) {
 	n.t.Helper()
 	n.do("cut", func(context.Context) error { return n.nodes.Cut(from, to) })
@@ -141,7 +140,7 @@ func (n *Net) Stop(i int) {
 
 // Kill ends the i-th node as a crash of its process would, until Start: its
 // connections break first, and its database is not closed but recovered at the
-// next start. What it does not show is in the package's limits.
+// next start. The package's limits name the differences from a real crash.
 func (n *Net) Kill(i int) {
 	n.t.Helper()
 	n.do("kill", func(ctx context.Context) error { return n.nodes.Kill(ctx, i) })
@@ -160,14 +159,14 @@ func (n *Net) Start(i int) {
 // five minutes of the writer's clock.
 func (n *Net) Skew(i int, d time.Duration) { n.nodes.Skew(i, d) }
 
-// Now is what the wall clock of the i-th node says, for applications that keep
-// times in their records.
+// Now is the reading of the wall clock of the i-th node, for applications that
+// keep times in their records.
 func (n *Net) Now(i int) time.Time { return n.nodes.Now(i) }
 
-// Sync makes the records of two nodes equal; the first begins. It fails the test
-// if the sync fails, but tries again while the link is whole and the peer not
-// reached all the same, as may be for a moment after Heal or Restart. Use
-// Namespace(i).Sync where a failure is what you want to see.
+// Sync makes the records of two nodes equal; the first begins. It tries again while
+// the link is whole and the peer cannot be reached, which may be so for a moment
+// after Heal or Restart; any other failure fails the test. Use Namespace(i).Sync to
+// see a failure.
 func (n *Net) Sync(a, b int) peer.Report {
 	n.t.Helper()
 	var report peer.Report
@@ -178,11 +177,11 @@ func (n *Net) Sync(a, b int) peer.Report {
 	return report
 }
 
-// AssertConverged gives the nodes so long to become equal, and then checks all
-// that the package's documentation names. Without Background it syncs them
-// itself, over all links that are whole, until nothing moves; it takes no longer
-// than that. Nobody may write meanwhile. Under a partition each side must agree
-// within itself.
+// AssertConverged gives the nodes this time to become equal, and then checks the
+// promises in the package's documentation. Without Background it syncs them itself,
+// over all links that are whole, until nothing moves; it takes no longer than
+// that. Do not write meanwhile. Under a partition each side must agree within
+// itself.
 func (n *Net) AssertConverged(within time.Duration) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
@@ -216,7 +215,7 @@ func (n *Net) AssertSame(what string, view func(i int) string) {
 	}
 }
 
-// explain tells what is wrong, and what to look at next.
+// explain lists the violations and hints.
 func explain(o *nodes.Outcome) string {
 	text := fmt.Sprintf("the nodes have not converged, or have broken a promise (%d findings):", len(o.Violations))
 	for _, v := range o.Violations {

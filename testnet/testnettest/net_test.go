@@ -39,8 +39,8 @@ func view(t testing.TB, net *testnettest.Net, keys ...string) func(i int) string
 	}
 }
 
-// The whole surface, on five nodes, in parallel with itself: neither net takes
-// what the other runs for something left behind.
+// All methods, on five nodes, in two nets at once: neither net takes the other's
+// goroutines for leaks.
 func TestFiveNodes(t *testing.T) {
 	for name, options := range map[string][]testnettest.Option{
 		"disk":       nil,
@@ -82,7 +82,7 @@ func TestFiveNodes(t *testing.T) {
 	}
 }
 
-// Partitions hold even where nodes try all the time; each side agrees.
+// Partitions hold while nodes sync in the background; each side agrees.
 func TestPartitionHolds(t *testing.T) {
 	net := testnettest.New(t, 4, testnettest.Memory(), testnettest.Background(5*time.Millisecond))
 	net.AssertConverged(soon)
@@ -100,13 +100,13 @@ func TestPartitionHolds(t *testing.T) {
 	}
 }
 
-// A failure names each key, says what stood in the way, and shows the logs;
-// success shows nothing.
+// A failure names each key, hints at the cause, and shows the logs; a success
+// shows nothing.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		body func(t testing.TB, net *testnettest.Net)
-		want []string // in this order; none: success
+		want []string // in this order; empty: success
 	}{
 		{"success", func(t testing.TB, net *testnettest.Net) { net.AssertConverged(soon) }, nil},
 		{"a record from the future", func(t testing.TB, net *testnettest.Net) {

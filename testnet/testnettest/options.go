@@ -10,22 +10,22 @@ import (
 // Option changes what New makes.
 type Option func(*nodes.Config)
 
-// Memory keeps the records in memory instead of in a database on disk. They
-// outlive restarts and kills of their node all the same.
+// Memory keeps the records in memory instead of in a database on disk. They still
+// outlive restarts and kills of their node.
 func Memory() Option { return func(c *nodes.Config) { c.Memory = true } }
 
 // Policy is the shared namespace's. Default: signed, five minutes of skew.
 func Policy(p peer.Policy) Option { return func(c *nodes.Config) { c.Policy = p } }
 
 // Background makes the nodes sync by themselves, each with every other, at this
-// mean interval. AssertConverged then waits for them. Default: none; nodes sync
-// when the test, the application or AssertConverged says so.
+// mean interval. AssertConverged then waits for them. Default: no background
+// syncs; the test, the application or AssertConverged begins each sync.
 func Background(interval time.Duration) Option {
 	return func(c *nodes.Config) { c.Interval = interval }
 }
 
-// Limits are those of each node. Default: those of package peer, but a dial and
-// a silent peer are given up after 5 seconds.
+// Limits are those of each node. Default: those of package peer, with 5 seconds
+// for a dial and for a silent peer.
 func Limits(l peer.Limits) Option { return func(c *nodes.Config) { c.Limits = l } }
 
 // MaxHeap bounds the live heap of the test process, in bytes, at each

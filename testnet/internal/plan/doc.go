@@ -1,6 +1,6 @@
-// Package plan is the tape of a simulated run: what happens to which node, and
-// when. The same text is a scenario that a person wrote, the record of a run,
-// and a failing run that was shrunk and saved.
+// Package plan is the input of a simulated run: the events, with their nodes and
+// times. The same text is a scenario that a person wrote, the record of a run, or
+// a failing run that was shrunk and saved.
 //
 //	# Two nodes cannot hear each other for three seconds.
 //	name partition-and-heal
@@ -20,12 +20,12 @@
 // # Lines
 //
 // Empty lines mean nothing. A line that begins with # is prose: above the first
-// other line it tells of the whole, elsewhere of the event below it. A setting
-// stands once:
+// other line it describes the whole, elsewhere the event below it. Each setting
+// may stand once:
 //
 //	name WORD           what the scenario is called
 //	nodes N             how many nodes, numbered from 0
-//	seed N              all that is random in the run follows from it
+//	seed N              all random draws of the run follow from it
 //	net delay=D jitter=D loss=P duplicate=P reorder=P
 //	                    each link: a frame takes delay to delay+jitter, and is
 //	                    lost, doubled or overtaken with the probabilities

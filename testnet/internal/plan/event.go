@@ -236,7 +236,7 @@ func (e *Event) nodes() []int {
 	return []int{e.Node}
 }
 
-// cost is what events ask for together.
+// cost is the sum of what events ask for.
 type cost struct {
 	events  int
 	bytes   int64

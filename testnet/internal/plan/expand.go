@@ -13,9 +13,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Expand is the plan with the events that its random lines stand for. Each is
-// drawn on its own from the seed, the time of its line and its number: with
-// fewer writes asked for, those that remain are the same.
+// Expand is the plan with the events that its random lines stand for. It draws
+// each event from the seed, the time of its line and its number: a line with fewer
+// writes has a part of the same writes.
 func (p *Plan) Expand() Plan {
 	out := *p
 	out.Events = nil
@@ -78,7 +78,7 @@ func (p *Plan) expand(e *Event) (made []Event) {
 	return made
 }
 
-// syncs are the ways to sync that are drawn from.
+// syncs are the kinds of sync to draw from.
 var syncs = []Verb{Sync, Sync, Pull, Push, Diff, SendAll, SyncPrefix}
 
 func (r *Random) size() int { return cmp.Or(r.Size, DefaultSize) }
@@ -88,7 +88,7 @@ func (r *Random) keys() int { return cmp.Or(r.Keys, DefaultKeys) }
 func (p *Plan) write(e *Event, n, left int) Event {
 	d := p.draw("write", e.At, n)
 	w := Event{At: e.At + d.within(e.For), Node: d.IntN(p.Nodes)}
-	// The smaller of two draws: some keys are written much more than others, as
+	// The smaller of two draws: some keys get many more writes than others, as
 	// in real data, and several nodes write them at once.
 	keys := e.Random.keys()
 	w.Key = "k" + strconv.Itoa(min(d.IntN(keys), d.IntN(keys)))
@@ -118,9 +118,9 @@ func (d *draw) size(most int) int {
 	return int(d.scale(int64(most))) - d.IntN(2)*d.IntN(2)
 }
 
-// scale draws a number from 1 to most, of each length in bits about as often.
-// It stays with integers: logarithms differ between processors in their last
-// bit, and a seed means the same everywhere.
+// scale draws a number from 1 to most, each length in bits about as often. It
+// uses integers only: logarithms differ between processors in their last bit, and
+// a seed must draw the same everywhere.
 func (d *draw) scale(most int64) int64 {
 	if most < 1 {
 		return 1
@@ -147,7 +147,7 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 	switch f.Verb {
 	case Cut, Loss, Replay, Partition:
 		if p.Nodes == 1 {
-			return nil // nobody to be cut off from
+			return nil // there is no other node
 		}
 	}
 	switch f.Verb {
@@ -172,8 +172,8 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 		f.For = lasts
 		return []Event{f}
 	case Skew:
-		// As often backwards as ahead, from a few milliseconds to three times
-		// what the namespace allows.
+		// Backwards as often as ahead, from a few milliseconds to three times the
+		// skew that the namespace allows.
 		f.Amount = d.scale(3*p.Skew.Milliseconds()) * int64(1-2*d.IntN(2))
 		end.Verb, end.Amount = Skew, -f.Amount
 	case Restore:
@@ -181,7 +181,7 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 		end.Verb = Restore
 		return []Event{keep, end}
 	case Flip:
-		// A damaged node is put right from a copy.
+		// A copy repairs a damaged node.
 		keep := Event{At: f.At, Verb: Copy, Node: f.Node}
 		f.At += lasts / 2
 		f.Amount = int64(d.Uint32())
@@ -229,8 +229,8 @@ func Generate(seed uint64, profile Profile) Plan {
 		line.Random.Faults = 0
 	}
 	if d.IntN(3) == 0 {
-		// The same in slow motion: checksums tell versions of some minutes apart
-		// from one another, and large values are then offered before they travel.
+		// The same in slow motion: checksums tell apart versions that are some
+		// minutes apart, and sessions then offer large values before they send them.
 		const slower = 12
 		p.Every, p.Settle, line.For = slower*p.Every, slower*p.Settle, slower*line.For
 		line.Random.Size += 2000

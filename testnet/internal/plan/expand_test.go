@@ -49,7 +49,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// With less asked for, what remains is what it was.
+// The events of a smaller line are among those of a larger one.
 func TestExpandIsStable(t *testing.T) {
 	lines := func(text string) map[string]int {
 		p, err := Parse("nodes 4\nseed 9\nat 2s random " + text + " for 1m\n")

@@ -5,29 +5,28 @@ import (
 	"slices"
 )
 
-// Expect is what a run should come to. Without more, all nodes converge and
-// the checker finds nothing. Its lines:
+// Expect is the expected outcome of a run. By default all nodes converge and the
+// checker finds no violation. Its lines:
 //
 //	expect converged        all nodes that are up are equal in the end (the default)
 //	expect corrupt 2        node 2 finds its data damaged, says so, and stays down
-//	expect refused future   it happens that something is refused for that reason
+//	expect refused future   a node refuses something for that reason
 //	expect violation RULE   the checker finds a breach of that rule, and of no other
 //
-// All nodes that are not named as corrupt must be up in the end.
+// All nodes that are not named as corrupt must be up at the end.
 type Expect struct {
 	// Corrupt are the nodes that must find their data damaged, ascending.
 	Corrupt []int
-	// Refused are reasons that must be met at least once, in order of the
-	// alphabet.
+	// Refused are reasons that must occur at least once, in alphabetical order.
 	Refused []Refusal
 	// Violation, if not empty, is the rule that the checker must find broken.
 	Violation string
 }
 
-// Refusal is a reason for which a node turns something down.
+// Refusal is a reason for which a node refuses a write, a record or a session.
 type Refusal string
 
-// The refusals that a scenario may speak of.
+// The refusals that a scenario can expect.
 const (
 	// RefusedDenied: a session's proof of membership does not hold.
 	RefusedDenied Refusal = "denied"
@@ -46,19 +45,19 @@ const (
 	RefusedVersion Refusal = "version"
 )
 
-// Refusals lists all of them, in order of the alphabet.
+// Refusals lists all of them, in alphabetical order.
 func Refusals() []Refusal {
 	return []Refusal{RefusedDenied, RefusedFull, RefusedFuture, RefusedProtocol, RefusedTimeout, RefusedUnproved, RefusedVersion}
 }
 
-// Outcome is what a run came to, as far as an expectation asks.
+// Outcome is the part of a run's result that an expectation can name.
 type Outcome struct {
 	// Converged says that all nodes that are up hold the same.
 	Converged bool
 	// Corrupt are the nodes that found their data damaged, Down all that are
 	// not up in the end.
 	Corrupt, Down []int
-	// Refused counts what was turned down.
+	// Refused counts the refusals by reason.
 	Refused map[Refusal]int
 	// Violations are the rules that the checker found broken.
 	Violations []string

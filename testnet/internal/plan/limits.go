@@ -2,10 +2,10 @@ package plan
 
 import "time"
 
-// Bounds of a plan. They keep a text from asking for more memory or time than
-// a machine has; a run of a soak uses far less.
+// Bounds of a plan. They keep a text from asking for more memory or time than a
+// machine has; a run of `make soak` uses far less.
 const (
-	// MaxNodes is what the simulator keeps in one process.
+	// MaxNodes is the most nodes that the simulator runs in one process.
 	MaxNodes = 1000
 	// MaxEvents bounds the events, those of random lines counted.
 	MaxEvents = 100_000
@@ -29,7 +29,7 @@ const (
 	MaxLine = 2 << 20
 )
 
-// What holds where a text says nothing.
+// Defaults of settings that a text leaves out.
 const (
 	DefaultNodes  = 3
 	DefaultSkew   = time.Minute

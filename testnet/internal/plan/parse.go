@@ -31,7 +31,7 @@ func Parse(text string) (Plan, error) {
 	return p.plan, nil
 }
 
-// parser is what is known after some lines.
+// parser is the state after some lines.
 type parser struct {
 	plan     Plan
 	comments []string // not yet given to an event
@@ -170,7 +170,7 @@ func (p *parser) expect(rest string) error {
 	return nil
 }
 
-// Validate reports what makes a plan unfit that was not read from a text.
+// Validate checks a plan that was not read from a text.
 func (p *Plan) Validate() error {
 	_, err := Parse(p.String())
 	return err

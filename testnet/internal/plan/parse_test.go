@@ -127,7 +127,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What people write otherwise than it is printed.
+// Other spellings than the printed ones.
 func TestParseForms(t *testing.T) {
 	p, err := Parse("\n nodes\t4 \r\n#a\n\nat 0.5m  partition 3,1|2,0\nat 90s put 0 k 2048B\nsettle 60s\nexpect refused version\nexpect refused full\nexpect refused full")
 	if err != nil {
@@ -234,8 +234,8 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read is printed in a form that reads back to the same
-// plan, prints alike, and expands within bounds.
+// FuzzParse: a plan that was read prints in a form that reads back to the same
+// plan, prints the same again, and expands within bounds.
 func FuzzParse(f *testing.F) {
 	f.Add(whole)
 	f.Add("nodes 2\nat 1s random writes=9 faults=9 for 1ms\nexpect violation durable\n#x\n\n#")

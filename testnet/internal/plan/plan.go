@@ -15,7 +15,7 @@ type Plan struct {
 	Prose []string
 	// Nodes is how many nodes there are, numbered from 0.
 	Nodes int
-	// Seed decides all that is random.
+	// Seed decides all random draws.
 	Seed uint64
 	// Net is how the links between nodes behave.
 	Net Net
@@ -34,10 +34,10 @@ type Plan struct {
 	Events []Event
 	// Closing is the comment below the last event, a line each.
 	Closing []string
-	// Settle is how long after the last event, with everything healed, the
-	// nodes may take to converge.
+	// Settle is the time after the last event, with everything healed, in which
+	// the nodes must converge.
 	Settle time.Duration
-	// Expect is what should come out.
+	// Expect is the expected outcome.
 	Expect Expect
 }
 
@@ -49,20 +49,19 @@ type Net struct {
 	Loss, Duplicate, Reorder float64
 }
 
-// Event is one thing that happens. Which fields count depends on the verb; the
-// others are zero.
+// Event is one event. The verb decides which fields count; the others are zero.
 type Event struct {
 	// Note is the comment above the event, its lines joined by "\n".
 	Note string
 	// At is the virtual time since the run began.
 	At   time.Duration
 	Verb Verb
-	// Node is the one that it happens to, Peer the other end of a link or sync.
+	// Node is the node of the event, Peer the other end of a link or sync.
 	Node, Peer int
-	// Key is what is written; the first part of the keys of a batch; the groups
+	// Key is the key written; the first part of the keys of a batch; the groups
 	// of a partition, as in "0,1|2,3".
 	Key string
-	// Value is what is put. If it is empty, Size bytes are drawn instead: see
+	// Value is the value put. If it is empty, Size bytes are drawn instead: see
 	// [Plan.Value].
 	Value string
 	Size  int
@@ -73,7 +72,7 @@ type Event struct {
 	Amount int64
 	// Step is where a crash-at strikes.
 	Step reconcile.Step
-	// Random is what a random event is made of.
+	// Random are the parts of a random event.
 	Random Random
 }
 
@@ -82,9 +81,9 @@ type Random struct {
 	// Writes are how many records are written or deleted, under that many Keys
 	// (0: DefaultKeys), with values of up to Size bytes (0: DefaultSize).
 	Writes, Keys, Size int
-	// Syncs are begun by somebody, beside those that nodes begin on their own.
+	// Syncs are syncs on request, beside those that nodes begin on their own.
 	Syncs int
-	// Faults are things that go wrong, each with its end.
+	// Faults is the number of faults, each with the event that ends it.
 	Faults int
 	// Profile says which faults; empty means mixed.
 	Profile Profile

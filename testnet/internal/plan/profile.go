@@ -20,18 +20,18 @@ const (
 // Profiles lists all of them.
 func Profiles() []Profile { return []Profile{Calm, Rough, Clocks, Disks, Mixed} }
 
-// eventsPerFault is the most that one fault takes: what goes wrong, and what
-// ends it.
+// eventsPerFault is the most events of one fault: the fault, and its end.
 const eventsPerFault = 3
 
-// faults are what a profile draws from, each as often as it stands here.
+// faults are the verbs that a profile draws from, each as often as it stands
+// here.
 var faults = map[Profile][]Verb{
 	Rough:  {Cut, Cut, Loss, Loss, Partition, Crash, Crash, CrashAt, CrashAt, Freeze, Replay, Old},
 	Clocks: {Skew, Skew, Skew, StopClock, StopClock, Freeze, Crash, Restore},
 	Disks:  {Crash, Crash, CrashAt, CrashAt, Restore, Restore, Flip, Full},
 }
 
-// drawn is what a profile comes to under a seed.
+// drawn are the verbs of the profile, or for mixed those that the seed chooses.
 func (p Profile) drawn(d *draw) []Verb {
 	if p == "" || p == Mixed {
 		all := []Profile{Calm, Rough, Clocks, Disks}

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Shrink looks for a small plan that fails as p does: fewer nodes, then fewer
-// faults, then fewer operations, then fewer bytes, and again until nothing more
-// can go. It calls fails no more than budget times, ends early with the
-// context, and returns the smallest plan for which fails was true; p itself,
-// its random lines expanded, if there is none. Shrinking the same plan with the
-// same answers gives the same plan.
+// Shrink searches for a small plan that fails as p does: fewer nodes, then fewer
+// faults, then fewer operations, then fewer bytes, and again until it can remove
+// nothing more. It calls fails at most budget times, ends early with the context,
+// and returns the smallest plan for which fails was true, or else p itself with
+// its random lines expanded. The same plan and the same answers give the same
+// result.
 //
-// Events are taken away by delta debugging (Zeller and Hildebrandt, "Simplifying
-// and Isolating Failure-Inducing Input", 2002): halves first, then ever smaller
-// parts, until no single one can go.
+// It removes events by delta debugging (Zeller and Hildebrandt, "Simplifying and
+// Isolating Failure-Inducing Input", 2002): halves first, then ever smaller parts,
+// until it can remove no single event.
 func Shrink(ctx context.Context, p Plan, fails func(Plan) bool, budget int) Plan {
 	s := &shrinker{ctx: ctx, fails: fails, budget: budget, tried: map[[32]byte]bool{}, best: p.Expand()}
 	if !s.try(s.best) {
@@ -47,8 +47,8 @@ type shrinker struct {
 	best          Plan
 }
 
-// try makes a candidate the best if it fails. One that was tried is not run
-// again, and an unfit one not at all.
+// try makes a candidate the best if it fails. It runs each candidate once, and
+// invalid ones never.
 func (s *shrinker) try(p Plan) bool {
 	if s.spent() {
 		return false
@@ -70,12 +70,12 @@ func (s *shrinker) try(p Plan) bool {
 	return true
 }
 
-// spent reports whether the search is at its end. It spares the making of
-// candidates that nobody will try.
+// spent reports whether the search is at its end. Callers then make no further
+// candidates.
 func (s *shrinker) spent() bool { return s.calls >= s.budget || s.ctx.Err() != nil }
 
-// reduce takes parts out of a list for which try says that the rest still
-// fails: delta debugging by complements. It returns what must stay.
+// reduce removes the parts of a list without which the plan still fails: delta
+// debugging by complements. It returns the parts that must stay.
 func reduce[T any](list []T, try func(rest []T) bool) []T {
 	if len(list) > 0 && try(nil) {
 		return nil
@@ -91,8 +91,8 @@ func reduce[T any](list []T, try func(rest []T) bool) []T {
 				at = end
 			}
 		}
-		// When nothing went, smaller parts may. After single ones went, others
-		// may have become free to go.
+		// If no part could go, smaller ones may. After single ones have gone, others
+		// may have become removable.
 		switch {
 		case size == 1 && !took:
 			size = 0
@@ -142,7 +142,7 @@ func (s *shrinker) nodes() {
 	})
 }
 
-// merge has one node do what two did.
+// merge gives the events of two nodes to one.
 func (s *shrinker) merge() {
 	for gone := s.best.Nodes - 1; gone >= 0; gone-- {
 		for into := 0; into < s.best.Nodes && gone < s.best.Nodes; into++ {
@@ -162,7 +162,7 @@ func (s *shrinker) merge() {
 	}
 }
 
-// only is the plan of some of the nodes, which are numbered afresh.
+// only is the plan of some of the nodes, with new numbers.
 func (p Plan) only(nodes []int) Plan {
 	number := map[int]int{}
 	for to, from := range nodes {
@@ -171,8 +171,8 @@ func (p Plan) only(nodes []int) Plan {
 	return p.renumbered(number, len(nodes))
 }
 
-// renumbered is the plan with other numbers for its nodes; what is about a node
-// that has none is left out.
+// renumbered is the plan with other numbers for its nodes; it leaves out events of
+// a node without a number.
 func (p Plan) renumbered(number map[int]int, nodes int) Plan {
 	out := p
 	out.Nodes, out.Events, out.Expect.Corrupt = nodes, nil, nil
@@ -195,8 +195,8 @@ func (e *Event) linked() bool {
 	return f == formLink || f == formLoss || f == formPrefix
 }
 
-// renumber gives the nodes of an event their new numbers; it reports false if
-// the event is about one that has none.
+// renumber gives the nodes of an event their new numbers; it reports false if a
+// node of the event has no new number.
 func (e *Event) renumber(number map[int]int) bool {
 	switch verbTable[e.Verb].form {
 	case formNone, formRandom:

@@ -53,7 +53,7 @@ func TestShrink(t *testing.T) {
 		{"always", 0, 1, func(Plan) bool { return true }},
 		{"one crash", 1, 1, func(p Plan) bool { return story(p, verb(Crash)) }},
 		{"a restored copy", 5, 2, func(p Plan) bool {
-			// Whoever lost a write that it had made gives its version twice.
+			// A node that lost a write of its own uses its version twice.
 			for n := range p.Nodes {
 				at := func(v Verb) func(Event) bool {
 					return func(e Event) bool { return e.Node == n && (e.Verb == v || v == Put && e.Verb.Writes()) }
@@ -165,7 +165,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// Values shrink to the very size that is needed, batches to puts.
+// Values shrink to the needed size, batches to puts.
 func TestShrinkBytes(t *testing.T) {
 	p, err := Parse("nodes 1\nat 1.234s batch 0 kk 9 3000B\nat 2.5s put 0 some-key \"quite long\"\nat 3.25s put 0 other 900B\n")
 	if err != nil {
@@ -183,7 +183,8 @@ func TestShrinkBytes(t *testing.T) {
 	}
 }
 
-// The budget and the context are kept to, and what is returned then fails.
+// The search keeps to its budget and its context, and the plan that it returns
+// fails.
 func TestShrinkBudget(t *testing.T) {
 	p := long(t, 2)
 	needs := func(p Plan) bool {
@@ -214,8 +215,7 @@ func TestShrinkBudget(t *testing.T) {
 	}
 }
 
-// Whatever a set of events is needed, in whatever order they stand: it alone is
-// left.
+// The search leaves exactly the needed events, for any set and any order of them.
 func TestReduce(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 3))

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// What a shrinker does to a plan of few events: each number goes as far down as
-// the failure lets it, and times become round ones.
+// The shrinker's steps for a plan of few events: each number becomes as small as
+// the failure allows, and times become round.
 
-// settings makes the network, the clocks and the rest plain.
+// settings gives the network, the clocks and other settings their defaults.
 func (s *shrinker) settings() {
 	for _, plainer := range []func(*Plan){
 		func(p *Plan) { p.Net = Net{} },
@@ -30,8 +30,8 @@ func (s *shrinker) settings() {
 	}
 }
 
-// details makes each event as small as it can be: what is written, how long
-// things last, how far clocks jump.
+// details makes each event as small as possible: sizes, durations, jumps of
+// clocks.
 func (s *shrinker) details() {
 	s.each(func(e *Event) { e.Note = "" })
 	s.each(func(e *Event) {
@@ -66,7 +66,7 @@ func (s *shrinker) details() {
 }
 
 // toward is a multiple of unit of the same sign, or the number itself if it is
-// less than that.
+// less than a unit.
 func toward(n, unit int64) int64 {
 	if n/unit == 0 {
 		return n
@@ -74,7 +74,7 @@ func toward(n, unit int64) int64 {
 	return n / unit * unit
 }
 
-// each applies a change to all events at once, and if that goes too far, to one
+// each applies a change to all events at once, and if the plan then passes, to one
 // after the other.
 func (s *shrinker) each(change func(*Event)) {
 	apply := func(indices []int) bool {
@@ -169,8 +169,8 @@ func (s *shrinker) times() {
 	}
 }
 
-// names calls the keys a, b, c …, in the order in which they come, and leaves
-// out prose that no longer holds.
+// names renames the keys to a, b, c …, in order of appearance, and drops prose,
+// which may no longer be true.
 func (s *shrinker) names() {
 	p := s.best
 	p.Prose, p.Closing = nil, nil

@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// Value is what an event writes under its key i: i is 0 for a put, and counts
-// the keys of a batch. Bytes are drawn from the seed and the event itself, so
-// that they stay the same when other events go.
+// Value is the value that an event writes under its key i: i is 0 for a put, and
+// counts the keys of a batch. Bytes are drawn from the seed and the event itself,
+// so that they stay the same when other events go.
 func (p *Plan) Value(e *Event, i int) []byte {
 	if e.Value != "" {
 		return []byte(e.Value)

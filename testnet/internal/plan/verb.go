@@ -1,6 +1,6 @@
 package plan
 
-// Verb is what an event does.
+// Verb is the kind of an event.
 type Verb uint8
 
 // The verbs. The comments show the line of text, without its time.
@@ -25,10 +25,10 @@ const (
 	Pull
 	// Push: "push 0>1" has node 0 begin a sync that moves records only to 1.
 	Push
-	// Diff: "diff 0>1" has node 0 find out what differs, and move nothing.
+	// Diff: "diff 0>1" has node 0 find the differences, and move nothing.
 	Diff
-	// SendAll: "send-all 0>1" has node 0 begin a sync in which both send all they
-	// hold.
+	// SendAll: "send-all 0>1" has node 0 begin a sync in which both send all their
+	// records.
 	SendAll
 	// SyncPrefix: "sync-prefix 0>1 k1" syncs the keys that begin with k1.
 	SyncPrefix
@@ -110,7 +110,7 @@ const (
 	formRandom                 // random writes=200 for 60s
 )
 
-// class says what a shrinker may think of a verb.
+// class is a verb's class for the shrinker.
 type class uint8
 
 const (

@@ -117,7 +117,7 @@ func (e *Event) Groups() (groups [][]int) {
 	return groups
 }
 
-// checkWord allows what is a word in a line, and safe in the name of a file.
+// checkWord accepts a word that is safe in a line and in the name of a file.
 func checkWord(what, s string) error {
 	bad := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:/", r)
@@ -133,7 +133,7 @@ func checkWord(what, s string) error {
 	return nil
 }
 
-// with is a sorted list with one more element, of which it holds one.
+// with is a sorted set with one more element.
 func with[T cmp.Ordered](list []T, x T) []T {
 	i, found := slices.BinarySearch(list, x)
 	if found {

@@ -8,14 +8,13 @@ import (
 // ErrFull: the disk has no room left.
 var ErrFull = errors.New("no space left on the disk")
 
-// Disk holds a few files. What was written but not synced survives a power
-// cut whole, in part, or not at all. It is a map of bytes, and belongs to one
-// node.
+// Disk holds a few files, in memory, for one node. An unsynced write survives a
+// power cut whole, in part, or not at all.
 type Disk struct {
-	// Full refuses whatever makes a file longer.
+	// Full refuses writes that make a file longer.
 	Full bool
-	// Flipped says that a bit of it, or of what it was copied from, is not
-	// what was written.
+	// Flipped says that a bit of the disk, or of the disk that it was copied
+	// from, was flipped.
 	Flipped bool
 	// Before, if not nil, is called before each write and each sync. It may
 	// end the process there, by a panic.
@@ -32,7 +31,7 @@ type Disk struct {
 type File struct {
 	disk *Disk
 	data []byte
-	// unsynced are the writes since the last sync, and what they replaced.
+	// unsynced are the writes since the last sync, and the bytes that they replaced.
 	unsynced []change
 }
 
@@ -64,7 +63,7 @@ func (d *Disk) before() {
 	}
 }
 
-// Bytes is what the process reads in the file. It must not be changed.
+// Bytes is what the process reads in the file. The caller must not change it.
 func (f *File) Bytes() []byte { return f.data }
 
 // Write writes at an offset, which must not lie beyond the end.
@@ -125,8 +124,8 @@ func (f *File) synced() []byte {
 	return data
 }
 
-// PowerCut forgets unsynced writes: each of them is kept, lost, or torn off at
-// some byte, whatever becomes of those before it.
+// PowerCut keeps, loses, or tears each unsynced write at some byte, independently
+// of the others.
 func (d *Disk) PowerCut() {
 	d.cuts++
 	for n, name := range d.names {
@@ -147,7 +146,7 @@ func (d *Disk) PowerCut() {
 	}
 }
 
-// Copy is what is synced, on a disk of its own.
+// Copy is a new disk with the synced bytes.
 func (d *Disk) Copy() *Disk {
 	c := &Disk{world: d.world, id: d.id, cuts: d.cuts, Flipped: d.Flipped, names: slices.Clone(d.names), files: map[string]*File{}}
 	for _, name := range d.names {
@@ -156,8 +155,8 @@ func (d *Disk) Copy() *Disk {
 	return c
 }
 
-// Flip turns one bit of what is synced: the bit n mod 8 of the byte n/8, counted
-// through all files and round again.
+// Flip turns one synced bit: the bit n mod 8 of the byte n/8, counted through all
+// files and round again.
 func (d *Disk) Flip(n uint64) {
 	total := 0
 	for _, name := range d.names {

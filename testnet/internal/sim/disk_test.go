@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// What is synced survives; of what is not, each write is kept, lost or torn,
-// and over many seeds all three happen, also a later write without an earlier
-// one.
+// Synced bytes survive; each unsynced write is kept, lost or torn, and over many
+// seeds all three happen, also a later write without an earlier one.
 func TestPowerCut(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(200) {
@@ -50,7 +49,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A copy is what is synced, and goes its own way.
+// A copy has the synced bytes, and is independent of its disk.
 func TestCopy(t *testing.T) {
 	d := NewDisk(New(1), 0)
 	f := d.File("f")
@@ -68,7 +67,7 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// Every bit of every file can be flipped, and flipping it twice mends it.
+// Flip reaches every bit of every file, and a second flip restores it.
 func TestFlip(t *testing.T) {
 	d := NewDisk(New(1), 0)
 	_ = d.File("a").Write(0, []byte{0, 0})

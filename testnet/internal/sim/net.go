@@ -20,7 +20,7 @@ type Net struct {
 	usual   Behaviour
 	cut     map[[2]int]bool
 	loss    map[[2]int]float64
-	streams map[[2]int]uint64 // opened so far, by who opened them to whom
+	streams map[[2]int]uint64 // opened so far, by the nodes (from, to)
 	frames  int
 	flying  int
 }
@@ -30,7 +30,7 @@ func NewNet(w *World, b Behaviour) *Net {
 	return &Net{world: w, usual: b, cut: map[[2]int]bool{}, loss: map[[2]int]float64{}, streams: map[[2]int]uint64{}}
 }
 
-// Cut loses all that is sent from one node to another, until Heal.
+// Cut loses all frames from one node to another, until Heal.
 func (n *Net) Cut(from, to int) { n.cut[[2]int{from, to}] = true }
 
 // Lossy loses that share of the frames on one link, instead of the usual.
@@ -48,17 +48,17 @@ func (n *Net) HealAll() {
 	clear(n.loss)
 }
 
-// Calm ends all usual loss as well: what is sent from now on arrives.
+// Calm ends all usual loss as well: frames sent from now on arrive.
 func (n *Net) Calm() { n.usual.Loss = 0 }
 
 // Frames is how many frames have been sent.
 func (n *Net) Frames() int { return n.frames }
 
 // Flying is how many frames, or ends of streams, are under way or will be sent
-// again. A session that has been given up may still reach the other side.
+// again. Frames of an abandoned session may still arrive.
 func (n *Net) Flying() int { return n.flying }
 
-// later has something happen to a frame that is under way.
+// later calls happen in d, and counts a frame under way until then.
 func (n *Net) later(d time.Duration, happen func()) {
 	n.flying++
 	n.world.After(d, func() {
@@ -93,6 +93,6 @@ func (n *Net) takes(stream, frame, attempt uint64) time.Duration {
 var (
 	// ErrReset: the other side, or its machine, has cut the stream off.
 	ErrReset = errors.New("the stream was reset")
-	// ErrEnd: the other side has said all, and closed.
+	// ErrEnd: the other side has closed, after its last frame.
 	ErrEnd = errors.New("the stream has ended")
 )

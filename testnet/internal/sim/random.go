@@ -2,12 +2,11 @@ package sim
 
 import "time"
 
-// Random draws by hashing, not in sequence: what is drawn depends on the seed
-// and on what it is for, and not on what else was drawn before.
+// Random draws by hashing, not in sequence: a draw depends on the seed and its
+// purpose, and not on earlier draws.
 type Random struct{ seed uint64 }
 
-// Purpose says what a number is drawn for. Numbers of two purposes have
-// nothing in common.
+// Purpose is what a number is drawn for. Draws for two purposes are independent.
 type Purpose uint64
 
 // The purposes. A saved run replays only while their numbers stay: new ones go

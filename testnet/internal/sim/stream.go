@@ -2,17 +2,17 @@ package sim
 
 import "time"
 
-// Resending: a frame that is not heard of is sent again after resendFirst,
-// then at intervals twice as long each time, up to resendMost. It is TCP's
-// habit (RFC 6298) without its measuring of round trips.
+// Resending: the sender sends an unacknowledged frame again after resendFirst,
+// then at intervals twice as long each time, up to resendMost. TCP does so
+// (RFC 6298), and measures round trips, too.
 const (
 	resendFirst = 200 * time.Millisecond
 	resendMost  = 3 * time.Second
 )
 
-// Stream is one of the two ends of a connection of frames between two nodes,
-// as a transport like TCP makes it of a bad link: what arrives does so once
-// and in order, but late, or not at all while the link is cut.
+// Stream is one of the two ends of a connection of frames between two nodes, as a
+// transport like TCP makes it over a bad link: frames arrive once and in order,
+// but late, or not while the link is cut.
 type Stream struct {
 	net      *Net
 	id       uint64
@@ -23,12 +23,12 @@ type Stream struct {
 	closed bool // nothing is sent from here, and nothing taken, any more
 	dead   bool // nor is anything sent again
 
-	// What has come: frames before due were handed over, those after it wait.
+	// Frames that have arrived: those before due were handed over, later ones wait.
 	due  uint64
 	wait map[uint64]arrival
 
-	// Receive is called with each frame that comes, and Broken once, when no
-	// more will. Either may be nil.
+	// Receive is called with each frame, and Broken once, after the last. Either
+	// may be nil.
 	Receive func(frame []byte)
 	Broken  func(err error)
 }
@@ -38,8 +38,8 @@ type arrival struct {
 	end   bool
 }
 
-// Dial opens a stream. The other end comes alive with the first frame that
-// arrives; accept is then called with it, and gives false if nobody listens.
+// Dial opens a stream. When the first frame arrives, accept is called with the
+// other end; it returns false if the node does not listen.
 func (n *Net) Dial(from, to int, accept func(*Stream) bool) *Stream {
 	link := [2]int{from, to}
 	n.streams[link]++
@@ -63,7 +63,7 @@ func (n *Net) Dial(from, to int, accept func(*Stream) bool) *Stream {
 // Send sends a frame. The frame must not be changed afterwards.
 func (s *Stream) Send(frame []byte) { s.send(arrival{frame: frame}) }
 
-// Close ends the stream after what has been sent: it arrives still.
+// Close ends the stream after the frames sent, which still arrive.
 func (s *Stream) Close() {
 	if !s.closed {
 		s.send(arrival{end: true})
@@ -71,8 +71,7 @@ func (s *Stream) Close() {
 	}
 }
 
-// Reset cuts the stream off. The other end hears of it, if the link lets that
-// through.
+// Reset breaks the stream off. The other end is told, if the link is not cut.
 func (s *Stream) Reset() {
 	if s.closed {
 		return
@@ -90,8 +89,8 @@ func (s *Stream) Vanish() {
 	s.shut()
 }
 
-// shut makes this end deaf and dumb. What it has sent is sent again where it
-// gets lost: a kernel outlives its process.
+// shut ends receiving and sending at this end. Lost frames are still sent again,
+// as by a kernel that outlives its process.
 func (s *Stream) shut() {
 	s.closed = true
 	s.Receive, s.Broken, s.wait = nil, nil, nil
@@ -107,8 +106,8 @@ func (s *Stream) send(a arrival) {
 	s.attempt(a, frame, 0)
 }
 
-// attempt sends a frame, and again later if it gets lost, until the other end
-// is closed.
+// attempt sends a frame, and again later if the frame is lost, until the other
+// end is closed.
 func (s *Stream) attempt(a arrival, frame, attempt uint64) {
 	if s.peer.closed || s.dead || attempt > 40 {
 		return
@@ -124,7 +123,7 @@ func (s *Stream) attempt(a arrival, frame, attempt uint64) {
 	}
 }
 
-// arrive takes in a frame that has come over the link: once, and in order.
+// arrive takes a frame from the link: once, and in order.
 func (s *Stream) arrive(a arrival, frame uint64) {
 	if s.closed || frame < s.due {
 		return
@@ -150,7 +149,7 @@ func (s *Stream) arrive(a arrival, frame uint64) {
 	}
 }
 
-// broken tells this end that nothing more will come.
+// broken tells this end that no frame follows.
 func (s *Stream) broken(err error) {
 	if s.closed {
 		return

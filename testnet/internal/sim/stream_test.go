@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// carried is what comes out of a stream of frames over a link.
+// carried are the frames that arrive over a link.
 type carried struct {
 	frames []string
 	times  []time.Duration
@@ -34,8 +34,7 @@ func carry(w *World, n *Net, frames int, end func(*Stream)) *carried {
 	return got
 }
 
-// However bad the link, what arrives does so once and in order, and all of it,
-// while the link is not dead.
+// Over any link that is not cut, all frames arrive, once and in order.
 func TestStreamKeepsOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		w := New(seed)
@@ -78,8 +77,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Of a reset the other side hears if it can, of a power cut it does not; and
-// neither of both sends again what was lost.
+// The other side hears of a reset over a working link, and never of a power cut;
+// after both, lost frames are not sent again.
 func TestStreamEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(*Stream)
@@ -120,7 +119,7 @@ func TestStreamEnds(t *testing.T) {
 	}
 }
 
-// Nobody listens: who dials is told.
+// A dialling node is told that the other does not listen.
 func TestRefusedDial(t *testing.T) {
 	w := New(1)
 	n := NewNet(w, Behaviour{})

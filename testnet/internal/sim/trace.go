@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-// Trace is a running hash of all that happens. Two runs with the same hash
-// have done the same. The zero Trace is empty.
+// Trace is a running hash of all events. Two runs with the same hash had the same
+// events. The zero Trace is empty.
 type Trace struct {
 	sum  hash.Hash
 	line []byte
-	// Log, if not nil, is also given each note, for people.
+	// Log, if not nil, also gets each note as text.
 	Log func(at time.Duration, what string, a, b int, data []byte)
 }
 
-// Note takes in that something has happened, between which nodes, and with
-// which bytes.
+// Note adds an event to the hash: its kind, its nodes and its bytes.
 func (t *Trace) Note(at time.Duration, what string, a, b int, data []byte) {
 	if t.sum == nil {
 		t.sum = sha256.New()
@@ -45,5 +44,5 @@ func (t *Trace) Hash() string {
 	return hex.EncodeToString(t.sum.Sum(nil))[:32]
 }
 
-// Note takes into the trace that something has happened now.
+// Note adds an event of now to the trace.
 func (w *World) Note(what string, a, b int, data []byte) { w.Trace.Note(w.now, what, a, b, data) }

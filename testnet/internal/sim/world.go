@@ -16,30 +16,30 @@ type World struct {
 	steps int
 }
 
-// New is a world at time 0 in which nothing is about to happen.
+// New is a world at time 0 without events.
 func New(seed uint64) *World { return &World{Random: Random{seed: seed}} }
 
 // Now is the virtual time since the run began.
 func (w *World) Now() time.Duration { return w.now }
 
-// Steps is how many events have happened.
+// Steps is the number of past events.
 func (w *World) Steps() int { return w.steps }
 
-// Timer is an event that is to come.
+// Timer is an event in the queue.
 type Timer struct {
 	at    time.Duration
 	order uint64
 	do    func() // nil once it has happened or was stopped
 }
 
-// Stop keeps the event from happening. A nil Timer has none.
+// Stop cancels the event. It does nothing on a nil Timer.
 func (t *Timer) Stop() {
 	if t != nil {
 		t.do = nil
 	}
 }
 
-// At lets something happen at a time; at once, where that has passed.
+// At calls do at a time, or at once if that has passed.
 func (w *World) At(at time.Duration, do func()) *Timer {
 	w.asked++
 	t := &Timer{at: max(at, w.now), order: w.asked, do: do}
@@ -47,11 +47,11 @@ func (w *World) At(at time.Duration, do func()) *Timer {
 	return t
 }
 
-// After lets something happen in d from now.
+// After calls do in d from now.
 func (w *World) After(d time.Duration, do func()) *Timer { return w.At(w.now+d, do) }
 
-// Step lets the next event happen, unless there is none before the time until.
-// It reports whether there was one.
+// Step runs the next event before the time until, and reports whether there was
+// one.
 func (w *World) Step(until time.Duration) bool {
 	for len(w.queue) > 0 && w.queue[0].at <= until {
 		t := heap.Pop(&w.queue).(*Timer)
@@ -68,15 +68,15 @@ func (w *World) Step(until time.Duration) bool {
 	return false
 }
 
-// Run lets everything happen that is due until then, and turns the time to it.
+// Run runs all events up to a time, and sets the time to it.
 func (w *World) Run(until time.Duration) {
 	for w.Step(until) {
 	}
 	w.now = max(w.now, until)
 }
 
-// Skip turns the time forward without letting anything happen meanwhile, as if
-// all machines had been asleep: what was due happens late.
+// Skip sets the time forward without running events, as if all machines had been
+// asleep: the events that were due run late.
 func (w *World) Skip(d time.Duration) { w.now += d }
 
 type queue []*Timer

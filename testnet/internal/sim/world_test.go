@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Events happen in order of their times, those of one time in the order of
-// asking; one that was stopped does not happen, and one that was skipped over
-// happens late.
+// Events run in order of their times, those of one time in the order of the calls;
+// a stopped event does not run, and a skipped one runs late.
 func TestOrder(t *testing.T) {
 	w := New(1)
 	var got []int
@@ -32,7 +31,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What is drawn depends on nothing but seed, purpose and counters.
+// A draw depends on seed, purpose and counters alone.
 func TestDraw(t *testing.T) {
 	seen := map[uint64]bool{}
 	for _, seed := range []uint64{0, 1, 1 << 63} {
