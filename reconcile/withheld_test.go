@@ -62,6 +62,31 @@ func TestNewerRecordPassesAWithheldOne(t *testing.T) {
 	}
 }
 
+// Two contents of one version: that of a withheld record does not travel, so that
+// the responder must get the initiator's, which wins.
+func TestOneVersionPassesAWithheldOne(t *testing.T) {
+	low, high := record("k", "x", at(0)), record("k", "y", at(0))
+	if low.Compare(&high) > 0 {
+		low, high = high, low
+	}
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	a.put(record("common", "", at(0)))
+	b.put(record("common", "", at(0)), low)
+	a.admit = func(records []dbadapter.Record) ([]Verdict, error) {
+		return []Verdict{{Reason: wire.ReasonWriter}}, nil
+	}
+	run(t, a, b, Options{}, nil)
+	if len(b.declined.list()) != 1 {
+		t.Fatal("the record was not declined")
+	}
+	a.put(high)
+	out := run(t, a, b, Options{}, nil)
+	if out.errA != nil || out.errB != nil || out.b.Applied != 1 {
+		t.Errorf("%v, %v, %d applied at the responder; %v", out.errA, out.errB, out.b.Applied, out.log)
+	}
+	wantEqual(t, a, b)
+}
+
 // A declined record travels as its head by every method, and keeps both sides
 // from calling the sets equal; once it is forgotten it travels whole.
 func TestWithheldByEveryMethod(t *testing.T) {

@@ -63,9 +63,10 @@ func (ns *Namespace) own(r *dbadapter.Record) bool {
 // again unless a record of another member is from the future, too. The machine's
 // clock must be right: Restamp trusts it.
 //
-// It is safe because no member has accepted these versions: each refuses them by
-// its own clock. A member whose clock was as wrong may have; its copy is the
-// greater one still, and comes back with a sync when its time has come.
+// It is safe because no member with a right clock has accepted these versions. A
+// member whose clock was as wrong may have; its copy is the greater one still, and
+// comes back with a sync when its time has come. A member may hold another version
+// of the key that is ahead of now by less than the skew: that one wins.
 //
 // A batch is one durable transaction; after a crash between two, Restamp finishes
 // what is left. No version is used twice: the new ones, and all later ones, have a

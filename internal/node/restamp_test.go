@@ -179,6 +179,27 @@ func TestRestampInBatches(t *testing.T) {
 	}
 }
 
+// In the process that has restamped, the clock comes to say again what it said
+// while it was wrong: a second record does not get a version of then.
+func TestRestampUsesNoVersionTwice(t *testing.T) {
+	m := &clocked{now: time.Unix(1_800_000_000, 0), store: memdb.New(memdb.Options{})}
+	m.open(t)
+	m.now = m.now.Add(time.Hour)
+	wrong, err := m.put(t, "k", "while it was wrong")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.now = m.now.Add(-time.Hour)
+	if n, err := m.Restamp(t.Context()); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	m.now = m.now.Add(time.Hour)
+	later, err := m.put(t, "k", "an hour later")
+	if err != nil || later.Clock != wrong.Clock || later == wrong {
+		t.Errorf("version %s was given before the restamp, and %s after it, %v", wrong, later, err)
+	}
+}
+
 // Records of another member from the future are listed, and stay.
 func TestRestampLeavesOthersAlone(t *testing.T) {
 	m := &clocked{now: time.Unix(1_800_000_000, 0), store: memdb.New(memdb.Options{})}
