@@ -58,6 +58,8 @@ func (r *runner) do(e *plan.Event) {
 		n.Skew(time.Duration(e.Amount) * time.Millisecond)
 	case plan.StopClock:
 		n.StopClock(e.For)
+	case plan.Restamp:
+		n.Restamp()
 	case plan.Cut:
 		r.net.Cut(e.Node, e.Peer)
 	case plan.Heal:

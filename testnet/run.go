@@ -208,6 +208,13 @@ func (r *runner) Started(node int, records []dbadapter.Record) { r.history.Start
 // Observed is told of each record that is applied.
 func (r *runner) Observed(node int, record *dbadapter.Record) { r.history.Observe(node, record) }
 
+// Restamping is told of records that may take the place of greater ones.
+func (r *runner) Restamping(node int, writes []dbadapter.Write) {
+	for i := range writes {
+		r.history.Restamping(node, *writes[i].If, &writes[i].Record.Record)
+	}
+}
+
 // Refused counts a refusal.
 func (r *runner) Refused(_ int, err error) {
 	for _, c := range []struct {
@@ -243,6 +250,8 @@ func (r *runner) Ended(e *model.Ended) {
 		r.violate(ruleVersion, e.Node, "a session with node %d, which spoke another version or took no part, came to %v, verified %t", e.Peer, e.Err, e.Report.Verified)
 	case r.unsound(e) != "":
 		r.violate(ruleSound, e.Node, "a session with node %d %s: %v", e.Peer, r.unsound(e), e.Err)
+	case e.Restamped:
+		return // versions were lowered under it; what nodes hold in the end is judged
 	case e.Alone && !r.again, errors.Is(e.Err, reconcile.ErrBusy):
 		return // it moved nothing, or is begun again
 	case !r.again && e.Report.Method == wire.MethodSame && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):

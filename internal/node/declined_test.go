@@ -84,7 +84,7 @@ func TestDeclinedForItsTime(t *testing.T) {
 		a, b, _, sb := ahead(t)
 		const behind = 3 * time.Second
 		sent := 0
-		for b.clock = due; ; b.clock = b.clock.Add(time.Second) {
+		for b.clock = due; b.clock.Before(due.Add(time.Minute)); b.clock = b.clock.Add(time.Second) {
 			a.clock = b.clock.Add(-behind)
 			r, _, _ := b.sync(sb, a, finds)
 			sent += r.Sent

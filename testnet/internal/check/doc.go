@@ -27,6 +27,10 @@
 //
 // # What a node may forget
 //
+// A restamp puts a lesser version in the place of a greater one, with the same
+// content; [History.Restamping] announces it, and nothing else lowers a version.
+// Where another node took the greater one, that wins still.
+//
 // A node whose disk was replaced by an older copy ([History.Restored]) may forget
 // the records that came after the copy was made ([History.Copied]); without a
 // known copy it may forget all. Records that another node has seen must still be

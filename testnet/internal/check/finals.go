@@ -156,7 +156,7 @@ func (h *History) intended() {
 	}
 	var orphans []sighting
 	for s := range h.seen {
-		if !known[s] {
+		if !known[s] && !h.heirs[s] { // an heir's intention is that of what it replaced
 			orphans = append(orphans, s)
 		}
 	}

@@ -27,6 +27,17 @@ type History struct {
 	names  map[dbadapter.Version]sighting
 	disks  map[int]int // how often each node's was replaced
 	found  verdict
+	// restamps are the replacements that were intended, and heirs the records
+	// that they would put in place.
+	restamps map[restamp]bool
+	heirs    map[sighting]bool
+}
+
+// restamp is the replacement of a version at a node by a lesser one.
+type restamp struct {
+	node     int
+	key      string
+	from, to dbadapter.Version
 }
 
 // op is a write that an application asked for.
@@ -84,6 +95,24 @@ func (h *History) Acknowledge(o Op, version dbadapter.Version) {
 		h.found.say(Backwards, w.node, w.key, "the node held %s, and was then asked to write %s", w.over, s)
 	}
 	h.hold().raise(w.node, w.key, s)
+}
+
+// Restamping notes that the node is about to put a record in the place of one
+// with the same content and a greater version. It may die first.
+func (h *History) Restamping(node int, from dbadapter.Version, r *dbadapter.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.restamps == nil {
+		h.restamps, h.heirs = map[restamp]bool{}, map[sighting]bool{}
+	}
+	h.restamps[restamp{node, string(r.Key), from, r.Version}] = true
+	h.heirs[sighting{string(r.Key), stampOf(r)}] = true
+}
+
+// restamped reports whether a record took the place of a greater one as
+// Restamping announced it.
+func (h *History) restamped(node int, key string, old, s stamp) bool {
+	return h.restamps[restamp{node, key, old.version, s.version}] && old.content == s.content && old.deleted == s.deleted
 }
 
 // Refuse notes that the write is not made, and never will be.
@@ -146,6 +175,13 @@ func (h *History) observe(node int, r *dbadapter.Record) {
 	old, ok := h.hold().held(node, key)
 	switch {
 	case !ok || !old.beats(s):
+	case h.restamped(node, key, old, s):
+		h.held[node][key] = s
+		if h.disks == nil {
+			h.disks = map[int]int{}
+		}
+		h.disks[node]++ // what was asked before may be earlier than what was held then
+		return
 	case old.deleted && !s.deleted:
 		h.found.say(Resurrect, node, key, "the node held %s, and later %s", old, s)
 	default:

@@ -39,6 +39,9 @@ type Watcher interface {
 	Started(node int, records []dbadapter.Record)
 	// Observed: the record is now held at the node.
 	Observed(node int, r *dbadapter.Record)
+	// Restamping: the node is about to replace records by these, if it does not
+	// die first; each has the version that it replaces.
+	Restamping(node int, writes []dbadapter.Write)
 	// Ended: a session is over at one of its sides.
 	Ended(e *Ended)
 	// Refused: the node refused a write, a record or a session, for that reason.

@@ -18,7 +18,7 @@ func entry(n int) []dbadapter.Write {
 
 // replayed opens the log and returns the keys in it.
 func replayed(d *sim.Disk) (l *wal, keys []string, err error) {
-	l, err = openLog(d, func(writes []dbadapter.Write) error {
+	l, err = openLog(d, func(writes []dbadapter.Write, _ dbadapter.Timestamp) error {
 		for _, w := range writes {
 			keys = append(keys, string(w.Record.Key))
 		}
@@ -140,17 +140,19 @@ func TestLogAfterFlip(t *testing.T) {
 }
 
 func FuzzReadEntry(f *testing.F) {
-	f.Add(newEntry(entry(1)))
-	f.Add(newEntry(append(entry(1), dbadapter.Write{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k"), Deleted: true, Signature: make([]byte, 64)}}})))
+	f.Add(newEntry(entry(1), 0))
+	f.Add(newEntry(append(entry(1), dbadapter.Write{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k"), Deleted: true, Signature: make([]byte, 64)}}}), 0))
+	f.Add(newEntry([]dbadapter.Write{{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k")}}, Replace: true, If: &dbadapter.Version{Clock: 7}}}, 0))
+	f.Add(newEntry(nil, 7))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		writes, size, err := readEntry(b)
+		writes, lower, size, err := readEntry(b)
 		if err != nil {
 			return
 		}
-		if again := newEntry(writes); !slices.Equal(again, b[:size]) && len(again) <= size && len(writes) > 0 {
+		if again := newEntry(writes, lower); !slices.Equal(again, b[:size]) && len(again) <= size && len(writes) > 0 {
 			// Other bytes can encode the same writes (a number in more bytes,
 			// further bits of the flags); they must read back the same.
-			more, _, err := readEntry(again)
+			more, _, _, err := readEntry(again)
 			if err != nil || len(more) != len(writes) {
 				t.Errorf("%x reads as %v, and that as %v, %v", b, writes, more, err)
 			}

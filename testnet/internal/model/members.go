@@ -49,6 +49,7 @@ func (p *process) open(s *node.State) (err error) {
 			p.store, err = openStore(n.disk, id, h, observe)
 			if err == nil {
 				p.store.observed = p.observed
+				p.store.replacing = func(writes []dbadapter.Write) { n.cluster.Watch.Restamping(n.number, writes) }
 				p.store.admitted = n.crash.count // the last moment at which a crash at the step apply strikes
 			}
 			return p.store, err

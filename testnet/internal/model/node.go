@@ -44,6 +44,7 @@ type process struct {
 	rounds   *timer
 	syncing  bool   // a sync of the disk is due
 	writes   uint64 // begun here
+	restamps int    // begun here
 	applied  int    // records, in all
 	dump     []dbadapter.Record
 	dumped   int // applied, when dump was made; -1: never

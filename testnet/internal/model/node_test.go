@@ -23,6 +23,7 @@ type logbook struct {
 
 func (l *logbook) Started(_ int, r []dbadapter.Record) { l.started = append(l.started, r) }
 func (l *logbook) Observed(int, *dbadapter.Record)     {}
+func (l *logbook) Restamping(int, []dbadapter.Write)   {}
 func (l *logbook) Ended(e *Ended)                      { l.ended = append(l.ended, e) }
 func (l *logbook) Refused(_ int, err error)            { l.refused = append(l.refused, err) }
 func (l *logbook) has(err error) bool {
@@ -299,5 +300,42 @@ func TestBackground(t *testing.T) {
 				t.Errorf("node %d does not rest", n.number)
 			}
 		}
+	}
+}
+
+// What a node wrote six hours ahead of its time reaches the others as soon as it is
+// restamped, and stays restamped when the power fails.
+func TestRestamp(t *testing.T) {
+	c, book := cluster(t, Config{Nodes: 2, Signed: true})
+	n := c.Node(1)
+	n.Skew(6 * time.Hour)
+	put(t, n, "k", "written six hours from now")
+	n.Skew(-6 * time.Hour)
+	n.Write([]dbadapter.Record{{Key: []byte("k")}}, func(_ int, _ dbadapter.Version, err error) {
+		if !errors.Is(err, node.ErrFutureVersion) {
+			t.Errorf("a write after it: %v", err)
+		}
+	})
+	for _, restart := range []bool{false, true} {
+		n.Restamp()
+		if restart {
+			n.Crash()
+			if err := n.Start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ahead := n.Latest().Time().Sub(n.wall.now()); ahead > time.Second {
+			t.Errorf("the newest version is %s ahead; refused %v", ahead, book.refused)
+		}
+		put(t, n, "l", "at once")
+	}
+	n.Sync(0, node.Ask{}, func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	c.World.Run(c.World.Now() + time.Minute)
+	if value, ok := c.Node(0).Get("k"); !ok || string(value) != "written six hours from now" {
+		t.Errorf("the other node holds %q", value)
 	}
 }

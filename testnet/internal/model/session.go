@@ -45,6 +45,8 @@ type Ended struct {
 	Alone bool
 	// Mixed says that the two spoke different versions of the protocol.
 	Mixed bool
+	// Restamped says that one of the two restamped records meanwhile.
+	Restamped bool
 	// Replayed says that the frames of the initiator were a replay.
 	Replayed bool
 }
@@ -81,13 +83,14 @@ type session struct {
 	ask     node.Ask
 	before  []dbadapter.Record
 	at      int // p.applied when the snapshot was taken
+	stamped int // p.restamps then
 	applied int // records, by this session
 	finish  func(error)
 }
 
 // begin makes a session of the process; open begins its conversation.
 func (p *process) begin(remote, side int, m *meeting, a node.Ask, open func(x *session) (*node.Conversation, error)) (_ *session, err error) {
-	x := &session{begun: p.node.world.Now(), process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, ask: a, before: p.records()}
+	x := &session{begun: p.node.world.Now(), process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, stamped: p.restamps, ask: a, before: p.records()}
 	if x.Conversation, err = open(x); err != nil {
 		return nil, err
 	}
@@ -243,7 +246,9 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 	if initiator := x.meeting.sides[0]; initiator != nil {
 		e.Begun = initiator.begun
 	}
+	e.Restamped = x.process.restamps != x.stamped
 	if y := x.meeting.sides[1-x.side]; y != nil {
+		e.Restamped = e.Restamped || y.process.restamps != y.stamped
 		e.Alone, e.Mixed, e.Before[1] = false, x.old != y.old, y.before
 		if y.process.node.process == y.process {
 			e.After[1] = y.process.records()

@@ -20,7 +20,10 @@ type store struct {
 	// commit of admitted records.
 	observed func(*dbadapter.Record)
 	admitted func()
-	took     int // records, by Apply
+	// replacing is told of writes that replace greater records, before they are
+	// written.
+	replacing func([]dbadapter.Write)
+	took      int // records, by Apply
 }
 
 type waiting struct {
@@ -44,7 +47,10 @@ func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, obs
 	if err != nil {
 		return nil, err
 	}
-	s.wal, err = openLog(disk, func(writes []dbadapter.Write) (err error) {
+	s.wal, err = openLog(disk, func(writes []dbadapter.Write, lower dbadapter.Timestamp) (err error) {
+		if lower > 0 {
+			return s.Namespace.Lower(ctx, lower)
+		}
 		for i := range writes {
 			if writes[i].Record, err = dbadapter.Hash(h, writes[i].Record.Record); err != nil {
 				return corrupt("an entry of the log: %v", err)
@@ -94,6 +100,9 @@ func (s *store) flush() error {
 // Apply implements dbadapter.Namespace. The writes must be valid: each start
 // applies the log again.
 func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
+	if len(writes) > 0 && writes[0].Replace {
+		s.replacing(writes)
+	}
 	if err := s.write(writes, func(o []dbadapter.Outcome, e error) { outcomes, err = o, e }); err != nil {
 		return nil, err
 	}
@@ -107,6 +116,20 @@ func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []d
 	}
 	s.admitted()
 	return outcomes, err
+}
+
+// Lower implements dbadapter.Namespace.
+func (s *store) Lower(ctx context.Context, to dbadapter.Timestamp) error {
+	if s.Latest() <= to {
+		return nil
+	}
+	if err := s.wal.lower(to); err != nil {
+		return err
+	}
+	if err := s.wal.commit(); err != nil {
+		return err
+	}
+	return s.Namespace.Lower(ctx, to)
 }
 
 // Close implements dbadapter.Namespace.

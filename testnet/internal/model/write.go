@@ -129,6 +129,27 @@ func (p *process) flush() {
 	}
 }
 
+// Restamp gives what the node wrote too far ahead of its clock a version of now.
+func (n *Node) Restamp() {
+	p := n.process
+	if p == nil {
+		return
+	}
+	p.now(func() {
+		if p.ns == nil {
+			n.cluster.Watch.Refused(n.number, errNoNamespace)
+			return
+		}
+		p.flush()
+		p.restamps++
+		restamped, err := p.ns.Restamp(context.Background())
+		n.world.Note("restamped", n.number, restamped, nil)
+		if err != nil {
+			n.cluster.Watch.Refused(n.number, err)
+		}
+	})
+}
+
 // Import writes one item, which may be dated.
 func (n *Node) Import(item node.Item, told Told) {
 	p := n.process

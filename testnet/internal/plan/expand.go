@@ -176,6 +176,9 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 		// skew that the namespace allows.
 		f.Amount = d.scale(3*p.Skew.Milliseconds()) * int64(1-2*d.IntN(2))
 		end.Verb, end.Amount = Skew, -f.Amount
+		if d.IntN(3) == 0 {
+			return []Event{f, end, {At: end.At, Verb: Restamp, Node: f.Node}}
+		}
 	case Restore:
 		keep := Event{At: f.At, Verb: Copy, Node: f.Node}
 		end.Verb = Restore

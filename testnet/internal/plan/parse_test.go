@@ -50,6 +50,7 @@ at 8s freeze 2 for 3s
 at 9s skew 2 -1m30s
 at 9s skew 2 +2h
 at 10s stopclock 2 for 10s
+at 10s restamp 2
 at 11s cut 0>1
 at 12s heal 0>1
 at 13s partition 0,1|2,3|4

@@ -57,6 +57,9 @@ const (
 	// StopClock: "stopclock 2 for 10s": its wall clock stands still for that
 	// long, and goes on from there, that much behind.
 	StopClock
+	// Restamp: "restamp 2" gives what node 2 wrote too far ahead of its clock a
+	// version of now.
+	Restamp
 	// Cut: "cut 0>1" loses all frames from 0 to 1; those from 1 to 0 arrive.
 	Cut
 	// Heal: "heal 0>1" ends a cut in that direction, and a loss.
@@ -144,6 +147,7 @@ var verbTable = [verbs]struct {
 	Freeze:     {"freeze", formFor, fault},
 	Skew:       {"skew", formSkew, fault},
 	StopClock:  {"stopclock", formFor, fault},
+	Restamp:    {"restamp", formNode, mending},
 	Cut:        {"cut", formLink, fault},
 	Heal:       {"heal", formLink, mending},
 	Partition:  {"partition", formGroups, fault},
