@@ -50,9 +50,8 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] 
 // accepted again, unless a record of another member is from the future, too; that
 // member restamps it.
 //
-// A record becomes later than all that was written to its key before now by clocks
-// that were right; what a clock wrote that was fast by less than the skew can win.
-// No member with a right clock has accepted the old versions; from a member whose
+// A record becomes as late as the members accept now, later than what they hold of
+// its key, also from a clock that was fast by less than the skew. No member with a right clock has accepted the old versions; from a member whose
 // clock was as wrong they come back. An error leaves some records as they were:
 // restamp again. Other writes wait meanwhile: a second a million records.
 func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {

@@ -65,8 +65,9 @@ func (ns *Namespace) own(r *dbadapter.Record) bool {
 //
 // It is safe because no member with a right clock has accepted these versions. A
 // member whose clock was as wrong may have; its copy is the greater one still, and
-// comes back with a sync when its time has come. A member may hold another version
-// of the key that is ahead of now by less than the skew: that one wins.
+// comes back with a sync when its time has come. The new versions are as late as a
+// member with this machine's time accepts: what such members hold of a key, from a
+// clock that was fast by less than the skew perhaps, does not win over them.
 //
 // A batch is one durable transaction; after a crash between two, Restamp finishes
 // what is left. No version is used twice: the new ones, and all later ones, have a
@@ -81,6 +82,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 	defer snap.Close()
 	ns.incarnation = ns.node.Random(ForIncarnation)
 	b := restamp{ns: ns, clock: hlc.New(ns.node.Now)}
+	b.clock.Observe(hlc.At(ns.node.Now().Add(ns.Members().Policy().MaxSkew)) - 1)
 	ahead, staying := ns.ahead(), dbadapter.Timestamp(0)
 	for r, err := range snap.Scan(ctx, nil, nil) {
 		switch {
