@@ -89,7 +89,7 @@ func TestOfferSentUnfetched(t *testing.T) {
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, sent(theirs), &wire.End{})}
 	p.play(t, s, 30)
 	if !errors.Is(s.Err(), ErrProtocol) || applied > 0 {
-		t.Errorf("%v, %d records at the door", s.Err(), applied)
+		t.Errorf("%v, %d records at the admission", s.Err(), applied)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestStubOfATombstone(t *testing.T) {
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, a.dump()...)}, stub)}
 	p.play(t, s, 30)
 	if !errors.Is(s.Err(), wire.ErrFrame) || reached {
-		t.Errorf("%v, reached the door: %v", s.Err(), reached)
+		t.Errorf("%v, reached the admission: %v", s.Err(), reached)
 	}
 }
 
@@ -371,7 +371,7 @@ func TestRecordsAgainstTheDirection(t *testing.T) {
 }
 
 // What does not match its checksum waits for the rest of its bucket, and never
-// reaches the door, in however many batches it comes.
+// reaches the admission, in however many batches it comes.
 func TestUnmatchedWaitsWithinBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		size, times int
@@ -393,7 +393,7 @@ func TestUnmatchedWaitsWithinBounds(t *testing.T) {
 		p := script{o: o, says: inTurn(append(messages, &wire.End{})...)}
 		p.play(t, s, 30)
 		if !errors.Is(s.Err(), c.want) || reached > 0 {
-			t.Errorf("%s: %v, %d records at the door", name, s.Err(), reached)
+			t.Errorf("%s: %v, %d records at the admission", name, s.Err(), reached)
 		}
 	}
 }

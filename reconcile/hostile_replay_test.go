@@ -42,7 +42,7 @@ func TestReplayedSessions(t *testing.T) {
 		for _, itself := range []bool{true, false} {
 			v := &vector{itself: itself, stranger: true, side: 0, stream: bytes.Join(w.frames[1], nil)}
 			if v.aim(t, w); v.session.Err() != ErrDenied || v.trial.reached > 0 || v.session.Report().WireBytesReceived != int64(len(w.frames[1][0])) {
-				t.Errorf("%s: the initiator ended with %v, %d records at the door; said by the peer itself: %v", w.name, v.session.Err(), v.trial.reached, itself)
+				t.Errorf("%s: the initiator ended with %v, %d records at the admission; said by the peer itself: %v", w.name, v.session.Err(), v.trial.reached, itself)
 			}
 		}
 		// A responder hears that the proof is another peer's, who has not the
@@ -228,7 +228,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 }
 
 // A version that is adopted, since the content is here already, passes the
-// door as any record does.
+// admission as any record does.
 func TestAdoptionPassesTheDoor(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	ours := record("k", strings.Repeat("x", 5000), at(0))

@@ -242,7 +242,7 @@ func TestEqualChecksumsAreNotCalledInSync(t *testing.T) {
 	}
 }
 
-// What a door refuses is reported on both sides, is not sent again, and keeps
+// What an admission refuses is reported on both sides, is not sent again, and keeps
 // the sets from being called equal.
 func TestRefusedRecords(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)

@@ -249,7 +249,7 @@ func (v *vector) residual() dbadapter.Digest {
 	return d
 }
 
-// asked is called for each record that comes to the door.
+// asked is called for each record that comes to the admission.
 func (v *vector) asked(r dbadapter.Record) error {
 	role, told := v.inTold[v.trial.keys.Hasher.Index(r.Key)]
 	switch {
@@ -262,7 +262,7 @@ func (v *vector) asked(r dbadapter.Record) error {
 	case v.all:
 		return nil
 	case !v.proved:
-		return fmt.Errorf("key %q came to the door before the residuals were equal", r.Key)
+		return fmt.Errorf("key %q came to the admission before the residuals were equal", r.Key)
 	case v.side == 1 && !v.altered && (role == wire.Wanted || role == wire.Older) && !v.d.w.sides[0].holds(&r):
 		return fmt.Errorf("key %q is not what the cells told of", r.Key)
 	case !told:
@@ -291,11 +291,11 @@ func (v *vector) check(allocated uint64) error {
 	case int64(v.trial.read) > 64+v.delivered:
 		return fmt.Errorf("%d buckets read for %d bytes", v.trial.read, v.delivered)
 	case int64(v.trial.reached) > v.delivered/8:
-		return fmt.Errorf("%d records at the door for %d bytes", v.trial.reached, v.delivered)
+		return fmt.Errorf("%d records at the admission for %d bytes", v.trial.reached, v.delivered)
 	case err != nil && report.Verified:
 		return fmt.Errorf("verified, and failed: %w", err)
 	case v.stranger && !v.itself && (err == nil || v.trial.reached > 0 || report.Verified || v.side == 1 && report.WireBytesSent > wire.MaxText):
-		return fmt.Errorf("a stranger was told %d bytes, and %d of its records came to the door; %w", report.WireBytesSent, v.trial.reached, err)
+		return fmt.Errorf("a stranger was told %d bytes, and %d of its records came to the admission; %w", report.WireBytesSent, v.trial.reached, err)
 	case report.Verified:
 		return v.truth(&report)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// refuseAll makes a door that lets nothing in.
+// refuseAll makes an admission that refuses all.
 func (s *side) refuseAll() {
 	s.admit = func(records []dbadapter.Record) ([]Verdict, error) {
 		verdicts := make([]Verdict, len(records))

@@ -276,8 +276,8 @@ var refusals = map[string]map[string]string{
 	"create-namespace": {"400": "The name or the skew is malformed", "409": "The name is taken"},
 	"invite":           {"403": "This node is no admin", "404": "No such namespace"},
 	"join":             {"400": "The ticket is malformed", "403": "The ticket was refused", "502": "The inviter cannot be reached"},
-	"sync":             {"403": "One side is no member", "404": "No such namespace", "502": "The peer cannot be reached"},
-	"diff":             {"403": "One side is no member", "502": "The peer cannot be reached"},
+	"sync":             {"403": "One side is not a member", "404": "No such namespace", "502": "The peer cannot be reached"},
+	"diff":             {"403": "One side is not a member", "502": "The peer cannot be reached"},
 }
 
 // noRoute answers what no route takes: another method may be the right one.
