@@ -47,8 +47,10 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] 
 // Restamp gives each record from the future that this node wrote, or imported
 // with its date, a version of now with the same content, durably, and returns how
 // many. It is for a clock that was wrong and has been set right: writes are
-// accepted again, unless a record of another member is from the future, too; that
-// member restamps it.
+// accepted again, unless a record of another member is from the future, too: this
+// node's clock was as wrong as that member's when it took the record. That member
+// restamps what it still holds; where it has done so already, drop the namespace
+// here and join it again.
 //
 // A record becomes as late as the members accept now, later than what they hold of
 // its key, also from a clock that was fast by less than the skew. No member with a right clock has accepted the old versions; from a member whose

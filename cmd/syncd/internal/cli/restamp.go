@@ -14,7 +14,7 @@ type restampCmd struct {
 }
 
 func (restampCmd) Help() string {
-	return `For a clock that was wrong, and is right now. What this node wrote meanwhile lies in the future: the other members decline it, and this node refuses to write after it. Each such record gets a version of now with the same content, and so wins over what was written to its key before now. Records of other members are listed and stay: these restamp them.
+	return `For a clock that was wrong, and is right now. What this node wrote meanwhile lies in the future: the other members decline it, and this node refuses to write after it. Each such record gets a version of now with the same content, and so wins over what was written to its key before now. Records of other members are listed and stay: their writers restamp them. A node that holds such records of a writer that has restamped already removes the namespace and joins it again.
 
 Set the clock first: restamp trusts it.
 
@@ -47,7 +47,7 @@ func (c restampCmd) Run(ctx context.Context, a *app, daemon *client.Client) erro
 	if r.Left.Others == 0 {
 		return nil
 	}
-	a.remark("%d records of other members are from the future, and writes are refused until these have restamped them, or their time has come", r.Left.Others)
+	a.remark("%d records of other members are from the future, and writes are refused until their time has come: where their writers have restamped already, remove the namespace here and join it again", r.Left.Others)
 	return a.printFuture(r.Left)
 }
 
