@@ -324,7 +324,7 @@ func TestRestamp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if ahead := n.Latest().Time().Sub(n.wall.now()); ahead > time.Second {
+		if ahead := n.Latest().Time().Sub(n.wall.now()); ahead > c.Skew {
 			t.Errorf("the newest version is %s ahead; refused %v", ahead, book.refused)
 		}
 		put(t, n, "l", "at once")
