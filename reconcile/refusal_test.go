@@ -65,7 +65,7 @@ func TestRefusalsAreToldOnEveryLeg(t *testing.T) {
 }
 
 // A record that is not sent since it was refused before keeps both sides from
-// calling the sets equal, also where nobody has asked for it: here it answers
+// calling the sets equal, also where no side has asked for it: here it answers
 // an older one that the responder sent on suspicion.
 func TestWithheldAnswerIsTold(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)

@@ -147,8 +147,8 @@ func TestComputingForTooLong(t *testing.T) {
 	}
 }
 
-// A peer that only says that it is working is cut: by the time where there is a
-// clock, by the number where there is none.
+// A peer that only says that it is working is cut: by the time with a clock,
+// by the number without one.
 func TestOnlyWorking(t *testing.T) {
 	for name, elapsed := range map[string]func() time.Duration{
 		"often, without a clock": nil,

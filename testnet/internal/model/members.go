@@ -196,16 +196,22 @@ func (n *Node) acceptJoin(s *sim.Stream, from node.ID) bool {
 
 // SetRole changes a member's role in this node's own list.
 func (n *Node) SetRole(member int, role node.Role) {
+	n.joinedDo(func(p *process) error { return p.ns.SetMember(n.cluster.nodes[member].id, role) })
+}
+
+// joinedDo has the process do something with its namespace, unless the node is
+// down. The watcher is told why it came to nothing.
+func (n *Node) joinedDo(do func(p *process) error) {
 	p := n.process
 	if p == nil {
 		return
 	}
 	p.now(func() {
-		if p.ns == nil {
-			n.cluster.Watch.Refused(n.number, errNoNamespace)
-			return
+		err := errNoNamespace
+		if p.ns != nil {
+			err = do(p)
 		}
-		if err := p.ns.SetMember(n.cluster.nodes[member].id, role); err != nil {
+		if err != nil {
 			n.cluster.Watch.Refused(n.number, err)
 		}
 	})

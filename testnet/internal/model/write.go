@@ -131,22 +131,12 @@ func (p *process) flush() {
 
 // Restamp gives what the node wrote too far ahead of its clock a version of now.
 func (n *Node) Restamp() {
-	p := n.process
-	if p == nil {
-		return
-	}
-	p.now(func() {
-		if p.ns == nil {
-			n.cluster.Watch.Refused(n.number, errNoNamespace)
-			return
-		}
+	n.joinedDo(func(p *process) error {
 		p.flush()
 		p.restamps++
 		restamped, err := p.ns.Restamp(context.Background())
 		n.world.Note("restamped", n.number, restamped, nil)
-		if err != nil {
-			n.cluster.Watch.Refused(n.number, err)
-		}
+		return err
 	})
 }
 
