@@ -28,7 +28,7 @@
 // To write is to apply a batch:
 //
 //	hasher := dbadapter.NewHasher(secret)
-//	ns, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), hasher, observe)
+//	ns, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret, creator), hasher, observe)
 //	record, err := dbadapter.Hash(hasher, dbadapter.Record{Key: key, Value: value, Version: version})
 //	outcomes, err := ns.Apply(ctx, []dbadapter.Write{{Record: record}})
 //

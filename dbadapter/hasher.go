@@ -2,6 +2,7 @@ package dbadapter
 
 import (
 	"crypto/sha256"
+	"slices"
 
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/keyhash"
@@ -97,9 +98,22 @@ func (c Checksum) Age(d Checksum) int {
 	return 0
 }
 
-// NamespaceIDOf is the name under which members know a namespace: a hash of
-// its secret, which tells nothing of the secret itself.
-func NamespaceIDOf(secret Secret) NamespaceID {
-	sum := sha256.Sum256(append([]byte("syncd namespace id\x00"), secret[:]...))
+// NamespaceIDOf is the name under which members know a namespace: a hash of its
+// secret, which tells nothing of the secret itself, and of its creator, whose list
+// of members therefore cannot be replaced by another node's. creator is the
+// creator's peer id in binary.
+func NamespaceIDOf(secret Secret, creator []byte) NamespaceID {
+	return namespaceHash("syncd namespace id\x00", secret, creator)
+}
+
+// ControlOf is the secret and the id of the namespace's control namespace, which
+// holds its list of members.
+func ControlOf(secret Secret, creator []byte) (Secret, NamespaceID) {
+	control := sha256.Sum256(append([]byte("syncd control secret\x00"), secret[:]...))
+	return control, namespaceHash("syncd control id\x00", secret, creator)
+}
+
+func namespaceHash(domain string, secret Secret, creator []byte) NamespaceID {
+	sum := sha256.Sum256(slices.Concat([]byte(domain), secret[:], creator))
 	return NamespaceID(sum[:16])
 }

@@ -161,7 +161,10 @@ func TestGolden(t *testing.T) {
 	}
 	version, _ := vectorRecords()[0].Version.AppendBinary(nil)
 	fmt.Fprintf(&b, "version of record 0 in binary: %x\n", version)
-	fmt.Fprintf(&b, "namespace: %x\n", NamespaceIDOf(secret))
+	creator := []byte("a creator's peer id, of 38 bytes in all")[:38]
+	control, controlID := ControlOf(secret, creator)
+	fmt.Fprintf(&b, "namespace of the creator %q: %x\n", creator, NamespaceIDOf(secret, creator))
+	fmt.Fprintf(&b, "its control namespace: secret %x, id %x\n", control, controlID)
 	golden.Compare(t, "testdata/golden.txt", b.String())
 }
 

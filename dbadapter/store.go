@@ -6,7 +6,7 @@ import (
 )
 
 // NamespaceID names a namespace in a store and on the wire: a hash of its
-// secret.
+// secret and its creator.
 type NamespaceID [16]byte
 
 // Store is a node's database: any number of namespaces. All methods may be

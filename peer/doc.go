@@ -18,7 +18,7 @@
 //
 // A node is its Ed25519 key, and its ID is the libp2p peer id of that key. A
 // namespace is a set of records with a secret of 32 bytes; its members know it by
-// a hash of the secret, and its name is an alias of this node alone. A member is a
+// a hash of the secret and of its creator, and its name is an alias of this node alone. A member is a
 // node in this node's list of the namespace, with a role: read, write or admin.
 // Each node has its own list, and serves members only: a stranger does not learn
 // whether the namespace exists. A ticket is a text that makes one node a member,

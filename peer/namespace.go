@@ -40,7 +40,7 @@ type Namespace struct {
 // openNamespace opens a namespace's records and rebuilds its sketch by a scan.
 func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
 	core, err := n.core.Open(ctx, node.Opening{
-		Secret: secret, State: s, Store: n.store.Namespace, Save: n.saveTo(dbadapter.NamespaceIDOf(secret)),
+		Secret: secret, State: s, Store: n.store.Namespace, Save: n.saveTo(dbadapter.NamespaceIDOf(secret, s.Creator)),
 	})
 	if err != nil {
 		return nil, err
@@ -97,7 +97,8 @@ func bind(ctx, life context.Context) (context.Context, context.CancelFunc) {
 // Name is the namespace's alias on this node.
 func (ns *Namespace) Name() string { return ns.core.Members().Name() }
 
-// ID is the hash of the namespace's secret, by which its members know it.
+// ID is the hash of the namespace's secret and its creator, by which its members
+// know it.
 func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
 
 // Info describes a namespace.

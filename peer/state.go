@@ -88,7 +88,7 @@ func namespaceDir(dir string, id dbadapter.NamespaceID) string {
 
 // createState makes the folder of a namespace, whole or not at all.
 func createState(dir string, secret dbadapter.Secret, s *node.State) error {
-	final := namespaceDir(dir, dbadapter.NamespaceIDOf(secret))
+	final := namespaceDir(dir, dbadapter.NamespaceIDOf(secret, s.Creator))
 	fresh := final + newSuffix
 	if err := os.MkdirAll(fresh, dirMode); err != nil {
 		return err
@@ -122,8 +122,8 @@ func loadState(dir string, id dbadapter.NamespaceID) (dbadapter.Secret, *node.St
 		return secret, nil, fmt.Errorf("read the namespace's secret: %w", err)
 	}
 	raw, err := hex.DecodeString(string(bytes.TrimSpace(text)))
-	if err != nil || len(raw) != len(secret) || dbadapter.NamespaceIDOf(dbadapter.Secret(raw)) != id {
-		return secret, nil, fmt.Errorf("%w: %s does not hold the secret of namespace %x", ErrCorrupt, folder, id)
+	if err != nil || len(raw) != len(secret) {
+		return secret, nil, fmt.Errorf("%w: %s does not hold the secret of a namespace", ErrCorrupt, folder)
 	}
 	path := filepath.Join(folder, stateFile)
 	data, err := os.ReadFile(path)
@@ -133,6 +133,9 @@ func loadState(dir string, id dbadapter.NamespaceID) (dbadapter.Secret, *node.St
 	s, err := node.DecodeState(data)
 	if err != nil {
 		return secret, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if dbadapter.NamespaceIDOf(dbadapter.Secret(raw), s.Creator) != id {
+		return secret, nil, fmt.Errorf("%w: %s does not hold the secret and the creator of namespace %x", ErrCorrupt, folder, id)
 	}
 	return dbadapter.Secret(raw), s, nil
 }

@@ -76,7 +76,7 @@ func (n *node) options(remote *node) reconcile.Options {
 // Two sides that differ by a record each are made equal. Their sessions say what
 // they want; the loop carries it from one to the other.
 func Example() {
-	keys := reconcile.DeriveKeys(dbadapter.Secret{1, 2, 3})
+	keys := reconcile.DeriveKeys(dbadapter.Secret{1, 2, 3}, nil)
 	a, b := newNode("a", keys), newNode("b", keys)
 	for i := range 1000 {
 		a.put(fmt.Sprint("common/", i), "")

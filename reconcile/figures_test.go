@@ -25,7 +25,7 @@ func sets(rng *rand.Rand, n, missing, mismatched int, spread time.Duration) (a, 
 	for i := range secret {
 		secret[i] = byte(rng.Uint32())
 	}
-	o.Keys = DeriveKeys(secret)
+	o.Keys = DeriveKeys(secret, nil)
 	cells := 1 << 14
 	if 2*missing+mismatched > cells/2 {
 		cells = 1 << 17

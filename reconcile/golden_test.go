@@ -27,7 +27,7 @@ func TestGoldenSessions(t *testing.T) {
 		secret[i] = byte(i)
 	}
 	id := func(fill byte) []byte { return append([]byte{0, 36, 8, 1, 18, 32}, bytes.Repeat([]byte{fill}, 32)...) }
-	keys := DeriveKeys(secret)
+	keys := DeriveKeys(secret, nil)
 	options := func(fill, remote byte, o Options) Options {
 		o.Keys, o.Self, o.Remote, o.Nonce = keys, id(fill), id(remote), wire.Nonce(bytes.Repeat([]byte{fill}, 16))
 		return o

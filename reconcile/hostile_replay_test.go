@@ -85,7 +85,7 @@ func TestReplayedSessions(t *testing.T) {
 // them changed it is another.
 func TestProofsAreBound(t *testing.T) {
 	o := Options{Keys: testKeys}
-	other := Options{Keys: DeriveKeys(dbadapter.Secret{9})}
+	other := Options{Keys: DeriveKeys(dbadapter.Secret{9}, nil)}
 	a, b, n, m := []byte("a"), []byte("b"), wire.Nonce{1}, wire.Nonce{2}
 	proofs := map[string]wire.Proof{
 		"it":                        o.proof("responder", a, b, n, m),

@@ -7,8 +7,8 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
-// Keys are what a namespace's secret stands for: DeriveKeys derives them once,
-// and they travel as one value.
+// Keys are what a namespace's secret and creator stand for: DeriveKeys derives
+// them once, and they travel as one value.
 type Keys struct {
 	// Secret proves membership: it keys the proofs of Hello and Welcome.
 	Secret dbadapter.Secret
@@ -21,11 +21,21 @@ type Keys struct {
 	Hasher dbadapter.Hasher
 }
 
-// DeriveKeys derives the keys of the namespace that has this secret.
-func DeriveKeys(secret dbadapter.Secret) Keys {
+// DeriveKeys derives the keys of the namespace that has this secret and creator.
+// creator is a peer id in binary.
+func DeriveKeys(secret dbadapter.Secret, creator []byte) Keys {
+	return derive(secret, dbadapter.NamespaceIDOf(secret, creator))
+}
+
+// DeriveControlKeys derives the keys of its control namespace.
+func DeriveControlKeys(secret dbadapter.Secret, creator []byte) Keys {
+	return derive(dbadapter.ControlOf(secret, creator))
+}
+
+func derive(secret dbadapter.Secret, id dbadapter.NamespaceID) Keys {
 	return Keys{
 		Secret: secret,
-		ID:     dbadapter.NamespaceIDOf(secret),
+		ID:     id,
 		Cells:  sha256.Sum256(append([]byte("syncd cells 1\x00"), secret[:]...)),
 		Hasher: dbadapter.NewHasher(secret),
 	}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -15,6 +16,8 @@ func TestGoldenKeys(t *testing.T) {
 	for i := range secret {
 		secret[i] = byte(i)
 	}
-	keys := DeriveKeys(secret)
-	golden.Compare(t, "testdata/keys.txt", fmt.Sprintf("# secret: byte i is i\nnamespace: %x\nkey of the cells: %x\n", keys.ID, keys.Cells))
+	creator := bytes.Repeat([]byte{7}, 38)
+	keys, control := DeriveKeys(secret, creator), DeriveControlKeys(secret, creator)
+	golden.Compare(t, "testdata/keys.txt", fmt.Sprintf("# secret: byte i is i; creator: 38 bytes 07\nnamespace: %x\nkey of the cells: %x\n"+
+		"control namespace: %x\nits secret: %x\nits key of the cells: %x\n", keys.ID, keys.Cells, control.ID, control.Secret, control.Cells))
 }

@@ -18,7 +18,7 @@ import (
 
 var (
 	testSecret = dbadapter.Secret{1, 2, 3}
-	testKeys   = DeriveKeys(testSecret)
+	testKeys   = DeriveKeys(testSecret, nil)
 )
 
 // side is one node as the core sees it: a store, and an admission that lets
@@ -44,7 +44,7 @@ func newSide(t testing.TB, name string, hasher dbadapter.Hasher) *side {
 // newSideOf is newSide with a secret of its own: it decides where keys fall.
 func newSideOf(t testing.TB, name string, hasher dbadapter.Hasher, secret dbadapter.Secret) *side {
 	t.Helper()
-	s := &side{t: t, name: name, keys: DeriveKeys(secret)}
+	s := &side{t: t, name: name, keys: DeriveKeys(secret, nil)}
 	if hasher != nil {
 		s.keys.Hasher = hasher
 	}

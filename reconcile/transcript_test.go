@@ -181,7 +181,7 @@ func (s *stage) do(words []string, line string) {
 	case rest == "has no memory":
 		s.sides[who[0]].budget = NewBudget(0)
 	case strings.HasPrefix(rest, "has the secret "):
-		s.sides[who[0]].keys = DeriveKeys(dbadapter.Secret([]byte(fmt.Sprintf("%-32s", words[4]))))
+		s.sides[who[0]].keys = DeriveKeys(dbadapter.Secret([]byte(fmt.Sprintf("%-32s", words[4]))), nil)
 	case words[1] == "declines":
 		s.sides[who[0]].decline(dbadapter.WriterID(s.number(words[2])))
 	case words[1] == "forgets":

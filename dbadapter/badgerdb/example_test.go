@@ -38,7 +38,7 @@ func write(dir string) error {
 	}
 	defer store.Close()
 	hasher := dbadapter.NewHasher(secret)
-	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), hasher, nil)
+	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret, nil), hasher, nil)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func read(dir string) error {
 		return err
 	}
 	defer store.Close()
-	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), dbadapter.NewHasher(secret), nil)
+	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret, nil), dbadapter.NewHasher(secret), nil)
 	if err != nil {
 		return err
 	}

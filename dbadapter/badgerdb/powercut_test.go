@@ -223,7 +223,7 @@ func openCut(dir string, o Options) (*Store, dbadapter.Namespace, error) {
 		return nil, nil, err
 	}
 	var secret dbadapter.Secret
-	n, err := store.Namespace(context.Background(), dbadapter.NamespaceIDOf(secret), dbadapter.NewHasher(secret), nil)
+	n, err := store.Namespace(context.Background(), dbadapter.NamespaceIDOf(secret, nil), dbadapter.NewHasher(secret), nil)
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())
 	}

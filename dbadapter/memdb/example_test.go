@@ -16,7 +16,7 @@ func Example() {
 	hasher := dbadapter.NewHasher(secret)
 	store := memdb.New(memdb.Options{})
 	defer store.Close()
-	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret), hasher, nil)
+	namespace, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret, nil), hasher, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

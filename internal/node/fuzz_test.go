@@ -59,7 +59,7 @@ func FuzzJoin(f *testing.F) {
 		ticket := &Ticket{Inviter: inviter.ID, Name: "notes"}
 		var r joinReply
 		if strict.Unmarshal(b, &r) == nil && len(r.Secret) == len(dbadapter.Secret{}) {
-			ticket.Namespace = dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret))
+			ticket.Namespace = dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret), r.Creator)
 		}
 		joined, err := joiner.ReadJoin(ticket, b)
 		if err != nil {

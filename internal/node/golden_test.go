@@ -80,7 +80,7 @@ func TestGolden(t *testing.T) {
 
 	v.say("Signatures by the inviter, in the namespace whose secret is the bytes 01 02 … 20.")
 	secret := dbadapter.Secret(counting(1, 32))
-	id := dbadapter.NamespaceIDOf(secret)
+	id := dbadapter.NamespaceIDOf(secret, []byte(inviter.ID))
 	v.hex("namespace id", id[:])
 	writer, err := inviter.ID.Writer()
 	fail(err)

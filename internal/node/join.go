@@ -27,6 +27,7 @@ type joinReply struct {
 	Secret  []byte       `cbor:"3,keyasint"`
 	Policy  storedPolicy `cbor:"4,keyasint"`
 	Members []joinMember `cbor:"5,keyasint"`
+	Creator []byte       `cbor:"6,keyasint"`
 }
 
 type joinMember struct {
@@ -88,7 +89,7 @@ func (n *Node) admitJoin(remote ID, q *joinRequest, book func(ID) [][]byte, r *j
 	}
 	ns.declined.forget()
 	members := ns.Members()
-	r.Secret, r.Policy = ns.Keys.Secret[:], members.state.Policy
+	r.Secret, r.Creator, r.Policy = ns.Keys.Secret[:], members.state.Creator, members.state.Policy
 	for _, m := range members.state.Members {
 		r.Members = append(r.Members, joinMember{m, book(ID(m.ID))})
 	}
@@ -114,10 +115,10 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 		return nil, fmt.Errorf("%w: it says: %.200q", ErrDenied, r.Denied)
 	case r.Version != joinVersion:
 		return nil, fmt.Errorf("it speaks version %d of the protocol, this node version %d; upgrade the older", r.Version, joinVersion)
-	case len(r.Secret) != len(dbadapter.Secret{}) || dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret)) != t.Namespace:
+	case len(r.Secret) != len(dbadapter.Secret{}) || dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret), r.Creator) != t.Namespace:
 		return nil, errors.New("it handed over another namespace than the ticket's; do not trust it")
 	}
-	j := &Joined{Secret: dbadapter.Secret(r.Secret), State: &State{Format: StateFormat, Name: t.Name, Policy: r.Policy}}
+	j := &Joined{Secret: dbadapter.Secret(r.Secret), State: &State{Format: StateFormat, Name: t.Name, Creator: r.Creator, Policy: r.Policy}}
 	for _, m := range r.Members {
 		j.State.Members = append(j.State.Members, m.storedMember)
 		if ID(m.ID) != n.ID {

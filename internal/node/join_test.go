@@ -50,11 +50,11 @@ func TestJoin(t *testing.T) {
 func TestHostileInviter(t *testing.T) {
 	b := newMachine(2)
 	secret := dbadapter.Secret{1, 2, 3}
-	ticket := &Ticket{Inviter: idOf(1), Namespace: dbadapter.NamespaceIDOf(secret), Name: "notes"}
+	ticket := &Ticket{Inviter: idOf(1), Namespace: dbadapter.NamespaceIDOf(secret, []byte(idOf(1))), Name: "notes"}
 	member := func(id ID, role Role) joinMember { return joinMember{storedMember{[]byte(id), role, 1}, nil} }
 	read := func(edit func(*joinReply)) error {
 		r := joinReply{
-			Version: joinVersion, Secret: secret[:], Policy: storedPolicy{MaxSkew: time.Minute},
+			Version: joinVersion, Secret: secret[:], Creator: []byte(idOf(1)), Policy: storedPolicy{MaxSkew: time.Minute},
 			Members: []joinMember{member(idOf(1), RoleAdmin), member(b.ID, RoleWrite)},
 		}
 		edit(&r)

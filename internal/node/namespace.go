@@ -66,7 +66,7 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 	}
 	ns := &Namespace{
 		self: self,
-		Keys: reconcile.DeriveKeys(o.Secret),
+		Keys: reconcile.DeriveKeys(o.Secret, o.State.Creator),
 		node: n, save: o.Save, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
 	}
 	if n.Weaken != nil {

@@ -33,9 +33,10 @@ type Policy struct {
 type State struct {
 	Format  int            `cbor:"1,keyasint"`
 	Name    string         `cbor:"2,keyasint"`
-	Policy  storedPolicy   `cbor:"3,keyasint"`
-	Members []storedMember `cbor:"4,keyasint"`
-	Invites []storedInvite `cbor:"5,keyasint"`
+	Creator []byte         `cbor:"3,keyasint"` // a part of what the namespace's id is made of
+	Policy  storedPolicy   `cbor:"4,keyasint"`
+	Members []storedMember `cbor:"5,keyasint"`
+	Invites []storedInvite `cbor:"6,keyasint"`
 }
 
 type storedPolicy struct {
@@ -93,7 +94,7 @@ func NewState(name string, p Policy, creator ID, now time.Time) (*State, error) 
 	if p.MaxSkew == 0 {
 		p.MaxSkew = DefaultMaxSkew
 	}
-	s := &State{Format: StateFormat, Name: name, Policy: storedPolicy(p)}
+	s := &State{Format: StateFormat, Name: name, Creator: []byte(creator), Policy: storedPolicy(p)}
 	return s, s.setMember(creator, RoleAdmin, now.Unix())
 }
 
@@ -137,6 +138,9 @@ func DecodeState(b []byte) (*State, error) {
 func (s *State) validate() error {
 	if err := CheckName(s.Name); err != nil {
 		return err
+	}
+	if _, err := ID(s.Creator).PublicKey(); err != nil {
+		return fmt.Errorf("the creator: %w", err)
 	}
 	if s.Policy.MaxSkew <= 0 {
 		return errors.New("a skew of zero")

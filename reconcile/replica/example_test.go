@@ -16,7 +16,7 @@ import (
 // on with each commit.
 func Example() {
 	ctx := context.Background()
-	keys := reconcile.DeriveKeys(dbadapter.Secret{1, 2, 3})
+	keys := reconcile.DeriveKeys(dbadapter.Secret{1, 2, 3}, nil)
 	live := replica.New(keys)
 	store := memdb.New(memdb.Options{})
 	defer store.Close()

@@ -26,7 +26,7 @@ type side struct {
 
 func newSide(t testing.TB) *side {
 	t.Helper()
-	s := &side{t: t, keys: reconcile.DeriveKeys(dbadapter.Secret{1, 2, 3})}
+	s := &side{t: t, keys: reconcile.DeriveKeys(dbadapter.Secret{1, 2, 3}, nil)}
 	s.live = New(s.keys)
 	store := memdb.New(memdb.Options{})
 	t.Cleanup(func() { store.Close() })

@@ -87,13 +87,13 @@ func New(w *sim.World, net *sim.Net, c Config) *Cluster {
 	cl := &Cluster{Config: c, World: w, Net: net, proven: map[[32]byte]bool{}, last: map[[2]int]*tape{}, byID: map[node.ID]*Node{}}
 	var secret dbadapter.Secret
 	binary.BigEndian.PutUint64(secret[:], w.Draw(sim.ForNonce, 1<<40, 0, 0))
-	cl.keys = reconcile.DeriveKeys(secret)
-	cl.keys.Hasher = cl.weaken(cl.keys.Hasher)
 	for i := range c.Nodes {
 		n := newNode(cl, i)
 		cl.nodes = append(cl.nodes, n)
 		cl.byID[n.id] = n
 	}
+	cl.keys = reconcile.DeriveKeys(secret, []byte(cl.nodes[0].id))
+	cl.keys.Hasher = cl.weaken(cl.keys.Hasher)
 	return cl
 }
 

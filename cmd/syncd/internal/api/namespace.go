@@ -15,7 +15,7 @@ type Policy struct {
 // Namespace describes a namespace of this node.
 type Namespace struct {
 	Name     string       `json:"name" doc:"local to this node"`
-	ID       string       `json:"id" doc:"what its members know it by: a hash of its secret"`
+	ID       string       `json:"id" doc:"what its members know it by: a hash of its secret and its creator"`
 	Role     string       `json:"role" doc:"of this node" enum:"read,write,admin"`
 	Policy   Policy       `json:"policy"`
 	Records  int64        `json:"records" doc:"deleted ones included"`
