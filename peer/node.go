@@ -99,8 +99,10 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
-	if err := n.learnAddrs(); err != nil {
-		return nil, fmt.Errorf("open the node: %w", err)
+	for _, follow := range []func() error{n.learnAddrs, func() error { return n.followAddrs(n.moved) }} {
+		if err := follow(); err != nil {
+			return nil, fmt.Errorf("open the node: %w", err)
+		}
 	}
 	n.host.SetStreamHandler(syncProtocol, n.serveSync)
 	n.host.SetStreamHandler(joinProtocol, n.serveJoin)
