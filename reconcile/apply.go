@@ -19,6 +19,9 @@ func (t *receiver) apply(arrived []arrival) error {
 		r := &arrived[n]
 		if r.withheld {
 			t.link.report.declinedHere(0) // before, and it is not here since
+			if collectable(&r.Record, r.why) {
+				t.link.report.DeclinedCollectable++
+			}
 			continue
 		}
 		next := recordSize(&r.Record)
@@ -59,9 +62,20 @@ func (t *receiver) admit(records []dbadapter.Hashed) error {
 // pair that stands for the record, so that it need not send it again.
 func (t *receiver) refuse(r *dbadapter.Hashed, why wire.Reason) {
 	t.link.report.declinedHere(why)
+	if collectable(&r.Record, why) {
+		t.collectable++
+		t.link.report.DeclinedCollectable++
+	}
 	if len(t.refusals) == wire.MaxRefusals {
 		return // counted, but no longer named
 	}
 	p := dbadapter.PairOf(t.hasher, r)
 	t.refusals = append(t.refusals, wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: why})
+}
+
+// collectable reports whether a record that was declined is a tombstone, other than
+// one that the peer's floor keeps out: a side that lacks it may not vouch for its
+// time.
+func collectable(r *dbadapter.Record, why wire.Reason) bool {
+	return r.Deleted && why != wire.ReasonFloor
 }

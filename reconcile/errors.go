@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -25,9 +26,28 @@ var (
 	ErrLimit = errors.New("over a limit of the peer")
 	// ErrPeer: the other side failed for reasons of its own.
 	ErrPeer = errors.New("the peer failed")
+	// ErrListsDiffer: the two sides have different lists of members, which are to
+	// be synced first.
+	ErrListsDiffer = errors.New("the two sides have different lists of members")
+	// ErrTwin: the other side knows another node that runs with this one's
+	// identity.
+	ErrTwin = errors.New("another node that runs has the same identity")
+	// ErrRemoved: this node was a member and has been removed. What arrives of it
+	// is a RemovedError.
+	ErrRemoved = errors.New("removed from the list of members")
 	// ErrClosed: the session was abandoned.
 	ErrClosed = errors.New("session closed")
 )
+
+// RemovedError is ErrRemoved with the statement that removed the member, as the
+// other side has it: the receiver checks it. A responder's Heed returns one to tell
+// a peer; it takes at most wire.MaxStatement bytes.
+type RemovedError struct{ Statement []byte }
+
+func (e *RemovedError) Error() string { return ErrRemoved.Error() }
+
+// Unwrap makes a RemovedError an ErrRemoved.
+func (e *RemovedError) Unwrap() error { return ErrRemoved }
 
 // codes pairs what goes wrong here with what the other side is told.
 var codes = []struct {
@@ -41,6 +61,9 @@ var codes = []struct {
 	{ErrNotVerified, wire.CodeNotVerified},
 	{ErrProtocol, wire.CodeProtocol},
 	{ErrPeer, wire.CodeInternal},
+	{ErrRemoved, wire.CodeRemoved},
+	{ErrListsDiffer, wire.CodeListsDiffer},
+	{ErrTwin, wire.CodeTwin},
 }
 
 // refusal is the message that tells the other side of err. The text of an
@@ -56,6 +79,14 @@ func refusal(err error) *wire.Refuse {
 	switch m.Code {
 	case wire.CodeProtocol, wire.CodeNotVerified, wire.CodeVersion:
 		m.Text = clip(err.Error())
+	case wire.CodeRemoved:
+		// Without a statement it would be a claim that no peer can check.
+		removed, ok := errors.AsType[*RemovedError](err)
+		if !ok || len(removed.Statement) == 0 || len(removed.Statement) > wire.MaxStatement {
+			m.Code = wire.CodeDenied
+			break
+		}
+		m.Statement = removed.Statement
 	}
 	return m
 }
@@ -82,6 +113,8 @@ func refused(m *wire.Refuse) error {
 		}
 	}
 	switch {
+	case m.Code == wire.CodeRemoved:
+		return &RemovedError{bytes.Clone(m.Statement)}
 	case m.Code == wire.CodeVersion:
 		return fmt.Errorf("%w: this side speaks version %d, the peer version %d; upgrade the older of the two", err, wire.Version, m.Version)
 	case m.Text != "":

@@ -32,6 +32,39 @@ func (o *Options) proof(role string, initiator, responder []byte, nonces ...wire
 	return p
 }
 
+// Proves reports whether a Hello of the peer remote to self proves that the peer
+// knows the namespace's secret. A session checks it by itself; this is for a
+// responder that has something to say to a peer that is not a member.
+func Proves(keys Keys, remote, self []byte, h *wire.Hello) bool {
+	o := Options{Keys: keys, Self: self, Remote: remote}
+	return o.proves(h)
+}
+
+func (o *Options) proves(h *wire.Hello) bool {
+	return h.Namespace == o.Keys.ID && sameProof(h.Proof, o.proof("initiator", o.Remote, o.Self, h.Nonce))
+}
+
+// greeting is what this side says of itself; whole says that the sync moves all
+// that differs, so that its Tau means something.
+func (o *Options) greeting(whole bool) (g wire.Greeting) {
+	if o.Greeting != nil {
+		g = o.Greeting()
+	}
+	if !whole {
+		g.Tau = 0
+	}
+	return g
+}
+
+// heed hands the peer's greeting to the node.
+func (s *party) heed(theirs wire.Greeting) error {
+	s.link.report.Theirs = theirs
+	if s.opts.Heed == nil {
+		return nil
+	}
+	return s.opts.Heed(theirs)
+}
+
 func sameProof(a, b wire.Proof) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }
 
 // hello opens the sync.
@@ -48,7 +81,9 @@ func (a *initiator) hello() error {
 		Prefix:    a.opts.Prefix,
 		Records:   a.here.records,
 		Digest:    a.here.digest,
+		Greeting:  a.opts.greeting(!a.opts.DryRun && len(a.opts.Prefix) == 0),
 	}
+	m.ListsMayDiffer = a.opts.ListsMayDiffer
 	if err := a.sketch(m); err != nil {
 		return err
 	}
@@ -68,6 +103,9 @@ func (a *initiator) welcome() error {
 	if !sameProof(w.Proof, a.opts.proof("responder", a.opts.Self, a.opts.Remote, a.opts.Nonce, w.Nonce)) {
 		return ErrDenied
 	}
+	if err := a.heed(w.Greeting); err != nil {
+		return err
+	}
 	a.there = summary{w.Records, w.Digest}
 	return conceivable(a.there)
 }
@@ -86,8 +124,11 @@ func (b *responder) greet() error {
 	if err := CheckVersion(h); err != nil {
 		return err
 	}
-	if h.Namespace != b.opts.Keys.ID || !sameProof(h.Proof, b.opts.proof("initiator", b.opts.Remote, b.opts.Self, h.Nonce)) {
+	if !b.opts.proves(h) {
 		return ErrDenied
+	}
+	if err := b.heed(h.Greeting); err != nil {
+		return err
 	}
 	if len(h.Cells) > MaxFirstCells {
 		return violation("a Hello with %d cells; at most %d are allowed", len(h.Cells), MaxFirstCells)
@@ -102,13 +143,15 @@ func (b *responder) greet() error {
 	if err := b.sketch(); err != nil {
 		return err
 	}
+	greeting := b.opts.greeting(!h.DryRun && len(h.Prefix) == 0)
 	b.aim(h.Direction != wire.Push, h.Direction != wire.Pull)
 	b.pulls, b.take.prefix = h.Direction == wire.Pull, h.Prefix
 	return b.link.send(&wire.Welcome{
-		Nonce:   b.opts.Nonce,
-		Proof:   b.opts.proof("responder", b.opts.Remote, b.opts.Self, h.Nonce, b.opts.Nonce),
-		Records: b.here.records,
-		Digest:  b.here.digest,
+		Nonce:    b.opts.Nonce,
+		Proof:    b.opts.proof("responder", b.opts.Remote, b.opts.Self, h.Nonce, b.opts.Nonce),
+		Records:  b.here.records,
+		Digest:   b.here.digest,
+		Greeting: greeting,
 	})
 }
 

@@ -188,9 +188,11 @@ func (d *damager) field(frame []byte) []byte {
 	case *wire.Records:
 		d.records(m)
 	case *wire.End:
-		switch d.rng.IntN(3) {
+		switch d.rng.IntN(4) {
 		case 0:
 			m.Applied = d.number()
+		case 3:
+			m.Collectable = d.number()
 		case 1:
 			m.Held = d.number()
 		case 2:
@@ -202,7 +204,11 @@ func (d *damager) field(frame []byte) []byte {
 		m.Code = wire.Code(d.rng.Uint32())
 	}
 	if d.rng.IntN(30) == 0 {
-		m = &wire.Refuse{Code: wire.Code(d.rng.IntN(9)), Version: byte(d.rng.Uint32()), Text: "no"}
+		r := &wire.Refuse{Code: wire.Code(d.rng.IntN(12)), Version: byte(d.rng.Uint32()), Text: "no"}
+		if r.Code == wire.CodeRemoved {
+			r.Statement = []byte("a statement")
+		}
+		m = r
 	}
 	return wire.Append(nil, m)
 }

@@ -28,6 +28,19 @@ type Options struct {
 	Method    wire.Method
 	// DryRun finds the differences and moves nothing.
 	DryRun bool
+	// ListsMayDiffer is an initiator's wish to sync although the two sides have
+	// different lists of members. A responder finds it in the Hello.
+	ListsMayDiffer bool
+	// Greeting, if not nil, is what this side says of itself. It is called once,
+	// right after the replica has been opened. Its Tau must have been read before
+	// that: a version that is written between the two is in the replica or greater
+	// than Tau. A dry run, and a sync of a prefix, say 0 instead.
+	Greeting func() wire.Greeting
+	// Heed, if not nil, decides upon the peer's greeting, once the peer has proved
+	// that it knows the secret: at the responder before anything is opened or
+	// reserved. Its error ends the session, and the peer is told its code:
+	// ErrListsDiffer, ErrTwin, ErrDenied, ErrBusy or a RemovedError.
+	Heed func(theirs wire.Greeting) error
 	// FirstCells is how many cells an initiator's Hello carries; 0 means the
 	// constant FirstCells.
 	FirstCells int

@@ -34,6 +34,8 @@ type side struct {
 	first    int
 	budget   Budget
 	elapsed  func() time.Duration
+	greets   func() wire.Greeting
+	heeds    func(wire.Greeting) error
 }
 
 func newSide(t testing.TB, name string, hasher dbadapter.Hasher) *side {
@@ -134,7 +136,7 @@ func (s *side) options(remote *side, o Options) Options {
 	o.Keys, o.Self, o.Remote, o.Admit = s.keys, []byte(s.name), []byte(remote.name), admitting(s.admit)
 	copy(o.Nonce[:], s.name)
 	o.Declined, o.Budget, o.Elapsed = &s.declined, s.budget, s.elapsed
-	o.Prefix = s.prefix
+	o.Prefix, o.Greeting, o.Heed = s.prefix, s.greets, s.heeds
 	if o.FirstCells == 0 {
 		o.FirstCells = s.first
 	}

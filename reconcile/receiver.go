@@ -43,8 +43,11 @@ type receiver struct {
 
 	// refusals are the records received since the last End and refused,
 	// applied counts those let in, received all since the sync began.
+	// collectable counts those refused since the last End that the field of that
+	// name in an End counts.
 	refusals          []wire.Refusal
 	applied, received int
+	collectable       int
 	// heldThere counts the records that the direction keeps at the peer.
 	heldThere uint64
 }
@@ -54,6 +57,7 @@ type receiver struct {
 type arrival struct {
 	dbadapter.Hashed
 	withheld bool
+	why      wire.Reason // it declined a withheld one, as the peer says
 	// beside is about how many bytes this side holds under the index, which a
 	// store reads to compare.
 	beside int64
@@ -146,7 +150,7 @@ func (t *receiver) wait(n int64) error {
 // when it has its value; what a withheld record hashes to, the peer says.
 func (t *receiver) hash(s *wire.Sent) (arrival, error) {
 	if s.Withheld || s.Stub {
-		return arrival{Hashed: dbadapter.Hashed{Record: s.Record, Index: t.hasher.Index(s.Record.Key), Digest: s.Digest}, withheld: s.Withheld}, nil
+		return arrival{Hashed: dbadapter.Hashed{Record: s.Record, Index: t.hasher.Index(s.Record.Key), Digest: s.Digest}, withheld: s.Withheld, why: s.Why}, nil
 	}
 	r, err := dbadapter.Hash(t.hasher, s.Record)
 	if err != nil {
@@ -261,7 +265,7 @@ func (t *receiver) finish() error {
 
 // settled is the End that tells what became of the records received.
 func (t *receiver) settled() *wire.End {
-	m := &wire.End{Applied: uint64(t.applied), Refusals: t.refusals}
-	t.applied, t.refusals = 0, nil
+	m := &wire.End{Applied: uint64(t.applied), Collectable: uint64(t.collectable), Refusals: t.refusals}
+	t.applied, t.collectable, t.refusals = 0, 0, nil
 	return m
 }

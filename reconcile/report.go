@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -39,6 +40,17 @@ type Report struct {
 	// DeclinedHere and DeclinedThere are the records of Rejected by reason: the
 	// peer's that this side declined, and this side's that the peer did.
 	DeclinedHere, DeclinedThere Reasons
+	// DeclinedCollectable counts those of Rejected, of both sides, that are
+	// tombstones or expire and that were declined, now or in an earlier sync, for
+	// another reason than the floor. While it is 0, a sync that ran to its end both
+	// ways has brought every other tombstone to both sides.
+	DeclinedCollectable int
+	// DeclinedForFloor names this side's records that the peer declined for its
+	// floor, now or in an earlier sync: at most wire.MaxRefusals of them.
+	DeclinedForFloor []dbadapter.Pair
+	// Theirs is the peer's greeting, once the peer has proved that it knows the
+	// secret.
+	Theirs wire.Greeting
 	// Estimate is the number of differences guessed before the cells were
 	// asked for; 0 if the first ones were enough.
 	Estimate int64
@@ -86,9 +98,14 @@ func (r *Report) declinedHere(why wire.Reason) {
 	r.DeclinedHere[why]++
 }
 
-func (r *Report) declinedThere(why wire.Reason) {
+// declinedThere counts a record of this side's that the peer declines, and that
+// the pair names.
+func (r *Report) declinedThere(p dbadapter.Pair, why wire.Reason) {
 	r.Rejected++
 	r.DeclinedThere[why]++
+	if why == wire.ReasonFloor && len(r.DeclinedForFloor) < wire.MaxRefusals {
+		r.DeclinedForFloor = append(r.DeclinedForFloor, p)
+	}
 }
 
 // Step names a step of a sync, in code, logs, metrics and reports alike.

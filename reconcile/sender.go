@@ -48,9 +48,13 @@ func (s *sender) bucket(i dbadapter.Index, bid *wire.Offer) error {
 func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
 	s.count++
 	sent := wire.Sent{Record: r.Record, Stub: stub}
-	if why := s.declined.reason(s.pair(r)); why != 0 {
-		sent = withheld(r)
-		s.link.report.declinedThere(why)
+	p := s.pair(r)
+	if why := s.declined.reason(p); why != 0 {
+		sent = withheld(r, why)
+		s.link.report.declinedThere(p, why)
+		if collectable(&r.Record, why) {
+			s.link.report.DeclinedCollectable++
+		}
 	} else {
 		s.leg++
 		s.link.report.Sent++
@@ -73,10 +77,10 @@ func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
 }
 
 // withheld is a record as it travels to a peer that has declined it.
-func withheld(r *dbadapter.Hashed) wire.Sent {
+func withheld(r *dbadapter.Hashed, why wire.Reason) wire.Sent {
 	head := r.Record
 	head.Value, head.Signature, head.Signer = nil, nil, 0
-	return wire.Sent{Record: head, Withheld: true, Digest: r.Digest}
+	return wire.Sent{Record: head, Withheld: true, Why: why, Digest: r.Digest}
 }
 
 func (s *sender) flush() error {
@@ -105,41 +109,50 @@ func (s *sender) settled(m *wire.End) error {
 	if m.Applied > uint64(s.leg) || m.Applied+uint64(len(m.Refusals)) > uint64(s.leg+s.adoptable) {
 		return violation("%d records applied and %d refused of %d sent and %d offered", m.Applied, len(m.Refusals), s.leg, s.adoptable)
 	}
+	refused := uint64(s.leg+s.adoptable) - m.Applied // at most
 	s.leg, s.adoptable = 0, 0
-	named := map[dbadapter.Pair]bool{}
+	named, collected := map[dbadapter.Pair]bool{}, uint64(0)
 	for _, r := range m.Refusals {
 		p := dbadapter.Pair{Index: r.Index, Checksum: r.Checksum}
-		version, sent, err := s.sent(p)
+		sent, err := s.sent(p)
 		if err != nil {
 			return err
 		}
-		if !sent || named[p] {
+		if sent == nil || named[p] {
 			return violation("a record under index %d was refused that was not sent, or twice", r.Index)
 		}
 		named[p] = true
-		s.link.report.declinedThere(r.Reason)
-		s.declined.add(p, version, r.Reason)
+		if collectable(&sent.Record, r.Reason) {
+			collected++
+		}
+		s.link.report.declinedThere(p, r.Reason)
+		s.declined.add(p, sent.Version, r.Reason)
 	}
+	all := len(m.Refusals) < wire.MaxRefusals // were named
+	if m.Collectable < collected || m.Collectable > refused || all && m.Collectable > collected {
+		return violation("%d tombstones refused, of which %d were named", m.Collectable, collected)
+	}
+	s.link.report.DeclinedCollectable += int(m.Collectable)
 	return nil
 }
 
-// sent reports whether this side has sent, or offered, the record that the pair
-// stands for, and its version.
-func (s *sender) sent(p dbadapter.Pair) (dbadapter.Version, bool, error) {
+// sent is the record that the pair stands for, if this side has sent it, or
+// offered it; else nil.
+func (s *sender) sent(p dbadapter.Pair) (*dbadapter.Hashed, error) {
 	if !s.all && !s.under[p.Index] {
-		return dbadapter.Version{}, false, nil
+		return nil, nil
 	}
 	if err := s.link.tick(); err != nil {
-		return dbadapter.Version{}, false, err
+		return nil, err
 	}
 	records, err := s.own.bucket(p.Index)
 	if err != nil {
-		return dbadapter.Version{}, false, err
+		return nil, err
 	}
 	for n := range records {
 		if dbadapter.PairOf(s.hasher, &records[n]) == p {
-			return records[n].Version, true, nil
+			return &records[n], nil
 		}
 	}
-	return dbadapter.Version{}, false, nil
+	return nil, nil
 }

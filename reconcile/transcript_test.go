@@ -27,10 +27,11 @@ import (
 //	a|b declines WRITER|nothing        the admission refuses a writer's records
 //	a|b forgets                        what its peer has declined
 //	a|b has the secret NAME
+//	a|b heeds PROBLEM|nothing          a greeting; see problems below
 //	a|b takes SECONDS for a scan
 //	a|b has no memory
 //	a|b does FAULT                     see faults below
-//	sync [pull|push] [sketch|all] [dry] [prefix=P] [cells=N]
+//	sync [pull|push] [sketch|all] [dry] [lists-may-differ] [prefix=P] [cells=N]
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txt")
 	if err != nil || len(files) < 20 {
@@ -127,6 +128,13 @@ var faults = map[string]func(*stage, wire.Message) wire.Message{
 	},
 }
 
+// problems are what a side can find in a greeting.
+var problems = map[string]error{
+	"a-removed-member": &RemovedError{[]byte("a signed statement")},
+	"another-list":     ErrListsDiffer,
+	"a-twin":           ErrTwin,
+}
+
 // stage is where a transcript is played.
 type stage struct {
 	t       *testing.T
@@ -178,6 +186,9 @@ func (s *stage) do(words []string, line string) {
 		if faults[s.fault[who[0]]] == nil {
 			s.t.Fatalf("%q: no such fault", line)
 		}
+	case words[1] == "heeds":
+		problem := problems[words[2]]
+		s.sides[who[0]].heeds = func(wire.Greeting) error { return problem }
 	case rest == "has no memory":
 		s.sides[who[0]].budget = NewBudget(0)
 	case strings.HasPrefix(rest, "has the secret "):
@@ -256,6 +267,8 @@ func (s *stage) sync(words []string) {
 			o.Method, _ = wire.ParseMethod(name)
 		case "dry":
 			o.DryRun = true
+		case "lists-may-differ":
+			o.ListsMayDiffer = true
 		case "prefix":
 			s.sides[0].prefix, s.sides[1].prefix = []byte(value), []byte(value)
 		case "cells":

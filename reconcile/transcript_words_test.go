@@ -53,6 +53,9 @@ func (s *stage) describe(m wire.Message) string {
 		if m.DryRun {
 			words = append(words, "dry run")
 		}
+		if m.ListsMayDiffer {
+			words = append(words, "lists may differ")
+		}
 		if len(m.Prefix) > 0 {
 			words = append(words, fmt.Sprintf("prefix %q", m.Prefix))
 		}
@@ -99,12 +102,15 @@ func (s *stage) describe(m wire.Message) string {
 		return "Records  " + list(keys)
 	case *wire.End:
 		text := fmt.Sprintf("End      applied %d, held %d", m.Applied, m.Held)
+		if m.Collectable > 0 {
+			text += fmt.Sprintf(", %d collectable", m.Collectable)
+		}
 		for _, r := range m.Refusals {
 			text += fmt.Sprintf(", refused %s (%s)", s.keys[r.Index], r.Reason)
 		}
 		return text
 	case *wire.Refuse:
-		return strings.TrimSpace(fmt.Sprintf("Refuse   code %d %s", m.Code, m.Text))
+		return strings.TrimSpace(fmt.Sprintf("Refuse   code %d %s%s", m.Code, m.Statement, m.Text))
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", m), "*wire.")
 }

@@ -20,6 +20,7 @@ func appendBytes(b, field []byte) []byte {
 // hello flags
 const (
 	helloDry       = 1 << 4
+	helloLists     = 1 << 5
 	helloDirection = 3
 	helloMethod    = 3 << 2
 )
@@ -33,10 +34,14 @@ func (m *Hello) appendBody(b []byte) []byte {
 	if m.DryRun {
 		flags |= helloDry
 	}
+	if m.ListsMayDiffer {
+		flags |= helloLists
+	}
 	b = append(b, flags)
 	b = appendBytes(b, m.Prefix)
 	b = appendUvarint(b, m.Records)
 	b = m.Digest.AppendBinary(b)
+	b = m.Greeting.appendTo(b)
 	b = appendBytes(b, m.Estimator)
 	return rateless.AppendCells(b, m.Cells)
 }
@@ -45,7 +50,8 @@ func (m *Welcome) appendBody(b []byte) []byte {
 	b = append(b, m.Nonce[:]...)
 	b = append(b, m.Proof[:]...)
 	b = appendUvarint(b, m.Records)
-	return m.Digest.AppendBinary(b)
+	b = m.Digest.AppendBinary(b)
+	return m.Greeting.appendTo(b)
 }
 
 func (m *Same) appendBody(b []byte) []byte    { return b }
@@ -140,7 +146,7 @@ func (m *Records) appendBody(b []byte) []byte {
 		s := &m.Records[i]
 		switch {
 		case s.Withheld:
-			b = s.Digest.AppendBinary(appendHead(b, &s.Record, flagWithheld))
+			b = s.Digest.AppendBinary(append(appendHead(b, &s.Record, flagWithheld), byte(s.Why)))
 		case s.Stub:
 			b = appendHead(b, &s.Record, flagMark)
 		case s.Record.Deleted:
@@ -155,6 +161,7 @@ func (m *Records) appendBody(b []byte) []byte {
 func (m *End) appendBody(b []byte) []byte {
 	b = appendUvarint(b, m.Applied)
 	b = appendUvarint(b, m.Held)
+	b = appendUvarint(b, m.Collectable)
 	for _, r := range m.Refusals {
 		b = appendUvarint(b, uint64(r.Index))
 		b = appendUvarint(b, uint64(r.Checksum))
@@ -165,5 +172,6 @@ func (m *End) appendBody(b []byte) []byte {
 
 func (m *Refuse) appendBody(b []byte) []byte {
 	b = append(b, byte(m.Code), m.Version)
+	b = appendBytes(b, m.Statement)
 	return append(b, m.Text...)
 }

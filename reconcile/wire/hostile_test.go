@@ -32,9 +32,9 @@ func TestVastLengths(t *testing.T) {
 		number        bool   // 2^63 − 1 is allowed
 	}{
 		{name: "prefix of a Hello", kind: KindHello, before: hello(), after: zeros},
-		{name: "records of a Hello", kind: KindHello, before: hello(0), after: zeros[:33], number: true},
-		{name: "the estimator of a Hello", kind: KindHello, before: append(hello(0, 0), zeros[:32]...)},
-		{name: "records of a Welcome", kind: KindWelcome, before: zeros[:48], after: zeros[:32], number: true},
+		{name: "records of a Hello", kind: KindHello, before: hello(0), after: zeros[:32+GreetingSize+1], number: true},
+		{name: "the estimator of a Hello", kind: KindHello, before: append(hello(0, 0), zeros[:32+GreetingSize]...)},
+		{name: "records of a Welcome", kind: KindWelcome, before: zeros[:48], after: zeros[:32+GreetingSize], number: true},
 		{name: "cells of a More", kind: KindMore, number: true},
 		{name: "an index", kind: KindIndices, before: []byte{1}},
 		{name: "a second index", kind: KindIndices, before: []byte{1, 7}},
@@ -43,10 +43,12 @@ func TestVastLengths(t *testing.T) {
 		{name: "estimate of a Result", kind: KindResult, before: append([]byte{1}, zeros[:33]...), number: true},
 		{name: "key of a record", kind: KindRecords, before: []byte{0}, after: zeros},
 		{name: "value of a record", kind: KindRecords, before: slices.Concat([]byte{0, 1, 'k'}, version), after: zeros},
-		{name: "applied of an End", kind: KindEnd, after: []byte{0}, number: true},
-		{name: "held of an End", kind: KindEnd, before: []byte{0}, number: true},
-		{name: "index of a refusal", kind: KindEnd, before: []byte{0, 0}, after: []byte{1, 1}},
-		{name: "checksum of a refusal", kind: KindEnd, before: []byte{0, 0, 1}, after: []byte{1}},
+		{name: "applied of an End", kind: KindEnd, after: []byte{0, 0}, number: true},
+		{name: "held of an End", kind: KindEnd, before: []byte{0}, after: []byte{0}, number: true},
+		{name: "collectable of an End", kind: KindEnd, before: []byte{0, 0}, number: true},
+		{name: "index of a refusal", kind: KindEnd, before: []byte{0, 0, 0}, after: []byte{1, 2}},
+		{name: "checksum of a refusal", kind: KindEnd, before: []byte{0, 0, 0, 1}, after: []byte{2}},
+		{name: "statement of a Refuse", kind: KindRefuse, before: []byte{8, 1}, after: zeros},
 	} {
 		for name, length := range lengths {
 			frame := slices.Concat([]byte{byte(c.kind)}, c.before, length, c.after)

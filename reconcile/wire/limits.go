@@ -34,6 +34,9 @@ const (
 	// sync.
 	MaxRefusals = 1 << 12
 
+	// MaxStatement is the most bytes of a statement of a list of members.
+	MaxStatement = 4 << 10
+
 	// MaxText bounds a message for humans: a log line.
 	MaxText = 512
 

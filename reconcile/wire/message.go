@@ -50,11 +50,15 @@ type Hello struct {
 	Direction Direction
 	Method    Method
 	DryRun    bool // find the differences, move nothing
-	Prefix    []byte
-	Records   uint64
-	Digest    dbadapter.Digest
-	Estimator rateless.Estimator
-	Cells     []rateless.Cell
+	// ListsMayDiffer asks the responder to go on although the two sides have
+	// different lists of members.
+	ListsMayDiffer bool
+	Prefix         []byte
+	Records        uint64
+	Digest         dbadapter.Digest
+	Greeting       Greeting
+	Estimator      rateless.Estimator
+	Cells          []rateless.Cell
 }
 
 // Welcome answers a Hello: the responder's proof, and what it holds.
@@ -63,6 +67,8 @@ type Welcome struct {
 	Proof   Proof
 	Records uint64
 	Digest  dbadapter.Digest
+	// Greeting is the responder's.
+	Greeting Greeting
 }
 
 // Same says that both digests are equal; the sync is over.
@@ -136,11 +142,13 @@ type Answer struct {
 
 // Sent is a record on its way. Stub says that its value is the one that the
 // receiver holds under the same index. Withheld says that the receiver has
-// declined the record before: neither value nor signature travel, but its digest.
+// declined the record before, and Why: neither value nor signature travel, but its
+// digest.
 type Sent struct {
 	Record   dbadapter.Record
 	Stub     bool
 	Withheld bool
+	Why      Reason
 	Digest   dbadapter.Digest
 }
 
@@ -156,12 +164,15 @@ type Refusal struct {
 
 // End closes a side's list of records. Applied counts the records received
 // since this side's last End that it now holds because of them; Held its own
-// records that the direction of the sync keeps back; Refusals name the records
-// received, or offered, that it refused.
+// records that the direction of the sync keeps back. Refusals name the records
+// received, or offered, that it refused; Collectable counts those of all that it
+// refused, named or not, that are tombstones or expire, and were not refused for
+// the floor.
 type End struct {
-	Applied  uint64
-	Held     uint64
-	Refusals []Refusal
+	Applied     uint64
+	Held        uint64
+	Collectable uint64
+	Refusals    []Refusal
 }
 
 // Reason is why a record was refused.
@@ -172,9 +183,10 @@ const (
 	ReasonClock     Reason = 2 // its version lies in the future, or before 2020
 	ReasonSignature Reason = 3 // its signature does not fit
 	ReasonWriter    Reason = 4 // its writer may not write here
+	ReasonFloor     Reason = 5 // not later than what has been collected here, and not held
 
 	// Reasons is greater than each of them.
-	Reasons = 5
+	Reasons = 6
 )
 
 // String names the reason.
@@ -188,6 +200,8 @@ func (r Reason) String() string {
 		return "its signature does not fit"
 	case ReasonWriter:
 		return "its writer may not write here"
+	case ReasonFloor:
+		return "it is not later than what has been collected there"
 	}
 	return "unknown reason"
 }
@@ -197,20 +211,25 @@ type Code byte
 
 // The codes.
 const (
-	CodeDenied      Code = 1 // no such namespace for this peer
-	CodeVersion     Code = 2 // another protocol or mapping version; Version has ours
-	CodeBusy        Code = 3 // try again later
-	CodeLimit       Code = 4 // a bound was reached
-	CodeNotVerified Code = 5 // the residuals differ
-	CodeProtocol    Code = 6 // the last message does not fit
-	CodeInternal    Code = 7 // the other side failed
+	CodeDenied      Code = 1  // no such namespace for this peer
+	CodeVersion     Code = 2  // another protocol or mapping version; Version has ours
+	CodeBusy        Code = 3  // try again later
+	CodeLimit       Code = 4  // a bound was reached
+	CodeNotVerified Code = 5  // the residuals differ
+	CodeProtocol    Code = 6  // the last message does not fit
+	CodeInternal    Code = 7  // the other side failed
+	CodeRemoved     Code = 8  // the peer was a member; Statement removed it
+	CodeListsDiffer Code = 9  // sync the lists of members first
+	CodeTwin        Code = 10 // another node that runs has the peer's identity
 )
 
-// Refuse ends a sync with a reason.
+// Refuse ends a sync with a reason. Statement is set exactly if the code is
+// CodeRemoved: the signed statement of the list of members that removed the peer.
 type Refuse struct {
-	Code    Code
-	Version byte
-	Text    string
+	Code      Code
+	Version   byte
+	Statement []byte
+	Text      string
 }
 
 // Working says that its sender computes and has not forgotten the sync. It may

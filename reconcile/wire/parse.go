@@ -118,6 +118,7 @@ func (p *parser) message(kind Kind) Message {
 		copy(m.Proof[:], p.take(uint64(len(m.Proof))))
 		m.Records = p.uvarint()
 		m.Digest = p.digest()
+		m.Greeting = p.greeting()
 		return m
 	case KindSame:
 		return &Same{}
@@ -145,12 +146,7 @@ func (p *parser) message(kind Kind) Message {
 	case KindWorking:
 		return &Working{}
 	case KindRefuse:
-		m := &Refuse{Code: Code(p.byte()), Version: p.byte()}
-		m.Text = string(p.take(uint64(min(len(p.rest), MaxText))))
-		if !utf8.ValidString(m.Text) {
-			p.fail("text is not UTF-8")
-		}
-		return m
+		return p.refuse()
 	}
 	p.fail("unknown kind")
 	return nil
@@ -171,13 +167,14 @@ func (p *parser) hello() Message {
 	flags := p.byte()
 	m.Direction = Direction(flags & helloDirection)
 	m.Method = Method(flags & helloMethod >> 2)
-	m.DryRun = flags&helloDry != 0
-	if flags&^(helloDirection|helloMethod|helloDry) != 0 || m.Direction > Push || m.Method > MethodAll {
+	m.DryRun, m.ListsMayDiffer = flags&helloDry != 0, flags&helloLists != 0
+	if flags&^(helloDirection|helloMethod|helloDry|helloLists) != 0 || m.Direction > Push || m.Method > MethodAll {
 		p.fail("unknown flags %#x", flags)
 	}
 	m.Prefix = p.bytes(dbadapter.MaxKey, "a prefix")
 	m.Records = p.uvarint()
 	m.Digest = p.digest()
+	m.Greeting = p.greeting()
 	m.Estimator = p.bytes(rateless.EstimatorSize, "estimator")
 	m.Cells = p.cells()
 	return m
@@ -274,7 +271,7 @@ func (p *parser) records() Message {
 		case s.Withheld && (s.Stub || len(r.Signature) > 0):
 			p.fail("a withheld record that is a stub or signed")
 		case s.Withheld:
-			s.Digest = p.digest()
+			s.Why, s.Digest = p.reason(), p.digest()
 		case !s.Stub && !r.Deleted:
 			r.Value = p.bytes(dbadapter.MaxValue, "a value")
 		}
@@ -285,7 +282,7 @@ func (p *parser) records() Message {
 }
 
 func (p *parser) end() Message {
-	m := &End{Applied: p.uvarint(), Held: p.uvarint()}
+	m := &End{Applied: p.uvarint(), Held: p.uvarint(), Collectable: p.uvarint()}
 	for len(p.rest) > 0 {
 		if len(m.Refusals) == MaxRefusals {
 			p.fail("more than %d refusals in one message", MaxRefusals)
@@ -294,12 +291,32 @@ func (p *parser) end() Message {
 		r := Refusal{
 			Index:    dbadapter.Index(p.residue("an index")),
 			Checksum: dbadapter.Checksum(p.residue("a checksum")),
-			Reason:   Reason(p.byte()),
-		}
-		if p.err == nil && (r.Reason < ReasonClock || r.Reason > ReasonWriter) {
-			p.fail("unknown reason %d", r.Reason)
+			Reason:   p.reason(),
 		}
 		m.Refusals = append(m.Refusals, r)
+	}
+	return m
+}
+
+func (p *parser) reason() Reason {
+	r := Reason(p.byte())
+	if p.err == nil && (r < ReasonClock || r > ReasonFloor) {
+		p.fail("unknown reason %d", r)
+	}
+	return r
+}
+
+func (p *parser) refuse() Message {
+	m := &Refuse{Code: Code(p.byte()), Version: p.byte()}
+	if b := p.bytes(MaxStatement, "a statement"); len(b) > 0 {
+		m.Statement = b
+	}
+	if p.err == nil && (m.Code == CodeRemoved) != (len(m.Statement) > 0) {
+		p.fail("code %d with a statement of %d bytes", m.Code, len(m.Statement))
+	}
+	m.Text = string(p.take(uint64(min(len(p.rest), MaxText))))
+	if !utf8.ValidString(m.Text) {
+		p.fail("text is not UTF-8")
 	}
 	return m
 }

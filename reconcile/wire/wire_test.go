@@ -33,14 +33,15 @@ func samples() []Message {
 	withheld.Value = nil
 	plainOffer := dated
 	plainOffer.Value = nil
+	greeting := Greeting{List: [16]byte{1, 15: 2}, Tau: 0x0199c0ffee000003, Floor: 0x0199c0ffee000002, Incarnation: 0x99aabbccddeeff00, Time: 1763726400123}
 	return []Message{
 		&Hello{
 			Version: Version, Mapping: rateless.MappingVersion, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
-			Direction: Push, Method: MethodAll, DryRun: true, Prefix: []byte("a/"), Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4},
+			Direction: Push, Method: MethodAll, DryRun: true, ListsMayDiffer: true, Prefix: []byte("a/"), Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}, Greeting: greeting,
 			Estimator: rateless.Estimator{7, 8, 9}, Cells: []rateless.Cell{{}, {S1: 1, S2: 2, Check: 3, Count: 63}},
 		},
 		&Hello{Version: 9},
-		&Welcome{Nonce: Nonce{6}, Proof: Proof{7}, Records: 5, Digest: dbadapter.Digest{0, 0, 0, 1}},
+		&Welcome{Nonce: Nonce{6}, Proof: Proof{7}, Records: 5, Digest: dbadapter.Digest{0, 0, 0, 1}, Greeting: Greeting{Time: 1763726400456}},
 		&Same{},
 		&More{Cells: 1000},
 		&Cells{Cells: []rateless.Cell{{S1: 1 << 40, S2: 5, Check: 1 << 25, Count: 1}}},
@@ -48,9 +49,10 @@ func samples() []Message {
 		&Offers{Wanting: true, Offers: []Offer{{Record: offered, Hashed: true, Hash: [32]byte{1}}, {Record: plainOffer}}},
 		&Result{Method: MethodSketch, Residual: dbadapter.Digest{9}, Bytes: 4096, Estimate: 77},
 		&Answer{Residual: dbadapter.Digest{9}, Closing: true},
-		&Records{Records: []Sent{{Record: plain}, {Record: dated}, {Record: imported}, {Record: gone}, {Record: offered, Stub: true}, {Record: withheld, Withheld: true, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
-		&End{Applied: 3, Held: 2, Refusals: []Refusal{{Index: 5, Checksum: 6, Reason: ReasonWriter}}},
+		&Records{Records: []Sent{{Record: plain}, {Record: dated}, {Record: imported}, {Record: gone}, {Record: offered, Stub: true}, {Record: withheld, Withheld: true, Why: ReasonFloor, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
+		&End{Applied: 3, Held: 2, Collectable: 1, Refusals: []Refusal{{Index: 5, Checksum: 6, Reason: ReasonWriter}}},
 		&Refuse{Code: CodeVersion, Version: Version, Text: "other version"},
+		&Refuse{Code: CodeRemoved, Version: Version, Statement: []byte("statement")},
 		&Working{},
 	}
 }
@@ -146,7 +148,7 @@ func TestRefuses(t *testing.T) {
 		"no offers":                 body(KindOffers, 0),
 		"no records":                body(KindRecords),
 		"too many offers":           body(KindOffers, append([]byte{0}, many(record[:11], MaxOffers+1)...)...),
-		"too many refusals":         body(KindEnd, append([]byte{0, 0}, many([]byte{1, 1, 1}, MaxRefusals+1)...)...),
+		"too many refusals":         body(KindEnd, append([]byte{0, 0, 0}, many([]byte{1, 1, 2}, MaxRefusals+1)...)...),
 		"long number":               body(KindMore, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
 		"number not in short form":  body(KindMore, 0x80, 0x00),
 		"role 0":                    body(KindIndices, 0, 1),
@@ -164,17 +166,23 @@ func TestRefuses(t *testing.T) {
 		"long key":                  body(KindRecords, 0, 0x81, 0x08),
 		"unknown record flag":       body(KindRecords, 1<<5, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 0),
 		"withheld offer":            body(KindOffers, append([]byte{0, 16}, record[1:11]...)...),
-		"withheld stub":             body(KindRecords, append(append([]byte{20}, record[1:11]...), make([]byte, 32)...)...),
-		"withheld without a digest": body(KindRecords, append([]byte{16}, record[1:11]...)...),
+		"withheld stub":             body(KindRecords, append(append([]byte{20}, record[1:11]...), make([]byte, 33)...)...),
+		"withheld without a reason": body(KindRecords, append(append([]byte{16}, record[1:11]...), make([]byte, 33)...)...),
+		"withheld without a digest": body(KindRecords, append(append([]byte{16}, record[1:11]...), 2)...),
 		"stub of a tombstone":       body(KindRecords, 5, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0),
 		"writer of zeros":           body(KindRecords, append([]byte{8, 1, 'k'}, make([]byte, 25)...)...),
 		"value longer than frame":   body(KindRecords, 0, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 9),
 		"too many records":          body(KindRecords, many(record, BatchRecords+1)...),
-		"refusal of index 0":        body(KindEnd, 0, 0, 0, 1, 1),
-		"refusal without a reason":  body(KindEnd, 0, 0, 1, 1, 0),
-		"refusal of unknown reason": body(KindEnd, 0, 0, 1, 1, 5),
-		"text that is not UTF-8":    body(KindRefuse, 1, 1, 0xff),
-		"text too long":             body(KindRefuse, append([]byte{1, 1}, many([]byte{'x'}, MaxText+1)...)...),
+		"refusal of index 0":        body(KindEnd, 0, 0, 0, 0, 1, 2),
+		"refusal without a reason":  body(KindEnd, 0, 0, 0, 1, 1, 0),
+		"refusal of unknown reason": body(KindEnd, 0, 0, 0, 1, 1, 6),
+		"text that is not UTF-8":    body(KindRefuse, 1, 1, 0, 0xff),
+		"text too long":             body(KindRefuse, append([]byte{1, 1, 0}, many([]byte{'x'}, MaxText+1)...)...),
+		"removed, no statement":     body(KindRefuse, 8, 1, 0),
+		"statement of a stranger":   body(KindRefuse, 1, 1, 1, 's'),
+		"statement too long":        body(KindRefuse, append([]byte{8, 1, 0x81, 0x20}, many([]byte{'s'}, MaxStatement+1)...)...),
+		"statement cut":             body(KindRefuse, 8, 1, 2, 's'),
+		"a greeting cut":            body(KindWelcome, make([]byte, 16+32+1+32+GreetingSize-1)...),
 	} {
 		if m, err := Parse(frame); !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: %+v, %v", name, m, err)
