@@ -24,6 +24,7 @@
 //	key   → record                    the data
 //	index → keys and their checksum   the pair that stands for them in a sketch
 //	seq   → index, old and new        the change log
+//	seq   → record                    the kept log: what has left the set
 //
 // To write is to apply a batch:
 //
@@ -31,6 +32,9 @@
 //	ns, err := store.Namespace(ctx, dbadapter.NamespaceIDOf(secret, creator), hasher, observe)
 //	record, err := dbadapter.Hash(hasher, dbadapter.Record{Key: key, Value: value, Version: version})
 //	outcomes, err := ns.Apply(ctx, []dbadapter.Write{{Record: record}})
+//
+// A [Write] puts a record, or removes one (see [Action]): a removal is a change like
+// others, and what is set aside stays in the kept log ([Kept]).
 //
 // To read is to open a [Snapshot], which must be closed.
 //

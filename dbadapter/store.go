@@ -47,13 +47,25 @@ type Namespace interface {
 	// high-water mark that a restarted clock goes on from. Only Lower brings it
 	// down.
 	Latest() Timestamp
-	// Lower brings Latest down to the given clock, durably, once Write.Replace
-	// has taken away what was greater; where Latest is not greater, it does
+	// Raise brings Latest up to the given clock, durably; where Latest is not
+	// less, it does nothing. A clock that goes on from Latest then makes no
+	// version up to that clock, also after a restart.
+	Raise(ctx context.Context, to Timestamp) error
+	// Lower brings Latest down to the given clock, durably, once writes that
+	// Replace have taken away what was greater; where Latest is not greater, it does
 	// nothing. The caller vouches that no record with a greater clock is held,
 	// and lets no write run meanwhile: the store does not look. A caller whose
 	// versions might then repeat one that it made before makes them under a new
 	// incarnation.
 	Lower(ctx context.Context, to Timestamp) error
+	// Kept yields the kept log as of now: the conflicts, then what was set aside,
+	// each from the oldest on.
+	Kept(ctx context.Context) iter.Seq2[Kept, error]
+	// KeptCount is the number of entries of a kind in the kept log.
+	KeptCount(why Why) int
+	// Forget takes the entries with these numbers out of the kept log, durably. A
+	// number that is not there is no error.
+	Forget(ctx context.Context, seqs ...uint64) error
 	// Close waits for running writes and releases the namespace; the store
 	// stays open. It closes the snapshots that are open, so that a scan that is
 	// paused holds nothing up and ends with ErrClosed. Idempotent.
@@ -81,18 +93,38 @@ type Write struct {
 	// have exactly this version; the zero version demands that no record,
 	// not even a tombstone, is held.
 	If *Version
-	// Replace lets the record take the place of a greater one, which If must
-	// name. It is for versions that no other member has accepted, such as those
-	// of a clock that was wrong: where a member has, its copy is the greater one
-	// still, and comes back with a sync. Readers of the change log see a change
-	// like others.
-	Replace bool
+	// Action is what the write does: it puts the record, or it removes it.
+	Action Action
 }
+
+// Action is what a write does.
+type Action uint8
+
+const (
+	// Put makes the record the one held, if it dominates that one.
+	Put Action = iota
+	// Replace makes the record the one held even where a greater one is, which If
+	// must name. It is for versions that no other member has accepted, such as
+	// those of a clock that was wrong: where a member has, its copy is the greater
+	// one still, and comes back with a sync.
+	Replace
+	// Collect removes the record from the namespace, and nothing of it stays. It
+	// does so only if the very record is held (its digest is compared): one that
+	// was written meanwhile stays. Latest stays as it is.
+	Collect
+	// SetAside removes the record as Collect does, and adds it to the kept log in
+	// the same transaction.
+	SetAside
+)
+
+// Removes reports whether the action removes a record.
+func (a Action) Removes() bool { return a == Collect || a == SetAside }
 
 // Outcome says what became of one write.
 type Outcome struct {
 	Result Result
-	// Held is the version that the key holds after the call.
+	// Held is the version that the key holds after the call; zero if it holds no
+	// record.
 	Held Version
 }
 
@@ -101,11 +133,13 @@ type Result uint8
 
 // The results of a write.
 const (
-	// Applied: the record is now the one held.
+	// Applied: the record is now the one held; or it has been removed.
 	Applied Result = iota + 1
-	// Same: the very record was held already.
+	// Same: the very record was held already; or the key to be removed held no
+	// record.
 	Same
-	// Dominated: a greater record is held, and stays.
+	// Dominated: a greater record is held, and stays; where the write removes, any
+	// other record.
 	Dominated
 	// Conflict: the condition of this write failed; nothing was written.
 	Conflict
@@ -114,7 +148,8 @@ const (
 )
 
 // Change is an entry of the change log: what one commit did to one bucket.
-// One commit makes one change for each index that it touches.
+// One commit makes one change for each index that it touches. A removal is a
+// change like others: New is the checksum of what is left in the bucket.
 type Change struct {
 	// Seq counts the changes of a namespace from 1, without gaps.
 	Seq      uint64

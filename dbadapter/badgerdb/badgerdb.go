@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/syncd-io/syncd/dbadapter"
@@ -48,6 +49,9 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	s := &Store{dir: dir, options: o, log: o.Logger, open: make(map[dbadapter.NamespaceID]*namespace)}
 	if s.lock, err = lockDir(dir); err != nil {

@@ -151,13 +151,5 @@ func (c *committer) trim(n *namespace) error {
 	if removed == 0 {
 		return nil
 	}
-	if err := txn.Set(appendPrefix(nil, n.number, kindMeta), m.encode(n.number)); err != nil {
-		return err
-	}
-	if err := c.finish(txn); err != nil {
-		return err
-	}
-	n.meta = m
-	c.publish(func() {})
-	return nil
+	return n.putMeta(txn, m)
 }

@@ -97,7 +97,7 @@ func (c *committer) write(parts []part) error {
 	// commit exactly if they have been told of it.
 	c.publish(func() {
 		for _, s := range staged {
-			s.namespace.seq, s.namespace.latest = s.meta.seq, s.meta.latest
+			s.namespace.show()
 			if s.namespace.observe != nil {
 				s.namespace.observe(s.changes)
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the number of the disk format that this program reads and writes.
-const Format = 2
+const Format = 3
 
 const (
 	formatFile = "FORMAT"

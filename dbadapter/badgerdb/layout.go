@@ -17,7 +17,9 @@ import (
 //	number(4) 't' key       tail:   the rest of an envelope that is too long for one entry
 //	number(4) 'i' index(6)  bucket: checksum(6) { length(uvarint) key }…  seal(8)
 //	number(4) 'l' seq(8)    log:    { index(6) old(6) new(6) }…           seal(8)
-//	number(4) 'm'           meta:   seq(8) first(8) records(8) latest(8) digest(32) seal(8)
+//	number(4) 'k' why seq(8) kept:  see kept.go
+//	number(4) 'u' why seq(8) tail of a kept entry
+//	number(4) 'm'           meta:   seq(8) first(8) records(8) latest(8) kept(8) set aside(8) conflicts(8) their bytes(8) digest(32) seal(8)
 //
 //	0(4) 'n' id(16)         name:   number(4)  seal(8)
 //	0(4) 'd' number(4)      a namespace being dropped: empty
@@ -36,6 +38,8 @@ const (
 	kindTail   = 't'
 	kindIndex  = 'i'
 	kindLog    = 'l'
+	kindKept   = 'k'
+	kindMore   = 'u'
 	kindMeta   = 'm'
 	kindName   = 'n'
 	kindDrop   = 'd'
@@ -147,14 +151,15 @@ type meta struct {
 	first   uint64 // of the oldest change in the log; seq+1 if it is empty
 	records uint64 // tombstones included
 	latest  dbadapter.Timestamp
+	kept    keptMeta
 	digest  dbadapter.Digest // the sum of the records' digests
 }
 
-const metaSize = 4*8 + dbadapter.DigestSize
+const metaSize = 8*8 + dbadapter.DigestSize
 
 func (m *meta) encode(number uint32) []byte {
 	b := make([]byte, 0, metaSize+sealSize)
-	for _, n := range [...]uint64{m.seq, m.first, m.records, uint64(m.latest)} {
+	for _, n := range [...]uint64{m.seq, m.first, m.records, uint64(m.latest), m.kept.seq, m.kept.setAside, m.kept.conflicts, m.kept.bytes} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	b = m.digest.AppendBinary(b)
@@ -171,7 +176,10 @@ func (m *meta) decode(b []byte, number uint32) error {
 		return corrupt(what, "it has %d bytes", len(body))
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
-	*m = meta{at(0), at(1), at(2), dbadapter.Timestamp(at(3)), dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[4*8:]))}
+	*m = meta{
+		at(0), at(1), at(2), dbadapter.Timestamp(at(3)), keptMeta{at(4), at(5), at(6), at(7)},
+		dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[8*8:])),
+	}
 	return nil
 }
 

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 )
 
 // Vectors of the disk format: if one changes, so must Format.
@@ -17,7 +19,7 @@ func TestGoldenLayout(t *testing.T) {
 	signed := r
 	signed.Signature = bytes.Repeat([]byte{0xab}, dbadapter.SignatureSize)
 	dead := dbadapter.Record{Key: []byte("key"), Deleted: true, Version: r.Version}
-	m := meta{1, 2, 3, 4, dbadapter.Digest{5, 6, 7, 8}}
+	m := meta{1, 2, 3, 4, keptMeta{9, 10, 11, 12}, dbadapter.Digest{5, 6, 7, 8}}
 	hd := head{6, 7}
 	for _, v := range []struct {
 		name string
@@ -32,7 +34,9 @@ func TestGoldenLayout(t *testing.T) {
 		{"tail key", tailKey(5, []byte("key")), "00000005746b6579"},
 		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})), "00000000005801610262630f495a1962e8763a"},
 		{"log entry", appendLogEntry(nil, 5, []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}), "000000000001000000000002000000000003000000000004000000000005000000000006d50465dce0f4a8cf"},
-		{"meta", m.encode(5), "000000000000000100000000000000020000000000000003000000000000000405000000000000000600000000000000070000000000000008000000000000003cb9d9613b5c34d6"},
+		{"meta", m.encode(5), "00000000000000010000000000000002000000000000000300000000000000040000000000000009000000000000000a000000000000000b000000000000000c0500000000000000060000000000000007000000000000000800000000000000060b51234484fda1"},
+		{"kept key", keptKey(5, kindKept, dbadapter.KeptConflict, 99), "000000056b010000000000000063"},
+		{"kept", appendKept(nil, 5, 99, time.UnixMilli(0x0102), leaver(h, signed)), "000000000000000102000000000000000100000000000000020000000000000003036b65790201020304050607080000000000000009000000000000000ab4b9db7103a653c1abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab76616c7565d0edea172dd9ef8e"},
 		{"head", hd.encode(), "000000000000000600000007dd41b4e7d5fa9bd1"},
 		{"name", encodeName(dbadapter.NamespaceID{1, 2, 3}, 5), "000000053a5f7292fb296fb3"},
 	} {
@@ -47,8 +51,15 @@ func TestGoldenLayout(t *testing.T) {
 func TestSealsFindEachFlip(t *testing.T) {
 	h := dbadapter.NewHasher(dbadapter.Secret{1})
 	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 1 << 60}, Signature: make([]byte, dbadapter.SignatureSize)}
+	kept := leaver(h, r)
+	keptOf := func(number uint32, why dbadapter.Why, seq uint64) func(b []byte) error {
+		return func(b []byte) error {
+			_, err := readKept(b, number, why, seq, h)
+			return err
+		}
+	}
 	changes := []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}
-	m, hd := meta{1, 2, 3, 4, dbadapter.Digest{5, 6, 7, 8}}, head{6, 7}
+	m, hd := meta{1, 2, 3, 4, keptMeta{9, 10, 11, 12}, dbadapter.Digest{5, 6, 7, 8}}, head{6, 7}
 	id := dbadapter.NamespaceID{1}
 	bucketOf := func(number uint32, index dbadapter.Index) func(b []byte) error {
 		return func(b []byte) error {
@@ -87,6 +98,9 @@ func TestSealsFindEachFlip(t *testing.T) {
 		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a")})), bucketOf(5, 77), []func([]byte) error{bucketOf(5, 78), bucketOf(6, 77)}},
 		{"log entry", appendLogEntry(nil, 5, changes), logAt(10), []func([]byte) error{logAt(11)}},
 		{"meta", m.encode(5), metaOf(5), []func([]byte) error{metaOf(6)}},
+		{"kept", appendKept(nil, 5, 99, time.UnixMilli(1), kept), keptOf(5, kept.Why, 99), []func([]byte) error{
+			keptOf(6, kept.Why, 99), keptOf(5, kept.Why, 98), keptOf(5, dbadapter.KeptSetAside, 99),
+		}},
 		{"head", hd.encode(), new(head).decode, nil},
 		{"name", encodeName(id, 5), nameOf(id), []func([]byte) error{nameOf(dbadapter.NamespaceID{2})}},
 	} {
@@ -146,6 +160,7 @@ func FuzzEntries(f *testing.F) {
 		sealed := func(s uint64) []byte { return appendSeal(bytes.Clone(b), 0, s) }
 		_, _ = readBucket(sealed(seed(5, kindIndex, 77)), 5, 77)
 		_, _ = readLogEntry(sealed(seed(5, kindLog, 77)), 5, 77)
+		_, _ = readKept(sealed(keptSeed(5, dbadapter.KeptConflict, 77)), 5, dbadapter.KeptConflict, 77, h)
 		_ = new(meta).decode(sealed(seed(5, kindMeta, 0)), 5)
 		_ = new(head).decode(sealed(seed(0, kindMeta, 0)))
 		for at := range b {
@@ -154,6 +169,11 @@ func FuzzEntries(f *testing.F) {
 			}
 		}
 	})
+}
+
+// leaver is a record that loses against another.
+func leaver(h dbadapter.Hasher, r dbadapter.Record) *commit.Leaver {
+	return &commit.Leaver{Why: dbadapter.KeptConflict, Record: hashed(h, r), By: dbadapter.Version{Clock: 1, Writer: 2, Incarnation: 3}}
 }
 
 // enveloped is a record's envelope.

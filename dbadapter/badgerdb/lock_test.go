@@ -52,11 +52,11 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ stamp, want string }{
-		{strings.Replace(string(good), "2", "3", 1), "written by format 3, this program reads format 2; use a newer program"},
-		{strings.Replace(string(good), "2", "1", 1), "written by format 1, this program reads format 2; export it"},
-		{strings.Replace(string(good), "2", "0", 1), "this program reads format 2"},
-		{"", "this program reads format 2"},
-		{"something else", "this program reads format 2"},
+		{strings.Replace(string(good), "3", "4", 1), "written by format 4, this program reads format 3; use a newer program"},
+		{strings.Replace(string(good), "3", "1", 1), "written by format 1, this program reads format 3; export it"},
+		{strings.Replace(string(good), "3", "0", 1), "this program reads format 3"},
+		{"", "this program reads format 3"},
+		{"something else", "this program reads format 3"},
 	} {
 		if err := os.WriteFile(stamp, []byte(test.stamp), 0o600); err != nil {
 			t.Fatal(err)

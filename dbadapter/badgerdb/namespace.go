@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/dgraph-io/badger/v4"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 )
@@ -21,6 +23,7 @@ type namespace struct {
 	// Guarded by the store's lock.
 	seq    uint64 // of the last commit that snapshots see
 	latest dbadapter.Timestamp
+	shown  keptMeta // of the kept log
 
 	// mu guards what follows. No other lock is taken under it: a caller may
 	// close a snapshot while it holds a lock that observe waits for.
@@ -85,7 +88,7 @@ func (n *namespace) load() error {
 			return err
 		}
 	}
-	c.publish(func() { n.seq, n.latest = n.meta.seq, n.meta.latest })
+	c.publish(n.show)
 	return nil
 }
 
@@ -122,6 +125,10 @@ func (n *namespace) encode(items []commit.Item) int {
 		it, start := &items[i], len(b)
 		b = append(appendPrefix(b, n.number, kindRecord), it.Record.Key...)
 		key := b[start+prefixSize : len(b) : len(b)]
+		if it.Action.Removes() {
+			it.Record.Key = key // only its digest counts beside it
+			continue
+		}
 		b = appendEnvelope(b, &it.Record)
 		it.Stored = b[start:len(b):len(b)]
 		it.Record.Key = key
@@ -151,27 +158,39 @@ func (n *namespace) Latest() dbadapter.Timestamp {
 	return n.latest
 }
 
+func (n *namespace) Raise(ctx context.Context, to dbadapter.Timestamp) error {
+	return n.setMeta(ctx, "raise the high-water mark", func(m *meta) { m.latest = max(m.latest, to) })
+}
+
 func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
+	return n.setMeta(ctx, "lower the high-water mark", func(m *meta) { m.latest = min(m.latest, to) })
+}
+
+// setMeta changes the namespace's head between two commits.
+func (n *namespace) setMeta(ctx context.Context, what string, set func(*meta)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := n.enter("lower the high-water mark"); err != nil {
+	if err := n.enter(what); err != nil {
 		return err
 	}
 	defer n.calls.Done()
-	return n.store.committer.do(ctx, func() error { return n.lower(to) })
+	return n.store.committer.do(ctx, func() error {
+		m := n.meta
+		set(&m)
+		if m == n.meta {
+			return nil
+		}
+		txn := n.store.db.NewTransaction(true)
+		defer txn.Discard()
+		return n.putMeta(txn, m)
+	})
 }
 
-// lower runs on the committer's goroutine.
-func (n *namespace) lower(to dbadapter.Timestamp) error {
-	if n.meta.latest <= to {
-		return nil
-	}
+// putMeta adds the namespace's head to a transaction, commits it and shows it. It
+// runs on the committer's goroutine.
+func (n *namespace) putMeta(txn *badger.Txn, m meta) error {
 	c := &n.store.committer
-	txn := n.store.db.NewTransaction(true)
-	defer txn.Discard()
-	m := n.meta
-	m.latest = to
 	if err := txn.Set(appendPrefix(nil, n.number, kindMeta), m.encode(n.number)); err != nil {
 		return err
 	}
@@ -179,9 +198,12 @@ func (n *namespace) lower(to dbadapter.Timestamp) error {
 		return err
 	}
 	n.meta = m
-	c.publish(func() { n.latest = to })
+	c.publish(n.show)
 	return nil
 }
+
+// show lets callers see the head as of the last commit. The store's lock is held.
+func (n *namespace) show() { n.seq, n.latest, n.shown = n.meta.seq, n.meta.latest, n.meta.kept }
 
 func (n *namespace) Close() error {
 	n.mu.Lock()

@@ -2,6 +2,7 @@ package badgerdb
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
@@ -28,6 +29,8 @@ type Options struct {
 	// which takes about a second for 1 GB. A flipped bit in a table may then
 	// make a record disappear, or show an older one, if its bucket does too.
 	TrustFiles bool
+	// Now tells the time for the kept log; nil means time.Now.
+	Now func() time.Time
 }
 
 const (

@@ -30,15 +30,29 @@ func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
 				}
 			}
 		}
+		for _, h := range b.Removed() {
+			if err := stageRemoval(txn, n.number, &h.Record); err != nil {
+				return stagedPart{}, err
+			}
+		}
+		m.records += uint64(changes[i].Records)
+		m.digest = m.digest.Add(changes[i].Delta)
 		key := c.grow(func(a []byte) []byte { return appendIndexKey(a, n.number, b.Index) })
+		if len(b.Held) == 0 {
+			if err := txn.Delete(key); err != nil {
+				return stagedPart{}, err
+			}
+			continue
+		}
 		value := c.grow(func(a []byte) []byte {
 			return appendBucket(a, n.number, b.Index, changes[i].New, keysOf(b.Held))
 		})
 		if err := txn.Set(key, value); err != nil {
 			return stagedPart{}, err
 		}
-		m.records += uint64(changes[i].Records)
-		m.digest = m.digest.Add(changes[i].Delta)
+	}
+	if err := c.stageKept(txn, n.number, &m.kept, p.group.Leavers()); err != nil {
+		return stagedPart{}, err
 	}
 	for rest := changes; len(rest) > 0; {
 		some := rest[:min(len(rest), logEntryChanges)]
@@ -74,6 +88,16 @@ func stageRecord(txn *badger.Txn, number uint32, b *commit.Bucket, it *commit.It
 		}
 	}
 	return txn.Set(key, envelope)
+}
+
+// stageRemoval takes a record out of the database.
+func stageRemoval(txn *badger.Txn, number uint32, r *dbadapter.Hashed) error {
+	if isLong(&r.Record) {
+		if err := txn.Delete(tailKey(number, r.Key)); err != nil {
+			return err
+		}
+	}
+	return txn.Delete(append(appendPrefix(make([]byte, 0, prefixSize+len(r.Key)), number, kindRecord), r.Key...))
 }
 
 // grow appends to the arena and returns what was appended. Growing the arena

@@ -15,6 +15,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -24,6 +25,8 @@ type Options struct {
 	// LogLimit is how many changes of a namespace are kept, at least; 0 means
 	// 1<<20.
 	LogLimit int
+	// Now tells the time for the kept log; nil means time.Now.
+	Now func() time.Time
 }
 
 // Store is a database in memory. Make it with New.
@@ -39,6 +42,9 @@ type Store struct {
 func New(o Options) *Store {
 	if o.LogLimit <= 0 {
 		o.LogLimit = 1 << 20
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	return &Store{options: o, namespaces: make(map[dbadapter.NamespaceID]*data)}
 }

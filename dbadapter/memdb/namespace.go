@@ -22,6 +22,7 @@ type data struct {
 	seq     uint64
 	log     []dbadapter.Change // the last ones, up to seq
 	latest  dbadapter.Timestamp
+	kept    keptLog
 	open    *namespace
 }
 
@@ -79,8 +80,16 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 				d.records = d.records.put(string(h.Record.Key), h, strings.Compare)
 			}
 		}
-		d.buckets = d.buckets.put(b.Index, b.Held, cmp.Compare)
+		for _, h := range b.Removed() {
+			d.records = d.records.remove(string(h.Record.Key), strings.Compare)
+		}
+		if len(b.Held) > 0 {
+			d.buckets = d.buckets.put(b.Index, b.Held, cmp.Compare)
+		} else {
+			d.buckets = d.buckets.remove(b.Index, cmp.Compare)
+		}
 	}
+	d.kept.add(group.Leavers(), n.store.options.Now())
 	changes := group.Changes(d.seq)
 	d.seq += uint64(len(changes))
 	d.latest = max(d.latest, group.Latest())
@@ -148,16 +157,24 @@ func (n *namespace) Latest() dbadapter.Timestamp {
 	return n.data.latest
 }
 
+func (n *namespace) Raise(ctx context.Context, to dbadapter.Timestamp) error {
+	return n.setLatest(ctx, "raise the high-water mark", func(latest dbadapter.Timestamp) dbadapter.Timestamp { return max(latest, to) })
+}
+
 func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
+	return n.setLatest(ctx, "lower the high-water mark", func(latest dbadapter.Timestamp) dbadapter.Timestamp { return min(latest, to) })
+}
+
+func (n *namespace) setLatest(ctx context.Context, what string, set func(dbadapter.Timestamp) dbadapter.Timestamp) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed.Load() {
-		return n.errClosed("lower the high-water mark")
+		return n.errClosed(what)
 	}
-	n.data.latest = min(n.data.latest, to)
+	n.data.latest = set(n.data.latest)
 	return nil
 }
 

@@ -3,7 +3,7 @@ package memdb
 import "math/rand/v2"
 
 // tree is a persistent treap (Seidel and Aragon, 1996): a search tree that is
-// a heap by random priorities. put copies the path to the root and shares the
+// a heap by random priorities. put and remove copy the path to the root and share the
 // rest, so that whoever holds a root holds a snapshot, for nothing. The zero
 // tree is empty.
 type tree[K, V any] struct{ root *node[K, V] }
@@ -56,6 +56,44 @@ func (n *node[K, V]) put(key K, value V, compare func(a, b K) int) *node[K, V] {
 	default:
 		c.value = value
 	}
+	return &c
+}
+
+// remove returns the tree without the key.
+func (t tree[K, V]) remove(key K, compare func(a, b K) int) tree[K, V] {
+	return tree[K, V]{t.root.remove(key, compare)}
+}
+
+func (n *node[K, V]) remove(key K, compare func(a, b K) int) *node[K, V] {
+	if n == nil {
+		return nil
+	}
+	c := *n
+	switch o := compare(key, n.key); {
+	case o < 0:
+		c.left = n.left.remove(key, compare)
+	case o > 0:
+		c.right = n.right.remove(key, compare)
+	default:
+		return join(n.left, n.right)
+	}
+	return &c
+}
+
+// join is the tree of both, where each key of a is less than each of b.
+func join[K, V any](a, b *node[K, V]) *node[K, V] {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	case a.priority > b.priority:
+		c := *a
+		c.right = join(a.right, b)
+		return &c
+	}
+	c := *b
+	c.left = join(a, b.left)
 	return &c
 }
 

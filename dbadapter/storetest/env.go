@@ -135,9 +135,9 @@ func at(second int) dbadapter.Version {
 // write is a dbadapter.Write whose record is not hashed yet: tests open
 // namespaces with hashers of many kinds.
 type write struct {
-	Record  dbadapter.Record
-	If      *dbadapter.Version
-	Replace bool
+	Record dbadapter.Record
+	If     *dbadapter.Version
+	Action dbadapter.Action
 }
 
 // submit hashes the records of the writes and applies them.
@@ -148,7 +148,7 @@ func submit(ctx context.Context, n dbadapter.Namespace, h dbadapter.Hasher, writ
 		if err != nil {
 			return nil, err
 		}
-		hashed[i] = dbadapter.Write{Record: r, If: w.If, Replace: w.Replace}
+		hashed[i] = dbadapter.Write{Record: r, If: w.If, Action: w.Action}
 	}
 	return n.Apply(ctx, hashed)
 }
@@ -160,6 +160,9 @@ func put(key, value string, v dbadapter.Version) write {
 func del(key string, v dbadapter.Version) write {
 	return write{Record: dbadapter.Record{Key: []byte(key), Deleted: true, Version: v}}
 }
+
+// take removes a record as the action says.
+func take(action dbadapter.Action, r dbadapter.Record) write { return write{Record: r, Action: action} }
 
 // given makes a write conditional.
 func given(held dbadapter.Version, w write) write {

@@ -154,13 +154,18 @@ func (e *env) namespaceIsClosed(what string) {
 	e.Helper()
 	ctx := context.Background()
 	_, errApply := submit(ctx, e.namespace, e.hasher, []write{put("k", "w", at(2))})
-	errLower := e.namespace.Lower(ctx, 0)
+	errLower := errors.Join(e.namespace.Lower(ctx, 0), e.namespace.Raise(ctx, at(9).Clock))
+	errForget := e.namespace.Forget(ctx, 1)
 	_, errSnapshot := e.namespace.Snapshot()
 	var errChanges error
 	for _, errChanges = range e.namespace.Changes(ctx, 0) {
 		break
 	}
-	for i, err := range []error{errApply, errLower, errSnapshot, errChanges} {
+	var errKept error
+	for _, errKept = range e.namespace.Kept(ctx) {
+		break
+	}
+	for i, err := range []error{errApply, errLower, errForget, errSnapshot, errChanges, errKept} {
 		if !errors.Is(err, dbadapter.ErrClosed) {
 			e.Errorf("%s: call %d gives %v, want ErrClosed", what, i, err)
 		}

@@ -40,6 +40,8 @@ func testModel(t *testing.T, h Harness) {
 			"scan":     m.scan,
 			"log":      func(*rapid.T) { m.env.checkLog(0) },
 			"lower":    m.lower,
+			"raise":    m.raise,
+			"forget":   m.forget,
 			"reopen":   m.reopen,
 		})
 	})
@@ -92,7 +94,15 @@ func (m *model) write(t *rapid.T) write {
 		v := m.twin.records[string(w.Record.Key)].Version
 		w.If = &v
 	}
-	w.Replace = w.If != nil && rapid.Bool().Draw(t, "replace")
+	if w.If != nil && rapid.Bool().Draw(t, "replace") {
+		w.Action = dbadapter.Replace
+	}
+	if rapid.IntRange(0, 3).Draw(t, "removes") == 0 {
+		w.Action = rapid.SampledFrom([]dbadapter.Action{dbadapter.Collect, dbadapter.SetAside}).Draw(t, "action")
+		if held, ok := m.twin.records[string(w.Record.Key)]; ok && rapid.IntRange(0, 3).Draw(t, "the held one") > 0 {
+			w.Record = held
+		}
+	}
 	return w
 }
 
@@ -119,6 +129,22 @@ func (m *model) lower(t *rapid.T) {
 		t.Fatal(err)
 	}
 	m.twin.latest = min(m.twin.latest, to)
+}
+
+func (m *model) raise(t *rapid.T) {
+	to := modelVersion(t).Clock + 1
+	if err := m.env.namespace.Raise(context.Background(), to); err != nil {
+		t.Fatal(err)
+	}
+	m.twin.latest = max(m.twin.latest, to)
+}
+
+func (m *model) forget(t *rapid.T) {
+	seqs := rapid.SliceOfN(rapid.Uint64Range(0, m.twin.keptSeq+1), 0, 4).Draw(t, "seqs")
+	if err := m.env.namespace.Forget(context.Background(), seqs...); err != nil {
+		t.Fatal(err)
+	}
+	m.twin.forget(seqs)
 }
 
 func (m *model) look(t *rapid.T) {

@@ -21,12 +21,12 @@ func testReplace(t *testing.T, h Harness) {
 	tw.apply(writes)
 
 	// A replacement names the version that it replaces, and no other.
-	if _, err := submit(context.Background(), e.namespace, e.hasher, []write{{Record: put("small", "v", at(right)).Record, Replace: true}}); err == nil {
+	if _, err := submit(context.Background(), e.namespace, e.hasher, []write{{Record: put("small", "v", at(right)).Record, Action: dbadapter.Replace}}); err == nil {
 		t.Error("a replacement that names no version was taken")
 	}
 	over := func(key string, w write) write {
 		w = given(tw.records[key].Version, w)
-		w.Replace = true
+		w.Action = dbadapter.Replace
 		return w
 	}
 	elsewhere := over("long", put("long", long, at(right)))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -17,13 +18,29 @@ type twin struct {
 	hasher  dbadapter.Hasher
 	records map[string]dbadapter.Record
 	latest  dbadapter.Timestamp
+	kept    []dbadapter.Kept // At is not set
+	keptSeq uint64
 }
 
 func newTwin(h dbadapter.Hasher) *twin {
 	return &twin{hasher: h, records: make(map[string]dbadapter.Record)}
 }
 
-func (t *twin) clone() *twin { return &twin{t.hasher, maps.Clone(t.records), t.latest} }
+func (t *twin) clone() *twin {
+	c := *t
+	c.records, c.kept = maps.Clone(t.records), slices.Clone(t.kept)
+	return &c
+}
+
+// keep adds an entry to the kept log.
+func (t *twin) keep(why dbadapter.Why, r dbadapter.Record, by dbadapter.Version) {
+	t.keptSeq++
+	t.kept = append(t.kept, dbadapter.Kept{Seq: t.keptSeq, Why: why, Record: r, By: by})
+}
+
+func (t *twin) forget(seqs []uint64) {
+	t.kept = slices.DeleteFunc(t.kept, func(k dbadapter.Kept) bool { return slices.Contains(seqs, k.Seq) })
+}
 
 // apply does what Apply must do.
 func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict bool) {
@@ -35,7 +52,17 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict boo
 		case w.If != nil && (!ok && *w.If != dbadapter.Version{} || ok && *w.If != held.Version || ok && *w.If == dbadapter.Version{}):
 			outcomes[i].Result = dbadapter.Conflict
 			conflict = true
-		case !ok || rank(w.Record) > rank(held) || w.Replace && rank(w.Record) < rank(held):
+		case w.Action.Removes() && !ok:
+			outcomes[i].Result = dbadapter.Same
+		case w.Action.Removes() && rank(w.Record) != rank(held):
+			outcomes[i].Result = dbadapter.Dominated
+		case w.Action.Removes():
+			outcomes[i].Result = dbadapter.Applied
+			delete(t.records, string(w.Record.Key))
+			if w.Action == dbadapter.SetAside {
+				t.keep(dbadapter.KeptSetAside, held, dbadapter.Version{})
+			}
+		case !ok || rank(w.Record) > rank(held) || w.Action == dbadapter.Replace && rank(w.Record) < rank(held):
 			outcomes[i].Result = dbadapter.Applied
 			t.records[string(w.Record.Key)] = w.Record.Clone()
 			t.latest = max(t.latest, w.Record.Version.Clock)
@@ -152,6 +179,9 @@ func (e *env) check(t *twin) {
 	if s.Seq() != uint64(len(e.observed)) {
 		e.Fatalf("the snapshot is as of change %d, and %d were observed", s.Seq(), len(e.observed))
 	}
+	if err := e.checkKept(t); err != nil {
+		e.Fatal(err)
+	}
 	for i, c := range e.observed {
 		if c.Seq != uint64(i+1) {
 			e.Fatalf("observed change %d has number %d", i+1, c.Seq)
@@ -229,6 +259,38 @@ func (t *twin) compareBuckets(s dbadapter.Snapshot, buckets map[dbadapter.Index]
 		}
 		if err := same("Bucket", records, buckets[index]); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkKept compares the kept log with the twin's.
+func (e *env) checkKept(t *twin) error {
+	for _, why := range []dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
+		var got, want []dbadapter.Kept
+		for k, err := range e.namespace.Kept(context.Background()) {
+			if err != nil {
+				return fmt.Errorf("the kept log: %w", err)
+			}
+			if k.Why == why {
+				got = append(got, k)
+			}
+		}
+		for _, k := range t.kept {
+			if k.Why == why {
+				want = append(want, k)
+			}
+		}
+		if len(got) != len(want) || e.namespace.KeptCount(why) != len(want) {
+			return fmt.Errorf("%d entries (%s) are kept and %d counted, want %d", len(got), why, e.namespace.KeptCount(why), len(want))
+		}
+		for i := range want {
+			if got[i].Seq != want[i].Seq || got[i].By != want[i].By || time.Since(got[i].At).Abs() > time.Hour {
+				return fmt.Errorf("kept: %+v, want %+v", got[i], want[i])
+			}
+			if err := same("Kept", []dbadapter.Record{got[i].Record}, []dbadapter.Record{want[i].Record}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

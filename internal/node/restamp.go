@@ -136,7 +136,7 @@ func (b *restamp) add(ctx context.Context, held *dbadapter.Record) error {
 		return err
 	}
 	was := held.Version
-	b.batch = append(b.batch, dbadapter.Write{Record: hashed, If: &was, Replace: true})
+	b.batch = append(b.batch, dbadapter.Write{Record: hashed, If: &was, Action: dbadapter.Replace})
 	b.bytes += len(r.Key) + len(r.Value)
 	return nil
 }

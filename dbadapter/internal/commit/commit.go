@@ -20,8 +20,7 @@ import (
 type Item struct {
 	Record dbadapter.Hashed
 	If     *dbadapter.Version
-	// Replace lets the record take the place of a greater one.
-	Replace bool
+	Action dbadapter.Action
 	// Stored is the store's own form of the record; this package only carries
 	// it through to Held.
 	Stored []byte
@@ -42,7 +41,7 @@ type Bucket struct {
 	Held []Held
 	// was are the records before the group.
 	was []Held
-	// last is the key written last; nil before the first write.
+	// last is the key written or removed last; nil before the first write.
 	last []byte
 	// err says why the records could not be read.
 	err error
@@ -59,6 +58,24 @@ func (b *Bucket) Before(key []byte) (Held, bool) {
 	return Held{}, false
 }
 
+// Removed are the records that a key held before the group, where it holds no
+// record after it.
+func (b *Bucket) Removed() (removed []Held) {
+	for _, h := range b.was {
+		if _, ok := find(b.Held, h.Record.Key); !ok {
+			removed = append(removed, h)
+		}
+	}
+	return removed
+}
+
+// Leaver is a record that leaves the set for the kept log.
+type Leaver struct {
+	Why    dbadapter.Why
+	Record dbadapter.Hashed
+	By     dbadapter.Version
+}
+
 // Prepare checks a batch against the limits. The items refer to the caller's
 // slices.
 func Prepare(writes []dbadapter.Write) ([]Item, error) {
@@ -72,8 +89,11 @@ func Prepare(writes []dbadapter.Write) ([]Item, error) {
 		if r.Index == 0 {
 			return nil, fmt.Errorf("apply write %d of %d: its record was not made by Hash", i+1, len(writes))
 		}
-		if writes[i].Replace && writes[i].If == nil {
+		switch action := writes[i].Action; {
+		case action == dbadapter.Replace && writes[i].If == nil:
 			return nil, fmt.Errorf("apply write %d of %d: it replaces a record without naming its version", i+1, len(writes))
+		case action > dbadapter.SetAside:
+			return nil, fmt.Errorf("apply write %d of %d: it has an unknown action, %d", i+1, len(writes), action)
 		}
 		size += len(r.Key) + len(r.Value)
 	}
@@ -83,7 +103,7 @@ func Prepare(writes []dbadapter.Write) ([]Item, error) {
 	}
 	items := make([]Item, len(writes))
 	for i := range writes {
-		items[i] = Item{Record: writes[i].Record, If: writes[i].If, Replace: writes[i].Replace}
+		items[i] = Item{Record: writes[i].Record, If: writes[i].If, Action: writes[i].Action}
 	}
 	return items, nil
 }

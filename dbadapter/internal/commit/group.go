@@ -25,6 +25,7 @@ type Group struct {
 	// touched are the buckets that some batch changed, in the order of their
 	// first change; a batch that is taken back leaves no bucket behind.
 	touched []*Bucket
+	leavers []Leaver
 	latest  dbadapter.Timestamp
 }
 
@@ -44,6 +45,7 @@ type undo struct {
 type mark struct {
 	undos   []undo
 	touched int
+	leavers int
 	latest  dbadapter.Timestamp
 }
 
@@ -52,14 +54,14 @@ func (g *Group) takeBack(m *mark) {
 	for _, u := range slices.Backward(m.undos) {
 		u.bucket.Held, u.bucket.last = u.held, u.last
 	}
-	g.touched, g.latest = g.touched[:m.touched], m.latest
+	g.touched, g.leavers, g.latest = g.touched[:m.touched], g.leavers[:m.leavers], m.latest
 }
 
 // Batch decides the writes of one caller in their order; a later write sees
 // the earlier ones. A failed condition takes the whole batch back and is
 // ErrConflict; so does an error of the store, whose outcomes are nil.
 func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
-	m := mark{touched: len(g.touched), latest: g.latest}
+	m := mark{touched: len(g.touched), leavers: len(g.leavers), latest: g.latest}
 	outcomes := make([]dbadapter.Outcome, len(items))
 	conflict := -1
 	g.read(items)
@@ -94,7 +96,8 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 	return outcomes, err
 }
 
-// write decides one write and puts its record into the bucket if it wins.
+// write decides one write, and puts its record into the bucket if it wins, or
+// removes it.
 func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 	at, ok := find(b.Held, it.Record.Key)
 	var held *Held
@@ -108,6 +111,13 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 	m.undos = append(m.undos, undo{b, b.Held, b.last})
 	if b.last == nil {
 		g.touched = append(g.touched, b)
+	}
+	if it.Action.Removes() {
+		if it.Action == dbadapter.SetAside {
+			g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptSetAside, Record: held.Record})
+		}
+		b.remove(at, it)
+		return result
 	}
 	b.put(at, ok, it)
 	g.latest = max(g.latest, it.Record.Version.Clock)
@@ -126,13 +136,22 @@ func decide(it *Item, held *Held) dbadapter.Result {
 			return dbadapter.Conflict
 		}
 	}
+	if it.Action.Removes() {
+		switch {
+		case held == nil:
+			return dbadapter.Same
+		case held.Record.Digest != it.Record.Digest:
+			return dbadapter.Dominated
+		}
+		return dbadapter.Applied
+	}
 	if held == nil {
 		return dbadapter.Applied
 	}
 	switch c := it.Record.Compare(&held.Record.Record); {
 	case c == 0:
 		return dbadapter.Same
-	case c > 0 || it.Replace:
+	case c > 0 || it.Action == dbadapter.Replace:
 		return dbadapter.Applied
 	}
 	return dbadapter.Dominated
@@ -165,8 +184,16 @@ func (b *Bucket) put(at int, replace bool, it *Item) {
 	b.Held, b.last = append(next, b.Held[at:]...), it.Record.Key
 }
 
+// remove takes the record at a place out of the bucket, in a new slice.
+func (b *Bucket) remove(at int, it *Item) {
+	b.Held, b.last = slices.Concat(b.Held[:at], b.Held[at+1:]), it.Record.Key
+}
+
 // Touched are the buckets that the group changes, in order.
 func (g *Group) Touched() []*Bucket { return g.touched }
+
+// Leavers are the records that the group moves to the kept log, in order.
+func (g *Group) Leavers() []Leaver { return g.leavers }
 
 // Latest is the greatest clock among the records applied, or 0.
 func (g *Group) Latest() dbadapter.Timestamp { return g.latest }

@@ -46,7 +46,7 @@ func (p *process) open(s *node.State) (err error) {
 	p.ns, err = p.core.Open(context.Background(), node.Opening{
 		Secret: n.cluster.keys.Secret, State: s, Save: p.save,
 		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-			p.store, err = openStore(n.disk, id, h, observe)
+			p.store, err = openStore(n.disk, id, h, n.wall.now, observe)
 			if err == nil {
 				p.store.observed = p.observed
 				p.store.replacing = func(writes []dbadapter.Write) { n.cluster.Watch.Restamping(n.number, writes) }

@@ -2,6 +2,8 @@ package model
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
@@ -24,19 +26,22 @@ type store struct {
 	// written.
 	replacing func([]dbadapter.Write)
 	took      int // records, by Apply
+	now       func() time.Time
+	at        time.Time // of the entry that is being applied
 }
 
 type waiting struct {
-	writes []dbadapter.Write
-	done   func([]dbadapter.Outcome, error)
+	entry *logged
+	done  func([]dbadapter.Outcome, error)
 }
 
 var _ dbadapter.Namespace = (*store)(nil)
 
 // openStore replays the log. The observer gets the changes that come after.
-func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (*store, error) {
+func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
 	ctx := context.Background()
-	s := &store{memory: memdb.New(memdb.Options{})}
+	s := &store{now: now}
+	s.memory = memdb.New(memdb.Options{Now: func() time.Time { return s.at }})
 	replayed := false
 	var err error
 	s.Namespace, err = s.memory.Namespace(ctx, id, h, func(changes []dbadapter.Change) {
@@ -47,16 +52,14 @@ func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, obs
 	if err != nil {
 		return nil, err
 	}
-	s.wal, err = openLog(disk, func(writes []dbadapter.Write, lower dbadapter.Timestamp) (err error) {
-		if lower > 0 {
-			return s.Namespace.Lower(ctx, lower)
-		}
-		for i := range writes {
-			if writes[i].Record, err = dbadapter.Hash(h, writes[i].Record.Record); err != nil {
+	s.wal, err = openLog(disk, func(e *logged) (err error) {
+		for i := range e.writes {
+			if e.writes[i].Record, err = dbadapter.Hash(h, e.writes[i].Record.Record); err != nil {
 				return corrupt("an entry of the log: %v", err)
 			}
 		}
-		if _, err := s.Namespace.Apply(ctx, writes); err != nil {
+		// A batch whose condition failed is logged, and fails again.
+		if _, err := s.do(ctx, e); err != nil && !errors.Is(err, dbadapter.ErrConflict) {
 			return corrupt("an entry of the log cannot be applied: %v", err)
 		}
 		return nil
@@ -65,13 +68,34 @@ func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, obs
 	return s, err
 }
 
+// do does in memory what an entry of the log says.
+func (s *store) do(ctx context.Context, e *logged) ([]dbadapter.Outcome, error) {
+	s.at = e.at
+	switch e.what {
+	case logRaise:
+		return nil, s.Namespace.Raise(ctx, e.to)
+	case logLower:
+		return nil, s.Namespace.Lower(ctx, e.to)
+	case logForget:
+		return nil, s.Namespace.Forget(ctx, e.seqs...)
+	}
+	return s.Namespace.Apply(ctx, e.writes)
+}
+
+// entry is an entry of now.
+func (s *store) entry(e logged) *logged {
+	e.at = s.now().Truncate(time.Millisecond)
+	return &e
+}
+
 // write begins a commit. The next flush syncs it, and calls done with the
 // outcome.
 func (s *store) write(writes []dbadapter.Write, done func([]dbadapter.Outcome, error)) error {
-	if err := s.wal.append(writes); err != nil {
+	e := s.entry(logged{what: logApply, writes: writes})
+	if err := s.wal.append(e); err != nil {
 		return err
 	}
-	s.waiting = append(s.waiting, waiting{writes, done})
+	s.waiting = append(s.waiting, waiting{e, done})
 	return nil
 }
 
@@ -86,10 +110,10 @@ func (s *store) flush() error {
 	all := s.waiting
 	s.waiting = nil
 	for _, w := range all {
-		outcomes, err := s.Namespace.Apply(context.Background(), w.writes)
+		outcomes, err := s.do(context.Background(), w.entry)
 		for i, o := range outcomes {
-			if err == nil && o.Result == dbadapter.Applied {
-				s.observed(&w.writes[i].Record.Record)
+			if err == nil && o.Result == dbadapter.Applied && !w.entry.writes[i].Action.Removes() {
+				s.observed(&w.entry.writes[i].Record.Record)
 			}
 		}
 		w.done(outcomes, err)
@@ -100,7 +124,7 @@ func (s *store) flush() error {
 // Apply implements dbadapter.Namespace. The writes must be valid: each start
 // applies the log again.
 func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
-	if len(writes) > 0 && writes[0].Replace {
+	if len(writes) > 0 && writes[0].Action == dbadapter.Replace {
 		s.replacing(writes)
 	}
 	if err := s.write(writes, func(o []dbadapter.Outcome, e error) { outcomes, err = o, e }); err != nil {
@@ -118,18 +142,40 @@ func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []d
 	return outcomes, err
 }
 
+// Raise implements dbadapter.Namespace.
+func (s *store) Raise(ctx context.Context, to dbadapter.Timestamp) error {
+	if s.Latest() >= to {
+		return nil
+	}
+	return s.log(ctx, logged{what: logRaise, to: to})
+}
+
 // Lower implements dbadapter.Namespace.
 func (s *store) Lower(ctx context.Context, to dbadapter.Timestamp) error {
 	if s.Latest() <= to {
 		return nil
 	}
-	if err := s.wal.lower(to); err != nil {
+	return s.log(ctx, logged{what: logLower, to: to})
+}
+
+// Forget implements dbadapter.Namespace.
+func (s *store) Forget(ctx context.Context, seqs ...uint64) error {
+	return s.log(ctx, logged{what: logForget, seqs: seqs})
+}
+
+// log makes an entry durable after those that wait, and does what it says.
+func (s *store) log(ctx context.Context, e logged) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	if err := s.wal.append(s.entry(e)); err != nil {
 		return err
 	}
 	if err := s.wal.commit(); err != nil {
 		return err
 	}
-	return s.Namespace.Lower(ctx, to)
+	_, err := s.do(ctx, s.entry(e))
+	return err
 }
 
 // Close implements dbadapter.Namespace.

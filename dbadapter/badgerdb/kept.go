@@ -1,0 +1,225 @@
+package badgerdb
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// An entry of the kept log is
+//
+//	cut(1) ms(8) by(24) length(uvarint) key envelope  seal(8)
+//
+// under its kind and number. One that is too long to stand among the keys is cut
+// in two, as a record is, and cut is 1; the seal, at the very end, covers both.
+
+// keptMeta is what a namespace's head says of its kept log.
+type keptMeta struct {
+	seq       uint64 // of the last entry
+	setAside  uint64 // entries of each kind
+	conflicts uint64
+	bytes     uint64 // keys and values of the conflicts
+}
+
+// count moves the count of a kind by the entry of a record, up or down.
+func (m *keptMeta) count(why dbadapter.Why, r *dbadapter.Record, by int) {
+	if why == dbadapter.KeptConflict {
+		m.conflicts += uint64(by)
+		m.bytes += uint64(by * (len(r.Key) + len(r.Value)))
+	} else {
+		m.setAside += uint64(by)
+	}
+}
+
+const keptHead = 1 + 8 + dbadapter.VersionSize
+
+func keptKey(number uint32, kind byte, why dbadapter.Why, seq uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(appendPrefix(nil, number, kind), byte(why)), seq)
+}
+
+func keptSeed(number uint32, why dbadapter.Why, seq uint64) uint64 {
+	return seed(number, kindKept, seq<<8|uint64(why))
+}
+
+func appendKept(b []byte, number uint32, seq uint64, at time.Time, l *commit.Leaver) []byte {
+	start := len(b)
+	b = append(b, 0)
+	b = binary.BigEndian.AppendUint64(b, uint64(at.UnixMilli()))
+	b, _ = l.By.AppendBinary(b) // never fails
+	b = binary.AppendUvarint(b, uint64(len(l.Record.Key)))
+	b = append(b, l.Record.Key...)
+	b = appendEnvelope(b, &l.Record)
+	if len(b)-start+sealSize >= inline {
+		b[start] = 1
+	}
+	return appendSeal(b, start, keptSeed(number, l.Why, seq))
+}
+
+// readKept decodes an entry, both parts of it.
+func readKept(b []byte, number uint32, why dbadapter.Why, seq uint64, h dbadapter.Hasher) (k dbadapter.Kept, err error) {
+	const what = "an entry of the kept log"
+	body, err := unseal(b, keptSeed(number, why, seq), what)
+	if err != nil {
+		return k, err
+	}
+	if len(body) < keptHead {
+		return k, corrupt(what, "it has %d bytes", len(b))
+	}
+	k.Seq, k.Why, k.At = seq, why, time.UnixMilli(int64(binary.BigEndian.Uint64(body[1:]))).UTC()
+	if err := k.By.UnmarshalBinary(body[9:keptHead]); err != nil {
+		return k, corrupt(what, "%v", err)
+	}
+	rest := body[keptHead:]
+	n, w := binary.Uvarint(rest)
+	if w <= 0 || n > uint64(len(rest)-w) {
+		return k, corrupt(what, "its key goes past its end")
+	}
+	r, err := readEnvelope(rest[w+int(n):], rest[w:w+int(n):w+int(n)], h)
+	k.Record = r.Record
+	return k, err
+}
+
+// stageKept puts the group's leavers into the transaction.
+func (c *committer) stageKept(txn *badger.Txn, number uint32, m *keptMeta, leavers []commit.Leaver) error {
+	at := c.store.options.Now()
+	for i := range leavers {
+		l := &leavers[i]
+		m.seq++
+		m.count(l.Why, &l.Record.Record, 1)
+		entry := c.grow(func(a []byte) []byte { return appendKept(a, number, m.seq, at, l) })
+		if entry[0] == 1 {
+			if err := txn.Set(keptKey(number, kindMore, l.Why, m.seq), entry[cut:]); err != nil {
+				return err
+			}
+			entry = entry[:cut]
+		}
+		if err := txn.Set(keptKey(number, kindKept, l.Why, m.seq), entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
+	return func(yield func(dbadapter.Kept, error) bool) {
+		opened, err := n.Snapshot()
+		if err != nil {
+			yield(dbadapter.Kept{}, err)
+			return
+		}
+		s := opened.(*snapshot)
+		defer s.Close()
+		var k dbadapter.Kept
+		stopped := false
+		prefix := appendPrefix(nil, n.number, kindKept)
+		err = s.entries(ctx, "read the kept log", prefix, prefix, func(item *badger.Item) (err error) {
+			k, err = n.keptEntry(s.read.txn, item)
+			return err
+		}, func() bool {
+			stopped = !yield(k, nil)
+			return !stopped
+		})
+		if err != nil && !stopped {
+			yield(dbadapter.Kept{}, err)
+		}
+	}
+}
+
+// keptEntry reads one entry of the kept log.
+func (n *namespace) keptEntry(txn *badger.Txn, item *badger.Item) (k dbadapter.Kept, err error) {
+	key := item.Key()
+	if len(key) != prefixSize+1+8 {
+		return k, corrupt("an entry of the kept log", "its key has %d bytes", len(key))
+	}
+	why, seq := dbadapter.Why(key[prefixSize]), binary.BigEndian.Uint64(key[prefixSize+1:])
+	entry, err := item.ValueCopy(nil)
+	if err != nil {
+		return k, fmt.Errorf("read the database: %w", err)
+	}
+	if len(entry) > 0 && entry[0] == 1 {
+		tail, err := get(txn, keptKey(n.number, kindMore, why, seq))
+		if err != nil {
+			return k, err
+		}
+		entry = append(entry, tail...)
+	}
+	return readKept(entry, n.number, why, seq, n.hasher)
+}
+
+func (n *namespace) KeptCount(why dbadapter.Why) int {
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	if why == dbadapter.KeptConflict {
+		return int(n.shown.conflicts)
+	}
+	return int(n.shown.setAside)
+}
+
+// forgetPiece is how many entries one transaction takes out of the kept log.
+const forgetPiece = 1024
+
+func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := n.enter("forget entries of the kept log"); err != nil {
+		return err
+	}
+	defer n.calls.Done()
+	for len(seqs) > 0 {
+		some := seqs[:min(len(seqs), forgetPiece)]
+		seqs = seqs[len(some):]
+		if err := n.store.committer.do(ctx, func() error { return n.forget(some) }); err != nil {
+			return fmt.Errorf("forget entries of the kept log: %w", err)
+		}
+	}
+	return nil
+}
+
+// forget runs on the committer's goroutine.
+func (n *namespace) forget(seqs []uint64) error {
+	txn := n.store.db.NewTransaction(true)
+	defer txn.Discard()
+	m := n.meta
+	for _, seq := range seqs {
+		for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
+			item, err := txn.Get(keptKey(n.number, kindKept, why, seq))
+			if errors.Is(err, badger.ErrKeyNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := n.stageForget(txn, &m.kept, item); err != nil {
+				return err
+			}
+		}
+	}
+	if m == n.meta {
+		return nil
+	}
+	return n.putMeta(txn, m)
+}
+
+// stageForget takes an entry out of the kept log.
+func (n *namespace) stageForget(txn *badger.Txn, m *keptMeta, item *badger.Item) error {
+	k, err := n.keptEntry(txn, item)
+	if err != nil {
+		return err
+	}
+	m.count(k.Why, &k.Record, -1)
+	for _, kind := range [...]byte{kindKept, kindMore} {
+		if err := txn.Delete(keptKey(n.number, kind, k.Why, k.Seq)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package memdb
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// keptLog is the kept log of a namespace. Its slices are only ever appended to or
+// replaced, so that a reader may keep them.
+type keptLog struct {
+	seq     uint64 // of the last entry
+	entries map[dbadapter.Why][]dbadapter.Kept
+}
+
+func (k *keptLog) add(leavers []commit.Leaver, now time.Time) {
+	for i := range leavers {
+		l := &leavers[i]
+		k.seq++
+		if k.entries == nil {
+			k.entries = make(map[dbadapter.Why][]dbadapter.Kept)
+		}
+		k.entries[l.Why] = append(k.entries[l.Why], dbadapter.Kept{
+			Seq: k.seq, Why: l.Why, Record: l.Record.Record, By: l.By, At: now.Truncate(time.Millisecond).UTC(),
+		})
+	}
+}
+
+func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
+	return func(yield func(dbadapter.Kept, error) bool) {
+		n.mu.Lock()
+		entries := n.data.kept.entries
+		all := slices.Concat(entries[dbadapter.KeptConflict], entries[dbadapter.KeptSetAside])
+		closed := n.closed.Load()
+		n.mu.Unlock()
+		if closed {
+			yield(dbadapter.Kept{}, n.errClosed("read the kept log"))
+			return
+		}
+		for _, k := range all {
+			if err := ctx.Err(); err != nil {
+				yield(dbadapter.Kept{}, err)
+				return
+			}
+			k.Record = k.Record.Clone()
+			if !yield(k, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (n *namespace) KeptCount(why dbadapter.Why) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.data.kept.entries[why])
+}
+
+func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed.Load() {
+		return n.errClosed("forget entries of the kept log")
+	}
+	gone := make(map[uint64]bool, len(seqs))
+	for _, seq := range seqs {
+		gone[seq] = true
+	}
+	for why, entries := range n.data.kept.entries {
+		n.data.kept.entries[why] = slices.DeleteFunc(slices.Clone(entries), func(k dbadapter.Kept) bool { return gone[k.Seq] })
+	}
+	return nil
+}

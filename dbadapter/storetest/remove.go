@@ -1,0 +1,160 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// testRemove removes records, short and long, alone in their bucket and not, and
+// looks at what is left, what older snapshots say, and what the kept log has.
+func testRemove(t *testing.T, h Harness) {
+	for bits := range 3 { // from one bucket on
+		e := newEnvWith(t, h, manyChanges, Weak(hasher(), 4*bits))
+		tw := newTwin(e.hasher)
+		long := strings.Repeat("l", dbadapter.MaxValue)
+		do := func(writes ...write) {
+			t.Helper()
+			got := e.apply(writes...)
+			want, _ := tw.apply(writes)
+			for i := range want {
+				if got[i] != want[i] {
+					t.Errorf("write %d: %+v, want %+v", i, got[i], want[i])
+				}
+			}
+			e.check(tw)
+		}
+		do(put("a", "v", at(1)), put("b", "w", at(1)), del("dead", at(1)), put("c", "x", at(7)))
+		do(put("long", long, at(1)))
+		do(put("longer", long, at(2)))
+		before, old := e.snapshot(), tw.clone()
+
+		do(take(dbadapter.Collect, tw.records["dead"]), take(dbadapter.SetAside, tw.records["a"]))
+		do(take(dbadapter.Collect, tw.records["long"]))
+		do(take(dbadapter.SetAside, tw.records["longer"]))
+		if got := e.value("long"); got != "(absent)" {
+			t.Errorf("a collected record reads as %s", got)
+		}
+		if got := e.namespace.Latest(); got != at(7).Clock {
+			t.Errorf("Latest is %v after a removal", got)
+		}
+		// Another record than the one that is named stays; so does what is not held.
+		other := tw.records["b"]
+		other.Value = []byte("another")
+		do(take(dbadapter.Collect, other), take(dbadapter.SetAside, other), take(dbadapter.SetAside, old.records["a"]))
+		// Within a batch a write sees those before it.
+		do(take(dbadapter.SetAside, tw.records["b"]), put("b", "again", at(1)), put("new", "n", at(3)), take(dbadapter.Collect, put("new", "n", at(3)).Record))
+		do(put("a", "older", at(0))) // what is gone does not dominate
+		if err := old.compare(before); err != nil {
+			t.Errorf("a snapshot from before: %v", err)
+		}
+		e.checkLog(0)
+		e.reopen()
+		e.check(tw)
+		e.checkLog(0)
+		do(take(dbadapter.Collect, tw.records["a"]), take(dbadapter.Collect, tw.records["b"]), take(dbadapter.SetAside, tw.records["c"]))
+		e.reopen()
+		e.check(tw)
+		do(put("c", "back", at(1)))
+	}
+}
+
+// testKept looks at the kept log: it is atomic with its commit, and ends with
+// Forget or with the namespace.
+func testKept(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	ctx := context.Background()
+	tw := newTwin(e.hasher)
+	var writes, gone []write
+	for i := range 20 {
+		writes = append(writes, put(fmt.Sprint(i), fmt.Sprint("v", i), at(i)))
+		gone = append(gone, take(dbadapter.SetAside, writes[i].Record))
+	}
+	e.apply(writes...)
+	tw.apply(writes)
+
+	failing := append(gone[:10:10], given(at(99), put("x", "", at(1))))
+	if _, err := submit(ctx, e.namespace, e.hasher, failing); !errors.Is(err, dbadapter.ErrConflict) {
+		t.Fatal(err)
+	}
+	e.check(tw)
+	e.apply(gone...)
+	tw.apply(gone)
+	e.check(tw)
+	var first *dbadapter.Kept
+	for k, err := range e.namespace.Kept(ctx) { // left early
+		if err != nil {
+			t.Fatal(err)
+		}
+		first = &k
+		break
+	}
+	if first == nil || first.Seq != 1 || !first.By.IsZero() || string(first.Record.Value) != "v0" {
+		t.Errorf("the first entry is %+v", first)
+	}
+	forget := func(seqs ...uint64) {
+		if err := e.namespace.Forget(ctx, seqs...); err != nil {
+			t.Fatal(err)
+		}
+		tw.forget(seqs)
+		e.check(tw)
+	}
+	forget()
+	forget(1, 20, 20, 99)
+	e.reopen()
+	e.check(tw)
+	forget(5)
+	e.apply(put("last", "", at(50)), take(dbadapter.SetAside, put("last", "", at(50)).Record))
+	tw.apply([]write{put("last", "", at(50)), take(dbadapter.SetAside, put("last", "", at(50)).Record)})
+	e.check(tw)
+
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	for _, err := range e.namespace.Kept(cancelled) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("a cancelled read of the kept log: %v", err)
+		}
+	}
+	if err := e.namespace.Forget(cancelled, 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled Forget: %v", err)
+	}
+	e.namespace.Close()
+	if err := e.store.Drop(ctx, e.id); err != nil {
+		t.Fatal(err)
+	}
+	e.observed, e.digest, e.records = nil, dbadapter.Digest{}, 0
+	e.openNamespace(1)
+	e.check(newTwin(e.hasher))
+}
+
+// testRaise brings the high-water mark up, and up only.
+func testRaise(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	tw := newTwin(e.hasher)
+	for _, to := range []int{5, 3, 9} {
+		if err := e.namespace.Raise(context.Background(), at(to).Clock); err != nil {
+			t.Fatal(err)
+		}
+		tw.latest = max(tw.latest, at(to).Clock)
+		e.check(tw)
+		e.reopen()
+		e.check(tw)
+	}
+	e.want(put("k", "v", at(4)), dbadapter.Applied)
+	if got := e.namespace.Latest(); got != at(9).Clock {
+		t.Errorf("Latest is %v after an older write", got)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := e.namespace.Raise(cancelled, at(10).Clock); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled Raise: %v", err)
+	}
+	e.namespace.Close()
+	if err := e.namespace.Raise(context.Background(), at(10).Clock); !errors.Is(err, dbadapter.ErrClosed) {
+		t.Errorf("a Raise of a closed namespace: %v", err)
+	}
+}
