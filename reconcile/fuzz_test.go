@@ -20,6 +20,20 @@ func FuzzSessions(f *testing.F) {
 	})
 	f.Add(true, honest)
 	f.Add(false, honest)
+	// A sync that moves records, and one that the initiator refuses.
+	a.declineKeys()
+	a.put(tombstone("a gone", at(0)))
+	b.put(tombstone("floor gone", at(0)), tombstone("writer gone", at(0)))
+	for _, err := range []error{nil, &RemovedError{[]byte("statement")}} {
+		moved := []byte{}
+		a.heeds = func(wire.Greeting) error { return err }
+		run(f, a, b, Options{}, func(_ bool, m wire.Message) wire.Message {
+			moved = wire.Append(moved, m)
+			return m
+		})
+		f.Add(true, moved)
+		f.Add(false, moved)
+	}
 	f.Fuzz(func(t *testing.T, initiator bool, stream []byte) {
 		local, _, o := sets(rand.New(rand.NewPCG(1, 1)), 30, 5, 5, time.Hour)
 		o.Self, o.Remote = []byte("a"), []byte("b")
