@@ -33,8 +33,8 @@ type Secret [32]byte
 type Hasher interface {
 	// Index is the place of a key.
 	Index(key []byte) Index
-	// Digest is the 256-bit hash of a record's key, version, tombstone flag
-	// and value; never of its signature.
+	// Digest is the 256-bit hash of a record's key, version, tombstone flag,
+	// expiry, value and what it replaces; never of its signature.
 	Digest(r *Record) Digest
 	// Checksum stands for the records of one bucket, given their versions'
 	// greatest clock and their digests in the order of their keys. It is
@@ -58,13 +58,13 @@ type hasher struct{ key keyhash.Key }
 func (h *hasher) Index(key []byte) Index { return Index(h.key.Index(key)) }
 
 func (h *hasher) Digest(r *Record) Digest {
-	var stack [VersionSize]byte
-	version, _ := r.Version.AppendBinary(stack[:0])
-	var flags byte
+	var stack [VersionSize + MaxOptional]byte
+	head, _ := r.Version.AppendBinary(stack[:0])
+	flags := r.OptionalFlags()
 	if r.Deleted {
-		flags = 1
+		flags |= 1
 	}
-	return h.key.Digest(r.Key, version, flags, r.Value)
+	return h.key.Digest(r.Key, r.AppendOptional(head), flags, r.Value)
 }
 
 func (h *hasher) Checksum(latest Timestamp, digests []Digest) Checksum {

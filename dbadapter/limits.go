@@ -13,6 +13,9 @@ const (
 	// and values. Badger's transaction holds 15 % of a memtable.
 	MaxBatch      = 4096
 	MaxBatchBytes = 1<<20 + 1<<19
+	// MaxReplaces is how many writers a record names as replaced. More than so
+	// many seldom write one key, and 8 take no more room than two signatures.
+	MaxReplaces = 8
 
 	// SignatureSize is the length of an Ed25519 signature.
 	SignatureSize = 64

@@ -2,8 +2,10 @@ package dbadapter
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 )
 
 // Record is one key with its value and version. A tombstone has Deleted set
@@ -16,6 +18,13 @@ type Record struct {
 	Deleted   bool
 	Signature []byte
 	Signer    WriterID // 0 but for a signed record without a writer
+	// Expires, if not 0, is the time from which on the record reads as absent,
+	// in whole milliseconds. A tombstone has none.
+	Expires Timestamp
+	// Replaces names, for each writer, the latest version of the key that the
+	// record was built on: at most MaxReplaces, by writer, each older than
+	// Version. A dated import has none. See Supersedes.
+	Replaces []Replaced
 }
 
 // Validate reports, as an ErrLimit, what makes the record unfit to be stored.
@@ -34,7 +43,7 @@ func (r *Record) Validate() error {
 	case r.Signer != 0 && (len(r.Signature) == 0 || r.Version.Writer != 0):
 		return fmt.Errorf("%w: a record names its signer only if it is signed and its version has no writer", ErrLimit)
 	}
-	return nil
+	return r.validOptional()
 }
 
 // ContentHash is the SHA-256 of the tombstone flag and the value. It breaks
@@ -54,24 +63,34 @@ func (r *Record) ContentHash() [32]byte {
 }
 
 // Compare orders two records of one key: by version, and for equal versions
-// (a dated import of differing data) by content hash, so that every node picks
-// the same winner. It returns −1, 0 or +1; the greater record wins, and 0
-// means the same version and content.
+// (a dated import of differing data) by content hash, then by expiry, then by the
+// bytes of what they replace, so that every node picks the same winner. It
+// returns −1, 0 or +1; the greater record wins, and 0 means that they differ in
+// nothing but the signature.
 func (r *Record) Compare(o *Record) int {
 	if c := r.Version.Compare(o.Version); c != 0 {
 		return c
 	}
-	if r.SameContent(o) {
-		return 0
+	if r.Deleted != o.Deleted || !bytes.Equal(r.Value, o.Value) {
+		a, b := r.ContentHash(), o.ContentHash()
+		return bytes.Compare(a[:], b[:])
 	}
-	a, b := r.ContentHash(), o.ContentHash()
-	return bytes.Compare(a[:], b[:])
+	return r.CompareOptional(o)
 }
 
-// SameContent reports whether both records say the same, whatever their
-// versions.
+// CompareOptional is the last part of Compare, for two records of one version
+// and content.
+func (r *Record) CompareOptional(o *Record) int {
+	return cmp.Or(
+		cmp.Compare(r.Expires, o.Expires),
+		bytes.Compare(appendReplaces(nil, r.Replaces), appendReplaces(nil, o.Replaces)),
+	)
+}
+
+// SameContent reports whether both records say the same for the same time,
+// whatever their versions.
 func (r *Record) SameContent(o *Record) bool {
-	return r.Deleted == o.Deleted && bytes.Equal(r.Value, o.Value)
+	return r.Deleted == o.Deleted && r.Expires == o.Expires && bytes.Equal(r.Value, o.Value)
 }
 
 // Clone returns a record that shares no memory with r.
@@ -80,5 +99,6 @@ func (r *Record) Clone() Record {
 	c.Key = bytes.Clone(r.Key)
 	c.Value = bytes.Clone(r.Value)
 	c.Signature = bytes.Clone(r.Signature)
+	c.Replaces = slices.Clone(r.Replaces)
 	return c
 }

@@ -36,7 +36,7 @@ func (b *buckets) bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 // recordSize is about what a record takes on the wire.
 func recordSize(r *dbadapter.Record) int64 {
 	const head = 30 // flags, lengths and version
-	return int64(len(r.Key) + len(r.Value) + len(r.Signature) + head)
+	return int64(len(r.Key) + len(r.Value) + len(r.Signature) + r.OptionalSize() + head)
 }
 
 // bytesOf is about what a bucket takes on the wire.

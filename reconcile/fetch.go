@@ -158,7 +158,10 @@ func compareOffer(o *wire.Offer, own *dbadapter.Record) int {
 		return c
 	}
 	hash := own.ContentHash()
-	return bytes.Compare(o.Hash[:], hash[:])
+	if c := bytes.Compare(o.Hash[:], hash[:]); c != 0 {
+		return c
+	}
+	return o.Record.CompareOptional(own)
 }
 
 // answer sends the initiator's residual. The sync is over with it, and closing

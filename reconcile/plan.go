@@ -232,7 +232,7 @@ func (a *initiator) noteOffers(m *wire.Offers) error {
 	}
 	for i := range m.Offers {
 		key := m.Offers[i].Record.Key
-		if err := a.link.reserve(int64(offerBytes + len(key))); err != nil {
+		if err := a.link.reserve(int64(offerBytes + len(key) + m.Offers[i].Record.OptionalSize())); err != nil {
 			return err
 		}
 		if err := a.note(a.opts.Keys.Hasher.Index(key), role); err != nil {

@@ -10,12 +10,13 @@ import (
 
 // An envelope is the stored form of a record:
 //
-//	flags(1) version(24) seal(8) [[signer(8)] signature(64)] value
+//	flags(1) version(24) seal(8) [[signer(8)] signature(64)] [optional fields] value
 //
-// A signature names its signer where the version has no writer.
+// A signature names its signer where the version has no writer. The optional
+// fields have the form that dbadapter gives them, and its flags.
 //
-// The seal is the first word of the record's keyed digest, which covers key,
-// version, tombstone flag and value, XORed with the XXH3 hash of the signature
+// The seal is the first word of the record's keyed digest, which covers all of it
+// but the signature, XORed with the XXH3 hash of the signature
 // if there is one, since digests do not cover signatures. It is recomputed on
 // every read; the digest that comes of it is what the caller wants anyway.
 //
@@ -25,6 +26,8 @@ const (
 	flagDeleted = 1 << iota
 	flagSigned
 	flagLong // the rest is in the tail
+
+	flagsOptional = dbadapter.FlagExpires | dbadapter.FlagReplaces
 )
 
 // cut is where a long envelope is cut: both halves fit.
@@ -32,7 +35,7 @@ const cut = inline / 2
 
 // isLong reports whether a record's envelope is cut in two.
 func isLong(r *dbadapter.Record) bool {
-	return envelopeSize+signatureSize(r)+len(r.Value) >= inline
+	return envelopeSize+signatureSize(r)+r.OptionalSize()+len(r.Value) >= inline
 }
 
 // signatureSize is what the signature takes, with the signer.
@@ -48,7 +51,7 @@ const signerSize = 8
 const envelopeSize = 1 + dbadapter.VersionSize + sealSize
 
 func appendEnvelope(b []byte, r *dbadapter.Hashed) []byte {
-	var flags byte
+	flags := r.OptionalFlags()
 	sum := r.Digest[0]
 	if r.Deleted {
 		flags |= flagDeleted
@@ -70,7 +73,7 @@ func appendEnvelope(b []byte, r *dbadapter.Hashed) []byte {
 		sum ^= xxh3.Hash(b[seal+sealSize:])
 	}
 	binary.BigEndian.PutUint64(b[seal:], sum)
-	return append(b, r.Value...)
+	return append(r.AppendOptional(b), r.Value...)
 }
 
 // readEnvelope decodes and verifies a record. Key, signature and value refer to
@@ -83,7 +86,7 @@ func readEnvelope(b, key []byte, h dbadapter.Hasher) (dbadapter.Hashed, error) {
 		return bad("it has %d bytes", len(b))
 	}
 	flags := b[0]
-	if flags&^(flagDeleted|flagSigned|flagLong) != 0 {
+	if flags&^(flagDeleted|flagSigned|flagLong|flagsOptional) != 0 {
 		return bad("it has unknown flags %#x", flags)
 	}
 	r := dbadapter.Record{Key: key, Deleted: flags&flagDeleted != 0}
@@ -108,6 +111,10 @@ func readEnvelope(b, key []byte, h dbadapter.Hasher) (dbadapter.Hashed, error) {
 			signature = signature[signerSize:]
 		}
 		r.Signature = signature
+	}
+	rest, err := r.ReadOptional(flags, rest)
+	if err != nil {
+		return bad("%v", err)
 	}
 	if len(rest) > 0 {
 		r.Value = rest

@@ -18,6 +18,8 @@ func TestGoldenLayout(t *testing.T) {
 	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 0x0102030405060708, Writer: 9, Incarnation: 10}}
 	signed := r
 	signed.Signature = bytes.Repeat([]byte{0xab}, dbadapter.SignatureSize)
+	full := signed
+	full.Expires, full.Replaces = 0x0203040506070000, []dbadapter.Replaced{{Writer: 1, Clock: 2}, {Writer: 9, Clock: 3}}
 	dead := dbadapter.Record{Key: []byte("key"), Deleted: true, Version: r.Version}
 	m := meta{1, 2, 3, 4, keptMeta{9, 10, 11, 12}, dbadapter.Digest{5, 6, 7, 8}}
 	hd := head{6, 7}
@@ -28,6 +30,7 @@ func TestGoldenLayout(t *testing.T) {
 	}{
 		{"record", enveloped(h, r), "0001020304050607080000000000000009000000000000000a6c11230b3e18f2af76616c7565"},
 		{"signed record", enveloped(h, signed), "0201020304050607080000000000000009000000000000000ab4b9db7103a653c1abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab76616c7565"},
+		{"signed record that expires and replaces two versions", enveloped(h, full), "6201020304050607080000000000000009000000000000000ae49fdf84ef502e85abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab020304050607000002000000000000000100000000000000020000000000000009000000000000000376616c7565"},
 		{"tombstone", enveloped(h, dead), "0101020304050607080000000000000009000000000000000a9a0f0aa942b61bc3"},
 		{"index key", appendIndexKey(nil, 5, 0x010203040506), "0000000569010203040506"},
 		{"log key", appendLogKey(nil, 5, 99), "000000056c0000000000000063"},
@@ -50,7 +53,10 @@ func TestGoldenLayout(t *testing.T) {
 // that stands in the place of another.
 func TestSealsFindEachFlip(t *testing.T) {
 	h := dbadapter.NewHasher(dbadapter.Secret{1})
-	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 1 << 60}, Signature: make([]byte, dbadapter.SignatureSize)}
+	r := dbadapter.Record{
+		Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 1 << 60, Writer: 1}, Signature: make([]byte, dbadapter.SignatureSize),
+		Expires: 1 << 20, Replaces: []dbadapter.Replaced{{Writer: 1, Clock: 2}},
+	}
 	kept := leaver(h, r)
 	keptOf := func(number uint32, why dbadapter.Why, seq uint64) func(b []byte) error {
 		return func(b []byte) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,12 +52,16 @@ func TestFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	of := func(format int) string {
+		return strings.Replace(string(good), strconv.Itoa(badgerdb.Format), strconv.Itoa(format), 1)
+	}
+	reads := fmt.Sprintf("this program reads format %d", badgerdb.Format)
 	for _, test := range []struct{ stamp, want string }{
-		{strings.Replace(string(good), "3", "4", 1), "written by format 4, this program reads format 3; use a newer program"},
-		{strings.Replace(string(good), "3", "1", 1), "written by format 1, this program reads format 3; export it"},
-		{strings.Replace(string(good), "3", "0", 1), "this program reads format 3"},
-		{"", "this program reads format 3"},
-		{"something else", "this program reads format 3"},
+		{of(badgerdb.Format + 1), fmt.Sprintf("written by format %d, this program reads format %d; use a newer program", badgerdb.Format+1, badgerdb.Format)},
+		{of(badgerdb.Format - 1), fmt.Sprintf("written by format %d, this program reads format %d; export it", badgerdb.Format-1, badgerdb.Format)},
+		{of(0), reads},
+		{"", reads},
+		{"something else", reads},
 	} {
 		if err := os.WriteFile(stamp, []byte(test.stamp), 0o600); err != nil {
 			t.Fatal(err)

@@ -52,13 +52,17 @@ func testLargest(t *testing.T, h Harness) {
 	e := newEnv(t, h)
 	tw := newTwin(e.hasher)
 	signature := bytes.Repeat([]byte{7}, dbadapter.SignatureSize)
+	var eight []dbadapter.Replaced
+	for writer := range dbadapter.WriterID(dbadapter.MaxReplaces) {
+		eight = append(eight, dbadapter.Replaced{Writer: writer + 1, Clock: 1})
+	}
 	for version := 1; version <= 2; version++ {
 		v := at(version)
 		// As many writes as go, all signed.
 		var many []write
 		for i := range dbadapter.MaxBatch {
 			w := put(fmt.Sprintf("many/%d", i), fmt.Sprint(version, i), v)
-			w.Record.Signature = signature
+			w.Record.Signature, w.Record.Expires, w.Record.Replaces = signature, dbadapter.MaxExpires, eight
 			many = append(many, w)
 		}
 		// As many bytes as go, all keys.
@@ -66,12 +70,12 @@ func testLargest(t *testing.T, h Harness) {
 		for i := range dbadapter.MaxBatchBytes / dbadapter.MaxKey {
 			key := fmt.Sprintf("keys/%d/", i)
 			w := put(key+strings.Repeat("k", dbadapter.MaxKey-len(key)), "", v)
-			w.Record.Signature = signature
+			w.Record.Signature, w.Record.Expires, w.Record.Replaces = signature, dbadapter.MaxExpires, eight
 			keys = append(keys, w)
 		}
 		// The longest value, and the rest of the bytes.
 		long := put("long", strings.Repeat(fmt.Sprint(version), dbadapter.MaxValue), v)
-		long.Record.Signature = signature
+		long.Record.Signature, long.Record.Expires, long.Record.Replaces = signature, dbadapter.MaxExpires, eight
 		rest := put("rest", strings.Repeat("r", dbadapter.MaxBatchBytes-dbadapter.MaxValue-len("long")-len("rest")), v)
 		for _, writes := range [][]write{many, keys, {long, rest}} {
 			for i, o := range e.apply(writes...) {
@@ -179,6 +183,12 @@ func testSignatures(t *testing.T, h Harness) {
 	other := put("value", "v", at(1))
 	e.want(other, dbadapter.Same)
 	e.check(tw)
+	// Another expiry, or another list of what it replaces, makes another record.
+	other.Record.Expires = 1 << 16
+	e.want(other, dbadapter.Applied)
+	e.want(put("value", "v", at(1)), dbadapter.Dominated)
+	tw.apply([]write{other})
+	e.check(tw)
 }
 
 // testSlices changes what was handed in and what was handed out.
@@ -186,6 +196,7 @@ func testSlices(t *testing.T, h Harness) {
 	e := newEnv(t, h)
 	w := put("key", "value", at(1))
 	w.Record.Signature = bytes.Repeat([]byte{1}, dbadapter.SignatureSize)
+	w.Record.Replaces = []dbadapter.Replaced{{Writer: 1, Clock: 1}}
 	tw := newTwin(e.hasher)
 	tw.apply([]write{w})
 	e.apply(w)
@@ -194,6 +205,9 @@ func testSlices(t *testing.T, h Harness) {
 			for i := range b {
 				b[i] = 'x'
 			}
+		}
+		for i := range r.Replaces {
+			r.Replaces[i].Writer = 'x'
 		}
 	}
 	spoil(w.Record)

@@ -83,6 +83,10 @@ func (m *model) write(t *rapid.T) write {
 	}}
 	if !w.Record.Deleted {
 		w.Record.Value = []byte(rapid.SampledFrom(modelValues).Draw(t, "value"))
+		w.Record.Expires = dbadapter.Timestamp(rapid.Uint64Range(0, 1).Draw(t, "expires") << 16)
+	}
+	if w.Record.Version.Writer != 0 && rapid.IntRange(0, 2).Draw(t, "replaces") == 0 {
+		w.Record.Replaces = []dbadapter.Replaced{{Writer: 3, Clock: dbadapter.Timestamp(rapid.Uint64Range(1, 2).Draw(t, "replaced"))}}
 	}
 	switch rapid.IntRange(0, 19).Draw(t, "if") {
 	case 0:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -95,7 +96,12 @@ func (t *twin) greatest() (clock dbadapter.Timestamp) {
 // rank sorts as records win.
 func rank(r dbadapter.Record) string {
 	content := sha256.Sum256(slices.Concat([]byte{map[bool]byte{true: 1}[r.Deleted]}, r.Value))
-	return r.Version.String() + string(content[:])
+	b := binary.BigEndian.AppendUint64(content[:], uint64(r.Expires))
+	for _, p := range r.Replaces {
+		b = binary.BigEndian.AppendUint64(b, uint64(p.Writer))
+		b = binary.BigEndian.AppendUint64(b, uint64(p.Clock))
+	}
+	return r.Version.String() + string(b)
 }
 
 // sorted are the records with a prefix, after a key, by key.
@@ -303,7 +309,8 @@ func same(what string, got, want []dbadapter.Record) error {
 	for i := range got {
 		g, w := got[i], want[i]
 		if !bytes.Equal(g.Key, w.Key) || !bytes.Equal(g.Value, w.Value) || g.Version != w.Version ||
-			g.Deleted != w.Deleted || !bytes.Equal(g.Signature, w.Signature) || g.Signer != w.Signer {
+			g.Deleted != w.Deleted || !bytes.Equal(g.Signature, w.Signature) || g.Signer != w.Signer ||
+			g.Expires != w.Expires || !slices.Equal(g.Replaces, w.Replaces) {
 			return fmt.Errorf("%s: record %d is %+v, want %+v", what, i, g, w)
 		}
 	}

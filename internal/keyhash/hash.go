@@ -28,14 +28,16 @@ func (k *Key) Index(key []byte) uint64 {
 	return highwayhash.Sum64(b, k[:])%(P-1) + 1
 }
 
-// Digest hashes one record. The lengths stand before the fields, so that
-// moving a byte from the key to the value gives another digest.
-func (k *Key) Digest(key, version []byte, flags byte, value []byte) [4]uint64 {
+// Digest hashes one record: its key, its value, and its head of at most 255
+// bytes, which is the version with the optional fields that the flags announce.
+// The lengths stand before the fields, so that moving a byte from the key to the
+// value gives another digest.
+func (k *Key) Digest(key, head []byte, flags byte, value []byte) [4]uint64 {
 	var stack [512]byte
-	b := append(stack[:0], tagDigest, flags, byte(len(version)), 0)
+	b := append(stack[:0], tagDigest, flags, byte(len(head)), 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(value)))
-	b = append(b, version...)
+	b = append(b, head...)
 	b = append(b, key...)
 	return k.sum256(b, value)
 }

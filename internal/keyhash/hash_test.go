@@ -39,6 +39,13 @@ func TestGolden(t *testing.T) {
 			fmt.Fprintf(&b, "digest %d %d flags %d: %s\n", c.key, c.value, flags, hexOf(key.Digest(pattern(c.key), version, flags, pattern(c.value))))
 		}
 	}
+	fmt.Fprintln(&b, "# head: its length, in place of the version's 24 bytes; lengths of key and value")
+	for _, c := range []struct {
+		head, key, value int
+		flags            byte
+	}{{32, 5, 3, 32}, {41, 5, 3, 64}, {49, 5, 3, 96}, {161, 5, 3, 96}, {161, 5, 300, 96}, {161, 1024, 1000, 96}} {
+		fmt.Fprintf(&b, "head %d digest %d %d flags %d: %s\n", c.head, c.key, c.value, c.flags, hexOf(key.Digest(pattern(c.key), pattern(c.head), c.flags, pattern(c.value))))
+	}
 	// A byte moved from the key to the value: the same bytes in a row.
 	whole := pattern(40)
 	fmt.Fprintln(&b, "# moved n: of 40 bytes the first n are the key, the others the value; flags 0")
@@ -71,6 +78,9 @@ func TestMovingAByteChangesTheDigest(t *testing.T) {
 		}
 		if s.Digest(whole[:cut], nil, 0, whole[cut:]) == s.Digest(nil, whole[:cut], 0, whole[cut:]) && cut > 0 {
 			t.Fatal("the key moved to the version, and the digest stays")
+		}
+		if s.Digest(whole[:cut], version[:8], 0, whole[cut:]) == s.Digest(append(bytes.Clone(version[:1]), whole[:cut]...), version[:7], 0, whole[cut:]) {
+			t.Fatal("a byte moved from head to key, and the digest stays")
 		}
 		if s.Digest(whole, nil, 0, nil) == s.Digest(append(bytes.Clone(whole), 0), nil, 0, nil) {
 			t.Fatal("a zero appended to the key, and the digest stays")

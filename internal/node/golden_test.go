@@ -99,6 +99,11 @@ func TestGolden(t *testing.T) {
 		{"key \"k\", no value, dated: clock 0102030405060000, neither writer nor incarnation; the signer is the inviter", dbadapter.Record{
 			Key: []byte("k"), Version: dbadapter.Version{Clock: 0x0102030405060000},
 		}},
+		{"the first, expires 0203040506070000, replaces writer 1 at clock 2 and the inviter at clock 0102030405060707", dbadapter.Record{
+			Key: []byte("k"), Value: []byte("value"),
+			Version: dbadapter.Version{Clock: 0x0102030405060708, Writer: writer, Incarnation: 0x1112131415161718},
+			Expires: 0x0203040506070000, Replaces: []dbadapter.Replaced{{Writer: 1, Clock: 2}, {Writer: writer, Clock: 0x0102030405060707}},
+		}},
 	} {
 		v.say("%s", r.name)
 		signed := SignedBytes(id, &r.record)

@@ -102,8 +102,12 @@ func (im *Import) Writes() ([]dbadapter.Write, error) {
 			if there || err != nil && item.Deleted {
 				continue
 			}
+			found := err == nil
 			if r.Version, err = im.ns.nextVersion(); err != nil {
 				return nil, err
+			}
+			if found {
+				r.Replace(&held)
 			}
 		} else {
 			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}

@@ -131,6 +131,7 @@ func (b *restamp) add(ctx context.Context, held *dbadapter.Record) error {
 		return err
 	}
 	r.Version = version
+	r.Replace(held)
 	hashed, err := dbadapter.Hash(b.ns.Keys.Hasher, r)
 	if err != nil {
 		return err

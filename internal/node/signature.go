@@ -14,17 +14,17 @@ const signatureDomain = "syncd record signature 1\x00"
 // field of variable length behind its length, so that no byte can move from one
 // to the next.
 func SignedBytes(ns dbadapter.NamespaceID, r *dbadapter.Record) []byte {
-	b := make([]byte, 0, len(signatureDomain)+len(ns)+4+len(r.Key)+dbadapter.VersionSize+1+8+len(r.Value))
+	b := make([]byte, 0, len(signatureDomain)+len(ns)+4+len(r.Key)+dbadapter.VersionSize+1+r.OptionalSize()+8+len(r.Value))
 	b = append(b, signatureDomain...)
 	b = append(b, ns[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(len(r.Key)))
 	b = append(b, r.Key...)
 	b, _ = r.Version.AppendBinary(b) // never fails
-	var flags byte
+	flags := r.OptionalFlags()
 	if r.Deleted {
-		flags = 1
+		flags |= 1
 	}
-	b = append(b, flags)
+	b = r.AppendOptional(append(b, flags))
 	b = binary.BigEndian.AppendUint64(b, uint64(len(r.Value)))
 	return append(b, r.Value...)
 }

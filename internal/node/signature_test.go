@@ -48,15 +48,24 @@ func TestSignedBytesAreInjective(t *testing.T) {
 	ns := dbadapter.NamespaceID{1}
 	base := dbadapter.Record{Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 1, Writer: 2, Incarnation: 3}}
 	edits := map[string]func(*dbadapter.Record){
-		"nothing":                func(*dbadapter.Record) {},
-		"key to value":           func(r *dbadapter.Record) { r.Key, r.Value = []byte("ke"), []byte("yvalue") },
-		"value to key":           func(r *dbadapter.Record) { r.Key, r.Value = []byte("keyv"), []byte("alue") },
-		"deleted":                func(r *dbadapter.Record) { r.Deleted, r.Value = true, nil },
-		"empty":                  func(r *dbadapter.Record) { r.Value = nil },
-		"a zero behind":          func(r *dbadapter.Record) { r.Value = append([]byte("value"), 0) },
-		"clock":                  func(r *dbadapter.Record) { r.Version.Clock++ },
-		"writer":                 func(r *dbadapter.Record) { r.Version.Writer++ },
-		"incarnation":            func(r *dbadapter.Record) { r.Version.Incarnation++ },
+		"nothing":       func(*dbadapter.Record) {},
+		"key to value":  func(r *dbadapter.Record) { r.Key, r.Value = []byte("ke"), []byte("yvalue") },
+		"value to key":  func(r *dbadapter.Record) { r.Key, r.Value = []byte("keyv"), []byte("alue") },
+		"deleted":       func(r *dbadapter.Record) { r.Deleted, r.Value = true, nil },
+		"empty":         func(r *dbadapter.Record) { r.Value = nil },
+		"a zero behind": func(r *dbadapter.Record) { r.Value = append([]byte("value"), 0) },
+		"clock":         func(r *dbadapter.Record) { r.Version.Clock++ },
+		"writer":        func(r *dbadapter.Record) { r.Version.Writer++ },
+		"incarnation":   func(r *dbadapter.Record) { r.Version.Incarnation++ },
+		"expires":       func(r *dbadapter.Record) { r.Expires = 7 << 16 },
+		"expires in the value": func(r *dbadapter.Record) {
+			r.Value = append([]byte{0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5}, "value"...)
+		},
+		"replaces":         func(r *dbadapter.Record) { r.Replaces = []dbadapter.Replaced{{Writer: 5, Clock: 0}} },
+		"replaces another": func(r *dbadapter.Record) { r.Replaces = []dbadapter.Replaced{{Writer: 0, Clock: 5}} },
+		"replaces in the value": func(r *dbadapter.Record) {
+			r.Value = append([]byte{1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0}, "value"...)
+		},
 		"writer and incarnation": func(r *dbadapter.Record) { r.Version.Writer, r.Version.Incarnation = 3, 2 },
 	}
 	seen := map[string]string{string(SignedBytes(dbadapter.NamespaceID{2}, &base)): "another namespace"}

@@ -71,8 +71,13 @@ func (a *Attempt) Hold() (release func()) {
 // Writes gives the drafts versions of now and signs them.
 func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 	a.tries++
+	snap, err := a.ns.Store.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
 	if a.deletes {
-		if err := a.look(); err != nil {
+		if err := a.look(snap); err != nil {
 			return nil, err
 		}
 	}
@@ -84,6 +89,9 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		}
 		r := d.Record
 		r.Version = version
+		if err := replace(snap, &r); err != nil {
+			return nil, err
+		}
 		hashed, err := dbadapter.Hash(a.ns.Keys.Hasher, r)
 		if err != nil {
 			return nil, err
@@ -93,13 +101,22 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 	return a.writes, a.ns.authorize(a.writes)
 }
 
-// look binds a deletion to the record that is held.
-func (a *Attempt) look() error {
-	snap, err := a.ns.Store.Snapshot()
-	if err != nil {
+// replace notes what a record replaces: what its writer could see. A write of this
+// node that comes in between, which two calls at once may make of one key, needs no
+// mention: it has the same incarnation.
+func replace(snap dbadapter.Snapshot, r *dbadapter.Record) error {
+	held, err := snap.Get(r.Key)
+	switch {
+	case err == nil:
+		r.Replace(&held)
+	case !errors.Is(err, dbadapter.ErrNotFound):
 		return err
 	}
-	defer snap.Close()
+	return nil
+}
+
+// look binds a deletion to the record that is held.
+func (a *Attempt) look(snap dbadapter.Snapshot) error {
 	held, err := snap.Get(a.drafts[0].Record.Key)
 	switch {
 	case errors.Is(err, dbadapter.ErrNotFound):

@@ -77,15 +77,17 @@ const (
 	flagHasWriter
 	flagWithheld // of records only
 
-	flagsOffered = flagWithheld - 1
-	flagsSent    = flagWithheld<<1 - 1
+	flagsOptional = dbadapter.FlagExpires | dbadapter.FlagReplaces
+	flagsOffered  = flagDeleted | flagSigned | flagMark | flagHasWriter | flagsOptional
+	flagsSent     = flagsOffered | flagWithheld
 )
 
-// appendHead writes what records and offers share: flags, key, version and
-// signature. A version without a writer (a dated import) takes 8 bytes, and its
-// signer 8 before the signature.
+// appendHead writes what records and offers share: flags, key, version, optional
+// fields and signature. A version without a writer (a dated import) takes 8 bytes,
+// and its signer 8 before the signature.
 // The mark is a record's Stub and an offer's Hashed.
 func appendHead(b []byte, r *dbadapter.Record, flags byte) []byte {
+	flags |= r.OptionalFlags()
 	if r.Deleted {
 		flags |= flagDeleted
 	}
@@ -103,7 +105,7 @@ func appendHead(b []byte, r *dbadapter.Record, flags byte) []byte {
 	if flags&flagHasWriter == 0 {
 		version = version[:8]
 	}
-	b = append(b, version...)
+	b = r.AppendOptional(append(b, version...))
 	if flags&flagSigned != 0 && v.Writer == 0 {
 		b = binary.BigEndian.AppendUint64(b, uint64(r.Signer))
 	}

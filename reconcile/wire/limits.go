@@ -25,8 +25,8 @@ const (
 	// bytes, so that a full list takes 224 KiB.
 	MaxIndices = 1 << 15
 
-	// MaxOffers is the most offers in one frame; an offer takes up to 1.2 KiB, so
-	// that a full list takes 590 KiB.
+	// MaxOffers is the most offers in one frame; an offer takes up to 1.3 KiB, so
+	// that a full list takes 640 KiB.
 	MaxOffers = 512
 
 	// MaxRefusals is the most refused records named in one frame: two batches, in

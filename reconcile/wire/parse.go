@@ -226,6 +226,12 @@ func (p *parser) head(known byte) (r dbadapter.Record, flags byte) {
 	if v := r.Version; p.err == nil && flags&flagHasWriter != 0 && v.Writer == 0 && v.Incarnation == 0 {
 		p.fail("a writer of zeros spelt out")
 	}
+	if flags&flagsOptional != 0 && p.err == nil {
+		var err error
+		if p.rest, err = r.ReadOptional(flags, p.rest); err != nil {
+			p.fail("%w", err)
+		}
+	}
 	if flags&flagSigned != 0 {
 		if r.Version.Writer == 0 {
 			var signer [8]byte

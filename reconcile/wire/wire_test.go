@@ -34,6 +34,15 @@ func samples() []Message {
 	plainOffer := dated
 	plainOffer.Value = nil
 	greeting := Greeting{List: [16]byte{1, 15: 2}, Tau: 0x0199c0ffee000003, Floor: 0x0199c0ffee000002, Incarnation: 0x99aabbccddeeff00, Time: 1763726400123}
+	fleeting, replacing := plain, gone
+	fleeting.Expires = 0x01a0000000000000
+	replacing.Replaces = []dbadapter.Replaced{{Writer: 5, Clock: 6}, {Writer: 0x1122334455667788, Clock: 0x0199c0ffee000000}}
+	both := imported
+	both.Version, both.Signer, both.Expires, both.Replaces = version, 0, fleeting.Expires, replacing.Replaces
+	bothWithheld, bothOffered, fleetingDated := both, both, imported
+	bothWithheld.Value, bothWithheld.Signature = nil, nil
+	bothOffered.Value = nil
+	fleetingDated.Expires = fleeting.Expires
 	return []Message{
 		&Hello{
 			Version: Version, Mapping: rateless.MappingVersion, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
@@ -54,6 +63,8 @@ func samples() []Message {
 		&Refuse{Code: CodeVersion, Version: Version, Text: "other version"},
 		&Refuse{Code: CodeRemoved, Version: Version, Statement: []byte("statement")},
 		&Working{},
+		&Offers{Offers: []Offer{{Record: bothOffered, Hashed: true, Hash: [32]byte{2}}, {Record: bothWithheld}}},
+		&Records{Records: []Sent{{Record: fleeting}, {Record: replacing}, {Record: both}, {Record: fleetingDated}, {Record: bothOffered, Stub: true}, {Record: bothWithheld, Withheld: true, Why: ReasonWriter, Digest: dbadapter.Digest{4, 3, 2, 1}}}},
 	}
 }
 
@@ -164,13 +175,20 @@ func TestRefuses(t *testing.T) {
 		"flag 2":                    body(KindAnswer, append([]byte{2}, make([]byte, 32)...)...),
 		"empty key":                 body(KindRecords, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
 		"long key":                  body(KindRecords, 0, 0x81, 0x08),
-		"unknown record flag":       body(KindRecords, 1<<5, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 0),
+		"unknown record flag":       body(KindRecords, 1<<7, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 0),
 		"withheld offer":            body(KindOffers, append([]byte{0, 16}, record[1:11]...)...),
 		"withheld stub":             body(KindRecords, append(append([]byte{20}, record[1:11]...), make([]byte, 33)...)...),
 		"withheld without a reason": body(KindRecords, append(append([]byte{16}, record[1:11]...), make([]byte, 33)...)...),
 		"withheld without a digest": body(KindRecords, append(append([]byte{16}, record[1:11]...), 2)...),
 		"stub of a tombstone":       body(KindRecords, 5, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0),
 		"writer of zeros":           body(KindRecords, append([]byte{8, 1, 'k'}, make([]byte, 25)...)...),
+		"expiry cut":                body(KindRecords, append([]byte{32}, record[1:11]...)...),
+		"expiry of 0":               body(KindRecords, append(append([]byte{32}, record[1:11]...), make([]byte, 9)...)...),
+		"tombstone that expires":    body(KindRecords, append(append([]byte{33}, record[1:11]...), 0, 0, 0, 0, 0, 1, 0, 0)...),
+		"replaces nothing":          body(KindRecords, append(append([]byte{72, 1, 'k'}, many([]byte{9}, 24)...), 0, 0)...),
+		"dated and replaces":        body(KindRecords, append(append([]byte{64, 1, 'k'}, many([]byte{9}, 8)...), append(append([]byte{1}, many([]byte{1}, 16)...), 0)...)...),
+		"replaces nine":             body(KindRecords, append(append([]byte{72, 1, 'k'}, many([]byte{9}, 24)...), append([]byte{9}, many([]byte{1}, 200)...)...)...),
+		"replaces twice":            body(KindRecords, append(append([]byte{72, 1, 'k'}, many([]byte{9}, 24)...), append([]byte{2}, many([]byte{1}, 33)...)...)...),
 		"value longer than frame":   body(KindRecords, 0, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 9),
 		"too many records":          body(KindRecords, many(record, BatchRecords+1)...),
 		"refusal of index 0":        body(KindEnd, 0, 0, 0, 0, 1, 2),

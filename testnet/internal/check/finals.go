@@ -149,14 +149,16 @@ func (h *History) intended() {
 	for _, o := range h.ops {
 		switch o.state {
 		case acknowledged:
-			known[sighting{o.key, stamp{o.version, o.deleted, o.content}}] = true
+			known[sighting{o.key, stamp{o.version, o.deleted, o.content, untold}}] = true
 		case unknown:
 			open[write{o.key, o.content, o.deleted}]++
 		}
 	}
 	var orphans []sighting
 	for s := range h.seen {
-		if !known[s] && !h.heirs[s] { // an heir's intention is that of what it replaced
+		answer := s
+		answer.rest = untold
+		if !known[answer] && !h.heirs[s] { // an heir's intention is that of what it replaced
 			orphans = append(orphans, s)
 		}
 	}

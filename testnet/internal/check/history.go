@@ -87,7 +87,7 @@ func (h *History) Acknowledge(o Op, version dbadapter.Version) {
 	defer h.mu.Unlock()
 	w := &h.ops[o]
 	w.state, w.version = acknowledged, version
-	s := stamp{version, w.deleted, w.content}
+	s := stamp{version, w.deleted, w.content, untold}
 	h.sight(w.node, w.key, s)
 	// An import has the date of its data; any other write is later than the
 	// records that its writer held.
@@ -218,7 +218,9 @@ func (h *History) sight(node int, key string, s stamp) {
 		h.names[s.version] = one
 	case first.key != key:
 		h.found.say(Identity, node, key, "it is %s, which at node %d is a write of %q", s, h.seen[first], first.key)
-	case first != one:
+	case first.rest == untold && first.alike(one.stamp):
+		h.names[s.version] = one
+	case !first.alike(one.stamp):
 		h.found.say(Identity, node, key, "it is %s, which at node %d is %s", s, h.seen[first], first.stamp)
 	}
 }

@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"maps"
 
@@ -18,12 +19,32 @@ type stamp struct {
 	version dbadapter.Version
 	deleted bool
 	content [32]byte
+	// rest is expiry and what it replaces; untold for an acknowledged write that
+	// has not been observed, since an answer tells only the version.
+	rest string
 }
+
+// untold is the rest of no record: that is a multiple of eight bytes.
+const untold = "?"
 
 // stampOf reads a record. Its content is the SHA-256 of one byte, 1 for a
 // deletion and 0 for a value, and of the value.
 func stampOf(r *dbadapter.Record) stamp {
-	return stamp{r.Version, r.Deleted, contentOf(r.Deleted, r.Value)}
+	rest := make([]byte, 8)
+	binary.BigEndian.PutUint64(rest, uint64(r.Expires))
+	for _, p := range r.Replaces {
+		rest = binary.BigEndian.AppendUint64(rest, uint64(p.Writer))
+		rest = binary.BigEndian.AppendUint64(rest, uint64(p.Clock))
+	}
+	return stamp{r.Version, r.Deleted, contentOf(r.Deleted, r.Value), string(rest)}
+}
+
+// alike reports whether two stamps can be those of one record.
+func (a stamp) alike(b stamp) bool {
+	if a.rest == untold || b.rest == untold {
+		a.rest, b.rest = untold, untold
+	}
+	return a == b
 }
 
 func contentOf(deleted bool, value []byte) [32]byte {
@@ -37,7 +58,8 @@ func contentOf(deleted bool, value []byte) [32]byte {
 // beats reports whether a wins over b where both are writes of one key: the
 // later clock wins; of equal clocks the greater writer; of one writer the
 // greater incarnation; and of one version (imports of differing data that bear
-// the same date) the greater content.
+// the same date) the greater content, then the later expiry, then the greater list
+// of what it replaces.
 func (a stamp) beats(b stamp) bool {
 	v, w := a.version, b.version
 	if v.Clock != w.Clock {
@@ -49,7 +71,10 @@ func (a stamp) beats(b stamp) bool {
 	if v.Incarnation != w.Incarnation {
 		return v.Incarnation > w.Incarnation
 	}
-	return bytes.Compare(a.content[:], b.content[:]) > 0
+	if a.content != b.content {
+		return bytes.Compare(a.content[:], b.content[:]) > 0
+	}
+	return a.rest != untold && b.rest != untold && a.rest > b.rest
 }
 
 // String is how a stamp is named in a verdict.

@@ -30,11 +30,14 @@ const (
 	logForget
 )
 
-// A write begins with its flags, the action in the bits from flagAction on.
+// A write begins with its flags, the action in the bits from flagAction on, up to
+// those of the optional fields.
 const (
 	flagDeleted = 1 << iota
 	flagIf      // the version of the condition follows the head
 	flagAction
+
+	flagsOptional = dbadapter.FlagExpires | dbadapter.FlagReplaces
 )
 
 func newEntry(e *logged) []byte {
@@ -61,7 +64,7 @@ func newEntry(e *logged) []byte {
 
 func appendWrite(b []byte, w *dbadapter.Write) []byte {
 	r := &w.Record
-	flags := byte(w.Action) * flagAction
+	flags := byte(w.Action)*flagAction | r.OptionalFlags()
 	if r.Deleted {
 		flags |= flagDeleted
 	}
@@ -74,6 +77,7 @@ func appendWrite(b []byte, w *dbadapter.Write) []byte {
 	if w.If != nil {
 		b, _ = w.If.AppendBinary(b)
 	}
+	b = r.AppendOptional(b)
 	for _, field := range [][]byte{r.Key, r.Value, r.Signature} {
 		b = binary.AppendUvarint(b, uint64(len(field)))
 		b = append(b, field...)
@@ -174,11 +178,14 @@ func (r *reader) version() (v dbadapter.Version) {
 
 func (r *reader) write() (w dbadapter.Write) {
 	flags := r.byte()
-	w.Action, w.Record.Deleted = dbadapter.Action(flags/flagAction), flags&flagDeleted != 0
+	w.Action, w.Record.Deleted = dbadapter.Action(flags&^flagsOptional/flagAction), flags&flagDeleted != 0
 	w.Record.Version, w.Record.Signer = r.version(), dbadapter.WriterID(r.uint64())
 	if flags&flagIf != 0 {
 		v := r.version()
 		w.If = &v
+	}
+	if r.err == nil {
+		r.rest, r.err = w.Record.ReadOptional(flags, r.rest)
 	}
 	w.Record.Key, w.Record.Value, w.Record.Signature = r.take(r.number()), r.take(r.number()), r.take(r.number())
 	return w
