@@ -66,12 +66,18 @@ const (
 )
 
 // CellsToOpen is how many cells a Hello should carry for d differences to come
-// out of it in all but about one sync in a hundred, within the bounds of
-// Options.FirstCells.
+// out of it in all but about one sync in a hundred, from QuietCells for up to two
+// to MaxFirstCells.
 func CellsToOpen(d int) int {
-	most := float64(min(max(d, 0), MaxFirstCells))
-	return min(max(int(1.10*most+5.8*math.Sqrt(most))+30, MinFirstCells), MaxFirstCells)
+	if d <= quiet {
+		return QuietCells
+	}
+	most := float64(min(d, MaxFirstCells))
+	return min(int(1.10*most+5.8*math.Sqrt(most))+30, MaxFirstCells)
 }
+
+// quiet is the number of differences up to which QuietCells are enough.
+const quiet = 2
 
 // cellsFor is about the mean number of cells that decode d differences: 1.46,
 // 1.28, 1.19 and 1.13 cells a difference at d = 64, 256, 1,000 and 10,000, where

@@ -12,10 +12,12 @@ const (
 	// to choose otherwise: 128 cells, 2 KiB, decode 40 differences in 99.86 %
 	// of syncs.
 	FirstCells = 128
-	// MinFirstCells and MaxFirstCells bound the caller's choice: below 32 the
-	// saving is less than a packet; above 4,096 (64 KiB) an estimate first is
-	// cheaper.
-	MinFirstCells = 32
+	// QuietCells is the least that a caller can choose, for a peer with which
+	// nothing differs most of the time: 192 bytes, without an estimator. They
+	// decode one difference always, two in 99.6 %, three in 98 % and five in 90 %
+	// of syncs (TestQuietOpenings).
+	QuietCells = 12
+	// MaxFirstCells is the most: above 64 KiB an estimate first is cheaper.
 	MaxFirstCells = 4096
 
 	// MaxCells ends the search for differences by cells: 2^22 cells are

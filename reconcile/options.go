@@ -41,8 +41,8 @@ type Options struct {
 	// reserved. Its error ends the session, and the peer is told its code:
 	// ErrListsDiffer, ErrTwin, ErrDenied, ErrBusy or a RemovedError.
 	Heed func(theirs wire.Greeting) error
-	// FirstCells is how many cells an initiator's Hello carries; 0 means the
-	// constant FirstCells.
+	// FirstCells is how many cells an initiator's Hello carries, from QuietCells
+	// to MaxFirstCells; 0 means the constant FirstCells.
 	FirstCells int
 	// Enter, if not nil, is called when a step begins, and when one goes on
 	// after a step inside it.

@@ -18,11 +18,13 @@ func (a *initiator) sketch(m *wire.Hello) error {
 	if first == 0 {
 		first = FirstCells
 	}
-	a.cells = min(max(first, MinFirstCells), MaxFirstCells)
+	a.cells = min(max(first, QuietCells), MaxFirstCells)
 	if err := a.link.reserve(cellBytes * int64(a.cells)); err != nil {
 		return err
 	}
-	m.Estimator = a.replica.Estimator()
+	if a.cells > QuietCells {
+		m.Estimator = a.replica.Estimator()
+	}
 	var err error
 	m.Cells, err = a.replica.Cells(0, a.cells)
 	return err

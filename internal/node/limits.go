@@ -52,7 +52,7 @@ const (
 	clockSlack = 5 * time.Second
 	// remembered is how many syncs the choice of the first cells looks back at:
 	// the largest of them decides, so that one quiet sync between busy ones
-	// costs nothing.
+	// costs nothing, and one busy sync ends a quiet time.
 	remembered = 4
 	// maxRest is the longest pause after failures, in sync intervals.
 	maxRest = 8

@@ -16,7 +16,7 @@ func TestOpeningsFollowTheLastSyncs(t *testing.T) {
 	for range remembered {
 		o.note("x", 0)
 	}
-	if n := o.cells("x"); n != reconcile.MinFirstCells {
+	if n := o.cells("x"); n != reconcile.QuietCells {
 		t.Errorf("%d cells after syncs of nothing", n)
 	}
 	o.note("x", 1000)
@@ -27,7 +27,7 @@ func TestOpeningsFollowTheLastSyncs(t *testing.T) {
 		o.note("x", 0)
 	}
 	o.note("x", 0)
-	if n := o.cells("x"); n != reconcile.MinFirstCells {
+	if n := o.cells("x"); n != reconcile.QuietCells {
 		t.Errorf("%d cells long after 1,000 differences", n)
 	}
 	if o.note("x", 1e9); o.cells("x") != reconcile.MaxFirstCells {
@@ -66,5 +66,45 @@ func TestOpeningsAreNoted(t *testing.T) {
 	}
 	if mine, theirs := noted(); mine != 1 || theirs != 1 {
 		t.Errorf("noted of %d and %d peers", mine, theirs)
+	}
+}
+
+// After four syncs of next to nothing a sync of equal sets costs 600 bytes at the
+// most; what is written then comes over and is proved, whoever asks. The first sync
+// of more ends the quiet.
+func TestQuietTime(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	for i := range 100 {
+		must(put(sa, fmt.Sprint("k", i), "v"))
+	}
+	sync := func() reconcile.Report {
+		r, _, err := b.sync(sb, a, Ask{})
+		if err != nil || !r.Verified {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r
+	}
+	sync()
+	for n := range remembered {
+		if r := sync(); n > 0 && r.Cells != reconcile.FirstCells {
+			t.Errorf("sync %d opens with %d cells", n, r.Cells)
+		}
+	}
+	for n := range 4 {
+		for i := range n {
+			must(put([]*Namespace{sa, sb}[i%2], fmt.Sprint("k", 10*n+i), "changed"))
+		}
+		r := sync()
+		if r.Differences() != n {
+			t.Errorf("%d differences of %d", r.Differences(), n)
+		}
+		if size := r.WireBytesSent + r.WireBytesReceived; n == 0 && (size > 600 || r.Cells != reconcile.QuietCells) {
+			t.Errorf("a sync of equal sets takes %d bytes and %d cells", size, r.Cells)
+		}
+	}
+	if r := sync(); r.Cells != reconcile.CellsToOpen(3) {
+		t.Errorf("after three differences a sync opens with %d cells", r.Cells)
 	}
 }
