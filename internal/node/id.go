@@ -2,50 +2,29 @@ package node
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/binary"
-	"errors"
-	"fmt"
 
-	"github.com/mr-tron/base58"
-
-	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // ID names a node: the binary form of a libp2p peer id that holds an Ed25519
-// public key. Connections authenticate it, and it orders two nodes that call
-// each other at once.
-type ID string
-
-// idPrefix begins every such id: an identity multihash of 36 bytes, which are a
-// protobuf message with the key type 1 (Ed25519) and a key of 32 bytes.
-const idPrefix = "\x00\x24\x08\x01\x12\x20"
-
-// multihashHead is the part of idPrefix that is not of the protobuf message.
-const multihashHead = 2
+// public key.
+type ID = roster.ID
 
 // IDOf is the id of the node with that public key.
-func IDOf(key ed25519.PublicKey) ID { return ID(idPrefix + string(key)) }
+func IDOf(key ed25519.PublicKey) ID { return roster.IDOf(key) }
 
-// PublicKey is the key that the id holds.
-func (id ID) PublicKey() (ed25519.PublicKey, error) {
-	if len(id) != len(idPrefix)+ed25519.PublicKeySize || id[:len(idPrefix)] != idPrefix {
-		return nil, fmt.Errorf("peer %s: %w", id, errNotEd25519)
-	}
-	return ed25519.PublicKey(id[len(idPrefix):]), nil
-}
+// Role is what a member may do. Each role may do what those before it may.
+type Role = roster.Role
 
-var errNotEd25519 = errors.New("not the id of an Ed25519 key")
+// The roles of a member.
+const (
+	RoleRead  = roster.RoleRead
+	RoleWrite = roster.RoleWrite
+	RoleAdmin = roster.RoleAdmin
+)
 
-// Writer is the id under which versions name the node: the first 8 bytes,
-// big-endian, of the SHA-256 of the protobuf message that the id holds.
-func (id ID) Writer() (dbadapter.WriterID, error) {
-	if _, err := id.PublicKey(); err != nil {
-		return 0, err
-	}
-	sum := sha256.Sum256([]byte(id[multihashHead:]))
-	return dbadapter.WriterID(binary.BigEndian.Uint64(sum[:])), nil
-}
+// ParseRole reads a role's name.
+func ParseRole(s string) (Role, error) { return roster.ParseRole(s) }
 
-// String is the text form (12D3Koo…).
-func (id ID) String() string { return base58.Encode([]byte(id)) }
+// Policy is what the members of a namespace agree on.
+type Policy = roster.Policy

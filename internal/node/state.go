@@ -17,16 +17,6 @@ import (
 // StateFormat is the format of a state's encoding.
 const StateFormat = 1
 
-// Policy is what the members of a namespace agree on. It is fixed when the
-// namespace is made and handed over with an invitation.
-type Policy struct {
-	// Unsigned turns signatures off, their making and their checking. Records
-	// are then accepted from members that may write themselves, only.
-	Unsigned bool
-	// MaxSkew is how far a version may be ahead of the receiver's clock.
-	MaxSkew time.Duration
-}
-
 // State is what a node keeps of a namespace beside its records and its secret:
 // its name here, its policy, the members that this node knows, and the tickets
 // that it has issued. It is durable before any decision rests on it.

@@ -1,0 +1,92 @@
+package roster
+
+// bits is a set of small numbers. It never changes; sets share the chunks in
+// which they agree. The pasts of a history that is nearly a line differ in their
+// last chunk only, so that 65,536 of them take some 40 MiB and not 256.
+type bits []*chunk
+
+const (
+	chunkWords = 64
+	chunkBits  = chunkWords * 64
+)
+
+type chunk [chunkWords]uint64
+
+func (b bits) has(i int) bool {
+	c := i / chunkBits
+	return c < len(b) && b[c] != nil && b[c][i%chunkBits/64]>>(i%64)&1 == 1
+}
+
+// with is the set and i.
+func (b bits) with(i int) bits {
+	c := i / chunkBits
+	grown := make(bits, max(len(b), c+1))
+	copy(grown, b)
+	var fresh chunk
+	if grown[c] != nil {
+		fresh = *grown[c]
+	}
+	fresh[i%chunkBits/64] |= 1 << (i % 64)
+	grown[c] = &fresh
+	return grown
+}
+
+// union is what is in b or o.
+func (b bits) union(o bits) bits {
+	if len(b) < len(o) {
+		b, o = o, b
+	}
+	var joined bits
+	for i, c := range o {
+		if u := join(b[i], c); u != b[i] {
+			if joined == nil {
+				joined = append(joined, b...)
+			}
+			joined[i] = u
+		}
+	}
+	if joined == nil {
+		return b
+	}
+	return joined
+}
+
+// join is the union of two chunks: one of them, where it has all of the other.
+func join(a, b *chunk) *chunk {
+	if a == b || b == nil {
+		return a
+	}
+	if a == nil {
+		return b
+	}
+	var u chunk
+	for i := range u {
+		u[i] = a[i] | b[i]
+	}
+	switch u {
+	case *a:
+		return a
+	case *b:
+		return b
+	}
+	return &u
+}
+
+// intersect is what is in b and o.
+func (b bits) intersect(o bits) bits {
+	both := make(bits, min(len(b), len(o)))
+	for i := range both {
+		if b[i] == nil || o[i] == nil || b[i] == o[i] {
+			if b[i] == o[i] {
+				both[i] = b[i]
+			}
+			continue
+		}
+		var c chunk
+		for w := range c {
+			c[w] = b[i][w] & o[i][w]
+		}
+		both[i] = &c
+	}
+	return both
+}

@@ -1,0 +1,34 @@
+package roster
+
+// Bounds of what a set of statements costs, and what each comes from.
+const (
+	// MaxValue is the longest statement in bytes: 64 heads take 2,176, two ids 80.
+	MaxValue = 4 << 10
+	// MaxHeads is how many heads a statement may name. Honest nodes make one head
+	// out of all that they see, so that more come only from forks.
+	MaxHeads = 64
+	// MaxMembers keeps a list, and what is computed from it with each sync, small.
+	// Only Make heeds it: two admins apart may pass it together.
+	MaxMembers = 1000
+	// MaxStatements bounds a set: 64 changes of each of 1,000 members. What is
+	// beyond founderReserve is left to the founder, so that a set that an admin
+	// has filled can still lose that admin.
+	MaxStatements  = 65_536
+	founderReserve = 4_096
+	// MaxPerAuthor bounds what an admin can add to the set.
+	MaxPerAuthor = 16_384
+	// MaxVoid is how many statements are kept that neither stand nor are reached
+	// by one that does. They are shown, and change nothing.
+	MaxVoid = 1_024
+	// MaxWaiting and MaxWaitingPerAuthor bound the statements that wait for others
+	// which they name: 16 MiB at most.
+	MaxWaiting          = 4_096
+	MaxWaitingPerAuthor = 64
+	// maxOwn is how many removals of itself and returns of a member count, the
+	// lowest hashes. They take no admin's grant, so that a former member could
+	// make any number of them.
+	maxOwn = 256
+	// maxSeats is how many seats of a member count, the lowest hashes: it bounds
+	// the work for a member whom many admins have made an admin.
+	maxSeats = 16
+)

@@ -1,0 +1,271 @@
+package roster
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+func compareIDs(a, b ID) int { return strings.Compare(string(a), string(b)) }
+
+// resolution is what follows from the set as it is.
+type resolution struct {
+	list  *List
+	heads []Hash
+}
+
+// List is what the statements in the set say, whatever the order they came in.
+func (s *Set) List() *List { return s.resolve().list }
+
+// Digest is the digest of the list.
+func (s *Set) Digest() Digest { return s.resolve().list.digest }
+
+// Heads are the statements that no other one names, of those that stand or are
+// reached by one that stands.
+func (s *Set) Heads() []Hash { return s.resolve().heads }
+
+func (s *Set) resolve() *resolution {
+	if s.resolved != nil {
+		return s.resolved
+	}
+	v := s.all()
+	l := &List{
+		byID: map[ID]int{}, writers: map[dbadapter.WriterID]ID{}, spans: map[ID][]span{},
+		former: map[ID]FormerMember{}, seats: map[ID][]seat{}, above: map[seat]bits{},
+	}
+	s.resolved = &resolution{list: l}
+	s.core(v)
+	if len(s.founds) > 0 {
+		l.policy = s.entries[s.found()].Policy
+	}
+	ids := make([]ID, 0, len(s.subjects)+1)
+	for id := range s.subjects {
+		ids = append(ids, id)
+	}
+	if s.subjects[s.cfg.Creator] == nil && len(s.founds) > 0 {
+		ids = append(ids, s.cfg.Creator)
+	}
+	slices.SortFunc(ids, compareIDs)
+	for _, id := range ids {
+		l.place(v, id)
+	}
+	return s.resolved
+}
+
+// found is the founding statement that counts: the lowest hash.
+func (s *Set) found() int {
+	return slices.MinFunc(s.founds, func(a, b int) int { return byHash(s.entries[a], s.entries[b]) })
+}
+
+// core finds the statements that stand or are reached by one that stands, and
+// from them heads and digest. The others change nothing, so that a node that has
+// them and one that does not agree.
+func (s *Set) core(v *view) {
+	var reached bits
+	var core []*entry
+	var voided []*entry
+	r := s.resolved
+	counting := -1
+	if len(s.founds) > 0 {
+		counting = s.found()
+	}
+	s.voids = 0
+	for i := len(s.entries) - 1; i >= 0; i-- { // each after those that it names: reached is complete at i
+		e := s.entries[i]
+		stands := v.stands(i) && (e.Kind != Found || i == counting)
+		if !stands {
+			voided = append(voided, e)
+		}
+		named := reached.has(i)
+		if !stands && !named {
+			s.voids++
+			continue
+		}
+		core = append(core, e)
+		if !named {
+			r.heads = append(r.heads, e.hash)
+			reached = reached.union(e.past)
+		}
+	}
+	slices.SortFunc(r.heads, Hash.compare)
+	slices.SortFunc(core, byHash)
+	sum := sha256.New()
+	for _, e := range core {
+		sum.Write(e.hash[:])
+	}
+	r.list.digest = Digest(sum.Sum(nil)[:len(Digest{})])
+	slices.SortFunc(voided, byHash)
+	for _, e := range voided {
+		r.list.voided = append(r.list.voided, VoidStatement{e.Statement, e.hash})
+	}
+}
+
+// place works out what one node is by the list.
+func (l *List) place(v *view, id ID) {
+	writer, err := id.Writer()
+	if err != nil {
+		panic("roster: an id in the set has no key") // Parse checks each
+	}
+	if _, taken := l.writers[writer]; !taken { // the ids come sorted
+		l.writers[writer] = id
+	}
+	if spans := v.spans(id); len(spans) > 0 {
+		l.spans[id] = spans
+	}
+	role, grant := v.role(id)
+	if role == 0 {
+		if f, ok := v.former(id); ok {
+			l.former[id] = f
+		}
+		return
+	}
+	if grant < 0 {
+		grant = v.set.found()
+	}
+	g := v.set.entries[grant]
+	m := Member{
+		ID: id, Role: role, Writer: writer, Since: g.At, Expires: g.Expires, Grant: g.hash, By: g.Author,
+		Lapsed: v.lapsed(id), Epoch: v.epoch(id),
+	}
+	if role == RoleAdmin {
+		l.seats[id] = v.seats(id)
+		for _, t := range l.seats[id] {
+			l.above[t] = v.above(t)
+		}
+	}
+	l.byID[id] = len(l.members)
+	l.members = append(l.members, m)
+	if !m.Lapsed {
+		l.active = append(l.active, m)
+	}
+}
+
+// epoch counts the removals, expiries and lapses of a member that stand.
+func (v *view) epoch(id ID) (n int) {
+	h := v.set.subjects[id]
+	if h == nil {
+		return 0
+	}
+	for _, i := range h.enders {
+		if v.set.entries[i].Kind != Grant && v.has(i) && v.stands(i) {
+			n++
+		}
+	}
+	for _, i := range h.lapses {
+		if v.has(i) && v.stands(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// former is the statement that took the role of a node that is no member: the
+// latest standing one about it; or, where its grant itself is void, one that took
+// the authority of the grant's author.
+func (v *view) former(id ID) (FormerMember, bool) {
+	h := v.set.subjects[id]
+	if h == nil {
+		return FormerMember{}, false
+	}
+	var last *entry
+	for _, i := range h.enders {
+		e := v.set.entries[i]
+		if e.Kind != Grant && v.stands(i) && (last == nil || cmp.Or(cmp.Compare(e.At, last.At), byHash(e, last)) > 0) {
+			last = e
+		}
+	}
+	if last == nil {
+		for _, g := range append(slices.Clone(h.plain), h.admin...) {
+			for _, t := range v.set.entries[g].seats {
+				for _, i := range append(slices.Clone(v.takers(t)), v.ownTakers(t)...) {
+					if e := v.set.entries[i]; v.apart(i, e, v.set.entries[g]) && (last == nil || byHash(e, last) < 0) {
+						last = e
+					}
+				}
+			}
+		}
+	}
+	if last == nil {
+		return FormerMember{}, false
+	}
+	return FormerMember{ID: id, RemovedBy: last.Author, At: last.At, Statement: last.value}, true
+}
+
+// spans are the times in which a node's versions count: one for each grant of the
+// role write or admin that stands, from its start to its end.
+func (v *view) spans(id ID) (spans []span) {
+	h := v.set.subjects[id]
+	if id == v.set.cfg.Creator && len(v.set.founds) > 0 {
+		spans = append(spans, span{0, v.first(math.MaxUint64, v.takers(root), v.ownTakers(root))})
+	}
+	if h == nil {
+		return spans
+	}
+	for _, g := range h.plain {
+		e := v.set.entries[g]
+		if e.Role < RoleWrite || !v.stands(g) {
+			continue
+		}
+		to := e.lastInstant()
+		for _, by := range [][]int{h.enders, h.admin} {
+			for _, i := range by {
+				if v.ends(i, g) {
+					to = min(to, v.set.entries[i].At)
+				}
+			}
+		}
+		spans = append(spans, span{v.start(h, g), to})
+	}
+	for _, g := range h.admin {
+		if t := seatOf(g); v.stands(g) {
+			to := v.first(v.set.entries[g].lastInstant(), v.takers(t), v.ownTakers(t), v.replacers(t))
+			spans = append(spans, span{v.start(h, g), to})
+		}
+	}
+	return slices.DeleteFunc(spans, func(s span) bool { return s.from > s.to })
+}
+
+// lastInstant is the last time that a grant covers.
+func (e *entry) lastInstant() dbadapter.Timestamp {
+	if e.Expires == 0 {
+		return math.MaxUint64
+	}
+	return e.Expires
+}
+
+// first is the earliest time among these statements, or to.
+func (v *view) first(to dbadapter.Timestamp, by ...[]int) dbadapter.Timestamp {
+	for _, list := range by {
+		for _, i := range list {
+			to = min(to, v.set.entries[i].At)
+		}
+	}
+	return to
+}
+
+// start is the time from which a grant's versions count: what the grant says; or
+// 0, or its own time if it had seen the member lose the right to write.
+func (v *view) start(h *history, g int) dbadapter.Timestamp {
+	e := v.set.entries[g]
+	if e.Since != 0 {
+		return e.Since
+	}
+	for _, i := range h.enders {
+		r := v.set.entries[i]
+		if reaches(e, i) && v.stands(i) && (r.Kind != Grant || r.Role < RoleWrite && v.wrote(h, r)) {
+			return e.At
+		}
+	}
+	return 0
+}
+
+// wrote reports whether a statement had seen its subject have the right to write.
+func (v *view) wrote(h *history, r *entry) bool {
+	return slices.ContainsFunc(append(slices.Clone(h.plain), h.admin...), func(g int) bool {
+		return v.set.entries[g].Role >= RoleWrite && reaches(r, g) && v.stands(g)
+	})
+}

@@ -1,0 +1,282 @@
+package roster
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Config says which namespace a set belongs to.
+type Config struct {
+	Namespace dbadapter.NamespaceID // of the data
+	Creator   ID                    // the node that made the namespace
+	Verify    Verify
+}
+
+// Set holds the statements of a namespace that a node has seen. It is for one
+// goroutine at a time; the lists that it makes never change. Make it with New.
+type Set struct {
+	cfg      Config
+	entries  []*entry // each after those that it names
+	byHash   map[Hash]int
+	founds   []int
+	subjects map[ID]*history
+	own      map[ID][]int // by author: what the author says of itself alone
+	authored map[ID]int
+	waiting  waiting
+	released [][]byte
+	voids    int // not reached by a statement that stands, about
+	resolved *resolution
+}
+
+// entry is a statement in the set, with all that depends on its past alone.
+type entry struct {
+	*Statement
+	hash  Hash
+	value []byte
+	past  bits   // all that it reaches, without itself
+	seats []seat // of its author, in what it had seen; not for what a member says of itself alone
+	above bits   // of a grant of the role admin: the seats that may take this one
+}
+
+// history lists the statements about one member, by kind.
+type history struct {
+	admin, plain    []int // grants of the role admin, and of other roles
+	enders          []int // removals, expiries and plain grants: what can end a role
+	lapses, returns []int
+}
+
+// New is an empty set.
+func New(cfg Config) *Set {
+	return &Set{
+		cfg: cfg, byHash: map[Hash]int{}, subjects: map[ID]*history{}, own: map[ID][]int{}, authored: map[ID]int{},
+		waiting: newWaiting(),
+	}
+}
+
+// Status is what became of a statement that was added.
+type Status uint8
+
+// What becomes of a statement, beside an error.
+const (
+	Added   Status = iota + 1 // it is in the set now
+	Known                     // it was
+	Waiting                   // it names statements that are not in the set; it is not either
+)
+
+// Add takes a statement. One whose heads are not all in the set waits, in a
+// bounded buffer in memory: offer it again when Released says that the set has
+// grown, or with the next sync. The errors are ErrMalformed, ErrRefused (both for
+// ever) and dbadapter.ErrLimit. The value is the set's from here on.
+func (s *Set) Add(value []byte) (Status, error) {
+	hash := HashOf(value)
+	if _, known := s.byHash[hash]; known {
+		return Known, nil
+	}
+	st, err := Parse(s.cfg.Namespace, value, s.cfg.Verify)
+	if err != nil {
+		return 0, err
+	}
+	return s.add(&entry{Statement: st, hash: hash, value: value})
+}
+
+func (s *Set) add(e *entry) (Status, error) {
+	if missing, ok := s.missing(e); !ok {
+		s.waiting.put(e, missing)
+		return Waiting, nil
+	}
+	if err := s.take(e); err != nil {
+		return 0, err
+	}
+	// What waited for this one may be taken too, or waits for another.
+	for freed := s.waiting.take(e.hash); len(freed) > 0; freed = freed[1:] {
+		next := freed[0]
+		if missing, ok := s.missing(next); !ok {
+			s.waiting.put(next, missing)
+			continue
+		}
+		if s.take(next) == nil {
+			s.released = append(s.released, next.value)
+			freed = append(freed, s.waiting.take(next.hash)...)
+		}
+	}
+	return Added, nil
+}
+
+// missing is a head that is not in the set.
+func (s *Set) missing(e *entry) (Hash, bool) {
+	for _, h := range e.Heads {
+		if _, ok := s.byHash[h]; !ok {
+			return h, false
+		}
+	}
+	return Hash{}, true
+}
+
+// take examines a statement whose heads are in the set, and takes it.
+func (s *Set) take(e *entry) error {
+	for _, h := range e.Heads {
+		i := s.byHash[h]
+		e.past = e.past.union(s.entries[i].past).with(i)
+	}
+	if err := s.examine(e); err != nil {
+		return fmt.Errorf("%w: %s by %s: %w", ErrRefused, e.Kind, e.Author, err)
+	}
+	if err := s.room(e); err != nil {
+		return err
+	}
+	i := len(s.entries)
+	s.entries = append(s.entries, e)
+	s.byHash[e.hash] = i
+	s.authored[e.Author]++
+	s.resolved = nil
+	if e.ofItself() {
+		s.own[e.Author] = append(s.own[e.Author], i)
+	}
+	if e.Kind == Found {
+		s.founds = append(s.founds, i)
+		return nil
+	}
+	h := s.subjects[e.Subject]
+	if h == nil {
+		h = new(history)
+		s.subjects[e.Subject] = h
+	}
+	switch {
+	case e.Kind == Grant && e.Role == RoleAdmin:
+		h.admin = append(h.admin, i)
+	case e.Kind == Grant:
+		h.plain = append(h.plain, i)
+		h.enders = append(h.enders, i)
+	case e.Kind == Remove || e.Kind == Expire:
+		h.enders = append(h.enders, i)
+	case e.Kind == Lapse:
+		h.lapses = append(h.lapses, i)
+	case e.Kind == Return:
+		h.returns = append(h.returns, i)
+	}
+	return nil
+}
+
+// room reports whether the set's bounds let a statement in. A statement that
+// another one waits for is let in though it is void.
+func (s *Set) room(e *entry) error {
+	most := MaxStatements
+	if e.Author != s.cfg.Creator {
+		most -= founderReserve
+	}
+	if len(s.entries) >= most {
+		return fmt.Errorf("%w: the member list has %d statements", dbadapter.ErrLimit, len(s.entries))
+	}
+	if s.authored[e.Author] >= MaxPerAuthor {
+		return fmt.Errorf("%w: the member list has %d statements by %s", dbadapter.ErrLimit, MaxPerAuthor, e.Author)
+	}
+	if s.waiting.wanted(e.hash) {
+		return nil
+	}
+	if !s.all().couldStand(e) {
+		if s.voids >= MaxVoid {
+			return fmt.Errorf("%w: the member list keeps %d statements that do not count", dbadapter.ErrLimit, MaxVoid)
+		}
+		s.voids++
+	}
+	return nil
+}
+
+// Load takes the statements that a node has kept, or was given by its inviter,
+// in any order. Those that cannot be taken are counted and left out.
+func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
+	unread := map[Hash]*entry{}
+	for value := range values {
+		hash := HashOf(value)
+		if _, known := s.byHash[hash]; known || unread[hash] != nil {
+			continue
+		}
+		st, err := Parse(s.cfg.Namespace, value, s.cfg.Verify)
+		if err != nil {
+			left++
+			continue
+		}
+		unread[hash] = &entry{Statement: st, hash: hash, value: value}
+	}
+	hashes := make([]Hash, 0, len(unread))
+	for h, e := range unread {
+		hashes = append(hashes, h)
+		for _, head := range e.Heads {
+			s.waiting.want(head)
+		}
+	}
+	defer s.waiting.forgetWants()
+	slices.SortFunc(hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
+	// Depth first, with a stack of its own: a history can be deep.
+	for _, h := range hashes {
+		stack := []Hash{h}
+		for len(stack) > 0 {
+			top := stack[len(stack)-1]
+			e := unread[top]
+			if e == nil { // taken, refused, or not given
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			before := len(stack)
+			for _, head := range e.Heads {
+				if unread[head] != nil {
+					stack = append(stack, head)
+				}
+			}
+			if len(stack) > before {
+				continue
+			}
+			stack = stack[:before-1]
+			delete(unread, top)
+			if status, err := s.add(e); err != nil || status == Waiting {
+				left++
+			}
+		}
+	}
+	return left
+}
+
+// Released are the statements that had waited and were taken since the last
+// call, in the order in which they were.
+func (s *Set) Released() [][]byte {
+	released := s.released
+	s.released = nil
+	return released
+}
+
+// Len is how many statements are in the set; Held how many wait.
+func (s *Set) Len() int { return len(s.entries) }
+
+// Held is how many statements wait for others.
+func (s *Set) Held() int { return len(s.waiting.byHash) }
+
+// Has reports whether a statement is in the set.
+func (s *Set) Has(h Hash) bool { _, ok := s.byHash[h]; return ok }
+
+// Value is a statement in the set, or nil. It must not be changed.
+func (s *Set) Value(h Hash) []byte {
+	if i, ok := s.byHash[h]; ok {
+		return s.entries[i].value
+	}
+	return nil
+}
+
+// Values are the statements in the set by hash, and must not be changed.
+func (s *Set) Values() iter.Seq2[Hash, []byte] {
+	return func(yield func(Hash, []byte) bool) {
+		order := make([]*entry, len(s.entries))
+		copy(order, s.entries)
+		slices.SortFunc(order, byHash)
+		for _, e := range order {
+			if !yield(e.hash, e.value) {
+				return
+			}
+		}
+	}
+}
+
+func byHash(a, b *entry) int { return bytes.Compare(a.hash[:], b.hash[:]) }

@@ -1,0 +1,270 @@
+package roster
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Hash names a statement: the SHA-256 of its value.
+type Hash [sha256.Size]byte
+
+// HashOf is the hash of a statement's value.
+func HashOf(value []byte) Hash { return sha256.Sum256(value) }
+
+// String is the hash in hexadecimal.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+func (h Hash) compare(o Hash) int { return bytes.Compare(h[:], o[:]) }
+
+// Kind is what a statement does.
+type Kind uint8
+
+// The kinds of statements.
+const (
+	Found  Kind = iota + 1 // makes the creator the first admin and fixes the policy
+	Grant                  // gives the subject a role
+	Remove                 // takes the subject's role away
+	Expire                 // writes down that the subject's role has expired
+	Lapse                  // goes on without waiting for the subject
+	Return                 // ends the author's own lapse
+)
+
+var kindNames = [...]string{Found: "found", Grant: "grant", Remove: "remove", Expire: "expire", Lapse: "lapse", Return: "return"}
+
+// String is the kind's name in small letters.
+func (k Kind) String() string {
+	if k >= Found && k <= Return {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Policy is what the members of a namespace agree on. It is fixed when the
+// namespace is made.
+type Policy struct {
+	// Unsigned turns signatures off, their making and their checking. Records
+	// are then accepted from members that may write themselves, only.
+	Unsigned bool
+	// MaxSkew is how far a version may be ahead of the receiver's clock.
+	MaxSkew time.Duration
+}
+
+// Statement is one line of the list, as its author signed it.
+type Statement struct {
+	Kind    Kind
+	Author  ID
+	At      dbadapter.Timestamp // when, by the author's clock: a claim
+	Heads   []Hash              // what the author had seen, with all that these name
+	Subject ID                  // the member that it is about; not in Found
+	Role    Role                // Grant only
+	Expires dbadapter.Timestamp // Grant only: the last instant of the role; 0 never
+	Since   dbadapter.Timestamp // Grant only: from when on versions count; 0 the rule
+	Policy  Policy              // Found only
+}
+
+// body is a statement in CBOR. Fields that are zero are not written.
+type body struct {
+	Kind    Kind                `cbor:"1,keyasint"`
+	Author  []byte              `cbor:"2,keyasint"`
+	At      dbadapter.Timestamp `cbor:"3,keyasint"`
+	Heads   [][]byte            `cbor:"4,keyasint,omitempty"`
+	Subject []byte              `cbor:"5,keyasint,omitempty"`
+	Role    Role                `cbor:"6,keyasint,omitempty"`
+	Expires dbadapter.Timestamp `cbor:"7,keyasint,omitempty"`
+	Since   dbadapter.Timestamp `cbor:"8,keyasint,omitempty"`
+	Policy  *bodyPolicy         `cbor:"9,keyasint,omitempty"`
+}
+
+type bodyPolicy struct {
+	_        struct{} `cbor:",toarray"`
+	Unsigned bool
+	MaxSkew  int64 // nanoseconds
+}
+
+// signedDomain keeps a statement's signature from meaning anything elsewhere.
+const signedDomain = "syncd statement 1\x00"
+
+var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
+	enc, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	dec, err := cbor.DecOptions{
+		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
+		IndefLength:       cbor.IndefLengthForbidden,
+		TagsMd:            cbor.TagsForbidden,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		MaxArrayElements:  MaxHeads,
+		MaxMapPairs:       16,
+		MaxNestedLevels:   4,
+	}.DecMode()
+	if err != nil {
+		panic(err)
+	}
+	return enc, dec
+}()
+
+// signedBytes is what an author signs.
+func signedBytes(ns dbadapter.NamespaceID, encoded []byte) []byte {
+	b := make([]byte, 0, len(signedDomain)+len(ns)+len(encoded))
+	b = append(b, signedDomain...)
+	b = append(b, ns[:]...)
+	return append(b, encoded...)
+}
+
+// encode is the statement without its signature.
+func (s *Statement) encode() ([]byte, error) {
+	b := body{
+		Kind: s.Kind, Author: []byte(s.Author), At: s.At, Subject: []byte(s.Subject),
+		Role: s.Role, Expires: s.Expires, Since: s.Since,
+	}
+	for _, h := range s.Heads {
+		b.Heads = append(b.Heads, h[:])
+	}
+	if s.Policy != (Policy{}) {
+		b.Policy = &bodyPolicy{Unsigned: s.Policy.Unsigned, MaxSkew: int64(s.Policy.MaxSkew)}
+	}
+	return encoding.Marshal(b)
+}
+
+// Sign is the statement's value: its body and the author's signature. sign is
+// given the bytes to sign.
+func (s *Statement) Sign(ns dbadapter.NamespaceID, sign func(message []byte) ([]byte, error)) ([]byte, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	encoded, err := s.encode()
+	if err != nil {
+		return nil, err
+	}
+	signature, err := sign(signedBytes(ns, encoded))
+	if err != nil {
+		return nil, fmt.Errorf("sign a statement: %w", err)
+	}
+	if len(signature) != ed25519.SignatureSize {
+		return nil, fmt.Errorf("sign a statement: the signature has %d bytes, not %d", len(signature), ed25519.SignatureSize)
+	}
+	return append(encoded, signature...), nil
+}
+
+// Verify reports whether key made the signature of message.
+type Verify func(key ed25519.PublicKey, message, signature []byte) bool
+
+// Parse reads a statement of a namespace and checks its form and its signature.
+// The error is ErrMalformed. Whether the statement counts is the set's business.
+func Parse(ns dbadapter.NamespaceID, value []byte, verify Verify) (*Statement, error) {
+	s, err := parse(value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	key, err := s.Author.PublicKey()
+	if err != nil {
+		return nil, fmt.Errorf("%w: its author: %w", ErrMalformed, err)
+	}
+	encoded, signature := value[:len(value)-ed25519.SignatureSize], value[len(value)-ed25519.SignatureSize:]
+	if !verify(key, signedBytes(ns, encoded), signature) {
+		return nil, fmt.Errorf("%w: the signature is not by its author %s, or for another namespace", ErrMalformed, s.Author)
+	}
+	return s, nil
+}
+
+// parse reads the body and checks its form.
+func parse(value []byte) (*Statement, error) {
+	if len(value) <= ed25519.SignatureSize || len(value) > MaxValue {
+		return nil, fmt.Errorf("it has %d bytes; want %d to %d", len(value), ed25519.SignatureSize+1, MaxValue)
+	}
+	encoded := value[:len(value)-ed25519.SignatureSize]
+	var b body
+	if err := decoding.Unmarshal(encoded, &b); err != nil {
+		return nil, err
+	}
+	s := &Statement{
+		Kind: b.Kind, Author: ID(b.Author), At: b.At, Subject: ID(b.Subject),
+		Role: b.Role, Expires: b.Expires, Since: b.Since,
+	}
+	for _, h := range b.Heads {
+		if len(h) != sha256.Size {
+			return nil, fmt.Errorf("a head has %d bytes, not %d", len(h), sha256.Size)
+		}
+		s.Heads = append(s.Heads, Hash(h))
+	}
+	if b.Policy != nil {
+		s.Policy = Policy{Unsigned: b.Policy.Unsigned, MaxSkew: time.Duration(b.Policy.MaxSkew)}
+	}
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	// One statement has one encoding; otherwise whoever carries it could make
+	// others of it.
+	if again, err := s.encode(); err != nil || !bytes.Equal(again, encoded) {
+		return nil, errors.New("it is not encoded deterministically (RFC 8949, section 4.2)")
+	}
+	return s, nil
+}
+
+// validate checks the form: what each kind must have, and must not.
+func (s *Statement) validate() error {
+	if _, err := s.Author.PublicKey(); err != nil {
+		return fmt.Errorf("its author: %w", err)
+	}
+	if len(s.Heads) > MaxHeads {
+		return fmt.Errorf("it names %d heads; at most %d", len(s.Heads), MaxHeads)
+	}
+	for i, h := range s.Heads {
+		if i > 0 && bytes.Compare(s.Heads[i-1][:], h[:]) >= 0 {
+			return errors.New("its heads are not sorted, or one stands there twice")
+		}
+	}
+	if s.Kind == Found {
+		if len(s.Heads) > 0 || s.Subject != "" || s.Role != 0 || s.Expires != 0 || s.Since != 0 {
+			return errors.New("a founding statement has an author, a time and a policy only")
+		}
+		if s.Policy.MaxSkew <= 0 {
+			return errors.New("the policy has no skew")
+		}
+		return nil
+	}
+	if s.Kind < Found || s.Kind > Return {
+		return fmt.Errorf("its kind %d is unknown: use a newer program", s.Kind)
+	}
+	if len(s.Heads) == 0 {
+		return fmt.Errorf("a %s names no head", s.Kind)
+	}
+	if s.Policy != (Policy{}) {
+		return fmt.Errorf("a %s has no policy", s.Kind)
+	}
+	if _, err := s.Subject.PublicKey(); err != nil {
+		return fmt.Errorf("its subject: %w", err)
+	}
+	own := s.Subject == s.Author
+	switch {
+	case s.Kind == Grant && !s.Role.Valid():
+		return fmt.Errorf("there is no %s", s.Role)
+	case s.Kind == Grant && own && s.Role == RoleAdmin:
+		return errors.New("an admin cannot make itself an admin")
+	case s.Kind == Grant && s.Expires != 0 && s.Expires <= s.At:
+		return errors.New("the role expires before it is granted")
+	case s.Kind != Grant && (s.Role != 0 || s.Expires != 0 || s.Since != 0):
+		return fmt.Errorf("a %s has no role, expiry or start", s.Kind)
+	case s.Kind == Expire && own:
+		return errors.New("an admin does not write down its own expiry")
+	case s.Kind == Return && !own:
+		return errors.New("a return is the member's own")
+	}
+	return nil
+}
+
+// ofItself reports whether the statement takes no admin: a member leaves, or
+// returns.
+func (s *Statement) ofItself() bool {
+	return s.Kind == Return || s.Kind == Remove && s.Author == s.Subject
+}

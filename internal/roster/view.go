@@ -1,0 +1,301 @@
+package roster
+
+import (
+	"bytes"
+	"slices"
+)
+
+// seat is an admin's authority: what one grant of the role admin gave. 0 is the
+// founder's, n the one of entry n−1.
+type seat int
+
+const root seat = 0
+
+func seatOf(entry int) seat      { return seat(entry + 1) }
+func (t seat) entry() int        { return int(t) - 1 }
+func (v *view) at(t seat) *entry { return v.set.entries[t.entry()] }
+
+// view answers what stands in a part of the set that holds, with each statement,
+// all that it reaches. Each answer about a seat rests on answers about seats
+// above it, which are in that seat's past: so the recursion ends.
+type view struct {
+	set    *Set
+	in     bits
+	whole  bool
+	alive  map[authority]bool
+	others map[seat][]int // statements of other members that take the seat
+	selves map[seat][]int // statements of its holder that do
+}
+
+// authority is a statement by virtue of a seat of its author.
+type authority struct {
+	seat seat
+	by   *entry
+}
+
+func (s *Set) view(in bits) *view {
+	return &view{set: s, in: in, alive: map[authority]bool{}, others: map[seat][]int{}, selves: map[seat][]int{}}
+}
+
+func (s *Set) all() *view {
+	v := s.view(nil)
+	v.whole = true
+	return v
+}
+
+func (v *view) has(i int) bool { return v.whole || v.in.has(i) }
+
+// reaches reports whether a had seen the statement number i.
+func reaches(a *entry, i int) bool { return a.past.has(i) }
+
+// apart reports whether the entry r, number i, and s are concurrent.
+func (v *view) apart(i int, r, s *entry) bool {
+	if r == s || reaches(s, i) {
+		return false
+	}
+	number, known := v.set.byHash[s.hash]
+	return !known || !reaches(r, number)
+}
+
+// stands reports whether a statement of the view counts.
+func (v *view) stands(i int) bool { return v.couldStand(v.set.entries[i]) }
+
+// couldStand is stands for a statement that need not be in the set.
+func (v *view) couldStand(e *entry) bool {
+	switch {
+	case e.Kind == Found:
+		return true
+	case e.ofItself():
+		return v.counts(e)
+	}
+	return slices.ContainsFunc(e.seats, func(t seat) bool { return v.live(t, e) })
+}
+
+// counts reports whether a statement that a member makes of itself alone is among
+// the lowest hashes of that kind.
+func (v *view) counts(e *entry) bool {
+	own := v.set.own[e.Author]
+	if len(own) < maxOwn {
+		return true
+	}
+	lower := 0
+	for _, i := range own {
+		if o := v.set.entries[i]; v.has(i) && bytes.Compare(o.hash[:], e.hash[:]) < 0 {
+			lower++
+		}
+	}
+	return lower < maxOwn
+}
+
+// live reports whether a seat of its author gives a statement authority: the seat
+// itself stands, and no standing statement apart from this one takes it.
+func (v *view) live(t seat, e *entry) bool {
+	key := authority{t, e}
+	answer, known := v.alive[key]
+	if !known {
+		answer = (t == root || v.stands(t.entry())) && !v.taken(t, e)
+		v.alive[key] = answer
+	}
+	return answer
+}
+
+func (v *view) taken(t seat, e *entry) bool {
+	concurrent := func(i int) bool { return v.apart(i, v.set.entries[i], e) }
+	if slices.ContainsFunc(v.takers(t), concurrent) {
+		return true
+	}
+	// Two steps down of one admin, apart, do not take each other's ground away:
+	// both stand, and the lower role counts.
+	if e.Kind == Grant && e.Author == e.Subject {
+		return false
+	}
+	return slices.ContainsFunc(v.ownTakers(t), concurrent)
+}
+
+// holder is the member whose seat it is.
+func (v *view) holder(t seat) ID {
+	if t == root {
+		return v.set.cfg.Creator
+	}
+	return v.at(t).Subject
+}
+
+// above are the seats above t.
+func (v *view) above(t seat) bits {
+	if t == root {
+		return nil
+	}
+	return v.at(t).above
+}
+
+// couldTake reports whether the entry r, by its kind and place, is one that takes
+// the seat if its author may: a removal, or a grant of a lower role, that the
+// seat is not later than; or an expiry that had seen the seat and its end.
+func (v *view) couldTake(i int, t seat) bool {
+	r := v.set.entries[i]
+	if !v.has(i) || t != root && reaches(v.at(t), i) {
+		return false
+	}
+	return r.Kind != Expire || t != root && reaches(r, t.entry()) && v.at(t).expiredBy(r)
+}
+
+// expiredBy reports whether a grant had expired when r was made.
+func (e *entry) expiredBy(r *entry) bool { return e.Expires != 0 && e.Expires <= r.At }
+
+// takers are the statements of other members that take a seat from its holder.
+func (v *view) takers(t seat) []int {
+	takers, known := v.others[t]
+	if known {
+		return takers
+	}
+	holder := v.holder(t)
+	if h := v.set.subjects[holder]; h != nil {
+		for _, i := range h.enders {
+			r := v.set.entries[i]
+			if r.Author != holder && v.couldTake(i, t) && v.over(r, t) {
+				takers = append(takers, i)
+			}
+		}
+	}
+	v.others[t] = takers
+	return takers
+}
+
+// over reports whether a statement has authority by a seat above t.
+func (v *view) over(r *entry, t seat) bool {
+	above := v.above(t)
+	return slices.ContainsFunc(r.seats, func(u seat) bool { return above.has(int(u)) && v.live(u, r) })
+}
+
+// ownTakers are the statements by which the holder gives a seat up: it leaves, or
+// steps down from seats that it had seen.
+func (v *view) ownTakers(t seat) []int {
+	takers, known := v.selves[t]
+	if known {
+		return takers
+	}
+	holder := v.holder(t)
+	if h := v.set.subjects[holder]; h != nil {
+		for _, i := range h.enders {
+			r := v.set.entries[i]
+			if r.Author != holder || !v.couldTake(i, t) {
+				continue
+			}
+			if r.Kind == Remove && v.counts(r) || r.Kind == Grant && slices.Contains(r.seats, t) && v.live(t, r) {
+				takers = append(takers, i)
+			}
+		}
+	}
+	v.selves[t] = takers
+	return takers
+}
+
+// replacers are the later grants of the role admin that stand in a seat's place.
+func (v *view) replacers(t seat) (replacers []int) {
+	if t == root {
+		return nil
+	}
+	for _, i := range v.set.subjects[v.holder(t)].admin {
+		if g := v.set.entries[i]; v.has(i) && reaches(g, t.entry()) && v.over(g, t) {
+			replacers = append(replacers, i)
+		}
+	}
+	return replacers
+}
+
+// seats are the seats that a member has in the view.
+func (v *view) seats(id ID) (seats []seat) {
+	free := func(t seat) bool {
+		return len(v.takers(t)) == 0 && len(v.ownTakers(t)) == 0 && len(v.replacers(t)) == 0
+	}
+	if h := v.set.subjects[id]; h != nil {
+		for _, i := range h.admin {
+			if v.has(i) && v.stands(i) && free(seatOf(i)) {
+				seats = append(seats, seatOf(i))
+			}
+		}
+	}
+	slices.SortFunc(seats, func(a, b seat) int { return byHash(v.at(a), v.at(b)) })
+	if id == v.set.cfg.Creator && slices.ContainsFunc(v.set.founds, v.has) && free(root) {
+		seats = slices.Insert(seats, 0, root)
+	}
+	return seats[:min(len(seats), maxSeats)]
+}
+
+// plain are the grants of roles below admin that a member has in the view.
+func (v *view) plain(id ID) (grants []int) {
+	h := v.set.subjects[id]
+	if h == nil {
+		return nil
+	}
+	for _, g := range h.plain {
+		if v.has(g) && v.stands(g) && !v.ended(h, g) {
+			grants = append(grants, g)
+		}
+	}
+	return grants
+}
+
+func (v *view) ended(h *history, g int) bool {
+	ends := func(i int) bool { return v.ends(i, g) }
+	return slices.ContainsFunc(h.enders, ends) || slices.ContainsFunc(h.admin, ends)
+}
+
+// ends reports whether a statement ends a grant of a role below admin: each admin
+// may. A removal ends what is not later than it, a grant what it had seen and what
+// gave more beside it, an expiry what it had seen expired.
+func (v *view) ends(i, g int) bool {
+	if i == g || !v.has(i) {
+		return false
+	}
+	c, grant := v.set.entries[i], v.set.entries[g]
+	switch before := reaches(c, g); c.Kind {
+	case Remove:
+		before = !reaches(grant, i)
+		return before && v.stands(i)
+	case Grant:
+		return (before || c.Role < grant.Role && !reaches(grant, i)) && v.stands(i)
+	case Expire:
+		return before && grant.expiredBy(c) && v.stands(i)
+	}
+	return false
+}
+
+// role is what a member may do in the view, and by which grant (−1: it is the
+// founder). 0: it is no member.
+func (v *view) role(id ID) (Role, int) {
+	if seats := v.seats(id); len(seats) > 0 {
+		best := seats[0]
+		for _, t := range seats[1:] { // sorted: the lowest hash of those that hold longest
+			if best != root && later(v.at(t).Expires, v.at(best).Expires) {
+				best = t
+			}
+		}
+		return RoleAdmin, best.entry()
+	}
+	best := -1
+	for _, g := range v.plain(id) {
+		e := v.set.entries[g]
+		if best < 0 || e.Role < v.set.entries[best].Role || e.Role == v.set.entries[best].Role && byHash(e, v.set.entries[best]) < 0 {
+			best = g
+		}
+	}
+	if best < 0 {
+		return 0, 0
+	}
+	return v.set.entries[best].Role, best
+}
+
+// lapsed reports whether a lapse of the member stands that it has not returned
+// from. A return ends the lapses that it had seen.
+func (v *view) lapsed(id ID) bool {
+	h := v.set.subjects[id]
+	if h == nil {
+		return false
+	}
+	return slices.ContainsFunc(h.lapses, func(l int) bool {
+		return v.has(l) && v.stands(l) && !slices.ContainsFunc(h.returns, func(r int) bool {
+			return v.has(r) && reaches(v.set.entries[r], l) && v.stands(r)
+		})
+	})
+}
