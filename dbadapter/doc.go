@@ -38,6 +38,8 @@
 //
 // To read is to open a [Snapshot], which must be closed.
 //
+// A store that is a [Backuper] can be copied while it is written to.
+//
 // Two stores come with the module, dbadapter/badgerdb (on disk) and
 // dbadapter/memdb (in memory). Both pass dbadapter/storetest, and so must any
 // other.

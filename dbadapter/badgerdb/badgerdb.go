@@ -45,7 +45,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		o.LogLimit = 1 << 20
 	}
 	if o.MinFree == 0 {
-		o.MinFree = 64 << 20
+		o.MinFree = defaultMinFree
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -15,6 +15,9 @@
 //     before Badger opens them make damage a named error (probe.go, clean.go).
 //   - A dropped namespace is gone with one small transaction; the eraser frees its
 //     space in the background (erase.go).
+//   - A checkpoint copies all open namespaces as of one moment, a second time only
+//     what has changed, and Restore makes a store of such copies (checkpoint.go,
+//     copying.go, restore.go).
 //
 // What is not promised: if the disk acknowledges what it has not stored, a power
 // cut loses it. Damage to the files while the store is open is found when the

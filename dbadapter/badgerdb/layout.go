@@ -23,6 +23,7 @@ import (
 //
 //	0(4) 'n' id(16)         name:   number(4)  seal(8)
 //	0(4) 'd' number(4)      a namespace being dropped: empty
+//	0(4) 'b' line(16)       line:   commits(8) token(16)  seal(8), see checkpoint.go
 //	0(4) 'm'                meta:   commits(8) next number(4)  seal(8)
 //
 // A log entry holds the changes of one commit, or a part of them, under the
@@ -43,6 +44,7 @@ const (
 	kindMeta   = 'm'
 	kindName   = 'n'
 	kindDrop   = 'd'
+	kindLine   = 'b'
 )
 
 const (

@@ -33,6 +33,9 @@ type Options struct {
 	Now func() time.Time
 }
 
+// defaultMinFree is what Options.MinFree says.
+const defaultMinFree = 64 << 20
+
 const (
 	// memTable must be so large that one transaction, 15 % of it, takes a
 	// batch at both bounds with nothing but keys: each key stands in its record

@@ -1,0 +1,49 @@
+package dbadapter
+
+import (
+	"context"
+	"io"
+)
+
+// Backuper is a store that can be copied while it is written to. Not every
+// store is one.
+type Backuper interface {
+	Store
+	// Checkpoint holds on to the store as of one moment between two commits: each
+	// batch is in it whole or not at all, in all namespaces that are open. It must
+	// be closed. Commits do not wait for it.
+	Checkpoint(ctx context.Context) (Checkpoint, error)
+	// Settle notes durably that the copy with that mark is on another disk, so
+	// that the next one needs to hold only what has changed since. It follows the
+	// durable keeping of the copy: a store that notes more than is kept would have
+	// its next copy build on a copy that does not exist.
+	Settle(ctx context.Context, mark []byte) error
+}
+
+// Checkpoint is a store as of one moment, to be copied.
+type Checkpoint interface {
+	// Copy writes the namespaces to w: what has changed since the copy with a
+	// mark, or all there is if since is nil, is not the copy that was settled last
+	// of its line, or lies further back than the change log. What is copied is
+	// verified on the way, so that damage makes an error and no faulty copy.
+	Copy(ctx context.Context, w io.Writer, since []byte) (Copied, error)
+	// Close releases the checkpoint. Idempotent.
+	Close() error
+}
+
+// Copied says what a copy holds.
+type Copied struct {
+	// Mark names the copy, for the next one.
+	Mark []byte
+	// Whole: the copy needs no other one before it.
+	Whole      bool
+	Namespaces []CopiedNamespace
+}
+
+// CopiedNamespace says what a copy holds of a namespace.
+type CopiedNamespace struct {
+	ID      NamespaceID
+	Records uint64 // that the namespace holds, tombstones included
+	Seq     uint64 // of the last change that it holds
+	Since   uint64 // the copy holds the changes after this one; 0: all records
+}
