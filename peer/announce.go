@@ -20,7 +20,7 @@ func parseAnnounced(self ID, addrs []string) ([]ma.Multiaddr, error) {
 	for _, s := range addrs {
 		a, err := parseAnnouncedAddr(self, s)
 		if err != nil {
-			return nil, fmt.Errorf("announce %q: %w: want a multiaddr under which other nodes can dial this one, such as /ip4/192.0.2.1/tcp/4001 or /dns4/host.example/tcp/4001: %w", s, ErrInvalid, err)
+			return nil, fmt.Errorf("announce %q: %w: want a multiaddr under which other nodes can dial this one, such as /ip4/192.0.2.1/tcp/4001 or /dns4/host.example/udp/4001/quic-v1: %w", s, ErrInvalid, err)
 		}
 		if !ma.Contains(out, a) {
 			out = append(out, a)
@@ -38,8 +38,8 @@ func parseAnnouncedAddr(self ID, s string) (ma.Multiaddr, error) {
 	switch {
 	case id != "" && id != self:
 		return nil, fmt.Errorf("it names node %s, and this node is %s", id, self)
-	case len(a) != 2 || a[1].Protocol().Code != ma.P_TCP:
-		return nil, errors.New("it is not a host followed by a TCP port")
+	case !isTCP(a) && !isQUIC(a):
+		return nil, errors.New("it is not a host followed by a TCP port, or by a UDP port and quic-v1")
 	case a[1].Value() == "0":
 		return nil, errors.New("it has port 0")
 	case manet.IsIPUnspecified(a):

@@ -50,6 +50,7 @@ func (c *carrier) run(ctx context.Context, s *reconcile.Session, progress func(r
 				err = broken(c.out.Flush())
 			}
 			if err != nil {
+				err = c.lastWord(err)
 				c.cut()
 				return err
 			}
@@ -80,15 +81,18 @@ func (c *carrier) cut() {
 func (c *carrier) end(failed error) error {
 	err := c.out.Flush()
 	if err != nil {
+		err = c.lastWord(broken(err))
 		c.cut()
 	} else {
 		c.over = true
-		err = c.stream.Close()
+		// Over QUIC this fails if the peer, which has read what it wants, has closed
+		// before. What it must have read it has answered.
+		_ = c.stream.Close()
 	}
 	if failed != nil {
 		return failed
 	}
-	return broken(err)
+	return err
 }
 
 func (c *carrier) write(frame []byte) error {
@@ -99,11 +103,28 @@ func (c *carrier) write(frame []byte) error {
 // receive flushes what is written and reads a frame.
 func (c *carrier) receive() (wire.Message, int, error) {
 	if err := c.out.Flush(); err != nil {
-		return nil, 0, broken(err)
+		return nil, 0, c.lastWord(broken(err))
 	}
 	c.pace.begin()
 	m, size, err := wire.Read(c.in)
 	return m, size, broken(err)
+}
+
+// lastWord is why the peer reads no more, if it has said so, and otherwise the
+// error of the write that has failed. A peer that refuses closes its side at once;
+// over QUIC that fails the writes of this side, and the refusal is still to be
+// read.
+func (c *carrier) lastWord(failed error) error {
+	if !errors.Is(failed, network.ErrReset) {
+		return failed
+	}
+	c.pace.begin()
+	if m, _, err := wire.Read(c.in); err == nil {
+		if r, ok := m.(*wire.Refuse); ok {
+			return reconcile.Refused(r)
+		}
+	}
+	return failed
 }
 
 // receiveHello reads the first frame of a peer that has proved no more than its

@@ -25,20 +25,21 @@ type Config struct {
 	// if Dir is empty. Close leaves a given Store open.
 	Store dbadapter.Store
 	// Host carries the connections. Default: a host of the node's own, TCP
-	// with Noise and TLS, under explicit resource limits. A given Host keeps
+	// with Noise and TLS, and QUIC, under explicit resource limits. A given Host keeps
 	// its own identity, which must be an Ed25519 key, and is left open. It
 	// serves one node at a time. A host of NewHost has the same bounds on
 	// strangers as a node's own, and exempts the node's members from them;
 	// another host has its own bounds.
 	Host host.Host
 	// ListenAddrs are the multiaddrs that the node's own host listens on.
-	// Default (nil): /ip4/127.0.0.1/tcp/0. Empty but not nil: the host
-	// does not listen, so that the node can dial and cannot be dialled.
+	// Default (nil): /ip4/127.0.0.1/tcp/0 and /ip4/127.0.0.1/udp/0/quic-v1.
+	// Empty but not nil: the host does not listen, so that the node can dial
+	// and cannot be dialled.
 	ListenAddrs []string
 	// AnnounceAddrs are the multiaddrs that the node tells to others instead of
 	// those that it listens on: the address of a router that forwards a port,
-	// or a DNS name. Each is a host and a TCP port, at most MaxAddrs; to tell
-	// both, name both. Default: the addresses that it listens on.
+	// or a DNS name. Each is a host and a TCP port, or a host, a UDP port and
+	// quic-v1; at most MaxAddrs. To tell those listened on, too, name them. Default: the addresses that it listens on.
 	AnnounceAddrs []string
 	// Identity is the node's Ed25519 key. Default: the key in Dir, made at
 	// the first opening, or a fresh one.

@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/x/rate"
+	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
@@ -62,18 +63,30 @@ func (c *connections) carry(isMember func(ID) bool) {
 	c.isMember = isMember
 }
 
+// arrival is what is known of a connection before its handshake.
+type arrival struct {
+	// proved: packets to the address that the connection comes from have reached
+	// the remote, as TCP's own handshake shows. A first packet over UDP may bear
+	// anyone's address.
+	proved bool
+	socket bool // it has a file descriptor of its own
+}
+
 // arrive takes a place for a connection whose handshake is about to begin.
-func (c *connections) arrive(conn manet.Conn) (*inbound, error) {
-	address, err := manet.ToIP(conn.RemoteMultiaddr())
+func (c *connections) arrive(from ma.Multiaddr, conn io.Closer, a arrival) (*inbound, error) {
+	address, err := manet.ToIP(from)
 	if err != nil {
 		return nil, err
 	}
 	ip, _ := netip.AddrFromSlice(address)
 	ip = ip.Unmap()
+	if !a.proved && c.wantProof() {
+		return nil, errors.New("a connection whose address is not proved comes while many are in their handshake")
+	}
 	if !c.rate.Allow(ip) {
 		return nil, errors.New("connections come too fast from this address")
 	}
-	scope, err := c.resources.OpenConnection(network.DirInbound, true, conn.RemoteMultiaddr())
+	scope, err := c.resources.OpenConnection(network.DirInbound, a.socket, from)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +96,15 @@ func (c *connections) arrive(conn manet.Conn) (*inbound, error) {
 	c.mu.Unlock()
 	closing.close()
 	return in, nil
+}
+
+// wantProof reports whether a connection over UDP must prove its address, which
+// costs it a round trip, before it takes a place. So a packet with a forged address
+// pushes out no connection of that address, nor any other.
+func (c *connections) wantProof() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.handshakes.taken) >= maxUnproved
 }
 
 // identified moves a connection out of the handshakes. Strangers that have
@@ -174,12 +196,21 @@ func (p *places) remove(in *inbound) {
 type inbound struct {
 	network.ConnManagementScope
 	of   *connections
-	conn io.Closer
 	site netip.Prefix
 	peer ID // set before the connection takes a stranger's place
 
-	mu    sync.Mutex // guards ended
+	mu    sync.Mutex // guards the rest
+	conn  io.Closer
 	ended bool
+}
+
+// hold takes what closes the connection from now on. It reports false if the
+// connection has ended.
+func (in *inbound) hold(conn io.Closer) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.conn = conn
+	return !in.ended
 }
 
 // SetPeer implements network.ConnManagementScope. libp2p calls it when the
@@ -188,7 +219,7 @@ func (in *inbound) SetPeer(id ID) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.ended {
-		return errors.New("the connection has given way to another")
+		return errGaveWay
 	}
 	if err := in.ConnManagementScope.SetPeer(id); err != nil {
 		return err
@@ -210,10 +241,14 @@ func (in *inbound) Done() {
 
 // close closes a connection that gives way; in may be nil.
 func (in *inbound) close() {
-	if in != nil {
-		in.conn.Close()
-		in.Done()
+	if in == nil {
+		return
 	}
+	in.mu.Lock()
+	conn := in.conn
+	in.mu.Unlock()
+	conn.Close()
+	in.Done()
 }
 
 // gatedListener is a listener whose connections take a place each.
@@ -229,7 +264,7 @@ func (l *gatedListener) Accept() (manet.Conn, network.ConnManagementScope, error
 		if err != nil {
 			return nil, nil, err
 		}
-		if in, err := l.of.arrive(conn); err == nil {
+		if in, err := l.of.arrive(conn.RemoteMultiaddr(), conn, arrival{proved: true, socket: true}); err == nil {
 			return conn, in, nil
 		}
 		conn.Close()

@@ -82,9 +82,11 @@ func TestSiteOf(t *testing.T) {
 
 // Strangers that hold on to their connections, and to all the streams that they
 // may open on them, push out one another and keep out no member.
-func TestCrowdOfStrangersKeepsNoConnection(t *testing.T) {
+func TestCrowdOfStrangersKeepsNoConnection(t *testing.T) { overEach(t, crowdOfStrangers) }
+
+func crowdOfStrangers(t *testing.T, listen []string) {
 	limits := Limits{Connections: 12}.withDefaults()
-	a, b := openForTest(t, Config{Limits: limits}), openForTest(t, Config{})
+	a, b := openForTest(t, Config{Limits: limits, ListenAddrs: listen}), openForTest(t, Config{})
 	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
 	if err != nil {
 		t.Fatal(err)
@@ -135,9 +137,11 @@ func TestCrowdOfStrangersKeepsNoConnection(t *testing.T) {
 
 // More members than there are places for strangers stay connected from one
 // address.
-func TestMembersHaveNoPlacesOfStrangers(t *testing.T) {
+func TestMembersHaveNoPlacesOfStrangers(t *testing.T) { overEach(t, membersAndStrangers) }
+
+func membersAndStrangers(t *testing.T, listen []string) {
 	limits := Limits{Connections: 12}.withDefaults()
-	a := openForTest(t, Config{Limits: limits})
+	a := openForTest(t, Config{Limits: limits, ListenAddrs: listen})
 	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
 	if err != nil {
 		t.Fatal(err)

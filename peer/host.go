@@ -1,11 +1,15 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/libp2p/go-libp2p"
+	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -14,13 +18,14 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	libp2ptls "github.com/libp2p/go-libp2p/p2p/security/tls"
+	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
 // defaultListen lets no other machine connect until the user says so.
-const defaultListen = "/ip4/127.0.0.1/tcp/0"
+var defaultListen = []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-v1"}
 
 // NewHost makes the host that Open would make, for callers that share it with
 // other protocols or see its connections. It reads Identity, ListenAddrs,
@@ -59,8 +64,8 @@ func newHost(cfg Config) (_ host.Host, err error) {
 	return h, nil
 }
 
-// silentHost makes a host with one transport, TCP, and no part that dials or
-// listens by itself: no relays, no hole punching, no port mapping. libp2p's
+// silentHost makes a host with two transports, TCP and QUIC, and no part that dials
+// or listens by itself: no relays, no hole punching, no port mapping. libp2p's
 // default limits scale with the machine's memory, and its default metrics register
 // globally, so that both are set here. The host does not listen yet: a libp2p host
 // that fails to listen while it is made leaves goroutines behind.
@@ -74,11 +79,14 @@ func silentHost(cfg Config, announced []ma.Multiaddr) (host.Host, error) {
 	if err != nil {
 		return nil, errors.Join(err, resources.Close())
 	}
-	newTransport := func(u transport.Upgrader, r network.ResourceManager) (*tcp.TcpTransport, error) {
+	newTCP := func(u transport.Upgrader, r network.ResourceManager) (*tcp.TcpTransport, error) {
 		u = &hostUpgrader{u, connections, cfg.Dialed}
 		// With SO_REUSEPORT a second node could listen on the port, and each would
 		// get some of the connections.
 		return tcp.NewTCPTransport(u, r, nil, tcp.DisableReuseport())
+	}
+	newQUIC := func(key crypto.PrivKey, sockets *quicreuse.ConnManager, r network.ResourceManager) (*quicTransport, error) {
+		return newQUICTransport(key, sockets, r, connections)
 	}
 	announce := func(listening []ma.Multiaddr) []ma.Multiaddr {
 		if len(announced) > 0 {
@@ -90,7 +98,10 @@ func silentHost(cfg Config, announced []ma.Multiaddr) (host.Host, error) {
 		libp2p.Identity(cfg.Identity),
 		libp2p.NoListenAddrs,
 		libp2p.AddrsFactory(announce),
-		libp2p.Transport(newTransport),
+		libp2p.Transport(newTCP),
+		libp2p.Transport(newQUIC),
+		libp2p.QUICReuse(connections.openSockets),
+		libp2p.SwarmOpts(swarm.WithDialRanker(rankDials)),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
@@ -112,12 +123,12 @@ func silentHost(cfg Config, announced []ma.Multiaddr) (host.Host, error) {
 // listenOn makes a host listen on all of the addresses.
 func listenOn(h host.Host, addrs []string) error {
 	if addrs == nil {
-		addrs = []string{defaultListen}
+		addrs = defaultListen
 	}
 	for _, s := range addrs {
 		a, err := ma.NewMultiaddr(s)
 		if err != nil {
-			return fmt.Errorf("listen on %q: want a multiaddr such as /ip4/0.0.0.0/tcp/4001: %w", s, err)
+			return fmt.Errorf("listen on %q: want a multiaddr such as /ip4/0.0.0.0/tcp/4001 or /ip4/0.0.0.0/udp/4001/quic-v1: %w", s, err)
 		}
 		if err := h.Network().Listen(a); err != nil {
 			return fmt.Errorf("listen on %s: %w", s, err)
@@ -138,17 +149,23 @@ func (n *Node) Addrs() []string {
 	return out
 }
 
+// dialable lists at most MaxAddrs of the node's addresses, those that are of most
+// use to others first.
 func (n *Node) dialable() []ma.Multiaddr {
-	var out, local []ma.Multiaddr
-	for _, a := range n.host.Addrs() {
-		if manet.IsIPLoopback(a) {
-			local = append(local, a)
-		} else {
-			out = append(out, a)
-		}
-	}
-	out = append(out, local...)
+	out := slices.Clone(n.host.Addrs())
+	slices.SortStableFunc(out, func(a, b ma.Multiaddr) int { return cmp.Compare(farness(a), farness(b)) })
 	return out[:min(len(out), MaxAddrs)]
+}
+
+// farness is lower for addresses that serve more peers better.
+func farness(a ma.Multiaddr) (n int) {
+	if manet.IsIPLoopback(a) {
+		n += 2
+	}
+	if isQUIC(a) {
+		n++
+	}
+	return n
 }
 
 // dial connects to a peer, unless this node is connected to it already.
@@ -164,8 +181,9 @@ func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 		return fmt.Errorf("connect to %s: %w: %w", id, ErrUnreachable, err)
 	}
 	defer end()
+	begun := time.Now()
 	err = n.dialOnce(ctx, id, addrs)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && time.Since(begun) < freshFailure {
 		// This dial may have joined one that libp2p began earlier, for a stream,
 		// and that failed for a reason that is gone; see dialling.
 		err = n.dialOnce(ctx, id, addrs)

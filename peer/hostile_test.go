@@ -25,9 +25,9 @@ type inviter struct {
 	text string // a ticket
 }
 
-func newInviter(t *testing.T) *inviter {
+func newInviter(t *testing.T, listen ...string) *inviter {
 	t.Helper()
-	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/127.0.0.1/tcp/0"), libp2p.DisableMetrics(), libp2p.DisableRelay())
+	h, err := libp2p.New(libp2p.ListenAddrStrings(listen...), libp2p.DisableMetrics(), libp2p.DisableRelay())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ const (
 // namespace rather than with a faulty one.
 func TestHostileInviter(t *testing.T) {
 	n := openForTest(t, Config{})
-	v := newInviter(t)
+	v := newInviter(t, "/ip4/127.0.0.1/tcp/0")
 	edited := func(edit func(map[int]any)) func(ID, []byte) ([]byte, error) {
 		return func(from ID, request []byte) ([]byte, error) { return v.answer(from, request, edit) }
 	}
@@ -157,7 +157,9 @@ func TestHostileInviter(t *testing.T) {
 }
 
 // A node that closes does not wait for peers that say nothing.
-func TestCloseWaitsForNoPeer(t *testing.T) {
+func TestCloseWaitsForNoPeer(t *testing.T) { overEach(t, closeWaitsForNoPeer) }
+
+func closeWaitsForNoPeer(t *testing.T, listen []string) {
 	n, err := Open(t.Context(), Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +168,7 @@ func TestCloseWaitsForNoPeer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := newInviter(t)
+	v := newInviter(t, listen...)
 	if err := ns.SetMember(t.Context(), v.ID(), RoleWrite); err != nil {
 		t.Fatal(err)
 	}

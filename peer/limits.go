@@ -87,13 +87,17 @@ const (
 // descriptors that it finds. See connections for how they work together.
 const (
 	// maxHandshakes inbound connections may be without a proved identity. Each
-	// takes a file descriptor and some 20 KiB, for the 15 s after which libp2p
-	// gives up at most.
+	// takes some 20 KiB, and over TCP a file descriptor, for the 15 s (TCP) or 10 s
+	// (QUIC) after which libp2p gives up at most.
 	maxHandshakes = 256
 	// maxSiteHandshakes of them may come from one address: so many nodes behind
 	// one router can come back at once, and four hostile addresses are needed to
 	// fill all places.
 	maxSiteHandshakes = 64
+	// maxUnproved of them may be there before a connection over QUIC must prove its
+	// address first: as many nodes can begin at once in two round trips. A place that
+	// a forged address took is free after 5 s.
+	maxUnproved = 32
 	// siteIPv4 and siteIPv6 are the lengths of the prefixes that count as one
 	// address: one IPv4 address, and the largest IPv6 network that one site is
 	// given (RIPE-690).
@@ -113,8 +117,15 @@ const (
 	// dials is how many outbound connections may be about to learn where they
 	// lead: libp2p dials up to 8 addresses of a peer at once.
 	dials = 64
+	// quicDialTimeout bounds a dial over QUIC: a closed UDP port says nothing, where
+	// a TCP port refuses at once. The handshake takes one round trip, or two, and
+	// two of its packets may be lost.
+	quicDialTimeout = 3 * time.Second
+	// freshFailure is how long a failed dial may have taken for another to follow: it may have begun before it was asked for.
+	freshFailure = time.Second
 	// streamMemory is what yamux may reserve for one stream or connection: its
-	// receive window grows to 16 MiB, and is copied when it grows.
+	// receive window grows to 16 MiB, and is copied when it grows. QUIC's windows
+	// grow to 10 MiB a stream and 15 MiB a connection.
 	streamMemory = 32 << 20
 	// peerMemory lets SessionsPerPeer streams of a peer have their whole window.
 	peerMemory = 256 << 20

@@ -104,8 +104,8 @@ func clip(s string) string {
 	return ""
 }
 
-// refused is the error that a Refuse stands for.
-func refused(m *wire.Refuse) error {
+// Refused is the error that a Refuse stands for.
+func Refused(m *wire.Refuse) error {
 	err := ErrPeer
 	for _, c := range codes {
 		if c.code == m.Code {
@@ -138,7 +138,7 @@ func forged(err error) error {
 
 func unexpected(m wire.Message) error {
 	if r, ok := m.(*wire.Refuse); ok {
-		return refused(r)
+		return Refused(r)
 	}
 	return violation("message of kind %d out of turn", m.Kind())
 }

@@ -123,7 +123,7 @@ func (l *link) read() (wire.Message, error) {
 	l.count(m, s.size)
 	if r, ok := m.(*wire.Refuse); ok {
 		l.deaf = true
-		return nil, refused(r)
+		return nil, Refused(r)
 	}
 	return m, nil
 }

@@ -18,7 +18,7 @@ type configShowCmd struct{}
 func (configShowCmd) Help() string {
 	return `The settings are those that may stand in the configuration file, a YAML map of flag names:
 
-    listen: [/ip4/0.0.0.0/tcp/4747]
+    listen: [/ip4/0.0.0.0/tcp/4747, /ip4/0.0.0.0/udp/4747/quic-v1]
     log-format: json
 
 Examples:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,7 +29,7 @@ import (
 )
 
 type serveCmd struct {
-	Listen       []string      `help:"Multiaddr to listen on for peers; may be given again." default:"/ip4/0.0.0.0/tcp/4747" placeholder:"MULTIADDR" setting:""`
+	Listen       []string      `help:"Multiaddr to listen on for peers; may be given again." default:"/ip4/0.0.0.0/tcp/4747,/ip4/0.0.0.0/udp/4747/quic-v1" placeholder:"MULTIADDR" setting:""`
 	Announce     []string      `help:"Multiaddr to tell other nodes instead of those listened on, such as that of a router which forwards a port; may be given again." placeholder:"MULTIADDR" setting:""`
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
 }
@@ -41,7 +42,7 @@ The API is a unix socket in the data directory, for its owner only. With --api h
 Examples:
     syncd serve
     syncd serve --listen /ip4/127.0.0.1/tcp/0 --data-dir /tmp/a
-    syncd serve --announce /dns4/syncd.example.org/tcp/4747
+    syncd serve --announce /dns4/syncd.example.org/tcp/4747 --announce /dns4/syncd.example.org/udp/4747/quic-v1
     syncd serve --api http://127.0.0.1:4748 --log-format json`
 }
 
@@ -190,48 +191,55 @@ func makeDataDir(dir string) error {
 	return nil
 }
 
-// portsFree reports TCP ports that another program holds. libp2p shares ports
+// portsFree reports ports that another program holds. libp2p shares TCP ports
 // (SO_REUSEPORT) and takes one address of several for a success, so that two
 // daemons would take each other's connections.
 func portsFree(ctx context.Context, addrs []string) error {
 	for _, text := range addrs {
-		network, address, err := tcpAddr("listen", text)
+		network, address, err := peerAddr("listen", text)
 		if err != nil {
 			return err
 		}
 		var lc net.ListenConfig
-		l, err := lc.Listen(ctx, network, address)
+		var held io.Closer
+		if strings.HasPrefix(network, "udp") {
+			held, err = lc.ListenPacket(ctx, network, address)
+		} else {
+			held, err = lc.Listen(ctx, network, address)
+		}
 		if errors.Is(err, syscall.EADDRINUSE) {
 			return fmt.Errorf("listen on %s: the port is in use; stop what uses it, or choose another with --listen", text)
 		}
 		if err != nil {
 			return fmt.Errorf("listen on %s: %w", text, err)
 		}
-		if err := l.Close(); err != nil {
+		if err := held.Close(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// portsValid reports addresses in the value of a flag that are no TCP multiaddrs.
+// portsValid reports addresses in the value of a flag that lead to no port of TCP
+// or QUIC.
 func portsValid(flag string, addrs []string) error {
 	for _, text := range addrs {
-		if _, _, err := tcpAddr(flag, text); err != nil {
+		if _, _, err := peerAddr(flag, text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tcpAddr is a multiaddr, the value of a flag, as package net writes it.
-func tcpAddr(flag, text string) (network, address string, err error) {
+// peerAddr is a multiaddr, the value of a flag, as package net writes it.
+func peerAddr(flag, text string) (network, address string, err error) {
 	m, err := ma.NewMultiaddr(text)
 	if err == nil {
 		network, address, err = manet.DialArgs(m)
 	}
-	if err != nil || !strings.HasPrefix(network, "tcp") {
-		return "", "", problem.Usage("--%s %s: want a TCP address such as /ip4/192.0.2.7/tcp/4747", flag, text)
+	quic := len(m) == 3 && m[2].Protocol().Code == ma.P_QUIC_V1
+	if err != nil || strings.HasPrefix(network, "tcp") == quic || network == "unix" {
+		return "", "", problem.Usage("--%s %s: want a TCP or QUIC address such as /ip4/192.0.2.7/tcp/4747 or /ip4/192.0.2.7/udp/4747/quic-v1", flag, text)
 	}
 	return network, address, nil
 }

@@ -1,0 +1,251 @@
+package peer
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	"github.com/libp2p/go-libp2p/p2p/transport/quicreuse"
+	ma "github.com/multiformats/go-multiaddr"
+	"github.com/quic-go/quic-go"
+)
+
+// overEach runs a test with a node that listens over TCP only, and with one that
+// listens over QUIC only.
+func overEach(t *testing.T, test func(t *testing.T, listen []string)) {
+	for name, listen := range map[string]string{"tcp": "/ip4/127.0.0.1/tcp/0", "quic": "/ip4/127.0.0.1/udp/0/quic-v1"} {
+		t.Run(name, func(t *testing.T) { test(t, []string{listen}) })
+	}
+}
+
+// By default a node listens over both transports, and two nodes on one machine
+// choose TCP. Where a peer has no TCP, they sync over QUIC.
+func TestTransports(t *testing.T) {
+	a := openForTest(t, Config{})
+	if got := a.dialable(); len(got) != 2 || !isTCP(got[0]) || !isQUIC(got[1]) {
+		t.Errorf("a node listens on %v by default, want TCP and QUIC", got)
+	}
+	for _, c := range []struct {
+		listen []string
+		is     func(ma.Multiaddr) bool
+	}{
+		{nil, isTCP},
+		{[]string{"/ip4/127.0.0.1/udp/0/quic-v1"}, isQUIC},
+	} {
+		a, b := openForTest(t, Config{ListenAddrs: c.listen}), openForTest(t, Config{ListenAddrs: []string{}})
+		sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sa.Put(t.Context(), []byte("k"), make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		sb := joinForTest(t, sa, b)
+		if r, err := sb.Sync(t.Context(), a.self.id, SyncOptions{}); err != nil || !r.Verified {
+			t.Errorf("listening on %v: %+v, %v", c.listen, r, err)
+		}
+		for _, conn := range b.host.Network().ConnsToPeer(a.self.id) {
+			if !c.is(conn.RemoteMultiaddr()) {
+				t.Errorf("listening on %v: connected over %s", c.listen, conn.RemoteMultiaddr())
+			}
+		}
+	}
+}
+
+func TestRankDials(t *testing.T) {
+	const (
+		publicTCP   = "/ip4/198.51.100.1/tcp/4747"
+		publicQUIC  = "/ip4/198.51.100.1/udp/4747/quic-v1"
+		privateTCP  = "/ip4/10.0.0.1/tcp/4747"
+		privateQUIC = "/ip4/10.0.0.1/udp/4747/quic-v1"
+		relayed     = "/ip4/203.0.113.1/tcp/4747/p2p/12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA/p2p-circuit"
+	)
+	for _, c := range []struct {
+		addrs []string
+		want  map[string]time.Duration
+	}{
+		{[]string{publicQUIC, publicTCP}, map[string]time.Duration{publicTCP: 0, publicQUIC: publicQUICWait}},
+		{[]string{privateQUIC, privateTCP}, map[string]time.Duration{privateTCP: 0, privateQUIC: privateQUICWait}},
+		{[]string{publicQUIC}, map[string]time.Duration{publicQUIC: 0}},
+		{[]string{relayed}, map[string]time.Duration{relayed: 0}},
+		{[]string{relayed, privateQUIC}, map[string]time.Duration{privateQUIC: 0, relayed: swarm.RelayDelay}},
+		// TCP on another network says nothing about this one.
+		{[]string{publicQUIC, privateTCP}, map[string]time.Duration{privateTCP: 0, publicQUIC: 0}},
+	} {
+		var addrs []ma.Multiaddr
+		for _, a := range c.addrs {
+			addrs = append(addrs, ma.StringCast(a))
+		}
+		got := rankDials(addrs)
+		if len(got) != len(c.want) {
+			t.Errorf("%v: ranked %v", c.addrs, got)
+		}
+		for _, d := range got {
+			if want, ok := c.want[d.Addr.String()]; !ok || d.Delay != want {
+				t.Errorf("%v: %s after %s, want %s", c.addrs, d.Addr, d.Delay, want)
+			}
+		}
+	}
+}
+
+// A place, and the account with libp2p, end with the connection.
+func TestQUICPlacesAreGivenBack(t *testing.T) {
+	a := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}})
+	c := a.host.ConnManager().(*connections)
+	taken := func() (int, int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.handshakes.taken), len(c.strangers.taken)
+	}
+	b := openForTest(t, Config{ListenAddrs: []string{}})
+	if _, err := b.Connect(t.Context(), a.Addrs()[0]); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the stranger has a place", func() bool { h, s := taken(); return h == 0 && s == 1 })
+	if err := b.host.Network().ClosePeer(a.self.id); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the place is given back", func() bool { h, s := taken(); return h == 0 && s == 0 })
+	waitFor(t, "the connection is off the books", func() bool {
+		n := -1
+		err := c.resources.ViewSystem(func(s network.ResourceScope) error { n = s.Stat().NumConnsInbound; return nil })
+		return err == nil && n == 0
+	})
+}
+
+// deafConn is a socket that hears no more than what its owner lets through.
+type deafConn struct {
+	net.PacketConn
+	lets func(packet []byte) bool
+}
+
+func (c *deafConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	for {
+		n, from, err := c.PacketConn.ReadFrom(b)
+		if err != nil || n > 0 && c.lets(b[:n]) {
+			return n, from, err
+		}
+	}
+}
+
+// isRetry reports whether a QUIC packet asks for a proof of the address (RFC 9000,
+// section 17.2.5).
+func isRetry(packet []byte) bool { return packet[0]&0xf0 == 0xf0 }
+
+// Handshakes over QUIC that go no further keep no member out, from their own
+// address: those that do not prove it take few places, and those that do push out
+// one another.
+func TestSilentQUICHandshakes(t *testing.T) {
+	for name, c := range map[string]struct {
+		lets func([]byte) bool
+		most int
+	}{
+		"unproved": {func([]byte) bool { return false }, maxUnproved},
+		"proved":   {isRetry, maxSiteHandshakes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/udp/0/quic-v1"}}), openForTest(t, Config{})
+			sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sb := joinForTest(t, sa, b)
+			if err := b.host.Network().ClosePeer(a.self.id); err != nil {
+				t.Fatal(err)
+			}
+			socket, err := net.ListenPacket("udp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer socket.Close()
+			tr := &quic.Transport{Conn: &deafConn{socket, c.lets}}
+			defer tr.Close()
+			at, _, err := quicreuse.FromQuicMultiaddr(a.dialable()[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			const count = 300
+			ended := make(chan struct{}, count)
+			for range count {
+				go func() {
+					defer func() { ended <- struct{}{} }()
+					tr.Dial(ctx, at, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"libp2p"}}, nil)
+				}()
+			}
+			connections := a.host.ConnManager().(*connections)
+			taken := func() int {
+				connections.mu.Lock()
+				defer connections.mu.Unlock()
+				return len(connections.handshakes.taken)
+			}
+			waitFor(t, "the places are taken", func() bool { return taken() >= c.most })
+			for range 3 {
+				if r, err := sb.Sync(t.Context(), a.self.id, SyncOptions{}); err != nil || !r.Verified {
+					t.Errorf("a member's sync: %+v, %v", r, err)
+				}
+				if n := taken(); n > c.most {
+					t.Errorf("%d places are taken, want at most %d", n, c.most)
+				}
+				if err := b.host.Network().ClosePeer(a.self.id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			joinForTest(t, sa, openForTest(t, Config{ListenAddrs: []string{}}))
+			cancel()
+			for range count {
+				<-ended
+			}
+			if name == "unproved" { // which takes quic-go 5 s
+				waitFor(t, "the places are free again", func() bool { return taken() == 0 })
+			}
+		})
+	}
+}
+
+// A packet with a forged address pushes nothing out, and its connection waits for
+// a proof once some are in their handshake.
+func TestForgedAddressTakesNoPlace(t *testing.T) {
+	limits := Limits{}.withDefaults()
+	resources, err := newResources(limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resources.Close()
+	c, err := newConnections(limits, resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	come := func(proved bool) error {
+		from := &quic.ClientInfo{RemoteAddr: net.UDPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1")), AddrVerified: proved}
+		ctx, cancel := context.WithCancel(context.Background())
+		t.Cleanup(cancel)
+		_, err := c.arriveQUIC(ctx, from)
+		return err
+	}
+	for i := range maxUnproved {
+		if c.wantProof() {
+			t.Fatalf("connection %d must prove its address", i)
+		}
+		if err := come(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := come(false); err == nil || !c.wantProof() {
+		t.Errorf("one more took a place without a proof: %v", err)
+	}
+	for range 2 * maxSiteHandshakes {
+		if err := come(true); err != nil {
+			t.Errorf("the address itself, with a proof: %v", err)
+		}
+	}
+	if n := len(c.handshakes.taken); n != maxSiteHandshakes {
+		t.Errorf("%d places are taken, want %d", n, maxSiteHandshakes)
+	}
+}

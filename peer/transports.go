@@ -1,0 +1,73 @@
+package peer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
+	ma "github.com/multiformats/go-multiaddr"
+	manet "github.com/multiformats/go-multiaddr/net"
+)
+
+// The dials over QUIC wait for those over TCP, as libp2p's own ranker has it the
+// other way round: 250 ms, a round trip on most paths (RFC 8305), or 30 ms within a
+// network of one's own. TCP with TLS carries three times as much on a fast link,
+// where its handshake ends within the wait. It takes four round trips and QUIC's
+// two, so that QUIC comes first where a round trip is long, and where the network
+// has no TCP.
+const (
+	publicQUICWait  = swarm.PublicQUICDelay
+	privateQUICWait = swarm.PrivateQUICDelay
+)
+
+// rankDials says when each address of a peer is dialled. The first dial that
+// succeeds ends the others.
+func rankDials(addrs []ma.Multiaddr) []network.AddrDelay {
+	var tcp, quic, relayed []ma.Multiaddr
+	for _, a := range addrs {
+		switch {
+		case isRelayed(a):
+			relayed = append(relayed, a)
+		case isQUIC(a):
+			quic = append(quic, a)
+		default:
+			tcp = append(tcp, a)
+		}
+	}
+	out := swarm.DefaultDialRanker(tcp)
+	quicWait := func(a ma.Multiaddr) time.Duration {
+		isSame := func(other ma.Multiaddr) bool { return manet.IsPrivateAddr(other) == manet.IsPrivateAddr(a) }
+		switch {
+		case !slices.ContainsFunc(tcp, isSame):
+			return 0
+		case manet.IsPrivateAddr(a):
+			return privateQUICWait
+		}
+		return publicQUICWait
+	}
+	for _, d := range swarm.DefaultDialRanker(quic) {
+		d.Delay += quicWait(d.Addr)
+		out = append(out, d)
+	}
+	for _, d := range swarm.DefaultDialRanker(relayed) {
+		if len(tcp)+len(quic) > 0 {
+			d.Delay += swarm.RelayDelay
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// isTCP reports whether an address is a host and a TCP port.
+func isTCP(a ma.Multiaddr) bool { return len(a) == 2 && a[1].Protocol().Code == ma.P_TCP }
+
+// isQUIC reports whether an address is a host, a UDP port and QUIC version 1.
+func isQUIC(a ma.Multiaddr) bool {
+	return len(a) == 3 && a[1].Protocol().Code == ma.P_UDP && a[2].Protocol().Code == ma.P_QUIC_V1
+}
+
+// isRelayed reports whether an address leads through a relay.
+func isRelayed(a ma.Multiaddr) bool {
+	return slices.ContainsFunc(a, func(c ma.Component) bool { return c.Protocol().Code == ma.P_CIRCUIT })
+}
