@@ -50,6 +50,8 @@ const (
 	// may differ: a peer may still decline what by this node's clock it would
 	// take, and a clock may be set back so far without having been wrong.
 	clockSlack = 5 * time.Second
+	// maxHolds is how many groups of dated imports are waited for one by one.
+	maxHolds = 16
 	// remembered is how many syncs the choice of the first cells looks back at:
 	// the largest of them decides, so that one quiet sync between busy ones
 	// costs nothing, and one busy sync ends a quiet time.

@@ -1,0 +1,143 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Pledge is what a member says of what it holds: the value of its record of the
+// kind "w" in the control namespace.
+type Pledge struct {
+	// List is the digest of the list of members under which all of this holds.
+	List [16]byte
+	// Vector has a reading of the clock of each active member, by id: the one who
+	// pledges holds, dominates or has collected what the member held when its
+	// clock said so. Its own entry is when it pledges.
+	Vector []dbadapter.Timestamp
+	// Promised: it holds, dominates or has collected all that any member has
+	// written, or will write, with a version up to this.
+	Promised dbadapter.Timestamp
+	// Wanted asks the others to promise as much.
+	Wanted dbadapter.Timestamp
+	// Serial counts its pledges.
+	Serial uint64
+}
+
+type storedPledge struct {
+	List     []byte                `cbor:"1,keyasint"`
+	Vector   []dbadapter.Timestamp `cbor:"2,keyasint"`
+	Promised dbadapter.Timestamp   `cbor:"3,keyasint"`
+	Wanted   dbadapter.Timestamp   `cbor:"4,keyasint"`
+	Serial   uint64                `cbor:"5,keyasint"`
+}
+
+// encode is the pledge as a record's value.
+func (p *Pledge) encode() ([]byte, error) {
+	return cbor.Marshal(storedPledge{p.List[:], p.Vector, p.Promised, p.Wanted, p.Serial})
+}
+
+var errPledge = errors.New("malformed pledge")
+
+// parsePledge reads the value of a record.
+func parsePledge(value []byte) (*Pledge, error) {
+	var s storedPledge
+	if err := strict.Unmarshal(value, &s); err != nil {
+		return nil, fmt.Errorf("%w: %v", errPledge, err)
+	}
+	if len(s.List) != len(Pledge{}.List) || len(s.Vector) == 0 || len(s.Vector) > MaxMembers {
+		return nil, fmt.Errorf("%w: a digest of %d bytes and a vector of %d", errPledge, len(s.List), len(s.Vector))
+	}
+	return &Pledge{[16]byte(s.List), s.Vector, s.Promised, s.Wanted, s.Serial}, nil
+}
+
+// declined notes that a peer has declined, for its floor, records that this node
+// holds, and that the floor is not proven yet.
+func (w *watermark) declined(floor, tau dbadapter.Timestamp) {
+	w.refused = max(w.refused, min(floor, tau))
+}
+
+// wants is up to when this node asks the members to promise: for what it holds and
+// could collect, and for a floor that it was told of. Once it has asked, it asks
+// for no more until it has promised as much itself: a silent member then costs the
+// others no more pledges.
+func (w *watermark) wants(tau, collectable dbadapter.Timestamp) dbadapter.Timestamp {
+	want := max(collectable, w.refused)
+	if mine := w.under(w.self); mine != nil {
+		open := mine.Promised < mine.Wanted && !w.Recovering
+		if open && w.least(tau) < mine.Wanted {
+			return mine.Wanted
+		}
+		if open {
+			want = 0
+		}
+		want = max(want, mine.Wanted)
+	}
+	for _, h := range w.Holds {
+		if h.Clock <= want {
+			want = max(want, h.At)
+		}
+	}
+	return want
+}
+
+// due reports whether a pledge of now would tell the members something that one
+// of them waits for.
+func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
+	if !w.counts() {
+		return false
+	}
+	mine := &Pledge{Vector: make([]dbadapter.Timestamp, len(w.active))}
+	if s := w.under(w.self); s != nil {
+		mine = &s.Pledge
+	}
+	want := w.wants(tau, collectable)
+	if want > mine.Wanted {
+		return true
+	}
+	promise := w.promise(tau)
+	news := func(goal dbadapter.Timestamp) bool {
+		if mine.Promised >= goal {
+			return false
+		}
+		if promise >= goal {
+			return true
+		}
+		for i, id := range w.active {
+			if id != w.self && w.known[id] >= goal && mine.Vector[i] < goal {
+				return true
+			}
+		}
+		return false
+	}
+	if news(want) {
+		return true
+	}
+	for _, id := range w.active {
+		if s := w.under(id); s != nil && news(s.Wanted) {
+			return true
+		}
+	}
+	return false
+}
+
+// pledge makes the node's next pledge, of a reading of its clock that the version
+// of its record exceeds. Serial and Pledged must be durable before the pledge is
+// written, and the list still be the same then.
+func (w *watermark) pledge(tau, collectable dbadapter.Timestamp) *Pledge {
+	s := &Pledge{List: w.list, Vector: make([]dbadapter.Timestamp, len(w.active)), Wanted: min(tau, w.wants(tau, collectable))}
+	for i, id := range w.active {
+		s.Vector[i] = min(tau, w.known[id])
+		if id == w.self {
+			s.Vector[i] = tau
+		}
+	}
+	s.Promised = w.promise(tau)
+	w.Serial++
+	w.Pledged = max(w.Pledged, s.Promised)
+	s.Serial = w.Serial
+	return s
+}

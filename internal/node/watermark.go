@@ -1,0 +1,320 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// watermark is what a node knows of what the members hold, and what follows from
+// it: up to which time it vouches to hold what every member held, up to which time
+// all members do, and so which tombstones can go. It holds no store, no clock and
+// no lock: its caller guards it, makes what Vouched holds durable before anything
+// rests on it, and hands in readings of its clock.
+//
+// Four rules make it safe; docs/decisions/0014-watermark.md has the histories that
+// each of them answers.
+//
+//   - known, and the pledges of others, count under one list of members alone:
+//     the one that both sides of a sync greeted with, and that holds now.
+//   - A promise is made of what is known under the list as it is. It does not carry
+//     over to the next one, nor to the process that follows a restored copy.
+//   - The floor follows the node's own promise: a node keeps out only what it has
+//     vouched for.
+//   - What a member says that others hold counts only if it may write. A member
+//     that only reads can remove nothing, so it must not make others remove either.
+type watermark struct {
+	Vouched
+
+	self ID
+	list [16]byte
+	// active are the members under the list that have not lapsed, by id.
+	active []ID
+	// known are readings of the members' clocks: this node holds, or dominates,
+	// or has collected all that the member held in a snapshot with that reading.
+	known map[ID]dbadapter.Timestamp
+	// met are the members that this node was found equal with since it recovers.
+	met map[ID]bool
+	// said are the last pledges of the members, under whatever list.
+	said map[ID]*said
+	// refused is the greatest floor for which a peer has declined records that
+	// this node holds.
+	refused dbadapter.Timestamp
+	// era grows each time known starts anew: what was begun before does not count.
+	era uint64
+}
+
+// said is a member's pledge, with the version of its record.
+type said struct {
+	Pledge
+	at dbadapter.Version
+}
+
+// Vouched is the part of a watermark that must be durable.
+type Vouched struct {
+	// Floor: no record up to it that the node does not hold is let in. It is at
+	// least the time of each tombstone collected, and never falls.
+	Floor dbadapter.Timestamp `cbor:"1,keyasint"`
+	// Pledged is the greatest promise ever made, or taken over from the inviter,
+	// that members may rely on. No dated import is up to it.
+	Pledged dbadapter.Timestamp `cbor:"2,keyasint"`
+	// Serial is that of the last pledge made.
+	Serial uint64 `cbor:"3,keyasint"`
+	// Epoch is how often the members have gone on without this node.
+	Epoch uint64 `cbor:"4,keyasint"`
+	// Recovering: the node may lack what it, or the members, once held. It
+	// vouches for nothing, keeps nothing out and collects nothing.
+	Recovering bool `cbor:"5,keyasint"`
+	// Holds are the dated imports that members may not hold yet, by At.
+	Holds []Hold `cbor:"6,keyasint"`
+}
+
+// Hold is dated imports that keep the promise down: records from Clock on were
+// written until the node's clock said At.
+type Hold struct {
+	Clock dbadapter.Timestamp `cbor:"1,keyasint"`
+	At    dbadapter.Timestamp `cbor:"2,keyasint"`
+}
+
+// clone copies v so deeply that changing the copy leaves v alone.
+func (v Vouched) clone() Vouched {
+	v.Holds = slices.Clone(v.Holds)
+	return v
+}
+
+// hold adds dated imports that were written at a reading of the clock. Where there
+// are many, the last two are taken together, which holds more back.
+func (v *Vouched) hold(clock, at dbadapter.Timestamp) {
+	v.Holds = append(v.Holds, Hold{clock, at})
+	for n := len(v.Holds); n > maxHolds; n = len(v.Holds) {
+		last := v.Holds[n-1]
+		v.Holds = v.Holds[:n-1]
+		v.Holds[n-2] = Hold{min(v.Holds[n-2].Clock, last.Clock), max(v.Holds[n-2].At, last.At)}
+	}
+}
+
+// dated reports whether a dated import would come too late for its date: members
+// may have collected up to it.
+func (v *Vouched) dated(clock dbadapter.Timestamp) bool { return clock <= max(v.Floor, v.Pledged) }
+
+// enforced is the floor that is greeted, and that records are held against.
+func (w *watermark) enforced() dbadapter.Timestamp {
+	if w.Recovering {
+		return 0
+	}
+	return w.Floor
+}
+
+// anew forgets what is known.
+func (w *watermark) anew() {
+	w.known, w.met = map[ID]dbadapter.Timestamp{}, map[ID]bool{}
+	w.refused = 0
+	w.era++
+}
+
+// recover begins a recovery.
+func (w *watermark) recover() {
+	w.Recovering = true
+	w.anew()
+}
+
+// relist takes the list of members as it is now: its digest, its active members by
+// id, and how often they have gone on without this node. It reports whether what is
+// durable has changed.
+func (w *watermark) relist(list [16]byte, active []ID, epoch uint64) (changed bool) {
+	if list == w.list && w.known != nil {
+		return false
+	}
+	w.list, w.active = list, active
+	w.anew()
+	if epoch <= w.Epoch {
+		return false
+	}
+	w.Epoch = epoch
+	w.recover()
+	return true
+}
+
+// hear takes a member's pledge from its record. What this node itself has said,
+// and does not remember, tells that it is a copy from before; then changed reports
+// true, and the clock must exceed the pledge's version.
+func (w *watermark) hear(id ID, s *Pledge, at dbadapter.Version) (changed bool) {
+	if w.said == nil {
+		w.said = map[ID]*said{}
+	}
+	if held := w.said[id]; held != nil && held.at.Compare(at) >= 0 {
+		return false
+	}
+	w.said[id] = &said{*s, at}
+	if id != w.self || s.Serial <= w.Serial {
+		return false
+	}
+	w.Serial, w.Pledged = s.Serial, max(w.Pledged, s.Promised)
+	w.recover()
+	return true
+}
+
+// resume takes over what this node knew when it made its last pledge, after a
+// restart: all that it held then it holds now.
+func (w *watermark) resume() {
+	s := w.under(w.self)
+	if s == nil || w.Recovering {
+		return
+	}
+	for i, id := range w.active {
+		w.known[id] = max(w.known[id], s.Vector[i])
+	}
+}
+
+// under is a member's pledge, if it was made under the list as it is now. One
+// that says more than its version's time allows counts for nothing.
+func (w *watermark) under(id ID) *said {
+	s := w.said[id]
+	if s == nil || s.List != w.list || len(s.Vector) != len(w.active) ||
+		max(s.Promised, s.Wanted, slices.Max(s.Vector)) > s.at.Clock {
+		return nil
+	}
+	return s
+}
+
+// promised is up to when a member vouches that it holds what every member held.
+func (w *watermark) promised(id ID) dbadapter.Timestamp {
+	if s := w.under(id); s != nil {
+		return s.Promised
+	}
+	return 0
+}
+
+// counts reports whether the members wait for this node.
+func (w *watermark) counts() bool { return slices.Contains(w.active, w.self) }
+
+// promise is what this node vouches for, at a reading of its clock: its later
+// versions are greater.
+func (w *watermark) promise(tau dbadapter.Timestamp) dbadapter.Timestamp {
+	if w.Recovering || !w.counts() {
+		return 0
+	}
+	p := w.least(tau)
+	for _, h := range w.Holds {
+		if !w.covered(h) {
+			p = min(p, h.Clock-1)
+		}
+	}
+	return p
+}
+
+// least is up to when this node holds what each member held, but for dated imports.
+func (w *watermark) least(tau dbadapter.Timestamp) dbadapter.Timestamp {
+	for _, id := range w.active {
+		if id != w.self {
+			tau = min(tau, w.known[id])
+		}
+	}
+	return tau
+}
+
+// covered reports whether all members hold the dated imports of a hold, by what
+// they say.
+func (w *watermark) covered(h Hold) bool {
+	at := slices.Index(w.active, w.self)
+	for _, id := range w.active {
+		if id == w.self {
+			continue
+		}
+		if s := w.under(id); s == nil || at < 0 || s.Vector[at] < h.At {
+			return false
+		}
+	}
+	return true
+}
+
+// release drops the holds that all members have covered, and reports whether there
+// were any.
+func (w *watermark) release() bool {
+	n := len(w.Holds)
+	w.Holds = slices.DeleteFunc(w.Holds, w.covered)
+	return len(w.Holds) < n
+}
+
+// others is the least promise of the other active members.
+func (w *watermark) others() dbadapter.Timestamp {
+	least := ^dbadapter.Timestamp(0)
+	for _, id := range w.active {
+		if id != w.self {
+			least = min(least, w.promised(id))
+		}
+	}
+	return least
+}
+
+// mark is the watermark: what is not later, all members hold, or dominate.
+func (w *watermark) mark(tau dbadapter.Timestamp) dbadapter.Timestamp {
+	return min(w.promise(tau), w.others())
+}
+
+// proven reports whether a peer's floor is one that it can have: all members have
+// vouched for what is not later. A node that recovers relies on the others alone.
+func (w *watermark) proven(floor, tau dbadapter.Timestamp) bool {
+	return floor <= w.others() && (w.Recovering || floor <= w.promise(tau))
+}
+
+// synced is a sync of the whole namespace, both ways and under one list, that has
+// run to its end.
+type synced struct {
+	peer        ID
+	writes      bool // the peer may write
+	era         uint64
+	incarnation uint64              // as greeted
+	tau         dbadapter.Timestamp // as greeted; 0: the peer vouches for nothing
+	floor       dbadapter.Timestamp // as greeted
+	// clean: no tombstone, nothing that expires and nothing from the future was
+	// declined, but for the floor.
+	clean bool
+	// verified: the sets were proved equal.
+	verified bool
+}
+
+// note takes what a sync has shown. It reports whether what is durable has changed.
+func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
+	if s.era != w.era {
+		return false
+	}
+	if s.clean && s.tau != 0 {
+		w.known[s.peer] = max(w.known[s.peer], s.tau)
+		// What the peer knew when it made its pledge, its snapshot holds. A
+		// process that runs since may have been started from a copy that does not.
+		if k := w.under(s.peer); k != nil && s.writes && k.at.Clock <= s.tau && k.at.Incarnation == s.incarnation {
+			for i, id := range w.active {
+				if id != w.self {
+					w.known[id] = max(w.known[id], k.Vector[i])
+				}
+			}
+		}
+	}
+	if !s.verified {
+		return false
+	}
+	if w.Recovering {
+		w.met[s.peer] = true
+		if s.writes && s.tau != 0 || w.metAll() {
+			w.Recovering = false
+			return true
+		}
+		return false
+	}
+	if s.floor > w.Floor && w.counts() && w.proven(s.floor, tau) {
+		w.Floor = s.floor
+		return true
+	}
+	return false
+}
+
+// metAll reports whether this node was found equal with each other member.
+func (w *watermark) metAll() bool {
+	for _, id := range w.active {
+		if id != w.self && !w.met[id] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,56 @@
+package node
+
+import (
+	"os"
+	"strconv"
+	"testing"
+)
+
+// Random histories of an abstract cluster, with the faults that each name says, end
+// with equal sets and without tombstones; no collected record is back, no live one
+// was kept out by a floor, and no acknowledged one is lost.
+func TestWatermarkHistories(t *testing.T) {
+	for _, p := range []struct {
+		name string
+		mPlan
+	}{
+		{"quiet", mPlan{nodes: 3}},
+		{"dated and expiring", mPlan{nodes: 3, dated: true, expiring: true}},
+		{"clocks", mPlan{nodes: 3, dated: true, expiring: true, clocks: true}},
+		{"newcomers", mPlan{nodes: 2, join: true, clocks: true, dated: true}},
+		{"restored", mPlan{nodes: 3, restore: true, dated: true, expiring: true}},
+		{"lapsed", mPlan{nodes: 4, lapse: true, expiring: true}},
+		{"all", mPlan{nodes: 3, restore: true, lapse: true, join: true, clocks: true, dated: true, expiring: true}},
+		{"a chain", mPlan{nodes: 5, chain: true, restore: true, lapse: true, dated: true, clocks: true}},
+		{"a reader that lies", mPlan{nodes: 4, readerLiar: true}},
+		{"a liar", mPlan{nodes: 4, liar: true}},
+	} {
+		t.Run(p.name, func(t *testing.T) {
+			seeds, collects, asides := histories(), 0, 0
+			for seed := range seeds {
+				p.steps = 150 + int(seed%3)*150
+				c := history(seed, p.mPlan)
+				collects, asides = collects+c.collects, asides+c.asides
+				if len(c.failed) > 0 {
+					t.Fatalf("seed %d: %s\n%s", seed, c.failed, c)
+				}
+			}
+			t.Logf("%d histories: %d records collected, %d set aside", seeds, collects, asides)
+			if lies := p.liar; lies && collects+asides > 0 || !lies && collects == 0 {
+				t.Errorf("%d records collected, %d set aside", collects, asides)
+			}
+		})
+	}
+}
+
+// histories is how many histories each plan runs. SYNCD_HISTORIES asks for another
+// number.
+func histories() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("SYNCD_HISTORIES"), 10, 64); err == nil {
+		return n
+	}
+	if testing.Short() {
+		return 50
+	}
+	return 300
+}
