@@ -8,6 +8,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrDeleted: the key holds a tombstone.
 	ErrDeleted = errors.New("deleted")
+	// ErrExpired: the key holds a record that has expired.
+	ErrExpired = errors.New("expired")
 	// ErrLimit: the input is larger than the store takes.
 	ErrLimit = errors.New("over a limit")
 	// ErrCorrupt: what was read is not what was written.

@@ -16,7 +16,7 @@ type Replaced struct {
 // kept.
 //
 // False alarms are possible where more than MaxReplaces writers have written the
-// key. A writer that was restored from a copy, or restamped, may have made
+// key, or a dated record was in between, which names nothing. A writer that was restored from a copy, or restamped, may have made
 // versions out of order: then a later one does not prove that an earlier one was
 // known.
 func (r *Record) Supersedes(v Version) bool {

@@ -30,6 +30,9 @@
 // than all that its node has seen in the namespace, even if the machine's clock
 // was set back; the greater version wins.
 //
+// A record put with [TTL] reads as absent from its expiry on, on each node by that
+// node's clock. It is held, and synced as what it is, like a tombstone.
+//
 // # Limits
 //
 // [Limits] bounds what peers may make a node do, and the constants from MaxMembers

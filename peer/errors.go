@@ -16,6 +16,8 @@ var (
 	ErrNotFound = dbadapter.ErrNotFound
 	// ErrDeleted: the key holds a tombstone.
 	ErrDeleted = dbadapter.ErrDeleted
+	// ErrExpired: the key holds a record that has expired.
+	ErrExpired = dbadapter.ErrExpired
 	// ErrConflict: a conditional write met another version.
 	ErrConflict = dbadapter.ErrConflict
 	// ErrCorrupt: what was read is not what was written.

@@ -20,6 +20,9 @@ type Item struct {
 	Time time.Time
 	// Deleted imports a tombstone; Value is empty.
 	Deleted bool
+	// Expires, if not zero, is when the record expires, in whole milliseconds: at
+	// most MaxTTL from now.
+	Expires time.Time
 }
 
 // ImportResult counts what became of imported items.
@@ -33,6 +36,9 @@ type ImportResult struct {
 	Unchanged int64
 	// Stale counts the items dated before the record that is there.
 	Stale int64
+	// Expired counts the items that had expired when they were to be written. They
+	// are left out.
+	Expired int64
 }
 
 // Import writes items in batches, each durable in one transaction. An error

@@ -109,7 +109,7 @@ func contents(t *testing.T, ns *peer.Namespace) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[string(r.Key)] = fmt.Sprintf("%s %t %q", r.Version, r.Deleted, r.Value)
+		all[string(r.Key)] = fmt.Sprintf("%s %t %q %d %v", r.Version, r.Deleted, r.Value, r.Expires, r.Replaces)
 	}
 	return all
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Get returns the record under a key. ErrNotFound: the key holds no record.
-// ErrDeleted: it holds a tombstone, and the record returned beside the error
-// tells its version.
+// ErrDeleted, ErrExpired: it holds a tombstone, or a record that has expired by
+// this machine's clock; the record returned beside the error tells its version.
 func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, error) {
 	if err := ns.enter("get"); err != nil {
 		return dbadapter.Record{}, err
@@ -29,8 +29,8 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 	if errors.Is(err, ErrNotFound) {
 		err = ErrNotFound // the store's error names the key, and so does this one
 	}
-	if err == nil && rec.Deleted {
-		err = fmt.Errorf("%w, by version %s", ErrDeleted, rec.Version)
+	if err == nil {
+		err = ns.core.Absent(&rec)
 	}
 	if err != nil {
 		return rec, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
@@ -49,7 +49,9 @@ type scan struct {
 // After starts the scan beyond a key, which need not exist.
 func After(key []byte) ScanOption { return func(s *scan) { s.after = key } }
 
-// WithTombstones includes deleted records.
+// WithTombstones includes what reads as absent: deleted records, and those that
+// have expired. Two namespaces that hold the same then yield the same, whatever
+// their clocks say.
 func WithTombstones() ScanOption { return func(s *scan) { s.tombstones = true } }
 
 // Scan yields the records whose keys begin with prefix, by key, as they were
@@ -82,7 +84,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
 			}
-			if rec.Deleted && !s.tombstones {
+			if !s.tombstones && !ns.core.Present(&rec.Record) {
 				continue
 			}
 			if !yield(rec.Record, nil) {

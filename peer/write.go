@@ -4,25 +4,46 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
+// PutOption says more of a record that is put.
+type PutOption func(*node.Draft)
+
+// TTL makes the record expire when the time has passed since the write, by this
+// machine's clock then: to the millisecond, at most MaxTTL. From that time on it
+// reads as absent on every node, by that node's clock. 0 means never.
+func TTL(d time.Duration) PutOption { return func(r *node.Draft) { r.TTL = d } }
+
+// MaxTTL is the longest time to live: 100 years of 365 days.
+const MaxTTL = node.MaxTTL
+
+func draft(key, value []byte, held *dbadapter.Version, options []PutOption) node.Draft {
+	d := node.Draft{Record: dbadapter.Record{Key: key, Value: value}, If: held}
+	for _, o := range options {
+		o(&d)
+	}
+	return d
+}
+
 // Put writes a record and returns its version once it is durable.
-func (ns *Namespace) Put(ctx context.Context, key, value []byte) (dbadapter.Version, error) {
-	return ns.writeOne(ctx, "put", node.Draft{Record: dbadapter.Record{Key: key, Value: value}})
+func (ns *Namespace) Put(ctx context.Context, key, value []byte, options ...PutOption) (dbadapter.Version, error) {
+	return ns.writeOne(ctx, "put", draft(key, value, nil, options))
 }
 
 // PutIf writes a record if the one held has exactly the given version; the zero
-// version stands for a key that holds nothing, not even a tombstone. Otherwise
-// PutIf fails with ErrConflict.
-func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapter.Version) (dbadapter.Version, error) {
-	return ns.writeOne(ctx, "put", node.Draft{Record: dbadapter.Record{Key: key, Value: value}, If: &held})
+// version stands for a key that holds nothing, not even a tombstone or an expired
+// record: both have versions, with which Get answers. Otherwise PutIf fails with
+// ErrConflict.
+func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapter.Version, options ...PutOption) (dbadapter.Version, error) {
+	return ns.writeOne(ctx, "put", draft(key, value, &held, options))
 }
 
-// Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted: the key holds
-// no record.
+// Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted, ErrExpired: the
+// key holds no record.
 func (ns *Namespace) Delete(ctx context.Context, key []byte) (dbadapter.Version, error) {
 	return ns.commitOne(ctx, "delete", key, func() (*node.Attempt, error) { return ns.core.Delete(key) })
 }
@@ -36,15 +57,21 @@ func (ns *Namespace) DeleteIf(ctx context.Context, key []byte, held dbadapter.Ve
 // Batch collects writes that are committed together.
 type Batch struct{ drafts []node.Draft }
 
-func (b *Batch) add(key, value []byte, deleted bool, held *dbadapter.Version) {
-	b.drafts = append(b.drafts, node.Draft{Record: dbadapter.Record{Key: bytes.Clone(key), Value: bytes.Clone(value), Deleted: deleted}, If: held})
+func (b *Batch) add(key, value []byte, deleted bool, held *dbadapter.Version, options ...PutOption) {
+	d := draft(bytes.Clone(key), bytes.Clone(value), held, options)
+	d.Record.Deleted = deleted
+	b.drafts = append(b.drafts, d)
 }
 
 // Put adds a write to the batch.
-func (b *Batch) Put(key, value []byte) { b.add(key, value, false, nil) }
+func (b *Batch) Put(key, value []byte, options ...PutOption) {
+	b.add(key, value, false, nil, options...)
+}
 
 // PutIf adds a conditional write to the batch; see Namespace.PutIf.
-func (b *Batch) PutIf(key, value []byte, held dbadapter.Version) { b.add(key, value, false, &held) }
+func (b *Batch) PutIf(key, value []byte, held dbadapter.Version, options ...PutOption) {
+	b.add(key, value, false, &held, options...)
+}
 
 // Delete adds a tombstone to the batch, whether or not the key is there.
 func (b *Batch) Delete(key []byte) { b.add(key, nil, true, nil) }

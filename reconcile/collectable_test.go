@@ -38,7 +38,7 @@ func (s *side) declineKeys() {
 	}
 }
 
-// Both sides know how many tombstones one of them declined for another reason than
+// Both sides know how many tombstones, and records that expire, one of them declined for another reason than
 // its floor: whichever sent them, by every method, also where the declined ones are
 // more than an End names, and also where they come as heads, since they were
 // declined before. A tombstone that is only declined for the floor counts not.
@@ -67,7 +67,11 @@ func TestDeclinedTombstonesAreCounted(t *testing.T) {
 					for what, count := range c.of[n] {
 						var gone []dbadapter.Record
 						for i := range count {
-							gone = append(gone, tombstone(fmt.Sprint(s.name, " gone, ", what, i), at(time.Duration(i)*time.Second)))
+							r := tombstone(fmt.Sprint(s.name, " gone, ", what, i), at(time.Duration(i)*time.Second))
+							if i%2 == 1 {
+								r.Deleted, r.Expires = false, dbadapter.TimestampAt(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+							}
+							gone = append(gone, r)
 						}
 						s.put(gone...)
 					}

@@ -75,12 +75,19 @@ func randomRecord(rng *rand.Rand) dbadapter.Record {
 	if rng.IntN(2) == 0 {
 		value = strings.Repeat(value, 1000) // offered by hash
 	}
-	r := record(fmt.Sprintf("%c/%d", 'p'+rune(rng.IntN(2)), rng.IntN(12)), value, at(time.Duration(rng.IntN(300))*time.Second))
+	times := []int{300, 2}[rng.IntN(2)]
+	r := record(fmt.Sprintf("%c/%d", 'p'+rune(rng.IntN(2)), rng.IntN(12)), value, at(time.Duration(rng.IntN(times))*time.Second))
 	if rng.IntN(3) == 0 {
 		r.Version.Writer, r.Version.Incarnation = 0, 0 // a dated import: versions tie
 	}
-	if rng.IntN(6) == 0 {
+	switch rng.IntN(6) {
+	case 0:
 		r.Deleted, r.Value = true, nil
+	case 1, 2:
+		r.Expires = dbadapter.TimestampAt(time.Date(2027, 1, 1+rng.IntN(2), 0, 0, 0, 0, time.UTC))
+	}
+	if r.Version.Writer != 0 && rng.IntN(3) == 0 {
+		r.Replaces = []dbadapter.Replaced{{Writer: dbadapter.WriterID(1 + rng.IntN(2)), Clock: 7}}
 	}
 	return r
 }

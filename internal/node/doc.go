@@ -7,6 +7,7 @@
 //	how members come   invite.go, ticket.go, join.go
 //	what comes in      admission.go             the one admission of records
 //	what goes out      write.go, importing.go, signature.go
+//	what reads as there expiry.go
 //	after a wrong clock restamp.go
 //	which peer         conversation.go          a sync's two beginnings and its end
 //	                   sessions.go              places, and which of two callers yields
@@ -43,5 +44,5 @@
 //	internal/node/admission.go       Admit: time, writer, signature; then the other node's store, as above
 //	reconcile/verify.go              proves that both sets are equal
 //
-//	peer/read.go                     Get reads a snapshot of the store
+//	peer/read.go                     Get reads a snapshot of the store; internal/node/expiry.go says whether the record is there still
 package node

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -17,10 +18,17 @@ type Item struct {
 	Time time.Time
 	// Deleted imports a tombstone; Value is empty.
 	Deleted bool
+	// Expires, if not zero, is when the record expires, in whole milliseconds.
+	Expires time.Time
 }
 
 func (item *Item) record() dbadapter.Record {
-	return dbadapter.Record{Key: item.Key, Value: item.Value, Deleted: item.Deleted}
+	r := dbadapter.Record{Key: item.Key, Value: item.Value, Deleted: item.Deleted}
+	if !item.Expires.IsZero() {
+		// All times before the epoch are past, and not all fit a Timestamp.
+		r.Expires = max(dbadapter.TimestampAt(dbadapter.Epoch), dbadapter.TimestampAt(item.Expires))
+	}
+	return r
 }
 
 // ImportResult counts what became of imported items.
@@ -29,6 +37,7 @@ type ImportResult struct {
 	Written   int64 // new or changed
 	Unchanged int64 // their content was there already
 	Stale     int64 // dated before the record that is there
+	Expired   int64 // had expired, and were left out
 }
 
 // Import collects items into batches. Its driver calls Add for each item, and
@@ -42,6 +51,8 @@ type Import struct {
 	keys  map[string]bool // of batch
 	bytes int
 	same  []bool // of the writes of batch: the content is there already
+	// expired counts the items of batch that Writes has left out.
+	expired int
 }
 
 // Import begins an import.
@@ -50,8 +61,14 @@ func (ns *Namespace) Import() *Import { return &Import{ns: ns, keys: map[string]
 // Check says what makes an item unfit to be imported.
 func (im *Import) Check(item *Item) error {
 	r := item.record()
-	if err := r.Validate(); err != nil || item.Time.IsZero() {
+	if err := r.Validate(); err != nil {
 		return err
+	}
+	if last := im.ns.node.Now().Add(MaxTTL); item.Expires.After(last) {
+		return fmt.Errorf("%w: it expires at %s; at most %s from now is allowed", dbadapter.ErrLimit, item.Expires.Format(time.RFC3339), MaxTTL)
+	}
+	if item.Time.IsZero() {
+		return nil
 	}
 	return hlc.Check(item.Time, im.ns.node.Now(), im.ns.Members().Policy().MaxSkew)
 }
@@ -66,7 +83,7 @@ func (im *Import) Full(item *Item) bool {
 func (im *Import) Add(item *Item) {
 	r := item.record()
 	r = r.Clone()
-	im.batch = append(im.batch, Item{r.Key, r.Value, item.Time, item.Deleted})
+	im.batch = append(im.batch, Item{r.Key, r.Value, item.Time, item.Deleted, item.Expires})
 	im.keys[string(item.Key)] = true
 	im.bytes += len(item.Key) + len(item.Value)
 }
@@ -81,7 +98,8 @@ func (im *Import) Hold() (release func()) {
 }
 
 // Writes turns the batch into signed writes. It leaves out the undated items whose
-// content is there already, so that the result may be empty.
+// content is there already, and those that have expired, so that the result may be
+// empty: an expired record would hide what is there.
 func (im *Import) Writes() ([]dbadapter.Write, error) {
 	snap, err := im.ns.Store.Snapshot()
 	if err != nil {
@@ -89,10 +107,14 @@ func (im *Import) Writes() ([]dbadapter.Write, error) {
 	}
 	defer snap.Close()
 	var writes []dbadapter.Write
-	im.same = im.same[:0]
+	im.same, im.expired = im.same[:0], 0
 	for i := range im.batch {
 		item := &im.batch[i]
 		r := item.record()
+		if r.Expired(im.ns.node.Now()) {
+			im.expired++
+			continue
+		}
 		held, err := snap.Get(item.Key)
 		if err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
 			return nil, err
@@ -135,7 +157,8 @@ func (im *Import) Judge(outcomes []dbadapter.Outcome) {
 			im.Result.Stale++
 		}
 	}
-	im.Result.Unchanged += int64(len(im.batch) - len(outcomes))
+	im.Result.Unchanged += int64(len(im.batch) - len(outcomes) - im.expired)
+	im.Result.Expired += int64(im.expired)
 	im.Result.Items += int64(len(im.batch))
 	im.batch, im.bytes = im.batch[:0], 0
 	clear(im.keys)

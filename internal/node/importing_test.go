@@ -54,6 +54,13 @@ func (tw *twin) add(now time.Time, item Item) {
 	r := dbadapter.Record{Key: item.Key, Value: item.Value, Deleted: item.Deleted}
 	held, ok := tw.held[string(item.Key)]
 	tw.result.Items++
+	if !item.Expires.IsZero() {
+		if !item.Expires.Truncate(time.Millisecond).After(now) {
+			tw.result.Expired++
+			return
+		}
+		r.Expires = dbadapter.TimestampAt(item.Expires)
+	}
 	if item.Time.IsZero() {
 		if ok && held.SameContent(&r) || !ok && item.Deleted {
 			tw.result.Unchanged++
@@ -88,8 +95,11 @@ func TestImportAgainstTwin(t *testing.T) {
 			var items []Item
 			for range rng.IntN(40) {
 				item := Item{Key: fmt.Append(nil, rng.IntN(8)), Value: fmt.Append(nil, rng.IntN(3))}
-				if rng.IntN(4) == 0 {
+				switch rng.IntN(4) {
+				case 0:
 					item.Deleted, item.Value = true, nil
+				case 1:
+					item.Expires = m.clock.Add(time.Duration(rng.IntN(3)-1)*time.Second + time.Duration(rng.IntN(2)))
 				}
 				if rng.IntN(2) == 0 { // some seconds around now, with sub-milliseconds to be cut
 					item.Time = m.clock.Add(time.Duration(rng.IntN(7)-3)*time.Second + time.Duration(rng.IntN(2)))
@@ -105,12 +115,13 @@ func TestImportAgainstTwin(t *testing.T) {
 			total.Written += im.Result.Written
 			total.Unchanged += im.Result.Unchanged
 			total.Stale += im.Result.Stale
+			total.Expired += im.Result.Expired
 			if im.Pending() != 0 {
 				t.Errorf("seed %d: %d items are pending", seed, im.Pending())
 			}
 			m.clock = m.clock.Add(time.Duration(rng.IntN(3)) * time.Second)
 		}
-		if total != tw.result || total.Written+total.Unchanged+total.Stale != total.Items {
+		if total != tw.result || total.Written+total.Unchanged+total.Stale+total.Expired != total.Items {
 			t.Fatalf("seed %d: counted %+v, the twin %+v", seed, total, tw.result)
 		}
 		got := records(ns)
@@ -191,6 +202,11 @@ func TestImportChecksItems(t *testing.T) {
 		"a grave's value": {Item{Key: []byte("k"), Value: []byte("v"), Deleted: true}, dbadapter.ErrLimit},
 		"a long key":      {Item{Key: []byte(strings.Repeat("k", 2000)), Time: noon}, dbadapter.ErrLimit},
 		"in the future":   {Item{Key: []byte("k"), Time: noon.Add(time.Minute + time.Millisecond)}, ErrFutureVersion},
+		"expires":         {Item{Key: []byte("k"), Expires: noon.Add(MaxTTL)}, nil},
+		"expires late":    {Item{Key: []byte("k"), Expires: noon.Add(MaxTTL + time.Millisecond)}, dbadapter.ErrLimit},
+		"expires in 9999": {Item{Key: []byte("k"), Expires: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}, dbadapter.ErrLimit},
+		"expired in 1":    {Item{Key: []byte("k"), Expires: time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC)}, nil},
+		"a grave expires": {Item{Key: []byte("k"), Deleted: true, Expires: noon.Add(time.Hour)}, dbadapter.ErrLimit},
 		"before 2020":     {Item{Key: []byte("k"), Time: hlc.Epoch.Add(-1)}, ErrFutureVersion},
 	} {
 		if err := im.Check(&c.item); !errors.Is(err, c.want) || c.want == nil && err != nil {

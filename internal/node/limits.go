@@ -25,6 +25,10 @@ const (
 	// for longer than a year is forgotten, not kept.
 	MaxInviteLife = 365 * 24 * time.Hour
 
+	// MaxTTL is how long after its write a record can expire: 100 years of 365
+	// days, longer than any disk lives.
+	MaxTTL = 100 * 365 * 24 * time.Hour
+
 	// tokenSize makes tokens that cannot be guessed, and is the size of their
 	// SHA-256.
 	tokenSize = 32

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
@@ -10,10 +11,13 @@ import (
 )
 
 // Draft is one write before it has a version. If, where it is not nil, is the
-// version that must be held; the zero version stands for a key that holds nothing.
+// version that must be held; the zero version stands for a key that holds nothing,
+// not even a tombstone or an expired record. TTL, if not 0, is for how long the
+// record is to be read, by this node's clock at the write.
 type Draft struct {
 	Record dbadapter.Record
 	If     *dbadapter.Version
+	TTL    time.Duration
 }
 
 // Attempt is a write on its way: Writes gives it versions and signatures, the
@@ -43,12 +47,15 @@ func (ns *Namespace) Write(drafts ...Draft) (*Attempt, error) {
 		if err := drafts[i].Record.Validate(); err != nil {
 			return nil, err
 		}
+		if err := drafts[i].checkTTL(); err != nil {
+			return nil, err
+		}
 	}
 	return &Attempt{ns: ns, drafts: drafts}, nil
 }
 
 // Delete prepares to replace the record under a key by a tombstone. Writes fails
-// with ErrNotFound or ErrDeleted where the key holds no record.
+// with ErrNotFound, ErrDeleted or ErrExpired where the key holds no record.
 func (ns *Namespace) Delete(key []byte) (*Attempt, error) {
 	a, err := ns.Write(Draft{Record: dbadapter.Record{Key: key, Deleted: true}})
 	if err == nil {
@@ -89,6 +96,9 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		}
 		r := d.Record
 		r.Version = version
+		if d.TTL > 0 {
+			r.Expires = a.ns.expiry(d.TTL)
+		}
 		if err := replace(snap, &r); err != nil {
 			return nil, err
 		}
@@ -123,8 +133,9 @@ func (a *Attempt) look(snap dbadapter.Snapshot) error {
 		return dbadapter.ErrNotFound // the store names the key, and so does the caller
 	case err != nil:
 		return err
-	case held.Deleted:
-		return fmt.Errorf("%w, by version %s", dbadapter.ErrDeleted, held.Version)
+	}
+	if err := a.ns.Absent(&held); err != nil {
+		return err
 	}
 	a.drafts[0].If = &held.Version
 	return nil
