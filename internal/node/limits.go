@@ -50,6 +50,19 @@ const (
 	// now, or have set its clock. A longer life would hide such a change, a
 	// shorter one would send refused records with every sync.
 	DeclinedLife = 5 * time.Minute
+	// TwinLife is for how long two nodes of one identity are told of after both
+	// have been heard: some sync intervals, so that it does not come and go.
+	TwinLife = 15 * time.Minute
+	// maxRuns is how many runs of greetings are remembered of a peer: as many
+	// restarts whose greetings may be late.
+	maxRuns = 16
+	// ClockOff is by how much two clocks that are right may differ: time servers
+	// and a virtual machine that was paused for a moment keep well within it.
+	ClockOff = time.Second
+	// OffsetLife is for how long a measured offset says something: a clock without
+	// time servers drifts by less than 0.4 s in it (100 ppm).
+	OffsetLife = time.Hour
+
 	// clockSlack is by how much two clocks that are set by the same time servers
 	// may differ: a peer may still decline what by this node's clock it would
 	// take, and a clock may be set back so far without having been wrong.

@@ -42,6 +42,7 @@ type Namespace struct {
 	rejected rejections
 	declined declined
 	openings openings
+	twins    twins
 }
 
 // Opening is what a driver gives to open a namespace.

@@ -67,6 +67,8 @@ type Node struct {
 
 	mu   sync.RWMutex // guards byID
 	byID map[dbadapter.NamespaceID]*Namespace
+
+	offsets offsets // has a lock of its own
 }
 
 // New is a node without namespaces.

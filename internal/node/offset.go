@@ -1,0 +1,114 @@
+package node
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Offset is by how much one clock is ahead of another, as the greeting of a sync
+// that this node began has shown it.
+type Offset struct {
+	Peer ID
+	// By is how far the peer's clock is ahead of this node's; less than 0 if it
+	// is behind. The truth lies within Error of it.
+	By    time.Duration
+	Error time.Duration
+	// At is when it was measured.
+	At time.Time
+}
+
+// Off reports whether the two clocks are further apart than clocks that are set by
+// time servers, whatever the network has added.
+func (o *Offset) Off() bool { return o.By.Abs()-o.Error > ClockOff }
+
+// offsets are those of the peers' clocks, the latest of each.
+type offsets struct {
+	mu sync.Mutex
+	of map[ID]Offset
+}
+
+// note measures a peer's clock. theirs is the time in its greeting, in
+// milliseconds; it was read after sent, when this node's Hello left, and before
+// received, when the Welcome came. A peer that says no time is not measured.
+func (o *offsets) note(remote ID, theirs uint64, sent, received time.Time) {
+	trip := received.Sub(sent) // by the monotonic clock, where there is one
+	if theirs == 0 || trip < 0 {
+		return
+	}
+	// A millisecond that a clock shows has lasted for half of one, on average.
+	by := time.UnixMilli(int64(min(theirs, math.MaxInt64))).Sub(received.Add(-trip / 2).Round(0))
+	m := Offset{remote, min(max(by, -farthest), farthest) + time.Millisecond/2, min(trip/2, farthest) + time.Millisecond/2, received}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of == nil {
+		o.of = map[ID]Offset{}
+	}
+	if _, known := o.of[remote]; !known && len(o.of) >= MaxMembers {
+		delete(o.of, longestSilent(o.of, func(o Offset) time.Time { return o.At }))
+	}
+	o.of[remote] = m
+}
+
+// farthest is as far as two clocks are told apart: what a peer says may be any
+// number.
+const farthest = 100 * 365 * 24 * time.Hour
+
+// list is what has been measured lately, by id.
+func (o *offsets) list(now time.Time) (list []Offset) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id, m := range o.of {
+		if age := now.Sub(m.At); age.Abs() > OffsetLife {
+			delete(o.of, id) // or this node's clock was set back since
+			continue
+		}
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b Offset) int { return strings.Compare(string(a.Peer), string(b.Peer)) })
+	return list
+}
+
+// Offsets lists the offsets of the peers' clocks that were measured within the last
+// OffsetLife, by id.
+func (n *Node) Offsets() []Offset { return n.offsets.list(n.Now()) }
+
+// Offset is that of one peer's clock.
+func (n *Node) Offset(remote ID) (Offset, bool) {
+	for _, o := range n.Offsets() {
+		if o.Peer == remote {
+			return o, true
+		}
+	}
+	return Offset{}, false
+}
+
+// OwnOffset is by how much this node's clock is ahead of that of its peers: of the
+// median of theirs, which a minority of wrong clocks does not move far. ok is false
+// if none was measured.
+//
+// Each offset lies between two bounds, so that the median of all lies between the
+// medians of the bounds.
+func (n *Node) OwnOffset() (own Offset, ok bool) {
+	list := n.Offsets()
+	if len(list) == 0 {
+		return Offset{}, false
+	}
+	low, high := make([]time.Duration, len(list)), make([]time.Duration, len(list))
+	for i, o := range list {
+		low[i], high[i] = o.By-o.Error, o.By+o.Error
+		own.At = later(own.At, o.At)
+	}
+	least, most := median(low), median(high)
+	own.Peer, own.By, own.Error = n.ID, -(least+most)/2, (most-least+1)/2
+	return own, true
+}
+
+// median is the middle one, or the mean of the middle two.
+func median(of []time.Duration) time.Duration {
+	slices.Sort(of)
+	a, b := of[(len(of)-1)/2], of[len(of)/2]
+	return a + (b-a)/2
+}
