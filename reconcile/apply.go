@@ -73,9 +73,9 @@ func (t *receiver) refuse(r *dbadapter.Hashed, why wire.Reason) {
 	t.refusals = append(t.refusals, wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: why})
 }
 
-// collectable reports whether a record that was declined is a tombstone or expires,
-// other than one that the peer's floor keeps out: a side that lacks it may not vouch
-// for its time.
+// collectable reports whether a side that lacks a record which it declined may not
+// vouch for the record's time: it is a tombstone or expires, or it is acceptable
+// later, and the floor is not what keeps it out.
 func collectable(r *dbadapter.Record, why wire.Reason) bool {
-	return (r.Deleted || r.Expires != 0) && why != wire.ReasonFloor
+	return (r.Deleted || r.Expires != 0 || why == wire.ReasonClock) && why != wire.ReasonFloor
 }

@@ -130,7 +130,7 @@ func (s *sender) settled(m *wire.End) error {
 	}
 	all := len(m.Refusals) < wire.MaxRefusals // were named
 	if m.Collectable < collected || m.Collectable > refused || all && m.Collectable > collected {
-		return violation("%d tombstones refused, of which %d were named", m.Collectable, collected)
+		return violation("%d collectable records refused, of which %d were named", m.Collectable, collected)
 	}
 	s.link.report.DeclinedCollectable += int(m.Collectable)
 	return nil

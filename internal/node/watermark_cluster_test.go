@@ -374,7 +374,7 @@ func (c *mCluster) join(by *mNode) {
 	n := c.add()
 	c.declare(by, "grant", n.number)
 	n.list, n.pledges = by.list, maps.Clone(by.pledges)
-	n.offset = by.offset
+	n.offset = by.offset - stamp(c.rng.IntN(60))*tick*stamp(c.rng.IntN(2))
 	n.vouched = Vouched{Pledged: by.wm.Pledged, Recovering: true}
 	n.ceiling = by.wm.Pledged
 	n.start()

@@ -166,8 +166,8 @@ type Refusal struct {
 // since this side's last End that it now holds because of them; Held its own
 // records that the direction of the sync keeps back. Refusals name the records
 // received, or offered, that it refused; Collectable counts those of all that it
-// refused, named or not, that are tombstones or expire, and were not refused for
-// the floor.
+// refused, named or not, that are tombstones, expire or came too early, and were
+// not refused for the floor.
 type End struct {
 	Applied     uint64
 	Held        uint64
