@@ -25,6 +25,9 @@ type FormerMember struct {
 	RemovedBy ID
 	At        dbadapter.Timestamp
 	Statement []byte // that took the role: it must not be changed
+	// Void: its grants do not count, since Statement took their author's authority.
+	// That is told to the node; another node with the same digest need not know it.
+	Void bool
 }
 
 // VoidStatement is a statement in the set that does not count: its author had

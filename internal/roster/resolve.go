@@ -178,7 +178,8 @@ func (v *view) former(id ID) (FormerMember, bool) {
 			last = e
 		}
 	}
-	if last == nil {
+	void := last == nil
+	if void {
 		for _, g := range append(slices.Clone(h.plain), h.admin...) {
 			for _, t := range v.set.entries[g].seats {
 				for _, i := range append(slices.Clone(v.takers(t)), v.ownTakers(t)...) {
@@ -192,7 +193,7 @@ func (v *view) former(id ID) (FormerMember, bool) {
 	if last == nil {
 		return FormerMember{}, false
 	}
-	return FormerMember{ID: id, RemovedBy: last.Author, At: last.At, Statement: last.value}, true
+	return FormerMember{ID: id, RemovedBy: last.Author, At: last.At, Statement: last.value, Void: void}, true
 }
 
 // spans are the times in which a node's versions count: one for each grant of the

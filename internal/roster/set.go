@@ -83,6 +83,7 @@ func (s *Set) Add(value []byte) (Status, error) {
 	return s.add(&entry{Statement: st, hash: hash, value: value})
 }
 
+// add takes an entry that is not in the set, and what had waited for it.
 func (s *Set) add(e *entry) (Status, error) {
 	if missing, ok := s.missing(e); !ok {
 		s.waiting.put(e, missing)
@@ -232,6 +233,9 @@ func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
 			}
 			stack = stack[:before-1]
 			delete(unread, top)
+			if s.Has(top) { // it had waited
+				continue
+			}
 			if status, err := s.add(e); err != nil || status == Waiting {
 				left++
 			}
