@@ -19,7 +19,8 @@ import (
 
 // The damaged stores hold damageRecords records, each written in damageRounds
 // rounds and several tables, so that there is an older record to show under each
-// newer one. Their indices are weak: buckets hold several keys.
+// newer one. Their indices are weak: buckets hold several keys. Each round sets one
+// further record aside and collects another, so that there is a removed one, too.
 const (
 	damageRecords = 120
 	damageRounds  = 3
@@ -54,14 +55,22 @@ func writeDamageStore(t *testing.T, dir string, round int) *badgerdb.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	apply := func(writes ...dbadapter.Write) {
+		t.Helper()
+		if _, err := n.Apply(context.Background(), writes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	aside, gone := damageWrite(damageRecords, round), damageWrite(damageRecords+1, round)
+	apply(aside, gone)
+	aside.Action, gone.Action = dbadapter.SetAside, dbadapter.Collect
+	apply(aside, gone)
 	for i := 0; i < damageRecords; i += 10 {
 		var writes []dbadapter.Write
 		for j := i; j < i+10; j++ {
 			writes = append(writes, damageWrite(j, round))
 		}
-		if _, err := n.Apply(context.Background(), writes); err != nil {
-			t.Fatal(err)
-		}
+		apply(writes...)
 	}
 	return s
 }
@@ -93,7 +102,7 @@ func examine(dir string, o badgerdb.Options) (missing int, err error) {
 	if e.snapshot, err = e.namespace.Snapshot(); err != nil {
 		return 0, named(err)
 	}
-	for _, step := range []func() error{e.records, e.scan, e.buckets, e.log} {
+	for _, step := range []func() error{e.records, e.scan, e.buckets, e.log, e.kept} {
 		if err := step(); err != nil {
 			return 0, err
 		}
@@ -188,6 +197,23 @@ func (e *examination) buckets() error {
 	}
 	if len(pairs) != len(seen) {
 		return fmt.Errorf("WRONG: %d pairs, not %d", len(pairs), len(seen))
+	}
+	return nil
+}
+
+func (e *examination) kept() error {
+	round := 0
+	for k, err := range e.namespace.Kept(context.Background()) {
+		if e.fail(err) {
+			return e.failed
+		}
+		if w := damageWrite(damageRecords, round); !equal(k.Record, w.Record.Record) || k.Why != dbadapter.KeptSetAside {
+			return fmt.Errorf("WRONG: the kept log has %+v", k)
+		}
+		round++
+	}
+	if round != damageRounds {
+		return fmt.Errorf("WRONG: the kept log has %d entries", round)
 	}
 	return nil
 }

@@ -118,19 +118,36 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 		s := opened.(*snapshot)
 		defer s.Close()
 		var k dbadapter.Kept
+		var found keptMeta
 		stopped := false
 		prefix := appendPrefix(nil, n.number, kindKept)
 		err = s.entries(ctx, "read the kept log", prefix, prefix, func(item *badger.Item) (err error) {
-			k, err = n.keptEntry(s.read.txn, item)
+			if k, err = n.keptEntry(s.read.txn, item); err == nil {
+				found.count(k.Why, &k.Record, 1)
+			}
 			return err
 		}, func() bool {
 			stopped = !yield(k, nil)
 			return !stopped
 		})
+		if err == nil && !stopped {
+			err = s.checkKept(found)
+		}
 		if err != nil && !stopped {
 			yield(dbadapter.Kept{}, err)
 		}
 	}
+}
+
+// checkKept compares all entries of the kept log with what the commits have added
+// up to.
+func (s *snapshot) checkKept(found keptMeta) error {
+	m, err := s.meta("read the kept log")
+	if found.seq = m.kept.seq; err == nil && found != m.kept {
+		err = corrupt("the kept log", "it has %d conflicts and %d records set aside, and %d and %d were written",
+			found.conflicts, found.setAside, m.kept.conflicts, m.kept.setAside)
+	}
+	return err
 }
 
 // keptEntry reads one entry of the kept log.

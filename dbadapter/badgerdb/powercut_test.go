@@ -31,7 +31,9 @@ var (
 
 // The writers of a power cut. Each has keys of its own, which it writes in
 // turn, one batch after another, so that what a store holds must be exactly
-// the state after some number of whole batches.
+// the state after some number of whole batches. Each batch also puts a record of
+// its own and removes that of the batch before: after an even one by setting it
+// aside, after an odd one for good.
 const (
 	cutWriters = 4
 	cutBatch   = 64
@@ -158,11 +160,25 @@ func readBack(disk *powercut.Disk) (found progress, err error) {
 	}
 	hasher := dbadapter.NewHasher(dbadapter.Secret{})
 	count := 0
+	aside, err := readKeptBack(n)
+	if err != nil {
+		return found, err
+	}
 	for w := range found {
 		if last[w]%cutBatch != 0 {
 			return found, fmt.Errorf("writer %d: batch %d is there in part", w, last[w]/cutBatch)
 		}
 		found[w] = last[w] / cutBatch
+		if found[w] > 0 {
+			own := cutOwn(w, found[w]-1)
+			if got, ok := held[string(own.Key)]; !ok || got.Compare(&own) != 0 {
+				return found, fmt.Errorf("key %s of the last batch is not held", own.Key)
+			}
+			count++
+		}
+		if aside[w] != found[w]/2 {
+			return found, fmt.Errorf("writer %d: %d records are set aside after %d batches", w, aside[w], found[w])
+		}
 		for i := max(0, last[w]-cutKeys); i < last[w]; i++ {
 			want := cutRecord(w, i)
 			if got := held[string(want.Key)]; got.Compare(&want) != 0 {
@@ -185,6 +201,22 @@ func readBack(disk *powercut.Disk) (found progress, err error) {
 	return found, nil
 }
 
+// readKeptBack counts what each writer has set aside. It is an error if a record is
+// not the next one.
+func readKeptBack(n dbadapter.Namespace) (aside [cutWriters]int, err error) {
+	for k, err := range n.Kept(context.Background()) {
+		if err != nil {
+			return aside, err
+		}
+		w := int(k.Record.Version.Writer) - 1
+		if want := cutOwn(w, 2*aside[w]); k.Record.Compare(&want) != 0 || string(k.Record.Key) != string(want.Key) {
+			return aside, fmt.Errorf("the kept log has %s %v, not %s", k.Record.Key, k.Record.Version, want.Key)
+		}
+		aside[w]++
+	}
+	return aside, nil
+}
+
 // writeUntilCut is the process that writes; it ends by being killed. It is told
 // the folder, whether to sync, and each writer's first batch.
 func writeUntilCut(t *testing.T, what []string) {
@@ -205,6 +237,14 @@ func writeUntilCut(t *testing.T, what []string) {
 				writes := make([]dbadapter.Write, cutBatch)
 				for i := range writes {
 					writes[i].Record = hashed(hasher, cutRecord(w, batch*cutBatch+i))
+				}
+				writes = append(writes, dbadapter.Write{Record: hashed(hasher, cutOwn(w, batch))})
+				if batch > 0 {
+					action := dbadapter.Collect
+					if batch%2 == 1 {
+						action = dbadapter.SetAside
+					}
+					writes = append(writes, dbadapter.Write{Record: hashed(hasher, cutOwn(w, batch-1)), Action: action})
 				}
 				if _, err := n.Apply(t.Context(), writes); err != nil {
 					t.Errorf("writer %d, batch %d: %v", w, batch, err)
@@ -241,4 +281,11 @@ func cutRecord(w, i int) dbadapter.Record {
 		Value:   value,
 		Version: dbadapter.Version{Clock: dbadapter.TimestampAt(dbadapter.Epoch) + dbadapter.Timestamp(i), Writer: dbadapter.WriterID(w + 1)},
 	}
+}
+
+// cutOwn is the record that only one batch of a writer holds.
+func cutOwn(w, batch int) dbadapter.Record {
+	r := cutRecord(w, (batch+1)*cutBatch-1)
+	r.Key = fmt.Appendf(nil, "own/%d/%d", w, batch)
+	return r
 }

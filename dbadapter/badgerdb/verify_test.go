@@ -223,3 +223,33 @@ func TestApplyHashesOnce(t *testing.T) {
 		}
 	}
 }
+
+// An entry of the kept log that is lost below the store is missed by whoever reads
+// the log.
+func TestKeptEntryLost(t *testing.T) {
+	s, n := openTest(t, t.TempDir(), Options{NoSync: true}, nil)
+	for _, key := range []string{"a", "b"} {
+		w := write(key, 1)[0]
+		aside := w
+		aside.Action = dbadapter.SetAside
+		if _, err := n.Apply(t.Context(), []dbadapter.Write{w, aside}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.committer.do(t.Context(), func() error {
+		return s.remove([][]byte{keptKey(n.number, kindKept, dbadapter.KeptSetAside, 1)})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := 0
+	for _, err = range n.Kept(t.Context()) {
+		if err != nil {
+			break
+		}
+		entries++
+	}
+	if entries != 1 || !errors.Is(err, dbadapter.ErrCorrupt) {
+		t.Errorf("%d entries, then %v; want one, then ErrCorrupt", entries, err)
+	}
+}

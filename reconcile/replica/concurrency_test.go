@@ -23,6 +23,9 @@ func TestSnapshotsBesideWriters(t *testing.T) {
 		writers.Go(func() {
 			for n := range 500 {
 				s.put(record(fmt.Sprint("k", (n+w)%20), fmt.Sprint(w), at(time.Duration(n)*time.Second)))
+				if n%2 == 0 {
+					s.take(dbadapter.Collect, fmt.Sprint("k", (n+w+7)%20))
+				}
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func recomputed(t *testing.T, s *side) *Live {
 	return k
 }
 
-// The live sketch equals a recomputation after any writes, and an open snapshot
+// The live sketch equals a recomputation after any writes and removals, and an open snapshot
 // goes on answering as of its moment.
 func TestLiveFollowsEachWrite(t *testing.T) {
 	rng := seeded(t, 21)
@@ -46,10 +46,29 @@ func TestLiveFollowsEachWrite(t *testing.T) {
 			r.Value = nil
 		}
 		s.put(r)
+		if n%3 == 0 {
+			action := dbadapter.Collect
+			if n%2 == 0 {
+				action = dbadapter.SetAside
+			}
+			s.take(action, fmt.Sprint(rng.IntN(50)), fmt.Sprint(rng.IntN(50)))
+		}
 		if n%40 == 0 {
 			k := recomputed(t, s)
 			moments = append(moments, moment{s.snapshot(), k})
 		}
+	}
+	removed := 0
+	for c, err := range s.ns.Changes(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.New == 0 {
+			removed++
+		}
+	}
+	if removed < 40 {
+		t.Errorf("only %d buckets were emptied", removed)
 	}
 	k := recomputed(t, s)
 	if k.digest != s.live.digest || k.records != s.live.records || k.undo.seq != s.live.undo.seq {

@@ -54,6 +54,29 @@ func (s *side) put(records ...dbadapter.Record) {
 	}
 }
 
+// take removes the records under keys, of those that are held.
+func (s *side) take(action dbadapter.Action, keys ...string) {
+	snap, err := s.ns.Snapshot()
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	defer snap.Close()
+	var writes []dbadapter.Write
+	for _, key := range keys {
+		if r, err := snap.Get([]byte(key)); err == nil {
+			hashed, err := dbadapter.Hash(s.keys.Hasher, r)
+			if err != nil {
+				s.t.Error(err)
+			}
+			writes = append(writes, dbadapter.Write{Record: hashed, Action: action})
+		}
+	}
+	if _, err := s.ns.Apply(context.Background(), writes); err != nil {
+		s.t.Error(err)
+	}
+}
+
 // fill commits n records whose keys begin with prefix.
 func (s *side) fill(prefix string, n int) {
 	s.t.Helper()

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -137,6 +138,70 @@ func TestLogAfterFlip(t *testing.T) {
 	}
 	if logged := 8 * len(whole.File("log").Bytes()); reported < logged {
 		t.Errorf("%d flips reported, of %d in the log alone", reported, logged)
+	}
+}
+
+// What the store does beside putting records is there after a power cut, too.
+func TestStoreAfterPowerCut(t *testing.T) {
+	now := Epoch
+	disk := sim.NewDisk(sim.New(1), 0)
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	var s *store
+	open := func() {
+		var err error
+		if s, err = openStore(disk, dbadapter.NamespaceID{1}, h, func() time.Time { return now }, func([]dbadapter.Change) {}); err != nil {
+			t.Fatal(err)
+		}
+		s.observed, s.admitted = func(*dbadapter.Record) {}, func() {}
+	}
+	open()
+	var puts, removals []dbadapter.Write
+	for i := range 4 {
+		r, err := dbadapter.Hash(h, entry(i).writes[0].Record.Record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		puts = append(puts, dbadapter.Write{Record: r})
+		removals = append(removals, dbadapter.Write{Record: r, Action: dbadapter.SetAside})
+	}
+	removals[3].Action = dbadapter.Collect
+	ctx := t.Context()
+	_, err := s.Apply(ctx, puts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	if _, err = s.Apply(ctx, removals[1:]); err != nil {
+		t.Fatal(err)
+	}
+	aside := now
+	now = now.Add(time.Hour)
+	if err := errors.Join(s.Raise(ctx, 99), s.Forget(ctx, 1)); err != nil {
+		t.Fatal(err)
+	}
+	disk.PowerCut()
+	open()
+	var kept []dbadapter.Kept
+	for k, err := range s.Kept(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, k)
+	}
+	if len(kept) != 1 || kept[0].Seq != 2 || string(kept[0].Record.Key) != "k2" || !kept[0].At.Equal(aside) {
+		t.Errorf("the kept log is %+v", kept)
+	}
+	snap, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if _, err := snap.Get(puts[i].Record.Key); (err == nil) != (i == 0) {
+			t.Errorf("record %d: %v", i, err)
+		}
+	}
+	if s.Latest() != 99 {
+		t.Errorf("Latest is %d", s.Latest())
 	}
 }
 
