@@ -24,6 +24,8 @@ type Store struct {
 	committer committer
 	eraser    eraser
 
+	compacting sync.Mutex // held while Compact runs
+
 	mu     sync.Mutex // guards what follows
 	last   *readTxn   // as of the last commit
 	open   map[dbadapter.NamespaceID]*namespace
@@ -209,6 +211,8 @@ func (s *Store) close() error {
 	s.mu.Unlock()
 	s.eraser.close()
 	s.committer.stop()
+	s.compacting.Lock()
+	defer s.compacting.Unlock()
 	s.mu.Lock()
 	var open []*namespace
 	for _, n := range s.open {

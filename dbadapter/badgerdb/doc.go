@@ -18,6 +18,8 @@
 //   - A checkpoint copies all open namespaces as of one moment, a second time only
 //     what has changed, and Restore makes a store of such copies (checkpoint.go,
 //     copying.go, restore.go).
+//   - Records that leave the set for the kept log do so in one transaction
+//     (stage.go, kept.go); Compact frees the space of what was removed (compact.go).
 //
 // What is not promised: if the disk acknowledges what it has not stored, a power
 // cut loses it. Damage to the files while the store is open is found when the

@@ -25,6 +25,7 @@ import (
 //	0(4) 'd' number(4)      a namespace being dropped: empty
 //	0(4) 'b' line(16)       line:   commits(8) token(16)  seal(8), see checkpoint.go
 //	0(4) 'm'                meta:   commits(8) next number(4)  seal(8)
+//	0(4) 'f'                filler: any bytes; see compact.go
 //
 // A log entry holds the changes of one commit, or a part of them, under the
 // sequence number of its last one, so that seeking a number finds the entry
@@ -45,6 +46,7 @@ const (
 	kindName   = 'n'
 	kindDrop   = 'd'
 	kindLine   = 'b'
+	kindFiller = 'f'
 )
 
 const (

@@ -141,15 +141,7 @@ func (n *namespace) encode(items []commit.Item) int {
 // goroutine, which alone replaces store.last.
 func (n *namespace) newGroup() *commit.Group {
 	txn := n.store.last.txn
-	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded {
-		loaded := make([]commit.Loaded, len(indices))
-		inParallel(len(indices), func(from, to int) {
-			for i := from; i < to; i++ {
-				loaded[i].Held, loaded[i].Err = n.held(txn, indices[i])
-			}
-		})
-		return loaded
-	})
+	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded { return n.heldAll(txn, indices) })
 }
 
 func (n *namespace) Latest() dbadapter.Timestamp {

@@ -254,6 +254,14 @@ func writeUntilCut(t *testing.T, what []string) {
 			}
 		})
 	}
+	running.Go(func() {
+		for { // the cut may come while the tables are merged
+			if err := store.Compact(t.Context()); err != nil {
+				t.Errorf("compact: %v", err)
+				return
+			}
+		}
+	})
 	running.Wait()
 }
 

@@ -19,39 +19,85 @@ import (
 
 // held reads and verifies the records under an index, by key.
 func (n *namespace) held(txn *badger.Txn, index dbadapter.Index) ([]commit.Held, error) {
-	entry, err := get(txn, appendIndexKey(nil, n.number, index))
+	all := n.heldAll(txn, []dbadapter.Index{index})
+	return all[0].Held, all[0].Err
+}
+
+// heldAll reads and verifies the records under each of the indices, which are
+// sorted. It reads the buckets in the order of the indices and then the records in
+// the order of their keys: neighbours are found in the same blocks.
+func (n *namespace) heldAll(txn *badger.Txn, indices []dbadapter.Index) []commit.Loaded {
+	loaded := make([]commit.Loaded, len(indices))
+	sums := make([]dbadapter.Checksum, len(indices))
+	inParallel(len(indices), func(from, to int) {
+		for i := from; i < to; i++ {
+			loaded[i].Held, sums[i], loaded[i].Err = n.named(txn, indices[i])
+		}
+	})
+	type place struct{ bucket, at int }
+	var places []place
+	for i := range loaded {
+		for at := range loaded[i].Held {
+			places = append(places, place{i, at})
+		}
+	}
+	record := func(p place) *dbadapter.Hashed { return &loaded[p.bucket].Held[p.at].Record }
+	slices.SortFunc(places, func(a, b place) int { return bytes.Compare(record(a).Key, record(b).Key) })
+	errs := make([]error, len(places))
+	inParallel(len(places), func(from, to int) {
+		for i := from; i < to; i++ {
+			held := record(places[i])
+			r, err := n.record(txn, held.Key)
+			if r == nil && err == nil {
+				err = errMissing(held.Key)
+			}
+			if errs[i] = err; err == nil {
+				*held = *r
+			}
+		}
+	})
+	for i, p := range places {
+		if l := &loaded[p.bucket]; errs[i] != nil && l.Err == nil {
+			l.Err = errs[i]
+		}
+	}
+	for i := range loaded {
+		l := &loaded[i]
+		if l.Err == nil && len(l.Held) > 0 && commit.Checksum(n.hasher, l.Held) != sums[i] {
+			l.Err = errStale(l.Held[0].Record.Key)
+		}
+		if l.Err != nil {
+			l.Held = nil
+		}
+	}
+	return loaded
+}
+
+// named reads the bucket of an index: its checksum, and records of which only the
+// keys are set.
+func (n *namespace) named(txn *badger.Txn, index dbadapter.Index) (held []commit.Held, sum dbadapter.Checksum, err error) {
+	entry, err := get(txn, appendIndexKey(make([]byte, 0, prefixSize+numberSize), n.number, index))
 	if entry == nil || err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	b, err := readBucket(entry, n.number, index)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var held []commit.Held
 	for {
 		key, ok, err := b.next()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if !ok {
 			break
 		}
-		r, err := n.record(txn, key)
-		if err != nil {
-			return nil, err
-		}
-		if r == nil {
-			return nil, errMissing(key)
-		}
-		held = append(held, commit.Held{Record: *r})
+		held = append(held, commit.Held{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: key}}})
 	}
 	if len(held) == 0 {
-		return nil, corrupt("an index entry", "it names no key")
+		return nil, 0, corrupt("an index entry", "it names no key")
 	}
-	if sum := commit.Checksum(n.hasher, held); sum != b.sum {
-		return nil, errStale(held[0].Record.Key)
-	}
-	return held, nil
+	return held, b.sum, nil
 }
 
 // record reads the record under a key, nil if it is not there, and verifies its

@@ -91,6 +91,17 @@ func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
 	return nil
 }
 
+// Compact implements dbadapter.Store: nothing stays of what was removed, but what
+// an open snapshot shows.
+func (s *Store) Compact(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("compact: the store is %w", dbadapter.ErrClosed)
+	}
+	return ctx.Err()
+}
+
 // Close closes the store, and with it its namespaces and snapshots.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -134,7 +134,8 @@ func testCrowd(t *testing.T, h Harness) {
 	}
 	audit := func() error { return auditAgain(e, rounds/10) }
 	drop := func() error { return dropAgain(e, rounds/10) }
-	within(t, commit(0), commit(1), read, read, audit, drop)
+	compact := func() error { return e.store.Compact(ctx) }
+	within(t, commit(0), commit(1), read, read, audit, drop, compact)
 	within(t, e.store.Close)
 }
 

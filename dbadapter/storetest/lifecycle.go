@@ -125,6 +125,9 @@ func testClosed(t *testing.T, h Harness) {
 	if err := e.store.Drop(ctx, dbadapter.NamespaceID{7}); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("dropping a namespace of a closed store gives %v, want ErrClosed", err)
 	}
+	if err := e.store.Compact(ctx); !errors.Is(err, dbadapter.ErrClosed) {
+		t.Errorf("compacting a closed store gives %v, want ErrClosed", err)
+	}
 	if err := errors.Join(open.Close(), e.namespace.Close()); err != nil {
 		t.Errorf("closing what went with the store gives %v", err)
 	}
