@@ -41,6 +41,18 @@ type Config struct {
 	// or a DNS name. Each is a host and a TCP port, or a host, a UDP port and
 	// quic-v1; at most MaxAddrs. To tell those listened on, too, name them. Default: the addresses that it listens on.
 	AnnounceAddrs []string
+	// Relays are multiaddrs of relays (libp2p's circuit relay v2), each ending in
+	// /p2p/ and the relay's id, at most MaxRelays. The node keeps a place at each
+	// and announces it, so that others reach it where no router forwards a port;
+	// two such nodes then try to connect directly, over QUIC (hole punching). A
+	// relay sees which nodes it connects, when, and how many bytes they exchange.
+	// Default: the node is reached at its own addresses only. It dials others
+	// through their relays in either case.
+	Relays []string
+	// RelayService makes the node a relay for members: it connects two members of
+	// one of its namespaces, for an hour and 1 GiB in each direction at a time, 8
+	// connections for each member, 128 members. Others are refused.
+	RelayService bool
 	// Identity is the node's Ed25519 key. Default: the key in Dir, made at
 	// the first opening, or a fresh one.
 	Identity crypto.PrivKey

@@ -32,8 +32,8 @@ type connections struct {
 	resources network.ResourceManager
 	rate      rate.Limiter
 
-	mu         sync.Mutex    // taken before the locks of the node
-	isMember   func(ID) bool // the members of the node that the host carries; nil between two nodes
+	mu         sync.Mutex // taken before the locks of the node
+	members    members    // those of the node that the host carries; nil between two nodes
 	handshakes places
 	strangers  places
 }
@@ -55,12 +55,19 @@ func newConnections(l Limits, resources network.ResourceManager) (*connections, 
 	}, nil
 }
 
+// members tells members from strangers.
+type members interface {
+	isMember(id ID) bool
+	// share reports whether two peers are members of one namespace.
+	share(a, b ID) bool
+}
+
 // carry says how to tell a member from a stranger; nil ends that. A host carries
 // one node at a time.
-func (c *connections) carry(isMember func(ID) bool) {
+func (c *connections) carry(m members) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.isMember = isMember
+	c.members = m
 }
 
 // arrival is what is known of a connection before its handshake.
@@ -90,7 +97,7 @@ func (c *connections) arrive(from ma.Multiaddr, conn io.Closer, a arrival) (*inb
 	if err != nil {
 		return nil, err
 	}
-	in := &inbound{ConnManagementScope: scope, of: c, conn: conn, site: siteOf(ip)}
+	in := &inbound{ConnManagementScope: scope, of: c, conn: conn, site: site{siteOf(ip), isRelayed(from)}}
 	c.mu.Lock()
 	closing := c.handshakes.take(in)
 	c.mu.Unlock()
@@ -113,7 +120,7 @@ func (c *connections) identified(in *inbound, id ID) {
 	in.peer = id
 	c.mu.Lock()
 	member := func(in *inbound) bool {
-		yes := c.isMember != nil && c.isMember(in.peer)
+		yes := c.members != nil && c.members.isMember(in.peer)
 		if yes {
 			c.keep(in.peer)
 		}
@@ -141,6 +148,13 @@ func (c *connections) leave(in *inbound) {
 	c.strangers.remove(in)
 }
 
+// site is where connections come from that count together: a network, or what comes
+// through relays there, whose own address is all that this node sees.
+type site struct {
+	network netip.Prefix
+	relayed bool
+}
+
 // siteOf is the network that counts as one address: what one site is given, so
 // that an IPv6 network is not 2^64 addresses.
 func siteOf(ip netip.Addr) netip.Prefix {
@@ -163,20 +177,20 @@ type places struct {
 // or nil: the oldest of its own site if that has its fill, otherwise of the site
 // that has most.
 func (p *places) take(in *inbound) (out *inbound) {
-	count := map[netip.Prefix]int{}
+	count := map[site]int{}
 	for _, other := range p.taken {
 		count[other.site]++
 	}
-	site := in.site
-	if len(p.taken) >= p.total && count[site] < p.site {
+	from := in.site
+	if len(p.taken) >= p.total && count[from] < p.site {
 		for _, other := range p.taken {
-			if count[other.site] > count[site] {
-				site = other.site
+			if count[other.site] > count[from] {
+				from = other.site
 			}
 		}
 	}
-	if len(p.taken) >= p.total || count[site] >= p.site {
-		oldest := slices.IndexFunc(p.taken, func(other *inbound) bool { return other.site == site })
+	if len(p.taken) >= p.total || count[from] >= p.site {
+		oldest := slices.IndexFunc(p.taken, func(other *inbound) bool { return other.site == from })
 		out = p.taken[oldest]
 		p.taken = slices.Delete(p.taken, oldest, oldest+1)
 	}
@@ -196,7 +210,7 @@ func (p *places) remove(in *inbound) {
 type inbound struct {
 	network.ConnManagementScope
 	of   *connections
-	site netip.Prefix
+	site site
 	peer ID // set before the connection takes a stranger's place
 
 	mu    sync.Mutex // guards the rest
@@ -264,7 +278,7 @@ func (l *gatedListener) Accept() (manet.Conn, network.ConnManagementScope, error
 		if err != nil {
 			return nil, nil, err
 		}
-		if in, err := l.of.arrive(conn.RemoteMultiaddr(), conn, arrival{proved: true, socket: true}); err == nil {
+		if in, err := l.of.arrive(conn.RemoteMultiaddr(), conn, arrival{proved: true, socket: !isRelayed(conn.RemoteMultiaddr())}); err == nil {
 			return conn, in, nil
 		}
 		conn.Close()

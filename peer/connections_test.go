@@ -16,9 +16,9 @@ import (
 // connections to one that has more.
 func TestPlaces(t *testing.T) {
 	const total, most = 7, 3
-	sites := map[byte]netip.Prefix{}
+	sites := map[byte]site{}
 	for _, name := range []byte("abcdefgh") {
-		sites[name] = siteOf(netip.AddrFrom4([4]byte{192, 0, 2, name}))
+		sites[name] = site{network: siteOf(netip.AddrFrom4([4]byte{192, 0, 2, name}))}
 	}
 	for arrivals, want := range map[string]string{
 		"aaa":      "aaa",

@@ -22,6 +22,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
 	ma "github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
+	"go.uber.org/fx"
 )
 
 // defaultListen lets no other machine connect until the user says so.
@@ -29,7 +30,7 @@ var defaultListen = []string{"/ip4/127.0.0.1/tcp/0", "/ip4/127.0.0.1/udp/0/quic-
 
 // NewHost makes the host that Open would make, for callers that share it with
 // other protocols or see its connections. It reads Identity, ListenAddrs,
-// AnnounceAddrs, Dialed and Limits of the Config, and opens no file: without an
+// AnnounceAddrs, Relays, RelayService, Dialed and Limits of the Config, and opens no file: without an
 // Identity it draws a fresh one. The caller sets the host as the Host of the
 // Config that it gives to Open, and closes it after the node.
 func NewHost(cfg Config) (host.Host, error) {
@@ -54,7 +55,11 @@ func newHost(cfg Config) (_ host.Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := silentHost(cfg, announced)
+	relays, err := parseRelays(self.id, cfg.Relays)
+	if err != nil {
+		return nil, err
+	}
+	h, err := silentHost(cfg, announced, relays)
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +70,11 @@ func newHost(cfg Config) (_ host.Host, err error) {
 }
 
 // silentHost makes a host with two transports, TCP and QUIC, and no part that dials
-// or listens by itself: no relays, no hole punching, no port mapping. libp2p's
+// or listens by itself, unless it has relays: no port mapping, no search. libp2p's
 // default limits scale with the machine's memory, and its default metrics register
 // globally, so that both are set here. The host does not listen yet: a libp2p host
 // that fails to listen while it is made leaves goroutines behind.
-func silentHost(cfg Config, announced []ma.Multiaddr) (host.Host, error) {
+func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.Host, error) {
 	limits := cfg.Limits.withDefaults()
 	resources, err := newResources(limits)
 	if err != nil {
@@ -88,13 +93,14 @@ func silentHost(cfg Config, announced []ma.Multiaddr) (host.Host, error) {
 	newQUIC := func(key crypto.PrivKey, sockets *quicreuse.ConnManager, r network.ResourceManager) (*quicTransport, error) {
 		return newQUICTransport(key, sockets, r, connections)
 	}
+	relays := &relays{at: at, reserved: map[ID]bool{}}
 	announce := func(listening []ma.Multiaddr) []ma.Multiaddr {
 		if len(announced) > 0 {
-			return announced
+			listening = announced
 		}
-		return listening
+		return slices.Concat(listening, relays.circuits())
 	}
-	h, err := libp2p.New(
+	options := []libp2p.Option{
 		libp2p.Identity(cfg.Identity),
 		libp2p.NoListenAddrs,
 		libp2p.AddrsFactory(announce),
@@ -111,9 +117,29 @@ func silentHost(cfg Config, announced []ma.Multiaddr) (host.Host, error) {
 		libp2p.UserAgent("syncd"),
 		libp2p.DisableRelay(),
 		libp2p.DisableMetrics(),
-		libp2p.DisableIdentifyAddressDiscovery(),
 		libp2p.Ping(false),
-	)
+		libp2p.WithFxOption(fx.Invoke(func(h host.Host, u transport.Upgrader, life fx.Lifecycle) error {
+			if len(at) > 0 {
+				life.Append(fx.StartStopHook(relays.start, relays.stop))
+			}
+			if cfg.RelayService {
+				service, err := connections.serveRelay(h)
+				if err != nil {
+					return err
+				}
+				life.Append(fx.StopHook(service.Close))
+			}
+			return relays.attach(h, &hostUpgrader{u, connections, nil})
+		})),
+	}
+	if len(at) > 0 {
+		// Peers tell the node under which public address they see it: hole punching
+		// is to that.
+		options = append(options, libp2p.EnableHolePunching())
+	} else {
+		options = append(options, libp2p.DisableIdentifyAddressDiscovery())
+	}
+	h, err := libp2p.New(options...)
 	if err != nil {
 		return nil, errors.Join(err, resources.Close(), connections.Close())
 	}
@@ -159,7 +185,7 @@ func (n *Node) dialable() []ma.Multiaddr {
 
 // farness is lower for addresses that serve more peers better.
 func farness(a ma.Multiaddr) (n int) {
-	if manet.IsIPLoopback(a) {
+	if manet.IsIPLoopback(a) && !isRelayed(a) {
 		n += 2
 	}
 	if isQUIC(a) {
@@ -173,7 +199,7 @@ func (n *Node) dial(ctx context.Context, id ID, addrs []ma.Multiaddr) error {
 	if id == n.self.id {
 		return fmt.Errorf("connect to %s: %w: that is this node itself", id, ErrUnreachable)
 	}
-	ctx, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
+	ctx, cancel := context.WithTimeout(overRelays(ctx), n.limits.DialTimeout)
 	defer cancel()
 	addrs = append(addrs, n.book.of(id)...)
 	end, err := n.dialling.turn(ctx, id)
@@ -206,4 +232,7 @@ func (n *Node) dialOnce(ctx context.Context, id ID, addrs []ma.Multiaddr) error 
 	return n.host.Connect(ctx, peer.AddrInfo{ID: id, Addrs: addrs})
 }
 
-func (n *Node) connected(id ID) bool { return n.host.Network().Connectedness(id) == network.Connected }
+// connected reports whether there is a connection to a peer, be it through a relay.
+func (n *Node) connected(id ID) bool {
+	return slices.Contains([]network.Connectedness{network.Connected, network.Limited}, n.host.Network().Connectedness(id))
+}

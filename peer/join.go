@@ -104,7 +104,7 @@ func (n *Node) askToJoin(ctx context.Context, inviter ID, addrs []ma.Multiaddr, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	stream, err := n.host.NewStream(ctx, inviter, joinProtocol)
+	stream, err := n.host.NewStream(overRelays(ctx), inviter, joinProtocol)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

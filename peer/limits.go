@@ -47,6 +47,8 @@ const (
 	MaxInviteLife = node.MaxInviteLife
 	// MaxAddrs is how many addresses are kept of a peer.
 	MaxAddrs = 16
+	// MaxRelays is how many relays a node has.
+	MaxRelays = 4
 	// MaxPeers is how many peers the address book holds.
 	MaxPeers = 10_000
 	// MaxName is the longest local name of a namespace, in bytes.
@@ -80,6 +82,34 @@ const (
 	// and at most 8,640 lines a day and cause.
 	refusalLogBurst = 5
 	refusalLogPause = 10 * time.Second
+)
+
+// The bounds of the relay that a node can be for its members; see relayLimits.
+const (
+	// maxReservations members have a place each.
+	maxReservations = 128
+	// maxCircuits is how many circuits a member may have at once. With its syncs
+	// they are fewer than the streams that it may have; see peerStreams.
+	maxCircuits = 8
+	// relayedTime and relayedBytes, in each direction, are what a circuit carries
+	// before it is cut. A sync that is cut is tried again over a new one.
+	relayedTime  = time.Hour
+	relayedBytes = 1 << 30
+	// relayBuffer is taken twice for each circuit: 16 MiB for 256.
+	relayBuffer = 32 << 10
+	// relayReservation is how long a place is kept without being renewed.
+	relayReservation = time.Hour
+)
+
+// How a node keeps its places at relays.
+const (
+	// relayTimeout bounds connecting to a relay and asking for a place.
+	relayTimeout = 20 * time.Second
+	// relayRetry follows a failure, and relayPause the end of the connection.
+	relayRetry = 30 * time.Second
+	relayPause = time.Second
+	// relayRenewal renews a place that would last longer.
+	relayRenewal = 30 * time.Minute
 )
 
 // The bounds of a host's connections. They are the same on every machine, so that

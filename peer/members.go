@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -98,6 +99,14 @@ func (ns *Namespace) SetMember(ctx context.Context, id ID, role Role) error {
 		return fmt.Errorf("set member %s of %s: %w", id, ns.Name(), err)
 	}
 	return nil
+}
+
+// share reports whether two peers are members of one namespace of this node.
+func (n *Node) share(a, b ID) bool {
+	return slices.ContainsFunc(n.Namespaces(), func(ns *Namespace) bool {
+		members := ns.core.Members()
+		return members.Has(node.ID(a), node.RoleRead) && members.Has(node.ID(b), node.RoleRead)
+	})
 }
 
 // isMember reports whether a peer is a member of any namespace of this node.

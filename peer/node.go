@@ -263,7 +263,7 @@ func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
 // namespaces, if the host comes from NewHost.
 func (n *Node) exemptMembers() {
 	if c, ok := n.host.ConnManager().(*connections); ok {
-		c.carry(n.isMember)
+		c.carry(n)
 		n.onClose(func() error { c.carry(nil); return nil })
 	}
 }

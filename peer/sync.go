@@ -188,7 +188,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 		stream: func() (*carrier, error) {
 			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
 			defer cancel()
-			stream, err := n.host.NewStream(opening, id, syncProtocol)
+			stream, err := n.host.NewStream(overRelays(opening), id, syncProtocol)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 			}

@@ -11,8 +11,8 @@ import (
 	manet "github.com/multiformats/go-multiaddr/net"
 )
 
-// hostUpgrader makes secure connections out of TCP connections, as libp2p's
-// upgrader does. Inbound ones take a place first; see connections.
+// hostUpgrader makes secure connections out of TCP connections and of circuits
+// through relays, as libp2p's upgrader does. Inbound ones take a place first; see connections.
 type hostUpgrader struct {
 	transport.Upgrader
 	connections *connections
@@ -26,7 +26,7 @@ type hostUpgrader struct {
 // only: it upgrades a listener once, not its connections.
 func (u *hostUpgrader) Upgrade(ctx context.Context, t transport.Transport, conn manet.Conn, dir network.Direction, to ID, scope network.ConnManagementScope) (transport.CapableConn, error) {
 	u.connections.keep(to) // this node dials members, and inviters
-	if u.dialed != nil {
+	if u.dialed != nil && isTCP(conn.RemoteMultiaddr()) {
 		wrapped, err := u.dialed(ctx, to, conn)
 		if err != nil {
 			return nil, errors.Join(err, conn.Close())
@@ -70,6 +70,14 @@ type countedConn struct {
 func (c *countedConn) Close() error {
 	defer c.scope.Done()
 	return c.Conn.Close()
+}
+
+// Stat implements network.ConnStat: a connection through a relay has limits.
+func (c *countedConn) Stat() network.ConnStats {
+	if s, ok := c.Conn.(network.ConnStat); ok {
+		return s.Stat()
+	}
+	return network.ConnStats{}
 }
 
 // dialedConn carries the bytes of the connection that Config.Dialed returned,

@@ -1,0 +1,174 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/transport"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// relays keeps this node's reservations at its relays (libp2p's circuit relay v2),
+// under which others can dial a node behind a router. libp2p's AutoRelay would do
+// this only after strangers have told the node that it cannot be reached, would
+// announce no relay with a private address, and would rest for an hour after a
+// failure.
+type relays struct {
+	at   []peer.AddrInfo
+	host host.Host
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	keepers sync.WaitGroup
+	changed event.Emitter
+
+	mu       sync.Mutex
+	reserved map[ID]bool
+}
+
+// parseRelays reads the multiaddrs of relays.
+func parseRelays(self ID, addrs []string) ([]peer.AddrInfo, error) {
+	var out []peer.AddrInfo
+	for _, s := range addrs {
+		info, err := parsePeerAddr(s)
+		if err == nil && (info.ID == self || isRelayed(info.Addrs[0])) {
+			err = errors.New("it is this node itself, or behind a relay")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("relay %q: %w: %w", s, ErrInvalid, err)
+		}
+		i := slices.IndexFunc(out, func(other peer.AddrInfo) bool { return other.ID == info.ID })
+		if i < 0 {
+			out = append(out, info)
+		} else if !ma.Contains(out[i].Addrs, info.Addrs[0]) {
+			out[i].Addrs = append(out[i].Addrs, info.Addrs...)
+		}
+	}
+	if len(out) > MaxRelays || len(addrs) > MaxRelays*2 {
+		return nil, fmt.Errorf("%w: %d relays; a node has at most %d, with two addresses each", ErrLimit, len(out), MaxRelays)
+	}
+	return out, nil
+}
+
+// attach lets the host dial through relays, and, if there are any of its own, be
+// dialled through them.
+func (r *relays) attach(h host.Host, u transport.Upgrader) error {
+	circuits, err := client.New(h, u)
+	if err != nil {
+		return err
+	}
+	if err := h.Network().(transport.TransportNetwork).AddTransport(circuits); err != nil { // which closes it
+		return err
+	}
+	if len(r.at) == 0 {
+		return nil
+	}
+	r.host = h
+	if err := h.Network().Listen(ma.StringCast("/p2p-circuit")); err != nil {
+		return err
+	}
+	circuits.Start()
+	r.changed, err = h.EventBus().Emitter(new(event.EvtAutoRelayAddrsUpdated), eventbus.Stateful)
+	return err
+}
+
+// start begins to keep the reservations, once the host runs.
+func (r *relays) start() {
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	for _, at := range r.at {
+		r.host.ConnManager().Protect(at.ID, "relay")
+		r.keepers.Go(func() { r.keep(at) })
+	}
+}
+
+// stop ends the reservations' keeping, and waits.
+func (r *relays) stop() error {
+	r.cancel()
+	r.keepers.Wait()
+	return r.changed.Close()
+}
+
+// keep reserves a place at a relay, renews it, and reserves it anew when the
+// connection to the relay has ended.
+func (r *relays) keep(at peer.AddrInfo) {
+	links, err := r.host.EventBus().Subscribe(new(event.EvtPeerConnectednessChanged), eventbus.BufSize(64))
+	if err != nil {
+		return // the host is closing
+	}
+	defer links.Close()
+	for {
+		wait := r.reserve(at)
+		again := time.NewTimer(wait)
+		for waiting := true; waiting; {
+			select {
+			case <-r.ctx.Done():
+				again.Stop()
+				return
+			case <-again.C:
+				waiting = false
+			case e := <-links.Out():
+				link := e.(event.EvtPeerConnectednessChanged)
+				if link.Peer == at.ID && link.Connectedness == network.NotConnected && r.set(at.ID, false) {
+					again.Reset(relayPause)
+				}
+			}
+		}
+	}
+}
+
+// reserve asks a relay for a place, and returns when to ask again.
+func (r *relays) reserve(at peer.AddrInfo) time.Duration {
+	ctx, cancel := context.WithTimeout(r.ctx, relayTimeout)
+	defer cancel()
+	place, err := client.Reserve(ctx, r.host, at)
+	r.set(at.ID, err == nil)
+	if err != nil {
+		return relayRetry
+	}
+	return min(max(time.Until(place.Expiration)/2, relayRetry), relayRenewal)
+}
+
+// set notes whether a relay has a place for this node, and makes the host tell its
+// peers of a change.
+func (r *relays) set(id ID, reserved bool) (changed bool) {
+	r.mu.Lock()
+	changed = r.reserved[id] != reserved
+	r.reserved[id] = reserved
+	r.mu.Unlock()
+	if changed {
+		// The addresses come from circuits, by way of the host's factory of addresses.
+		_ = r.changed.Emit(event.EvtAutoRelayAddrsUpdated{})
+	}
+	return changed
+}
+
+// circuits are the addresses through the relays that have a place for this node.
+func (r *relays) circuits() (out []ma.Multiaddr) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, at := range r.at {
+		if !r.reserved[at.ID] {
+			continue
+		}
+		for _, a := range at.Addrs {
+			out = append(out, ma.Join(a, ma.StringCast("/p2p/"+at.ID.String()+"/p2p-circuit")))
+		}
+	}
+	return out
+}
+
+// overRelays lets a dial or a stream use a connection through a relay, which libp2p
+// keeps for those that ask for it.
+func overRelays(ctx context.Context) context.Context {
+	return network.WithAllowLimitedConn(ctx, "syncd")
+}

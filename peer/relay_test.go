@@ -1,0 +1,186 @@
+package peer
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
+	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/pb"
+	ma "github.com/multiformats/go-multiaddr"
+)
+
+// relayedNet is a relay, a node that listens nowhere and has a place at the relay,
+// and another member. The namespace is the relay's.
+type relayedNet struct {
+	relay, hidden, other *Node
+	ns                   *Namespace // at the relay
+	nsHidden, nsOther    *Namespace
+	circuit              string // the address of the hidden node
+}
+
+func newRelayedNet(t *testing.T) *relayedNet {
+	t.Helper()
+	r := &relayedNet{relay: openForTest(t, Config{RelayService: true})}
+	var err error
+	if r.ns, err = r.relay.CreateNamespace(t.Context(), "notes", Policy{}); err != nil {
+		t.Fatal(err)
+	}
+	// It is a member before it asks for a place: a refusal would rest for 30 s.
+	key, err := freshIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	first, err := Open(t.Context(), Config{Dir: dir, Identity: key, ListenAddrs: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	joinForTest(t, r.ns, first)
+	r.other = openForTest(t, Config{ListenAddrs: []string{}})
+	r.nsOther = joinForTest(t, r.ns, r.other)
+	joinForTest(t, r.ns, first) // and learns of the other
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.hidden = openForTest(t, Config{Dir: dir, Identity: key, ListenAddrs: []string{}, Relays: r.relay.Addrs()})
+	if r.nsHidden, err = r.hidden.Namespace("notes"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the hidden node has a place at the relay", func() bool { return len(r.hidden.Addrs()) > 0 })
+	r.circuit = r.hidden.Addrs()[0]
+	return r
+}
+
+// A node that listens nowhere is dialled through its relay, and syncs there. The
+// relay lets through members of one namespace only.
+func TestRelay(t *testing.T) {
+	r := newRelayedNet(t)
+	for _, a := range r.hidden.dialable() {
+		if !isRelayed(a) {
+			t.Errorf("the hidden node tells of %s", a)
+		}
+	}
+	value := make([]byte, 1<<20)
+	if _, err := r.nsHidden.Put(t.Context(), []byte("k"), value); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.other.Connect(t.Context(), r.circuit); err != nil {
+		t.Fatal(err)
+	}
+	report, err := r.nsOther.Sync(t.Context(), r.hidden.self.id, SyncOptions{})
+	if err != nil || !report.Verified || report.Applied != 1 {
+		t.Errorf("a sync through the relay: %+v, %v", report, err)
+	}
+	for _, conn := range r.other.host.Network().ConnsToPeer(r.hidden.self.id) {
+		if !isRelayed(conn.RemoteMultiaddr()) {
+			t.Errorf("connected directly, over %s", conn.RemoteMultiaddr())
+		}
+	}
+	if !slices.ContainsFunc(r.other.Peers(), func(p PeerInfo) bool { return p.ID == r.hidden.self.id && p.Connected }) {
+		t.Error("a peer behind a relay counts as not connected")
+	}
+	// The relay itself holds nothing of it.
+	if _, err := r.ns.Get(t.Context(), []byte("k")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the relay has the record: %v", err)
+	}
+
+	stranger := openForTest(t, Config{ListenAddrs: []string{}})
+	if _, err := stranger.Connect(t.Context(), r.circuit); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("a stranger comes through the relay: %v", err)
+	}
+	at, err := libp2ppeer.AddrInfoFromString(r.relay.Addrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(n *Node) {
+		t.Helper()
+		var status client.ReservationError
+		if _, err := client.Reserve(t.Context(), n.host, *at); !errors.As(err, &status) || status.Status != pb.Status_PERMISSION_DENIED {
+			t.Errorf("a place for a stranger: %v", err)
+		}
+	}
+	refused(stranger)
+	// A member of another namespace of the relay may have a place, but does not
+	// reach the members of this one.
+	elsewhere, err := r.relay.CreateNamespace(t.Context(), "elsewhere", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	joinForTest(t, elsewhere, stranger)
+	if _, err := client.Reserve(t.Context(), stranger.host, *at); err != nil {
+		t.Errorf("a place for a member: %v", err)
+	}
+	if _, err := stranger.Connect(t.Context(), r.circuit); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("a member of another namespace comes through the relay: %v", err)
+	}
+}
+
+// A node says that it cannot be dialled any more when its relay is gone, and
+// that it can when the relay is back.
+func TestRelayRestarts(t *testing.T) {
+	r := newRelayedNet(t)
+	told := make(chan []ma.Multiaddr, 16)
+	if err := r.hidden.followAddrs(func(addrs []ma.Multiaddr) { told <- addrs }); err != nil {
+		t.Fatal(err)
+	}
+	if addrs := <-told; len(addrs) == 0 {
+		t.Fatal("no address at first")
+	}
+	// The relay loses its connections, and with them the places.
+	if err := r.relay.host.Network().ClosePeer(r.hidden.self.id); err != nil {
+		t.Fatal(err)
+	}
+	if addrs := <-told; len(addrs) != 0 {
+		t.Errorf("told of %v without a relay", addrs)
+	}
+	if addrs := <-told; len(addrs) == 0 {
+		t.Error("no address with the relay")
+	}
+}
+
+// A node is no relay unless it is told to be one.
+func TestNoRelayByDefault(t *testing.T) {
+	a, b := openForTest(t, Config{}), openForTest(t, Config{})
+	at, err := libp2ppeer.AddrInfoFromString(a.Addrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Reserve(t.Context(), b.host, *at); err == nil {
+		t.Error("a node gave a place to a stranger")
+	}
+	if slices.ContainsFunc(a.host.Mux().Protocols(), func(p protocol.ID) bool { return p == "/libp2p/circuit/relay/0.2.0/stop" }) {
+		t.Error("a node without relays takes circuits")
+	}
+}
+
+func TestRelaysAreChecked(t *testing.T) {
+	self := openForTest(t, Config{})
+	other := openForTest(t, Config{}).Addrs()[0]
+	for _, addr := range []string{"", "/ip4/192.0.2.1/tcp/4747", self.Addrs()[0], other + "/p2p-circuit/p2p/" + self.self.id.String()} {
+		if _, err := parseRelays(self.self.id, []string{addr}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("relay %q: %v", addr, err)
+		}
+	}
+	var many []string
+	for range MaxRelays + 1 {
+		key, err := freshIdentity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := newIdentity(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		many = append(many, "/ip4/192.0.2.1/tcp/4747/p2p/"+id.id.String())
+	}
+	if _, err := parseRelays(self.self.id, many); !errors.Is(err, ErrLimit) {
+		t.Errorf("%d relays: %v", len(many), err)
+	}
+	both := []string{many[0], "/ip4/192.0.2.1/udp/4747/quic-v1/p2p/" + many[0][len("/ip4/192.0.2.1/tcp/4747/p2p/"):]}
+	if got, err := parseRelays(self.self.id, both); err != nil || len(got) != 1 || len(got[0].Addrs) != 2 {
+		t.Errorf("two addresses of one relay: %v, %v", got, err)
+	}
+}
