@@ -53,6 +53,10 @@ type Config struct {
 	// one of its namespaces, for an hour and 1 GiB in each direction at a time, 8
 	// connections for each member, 128 members. Others are refused.
 	RelayService bool
+	// MDNS makes the node announce its id and addresses on all of its local
+	// networks by multicast DNS, and dial members that do. Default: it says nothing
+	// there, and listens for nothing.
+	MDNS bool
 	// Identity is the node's Ed25519 key. Default: the key in Dir, made at
 	// the first opening, or a fresh one.
 	Identity crypto.PrivKey

@@ -101,6 +101,13 @@ const (
 	relayReservation = time.Hour
 )
 
+// What an answer over mDNS may cost: neighbourDials run at once, and a member is
+// dialled at most once each neighbourPause.
+const (
+	neighbourDials = 8
+	neighbourPause = 10 * time.Second
+)
+
 // How a node keeps its places at relays.
 const (
 	// relayTimeout bounds connecting to a relay and asking for a place.

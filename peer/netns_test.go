@@ -37,6 +37,7 @@ var netnsRoles = map[string]func(ctx context.Context, args []string, in *bufio.S
 	"crowd":  netnsCrowd,
 	"silent": netnsSilent,
 	"member": netnsMember,
+	"lan":    netnsLAN,
 }
 
 // playNetnsRole runs this process in its role, if it has one.

@@ -104,6 +104,11 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
+	if cfg.MDNS {
+		if err := n.findNeighbours(); err != nil {
+			return nil, fmt.Errorf("open the node: %w", err)
+		}
+	}
 	n.host.SetStreamHandler(syncProtocol, n.serveSync)
 	n.host.SetStreamHandler(joinProtocol, n.serveJoin)
 	n.onClose(func() error {

@@ -111,8 +111,11 @@ func checkValue(name string, value any) error {
 			return problem.Usage("--%s: %s is negative", name, v)
 		}
 	case []string:
-		if name == "listen" || name == "announce" {
+		switch name {
+		case "listen", "announce":
 			return portsValid(name, v)
+		case "relay":
+			return relaysValid(v)
 		}
 	case string:
 		if name == "api" && v != "" {

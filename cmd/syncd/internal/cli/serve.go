@@ -31,11 +31,16 @@ import (
 type serveCmd struct {
 	Listen       []string      `help:"Multiaddr to listen on for peers; may be given again." default:"/ip4/0.0.0.0/tcp/4747,/ip4/0.0.0.0/udp/4747/quic-v1" placeholder:"MULTIADDR" setting:""`
 	Announce     []string      `help:"Multiaddr to tell other nodes instead of those listened on, such as that of a router which forwards a port; may be given again." placeholder:"MULTIADDR" setting:""`
+	Relay        []string      `help:"Multiaddr, with /p2p/ and the id, of a relay through which others reach this node; may be given again." placeholder:"MULTIADDR" setting:""`
+	RelayService bool          `help:"Be a relay between members of the same namespace." setting:""`
+	MDNS         bool          `name:"mdns" help:"Announce this node on the local networks, and dial members found there." setting:""`
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
 }
 
 func (serveCmd) Help() string {
 	return `Makes the data directory and the identity if they are not there, and prints where it can be reached once it takes work. Ends cleanly on SIGTERM or SIGINT, within 5 seconds; what was acknowledged is durable at any time.
+
+Peers connect over TCP and QUIC. A node behind a router that forwards no port is reached through a relay (--relay), of which it announces an address; it then also tries to connect directly. --relay-service makes a node that can be reached a relay for its members: for an hour and 1 GiB in each direction at a time. --mdns tells all machines on the local networks that this node is there.
 
 The API is a unix socket in the data directory, for its owner only. With --api http://127.0.0.1:PORT it is served over TCP to holders of the token in --token-file, which is made at the first start.
 
@@ -43,6 +48,9 @@ Examples:
     syncd serve
     syncd serve --listen /ip4/127.0.0.1/tcp/0 --data-dir /tmp/a
     syncd serve --announce /dns4/syncd.example.org/tcp/4747 --announce /dns4/syncd.example.org/udp/4747/quic-v1
+    syncd serve --relay /dns4/relay.example.org/tcp/4747/p2p/12D3KooW…
+    syncd serve --relay-service
+    syncd serve --mdns
     syncd serve --api http://127.0.0.1:4748 --log-format json`
 }
 
@@ -82,7 +90,8 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	node, err := peer.Open(ctx, peer.Config{
-		Dir: a.DataDir, ListenAddrs: c.Listen, AnnounceAddrs: c.Announce, SyncInterval: c.SyncInterval, Logger: log, Registerer: metrics,
+		Dir: a.DataDir, ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
+		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Logger: log, Registerer: metrics,
 	})
 	if err != nil {
 		return a.notOpened(err)
@@ -242,4 +251,18 @@ func peerAddr(flag, text string) (network, address string, err error) {
 		return "", "", problem.Usage("--%s %s: want a TCP or QUIC address such as /ip4/192.0.2.7/tcp/4747 or /ip4/192.0.2.7/udp/4747/quic-v1", flag, text)
 	}
 	return network, address, nil
+}
+
+// relaysValid reports values of --relay that name no relay.
+func relaysValid(addrs []string) error {
+	for _, text := range addrs {
+		m, err := ma.NewMultiaddr(text)
+		if err == nil {
+			_, err = m.ValueForProtocol(ma.P_P2P)
+		}
+		if err != nil {
+			return problem.Usage("--relay %s: want an address with an id, such as /ip4/192.0.2.7/tcp/4747/p2p/12D3KooW…", text)
+		}
+	}
+	return nil
 }
