@@ -69,8 +69,8 @@ func TestTwinsAreFoundAndOnlyThey(t *testing.T) {
 	}
 }
 
-// However the greetings of one node are delayed and reordered over its restarts, and
-// whatever of them is lost, no twin is seen. Of two nodes that run at once one is.
+// However the greetings of one node are delayed and reordered over its restarts, no
+// twin is seen. Of two nodes that run at once one is.
 func TestTwinsUnderDelay(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
