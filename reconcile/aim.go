@@ -17,7 +17,8 @@ import (
 func (b *responder) ask(d *rateless.Decoder) int {
 	have := d.Cells()
 	all := d.Estimate()
-	if have <= len(b.hello.Cells) {
+	if b.fresh {
+		b.fresh = false
 		// No more can differ than both sides hold, nor fewer than their
 		// numbers differ by.
 		here, there := float64(b.here.records), float64(b.there.records)

@@ -133,6 +133,26 @@ func TestQuietOpenings(t *testing.T) {
 	}
 }
 
+// Much that is written after a quiet time takes one round trip more than it would
+// have else: the first further cells bring the estimator.
+func TestLoudAfterQuiet(t *testing.T) {
+	for seed := range uint64(4) {
+		var rounds [2]int
+		for n, first := range []int{FirstCells, QuietCells} {
+			a, b, o := sets(rand.New(rand.NewPCG(seed, 2)), 100, 5000, 0, time.Hour)
+			o.DryRun, o.FirstCells = true, first
+			r := meet(t, a, b, o)
+			if r.Differences() != 10_000 || r.Estimate < 5000 || r.Estimate > 20_000 {
+				t.Errorf("%+v", r)
+			}
+			rounds[n] = r.Rounds
+		}
+		if rounds[1] > rounds[0]+2 {
+			t.Errorf("seed %d: %d round trips, and %d after a quiet time", seed, rounds[0], rounds[1])
+		}
+	}
+}
+
 // quietSlack is by how much the number of records of a large set is longer on the
 // wire than that of the sets here.
 const quietSlack = 8

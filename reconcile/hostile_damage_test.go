@@ -155,7 +155,9 @@ func (d *damager) field(frame []byte) []byte {
 	case *wire.More:
 		m.Cells = d.number()
 	case *wire.Cells:
-		d.cells(m.Cells, 1024)
+		if d.cells(m.Cells, 1024); flip && d.rng.IntN(4) == 0 {
+			m.Estimator = make(rateless.Estimator, 1+d.rng.IntN(rateless.EstimatorSize))
+		}
 	case *wire.Indices:
 		d.indices(m)
 	case *wire.Offers:

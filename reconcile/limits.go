@@ -15,7 +15,7 @@ const (
 	// QuietCells is the least that a caller can choose, for a peer with which
 	// nothing differs most of the time: 192 bytes, without an estimator. They
 	// decode one difference always, two in 99.6 %, three in 98 % and five in 90 %
-	// of syncs (TestQuietOpenings).
+	// of syncs (TestQuietOpenings). The estimator follows if more are asked for.
 	QuietCells = 12
 	// MaxFirstCells is the most: above 64 KiB an estimate first is cheaper.
 	MaxFirstCells = 4096

@@ -3,6 +3,8 @@ package reconcile
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"math"
 	"testing"
 	"time"
@@ -134,5 +136,62 @@ func TestNumbersDoNotWrap(t *testing.T) {
 	p.play(t, s, 30)
 	if r := s.Report(); r.Verified || r.ForecastBytes < 0 || r.Estimate < 0 || s.Err() != nil {
 		t.Errorf("%+v, %v", r, s.Err())
+	}
+}
+
+// A Hello that has no estimator is followed by one with the first cells that are
+// asked for. A second one breaks the protocol, whichever the first came with.
+func TestEstimatorTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		hello  bool
+		frames []bool // that carry it
+		err    error
+	}{
+		"with the Hello":        {true, []bool{false, false}, io.EOF},
+		"with the first cells":  {false, []bool{true, false}, io.EOF},
+		"never":                 {false, []bool{false, false}, io.EOF},
+		"with both":             {true, []bool{true}, ErrProtocol},
+		"with the cells, twice": {false, []bool{true, true}, ErrProtocol},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+			for i := range 300 {
+				a.put(record(fmt.Sprint("a", i), "", at(0)))
+			}
+			b.put(record("b", "", at(0)))
+			v := a.open()
+			defer v.Close()
+			at := QuietCells
+			s, o := asked(t, a, b)
+			p := script{o: o, says: func(heard []wire.Message) wire.Message {
+				if len(heard) == 0 {
+					return helloOf(a, func(h *wire.Hello) {
+						h.Cells = h.Cells[:at]
+						if !c.hello {
+							h.Estimator = nil
+						}
+					})
+				}
+				more, ok := heard[len(heard)-1].(*wire.More)
+				if !ok || len(c.frames) == 0 {
+					return nil // the line ends
+				}
+				cells, err := v.Cells(at, at+int(more.Cells))
+				if err != nil {
+					t.Fatal(err)
+				}
+				at += len(cells)
+				m := &wire.Cells{Cells: cells}
+				if c.frames[0] {
+					m.Estimator = v.Estimator()
+				}
+				c.frames = c.frames[1:]
+				return m
+			}}
+			p.play(t, s, 100)
+			if !errors.Is(s.Err(), c.err) || len(c.frames) > 0 {
+				t.Errorf("%v; %d frames are left", s.Err(), len(c.frames))
+			}
+		})
 	}
 }

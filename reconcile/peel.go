@@ -16,7 +16,7 @@ func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
 	defer b.replica.Decoded()
 	own := (*subtrahend)(b)
 	d := rateless.NewSourceDecoder(b.opts.Keys.Cells, own, coded.Lookup(own.lookup))
-	d.AddEstimators(b.hello.Estimator, b.replica.Estimator())
+	b.estimate(d, b.hello.Estimator)
 	if err := b.peel(d, b.hello.Cells); err != nil {
 		return nil, false, err
 	}
@@ -30,6 +30,14 @@ func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
 		}
 	}
 	return coded.Differences(d.Differences()), true, nil
+}
+
+// estimate lets the decoder judge by the initiator's estimator, if there is one.
+func (b *responder) estimate(d *rateless.Decoder, theirs rateless.Estimator) {
+	b.fresh, b.estimated = true, len(theirs) > 0
+	if b.estimated {
+		d.AddEstimators(theirs, b.replica.Estimator())
+	}
 }
 
 // peel hands cells to the decoder.
@@ -60,6 +68,12 @@ func (b *responder) more(d *rateless.Decoder, ask int) error {
 		}
 		if len(c.Cells) != min(ask, wire.MaxCells) { // dripped, each would cost a look behind all writes since
 			return violation("%d cells in a frame where %d were asked for", len(c.Cells), ask)
+		}
+		if len(c.Estimator) > 0 {
+			if b.estimated {
+				return violation("a second estimator")
+			}
+			b.estimate(d, c.Estimator)
 		}
 		ask -= len(c.Cells)
 		if err := b.peel(d, c.Cells); err != nil {

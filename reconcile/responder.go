@@ -12,6 +12,9 @@ type responder struct {
 	hello *wire.Hello
 	// doubtful is how many bytes of records travel on suspicion.
 	doubtful int64
+	// estimated: the initiator's estimator has come. fresh: since it has, or it
+	// became known that it has not, no cells were asked for.
+	estimated, fresh bool
 	// fetched are the offered indices that the initiator asks for.
 	fetched []dbadapter.Index
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -55,16 +56,20 @@ func (a *initiator) cellsAsked(m *wire.More) error {
 		return err
 	}
 	a.link.report.Rounds++
+	var estimator rateless.Estimator
+	if a.cells == QuietCells {
+		estimator = a.replica.Estimator()
+	}
 	for end := a.cells + int(m.Cells); a.cells < end; {
 		to := min(end, a.cells+wire.MaxCells)
 		cells, err := a.replica.Cells(a.cells, to)
 		if err != nil {
 			return err
 		}
-		if err := a.link.send(&wire.Cells{Cells: cells}); err != nil {
+		if err := a.link.send(&wire.Cells{Estimator: estimator, Cells: cells}); err != nil {
 			return err
 		}
-		a.cells = to
+		a.cells, estimator = to, nil
 	}
 	return nil
 }

@@ -57,7 +57,10 @@ func (m *Welcome) appendBody(b []byte) []byte {
 func (m *Same) appendBody(b []byte) []byte    { return b }
 func (m *Working) appendBody(b []byte) []byte { return b }
 func (m *More) appendBody(b []byte) []byte    { return appendUvarint(b, m.Cells) }
-func (m *Cells) appendBody(b []byte) []byte   { return rateless.AppendCells(b, m.Cells) }
+
+func (m *Cells) appendBody(b []byte) []byte {
+	return rateless.AppendCells(appendBytes(b, m.Estimator), m.Cells)
+}
 
 func (m *Indices) appendBody(b []byte) []byte {
 	b = append(b, byte(m.Role))

@@ -35,6 +35,7 @@ func TestVastLengths(t *testing.T) {
 		{name: "records of a Hello", kind: KindHello, before: hello(0), after: zeros[:32+GreetingSize+1], number: true},
 		{name: "the estimator of a Hello", kind: KindHello, before: append(hello(0, 0), zeros[:32+GreetingSize]...)},
 		{name: "records of a Welcome", kind: KindWelcome, before: zeros[:48], after: zeros[:32+GreetingSize], number: true},
+		{name: "the estimator of Cells", kind: KindCells, after: zeros},
 		{name: "cells of a More", kind: KindMore, number: true},
 		{name: "an index", kind: KindIndices, before: []byte{1}},
 		{name: "a second index", kind: KindIndices, before: []byte{1, 7}},

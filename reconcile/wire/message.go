@@ -77,8 +77,12 @@ type Same struct{}
 // More asks for the next cells of the sequence.
 type More struct{ Cells uint64 }
 
-// Cells carries the next cells of the sequence.
-type Cells struct{ Cells []rateless.Cell }
+// Cells carries the next cells of the sequence; the first answer to a More also the
+// estimator, if the Hello had none.
+type Cells struct {
+	Estimator rateless.Estimator
+	Cells     []rateless.Cell
+}
 
 // Role says what a list of indices means. Initiator and responder are those of
 // the sync; either may send a list.

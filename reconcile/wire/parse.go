@@ -95,6 +95,14 @@ func (p *parser) residue(what string) uint64 {
 	return n
 }
 
+// estimator is nil if it is left out.
+func (p *parser) estimator() rateless.Estimator {
+	if b := p.bytes(rateless.EstimatorSize, "an estimator"); len(b) > 0 {
+		return b
+	}
+	return nil
+}
+
 func (p *parser) cells() []rateless.Cell {
 	if n := len(p.rest) / rateless.CellSize; n > MaxCells {
 		p.fail("%d cells in one message; at most %d are allowed", n, MaxCells)
@@ -125,8 +133,10 @@ func (p *parser) message(kind Kind) Message {
 	case KindMore:
 		return &More{Cells: p.uvarint()}
 	case KindCells:
+		m := &Cells{Estimator: p.estimator()}
 		p.some()
-		return &Cells{Cells: p.cells()}
+		m.Cells = p.cells()
+		return m
 	case KindIndices:
 		return p.indices()
 	case KindOffers:
@@ -175,7 +185,7 @@ func (p *parser) hello() Message {
 	m.Records = p.uvarint()
 	m.Digest = p.digest()
 	m.Greeting = p.greeting()
-	m.Estimator = p.bytes(rateless.EstimatorSize, "estimator")
+	m.Estimator = p.estimator()
 	m.Cells = p.cells()
 	return m
 }
