@@ -81,4 +81,6 @@ type Config struct {
 	SyncInterval time.Duration
 	// Limits bounds what peers may make this node do.
 	Limits Limits
+
+	restoring bool // Restore opens the node to verify it
 }

@@ -49,6 +49,7 @@ type Node struct {
 	closed  chan struct{}
 	failed  error // of closing; to be read once closed is
 
+	backing  sync.Mutex   // serialises backups
 	changing sync.Mutex   // serialises the making and dropping of namespaces
 	mu       sync.RWMutex // guards the maps
 	byName   map[string]*Namespace
@@ -131,6 +132,14 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	if n.dir != "" {
 		if err := os.MkdirAll(n.dir, dirMode); err != nil {
 			return err
+		}
+		note, err := readRestored(n.dir, cfg.restoring)
+		if err != nil {
+			return err
+		}
+		if note != nil {
+			n.log.Warn("this node was restored from a backup and holds what was there then; syncs bring the rest",
+				slog.Int("generation", note.Generation), slog.Time("taken", note.taken()))
 		}
 	}
 	switch {

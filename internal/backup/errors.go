@@ -1,0 +1,24 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// ErrDamaged: a file of a backup is missing, or is not what was written. It is
+// also dbadapter.ErrCorrupt.
+var ErrDamaged error = damage{}
+
+type damage struct{}
+
+func (damage) Error() string        { return "the backup is damaged" }
+func (damage) Is(target error) bool { return target == dbadapter.ErrCorrupt }
+
+// ErrInvalid: the folder is not one that a backup can go into.
+var ErrInvalid = errors.New("not a folder for this node's backups")
+
+func damaged(path, format string, args ...any) error {
+	return fmt.Errorf("%w: %s %s", ErrDamaged, path, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,165 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Only the owner can read a backup: the node's key and secrets are in it.
+const (
+	dirMode  = 0o700
+	fileMode = 0o600
+)
+
+const (
+	// StoreFile is the copy of the store, in a generation.
+	StoreFile = "store"
+	// NodeDir holds the node's other files, in a generation.
+	NodeDir = "node"
+
+	partialSuffix = ".partial"
+)
+
+// Folder is a folder of backups of one node.
+type Folder struct {
+	Path string
+	Node string // the peer id
+	// Latest is the last generation, 0 if there is none.
+	Latest int
+	// Generations are those that are there, ascending. Older ones may have been
+	// deleted by hand.
+	Generations []int
+}
+
+// Open opens a folder of backups. ErrNotFound: there is none.
+func Open(path string) (*Folder, error) {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no folder %s", dbadapter.ErrNotFound, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{Path: path}
+	known := false
+	for _, e := range entries {
+		g, ok := parseGeneration(e.Name())
+		if ok {
+			f.Generations = append(f.Generations, g)
+		}
+		known = known || ok || e.Name() == indexFile
+	}
+	if !known {
+		return nil, fmt.Errorf("%w: %s holds no backup", dbadapter.ErrNotFound, path)
+	}
+	slices.Sort(f.Generations)
+	var i index
+	if _, err := readSealed(filepath.Join(path, indexFile), &i); err != nil {
+		return nil, err
+	}
+	f.Node, f.Latest = i.Node, i.Latest
+	// A generation has its name before the index knows it.
+	if n := len(f.Generations); n > 0 {
+		f.Latest = max(f.Latest, f.Generations[n-1])
+	}
+	return f, nil
+}
+
+// Create opens the folder of a node's backups, and makes it if there is no
+// folder, or an empty one. ErrInvalid: it holds something else, or another
+// node's backups.
+func Create(path, node string) (*Folder, error) {
+	if err := os.MkdirAll(path, dirMode); err != nil {
+		return nil, err
+	}
+	f, err := Open(path)
+	if errors.Is(err, dbadapter.ErrNotFound) {
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != indexFile+".tmp" && e.Name() != "lost+found" }) {
+			return nil, fmt.Errorf("%w: %s holds other files: give a folder that is empty, or not there yet", ErrInvalid, path)
+		}
+		f = &Folder{Path: path, Node: node}
+		return f, errors.Join(f.writeIndex(), syncDir(filepath.Dir(path)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.Node != node {
+		return nil, fmt.Errorf("%w: %s holds backups of node %s, this is %s: give another folder", ErrInvalid, path, f.Node, node)
+	}
+	return f, nil
+}
+
+func (f *Folder) writeIndex() error {
+	b, err := encode(&index{Format: Format, Node: f.Node, Latest: f.Latest})
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(f.Path, indexFile), b)
+}
+
+func generationName(g int) string { return fmt.Sprintf("%06d", g) }
+
+func parseGeneration(name string) (int, bool) {
+	g, err := strconv.Atoi(name)
+	return g, err == nil && g > 0 && generationName(g) == name
+}
+
+func (f *Folder) generation(g int) string { return filepath.Join(f.Path, generationName(g)) }
+
+// File is the path of a file of a generation.
+func (f *Folder) File(generation int, name string) string {
+	return filepath.Join(f.generation(generation), filepath.FromSlash(name))
+}
+
+// clear removes what generations that were cut short have left.
+func (f *Folder) clear() error {
+	entries, err := os.ReadDir(f.Path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name, partial := strings.CutSuffix(e.Name(), partialSuffix)
+		if _, ok := parseGeneration(name); partial && ok {
+			if err := os.RemoveAll(filepath.Join(f.Path, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeFile replaces a file such that a power cut leaves the old or the new one.
+func writeFile(path string, b []byte) error {
+	file, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(b)
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

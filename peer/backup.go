@@ -1,0 +1,346 @@
+package peer
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/backup"
+)
+
+// ErrBackupDamaged: a file of a backup is missing, or is not what was written. It
+// is also ErrCorrupt.
+var ErrBackupDamaged = backup.ErrDamaged
+
+// BackupOptions say how a backup is made.
+type BackupOptions struct {
+	// Full makes a generation that needs no other one before it. Default: what has
+	// changed since the last generation in the folder, if that can be told.
+	Full bool
+	// Program is noted in the manifest, for people.
+	Program string
+	// Progress, if not nil, is called with the number of bytes written so far. It
+	// must be quick.
+	Progress func(bytes int64)
+}
+
+// Backup is one generation in a folder of backups.
+type Backup struct {
+	Generation int
+	// Base is the generation whose changes this one goes on from; 0: this one is
+	// whole.
+	Base    int
+	Node    string // the peer id
+	Program string
+	// Taken is the moment that the backup shows, by the clock of its node.
+	Taken time.Time
+	// Bytes is the size of its files; those of the base are not in it.
+	Bytes      int64
+	Namespaces []BackupNamespace
+}
+
+// BackupNamespace is what a backup holds of a namespace.
+type BackupNamespace struct {
+	Name    string
+	ID      string
+	Records int64 // tombstones included
+}
+
+// Backup copies the node into a folder, as of one moment: the records of all
+// namespaces with their members, secrets and states, the address book and the
+// node's key. Reads, writes and syncs go on meanwhile. The first backup in a
+// folder is whole, each further one holds what has changed since the one before.
+// The folder must be empty, absent, or hold this node's backups; only the owner
+// can read what is written, for the key and secrets are in it. An interrupted
+// backup leaves the generations before it as they are.
+//
+// It takes a Dir, and a Store that is a dbadapter.Backuper, as the default one is.
+func (n *Node) Backup(ctx context.Context, dir string, o BackupOptions) (*Backup, error) {
+	if !n.gate.enter() {
+		return nil, fmt.Errorf("back up into %s: %w", dir, ErrClosed)
+	}
+	defer n.gate.leave()
+	ctx, cancel := bind(ctx, n.ctx)
+	defer cancel()
+	m, err := n.backup(ctx, dir, o)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", err, cause)
+		}
+		return nil, fmt.Errorf("back up into %s: %w", dir, err)
+	}
+	return backupOf(m), nil
+}
+
+func (n *Node) backup(ctx context.Context, dir string, o BackupOptions) (_ *backup.Manifest, err error) {
+	store, ok := n.store.(dbadapter.Backuper)
+	if !ok || n.dir == "" {
+		return nil, fmt.Errorf("%w: the node has no folder, or a store that cannot be copied", ErrInvalid)
+	}
+	if inside, err := within(dir, n.dir); err != nil {
+		return nil, err
+	} else if inside {
+		return nil, fmt.Errorf("%w: the folder is in the node's own, %s: give one on another disk", ErrInvalid, n.dir)
+	}
+	n.backing.Lock()
+	defer n.backing.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	folder, err := backup.Create(dir, n.self.id.String())
+	if errors.Is(err, backup.ErrInvalid) {
+		err = fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	base, mark, err := lastOf(folder, o.Full)
+	if err != nil {
+		return nil, err
+	}
+	draft, err := folder.Begin()
+	if err != nil {
+		return nil, err
+	}
+	m := &backup.Manifest{Program: o.Program}
+	whole, err := n.fill(ctx, draft, m, store, mark, o.Progress)
+	if err == nil {
+		if !whole {
+			m.Base = base
+		}
+		err = draft.Commit(m)
+	}
+	if err != nil {
+		return nil, errors.Join(err, draft.Discard())
+	}
+	if err := store.Settle(context.WithoutCancel(ctx), m.Mark); err != nil {
+		n.log.Warn("the backup is there, but the next one will be whole", slog.Any("err", err))
+	}
+	return m, nil
+}
+
+// lastOf is the generation to go on from, and its mark; 0 and nil for a whole one.
+func lastOf(folder *backup.Folder, full bool) (int, []byte, error) {
+	if full || folder.Latest == 0 {
+		return 0, nil, nil
+	}
+	line, err := folder.Line(folder.Latest)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w; back up into another folder, or make a full backup here", err)
+	}
+	return folder.Latest, line[len(line)-1].Mark, nil
+}
+
+// fill writes the files of a generation, and what the manifest says of them. whole
+// tells whether the copy of the store needs no other one before it.
+func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest, store dbadapter.Backuper, since []byte, progress func(int64)) (whole bool, err error) {
+	key, err := crypto.MarshalPrivateKey(n.self.key)
+	if err != nil {
+		return false, err
+	}
+	files := map[string][]byte{identityFile: key}
+	names := map[dbadapter.NamespaceID]string{}
+	var checkpoint dbadapter.Checkpoint
+	// At this moment, no namespace comes or goes, and no state changes.
+	n.changing.Lock()
+	err = n.core.Still(func() (err error) {
+		for _, ns := range n.Namespaces() {
+			names[ns.id] = ns.Name()
+			if err := readFolder(namespaceDir(n.dir, ns.id), n.dir, files); err != nil {
+				return err
+			}
+		}
+		m.Taken = n.now().UTC()
+		checkpoint, err = store.Checkpoint(ctx)
+		return err
+	})
+	n.changing.Unlock()
+	if err != nil {
+		return false, err
+	}
+	defer checkpoint.Close()
+	book, err := os.ReadFile(filepath.Join(n.dir, addressBookFile))
+	switch {
+	case err == nil:
+		files[addressBookFile] = book
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
+	for name, b := range files {
+		if err := draft.Write(backup.NodeDir+"/"+name, b); err != nil {
+			return false, err
+		}
+	}
+	w, err := draft.Create(backup.StoreFile)
+	if err != nil {
+		return false, err
+	}
+	copied, err := checkpoint.Copy(ctx, &meter{w: w, told: progress}, since)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return false, err
+	}
+	m.Mark = copied.Mark
+	for _, c := range copied.Namespaces {
+		m.Namespaces = append(m.Namespaces, backup.Namespace{
+			Name: names[c.ID], ID: hex.EncodeToString(c.ID[:]), Records: c.Records, Seq: c.Seq, Since: c.Since,
+		})
+	}
+	return copied.Whole, nil
+}
+
+// readFolder reads the files of a folder, by their names within top.
+func readFolder(dir, top string, into map[string][]byte) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !e.Type().IsRegular() || strings.HasSuffix(path, ".tmp") {
+			continue // left by a crash, and replaced with the next write
+		}
+		name, err := filepath.Rel(top, path)
+		if err != nil {
+			return err
+		}
+		if into[filepath.ToSlash(name)], err = os.ReadFile(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meter counts what is written.
+type meter struct {
+	w    interface{ Write([]byte) (int, error) }
+	sum  int64
+	told func(int64)
+}
+
+func (m *meter) Write(b []byte) (int, error) {
+	n, err := m.w.Write(b)
+	m.sum += int64(n)
+	if m.told != nil {
+		m.told(m.sum)
+	}
+	return n, err
+}
+
+// within tells whether a folder, which may not be there yet, is another one or
+// lies in it.
+func within(dir, other string) (bool, error) {
+	resolve := func(path string) (string, error) {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			return "", err
+		}
+		rest := ""
+		for at := path; ; at = filepath.Dir(at) {
+			if real, err := filepath.EvalSymlinks(at); err == nil {
+				return filepath.Join(real, rest), nil
+			} else if filepath.Dir(at) == at {
+				return path, nil
+			}
+			rest = filepath.Join(filepath.Base(at), rest)
+		}
+	}
+	dir, err := resolve(dir)
+	if err != nil {
+		return false, err
+	}
+	if other, err = resolve(other); err != nil {
+		return false, err
+	}
+	rel, err := filepath.Rel(other, dir)
+	return err == nil && filepath.IsLocal(rel), nil
+}
+
+func backupOf(m *backup.Manifest) *Backup {
+	b := &Backup{Generation: m.Generation, Base: m.Base, Node: m.Node, Program: m.Program, Taken: m.Taken, Bytes: m.Bytes(), Namespaces: []BackupNamespace{}}
+	for _, ns := range m.Namespaces {
+		if ns.Name != "" {
+			b.Namespaces = append(b.Namespaces, BackupNamespace{ns.Name, ns.ID, int64(ns.Records)})
+		}
+	}
+	return b
+}
+
+// Backups lists the generations in a folder of backups, the oldest first. It reads
+// their manifests only; VerifyBackups reads all.
+func Backups(dir string) ([]*Backup, error) {
+	folder, manifests, err := manifestsIn(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list the backups in %s: %w", dir, err)
+	}
+	out := make([]*Backup, 0, len(folder.Generations))
+	for _, m := range manifests {
+		out = append(out, backupOf(m))
+	}
+	return out, nil
+}
+
+// manifestsIn reads the manifests in a folder, and checks that the latest
+// generation is there with all that it needs.
+func manifestsIn(dir string) (*backup.Folder, []*backup.Manifest, error) {
+	folder, err := backup.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	var manifests []*backup.Manifest
+	for _, g := range folder.Generations {
+		m, err := folder.Manifest(g)
+		if err != nil {
+			return nil, nil, err
+		}
+		manifests = append(manifests, m)
+	}
+	if folder.Latest > 0 {
+		_, err = folder.Line(folder.Latest)
+	}
+	return folder, manifests, err
+}
+
+// VerifyBackups reads all files of all generations in a folder of backups, and
+// compares them with their manifests. progress, if not nil, is told how many bytes
+// of how many have been read. ErrBackupDamaged names the first file that is
+// missing or is not what was written.
+func VerifyBackups(ctx context.Context, dir string, progress func(read, of int64)) ([]*Backup, error) {
+	folder, manifests, err := manifestsIn(dir)
+	if err != nil {
+		return nil, fmt.Errorf("verify the backups in %s: %w", dir, err)
+	}
+	out := make([]*Backup, 0, len(manifests))
+	tick := ticker(manifests, progress)
+	for _, m := range manifests {
+		if err := folder.Verify(ctx, m, tick); err != nil {
+			return nil, fmt.Errorf("verify the backups in %s: %w", dir, err)
+		}
+		out = append(out, backupOf(m))
+	}
+	return out, nil
+}
+
+// ticker adds up what is read of the files of manifests.
+func ticker(manifests []*backup.Manifest, progress func(read, of int64)) func(int) {
+	if progress == nil {
+		return nil
+	}
+	var read, of int64
+	for _, m := range manifests {
+		of += m.Bytes()
+	}
+	return func(n int) {
+		read += int64(n)
+		progress(read, of)
+	}
+}

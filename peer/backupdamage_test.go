@@ -1,0 +1,113 @@
+package peer_test
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// TestBackupDamage flips a bit of each file of a folder of backups, cuts it and
+// takes it away: VerifyBackups and Restore name the file, and Restore leaves
+// nothing behind.
+func TestBackupDamage(t *testing.T) {
+	n := open(t, peer.Config{Dir: t.TempDir(), ListenAddrs: []string{}})
+	ns := create(t, n, peer.Policy{})
+	to := filepath.Join(t.TempDir(), "backups")
+	for _, key := range []string{"one", "two", "three"} {
+		put(t, ns, key, strings.Repeat("v", 1000))
+		backUp(t, n, to)
+	}
+	shut(t, n)
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	damaged := 0
+	refused := func(path, how string) {
+		t.Helper()
+		damaged++
+		_, err := peer.VerifyBackups(t.Context(), to, nil)
+		if !errors.Is(err, peer.ErrBackupDamaged) || !errors.Is(err, peer.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(path)) {
+			t.Errorf("seed %d, %s %s: verified: %v", seed, how, path, err)
+		}
+		// Restoring reads of the generations before only what it needs.
+		if name, err := filepath.Rel(to, path); err != nil || strings.Contains(name, "/node/") && !strings.HasPrefix(name, "000003") {
+			return
+		}
+		dir := filepath.Join(t.TempDir(), "restored")
+		if _, err := peer.Restore(t.Context(), to, dir, peer.RestoreOptions{}); !errors.Is(err, peer.ErrBackupDamaged) || !strings.Contains(err.Error(), filepath.Base(path)) {
+			t.Errorf("seed %d, %s %s: restored: %v", seed, how, path, err)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s %s: the restore left %v", how, path, err)
+		}
+	}
+	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		good, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		write := func(b []byte) {
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flipped := append([]byte(nil), good...)
+		flipped[rng.IntN(len(flipped))] ^= 1 << rng.IntN(8)
+		write(flipped)
+		refused(path, "flipped")
+		write(good[:rng.IntN(len(good))])
+		refused(path, "cut")
+		write(append(good[:len(good):len(good)], 'x'))
+		refused(path, "lengthened")
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		refused(path, "removed")
+		write(good)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{"000001", "000003"} {
+		away := filepath.Join(t.TempDir(), "away")
+		if err := os.Rename(filepath.Join(to, gone), away); err != nil {
+			t.Fatal(err)
+		}
+		refused(filepath.Join(to, gone), "moved")
+		if err := os.Rename(away, filepath.Join(to, gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if damaged < 50 {
+		t.Errorf("%d kinds of damage", damaged)
+	}
+	restore(t, to, 0) // repaired, it is as before
+
+	// What a backup that was cut short has left is no damage, and is cleared away.
+	partial := filepath.Join(to, "000004.partial")
+	if err := os.CopyFS(partial, os.DirFS(filepath.Join(to, "000003"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := peer.VerifyBackups(t.Context(), to, nil); err != nil {
+		t.Error(err)
+	}
+	r := open(t, peer.Config{Dir: restore(t, to, 0), ListenAddrs: []string{}})
+	if b := backUp(t, r, to); b.Generation != 4 || b.Base != 0 {
+		t.Errorf("the restored node, which is not where its backups end, makes generation %d that goes on from %d", b.Generation, b.Base)
+	}
+	if b := backUp(t, r, to); b.Base != 4 {
+		t.Errorf("generation %d goes on from %d", b.Generation, b.Base)
+	}
+	if _, err := os.Stat(partial); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("the partial generation is there still")
+	}
+}
