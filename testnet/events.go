@@ -20,7 +20,7 @@ func (r *runner) do(e *plan.Event) {
 	r.world.Note(e.Verb.String(), e.Node, e.Peer, nil)
 	n := r.cluster.Node(e.Node)
 	switch e.Verb {
-	case plan.Put, plan.Touch, plan.Batch, plan.Del:
+	case plan.Put, plan.Expiring, plan.Touch, plan.Batch, plan.Del:
 		r.write(e)
 	case plan.Dated:
 		r.dated(e)
@@ -104,10 +104,13 @@ func (r *runner) write(e *plan.Event) {
 				return
 			}
 			records[i].Value = held
-		case plan.Put, plan.Batch:
+		case plan.Put, plan.Expiring, plan.Batch:
 			records[i].Value = r.plan.Value(e, i)
 		}
 		ops[i] = r.history.Intend(e.Node, key, e.Verb == plan.Del, records[i].Value)
+		if e.Verb == plan.Expiring {
+			r.history.Expiring(ops[i])
+		}
 	}
 	told := func(i int, version dbadapter.Version, err error) {
 		if err == nil {
@@ -121,9 +124,12 @@ func (r *runner) write(e *plan.Event) {
 		}
 	}
 	n := r.cluster.Node(e.Node)
-	if e.Verb == plan.Del {
+	switch e.Verb {
+	case plan.Del:
 		n.Delete(records[0].Key, told)
-	} else {
+	case plan.Expiring:
+		n.WriteFor(records[0], e.For, told)
+	default:
 		n.Write(records, told)
 	}
 }

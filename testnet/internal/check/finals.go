@@ -138,28 +138,39 @@ func (h *History) durable(group []*Final) {
 
 // intended looks for the request behind each record that any node ever held. A
 // record that was not acknowledged under its version must be a write of unknown
-// outcome, and each of those accounts for one version.
+// outcome, and each of those accounts for one version. A record expires if just
+// that was asked for.
 func (h *History) intended() {
 	type write struct {
-		key     string
-		content [32]byte
-		deleted bool
+		key              string
+		content          [32]byte
+		deleted, expires bool
 	}
 	known, open := map[sighting]bool{}, map[write]int{}
+	type answer struct {
+		sighting
+		expires bool
+	}
+	asked := map[answer]bool{}
 	for _, o := range h.ops {
 		switch o.state {
 		case acknowledged:
-			known[sighting{o.key, stamp{o.version, o.deleted, o.content, untold}}] = true
+			s := sighting{o.key, stamp{o.version, o.deleted, o.content, untold}}
+			known[s], asked[answer{s, o.expires}] = true, true
 		case unknown:
-			open[write{o.key, o.content, o.deleted}]++
+			open[write{o.key, o.content, o.deleted, o.expires}]++
 		}
 	}
 	var orphans []sighting
 	for s := range h.seen {
-		answer := s
-		answer.rest = untold
-		if !known[answer] && !h.heirs[s] { // an heir's intention is that of what it replaced
+		bare := s
+		bare.rest = untold
+		switch {
+		case h.heirs[s]: // its intention is that of what it replaced
+		case !known[bare]:
 			orphans = append(orphans, s)
+		case s.rest != untold && !asked[answer{bare, s.expires()}]:
+			h.found.say(Intended, h.seen[s], s.key, "%s was asked for, but whether it expires is not as asked", s.stamp)
 		}
 	}
 	slices.SortFunc(orphans, func(a, b sighting) int {
@@ -172,7 +183,7 @@ func (h *History) intended() {
 		return 1
 	})
 	for _, s := range orphans {
-		w := write{s.key, s.content, s.deleted}
+		w := write{s.key, s.content, s.deleted, s.expires()}
 		if open[w]--; open[w] < 0 {
 			h.found.say(Intended, h.seen[s], s.key, "no application asked for %s", s.stamp)
 		}

@@ -46,6 +46,7 @@ type op struct {
 	key     string
 	content [32]byte
 	deleted bool
+	expires bool
 	state   state
 	version dbadapter.Version // if acknowledged
 	// over is the record of the key that the node held at the request, if any;
@@ -80,6 +81,13 @@ func (h *History) Intend(node int, key string, deleted bool, value []byte) Op {
 	return Op(len(h.ops) - 1)
 }
 
+// Expiring notes that the record of an intended write is to expire.
+func (h *History) Expiring(o Op) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ops[o].expires = true
+}
+
 // Acknowledge notes that the node has answered: the write is durable, under
 // that version.
 func (h *History) Acknowledge(o Op, version dbadapter.Version) {
@@ -112,7 +120,7 @@ func (h *History) Restamping(node int, from dbadapter.Version, r *dbadapter.Reco
 // restamped reports whether a record took the place of a greater one as
 // Restamping announced it.
 func (h *History) restamped(node int, key string, old, s stamp) bool {
-	return h.restamps[restamp{node, key, old.version, s.version}] && old.content == s.content && old.deleted == s.deleted
+	return h.restamps[restamp{node, key, old.version, s.version}] && old.content == s.content && old.deleted == s.deleted && old.sameExpiry(s)
 }
 
 // Refuse notes that the write is not made, and never will be.

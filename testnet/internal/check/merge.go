@@ -39,6 +39,17 @@ func stampOf(r *dbadapter.Record) stamp {
 	return stamp{r.Version, r.Deleted, contentOf(r.Deleted, r.Value), string(rest)}
 }
 
+// expires reports whether a stamp that is told in full is that of a record that
+// expires.
+func (a stamp) expires() bool {
+	return a.rest != untold && a.rest[:8] != "\x00\x00\x00\x00\x00\x00\x00\x00"
+}
+
+// sameExpiry reports whether two stamps can have one expiry.
+func (a stamp) sameExpiry(b stamp) bool {
+	return a.rest == untold || b.rest == untold || a.rest[:8] == b.rest[:8]
+}
+
 // alike reports whether two stamps can be those of one record.
 func (a stamp) alike(b stamp) bool {
 	if a.rest == untold || b.rest == untold {

@@ -19,14 +19,14 @@ func (n *Node) Records() []dbadapter.Record {
 	return n.process.records()
 }
 
-// Get is the value under a key, if there is one.
+// Get is the value under a key, if the node reads one there.
 func (n *Node) Get(key string) ([]byte, bool) {
-	if n.process == nil {
+	if n.process == nil || n.process.ns == nil {
 		return nil, false
 	}
 	records := n.process.records()
 	at, ok := slices.BinarySearchFunc(records, key, func(r dbadapter.Record, key string) int { return strings.Compare(string(r.Key), key) })
-	if !ok || records[at].Deleted {
+	if !ok || !n.process.ns.Present(&records[at]) {
 		return nil, false
 	}
 	return records[at].Value, true

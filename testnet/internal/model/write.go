@@ -22,6 +22,11 @@ func (n *Node) Write(records []dbadapter.Record, told Told) {
 	n.ask(len(records), told, func(p *process) (*node.Attempt, error) { return p.ns.Write(drafts...) })
 }
 
+// WriteFor puts a record that expires.
+func (n *Node) WriteFor(r dbadapter.Record, ttl time.Duration, told Told) {
+	n.ask(1, told, func(p *process) (*node.Attempt, error) { return p.ns.Write(node.Draft{Record: r, TTL: ttl}) })
+}
+
 // Delete deletes the record under a key, if there is one.
 func (n *Node) Delete(key []byte, told Told) {
 	n.ask(1, told, func(p *process) (*node.Attempt, error) {

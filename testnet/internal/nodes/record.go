@@ -155,6 +155,9 @@ func (n *recordedNamespace) intend(writes []dbadapter.Write) (own map[int]check.
 		if (record.Version.Writer == writer || record.Version.Writer == 0) && !r.known[name] {
 			r.known[name] = true
 			own[i] = r.history.Intend(n.store.node, name.key, record.Deleted, record.Value)
+			if record.Expires != 0 {
+				r.history.Expiring(own[i])
+			}
 		}
 	}
 	return own, r.time

@@ -44,6 +44,7 @@ var examples = map[operands]string{
 	formLoss:   "at 1s loss 0>1 0.05",
 	formRole:   "at 1s role 0>2 read",
 	formPut:    "at 1s put 2 key7 100B",
+	formPutFor: "at 1s expiring 2 key7 100B for 30s",
 	formDel:    "at 1s del 2 key7",
 	formBatch:  "at 1s batch 2 k 40 100B",
 	formStep:   "at 1s crash-at 2 apply",
@@ -56,7 +57,7 @@ var examples = map[operands]string{
 // operands reads what follows the verb.
 func (e *Event) operands(rest string) (err error) {
 	form := verbTable[e.Verb].form
-	if form == formRandom || form == formFor {
+	if form == formRandom || form == formFor || form == formPutFor {
 		var last string
 		if rest, last, err = cutFor(rest); err != nil {
 			return err
@@ -107,7 +108,7 @@ func (e *Event) operands(rest string) (err error) {
 			}
 		}
 		return fmt.Errorf("unknown step %q; the steps are %s", rest, join(reconcile.Steps()))
-	case formPut, formDel, formBatch:
+	case formPut, formPutFor, formDel, formBatch:
 		e.Key, rest = cutWord(rest)
 		if form == formBatch {
 			word, rest = cutWord(rest)
@@ -118,15 +119,15 @@ func (e *Event) operands(rest string) (err error) {
 			e.Amount = int64(count)
 		}
 		if form != formDel {
-			return e.value(rest)
+			return e.readValue(rest)
 		}
 	}
 	return end(rest)
 }
 
-// value reads "100B", or a quoted string.
-func (e *Event) value(rest string) (err error) {
-	if verbTable[e.Verb].form != formPut || !strings.HasPrefix(rest, `"`) {
+// readValue reads "100B", or a quoted string.
+func (e *Event) readValue(rest string) (err error) {
+	if form := verbTable[e.Verb].form; form != formPut && form != formPutFor || !strings.HasPrefix(rest, `"`) {
 		e.Size, err = byteSize("size", rest)
 		return err
 	}
@@ -162,11 +163,17 @@ func (e *Event) skew(rest string) error {
 
 // cutFor splits "… for 3s" in two.
 func cutFor(rest string) (before, last string, err error) {
-	words := strings.Fields(rest)
-	if n := len(words); n >= 2 && words[n-2] == "for" {
-		return strings.Join(words[:n-2], " "), words[n-1], nil
+	before, last = cutLastWord(rest)
+	if before, word := cutLastWord(before); word == "for" {
+		return before, last, nil
 	}
 	return "", "", errors.New("want \"for\" and a time at the end")
+}
+
+// cutLastWord splits a line before its last word.
+func cutLastWord(line string) (rest, word string) {
+	i := strings.LastIndexAny(line, " \t") + 1
+	return strings.TrimRight(line[:i], " \t"), line[i:]
 }
 
 func end(rest string) error {
@@ -201,7 +208,7 @@ func (e *Event) check(nodes int) error {
 		if n := len(slices.Compact(slices.Clone(named))); n != len(named) {
 			return fmt.Errorf("groups %q: a node stands in two of them", e.Key)
 		}
-	case formPut, formDel, formBatch:
+	case formPut, formPutFor, formDel, formBatch:
 		if err := checkWord("key", e.Key); err != nil {
 			return err
 		}
@@ -252,7 +259,7 @@ func (c *cost) add(e *Event) error {
 		n = r.Writes + r.Syncs + eventsPerFault*r.Faults
 		data = int64(r.Writes) * int64(r.size()+record)
 		c.largest = max(c.largest, int64(r.size()))
-	case Put, Dated, Batch:
+	case Put, Dated, Expiring, Batch:
 		c.largest = max(c.largest, int64(len(e.Value)+e.Size))
 	case Touch:
 		data = c.largest + record

@@ -104,6 +104,11 @@ func (p *Plan) write(e *Event, n, left int) Event {
 	case kind < 9:
 		w.Verb = Dated
 		w.Size = d.size(e.Random.size())
+	case kind < 11:
+		// Some expire while the run lasts, some before they have gone round.
+		w.Verb = Expiring
+		w.Size = d.size(e.Random.size())
+		w.For = time.Duration(d.scale(max(1, e.For.Milliseconds()))) * time.Millisecond
 	default:
 		w.Verb = Put
 		w.Size = d.size(e.Random.size())

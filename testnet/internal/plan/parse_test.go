@@ -31,6 +31,8 @@ at 1.5s put 0 empty 0B
 
 # A note.
 at 2s dated 2 key7 100B
+at 2s expiring 2 key7 100B for 30s
+at 2s expiring 2 key7 "two  words for 3s" for 1h
 at 2s del 2 key7
 at 2s touch 2 key7
 at 3s batch 2 k 40 1KiB
@@ -106,6 +108,7 @@ func TestParse(t *testing.T) {
 	s := time.Second
 	for _, want := range []Event{
 		{At: 3 * s, Verb: Batch, Node: 2, Key: "k", Amount: 40, Size: 1024},
+		{At: 2 * s, Verb: Expiring, Node: 2, Key: "key7", Value: "two  words for 3s", For: time.Hour},
 		{At: 4 * s, Verb: Push, Node: 1, Peer: 0},
 		{At: 4 * s, Verb: SyncPrefix, Node: 1, Peer: 0, Key: "key"},
 		{At: 6*s + time.Millisecond, Verb: CrashAt, Node: 3, Step: reconcile.StepApply},
@@ -168,7 +171,7 @@ func TestParseErrors(t *testing.T) {
 		{"net loss=1.5", `loss "1.5": want a share from 0 to 1`},
 		{"net loss=NaN", `loss "NaN": want a share`},
 		{"net loss=0.1 loss=0.2", `"loss" stands twice`},
-		{"at 1s frob 1", `unknown verb "frob"; the verbs are put, del, touch, dated`},
+		{"at 1s frob 1", `unknown verb "frob"; the verbs are put, del, touch, dated, expiring`},
 		{"at noon crash 1", `time "noon": want a time`},
 		{"at -1s crash 1", `time "-1s"`},
 		{"at 2s crash 1\n\nat 1s start 1", "line 3: 1s comes after 2s; events stand in order of time"},

@@ -112,12 +112,9 @@ func (e *Event) String() string {
 	case formLoss:
 		line += fmt.Sprintf(" %d>%d %s", e.Node, e.Peer, share(float64(e.Amount)/1000))
 	case formPut:
-		line += fmt.Sprintf(" %d %s ", e.Node, e.Key)
-		if e.Value != "" {
-			line += strconv.Quote(e.Value)
-		} else {
-			line += size(e.Size)
-		}
+		line += fmt.Sprintf(" %d %s %s", e.Node, e.Key, e.value())
+	case formPutFor:
+		line += fmt.Sprintf(" %d %s %s for %s", e.Node, e.Key, e.value(), span(e.For))
 	case formDel:
 		line += fmt.Sprintf(" %d %s", e.Node, e.Key)
 	case formBatch:
@@ -134,6 +131,14 @@ func (e *Event) String() string {
 		line += e.Random.String() + " for " + span(e.For)
 	}
 	return line
+}
+
+// value is the value, or its size.
+func (e *Event) value() string {
+	if e.Value != "" {
+		return strconv.Quote(e.Value)
+	}
+	return size(e.Size)
 }
 
 // String is the parts of a random line, with a space before each.

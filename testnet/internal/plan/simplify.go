@@ -40,6 +40,11 @@ func (s *shrinker) details() {
 		}
 	})
 	s.each(func(e *Event) {
+		if e.Verb == Expiring {
+			e.Verb, e.For = Put, 0
+		}
+	})
+	s.each(func(e *Event) {
 		switch {
 		case e.Verb == Partition || e.Verb.Writes() || e.Amount == 0:
 		case e.Verb == Loss:

@@ -17,6 +17,9 @@ const (
 	// Dated: "dated 2 key7 100B" imports a value whose date is what node 2's clock
 	// says, cut to whole ten seconds: nodes may give one date to differing data.
 	Dated
+	// Expiring: "expiring 2 key7 100B for 30s" writes as put does, with a time to
+	// live of 30 s.
+	Expiring
 	// Batch: "batch 2 k 40 100B" writes 40 keys, k0 to k39, in one transaction.
 	Batch
 	// Sync: "sync 0>1" has node 0 begin a sync with node 1.
@@ -104,6 +107,7 @@ const (
 	formLoss                   // loss 0>1 0.05
 	formRole                   // role 0>2 read
 	formPut                    // put 2 key7 100B
+	formPutFor                 // expiring 2 key7 100B for 30s
 	formDel                    // del 2 key7
 	formBatch                  // batch 2 k 40 100B
 	formStep                   // crash-at 2 apply
@@ -131,6 +135,7 @@ var verbTable = [verbs]struct {
 	Del:        {"del", formDel, operation},
 	Touch:      {"touch", formDel, operation},
 	Dated:      {"dated", formPut, operation},
+	Expiring:   {"expiring", formPutFor, operation},
 	Batch:      {"batch", formBatch, operation},
 	Sync:       {"sync", formLink, operation},
 	Pull:       {"pull", formLink, operation},
@@ -180,4 +185,6 @@ func Verbs() []Verb {
 }
 
 // Writes reports whether the verb changes records.
-func (v Verb) Writes() bool { return v == Put || v == Dated || v == Touch || v == Del || v == Batch }
+func (v Verb) Writes() bool {
+	return v == Put || v == Dated || v == Expiring || v == Touch || v == Del || v == Batch
+}
