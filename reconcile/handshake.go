@@ -81,12 +81,12 @@ func (a *initiator) hello() error {
 		Prefix:    a.opts.Prefix,
 		Records:   a.here.records,
 		Digest:    a.here.digest,
-		Greeting:  a.opts.greeting(!a.opts.DryRun && len(a.opts.Prefix) == 0),
 	}
 	m.ListsMayDiffer = a.opts.ListsMayDiffer
 	if err := a.sketch(m); err != nil {
 		return err
 	}
+	m.Greeting = a.opts.greeting(!m.DryRun && len(m.Prefix) == 0) // last: it tells the time
 	return a.link.send(m)
 }
 

@@ -15,7 +15,8 @@
 //	what is remembered rejections.go            what this node refused
 //	                   declined.go              what its peers refused
 //	                   openings.go              how many cells a sync opens with
-//	what greetings say twins.go                 two nodes with one identity
+//	what greetings say heard.go                 and what follows
+//	                   twins.go                 two nodes with one identity
 //	                   offset.go                how far the peers' clocks are away
 //
 // It is a set of deciders, not an event loop: a driver asks, and does what it is

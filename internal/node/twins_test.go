@@ -122,7 +122,7 @@ func TestTwinsAreForgotten(t *testing.T) {
 	now := epoch
 	hear := func(g greeted) bool {
 		now = epoch.Add(time.Duration(g.tau) * time.Second)
-		w.note("x", g.greeting(), now, testSkew)
+		w.note("x", g.greeting(), now, time.Second)
 		_, ok := w.twin("x", now)
 		return ok
 	}
