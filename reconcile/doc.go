@@ -61,7 +61,7 @@
 // # Reading the source
 //
 // initiator.go and responder.go are the list of a sync's steps, in order. handshake.go
-// proves; sketch.go, subtract.go, peel.go (and aim.go: how many cells to ask for),
+// proves and greets; sketch.go, subtract.go, peel.go (and aim.go: how many cells to ask for),
 // fetch.go, apply.go and verify.go hold the step of their name; plan.go is the
 // difference plan; sender.go and receiver.go carry records; all.go is the method
 // without cells. testdata/transcripts shows each shape of a sync, message by message.
