@@ -5,7 +5,8 @@ import "time"
 // Kept is an entry of a namespace's kept log: a record that has left the set and
 // that a person may want back. The log is durable and is never replicated. An
 // entry is written in the transaction that takes its record out of the set, and
-// goes with Forget, or with the namespace.
+// goes with Forget, or with the namespace. The oldest conflicts go when there are
+// more than MaxConflicts, or than MaxConflictBytes of them; what is set aside stays.
 type Kept struct {
 	// Seq numbers the entries of a namespace; a number is not used twice.
 	Seq uint64
@@ -23,7 +24,9 @@ type Kept struct {
 type Why uint8
 
 const (
-	// KeptConflict: a greater record took its place, whose writer had not seen it.
+	// KeptConflict: a record of other content took its place by Put, which does not
+	// supersede it. Dated records neither lose nor win in this sense: they name
+	// nothing.
 	KeptConflict Why = iota + 1
 	// KeptSetAside: SetAside removed it.
 	KeptSetAside

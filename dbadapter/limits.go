@@ -16,6 +16,11 @@ const (
 	// MaxReplaces is how many writers a record names as replaced. More than so
 	// many seldom write one key, and 8 take no more room than two signatures.
 	MaxReplaces = 8
+	// MaxConflicts and MaxConflictBytes bound the conflicts in the kept log, and
+	// their keys and values: the oldest go first. They are for a person to look
+	// at, and must not fill the disk.
+	MaxConflicts     = 10_000
+	MaxConflictBytes = 64 << 20
 
 	// SignatureSize is the length of an Ed25519 signature.
 	SignatureSize = 64

@@ -70,6 +70,14 @@ next:
 // write commits what the parts touch as one transaction, and lets observers
 // and new snapshots see it in one step. ErrTxnTooBig leaves no trace.
 func (c *committer) write(parts []part) error {
+	for _, p := range parts {
+		if err := c.dropAhead(p.namespace); err != nil {
+			return err
+		}
+		if err := c.keepAhead(p); err != nil {
+			return err
+		}
+	}
 	txn := c.store.db.NewTransaction(true)
 	defer txn.Discard()
 	c.arena = c.arena[:0]
@@ -104,8 +112,8 @@ func (c *committer) write(parts []part) error {
 		}
 	})
 	for _, s := range staged {
-		if err := c.trim(s.namespace); err != nil {
-			c.store.log.Warn("trim the change log", slog.String("namespace", fmt.Sprintf("%x", s.namespace.id)), slog.Any("err", err))
+		if err := errors.Join(c.trim(s.namespace), c.trimKept(s.namespace)); err != nil {
+			c.store.log.Warn("trim the change log and the kept log", slog.String("namespace", fmt.Sprintf("%x", s.namespace.id)), slog.Any("err", err))
 		}
 	}
 	return nil

@@ -27,6 +27,9 @@ type keptMeta struct {
 	setAside  uint64 // entries of each kind
 	conflicts uint64
 	bytes     uint64 // keys and values of the conflicts
+	// ahead, if not 0, is the first entry that was written ahead of a commit which
+	// is not there; see keepAhead.
+	ahead uint64
 }
 
 // count moves the count of a kind by the entry of a record, up or down.
@@ -38,6 +41,8 @@ func (m *keptMeta) count(why dbadapter.Why, r *dbadapter.Record, by int) {
 		m.setAside += uint64(by)
 	}
 }
+
+const keptKeySize = prefixSize + 1 + 8
 
 const keptHead = 1 + 8 + dbadapter.VersionSize
 
@@ -87,7 +92,7 @@ func readKept(b []byte, number uint32, why dbadapter.Why, seq uint64, h dbadapte
 	return k, err
 }
 
-// stageKept puts the group's leavers into the transaction.
+// stageKept puts leavers into the transaction.
 func (c *committer) stageKept(txn *badger.Txn, number uint32, m *keptMeta, leavers []commit.Leaver) error {
 	at := c.store.options.Now()
 	for i := range leavers {
@@ -153,7 +158,7 @@ func (s *snapshot) checkKept(found keptMeta) error {
 // keptEntry reads one entry of the kept log.
 func (n *namespace) keptEntry(txn *badger.Txn, item *badger.Item) (k dbadapter.Kept, err error) {
 	key := item.Key()
-	if len(key) != prefixSize+1+8 {
+	if len(key) != keptKeySize {
 		return k, corrupt("an entry of the kept log", "its key has %d bytes", len(key))
 	}
 	why, seq := dbadapter.Why(key[prefixSize]), binary.BigEndian.Uint64(key[prefixSize+1:])
@@ -208,14 +213,7 @@ func (n *namespace) forget(seqs []uint64) error {
 	m := n.meta
 	for _, seq := range seqs {
 		for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
-			item, err := txn.Get(keptKey(n.number, kindKept, why, seq))
-			if errors.Is(err, badger.ErrKeyNotFound) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := n.stageForget(txn, &m.kept, item); err != nil {
+			if err := n.stageForget(txn, &m.kept, why, seq); err != nil {
 				return err
 			}
 		}
@@ -226,15 +224,22 @@ func (n *namespace) forget(seqs []uint64) error {
 	return n.putMeta(txn, m)
 }
 
-// stageForget takes an entry out of the kept log.
-func (n *namespace) stageForget(txn *badger.Txn, m *keptMeta, item *badger.Item) error {
+// stageForget takes an entry out of the kept log, if it is there.
+func (n *namespace) stageForget(txn *badger.Txn, m *keptMeta, why dbadapter.Why, seq uint64) error {
+	item, err := txn.Get(keptKey(n.number, kindKept, why, seq))
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	k, err := n.keptEntry(txn, item)
 	if err != nil {
 		return err
 	}
-	m.count(k.Why, &k.Record, -1)
+	m.count(why, &k.Record, -1)
 	for _, kind := range [...]byte{kindKept, kindMore} {
-		if err := txn.Delete(keptKey(n.number, kind, k.Why, k.Seq)); err != nil {
+		if err := txn.Delete(keptKey(n.number, kind, why, seq)); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ import (
 //	number(4) 'l' seq(8)    log:    { index(6) old(6) new(6) }…           seal(8)
 //	number(4) 'k' why seq(8) kept:  see kept.go
 //	number(4) 'u' why seq(8) tail of a kept entry
-//	number(4) 'm'           meta:   seq(8) first(8) records(8) latest(8) kept(8) set aside(8) conflicts(8) their bytes(8) digest(32) seal(8)
+//	number(4) 'm'           meta:   seq(8) first(8) records(8) latest(8) kept(8×5) digest(32) seal(8)
 //
 //	0(4) 'n' id(16)         name:   number(4)  seal(8)
 //	0(4) 'd' number(4)      a namespace being dropped: empty
@@ -159,11 +159,11 @@ type meta struct {
 	digest  dbadapter.Digest // the sum of the records' digests
 }
 
-const metaSize = 8*8 + dbadapter.DigestSize
+const metaSize = 9*8 + dbadapter.DigestSize
 
 func (m *meta) encode(number uint32) []byte {
 	b := make([]byte, 0, metaSize+sealSize)
-	for _, n := range [...]uint64{m.seq, m.first, m.records, uint64(m.latest), m.kept.seq, m.kept.setAside, m.kept.conflicts, m.kept.bytes} {
+	for _, n := range [...]uint64{m.seq, m.first, m.records, uint64(m.latest), m.kept.seq, m.kept.setAside, m.kept.conflicts, m.kept.bytes, m.kept.ahead} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	b = m.digest.AppendBinary(b)
@@ -181,8 +181,8 @@ func (m *meta) decode(b []byte, number uint32) error {
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
 	*m = meta{
-		at(0), at(1), at(2), dbadapter.Timestamp(at(3)), keptMeta{at(4), at(5), at(6), at(7)},
-		dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[8*8:])),
+		at(0), at(1), at(2), dbadapter.Timestamp(at(3)), keptMeta{at(4), at(5), at(6), at(7), at(8)},
+		dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[9*8:])),
 	}
 	return nil
 }

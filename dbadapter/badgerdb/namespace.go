@@ -72,6 +72,9 @@ func (n *namespace) load() error {
 		if err := n.meta.decode(b, n.number); err != nil {
 			return err
 		}
+		if err := c.dropAhead(n); err != nil {
+			return err
+		}
 	} else {
 		if c.head.next > maxNumber {
 			return fmt.Errorf("%w: %d namespaces have been made in this store; start a new one", dbadapter.ErrLimit, c.head.next-1)

@@ -39,19 +39,31 @@ const defaultMinFree = 64 << 20
 const (
 	// memTable must be so large that one transaction, 15 % of it, takes a
 	// batch at both bounds with nothing but keys: each key stands in its record
-	// and in its bucket, and a write adds up to 171 bytes to that (key
-	// prefixes, version, seal, signature, checksum, log entry and Badger's own
-	// account of 12 bytes an entry).
+	// and in its bucket, and a write adds up to putBytes to that (key
+	// prefixes, version, seal, signature, optional fields, checksum, log entry and
+	// Badger's own account of 12 bytes an entry). A batch that sets records aside
+	// has each key in the kept log and in the removal, and up to keepBytes more. An
+	// entry of the kept log that a conflict makes takes no more than keepBytes, key
+	// and value.
 	memTable = 32 << 20
 	// inline is the size from which Badger would put values into files of
 	// their own; it is the largest that Badger takes. See cut.
 	inline = 1 << 20
+
+	putBytes  = 171 + dbadapter.MaxOptional
+	keepBytes = 240 + dbadapter.MaxOptional
+	// conflictBytes bounds the conflicts that a transaction carries beside its
+	// batch.
+	conflictBytes = 256 << 10
 )
 
 const txnBytes = memTable * 15 / 100
 
 // The bounds fit, or this does not compile.
-const _ = uint(txnBytes - 2*dbadapter.MaxBatchBytes - 171*dbadapter.MaxBatch - 4<<10)
+const (
+	_ = uint(txnBytes - 2*dbadapter.MaxBatchBytes - putBytes*dbadapter.MaxBatch - conflictBytes - 4<<10)
+	_ = uint(txnBytes - 2*dbadapter.MaxBatchBytes - keepBytes*dbadapter.MaxBatch - 4<<10)
+)
 
 func (o *Options) badger(dir string) badger.Options {
 	return badger.DefaultOptions(dir).

@@ -51,7 +51,9 @@ func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
 			return stagedPart{}, err
 		}
 	}
-	if err := c.stageKept(txn, n.number, &m.kept, p.group.Leavers()); err != nil {
+	if m.kept.ahead != 0 {
+		m.kept.ahead = 0 // they are there
+	} else if err := c.stageKept(txn, n.number, &m.kept, p.group.Leavers()); err != nil {
 		return stagedPart{}, err
 	}
 	for rest := changes; len(rest) > 0; {

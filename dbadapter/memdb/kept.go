@@ -14,6 +14,7 @@ import (
 // replaced, so that a reader may keep them.
 type keptLog struct {
 	seq     uint64 // of the last entry
+	bytes   int    // keys and values of the conflicts
 	entries map[dbadapter.Why][]dbadapter.Kept
 }
 
@@ -27,8 +28,21 @@ func (k *keptLog) add(leavers []commit.Leaver, now time.Time) {
 		k.entries[l.Why] = append(k.entries[l.Why], dbadapter.Kept{
 			Seq: k.seq, Why: l.Why, Record: l.Record.Record, By: l.By, At: now.Truncate(time.Millisecond).UTC(),
 		})
+		if l.Why == dbadapter.KeptConflict {
+			k.bytes += l.Size()
+		}
+	}
+	conflicts := k.entries[dbadapter.KeptConflict]
+	for len(conflicts) > dbadapter.MaxConflicts || k.bytes > dbadapter.MaxConflictBytes {
+		k.bytes -= sizeOf(&conflicts[0])
+		conflicts = conflicts[1:]
+	}
+	if k.entries != nil {
+		k.entries[dbadapter.KeptConflict] = conflicts
 	}
 }
+
+func sizeOf(k *dbadapter.Kept) int { return len(k.Record.Key) + len(k.Record.Value) }
 
 func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 	return func(yield func(dbadapter.Kept, error) bool) {
@@ -73,8 +87,18 @@ func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
 	for _, seq := range seqs {
 		gone[seq] = true
 	}
-	for why, entries := range n.data.kept.entries {
-		n.data.kept.entries[why] = slices.DeleteFunc(slices.Clone(entries), func(k dbadapter.Kept) bool { return gone[k.Seq] })
+	log := &n.data.kept
+	for why, entries := range log.entries {
+		var left []dbadapter.Kept
+		for _, k := range entries {
+			switch {
+			case !gone[k.Seq]:
+				left = append(left, k)
+			case why == dbadapter.KeptConflict:
+				log.bytes -= sizeOf(&k)
+			}
+		}
+		log.entries[why] = left
 	}
 	return nil
 }

@@ -85,7 +85,9 @@ func (m *model) write(t *rapid.T) write {
 		w.Record.Value = []byte(rapid.SampledFrom(modelValues).Draw(t, "value"))
 		w.Record.Expires = dbadapter.Timestamp(rapid.Uint64Range(0, 1).Draw(t, "expires") << 16)
 	}
-	if w.Record.Version.Writer != 0 && rapid.IntRange(0, 2).Draw(t, "replaces") == 0 {
+	if held, ok := m.twin.records[string(w.Record.Key)]; ok && rapid.Bool().Draw(t, "knows the held one") {
+		w.Record.Replace(&held)
+	} else if w.Record.Version.Writer != 0 && rapid.IntRange(0, 2).Draw(t, "replaces") == 0 {
 		w.Record.Replaces = []dbadapter.Replaced{{Writer: 3, Clock: dbadapter.Timestamp(rapid.Uint64Range(1, 2).Draw(t, "replaced"))}}
 	}
 	switch rapid.IntRange(0, 19).Draw(t, "if") {
@@ -112,7 +114,7 @@ func (m *model) write(t *rapid.T) write {
 
 func modelVersion(t *rapid.T) dbadapter.Version {
 	v := at(100 * rapid.IntRange(0, 9).Draw(t, "second"))
-	v.Writer = dbadapter.WriterID(rapid.IntRange(0, 1).Draw(t, "writer"))
+	v.Writer = dbadapter.WriterID(rapid.IntRange(0, 3).Draw(t, "writer"))
 	return v
 }
 

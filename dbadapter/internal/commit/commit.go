@@ -76,6 +76,9 @@ type Leaver struct {
 	By     dbadapter.Version
 }
 
+// Size is how much the leaver counts for.
+func (l *Leaver) Size() int { return len(l.Record.Key) + len(l.Record.Value) }
+
 // Prepare checks a batch against the limits. The items refer to the caller's
 // slices.
 func Prepare(writes []dbadapter.Write) ([]Item, error) {

@@ -119,6 +119,9 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 		b.remove(at, it)
 		return result
 	}
+	if held != nil && isConflict(it, &held.Record.Record) {
+		g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptConflict, Record: held.Record, By: it.Record.Version})
+	}
 	b.put(at, ok, it)
 	g.latest = max(g.latest, it.Record.Version.Clock)
 	return result
@@ -157,6 +160,12 @@ func decide(it *Item, held *Held) dbadapter.Result {
 	return dbadapter.Dominated
 }
 
+// isConflict reports whether a write loses what its writer had not seen.
+func isConflict(it *Item, held *dbadapter.Record) bool {
+	return it.Action == dbadapter.Put && held.Version.Writer != 0 && it.Record.Version.Writer != 0 &&
+		!it.Record.Supersedes(held.Version) && !it.Record.SameContent(held)
+}
+
 // read loads the buckets of the items that have not been loaded yet.
 func (g *Group) read(items []Item) {
 	indices := make([]dbadapter.Index, 0, len(items))
@@ -192,8 +201,23 @@ func (b *Bucket) remove(at int, it *Item) {
 // Touched are the buckets that the group changes, in order.
 func (g *Group) Touched() []*Bucket { return g.touched }
 
-// Leavers are the records that the group moves to the kept log, in order.
-func (g *Group) Leavers() []Leaver { return g.leavers }
+// Leavers are the records that the group moves to the kept log, in order. It leaves
+// out conflicts that those behind them would push out at once.
+func (g *Group) Leavers() []Leaver {
+	bytes, first := 0, len(g.leavers) // of the conflicts that fit
+	for first > 0 {
+		l := &g.leavers[first-1]
+		if l.Why == dbadapter.KeptConflict {
+			if bytes += l.Size(); bytes > dbadapter.MaxConflictBytes {
+				break
+			}
+		}
+		first--
+	}
+	early := slices.Clone(g.leavers[:first])
+	early = slices.DeleteFunc(early, func(l Leaver) bool { return l.Why == dbadapter.KeptConflict })
+	return append(early, g.leavers[first:]...)
+}
 
 // Latest is the greatest clock among the records applied, or 0.
 func (g *Group) Latest() dbadapter.Timestamp { return g.latest }

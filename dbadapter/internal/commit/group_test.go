@@ -2,6 +2,7 @@ package commit
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -44,5 +45,42 @@ func TestTakenBackBatchLeavesNoTrace(t *testing.T) {
 	}
 	if held := g.Touched()[0].Held; len(held) != 1 || string(held[0].Record.Value) != "second" {
 		t.Errorf("the bucket holds %+v", held)
+	}
+}
+
+// A group that loses more than is kept hands over only the last conflicts, and all
+// that was set aside.
+func TestLeaversAreBounded(t *testing.T) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	const records = 3
+	value := make([]byte, dbadapter.MaxConflictBytes/2)
+	held := map[dbadapter.Index][]Held{}
+	var items []Item
+	for i := range records {
+		r := dbadapter.Record{Key: []byte{byte(i)}, Value: value, Version: dbadapter.Version{Clock: 1, Writer: 1}}
+		old := dbadapter.Hashed{Record: r, Index: h.Index(r.Key)} // larger than Hash takes
+		held[old.Index] = []Held{{Record: old}}
+		item := Item{Record: old}
+		if item.Action = dbadapter.SetAside; i > 0 {
+			item.Action, item.Record.Value, item.Record.Version = dbadapter.Put, nil, dbadapter.Version{Clock: 2, Writer: 2}
+		}
+		items = append(items, item)
+	}
+	g := NewGroup(h, func(indices []dbadapter.Index) []Loaded {
+		loaded := make([]Loaded, len(indices))
+		for i, index := range indices {
+			loaded[i].Held = held[index]
+		}
+		return loaded
+	})
+	if _, err := g.Batch(items); err != nil {
+		t.Fatal(err)
+	}
+	var left string
+	for _, l := range g.Leavers() {
+		left += fmt.Sprint(l.Why, l.Record.Key)
+	}
+	if want := "set aside [0]conflict [2]"; left != want {
+		t.Errorf("%s leave, want %s", left, want)
 	}
 }
