@@ -55,10 +55,11 @@ func playNetnsRole() {
 	os.Exit(0)
 }
 
-// netnsServer is a node that others join: it prints a ticket for each line that
+// netnsServer is a node that others join, over the transport that it is given: it prints a ticket for each line that
 // comes in, and in the end how many records it holds.
-func netnsServer(ctx context.Context, _ []string, in *bufio.Scanner) error {
-	n, err := peer.Open(ctx, peer.Config{ListenAddrs: []string{fmt.Sprintf("/ip4/0.0.0.0/tcp/%d", netnsPort)}})
+func netnsServer(ctx context.Context, args []string, in *bufio.Scanner) error {
+	listen := map[string]string{"tcp": "/ip4/0.0.0.0/tcp/%d", "quic": "/ip4/0.0.0.0/udp/%d/quic-v1"}[args[0]]
+	n, err := peer.Open(ctx, peer.Config{ListenAddrs: []string{fmt.Sprintf(listen, netnsPort)}})
 	if err != nil {
 		return err
 	}
@@ -334,9 +335,15 @@ func (p *netnsProcess) tickets(count int) (tickets []string) {
 
 // Many nodes behind one address, as behind a router, connect and sync at once.
 func TestNodesBehindOneAddress(t *testing.T) {
+	for _, transport := range []string{"tcp", "quic"} {
+		t.Run(transport, func(t *testing.T) { nodesBehindOneAddress(t, transport) })
+	}
+}
+
+func nodesBehindOneAddress(t *testing.T, transport string) {
 	const nodes = 20
 	at, clients := netnsStar(t, 1)
-	server := at.start("server")
+	server := at.start("server", transport)
 	server.want("listening")
 	crowd := clients[0].start("crowd", server.tickets(nodes)...)
 	crowd.want("synced")
@@ -348,7 +355,7 @@ func TestNodesBehindOneAddress(t *testing.T) {
 // address or from theirs.
 func TestSilentConnectionsKeepNoMemberOut(t *testing.T) {
 	at, clients := netnsStar(t, 2)
-	server := at.start("server")
+	server := at.start("server", "tcp")
 	server.want("listening")
 	tickets := server.tickets(3)
 	beside := clients[0].start("member", t.TempDir(), tickets[0], "beside")

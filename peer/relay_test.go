@@ -79,6 +79,11 @@ func TestRelay(t *testing.T) {
 			t.Errorf("connected directly, over %s", conn.RemoteMultiaddr())
 		}
 	}
+	for _, conn := range r.hidden.host.Network().ConnsToPeer(r.other.self.id) {
+		if !conn.Stat().Limited {
+			t.Error("the relay's limits are not known at the hidden node")
+		}
+	}
 	if !slices.ContainsFunc(r.other.Peers(), func(p PeerInfo) bool { return p.ID == r.hidden.self.id && p.Connected }) {
 		t.Error("a peer behind a relay counts as not connected")
 	}

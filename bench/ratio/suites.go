@@ -125,4 +125,26 @@ var suites = []suite{
 			},
 		},
 	},
+	{
+		pkg:       "peer",
+		bench:     "^BenchmarkTransports$",
+		benchtime: "5x",
+		comparisons: []comparison{
+			{
+				what: "connect on loopback over TCP, beside QUIC",
+				ours: figure{"Transports/connect/tcp", "ns/op"},
+				base: figure{"Transports/connect/quic", "ns/op"},
+			},
+			{
+				what: "sync 64 records of 1 MiB over TCP, beside QUIC",
+				ours: figure{"Transports/sync64MiB/tcp", "ns/op"},
+				base: figure{"Transports/sync64MiB/quic", "ns/op"},
+			},
+			{
+				what: "open a node that listens over both, beside TCP only",
+				ours: figure{"Transports/open/both", "ns/op"},
+				base: figure{"Transports/open/tcp", "ns/op"},
+			},
+		},
+	},
 }

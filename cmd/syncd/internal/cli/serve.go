@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -74,6 +75,9 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	defer func() { _ = core.Sync() }() // standard error may not be a file
 	log := slog.New(zapslog.NewHandler(core))
 	gologshim.SetDefaultHandler(zapslog.NewHandler(core, zapslog.WithName("libp2p")))
+	// quic-go writes its one warning, of small socket buffers, to the standard logger.
+	stdlog.SetFlags(0)
+	stdlog.SetOutput(slog.NewLogLogger(log.Handler(), slog.LevelWarn).Writer())
 	addr, err := a.apiAddr()
 	if err != nil {
 		return err

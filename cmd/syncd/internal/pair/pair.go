@@ -46,6 +46,7 @@ func (p *Pair) open(ctx context.Context, policy peer.Policy, log *slog.Logger) e
 	for i := range p.Node {
 		n, err := peer.Open(ctx, peer.Config{
 			Dir: filepath.Join(p.dir, fmt.Sprint(i+1)), Logger: log.With("node", i+1),
+			ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"},
 		})
 		if err != nil {
 			return fmt.Errorf("open node %d: %w", i+1, err)
