@@ -37,11 +37,20 @@ type KeyInfo struct {
 	Size    int       `json:"size" doc:"of the value, in bytes"`
 	Version string    `json:"version"`
 	Time    time.Time `json:"time" doc:"of the version"`
+	Expires time.Time `json:"expires,omitzero" doc:"when the record expires; absent if it does not"`
 }
 
 // KeyInfoOf describes a record.
 func KeyInfoOf(r *dbadapter.Record) KeyInfo {
-	return KeyInfo{Key: KeyOf(r.Key), Size: len(r.Value), Version: r.Version.String(), Time: r.Version.Clock.Time()}
+	return KeyInfo{Key: KeyOf(r.Key), Size: len(r.Value), Version: r.Version.String(), Time: r.Version.Clock.Time(), Expires: ExpiryOf(r)}
+}
+
+// ExpiryOf is when a record expires; the zero time if it does not.
+func ExpiryOf(r *dbadapter.Record) time.Time {
+	if r.Expires == 0 {
+		return time.Time{}
+	}
+	return r.Expires.Time()
 }
 
 // KeyList is a page of keys, in the order of their bytes.

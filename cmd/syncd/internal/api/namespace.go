@@ -122,11 +122,12 @@ type ImportResult struct {
 	Written   int64 `json:"written" doc:"new or changed"`
 	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
 	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
+	Expired   int64 `json:"expired" doc:"had expired, and were left out"`
 }
 
 // ImportResultOf counts what became of a number of lines.
 func ImportResultOf(r peer.ImportResult, lines int) ImportResult {
-	return ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale}
+	return ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale, Expired: r.Expired}
 }
 
 // Add sums up the results of several requests.
@@ -136,4 +137,5 @@ func (r *ImportResult) Add(o ImportResult) {
 	r.Written += o.Written
 	r.Unchanged += o.Unchanged
 	r.Stale += o.Stale
+	r.Expired += o.Expired
 }

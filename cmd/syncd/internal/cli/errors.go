@@ -25,6 +25,7 @@ var hints = []struct {
 	{errNoScenario, ""},
 	{peer.ErrConflict, ""},
 	{peer.ErrDeleted, ""},
+	{peer.ErrExpired, ""},
 	{peer.ErrNotFound, "syncd ls shows the keys of a namespace, syncd peer ls the peers"},
 	{problem.ErrToken, "give the daemon's token with --token-file"},
 	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},

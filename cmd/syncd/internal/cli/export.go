@@ -13,11 +13,11 @@ import (
 type exportCmd struct {
 	NS       string `arg:"" name:"ns" help:"The namespace's name."`
 	Prefix   string `help:"Only keys that begin with it." placeholder:"P"`
-	Versions bool   `help:"With versions, and with deleted records."`
+	Versions bool   `help:"With versions, and with deleted and expired records."`
 }
 
 func (exportCmd) Help() string {
-	return `The lines are sorted by the bytes of the keys and have one canonical form: two nodes that hold the same records print the same bytes. Records from a dated import carry their time.
+	return `The lines are sorted by the bytes of the keys and have one canonical form: two nodes that hold the same records print the same bytes. Records from a dated import carry their time, records that expire the time when they do. What has expired by this machine's clock is left out, but for an export with versions, which no clock changes.
 
 Examples:
     syncd export notes > notes.jsonl

@@ -28,8 +28,9 @@ func (importCmd) Help() string {
     {"key":"a","value":"one"}
     {"key64":"/w==","value64":"AAE="}
     {"key":"b","value":"two","time":"2024-03-01T12:00:00Z"}
+    {"key":"c","value":"three","expires":"2027-03-01T12:00:00Z"}
 
-key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with capital T and Z, no leap seconds) is the time of the record's version, cut to the millisecond, from 2020 to at most the namespace's skew ahead of this machine's clock: two sites that import the same dated lines hold the same records. A value that is there already makes no new version.
+key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with capital T and Z, no leap seconds) is the time of the record's version, cut to the millisecond, from 2020 to at most the namespace's skew ahead of this machine's clock: two sites that import the same dated lines hold the same records. expires is the time from which on the record reads as absent, at most 100 years ahead; a line whose time has come is left out and counted. A value that is there already makes no new version.
 
 Unknown or doubled fields are errors; lines of white space are skipped, but counted. An import that stops, also by ctrl-C, says how many lines it kept and how to go on.
 
@@ -82,8 +83,12 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if a.json() {
 		return a.printJSON(s.kept)
 	}
-	return a.printf("%d records read: %d written, %d unchanged, %d older than what is there\n",
-		s.kept.Records, s.kept.Written, s.kept.Unchanged, s.kept.Stale)
+	expired := ""
+	if s.kept.Expired > 0 {
+		expired = fmt.Sprintf(", %d left out since they have expired", s.kept.Expired)
+	}
+	return a.printf("%d records read: %d written, %d unchanged, %d older than what is there%s\n",
+		s.kept.Records, s.kept.Written, s.kept.Unchanged, s.kept.Stale, expired)
 }
 
 // importer passes lines on in chunks.

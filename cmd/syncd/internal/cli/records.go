@@ -53,8 +53,9 @@ func (c condition) client() (client.Condition, error) {
 
 type putCmd struct {
 	keyArg
-	Value    *string `arg:"" optional:"" help:"The value; - or nothing reads it from standard input."`
-	IfAbsent bool    `help:"Only if there is no record, not even a deleted one." xor:"if"`
+	Value    *string        `arg:"" optional:"" help:"The value; - or nothing reads it from standard input."`
+	IfAbsent bool           `help:"Only if there is no record, not even a deleted or expired one." xor:"if"`
+	TTL      *time.Duration `name:"ttl" help:"The record expires after this time, such as 90s or 720h; at most 100 years. From then on it reads as absent, on each node by that node's clock." placeholder:"D"`
 	condition
 }
 
@@ -64,6 +65,7 @@ func (putCmd) Help() string {
 Examples:
     syncd put notes greeting hello
     syncd put notes pictures/cat.jpg < cat.jpg
+    syncd put notes session/17 alice --ttl 12h
     syncd put notes counter 2 --if-version "$(syncd get notes counter -o json | jq -r .version)"`
 }
 
@@ -78,11 +80,17 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		return err
 	}
 	cond.Absent = c.IfAbsent
+	ttl := time.Duration(0)
+	if c.TTL != nil {
+		if ttl = *c.TTL; ttl <= 0 {
+			return problem.Usage("--ttl %s: want a time that is greater than 0", ttl)
+		}
+	}
 	value := a.stdin
 	if c.Value != nil && *c.Value != "-" {
 		value = strings.NewReader(*c.Value)
 	}
-	version, err := daemon.Put(ctx, c.NS, key, value, cond)
+	version, err := daemon.Put(ctx, c.NS, key, value, ttl, cond)
 	if err != nil {
 		return attempt(err, "put %s in %q", show(key), c.NS)
 	}
@@ -99,8 +107,8 @@ func (a *app) printVersion(version string) error {
 type getCmd struct{ keyArg }
 
 func (getCmd) Help() string {
-	return `Prints the value's bytes and nothing else. With -o json, key, value (or value64, base64 where it is not UTF-8) and version.
-A key that is not there, or was deleted, is exit code 4.
+	return `Prints the value's bytes and nothing else. With -o json, key, value (or value64, base64 where it is not UTF-8), version, and expires if the record does.
+A key that is not there, was deleted or has expired, is exit code 4.
 
 Examples:
     syncd get notes greeting
@@ -114,6 +122,7 @@ type recordJSON struct {
 	Value   *string `json:"value,omitempty"`
 	Value64 []byte  `json:"value64,omitempty"`
 	Version string  `json:"version"`
+	Expires string  `json:"expires,omitempty"`
 }
 
 // Run prints the value.
@@ -122,20 +131,20 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return err
 	}
-	value, version, err := daemon.Get(ctx, c.NS, key)
+	value, err := daemon.Get(ctx, c.NS, key)
 	if err != nil {
 		return attempt(err, "get %s from %q", show(key), c.NS)
 	}
 	if !a.json() {
-		_, err = a.stdout.Write(value)
+		_, err = a.stdout.Write(value.Bytes)
 		return err
 	}
-	out := recordJSON{Key: api.KeyOf(key), Version: version}
-	if utf8.Valid(value) {
-		s := string(value)
+	out := recordJSON{Key: api.KeyOf(key), Version: value.Version, Expires: value.Expires}
+	if utf8.Valid(value.Bytes) {
+		s := string(value.Bytes)
 		out.Value = &s
 	} else {
-		out.Value64 = value
+		out.Value64 = value.Bytes
 	}
 	return a.printJSON(out)
 }

@@ -167,11 +167,16 @@ func (c Condition) header() map[string]string {
 	return nil
 }
 
-// Put writes a value and returns its version.
-func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, cond Condition) (string, error) {
-	return c.write(ctx, request{
+// Put writes a value and returns its version. The record expires after ttl, if
+// that is not 0.
+func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, ttl time.Duration, cond Condition) (string, error) {
+	r := request{
 		method: http.MethodPut, path: api.KeyPath(ns, key), header: cond.header(), body: value, kind: "application/octet-stream",
-	})
+	}
+	if ttl != 0 {
+		r.query = url.Values{"ttl": {ttl.String()}}
+	}
+	return c.write(ctx, r)
 }
 
 // Delete makes a record a tombstone and returns its version.
@@ -188,17 +193,25 @@ func (c *Client) write(ctx context.Context, r request) (string, error) {
 	return strings.Trim(resp.Header.Get("ETag"), `"`), nil
 }
 
-// Get reads a value and its version.
-func (c *Client) Get(ctx context.Context, ns string, key []byte) (value []byte, version string, err error) {
+// Value is what a key holds.
+type Value struct {
+	Bytes   []byte
+	Version string
+	Expires string // RFC 3339; empty for never
+}
+
+// Get reads a value.
+func (c *Client) Get(ctx context.Context, ns string, key []byte) (Value, error) {
 	resp, err := c.do(ctx, request{method: http.MethodGet, path: api.KeyPath(ns, key)})
 	if err != nil {
-		return nil, "", err
+		return Value{}, err
 	}
 	defer func() { _ = resp.Body.Close() }() // read only
-	if value, err = io.ReadAll(resp.Body); err != nil {
-		return nil, "", fmt.Errorf("reading the value: %w", err)
+	v := Value{Version: strings.Trim(resp.Header.Get("ETag"), `"`), Expires: resp.Header.Get("Syncd-Expires")}
+	if v.Bytes, err = io.ReadAll(resp.Body); err != nil {
+		return Value{}, fmt.Errorf("reading the value: %w", err)
 	}
-	return value, strings.Trim(resp.Header.Get("ETag"), `"`), nil
+	return v, nil
 }
 
 // List reads one page of keys.

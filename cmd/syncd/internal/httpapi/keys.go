@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -90,7 +91,8 @@ type delInput struct {
 type putInput struct {
 	RecordParams
 	WriteCondition
-	IfNoneMatch string `header:"If-None-Match" doc:"* demands that there is no record, not even a deleted one"`
+	IfNoneMatch string `header:"If-None-Match" doc:"* demands that there is no record, not even a deleted or expired one"`
+	TTL         string `query:"ttl" doc:"after which time the record expires, such as 90s or 720h; at most 100 years; without it, never"`
 	RawRequest
 }
 
@@ -104,6 +106,8 @@ type valueOutput struct {
 	ContentType string `header:"Content-Type"`
 	ETag        string `header:"ETag"`
 	Modified    string `header:"Last-Modified"`
+	Expires     string `header:"Expires"`
+	ExpiresAt   string `header:"Syncd-Expires"`
 	Body        []byte
 }
 
@@ -137,9 +141,9 @@ func (s *server) registerKeys() {
 	const path = "/v1/ns/{ns}/keys/{key}"
 	huma.Register(s.api, huma.Operation{
 		OperationID: "get", Method: http.MethodGet, Path: path, Summary: "Read a value",
-		Description: "404: there is no such key. 410: it was deleted, and the ETag is the version of the tombstone.",
+		Description: "404: there is no such key. 410: it was deleted, and the ETag is the version of the tombstone; or it has expired by the daemon's clock, and the ETag is its version.",
 		Responses: map[string]*huma.Response{
-			"200": {Description: "The value; the ETag is its version", Content: octets},
+			"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when", Content: octets},
 			"304": {Description: "The value is that of one of the ETags in If-None-Match"},
 		},
 	}, s.get)
@@ -167,8 +171,8 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 		return nil, err
 	}
 	rec, err := ns.Get(ctx, key)
-	if errors.Is(err, peer.ErrDeleted) {
-		// With the tombstone's version, for a conditional write over it.
+	if absent(err) {
+		// With the version, for a conditional write over it.
 		p := *problem.From(err)
 		p.Version = rec.Version.String()
 		return nil, huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(rec.Version)}})
@@ -182,13 +186,22 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 	if rec.Value == nil {
 		rec.Value = []byte{} // a nil body would be no body
 	}
-	return &valueOutput{
+	out := &valueOutput{
 		Status:      http.StatusOK,
 		ContentType: "application/octet-stream",
 		ETag:        etag(rec.Version),
 		Modified:    rec.Version.Clock.Time().Format(http.TimeFormat),
 		Body:        rec.Value,
-	}, nil
+	}
+	if at := api.ExpiryOf(&rec); !at.IsZero() {
+		out.Expires, out.ExpiresAt = at.Format(http.TimeFormat), at.Format(time.RFC3339Nano)
+	}
+	return out, nil
+}
+
+// absent reports whether the key holds what reads as absent.
+func absent(err error) bool {
+	return errors.Is(err, peer.ErrDeleted) || errors.Is(err, peer.ErrExpired)
 }
 
 func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) {
@@ -197,6 +210,10 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 		return nil, err
 	}
 	key, err := in.key()
+	if err != nil {
+		return nil, err
+	}
+	ttl, err := duration("ttl", in.TTL)
 	if err != nil {
 		return nil, err
 	}
@@ -215,12 +232,12 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	case in.IfNoneMatch != "" && in.IfNoneMatch != "*":
 		return nil, fail(problem.Usage("If-None-Match: only * is understood in a write"))
 	case in.IfNoneMatch == "*":
-		v, err = ns.PutIf(ctx, key, value, dbadapter.Version{})
+		v, err = ns.PutIf(ctx, key, value, dbadapter.Version{}, peer.TTL(ttl))
 	case in.IfMatch == "":
-		v, err = ns.Put(ctx, key, value)
+		v, err = ns.Put(ctx, key, value, peer.TTL(ttl))
 	default:
 		v, err = s.ifMatch(ctx, ns, key, in.IfMatch, func(held dbadapter.Version) (dbadapter.Version, error) {
-			return ns.PutIf(ctx, key, value, held)
+			return ns.PutIf(ctx, key, value, held, peer.TTL(ttl))
 		})
 	}
 	return written(ctx, ns, key, v, err)
@@ -253,11 +270,11 @@ func written(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Ve
 		return &versionOutput{etag(v), api.Version{Version: v.String()}}, nil
 	}
 	p := *problem.From(fail(err))
-	if !errors.Is(err, peer.ErrConflict) && !errors.Is(err, peer.ErrDeleted) {
+	if !errors.Is(err, peer.ErrConflict) && !absent(err) {
 		return nil, &p
 	}
 	held, got := ns.Get(ctx, key)
-	if got != nil && !errors.Is(got, peer.ErrDeleted) {
+	if got != nil && !absent(got) {
 		return nil, &p
 	}
 	p.Version = held.Version.String()
@@ -280,11 +297,12 @@ func (s *server) ifMatch(ctx context.Context, ns *peer.Namespace, key []byte, he
 const maxRetries = 10
 
 // overHeld writes over whatever record is there, as If-Match: * demands (RFC
-// 9110, section 13.1.1). ErrConflict: there is no record, or only a tombstone.
+// 9110, section 13.1.1). ErrConflict: there is no record, or only one that was
+// deleted or has expired.
 func overHeld(ctx context.Context, ns *peer.Namespace, key []byte, write func(held dbadapter.Version) (dbadapter.Version, error)) (dbadapter.Version, error) {
 	for range maxRetries {
 		rec, err := ns.Get(ctx, key)
-		if errors.Is(err, peer.ErrNotFound) || errors.Is(err, peer.ErrDeleted) {
+		if errors.Is(err, peer.ErrNotFound) || absent(err) {
 			return dbadapter.Version{}, fmt.Errorf("write over %.200q in %s: %w: there is no record", key, ns.Name(), peer.ErrConflict)
 		}
 		if err != nil {

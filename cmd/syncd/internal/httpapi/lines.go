@@ -33,13 +33,14 @@ type importOutput struct{ Body api.ImportResult }
 type exportInput struct {
 	NS       string `path:"ns" doc:"the namespace's local name"`
 	Prefix   string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
-	Versions bool   `query:"versions" doc:"with versions and deleted records"`
+	Versions bool   `query:"versions" doc:"with versions, and with deleted and expired records"`
 }
 
 func (s *server) registerLines() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "import", Method: http.MethodPost, Path: "/v1/ns/{ns}/import", Summary: "Import records, a JSON object a line",
-		Description: `{"key":"a","value":"one","time":"2024-03-01T12:00:00Z"}; key64 and value64 are base64, time is optional. ` +
+		Description: `{"key":"a","value":"one","time":"2024-03-01T12:00:00Z"}; key64 and value64 are base64, time and expires are optional. ` +
+			"What has expired is left out and counted. " +
 			"A line that is no record ends the import: the problem says which one, and how many records before it were kept.",
 		RequestBody: &huma.RequestBody{Required: true, Content: lines},
 	}, s.importLines)
@@ -73,7 +74,7 @@ func (s *server) importLines(ctx context.Context, in *importInput) (*importOutpu
 		line, detail = bad.Line, bad
 	case errors.As(err, &bad):
 		line, detail = bad.Line, problem.Malformed(bad)
-	case errors.Is(err, peer.ErrFutureVersion):
+	case errors.Is(err, peer.ErrFutureVersion), errors.Is(err, peer.ErrLimit):
 		detail = fmt.Errorf("line %d: %w", line, err)
 	}
 	p := problem.From(detail)
@@ -99,7 +100,7 @@ func items(r *jsonlines.Reader, at *lineOf) iter.Seq2[peer.Item, error] {
 				yield(peer.Item{}, &jsonlines.LineError{Line: r.Line(), Err: err})
 				return
 			}
-			if !yield(peer.Item{Key: e.Key, Value: e.Value, Time: e.Time}, nil) {
+			if !yield(peer.Item{Key: e.Key, Value: e.Value, Time: e.Time, Expires: e.Expires}, nil) {
 				return
 			}
 		}
@@ -183,7 +184,7 @@ func writeLines(w io.Writer, records iter.Seq2[dbadapter.Record, error], version
 // dated import, goes out with it, so that an import of the export makes the
 // same record; a version of a node's own cannot be made elsewhere.
 func entryOf(rec *dbadapter.Record, versions bool) jsonlines.Entry {
-	e := jsonlines.Entry{Key: rec.Key, Value: rec.Value, Deleted: rec.Deleted}
+	e := jsonlines.Entry{Key: rec.Key, Value: rec.Value, Deleted: rec.Deleted, Expires: api.ExpiryOf(rec)}
 	if rec.Version.Writer == 0 && rec.Version.Incarnation == 0 {
 		e.Time = rec.Version.Clock.Time()
 	}

@@ -95,7 +95,7 @@ func (s *served) do(t *testing.T, method, path, body string, header ...string) (
 func TestProblems(t *testing.T) {
 	s := serve(t, "")
 	ctx := t.Context()
-	version, err := s.client.Put(ctx, "notes", []byte("gone"), strings.NewReader("v"), client.Condition{})
+	version, err := s.client.Put(ctx, "notes", []byte("gone"), strings.NewReader("v"), 0, client.Condition{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestAnyKey(t *testing.T) {
 	held := map[string]string{}
 	put := func(key, value []byte) error {
 		held[string(key)] = string(value)
-		_, err := s.client.Put(ctx, "notes", key, bytes.NewReader(value), client.Condition{})
+		_, err := s.client.Put(ctx, "notes", key, bytes.NewReader(value), 0, client.Condition{})
 		return err
 	}
 	for _, key := range []string{".", "..", "/", "//", "/../", "a/b", "a%2Fb", "\xff", "\x00", " ", "?", "#", "a?b=c#d", "é", "%"} {
@@ -176,9 +176,9 @@ func TestAnyKey(t *testing.T) {
 		if err := put(key, value); err != nil {
 			t.Fatal(err)
 		}
-		got, version, err := s.client.Get(ctx, "notes", key)
-		if err != nil || !bytes.Equal(got, value) || version == "" {
-			t.Fatalf("get %q = %q, %q, %v; want %q", key, got, version, err, value)
+		got, err := s.client.Get(ctx, "notes", key)
+		if err != nil || !bytes.Equal(got.Bytes, value) || got.Version == "" || got.Expires != "" {
+			t.Fatalf("get %q = %+v, %v; want %q", key, got, err, value)
 		}
 	})
 	var keys []string
@@ -242,9 +242,9 @@ func TestPathsOfOtherClients(t *testing.T) {
 		if resp.StatusCode != http.StatusOK || resp.Header.Get("ETag") == "" {
 			t.Errorf("PUT %s: %s %s", path, resp.Status, body)
 		}
-		got, _, err := s.client.Get(t.Context(), "notes", []byte(key))
-		if err != nil || string(got) != "v:"+key {
-			t.Errorf("after PUT %s, %q is %q, %v", path, key, got, err)
+		got, err := s.client.Get(t.Context(), "notes", []byte(key))
+		if err != nil || string(got.Bytes) != "v:"+key {
+			t.Errorf("after PUT %s, %q is %q, %v", path, key, got.Bytes, err)
 		}
 	}
 }

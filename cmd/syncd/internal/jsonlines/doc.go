@@ -4,10 +4,12 @@
 //	{"key":"a","value":"one"}
 //	{"key64":"/w==","value64":"AAE="}
 //	{"key":"b","value":"two","time":"2024-03-01T12:00:00Z"}
+//	{"key":"c","value":"three","expires":"2027-03-01T12:00:00Z"}
 //
 // Bytes that are not UTF-8 go as base64 (RFC 4648, section 4, with padding)
 // in key64 and value64. A time (RFC 3339, with capital T and Z and without
-// leap seconds) is the time of the record's version, cut to the millisecond.
+// leap seconds) is the time of the record's version, cut to the millisecond; so is
+// expires, the time from which on the record reads as absent.
 // Exports with versions add "version" and "deleted".
 //
 // The reader is strict, since an import must not change what it is given: a

@@ -14,6 +14,8 @@ type Entry struct {
 	Value []byte
 	// Time is the version's time; zero when the line has no time.
 	Time time.Time
+	// Expires is when the record expires; zero when it does not.
+	Expires time.Time
 	// Version and Deleted are written by an export with versions; an import
 	// refuses them, since a version belongs to the node that made it.
 	Version string
@@ -33,11 +35,8 @@ func Append(b []byte, e *Entry) []byte {
 		b = append(b, ',')
 		b = appendField(b, "value", e.Value)
 	}
-	if !e.Time.IsZero() {
-		b = append(b, `,"time":"`...)
-		b = e.Time.UTC().AppendFormat(b, time.RFC3339Nano)
-		b = append(b, '"')
-	}
+	b = appendTime(b, "time", e.Time)
+	b = appendTime(b, "expires", e.Expires)
 	if e.Version != "" {
 		b = append(b, `,"version":`...)
 		b = appendString(b, []byte(e.Version))
@@ -46,6 +45,15 @@ func Append(b []byte, e *Entry) []byte {
 		b = append(b, `,"deleted":true`...)
 	}
 	return append(b, '}', '\n')
+}
+
+// appendTime writes a time, if there is one.
+func appendTime(b []byte, name string, t time.Time) []byte {
+	if t.IsZero() {
+		return b
+	}
+	b = append(append(append(b, `,"`...), name...), `":"`...)
+	return append(t.UTC().AppendFormat(b, time.RFC3339Nano), '"')
 }
 
 // appendField writes "name":"text", or "name64":"base64" for other bytes.

@@ -24,6 +24,8 @@ func TestCanonicalForm(t *testing.T) {
 		{Entry{Key: []byte("\xff"), Value: []byte{0, 1}}, `{"key64":"/w==","value":"\u0000\u0001"}`},
 		{Entry{Key: []byte("a/../b <&>"), Value: []byte("\"\\\n\r\t\x7fé\u2028")}, `{"key":"a/../b <&>","value":"\"\\\n\r\t` + "\x7fé\u2028" + `"}`},
 		{Entry{Key: []byte("a"), Value: []byte("v"), Time: at}, `{"key":"a","value":"v","time":"2024-03-01T12:00:00.005Z"}`},
+		{Entry{Key: []byte("a"), Value: []byte("v"), Time: at, Expires: at.Add(time.Hour)}, `{"key":"a","value":"v","time":"2024-03-01T12:00:00.005Z","expires":"2024-03-01T13:00:00.005Z"}`},
+		{Entry{Key: []byte("a"), Value: []byte("v"), Expires: at, Version: "1-2-3"}, `{"key":"a","value":"v","expires":"2024-03-01T12:00:00.005Z","version":"1-2-3"}`},
 		{Entry{Key: []byte("a"), Value: []byte("v"), Version: "1-2-3"}, `{"key":"a","value":"v","version":"1-2-3"}`},
 		{Entry{Key: []byte("a"), Version: "1-2-3", Deleted: true}, `{"key":"a","version":"1-2-3","deleted":true}`},
 	} {
@@ -49,26 +51,28 @@ func TestParseRefuses(t *testing.T) {
 		`{"key":"a","value":"b","vlaue":1}`:      `unknown field "vlaue"`,
 		`{"key":"a","key":"a","value":"b"}`:      "the key stands twice",
 		`{"key":"a","key64":"YQ==","value":"b"}`: "the key stands twice",
-		`{"key":"a","value64":"YQ==","value":"b"}`:                "the value stands twice",
-		`{"key64":"YQ","value":"b"}`:                              "not base64 with padding",
-		`{"key64":"YR==","value":"b"}`:                            "not base64 with padding",
-		`{"key":"a","value":"b","time":"yesterday"}`:              "must be RFC 3339",
-		`{"key":"a","value":"b","time":"0001-01-01T00:00:00Z"}`:   "must be RFC 3339",
-		`{"key":"a","value":"b","time":"2024-03-01t12:00:00z"}`:   "with a capital T and Z",
-		`{"key":"a","value":"b","time":"2016-12-31T23:59:60Z"}`:   "no leap second",
-		`{"key":"a","value":"b","time":"2024-03-01T12:00:00,5Z"}`: "must be RFC 3339",
-		"\uFEFF" + `{"key":"a","value":"b"}`:                      "byte order mark",
-		`{"key":"a","value":"b","deleted":true}`:                  "cannot be imported",
-		`{"key":"a","value":"b","version":"1"}`:                   "cannot be imported",
-		"{\"key\":\"\xff\",\"value\":\"b\"}":                      "is not UTF-8",
-		"{\"key\":\"a\x01\",\"value\":\"b\"}":                     "at byte 10: invalid character",
-		`{"key":"\ud800","value":"b"}`:                            "invalid surrogate pair",
-		`{"key":"\ud800\u0041","value":"b"}`:                      "invalid surrogate pair",
-		`{"key":"\u12","value":"b"}`:                              "invalid escape sequence",
-		`{"key":"\x41","value":"b"}`:                              "invalid escape sequence",
-		`{"key":"a`:                                               "the line ends within",
-		`{"value":1,"value":2,"key":"a"}`:                         "want a string",
-		`{"key":"a","value":"b"}{}`:                               "something stands after",
+		`{"key":"a","value64":"YQ==","value":"b"}`:                                                  "the value stands twice",
+		`{"key64":"YQ","value":"b"}`:                                                                "not base64 with padding",
+		`{"key64":"YR==","value":"b"}`:                                                              "not base64 with padding",
+		`{"key":"a","value":"b","time":"yesterday"}`:                                                "must be RFC 3339",
+		`{"key":"a","value":"b","time":"0001-01-01T00:00:00Z"}`:                                     "must be RFC 3339",
+		`{"key":"a","value":"b","time":"2024-03-01t12:00:00z"}`:                                     "with a capital T and Z",
+		`{"key":"a","value":"b","time":"2016-12-31T23:59:60Z"}`:                                     "no leap second",
+		`{"key":"a","value":"b","time":"2024-03-01T12:00:00,5Z"}`:                                   "must be RFC 3339",
+		`{"key":"a","value":"b","expires":"tomorrow"}`:                                              "must be RFC 3339",
+		`{"key":"a","value":"b","expires":"2027-03-01T12:00:00Z","expires":"2027-03-01T12:00:00Z"}`: `the field "expires" stands twice`,
+		"\uFEFF" + `{"key":"a","value":"b"}`:                                                        "byte order mark",
+		`{"key":"a","value":"b","deleted":true}`:                                                    "cannot be imported",
+		`{"key":"a","value":"b","version":"1"}`:                                                     "cannot be imported",
+		"{\"key\":\"\xff\",\"value\":\"b\"}":                                                        "is not UTF-8",
+		"{\"key\":\"a\x01\",\"value\":\"b\"}":                                                       "at byte 10: invalid character",
+		`{"key":"\ud800","value":"b"}`:                                                              "invalid surrogate pair",
+		`{"key":"\ud800\u0041","value":"b"}`:                                                        "invalid surrogate pair",
+		`{"key":"\u12","value":"b"}`:                                                                "invalid escape sequence",
+		`{"key":"\x41","value":"b"}`:                                                                "invalid escape sequence",
+		`{"key":"a`:                                                                                 "the line ends within",
+		`{"value":1,"value":2,"key":"a"}`:                                                           "want a string",
+		`{"key":"a","value":"b"}{}`:                                                                 "something stands after",
 	} {
 		if _, err := Parse([]byte(line)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q): error %v; want one about %q", line, err, want)
@@ -85,11 +89,14 @@ func TestRoundTrip(t *testing.T) {
 		if rapid.Bool().Draw(t, "dated") {
 			e.Time = time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "time")).UTC()
 		}
+		if rapid.Bool().Draw(t, "expires") {
+			e.Expires = time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "expiry")).UTC()
+		}
 		got, err := Parse(Append(nil, &e))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(got.Key, e.Key) || !bytes.Equal(got.Value, e.Value) || !got.Time.Equal(e.Time) {
+		if !bytes.Equal(got.Key, e.Key) || !bytes.Equal(got.Value, e.Value) || !got.Time.Equal(e.Time) || !got.Expires.Equal(e.Expires) {
 			t.Fatalf("%+v came back as %+v", e, got)
 		}
 	})

@@ -25,7 +25,7 @@ var byteOrderMark = []byte("\uFEFF")
 type parser struct{ dec jsontext.Decoder }
 
 // seen says which fields the line has given so far.
-type seen struct{ key, value, time bool }
+type seen struct{ key, value, time, expires bool }
 
 func (p *parser) parse(line []byte) (Entry, error) {
 	var e Entry
@@ -71,20 +71,27 @@ func (p *parser) field(e *Entry, have *seen, name string) error {
 	case "value", "value64":
 		return p.bytes(&e.Value, &have.value, name, "value")
 	case "time":
-		if have.time {
-			return errors.New("the time stands twice")
-		}
-		have.time = true
-		text, err := p.text(`the value of "time"`)
-		if err != nil {
-			return err
-		}
-		e.Time, err = parseTime(string(text))
-		return err
+		return p.time(&e.Time, &have.time, name)
+	case "expires":
+		return p.time(&e.Expires, &have.expires, name)
 	case "version", "deleted":
 		return fmt.Errorf("the field %q cannot be imported: a version belongs to the node that made it; export without --versions", name)
 	}
-	return fmt.Errorf("unknown field %q; a record has key or key64, value or value64, and perhaps time", name)
+	return fmt.Errorf("unknown field %q; a record has key or key64, value or value64, and perhaps time and expires", name)
+}
+
+// time reads the field of a time.
+func (p *parser) time(to *time.Time, have *bool, name string) error {
+	if *have {
+		return fmt.Errorf("the field %q stands twice", name)
+	}
+	*have = true
+	text, err := p.text(fmt.Sprintf("the value of %q", name))
+	if err != nil {
+		return err
+	}
+	*to, err = parseTime(string(text))
+	return err
 }
 
 // parseTime reads a time of RFC 3339, but for leap seconds and small letters,

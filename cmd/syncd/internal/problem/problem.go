@@ -64,6 +64,7 @@ var kinds = []struct {
 	{"host", ErrHost, http.StatusForbidden, ExitDenied},
 	{"no_namespace", ErrNoNamespace, http.StatusNotFound, ExitNotFound},
 	{"deleted", peer.ErrDeleted, http.StatusGone, ExitNotFound},
+	{"expired", peer.ErrExpired, http.StatusGone, ExitNotFound},
 	{"not_found", peer.ErrNotFound, http.StatusNotFound, ExitNotFound},
 	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitConflict},
 	{"exists", peer.ErrExists, http.StatusConflict, ExitError},
@@ -94,7 +95,7 @@ type Problem struct {
 	Detail string `json:"detail" doc:"what was attempted, on what, and what went wrong"`
 	Code   string `json:"code" doc:"stable name of the kind, for programs"`
 	// Version is set by a conditional write whose condition did not hold.
-	Version string `json:"version,omitempty" doc:"the version of the record that is held, if any, when a condition did not hold or the record was deleted"`
+	Version string `json:"version,omitempty" doc:"the version of the record that is held, if any, when a condition did not hold, or the record was deleted or has expired"`
 	// Line and Kept are set by an import that stopped.
 	Line int   `json:"line,omitempty" doc:"the line at which an import stopped"`
 	Kept int64 `json:"kept,omitempty" doc:"how many records of the request were imported before it"`
