@@ -180,20 +180,30 @@ func (v *view) former(id ID) (FormerMember, bool) {
 	}
 	void := last == nil
 	if void {
-		for _, g := range append(slices.Clone(h.plain), h.admin...) {
-			for _, t := range v.set.entries[g].seats {
-				for _, i := range append(slices.Clone(v.takers(t)), v.ownTakers(t)...) {
-					if e := v.set.entries[i]; v.apart(i, e, v.set.entries[g]) && (last == nil || byHash(e, last) < 0) {
-						last = e
-					}
-				}
-			}
-		}
+		last = v.voider(h)
 	}
 	if last == nil {
 		return FormerMember{}, false
 	}
 	return FormerMember{ID: id, RemovedBy: last.Author, At: last.At, Statement: last.value, Void: void}, true
+}
+
+// voider is a statement that made a grant about a member void: a removal rather
+// than a step down, then the earliest.
+func (v *view) voider(h *history) (first *entry) {
+	for _, g := range slices.Concat(h.plain, h.admin) {
+		for _, t := range v.set.entries[g].seats {
+			for _, i := range slices.Concat(v.takers(t), v.ownTakers(t)) {
+				e := v.set.entries[i]
+				if v.apart(i, e, v.set.entries[g]) && (first == nil || cmp.Or(
+					cmp.Compare(first.Kind, e.Kind), // Remove and Expire are after Grant
+					cmp.Compare(e.At, first.At), byHash(e, first)) < 0) {
+					first = e
+				}
+			}
+		}
+	}
+	return first
 }
 
 // spans are the times in which a node's versions count: one for each grant of the
@@ -266,7 +276,7 @@ func (v *view) start(h *history, g int) dbadapter.Timestamp {
 
 // wrote reports whether a statement had seen its subject have the right to write.
 func (v *view) wrote(h *history, r *entry) bool {
-	return slices.ContainsFunc(append(slices.Clone(h.plain), h.admin...), func(g int) bool {
+	return slices.ContainsFunc(slices.Concat(h.plain, h.admin), func(g int) bool {
 		return v.set.entries[g].Role >= RoleWrite && reaches(r, g) && v.stands(g)
 	})
 }

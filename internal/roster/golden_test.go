@@ -1,0 +1,120 @@
+package roster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/golden"
+)
+
+// The bytes of statements, and the list that a small history makes, never change
+// unnoticed: other programs and other nodes depend on them. docs/MEMBERS.md
+// describes them.
+func TestGolden(t *testing.T) {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	say("# Namespace 0102030405060708090a0b0c0d0e0f10. The Ed25519 seed of node n is the bytes n 00, sixteen times.")
+	for n := range 6 {
+		say("node %d = %x", n, string(idOf(n)))
+	}
+	start := dbadapter.TimestampAt(time.Unix(1_800_000_000, 0))
+	second := func(n int) dbadapter.Timestamp { return start + dbadapter.TimestampAt(time.Unix(int64(n), 0)) }
+	s := newSet()
+	name := map[Hash]string{}
+	var tips []Hash
+	put := func(what string, author int, at int, d Draft, heads ...Hash) Hash {
+		t.Helper()
+		st := &Statement{
+			Kind: d.Kind, Author: idOf(author), At: second(at), Heads: heads, Subject: d.Subject,
+			Role: d.Role, Expires: d.Expires, Since: d.Since, Policy: d.Policy,
+		}
+		value, err := st.Sign(testNamespace, signer(author))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := HashOf(value)
+		name[h] = what
+		say("# %s", what)
+		say("value = %x", value)
+		say("hash = %s", h)
+		switch status, err := s.Add(value); {
+		case err != nil:
+			say("refused")
+		case status != Added:
+			t.Fatalf("%s: status %d", what, status)
+		}
+		tips = []Hash{h}
+		return h
+	}
+	on := func(author, at int, kind Kind, subject int, role Role, heads ...Hash) Hash {
+		t.Helper()
+		if len(heads) == 0 {
+			heads = tips
+		}
+		var names []string
+		for _, h := range heads {
+			names = append(names, strings.SplitN(name[h], ":", 2)[0])
+		}
+		what := fmt.Sprintf("%c: node %d at second %d, having seen %s: %s node %d", 'A'+len(name), author, at, strings.Join(names, " and "), kind, subject)
+		d := Draft{Kind: kind, Subject: idOf(subject), Role: role}
+		if role > 0 {
+			what += " " + role.String()
+		}
+		if subject == 3 && kind == Grant && at < 20 {
+			d.Expires = second(20)
+			what += ", expires at second 20"
+		}
+		return put(what, author, at, d, heads...)
+	}
+	say("# The seconds count from 1800000000.")
+	put("A: node 0 at second 0: found, skew 5 minutes", 0, 0, Draft{Kind: Found, Policy: Policy{MaxSkew: 5 * time.Minute}})
+	on(0, 1, Grant, 1, RoleAdmin)
+	on(1, 2, Grant, 2, RoleAdmin)
+	on(2, 3, Grant, 3, RoleWrite)
+	fork := on(2, 4, Grant, 4, RoleRead)
+	on(0, 10, Remove, 1, 0)
+	founder := on(2, 11, Lapse, 4, 0)
+	on(1, 10, Grant, 5, RoleWrite, fork) // void: apart from the removal of its author
+	on(1, 12, Remove, 2, 0)              // so is this
+	on(2, 12, Remove, 0, 0, founder)     // refused: 0 is above 2
+	on(4, 13, Return, 4, 0, founder)
+	on(2, 21, Expire, 3, 0)
+	last := on(0, 30, Grant, 1, RoleWrite)
+	on(0, 31, Grant, 3, RoleRead, last)
+
+	l := s.List()
+	say("# The list.")
+	say("digest = %x", l.Digest())
+	for _, h := range s.Heads() {
+		say("head = %s", strings.SplitN(name[h], ":", 2)[0])
+	}
+	for _, v := range l.Voided() {
+		say("void = %s", strings.SplitN(name[v.Hash], ":", 2)[0])
+	}
+	seconds := func(at dbadapter.Timestamp) int64 { return at.Time().Unix() - 1_800_000_000 }
+	for n := range 6 {
+		line := fmt.Sprintf("node %d:", n)
+		if m, ok := l.Member(idOf(n)); ok {
+			line += fmt.Sprintf(" %s by %s, epoch %d", m.Role, strings.SplitN(name[m.Grant], ":", 2)[0], m.Epoch)
+			if m.Expires != 0 {
+				line += fmt.Sprintf(", expires at second %d", seconds(m.Expires))
+			}
+		} else if f, ok := l.Former(idOf(n)); ok {
+			line += fmt.Sprintf(" former, by %s", strings.SplitN(name[HashOf(f.Statement)], ":", 2)[0])
+			if f.Void {
+				line += ", which made its grant void"
+			}
+		}
+		line += "; may write in seconds"
+		for sec := range 50 {
+			if l.MayWrite(must(idOf(n).Writer()), second(sec)) {
+				line += fmt.Sprintf(" %d", sec)
+			}
+		}
+		say("%s", line)
+	}
+	golden.Compare(t, "testdata/golden.txt", b.String())
+}
