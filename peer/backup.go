@@ -22,6 +22,9 @@ import (
 // is also ErrCorrupt.
 var ErrBackupDamaged = backup.ErrDamaged
 
+// ErrNoBackup: the folder holds no backup. It is also ErrNotFound.
+var ErrNoBackup = backup.ErrNone
+
 // BackupOptions say how a backup is made.
 type BackupOptions struct {
 	// Full makes a generation that needs no other one before it. Default: what has

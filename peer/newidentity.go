@@ -33,13 +33,18 @@ func NewIdentity(ctx context.Context, dir string) (old, fresh ID, err error) {
 	return old, fresh, nil
 }
 
+// OldIdentityFile is where NewIdentity keeps the key that it replaced.
+func OldIdentityFile(dir string, old ID) string {
+	return filepath.Join(dir, "identity-"+old.String()+".key")
+}
+
 // replaceIdentity writes the old key aside before a fresh one takes its place.
 func (n *Node) replaceIdentity() (ID, error) {
 	b, err := crypto.MarshalPrivateKey(n.self.key)
 	if err != nil {
 		return "", err
 	}
-	if err := writeFile(filepath.Join(n.dir, "identity-"+n.self.id.String()+".key"), b); err != nil {
+	if err := writeFile(OldIdentityFile(n.dir, n.self.id), b); err != nil {
 		return "", err
 	}
 	key, err := createIdentity(filepath.Join(n.dir, identityFile))

@@ -56,7 +56,7 @@ func restore(ctx context.Context, from, dir string, o RestoreOptions) (_ *backup
 		o.Generation = folder.Latest
 	}
 	if o.Generation == 0 {
-		return nil, fmt.Errorf("%w: no backup in it was finished", ErrNotFound)
+		return nil, fmt.Errorf("%w: the first one was not finished", ErrNoBackup)
 	}
 	line, err := folder.Line(o.Generation)
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // Only the owner can read a backup: the node's key and secrets are in it.
@@ -39,11 +37,11 @@ type Folder struct {
 	Generations []int
 }
 
-// Open opens a folder of backups. ErrNotFound: there is none.
+// Open opens a folder of backups, or returns ErrNone.
 func Open(path string) (*Folder, error) {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: there is no folder %s", dbadapter.ErrNotFound, path)
+		return nil, fmt.Errorf("%w: there is no folder %s", ErrNone, path)
 	}
 	if err != nil {
 		return nil, err
@@ -58,7 +56,7 @@ func Open(path string) (*Folder, error) {
 		known = known || ok || e.Name() == indexFile
 	}
 	if !known {
-		return nil, fmt.Errorf("%w: %s holds no backup", dbadapter.ErrNotFound, path)
+		return nil, fmt.Errorf("%w: %s holds other files or nothing", ErrNone, path)
 	}
 	slices.Sort(f.Generations)
 	var i index
@@ -81,7 +79,7 @@ func Create(path, node string) (*Folder, error) {
 		return nil, err
 	}
 	f, err := Open(path)
-	if errors.Is(err, dbadapter.ErrNotFound) {
+	if errors.Is(err, ErrNone) {
 		entries, err := os.ReadDir(path)
 		if err != nil {
 			return nil, err

@@ -54,6 +54,8 @@ type root struct {
 	Sync       syncCmd       `cmd:"" group:"sync" help:"Make this node's records and a peer's equal."`
 	Diff       diffCmd       `cmd:"" group:"sync" help:"Show what differs from a peer, and what a sync would move."`
 	Restamp    restampCmd    `cmd:"" group:"records" help:"Give what was written while the clock was wrong a version of now."`
+	Backup     backupCmd     `cmd:"" group:"records" help:"Back the node up while it runs; list and verify backups."`
+	Restore    restoreCmd    `cmd:"" group:"records" help:"Make a node's data directory of a backup."`
 	Bench      benchCmd      `cmd:"" group:"about" help:"Measure on this machine."`
 	Testnet    testnetCmd    `cmd:"" group:"about" help:"Simulate many nodes under faults, and check them."`
 	Config_    configCmd     `cmd:"" name:"config" group:"about" help:"Show or check the configuration."`

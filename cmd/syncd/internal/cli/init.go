@@ -16,15 +16,19 @@ import (
 )
 
 type initCmd struct {
-	Listen []string `help:"Multiaddr to listen on for peers, kept in the configuration file; may be given again." placeholder:"MULTIADDR"`
+	NewIdentity bool     `help:"Give the node that is there a fresh key, for a copy that is to live beside its original." env:"-"`
+	Listen      []string `help:"Multiaddr to listen on for peers, kept in the configuration file; may be given again." placeholder:"MULTIADDR"`
 }
 
 func (initCmd) Help() string {
 	return `What is there already stays as it is, so that init may be run again. "syncd serve" makes what is missing, too; init is for seeing the node's id, or setting its addresses, before the first start.
 
+With --new-identity, a node that is not running gets a fresh key and so another id: for a restored or copied data directory whose original still runs. Its namespaces and records stay; the old key is kept as identity-ID.key. The other members do not know the new id: in each namespace, have an admin invite it (syncd invite), and join with the ticket (syncd join), which keeps the records. Until then it can neither write nor sync there. The old key gives no right to the new id; so where the original was a namespace's only admin and is lost, keep its identity.
+
 Examples:
     syncd init
-    syncd init --listen /ip4/0.0.0.0/tcp/4747 --listen /ip6/::/tcp/4747`
+    syncd init --listen /ip4/0.0.0.0/tcp/4747 --listen /ip6/::/tcp/4747
+    syncd init --new-identity --data-dir /srv/restored`
 }
 
 // initOutput says what init found or made.
@@ -37,6 +41,9 @@ type initOutput struct {
 
 // Run makes what is missing.
 func (c initCmd) Run(ctx context.Context, a *app) error {
+	if c.NewIdentity {
+		return c.renew(ctx, a)
+	}
 	out := initOutput{DataDir: a.DataDir, Config: a.file.Path(), Made: []string{}}
 	if _, err := os.Stat(a.DataDir); errors.Is(err, fs.ErrNotExist) {
 		out.Made = append(out.Made, "data directory")
@@ -82,6 +89,41 @@ func (c initCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	a.remark("start the daemon with: syncd serve")
+	return nil
+}
+
+// renewed says what init --new-identity did.
+type renewed struct {
+	ID      string `json:"id"`
+	OldID   string `json:"old_id"`
+	OldKey  string `json:"old_key"`
+	DataDir string `json:"data_dir"`
+}
+
+// renew gives the node another identity.
+func (c initCmd) renew(ctx context.Context, a *app) error {
+	if len(c.Listen) > 0 {
+		return problem.Usage("init --new-identity changes the key only; set the addresses with another init")
+	}
+	if _, err := os.Stat(filepath.Join(a.DataDir, "identity.key")); err != nil {
+		return fmt.Errorf("init --new-identity: there is no node in %s: %w", a.DataDir, peer.ErrNotFound)
+	}
+	old, fresh, err := peer.NewIdentity(ctx, a.DataDir)
+	if err != nil {
+		return a.notOpened(err)
+	}
+	out := renewed{fresh.String(), old.String(), peer.OldIdentityFile(a.DataDir, old), a.DataDir}
+	if a.json() {
+		return a.printJSON(out)
+	}
+	t := a.table("", "")
+	t.row("node", out.ID)
+	t.row("was", out.OldID)
+	t.row("old key", out.OldKey)
+	if err := t.print(); err != nil {
+		return err
+	}
+	a.remark("the namespaces and records stay, and no other member knows this id: have an admin of each namespace make a ticket (syncd invite), and join with it here (syncd join)")
 	return nil
 }
 

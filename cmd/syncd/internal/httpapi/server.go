@@ -87,6 +87,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerLines()
 	s.registerNamespaces()
 	s.registerRestamp()
+	s.registerBackups()
 	s.registerSyncs()
 	s.registerPeers()
 	if err := s.serveOpenAPI(); err != nil {

@@ -69,6 +69,7 @@ var kinds = []struct {
 	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitConflict},
 	{"exists", peer.ErrExists, http.StatusConflict, ExitError},
 	{"denied", peer.ErrDenied, http.StatusForbidden, ExitDenied},
+	{"backup_damaged", peer.ErrBackupDamaged, http.StatusInternalServerError, ExitCorrupt},
 	{"corrupt", peer.ErrCorrupt, http.StatusInternalServerError, ExitCorrupt},
 	{"not_verified", peer.ErrNotVerified, http.StatusConflict, ExitDiffers},
 	{"rejected", peer.ErrRejected, http.StatusConflict, ExitDiffers},

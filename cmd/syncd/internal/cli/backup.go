@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/peer"
+)
+
+type backupCmd struct {
+	Make   backupMakeCmd   `cmd:"" default:"withargs" help:"Back the node up into a folder; the word make may be left out."`
+	Ls     backupLsCmd     `cmd:"" help:"List the backups in a folder."`
+	Verify backupVerifyCmd `cmd:"" help:"Read all backups in a folder and compare them with their checksums."`
+}
+
+func (backupCmd) Help() string {
+	return `The first backup in a folder is whole, each further one holds what has changed since the one before. All records, members, secrets and the node's key are of one moment; the daemon goes on meanwhile. The folder is on the daemon's machine and only its owner can read it: whoever has a backup can be this node. The configuration file is not in it.
+
+Older backups may be deleted by hand, up to the newest one that is whole (syncd backup ls).
+
+Examples:
+    syncd backup /mnt/backups/notes
+    syncd backup /mnt/backups/notes --full
+    syncd backup ls /mnt/backups/notes
+    syncd backup verify /mnt/backups/notes
+    syncd restore /mnt/backups/notes --data-dir /srv/restored`
+}
+
+type backupMakeCmd struct {
+	Dir  string `arg:"" name:"dir" help:"Folder: empty, absent, or with this node's backups."`
+	Full bool   `help:"Make a backup that needs no other one before it."`
+}
+
+// Run has the daemon make a backup.
+func (c backupMakeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return err
+	}
+	bars := a.bars()
+	bar := bars.Bytes("back up", 0)
+	b, err := daemon.Backup(ctx, api.NewBackup{Dir: dir, Full: c.Full}, bar.Set)
+	bar.Done()
+	bars.Close()
+	if err != nil {
+		return attempt(err, "back up into %s", dir)
+	}
+	if a.json() {
+		return a.printJSON(b)
+	}
+	return a.printf("%s\n", backupLine(&b))
+}
+
+// backupLine describes a backup on one line.
+func backupLine(b *api.Backup) string {
+	records := int64(0)
+	for _, ns := range b.Namespaces {
+		records += ns.Records
+	}
+	kind := "whole"
+	if b.Base > 0 {
+		kind = fmt.Sprintf("what changed since backup %d", b.Base)
+	}
+	return fmt.Sprintf("backup %d, %s: %d namespaces of %d records, %s", b.Generation, kind, len(b.Namespaces), records, size(b.Bytes))
+}
+
+type backupLsCmd struct {
+	Dir string `arg:"" name:"dir" help:"Folder of backups."`
+}
+
+// Run lists the backups in a folder, without a daemon.
+func (c backupLsCmd) Run(a *app) error {
+	all, err := peer.Backups(c.Dir)
+	if err != nil {
+		return err
+	}
+	return a.printBackups(all)
+}
+
+type backupVerifyCmd struct {
+	Dir string `arg:"" name:"dir" help:"Folder of backups."`
+}
+
+// Run verifies the backups in a folder, without a daemon.
+func (c backupVerifyCmd) Run(ctx context.Context, a *app) error {
+	bars := a.bars()
+	bar := bars.Bytes("verify", 0)
+	all, err := peer.VerifyBackups(ctx, c.Dir, func(read, _ int64) { bar.Set(read) })
+	bar.Done()
+	bars.Close()
+	if err != nil {
+		return err
+	}
+	if err := a.printBackups(all); err != nil {
+		return err
+	}
+	a.remark("all files are what was written")
+	return nil
+}
+
+func (a *app) printBackups(all []*peer.Backup) error {
+	out := make([]api.Backup, 0, len(all))
+	for _, b := range all {
+		out = append(out, api.BackupOf(b))
+	}
+	if a.json() {
+		return a.printJSON(out)
+	}
+	t := a.table("backup", "taken", "holds", "size", "namespaces", "records")
+	for _, b := range out {
+		holds, records := "all", int64(0)
+		if b.Base > 0 {
+			holds = "changes since " + strconv.Itoa(b.Base)
+		}
+		for _, ns := range b.Namespaces {
+			records += ns.Records
+		}
+		t.row(strconv.Itoa(b.Generation), b.Taken.Format(time.RFC3339), holds, size(b.Bytes), strconv.Itoa(len(b.Namespaces)), strconv.FormatInt(records, 10))
+	}
+	return t.print()
+}
+
+type restoreCmd struct {
+	Dir        string `arg:"" name:"dir" help:"Folder of backups."`
+	Generation int    `help:"Which backup to restore, as syncd backup ls counts them. Default: the latest." placeholder:"N" env:"-"`
+}
+
+func (restoreCmd) Help() string {
+	return `Makes the data directory of a node, without a daemon: --data-dir must be empty, or not there. All files are verified before anything is written, and what was restored is opened and read; an error leaves nothing behind.
+
+The restored node has the identity of the original. Where the original still runs, give the copy one of its own before it is started: syncd init --new-identity.
+
+Example:
+    syncd restore /mnt/backups/notes --data-dir /srv/restored`
+}
+
+// Run restores a backup.
+func (c restoreCmd) Run(ctx context.Context, a *app) error {
+	bars := a.bars()
+	bar := bars.Bytes("restore", 0)
+	b, err := peer.Restore(ctx, c.Dir, a.DataDir, peer.RestoreOptions{Generation: c.Generation, Progress: func(read, _ int64) { bar.Set(read) }})
+	bar.Done()
+	bars.Close()
+	if err != nil {
+		return err
+	}
+	out := api.BackupOf(b)
+	if a.json() {
+		return a.printJSON(out)
+	}
+	if err := a.printf("node %s in %s, as of %s\n%s\n", out.Node, a.DataDir, out.Taken.Format(time.RFC3339), backupLine(&out)); err != nil {
+		return err
+	}
+	a.remark("start it with: syncd serve --data-dir %s; if the original node still runs, first: syncd init --new-identity --data-dir %s", a.DataDir, a.DataDir)
+	return nil
+}
