@@ -305,6 +305,7 @@ func within(dumps [2][]dbadapter.Record, prefix []byte) (in [2][]dbadapter.Recor
 // alike reports whether both sides held the same, to the byte.
 func alike(dumps [2][]dbadapter.Record) bool {
 	return slices.EqualFunc(dumps[0], dumps[1], func(a, b dbadapter.Record) bool {
-		return a.Version == b.Version && a.Deleted == b.Deleted && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value)
+		return a.Version == b.Version && a.Deleted == b.Deleted && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value) &&
+			a.Expires == b.Expires && slices.Equal(a.Replaces, b.Replaces)
 	})
 }

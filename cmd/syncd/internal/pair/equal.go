@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
@@ -11,7 +12,7 @@ import (
 
 // Contents is what both sides were found to hold.
 type Contents struct {
-	// Equal: the same keys, versions, tombstones and values, in full.
+	// Equal: the same records, in full but for their signatures.
 	Equal bool
 	// Records and Bytes are node 1's: how many, and the bytes of their keys,
 	// values, versions and signatures.
@@ -55,5 +56,6 @@ func compare(one, two iter.Seq2[dbadapter.Record, error]) (Contents, error) {
 }
 
 func same(a, b *dbadapter.Record) bool {
-	return bytes.Equal(a.Key, b.Key) && a.Version == b.Version && a.Deleted == b.Deleted && bytes.Equal(a.Value, b.Value)
+	return bytes.Equal(a.Key, b.Key) && a.Version == b.Version && a.Deleted == b.Deleted && bytes.Equal(a.Value, b.Value) &&
+		a.Expires == b.Expires && slices.Equal(a.Replaces, b.Replaces)
 }

@@ -27,10 +27,12 @@ func list(records ...dbadapter.Record) iter.Seq2[dbadapter.Record, error] {
 func TestCompare(t *testing.T) {
 	a := dbadapter.Record{Key: []byte("a"), Value: []byte("1"), Version: dbadapter.Version{Clock: 1}}
 	b := dbadapter.Record{Key: []byte("b"), Value: []byte("1"), Version: dbadapter.Version{Clock: 1}}
-	newer, other, deleted := a, a, a
+	newer, other, deleted, fleeting, replacing := a, a, a, a, a
 	newer.Version.Incarnation = 9
 	other.Value = []byte("2")
 	deleted.Deleted, deleted.Value = true, nil
+	fleeting.Expires = 1
+	replacing.Replaces = []dbadapter.Replaced{{Writer: 1}}
 	for name, c := range map[string]struct {
 		one, two iter.Seq2[dbadapter.Record, error]
 		equal    bool
@@ -43,6 +45,8 @@ func TestCompare(t *testing.T) {
 		"other version": {list(a), list(newer), false},
 		"other value":   {list(a), list(other), false},
 		"deleted":       {list(a), list(deleted), false},
+		"expires":       {list(a), list(fleeting), false},
+		"replaces":      {list(a), list(replacing), false},
 	} {
 		got, err := compare(c.one, c.two)
 		if err != nil || got.Equal != c.equal {
