@@ -160,3 +160,15 @@ func anyReplaces(t *rapid.T, v Version) (list []Replaced) {
 	}
 	return list
 }
+
+// A copy of a node that was restored does not know what the node wrote since, and
+// does not say that it did, though writer and clock look like it.
+func TestSupersedesAfterARestoredCopy(t *testing.T) {
+	copied := Record{Version: Version{50 << 16, 7, 1}}
+	lost := Version{100 << 16, 7, 2}
+	r := Record{Version: Version{110 << 16, 7, 3}}
+	r.Replace(&copied)
+	if r.Supersedes(lost) || !r.Supersedes(copied.Version) {
+		t.Errorf("%+v supersedes what was lost: %t, and the copy: %t", r, r.Supersedes(lost), r.Supersedes(copied.Version))
+	}
+}
