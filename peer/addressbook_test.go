@@ -130,7 +130,7 @@ func TestRemovedPeerStaysAway(t *testing.T) {
 // TestRemoveMemberWithoutAddr: what Peers lists can be removed.
 func TestRemoveMemberWithoutAddr(t *testing.T) {
 	na, nb := open(t, peer.Config{}), open(t, peer.Config{})
-	if err := create(t, na, peer.Policy{}).SetMember(t.Context(), nb.ID(), peer.RoleRead); err != nil {
+	if err := create(t, na, peer.Policy{}).SetRole(t.Context(), nb.ID(), peer.RoleRead); err != nil {
 		t.Fatal(err)
 	}
 	if _, listed := addrsOf(na, nb.ID()); !listed {

@@ -29,6 +29,9 @@ func (n *Node) background() {
 		}
 	}
 	for n.pause(schedule.Pause()) {
+		if err := n.core.Tend(n.ctx); err != nil && n.ctx.Err() == nil {
+			n.log.Warn("a namespace could not be tended", logError(err))
+		}
 		schedule.Begin(func(id node.ID) bool { return n.known(ID(id)) })
 		begin()
 	}
@@ -43,14 +46,28 @@ func (n *Node) turn(t node.Turn) {
 			continue
 		}
 		err := patiently(n.ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-			_, err := ns.Sync(ctx, remote, SyncOptions{Progress: progress})
-			return err
+			return ns.takeTurn(ctx, remote, progress)
 		})
 		if n.ctx.Err() != nil {
 			return
 		}
 		n.core.Schedule.Note(core, t.Remote, time.Now(), n.connected(remote), err)
 	}
+}
+
+// takeTurn is a sync of the schedule's.
+func (ns *Namespace) takeTurn(ctx context.Context, id ID, progress func(Report)) error {
+	if err := ns.enter("sync"); err != nil {
+		return err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	if err := ns.core.MayCall(node.ID(id)); err != nil {
+		return err
+	}
+	_, err := ns.follow(ctx, id, ns.core.Turn(node.ID(id)), progress)
+	return err
 }
 
 // known reports whether there is a way to reach a peer.

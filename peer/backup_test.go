@@ -83,7 +83,7 @@ func TestBackups(t *testing.T) {
 			ns := all[rng.IntN(len(all))]
 			switch rng.IntN(8) {
 			case 0:
-				if err := ns.SetMember(t.Context(), other.ID(), peer.Role(1+rng.IntN(3))); err != nil {
+				if err := ns.SetRole(t.Context(), other.ID(), peer.Role(1+rng.IntN(3))); err != nil {
 					t.Fatal(err)
 				}
 			case 1:

@@ -172,7 +172,12 @@ func (c *carrier) peekLength() (uint64, error) {
 
 // refuse sends the reason why there will be no session.
 func (c *carrier) refuse(code wire.Code) {
-	if c.write(wire.Append(nil, &wire.Refuse{Code: code, Version: wire.Version})) != nil {
+	c.tell(&wire.Refuse{Code: code, Version: wire.Version})
+}
+
+// tell sends a refusal.
+func (c *carrier) tell(refusal wire.Message) {
+	if c.write(wire.Append(nil, refusal)) != nil {
 		c.cut()
 		return
 	}

@@ -36,6 +36,8 @@ var (
 	// that this takes. A stranger cannot tell "no such namespace" from "not a
 	// member".
 	ErrDenied = reconcile.ErrDenied
+	// ErrRemoved: this node was a member, and has been removed; it is ErrDenied, too.
+	ErrRemoved = reconcile.ErrRemoved
 	// ErrUnreachable: no connection to the peer, or it broke; try again.
 	ErrUnreachable = node.ErrUnreachable
 	// ErrBusy: the peer, or this node, runs as much as it may; try again.

@@ -38,7 +38,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	bobs, err := bob.Join(ctx, ticket)
+	bobs, err := bob.Join(ctx, ticket) // and fetch what there is
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func Example() {
 		fmt.Printf("%s: %s\n", record.Key, record.Value)
 	}
 	// Output:
-	// received 1 sent 1 verified true
+	// received 0 sent 1 verified true
 	// bread: 1
 	// milk: 2 l
 }

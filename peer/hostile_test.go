@@ -36,14 +36,15 @@ func newInviter(t *testing.T, listen ...string) *inviter {
 		ID: node.ID(h.ID()), Sign: h.Peerstore().PrivKey(h.ID()).Sign,
 		Now: time.Now, Random: func(node.Purpose) uint64 { return rand.Uint64() },
 	})
-	s, err := node.NewState("notes", node.Policy{}, core.ID, time.Now())
+	secret := core.NewSecret()
+	s, err := core.Found(secret, "notes", node.Policy{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	memory := memdb.New(memdb.Options{})
 	t.Cleanup(func() { memory.Close() })
 	ns, err := core.Open(t.Context(), node.Opening{
-		Secret: core.NewSecret(), State: s, Store: memory.Namespace, Save: func(*node.State) error { return nil },
+		Secret: secret, State: s, Store: memory.Namespace, Save: func(*node.State) error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func newInviter(t *testing.T, listen ...string) *inviter {
 
 // answer is the reply to a request, its fields changed by edit.
 func (v *inviter) answer(from ID, request []byte, edit func(fields map[int]any)) ([]byte, error) {
-	reply, _, err := v.core.AnswerJoin(node.ID(from), request, func(node.ID) [][]byte { return nil })
+	reply, _, err := v.core.AnswerJoin(context.Background(), node.ID(from), request, func(node.ID) [][]byte { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +89,11 @@ func (v *inviter) serve(t *testing.T, say func(from ID, request []byte) ([]byte,
 
 // The fields of a reply to a join, docs/PROTOCOL.md.
 const (
-	replyVersion = 1
-	replyDenied  = 2
-	replySecret  = 3
-	replyPolicy  = 4
-	replyMembers = 5
+	replyVersion    = 1
+	replyDenied     = 2
+	replySecret     = 3
+	replyCreator    = 4
+	replyStatements = 5
 )
 
 // What an inviter hands over is checked: a node that joins is left without a
@@ -107,18 +108,18 @@ func TestHostileInviter(t *testing.T) {
 		return func(ID, []byte) ([]byte, error) { return b, nil }
 	}
 	type fields = map[int]any
-	members := func(f fields) []any { return f[replyMembers].([]any) }
+	statements := func(f fields) []any { return f[replyStatements].([]any) }
 	for name, c := range map[string]struct {
 		say  func(from ID, request []byte) ([]byte, error)
 		want error // nil: any
 	}{
 		"another secret":  {edited(func(f fields) { f[replySecret] = make([]byte, 32) }), nil},
 		"no secret":       {edited(func(f fields) { f[replySecret] = nil }), nil},
-		"no skew":         {edited(func(f fields) { f[replyPolicy].(map[any]any)[uint64(2)] = 0 }), nil},
-		"not the joiner":  {edited(func(f fields) { f[replyMembers] = members(f)[:1] }), nil},
-		"not itself":      {edited(func(f fields) { f[replyMembers] = members(f)[1:] }), nil},
-		"a member twice":  {edited(func(f fields) { f[replyMembers] = append(members(f), members(f)[0]) }), nil},
-		"a role too high": {edited(func(f fields) { members(f)[0].(map[any]any)[uint64(2)] = 9 }), nil},
+		"another creator": {edited(func(f fields) { f[replyCreator] = []byte(n.ID()) }), nil},
+		"no statements":   {edited(func(f fields) { f[replyStatements] = nil }), nil},
+		"a gap":           {edited(func(f fields) { f[replyStatements] = statements(f)[:1] }), nil},
+		"the other gap":   {edited(func(f fields) { f[replyStatements] = statements(f)[1:] }), nil},
+		"a flipped bit":   {edited(func(f fields) { statements(f)[0].([]byte)[9] ^= 1 }), nil},
 		"another version": {edited(func(f fields) { f[replyVersion] = 9 }), nil},
 		"a refusal":       {edited(func(f fields) { f[replyDenied] = "go away\x1b[31m" }), ErrDenied},
 		"a length, alone": {bytes([]byte{0x10}), ErrUnreachable},
@@ -169,7 +170,7 @@ func closeWaitsForNoPeer(t *testing.T, listen []string) {
 		t.Fatal(err)
 	}
 	v := newInviter(t, listen...)
-	if err := ns.SetMember(t.Context(), v.ID(), RoleWrite); err != nil {
+	if err := ns.SetRole(t.Context(), v.ID(), RoleWrite); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.book.give(v.ID(), v.Addrs()); err != nil {

@@ -82,7 +82,7 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := namespaceDir(dir, ns.ID())
-	_, newer, err := loadState(dir, ns.ID())
+	_, newer, err := loadState(folder, ns.ID())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,11 +15,13 @@ type InviteOptions struct {
 	// Expires is for how long the ticket can be used, at most MaxInviteLife.
 	// Default: 24 hours.
 	Expires time.Duration
+	// Uses is how many nodes can join by the ticket, at most MaxMembers. Default: 1.
+	Uses int
 }
 
-// Invite issues a ticket with which one node can join the namespace, once. It
-// takes the role admin. The ticket is a secret: the first node that presents it
-// becomes the member.
+// Invite issues a ticket with which nodes can join the namespace. It takes the role
+// admin. The ticket is a secret: the first nodes that present it become members.
+// Only this node can redeem it, so that it must run and be an admin then.
 func (ns *Namespace) Invite(ctx context.Context, o InviteOptions) (string, error) {
 	if err := ns.enter("invite"); err != nil {
 		return "", err
@@ -28,9 +30,42 @@ func (ns *Namespace) Invite(ctx context.Context, o InviteOptions) (string, error
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	text, err := ns.core.Invite(node.InviteOptions{Role: node.Role(o.Role), Expires: o.Expires}, addrBytes(ns.node.dialable()))
+	text, err := ns.core.Invite(node.InviteOptions{Role: node.Role(o.Role), Expires: o.Expires, Uses: o.Uses}, addrBytes(ns.node.dialable()))
 	if err != nil {
 		return "", fmt.Errorf("invite to %s: %w", ns.Name(), err)
 	}
 	return text, nil
+}
+
+// Invitation is a ticket that this node has issued.
+type Invitation struct {
+	// ID names the ticket, and tells nothing of it.
+	ID      string
+	Role    Role
+	Issued  time.Time
+	Expires time.Time
+	// Uses is how many nodes can join by it, and UsedBy those that have.
+	Uses   int
+	UsedBy []ID
+}
+
+// Invites lists the tickets that this node has issued, the oldest first. Those that
+// are used up or have expired are among them for a week.
+func (ns *Namespace) Invites() []Invitation {
+	list := []Invitation{}
+	for _, i := range ns.core.Invitations() {
+		one := Invitation{ID: i.ID, Role: Role(i.Role), Issued: i.Issued, Expires: i.Expires, Uses: i.Uses, UsedBy: []ID{}}
+		for _, id := range i.UsedBy {
+			one.UsedBy = append(one.UsedBy, ID(id))
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// Revoke makes a ticket useless from now on; id is one of Invites, or the ticket
+// itself. The nodes that have joined by it stay members. ErrNotFound: this node has
+// issued no such ticket, or has forgotten it.
+func (ns *Namespace) Revoke(ctx context.Context, id string) error {
+	return ns.manage(ctx, "revoke a ticket", func(context.Context) error { return ns.core.Revoke(id) })
 }

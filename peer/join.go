@@ -26,18 +26,29 @@ const joinProtocol protocol.ID = "/syncd/join/1.0.0"
 const joinTimeout = 20 * time.Second
 
 // Join redeems a ticket: it connects to the inviter, makes this node a member,
-// and opens the namespace here, still empty. If another namespace has the
+// opens the namespace here, and syncs it with the inviter at once. A sync that fails
+// does not undo the join; JoinSync tells of it. If another namespace has the
 // ticket's name here, Join appends a part of the id. A node may redeem the same
-// ticket again until it expires. Where the namespace is here already, the inviter
-// must be an admin in this node's own list (else ErrDenied): Join adds the
-// inviter's list of members to it.
+// ticket again until it expires. Where the namespace is here already, Join brings
+// the role that the ticket gives, if it is a greater one.
 func (n *Node) Join(ctx context.Context, text string) (*Namespace, error) {
+	ns, _, err := n.JoinSync(ctx, text, SyncOptions{})
+	if ns != nil {
+		return ns, nil
+	}
+	return nil, err
+}
+
+// JoinSync is Join that tells what the first sync, with these options, has brought.
+// The namespace is not nil once this node is a member; an error beside it is that of
+// the sync.
+func (n *Node) JoinSync(ctx context.Context, text string, o SyncOptions) (*Namespace, Report, error) {
 	t, err := node.ParseTicket(text)
 	if err != nil {
-		return nil, fmt.Errorf("join: %w", err)
+		return nil, Report{}, fmt.Errorf("join: %w", err)
 	}
 	if !n.gate.enter() {
-		return nil, fmt.Errorf("join %s: %w", t.Name, ErrClosed)
+		return nil, Report{}, fmt.Errorf("join %s: %w", t.Name, ErrClosed)
 	}
 	defer n.gate.leave()
 	ctx, cancel := bind(ctx, n.ctx)
@@ -47,9 +58,10 @@ func (n *Node) Join(ctx context.Context, text string) (*Namespace, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = fmt.Errorf("%w: %w", err, cause)
 		}
-		return nil, fmt.Errorf("join %s at %s: %w", t.Name, t.Inviter, err)
+		return nil, Report{}, fmt.Errorf("join %s at %s: %w", t.Name, t.Inviter, err)
 	}
-	return ns, nil
+	report, err := ns.Sync(ctx, ID(t.Inviter), o)
+	return ns, report, err
 }
 
 func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
@@ -73,7 +85,7 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 	defer n.changing.Unlock()
 	ns := n.namespaceByID(t.Namespace)
 	if ns != nil {
-		err = ns.core.Merge(t.Inviter, joined.State)
+		err = ns.core.Rejoin(ctx, joined)
 	} else {
 		joined.State.Name = n.freeName(t.Name, t.Namespace)
 		ns, err = n.addNamespace(ctx, joined.Secret, joined.State)
@@ -81,18 +93,24 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range joined.Members {
+	// The node is a member now, whatever becomes of the addresses.
+	if err := n.meet(inviter, addrs, joined.Members); err != nil {
+		n.log.Warn("the addresses of members could not be saved", logNamespace(ns), logError(err))
+	}
+	return ns, nil
+}
+
+// meet saves the addresses of an inviter and of the other members.
+func (n *Node) meet(inviter ID, addrs []ma.Multiaddr, others []node.Addresses) error {
+	for _, m := range others {
 		if addrs := parseAddrs(m.Addrs); len(addrs) > 0 {
 			if err := n.book.hear(ID(m.ID), addrs); err != nil {
-				return ns, err
+				return err
 			}
 		}
 	}
-	// A peer that was removed is added when its ticket is redeemed.
-	if err := n.book.give(inviter, nil); err != nil {
-		return ns, err
-	}
-	return ns, n.book.hear(inviter, addrs)
+	// A peer that was removed from the book is added when its ticket is redeemed.
+	return errors.Join(n.book.give(inviter, nil), n.book.hear(inviter, addrs))
 }
 
 // askToJoin sends the request to the inviter, whose id the connection proves,
@@ -150,7 +168,7 @@ func (n *Node) serveJoin(stream network.Stream) {
 		stream.Reset()
 		return
 	}
-	reply, joiner, err := n.core.AnswerJoin(node.ID(remote), request, n.whereIs)
+	reply, joiner, err := n.core.AnswerJoin(n.ctx, node.ID(remote), request, n.whereIs)
 	if err != nil {
 		n.refusals.write(n.log, slog.LevelInfo, "a ticket was refused", logPeer(remote), logError(err))
 	} else {

@@ -93,10 +93,10 @@ func TestOnlyEd25519(t *testing.T) {
 	}
 	n := open(t, peer.Config{Identity: good})
 	ns := create(t, n, peer.Policy{})
-	if err := ns.SetMember(t.Context(), h.ID(), peer.RoleRead); err == nil {
+	if err := ns.SetRole(t.Context(), h.ID(), peer.RoleRead); err == nil {
 		t.Error("a member that cannot sign")
 	}
-	if err := ns.SetMember(t.Context(), n.ID(), 0); err == nil {
+	if err := ns.SetRole(t.Context(), n.ID(), 0); err == nil {
 		t.Error("a member without a role")
 	}
 }

@@ -56,47 +56,80 @@ func (r *Role) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Member is a node that this node deals with in a namespace.
+// Member is a node of the list of members. The list is the same at all members
+// that have synced since it changed.
 type Member struct {
 	ID   ID
 	Role Role
 	// Writer is the id under which versions name the node.
 	Writer dbadapter.WriterID
-	Since  time.Time
+	// Since is when it got the role, by the clock of By, the admin that gave it.
+	Since time.Time
+	By    ID
+	// Expires is when the role ends; zero for never.
+	Expires time.Time
+	// Lapsed: the others do not wait for it before they forget what was deleted.
+	Lapsed bool
 }
 
-// Members lists the nodes that this node deals with here, itself included, by
-// their ids.
+// Members lists the members by their ids, this node included while it is one.
 func (ns *Namespace) Members() []Member {
-	list := ns.core.Members().List()
+	list := ns.core.Members().Members()
 	out := make([]Member, len(list))
 	for i, m := range list {
-		out[i] = Member{ID: ID(m.ID), Role: Role(m.Role), Writer: m.Writer, Since: m.Since}
+		out[i] = Member{ID: ID(m.ID), Role: Role(m.Role), Writer: m.Writer, Since: m.Since.Time(), By: ID(m.By), Lapsed: m.Lapsed}
+		if m.Expires != 0 {
+			out[i].Expires = m.Expires.Time()
+		}
 	}
 	return out
 }
 
-// SetMember adds a node to this node's list of members, or gives it another
-// role. The list is this node's alone: the nodes that it serves, and whose
-// signatures it accepts. The other members keep theirs, and the added node needs
-// the secret from one of them: an invitation does all of this at once. The
-// tickets that the node has redeemed here are void from now on.
+// SetRole makes a node a member, or gives a member another role. It takes the role
+// admin; an admin loses that role only by its own doing or by an admin above it in
+// the chain of invitations. The change is durable here when SetRole returns, and
+// travels to the other members with the next syncs. A node that is made a member
+// without an invitation lacks the secret.
 //
-// The role is looked up where a record arrives, whenever it was written: once a
-// writer is made a reader, nodes that do not hold its records yet, those that
-// join later among them, refuse them whichever member passes them on. To keep
-// such a record, write it again from a member that keeps the role.
-func (ns *Namespace) SetMember(ctx context.Context, id ID, role Role) error {
-	if err := ns.enter("set a member"); err != nil {
+// A writer that is made a reader, or removed, keeps what it has; what it wrote
+// before stays, and what it writes from then on is refused.
+func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role) error {
+	return ns.SetRoleUntil(ctx, id, role, time.Time{})
+}
+
+// SetRoleUntil is SetRole for a time, after which the node is a member no longer.
+func (ns *Namespace) SetRoleUntil(ctx context.Context, id ID, role Role, expires time.Time) error {
+	return ns.manage(ctx, "set the role of "+id.String(), func(ctx context.Context) error {
+		return ns.core.SetRole(ctx, node.ID(id), node.Role(role), expires)
+	})
+}
+
+// Remove ends a node's membership. It takes the role admin, for an admin one above
+// it in the chain of invitations; a member may remove itself. The node is told when
+// it next calls a member. ErrNotFound: it is not a member.
+func (ns *Namespace) Remove(ctx context.Context, id ID) error {
+	return ns.manage(ctx, "remove "+id.String(), func(ctx context.Context) error { return ns.core.Remove(ctx, node.ID(id)) })
+}
+
+// Lapse has the members wait no longer for one that is silent: what was deleted is
+// forgotten without it. It stays a member, and catches up when it comes back. It
+// takes the role admin. ErrNotFound: the node is not a member.
+func (ns *Namespace) Lapse(ctx context.Context, id ID) error {
+	return ns.manage(ctx, "lapse "+id.String(), func(ctx context.Context) error { return ns.core.Lapse(ctx, node.ID(id)) })
+}
+
+// manage changes the members or the tickets.
+func (ns *Namespace) manage(ctx context.Context, what string, change func(ctx context.Context) error) error {
+	if err := ns.enter(what); err != nil {
 		return err
 	}
 	defer ns.gate.leave()
 	err := ctx.Err()
 	if err == nil {
-		err = ns.core.SetMember(node.ID(id), node.Role(role))
+		err = change(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("set member %s of %s: %w", id, ns.Name(), err)
+		return fmt.Errorf("%s in %s: %w", what, ns.Name(), err)
 	}
 	return nil
 }
@@ -107,6 +140,20 @@ func (n *Node) share(a, b ID) bool {
 		members := ns.core.Members()
 		return members.Has(node.ID(a), node.RoleRead) && members.Has(node.ID(b), node.RoleRead)
 	})
+}
+
+// Removal tells how the membership of this node ended.
+type Removal struct {
+	By ID
+	At time.Time // by the clock of By
+}
+
+func (ns *Namespace) removal() *Removal {
+	r, removed := ns.core.Removal()
+	if !removed {
+		return nil
+	}
+	return &Removal{By: ID(r.By), At: r.At}
 }
 
 // isMember reports whether a peer is a member of any namespace of this node.

@@ -17,9 +17,13 @@ func TestMemberOfAnotherNamespaceIsDenied(t *testing.T) {
 	na, nb, nc := open(t, peer.Config{}), open(t, peer.Config{}), open(t, peer.Config{})
 	sa := create(t, na, peer.Policy{})
 	sb := join(t, sa, nb, peer.RoleWrite)
-	sc := join(t, sa, nc, peer.RoleWrite) // later: c knows b, and b does not know c
+	sc := join(t, sa, nc, peer.RoleWrite)
 	put(t, sb, "k", "of b")
 	put(t, sc, "l", "of c")
+	if err := sa.Remove(t.Context(), nc.ID()); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sb, na.ID())
 	other, err := nb.CreateNamespace(t.Context(), "other", peer.Policy{})
 	if err != nil {
 		t.Fatal(err)
@@ -38,10 +42,11 @@ func TestMemberOfAnotherNamespaceIsDenied(t *testing.T) {
 	if b := contents(t, sb); len(b) != 1 {
 		t.Errorf("the other member has written: %v", b)
 	}
-	// Once it is on the list it is served.
-	if err := sb.SetMember(t.Context(), nc.ID(), peer.RoleWrite); err != nil {
+	// Once it is on the list again it is served.
+	if err := sa.SetRole(t.Context(), nc.ID(), peer.RoleWrite); err != nil {
 		t.Fatal(err)
 	}
+	sync1(t, sb, na.ID())
 	sync1(t, sc, nb.ID())
 	equal(t, sb, sc)
 }

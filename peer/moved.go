@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -45,9 +46,34 @@ func (n *Node) followAddrs(told func(addrs []ma.Multiaddr)) error {
 	return nil
 }
 
-// moved heeds that others can dial this node under other addresses than before.
+// moved heeds that others can dial this node under other addresses than before: it
+// tells the members of each namespace.
 func (n *Node) moved(addrs []ma.Multiaddr) {
 	n.log.Info("the node can be dialled", slog.Any("addrs", addrs))
+	for _, ns := range n.Namespaces() {
+		ns.announce(addrs)
+	}
+}
+
+// announce tells the members where this node can be dialled. They find it out by the
+// next sync with any of them.
+func (ns *Namespace) announce(addrs []ma.Multiaddr) {
+	if ns.enter("announce") != nil {
+		return // it is closed
+	}
+	defer ns.gate.leave()
+	if err := ns.core.Announce(ns.ctx, addrBytes(addrs)); err != nil && !errors.Is(err, ErrDenied) {
+		ns.node.log.Warn("the members could not be told where this node is", logNamespace(ns), logError(err))
+	}
+}
+
+// heardOf learns where a member says that it can be dialled.
+func (n *Node) heardOf(id ID, raw [][]byte) error {
+	addrs := parseAddrs(raw)
+	if id == n.self.id || len(addrs) == 0 {
+		return nil
+	}
+	return n.book.learn(id, addrs)
 }
 
 // sameAddrs reports whether two lists hold the same addresses in any order.

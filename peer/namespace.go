@@ -69,7 +69,7 @@ func (ns *Namespace) close() error {
 	ns.cancel()
 	<-ns.gate.empty
 	ns.node.core.Forget(ns.core)
-	return ns.core.Store.Close()
+	return ns.core.Close()
 }
 
 // enter begins a use of the namespace; ns.gate.leave ends it.
@@ -118,6 +118,8 @@ type Info struct {
 	// Ahead, if not 0, is by how much the next version would be further ahead of
 	// this machine's clock than the policy allows: writes are refused.
 	Ahead time.Duration
+	// Removed tells how the membership of this node ended; nil while it is a member.
+	Removed *Removal
 	// Declined are the peers that decline records which this node wrote, since
 	// their times are ahead of the peers' clocks: is this machine's clock right?
 	Declined []DeclinedBy
@@ -148,10 +150,11 @@ func (ns *Namespace) Info() Info {
 		Policy:   Policy(members.Policy()),
 		Records:  int64(records),
 		Digest:   digest,
-		Members:  len(members.List()),
+		Members:  len(members.Members()),
 		Rejected: ns.core.RejectedCount(),
 		Clock:    newest,
 		Ahead:    ns.core.Ahead(),
 		Declined: declined,
+		Removed:  ns.removal(),
 	}
 }

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +19,8 @@ import (
 // the first a letter or digit. ErrInvalid: it is another text. ErrExists: another
 // namespace has it.
 func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Namespace, error) {
-	s, err := node.NewState(name, node.Policy(p), node.ID(n.self.id), n.now())
+	secret := n.core.NewSecret()
+	s, err := n.core.Found(secret, name, node.Policy(p))
 	if err != nil {
 		return nil, fmt.Errorf("create namespace: %w", err)
 	}
@@ -31,7 +33,7 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 	if _, err := n.Namespace(name); err == nil {
 		return nil, fmt.Errorf("create namespace %s: %w", name, ErrExists)
 	}
-	ns, err := n.addNamespace(ctx, n.core.NewSecret(), s)
+	ns, err := n.addNamespace(ctx, secret, s)
 	if err != nil {
 		return nil, fmt.Errorf("create namespace %s: %w", name, err)
 	}
@@ -56,6 +58,7 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 		return nil, err
 	}
 	n.insert(ns)
+	ns.announce(n.dialable())
 	return ns, nil
 }
 
@@ -154,11 +157,11 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 	delete(n.byID, ns.id)
 	n.mu.Unlock()
 	// The store ends all reads of the records; a paused scan does not delay it.
-	if err := ns.core.Store.Close(); err != nil {
+	if err := ns.core.Close(); err != nil {
 		return ns, err
 	}
 	// The drop has begun on disk, and is finished whatever becomes of ctx.
-	return ns, n.finishDrop(context.WithoutCancel(ctx), ns.id)
+	return ns, n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.core.Keys.ID, ns.core.Control.Keys.ID)
 }
 
 // abandon makes a drop begin: the folder is marked, and no call may change it,
@@ -178,12 +181,29 @@ func (ns *Namespace) abandon() error {
 	return nil
 }
 
-func (n *Node) finishDrop(ctx context.Context, id dbadapter.NamespaceID) error {
-	if err := n.store.Drop(ctx, id); err != nil {
-		return err
+// finishDrop deletes the records of a namespace that is being dropped, those of its
+// control namespace, and then its folder.
+func (n *Node) finishDrop(ctx context.Context, id dbadapter.NamespaceID, parts ...dbadapter.NamespaceID) error {
+	for _, part := range parts {
+		if err := n.store.Drop(ctx, part); err != nil {
+			return err
+		}
 	}
 	if n.dir == "" {
 		return nil
 	}
 	return removeState(n.dir, id)
+}
+
+// resumeDrop finishes a drop that a process before this one has begun.
+func (n *Node) resumeDrop(ctx context.Context, id dbadapter.NamespaceID) error {
+	secret, s, err := loadState(namespaceDir(n.dir, id)+droppedSuffix, id)
+	if errors.Is(err, os.ErrNotExist) { // the folder goes after the records
+		return n.finishDrop(ctx, id)
+	}
+	if err != nil {
+		return err
+	}
+	_, control := dbadapter.ControlOf(secret, s.Creator)
+	return n.finishDrop(ctx, id, id, control)
 }

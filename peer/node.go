@@ -201,6 +201,11 @@ func (n *Node) newCore(interval time.Duration) *node.Node {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", ns.Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
 		},
+		Moved: func(id node.ID, addrs [][]byte) {
+			if err := n.heardOf(ID(id), addrs); err != nil {
+				n.log.Warn("the addresses of a member could not be saved", logPeer(ID(id)), logError(err))
+			}
+		},
 		Places: node.Places{Sessions: n.limits.Sessions, PerPeer: n.limits.SessionsPerPeer, Greetings: greetings},
 	})
 }
@@ -230,7 +235,7 @@ func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
 		return fmt.Errorf("find the namespaces: %w", err)
 	}
 	for _, id := range dropped {
-		finish := n.finishDrop
+		finish := n.resumeDrop
 		if slices.Contains(ids, id) { // joined again before the drop was finished: its records stay
 			finish = func(_ context.Context, id dbadapter.NamespaceID) error { return removeState(n.dir, id) }
 		}
@@ -239,7 +244,7 @@ func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
 		}
 	}
 	for _, id := range ids {
-		secret, s, err := loadState(n.dir, id)
+		secret, s, err := loadState(namespaceDir(n.dir, id), id)
 		if err != nil {
 			return fmt.Errorf("namespace %x: %w", id, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -263,7 +264,7 @@ func TestConflictOneWinner(t *testing.T) {
 }
 
 func TestThreeNodes(t *testing.T) {
-	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	na, _, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
 	nc := open(t, peer.Config{})
 	sc := join(t, sa, nc, peer.RoleWrite)
 	put(t, sb, "k", "from b")
@@ -271,26 +272,59 @@ func TestThreeNodes(t *testing.T) {
 	// c knows b from the list it was handed, and accepts b's record from a.
 	sync1(t, sc, na.ID())
 	equal(t, sa, sc)
-	// b has not heard of c: it refuses c's record at a's hands, and remembers.
+	// b has not heard of c, and does so from a, before c's record comes.
 	put(t, sc, "c", "from c")
 	sync1(t, sc, na.ID())
-	r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
-	if !errors.Is(err, peer.ErrRejected) || r.Rejected != 1 || r.Verified {
-		t.Errorf("sync with a record of an unknown writer: %+v, %v", r, err)
-	}
-	if got := sb.Rejected(); len(got) != 1 || string(got[0].Key) != "c" || got[0].Peer != na.ID() {
-		t.Errorf("rejected: %+v", got)
-	}
-	if _, err := sc.Sync(t.Context(), nb.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrDenied) {
-		t.Errorf("b serves c: %v", err)
-	}
-	// Once b's list has c, all is well.
-	if err := sb.SetMember(t.Context(), nc.ID(), peer.RoleWrite); err != nil {
-		t.Fatal(err)
-	}
-	sync1(t, sc, nb.ID())
+	sync1(t, sb, na.ID())
 	equal(t, sb, sc)
 	if got := sb.Rejected(); len(got) != 0 {
-		t.Errorf("still rejected: %+v", got)
+		t.Errorf("rejected: %+v", got)
 	}
+}
+
+// A node that its peer has not heard of shows its own list, and is served.
+func TestUnheardMember(t *testing.T) {
+	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	nc := open(t, peer.Config{})
+	sc := join(t, sa, nc, peer.RoleWrite)
+	put(t, sb, "b", "from b")
+	put(t, sc, "c", "from c")
+	shut(t, na)
+	sync1(t, sc, nb.ID())
+	equal(t, sb, sc)
+	if b, c := fmt.Sprint(sb.Members()), fmt.Sprint(sc.Members()); b != c || len(sb.Members()) != 3 {
+		t.Errorf("the members are %s at b, %s at c", b, c)
+	}
+}
+
+// A removed node is told so, and by which member; it keeps what it has.
+func TestRemovedMember(t *testing.T) {
+	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
+	put(t, sa, "k", "of a")
+	sync1(t, sb, na.ID())
+	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
+		if !errors.Is(err, peer.ErrRemoved) || !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), na.ID().String()) {
+			t.Errorf("a removed member syncs: %v", err)
+		}
+	}
+	if r := sb.Info().Removed; r == nil || r.By != na.ID() || time.Since(r.At).Abs() > time.Minute {
+		t.Errorf("it says of its removal %+v", r)
+	}
+	if _, err := sb.Put(t.Context(), []byte("l"), nil); !errors.Is(err, peer.ErrRemoved) {
+		t.Errorf("a removed member writes: %v", err)
+	}
+	if _, err := sb.Get(t.Context(), []byte("k")); err != nil {
+		t.Errorf("what it had: %v", err)
+	}
+	// Invited anew, it is a member as before.
+	if again, err := nb.Join(t.Context(), invite(t, sa, peer.InviteOptions{})); err != nil || again != sb || sb.Info().Removed != nil {
+		t.Errorf("invited anew: %v; removed %+v", err, sb.Info().Removed)
+	}
+	put(t, sb, "l", "of b")
+	sync1(t, sb, na.ID())
+	equal(t, sa, sb)
 }

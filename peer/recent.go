@@ -1,9 +1,12 @@
 package peer
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // SyncRecord is a sync that has ended, as RecentSyncs remembers it.
@@ -45,24 +48,31 @@ func (n *Node) RecentSyncs() []SyncRecord {
 	return out
 }
 
-// ended accounts for a sync.
-func (n *Node) ended(s SyncRecord, err error) {
+// ended accounts for a conversation. RecentSyncs lists one of a control namespace only
+// where it has failed: otherwise that of the data follows.
+func (n *Node) ended(s SyncRecord, control bool, err error) {
 	n.metrics.syncs.WithLabelValues(result(err)).Inc()
 	n.metrics.bytes.WithLabelValues("sent").Add(float64(s.Report.WireBytesSent))
 	n.metrics.bytes.WithLabelValues("received").Add(float64(s.Report.WireBytesReceived))
 	if err != nil {
 		s.Error = err.Error()
 	}
-	n.recent.add(s)
+	what := "sync"
+	if control {
+		what = "sync of the members"
+	}
+	if !control || err != nil {
+		n.recent.add(s)
+	}
 	r := &s.Report
 	level := slog.LevelInfo
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, reconcile.ErrListsDiffer): // which is no failure
 		level = slog.LevelWarn
 	case r.Differences() == 0:
 		level = slog.LevelDebug // most of those in the background
 	}
-	n.log.LogAttrs(n.ctx, level, "sync", slog.String("ns", r.Namespace), slog.String("peer", r.Peer), slog.Bool("incoming", s.Incoming),
+	n.log.LogAttrs(n.ctx, level, what, slog.String("ns", r.Namespace), slog.String("peer", r.Peer), slog.Bool("incoming", s.Incoming),
 		slog.String("method", r.Method.String()), slog.Int("missing_here", r.MissingHere), slog.Int("missing_there", r.MissingThere),
 		slog.Int("mismatched", r.Mismatched), slog.Int("applied", r.Applied), slog.Int("sent", r.Sent), slog.Int("rejected", r.Rejected),
 		slog.Float64("duration_ms", r.DurationMS), slog.Bool("verified", r.Verified), logError(err))

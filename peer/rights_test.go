@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -24,11 +25,19 @@ func TestReaderReadsOnly(t *testing.T) {
 	if _, err := sb.Invite(t.Context(), peer.InviteOptions{}); !errors.Is(err, peer.ErrDenied) {
 		t.Errorf("a reader invites: %v", err)
 	}
-	// A reader that gives itself the right convinces itself only.
-	if err := sb.SetMember(t.Context(), nb.ID(), peer.RoleWrite); err != nil {
+	// It cannot give itself the right; a modified one convinces itself only.
+	if err := sb.SetRole(t.Context(), nb.ID(), peer.RoleWrite); !errors.Is(err, peer.ErrDenied) {
+		t.Errorf("a reader makes itself a writer: %v", err)
+	}
+	smuggled := dbadapter.Record{Key: []byte("x"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.Now()), Writer: nb.Writer(), Incarnation: 1}}
+	signature, err := nb.Key().Sign(node.SignedBytes(sb.ID(), &smuggled))
+	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, sb, "x", "smuggled")
+	smuggled.Signature = signature
+	if err := sb.Force(t.Context(), smuggled); err != nil {
+		t.Fatal(err)
+	}
 	r, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{})
 	if !errors.Is(err, peer.ErrRejected) || r.Rejected != 1 || r.Verified {
 		t.Errorf("report %+v, %v", r, err)
@@ -191,33 +200,31 @@ func TestClockSetBack(t *testing.T) {
 	clock.turn(years)
 	check(put(t, ns, "k", "v"))
 	clock.turn(-years)
-	fresh, err := n.CreateNamespace(t.Context(), "fresh", peer.Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fresh.Put(t.Context(), []byte("k"), nil); !errors.Is(err, peer.ErrFutureVersion) {
-		t.Errorf("a write dated before 2020: %v", err)
+	if _, err := n.CreateNamespace(t.Context(), "fresh", peer.Policy{}); !errors.Is(err, peer.ErrFutureVersion) {
+		t.Errorf("a namespace made before 2020: %v", err)
 	}
 }
 
-// A role counts where a record arrives, whenever it was written.
-func TestOldRecordsOfWhoWasDemoted(t *testing.T) {
+// What a writer wrote before it was made a reader stays, and is taken from any
+// member; what it wrote since is refused.
+func TestOldRecordsOfADemotedWriter(t *testing.T) {
 	na, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
 	put(t, sb, "k", "of b")
 	sync1(t, sb, na.ID())
-	if err := sa.SetMember(t.Context(), nb.ID(), peer.RoleRead); err != nil {
+	if err := sa.SetRole(t.Context(), nb.ID(), peer.RoleRead); err != nil {
 		t.Fatal(err)
 	}
 	sync1(t, sb, na.ID()) // both hold it
 	later := open(t, peer.Config{})
 	sl := join(t, sa, later, peer.RoleRead)
-	if r, err := sl.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRejected) || r.Rejected != 1 || r.Verified {
-		t.Errorf("report %+v, %v", r, err)
-	}
-	// Written anew by a member with the role, it is taken.
-	put(t, sa, "k", "of a")
 	sync1(t, sl, na.ID())
 	equal(t, sa, sl)
+	if got := contents(t, sl); len(got) != 1 {
+		t.Errorf("the newcomer holds %v", got)
+	}
+	if _, err := sb.Put(t.Context(), []byte("l"), nil); !errors.Is(err, peer.ErrDenied) {
+		t.Errorf("a node that was made a reader writes: %v", err)
+	}
 }
 
 // Without signatures, too, a version without a writer is that of a dated import.

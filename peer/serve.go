@@ -54,6 +54,11 @@ func (n *Node) serveSync(stream network.Stream) {
 	case errors.Is(err, ErrBusy):
 		n.putOff(talk, remote, "a sync was put off: this node has begun the same one, or too many are running")
 		return
+	case errors.Is(err, ErrRemoved):
+		n.refusals.write(log, slog.LevelInfo, "a former member called, and was told what removed it")
+		n.metrics.denied.Inc()
+		talk.tell(reconcile.Refusal(err))
+		return
 	case err != nil:
 		n.deny(talk, remote)
 		return
@@ -69,7 +74,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	defer cancel()
 	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
 		_, err := ns.converse(ctx, side{
-			remote: remote, incoming: true, dry: hello.DryRun, progress: progress,
+			remote: remote, incoming: true, dry: hello.DryRun, control: hello.Namespace != ns.id, progress: progress,
 			begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 				return ns.core.Respond(ctx, node.ID(remote), hello, size, enter), nil
 			},

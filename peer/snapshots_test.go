@@ -75,7 +75,7 @@ func TestSyncClosesItsSnapshot(t *testing.T) {
 				h.SetStreamHandler(peer.SyncProtocol, handler)
 			}
 			dialNode(t, h, n)
-			if err := ns.SetMember(t.Context(), h.ID(), peer.RoleWrite); err != nil {
+			if err := ns.SetRole(t.Context(), h.ID(), peer.RoleWrite); err != nil {
 				t.Fatal(err)
 			}
 			before := store.opened.Load()

@@ -114,8 +114,7 @@ func saveState(folder string, s *node.State) error {
 }
 
 // loadState reads the folder of a namespace.
-func loadState(dir string, id dbadapter.NamespaceID) (dbadapter.Secret, *node.State, error) {
-	folder := namespaceDir(dir, id)
+func loadState(folder string, id dbadapter.NamespaceID) (dbadapter.Secret, *node.State, error) {
 	var secret dbadapter.Secret
 	text, err := readPrivate(filepath.Join(folder, secretFile))
 	if err != nil {
@@ -128,7 +127,7 @@ func loadState(dir string, id dbadapter.NamespaceID) (dbadapter.Secret, *node.St
 	path := filepath.Join(folder, stateFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return secret, nil, fmt.Errorf("read the namespace's members: %w", err)
+		return secret, nil, fmt.Errorf("read the namespace's state: %w", err)
 	}
 	s, err := node.DecodeState(data)
 	if err != nil {

@@ -121,7 +121,7 @@ func TestMemberWithoutSecretIsDenied(t *testing.T) {
 	h := rawHost(t)
 	dialNode(t, h, n)
 	// On the list, but with a proof made without the secret.
-	if err := ns.SetMember(t.Context(), h.ID(), peer.RoleRead); err != nil {
+	if err := ns.SetRole(t.Context(), h.ID(), peer.RoleRead); err != nil {
 		t.Fatal(err)
 	}
 	got := say(t, h, n, wire.Append(nil, hello(ns.ID())))
@@ -201,7 +201,7 @@ func TestStalledPeerIsCut(t *testing.T) {
 	ns := create(t, n, peer.Policy{})
 	h := rawHost(t)
 	dialNode(t, h, n)
-	if err := ns.SetMember(t.Context(), h.ID(), peer.RoleWrite); err != nil {
+	if err := ns.SetRole(t.Context(), h.ID(), peer.RoleWrite); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("in its first message", func(t *testing.T) {

@@ -79,7 +79,8 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 }
 
 // Sync makes this node's records and the peer's equal. The peer must be a
-// member here, and this node one there. The report is meaningful beside an
+// member here, and this node one there. Where the two have different lists of
+// members, these are made equal first. The report is meaningful beside an
 // error: what was applied stays. ErrRejected says that one side declined records
 // of the other, ErrNotVerified that the sets could not be proved equal; a dry
 // run, and a sync of one direction, do not promise that.
@@ -107,14 +108,35 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
 	if err := ns.core.MayCall(node.ID(id)); err != nil {
-		return fail(err)
+		return fail(ns.explain(ctx, err))
 	}
+	done, err := ns.follow(ctx, id, ns.core.Course(node.ID(id), ask), o.Progress)
+	if done.Peer != "" {
+		report = done
+	}
+	if err != nil {
+		return fail(ns.explain(ctx, err))
+	}
+	return report, nil
+}
+
+// follow holds the conversations of a sync, one after the other.
+func (ns *Namespace) follow(ctx context.Context, id ID, course *node.Course, progress func(Report)) (Report, error) {
+	for ask, more := course.Next(); more; ask, more = course.Next() {
+		report, err := ns.hold(ctx, id, ask, progress)
+		course.Ended(report, err)
+	}
+	return course.Result()
+}
+
+// hold holds a conversation with a peer, which may be busy first.
+func (ns *Namespace) hold(ctx context.Context, id ID, ask node.Ask, progress func(Report)) (report Report, err error) {
 	begun := time.Now()
 	var retry node.BusyRetry
 	redialled := false
 	for {
 		before := ns.node.host.Network().ConnsToPeer(id)
-		report, err = ns.syncOnce(ctx, id, ask, o.Progress)
+		report, err = ns.syncOnce(ctx, id, ask, progress)
 		if !redialled && stale(before, &report, err) {
 			redialled = true
 			continue
@@ -125,10 +147,7 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 		if err == nil {
 			err = node.Proved(ask, &report)
 		}
-		if err != nil {
-			return fail(ns.explain(ctx, err))
-		}
-		return report, nil
+		return report, err
 	}
 }
 
@@ -161,6 +180,8 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, reconcile.ErrLimit):
 		return fmt.Errorf("%w: %w", ErrLimit, err)
+	case errors.Is(err, ErrRemoved):
+		return err
 	case errors.Is(err, ErrDenied):
 		return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)
 	}
@@ -181,7 +202,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 	}
 	defer ns.core.Call(node.ID(id), ask)()
 	return ns.converse(ctx, side{
-		remote: id, dry: ask.DryRun, progress: progress,
+		remote: id, dry: ask.DryRun, control: ask.Control, progress: progress,
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 			return ns.core.Initiate(ctx, node.ID(id), ask, enter)
 		},
@@ -202,6 +223,7 @@ type side struct {
 	remote   ID
 	incoming bool
 	dry      bool
+	control  bool         // it syncs the list of members
 	progress func(Report) // may be nil
 	begin    func(enter func(reconcile.Step)) (*node.Conversation, error)
 	// stream opens the stream, or gives the one that is open.
@@ -222,7 +244,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 		n.places.running.Add(-1)
 		watch.stop()
 		report = finish(report)
-		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, err)
+		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, s.control, err)
 	}()
 
 	watch.enter(reconcile.StepSketch)

@@ -101,12 +101,14 @@ func (r *runner) heal() {
 	}
 }
 
-// equal reports whether all nodes of each group have the same digest.
+// equal reports whether all nodes of each group have the same digest, and the same
+// list of members.
 func (r *runner) equal() bool {
 	for _, group := range r.reach() {
 		digest, records := r.cluster.Node(group[0]).State()
+		list := r.cluster.Node(group[0]).List()
 		for _, i := range group[1:] {
-			if d, n := r.cluster.Node(i).State(); d != digest || n != records {
+			if d, n := r.cluster.Node(i).State(); d != digest || n != records || r.cluster.Node(i).List() != list {
 				return false
 			}
 		}

@@ -85,14 +85,14 @@ func (ns *Namespace) examine(members *Members, from ID, now time.Time, r *dbadap
 		}
 		return nil
 	}
-	writer, known := members.byWriter[by]
+	writer, known := members.ByWriter(by)
 	switch {
 	case !known:
 		return refuse(wire.ReasonWriter, "its writer %s is not a member that this node knows", by)
-	case writer.Role < RoleWrite:
-		return refuse(wire.ReasonWriter, "its writer %s has the role %s", writer.ID, writer.Role)
+	case !members.MayWrite(by, r.Version.Clock):
+		return refuse(wire.ReasonWriter, "its writer %s had not the right to write then", writer)
 	case !ns.signed(writer, r):
-		return refuse(wire.ReasonSignature, "it is not signed by its writer %s", writer.ID)
+		return refuse(wire.ReasonSignature, "it is not signed by its writer %s", writer)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func newNotes(p Policy) (*machine, *Namespace) {
 	m := newMachine(1)
 	ns := m.create("notes", p)
 	for seed, role := range map[int]Role{writer: RoleWrite, other: RoleWrite, reader: RoleRead} {
-		if err := ns.SetMember(idOf(seed), role); err != nil {
+		if err := setRole(ns, idOf(seed), role); err != nil {
 			panic(err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestAdmission(t *testing.T) {
 	}
 	// Once its writer may write, a record is let in, and the rejection forgotten.
 	before := ns.RejectedCount()
-	if err := ns.SetMember(idOf(reader), RoleWrite); err != nil {
+	if err := setRole(ns, idOf(reader), RoleWrite); err != nil {
 		t.Fatal(err)
 	}
 	if v := admit(ns, other, cases[6].record)[0]; v.Reason != 0 || ns.RejectedCount() != before-1 {
@@ -147,6 +147,7 @@ func TestAdmission(t *testing.T) {
 // on; a version without a writer is still that of a dated import.
 func TestAdmissionUnsigned(t *testing.T) {
 	m, ns := newNotes(Policy{Unsigned: true})
+	m.verified = 0 // of the list of members
 	for i, c := range []struct {
 		from    int
 		version dbadapter.Version
@@ -178,16 +179,10 @@ func TestAdmissionUnsigned(t *testing.T) {
 func TestDatedRecordsOfAnySigner(t *testing.T) {
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})
-	err := ns.update(func(s *State) error {
-		for seed := 2; seed <= MaxMembers; seed++ {
-			if err := s.setMember(idOf(seed), RoleWrite, 0); err != nil {
-				return err
-			}
+	for seed := 2; seed <= MaxMembers; seed++ {
+		if err := setRole(ns, idOf(seed), RoleWrite); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	var good, bad []dbadapter.Record
 	for seed := 1; seed <= MaxMembers; seed++ {
@@ -238,7 +233,7 @@ func TestAdmissionObservesTheClock(t *testing.T) {
 		t.Errorf("a refused version moved the clock to %s", v)
 	}
 	// After a restart the store tells the clock what is held.
-	if err := ns.Store.Close(); err != nil {
+	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again := must(m.open(ns.Keys.Secret, ns.Members().state))

@@ -2,9 +2,9 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
@@ -18,6 +18,11 @@ type Ask struct {
 	Direction wire.Direction
 	Method    wire.Method
 	DryRun    bool
+	// Control asks for a sync of the control namespace instead of the data.
+	Control bool
+	// ListsMayDiffer syncs the data also where the two have different lists of
+	// members.
+	ListsMayDiffer bool
 }
 
 // Conversation is one side of a sync with a peer. Its driver carries the frames
@@ -25,16 +30,19 @@ type Ask struct {
 type Conversation struct {
 	Session *reconcile.Session
 
-	ns     *Namespace
+	part   *Part
 	remote ID
-	prefix []byte
+	ask    Ask // of the initiator
+	// opened is the digest of the set as the replica has it.
+	opened dbadapter.Digest
+	left   time.Time    // when this node's Hello left; zero at a responder
 	close  func() error // the replica; nil before it is opened
 }
 
 // MayCall decides whether this node may sync with a peer. It comes before
 // anything leaves for the peer.
 func (ns *Namespace) MayCall(remote ID) error {
-	if !ns.Members().Has(remote, RoleRead) || remote == ns.node.ID {
+	if !ns.admits(remote) || remote == ns.node.ID {
 		return fmt.Errorf("%w: this node does not list it as another member of the namespace; invite it, or join with a ticket from there", ErrDenied)
 	}
 	return nil
@@ -46,90 +54,149 @@ func (ns *Namespace) Call(remote ID, a Ask) (done func()) {
 	if a.DryRun {
 		return func() {} // it changes nothing, and keeps nothing waiting
 	}
-	return ns.node.Sessions.calling(ns.Keys.ID, remote)
+	return ns.node.Sessions.calling(ns.part(a).Keys.ID, remote)
+}
+
+// part is the part that an initiator asks for.
+func (ns *Namespace) part(a Ask) *Part {
+	if a.Control {
+		return &ns.Control
+	}
+	return &ns.Part
 }
 
 // Initiate begins a sync. enter is told of each step. The replica is opened
 // before the stream: a scan may take longer than a peer waits for a Hello.
 func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconcile.Step)) (*Conversation, error) {
-	c := &Conversation{ns: ns, remote: remote, prefix: a.Prefix}
+	c := &Conversation{part: ns.part(a), remote: remote, ask: a}
 	set, err := c.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	o := c.options(ctx, enter)
-	o.Direction, o.Method, o.Prefix, o.DryRun = a.Direction, a.Method, a.Prefix, a.DryRun
+	o.Direction, o.Method, o.Prefix, o.DryRun, o.ListsMayDiffer = a.Direction, a.Method, a.Prefix, a.DryRun, a.ListsMayDiffer
 	if len(a.Prefix) == 0 {
-		o.FirstCells = ns.openings.cells(remote)
+		o.FirstCells = c.part.openings.cells(remote)
 	}
+	c.left = ns.node.Now()
 	c.Session = reconcile.Initiate(set, o)
 	return c, nil
 }
 
 // Answer decides upon a peer's Hello. The error says why there will be no
-// session: ErrVersion, ErrDenied or ErrBusy; reconcile.Refusal makes the message
-// of it. A stranger, and a peer that asks for what is not there, get one and the
-// same answer. Otherwise done must be called when the session is over.
+// session: ErrVersion, ErrDenied, ErrBusy or a RemovedError; reconcile.Refusal
+// makes the message of it. A stranger, and a peer that asks for what is not there,
+// get one and the same answer. Otherwise done must be called when the session is
+// over.
+//
+// A peer that is not a member and proves that it knows the secret has been one, or
+// is one that this node has not heard of: the former is told what removed it, the
+// latter may show its list.
 func (n *Node) Answer(remote ID, h *wire.Hello) (ns *Namespace, done func(), err error) {
 	if err := reconcile.CheckVersion(h); err != nil {
 		return nil, nil, err
 	}
-	ns = n.Namespace(h.Namespace)
-	if ns == nil || !ns.Members().Has(remote, RoleRead) {
+	p := n.part(h.Namespace)
+	if p == nil {
 		return nil, nil, ErrDenied
 	}
-	if n.Sessions.yields(ns.Keys.ID, n.ID, remote) && !h.DryRun {
+	accept := n.Sessions.accept
+	if !p.ns.admits(remote) {
+		switch former, was := p.ns.Members().Former(remote); {
+		case !reconcile.Proves(p.Keys, []byte(remote), []byte(n.ID), h):
+			return nil, nil, ErrDenied
+		case p.isControl() && h.Direction == wire.Push:
+			accept = n.Sessions.introduce
+		case was:
+			return nil, nil, &reconcile.RemovedError{Statement: former.Statement}
+		default:
+			return nil, nil, ErrDenied
+		}
+	}
+	if n.Sessions.yields(p.Keys.ID, n.ID, remote) && !h.DryRun {
 		return nil, nil, reconcile.ErrBusy
 	}
-	done, ok := n.Sessions.accept(remote)
+	done, ok := accept(remote)
 	if !ok {
 		return nil, nil, reconcile.ErrBusy
 	}
-	return ns, done, nil
+	return p.ns, done, nil
 }
 
 // Respond begins this side of a sync that a peer's Hello asks for, of size
 // bytes. The replica is opened when the session has found that the peer knows the
 // secret.
 func (ns *Namespace) Respond(ctx context.Context, remote ID, h *wire.Hello, size int, enter func(reconcile.Step)) *Conversation {
-	c := &Conversation{ns: ns, remote: remote, prefix: h.Prefix}
+	a := AskOf(ns, h)
+	c := &Conversation{part: ns.part(a), remote: remote, ask: a}
 	c.Session = reconcile.Respond(func(*wire.Hello) (reconcile.Replica, error) { return c.open(ctx) }, c.options(ctx, enter))
 	c.Session.Next() // it waits for the Hello, which is here
 	c.Session.Deliver(h, size)
 	return c
 }
 
+// AskOf is what a Hello asks of a namespace.
+func AskOf(ns *Namespace, h *wire.Hello) Ask {
+	return Ask{
+		Prefix: h.Prefix, Direction: h.Direction, Method: h.Method, DryRun: h.DryRun,
+		Control: h.Namespace == ns.Control.Keys.ID, ListsMayDiffer: h.ListsMayDiffer,
+	}
+}
+
 func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) reconcile.Options {
-	n := c.ns.node
+	ns := c.part.ns
+	n := ns.node
+	admit := ns.Admit
+	if c.ask.Control {
+		admit = ns.admitControl
+	}
 	o := reconcile.Options{
-		Keys: c.ns.Keys, Self: []byte(n.ID), Remote: []byte(c.remote),
+		Keys: c.part.Keys, Self: []byte(n.ID), Remote: []byte(c.remote),
 		Admit: func(records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
-			return c.ns.Admit(ctx, c.remote, records)
+			return admit(ctx, c.remote, records)
 		},
-		Enter: enter, Elapsed: n.Elapsed, Declined: c.ns.declined.by(c.remote, n.Now, c.ns.Members().Policy().MaxSkew), Budget: n.Budget,
+		Greeting: ns.greeting, Heed: c.heed,
+		Enter: enter, Elapsed: n.Elapsed, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}
 	n.random(o.Nonce[:], ForNonce)
 	return o
 }
 
+// greeting is what this node says of itself at the beginning of a sync.
+func (ns *Namespace) greeting() wire.Greeting {
+	return wire.Greeting{List: ns.Members().Digest(), Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli())}
+}
+
+// heed decides upon the peer's greeting.
+func (c *Conversation) heed(theirs wire.Greeting) error {
+	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.ns.Members().Digest() {
+		return reconcile.ErrListsDiffer
+	}
+	if c.ask.Control {
+		return nil
+	}
+	return c.part.ns.heard(c.remote, &theirs, c.left)
+}
+
 // open opens the set of records that the sync is about.
 func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
-	ns := c.ns
-	if len(c.prefix) > 0 {
-		r, err := replica.OpenPrefix(ctx, ns.Store, ns.Keys, c.prefix, c.tick, c.reserve)
+	p := c.part
+	if len(c.ask.Prefix) > 0 {
+		r, err := replica.OpenPrefix(ctx, p.Store, p.Keys, c.ask.Prefix, c.tick, c.reserve)
 		if err != nil {
 			return nil, err
 		}
 		c.close = r.Close
 		return r, nil
 	}
-	if _, err := ns.Grow(ctx, c.tick); err != nil {
+	if _, err := p.Grow(ctx, c.tick); err != nil {
 		return nil, err
 	}
-	r, err := ns.Live.Snapshot(ctx, ns.Store, c.tick)
+	r, err := p.Live.Snapshot(ctx, p.Store, c.tick)
 	if err != nil {
 		return nil, err
 	}
+	c.opened = r.Digest()
 	c.close = r.Close
 	return r, nil
 }
@@ -151,21 +218,6 @@ func (c *Conversation) reserve(bytes int64) error {
 	return c.Session.Reserve(bytes)
 }
 
-// Grow lengthens the live sketch where the namespace has outgrown it, and
-// reports whether it did. One sync does so at a time; the others use the
-// shorter one.
-func (ns *Namespace) Grow(ctx context.Context, tick func() error) (bool, error) {
-	if !ns.growing.TryLock() {
-		return false, nil
-	}
-	defer ns.growing.Unlock()
-	grown, err := ns.Live.Grow(ctx, ns.Store, tick)
-	if errors.Is(err, reconcile.ErrBusy) {
-		return false, nil // too much was written meanwhile; the next sync tries again
-	}
-	return grown, err
-}
-
 // End closes the session and gives back what it held. err is how the driver saw
 // it end. The report is meaningful beside an error.
 func (c *Conversation) End(err error) (reconcile.Report, error) {
@@ -179,11 +231,16 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 			err = closed
 		}
 	}
-	if err == nil && len(c.prefix) == 0 && report.Method != wire.MethodAll {
-		c.ns.openings.note(c.remote, report.Differences())
+	whole := len(c.ask.Prefix) == 0
+	if err == nil && whole && report.Method != wire.MethodAll {
+		c.part.openings.note(c.remote, report.Differences())
 	}
-	if err == nil {
-		c.ns.doubt(c.remote, report.Verified && len(c.prefix) == 0)
+	switch {
+	case err != nil:
+	case !c.ask.Control:
+		c.part.ns.doubt(c.remote, report.Verified && whole)
+	case report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0:
+		c.part.ns.alike.note(c.remote, c.opened) // the peer has just this now
 	}
 	return report, err
 }

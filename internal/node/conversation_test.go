@@ -114,7 +114,7 @@ func TestAnswerTakesPlaces(t *testing.T) {
 	done()
 	leave[1]()
 	// The answer reaches the initiator as what it is.
-	if err := sa.SetMember(b.ID, RoleRead); err != nil {
+	if err := setRole(sa, b.ID, RoleRead); err != nil {
 		t.Fatal(err)
 	}
 	defer sa.Call(b.ID, Ask{})()

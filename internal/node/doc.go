@@ -3,18 +3,27 @@
 // same code over a simulated network, disk and clock.
 //
 //	the node           node.go, namespace.go, id.go, limits.go, errors.go
-//	rights             members.go, state.go     the list of members, durable
+//	two sets to sync   part.go                  the data, and the control namespace
+//	rights             list.go                  the list of members, of statements that are durable
+//	                   statements.go            what this node states about members
+//	                   members.go, removed.go   one reading of it; how membership ends
+//	beside the list    control.go, addresses.go what members say of themselves
+//	this node's own    state.go
 //	how members come   invite.go, ticket.go, join.go
 //	what comes in      admission.go             the one admission of records
 //	what goes out      write.go, importing.go, signature.go
 //	what reads as there expiry.go
 //	after a wrong clock restamp.go
-//	which peer         conversation.go          a sync's two beginnings and its end
+//	what is due        tend.go
+//	which peer         course.go, alike.go      which conversations make up a sync
+//	                   conversation.go          a sync's two beginnings and its end
 //	                   sessions.go              places, and which of two callers yields
 //	                   schedule.go, retry.go    when to sync, and how long to rest
 //	what is remembered rejections.go            what this node refused
 //	                   declined.go              what its peers refused
 //	                   openings.go              how many cells a sync opens with
+//	what was collected watermark.go, pledge.go  up to which time deletions can be forgotten
+//	for a backup       still.go
 //	what greetings say heard.go                 and what follows
 //	                   twins.go                 two nodes with one identity
 //	                   offset.go                how far the peers' clocks are away

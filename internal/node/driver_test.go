@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -35,6 +36,8 @@ type machine struct {
 	store *memdb.Store
 	// apply, if not nil, stands before the store's Apply.
 	apply func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
+	// applyControl is the same for the control namespace.
+	applyControl func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	// save, if not nil, is called with each state that is to be made durable.
 	save func(*State) error
 
@@ -82,11 +85,16 @@ func newMachine(seed int) *machine {
 type appliedBy struct {
 	dbadapter.Namespace
 	machine *machine
+	control bool
 }
 
 func (ns appliedBy) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-	if ns.machine.apply != nil {
-		return ns.machine.apply(ns.Namespace, writes)
+	apply := ns.machine.apply
+	if ns.control {
+		apply = ns.machine.applyControl
+	}
+	if apply != nil {
+		return apply(ns.Namespace, writes)
 	}
 	return ns.Namespace.Apply(ctx, writes)
 }
@@ -120,7 +128,7 @@ func (m *machine) open(secret dbadapter.Secret, s *State) (*Namespace, error) {
 		Secret: secret, State: s,
 		Store: func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
 			ns, err := m.store.Namespace(ctx, id, h, observe)
-			return appliedBy{ns, m}, err
+			return appliedBy{ns, m, id != dbadapter.NamespaceIDOf(secret, s.Creator)}, err
 		},
 		Save: func(s *State) error {
 			if m.save != nil {
@@ -133,8 +141,17 @@ func (m *machine) open(secret dbadapter.Secret, s *State) (*Namespace, error) {
 
 // create makes a namespace of which the machine is the admin.
 func (m *machine) create(name string, p Policy) *Namespace {
-	return must(m.open(m.NewSecret(), must(NewState(name, p, m.ID, m.clock))))
+	secret := m.NewSecret()
+	return must(m.open(secret, must(m.Found(secret, name, p))))
 }
+
+// setRole gives a node a role, for good.
+func setRole(ns *Namespace, id ID, role Role) error {
+	return ns.SetRole(context.Background(), id, role, time.Time{})
+}
+
+// list lists the members with their roles.
+func list(ns *Namespace) string { return fmt.Sprint(ns.Members().Members()) }
 
 // join redeems a ticket of the other node.
 func (m *machine) join(other *machine, ticket string) (*Namespace, error) {
@@ -146,13 +163,13 @@ func (m *machine) join(other *machine, ticket string) (*Namespace, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, _, _ := other.AnswerJoin(m.ID, request, func(ID) [][]byte { return nil })
+	reply, _, _ := other.AnswerJoin(context.Background(), m.ID, request, func(ID) [][]byte { return nil })
 	joined, err := m.ReadJoin(t, reply)
 	if err != nil {
 		return nil, err
 	}
 	if ns := m.Namespace(t.Namespace); ns != nil {
-		return ns, ns.Merge(t.Inviter, joined.State)
+		return ns, ns.Rejoin(context.Background(), joined)
 	}
 	return m.open(joined.Secret, joined.State)
 }
@@ -204,6 +221,20 @@ func (m *machine) sync(ns *Namespace, other *machine, ask Ask) (mine, theirs rec
 	if err := ns.MayCall(other.ID); err != nil {
 		return mine, theirs, err
 	}
+	course := ns.Course(other.ID, ask)
+	for step, more := course.Next(); more; step, more = course.Next() {
+		mine, there, err := m.converse(ns, other, step)
+		if !step.Control {
+			theirs = there
+		}
+		course.Ended(mine, err)
+	}
+	mine, err = course.Result()
+	return mine, theirs, err
+}
+
+// converse holds one conversation of a sync.
+func (m *machine) converse(ns *Namespace, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
 	defer ns.Call(other.ID, ask)()
 	a, err := ns.Initiate(context.Background(), other.ID, ask, nil)
 	if err != nil {

@@ -132,18 +132,18 @@ func TestGolden(t *testing.T) {
 	request, err := joiner.RequestJoin(&ticket, [][]byte{{0x04, 127, 0, 0, 1, 0x06, 0x10, 0x06}})
 	fail(err)
 	v.hex("request", request)
-	state, err := NewState("notes", Policy{}, inviter.ID, inviter.Now())
+	state, err := inviter.Found(secret, "notes", Policy{})
 	fail(err)
 	hash := sha256.Sum256(ticket.Token[:])
-	state.Invites = []storedInvite{{Hash: hash[:], Role: RoleWrite, Expires: 1_800_086_401}}
+	state.Invites = []storedInvite{{Hash: hash[:], Role: RoleWrite, Expires: 1_800_086_401, Uses: 1}}
 	store := memdb.New(memdb.Options{})
 	defer store.Close()
 	_, err = inviter.Open(context.Background(), Opening{Secret: secret, State: state, Store: store.Namespace, Save: func(*State) error { return nil }})
 	fail(err)
 	book := func(ID) [][]byte { return address }
-	reply, _, err := inviter.AnswerJoin(joiner.ID, request, book)
+	reply, _, err := inviter.AnswerJoin(context.Background(), joiner.ID, request, book)
 	fail(err)
-	v.say("the reply: skew 5 minutes, both members since 1800000000, of both the inviter's address")
+	v.say("the reply: the founding statement, of a skew of 5 minutes, and the grant, both of 1800000000; the inviter's address")
 	v.hex("reply", reply)
 	if _, err := joiner.ReadJoin(&ticket, reply); err != nil {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -22,6 +23,8 @@ func TestInvite(t *testing.T) {
 		"no such role":      {InviteOptions{Role: 9}, here, ErrInvalid},
 		"in the past":       {InviteOptions{Expires: -1}, here, ErrInvalid},
 		"for too long":      {InviteOptions{Expires: MaxInviteLife + 1}, here, dbadapter.ErrLimit},
+		"for no node":       {InviteOptions{Uses: -1}, here, ErrInvalid},
+		"for too many":      {InviteOptions{Uses: MaxUses + 1}, here, dbadapter.ErrLimit},
 		"to nowhere":        {InviteOptions{}, nil, nil},
 		"just long enough":  {InviteOptions{Expires: MaxInviteLife}, here, nil},
 		"all that is usual": {InviteOptions{}, here, nil},
@@ -48,10 +51,9 @@ func TestInvite(t *testing.T) {
 		t.Error("two tickets have one token")
 	}
 	for _, role := range []Role{RoleWrite, RoleRead} {
-		if err := ns.SetMember(m.ID, role); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := ns.Invite(InviteOptions{}, here); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), role.String()) {
+		b := newMachine(20 + int(role))
+		sb := must(b.join(m, invite(ns, role)))
+		if _, err := sb.Invite(InviteOptions{}, here); !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), role.String()) {
 			t.Errorf("the role %s invites: %v", role, err)
 		}
 	}
@@ -68,7 +70,7 @@ func TestRedeem(t *testing.T) {
 	}
 	redeem := func(seed int, token []byte, want error) {
 		t.Helper()
-		if err := ns.redeem(idOf(seed), token); !errors.Is(err, want) || want == nil && err != nil {
+		if err := ns.redeem(context.Background(), idOf(seed), token); !errors.Is(err, want) || want == nil && err != nil {
 			t.Errorf("node %d: %v, want %v", seed, err, want)
 		}
 	}
@@ -76,17 +78,17 @@ func TestRedeem(t *testing.T) {
 	redeem(2, make([]byte, tokenSize), errTicketUnknown)
 	redeem(2, first[:tokenSize-1], errTicketUnknown)
 	redeem(2, nil, errTicketUnknown)
-	if len(ns.Members().List()) != 1 {
+	if len(ns.Members().Members()) != 1 {
 		t.Fatal("a guess made a member")
 	}
 	m.clock = noon.Add(30*time.Minute + 300*time.Millisecond)
 	redeem(2, first, nil)
-	if got := ns.Members().byID[idOf(2)]; got.Role != RoleRead || !got.Since.Equal(noon.Add(30*time.Minute)) {
+	if got, _ := ns.Members().Member(idOf(2)); got.Role != RoleRead || !got.Since.Time().Equal(m.clock) || got.By != m.ID {
 		t.Errorf("member %+v", got)
 	}
 	redeem(3, first, errTicketUsed)
 	redeem(2, first, nil)
-	if ns.Members().Has(idOf(3), RoleRead) || len(ns.Members().List()) != 2 {
+	if ns.Members().Has(idOf(3), RoleRead) || len(ns.Members().Members()) != 2 {
 		t.Error("one ticket made two members")
 	}
 	// It can be used for as long as was asked for, to the second, and not then.
@@ -110,42 +112,99 @@ func TestRedeem(t *testing.T) {
 	if got := ns.Members().Role(idOf(2)); got != RoleAdmin {
 		t.Errorf("a ticket for an admin made %s", got)
 	}
-	// Nothing counts that is not durable.
+	// Nothing counts that is not durable, and what was cut short is repeated.
 	full := errors.New("the disk is full")
 	last := token(InviteOptions{})
 	m.save = func(*State) error { return full }
 	redeem(5, last, full)
+	m.save = nil
+	m.applyControl = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, full }
+	redeem(5, last, full)
 	if ns.Members().Has(idOf(5), RoleRead) {
 		t.Error("a member that was not saved")
 	}
-	m.save = nil
-	redeem(6, last, nil)
+	redeem(6, last, errTicketUsed)
+	m.applyControl = nil
+	redeem(5, last, nil)
+	if !ns.Members().Has(idOf(5), RoleWrite) {
+		t.Error("a ticket whose redemption was cut short makes no member")
+	}
+}
+
+// A ticket admits as many nodes as it says, each of them as often as it likes.
+func TestTicketForSeveral(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	ticket := must(ParseTicket(must(ns.Invite(InviteOptions{Uses: 3}, [][]byte{{1}}))))
+	for range 2 {
+		for seed := 2; seed <= 4; seed++ {
+			if err := ns.redeem(context.Background(), idOf(seed), ticket.Token[:]); err != nil {
+				t.Errorf("node %d: %v", seed, err)
+			}
+		}
+	}
+	if err := ns.redeem(context.Background(), idOf(5), ticket.Token[:]); !errors.Is(err, errTicketUsed) {
+		t.Errorf("a fourth: %v", err)
+	}
+	list := ns.Invitations()
+	if len(list) != 1 || list[0].Uses != 3 || len(list[0].UsedBy) != 3 || list[0].UsedBy[0] != idOf(2) || len(ns.Members().Members()) != 4 {
+		t.Errorf("the tickets are %+v", list)
+	}
+}
+
+// A ticket that was revoked is not known any more.
+func TestRevoke(t *testing.T) {
+	ns := newMachine(1).create("notes", Policy{})
+	for _, by := range []func(text string) string{
+		func(string) string { return ns.Invitations()[0].ID },
+		func(text string) string { return text },
+	} {
+		text := invite(ns, RoleRead)
+		ticket := must(ParseTicket(text))
+		if err := ns.Revoke("0123456789abcdef"); !errors.Is(err, dbadapter.ErrNotFound) {
+			t.Errorf("a ticket that is not there: %v", err)
+		}
+		if err := ns.Revoke(by(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, errTicketUnknown) || len(ns.Invitations()) != 0 {
+			t.Errorf("a ticket that was revoked: %v", err)
+		}
+	}
 }
 
 // A ticket that is redeemed again, because the answer may have been lost, changes
-// no role, however the role has come to be another.
+// no role. A node that was removed needs a ticket that was issued since.
 func TestRedeemedAgainChangesNothing(t *testing.T) {
-	ns := newMachine(1).create("notes", Policy{})
-	ticket := must(ParseTicket(invite(ns, RoleAdmin)))
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	ticket, unused := must(ParseTicket(invite(ns, RoleAdmin))), must(ParseTicket(invite(ns, RoleAdmin)))
 	for _, role := range []Role{RoleAdmin, RoleRead, RoleWrite} {
 		if role != RoleAdmin {
-			if err := ns.update(func(s *State) error { return s.setMember(idOf(2), role, 0) }); err != nil {
+			if err := setRole(ns, idOf(2), role); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := ns.redeem(idOf(2), ticket.Token[:]); err != nil {
+		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); err != nil {
 			t.Fatal(err)
 		}
 		if got := ns.Members().Role(idOf(2)); got != role {
 			t.Errorf("the role is %s, not %s", got, role)
 		}
 	}
-	// SetMember voids the ticket, so that it brings no role back.
-	if err := ns.SetMember(idOf(2), RoleRead); err != nil {
+	m.clock = m.clock.Add(time.Minute)
+	if err := ns.Remove(context.Background(), idOf(2)); err != nil {
 		t.Fatal(err)
 	}
-	if err := ns.redeem(idOf(2), ticket.Token[:]); !errors.Is(err, errTicketUnknown) {
-		t.Errorf("a ticket of a node that was made a reader since: %v", err)
+	for _, old := range []*Ticket{ticket, unused} {
+		if err := ns.redeem(context.Background(), idOf(2), old.Token[:]); !errors.Is(err, errTicketOld) || ns.Members().Has(idOf(2), RoleRead) {
+			t.Errorf("an old ticket of a node that was removed: %v", err)
+		}
+	}
+	m.clock = m.clock.Add(time.Minute)
+	fresh := must(ParseTicket(invite(ns, RoleRead)))
+	if err := ns.redeem(context.Background(), idOf(2), fresh.Token[:]); err != nil || ns.Members().Role(idOf(2)) != RoleRead {
+		t.Errorf("a new ticket: %v", err)
 	}
 }
 
@@ -163,7 +222,7 @@ func TestInvitesAreBounded(t *testing.T) {
 	err := ns.update(func(s *State) error {
 		for i := range MaxInvites {
 			hash := sha256.Sum256(fmt.Append(nil, i))
-			s.Invites = append(s.Invites, storedInvite{Hash: hash[:], Role: RoleRead, Expires: noon.Unix()})
+			s.Invites = append(s.Invites, storedInvite{Hash: hash[:], Role: RoleRead, Uses: 1, Expires: noon.Unix()})
 		}
 		return nil
 	})

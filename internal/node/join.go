@@ -1,8 +1,10 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -22,17 +24,18 @@ type joinRequest struct {
 
 // joinReply carries either Denied, a text for people, or the namespace.
 type joinReply struct {
-	Version int          `cbor:"1,keyasint"`
-	Denied  string       `cbor:"2,keyasint"`
-	Secret  []byte       `cbor:"3,keyasint"`
-	Policy  storedPolicy `cbor:"4,keyasint"`
-	Members []joinMember `cbor:"5,keyasint"`
-	Creator []byte       `cbor:"6,keyasint"`
+	Version    int             `cbor:"1,keyasint"`
+	Denied     string          `cbor:"2,keyasint"`
+	Secret     []byte          `cbor:"3,keyasint"`
+	Creator    []byte          `cbor:"4,keyasint"`
+	Statements [][]byte        `cbor:"5,keyasint"` // of the list of members
+	Addresses  []joinAddresses `cbor:"6,keyasint"`
 }
 
-type joinMember struct {
-	storedMember
-	Addrs [][]byte `cbor:"4,keyasint"`
+// joinAddresses are where a member can be dialled.
+type joinAddresses struct {
+	ID    []byte   `cbor:"1,keyasint"`
+	Addrs [][]byte `cbor:"2,keyasint"`
 }
 
 // RequestJoin is the message that redeems a ticket. addrs are where this node
@@ -54,14 +57,14 @@ type Addresses struct {
 // says why the peer was turned down, and is no reason not to send the reply.
 // book gives the addresses that this node knows of a member, itself included.
 // joiner is where the peer says that it can be dialled.
-func (n *Node) AnswerJoin(remote ID, request []byte, book func(ID) [][]byte) (reply []byte, joiner [][]byte, err error) {
+func (n *Node) AnswerJoin(ctx context.Context, remote ID, request []byte, book func(ID) [][]byte) (reply []byte, joiner [][]byte, err error) {
 	var q joinRequest
 	if err := strict.Unmarshal(request, &q); err != nil {
 		return nil, nil, fmt.Errorf("malformed message: %w", err)
 	}
 	// A peer that speaks another version reads this node's in the reply, and no text.
 	r := &joinReply{Version: joinVersion}
-	if err = n.admitJoin(remote, &q, book, r); err != nil && q.Version == joinVersion {
+	if err = n.admitJoin(ctx, remote, &q, book, r); err != nil && q.Version == joinVersion {
 		r.Denied = "this node failed; see its log"
 		if errors.Is(err, ErrDenied) || errors.Is(err, dbadapter.ErrLimit) {
 			r.Denied = err.Error()
@@ -71,7 +74,7 @@ func (n *Node) AnswerJoin(remote ID, request []byte, book func(ID) [][]byte) (re
 	return reply, q.Addrs, errors.Join(err, failed)
 }
 
-func (n *Node) admitJoin(remote ID, q *joinRequest, book func(ID) [][]byte, r *joinReply) error {
+func (n *Node) admitJoin(ctx context.Context, remote ID, q *joinRequest, book func(ID) [][]byte, r *joinReply) error {
 	if q.Version != joinVersion {
 		return fmt.Errorf("it speaks version %d of the join protocol", q.Version)
 	}
@@ -82,16 +85,17 @@ func (n *Node) admitJoin(remote ID, q *joinRequest, book func(ID) [][]byte, r *j
 	if ns == nil {
 		return errTicketUnknown
 	}
-	if err := ns.redeem(remote, q.Token); errors.Is(err, dbadapter.ErrClosed) {
+	if err := ns.redeem(ctx, remote, q.Token); errors.Is(err, dbadapter.ErrClosed) {
 		return errTicketUnknown // the namespace is being dropped
 	} else if err != nil {
 		return err
 	}
 	ns.declined.forget()
-	members := ns.Members()
-	r.Secret, r.Creator, r.Policy = ns.Keys.Secret[:], members.state.Creator, members.state.Policy
-	for _, m := range members.state.Members {
-		r.Members = append(r.Members, joinMember{m, book(ID(m.ID))})
+	r.Secret, r.Creator, r.Statements = ns.Keys.Secret[:], []byte(ns.creator), ns.statements()
+	for _, m := range ns.Members().Members() {
+		if addrs := book(m.ID); m.ID != remote && len(addrs) > 0 {
+			r.Addresses = append(r.Addresses, joinAddresses{[]byte(m.ID), addrs})
+		}
 	}
 	return nil
 }
@@ -118,57 +122,38 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 	case len(r.Secret) != len(dbadapter.Secret{}) || dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret), r.Creator) != t.Namespace:
 		return nil, errors.New("it handed over another namespace than the ticket's; do not trust it")
 	}
-	j := &Joined{Secret: dbadapter.Secret(r.Secret), State: &State{Format: StateFormat, Name: t.Name, Creator: r.Creator, Policy: r.Policy}}
-	for _, m := range r.Members {
-		j.State.Members = append(j.State.Members, m.storedMember)
-		if ID(m.ID) != n.ID {
-			j.Members = append(j.Members, Addresses{ID(m.ID), m.Addrs})
-		}
+	j := &Joined{
+		Secret: dbadapter.Secret(r.Secret),
+		State:  &State{Format: StateFormat, Name: t.Name, Creator: r.Creator, Seeds: r.Statements},
 	}
 	if err := j.State.validate(); err != nil {
 		return nil, fmt.Errorf("it handed over a faulty namespace: %w", err)
 	}
-	members, err := newMembers(j.State)
-	if err != nil {
-		return nil, err
+	set := n.newSet(t.Namespace, ID(r.Creator))
+	if left := set.Load(slices.Values(r.Statements)); left > 0 {
+		return nil, fmt.Errorf("it handed over a faulty list of members: %d statements do not count", left)
 	}
+	members := newMembers(j.State, set.List())
 	if !members.Has(n.ID, RoleRead) || !members.Has(t.Inviter, RoleAdmin) {
 		return nil, errors.New("it handed over a list of members without this node, or without itself as an admin")
+	}
+	for _, a := range r.Addresses {
+		if id := ID(a.ID); id != n.ID && members.Has(id, RoleRead) {
+			j.Members = append(j.Members, Addresses{id, a.Addrs})
+		}
 	}
 	return j, nil
 }
 
-// Merge adds to the members those of another admin's list; roles only grow.
-// A node can list itself as an admin: this node's own list decides.
-func (ns *Namespace) Merge(admin ID, other *State) error {
-	defer ns.declined.forget()
-	return ns.update(func(s *State) error {
-		has := map[string]Role{}
-		for _, m := range s.Members {
-			has[string(m.ID)] = m.Role
-		}
-		if has[string(admin)] < RoleAdmin {
-			return fmt.Errorf("%w: the namespace is here already, as %s, and this node's list does not have the inviter as an admin; if it should be, give it that role first",
-				ErrDenied, s.Name)
-		}
-		for _, m := range other.Members {
-			if err := s.setMember(ID(m.ID), max(m.Role, has[string(m.ID)]), m.Since); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// SetMember adds a node to this node's list of members, or gives it another
-// role. The tickets that the node has redeemed here are void from then on.
-func (ns *Namespace) SetMember(id ID, role Role) error {
-	defer ns.declined.forget()
-	return ns.update(func(s *State) error {
-		if !role.Valid() {
-			return fmt.Errorf("%w: there is no %s", ErrInvalid, role)
-		}
-		s.voidInvites(id)
-		return s.setMember(id, role, ns.node.Now().Unix())
-	})
+// Rejoin takes what a reply to a join hands over of a namespace that is here
+// already: the statements of the list of members that this node has not heard.
+func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if ns.over {
+		return dbadapter.ErrClosed
+	}
+	ns.declined.forget()
+	_, refused, err := ns.take(ctx, j.State.Seeds)
+	return errors.Join(err, errors.Join(refused...))
 }

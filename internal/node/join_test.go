@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,7 +18,7 @@ import (
 func TestJoin(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{MaxSkew: time.Minute, Unsigned: true})
-	if err := sa.SetMember(idOf(3), RoleWrite); err != nil {
+	if err := setRole(sa, idOf(3), RoleWrite); err != nil {
 		t.Fatal(err)
 	}
 	ticket := must(ParseTicket(invite(sa, RoleWrite)))
@@ -26,36 +27,44 @@ func TestJoin(t *testing.T) {
 		t.Errorf("a ticket of one's own: %v", err)
 	}
 	where := func(id ID) [][]byte { return [][]byte{[]byte(id[len(id)-1:])} }
-	reply, joiner, err := a.AnswerJoin(b.ID, request, where)
+	reply, joiner, err := a.AnswerJoin(context.Background(), b.ID, request, where)
 	if err != nil || fmt.Sprint(joiner) != "[[7 7]]" {
 		t.Fatalf("joiner at %v, %v", joiner, err)
 	}
 	joined := must(b.ReadJoin(ticket, reply))
-	if joined.Secret != sa.Keys.Secret || joined.State.Name != "notes" || joined.State.Policy != sa.Members().state.Policy {
+	if joined.Secret != sa.Keys.Secret || joined.State.Name != "notes" || ID(joined.State.Creator) != a.ID {
 		t.Errorf("joined %+v", joined)
 	}
-	if len(joined.Members) != 2 || joined.Members[0].ID != a.ID || string(joined.Members[0].Addrs[0]) != string(where(a.ID)[0]) || joined.Members[1].ID != idOf(3) {
+	at := map[ID]string{}
+	for _, m := range joined.Members {
+		at[m.ID] = string(m.Addrs[0])
+	}
+	if len(at) != 2 || at[a.ID] != string(where(a.ID)[0]) || at[idOf(3)] != string(where(idOf(3))[0]) {
 		t.Errorf("the others are at %+v", joined.Members)
 	}
 	sb := must(b.open(joined.Secret, joined.State))
-	if got, want := fmt.Sprint(sb.Members().List()), fmt.Sprint(sa.Members().List()); got != want || sb.Keys.ID != sa.Keys.ID {
+	if got, want := list(sb), list(sa); got != want || sb.Keys.ID != sa.Keys.ID || sb.Members().Policy() != sa.Members().Policy() {
 		t.Errorf("the members are %s\nwant %s", got, want)
 	}
-	if len(sb.Members().state.Invites) != 0 {
+	if len(sb.Invitations()) != 0 {
 		t.Error("the tickets were handed over")
 	}
 }
 
 // Each fault of a reply is seen: nothing is opened on the strength of it.
 func TestHostileInviter(t *testing.T) {
-	b := newMachine(2)
-	secret := dbadapter.Secret{1, 2, 3}
-	ticket := &Ticket{Inviter: idOf(1), Namespace: dbadapter.NamespaceIDOf(secret, []byte(idOf(1))), Name: "notes"}
-	member := func(id ID, role Role) joinMember { return joinMember{storedMember{[]byte(id), role, 1}, nil} }
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	if err := setRole(sa, idOf(3), RoleAdmin); err != nil {
+		t.Fatal(err)
+	}
+	ticket := must(ParseTicket(invite(sa, RoleWrite)))
+	alone := sa.statements()
+	reply, _, _ := a.AnswerJoin(context.Background(), b.ID, must(b.RequestJoin(ticket, nil)), func(ID) [][]byte { return nil })
 	read := func(edit func(*joinReply)) error {
-		r := joinReply{
-			Version: joinVersion, Secret: secret[:], Creator: []byte(idOf(1)), Policy: storedPolicy{MaxSkew: time.Minute},
-			Members: []joinMember{member(idOf(1), RoleAdmin), member(b.ID, RoleWrite)},
+		var r joinReply
+		if err := strict.Unmarshal(reply, &r); err != nil {
+			t.Fatal(err)
 		}
 		edit(&r)
 		_, err := b.ReadJoin(ticket, must(cbor.Marshal(r)))
@@ -64,34 +73,33 @@ func TestHostileInviter(t *testing.T) {
 	if err := read(func(*joinReply) {}); err != nil {
 		t.Errorf("without a fault: %v", err)
 	}
+	other := newMachine(7).create("other", Policy{})
 	for name, edit := range map[string]func(r *joinReply){
 		"another secret":  func(r *joinReply) { r.Secret = make([]byte, 32) },
 		"a short secret":  func(r *joinReply) { r.Secret = r.Secret[:31] },
 		"no secret":       func(r *joinReply) { r.Secret = nil },
-		"no skew":         func(r *joinReply) { r.Policy.MaxSkew = 0 },
-		"a negative skew": func(r *joinReply) { r.Policy.MaxSkew = -1 },
-		"not the joiner":  func(r *joinReply) { r.Members = r.Members[:1] },
-		"not the inviter": func(r *joinReply) { r.Members = r.Members[1:] },
-		"no admin":        func(r *joinReply) { r.Members[0].Role = RoleWrite },
-		"a member twice":  func(r *joinReply) { r.Members = append(r.Members, r.Members[0]) },
-		"a role too high": func(r *joinReply) { r.Members[0].Role = 9 },
-		"no role":         func(r *joinReply) { r.Members[1].Role = 0 },
-		"no id":           func(r *joinReply) { r.Members = append(r.Members, member("", RoleRead)) },
+		"another creator": func(r *joinReply) { r.Creator = []byte(idOf(3)) },
+		"no creator":      func(r *joinReply) { r.Creator = nil },
+		"not the joiner":  func(r *joinReply) { r.Statements = alone },
+		"no statements":   func(r *joinReply) { r.Statements = nil },
+		"a gap":           func(r *joinReply) { r.Statements = r.Statements[1:] },
+		"a flipped bit":   func(r *joinReply) { r.Statements[0][9] ^= 1 },
+		"another list's":  func(r *joinReply) { r.Statements = append(r.Statements, other.statements()...) },
 		"another version": func(r *joinReply) { r.Version = 9 },
 		"a refusal":       func(r *joinReply) { r.Denied = "go away\x1b[31m" },
-		"too many members": func(r *joinReply) {
-			for _, m := range manyMembers(MaxMembers + 3)[3:] {
-				r.Members = append(r.Members, joinMember{m, nil})
-			}
-		},
 	} {
 		err := read(edit)
-		if err == nil || name == "a refusal" != errors.Is(err, ErrDenied) && name != "a member twice" || strings.Contains(err.Error(), "\x1b") {
+		if err == nil || name == "a refusal" != errors.Is(err, ErrDenied) || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := b.ReadJoin(ticket, []byte{0xa1, 0x01, 0x61}); err == nil {
 		t.Error("what is not CBOR was read")
+	}
+	// An inviter that is no admin cannot have made this node a member.
+	ticket.Inviter = idOf(4)
+	if err := read(func(*joinReply) {}); err == nil {
+		t.Error("an inviter that is not a member was believed")
 	}
 }
 
@@ -102,7 +110,7 @@ func TestAnswerJoinTellsStrangersNothing(t *testing.T) {
 	sa := a.create("notes", Policy{})
 	ticket := must(ParseTicket(invite(sa, RoleRead)))
 	ask := func(q joinRequest) (joinReply, error) {
-		b, _, err := a.AnswerJoin(idOf(2), must(cbor.Marshal(q)), func(ID) [][]byte { return nil })
+		b, _, err := a.AnswerJoin(context.Background(), idOf(2), must(cbor.Marshal(q)), func(ID) [][]byte { return nil })
 		var r joinReply
 		if failed := strict.Unmarshal(b, &r); failed != nil {
 			t.Error(failed)
@@ -114,7 +122,7 @@ func TestAnswerJoinTellsStrangersNothing(t *testing.T) {
 			namespace := make([]byte, length)
 			copy(namespace, ticket.Namespace[:])
 			r, err := ask(joinRequest{joinVersion, namespace, make([]byte, token), nil})
-			if !errors.Is(err, errTicketUnknown) || r.Denied != errTicketUnknown.Error() || r.Secret != nil || r.Members != nil {
+			if !errors.Is(err, errTicketUnknown) || r.Denied != errTicketUnknown.Error() || r.Secret != nil || r.Statements != nil {
 				t.Errorf("a namespace of %d bytes and a token of %d: %+v, %v", length, token, r, err)
 			}
 		}
@@ -129,7 +137,7 @@ func TestAnswerJoinTellsStrangersNothing(t *testing.T) {
 	if r, err := ask(joinRequest{joinVersion, ticket.Namespace[:], ticket.Token[:], nil}); err == nil || r.Denied == "" || strings.Contains(r.Denied, "alice") || r.Secret != nil {
 		t.Errorf("a disk that is full: %+v, %v", r, err)
 	}
-	if reply, _, err := a.AnswerJoin(idOf(2), []byte("nonsense"), nil); err == nil || reply != nil {
+	if reply, _, err := a.AnswerJoin(context.Background(), idOf(2), []byte("nonsense"), nil); err == nil || reply != nil {
 		t.Errorf("nonsense was answered: %x, %v", reply, err)
 	}
 	// A namespace that is being dropped is not there.
@@ -141,51 +149,22 @@ func TestAnswerJoinTellsStrangersNothing(t *testing.T) {
 	if r, err := ask(joinRequest{joinVersion, ticket.Namespace[:], ticket.Token[:], nil}); !errors.Is(err, errTicketUnknown) || r.Secret != nil {
 		t.Errorf("a namespace that is gone: %+v, %v", r, err)
 	}
-	if err := sa.SetMember(idOf(2), RoleRead); !errors.Is(err, dbadapter.ErrClosed) {
+	if err := setRole(sa, idOf(2), RoleRead); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("a change of a namespace that is gone: %v", err)
 	}
 }
 
-// A list from another admin adds members and gives greater roles; it takes no
-// role away. An inviter that this node does not have as an admin adds nothing.
-func TestMerge(t *testing.T) {
-	m := newMachine(1)
-	ns := m.create("notes", Policy{})
-	for seed, role := range map[int]Role{2: RoleAdmin, 3: RoleWrite, 4: RoleRead, 5: RoleAdmin} {
-		if err := ns.SetMember(idOf(seed), role); err != nil {
-			t.Fatal(err)
-		}
-	}
-	list := func(roles map[int]Role) *State {
-		s := &State{Format: StateFormat, Name: "theirs", Policy: storedPolicy{Unsigned: true, MaxSkew: time.Hour}}
-		for seed, role := range roles {
-			s.Members = append(s.Members, storedMember{[]byte(idOf(seed)), role, 77})
-		}
-		return s
-	}
-	before := fmt.Sprint(ns.Members().List())
-	for _, inviter := range []int{3, 4, 9} { // a writer, a reader, a stranger
-		err := ns.Merge(idOf(inviter), list(map[int]Role{inviter: RoleAdmin, 8: RoleAdmin}))
-		if after := fmt.Sprint(ns.Members().List()); !errors.Is(err, ErrDenied) || after != before {
-			t.Errorf("invited by node %d: %v; members %s, were %s", inviter, err, after, before)
-		}
-	}
-	policy := ns.Members().Policy()
-	if err := ns.Merge(idOf(2), list(map[int]Role{1: RoleRead, 2: RoleRead, 3: RoleAdmin, 4: RoleRead, 6: RoleWrite})); err != nil {
+// A ticket of a namespace that is here brings what this node has not heard of the
+// list of members, and changes nothing else.
+func TestRejoin(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	if err := setRole(sa, idOf(3), RoleRead); err != nil {
 		t.Fatal(err)
 	}
-	for seed, want := range map[int]Role{1: RoleAdmin, 2: RoleAdmin, 3: RoleAdmin, 4: RoleRead, 5: RoleAdmin, 6: RoleWrite, 9: 0} {
-		if got := ns.Members().Role(idOf(seed)); got != want {
-			t.Errorf("node %d has the role %s, want %s", seed, got, want)
-		}
-	}
-	if ns.Members().Name() != "notes" || ns.Members().Policy() != policy {
-		t.Error("a list of members changed the name, or the policy")
-	}
-	// A list of nonsense adds nothing.
-	bad := list(map[int]Role{7: RoleRead})
-	bad.Members = append(bad.Members, storedMember{[]byte("no id"), RoleRead, 0})
-	if err := ns.Merge(idOf(2), bad); err == nil || ns.Members().Has(idOf(7), RoleRead) {
-		t.Errorf("a malformed member: %v", err)
+	again := must(b.join(a, invite(sa, RoleAdmin)))
+	if again != sb || list(sb) != list(sa) || sb.Members().Role(b.ID) != RoleAdmin || !sb.Members().Has(idOf(3), RoleRead) {
+		t.Errorf("the members are %s\nwant %s", list(sb), list(sa))
 	}
 }

@@ -1,11 +1,21 @@
 package node
 
-import "time"
+import (
+	"time"
+
+	"github.com/syncd-io/syncd/internal/roster"
+)
 
 // Bounds of what a node remembers and decides upon, and what each comes from.
 const (
-	// MaxMembers keeps a member list, and the answer to a join, below 1 MiB.
-	MaxMembers = 1000
+	// MaxMembers is how many members a namespace has.
+	MaxMembers = roster.MaxMembers
+	// MaxUses is how many nodes a ticket admits.
+	MaxUses = MaxMembers
+	// MaxAddrs is how many addresses are kept of a node, and MaxAddrSize how long one
+	// is: a DNS name takes 253 bytes.
+	MaxAddrs    = 16
+	MaxAddrSize = 512
 	// MaxInvites is how many tickets of a namespace are remembered: open, used
 	// and expired.
 	MaxInvites = 1000
@@ -43,6 +53,9 @@ const (
 	importBytes = 1 << 20
 	// maxAttempts bounds the races that one write may lose against others.
 	maxAttempts = 10
+	// maxRounds is how many times a sync begins with the data. The last goes on
+	// although the lists of members differ: they change meanwhile.
+	maxRounds = 3
 	// BusyPatience is for how long a sync is tried again with a busy peer.
 	BusyPatience = 15 * time.Second
 	// DeclinedLife is for how long a peer's refusal of a record is taken for

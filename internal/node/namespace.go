@@ -10,55 +10,55 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
-	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
-// Namespace is a set of records of this node, with what the node has decided
-// about it.
+// Namespace is a set of records of this node and the list of its members, with what
+// the node has decided about it. The records are in the part that it embeds.
 type Namespace struct {
-	Keys  reconcile.Keys
-	Store dbadapter.Namespace
-	Live  *replica.Live
+	Part
+	// Control holds the list of members.
+	Control Part
 
-	node  *Node
-	self  dbadapter.WriterID // under which this node's versions name it
-	save  func(*State) error
-	clock *hlc.Clock
+	node    *Node
+	self    dbadapter.WriterID // under which this node's versions name it
+	creator ID
+	save    func(*State) error
+	clock   *hlc.Clock
 	// incarnation is that of all versions that this opening makes. A namespace
 	// that is dropped and joined again has forgotten what its clock said.
 	incarnation uint64
 
-	// commits keeps the making of a version and its commit together: if a later
-	// version were committed in between, the write would be lost as soon as it is
-	// made. Single writes share it, and each other's fsync; what commits a batch,
-	// or versions from elsewhere, has it alone.
-	commits  sync.RWMutex
-	growing  sync.Mutex // held while the live sketch is being lengthened
-	updating sync.Mutex // serialises changes of members; guards over
-	over     bool       // the namespace is being dropped: its state is not this one's any more
+	// updating serialises changes of members: of the list and of the state, and all
+	// writes to the control namespace. It guards over and set.
+	updating sync.Mutex
+	over     bool // the namespace is being dropped: its state is not this one's any more
+	set      *roster.Set
 	members  atomic.Pointer[Members]
 
 	rejected rejections
-	declined declined
-	openings openings
+	alike    alike
 	twins    twins
 }
+
+// OpenStore opens the records of an id. The store must tell observe of each commit.
+type OpenStore func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error)
 
 // Opening is what a driver gives to open a namespace.
 type Opening struct {
 	Secret dbadapter.Secret
 	State  *State
-	// Store opens the records; the store must tell observe of each commit.
-	Store func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error)
+	// Store is called twice: for the data, and for the control namespace.
+	Store OpenStore
 	// Save makes a state durable before it returns.
 	Save func(*State) error
 }
 
-// Open opens a namespace's records and rebuilds its live sketch by a scan.
+// Open opens a namespace's records and its control namespace, and rebuilds their
+// live sketches by a scan.
 func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
-	members, err := newMembers(o.State)
-	if err != nil {
+	if err := o.State.validate(); err != nil {
 		return nil, err
 	}
 	self, err := n.ID.Writer()
@@ -66,36 +66,35 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 		return nil, err
 	}
 	ns := &Namespace{
-		self: self,
-		Keys: reconcile.DeriveKeys(o.Secret, o.State.Creator),
+		self: self, creator: ID(o.State.Creator),
 		node: n, save: o.Save, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
 	}
-	if n.Weaken != nil {
-		ns.Keys.Hasher = n.Weaken(ns.Keys.Hasher)
-	}
-	ns.members.Store(members)
-	ns.Live = replica.New(ns.Keys)
-	if ns.Store, err = o.Store(ctx, ns.Keys.ID, ns.Keys.Hasher, ns.Live.Observe); err != nil {
+	if err := ns.open(ctx, &o); err != nil {
 		return nil, fmt.Errorf("open namespace %s: %w", o.State.Name, err)
 	}
-	if err := ns.load(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open namespace %s: %w", o.State.Name, err), ns.Store.Close())
-	}
-	ns.clock.Observe(hlc.Timestamp(ns.Store.Latest()))
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.byID[ns.Keys.ID] = ns
+	n.byID[ns.Keys.ID], n.parts[ns.Keys.ID], n.parts[ns.Control.Keys.ID] = ns, &ns.Part, &ns.Control
 	return ns, nil
 }
 
-func (ns *Namespace) load(ctx context.Context) error {
-	snap, err := ns.Store.Snapshot()
-	if err != nil {
+func (ns *Namespace) open(ctx context.Context, o *Opening) error {
+	if err := ns.Part.open(ctx, ns, reconcile.DeriveKeys(o.Secret, o.State.Creator), o.Store); err != nil {
 		return err
 	}
-	defer snap.Close()
-	return ns.Live.Load(ctx, snap, nil)
+	err := ns.Control.open(ctx, ns, reconcile.DeriveControlKeys(o.Secret, o.State.Creator), o.Store)
+	if err != nil {
+		return errors.Join(err, ns.Store.Close())
+	}
+	if err := ns.openList(ctx, o.State); err != nil {
+		return errors.Join(fmt.Errorf("the list of members: %w", err), ns.Close())
+	}
+	ns.clock.Observe(hlc.Timestamp(max(ns.Store.Latest(), ns.Control.Store.Latest())))
+	return nil
 }
+
+// Close closes the records and the control namespace.
+func (ns *Namespace) Close() error { return errors.Join(ns.Store.Close(), ns.Control.Store.Close()) }
 
 // Members is the list of members as it stands now.
 func (ns *Namespace) Members() *Members { return ns.members.Load() }
@@ -112,24 +111,27 @@ func (ns *Namespace) Ahead() time.Duration {
 func (ns *Namespace) update(fn func(s *State) error) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
+	return ns.updateLocked(fn)
+}
+
+// updateLocked is update for a caller that holds updating.
+func (ns *Namespace) updateLocked(fn func(s *State) error) error {
 	if ns.over {
 		return dbadapter.ErrClosed
 	}
-	next := ns.Members().state.clone()
+	members := ns.Members()
+	next := members.state.clone()
+	next.Seeds = nil // they are in the control namespace since the opening
 	if err := fn(next); err != nil {
 		return err
 	}
 	if err := next.validate(); err != nil {
 		return err
 	}
-	members, err := newMembers(next)
-	if err != nil {
-		return err
-	}
 	if err := ns.save(next); err != nil {
-		return fmt.Errorf("save the members of %s: %w", next.Name, err)
+		return fmt.Errorf("save the state of %s: %w", next.Name, err)
 	}
-	ns.members.Store(members)
+	ns.members.Store(newMembers(next, members.List))
 	return nil
 }
 

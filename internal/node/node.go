@@ -36,6 +36,9 @@ type Config struct {
 	// Weaken, in tests, takes a namespace's hasher and gives a weaker one, which
 	// forces keys onto one index.
 	Weaken func(dbadapter.Hasher) dbadapter.Hasher
+	// Moved, if not nil, is told where a member says that it can be dialled, each
+	// time that this changes.
+	Moved func(id ID, addrs [][]byte)
 	// Refused, if not nil, is told why a record of a peer was refused.
 	Refused func(error)
 	// Doubted, if not nil, is told that a peer declines records of this node's own
@@ -65,8 +68,9 @@ type Node struct {
 	Sessions *Sessions
 	Schedule *Schedule
 
-	mu   sync.RWMutex // guards byID
-	byID map[dbadapter.NamespaceID]*Namespace
+	mu    sync.RWMutex // guards what follows
+	byID  map[dbadapter.NamespaceID]*Namespace
+	parts map[dbadapter.NamespaceID]*Part // by their own ids
 
 	offsets offsets // has a lock of its own
 }
@@ -83,7 +87,7 @@ func New(c Config) *Node {
 	if c.Verify == nil {
 		c.Verify = ed25519.Verify
 	}
-	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, Sessions: newSessions(c.Places)}
+	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, parts: map[dbadapter.NamespaceID]*Part{}, Sessions: newSessions(c.Places)}
 	n.Schedule = newSchedule(n)
 	return n
 }
@@ -117,12 +121,21 @@ func (n *Node) Namespace(id dbadapter.NamespaceID) *Namespace {
 	return n.byID[id]
 }
 
+// part is the open part of that id, or nil.
+func (n *Node) part(id dbadapter.NamespaceID) *Part {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.parts[id]
+}
+
 // Forget removes a namespace that is being closed from the node.
 func (n *Node) Forget(ns *Namespace) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.byID[ns.Keys.ID] == ns {
 		delete(n.byID, ns.Keys.ID)
+		delete(n.parts, ns.Keys.ID)
+		delete(n.parts, ns.Control.Keys.ID)
 	}
 }
 

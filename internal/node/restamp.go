@@ -73,48 +73,66 @@ func (ns *Namespace) own(r *dbadapter.Record) bool {
 // what is left. No version is used twice: the new ones, and all later ones, have a
 // new incarnation. Writes and admissions wait meanwhile: a scan of all records.
 func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
 	ns.commits.Lock()
 	defer ns.commits.Unlock()
-	snap, err := ns.Store.Snapshot()
-	if err != nil {
+	ns.incarnation = ns.node.Random(ForIncarnation)
+	clock := hlc.New(ns.node.Now)
+	clock.Observe(hlc.At(ns.node.Now().Add(ns.Members().Policy().MaxSkew)) - 1)
+	// What this node says of itself in the control namespace is from the future, too.
+	control := restamp{part: &ns.Control, clock: clock, authorize: ns.Control.sign}
+	if err := control.all(ctx); err != nil {
 		return 0, err
 	}
+	data := restamp{part: &ns.Part, clock: clock, authorize: ns.authorize}
+	if err := data.all(ctx); err != nil {
+		return data.done, err
+	}
+	greatest := max(control.staying, data.staying, dbadapter.Timestamp(clock.Latest()))
+	for _, p := range []*Part{&ns.Control, &ns.Part} {
+		if err := p.Store.Lower(ctx, greatest); err != nil {
+			return data.done, err
+		}
+		p.declined.forget()
+	}
+	ns.clock.Lower(hlc.Timestamp(greatest))
+	return data.done, nil
+}
+
+// restamp is a Restamp of one part on its way.
+type restamp struct {
+	part      *Part
+	clock     *hlc.Clock // of the new versions: it has not seen the old ones
+	authorize func([]dbadapter.Write) error
+	staying   dbadapter.Timestamp // the greatest of those that stay
+	batch     []dbadapter.Write
+	bytes     int
+	done      int
+}
+
+// all restamps what there is to restamp.
+func (b *restamp) all(ctx context.Context) error {
+	snap, err := b.part.Store.Snapshot()
+	if err != nil {
+		return err
+	}
 	defer snap.Close()
-	ns.incarnation = ns.node.Random(ForIncarnation)
-	b := restamp{ns: ns, clock: hlc.New(ns.node.Now)}
-	b.clock.Observe(hlc.At(ns.node.Now().Add(ns.Members().Policy().MaxSkew)) - 1)
-	ahead, staying := ns.ahead(), dbadapter.Timestamp(0)
+	ns := b.part.ns
+	ahead := ns.ahead()
 	for r, err := range snap.Scan(ctx, nil, nil) {
 		switch {
 		case err != nil:
 		case ahead(&r.Record) && ns.own(&r.Record):
 			err = b.add(ctx, &r.Record)
 		default:
-			staying = max(staying, r.Version.Clock)
+			b.staying = max(b.staying, r.Version.Clock)
 		}
 		if err != nil {
-			return b.done, err
+			return err
 		}
 	}
-	if err := b.commit(ctx); err != nil {
-		return b.done, err
-	}
-	greatest := max(staying, dbadapter.Timestamp(b.clock.Latest()))
-	if err := ns.Store.Lower(ctx, greatest); err != nil {
-		return b.done, err
-	}
-	ns.clock.Lower(hlc.Timestamp(greatest))
-	ns.declined.forget()
-	return b.done, nil
-}
-
-// restamp is a Restamp on its way.
-type restamp struct {
-	ns    *Namespace
-	clock *hlc.Clock // of the new versions: it has not seen the old ones
-	batch []dbadapter.Write
-	bytes int
-	done  int
+	return b.commit(ctx)
 }
 
 // add replaces a record, with the batch that it fills or with a later one.
@@ -126,13 +144,13 @@ func (b *restamp) add(ctx context.Context, held *dbadapter.Record) error {
 	}
 	r := held.Clone()
 	r.Signature, r.Signer = nil, 0
-	version, err := b.ns.versionAt(b.clock.Read())
+	version, err := b.part.ns.versionAt(b.clock.Read())
 	if err != nil {
 		return err
 	}
 	r.Version = version
 	r.Replace(held)
-	hashed, err := dbadapter.Hash(b.ns.Keys.Hasher, r)
+	hashed, err := dbadapter.Hash(b.part.Keys.Hasher, r)
 	if err != nil {
 		return err
 	}
@@ -147,10 +165,10 @@ func (b *restamp) commit(ctx context.Context) error {
 	if len(b.batch) == 0 {
 		return nil
 	}
-	if err := b.ns.authorize(b.batch); err != nil {
+	if err := b.authorize(b.batch); err != nil {
 		return err
 	}
-	if _, err := b.ns.Store.Apply(ctx, b.batch); err != nil {
+	if _, err := b.part.Store.Apply(ctx, b.batch); err != nil {
 		return err
 	}
 	b.done += len(b.batch)

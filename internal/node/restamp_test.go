@@ -35,6 +35,7 @@ type clocked struct {
 	now   time.Time
 	draws uint64
 	store *memdb.Store
+	state *State // of the namespace, as it was founded
 	cut   *cutStore
 	*Namespace
 }
@@ -49,12 +50,18 @@ func (m *clocked) open(t *testing.T) {
 		Random: func(Purpose) uint64 { m.draws++; return m.draws },
 		Places: Places{Sessions: 1, PerPeer: 1, Greetings: 1},
 	})
-	state, err := NewState("notes", Policy{}, n.ID, m.now)
+	var err error
+	if m.state == nil {
+		m.state, err = n.Found(dbadapter.Secret{}, "notes", Policy{})
+	}
 	if err == nil {
 		m.Namespace, err = n.Open(t.Context(), Opening{
-			State: state, Save: func(*State) error { return nil },
+			State: m.state, Save: func(*State) error { return nil },
 			Store: func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
 				ns, err := m.store.Namespace(ctx, id, h, observe)
+				if id != dbadapter.NamespaceIDOf(dbadapter.Secret{}, m.state.Creator) {
+					return ns, err // the control namespace
+				}
 				m.cut = &cutStore{ns, -1}
 				return m.cut, err
 			},

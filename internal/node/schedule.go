@@ -82,7 +82,7 @@ func (s *Schedule) partners(known func(ID) bool) []Turn {
 	defer s.node.mu.RUnlock()
 	shared := map[ID][]*Namespace{}
 	for _, ns := range s.node.byID {
-		for _, m := range ns.Members().List() {
+		for _, m := range ns.Members().Members() {
 			if m.ID != s.node.ID {
 				shared[m.ID] = append(shared[m.ID], ns)
 			}

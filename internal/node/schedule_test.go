@@ -15,7 +15,7 @@ func inLane(namespaces int) (m *machine, list []*Namespace) {
 	m = newMachine(1)
 	for i := range namespaces {
 		ns := m.create(fmt.Sprint("ns", i), Policy{})
-		if err := ns.SetMember(idOf(other), RoleRead); err != nil {
+		if err := setRole(ns, idOf(other), RoleRead); err != nil {
 			panic(err)
 		}
 		list = append(list, ns)
@@ -142,11 +142,11 @@ func TestTurns(t *testing.T) {
 	m.Schedule.node.Places.Sessions = 7
 	a, b := m.create("a", Policy{}), m.create("b", Policy{})
 	for seed := 2; seed <= 6; seed++ {
-		if err := a.SetMember(idOf(seed), RoleRead); err != nil {
+		if err := setRole(a, idOf(seed), RoleRead); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := b.SetMember(idOf(6), RoleRead); err != nil {
+	if err := setRole(b, idOf(6), RoleRead); err != nil {
 		t.Fatal(err)
 	}
 	s := m.Schedule
@@ -213,9 +213,9 @@ func TestRoundsAreInOrder(t *testing.T) {
 		m := newMachine(1)
 		m.Schedule.node.Places.Sessions = 100
 		for n := range 5 {
-			ns := must(m.open([32]byte{byte(n)}, must(NewState(fmt.Sprint(n), Policy{}, m.ID, noon))))
+			ns := must(m.open([32]byte{byte(n)}, must(m.Found([32]byte{byte(n)}, fmt.Sprint(n), Policy{}))))
 			for seed := 2; seed < 10; seed++ {
-				if err := ns.SetMember(idOf(seed), RoleRead); err != nil {
+				if err := setRole(ns, idOf(seed), RoleRead); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -26,6 +26,7 @@ type Sessions struct {
 	mu       sync.Mutex // guards what follows
 	incoming int
 	peers    map[ID]int   // those of incoming that a peer began
+	shown    int          // those of incoming in which strangers show their lists
 	greeting map[ID]int   // streams that have not said yet what they want
 	members  int          // their sum, of members
 	others   int          // their sum, of strangers
@@ -80,6 +81,31 @@ func (s *Sessions) accept(remote ID) (release func(), ok bool) {
 		s.incoming--
 		decrement(s.peers, remote)
 	}, true
+}
+
+// introduce takes a place for a sync in which a peer that is not a member shows
+// its list: one a peer, and a quarter of those for members in all.
+func (s *Sessions) introduce(remote ID) (release func(), ok bool) {
+	s.mu.Lock()
+	full := s.shown >= max(1, s.places.Sessions/4) || s.peers[remote] > 0
+	if !full {
+		s.shown++
+	}
+	s.mu.Unlock()
+	if full {
+		return nil, false
+	}
+	leave := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.shown--
+	}
+	done, ok := s.accept(remote)
+	if !ok {
+		leave()
+		return nil, false
+	}
+	return func() { leave(); done() }, true
 }
 
 // calling notes that this node syncs a namespace with a peer, until done is

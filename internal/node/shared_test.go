@@ -62,7 +62,7 @@ func TestNamespaceIsShared(t *testing.T) {
 			a.Schedule.Note(sa, turn.Remote, noon, true, nil)
 			a.Schedule.Done(turn)
 		}
-		return sa.SetMember(idOf(10+i), RoleRead)
+		return setRole(sa, idOf(10+i), RoleRead)
 	})
 	run(func(i int) error { return second(sa.Invite(InviteOptions{}, [][]byte{{1}})) })
 	run(func(i int) error { return second(put(sb, fmt.Sprint("put", i%7), fmt.Sprint(i))) })
@@ -92,7 +92,7 @@ func TestNamespaceIsShared(t *testing.T) {
 			}
 		}
 	}
-	if got := len(sa.Members().List()); got != 2+rounds || sa.RejectedCount() != rounds {
+	if got := len(sa.Members().Members()); got != 2+rounds || sa.RejectedCount() != rounds {
 		t.Errorf("%d members, %d rejections", got, sa.RejectedCount())
 	}
 }

@@ -31,14 +31,15 @@ func SignedBytes(ns dbadapter.NamespaceID, r *dbadapter.Record) []byte {
 
 // sign signs this node's writes. A record whose version has no writer names its
 // signer beside it.
-func (ns *Namespace) sign(writes []dbadapter.Write) error {
+func (p *Part) sign(writes []dbadapter.Write) error {
 	var (
 		mu     sync.Mutex
 		failed error
 	)
-	ns.node.Each(len(writes), func(i int) {
+	n := p.ns.node
+	n.Each(len(writes), func(i int) {
 		r := &writes[i].Record
-		signature, err := ns.node.Sign(SignedBytes(ns.Keys.ID, &r.Record))
+		signature, err := n.Sign(SignedBytes(p.Keys.ID, &r.Record))
 		if err != nil {
 			mu.Lock()
 			defer mu.Unlock()
@@ -47,14 +48,14 @@ func (ns *Namespace) sign(writes []dbadapter.Write) error {
 		}
 		r.Signature = signature
 		if r.Version.Writer == 0 {
-			r.Signer = ns.self
+			r.Signer = p.ns.self
 		}
 	})
 	return failed
 }
 
-// signed reports whether a member's key made the record's signature.
-func (ns *Namespace) signed(m Member, r *dbadapter.Record) bool {
-	key, err := m.ID.PublicKey()
-	return err == nil && len(r.Signature) == dbadapter.SignatureSize && ns.node.Verify(key, SignedBytes(ns.Keys.ID, r), r.Signature)
+// signed reports whether a node's key made the record's signature.
+func (p *Part) signed(by ID, r *dbadapter.Record) bool {
+	key, err := by.PublicKey()
+	return err == nil && len(r.Signature) == dbadapter.SignatureSize && p.ns.node.Verify(key, SignedBytes(p.Keys.ID, r), r.Signature)
 }

@@ -7,48 +7,45 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // StateFormat is the format of a state's encoding.
 const StateFormat = 1
 
-// State is what a node keeps of a namespace beside its records and its secret:
-// its name here, its policy, the members that this node knows, and the tickets
-// that it has issued. It is durable before any decision rests on it.
+// State is what a node keeps of a namespace beside its records, its secret and its
+// control namespace: its name here, and what this node alone has to know. It is
+// durable before any decision rests on it.
 type State struct {
 	Format  int            `cbor:"1,keyasint"`
 	Name    string         `cbor:"2,keyasint"`
 	Creator []byte         `cbor:"3,keyasint"` // a part of what the namespace's id is made of
-	Policy  storedPolicy   `cbor:"4,keyasint"`
-	Members []storedMember `cbor:"5,keyasint"`
-	Invites []storedInvite `cbor:"6,keyasint"`
-}
-
-type storedPolicy struct {
-	Unsigned bool          `cbor:"1,keyasint"`
-	MaxSkew  time.Duration `cbor:"2,keyasint"` // nanoseconds
-}
-
-func (p storedPolicy) policy() Policy { return Policy(p) }
-
-type storedMember struct {
-	ID    []byte `cbor:"1,keyasint"`
-	Role  Role   `cbor:"2,keyasint"`
-	Since int64  `cbor:"3,keyasint"` // Unix seconds
+	Invites []storedInvite `cbor:"4,keyasint"`
+	// Seeds are the statements of the list of members that the namespace was opened
+	// with first. The opening puts them into the control namespace; the first change
+	// of the state drops them.
+	Seeds [][]byte `cbor:"5,keyasint"`
+	// Removed is the statement by which, as a peer has told, this node was removed,
+	// while the list here does not hold it.
+	Removed []byte `cbor:"6,keyasint"`
 }
 
 // storedInvite is a ticket that was issued here. Only the hash of its token is
 // kept: the file does not let its reader join.
 type storedInvite struct {
-	Hash    []byte `cbor:"1,keyasint"` // SHA-256 of the token
-	Role    Role   `cbor:"2,keyasint"`
-	Expires int64  `cbor:"3,keyasint"` // Unix seconds
-	UsedBy  []byte `cbor:"4,keyasint"` // the node that redeemed it; empty before
+	Hash []byte `cbor:"1,keyasint"` // SHA-256 of the token
+	Role Role   `cbor:"2,keyasint"`
+	// Issued is a reading of the namespace's clock, which tells it from the statements
+	// that this node has seen.
+	Issued  dbadapter.Timestamp `cbor:"3,keyasint"`
+	Expires int64               `cbor:"4,keyasint"` // Unix seconds
+	Uses    int                 `cbor:"5,keyasint"` // how many nodes may redeem it
+	UsedBy  [][]byte            `cbor:"6,keyasint"` // the nodes that have
 }
 
 // strict refuses what this package does not write: tags, lengths left open, keys
@@ -58,7 +55,7 @@ var strict = func() cbor.DecMode {
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		IndefLength:      cbor.IndefLengthForbidden,
 		TagsMd:           cbor.TagsForbidden,
-		MaxArrayElements: 1 << 15,
+		MaxArrayElements: 1 << 17,
 		MaxMapPairs:      1 << 10,
 		MaxNestedLevels:  8,
 	}.DecMode()
@@ -72,9 +69,9 @@ var strict = func() cbor.DecMode {
 // lengths left open, keys that are there twice.
 func Unmarshal(b []byte, into any) error { return strict.Unmarshal(b, into) }
 
-// NewState is the state of a namespace that this node creates: the creator is
-// its first admin.
-func NewState(name string, p Policy, creator ID, now time.Time) (*State, error) {
+// Found makes the state of a namespace with that secret, which this node creates
+// and is the first admin of.
+func (n *Node) Found(secret dbadapter.Secret, name string, p Policy) (*State, error) {
 	if err := CheckName(name); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
@@ -84,8 +81,16 @@ func NewState(name string, p Policy, creator ID, now time.Time) (*State, error) 
 	if p.MaxSkew == 0 {
 		p.MaxSkew = DefaultMaxSkew
 	}
-	s := &State{Format: StateFormat, Name: name, Creator: []byte(creator), Policy: storedPolicy(p)}
-	return s, s.setMember(creator, RoleAdmin, now.Unix())
+	id := dbadapter.NamespaceIDOf(secret, []byte(n.ID))
+	at := n.Now()
+	if err := hlc.Check(at, at, p.MaxSkew); err != nil {
+		return nil, fmt.Errorf("%w: this machine's clock is wrong: set it", err)
+	}
+	founding, err := roster.Make(n.newSet(id, n.ID), roster.Draft{Kind: roster.Found, Policy: p}, n.ID, dbadapter.TimestampAt(at), n.Sign)
+	if err != nil {
+		return nil, err
+	}
+	return &State{Format: StateFormat, Name: name, Creator: []byte(n.ID), Seeds: [][]byte{founding}}, nil
 }
 
 // Encode is the state as a driver keeps it on disk: the first bytes of the SHA-256
@@ -132,63 +137,26 @@ func (s *State) validate() error {
 	if _, err := ID(s.Creator).PublicKey(); err != nil {
 		return fmt.Errorf("the creator: %w", err)
 	}
-	if s.Policy.MaxSkew <= 0 {
-		return errors.New("a skew of zero")
-	}
-	if len(s.Members) > MaxMembers || len(s.Invites) > MaxInvites {
-		return errors.New("too many members or tickets")
-	}
-	for _, m := range s.Members {
-		if _, err := m.member(); err != nil {
-			return err
-		}
+	if len(s.Invites) > MaxInvites {
+		return errors.New("too many tickets")
 	}
 	for _, i := range s.Invites {
-		if len(i.Hash) != tokenSize || !i.Role.Valid() {
+		if len(i.Hash) != tokenSize || !i.Role.Valid() || i.Uses < 1 || i.Uses > MaxUses || len(i.UsedBy) > i.Uses {
 			return errors.New("a malformed ticket")
 		}
 	}
 	return nil
 }
 
-// member checks and converts a member that was read from a file or a peer.
-func (m *storedMember) member() (Member, error) {
-	id := ID(m.ID)
-	writer, err := id.Writer()
-	if err != nil {
-		return Member{}, err
-	}
-	if !m.Role.Valid() {
-		return Member{}, fmt.Errorf("member %s: no such role: %d", id, m.Role)
-	}
-	return Member{ID: id, Role: m.Role, Writer: writer, Since: time.Unix(m.Since, 0).UTC()}, nil
-}
-
 // clone copies the state so deeply that changing lists and entries of the copy
 // leaves s alone.
 func (s *State) clone() *State {
 	c := *s
-	c.Members = slices.Clone(s.Members)
 	c.Invites = slices.Clone(s.Invites)
+	for i := range c.Invites {
+		c.Invites[i].UsedBy = slices.Clone(c.Invites[i].UsedBy)
+	}
 	return &c
-}
-
-// setMember adds a member or changes its role.
-func (s *State) setMember(id ID, role Role, since int64) error {
-	if i := s.find(id); i >= 0 {
-		s.Members[i].Role = role
-		return nil
-	}
-	if len(s.Members) >= MaxMembers {
-		return fmt.Errorf("%w: a namespace has at most %d members", dbadapter.ErrLimit, MaxMembers)
-	}
-	s.Members = append(s.Members, storedMember{[]byte(id), role, since})
-	return nil
-}
-
-// find is where a member stands in the list, or −1.
-func (s *State) find(id ID) int {
-	return slices.IndexFunc(s.Members, func(m storedMember) bool { return string(m.ID) == string(id) })
 }
 
 // CheckName is the rule for local names: they appear in URLs and on command

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,22 +12,24 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-func TestNewState(t *testing.T) {
-	s := must(NewState("notes", Policy{}, idOf(1), noon))
-	if m := must(newMembers(s)); m.Policy() != (Policy{MaxSkew: DefaultMaxSkew}) || m.Name() != "notes" || len(m.List()) != 1 ||
-		m.List()[0] != (Member{ID: idOf(1), Role: RoleAdmin, Writer: writerOf(1), Since: noon}) {
-		t.Errorf("%+v", m)
+// A node that founds a namespace is its creator and its one admin.
+func TestFound(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	if l := ns.Members(); l.Policy() != (Policy{MaxSkew: DefaultMaxSkew}) || l.Name() != "notes" || len(l.Members()) != 1 ||
+		l.Members()[0].ID != m.ID || l.Role(m.ID) != RoleAdmin || ns.Keys.ID != dbadapter.NamespaceIDOf(ns.Keys.Secret, []byte(m.ID)) {
+		t.Errorf("%+v", l.Members())
 	}
 	longest := strings.Repeat("x", MaxName)
 	for name, ok := range map[string]bool{
 		"a": true, "7": true, "A.b_c-9": true, longest: true,
 		"": false, longest + "x": false, ".a": false, "-a": false, "_a": false, "a b": false, "a/b": false, "ä": false, "a\n": false,
 	} {
-		if _, err := NewState(name, Policy{}, idOf(1), noon); ok != (err == nil) || !ok && !errors.Is(err, ErrInvalid) {
+		if _, err := m.Found(dbadapter.Secret{}, name, Policy{}); ok != (err == nil) || !ok && !errors.Is(err, ErrInvalid) {
 			t.Errorf("name %q: %v", name, err)
 		}
 	}
-	if _, err := NewState("notes", Policy{MaxSkew: -1}, idOf(1), noon); !errors.Is(err, ErrInvalid) {
+	if _, err := m.Found(dbadapter.Secret{}, "notes", Policy{MaxSkew: -1}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a negative skew: %v", err)
 	}
 }
@@ -61,17 +62,14 @@ func TestStateIsReadAsWritten(t *testing.T) {
 		"a newer format":    {func(s *State) { s.Format++ }, dbadapter.ErrFormat},
 		"no format":         {func(s *State) { s.Format = 0 }, dbadapter.ErrFormat},
 		"a bad name":        {func(s *State) { s.Name = "../x" }, dbadapter.ErrCorrupt},
-		"no skew":           {func(s *State) { s.Policy.MaxSkew = 0 }, dbadapter.ErrCorrupt},
-		"a bad id":          {func(s *State) { s.Members[0].ID = s.Members[0].ID[1:] }, dbadapter.ErrCorrupt},
-		"another key type":  {func(s *State) { s.Members[0].ID[3] = 2 }, dbadapter.ErrCorrupt},
-		"no role":           {func(s *State) { s.Members[0].Role = 0 }, dbadapter.ErrCorrupt},
-		"a role too high":   {func(s *State) { s.Members[0].Role = RoleAdmin + 1 }, dbadapter.ErrCorrupt},
+		"no creator":        {func(s *State) { s.Creator = nil }, dbadapter.ErrCorrupt},
+		"another key type":  {func(s *State) { s.Creator[3] = 2 }, dbadapter.ErrCorrupt},
 		"a ticket's hash":   {func(s *State) { s.Invites[0].Hash = s.Invites[0].Hash[1:] }, dbadapter.ErrCorrupt},
 		"a ticket's role":   {func(s *State) { s.Invites[0].Role = 9 }, dbadapter.ErrCorrupt},
 		"too many tickets":  {func(s *State) { s.Invites = make([]storedInvite, MaxInvites+1) }, dbadapter.ErrCorrupt},
-		"too many members":  {func(s *State) { s.Members = manyMembers(MaxMembers + 1) }, dbadapter.ErrCorrupt},
-		"just enough":       {func(s *State) { s.Members = manyMembers(MaxMembers) }, nil},
-		"the greatest year": {func(s *State) { s.Members[0].Since = 1<<63 - 1; s.Invites[0].Expires = -1 << 63 }, nil},
+		"a ticket for 0":    {func(s *State) { s.Invites[0].Uses = 0 }, dbadapter.ErrCorrupt},
+		"used too often":    {func(s *State) { s.Invites[1].UsedBy = make([][]byte, 2) }, dbadapter.ErrCorrupt},
+		"the greatest year": {func(s *State) { s.Invites[0].Issued = 1<<64 - 1; s.Invites[0].Expires = -1 << 63 }, nil},
 	} {
 		edited := must(DecodeState(b))
 		c.edit(edited)
@@ -106,13 +104,6 @@ func TestStateIsReadAsWritten(t *testing.T) {
 	}
 }
 
-func manyMembers(n int) (list []storedMember) {
-	for i := range n {
-		list = append(list, storedMember{[]byte(idOf(i)), RoleRead, 0})
-	}
-	return list
-}
-
 // A change of the state is saved before it counts, and a change that is refused
 // leaves all as it was.
 func TestUpdateIsDurableFirst(t *testing.T) {
@@ -121,86 +112,27 @@ func TestUpdateIsDurableFirst(t *testing.T) {
 	saved := 0
 	m.save = func(s *State) error {
 		saved++
-		if ns.Members().Has(idOf(2), RoleRead) {
-			t.Error("it counts before it is saved")
+		if len(ns.Invitations()) != 0 || len(s.Invites) != 1 {
+			t.Error("it counts before it is saved, or another state was saved")
 		}
-		if s.find(idOf(2)) < 0 {
-			t.Error("another state was saved")
+		if len(s.Seeds) > 0 {
+			t.Error("the statements that the namespace was opened with are saved again")
 		}
 		return nil
 	}
 	old := ns.Members()
-	if err := ns.SetMember(idOf(2), RoleRead); err != nil || saved != 1 || !ns.Members().Has(idOf(2), RoleRead) {
-		t.Errorf("saved %d times: %v", saved, err)
+	if invite(ns, RoleRead); saved != 1 || len(ns.Invitations()) != 1 {
+		t.Errorf("saved %d times, %d tickets", saved, len(ns.Invitations()))
 	}
-	if old.Has(idOf(2), RoleRead) || len(old.List()) != 1 || len(old.state.Members) != 1 {
-		t.Error("a list that was handed out has changed")
+	if len(old.state.Invites) != 0 {
+		t.Error("a state that was handed out has changed")
 	}
 	m.save = func(*State) error { return errors.New("the disk is full") }
-	all := func() string { return fmt.Sprint(ns.Members().List(), ns.Members().state) }
-	before := all()
-	for name, err := range map[string]error{
-		"not saved":    ns.SetMember(idOf(3), RoleRead),
-		"another role": ns.SetMember(idOf(2), RoleAdmin),
-		"no role":      ns.SetMember(idOf(2), 0),
-		"no id":        ns.SetMember("x", RoleRead),
-		"no ticket":    second(ns.Invite(InviteOptions{}, [][]byte{{1}})),
-	} {
-		if after := all(); err == nil || after != before {
-			t.Errorf("%s: %v; the members are %s, were %s", name, err, after, before)
-		}
+	if _, err := ns.Invite(InviteOptions{}, [][]byte{{1}}); err == nil || len(ns.Invitations()) != 1 {
+		t.Errorf("a ticket that is not durable: %v", err)
 	}
-	if err := ns.SetMember(idOf(2), 9); !errors.Is(err, ErrInvalid) {
-		t.Errorf("no such role: %v", err)
-	}
-}
-
-func TestWriterIDsCollide(t *testing.T) {
-	s := &State{}
-	if err := s.setMember(idOf(1), RoleWrite, 0); err != nil {
-		t.Fatal(err)
-	}
-	s.Members = append(s.Members, s.Members[0]) // as if another key had the same
-	if _, err := newMembers(s); !errors.Is(err, ErrDenied) {
-		t.Errorf("two members with one writer id: %v", err)
-	}
-	for i := range MaxMembers {
-		s.Members = append(s.Members, storedMember{ID: fmt.Append(nil, i)})
-	}
-	if err := s.setMember(idOf(2), RoleRead, 0); !errors.Is(err, dbadapter.ErrLimit) {
-		t.Errorf("a member too many: %v", err)
-	}
-	if err := s.setMember(idOf(1), RoleRead, 0); err != nil || s.Members[0].Role != RoleRead {
-		t.Errorf("a member that is there: %v", err)
-	}
-}
-
-// Each role may do what those before it may, and no other number is a role.
-func TestRoles(t *testing.T) {
-	s := &State{Policy: storedPolicy{MaxSkew: 1}}
-	roles := []Role{0, RoleRead, RoleWrite, RoleAdmin}
-	for seed, role := range roles[1:] {
-		if err := s.setMember(idOf(seed+1), role, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m := must(newMembers(s))
-	for has := range roles {
-		for needs := 1; needs < len(roles); needs++ {
-			if got := m.Has(idOf(has), roles[needs]); got != (has >= needs) || m.Role(idOf(has)) != roles[has] {
-				t.Errorf("%s has %s: %t", roles[has], roles[needs], got)
-			}
-		}
-	}
-	for r := range 256 {
-		role := Role(r)
-		back, err := ParseRole(role.String())
-		if valid := role >= 1 && role <= 3; role.Valid() != valid || valid != (err == nil && back == role) {
-			t.Errorf("role %d: %s, %v", r, back, err)
-		}
-	}
-	if got := fmt.Sprint(roles[1:], Role(9)); got != "[read write admin] role(9)" {
-		t.Error(got)
+	if err := ns.Revoke(ns.Invitations()[0].ID); err == nil || len(ns.Invitations()) != 1 {
+		t.Errorf("a revocation that is not durable: %v", err)
 	}
 }
 

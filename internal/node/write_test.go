@@ -71,7 +71,7 @@ func TestWrite(t *testing.T) {
 func TestWriteTakesTheRole(t *testing.T) {
 	for _, policy := range []Policy{{}, {Unsigned: true}} {
 		m, ns := newNotes(policy)
-		if err := ns.SetMember(m.ID, RoleRead); err != nil {
+		if err := errors.Join(setRole(ns, idOf(other), RoleAdmin), setRole(ns, m.ID, RoleRead)); err != nil {
 			t.Fatal(err)
 		}
 		_, err := put(ns, "k", "")
@@ -152,9 +152,8 @@ func TestWriteOfAWrongClock(t *testing.T) {
 	}
 	early := newMachine(2)
 	early.clock = hlc.Epoch.Add(-time.Hour)
-	fresh := early.create("fresh", Policy{})
-	if _, err := put(fresh, "k", ""); !errors.Is(err, ErrFutureVersion) || !strings.Contains(err.Error(), "2019") {
-		t.Errorf("the first write, before 2020: %v", err)
+	if _, err := early.Found(dbadapter.Secret{}, "fresh", Policy{}); !errors.Is(err, ErrFutureVersion) || !strings.Contains(err.Error(), "2019") {
+		t.Errorf("a namespace founded before 2020: %v", err)
 	}
 }
 

@@ -1,9 +1,11 @@
 package model
 
 import (
+	"context"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Sync makes the node begin a sync with another, as an application asks for it:
@@ -17,16 +19,25 @@ func (n *Node) Sync(remote int, a node.Ask, done func(error)) {
 		done(ErrDown)
 		return
 	}
-	p.now(func() { p.sync(remote, a, done) })
+	p.now(func() {
+		if p.ns == nil {
+			done(errNoNamespace)
+			return
+		}
+		p.sync(remote, p.ns.Course(n.cluster.nodes[remote].id, a), done)
+	})
 }
 
-func (p *process) sync(remote int, a node.Ask, done func(error)) {
-	if p.ns == nil {
-		done(errNoNamespace)
-		return
-	}
+// sync holds the conversations of a sync, one after the other.
+func (p *process) sync(remote int, course *node.Course, done func(error)) {
 	if err := p.ns.MayCall(p.node.cluster.nodes[remote].id); err != nil {
 		p.node.cluster.Watch.Refused(p.node.number, err)
+		done(err)
+		return
+	}
+	a, more := course.Next()
+	if !more {
+		_, err := course.Result()
 		done(err)
 		return
 	}
@@ -34,12 +45,13 @@ func (p *process) sync(remote int, a node.Ask, done func(error)) {
 	var retry node.BusyRetry
 	var once func()
 	once = func() {
-		p.dial(remote, a, func(err error) {
+		p.dial(remote, a, func(report reconcile.Report, err error) {
 			if wait, again := retry.Again(p.core, p.node.world.Now()-begun, err); again {
 				p.after(wait, once)
 				return
 			}
-			done(err)
+			course.Ended(report, err)
+			p.sync(remote, course, done)
 		})
 	}
 	once()
@@ -55,6 +67,9 @@ func (p *process) background() {
 	var wait func()
 	wait = func() {
 		p.rounds = p.after(p.core.Schedule.Pause(), func() {
+			if err := p.core.Tend(context.Background()); err != nil {
+				p.node.cluster.Watch.Refused(p.node.number, err)
+			}
 			p.core.Schedule.Begin(p.node.knows)
 			p.turns()
 			wait()
@@ -80,7 +95,7 @@ func (p *process) turns() {
 			p.core.Schedule.Done(t)
 			continue
 		}
-		p.sync(remote, node.Ask{}, func(err error) {
+		p.sync(remote, p.ns.Turn(t.Remote), func(err error) {
 			p.core.Schedule.Note(p.ns, t.Remote, p.time(), n.cluster.nodes[remote].Up(), err)
 			over()
 		})

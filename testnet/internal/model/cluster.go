@@ -105,9 +105,8 @@ func (c *Cluster) weaken(h dbadapter.Hasher) dbadapter.Hasher {
 }
 
 // Found makes node 0 create the namespace. If all is set, node 0 then invites
-// every other node in turn, and each of these presents its ticket once more after
-// the last one has joined: a node learns the members of the moment when it joins,
-// and no later ones. All nodes must be up.
+// every other node in turn: a node learns the members of the moment when it joins,
+// and of later ones by syncs. All nodes must be up.
 func (c *Cluster) Found(all bool) error {
 	if err := c.nodes[0].create(); err != nil {
 		return err
@@ -115,19 +114,13 @@ func (c *Cluster) Found(all bool) error {
 	if !all {
 		return nil
 	}
-	tickets := make([]string, len(c.nodes))
-	for round := range 2 {
-		for i := 1; i < len(c.nodes); i++ {
-			if round == 0 {
-				ticket, err := c.nodes[0].invite()
-				if err != nil {
-					return err
-				}
-				tickets[i] = ticket
-			}
-			if err := c.nodes[i].redeem(tickets[i]); err != nil {
-				return fmt.Errorf("node %d joins: %w", i, err)
-			}
+	for i := 1; i < len(c.nodes); i++ {
+		ticket, err := c.nodes[0].invite()
+		if err == nil {
+			err = c.nodes[i].redeem(ticket)
+		}
+		if err != nil {
+			return fmt.Errorf("node %d joins: %w", i, err)
 		}
 	}
 	return nil

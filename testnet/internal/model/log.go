@@ -34,8 +34,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // openLog reads the whole log, and cuts off an entry that a power cut has torn.
 // Damage is dbadapter.ErrCorrupt.
-func openLog(disk *sim.Disk, replay func(*logged) error) (*wal, error) {
-	l := &wal{log: disk.File("log"), mark: disk.File("mark")}
+func openLog(disk *sim.Disk, name string, replay func(*logged) error) (*wal, error) {
+	l := &wal{log: disk.File(name + "log"), mark: disk.File(name + "mark")}
 	if len(l.mark.Bytes()) < 2*slotSize {
 		if len(l.log.Bytes()) > 0 {
 			return nil, corrupt("there is a log, but no mark")

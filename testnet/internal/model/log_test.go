@@ -20,7 +20,7 @@ func entry(n int) *logged {
 
 // replayed opens the log and returns the keys in it.
 func replayed(d *sim.Disk) (l *wal, keys []string, err error) {
-	l, err = openLog(d, func(e *logged) error {
+	l, err = openLog(d, "", func(e *logged) error {
 		for _, w := range e.writes {
 			keys = append(keys, string(w.Record.Key))
 		}
@@ -149,7 +149,7 @@ func TestStoreAfterPowerCut(t *testing.T) {
 	var s *store
 	open := func() {
 		var err error
-		if s, err = openStore(disk, dbadapter.NamespaceID{1}, h, func() time.Time { return now }, func([]dbadapter.Change) {}); err != nil {
+		if s, err = openStore(disk, "", dbadapter.NamespaceID{1}, h, func() time.Time { return now }, func([]dbadapter.Change) {}); err != nil {
 			t.Fatal(err)
 		}
 		s.observed, s.admitted = func(*dbadapter.Record) {}, func() {}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -16,7 +17,7 @@ const stateFile = "state"
 // create makes the namespace at this node, which becomes its first admin.
 func (n *Node) create() error {
 	c := n.cluster
-	s, err := node.NewState(Name, node.Policy{Unsigned: !c.Signed, MaxSkew: c.Skew}, n.id, n.wall.now())
+	s, err := n.process.core.Found(c.keys.Secret, Name, node.Policy{Unsigned: !c.Signed, MaxSkew: c.Skew})
 	if err != nil {
 		return err
 	}
@@ -28,7 +29,10 @@ func (p *process) adopt(s *node.State) error {
 	if err := p.save(s); err != nil {
 		return err
 	}
-	return p.open(s)
+	if err := p.open(s); err != nil {
+		return err
+	}
+	return p.ns.Announce(context.Background(), [][]byte{p.node.address()})
 }
 
 // save makes the state durable.
@@ -46,7 +50,14 @@ func (p *process) open(s *node.State) (err error) {
 	p.ns, err = p.core.Open(context.Background(), node.Opening{
 		Secret: n.cluster.keys.Secret, State: s, Save: p.save,
 		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-			p.store, err = openStore(n.disk, id, h, n.wall.now, observe)
+			if id != n.cluster.keys.ID {
+				p.control, err = openStore(n.disk, "control-", id, h, n.wall.now, observe)
+				if err == nil {
+					p.control.admitted = n.crash.count
+				}
+				return p.control, err
+			}
+			p.store, err = openStore(n.disk, "", id, h, n.wall.now, observe)
 			if err == nil {
 				p.store.observed = p.observed
 				p.store.replacing = func(writes []dbadapter.Write) { n.cluster.Watch.Restamping(n.number, writes) }
@@ -94,7 +105,7 @@ func (n *Node) request(ticket string) (*node.Ticket, []byte, error) {
 
 // answer decides upon a request to join.
 func (n *Node) answer(from node.ID, request []byte) (reply []byte, joiner [][]byte, err error) {
-	return n.process.core.AnswerJoin(from, request, func(id node.ID) [][]byte {
+	return n.process.core.AnswerJoin(context.Background(), from, request, func(id node.ID) [][]byte {
 		if m := n.cluster.byID[id]; m != nil {
 			return [][]byte{m.address()}
 		}
@@ -110,7 +121,7 @@ func (n *Node) joined(t *node.Ticket, reply []byte) error {
 		return err
 	}
 	if p.ns != nil {
-		return p.ns.Merge(t.Inviter, j.State)
+		return p.ns.Rejoin(context.Background(), j)
 	}
 	return p.adopt(j.State)
 }
@@ -155,6 +166,7 @@ func (n *Node) Join(inviter int) {
 					refuse(err)
 				} else {
 					n.world.Note("joined", n.number, inviter, nil)
+					n.Sync(inviter, node.Ask{}, nil) // so that the newcomer has what there is
 				}
 			})
 		}
@@ -194,9 +206,11 @@ func (n *Node) acceptJoin(s *sim.Stream, from node.ID) bool {
 	return true
 }
 
-// SetRole changes a member's role in this node's own list.
+// SetRole gives a member another role.
 func (n *Node) SetRole(member int, role node.Role) {
-	n.joinedDo(func(p *process) error { return p.ns.SetMember(n.cluster.nodes[member].id, role) })
+	n.joinedDo(func(p *process) error {
+		return p.ns.SetRole(context.Background(), n.cluster.nodes[member].id, role, time.Time{})
+	})
 }
 
 // joinedDo has the process do something with its namespace, unless the node is

@@ -38,7 +38,8 @@ type process struct {
 	node     *Node
 	core     *node.Node
 	ns       *node.Namespace // nil until the node has joined
-	store    *store          // of ns
+	store    *store          // of the data of ns
+	control  *store          // of its control namespace
 	drawn    [node.Purposes]uint64
 	sessions []*session
 	rounds   *timer
@@ -156,7 +157,7 @@ func (n *Node) end(silently bool) {
 		x.abandon(silently)
 	}
 	if p.ns != nil {
-		_ = p.store.Close() // it is in memory
+		_ = p.ns.Close() // it is in memory
 	}
 }
 

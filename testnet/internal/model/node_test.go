@@ -235,7 +235,7 @@ func TestVersions(t *testing.T) {
 	if err := syncNow(t, cl.Node(1), 0); !errors.Is(err, reconcile.ErrVersion) {
 		t.Error(err)
 	}
-	if err := syncNow(t, cl.Node(1), 2); err != nil {
+	if err := syncNow(t, cl.Node(2), 1); err != nil { // node 1 has not heard of node 2
 		t.Error(err)
 	}
 	_ = cl.Node(1).Speak(false)

@@ -104,7 +104,7 @@ func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *sess
 		p.refuse(s, from, err)
 		return nil
 	}
-	x, err := p.begin(from, 1, m, node.Ask{Direction: hello.Direction, Method: hello.Method, DryRun: hello.DryRun, Prefix: hello.Prefix}, func(x *session) (*node.Conversation, error) {
+	x, err := p.begin(from, 1, m, node.AskOf(ns, hello), func(x *session) (*node.Conversation, error) {
 		return ns.Respond(context.Background(), remote, hello, size, x.enter), nil
 	})
 	if err != nil {

@@ -85,7 +85,7 @@ type session struct {
 	at      int // p.applied when the snapshot was taken
 	stamped int // p.restamps then
 	applied int // records, by this session
-	finish  func(error)
+	finish  func(reconcile.Report, error)
 }
 
 // begin makes a session of the process; open begins its conversation.
@@ -107,7 +107,7 @@ func (x *session) enter(s reconcile.Step) {
 }
 
 // dial begins a sync with another node.
-func (p *process) dial(remote int, a node.Ask, finish func(error)) {
+func (p *process) dial(remote int, a node.Ask, finish func(reconcile.Report, error)) {
 	n := p.node
 	there := n.cluster.nodes[remote]
 	m := &meeting{}
@@ -115,7 +115,7 @@ func (p *process) dial(remote int, a node.Ask, finish func(error)) {
 		return p.ns.Initiate(context.Background(), there.id, a, x.enter)
 	})
 	if err != nil {
-		finish(err)
+		finish(reconcile.Report{}, err)
 		return
 	}
 	x.finish, x.tape = finish, &tape{}
@@ -226,12 +226,14 @@ func (x *session) end() {
 	if err != nil {
 		n.cluster.Watch.Refused(n.number, err)
 	}
-	n.cluster.Watch.Ended(x.judged(report, err))
+	if !x.ask.Control { // the checker knows the data
+		n.cluster.Watch.Ended(x.judged(report, err))
+	}
 	if x.finish != nil {
 		if err == nil {
 			err = node.Proved(x.ask, &report)
 		}
-		x.finish(err)
+		x.finish(report, err)
 	}
 }
 

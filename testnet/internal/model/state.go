@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // Records are all records that the node holds, tombstones included, by key, read
@@ -61,6 +62,15 @@ func (n *Node) Cells(most int) ([]rateless.Cell, error) {
 func (n *Node) Busy() bool {
 	p := n.process
 	return p != nil && (len(p.sessions) > 0 || p.ns != nil && len(p.store.waiting) > 0)
+}
+
+// List is the digest of the list of members as the node has it; the zero value
+// before it has joined.
+func (n *Node) List() (d roster.Digest) {
+	if n.process != nil && n.process.ns != nil {
+		d = n.process.ns.Members().Digest()
+	}
+	return d
 }
 
 // Latest is the greatest clock that the node holds.

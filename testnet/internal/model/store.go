@@ -37,10 +37,10 @@ type waiting struct {
 
 var _ dbadapter.Namespace = (*store)(nil)
 
-// openStore replays the log. The observer gets the changes that come after.
-func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
+// openStore replays the log whose files begin with that name. The observer gets the changes that come after.
+func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapter.Hasher, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
 	ctx := context.Background()
-	s := &store{now: now}
+	s := &store{now: now, observed: func(*dbadapter.Record) {}, replacing: func([]dbadapter.Write) {}}
 	s.memory = memdb.New(memdb.Options{Now: func() time.Time { return s.at }})
 	replayed := false
 	var err error
@@ -52,7 +52,7 @@ func openStore(disk *sim.Disk, id dbadapter.NamespaceID, h dbadapter.Hasher, now
 	if err != nil {
 		return nil, err
 	}
-	s.wal, err = openLog(disk, func(e *logged) (err error) {
+	s.wal, err = openLog(disk, name, func(e *logged) (err error) {
 		for i := range e.writes {
 			if e.writes[i].Record, err = dbadapter.Hash(h, e.writes[i].Record.Record); err != nil {
 				return corrupt("an entry of the log: %v", err)

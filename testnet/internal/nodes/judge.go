@@ -57,7 +57,7 @@ func (c *convergence) hint() {
 	for way, err := range c.failed {
 		say("%s", err)
 		if errors.Is(err, peer.ErrDenied) {
-			say("node %d and node %d must be members of the namespace in each other's lists (SetMember)", way[0], way[1])
+			say("node %d and node %d must be members of the namespace in each other's lists (Join, SetRole)", way[0], way[1])
 		}
 	}
 	if groups := n.groups(); len(groups) > 1 {

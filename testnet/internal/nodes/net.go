@@ -114,25 +114,20 @@ func Open(ctx context.Context, cfg Config) (_ *Net, err error) {
 }
 
 // found makes the namespace and its members as users do: the first node invites
-// all others, one after the other, and each presents its ticket once more after
-// the last one has joined. A node learns the members of the moment when it joins,
-// with their addresses, and no later ones.
+// all others, one after the other. A node learns the members of the moment when it
+// joins, with their addresses; the later ones it learns by syncs.
 func (n *Net) found(ctx context.Context) error {
 	space, err := n.places[0].running.node.CreateNamespace(ctx, Name, n.config.Policy)
 	if err != nil {
 		return err
 	}
-	tickets := make([]string, len(n.places))
-	for range 2 {
-		for i, p := range n.places[1:] {
-			if tickets[i] == "" {
-				if tickets[i], err = space.Invite(ctx, peer.InviteOptions{Role: peer.RoleWrite}); err != nil {
-					return err
-				}
-			}
-			if _, err := p.running.node.Join(ctx, tickets[i]); err != nil {
-				return err
-			}
+	for _, p := range n.places[1:] {
+		ticket, err := space.Invite(ctx, peer.InviteOptions{Role: peer.RoleWrite})
+		if err != nil {
+			return err
+		}
+		if _, err := p.running.node.Join(ctx, ticket); err != nil {
+			return err
 		}
 	}
 	for _, m := range space.Members() {

@@ -1,0 +1,161 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// A control namespace holds the statements of the list of members, and under
+// further kinds of keys what each member says of itself, one record a member.
+const (
+	// kindStatement begins the key of a statement; its hash follows.
+	kindStatement = 's'
+	// kindAddresses begins the key of where a member can be dialled; its id
+	// follows, as in the keys of all kinds but statements.
+	kindAddresses = 'a'
+)
+
+// ofMembers are the kinds of what members say of themselves, with the check of the
+// values.
+var ofMembers = map[byte]func(value []byte) error{
+	kindAddresses: func(value []byte) error { _, err := readAddresses(value); return err },
+}
+
+func controlKey(kind byte, id ID) []byte { return append([]byte{kind}, id...) }
+
+// admitControl is the one way in for control records from a peer. The peer need not
+// be a member: what it brings is signed by members.
+func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if ns.over {
+		return nil, dbadapter.ErrClosed
+	}
+	verdicts := make([]reconcile.Verdict, len(records))
+	refused := func(i int, why *refusal) {
+		verdicts[i].Reason = why.reason
+		if ns.node.Refused != nil {
+			ns.node.Refused(fmt.Errorf("of the control namespace, from %s: %w", from, why.err))
+		}
+	}
+	if err := ns.admitStatements(ctx, records, verdicts, refused); err != nil {
+		return nil, err
+	}
+	// What members say of themselves is examined under the list as it is now.
+	var writes []dbadapter.Write
+	var places []int // of writes in verdicts
+	members, now := ns.Members(), ns.node.Now()
+	for i := range records {
+		if records[i].Key[0] == kindStatement {
+			continue
+		}
+		if why := ns.examineOwn(members, now, &records[i].Record); why != nil {
+			refused(i, why)
+			continue
+		}
+		ns.clock.Observe(hlc.Timestamp(records[i].Version.Clock))
+		writes, places = append(writes, dbadapter.Write{Record: records[i]}), append(places, i)
+	}
+	outcomes, err := ns.Control.apply(ctx, writes)
+	if err != nil {
+		return nil, err
+	}
+	for n, o := range outcomes {
+		verdicts[places[n]].Result = o.Result
+		if r := &writes[n].Record; o.Result == dbadapter.Applied && r.Key[0] == kindAddresses && ns.node.Moved != nil {
+			addrs, _ := readAddresses(r.Value) // it has been read before
+			ns.node.Moved(ID(r.Key[1:]), addrs)
+		}
+	}
+	return verdicts, nil
+}
+
+// examineOwn says why what a member says of itself must stay outside, or nil. Such
+// records are signed in unsigned namespaces, too.
+func (ns *Namespace) examineOwn(members *Members, now time.Time, r *dbadapter.Record) *refusal {
+	check, known := ofMembers[r.Key[0]]
+	if !known {
+		return refuse(wire.ReasonWriter, "the key %.80q is not one of a control namespace", r.Key)
+	}
+	m, member := members.Member(ID(r.Key[1:]))
+	if err := hlc.Check(r.Version.Clock.Time(), now, members.Policy().MaxSkew); err != nil {
+		return &refusal{wire.ReasonClock, err}
+	}
+	switch {
+	case !member:
+		return refuse(wire.ReasonWriter, "%s is not a member", ID(r.Key[1:]))
+	case r.Version.Writer != m.Writer || r.Deleted:
+		return refuse(wire.ReasonWriter, "%s speaks for itself alone, and deletes nothing", m.ID)
+	case !ns.Control.signed(m.ID, r):
+		return refuse(wire.ReasonSignature, "it is not signed by %s", m.ID)
+	}
+	if err := check(r.Value); err != nil {
+		return refuse(wire.ReasonWriter, "what %s says of itself is malformed: %w", m.ID, err)
+	}
+	return nil
+}
+
+// apply commits writes in as many transactions as they need.
+func (p *Part) apply(ctx context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
+	for len(writes) > 0 {
+		n := dbadapter.OneBatch(writes)
+		some, err := p.Store.Apply(ctx, writes[:n])
+		if err != nil {
+			return nil, err
+		}
+		outcomes, writes = append(outcomes, some...), writes[n:]
+	}
+	return outcomes, nil
+}
+
+// say writes what this node says of itself, unless it has said the same before.
+func (ns *Namespace) say(ctx context.Context, kind byte, value []byte) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if ns.over {
+		return dbadapter.ErrClosed
+	}
+	if err := ns.outside(); err != nil {
+		return err
+	}
+	key := controlKey(kind, ns.node.ID)
+	held, err := ns.Control.get(key)
+	if err == nil && bytes.Equal(held.Value, value) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
+		return err
+	}
+	version, err := ns.nextVersion()
+	if err != nil {
+		return err
+	}
+	hashed, err := dbadapter.Hash(ns.Control.Keys.Hasher, dbadapter.Record{Key: key, Value: value, Version: version})
+	if err != nil {
+		return err
+	}
+	writes := []dbadapter.Write{{Record: hashed}}
+	if err := ns.Control.sign(writes); err != nil {
+		return err
+	}
+	_, err = ns.Control.Store.Apply(ctx, writes)
+	return err
+}
+
+// get reads a record.
+func (p *Part) get(key []byte) (dbadapter.Record, error) {
+	snap, err := p.Store.Snapshot()
+	if err != nil {
+		return dbadapter.Record{}, err
+	}
+	defer snap.Close()
+	return snap.Get(key)
+}

@@ -1,0 +1,106 @@
+package node
+
+import (
+	"errors"
+
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Course decides the conversations of one sync, in their order: the list of
+// members comes first where the two sides do not have the same. A driver asks
+// Next, holds the conversation, and tells Ended how it went, until Next gives
+// nothing; then Result is that of the sync.
+type Course struct {
+	ns     *Namespace
+	remote ID
+	ask    Ask   // what the caller wants
+	todo   []Ask // the next first
+	// rounds counts the conversations about the data.
+	rounds int
+	// introduced: this node has shown the peer its list already.
+	introduced bool
+	report     reconcile.Report
+	err        error
+}
+
+// Course begins a sync. The data are synced straight away: the greeting tells
+// where the lists differ, at no cost where they do not.
+func (ns *Namespace) Course(remote ID, a Ask) *Course {
+	// A dry run changes nothing, so that it cannot make the lists equal first.
+	a.ListsMayDiffer = a.DryRun
+	return &Course{ns: ns, remote: remote, ask: a, todo: []Ask{a}}
+}
+
+// Turn is a Course of the schedule's: the control namespace comes first where it
+// has changed since it was last found equal to the peer's. The greeting covers the
+// list of members alone, and not the addresses beside it.
+func (ns *Namespace) Turn(remote ID) *Course {
+	c := ns.Course(remote, Ask{})
+	if !ns.alike.has(remote, ns.Control.Live) {
+		c.before(Ask{Control: true})
+	}
+	return c
+}
+
+// before puts conversations before those that are still to come.
+func (c *Course) before(asks ...Ask) { c.todo = append(asks, c.todo...) }
+
+// Next is the conversation to be held now.
+func (c *Course) Next() (Ask, bool) {
+	if len(c.todo) == 0 {
+		return Ask{}, false
+	}
+	return c.todo[0], true
+}
+
+// Ended tells how the conversation went: its report, and what Conversation.End and
+// Proved say.
+func (c *Course) Ended(r reconcile.Report, err error) {
+	a := c.todo[0]
+	c.todo = c.todo[1:]
+	if !a.Control {
+		c.rounds++
+	}
+	if !a.Control || c.ask.Control {
+		c.report, c.err = r, err
+	}
+	removed, told := errors.AsType[*reconcile.RemovedError](err)
+	switch {
+	case err == nil:
+	case c.ask.DryRun:
+		c.fail(err)
+	case told:
+		if err = c.ns.heed(c.remote, removed.Statement); err != nil {
+			c.fail(err)
+			return
+		}
+		c.introduce(a, reconcile.ErrDenied)
+	case errors.Is(err, ErrDenied):
+		c.introduce(a, err)
+	case a.Control && (errors.Is(err, ErrRejected) || errors.Is(err, reconcile.ErrNotVerified)):
+		// What could be synced of the list is; the data go on under what there is.
+	case errors.Is(err, reconcile.ErrListsDiffer) && c.rounds < maxRounds:
+		a.ListsMayDiffer = c.rounds == maxRounds-1
+		c.before(Ask{Control: true}, a)
+	default:
+		c.fail(err)
+	}
+}
+
+// introduce answers a peer that does not know this node: it may not have heard yet
+// that this node is a member. This node shows it the list, once.
+func (c *Course) introduce(a Ask, err error) {
+	if c.introduced {
+		c.fail(err)
+		return
+	}
+	c.introduced = true
+	c.before(Ask{Control: true, Direction: wire.Push}, a)
+}
+
+func (c *Course) fail(err error) { c.todo, c.err = nil, err }
+
+// Result is the report of the last conversation about the data, and how the sync
+// ended. The report is meaningful beside an error.
+func (c *Course) Result() (reconcile.Report, error) { return c.report, c.err }

@@ -1,0 +1,202 @@
+package node
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// The list of members is a function of the statements in the control namespace.
+// Package roster computes it; here statements become durable before they count.
+
+// statementVersion is that of each statement's record, so that there is one
+// possible record of a statement.
+var statementVersion = dbadapter.Version{Clock: dbadapter.TimestampAt(dbadapter.Epoch)}
+
+// statement is the record of a statement.
+func (p *Part) statement(value []byte) (dbadapter.Hashed, error) {
+	hash := roster.HashOf(value)
+	return dbadapter.Hash(p.Keys.Hasher, dbadapter.Record{
+		Key: append([]byte{kindStatement}, hash[:]...), Value: value, Version: statementVersion,
+	})
+}
+
+// newSet is the empty set of a namespace's statements.
+func (n *Node) newSet(id dbadapter.NamespaceID, creator ID) *roster.Set {
+	return roster.New(roster.Config{Namespace: id, Creator: creator, Verify: n.Verify})
+}
+
+// openList reads the list of members.
+func (ns *Namespace) openList(ctx context.Context, s *State) error {
+	if err := ns.readSet(ctx); err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(slices.Clone(s.Seeds), func(value []byte) bool { return ns.set.Has(roster.HashOf(value)) })
+	if len(missing) > 0 {
+		if left := ns.set.Load(slices.Values(missing)); left > 0 {
+			return fmt.Errorf("%w: %d statements of %d that the namespace was opened with", dbadapter.ErrCorrupt, left, len(missing))
+		}
+		if err := ns.store(ctx, missing); err != nil {
+			return err
+		}
+	}
+	ns.members.Store(newMembers(ns.current(s), ns.set.List()))
+	for _, value := range ns.set.Values() {
+		ns.observe(value)
+	}
+	return nil
+}
+
+// readSet makes the set anew of what the control namespace holds.
+func (ns *Namespace) readSet(ctx context.Context) error {
+	snap, err := ns.Control.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	var values [][]byte
+	for r, err := range snap.Scan(ctx, []byte{kindStatement}, nil) {
+		if err != nil {
+			return err
+		}
+		values = append(values, r.Value)
+	}
+	set := ns.node.newSet(ns.Keys.ID, ns.creator)
+	// What the bounds of the set leave out was let in by a program with others.
+	set.Load(slices.Values(values))
+	ns.set = set
+	return nil
+}
+
+// store makes statements durable that the set has.
+func (ns *Namespace) store(ctx context.Context, values [][]byte) error {
+	writes := make([]dbadapter.Write, len(values))
+	for i, value := range values {
+		record, err := ns.Control.statement(value)
+		if err != nil {
+			return err
+		}
+		writes[i] = dbadapter.Write{Record: record}
+	}
+	_, err := ns.Control.apply(ctx, writes)
+	return err
+}
+
+// take adds statements to the set and makes those durable that are new to it; then
+// they count. The statuses are in the order of the values; an error of a statement
+// stands beside them. updating is held.
+func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status, []error, error) {
+	statuses, refused := make([]roster.Status, len(values)), make([]error, len(values))
+	var taken [][]byte
+	for i, value := range values {
+		statuses[i], refused[i] = ns.set.Add(slices.Clone(value))
+		if statuses[i] == roster.Added {
+			taken = append(taken, ns.set.Value(roster.HashOf(value)))
+		}
+	}
+	taken = append(taken, ns.set.Released()...)
+	for i, value := range values {
+		if statuses[i] == roster.Waiting && ns.set.Has(roster.HashOf(value)) {
+			statuses[i] = roster.Added
+		}
+	}
+	if len(taken) == 0 {
+		return statuses, refused, nil
+	}
+	if err := ns.store(ctx, taken); err != nil {
+		return nil, nil, errors.Join(err, ns.readSet(context.WithoutCancel(ctx)))
+	}
+	ns.publish(taken)
+	return statuses, refused, nil
+}
+
+// publish makes a list of the set as it is now the one that counts.
+func (ns *Namespace) publish(taken [][]byte) {
+	for _, value := range taken {
+		ns.observe(value)
+	}
+	before := ns.Members()
+	ns.members.Store(newMembers(ns.current(before.state), ns.set.List()))
+	if ns.Members().Digest() == before.Digest() {
+		return
+	}
+	// A record that a peer declined for its writer may be acceptable now.
+	ns.declined.forget()
+	ns.Control.declined.forget()
+	ns.node.Schedule.Wake()
+}
+
+// current is the state without what a peer has told of a removal, where the list
+// tells it by now.
+func (ns *Namespace) current(s *State) *State {
+	if len(s.Removed) == 0 || !ns.set.Has(roster.HashOf(s.Removed)) {
+		return s
+	}
+	next := s.clone()
+	next.Removed = nil
+	return next
+}
+
+// observe lets the namespace's clock see when a statement was made, so that the
+// writes of this node that follow it are later, unless the author's clock was wrong.
+func (ns *Namespace) observe(value []byte) {
+	s, err := roster.Parse(ns.Keys.ID, value, func(ed25519.PublicKey, []byte, []byte) bool { return true })
+	if err != nil {
+		return
+	}
+	if hlc.Check(s.At.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew) == nil {
+		ns.clock.Observe(hlc.Timestamp(s.At))
+	}
+}
+
+// statements are those of the list of members.
+func (ns *Namespace) statements() (values [][]byte) {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	for _, value := range ns.set.Values() {
+		values = append(values, value)
+	}
+	return values
+}
+
+// admitStatements lets the statements among the records in.
+func (ns *Namespace) admitStatements(ctx context.Context, records []dbadapter.Hashed, verdicts []reconcile.Verdict, refused func(int, *refusal)) error {
+	var values [][]byte
+	var places []int // of values in records
+	for i := range records {
+		r := &records[i]
+		if r.Key[0] != kindStatement {
+			continue
+		}
+		if only, err := ns.Control.statement(r.Value); err != nil || only.Digest != r.Digest || len(r.Signature) > 0 || r.Signer != 0 {
+			refused(i, refuse(wire.ReasonSignature, "%.80q is not the record of a statement", r.Key))
+			continue
+		}
+		values, places = append(values, r.Value), append(places, i)
+	}
+	statuses, errs, err := ns.take(ctx, values)
+	if err != nil {
+		return err
+	}
+	for n, i := range places {
+		switch {
+		case errs[n] != nil:
+			refused(i, &refusal{wire.ReasonWriter, errs[n]})
+		case statuses[n] == roster.Waiting:
+			refused(i, refuse(wire.ReasonWriter, "it names statements that are not here"))
+		case statuses[n] == roster.Added:
+			verdicts[i].Result = dbadapter.Applied
+		default:
+			verdicts[i].Result = dbadapter.Same
+		}
+	}
+	return nil
+}

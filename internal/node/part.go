@@ -1,0 +1,72 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/replica"
+)
+
+// Part is a set of records that is synced by itself: the data of a namespace, or
+// its control namespace, which holds the list of members.
+type Part struct {
+	Keys  reconcile.Keys
+	Store dbadapter.Namespace
+	Live  *replica.Live
+
+	ns *Namespace
+
+	// commits keeps the making of a version and its commit together: if a later
+	// version were committed in between, the write would be lost as soon as it is
+	// made. Single writes share it, and each other's fsync; what commits a batch,
+	// or versions from elsewhere, has it alone.
+	commits  sync.RWMutex
+	growing  sync.Mutex // held while the live sketch is being lengthened
+	declined declined
+	openings openings
+}
+
+// open opens the part's records and rebuilds its live sketch by a scan.
+func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, store OpenStore) (err error) {
+	p.ns, p.Keys = ns, keys
+	if ns.node.Weaken != nil {
+		p.Keys.Hasher = ns.node.Weaken(p.Keys.Hasher)
+	}
+	p.Live = replica.New(p.Keys)
+	if p.Store, err = store(ctx, p.Keys.ID, p.Keys.Hasher, p.Live.Observe); err != nil {
+		return err
+	}
+	if err := p.load(ctx); err != nil {
+		return errors.Join(err, p.Store.Close())
+	}
+	return nil
+}
+
+func (p *Part) load(ctx context.Context) error {
+	snap, err := p.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	return p.Live.Load(ctx, snap, nil)
+}
+
+// isControl reports whether the part is the control namespace of its namespace.
+func (p *Part) isControl() bool { return p == &p.ns.Control }
+
+// Grow lengthens the live sketch where the part has outgrown it, and reports
+// whether it did. One sync does so at a time; the others use the shorter one.
+func (p *Part) Grow(ctx context.Context, tick func() error) (bool, error) {
+	if !p.growing.TryLock() {
+		return false, nil
+	}
+	defer p.growing.Unlock()
+	grown, err := p.Live.Grow(ctx, p.Store, tick)
+	if errors.Is(err, reconcile.ErrBusy) {
+		return false, nil // too much was written meanwhile; the next sync tries again
+	}
+	return grown, err
+}

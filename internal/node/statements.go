@@ -1,0 +1,151 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// What this node states about the members. A statement is durable before it counts,
+// and travels to the other members with the control namespace.
+
+// SetRole makes a node a member, or gives a member another role. It takes the role
+// admin; an admin loses the role only by its own statement or by one of an admin
+// above it. From expires on, if it is not zero, the node is a member no longer. A
+// node that was removed is one again: what it wrote in between stays outside.
+func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time.Time) error {
+	if !role.Valid() {
+		return fmt.Errorf("%w: there is no %s", ErrInvalid, role)
+	}
+	d := roster.Draft{Kind: roster.Grant, Subject: id, Role: role}
+	if !expires.IsZero() {
+		if !expires.After(ns.node.Now()) {
+			return fmt.Errorf("%w: the role would have expired at %s", ErrInvalid, expires.UTC().Format(time.RFC3339))
+		}
+		d.Expires = dbadapter.TimestampAt(expires)
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	members := ns.Members()
+	held, known := members.Member(id)
+	if known && held.Role == role && held.Expires == d.Expires {
+		return nil
+	}
+	if role < RoleAdmin {
+		if err := ns.notLast(members, id); err != nil {
+			return err
+		}
+	}
+	return ns.declareLocked(ctx, d)
+}
+
+// Remove ends a node's membership. It takes the role admin; a member may remove
+// itself. ErrNotFound: the node is not a member.
+func (ns *Namespace) Remove(ctx context.Context, id ID) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	members := ns.Members()
+	if !members.Has(id, RoleRead) {
+		return fmt.Errorf("%w: %s is not a member", dbadapter.ErrNotFound, id)
+	}
+	if err := ns.notLast(members, id); err != nil {
+		return err
+	}
+	return ns.declareLocked(ctx, roster.Draft{Kind: roster.Remove, Subject: id})
+}
+
+// Lapse makes the members wait for a silent one no longer. It stays a member, and
+// takes part again once it has caught up. ErrNotFound: the node is not a member.
+func (ns *Namespace) Lapse(ctx context.Context, id ID) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	held, known := ns.Members().Member(id)
+	switch {
+	case !known:
+		return fmt.Errorf("%w: %s is not a member", dbadapter.ErrNotFound, id)
+	case id == ns.node.ID:
+		return fmt.Errorf("%w: this node is not silent", ErrInvalid)
+	case held.Lapsed:
+		return nil
+	}
+	return ns.declareLocked(ctx, roster.Draft{Kind: roster.Lapse, Subject: id})
+}
+
+// Return says that this node, which had lapsed, has caught up.
+func (ns *Namespace) Return(ctx context.Context) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if held, known := ns.Members().Member(ns.node.ID); !known || !held.Lapsed {
+		return nil
+	}
+	return ns.declareLocked(ctx, roster.Draft{Kind: roster.Return, Subject: ns.node.ID})
+}
+
+// expire writes down which memberships have ended by their time, if this node is an
+// admin.
+func (ns *Namespace) expire(ctx context.Context) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	members, now := ns.Members(), ns.node.Now()
+	if !members.Has(ns.node.ID, RoleAdmin) {
+		return nil
+	}
+	for _, m := range members.Members() {
+		if ended(&m, now) && m.ID != ns.node.ID {
+			if err := ns.declareLocked(ctx, roster.Draft{Kind: roster.Expire, Subject: m.ID}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mayManage says why this node may not change the list of members, or nil.
+func (ns *Namespace) mayManage(what string) error {
+	if err := ns.outside(); err != nil {
+		return err
+	}
+	if members := ns.Members(); !members.Has(ns.node.ID, RoleAdmin) {
+		return fmt.Errorf("%w: this node's role is %s; only an admin %s", ErrDenied, members.Role(ns.node.ID), what)
+	}
+	return nil
+}
+
+// notLast keeps a namespace from losing its last admin by this node's own doing.
+func (ns *Namespace) notLast(members *Members, id ID) error {
+	if id != ns.node.ID || members.Role(id) < RoleAdmin {
+		return nil
+	}
+	for _, m := range members.Members() {
+		if m.ID != id && m.Role == RoleAdmin {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: this node is the only admin; give another member the role first", ErrDenied)
+}
+
+// declareLocked makes a statement of this node's, durably; updating is held. It
+// fails with ErrDenied where this node may not make it, and where it would change
+// nothing.
+func (ns *Namespace) declareLocked(ctx context.Context, d roster.Draft) error {
+	if ns.over {
+		return dbadapter.ErrClosed
+	}
+	at, err := ns.nextVersion()
+	if err != nil {
+		return err
+	}
+	value, err := roster.Make(ns.set, d, ns.node.ID, at.Clock, ns.node.Sign)
+	if errors.Is(err, roster.ErrRefused) {
+		return fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	if err != nil {
+		return err
+	}
+	_, refused, err := ns.take(ctx, [][]byte{value})
+	return errors.Join(err, errors.Join(refused...))
+}

@@ -1,0 +1,30 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Tend does what has become due in the namespaces by itself. A driver calls it with
+// each round of the schedule.
+func (n *Node) Tend(ctx context.Context) error {
+	var failed error
+	for _, ns := range n.namespaces() {
+		failed = errors.Join(failed, ns.expire(ctx))
+	}
+	return failed
+}
+
+// namespaces are the open ones by id, so that what is done to all of them is a
+// function of its input.
+func (n *Node) namespaces() []*Namespace {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	list := make([]*Namespace, 0, len(n.byID))
+	for _, ns := range n.byID {
+		list = append(list, ns)
+	}
+	slices.SortFunc(list, func(a, b *Namespace) int { return slices.Compare(a.Keys.ID[:], b.Keys.ID[:]) })
+	return list
+}
