@@ -140,5 +140,5 @@ var MaxExpires = Timestamp(hlc.At(time.Date(9999, 12, 31, 23, 59, 59, 999e6, tim
 // Expired reports whether the record has expired by the given time: it reads as
 // absent, and still syncs as what it is.
 func (r *Record) Expired(now time.Time) bool {
-	return r.Expires != 0 && r.Expires <= TimestampAt(now)
+	return r.Expires != 0 && !r.Expires.Time().After(now)
 }

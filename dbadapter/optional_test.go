@@ -82,6 +82,9 @@ func TestExpired(t *testing.T) {
 	if r.Expired(at.Add(-time.Nanosecond)) || !r.Expired(at) || !r.Expired(at.Add(time.Hour)) {
 		t.Error("a record expires at another time than it says")
 	}
+	if r.Expired(time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC)) {
+		t.Error("a record has expired by a clock that stands before 1970")
+	}
 	if (&Record{}).Expired(at) {
 		t.Error("a record without an expiry has expired")
 	}

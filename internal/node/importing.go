@@ -24,9 +24,12 @@ type Item struct {
 
 func (item *Item) record() dbadapter.Record {
 	r := dbadapter.Record{Key: item.Key, Value: item.Value, Deleted: item.Deleted}
-	if !item.Expires.IsZero() {
-		// All times before the epoch are past, and not all fit a Timestamp.
-		r.Expires = max(dbadapter.TimestampAt(dbadapter.Epoch), dbadapter.TimestampAt(item.Expires))
+	switch {
+	case item.Expires.IsZero():
+	case item.Expires.Before(dbadapter.Epoch): // past, and perhaps before what a Timestamp can say
+		r.Expires = dbadapter.TimestampAt(dbadapter.Epoch)
+	default:
+		r.Expires = dbadapter.TimestampAt(item.Expires)
 	}
 	return r
 }

@@ -155,6 +155,19 @@ func TestImportAtTwoSites(t *testing.T) {
 	}
 }
 
+// A time of any year is understood: one before the epoch has passed.
+func TestImportOfAncientExpiries(t *testing.T) {
+	_, ns := newNotes(Policy{})
+	var items []Item
+	for _, year := range []int{-5000, 0, 1, 1677, 1960, 1970, 2019} {
+		items = append(items, Item{Key: fmt.Append(nil, year), Expires: time.Date(year, 1, 2, 0, 0, 0, 0, time.UTC)})
+	}
+	im := must(importAll(ns, items))
+	if im.Result.Expired != int64(len(items)) || len(records(ns)) != 0 {
+		t.Errorf("%+v; held %+v", im.Result, records(ns))
+	}
+}
+
 func TestImportBatches(t *testing.T) {
 	_, ns := newNotes(Policy{Unsigned: true})
 	im := ns.Import()
