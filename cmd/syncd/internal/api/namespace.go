@@ -110,9 +110,16 @@ type Invitation struct {
 	Expires string `json:"expires,omitempty" doc:"for how long the ticket can be used, at most 8760h; default 24h"`
 }
 
-// Ticket lets one node join a namespace, once.
+// Ticket lets nodes join a namespace.
 type Ticket struct {
-	Ticket string `json:"ticket" doc:"a secret: the first node that presents it becomes the member"`
+	Ticket string `json:"ticket" doc:"a secret: the first node that presents it becomes a member"`
+}
+
+// Joined is a namespace that this node has joined, and what its first sync did.
+type Joined struct {
+	Namespace
+	Fetched int    `json:"fetched" doc:"records that the first sync, with the inviter, has brought"`
+	Problem string `json:"problem,omitempty" doc:"why that sync did not end well: the node is a member all the same, and later syncs go on; absent if it did"`
 }
 
 // ImportResult counts what became of imported lines.

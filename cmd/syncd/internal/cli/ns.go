@@ -150,10 +150,10 @@ type joinCmd struct {
 }
 
 func (joinCmd) Help() string {
-	return `Connects to the node that made the ticket, becomes a member, and opens the namespace here, still empty.
+	return `Connects to the node that made the ticket, becomes a member, and fetches the records that the inviter has.
 
 Examples:
-    syncd join "$TICKET" && syncd sync
+    syncd join "$TICKET"
     ssh other syncd invite notes -q | syncd join -`
 }
 
@@ -173,6 +173,10 @@ func (c joinCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if a.json() {
 		return a.printJSON(ns)
 	}
-	a.remark("joined namespace %s with role %s; fetch its records with: syncd sync --ns %s", ns.Name, ns.Role, ns.Name)
+	if ns.Problem != "" {
+		a.remark("joined namespace %s with role %s; the first sync failed, and is tried again: %s", ns.Name, ns.Role, ns.Problem)
+		return nil
+	}
+	a.remark("joined namespace %s with role %s and fetched %d records", ns.Name, ns.Role, ns.Fetched)
 	return nil
 }

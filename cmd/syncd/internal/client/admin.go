@@ -70,8 +70,8 @@ func (c *Client) Invite(ctx context.Context, in api.Invitation) (string, error) 
 }
 
 // Join redeems a ticket.
-func (c *Client) Join(ctx context.Context, ticket string) (api.Namespace, error) {
-	var out api.Namespace
+func (c *Client) Join(ctx context.Context, ticket string) (api.Joined, error) {
+	var out api.Joined
 	err := c.call(ctx, http.MethodPost, "/v1/join", nil, api.Ticket{Ticket: ticket}, &out)
 	return out, err
 }

@@ -14,6 +14,7 @@ import (
 
 type (
 	namespaceOutput  struct{ Body api.Namespace }
+	joinedOutput     struct{ Body api.Joined }
 	namespacesOutput struct{ Body api.Namespaces }
 	statusOutput     struct{ Body api.NamespaceStatus }
 	nsInput          struct {
@@ -57,13 +58,17 @@ func (s *server) registerNamespaces() {
 	}, s.invite)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "join", Method: http.MethodPost, Path: "/v1/join",
-		Summary: "Redeem a ticket", BodyReadTimeout: -1,
-	}, func(ctx context.Context, in *ticketBody) (*namespaceOutput, error) {
-		ns, err := s.Node.Join(ctx, in.Body.Ticket)
-		if err != nil {
+		Summary: "Redeem a ticket, and sync with the inviter", BodyReadTimeout: -1,
+	}, func(ctx context.Context, in *ticketBody) (*joinedOutput, error) {
+		ns, report, err := s.Node.JoinSync(ctx, in.Body.Ticket, peer.SyncOptions{})
+		if ns == nil {
 			return nil, fail(err)
 		}
-		return &namespaceOutput{api.NamespaceOf(ns.Info())}, nil
+		out := &joinedOutput{api.Joined{Namespace: api.NamespaceOf(ns.Info()), Fetched: report.Applied}}
+		if err != nil {
+			out.Body.Problem = err.Error()
+		}
+		return out, nil
 	})
 }
 
