@@ -52,3 +52,26 @@ func (n *Node) Key() crypto.PrivKey { return n.self.key }
 
 // Disconnect closes the connections to a peer.
 func (n *Node) Disconnect(id ID) error { return n.host.Network().ClosePeer(id) }
+
+// PutAside sets records aside, as a node does when all are past them.
+func PutAside(ns *Namespace, keys ...string) error {
+	snap, err := ns.core.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	var writes []dbadapter.Write
+	for _, key := range keys {
+		r, err := snap.Get([]byte(key))
+		if err != nil {
+			return err
+		}
+		hashed, err := dbadapter.Hash(ns.core.Keys.Hasher, r)
+		if err != nil {
+			return err
+		}
+		writes = append(writes, dbadapter.Write{Record: hashed, Action: dbadapter.SetAside})
+	}
+	_, err = ns.core.Store.Apply(context.Background(), writes)
+	return err
+}

@@ -18,7 +18,7 @@ type metrics struct {
 	bytes  *prometheus.CounterVec
 	denied prometheus.Counter
 
-	records, members, rejected, running *prometheus.Desc
+	records, members, rejected, conflicts, setAside, running *prometheus.Desc
 }
 
 func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
@@ -40,10 +40,12 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		denied: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "syncd_strangers_denied_total", Help: "Syncs refused because the peer is not a member.",
 		}),
-		records:  gauge("syncd_records", "Records held, tombstones included.", "ns"),
-		members:  gauge("syncd_members", "Members in the list of this node.", "ns"),
-		rejected: gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
-		running:  gauge("syncd_running_syncs", "Syncs that are running."),
+		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
+		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
+		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
+		conflicts: gauge("syncd_conflict_records", "Records kept because one whose writer had not seen them took their place.", "ns"),
+		setAside:  gauge("syncd_set_aside_records", "Records kept because they were set aside.", "ns"),
+		running:   gauge("syncd_running_syncs", "Syncs that are running."),
 	}
 	for _, result := range []string{"ok", "denied", "unreachable", "busy", "not_verified", "canceled", "error"} {
 		m.syncs.WithLabelValues(result)
@@ -67,7 +69,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.syncs.Describe(ch)
 	m.bytes.Describe(ch)
 	m.denied.Describe(ch)
-	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.running} {
+	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running} {
 		ch <- d
 	}
 }
@@ -87,6 +89,8 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.records, info.Records, info.Name)
 		gauge(m.members, int64(info.Members), info.Name)
 		gauge(m.rejected, int64(info.Rejected), info.Name)
+		gauge(m.conflicts, int64(info.Conflicts), info.Name)
+		gauge(m.setAside, int64(info.SetAside), info.Name)
 	}
 }
 

@@ -113,6 +113,8 @@ type Info struct {
 	Digest   dbadapter.Digest
 	Members  int
 	Rejected int
+	// Conflicts and SetAside count the entries of those lists.
+	Conflicts, SetAside int
 	// Clock is the time of the newest version held; zero before the first.
 	Clock time.Time
 	// Ahead, if not 0, is by how much the next version would be further ahead of
@@ -152,6 +154,10 @@ func (ns *Namespace) Info() Info {
 		Digest:   digest,
 		Members:  len(members.Members()),
 		Rejected: ns.core.RejectedCount(),
+
+		Conflicts: ns.core.Store.KeptCount(dbadapter.KeptConflict),
+		SetAside:  ns.core.Store.KeptCount(dbadapter.KeptSetAside),
+
 		Clock:    newest,
 		Ahead:    ns.core.Ahead(),
 		Declined: declined,

@@ -146,9 +146,9 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	case n.store != nil:
 		return nil // the caller closes its own
 	case n.dir == "":
-		n.store = memdb.New(memdb.Options{})
+		n.store = memdb.New(memdb.Options{Now: n.now})
 	default:
-		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{Logger: n.log})
+		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{Logger: n.log, Now: n.now})
 	}
 	if err == nil {
 		n.onClose(n.store.Close)

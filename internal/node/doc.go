@@ -21,6 +21,7 @@
 //	                   schedule.go, retry.go    when to sync, and how long to rest
 //	what is remembered rejections.go            what this node refused
 //	                   declined.go              what its peers refused
+//	                   kept.go                  what left the set, and how it comes back
 //	                   openings.go              how many cells a sync opens with
 //	what was collected watermark.go, pledge.go  up to which time deletions can be forgotten
 //	for a backup       still.go

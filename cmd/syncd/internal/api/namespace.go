@@ -14,17 +14,19 @@ type Policy struct {
 
 // Namespace describes a namespace of this node.
 type Namespace struct {
-	Name     string       `json:"name" doc:"local to this node"`
-	ID       string       `json:"id" doc:"what its members know it by: a hash of its secret and its creator"`
-	Role     string       `json:"role" doc:"of this node" enum:"read,write,admin"`
-	Policy   Policy       `json:"policy"`
-	Records  int64        `json:"records" doc:"deleted ones included"`
-	Digest   string       `json:"digest" doc:"equal sets have equal digests"`
-	Members  int          `json:"members"`
-	Rejected int          `json:"rejected" doc:"records that peers offered and this node refused"`
-	Clock    time.Time    `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
-	Ahead    string       `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
-	Declined []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
+	Name      string       `json:"name" doc:"local to this node"`
+	ID        string       `json:"id" doc:"what its members know it by: a hash of its secret and its creator"`
+	Role      string       `json:"role" doc:"of this node" enum:"read,write,admin"`
+	Policy    Policy       `json:"policy"`
+	Records   int64        `json:"records" doc:"deleted ones included"`
+	Digest    string       `json:"digest" doc:"equal sets have equal digests"`
+	Members   int          `json:"members"`
+	Rejected  int          `json:"rejected" doc:"records that peers offered and this node refused"`
+	SetAside  int          `json:"set_aside" doc:"records that this node took out of the set and keeps"`
+	Conflicts int          `json:"conflicts" doc:"records kept because one whose writer had not seen them took their place"`
+	Clock     time.Time    `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
+	Ahead     string       `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
+	Declined  []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
 }
 
 // DeclinedBy says that a peer declines what this node wrote for its time.
@@ -47,7 +49,7 @@ func NamespaceOf(i peer.Info) Namespace {
 		Ahead: ahead, Declined: declined,
 		Name: i.Name, ID: i.ID, Role: i.Role.String(),
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String()},
-		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, Clock: i.Clock,
+		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock,
 	}
 }
 
@@ -82,17 +84,13 @@ type NamespaceStatus struct {
 
 // NamespaceStatusOf describes a namespace in full; self is this node's id.
 func NamespaceStatusOf(ns *peer.Namespace, self peer.ID) NamespaceStatus {
-	out := NamespaceStatus{Namespace: NamespaceOf(ns.Info()), MemberList: []Member{}, Rejections: []Rejection{}}
+	out := NamespaceStatus{Namespace: NamespaceOf(ns.Info()), MemberList: []Member{}}
 	for _, m := range ns.Members() {
 		out.MemberList = append(out.MemberList, Member{
 			ID: m.ID.String(), Role: m.Role.String(), Since: m.Since, Self: m.ID == self,
 		})
 	}
-	for _, r := range ns.Rejected() {
-		out.Rejections = append(out.Rejections, Rejection{
-			Key: KeyOf(r.Key), Version: r.Version.String(), Peer: r.Peer.String(), Reason: r.Reason, Time: r.Time,
-		})
-	}
+	out.Rejections = RejectionsOf(ns.Rejected())
 	return out
 }
 

@@ -23,6 +23,7 @@ var hints = []struct {
 	{peer.ErrInvalid, ""},
 	{problem.ErrNoNamespace, "syncd ns ls lists those there are, syncd ns create makes one, syncd join takes part in another node's"},
 	{errNoScenario, ""},
+	{errNoEntry, ""},
 	{peer.ErrConflict, ""},
 	{peer.ErrDeleted, ""},
 	{peer.ErrExpired, ""},
@@ -32,7 +33,7 @@ var hints = []struct {
 	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
 	{peer.ErrCorrupt, "keep a copy of the data directory, then join the namespace anew from a peer"},
-	{peer.ErrRejected, "syncd status --ns NS lists what a node declined, and why"},
+	{peer.ErrRejected, "syncd rejected NS lists what a node declined, and why"},
 	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},
 	{peer.ErrClosed, "try again when the daemon is up"},
 }

@@ -57,13 +57,25 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		}
 	}
 	for i := range st.Namespaces {
-		for _, trouble := range clockTroubles(&st.Namespaces[i]) {
-			if err := a.printf("\n%s: %s\n", st.Namespaces[i].Name, trouble); err != nil {
+		ns := &st.Namespaces[i]
+		for _, notice := range append(keptNotices(ns), clockTroubles(ns)...) {
+			if err := a.printf("\n%s: %s\n", ns.Name, notice); err != nil {
 				return err
 			}
 		}
 	}
 	return a.printSyncs(ctx, daemon)
+}
+
+// keptNotices says what a namespace keeps for a person to look at.
+func keptNotices(ns *api.Namespace) (notices []string) {
+	if ns.Conflicts > 0 {
+		notices = append(notices, fmt.Sprintf("%d conflicts: syncd conflicts %s lists them", ns.Conflicts, ns.Name))
+	}
+	if ns.SetAside > 0 {
+		notices = append(notices, fmt.Sprintf("%d records set aside: syncd rejected %s lists them", ns.SetAside, ns.Name))
+	}
+	return notices
 }
 
 // clockTroubles says what is wrong with a namespace because a clock is, or was.
@@ -124,6 +136,9 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	t.row("id", ns.ID)
 	t.row("held", fmt.Sprintf("%d records, deleted ones included", ns.Records))
 	t.row("digest", ns.Digest)
+	for _, notice := range keptNotices(&ns.Namespace) {
+		t.row("kept", notice)
+	}
 	for _, trouble := range clockTroubles(&ns.Namespace) {
 		t.row("clock", trouble)
 	}
@@ -147,9 +162,5 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	if err := a.printf("\n"); err != nil {
 		return err
 	}
-	t = a.table("refused", "of peer", "at", "because")
-	for _, r := range ns.Rejections {
-		t.row(show(r.Bytes()), short(r.Peer), r.Time.Format(time.RFC3339), r.Reason)
-	}
-	return t.print()
+	return a.printRefused(ns.Rejections)
 }

@@ -88,6 +88,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerNamespaces()
 	s.registerRestamp()
 	s.registerBackups()
+	s.registerKept()
 	s.registerSyncs()
 	s.registerPeers()
 	if err := s.serveOpenAPI(); err != nil {

@@ -1,0 +1,48 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+)
+
+// The lists of kept records.
+const (
+	Conflicts = "conflicts"
+	Rejected  = "rejected"
+)
+
+func keptPath(ns, list string, seq uint64) string {
+	return api.NamespacePath(ns) + "/" + list + "/" + strconv.FormatUint(seq, 10)
+}
+
+// Kept lists a page of one of the lists: of all keys, or of one.
+func (c *Client) Kept(ctx context.Context, ns, list string, key []byte, cursor uint64, limit int) (api.KeptList, error) {
+	var out api.KeptList
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	if len(key) > 0 {
+		query.Set("key", string(key))
+	}
+	if cursor > 0 {
+		query.Set("cursor", strconv.FormatUint(cursor, 10))
+	}
+	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/"+list, query, nil, &out)
+	return out, err
+}
+
+// KeptValue is one entry with its value.
+func (c *Client) KeptValue(ctx context.Context, ns, list string, seq uint64) (api.KeptValue, error) {
+	var out api.KeptValue
+	err := c.call(ctx, http.MethodGet, keptPath(ns, list, seq), nil, nil, &out)
+	return out, err
+}
+
+// RestoreKept writes an entry again and forgets it.
+func (c *Client) RestoreKept(ctx context.Context, ns, list string, seq uint64) (api.Restored, error) {
+	var out api.Restored
+	err := c.call(ctx, http.MethodPost, keptPath(ns, list, seq)+"/restore", nil, nil, &out)
+	return out, err
+}

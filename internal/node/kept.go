@@ -1,0 +1,29 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Restore prepares to write again what stands in the kept log, with a version of
+// now: a put, or a deletion. The driver forgets the entry once that is durable.
+// ErrExpired: its time has passed. ErrDeleted, ErrNotFound: it is a deletion, and
+// the key holds no record.
+func (ns *Namespace) Restore(k *dbadapter.Kept) (*Attempt, error) {
+	r := &k.Record
+	if r.Deleted {
+		return ns.Delete(r.Key)
+	}
+	if err := ns.Absent(r); err != nil {
+		return nil, fmt.Errorf("what was kept: %w", err)
+	}
+	return ns.Write(Draft{Record: dbadapter.Record{Key: r.Key, Value: r.Value, Expires: r.Expires}})
+}
+
+// IsSo reports whether an error of a Restore says that the key holds already what
+// it would write.
+func IsSo(k *dbadapter.Kept, err error) bool {
+	return k.Record.Deleted && (errors.Is(err, dbadapter.ErrNotFound) || errors.Is(err, dbadapter.ErrDeleted) || errors.Is(err, dbadapter.ErrExpired))
+}

@@ -1,0 +1,71 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// Conflicts yields the records that lost against a record whose writer had not seen
+// them, the oldest first: at most 10,000 and 64 MiB of them, on this node alone.
+// RestoreKept writes one again.
+func (ns *Namespace) Conflicts(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
+	return ns.kept(ctx, "list the conflicts of", dbadapter.KeptConflict)
+}
+
+// SetAside yields the records that this node took out of the set without their
+// being deleted, the oldest first: they stay here until RestoreKept or ForgetKept.
+func (ns *Namespace) SetAside(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
+	return ns.kept(ctx, "list what is set aside of", dbadapter.KeptSetAside)
+}
+
+func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) iter.Seq2[dbadapter.Kept, error] {
+	return func(yield func(dbadapter.Kept, error) bool) {
+		if err := ns.enter(what); err != nil {
+			yield(dbadapter.Kept{}, err)
+			return
+		}
+		defer ns.gate.leave()
+		ctx, cancel := ns.bind(ctx)
+		defer cancel()
+		for k, err := range ns.core.Store.Kept(ctx) {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				yield(dbadapter.Kept{}, fmt.Errorf("%s %s: %w", what, ns.Name(), err))
+				return
+			}
+			if k.Why == why && !yield(k, nil) {
+				return
+			}
+		}
+	}
+}
+
+// RestoreKept writes again what an entry of Conflicts or SetAside holds, as this
+// node's newest write of the key, and forgets the entry. It returns the version
+// that the key then has. Where the entry is a deletion and the key holds no record,
+// it writes nothing, and the version is zero.
+func (ns *Namespace) RestoreKept(ctx context.Context, k dbadapter.Kept) (dbadapter.Version, error) {
+	version, err := ns.commitOne(ctx, "restore", k.Record.Key, func() (*node.Attempt, error) { return ns.core.Restore(&k) })
+	if err != nil && !node.IsSo(&k, err) {
+		return version, err
+	}
+	return version, ns.ForgetKept(ctx, k.Seq)
+}
+
+// ForgetKept takes entries out of Conflicts or SetAside, by their numbers.
+func (ns *Namespace) ForgetKept(ctx context.Context, seqs ...uint64) error {
+	if err := ns.enter("forget kept records"); err != nil {
+		return err
+	}
+	defer ns.gate.leave()
+	if err := ns.core.Store.Forget(ctx, seqs...); err != nil {
+		return fmt.Errorf("forget kept records of %s: %w", ns.Name(), err)
+	}
+	return nil
+}
