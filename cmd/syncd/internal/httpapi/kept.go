@@ -33,7 +33,7 @@ type (
 		Limit  int    `query:"limit" default:"1000" minimum:"1" maximum:"10000" doc:"how many entries at most"`
 	}
 	keptInput struct {
-		NS     string `path:"ns" doc:"the namespace's local name"`
+		NS  string `path:"ns" doc:"the namespace's local name"`
 		Seq uint64 `path:"seq" doc:"the entry's number"`
 	}
 	keptListOutput  struct{ Body api.KeptList }
