@@ -63,7 +63,8 @@ type Config struct {
 	// Dialed, if not nil, receives each TCP connection that the node's own host
 	// has opened to a peer, before the handshake; the host uses the connection
 	// that Dialed returns instead, and closes both after an error. Tests break
-	// links with it, or count bytes.
+	// links with it, or count bytes; the peers then listen over TCP only, since
+	// connections over QUIC do not pass here.
 	Dialed func(ctx context.Context, to ID, conn net.Conn) (net.Conn, error)
 	// Logger receives the node's log: refusals, joins and syncs; each step of
 	// a sync at level Debug. Default: the log is discarded, and slog.Default

@@ -12,6 +12,10 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
+// onlyTCP is where nodes listen whose peers count or break connections by
+// Config.Dialed: where TCP is slow to connect, a peer dials QUIC besides.
+var onlyTCP = []string{"/ip4/127.0.0.1/tcp/0"}
+
 // A host made beforehand carries a node, shows each connection that it dials, and
 // stays open when the node closes.
 func TestNewHost(t *testing.T) {
@@ -28,7 +32,7 @@ func TestNewHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	na, nb := open(t, peer.Config{}), open(t, peer.Config{Host: h})
+	na, nb := open(t, peer.Config{ListenAddrs: onlyTCP}), open(t, peer.Config{Host: h})
 	if _, err := nb.Connect(t.Context(), na.Addrs()[0]); !errors.Is(err, peer.ErrUnreachable) {
 		t.Errorf("connect over a refused connection: %v", err)
 	}
@@ -69,7 +73,7 @@ func TestDialUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	na, nb := open(t, peer.Config{}), open(t, peer.Config{Host: h})
+	na, nb := open(t, peer.Config{ListenAddrs: onlyTCP}), open(t, peer.Config{Host: h})
 	results := make(chan error, 2)
 	connect := func() {
 		_, err := nb.Connect(t.Context(), na.Addrs()[0])

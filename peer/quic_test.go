@@ -23,8 +23,8 @@ func overEach(t *testing.T, test func(t *testing.T, listen []string)) {
 	}
 }
 
-// By default a node listens over both transports, and two nodes on one machine
-// choose TCP. Where a peer has no TCP, they sync over QUIC.
+// By default a node listens over both transports. Where a peer has one alone, they
+// sync over that.
 func TestTransports(t *testing.T) {
 	a := openForTest(t, Config{})
 	if got := a.dialable(); len(got) != 2 || !isTCP(got[0]) || !isQUIC(got[1]) {
@@ -34,7 +34,7 @@ func TestTransports(t *testing.T) {
 		listen []string
 		is     func(ma.Multiaddr) bool
 	}{
-		{nil, isTCP},
+		{[]string{"/ip4/127.0.0.1/tcp/0"}, isTCP},
 		{[]string{"/ip4/127.0.0.1/udp/0/quic-v1"}, isQUIC},
 	} {
 		a, b := openForTest(t, Config{ListenAddrs: c.listen}), openForTest(t, Config{ListenAddrs: []string{}})
@@ -55,6 +55,27 @@ func TestTransports(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Of a peer that has both transports, a node dials TCP first. A machine
+// that is busy for longer than the dial over QUIC waits may connect over QUIC: of
+// ten connections one over TCP is enough.
+func TestTCPComesFirst(t *testing.T) {
+	a, b := openForTest(t, Config{}), openForTest(t, Config{ListenAddrs: []string{}})
+	for range 10 {
+		if err := b.dial(t.Context(), a.self.id, a.dialable()); err != nil {
+			t.Fatal(err)
+		}
+		for _, conn := range b.host.Network().ConnsToPeer(a.self.id) {
+			if isTCP(conn.RemoteMultiaddr()) {
+				return
+			}
+		}
+		if err := b.host.Network().ClosePeer(a.self.id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Error("ten connections to a node with both transports are over QUIC")
 }
 
 func TestRankDials(t *testing.T) {

@@ -44,7 +44,7 @@ func (l *leaving) leave() { l.left.Swap(new(atomic.Bool)).Store(true) }
 func TestSyncOverLeftConnection(t *testing.T) {
 	var l leaving
 	l.left.Store(new(atomic.Bool))
-	na, _, sa, sb := pair(t, peer.Config{}, peer.Config{Dialed: l.dialed}, peer.Policy{})
+	na, _, sa, sb := pair(t, peer.Config{ListenAddrs: onlyTCP}, peer.Config{Dialed: l.dialed}, peer.Policy{})
 	put(t, sa, "k", "v")
 	sync1(t, sb, na.ID())
 	put(t, sb, "l", "w")

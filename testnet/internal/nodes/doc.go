@@ -1,6 +1,7 @@
 // Package nodes runs real nodes of package peer in one process: each with a
 // store of its own on disk, all connected by libp2p over TCP on loopback, all
-// members of one namespace.
+// members of one namespace. They do not listen over QUIC, which this package could
+// not break or hold; the tests of package peer sync over QUIC.
 //
 //	net, err := nodes.Open(ctx, nodes.Config{Nodes: 3, Dir: dir})
 //	_, err = net.Namespace(0).Put(ctx, key, value)

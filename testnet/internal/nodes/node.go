@@ -110,13 +110,20 @@ func (n *Net) start(ctx context.Context, p *node) (err error) {
 	return nil
 }
 
+// anyPort is over TCP only: links break and hold TCP connections, and nodes that
+// also listened over QUIC would sync across a partition.
+var anyPort = []string{"/ip4/127.0.0.1/tcp/0"}
+
 // host makes the node's host, whose dials go over the links.
 func (n *Net) host(p *node) (host.Host, error) {
 	cfg := peer.Config{Identity: p.key, ListenAddrs: p.listen, Limits: n.config.Limits, Dialed: n.links.dialed(p.index)}
+	if p.listen == nil {
+		cfg.ListenAddrs = anyPort
+	}
 	h, err := peer.NewHost(cfg)
 	if err != nil && p.listen != nil {
 		// Another program has taken the port; Start tells the other nodes.
-		cfg.ListenAddrs = nil
+		cfg.ListenAddrs = anyPort
 		h, err = peer.NewHost(cfg)
 	}
 	if err != nil {
