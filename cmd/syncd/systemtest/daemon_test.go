@@ -85,7 +85,8 @@ type daemon struct {
 	dir      string // data directory
 	socket   string
 	port     int
-	unsynced bool // its syncs do nothing from the next start on
+	unsynced bool          // its syncs do nothing from the next start on
+	interval time.Duration // between background syncs; 0: never
 	api      *client.Client
 	id       string
 	process  *exec.Cmd
@@ -96,6 +97,12 @@ type daemon struct {
 // newDaemon makes a node in dir and starts it.
 func newDaemon(t *testing.T, name, dir string) *daemon {
 	t.Helper()
+	return newDaemonEvery(t, name, dir, 0)
+}
+
+// newDaemonEvery makes a node that syncs by itself at about that interval.
+func newDaemonEvery(t *testing.T, name, dir string, interval time.Duration) *daemon {
+	t.Helper()
 	if err := nameSources(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +111,7 @@ func newDaemon(t *testing.T, name, dir string) *daemon {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(sockets) })
-	d := &daemon{t: t, name: name, dir: dir, socket: filepath.Join(sockets, "s"), port: freePort(t)}
+	d := &daemon{t: t, name: name, dir: dir, socket: filepath.Join(sockets, "s"), port: freePort(t), interval: interval}
 	d.api = client.New(endpoint.Addr{Network: "unix", Address: d.socket}, "")
 	t.Cleanup(func() {
 		if d.process != nil {
@@ -151,7 +158,7 @@ func (d *daemon) arguments(arguments ...string) []string {
 // start starts the daemon and waits until it answers.
 func (d *daemon) start() {
 	d.t.Helper()
-	serve := d.arguments("serve", "-v", "--log-format", "json", "--sync-interval", "0s", "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", d.port))
+	serve := d.arguments("serve", "-v", "--log-format", "json", "--sync-interval", d.interval.String(), "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", d.port))
 	d.process = exec.Command(binary, serve...)
 	if d.unsynced {
 		d.process = exec.Command(os.Args[0], serve...)
