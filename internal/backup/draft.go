@@ -64,13 +64,22 @@ type DraftFile struct {
 	file  *os.File
 	hash  hash.Hash
 	size  int64
+	dirty int // bytes since the last sync
 }
+
+// syncEach is how much is written between two syncs of a file: in one piece at the
+// end, the disk would hold up the syncs of the store, and so its writers.
+const syncEach = 8 << 20
 
 // Write adds to the file.
 func (f *DraftFile) Write(b []byte) (int, error) {
 	n, err := f.file.Write(b)
 	f.hash.Write(b[:n]) // never fails
 	f.size += int64(n)
+	if f.dirty += n; err == nil && f.dirty >= syncEach {
+		f.dirty = 0
+		err = f.file.Sync()
+	}
 	return n, err
 }
 
