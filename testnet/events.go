@@ -20,7 +20,7 @@ func (r *runner) do(e *plan.Event) {
 	r.world.Note(e.Verb.String(), e.Node, e.Peer, nil)
 	n := r.cluster.Node(e.Node)
 	switch e.Verb {
-	case plan.Put, plan.Expiring, plan.Touch, plan.Batch, plan.Del:
+	case plan.Put, plan.Expiring, plan.Backdate, plan.Touch, plan.Batch, plan.Del:
 		r.write(e)
 	case plan.Dated:
 		r.dated(e)
@@ -37,13 +37,15 @@ func (r *runner) do(e *plan.Event) {
 	case plan.SyncPrefix:
 		n.Sync(e.Peer, node.Ask{Prefix: []byte(e.Key)}, nil)
 	case plan.Join:
-		n.Join(e.Peer)
-	case plan.SetRole:
-		role, err := node.ParseRole(e.Key)
-		if err != nil {
-			panic(err) // the plan was checked
-		}
-		n.SetRole(e.Peer, role)
+		n.Join(e.Peer, role(e.Key))
+	case plan.Redeem:
+		n.Redeem(e.Peer)
+	case plan.SetRole, plan.Term:
+		n.SetRole(e.Peer, role(e.Key), e.For)
+	case plan.Remove:
+		n.Remove(e.Peer)
+	case plan.Lapse:
+		n.Lapse(e.Peer)
 	case plan.Replay:
 		r.cluster.Replay(e.Node, e.Peer)
 	case plan.Crash:
@@ -81,9 +83,23 @@ func (r *runner) do(e *plan.Event) {
 		r.fill(e.Node, e.For)
 	case plan.Old:
 		_ = n.Speak(true)
+	case plan.Lie:
+		_ = n.Lie()
 	case plan.New:
 		_ = n.Speak(false)
 	}
+}
+
+// role is the role of an event; 0 if it names none.
+func role(name string) node.Role {
+	if name == "" {
+		return 0
+	}
+	r, err := node.ParseRole(name)
+	if err != nil {
+		panic(err) // the plan was checked
+	}
+	return r
 }
 
 // write makes the event's request at its node, as an application would.
@@ -104,7 +120,7 @@ func (r *runner) write(e *plan.Event) {
 				return
 			}
 			records[i].Value = held
-		case plan.Put, plan.Expiring, plan.Batch:
+		case plan.Put, plan.Expiring, plan.Backdate, plan.Batch:
 			records[i].Value = r.plan.Value(e, i)
 		}
 		ops[i] = r.history.Intend(e.Node, key, e.Verb == plan.Del, records[i].Value)
@@ -129,6 +145,8 @@ func (r *runner) write(e *plan.Event) {
 		n.Delete(records[0].Key, told)
 	case plan.Expiring:
 		n.WriteFor(records[0], e.For, told)
+	case plan.Backdate:
+		n.Backdate(records[0], e.For, told)
 	default:
 		n.Write(records, told)
 	}
@@ -193,16 +211,22 @@ func (r *runner) fill(node int, d time.Duration) {
 }
 
 // reach numbers the groups of nodes that can sync with one another after
-// everything is healed: those of one version of the protocol.
+// everything is healed: the members of one version of the protocol, and each node
+// alone that is not a member any more, or has not become one.
 func (r *runner) reach() (groups [][]int) {
+	var alone [][]int
 	for _, old := range []bool{false, true} {
 		var group []int
 		for i, n := range r.cluster.Nodes() {
-			if n.Up() && n.Old() == old {
+			switch {
+			case !n.Up() || n.Old() != old:
+			case n.Member():
 				group = append(group, i)
+			default:
+				alone = append(alone, []int{i})
 			}
 		}
 		groups = append(groups, group)
 	}
-	return slices.DeleteFunc(groups, func(g []int) bool { return len(g) == 0 })
+	return slices.DeleteFunc(append(groups, alone...), func(g []int) bool { return len(g) == 0 })
 }

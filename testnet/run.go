@@ -221,6 +221,7 @@ func (r *runner) Refused(_ int, err error) {
 		err error
 		why plan.Refusal
 	}{
+		{reconcile.ErrRemoved, plan.RefusedRemoved},
 		{reconcile.ErrDenied, plan.RefusedDenied},
 		{sim.ErrFull, plan.RefusedFull},
 		{hlc.ErrOutOfBounds, plan.RefusedFuture},
@@ -252,7 +253,7 @@ func (r *runner) Ended(e *model.Ended) {
 		r.violate(ruleSound, e.Node, "a session with node %d %s: %v", e.Peer, r.unsound(e), e.Err)
 	case e.Restamped:
 		return // versions were lowered under it; what nodes hold in the end is judged
-	case e.Alone && !r.again, errors.Is(e.Err, reconcile.ErrBusy):
+	case e.Alone && !r.again, begunAgain(e.Err):
 		return // it moved nothing, or is begun again
 	case !r.again && e.Report.Method == wire.MethodSame && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
 		return // most are, and to judge them as the others are takes long
@@ -269,13 +270,19 @@ func (r *runner) Ended(e *model.Ended) {
 	r.history.Synced(&s)
 }
 
+// begunAgain reports whether a session that ended so is followed by another, of its
+// node's own accord.
+func begunAgain(err error) bool {
+	return errors.Is(err, reconcile.ErrBusy) || errors.Is(err, reconcile.ErrListsDiffer)
+}
+
 // unsound describes a fault that no session of two honest nodes has; empty if
 // this one has no such fault.
 func (r *runner) unsound(e *model.Ended) string {
 	switch {
 	case errors.Is(e.Err, reconcile.ErrNotVerified), errors.Is(e.Err, reconcile.ErrProtocol):
 		return "broke the protocol or its own proof"
-	case e.Err != nil && !errors.Is(e.Err, reconcile.ErrBusy) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
+	case e.Err != nil && !begunAgain(e.Err) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
 		return "failed, though nothing was wrong any more"
 	case e.Report.Method == wire.MethodAll && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
 		return "did not find the differences by cells"

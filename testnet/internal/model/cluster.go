@@ -115,7 +115,7 @@ func (c *Cluster) Found(all bool) error {
 		return nil
 	}
 	for i := 1; i < len(c.nodes); i++ {
-		ticket, err := c.nodes[0].invite()
+		ticket, err := c.nodes[0].invite(0)
 		if err == nil {
 			err = c.nodes[i].redeem(ticket)
 		}

@@ -70,11 +70,11 @@ func (p *process) open(s *node.State) (err error) {
 }
 
 // invite issues a ticket.
-func (n *Node) invite() (string, error) {
+func (n *Node) invite(role node.Role) (string, error) {
 	if n.process == nil || n.process.ns == nil {
 		return "", errNoNamespace
 	}
-	return n.process.ns.Invite(node.InviteOptions{}, [][]byte{n.address()})
+	return n.process.ns.Invite(node.InviteOptions{Role: role}, [][]byte{n.address()})
 }
 
 // address is the node's number, in place of a multiaddr.
@@ -126,61 +126,76 @@ func (n *Node) joined(t *node.Ticket, reply []byte) error {
 	return p.adopt(j.State)
 }
 
-// Join makes another node invite this one, which presents the ticket over the
-// network. The transport of the ticket is not modelled.
-func (n *Node) Join(inviter int) {
+// Join makes another node invite this one, with that role, or to write if it is 0.
+// This one presents the ticket over the network. The transport of the ticket is not
+// modelled.
+func (n *Node) Join(inviter int, role node.Role) {
 	p := n.process
 	if p == nil {
 		return
 	}
 	p.now(func() {
-		c := n.cluster
-		refuse := func(err error) { c.Watch.Refused(n.number, err) }
-		ticket, err := c.nodes[inviter].invite()
+		ticket, err := n.cluster.nodes[inviter].invite(role)
 		if err != nil {
-			refuse(err)
+			n.cluster.Watch.Refused(n.number, err)
 			return
 		}
-		t, request, err := n.request(ticket)
-		if err != nil {
-			refuse(err)
-			return
-		}
-		there := c.nodes[inviter]
-		s := c.Net.Dial(n.number, inviter, func(s *sim.Stream) bool { return there.acceptJoin(s, n.id) })
-		over := false
-		deadline := p.after(joinTimeout, func() {
+		n.tickets[inviter] = ticket
+		p.present(ticket, inviter)
+	})
+}
+
+// Redeem presents once more the last ticket that another node gave this one in Join.
+func (n *Node) Redeem(inviter int) {
+	if p, ticket := n.process, n.tickets[inviter]; p != nil && ticket != "" {
+		p.now(func() { p.present(ticket, inviter) })
+	}
+}
+
+// present shows a ticket to its inviter, over the network.
+func (p *process) present(ticket string, inviter int) {
+	n := p.node
+	c := n.cluster
+	refuse := func(err error) { c.Watch.Refused(n.number, err) }
+	t, request, err := n.request(ticket)
+	if err != nil {
+		refuse(err)
+		return
+	}
+	there := c.nodes[inviter]
+	s := c.Net.Dial(n.number, inviter, func(s *sim.Stream) bool { return there.acceptJoin(s, n.id) })
+	over := false
+	deadline := p.after(joinTimeout, func() {
+		over = true
+		s.Reset()
+		refuse(ErrTimeout)
+	})
+	s.Receive = func(reply []byte) {
+		p.now(func() {
+			if over {
+				return
+			}
 			over = true
-			s.Reset()
-			refuse(ErrTimeout)
+			deadline.stop()
+			s.Close()
+			if err := n.joined(t, reply); err != nil {
+				refuse(err)
+			} else {
+				n.world.Note("joined", n.number, inviter, nil)
+				n.Sync(inviter, node.Ask{}, nil) // so that the newcomer has what there is
+			}
 		})
-		s.Receive = func(reply []byte) {
-			p.now(func() {
-				if over {
-					return
-				}
+	}
+	s.Broken = func(err error) {
+		p.now(func() {
+			if !over {
 				over = true
 				deadline.stop()
-				s.Close()
-				if err := n.joined(t, reply); err != nil {
-					refuse(err)
-				} else {
-					n.world.Note("joined", n.number, inviter, nil)
-					n.Sync(inviter, node.Ask{}, nil) // so that the newcomer has what there is
-				}
-			})
-		}
-		s.Broken = func(err error) {
-			p.now(func() {
-				if !over {
-					over = true
-					deadline.stop()
-					refuse(fmt.Errorf("%w: %w", node.ErrUnreachable, err))
-				}
-			})
-		}
-		s.Send(request)
-	})
+				refuse(fmt.Errorf("%w: %w", node.ErrUnreachable, err))
+			}
+		})
+	}
+	s.Send(request)
 }
 
 // acceptJoin answers a stream of the join protocol.
@@ -206,11 +221,25 @@ func (n *Node) acceptJoin(s *sim.Stream, from node.ID) bool {
 	return true
 }
 
-// SetRole gives a member another role.
-func (n *Node) SetRole(member int, role node.Role) {
+// SetRole gives a member another role; for a time, if that is not 0.
+func (n *Node) SetRole(member int, role node.Role, term time.Duration) {
 	n.joinedDo(func(p *process) error {
-		return p.ns.SetRole(context.Background(), n.cluster.nodes[member].id, role, time.Time{})
+		var expires time.Time
+		if term > 0 {
+			expires = n.wall.now().Add(term)
+		}
+		return p.ns.SetRole(context.Background(), n.cluster.nodes[member].id, role, expires)
 	})
+}
+
+// Remove ends a membership, this node's own or another's.
+func (n *Node) Remove(member int) {
+	n.joinedDo(func(p *process) error { return p.ns.Remove(context.Background(), n.cluster.nodes[member].id) })
+}
+
+// Lapse makes the members wait for one of them no longer.
+func (n *Node) Lapse(member int) {
+	n.joinedDo(func(p *process) error { return p.ns.Lapse(context.Background(), n.cluster.nodes[member].id) })
 }
 
 // joinedDo has the process do something with its namespace, unless the node is

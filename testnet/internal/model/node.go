@@ -24,9 +24,11 @@ type Node struct {
 	disk    *sim.Disk
 	copied  *sim.Disk // the last copy that was kept, or nil
 	wall    wall
-	old     bool          // it speaks an older version of the protocol
-	damage  error         // why it does not start
-	frozen  time.Duration // until when it stands still
+	old     bool           // it speaks an older version of the protocol
+	liar    bool           // its greetings are not true
+	tickets map[int]string // the last of each inviter
+	damage  error          // why it does not start
+	frozen  time.Duration  // until when it stands still
 	starts  uint64
 	crash   crash
 	process *process // nil while the node is down
@@ -52,7 +54,7 @@ type process struct {
 }
 
 func newNode(c *Cluster, number int) *Node {
-	n := &Node{cluster: c, world: c.World, number: number}
+	n := &Node{cluster: c, world: c.World, number: number, tickets: map[int]string{}}
 	n.id = node.IDOf(keyOf(number).Public().(ed25519.PublicKey))
 	n.wall.world = c.World
 	n.insert(sim.NewDisk(c.World, number))
@@ -177,7 +179,7 @@ func (n *Node) Flipped() bool { return n.disk.Flipped }
 // current one.
 func (n *Node) Speak(old bool) error {
 	n.Stop()
-	n.old = old
+	n.old, n.liar = old, false
 	return n.Start()
 }
 

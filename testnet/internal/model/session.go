@@ -210,6 +210,9 @@ func (x *session) send(e *reconcile.Event) {
 	if _, ok := e.Message.(*wire.Hello); ok && n.old {
 		frame[versionAt(frame)] = oldVersion
 	}
+	if n.liar {
+		frame = boasting(e.Message, frame)
+	}
 	if x.tape != nil {
 		x.tape.frames = append(x.tape.frames, frame)
 	}

@@ -64,6 +64,16 @@ func (n *Node) Busy() bool {
 	return p != nil && (len(p.sessions) > 0 || p.ns != nil && len(p.store.waiting) > 0)
 }
 
+// Member reports whether the node is a member, as far as it knows.
+func (n *Node) Member() bool {
+	if n.process == nil || n.process.ns == nil {
+		return false
+	}
+	m, known := n.process.ns.Members().Member(n.id)
+	_, removed := n.process.ns.Removal()
+	return known && !removed && (m.Expires == 0 || !n.wall.now().After(m.Expires.Time()))
+}
+
 // List is the digest of the list of members as the node has it; the zero value
 // before it has joined.
 func (n *Node) List() (d roster.Digest) {

@@ -42,9 +42,13 @@ var examples = map[operands]string{
 	formLink:   "at 1s cut 0>1",
 	formPrefix: "at 1s sync-prefix 0>1 k1",
 	formLoss:   "at 1s loss 0>1 0.05",
+	formJoin:   "at 1s join 1>0 admin",
+	formMember: "at 1s remove 0>2",
 	formRole:   "at 1s role 0>2 read",
+	formTerm:   "at 1s term 0>2 write for 5m",
 	formPut:    "at 1s put 2 key7 100B",
 	formPutFor: "at 1s expiring 2 key7 100B for 30s",
+	formPutBy:  "at 1s backdate 2 key7 100B by 1h",
 	formDel:    "at 1s del 2 key7",
 	formBatch:  "at 1s batch 2 k 40 100B",
 	formStep:   "at 1s crash-at 2 apply",
@@ -57,12 +61,12 @@ var examples = map[operands]string{
 // operands reads what follows the verb.
 func (e *Event) operands(rest string) (err error) {
 	form := verbTable[e.Verb].form
-	if form == formRandom || form == formFor || form == formPutFor {
+	if word := form.span(); word != "" {
 		var last string
-		if rest, last, err = cutFor(rest); err != nil {
+		if rest, last, err = cutSpan(rest, word); err != nil {
 			return err
 		}
-		if e.For, err = duration("for", last, time.Millisecond, MaxTime); err != nil {
+		if e.For, err = duration(word, last, time.Millisecond, MaxTime); err != nil {
 			return err
 		}
 	}
@@ -75,7 +79,8 @@ func (e *Event) operands(rest string) (err error) {
 	case formGroups:
 		e.Key, err = groups(rest)
 		return err
-	case formLink, formLoss, formPrefix, formRole:
+	}
+	if form.links() {
 		word, rest := cutWord(rest)
 		if e.Node, e.Peer, err = link(word); err != nil {
 			return err
@@ -83,7 +88,7 @@ func (e *Event) operands(rest string) (err error) {
 		switch form {
 		case formLoss:
 			return e.loss(rest)
-		case formPrefix, formRole:
+		case formPrefix, formJoin, formRole, formTerm:
 			e.Key, rest = cutWord(rest)
 		}
 		return end(rest)
@@ -108,7 +113,7 @@ func (e *Event) operands(rest string) (err error) {
 			}
 		}
 		return fmt.Errorf("unknown step %q; the steps are %s", rest, join(reconcile.Steps()))
-	case formPut, formPutFor, formDel, formBatch:
+	case formPut, formPutFor, formPutBy, formDel, formBatch:
 		e.Key, rest = cutWord(rest)
 		if form == formBatch {
 			word, rest = cutWord(rest)
@@ -127,7 +132,7 @@ func (e *Event) operands(rest string) (err error) {
 
 // readValue reads "100B", or a quoted string.
 func (e *Event) readValue(rest string) (err error) {
-	if form := verbTable[e.Verb].form; form != formPut && form != formPutFor || !strings.HasPrefix(rest, `"`) {
+	if !verbTable[e.Verb].form.puts() || !strings.HasPrefix(rest, `"`) {
 		e.Size, err = byteSize("size", rest)
 		return err
 	}
@@ -161,13 +166,13 @@ func (e *Event) skew(rest string) error {
 	return nil
 }
 
-// cutFor splits "… for 3s" in two.
-func cutFor(rest string) (before, last string, err error) {
+// cutSpan splits "… for 3s" in two.
+func cutSpan(rest, word string) (before, last string, err error) {
 	before, last = cutLastWord(rest)
-	if before, word := cutLastWord(before); word == "for" {
+	if before, found := cutLastWord(before); found == word {
 		return before, last, nil
 	}
-	return "", "", errors.New("want \"for\" and a time at the end")
+	return "", "", fmt.Errorf("want %q and a time at the end", word)
 }
 
 // cutLastWord splits a line before its last word.
@@ -191,24 +196,24 @@ func (e *Event) check(nodes int) error {
 			return fmt.Errorf("node %d: there are the nodes 0 to %d; the setting \"nodes\" stands above all events", n, nodes-1)
 		}
 	}
+	if f.roles() || f == formJoin && e.Key != "" {
+		if _, err := node.ParseRole(e.Key); err != nil {
+			return err
+		}
+	}
+	if e.linked() && e.Node == e.Peer {
+		return fmt.Errorf("the link %d>%d leads from a node to itself", e.Node, e.Peer)
+	}
 	switch f {
-	case formRole:
-		_, err := node.ParseRole(e.Key)
-		return err
-	case formLink, formLoss, formPrefix:
-		if e.Node == e.Peer {
-			return fmt.Errorf("the link %d>%d leads from a node to itself", e.Node, e.Peer)
-		}
-		if f == formPrefix {
-			return checkWord("prefix", e.Key)
-		}
+	case formPrefix:
+		return checkWord("prefix", e.Key)
 	case formGroups:
 		named := e.nodes()
 		slices.Sort(named)
 		if n := len(slices.Compact(slices.Clone(named))); n != len(named) {
 			return fmt.Errorf("groups %q: a node stands in two of them", e.Key)
 		}
-	case formPut, formPutFor, formDel, formBatch:
+	case formPut, formPutFor, formPutBy, formDel, formBatch:
 		if err := checkWord("key", e.Key); err != nil {
 			return err
 		}
@@ -223,8 +228,8 @@ func (e *Event) check(nodes int) error {
 		switch {
 		case r.Profile != "" && !slices.Contains(Profiles(), r.Profile):
 			return fmt.Errorf("unknown profile %q; the profiles are %s", r.Profile, join(Profiles()))
-		case r.Syncs > 0 && nodes == 1:
-			return errors.New("a sync needs two nodes")
+		case r.Syncs+r.Members > 0 && nodes == 1:
+			return errors.New("a sync, or a change of the members, needs two nodes")
 		}
 	}
 	return nil
@@ -232,12 +237,12 @@ func (e *Event) check(nodes int) error {
 
 // nodes are those that an event names.
 func (e *Event) nodes() []int {
-	switch verbTable[e.Verb].form {
-	case formNone, formRandom:
+	switch f := verbTable[e.Verb].form; {
+	case f == formNone || f == formRandom:
 		return nil
-	case formLink, formLoss, formPrefix, formRole:
+	case f.links():
 		return []int{e.Node, e.Peer}
-	case formGroups:
+	case f == formGroups:
 		return slices.Concat(e.Groups()...)
 	}
 	return []int{e.Node}
@@ -256,10 +261,10 @@ func (c *cost) add(e *Event) error {
 	switch e.Verb {
 	case Expand:
 		r := &e.Random
-		n = r.Writes + r.Syncs + eventsPerFault*r.Faults
+		n = r.Writes + r.Syncs + r.Members + eventsPerFault*r.Faults
 		data = int64(r.Writes) * int64(r.size()+record)
 		c.largest = max(c.largest, int64(r.size()))
-	case Put, Dated, Expiring, Batch:
+	case Put, Dated, Expiring, Backdate, Batch:
 		c.largest = max(c.largest, int64(len(e.Value)+e.Size))
 	case Touch:
 		data = c.largest + record

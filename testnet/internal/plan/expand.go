@@ -68,6 +68,9 @@ func (p *Plan) expand(e *Event) (made []Event) {
 		}
 		made = append(made, s)
 	}
+	for n := range r.Members {
+		made = append(made, p.change(e, n))
+	}
 	verbs := r.Profile.drawn(p.draw("profile", e.At, 0))
 	for n := range r.Faults {
 		if len(verbs) > 0 {
@@ -178,8 +181,12 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 		return []Event{f}
 	case Skew:
 		// Backwards as often as ahead, from a few milliseconds to three times the
-		// skew that the namespace allows.
-		f.Amount = d.scale(3*p.Skew.Milliseconds()) * int64(1-2*d.IntN(2))
+		// skew that the namespace allows, or to hours.
+		most := 3 * p.Skew
+		if d.IntN(4) == 0 {
+			most = 12 * time.Hour
+		}
+		f.Amount = d.scale(most.Milliseconds()) * int64(1-2*d.IntN(2))
 		end.Verb, end.Amount = Skew, -f.Amount
 		if d.IntN(3) == 0 {
 			return []Event{f, end, {At: end.At, Verb: Restamp, Node: f.Node}}
@@ -215,6 +222,11 @@ func Generate(seed uint64, profile Profile) Plan {
 	p.Nodes = 2 + d.IntN(6)
 	p.Every = 2*time.Second + d.within(6*time.Second)
 	p.Signed = d.IntN(4) == 0
+	moving := profile == Members
+	if moving {
+		p.Signed = d.IntN(4) > 0
+		p.Alone = d.IntN(2) == 0
+	}
 	p.Net = Net{Delay: time.Millisecond + d.within(50*time.Millisecond), Jitter: d.within(100 * time.Millisecond)}
 	if profile != Calm && d.IntN(2) == 0 {
 		p.Net.Loss = float64(d.IntN(50)) / 1000
@@ -236,6 +248,13 @@ func Generate(seed uint64, profile Profile) Plan {
 	if profile == Calm {
 		line.Random.Faults = 0
 	}
+	if moving {
+		line.Random.Members = 1 + d.IntN(5*p.Nodes)
+	}
+	var joins []Event
+	if p.Alone {
+		joins = p.gathering(d, 2*line.At)
+	}
 	if d.IntN(3) == 0 {
 		// The same in slow motion: checksums tell apart versions that are some
 		// minutes apart, and sessions then offer large values before they send them.
@@ -243,6 +262,7 @@ func Generate(seed uint64, profile Profile) Plan {
 		p.Every, p.Settle, line.For = slower*p.Every, slower*p.Settle, slower*line.For
 		line.Random.Size += 2000
 	}
-	p.Events = []Event{line}
+	p.Events = append(joins, line)
+	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return p.Expand()
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestExpand(t *testing.T) {
-	p, err := Parse("nodes 4\nseed 9\nat 1s put 0 a 1B\n# here\nat 2s random writes=300 keys=30 syncs=10 faults=40 profile=rough for 1m\nat 3s crash 1\n")
+	p, err := Parse("nodes 4\nseed 9\nat 1s put 0 a 1B\n# here\nat 2s random writes=300 keys=30 syncs=10 members=25 faults=40 profile=rough for 1m\nat 3s crash 1\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestExpand(t *testing.T) {
 	if again := p.Expand(); !reflect.DeepEqual(e, again) {
 		t.Error("two expansions differ")
 	}
-	writes, syncs, faulty := 0, 0, 0
+	writes, syncs, moves, faulty := 0, 0, 0, 0
 	var noted bool
 	for i, ev := range e.Events {
 		if i > 0 && ev.At < e.Events[i-1].At {
@@ -32,17 +32,20 @@ func TestExpand(t *testing.T) {
 		noted = noted || ev.Note == "here"
 		switch verbTable[ev.Verb].class {
 		case operation:
-			if ev.Verb.Writes() {
+			switch {
+			case ev.Verb.Writes():
 				writes += max(1, int(ev.Amount))
-			} else {
+			case slices.Contains(changes, ev.Verb):
+				moves++
+			default:
 				syncs++
 			}
 		case fault:
 			faulty++
 		}
 	}
-	if writes != 301 || syncs != 10 || faulty != 41 || !noted {
-		t.Errorf("%d writes, %d syncs, %d faults, note %v", writes, syncs, faulty, noted)
+	if writes != 301 || syncs != 10 || moves != 25 || faulty != 41 || !noted {
+		t.Errorf("%d writes, %d syncs, %d changes, %d faults, note %v", writes, syncs, moves, faulty, noted)
 	}
 	if e.Events[0].Key != "a" {
 		t.Error("the events of the text are not among them")
@@ -63,8 +66,8 @@ func TestExpandIsStable(t *testing.T) {
 		}
 		return all
 	}
-	more := lines("writes=300 syncs=20 faults=40 profile=disks")
-	less := lines("writes=150 syncs=10 faults=20 profile=disks")
+	more := lines("writes=300 syncs=20 members=60 faults=40 profile=disks")
+	less := lines("writes=150 syncs=10 members=30 faults=20 profile=disks")
 	odd := 0
 	for l, n := range less {
 		if more[l] < n {
@@ -97,8 +100,9 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("profile %q: nodes %v, not 2 to 7", profile, nodes)
 		}
 		for _, v := range Verbs() {
-			want := v.Writes() || slices.Contains(syncs, v)
-			for _, of := range []Profile{Rough, Clocks, Disks} {
+			want := v.Writes() && v != Backdate || slices.Contains(syncs, v)
+			want = want || slices.Contains(changes, v) && profile == Members
+			for _, of := range []Profile{Rough, Clocks, Disks, Members} {
 				for _, f := range faults[of] {
 					want = want || f == v && (profile == of || profile == Mixed || profile == "")
 				}

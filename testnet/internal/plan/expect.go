@@ -36,6 +36,8 @@ const (
 	RefusedFuture Refusal = "future"
 	// RefusedProtocol: a session that broke the protocol.
 	RefusedProtocol Refusal = "protocol"
+	// RefusedRemoved: a session of a node that has been removed.
+	RefusedRemoved Refusal = "removed"
 	// RefusedTimeout: a session of which a frame did not come in time.
 	RefusedTimeout Refusal = "timeout"
 	// RefusedUnproved: a session whose differences did not explain the gap between
@@ -47,7 +49,7 @@ const (
 
 // Refusals lists all of them, in alphabetical order.
 func Refusals() []Refusal {
-	return []Refusal{RefusedDenied, RefusedFull, RefusedFuture, RefusedProtocol, RefusedTimeout, RefusedUnproved, RefusedVersion}
+	return []Refusal{RefusedDenied, RefusedFull, RefusedFuture, RefusedProtocol, RefusedRemoved, RefusedTimeout, RefusedUnproved, RefusedVersion}
 }
 
 // Outcome is the part of a run's result that an expectation can name.

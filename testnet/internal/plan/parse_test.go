@@ -33,6 +33,7 @@ at 1.5s put 0 empty 0B
 at 2s dated 2 key7 100B
 at 2s expiring 2 key7 100B for 30s
 at 2s expiring 2 key7 "two  words for 3s" for 1h
+at 2s backdate 2 key7 100B by 1h
 at 2s del 2 key7
 at 2s touch 2 key7
 at 3s batch 2 k 40 1KiB
@@ -44,7 +45,13 @@ at 4s send-all 0>1
 at 4s sync-prefix 1>0 key
 at 5s replay 0>1
 at 5s join 1>0
+at 5s join 1>0 admin
+at 5s redeem 1>0
 at 5s role 0>2 read
+at 5s term 0>2 write for 5m
+at 5s remove 0>2
+at 5s remove 2>2
+at 5s lapse 0>2
 at 6s crash 2
 at 6.001s crash-at 3 apply
 at 7s start 2
@@ -63,8 +70,9 @@ at 17s restore 2
 at 18s flip 2 1000
 at 19s full 2 for 10s
 at 20s old 2
+at 20s lie 2
 at 21s new 2
-at 22s random writes=200 keys=50 size=2KiB syncs=4 faults=20 profile=rough for 1m
+at 22s random writes=200 keys=50 size=2KiB syncs=4 members=7 faults=20 profile=rough for 1m
 
 # The end.
 settle 2m
@@ -109,6 +117,10 @@ func TestParse(t *testing.T) {
 	for _, want := range []Event{
 		{At: 3 * s, Verb: Batch, Node: 2, Key: "k", Amount: 40, Size: 1024},
 		{At: 2 * s, Verb: Expiring, Node: 2, Key: "key7", Value: "two  words for 3s", For: time.Hour},
+		{At: 2 * s, Verb: Backdate, Node: 2, Key: "key7", Size: 100, For: time.Hour},
+		{At: 5 * s, Verb: Join, Node: 1, Peer: 0, Key: "admin"},
+		{At: 5 * s, Verb: Term, Node: 0, Peer: 2, Key: "write", For: 5 * time.Minute},
+		{At: 5 * s, Verb: Remove, Node: 2, Peer: 2},
 		{At: 4 * s, Verb: Push, Node: 1, Peer: 0},
 		{At: 4 * s, Verb: SyncPrefix, Node: 1, Peer: 0, Key: "key"},
 		{At: 6*s + time.Millisecond, Verb: CrashAt, Node: 3, Step: reconcile.StepApply},
@@ -117,7 +129,7 @@ func TestParse(t *testing.T) {
 		{At: 13 * s, Verb: Partition, Key: "0,1|2,3|4"},
 		{At: 15 * s, Verb: Loss, Node: 0, Peer: 1, Amount: 50},
 		{At: 18 * s, Verb: Flip, Node: 2, Amount: 1000},
-		{At: 22 * s, Verb: Expand, For: 60 * s, Random: Random{Writes: 200, Keys: 50, Size: 2048, Syncs: 4, Faults: 20, Profile: Rough}},
+		{At: 22 * s, Verb: Expand, For: 60 * s, Random: Random{Writes: 200, Keys: 50, Size: 2048, Syncs: 4, Members: 7, Faults: 20, Profile: Rough}},
 	} {
 		if got := events[want.Verb]; got != want {
 			t.Errorf("%s: %+v, want %+v", want.Verb, got, want)
@@ -182,6 +194,12 @@ func TestParseErrors(t *testing.T) {
 		{"at 1s freeze 1 for 0s", `for "0s": want a time from 1ms`},
 		{"at 1s cut 0-1", `link "0-1": want two nodes, as in 0>1`},
 		{"at 1s role 0>1 king", `role "king": want read, write or admin`},
+		{"at 1s join 0>1 king", `role "king": want read, write or admin`},
+		{"at 1s join 1>1", "the link 1>1 leads from a node to itself"},
+		{"at 1s term 0>1 write", `want "for" and a time at the end; write it as in "at 1s term 0>2 write for 5m"`},
+		{"at 1s backdate 1 k 1B for 1h", `want "by" and a time at the end`},
+		{"at 1s remove 0>1 now", `"now" is too much`},
+		{"at 1s remove 0>9", "node 9: there are"},
 		{"at 1s role 0>9 read", "node 9: there are"},
 		{"at 1s cut 1>1", "the link 1>1 leads from a node to itself"},
 		{"at 1s cut 0>9", "node 9: there are"},
@@ -206,7 +224,8 @@ func TestParseErrors(t *testing.T) {
 		{"at 1s random for 5s", "want parts"},
 		{"at 1s random jokes=3 for 5s", `unknown part "jokes"; random has writes`},
 		{"at 1s random faults=1 profile=wild for 5s", `unknown profile "wild"; the profiles are calm, rough`},
-		{"nodes 1\nat 1s random syncs=1 for 5s", "a sync needs two nodes"},
+		{"nodes 1\nat 1s random syncs=1 for 5s", "needs two nodes"},
+		{"nodes 1\nat 1s random members=1 for 5s", "needs two nodes"},
 		{"at 1s random writes=60000 for 5s\nat 1s random writes=60000 for 5s", "line 2: there are more than 100000 events"},
 		{"at 1s random writes=100000 size=1MiB for 5s", "have more than 1073741824 bytes"},
 		{strings.Repeat("at 1s healall\n", MaxEvents+1), "line 100001: there are more than 100000 events"},

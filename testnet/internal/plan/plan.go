@@ -59,13 +59,13 @@ type Event struct {
 	// Node is the node of the event, Peer the other end of a link or sync.
 	Node, Peer int
 	// Key is the key written; the first part of the keys of a batch; the groups
-	// of a partition, as in "0,1|2,3".
+	// of a partition, as in "0,1|2,3"; the role of a grant.
 	Key string
 	// Value is the value put. If it is empty, Size bytes are drawn instead: see
 	// [Plan.Value].
 	Value string
 	Size  int
-	// For is how long the condition lasts.
+	// For is how long the condition lasts, or how old a version is.
 	For time.Duration
 	// Amount is the milliseconds of a skew, the number of records of a batch,
 	// the per mille of a loss, the bit of a flip.
@@ -83,6 +83,8 @@ type Random struct {
 	Writes, Keys, Size int
 	// Syncs are syncs on request, beside those that nodes begin on their own.
 	Syncs int
+	// Members are changes of the list of members, by any node and of any.
+	Members int
 	// Faults is the number of faults, each with the event that ends it.
 	Faults int
 	// Profile says which faults; empty means mixed.

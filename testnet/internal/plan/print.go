@@ -107,14 +107,18 @@ func (e *Event) String() string {
 		line += fmt.Sprintf(" %d for %s", e.Node, span(e.For))
 	case formLink:
 		line += fmt.Sprintf(" %d>%d", e.Node, e.Peer)
+	case formJoin, formMember:
+		line += strings.TrimRight(fmt.Sprintf(" %d>%d %s", e.Node, e.Peer, e.Key), " ")
 	case formPrefix, formRole:
 		line += fmt.Sprintf(" %d>%d %s", e.Node, e.Peer, e.Key)
+	case formTerm:
+		line += fmt.Sprintf(" %d>%d %s for %s", e.Node, e.Peer, e.Key, span(e.For))
 	case formLoss:
 		line += fmt.Sprintf(" %d>%d %s", e.Node, e.Peer, share(float64(e.Amount)/1000))
 	case formPut:
 		line += fmt.Sprintf(" %d %s %s", e.Node, e.Key, e.value())
-	case formPutFor:
-		line += fmt.Sprintf(" %d %s %s for %s", e.Node, e.Key, e.value(), span(e.For))
+	case formPutFor, formPutBy:
+		line += fmt.Sprintf(" %d %s %s %s %s", e.Node, e.Key, e.value(), verbTable[e.Verb].form.span(), span(e.For))
 	case formDel:
 		line += fmt.Sprintf(" %d %s", e.Node, e.Key)
 	case formBatch:

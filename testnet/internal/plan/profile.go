@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // Profile is a mixture of faults.
 type Profile string
 
@@ -13,12 +15,15 @@ const (
 	Clocks Profile = "clocks"
 	// Disks has crashes, copies, restores, flipped bits and full disks.
 	Disks Profile = "disks"
+	// Members has changes of the list of members by several admins, with partitions,
+	// crashes, restores, and clocks that are hours wrong.
+	Members Profile = "members"
 	// Mixed is, by the seed, one of the others, or all of them at once.
 	Mixed Profile = "mixed"
 )
 
 // Profiles lists all of them.
-func Profiles() []Profile { return []Profile{Calm, Rough, Clocks, Disks, Mixed} }
+func Profiles() []Profile { return []Profile{Calm, Rough, Clocks, Disks, Members, Mixed} }
 
 // eventsPerFault is the most events of one fault: the fault, and its end.
 const eventsPerFault = 3
@@ -26,18 +31,19 @@ const eventsPerFault = 3
 // faults are the verbs that a profile draws from, each as often as it stands
 // here.
 var faults = map[Profile][]Verb{
-	Rough:  {Cut, Cut, Loss, Loss, Partition, Crash, Crash, CrashAt, CrashAt, Freeze, Replay, Old},
-	Clocks: {Skew, Skew, Skew, StopClock, StopClock, Freeze, Crash, Restore},
-	Disks:  {Crash, Crash, CrashAt, CrashAt, Restore, Restore, Flip, Full},
+	Rough:   {Cut, Cut, Loss, Loss, Partition, Crash, Crash, CrashAt, CrashAt, Freeze, Replay, Old},
+	Clocks:  {Skew, Skew, Skew, StopClock, StopClock, Freeze, Crash, Restore},
+	Disks:   {Crash, Crash, CrashAt, CrashAt, Restore, Restore, Flip, Full},
+	Members: {Partition, Partition, Partition, Cut, Loss, Crash, CrashAt, Restore, Restore, Skew, Skew, Freeze},
 }
 
 // drawn are the verbs of the profile, or for mixed those that the seed chooses.
 func (p Profile) drawn(d *draw) []Verb {
 	if p == "" || p == Mixed {
-		all := []Profile{Calm, Rough, Clocks, Disks}
+		all := []Profile{Calm, Rough, Clocks, Disks, Members}
 		n := d.IntN(len(all) + 2)
-		if n >= len(all) { // every third time
-			return append(append(append([]Verb(nil), faults[Rough]...), faults[Clocks]...), faults[Disks]...)
+		if n >= len(all) { // two times of seven
+			return slices.Concat(faults[Rough], faults[Clocks], faults[Disks])
 		}
 		p = all[n]
 	}

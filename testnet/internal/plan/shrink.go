@@ -189,19 +189,19 @@ func (p Plan) renumbered(number map[int]int, nodes int) Plan {
 	return out
 }
 
-// linked reports whether an event is of two nodes.
+// linked reports whether an event is of two different nodes.
 func (e *Event) linked() bool {
 	f := verbTable[e.Verb].form
-	return f == formLink || f == formLoss || f == formPrefix
+	return f == formLink || f == formLoss || f == formPrefix || f == formJoin
 }
 
 // renumber gives the nodes of an event their new numbers; it reports false if a
 // node of the event has no new number.
 func (e *Event) renumber(number map[int]int) bool {
-	switch verbTable[e.Verb].form {
-	case formNone, formRandom:
+	switch f := verbTable[e.Verb].form; {
+	case f == formNone || f == formRandom:
 		return true
-	case formGroups:
+	case f == formGroups:
 		var left [][]int
 		for _, g := range e.Groups() {
 			var nodes []int
@@ -216,7 +216,7 @@ func (e *Event) renumber(number map[int]int) bool {
 		}
 		e.Key = groupText(left)
 		return len(left) > 0
-	case formLink, formLoss, formPrefix:
+	case f.links():
 		to, ok := number[e.Peer]
 		if !ok {
 			return false

@@ -40,8 +40,11 @@ func (s *shrinker) details() {
 		}
 	})
 	s.each(func(e *Event) {
-		if e.Verb == Expiring {
+		switch e.Verb {
+		case Expiring:
 			e.Verb, e.For = Put, 0
+		case Term:
+			e.Verb, e.For = SetRole, 0
 		}
 	})
 	s.each(func(e *Event) {

@@ -20,6 +20,9 @@ const (
 	// Expiring: "expiring 2 key7 100B for 30s" writes as put does, with a time to
 	// live of 30 s.
 	Expiring
+	// Backdate: "backdate 2 key7 100B by 1h" has a modified program at node 2 write a
+	// version of an hour ago.
+	Backdate
 	// Batch: "batch 2 k 40 100B" writes 40 keys, k0 to k39, in one transaction.
 	Batch
 	// Sync: "sync 0>1" has node 0 begin a sync with node 1.
@@ -39,11 +42,19 @@ const (
 	// frames that node 0 sent it in the last session which 0 began.
 	Replay
 	// Join: "join 1>0" has node 0 invite node 1, which redeems the ticket over the
-	// network.
+	// network and then may write; "join 1>0 admin" gives it that role.
 	Join
-	// SetRole: "role 0>2 read" has node 0 give node 2 that role, in its own list of
-	// members.
+	// Redeem: "redeem 1>0" has node 1 present to node 0 once more the ticket by which
+	// it joined there last. Without one it does nothing.
+	Redeem
+	// SetRole: "role 0>2 read" has node 0 give node 2 that role.
 	SetRole
+	// Term: "term 0>2 write for 5m" has node 0 give node 2 that role for five minutes.
+	Term
+	// Remove: "remove 0>2" has node 0 end node 2's membership.
+	Remove
+	// Lapse: "lapse 0>2" has node 0 tell the members to wait for node 2 no longer.
+	Lapse
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
 	// is lost, kept or torn. Crashing a node that is down does nothing.
 	Crash
@@ -87,7 +98,10 @@ const (
 	Full
 	// Old: "old 2" restarts the node with an older version of the protocol.
 	Old
-	// New: "new 2" restarts it with the current one.
+	// Lie: "lie 2" restarts the node with a modified program: its greetings claim that
+	// it holds and has collected everything up to the year 2099.
+	Lie
+	// New: "new 2" restarts it with the current program.
 	New
 	// Expand: "random writes=200 keys=50 faults=20 for 60s" stands for many
 	// events between its time and 60 s later. See [Plan.Expand].
@@ -105,9 +119,13 @@ const (
 	formLink                   // cut 0>1
 	formPrefix                 // sync-prefix 0>1 k1
 	formLoss                   // loss 0>1 0.05
+	formJoin                   // join 1>0, join 1>0 admin
+	formMember                 // remove 0>2
 	formRole                   // role 0>2 read
+	formTerm                   // term 0>2 read for 5m
 	formPut                    // put 2 key7 100B
 	formPutFor                 // expiring 2 key7 100B for 30s
+	formPutBy                  // backdate 2 key7 100B by 1h
 	formDel                    // del 2 key7
 	formBatch                  // batch 2 k 40 100B
 	formStep                   // crash-at 2 apply
@@ -136,6 +154,7 @@ var verbTable = [verbs]struct {
 	Touch:      {"touch", formDel, operation},
 	Dated:      {"dated", formPut, operation},
 	Expiring:   {"expiring", formPutFor, operation},
+	Backdate:   {"backdate", formPutBy, operation},
 	Batch:      {"batch", formBatch, operation},
 	Sync:       {"sync", formLink, operation},
 	Pull:       {"pull", formLink, operation},
@@ -144,8 +163,12 @@ var verbTable = [verbs]struct {
 	SendAll:    {"send-all", formLink, operation},
 	SyncPrefix: {"sync-prefix", formPrefix, operation},
 	Replay:     {"replay", formLink, fault},
-	Join:       {"join", formLink, operation},
+	Join:       {"join", formJoin, operation},
+	Redeem:     {"redeem", formLink, operation},
 	SetRole:    {"role", formRole, operation},
+	Term:       {"term", formTerm, operation},
+	Remove:     {"remove", formMember, operation},
+	Lapse:      {"lapse", formMember, operation},
 	Crash:      {"crash", formNode, fault},
 	CrashAt:    {"crash-at", formStep, fault},
 	Start:      {"start", formNode, mending},
@@ -163,8 +186,35 @@ var verbTable = [verbs]struct {
 	Flip:       {"flip", formFlip, fault},
 	Full:       {"full", formFor, fault},
 	Old:        {"old", formNode, fault},
+	Lie:        {"lie", formNode, fault},
 	New:        {"new", formNode, mending},
 	Expand:     {"random", formRandom, operation},
+}
+
+// links reports whether a line names two nodes.
+func (o operands) links() bool {
+	switch o {
+	case formLink, formPrefix, formLoss, formJoin, formMember, formRole, formTerm:
+		return true
+	}
+	return false
+}
+
+// roles reports whether a line names a role.
+func (o operands) roles() bool { return o == formRole || o == formTerm }
+
+// puts reports whether a line names a key and a value.
+func (o operands) puts() bool { return o == formPut || o == formPutFor || o == formPutBy }
+
+// span is the word before the time at the end of a line, if it has one.
+func (o operands) span() string {
+	switch o {
+	case formRandom, formFor, formTerm, formPutFor:
+		return "for"
+	case formPutBy:
+		return "by"
+	}
+	return ""
 }
 
 // String is the verb as it is written.
@@ -186,5 +236,5 @@ func Verbs() []Verb {
 
 // Writes reports whether the verb changes records.
 func (v Verb) Writes() bool {
-	return v == Put || v == Dated || v == Expiring || v == Touch || v == Del || v == Batch
+	return v == Put || v == Dated || v == Expiring || v == Backdate || v == Touch || v == Del || v == Batch
 }
