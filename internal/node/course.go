@@ -16,7 +16,7 @@ type Course struct {
 	remote ID
 	ask    Ask   // what the caller wants
 	todo   []Ask // the next first
-	// rounds counts the conversations about the data.
+	// rounds counts the conversations that found that the lists differ.
 	rounds int
 	// introduced: this node has shown the peer its list already.
 	introduced bool
@@ -59,9 +59,6 @@ func (c *Course) Next() (Ask, bool) {
 func (c *Course) Ended(r reconcile.Report, err error) {
 	a := c.todo[0]
 	c.todo = c.todo[1:]
-	if !a.Control {
-		c.rounds++
-	}
 	if !a.Control || c.ask.Control {
 		c.report, c.err = r, err
 	}
@@ -80,7 +77,8 @@ func (c *Course) Ended(r reconcile.Report, err error) {
 		c.introduce(a, err)
 	case a.Control && (errors.Is(err, ErrRejected) || errors.Is(err, reconcile.ErrNotVerified)):
 		// What could be synced of the list is; the data go on under what there is.
-	case errors.Is(err, reconcile.ErrListsDiffer) && c.rounds < maxRounds:
+	case errors.Is(err, reconcile.ErrListsDiffer) && !a.ListsMayDiffer:
+		c.rounds++
 		a.ListsMayDiffer = c.rounds == maxRounds-1
 		c.before(Ask{Control: true}, a)
 	default:

@@ -216,12 +216,22 @@ func get(ns *Namespace, key string) (dbadapter.Record, error) {
 	return snap.Get([]byte(key))
 }
 
+// turn syncs a namespace with another node as the schedule does.
+func (m *machine) turn(ns *Namespace, other *machine) error {
+	_, _, err := m.follow(ns, other, ns.Turn(other.ID))
+	return err
+}
+
 // sync syncs a namespace with another node, and returns what both report.
 func (m *machine) sync(ns *Namespace, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
 	if err := ns.MayCall(other.ID); err != nil {
 		return mine, theirs, err
 	}
-	course := ns.Course(other.ID, ask)
+	return m.follow(ns, other, ns.Course(other.ID, ask))
+}
+
+// follow holds the conversations of a sync.
+func (m *machine) follow(ns *Namespace, other *machine, course *Course) (mine, theirs reconcile.Report, err error) {
 	for step, more := course.Next(); more; step, more = course.Next() {
 		mine, there, err := m.converse(ns, other, step)
 		if !step.Control {

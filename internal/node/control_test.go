@@ -1,0 +1,267 @@
+package node
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// controlRecords are all of a namespace's control namespace, by key.
+func controlRecords(ns *Namespace) (out []dbadapter.Hashed) {
+	snap := must(ns.Control.Store.Snapshot())
+	defer snap.Close()
+	for r, err := range snap.Scan(context.Background(), nil, nil) {
+		out = append(out, must(r, err))
+	}
+	return out
+}
+
+// saying is what the node with that key says of itself, signed.
+func saying(seed int, ns *Namespace, kind byte, about int, v dbadapter.Version, value []byte) dbadapter.Record {
+	r := dbadapter.Record{Key: controlKey(kind, idOf(about)), Value: value, Version: v}
+	r.Deleted = value == nil
+	r.Signature = ed25519.Sign(keyOf(seed), SignedBytes(ns.Control.Keys.ID, &r))
+	return r
+}
+
+// Each rule of the admission of control records, with a record that breaks just
+// this one.
+func TestControlAdmission(t *testing.T) {
+	_, ns := newNotes(Policy{Unsigned: true}) // what members say of themselves is signed all the same
+	here := []byte{0xa1, 0x01, 0x81, 0x43, 1, 2, 3}
+	good := saying(reader, ns, kindAddresses, reader, at(reader, 0), here)
+	edited := func(edit func(*dbadapter.Record)) dbadapter.Record { r := good.Clone(); edit(&r); return r }
+	many := slices.Concat([]byte{0xa1, 0x01, 0x91}, slices.Repeat([]byte{0x41, 7}, MaxAddrs+1))
+	long := slices.Concat([]byte{0xa1, 0x01, 0x81, 0x59, 0x02, 0x01}, make([]byte, MaxAddrSize+1))
+	founding := must(ns.Control.statement(ns.statements()[0])).Record
+	for name, c := range map[string]struct {
+		record dbadapter.Record
+		want   wire.Reason // 0: it is let in
+	}{
+		"good":              {good, 0},
+		"of a writer":       {saying(writer, ns, kindAddresses, writer, at(writer, 0), here), 0},
+		"the same, later":   {saying(writer, ns, kindAddresses, writer, at(writer, time.Second), []byte{0xa1, 0x01, 0x80}), 0},
+		"a statement":       {founding, 0},
+		"from the future":   {saying(reader, ns, kindAddresses, reader, at(reader, time.Hour), here), wire.ReasonClock},
+		"of a stranger":     {saying(stranger, ns, kindAddresses, stranger, at(stranger, 0), here), wire.ReasonWriter},
+		"of another member": {saying(writer, ns, kindAddresses, reader, at(writer, 0), here), wire.ReasonWriter},
+		"with another key":  {saying(writer, ns, kindAddresses, reader, at(reader, 0), here), wire.ReasonSignature},
+		"unsigned":          {edited(func(r *dbadapter.Record) { r.Signature = nil }), wire.ReasonSignature},
+		"deleted":           {saying(reader, ns, kindAddresses, reader, at(reader, 0), nil), wire.ReasonWriter},
+		"no addresses":      {saying(reader, ns, kindAddresses, reader, at(reader, 0), []byte("?")), wire.ReasonWriter},
+		"too many":          {saying(reader, ns, kindAddresses, reader, at(reader, 0), many), wire.ReasonWriter},
+		"too long a one":    {saying(reader, ns, kindAddresses, reader, at(reader, 0), long), wire.ReasonWriter},
+		"another kind":      {saying(reader, ns, 'z', reader, at(reader, 0), here), wire.ReasonWriter},
+		"a short key":       {edited(func(r *dbadapter.Record) { r.Key = r.Key[:1] }), wire.ReasonWriter},
+		"no statement":      {dbadapter.Record{Key: append([]byte{kindStatement}, make([]byte, 32)...), Value: []byte("?"), Version: statementVersion}, wire.ReasonSignature},
+		"under another key": {dbadapter.Record{Key: append([]byte{kindStatement}, make([]byte, 32)...), Value: founding.Value, Version: statementVersion}, wire.ReasonSignature},
+		"with a version":    {dbadapter.Record{Key: founding.Key, Value: founding.Value, Version: at(reader, 0)}, wire.ReasonSignature},
+		"signed beside it":  {dbadapter.Record{Key: founding.Key, Value: founding.Value, Version: statementVersion, Signature: good.Signature}, wire.ReasonSignature},
+		"a deleted one":     {dbadapter.Record{Key: founding.Key, Deleted: true, Version: statementVersion}, wire.ReasonSignature},
+	} {
+		before := len(controlRecords(ns))
+		r := must(dbadapter.Hash(ns.Control.Keys.Hasher, c.record))
+		v := must(ns.admitControl(t.Context(), idOf(stranger), []dbadapter.Hashed{r}))[0]
+		if v.Reason != c.want || c.want == 0 && v.Result == 0 {
+			t.Errorf("%s: %+v, want reason %d", name, v, c.want)
+		}
+		if c.want != 0 && len(controlRecords(ns)) != before {
+			t.Errorf("%s: it was stored", name)
+		}
+	}
+	if ns.RejectedCount() != 0 {
+		t.Error("a control record is listed with the rejected data")
+	}
+}
+
+// Statements are taken in any order, in one batch or several, and by then their
+// authors are members: what these say of themselves is let in with them.
+func TestStatementsInAnyOrder(t *testing.T) {
+	a := newMachine(1)
+	sa := a.create("notes", Policy{})
+	alone := must(a.Found(sa.Keys.Secret, "again", Policy{}))
+	alone.Seeds = sa.statements()
+	for seed := 2; seed < 12; seed++ {
+		if err := setRole(sa, idOf(seed), RoleWrite); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := controlRecords(sa)
+	all = append(all, must(dbadapter.Hash(sa.Control.Keys.Hasher, saying(9, sa, kindAddresses, 9, at(9, 0), []byte{0xa1, 0x01, 0x80}))))
+	for name, batch := range map[string]int{"at once": len(all), "one by one": 1, "by threes": 3} {
+		t.Run(name, func(t *testing.T) {
+			b := newMachine(1) // the same id: the state is its own
+			sb := must(b.open(sa.Keys.Secret, alone))
+			for part := range slices.Chunk(all, batch) {
+				must(sb.admitControl(t.Context(), a.ID, part))
+			}
+			if list(sb) != list(sa) || sb.Members().Digest() != sa.Members().Digest() {
+				t.Errorf("the members are %s\nwant %s", list(sb), list(sa))
+			}
+			if err := sb.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again := must(b.open(sa.Keys.Secret, alone))
+			if list(again) != list(sa) {
+				t.Errorf("opened again, the members are %s", list(again))
+			}
+		})
+	}
+}
+
+// A statement is durable before it counts.
+func TestStatementsAreDurableFirst(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	if err := setRole(ns, idOf(2), RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	old, before := ns.Members(), list(ns)
+	full := errors.New("the disk is full")
+	m.applyControl = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		if list(ns) != before {
+			t.Error("it counts before it is stored")
+		}
+		return nil, full
+	}
+	for name, err := range map[string]error{
+		"a new member": setRole(ns, idOf(3), RoleRead),
+		"another role": setRole(ns, idOf(2), RoleAdmin),
+		"a removal":    ns.Remove(t.Context(), idOf(2)),
+		"a lapse":      ns.Lapse(t.Context(), idOf(2)),
+	} {
+		if !errors.Is(err, full) || list(ns) != before {
+			t.Errorf("%s: %v; the members are %s, were %s", name, err, list(ns), before)
+		}
+	}
+	m.applyControl = nil
+	if err := setRole(ns, idOf(3), RoleRead); err != nil || !ns.Members().Has(idOf(3), RoleRead) || ns.Members().Role(idOf(2)) != RoleRead {
+		t.Errorf("once there is room: %v, %s", err, list(ns))
+	}
+	if old.Has(idOf(3), RoleRead) {
+		t.Error("a list that was handed out has changed")
+	}
+	if err := ns.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if again := must(m.open(ns.Keys.Secret, ns.Members().state)); list(again) != list(ns) {
+		t.Errorf("opened again, the members are %s, were %s", list(again), list(ns))
+	}
+}
+
+// What cannot be stated is refused, and says why.
+func TestStatementsThatMayNotBeMade(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleAdmin)))
+	if err := setRole(sa, idOf(3), RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	before := list(sa)
+	for name, c := range map[string]struct {
+		err  error
+		want error
+	}{
+		"no role":             {setRole(sa, idOf(3), 0), ErrInvalid},
+		"a role too high":     {setRole(sa, idOf(3), 9), ErrInvalid},
+		"no id":               {setRole(sa, "x", RoleRead), ErrDenied},
+		"in the past":         {sa.SetRole(t.Context(), idOf(3), RoleRead, noon.Add(-time.Second)), ErrInvalid},
+		"a stranger's end":    {sa.Remove(t.Context(), idOf(9)), dbadapter.ErrNotFound},
+		"a stranger's lapse":  {sa.Lapse(t.Context(), idOf(9)), dbadapter.ErrNotFound},
+		"its own lapse":       {sa.Lapse(t.Context(), a.ID), ErrInvalid},
+		"the admin above":     {sb.Remove(t.Context(), a.ID), ErrDenied},
+		"its demotion":        {setRole(sb, a.ID, RoleRead), ErrDenied},
+		"nothing new":         {setRole(sa, idOf(3), RoleRead), nil},
+		"it has not lapsed":   {sa.Return(t.Context()), nil},
+		"the last admin goes": {newMachine(7).create("alone", Policy{}).Remove(t.Context(), idOf(7)), ErrDenied},
+	} {
+		if !errors.Is(c.err, c.want) || c.want == nil && c.err != nil {
+			t.Errorf("%s: %v, want %v", name, c.err, c.want)
+		}
+	}
+	if after := list(sa); after != before {
+		t.Errorf("the members are %s, were %s", after, before)
+	}
+}
+
+// A role that has a term ends with it, and an admin's node writes that down.
+func TestRoleExpires(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	if err := sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	must(put(sb, "k", "in time"))
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Tend(t.Context()); err != nil || !sa.Members().Has(b.ID, RoleWrite) {
+		t.Errorf("before its end: %v, %s", err, list(sa))
+	}
+	a.clock = noon.Add(time.Hour + time.Second)
+	b.clock = a.clock
+	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrDenied) {
+		t.Errorf("a sync after its end: %v", err)
+	}
+	if err := a.Tend(t.Context()); err != nil || sa.Members().Has(b.ID, RoleRead) {
+		t.Errorf("after its end: %v, %s", err, list(sa))
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrDenied) {
+		t.Errorf("a sync after it was written down: %v", err)
+	}
+	if r, removed := sb.Removal(); !removed || r.By != a.ID {
+		t.Errorf("the node has heard of %+v", r)
+	}
+	if got := fmt.Sprintf("%s", must(get(sa, "k")).Value); got != "in time" {
+		t.Errorf("what it wrote is %q", got)
+	}
+}
+
+// Members learn where the others are, from any member.
+func TestAddressesTravel(t *testing.T) {
+	a, b, c := newMachine(1), newMachine(2), newMachine(3)
+	moved := map[ID]string{}
+	c.Moved = func(id ID, addrs [][]byte) { moved[id] = fmt.Sprint(addrs) }
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	sc := must(c.join(a, invite(sa, RoleRead)))
+	for n, addrs := range [][][]byte{{{7}, {1, 2}}, {{8}}} {
+		if err := sb.Announce(t.Context(), addrs); err != nil {
+			t.Fatal(err)
+		}
+		before := len(controlRecords(sb))
+		if err := sb.Announce(t.Context(), slices.Clone(addrs)); err != nil || len(controlRecords(sb)) != before {
+			t.Errorf("announced again: %v", err)
+		}
+		for _, pair := range []struct {
+			m     *machine
+			ns    *Namespace
+			other *machine
+		}{{b, sb, a}, {c, sc, a}} {
+			if err := pair.m.turn(pair.ns, pair.other); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.SortFunc(addrs, slices.Compare)
+		if got := fmt.Sprint(must(sc.Addresses(t.Context()))); got != fmt.Sprint([]Addresses{{b.ID, addrs}}) || moved[b.ID] != fmt.Sprint(addrs) {
+			t.Errorf("round %d: c knows %s, and was told %v", n, got, moved)
+		}
+	}
+	if err := sa.Remove(t.Context(), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(sa.Addresses(t.Context())); len(got) != 0 {
+		t.Errorf("of a member that was removed: %v", got)
+	}
+}
