@@ -33,7 +33,7 @@ const (
 	RoleRead Role = Role(node.RoleRead)
 	// RoleWrite may write records that the other members accept.
 	RoleWrite Role = Role(node.RoleWrite)
-	// RoleAdmin may invite members.
+	// RoleAdmin may invite, change and remove members.
 	RoleAdmin Role = Role(node.RoleAdmin)
 )
 
@@ -70,6 +70,9 @@ type Member struct {
 	Expires time.Time
 	// Lapsed: the others do not wait for it before they forget what was deleted.
 	Lapsed bool
+	// Synced is when this node last synced with it to a good end; zero: not since
+	// this node was opened.
+	Synced time.Time
 }
 
 // Members lists the members by their ids, this node included while it is one.
@@ -77,7 +80,7 @@ func (ns *Namespace) Members() []Member {
 	list := ns.core.Members().Members()
 	out := make([]Member, len(list))
 	for i, m := range list {
-		out[i] = Member{ID: ID(m.ID), Role: Role(m.Role), Writer: m.Writer, Since: m.Since.Time(), By: ID(m.By), Lapsed: m.Lapsed}
+		out[i] = Member{ID: ID(m.ID), Role: Role(m.Role), Writer: m.Writer, Since: m.Since.Time(), By: ID(m.By), Lapsed: m.Lapsed, Synced: ns.synced.with(ID(m.ID))}
 		if m.Expires != 0 {
 			out[i].Expires = m.Expires.Time()
 		}
@@ -142,10 +145,13 @@ func (n *Node) share(a, b ID) bool {
 	})
 }
 
-// Removal tells how the membership of this node ended.
+// Removal tells how the membership of a node ended.
 type Removal struct {
+	// By is the admin that ended it, or that had given the role which has expired.
 	By ID
 	At time.Time // by the clock of By
+	// Expired: the role was given for a time.
+	Expired bool
 }
 
 func (ns *Namespace) removal() *Removal {
@@ -153,7 +159,7 @@ func (ns *Namespace) removal() *Removal {
 	if !removed {
 		return nil
 	}
-	return &Removal{By: ID(r.By), At: r.At}
+	return &Removal{ID(r.By), r.At, r.Expired}
 }
 
 // isMember reports whether a peer is a member of any namespace of this node.

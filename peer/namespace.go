@@ -35,6 +35,8 @@ type Namespace struct {
 	ctx    context.Context // over when the namespace closes
 	cancel context.CancelFunc
 	gate   *gate // all uses of the records are inside
+
+	synced lastSyncs
 }
 
 // openNamespace opens a namespace's records and rebuilds its sketch by a scan.

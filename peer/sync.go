@@ -260,5 +260,8 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 			}
 		})
 	}
-	return c.End(err)
+	if report, err = c.End(err); err == nil && !s.control && !s.dry {
+		ns.synced.note(s.remote, n.now())
+	}
+	return report, err
 }

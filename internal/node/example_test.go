@@ -1,6 +1,9 @@
 package node
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The way of one record, from the node that writes it to the node that reads it.
 func Example() {
@@ -27,10 +30,10 @@ func Example() {
 
 	// Bob may only read.
 	_, err = put(bobs, "greeting", "good evening")
-	fmt.Println(err)
+	fmt.Println(strings.ReplaceAll(err.Error(), alice.ID.String(), "alice"))
 	// Output:
 	// applied 1 verified true error <nil>
 	// hello, of the same version: true, by alice: true
 	// signatures that bob checked: 1
-	// denied: this node's role here is read; ask an admin for the role write
+	// denied: this node's role here is read, given by alice at 2026-03-01T12:00:00Z; ask an admin for the role write
 }

@@ -49,7 +49,7 @@ func (ns *Namespace) Invite(o InviteOptions, addrs [][]byte) (string, error) {
 	case len(addrs) == 0:
 		return "", errors.New("this node does not listen, so that no node could redeem the ticket; let it listen")
 	}
-	if err := ns.mayManage("invites"); err != nil {
+	if err := ns.mustHave(RoleAdmin, "only an admin invites"); err != nil {
 		return "", err
 	}
 	now := ns.node.Now()

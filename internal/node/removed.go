@@ -10,23 +10,33 @@ import (
 
 // Removal tells how the membership of this node ended.
 type Removal struct {
+	// By is the admin that ended it, or that had given the role which has expired.
 	By ID
 	At time.Time // by the clock of By
+	// Expired: the role was given for a time.
+	Expired bool
 }
 
 // Removal reports whether this node is not a member any more, as far as it has
-// heard: by its own list, or by a statement that a peer has shown.
+// heard: by its own list, by a statement that a peer has shown, or by the time
+// until which it was one.
 func (ns *Namespace) Removal() (Removal, bool) {
 	members := ns.Members()
+	if self, ok := members.Member(ns.node.ID); ok && ended(&self, ns.node.Now()) {
+		return Removal{self.By, self.Expires.Time(), true}, true
+	}
+	statement := members.state.Removed
 	if former, ok := members.Former(ns.node.ID); ok {
-		return Removal{former.RemovedBy, former.At.Time()}, true
+		statement = former.Statement
 	}
-	if len(members.state.Removed) > 0 {
-		if s, err := ns.parse(members.state.Removed); err == nil {
-			return Removal{s.Author, s.At.Time()}, true
-		}
+	if len(statement) == 0 {
+		return Removal{}, false
 	}
-	return Removal{}, false
+	s, err := ns.parse(statement)
+	if err != nil {
+		return Removal{}, false
+	}
+	return Removal{s.Author, s.At.Time(), s.Kind == roster.Expire}, true
 }
 
 // outside is ErrDenied where this node is not a member any more.
@@ -38,8 +48,26 @@ func (ns *Namespace) outside() error {
 }
 
 func (r Removal) err() error {
-	return fmt.Errorf("%w: %w by %s at %s; what this node holds stays; ask an admin for a new invitation",
-		ErrDenied, reconcile.ErrRemoved, r.By, r.At.Format(time.RFC3339))
+	why := ""
+	if r.Expired {
+		why = ": its role was given for a time"
+	}
+	return fmt.Errorf("%w: %w by %s at %s%s; what this node holds stays; ask an admin for a new invitation",
+		ErrDenied, reconcile.ErrRemoved, r.By, r.At.UTC().Format(time.RFC3339), why)
+}
+
+// mustHave says why this node may not do what takes a role, and what to do about it,
+// or nil.
+func (ns *Namespace) mustHave(role Role, todo string) error {
+	if err := ns.outside(); err != nil {
+		return err
+	}
+	self, _ := ns.Members().Member(ns.node.ID)
+	if self.Role >= role {
+		return nil
+	}
+	return fmt.Errorf("%w: this node's role here is %s, given by %s at %s; %s",
+		ErrDenied, self.Role, self.By, self.Since.Time().UTC().Format(time.RFC3339), todo)
 }
 
 // heed takes what a peer says has removed this node. It returns nil where this

@@ -104,17 +104,6 @@ func (ns *Namespace) expire(ctx context.Context) error {
 	return nil
 }
 
-// mayManage says why this node may not change the list of members, or nil.
-func (ns *Namespace) mayManage(what string) error {
-	if err := ns.outside(); err != nil {
-		return err
-	}
-	if members := ns.Members(); !members.Has(ns.node.ID, RoleAdmin) {
-		return fmt.Errorf("%w: this node's role is %s; only an admin %s", ErrDenied, members.Role(ns.node.ID), what)
-	}
-	return nil
-}
-
 // notLast keeps a namespace from losing its last admin by this node's own doing.
 func (ns *Namespace) notLast(members *Members, id ID) error {
 	if id != ns.node.ID || members.Role(id) < RoleAdmin {

@@ -191,14 +191,10 @@ func (ns *Namespace) versionAt(at hlc.Timestamp) (dbadapter.Version, error) {
 
 // authorize signs writes of this node, if its role lets it write.
 func (ns *Namespace) authorize(writes []dbadapter.Write) error {
-	if err := ns.outside(); err != nil {
+	if err := ns.mustHave(RoleWrite, "ask an admin for the role write"); err != nil {
 		return err
 	}
-	members := ns.Members()
-	if !members.Has(ns.node.ID, RoleWrite) {
-		return fmt.Errorf("%w: this node's role here is %s; ask an admin for the role write", ErrDenied, members.Role(ns.node.ID))
-	}
-	if members.Policy().Unsigned {
+	if ns.Members().Policy().Unsigned {
 		return nil
 	}
 	if err := ns.sign(writes); err != nil {

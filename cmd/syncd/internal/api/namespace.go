@@ -58,14 +58,6 @@ type Namespaces struct {
 	Namespaces []Namespace `json:"namespaces"`
 }
 
-// Member is a node that this node deals with in a namespace.
-type Member struct {
-	ID    string    `json:"id"`
-	Role  string    `json:"role" enum:"read,write,admin"`
-	Since time.Time `json:"since"`
-	Self  bool      `json:"self,omitempty" doc:"this node"`
-}
-
 // Rejection is a record that a peer offered and this node refused.
 type Rejection struct {
 	Key
@@ -82,14 +74,9 @@ type NamespaceStatus struct {
 	Rejections []Rejection `json:"rejections"`
 }
 
-// NamespaceStatusOf describes a namespace in full; self is this node's id.
-func NamespaceStatusOf(ns *peer.Namespace, self peer.ID) NamespaceStatus {
-	out := NamespaceStatus{Namespace: NamespaceOf(ns.Info()), MemberList: []Member{}}
-	for _, m := range ns.Members() {
-		out.MemberList = append(out.MemberList, Member{
-			ID: m.ID.String(), Role: m.Role.String(), Since: m.Since, Self: m.ID == self,
-		})
-	}
+// NamespaceStatusOf describes a namespace of a node in full.
+func NamespaceStatusOf(n *peer.Node, ns *peer.Namespace) NamespaceStatus {
+	out := NamespaceStatus{Namespace: NamespaceOf(ns.Info()), MemberList: MembersOf(n, ns, false).Members}
 	out.Rejections = RejectionsOf(ns.Rejected())
 	return out
 }
@@ -106,6 +93,7 @@ type Invitation struct {
 	NS      string `json:"ns" doc:"the namespace's local name"`
 	Role    string `json:"role,omitempty" doc:"read, write (default) or admin"`
 	Expires string `json:"expires,omitempty" doc:"for how long the ticket can be used, at most 8760h; default 24h"`
+	Uses    int    `json:"uses,omitempty" doc:"how many nodes can join by the ticket; default 1" minimum:"0"`
 }
 
 // Ticket lets nodes join a namespace.
@@ -117,6 +105,7 @@ type Ticket struct {
 type Joined struct {
 	Namespace
 	Fetched int    `json:"fetched" doc:"records that the first sync, with the inviter, has brought"`
+	Bytes   int64  `json:"bytes" doc:"that it received, of all kinds"`
 	Problem string `json:"problem,omitempty" doc:"why that sync did not end well: the node is a member all the same, and later syncs go on; absent if it did"`
 }
 

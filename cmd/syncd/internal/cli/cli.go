@@ -42,8 +42,9 @@ type root struct {
 	Serve      serveCmd      `cmd:"" group:"start" help:"Run the daemon."`
 	Status     statusCmd     `cmd:"" group:"start" help:"Show the node, its namespaces, peers and last syncs."`
 	NS         nsCmd         `cmd:"" name:"ns" group:"share" help:"Make, list and remove namespaces."`
-	Invite     inviteCmd     `cmd:"" group:"share" help:"Make a ticket with which one node can join a namespace."`
+	Invite     inviteCmd     `cmd:"" group:"share" help:"Make a ticket with which nodes can join a namespace; list and revoke tickets."`
 	Join       joinCmd       `cmd:"" group:"share" help:"Join a namespace with a ticket."`
+	Member     memberCmd     `cmd:"" group:"share" help:"List, change and remove the members of a namespace."`
 	Peer       peerCmd       `cmd:"" group:"share" help:"Remember, list and forget addresses of peers."`
 	Put        putCmd        `cmd:"" group:"records" help:"Write a record."`
 	Get        getCmd        `cmd:"" group:"records" help:"Print a record's value."`

@@ -41,6 +41,9 @@ func commandOf(n *kong.Node, path string, above []*kong.Flag) command {
 			c.subs = append(c.subs, commandOf(child, strings.TrimSpace(path+" "+child.Name), c.flags))
 		}
 	}
+	if n.DefaultCmd != nil { // its name may be left out
+		c.flags = append(c.flags, n.DefaultCmd.Flags...)
+	}
 	return c
 }
 

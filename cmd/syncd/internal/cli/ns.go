@@ -118,33 +118,6 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	return t.print()
 }
 
-type inviteCmd struct {
-	NS      string        `arg:"" name:"ns" help:"The namespace's name."`
-	Role    string        `help:"What the joiner may do: read, write or admin." enum:"read,write,admin" default:"write"`
-	Expires time.Duration `help:"For how long the ticket can be used, at most 8760h, which is a year." default:"24h"`
-}
-
-func (inviteCmd) Help() string {
-	return `Prints a ticket. It is a secret: the first node that presents it becomes the member, and it works once. It takes the role admin to invite.
-
-Examples:
-    syncd invite notes
-    syncd invite notes --role read --expires 1h`
-}
-
-// Run prints the ticket.
-func (c inviteCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	ticket, err := daemon.Invite(ctx, api.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String()})
-	if err != nil {
-		return attempt(err, "invite to %q", c.NS)
-	}
-	if a.json() {
-		return a.printJSON(api.Ticket{Ticket: ticket})
-	}
-	a.remark("on the other node, within %s: syncd join TICKET", c.Expires)
-	return a.printf("%s\n", ticket)
-}
-
 type joinCmd struct {
 	Ticket string `arg:"" help:"What syncd invite printed; - reads it from standard input."`
 }
@@ -177,6 +150,6 @@ func (c joinCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		a.remark("joined namespace %s with role %s; the first sync failed, and is tried again: %s", ns.Name, ns.Role, ns.Problem)
 		return nil
 	}
-	a.remark("joined namespace %s with role %s and fetched %d records", ns.Name, ns.Role, ns.Fetched)
+	a.remark("joined namespace %s with role %s as one of %d members, and fetched %d records, %s", ns.Name, ns.Role, ns.Members, ns.Fetched, size(ns.Bytes))
 	return nil
 }

@@ -148,15 +148,7 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	if err := a.printf("\n"); err != nil {
 		return err
 	}
-	t = a.table("member", "role", "since", "")
-	for _, m := range ns.MemberList {
-		self := ""
-		if m.Self {
-			self = "this node"
-		}
-		t.row(m.ID, m.Role, m.Since.Format(time.RFC3339), self)
-	}
-	if err := t.print(); err != nil || len(ns.Rejections) == 0 {
+	if err := a.printMembers(ns.MemberList); err != nil || len(ns.Rejections) == 0 {
 		return err
 	}
 	if err := a.printf("\n"); err != nil {

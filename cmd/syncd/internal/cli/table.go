@@ -31,6 +31,14 @@ func (t *table) row(cells ...string) {
 	_, _ = t.lines.Write([]byte(strings.Join(cells, "\t") + "\n")) // into memory
 }
 
+// after is print below an empty line.
+func (t *table) after() error {
+	if err := t.a.printf("\n"); err != nil {
+		return err
+	}
+	return t.print()
+}
+
 // print writes the table, without spaces at the ends of lines.
 func (t *table) print() error {
 	if err := t.lines.Flush(); err != nil {

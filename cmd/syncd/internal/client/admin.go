@@ -62,13 +62,6 @@ func (c *Client) Restamp(ctx context.Context, ns string) (api.Restamped, error) 
 	return out, err
 }
 
-// Invite makes a ticket.
-func (c *Client) Invite(ctx context.Context, in api.Invitation) (string, error) {
-	var out api.Ticket
-	err := c.call(ctx, http.MethodPost, "/v1/invites", nil, in, &out)
-	return out.Ticket, err
-}
-
 // Join redeems a ticket.
 func (c *Client) Join(ctx context.Context, ticket string) (api.Joined, error) {
 	var out api.Joined

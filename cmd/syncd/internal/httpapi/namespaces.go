@@ -54,7 +54,7 @@ func (s *server) registerNamespaces() {
 	}, s.namespaceStatus)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "invite", Method: http.MethodPost, Path: "/v1/invites",
-		Summary: "Make a ticket for one node to join a namespace", BodyReadTimeout: -1,
+		Summary: "Make a ticket with which nodes can join a namespace", BodyReadTimeout: -1,
 	}, s.invite)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "join", Method: http.MethodPost, Path: "/v1/join",
@@ -64,7 +64,7 @@ func (s *server) registerNamespaces() {
 		if ns == nil {
 			return nil, fail(err)
 		}
-		out := &joinedOutput{api.Joined{Namespace: api.NamespaceOf(ns.Info()), Fetched: report.Applied}}
+		out := &joinedOutput{api.Joined{Namespace: api.NamespaceOf(ns.Info()), Fetched: report.Applied, Bytes: report.WireBytesReceived}}
 		if err != nil {
 			out.Body.Problem = err.Error()
 		}
@@ -101,7 +101,7 @@ func (s *server) namespaceStatus(_ context.Context, in *nsInput) (*statusOutput,
 	if err != nil {
 		return nil, err
 	}
-	return &statusOutput{api.NamespaceStatusOf(ns, s.Node.ID())}, nil
+	return &statusOutput{api.NamespaceStatusOf(s.Node, ns)}, nil
 }
 
 func (s *server) invite(ctx context.Context, in *inviteInput) (*ticketBody, error) {
@@ -109,7 +109,7 @@ func (s *server) invite(ctx context.Context, in *inviteInput) (*ticketBody, erro
 	if err != nil {
 		return nil, err
 	}
-	o := peer.InviteOptions{}
+	o := peer.InviteOptions{Uses: in.Body.Uses}
 	if in.Body.Role != "" {
 		if o.Role, err = peer.ParseRole(in.Body.Role); err != nil {
 			return nil, fail(problem.Usage("%w", err))

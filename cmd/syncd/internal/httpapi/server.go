@@ -86,6 +86,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerKeys()
 	s.registerLines()
 	s.registerNamespaces()
+	s.registerMembers()
 	s.registerRestamp()
 	s.registerBackups()
 	s.registerKept()

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+)
+
+type inviteCmd struct {
+	New    inviteNewCmd    `cmd:"" default:"withargs" help:"Make a ticket; the word new may be left out."`
+	Ls     inviteLsCmd     `cmd:"" help:"List the tickets that this node has issued."`
+	Revoke inviteRevokeCmd `cmd:"" help:"Make a ticket useless."`
+}
+
+func (inviteCmd) Help() string {
+	return `Examples:
+    syncd invite notes
+    syncd invite notes --role read --expires 1h
+    syncd invite notes --uses 4
+    syncd invite ls notes
+    syncd invite revoke notes 4f1c2a90b7d3e865`
+}
+
+type inviteNewCmd struct {
+	NS      string        `arg:"" name:"ns" help:"The namespace's name."`
+	Role    string        `help:"What the joiner may do: read, write or admin." enum:"read,write,admin" default:"write"`
+	Expires time.Duration `help:"For how long the ticket can be used, at most 8760h, which is a year." default:"24h"`
+	Uses    int           `help:"How many nodes can join by the ticket." default:"1"`
+}
+
+func (inviteNewCmd) Help() string {
+	return `Prints a ticket. It is a secret: the first nodes that present it become members. It takes the role admin to invite, and this node must run, and be an admin, when the ticket is used.
+
+Examples:
+    syncd invite notes
+    syncd invite notes --role read --expires 1h
+    syncd invite notes --uses 4`
+}
+
+// Run prints the ticket.
+func (c inviteNewCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	ticket, err := daemon.Invite(ctx, api.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String(), Uses: c.Uses})
+	if err != nil {
+		return attempt(err, "invite to %q", c.NS)
+	}
+	if a.json() {
+		return a.printJSON(api.Ticket{Ticket: ticket})
+	}
+	where := "on the other node"
+	if c.Uses > 1 {
+		where = fmt.Sprintf("on up to %d other nodes", c.Uses)
+	}
+	a.remark("%s, within %s: syncd join TICKET", where, c.Expires)
+	return a.printf("%s\n", ticket)
+}
+
+type inviteLsCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+}
+
+func (inviteLsCmd) Help() string {
+	return `Tickets that are used up or have expired are among them for a week. The tickets themselves are not kept: an id names one and lets no node join.
+
+Example:
+    syncd invite ls notes`
+}
+
+// Run lists the tickets.
+func (c inviteLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	got, err := daemon.Invites(ctx, c.NS)
+	if err != nil {
+		return attempt(err, "list the tickets of %q", c.NS)
+	}
+	if a.json() {
+		return a.printJSON(got)
+	}
+	t := a.table("ticket", "role", "issued", "expires", "used", "by")
+	for _, i := range got.Invites {
+		t.row(i.ID, i.Role, i.Issued.Format(time.RFC3339), i.Expires.Format(time.RFC3339), fmt.Sprintf("%d of %d", len(i.UsedBy), i.Uses), orDash(i.UsedBy))
+	}
+	return t.print()
+}
+
+type inviteRevokeCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+	ID string `arg:"" name:"id" help:"The ticket's id, as syncd invite ls prints it, or the ticket itself."`
+}
+
+func (inviteRevokeCmd) Help() string {
+	return `The nodes that have joined by the ticket stay members; syncd member rm removes them.
+
+Example:
+    syncd invite revoke notes 4f1c2a90b7d3e865`
+}
+
+// Run revokes the ticket.
+func (c inviteRevokeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if err := daemon.Revoke(ctx, c.NS, c.ID); err != nil {
+		return attempt(err, "revoke a ticket of %q", c.NS)
+	}
+	if a.json() {
+		return a.printJSON(map[string]string{"revoked": c.ID})
+	}
+	a.remark("the ticket is of no use any more; the nodes that have joined by it stay members")
+	return nil
+}

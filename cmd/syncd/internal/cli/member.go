@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+)
+
+type memberCmd struct {
+	Ls  memberLsCmd  `cmd:"" help:"List the members of a namespace."`
+	Set memberSetCmd `cmd:"" help:"Give a member another role."`
+	Rm  memberRmCmd  `cmd:"" help:"Remove a member."`
+}
+
+type memberLsCmd struct {
+	NS  string `arg:"" name:"ns" help:"The namespace's name."`
+	All bool   `help:"Those that were members, and changes that do not count, too."`
+}
+
+func (memberLsCmd) Help() string {
+	return `"by" is the admin that gave the role; "synced" is when this node last synced with the member, since the daemon was started. A change of the members does not count if its author lost the right to it by a change that was made at the same time elsewhere: make it again if it was meant.
+
+Examples:
+    syncd member ls notes
+    syncd member ls notes --all -o json`
+}
+
+// Run lists the members.
+func (c memberLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	got, err := daemon.Members(ctx, c.NS, c.All)
+	if err != nil {
+		return attempt(err, "list the members of %q", c.NS)
+	}
+	if a.json() {
+		return a.printJSON(got)
+	}
+	if err := a.printMembers(got.Members); err != nil {
+		return err
+	}
+	if len(got.Former) > 0 {
+		t := a.table("former member", "removed by", "at")
+		for _, f := range got.Former {
+			t.row(f.ID, f.By, f.At.Format(time.RFC3339))
+		}
+		if err := t.after(); err != nil {
+			return err
+		}
+	}
+	if len(got.Voided) > 0 {
+		t := a.table("does not count", "of", "role", "by", "at")
+		for _, v := range got.Voided {
+			t.row(v.Kind, v.Subject, orDash(strings.Fields(v.Role)), v.By, v.At.Format(time.RFC3339))
+		}
+		return t.after()
+	}
+	return nil
+}
+
+func (a *app) printMembers(members []api.Member) error {
+	t := a.table("member", "role", "since", "by", "expires", "synced", "addresses", "")
+	for _, m := range members {
+		var marks []string
+		if m.Self {
+			marks = append(marks, "this node")
+		}
+		if m.Lapsed {
+			marks = append(marks, "lapsed")
+		}
+		t.row(m.ID, m.Role, m.Since.Format(time.RFC3339), short(m.By), orNever(m.Expires), orNever(m.Synced), orDash(m.Addrs), strings.Join(marks, ", "))
+	}
+	return t.print()
+}
+
+// orNever is a time, or a dash for none.
+func orNever(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format(time.RFC3339)
+}
+
+type memberSetCmd struct {
+	NS      string        `arg:"" name:"ns" help:"The namespace's name."`
+	ID      string        `arg:"" name:"id" help:"The node's id, as syncd member ls prints it."`
+	Role    string        `required:"" help:"What it may do: read, write or admin." enum:"read,write,admin"`
+	Expires time.Duration `help:"For how long it shall be a member; 0 means without end." default:"0s"`
+}
+
+func (memberSetCmd) Help() string {
+	return `It takes the role admin. An admin loses that role only by itself, or by an admin above it in the chain of invitations. The other members hear of the change with their next syncs.
+
+A writer that becomes a reader keeps all records, and what it has written so far stays. What it writes before it hears of the change the others refuse.
+
+A node that was removed is a member again, and comes back with its next sync. A node that never was a member lacks the namespace's secret: it joins with a ticket (syncd invite).
+
+Examples:
+    syncd member set notes 12D3KooW… --role read
+    syncd member set notes 12D3KooW… --role write --expires 720h`
+}
+
+// Run gives the role.
+func (c memberSetCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	in := api.NewRole{Role: c.Role}
+	if c.Expires < 0 {
+		return problem.Usage("member set: --expires %s: want a duration above 0, such as 720h", c.Expires)
+	}
+	if c.Expires > 0 {
+		in.Expires = c.Expires.String()
+	}
+	before, err := daemon.Members(ctx, c.NS, true)
+	if err != nil {
+		return attempt(err, "set a member of %q", c.NS)
+	}
+	if err := daemon.SetMember(ctx, c.NS, c.ID, in); err != nil {
+		return attempt(err, "set the role of %s in %q", c.ID, c.NS)
+	}
+	if a.json() {
+		return a.printJSON(map[string]string{"id": c.ID, "role": c.Role, "expires": in.Expires})
+	}
+	a.remark("%s has the role %s in %s; the other members hear of it with their next syncs", c.ID, c.Role, c.NS)
+	known := slices.ContainsFunc(before.Members, func(m api.Member) bool { return m.ID == c.ID }) ||
+		slices.ContainsFunc(before.Former, func(f api.FormerMember) bool { return f.ID == c.ID })
+	if !known {
+		a.remark("it was not a member before: if it has never joined, let it in with: syncd invite %s --role %s", c.NS, c.Role)
+	}
+	return nil
+}
+
+type memberRmCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+	ID string `arg:"" name:"id" help:"The member's id, as syncd member ls prints it."`
+}
+
+func (memberRmCmd) Help() string {
+	return `It takes the role admin; an admin is removed by an admin above it in the chain of invitations, and each member can remove itself.
+
+What follows:
+  - The node keeps what it holds, and the secret. No member that has heard of the removal syncs with it; the others hear of it with their next syncs.
+  - What it wrote before stays. What it writes from now on the others refuse.
+  - Tickets that it has issued, and old tickets for it, are of no use any more. Members that it invited stay.
+  - It is told who removed it, and when, as soon as it calls a member.
+
+Example:
+    syncd member rm notes 12D3KooW…`
+}
+
+// Run removes the member.
+func (c memberRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if err := daemon.RemoveMember(ctx, c.NS, c.ID); err != nil {
+		return attempt(err, "remove %s from %q", c.ID, c.NS)
+	}
+	if a.json() {
+		return a.printJSON(map[string]string{"removed": c.ID})
+	}
+	a.remark("removed %s from %s; it keeps what it has read; the other members hear of it with their next syncs, or now with: syncd sync --ns %s", c.ID, c.NS, c.NS)
+	return nil
+}

@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+type (
+	membersInput struct {
+		NS  string `path:"ns" doc:"the namespace's local name"`
+		All bool   `query:"all" doc:"former members, and changes that do not count, too"`
+	}
+	membersOutput struct{ Body api.Members }
+	memberPath    struct {
+		NS string `path:"ns" doc:"the namespace's local name"`
+		ID string `path:"id" doc:"the node's id"`
+	}
+	setMemberInput struct {
+		NS   string `path:"ns" doc:"the namespace's local name"`
+		ID   string `path:"id" doc:"the node's id"`
+		Body api.NewRole
+	}
+	invitesOutput struct{ Body api.Invites }
+	revokeInput   struct {
+		NS string `path:"ns" doc:"the namespace's local name"`
+		ID string `path:"id" doc:"the ticket's id, or the ticket itself"`
+	}
+)
+
+func (s *server) registerMembers() {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "members", Method: http.MethodGet, Path: "/v1/ns/{ns}/members", Summary: "List the members of a namespace",
+	}, func(_ context.Context, in *membersInput) (*membersOutput, error) {
+		ns, err := s.namespace(in.NS)
+		if err != nil {
+			return nil, err
+		}
+		return &membersOutput{api.MembersOf(s.Node, ns, in.All)}, nil
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "set-member", Method: http.MethodPut, Path: "/v1/ns/{ns}/members/{id}", DefaultStatus: http.StatusNoContent,
+		Summary: "Give a member another role, or admit a node that has the secret already", BodyReadTimeout: -1,
+	}, func(ctx context.Context, in *setMemberInput) (*struct{}, error) {
+		role, err := peer.ParseRole(in.Body.Role)
+		if err != nil {
+			return nil, fail(problem.Usage("%w", err))
+		}
+		life, err := duration("expires", in.Body.Expires)
+		if err != nil {
+			return nil, err
+		}
+		var until time.Time
+		if life > 0 {
+			until = time.Now().Add(life)
+		}
+		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error { return ns.SetRoleUntil(ctx, id, role, until) })
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "remove-member", Method: http.MethodDelete, Path: "/v1/ns/{ns}/members/{id}", DefaultStatus: http.StatusNoContent,
+		Summary: "End a node's membership; it keeps what it has read",
+	}, func(ctx context.Context, in *memberPath) (*struct{}, error) {
+		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error { return ns.Remove(ctx, id) })
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "invites", Method: http.MethodGet, Path: "/v1/ns/{ns}/invites",
+		Summary: "List the tickets that this node has issued; those that are used up or expired for a week",
+	}, func(_ context.Context, in *nsInput) (*invitesOutput, error) {
+		ns, err := s.namespace(in.NS)
+		if err != nil {
+			return nil, err
+		}
+		return &invitesOutput{api.InvitesOf(ns)}, nil
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "revoke-invite", Method: http.MethodDelete, Path: "/v1/ns/{ns}/invites/{id}", DefaultStatus: http.StatusNoContent,
+		Summary: "Make a ticket useless; the nodes that have joined by it stay members",
+	}, func(ctx context.Context, in *revokeInput) (*struct{}, error) {
+		ns, err := s.namespace(in.NS)
+		if err != nil {
+			return nil, err
+		}
+		return nil, fail(ns.Revoke(ctx, in.ID))
+	})
+}
+
+// change changes a member of a namespace.
+func (s *server) change(name, member string, do func(ns *peer.Namespace, id peer.ID) error) error {
+	ns, err := s.namespace(name)
+	if err != nil {
+		return err
+	}
+	id, err := peer.ParseID(member)
+	if err != nil {
+		return fail(problem.Usage("%w; syncd member ls %s lists the members", err, name))
+	}
+	return fail(do(ns, id))
+}
