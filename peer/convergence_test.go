@@ -55,6 +55,7 @@ func TestConvergence(t *testing.T) {
 	for i := 1; i < 3; i++ {
 		spaces[i] = join(t, spaces[0], nodes[i], peer.RoleWrite)
 	}
+	sync1(t, spaces[1], nodes[0].ID()) // it hears of the third node: it could not call it else
 	if _, err := nodes[1].Connect(t.Context(), nodes[2].Addrs()[0]); err != nil {
 		t.Fatal(err)
 	}
