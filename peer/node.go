@@ -100,8 +100,11 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
-	for _, follow := range []func() error{n.learnAddrs, func() error { return n.followAddrs(n.moved) }} {
-		if err := follow(); err != nil {
+	if err := n.learnAddrs(); err != nil {
+		return nil, fmt.Errorf("open the node: %w", err)
+	}
+	if !cfg.restoring { // it would write into the copy that it has no address, with a version of now
+		if err := n.followAddrs(n.moved); err != nil {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
