@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/multiformats/go-varint"
@@ -14,12 +15,15 @@ import (
 // A member of one namespace is a stranger to another of the same node, though
 // it knows that one's secret: each namespace goes by its own list.
 func TestMemberOfAnotherNamespaceIsDenied(t *testing.T) {
-	na, nb, nc := open(t, peer.Config{}), open(t, peer.Config{}), open(t, peer.Config{})
+	clock := newTestClock()
+	cfg := peer.Config{Clock: clock.now}
+	na, nb, nc := open(t, cfg), open(t, cfg), open(t, cfg)
 	sa := create(t, na, peer.Policy{})
 	sb := join(t, sa, nb, peer.RoleWrite)
 	sc := join(t, sa, nc, peer.RoleWrite)
 	put(t, sb, "k", "of b")
 	put(t, sc, "l", "of c")
+	clock.turn(time.Second) // a write of the removal's millisecond could be after it
 	if err := sa.Remove(t.Context(), nc.ID()); err != nil {
 		t.Fatal(err)
 	}
