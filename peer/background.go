@@ -29,8 +29,8 @@ func (n *Node) background() {
 		}
 	}
 	for n.pause(schedule.Pause()) {
-		if err := n.core.Tend(n.ctx); err != nil && n.ctx.Err() == nil {
-			n.log.Warn("a namespace could not be tended", logError(err))
+		for _, ns := range n.Namespaces() {
+			running.Go(ns.tend)
 		}
 		schedule.Begin(func(id node.ID) bool { return n.known(ID(id)) })
 		begin()

@@ -39,6 +39,10 @@ type ImportResult struct {
 	// Expired counts the items that had expired when they were to be written. They
 	// are left out.
 	Expired int64
+	// Late counts the dated items that came too late for their dates, up to which the
+	// members may have collected deleted records: they are written as of now. They
+	// are among the others.
+	Late int64
 }
 
 // Import writes items in batches, each durable in one transaction. An error

@@ -3,8 +3,11 @@ package peer
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // metrics are a node's counters. Their names begin with syncd_ and use the
@@ -17,8 +20,9 @@ type metrics struct {
 	syncs  *prometheus.CounterVec
 	bytes  *prometheus.CounterVec
 	denied prometheus.Counter
+	sweep  *prometheus.CounterVec
 
-	records, members, rejected, conflicts, setAside, running *prometheus.Desc
+	records, members, rejected, conflicts, setAside, running, waiting, mark, floor *prometheus.Desc
 }
 
 func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
@@ -40,12 +44,18 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		denied: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "syncd_strangers_denied_total", Help: "Syncs refused because the peer is not a member.",
 		}),
+		sweep: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_swept_records_total", Help: "Records that left a namespace after all members were past them (collected), that were written again for a writer without the right (adopted), or set aside.",
+		}, []string{"ns", "what"}),
 		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
 		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
 		conflicts: gauge("syncd_conflict_records", "Records kept because one whose writer had not seen them took their place.", "ns"),
 		setAside:  gauge("syncd_set_aside_records", "Records kept because they were set aside.", "ns"),
 		running:   gauge("syncd_running_syncs", "Syncs that are running."),
+		waiting:   gauge("syncd_waiting_records", "Tombstones and records that expire, at most: they wait until all members are past them.", "ns"),
+		mark:      gauge("syncd_watermark_timestamp_seconds", "Up to when all members hold what was written; 0 if that is not known.", "ns"),
+		floor:     gauge("syncd_floor_timestamp_seconds", "Up to when deleted and expired records have been collected; 0 for never.", "ns"),
 	}
 	for _, result := range []string{"ok", "denied", "unreachable", "busy", "not_verified", "canceled", "error"} {
 		m.syncs.WithLabelValues(result)
@@ -69,7 +79,8 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.syncs.Describe(ch)
 	m.bytes.Describe(ch)
 	m.denied.Describe(ch)
-	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running} {
+	m.sweep.Describe(ch)
+	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor} {
 		ch <- d
 	}
 }
@@ -80,6 +91,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.syncs.Collect(ch)
 	m.bytes.Collect(ch)
 	m.denied.Collect(ch)
+	m.sweep.Collect(ch)
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
@@ -91,6 +103,25 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.rejected, int64(info.Rejected), info.Name)
 		gauge(m.conflicts, int64(info.Conflicts), info.Name)
 		gauge(m.setAside, int64(info.SetAside), info.Name)
+		c := ns.Collection()
+		gauge(m.waiting, c.Waiting, info.Name)
+		gauge(m.mark, unixSeconds(c.Mark), info.Name)
+		gauge(m.floor, unixSeconds(c.Floor), info.Name)
+	}
+}
+
+// unixSeconds is 0 for the zero time.
+func unixSeconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+// swept counts what a sweep did.
+func (m *metrics) swept(ns *Namespace, s node.Swept) {
+	for what, n := range map[string]int64{"collected": s.Collected, "adopted": s.Adopted, "set_aside": s.SetAside} {
+		m.sweep.WithLabelValues(ns.Name(), what).Add(float64(n))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -36,7 +37,9 @@ type Namespace struct {
 	cancel context.CancelFunc
 	gate   *gate // all uses of the records are inside
 
-	synced lastSyncs
+	synced  lastSyncs
+	tending sync.Mutex
+	removed int64 // since the store was compacted last; guarded by tending
 }
 
 // openNamespace opens a namespace's records and rebuilds its sketch by a scan.
@@ -127,6 +130,9 @@ type Info struct {
 	// Declined are the peers that decline records which this node wrote, since
 	// their times are ahead of the peers' clocks: is this machine's clock right?
 	Declined []DeclinedBy
+	// Silent are the members that hold the collection of deleted records back and
+	// were not heard for more than SilentAfter.
+	Silent []Holding
 }
 
 // DeclinedBy says how many of this node's records a peer declines.
@@ -163,6 +169,7 @@ func (ns *Namespace) Info() Info {
 		Clock:    newest,
 		Ahead:    ns.core.Ahead(),
 		Declined: declined,
+		Silent:   ns.silent(),
 		Removed:  ns.removal(),
 	}
 }

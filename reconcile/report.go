@@ -51,6 +51,10 @@ type Report struct {
 	// Theirs is the peer's greeting, once the peer has proved that it knows the
 	// secret.
 	Theirs wire.Greeting
+	// Collected and SetAside count those of DeclinedForFloor that left this side
+	// after the sync, since the peer's floor was proven: what had been deleted or
+	// had expired is gone, the others are kept for a person.
+	Collected, SetAside int
 	// Estimate is the number of differences guessed before the cells were
 	// asked for; 0 if the first ones were enough.
 	Estimate int64

@@ -41,10 +41,13 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Redeem:
 		n.Redeem(e.Peer)
 	case plan.SetRole, plan.Term:
+		r.history.Excuse()
 		n.SetRole(e.Peer, role(e.Key), e.For)
 	case plan.Remove:
+		r.history.Excuse()
 		n.Remove(e.Peer)
 	case plan.Lapse:
+		r.history.Excuse()
 		n.Lapse(e.Peer)
 	case plan.Replay:
 		r.cluster.Replay(e.Node, e.Peer)

@@ -215,6 +215,21 @@ func (r *runner) Restamping(node int, writes []dbadapter.Write) {
 	}
 }
 
+// Removing is told of records that may go.
+func (r *runner) Removing(node int, writes []dbadapter.Write) {
+	for i := range writes {
+		r.history.Removing(node, &writes[i].Record.Record)
+	}
+}
+
+// Collected is told of records that are gone.
+func (r *runner) Collected(node int, record *dbadapter.Record, waited []int) {
+	r.history.Collected(node, record, waited)
+}
+
+// SetAside is told of records that are kept for a person.
+func (r *runner) SetAside(node int, record *dbadapter.Record) { r.history.SetAside(node, record) }
+
 // Refused counts a refusal.
 func (r *runner) Refused(_ int, err error) {
 	for _, c := range []struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
@@ -39,7 +40,7 @@ func (r *runner) settle() error {
 	r.healed = from
 	for end := from + r.plan.Settle; ; {
 		r.cluster.Settle(pace)
-		if done, err := r.wait(end, pace/2, r.equal); !done {
+		if done, err := r.wait(end, pace/2, func() bool { return r.equal() && r.collected() }); !done {
 			return err // if it is nil: the checker will say what differs
 		}
 		settled := r.world.Now() - from
@@ -109,6 +110,28 @@ func (r *runner) equal() bool {
 		list := r.cluster.Node(group[0]).List()
 		for _, i := range group[1:] {
 			if d, n := r.cluster.Node(i).State(); d != digest || n != records || r.cluster.Node(i).List() != list {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// collected reports whether nothing that was deleted, or has expired, is left. A node
+// that cannot be started again holds that back.
+func (r *runner) collected() bool {
+	for _, n := range r.cluster.Nodes() {
+		if !n.Up() || n.List() == (roster.Digest{}) {
+			return true
+		}
+	}
+	if len(r.reach()) > 1 {
+		return true
+	}
+	for _, n := range r.cluster.Nodes() {
+		now := dbadapter.TimestampAt(n.Clock())
+		for _, record := range n.Records() {
+			if record.Deleted || record.Expires != 0 && record.Expires <= now {
 				return false
 			}
 		}

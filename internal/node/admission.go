@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,7 +25,7 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 // Admit is the one way in for records from a peer: each is examined alone, and
 // those that pass are committed together. The verdicts are in the order of the
 // records.
-func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
+func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Hashed) (_ []reconcile.Verdict, err error) {
 	members, now := ns.Members(), ns.node.Now()
 	refused := make([]*refusal, len(records))
 	ns.node.Each(len(records), func(i int) { refused[i] = ns.examine(members, from, now, &records[i].Record) })
@@ -43,6 +44,9 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Has
 	}
 	ns.commits.Lock()
 	defer ns.commits.Unlock()
+	if writes, places, err = ns.keepOut(from, verdicts, writes, places); err != nil {
+		return nil, err
+	}
 	// Before they are committed: a reader of one of these versions that writes
 	// on the condition that it is held gets a greater one.
 	for i := range writes {
@@ -58,9 +62,44 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Has
 			verdicts[places[i]].Result = o.Result
 			ns.accepted(&writes[i].Record)
 		}
+		ns.vouching.waiting.note(writes[:n], outcomes)
 		writes, places = writes[n:], places[n:]
 	}
 	return verdicts, nil
+}
+
+// keepOut takes off the writes whose records the floor keeps out. commits is held.
+func (ns *Namespace) keepOut(from ID, verdicts []reconcile.Verdict, writes []dbadapter.Write, places []int) (_ []dbadapter.Write, _ []int, err error) {
+	floor := dbadapter.Timestamp(ns.vouching.floor.Load())
+	var snap dbadapter.Snapshot
+	defer func() {
+		if snap != nil {
+			snap.Close()
+		}
+	}()
+	kept := 0
+	for i := range writes {
+		r := &writes[i].Record
+		if r.Version.Clock <= floor {
+			if snap == nil {
+				if snap, err = ns.Store.Snapshot(); err != nil {
+					return nil, nil, err
+				}
+			}
+			_, err := snap.Get(r.Key)
+			if errors.Is(err, dbadapter.ErrNotFound) {
+				verdicts[places[i]].Reason = wire.ReasonFloor
+				ns.reject(r, from, fmt.Errorf("it is not later than %s, up to when deleted records have been collected here", floor.Time().Format(time.RFC3339)))
+				continue
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+		}
+		writes[kept], places[kept] = writes[i], places[i]
+		kept++
+	}
+	return writes[:kept], places[:kept], nil
 }
 
 // examine says why a record must stay outside, or nil.

@@ -21,12 +21,15 @@ const (
 	// kindAddresses begins the key of where a member can be dialled; its id
 	// follows, as in the keys of all kinds but statements.
 	kindAddresses = 'a'
+	// kindPledge begins the key of a member's pledge.
+	kindPledge = 'w'
 )
 
 // ofMembers are the kinds of what members say of themselves, with the check of the
 // values.
 var ofMembers = map[byte]func(value []byte) error{
 	kindAddresses: func(value []byte) error { _, err := readAddresses(value); return err },
+	kindPledge:    func(value []byte) error { _, err := parsePledge(value); return err },
 }
 
 func controlKey(kind byte, id ID) []byte { return append([]byte{kind}, id...) }
@@ -70,12 +73,16 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 	}
 	for n, o := range outcomes {
 		verdicts[places[n]].Result = o.Result
-		if r := &writes[n].Record; o.Result == dbadapter.Applied && r.Key[0] == kindAddresses && ns.node.Moved != nil {
+		switch r := &writes[n].Record; {
+		case o.Result != dbadapter.Applied:
+		case r.Key[0] == kindAddresses && ns.node.Moved != nil:
 			addrs, _ := readAddresses(r.Value) // it has been read before
 			ns.node.Moved(ID(r.Key[1:]), addrs)
+		case r.Key[0] == kindPledge:
+			err = errors.Join(err, ns.vouch(func(w *watermark) bool { return ns.hear(w, &r.Record) }))
 		}
 	}
-	return verdicts, nil
+	return verdicts, err
 }
 
 // examineOwn says why what a member says of itself must stay outside, or nil. Such
@@ -120,34 +127,40 @@ func (p *Part) apply(ctx context.Context, writes []dbadapter.Write) (outcomes []
 func (ns *Namespace) say(ctx context.Context, kind byte, value []byte) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	if ns.over {
-		return dbadapter.ErrClosed
-	}
-	if err := ns.outside(); err != nil {
-		return err
-	}
-	key := controlKey(kind, ns.node.ID)
-	held, err := ns.Control.get(key)
+	held, err := ns.Control.get(controlKey(kind, ns.node.ID))
 	if err == nil && bytes.Equal(held.Value, value) {
 		return nil
 	}
 	if err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
 		return err
 	}
+	_, err = ns.sayLocked(ctx, kind, value)
+	return err
+}
+
+// sayLocked is say for a caller that holds updating, and says something new. It
+// returns the record.
+func (ns *Namespace) sayLocked(ctx context.Context, kind byte, value []byte) (*dbadapter.Record, error) {
+	if ns.over {
+		return nil, dbadapter.ErrClosed
+	}
+	if err := ns.outside(); err != nil {
+		return nil, err
+	}
 	version, err := ns.nextVersion()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	hashed, err := dbadapter.Hash(ns.Control.Keys.Hasher, dbadapter.Record{Key: key, Value: value, Version: version})
+	hashed, err := dbadapter.Hash(ns.Control.Keys.Hasher, dbadapter.Record{Key: controlKey(kind, ns.node.ID), Value: value, Version: version})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	writes := []dbadapter.Write{{Record: hashed}}
 	if err := ns.Control.sign(writes); err != nil {
-		return err
+		return nil, err
 	}
 	_, err = ns.Control.Store.Apply(ctx, writes)
-	return err
+	return &writes[0].Record.Record, err
 }
 
 // get reads a record.

@@ -35,7 +35,11 @@ type Conversation struct {
 	ask    Ask // of the initiator
 	// opened is the digest of the set as the replica has it.
 	opened dbadapter.Digest
-	left   time.Time    // when this node's Hello left; zero at a responder
+	left   time.Time // when this node's Hello left; zero at a responder
+	// stands is what this side greets with, and theirs the peer's greeting, as far as
+	// this side can believe it.
+	stands standing
+	theirs wire.Greeting
 	close  func() error // the replica; nil before it is opened
 }
 
@@ -155,7 +159,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 		Admit: func(records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
 			return admit(ctx, c.remote, records)
 		},
-		Greeting: ns.greeting, Heed: c.heed,
+		Greeting: c.greeting, Heed: c.heed,
 		Enter: enter, Elapsed: n.Elapsed, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}
 	n.random(o.Nonce[:], ForNonce)
@@ -163,8 +167,18 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 }
 
 // greeting is what this node says of itself at the beginning of a sync.
-func (ns *Namespace) greeting() wire.Greeting {
-	return wire.Greeting{List: ns.Members().Digest(), Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli())}
+func (c *Conversation) greeting() wire.Greeting {
+	ns := c.part.ns
+	return wire.Greeting{
+		List: c.stands.list, Tau: c.stands.tau, Floor: c.stands.floor,
+		Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli()),
+	}
+}
+
+// vouches reports whether the sync moves all that differs in the data, so that its
+// end tells what each side holds.
+func (c *Conversation) vouches() bool {
+	return !c.ask.Control && !c.ask.DryRun && len(c.ask.Prefix) == 0 && c.ask.Direction == wire.Both
 }
 
 // heed decides upon the peer's greeting.
@@ -175,12 +189,18 @@ func (c *Conversation) heed(theirs wire.Greeting) error {
 	if c.ask.Control {
 		return nil
 	}
+	c.theirs = c.part.ns.believe(theirs)
 	return c.part.ns.heard(c.remote, &theirs, c.left)
 }
 
 // open opens the set of records that the sync is about.
 func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 	p := c.part
+	stands, err := p.ns.stand(ctx, c.vouches())
+	if err != nil {
+		return nil, err
+	}
+	c.stands = stands
 	if len(c.ask.Prefix) > 0 {
 		r, err := replica.OpenPrefix(ctx, p.Store, p.Keys, c.ask.Prefix, c.tick, c.reserve)
 		if err != nil {
@@ -230,6 +250,10 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		if closed := c.close(); err == nil {
 			err = closed
 		}
+	}
+	if err == nil && c.vouches() && c.theirs.List == c.stands.list {
+		// What has been proved is not lost with the caller's patience.
+		err = c.settle(context.Background(), &report)
 	}
 	whole := len(c.ask.Prefix) == 0
 	if err == nil && whole && report.Method != wire.MethodAll {

@@ -20,8 +20,10 @@ type Course struct {
 	rounds int
 	// introduced: this node has shown the peer its list already.
 	introduced bool
-	report     reconcile.Report
-	err        error
+	// again: what was declined for the floor was looked at once more already.
+	again  bool
+	report reconcile.Report
+	err    error
 }
 
 // Course begins a sync. The data are synced straight away: the greeting tells
@@ -65,6 +67,11 @@ func (c *Course) Ended(r reconcile.Report, err error) {
 	removed, told := errors.AsType[*reconcile.RemovedError](err)
 	switch {
 	case err == nil:
+	case !c.again && errors.Is(err, ErrRejected) && r.DeclinedHere[wire.ReasonFloor]+r.Collected+r.SetAside > 0:
+		// What one side declined for its floor has left the other, unless the floor is
+		// not proven there yet.
+		c.again = true
+		c.before(a)
 	case c.ask.DryRun:
 		c.fail(err)
 	case told:

@@ -13,7 +13,13 @@
 //	what comes in      admission.go             the one admission of records
 //	what goes out      write.go, importing.go, signature.go
 //	what reads as there expiry.go
+//	what greetings tell twins.go, offset.go
 //	after a wrong clock restamp.go
+//	deletes stay deleted watermark.go, pledge.go what this node vouches for, and may collect; pure
+//	                   vouching.go              the same, with the clock and the durable state
+//	                   floor.go                 what a sync shows of it, and what it makes leave
+//	                   waiting.go, sweep.go     what waits to be collected; the collection; adoption
+//	                   collect.go               how far it is, and what holds it back
 //	what is due        tend.go
 //	which peer         course.go, alike.go      which conversations make up a sync
 //	                   conversation.go          a sync's two beginnings and its end

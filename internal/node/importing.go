@@ -41,6 +41,9 @@ type ImportResult struct {
 	Unchanged int64 // their content was there already
 	Stale     int64 // dated before the record that is there
 	Expired   int64 // had expired, and were left out
+	// Late had dates up to which the members may have collected deleted records:
+	// they were written as of now. They are among the others.
+	Late int64
 }
 
 // Import collects items into batches. Its driver calls Add for each item, and
@@ -54,8 +57,10 @@ type Import struct {
 	keys  map[string]bool // of batch
 	bytes int
 	same  []bool // of the writes of batch: the content is there already
-	// expired counts the items of batch that Writes has left out.
-	expired int
+	// expired counts the items of batch that Writes has left out, late those that it
+	// dates as of now.
+	expired, late int
+	writes        []dbadapter.Write
 }
 
 // Import begins an import.
@@ -110,7 +115,8 @@ func (im *Import) Writes() ([]dbadapter.Write, error) {
 	}
 	defer snap.Close()
 	var writes []dbadapter.Write
-	im.same, im.expired = im.same[:0], 0
+	dated := dbadapter.Timestamp(0) // the earliest
+	im.same, im.expired, im.late = im.same[:0], 0, 0
 	for i := range im.batch {
 		item := &im.batch[i]
 		r := item.record()
@@ -123,7 +129,11 @@ func (im *Import) Writes() ([]dbadapter.Write, error) {
 			return nil, err
 		}
 		there := err == nil && held.SameContent(&r)
-		if item.Time.IsZero() {
+		late := !item.Time.IsZero() && im.ns.late(dbadapter.TimestampAt(item.Time))
+		if late && !there {
+			im.late++
+		}
+		if item.Time.IsZero() || late {
 			if there || err != nil && item.Deleted {
 				continue
 			}
@@ -137,6 +147,9 @@ func (im *Import) Writes() ([]dbadapter.Write, error) {
 		} else {
 			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
 			im.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
+			if dated == 0 || r.Version.Clock < dated {
+				dated = r.Version.Clock
+			}
 		}
 		hashed, err := dbadapter.Hash(im.ns.Keys.Hasher, r)
 		if err != nil {
@@ -145,11 +158,18 @@ func (im *Import) Writes() ([]dbadapter.Write, error) {
 		writes = append(writes, dbadapter.Write{Record: hashed})
 		im.same = append(im.same, there)
 	}
+	im.writes = writes
+	if dated > 0 {
+		if err := im.ns.hold(dated); err != nil {
+			return nil, err
+		}
+	}
 	return writes, im.ns.authorize(writes)
 }
 
 // Judge counts what became of the batch, and begins the next one.
 func (im *Import) Judge(outcomes []dbadapter.Outcome) {
+	im.ns.vouching.waiting.note(im.writes, outcomes)
 	for i, o := range outcomes {
 		switch {
 		case o.Result == dbadapter.Applied:
@@ -162,6 +182,7 @@ func (im *Import) Judge(outcomes []dbadapter.Outcome) {
 	}
 	im.Result.Unchanged += int64(len(im.batch) - len(outcomes) - im.expired)
 	im.Result.Expired += int64(im.expired)
+	im.Result.Late += int64(im.late)
 	im.Result.Items += int64(len(im.batch))
 	im.batch, im.bytes = im.batch[:0], 0
 	clear(im.keys)

@@ -9,6 +9,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
 )
 
 // joinVersion is the first field of both messages of the join protocol.
@@ -30,6 +31,9 @@ type joinReply struct {
 	Creator    []byte          `cbor:"4,keyasint"`
 	Statements [][]byte        `cbor:"5,keyasint"` // of the list of members
 	Addresses  []joinAddresses `cbor:"6,keyasint"`
+	// Pledged is what the inviter has promised, and members may have collected up
+	// to: the newcomer writes nothing up to that.
+	Pledged dbadapter.Timestamp `cbor:"7,keyasint"`
 }
 
 // joinAddresses are where a member can be dialled.
@@ -92,6 +96,8 @@ func (n *Node) admitJoin(ctx context.Context, remote ID, q *joinRequest, book fu
 	}
 	ns.declined.forget()
 	r.Secret, r.Creator, r.Statements = ns.Keys.Secret[:], []byte(ns.creator), ns.statements()
+	// After the grant: no promise is made any more of what does not know it.
+	r.Pledged = ns.pledgedUpTo()
 	for _, m := range ns.Members().Members() {
 		if addrs := book(m.ID); m.ID != remote && len(addrs) > 0 {
 			r.Addresses = append(r.Addresses, joinAddresses{[]byte(m.ID), addrs})
@@ -126,6 +132,7 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 		Secret: dbadapter.Secret(r.Secret),
 		State:  &State{Format: StateFormat, Name: t.Name, Creator: r.Creator, Seeds: r.Statements},
 	}
+	j.State.Vouched = Vouched{Pledged: r.Pledged, Recovering: true}
 	if err := j.State.validate(); err != nil {
 		return nil, fmt.Errorf("it handed over a faulty namespace: %w", err)
 	}
@@ -136,6 +143,9 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 	members := newMembers(j.State, set.List())
 	if !members.Has(n.ID, RoleRead) || !members.Has(t.Inviter, RoleAdmin) {
 		return nil, errors.New("it handed over a list of members without this node, or without itself as an admin")
+	}
+	if err := hlc.Check(r.Pledged.Time(), n.Now(), members.Policy().MaxSkew); r.Pledged != 0 && err != nil {
+		return nil, fmt.Errorf("what the inviter has promised is from the future; is this machine's clock right, and the inviter's? %w", err)
 	}
 	for _, a := range r.Addresses {
 		if id := ID(a.ID); id != n.ID && members.Has(id, RoleRead) {
@@ -154,6 +164,14 @@ func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
 		return dbadapter.ErrClosed
 	}
 	ns.declined.forget()
+	ns.clock.Observe(hlc.Timestamp(j.State.Vouched.Pledged))
+	if err := ns.vouch(func(w *watermark) bool {
+		more := j.State.Vouched.Pledged > w.Pledged
+		w.Pledged = max(w.Pledged, j.State.Vouched.Pledged)
+		return more
+	}); err != nil {
+		return err
+	}
 	_, refused, err := ns.take(ctx, j.State.Seeds)
 	return errors.Join(err, errors.Join(refused...))
 }

@@ -80,6 +80,13 @@ const (
 	// may differ: a peer may still decline what by this node's clock it would
 	// take, and a clock may be set back so far without having been wrong.
 	clockSlack = 5 * time.Second
+	// pledgeIntervals is how many sync intervals lie between two pledges, at least:
+	// the others have heard the last one by then.
+	pledgeIntervals = 2
+	// sweepRest is the longest pause between two sweeps of the records.
+	sweepRest = 10 * time.Minute
+	// sweepBatch is how many records a sweep takes out in one transaction.
+	sweepBatch = 1024
 	// maxHolds is how many groups of dated imports are waited for one by one.
 	maxHolds = 16
 	// remembered is how many syncs the choice of the first cells looks back at:

@@ -114,24 +114,24 @@ func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status
 	if err := ns.store(ctx, taken); err != nil {
 		return nil, nil, errors.Join(err, ns.readSet(context.WithoutCancel(ctx)))
 	}
-	ns.publish(taken)
-	return statuses, refused, nil
+	return statuses, refused, ns.publish(taken)
 }
 
 // publish makes a list of the set as it is now the one that counts.
-func (ns *Namespace) publish(taken [][]byte) {
+func (ns *Namespace) publish(taken [][]byte) error {
 	for _, value := range taken {
 		ns.observe(value)
 	}
 	before := ns.Members()
 	ns.members.Store(newMembers(ns.current(before.state), ns.set.List()))
 	if ns.Members().Digest() == before.Digest() {
-		return
+		return nil
 	}
 	// A record that a peer declined for its writer may be acceptable now.
 	ns.declined.forget()
 	ns.Control.declined.forget()
 	ns.node.Schedule.Wake()
+	return ns.relisted()
 }
 
 // current is the state without what a peer has told of a removal, where the list

@@ -31,7 +31,8 @@ type Namespace struct {
 	incarnation uint64
 
 	// updating serialises changes of members: of the list and of the state, and all
-	// writes to the control namespace. It guards over and set.
+	// writes to the control namespace. It guards over, set and vouching. A caller that
+	// holds commits, too, has taken that before.
 	updating sync.Mutex
 	over     bool // the namespace is being dropped: its state is not this one's any more
 	set      *roster.Set
@@ -40,6 +41,8 @@ type Namespace struct {
 	rejected rejections
 	alike    alike
 	twins    twins
+	vouching vouching
+	sweeping sync.Mutex // one sweep runs at a time
 }
 
 // OpenStore opens the records of an id. The store must tell observe of each commit.
@@ -90,6 +93,9 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) error {
 		return errors.Join(fmt.Errorf("the list of members: %w", err), ns.Close())
 	}
 	ns.clock.Observe(hlc.Timestamp(max(ns.Store.Latest(), ns.Control.Store.Latest())))
+	if err := ns.startVouching(ctx, o.State); err != nil {
+		return errors.Join(err, ns.Close())
+	}
 	return nil
 }
 

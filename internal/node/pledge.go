@@ -25,6 +25,8 @@ type Pledge struct {
 	Wanted dbadapter.Timestamp
 	// Serial counts its pledges.
 	Serial uint64
+	// Recovering: it may lack what it held once, and promises nothing for that.
+	Recovering bool
 }
 
 type storedPledge struct {
@@ -33,11 +35,12 @@ type storedPledge struct {
 	Promised dbadapter.Timestamp   `cbor:"3,keyasint"`
 	Wanted   dbadapter.Timestamp   `cbor:"4,keyasint"`
 	Serial   uint64                `cbor:"5,keyasint"`
+	Recovers bool                  `cbor:"6,keyasint"`
 }
 
 // encode is the pledge as a record's value.
 func (p *Pledge) encode() ([]byte, error) {
-	return cbor.Marshal(storedPledge{p.List[:], p.Vector, p.Promised, p.Wanted, p.Serial})
+	return cbor.Marshal(storedPledge{p.List[:], p.Vector, p.Promised, p.Wanted, p.Serial, p.Recovering})
 }
 
 var errPledge = errors.New("malformed pledge")
@@ -51,7 +54,7 @@ func parsePledge(value []byte) (*Pledge, error) {
 	if len(s.List) != len(Pledge{}.List) || len(s.Vector) == 0 || len(s.Vector) > MaxMembers {
 		return nil, fmt.Errorf("%w: a digest of %d bytes and a vector of %d", errPledge, len(s.List), len(s.Vector))
 	}
-	return &Pledge{[16]byte(s.List), s.Vector, s.Promised, s.Wanted, s.Serial}, nil
+	return &Pledge{[16]byte(s.List), s.Vector, s.Promised, s.Wanted, s.Serial, s.Recovers}, nil
 }
 
 // declined notes that a peer has declined, for its floor, records that this node
@@ -138,6 +141,6 @@ func (w *watermark) pledge(tau, collectable dbadapter.Timestamp) *Pledge {
 	s.Promised = w.promise(tau)
 	w.Serial++
 	w.Pledged = max(w.Pledged, s.Promised)
-	s.Serial = w.Serial
+	s.Serial, s.Recovering = w.Serial, w.Recovering
 	return s
 }

@@ -10,7 +10,7 @@ import (
 
 // A pledge is read as it was written; what cannot be one is refused.
 func TestPledgeEncoding(t *testing.T) {
-	p := &Pledge{List: [16]byte{1, 2}, Vector: []dbadapter.Timestamp{7, 1 << 63}, Promised: 5, Wanted: 6, Serial: 9}
+	p := &Pledge{List: [16]byte{1, 2}, Vector: []dbadapter.Timestamp{7, 1 << 63}, Promised: 5, Wanted: 6, Serial: 9, Recovering: true}
 	b, err := p.encode()
 	if err != nil {
 		t.Fatal(err)

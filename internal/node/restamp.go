@@ -73,14 +73,17 @@ func (ns *Namespace) own(r *dbadapter.Record) bool {
 // what is left. No version is used twice: the new ones, and all later ones, have a
 // new incarnation. Writes and admissions wait meanwhile: a scan of all records.
 func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
 	ns.commits.Lock()
 	defer ns.commits.Unlock()
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
 	ns.incarnation = ns.node.Random(ForIncarnation)
 	clock := hlc.New(ns.node.Now)
 	clock.Observe(hlc.At(ns.node.Now().Add(ns.Members().Policy().MaxSkew)) - 1)
 	// What this node says of itself in the control namespace is from the future, too.
+	if err := ns.restamping(clock); err != nil {
+		return 0, err
+	}
 	control := restamp{part: &ns.Control, clock: clock, authorize: ns.Control.sign}
 	if err := control.all(ctx); err != nil {
 		return 0, err
@@ -97,7 +100,29 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 		p.declined.forget()
 	}
 	ns.clock.Lower(hlc.Timestamp(greatest))
-	return data.done, nil
+	return data.done, ns.restamped()
+}
+
+// restamping keeps this node's promise below the versions that are about to be made:
+// members may take them for older than a reading of this clock that they know. The
+// new versions are later than what this node has vouched for.
+//
+// updating is held.
+func (ns *Namespace) restamping(clock *hlc.Clock) error {
+	return ns.vouch(func(w *watermark) bool {
+		clock.Observe(hlc.Timestamp(max(w.Floor, w.Pledged)))
+		w.hold(dbadapter.Timestamp(clock.Latest()), dbadapter.Timestamp(ns.clock.Latest()))
+		return true
+	})
+}
+
+// restamped forgets what this node has pledged from the future. updating is held.
+func (ns *Namespace) restamped() error {
+	return ns.vouch(func(w *watermark) bool {
+		delete(w.said, w.self)
+		w.anew()
+		return false
+	})
 }
 
 // restamp is a Restamp of one part on its way.

@@ -33,6 +33,8 @@ type State struct {
 	// Removed is the statement by which, as a peer has told, this node was removed,
 	// while the list here does not hold it.
 	Removed []byte `cbor:"6,keyasint"`
+	// Vouched is what this node has told the members of what it holds.
+	Vouched Vouched `cbor:"7,keyasint"`
 }
 
 // storedInvite is a ticket that was issued here. Only the hash of its token is
@@ -145,6 +147,9 @@ func (s *State) validate() error {
 			return errors.New("a malformed ticket")
 		}
 	}
+	if len(s.Vouched.Holds) > maxHolds {
+		return errors.New("too many dated imports that members may not hold")
+	}
 	return nil
 }
 
@@ -156,6 +161,7 @@ func (s *State) clone() *State {
 	for i := range c.Invites {
 		c.Invites[i].UsedBy = slices.Clone(c.Invites[i].UsedBy)
 	}
+	c.Vouched = s.Vouched.clone()
 	return &c
 }
 

@@ -6,14 +6,22 @@ import (
 	"slices"
 )
 
-// Tend does what has become due in the namespaces by itself. A driver calls it with
-// each round of the schedule.
+// Tend does what has become due in the namespaces by itself, one after the other.
 func (n *Node) Tend(ctx context.Context) error {
 	var failed error
 	for _, ns := range n.namespaces() {
-		failed = errors.Join(failed, ns.expire(ctx))
+		_, err := ns.Tend(ctx)
+		failed = errors.Join(failed, err)
 	}
 	return failed
+}
+
+// Tend does what has become due in the namespace. A driver calls it with each round
+// of the schedule. It may read all records.
+func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
+	err := ns.expire(ctx)
+	swept, failed := ns.tend(ctx)
+	return swept, errors.Join(err, failed)
 }
 
 // namespaces are the open ones by id, so that what is done to all of them is a

@@ -12,7 +12,7 @@ import (
 // no lock: its caller guards it, makes what Vouched holds durable before anything
 // rests on it, and hands in readings of its clock.
 //
-// Four rules make it safe; docs/decisions/0014-watermark.md has the histories that
+// Four rules make it safe; docs/decisions/0020-watermark.md has the histories that
 // each of them answers.
 //
 //   - known, and the pledges of others, count under one list of members alone:
@@ -97,10 +97,22 @@ func (v *Vouched) hold(clock, at dbadapter.Timestamp) {
 // may have collected up to it.
 func (v *Vouched) dated(clock dbadapter.Timestamp) bool { return clock <= max(v.Floor, v.Pledged) }
 
-// enforced is the floor that is greeted, and that records are held against.
+// enforced is the floor that records are held against.
 func (w *watermark) enforced() dbadapter.Timestamp {
 	if w.Recovering {
 		return 0
+	}
+	return w.Floor
+}
+
+// recovers is the floor that a node greets with while it recovers: it may lack what
+// it held once, and its snapshot all the same has what it has written.
+const recovers = ^dbadapter.Timestamp(0)
+
+// greeted is the floor that this node greets with.
+func (w *watermark) greeted() dbadapter.Timestamp {
+	if w.Recovering {
+		return recovers
 	}
 	return w.Floor
 }
@@ -253,9 +265,18 @@ func (w *watermark) mark(tau dbadapter.Timestamp) dbadapter.Timestamp {
 }
 
 // proven reports whether a peer's floor is one that it can have: all members have
-// vouched for what is not later. A node that recovers relies on the others alone.
+// vouched for what is not later. A node that recovers relies on those that do not;
+// two restored copies would wait for one another for ever.
 func (w *watermark) proven(floor, tau dbadapter.Timestamp) bool {
-	return floor <= w.others() && (w.Recovering || floor <= w.promise(tau))
+	if !w.Recovering {
+		return floor <= w.mark(tau)
+	}
+	for _, id := range w.active {
+		if s := w.under(id); id != w.self && (s == nil || !s.Recovering) && floor > w.promised(id) {
+			return false
+		}
+	}
+	return true
 }
 
 // synced is a sync of the whole namespace, both ways and under one list, that has
@@ -265,7 +286,7 @@ type synced struct {
 	writes      bool // the peer may write
 	era         uint64
 	incarnation uint64              // as greeted
-	tau         dbadapter.Timestamp // as greeted; 0: the peer vouches for nothing
+	tau         dbadapter.Timestamp // as greeted; 0: nothing that this node can believe
 	floor       dbadapter.Timestamp // as greeted
 	// clean: no tombstone, nothing that expires and nothing from the future was
 	// declined, but for the floor.
@@ -296,13 +317,13 @@ func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
 	}
 	if w.Recovering {
 		w.met[s.peer] = true
-		if s.writes && s.tau != 0 || w.metAll() {
+		if s.writes && s.floor != recovers || w.metAll() {
 			w.Recovering = false
 			return true
 		}
 		return false
 	}
-	if s.floor > w.Floor && w.counts() && w.proven(s.floor, tau) {
+	if s.floor > w.Floor && s.floor != recovers && w.counts() && w.proven(s.floor, tau) {
 		w.Floor = s.floor
 		return true
 	}

@@ -61,13 +61,13 @@ type mNode struct {
 }
 
 type mDurable struct {
-	set      mSet
-	kept     []mRecordOf
-	ceiling  stamp
-	vouched  Vouched
-	list     uint64 // the statements that it holds
-	pledges  map[ID]said
-	restored bool
+	set     mSet
+	kept    []mRecordOf
+	ceiling stamp
+	vouched Vouched
+	list    uint64 // the statements that it holds
+	pledges map[ID]said
+	gone    map[string]dbadapter.Version // what it collected
 }
 
 type mRecordOf struct {
@@ -77,7 +77,7 @@ type mRecordOf struct {
 
 func (d *mDurable) clone() mDurable {
 	c := *d
-	c.set, c.pledges, c.kept, c.vouched = maps.Clone(d.set), maps.Clone(d.pledges), slices.Clone(d.kept), d.vouched.clone()
+	c.set, c.pledges, c.kept, c.vouched, c.gone = maps.Clone(d.set), maps.Clone(d.pledges), slices.Clone(d.kept), d.vouched.clone(), maps.Clone(d.gone)
 	return c
 }
 
@@ -88,7 +88,6 @@ type mCluster struct {
 	statements []mStatement
 	sessions   []*mSession
 	acked      map[string][]mAcked
-	collected  map[string]dbadapter.Version // greatest, by honest nodes
 	collects   int
 	asides     int
 	tainted    bool                         // a node was restored or lapsed, or lies
@@ -113,7 +112,7 @@ func (c *mCluster) fail(format string, args ...any) {
 }
 
 func newCluster(seed uint64, n int) *mCluster {
-	c := &mCluster{rng: rand.New(rand.NewPCG(seed, 1)), now: 1000 * tick, acked: map[string][]mAcked{}, collected: map[string]dbadapter.Version{}, lost: map[string]dbadapter.Version{}}
+	c := &mCluster{rng: rand.New(rand.NewPCG(seed, 1)), now: 1000 * tick, acked: map[string][]mAcked{}, lost: map[string]dbadapter.Version{}}
 	for range n {
 		c.statements = append(c.statements, mStatement{"grant", len(c.nodes), 0})
 		c.add()
@@ -127,7 +126,7 @@ func newCluster(seed uint64, n int) *mCluster {
 
 func (c *mCluster) add() *mNode {
 	x := &mNode{c: c, number: len(c.nodes), id: ID(fmt.Sprintf("node %02d", len(c.nodes)))}
-	x.set, x.pledges = mSet{}, map[ID]said{}
+	x.set, x.pledges, x.gone = mSet{}, map[ID]said{}, map[string]dbadapter.Version{}
 	c.nodes = append(c.nodes, x)
 	return x
 }

@@ -61,10 +61,7 @@ type mSide struct {
 // open is a side's snapshot, and its greeting.
 func (c *mCluster) open(x *mNode) mSide {
 	s := mSide{node: x, run: x.run, era: x.wm.era, list: x.list}
-	s.tau, s.floor = x.tau(), x.wm.enforced()
-	if x.wm.Recovering {
-		s.tau = 0
-	}
+	s.tau, s.floor = x.tau(), x.wm.greeted()
 	s.snap = maps.Clone(x.set)
 	if x.liar {
 		s.floor = x.wm.others() // as great as can be believed
@@ -164,7 +161,7 @@ func (c *mCluster) end(own, their *mSide) {
 	if was && !x.wm.Recovering {
 		c.log("%d has recovered", x.number)
 	}
-	if len(their.floored) == 0 || their.node.reader {
+	if len(their.floored) == 0 || their.node.reader || their.floor == recovers {
 		return
 	}
 	if !x.wm.proven(their.floor, tau) {
@@ -190,8 +187,8 @@ func (x *mNode) remove(key string, r mRecord, raise bool) {
 	}
 	delete(x.set, key)
 	x.c.collects++
-	if v := x.c.collected[key]; v.Compare(r.at) < 0 {
-		x.c.collected[key] = r.at
+	if v := x.gone[key]; v.Compare(r.at) < 0 {
+		x.gone[key] = r.at
 	}
 	x.c.log("%d collects %s %v", x.number, key, r)
 }

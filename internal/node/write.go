@@ -154,6 +154,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 	if failed != nil {
 		return false, failed
 	}
+	a.ns.vouching.waiting.note(a.writes, outcomes)
 	for i, o := range outcomes {
 		switch {
 		case o.Result != dbadapter.Dominated: // the write is there

@@ -15,6 +15,8 @@
 //	kept       a node's live digest, count and cells are those of its records
 //	durable    what was acknowledged is there, or a later write of the key is
 //	resurrect  what was deleted stays so, until it is written again
+//	early      a tombstone is collected only once all members have held it
+//	aside      a record is set aside only where a node was restored, or left behind
 //	backwards  the version of a key at a node never decreases, and what is written there
 //	           is later than what the node held when it was asked
 //	identity   a version names one key and one content, everywhere

@@ -46,6 +46,7 @@ func (h *History) Check(finals []Final) []Violation {
 		}
 		groups[f.Reach] = append(groups[f.Reach], f)
 		h.kept(f)
+		h.back(f)
 		for i := range f.Dump {
 			h.observe(f.Node, &f.Dump[i])
 		}

@@ -31,6 +31,7 @@ type History struct {
 	// that they would put in place.
 	restamps map[restamp]bool
 	heirs    map[sighting]bool
+	gone     removals
 }
 
 // restamp is the replacement of a version at a node by a lesser one.
@@ -148,6 +149,9 @@ func (h *History) Restored(node int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hold().restore(node, h.copies[node])
+	delete(h.gone.at, node)
+	delete(h.gone.announced, node)
+	h.gone.excused = true
 	if h.disks == nil {
 		h.disks = map[int]int{}
 	}
@@ -171,7 +175,7 @@ func (h *History) Started(node int, dump []dbadapter.Record) {
 		h.observe(node, &dump[i])
 	}
 	for _, key := range slices.Sorted(maps.Keys(h.hold()[node])) {
-		if !there[key] {
+		if !there[key] && !h.left(node, key, h.held[node][key]) {
 			h.found.say(Durable, node, key, "the node held %s, was started again, and has nothing of it", h.held[node][key])
 		}
 	}

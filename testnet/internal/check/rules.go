@@ -15,6 +15,8 @@ const (
 	KeptState Rule = "kept"
 	Durable   Rule = "durable"
 	Resurrect Rule = "resurrect"
+	Early     Rule = "early"
+	Aside     Rule = "aside"
 	Backwards Rule = "backwards"
 	Identity  Rule = "identity"
 	Intended  Rule = "intended"

@@ -103,7 +103,7 @@ func (h *History) honest(s *Sync, before [2]map[string]stamp) {
 		after := stamps(dump)
 		for _, key := range slices.Sorted(maps.Keys(both)) {
 			must := both[key]
-			if has, ok := after[key]; !ok || must.beats(has) {
+			if has, ok := after[key]; (!ok || must.beats(has)) && (ok || !h.left([2]int{s.Node, s.Peer}[side], key, must)) {
 				h.found.say(Honest, s.Node, key, "the sync between the nodes %d and %d is verified, and node %d lacks %s", s.Node, s.Peer, [2]int{s.Node, s.Peer}[side], must)
 			}
 		}

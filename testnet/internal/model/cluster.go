@@ -42,6 +42,12 @@ type Watcher interface {
 	// Restamping: the node is about to replace records by these, if it does not
 	// die first; each has the version that it replaces.
 	Restamping(node int, writes []dbadapter.Write)
+	// Removing: the node is about to remove these records, if it does not die first.
+	Removing(node int, writes []dbadapter.Write)
+	// Collected: the node has removed a record that was deleted or had expired;
+	// waited are the nodes that it waits for. SetAside: it keeps a record for a person.
+	Collected(node int, r *dbadapter.Record, waited []int)
+	SetAside(node int, r *dbadapter.Record)
 	// Ended: a session is over at one of its sides.
 	Ended(e *Ended)
 	// Refused: the node refused a write, a record or a session, for that reason.

@@ -60,6 +60,8 @@ func (p *process) open(s *node.State) (err error) {
 			p.store, err = openStore(n.disk, "", id, h, n.wall.now, observe)
 			if err == nil {
 				p.store.observed = p.observed
+				p.store.removing = func(writes []dbadapter.Write) { n.cluster.Watch.Removing(n.number, writes) }
+				p.store.removed = p.removed
 				p.store.replacing = func(writes []dbadapter.Write) { n.cluster.Watch.Restamping(n.number, writes) }
 				p.store.admitted = n.crash.count // the last moment at which a crash at the step apply strikes
 			}

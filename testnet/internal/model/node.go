@@ -128,6 +128,21 @@ func (p *process) observed(r *dbadapter.Record) {
 	p.node.cluster.Watch.Observed(p.node.number, r)
 }
 
+// removed is called with each record that has left the node.
+func (p *process) removed(r *dbadapter.Record, how dbadapter.Action) {
+	p.applied++
+	n := p.node
+	if how == dbadapter.SetAside {
+		n.cluster.Watch.SetAside(n.number, r)
+		return
+	}
+	var waited []int
+	for _, m := range p.ns.Members().Active() {
+		waited = append(waited, n.cluster.byID[m.ID].number)
+	}
+	n.cluster.Watch.Collected(n.number, r, waited)
+}
+
 // Crash ends the process and the machine at once: the disk keeps, loses or tears
 // each unsynced write.
 func (n *Node) Crash() {

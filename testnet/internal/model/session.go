@@ -90,6 +90,7 @@ type session struct {
 
 // begin makes a session of the process; open begins its conversation.
 func (p *process) begin(remote, side int, m *meeting, a node.Ask, open func(x *session) (*node.Conversation, error)) (_ *session, err error) {
+	p.flush() // what has a version by now is in the snapshot; package peer needs the lock of commits for that
 	x := &session{begun: p.node.world.Now(), process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, stamped: p.restamps, ask: a, before: p.records()}
 	if x.Conversation, err = open(x); err != nil {
 		return nil, err

@@ -25,9 +25,12 @@ type store struct {
 	// replacing is told of writes that replace greater records, before they are
 	// written.
 	replacing func([]dbadapter.Write)
-	took      int // records, by Apply
-	now       func() time.Time
-	at        time.Time // of the entry that is being applied
+	// removing is told of removals before they are written, removed of each after.
+	removing func([]dbadapter.Write)
+	removed  func(*dbadapter.Record, dbadapter.Action)
+	took     int // records, by Apply
+	now      func() time.Time
+	at       time.Time // of the entry that is being applied
 }
 
 type waiting struct {
@@ -40,7 +43,7 @@ var _ dbadapter.Namespace = (*store)(nil)
 // openStore replays the log whose files begin with that name. The observer gets the changes that come after.
 func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapter.Hasher, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
 	ctx := context.Background()
-	s := &store{now: now, observed: func(*dbadapter.Record) {}, replacing: func([]dbadapter.Write) {}}
+	s := &store{now: now, observed: func(*dbadapter.Record) {}, replacing: func([]dbadapter.Write) {}, removing: func([]dbadapter.Write) {}, removed: func(*dbadapter.Record, dbadapter.Action) {}}
 	s.memory = memdb.New(memdb.Options{Now: func() time.Time { return s.at }})
 	replayed := false
 	var err error
@@ -112,8 +115,13 @@ func (s *store) flush() error {
 	for _, w := range all {
 		outcomes, err := s.do(context.Background(), w.entry)
 		for i, o := range outcomes {
-			if err == nil && o.Result == dbadapter.Applied && !w.entry.writes[i].Action.Removes() {
-				s.observed(&w.entry.writes[i].Record.Record)
+			if err != nil || o.Result != dbadapter.Applied {
+				continue
+			}
+			if one := &w.entry.writes[i]; one.Action.Removes() {
+				s.removed(&one.Record.Record, one.Action)
+			} else {
+				s.observed(&one.Record.Record)
 			}
 		}
 		w.done(outcomes, err)
@@ -124,8 +132,12 @@ func (s *store) flush() error {
 // Apply implements dbadapter.Namespace. The writes must be valid: each start
 // applies the log again.
 func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
-	if len(writes) > 0 && writes[0].Action == dbadapter.Replace {
+	switch {
+	case len(writes) == 0:
+	case writes[0].Action == dbadapter.Replace, writes[0].Action == dbadapter.Put && writes[0].If != nil: // a restamp, or an adoption
 		s.replacing(writes)
+	case writes[0].Action.Removes():
+		s.removing(writes)
 	}
 	if err := s.write(writes, func(o []dbadapter.Outcome, e error) { outcomes, err = o, e }); err != nil {
 		return nil, err
@@ -133,8 +145,8 @@ func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []d
 	if err := s.flush(); err != nil {
 		return nil, err
 	}
-	for _, o := range outcomes {
-		if o.Result == dbadapter.Applied {
+	for i, o := range outcomes {
+		if o.Result == dbadapter.Applied && !writes[i].Action.Removes() {
 			s.took++
 		}
 	}

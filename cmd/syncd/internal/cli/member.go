@@ -12,9 +12,10 @@ import (
 )
 
 type memberCmd struct {
-	Ls  memberLsCmd  `cmd:"" help:"List the members of a namespace."`
-	Set memberSetCmd `cmd:"" help:"Give a member another role."`
-	Rm  memberRmCmd  `cmd:"" help:"Remove a member."`
+	Ls    memberLsCmd    `cmd:"" help:"List the members of a namespace."`
+	Set   memberSetCmd   `cmd:"" help:"Give a member another role."`
+	Rm    memberRmCmd    `cmd:"" help:"Remove a member."`
+	Lapse memberLapseCmd `cmd:"" help:"Wait for a silent member no longer."`
 }
 
 type memberLsCmd struct {

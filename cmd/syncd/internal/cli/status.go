@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -58,7 +59,7 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	for i := range st.Namespaces {
 		ns := &st.Namespaces[i]
-		for _, notice := range append(keptNotices(ns), clockTroubles(ns)...) {
+		for _, notice := range slices.Concat(keptNotices(ns), clockTroubles(ns), silent(ns)) {
 			if err := a.printf("\n%s: %s\n", ns.Name, notice); err != nil {
 				return err
 			}
@@ -141,6 +142,9 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	}
 	for _, trouble := range clockTroubles(&ns.Namespace) {
 		t.row("clock", trouble)
+	}
+	for _, trouble := range silent(&ns.Namespace) {
+		t.row("silent", trouble)
 	}
 	if err := t.print(); err != nil {
 		return err

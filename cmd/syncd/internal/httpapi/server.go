@@ -90,6 +90,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerRestamp()
 	s.registerBackups()
 	s.registerKept()
+	s.registerCollection()
 	s.registerSyncs()
 	s.registerPeers()
 	if err := s.serveOpenAPI(); err != nil {

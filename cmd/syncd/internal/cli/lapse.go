@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+)
+
+type memberLapseCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+	ID string `arg:"" name:"id" help:"The member's id."`
+}
+
+func (memberLapseCmd) Help() string {
+	return `For a member that is not coming back, or not soon. The collection of deleted records waits for every member; from now on it does not wait for this one. It stays a member. When it comes back it catches up first; what it has written and no other member has seen may then be set aside on it, for a person. It takes the role admin.
+
+Example:
+    syncd member lapse notes 12D3KooW…`
+}
+
+// Run makes the members wait for one no longer.
+func (c memberLapseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if err := daemon.Lapse(ctx, c.NS, c.ID); err != nil {
+		return attempt(err, "lapse member %s of %q", c.ID, c.NS)
+	}
+	a.remark("the members of %s do not wait for %s any more", c.NS, c.ID)
+	return nil
+}

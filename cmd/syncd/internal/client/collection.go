@@ -1,0 +1,28 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+)
+
+// Collection says how far the collection of deleted and expired records is.
+func (c *Client) Collection(ctx context.Context, ns string) (api.Collection, error) {
+	var out api.Collection
+	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/collection", nil, nil, &out)
+	return out, err
+}
+
+// Collect takes out the deleted and expired records that all members are past.
+func (c *Client) Collect(ctx context.Context, ns string) (api.Collection, error) {
+	var out api.Collection
+	err := c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/collection", nil, nil, &out)
+	return out, err
+}
+
+// Lapse makes the members wait for a silent one no longer.
+func (c *Client) Lapse(ctx context.Context, ns, id string) error {
+	return c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/members/"+url.PathEscape(id)+"/lapse", nil, nil, nil)
+}

@@ -1,0 +1,61 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+type (
+	collectionOutput struct{ Body api.Collection }
+	memberInput      struct {
+		nsInput
+		ID string `path:"id" doc:"the member's id"`
+	}
+)
+
+func (s *server) registerCollection() {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "collection", Method: http.MethodGet, Path: "/v1/ns/{ns}/collection",
+		Summary: "How far the collection of deleted and expired records is, and which members hold it back",
+	}, func(_ context.Context, in *nsInput) (*collectionOutput, error) {
+		ns, err := s.namespace(in.NS)
+		if err != nil {
+			return nil, err
+		}
+		return &collectionOutput{api.CollectionOf(ns.Collection(), nil)}, nil
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "collect", Method: http.MethodPost, Path: "/v1/ns/{ns}/collection",
+		Summary: "Take out the deleted and expired records that all members are past",
+	}, func(ctx context.Context, in *nsInput) (*collectionOutput, error) {
+		ns, err := s.namespace(in.NS)
+		if err != nil {
+			return nil, err
+		}
+		swept, err := ns.Collect(ctx)
+		if err != nil {
+			return nil, fail(err)
+		}
+		return &collectionOutput{api.CollectionOf(ns.Collection(), &swept)}, nil
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "lapse", Method: http.MethodPost, Path: "/v1/ns/{ns}/members/{id}/lapse", DefaultStatus: http.StatusNoContent,
+		Summary: "Wait for a silent member no longer: deleted records can go before it has heard of that",
+	}, func(ctx context.Context, in *memberInput) (*struct{}, error) {
+		ns, err := s.namespace(in.NS)
+		if err != nil {
+			return nil, err
+		}
+		id, err := peer.ParseID(in.ID)
+		if err != nil {
+			return nil, fail(problem.Usage("%w", err))
+		}
+		return nil, fail(ns.Lapse(ctx, id))
+	})
+}

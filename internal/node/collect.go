@@ -1,0 +1,152 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Collection is how far the collection of what was deleted, or has expired, is.
+type Collection struct {
+	// Waiting is how many tombstones and records that expire are held: at most,
+	// since one that was overwritten still counts until the next sweep. Counted
+	// says that there was a sweep since the namespace was opened.
+	Waiting int64
+	Counted bool
+	// Oldest is from when on the first of them may go; zero if there is none.
+	Oldest time.Time
+	// Mark is up to when all members hold what was written; zero: never yet, since
+	// the list of members changed. Floor is up to when this node has collected.
+	Mark, Floor time.Time
+	// Recovering: this node has to be found equal with another member first.
+	Recovering bool
+	// Holding are the members that hold back what waits.
+	Holding []Holding
+}
+
+// Holding is a member that holds the collection back.
+type Holding struct {
+	Member ID
+	// Reason says what is missing.
+	Reason string
+	// Since is up to when its records are known; zero: not since the list of members
+	// changed.
+	Since time.Time
+	// Heard is when a sync with it ended well, in this process; zero: never.
+	Heard time.Time
+}
+
+// Collection says how far the collection is, and what holds it back.
+func (ns *Namespace) Collection() Collection {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	w := &ns.vouching.mark
+	f, swept := ns.vouching.waiting.now()
+	tau := dbadapter.Timestamp(ns.clock.Latest())
+	c := Collection{Waiting: f.count, Counted: swept, Recovering: w.Recovering}
+	moment := func(t dbadapter.Timestamp) time.Time {
+		if t == 0 {
+			return time.Time{}
+		}
+		return t.Time()
+	}
+	c.Mark, c.Floor = moment(w.mark(tau)), moment(w.Floor)
+	if f.count == 0 {
+		return c
+	}
+	c.Oldest = moment(f.least)
+	for id, reason := range w.holding(f.least, tau) {
+		if id == w.self {
+			continue
+		}
+		c.Holding = append(c.Holding, Holding{id, reason, moment(w.known[id]), ns.vouching.heard[id]})
+	}
+	slices.SortFunc(c.Holding, func(a, b Holding) int { return strings.Compare(string(a.Member), string(b.Member)) })
+	return c
+}
+
+// holding are the members because of which the mark is below a goal, each with what
+// is missing. A member that waits for another one is not named for that.
+func (w *watermark) holding(goal, tau dbadapter.Timestamp) map[ID]string {
+	why := map[ID]string{}
+	if goal > tau || w.mark(tau) >= goal {
+		return why
+	}
+	for _, id := range w.active {
+		if id == w.self {
+			continue
+		}
+		if w.known[id] < goal {
+			why[id] = "this node has not synced with it since, and has not heard of one who has"
+		}
+	}
+	for _, id := range w.active {
+		s := w.under(id)
+		switch {
+		case id == w.self || w.promised(id) >= goal:
+		case s == nil && why[id] == "":
+			why[id] = "it has not said what it holds, since the list of members changed"
+		case s == nil:
+		default:
+			waits := false
+			for i, other := range w.active {
+				if other != id && s.Vector[i] < goal {
+					waits = true
+					if other != w.self && why[other] == "" {
+						why[other] = "another member has not synced with it since"
+					}
+				}
+			}
+			if !waits && why[id] == "" {
+				why[id] = "it has not said that it holds what all members held then"
+			}
+		}
+	}
+	return why
+}
+
+// Collect takes out what all members are past, without waiting for the background,
+// and tells the members what this node holds.
+func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
+	if err := ns.pledge(ctx); err != nil {
+		return Swept{}, err
+	}
+	return ns.sweep(ctx)
+}
+
+// tend does what has become due in the collection.
+func (ns *Namespace) tend(ctx context.Context) (swept Swept, err error) {
+	ns.updating.Lock()
+	w := &ns.vouching.mark
+	back := !w.Recovering && !w.counts()
+	saved := ns.vouch(func(*watermark) bool { return false })
+	ns.updating.Unlock()
+	var failed error
+	if back {
+		failed = ns.Return(ctx) // of no effect unless this node has lapsed
+	}
+	if ns.mayPledge() {
+		failed = errors.Join(failed, ns.pledge(ctx))
+	}
+	tau, err := ns.tau(ctx)
+	if err != nil || tau == 0 {
+		return swept, errors.Join(saved, failed, err)
+	}
+	ns.updating.Lock()
+	mark := w.mark(tau)
+	ns.updating.Unlock()
+	now := ns.node.Now()
+	if !ns.vouching.waiting.ready(mark) || now.Before(ns.vouching.rest) && ns.vouching.rest.Sub(now) < sweepRest {
+		return swept, errors.Join(saved, failed)
+	}
+	swept, err = ns.sweep(ctx)
+	ns.vouching.rest = ns.node.Now().Add(min(sweepRest, sweepPause(ns.node.Now().Sub(now))))
+	if errors.Is(err, errAnew) {
+		err = nil
+	}
+	return swept, errors.Join(saved, failed, err)
+}

@@ -1,0 +1,434 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// crew are nodes that share a namespace: the first has created it and invited the
+// others.
+type crew struct {
+	t        *testing.T
+	machines []*machine
+	ns       []*Namespace
+}
+
+func newCrew(t *testing.T, n int) *crew {
+	c := &crew{t: t}
+	for i := range n {
+		c.join(i, RoleWrite)
+	}
+	c.round()
+	c.round()
+	return c
+}
+
+// join adds a machine.
+func (c *crew) join(i int, role Role) {
+	m := newMachine(i + 1)
+	c.machines = append(c.machines, m)
+	if i == 0 {
+		c.ns = append(c.ns, m.create("notes", Policy{}))
+		return
+	}
+	m.clock = c.machines[0].clock
+	c.ns = append(c.ns, must(m.join(c.machines[0], invite(c.ns[0], role))))
+}
+
+// pass lets time pass on all machines.
+func (c *crew) pass(d time.Duration) {
+	for _, m := range c.machines {
+		m.clock = m.clock.Add(d)
+	}
+}
+
+// turn is one of the schedule's: the control namespace first, then the data.
+func (c *crew) turn(i, j int) error {
+	if _, _, err := c.machines[i].converse(c.ns[i], c.machines[j], Ask{Control: true}); err != nil {
+		return err
+	}
+	_, _, err := c.machines[i].sync(c.ns[i], c.machines[j], Ask{})
+	return err
+}
+
+// round lets each of the nodes tend and sync with each other one of them; without
+// which, all do.
+func (c *crew) round(only ...int) {
+	c.t.Helper()
+	for i := range c.machines {
+		if len(only) > 0 && !slices.Contains(only, i) {
+			continue
+		}
+		for j := range c.machines {
+			if i == j || len(only) > 0 && !slices.Contains(only, j) {
+				continue
+			}
+			c.pass(time.Second)
+			if err := c.turn(i, j); err != nil && !errors.Is(err, ErrRejected) {
+				c.t.Fatalf("%d syncs with %d: %v", i, j, err)
+			}
+		}
+		if err := c.machines[i].Tend(context.Background()); err != nil {
+			c.t.Fatalf("%d tends: %v", i, err)
+		}
+	}
+}
+
+// quiet lets rounds pass until no node holds anything that waits to be collected.
+func (c *crew) quiet() {
+	c.t.Helper()
+	for range 12 {
+		c.round()
+		if !slices.ContainsFunc(c.ns, func(ns *Namespace) bool {
+			return slices.ContainsFunc(records(ns), func(r dbadapter.Record) bool { return r.Deleted || r.Expires != 0 })
+		}) {
+			return
+		}
+	}
+	for i, ns := range c.ns {
+		c.t.Errorf("%d holds %v; %+v", i, records(ns), ns.Collection())
+	}
+	c.t.FailNow()
+}
+
+func (c *crew) put(i int, key, value string) {
+	must(put(c.ns[i], key, value))
+}
+
+func (c *crew) del(i int, key string) {
+	must(commit(c.ns[i].Delete([]byte(key))))
+}
+
+// keys are those that a node holds, tombstones with a minus.
+func (c *crew) keys(i int) (keys []string) {
+	for _, r := range records(c.ns[i]) {
+		key := string(r.Key)
+		if r.Deleted {
+			key = "-" + key
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func (c *crew) want(i int, keys ...string) {
+	c.t.Helper()
+	if got := c.keys(i); !slices.Equal(got, keys) {
+		c.t.Errorf("%d holds %q, want %q", i, got, keys)
+	}
+}
+
+// What is deleted on one node, and what expires, goes from all, and nothing that
+// was not.
+func TestCollected(t *testing.T) {
+	c := newCrew(t, 3)
+	c.put(0, "stays", "1")
+	c.put(1, "goes", "1")
+	must(commit(c.ns[2].Write(Draft{Record: dbadapter.Record{Key: []byte("expires")}, TTL: 5 * time.Second})))
+	c.round()
+	c.want(0, "expires", "goes", "stays")
+	c.del(2, "goes")
+	c.quiet()
+	for i := range c.ns {
+		c.want(i, "stays")
+		if floor := c.ns[i].Collection().Floor; floor.IsZero() {
+			t.Errorf("%d has no floor", i)
+		}
+	}
+	// The state that is durable has the floor: it is the one that a restart finds.
+	if s := c.ns[0].Members().state; s.Vouched.Floor == 0 || s.Vouched.Pledged < s.Vouched.Floor {
+		t.Errorf("durable: %+v", s.Vouched)
+	}
+	pledges := func() (n uint64) {
+		for _, ns := range c.ns {
+			n += ns.Members().state.Vouched.Serial
+		}
+		return n
+	}
+	before := pledges()
+	for range 5 {
+		c.round()
+	}
+	if pledges() != before {
+		t.Errorf("%d pledges in quiet times", pledges()-before)
+	}
+}
+
+// A node that has collected keeps out what another one sends of the same time, and
+// a sync between the two moves nothing.
+func TestCollectedOnOneSide(t *testing.T) {
+	c := newCrew(t, 2)
+	c.put(0, "a", "1")
+	c.put(0, "b", "1")
+	c.round()
+	c.del(0, "a")
+	for range 8 {
+		c.pass(time.Second)
+		for i := range 2 {
+			if err := c.turn(i, 1-i); err != nil {
+				t.Fatal(err)
+			}
+			if c.ns[i].mayPledge() {
+				if err := c.ns[i].pledge(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if done := must(c.ns[0].sweep(context.Background())); done.Collected != 1 {
+		t.Fatalf("%+v; %+v", done, c.ns[0].Collection())
+	}
+	c.want(0, "b")
+	c.want(1, "-a", "b")
+	mine, _, err := c.machines[0].sync(c.ns[0], c.machines[1], Ask{})
+	if err != nil || mine.Applied+mine.Sent > 0 {
+		t.Errorf("%d applied, %d sent, %v", mine.Applied, mine.Sent, err)
+	}
+	c.want(0, "b")
+	c.want(1, "b")
+}
+
+// A silent member holds the collection back, and is named; once it has lapsed, the
+// others collect. When it comes back with a record that they have deleted, with one
+// that it deleted and with one of its own, nothing comes back by itself, and what is
+// alive is kept for a person.
+func TestLapsedMemberReturns(t *testing.T) {
+	c := newCrew(t, 3)
+	c.put(0, "deleted", "1")
+	c.put(0, "stays", "1")
+	c.round()
+	c.put(2, "unheard", "of")
+	c.pass(time.Minute)
+	c.del(1, "deleted")
+	for range 6 {
+		c.round(0, 1)
+	}
+	held := c.ns[0].Collection()
+	if len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || held.Waiting == 0 || held.Holding[0].Heard.IsZero() {
+		t.Fatalf("holding it back: %+v", held)
+	}
+	c.want(0, "-deleted", "stays")
+	if err := c.ns[0].Lapse(context.Background(), c.machines[2].ID); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		c.round(0, 1)
+	}
+	c.want(0, "stays")
+	c.want(1, "stays")
+
+	c.quiet()
+	c.round()
+	for i := range c.ns {
+		c.want(i, "stays")
+		if m, _ := c.ns[i].Members().Member(c.machines[2].ID); m.Lapsed {
+			t.Errorf("%d has not heard that the member is back", i)
+		}
+	}
+	if n := c.ns[2].Store.KeptCount(dbadapter.KeptSetAside); n == 0 {
+		t.Error("the member's own record is not kept for a person")
+	}
+	c.put(2, "new", "1")
+	c.round()
+	c.want(0, "new", "stays")
+}
+
+// The statement of a liar, a reading or a floor of the year 2099, makes no node
+// collect nor set anything aside.
+func TestLiarOf2099(t *testing.T) {
+	c := newCrew(t, 2)
+	c.put(0, "a", "1")
+	c.round()
+	c.del(0, "a")
+	future := dbadapter.TimestampAt(time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC))
+	ns := c.ns[1]
+	value := must((&Pledge{List: ns.Members().Digest(), Vector: []dbadapter.Timestamp{future, future}, Promised: future, Wanted: future, Serial: 99}).encode())
+	ns.updating.Lock()
+	must(ns.sayLocked(context.Background(), kindPledge, value))
+	ns.updating.Unlock()
+	greeting := c.ns[0].believe(wire.Greeting{Tau: future, Floor: future})
+	if greeting.Tau != 0 {
+		t.Errorf("a reading of 2099 is believed: %+v", greeting)
+	}
+	for range 4 {
+		c.pass(3 * time.Second)
+		if err := c.turn(0, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.machines[0].Tend(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.want(0, "-a")
+	if w := &c.ns[0].vouching.mark; w.proven(future, future) {
+		t.Error("a floor of 2099 is proven")
+	}
+}
+
+// A dated import waits for the members; one that would come too late for its date
+// is written as of now, and said so.
+func TestDatedImportIsHeld(t *testing.T) {
+	c := newCrew(t, 2)
+	old := noon.Add(-time.Hour)
+	first := must(importDated(c.ns[0], Item{Key: []byte("a"), Time: old, Deleted: true}))
+	if first.Late != 0 {
+		t.Fatalf("%+v", first)
+	}
+	if p := c.ns[0].vouching.mark.promise(dbadapter.TimestampAt(noon.Add(time.Hour))); p >= dbadapter.TimestampAt(old) {
+		t.Errorf("the promise is %s, the tombstone of %s is here alone", p.Time(), old)
+	}
+	c.quiet()
+	second := must(importDated(c.ns[0], Item{Key: []byte("b"), Value: []byte("1"), Time: old}))
+	if second.Late != 1 || second.Written != 1 {
+		t.Fatalf("%+v", second)
+	}
+	if r := must(get(c.ns[0], "b")); r.Version.Writer == 0 {
+		t.Errorf("it is held as %s", r.Version)
+	}
+	c.round()
+	c.want(1, "b")
+}
+
+func importDated(ns *Namespace, items ...Item) (ImportResult, error) {
+	im := ns.Import()
+	for i := range items {
+		im.Add(&items[i])
+	}
+	defer im.Hold()()
+	writes, err := im.Writes()
+	if err != nil {
+		return im.Result, err
+	}
+	outcomes, err := ns.Store.Apply(context.Background(), writes)
+	if err == nil {
+		im.Judge(outcomes)
+	}
+	return im.Result, err
+}
+
+// A copy from before that is started finds what its own pledge says, promises
+// nothing until it has caught up, and sets aside what was deleted meanwhile.
+func TestRestoredCopy(t *testing.T) {
+	c := newCrew(t, 3)
+	c.put(0, "deleted", "1")
+	c.put(0, "stays", "1")
+	c.round()
+	state := c.ns[2].Members().state.clone()
+	copied := records(c.ns[2])
+	control := saidRecords(c.ns[2])
+	c.put(1, "later", "1")
+	c.del(0, "deleted")
+	c.quiet()
+	c.want(1, "later", "stays")
+
+	m := newMachine(3)
+	m.clock = c.machines[0].clock
+	restored := must(m.open(c.ns[2].Keys.Secret, state))
+	fill(t, &restored.Part, copied)
+	fill(t, &restored.Control, control)
+	must(0, restored.Close())
+	m.Forget(restored)
+	restored = must(m.open(c.ns[2].Keys.Secret, state))
+	c.machines[2], c.ns[2] = m, restored
+	c.want(2, "deleted", "stays")
+	if err := c.turn(2, 0); err != nil {
+		t.Fatal(err)
+	}
+	c.round()
+	c.round()
+	for i := range c.ns {
+		c.want(i, "later", "stays")
+	}
+	if restored.Collection().Recovering {
+		t.Error("it still recovers")
+	}
+	kept := 0
+	for k := range restored.Store.Kept(context.Background()) {
+		if string(k.Record.Key) == "deleted" {
+			kept++
+		}
+	}
+	if kept != 1 {
+		t.Errorf("%d records kept for a person", kept)
+	}
+}
+
+func saidRecords(ns *Namespace) (out []dbadapter.Record) {
+	snap := must(ns.Control.Store.Snapshot())
+	defer snap.Close()
+	for r, err := range snap.Scan(context.Background(), nil, nil) {
+		out = append(out, must(r, err).Record)
+	}
+	return out
+}
+
+// fill puts records into a part's store, whatever the rules.
+func fill(t *testing.T, p *Part, list []dbadapter.Record) {
+	t.Helper()
+	for _, r := range list {
+		h := must(dbadapter.Hash(p.Keys.Hasher, r))
+		if _, err := p.Store.Apply(context.Background(), []dbadapter.Write{{Record: h}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What a removed writer wrote after its removal, and a node took that had not heard
+// of it, a member that may write makes its own.
+func TestAdoption(t *testing.T) {
+	c := newCrew(t, 3)
+	c.put(0, "common", "1")
+	c.round()
+	if err := c.ns[0].Remove(context.Background(), c.machines[2].ID); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Second)
+	c.put(2, "after", "it")
+	if err := c.turn(1, 2); err != nil { // neither has heard
+		t.Fatal(err)
+	}
+	c.want(1, "after", "common")
+	c.round(0, 1)
+	c.round(0, 1)
+	for i := range 2 {
+		c.want(i, "after", "common")
+		if r := must(get(c.ns[i], "after")); string(r.Value) != "it" || r.Version.Writer != writerOf(2) {
+			t.Errorf("%d holds %q of %s", i, r.Value, r.Version)
+		}
+	}
+}
+
+// A reading of the clock is durable before it is said: after a restart the node
+// makes no version up to it, though its clock stepped back.
+func TestTauIsDurable(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	var last dbadapter.Timestamp
+	for range 5 {
+		m.clock = m.clock.Add(time.Second)
+		tau := must(ns.tau(context.Background()))
+		if tau <= last {
+			t.Fatalf("%d after %d", tau, last)
+		}
+		last = tau
+	}
+	state, secret := ns.Members().state, ns.Keys.Secret
+	if err := ns.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.Forget(ns)
+	m.clock = m.clock.Add(-time.Minute)
+	again := must(m.open(secret, state))
+	if v := must(put(again, "a", "1")); v.Clock <= last {
+		t.Errorf("version %s after the reading %x", v, uint64(last))
+	}
+}
+
+var _ = fmt.Sprint

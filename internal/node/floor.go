@@ -1,0 +1,138 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// errAnew: what the watermark rested on has changed meanwhile.
+var errAnew = errors.New("the list of members has changed meanwhile")
+
+// standing is what a conversation greets with, and what it may conclude at its end.
+type standing struct {
+	list  [16]byte
+	tau   dbadapter.Timestamp
+	floor dbadapter.Timestamp
+	era   uint64
+}
+
+// stand reads what this node vouches for with the snapshot that is taken next; a
+// snapshot that is not of all that the peer lacks vouches for nothing.
+func (ns *Namespace) stand(ctx context.Context, vouches bool) (s standing, err error) {
+	if !vouches {
+		return standing{list: ns.Members().Digest()}, nil
+	}
+	if s.tau, err = ns.tau(ctx); err != nil {
+		return s, err
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	w := &ns.vouching.mark
+	s.list = ns.Members().Digest()
+	s.floor, s.era = w.greeted(), w.era
+	return s, nil
+}
+
+// believe is a peer's greeting with what this node can take for true: a reading of
+// a clock that this node's versions can follow.
+func (ns *Namespace) believe(theirs wire.Greeting) wire.Greeting {
+	if hlc.Check(theirs.Tau.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew) != nil {
+		theirs.Tau = 0
+	} else {
+		ns.clock.Observe(hlc.Timestamp(theirs.Tau))
+	}
+	return theirs
+}
+
+// settle concludes what a sync of the whole namespace has shown, both ways and
+// under one list: what the peer holds is known, and what it declined for its floor
+// leaves this node, too, if the floor is proven.
+func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
+	ns := c.part.ns
+	tau, err := ns.tau(ctx)
+	if err != nil || tau == 0 {
+		return err
+	}
+	removes, err := c.conclude(r, tau)
+	if err != nil || len(removes) == 0 {
+		return err
+	}
+	outcomes, err := ns.remove(ctx, removes, c.theirs.Floor, c.stands.era)
+	for i, o := range outcomes {
+		switch {
+		case o.Result != dbadapter.Applied:
+		case removes[i].Action == dbadapter.Collect:
+			r.Collected++
+		default:
+			r.SetAside++
+		}
+	}
+	return err
+}
+
+// conclude notes the sync, and returns what is to leave this node.
+func (c *Conversation) conclude(r *reconcile.Report, tau dbadapter.Timestamp) ([]dbadapter.Write, error) {
+	ns := c.part.ns
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	v := &ns.vouching
+	if v.mark.era != c.stands.era {
+		return nil, nil
+	}
+	if v.heard == nil {
+		v.heard = map[ID]time.Time{}
+	}
+	v.heard[c.remote] = ns.node.Now()
+	writes := ns.Members().Has(c.remote, RoleWrite)
+	if err := ns.vouch(func(w *watermark) bool {
+		return w.note(&synced{
+			peer: c.remote, writes: writes, era: c.stands.era, incarnation: c.theirs.Incarnation, tau: c.theirs.Tau, floor: c.theirs.Floor,
+			clean: r.DeclinedCollectable == 0, verified: r.Verified,
+		}, tau)
+	}); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(r.DeclinedForFloor) == 0 || !writes || c.theirs.Floor == 0 || c.theirs.Floor == recovers:
+		return nil, nil
+	case !v.mark.proven(c.theirs.Floor, tau):
+		v.mark.declined(c.theirs.Floor, tau)
+		return nil, nil
+	}
+	return c.declinedForFloor(r.DeclinedForFloor)
+}
+
+// declinedForFloor is the removal of what the peer's floor has left behind: what
+// was deleted, or has expired, goes; what is alive is set aside for a person.
+func (c *Conversation) declinedForFloor(pairs []dbadapter.Pair) (removes []dbadapter.Write, err error) {
+	ns := c.part.ns
+	snap, err := ns.Store.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	for _, p := range pairs {
+		records, err := snap.Bucket(p.Index)
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			r := &records[i]
+			if r.Version.Clock > c.theirs.Floor || dbadapter.PairOf(ns.Keys.Hasher, r) != p {
+				continue
+			}
+			action := dbadapter.SetAside
+			if at, ok := due(&r.Record); ok && at <= c.theirs.Floor {
+				action = dbadapter.Collect
+			}
+			removes = append(removes, dbadapter.Write{Record: *r, Action: action})
+		}
+	}
+	return removes, nil
+}

@@ -1,0 +1,231 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+)
+
+// Swept is what a sweep did.
+type Swept struct {
+	Collected int64 // tombstones, and expired records, that are gone
+	Adopted   int64 // records of a writer without the right, written again here
+	SetAside  int64 // such records that this node may not write
+}
+
+// sweep reads the records once, and takes out what all members are past; it also
+// deals with the records of writers that have lost the right to write: a node that
+// may write writes them again in its own name, another one sets them aside. What is
+// done twice changes nothing, so that a sweep that is cut off needs no repair.
+func (ns *Namespace) sweep(ctx context.Context) (done Swept, err error) {
+	ns.sweeping.Lock()
+	defer ns.sweeping.Unlock()
+	tau, err := ns.tau(ctx)
+	if err != nil {
+		return done, err
+	}
+	ns.updating.Lock()
+	s := &sweep{ns: ns, members: ns.Members(), mark: ns.vouching.mark.mark(tau), era: ns.vouching.mark.era}
+	ns.updating.Unlock()
+	var left found
+	ns.vouching.waiting.begin()
+	whole := false
+	defer func() { ns.vouching.waiting.end(left, whole) }()
+	snap, err := ns.Store.Snapshot()
+	if err != nil {
+		return done, err
+	}
+	defer snap.Close()
+	for r, err := range snap.Scan(ctx, nil, nil) {
+		if err != nil {
+			return s.done, err
+		}
+		switch at, ok := due(&r.Record); {
+		case s.lost(&r.Record):
+			err = s.take(ctx, &r)
+		case ok && at <= s.mark:
+			err = s.collect(ctx, &r)
+		case ok:
+			left.add(at)
+		}
+		if err != nil {
+			return s.done, err
+		}
+	}
+	if err := s.flush(ctx); err != nil {
+		return s.done, err
+	}
+	whole = true
+	return s.done, nil
+}
+
+// sweep is a sweep on its way.
+type sweep struct {
+	ns      *Namespace
+	members *Members
+	mark    dbadapter.Timestamp
+	era     uint64
+	removes []dbadapter.Write
+	adopts  []dbadapter.Write
+	bytes   int
+	done    Swept
+}
+
+// lost reports whether the record's writer had not the right to write it, as the
+// list of members is now.
+func (s *sweep) lost(r *dbadapter.Record) bool {
+	by := r.Version.Writer
+	if by == 0 {
+		by = r.Signer
+	}
+	return !s.members.Policy().Unsigned && !s.members.MayWrite(by, r.Version.Clock)
+}
+
+// take makes a record of a writer without the right this node's own, or sets it
+// aside.
+func (s *sweep) take(ctx context.Context, held *dbadapter.Hashed) error {
+	ns := s.ns
+	if !s.members.Has(ns.node.ID, RoleWrite) {
+		action := dbadapter.SetAside
+		if held.Deleted {
+			action = dbadapter.Collect // it has nothing to be restored
+		}
+		s.removes = append(s.removes, dbadapter.Write{Record: *held, Action: action})
+		return s.room(ctx, held)
+	}
+	was := held.Version
+	s.adopts = append(s.adopts, dbadapter.Write{Record: *held, If: &was})
+	return s.room(ctx, held)
+}
+
+func (s *sweep) collect(ctx context.Context, held *dbadapter.Hashed) error {
+	s.removes = append(s.removes, dbadapter.Write{Record: *held, Action: dbadapter.Collect})
+	return s.room(ctx, held)
+}
+
+// room commits what has gathered, once that is a batch.
+func (s *sweep) room(ctx context.Context, held *dbadapter.Hashed) error {
+	s.bytes += len(held.Key) + len(held.Value)
+	if len(s.removes)+len(s.adopts) < sweepBatch && s.bytes < importBytes {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+func (s *sweep) flush(ctx context.Context) error {
+	s.bytes = 0
+	removes, adopts := s.removes, s.adopts
+	s.removes, s.adopts = nil, nil
+	outcomes, err := s.ns.remove(ctx, removes, s.mark, s.era)
+	if err != nil {
+		return err
+	}
+	for i, o := range outcomes {
+		switch {
+		case o.Result != dbadapter.Applied:
+		case removes[i].Action == dbadapter.Collect:
+			s.done.Collected++
+		default:
+			s.done.SetAside++
+		}
+	}
+	for i := range adopts { // one by one: another write may have come in between
+		adopted, err := s.ns.adopt(ctx, &adopts[i])
+		if err != nil {
+			return err
+		}
+		s.done.Adopted += adopted
+	}
+	return nil
+}
+
+// remove takes records out of the set. Those that are collected up to mark raise
+// the floor first, durably; era is that of the mark. No record comes in meanwhile.
+func (ns *Namespace) remove(ctx context.Context, writes []dbadapter.Write, mark dbadapter.Timestamp, era uint64) ([]dbadapter.Outcome, error) {
+	if len(writes) == 0 {
+		return nil, nil
+	}
+	floor := dbadapter.Timestamp(0)
+	for i := range writes {
+		if at, ok := due(&writes[i].Record.Record); ok && at <= mark && writes[i].Action == dbadapter.Collect {
+			floor = max(floor, at)
+		}
+	}
+	ns.commits.Lock()
+	defer ns.commits.Unlock()
+	if floor > 0 {
+		if err := ns.raiseFloor(floor, era); err != nil {
+			return nil, err
+		}
+	}
+	var all []dbadapter.Outcome
+	for len(writes) > 0 {
+		n := dbadapter.OneBatch(writes)
+		outcomes, err := ns.Store.Apply(ctx, writes[:n])
+		if err != nil {
+			return nil, err
+		}
+		all, writes = append(all, outcomes...), writes[n:]
+	}
+	return all, nil
+}
+
+// raiseFloor makes a floor durable, unless what it rests on is no longer so. A node
+// that recovers has none to raise.
+func (ns *Namespace) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if ns.vouching.mark.era != era {
+		return errAnew
+	}
+	return ns.vouch(func(w *watermark) bool {
+		if w.Recovering || floor <= w.Floor {
+			return false
+		}
+		w.Floor = floor
+		return true
+	})
+}
+
+// adopt writes a record again in this node's own name, unless it is not held any
+// more.
+func (ns *Namespace) adopt(ctx context.Context, w *dbadapter.Write) (int64, error) {
+	ns.commits.Lock()
+	defer ns.commits.Unlock()
+	snap, err := ns.Store.Snapshot()
+	if err != nil {
+		return 0, err
+	}
+	held, err := snap.Get(w.Record.Key)
+	snap.Close()
+	if err != nil || held.Version != *w.If {
+		return 0, nil // it has gone, or another took its place
+	}
+	r := held.Clone()
+	r.Signature, r.Signer = nil, 0
+	ns.clock.Observe(hlc.Timestamp(held.Version.Clock))
+	if r.Version, err = ns.nextVersion(); err != nil {
+		return 0, nil // the record is from the future; the next sweep tries again
+	}
+	r.Replace(&held)
+	hashed, err := dbadapter.Hash(ns.Keys.Hasher, r)
+	if err != nil {
+		return 0, err
+	}
+	writes := []dbadapter.Write{{Record: hashed, If: w.If}}
+	if err := ns.authorize(writes); err != nil {
+		return 0, err
+	}
+	outcomes, err := ns.Store.Apply(ctx, writes)
+	if err != nil {
+		return 0, err
+	}
+	ns.vouching.waiting.note(writes, outcomes)
+	return 1, nil
+}
+
+// sweepPause is how long the next sweep waits: so long that sweeps take no more than
+// a twentieth of the time.
+func sweepPause(took time.Duration) time.Duration { return 19 * took }

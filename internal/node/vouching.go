@@ -1,0 +1,205 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+)
+
+// vouching is a namespace's watermark with what it needs of the node: a durable
+// state, the clock, the list of members and the pledges in the control namespace.
+// The namespace's updating guards it, but for floor.
+type vouching struct {
+	mark watermark
+	// floor is the one that admissions hold records against, under commits.
+	floor atomic.Uint64
+	// unsaved: what is durable lags behind mark, which was made safer.
+	unsaved bool
+	// heard is when a sync with each member ended well.
+	heard map[ID]time.Time
+	// pledged is when this node pledged last.
+	pledged time.Time
+	waiting waiting
+	// rest is until when no further sweep begins in the background.
+	rest time.Time
+}
+
+// ceilingStep is by how much more than it says a reading of the clock is made
+// durable, so that not every sync writes. A restart goes on from there: it is far
+// below what any skew allows, and above the interval of any sensible schedule.
+const ceilingStep = 10 * time.Second
+
+// Tau reads the clock for a snapshot: each record that this node has written with a
+// version up to the reading is committed, and it makes no version up to it any
+// more, also after a restart. It is 0 while the clock is further ahead of the
+// machine's than the namespace allows: the members would not believe it.
+//
+// The caller may hold commits, and not updating.
+func (ns *Namespace) tau(ctx context.Context) (dbadapter.Timestamp, error) {
+	ns.commits.Lock()
+	t := dbadapter.Timestamp(ns.clock.Read())
+	ns.commits.Unlock()
+	now, skew := ns.node.Now(), ns.Members().Policy().MaxSkew
+	if hlc.Check(t.Time(), now, skew) != nil {
+		return 0, nil
+	}
+	if t <= ns.Store.Latest() {
+		return t, nil
+	}
+	return t, ns.Store.Raise(ctx, max(t, dbadapter.TimestampAt(now.Add(min(ceilingStep, skew/2)))))
+}
+
+// startVouching takes up the watermark where the last process left it.
+func (ns *Namespace) startVouching(ctx context.Context, s *State) error {
+	v := &ns.vouching
+	v.mark = watermark{self: ns.node.ID, Vouched: s.Vouched.clone()}
+	ns.clock.Observe(hlc.Timestamp(max(s.Vouched.Pledged, s.Vouched.Floor)))
+	snap, err := ns.Control.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	var failed error
+	err = ns.vouch(func(w *watermark) bool {
+		changed := ns.relist(w)
+		for r, err := range snap.Scan(ctx, []byte{kindPledge}, nil) {
+			if err != nil {
+				failed = err
+				return changed
+			}
+			changed = ns.hear(w, &r.Record) || changed
+		}
+		w.resume()
+		return changed
+	})
+	return errors.Join(err, failed)
+}
+
+// vouch changes the watermark, and makes what fn says has changed durable before it
+// returns. What could not be made durable is taken back, but for a recovery, which
+// is the safe side. updating is held, or the namespace is being opened.
+func (ns *Namespace) vouch(fn func(w *watermark) (changed bool)) error {
+	v := &ns.vouching
+	before := v.mark.Vouched.clone()
+	changed := fn(&v.mark) || v.unsaved
+	defer func() { v.floor.Store(uint64(v.mark.enforced())) }()
+	if !changed {
+		return nil
+	}
+	err := ns.updateLocked(func(s *State) error {
+		s.Vouched = v.mark.Vouched.clone()
+		return nil
+	})
+	v.unsaved = err != nil
+	if err != nil {
+		before.Recovering = before.Recovering || v.mark.Recovering
+		v.mark.Vouched = before
+	}
+	return err
+}
+
+// relist takes the list of members as it is now.
+func (ns *Namespace) relist(w *watermark) (changed bool) {
+	members := ns.Members()
+	active := members.Active()
+	ids := make([]ID, len(active))
+	for i := range active {
+		ids[i] = active[i].ID
+	}
+	return w.relist(members.Digest(), ids, uint64(members.Epoch(ns.node.ID)))
+}
+
+// relisted follows a change of the list of members. updating is held.
+func (ns *Namespace) relisted() error {
+	ns.vouching.waiting.again() // records of writers that lost their right
+	return ns.vouch(ns.relist)
+}
+
+// hear takes the record of a pledge, which has been examined.
+func (ns *Namespace) hear(w *watermark, r *dbadapter.Record) (changed bool) {
+	p, err := parsePledge(r.Value)
+	if err != nil {
+		return false
+	}
+	changed = w.hear(ID(r.Key[1:]), p, r.Version)
+	if changed { // this node is a copy: what it makes now must be later
+		ns.clock.Observe(hlc.Timestamp(max(r.Version.Clock, p.Promised)))
+	}
+	return changed
+}
+
+// pledge tells the members what this node holds, if one of them waits for that.
+func (ns *Namespace) pledge(ctx context.Context) error {
+	tau, err := ns.tau(ctx)
+	if err != nil || tau == 0 {
+		return err
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	v := &ns.vouching
+	collectable := v.waiting.collectable(tau)
+	if !v.mark.due(tau, collectable) {
+		return nil
+	}
+	var p *Pledge
+	if err := ns.vouch(func(w *watermark) bool {
+		w.release()
+		p = w.pledge(tau, collectable)
+		return true
+	}); err != nil {
+		return err
+	}
+	value, err := p.encode()
+	if err != nil {
+		return err
+	}
+	v.pledged = ns.node.Now()
+	r, err := ns.sayLocked(ctx, kindPledge, value)
+	if err != nil {
+		return err
+	}
+	return ns.vouch(func(w *watermark) bool { return ns.hear(w, r) })
+}
+
+// mayPledge reports whether it is time for another pledge.
+func (ns *Namespace) mayPledge() bool {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	since := ns.node.Now().Sub(ns.vouching.pledged)
+	return since < 0 || since >= pledgeIntervals*ns.node.Interval
+}
+
+// hold keeps the promise below dated records that are about to be committed, or
+// says which of their clocks come too late: members may have collected up to them.
+// commits is held.
+func (ns *Namespace) hold(clock dbadapter.Timestamp) error {
+	at := dbadapter.Timestamp(ns.clock.Latest()) + 1 // a snapshot from now on
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return ns.vouch(func(w *watermark) bool {
+		if slices.ContainsFunc(w.Holds, func(h Hold) bool { return h.Clock <= clock && at <= h.At }) {
+			return false
+		}
+		w.hold(clock, at+dbadapter.TimestampAt(time.Unix(0, 0).Add(ceilingStep)))
+		return true
+	})
+}
+
+// pledgedUpTo is the greatest promise that this node has made.
+func (ns *Namespace) pledgedUpTo() dbadapter.Timestamp {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return ns.vouching.mark.Pledged
+}
+
+// late reports whether a dated import comes too late for its date. commits is held.
+func (ns *Namespace) late(clock dbadapter.Timestamp) bool {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return ns.vouching.mark.dated(clock)
+}

@@ -1,0 +1,142 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// Collection is how far the collection of what was deleted, or has expired, is. A
+// deleted record leaves a tombstone, so that it stays deleted; the tombstone goes
+// once all members are past it, whatever arrives later.
+type Collection struct {
+	// Waiting is how many tombstones and records that expire are held: at most,
+	// since one that was overwritten still counts until the records are read next.
+	// Counted says that they have been, since the namespace was opened.
+	Waiting int64
+	Counted bool
+	// Oldest is from when on the first of them may go; zero if there is none.
+	Oldest time.Time
+	// Mark is up to when all members hold what was written; zero: it is not known
+	// yet, since the list of members changed.
+	Mark time.Time
+	// Floor is up to when this node has collected: what is not later and not held
+	// here is not let in.
+	Floor time.Time
+	// Recovering: this node may lack what it held once. It collects nothing until it
+	// was found equal with another member.
+	Recovering bool
+	// Holding are the members that hold back what waits, by id.
+	Holding []Holding
+}
+
+// Holding is a member that holds the collection back.
+type Holding struct {
+	Member ID
+	// Reason says what is missing.
+	Reason string
+	// Since is up to when its records are known; zero: not since the list of members
+	// changed.
+	Since time.Time
+	// Heard is when this node last synced with it; zero: not since it was started.
+	Heard time.Time
+	// Silent: it has not been heard for longer than SilentAfter.
+	Silent bool
+}
+
+// SilentAfter is after how long a member that holds the collection back is called
+// silent: a machine that is off at night is back by then. Let it lapse if it is not
+// coming back (Lapse).
+const SilentAfter = 24 * time.Hour
+
+// Swept is what a collection did.
+type Swept struct {
+	Collected int64 // tombstones, and expired records, that are gone
+	Adopted   int64 // records of a writer without the right, written again here
+	SetAside  int64 // such records that this node may not write; see Rejected
+}
+
+// Collection says how far the collection is, and what holds it back.
+func (ns *Namespace) Collection() Collection {
+	c := ns.core.Collection()
+	out := Collection{
+		Waiting: c.Waiting, Counted: c.Counted, Oldest: c.Oldest, Mark: c.Mark, Floor: c.Floor, Recovering: c.Recovering,
+		Holding: []Holding{},
+	}
+	now := ns.node.now()
+	for _, h := range c.Holding {
+		last := h.Heard
+		if last.IsZero() {
+			last = h.Since
+		}
+		if last.IsZero() {
+			last = ns.node.started
+		}
+		out.Holding = append(out.Holding, Holding{ID(h.Member), h.Reason, h.Since, h.Heard, now.Sub(last) > SilentAfter})
+	}
+	return out
+}
+
+// silent are the members that hold the collection back and were not heard for long.
+func (ns *Namespace) silent() []Holding {
+	return slices.DeleteFunc(ns.Collection().Holding, func(h Holding) bool { return !h.Silent })
+}
+
+// Collect takes out what all members are past, and tells them what this node holds.
+// Daemons do so by themselves; it does not reach further than they would.
+func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
+	if err := ns.enter("collect"); err != nil {
+		return Swept{}, err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	swept, err := ns.core.Collect(ctx)
+	ns.node.metrics.swept(ns, swept)
+	if err != nil {
+		return Swept(swept), fmt.Errorf("collect in %s: %w", ns.Name(), err)
+	}
+	return Swept(swept), nil
+}
+
+// tend does what has become due in the namespace by itself, unless that is being
+// done: it may read all records.
+func (ns *Namespace) tend() {
+	if !ns.tending.TryLock() {
+		return
+	}
+	defer ns.tending.Unlock()
+	if ns.enter("tend") != nil {
+		return // it is being closed
+	}
+	defer ns.gate.leave()
+	swept, err := ns.core.Tend(ns.ctx)
+	n := ns.node
+	n.metrics.swept(ns, swept)
+	if err != nil && ns.ctx.Err() == nil {
+		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))
+	}
+	if swept != (node.Swept{}) {
+		n.log.Info("records have left a namespace", logNamespace(ns),
+			slog.Int64("collected", swept.Collected), slog.Int64("adopted", swept.Adopted), slog.Int64("set_aside", swept.SetAside))
+	}
+	if ns.removed += swept.Collected; ns.removed < compactAfter || ns.removed < ns.Info().Records/compactShare {
+		return
+	}
+	ns.removed = 0
+	if err := n.store.Compact(ns.ctx); err != nil && ns.ctx.Err() == nil {
+		n.log.Warn("the space of removed records could not be freed", logError(err))
+	}
+}
+
+// A store is compacted, which writes all of it once, when that gives back a part of
+// it: once compactAfter records of a namespace have been collected, and one for
+// every compactShare that are left.
+const (
+	compactAfter = 10_000
+	compactShare = 4
+)

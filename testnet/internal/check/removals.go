@@ -1,0 +1,135 @@
+package check
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// removals is what left nodes that held it.
+type removals struct {
+	// at is, for each node and key, the greatest record that was removed there since
+	// its disk was last replaced.
+	at reference
+	// announced are removals that a node may have died before.
+	announced map[int]map[sighting]bool
+	// collected is the greatest record of each key that was collected anywhere.
+	collected map[string]stamp
+	// excused: a person, or a copy, has done what makes nodes set records aside.
+	excused bool
+}
+
+// Removing notes that a node is about to remove a record that it holds. It may die
+// first.
+func (h *History) Removing(node int, r *dbadapter.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone.announced == nil {
+		h.gone.announced = map[int]map[sighting]bool{}
+	}
+	if h.gone.announced[node] == nil {
+		h.gone.announced[node] = map[sighting]bool{}
+	}
+	h.gone.announced[node][sighting{string(r.Key), stampOf(r)}] = true
+}
+
+// Collected notes that a node has removed a tombstone, or a record that had expired,
+// for good. waited are the nodes that it waits for by its list of members: each must
+// have held the record, or a later one of its key.
+func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key, s := string(r.Key), stampOf(r)
+	for _, other := range waited {
+		if other == node || h.disks[other] > 0 {
+			continue
+		}
+		held, ok := h.hold().held(other, key)
+		if ok && !s.beats(held) {
+			continue
+		}
+		if was, ok := h.gone.at.held(other, key); !ok || s.beats(was) {
+			h.found.say(Early, node, key, "it has collected %s, which node %d has never held", s, other)
+		}
+	}
+	if h.gone.collected == nil {
+		h.gone.collected = map[string]stamp{}
+	}
+	if was, ok := h.gone.collected[key]; !ok || s.beats(was) {
+		h.gone.collected[key] = s
+	}
+	h.remove(node, key, s)
+}
+
+// SetAside notes that a node has set a record aside, for a person.
+func (h *History) SetAside(node int, r *dbadapter.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key, s := string(r.Key), stampOf(r)
+	if !h.gone.excused && !h.superseded(key, s) {
+		h.found.say(Aside, node, key, "it has set %s aside; no node was restored, nor left behind by the others", s)
+	}
+	h.remove(node, key, s)
+}
+
+// Excuse notes that from now on nodes may set records aside: the members were told
+// not to wait for one, or its right to write was taken.
+func (h *History) Excuse() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gone.excused = true
+}
+
+// superseded reports whether a greater write of the key was acknowledged.
+func (h *History) superseded(key string, s stamp) bool {
+	return slices.ContainsFunc(h.ops, func(o op) bool {
+		return o.state == acknowledged && o.key == key && (stamp{o.version, o.deleted, o.content, untold}).beats(s)
+	})
+}
+
+func (h *History) remove(node int, key string, s stamp) {
+	if h.gone.at == nil {
+		h.gone.at = reference{}
+	}
+	h.gone.at.raise(node, key, s)
+	if held, ok := h.hold().held(node, key); ok && !held.beats(s) {
+		delete(h.held[node], key)
+	}
+}
+
+// left reports whether a node has removed a record, or a greater one of its key; a
+// removal that was only announced counts, too.
+func (h *History) left(node int, key string, s stamp) bool {
+	if was, ok := h.gone.at.held(node, key); ok && !s.beats(was) {
+		return true
+	}
+	if h.gone.announced[node][sighting{key, s}] {
+		h.remove(node, key, s)
+		return true
+	}
+	return false
+}
+
+// remembered reports whether a node holds a record, or a later one, or has removed
+// it, and was not replaced by a copy from before.
+func (h *History) remembered(key string, s stamp) bool {
+	for _, of := range []reference{h.hold(), h.gone.at} {
+		for node := range of {
+			if has, ok := of.held(node, key); ok && !s.beats(has) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// back looks for what was collected and is there in the end.
+func (h *History) back(f *Final) {
+	dump := stamps(f.Dump)
+	for _, key := range slices.Sorted(maps.Keys(dump)) {
+		if was, ok := h.gone.collected[key]; ok && !dump[key].beats(was) && dump[key] != was && h.remembered(key, was) {
+			h.found.say(Resurrect, f.Node, key, "it holds %s in the end; %s was collected", dump[key], was)
+		}
+	}
+}
