@@ -18,11 +18,13 @@
 //
 // A node is its Ed25519 key, and its ID is the libp2p peer id of that key. A
 // namespace is a set of records with a secret of 32 bytes; its members know it by
-// a hash of the secret and of its creator, and its name is an alias of this node alone. A member is a
-// node in this node's list of the namespace, with a role: read, write or admin.
-// Each node has its own list, and serves members only: a stranger does not learn
-// whether the namespace exists. A ticket is a text that makes one node a member,
-// once, and gives it the secret; an admin issues it and answers when it is redeemed.
+// a hash of the secret and of its creator, and its name is an alias of this node
+// alone. A member is a node in the namespace's list of members, with a role: read,
+// write or admin. The list is made of statements that admins have signed, and is
+// synced before the records where two nodes have different ones. A node serves
+// members only: a stranger does not learn whether the namespace exists. A ticket is
+// a text that makes a node a member and gives it the secret; an admin issues it, and
+// answers when it is redeemed.
 //
 // The node that writes a record signs it, and each node checks the signature of a
 // record that arrives, so that a member that passes it on cannot alter it. A
@@ -42,9 +44,9 @@
 // its own, which goes to standard error unless the program sets its handler
 // (gologshim.SetDefaultHandler); this package never touches such globals.
 //
-// What is not promised: a member with the secret can keep what it has read; the
-// member lists of two nodes are made equal by invitations only, not by syncs; only
-// the peer id tells which node is at the other end, not a name or an address.
+// What is not promised: a member with the secret can keep what it has read; a change
+// of the list of members counts at another node once it has heard of it; only the
+// peer id tells which node is at the other end, not a name or an address.
 //
 // # The source
 //
