@@ -183,6 +183,7 @@ func (c *Conversation) vouches() bool {
 
 // heed decides upon the peer's greeting.
 func (c *Conversation) heed(theirs wire.Greeting) error {
+	c.part.declined.under(c.remote, theirs.List)
 	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.ns.Members().Digest() {
 		return reconcile.ErrListsDiffer
 	}

@@ -84,7 +84,7 @@ func (c *Course) Ended(r reconcile.Report, err error) {
 		c.introduce(a, err)
 	case a.Control && (errors.Is(err, ErrRejected) || errors.Is(err, reconcile.ErrNotVerified)):
 		// What could be synced of the list is; the data go on under what there is.
-	case errors.Is(err, reconcile.ErrListsDiffer) && !a.ListsMayDiffer:
+	case errors.Is(err, reconcile.ErrListsDiffer) && !a.ListsMayDiffer && !a.Control:
 		c.rounds++
 		a.ListsMayDiffer = c.rounds == maxRounds-1
 		c.before(Ask{Control: true}, a)

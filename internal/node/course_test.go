@@ -28,6 +28,7 @@ func TestCourse(t *testing.T) {
 		"lists differ":              {says: []error{lists, nil, nil}, want: "dcd"},
 		"and go on changing":        {says: []error{lists, nil, lists, nil, nil}, want: "dcdcD"},
 		"for ever":                  {says: []error{lists, nil, lists, nil, lists}, want: "dcdcD", err: lists},
+		"of the list itself":        {says: []error{lists, lists}, want: "dc", err: lists},
 		"what can be is synced":     {says: []error{lists, ErrRejected, nil}, want: "dcd"},
 		"the list is not proved":    {says: []error{lists, reconcile.ErrNotVerified, nil}, want: "dcd"},
 		"unheard":                   {says: []error{denied, nil, lists, nil, nil}, want: "didcd"},

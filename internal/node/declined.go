@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -22,6 +23,8 @@ type declinedBy struct {
 	*reconcile.Declined
 	seen time.Time // this machine's time at the last sync
 	told bool      // that the peer declines for the clock
+	// list is the digest of the peer's list of members, as it greeted last.
+	list roster.Digest
 }
 
 // by is what one peer has declined, to be added to by a sync. What may be
@@ -43,6 +46,19 @@ func (d *declined) by(id ID, clock func() time.Time, skew time.Duration) *reconc
 	one.seen = now
 	one.Forget(func(r reconcile.DeclinedRecord) bool { return setBack || !now.Before(again(&r, skew)) })
 	return one.Declined
+}
+
+// under notes the list of members that a peer greets with. Under another one than
+// before it may take what it has declined.
+func (d *declined) under(id ID, list roster.Digest) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	one := d.of[id]
+	if one == nil || one.list == list {
+		return
+	}
+	one.list = list
+	one.Forget(func(r reconcile.DeclinedRecord) bool { return r.Reason != wire.ReasonClock })
 }
 
 // again is when a declined record is offered again. One that was declined for its

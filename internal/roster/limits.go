@@ -21,9 +21,12 @@ const (
 	// by one that does. They are shown, and change nothing.
 	MaxVoid = 1_024
 	// MaxWaiting and MaxWaitingPerAuthor bound the statements that wait for others
-	// which they name: 16 MiB at most.
+	// which they name, of authors that are no admins as far as the set tells: 16 MiB
+	// at most. MaxWaitingBytes bounds those of admins: some 60,000 ordinary ones,
+	// so that nearly a whole set can come in any order.
 	MaxWaiting          = 4_096
 	MaxWaitingPerAuthor = 64
+	MaxWaitingBytes     = 16 << 20
 	// maxOwn is how many removals of itself and returns of a member count, the
 	// lowest hashes. They take no admin's grant, so that a former member could
 	// make any number of them.

@@ -29,6 +29,7 @@ type Set struct {
 	waiting  waiting
 	released [][]byte
 	voids    int // not reached by a statement that stands, about
+	loading  bool
 	resolved *resolution
 }
 
@@ -86,7 +87,7 @@ func (s *Set) Add(value []byte) (Status, error) {
 // add takes an entry that is not in the set, and what had waited for it.
 func (s *Set) add(e *entry) (Status, error) {
 	if missing, ok := s.missing(e); !ok {
-		s.waiting.put(e, missing)
+		s.waiting.put(e, missing, s.knownAdmin(e.Author))
 		return Waiting, nil
 	}
 	if err := s.take(e); err != nil {
@@ -96,7 +97,7 @@ func (s *Set) add(e *entry) (Status, error) {
 	for freed := s.waiting.take(e.hash); len(freed) > 0; freed = freed[1:] {
 		next := freed[0]
 		if missing, ok := s.missing(next); !ok {
-			s.waiting.put(next, missing)
+			s.waiting.put(next, missing, s.knownAdmin(next.Author))
 			continue
 		}
 		if s.take(next) == nil {
@@ -105,6 +106,12 @@ func (s *Set) add(e *entry) (Status, error) {
 		}
 	}
 	return Added, nil
+}
+
+// knownAdmin reports whether a node has been an admin, as far as the set tells.
+func (s *Set) knownAdmin(id ID) bool {
+	h := s.subjects[id]
+	return id == s.cfg.Creator || h != nil && len(h.admin) > 0
 }
 
 // missing is a head that is not in the set.
@@ -175,7 +182,7 @@ func (s *Set) room(e *entry) error {
 	if s.authored[e.Author] >= MaxPerAuthor {
 		return fmt.Errorf("%w: the member list has %d statements by %s", dbadapter.ErrLimit, MaxPerAuthor, e.Author)
 	}
-	if s.waiting.wanted(e.hash) {
+	if s.loading || s.waiting.wanted(e.hash) {
 		return nil
 	}
 	if !s.all().couldStand(e) {
@@ -188,8 +195,12 @@ func (s *Set) room(e *entry) error {
 }
 
 // Load takes the statements that a node has kept, or was given by its inviter,
-// in any order. Those that cannot be taken are counted and left out.
+// in any order. Those that cannot be taken are counted and left out. MaxVoid does not
+// apply: statements that stood when they were taken can be void by now, and more
+// of them than that.
 func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
+	s.loading = true
+	defer func() { s.loading = false }()
 	unread := map[Hash]*entry{}
 	for value := range values {
 		hash := HashOf(value)
@@ -204,13 +215,9 @@ func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
 		unread[hash] = &entry{Statement: st, hash: hash, value: value}
 	}
 	hashes := make([]Hash, 0, len(unread))
-	for h, e := range unread {
+	for h := range unread {
 		hashes = append(hashes, h)
-		for _, head := range e.Heads {
-			s.waiting.want(head)
-		}
 	}
-	defer s.waiting.forgetWants()
 	slices.SortFunc(hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
 	// Depth first, with a stack of its own: a history can be deep.
 	for _, h := range hashes {

@@ -2,59 +2,86 @@ package roster
 
 import "container/list"
 
-// waiting holds statements that name others which have not arrived. The oldest
-// gives way: a flood of unknown authors costs a bound of memory, and what it
-// drops comes again with the next sync.
+// waiting holds statements that name others which have not arrived. Those of
+// admins and those of other authors have places of their own, and of each the oldest
+// gives way: a flood of unknown authors costs a bound of memory and no admin's
+// place, and what it drops comes again with a later sync. A node that was away gets
+// what admins have said since in any order, so that nearly all of it waits.
 type waiting struct {
-	order    *list.List // of *held, the oldest first
+	admins   *list.List // of *held, the oldest first
+	others   *list.List // the same
+	bytes    int        // of the values by admins
 	byHash   map[Hash]*list.Element
 	byHead   map[Hash]map[Hash]*list.Element // by a missing head
-	byAuthor map[ID]int
-	wants    map[Hash]bool // named by what is being loaded
+	byAuthor map[ID]int                      // of the others
 }
 
 type held struct {
 	*entry
 	missing Hash
+	admin   bool
 }
 
 func newWaiting() waiting {
 	return waiting{
-		order: list.New(), byHash: map[Hash]*list.Element{}, byHead: map[Hash]map[Hash]*list.Element{},
-		byAuthor: map[ID]int{}, wants: map[Hash]bool{},
+		admins: list.New(), others: list.New(), byHash: map[Hash]*list.Element{}, byHead: map[Hash]map[Hash]*list.Element{},
+		byAuthor: map[ID]int{},
 	}
 }
 
-func (w *waiting) put(e *entry, missing Hash) {
+func (w *waiting) put(e *entry, missing Hash, admin bool) {
 	if w.byHash[e.hash] != nil {
 		return
 	}
 	e.past = nil
-	if w.byAuthor[e.Author] >= MaxWaitingPerAuthor {
-		for at := w.order.Front(); at != nil; at = at.Next() {
-			if at.Value.(*held).Author == e.Author {
-				w.drop(at)
-				break
-			}
+	h := &held{e, missing, admin}
+	var at *list.Element
+	if admin {
+		for w.bytes += len(e.value); w.bytes > MaxWaitingBytes; {
+			w.drop(w.admins.Front())
 		}
-	} else if w.order.Len() >= MaxWaiting {
-		w.drop(w.order.Front())
+		at = w.admins.PushBack(h)
+	} else {
+		w.makeRoom(e.Author)
+		at = w.others.PushBack(h)
+		w.byAuthor[e.Author]++
 	}
-	at := w.order.PushBack(&held{e, missing})
 	w.byHash[e.hash] = at
 	if w.byHead[missing] == nil {
 		w.byHead[missing] = map[Hash]*list.Element{}
 	}
 	w.byHead[missing][e.hash] = at
-	w.byAuthor[e.Author]++
+}
+
+// makeRoom drops a statement where one more by an author that is no admin would be
+// too many.
+func (w *waiting) makeRoom(author ID) {
+	if w.byAuthor[author] < MaxWaitingPerAuthor {
+		if w.others.Len() >= MaxWaiting {
+			w.drop(w.others.Front())
+		}
+		return
+	}
+	for at := w.others.Front(); at != nil; at = at.Next() {
+		if at.Value.(*held).Author == author {
+			w.drop(at)
+			return
+		}
+	}
 }
 
 func (w *waiting) drop(at *list.Element) {
-	h := w.order.Remove(at).(*held)
+	h := at.Value.(*held)
 	delete(w.byHash, h.hash)
 	if delete(w.byHead[h.missing], h.hash); len(w.byHead[h.missing]) == 0 {
 		delete(w.byHead, h.missing)
 	}
+	if h.admin {
+		w.admins.Remove(at)
+		w.bytes -= len(h.value)
+		return
+	}
+	w.others.Remove(at)
 	if w.byAuthor[h.Author]--; w.byAuthor[h.Author] == 0 {
 		delete(w.byAuthor, h.Author)
 	}
@@ -70,8 +97,4 @@ func (w *waiting) take(head Hash) (freed []*entry) {
 }
 
 // wanted reports whether a statement that waits names this one.
-func (w *waiting) wanted(head Hash) bool { return w.wants[head] || len(w.byHead[head]) > 0 }
-
-func (w *waiting) want(head Hash) { w.wants[head] = true }
-
-func (w *waiting) forgetWants() { clear(w.wants) }
+func (w *waiting) wanted(head Hash) bool { return len(w.byHead[head]) > 0 }

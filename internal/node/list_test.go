@@ -1,0 +1,99 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// A node that was away while an admin made many statements gets them in no order,
+// and has them all with the next sync.
+func TestListAfterAbsence(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	for i := range 300 {
+		if err := setRole(sa, idOf(100+i), RoleRead); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil || list(sa) != list(sb) {
+		t.Errorf("%d members of %d: %v", len(sb.Members().Members()), len(sa.Members().Members()), err)
+	}
+}
+
+// So it has those of admins that were made meanwhile: what it declined, since it had
+// not heard of their author, is offered again once it has.
+func TestListAfterAbsenceOfNewAdmins(t *testing.T) {
+	a, b, c := newMachine(1), newMachine(2), newMachine(3)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	sc := must(c.join(a, invite(sa, RoleAdmin)))
+	for i := range 300 {
+		if err := setRole(sc, idOf(100+i), RoleRead); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := a.sync(sa, c, Ask{}); err != nil || list(sa) != list(sc) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list(sa) != list(sb) {
+		t.Errorf("%d members of %d", len(sb.Members().Members()), len(sa.Members().Members()))
+	}
+}
+
+// An admin writes down what has expired, as far as it may: the role of an admin that
+// it is not above keeps no other from ending.
+func TestExpiryOfAnEqual(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleAdmin)))
+	for i := range 8 {
+		if err := sa.SetRole(context.Background(), idOf(50+i), RoleWrite+Role(i%2), noon.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	b.clock = noon.Add(time.Hour)
+	if err := b.Tend(context.Background()); err != nil {
+		t.Error(err)
+	}
+	for i := range 8 {
+		if role := sb.Members().Role(idOf(50 + i)); i%2 == 0 && role != 0 {
+			t.Errorf("node %d still has the role %s", i, role)
+		}
+	}
+}
+
+// An admin that was told of its removal makes no statement, though its own list
+// does not hold the removal: no other node would count it.
+func TestRemovedAdminStatesNothing(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleAdmin)))
+	if err := sa.Remove(context.Background(), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, reconcile.ErrRemoved) {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"set":    setRole(sb, idOf(9), RoleRead),
+		"remove": sb.Remove(context.Background(), b.ID),
+		"lapse":  sb.Lapse(context.Background(), a.ID),
+	} {
+		if !errors.Is(err, reconcile.ErrRemoved) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
