@@ -38,6 +38,9 @@ var (
 	ErrDenied = reconcile.ErrDenied
 	// ErrRemoved: this node was a member, and has been removed; it is ErrDenied, too.
 	ErrRemoved = reconcile.ErrRemoved
+	// ErrTwin: two nodes run with one identity, this one's or the peer's: a copy of a
+	// data folder. Neither is synced with until one has been stopped.
+	ErrTwin = reconcile.ErrTwin
 	// ErrUnreachable: no connection to the peer, or it broke; try again.
 	ErrUnreachable = node.ErrUnreachable
 	// ErrBusy: the peer, or this node, runs as much as it may; try again.

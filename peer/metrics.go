@@ -22,7 +22,7 @@ type metrics struct {
 	denied prometheus.Counter
 	sweep  *prometheus.CounterVec
 
-	records, members, rejected, conflicts, setAside, running, waiting, mark, floor *prometheus.Desc
+	records, members, rejected, conflicts, setAside, running, waiting, mark, floor, twins, offset *prometheus.Desc
 }
 
 func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
@@ -57,7 +57,9 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		mark:      gauge("syncd_watermark_timestamp_seconds", "Up to when all members hold what was written; 0 if that is not known.", "ns"),
 		floor:     gauge("syncd_floor_timestamp_seconds", "Up to when deleted and expired records have been collected; 0 for never.", "ns"),
 	}
-	for _, result := range []string{"ok", "denied", "unreachable", "busy", "not_verified", "canceled", "error"} {
+	m.twins = gauge("syncd_twins", "Members whose identity two nodes run with, this node included.", "ns")
+	m.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if none was measured in the last hour.")
+	for _, result := range []string{"ok", "denied", "unreachable", "busy", "not_verified", "twin", "canceled", "error"} {
 		m.syncs.WithLabelValues(result)
 	}
 	if registerer == nil {
@@ -80,7 +82,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.bytes.Describe(ch)
 	m.denied.Describe(ch)
 	m.sweep.Describe(ch)
-	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor} {
+	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset} {
 		ch <- d
 	}
 }
@@ -96,11 +98,19 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
 	gauge(m.running, m.node.places.running.Load())
+	if o, ok := m.node.ClockOffset(); ok {
+		ch <- prometheus.MustNewConstMetric(m.offset, prometheus.GaugeValue, o.By.Seconds())
+	}
 	for _, ns := range m.node.Namespaces() {
 		info := ns.Info()
 		gauge(m.records, info.Records, info.Name)
 		gauge(m.members, int64(info.Members), info.Name)
 		gauge(m.rejected, int64(info.Rejected), info.Name)
+		twins := len(info.Twins)
+		if info.Twinned != nil {
+			twins++
+		}
+		gauge(m.twins, int64(twins), info.Name)
 		gauge(m.conflicts, int64(info.Conflicts), info.Name)
 		gauge(m.setAside, int64(info.SetAside), info.Name)
 		c := ns.Collection()
@@ -138,6 +148,8 @@ func result(err error) string {
 		return "busy"
 	case errors.Is(err, ErrNotVerified):
 		return "not_verified"
+	case errors.Is(err, ErrTwin):
+		return "twin"
 	case errors.Is(err, ErrUnreachable):
 		return "unreachable"
 	}

@@ -127,6 +127,11 @@ type Info struct {
 	Ahead time.Duration
 	// Removed tells how the membership of this node ended; nil while it is a member.
 	Removed *Removal
+	// Twins are the members whose identity two nodes run with.
+	Twins []Twin
+	// Twinned: a peer has found that another node runs with this one's identity; nil
+	// while there is no such word.
+	Twinned *Twinned
 	// Declined are the peers that decline records which this node wrote, since
 	// their times are ahead of the peers' clocks: is this machine's clock right?
 	Declined []DeclinedBy
@@ -171,5 +176,7 @@ func (ns *Namespace) Info() Info {
 		Declined: declined,
 		Silent:   ns.silent(),
 		Removed:  ns.removal(),
+		Twins:    ns.twins(),
+		Twinned:  ns.twinned(),
 	}
 }

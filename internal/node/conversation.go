@@ -40,6 +40,7 @@ type Conversation struct {
 	// this side can believe it.
 	stands standing
 	theirs wire.Greeting
+	twins  error // ErrTwin of the peer, as this node has found
 	close  func() error // the replica; nil before it is opened
 }
 
@@ -191,7 +192,8 @@ func (c *Conversation) heed(theirs wire.Greeting) error {
 		return nil
 	}
 	c.theirs = c.part.ns.believe(theirs)
-	return c.part.ns.heard(c.remote, &theirs, c.left)
+	c.twins = c.part.ns.heard(c.remote, &theirs, c.left)
+	return c.twins
 }
 
 // open opens the set of records that the sync is about.
@@ -255,6 +257,9 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	if err == nil && c.vouches() && c.theirs.List == c.stands.list {
 		// What has been proved is not lost with the caller's patience.
 		err = c.settle(context.Background(), &report)
+	}
+	if c.twins == nil {
+		err = c.part.ns.twinned.told(c.remote, c.part.ns.node.Now(), err)
 	}
 	whole := len(c.ask.Prefix) == 0
 	if err == nil && whole && report.Method != wire.MethodAll {

@@ -41,6 +41,7 @@ type Namespace struct {
 	rejected rejections
 	alike    alike
 	twins    twins
+	twinned  twinned
 	vouching vouching
 	sweeping sync.Mutex // one sweep runs at a time
 }

@@ -106,3 +106,36 @@ func InvitesOf(ns *peer.Namespace) Invites {
 	}
 	return out
 }
+
+// Removal tells how the membership of this node ended.
+type Removal struct {
+	By      string    `json:"by" doc:"the admin that ended it, or that had given the role which has expired"`
+	At      time.Time `json:"at" doc:"by the clock of that admin"`
+	Expired bool      `json:"expired,omitempty" doc:"the role was given for a time"`
+}
+
+// Twin is a member whose identity two nodes run with.
+type Twin struct {
+	ID    string      `json:"id"`
+	Heard []time.Time `json:"heard" doc:"when each of the two was heard last"`
+}
+
+// Twinned is what a peer has told of a node that runs with this one's identity.
+type Twinned struct {
+	By string    `json:"by"`
+	At time.Time `json:"at"`
+}
+
+// membership describes how this node and its twins stand in the namespace.
+func (n *Namespace) membership(i *peer.Info) {
+	if i.Removed != nil {
+		n.Role = "none"
+		n.Removed = &Removal{i.Removed.By.String(), i.Removed.At, i.Removed.Expired}
+	}
+	for _, t := range i.Twins {
+		n.Twins = append(n.Twins, Twin{t.ID.String(), t.Heard[:]})
+	}
+	if i.Twinned != nil {
+		n.Twinned = &Twinned{i.Twinned.By.String(), i.Twinned.At}
+	}
+}

@@ -16,7 +16,7 @@ type Policy struct {
 type Namespace struct {
 	Name      string       `json:"name" doc:"local to this node"`
 	ID        string       `json:"id" doc:"what its members know it by: a hash of its secret and its creator"`
-	Role      string       `json:"role" doc:"of this node" enum:"read,write,admin"`
+	Role      string       `json:"role" doc:"of this node; none: it is not a member any more" enum:"read,write,admin,none"`
 	Policy    Policy       `json:"policy"`
 	Records   int64        `json:"records" doc:"deleted ones included"`
 	Digest    string       `json:"digest" doc:"equal sets have equal digests"`
@@ -28,6 +28,9 @@ type Namespace struct {
 	Ahead     string       `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
 	Silent    []Holding    `json:"silent" doc:"members that hold the collection of deleted records back and were not heard for more than 24 hours"`
 	Declined  []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
+	Removed   *Removal     `json:"removed,omitempty" doc:"how the membership of this node ended; absent while it is a member"`
+	Twins     []Twin       `json:"twins" doc:"members whose identity two nodes run with: this node syncs with neither"`
+	Twinned   *Twinned     `json:"twinned,omitempty" doc:"a peer has found that another node runs with this one's identity; absent while there is no such word"`
 }
 
 // DeclinedBy says that a peer declines what this node wrote for its time.
@@ -46,12 +49,14 @@ func NamespaceOf(i peer.Info) Namespace {
 	for _, d := range i.Declined {
 		declined = append(declined, DeclinedBy{d.Peer.String(), d.Records})
 	}
-	return Namespace{
-		Ahead: ahead, Declined: declined, Silent: holdingsOf(i.Silent),
+	out := Namespace{
+		Ahead: ahead, Declined: declined, Silent: holdingsOf(i.Silent), Twins: []Twin{},
 		Name: i.Name, ID: i.ID, Role: i.Role.String(),
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String()},
 		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock,
 	}
+	out.membership(&i)
+	return out
 }
 
 // Namespaces lists the namespaces of a node.

@@ -54,6 +54,15 @@ type Status struct {
 	Syncs      int         `json:"syncs" doc:"running now"`
 	Namespaces []Namespace `json:"namespaces"`
 	Peers      []Peer      `json:"peers"`
+	Clock      *Clock      `json:"clock,omitempty" doc:"how this machine's clock compares with its peers'; absent if none was measured in the last hour"`
+}
+
+// Clock compares this machine's clock with those of its peers.
+type Clock struct {
+	Offset float64 `json:"offset_seconds" doc:"how far it is ahead of the median of the peers' clocks; less than 0 if it is behind"`
+	Error  float64 `json:"error_seconds" doc:"the truth lies within this of the offset"`
+	Peers  int     `json:"peers" doc:"that were measured"`
+	Off    bool    `json:"off" doc:"the clocks differ by more than a second, whatever the network has added"`
 }
 
 // StatusOf describes a node as it is now.
@@ -61,6 +70,9 @@ func StatusOf(n *peer.Node) Status {
 	out := Status{
 		ID: n.ID().String(), Addrs: list(n.Addrs()), Started: n.Started(), Syncs: n.Syncing(),
 		Namespaces: []Namespace{}, Peers: PeersOf(n.Peers()).Peers,
+	}
+	if o, ok := n.ClockOffset(); ok {
+		out.Clock = &Clock{o.By.Seconds(), o.Error.Seconds(), o.Peers, o.Off}
 	}
 	for _, ns := range n.Namespaces() {
 		out.Namespaces = append(out.Namespaces, NamespaceOf(ns.Info()))

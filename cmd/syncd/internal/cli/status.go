@@ -46,6 +46,9 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	t.row("up for", time.Since(st.Started).Round(time.Second).String())
 	t.row("syncs running", fmt.Sprint(st.Syncs))
+	if st.Clock != nil && st.Clock.Off {
+		t.row("clock", clockOff(st.Clock))
+	}
 	if err := t.print(); err != nil {
 		return err
 	}
@@ -59,7 +62,7 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	for i := range st.Namespaces {
 		ns := &st.Namespaces[i]
-		for _, notice := range slices.Concat(keptNotices(ns), clockTroubles(ns), silent(ns)) {
+		for _, notice := range slices.Concat(membershipTroubles(ns), keptNotices(ns), clockTroubles(ns), silent(ns)) {
 			if err := a.printf("\n%s: %s\n", ns.Name, notice); err != nil {
 				return err
 			}
@@ -139,6 +142,9 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	t.row("digest", ns.Digest)
 	for _, notice := range keptNotices(&ns.Namespace) {
 		t.row("kept", notice)
+	}
+	for _, trouble := range membershipTroubles(&ns.Namespace) {
+		t.row("member", trouble)
 	}
 	for _, trouble := range clockTroubles(&ns.Namespace) {
 		t.row("clock", trouble)

@@ -68,6 +68,8 @@ var kinds = []struct {
 	{"not_found", peer.ErrNotFound, http.StatusNotFound, ExitNotFound},
 	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitConflict},
 	{"exists", peer.ErrExists, http.StatusConflict, ExitError},
+	{"removed", peer.ErrRemoved, http.StatusForbidden, ExitDenied},
+	{"twin", peer.ErrTwin, http.StatusConflict, ExitDenied},
 	{"denied", peer.ErrDenied, http.StatusForbidden, ExitDenied},
 	{"backup_damaged", peer.ErrBackupDamaged, http.StatusInternalServerError, ExitCorrupt},
 	{"corrupt", peer.ErrCorrupt, http.StatusInternalServerError, ExitCorrupt},

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+)
+
+// membershipTroubles says what keeps the members from syncing with this node, or it
+// from syncing with one of them.
+func membershipTroubles(ns *api.Namespace) (troubles []string) {
+	if r := ns.Removed; r != nil {
+		why := ""
+		if r.Expired {
+			why = ": its role was given for a time"
+		}
+		troubles = append(troubles, fmt.Sprintf("this node was removed from the list of members by %s at %s%s; what it holds stays; ask an admin for a new invitation", r.By, r.At.Format(time.RFC3339), why))
+	}
+	if t := ns.Twinned; t != nil {
+		troubles = append(troubles, fmt.Sprintf("another node runs with this one's identity, as %s found at %s: a copy of the data directory is running; stop one of the two, and give it an identity of its own: syncd init --new-identity", t.By, t.At.Format(time.RFC3339)))
+	}
+	for _, t := range ns.Twins {
+		var heard []string
+		for _, at := range t.Heard {
+			heard = append(heard, at.Format(time.TimeOnly))
+		}
+		troubles = append(troubles, fmt.Sprintf("two nodes run with the identity of %s, heard at %s: neither is synced with; stop one of the two, and give it an identity of its own: syncd init --new-identity", t.ID, strings.Join(heard, " and ")))
+	}
+	return troubles
+}
+
+// clockOff says how this machine's clock differs from its peers'.
+func clockOff(c *api.Clock) string {
+	way, by := "ahead of", c.Offset
+	if by < 0 {
+		way, by = "behind", -by
+	}
+	d := time.Duration(by * float64(time.Second)).Round(time.Millisecond)
+	if c.Peers == 1 {
+		return fmt.Sprintf("%s %s that of the peer: set the one that is wrong", d, way)
+	}
+	return fmt.Sprintf("%s %s those of %d peers (their median): set it", d, way, c.Peers)
+}

@@ -1,0 +1,157 @@
+package peer_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// gathered is the value of a gauge with that label value, and whether there is one.
+func gathered(t *testing.T, from prometheus.Gatherer, name, label string) (float64, bool) {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			is := label == ""
+			for _, l := range m.GetLabel() {
+				is = is || l.GetValue() == label
+			}
+			if f.GetName() == name && is {
+				return m.GetGauge().GetValue(), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// Each member knows who was removed, by which admin and when, and the removed node
+// is told so, by its own list or by a peer.
+func TestFormerMembersAreNamed(t *testing.T) {
+	na, nb, nc := open(t, peer.Config{}), open(t, peer.Config{}), open(t, peer.Config{})
+	sa := create(t, na, peer.Policy{})
+	sb, sc := join(t, sa, nb, peer.RoleWrite), join(t, sa, nc, peer.RoleWrite)
+	put(t, sb, "k", "v")
+	sync1(t, sc, na.ID()) // a hears where c is
+	sync1(t, sb, na.ID())
+	for _, m := range sb.Members() {
+		if synced := !m.Synced.IsZero(); synced != (m.ID == na.ID()) {
+			t.Errorf("synced with %s: %t", m.ID, synced)
+		}
+	}
+	if len(sa.Former()) != 0 || sb.Info().Removed != nil {
+		t.Errorf("former %+v, removed %+v", sa.Former(), sb.Info().Removed)
+	}
+	before := time.Now()
+	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sc, na.ID())
+	for _, ns := range []*peer.Namespace{sa, sc} {
+		if f := ns.Former(); len(f) != 1 || f[0].ID != nb.ID() || f[0].By != na.ID() || f[0].At.Sub(before).Abs() > time.Minute {
+			t.Errorf("former %+v", f)
+		}
+	}
+	// c tells b, though c removed nobody.
+	if _, err := sb.Sync(t.Context(), nc.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRemoved) || !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), na.ID().String()) {
+		t.Errorf("the removed member's sync: %v", err)
+	}
+	if r := sb.Info().Removed; r == nil || r.By != na.ID() || r.Expired {
+		t.Errorf("removed %+v", r)
+	}
+	if _, err := sb.Put(t.Context(), []byte("k"), nil); !errors.Is(err, peer.ErrRemoved) || !strings.Contains(err.Error(), na.ID().String()) {
+		t.Errorf("the removed member's write: %v", err)
+	}
+	if rec, err := sb.Get(t.Context(), []byte("k")); err != nil || string(rec.Value) != "v" {
+		t.Errorf("what it holds: %+v, %v", rec, err)
+	}
+}
+
+// A member for a time acknowledges no write once the time is over, though no admin
+// has written that down: the others would refuse it.
+func TestMemberForATime(t *testing.T) {
+	ca, cb := newTestClock(), newTestClock()
+	na, nb, sa, sb := pair(t, peer.Config{Clock: ca.now}, peer.Config{Clock: cb.now}, peer.Policy{})
+	if err := sa.SetRoleUntil(t.Context(), nb.ID(), peer.RoleWrite, ca.now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sb, na.ID())
+	put(t, sb, "k", "in time")
+	cb.turn(time.Hour + time.Second)
+	if _, err := sb.Put(t.Context(), []byte("k"), []byte("late")); !errors.Is(err, peer.ErrRemoved) || !strings.Contains(err.Error(), "its role was given for a time") {
+		t.Errorf("a write after the time: %v", err)
+	}
+	if r := sb.Info().Removed; r == nil || !r.Expired || r.By != na.ID() || !r.At.Equal(ca.now().Add(time.Hour)) {
+		t.Errorf("removed %+v", r)
+	}
+}
+
+// Two admins that remove one another at once: one of the removals does not count,
+// and each node lists the same one.
+func TestVoidedChangesAreListed(t *testing.T) {
+	na, nb, nc := open(t, peer.Config{}), open(t, peer.Config{}), open(t, peer.Config{})
+	sa := create(t, na, peer.Policy{})
+	sb := join(t, sa, nb, peer.RoleAdmin)
+	sc := join(t, sa, nc, peer.RoleWrite)
+	sync1(t, sb, na.ID())
+	if err := sa.Remove(t.Context(), nb.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if err := sb.SetRole(t.Context(), nc.ID(), peer.RoleRead); err != nil { // it has not heard
+		t.Fatal(err)
+	}
+	sync1(t, sc, na.ID())
+	if _, err := sc.Sync(t.Context(), nb.ID(), peer.SyncOptions{}); err == nil {
+		t.Error("a sync with a removed admin")
+	}
+	if _, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRemoved) {
+		t.Errorf("the removed admin's sync: %v", err)
+	}
+	for _, m := range sa.Members() {
+		if m.ID == nc.ID() && m.Role != peer.RoleWrite {
+			t.Errorf("demoted by an admin that was removed: %+v", m)
+		}
+	}
+	for _, v := range sa.Voided() {
+		if v.By != nb.ID() || v.Kind != "grant" || v.Subject != nc.ID() || v.Role != peer.RoleRead || len(v.Hash) != 64 {
+			t.Errorf("voided %+v", v)
+		}
+	}
+}
+
+// A clock that is off by more than a second shows at both ends, as a metric, too.
+func TestClockOffsetIsShown(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	ca, cb := newTestClock(), newTestClock()
+	cb.turn(90 * time.Second)
+	na, nb, sa, sb := pair(t, peer.Config{Clock: ca.now, Registerer: registry}, peer.Config{Clock: cb.now}, peer.Policy{})
+	if o, ok := na.ClockOffset(); ok {
+		t.Errorf("before any sync of its own: %+v", o)
+	}
+	if _, ok := gathered(t, registry, "syncd_clock_offset_seconds", ""); ok {
+		t.Error("a metric of what was not measured")
+	}
+	sync1(t, sa, nb.ID())
+	sync1(t, sb, na.ID())
+	if o, ok := na.ClockOffset(); !ok || !o.Off || o.Peers != 1 || (o.By+90*time.Second).Abs() > o.Error {
+		t.Errorf("a's clock: %+v, %t", o, ok)
+	}
+	if o, ok := nb.ClockOffset(); !ok || !o.Off || (o.By-90*time.Second).Abs() > o.Error {
+		t.Errorf("b's clock: %+v, %t", o, ok)
+	}
+	if v, ok := gathered(t, registry, "syncd_clock_offset_seconds", ""); !ok || v > -89 || v < -91 {
+		t.Errorf("the metric is %v, %t", v, ok)
+	}
+	cb.turn(-90 * time.Second)
+	sync1(t, sa, nb.ID())
+	if o, ok := na.ClockOffset(); !ok || o.Off {
+		t.Errorf("after the clock was set: %+v, %t", o, ok)
+	}
+}

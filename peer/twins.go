@@ -1,0 +1,58 @@
+package peer
+
+import (
+	"time"
+)
+
+// Twin is a member whose identity two nodes run with: a copy of a data folder was
+// started beside the original. Records of the one can take the place of the
+// other's, so that this node syncs with neither until one has been silent for a
+// quarter of an hour.
+type Twin struct {
+	ID ID
+	// Heard is when each of the two was heard last, the later one first.
+	Heard [2]time.Time
+}
+
+// Twinned is what a peer has told this node of a twin.
+type Twinned struct {
+	By ID
+	At time.Time
+}
+
+func (ns *Namespace) twins() []Twin {
+	list := []Twin{}
+	for _, t := range ns.core.Twins() {
+		list = append(list, Twin{ID(t.Peer), t.Heard})
+	}
+	return list
+}
+
+func (ns *Namespace) twinned() *Twinned {
+	t, told := ns.core.Twinned()
+	if !told {
+		return nil
+	}
+	return &Twinned{ID(t.By), t.At}
+}
+
+// ClockOffset is how far this machine's clock is ahead of its peers'.
+type ClockOffset struct {
+	// By is the distance to the median of the peers' clocks; less than 0 if this
+	// machine's is behind. The truth lies within Error of it.
+	By, Error time.Duration
+	// Peers is how many clocks were measured within the last hour.
+	Peers int
+	// Off: that is more than time servers leave, whatever the network has added.
+	Off bool
+}
+
+// ClockOffset compares this machine's clock with those of the peers that this node
+// has synced with lately. ok is false if there was none.
+func (n *Node) ClockOffset() (o ClockOffset, ok bool) {
+	own, ok := n.core.OwnOffset()
+	if !ok {
+		return ClockOffset{}, false
+	}
+	return ClockOffset{own.By, own.Error, len(n.core.Offsets()), own.Off()}, true
+}
