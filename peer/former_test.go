@@ -39,8 +39,11 @@ func TestFormerMembersAreNamed(t *testing.T) {
 	sa := create(t, na, peer.Policy{})
 	sb, sc := join(t, sa, nb, peer.RoleWrite), join(t, sa, nc, peer.RoleWrite)
 	put(t, sb, "k", "v")
-	sync1(t, sc, na.ID()) // a hears where c is
 	sync1(t, sb, na.ID())
+	sync1(t, sc, na.ID())
+	if _, err := nb.AddPeer(t.Context(), nc.Addrs()[0]); err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range sb.Members() {
 		if synced := !m.Synced.IsZero(); synced != (m.ID == na.ID()) {
 			t.Errorf("synced with %s: %t", m.ID, synced)

@@ -40,7 +40,7 @@ type Conversation struct {
 	// this side can believe it.
 	stands standing
 	theirs wire.Greeting
-	twins  error // ErrTwin of the peer, as this node has found
+	twins  error        // ErrTwin of the peer, as this node has found
 	close  func() error // the replica; nil before it is opened
 }
 
