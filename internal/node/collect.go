@@ -87,10 +87,11 @@ func (w *watermark) holding(goal, tau dbadapter.Timestamp) map[ID]string {
 	for _, id := range w.active {
 		s := w.under(id)
 		switch {
-		case id == w.self || w.promised(id) >= goal:
-		case s == nil && why[id] == "":
-			why[id] = "it has not said what it holds, since the list of members changed"
+		case id == w.self || w.promised(id) >= goal || w.known[id] < goal: // what is silent says nothing of others
 		case s == nil:
+			why[id] = "it has not said what it holds, since the list of members changed"
+		case s.at.Clock < goal:
+			why[id] = "it has not said what it holds since"
 		default:
 			waits := false
 			for i, other := range w.active {
@@ -101,7 +102,7 @@ func (w *watermark) holding(goal, tau dbadapter.Timestamp) map[ID]string {
 					}
 				}
 			}
-			if !waits && why[id] == "" {
+			if !waits {
 				why[id] = "it has not said that it holds what all members held then"
 			}
 		}

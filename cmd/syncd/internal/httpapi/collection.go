@@ -14,7 +14,7 @@ import (
 type (
 	collectionOutput struct{ Body api.Collection }
 	memberInput      struct {
-		nsInput
+		NS string `path:"ns" doc:"the namespace's local name"`
 		ID string `path:"id" doc:"the member's id"`
 	}
 )
