@@ -3,7 +3,6 @@ package peer_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +34,7 @@ func TestTicketIsForOneNode(t *testing.T) {
 	if sb.ID() != sa.ID() || sb.Name() != "notes" || sb.Info().Policy != sa.Info().Policy || sb.Info().Role != peer.RoleAdmin {
 		t.Errorf("b has %+v, a %+v", sb.Info(), sa.Info())
 	}
-	if ma, mb := fmt.Sprint(sa.Members()), fmt.Sprint(sb.Members()); ma != mb {
+	if ma, mb := listed(sa), listed(sb); ma != mb {
 		t.Errorf("members of a: %s\nof b: %s", ma, mb)
 	}
 	_, err = nc.Join(t.Context(), ticket)
