@@ -223,7 +223,7 @@ func TestRoleExpires(t *testing.T) {
 	if r, removed := sb.Removal(); !removed || r.By != a.ID {
 		t.Errorf("the node has heard of %+v", r)
 	}
-	if got := fmt.Sprintf("%s", must(get(sa, "k")).Value); got != "in time" {
+	if got := string(must(get(sa, "k")).Value); got != "in time" {
 		t.Errorf("what it wrote is %q", got)
 	}
 }

@@ -130,7 +130,7 @@ func TestStrangersShowTheirListsAlone(t *testing.T) {
 		"it asks for statements": hello(sa.Control.Keys, wire.Pull), "both ways": hello(sa.Control.Keys, wire.Both),
 		"the data": hello(sa.Keys, wire.Push), "without the secret": hello(wrong, wire.Push),
 	} {
-		if _, _, err := a.Answer(idOf(9), h); err != reconcile.ErrDenied { //nolint:errorlint // the very answer that all strangers get
+		if _, _, err := a.Answer(idOf(9), h); err != reconcile.ErrDenied { // the very answer that all strangers get
 			t.Errorf("%s: %v", name, err)
 		}
 	}
