@@ -158,13 +158,18 @@ func (ns *Namespace) observe(value []byte) {
 }
 
 // statements are those of the list of members.
-func (ns *Namespace) statements() (values [][]byte) {
+func (ns *Namespace) statements() [][]byte {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	for _, value := range ns.set.Values() {
-		values = append(values, value)
+	return values(ns.set)
+}
+
+// values are the statements of a set.
+func values(set *roster.Set) (all [][]byte) {
+	for _, value := range set.Values() {
+		all = append(all, value)
 	}
-	return values
+	return all
 }
 
 // admitStatements lets the statements among the records in.
