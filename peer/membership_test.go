@@ -2,7 +2,6 @@ package peer_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -109,13 +108,4 @@ func TestMovedMembersMeet(t *testing.T) {
 	put(t, namespace(t, na), "k", "v")
 	sync1(t, namespace(t, nb), na.ID())
 	equal(t, namespace(t, na), namespace(t, nb))
-}
-
-// listed is the list of members, without what the node has heard of each itself.
-func listed(ns *peer.Namespace) string {
-	list := ns.Members()
-	for i := range list {
-		list[i].Synced = time.Time{}
-	}
-	return fmt.Sprint(list)
 }
