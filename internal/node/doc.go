@@ -28,6 +28,7 @@
 //	what is remembered rejections.go            what this node refused
 //	                   declined.go              what its peers refused
 //	                   kept.go                  what left the set, and how it comes back
+//	                   former.go                what former members said is dropped
 //	                   openings.go              how many cells a sync opens with
 //	what was collected watermark.go, pledge.go  up to which time deletions can be forgotten
 //	for a backup       still.go

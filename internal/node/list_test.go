@@ -97,3 +97,93 @@ func TestRemovedAdminStatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// What a former member has said of itself goes, so that a node that joins later and
+// one that was there before find their control namespaces equal.
+func TestFormerMembersSayNothing(t *testing.T) {
+	a, b, c := newMachine(1), newMachine(2), newMachine(3)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	for _, ns := range []*Namespace{sa, sb} {
+		if err := ns.Announce(t.Context(), [][]byte{{1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.turn(sb, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := sa.Remove(t.Context(), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	sc := must(c.join(a, invite(sa, RoleWrite)))
+	tend := func(m *machine) {
+		t.Helper()
+		if err := m.Tend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tend(a)
+	for range 2 {
+		if err := c.turn(sc, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !sc.alike.has(a.ID, sc.Control.Live) || !hasAddress(sc, a.ID) || hasAddress(sa, b.ID) {
+		t.Error("the control namespaces are not found equal")
+	}
+
+	// A member again, it is where it was: it has kept what it said.
+	if err := setRole(sa, b.ID, RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	tend(a)
+	if err := b.turn(sb, a); err != nil {
+		t.Fatal(err)
+	}
+	tend(b)
+	if err := b.turn(sb, a); err != nil || !hasAddress(sa, b.ID) {
+		t.Error("the address of a member that has come back is not known", err)
+	}
+}
+
+func hasAddress(ns *Namespace, id ID) bool {
+	_, err := ns.Control.get(controlKey(kindAddresses, id))
+	return err == nil
+}
+
+// A write that the others would decline is none: the role ends by its time before a
+// statement says so, or begins later by the clock of the admin that gave it anew.
+func TestWritesThatTheRoleDoesNotCover(t *testing.T) {
+	a, b, c := newMachine(1), newMachine(2), newMachine(3)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	sc := must(c.join(a, invite(sa, RoleWrite)))
+	role := func(m *machine, ns *Namespace, change error) {
+		t.Helper()
+		if change != nil {
+			t.Fatal(change)
+		}
+		if _, _, err := m.sync(ns, a, Ask{Control: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	role(b, sb, sa.SetRole(t.Context(), b.ID, RoleWrite, noon.Add(time.Minute)))
+	if _, err := put(sb, "in time", ""); err != nil {
+		t.Error(err)
+	}
+	b.clock = noon.Add(time.Hour)
+	if _, err := put(sb, "late", ""); !errors.Is(err, ErrDenied) {
+		t.Errorf("a write after the role's end: %v", err)
+	}
+
+	role(c, sc, setRole(sa, c.ID, RoleRead))
+	a.clock = noon.Add(time.Hour)
+	role(c, sc, setRole(sa, c.ID, RoleWrite))
+	if _, err := put(sc, "early", ""); !errors.Is(err, ErrDenied) {
+		t.Errorf("a write before the role begins: %v", err)
+	}
+	c.clock = a.clock
+	if _, err := put(sc, "in time again", ""); err != nil {
+		t.Error(err)
+	}
+}

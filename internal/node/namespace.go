@@ -36,6 +36,7 @@ type Namespace struct {
 	updating sync.Mutex
 	over     bool // the namespace is being dropped: its state is not this one's any more
 	set      *roster.Set
+	dropped  roster.Digest // of the list under which what former members said was dropped last
 	members  atomic.Pointer[Members]
 
 	rejected rejections

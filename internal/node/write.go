@@ -195,11 +195,28 @@ func (ns *Namespace) authorize(writes []dbadapter.Write) error {
 	if err := ns.mustHave(RoleWrite, "ask an admin for the role write"); err != nil {
 		return err
 	}
-	if ns.Members().Policy().Unsigned {
+	members := ns.Members()
+	if members.Policy().Unsigned {
 		return nil
+	}
+	if err := ns.covered(members, writes); err != nil {
+		return err
 	}
 	if err := ns.sign(writes); err != nil {
 		return fmt.Errorf("sign: %w", err)
+	}
+	return nil
+}
+
+// covered refuses writes that the other members would: a role that was given anew
+// begins by the clock of the admin that gave it. Dated imports may be older.
+func (ns *Namespace) covered(members *Members, writes []dbadapter.Write) error {
+	for i := range writes {
+		v := writes[i].Record.Version
+		if v.Writer == ns.self && !members.MayWrite(ns.self, v.Clock) {
+			return fmt.Errorf("%w: this node's role does not cover a write of %s: by the clock of the admin that gave the role it begins later, or is over; compare the two clocks",
+				ErrDenied, v.Clock.Time().UTC().Format(time.RFC3339))
+		}
 	}
 	return nil
 }

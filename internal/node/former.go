@@ -1,0 +1,41 @@
+package node
+
+import (
+	"context"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// dropFormer takes out of the control namespace what former members have said of
+// themselves. A node that joins later declines it, so that the two would never be
+// equal, and each turn of theirs would begin with the control namespace. What this
+// node has said it keeps: it may be a member again.
+func (ns *Namespace) dropFormer(ctx context.Context) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	members := ns.Members()
+	if ns.over || ns.dropped == members.Digest() {
+		return nil
+	}
+	snap, err := ns.Control.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	var writes []dbadapter.Write
+	for kind := range ofMembers {
+		for r, err := range snap.Scan(ctx, []byte{kind}, nil) {
+			if err != nil {
+				return err
+			}
+			if id := ID(r.Key[1:]); id != ns.node.ID && !members.Has(id, RoleRead) {
+				writes = append(writes, dbadapter.Write{Record: r, Action: dbadapter.Collect})
+			}
+		}
+	}
+	if _, err := ns.Control.apply(ctx, writes); err != nil {
+		return err
+	}
+	ns.dropped = members.Digest()
+	return nil
+}
