@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 //	readyport PORT   wait until a daemon that serves its API on the port takes work
 //	terminate WORD   send SIGTERM to the background command that has the word among its arguments
 //	code N COMMAND   run a command that must end with exit code N
-//	tour FILE        write the commands of the README's tour, the build and the ports' numbers left out
+//	tour FILE [HEAD] write the commands of a section of the README, the build and the ports' numbers left out
 //	xml FILE         fail unless a file is well-formed XML
 //	deadsocket FILE  leave a unix socket behind on which no program listens
 func TestScript(t *testing.T) {
@@ -207,13 +207,17 @@ func deadSocket(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(l.Close())
 }
 
-// tour writes the README's block of commands as a shell script.
+// tour writes the commands of a section of the README as a shell script.
 func tour(ts *testscript.TestScript, _ bool, args []string) {
 	text, err := os.ReadFile("../../README.md")
 	ts.Check(err)
-	_, text, ok := bytes.Cut(text, []byte("## Five minutes with two daemons\n"))
+	head := "Five minutes with two daemons"
+	if len(args) > 1 {
+		head = args[1]
+	}
+	_, text, ok := bytes.Cut(text, []byte("## "+head+"\n"))
 	if !ok {
-		ts.Fatalf("the README has no tour")
+		ts.Fatalf("the README has no section %q", head)
 	}
 	text, _, _ = bytes.Cut(text, []byte("\n## "))
 	var script strings.Builder
