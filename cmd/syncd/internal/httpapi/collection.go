@@ -7,7 +7,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -48,14 +47,6 @@ func (s *server) registerCollection() {
 		OperationID: "lapse", Method: http.MethodPost, Path: "/v1/ns/{ns}/members/{id}/lapse", DefaultStatus: http.StatusNoContent,
 		Summary: "Wait for a silent member no longer: deleted records can go before it has heard of that",
 	}, func(ctx context.Context, in *memberInput) (*struct{}, error) {
-		ns, err := s.namespace(in.NS)
-		if err != nil {
-			return nil, err
-		}
-		id, err := peer.ParseID(in.ID)
-		if err != nil {
-			return nil, fail(problem.Usage("%w", err))
-		}
-		return nil, fail(ns.Lapse(ctx, id))
+		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error { return ns.Lapse(ctx, id) })
 	})
 }

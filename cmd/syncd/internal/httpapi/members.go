@@ -17,11 +17,7 @@ type (
 		NS  string `path:"ns" doc:"the namespace's local name"`
 		All bool   `query:"all" doc:"former members, and changes that do not count, too"`
 	}
-	membersOutput struct{ Body api.Members }
-	memberPath    struct {
-		NS string `path:"ns" doc:"the namespace's local name"`
-		ID string `path:"id" doc:"the node's id"`
-	}
+	membersOutput  struct{ Body api.Members }
 	setMemberInput struct {
 		NS   string `path:"ns" doc:"the namespace's local name"`
 		ID   string `path:"id" doc:"the node's id"`
@@ -65,7 +61,7 @@ func (s *server) registerMembers() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "remove-member", Method: http.MethodDelete, Path: "/v1/ns/{ns}/members/{id}", DefaultStatus: http.StatusNoContent,
 		Summary: "End a node's membership; it keeps what it has read",
-	}, func(ctx context.Context, in *memberPath) (*struct{}, error) {
+	}, func(ctx context.Context, in *memberInput) (*struct{}, error) {
 		return nil, s.change(in.NS, in.ID, func(ns *peer.Namespace, id peer.ID) error { return ns.Remove(ctx, id) })
 	})
 	huma.Register(s.api, huma.Operation{
