@@ -89,6 +89,13 @@ func (c *Conversation) conclude(r *reconcile.Report, tau dbadapter.Timestamp) ([
 		v.heard = map[ID]time.Time{}
 	}
 	v.heard[c.remote] = ns.node.Now()
+	if len(ns.Members().state.Removed) > 0 && v.mark.counts() {
+		// What told of this node's removal is not in the list that both sides have: a
+		// copy from before has taken the place of its author, perhaps.
+		if err := ns.updateLocked(func(s *State) error { s.Removed = nil; return nil }); err != nil {
+			return nil, err
+		}
+	}
 	writes := ns.Members().Has(c.remote, RoleWrite)
 	if err := ns.vouch(func(w *watermark) bool {
 		return w.note(&synced{

@@ -90,7 +90,7 @@ func (w *watermark) wants(tau, collectable dbadapter.Timestamp) dbadapter.Timest
 // due reports whether a pledge of now would tell the members something that one
 // of them waits for.
 func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
-	if !w.counts() {
+	if !w.counts() && w.refused == 0 { // a member that has lapsed asks for what it needs to recover
 		return false
 	}
 	mine := &Pledge{Vector: make([]dbadapter.Timestamp, len(w.active))}
@@ -119,7 +119,7 @@ func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
 	if news(want) {
 		return true
 	}
-	for _, id := range w.active {
+	for id := range w.said {
 		if s := w.under(id); s != nil && news(s.Wanted) {
 			return true
 		}

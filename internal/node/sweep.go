@@ -89,11 +89,7 @@ func (s *sweep) lost(r *dbadapter.Record) bool {
 func (s *sweep) take(ctx context.Context, held *dbadapter.Hashed) error {
 	ns := s.ns
 	if !s.members.Has(ns.node.ID, RoleWrite) {
-		action := dbadapter.SetAside
-		if held.Deleted {
-			action = dbadapter.Collect // it has nothing to be restored
-		}
-		s.removes = append(s.removes, dbadapter.Write{Record: *held, Action: action})
+		s.removes = append(s.removes, dbadapter.Write{Record: *held, Action: dbadapter.SetAside})
 		return s.room(ctx, held)
 	}
 	was := held.Version

@@ -195,6 +195,9 @@ func (x *mNode) save() {
 		x.c.fail("the floor of %d falls", x.number)
 	}
 	x.vouched = x.wm.Vouched.clone()
+	if x.wm.Recovering {
+		x.gone = map[string]dbadapter.Version{} // it leaves that to the others to remember
+	}
 }
 
 func (x *mNode) relist() {

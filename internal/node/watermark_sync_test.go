@@ -187,7 +187,7 @@ func (x *mNode) remove(key string, r mRecord, raise bool) {
 	}
 	delete(x.set, key)
 	x.c.collects++
-	if v := x.gone[key]; v.Compare(r.at) < 0 {
+	if v := x.gone[key]; raise && v.Compare(r.at) < 0 { // a node that recovers leaves it to the others to remember
 		x.gone[key] = r.at
 	}
 	x.c.log("%d collects %s %v", x.number, key, r)

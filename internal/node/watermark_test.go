@@ -20,6 +20,7 @@ func TestWatermarkHistories(t *testing.T) {
 		{"newcomers", mPlan{nodes: 2, join: true, clocks: true, dated: true}},
 		{"restored", mPlan{nodes: 3, restore: true, dated: true, expiring: true}},
 		{"lapsed", mPlan{nodes: 4, lapse: true, expiring: true}},
+		{"two nodes", mPlan{nodes: 2, lapse: true, restore: true}},
 		{"all", mPlan{nodes: 3, restore: true, lapse: true, join: true, clocks: true, dated: true, expiring: true}},
 		{"a chain", mPlan{nodes: 5, chain: true, restore: true, lapse: true, dated: true, clocks: true}},
 		{"a reader that lies", mPlan{nodes: 4, readerLiar: true}},

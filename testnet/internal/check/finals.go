@@ -46,13 +46,13 @@ func (h *History) Check(finals []Final) []Violation {
 		}
 		groups[f.Reach] = append(groups[f.Reach], f)
 		h.kept(f)
-		h.back(f)
 		for i := range f.Dump {
 			h.observe(f.Node, &f.Dump[i])
 		}
 	}
 	for _, reach := range slices.Sorted(maps.Keys(groups)) {
 		h.equal(groups[reach])
+		h.back(groups[reach])
 		h.durable(groups[reach])
 	}
 	h.intended()

@@ -36,13 +36,14 @@ func (h *History) Removing(node int, r *dbadapter.Record) {
 
 // Collected notes that a node has removed a tombstone, or a record that had expired,
 // for good. waited are the nodes that it waits for by its list of members: each must
-// have held the record, or a later one of its key.
+// have held the record, or a later one of its key, unless nodes may set aside: what
+// they would set aside goes if it had expired.
 func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key, s := string(r.Key), stampOf(r)
 	for _, other := range waited {
-		if other == node || h.disks[other] > 0 {
+		if other == node || h.gone.excused {
 			continue
 		}
 		held, ok := h.hold().held(other, key)
@@ -124,12 +125,16 @@ func (h *History) remembered(key string, s stamp) bool {
 	return false
 }
 
-// back looks for what was collected and is there in the end.
-func (h *History) back(f *Final) {
-	dump := stamps(f.Dump)
-	for _, key := range slices.Sorted(maps.Keys(dump)) {
-		if was, ok := h.gone.collected[key]; ok && !dump[key].beats(was) && dump[key] != was && h.remembered(key, was) {
-			h.found.say(Resurrect, f.Node, key, "it holds %s in the end; %s was collected", dump[key], was)
+// back looks for what was collected and is there in the end, at nodes that are not
+// alone: one that the others do not sync with keeps what it has.
+func (h *History) back(group []*Final) {
+	for _, f := range group {
+		dump := stamps(f.Dump)
+		for _, key := range slices.Sorted(maps.Keys(dump)) {
+			was, ok := h.gone.collected[key]
+			if ok && len(group) > 1 && !dump[key].beats(was) && dump[key] != was && h.remembered(key, was) {
+				h.found.say(Resurrect, f.Node, key, "it holds %s in the end; %s was collected", dump[key], was)
+			}
 		}
 	}
 }
