@@ -24,7 +24,7 @@ type Set struct {
 	byHash   map[Hash]int
 	founds   []int
 	subjects map[ID]*history
-	own      map[ID][]int // by author: what the author says of itself alone
+	own      map[ID][]int // by author: what the author says of itself alone, by hash
 	authored map[ID]int
 	waiting  waiting
 	released [][]byte
@@ -142,7 +142,9 @@ func (s *Set) take(e *entry) error {
 	s.authored[e.Author]++
 	s.resolved = nil
 	if e.ofItself() {
-		s.own[e.Author] = append(s.own[e.Author], i)
+		own := s.own[e.Author]
+		at, _ := slices.BinarySearchFunc(own, e, func(j int, e *entry) int { return byHash(s.entries[j], e) })
+		s.own[e.Author] = slices.Insert(own, at, i)
 	}
 	if e.Kind == Found {
 		s.founds = append(s.founds, i)

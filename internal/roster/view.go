@@ -1,9 +1,6 @@
 package roster
 
-import (
-	"bytes"
-	"slices"
-)
+import "slices"
 
 // seat is an admin's authority: what one grant of the role admin gave. 0 is the
 // founder's, n the one of entry n−1.
@@ -72,19 +69,21 @@ func (v *view) couldStand(e *entry) bool {
 }
 
 // counts reports whether a statement that a member makes of itself alone is among
-// the lowest hashes of that kind.
+// the lowest hashes of that kind. It looks at few of them where the view is the whole
+// set: a former member can have made MaxPerAuthor.
 func (v *view) counts(e *entry) bool {
-	own := v.set.own[e.Author]
-	if len(own) < maxOwn {
-		return true
-	}
 	lower := 0
-	for _, i := range own {
-		if o := v.set.entries[i]; v.has(i) && bytes.Compare(o.hash[:], e.hash[:]) < 0 {
-			lower++
+	for _, i := range v.set.own[e.Author] {
+		if byHash(v.set.entries[i], e) >= 0 {
+			break
+		}
+		if v.has(i) {
+			if lower++; lower == maxOwn {
+				return false
+			}
 		}
 	}
-	return lower < maxOwn
+	return true
 }
 
 // live reports whether a seat of its author gives a statement authority: the seat
