@@ -152,5 +152,12 @@ func TestGolden(t *testing.T) {
 	fail(err)
 	v.say("the reply to a token that is not known")
 	v.hex("denied", denied)
+	v.say("A pledge of the second of two members, which waits for nothing and has pledged once before.")
+	pledge, err := (&Pledge{
+		List: [16]byte(counting(0x40, 16)), Vector: []dbadapter.Timestamp{1_800_000_000_000 << 16, 1_800_000_001_000<<16 + 2},
+		Promised: 1_800_000_000_000 << 16, Serial: 2,
+	}).encode()
+	fail(err)
+	v.hex("pledge", pledge)
 	golden.Compare(t, "testdata/golden.txt", v.String())
 }

@@ -105,9 +105,11 @@ func (h *History) left(node int, key string, s stamp) bool {
 	if was, ok := h.gone.at.held(node, key); ok && !s.beats(was) {
 		return true
 	}
-	if h.gone.announced[node][sighting{key, s}] {
-		h.remove(node, key, s)
-		return true
+	for one := range h.gone.announced[node] {
+		if one.key == key && one.alike(s) {
+			h.remove(node, key, s)
+			return true
+		}
 	}
 	return false
 }

@@ -123,11 +123,12 @@ type ImportResult struct {
 	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
 	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
 	Expired   int64 `json:"expired" doc:"had expired, and were left out"`
+	Late      int64 `json:"late" doc:"dated up to when deleted records may have been collected: written as of now; among the others"`
 }
 
 // ImportResultOf counts what became of a number of lines.
 func ImportResultOf(r peer.ImportResult, lines int) ImportResult {
-	return ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale, Expired: r.Expired}
+	return ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale, Expired: r.Expired, Late: r.Late}
 }
 
 // Add sums up the results of several requests.
@@ -138,4 +139,5 @@ func (r *ImportResult) Add(o ImportResult) {
 	r.Unchanged += o.Unchanged
 	r.Stale += o.Stale
 	r.Expired += o.Expired
+	r.Late += o.Late
 }

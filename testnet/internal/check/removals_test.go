@@ -1,0 +1,76 @@
+package check
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// What the rules say of removals: a tombstone that a member has never held is
+// collected too early, a live record that is set aside without a reason is a fault,
+// and what was collected must not be there in the end.
+func TestRemovals(t *testing.T) {
+	version := func(clock dbadapter.Timestamp) dbadapter.Version {
+		return dbadapter.Version{Clock: clock, Writer: 1, Incarnation: 1}
+	}
+	live := &dbadapter.Record{Key: []byte("k"), Version: version(1)}
+	gone := &dbadapter.Record{Key: []byte("k"), Version: version(2), Deleted: true}
+	acknowledged := func(h *History, r *dbadapter.Record) {
+		h.Acknowledge(h.Intend(0, "k", r.Deleted, nil), r.Version)
+	}
+	for name, c := range map[string]struct {
+		do   func(h *History)
+		want []Rule
+	}{
+		"all have held it": {func(h *History) {
+			h.Observe(1, gone)
+			h.Collected(0, gone, []int{0, 1})
+			h.Collected(1, gone, []int{0, 1})
+		}, nil},
+		"one has not": {func(h *History) { h.Collected(0, gone, []int{0, 1}) }, []Rule{Early}},
+		"one has not, and is not waited for": {func(h *History) {
+			h.Excuse()
+			h.Collected(0, gone, []int{0, 1})
+		}, nil},
+		"set aside": {func(h *History) { h.SetAside(0, gone) }, []Rule{Aside}},
+		"set aside after a copy": {func(h *History) {
+			h.Restored(1)
+			h.SetAside(0, gone)
+		}, nil},
+		"back": {func(h *History) {
+			h.Observe(1, gone)
+			h.Collected(0, gone, []int{0, 1})
+			h.Collected(1, gone, []int{0, 1})
+			h.Observe(0, live)
+			h.Observe(1, live)
+		}, []Rule{Resurrect}},
+		"announced before a crash": {func(h *History) {
+			h.Removing(0, gone)
+			h.Started(0, nil)
+		}, nil},
+		"gone after a crash": {func(h *History) { h.Started(0, nil) }, []Rule{Durable}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h History
+			acknowledged(&h, live)
+			h.Observe(0, live)
+			acknowledged(&h, gone)
+			h.Observe(0, gone)
+			c.do(&h)
+			dumps := [2][]dbadapter.Record{}
+			if name == "back" {
+				dumps = [2][]dbadapter.Record{{*live}, {*live}}
+			}
+			var got []Rule
+			for _, v := range h.Check([]Final{{Node: 0, Dump: dumps[0]}, {Node: 1, Dump: dumps[1]}}) {
+				if v.Rule != KeptState && !slices.Contains(got, v.Rule) {
+					got = append(got, v.Rule)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
