@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -313,73 +312,6 @@ func importDated(ns *Namespace, items ...Item) (ImportResult, error) {
 	return im.Result, err
 }
 
-// A copy from before that is started finds what its own pledge says, promises
-// nothing until it has caught up, and sets aside what was deleted meanwhile.
-func TestRestoredCopy(t *testing.T) {
-	c := newCrew(t, 3)
-	c.put(0, "deleted", "1")
-	c.put(0, "stays", "1")
-	c.round()
-	state := c.ns[2].Members().state.clone()
-	copied := records(c.ns[2])
-	control := saidRecords(c.ns[2])
-	c.put(1, "later", "1")
-	c.del(0, "deleted")
-	c.quiet()
-	c.want(1, "later", "stays")
-
-	m := newMachine(3)
-	m.clock = c.machines[0].clock
-	restored := must(m.open(c.ns[2].Keys.Secret, state))
-	fill(t, &restored.Part, copied)
-	fill(t, &restored.Control, control)
-	must(0, restored.Close())
-	m.Forget(restored)
-	restored = must(m.open(c.ns[2].Keys.Secret, state))
-	c.machines[2], c.ns[2] = m, restored
-	c.want(2, "deleted", "stays")
-	if err := c.turn(2, 0); err != nil {
-		t.Fatal(err)
-	}
-	c.round()
-	c.round()
-	for i := range c.ns {
-		c.want(i, "later", "stays")
-	}
-	if restored.Collection().Recovering {
-		t.Error("it still recovers")
-	}
-	kept := 0
-	for k := range restored.Store.Kept(context.Background()) {
-		if string(k.Record.Key) == "deleted" {
-			kept++
-		}
-	}
-	if kept != 1 {
-		t.Errorf("%d records kept for a person", kept)
-	}
-}
-
-func saidRecords(ns *Namespace) (out []dbadapter.Record) {
-	snap := must(ns.Control.Store.Snapshot())
-	defer snap.Close()
-	for r, err := range snap.Scan(context.Background(), nil, nil) {
-		out = append(out, must(r, err).Record)
-	}
-	return out
-}
-
-// fill puts records into a part's store, whatever the rules.
-func fill(t *testing.T, p *Part, list []dbadapter.Record) {
-	t.Helper()
-	for _, r := range list {
-		h := must(dbadapter.Hash(p.Keys.Hasher, r))
-		if _, err := p.Store.Apply(context.Background(), []dbadapter.Write{{Record: h}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // What a removed writer wrote after its removal, and a node took that had not heard
 // of it, a member that may write makes its own.
 func TestAdoption(t *testing.T) {
@@ -430,5 +362,3 @@ func TestTauIsDurable(t *testing.T) {
 		t.Errorf("version %s after the reading %x", v, uint64(last))
 	}
 }
-
-var _ = fmt.Sprint

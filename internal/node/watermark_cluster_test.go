@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -50,14 +49,13 @@ type mNode struct {
 	number int
 	id     ID
 	mDurable
-	wm      watermark
-	offset  stamp // of its wall clock; negative as two's complement
-	run     uint64
-	last    stamp // of its hybrid clock
-	copied  *mDurable
-	liar    bool
-	reader  bool
-	pledged stamp // when it pledged last
+	wm     watermark
+	offset stamp // of its wall clock; negative as two's complement
+	run    uint64
+	last   stamp // of its hybrid clock
+	copied *mDurable
+	liar   bool
+	reader bool
 }
 
 type mDurable struct {
@@ -381,26 +379,3 @@ func (c *mCluster) join(by *mNode) {
 	n.ceiling = by.wm.Pledged
 	n.start()
 }
-
-func (c *mCluster) restore(x *mNode) {
-	if x.copied == nil {
-		return
-	}
-	for key, list := range c.acked {
-		for _, a := range list {
-			if a.node == x.number && c.lost[key].Compare(a.at) < 0 {
-				c.lost[key] = a.at
-			}
-		}
-	}
-	kept := x.kept
-	x.mDurable = x.copied.clone()
-	x.kept = kept // the checker's
-	c.tainted = true
-	c.log("%d is restored", x.number)
-	x.vouched.Floor = x.mDurable.vouched.Floor
-	x.wm.Floor = 0
-	x.start()
-}
-
-func (c *mCluster) String() string { return strings.Join(c.trace, "\n") }

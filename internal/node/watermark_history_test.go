@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // settle ends the faults, and lets the nodes sync until nothing changes.
@@ -193,3 +194,26 @@ func history(seed uint64, p mPlan) *mCluster {
 	c.check(lying)
 	return c
 }
+
+func (c *mCluster) restore(x *mNode) {
+	if x.copied == nil {
+		return
+	}
+	for key, list := range c.acked {
+		for _, a := range list {
+			if a.node == x.number && c.lost[key].Compare(a.at) < 0 {
+				c.lost[key] = a.at
+			}
+		}
+	}
+	kept := x.kept
+	x.mDurable = x.copied.clone()
+	x.kept = kept // the checker's
+	c.tainted = true
+	c.log("%d is restored", x.number)
+	x.vouched.Floor = x.mDurable.vouched.Floor
+	x.wm.Floor = 0
+	x.start()
+}
+
+func (c *mCluster) String() string { return strings.Join(c.trace, "\n") }

@@ -126,10 +126,8 @@ func (c *mCluster) move(from, to *mSide) {
 		if h, ok := to.snap[key]; ok && compareM(h, r) >= 0 {
 			continue
 		}
-		why := ""
-		if to.node.liar {
-			why = "floor"
-		} else {
+		why := "floor" // a liar's answer to all
+		if !to.node.liar {
 			why = to.node.admit(key, r)
 		}
 		switch why {
