@@ -25,12 +25,14 @@ import (
 // Node is one participant: an identity, a host, a store, and namespaces. All
 // its methods may be called from several goroutines.
 type Node struct {
-	dir     string
-	log     *slog.Logger
-	now     func() time.Time
-	limits  Limits
-	self    identity
-	started time.Time
+	dir string
+	// restored: the folder was made of a backup, and is opened for the first time.
+	restored bool
+	log      *slog.Logger
+	now      func() time.Time
+	limits   Limits
+	self     identity
+	started  time.Time
 
 	host     host.Host
 	store    dbadapter.Store
@@ -140,7 +142,7 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 		if err != nil {
 			return err
 		}
-		if note != nil {
+		if n.restored = note != nil; n.restored {
 			n.log.Warn("this node was restored from a backup and holds what was there then; syncs bring the rest",
 				slog.Int("generation", note.Generation), slog.Time("taken", note.taken()))
 		}
@@ -254,11 +256,20 @@ func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
 		if _, taken := n.byName[s.Name]; taken {
 			return fmt.Errorf("%w: two namespaces have the name %q", ErrCorrupt, s.Name)
 		}
+		if n.restored { // it may lack what the original has told the members that it holds
+			s.Vouched.Recovering = true
+			if err := saveState(namespaceDir(n.dir, id), s); err != nil {
+				return err
+			}
+		}
 		ns, err := n.openNamespace(ctx, secret, s)
 		if err != nil {
 			return err
 		}
 		n.insert(ns)
+	}
+	if n.restored {
+		return noticedRestored(n.dir)
 	}
 	return nil
 }

@@ -263,3 +263,12 @@ func readRestored(dir string, restoring bool) (*restoredNote, error) {
 	}
 	return r, checkFormat(path, r.Format)
 }
+
+// noticedRestored removes the note: that the node may lack something is durable in
+// the states of its namespaces.
+func noticedRestored(dir string) error {
+	if err := os.Remove(filepath.Join(dir, restoredFile)); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}

@@ -120,7 +120,12 @@ func (w *watermark) due(tau, collectable dbadapter.Timestamp) bool {
 		return true
 	}
 	for id := range w.said {
-		if s := w.under(id); s != nil && news(s.Wanted) {
+		s := w.under(id)
+		if s == nil {
+			continue
+		}
+		again := w.resumed && id != w.self && s.Promised < s.Wanted
+		if again || news(s.Wanted) {
 			return true
 		}
 	}
@@ -142,5 +147,6 @@ func (w *watermark) pledge(tau, collectable dbadapter.Timestamp) *Pledge {
 	w.Serial++
 	w.Pledged = max(w.Pledged, s.Promised)
 	s.Serial, s.Recovering = w.Serial, w.Recovering
+	w.resumed = false
 	return s
 }

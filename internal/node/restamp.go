@@ -100,6 +100,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 		p.declined.forget()
 	}
 	ns.clock.Lower(hlc.Timestamp(greatest))
+	ns.vouching.waiting.again() // what waited until its time comes is due earlier now
 	return data.done, ns.restamped()
 }
 

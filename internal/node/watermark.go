@@ -42,6 +42,9 @@ type watermark struct {
 	refused dbadapter.Timestamp
 	// era grows each time known starts anew: what was begun before does not count.
 	era uint64
+	// resumed: the last pledge is of an earlier process. What it says of third
+	// members counts for its peers no more, since the process may be of a copy.
+	resumed bool
 }
 
 // said is a member's pledge, with the version of its record.
@@ -139,12 +142,16 @@ func (w *watermark) relist(list [16]byte, active []ID, epoch uint64) (changed bo
 	}
 	w.list, w.active = list, active
 	w.anew()
-	if epoch <= w.Epoch {
-		return false
+	if epoch > w.Epoch {
+		w.Epoch = epoch
+		w.recover()
+		changed = true
 	}
-	w.Epoch = epoch
-	w.recover()
-	return true
+	if w.Recovering && len(active) == 1 && w.counts() {
+		w.Recovering = false // there is no other member to catch up with
+		changed = true
+	}
+	return changed
 }
 
 // hear takes a member's pledge from its record. What this node itself has said,
@@ -173,6 +180,7 @@ func (w *watermark) resume() {
 	if s == nil || w.Recovering {
 		return
 	}
+	w.resumed = true
 	for i, id := range w.active {
 		w.known[id] = max(w.known[id], s.Vector[i])
 	}

@@ -1,0 +1,95 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// restart closes the namespace of a machine, and opens it again as a new process
+// does.
+func (c *crew) restart(i int) {
+	c.t.Helper()
+	ns, m := c.ns[i], c.machines[i]
+	state, secret := ns.Members().state, ns.Keys.Secret
+	if err := ns.Close(); err != nil {
+		c.t.Fatal(err)
+	}
+	m.Forget(ns)
+	c.ns[i] = must(m.open(secret, state))
+}
+
+// A tombstone from the future that was restamped waits for its new version, and not
+// for the time that the clock said.
+func TestRestampedTombstoneWaits(t *testing.T) {
+	c := newCrew(t, 2)
+	c.put(0, "deleted", "1")
+	c.round()
+	c.machines[1].clock = c.machines[1].clock.Add(365 * 24 * time.Hour)
+	c.del(1, "deleted")
+	c.machines[1].clock = c.machines[0].clock
+	if n, err := c.ns[1].Restamp(context.Background()); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if err := c.machines[1].Tend(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	held := c.ns[1].Collection()
+	if held.Waiting != 1 || held.Oldest.After(c.machines[1].clock.Add(DefaultMaxSkew)) {
+		t.Errorf("waiting: %+v", held)
+	}
+	// The members may know its clock as of then: it says what it waits for.
+	c.pass(DefaultMaxSkew)
+	c.round()
+	c.round()
+	held = c.ns[1].Collection()
+	if len(held.Holding) != 1 || held.Holding[0].Member != c.machines[0].ID || !strings.Contains(held.Holding[0].Reason, "restamped") {
+		t.Errorf("waiting: %+v", held)
+	}
+}
+
+// Two members that meet through a third alone collect, too, when the third was
+// restarted between its pledge and their next sync with it.
+func TestCollectedThroughOneThatRestarts(t *testing.T) {
+	c := newCrew(t, 3)
+	c.put(0, "deleted", "1")
+	c.round()
+	c.del(0, "deleted")
+	ctx := context.Background()
+	step := func(i int) {
+		c.pass(3 * time.Second)
+		if err := c.turn(i, 1); err != nil {
+			t.Log(err)
+		}
+	}
+	tend := func(i int) {
+		c.pass(3 * time.Second)
+		if err := c.machines[i].Tend(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tend(0) // sweeps, wants
+	tend(0)
+	for range 3 {
+		step(0)
+		step(2)
+		tend(1)
+		c.restart(1)
+		tend(2)
+	}
+	for range 20 {
+		for i := range c.ns {
+			if i != 1 {
+				step(i)
+			}
+			tend(i)
+		}
+	}
+	for i := range c.ns {
+		if got := c.keys(i); slices.Contains(got, "-deleted") {
+			t.Errorf("%d holds %q: %+v", i, got, c.ns[i].Collection())
+		}
+	}
+}
