@@ -13,7 +13,6 @@
 //	what comes in      admission.go             the one admission of records
 //	what goes out      write.go, importing.go, signature.go
 //	what reads as there expiry.go
-//	what greetings tell twins.go, offset.go
 //	after a wrong clock restamp.go
 //	deletes stay deleted watermark.go, pledge.go what this node vouches for, and may collect; pure
 //	                   vouching.go              the same, with the clock and the durable state
@@ -33,7 +32,7 @@
 //	what was collected watermark.go, pledge.go  up to which time deletions can be forgotten
 //	for a backup       still.go
 //	what greetings say heard.go                 and what follows
-//	                   twins.go                 two nodes with one identity
+//	                   twins.go, twinned.go     two nodes with one identity
 //	                   offset.go                how far the peers' clocks are away
 //
 // It is a set of deciders, not an event loop: a driver asks, and does what it is
