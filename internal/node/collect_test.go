@@ -192,6 +192,9 @@ func TestCollectedOnOneSide(t *testing.T) {
 	}
 	c.want(0, "b")
 	c.want(1, "b")
+	if refused := c.ns[0].Rejected(); len(refused) > 0 { // a person has nothing to do about a tombstone
+		t.Errorf("listed as refused: %+v", refused)
+	}
 }
 
 // A silent member holds the collection back, and is named; once it has lapsed, the
