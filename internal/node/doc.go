@@ -29,7 +29,6 @@
 //	                   kept.go                  what left the set, and how it comes back
 //	                   former.go                what former members said is dropped
 //	                   openings.go              how many cells a sync opens with
-//	what was collected watermark.go, pledge.go  up to which time deletions can be forgotten
 //	for a backup       still.go
 //	what greetings say heard.go                 and what follows
 //	                   twins.go, twinned.go     two nodes with one identity
