@@ -3,11 +3,13 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // Collection is how far the collection of what was deleted, or has expired, is.
@@ -157,14 +159,78 @@ func (ns *Namespace) tend(ctx context.Context) (swept Swept, err error) {
 	ns.updating.Lock()
 	mark := w.mark(tau)
 	ns.updating.Unlock()
-	now := ns.node.Now()
-	if !ns.vouching.waiting.ready(mark) || now.Before(ns.vouching.rest) && ns.vouching.rest.Sub(now) < sweepRest {
+	if !ns.vouching.waiting.ready(mark) || ns.rests(ns.vouching.waiting.within(mark)) {
 		return swept, errors.Join(saved, failed)
 	}
 	swept, err = ns.sweep(ctx)
-	ns.vouching.rest = ns.node.Now().Add(min(sweepRest, sweepPause(ns.node.Now().Sub(now))))
 	if errors.Is(err, errAnew) {
 		err = nil
 	}
 	return swept, errors.Join(saved, failed, err)
+}
+
+// rests reports whether the last sweep was too short a time ago for another one in
+// the background. soon says that it takes out all that waits.
+func (ns *Namespace) rests(soon bool) bool {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	until, now := ns.vouching.rest, ns.node.Now()
+	if soon {
+		until = ns.vouching.soon
+	}
+	return now.Before(until) && until.Sub(now) < sweepRest // else the clock was set back
+}
+
+// sweep takes out what all members are past.
+func (ns *Namespace) sweep(ctx context.Context) (Swept, error) {
+	ns.sweeping.Lock()
+	defer ns.sweeping.Unlock()
+	return ns.sweepLocked(ctx)
+}
+
+func (ns *Namespace) sweepLocked(ctx context.Context) (Swept, error) {
+	begun := ns.node.Now()
+	swept, err := ns.sweepOnce(ctx)
+	ended := ns.node.Now()
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	took := ended.Sub(begun)
+	ns.vouching.rest, ns.vouching.soon = ended.Add(min(sweepRest, sweepPause*took)), ended.Add(min(sweepRest, lastPause*took))
+	return swept, err
+}
+
+// keepUp begins no sync with a peer that has collected what this node still holds
+// and could collect, too: all of it would count as a difference, travel to the peer
+// and be declined there. This node collects first, and the initiator tries again.
+func (c *Conversation) keepUp(ctx context.Context) error {
+	ns := c.part.ns
+	if !c.vouches() || c.ask.ListsMayDiffer || !ns.behind(c.theirs.Floor) {
+		return nil
+	}
+	c.collect = func() error {
+		if !ns.sweeping.TryLock() {
+			return nil // it is being done
+		}
+		defer ns.sweeping.Unlock()
+		if ns.rests(true) {
+			return nil // it has been done
+		}
+		if _, err := ns.sweepLocked(ctx); !errors.Is(err, errAnew) {
+			return err
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: this node first collects what the peer has collected already", reconcile.ErrBusy)
+}
+
+// behind reports whether a peer's floor shows that it has collected what this node
+// holds, and all members are past.
+func (ns *Namespace) behind(floor dbadapter.Timestamp) bool {
+	if ns.rests(true) {
+		return false // sweeps for others, too, take a part of the time only
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	w := &ns.vouching.mark
+	return floor != recovers && floor > w.Floor && floor <= w.mark(dbadapter.Timestamp(ns.clock.Latest())) && ns.vouching.waiting.ready(floor)
 }

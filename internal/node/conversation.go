@@ -42,6 +42,9 @@ type Conversation struct {
 	theirs wire.Greeting
 	twins  error        // ErrTwin of the peer, as this node has found
 	close  func() error // the replica; nil before it is opened
+	// collect takes out what the peer has collected already; nil unless this node is
+	// behind.
+	collect func() error
 }
 
 // MayCall decides whether this node may sync with a peer. It comes before
@@ -160,7 +163,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 		Admit: func(records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
 			return admit(ctx, c.remote, records)
 		},
-		Greeting: c.greeting, Heed: c.heed,
+		Greeting: c.greeting, Heed: func(theirs wire.Greeting) error { return c.heed(ctx, theirs) },
 		Enter: enter, Elapsed: n.Elapsed, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}
 	n.random(o.Nonce[:], ForNonce)
@@ -183,7 +186,7 @@ func (c *Conversation) vouches() bool {
 }
 
 // heed decides upon the peer's greeting.
-func (c *Conversation) heed(theirs wire.Greeting) error {
+func (c *Conversation) heed(ctx context.Context, theirs wire.Greeting) error {
 	c.part.declined.under(c.remote, theirs.List)
 	if !c.ask.Control && !c.ask.ListsMayDiffer && theirs.List != c.part.ns.Members().Digest() {
 		return reconcile.ErrListsDiffer
@@ -192,8 +195,10 @@ func (c *Conversation) heed(theirs wire.Greeting) error {
 		return nil
 	}
 	c.theirs = c.part.ns.believe(theirs)
-	c.twins = c.part.ns.heard(c.remote, &theirs, c.left)
-	return c.twins
+	if c.twins = c.part.ns.heard(c.remote, &theirs, c.left); c.twins != nil {
+		return c.twins
+	}
+	return c.keepUp(ctx)
 }
 
 // open opens the set of records that the sync is about.
@@ -252,6 +257,11 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	if c.close != nil {
 		if closed := c.close(); err == nil {
 			err = closed
+		}
+	}
+	if c.collect != nil {
+		if failed := c.collect(); failed != nil {
+			err = failed
 		}
 	}
 	if err == nil && c.vouches() && c.theirs.List == c.stands.list {

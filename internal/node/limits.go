@@ -83,7 +83,12 @@ const (
 	// pledgeIntervals is how many sync intervals lie between two pledges, at least:
 	// the others have heard the last one by then.
 	pledgeIntervals = 2
-	// sweepRest is the longest pause between two sweeps of the records.
+	// sweepPause is how many times as long as a sweep of the records the next one
+	// waits: they take no more than a twentieth of the time. One that takes out all
+	// that waits is the last, and waits lastPause times as long.
+	sweepPause = 19
+	lastPause  = 1
+	// sweepRest is the longest pause between two sweeps.
 	sweepRest = 10 * time.Minute
 	// sweepBatch is how many records a sweep takes out in one transaction.
 	sweepBatch = 1024

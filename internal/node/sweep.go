@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
@@ -16,13 +15,12 @@ type Swept struct {
 	SetAside  int64 // such records that this node may not write
 }
 
-// sweep reads the records once, and takes out what all members are past; it also
+// sweepOnce reads the records once, and takes out what all members are past; it also
 // deals with the records of writers that have lost the right to write: a node that
 // may write writes them again in its own name, another one sets them aside. What is
 // done twice changes nothing, so that a sweep that is cut off needs no repair.
-func (ns *Namespace) sweep(ctx context.Context) (done Swept, err error) {
-	ns.sweeping.Lock()
-	defer ns.sweeping.Unlock()
+// sweeping is held.
+func (ns *Namespace) sweepOnce(ctx context.Context) (done Swept, err error) {
 	tau, err := ns.tau(ctx)
 	if err != nil {
 		return done, err
@@ -224,7 +222,3 @@ func (ns *Namespace) adopt(ctx context.Context, w *dbadapter.Write) (int64, erro
 	ns.vouching.waiting.note(writes, outcomes)
 	return 1, nil
 }
-
-// sweepPause is how long the next sweep waits: so long that sweeps take no more than
-// a twentieth of the time.
-func sweepPause(took time.Duration) time.Duration { return 19 * took }

@@ -25,8 +25,9 @@ type vouching struct {
 	// pledged is when this node pledged last.
 	pledged time.Time
 	waiting waiting
-	// rest is until when no further sweep begins in the background.
-	rest time.Time
+	// rest is until when no further sweep begins in the background, and soon until
+	// when not even one that takes out all that waits, or that a peer is ahead with.
+	rest, soon time.Time
 }
 
 // ceilingStep is by how much more than it says a reading of the clock is made

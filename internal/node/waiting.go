@@ -104,6 +104,14 @@ func (w *waiting) ready(mark dbadapter.Timestamp) bool {
 	return !w.swept || w.found.count > 0 && w.found.least <= mark
 }
 
+// within reports whether all that waits could go: nothing is later than the
+// watermark.
+func (w *waiting) within(mark dbadapter.Timestamp) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.swept && w.found.greatest <= mark
+}
+
 // now is what waits.
 func (w *waiting) now() (f found, swept bool) {
 	w.mu.Lock()
