@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // restart closes the namespace of a machine, and opens it again as a new process
@@ -91,5 +93,37 @@ func TestCollectedThroughOneThatRestarts(t *testing.T) {
 		if got := c.keys(i); slices.Contains(got, "-deleted") {
 			t.Errorf("%d holds %q: %+v", i, got, c.ns[i].Collection())
 		}
+	}
+}
+
+// A member whose right to write has ended, and that has overwritten an old record
+// before it heard, gives its own write up and takes the old record back, although it
+// is not later than what has been collected.
+func TestSetAsideGivesTheOldRecordBack(t *testing.T) {
+	c := newCrew(t, 3)
+	c.put(0, "old", "1")
+	c.put(0, "goes", "1")
+	c.round()
+	c.del(1, "goes")
+	c.quiet()
+	if err := setRole(c.ns[0], c.machines[2].ID, RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Second)
+	c.put(2, "old", "too late")
+	for range 4 {
+		c.round()
+	}
+	for i := range c.ns {
+		c.want(i, "old")
+		if r, err := get(c.ns[i], "old"); string(r.Value) != "1" {
+			t.Errorf("%d holds %q, %v", i, r.Value, err)
+		}
+		if c.ns[i].Collection().Recovering {
+			t.Errorf("%d still recovers", i)
+		}
+	}
+	if n := c.ns[2].Store.KeptCount(dbadapter.KeptSetAside); n != 1 {
+		t.Errorf("%d records kept for a person", n)
 	}
 }

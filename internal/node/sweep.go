@@ -69,7 +69,9 @@ type sweep struct {
 	removes []dbadapter.Write
 	adopts  []dbadapter.Write
 	bytes   int
-	done    Swept
+	// recovers: this sweep has made the node one that recovers.
+	recovers bool
+	done     Swept
 }
 
 // lost reports whether the record's writer had not the right to write it, as the
@@ -87,12 +89,39 @@ func (s *sweep) lost(r *dbadapter.Record) bool {
 func (s *sweep) take(ctx context.Context, held *dbadapter.Hashed) error {
 	ns := s.ns
 	if !s.members.Has(ns.node.ID, RoleWrite) {
+		if err := s.lacks(ctx); err != nil {
+			return err
+		}
 		s.removes = append(s.removes, dbadapter.Write{Record: *held, Action: dbadapter.SetAside})
 		return s.room(ctx, held)
 	}
 	was := held.Version
 	s.adopts = append(s.adopts, dbadapter.Write{Record: *held, If: &was})
 	return s.room(ctx, held)
+}
+
+// lacks comes before the first record that is set aside. It may have taken the place
+// of an older one, which the members still hold, and which the floor would keep out
+// now that its key is free: the node recovers, and takes it back.
+func (s *sweep) lacks(ctx context.Context) error {
+	if s.recovers {
+		return nil
+	}
+	if err := s.flush(ctx); err != nil { // what rests on the watermark as it was
+		return err
+	}
+	ns := s.ns
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	err := ns.vouch(func(w *watermark) bool {
+		if w.Recovering {
+			return false
+		}
+		w.recover()
+		return true
+	})
+	s.recovers, s.mark, s.era = err == nil, 0, ns.vouching.mark.era
+	return err
 }
 
 func (s *sweep) collect(ctx context.Context, held *dbadapter.Hashed) error {
