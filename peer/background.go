@@ -46,28 +46,14 @@ func (n *Node) turn(t node.Turn) {
 			continue
 		}
 		err := patiently(n.ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-			return ns.takeTurn(ctx, remote, progress)
+			_, err := ns.Sync(ctx, remote, SyncOptions{Progress: progress})
+			return err
 		})
 		if n.ctx.Err() != nil {
 			return
 		}
 		n.core.Schedule.Note(core, t.Remote, time.Now(), n.connected(remote), err)
 	}
-}
-
-// takeTurn is a sync of the schedule's.
-func (ns *Namespace) takeTurn(ctx context.Context, id ID, progress func(Report)) error {
-	if err := ns.enter("sync"); err != nil {
-		return err
-	}
-	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
-	if err := ns.core.MayCall(node.ID(id)); err != nil {
-		return err
-	}
-	_, err := ns.follow(ctx, id, ns.core.Turn(node.ID(id)), progress)
-	return err
 }
 
 // known reports whether there is a way to reach a peer.

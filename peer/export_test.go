@@ -75,8 +75,3 @@ func PutAside(ns *Namespace, keys ...string) error {
 	_, err = ns.core.Store.Apply(context.Background(), writes)
 	return err
 }
-
-// Turn is a sync with a peer as the schedule holds it: control records first.
-func (ns *Namespace) Turn(ctx context.Context, id ID) error {
-	return ns.takeTurn(ctx, id, func(Report) {})
-}

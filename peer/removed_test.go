@@ -182,7 +182,7 @@ func TestDatedBackBelowTheFloor(t *testing.T) {
 	for range 8 {
 		clock.turn(time.Minute)
 		for i := range 3 {
-			if err := s[2*(i%2)].Turn(t.Context(), n[2-2*(i%2)].ID()); err != nil {
+			if _, err := s[2*(i%2)].Sync(t.Context(), n[2-2*(i%2)].ID(), peer.SyncOptions{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -120,10 +120,15 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	return report, nil
 }
 
-// follow holds the conversations of a sync, one after the other.
+// follow holds the conversations of a sync, one after the other. progress hears of
+// those about the records: the caller asked for these.
 func (ns *Namespace) follow(ctx context.Context, id ID, course *node.Course, progress func(Report)) (Report, error) {
 	for ask, more := course.Next(); more; ask, more = course.Next() {
-		report, err := ns.hold(ctx, id, ask, progress)
+		heard := progress
+		if ask.Control {
+			heard = nil
+		}
+		report, err := ns.hold(ctx, id, ask, heard)
 		course.Ended(report, err)
 	}
 	return course.Result()

@@ -26,20 +26,16 @@ type Course struct {
 	err    error
 }
 
-// Course begins a sync. The data are synced straight away: the greeting tells
-// where the lists differ, at no cost where they do not.
+// Course begins a sync. The greeting tells where the lists differ, at no cost where
+// they do not. It covers the list of members alone, and not the addresses and pledges
+// beside it: so a sync of everything takes the control namespace first where that has
+// changed since it was last found equal to the peer's.
 func (ns *Namespace) Course(remote ID, a Ask) *Course {
 	// A dry run changes nothing, so that it cannot make the lists equal first.
 	a.ListsMayDiffer = a.DryRun
-	return &Course{ns: ns, remote: remote, ask: a, todo: []Ask{a}}
-}
-
-// Turn is a Course of the schedule's: the control namespace comes first where it
-// has changed since it was last found equal to the peer's. The greeting covers the
-// list of members alone, and not the addresses beside it.
-func (ns *Namespace) Turn(remote ID) *Course {
-	c := ns.Course(remote, Ask{})
-	if !ns.alike.has(remote, ns.Control.Live) {
+	c := &Course{ns: ns, remote: remote, ask: a, todo: []Ask{a}}
+	whole := !a.Control && !a.DryRun && a.Direction == wire.Both && len(a.Prefix) == 0
+	if whole && !ns.alike.has(remote, ns.Control.Live) {
 		c.before(Ask{Control: true})
 	}
 	return c

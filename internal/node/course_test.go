@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -18,7 +19,7 @@ func TestCourse(t *testing.T) {
 	_, ns := newNotes(Policy{})
 	lists, denied := reconcile.ErrListsDiffer, reconcile.ErrDenied
 	for name, c := range map[string]struct {
-		turn bool
+		news bool // in the control namespace, since it was found equal
 		ask  Ask
 		says []error // of the conversations, in turn
 		want string  // which those are: d data, D data though the lists differ, c control, i introduction
@@ -37,15 +38,19 @@ func TestCourse(t *testing.T) {
 		"the peer is gone":          {says: []error{ErrUnreachable}, want: "d", err: ErrUnreachable},
 		"it goes meanwhile":         {says: []error{lists, ErrUnreachable}, want: "dc", err: ErrUnreachable},
 		"a dry run changes nothing": {ask: Ask{DryRun: true}, says: []error{denied}, want: "D", err: denied},
-		"the schedule's":            {turn: true, says: []error{nil, nil}, want: "cd"},
-		"the schedule's, unheard":   {turn: true, says: []error{denied, nil, nil, nil}, want: "cicd"},
+		"news beside the list":      {news: true, says: []error{nil, nil}, want: "cd"},
+		"news, unheard":             {news: true, says: []error{denied, nil, nil, nil}, want: "cicd"},
+		"news, and a dry run":       {news: true, ask: Ask{DryRun: true}, says: []error{nil}, want: "D"},
+		"news, and a part":          {news: true, ask: Ask{Prefix: []byte("a")}, says: []error{nil}, want: "d"},
 		"records are declined":      {says: []error{ErrRejected}, want: "d", err: ErrRejected},
 		"the members alone":         {ask: Ask{Control: true}, says: []error{nil}, want: "c"},
 	} {
-		course := ns.Course(idOf(writer), c.ask)
-		if c.turn {
-			course = ns.Turn(idOf(writer))
+		digest, _, _ := ns.Control.Live.State()
+		if c.news {
+			digest = dbadapter.Digest{}
 		}
+		ns.alike.note(idOf(writer), digest)
+		course := ns.Course(idOf(writer), c.ask)
 		var got strings.Builder
 		for i, err := range c.says {
 			a, more := course.Next()
@@ -98,7 +103,7 @@ func TestUnheardMemberIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if step, _ := sc.Turn(a.ID).Next(); step.Control {
+	if step, _ := sc.Course(a.ID, Ask{}).Next(); step.Control {
 		t.Error("equal lists are synced again with each turn")
 	}
 }

@@ -218,7 +218,7 @@ func get(ns *Namespace, key string) (dbadapter.Record, error) {
 
 // turn syncs a namespace with another node as the schedule does.
 func (m *machine) turn(ns *Namespace, other *machine) error {
-	_, _, err := m.follow(ns, other, ns.Turn(other.ID))
+	_, _, err := m.follow(ns, other, ns.Course(other.ID, Ask{}))
 	return err
 }
 

@@ -95,7 +95,7 @@ func (p *process) turns() {
 			p.core.Schedule.Done(t)
 			continue
 		}
-		p.sync(remote, p.ns.Turn(t.Remote), func(err error) {
+		p.sync(remote, p.ns.Course(t.Remote, node.Ask{}), func(err error) {
 			p.core.Schedule.Note(p.ns, t.Remote, p.time(), n.cluster.nodes[remote].Up(), err)
 			over()
 		})
