@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -102,14 +103,21 @@ func readSealed(path string, into sealed) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var format struct {
-		Format int `json:"format"`
+	// Any format of these files begins with this much: a flipped bit makes no other
+	// format of one.
+	var head struct {
+		Format int    `json:"format"`
+		SHA256 string `json:"sha256"`
 	}
-	if err := json.Unmarshal(b, &format); err != nil {
+	if err := json.Unmarshal(b, &head); err != nil {
 		return nil, damaged(path, "is not what was written: %v", err)
 	}
-	if format.Format > Format {
-		return nil, fmt.Errorf("%w: %s has format %d; this program reads %d: use the program that wrote it", dbadapter.ErrFormat, path, format.Format, Format)
+	bare := bytes.Replace(bytes.TrimSuffix(b, []byte("\n")), []byte(strconv.Quote(head.SHA256)), []byte(`""`), 1)
+	if hash := sha256.Sum256(bare); hex.EncodeToString(hash[:]) != head.SHA256 {
+		return nil, damaged(path, "is not what was written: its checksum does not match")
+	}
+	if head.Format > Format {
+		return nil, fmt.Errorf("%w: %s has format %d; this program reads %d: use the program that wrote it", dbadapter.ErrFormat, path, head.Format, Format)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -117,7 +125,7 @@ func readSealed(path string, into sealed) ([]byte, error) {
 		return nil, damaged(path, "is not what was written: %v", err)
 	}
 	if again, err := encode(into); err != nil || !bytes.Equal(again, b) {
-		return nil, damaged(path, "is not what was written: its checksum does not match")
+		return nil, damaged(path, "is not what was written: its form is not the one form")
 	}
 	return b, nil
 }

@@ -199,7 +199,7 @@ func TestCollectedOnOneSide(t *testing.T) {
 		var last error
 		conversations := 0
 		for range 2 { // a busy peer is asked again
-			course := c.ns[first].Turn(c.machines[1-first].ID)
+			course := c.ns[first].Course(c.machines[1-first].ID, Ask{})
 			for step, more := course.Next(); more; step, more = course.Next() {
 				mine, theirs, err := c.machines[first].converse(c.ns[first], c.machines[1-first], step)
 				if course.Ended(mine, err); step.Control {
