@@ -1,6 +1,7 @@
 package testnet
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -37,11 +38,16 @@ func (r *runner) do(e *plan.Event) {
 	case plan.SyncPrefix:
 		n.Sync(e.Peer, node.Ask{Prefix: []byte(e.Key)}, nil)
 	case plan.Join:
+		r.history.Granting(e.Peer, e.Node, cmp.Or(role(e.Key), node.RoleWrite).String())
 		n.Join(e.Peer, role(e.Key))
 	case plan.Redeem:
 		n.Redeem(e.Peer)
 	case plan.SetRole, plan.Term:
+		if r.cluster.Node(e.Peer).Roster() == nil {
+			return // a member that never comes would hold all collection back
+		}
 		r.history.Excuse()
+		r.history.Granting(e.Node, e.Peer, e.Key)
 		n.SetRole(e.Peer, role(e.Key), e.For)
 	case plan.Remove:
 		r.history.Excuse()
@@ -64,6 +70,8 @@ func (r *runner) do(e *plan.Event) {
 	case plan.StopClock:
 		n.StopClock(e.For)
 	case plan.Restamp:
+		// Until its clock says that again, it holds back what it promises.
+		r.restamped = max(r.restamped, n.Latest())
 		n.Restamp()
 	case plan.Cut:
 		r.net.Cut(e.Node, e.Peer)

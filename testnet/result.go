@@ -7,8 +7,9 @@ import (
 
 // Violation is a broken promise. Its rules:
 //
-//	equal, kept, durable, resurrect, backwards, identity, intended, idle,
-//	honest, count, leak   what the sync promises; testnet/internal/check says
+//	equal, kept, durable, resurrect, early, aside, collected, floor, backwards,
+//	members, rights, identity, intended, idle, honest, count, leak
+//	                      what the sync promises; testnet/internal/check says
 //	                      each in a line
 //	version               nodes of different protocol versions did not refuse
 //	                      one another

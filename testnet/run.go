@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
@@ -70,9 +71,11 @@ type runner struct {
 	again    bool // all are equal: syncs must move nothing
 	fills    map[int]int
 	healed   time.Duration // since when nothing is wrong any more
-	own      []Violation   // beside the checker's
-	progress func(Progress)
-	result   Result
+	// restamped is the latest clock that a restamp has brought back.
+	restamped dbadapter.Timestamp
+	own       []Violation // beside the checker's
+	progress  func(Progress)
+	result    Result
 }
 
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
@@ -118,6 +121,12 @@ func (r *runner) live() (err error) {
 	for _, n := range r.cluster.Nodes() {
 		if err := n.Start(); err != nil {
 			return err
+		}
+	}
+	r.history.Founded(0)
+	if !r.plan.Alone {
+		for i := 1; i < r.plan.Nodes; i++ {
+			r.history.Granting(0, i, node.RoleWrite.String())
 		}
 	}
 	if err := r.cluster.Found(!r.plan.Alone); err != nil {
@@ -169,8 +178,9 @@ func (r *runner) run(until time.Duration) error {
 func (r *runner) sample() {
 	sets := map[dbadapter.Digest]bool{}
 	p := Point{VirtualMS: r.world.Now().Milliseconds()}
-	for _, n := range r.cluster.Nodes() {
+	for i, n := range r.cluster.Nodes() {
 		if n.Up() {
+			r.history.Floored(i, n.Floor())
 			digest, records := n.State()
 			p.Up++
 			p.Records = max(p.Records, records)

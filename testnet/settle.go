@@ -8,7 +8,6 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
@@ -17,6 +16,8 @@ const (
 	// settlePace is how often nodes sync while they settle, if the plan has no
 	// background syncs.
 	settlePace = 5 * time.Second
+	// collecting is how many rounds of syncs a collection takes at the most.
+	collecting = 60
 	// forgotten is longer than a node keeps the refusals of its peers.
 	forgotten = 6 * time.Minute
 	// lastWords is how long sessions may take that are under way when all nodes
@@ -28,7 +29,7 @@ const (
 // settle heals everything, waits until all are equal, and has every pair sync
 // once more.
 func (r *runner) settle() error {
-	if err := r.run(r.thaw()); err != nil { // what waits for a frozen process still happens
+	if err := r.run(r.thaw() + lastPace); err != nil { // what waits for a frozen process, or for a sync of the disk, still happens
 		return err
 	}
 	r.heal()
@@ -40,16 +41,20 @@ func (r *runner) settle() error {
 	r.healed = from
 	for end := from + r.plan.Settle; ; {
 		r.cluster.Settle(pace)
-		if done, err := r.wait(end, pace/2, func() bool { return r.equal() && r.collected() }); !done {
+		if done, err := r.wait(end, pace/2, r.equal); !done {
 			return err // if it is nil: the checker will say what differs
 		}
 		settled := r.world.Now() - from
+		// Collection follows: pledges need some rounds.
+		if done, err := r.wait(end+r.plan.Settle+collecting*pace, pace/2, func() bool { return r.equal() && r.rested() }); !done {
+			return err
+		}
 		r.cluster.Rest()
 		if done, err := r.wait(r.world.Now()+lastWords, lastPace, r.quiet); !done {
 			r.violate(ruleEndless, -1, "sessions are still under way %s after all nodes had become equal", lastWords)
 			return err
 		}
-		if r.equal() { // what was under way has changed nothing
+		if r.equal() && r.rested() { // what was under way has changed nothing
 			r.result.SettledMS = settled.Milliseconds()
 			return r.idle()
 		}
@@ -85,7 +90,7 @@ func (r *runner) thaw() (last time.Duration) {
 func (r *runner) heal() {
 	r.net.HealAll()
 	r.net.Calm()
-	var latest dbadapter.Timestamp
+	latest := r.restamped
 	for i, n := range r.cluster.Nodes() {
 		r.fills[i] += 1 << 30 // no fill that ends later matters
 		n.Fill(false)
@@ -100,43 +105,6 @@ func (r *runner) heal() {
 	if len(r.result.Refused) > 0 || ahead > 0 {
 		r.world.Skip(max(ahead, 0) + forgotten)
 	}
-}
-
-// equal reports whether all nodes of each group have the same digest, and the same
-// list of members.
-func (r *runner) equal() bool {
-	for _, group := range r.reach() {
-		digest, records := r.cluster.Node(group[0]).State()
-		list := r.cluster.Node(group[0]).List()
-		for _, i := range group[1:] {
-			if d, n := r.cluster.Node(i).State(); d != digest || n != records || r.cluster.Node(i).List() != list {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// collected reports whether nothing that was deleted, or has expired, is left. A node
-// that cannot be started again holds that back.
-func (r *runner) collected() bool {
-	for _, n := range r.cluster.Nodes() {
-		if !n.Up() || n.List() == (roster.Digest{}) {
-			return true
-		}
-	}
-	if len(r.reach()) > 1 {
-		return true
-	}
-	for _, n := range r.cluster.Nodes() {
-		now := dbadapter.TimestampAt(n.Clock())
-		for _, record := range n.Records() {
-			if record.Deleted || record.Expires != 0 && record.Expires <= now {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // quiet reports whether no session, no frame of an earlier session, and no write
@@ -239,7 +207,10 @@ const finalCells = 1 << 10
 // final is the records of a node, and the state that it keeps of them.
 func (r *runner) final(node, group int) (check.Final, error) {
 	n := r.cluster.Node(node)
-	f := check.Final{Node: node, Reach: group, Dump: n.Records()}
+	f := check.Final{
+		Node: node, Reach: group, Outside: !n.Member(), Roster: r.roster(n), Dump: n.Records(),
+		Stated: r.stated(node), Now: r.due(),
+	}
 	f.Kept.Digest, f.Kept.Records = n.State()
 	var err error
 	if f.Kept.Cells, err = n.Cells(finalCells); err != nil {

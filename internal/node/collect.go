@@ -143,7 +143,7 @@ func (ns *Namespace) tend(ctx context.Context) (swept Swept, err error) {
 	ns.updating.Lock()
 	w := &ns.vouching.mark
 	back := !w.Recovering && !w.counts()
-	saved := ns.vouch(func(*watermark) bool { return false })
+	saved := ns.vouch((*watermark).recoverAlone)
 	ns.updating.Unlock()
 	var failed error
 	if back {

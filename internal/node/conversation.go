@@ -116,7 +116,7 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (ns *Namespace, done func(), err
 		case p.isControl() && h.Direction == wire.Push:
 			accept = n.Sessions.introduce
 		case was:
-			return nil, nil, &reconcile.RemovedError{Statement: former.Statement}
+			return nil, nil, &reconcile.RemovedError{Statement: former.Show}
 		default:
 			return nil, nil, ErrDenied
 		}

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -80,22 +82,48 @@ func (ns *Namespace) heed(remote ID, statement []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s says that this node was removed, and shows no proof: %w", ErrDenied, remote, err)
 	}
-	if ns.set.Has(roster.HashOf(statement)) {
+	// One that the list here can take goes on to others from here, too: the disk of the
+	// admin that made it may have been replaced by an older copy.
+	statuses, refused, err := ns.take(context.Background(), [][]byte{statement})
+	if err != nil {
+		return err
+	}
+	if refused[0] == nil && statuses[0] != roster.Waiting {
 		return ns.outside()
 	}
 	// The list here lacks what the statement names, perhaps, and a former member is
-	// told no more. What an admin, as this node knows it, states of this node, or of
-	// the admin that made it a member, is believed.
+	// told no more. It must be about this node, or about an admin from which its role
+	// comes. It is believed if an admin, as this node knows it, has made it, or shows
+	// it: of the author this node may not have heard. What this node has stated of
+	// itself a copy from before does not know.
 	members := ns.Members()
-	self, _ := members.Member(ns.node.ID)
-	ends := (s.Kind == roster.Remove || s.Kind == roster.Expire) && (s.Subject == self.ID || s.Subject == self.By)
-	if !ends || !members.Has(s.Author, RoleAdmin) {
+	own := s.Author == ns.node.ID && s.Subject == s.Author
+	believed := own || members.Has(s.Author, RoleAdmin) || members.Has(remote, RoleAdmin)
+	if !believed || !members.ends(s, ns.node.ID) || errors.Is(refused[0], roster.ErrRefused) {
 		return fmt.Errorf("%w: %s says that this node was removed, and shows a statement of %s that does not", ErrDenied, remote, s.Author)
 	}
 	if err := ns.updateLocked(func(state *State) error { state.Removed = statement; return nil }); err != nil {
 		return err
 	}
 	return ns.outside()
+}
+
+// ends reports whether a statement, if it counts, ends a membership: it is about that
+// member, or takes the authority of an admin from which its role comes.
+func (m *Members) ends(s *roster.Statement, id ID) bool {
+	removes := s.Kind == roster.Remove || s.Kind == roster.Expire
+	if removes && s.Subject == id {
+		return true
+	}
+	takes := removes || s.Kind == roster.Grant && s.Role < RoleAdmin
+	for range m.Members() { // no chain of grants is longer
+		held, known := m.Member(id)
+		if takes && known && s.Subject == held.By {
+			return true
+		}
+		id = held.By
+	}
+	return false
 }
 
 // parse reads a statement and checks its signature.

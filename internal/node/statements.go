@@ -48,6 +48,9 @@ func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time
 func (ns *Namespace) Remove(ctx context.Context, id ID) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
+	if err := ns.outside(); err != nil {
+		return err
+	}
 	members := ns.Members()
 	if !members.Has(id, RoleRead) {
 		return fmt.Errorf("%w: %s is not a member", dbadapter.ErrNotFound, id)

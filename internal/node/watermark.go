@@ -338,6 +338,13 @@ func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
 	return false
 }
 
+// recoverAlone ends the recovery of a node that no other member is left to help with.
+func (w *watermark) recoverAlone() (changed bool) {
+	changed = w.Recovering && w.counts() && len(w.active) == 1
+	w.Recovering = w.Recovering && !changed
+	return changed
+}
+
 // metAll reports whether this node was found equal with each other member.
 func (w *watermark) metAll() bool {
 	for _, id := range w.active {

@@ -171,39 +171,63 @@ func (v *view) former(id ID) (FormerMember, bool) {
 	if h == nil {
 		return FormerMember{}, false
 	}
-	var last *entry
+	last := -1
 	for _, i := range h.enders {
 		e := v.set.entries[i]
-		if e.Kind != Grant && v.stands(i) && (last == nil || cmp.Or(cmp.Compare(e.At, last.At), byHash(e, last)) > 0) {
-			last = e
+		if e.Kind != Grant && v.stands(i) && (last < 0 || cmp.Or(cmp.Compare(e.At, v.set.entries[last].At), byHash(e, v.set.entries[last])) > 0) {
+			last = i
 		}
 	}
-	void := last == nil
-	if void {
-		last = v.voider(h)
+	shown := v.voider(h, last)
+	f := shown
+	if last >= 0 {
+		f = v.set.entries[last]
 	}
-	if last == nil {
+	if f == nil {
 		return FormerMember{}, false
 	}
-	return FormerMember{ID: id, RemovedBy: last.Author, At: last.At, Statement: last.value, Void: void}, true
+	if shown == nil {
+		shown = f
+	}
+	return FormerMember{ID: id, RemovedBy: f.Author, At: f.At, Statement: f.value, Show: shown.value, Void: last < 0}, true
 }
 
-// voider is a statement that made a grant about a member void: a removal rather
-// than a step down, then the earliest.
-func (v *view) voider(h *history) (first *entry) {
+// voider is a statement that made a grant about a member void, of those that had
+// seen a removal (−1: of all): a removal rather than a step down, then the earliest.
+func (v *view) voider(h *history, removal int) (first *entry) {
 	for _, g := range slices.Concat(h.plain, h.admin) {
-		for _, t := range v.set.entries[g].seats {
-			for _, i := range slices.Concat(v.takers(t), v.ownTakers(t)) {
-				e := v.set.entries[i]
-				if v.apart(i, e, v.set.entries[g]) && (first == nil || cmp.Or(
-					cmp.Compare(first.Kind, e.Kind), // Remove and Expire are after Grant
-					cmp.Compare(e.At, first.At), byHash(e, first)) < 0) {
-					first = e
-				}
+		if v.stands(g) || removal >= 0 && !reaches(v.set.entries[g], removal) {
+			continue
+		}
+		for _, i := range v.against(g) {
+			e := v.set.entries[i]
+			if first == nil || cmp.Or(
+				cmp.Compare(first.Kind, e.Kind), // Remove and Expire are after Grant
+				cmp.Compare(e.At, first.At), byHash(e, first)) < 0 {
+				first = e
 			}
 		}
 	}
 	return first
+}
+
+// against are the statements that took the authority of a void grant's author, or,
+// where no statement did, of the author of a grant that this authority came from.
+func (v *view) against(g int) (takers []int) {
+	e := v.set.entries[g]
+	for _, t := range e.seats {
+		for _, i := range slices.Concat(v.takers(t), v.ownTakers(t)) {
+			if v.apart(i, v.set.entries[i], e) {
+				takers = append(takers, i)
+			}
+		}
+	}
+	for _, t := range e.seats {
+		if len(takers) == 0 && t != root && !v.stands(t.entry()) {
+			takers = v.against(t.entry()) // t is earlier than g, so that this ends
+		}
+	}
+	return takers
 }
 
 // spans are the times in which a node's versions count: one for each grant of the

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"testing"
@@ -209,6 +210,28 @@ func TestSockPuppets(t *testing.T) {
 	s.grant(0, 6, RoleRead)
 	if heads := s.entries[len(s.entries)-1].Heads; len(heads) != 1 {
 		t.Errorf("%d heads", len(heads))
+	}
+}
+
+// A member that a void grant names is shown what made it void, also where it has
+// seen a removal of itself before, and where the grant's author was made an admin by
+// a void grant.
+func TestFormerIsShownWhatVoids(t *testing.T) {
+	s := founded(t)
+	s.grant(0, 1, RoleAdmin)
+	s.grant(0, 2, RoleWrite)
+	removal := s.remove(0, 2)
+	apart := s.fork()
+	apart.grant(1, 2, RoleWrite)
+	apart.grant(1, 3, RoleAdmin)
+	apart.grant(3, 4, RoleWrite)
+	void := s.remove(0, 1)
+	agree(t, s, apart)
+	for subject, want := range map[int][]byte{2: removal, 3: void, 4: void} {
+		f, ok := s.List().Former(idOf(subject))
+		if !ok || !bytes.Equal(f.Statement, want) || !bytes.Equal(f.Show, void) || f.Void != (subject != 2) {
+			t.Errorf("node %d: %v, void %v, by %s", subject, ok, f.Void, f.RemovedBy)
+		}
 	}
 }
 

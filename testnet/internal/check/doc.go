@@ -17,8 +17,14 @@
 //	resurrect  what was deleted stays so, until it is written again
 //	early      a tombstone is collected only once all members have held it
 //	aside      a record is set aside only where a node was restored, or left behind
+//	collected  in the end no tombstone and no expired record is left, if each member
+//	           could say what it holds
+//	floor      the time up to which a node has collected never falls
 //	backwards  the version of a key at a node never decreases, and what is written there
 //	           is later than what the node held when it was asked
+//	members    nodes that can reach each other have the same list of members, and each
+//	           role in it was given by a node that may have been an admin
+//	rights     no record is held of a writer that had not the right to write it then
 //	identity   a version names one key and one content, everywhere
 //	intended   an application asked for every record
 //	idle       once all are equal, a sync moves nothing

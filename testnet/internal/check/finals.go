@@ -16,6 +16,14 @@ type Final struct {
 	Reach int
 	// Down says that the node does not run; the other fields are then ignored.
 	Down bool
+	// Outside says that it is not a member any more, as far as it knows.
+	Outside bool
+	// Roster is its list of members; nil if it has none, or there is none.
+	Roster *Roster
+	// Stated says that each member that the node waits for could say what it holds;
+	// what has expired by Now must then be gone.
+	Stated bool
+	Now    dbadapter.Timestamp
 	// Dump is all records, tombstones included, by key.
 	Dump []dbadapter.Record
 	// Kept is the state that the node keeps of them, Recomputed the same state
@@ -46,6 +54,8 @@ func (h *History) Check(finals []Final) []Violation {
 		}
 		groups[f.Reach] = append(groups[f.Reach], f)
 		h.kept(f)
+		h.rights(f)
+		h.collected(f)
 		for i := range f.Dump {
 			h.observe(f.Node, &f.Dump[i])
 		}
@@ -53,6 +63,7 @@ func (h *History) Check(finals []Final) []Violation {
 	for _, reach := range slices.Sorted(maps.Keys(groups)) {
 		h.equal(groups[reach])
 		h.back(groups[reach])
+		h.members(groups[reach], finals)
 		h.durable(groups[reach])
 	}
 	h.intended()

@@ -32,6 +32,8 @@ type History struct {
 	restamps map[restamp]bool
 	heirs    map[sighting]bool
 	gone     removals
+	// grants are the roles that nodes were asked to give, the founder's first.
+	grants []grant
 }
 
 // restamp is the replacement of a version at a node by a lesser one.
@@ -151,6 +153,7 @@ func (h *History) Restored(node int) {
 	h.hold().restore(node, h.copies[node])
 	delete(h.gone.at, node)
 	delete(h.gone.announced, node)
+	delete(h.gone.floors, node)
 	h.gone.excused = true
 	if h.disks == nil {
 		h.disks = map[int]int{}

@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -16,6 +17,8 @@ type removals struct {
 	announced map[int]map[sighting]bool
 	// collected is the greatest record of each key that was collected anywhere.
 	collected map[string]stamp
+	// floors are what nodes said last of their floors, since their disks were replaced.
+	floors map[int]time.Time
 	// excused: a person, or a copy, has done what makes nodes set records aside.
 	excused bool
 }
@@ -74,6 +77,19 @@ func (h *History) SetAside(node int, r *dbadapter.Record) {
 	h.remove(node, key, s)
 }
 
+// Floored notes up to when a node says that it has collected.
+func (h *History) Floored(node int, floor time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone.floors == nil {
+		h.gone.floors = map[int]time.Time{}
+	}
+	if was := h.gone.floors[node]; floor.Before(was) {
+		h.found.say(Floor, node, "", "its floor was %s, and is %s now", was.UTC(), floor.UTC())
+	}
+	h.gone.floors[node] = floor
+}
+
 // Excuse notes that from now on nodes may set records aside: the members were told
 // not to wait for one, or its right to write was taken.
 func (h *History) Excuse() {
@@ -125,6 +141,24 @@ func (h *History) remembered(key string, s stamp) bool {
 		}
 	}
 	return false
+}
+
+// Collectable reports whether a record is one that nodes collect: it was deleted, or
+// has expired.
+func Collectable(r *dbadapter.Record, now dbadapter.Timestamp) bool {
+	return r.Deleted || r.Expires != 0 && r.Expires <= now
+}
+
+// collected looks for what should have been collected.
+func (h *History) collected(f *Final) {
+	if !f.Stated {
+		return
+	}
+	for i := range f.Dump {
+		if r := &f.Dump[i]; Collectable(r, f.Now) {
+			h.found.say(Collected, f.Node, string(r.Key), "it holds %s still, which was deleted or has expired, and all members hold it", stampOf(r))
+		}
+	}
 }
 
 // back looks for what was collected and is there in the end, at nodes that are not

@@ -47,7 +47,7 @@ type process struct {
 	rounds   *timer
 	syncing  bool   // a sync of the disk is due
 	writes   uint64 // begun here
-	restamps int    // begun here
+	restamps int    // begun here, and records set aside
 	applied  int    // records, in all
 	dump     []dbadapter.Record
 	dumped   int // applied, when dump was made; -1: never
@@ -132,12 +132,22 @@ func (p *process) observed(r *dbadapter.Record) {
 func (p *process) removed(r *dbadapter.Record, how dbadapter.Action) {
 	p.applied++
 	n := p.node
-	if how == dbadapter.SetAside {
+	by := r.Version.Writer
+	if by == 0 {
+		by = r.Signer
+	}
+	stray := r.Deleted && !p.ns.Members().Policy().Unsigned && !p.ns.Members().MayWrite(by, r.Version.Clock)
+	if how == dbadapter.SetAside || stray { // a deletion without the right leaves nothing to list
+		p.restamps++
 		n.cluster.Watch.SetAside(n.number, r)
 		return
 	}
 	var waited []int
-	for _, m := range p.ns.Members().Active() {
+	list := p.ns.Members()
+	for _, m := range list.Active() {
+		if list.Epoch(n.id) > 0 {
+			break // the members went on without it, and what they have left behind goes
+		}
 		waited = append(waited, n.cluster.byID[m.ID].number)
 	}
 	n.cluster.Watch.Collected(n.number, r, waited)

@@ -45,7 +45,8 @@ type Ended struct {
 	Alone bool
 	// Mixed says that the two spoke different versions of the protocol.
 	Mixed bool
-	// Restamped says that one of the two restamped records meanwhile.
+	// Restamped says that one of the two restamped records meanwhile, or set some
+	// aside.
 	Restamped bool
 	// Replayed says that the frames of the initiator were a replay.
 	Replayed bool

@@ -4,9 +4,11 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -82,6 +84,32 @@ func (n *Node) List() (d roster.Digest) {
 	}
 	return d
 }
+
+// Roster is the list of members as the node has it; nil before it has joined.
+func (n *Node) Roster() *node.Members {
+	if n.process == nil || n.process.ns == nil {
+		return nil
+	}
+	return n.process.ns.Members()
+}
+
+// Floor is up to when the node has collected; zero for never, and before it has
+// joined.
+func (n *Node) Floor() (floor time.Time) {
+	if n.process != nil && n.process.ns != nil {
+		floor = n.process.ns.Collection().Floor
+	}
+	return floor
+}
+
+// Member is one of them.
+type Member = node.Member
+
+// Liar reports whether the node's greetings are not true.
+func (n *Node) Liar() bool { return n.liar }
+
+// Number is the node of an id.
+func (c *Cluster) Number(id node.ID) int { return c.byID[id].number }
 
 // Latest is the greatest clock that the node holds.
 func (n *Node) Latest() dbadapter.Timestamp {

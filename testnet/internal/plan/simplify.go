@@ -20,7 +20,9 @@ func (s *shrinker) settings() {
 		func(p *Plan) { p.Net.Delay = min(p.Net.Delay, 10*time.Millisecond) },
 		func(p *Plan) { p.Every = 0 },
 		func(p *Plan) { p.Every = p.Every.Round(time.Second) },
-		func(p *Plan) { p.Signed = false },
+		func(p *Plan) {
+			p.Signed = p.Signed && slices.ContainsFunc(p.Events, func(e Event) bool { return e.Key == "read" })
+		},
 		func(p *Plan) { p.Skew = DefaultSkew },
 		func(p *Plan) { p.Settle = DefaultSettle },
 	} {

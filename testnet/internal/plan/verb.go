@@ -47,7 +47,8 @@ const (
 	// Redeem: "redeem 1>0" has node 1 present to node 0 once more the ticket by which
 	// it joined there last. Without one it does nothing.
 	Redeem
-	// SetRole: "role 0>2 read" has node 0 give node 2 that role.
+	// SetRole: "role 0>2 read" has node 0 give node 2 that role, if 2 runs and has ever
+	// joined.
 	SetRole
 	// Term: "term 0>2 write for 5m" has node 0 give node 2 that role for five minutes.
 	Term

@@ -1,0 +1,91 @@
+package testnet
+
+import (
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/testnet/internal/check"
+	"github.com/syncd-io/syncd/testnet/internal/model"
+)
+
+// equal reports whether all nodes of each group have the same digest, and the same
+// list of members, in which no node stands that says it is not a member any more.
+func (r *runner) equal() bool {
+	reach := r.reach()
+	for _, group := range reach {
+		if len(reach) > 1 && r.listsLeavers(group[0]) {
+			return false
+		}
+		digest, records := r.cluster.Node(group[0]).State()
+		list := r.cluster.Node(group[0]).List()
+		for _, i := range group[1:] {
+			if d, n := r.cluster.Node(i).State(); d != digest || n != records || r.cluster.Node(i).List() != list {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// listsLeavers reports whether a member lists a node that is not a member by its own
+// account.
+func (r *runner) listsLeavers(node int) bool {
+	n := r.cluster.Node(node)
+	return n.Member() && slices.ContainsFunc(r.roster(n).Seats, func(s check.Seat) bool {
+		other := r.cluster.Node(s.Node)
+		return other.Up() && other.Old() == n.Old() && !other.Member() && r.roster(other).Lists(node)
+	})
+}
+
+// rested reports whether nothing is left to do by themselves for nodes that are
+// equal: to collect, to adopt, to return.
+func (r *runner) rested() bool {
+	for _, group := range r.reach() {
+		n := r.cluster.Node(group[0])
+		if !n.Member() {
+			continue
+		}
+		roster, stated, now := r.roster(n), r.stated(group[0]), r.due()
+		if slices.ContainsFunc(roster.Seats, func(s check.Seat) bool { return s.Lapsed && slices.Contains(group, s.Node) }) {
+			return false
+		}
+		for _, record := range n.Records() { // they are equal
+			if stated && check.Collectable(&record, now) || !roster.Allows(&record) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// due is up to when what has expired must be collected in the end.
+func (r *runner) due() dbadapter.Timestamp { return dbadapter.TimestampAt(model.Epoch.Add(r.healed)) }
+
+// stated reports whether each member that the others wait for can say what it holds:
+// it runs, and reaches this node.
+func (r *runner) stated(node int) bool {
+	n := r.cluster.Node(node)
+	return n.Member() && !slices.ContainsFunc(n.Roster().Active(), func(m model.Member) bool {
+		other := r.cluster.Node(r.cluster.Number(m.ID))
+		return !other.Member() || other.Old() != n.Old() || other.Liar()
+	})
+}
+
+// roster is the list of members that a node has, as the checker knows it.
+func (r *runner) roster(n *model.Node) *check.Roster {
+	list := n.Roster()
+	if list == nil {
+		return nil
+	}
+	roster := &check.Roster{Digest: list.Digest()}
+	for _, m := range list.Members() {
+		if m.Expires == 0 || !n.Clock().After(m.Expires.Time()) {
+			roster.Seats = append(roster.Seats, check.Seat{Node: r.cluster.Number(m.ID), Role: m.Role.String(), Lapsed: m.Lapsed})
+		}
+	}
+	slices.SortFunc(roster.Seats, func(a, b check.Seat) int { return a.Node - b.Node })
+	if !list.Policy().Unsigned {
+		roster.MayWrite = list.MayWrite
+	}
+	return roster
+}
