@@ -1,0 +1,109 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// A sync between a node that has collected and one that has not moves nothing,
+// whichever begins it: the one that is behind collects, and the two are equal.
+func TestCollectedOnOneSide(t *testing.T) {
+	for first := range 2 {
+		c := newCrew(t, 2)
+		for i := range 20 {
+			c.put(0, fmt.Sprint("k", i), "1")
+		}
+		c.round()
+		for i := range 10 {
+			c.del(0, fmt.Sprint("k", 10+i))
+		}
+		for range 8 {
+			c.pass(time.Second)
+			for i := range 2 {
+				if err := c.turn(i, 1-i); err != nil {
+					t.Fatal(err)
+				}
+				if c.ns[i].mayPledge() {
+					if err := c.ns[i].pledge(context.Background()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		if done := must(c.ns[0].sweep(context.Background())); done.Collected != 10 {
+			t.Fatalf("%+v; %+v", done, c.ns[0].Collection())
+		}
+		if here, there := len(c.keys(0)), len(c.keys(1)); here != 10 || there != 20 {
+			t.Fatalf("%d and %d records", here, there)
+		}
+		var last error
+		conversations := 0
+		for range 2 { // a busy peer is asked again
+			course := c.ns[first].Course(c.machines[1-first].ID, Ask{})
+			for step, more := course.Next(); more; step, more = course.Next() {
+				mine, theirs, err := c.machines[first].converse(c.ns[first], c.machines[1-first], step)
+				if course.Ended(mine, err); step.Control {
+					continue
+				}
+				conversations++
+				for _, r := range []reconcile.Report{mine, theirs} {
+					if r.Sent+r.Applied+r.Rejected+r.Differences() > 0 || r.RecordBytes > 0 || r.Verified != (err == nil) {
+						t.Errorf("node %d began, and: %+v", first, r)
+					}
+				}
+			}
+			if _, last = course.Result(); !errors.Is(last, reconcile.ErrBusy) {
+				break
+			}
+		}
+		if last != nil || conversations != 2 {
+			t.Errorf("node %d began: %v after %d conversations", first, last, conversations)
+		}
+		if fmt.Sprint(c.keys(0)) != fmt.Sprint(c.keys(1)) {
+			t.Errorf("%v, %v", c.keys(0), c.keys(1))
+		}
+	}
+}
+
+// A tombstone that comes to a node that has collected it is kept out.
+func TestCollectedTombstoneArrives(t *testing.T) {
+	c := newCrew(t, 2)
+	c.put(0, "a", "1")
+	c.put(0, "b", "1")
+	c.round()
+	c.del(0, "a")
+	for range 8 {
+		c.pass(time.Second)
+		for i := range 2 {
+			if err := c.turn(i, 1-i); err != nil {
+				t.Fatal(err)
+			}
+			if c.ns[i].mayPledge() {
+				if err := c.ns[i].pledge(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if done := must(c.ns[0].sweep(context.Background())); done.Collected != 1 {
+		t.Fatalf("%+v; %+v", done, c.ns[0].Collection())
+	}
+	c.want(0, "b")
+	c.want(1, "-a", "b")
+	tombstone := must(dbadapter.Hash(c.ns[0].Keys.Hasher, records(c.ns[1])[0]))
+	verdicts := must(c.ns[0].Admit(t.Context(), c.machines[1].ID, []dbadapter.Hashed{tombstone}))
+	if verdicts[0].Reason != wire.ReasonFloor {
+		t.Errorf("%+v", verdicts)
+	}
+	c.want(0, "b")
+	if refused := c.ns[0].Rejected(); len(refused) > 0 { // a person has nothing to do about a tombstone
+		t.Errorf("listed as refused: %+v", refused)
+	}
+}
