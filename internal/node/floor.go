@@ -89,9 +89,10 @@ func (c *Conversation) conclude(r *reconcile.Report, tau dbadapter.Timestamp) ([
 		v.heard = map[ID]time.Time{}
 	}
 	v.heard[c.remote] = ns.node.Now()
-	if len(ns.Members().state.Removed) > 0 && v.mark.counts() {
+	if told, err := ns.parse(ns.Members().state.Removed); err == nil && told.Author == c.remote && v.mark.counts() {
 		// What told of this node's removal is not in the list that both sides have: a
-		// copy from before has taken the place of its author, perhaps.
+		// copy from before has taken the place of its author. Another member may just
+		// not have heard.
 		if err := ns.updateLocked(func(s *State) error { s.Removed = nil; return nil }); err != nil {
 			return nil, err
 		}
