@@ -181,7 +181,8 @@ func (m *meta) decode(b []byte, number uint32) error {
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
 	*m = meta{
-		at(0), at(1), at(2), dbadapter.Timestamp(at(3)), keptMeta{at(4), at(5), at(6), at(7), at(8)},
+		at(0), at(1), at(2), dbadapter.Timestamp(at(3)),
+		keptMeta{at(4), at(5), at(6), at(7), at(8)},
 		dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[9*8:])),
 	}
 	return nil
