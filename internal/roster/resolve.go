@@ -192,11 +192,12 @@ func (v *view) former(id ID) (FormerMember, bool) {
 	return FormerMember{ID: id, RemovedBy: f.Author, At: f.At, Statement: f.value, Show: shown.value, Void: last < 0}, true
 }
 
-// voider is a statement that made a grant about a member void, of those that had
-// seen a removal (−1: of all): a removal rather than a step down, then the earliest.
-func (v *view) voider(h *history, removal int) (first *entry) {
+// voider is a statement that made a grant about a member void, of those that do not
+// end by a removal or an expiry (−1: of all): a removal rather than a step down, then
+// the earliest.
+func (v *view) voider(h *history, last int) (first *entry) {
 	for _, g := range slices.Concat(h.plain, h.admin) {
-		if v.stands(g) || removal >= 0 && !reaches(v.set.entries[g], removal) {
+		if v.stands(g) || last >= 0 && v.covers(last, g) {
 			continue
 		}
 		for _, i := range v.against(g) {
@@ -228,6 +229,16 @@ func (v *view) against(g int) (takers []int) {
 		}
 	}
 	return takers
+}
+
+// covers reports whether a removal is about a grant, too: one that had not seen it; or
+// an expiry, which is about what it had seen.
+func (v *view) covers(last, g int) bool {
+	r := v.set.entries[last]
+	if r.Kind == Expire {
+		return reaches(r, g)
+	}
+	return !reaches(v.set.entries[g], last)
 }
 
 // spans are the times in which a node's versions count: one for each grant of the
