@@ -39,9 +39,9 @@ type ImportResult struct {
 	// Expired counts the items that had expired when they were to be written. They
 	// are left out.
 	Expired int64
-	// Late counts the dated items that came too late for their dates, up to which the
-	// members may have collected deleted records: they are written as of now. They
-	// are among the others.
+	// Late counts the dated items whose dates the members would not take: they may have
+	// collected deleted records up to there, or this node's role, given anew, does not
+	// cover them. Such items are written as of now. They are among the others.
 	Late int64
 }
 

@@ -265,6 +265,34 @@ func TestDatedImportIsHeld(t *testing.T) {
 	c.want(1, "b")
 }
 
+// A node that was removed, and got a role again, imports a record whose date lies
+// between: the members would decline that date, so it is written as of now. A date
+// before the removal keeps, since the first role covers it.
+func TestDatedImportBeforeTheRole(t *testing.T) {
+	c := newCrew(t, 2)
+	c.pass(time.Minute)
+	if err := c.ns[0].Remove(context.Background(), c.machines[1].ID); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Minute)
+	between := c.machines[1].clock
+	c.pass(time.Minute)
+	if err := c.ns[0].SetRole(context.Background(), c.machines[1].ID, RoleWrite, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	c.round()
+	got := must(importDated(c.ns[1],
+		Item{Key: []byte("before"), Value: []byte("1"), Time: noon},
+		Item{Key: []byte("between"), Value: []byte("2"), Time: between}))
+	if got.Written != 2 || got.Late != 1 {
+		t.Fatalf("%+v", got)
+	}
+	c.round()
+	for i := range 2 {
+		c.want(i, "before", "between")
+	}
+}
+
 func importDated(ns *Namespace, items ...Item) (ImportResult, error) {
 	im := ns.Import()
 	for i := range items {

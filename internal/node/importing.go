@@ -41,8 +41,9 @@ type ImportResult struct {
 	Unchanged int64 // their content was there already
 	Stale     int64 // dated before the record that is there
 	Expired   int64 // had expired, and were left out
-	// Late had dates up to which the members may have collected deleted records:
-	// they were written as of now. They are among the others.
+	// Late had dates up to which the members may have collected deleted records, or
+	// that this node's role does not cover: they were written as of now. They are
+	// among the others.
 	Late int64
 }
 

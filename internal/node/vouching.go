@@ -198,8 +198,14 @@ func (ns *Namespace) pledgedUpTo() dbadapter.Timestamp {
 	return ns.vouching.mark.Pledged
 }
 
-// late reports whether a dated import comes too late for its date. commits is held.
+// late reports whether a record is to be imported without its date: members may have
+// collected up to it, or would decline it, since this node's role was given anew and
+// does not cover it. commits is held.
 func (ns *Namespace) late(clock dbadapter.Timestamp) bool {
+	members := ns.Members()
+	if !members.Policy().Unsigned && !members.MayWrite(ns.self, clock) {
+		return true
+	}
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	return ns.vouching.mark.dated(clock)

@@ -123,7 +123,7 @@ type ImportResult struct {
 	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
 	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
 	Expired   int64 `json:"expired" doc:"had expired, and were left out"`
-	Late      int64 `json:"late" doc:"dated up to when deleted records may have been collected: written as of now; among the others"`
+	Late      int64 `json:"late" doc:"dated up to when deleted records may have been collected, or before this node's role was given anew: written as of now; among the others"`
 }
 
 // ImportResultOf counts what became of a number of lines.

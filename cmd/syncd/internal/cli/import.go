@@ -88,7 +88,7 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		expired = fmt.Sprintf(", %d left out since they have expired", s.kept.Expired)
 	}
 	if s.kept.Late > 0 {
-		expired += fmt.Sprintf(", %d written as of now, since deleted records of their dates may be gone", s.kept.Late)
+		expired += fmt.Sprintf(", %d written as of now, since the members would not take their dates", s.kept.Late)
 	}
 	return a.printf("%d records read: %d written, %d unchanged, %d older than what is there%s\n",
 		s.kept.Records, s.kept.Written, s.kept.Unchanged, s.kept.Stale, expired)
