@@ -222,7 +222,7 @@ func Generate(seed uint64, profile Profile) Plan {
 	p.Nodes = 2 + d.IntN(6)
 	p.Every = 2*time.Second + d.within(6*time.Second)
 	p.Signed = d.IntN(4) == 0
-	moving := profile == Members
+	moving := profile == Members || profile == Mixed && d.IntN(3) == 0
 	if moving {
 		p.Signed = true // without signatures a demoted writer's last records reach no one
 		p.Alone = d.IntN(2) == 0

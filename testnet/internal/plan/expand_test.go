@@ -101,7 +101,7 @@ func TestGenerate(t *testing.T) {
 		}
 		for _, v := range Verbs() {
 			want := v.Writes() && v != Backdate || slices.Contains(syncs, v)
-			want = want || slices.Contains(changes, v) && profile == Members
+			want = want || slices.Contains(changes, v) && (profile == Members || profile == Mixed)
 			for _, of := range []Profile{Rough, Clocks, Disks, Members} {
 				for _, f := range faults[of] {
 					want = want || f == v && (profile == of || profile == Mixed || profile == "")

@@ -18,7 +18,8 @@ const (
 	// Members has changes of the list of members by several admins, with partitions,
 	// crashes, restores, and clocks that are hours wrong.
 	Members Profile = "members"
-	// Mixed is, by the seed, one of the others, or all of them at once.
+	// Mixed is, by the seed, one of the others, or all of them at once; in every
+	// third plan admins change the list of members, too.
 	Mixed Profile = "mixed"
 )
 
