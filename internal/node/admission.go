@@ -52,18 +52,14 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Has
 	for i := range writes {
 		ns.clock.Observe(hlc.Timestamp(writes[i].Record.Version.Clock))
 	}
-	for len(writes) > 0 {
-		n := dbadapter.OneBatch(writes)
-		outcomes, err := ns.Store.Apply(ctx, writes[:n])
-		if err != nil {
-			return nil, err
-		}
-		for i, o := range outcomes {
-			verdicts[places[i]].Result = o.Result
-			ns.accepted(&writes[i].Record)
-		}
-		ns.vouching.waiting.note(writes[:n], outcomes)
-		writes, places = writes[n:], places[n:]
+	outcomes, err := ns.apply(ctx, writes)
+	ns.vouching.waiting.note(writes[:len(outcomes)], outcomes)
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range outcomes {
+		verdicts[places[i]].Result = o.Result
+		ns.accepted(&writes[i].Record)
 	}
 	return verdicts, nil
 }

@@ -110,19 +110,6 @@ func (ns *Namespace) examineOwn(members *Members, now time.Time, r *dbadapter.Re
 	return nil
 }
 
-// apply commits writes in as many transactions as they need.
-func (p *Part) apply(ctx context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
-	for len(writes) > 0 {
-		n := dbadapter.OneBatch(writes)
-		some, err := p.Store.Apply(ctx, writes[:n])
-		if err != nil {
-			return nil, err
-		}
-		outcomes, writes = append(outcomes, some...), writes[n:]
-	}
-	return outcomes, nil
-}
-
 // say writes what this node says of itself, unless it has said the same before.
 func (ns *Namespace) say(ctx context.Context, kind byte, value []byte) error {
 	ns.updating.Lock()
@@ -161,14 +148,4 @@ func (ns *Namespace) sayLocked(ctx context.Context, kind byte, value []byte) (*d
 	}
 	_, err = ns.Control.Store.Apply(ctx, writes)
 	return &writes[0].Record.Record, err
-}
-
-// get reads a record.
-func (p *Part) get(key []byte) (dbadapter.Record, error) {
-	snap, err := p.Store.Snapshot()
-	if err != nil {
-		return dbadapter.Record{}, err
-	}
-	defer snap.Close()
-	return snap.Get(key)
 }

@@ -70,3 +70,27 @@ func (p *Part) Grow(ctx context.Context, tick func() error) (bool, error) {
 	}
 	return grown, err
 }
+
+// apply commits writes in as many transactions as they need. Beside an error, it
+// returns the outcomes of those that were committed before.
+func (p *Part) apply(ctx context.Context, writes []dbadapter.Write) (outcomes []dbadapter.Outcome, err error) {
+	for len(writes) > 0 {
+		n := dbadapter.OneBatch(writes)
+		some, err := p.Store.Apply(ctx, writes[:n])
+		if err != nil {
+			return outcomes, err
+		}
+		outcomes, writes = append(outcomes, some...), writes[n:]
+	}
+	return outcomes, nil
+}
+
+// get reads a record.
+func (p *Part) get(key []byte) (dbadapter.Record, error) {
+	snap, err := p.Store.Snapshot()
+	if err != nil {
+		return dbadapter.Record{}, err
+	}
+	defer snap.Close()
+	return snap.Get(key)
+}

@@ -143,9 +143,6 @@ func (s *sweep) flush(ctx context.Context) error {
 	removes, adopts := s.removes, s.adopts
 	s.removes, s.adopts = nil, nil
 	outcomes, err := s.ns.remove(ctx, removes, s.mark, s.era)
-	if err != nil {
-		return err
-	}
 	for i, o := range outcomes {
 		switch {
 		case o.Result != dbadapter.Applied:
@@ -154,6 +151,9 @@ func (s *sweep) flush(ctx context.Context) error {
 		default:
 			s.done.SetAside++
 		}
+	}
+	if err != nil {
+		return err
 	}
 	for i := range adopts { // one by one: another write may have come in between
 		adopted, err := s.ns.adopt(ctx, &adopts[i])
@@ -184,16 +184,7 @@ func (ns *Namespace) remove(ctx context.Context, writes []dbadapter.Write, mark 
 			return nil, err
 		}
 	}
-	var all []dbadapter.Outcome
-	for len(writes) > 0 {
-		n := dbadapter.OneBatch(writes)
-		outcomes, err := ns.Store.Apply(ctx, writes[:n])
-		if err != nil {
-			return nil, err
-		}
-		all, writes = append(all, outcomes...), writes[n:]
-	}
-	return all, nil
+	return ns.apply(ctx, writes)
 }
 
 // raiseFloor makes a floor durable, unless what it rests on is no longer so. A node
