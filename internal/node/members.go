@@ -22,6 +22,12 @@ func newMembers(s *State, list *roster.List) *Members { return &Members{list, s}
 // Name is the namespace's alias on this node.
 func (m *Members) Name() string { return m.state.Name }
 
+// alone reports whether a node is the only member.
+func (m *Members) alone(id ID) bool {
+	all := m.List.Members()
+	return len(all) == 1 && all[0].ID == id
+}
+
 // admits reports whether a node is a member as of now: by the list, and by the time
 // at which its role ends.
 func (ns *Namespace) admits(id ID) bool {

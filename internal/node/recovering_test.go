@@ -54,6 +54,31 @@ func TestRestoredCopy(t *testing.T) {
 	}
 }
 
+// A node that lapsed, and whose other members have all gone, takes part again by
+// itself: there is no other one to catch up with.
+func TestLapsedAlone(t *testing.T) {
+	c := newCrew(t, 1)
+	c.join(1, RoleAdmin)
+	c.round()
+	c.put(0, "deleted", "1")
+	if err := c.ns[1].Lapse(t.Context(), c.machines[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	c.round()
+	if err := c.ns[1].Remove(t.Context(), c.machines[1].ID); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.turn(1, 0) // tells node 0, which answers it no more
+	c.del(0, "deleted")
+	for range 4 {
+		c.round(0)
+	}
+	if m, known := c.ns[0].Members().Member(c.machines[0].ID); !known || m.Lapsed {
+		t.Errorf("%+v", m)
+	}
+	c.want(0)
+}
+
 func saidRecords(ns *Namespace) (out []dbadapter.Record) {
 	snap := must(ns.Control.Store.Snapshot())
 	defer snap.Close()

@@ -30,6 +30,8 @@ type watermark struct {
 	list [16]byte
 	// active are the members under the list that have not lapsed, by id.
 	active []ID
+	// alone: there is no other member, also none that has lapsed.
+	alone bool
 	// known are readings of the members' clocks: this node holds, or dominates,
 	// or has collected all that the member held in a snapshot with that reading.
 	known map[ID]dbadapter.Timestamp
@@ -134,24 +136,20 @@ func (w *watermark) recover() {
 }
 
 // relist takes the list of members as it is now: its digest, its active members by
-// id, and how often they have gone on without this node. It reports whether what is
-// durable has changed.
-func (w *watermark) relist(list [16]byte, active []ID, epoch uint64) (changed bool) {
+// id, whether it has no other member than this node, and how often they have gone on
+// without it. It reports whether what is durable has changed.
+func (w *watermark) relist(list [16]byte, active []ID, alone bool, epoch uint64) (changed bool) {
 	if list == w.list && w.known != nil {
 		return false
 	}
-	w.list, w.active = list, active
+	w.list, w.active, w.alone = list, active, alone
 	w.anew()
 	if epoch > w.Epoch {
 		w.Epoch = epoch
 		w.recover()
 		changed = true
 	}
-	if w.Recovering && len(active) == 1 && w.counts() {
-		w.Recovering = false // there is no other member to catch up with
-		changed = true
-	}
-	return changed
+	return w.recoverAlone() || changed
 }
 
 // hear takes a member's pledge from its record. What this node itself has said,
@@ -338,9 +336,9 @@ func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
 	return false
 }
 
-// recoverAlone ends the recovery of a node that no other member is left to help with.
+// recoverAlone ends the recovery of a node that has no other member to catch up with.
 func (w *watermark) recoverAlone() (changed bool) {
-	changed = w.Recovering && w.counts() && len(w.active) == 1
+	changed = w.Recovering && (w.alone || w.counts() && len(w.active) == 1)
 	w.Recovering = w.Recovering && !changed
 	return changed
 }

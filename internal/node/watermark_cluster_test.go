@@ -200,7 +200,7 @@ func (x *mNode) save() {
 
 func (x *mNode) relist() {
 	active, epoch := x.c.members(x.list, x.number)
-	x.wm.relist(digestOf(x.list), active, epoch)
+	x.wm.relist(digestOf(x.list), active, false, epoch)
 	x.save()
 }
 
