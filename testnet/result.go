@@ -7,7 +7,7 @@ import (
 
 // Violation is a broken promise. Its rules:
 //
-//	equal, kept, durable, resurrect, early, aside, collected, floor, backwards,
+//	equal, kept, durable, resurrect, early, aside, lost, collected, floor, backwards,
 //	members, rights, identity, intended, idle, honest, count, leak
 //	                      what the sync promises; testnet/internal/check says
 //	                      each in a line

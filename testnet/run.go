@@ -228,7 +228,7 @@ func (r *runner) Restamping(node int, writes []dbadapter.Write) {
 // Removing is told of records that may go.
 func (r *runner) Removing(node int, writes []dbadapter.Write) {
 	for i := range writes {
-		r.history.Removing(node, &writes[i].Record.Record)
+		r.history.Removing(node, &writes[i].Record.Record, writes[i].Action == dbadapter.SetAside)
 	}
 }
 
@@ -236,6 +236,9 @@ func (r *runner) Removing(node int, writes []dbadapter.Write) {
 func (r *runner) Collected(node int, record *dbadapter.Record, waited []int) {
 	r.history.Collected(node, record, waited)
 }
+
+// Recovering is told whether a node recovers.
+func (r *runner) Recovering(node int, does bool) { r.history.Recovering(node, does) }
 
 // SetAside is told of records that are kept for a person.
 func (r *runner) SetAside(node int, record *dbadapter.Record) { r.history.SetAside(node, record) }

@@ -209,7 +209,7 @@ func (r *runner) final(node, group int) (check.Final, error) {
 	n := r.cluster.Node(node)
 	f := check.Final{
 		Node: node, Reach: group, Outside: !n.Member(), Roster: r.roster(n), Dump: n.Records(),
-		Stated: r.stated(node), Now: r.due(),
+		Stated: r.stated(node), Now: r.due(), Log: n.Kept(),
 	}
 	f.Kept.Digest, f.Kept.Records = n.State()
 	var err error

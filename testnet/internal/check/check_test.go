@@ -20,7 +20,7 @@ type ruleCase struct {
 // Each case breaks its named rules, and no others.
 func TestRules(t *testing.T) {
 	tested := map[Rule]bool{}
-	for _, c := range slices.Concat(syncCases(), expiryCases(), []ruleCase{
+	for _, c := range slices.Concat(syncCases(), expiryCases(), listedCases(), []ruleCase{
 		{"nothing", "", func(*History) []Final { return nil }},
 		{"all equal", "", func(h *History) []Final {
 			h.written(0, red)
@@ -344,7 +344,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s: a second verdict differs: %v, %v", c.name, verdict, again)
 		}
 	}
-	for _, rule := range []Rule{Equal, KeptState, Durable, Resurrect, Backwards, Identity, Intended, Idle, Honest, Count, Leak} {
+	for _, rule := range []Rule{Equal, KeptState, Durable, Resurrect, Lost, Backwards, Identity, Intended, Idle, Honest, Count, Leak} {
 		if !tested[rule] {
 			t.Errorf("no case breaks the rule %q", rule)
 		}

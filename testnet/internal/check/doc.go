@@ -17,6 +17,8 @@
 //	resurrect  what was deleted stays so, until it is written again
 //	early      a tombstone is collected only once all members have held it
 //	aside      a record is set aside only where a node was restored, or left behind
+//	lost       what is set aside alive, and what loses against a record whose writer had
+//	           not seen it, is listed where that happened, as far as the log has room
 //	collected  in the end no tombstone and no expired record is left, if each member
 //	           could say what it holds
 //	floor      the time up to which a node has collected never falls

@@ -26,6 +26,8 @@ type Final struct {
 	Now    dbadapter.Timestamp
 	// Dump is all records, tombstones included, by key.
 	Dump []dbadapter.Record
+	// Log is its kept log; nil if it is not known.
+	Log []dbadapter.Kept
 	// Kept is the state that the node keeps of them, Recomputed the same state
 	// computed from the dump.
 	Kept, Recomputed State
@@ -55,6 +57,7 @@ func (h *History) Check(finals []Final) []Violation {
 		groups[f.Reach] = append(groups[f.Reach], f)
 		h.kept(f)
 		h.rights(f)
+		h.listed(f)
 		h.collected(f)
 		for i := range f.Dump {
 			h.observe(f.Node, &f.Dump[i])

@@ -32,6 +32,7 @@ type History struct {
 	restamps map[restamp]bool
 	heirs    map[sighting]bool
 	gone     removals
+	lists    listing
 	// grants are the roles that nodes were asked to give, the founder's first.
 	grants []grant
 }
@@ -142,6 +143,7 @@ func (h *History) Copied(node int) {
 		h.copies = reference{}
 	}
 	h.copies[node] = maps.Clone(h.hold()[node])
+	h.lists.copied(node)
 }
 
 // Restored notes that an older copy replaced the node's disk: its records may go
@@ -151,7 +153,9 @@ func (h *History) Restored(node int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.hold().restore(node, h.copies[node])
+	h.lists.restored(node)
 	delete(h.gone.at, node)
+	delete(h.gone.keptOut, node)
 	delete(h.gone.announced, node)
 	delete(h.gone.floors, node)
 	h.gone.excused = true
@@ -165,6 +169,9 @@ func (h *History) Restored(node int) {
 func (h *History) Observe(node int, r *dbadapter.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if old, ok := h.hold().held(node, string(r.Key)); ok {
+		h.lists.replaced(node, string(r.Key), stampOf(r), old)
+	}
 	h.observe(node, r)
 }
 

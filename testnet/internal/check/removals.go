@@ -13,7 +13,12 @@ type removals struct {
 	// at is, for each node and key, the greatest record that was removed there since
 	// its disk was last replaced.
 	at reference
-	// announced are removals that a node may have died before.
+	// keptOut is the part of it that the node keeps out: what it removed while it did
+	// not recover, and has not recovered since. recovering are the nodes that do.
+	keptOut    reference
+	recovering map[int]bool
+	// announced are removals that a node may have died before; true if it then lists
+	// the record.
 	announced map[int]map[sighting]bool
 	// collected is the greatest record of each key that was collected anywhere.
 	collected map[string]stamp
@@ -24,8 +29,8 @@ type removals struct {
 }
 
 // Removing notes that a node is about to remove a record that it holds. It may die
-// first.
-func (h *History) Removing(node int, r *dbadapter.Record) {
+// first. aside says that it is to list the record.
+func (h *History) Removing(node int, r *dbadapter.Record, aside bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.gone.announced == nil {
@@ -34,7 +39,7 @@ func (h *History) Removing(node int, r *dbadapter.Record) {
 	if h.gone.announced[node] == nil {
 		h.gone.announced[node] = map[sighting]bool{}
 	}
-	h.gone.announced[node][sighting{string(r.Key), stampOf(r)}] = true
+	h.gone.announced[node][sighting{string(r.Key), stampOf(r)}] = aside
 }
 
 // Collected notes that a node has removed a tombstone, or a record that had expired,
@@ -45,6 +50,9 @@ func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key, s := string(r.Key), stampOf(r)
+	if !r.Deleted && r.Expires == 0 {
+		h.found.say(Lost, node, key, "it has collected %s, which was alive", s)
+	}
 	for _, other := range waited {
 		if other == node || h.gone.excused {
 			continue
@@ -75,6 +83,7 @@ func (h *History) SetAside(node int, r *dbadapter.Record) {
 		h.found.say(Aside, node, key, "it has set %s aside; no node was restored, nor left behind by the others", s)
 	}
 	h.remove(node, key, s)
+	h.lists.setAside(node, sighting{key, s})
 }
 
 // Floored notes up to when a node says that it has collected.
@@ -105,11 +114,29 @@ func (h *History) superseded(key string, s stamp) bool {
 	})
 }
 
+// Recovering notes whether a node recovers from now on: it may lack what it, or the
+// members, once held, and keeps nothing out. What it had collected, and no other node
+// keeps out, may come back; docs/decisions/0020-watermark.md says why.
+func (h *History) Recovering(node int, does bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone.recovering == nil {
+		h.gone.recovering = map[int]bool{}
+	}
+	h.gone.recovering[node] = does
+	if does {
+		delete(h.gone.keptOut, node)
+	}
+}
+
 func (h *History) remove(node int, key string, s stamp) {
 	if h.gone.at == nil {
-		h.gone.at = reference{}
+		h.gone.at, h.gone.keptOut = reference{}, reference{}
 	}
 	h.gone.at.raise(node, key, s)
+	if !h.gone.recovering[node] {
+		h.gone.keptOut.raise(node, key, s)
+	}
 	if held, ok := h.hold().held(node, key); ok && !held.beats(s) {
 		delete(h.held[node], key)
 	}
@@ -121,19 +148,21 @@ func (h *History) left(node int, key string, s stamp) bool {
 	if was, ok := h.gone.at.held(node, key); ok && !s.beats(was) {
 		return true
 	}
-	for one := range h.gone.announced[node] {
+	for one, aside := range h.gone.announced[node] {
 		if one.key == key && one.alike(s) {
 			h.remove(node, key, s)
+			if aside {
+				h.lists.setAside(node, one)
+			}
 			return true
 		}
 	}
 	return false
 }
 
-// remembered reports whether a node holds a record, or a later one, or has removed
-// it, and was not replaced by a copy from before.
+// remembered reports whether a node holds a record, or a later one, or keeps it out.
 func (h *History) remembered(key string, s stamp) bool {
-	for _, of := range []reference{h.hold(), h.gone.at} {
+	for _, of := range []reference{h.hold(), h.gone.keptOut} {
 		for node := range of {
 			if has, ok := of.held(node, key); ok && !s.beats(has) {
 				return true

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -45,8 +46,31 @@ func TestRemovals(t *testing.T) {
 			h.Observe(0, live)
 			h.Observe(1, live)
 		}, []Rule{Resurrect}},
+		"back, and only a node that recovers had collected it": {func(h *History) {
+			h.Restored(1)
+			h.Recovering(0, true)
+			h.Collected(0, gone, []int{0, 1})
+			h.Recovering(0, false)
+			h.Observe(0, live)
+			h.Observe(1, live)
+		}, nil},
+		"back, and the node that had collected it recovers": {func(h *History) {
+			h.Restored(1)
+			h.Collected(0, gone, []int{0, 1})
+			h.Recovering(0, true)
+			h.Observe(0, live)
+			h.Observe(1, live)
+		}, nil},
+		"back, and a node had collected it": {func(h *History) {
+			h.Restored(1)
+			h.Recovering(0, true)
+			h.Recovering(0, false)
+			h.Collected(0, gone, []int{0, 1})
+			h.Observe(0, live)
+			h.Observe(1, live)
+		}, []Rule{Resurrect}},
 		"announced before a crash": {func(h *History) {
-			h.Removing(0, gone)
+			h.Removing(0, gone, false)
 			h.Started(0, nil)
 		}, nil},
 		"gone after a crash": {func(h *History) { h.Started(0, nil) }, []Rule{Durable}},
@@ -59,7 +83,7 @@ func TestRemovals(t *testing.T) {
 			h.Observe(0, gone)
 			c.do(&h)
 			dumps := [2][]dbadapter.Record{}
-			if name == "back" {
+			if strings.HasPrefix(name, "back") {
 				dumps = [2][]dbadapter.Record{{*live}, {*live}}
 			}
 			var got []Rule

@@ -17,6 +17,7 @@ const (
 	Resurrect Rule = "resurrect"
 	Early     Rule = "early"
 	Aside     Rule = "aside"
+	Lost      Rule = "lost"
 	Backwards Rule = "backwards"
 	Collected Rule = "collected"
 	Floor     Rule = "floor"

@@ -48,6 +48,9 @@ type Watcher interface {
 	// waited are the nodes that it waits for. SetAside: it keeps a record for a person.
 	Collected(node int, r *dbadapter.Record, waited []int)
 	SetAside(node int, r *dbadapter.Record)
+	// Recovering: the node's durable state says from now on whether it recovers; told
+	// early of a recovery that begins.
+	Recovering(node int, does bool)
 	// Ended: a session is over at one of its sides.
 	Ended(e *Ended)
 	// Refused: the node refused a write, a record or a session, for that reason.

@@ -41,12 +41,21 @@ func (p *process) save(s *node.State) error {
 	if err != nil {
 		return err
 	}
-	return p.node.disk.File(stateFile).Replace(b)
+	n := p.node
+	if s.Vouched.Recovering {
+		n.cluster.Watch.Recovering(n.number, true) // also if it cannot be made durable
+	}
+	if err := n.disk.File(stateFile).Replace(b); err != nil {
+		return err
+	}
+	n.cluster.Watch.Recovering(n.number, s.Vouched.Recovering)
+	return nil
 }
 
 // open opens the namespace of the process.
 func (p *process) open(s *node.State) (err error) {
 	n := p.node
+	n.cluster.Watch.Recovering(n.number, s.Vouched.Recovering)
 	p.ns, err = p.core.Open(context.Background(), node.Opening{
 		Secret: n.cluster.keys.Secret, State: s, Save: p.save,
 		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {

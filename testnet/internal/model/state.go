@@ -22,6 +22,21 @@ func (n *Node) Records() []dbadapter.Record {
 	return n.process.records()
 }
 
+// Kept is the node's kept log; nil before it has joined.
+func (n *Node) Kept() []dbadapter.Kept {
+	if n.process == nil || n.process.ns == nil {
+		return nil
+	}
+	log := []dbadapter.Kept{}
+	for k, err := range n.process.store.Kept(context.Background()) {
+		if err != nil {
+			panic(err) // it is in memory, and open
+		}
+		log = append(log, k)
+	}
+	return log
+}
+
 // Get is the value under a key, if the node reads one there.
 func (n *Node) Get(key string) ([]byte, bool) {
 	if n.process == nil || n.process.ns == nil {
