@@ -148,3 +148,20 @@ func TestShortFirstFrameIsAnsweredAtOnce(t *testing.T) {
 		s.Reset()
 	}
 }
+
+// That the lists of members differ is found in ordinary operation, and mended in the
+// same sync: the log does not call it a failure.
+func TestListsThatDifferAreNoNews(t *testing.T) {
+	var log lines
+	na, nb, sa, sb := pair(t, peer.Config{Logger: log.logger()}, peer.Config{}, peer.Policy{})
+	sync1(t, sb, na.ID())
+	if err := sa.SetRole(t.Context(), nb.ID(), peer.RoleAdmin); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, sb, na.ID())
+	shut(t, na) // waits until the log has its lines
+	const line = `msg="a sync that the peer began has failed"`
+	if info, debug := log.with("level=INFO "+line), log.with("level=DEBUG "+line); info != 0 || debug == 0 {
+		t.Errorf("%d lines at INFO, %d at DEBUG", info, debug)
+	}
+}

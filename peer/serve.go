@@ -90,7 +90,11 @@ func (n *Node) serveSync(stream network.Stream) {
 		talk.refuse(wire.CodeInternal)
 	}
 	if err != nil && ctx.Err() == nil {
-		log.Info("a sync that the peer began has failed", logNamespace(ns), logError(err))
+		level := slog.LevelInfo
+		if errors.Is(err, reconcile.ErrListsDiffer) || errors.Is(err, ErrBusy) {
+			level = slog.LevelDebug // ordinary: the peer begins again
+		}
+		log.Log(ctx, level, "a sync that the peer began has failed", logNamespace(ns), logError(err))
 	}
 }
 

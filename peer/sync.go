@@ -176,19 +176,14 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// explain replaces the error of a cut stream by what cut it, and says what to
-// do about the others.
+// explain replaces the error of a cut stream by what cut it, and makes a limit of
+// the session one of this package.
 func (ns *Namespace) explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	switch {
-	case errors.Is(err, reconcile.ErrLimit):
+	if errors.Is(err, reconcile.ErrLimit) {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
-	case errors.Is(err, ErrRemoved):
-		return err
-	case errors.Is(err, ErrDenied):
-		return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -68,6 +69,8 @@ func (c *Course) Ended(r reconcile.Report, err error) {
 		// not proven there yet.
 		c.again = true
 		c.before(a)
+	case c.ask.DryRun && errors.Is(err, ErrDenied):
+		c.fail(unlisted(err))
 	case c.ask.DryRun:
 		c.fail(err)
 	case told:
@@ -93,11 +96,17 @@ func (c *Course) Ended(r reconcile.Report, err error) {
 // that this node is a member. This node shows it the list, once.
 func (c *Course) introduce(a Ask, err error) {
 	if c.introduced {
-		c.fail(err)
+		c.fail(unlisted(err))
 		return
 	}
 	c.introduced = true
 	c.before(Ask{Control: true, Direction: wire.Push}, a)
+}
+
+// unlisted says what the peer's denial means, and what to do about it. What this
+// node itself denies says so where it is denied.
+func unlisted(err error) error {
+	return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)
 }
 
 func (c *Course) fail(err error) { c.todo, c.err = nil, err }

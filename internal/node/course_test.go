@@ -74,6 +74,9 @@ func TestCourse(t *testing.T) {
 		if more || got.String() != c.want || !errors.Is(err, c.err) || c.err == nil && err != nil {
 			t.Errorf("%s: %s, more %t, %v", name, &got, more, err)
 		}
+		if c.err == denied && !strings.Contains(err.Error(), "that node does not list this one") {
+			t.Errorf("%s: %v does not say what the peer's denial means", name, err)
+		}
 		if err == nil && report.Sent != len(c.says)-1 {
 			t.Errorf("%s: the report is that of conversation %d", name, report.Sent)
 		}
