@@ -3,10 +3,11 @@
 package systemtest
 
 import (
+	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -168,20 +169,36 @@ func (d *daemon) start() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
+	out, err := d.process.StdoutPipe()
+	if err != nil {
+		d.t.Fatal(err)
+	}
 	if err := d.process.Start(); err != nil {
 		d.t.Fatal(err)
 	}
 	d.log = readSteps(log)
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(d.t.Context(), time.Second)
-		_, err := d.api.Status(ctx)
-		cancel()
-		if err == nil {
-			return
+	if err := ready(out); err != nil {
+		d.t.Fatalf("%s does not answer: %v; its log ends with:\n%s", d.name, err, d.log.tail())
+	}
+}
+
+// ready waits until a daemon says on its standard output that it serves.
+func ready(out io.Reader) error {
+	heard := make(chan error, 1)
+	go func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if strings.Contains(lines.Text(), "serves the API") {
+				heard <- nil
+				return
+			}
 		}
-		if d.log.ended() || time.Now().After(deadline) {
-			d.t.Fatalf("%s does not answer: %v; its log ends with:\n%s", d.name, err, d.log.tail())
-		}
+		heard <- errors.New("it has ended")
+	}()
+	select {
+	case err := <-heard:
+		return err
+	case <-time.After(patience):
+		return fmt.Errorf("it has not said so in %s", patience)
 	}
 }
 
@@ -250,18 +267,11 @@ func join(a, b *daemon) {
 	}
 }
 
-// agree syncs until a sync proves that both hold the same, and compares. Nodes
-// that were just started may need some attempts to find each other again.
+// agree has a sync prove that both hold the same, and compares.
 func agree(t *testing.T, a, b *daemon) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		report, err := a.sync(b)
-		if err == nil && report.Verified {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no sync succeeds after all: %v, report %+v", err, report)
-		}
+	if report, err := a.sync(b); err != nil || !report.Verified {
+		t.Fatalf("the last sync: %v, report %+v", err, report)
 	}
 	left, right := strings.SplitAfter(a.export(), "\n"), strings.SplitAfter(b.export(), "\n")
 	if len(left) != len(right) {

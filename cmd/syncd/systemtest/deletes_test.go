@@ -13,15 +13,21 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 )
 
-// until waits for something to become so.
-func until(t *testing.T, what string, so func() bool) {
+// until waits for something to become so. It looks again with each step of a sync that
+// one of the daemons logs: what it waits for comes of syncs.
+func until(t *testing.T, what string, so func() bool, of ...*daemon) {
 	t.Helper()
 	began := time.Now()
+	syncs, late := make(chan struct{}, 1), time.After(patience)
+	for _, d := range of {
+		d.log.follow(syncs)
+	}
 	for !so() {
-		if time.Since(began) > patience {
+		select {
+		case <-syncs:
+		case <-late:
 			t.Fatalf("after %s: not so: %s", patience, what)
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	t.Logf("%s: after %s", what, time.Since(began).Round(10*time.Millisecond))
 }
@@ -88,18 +94,18 @@ func TestDeletesStayDeleted(t *testing.T) {
 			return true
 		}
 	}
-	until(t, "all hold all", everywhere(records, three...))
+	until(t, "all hold all", everywhere(records, three...), three...)
 	for n := range deleted {
 		del(b, n)
 	}
-	until(t, "the tombstones are gone", everywhere(records-deleted, three...))
+	until(t, "the tombstones are gone", everywhere(records-deleted, three...), three...)
 	if r := a.syncNow(b); r.Applied+r.Sent != 0 {
 		t.Errorf("a sync of those that have collected moved records: %+v", r)
 	}
 	until(t, "nothing waits", func() bool {
 		got := a.collection()
 		return got.Waiting == 0 && !got.Floor.IsZero() && len(got.Holding) == 0
-	})
+	}, a)
 
 	c.kill()
 	del(a, deleted)
@@ -112,14 +118,14 @@ func TestDeletesStayDeleted(t *testing.T) {
 	until(t, "the one that is away is named", func() bool {
 		got = a.collection()
 		return len(got.Holding) == 1 && got.Holding[0].Member == c.id && got.Holding[0].Reason != "" && !got.Holding[0].Heard.IsZero() && got.Waiting > 0
-	})
+	}, a)
 	a.command(nil, "member", "lapse", namespace, c.id)
-	until(t, "what it held back is gone", everywhere(records-deleted-1, a, b))
+	until(t, "what it held back is gone", everywhere(records-deleted-1, a, b), a, b)
 	c.restart()
-	until(t, "it has caught up", everywhere(records-deleted-1, three...))
+	until(t, "it has caught up", everywhere(records-deleted-1, three...), three...)
 	if a.export() != c.export() || b.export() != c.export() {
 		t.Error("the exports differ")
 	}
 	del(c, deleted+1)
-	until(t, "it takes part again", everywhere(records-deleted-2, three...))
+	until(t, "it takes part again", everywhere(records-deleted-2, three...), three...)
 }

@@ -22,6 +22,7 @@ type stepLog struct {
 	last    string     // the step logged last
 	lines   []string   // the last lines
 	waiting map[string]chan struct{}
+	syncs   chan struct{} // gets a value, if there is room, at each step; nil: not wanted
 }
 
 // kept is how many lines of the log a failure shows.
@@ -49,6 +50,10 @@ func (l *stepLog) add(line string) {
 		return
 	}
 	l.last = entry.Step
+	select {
+	case l.syncs <- struct{}{}:
+	default:
+	}
 	if c := l.waiting[entry.Step]; c != nil {
 		delete(l.waiting, entry.Step)
 		close(c)
@@ -62,6 +67,13 @@ func (l *stepLog) reach(step string) <-chan struct{} {
 	c := make(chan struct{})
 	l.waiting[step] = c
 	return c
+}
+
+// follow has steps give a value to syncs, if there is room.
+func (l *stepLog) follow(syncs chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.syncs = syncs
 }
 
 // step is the one logged last.
