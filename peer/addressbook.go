@@ -12,6 +12,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/libp2p/go-libp2p/core/peer"
 	ma "github.com/multiformats/go-multiaddr"
+
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // addressBook remembers where peers were found, so that a sync by peer id
@@ -239,7 +241,7 @@ func (b *addressBook) save() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(b.path, data)
+	return durable.WriteFile(b.path, data)
 }
 
 func addrBytes(addrs []ma.Multiaddr) [][]byte {

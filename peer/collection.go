@@ -10,26 +10,15 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
+// Progress is how far the collection is: Waiting, Counted, Oldest, Mark, Floor,
+// Recovering.
+type Progress = node.Progress
+
 // Collection is how far the collection of what was deleted, or has expired, is. A
 // deleted record leaves a tombstone, so that it stays deleted; the tombstone goes
 // once all members are past it, whatever arrives later.
 type Collection struct {
-	// Waiting is how many tombstones and records that expire are held: at most,
-	// since one that was overwritten still counts until the records are read next.
-	// Counted says that they have been, since the namespace was opened.
-	Waiting int64
-	Counted bool
-	// Oldest is from when on the first of them may go; zero if there is none.
-	Oldest time.Time
-	// Mark is up to when all members hold what was written; zero: it is not known
-	// yet, since the list of members changed.
-	Mark time.Time
-	// Floor is up to when this node has collected: what is not later and not held
-	// here is not let in.
-	Floor time.Time
-	// Recovering: this node may lack what it held once. It collects nothing until it
-	// was found equal with another member.
-	Recovering bool
+	Progress
 	// Holding are the members that hold back what waits, by id.
 	Holding []Holding
 }
@@ -63,10 +52,7 @@ type Swept struct {
 // Collection says how far the collection is, and what holds it back.
 func (ns *Namespace) Collection() Collection {
 	c := ns.core.Collection()
-	out := Collection{
-		Waiting: c.Waiting, Counted: c.Counted, Oldest: c.Oldest, Mark: c.Mark, Floor: c.Floor, Recovering: c.Recovering,
-		Holding: []Holding{},
-	}
+	out := Collection{c.Progress, []Holding{}}
 	now := ns.node.now()
 	for _, h := range c.Holding {
 		last := h.Heard

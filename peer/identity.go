@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -60,7 +61,7 @@ func createIdentity(path string) (crypto.PrivKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, writeFile(path, b)
+	return key, durable.WriteFile(path, b)
 }
 
 func freshIdentity() (crypto.PrivKey, error) {

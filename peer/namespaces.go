@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -43,10 +44,10 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 // addNamespace makes a namespace's folder and opens it; changing is held.
 func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
 	if n.dir != "" {
-		if err := os.MkdirAll(filepath.Join(n.dir, namespacesDir), dirMode); err != nil {
+		if err := os.MkdirAll(filepath.Join(n.dir, namespacesDir), durable.DirMode); err != nil {
 			return nil, err
 		}
-		if err := syncDir(n.dir); err != nil {
+		if err := durable.SyncDir(n.dir); err != nil {
 			return nil, err
 		}
 		if err := createState(n.dir, secret, s); err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // NewIdentity gives the node in a folder, which must not be open, a fresh key, for
@@ -44,7 +46,7 @@ func (n *Node) replaceIdentity() (ID, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := writeFile(OldIdentityFile(n.dir, n.self.id), b); err != nil {
+	if err := durable.WriteFile(OldIdentityFile(n.dir, n.self.id), b); err != nil {
 		return "", err
 	}
 	key, err := createIdentity(filepath.Join(n.dir, identityFile))

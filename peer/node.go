@@ -18,6 +18,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -135,7 +136,7 @@ func (n *Node) onClose(fn func() error) { n.cleanup = append(n.cleanup, fn) }
 // openStore comes first: the store's lock keeps two processes off one folder.
 func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	if n.dir != "" {
-		if err := os.MkdirAll(n.dir, dirMode); err != nil {
+		if err := os.MkdirAll(n.dir, durable.DirMode); err != nil {
 			return err
 		}
 		note, err := readRestored(n.dir, cfg.restoring)

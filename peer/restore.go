@@ -17,6 +17,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/internal/backup"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // RestoreOptions say what is restored.
@@ -96,7 +97,7 @@ func restore(ctx context.Context, from, dir string, o RestoreOptions) (_ *backup
 	if err := os.Rename(filepath.Join(dir, restoringFile), filepath.Join(dir, restoredFile)); err != nil {
 		return nil, err
 	}
-	return last, syncDir(dir)
+	return last, durable.SyncDir(dir)
 }
 
 // emptyDir makes sure of an empty folder, and tells whether it was made.
@@ -104,10 +105,10 @@ func emptyDir(dir string) (made bool, err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := os.MkdirAll(dir, dirMode); err != nil {
+		if err := os.MkdirAll(dir, durable.DirMode); err != nil {
 			return false, err
 		}
-		return true, syncDir(filepath.Dir(dir))
+		return true, durable.SyncDir(filepath.Dir(dir))
 	case err != nil:
 		return false, err
 	case len(entries) > 0:
@@ -140,19 +141,19 @@ func restoreFiles(folder *backup.Folder, m *backup.Manifest, dir string) error {
 			return err
 		}
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), durable.DirMode); err != nil {
 			return err
 		}
-		if err := writeFile(path, b); err != nil {
+		if err := durable.WriteFile(path, b); err != nil {
 			return err
 		}
 	}
 	// The names of the folders that were made.
-	return errors.Join(syncDir(dir), syncExisting(filepath.Join(dir, namespacesDir)))
+	return errors.Join(durable.SyncDir(dir), syncExisting(filepath.Join(dir, namespacesDir)))
 }
 
 func syncExisting(dir string) error {
-	if err := syncDir(dir); !errors.Is(err, fs.ErrNotExist) {
+	if err := durable.SyncDir(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -237,7 +238,7 @@ func (r *restoredNote) write(path string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, b)
+	return durable.WriteFile(path, b)
 }
 
 // taken is the moment that the backup shows.
@@ -270,5 +271,5 @@ func noticedRestored(dir string) error {
 	if err := os.Remove(filepath.Join(dir, restoredFile)); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return durable.SyncDir(dir)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -90,10 +91,10 @@ func namespaceDir(dir string, id dbadapter.NamespaceID) string {
 func createState(dir string, secret dbadapter.Secret, s *node.State) error {
 	final := namespaceDir(dir, dbadapter.NamespaceIDOf(secret, s.Creator))
 	fresh := final + newSuffix
-	if err := os.MkdirAll(fresh, dirMode); err != nil {
+	if err := os.MkdirAll(fresh, durable.DirMode); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(fresh, secretFile), []byte(hex.EncodeToString(secret[:])+"\n")); err != nil {
+	if err := durable.WriteFile(filepath.Join(fresh, secretFile), []byte(hex.EncodeToString(secret[:])+"\n")); err != nil {
 		return err
 	}
 	if err := saveState(fresh, s); err != nil {
@@ -102,7 +103,7 @@ func createState(dir string, secret dbadapter.Secret, s *node.State) error {
 	if err := os.Rename(fresh, final); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(final))
+	return durable.SyncDir(filepath.Dir(final))
 }
 
 func saveState(folder string, s *node.State) error {
@@ -110,7 +111,7 @@ func saveState(folder string, s *node.State) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(folder, stateFile), data)
+	return durable.WriteFile(filepath.Join(folder, stateFile), data)
 }
 
 // loadState reads the folder of a namespace.
@@ -145,7 +146,7 @@ func removeState(dir string, id dbadapter.NamespaceID) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(folder))
+	return durable.SyncDir(filepath.Dir(folder))
 }
 
 // markDropped makes a drop begin: from here on it is finished by the next
@@ -155,5 +156,5 @@ func markDropped(dir string, id dbadapter.NamespaceID) error {
 	if err := os.Rename(folder, folder+droppedSuffix); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(folder))
+	return durable.SyncDir(filepath.Dir(folder))
 }

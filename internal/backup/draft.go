@@ -8,6 +8,8 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // Draft is a generation that is being made.
@@ -28,7 +30,7 @@ func (f *Folder) Begin() (*Draft, error) {
 	d := &Draft{folder: f, generation: f.Latest + 1, dirs: map[string]bool{}}
 	d.path = f.generation(d.generation) + partialSuffix
 	d.dirs[d.path] = true
-	return d, os.Mkdir(d.path, dirMode)
+	return d, os.Mkdir(d.path, durable.DirMode)
 }
 
 // Write makes a file of which the bytes are at hand.
@@ -47,10 +49,10 @@ func (d *Draft) Create(name string) (*DraftFile, error) {
 	for dir := filepath.Dir(path); dir != d.path; dir = filepath.Dir(dir) {
 		d.dirs[dir] = true
 	}
-	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), durable.DirMode); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, durable.FileMode)
 	if err != nil {
 		return nil, err
 	}
@@ -110,17 +112,17 @@ func (d *Draft) Commit(m *Manifest) error {
 		return err
 	}
 	for dir := range d.dirs {
-		if err := syncDir(dir); err != nil {
+		if err := durable.SyncDir(dir); err != nil {
 			return err
 		}
 	}
-	if err := writeFile(filepath.Join(d.path, manifestFile), b); err != nil {
+	if err := durable.WriteFile(filepath.Join(d.path, manifestFile), b); err != nil {
 		return err
 	}
 	if err := os.Rename(d.path, f.generation(d.generation)); err != nil {
 		return err
 	}
-	if err := syncDir(f.Path); err != nil {
+	if err := durable.SyncDir(f.Path); err != nil {
 		return err
 	}
 	f.Latest, f.Generations = d.generation, append(f.Generations, d.generation)

@@ -9,12 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-// Only the owner can read a backup: the node's key and secrets are in it.
-const (
-	dirMode  = 0o700
-	fileMode = 0o600
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 const (
@@ -75,7 +71,7 @@ func Open(path string) (*Folder, error) {
 // folder, or an empty one. ErrInvalid: it holds something else, or another
 // node's backups.
 func Create(path, node string) (*Folder, error) {
-	if err := os.MkdirAll(path, dirMode); err != nil {
+	if err := os.MkdirAll(path, durable.DirMode); err != nil {
 		return nil, err
 	}
 	f, err := Open(path)
@@ -84,11 +80,11 @@ func Create(path, node string) (*Folder, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != indexFile+".tmp" && e.Name() != "lost+found" }) {
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != indexFile+durable.Suffix && e.Name() != "lost+found" }) {
 			return nil, fmt.Errorf("%w: %s holds other files: give a folder that is empty, or not there yet", ErrInvalid, path)
 		}
 		f = &Folder{Path: path, Node: node}
-		return f, errors.Join(f.writeIndex(), syncDir(filepath.Dir(path)))
+		return f, errors.Join(f.writeIndex(), durable.SyncDir(filepath.Dir(path)))
 	}
 	if err != nil {
 		return nil, err
@@ -104,7 +100,7 @@ func (f *Folder) writeIndex() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(f.Path, indexFile), b)
+	return durable.WriteFile(filepath.Join(f.Path, indexFile), b)
 }
 
 func generationName(g int) string { return fmt.Sprintf("%06d", g) }
@@ -136,28 +132,4 @@ func (f *Folder) clear() error {
 		}
 	}
 	return nil
-}
-
-// writeFile replaces a file such that a power cut leaves the old or the new one.
-func writeFile(path string, b []byte) error {
-	file, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(b)
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(path+".tmp", path)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

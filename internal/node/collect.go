@@ -12,20 +12,29 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Collection is how far the collection of what was deleted, or has expired, is.
-type Collection struct {
+// Progress is how far the collection of what was deleted, or has expired, is.
+type Progress struct {
 	// Waiting is how many tombstones and records that expire are held: at most,
-	// since one that was overwritten still counts until the next sweep. Counted
-	// says that there was a sweep since the namespace was opened.
+	// since one that was overwritten still counts until the records are read next.
+	// Counted says that they have been, since the namespace was opened.
 	Waiting int64
 	Counted bool
-	// Oldest is from when on the first of them may go; zero if there is none.
+	// Oldest is from when on the first of them may go; zero if nothing waits.
 	Oldest time.Time
-	// Mark is up to when all members hold what was written; zero: never yet, since
-	// the list of members changed. Floor is up to when this node has collected.
-	Mark, Floor time.Time
-	// Recovering: this node has to be found equal with another member first.
+	// Mark is up to when all members hold what was written; zero: it is not known
+	// yet, since the list of members changed.
+	Mark time.Time
+	// Floor is up to when this node has collected: what is not later and not held
+	// here is not let in.
+	Floor time.Time
+	// Recovering: this node may lack what it held once. It collects nothing until it
+	// was found equal with another member.
 	Recovering bool
+}
+
+// Collection is how far the collection is, and what holds it back.
+type Collection struct {
+	Progress
 	// Holding are the members that hold back what waits.
 	Holding []Holding
 }
@@ -49,7 +58,7 @@ func (ns *Namespace) Collection() Collection {
 	w := &ns.vouching.mark
 	f, swept := ns.vouching.waiting.now()
 	tau := dbadapter.Timestamp(ns.clock.Latest())
-	c := Collection{Waiting: f.count, Counted: swept, Recovering: w.Recovering}
+	c := Collection{Progress: Progress{Waiting: f.count, Counted: swept, Recovering: w.Recovering}}
 	moment := func(t dbadapter.Timestamp) time.Time {
 		if t == 0 {
 			return time.Time{}

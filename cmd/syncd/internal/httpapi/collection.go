@@ -10,39 +10,25 @@ import (
 	"github.com/syncd-io/syncd/peer"
 )
 
-type (
-	collectionOutput struct{ Body api.Collection }
-	memberInput      struct {
-		NS string `path:"ns" doc:"the namespace's local name"`
-		ID string `path:"id" doc:"the member's id"`
-	}
-)
+type memberInput struct {
+	NS string `path:"ns" doc:"the namespace's local name"`
+	ID string `path:"id" doc:"the member's id"`
+}
 
 func (s *server) registerCollection() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "collection", Method: http.MethodGet, Path: "/v1/ns/{ns}/collection",
 		Summary: "How far the collection of deleted and expired records is, and which members hold it back",
-	}, func(_ context.Context, in *nsInput) (*collectionOutput, error) {
-		ns, err := s.namespace(in.NS)
-		if err != nil {
-			return nil, err
-		}
-		return &collectionOutput{api.CollectionOf(ns.Collection(), nil)}, nil
-	})
+	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Collection, error) {
+		return api.CollectionOf(ns.Collection(), nil), nil
+	}))
 	huma.Register(s.api, huma.Operation{
 		OperationID: "collect", Method: http.MethodPost, Path: "/v1/ns/{ns}/collection",
 		Summary: "Take out the deleted and expired records that all members are past",
-	}, func(ctx context.Context, in *nsInput) (*collectionOutput, error) {
-		ns, err := s.namespace(in.NS)
-		if err != nil {
-			return nil, err
-		}
+	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Collection, error) {
 		swept, err := ns.Collect(ctx)
-		if err != nil {
-			return nil, fail(err)
-		}
-		return &collectionOutput{api.CollectionOf(ns.Collection(), &swept)}, nil
-	})
+		return api.CollectionOf(ns.Collection(), &swept), err
+	}))
 	huma.Register(s.api, huma.Operation{
 		OperationID: "lapse", Method: http.MethodPost, Path: "/v1/ns/{ns}/members/{id}/lapse", DefaultStatus: http.StatusNoContent,
 		Summary: "Wait for a silent member no longer: deleted records can go before it has heard of that",

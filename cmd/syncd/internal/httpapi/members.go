@@ -23,8 +23,7 @@ type (
 		ID   string `path:"id" doc:"the node's id"`
 		Body api.NewRole
 	}
-	invitesOutput struct{ Body api.Invites }
-	revokeInput   struct {
+	revokeInput struct {
 		NS string `path:"ns" doc:"the namespace's local name"`
 		ID string `path:"id" doc:"the ticket's id, or the ticket itself"`
 	}
@@ -67,13 +66,7 @@ func (s *server) registerMembers() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "invites", Method: http.MethodGet, Path: "/v1/ns/{ns}/invites",
 		Summary: "List the tickets that this node has issued; those that are used up or expired for a week",
-	}, func(_ context.Context, in *nsInput) (*invitesOutput, error) {
-		ns, err := s.namespace(in.NS)
-		if err != nil {
-			return nil, err
-		}
-		return &invitesOutput{api.InvitesOf(ns)}, nil
-	})
+	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Invites, error) { return api.InvitesOf(ns), nil }))
 	huma.Register(s.api, huma.Operation{
 		OperationID: "revoke-invite", Method: http.MethodDelete, Path: "/v1/ns/{ns}/invites/{id}", DefaultStatus: http.StatusNoContent,
 		Summary: "Make a ticket useless; the nodes that have joined by it stay members",

@@ -16,10 +16,10 @@ type (
 	namespaceOutput  struct{ Body api.Namespace }
 	joinedOutput     struct{ Body api.Joined }
 	namespacesOutput struct{ Body api.Namespaces }
-	statusOutput     struct{ Body api.NamespaceStatus }
 	nsInput          struct {
 		NS string `path:"ns" doc:"the namespace's local name"`
 	}
+	output[B any]     struct{ Body B }
 	newNamespaceInput struct{ Body api.NewNamespace }
 	inviteInput       struct{ Body api.Invitation }
 	ticketBody        struct{ Body api.Ticket }
@@ -51,7 +51,9 @@ func (s *server) registerNamespaces() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "namespace-status", Method: http.MethodGet, Path: "/v1/ns/{ns}/status",
 		Summary: "A namespace, its members and what was refused",
-	}, s.namespaceStatus)
+	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.NamespaceStatus, error) {
+		return api.NamespaceStatusOf(s.Node, ns), nil
+	}))
 	huma.Register(s.api, huma.Operation{
 		OperationID: "invite", Method: http.MethodPost, Path: "/v1/invites",
 		Summary: "Make a ticket with which nodes can join a namespace", BodyReadTimeout: -1,
@@ -70,6 +72,21 @@ func (s *server) registerNamespaces() {
 		}
 		return out, nil
 	})
+}
+
+// ofNamespace makes a handler of what takes a namespace and nothing else.
+func ofNamespace[B any](s *server, answer func(context.Context, *peer.Namespace) (B, error)) func(context.Context, *nsInput) (*output[B], error) {
+	return func(ctx context.Context, in *nsInput) (*output[B], error) {
+		ns, err := s.namespace(in.NS)
+		if err != nil {
+			return nil, err
+		}
+		body, err := answer(ctx, ns)
+		if err != nil {
+			return nil, fail(err)
+		}
+		return &output[B]{body}, nil
+	}
 }
 
 func (s *server) createNamespace(ctx context.Context, in *newNamespaceInput) (*namespaceOutput, error) {
@@ -94,14 +111,6 @@ func duration(name, s string) (time.Duration, error) {
 		return 0, fail(problem.Usage("%s: %q is no duration above 0, such as 90s or 24h", name, s))
 	}
 	return d, nil
-}
-
-func (s *server) namespaceStatus(_ context.Context, in *nsInput) (*statusOutput, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
-	return &statusOutput{api.NamespaceStatusOf(s.Node, ns)}, nil
 }
 
 func (s *server) invite(ctx context.Context, in *inviteInput) (*ticketBody, error) {

@@ -1,0 +1,50 @@
+// Package durable writes the files of a node such that they outlive a power cut: a
+// file is there in whole, or as it was, and a name that has been synced stays.
+//
+// Only the owner can read what it makes: files without a secret still tell which
+// nodes talk with one another.
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// The modes of folders and files.
+const (
+	DirMode  = 0o700
+	FileMode = 0o600
+)
+
+// Suffix is that of a file on the way. A power cut may leave one; the next WriteFile
+// of the same path replaces it.
+const Suffix = ".tmp"
+
+// WriteFile replaces a file: what is written beside it is synced and renamed, and
+// then the folder is synced. Of two calls for one path at a time either may fail.
+func WriteFile(path string, data []byte) error {
+	f, err := os.OpenFile(path+Suffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, FileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(path+Suffix, path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// SyncDir makes the names in a folder durable.
+func SyncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
