@@ -1,5 +1,7 @@
 package roster
 
+import mathbits "math/bits"
+
 // bits is a set of small numbers. It never changes; sets share the chunks in
 // which they agree. The pasts of a history that is nearly a line differ in their
 // last chunk only, so that 65,536 of them take some 40 MiB and not 256.
@@ -90,3 +92,74 @@ func (b bits) intersect(o bits) bits {
 	}
 	return both
 }
+
+// bitsOf is a set of its own, which drop may change.
+func bitsOf(numbers []int) (b bits) {
+	for _, i := range numbers {
+		c := i / chunkBits
+		for len(b) <= c {
+			b = append(b, nil)
+		}
+		if b[c] == nil {
+			b[c] = new(chunk)
+		}
+		b[c][i%chunkBits/64] |= 1 << (i % 64)
+	}
+	return b
+}
+
+// drop takes a number out of a set that bitsOf has made, which shares nothing.
+func (b bits) drop(i int) { b[i/chunkBits][i%chunkBits/64] &^= 1 << (i % 64) }
+
+// within reports whether o has all that b has.
+func (b bits) within(o bits) bool {
+	for i, c := range b {
+		switch {
+		case c == nil || i < len(o) && o[i] == c:
+		case i >= len(o) || o[i] == nil:
+			if *c != (chunk{}) {
+				return false
+			}
+		default:
+			for w := range c {
+				if c[w]&^o[i][w] != 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// meets reports whether b and o have a number in common.
+func (b bits) meets(o bits) bool {
+	for i := range min(len(b), len(o)) {
+		if b[i] == nil || o[i] == nil {
+			continue
+		}
+		for w := range b[i] {
+			if b[i][w]&o[i][w] != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// common are the numbers in b and o, ascending.
+func (b bits) common(o bits) (numbers []int) {
+	for i := range min(len(b), len(o)) {
+		if b[i] == nil || o[i] == nil {
+			continue
+		}
+		for w := range b[i] {
+			for word := b[i][w] & o[i][w]; word != 0; word &= word - 1 {
+				numbers = append(numbers, i*chunkBits+w*64+mathbits.TrailingZeros64(word))
+			}
+		}
+	}
+	return numbers
+}
+
+// all are the numbers in b, ascending.
+func (b bits) all() []int { return b.common(b) }

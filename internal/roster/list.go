@@ -60,9 +60,6 @@ type List struct {
 // Digest stands for a list in greetings: equal digests, equal lists.
 type Digest [16]byte
 
-// span is a time in which a member's versions count, both ends included.
-type span struct{ from, to dbadapter.Timestamp }
-
 // Digest are 16 bytes of the SHA-256 of the hashes, sorted, of the statements
 // that stand and of those that these reach.
 func (l *List) Digest() Digest { return l.digest }

@@ -35,7 +35,7 @@ func Make(s *Set, d Draft, author ID, at dbadapter.Timestamp, sign func(message 
 	if err := s.fits(d); err != nil {
 		return nil, err
 	}
-	e := &entry{Statement: st}
+	e := newEntry(st, Hash{}, nil)
 	for _, h := range st.Heads {
 		i := s.byHash[h]
 		e.past = e.past.union(s.entries[i].past).with(i)

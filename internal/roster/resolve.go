@@ -3,7 +3,6 @@ package roster
 import (
 	"cmp"
 	"crypto/sha256"
-	"math"
 	"slices"
 	"strings"
 
@@ -239,79 +238,4 @@ func (v *view) covers(last, g int) bool {
 		return reaches(r, g)
 	}
 	return !reaches(v.set.entries[g], last)
-}
-
-// spans are the times in which a node's versions count: one for each grant of the
-// role write or admin that stands, from its start to its end.
-func (v *view) spans(id ID) (spans []span) {
-	h := v.set.subjects[id]
-	if id == v.set.cfg.Creator && len(v.set.founds) > 0 {
-		spans = append(spans, span{0, v.first(math.MaxUint64, v.takers(root), v.ownTakers(root))})
-	}
-	if h == nil {
-		return spans
-	}
-	for _, g := range h.plain {
-		e := v.set.entries[g]
-		if e.Role < RoleWrite || !v.stands(g) {
-			continue
-		}
-		to := e.lastInstant()
-		for _, by := range [][]int{h.enders, h.admin} {
-			for _, i := range by {
-				if v.ends(i, g) {
-					to = min(to, v.set.entries[i].At)
-				}
-			}
-		}
-		spans = append(spans, span{v.start(h, g), to})
-	}
-	for _, g := range h.admin {
-		if t := seatOf(g); v.stands(g) {
-			to := v.first(v.set.entries[g].lastInstant(), v.takers(t), v.ownTakers(t), v.replacers(t))
-			spans = append(spans, span{v.start(h, g), to})
-		}
-	}
-	return slices.DeleteFunc(spans, func(s span) bool { return s.from > s.to })
-}
-
-// lastInstant is the last time that a grant covers.
-func (e *entry) lastInstant() dbadapter.Timestamp {
-	if e.Expires == 0 {
-		return math.MaxUint64
-	}
-	return e.Expires
-}
-
-// first is the earliest time among these statements, or to.
-func (v *view) first(to dbadapter.Timestamp, by ...[]int) dbadapter.Timestamp {
-	for _, list := range by {
-		for _, i := range list {
-			to = min(to, v.set.entries[i].At)
-		}
-	}
-	return to
-}
-
-// start is the time from which a grant's versions count: what the grant says; or
-// 0, or its own time if it had seen the member lose the right to write.
-func (v *view) start(h *history, g int) dbadapter.Timestamp {
-	e := v.set.entries[g]
-	if e.Since != 0 {
-		return e.Since
-	}
-	for _, i := range h.enders {
-		r := v.set.entries[i]
-		if reaches(e, i) && v.stands(i) && (r.Kind != Grant || r.Role < RoleWrite && v.wrote(h, r)) {
-			return e.At
-		}
-	}
-	return 0
-}
-
-// wrote reports whether a statement had seen its subject have the right to write.
-func (v *view) wrote(h *history, r *entry) bool {
-	return slices.ContainsFunc(slices.Concat(h.plain, h.admin), func(g int) bool {
-		return v.set.entries[g].Role >= RoleWrite && reaches(r, g) && v.stands(g)
-	})
 }

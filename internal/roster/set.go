@@ -36,11 +36,16 @@ type Set struct {
 // entry is a statement in the set, with all that depends on its past alone.
 type entry struct {
 	*Statement
-	hash  Hash
-	value []byte
-	past  bits   // all that it reaches, without itself
-	seats []seat // of its author, in what it had seen; not for what a member says of itself alone
-	above bits   // of a grant of the role admin: the seats that may take this one
+	hash   Hash
+	value  []byte
+	number int    // its place in the set; −1: it is not in the set
+	past   bits   // all that it reaches, without itself
+	seats  []seat // of its author, in what it had seen; not for what a member says of itself alone
+	above  bits   // of a grant of the role admin: the seats that may take this one
+}
+
+func newEntry(st *Statement, hash Hash, value []byte) *entry {
+	return &entry{Statement: st, hash: hash, value: value, number: -1}
 }
 
 // history lists the statements about one member, by kind.
@@ -81,7 +86,7 @@ func (s *Set) Add(value []byte) (Status, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.add(&entry{Statement: st, hash: hash, value: value})
+	return s.add(newEntry(st, hash, value))
 }
 
 // add takes an entry that is not in the set, and what had waited for it.
@@ -137,6 +142,7 @@ func (s *Set) take(e *entry) error {
 		return err
 	}
 	i := len(s.entries)
+	e.number = i
 	s.entries = append(s.entries, e)
 	s.byHash[e.hash] = i
 	s.authored[e.Author]++
@@ -214,7 +220,7 @@ func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
 			left++
 			continue
 		}
-		unread[hash] = &entry{Statement: st, hash: hash, value: value}
+		unread[hash] = newEntry(st, hash, value)
 	}
 	hashes := make([]Hash, 0, len(unread))
 	for h := range unread {

@@ -47,11 +47,7 @@ func reaches(a *entry, i int) bool { return a.past.has(i) }
 
 // apart reports whether the entry r, number i, and s are concurrent.
 func (v *view) apart(i int, r, s *entry) bool {
-	if r == s || reaches(s, i) {
-		return false
-	}
-	number, known := v.set.byHash[s.hash]
-	return !known || !reaches(r, number)
+	return r != s && !reaches(s, i) && (s.number < 0 || !reaches(r, s.number))
 }
 
 // stands reports whether a statement of the view counts.
@@ -189,75 +185,46 @@ func (v *view) ownTakers(t seat) []int {
 	return takers
 }
 
+// replaces reports whether a grant of the role admin stands in the place of an
+// earlier seat.
+func (v *view) replaces(i int, t seat) bool {
+	g := v.set.entries[i]
+	return t != root && v.has(i) && reaches(g, t.entry()) && v.over(g, t)
+}
+
 // replacers are the later grants of the role admin that stand in a seat's place.
 func (v *view) replacers(t seat) (replacers []int) {
-	if t == root {
-		return nil
-	}
 	for _, i := range v.set.subjects[v.holder(t)].admin {
-		if g := v.set.entries[i]; v.has(i) && reaches(g, t.entry()) && v.over(g, t) {
+		if v.replaces(i, t) {
 			replacers = append(replacers, i)
 		}
 	}
 	return replacers
 }
 
-// seats are the seats that a member has in the view.
+// seats are the seats that a member has in the view: the founder's, then by hash.
 func (v *view) seats(id ID) (seats []seat) {
-	free := func(t seat) bool {
-		return len(v.takers(t)) == 0 && len(v.ownTakers(t)) == 0 && len(v.replacers(t)) == 0
-	}
+	var admin []int
 	if h := v.set.subjects[id]; h != nil {
-		for _, i := range h.admin {
-			if v.has(i) && v.stands(i) && free(seatOf(i)) {
-				seats = append(seats, seatOf(i))
-			}
-		}
+		admin = h.admin
 	}
-	slices.SortFunc(seats, func(a, b seat) int { return byHash(v.at(a), v.at(b)) })
+	free := func(t seat) bool {
+		replaced := func(i int) bool { return v.replaces(i, t) }
+		return len(v.takers(t)) == 0 && len(v.ownTakers(t)) == 0 && !slices.ContainsFunc(admin, replaced)
+	}
 	if id == v.set.cfg.Creator && slices.ContainsFunc(v.set.founds, v.has) && free(root) {
-		seats = slices.Insert(seats, 0, root)
+		seats = append(seats, root)
 	}
-	return seats[:min(len(seats), maxSeats)]
-}
-
-// plain are the grants of roles below admin that a member has in the view.
-func (v *view) plain(id ID) (grants []int) {
-	h := v.set.subjects[id]
-	if h == nil {
-		return nil
-	}
-	for _, g := range h.plain {
-		if v.has(g) && v.stands(g) && !v.ended(h, g) {
-			grants = append(grants, g)
+	inOrder := slices.SortedFunc(slices.Values(admin), func(a, b int) int { return byHash(v.set.entries[a], v.set.entries[b]) })
+	for _, i := range inOrder {
+		if len(seats) == maxSeats {
+			break
+		}
+		if v.has(i) && v.stands(i) && free(seatOf(i)) {
+			seats = append(seats, seatOf(i))
 		}
 	}
-	return grants
-}
-
-func (v *view) ended(h *history, g int) bool {
-	ends := func(i int) bool { return v.ends(i, g) }
-	return slices.ContainsFunc(h.enders, ends) || slices.ContainsFunc(h.admin, ends)
-}
-
-// ends reports whether a statement ends a grant of a role below admin: each admin
-// may. A removal ends what is not later than it, a grant what it had seen and what
-// gave more beside it, an expiry what it had seen expired.
-func (v *view) ends(i, g int) bool {
-	if i == g || !v.has(i) {
-		return false
-	}
-	c, grant := v.set.entries[i], v.set.entries[g]
-	switch before := reaches(c, g); c.Kind {
-	case Remove:
-		before = !reaches(grant, i)
-		return before && v.stands(i)
-	case Grant:
-		return (before || c.Role < grant.Role && !reaches(grant, i)) && v.stands(i)
-	case Expire:
-		return before && grant.expiredBy(c) && v.stands(i)
-	}
-	return false
+	return seats
 }
 
 // role is what a member may do in the view, and by which grant (−1: it is the
