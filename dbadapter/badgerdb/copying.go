@@ -82,8 +82,12 @@ func (s *snapshot) copyAll(ctx context.Context, out *copyWriter, m *meta) error 
 	return err
 }
 
-// copyAhead bounds how many entries are read under one hold of the lock.
+// copyAhead bounds how many entries are read under one hold of the lock, and
+// between two waits for commits.
 const copyAhead = 256
+
+// giveWay lets a commit that runs end first.
+func (s *snapshot) giveWay(ctx context.Context) { s.namespace.store.committer.underway.giveWay(ctx) }
 
 // copyKind writes all entries of a kind; check is called with each, its key
 // without number and kind, while the snapshot's lock is held.
@@ -106,7 +110,10 @@ func (s *snapshot) copyKind(ctx context.Context, out *copyWriter, kind byte, che
 			it.Next()
 		}
 		return nil
-	}, func() bool { return true })
+	}, func() bool {
+		s.giveWay(ctx)
+		return true
+	})
 }
 
 // copyChanged writes the buckets with a change after a sequence number.
@@ -121,7 +128,10 @@ func (s *snapshot) copyChanged(ctx context.Context, out *copyWriter, since uint6
 	}
 	// In the order of the indices, neighbours are found in the same blocks.
 	slices.Sort(touched)
-	for _, index := range slices.Compact(touched) {
+	for i, index := range slices.Compact(touched) {
+		if i%copyAhead == copyAhead-1 {
+			s.giveWay(ctx)
+		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -205,7 +215,10 @@ func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, aft
 			it.Next()
 		}
 		return nil
-	}, func() bool { return true })
+	}, func() bool {
+		s.giveWay(ctx)
+		return true
+	})
 	if written := m.kept.setAside + m.kept.conflicts; err == nil && kept != written {
 		err = corrupt("the kept log", "%d entries are there, %d were written", kept, written)
 	}

@@ -23,6 +23,8 @@ type committer struct {
 	mu      sync.RWMutex // held for reading while sending to queue
 	stopped bool         // guarded by mu
 
+	underway underway
+
 	// Used by the goroutine only, until done is closed.
 	head   head
 	arena  []byte // index and log entries of the running transaction
@@ -118,7 +120,9 @@ func (c *committer) loop() {
 			}
 			close(r.done)
 		default:
+			c.underway.begin()
 			c.commit(group)
+			c.underway.end()
 			for _, r := range group {
 				close(r.done)
 			}
