@@ -48,17 +48,18 @@ type Namespace interface {
 	// Changes yields the log after the given sequence number up to the
 	// present, in order. A log trimmed beyond it yields ErrTrimmed.
 	Changes(ctx context.Context, after uint64) iter.Seq2[Change, error]
-	// Latest is the greatest clock ever committed here, the durable
-	// high-water mark that a restarted clock goes on from. Only Lower brings it
-	// down.
+	// Latest is the greatest clock ever committed here. Only Lower brings it down.
 	Latest() Timestamp
-	// Raise brings Latest up to the given clock, durably; where Latest is not
-	// less, it does nothing. A clock that goes on from Latest then makes no
+	// Ceiling is the durable mark that a restarted clock goes on from: the greatest
+	// clock ever committed here, or given to Raise. Only Lower brings it down.
+	Ceiling() Timestamp
+	// Raise brings Ceiling up to the given clock, durably; where Ceiling is not
+	// less, it does nothing. A clock that goes on from Ceiling then makes no
 	// version up to that clock, also after a restart.
 	Raise(ctx context.Context, to Timestamp) error
-	// Lower brings Latest down to the given clock, durably, once writes that
-	// Replace have taken away what was greater; where Latest is not greater, it does
-	// nothing. The caller vouches that no record with a greater clock is held,
+	// Lower brings Latest and Ceiling down to the given clock, durably, once writes
+	// that Replace have taken away what was greater; where neither is greater, it
+	// does nothing. The caller vouches that no record with a greater clock is held,
 	// and lets no write run meanwhile: the store does not look. A caller whose
 	// versions might then repeat one that it made before makes them under a new
 	// incarnation.
@@ -115,7 +116,7 @@ const (
 	Replace
 	// Collect removes the record from the namespace, and nothing of it stays. It
 	// does so only if the very record is held (its digest is compared): one that
-	// was written meanwhile stays. Latest stays as it is.
+	// was written meanwhile stays. Latest and Ceiling stay as they are.
 	Collect
 	// SetAside removes the record as Collect does, and adds it to the kept log in
 	// the same transaction.

@@ -199,6 +199,21 @@ func TestPutSyncGet(t *testing.T) {
 	})
 }
 
+// A sync makes a reading of the clock durable that is ahead of it; what is shown is
+// the time of a record.
+func TestClockIsOfTheNewestVersion(t *testing.T) {
+	onBothStores(t, func(t *testing.T, a, b peer.Config) {
+		na, _, sa, sb := pair(t, a, b, peer.Policy{})
+		v := put(t, sa, "key", "value")
+		sync1(t, sb, na.ID())
+		for _, ns := range []*peer.Namespace{sa, sb} {
+			if clock := ns.Info().Clock; !clock.Equal(v.Clock.Time()) {
+				t.Errorf("the clock shown is %s, the record's %s", clock, v.Clock.Time())
+			}
+		}
+	})
+}
+
 func TestDiffChangesNothing(t *testing.T) {
 	_, nb, sa, sb := pair(t, peer.Config{}, peer.Config{}, peer.Policy{})
 	put(t, sa, "a", "1")

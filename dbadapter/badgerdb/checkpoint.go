@@ -48,7 +48,7 @@ func (c *checkpoint) open() error {
 		if n.number == 0 {
 			continue // it is being opened, or dropped
 		}
-		snap := &snapshot{namespace: n, seq: n.seq, read: s.last}
+		snap := &snapshot{namespace: n, seq: n.shown.seq, read: s.last}
 		n.mu.Lock()
 		if !n.closed {
 			snap.read.refs.Add(1)

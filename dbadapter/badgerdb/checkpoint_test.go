@@ -17,10 +17,13 @@ import (
 // in two places: no copy holds half of one.
 func TestCopyIsOneMoment(t *testing.T) {
 	s, n := openTest(t, t.TempDir(), Options{NoSync: true}, nil)
+	if _, err := n.Apply(t.Context(), append(write("a", 0), write("z", 0)...)); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		for i := 0; ctx.Err() == nil; i++ {
+		for i := 1; ctx.Err() == nil; i++ {
 			if _, err := n.Apply(context.WithoutCancel(ctx), append(write("a", i), write("z", i)...)); err != nil {
 				done <- err
 				return

@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the number of the disk format that this program reads and writes.
-const Format = 3
+const Format = 4
 
 const (
 	formatFile = "FORMAT"

@@ -180,9 +180,9 @@ func (n *namespace) KeptCount(why dbadapter.Why) int {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
 	if why == dbadapter.KeptConflict {
-		return int(n.shown.conflicts)
+		return int(n.shown.kept.conflicts)
 	}
-	return int(n.shown.setAside)
+	return int(n.shown.kept.setAside)
 }
 
 // forgetPiece is how many entries one transaction takes out of the kept log.

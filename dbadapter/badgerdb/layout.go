@@ -19,7 +19,7 @@ import (
 //	number(4) 'l' seq(8)    log:    { index(6) old(6) new(6) }…           seal(8)
 //	number(4) 'k' why seq(8) kept:  see kept.go
 //	number(4) 'u' why seq(8) tail of a kept entry
-//	number(4) 'm'           meta:   seq(8) first(8) records(8) latest(8) kept(8×5) digest(32) seal(8)
+//	number(4) 'm'           meta:   seq(8) first(8) records(8) latest(8) raised(8) kept(8×5) digest(32) seal(8)
 //
 //	0(4) 'n' id(16)         name:   number(4)  seal(8)
 //	0(4) 'd' number(4)      a namespace being dropped: empty
@@ -155,15 +155,19 @@ type meta struct {
 	first   uint64 // of the oldest change in the log; seq+1 if it is empty
 	records uint64 // tombstones included
 	latest  dbadapter.Timestamp
+	raised  dbadapter.Timestamp // the last clock given to Raise that was above ceiling
 	kept    keptMeta
 	digest  dbadapter.Digest // the sum of the records' digests
 }
 
-const metaSize = 9*8 + dbadapter.DigestSize
+const metaSize = 10*8 + dbadapter.DigestSize
+
+// ceiling is what a restarted clock goes on from.
+func (m *meta) ceiling() dbadapter.Timestamp { return max(m.latest, m.raised) }
 
 func (m *meta) encode(number uint32) []byte {
 	b := make([]byte, 0, metaSize+sealSize)
-	for _, n := range [...]uint64{m.seq, m.first, m.records, uint64(m.latest), m.kept.seq, m.kept.setAside, m.kept.conflicts, m.kept.bytes, m.kept.ahead} {
+	for _, n := range [...]uint64{m.seq, m.first, m.records, uint64(m.latest), uint64(m.raised), m.kept.seq, m.kept.setAside, m.kept.conflicts, m.kept.bytes, m.kept.ahead} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	b = m.digest.AppendBinary(b)
@@ -181,9 +185,9 @@ func (m *meta) decode(b []byte, number uint32) error {
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
 	*m = meta{
-		at(0), at(1), at(2), dbadapter.Timestamp(at(3)),
-		keptMeta{at(4), at(5), at(6), at(7), at(8)},
-		dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[9*8:])),
+		at(0), at(1), at(2), dbadapter.Timestamp(at(3)), dbadapter.Timestamp(at(4)),
+		keptMeta{at(5), at(6), at(7), at(8), at(9)},
+		dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[10*8:])),
 	}
 	return nil
 }

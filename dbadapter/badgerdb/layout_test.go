@@ -21,7 +21,7 @@ func TestGoldenLayout(t *testing.T) {
 	full := signed
 	full.Expires, full.Replaces = 0x0203040506070000, []dbadapter.Replaced{{Writer: 1, Clock: 2}, {Writer: 9, Clock: 3}}
 	dead := dbadapter.Record{Key: []byte("key"), Deleted: true, Version: r.Version}
-	m := meta{1, 2, 3, 4, keptMeta{9, 10, 11, 12, 13}, dbadapter.Digest{5, 6, 7, 8}}
+	m := meta{1, 2, 3, 4, 5, keptMeta{9, 10, 11, 12, 13}, dbadapter.Digest{5, 6, 7, 8}}
 	hd := head{6, 7}
 	for _, v := range []struct {
 		name string
@@ -37,7 +37,7 @@ func TestGoldenLayout(t *testing.T) {
 		{"tail key", tailKey(5, []byte("key")), "00000005746b6579"},
 		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})), "00000000005801610262630f495a1962e8763a"},
 		{"log entry", appendLogEntry(nil, 5, []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}), "000000000001000000000002000000000003000000000004000000000005000000000006d50465dce0f4a8cf"},
-		{"meta", m.encode(5), "00000000000000010000000000000002000000000000000300000000000000040000000000000009000000000000000a000000000000000b000000000000000c000000000000000d050000000000000006000000000000000700000000000000080000000000000079d314915187b02f"},
+		{"meta", m.encode(5), "000000000000000100000000000000020000000000000003000000000000000400000000000000050000000000000009000000000000000a000000000000000b000000000000000c000000000000000d0500000000000000060000000000000007000000000000000800000000000000994fb919f463c8a0"},
 		{"kept key", keptKey(5, kindKept, dbadapter.KeptConflict, 99), "000000056b010000000000000063"},
 		{"kept", appendKept(nil, 5, 99, time.UnixMilli(0x0102), leaver(h, signed)), "000000000000000102000000000000000100000000000000020000000000000003036b65790201020304050607080000000000000009000000000000000ab4b9db7103a653c1abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab76616c7565d0edea172dd9ef8e"},
 		{"head", hd.encode(), "000000000000000600000007dd41b4e7d5fa9bd1"},
@@ -65,7 +65,7 @@ func TestSealsFindEachFlip(t *testing.T) {
 		}
 	}
 	changes := []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}
-	m, hd := meta{1, 2, 3, 4, keptMeta{9, 10, 11, 12, 13}, dbadapter.Digest{5, 6, 7, 8}}, head{6, 7}
+	m, hd := meta{1, 2, 3, 4, 5, keptMeta{9, 10, 11, 12, 13}, dbadapter.Digest{5, 6, 7, 8}}, head{6, 7}
 	id := dbadapter.NamespaceID{1}
 	bucketOf := func(number uint32, index dbadapter.Index) func(b []byte) error {
 		return func(b []byte) error {

@@ -21,9 +21,7 @@ type namespace struct {
 	meta meta // used by the committer only
 
 	// Guarded by the store's lock.
-	seq    uint64 // of the last commit that snapshots see
-	latest dbadapter.Timestamp
-	shown  keptMeta // of the kept log
+	shown meta // as of the last commit that snapshots see
 
 	// mu guards what follows. No other lock is taken under it: a caller may
 	// close a snapshot while it holds a lock that observe waits for.
@@ -150,15 +148,25 @@ func (n *namespace) newGroup() *commit.Group {
 func (n *namespace) Latest() dbadapter.Timestamp {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
-	return n.latest
+	return n.shown.latest
+}
+
+func (n *namespace) Ceiling() dbadapter.Timestamp {
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	return n.shown.ceiling()
 }
 
 func (n *namespace) Raise(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setMeta(ctx, "raise the high-water mark", func(m *meta) { m.latest = max(m.latest, to) })
+	return n.setMeta(ctx, "raise the ceiling", func(m *meta) {
+		if to > m.ceiling() {
+			m.raised = to
+		}
+	})
 }
 
 func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setMeta(ctx, "lower the high-water mark", func(m *meta) { m.latest = min(m.latest, to) })
+	return n.setMeta(ctx, "lower the ceiling", func(m *meta) { m.latest, m.raised = min(m.latest, to), min(m.raised, to) })
 }
 
 // setMeta changes the namespace's head between two commits.
@@ -198,7 +206,7 @@ func (n *namespace) putMeta(txn *badger.Txn, m meta) error {
 }
 
 // show lets callers see the head as of the last commit. The store's lock is held.
-func (n *namespace) show() { n.seq, n.latest, n.shown = n.meta.seq, n.meta.latest, n.meta.kept }
+func (n *namespace) show() { n.shown = n.meta }
 
 func (n *namespace) Close() error {
 	n.mu.Lock()

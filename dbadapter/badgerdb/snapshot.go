@@ -51,7 +51,7 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 	}
 	defer n.calls.Done()
 	n.store.mu.Lock()
-	s := &snapshot{namespace: n, seq: n.seq, read: n.store.last}
+	s := &snapshot{namespace: n, seq: n.shown.seq, read: n.store.last}
 	s.read.refs.Add(1)
 	n.store.mu.Unlock()
 	n.mu.Lock()

@@ -22,6 +22,7 @@ type data struct {
 	seq     uint64
 	log     []dbadapter.Change // the last ones, up to seq
 	latest  dbadapter.Timestamp
+	raised  dbadapter.Timestamp // the greatest clock given to Raise
 	kept    keptLog
 	open    *namespace
 }
@@ -157,15 +158,21 @@ func (n *namespace) Latest() dbadapter.Timestamp {
 	return n.data.latest
 }
 
+func (n *namespace) Ceiling() dbadapter.Timestamp {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return max(n.data.latest, n.data.raised)
+}
+
 func (n *namespace) Raise(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setLatest(ctx, "raise the high-water mark", func(latest dbadapter.Timestamp) dbadapter.Timestamp { return max(latest, to) })
+	return n.setClocks(ctx, "raise the ceiling", func(d *data) { d.raised = max(d.raised, to) })
 }
 
 func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setLatest(ctx, "lower the high-water mark", func(latest dbadapter.Timestamp) dbadapter.Timestamp { return min(latest, to) })
+	return n.setClocks(ctx, "lower the ceiling", func(d *data) { d.latest, d.raised = min(d.latest, to), min(d.raised, to) })
 }
 
-func (n *namespace) setLatest(ctx context.Context, what string, set func(dbadapter.Timestamp) dbadapter.Timestamp) error {
+func (n *namespace) setClocks(ctx context.Context, what string, set func(*data)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -174,7 +181,7 @@ func (n *namespace) setLatest(ctx context.Context, what string, set func(dbadapt
 	if n.closed.Load() {
 		return n.errClosed(what)
 	}
-	n.data.latest = set(n.data.latest)
+	set(n.data)
 	return nil
 }
 

@@ -129,12 +129,12 @@ func (m *model) snapshot(t *rapid.T) {
 func (m *model) lower(t *rapid.T) {
 	to := m.twin.greatest()
 	if rapid.Bool().Draw(t, "above") {
-		to = m.twin.latest + 1
+		to = m.twin.ceiling() + 1
 	}
 	if err := m.env.namespace.Lower(context.Background(), to); err != nil {
 		t.Fatal(err)
 	}
-	m.twin.latest = min(m.twin.latest, to)
+	m.twin.lower(to)
 }
 
 func (m *model) raise(t *rapid.T) {
@@ -142,7 +142,7 @@ func (m *model) raise(t *rapid.T) {
 	if err := m.env.namespace.Raise(context.Background(), to); err != nil {
 		t.Fatal(err)
 	}
-	m.twin.latest = max(m.twin.latest, to)
+	m.twin.raised = max(m.twin.raised, to)
 }
 
 func (m *model) forget(t *rapid.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // testReplace puts lesser records in place of greater ones, and brings the
-// high-water mark down after them, as a node does whose clock was wrong.
+// clocks down after them, as a node does whose clock was wrong.
 func testReplace(t *testing.T, h Harness) {
 	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 1))
 	tw := newTwin(e.hasher)
@@ -39,7 +39,7 @@ func testReplace(t *testing.T, h Harness) {
 	e.check(tw)
 	before, old := e.snapshot(), tw.clone()
 
-	// The first batch, and a crash before the second: the mark stays.
+	// The first batch, and a crash before the second: the clocks stay.
 	first := []write{over("small", put("small", "v", at(right))), over("long", put("long", "short", at(right)))}
 	for i, o := range e.apply(first...) {
 		if o.Result != dbadapter.Applied || o.Held != first[i].Record.Version {
@@ -52,19 +52,22 @@ func testReplace(t *testing.T, h Harness) {
 		t.Errorf("a snapshot from before: %v", err)
 	}
 	e.reopen()
-	if got := e.namespace.Latest(); got != at(ahead).Clock {
-		t.Errorf("reopened between two batches, Latest is %v", got)
+	if latest, ceiling := e.namespace.Latest(), e.namespace.Ceiling(); latest != at(ahead).Clock || ceiling != at(ahead).Clock {
+		t.Errorf("reopened between two batches, Latest is %v and Ceiling %v", latest, ceiling)
 	}
 	second := []write{over("deleted", del("deleted", at(right+1)))}
 	e.apply(second...)
 	tw.apply(second)
 
-	// The mark comes down, and stays down.
+	// The clocks come down, and stay down, a ceiling that was raised with them.
+	if err := e.namespace.Raise(context.Background(), at(ahead+1).Clock); err != nil {
+		t.Fatal(err)
+	}
 	for _, to := range []int{right + 1, ahead} {
 		if err := e.namespace.Lower(context.Background(), at(to).Clock); err != nil {
 			t.Fatal(err)
 		}
-		tw.latest = at(right + 1).Clock
+		tw.lower(at(right + 1).Clock)
 		e.check(tw)
 	}
 	e.checkLog(0)

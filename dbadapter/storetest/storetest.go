@@ -46,7 +46,7 @@ func Run(t *testing.T, h Harness) {
 		{"conflicts", testConflicts},
 		{"many conflicts", testManyConflicts},
 		{"large conflicts", testLargeConflicts},
-		{"high-water mark", testRaise},
+		{"ceiling", testRaise},
 		{"limits", testLimits},
 		{"largest batches", testLargest},
 		{"any bytes are a key", testKeys},

@@ -19,6 +19,7 @@ type twin struct {
 	hasher  dbadapter.Hasher
 	records map[string]dbadapter.Record
 	latest  dbadapter.Timestamp
+	raised  dbadapter.Timestamp
 	kept    []dbadapter.Kept // At is not set
 	keptSeq uint64
 }
@@ -37,6 +38,13 @@ func (t *twin) clone() *twin {
 func (t *twin) keep(why dbadapter.Why, r dbadapter.Record, by dbadapter.Version) {
 	t.keptSeq++
 	t.kept = append(t.kept, dbadapter.Kept{Seq: t.keptSeq, Why: why, Record: r, By: by})
+}
+
+func (t *twin) ceiling() dbadapter.Timestamp { return max(t.latest, t.raised) }
+
+// lower does what Lower must do.
+func (t *twin) lower(to dbadapter.Timestamp) {
+	t.latest, t.raised = min(t.latest, to), min(t.raised, to)
 }
 
 func (t *twin) forget(seqs []uint64) {
@@ -194,6 +202,9 @@ func (e *env) checkSet(t *twin) {
 	}
 	if got := e.namespace.Latest(); got != t.latest {
 		e.Fatalf("Latest is %v, want %v", got, t.latest)
+	}
+	if got := e.namespace.Ceiling(); got != t.ceiling() {
+		e.Fatalf("Ceiling is %v, want %v", got, t.ceiling())
 	}
 	if s.Seq() != uint64(len(e.observed)) {
 		e.Fatalf("the snapshot is as of change %d, and %d were observed", s.Seq(), len(e.observed))

@@ -94,7 +94,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) error {
 	if err := ns.openList(ctx, o.State); err != nil {
 		return errors.Join(fmt.Errorf("the list of members: %w", err), ns.Close())
 	}
-	ns.clock.Observe(hlc.Timestamp(max(ns.Store.Latest(), ns.Control.Store.Latest())))
+	ns.clock.Observe(hlc.Timestamp(max(ns.Store.Ceiling(), ns.Control.Store.Ceiling())))
 	if err := ns.startVouching(ctx, o.State); err != nil {
 		return errors.Join(err, ns.Close())
 	}

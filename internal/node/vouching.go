@@ -49,7 +49,7 @@ func (ns *Namespace) tau(ctx context.Context) (dbadapter.Timestamp, error) {
 	if hlc.Check(t.Time(), now, skew) != nil {
 		return 0, nil
 	}
-	if t <= ns.Store.Latest() {
+	if t <= ns.Store.Ceiling() {
 		return t, nil
 	}
 	return t, ns.Store.Raise(ctx, max(t, dbadapter.TimestampAt(now.Add(min(ceilingStep, skew/2)))))

@@ -200,8 +200,8 @@ func TestStoreAfterPowerCut(t *testing.T) {
 			t.Errorf("record %d: %v", i, err)
 		}
 	}
-	if s.Latest() != 99 {
-		t.Errorf("Latest is %d", s.Latest())
+	if latest := puts[3].Record.Version.Clock; s.Latest() != latest || s.Ceiling() != max(99, latest) {
+		t.Errorf("Latest is %d, Ceiling %d", s.Latest(), s.Ceiling())
 	}
 }
 

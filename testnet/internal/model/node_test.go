@@ -329,8 +329,8 @@ func TestRestamp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if ahead := n.Latest().Time().Sub(n.wall.now()); ahead > c.Skew {
-			t.Errorf("the newest version is %s ahead; refused %v", ahead, book.refused)
+		if ahead := n.Ceiling().Time().Sub(n.wall.now()); ahead > c.Skew {
+			t.Errorf("the clock is %s ahead; refused %v", ahead, book.refused)
 		}
 		put(t, n, "l", "at once")
 	}

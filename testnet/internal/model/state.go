@@ -126,10 +126,10 @@ func (n *Node) Liar() bool { return n.liar }
 // Number is the node of an id.
 func (c *Cluster) Number(id node.ID) int { return c.byID[id].number }
 
-// Latest is the greatest clock that the node holds.
-func (n *Node) Latest() dbadapter.Timestamp {
+// Ceiling is the reading that the node's clock goes on from after a restart.
+func (n *Node) Ceiling() dbadapter.Timestamp {
 	if n.process == nil || n.process.ns == nil {
 		return 0
 	}
-	return n.process.store.Latest()
+	return n.process.store.Ceiling()
 }

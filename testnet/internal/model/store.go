@@ -156,7 +156,7 @@ func (s *store) Apply(_ context.Context, writes []dbadapter.Write) (outcomes []d
 
 // Raise implements dbadapter.Namespace.
 func (s *store) Raise(ctx context.Context, to dbadapter.Timestamp) error {
-	if s.Latest() >= to {
+	if s.Ceiling() >= to {
 		return nil
 	}
 	return s.log(ctx, logged{what: logRaise, to: to})
@@ -164,7 +164,7 @@ func (s *store) Raise(ctx context.Context, to dbadapter.Timestamp) error {
 
 // Lower implements dbadapter.Namespace.
 func (s *store) Lower(ctx context.Context, to dbadapter.Timestamp) error {
-	if s.Latest() <= to {
+	if s.Ceiling() <= to {
 		return nil
 	}
 	return s.log(ctx, logged{what: logLower, to: to})
