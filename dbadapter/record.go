@@ -19,7 +19,7 @@ type Record struct {
 	Signature []byte
 	Signer    WriterID // 0 but for a signed record without a writer
 	// Expires, if not 0, is the time from which on the record reads as absent,
-	// in whole milliseconds. A tombstone has none.
+	// in whole milliseconds. A tombstone never expires.
 	Expires Timestamp
 	// Replaces names, for each writer, the latest version of the key that the
 	// record was built on: at most MaxReplaces, by writer, each older than

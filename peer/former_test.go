@@ -32,7 +32,7 @@ func gathered(t *testing.T, from prometheus.Gatherer, name, label string) (float
 	return 0, false
 }
 
-// Each member knows who was removed, by which admin and when, and the removed node
+// Each member knows which member was removed, by which admin and when, and the removed node
 // is told so, by its own list or by a peer.
 func TestFormerMembersAreNamed(t *testing.T) {
 	na, nb, nc := open(t, peer.Config{}), open(t, peer.Config{}), open(t, peer.Config{})
@@ -62,7 +62,7 @@ func TestFormerMembersAreNamed(t *testing.T) {
 			t.Errorf("former %+v", f)
 		}
 	}
-	// c tells b, though c removed nobody.
+	// c tells b, though a has removed it.
 	if _, err := sb.Sync(t.Context(), nc.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrRemoved) || !errors.Is(err, peer.ErrDenied) || !strings.Contains(err.Error(), na.ID().String()) {
 		t.Errorf("the removed member's sync: %v", err)
 	}

@@ -58,7 +58,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		floor:     gauge("syncd_floor_timestamp_seconds", "Up to when deleted and expired records have been collected; 0 for never.", "ns"),
 	}
 	m.twins = gauge("syncd_twins", "Members whose identity two nodes run with, this node included.", "ns")
-	m.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if none was measured in the last hour.")
+	m.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if no clock was measured in the last hour.")
 	for _, result := range []string{"ok", "denied", "unreachable", "busy", "not_verified", "twin", "canceled", "error"} {
 		m.syncs.WithLabelValues(result)
 	}

@@ -48,7 +48,7 @@ type ClockOffset struct {
 }
 
 // ClockOffset compares this machine's clock with those of the peers that this node
-// has synced with lately. ok is false if there was none.
+// has synced with lately. ok is false if there was no such peer.
 func (n *Node) ClockOffset() (o ClockOffset, ok bool) {
 	own, ok := n.core.OwnOffset()
 	if !ok {

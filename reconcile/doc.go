@@ -54,7 +54,7 @@
 //
 // 2^22 cells decode 3.8 million differences; beyond that everything is sent. A
 // member that knows the secret can make two sets of equal digest with about 2^32
-// work: the proof holds among honest members, and against all who do not know the
+// work: the proof holds among honest members, and against all that do not know the
 // secret. A decode that does not prove itself ends with ErrNotVerified; it is not
 // repaired.
 //

@@ -115,7 +115,7 @@ func (d *damager) number() uint64 {
 		return d.rng.Uint64N(300)
 	}
 	if d.rng.IntN(4) > 0 {
-		return edges[d.rng.IntN(12)] // the large ones cost much, whoever asks
+		return edges[d.rng.IntN(12)] // the large ones cost much
 	}
 	return edges[d.rng.IntN(len(edges))]
 }
@@ -304,7 +304,7 @@ func (d *damager) cells(cells []rateless.Cell, from int) {
 	}
 }
 
-// index is one of this world, or of none.
+// index is one of this world, or a random one.
 func (d *damager) index() dbadapter.Index {
 	if s := d.w.sides[d.rng.IntN(2)]; len(s.records) > 0 && d.rng.IntN(3) > 0 {
 		return s.keys.Hasher.Index(s.records[d.rng.IntN(len(s.records))].Key)

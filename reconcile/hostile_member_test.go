@@ -285,7 +285,7 @@ func TestHiddenPairIsMissed(t *testing.T) {
 	}
 }
 
-// A set without records has the digest 0. Who announces another one is sent
+// A set without records has the digest 0. A side that announces another one is sent
 // everything, gives nothing, and must not be called equal.
 func TestDigestOfNoRecords(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
@@ -327,7 +327,7 @@ func TestHiddenRecordInAPush(t *testing.T) {
 }
 
 // A record that the responder did not ask for, of an index told otherwise or
-// of none.
+// of an index not told.
 func TestUnaskedForTheResponder(t *testing.T) {
 	for name, unasked := range map[string]dbadapter.Record{
 		"of no index told": record("stranger", "", at(0)),

@@ -38,14 +38,14 @@ func (v *vector) aim(t *testing.T, w *world) {
 func TestReplayedSessions(t *testing.T) {
 	for _, w := range worlds(t, 1) {
 		// An initiator has drawn a nonce that the old Welcome does not prove,
-		// whoever says it: the peer itself, too.
+		// not even where the peer itself says it.
 		for _, itself := range []bool{true, false} {
 			v := &vector{itself: itself, stranger: true, side: 0, stream: bytes.Join(w.frames[1], nil)}
 			if v.aim(t, w); v.session.Err() != ErrDenied || v.trial.reached > 0 || v.session.Report().WireBytesReceived != int64(len(w.frames[1][0])) {
 				t.Errorf("%s: the initiator ended with %v, %d records at the admission; said by the peer itself: %v", w.name, v.session.Err(), v.trial.reached, itself)
 			}
 		}
-		// A responder hears that the proof is another peer's, who has not the
+		// A responder hears that the proof is another peer's, which lacks the
 		// secret.
 		o := w.options(1, wire.Nonce{9})
 		o.Remote = []byte("mallory")
@@ -192,7 +192,7 @@ func TestUnknownVersions(t *testing.T) {
 	}
 }
 
-// A record that was deleted since does not come back, whoever sends it again.
+// A record that was deleted since does not come back, from any sender.
 func TestDeletedStaysDeleted(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	old := record("k", "once", at(0))

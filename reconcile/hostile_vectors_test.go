@@ -89,7 +89,7 @@ func TestHostileVectors(t *testing.T) {
 // vector is one hostile peer.
 type vector struct {
 	d    damager
-	side int // who listens: 0 the initiator, 1 the responder
+	side int // the side that listens: 0 the initiator, 1 the responder
 	// stranger: it does not know the secret, and its proofs are old ones;
 	// itself: they are its own, from when it knew it.
 	// liar: it fits its residual to the lie, so that only what it sends

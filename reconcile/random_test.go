@@ -13,8 +13,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Any two sets, in any direction, by any method, in any scope: whoever gets
-// ends with the merge of both, whoever does not is unchanged, and a side says
+// Any two sets, in any direction, by any method, in any scope: a side that receives
+// ends with the merge of both, one that does not is unchanged, and a side says
 // verified only if both hold the same in the end.
 func TestRandomSyncs(t *testing.T) {
 	for seed := range uint64(1500) {

@@ -18,7 +18,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Each file of testdata/transcripts tells a sync: who holds what, what is asked
+// Each file of testdata/transcripts tells a sync: which side holds what, what is asked
 // for, and, indented, every message on the line with its size, and how both
 // sides end. The prose at the top says what it shows. -update writes the
 // indented lines anew.

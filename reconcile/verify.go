@@ -11,7 +11,7 @@ import (
 // is its digest less the digests of all its records under the decoded
 // indices. What is left must be the part that both have in common, so the two
 // residuals are equal exactly if the decoding explains the whole difference,
-// but for a chance of 2^-256 and members who forge (see docs/THREATS.md).
+// but for a chance of 2^-256 and members that forge (see docs/THREATS.md).
 
 // remainder is this side's residual, and the bytes of its records under each
 // role.

@@ -101,7 +101,7 @@ func (r *runner) do(e *plan.Event) {
 	}
 }
 
-// role is the role of an event; 0 if it names none.
+// role is the role that an event names, or 0.
 func role(name string) node.Role {
 	if name == "" {
 		return 0

@@ -224,8 +224,7 @@ func TestApplyHashesOnce(t *testing.T) {
 	}
 }
 
-// An entry of the kept log that is lost below the store is missed by whoever reads
-// the log.
+// A reader of the kept log misses an entry that is lost below the store.
 func TestKeptEntryLost(t *testing.T) {
 	s, n := openTest(t, t.TempDir(), Options{NoSync: true}, nil)
 	for _, key := range []string{"a", "b"} {

@@ -4,7 +4,7 @@ import "math/rand/v2"
 
 // tree is a persistent treap (Seidel and Aragon, 1996): a search tree that is
 // a heap by random priorities. put and remove copy the path to the root and share the
-// rest, so that whoever holds a root holds a snapshot, for nothing. The zero
+// rest, so that a root is a snapshot, for nothing. The zero
 // tree is empty.
 type tree[K, V any] struct{ root *node[K, V] }
 

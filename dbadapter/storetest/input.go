@@ -179,7 +179,7 @@ func testSignatures(t *testing.T, h Harness) {
 	e.apply(writes...)
 	tw.apply(writes)
 	e.check(tw)
-	// The same version and content is the same record, whoever signed it.
+	// The same version and content is the same record, whichever node signed it.
 	other := put("value", "v", at(1))
 	e.want(other, dbadapter.Same)
 	e.check(tw)

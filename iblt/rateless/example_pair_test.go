@@ -10,7 +10,7 @@ import (
 )
 
 // number hashes parts to a number from 1 to P − 1. The secret is shared by both
-// sides and kept from those who choose the keys.
+// sides and kept from those that choose the keys.
 func number(secret []byte, parts ...string) uint64 {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range parts {

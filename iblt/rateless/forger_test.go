@@ -9,7 +9,7 @@ import (
 // forgerCells is the length of the longest stream that a forger makes.
 const forgerCells = 4096
 
-// forger makes cells as a peer can who knows the key and each of our pairs. What
+// forger makes cells as a peer can that knows the key and each of our pairs. What
 // it makes is the difference theirs − ours that we shall see.
 type forger struct {
 	*rand.Rand

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// none of our records: what a hostile peer's cells are decoded against.
+// nothing looks up an empty set: a hostile peer's cells are decoded against it.
 func nothing(_ []Index, sums []Checksum) error {
 	clear(sums)
 	return nil
@@ -52,7 +52,7 @@ func checkHostile(t *testing.T, key Key, cells []Cell, burst int, local Source, 
 	return d
 }
 
-// forge makes a cell that a test of cell at accepts, as one who knows the key
+// forge makes a cell that a test of cell at accepts, as a peer that knows the key
 // can.
 func forge(w *words, r *rand.Rand, at int) Cell {
 	for {

@@ -23,7 +23,7 @@ type pick struct {
 	at   int32
 }
 
-// peel tests the queued cells in rounds, first come first served, until none is
+// peel tests the queued cells in rounds, first come first served, until no cell is
 // left. Testing the latest first would test more often and err more often.
 func (d *Decoder) peel() error {
 	for len(d.queue) > 0 {

@@ -26,7 +26,7 @@ const (
 type Folder struct {
 	Path string
 	Node string // the peer id
-	// Latest is the last generation, 0 if there is none.
+	// Latest is the last generation, 0 before the first.
 	Latest int
 	// Generations are those that are there, ascending. Older ones may have been
 	// deleted by hand.

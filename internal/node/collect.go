@@ -92,7 +92,7 @@ func (w *watermark) holding(goal, tau dbadapter.Timestamp) map[ID]string {
 			continue
 		}
 		if w.known[id] < goal {
-			why[id] = "this node has not synced with it since, and has not heard of one who has"
+			why[id] = "this node has not synced with it since, and has not heard of a member that has"
 		}
 	}
 	for _, id := range w.active {

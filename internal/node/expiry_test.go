@@ -110,7 +110,7 @@ func TestExpiredRecordsSync(t *testing.T) {
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleWrite)))
 	must(putFor(sa, "k", time.Second))
-	a.clock = a.clock.Add(time.Minute) // of b, none has passed
+	a.clock = a.clock.Add(time.Minute) // b's clock stands still
 	if report, _, err := b.sync(sb, a, Ask{}); err != nil || !report.Verified {
 		t.Fatalf("%+v, %v", report, err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // A greeting measures the peer's clock where this node began the sync, and shows a
-// twin whoever began it; neither of two is synced with until one has been silent.
+// twin on either side; neither of two is synced with until one has been silent.
 func TestHeardGreetings(t *testing.T) {
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})

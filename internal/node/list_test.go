@@ -151,7 +151,7 @@ func hasAddress(ns *Namespace, id ID) bool {
 	return err == nil
 }
 
-// A write that the others would decline is none: the role ends by its time before a
+// A node refuses a write that the others would decline: the role ends by its time before a
 // statement says so, or begins later by the clock of the admin that gave it anew.
 func TestWritesThatTheRoleDoesNotCover(t *testing.T) {
 	a, b, c := newMachine(1), newMachine(2), newMachine(3)

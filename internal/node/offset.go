@@ -87,7 +87,7 @@ func (n *Node) Offset(remote ID) (Offset, bool) {
 
 // OwnOffset is by how much this node's clock is ahead of that of its peers: of the
 // median of theirs, which a minority of wrong clocks does not move far. ok is false
-// if none was measured.
+// if no clock was measured.
 //
 // Each offset lies between two bounds, so that the median of all lies between the
 // medians of the bounds.

@@ -70,7 +70,7 @@ func TestOpeningsAreNoted(t *testing.T) {
 }
 
 // After four syncs of next to nothing a sync of equal sets costs 600 bytes at the
-// most; what is written then comes over and is proved, whoever asks. The first sync
+// most; what is written then comes over and is proved, whichever side began. The first sync
 // of more ends the quiet.
 func TestQuietTime(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)

@@ -14,7 +14,7 @@ import (
 type Pledge struct {
 	// List is the digest of the list of members under which all of this holds.
 	List [16]byte
-	// Vector has a reading of the clock of each active member, by id: the one who
+	// Vector has a reading of the clock of each active member, by id: the node that
 	// pledges holds, dominates or has collected what the member held when its
 	// clock said so. Its own entry is when it pledges.
 	Vector []dbadapter.Timestamp

@@ -86,7 +86,7 @@ func (w *waiting) end(left found, whole bool) {
 }
 
 // collectable is up to when records wait that could go at a reading of the clock;
-// 0 if there are none.
+// 0 if no such records wait.
 func (w *waiting) collectable(tau dbadapter.Timestamp) dbadapter.Timestamp {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,6 +32,6 @@ const (
 	// make any number of them.
 	maxOwn = 256
 	// maxSeats is how many seats of a member count, the lowest hashes: it bounds
-	// the work for a member whom many admins have made an admin.
+	// the work for a member that many admins have made an admin.
 	maxSeats = 16
 )

@@ -203,7 +203,7 @@ func parse(value []byte) (*Statement, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	// One statement has one encoding; otherwise whoever carries it could make
+	// One statement has one encoding; otherwise a node that carries it could make
 	// others of it.
 	if again, err := s.encode(); err != nil || !bytes.Equal(again, encoded) {
 		return nil, errors.New("it is not encoded deterministically (RFC 8949, section 4.2)")

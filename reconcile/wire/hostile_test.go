@@ -20,8 +20,8 @@ var lengths = map[string][]byte{
 }
 
 // Each number and length of each message is replaced by each of the vast ones.
-// None is allocated; 2^63 − 1 stands where the number is a number of something
-// that does not follow, and is refused everywhere else.
+// No such number of bytes is allocated; 2^63 − 1 stands where the number is a number
+// of something that does not follow, and is refused everywhere else.
 func TestVastLengths(t *testing.T) {
 	zeros := make([]byte, 100)
 	version := zeros[:8]

@@ -259,7 +259,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzRead: no stream panics, and none is read beyond its frame.
+// FuzzRead: no stream panics or is read beyond its frame.
 func FuzzRead(f *testing.F) {
 	for _, m := range samples() {
 		f.Add(Append(nil, m))

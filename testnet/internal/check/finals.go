@@ -18,7 +18,7 @@ type Final struct {
 	Down bool
 	// Outside says that it is not a member any more, as far as it knows.
 	Outside bool
-	// Roster is its list of members; nil if it has none, or there is none.
+	// Roster is its list of members; nil if it has no namespace, or no list.
 	Roster *Roster
 	// Stated says that each member that the node waits for could say what it holds;
 	// what has expired by Now must then be gone.

@@ -45,7 +45,7 @@ func (h *History) Granting(by, to int, role string) {
 
 // possible is the reference for the list of members: not what it is, which depends on
 // what each author had heard, but the roles that nodes can have at the most, since an
-// admin, or one who may have been, was asked to give them.
+// admin, or one that may have been, was asked to give them.
 func (h *History) possible() map[Seat]bool {
 	seats := map[Seat]bool{}
 	if len(h.grants) > 0 {

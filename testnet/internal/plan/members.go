@@ -42,7 +42,7 @@ func (p *Plan) change(e *Event, n int) Event {
 	return c
 }
 
-// joinRole is that of a drawn ticket; none stands for write.
+// joinRole is that of a drawn ticket; the empty one stands for write.
 func (d *draw) joinRole() string {
 	if role := roles[d.IntN(len(roles))]; role != "write" {
 		return role

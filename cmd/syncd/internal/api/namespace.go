@@ -16,7 +16,7 @@ type Policy struct {
 type Namespace struct {
 	Name      string       `json:"name" doc:"local to this node"`
 	ID        string       `json:"id" doc:"what its members know it by: a hash of its secret and its creator"`
-	Role      string       `json:"role" doc:"of this node; none: it is not a member any more" enum:"read,write,admin,none"`
+	Role      string       `json:"role" doc:"of this node; the value none says that it is not a member any more" enum:"read,write,admin,none"`
 	Policy    Policy       `json:"policy"`
 	Records   int64        `json:"records" doc:"deleted ones included"`
 	Digest    string       `json:"digest" doc:"equal sets have equal digests"`

@@ -54,7 +54,7 @@ type Status struct {
 	Syncs      int         `json:"syncs" doc:"running now"`
 	Namespaces []Namespace `json:"namespaces"`
 	Peers      []Peer      `json:"peers"`
-	Clock      *Clock      `json:"clock,omitempty" doc:"how this machine's clock compares with its peers'; absent if none was measured in the last hour"`
+	Clock      *Clock      `json:"clock,omitempty" doc:"how this machine's clock compares with its peers'; absent if no clock was measured in the last hour"`
 }
 
 // Clock compares this machine's clock with those of its peers.

@@ -77,7 +77,7 @@ func (a *app) printMembers(members []api.Member) error {
 	return t.print()
 }
 
-// orNever is a time, or a dash for none.
+// orNever is a time, or a dash for the zero time.
 func orNever(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -144,7 +144,7 @@ What follows:
   - The node keeps what it holds, and the secret. No member that has heard of the removal syncs with it; the others hear of it with their next syncs.
   - What it wrote before stays. What it writes from now on the others refuse.
   - Tickets that it has issued, and old tickets for it, are of no use any more. Members that it invited stay.
-  - It is told who removed it, and when, as soon as it calls a member.
+  - It is told which admin removed it, and when, as soon as it calls a member.
 
 Example:
     syncd member rm notes 12D3KooW…`
