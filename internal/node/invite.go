@@ -133,7 +133,7 @@ func (s *State) dropOldInvites(now time.Time) {
 // The reasons for refusing a ticket. The holder of the ticket is told which; a
 // peer that guesses learns neither of tickets nor of namespaces.
 var (
-	errTicketUnknown = fmt.Errorf("%w: the ticket is not known here", ErrDenied)
+	errTicketUnknown = fmt.Errorf("%w: the ticket is not known here: it was revoked, or is not of this node; ask for a new one", ErrDenied)
 	errTicketUsed    = fmt.Errorf("%w: the ticket has been used; ask for a new one", ErrDenied)
 	errTicketExpired = fmt.Errorf("%w: the ticket has expired; ask for a new one", ErrDenied)
 	errTicketOld     = fmt.Errorf("%w: this node was removed since the ticket was issued; ask for a new one", ErrDenied)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -122,7 +123,7 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 	}
 	switch {
 	case r.Denied != "":
-		return nil, fmt.Errorf("%w: it says: %.200q", ErrDenied, r.Denied)
+		return nil, fmt.Errorf("%w: it says: %.200q", ErrDenied, strings.TrimPrefix(r.Denied, ErrDenied.Error()+": "))
 	case r.Version != joinVersion:
 		return nil, fmt.Errorf("it speaks version %d of the protocol, this node version %d; upgrade the older", r.Version, joinVersion)
 	case len(r.Secret) != len(dbadapter.Secret{}) || dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret), r.Creator) != t.Namespace:

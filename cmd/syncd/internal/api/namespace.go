@@ -24,7 +24,6 @@ type Namespace struct {
 	Rejected  int          `json:"rejected" doc:"records that peers offered and this node refused"`
 	SetAside  int          `json:"set_aside" doc:"records that this node took out of the set and keeps"`
 	Conflicts int          `json:"conflicts" doc:"records kept because one whose writer had not seen them took their place"`
-	Clock     time.Time    `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
 	Ahead     string       `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
 	Silent    []Holding    `json:"silent" doc:"members that hold the collection of deleted records back and were not heard for more than 24 hours"`
 	Declined  []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
@@ -53,7 +52,7 @@ func NamespaceOf(i peer.Info) Namespace {
 		Ahead: ahead, Declined: declined, Silent: holdingsOf(i.Silent), Twins: []Twin{},
 		Name: i.Name, ID: i.ID, Role: i.Role.String(),
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String()},
-		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock,
+		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts,
 	}
 	out.membership(&i)
 	return out

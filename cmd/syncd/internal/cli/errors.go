@@ -87,6 +87,9 @@ func (a *app) explain(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) && a.globals != nil && a.Timeout > 0 {
 		text += "; allow more than " + a.Timeout.String() + " with --timeout"
 	}
+	if h, ok := errors.AsType[*hintedError](err); ok {
+		return text + "; " + h.hint
+	}
 	for _, h := range hints {
 		if errors.Is(err, h.err) {
 			if h.hint != "" {
@@ -113,6 +116,22 @@ func oneLine(s string) string {
 type saidError struct{ exit int }
 
 func (e *saidError) Error() string { return fmt.Sprintf("exit code %d", e.exit) }
+
+// hintedError is an error with what to do about it, in place of its hint above.
+type hintedError struct {
+	error
+	hint string
+}
+
+func (h *hintedError) Unwrap() error { return h.error }
+
+// lacking says where what was not found would be listed.
+func lacking(err error, format string, args ...any) error {
+	if !errors.Is(err, peer.ErrNotFound) || errors.Is(err, problem.ErrNoNamespace) {
+		return err
+	}
+	return &hintedError{err, fmt.Sprintf(format, args...)}
+}
 
 // attempt puts before an error what was attempted. What the daemon's node says
 // begins with that already.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
 type inviteCmd struct {
@@ -42,6 +43,9 @@ Examples:
 
 // Run prints the ticket.
 func (c inviteNewCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if c.Uses < 1 {
+		return problem.Usage("invite: --uses %d: want at least 1", c.Uses)
+	}
 	ticket, err := daemon.Invite(ctx, api.Invitation{NS: c.NS, Role: c.Role, Expires: c.Expires.String(), Uses: c.Uses})
 	if err != nil {
 		return attempt(err, "invite to %q", c.NS)
@@ -99,7 +103,7 @@ Example:
 // Run revokes the ticket.
 func (c inviteRevokeCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err := daemon.Revoke(ctx, c.NS, c.ID); err != nil {
-		return attempt(err, "revoke a ticket of %q", c.NS)
+		return attempt(lacking(err, "syncd invite ls %s lists the tickets", c.NS), "revoke a ticket of %q", c.NS)
 	}
 	if a.json() {
 		return a.printJSON(map[string]string{"revoked": c.ID})

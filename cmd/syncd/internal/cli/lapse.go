@@ -21,7 +21,10 @@ Example:
 // Run makes the members wait for one no longer.
 func (c memberLapseCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err := daemon.Lapse(ctx, c.NS, c.ID); err != nil {
-		return attempt(err, "lapse member %s of %q", c.ID, c.NS)
+		return attempt(lacking(err, "syncd member ls %s lists the members", c.NS), "lapse member %s of %q", c.ID, c.NS)
+	}
+	if a.json() {
+		return a.printJSON(map[string]string{"lapsed": c.ID})
 	}
 	a.remark("the members of %s do not wait for %s any more", c.NS, c.ID)
 	return nil

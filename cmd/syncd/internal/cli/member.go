@@ -153,7 +153,7 @@ Example:
 // Run removes the member.
 func (c memberRmCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err := daemon.RemoveMember(ctx, c.NS, c.ID); err != nil {
-		return attempt(err, "remove %s from %q", c.ID, c.NS)
+		return attempt(lacking(err, "syncd member ls %s lists the members", c.NS), "remove %s from %q", c.ID, c.NS)
 	}
 	if a.json() {
 		return a.printJSON(map[string]string{"removed": c.ID})
