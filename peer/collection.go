@@ -100,8 +100,9 @@ func (ns *Namespace) tend() {
 		return // it is being closed
 	}
 	defer ns.gate.leave()
-	swept, err := ns.core.Tend(ns.ctx)
 	n := ns.node
+	ns.announce(n.dialable()) // of no effect, unless a copy of this node has told them its own
+	swept, err := ns.core.Tend(ns.ctx)
 	n.metrics.swept(ns, swept)
 	if err != nil && ns.ctx.Err() == nil {
 		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))

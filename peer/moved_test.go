@@ -47,6 +47,47 @@ func TestFollowAddrs(t *testing.T) {
 	}
 }
 
+// Where a copy of the data folder has run and told the members its own addresses, the
+// node tells them its own again.
+func TestAddressesOfACopyAreReplaced(t *testing.T) {
+	a, b := openForTest(t, Config{}), openForTest(t, Config{})
+	sa, err := a.CreateNamespace(t.Context(), "notes", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sb := joinForTest(t, sa, b)
+	of := func(ns *Namespace, id ID) []ma.Multiaddr {
+		t.Helper()
+		all, err := ns.core.Addresses(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range all {
+			if ID(one.ID) == id {
+				return parseAddrs(one.Addrs)
+			}
+		}
+		return nil
+	}
+	sync := func() {
+		t.Helper()
+		if _, err := sb.Sync(t.Context(), a.ID(), SyncOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ofCopy := []ma.Multiaddr{ma.StringCast("/ip4/192.0.2.1/tcp/1")}
+	sb.announce(ofCopy)
+	sync()
+	if got := of(sa, b.ID()); !sameAddrs(got, ofCopy) {
+		t.Fatalf("a knows %v", got)
+	}
+	sb.tend()
+	sync()
+	if got := of(sa, b.ID()); !sameAddrs(got, b.dialable()) {
+		t.Errorf("a knows %v, b has %v", got, b.dialable())
+	}
+}
+
 func TestSameAddrs(t *testing.T) {
 	a, b := ma.StringCast("/ip4/192.0.2.1/tcp/1"), ma.StringCast("/ip4/192.0.2.1/tcp/2")
 	for _, c := range []struct {

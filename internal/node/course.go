@@ -70,7 +70,7 @@ func (c *Course) Ended(r reconcile.Report, err error) {
 		c.again = true
 		c.before(a)
 	case c.ask.DryRun && errors.Is(err, ErrDenied):
-		c.fail(unlisted(err))
+		c.fail(c.unlisted(err))
 	case c.ask.DryRun:
 		c.fail(err)
 	case told:
@@ -96,7 +96,7 @@ func (c *Course) Ended(r reconcile.Report, err error) {
 // that this node is a member. This node shows it the list, once.
 func (c *Course) introduce(a Ask, err error) {
 	if c.introduced {
-		c.fail(unlisted(err))
+		c.fail(c.unlisted(err))
 		return
 	}
 	c.introduced = true
@@ -105,7 +105,10 @@ func (c *Course) introduce(a Ask, err error) {
 
 // unlisted says what the peer's denial means, and what to do about it. What this
 // node itself denies says so where it is denied.
-func unlisted(err error) error {
+func (c *Course) unlisted(err error) error {
+	if gone := c.ns.outside(); gone != nil {
+		return gone
+	}
 	return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)
 }
 

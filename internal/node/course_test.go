@@ -83,6 +83,25 @@ func TestCourse(t *testing.T) {
 	}
 }
 
+// A node whose role has ended by its time names that, and not the denials that
+// follow from it.
+func TestDeniedAfterTheTerm(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	end := a.clock.Add(time.Minute)
+	if err := sa.SetRole(t.Context(), b.ID, RoleWrite, end); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	a.clock, b.clock = end.Add(time.Second), end.Add(time.Second)
+	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrDenied) || !errors.Is(err, reconcile.ErrRemoved) || !strings.Contains(err.Error(), "given for a time") {
+		t.Errorf("%v", err)
+	}
+}
+
 // A member that a peer has not heard of shows its list, and both hold the same.
 func TestUnheardMemberIsServed(t *testing.T) {
 	a, b, c := newMachine(1), newMachine(2), newMachine(3)

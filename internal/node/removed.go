@@ -64,9 +64,12 @@ func (ns *Namespace) mustHave(role Role, todo string) error {
 	if err := ns.outside(); err != nil {
 		return err
 	}
-	self, _ := ns.Members().Member(ns.node.ID)
-	if self.Role >= role {
+	self, member := ns.Members().Member(ns.node.ID)
+	switch {
+	case self.Role >= role:
 		return nil
+	case !member: // a copy of a member, with an identity of its own
+		return fmt.Errorf("%w: this node is not a member; ask an admin for an invitation", ErrDenied)
 	}
 	return fmt.Errorf("%w: this node's role here is %s, given by %s at %s; %s",
 		ErrDenied, self.Role, self.By, self.Since.Time().UTC().Format(time.RFC3339), todo)

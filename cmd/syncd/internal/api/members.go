@@ -128,8 +128,10 @@ type Twinned struct {
 
 // membership describes how this node and its twins stand in the namespace.
 func (n *Namespace) membership(i *peer.Info) {
-	if i.Removed != nil {
+	if i.Role == 0 || i.Removed != nil {
 		n.Role = "none"
+	}
+	if i.Removed != nil {
 		n.Removed = &Removal{i.Removed.By.String(), i.Removed.At, i.Removed.Expired}
 	}
 	for _, t := range i.Twins {

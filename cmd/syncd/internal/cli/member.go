@@ -65,16 +65,23 @@ func (c memberLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 func (a *app) printMembers(members []api.Member) error {
 	t := a.table("member", "role", "since", "by", "expires", "synced", "addresses", "")
 	for _, m := range members {
-		var marks []string
-		if m.Self {
-			marks = append(marks, "this node")
-		}
-		if m.Lapsed {
-			marks = append(marks, "lapsed")
-		}
-		t.row(m.ID, m.Role, m.Since.Format(time.RFC3339), short(m.By), orNever(m.Expires), orNever(m.Synced), orDash(m.Addrs), strings.Join(marks, ", "))
+		t.row(m.ID, m.Role, m.Since.Format(time.RFC3339), short(m.By), orNever(m.Expires), orNever(m.Synced), orDash(m.Addrs), strings.Join(marks(&m, time.Now()), ", "))
 	}
 	return t.print()
+}
+
+// marks are what is special about a member.
+func marks(m *api.Member, now time.Time) (marks []string) {
+	if m.Self {
+		marks = append(marks, "this node")
+	}
+	if m.Lapsed {
+		marks = append(marks, "lapsed")
+	}
+	if !m.Expires.IsZero() && !m.Expires.After(now) {
+		marks = append(marks, "expired") // an admin's node has not written it down yet
+	}
+	return marks
 }
 
 // orNever is a time, or a dash for the zero time.

@@ -18,6 +18,9 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 		}
 		troubles = append(troubles, fmt.Sprintf("this node was removed from the list of members by %s at %s%s; what it holds stays; ask an admin for a new invitation", r.By, r.At.Format(time.RFC3339), why))
 	}
+	if ns.Role == "none" && ns.Removed == nil {
+		troubles = append(troubles, "this node is not a member: have an admin make a ticket (syncd invite), and join with it here (syncd join)")
+	}
 	if t := ns.Twinned; t != nil {
 		troubles = append(troubles, fmt.Sprintf("another node runs with this one's identity, as %s found at %s: a copy of the data directory is running; stop one of the two, and give it an identity of its own: syncd init --new-identity", t.By, t.At.Format(time.RFC3339)))
 	}

@@ -29,6 +29,21 @@ func TestMembershipTroubles(t *testing.T) {
 	}
 }
 
+// A role that has ended by its time says so, before an admin's node has written it down.
+func TestMarksOfMembers(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for want, m := range map[string]api.Member{
+		"":                   {Expires: at.Add(time.Second)},
+		"expired":            {Expires: at},
+		"this node, lapsed":  {Self: true, Lapsed: true},
+		"this node, expired": {Self: true, Expires: at.Add(-time.Second)},
+	} {
+		if got := strings.Join(marks(&m, at), ", "); got != want {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+}
+
 func TestClockOff(t *testing.T) {
 	for want, c := range map[string]api.Clock{
 		"1m30s ahead of that of the peer: set the one that is wrong": {Offset: 90, Peers: 1},
