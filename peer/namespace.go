@@ -120,6 +120,8 @@ type Info struct {
 	Rejected int
 	// Conflicts and SetAside count the entries of those lists.
 	Conflicts, SetAside int
+	// Clock is the time of the newest version held; zero before the first.
+	Clock time.Time
 	// Ahead, if not 0, is by how much the next version would be further ahead of
 	// this machine's clock than the policy allows: writes are refused.
 	Ahead time.Duration
@@ -148,6 +150,10 @@ type DeclinedBy struct {
 func (ns *Namespace) Info() Info {
 	members := ns.core.Members()
 	digest, records, _ := ns.core.Live.State()
+	var newest time.Time
+	if latest := ns.core.Store.Latest(); latest != 0 {
+		newest = latest.Time()
+	}
 	declined := []DeclinedBy{}
 	for _, d := range ns.core.Declined() {
 		declined = append(declined, DeclinedBy{ID(d.Peer), d.Records})
@@ -165,6 +171,7 @@ func (ns *Namespace) Info() Info {
 		Conflicts: ns.core.Store.KeptCount(dbadapter.KeptConflict),
 		SetAside:  ns.core.Store.KeptCount(dbadapter.KeptSetAside),
 
+		Clock:    newest,
 		Ahead:    ns.core.Ahead(),
 		Declined: declined,
 		Silent:   ns.silent(),

@@ -16,7 +16,7 @@ type Policy struct {
 type Namespace struct {
 	Name      string       `json:"name" doc:"local to this node"`
 	ID        string       `json:"id" doc:"what its members know it by: a hash of its secret and its creator"`
-	Role      string       `json:"role" doc:"of this node; the value none says that it is not a member any more" enum:"read,write,admin,none"`
+	Role      string       `json:"role" doc:"of this node; none: it is not a member any more" enum:"read,write,admin,none"`
 	Policy    Policy       `json:"policy"`
 	Records   int64        `json:"records" doc:"deleted ones included"`
 	Digest    string       `json:"digest" doc:"equal sets have equal digests"`
@@ -24,6 +24,7 @@ type Namespace struct {
 	Rejected  int          `json:"rejected" doc:"records that peers offered and this node refused"`
 	SetAside  int          `json:"set_aside" doc:"records that this node took out of the set and keeps"`
 	Conflicts int          `json:"conflicts" doc:"records kept because one whose writer had not seen them took their place"`
+	Clock     time.Time    `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
 	Ahead     string       `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
 	Silent    []Holding    `json:"silent" doc:"members that hold the collection of deleted records back and were not heard for more than 24 hours"`
 	Declined  []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
@@ -52,7 +53,7 @@ func NamespaceOf(i peer.Info) Namespace {
 		Ahead: ahead, Declined: declined, Silent: holdingsOf(i.Silent), Twins: []Twin{},
 		Name: i.Name, ID: i.ID, Role: i.Role.String(),
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String()},
-		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts,
+		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock,
 	}
 	out.membership(&i)
 	return out

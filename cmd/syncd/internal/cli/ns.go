@@ -61,9 +61,13 @@ func (nsLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 }
 
 func (a *app) printNamespaces(all []api.Namespace) error {
-	t := a.table("namespace", "role", "held", "members", "refused", "id")
+	t := a.table("namespace", "role", "held", "members", "refused", "newest", "id")
 	for _, ns := range all {
-		t.row(ns.Name, ns.Role, strconv.FormatInt(ns.Records, 10), strconv.Itoa(ns.Members), strconv.Itoa(ns.Rejected), ns.ID)
+		newest := "-"
+		if !ns.Clock.IsZero() {
+			newest = ns.Clock.Format(time.RFC3339)
+		}
+		t.row(ns.Name, ns.Role, strconv.FormatInt(ns.Records, 10), strconv.Itoa(ns.Members), strconv.Itoa(ns.Rejected), newest, ns.ID)
 	}
 	return t.print()
 }
