@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -39,10 +40,11 @@ var (
 	ErrClosed = errors.New("session closed")
 )
 
-// RemovedError is ErrRemoved with the statement that removed the member, as the
-// other side has it: the receiver checks it. A responder's Heed returns one to tell
-// a peer; it takes at most wire.MaxStatement bytes.
-type RemovedError struct{ Statement []byte }
+// RemovedError is ErrRemoved with the statements that show the member how that came,
+// as the other side has them, each after those that it names: the receiver checks
+// them. A responder's Heed returns one to tell a peer: of 1 to wire.MaxStatements,
+// each of 1 to wire.MaxStatement bytes.
+type RemovedError struct{ Statements [][]byte }
 
 func (e *RemovedError) Error() string { return ErrRemoved.Error() }
 
@@ -80,15 +82,21 @@ func refusal(err error) *wire.Refuse {
 	case wire.CodeProtocol, wire.CodeNotVerified, wire.CodeVersion:
 		m.Text = clip(err.Error())
 	case wire.CodeRemoved:
-		// Without a statement it would be a claim that no peer can check.
+		// Without statements it would be a claim that no peer can check.
 		removed, ok := errors.AsType[*RemovedError](err)
-		if !ok || len(removed.Statement) == 0 || len(removed.Statement) > wire.MaxStatement {
+		if !ok || !removed.fits() {
 			m.Code = wire.CodeDenied
 			break
 		}
-		m.Statement = removed.Statement
+		m.Statements = removed.Statements
 	}
 	return m
+}
+
+// fits reports whether the statements can travel.
+func (e *RemovedError) fits() bool {
+	return len(e.Statements) > 0 && len(e.Statements) <= wire.MaxStatements &&
+		!slices.ContainsFunc(e.Statements, func(s []byte) bool { return len(s) == 0 || len(s) > wire.MaxStatement })
 }
 
 func clip(s string) string {
@@ -114,7 +122,11 @@ func Refused(m *wire.Refuse) error {
 	}
 	switch {
 	case m.Code == wire.CodeRemoved:
-		return &RemovedError{bytes.Clone(m.Statement)}
+		removed := &RemovedError{}
+		for _, s := range m.Statements {
+			removed.Statements = append(removed.Statements, bytes.Clone(s))
+		}
+		return removed
 	case m.Code == wire.CodeVersion:
 		return fmt.Errorf("%w: this side speaks version %d, the peer version %d; upgrade the older of the two", err, wire.Version, m.Version)
 	case m.Text != "":

@@ -24,7 +24,7 @@ func FuzzSessions(f *testing.F) {
 	a.declineKeys()
 	a.put(tombstone("a gone", at(0)))
 	b.put(tombstone("floor gone", at(0)), tombstone("writer gone", at(0)))
-	for _, err := range []error{nil, &RemovedError{[]byte("statement")}} {
+	for _, err := range []error{nil, &RemovedError{[][]byte{[]byte("statement"), []byte("another")}}} {
 		moved := []byte{}
 		a.heeds = func(wire.Greeting) error { return err }
 		run(f, a, b, Options{}, func(_ bool, m wire.Message) wire.Message {

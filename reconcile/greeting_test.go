@@ -102,14 +102,17 @@ func TestStrangersAreNotHeeded(t *testing.T) {
 // before a replica is opened at the responder.
 func TestHeededRefusals(t *testing.T) {
 	statement := bytes.Repeat([]byte{7}, wire.MaxStatement)
+	one, most := [][]byte{statement}, slices.Repeat([][]byte{statement}, wire.MaxStatements)
 	for name, c := range map[string]struct {
 		err, there error
-		statement  []byte
+		statements [][]byte
 	}{
-		"removed":                     {&RemovedError{statement}, ErrRemoved, statement},
+		"removed":                     {&RemovedError{one}, ErrRemoved, one},
+		"removed, many statements":    {&RemovedError{most}, ErrRemoved, most},
+		"removed, too many":           {&RemovedError{append(most, statement)}, ErrDenied, nil},
 		"removed, without a proof":    {ErrRemoved, ErrDenied, nil},
-		"removed, an empty statement": {&RemovedError{}, ErrDenied, nil},
-		"removed, a long statement":   {&RemovedError{append(statement, 0)}, ErrDenied, nil},
+		"removed, an empty statement": {&RemovedError{[][]byte{{}}}, ErrDenied, nil},
+		"removed, a long statement":   {&RemovedError{[][]byte{append(statement, 0)}}, ErrDenied, nil},
 		"lists":                       {ErrListsDiffer, ErrListsDiffer, nil},
 		"twin":                        {ErrTwin, ErrTwin, nil},
 		"denied":                      {ErrDenied, ErrDenied, nil},
@@ -136,7 +139,7 @@ func TestHeededRefusals(t *testing.T) {
 					t.Errorf("%v here, %v there, a replica was opened: %v", here, there, opened)
 				}
 				removed, ok := errors.AsType[*RemovedError](there)
-				if ok != (c.statement != nil) || ok && !bytes.Equal(removed.Statement, c.statement) {
+				if ok != (c.statements != nil) || ok && !slices.EqualFunc(removed.Statements, c.statements, bytes.Equal) {
 					t.Errorf("the peer was told %v", there)
 				}
 				for _, s := range s {

@@ -208,7 +208,7 @@ func (d *damager) field(frame []byte) []byte {
 	if d.rng.IntN(30) == 0 {
 		r := &wire.Refuse{Code: wire.Code(d.rng.IntN(12)), Version: byte(d.rng.Uint32()), Text: "no"}
 		if r.Code == wire.CodeRemoved {
-			r.Statement = []byte("a statement")
+			r.Statements = [][]byte{[]byte("a statement"), []byte("another")}
 		}
 		m = r
 	}

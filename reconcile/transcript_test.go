@@ -130,7 +130,7 @@ var faults = map[string]func(*stage, wire.Message) wire.Message{
 
 // problems are what a side can find in a greeting.
 var problems = map[string]error{
-	"a-removed-member": &RemovedError{[]byte("a signed statement")},
+	"a-removed-member": &RemovedError{[][]byte{[]byte("a signed statement")}},
 	"another-list":     ErrListsDiffer,
 	"a-twin":           ErrTwin,
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func (s *stage) describe(m wire.Message) string {
 		}
 		return text
 	case *wire.Refuse:
-		return strings.TrimSpace(fmt.Sprintf("Refuse   code %d %s%s", m.Code, m.Statement, m.Text))
+		return strings.TrimSpace(fmt.Sprintf("Refuse   code %d %s%s", m.Code, bytes.Join(m.Statements, []byte(" ")), m.Text))
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", m), "*wire.")
 }

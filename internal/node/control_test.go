@@ -165,22 +165,28 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := list(sa)
+	d := newMachine(8)
+	sd := d.create("terms", Policy{})
+	if err := sd.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		err  error
 		want error
 	}{
-		"no role":             {setRole(sa, idOf(3), 0), ErrInvalid},
-		"a role too high":     {setRole(sa, idOf(3), 9), ErrInvalid},
-		"no id":               {setRole(sa, "x", RoleRead), ErrDenied},
-		"in the past":         {sa.SetRole(t.Context(), idOf(3), RoleRead, noon.Add(-time.Second)), ErrInvalid},
-		"a stranger's end":    {sa.Remove(t.Context(), idOf(9)), dbadapter.ErrNotFound},
-		"a stranger's lapse":  {sa.Lapse(t.Context(), idOf(9)), dbadapter.ErrNotFound},
-		"its own lapse":       {sa.Lapse(t.Context(), a.ID), ErrInvalid},
-		"the admin above":     {sb.Remove(t.Context(), a.ID), ErrDenied},
-		"its demotion":        {setRole(sb, a.ID, RoleRead), ErrDenied},
-		"nothing new":         {setRole(sa, idOf(3), RoleRead), nil},
-		"it has not lapsed":   {sa.Return(t.Context()), nil},
-		"the last admin goes": {newMachine(7).create("alone", Policy{}).Remove(t.Context(), idOf(7)), ErrDenied},
+		"no role":               {setRole(sa, idOf(3), 0), ErrInvalid},
+		"a role too high":       {setRole(sa, idOf(3), 9), ErrInvalid},
+		"no id":                 {setRole(sa, "x", RoleRead), ErrDenied},
+		"in the past":           {sa.SetRole(t.Context(), idOf(3), RoleRead, noon.Add(-time.Second)), ErrInvalid},
+		"a stranger's end":      {sa.Remove(t.Context(), idOf(9)), dbadapter.ErrNotFound},
+		"a stranger's lapse":    {sa.Lapse(t.Context(), idOf(9)), dbadapter.ErrNotFound},
+		"its own lapse":         {sa.Lapse(t.Context(), a.ID), ErrInvalid},
+		"the admin above":       {sb.Remove(t.Context(), a.ID), ErrDenied},
+		"its demotion":          {setRole(sb, a.ID, RoleRead), ErrDenied},
+		"nothing new":           {setRole(sa, idOf(3), RoleRead), nil},
+		"it has not lapsed":     {sa.Return(t.Context()), nil},
+		"the last without term": {sd.Remove(t.Context(), d.ID), ErrDenied},
+		"the last admin goes":   {newMachine(7).create("alone", Policy{}).Remove(t.Context(), idOf(7)), ErrDenied},
 	} {
 		if !errors.Is(c.err, c.want) || c.want == nil && c.err != nil {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)

@@ -98,7 +98,7 @@ func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(
 // over.
 //
 // A peer that is not a member and proves that it knows the secret has been one, or
-// is one that this node has not heard of: the former is told what removed it, the
+// is one that this node has not heard of: the former is shown what removed it, the
 // latter may show its list.
 func (n *Node) Answer(remote ID, h *wire.Hello) (ns *Namespace, done func(), err error) {
 	if err := reconcile.CheckVersion(h); err != nil {
@@ -115,8 +115,8 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (ns *Namespace, done func(), err
 			return nil, nil, ErrDenied
 		case p.isControl() && h.Direction == wire.Push:
 			accept = n.Sessions.introduce
-		case was:
-			return nil, nil, &reconcile.RemovedError{Statement: former.Show}
+		case was, p.ns.Members().Has(remote, RoleRead):
+			return nil, nil, &reconcile.RemovedError{Statements: p.ns.explain(remote, former)}
 		default:
 			return nil, nil, ErrDenied
 		}

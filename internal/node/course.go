@@ -74,7 +74,7 @@ func (c *Course) Ended(r reconcile.Report, err error) {
 	case c.ask.DryRun:
 		c.fail(err)
 	case told:
-		if err = c.ns.heed(c.remote, removed.Statement); err != nil {
+		if err = c.ns.heed(c.remote, removed.Statements); err != nil {
 			c.fail(err)
 			return
 		}

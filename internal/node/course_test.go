@@ -223,14 +223,14 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	} {
 		s := roster.Statement{Kind: d.draft.Kind, Subject: d.draft.Subject, Author: idOf(d.author), At: 7, Heads: []roster.Hash{{1}}}
 		value := must(s.Sign(sb.Keys.ID, func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(d.author), message), nil }))
-		if err := sb.heed(c.ID, value); !errors.Is(err, ErrDenied) || errors.Is(err, reconcile.ErrRemoved) {
+		if err := sb.heed(c.ID, [][]byte{value}); !errors.Is(err, ErrDenied) || errors.Is(err, reconcile.ErrRemoved) {
 			t.Errorf("a statement %s: %v", name, err)
 		}
 		if _, removed := sb.Removal(); removed {
 			t.Errorf("a statement %s was believed", name)
 		}
 	}
-	if err := sb.heed(c.ID, []byte("?")); !errors.Is(err, ErrDenied) {
+	if err := sb.heed(c.ID, [][]byte{[]byte("?")}); !errors.Is(err, ErrDenied) {
 		t.Errorf("no statement: %v", err)
 	}
 }

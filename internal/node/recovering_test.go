@@ -64,11 +64,10 @@ func TestLapsedAlone(t *testing.T) {
 	if err := c.ns[1].Lapse(t.Context(), c.machines[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	c.round()
 	if err := c.ns[1].Remove(t.Context(), c.machines[1].ID); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.turn(1, 0) // tells node 0, which answers it no more
+	_ = c.turn(0, 1) // node 0 hears of both
 	c.del(0, "deleted")
 	for range 4 {
 		c.round(0)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Removal tells how the membership of this node ended.
@@ -75,40 +76,71 @@ func (ns *Namespace) mustHave(role Role, todo string) error {
 		ErrDenied, self.Role, self.By, self.Since.Time().UTC().Format(time.RFC3339), todo)
 }
 
-// heed takes what a peer says has removed this node. It returns nil where this
-// node's own list has made it a member again since, so that the peer has to hear of
-// that; otherwise why no sync is possible.
-func (ns *Namespace) heed(remote ID, statement []byte) error {
+// explain is what a node is shown that is no member: it was removed, or its role has
+// ended by its time.
+func (ns *Namespace) explain(id ID, former roster.FormerMember) [][]byte {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	s, err := ns.parse(statement)
-	if err != nil {
-		return fmt.Errorf("%w: %s says that this node was removed, and shows no proof: %w", ErrDenied, remote, err)
+	if shown := ns.set.Explain(id, wire.MaxStatements); len(shown) > 0 {
+		return shown
 	}
-	// One that the list here can take goes on to others from here, too: the disk of the
-	// admin that made it may have been replaced by an older copy.
-	statuses, refused, err := ns.take(context.Background(), [][]byte{statement})
+	return [][]byte{former.Statement}
+}
+
+// heed takes the statements by which a peer shows that this node is not a member. It
+// returns nil where this node's own list has made it a member again since, so that the
+// peer has to hear of that; otherwise why no sync is possible.
+func (ns *Namespace) heed(remote ID, statements [][]byte) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	parsed := make([]*roster.Statement, len(statements))
+	for i, value := range statements {
+		s, err := ns.parse(value)
+		if err != nil {
+			return fmt.Errorf("%w: %s says that this node was removed, and shows no proof: %w", ErrDenied, remote, err)
+		}
+		parsed[i] = s
+	}
+	// Those that the list here can take go on to others from here, too: the disk of the
+	// admin that made them may have been replaced by an older copy.
+	statuses, refused, err := ns.take(context.Background(), statements)
 	if err != nil {
 		return err
 	}
-	if refused[0] == nil && statuses[0] != roster.Waiting {
+	if err := ns.outside(); err != nil {
+		return err
+	}
+	waits := func(i int) bool { return refused[i] == nil && statuses[i] == roster.Waiting }
+	unclear := false
+	for i, s := range parsed {
+		if refused[i] == nil && !waits(i) {
+			continue
+		}
+		unclear = true
+		if errors.Is(refused[i], roster.ErrRefused) || !ns.believes(remote, s) {
+			continue
+		}
+		if err := ns.updateLocked(func(state *State) error { state.Removed = statements[i]; return nil }); err != nil {
+			return err
+		}
 		return ns.outside()
 	}
-	// The list here lacks what the statement names, perhaps, and a former member is
-	// told no more. It must be about this node, or about an admin from which its role
-	// comes. It is believed if an admin, as this node knows it, has made it, or shows
-	// it: of the author this node may not have heard. What this node has stated of
-	// itself a copy from before does not know.
+	if unclear {
+		return fmt.Errorf("%w: %s says that this node was removed, and shows statements that do not say so", ErrDenied, remote)
+	}
+	return nil
+}
+
+// believes reports whether a statement that the list here cannot take, since it lacks
+// what the statement names, ends this node's membership all the same: a former member is
+// shown the latest of that and no more. The statement must be about this node, or about
+// an admin from which its role comes. It is believed if an admin, as this node knows it,
+// has made it, or shows it: of the author this node may not have heard. What this node
+// has stated of itself a copy from before does not know.
+func (ns *Namespace) believes(remote ID, s *roster.Statement) bool {
 	members := ns.Members()
 	own := s.Author == ns.node.ID && s.Subject == s.Author
-	believed := own || members.Has(s.Author, RoleAdmin) || members.Has(remote, RoleAdmin)
-	if !believed || !members.ends(s, ns.node.ID) || errors.Is(refused[0], roster.ErrRefused) {
-		return fmt.Errorf("%w: %s says that this node was removed, and shows a statement of %s that does not", ErrDenied, remote, s.Author)
-	}
-	if err := ns.updateLocked(func(state *State) error { state.Removed = statement; return nil }); err != nil {
-		return err
-	}
-	return ns.outside()
+	return (own || members.Has(s.Author, RoleAdmin) || members.Has(remote, RoleAdmin)) && members.ends(s, ns.node.ID)
 }
 
 // ends reports whether a statement, if it counts, ends a membership: it is about that

@@ -116,11 +116,11 @@ func (ns *Namespace) notLast(members *Members, id ID) error {
 		return nil
 	}
 	for _, m := range members.Members() {
-		if m.ID != id && m.Role == RoleAdmin {
+		if m.ID != id && m.Role == RoleAdmin && m.Expires == 0 {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: this node is the only admin; give another member the role first", ErrDenied)
+	return fmt.Errorf("%w: this node is the only admin whose role does not end; give another member that role first", ErrDenied)
 }
 
 // declareLocked makes a statement of this node's, durably; updating is held. It

@@ -323,11 +323,15 @@ func (w *watermark) note(s *synced, tau dbadapter.Timestamp) (changed bool) {
 	}
 	if w.Recovering {
 		w.met[s.peer] = true
-		if s.writes && s.floor != recovers || w.metAll() {
-			w.Recovering = false
-			return true
+		whole := s.writes && s.floor != recovers
+		if !whole && !w.metAll() {
+			return false
 		}
-		return false
+		if whole && s.floor > w.Floor && w.proven(s.floor, tau) {
+			w.Floor = s.floor // this node holds what the peer holds: it keeps out what the peer does
+		}
+		w.Recovering = false
+		return true
 	}
 	if s.floor > w.Floor && s.floor != recovers && w.counts() && w.proven(s.floor, tau) {
 		w.Floor = s.floor

@@ -25,10 +25,6 @@ type FormerMember struct {
 	RemovedBy ID
 	At        dbadapter.Timestamp
 	Statement []byte // that took the role: it must not be changed
-	// Show is what tells the node itself: Statement, or where the node may know of a
-	// void grant that follows Statement, the one that made that void. Another node
-	// with the same digest need not know it.
-	Show []byte
 	// Void: its grants do not count, since Statement took their author's authority.
 	// That is told to the node; another node with the same digest need not know it.
 	Void bool

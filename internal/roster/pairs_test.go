@@ -11,22 +11,6 @@ import (
 
 // Which grants end, asked of each pair: what ends.go computes by sets.
 
-func (v *view) endsByPair(i, g int) bool {
-	if i == g || !v.has(i) {
-		return false
-	}
-	c, grant := v.set.entries[i], v.set.entries[g]
-	switch before := reaches(c, g); c.Kind {
-	case Remove:
-		return !reaches(grant, i) && v.stands(i)
-	case Grant:
-		return (before || c.Role < grant.Role && !reaches(grant, i)) && v.stands(i)
-	case Expire:
-		return before && grant.expiredBy(c) && v.stands(i)
-	}
-	return false
-}
-
 func (v *view) plainByPairs(id ID) (grants []int) {
 	h := v.set.subjects[id]
 	if h == nil {

@@ -15,6 +15,7 @@ func compareIDs(a, b ID) int { return strings.Compare(string(a), string(b)) }
 type resolution struct {
 	list  *List
 	heads []Hash
+	shown map[request][][]byte // by Explain
 }
 
 // List is what the statements in the set say, whatever the order they came in.
@@ -36,7 +37,7 @@ func (s *Set) resolve() *resolution {
 		byID: map[ID]int{}, writers: map[dbadapter.WriterID]ID{}, spans: map[ID][]span{},
 		former: map[ID]FormerMember{}, seats: map[ID][]seat{}, above: map[seat]bits{},
 	}
-	s.resolved = &resolution{list: l}
+	s.resolved = &resolution{list: l, shown: map[request][][]byte{}}
 	s.core(v)
 	if len(s.founds) > 0 {
 		l.policy = s.entries[s.found()].Policy
@@ -163,8 +164,8 @@ func (v *view) epoch(id ID) (n int) {
 }
 
 // former is the statement that took the role of a node that is no member: the
-// latest standing one about it; or, where its grant itself is void, one that took
-// the authority of the grant's author.
+// latest standing one about it; or, where its grants are all void, one that took the
+// authority of a grant's author.
 func (v *view) former(id ID) (FormerMember, bool) {
 	h := v.set.subjects[id]
 	if h == nil {
@@ -177,26 +178,21 @@ func (v *view) former(id ID) (FormerMember, bool) {
 			last = i
 		}
 	}
-	shown := v.voider(h, last)
-	f := shown
+	f := v.voider(h)
 	if last >= 0 {
 		f = v.set.entries[last]
 	}
 	if f == nil {
 		return FormerMember{}, false
 	}
-	if shown == nil {
-		shown = f
-	}
-	return FormerMember{ID: id, RemovedBy: f.Author, At: f.At, Statement: f.value, Show: shown.value, Void: last < 0}, true
+	return FormerMember{ID: id, RemovedBy: f.Author, At: f.At, Statement: f.value, Void: last < 0}, true
 }
 
-// voider is a statement that made a grant about a member void, of those that do not
-// end by a removal or an expiry (−1: of all): a removal rather than a step down, then
-// the earliest.
-func (v *view) voider(h *history, last int) (first *entry) {
+// voider is a statement that made a grant about a member void: a removal rather than a
+// step down, then the earliest.
+func (v *view) voider(h *history) (first *entry) {
 	for _, g := range slices.Concat(h.plain, h.admin) {
-		if v.stands(g) || last >= 0 && v.covers(last, g) {
+		if v.stands(g) {
 			continue
 		}
 		for _, i := range v.against(g) {
@@ -228,14 +224,4 @@ func (v *view) against(g int) (takers []int) {
 		}
 	}
 	return takers
-}
-
-// covers reports whether a removal is about a grant, too: one that had not seen it; or
-// an expiry, which is about what it had seen.
-func (v *view) covers(last, g int) bool {
-	r := v.set.entries[last]
-	if r.Kind == Expire {
-		return reaches(r, g)
-	}
-	return !reaches(v.set.entries[g], last)
 }

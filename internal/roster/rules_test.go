@@ -229,8 +229,11 @@ func TestFormerIsShownWhatVoids(t *testing.T) {
 	agree(t, s, apart)
 	for subject, want := range map[int][]byte{2: removal, 3: void, 4: void} {
 		f, ok := s.List().Former(idOf(subject))
-		if !ok || !bytes.Equal(f.Statement, want) || !bytes.Equal(f.Show, void) || f.Void != (subject != 2) {
+		if !ok || !bytes.Equal(f.Statement, want) || f.Void != (subject != 2) {
 			t.Errorf("node %d: %v, void %v, by %s", subject, ok, f.Void, f.RemovedBy)
+		}
+		if shown := s.Explain(idOf(subject), 2); !slices.ContainsFunc(shown, func(s []byte) bool { return bytes.Equal(s, void) }) {
+			t.Errorf("node %d is shown %d statements without what voids", subject, len(shown))
 		}
 	}
 }

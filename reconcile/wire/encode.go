@@ -177,6 +177,9 @@ func (m *End) appendBody(b []byte) []byte {
 
 func (m *Refuse) appendBody(b []byte) []byte {
 	b = append(b, byte(m.Code), m.Version)
-	b = appendBytes(b, m.Statement)
+	b = appendUvarint(b, uint64(len(m.Statements)))
+	for _, s := range m.Statements {
+		b = appendBytes(b, s)
+	}
 	return append(b, m.Text...)
 }

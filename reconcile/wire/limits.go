@@ -34,8 +34,10 @@ const (
 	// sync.
 	MaxRefusals = 1 << 12
 
-	// MaxStatement is the most bytes of a statement of a list of members.
-	MaxStatement = 4 << 10
+	// MaxStatement is the most bytes of a statement of a list of members, and
+	// MaxStatements how many of them tell a peer of its removal: 256 KiB.
+	MaxStatement  = 4 << 10
+	MaxStatements = 64
 
 	// MaxText bounds a message for humans: a log line.
 	MaxText = 512

@@ -222,18 +222,19 @@ const (
 	CodeNotVerified Code = 5  // the residuals differ
 	CodeProtocol    Code = 6  // the last message does not fit
 	CodeInternal    Code = 7  // the other side failed
-	CodeRemoved     Code = 8  // the peer was a member; Statement removed it
+	CodeRemoved     Code = 8  // the peer was a member; Statements show how that ended
 	CodeListsDiffer Code = 9  // sync the lists of members first
 	CodeTwin        Code = 10 // another node that runs has the peer's identity
 )
 
-// Refuse ends a sync with a reason. Statement is set exactly if the code is
-// CodeRemoved: the signed statement of the list of members that removed the peer.
+// Refuse ends a sync with a reason. Statements are set exactly if the code is
+// CodeRemoved: signed statements of the list of members, which show that the peer is
+// not a member any more, each after those of them that it names.
 type Refuse struct {
-	Code      Code
-	Version   byte
-	Statement []byte
-	Text      string
+	Code       Code
+	Version    byte
+	Statements [][]byte
+	Text       string
 }
 
 // Working says that its sender computes and has not forgotten the sync. It may

@@ -324,11 +324,16 @@ func (p *parser) reason() Reason {
 
 func (p *parser) refuse() Message {
 	m := &Refuse{Code: Code(p.byte()), Version: p.byte()}
-	if b := p.bytes(MaxStatement, "a statement"); len(b) > 0 {
-		m.Statement = b
+	n := p.uvarint()
+	if p.err == nil && (n > MaxStatements || (m.Code == CodeRemoved) != (n > 0)) {
+		p.fail("code %d with %d statements", m.Code, n)
 	}
-	if p.err == nil && (m.Code == CodeRemoved) != (len(m.Statement) > 0) {
-		p.fail("code %d with a statement of %d bytes", m.Code, len(m.Statement))
+	for ; n > 0 && p.err == nil; n-- {
+		b := p.bytes(MaxStatement, "a statement")
+		if p.err == nil && len(b) == 0 {
+			p.fail("an empty statement")
+		}
+		m.Statements = append(m.Statements, b)
 	}
 	m.Text = string(p.take(uint64(min(len(p.rest), MaxText))))
 	if !utf8.ValidString(m.Text) {
