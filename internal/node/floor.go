@@ -53,17 +53,19 @@ func (ns *Namespace) believe(theirs wire.Greeting) wire.Greeting {
 // settle concludes what a sync of the whole namespace has shown, both ways and
 // under one list: what the peer holds is known, and what it declined for its floor
 // leaves this node, too, if the floor is proven.
+//
+// It rests on the reading of the clock that the conversation began with. A later one
+// would prove no more but floors beyond a promise that this node has made meanwhile,
+// and would cost the lock of all commits, and perhaps a durable write, once more.
 func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
-	ns := c.part.ns
-	tau, err := ns.tau(ctx)
-	if err != nil || tau == 0 {
-		return err
+	if c.stands.tau == 0 {
+		return nil
 	}
-	removes, err := c.conclude(r, tau)
+	removes, err := c.conclude(r)
 	if err != nil || len(removes) == 0 {
 		return err
 	}
-	outcomes, err := ns.remove(ctx, removes, c.theirs.Floor, c.stands.era)
+	outcomes, err := c.part.ns.remove(ctx, removes, c.theirs.Floor, c.stands.era)
 	for i, o := range outcomes {
 		switch {
 		case o.Result != dbadapter.Applied:
@@ -77,8 +79,8 @@ func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
 }
 
 // conclude notes the sync, and returns what is to leave this node.
-func (c *Conversation) conclude(r *reconcile.Report, tau dbadapter.Timestamp) ([]dbadapter.Write, error) {
-	ns := c.part.ns
+func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) {
+	ns, tau := c.part.ns, c.stands.tau
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	v := &ns.vouching

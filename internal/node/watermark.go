@@ -246,13 +246,8 @@ func (w *watermark) covered(h Hold) bool {
 	return true
 }
 
-// release drops the holds that all members have covered, and reports whether there
-// were any.
-func (w *watermark) release() bool {
-	n := len(w.Holds)
-	w.Holds = slices.DeleteFunc(w.Holds, w.covered)
-	return len(w.Holds) < n
-}
+// release drops the holds that all members have covered.
+func (w *watermark) release() { w.Holds = slices.DeleteFunc(w.Holds, w.covered) }
 
 // others is the least promise of the other active members.
 func (w *watermark) others() dbadapter.Timestamp {

@@ -319,9 +319,8 @@ func (x *mNode) pledge() {
 		x.lie()
 		return
 	}
-	if x.wm.release() {
-		x.save()
-	}
+	x.wm.release()
+	x.save()
 	tau := x.tau()
 	if x.ahead(tau) || !x.wm.due(tau, x.collectable()) {
 		return

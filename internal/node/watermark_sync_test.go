@@ -50,7 +50,8 @@ type mSide struct {
 	run      uint64
 	era      uint64
 	list     uint64
-	tau      stamp
+	read     stamp // of its clock
+	tau      stamp // as greeted, and as the other side believes it
 	floor    stamp
 	snap     mSet
 	dirty    bool        // something was declined that holds the watermark back
@@ -61,7 +62,8 @@ type mSide struct {
 // open is a side's snapshot, and its greeting.
 func (c *mCluster) open(x *mNode) mSide {
 	s := mSide{node: x, run: x.run, era: x.wm.era, list: x.list}
-	s.tau, s.floor = x.tau(), x.wm.greeted()
+	s.read = x.tau()
+	s.tau, s.floor = s.read, x.wm.greeted()
 	s.snap = maps.Clone(x.set)
 	if x.liar {
 		s.floor = x.wm.others() // as great as can be believed
@@ -147,7 +149,7 @@ func (c *mCluster) end(own, their *mSide) {
 	if x.liar || own.list != x.list || own.era != x.wm.era {
 		return
 	}
-	tau := x.tau()
+	tau := own.read
 	was := x.wm.Recovering
 	verified := own.declined+their.declined == 0
 	x.wm.note(&synced{
