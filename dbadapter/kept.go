@@ -25,7 +25,7 @@ type Why uint8
 
 const (
 	// KeptConflict: a record of other content took its place by Put, which does not
-	// supersede it. Dated records neither lose nor win in this sense: they name
+	// supersede it, and it was not past (Write.Past). Dated records neither lose nor win in this sense: they name
 	// nothing.
 	KeptConflict Why = iota + 1
 	// KeptSetAside: SetAside removed it.

@@ -93,6 +93,12 @@ func (r *Record) SameContent(o *Record) bool {
 	return r.Deleted == o.Deleted && r.Expires == o.Expires && bytes.Equal(r.Value, o.Value)
 }
 
+// Due is when the record may be collected: once all members are past its version
+// and its expiry. ok is false for one that stays.
+func (r *Record) Due() (at Timestamp, ok bool) {
+	return max(r.Version.Clock, r.Expires), r.Deleted || r.Expires != 0
+}
+
 // Clone returns a record that shares no memory with r.
 func (r *Record) Clone() Record {
 	c := *r

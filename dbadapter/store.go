@@ -101,6 +101,11 @@ type Write struct {
 	If *Version
 	// Action is what the write does: it puts the record, or it removes it.
 	Action Action
+	// Past is up to when a collection may take what is held: where a Put takes the
+	// place of a tombstone, or of a record that expires, and neither its version nor
+	// its expiry is later, nothing is lost that would have to be kept. The writer
+	// of the record may have collected it, and then could not name it.
+	Past Timestamp
 }
 
 // Action is what a write does.

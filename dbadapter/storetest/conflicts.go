@@ -54,8 +54,26 @@ func testConflicts(t *testing.T, h Harness) {
 	lost(2, put("k", "1", by(5, 2)), put("k", "2", by(6, 3)), put("l", "", by(5, 3)))
 	e.reopen()
 	e.check(tw)
+	for _, c := range []struct{ held, past, expires, want int }{ // of a tombstone, or of a record that expires
+		{held: 4, past: 4, want: 0}, {held: 4, past: 3, want: 1}, {held: 4, past: 5, expires: 5, want: 0}, {held: 4, past: 4, expires: 5, want: 1},
+	} {
+		held := del("past", by(1, c.held))
+		if c.expires > 0 {
+			held = put("past", "expires", by(1, c.held))
+			held.Record.Expires = dbadapter.TimestampAt(at(c.expires).Clock.Time())
+		}
+		lost(0, held)
+		over := put("past", "put", by(2, 9))
+		over.Past = at(c.past).Clock
+		lost(c.want, over)
+		lost(0, take(dbadapter.Collect, tw.records["past"]))
+	}
+	alive := put("past", "alive", by(1, 1))
+	over = put("past", "put", by(2, 2))
+	over.Past = at(3).Clock
+	lost(1, alive, over)
 	entries := tw.kept
-	if last := entries[len(entries)-1]; string(last.Record.Value) != "1" || last.By != by(6, 3) {
+	if last := entries[len(entries)-1]; string(last.Record.Value) != "alive" || last.By != by(2, 2) {
 		t.Errorf("the last entry is %+v", last)
 	}
 }

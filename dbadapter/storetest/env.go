@@ -138,6 +138,7 @@ type write struct {
 	Record dbadapter.Record
 	If     *dbadapter.Version
 	Action dbadapter.Action
+	Past   dbadapter.Timestamp
 }
 
 // submit hashes the records of the writes and applies them.
@@ -148,7 +149,7 @@ func submit(ctx context.Context, n dbadapter.Namespace, h dbadapter.Hasher, writ
 		if err != nil {
 			return nil, err
 		}
-		hashed[i] = dbadapter.Write{Record: r, If: w.If, Action: w.Action}
+		hashed[i] = dbadapter.Write{Record: r, If: w.If, Action: w.Action, Past: w.Past}
 	}
 	return n.Apply(ctx, hashed)
 }

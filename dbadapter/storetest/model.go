@@ -103,6 +103,9 @@ func (m *model) write(t *rapid.T) write {
 	if w.If != nil && rapid.Bool().Draw(t, "replace") {
 		w.Action = dbadapter.Replace
 	}
+	if rapid.Bool().Draw(t, "past") {
+		w.Past = modelVersion(t).Clock
+	}
 	if rapid.IntRange(0, 3).Draw(t, "removes") == 0 {
 		w.Action = rapid.SampledFrom([]dbadapter.Action{dbadapter.Collect, dbadapter.SetAside}).Draw(t, "action")
 		if held, ok := m.twin.records[string(w.Record.Key)]; ok && rapid.IntRange(0, 3).Draw(t, "the held one") > 0 {

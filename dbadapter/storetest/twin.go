@@ -74,7 +74,7 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict boo
 		case !ok || rank(w.Record) > rank(held) || w.Action == dbadapter.Replace && rank(w.Record) < rank(held):
 			outcomes[i].Result = dbadapter.Applied
 			if ok && w.Action == dbadapter.Put && held.Version.Writer != 0 && w.Record.Version.Writer != 0 &&
-				!w.Record.Supersedes(held.Version) && !w.Record.SameContent(&held) {
+				!w.Record.Supersedes(held.Version) && !w.Record.SameContent(&held) && !past(held, w.Past) {
 				t.keep(dbadapter.KeptConflict, held, w.Record.Version)
 			}
 			t.records[string(w.Record.Key)] = w.Record.Clone()
@@ -95,6 +95,11 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict boo
 		outcomes[i].Held = t.records[string(w.Record.Key)].Version
 	}
 	return outcomes, conflict
+}
+
+// past reports whether a collection up to a time may take the record.
+func past(r dbadapter.Record, to dbadapter.Timestamp) bool {
+	return (r.Deleted || r.Expires != 0) && r.Version.Clock <= to && r.Expires <= to
 }
 
 // greatest is the greatest clock that is held.

@@ -47,10 +47,12 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Has
 	if writes, places, err = ns.keepOut(from, verdicts, writes, places); err != nil {
 		return nil, err
 	}
+	past := ns.past()
 	// Before they are committed: a reader of one of these versions that writes
 	// on the condition that it is held gets a greater one.
 	for i := range writes {
 		ns.clock.Observe(hlc.Timestamp(writes[i].Record.Version.Clock))
+		writes[i].Past = past
 	}
 	outcomes, err := ns.apply(ctx, writes)
 	ns.vouching.waiting.note(writes[:len(outcomes)], outcomes)
@@ -85,7 +87,7 @@ func (ns *Namespace) keepOut(from ID, verdicts []reconcile.Verdict, writes []dba
 			_, err := snap.Get(r.Key)
 			if errors.Is(err, dbadapter.ErrNotFound) {
 				verdicts[places[i]].Reason = wire.ReasonFloor
-				if at, ok := due(&r.Record); ok && at <= floor {
+				if at, ok := r.Due(); ok && at <= floor {
 					continue // it has been collected here, and is missed by no person
 				}
 				ns.reject(r, from, fmt.Errorf("it is not later than %s, up to when deleted records have been collected here", floor.Time().Format(time.RFC3339)))

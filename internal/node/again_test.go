@@ -127,3 +127,61 @@ func TestSetAsideGivesTheOldRecordBack(t *testing.T) {
 		t.Errorf("%d records kept for a person", n)
 	}
 }
+
+// A key whose tombstone one node has collected, and another one not yet, is put
+// again: the put could not name the tombstone, and loses nothing. A deletion that
+// the writer had not seen is a conflict as before.
+func TestPutAfterCollection(t *testing.T) {
+	c := newCrew(t, 2)
+	for _, key := range []string{"collected", "expired"} {
+		c.put(0, key, "1")
+	}
+	c.round()
+	c.del(1, "collected")
+	must(commit(c.ns[1].Write(Draft{Record: draft("expired", "2").Record, TTL: time.Second})))
+	pair := func() {
+		c.pass(3 * time.Second)
+		if err := c.turn(0, 1); err != nil {
+			t.Log(err)
+		}
+	}
+	pair()
+	if _, err := c.ns[0].sweep(t.Context()); err != nil { // knows what waits
+		t.Fatal(err)
+	}
+	for range 3 { // each says what it holds
+		for _, ns := range c.ns {
+			if err := ns.pledge(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			pair()
+		}
+	}
+	if swept, err := c.ns[0].sweep(t.Context()); err != nil || swept.Collected != 2 {
+		t.Fatalf("%+v, %v; %+v", swept, err, c.ns[0].Collection())
+	}
+	conflicts := func(want int) {
+		t.Helper()
+		for _, prefix := range []string{"collected", "expired", "beside"} {
+			if _, _, err := c.machines[0].sync(c.ns[0], c.machines[1], Ask{Prefix: []byte(prefix)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := c.ns[1].Store.KeptCount(dbadapter.KeptConflict); got != want {
+			t.Errorf("%d conflicts are kept, want %d", got, want)
+		}
+	}
+	if n := len(records(c.ns[1])); n != 2 {
+		t.Fatalf("the other node holds %d records", n)
+	}
+	for _, key := range []string{"collected", "expired"} {
+		c.put(0, key, "again")
+	}
+	conflicts(0)
+	c.put(1, "beside", "1")
+	c.pass(time.Second)
+	c.del(1, "beside")
+	c.pass(time.Second)
+	c.put(0, "beside", "2")
+	conflicts(1)
+}

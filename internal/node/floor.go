@@ -138,7 +138,7 @@ func (c *Conversation) declinedForFloor(pairs []dbadapter.Pair) (removes []dbada
 				continue
 			}
 			action := dbadapter.SetAside
-			if at, ok := due(&r.Record); ok && at <= c.theirs.Floor {
+			if at, ok := r.Due(); ok && at <= c.theirs.Floor {
 				action = dbadapter.Collect
 			}
 			removes = append(removes, dbadapter.Write{Record: *r, Action: action})

@@ -41,7 +41,7 @@ func (ns *Namespace) sweepOnce(ctx context.Context) (done Swept, err error) {
 		if err != nil {
 			return s.done, err
 		}
-		switch at, ok := due(&r.Record); {
+		switch at, ok := r.Due(); {
 		case s.lost(&r.Record):
 			err = s.take(ctx, &r)
 		case ok && at <= s.mark:
@@ -173,7 +173,7 @@ func (ns *Namespace) remove(ctx context.Context, writes []dbadapter.Write, mark 
 	}
 	floor := dbadapter.Timestamp(0)
 	for i := range writes {
-		if at, ok := due(&writes[i].Record.Record); ok && at <= mark && writes[i].Action == dbadapter.Collect {
+		if at, ok := writes[i].Record.Due(); ok && at <= mark && writes[i].Action == dbadapter.Collect {
 			floor = max(floor, at)
 		}
 	}
@@ -185,6 +185,20 @@ func (ns *Namespace) remove(ctx context.Context, writes []dbadapter.Write, mark 
 		}
 	}
 	return ns.apply(ctx, writes)
+}
+
+// past is up to when a sweep of now would collect: a record that takes the place of
+// what waits for one is no conflict, since its writer may have collected that before,
+// and then could not name it. commits is held alone, so that what the clock has said
+// is committed.
+func (ns *Namespace) past() dbadapter.Timestamp {
+	tau := dbadapter.Timestamp(ns.clock.Latest())
+	if f, swept := ns.vouching.waiting.now(); swept && (f.count == 0 || f.least > tau) {
+		return 0
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return ns.vouching.mark.mark(tau)
 }
 
 // raiseFloor makes a floor durable, unless what it rests on is no longer so. A node

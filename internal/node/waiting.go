@@ -33,18 +33,12 @@ func (f *found) add(due dbadapter.Timestamp) {
 	f.count++
 }
 
-// due is when a record may be collected: once all members are past its version and
-// its expiry. ok is false for one that stays.
-func due(r *dbadapter.Record) (at dbadapter.Timestamp, ok bool) {
-	return max(r.Version.Clock, r.Expires), r.Deleted || r.Expires != 0
-}
-
 // note takes the records of a commit.
 func (w *waiting) note(writes []dbadapter.Write, outcomes []dbadapter.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, o := range outcomes {
-		at, ok := due(&writes[i].Record.Record)
+		at, ok := writes[i].Record.Due()
 		if !ok || o.Result != dbadapter.Applied || writes[i].Action.Removes() {
 			continue
 		}

@@ -21,6 +21,7 @@ type Item struct {
 	Record dbadapter.Hashed
 	If     *dbadapter.Version
 	Action dbadapter.Action
+	Past   dbadapter.Timestamp
 	// Stored is the store's own form of the record; this package only carries
 	// it through to Held.
 	Stored []byte
@@ -106,7 +107,7 @@ func Prepare(writes []dbadapter.Write) ([]Item, error) {
 	}
 	items := make([]Item, len(writes))
 	for i := range writes {
-		items[i] = Item{Record: writes[i].Record, If: writes[i].If, Action: writes[i].Action}
+		items[i] = Item{Record: writes[i].Record, If: writes[i].If, Action: writes[i].Action, Past: writes[i].Past}
 	}
 	return items, nil
 }

@@ -162,6 +162,9 @@ func decide(it *Item, held *Held) dbadapter.Result {
 
 // isConflict reports whether a write loses what its writer had not seen.
 func isConflict(it *Item, held *dbadapter.Record) bool {
+	if at, ok := held.Due(); ok && at <= it.Past {
+		return false
+	}
 	return it.Action == dbadapter.Put && held.Version.Writer != 0 && it.Record.Version.Writer != 0 &&
 		!it.Record.Supersedes(held.Version) && !it.Record.SameContent(held)
 }

@@ -55,9 +55,10 @@ func (l *listing) setAside(node int, s sighting) {
 	l.put(node, must)
 }
 
-// replaced notes that one record took the place of another at a node.
+// replaced notes that one record took the place of another at a node. What was
+// deleted, or expires, all members may be past: then nothing is lost.
 func (l *listing) replaced(node int, key string, by, old stamp) {
-	if by.knew(old) || !by.beats(old) || by.content == old.content && by.deleted == old.deleted {
+	if old.deleted || old.expires() || by.knew(old) || !by.beats(old) || by.content == old.content && by.deleted == old.deleted {
 		return
 	}
 	must := l.at[node]

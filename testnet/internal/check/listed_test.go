@@ -114,6 +114,14 @@ func listedCases() []ruleCase {
 			overwritten(h, blue)
 			return []Final{logging(final(0, 0, blue), dbadapter.KeptConflict)}
 		}},
+		{"a deletion that all members may be past", "", func(h *History) []Final {
+			h.written(0, erased)
+			h.Observe(0, &erased)
+			over := put("k", "put again", dbadapter.Version{Clock: 99, Writer: 8, Incarnation: 1})
+			h.written(1, over)
+			h.Observe(0, &over)
+			return []Final{logging(final(0, 0, over), dbadapter.KeptConflict)}
+		}},
 		{"to an import", "", func(h *History) []Final {
 			dated := put("k", "dated", dbadapter.Version{Clock: 9})
 			overwritten(h, dated)

@@ -30,14 +30,13 @@ const (
 	logForget
 )
 
-// A write begins with its flags, the action in the bits from flagAction on, up to
-// those of the optional fields.
+// A write begins with its flags, the action in the two bits from flagAction on.
 const (
 	flagDeleted = 1 << iota
 	flagIf      // the version of the condition follows the head
 	flagAction
-
-	flagsOptional = dbadapter.FlagExpires | dbadapter.FlagReplaces
+	_
+	flagPast // the time that was past follows the condition
 )
 
 func newEntry(e *logged) []byte {
@@ -71,11 +70,17 @@ func appendWrite(b []byte, w *dbadapter.Write) []byte {
 	if w.If != nil {
 		flags |= flagIf
 	}
+	if w.Past != 0 {
+		flags |= flagPast
+	}
 	b = append(b, flags)
 	b, _ = r.Version.AppendBinary(b) // never fails
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Signer))
 	if w.If != nil {
 		b, _ = w.If.AppendBinary(b)
+	}
+	if w.Past != 0 {
+		b = binary.BigEndian.AppendUint64(b, uint64(w.Past))
 	}
 	b = r.AppendOptional(b)
 	for _, field := range [][]byte{r.Key, r.Value, r.Signature} {
@@ -178,11 +183,14 @@ func (r *reader) version() (v dbadapter.Version) {
 
 func (r *reader) write() (w dbadapter.Write) {
 	flags := r.byte()
-	w.Action, w.Record.Deleted = dbadapter.Action(flags&^flagsOptional/flagAction), flags&flagDeleted != 0
+	w.Action, w.Record.Deleted = dbadapter.Action(flags&(flagPast-1)/flagAction), flags&flagDeleted != 0
 	w.Record.Version, w.Record.Signer = r.version(), dbadapter.WriterID(r.uint64())
 	if flags&flagIf != 0 {
 		v := r.version()
 		w.If = &v
+	}
+	if flags&flagPast != 0 {
+		w.Past = dbadapter.Timestamp(r.uint64())
 	}
 	if r.err == nil {
 		r.rest, r.err = w.Record.ReadOptional(flags, r.rest)

@@ -207,7 +207,7 @@ func TestStoreAfterPowerCut(t *testing.T) {
 
 func FuzzReadEntry(f *testing.F) {
 	dead := dbadapter.Write{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k"), Deleted: true, Signature: make([]byte, 64)}}, Action: dbadapter.SetAside}
-	replaced := dbadapter.Write{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k")}}, Action: dbadapter.Replace, If: &dbadapter.Version{Clock: 7}}
+	replaced := dbadapter.Write{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: []byte("k")}}, Action: dbadapter.Replace, If: &dbadapter.Version{Clock: 7}, Past: 9}
 	f.Add(newEntry(entry(1)))
 	f.Add(newEntry(&logged{writes: []dbadapter.Write{dead, replaced}}))
 	f.Add(newEntry(&logged{what: logLower, to: 7}))
