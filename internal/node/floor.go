@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -109,13 +110,23 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 		return nil, err
 	}
 	switch {
-	case len(r.DeclinedForFloor) == 0 || !writes || c.theirs.Floor == 0 || c.theirs.Floor == recovers:
+	case len(r.DeclinedForFloor) == 0 || !writes && !ns.leftToReaders() || c.theirs.Floor == 0 || c.theirs.Floor == recovers:
 		return nil, nil
 	case !v.mark.proven(c.theirs.Floor, tau):
 		v.mark.declined(c.theirs.Floor, tau)
 		return nil, nil
 	}
 	return c.declinedForFloor(r.DeclinedForFloor)
+}
+
+// leftToReaders reports whether the members have gone on without this node, and no
+// member that is left may write. This node then has no other floor to return by than
+// that of a reader, and would be kept out for ever by what was collected meanwhile.
+func (ns *Namespace) leftToReaders() bool {
+	active := ns.Members().Active()
+	return len(active) > 0 && !slices.ContainsFunc(active, func(m Member) bool {
+		return m.ID == ns.node.ID || ns.Members().Has(m.ID, RoleWrite)
+	})
 }
 
 // declinedForFloor is the removal of what the peer's floor has left behind: what

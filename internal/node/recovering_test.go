@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -95,5 +96,44 @@ func fill(t *testing.T, p *Part, list []dbadapter.Record) {
 		if _, err := p.Store.Apply(context.Background(), []dbadapter.Write{{Record: h}}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A member that has lapsed returns also where the only member left has been made a
+// reader since it collected: no floor of one that may write is left to believe.
+func TestLapsedMemberReturnsToAReader(t *testing.T) {
+	c := newCrew(t, 2)
+	if err := setRole(c.ns[0], c.machines[1].ID, RoleAdmin); err != nil {
+		t.Fatal(err)
+	}
+	c.put(0, "stays", "1")
+	c.put(0, "deleted", "1")
+	c.round()
+	c.put(0, "unheard", "of")
+	c.pass(time.Minute)
+	c.del(1, "deleted")
+	if err := c.ns[1].Lapse(context.Background(), c.machines[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Second)
+	must(c.ns[1].Collect(context.Background()))
+	c.want(1, "stays")
+	if _, _, err := c.machines[0].converse(c.ns[0], c.machines[1], Ask{Control: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := setRole(c.ns[0], c.machines[1].ID, RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		c.round()
+	}
+	for i := range c.ns {
+		c.want(i, "stays")
+		if m, _ := c.ns[i].Members().Member(c.machines[0].ID); m.Lapsed {
+			t.Errorf("%d has not heard that the member is back", i)
+		}
+	}
+	if n := c.ns[0].Store.KeptCount(dbadapter.KeptSetAside); n == 0 {
+		t.Error("the member's own record is not kept for a person")
 	}
 }
