@@ -59,30 +59,31 @@ func newHost(cfg Config) (_ host.Host, err error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := silentHost(cfg, announced, relays)
+	h, kept, err := silentHost(cfg, announced, relays)
 	if err != nil {
 		return nil, err
 	}
 	if err := listenOn(h, cfg.ListenAddrs); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
+	kept.start()
 	return h, nil
 }
 
 // silentHost makes a host with two transports, TCP and QUIC, and no part that dials
-// or listens by itself, unless it has relays: no port mapping, no search. libp2p's
+// or listens by itself, unless its relays are started: no port mapping, no search. libp2p's
 // default limits scale with the machine's memory, and its default metrics register
 // globally, so that both are set here. The host does not listen yet: a libp2p host
 // that fails to listen while it is made leaves goroutines behind.
-func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.Host, error) {
+func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.Host, *relays, error) {
 	limits := cfg.Limits.withDefaults()
 	resources, err := newResources(limits)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	connections, err := newConnections(limits, resources)
 	if err != nil {
-		return nil, errors.Join(err, resources.Close())
+		return nil, nil, errors.Join(err, resources.Close())
 	}
 	newTCP := func(u transport.Upgrader, r network.ResourceManager) (*tcp.TcpTransport, error) {
 		u = &hostUpgrader{u, connections, cfg.Dialed}
@@ -100,6 +101,10 @@ func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.
 		}
 		return slices.Concat(listening, relays.circuits())
 	}
+	ranker := rankDials
+	if len(at) > 0 {
+		ranker = rankBehindRouter
+	}
 	options := []libp2p.Option{
 		libp2p.Identity(cfg.Identity),
 		libp2p.NoListenAddrs,
@@ -107,7 +112,7 @@ func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.
 		libp2p.Transport(newTCP),
 		libp2p.Transport(newQUIC),
 		libp2p.QUICReuse(connections.openSockets),
-		libp2p.SwarmOpts(swarm.WithDialRanker(rankDials)),
+		libp2p.SwarmOpts(swarm.WithDialRanker(ranker)),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
@@ -120,7 +125,7 @@ func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.
 		libp2p.Ping(false),
 		libp2p.WithFxOption(fx.Invoke(func(h host.Host, u transport.Upgrader, life fx.Lifecycle) error {
 			if len(at) > 0 {
-				life.Append(fx.StartStopHook(relays.start, relays.stop))
+				life.Append(fx.StopHook(relays.stop))
 			}
 			if cfg.RelayService {
 				service, err := connections.serveRelay(h)
@@ -141,9 +146,9 @@ func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.
 	}
 	h, err := libp2p.New(options...)
 	if err != nil {
-		return nil, errors.Join(err, resources.Close(), connections.Close())
+		return nil, nil, errors.Join(err, resources.Close(), connections.Close())
 	}
-	return h, nil
+	return h, relays, nil
 }
 
 // listenOn makes a host listen on all of the addresses.

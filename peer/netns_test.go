@@ -38,6 +38,7 @@ var netnsRoles = map[string]func(ctx context.Context, args []string, in *bufio.S
 	"silent": netnsSilent,
 	"member": netnsMember,
 	"lan":    netnsLAN,
+	"nat":    netnsNAT,
 }
 
 // playNetnsRole runs this process in its role, if it has one.

@@ -82,33 +82,44 @@ func TestRankDials(t *testing.T) {
 	const (
 		publicTCP   = "/ip4/198.51.100.1/tcp/4747"
 		publicQUIC  = "/ip4/198.51.100.1/udp/4747/quic-v1"
+		realTCP     = "/ip4/8.8.8.8/tcp/4747" // those above are for documents, and count as not public
+		realQUIC    = "/ip4/8.8.8.8/udp/4747/quic-v1"
 		privateTCP  = "/ip4/10.0.0.1/tcp/4747"
 		privateQUIC = "/ip4/10.0.0.1/udp/4747/quic-v1"
 		relayed     = "/ip4/203.0.113.1/tcp/4747/p2p/12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA/p2p-circuit"
 	)
 	for _, c := range []struct {
-		addrs []string
-		want  map[string]time.Duration
+		behindRouter bool
+		addrs        []string
+		want         map[string]time.Duration
 	}{
-		{[]string{publicQUIC, publicTCP}, map[string]time.Duration{publicTCP: 0, publicQUIC: publicQUICWait}},
-		{[]string{privateQUIC, privateTCP}, map[string]time.Duration{privateTCP: 0, privateQUIC: privateQUICWait}},
-		{[]string{publicQUIC}, map[string]time.Duration{publicQUIC: 0}},
-		{[]string{relayed}, map[string]time.Duration{relayed: 0}},
-		{[]string{relayed, privateQUIC}, map[string]time.Duration{privateQUIC: 0, relayed: swarm.RelayDelay}},
+		{true, []string{realTCP, realQUIC, privateQUIC, privateTCP, relayed}, map[string]time.Duration{
+			realQUIC: 0, realTCP: swarm.PublicTCPDelay, privateTCP: 0, privateQUIC: privateQUICWait, relayed: swarm.RelayDelay,
+		}},
+		{true, []string{realTCP, relayed}, map[string]time.Duration{realTCP: 0, relayed: swarm.RelayDelay}},
+		{false, []string{publicQUIC, publicTCP}, map[string]time.Duration{publicTCP: 0, publicQUIC: publicQUICWait}},
+		{false, []string{privateQUIC, privateTCP}, map[string]time.Duration{privateTCP: 0, privateQUIC: privateQUICWait}},
+		{false, []string{publicQUIC}, map[string]time.Duration{publicQUIC: 0}},
+		{false, []string{relayed}, map[string]time.Duration{relayed: 0}},
+		{false, []string{relayed, privateQUIC}, map[string]time.Duration{privateQUIC: 0, relayed: swarm.RelayDelay}},
 		// TCP on another network says nothing about this one.
-		{[]string{publicQUIC, privateTCP}, map[string]time.Duration{privateTCP: 0, publicQUIC: 0}},
+		{false, []string{publicQUIC, privateTCP}, map[string]time.Duration{privateTCP: 0, publicQUIC: 0}},
 	} {
 		var addrs []ma.Multiaddr
 		for _, a := range c.addrs {
 			addrs = append(addrs, ma.StringCast(a))
 		}
-		got := rankDials(addrs)
+		rank := rankDials
+		if c.behindRouter {
+			rank = rankBehindRouter
+		}
+		got := rank(addrs)
 		if len(got) != len(c.want) {
 			t.Errorf("%v: ranked %v", c.addrs, got)
 		}
 		for _, d := range got {
 			if want, ok := c.want[d.Addr.String()]; !ok || d.Delay != want {
-				t.Errorf("%v: %s after %s, want %s", c.addrs, d.Addr, d.Delay, want)
+				t.Errorf("%v, behind a router %t: %s after %s, want %s", c.addrs, c.behindRouter, d.Addr, d.Delay, want)
 			}
 		}
 	}

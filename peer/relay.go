@@ -78,13 +78,15 @@ func (r *relays) attach(h host.Host, u transport.Upgrader) error {
 		return err
 	}
 	circuits.Start()
+	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.changed, err = h.EventBus().Emitter(new(event.EvtAutoRelayAddrsUpdated), eventbus.Stateful)
 	return err
 }
 
-// start begins to keep the reservations, once the host runs.
+// start begins to keep the reservations, once the host listens: from then on dials
+// over QUIC leave by the socket on which it does, and a relay tells the node how its
+// router shows that one.
 func (r *relays) start() {
-	r.ctx, r.cancel = context.WithCancel(context.Background())
 	for _, at := range r.at {
 		r.host.ConnManager().Protect(at.ID, "relay")
 		r.keepers.Go(func() { r.keep(at) })
@@ -130,12 +132,24 @@ func (r *relays) keep(at peer.AddrInfo) {
 func (r *relays) reserve(at peer.AddrInfo) time.Duration {
 	ctx, cancel := context.WithTimeout(r.ctx, relayTimeout)
 	defer cancel()
+	at.Addrs = slices.Concat(at.Addrs, overQUIC(at.Addrs))
 	place, err := client.Reserve(ctx, r.host, at)
 	r.set(at.ID, err == nil)
 	if err != nil {
 		return relayRetry
 	}
 	return min(max(time.Until(place.Expiration)/2, relayRetry), relayRenewal)
+}
+
+// overQUIC are the addresses at which a node that listens at the given ones over TCP
+// listens over QUIC, unless its user says otherwise.
+func overQUIC(addrs []ma.Multiaddr) (out []ma.Multiaddr) {
+	for _, a := range addrs {
+		if isTCP(a) {
+			out = append(out, a[:1].Encapsulate(ma.StringCast("/udp/"+a[1].Value()+"/quic-v1")))
+		}
+	}
+	return out
 }
 
 // set notes whether a relay has a place for this node, and makes the host tell its

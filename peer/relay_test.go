@@ -189,3 +189,17 @@ func TestRelaysAreChecked(t *testing.T) {
 		t.Errorf("two addresses of one relay: %v, %v", got, err)
 	}
 }
+
+// Of a relay that is given by its address over TCP the one over QUIC is tried, too.
+func TestRelayOverQUIC(t *testing.T) {
+	of := func(s ...string) (out []ma.Multiaddr) {
+		for _, a := range s {
+			out = append(out, ma.StringCast(a))
+		}
+		return out
+	}
+	got := overQUIC(of("/dns4/relay.example/tcp/4747", "/ip6/2001:db8::1/tcp/1", "/ip4/192.0.2.1/udp/4747/quic-v1", "/ip4/192.0.2.1/tcp/1/ws"))
+	if want := of("/dns4/relay.example/udp/4747/quic-v1", "/ip6/2001:db8::1/udp/1/quic-v1"); !slices.EqualFunc(got, want, ma.Multiaddr.Equal) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -23,19 +23,28 @@ const (
 
 // rankDials says when each address of a peer is dialled. The first dial that
 // succeeds ends the others.
-func rankDials(addrs []ma.Multiaddr) []network.AddrDelay {
-	var tcp, quic, relayed []ma.Multiaddr
+func rankDials(addrs []ma.Multiaddr) []network.AddrDelay { return rank(addrs, false) }
+
+// rankBehindRouter is rankDials for a node with relays. It dials public addresses over
+// QUIC first: only what sees the UDP socket on which the node listens can tell it
+// under which public address its router shows that, and holes are punched to there.
+func rankBehindRouter(addrs []ma.Multiaddr) []network.AddrDelay { return rank(addrs, true) }
+
+func rank(addrs []ma.Multiaddr, behindRouter bool) []network.AddrDelay {
+	var tcp, quic, public, relayed []ma.Multiaddr
 	for _, a := range addrs {
 		switch {
 		case isRelayed(a):
 			relayed = append(relayed, a)
+		case behindRouter && manet.IsPublicAddr(a):
+			public = append(public, a)
 		case isQUIC(a):
 			quic = append(quic, a)
 		default:
 			tcp = append(tcp, a)
 		}
 	}
-	out := swarm.DefaultDialRanker(tcp)
+	out := slices.Concat(swarm.DefaultDialRanker(tcp), swarm.DefaultDialRanker(public)) // which puts QUIC first
 	quicWait := func(a ma.Multiaddr) time.Duration {
 		isSame := func(other ma.Multiaddr) bool { return manet.IsPrivateAddr(other) == manet.IsPrivateAddr(a) }
 		switch {
@@ -51,7 +60,7 @@ func rankDials(addrs []ma.Multiaddr) []network.AddrDelay {
 		out = append(out, d)
 	}
 	for _, d := range swarm.DefaultDialRanker(relayed) {
-		if len(tcp)+len(quic) > 0 {
+		if len(tcp)+len(quic)+len(public) > 0 {
 			d.Delay += swarm.RelayDelay
 		}
 		out = append(out, d)

@@ -14,6 +14,7 @@ declare -A need=(
   [mkfs.ext4]=e2fsprogs                     # the disk of a power cut
   [mount]=mount
   [ip]=iproute2                             # network namespaces: limits per address
+  [nft]=nftables                            # routers between them: hole punching
 )
 
 declare -A missing=()
