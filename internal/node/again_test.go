@@ -52,6 +52,37 @@ func TestRestampedTombstoneWaits(t *testing.T) {
 	}
 }
 
+// With the next change of the list of members, collection no longer waits until the
+// clock says again what it said before a restamp, a year ahead; a restart in between
+// changes nothing.
+func TestRestampedIsCollected(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		c := newCrew(t, 2)
+		c.put(0, "deleted", "1")
+		c.round()
+		c.machines[1].clock = c.machines[1].clock.Add(365 * 24 * time.Hour)
+		c.put(1, "ahead", "1")
+		c.machines[1].clock = c.machines[0].clock
+		if n, err := c.ns[1].Restamp(t.Context()); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		c.pass(DefaultMaxSkew)
+		c.del(1, "deleted")
+		for i := range 4 {
+			if c.round(); restarts && i < 2 {
+				c.restart(1)
+			}
+		}
+		if held := c.ns[1].Collection(); held.Waiting != 1 || !held.Mark.Before(held.Oldest) {
+			t.Errorf("before the list has changed: %+v", held)
+		}
+		if err := setRole(c.ns[0], c.machines[1].ID, RoleAdmin); err != nil {
+			t.Fatal(err)
+		}
+		c.quiet()
+	}
+}
+
 // Two members that meet through a third alone collect, too, when the third was
 // restarted between its pledge and their next sync with it.
 func TestCollectedThroughOneThatRestarts(t *testing.T) {

@@ -29,14 +29,19 @@ func (ns *Namespace) stand(ctx context.Context, vouches bool) (s standing, err e
 	if !vouches {
 		return standing{list: ns.Members().Digest()}, nil
 	}
+	w := &ns.vouching.mark
+	ns.updating.Lock()
+	s.era = w.era
+	ns.updating.Unlock()
 	if s.tau, err = ns.tau(ctx); err != nil {
 		return s, err
 	}
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	w := &ns.vouching.mark
-	s.list = ns.Members().Digest()
-	s.floor, s.era = w.greeted(), w.era
+	s.list, s.floor = ns.Members().Digest(), w.greeted()
+	if s.era != w.era {
+		s.tau = 0 // a reading from before a restamp, or a change of the list, says nothing under the list of now
+	}
 	return s, nil
 }
 

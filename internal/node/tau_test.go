@@ -27,3 +27,24 @@ func TestVersionsPassTau(t *testing.T) {
 		t.Errorf("opened again, it makes the version %s", v)
 	}
 }
+
+// A reading of the clock from before a change of the list of members is not greeted
+// under the list after it.
+func TestReadingOfAnEarlierList(t *testing.T) {
+	c := newCrew(t, 2)
+	ns, m := c.ns[0], c.machines[0]
+	if s := must(ns.stand(t.Context(), true)); s.tau == 0 {
+		t.Fatal("it vouches for nothing")
+	}
+	now := m.Now
+	m.Now = func() time.Time { // between the reading and the greeting
+		m.Now = now
+		if err := setRole(ns, c.machines[1].ID, RoleRead); err != nil {
+			t.Error(err)
+		}
+		return now()
+	}
+	if s := must(ns.stand(t.Context(), true)); s.tau != 0 || s.list != ns.Members().Digest() {
+		t.Errorf("it greets with the reading %d and the list %x, which is %x now", s.tau, s.list, ns.Members().Digest())
+	}
+}

@@ -112,7 +112,8 @@ func (ns *Namespace) relist(w *watermark) (changed bool) {
 	for i := range active {
 		ids[i] = active[i].ID
 	}
-	return w.relist(members.Digest(), ids, members.alone(ns.node.ID), uint64(members.Epoch(ns.node.ID)))
+	return w.relist(members.Digest(), ids, members.alone(ns.node.ID), uint64(members.Epoch(ns.node.ID)),
+		dbadapter.Timestamp(ns.clock.Latest())+1)
 }
 
 // relisted follows a change of the list of members. updating is held.

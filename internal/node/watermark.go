@@ -70,12 +70,15 @@ type Vouched struct {
 	// Recovering: the node may lack what it, or the members, once held. It
 	// vouches for nothing, keeps nothing out and collects nothing.
 	Recovering bool `cbor:"5,keyasint"`
-	// Holds are the dated imports that members may not hold yet, by At.
+	// Holds are the dated and restamped records that members may not hold yet.
 	Holds []Hold `cbor:"6,keyasint"`
+	// List is the list of members under which Holds count.
+	List [16]byte `cbor:"7,keyasint"`
 }
 
-// Hold is dated imports that keep the promise down: records from Clock on were
-// written until the node's clock said At.
+// Hold is records that keep the promise down: dated imports, or what a restamp makes
+// anew. A member whose pledge gives At, or a later reading of this node's clock, has
+// met a snapshot that holds those from Clock on.
 type Hold struct {
 	Clock dbadapter.Timestamp `cbor:"1,keyasint"`
 	At    dbadapter.Timestamp `cbor:"2,keyasint"`
@@ -87,7 +90,7 @@ func (v Vouched) clone() Vouched {
 	return v
 }
 
-// hold adds dated imports that were written at a reading of the clock. Where there
+// hold adds records that are written until the clock gives a reading. Where there
 // are many, the last two are taken together, which holds more back.
 func (v *Vouched) hold(clock, at dbadapter.Timestamp) {
 	v.Holds = append(v.Holds, Hold{clock, at})
@@ -137,19 +140,36 @@ func (w *watermark) recover() {
 
 // relist takes the list of members as it is now: its digest, its active members by
 // id, whether it has no other member than this node, and how often they have gone on
-// without it. It reports whether what is durable has changed.
-func (w *watermark) relist(list [16]byte, active []ID, alone bool, epoch uint64) (changed bool) {
+// without it; and a reading of the clock, which no greeting under this list has given
+// yet, unless the list is the one from before a restart. It reports whether what is
+// durable has changed.
+func (w *watermark) relist(list [16]byte, active []ID, alone bool, epoch uint64, reading dbadapter.Timestamp) (changed bool) {
 	if list == w.list && w.known != nil {
 		return false
 	}
 	w.list, w.active, w.alone = list, active, alone
 	w.anew()
+	changed = w.rehold(reading)
 	if epoch > w.Epoch {
 		w.Epoch = epoch
 		w.recover()
 		changed = true
 	}
 	return w.recoverAlone() || changed
+}
+
+// rehold follows a change of the list. What members know of this node's clock starts
+// anew with it: a reading that they know from now on is of a snapshot that holds what
+// the holds are for, even where the clock, before a restamp, had given later ones.
+func (w *watermark) rehold(reading dbadapter.Timestamp) (changed bool) {
+	if w.List == w.list {
+		return false
+	}
+	w.List = w.list
+	for i := range w.Holds {
+		w.Holds[i].At = min(w.Holds[i].At, reading)
+	}
+	return len(w.Holds) > 0
 }
 
 // hear takes a member's pledge from its record. What this node itself has said,

@@ -160,6 +160,7 @@ func history(seed uint64, p mPlan) *mCluster {
 		case n < 94:
 			if p.clocks {
 				x.offset += stamp(c.rng.IntN(41)-20) * tick * stamp(1+c.rng.IntN(4))
+				x.restamp()
 			}
 		case n < 95:
 			if p.restore && !x.liar {

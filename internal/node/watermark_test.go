@@ -27,18 +27,21 @@ func TestWatermarkHistories(t *testing.T) {
 		{"a liar", mPlan{nodes: 4, liar: true}},
 	} {
 		t.Run(p.name, func(t *testing.T) {
-			seeds, collects, asides := histories(), 0, 0
+			seeds, collects, asides, restamps := histories(), 0, 0, 0
 			for seed := range seeds {
 				p.steps = 150 + int(seed%3)*150
 				c := history(seed, p.mPlan)
-				collects, asides = collects+c.collects, asides+c.asides
+				collects, asides, restamps = collects+c.collects, asides+c.asides, restamps+c.restamps
 				if len(c.failed) > 0 {
 					t.Fatalf("seed %d: %s\n%s", seed, c.failed, c)
 				}
 			}
-			t.Logf("%d histories: %d records collected, %d set aside", seeds, collects, asides)
+			t.Logf("%d histories: %d records collected, %d set aside, %d restamps", seeds, collects, asides, restamps)
 			if lies := p.liar; lies && collects+asides > 0 || !lies && collects == 0 {
 				t.Errorf("%d records collected, %d set aside", collects, asides)
+			}
+			if p.clocks && restamps == 0 {
+				t.Error("no clock was so far ahead that its node had to restamp")
 			}
 		})
 	}
