@@ -124,13 +124,16 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 	return c.declinedForFloor(r.DeclinedForFloor)
 }
 
-// leftToReaders reports whether the members have gone on without this node, and no
-// member that is left may write. This node then has no other floor to return by than
-// that of a reader, and would be kept out for ever by what was collected meanwhile.
+// leftToReaders reports whether this node recovers, and no other member can help that
+// may write: each of those that the members wait for recovers, too. This node then has
+// no other floor to go by than that of a reader, and would be kept out for ever by what
+// was collected before. It recovers by an act of a person, which no reader can bring
+// about. updating is held.
 func (ns *Namespace) leftToReaders() bool {
-	active := ns.Members().Active()
-	return len(active) > 0 && !slices.ContainsFunc(active, func(m Member) bool {
-		return m.ID == ns.node.ID || ns.Members().Has(m.ID, RoleWrite)
+	w := &ns.vouching.mark
+	return w.Recovering && !slices.ContainsFunc(w.active, func(id ID) bool {
+		said := w.under(id)
+		return id != w.self && ns.Members().Has(id, RoleWrite) && (said == nil || !said.Recovering)
 	})
 }
 

@@ -15,23 +15,13 @@ func TestRestoredCopy(t *testing.T) {
 	c.put(0, "deleted", "1")
 	c.put(0, "stays", "1")
 	c.round()
-	state := c.ns[2].Members().state.clone()
-	copied := records(c.ns[2])
-	control := saidRecords(c.ns[2])
+	restore := c.copyOf(2)
 	c.put(1, "later", "1")
 	c.del(0, "deleted")
 	c.quiet()
 	c.want(1, "later", "stays")
 
-	m := newMachine(3)
-	m.clock = c.machines[0].clock
-	restored := must(m.open(c.ns[2].Keys.Secret, state))
-	fill(t, &restored.Part, copied)
-	fill(t, &restored.Control, control)
-	must(0, restored.Close())
-	m.Forget(restored)
-	restored = must(m.open(c.ns[2].Keys.Secret, state))
-	c.machines[2], c.ns[2] = m, restored
+	restore()
 	c.want(2, "deleted", "stays")
 	if err := c.turn(2, 0); err != nil {
 		t.Fatal(err)
@@ -41,11 +31,11 @@ func TestRestoredCopy(t *testing.T) {
 	for i := range c.ns {
 		c.want(i, "later", "stays")
 	}
-	if restored.Collection().Recovering {
+	if c.ns[2].Collection().Recovering {
 		t.Error("it still recovers")
 	}
 	kept := 0
-	for k := range restored.Store.Kept(context.Background()) {
+	for k := range c.ns[2].Store.Kept(context.Background()) {
 		if string(k.Record.Key) == "deleted" {
 			kept++
 		}
@@ -77,6 +67,22 @@ func TestLapsedAlone(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	c.want(0)
+}
+
+// copyOf copies a node's disk. restore puts the copy in its place.
+func (c *crew) copyOf(i int) (restore func()) {
+	ns := c.ns[i]
+	state, data, control := ns.Members().state.clone(), records(ns), saidRecords(ns)
+	return func() {
+		m := newMachine(i + 1)
+		m.clock = c.machines[i].clock
+		restored := must(m.open(ns.Keys.Secret, state))
+		fill(c.t, &restored.Part, data)
+		fill(c.t, &restored.Control, control)
+		must(0, restored.Close())
+		m.Forget(restored)
+		c.machines[i], c.ns[i] = m, must(m.open(ns.Keys.Secret, state))
+	}
 }
 
 func saidRecords(ns *Namespace) (out []dbadapter.Record) {
@@ -135,5 +141,33 @@ func TestLapsedMemberReturnsToAReader(t *testing.T) {
 	}
 	if n := c.ns[0].Store.KeptCount(dbadapter.KeptSetAside); n == 0 {
 		t.Error("the member's own record is not kept for a person")
+	}
+}
+
+// The only member that may write is restored from a copy. What was deleted since is
+// gone from it, too, though only a reader tells.
+func TestRestoredCopyAmongReaders(t *testing.T) {
+	c := newCrew(t, 1)
+	c.join(1, RoleRead)
+	c.put(0, "deleted", "1")
+	c.put(0, "stays", "1")
+	c.round()
+	restore := c.copyOf(0)
+	c.del(0, "deleted")
+	c.quiet()
+	c.want(1, "stays")
+
+	restore()
+	for range 6 {
+		c.round()
+	}
+	for i := range c.ns {
+		c.want(i, "stays")
+	}
+	if c.ns[0].Collection().Recovering {
+		t.Error("it still recovers")
+	}
+	if n := c.ns[0].Store.KeptCount(dbadapter.KeptSetAside); n != 1 {
+		t.Errorf("%d records kept for a person", n)
 	}
 }
