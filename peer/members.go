@@ -88,6 +88,13 @@ func (ns *Namespace) Members() []Member {
 	return out
 }
 
+// ByWriter is the member, or the former one, that versions name by this id. ok is false
+// if the list of members has no such node.
+func (ns *Namespace) ByWriter(w dbadapter.WriterID) (id ID, ok bool) {
+	member, ok := ns.core.Members().ByWriter(w)
+	return ID(member), ok
+}
+
 // SetRole makes a node a member, or gives a member another role. It takes the role
 // admin; an admin loses that role only by its own doing or by an admin above it in
 // the chain of invitations. The change is durable here when SetRole returns, and

@@ -2,12 +2,18 @@ package peer
 
 import (
 	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
 )
+
+// TwinLife is how long one of two nodes with one identity must have been silent
+// before the other is synced with again.
+const TwinLife = node.TwinLife
 
 // Twin is a member whose identity two nodes run with: a copy of a data folder was
 // started beside the original. Records of the one can take the place of the
-// other's, so that this node syncs with neither until one has been silent for a
-// quarter of an hour.
+// other's, so that this node syncs with neither until one has been silent for
+// TwinLife.
 type Twin struct {
 	ID ID
 	// Heard is when each of the two was heard last, the later one first.

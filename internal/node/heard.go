@@ -23,6 +23,6 @@ func (ns *Namespace) heard(remote ID, theirs *wire.Greeting, left time.Time) err
 	if !two {
 		return nil
 	}
-	return fmt.Errorf("%w: %s greeted as %016x at %s and as %016x at %s; stop one of the two, and give it an identity of its own before it runs again (syncd init --new-identity)",
-		reconcile.ErrTwin, remote, t.Incarnations[0], t.Heard[0].Format(time.TimeOnly), t.Incarnations[1], t.Heard[1].Format(time.TimeOnly))
+	return fmt.Errorf("%w: %s greeted as %016x at %s and as %016x at %s; stop one of the two, and give it an identity of its own before it runs again (syncd init --new-identity); the other is synced with again %.0f minutes later",
+		reconcile.ErrTwin, remote, t.Incarnations[0], t.Heard[0].Format(time.TimeOnly), t.Incarnations[1], t.Heard[1].Format(time.TimeOnly), TwinLife.Minutes())
 }

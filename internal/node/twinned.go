@@ -31,7 +31,7 @@ func (t *twinned) told(by ID, now time.Time, err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = Twinned{by, now}
-	return fmt.Errorf("%w as this one, and %s has heard both: a copy of the data directory is running; stop one of the two, and give it an identity of its own before it runs again (syncd init --new-identity)", err, by)
+	return fmt.Errorf("%w as this one, and %s has heard both: a copy of the data directory is running; stop one of the two, and give it an identity of its own before it runs again (syncd init --new-identity); the other is synced with again %.0f minutes later", err, by, TwinLife.Minutes())
 }
 
 // Twinned reports what a peer has told of a node with this one's identity within

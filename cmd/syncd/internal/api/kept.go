@@ -14,6 +14,7 @@ type Kept struct {
 	Key
 	Version string    `json:"version"`
 	Writer  string    `json:"writer" doc:"of the version"`
+	Member  string    `json:"member,omitempty" doc:"the member, or former member, that is the writer; absent where the list of members has no such node"`
 	Time    time.Time `json:"time" doc:"of the version"`
 	Deleted bool      `json:"deleted,omitempty" doc:"it is a deletion"`
 	Size    int       `json:"size" doc:"of the value, in bytes"`
@@ -23,11 +24,14 @@ type Kept struct {
 }
 
 // KeptOf describes an entry of the kept log, without its value.
-func KeptOf(k *dbadapter.Kept) Kept {
+func KeptOf(ns *peer.Namespace, k *dbadapter.Kept) Kept {
 	r := &k.Record
 	out := Kept{
 		Seq: k.Seq, Key: KeyOf(r.Key), Version: r.Version.String(), Writer: r.Version.Writer.String(),
 		Time: r.Version.Clock.Time(), Deleted: r.Deleted, Size: len(r.Value), At: k.At,
+	}
+	if id, ok := ns.ByWriter(r.Version.Writer); ok {
+		out.Member = id.String()
 	}
 	if r.Expires != 0 {
 		out.Expires = r.Expires.Time()
@@ -46,8 +50,8 @@ type KeptValue struct {
 }
 
 // KeptValueOf describes an entry of the kept log.
-func KeptValueOf(k *dbadapter.Kept) KeptValue {
-	out := KeptValue{Kept: KeptOf(k)}
+func KeptValueOf(ns *peer.Namespace, k *dbadapter.Kept) KeptValue {
+	out := KeptValue{Kept: KeptOf(ns, k)}
 	switch value := k.Record.Value; {
 	case k.Record.Deleted:
 	case utf8.Valid(value):

@@ -153,7 +153,11 @@ func (c *keptArgs) list(ctx context.Context, a *app, daemon *client.Client, list
 			if k.Deleted {
 				size = "deleted"
 			}
-			t.row(fmt.Sprint(k.Seq), show(k.Key.Bytes()), size, k.Time.Format(time.RFC3339), k.Writer, k.At.Format(time.RFC3339), k.By)
+			writer := k.Writer
+			if k.Member != "" {
+				writer = short(k.Member)
+			}
+			t.row(fmt.Sprint(k.Seq), show(k.Key.Bytes()), size, k.Time.Format(time.RFC3339), writer, k.At.Format(time.RFC3339), k.By)
 		}
 		if err := t.print(); err != nil {
 			return err

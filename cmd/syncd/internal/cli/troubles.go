@@ -6,7 +6,11 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/peer"
 )
+
+// cureTwins is what to do about two nodes of one identity.
+var cureTwins = fmt.Sprintf("stop one of the two, and give it an identity of its own (syncd init --new-identity); the other is synced with again %.0f minutes later", peer.TwinLife.Minutes())
 
 // membershipTroubles says what keeps the members from syncing with this node, or it
 // from syncing with one of them.
@@ -22,14 +26,14 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 		troubles = append(troubles, "this node is not a member: have an admin make a ticket (syncd invite), and join with it here (syncd join)")
 	}
 	if t := ns.Twinned; t != nil {
-		troubles = append(troubles, fmt.Sprintf("another node runs with this one's identity, as %s found at %s: a copy of the data directory is running; stop one of the two, and give it an identity of its own: syncd init --new-identity", t.By, t.At.Format(time.RFC3339)))
+		troubles = append(troubles, fmt.Sprintf("another node runs with this one's identity, as %s found at %s: a copy of the data directory is running; %s", t.By, t.At.Format(time.RFC3339), cureTwins))
 	}
 	for _, t := range ns.Twins {
 		var heard []string
 		for _, at := range t.Heard {
 			heard = append(heard, at.Format(time.TimeOnly))
 		}
-		troubles = append(troubles, fmt.Sprintf("two nodes run with the identity of %s, heard at %s: neither is synced with; stop one of the two, and give it an identity of its own: syncd init --new-identity", t.ID, strings.Join(heard, " and ")))
+		troubles = append(troubles, fmt.Sprintf("two nodes run with the identity of %s, heard at %s: neither is synced with; %s", t.ID, strings.Join(heard, " and "), cureTwins))
 	}
 	return troubles
 }

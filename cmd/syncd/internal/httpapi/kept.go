@@ -52,16 +52,16 @@ func (s *server) registerKept() {
 			if err != nil {
 				return nil, err
 			}
-			return listKept(kind.entries(ns, ctx), in, kind.refusedOf(ns))
+			return listKept(ns, kind.entries(ns, ctx), in, kind.refusedOf(ns))
 		})
 		huma.Register(s.api, huma.Operation{
 			OperationID: "show-" + kind.name, Method: http.MethodGet, Path: path + "/{seq}", Summary: "One of them, with its value",
 		}, func(ctx context.Context, in *keptInput) (*keptValueOutput, error) {
-			_, k, err := s.findKept(ctx, kind, in)
+			ns, k, err := s.findKept(ctx, kind, in)
 			if err != nil {
 				return nil, err
 			}
-			return &keptValueOutput{api.KeptValueOf(k)}, nil
+			return &keptValueOutput{api.KeptValueOf(ns, k)}, nil
 		})
 		huma.Register(s.api, huma.Operation{
 			OperationID: "restore-" + kind.name, Method: http.MethodPost, Path: path + "/{seq}/restore",
@@ -89,7 +89,7 @@ func (k *keptKind) refusedOf(ns *peer.Namespace) []peer.Rejection {
 	return k.refused(ns)
 }
 
-func listKept(entries iter.Seq2[dbadapter.Kept, error], in *keptListInput, refused []peer.Rejection) (*keptListOutput, error) {
+func listKept(ns *peer.Namespace, entries iter.Seq2[dbadapter.Kept, error], in *keptListInput, refused []peer.Rejection) (*keptListOutput, error) {
 	out := &keptListOutput{api.KeptList{Entries: []api.Kept{}}}
 	if in.Cursor == 0 {
 		for _, r := range refused {
@@ -109,7 +109,7 @@ func listKept(entries iter.Seq2[dbadapter.Kept, error], in *keptListInput, refus
 			out.Body.Cursor = out.Body.Entries[n-1].Seq
 			break
 		}
-		out.Body.Entries = append(out.Body.Entries, api.KeptOf(&k))
+		out.Body.Entries = append(out.Body.Entries, api.KeptOf(ns, &k))
 	}
 	return out, nil
 }
