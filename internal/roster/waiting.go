@@ -1,6 +1,9 @@
 package roster
 
-import "container/list"
+import (
+	"container/list"
+	"slices"
+)
 
 // waiting holds statements that name others which have not arrived. Those of
 // admins and those of other authors have places of their own, and of each the oldest
@@ -87,12 +90,14 @@ func (w *waiting) drop(at *list.Element) {
 	}
 }
 
-// take gives what waits for a statement, and holds it no longer.
+// take gives what waits for a statement, by hash, so that a history that is played
+// again leaves the same set; and holds it no longer.
 func (w *waiting) take(head Hash) (freed []*entry) {
 	for _, at := range w.byHead[head] {
 		freed = append(freed, at.Value.(*held).entry)
 		w.drop(at)
 	}
+	slices.SortFunc(freed, byHash)
 	return freed
 }
 
