@@ -90,9 +90,24 @@ func (ns *Namespace) store(ctx context.Context, values [][]byte) error {
 	return err
 }
 
+// unstore takes statements that the set has dropped out of the control namespace, as
+// far as they are there.
+func (ns *Namespace) unstore(ctx context.Context, values [][]byte) error {
+	var writes []dbadapter.Write
+	for _, value := range values {
+		record, err := ns.Control.statement(value)
+		if err != nil {
+			return err
+		}
+		writes = append(writes, dbadapter.Write{Record: record, Action: dbadapter.Collect})
+	}
+	_, err := ns.Control.apply(ctx, writes)
+	return err
+}
+
 // take adds statements to the set and makes those durable that are new to it; then
-// they count. The statuses are in the order of the values; an error of a statement
-// stands beside them. updating is held.
+// they count. Void ones of which the set has too many go. The statuses are in the
+// order of the values; an error of a statement stands beside them. updating is held.
 func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status, []error, error) {
 	statuses, refused := make([]roster.Status, len(values)), make([]error, len(values))
 	var taken [][]byte
@@ -103,15 +118,22 @@ func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status
 		}
 	}
 	taken = append(taken, ns.set.Released()...)
+	ns.set.Shed()
 	for i, value := range values {
-		if statuses[i] == roster.Waiting && ns.set.Has(roster.HashOf(value)) {
+		switch has := ns.set.Has(roster.HashOf(value)); {
+		case statuses[i] == roster.Waiting && has:
 			statuses[i] = roster.Added
+		case statuses[i] == roster.Added && !has:
+			statuses[i], refused[i] = 0, fmt.Errorf("%w: it does not count, and more such statements are here than are kept", dbadapter.ErrLimit)
 		}
 	}
-	if len(taken) == 0 {
+	taken = slices.DeleteFunc(taken, func(value []byte) bool { return !ns.set.Has(roster.HashOf(value)) })
+	dropped := ns.set.Dropped()
+	if len(taken) == 0 && len(dropped) == 0 {
 		return statuses, refused, nil
 	}
-	if err := ns.store(ctx, taken); err != nil {
+	// First out, then in: the store never has more than a set takes.
+	if err := errors.Join(ns.unstore(ctx, dropped), ns.store(ctx, taken)); err != nil {
 		return nil, nil, errors.Join(err, ns.readSet(context.WithoutCancel(ctx)))
 	}
 	return statuses, refused, ns.publish(taken)

@@ -29,6 +29,9 @@ func (s *Set) examine(e *entry) error {
 		case e.Kind == Return && !v.lapsed(e.Author):
 			return errors.New("the author was not lapsed")
 		}
+		if e.seats = v.seats(e.Author); len(e.seats) == 0 {
+			e.grants = v.plain(e.Author)
+		}
 		return nil
 	}
 	for _, t := range v.seats(e.Author) {

@@ -83,8 +83,8 @@ func (x *explanation) add(i int) {
 	x.stands(i)
 }
 
-// stands adds why a statement counts, where the node may know of one that would have
-// taken its author's authority, and does not count itself.
+// stands adds why a statement counts: where the node may know of one that could have
+// taken its author's authority, what took that one's.
 func (x *explanation) stands(i int) {
 	if x.seen[i] {
 		return
@@ -98,15 +98,42 @@ func (x *explanation) stands(i int) {
 		}
 		if h := v.set.subjects[v.holder(t)]; h != nil {
 			for _, j := range h.enders {
-				if v.couldTake(j, t) && v.apart(j, v.set.entries[j], e) && !v.stands(j) {
-					x.void(j)
+				if v.couldTake(j, t) && v.apart(j, v.set.entries[j], e) {
+					x.unable(v.set.entries[j], t)
 				}
 			}
 		}
 		if t != root {
 			x.stands(t.entry())
 		}
-		return
+	}
+	for _, g := range e.grants { // of what a member without seats says of itself alone
+		if v.stands(g) && len(v.removedApart(e, g)) == 0 {
+			x.stands(g)
+		}
+	}
+}
+
+// unable adds why a statement does not take a seat.
+func (x *explanation) unable(r *entry, t seat) {
+	for _, u := range r.seats {
+		if u == t || x.view.above(t).has(int(u)) {
+			x.dead(u, r)
+		}
+	}
+}
+
+// dead adds why a seat gives a statement no authority, where it does not.
+func (x *explanation) dead(t seat, e *entry) {
+	v := x.view
+	switch {
+	case v.live(t, e):
+	case t != root && !v.stands(t.entry()):
+		x.void(t.entry()) // earlier than e, so that this ends
+	default:
+		x.earliest(slices.DeleteFunc(slices.Concat(v.takers(t), v.ownTakers(t)), func(j int) bool {
+			return !v.apart(j, v.set.entries[j], e)
+		}))
 	}
 }
 
@@ -159,13 +186,14 @@ func (x *explanation) void(i int) {
 	v := x.view
 	e := v.set.entries[i]
 	for _, t := range e.seats {
-		if t != root && !v.stands(t.entry()) {
-			x.void(t.entry()) // earlier than i, so that this ends
-			continue
+		x.dead(t, e)
+	}
+	for _, g := range e.grants { // of what a member without seats says of itself alone
+		if !v.stands(g) {
+			x.void(g)
+		} else {
+			x.earliest(v.removedApart(e, g))
 		}
-		x.earliest(slices.DeleteFunc(slices.Concat(v.takers(t), v.ownTakers(t)), func(j int) bool {
-			return !v.apart(j, v.set.entries[j], e)
-		}))
 	}
 }
 

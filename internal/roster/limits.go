@@ -10,15 +10,16 @@ const (
 	// MaxMembers keeps a list, and what is computed from it with each sync, small.
 	// Only Make heeds it: two admins apart may pass it together.
 	MaxMembers = 1000
-	// MaxStatements bounds a set: 64 changes of each of 1,000 members. What is
-	// beyond founderReserve is left to the founder, so that a set that an admin
-	// has filled can still lose that admin.
+	// MaxStatements bounds a set, without what is void: 64 changes of each of 1,000
+	// members. What is beyond founderReserve is left to the founder, so that a set
+	// that an admin has filled can still lose that admin.
 	MaxStatements  = 65_536
 	founderReserve = 4_096
-	// MaxPerAuthor bounds what an admin can add to the set.
+	// MaxPerAuthor bounds what an admin can add to the set, without what is void.
 	MaxPerAuthor = 16_384
 	// MaxVoid is how many statements are kept that neither stand nor are reached
-	// by one that does. They are shown, and change nothing.
+	// by one that does. They are shown, and change nothing. Twice as many are there
+	// between two Sheds, and more while members' statements wait that name them.
 	MaxVoid = 1_024
 	// MaxWaiting and MaxWaitingPerAuthor bound the statements that wait for others
 	// which they name, of authors that are no admins as far as the set tells: 16 MiB
@@ -35,3 +36,12 @@ const (
 	// the work for a member that many admins have made an admin.
 	maxSeats = 16
 )
+
+// bounds are those of a set; tests have sets with lower ones.
+type bounds struct{ statements, reserve, perAuthor, void int }
+
+var standardBounds = bounds{MaxStatements, founderReserve, MaxPerAuthor, MaxVoid}
+
+// most is how many statements a set ever has, void ones included. It drops void ones
+// when it has taken the next.
+func (b bounds) most() int { return b.statements + b.perAuthor }

@@ -36,10 +36,7 @@ func Make(s *Set, d Draft, author ID, at dbadapter.Timestamp, sign func(message 
 		return nil, err
 	}
 	e := newEntry(st, Hash{}, nil)
-	for _, h := range st.Heads {
-		i := s.byHash[h]
-		e.past = e.past.union(s.entries[i].past).with(i)
-	}
+	e.past = s.past(st)
 	if err := s.examine(e); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, d.Kind, err)
 	}

@@ -16,6 +16,7 @@ type resolution struct {
 	list  *List
 	heads []Hash
 	shown map[request][][]byte // by Explain
+	idle  []*entry             // neither stand nor are reached by one that stands
 }
 
 // List is what the statements in the set say, whatever the order they came in.
@@ -37,7 +38,7 @@ func (s *Set) resolve() *resolution {
 		byID: map[ID]int{}, writers: map[dbadapter.WriterID]ID{}, spans: map[ID][]span{},
 		former: map[ID]FormerMember{}, seats: map[ID][]seat{}, above: map[seat]bits{},
 	}
-	s.resolved = &resolution{list: l, shown: map[request][][]byte{}}
+	s.resolved, s.last = &resolution{list: l, shown: map[request][][]byte{}}, l
 	s.core(v)
 	if len(s.founds) > 0 {
 		l.policy = s.entries[s.found()].Policy
@@ -73,7 +74,7 @@ func (s *Set) core(v *view) {
 	if len(s.founds) > 0 {
 		counting = s.found()
 	}
-	s.voids = 0
+	s.count = newCount()
 	for i := len(s.entries) - 1; i >= 0; i-- { // each after those that it names: reached is complete at i
 		e := s.entries[i]
 		stands := v.stands(i) && (e.Kind != Found || i == counting)
@@ -82,10 +83,12 @@ func (s *Set) core(v *view) {
 		}
 		named := reached.has(i)
 		if !stands && !named {
-			s.voids++
+			r.idle = append(r.idle, e)
+			s.count.void++
 			continue
 		}
 		core = append(core, e)
+		s.count.add(e.Author)
 		if !named {
 			r.heads = append(r.heads, e.hash)
 			reached = reached.union(e.past)

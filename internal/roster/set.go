@@ -20,17 +20,20 @@ type Config struct {
 // goroutine at a time; the lists that it makes never change. Make it with New.
 type Set struct {
 	cfg      Config
+	bounds   bounds
 	entries  []*entry // each after those that it names
 	byHash   map[Hash]int
 	founds   []int
 	subjects map[ID]*history
 	own      map[ID][]int // by author: what the author says of itself alone, by hash
-	authored map[ID]int
+	count    count
+	claimed  int // void statements that members' statements waited for, when some were dropped
 	waiting  waiting
 	released [][]byte
-	voids    int // not reached by a statement that stands, about
+	dropped  [][]byte
 	loading  bool
 	resolved *resolution
+	last     *List // the last that was resolved
 }
 
 // entry is a statement in the set, with all that depends on its past alone.
@@ -40,7 +43,8 @@ type entry struct {
 	value  []byte
 	number int    // its place in the set; −1: it is not in the set
 	past   bits   // all that it reaches, without itself
-	seats  []seat // of its author, in what it had seen; not for what a member says of itself alone
+	seats  []seat // of its author, in what it had seen
+	grants []int  // roles of an author without seats, that speaks of itself alone
 	above  bits   // of a grant of the role admin: the seats that may take this one
 }
 
@@ -57,10 +61,12 @@ type history struct {
 
 // New is an empty set.
 func New(cfg Config) *Set {
-	return &Set{
-		cfg: cfg, byHash: map[Hash]int{}, subjects: map[ID]*history{}, own: map[ID][]int{}, authored: map[ID]int{},
-		waiting: newWaiting(),
+	s := &Set{
+		cfg: cfg, bounds: standardBounds, byHash: map[Hash]int{}, subjects: map[ID]*history{}, own: map[ID][]int{},
+		count: newCount(),
 	}
+	s.waiting = newWaiting(s.missing)
+	return s
 }
 
 // Status is what became of a statement that was added.
@@ -91,8 +97,11 @@ func (s *Set) Add(value []byte) (Status, error) {
 
 // add takes an entry that is not in the set, and what had waited for it.
 func (s *Set) add(e *entry) (Status, error) {
-	if missing, ok := s.missing(e); !ok {
-		s.waiting.put(e, missing, s.knownAdmin(e.Author))
+	if s.crowded() {
+		s.Shed()
+	}
+	if len(s.missing(e)) > 0 {
+		s.wait(e)
 		return Waiting, nil
 	}
 	if err := s.take(e); err != nil {
@@ -101,8 +110,8 @@ func (s *Set) add(e *entry) (Status, error) {
 	// What waited for this one may be taken too, or waits for another.
 	for freed := s.waiting.take(e.hash); len(freed) > 0; freed = freed[1:] {
 		next := freed[0]
-		if missing, ok := s.missing(next); !ok {
-			s.waiting.put(next, missing, s.knownAdmin(next.Author))
+		if len(s.missing(next)) > 0 {
+			s.wait(next)
 			continue
 		}
 		if s.take(next) == nil {
@@ -113,39 +122,63 @@ func (s *Set) add(e *entry) (Status, error) {
 	return Added, nil
 }
 
+// wait puts a statement aside until those that it names are here. What a member's
+// statement names has room beyond the bounds: see room.
+func (s *Set) wait(e *entry) {
+	speaks := claimNone
+	switch {
+	case e.Author == s.cfg.Creator:
+		speaks = claimFounder
+	case s.last != nil && s.last.Has(e.Author, RoleRead) && (e.ofItself() || s.knownAdmin(e.Author)):
+		speaks = claimMember
+	}
+	s.waiting.put(e, s.knownAdmin(e.Author), speaks)
+}
+
 // knownAdmin reports whether a node has been an admin, as far as the set tells.
 func (s *Set) knownAdmin(id ID) bool {
 	h := s.subjects[id]
 	return id == s.cfg.Creator || h != nil && len(h.admin) > 0
 }
 
-// missing is a head that is not in the set.
-func (s *Set) missing(e *entry) (Hash, bool) {
+// missing are the heads that are not in the set.
+func (s *Set) missing(e *entry) (missing []Hash) {
 	for _, h := range e.Heads {
 		if _, ok := s.byHash[h]; !ok {
-			return h, false
+			missing = append(missing, h)
 		}
 	}
-	return Hash{}, true
+	return missing
 }
 
 // take examines a statement whose heads are in the set, and takes it.
 func (s *Set) take(e *entry) error {
-	for _, h := range e.Heads {
-		i := s.byHash[h]
-		e.past = e.past.union(s.entries[i].past).with(i)
-	}
+	e.past = s.past(e.Statement)
 	if err := s.examine(e); err != nil {
 		return fmt.Errorf("%w: %s by %s: %w", ErrRefused, e.Kind, e.Author, err)
 	}
 	if err := s.room(e); err != nil {
 		return err
 	}
+	s.enter(e)
+	return nil
+}
+
+// past is what a statement reaches whose heads are in the set.
+func (s *Set) past(st *Statement) (past bits) {
+	for _, h := range st.Heads {
+		i := s.byHash[h]
+		past = past.union(s.entries[i].past).with(i)
+	}
+	return past
+}
+
+// enter puts a statement that was examined into the set.
+func (s *Set) enter(e *entry) {
 	i := len(s.entries)
 	e.number = i
 	s.entries = append(s.entries, e)
 	s.byHash[e.hash] = i
-	s.authored[e.Author]++
 	s.resolved = nil
 	if e.ofItself() {
 		own := s.own[e.Author]
@@ -154,7 +187,7 @@ func (s *Set) take(e *entry) error {
 	}
 	if e.Kind == Found {
 		s.founds = append(s.founds, i)
-		return nil
+		return
 	}
 	h := s.subjects[e.Subject]
 	if h == nil {
@@ -174,38 +207,12 @@ func (s *Set) take(e *entry) error {
 	case e.Kind == Return:
 		h.returns = append(h.returns, i)
 	}
-	return nil
-}
-
-// room reports whether the set's bounds let a statement in. A statement that
-// another one waits for is let in though it is void.
-func (s *Set) room(e *entry) error {
-	most := MaxStatements
-	if e.Author != s.cfg.Creator {
-		most -= founderReserve
-	}
-	if len(s.entries) >= most {
-		return fmt.Errorf("%w: the member list has %d statements", dbadapter.ErrLimit, len(s.entries))
-	}
-	if s.authored[e.Author] >= MaxPerAuthor {
-		return fmt.Errorf("%w: the member list has %d statements by %s", dbadapter.ErrLimit, MaxPerAuthor, e.Author)
-	}
-	if s.loading || s.waiting.wanted(e.hash) {
-		return nil
-	}
-	if !s.all().couldStand(e) {
-		if s.voids >= MaxVoid {
-			return fmt.Errorf("%w: the member list keeps %d statements that do not count", dbadapter.ErrLimit, MaxVoid)
-		}
-		s.voids++
-	}
-	return nil
 }
 
 // Load takes the statements that a node has kept, or was given by its inviter,
-// in any order. Those that cannot be taken are counted and left out. MaxVoid does not
-// apply: statements that stood when they were taken can be void by now, and more
-// of them than that.
+// in any order. Those that cannot be taken are counted and left out. Of the bounds only
+// that of the whole set applies: the others depend on what was void, or waited, when
+// the statements came.
 func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
 	s.loading = true
 	defer func() { s.loading = false }()

@@ -13,13 +13,14 @@ type twin struct {
 	value   map[Hash][]byte
 	past    map[Hash]map[Hash]bool
 	seats   map[Hash][]Hash // of each statement's author; the zero hash is the founder's
+	grants  map[Hash][]Hash // of an author without seats that speaks of itself alone
 }
 
 var rootHash Hash
 
 // newTwin takes what can be taken of these values.
 func newTwin(creator ID, all [][]byte) *twin {
-	w := &twin{creator, map[Hash]*Statement{}, map[Hash][]byte{}, map[Hash]map[Hash]bool{}, map[Hash][]Hash{}}
+	w := &twin{creator, map[Hash]*Statement{}, map[Hash][]byte{}, map[Hash]map[Hash]bool{}, map[Hash][]Hash{}, map[Hash][]Hash{}}
 	for grown := true; grown; {
 		grown = false
 	next:
@@ -41,6 +42,9 @@ func newTwin(creator ID, all [][]byte) *twin {
 			}
 			if seats, ok := w.valid(s, past); ok {
 				w.taken[h], w.value[h], w.past[h], w.seats[h] = s, value, past, seats
+				if s.ofItself() && len(seats) == 0 {
+					w.grants[h] = (&part{w: w, in: past}).plainOf(s.Author)
+				}
 				grown = true
 			}
 		}
@@ -57,10 +61,10 @@ func (w *twin) valid(s *Statement, past map[Hash]bool) ([]Hash, bool) {
 	}
 	role, _ := p.role(s.Subject)
 	if s.Author == s.Subject && s.Kind == Remove {
-		return nil, role > 0
+		return p.seatsOf(s.Author), role > 0
 	}
 	if s.Kind == Return {
-		return nil, role > 0 && p.lapsed(s.Author)
+		return p.seatsOf(s.Author), role > 0 && p.lapsed(s.Author)
 	}
 	var by []Hash
 	for _, t := range p.seatsOf(s.Author) {
@@ -159,20 +163,47 @@ func (p *part) stands(h Hash) bool {
 	if s.Kind == Found {
 		return true
 	}
-	if s.Kind == Return || s.Kind == Remove && s.Author == s.Subject {
-		lower := 0
-		for o := range p.in {
-			if q := p.w.taken[o]; q.Author == s.Author && q.Subject == s.Author && (q.Kind == Return || q.Kind == Remove) && bytes.Compare(o[:], h[:]) < 0 {
-				lower++
-			}
+	if s.ofItself() {
+		if !p.among(h) {
+			return false
 		}
-		return lower < maxOwn
+		if len(p.w.seats[h]) == 0 {
+			return p.roleStands(h)
+		}
 	}
 	standing := false
 	for _, t := range p.w.seats[h] {
 		standing = p.gives(t, h) || standing // each is asked: a circle would show
 	}
 	return standing
+}
+
+// among: fewer than 256 such statements have a lower hash.
+func (p *part) among(h Hash) bool {
+	lower := 0
+	for o := range p.in {
+		if q := p.w.taken[o]; q.Author == p.w.taken[h].Author && q.ofItself() && bytes.Compare(o[:], h[:]) < 0 {
+			lower++
+		}
+	}
+	return lower < maxOwn
+}
+
+// roleStands: a grant of the author stands, and no other one has ended it apart from h.
+func (p *part) roleStands(h Hash) bool {
+	for _, g := range p.w.grants[h] {
+		ended := !p.stands(g)
+		for r := range p.in {
+			s := p.w.taken[r]
+			if (s.Kind == Remove || s.Kind == Expire) && s.Author != p.w.taken[h].Author && p.w.apart(r, h) && p.ends(r, g) {
+				ended = true
+			}
+		}
+		if !ended {
+			return true
+		}
+	}
+	return false
 }
 
 // gives: the seat stands, and no statement apart from h takes it.
@@ -193,7 +224,7 @@ func (p *part) gives(t, h Hash) bool {
 	good := t == rootHash || p.stands(t)
 	s := p.w.taken[h]
 	for r := range p.in {
-		if p.w.taken[r].Author == p.w.holder(t) && s.Kind == Grant && s.Author == s.Subject {
+		if p.w.taken[r].Author == p.w.holder(t) && s.Author == s.Subject {
 			continue
 		}
 		if p.w.apart(r, h) && p.takes(r, t) {
@@ -218,7 +249,7 @@ func (p *part) takes(r, t Hash) bool {
 		return false
 	}
 	if s.Author == s.Subject {
-		return s.Kind == Remove && p.stands(r) || s.Kind == Grant && slices.Contains(p.w.seats[r], t) && p.gives(t, r)
+		return slices.Contains(p.w.seats[r], t) && p.gives(t, r) && (s.Kind == Grant || p.among(r))
 	}
 	return p.byOneAbove(r, t)
 }

@@ -58,10 +58,25 @@ func (v *view) couldStand(e *entry) bool {
 	switch {
 	case e.Kind == Found:
 		return true
-	case e.ofItself():
-		return v.counts(e)
+	case e.ofItself() && !v.counts(e):
+		return false
+	case e.ofItself() && len(e.seats) == 0:
+		return slices.ContainsFunc(e.grants, func(g int) bool { return v.stands(g) && len(v.removedApart(e, g)) == 0 })
 	}
 	return slices.ContainsFunc(e.seats, func(t seat) bool { return v.live(t, e) })
+}
+
+// removedApart are the statements by which other members have ended the author's
+// grant apart from this one, which the author makes of itself alone.
+func (v *view) removedApart(e *entry, g int) (removals []int) {
+	for _, i := range v.set.subjects[e.Author].enders {
+		r := v.set.entries[i]
+		ends := r.Kind == Remove || r.Kind == Expire && reaches(r, g) && v.set.entries[g].expiredBy(r)
+		if ends && r.Author != e.Author && v.has(i) && v.apart(i, r, e) && v.stands(i) {
+			removals = append(removals, i)
+		}
+	}
+	return removals
 }
 
 // counts reports whether a statement that a member makes of itself alone is among
@@ -99,9 +114,9 @@ func (v *view) taken(t seat, e *entry) bool {
 	if slices.ContainsFunc(v.takers(t), concurrent) {
 		return true
 	}
-	// Two steps down of one admin, apart, do not take each other's ground away:
+	// What an admin says of itself, apart, does not void one another: two steps down
 	// both stand, and the lower role counts.
-	if e.Kind == Grant && e.Author == e.Subject {
+	if e.Author == e.Subject {
 		return false
 	}
 	return slices.ContainsFunc(v.ownTakers(t), concurrent)
@@ -176,7 +191,7 @@ func (v *view) ownTakers(t seat) []int {
 			if r.Author != holder || !v.couldTake(i, t) {
 				continue
 			}
-			if r.Kind == Remove && v.counts(r) || r.Kind == Grant && slices.Contains(r.seats, t) && v.live(t, r) {
+			if slices.Contains(r.seats, t) && v.live(t, r) && (r.Kind != Remove || v.counts(r)) {
 				takers = append(takers, i)
 			}
 		}
