@@ -100,7 +100,7 @@ func (w *watermark) holding(goal, tau dbadapter.Timestamp) map[ID]string {
 		switch {
 		case id == w.self || w.promised(id) >= goal || w.known[id] < goal: // what is silent says nothing of others
 		case s == nil:
-			why[id] = "it has not said what it holds, since the list of members changed"
+			why[id] = "it has not said what it holds under the list of members as it is now"
 		case s.at.Clock < goal:
 			why[id] = "it has not said what it holds since"
 		default:

@@ -1,0 +1,82 @@
+package node
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// A member that syncs and never pledges, an old or a hostile one, holds collection
+// back: it is named, nothing is collected, and the others pledge no more than what
+// waits gives them reason to.
+func TestMemberThatNeverPledges(t *testing.T) {
+	c := newCrew(t, 3)
+	c.put(0, "deleted", "1")
+	c.round()
+	rounds := func(n int) {
+		for range n {
+			for i := range c.ns {
+				for j := range c.ns {
+					if i == j {
+						continue
+					}
+					c.pass(3 * time.Second)
+					if err := c.turn(i, j); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if i != 2 {
+					if err := c.machines[i].Tend(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+	serials := func() (sum uint64) {
+		for _, ns := range c.ns[:2] {
+			sum += ns.vouching.mark.Serial
+		}
+		return sum
+	}
+	// Deletions that go on make the others pledge in turn with them.
+	for i := range 5 {
+		c.del(0, "deleted")
+		rounds(3)
+		if i < 4 {
+			c.put(0, "deleted", "1")
+		}
+	}
+	before := serials()
+	rounds(20)
+	if more := serials() - before; more > 0 {
+		t.Errorf("%d pledges of others while nothing has changed, after %d", more, before)
+	}
+	for i, ns := range c.ns[:2] {
+		held := ns.Collection()
+		if held.Waiting == 0 || !held.Floor.IsZero() || len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID ||
+			!strings.Contains(held.Holding[0].Reason, "has not said what it holds") || held.Holding[0].Heard.IsZero() {
+			t.Errorf("%d: %+v", i, held)
+		}
+		if said := len(ns.vouching.mark.said); said != 2 {
+			t.Errorf("%d holds the pledges of %d members", i, said)
+		}
+	}
+	// What it pledges under another list, or beyond the time of its pledge, is none.
+	for what, p := range map[string]Pledge{
+		"another list":  {List: [16]byte{1}, Vector: make([]dbadapter.Timestamp, 3), Serial: 1},
+		"a short list":  {List: c.ns[2].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 1), Serial: 2},
+		"of the future": {List: c.ns[2].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 3), Promised: ^dbadapter.Timestamp(0), Serial: 3},
+	} {
+		value := must(p.encode())
+		if err := c.ns[2].say(t.Context(), kindPledge, value); err != nil {
+			t.Fatal(err)
+		}
+		rounds(2)
+		if held := c.ns[0].Collection(); len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || !held.Floor.IsZero() {
+			t.Errorf("%s: %+v", what, held)
+		}
+	}
+}
