@@ -14,9 +14,8 @@ type Backuper interface {
 	// be closed. Commits do not wait for it.
 	Checkpoint(ctx context.Context) (Checkpoint, error)
 	// Settle notes durably that the copy with that mark is on another disk, so
-	// that the next one needs to hold only what has changed since. It follows the
-	// durable keeping of the copy: a store that notes more than is kept would have
-	// its next copy build on a copy that does not exist.
+	// that the next one needs to hold only what has changed since. The copy must be
+	// durable by then: else the next one could build on a copy that does not exist.
 	Settle(ctx context.Context, mark []byte) error
 }
 

@@ -23,7 +23,7 @@ type Record struct {
 	Expires Timestamp
 	// Replaces names, for each writer, the latest version of the key that the
 	// record was built on: at most MaxReplaces, by writer, each older than
-	// Version. A dated import has none. See Supersedes.
+	// Version. A dated import names no version. See Supersedes.
 	Replaces []Replaced
 }
 

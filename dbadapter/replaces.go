@@ -16,9 +16,9 @@ type Replaced struct {
 // kept.
 //
 // False alarms are possible where more than MaxReplaces writers have written the
-// key, or a dated record was in between, which names nothing. A writer that was restored from a copy, or restamped, may have made
-// versions out of order: then a later one does not prove that an earlier one was
-// known.
+// key, or a dated record was in between, which names nothing. A writer that was
+// restored from a copy, or restamped, may have made versions out of order: then a
+// later one does not prove that an earlier one was known.
 func (r *Record) Supersedes(v Version) bool {
 	if v.Writer == r.Version.Writer && v.Incarnation == r.Version.Incarnation {
 		return v.Clock < r.Version.Clock

@@ -177,8 +177,8 @@ type Change struct {
 	Records int
 }
 
-// Snapshot is a namespace as of one sequence number, to be read. Its methods may be called from one goroutine at a time. Everything returned is
-// the caller's.
+// Snapshot is a namespace as of one sequence number, to be read. Its methods may be
+// called from one goroutine at a time. Everything returned is the caller's.
 type Snapshot interface {
 	// Seq is the sequence number of the last change that the snapshot holds.
 	Seq() uint64

@@ -23,7 +23,7 @@ import (
 var ErrBackupDamaged = backup.ErrDamaged
 
 // ErrNoBackup: the folder holds no backup. It is also ErrNotFound.
-var ErrNoBackup = backup.ErrNone
+var ErrNoBackup = backup.ErrNoBackup
 
 // BackupOptions say how a backup is made.
 type BackupOptions struct {

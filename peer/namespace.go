@@ -120,7 +120,8 @@ type Info struct {
 	Rejected int
 	// Conflicts and SetAside count the entries of those lists.
 	Conflicts, SetAside int
-	// Clock is the time of the newest version held; zero before the first.
+	// Clock is the time of the newest version that was written or received, also
+	// where that record has been collected since; zero before the first.
 	Clock time.Time
 	// Ahead, if not 0, is by how much the next version would be further ahead of
 	// this machine's clock than the policy allows: writes are refused.

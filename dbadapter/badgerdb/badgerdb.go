@@ -133,7 +133,7 @@ func (s *Store) readHead() (head, error) {
 	h := head{next: 1}
 	txn := s.db.NewTransaction(false)
 	defer txn.Discard()
-	b, err := get(txn, appendPrefix(nil, 0, kindMeta))
+	b, err := get(txn, metaKey(0))
 	if err != nil || b == nil {
 		return h, err
 	}

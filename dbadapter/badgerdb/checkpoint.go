@@ -129,7 +129,7 @@ func decodeMark(b []byte) (m mark, err error) {
 }
 
 // seq is the last change of a namespace that the copy holds; ok is false where it
-// holds another namespace, or none of that id.
+// does not hold this namespace.
 func (m *mark) seq(n *namespace) (seq uint64, ok bool) {
 	for _, one := range m.namespaces {
 		if one.id == n.id && one.number == n.number {
@@ -226,11 +226,7 @@ func (s *Store) settle(m *mark) error {
 	if err := txn.Set(lineKey(m.line), appendSeal(append(b, m.token[:]...), 0, 0)); err != nil {
 		return err
 	}
-	if err := s.committer.finish(txn); err != nil {
-		return err
-	}
-	s.committer.publish(func() {})
-	return nil
+	return s.committer.finishUnseen(txn)
 }
 
 // Copy writes the namespaces; see dbadapter.Checkpoint.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // The file CLEAN says that the store was closed in order, and how many
@@ -25,7 +26,7 @@ type cleanNote struct {
 
 func markClean(dir string, commits uint64) error {
 	b := binary.BigEndian.AppendUint64(nil, commits)
-	return writeDurably(filepath.Join(dir, cleanFile), appendSeal(b, 0, 0))
+	return durable.WriteFile(filepath.Join(dir, cleanFile), appendSeal(b, 0, 0))
 }
 
 func readClean(dir string) (cleanNote, error) {
@@ -54,7 +55,7 @@ func (c cleanNote) take(dir string) error {
 	if err := os.Remove(filepath.Join(dir, cleanFile)); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return durable.SyncDir(dir)
 }
 
 // putBack writes the file again after the store could not be opened, so that

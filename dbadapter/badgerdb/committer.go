@@ -124,7 +124,7 @@ func (c *committer) write(parts []part) error {
 func (c *committer) finish(txn *badger.Txn) error {
 	h := c.head
 	h.commits++
-	if err := txn.Set(appendPrefix(nil, 0, kindMeta), h.encode()); err != nil {
+	if err := txn.Set(metaKey(0), h.encode()); err != nil {
 		return err
 	}
 	if err := txn.Commit(); err != nil {
@@ -134,6 +134,16 @@ func (c *committer) finish(txn *badger.Txn) error {
 	c.head = h
 	c.transactions.Add(1)
 	return nil
+}
+
+// finishUnseen commits a transaction that changes no namespace. Snapshots go on from
+// it all the same: an older transaction would keep Badger from making room.
+func (c *committer) finishUnseen(txn *badger.Txn) error {
+	err := c.finish(txn)
+	if err == nil {
+		c.publish(func() {})
+	}
+	return err
 }
 
 // publish makes the last commit the one that snapshots see; set runs under the

@@ -113,11 +113,7 @@ func (s *Store) replaceFiller(filler []byte) error {
 	if err := txn.Set(fillerKey(), filler); err != nil {
 		return err
 	}
-	if err := s.committer.finish(txn); err != nil {
-		return err
-	}
-	s.committer.publish(func() {})
-	return nil
+	return s.committer.finishUnseen(txn)
 }
 
 // flushed reports whether a table on disk holds that version, or a later one: they

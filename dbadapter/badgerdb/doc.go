@@ -17,7 +17,7 @@
 //     space in the background (erase.go).
 //   - A checkpoint copies all open namespaces as of one moment, a second time only
 //     what has changed, and Restore makes a store of such copies (checkpoint.go,
-//     copying.go, restore.go).
+//     copying.go, restore.go). A copy gives way to commits (giveway.go).
 //   - Records that leave the set for the kept log do so in one transaction
 //     (stage.go, kept.go); Compact frees the space of what was removed (compact.go).
 //

@@ -141,11 +141,7 @@ func (s *Store) remove(keys [][]byte) error {
 			return err
 		}
 	}
-	if err := s.committer.finish(txn); err != nil {
-		return err
-	}
-	s.committer.publish(func() {}) // an older transaction would keep Badger from making room
-	return nil
+	return s.committer.finishUnseen(txn)
 }
 
 // dropKey is the mark of a namespace whose entries are to be erased.

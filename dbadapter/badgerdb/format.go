@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/durable"
 )
 
 // Format is the number of the disk format that this program reads and writes.
@@ -29,7 +30,7 @@ func checkFormat(dir string) error {
 		if _, err := os.Stat(filepath.Join(dir, manifest)); err == nil {
 			return fmt.Errorf("%w: it holds a database, but no %s file; was it written by another program?", dbadapter.ErrFormat, formatFile)
 		}
-		return writeDurably(path, []byte(formatText+strconv.Itoa(Format)+"\n"))
+		return durable.WriteFile(path, []byte(formatText+strconv.Itoa(Format)+"\n"))
 	}
 	if err != nil {
 		return err
@@ -45,34 +46,4 @@ func checkFormat(dir string) error {
 		return fmt.Errorf("%w: it was written by format %d, this program reads format %d; export it with the older program and import it with this one", dbadapter.ErrFormat, number, Format)
 	}
 	return nil
-}
-
-// writeDurably writes a file so that after a power cut it is there in whole, or
-// as it was.
-func writeDurably(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -87,7 +87,7 @@ func (c *committer) dropAhead(n *namespace) error {
 // putHidden commits a transaction with the namespace's head, and does not
 // show it: a snapshot sees it with the next commit.
 func (n *namespace) putHidden(txn *badger.Txn, m meta) error {
-	if err := txn.Set(appendPrefix(nil, n.number, kindMeta), m.encode(n.number)); err != nil {
+	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
 		return err
 	}
 	if err := n.store.committer.finish(txn); err != nil {

@@ -82,6 +82,9 @@ func appendLogKey(b []byte, number uint32, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendPrefix(b, number, kindLog), seq)
 }
 
+// metaKey is where the head of a namespace stands, or the store's own.
+func metaKey(number uint32) []byte { return appendPrefix(nil, number, kindMeta) }
+
 func tailKey(number uint32, key []byte) []byte {
 	return append(appendPrefix(nil, number, kindTail), key...)
 }

@@ -60,7 +60,7 @@ func (n *namespace) load() error {
 		if n.number, err = decodeName(n.id, name); err != nil {
 			return err
 		}
-		b, err := get(txn, appendPrefix(nil, n.number, kindMeta))
+		b, err := get(txn, metaKey(n.number))
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (n *namespace) load() error {
 		if err := txn.Set(nameKey(n.id), encodeName(n.id, n.number)); err != nil {
 			return err
 		}
-		if err := txn.Set(appendPrefix(nil, n.number, kindMeta), n.meta.encode(n.number)); err != nil {
+		if err := txn.Set(metaKey(n.number), n.meta.encode(n.number)); err != nil {
 			return err
 		}
 		c.head.next++
@@ -194,7 +194,7 @@ func (n *namespace) setMeta(ctx context.Context, what string, set func(*meta)) e
 // runs on the committer's goroutine.
 func (n *namespace) putMeta(txn *badger.Txn, m meta) error {
 	c := &n.store.committer
-	if err := txn.Set(appendPrefix(nil, n.number, kindMeta), m.encode(n.number)); err != nil {
+	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
 		return err
 	}
 	if err := c.finish(txn); err != nil {

@@ -349,7 +349,7 @@ func (r *restorer) finish() (err error) {
 			return err
 		}
 	}
-	if err := txn.Set(appendPrefix(nil, 0, kindMeta), r.head.encode()); err != nil {
+	if err := txn.Set(metaKey(0), r.head.encode()); err != nil {
 		return err
 	}
 	return txn.Commit()

@@ -79,7 +79,7 @@ func (s *snapshot) meta(what string) (m meta, err error) {
 	}
 	defer s.mu.Unlock()
 	number := s.namespace.number
-	b, err := get(s.read.txn, appendPrefix(nil, number, kindMeta))
+	b, err := get(s.read.txn, metaKey(number))
 	if err != nil {
 		return m, err
 	}

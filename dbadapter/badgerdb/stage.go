@@ -68,7 +68,7 @@ func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
 	}
 	m.seq += uint64(len(changes))
 	m.latest = max(m.latest, p.group.Latest())
-	if err := txn.Set(appendPrefix(nil, n.number, kindMeta), m.encode(n.number)); err != nil {
+	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
 		return stagedPart{}, err
 	}
 	return stagedPart{n, m, changes}, nil

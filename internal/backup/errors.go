@@ -16,13 +16,13 @@ type damage struct{}
 func (damage) Error() string        { return "the backup is damaged" }
 func (damage) Is(target error) bool { return target == dbadapter.ErrCorrupt }
 
-// ErrNone: there is no backup. It is also dbadapter.ErrNotFound.
-var ErrNone error = none{}
+// ErrNoBackup: the folder holds no backup. It is also dbadapter.ErrNotFound.
+var ErrNoBackup error = noBackup{}
 
-type none struct{}
+type noBackup struct{}
 
-func (none) Error() string        { return "no backup is there" }
-func (none) Is(target error) bool { return target == dbadapter.ErrNotFound }
+func (noBackup) Error() string        { return "no backup is there" }
+func (noBackup) Is(target error) bool { return target == dbadapter.ErrNotFound }
 
 // ErrInvalid: the folder is not one that a backup can go into.
 var ErrInvalid = errors.New("not a folder for this node's backups")

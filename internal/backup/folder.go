@@ -33,11 +33,11 @@ type Folder struct {
 	Generations []int
 }
 
-// Open opens a folder of backups, or returns ErrNone.
+// Open opens a folder of backups, or returns ErrNoBackup.
 func Open(path string) (*Folder, error) {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: there is no folder %s", ErrNone, path)
+		return nil, fmt.Errorf("%w: there is no folder %s", ErrNoBackup, path)
 	}
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func Open(path string) (*Folder, error) {
 		known = known || ok || e.Name() == indexFile
 	}
 	if !known {
-		return nil, fmt.Errorf("%w: %s holds other files or nothing", ErrNone, path)
+		return nil, fmt.Errorf("%w: %s holds other files or nothing", ErrNoBackup, path)
 	}
 	slices.Sort(f.Generations)
 	var i index
@@ -75,7 +75,7 @@ func Create(path, node string) (*Folder, error) {
 		return nil, err
 	}
 	f, err := Open(path)
-	if errors.Is(err, ErrNone) {
+	if errors.Is(err, ErrNoBackup) {
 		entries, err := os.ReadDir(path)
 		if err != nil {
 			return nil, err

@@ -202,7 +202,7 @@ func (ns *Namespace) past() dbadapter.Timestamp {
 }
 
 // raiseFloor makes a floor durable, unless what it rests on is no longer so. A node
-// that recovers has none to raise.
+// that recovers raises no floor.
 func (ns *Namespace) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()

@@ -90,7 +90,7 @@ type mCluster struct {
 	restamps   int
 	asides     int
 	tainted    bool                         // a node was restored or lapsed, or lies
-	lost       map[string]dbadapter.Version // writes that a restored copy may not know
+	lost       map[string]dbadapter.Version // versions up to which a restored copy may not know, or what was restamped may win again
 	trace      []string
 	failed     []string
 	maxRead    stamp
@@ -317,6 +317,9 @@ func (x *mNode) restamp() {
 		x.c.acked[key] = slices.DeleteFunc(x.c.acked[key], func(a mAcked) bool { return a.node == x.number && compareM(a.mRecord, was) <= 0 })
 		x.set[key] = r
 		x.c.acked[key] = append(x.c.acked[key], mAcked{r, x.number})
+		if x.c.lost[key].Compare(was.at) < 0 { // a node that was ahead, too, may bring it back
+			x.c.lost[key] = was.at
+		}
 	}
 	x.last = max(clock, staying)
 	x.ceiling = min(x.ceiling, x.last)

@@ -78,7 +78,7 @@ type Same struct{}
 type More struct{ Cells uint64 }
 
 // Cells carries the next cells of the sequence; the first answer to a More also the
-// estimator, if the Hello had none.
+// estimator, if the Hello had no estimator.
 type Cells struct {
 	Estimator rateless.Estimator
 	Cells     []rateless.Cell
