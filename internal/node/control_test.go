@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,6 +195,20 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 	}
 	if after := list(sa); after != before {
 		t.Errorf("the members are %s, were %s", after, before)
+	}
+	sc := must(newMachine(4).join(a, invite(sa, RoleWrite)))
+	for want, err := range map[string]error{
+		"not above it in the chain of invitations: only ": sb.Remove(t.Context(), a.ID),
+		"chain of invitations: only itself, or an admin":  setRole(sb, a.ID, RoleRead),
+		"role here is write, given by " + a.ID.String():   sc.Lapse(t.Context(), b.ID),
+		"; only an admin does that":                       setRole(sc, b.ID, RoleRead),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	if err := sc.Remove(t.Context(), idOf(4)); err != nil {
+		t.Errorf("a writer leaves: %v", err)
 	}
 }
 

@@ -133,11 +133,19 @@ func (ns *Namespace) declareLocked(ctx context.Context, d roster.Draft) error {
 	if err := ns.outside(); err != nil {
 		return err // the list here may not tell it yet; the others would not count the statement
 	}
+	if d.Subject != ns.node.ID {
+		if err := ns.mustHave(RoleAdmin, "only an admin does that"); err != nil {
+			return err
+		}
+	}
 	at, err := ns.nextVersion()
 	if err != nil {
 		return err
 	}
 	value, err := roster.Make(ns.set, d, ns.node.ID, at.Clock, ns.node.Sign)
+	if errors.Is(err, roster.ErrRefused) && d.Subject != ns.node.ID && ns.Members().Role(d.Subject) == RoleAdmin {
+		return fmt.Errorf("%w: %s is an admin, and this node is not above it in the chain of invitations: only itself, or an admin above it, takes its role", ErrDenied, d.Subject)
+	}
 	if errors.Is(err, roster.ErrRefused) {
 		return fmt.Errorf("%w: %w", ErrDenied, err)
 	}

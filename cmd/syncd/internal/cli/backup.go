@@ -66,7 +66,7 @@ func backupLine(b *api.Backup) string {
 	if b.Base > 0 {
 		kind = fmt.Sprintf("what changed since backup %d", b.Base)
 	}
-	return fmt.Sprintf("backup %d, %s: %d namespaces of %d records, %s", b.Generation, kind, len(b.Namespaces), records, size(b.Bytes))
+	return fmt.Sprintf("backup %d, %s: %s of %s, %s", b.Generation, kind, countOf(len(b.Namespaces), "namespace"), countOf(records, "record"), size(b.Bytes))
 }
 
 type backupLsCmd struct {

@@ -150,6 +150,6 @@ func (c joinCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		a.remark("joined namespace %s with role %s; the first sync failed, and is tried again: %s", ns.Name, ns.Role, ns.Problem)
 		return nil
 	}
-	a.remark("joined namespace %s with role %s as one of %d members, and fetched %d records, %s", ns.Name, ns.Role, ns.Members, ns.Fetched, size(ns.Bytes))
+	a.remark("joined namespace %s with role %s as one of %d members, and fetched %s, %s", ns.Name, ns.Role, ns.Members, countOf(ns.Fetched, "record"), size(ns.Bytes))
 	return nil
 }

@@ -74,10 +74,10 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 // keptNotices says what a namespace keeps for a person to look at.
 func keptNotices(ns *api.Namespace) (notices []string) {
 	if ns.Conflicts > 0 {
-		notices = append(notices, fmt.Sprintf("%d conflicts: syncd conflicts %s lists them", ns.Conflicts, ns.Name))
+		notices = append(notices, fmt.Sprintf("%s: syncd conflicts %s lists them", countOf(ns.Conflicts, "conflict"), ns.Name))
 	}
 	if ns.SetAside > 0 {
-		notices = append(notices, fmt.Sprintf("%d records set aside: syncd rejected %s lists them", ns.SetAside, ns.Name))
+		notices = append(notices, fmt.Sprintf("%s set aside: syncd rejected %s lists them", countOf(ns.SetAside, "record"), ns.Name))
 	}
 	return notices
 }
@@ -88,7 +88,7 @@ func clockTroubles(ns *api.Namespace) (troubles []string) {
 		troubles = append(troubles, fmt.Sprintf("writes are refused: the newest version is too far ahead of this machine's clock, by %s; if the clock is right: syncd restamp %s", ns.Ahead, ns.Name))
 	}
 	for _, d := range ns.Declined {
-		troubles = append(troubles, fmt.Sprintf("%d records declined by peer %s: their times are ahead of its clock; is this machine's clock right?", d.Records, d.Peer))
+		troubles = append(troubles, fmt.Sprintf("%s declined by peer %s: their times are ahead of its clock; is this machine's clock right?", countOf(d.Records, "record"), d.Peer))
 	}
 	return troubles
 }
@@ -138,7 +138,7 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	t := a.table("", "")
 	t.row("namespace", ns.Name)
 	t.row("id", ns.ID)
-	t.row("held", fmt.Sprintf("%d records, deleted ones included", ns.Records))
+	t.row("held", countOf(ns.Records, "record")+", deleted ones included")
 	t.row("digest", ns.Digest)
 	for _, notice := range keptNotices(&ns.Namespace) {
 		t.row("kept", notice)

@@ -160,7 +160,7 @@ func syncLine(t syncTarget, r api.Report, dir string) string {
 	}
 	return fmt.Sprintf("%s with %s: %s; %d missing here, %d missing there, %d mismatched; %s sent, %s received, %s, %s",
 		t.ns, short(r.Peer), state, r.MissingHere, r.MissingThere, r.Mismatched,
-		size(r.WireBytesSent), size(r.WireBytesReceived), rounds(r.Rounds), millis(r.DurationMS))
+		size(r.WireBytesSent), size(r.WireBytesReceived), countOf(r.Rounds, "round trip"), millis(r.DurationMS))
 }
 
 type diffCmd struct {
@@ -205,15 +205,16 @@ func (a *app) printDiff(r api.Report) error {
 	t.row("missing there", fmt.Sprint(r.MissingThere))
 	t.row("mismatched", fmt.Sprint(r.Mismatched))
 	t.row("a sync would move", "about "+size(r.ForecastBytes))
-	t.row("found in", fmt.Sprintf("%s, %s, %s sent, %s received", rounds(r.Rounds), millis(r.DurationMS), size(r.WireBytesSent), size(r.WireBytesReceived)))
+	t.row("found in", fmt.Sprintf("%s, %s, %s sent, %s received", countOf(r.Rounds, "round trip"), millis(r.DurationMS), size(r.WireBytesSent), size(r.WireBytesReceived)))
 	return t.print()
 }
 
-func rounds(n int) string {
+// countOf writes how many of something there are.
+func countOf[N int | int64](n N, of string) string {
 	if n == 1 {
-		return "1 round trip"
+		return "1 " + of
 	}
-	return fmt.Sprintf("%d round trips", n)
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // size writes a number of bytes.

@@ -74,3 +74,11 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+func TestCountOf(t *testing.T) {
+	for n, want := range map[int]string{0: "0 records", 1: "1 record", 2: "2 records"} {
+		if got := countOf(n, "record"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
