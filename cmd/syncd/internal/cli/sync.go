@@ -58,6 +58,9 @@ func (c syncCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 		report, err := daemon.Sync(ctx, in)
 		bar.Done()
 		if err != nil {
+			if errors.Is(err, peer.ErrRejected) {
+				err = &hintedError{err, "syncd rejected " + t.ns + ", on the node that declined, lists them with the reasons"}
+			}
 			worst = max(worst, a.failed(attempt(err, "sync %q with %s", t.ns, t.peer)))
 		}
 		reports = append(reports, syncOutcome{report, problem.Exit(err)})
@@ -144,7 +147,7 @@ func (c syncCmd) targets(ctx context.Context, daemon *client.Client) ([]syncTarg
 		}
 	}
 	if c.Peer != "" && len(targets) == 0 {
-		return nil, fmt.Errorf("sync with %s: %w: no namespace of this node has it as a member", c.Peer, peer.ErrDenied)
+		return nil, fmt.Errorf("sync with %s: %w: no namespace of this node has it as a member; syncd member ls NS lists those of one", c.Peer, peer.ErrDenied)
 	}
 	return targets, nil
 }
