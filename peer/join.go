@@ -135,7 +135,7 @@ func (n *Node) askToJoin(ctx context.Context, inviter ID, addrs []ma.Multiaddr, 
 	if err := stream.CloseWrite(); err != nil {
 		return nil, broken(err)
 	}
-	reply, err := readControl(stream, maxJoinReply)
+	reply, err := readControl(stream, node.MaxJoinReply)
 	if err != nil && ctx.Err() != nil {
 		return nil, fmt.Errorf("%w: no answer: %w", ErrUnreachable, ctx.Err())
 	}

@@ -65,10 +65,8 @@ const (
 const (
 	// maxAddrSize is above any multiaddr of use: a DNS name takes 253 bytes.
 	maxAddrSize = 512
-	// maxJoinRequest holds a token and MaxAddrs addresses, and maxJoinReply
-	// MaxMembers members with their addresses.
+	// maxJoinRequest holds a token and MaxAddrs addresses.
 	maxJoinRequest = 16 << 10
-	maxJoinReply   = 16 << 20
 	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the estimator: the
 	// most that a peer makes this node hold before it has proved the secret.
 	maxHello = 80 << 10

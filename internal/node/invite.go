@@ -59,13 +59,14 @@ func (ns *Namespace) Invite(o InviteOptions, addrs [][]byte) (string, error) {
 	}
 	ns.node.random(t.Token[:], ForToken)
 	hash := sha256.Sum256(t.Token[:])
+	heads := ns.heads()
 	err := ns.update(func(s *State) error {
 		s.dropOldInvites(now)
 		if len(s.Invites) >= MaxInvites {
 			return fmt.Errorf("%w: %d tickets are out; revoke some, or wait until they expire", dbadapter.ErrLimit, len(s.Invites))
 		}
 		s.Invites = append(s.Invites, storedInvite{
-			Hash: hash[:], Role: o.Role, Uses: o.Uses, Issued: dbadapter.Timestamp(ns.clock.Read()),
+			Hash: hash[:], Role: o.Role, Uses: o.Uses, Issued: dbadapter.Timestamp(ns.clock.Read()), Heads: heads,
 			Expires: t.Expires.Unix() + 1, // so that rounding does not shorten what was asked for
 		})
 		return nil
@@ -139,6 +140,28 @@ var (
 	errTicketOld     = fmt.Errorf("%w: this node was removed since the ticket was issued; ask for a new one", ErrDenied)
 )
 
+// heads are those of the list of members as it is now.
+func (ns *Namespace) heads() (heads [][]byte) {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	for _, h := range ns.set.Heads() {
+		if len(heads) < roster.MaxHeads {
+			heads = append(heads, h[:])
+		}
+	}
+	return heads
+}
+
+// endedSince is the latest time at which the roles of a node ended by what had not
+// been heard when these were the heads of the list.
+func (ns *Namespace) endedSince(id ID, heads [][]byte) dbadapter.Timestamp {
+	seen := make([]roster.Hash, len(heads))
+	for i, h := range heads {
+		seen[i] = roster.Hash(h)
+	}
+	return ns.set.EndedSince(id, seen)
+}
+
 // redeem makes a node a member by its token, durably. The same node may repeat it
 // until the ticket expires, in case the answer was lost; that changes nothing, so
 // that a role taken away since stays away.
@@ -163,13 +186,13 @@ func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
 			return errTicketUnknown
 		}
 		again = slices.ContainsFunc(found.UsedBy, func(by []byte) bool { return string(by) == string(id) })
-		former, removed := members.Former(id)
+		_, removed := members.Former(id)
 		switch {
 		case !again && len(found.UsedBy) >= found.Uses:
 			return errTicketUsed
 		case !now.Before(time.Unix(found.Expires, 0)):
 			return errTicketExpired
-		case removed && (again || former.At >= found.Issued):
+		case removed && (again || ns.endedSince(id, found.Heads) >= found.Issued):
 			return errTicketOld
 		}
 		role = found.Role

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 func TestInvite(t *testing.T) {
@@ -206,6 +207,39 @@ func TestRedeemedAgainChangesNothing(t *testing.T) {
 	if err := ns.redeem(context.Background(), idOf(2), fresh.Token[:]); err != nil || ns.Members().Role(idOf(2)) != RoleRead {
 		t.Errorf("a new ticket: %v", err)
 	}
+}
+
+// The clock of the admin that removed a node may be ahead: a ticket that was issued
+// when the removal was known is later than it, and no other ticket is.
+func TestTicketAfterARemovalFromTheFuture(t *testing.T) {
+	m, other := newMachine(1), newMachine(3)
+	ns := m.create("notes", Policy{})
+	for id, role := range map[ID]Role{other.ID: RoleAdmin, idOf(2): RoleWrite} {
+		if err := setRole(ns, id, role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := must(ParseTicket(invite(ns, RoleRead)))
+	redeem := func(ticket *Ticket, want error) {
+		t.Helper()
+		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, want) || ns.Members().Has(idOf(2), RoleRead) != (want == nil) {
+			t.Errorf("redeemed: %v, want %v", err, want)
+		}
+	}
+	at := dbadapter.TimestampAt(m.clock.Add(time.Hour))
+	removal := must(roster.Make(ns.set, roster.Draft{Kind: roster.Remove, Subject: idOf(2)}, other.ID, at, other.Sign))
+	if _, refused, err := ns.take(context.Background(), [][]byte{removal}); err != nil || refused[0] != nil {
+		t.Fatal(refused, err)
+	}
+	redeem(old, errTicketOld)
+	fresh, unused := must(ParseTicket(invite(ns, RoleRead))), must(ParseTicket(invite(ns, RoleRead)))
+	redeem(fresh, nil)
+	m.clock = m.clock.Add(time.Minute)
+	if err := ns.Remove(context.Background(), idOf(2)); err != nil {
+		t.Fatal(err)
+	}
+	redeem(unused, errTicketOld) // the first removal is the later one by its time
+	redeem(fresh, errTicketOld)
 }
 
 func TestInvitesAreBounded(t *testing.T) {

@@ -30,7 +30,7 @@ type joinReply struct {
 	Denied     string          `cbor:"2,keyasint"`
 	Secret     []byte          `cbor:"3,keyasint"`
 	Creator    []byte          `cbor:"4,keyasint"`
-	Statements [][]byte        `cbor:"5,keyasint"` // of the list of members
+	Statements [][]byte        `cbor:"5,keyasint"` // of the list of members, without those that are void
 	Addresses  []joinAddresses `cbor:"6,keyasint"`
 	// Pledged is what the inviter has promised, and members may have collected up
 	// to: the newcomer writes nothing up to that.
@@ -96,7 +96,7 @@ func (n *Node) admitJoin(ctx context.Context, remote ID, q *joinRequest, book fu
 		return err
 	}
 	ns.declined.forget()
-	r.Secret, r.Creator, r.Statements = ns.Keys.Secret[:], []byte(ns.creator), ns.statements()
+	r.Secret, r.Creator, r.Statements = ns.Keys.Secret[:], []byte(ns.creator), ns.core()
 	// After the grant: no promise is made any more of what does not know it.
 	r.Pledged = ns.pledgedUpTo()
 	for _, m := range ns.Members().Members() {

@@ -11,6 +11,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 )
 
 // A reply hands over what the inviter has: the secret, the policy, the members
@@ -48,6 +49,33 @@ func TestJoin(t *testing.T) {
 	}
 	if len(sb.Invitations()) != 0 {
 		t.Error("the tickets were handed over")
+	}
+}
+
+// A newcomer is handed what the list is a function of, and no void statements; the
+// sync of the control namespace brings those.
+func TestJoinHandsOverTheCore(t *testing.T) {
+	a, b, removed := newMachine(1), newMachine(2), newMachine(3)
+	sa := a.create("notes", Policy{})
+	if err := setRole(sa, removed.ID, RoleAdmin); err != nil {
+		t.Fatal(err)
+	}
+	void := must(roster.Make(sa.set, roster.Draft{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}, removed.ID, dbadapter.TimestampAt(a.clock), removed.Sign))
+	if err := sa.Remove(context.Background(), removed.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, refused, err := sa.take(context.Background(), [][]byte{void}); err != nil || refused[0] != nil || len(sa.Members().Voided()) != 1 {
+		t.Fatal(refused, err)
+	}
+	ticket := must(ParseTicket(invite(sa, RoleWrite)))
+	reply, _, err := a.AnswerJoin(context.Background(), b.ID, must(b.RequestJoin(ticket, nil)), func(ID) [][]byte { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := must(b.ReadJoin(ticket, reply))
+	sb := must(b.open(joined.Secret, joined.State))
+	if len(joined.State.Seeds) != sa.set.Len()-1 || sb.Members().Digest() != sa.Members().Digest() {
+		t.Errorf("%d of %d statements are handed over; the list is\n%s\nwant\n%s", len(joined.State.Seeds), sa.set.Len(), list(sb), list(sa))
 	}
 }
 

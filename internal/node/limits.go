@@ -16,6 +16,10 @@ const (
 	// is: a DNS name takes 253 bytes.
 	MaxAddrs    = 16
 	MaxAddrSize = 512
+	// MaxJoinReply is how long a reply to a join is, in bytes: the statements that
+	// bound a list, MaxMembers members with MaxAddrs addresses each, 8 MiB, and what
+	// frames these.
+	MaxJoinReply = roster.MaxBytes + 5*roster.MaxStatements + MaxMembers*(64+MaxAddrs*(3+MaxAddrSize)) + 1<<10
 	// MaxInvites is how many tickets of a namespace are remembered: open, used
 	// and expired.
 	MaxInvites = 1000

@@ -186,6 +186,13 @@ func (ns *Namespace) statements() [][]byte {
 	return values(ns.set)
 }
 
+// core are the statements that the list of members is a function of.
+func (ns *Namespace) core() [][]byte {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return ns.set.Core()
+}
+
 // values are the statements of a set.
 func values(set *roster.Set) (all [][]byte) {
 	for _, value := range set.Values() {

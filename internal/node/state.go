@@ -48,6 +48,9 @@ type storedInvite struct {
 	Expires int64               `cbor:"4,keyasint"` // Unix seconds
 	Uses    int                 `cbor:"5,keyasint"` // how many nodes may redeem it
 	UsedBy  [][]byte            `cbor:"6,keyasint"` // the nodes that have
+	// Heads are those of the list when it was issued: a removal that they reach came
+	// before it, whatever the clock of the removal's author said.
+	Heads [][]byte `cbor:"7,keyasint"`
 }
 
 // strict refuses what this package does not write: tags, lengths left open, keys
@@ -143,8 +146,13 @@ func (s *State) validate() error {
 		return errors.New("too many tickets")
 	}
 	for _, i := range s.Invites {
-		if len(i.Hash) != tokenSize || !i.Role.Valid() || i.Uses < 1 || i.Uses > MaxUses || len(i.UsedBy) > i.Uses {
+		if len(i.Hash) != tokenSize || !i.Role.Valid() || i.Uses < 1 || i.Uses > MaxUses || len(i.UsedBy) > i.Uses || len(i.Heads) > roster.MaxHeads {
 			return errors.New("a malformed ticket")
+		}
+		for _, h := range i.Heads {
+			if len(h) != len(roster.Hash{}) {
+				return errors.New("a malformed ticket")
+			}
 		}
 	}
 	if len(s.Vouched.Holds) > maxHolds {

@@ -69,6 +69,7 @@ func TestStateIsReadAsWritten(t *testing.T) {
 		"too many tickets":  {func(s *State) { s.Invites = make([]storedInvite, MaxInvites+1) }, dbadapter.ErrCorrupt},
 		"a ticket for 0":    {func(s *State) { s.Invites[0].Uses = 0 }, dbadapter.ErrCorrupt},
 		"used too often":    {func(s *State) { s.Invites[1].UsedBy = make([][]byte, 2) }, dbadapter.ErrCorrupt},
+		"a ticket's head":   {func(s *State) { s.Invites[0].Heads = [][]byte{{1}} }, dbadapter.ErrCorrupt},
 		"the greatest year": {func(s *State) { s.Invites[0].Issued = 1<<64 - 1; s.Invites[0].Expires = -1 << 63 }, nil},
 	} {
 		edited := must(DecodeState(b))

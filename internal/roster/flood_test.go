@@ -133,6 +133,15 @@ func TestVoidCanBeLeftOut(t *testing.T) {
 				kept = append(kept, e.value)
 			}
 		}
+		inOrder := quickSet()
+		for _, value := range r.all.Core() {
+			if status, err := inOrder.Add(value); err != nil || status != Added {
+				t.Errorf("of the core: %d, %v", status, err)
+			}
+		}
+		if inOrder.Len() != len(kept) || inOrder.Digest() != r.all.Digest() {
+			t.Errorf("the core has %d statements, not %d", inOrder.Len(), len(kept))
+		}
 		less := quickSet()
 		if left := less.Load(slices.Values(kept)); left > 0 {
 			t.Errorf("%d were not taken", left)

@@ -15,6 +15,9 @@ const (
 	// that an admin has filled can still lose that admin.
 	MaxStatements  = 65_536
 	founderReserve = 4_096
+	// MaxBytes bounds the same statements in bytes, of which the founder alone has the
+	// last sixteenth: MaxStatements that name one head each take 13 MiB.
+	MaxBytes = 16 << 20
 	// MaxPerAuthor bounds what an admin can add to the set, without what is void.
 	MaxPerAuthor = 16_384
 	// MaxVoid is how many statements are kept that neither stand nor are reached
@@ -38,9 +41,9 @@ const (
 )
 
 // bounds are those of a set; tests have sets with lower ones.
-type bounds struct{ statements, reserve, perAuthor, void int }
+type bounds struct{ statements, bytes, reserve, perAuthor, void int }
 
-var standardBounds = bounds{MaxStatements, founderReserve, MaxPerAuthor, MaxVoid}
+var standardBounds = bounds{MaxStatements, MaxBytes, founderReserve, MaxPerAuthor, MaxVoid}
 
 // most is how many statements a set ever has, void ones included. It drops void ones
 // when it has taken the next.

@@ -14,6 +14,7 @@ func compareIDs(a, b ID) int { return strings.Compare(string(a), string(b)) }
 // resolution is what follows from the set as it is.
 type resolution struct {
 	list  *List
+	core  []*entry // each after those that it names
 	heads []Hash
 	shown map[request][][]byte // by Explain
 	idle  []*entry             // neither stand nor are reached by one that stands
@@ -88,12 +89,14 @@ func (s *Set) core(v *view) {
 			continue
 		}
 		core = append(core, e)
-		s.count.add(e.Author)
+		s.count.add(e)
 		if !named {
 			r.heads = append(r.heads, e.hash)
 			reached = reached.union(e.past)
 		}
 	}
+	r.core = slices.Clone(core)
+	slices.Reverse(r.core)
 	slices.SortFunc(r.heads, Hash.compare)
 	slices.SortFunc(core, byHash)
 	sum := sha256.New()
@@ -164,6 +167,31 @@ func (v *view) epoch(id ID) (n int) {
 		}
 	}
 	return n
+}
+
+// EndedSince is the latest time of a statement that took a node's role and that these
+// heads do not reach: of what has ended its roles since. 0: of all that has, none.
+func (s *Set) EndedSince(id ID, seen []Hash) (at dbadapter.Timestamp) {
+	var known []int
+	for _, h := range seen {
+		if i, here := s.byHash[h]; here {
+			known = append(known, i)
+		}
+	}
+	v := s.all()
+	before := v.reached(known).union(bitsOf(known))
+	if h := s.subjects[id]; h != nil {
+		for _, i := range h.enders {
+			if e := s.entries[i]; e.Kind != Grant && !before.has(i) && v.stands(i) {
+				at = max(at, e.At)
+			}
+		}
+	}
+	// What made its grants void is about another node.
+	if f, former := s.List().Former(id); former && f.Void && !before.has(s.byHash[HashOf(f.Statement)]) {
+		at = max(at, f.At)
+	}
+	return at
 }
 
 // former is the statement that took the role of a node that is no member: the

@@ -17,17 +17,19 @@ import (
 
 // count is how many statements count to the bounds.
 type count struct {
-	core int
-	by   map[ID]int // of the core, by author
-	void int        // that neither stand nor are reached by one that stands
+	core  int
+	bytes int
+	by    map[ID]int // of the core, by author
+	void  int        // that neither stand nor are reached by one that stands
 }
 
 func newCount() count { return count{by: map[ID]int{}} }
 
 // add counts a statement as one of the core; the next resolution knows better.
-func (c *count) add(author ID) {
+func (c *count) add(e *entry) {
 	c.core++
-	c.by[author]++
+	c.bytes += len(e.value)
+	c.by[e.Author]++
 }
 
 // room reports whether the set's bounds let a statement in, and counts it. What a
@@ -39,7 +41,7 @@ func (s *Set) room(e *entry) error {
 		return fmt.Errorf("%w: the member list has %d statements", dbadapter.ErrLimit, len(s.entries))
 	}
 	if s.loading {
-		s.count.add(e.Author)
+		s.count.add(e)
 		return nil
 	}
 	claim := s.waiting.claimOf(e)
@@ -54,20 +56,21 @@ func (s *Set) room(e *entry) error {
 	case full != nil:
 		return full
 	default:
-		s.count.add(e.Author)
+		s.count.add(e)
 	}
 	return nil
 }
 
 // full refuses one more statement of the core by an author.
 func (s *Set) full(author ID, claim claim) error {
-	most := s.bounds.statements
+	most, bytes := s.bounds.statements, s.bounds.bytes
 	if author != s.cfg.Creator && claim < claimFounder {
 		most -= s.bounds.reserve
+		bytes -= bytes / 16
 	}
 	switch {
-	case s.count.core >= most:
-		return fmt.Errorf("%w: the member list has %d statements", dbadapter.ErrLimit, s.count.core)
+	case s.count.core >= most, s.count.bytes > bytes-MaxValue:
+		return fmt.Errorf("%w: the member list has %d statements, of %d bytes", dbadapter.ErrLimit, s.count.core, s.count.bytes)
 	case s.count.by[author] >= s.bounds.perAuthor && claim < claimMember:
 		return fmt.Errorf("%w: the member list has %d statements by %s", dbadapter.ErrLimit, s.count.by[author], author)
 	}

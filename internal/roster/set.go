@@ -291,6 +291,17 @@ func (s *Set) Value(h Hash) []byte {
 	return nil
 }
 
+// Core are the statements that the list is a function of, MaxBytes of them at most,
+// each after those that it names. They must not be changed.
+func (s *Set) Core() [][]byte {
+	core := s.resolve().core
+	values := make([][]byte, len(core))
+	for i, e := range core {
+		values[i] = e.value
+	}
+	return values
+}
+
 // Values are the statements in the set by hash, and must not be changed.
 func (s *Set) Values() iter.Seq2[Hash, []byte] {
 	return func(yield func(Hash, []byte) bool) {

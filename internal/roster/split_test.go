@@ -66,7 +66,7 @@ func TestFloodOfTwoHalves(t *testing.T) {
 			return
 		}
 		floods++
-		low := bounds{statements: 400, reserve: 40, perAuthor: 40, void: 5}
+		low := bounds{statements: 400, bytes: MaxBytes, reserve: 40, perAuthor: 40, void: 5}
 		var halves [2]*half
 		for n := range halves {
 			halves[n] = &half{quickSet(), r.Rand}
