@@ -161,5 +161,18 @@ func (b bits) common(o bits) (numbers []int) {
 	return numbers
 }
 
+// count is how many numbers are in b and o.
+func (b bits) count(o bits) (n int) {
+	for i := range min(len(b), len(o)) {
+		if b[i] == nil || o[i] == nil {
+			continue
+		}
+		for w := range b[i] {
+			n += mathbits.OnesCount64(b[i][w] & o[i][w])
+		}
+	}
+	return n
+}
+
 // all are the numbers in b, ascending.
 func (b bits) all() []int { return b.common(b) }

@@ -27,6 +27,10 @@
 // definition ends, and no circle of removals can void itself. (By names instead of
 // seats it can: A made B, B made A anew, and each removes the other.)
 //
+// A set has bounds, which what does not stand does not count to: limits.go. An admin
+// can sign more than they let in, and give each node others; the lists are one again
+// once that admin is removed (room.go).
+//
 // What is not promised: At is a claim. An admin can date a statement as it likes,
 // and so choose from when on a writer's versions do not count; bounds against the
 // clock are for the caller, as for versions. The founder alone can found twice, and

@@ -30,6 +30,12 @@ func (s *Set) Explain(id ID, limit int) [][]byte {
 // the work where an admin has made thousands.
 const maxExplained = 1_024
 
+// latest are the last grants that came, maxExplained at most.
+func (h *history) latest() []int {
+	grants := slices.Sorted(slices.Values(slices.Concat(h.plain, h.admin)))
+	return grants[max(0, len(grants)-maxExplained):]
+}
+
 // request is what Explain was asked for: a former member may ask again and again.
 type request struct {
 	id    ID
@@ -46,8 +52,7 @@ func (s *Set) explain(id ID, limit int) [][]byte {
 	if id == s.cfg.Creator {
 		x.earliest(slices.Concat(v.takers(root), v.ownTakers(root)))
 	}
-	grants := slices.Sorted(slices.Values(slices.Concat(h.plain, h.admin)))
-	for _, g := range grants[max(0, len(grants)-maxExplained):] {
+	for _, g := range h.latest() {
 		if v.stands(g) {
 			x.ended(h, g)
 		} else {

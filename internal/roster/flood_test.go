@@ -290,11 +290,11 @@ func TestManyHeads(t *testing.T) {
 	if n := len(s.Heads()); n != 5*MaxHeads+1 {
 		t.Fatalf("%d heads", n)
 	}
-	for _, who := range []int{0, 6} {
+	for _, author := range []int{0, 6} {
 		for _, subject := range []int{1, 2, 6, 7} {
-			heads := s.headsFor(ids[who], ids[subject])
-			if len(heads) > MaxHeads || who == 6 && !slices.Contains(heads, admin) {
-				t.Errorf("%d heads for a statement of %d about %d", len(heads), who, subject)
+			heads := s.headsFor(ids[author], ids[subject])
+			if len(heads) > MaxHeads || author == 6 && !slices.Contains(heads, admin) {
+				t.Errorf("%d heads for a statement of %d about %d", len(heads), author, subject)
 			}
 		}
 	}

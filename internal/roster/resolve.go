@@ -170,7 +170,7 @@ func (v *view) epoch(id ID) (n int) {
 }
 
 // EndedSince is the latest time of a statement that took a node's role and that these
-// heads do not reach: of what has ended its roles since. 0: of all that has, none.
+// heads do not reach: it did so since these were the heads. 0: there is no such one.
 func (s *Set) EndedSince(id ID, seen []Hash) (at dbadapter.Timestamp) {
 	var known []int
 	for _, h := range seen {
@@ -209,20 +209,19 @@ func (v *view) former(id ID) (FormerMember, bool) {
 			last = i
 		}
 	}
-	f := v.voider(h)
+	var f *entry
 	if last >= 0 {
 		f = v.set.entries[last]
-	}
-	if f == nil {
+	} else if f = v.voider(h); f == nil {
 		return FormerMember{}, false
 	}
 	return FormerMember{ID: id, RemovedBy: f.Author, At: f.At, Statement: f.value, Void: last < 0}, true
 }
 
-// voider is a statement that made a grant about a member void: a removal rather than a
-// step down, then the earliest.
+// voider is a statement that made a grant about a member void, one of the latest
+// grants: a removal rather than a step down, then the earliest.
 func (v *view) voider(h *history) (first *entry) {
-	for _, g := range slices.Concat(h.plain, h.admin) {
+	for _, g := range h.latest() {
 		if v.stands(g) {
 			continue
 		}

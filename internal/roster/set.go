@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -219,7 +220,7 @@ func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
 	unread := map[Hash]*entry{}
 	for value := range values {
 		hash := HashOf(value)
-		if _, known := s.byHash[hash]; known || unread[hash] != nil {
+		if s.Has(hash) || unread[hash] != nil {
 			continue
 		}
 		st, err := Parse(s.cfg.Namespace, value, s.cfg.Verify)
@@ -229,38 +230,40 @@ func (s *Set) Load(values iter.Seq[[]byte]) (left int) {
 		}
 		unread[hash] = newEntry(st, hash, value)
 	}
-	hashes := make([]Hash, 0, len(unread))
-	for h := range unread {
-		hashes = append(hashes, h)
-	}
-	slices.SortFunc(hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
-	// Depth first, with a stack of its own: a history can be deep.
+	hashes := slices.SortedFunc(maps.Keys(unread), Hash.compare)
 	for _, h := range hashes {
-		stack := []Hash{h}
-		for len(stack) > 0 {
-			top := stack[len(stack)-1]
-			e := unread[top]
-			if e == nil { // taken, refused, or not given
-				stack = stack[:len(stack)-1]
-				continue
+		left += s.loadWithPast(h, unread)
+	}
+	return left
+}
+
+// loadWithPast takes a statement that is not read yet, after those that it names:
+// depth first, with a stack of its own, since a history can be deep. It counts those
+// that cannot be taken.
+func (s *Set) loadWithPast(h Hash, unread map[Hash]*entry) (left int) {
+	for stack := []Hash{h}; len(stack) > 0; {
+		top := stack[len(stack)-1]
+		e := unread[top]
+		if e == nil { // taken, refused, or not given
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		before := len(stack)
+		for _, head := range e.Heads {
+			if unread[head] != nil {
+				stack = append(stack, head)
 			}
-			before := len(stack)
-			for _, head := range e.Heads {
-				if unread[head] != nil {
-					stack = append(stack, head)
-				}
-			}
-			if len(stack) > before {
-				continue
-			}
-			stack = stack[:before-1]
-			delete(unread, top)
-			if s.Has(top) { // it had waited
-				continue
-			}
-			if status, err := s.add(e); err != nil || status == Waiting {
-				left++
-			}
+		}
+		if len(stack) > before {
+			continue
+		}
+		stack = stack[:before-1]
+		delete(unread, top)
+		if s.Has(top) { // it had waited
+			continue
+		}
+		if status, err := s.add(e); err != nil || status == Waiting {
+			left++
 		}
 	}
 	return left
