@@ -83,15 +83,6 @@ func (l *stepLog) step() string {
 	return l.last
 }
 
-func (l *stepLog) ended() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
-}
-
 func (l *stepLog) tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
