@@ -89,7 +89,7 @@ func (s *Set) Shed() {
 	if s.resolve(); s.count.void <= s.bounds.void {
 		return
 	}
-	idle := s.resolve().idle
+	idle := slices.Clone(s.resolve().idle) // the resolution may stay
 	var numbers, claimed []int
 	for _, e := range idle {
 		numbers = append(numbers, e.number)
