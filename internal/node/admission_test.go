@@ -271,3 +271,16 @@ func TestAdmissionInBatches(t *testing.T) {
 		t.Errorf("a store that fails: %v", err)
 	}
 }
+
+// What this node writes is later than what it was sent, also where no greeting has
+// told of the writer's clock.
+func TestWritesFollowWhatIsAdmitted(t *testing.T) {
+	_, ns := newNotes(Policy{})
+	theirs := at(writer, DefaultMaxSkew/2)
+	if v := admit(ns, writer, signedBy(writer, ns, dbadapter.Record{Key: []byte("theirs"), Version: theirs}))[0]; v.Reason != 0 {
+		t.Fatalf("declined: %s", v.Reason)
+	}
+	if mine := must(put(ns, "mine", "")); mine.Clock <= theirs.Clock {
+		t.Errorf("the version is %s, after %s", mine, theirs)
+	}
+}
