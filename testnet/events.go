@@ -71,7 +71,7 @@ func (r *runner) do(e *plan.Event) {
 		n.StopClock(e.For)
 	case plan.Restamp:
 		// Until its clock says that again, it holds back what it promises.
-		r.restamped = max(r.restamped, n.Ceiling())
+		r.restamped = max(r.restamped, n.Latest())
 		n.Restamp()
 	case plan.Cut:
 		r.net.Cut(e.Node, e.Peer)

@@ -98,7 +98,7 @@ func (r *runner) heal() {
 		n.Disarm()
 		_ = n.Start() // one that is damaged stays down, and is named in the result
 		if n.Up() {
-			latest = max(latest, n.Ceiling())
+			latest = max(latest, n.Latest())
 		}
 	}
 	ahead := latest.Time().Sub(model.Epoch.Add(r.world.Now()))

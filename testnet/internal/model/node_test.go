@@ -329,7 +329,7 @@ func TestRestamp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if ahead := n.Ceiling().Time().Sub(n.wall.now()); ahead > c.Skew {
+		if ahead := n.Latest().Time().Sub(n.wall.now()); ahead > c.Skew {
 			t.Errorf("the clock is %s ahead; refused %v", ahead, book.refused)
 		}
 		put(t, n, "l", "at once")

@@ -126,10 +126,15 @@ func (n *Node) Liar() bool { return n.liar }
 // Number is the node of an id.
 func (c *Cluster) Number(id node.ID) int { return c.byID[id].number }
 
-// Ceiling is the reading that the node's clock goes on from after a restart.
-func (n *Node) Ceiling() dbadapter.Timestamp {
+// Latest is the reading that the node's clock goes on from, now and after a restart:
+// a write that was refused has moved it, too.
+func (n *Node) Latest() dbadapter.Timestamp {
 	if n.process == nil || n.process.ns == nil {
 		return 0
 	}
-	return n.process.store.Ceiling()
+	latest := n.process.store.Ceiling()
+	if ahead := n.process.ns.Ahead(); ahead > 0 {
+		latest = max(latest, dbadapter.TimestampAt(n.wall.now().Add(n.process.ns.Members().Policy().MaxSkew+ahead)))
+	}
+	return latest
 }
