@@ -101,7 +101,7 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 		// What told of this node's removal is not in the list that both sides have: a
 		// copy from before has taken the place of its author. Another member may just
 		// not have heard.
-		if err := ns.updateLocked(func(s *State) error { s.Removed = nil; return nil }); err != nil {
+		if err := ns.forgetRemoval(); err != nil {
 			return nil, err
 		}
 	}

@@ -175,5 +175,6 @@ func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
 		return err
 	}
 	_, refused, err := ns.take(ctx, j.State.Seeds)
-	return errors.Join(err, errors.Join(refused...))
+	// What a peer has shown of a removal the inviter has not heard, or does not count.
+	return errors.Join(err, ns.forgetRemoval(), errors.Join(refused...))
 }

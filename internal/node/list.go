@@ -153,7 +153,27 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	ns.declined.forget()
 	ns.Control.declined.forget()
 	ns.node.Schedule.Wake()
-	return ns.relisted()
+	return errors.Join(ns.doubtRemoval(), ns.relisted())
+}
+
+// doubtRemoval forgets what a peer has shown of a removal if its author cannot have
+// made it by the list as it is now: an admin may show one member a statement that no
+// other node hears of, and that the list can never take. If it counts all the same, the
+// next peer shows it again. updating is held.
+func (ns *Namespace) doubtRemoval() error {
+	told, err := ns.parse(ns.Members().state.Removed)
+	if err != nil || ns.Members().Ended(ns.node.ID, []*roster.Statement{told}, told.Author) != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	return ns.forgetRemoval()
+}
+
+// forgetRemoval forgets what a peer has shown of a removal. updating is held.
+func (ns *Namespace) forgetRemoval() error {
+	if len(ns.Members().state.Removed) == 0 {
+		return nil
+	}
+	return ns.updateLocked(func(s *State) error { s.Removed = nil; return nil })
 }
 
 // current is the state without what a peer has told of a removal, where the list

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/roster"
@@ -110,17 +111,21 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) error {
 	if err := ns.outside(); err != nil {
 		return err
 	}
-	waits := func(i int) bool { return refused[i] == nil && statuses[i] == roster.Waiting }
+	var untaken []*roster.Statement
+	var values [][]byte // of these
 	unclear := false
 	for i, s := range parsed {
-		if refused[i] == nil && !waits(i) {
+		if refused[i] == nil && statuses[i] != roster.Waiting {
 			continue
 		}
 		unclear = true
-		if errors.Is(refused[i], roster.ErrRefused) || !ns.believes(remote, s) {
-			continue
+		if !errors.Is(refused[i], roster.ErrRefused) {
+			untaken, values = append(untaken, s), append(values, statements[i])
 		}
-		if err := ns.updateLocked(func(state *State) error { state.Removed = statements[i]; return nil }); err != nil {
+	}
+	if end := ns.Members().Ended(ns.node.ID, untaken, remote); end != nil {
+		value := values[slices.Index(untaken, end)]
+		if err := ns.updateLocked(func(state *State) error { state.Removed = value; return nil }); err != nil {
 			return err
 		}
 		return ns.outside()
@@ -129,36 +134,6 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) error {
 		return fmt.Errorf("%w: %s says that this node was removed, and shows statements that do not say so", ErrDenied, remote)
 	}
 	return nil
-}
-
-// believes reports whether a statement that the list here cannot take, since it lacks
-// what the statement names, ends this node's membership all the same: a former member is
-// shown the latest of that and no more. The statement must be about this node, or about
-// an admin from which its role comes. It is believed if an admin, as this node knows it,
-// has made it, or shows it: of the author this node may not have heard. What this node
-// has stated of itself a copy from before does not know.
-func (ns *Namespace) believes(remote ID, s *roster.Statement) bool {
-	members := ns.Members()
-	own := s.Author == ns.node.ID && s.Subject == s.Author
-	return (own || members.Has(s.Author, RoleAdmin) || members.Has(remote, RoleAdmin)) && members.ends(s, ns.node.ID)
-}
-
-// ends reports whether a statement, if it counts, ends a membership: it is about that
-// member, or takes the authority of an admin from which its role comes.
-func (m *Members) ends(s *roster.Statement, id ID) bool {
-	removes := s.Kind == roster.Remove || s.Kind == roster.Expire
-	if removes && s.Subject == id {
-		return true
-	}
-	takes := removes || s.Kind == roster.Grant && s.Role < RoleAdmin
-	for range m.Members() { // no chain of grants is longer
-		held, known := m.Member(id)
-		if takes && known && s.Subject == held.By {
-			return true
-		}
-		id = held.By
-	}
-	return false
 }
 
 // parse reads a statement and checks its signature.

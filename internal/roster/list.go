@@ -51,6 +51,8 @@ type List struct {
 	voided  []VoidStatement
 	seats   map[ID][]seat
 	above   map[seat]bits
+	from    map[ID][]seat // by which the grant was given to a member that is no admin
+	links   map[seat]link // the seats in seats and from, and those above them
 }
 
 // Digest stands for a list in greetings: equal digests, equal lists.

@@ -38,6 +38,7 @@ func (s *Set) resolve() *resolution {
 	l := &List{
 		byID: map[ID]int{}, writers: map[dbadapter.WriterID]ID{}, spans: map[ID][]span{},
 		former: map[ID]FormerMember{}, seats: map[ID][]seat{}, above: map[seat]bits{},
+		from: map[ID][]seat{}, links: map[seat]link{},
 	}
 	s.resolved, s.last = &resolution{list: l, shown: map[request][][]byte{}}, l
 	s.core(v)
@@ -55,6 +56,7 @@ func (s *Set) resolve() *resolution {
 	for _, id := range ids {
 		l.place(v, id)
 	}
+	l.link(v)
 	return s.resolved
 }
 

@@ -1,0 +1,113 @@
+package node
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// forged is a statement on top of one that no node has, so that it waits wherever it
+// is shown.
+func forged(ns *Namespace, author int, s roster.Statement) []byte {
+	s.Author, s.At, s.Heads = idOf(author), 7, []roster.Hash{{1}}
+	return must(s.Sign(ns.Keys.ID, func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(author), message), nil }))
+}
+
+// Admin 1 has founded, and made admins of 2 and 3; 3 has made one of 4, and given 5
+// the role write. A statement that waits, whoever shows it, ends a role only if its
+// author may end it: an admin's role ends by admins above alone.
+func TestShownRemovalIsOfOneThatMay(t *testing.T) {
+	machines := []*machine{nil, newMachine(1), newMachine(2), newMachine(3), newMachine(4), newMachine(5)}
+	ns := []*Namespace{nil, machines[1].create("notes", Policy{}), nil, nil, nil, nil}
+	for joiner, by := range map[int]struct {
+		inviter int
+		role    Role
+	}{2: {1, RoleAdmin}, 3: {1, RoleAdmin}} {
+		ns[joiner] = must(machines[joiner].join(machines[by.inviter], invite(ns[by.inviter], by.role)))
+	}
+	ns[4] = must(machines[4].join(machines[3], invite(ns[3], RoleAdmin)))
+	ns[5] = must(machines[5].join(machines[3], invite(ns[3], RoleWrite)))
+	for range 2 {
+		for i := 2; i <= 5; i++ {
+			if _, _, err := machines[i].sync(ns[i], machines[1], Ask{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	remove := func(subject int) roster.Statement {
+		return roster.Statement{Kind: roster.Remove, Subject: idOf(subject)}
+	}
+	demote := func(subject int) roster.Statement {
+		return roster.Statement{Kind: roster.Grant, Subject: idOf(subject), Role: RoleRead}
+	}
+	for name, c := range map[string]struct {
+		to, by, from int
+		s            roster.Statement
+		believed     bool
+	}{
+		"the founder, by an admin below":              {1, 2, 2, remove(1), false},
+		"the founder, by a key that an admin made up": {1, 9, 2, remove(1), false},
+		"the founder, demoted":                        {1, 2, 2, demote(1), false},
+		"an admin, by an equal":                       {2, 3, 3, remove(2), false},
+		"an admin, by one below":                      {3, 4, 4, remove(3), false},
+		"an admin, by a made-up key":                  {2, 9, 3, remove(2), false},
+		"an admin's source, by an equal of it":        {4, 2, 2, remove(3), false},
+		"the founder, for what it gave":               {2, 3, 3, remove(1), false},
+		"an admin, by the founder":                    {2, 1, 5, remove(2), true},
+		"an admin, by the founder over its source":    {4, 1, 5, remove(4), true},
+		"an admin, by its source":                     {4, 3, 5, remove(4), true},
+		"an admin's source, by the founder":           {4, 1, 5, remove(3), true},
+		"an admin, by itself":                         {4, 4, 5, remove(4), true},
+		"a writer, by any admin":                      {5, 2, 4, remove(5), true},
+		"a writer, by an admin unheard of":            {5, 9, 2, remove(5), true},
+	} {
+		x := ns[c.to]
+		err := x.heed(idOf(c.from), [][]byte{forged(x, c.by, c.s)})
+		if _, removed := x.Removal(); removed != c.believed || errors.Is(err, reconcile.ErrRemoved) != c.believed {
+			t.Errorf("%s: believed %t, want %t: %v", name, removed, c.believed, err)
+		}
+		if err := x.update(func(s *State) error { s.Removed = nil; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// An admin shows a writer alone a removal that no other node will ever hear of. It is
+// removed itself, or another admin invites the writer anew: the writer is a member.
+func TestShownRemovalEnds(t *testing.T) {
+	for name, end := range map[string]func(a, c *machine, sa, sc *Namespace) error{
+		"with the role of its author": func(a, c *machine, sa, sc *Namespace) error {
+			if err := sa.Remove(t.Context(), idOf(2)); err != nil {
+				return err
+			}
+			_, _, err := c.sync(sc, a, Ask{})
+			return err
+		},
+		"with an invitation": func(a, c *machine, sa, _ *Namespace) error {
+			return second(c.join(a, invite(sa, RoleWrite)))
+		},
+	} {
+		a, c := newMachine(1), newMachine(3)
+		sa := a.create("notes", Policy{})
+		if err := setRole(sa, idOf(2), RoleAdmin); err != nil {
+			t.Fatal(err)
+		}
+		sc := must(c.join(a, invite(sa, RoleWrite)))
+		shown := forged(sc, 2, roster.Statement{Kind: roster.Remove, Subject: c.ID})
+		if err := sc.heed(idOf(2), [][]byte{shown}); !errors.Is(err, reconcile.ErrRemoved) {
+			t.Fatal(err)
+		}
+		if err := end(a, c, sa, sc); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if r, removed := sc.Removal(); removed {
+			t.Errorf("%s: it takes itself for removed: %+v", name, r)
+		}
+		if _, err := put(sc, "k", "v"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
