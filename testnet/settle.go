@@ -86,7 +86,8 @@ func (r *runner) thaw() (last time.Duration) {
 
 // heal ends all faults of links, processes, clocks and disks. It then waits until
 // versions ahead of the true time are of the past, and until the nodes' notes of
-// refusals have expired.
+// refusals have expired; and nodes that could not join try again, since a member that never
+// comes holds all collection back.
 func (r *runner) heal() {
 	r.net.HealAll()
 	r.net.Calm()
@@ -104,6 +105,9 @@ func (r *runner) heal() {
 	ahead := latest.Time().Sub(model.Epoch.Add(r.world.Now()))
 	if len(r.result.Refused) > 0 || ahead > 0 {
 		r.world.Skip(max(ahead, 0) + forgotten)
+	}
+	for _, n := range r.cluster.Nodes() {
+		n.JoinAgain()
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -160,6 +162,17 @@ func (n *Node) Join(inviter int, role node.Role) {
 func (n *Node) Redeem(inviter int) {
 	if p, ticket := n.process, n.tickets[inviter]; p != nil && ticket != "" {
 		p.now(func() { p.present(ticket, inviter) })
+	}
+}
+
+// JoinAgain presents the tickets of a node that has not got in by them, as a person does
+// whose join has failed: the inviter may have made it a member, and its answer been lost.
+func (n *Node) JoinAgain() {
+	if n.process == nil || n.process.ns != nil {
+		return
+	}
+	for _, inviter := range slices.Sorted(maps.Keys(n.tickets)) {
+		n.Redeem(inviter)
 	}
 }
 
