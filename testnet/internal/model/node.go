@@ -214,9 +214,11 @@ func (n *Node) Copy() { n.copied = n.disk.Copy() }
 // HasCopy reports whether a copy was kept.
 func (n *Node) HasCopy() bool { return n.copied != nil }
 
-// Restore replaces the disk of a node that is down by the copy, and starts the
-// node.
+// Restore gives a node that is down another machine with the copy of its disk, and
+// starts it. What the old machine's kernel had not sent yet is lost: a greeting that
+// comes after one of the restored node would be taken for that of a twin.
 func (n *Node) Restore() error {
+	n.cluster.Net.Replace(n.number)
 	n.insert(n.copied.Copy())
 	n.damage = nil
 	return n.Start()

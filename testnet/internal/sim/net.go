@@ -21,13 +21,15 @@ type Net struct {
 	cut     map[[2]int]bool
 	loss    map[[2]int]float64
 	streams map[[2]int]uint64 // opened so far, by the nodes (from, to)
-	frames  int
-	flying  int
+	// machines is how often a node has been given another machine.
+	machines map[int]int
+	frames   int
+	flying   int
 }
 
 // NewNet is a net in which all links are up.
 func NewNet(w *World, b Behaviour) *Net {
-	return &Net{world: w, usual: b, cut: map[[2]int]bool{}, loss: map[[2]int]float64{}, streams: map[[2]int]uint64{}}
+	return &Net{world: w, usual: b, cut: map[[2]int]bool{}, loss: map[[2]int]float64{}, streams: map[[2]int]uint64{}, machines: map[int]int{}}
 }
 
 // Cut loses all frames from one node to another, until Heal.
@@ -50,6 +52,10 @@ func (n *Net) HealAll() {
 
 // Calm ends all usual loss as well: frames sent from now on arrive.
 func (n *Net) Calm() { n.usual.Loss = 0 }
+
+// Replace gives a node another machine: what the old one has sent, and has not arrived,
+// never does.
+func (n *Net) Replace(node int) { n.machines[node]++ }
 
 // Frames is how many frames have been sent.
 func (n *Net) Frames() int { return n.frames }

@@ -17,6 +17,7 @@ type Stream struct {
 	net      *Net
 	id       uint64
 	from, to int // this end's node, and the other's
+	machine  int // which of the machines that from has been
 	peer     *Stream
 
 	sent   uint64
@@ -44,8 +45,8 @@ func (n *Net) Dial(from, to int, accept func(*Stream) bool) *Stream {
 	link := [2]int{from, to}
 	n.streams[link]++
 	id := uint64(from)<<44 | uint64(to)<<28 | n.streams[link]
-	here := &Stream{net: n, id: id << 1, from: from, to: to}
-	there := &Stream{net: n, id: id<<1 | 1, from: to, to: from, peer: here}
+	here := &Stream{net: n, id: id << 1, from: from, to: to, machine: n.machines[from]}
+	there := &Stream{net: n, id: id<<1 | 1, from: to, to: from, machine: n.machines[to], peer: here}
 	here.peer = there
 	there.Receive = func(frame []byte) {
 		there.Receive = nil
@@ -89,6 +90,9 @@ func (s *Stream) Vanish() {
 	s.shut()
 }
 
+// replaced reports whether the end's machine is another one by now.
+func (s *Stream) replaced() bool { return s.machine != s.net.machines[s.from] }
+
 // shut ends receiving and sending at this end. Lost frames are still sent again,
 // as by a kernel that outlives its process.
 func (s *Stream) shut() {
@@ -109,7 +113,7 @@ func (s *Stream) send(a arrival) {
 // attempt sends a frame, and again later if the frame is lost, until the other
 // end is closed.
 func (s *Stream) attempt(a arrival, frame, attempt uint64) {
-	if s.peer.closed || s.dead || attempt > 40 {
+	if s.peer.closed || s.dead || s.replaced() || attempt > 40 {
 		return
 	}
 	w := s.net.world
@@ -125,7 +129,7 @@ func (s *Stream) attempt(a arrival, frame, attempt uint64) {
 
 // arrive takes a frame from the link: once, and in order.
 func (s *Stream) arrive(a arrival, frame uint64) {
-	if s.closed || frame < s.due {
+	if s.closed || s.peer.replaced() || frame < s.due {
 		return
 	}
 	if frame > s.due {
