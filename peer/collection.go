@@ -82,7 +82,6 @@ func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
 	swept, err := ns.core.Collect(ctx)
-	ns.node.metrics.swept(ns, swept)
 	if err != nil {
 		return Swept(swept), fmt.Errorf("collect in %s: %w", ns.Name(), err)
 	}
@@ -102,28 +101,36 @@ func (ns *Namespace) tend() {
 	defer ns.gate.leave()
 	n := ns.node
 	ns.announce(n.dialable()) // of no effect, unless a copy of this node has told them its own
-	swept, err := ns.core.Tend(ns.ctx)
-	n.metrics.swept(ns, swept)
+	_, err := ns.core.Tend(ns.ctx)
 	if err != nil && ns.ctx.Err() == nil {
 		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))
 	}
+	left := ns.core.Left() // by syncs, too
+	swept := node.Swept{Collected: left.Collected - ns.left.Collected, Adopted: left.Adopted - ns.left.Adopted, SetAside: left.SetAside - ns.left.SetAside}
+	ns.left = left
 	if swept != (node.Swept{}) {
+		n.metrics.swept(ns, swept)
 		n.log.Info("records have left a namespace", logNamespace(ns),
 			slog.Int64("collected", swept.Collected), slog.Int64("adopted", swept.Adopted), slog.Int64("set_aside", swept.SetAside))
 	}
-	if ns.removed += swept.Collected; ns.removed < compactAfter || ns.removed < ns.Info().Records/compactShare {
+	removed, share := left.Collected+left.SetAside, int64(compactShare)
+	if ns.core.Collection().Waiting == 0 {
+		share = lastShare
+	}
+	if since := removed - ns.compacted; since < compactAfter || since < ns.Info().Records/share {
 		return
 	}
-	ns.removed = 0
+	ns.compacted = removed
 	if err := n.store.Compact(ns.ctx); err != nil && ns.ctx.Err() == nil {
 		n.log.Warn("the space of removed records could not be freed", logError(err))
 	}
 }
 
 // A store is compacted, which writes all of it once, when that gives back a part of
-// it: once compactAfter records of a namespace have been collected, and one for
-// every compactShare that are left.
+// it: once compactAfter records of a namespace have gone, and one for every compactShare
+// that are left, or for every lastShare where no further one waits to go.
 const (
 	compactAfter = 10_000
 	compactShare = 4
+	lastShare    = 8
 )

@@ -69,6 +69,11 @@ func TestCollectedOnOneSide(t *testing.T) {
 		if fmt.Sprint(c.keys(0)) != fmt.Sprint(c.keys(1)) {
 			t.Errorf("%v, %v", c.keys(0), c.keys(1))
 		}
+		for i, ns := range c.ns {
+			if left := ns.Left(); left != (Swept{Collected: 10}) {
+				t.Errorf("node %d counts %+v", i, left)
+			}
+		}
 	}
 }
 

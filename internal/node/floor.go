@@ -72,15 +72,11 @@ func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
 		return err
 	}
 	outcomes, err := c.part.ns.remove(ctx, removes, c.theirs.Floor, c.stands.era)
+	var done Swept
 	for i, o := range outcomes {
-		switch {
-		case o.Result != dbadapter.Applied:
-		case removes[i].Action == dbadapter.Collect:
-			r.Collected++
-		default:
-			r.SetAside++
-		}
+		done.count(removes[i].Action, o)
 	}
+	r.Collected, r.SetAside = r.Collected+int(done.Collected), r.SetAside+int(done.SetAside)
 	return err
 }
 

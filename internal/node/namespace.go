@@ -45,6 +45,7 @@ type Namespace struct {
 	twinned  twinned
 	vouching vouching
 	sweeping sync.Mutex // one sweep runs at a time
+	left     left
 }
 
 // OpenStore opens the records of an id. The store must tell observe of each commit.

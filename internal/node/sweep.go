@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
@@ -144,13 +145,7 @@ func (s *sweep) flush(ctx context.Context) error {
 	s.removes, s.adopts = nil, nil
 	outcomes, err := s.ns.remove(ctx, removes, s.mark, s.era)
 	for i, o := range outcomes {
-		switch {
-		case o.Result != dbadapter.Applied:
-		case removes[i].Action == dbadapter.Collect:
-			s.done.Collected++
-		default:
-			s.done.SetAside++
-		}
+		s.done.count(removes[i].Action, o)
 	}
 	if err != nil {
 		return err
@@ -161,6 +156,7 @@ func (s *sweep) flush(ctx context.Context) error {
 			return err
 		}
 		s.done.Adopted += adopted
+		s.ns.left.adopted.Add(adopted)
 	}
 	return nil
 }
@@ -184,7 +180,34 @@ func (ns *Namespace) remove(ctx context.Context, writes []dbadapter.Write, mark 
 			return nil, err
 		}
 	}
-	return ns.apply(ctx, writes)
+	outcomes, err := ns.apply(ctx, writes)
+	var done Swept
+	for i, o := range outcomes {
+		done.count(writes[i].Action, o)
+	}
+	ns.left.collected.Add(done.Collected)
+	ns.left.setAside.Add(done.SetAside)
+	return outcomes, err
+}
+
+// count adds what became of a record that was to be taken out.
+func (s *Swept) count(a dbadapter.Action, o dbadapter.Outcome) {
+	switch {
+	case o.Result != dbadapter.Applied:
+	case a == dbadapter.Collect:
+		s.Collected++
+	default:
+		s.SetAside++
+	}
+}
+
+// left counts what has left a namespace since it was opened.
+type left struct{ collected, adopted, setAside atomic.Int64 }
+
+// Left is what has left the namespace since it was opened, by sweeps and at the end of
+// syncs.
+func (ns *Namespace) Left() Swept {
+	return Swept{ns.left.collected.Load(), ns.left.adopted.Load(), ns.left.setAside.Load()}
 }
 
 // past is up to when a sweep of now would collect: a record that takes the place of
