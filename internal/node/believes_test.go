@@ -75,6 +75,28 @@ func TestShownRemovalIsOfOneThatMay(t *testing.T) {
 	}
 }
 
+// An admin steps down, is removed by one that it had not heard of, and its disk is
+// replaced by an older copy: shown both, by a member that is no admin, it believes them.
+func TestCopyIsShownItsRemoval(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleAdmin)))
+	down := forged(sb, 2, roster.Statement{Kind: roster.Grant, Subject: b.ID, Role: roster.RoleRead})
+	removal := forged(sb, 9, roster.Statement{Kind: roster.Remove, Subject: b.ID})
+	if err := sb.heed(idOf(5), [][]byte{removal}); errors.Is(err, reconcile.ErrRemoved) {
+		t.Errorf("the removal alone is believed: %v", err)
+	}
+	if err := sb.heed(idOf(5), [][]byte{down}); errors.Is(err, reconcile.ErrRemoved) {
+		t.Errorf("a demotion is taken for a removal: %v", err)
+	}
+	if err := sb.heed(idOf(5), [][]byte{down, removal}); !errors.Is(err, reconcile.ErrRemoved) {
+		t.Error(err)
+	}
+	if r, removed := sb.Removal(); !removed || r.By != idOf(9) {
+		t.Errorf("it says %+v", r)
+	}
+}
+
 // An admin shows a writer alone a removal that no other node will ever hear of. It is
 // removed itself, or another admin invites the writer anew: the writer is a member.
 func TestShownRemovalEnds(t *testing.T) {

@@ -47,8 +47,11 @@ func (l *List) Ended(id ID, shown []*Statement, by ID) *Statement {
 	if len(l.seats[id]) > 0 && !demoted {
 		return end
 	}
+	// A node that has stepped down and does not remember it is a copy from before, and
+	// may know no admin of now.
+	heard := demoted && end.Author == id || l.Has(by, RoleAdmin)
 	for _, s := range shown {
-		if s.Subject == id && s.Kind != Grant && s.takes() && (s.Author == id || l.Has(s.Author, RoleAdmin) || l.Has(by, RoleAdmin)) {
+		if s.Subject == id && s.Kind != Grant && s.takes() && (heard || s.Author == id || l.Has(s.Author, RoleAdmin)) {
 			return s
 		}
 	}
