@@ -93,6 +93,50 @@ func (b bits) intersect(o bits) bits {
 	return both
 }
 
+// minus is what is in b and not in o.
+func (b bits) minus(o bits) bits {
+	var left bits
+	for i := range min(len(b), len(o)) {
+		if b[i] == nil || o[i] == nil {
+			continue
+		}
+		var c chunk
+		for w := range c {
+			c[w] = b[i][w] &^ o[i][w]
+		}
+		if c == *b[i] {
+			continue
+		}
+		if left == nil {
+			left = append(left, b...)
+		}
+		if left[i] = &c; c == (chunk{}) {
+			left[i] = nil
+		}
+	}
+	if left == nil {
+		return b
+	}
+	return left
+}
+
+// any reports whether a number in b is such a one.
+func (b bits) any(such func(i int) bool) bool {
+	for i, c := range b {
+		for w := 0; c != nil && w < chunkWords; w++ {
+			for word := c[w]; word != 0; word &= word - 1 {
+				if such(i*chunkBits + w*64 + mathbits.TrailingZeros64(word)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// empty reports whether there is no number in b.
+func (b bits) empty() bool { return !b.any(func(int) bool { return true }) }
+
 // bitsOf is a set of its own, which drop may change.
 func bitsOf(numbers []int) (b bits) {
 	for _, i := range numbers {

@@ -211,7 +211,11 @@ func (e *entry) lastInstant() dbadapter.Timestamp {
 }
 
 // first is the earliest time among these statements, or to.
-func (v *view) first(to dbadapter.Timestamp, by ...[]int) dbadapter.Timestamp {
+func (v *view) first(to dbadapter.Timestamp, takers bits, by ...[]int) dbadapter.Timestamp {
+	takers.any(func(i int) bool {
+		to = min(to, v.set.entries[i].At)
+		return false
+	})
 	for _, list := range by {
 		for _, i := range list {
 			to = min(to, v.set.entries[i].At)

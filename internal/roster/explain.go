@@ -50,7 +50,7 @@ func (s *Set) explain(id ID, limit int) [][]byte {
 	v := s.all()
 	x := &explanation{view: v, limit: limit, seen: map[int]bool{}}
 	if id == s.cfg.Creator {
-		x.earliest(slices.Concat(v.takers(root), v.ownTakers(root)))
+		x.earliest(v.allTakers(root))
 	}
 	for _, g := range h.latest() {
 		if v.stands(g) {
@@ -136,7 +136,7 @@ func (x *explanation) dead(t seat, e *entry) {
 	case t != root && !v.stands(t.entry()):
 		x.void(t.entry()) // earlier than e, so that this ends
 	default:
-		x.earliest(slices.DeleteFunc(slices.Concat(v.takers(t), v.ownTakers(t)), func(j int) bool {
+		x.earliest(slices.DeleteFunc(v.allTakers(t), func(j int) bool {
 			return !v.apart(j, v.set.entries[j], e)
 		}))
 	}
@@ -148,7 +148,7 @@ func (x *explanation) ended(h *history, g int) {
 	var found []int
 	if v.set.entries[g].Role == RoleAdmin {
 		t := seatOf(g)
-		found = slices.Concat(v.takers(t), v.ownTakers(t), v.replacers(t))
+		found = append(v.allTakers(t), v.replacers(t)...)
 	} else {
 		for _, i := range slices.Concat(h.enders, h.admin) {
 			if v.endsByPair(i, g) {

@@ -244,7 +244,7 @@ func (v *view) voider(h *history) (first *entry) {
 func (v *view) against(g int) (takers []int) {
 	e := v.set.entries[g]
 	for _, t := range e.seats {
-		for _, i := range slices.Concat(v.takers(t), v.ownTakers(t)) {
+		for _, i := range v.allTakers(t) {
 			if v.apart(i, v.set.entries[i], e) {
 				takers = append(takers, i)
 			}

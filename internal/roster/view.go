@@ -20,8 +20,9 @@ type view struct {
 	in     bits
 	whole  bool
 	alive  map[authority]bool
-	others map[seat][]int // statements of other members that take the seat
+	others map[seat]bits  // statements of other members that take the seat
 	selves map[seat][]int // statements of its holder that do
+	about  map[ID]*challenges
 }
 
 // authority is a statement by virtue of a seat of its author.
@@ -31,7 +32,7 @@ type authority struct {
 }
 
 func (s *Set) view(in bits) *view {
-	return &view{set: s, in: in, alive: map[authority]bool{}, others: map[seat][]int{}, selves: map[seat][]int{}}
+	return &view{set: s, in: in, alive: map[authority]bool{}, others: map[seat]bits{}, selves: map[seat][]int{}, about: map[ID]*challenges{}}
 }
 
 func (s *Set) all() *view {
@@ -111,7 +112,7 @@ func (v *view) live(t seat, e *entry) bool {
 
 func (v *view) taken(t seat, e *entry) bool {
 	concurrent := func(i int) bool { return v.apart(i, v.set.entries[i], e) }
-	if slices.ContainsFunc(v.takers(t), concurrent) {
+	if v.takers(t).any(concurrent) {
 		return true
 	}
 	// What an admin says of itself, apart, does not void one another: two steps down
@@ -152,52 +153,10 @@ func (v *view) couldTake(i int, t seat) bool {
 // expiredBy reports whether a grant had expired when r was made.
 func (e *entry) expiredBy(r *entry) bool { return e.Expires != 0 && e.Expires <= r.At }
 
-// takers are the statements of other members that take a seat from its holder.
-func (v *view) takers(t seat) []int {
-	takers, known := v.others[t]
-	if known {
-		return takers
-	}
-	holder := v.holder(t)
-	if h := v.set.subjects[holder]; h != nil {
-		for _, i := range h.enders {
-			r := v.set.entries[i]
-			if r.Author != holder && v.couldTake(i, t) && v.over(r, t) {
-				takers = append(takers, i)
-			}
-		}
-	}
-	v.others[t] = takers
-	return takers
-}
-
 // over reports whether a statement has authority by a seat above t.
 func (v *view) over(r *entry, t seat) bool {
 	above := v.above(t)
 	return slices.ContainsFunc(r.seats, func(u seat) bool { return above.has(int(u)) && v.live(u, r) })
-}
-
-// ownTakers are the statements by which the holder gives a seat up: it leaves, or
-// steps down from seats that it had seen.
-func (v *view) ownTakers(t seat) []int {
-	takers, known := v.selves[t]
-	if known {
-		return takers
-	}
-	holder := v.holder(t)
-	if h := v.set.subjects[holder]; h != nil {
-		for _, i := range h.enders {
-			r := v.set.entries[i]
-			if r.Author != holder || !v.couldTake(i, t) {
-				continue
-			}
-			if slices.Contains(r.seats, t) && v.live(t, r) && (r.Kind != Remove || v.counts(r)) {
-				takers = append(takers, i)
-			}
-		}
-	}
-	v.selves[t] = takers
-	return takers
 }
 
 // replaces reports whether a grant of the role admin stands in the place of an
@@ -221,11 +180,12 @@ func (v *view) replacers(t seat) (replacers []int) {
 func (v *view) seats(id ID) (seats []seat) {
 	var admin []int
 	if h := v.set.subjects[id]; h != nil {
-		admin = h.admin
+		admin = slices.DeleteFunc(slices.Clone(h.admin), func(i int) bool { return !v.has(i) })
+		slices.Reverse(admin) // a later grant is the likelier to replace a seat
 	}
 	free := func(t seat) bool {
 		replaced := func(i int) bool { return v.replaces(i, t) }
-		return len(v.takers(t)) == 0 && len(v.ownTakers(t)) == 0 && !slices.ContainsFunc(admin, replaced)
+		return v.takers(t).empty() && len(v.ownTakers(t)) == 0 && !slices.ContainsFunc(admin, replaced)
 	}
 	if id == v.set.cfg.Creator && slices.ContainsFunc(v.set.founds, v.has) && free(root) {
 		seats = append(seats, root)
@@ -235,7 +195,7 @@ func (v *view) seats(id ID) (seats []seat) {
 		if len(seats) == maxSeats {
 			break
 		}
-		if v.has(i) && v.stands(i) && free(seatOf(i)) {
+		if v.stands(i) && free(seatOf(i)) {
 			seats = append(seats, seatOf(i))
 		}
 	}
