@@ -32,7 +32,12 @@ func (ns *Namespace) sweepOnce(ctx context.Context) (done Swept, err error) {
 	var left found
 	ns.vouching.waiting.begin()
 	whole := false
-	defer func() { ns.vouching.waiting.end(left, whole) }()
+	defer func() {
+		ns.vouching.waiting.end(left, whole)
+		if s.later {
+			ns.vouching.waiting.again()
+		}
+	}()
 	snap, err := ns.Store.Snapshot()
 	if err != nil {
 		return done, err
@@ -72,7 +77,9 @@ type sweep struct {
 	bytes   int
 	// recovers: this sweep has made the node one that recovers.
 	recovers bool
-	done     Swept
+	// later: what this node is to adopt it may write only when time has passed.
+	later bool
+	done  Swept
 }
 
 // lost reports whether the record's writer had not the right to write it, as the
@@ -151,12 +158,16 @@ func (s *sweep) flush(ctx context.Context) error {
 		return err
 	}
 	for i := range adopts { // one by one: another write may have come in between
-		adopted, err := s.ns.adopt(ctx, &adopts[i])
-		if err != nil {
+		switch err := s.ns.adopt(ctx, &adopts[i]); {
+		case errors.Is(err, errLater):
+			s.later = true
+		case errors.Is(err, errElsewhere):
+		case err != nil:
 			return err
+		default:
+			s.done.Adopted++
+			s.ns.left.adopted.Add(1)
 		}
-		s.done.Adopted += adopted
-		s.ns.left.adopted.Add(adopted)
 	}
 	return nil
 }
@@ -241,41 +252,48 @@ func (ns *Namespace) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
 	})
 }
 
+// Why a sweep does not adopt a record.
+var (
+	errLater     = errors.New("this node may not write a version of now yet")
+	errElsewhere = errors.New("the record is not held any more")
+)
+
 // adopt writes a record again in this node's own name, unless it is not held any
-// more.
-func (ns *Namespace) adopt(ctx context.Context, w *dbadapter.Write) (int64, error) {
+// more, or comes too early: the record is from the future, or this node's role begins
+// later, given by an admin whose clock is ahead.
+func (ns *Namespace) adopt(ctx context.Context, w *dbadapter.Write) error {
 	ns.commits.Lock()
 	defer ns.commits.Unlock()
 	snap, err := ns.Store.Snapshot()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	held, err := snap.Get(w.Record.Key)
 	snap.Close()
 	if err != nil || held.Version != *w.If {
-		return 0, nil // it has gone, or another took its place
+		return errElsewhere
 	}
 	r := held.Clone()
 	r.Signature, r.Signer = nil, 0
 	ns.clock.Observe(hlc.Timestamp(held.Version.Clock))
 	if r.Version, err = ns.nextVersion(); err != nil {
-		return 0, nil // the record is from the future; the next sweep tries again
+		return errLater
 	}
 	r.Replace(&held)
 	hashed, err := dbadapter.Hash(ns.Keys.Hasher, r)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	writes := []dbadapter.Write{{Record: hashed, If: w.If}}
 	if err := ns.authorize(writes); errors.Is(err, ErrDenied) {
-		return 0, nil // this node's own role does not cover what it writes now
+		return errLater
 	} else if err != nil {
-		return 0, err
+		return err
 	}
 	outcomes, err := ns.Store.Apply(ctx, writes)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	ns.vouching.waiting.note(writes, outcomes)
-	return 1, nil
+	return nil
 }
