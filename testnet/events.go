@@ -48,6 +48,7 @@ func (r *runner) do(e *plan.Event) {
 		}
 		r.history.Excuse()
 		r.history.Granting(e.Node, e.Peer, e.Key)
+		r.terms = max(r.terms, r.world.Now()+e.For)
 		n.SetRole(e.Peer, role(e.Key), e.For)
 	case plan.Remove:
 		r.history.Excuse()

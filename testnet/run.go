@@ -73,7 +73,8 @@ type runner struct {
 	healed   time.Duration // since when nothing is wrong any more
 	// restamped is the latest clock that a restamp has brought back.
 	restamped dbadapter.Timestamp
-	own       []Violation // beside the checker's
+	terms     time.Duration // when the last role ends that was given for a time
+	own       []Violation   // beside the checker's
 	progress  func(Progress)
 	result    Result
 }

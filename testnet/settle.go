@@ -85,9 +85,9 @@ func (r *runner) thaw() (last time.Duration) {
 }
 
 // heal ends all faults of links, processes, clocks and disks. It then waits until
-// versions ahead of the true time are of the past, and until the nodes' notes of
-// refusals have expired; and nodes that could not join try again, since a member that never
-// comes holds all collection back.
+// versions ahead of the true time are of the past, the terms of roles have ended, and
+// the nodes' notes of refusals have expired; and nodes that could not join try again,
+// since a member that never comes holds all collection back.
 func (r *runner) heal() {
 	r.net.HealAll()
 	r.net.Calm()
@@ -102,7 +102,7 @@ func (r *runner) heal() {
 			latest = max(latest, n.Latest())
 		}
 	}
-	ahead := latest.Time().Sub(model.Epoch.Add(r.world.Now()))
+	ahead := max(latest.Time().Sub(model.Epoch.Add(r.world.Now())), r.terms-r.world.Now())
 	if len(r.result.Refused) > 0 || ahead > 0 {
 		r.world.Skip(max(ahead, 0) + forgotten)
 	}

@@ -135,7 +135,9 @@ func (ns *Namespace) hear(w *watermark, r *dbadapter.Record) (changed bool) {
 	return changed
 }
 
-// pledge tells the members what this node holds, if one of them waits for that.
+// pledge tells the members what this node holds, if one of them waits for that. A
+// process that has met no other member yet does not: it may be of a copy from before,
+// and its pledge would take the place of the one from which it could tell that.
 func (ns *Namespace) pledge(ctx context.Context) error {
 	tau, err := ns.tau(ctx)
 	if err != nil || tau == 0 {
@@ -145,7 +147,7 @@ func (ns *Namespace) pledge(ctx context.Context) error {
 	defer ns.updating.Unlock()
 	v := &ns.vouching
 	collectable := v.waiting.collectable(tau)
-	if !v.mark.due(tau, collectable) {
+	if len(v.heard) == 0 && v.mark.hasOthers() || !v.mark.due(tau, collectable) {
 		return nil
 	}
 	var p *Pledge

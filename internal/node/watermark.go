@@ -223,6 +223,11 @@ func (w *watermark) promised(id ID) dbadapter.Timestamp {
 	return 0
 }
 
+// hasOthers reports whether another member takes part.
+func (w *watermark) hasOthers() bool {
+	return slices.ContainsFunc(w.active, func(id ID) bool { return id != w.self })
+}
+
 // counts reports whether the members wait for this node.
 func (w *watermark) counts() bool { return slices.Contains(w.active, w.self) }
 
