@@ -1,6 +1,7 @@
 package testnet
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/syncd-io/syncd/testnet/internal/plan"
@@ -46,18 +47,17 @@ func (c *Config) plan() (plan.Plan, error) {
 		if !known {
 			return p, fmt.Errorf("profile %q: want one of %v", c.Profile, plan.Profiles())
 		}
-		p = plan.Generate(c.Seed, profile)
-		if c.Nodes == 0 {
-			return p, nil
+		if c.Nodes == 1 {
+			return p, errors.New("a drawn plan takes 2 nodes or more; give a scenario for one")
 		}
-	} else {
-		var err error
-		if p, err = plan.Parse(c.Scenario); err != nil {
-			return p, err
-		}
-		if c.Seed != 0 {
-			p.Seed = c.Seed
-		}
+		return plan.GenerateFor(c.Seed, profile, c.Nodes), nil
+	}
+	var err error
+	if p, err = plan.Parse(c.Scenario); err != nil {
+		return p, err
+	}
+	if c.Seed != 0 {
+		p.Seed = c.Seed
 	}
 	if c.Nodes != 0 {
 		p.Nodes = c.Nodes

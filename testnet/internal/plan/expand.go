@@ -216,10 +216,16 @@ func (d *draw) halves(nodes int) string {
 }
 
 // Generate makes a plan of 2 to 7 nodes by the seed alone.
-func Generate(seed uint64, profile Profile) Plan {
+func Generate(seed uint64, profile Profile) Plan { return GenerateFor(seed, profile, 0) }
+
+// GenerateFor makes a plan of so many nodes; 0: of as many as the seed says.
+func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 	p := Plan{Name: "seed-" + strconv.FormatUint(seed, 10), Seed: seed, Skew: DefaultSkew, Settle: DefaultSettle}
 	d := p.draw("plan", 0, 0)
 	p.Nodes = 2 + d.IntN(6)
+	if nodes != 0 {
+		p.Nodes = nodes
+	}
 	p.Every = 2*time.Second + d.within(6*time.Second)
 	p.Signed = d.IntN(4) == 0
 	moving := profile == Members || profile == Mixed && d.IntN(3) == 0
