@@ -160,11 +160,12 @@ func (h *History) left(node int, key string, s stamp) bool {
 	return false
 }
 
-// remembered reports whether a node holds a record, or a later one, or keeps it out.
-func (h *History) remembered(key string, s stamp) bool {
+// remembered reports whether one of these nodes holds a record, or a later one, or keeps
+// it out. A node that was removed can tell the others nothing.
+func (h *History) remembered(group []*Final, key string, s stamp) bool {
 	for _, of := range []reference{h.hold(), h.gone.keptOut} {
-		for node := range of {
-			if has, ok := of.held(node, key); ok && !s.beats(has) {
+		for _, f := range group {
+			if has, ok := of.held(f.Node, key); ok && !s.beats(has) {
 				return true
 			}
 		}
@@ -197,7 +198,7 @@ func (h *History) back(group []*Final) {
 		dump := stamps(f.Dump)
 		for _, key := range slices.Sorted(maps.Keys(dump)) {
 			was, ok := h.gone.collected[key]
-			if ok && len(group) > 1 && !dump[key].beats(was) && dump[key] != was && h.remembered(key, was) {
+			if ok && len(group) > 1 && !dump[key].beats(was) && dump[key] != was && h.remembered(group, key, was) {
 				h.found.say(Resurrect, f.Node, key, "it holds %s in the end; %s was collected", dump[key], was)
 			}
 		}
