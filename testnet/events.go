@@ -204,10 +204,22 @@ func (r *runner) partition(groups string) {
 func (r *runner) restore(node int) {
 	n := r.cluster.Node(node)
 	if n.HasCopy() {
+		r.replaced[node] = true
 		n.Stop()
 		r.history.Restored(node)
 		_ = n.Restore()
 	}
+}
+
+// forgotten reports whether neither a node nor any other one lists the two as members.
+func (r *runner) forgotten(node int) bool {
+	own := r.cluster.Node(node)
+	for i, n := range r.cluster.Nodes() {
+		if i != node && n.Up() && n.Member() && (own.Lists(i) || n.Lists(node)) {
+			return false
+		}
+	}
+	return true
 }
 
 // fill makes a disk full until the last of the events that did so ends.
@@ -224,7 +236,8 @@ func (r *runner) fill(node int, d time.Duration) {
 
 // reach numbers the groups of nodes that can sync with one another after
 // everything is healed: the members of one version of the protocol, and each node
-// alone that is not a member any more, or has not become one.
+// alone that is not a member any more, has not become one, or forgot by a copy from
+// before that there are others, which know it no more.
 func (r *runner) reach() (groups [][]int) {
 	var alone [][]int
 	for _, old := range []bool{false, true} {
@@ -232,7 +245,7 @@ func (r *runner) reach() (groups [][]int) {
 		for i, n := range r.cluster.Nodes() {
 			switch {
 			case !n.Up() || n.Old() != old:
-			case n.Member():
+			case n.Member() && !(r.replaced[i] && r.forgotten(i)):
 				group = append(group, i)
 			default:
 				alone = append(alone, []int{i})

@@ -70,6 +70,7 @@ type runner struct {
 	panicked bool // the state of the nodes is then undefined
 	again    bool // all are equal: syncs must move nothing
 	fills    map[int]int
+	replaced map[int]bool  // nodes that were restored from a copy
 	healed   time.Duration // since when nothing is wrong any more
 	// restamped is the latest clock that a restamp has brought back.
 	restamped dbadapter.Timestamp
@@ -80,7 +81,7 @@ type runner struct {
 }
 
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
-	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, progress: progress}
+	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
 	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Watch: r})
 	r.result = Result{

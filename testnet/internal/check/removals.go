@@ -160,6 +160,16 @@ func (h *History) left(node int, key string, s stamp) bool {
 	return false
 }
 
+// freed reports whether a node has removed a record, so that it lacks that, or, if its
+// key is taken, has an older one there: a node that recovers keeps nothing out.
+func (h *History) freed(node int, key string, s stamp, taken bool) bool {
+	if !h.left(node, key, s) {
+		return false
+	}
+	kept, ok := h.gone.keptOut.held(node, key)
+	return !taken || !ok || s.beats(kept)
+}
+
 // remembered reports whether one of these nodes holds a record, or a later one, or keeps
 // it out. A node that was removed can tell the others nothing.
 func (h *History) remembered(group []*Final, key string, s stamp) bool {

@@ -62,17 +62,19 @@ func (h *History) Synced(s *Sync) {
 		return
 	}
 	// News are the peer's records that win over those of this side.
-	news := 0
+	news, again := 0, 0 // again: of what a node that recovers has removed meanwhile
 	for key, theirs := range before[1] {
 		if ours, ok := before[0][key]; !ok || theirs.beats(ours) {
 			news++
+		} else if h.freed(s.Node, key, ours, true) {
+			again++
 		}
 	}
 	if !s.Gets {
 		news = 0
 	}
 	switch {
-	case r.Applied > news:
+	case r.Applied > news+again:
 		h.found.say(Count, s.Node, "", "a sync with node %d counts %d records as applied, of %d that were news", s.Peer, r.Applied, news)
 	case r.Applied < news && s.Quiet && r.Verified:
 		h.found.say(Count, s.Node, "", "a verified sync with node %d counts %d records as applied, of %d that were news and had no other source", s.Peer, r.Applied, news)
@@ -103,7 +105,7 @@ func (h *History) honest(s *Sync, before [2]map[string]stamp) {
 		after := stamps(dump)
 		for _, key := range slices.Sorted(maps.Keys(both)) {
 			must := both[key]
-			if has, ok := after[key]; (!ok || must.beats(has)) && (ok || !h.left([2]int{s.Node, s.Peer}[side], key, must)) {
+			if has, ok := after[key]; (!ok || must.beats(has)) && !h.freed([2]int{s.Node, s.Peer}[side], key, must, ok) {
 				h.found.say(Honest, s.Node, key, "the sync between the nodes %d and %d is verified, and node %d lacks %s", s.Node, s.Peer, [2]int{s.Node, s.Peer}[side], must)
 			}
 		}

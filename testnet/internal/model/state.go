@@ -108,6 +108,12 @@ func (n *Node) Roster() *node.Members {
 	return n.process.ns.Members()
 }
 
+// Lists reports whether a node is a member by this node's list.
+func (n *Node) Lists(other int) bool {
+	list := n.Roster()
+	return list != nil && list.Has(n.cluster.nodes[other].id, node.RoleRead)
+}
+
 // Floor is up to when the node has collected; zero for never, and before it has
 // joined.
 func (n *Node) Floor() (floor time.Time) {
