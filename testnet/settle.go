@@ -20,6 +20,8 @@ const (
 	collecting = 60
 	// forgotten is longer than a node keeps the refusals of its peers.
 	forgotten = 6 * time.Minute
+	// underWay is how long sessions may take that are under way when all is healed.
+	underWay = 30 * time.Second
 	// lastWords is how long sessions may take that are under way when all nodes
 	// are equal.
 	lastWords = time.Minute
@@ -32,7 +34,9 @@ func (r *runner) settle() error {
 	if err := r.run(r.thaw() + lastPace); err != nil { // what waits for a frozen process, or for a sync of the disk, still happens
 		return err
 	}
-	r.heal()
+	if err := r.heal(); err != nil {
+		return err
+	}
 	pace := r.plan.Every
 	if pace == 0 {
 		pace = settlePace
@@ -88,16 +92,22 @@ func (r *runner) thaw() (last time.Duration) {
 // versions ahead of the true time are of the past, the terms of roles have ended, and
 // the nodes' notes of refusals have expired; and nodes that could not join try again,
 // since a member that never comes holds all collection back.
-func (r *runner) heal() {
+func (r *runner) heal() error {
 	r.net.HealAll()
 	r.net.Calm()
-	latest := r.restamped
 	for i, n := range r.cluster.Nodes() {
 		r.fills[i] += 1 << 30 // no fill that ends later matters
 		n.Fill(false)
 		n.SetClock()
 		n.Disarm()
 		_ = n.Start() // one that is damaged stays down, and is named in the result
+	}
+	// What is under way would be refused by the time before, and noted at the one after.
+	if err := r.run(r.world.Now() + underWay); err != nil {
+		return err
+	}
+	latest := r.restamped
+	for _, n := range r.cluster.Nodes() {
 		if n.Up() {
 			latest = max(latest, n.Latest())
 		}
@@ -109,6 +119,7 @@ func (r *runner) heal() {
 	for _, n := range r.cluster.Nodes() {
 		n.JoinAgain()
 	}
+	return nil
 }
 
 // quiet reports whether no session, no frame of an earlier session, and no write
