@@ -166,6 +166,12 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := list(sa)
+	e, f := newMachine(5), newMachine(6)
+	se := e.create("above", Policy{})
+	must(f.join(e, invite(se, RoleAdmin)))
+	if err := se.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	d := newMachine(8)
 	sd := d.create("terms", Policy{})
 	if err := sd.SetRole(t.Context(), idOf(3), RoleAdmin, noon.Add(time.Hour)); err != nil {
@@ -187,6 +193,8 @@ func TestStatementsThatMayNotBeMade(t *testing.T) {
 		"nothing new":           {setRole(sa, idOf(3), RoleRead), nil},
 		"it has not lapsed":     {sa.Return(t.Context()), nil},
 		"the last without term": {sd.Remove(t.Context(), d.ID), ErrDenied},
+		"its own last term":     {sd.SetRole(t.Context(), d.ID, RoleAdmin, noon.Add(time.Hour)), ErrDenied},
+		"above a term, alone":   {setRole(se, e.ID, RoleWrite), ErrDenied},
 		"the last admin goes":   {newMachine(7).create("alone", Policy{}).Remove(t.Context(), idOf(7)), ErrDenied},
 	} {
 		if !errors.Is(c.err, c.want) || c.want == nil && c.err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -35,7 +36,7 @@ func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time
 	if known && held.Role == role && held.Expires == d.Expires {
 		return nil
 	}
-	if role < RoleAdmin {
+	if role < RoleAdmin || d.Expires != 0 {
 		if err := ns.notLast(members, id); err != nil {
 			return err
 		}
@@ -110,17 +111,32 @@ func (ns *Namespace) expire(ctx context.Context) error {
 	return nil
 }
 
-// notLast keeps a namespace from losing its last admin by this node's own doing.
+// notLast keeps a namespace from losing its last admin by this node's own doing, and the
+// last one that could write down the end of an admin's term.
 func (ns *Namespace) notLast(members *Members, id ID) error {
 	if id != ns.node.ID || members.Role(id) < RoleAdmin {
 		return nil
 	}
+	var lasting, terms []ID
 	for _, m := range members.Members() {
-		if m.ID != id && m.Role == RoleAdmin && m.Expires == 0 {
-			return nil
+		switch {
+		case m.ID == id || m.Role != RoleAdmin:
+		case m.Expires == 0:
+			lasting = append(lasting, m.ID)
+		default:
+			terms = append(terms, m.ID)
 		}
 	}
-	return fmt.Errorf("%w: this node is the only admin whose role does not end; give another member that role first", ErrDenied)
+	if len(lasting) == 0 {
+		return fmt.Errorf("%w: this node is the only admin whose role does not end; give another member that role first", ErrDenied)
+	}
+	for _, m := range terms {
+		above := func(admin ID) bool { return members.Above(admin, m) }
+		if above(id) && !slices.ContainsFunc(lasting, above) {
+			return fmt.Errorf("%w: %s has the role admin for a time, and no other lasting admin is above it, to end that; remove it, or give it another role, first", ErrDenied, m)
+		}
+	}
+	return nil
 }
 
 // declareLocked makes a statement of this node's, durably; updating is held. It
