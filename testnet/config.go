@@ -1,7 +1,6 @@
 package testnet
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/syncd-io/syncd/testnet/internal/plan"
@@ -47,8 +46,8 @@ func (c *Config) plan() (plan.Plan, error) {
 		if !known {
 			return p, fmt.Errorf("profile %q: want one of %v", c.Profile, plan.Profiles())
 		}
-		if c.Nodes == 1 {
-			return p, errors.New("a drawn plan takes 2 nodes or more; give a scenario for one")
+		if c.Nodes < 0 || c.Nodes == 1 || c.Nodes > plan.MaxNodes {
+			return p, fmt.Errorf("%w: %d nodes: want a number from 1 to %d, and a drawn plan takes 2", ErrScenario, c.Nodes, plan.MaxNodes)
 		}
 		return plan.GenerateFor(c.Seed, profile, c.Nodes), nil
 	}

@@ -77,6 +77,8 @@ func TestConfig(t *testing.T) {
 		"drawn":                 {Config{Seed: 4}, plan.Generate(4, plan.Mixed).Nodes, 4},
 		"drawn, calm":           {Config{Seed: 4, Profile: "calm"}, plan.Generate(4, plan.Calm).Nodes, 4},
 		"drawn, more nodes":     {Config{Seed: 4, Nodes: 9}, 9, 4},
+		"drawn, one node":       {Config{Seed: 4, Nodes: 1}, 0, 0},
+		"drawn, too many":       {Config{Seed: 4, Nodes: 1001}, 0, 0},
 		"scenario":              {Config{Scenario: "nodes 3\nseed 5\n"}, 3, 5},
 		"scenario, other seed":  {Config{Scenario: "nodes 3\nseed 5\n", Seed: 6, Nodes: 4}, 4, 6},
 		"unknown profile":       {Config{Profile: "wild"}, 0, 0},
