@@ -17,8 +17,8 @@ func forged(ns *Namespace, author int, s roster.Statement) []byte {
 }
 
 // Admin 1 has founded, and made admins of 2 and 3; 3 has made one of 4, and given 5
-// the role write. A statement that waits, whoever shows it, ends a role only if its
-// author may end it: an admin's role ends by admins above alone.
+// the role write. A statement that waits ends a role only if its author may end
+// it, also where another member shows it: only admins above end an admin's role.
 func TestShownRemovalIsOfOneThatMay(t *testing.T) {
 	machines := []*machine{nil, newMachine(1), newMachine(2), newMachine(3), newMachine(4), newMachine(5)}
 	ns := []*Namespace{nil, machines[1].create("notes", Policy{}), nil, nil, nil, nil}

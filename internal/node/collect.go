@@ -124,13 +124,12 @@ func (w *watermark) holding(goal, tau dbadapter.Timestamp) map[ID]string {
 
 // awaited adds the members that this node's own holds wait for.
 func (w *watermark) awaited(goal dbadapter.Timestamp, why map[ID]string) {
-	at := slices.Index(w.active, w.self)
 	for _, h := range w.Holds {
 		if h.Clock > goal {
 			continue
 		}
 		for _, id := range w.active {
-			if s := w.under(id); id != w.self && why[id] == "" && (s == nil || at < 0 || s.Vector[at] < h.At) {
+			if id != w.self && why[id] == "" && !w.coveredBy(id, h) {
 				why[id] = "it has not said that it holds what this node imported with a date, or restamped, while its clock said up to " +
 					h.At.Time().UTC().Format(time.RFC3339)
 			}

@@ -163,7 +163,7 @@ func (ns *Namespace) publish(taken [][]byte) error {
 func (ns *Namespace) doubtRemoval() error {
 	told, err := ns.parse(ns.Members().state.Removed)
 	if err != nil || ns.Members().Ended(ns.node.ID, []*roster.Statement{told}, told.Author) != nil {
-		return nil //nolint:nilerr // there is none
+		return nil //nolint:nilerr // no peer has shown one
 	}
 	return ns.forgetRemoval()
 }

@@ -64,7 +64,7 @@ func TestMemberThatNeverPledges(t *testing.T) {
 			t.Errorf("%d holds the pledges of %d members", i, said)
 		}
 	}
-	// What it pledges under another list, or beyond the time of its pledge, is none.
+	// A pledge under another list, or beyond its own time, does not count.
 	for what, p := range map[string]Pledge{
 		"another list":  {List: [16]byte{1}, Vector: make([]dbadapter.Timestamp, 3), Serial: 1},
 		"a short list":  {List: c.ns[2].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 1), Serial: 2},

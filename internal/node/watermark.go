@@ -259,16 +259,13 @@ func (w *watermark) least(tau dbadapter.Timestamp) dbadapter.Timestamp {
 // covered reports whether all members hold the dated imports of a hold, by what
 // they say.
 func (w *watermark) covered(h Hold) bool {
-	at := slices.Index(w.active, w.self)
-	for _, id := range w.active {
-		if id == w.self {
-			continue
-		}
-		if s := w.under(id); s == nil || at < 0 || s.Vector[at] < h.At {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.active, func(id ID) bool { return id != w.self && !w.coveredBy(id, h) })
+}
+
+// coveredBy is covered for one member.
+func (w *watermark) coveredBy(id ID, h Hold) bool {
+	s, at := w.under(id), slices.Index(w.active, w.self)
+	return s != nil && at >= 0 && s.Vector[at] >= h.At
 }
 
 // release drops the holds that all members have covered.

@@ -209,7 +209,8 @@ func (ns *Namespace) authorize(writes []dbadapter.Write) error {
 }
 
 // covered refuses writes that the other members would: a role that was given anew
-// begins by the clock of the admin that gave it. What this node imports is dated so that it is covered.
+// begins by the clock of the admin that gave it. What this node imports is dated so that
+// its role covers it.
 func (ns *Namespace) covered(members *Members, writes []dbadapter.Write) error {
 	for i := range writes {
 		v := writes[i].Record.Version

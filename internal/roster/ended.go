@@ -74,7 +74,7 @@ type endedSeats struct {
 }
 
 // all is a statement by which the last of these seats is taken, a demotion rather than
-// others; nil where one is left, or there are none.
+// others; nil where a seat is left, and of no seats.
 func (e *endedSeats) all(seats []seat) (end *Statement) {
 	for _, t := range seats {
 		s := e.seat(t)

@@ -1,9 +1,6 @@
 package roster
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Explain returns the statements that show a node why it is not a member: for each
 // grant about it one that ended it, or that took the authority of its author, or the
@@ -76,10 +73,7 @@ func (x *explanation) earliest(found []int) {
 		return
 	}
 	entries := x.view.set.entries
-	x.add(slices.MinFunc(found, func(i, j int) int {
-		return cmp.Or(cmp.Compare(entries[j].Kind, entries[i].Kind), // Remove and Expire are after Grant
-			cmp.Compare(entries[i].At, entries[j].At), byHash(entries[i], entries[j]))
-	}))
+	x.add(slices.MinFunc(found, func(i, j int) int { return sooner(entries[i], entries[j]) }))
 }
 
 // add adds a statement, and why it counts.
@@ -136,9 +130,7 @@ func (x *explanation) dead(t seat, e *entry) {
 	case t != root && !v.stands(t.entry()):
 		x.void(t.entry()) // earlier than e, so that this ends
 	default:
-		x.earliest(slices.DeleteFunc(v.allTakers(t), func(j int) bool {
-			return !v.apart(j, v.set.entries[j], e)
-		}))
+		x.earliest(v.takersApart(t, e))
 	}
 }
 

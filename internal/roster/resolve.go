@@ -228,10 +228,7 @@ func (v *view) voider(h *history) (first *entry) {
 			continue
 		}
 		for _, i := range v.against(g) {
-			e := v.set.entries[i]
-			if first == nil || cmp.Or(
-				cmp.Compare(first.Kind, e.Kind), // Remove and Expire are after Grant
-				cmp.Compare(e.At, first.At), byHash(e, first)) < 0 {
+			if e := v.set.entries[i]; first == nil || sooner(e, first) < 0 {
 				first = e
 			}
 		}
@@ -239,16 +236,24 @@ func (v *view) voider(h *history) (first *entry) {
 	return first
 }
 
+// sooner orders statements that end a role: a removal or an expiry before a step down,
+// then the earliest.
+func sooner(a, b *entry) int {
+	return cmp.Or(cmp.Compare(b.Kind, a.Kind), // Remove and Expire are after Grant
+		cmp.Compare(a.At, b.At), byHash(a, b))
+}
+
+// takersApart are the statements that take a seat apart from the statement e.
+func (v *view) takersApart(t seat, e *entry) []int {
+	return slices.DeleteFunc(v.allTakers(t), func(i int) bool { return !v.apart(i, v.set.entries[i], e) })
+}
+
 // against are the statements that took the authority of a void grant's author, or,
 // where no statement did, of the author of a grant that this authority came from.
 func (v *view) against(g int) (takers []int) {
 	e := v.set.entries[g]
 	for _, t := range e.seats {
-		for _, i := range v.allTakers(t) {
-			if v.apart(i, v.set.entries[i], e) {
-				takers = append(takers, i)
-			}
-		}
+		takers = append(takers, v.takersApart(t, e)...)
 	}
 	for _, t := range e.seats {
 		if len(takers) == 0 && t != root && !v.stands(t.entry()) {
