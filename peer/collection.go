@@ -113,11 +113,15 @@ func (ns *Namespace) tend() {
 		n.log.Info("records have left a namespace", logNamespace(ns),
 			slog.Int64("collected", swept.Collected), slog.Int64("adopted", swept.Adopted), slog.Int64("set_aside", swept.SetAside))
 	}
-	removed, share := left.Collected+left.SetAside, int64(compactShare)
+	removed := left.Collected + left.SetAside
+	since, share := removed-ns.compacted, int64(compactShare)
+	if since < compactAfter {
+		return
+	}
 	if ns.core.Collection().Waiting == 0 {
 		share = lastShare
 	}
-	if since := removed - ns.compacted; since < compactAfter || since < ns.Info().Records/share {
+	if since < ns.Info().Records/share {
 		return
 	}
 	ns.compacted = removed

@@ -165,13 +165,6 @@ func netnsNATs(t *testing.T, count int) (internet *netns, behind []*netns) {
 	if _, err := exec.LookPath("nft"); err != nil {
 		t.Skip("NOT TESTED: a router needs nft, of the Debian package nftables; `make deps` installs it")
 	}
-	add := func(name string) *netns {
-		s := &netns{t, fmt.Sprintf("syncd-test-%d-%s", os.Getpid(), name)}
-		ip(t, "netns", "add", s.name)
-		t.Cleanup(func() { ip(t, "netns", "del", s.name) })
-		ip(t, "-n", s.name, "link", "set", "lo", "up")
-		return s
-	}
 	cable := func(a *netns, nameA, addrA string, b *netns, nameB, addrB string) {
 		ip(t, "-n", a.name, "link", "add", nameA, "type", "veth", "peer", "name", nameB, "netns", b.name)
 		for _, end := range [][3]string{{a.name, nameA, addrA}, {b.name, nameB, addrB}} {
@@ -181,12 +174,12 @@ func netnsNATs(t *testing.T, count int) (internet *netns, behind []*netns) {
 			ip(t, "-n", end[0], "link", "set", end[1], "up")
 		}
 	}
-	internet = add("internet")
+	internet = newNetns(t, "internet")
 	ip(t, "-n", internet.name, "link", "add", "exchange", "type", "bridge")
 	ip(t, "-n", internet.name, "addr", "add", "11.0.0.1/24", "dev", "exchange")
 	ip(t, "-n", internet.name, "link", "set", "exchange", "up")
 	for i := range count {
-		router, node := add(fmt.Sprint("router", i)), add(fmt.Sprint("behind", i))
+		router, node := newNetns(t, fmt.Sprint("router", i)), newNetns(t, fmt.Sprint("behind", i))
 		port := fmt.Sprint("port", i)
 		cable(internet, port, "", router, "wan", fmt.Sprintf("11.0.0.%d/24", i+2))
 		ip(t, "-n", internet.name, "link", "set", port, "master", "exchange")

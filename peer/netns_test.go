@@ -224,6 +224,16 @@ func ip(t *testing.T, args ...string) {
 	}
 }
 
+// newNetns makes a namespace of the test's own.
+func newNetns(t *testing.T, name string) *netns {
+	t.Helper()
+	s := &netns{t, fmt.Sprintf("syncd-test-%d-%s", os.Getpid(), name)}
+	ip(t, "netns", "add", s.name)
+	t.Cleanup(func() { ip(t, "netns", "del", s.name) })
+	ip(t, "-n", s.name, "link", "set", "lo", "up")
+	return s
+}
+
 // netnsStar makes a namespace for a server and one for each of its clients, each
 // joined to the server by a cable of its own. Client i has the address
 // 10.0.i.2 and sees the server at 10.0.i.1. They touch no other network.
@@ -232,16 +242,9 @@ func netnsStar(t *testing.T, clients int) (server *netns, of []*netns) {
 	if os.Getuid() != 0 {
 		t.Skip("NOT TESTED: limits per address need network namespaces, which only root can make; run this test as root")
 	}
-	add := func(name string) *netns {
-		s := &netns{t, fmt.Sprintf("syncd-test-%d-%s", os.Getpid(), name)}
-		ip(t, "netns", "add", s.name)
-		t.Cleanup(func() { ip(t, "netns", "del", s.name) })
-		ip(t, "-n", s.name, "link", "set", "lo", "up")
-		return s
-	}
-	server = add("server")
+	server = newNetns(t, "server")
 	for i := range clients {
-		c := add(strconv.Itoa(i))
+		c := newNetns(t, strconv.Itoa(i))
 		near, far := fmt.Sprint("c", i), "eth0"
 		ip(t, "-n", server.name, "link", "add", near, "type", "veth", "peer", "name", far, "netns", c.name)
 		ip(t, "-n", server.name, "addr", "add", fmt.Sprintf("10.0.%d.1/24", i), "dev", near)

@@ -24,19 +24,7 @@ func TestCollectedOnOneSide(t *testing.T) {
 		for i := range 10 {
 			c.del(0, fmt.Sprint("k", 10+i))
 		}
-		for range 8 {
-			c.pass(time.Second)
-			for i := range 2 {
-				if err := c.turn(i, 1-i); err != nil {
-					t.Fatal(err)
-				}
-				if c.ns[i].mayPledge() {
-					if err := c.ns[i].pledge(context.Background()); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		}
+		c.agree()
 		if done := must(c.ns[0].sweep(context.Background())); done.Collected != 10 {
 			t.Fatalf("%+v; %+v", done, c.ns[0].Collection())
 		}
@@ -77,6 +65,25 @@ func TestCollectedOnOneSide(t *testing.T) {
 	}
 }
 
+// agree lets two nodes sync and pledge until both are past what was written. It sweeps
+// nothing.
+func (c *crew) agree() {
+	c.t.Helper()
+	for range 8 {
+		c.pass(time.Second)
+		for i := range 2 {
+			if err := c.turn(i, 1-i); err != nil {
+				c.t.Fatal(err)
+			}
+			if c.ns[i].mayPledge() {
+				if err := c.ns[i].pledge(context.Background()); err != nil {
+					c.t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
 // A tombstone that comes to a node that has collected it is kept out.
 func TestCollectedTombstoneArrives(t *testing.T) {
 	c := newCrew(t, 2)
@@ -84,19 +91,7 @@ func TestCollectedTombstoneArrives(t *testing.T) {
 	c.put(0, "b", "1")
 	c.round()
 	c.del(0, "a")
-	for range 8 {
-		c.pass(time.Second)
-		for i := range 2 {
-			if err := c.turn(i, 1-i); err != nil {
-				t.Fatal(err)
-			}
-			if c.ns[i].mayPledge() {
-				if err := c.ns[i].pledge(context.Background()); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
+	c.agree()
 	if done := must(c.ns[0].sweep(context.Background())); done.Collected != 1 {
 		t.Fatalf("%+v; %+v", done, c.ns[0].Collection())
 	}

@@ -14,6 +14,13 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
+// statements are those of the list of members.
+func (ns *Namespace) statements() [][]byte {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return values(ns.set)
+}
+
 // controlRecords are all of a namespace's control namespace, by key.
 func controlRecords(ns *Namespace) (out []dbadapter.Hashed) {
 	snap := must(ns.Control.Store.Snapshot())

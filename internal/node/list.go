@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,8 +48,8 @@ func (ns *Namespace) openList(ctx context.Context, s *State) error {
 		}
 	}
 	ns.members.Store(newMembers(ns.current(s), ns.set.List()))
-	for _, value := range ns.set.Values() {
-		ns.observe(value)
+	for hash := range ns.set.Values() {
+		ns.observe(hash)
 	}
 	return nil
 }
@@ -142,7 +141,7 @@ func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status
 // publish makes a list of the set as it is now the one that counts.
 func (ns *Namespace) publish(taken [][]byte) error {
 	for _, value := range taken {
-		ns.observe(value)
+		ns.observe(roster.HashOf(value))
 	}
 	before := ns.Members()
 	ns.members.Store(newMembers(ns.current(before.state), ns.set.List()))
@@ -189,21 +188,11 @@ func (ns *Namespace) current(s *State) *State {
 
 // observe lets the namespace's clock see when a statement was made, so that the
 // writes of this node that follow it are later, unless the author's clock was wrong.
-func (ns *Namespace) observe(value []byte) {
-	s, err := roster.Parse(ns.Keys.ID, value, func(ed25519.PublicKey, []byte, []byte) bool { return true })
-	if err != nil {
-		return
+func (ns *Namespace) observe(statement roster.Hash) {
+	at := ns.set.At(statement)
+	if hlc.Check(at.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew) == nil {
+		ns.clock.Observe(hlc.Timestamp(at))
 	}
-	if hlc.Check(s.At.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew) == nil {
-		ns.clock.Observe(hlc.Timestamp(s.At))
-	}
-}
-
-// statements are those of the list of members.
-func (ns *Namespace) statements() [][]byte {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	return values(ns.set)
 }
 
 // core are the statements that the list of members is a function of.

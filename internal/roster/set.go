@@ -294,6 +294,15 @@ func (s *Set) Value(h Hash) []byte {
 	return nil
 }
 
+// At is when a statement of the set was made, by its author's clock; 0 if the set has not
+// got it.
+func (s *Set) At(h Hash) dbadapter.Timestamp {
+	if i, ok := s.byHash[h]; ok {
+		return s.entries[i].At
+	}
+	return 0
+}
+
 // Core are the statements that the list is a function of, MaxBytes of them at most,
 // each after those that it names. They must not be changed.
 func (s *Set) Core() [][]byte {
