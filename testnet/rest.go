@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
@@ -67,8 +68,45 @@ func (r *runner) stated(node int) bool {
 	n := r.cluster.Node(node)
 	return n.Member() && !slices.ContainsFunc(n.Roster().Active(), func(m model.Member) bool {
 		other := r.cluster.Node(r.cluster.Number(m.ID))
-		return !other.Member() || other.Old() != n.Old() || other.Liar()
+		return r.silent(n, other) || other.Liar()
 	})
+}
+
+// silent reports whether a node that another lists as a member will not be heard of
+// any more: it stays down, it does not know of its membership, or it speaks another
+// version of the protocol.
+func (r *runner) silent(n, other *model.Node) bool {
+	return !other.Member() || other.Old() != n.Old()
+}
+
+// administers reports whether a node is an admin by its own list.
+func (r *runner) administers(n *model.Node, number int) bool {
+	return n.Member() && slices.ContainsFunc(n.Roster().Members(), func(m model.Member) bool {
+		return r.cluster.Number(m.ID) == number && m.Role == node.RoleAdmin
+	})
+}
+
+// lapseSilent does what a node's status tells a person to do about members that stay
+// silent: in each group an admin has the others wait for them no longer. Until then
+// nodes may differ in tombstones that some of them collected under the list before. It
+// reports whether there was such a member.
+func (r *runner) lapseSilent() (lapsed bool) {
+	for _, group := range r.reach() {
+		for _, i := range group {
+			n := r.cluster.Node(i)
+			if !r.administers(n, i) {
+				continue
+			}
+			for _, m := range n.Roster().Active() {
+				if number := r.cluster.Number(m.ID); r.silent(n, r.cluster.Node(number)) {
+					n.Lapse(number)
+					lapsed = true
+				}
+			}
+			break
+		}
+	}
+	return lapsed
 }
 
 // roster is the list of members that a node has, as the checker knows it.
