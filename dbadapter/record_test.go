@@ -191,6 +191,10 @@ func TestGolden(t *testing.T) {
 	control, controlID := ControlOf(secret, creator)
 	fmt.Fprintf(&b, "namespace of the creator %q: %x\n", creator, NamespaceIDOf(secret, creator))
 	fmt.Fprintf(&b, "its control namespace: secret %x, id %x\n", control, controlID)
+	for _, i := range []Index{1, 1<<36 - 1, 1 << 36, 63<<36 + 5, 1 << 42, 0x1b5d3198ecbf, 4095 << 36, 1<<48 - 60} {
+		from, to := RangeOf(i).Bounds()
+		fmt.Fprintf(&b, "index %012x: range %d of group %d, from %012x to %012x\n", uint64(i), RangeOf(i), RangeOf(i)/RangesInGroup, uint64(from), uint64(to-1))
+	}
 	golden.Compare(t, "testdata/golden.txt", b.String())
 }
 

@@ -123,11 +123,11 @@ func (d *damager) number() uint64 {
 func (d *damager) digest() dbadapter.Digest {
 	switch d.rng.IntN(4) {
 	case 0:
-		return d.w.sides[0].digest
+		return d.w.sides[0].digest()
 	case 1:
-		return d.w.sides[1].digest
+		return d.w.sides[1].digest()
 	case 2:
-		return d.pool[d.rng.IntN(len(d.pool))].sides[d.rng.IntN(2)].digest
+		return d.pool[d.rng.IntN(len(d.pool))].sides[d.rng.IntN(2)].digest()
 	}
 	return dbadapter.Digest{d.rng.Uint64(), d.rng.Uint64(), d.rng.Uint64(), d.rng.Uint64()}
 }

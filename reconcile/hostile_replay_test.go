@@ -28,7 +28,7 @@ func (v *vector) aim(t *testing.T, w *world) {
 	t.Helper()
 	v.d = damager{rng: rand.New(rand.NewPCG(1, 1)), w: w}
 	v.inTold = map[dbadapter.Index]wire.Role{}
-	v.truths = map[dbadapter.Digest]*frozen{w.sides[0].digest: w.sides[0], w.sides[1].digest: w.sides[1]}
+	v.truths = map[dbadapter.Digest]*frozen{w.sides[0].digest(): w.sides[0], w.sides[1].digest(): w.sides[1]}
 	if err := v.run(); err != nil {
 		t.Fatalf("%s, side %d: %v", w.name, v.side, err)
 	}

@@ -59,7 +59,7 @@ func TestHostileVectors(t *testing.T) {
 	pool := worlds(t, 5)
 	truths := map[dbadapter.Digest]*frozen{}
 	for _, w := range pool {
-		truths[w.sides[0].digest], truths[w.sides[1].digest] = w.sides[0], w.sides[1]
+		truths[w.sides[0].digest()], truths[w.sides[1].digest()] = w.sides[0], w.sides[1]
 	}
 	before := runtime.NumGoroutine()
 	count := map[string]int{}
@@ -243,7 +243,7 @@ func (v *vector) note(m wire.Message) {
 
 // residual is what the initiator will find.
 func (v *vector) residual() dbadapter.Digest {
-	d := v.trial.digest
+	d := v.trial.digest()
 	for i := range v.inTold {
 		for n := range v.trial.buckets[i] {
 			d = d.Sub(v.trial.keys.Hasher.Digest(&v.trial.buckets[i][n]))
@@ -313,11 +313,11 @@ func (v *vector) truth(report *Report) error {
 	switch {
 	case report.Rejected > 0:
 		return errors.New("verified, though records were refused")
-	case report.Method == wire.MethodSame && v.announced == v.trial.digest, after == v.d.w.merged, v.unsaid:
+	case report.Method == wire.MethodSame && v.announced == v.trial.digest(), after == v.d.w.merged, v.unsaid:
 		return nil
 	case report.Method == wire.MethodSketch && v.d.w.wish.DryRun && v.side == 0:
 		return nil
-	case theirs != nil && freeze(v.trial.keys.Hasher, merge(v.trial.records, theirs.records)).digest == after:
+	case theirs != nil && freeze(v.trial.keys.Hasher, merge(v.trial.records, theirs.records)).digest() == after:
 		return nil
 	}
 	return fmt.Errorf("verified, but the sets differ: %+v", *report)

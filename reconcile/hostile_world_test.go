@@ -15,6 +15,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/storetest"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/internal/rangesum"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -26,7 +27,7 @@ type frozen struct {
 	records []dbadapter.Record // by key
 	buckets map[dbadapter.Index][]dbadapter.Record
 	sums    map[dbadapter.Index]dbadapter.Checksum
-	digest  dbadapter.Digest
+	ranges  rangesum.Table
 	sketch  *rateless.Sketch
 }
 
@@ -40,7 +41,7 @@ func freeze(hasher dbadapter.Hasher, records []dbadapter.Record) *frozen {
 	for _, r := range f.records {
 		i := hasher.Index(r.Key)
 		f.buckets[i] = append(f.buckets[i], r)
-		f.digest = f.digest.Add(hasher.Digest(&r))
+		f.ranges.Add(i, dbadapter.Sum{Records: 1, Digest: hasher.Digest(&r)})
 	}
 	for i, bucket := range f.buckets {
 		var latest dbadapter.Timestamp
@@ -54,6 +55,8 @@ func freeze(hasher dbadapter.Hasher, records []dbadapter.Record) *frozen {
 	}
 	return f
 }
+
+func (f *frozen) digest() dbadapter.Digest { return f.ranges.Total().Digest }
 
 func (f *frozen) find(key []byte) (int, bool) {
 	return slices.BinarySearchFunc(f.records, key, func(r dbadapter.Record, key []byte) int { return bytes.Compare(r.Key, key) })
@@ -80,10 +83,11 @@ type trial struct {
 
 var _ Replica = (*trial)(nil)
 
-func (f *trial) Records() uint64               { return uint64(len(f.records)) }
-func (f *trial) Digest() dbadapter.Digest      { return f.digest }
-func (f *trial) Decoded()                      {}
-func (f *trial) Estimator() rateless.Estimator { return f.sketch.Estimator() }
+func (f *trial) Records() uint64                               { return uint64(len(f.records)) }
+func (f *trial) Digest() dbadapter.Digest                      { return f.ranges.Total().Digest }
+func (f *trial) Ranges(from, to dbadapter.Range) dbadapter.Sum { return f.ranges.Of(from, to) }
+func (f *trial) Decoded()                                      {}
+func (f *trial) Estimator() rateless.Estimator                 { return f.sketch.Estimator() }
 
 func (f *trial) Cells(from, to int) ([]rateless.Cell, error) {
 	if to <= f.sketch.Len() {
@@ -149,7 +153,7 @@ func (f *trial) Apply(records []dbadapter.Record) ([]Verdict, error) {
 
 // after is the digest of the set with all that was let in.
 func (f *trial) after() dbadapter.Digest {
-	d := f.digest
+	d := f.digest()
 	for key, r := range f.applied {
 		if at, ok := f.find([]byte(key)); ok {
 			d = d.Sub(f.keys.Hasher.Digest(&f.records[at]))
@@ -299,7 +303,7 @@ func worlds(t testing.TB, times int) (all []*world) {
 		}
 		all = append(all, recordWorld(t, &world{
 			name: s.name, wish: s.wish, sides: [2]*frozen{freeze(hasher, a), freeze(hasher, b)},
-			merged: freeze(hasher, merge(a, b)).digest,
+			merged: freeze(hasher, merge(a, b)).digest(),
 		}))
 	}
 	return all

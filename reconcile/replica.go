@@ -21,6 +21,8 @@ type Summed interface {
 	Records() uint64
 	// Digest is the sum of their digests.
 	Digest() dbadapter.Digest
+	// Ranges is the same of the records in the ranges [from, to).
+	Ranges(from, to dbadapter.Range) dbadapter.Sum
 }
 
 // Sketched is what the steps sketch, subtract and peel read.

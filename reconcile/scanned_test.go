@@ -9,18 +9,18 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/internal/rangesum"
 )
 
 // scanned is the plain replica of a store: it holds a snapshot, and computes
 // the rest from a scan of it. Package replica has the ones that do not scan.
 type scanned struct {
 	dbadapter.Snapshot
-	keys    Keys
-	prefix  []byte
-	records uint64
-	digest  dbadapter.Digest
-	sums    map[dbadapter.Index]dbadapter.Checksum
-	sketch  *rateless.Sketch
+	keys   Keys
+	prefix []byte
+	ranges rangesum.Table
+	sums   map[dbadapter.Index]dbadapter.Checksum
+	sketch *rateless.Sketch
 }
 
 var _ Replica = (*scanned)(nil)
@@ -35,8 +35,7 @@ func scan(snap dbadapter.Snapshot, keys Keys, prefix []byte) (*scanned, error) {
 		b := buckets[r.Index]
 		b.Add(&r)
 		buckets[r.Index] = b
-		s.records++
-		s.digest = s.digest.Add(r.Digest)
+		s.ranges.Add(r.Index, dbadapter.Sum{Records: 1, Digest: r.Digest})
 		s.sums[r.Index] = b.Pair(keys.Hasher).Checksum
 	}
 	s.extend(256)
@@ -50,10 +49,11 @@ func (s *scanned) extend(cells int) {
 	}
 }
 
-func (s *scanned) Records() uint64               { return s.records }
-func (s *scanned) Digest() dbadapter.Digest      { return s.digest }
-func (s *scanned) Decoded()                      {}
-func (s *scanned) Estimator() rateless.Estimator { return s.sketch.Estimator() }
+func (s *scanned) Records() uint64                               { return s.ranges.Total().Records }
+func (s *scanned) Digest() dbadapter.Digest                      { return s.ranges.Total().Digest }
+func (s *scanned) Ranges(from, to dbadapter.Range) dbadapter.Sum { return s.ranges.Of(from, to) }
+func (s *scanned) Decoded()                                      {}
+func (s *scanned) Estimator() rateless.Estimator                 { return s.sketch.Estimator() }
 
 func (s *scanned) Cells(from, to int) ([]rateless.Cell, error) {
 	if to > s.sketch.Len() {

@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/internal/rangesum"
 )
 
 // set is the plainest replica: a map, sketched as it is filled. It serves the
@@ -16,7 +17,7 @@ type set struct {
 	keys    Keys
 	records map[string]dbadapter.Record
 	places  map[dbadapter.Index]string
-	digest  dbadapter.Digest
+	ranges  rangesum.Table
 	sketch  *rateless.Sketch
 }
 
@@ -50,21 +51,22 @@ func (s *set) Apply(records []dbadapter.Record) ([]Verdict, error) {
 			}
 			q, e := s.pair(&old)
 			s.sketch.Remove(coded.Pair(q.Index, q.Checksum))
-			s.digest = s.digest.Sub(e)
+			s.ranges.Sub(q.Index, dbadapter.Sum{Records: 1, Digest: e})
 		}
 		s.sketch.Add(coded.Pair(p.Index, p.Checksum))
-		s.digest = s.digest.Add(d)
+		s.ranges.Add(p.Index, dbadapter.Sum{Records: 1, Digest: d})
 		s.records[string(r.Key)] = r
 		s.places[p.Index] = string(r.Key)
 	}
 	return verdicts, nil
 }
 
-func (s *set) Records() uint64                             { return uint64(len(s.records)) }
-func (s *set) Digest() dbadapter.Digest                    { return s.digest }
-func (s *set) Cells(from, to int) ([]rateless.Cell, error) { return s.sketch.Cells(from, to) }
-func (s *set) Decoded()                                    {}
-func (s *set) Estimator() rateless.Estimator               { return s.sketch.Estimator() }
+func (s *set) Records() uint64                               { return uint64(len(s.records)) }
+func (s *set) Digest() dbadapter.Digest                      { return s.ranges.Total().Digest }
+func (s *set) Ranges(from, to dbadapter.Range) dbadapter.Sum { return s.ranges.Of(from, to) }
+func (s *set) Cells(from, to int) ([]rateless.Cell, error)   { return s.sketch.Cells(from, to) }
+func (s *set) Decoded()                                      {}
+func (s *set) Estimator() rateless.Estimator                 { return s.sketch.Estimator() }
 func (s *set) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	if key, ok := s.places[i]; ok {
 		return hashed(s.keys.Hasher, s.records[key]), nil

@@ -9,7 +9,7 @@ const module = "github.com/syncd-io/syncd"
 var floors = [][]string{
 	{"bfield/fieldtest", "bfield/internal/keyed", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/plot", "internal/powercut", "internal/trials"},
 	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
-	{"dbadapter/internal/commit", "internal/backup", "internal/coded", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
+	{"dbadapter/internal/commit", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
 	{"reconcile/replica"},

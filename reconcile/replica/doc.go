@@ -3,14 +3,14 @@
 //	           a commit
 //	              │ Observe
 //	              ▼
-//	live sketch, digest, count     as of now
+//	live sketch, sums of ranges    as of now
 //	              │
 //	undo log  ◀───┼──┬──┬──┬──     the changes since the oldest snapshot
 //	              │  │  │  │
 //	          snapshots s3 s2 s1   each as of its own commit
 //
 // A Live follows a namespace: the store calls its Observe with each commit, and
-// it updates a few dozen cells, the sum of the digests and the count. Live.Load
+// it updates a few dozen cells, and the sum of the digests and the count of one range. Live.Load
 // makes it from a scan at start-up.
 //
 //	live := replica.New(keys)
@@ -26,12 +26,14 @@
 //
 // A cell takes 24 bytes. For a namespace of n records,
 //
-//	Live      24·L                  L = 2^14 cells for n < 2^18, else 2^17: 0.4 or 3 MiB
+//	Live      24·L + 164,352        L = 2^14 cells for n < 2^18, else 2^17: 0.4 or 3 MiB; and 2.5 KiB
+//	                                for each of 64 groups of ranges
 //	undo log  64·c                  c ≤ 2^18 changes since the oldest snapshot, 16 MiB; nothing
 //	                                while there is no snapshot; 2.3 times as much while it grows
-//	Snapshot  256 + 24·(t − f)      t − f cells beyond the live ones, ≤ 3·2^20 (72 MiB), until
-//	                                Decoded; nothing for a decode of fewer than about 0.9·L
-//	Prefix    40·m + 24·P           m records with the prefix; P ≤ 2^22 cells (96 MiB), at least
+//	Snapshot  840 + 24·(t − f)      t − f cells beyond the live ones, ≤ 3·2^20 (72 MiB), until
+//	                                Decoded; nothing for a decode of fewer than about 0.9·L; 2.5 KiB
+//	                                for each group of ranges that is written to meanwhile
+//	Prefix    160 KiB + 40·m + 24·P           m records with the prefix; P ≤ 2^22 cells (96 MiB), at least
 //	                                L of m and at most twice as many as were asked for
 //
 // and a call of Cells takes 48·(to − from) more; while it lengthens the sketch of a

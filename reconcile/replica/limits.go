@@ -11,8 +11,9 @@ const maxUndo = 1 << 18
 const tickEvery = 64
 
 // Memory that the replica of a prefix reserves: an entry of a map for each record,
-// for so many records at once, and 24 bytes for each cell.
+// for so many records at once, 24 bytes for each cell, and the sums of the ranges.
 const (
+	rangeBytes   = 160 << 10
 	recordBytes  = 40
 	cellBytes    = 24
 	reserveEvery = 4096

@@ -8,12 +8,13 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/internal/rangesum"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// Live is the live sketch of a namespace: the first cells of its sequence, the
-// sum of its records' digests and their number, brought up to date with each
-// commit. It must be told of every commit, in order. Its methods may be called
+// Live is the live sketch of a namespace: the first cells of its sequence, and for
+// each range the sum of its records' digests and their number, brought up to date
+// with each commit. It must be told of every commit, in order. Its methods may be called
 // from several goroutines.
 type Live struct {
 	keys reconcile.Keys
@@ -21,11 +22,10 @@ type Live struct {
 	// mu guards everything below. It is the last lock: a store calls Observe
 	// with its own locks held, so the store is never called with mu held, not
 	// even to close a snapshot. TestLockOrder checks that.
-	mu      sync.Mutex
-	sketch  *rateless.Sketch
-	digest  dbadapter.Digest
-	records uint64
-	undo    undoLog
+	mu     sync.Mutex
+	sketch *rateless.Sketch
+	ranges *rangesum.Table
+	undo   undoLog
 }
 
 // New is the live sketch of an empty namespace at sequence number 0.
@@ -33,6 +33,7 @@ func New(keys reconcile.Keys) *Live {
 	return &Live{
 		keys:   keys,
 		sketch: rateless.NewSketch(keys.Cells, liveCells(0)),
+		ranges: &rangesum.Table{},
 		undo:   undoLog{bound: maxUndo, marks: map[*mark]struct{}{}},
 	}
 }
@@ -41,23 +42,21 @@ func New(keys reconcile.Keys) *Live {
 // for an audit that found drift. No commit may run meanwhile; the snapshots of
 // before are of no use any longer. tick is as in Snapshot.
 func (l *Live) Load(ctx context.Context, snap dbadapter.Snapshot, tick func() error) error {
-	var digest dbadapter.Digest
-	var records uint64
+	ranges := &rangesum.Table{}
 	for r, err := range ticking(tick, snap.Scan(ctx, nil, nil)) {
 		if err != nil {
-			return fmt.Errorf("rebuilding the digest: %w", err)
+			return fmt.Errorf("rebuilding the digests: %w", err)
 		}
-		digest = digest.Add(r.Digest)
-		records++
+		ranges.Add(r.Index, dbadapter.Sum{Records: 1, Digest: r.Digest})
 	}
-	sketch := rateless.NewSketch(l.keys.Cells, liveCells(records))
+	sketch := rateless.NewSketch(l.keys.Cells, liveCells(ranges.Total().Records))
 	if err := sketch.AddAll(coded.Pairs(ticking(tick, snap.Pairs(ctx)))); err != nil {
 		return fmt.Errorf("rebuilding the sketch: %w", err)
 	}
 	seq := snap.Seq()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sketch, l.digest, l.records = sketch, digest, records
+	l.sketch, l.ranges = sketch, ranges
 	l.undo.restart(seq)
 	return nil
 }
@@ -69,8 +68,7 @@ func (l *Live) Observe(changes []dbadapter.Change) {
 	for i := range changes {
 		c := &changes[i]
 		l.sketch.Replace(coded.Pair(c.Index, c.Old), coded.Pair(c.Index, c.New))
-		l.digest = l.digest.Add(c.Delta)
-		l.records += uint64(c.Records)
+		l.ranges.Add(c.Index, dbadapter.Sum{Records: uint64(c.Records), Digest: c.Delta})
 		l.undo.add(c)
 	}
 	l.undo.trim()
@@ -81,7 +79,8 @@ func (l *Live) Observe(changes []dbadapter.Change) {
 func (l *Live) State() (digest dbadapter.Digest, records, seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.digest, l.records, l.undo.seq
+	total := l.ranges.Total()
+	return total.Digest, total.Records, l.undo.seq
 }
 
 // Cells is the length of the live sketch.
@@ -131,7 +130,7 @@ func (l *Live) Grow(ctx context.Context, ns dbadapter.Namespace, tick func() err
 func (l *Live) short() (from, to int, m *mark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.sketch.Len(), liveCells(l.records), l.undo.mark()
+	return l.sketch.Len(), liveCells(l.ranges.Total().Records), l.undo.mark()
 }
 
 // mark is a mark in the undo log as of now.

@@ -119,11 +119,11 @@ func TestLockOrder(t *testing.T) {
 		t.Error(err)
 	}
 
-	s.live.records += 1 << 18 // as if there were many
+	s.pretend(1 << 18)
 	if grown, err := s.live.Grow(t.Context(), ns, nil); !grown || err != nil {
 		t.Error(grown, err)
 	}
-	s.live.records -= 1 << 18
+	s.pretend(-1 << 18)
 
 	// More is written between the opening of the store's snapshot and the look
 	// at the changes since than is remembered.

@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/internal/rangesum"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -24,8 +25,7 @@ type Prefix struct {
 	keys      reconcile.Keys
 	prefix    []byte
 	store     dbadapter.Snapshot
-	digest    dbadapter.Digest
-	records   uint64
+	ranges    rangesum.Table
 	estimator rateless.Estimator
 	// sums has the checksum of each index, and sketch its cells; both are nil
 	// once the decode is over.
@@ -65,18 +65,22 @@ func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys
 // scan computes all but the cells from a scan of the records, and then the
 // first cells.
 func (p *Prefix) scan() error {
+	if err := p.reserve(rangeBytes); err != nil {
+		return err
+	}
+	records := 0
 	var shared []dbadapter.Index // by two keys with the prefix, or more
 	for r, err := range p.All() {
 		if err != nil {
 			return err
 		}
-		if p.records%reserveEvery == 0 {
+		if records%reserveEvery == 0 {
 			if err := p.reserve(reserveEvery * recordBytes); err != nil {
 				return err
 			}
 		}
-		p.digest = p.digest.Add(r.Digest)
-		p.records++
+		records++
+		p.ranges.Add(r.Index, dbadapter.Sum{Records: 1, Digest: r.Digest})
 		if p.sums[r.Index] != 0 {
 			shared = append(shared, r.Index)
 		}
@@ -93,7 +97,7 @@ func (p *Prefix) scan() error {
 		}
 		p.sums[i] = b.Pair(p.keys.Hasher).Checksum
 	}
-	if err := p.extend(liveCells(p.records)); err != nil {
+	if err := p.extend(liveCells(p.Records())); err != nil {
 		return err
 	}
 	p.estimator = p.sketch.Estimator()
@@ -129,10 +133,13 @@ func (p *Prefix) Close() error {
 }
 
 // Records implements reconcile.Replica.
-func (p *Prefix) Records() uint64 { return p.records }
+func (p *Prefix) Records() uint64 { return p.ranges.Total().Records }
 
 // Digest implements reconcile.Replica.
-func (p *Prefix) Digest() dbadapter.Digest { return p.digest }
+func (p *Prefix) Digest() dbadapter.Digest { return p.ranges.Total().Digest }
+
+// Ranges implements reconcile.Replica.
+func (p *Prefix) Ranges(from, to dbadapter.Range) dbadapter.Sum { return p.ranges.Of(from, to) }
 
 // Estimator implements reconcile.Replica.
 func (p *Prefix) Estimator() rateless.Estimator { return p.estimator }

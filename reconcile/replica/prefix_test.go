@@ -42,6 +42,11 @@ func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
 		if p.Digest() != want.Digest() || p.Records() != want.Records() || !reflect.DeepEqual(p.Estimator(), want.Estimator()) {
 			t.Errorf("%d indices: another digest, number or estimator", indices)
 		}
+		for r := range dbadapter.Range(dbadapter.Ranges) {
+			if p.Ranges(r, r+1) != want.Ranges(r, r+1) {
+				t.Errorf("%d indices: range %d is another", indices, r)
+			}
+		}
 		for _, span := range [][2]int{{0, 100}, {1 << 14, 1<<14 + 10}, {50, 40_000}} {
 			got, err := p.Cells(span[0], span[1])
 			if err != nil {
@@ -132,7 +137,7 @@ func TestPrefixReserves(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if want := int64(3*reserveEvery*recordBytes + cellBytes*liveCells(p.Records())); asked != want {
+	if want := int64(rangeBytes + 3*reserveEvery*recordBytes + cellBytes*liveCells(p.Records())); asked != want {
 		t.Errorf("%d bytes were reserved, not %d", asked, want)
 	}
 	left := int64(2 * reserveEvery * recordBytes)

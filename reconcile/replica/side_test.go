@@ -54,6 +54,9 @@ func (s *side) put(records ...dbadapter.Record) {
 	}
 }
 
+// pretend adds to the number of records that the live sketch is told.
+func (s *side) pretend(records int) { s.live.ranges.Add(1, dbadapter.Sum{Records: uint64(records)}) }
+
 // take removes the records under keys, of those that are held.
 func (s *side) take(action dbadapter.Action, keys ...string) {
 	snap, err := s.ns.Snapshot()

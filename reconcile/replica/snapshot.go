@@ -7,6 +7,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/internal/rangesum"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -20,8 +21,7 @@ type Snapshot struct {
 	mark      *mark
 	tick      func() error
 	store     dbadapter.Snapshot
-	digest    dbadapter.Digest
-	records   uint64
+	ranges    *rangesum.Table
 	estimator rateless.Estimator
 	// beyond holds the cells past the live ones, made by a scan.
 	beyond *rateless.Sketch
@@ -51,8 +51,8 @@ func (l *Live) Snapshot(ctx context.Context, ns dbadapter.Namespace, tick func()
 	return s, nil
 }
 
-// rewind moves the mark to the store's snapshot, and computes the digest and
-// the number of records as of then.
+// rewind moves the mark to the store's snapshot, and computes the sums of the
+// ranges as of then.
 func (s *Snapshot) rewind() error {
 	seq := s.store.Seq()
 	l := s.live
@@ -62,10 +62,10 @@ func (s *Snapshot) rewind() error {
 	if err != nil {
 		return err
 	}
-	s.digest, s.records, s.estimator = l.digest, l.records, l.sketch.Estimator()
+	s.ranges, s.estimator = l.ranges.Share(), l.sketch.Estimator()
 	for i := range since {
-		s.digest = s.digest.Sub(since[i].delta)
-		s.records -= uint64(since[i].records)
+		c := &since[i]
+		s.ranges.Sub(c.index, dbadapter.Sum{Records: uint64(c.records), Digest: c.delta})
 	}
 	return nil
 }
@@ -77,10 +77,13 @@ func (s *Snapshot) Close() error {
 }
 
 // Records implements reconcile.Replica.
-func (s *Snapshot) Records() uint64 { return s.records }
+func (s *Snapshot) Records() uint64 { return s.ranges.Total().Records }
 
 // Digest implements reconcile.Replica.
-func (s *Snapshot) Digest() dbadapter.Digest { return s.digest }
+func (s *Snapshot) Digest() dbadapter.Digest { return s.ranges.Total().Digest }
+
+// Ranges implements reconcile.Replica.
+func (s *Snapshot) Ranges(from, to dbadapter.Range) dbadapter.Sum { return s.ranges.Of(from, to) }
 
 // Estimator implements reconcile.Replica. It may be some commits newer than the
 // snapshot: an estimate bears that.

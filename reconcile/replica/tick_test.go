@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // Each long scan ticks at least every tickEvery records, and ends with the
@@ -39,7 +41,7 @@ func TestScansTickAndEnd(t *testing.T) {
 		}, 2},
 		"Grow": {func(ctx context.Context, tick func() error) error {
 			l := New(s.keys)
-			l.records = 1 << 18 // as if there were many
+			l.ranges.Add(1, dbadapter.Sum{Records: 1 << 18}) // as if there were many
 			_, _, l.undo.seq = s.live.State()
 			_, err := l.Grow(ctx, s.ns, tick)
 			return err
