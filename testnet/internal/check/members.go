@@ -33,13 +33,23 @@ type grant struct {
 // Founded notes the node that has made the namespace.
 func (h *History) Founded(node int) { h.Granting(node, node, admin) }
 
-const admin = "admin"
+const (
+	admin  = "admin"
+	reader = "read"
+)
 
 // Granting notes that a node is asked to give another a role, now or by a ticket. It
 // may refuse, or do so later.
+//
+// Of a right to write and one to read only, which two admins give one node apart, the
+// greater admin's holds in the end: the other's ends, as if a person had taken it (see
+// Excuse).
 func (h *History) Granting(by, to int, role string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.gone.excused = h.gone.excused || slices.ContainsFunc(h.grants, func(g grant) bool {
+		return g.seat.Node == to && (g.seat.Role == reader) != (role == reader)
+	})
 	h.grants = append(h.grants, grant{by, Seat{Node: to, Role: role}})
 }
 

@@ -35,6 +35,18 @@ func TestRemovals(t *testing.T) {
 			h.Collected(0, gone, []int{0, 1})
 		}, nil},
 		"set aside": {func(h *History) { h.SetAside(0, gone) }, []Rule{Aside}},
+		"set aside by one that two admins gave different rights apart": {func(h *History) {
+			h.Founded(1)
+			h.Granting(1, 0, "read")
+			h.Granting(2, 0, "write")
+			h.SetAside(0, gone)
+		}, nil},
+		"set aside by one that two admins gave the same right": {func(h *History) {
+			h.Founded(1)
+			h.Granting(1, 0, "write")
+			h.Granting(2, 0, "admin")
+			h.SetAside(0, gone)
+		}, []Rule{Aside}},
 		"set aside after a copy": {func(h *History) {
 			h.Restored(1)
 			h.SetAside(0, gone)
