@@ -23,7 +23,7 @@
 //
 //	key   → record                    the data
 //	index → keys and their checksum   the pair that stands for them in a sketch
-//	seq   → index, old and new        the change log
+//	seq   → index, old and new, key   the change log
 //	seq   → record                    the kept log: what has left the set
 //
 // To write is to apply a batch:
@@ -37,6 +37,9 @@
 // others, and what is set aside stays in the kept log ([Kept]).
 //
 // To read is to open a [Snapshot], which must be closed.
+//
+// What a reader has made of all records can be kept as a summary (Namespace.SaveSummary);
+// the change log reaches back to it, so that it is brought up to date without a scan.
 //
 // A store that is a [Backuper] can be copied while it is written to.
 //

@@ -1,5 +1,7 @@
 package dbadapter
 
+import "fmt"
+
 // Limits and sizes. A record or a batch beyond a limit is refused with ErrLimit
 // before anything is written.
 const (
@@ -9,8 +11,8 @@ const (
 	// MaxValue is what one frame, one transaction and one peer's memory
 	// budget can carry without cutting the value into chunks.
 	MaxValue = 1 << 20
-	// MaxBatch and MaxBatchBytes bound the writes of one Apply, and their keys
-	// and values. Badger's transaction holds 15 % of a memtable.
+	// MaxBatch and MaxBatchBytes bound the writes of one Apply, and their weight
+	// (Record.Weight). Badger's transaction holds 15 % of a memtable.
 	MaxBatch      = 4096
 	MaxBatchBytes = 1<<20 + 1<<19
 	// MaxReplaces is how many writers a record names as replaced. More than so
@@ -21,6 +23,13 @@ const (
 	// at, and must not fill the disk.
 	MaxConflicts     = 10_000
 	MaxConflictBytes = 64 << 20
+	// MaxSummary is the most bytes of a summary: twice what a replica needs for the
+	// largest sketch that it keeps, and no more than a node may hold twice in memory.
+	MaxSummary = 8 << 20
+	// LogReach is how many times as long as it must be a log may grow for the sake of
+	// the changes that follow the summary. To replay more than that would take longer
+	// than to scan the records.
+	LogReach = 16
 
 	// SignatureSize is the length of an Ed25519 signature.
 	SignatureSize = 64
@@ -28,3 +37,11 @@ const (
 	VersionSize = 24
 	DigestSize  = 32
 )
+
+// CheckSummary refuses a summary that is too long to be kept.
+func CheckSummary(summary []byte) error {
+	if len(summary) > MaxSummary {
+		return fmt.Errorf("save a summary of %d bytes: %w: it has at most %d", len(summary), ErrLimit, MaxSummary)
+	}
+	return nil
+}

@@ -99,6 +99,10 @@ func (r *Record) Due() (at Timestamp, ok bool) {
 	return max(r.Version.Clock, r.Expires), r.Deleted || r.Expires != 0
 }
 
+// Weight is what the record counts for in a batch, in bytes. A store keeps the key
+// with the record, in its bucket and in the change log.
+func (r *Record) Weight() int { return 2*len(r.Key) + len(r.Value) }
+
 // Clone returns a record that shares no memory with r.
 func (r *Record) Clone() Record {
 	c := *r

@@ -40,7 +40,7 @@ type Namespace interface {
 	// decided alone: a record that does not dominate the one held is left
 	// out, and says so in its Outcome. A write whose condition fails leaves
 	// out the whole batch, with ErrConflict; the outcomes say which. More
-	// than MaxBatch writes, or more than MaxBatchBytes of keys and values, is
+	// than MaxBatch writes, or a Weight of more than MaxBatchBytes in all, is
 	// ErrLimit. The records' slices may be reused after the call.
 	Apply(ctx context.Context, writes []Write) ([]Outcome, error)
 	// Snapshot opens the namespace as of its last commit. It must be closed.
@@ -48,6 +48,16 @@ type Namespace interface {
 	// Changes yields the log after the given sequence number up to the
 	// present, in order. A log trimmed beyond it yields ErrTrimmed.
 	Changes(ctx context.Context, after uint64) iter.Seq2[Change, error]
+	// SaveSummary keeps, durably, what the caller has made of all changes up to seq,
+	// which the log holds or has held, in place of the summary that was kept. A crash
+	// meanwhile leaves the one or the other. It is at most MaxSummary bytes, else
+	// ErrLimit, and may be reused after the call. The log is trimmed up to it at the
+	// earliest, as long as no more than LogReach times as many changes follow it as the
+	// store keeps at least. Commits go on meanwhile.
+	SaveSummary(ctx context.Context, seq uint64, summary []byte) error
+	// Summary is the summary kept last, with its sequence number. ErrNotFound: no
+	// summary is kept. ErrCorrupt: it is damaged, or a part of it is lost.
+	Summary(ctx context.Context) (seq uint64, summary []byte, err error)
 	// Latest is the greatest clock ever committed here. Only Lower brings it down.
 	Latest() Timestamp
 	// Ceiling is the durable mark that a restarted clock goes on from: the greatest
@@ -83,7 +93,7 @@ type Namespace interface {
 func OneBatch(writes []Write) int {
 	bytes := 0
 	for i := range writes {
-		bytes += len(writes[i].Record.Key) + len(writes[i].Record.Value)
+		bytes += writes[i].Record.Weight()
 		if i > 0 && (i == MaxBatch || bytes > MaxBatchBytes) {
 			return i
 		}
@@ -166,10 +176,8 @@ type Change struct {
 	Seq      uint64
 	Index    Index
 	Old, New Checksum
-	// What follows is set for observers only; the log does not keep it.
-	//
 	// Key is the key written last under this index by the commit. It stays
-	// valid after the call, and must not be changed.
+	// valid, and must not be changed.
 	Key []byte
 	// Delta is the digest sum of the bucket after the commit less the one
 	// before, modulo 2^256, and Records the change in its number of records.
@@ -194,8 +202,9 @@ type Snapshot interface {
 	// Bucket returns the records under an index, by key. An empty bucket is no
 	// error.
 	Bucket(index Index) ([]Hashed, error)
-	// Pairs yields every index with its checksum, in no particular order.
-	Pairs(ctx context.Context) iter.Seq2[Pair, error]
+	// Pairs yields each index that is at least from and less than to, with its
+	// checksum, in ascending order; where to is 0, up to the greatest.
+	Pairs(ctx context.Context, from, to Index) iter.Seq2[Pair, error]
 	// Close releases the snapshot. It waits for no commit. Idempotent.
 	Close() error
 }

@@ -80,8 +80,8 @@ func (b *Batch) Delete(key []byte) { b.add(key, nil, true, nil) }
 func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, true, &held) }
 
 // Batch commits what fn adds to the batch in one atomic transaction, of at
-// most dbadapter.MaxBatch writes and dbadapter.MaxBatchBytes bytes of keys and
-// values. If fn, a limit or a condition fails, nothing is written. What peers
+// most dbadapter.MaxBatch writes and dbadapter.MaxBatchBytes bytes of values and
+// keys, which count twice. If fn, a limit or a condition fails, nothing is written. What peers
 // send meanwhile is committed before the batch, which then wins, or after it.
 func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch

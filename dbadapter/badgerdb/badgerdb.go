@@ -44,7 +44,7 @@ var _ dbadapter.Store = (*Store)(nil)
 // altogether. ErrCorrupt: its files are damaged.
 func Open(dir string, o Options) (_ *Store, err error) {
 	if o.LogLimit <= 0 {
-		o.LogLimit = 1 << 20
+		o.LogLimit = 1 << 16
 	}
 	if o.MinFree == 0 {
 		o.MinFree = defaultMinFree

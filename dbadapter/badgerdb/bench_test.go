@@ -196,7 +196,7 @@ func benchScans(b *testing.B, snapshot dbadapter.Snapshot, name string) {
 	b.Run("Pairs"+name, func(b *testing.B) {
 		count := 0
 		for b.Loop() {
-			for _, err := range snapshot.Pairs(context.Background()) {
+			for _, err := range snapshot.Pairs(context.Background(), 0, 0) {
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -5,18 +5,51 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
+// A log entry holds the changes of one commit, or a part of them, under the
+// sequence number of the last one:
+//
+//	count(uvarint) { index(6) old(6) new(6) digest(32) records(varint) length(uvarint) key }…  seal(8)
+
+// changeSize is the least that a change takes.
+const changeSize = 3*numberSize + dbadapter.DigestSize + 2
+
+// A log entry is bounded to some 80 KiB, however long the keys are.
+const (
+	logEntryChanges = 1024
+	logEntryBytes   = 64 << 10
+)
+
+// oneLogEntry is how many of the changes, from the first on, stand in one entry: at
+// least one.
+func oneLogEntry(changes []dbadapter.Change) int {
+	size := 0
+	for i := range changes {
+		if size += changeSize + len(changes[i].Key); i > 0 && (i == logEntryChanges || size > logEntryBytes) {
+			return i
+		}
+	}
+	return len(changes)
+}
+
 func appendLogEntry(b []byte, number uint32, changes []dbadapter.Change) []byte {
 	start := len(b)
+	b = binary.AppendUvarint(b, uint64(len(changes)))
 	for i := range changes {
-		b = append48(b, uint64(changes[i].Index))
-		b = append48(b, uint64(changes[i].Old))
-		b = append48(b, uint64(changes[i].New))
+		c := &changes[i]
+		b = append48(b, uint64(c.Index))
+		b = append48(b, uint64(c.Old))
+		b = append48(b, uint64(c.New))
+		b = c.Delta.AppendBinary(b)
+		b = binary.AppendVarint(b, int64(c.Records))
+		b = binary.AppendUvarint(b, uint64(len(c.Key)))
+		b = append(b, c.Key...)
 	}
 	return appendSeal(b, start, seed(number, kindLog, changes[len(changes)-1].Seq))
 }
@@ -27,21 +60,47 @@ func readLogEntry(b []byte, number uint32, last uint64) ([]dbadapter.Change, err
 	if err != nil {
 		return nil, err
 	}
-	count := len(body) / changeSize
-	if count == 0 || len(body)%changeSize != 0 || uint64(count) > last {
+	count, w := binary.Uvarint(body)
+	rest := body[max(w, 0):]
+	if w <= 0 || count == 0 || count > last || count > uint64(len(rest)/changeSize) {
 		return nil, corrupt("a log entry", "it has %d bytes", len(body))
 	}
+	rest = slices.Clone(rest) // the keys refer to it
 	changes := make([]dbadapter.Change, count)
 	for i := range changes {
-		at := body[i*changeSize:]
-		changes[i] = dbadapter.Change{
-			Seq:   last - uint64(count-1-i),
-			Index: dbadapter.Index(read48(at)),
-			Old:   dbadapter.Checksum(read48(at[numberSize:])),
-			New:   dbadapter.Checksum(read48(at[2*numberSize:])),
+		c := &changes[i]
+		c.Seq = last - (count - 1 - uint64(i))
+		if rest, err = readChange(rest, c); err != nil {
+			return nil, err
 		}
 	}
+	if len(rest) > 0 {
+		return nil, corrupt("a log entry", "something stands behind its end")
+	}
 	return changes, nil
+}
+
+// readChange takes a change off the bytes of a log entry.
+func readChange(b []byte, c *dbadapter.Change) (rest []byte, err error) {
+	if len(b) < changeSize {
+		return nil, corrupt("a log entry", "it is cut short")
+	}
+	c.Index = dbadapter.Index(read48(b))
+	c.Old = dbadapter.Checksum(read48(b[numberSize:]))
+	c.New = dbadapter.Checksum(read48(b[2*numberSize:]))
+	c.Delta = dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(b[3*numberSize:]))
+	b = b[3*numberSize+dbadapter.DigestSize:]
+	records, w := binary.Varint(b)
+	if w <= 0 {
+		return nil, corrupt("a log entry", "it is cut short")
+	}
+	b = b[w:]
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n > uint64(len(b)-w) {
+		return nil, corrupt("a log entry", "a key goes past its end")
+	}
+	c.Records, c.Key = int(records), b[w:w+int(n):w+int(n)]
+	return b[w+int(n):], nil
 }
 
 func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapter.Change, error] {
@@ -121,7 +180,10 @@ const trimBatch = 4096
 // must be, so that the cost of removing an entry is paid once, in bulk. It runs
 // on the committer's goroutine.
 func (c *committer) trim(n *namespace) error {
-	limit := uint64(n.store.options.LogLimit)
+	limit := max(uint64(n.store.options.LogLimit), n.meta.records/8)
+	if n.summary.generation > 0 {
+		limit = min(dbadapter.LogReach*limit, max(limit, n.meta.seq-n.summary.seq))
+	}
 	if held := n.meta.seq + 1 - n.meta.first; held <= limit+limit/8 {
 		return nil
 	}

@@ -43,7 +43,7 @@ func (s *snapshot) copyTo(ctx context.Context, out *copyWriter, before *mark) (d
 	if err != nil {
 		return copied, err
 	}
-	m.first = m.seq + 1 // a copy does not hold the log
+	m.first = m.seq + 1 // a copy holds neither the log nor the summary
 	return copied, out.frame(framePut, []byte{kindMeta}, m.encode(s.namespace.number))
 }
 
@@ -226,4 +226,4 @@ func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, aft
 }
 
 // copiedApart are the kinds that are not among the others.
-var copiedApart = []byte{kindRecord, kindTail, kindIndex, kindLog, kindMeta}
+var copiedApart = []byte{kindRecord, kindTail, kindIndex, kindLog, kindKeeps, kindPart, kindMeta}

@@ -168,7 +168,7 @@ func (e *examination) scan() error {
 
 func (e *examination) buckets() error {
 	pairs := make(map[dbadapter.Index]dbadapter.Checksum)
-	for p, err := range e.snapshot.Pairs(context.Background()) {
+	for p, err := range e.snapshot.Pairs(context.Background(), 0, 0) {
 		if e.fail(err) {
 			return e.failed
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // Format is the number of the disk format that this program reads and writes.
-const Format = 4
+const Format = 5
 
 const (
 	formatFile = "FORMAT"

@@ -16,9 +16,11 @@ import (
 //	number(4) 'r' key       record: envelope, see envelope.go
 //	number(4) 't' key       tail:   the rest of an envelope that is too long for one entry
 //	number(4) 'i' index(6)  bucket: checksum(6) { length(uvarint) key }…  seal(8)
-//	number(4) 'l' seq(8)    log:    { index(6) old(6) new(6) }…           seal(8)
+//	number(4) 'l' seq(8)    log:    see changes.go
 //	number(4) 'k' why seq(8) kept:  see kept.go
 //	number(4) 'u' why seq(8) tail of a kept entry
+//	number(4) 'c'           summary: which one is kept, see summary.go
+//	number(4) 'g' generation(8) part(4)  a part of a summary
 //	number(4) 'm'           meta:   seq(8) first(8) records(8) latest(8) raised(8) kept(8×5) digest(32) seal(8)
 //
 //	0(4) 'n' id(16)         name:   number(4)  seal(8)
@@ -42,6 +44,8 @@ const (
 	kindLog    = 'l'
 	kindKept   = 'k'
 	kindMore   = 'u'
+	kindKeeps  = 'c'
+	kindPart   = 'g'
 	kindMeta   = 'm'
 	kindName   = 'n'
 	kindDrop   = 'd'
@@ -54,7 +58,6 @@ const (
 	prefixSize = 5
 	numberSize = 6 // indices and checksums are below 2^48
 	sealSize   = 8
-	changeSize = 3 * numberSize
 	maxIndex   = 1<<(8*numberSize) - 1
 	// maxNumber keeps the keys clear of those that Badger reserves for itself,
 	// which begin with "!".

@@ -12,6 +12,11 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 )
 
+var goldenChanges = []dbadapter.Change{
+	{Seq: 9, Index: 1, Old: 2, New: 3, Key: []byte("key"), Delta: dbadapter.Digest{7, 8, 9, 10}, Records: 1},
+	{Seq: 10, Index: 4, Old: 5, New: 6, Key: []byte("ab"), Delta: dbadapter.Digest{11}, Records: -2},
+}
+
 // Vectors of the disk format: if one changes, so must Format.
 func TestGoldenLayout(t *testing.T) {
 	h := dbadapter.NewHasher(dbadapter.Secret{1, 2, 3})
@@ -36,7 +41,9 @@ func TestGoldenLayout(t *testing.T) {
 		{"log key", appendLogKey(nil, 5, 99), "000000056c0000000000000063"},
 		{"tail key", tailKey(5, []byte("key")), "00000005746b6579"},
 		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})), "00000000005801610262630f495a1962e8763a"},
-		{"log entry", appendLogEntry(nil, 5, []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}), "000000000001000000000002000000000003000000000004000000000005000000000006d50465dce0f4a8cf"},
+		{"log entry", appendLogEntry(nil, 5, goldenChanges), "020000000000010000000000020000000000030700000000000000080000000000000009000000000000000a0000000000000002036b65790000000000040000000000050000000000060b000000000000000000000000000000000000000000000000000000000000000302616269b3f50c3c2a5fac"},
+		{"head of a summary", (&keeps{1, 2, 3, 4}).encode(5), "0000000000000001000000000000000200000000000000030000000000000004afee203050dce0d4"},
+		{"key of a part of a summary", partKey(5, 6, 7), "0000000567000000000000000600000007"},
 		{"meta", m.encode(5), "000000000000000100000000000000020000000000000003000000000000000400000000000000050000000000000009000000000000000a000000000000000b000000000000000c000000000000000d0500000000000000060000000000000007000000000000000800000000000000994fb919f463c8a0"},
 		{"kept key", keptKey(5, kindKept, dbadapter.KeptConflict, 99), "000000056b010000000000000063"},
 		{"kept", appendKept(nil, 5, 99, time.UnixMilli(0x0102), leaver(h, signed)), "000000000000000102000000000000000100000000000000020000000000000003036b65790201020304050607080000000000000009000000000000000ab4b9db7103a653c1abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab76616c7565d0edea172dd9ef8e"},
@@ -64,7 +71,7 @@ func TestSealsFindEachFlip(t *testing.T) {
 			return err
 		}
 	}
-	changes := []dbadapter.Change{{Seq: 9, Index: 1, Old: 2, New: 3}, {Seq: 10, Index: 4, Old: 5, New: 6}}
+	changes := goldenChanges
 	m, hd := meta{1, 2, 3, 4, 5, keptMeta{9, 10, 11, 12, 13}, dbadapter.Digest{5, 6, 7, 8}}, head{6, 7}
 	id := dbadapter.NamespaceID{1}
 	bucketOf := func(number uint32, index dbadapter.Index) func(b []byte) error {
@@ -88,6 +95,9 @@ func TestSealsFindEachFlip(t *testing.T) {
 	metaOf := func(number uint32) func(b []byte) error {
 		return func(b []byte) error { return new(meta).decode(b, number) }
 	}
+	keepsOf := func(number uint32) func(b []byte) error {
+		return func(b []byte) error { return new(keeps).decode(b, number) }
+	}
 	nameOf := func(id dbadapter.NamespaceID) func(b []byte) error {
 		return func(b []byte) error {
 			_, err := decodeName(id, b)
@@ -108,6 +118,7 @@ func TestSealsFindEachFlip(t *testing.T) {
 			keptOf(6, kept.Why, 99), keptOf(5, kept.Why, 98), keptOf(5, dbadapter.KeptSetAside, 99),
 		}},
 		{"head", hd.encode(), new(head).decode, nil},
+		{"head of a summary", (&keeps{1, 2, 3, 4}).encode(5), keepsOf(5), []func([]byte) error{keepsOf(6)}},
 		{"name", encodeName(id, 5), nameOf(id), []func([]byte) error{nameOf(dbadapter.NamespaceID{2})}},
 	} {
 		findsEachFlip(t, test.name, test.b, test.read)

@@ -18,7 +18,10 @@ type namespace struct {
 	hasher  dbadapter.Hasher
 	observe func([]dbadapter.Change)
 
-	meta meta // used by the committer only
+	meta    meta  // used by the committer only
+	summary keeps // likewise
+
+	saving sync.Mutex // held while a summary is saved
 
 	// Guarded by the store's lock.
 	shown meta // as of the last commit that snapshots see
@@ -70,6 +73,9 @@ func (n *namespace) load() error {
 		if err := n.meta.decode(b, n.number); err != nil {
 			return err
 		}
+		if n.summary, err = readKeeps(txn, n.number); err != nil {
+			n.summary = keeps{} // it is of no use; the caller of Summary learns why
+		}
 		if err := c.dropAhead(n); err != nil {
 			return err
 		}
@@ -113,12 +119,12 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 
 // encode gives each item its stored form, all in one piece of memory, and
 // points the item's record there: a change handed to an observer stays valid.
-// It returns the size of keys and values.
+// It returns the weight of the records.
 func (n *namespace) encode(items []commit.Item) int {
 	size, stored := 0, 0
 	for i := range items {
 		r := &items[i].Record
-		size += len(r.Key) + len(r.Value)
+		size += r.Weight()
 		stored += prefixSize + envelopeSize + len(r.Key) + len(r.Value) + signatureSize(&r.Record)
 	}
 	b := make([]byte, 0, stored)

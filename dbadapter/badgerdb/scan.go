@@ -198,25 +198,32 @@ func (s *snapshot) checkSum(sum dbadapter.Digest, count uint64) error {
 	return err
 }
 
-func (s *snapshot) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
+func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
 	return func(yield func(dbadapter.Pair, error) bool) {
 		number := s.namespace.number
-		prefix := appendPrefix(nil, number, kindIndex)
+		if from > maxIndex {
+			from, to = maxIndex, 1 // no index is so great: nothing is between the two
+		}
 		var pair dbadapter.Pair
 		stopped := false
-		err := s.entries(ctx, "list the pairs", prefix, prefix, func(item *badger.Item) error {
+		prefix, start := appendPrefix(nil, number, kindIndex), appendIndexKey(nil, number, from)
+		err := s.entries(ctx, "list the pairs", prefix, start, func(item *badger.Item) error {
 			key := item.Key()
 			if len(key) != prefixSize+numberSize {
 				return corrupt("an index entry", "its key has %d bytes", len(key))
 			}
 			pair.Index = dbadapter.Index(read48(key[prefixSize:]))
+			if to != 0 && pair.Index >= to {
+				stopped = true
+				return nil
+			}
 			return item.Value(func(entry []byte) error {
 				b, err := readBucket(entry, number, pair.Index)
 				pair.Checksum = b.sum
 				return err
 			})
 		}, func() bool {
-			stopped = !yield(pair, nil)
+			stopped = stopped || !yield(pair, nil)
 			return !stopped
 		})
 		if err != nil && !stopped {

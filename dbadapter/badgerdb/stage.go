@@ -14,9 +14,6 @@ type stagedPart struct {
 	changes   []dbadapter.Change
 }
 
-// logEntryChanges bounds a log entry to about 18 KiB.
-const logEntryChanges = 1024
-
 // stage puts a part's records, buckets, log entries and head into the
 // transaction. The slices it hands over stay as they are until the commit.
 func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
@@ -57,7 +54,7 @@ func (c *committer) stage(txn *badger.Txn, p part) (stagedPart, error) {
 		return stagedPart{}, err
 	}
 	for rest := changes; len(rest) > 0; {
-		some := rest[:min(len(rest), logEntryChanges)]
+		some := rest[:oneLogEntry(rest)]
 		rest = rest[len(some):]
 		last := some[len(some)-1].Seq
 		key := c.grow(func(a []byte) []byte { return appendLogKey(a, n.number, last) })

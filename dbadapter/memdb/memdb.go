@@ -23,7 +23,7 @@ import (
 // Options are the settings of a store. The zero value is good.
 type Options struct {
 	// LogLimit is how many changes of a namespace are kept, at least; 0 means
-	// 1<<20.
+	// 1<<16.
 	LogLimit int
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
@@ -41,7 +41,7 @@ type Store struct {
 // New returns an empty store.
 func New(o Options) *Store {
 	if o.LogLimit <= 0 {
-		o.LogLimit = 1 << 20
+		o.LogLimit = 1 << 16
 	}
 	if o.Now == nil {
 		o.Now = time.Now

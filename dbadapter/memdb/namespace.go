@@ -21,6 +21,7 @@ type data struct {
 	buckets tree[dbadapter.Index, []commit.Held] // by key within a bucket
 	seq     uint64
 	log     []dbadapter.Change // the last ones, up to seq
+	summary *summary           // nil: none is kept
 	latest  dbadapter.Timestamp
 	raised  dbadapter.Timestamp // the greatest clock given to Raise
 	kept    keptLog
@@ -94,22 +95,23 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 	changes := group.Changes(d.seq)
 	d.seq += uint64(len(changes))
 	d.latest = max(d.latest, group.Latest())
-	d.remember(changes, n.store.options.LogLimit)
+	d.log = append(d.log, changes...)
+	d.trim(n.store.options.LogLimit)
 	if n.observe != nil {
 		n.observe(changes)
 	}
 	return outcomes, nil
 }
 
-// remember appends to the log and, when it is twice as long as it must be,
-// drops the older half, so that a change is moved about once.
-func (d *data) remember(changes []dbadapter.Change, limit int) {
-	for _, c := range changes {
-		c.Key, c.Delta, c.Records = nil, dbadapter.Digest{}, 0 // for observers only
-		d.log = append(d.log, c)
+// trim drops what need not be in the log, when it is the greater half of it, so
+// that a change is moved about once.
+func (d *data) trim(limit int) {
+	need := limit
+	if s := d.summary; s != nil {
+		need = int(min(uint64(limit)*dbadapter.LogReach, max(uint64(limit), d.seq-s.seq)))
 	}
-	if len(d.log) > 2*limit {
-		d.log = slices.Clone(d.log[len(d.log)-limit:])
+	if len(d.log) > 2*need {
+		d.log = slices.Clone(d.log[len(d.log)-need:])
 	}
 }
 

@@ -98,13 +98,16 @@ func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 	return records, nil
 }
 
-func (s *snapshot) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
+func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
 	return func(yield func(dbadapter.Pair, error) bool) {
 		if err := s.usable("list the pairs"); err != nil {
 			yield(dbadapter.Pair{}, err)
 			return
 		}
-		s.buckets.from(0, cmp.Compare, func(index dbadapter.Index, held []commit.Held) bool {
+		s.buckets.from(from, cmp.Compare, func(index dbadapter.Index, held []commit.Held) bool {
+			if to != 0 && index >= to {
+				return false
+			}
 			if err := s.running(ctx, "list the pairs"); err != nil {
 				yield(dbadapter.Pair{}, err)
 				return false

@@ -67,7 +67,7 @@ func testLargest(t *testing.T, h Harness) {
 		}
 		// As many bytes as go, all keys.
 		var keys []write
-		for i := range dbadapter.MaxBatchBytes / dbadapter.MaxKey {
+		for i := range dbadapter.MaxBatchBytes / (2 * dbadapter.MaxKey) {
 			key := fmt.Sprintf("keys/%d/", i)
 			w := put(key+strings.Repeat("k", dbadapter.MaxKey-len(key)), "", v)
 			w.Record.Signature, w.Record.Expires, w.Record.Replaces = signature, dbadapter.MaxExpires, eight
@@ -76,7 +76,7 @@ func testLargest(t *testing.T, h Harness) {
 		// The longest value, and the rest of the bytes.
 		long := put("long", strings.Repeat(fmt.Sprint(version), dbadapter.MaxValue), v)
 		long.Record.Signature, long.Record.Expires, long.Record.Replaces = signature, dbadapter.MaxExpires, eight
-		rest := put("rest", strings.Repeat("r", dbadapter.MaxBatchBytes-dbadapter.MaxValue-len("long")-len("rest")), v)
+		rest := put("rest", strings.Repeat("r", dbadapter.MaxBatchBytes-dbadapter.MaxValue-2*len("long")-2*len("rest")), v)
 		for _, writes := range [][]write{many, keys, {long, rest}} {
 			for i, o := range e.apply(writes...) {
 				if o.Result != dbadapter.Applied {
@@ -155,7 +155,7 @@ func testPrefixes(t *testing.T, h Harness) {
 			break
 		}
 	}
-	for range s.Pairs(context.Background()) {
+	for range s.Pairs(context.Background(), 0, 0) {
 		break
 	}
 	if got := value(t, s, "a"); got != `""` {

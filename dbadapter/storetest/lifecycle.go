@@ -142,7 +142,7 @@ func (e *env) snapshotIsClosed(what string, s dbadapter.Snapshot) {
 	for _, err := range s.Scan(context.Background(), nil, nil) {
 		errs["Scan"] = err
 	}
-	for _, err := range s.Pairs(context.Background()) {
+	for _, err := range s.Pairs(context.Background(), 0, 0) {
 		errs["Pairs"] = err
 	}
 	for _, name := range []string{"Get", "Bucket", "Lookup", "Scan", "Pairs"} {
@@ -164,11 +164,13 @@ func (e *env) namespaceIsClosed(what string) {
 	for _, errChanges = range e.namespace.Changes(ctx, 0) {
 		break
 	}
+	errSave := e.namespace.SaveSummary(ctx, 0, nil)
+	_, _, errSummary := e.namespace.Summary(ctx)
 	var errKept error
 	for _, errKept = range e.namespace.Kept(ctx) {
 		break
 	}
-	for i, err := range []error{errApply, errLower, errForget, errSnapshot, errChanges, errKept} {
+	for i, err := range []error{errApply, errLower, errForget, errSnapshot, errChanges, errKept, errSave, errSummary} {
 		if !errors.Is(err, dbadapter.ErrClosed) {
 			e.Errorf("%s: call %d gives %v, want ErrClosed", what, i, err)
 		}
@@ -259,7 +261,7 @@ func testCancelled(t *testing.T, h Harness) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Scan under a cancelled context gives %v", err)
 	}
-	for _, err = range s.Pairs(ctx) {
+	for _, err = range s.Pairs(ctx, 0, 0) {
 	}
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Pairs under a cancelled context gives %v", err)
@@ -268,6 +270,12 @@ func testCancelled(t *testing.T, h Harness) {
 	}
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("Changes under a cancelled context gives %v", err)
+	}
+	if err := e.namespace.SaveSummary(ctx, 1, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("SaveSummary under a cancelled context gives %v", err)
+	}
+	if _, _, err := e.namespace.Summary(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Summary under a cancelled context gives %v", err)
 	}
 	e.check(twinOf(e, "k", "v", at(1)))
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func (e *env) checkLog(trimmed uint64) {
 			if c.Seq != next || next > end {
 				e.Fatalf("the log after %d gives change %d, want %d of %d", after, c.Seq, next, end)
 			}
-			if o := e.observed[c.Seq-1]; c.Index != o.Index || c.Old != o.Old || c.New != o.New {
+			if o := e.observed[c.Seq-1]; !sameChange(c, o) {
 				e.Fatalf("the log has %+v, observed was %+v", c, o)
 			}
 			next++
@@ -68,6 +69,11 @@ func (e *env) checkLog(trimmed uint64) {
 	for range e.namespace.Changes(context.Background(), trimmed) { // left early
 		break
 	}
+}
+
+func sameChange(a, b dbadapter.Change) bool {
+	return a.Seq == b.Seq && a.Index == b.Index && a.Old == b.Old && a.New == b.New &&
+		bytes.Equal(a.Key, b.Key) && a.Delta == b.Delta && a.Records == b.Records
 }
 
 // testTrim reads the log after every position, time and again while it is being
@@ -103,7 +109,7 @@ func (e *env) checkPositions(limit uint64) (first uint64) {
 			if err = failed; err != nil {
 				break
 			}
-			if o := e.observed[next-1]; c.Seq != next || c.Index != o.Index || c.Old != o.Old || c.New != o.New {
+			if o := e.observed[next-1]; !sameChange(c, o) {
 				e.Fatalf("the log after %d has %+v, observed was %+v", after, c, o)
 			}
 			next++

@@ -249,18 +249,45 @@ func (t *twin) compare(s dbadapter.Snapshot) error {
 }
 
 func (t *twin) comparePairs(s dbadapter.Snapshot, buckets map[dbadapter.Index][]dbadapter.Record) error {
-	pairs := 0
-	for p, err := range s.Pairs(context.Background()) {
-		if err != nil {
-			return fmt.Errorf("Pairs: %w", err)
-		}
-		if want := t.checksum(buckets[p.Index]); p.Checksum != want {
-			return fmt.Errorf("Pairs: %d has checksum %d, want %d", p.Index, p.Checksum, want)
-		}
-		pairs++
+	sorted := slices.Sorted(maps.Keys(buckets))
+	bounds := []dbadapter.Index{0, 1, maxIndex, maxIndex + 1, 1 << 63}
+	if len(sorted) > 0 {
+		middle := sorted[len(sorted)/2]
+		bounds = append(bounds, middle, middle+1, sorted[len(sorted)-1])
 	}
-	if pairs != len(buckets) {
-		return fmt.Errorf("%d pairs, want %d", pairs, len(buckets))
+	for _, from := range bounds {
+		for _, to := range bounds {
+			var want []dbadapter.Index
+			for _, index := range sorted {
+				if index >= from && (to == 0 || index < to) {
+					want = append(want, index)
+				}
+			}
+			if err := t.pairsBetween(s, from, to, want, buckets); err != nil {
+				return fmt.Errorf("Pairs from %d to %d: %w", from, to, err)
+			}
+		}
+	}
+	return nil
+}
+
+// maxIndex is the greatest index.
+const maxIndex = 1<<48 - 1
+
+func (t *twin) pairsBetween(s dbadapter.Snapshot, from, to dbadapter.Index, want []dbadapter.Index, buckets map[dbadapter.Index][]dbadapter.Record) error {
+	for p, err := range s.Pairs(context.Background(), from, to) {
+		switch {
+		case err != nil:
+			return err
+		case len(want) == 0 || p.Index != want[0]:
+			return fmt.Errorf("%d comes where %v are left", p.Index, want)
+		case p.Checksum != t.checksum(buckets[p.Index]):
+			return fmt.Errorf("%d has checksum %d, want %d", p.Index, p.Checksum, t.checksum(buckets[p.Index]))
+		}
+		want = want[1:]
+	}
+	if len(want) > 0 {
+		return fmt.Errorf("%v are missing", want)
 	}
 	return nil
 }

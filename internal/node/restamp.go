@@ -163,7 +163,7 @@ func (b *restamp) all(ctx context.Context) error {
 
 // add replaces a record, with the batch that it fills or with a later one.
 func (b *restamp) add(ctx context.Context, held *dbadapter.Record) error {
-	if size := len(held.Key) + len(held.Value); len(b.batch) == dbadapter.MaxBatch || b.bytes+size > dbadapter.MaxBatchBytes {
+	if size := held.Weight(); len(b.batch) == dbadapter.MaxBatch || b.bytes+size > dbadapter.MaxBatchBytes {
 		if err := b.commit(ctx); err != nil {
 			return err
 		}

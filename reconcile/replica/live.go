@@ -50,7 +50,7 @@ func (l *Live) Load(ctx context.Context, snap dbadapter.Snapshot, tick func() er
 		ranges.Add(r.Index, dbadapter.Sum{Records: 1, Digest: r.Digest})
 	}
 	sketch := rateless.NewSketch(l.keys.Cells, liveCells(ranges.Total().Records))
-	if err := sketch.AddAll(coded.Pairs(ticking(tick, snap.Pairs(ctx)))); err != nil {
+	if err := sketch.AddAll(coded.Pairs(ticking(tick, snap.Pairs(ctx, 0, 0)))); err != nil {
 		return fmt.Errorf("rebuilding the sketch: %w", err)
 	}
 	seq := snap.Seq()
@@ -106,7 +106,7 @@ func (l *Live) Grow(ctx context.Context, ns dbadapter.Namespace, tick func() err
 	defer snap.Close()
 	seq := snap.Seq()
 	tail := rateless.NewWindow(l.keys.Cells, from, to)
-	if err := tail.AddAll(coded.Pairs(ticking(tick, snap.Pairs(ctx)))); err != nil {
+	if err := tail.AddAll(coded.Pairs(ticking(tick, snap.Pairs(ctx, 0, 0)))); err != nil {
 		return false, err
 	}
 	l.mu.Lock()

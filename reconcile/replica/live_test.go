@@ -104,7 +104,7 @@ func TestLiveFollowsEachWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := rateless.NewWindow(s.keys.Cells, span[0], span[1])
-			for p, err := range m.snap.store.Pairs(context.Background()) {
+			for p, err := range m.snap.store.Pairs(context.Background(), 0, 0) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -142,7 +142,7 @@ func TestGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer snap.Close()
-	for p := range snap.Pairs(context.Background()) {
+	for p := range snap.Pairs(context.Background(), 0, 0) {
 		want.Add(coded.Pair(p.Index, p.Checksum))
 	}
 	if !reflect.DeepEqual(want.Prefix(want.Len()), s.live.sketch.Prefix(want.Len())) {

@@ -55,9 +55,9 @@ func (s *unlockedSnapshot) Scan(ctx context.Context, prefix, after []byte) iter.
 	return s.Snapshot.Scan(ctx, prefix, after)
 }
 
-func (s *unlockedSnapshot) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
+func (s *unlockedSnapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
 	s.ns.check("Pairs")
-	return s.Snapshot.Pairs(ctx)
+	return s.Snapshot.Pairs(ctx, from, to)
 }
 
 func (s *unlockedSnapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {

@@ -19,9 +19,9 @@ type scanned struct {
 	err     error
 }
 
-func (s scanned) Pairs(ctx context.Context) iter.Seq2[dbadapter.Pair, error] {
+func (s scanned) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
 	return func(yield func(dbadapter.Pair, error) bool) {
-		for p, err := range s.Snapshot.Pairs(ctx) {
+		for p, err := range s.Snapshot.Pairs(ctx, from, to) {
 			if !yield(p, err) {
 				return
 			}
@@ -70,7 +70,7 @@ func TestScansOfManyPairs(t *testing.T) {
 	s.put(record("k", "", at(0)))
 	ns := over(t, s, nil)
 	want := rateless.NewSketch(s.keys.Cells, liveCells(1<<18)+5000)
-	for p, err := range ns.snap.Pairs(t.Context()) {
+	for p, err := range ns.snap.Pairs(t.Context(), 0, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

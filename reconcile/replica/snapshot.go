@@ -138,7 +138,7 @@ func (s *Snapshot) scanned(from, to int) ([]rateless.Cell, error) {
 	b := s.beyond
 	if b == nil || from < b.From() || to > b.From()+b.Len() {
 		b = rateless.NewWindow(s.live.keys.Cells, from, max(to, min(4*from, reconcile.MaxCells)))
-		if err := b.AddAll(coded.Pairs(ticking(s.tick, s.store.Pairs(s.ctx)))); err != nil {
+		if err := b.AddAll(coded.Pairs(ticking(s.tick, s.store.Pairs(s.ctx, 0, 0)))); err != nil {
 			return nil, err
 		}
 		s.beyond = b

@@ -32,7 +32,7 @@ func compareCells(s *Snapshot) error {
 		return err
 	}
 	want := rateless.NewSketch(s.live.keys.Cells, 100)
-	if err := want.AddAll(coded.Pairs(s.store.Pairs(context.Background()))); err != nil {
+	if err := want.AddAll(coded.Pairs(s.store.Pairs(context.Background(), 0, 0))); err != nil {
 		return err
 	}
 	if !slices.Equal(got, want.Prefix(100)) {

@@ -99,10 +99,10 @@ func Prepare(writes []dbadapter.Write) ([]Item, error) {
 		case action > dbadapter.SetAside:
 			return nil, fmt.Errorf("apply write %d of %d: it has an unknown action, %d", i+1, len(writes), action)
 		}
-		size += len(r.Key) + len(r.Value)
+		size += r.Weight()
 	}
 	if size > dbadapter.MaxBatchBytes {
-		return nil, fmt.Errorf("apply %d writes of %d bytes: %w: at most %d bytes of keys and values go in one batch; split it",
+		return nil, fmt.Errorf("apply %d writes of %d bytes, keys counted twice: %w: at most %d go in one batch; split it",
 			len(writes), size, dbadapter.ErrLimit, dbadapter.MaxBatchBytes)
 	}
 	items := make([]Item, len(writes))

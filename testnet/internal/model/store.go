@@ -16,6 +16,7 @@ type store struct {
 	dbadapter.Namespace // in memory
 	memory              *memdb.Store
 	wal                 *wal
+	summary             summaryFiles
 	// waiting are the commits that are written and not synced, in order.
 	waiting []waiting
 	// observed is called with each record that is now held, admitted after a
@@ -43,7 +44,7 @@ var _ dbadapter.Namespace = (*store)(nil)
 // openStore replays the log whose files begin with that name. The observer gets the changes that come after.
 func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapter.Hasher, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
 	ctx := context.Background()
-	s := &store{now: now, observed: func(*dbadapter.Record) {}, replacing: func([]dbadapter.Write) {}, removing: func([]dbadapter.Write) {}, removed: func(*dbadapter.Record, dbadapter.Action) {}}
+	s := &store{now: now, summary: summaryFiles{disk, name}, observed: func(*dbadapter.Record) {}, replacing: func([]dbadapter.Write) {}, removing: func([]dbadapter.Write) {}, removed: func(*dbadapter.Record, dbadapter.Action) {}}
 	s.memory = memdb.New(memdb.Options{Now: func() time.Time { return s.at }})
 	replayed := false
 	var err error
@@ -188,6 +189,22 @@ func (s *store) log(ctx context.Context, e logged) error {
 	}
 	_, err := s.do(ctx, s.entry(e))
 	return err
+}
+
+// SaveSummary implements dbadapter.Namespace.
+func (s *store) SaveSummary(ctx context.Context, seq uint64, summary []byte) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	if err := s.Namespace.SaveSummary(ctx, seq, summary); err != nil {
+		return err
+	}
+	return s.summary.save(seq, summary)
+}
+
+// Summary implements dbadapter.Namespace.
+func (s *store) Summary(context.Context) (seq uint64, summary []byte, err error) {
+	return s.summary.read()
 }
 
 // Close implements dbadapter.Namespace.
