@@ -23,6 +23,7 @@ type Store struct {
 
 	committer committer
 	eraser    eraser
+	pages     pages
 
 	compacting sync.Mutex // held while Compact runs
 
@@ -83,6 +84,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	s.last = newReadTxn(s.db)
 	s.committer.start(s, h)
 	s.eraser.start(s)
+	s.pages.start(s, mostMapped)
 	return s, nil
 }
 
@@ -226,6 +228,7 @@ func (s *Store) close() error {
 	s.last.release()
 	s.last = nil
 	s.mu.Unlock()
+	s.pages.close()
 	err := s.db.Close()
 	if err == nil && s.committer.failed == nil {
 		err = markClean(s.dir, s.committer.head.commits)

@@ -93,10 +93,10 @@ func (s *snapshot) giveWay(ctx context.Context) { s.namespace.store.committer.un
 // without number and kind, while the snapshot's lock is held.
 func (s *snapshot) copyKind(ctx context.Context, out *copyWriter, kind byte, check func(key, value []byte) error) error {
 	prefix := appendPrefix(nil, s.namespace.number, kind)
-	return s.iterate(ctx, "copy", prefix, prefix, func(it *badger.Iterator) error {
-		for n := 0; it.Valid() && n < copyAhead; n++ {
+	return s.iterate(ctx, "copy", prefix, prefix, func(it *badger.Iterator) (n int, err error) {
+		for ; it.Valid() && n < copyAhead; n++ {
 			item := it.Item()
-			err := item.Value(func(value []byte) error {
+			err = item.Value(func(value []byte) error {
 				if check != nil {
 					if err := check(item.Key()[prefixSize:], value); err != nil {
 						return err
@@ -105,11 +105,11 @@ func (s *snapshot) copyKind(ctx context.Context, out *copyWriter, kind byte, che
 				return out.frame(framePut, item.Key()[prefixSize-1:], value)
 			})
 			if err != nil {
-				return err
+				return n, err
 			}
 			it.Next()
 		}
-		return nil
+		return n, nil
 	}, func() bool {
 		s.giveWay(ctx)
 		return true
@@ -191,12 +191,12 @@ func (s *snapshot) copyRecord(out *copyWriter, held commit.Held) error {
 func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, after uint64) error {
 	prefix := binary.BigEndian.AppendUint32(nil, s.namespace.number)
 	var kept uint64
-	err := s.iterate(ctx, "copy", prefix, prefix, func(it *badger.Iterator) error {
-		for n := 0; it.Valid() && n < copyAhead; n++ {
+	err := s.iterate(ctx, "copy", prefix, prefix, func(it *badger.Iterator) (n int, err error) {
+		for ; it.Valid() && n < copyAhead; n++ {
 			item := it.Item()
 			key := item.Key()
 			if len(key) < prefixSize {
-				return corrupt("an entry", "its key has %d bytes", len(key))
+				return n, corrupt("an entry", "its key has %d bytes", len(key))
 			}
 			if own := bytes.IndexByte(copiedApart, key[prefixSize-1]) >= 0; own {
 				it.Seek(appendPrefix(nil, s.namespace.number, key[prefixSize-1]+1))
@@ -210,11 +210,11 @@ func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, aft
 				kind = frameSame
 			}
 			if err := item.Value(func(value []byte) error { return out.frame(kind, key[prefixSize-1:], value) }); err != nil {
-				return err
+				return n, err
 			}
 			it.Next()
 		}
-		return nil
+		return n, nil
 	}, func() bool {
 		s.giveWay(ctx)
 		return true

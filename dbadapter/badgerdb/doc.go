@@ -20,6 +20,8 @@
 //     copying.go, restore.go). A copy gives way to commits (giveway.go).
 //   - Records that leave the set for the kept log do so in one transaction
 //     (stage.go, kept.go); Compact frees the space of what was removed (compact.go).
+//   - The kernel is told how tables are read, and the process holds few of their pages
+//     (pages.go).
 //
 // What is not promised: if the disk acknowledges what it has not stored, a power
 // cut loses it. Damage to the files while the store is open is found when the

@@ -14,11 +14,11 @@ import (
 )
 
 // iterate goes over the entries whose keys begin with prefix, from start on.
-// step reads one or more of them and moves the iterator on; yield hands over
-// what it has read. The lock is held while the database is read, and never
+// step reads one or more of them, moves the iterator on and returns how many; yield
+// hands over what it has read. The lock is held while the database is read, and never
 // while the caller runs, so that the store can be closed under an iteration,
 // which then ends with ErrClosed.
-func (s *snapshot) iterate(ctx context.Context, what string, prefix, start []byte, step func(*badger.Iterator) error, yield func() bool) error {
+func (s *snapshot) iterate(ctx context.Context, what string, prefix, start []byte, step func(*badger.Iterator) (int, error), yield func() bool) error {
 	if err := s.locked(what); err != nil {
 		return err
 	}
@@ -38,13 +38,20 @@ func (s *snapshot) iterate(ctx context.Context, what string, prefix, start []byt
 		}
 		s.mu.Unlock()
 	}()
+	count, endLong := 0, func() {}
+	defer func() { endLong() }()
 	for it.Seek(start); it.Valid(); {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := step(it); err != nil {
+		read, err := step(it)
+		if err != nil {
 			return err
 		}
+		if count < longScan && count+read >= longScan {
+			endLong = s.namespace.store.pages.scan(prefix)
+		}
+		count += read
 		s.mu.Unlock()
 		more := yield()
 		s.mu.Lock()
@@ -60,9 +67,9 @@ func (s *snapshot) iterate(ctx context.Context, what string, prefix, start []byt
 
 // entries calls read with each entry; see iterate.
 func (s *snapshot) entries(ctx context.Context, what string, prefix, start []byte, read func(*badger.Item) error, yield func() bool) error {
-	return s.iterate(ctx, what, prefix, start, func(it *badger.Iterator) error {
+	return s.iterate(ctx, what, prefix, start, func(it *badger.Iterator) (int, error) {
 		defer it.Next()
-		return read(it.Item())
+		return 1, read(it.Item())
 	}, yield)
 }
 
@@ -103,7 +110,7 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 				start = next
 			}
 		}
-		read := func(it *badger.Iterator) error {
+		read := func(it *badger.Iterator) (int, error) {
 			records = s.readAhead(it, records[:0], size)
 			if !whole || count < checkedFirst {
 				s.checkAhead(records)
@@ -112,7 +119,7 @@ func (s *snapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dba
 			for i := range records {
 				sum, count = sum.Add(records[i].Digest), count+1
 			}
-			return nil
+			return len(records), nil
 		}
 		hand := func() bool {
 			for i := range records {
