@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/signature"
 )
 
 // identityFile holds the node's key, in libp2p's binary form.
@@ -20,8 +22,9 @@ const identityFile = "identity.key"
 // identity is the key that signs the node's connections and records, and the
 // node's id.
 type identity struct {
-	key crypto.PrivKey
-	id  ID
+	key    crypto.PrivKey
+	id     ID
+	signer signature.Signer
 }
 
 func newIdentity(key crypto.PrivKey) (identity, error) {
@@ -32,8 +35,18 @@ func newIdentity(key crypto.PrivKey) (identity, error) {
 	if err != nil {
 		return identity{}, fmt.Errorf("peer id of the node's key: %w", err)
 	}
-	return identity{key, id}, nil
+	raw, err := key.Raw()
+	if err != nil {
+		return identity{}, fmt.Errorf("the bytes of the node's key: %w", err)
+	}
+	if len(raw) != ed25519.PrivateKeySize {
+		return identity{}, fmt.Errorf("the node's key has %d bytes; give an Ed25519 key, of %d", len(raw), ed25519.PrivateKeySize)
+	}
+	return identity{key, id, signature.NewSigner(raw)}, nil
 }
+
+// sign makes the signature of a record or of a statement.
+func (i *identity) sign(message []byte) ([]byte, error) { return i.signer.Sign(message), nil }
 
 // loadIdentity reads the key in a folder, and makes one in a folder without.
 func loadIdentity(dir string) (crypto.PrivKey, error) {

@@ -195,7 +195,7 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 func (n *Node) newCore(interval time.Duration) *node.Node {
 	begun := time.Now()
 	return node.New(node.Config{
-		ID: node.ID(n.self.id), Sign: n.self.key.Sign,
+		ID: node.ID(n.self.id), Sign: n.self.sign,
 		Now: n.now, Each: onAllCores, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
 		Elapsed: func() time.Duration { return time.Since(begun) },
 		Random: func(node.Purpose) uint64 {

@@ -7,7 +7,7 @@ const module = "github.com/syncd-io/syncd"
 // its tests may also import packages of its own floor (a store's tests run the
 // conformance suite beside it).
 var floors = [][]string{
-	{"bfield/fieldtest", "bfield/internal/keyed", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/plot", "internal/powercut", "internal/trials"},
+	{"bfield/fieldtest", "bfield/internal/keyed", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
 	{"dbadapter/internal/commit", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
@@ -49,6 +49,11 @@ var fences = []fence{
 		imports: []string{"github.com/dgraph-io/badger"},
 		only:    []string{"dbadapter/badgerdb"},
 		why:     "the store is behind dbadapter.Store, so that another one can take its place",
+	},
+	{
+		imports: []string{"github.com/oasisprotocol/curve25519-voi"},
+		only:    []string{"internal/signature"},
+		why:     "every signature is verified by one rule; crypto/ed25519 has another",
 	},
 	{
 		imports: []string{"github.com/libp2p", "github.com/multiformats/go-multiaddr"},

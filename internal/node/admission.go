@@ -26,10 +26,7 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 // those that pass are committed together. The verdicts are in the order of the
 // records.
 func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Hashed) (_ []reconcile.Verdict, err error) {
-	members, now := ns.Members(), ns.node.Now()
-	refused := make([]*refusal, len(records))
-	ns.node.Each(len(records), func(i int) { refused[i] = ns.examine(members, from, now, &records[i].Record) })
-
+	refused := ns.examineAll(ns.Members(), from, ns.node.Now(), records)
 	verdicts := make([]reconcile.Verdict, len(records))
 	var writes []dbadapter.Write
 	var places []int // of writes in verdicts
@@ -101,38 +98,4 @@ func (ns *Namespace) keepOut(from ID, verdicts []reconcile.Verdict, writes []dba
 		kept++
 	}
 	return writes[:kept], places[:kept], nil
-}
-
-// examine says why a record must stay outside, or nil.
-func (ns *Namespace) examine(members *Members, from ID, now time.Time, r *dbadapter.Record) *refusal {
-	policy := members.Policy()
-	if err := hlc.Check(r.Version.Clock.Time(), now, policy.MaxSkew); err != nil {
-		return &refusal{wire.ReasonClock, err}
-	}
-	// A dated import has the first reading of its millisecond and no more: an
-	// honest node makes no other version without a writer.
-	by := r.Version.Writer
-	if by == 0 {
-		if r.Version != (dbadapter.Version{Clock: dbadapter.TimestampAt(r.Version.Clock.Time())}) {
-			return refuse(wire.ReasonWriter, "version %s has no writer, and is not that of a dated import", r.Version)
-		}
-		by = r.Signer
-	}
-	if policy.Unsigned {
-		if !members.Has(from, RoleWrite) {
-			return refuse(wire.ReasonWriter, "it came from %s, whose role is %s; without signatures only members that may write can pass records on",
-				from, members.Role(from))
-		}
-		return nil
-	}
-	writer, known := members.ByWriter(by)
-	switch {
-	case !known:
-		return refuse(wire.ReasonWriter, "its writer %s is not a member that this node knows", by)
-	case !members.MayWrite(by, r.Version.Clock):
-		return refuse(wire.ReasonWriter, "its writer %s had not the right to write then", writer)
-	case !ns.signed(writer, r):
-		return refuse(wire.ReasonSignature, "it is not signed by its writer %s", writer)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@
 //	this node's own    state.go
 //	how members come   invite.go, ticket.go, join.go
 //	what comes in      admission.go             the one admission of records
+//	                   examination.go           what is asked of each of them, and of all their signatures
 //	what goes out      write.go, importing.go, signature.go
 //	what reads as there expiry.go
 //	after a wrong clock restamp.go
@@ -59,7 +60,8 @@
 //	reconcile/sender.go              reads the record by its index, and packs it into a frame
 //	reconcile/receiver.go            checks that it was asked for, and validates and hashes it, the one time
 //	reconcile/apply.go               passes a batch to the admission
-//	internal/node/admission.go       Admit: time, writer, signature; then the other node's store, as above
+//	internal/node/examination.go     time, writer, signature
+//	internal/node/admission.go       Admit; then the other node's store, as above
 //	reconcile/verify.go              proves that both sets are equal
 //
 //	peer/read.go                     Get reads a snapshot of the store; internal/node/expiry.go says whether the record is there still

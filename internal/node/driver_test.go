@@ -16,6 +16,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
+	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -62,11 +63,11 @@ func newMachine(seed int) *machine {
 	m.Node = New(Config{
 		ID:   idOf(seed),
 		Sign: func(message []byte) ([]byte, error) { return ed25519.Sign(m.key, message), nil },
-		Verify: func(key ed25519.PublicKey, message, signature []byte) bool {
+		Verify: func(checks []signature.Check) []bool {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			m.verified++
-			return ed25519.Verify(key, message, signature)
+			m.verified += len(checks)
+			return signature.VerifyAll(checks)
 		},
 		Now: func() time.Time { return m.clock },
 		Random: func(Purpose) uint64 {

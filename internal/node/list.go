@@ -30,7 +30,7 @@ func (p *Part) statement(value []byte) (dbadapter.Hashed, error) {
 
 // newSet is the empty set of a namespace's statements.
 func (n *Node) newSet(id dbadapter.NamespaceID, creator ID) *roster.Set {
-	return roster.New(roster.Config{Namespace: id, Creator: creator, Verify: n.Verify})
+	return roster.New(roster.Config{Namespace: id, Creator: creator, Verify: n.verify})
 }
 
 // openList reads the list of members.

@@ -1,12 +1,12 @@
 package node
 
 import (
-	"crypto/ed25519"
 	"encoding/binary"
 	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -15,8 +15,8 @@ type Config struct {
 	// ID is the node's own, and Sign makes signatures with its key.
 	ID   ID
 	Sign func(message []byte) ([]byte, error)
-	// Verify reports whether a key made a signature. nil: ed25519.Verify.
-	Verify func(key ed25519.PublicKey, message, signature []byte) bool
+	// Verify reports of each signature whether its key made it. nil: signature.VerifyAll.
+	Verify func(checks []signature.Check) []bool
 	// Now is the machine's wall clock: the time of versions and expiries.
 	Now func() time.Time
 	// Elapsed is the time since a fixed moment, which setting a clock does not move. nil: a session
@@ -85,7 +85,7 @@ func New(c Config) *Node {
 		}
 	}
 	if c.Verify == nil {
-		c.Verify = ed25519.Verify
+		c.Verify = signature.VerifyAll
 	}
 	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, parts: map[dbadapter.NamespaceID]*Part{}, Sessions: newSessions(c.Places)}
 	n.Schedule = newSchedule(n)

@@ -138,5 +138,5 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) error {
 
 // parse reads a statement and checks its signature.
 func (ns *Namespace) parse(value []byte) (*roster.Statement, error) {
-	return roster.Parse(ns.Keys.ID, value, ns.node.Verify)
+	return roster.Parse(ns.Keys.ID, value, ns.node.verify)
 }

@@ -194,8 +194,9 @@ func TestRestampInBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(r.Value) != want || used[r.Version] != "" || m.examine(members, m.node.ID, m.now, &r) != nil {
-			t.Errorf("%s has %d bytes, version %s, %v", key, len(r.Value), r.Version, m.examine(members, m.node.ID, m.now, &r))
+		why := m.examineAll(members, m.node.ID, m.now, hashed(m.Namespace, r))[0]
+		if string(r.Value) != want || used[r.Version] != "" || why != nil {
+			t.Errorf("%s has %d bytes, version %s, %v", key, len(r.Value), r.Version, why)
 		}
 		used[r.Version] = key
 	}

@@ -1,10 +1,12 @@
 package node
 
 import (
+	"crypto/ed25519"
 	"encoding/binary"
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/signature"
 )
 
 // signatureDomain keeps a record's signature from meaning anything elsewhere.
@@ -56,6 +58,20 @@ func (p *Part) sign(writes []dbadapter.Write) error {
 
 // signed reports whether a node's key made the record's signature.
 func (p *Part) signed(by ID, r *dbadapter.Record) bool {
+	c, ok := p.check(by, r)
+	return ok && p.ns.node.Verify([]signature.Check{c})[0]
+}
+
+// check is what must be verified of a record's signature, if it can be the node's.
+func (p *Part) check(by ID, r *dbadapter.Record) (c signature.Check, ok bool) {
 	key, err := by.PublicKey()
-	return err == nil && len(r.Signature) == dbadapter.SignatureSize && p.ns.node.Verify(key, SignedBytes(p.Keys.ID, r), r.Signature)
+	if err != nil || len(r.Signature) != dbadapter.SignatureSize {
+		return c, false
+	}
+	return signature.Check{Key: key, Message: SignedBytes(p.Keys.ID, r), Signature: r.Signature}, true
+}
+
+// verify reports whether a key made one signature.
+func (n *Node) verify(key ed25519.PublicKey, message, made []byte) bool {
+	return n.Verify([]signature.Check{{Key: key, Message: message, Signature: made}})[0]
 }

@@ -2,7 +2,7 @@
 // statements, so that nodes with the same statements have the same list, whatever
 // the order in which these came, and though their authors lie.
 //
-//	set := roster.New(roster.Config{Namespace: id, Creator: creator, Verify: ed25519.Verify})
+//	set := roster.New(roster.Config{Namespace: id, Creator: creator, Verify: verify})
 //	set.Load(kept)                                // in any order
 //	status, err := set.Add(value)                 // from a peer
 //	list := set.List()                            // never changes

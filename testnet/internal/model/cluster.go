@@ -6,11 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -160,18 +162,25 @@ func keyOf(node int) ed25519.PrivateKey {
 	return k.(ed25519.PrivateKey)
 }
 
-// verify reports whether a key made a signature. It checks each valid signature
-// once a run, for all nodes.
-func (c *Cluster) verify(key ed25519.PublicKey, message, signature []byte) bool {
-	sum := sha256.Sum256(append(append(append(make([]byte, 0, len(key)+len(signature)+len(message)), key...), signature...), message...))
-	if c.proven[sum] {
-		return true
+// verify reports of each signature whether its key made it. It checks each valid
+// signature once a run, for all nodes.
+func (c *Cluster) verify(checks []signature.Check) []bool {
+	valid := make([]bool, len(checks))
+	var fresh []signature.Check
+	var sums [][32]byte
+	var places []int // of fresh in checks
+	for i, k := range checks {
+		sum := sha256.Sum256(slices.Concat(k.Key, k.Signature, k.Message))
+		if valid[i] = c.proven[sum]; !valid[i] {
+			fresh, sums, places = append(fresh, k), append(sums, sum), append(places, i)
+		}
 	}
-	ok := ed25519.Verify(key, message, signature)
-	if ok {
-		c.proven[sum] = true
+	for i, ok := range signature.VerifyAll(fresh) {
+		if ok {
+			valid[places[i]], c.proven[sums[i]] = true, true
+		}
 	}
-	return ok
+	return valid
 }
 
 // oldVersion is the version in the Hello of a node of an older protocol.
