@@ -2,240 +2,35 @@ package badgerdb
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"sync"
-	"time"
+	"io"
+	"iter"
 
-	"github.com/dgraph-io/badger/v4"
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kvstore"
 )
 
-// Store is a database in a folder. Make it with Open.
-type Store struct {
-	dir     string
-	options Options
-	db      *badger.DB
-	lock    *dirLock
-	disk    *diskGuard
-	log     *slog.Logger
-
-	committer committer
-	eraser    eraser
-	pages     pages
-
-	compacting sync.Mutex // held while Compact runs
-
-	mu     sync.Mutex // guards what follows
-	last   *readTxn   // as of the last commit
-	open   map[dbadapter.NamespaceID]*namespace
-	closed bool
-
-	closeOnce sync.Once
-	closeErr  error
-}
-
-var _ dbadapter.Store = (*Store)(nil)
+// Format is the number of the disk format that this program reads and writes.
+const Format = kvstore.Format
 
 // Open opens the store in a folder, and makes a new one in an empty folder.
 //
 // ErrLocked: another process, or this one, has it open. ErrFormat: it was
-// written by a program of another disk format, or by another program
-// altogether. ErrCorrupt: its files are damaged.
-func Open(dir string, o Options) (_ *Store, err error) {
-	if o.LogLimit <= 0 {
-		o.LogLimit = 1 << 16
-	}
-	if o.MinFree == 0 {
-		o.MinFree = defaultMinFree
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	s := &Store{dir: dir, options: o, log: o.Logger, open: make(map[dbadapter.NamespaceID]*namespace)}
-	if s.lock, err = lockDir(dir); err != nil {
-		return nil, fmt.Errorf("open store %s: %w", dir, err)
-	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("open store %s: %w", dir, err)
-			s.lock.release()
-		}
-	}()
-	if err := checkFormat(dir); err != nil {
-		return nil, err
-	}
-	clean, err := readClean(dir)
+// written by a program of another disk format, over another engine, or by another
+// program altogether. ErrCorrupt: its files are damaged.
+func Open(dir string, o Options) (dbadapter.Backuper, error) {
+	s, err := kvstore.Open(dir, o.engine(), o.store())
 	if err != nil {
 		return nil, err
 	}
-	if err := probe(dir, clean.there, &o); err != nil {
-		return nil, err
-	}
-	h, err := s.openFiles(clean)
-	if err != nil {
-		return nil, err
-	}
-	s.disk = &diskGuard{dir: dir, min: o.MinFree}
-	s.last = newReadTxn(s.db)
-	s.committer.start(s, h)
-	s.eraser.start(s)
-	s.pages.start(s, mostMapped)
 	return s, nil
 }
 
-// openFiles opens the database and reads the store's head. From here on Badger
-// writes, so the note of the clean close goes first; it comes back if the store
-// is refused.
-func (s *Store) openFiles(clean cleanNote) (h head, err error) {
-	if err := clean.take(s.dir); err != nil {
-		return head{}, err
-	}
-	s.db, err = openBadger(s.options.badger(s.dir))
-	if err == nil {
-		if h, err = s.readHead(); err == nil {
-			err = clean.check(h.commits)
-		}
-		if err != nil {
-			err = errors.Join(err, s.db.Close())
-		}
-	}
-	if err != nil {
-		err = errors.Join(err, clean.putBack(s.dir))
-	}
-	return h, err
-}
-
-// openBadger opens the database and makes an error of a panic.
-func openBadger(o badger.Options) (db *badger.DB, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			db, err = nil, corrupt("the database files", "%v", p)
-		}
-	}()
-	db, err = badger.Open(o)
-	switch {
-	case err == nil:
-		return db, nil
-	case isLockError(err):
-		return nil, fmt.Errorf("%w (%v)", dbadapter.ErrLocked, err)
-	case isDamage(err):
-		return nil, corrupt("the database files", "%v", err)
-	}
-	return nil, fmt.Errorf("open the database files: %w", err)
-}
-
-// readHead reads the store's own entry; the zero head with next 1 if the store
-// is new.
-func (s *Store) readHead() (head, error) {
-	h := head{next: 1}
-	txn := s.db.NewTransaction(false)
-	defer txn.Discard()
-	b, err := get(txn, metaKey(0))
-	if err != nil || b == nil {
-		return h, err
-	}
-	return h, h.decode(b)
-}
-
-// get returns the value under a key of Badger, nil if the key is not there. It
-// is the caller's. Badger panics over some kinds of damage.
-func get(txn *badger.Txn, key []byte) (_ []byte, err error) {
-	defer recovered("database", &err)
-	item, err := txn.Get(key)
-	if errors.Is(err, badger.ErrKeyNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the database: %w", err)
-	}
-	b, err := item.ValueCopy(nil)
-	if err != nil {
-		return nil, fmt.Errorf("read the database: %w", err)
-	}
-	if b == nil {
-		b = []byte{}
-	}
-	return b, nil
-}
-
-// Namespace opens a namespace; see dbadapter.Store. It must not be open.
-func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	n := &namespace{store: s, id: id, hasher: hasher, observe: observe, snapshots: make(map[*snapshot]struct{})}
-	if err := s.reserve(id, n); err != nil {
-		return nil, fmt.Errorf("open namespace %x: %w", id, err)
-	}
-	if err := s.committer.do(ctx, n.load); err != nil {
-		s.release(id)
-		return nil, fmt.Errorf("open namespace %x: %w", id, err)
-	}
-	return n, nil
-}
-
-// reserve keeps others from opening or dropping a namespace until it is
-// released.
-func (s *Store) reserve(id dbadapter.NamespaceID, n *namespace) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("the store is %w", dbadapter.ErrClosed)
-	}
-	if s.open[id] != nil {
-		return fmt.Errorf("%w; close it first", dbadapter.ErrLocked)
-	}
-	s.open[id] = n
-	return nil
-}
-
-func (s *Store) release(id dbadapter.NamespaceID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, id)
-}
-
-// Close finishes the running commits, ends all snapshots, closes the database
-// and notes on disk that it was closed in order. Idempotent.
-func (s *Store) Close() error {
-	s.closeOnce.Do(func() { s.closeErr = s.close() })
-	return s.closeErr
-}
-
-func (s *Store) close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	s.eraser.close()
-	s.committer.stop()
-	s.compacting.Lock()
-	defer s.compacting.Unlock()
-	s.mu.Lock()
-	var open []*namespace
-	for _, n := range s.open {
-		open = append(open, n)
-	}
-	s.mu.Unlock()
-	for _, n := range open {
-		n.Close()
-	}
-	s.mu.Lock()
-	s.last.release()
-	s.last = nil
-	s.mu.Unlock()
-	s.pages.close()
-	err := s.db.Close()
-	if err == nil && s.committer.failed == nil {
-		err = markClean(s.dir, s.committer.head.commits)
-	}
-	s.lock.release()
-	if err != nil {
-		return fmt.Errorf("close store %s: %w", s.dir, err)
-	}
-	return nil
+// Restore makes a store in a folder that is empty, or not there, of copies that
+// Checkpoint.Copy of this store, or of another one on disk, wrote: a whole one and
+// those that follow it, oldest first. Each is read to its end before the next one is
+// asked for. The records are verified when the store is opened and scanned; a copy's
+// framing is verified here. After an error the folder holds a part of a store, and is
+// of no use.
+func Restore(ctx context.Context, dir string, o Options, copies iter.Seq2[io.Reader, error]) error {
+	return kvstore.Restore(ctx, dir, o.engine(), o.store(), copies)
 }

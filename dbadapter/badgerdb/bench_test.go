@@ -39,7 +39,7 @@ func hashed(h dbadapter.Hasher, r dbadapter.Record) dbadapter.Hashed {
 	return out
 }
 
-func benchOpen(tb testing.TB, dir string) (*badgerdb.Store, dbadapter.Namespace) {
+func benchOpen(tb testing.TB, dir string) (dbadapter.Backuper, dbadapter.Namespace) {
 	s, err := badgerdb.Open(dir, badgerdb.Options{})
 	if err != nil {
 		tb.Fatal(err)

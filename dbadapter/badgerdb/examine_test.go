@@ -45,7 +45,7 @@ func damageWrite(i, round int) dbadapter.Write {
 }
 
 // writeDamageStore writes one round; it returns the open store.
-func writeDamageStore(t *testing.T, dir string, round int) *badgerdb.Store {
+func writeDamageStore(t *testing.T, dir string, round int) dbadapter.Backuper {
 	t.Helper()
 	s, err := badgerdb.Open(dir, badgerdb.Options{})
 	if err != nil {

@@ -4,10 +4,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/dgraph-io/badger/v4"
-	"github.com/dgraph-io/badger/v4/options"
-
-	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/badgerkv"
+	"github.com/syncd-io/syncd/dbadapter/internal/kvstore"
 )
 
 // Options are the settings of a store. The zero value is good.
@@ -35,55 +33,10 @@ type Options struct {
 	Now func() time.Time
 }
 
-// defaultMinFree is what Options.MinFree says.
-const defaultMinFree = 64 << 20
+func (o *Options) engine() badgerkv.Engine {
+	return badgerkv.Engine{Logger: o.Logger, NoSync: o.NoSync, TrustFiles: o.TrustFiles}
+}
 
-const (
-	// memTable must be so large that one transaction, 15 % of it, takes a
-	// batch at both bounds with nothing but keys: each key stands in its record,
-	// in its bucket and in the change log, which is 3/2 of its weight, and a write
-	// adds up to putBytes to that (key prefixes, version, seal, signature, optional
-	// fields, checksum, log entry and Badger's own account of 12 bytes an entry). A
-	// batch that sets records aside has each key in the kept log, in the removal and
-	// in the change log, and up to keepBytes more. An
-	// entry of the kept log that a conflict makes takes no more than keepBytes, key
-	// and value.
-	memTable = 32 << 20
-	// inline is the size from which Badger would put values into files of
-	// their own; it is the largest that Badger takes. See cut.
-	inline = 1 << 20
-
-	putBytes  = 171 + changeMore + dbadapter.MaxOptional
-	keepBytes = 240 + changeMore + dbadapter.MaxOptional
-	// changeMore is what the log says of a change beside its index, its checksums
-	// and its key: the digest, and two numbers.
-	changeMore = dbadapter.DigestSize + 2 + 2
-	// conflictBytes bounds the conflicts that a transaction carries beside its
-	// batch.
-	conflictBytes = 256 << 10
-)
-
-const txnBytes = memTable * 15 / 100
-
-// The bounds fit, or this does not compile.
-const (
-	_ = uint(txnBytes - 3*dbadapter.MaxBatchBytes/2 - putBytes*dbadapter.MaxBatch - conflictBytes - 4<<10)
-	_ = uint(txnBytes - 3*dbadapter.MaxBatchBytes/2 - keepBytes*dbadapter.MaxBatch - 4<<10)
-)
-
-func (o *Options) badger(dir string) badger.Options {
-	return badger.DefaultOptions(dir).
-		WithSyncWrites(!o.NoSync).
-		WithDetectConflicts(false). // there is one writer
-		WithMemTableSize(memTable).
-		WithNumMemtables(2).
-		WithValueThreshold(inline).
-		WithValueLogFileSize(64 << 20).
-		WithBlockCacheSize(0). // nothing is compressed: the page cache is enough
-		WithIndexCacheSize(0). // indices stay mapped
-		WithCompression(options.None).
-		WithBloomFalsePositive(0.001). // most look-ups for a write find nothing
-		WithMetricsEnabled(false).
-		WithNumCompactors(2).
-		WithLogger(logger{o.Logger})
+func (o *Options) store() kvstore.Options {
+	return kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package badgerdb
+package badgerdb_test
 
 import (
 	"bufio"
@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/internal/child"
 	"github.com/syncd-io/syncd/internal/powercut"
 )
@@ -57,7 +58,7 @@ func TestPowerCut(t *testing.T) {
 	var written progress
 	total := 0
 	for cut := range *powerCuts {
-		acknowledged := cutPower(t, disk, Options{}, written, 1+r.IntN(300))
+		acknowledged := cutPower(t, disk, badgerdb.Options{}, written, 1+r.IntN(300))
 		found, err := readBack(disk)
 		if err != nil {
 			t.Fatalf("after cut %d (-powercut-seed=%d): %v", cut+1, *powerCutSeed, err)
@@ -79,7 +80,7 @@ func TestPowerCut(t *testing.T) {
 // if they were not, TestPowerCut would prove nothing.
 func TestPowerCutUnsynced(t *testing.T) {
 	disk := powercut.New(t, 512<<20)
-	acknowledged := cutPower(t, disk, Options{NoSync: true}, progress{}, 300)
+	acknowledged := cutPower(t, disk, badgerdb.Options{NoSync: true}, progress{}, 300)
 	found, err := readBack(disk)
 	if err != nil {
 		t.Fatalf("the store does not open: %v", err)
@@ -97,7 +98,7 @@ func TestPowerCutUnsynced(t *testing.T) {
 // cutPower starts the writers on the disk, cuts its power after that many
 // acknowledged batches, and returns what had been acknowledged by the time
 // that the process stood.
-func cutPower(t *testing.T, disk *powercut.Disk, o Options, from progress, batches int) progress {
+func cutPower(t *testing.T, disk *powercut.Disk, o badgerdb.Options, from progress, batches int) progress {
 	t.Helper()
 	writer := child.Start(t, "TestPowerCut", fmt.Sprintf("%s=%s %t %s", cutEnv, disk.Dir(), o.NoSync, strings.Trim(fmt.Sprint(from), "[]")))
 	acknowledged := from
@@ -138,7 +139,7 @@ func (p *progress) next(lines *bufio.Scanner) error {
 // it. It is an error if the records, or the pairs that stand for them, are not
 // exactly those after that many whole batches.
 func readBack(disk *powercut.Disk) (found progress, err error) {
-	store, n, err := openCut(disk.Dir(), Options{})
+	store, n, err := openCut(disk.Dir(), badgerdb.Options{})
 	if err != nil {
 		return found, err
 	}
@@ -220,7 +221,7 @@ func readKeptBack(n dbadapter.Namespace) (aside [cutWriters]int, err error) {
 // writeUntilCut is the process that writes; it ends by being killed. It is told
 // the folder, whether to sync, and each writer's first batch.
 func writeUntilCut(t *testing.T, what []string) {
-	store, n, err := openCut(what[0], Options{NoSync: what[1] == "true"})
+	store, n, err := openCut(what[0], badgerdb.Options{NoSync: what[1] == "true"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,8 +266,8 @@ func writeUntilCut(t *testing.T, what []string) {
 	running.Wait()
 }
 
-func openCut(dir string, o Options) (*Store, dbadapter.Namespace, error) {
-	store, err := Open(dir+"/store", o)
+func openCut(dir string, o badgerdb.Options) (dbadapter.Backuper, dbadapter.Namespace, error) {
+	store, err := badgerdb.Open(dir+"/store", o)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -51,7 +51,7 @@ func TestBreaksAreSeen(t *testing.T) {
 		{"a banned name", fstest.MapFS{"peer/util/a.go": file("fmt")}, "says nothing"},
 		{"fence", fstest.MapFS{"peer/a.go": file("github.com/dgraph-io/badger/v4")}, "dbadapter.Store"},
 		{"fence in a test", fstest.MapFS{"peer/a_test.go": file("github.com/dgraph-io/badger/v4")}, ""},
-		{"behind the fence", fstest.MapFS{"dbadapter/badgerdb/a.go": file("github.com/dgraph-io/badger/v4")}, ""},
+		{"behind the fence", fstest.MapFS{"dbadapter/internal/badgerkv/a.go": file("github.com/dgraph-io/badger/v4")}, ""},
 		{"test machinery in the product", fstest.MapFS{"peer/a.go": file(module + "/internal/powercut")}, "it is for tests"},
 		{"a socket in the core", fstest.MapFS{"reconcile/a.go": file("net")}, "handed in"},
 		{"not a socket", fstest.MapFS{"reconcile/a.go": file("net/url")}, ""},

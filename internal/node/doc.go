@@ -49,7 +49,7 @@
 //	peer/write.go                    Put makes a draft, and carries it to the store until it is there
 //	internal/node/write.go           Attempt.Writes: a version of the clock (internal/hlc), the hashes, the signature
 //	dbadapter/hashed.go              Hash validates the record and derives index and digest
-//	dbadapter/badgerdb/namespace.go  Apply queues the write (queue.go), the committer syncs a group (committer.go)
+//	dbadapter/internal/kvstore       namespace.go: Apply queues the write (queue.go); committer.go syncs a group of them
 //	dbadapter/internal/commit        group.go: the greater version wins; what a bucket's pair becomes
 //	reconcile/replica/live.go        Observe brings the live sketch up to date with the commit
 //

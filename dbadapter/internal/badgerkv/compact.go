@@ -1,0 +1,92 @@
+package badgerkv
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// Badger frees the space of what was removed when it merges the tables that hold
+// it with those that hold the marks of its removal. Its own compactions follow the
+// sizes of the levels, so that in a store that has become smaller nothing moves.
+
+// fillerSize is the length of a value that fills Badger's table in memory.
+const fillerSize = kv.MaxEntry / 2
+
+// Size is that of all tables.
+func (d *db) Size() (bytes int64) {
+	for _, t := range d.badger.Tables() {
+		bytes += int64(t.OnDiskSize)
+	}
+	return bytes
+}
+
+// Compact merges all tables.
+func (d *db) Compact(ctx context.Context, c kv.Commits) error {
+	if d.isSmall() {
+		return d.mergeSmall(ctx, c)
+	}
+	if err := d.flush(ctx, c); err != nil {
+		return err
+	}
+	return d.badger.Flatten(1)
+}
+
+// isSmall reports whether all tables stand in the first level: they are five at
+// most, and Badger's Flatten leaves them as they are.
+func (d *db) isSmall() bool {
+	return !slices.ContainsFunc(d.badger.Tables(), func(t badger.TableInfo) bool { return t.Level > 0 })
+}
+
+// mergeSmall merges the few tables of a small store, and what is in memory: Badger
+// does so when it drops a prefix. Commits wait for it, a second perhaps.
+func (d *db) mergeSmall(ctx context.Context, c kv.Commits) error {
+	if err := c.Fill(ctx, []byte{0}); err != nil {
+		return err
+	}
+	return c.Between(ctx, func(filler []byte) error { return d.badger.DropPrefix(filler) })
+}
+
+// flush brings all that has been committed from Badger's table in memory into the
+// tables on disk. Badger has no call for that; a full table is flushed.
+func (d *db) flush(ctx context.Context, c kv.Commits) error {
+	var last uint64
+	if err := c.Between(ctx, func([]byte) error { last = d.badger.MaxVersion(); return nil }); err != nil {
+		return err
+	}
+	filler := make([]byte, fillerSize)
+	for range memTable/fillerSize + 2 {
+		if err := c.Fill(ctx, filler); err != nil {
+			return err
+		}
+		if d.flushed(last) {
+			break
+		}
+	}
+	if err := c.Fill(ctx, nil); err != nil {
+		return err
+	}
+	for !d.flushed(last) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// flushed reports whether a table on disk holds that version, or a later one: they
+// are written in order.
+func (d *db) flushed(version uint64) bool {
+	for _, t := range d.badger.Tables() {
+		if t.MaxVersion >= version {
+			return true
+		}
+	}
+	return false
+}

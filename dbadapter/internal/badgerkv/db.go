@@ -1,0 +1,104 @@
+package badgerkv
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// db is an open database.
+type db struct {
+	badger *badger.DB
+	pages  pages
+}
+
+func (d *db) View() kv.View { return view{d, d.badger.NewTransaction(false)} }
+
+func (d *db) Begin() kv.Txn { return txn{view{d, d.badger.NewTransaction(true)}} }
+
+func (d *db) Load() kv.Loader { return d.badger.NewWriteBatch() }
+
+func (d *db) DropPrefix(prefix []byte) error { return d.badger.DropPrefix(prefix) }
+
+func (d *db) Close() error {
+	d.pages.close()
+	return d.badger.Close()
+}
+
+// view is a transaction that reads.
+type view struct {
+	db  *db
+	txn *badger.Txn
+}
+
+// Get recovers: Badger panics over some kinds of damage.
+func (v view) Get(key []byte, use func([]byte) error) (found bool, err error) {
+	defer kv.Recovered("database", &err)
+	item, err := v.txn.Get(key)
+	if errors.Is(err, badger.ErrKeyNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the database: %w", err)
+	}
+	return true, item.Value(use)
+}
+
+func (v view) Iterate(prefix []byte) kv.Iterator {
+	o := badger.DefaultIteratorOptions
+	o.PrefetchValues = false // values are inline: a prefetch would only start a goroutine each
+	o.Prefix = prefix
+	return &iterator{Iterator: v.txn.NewIterator(o), db: v.db, prefix: prefix}
+}
+
+func (v view) Close() { v.txn.Discard() }
+
+type iterator struct {
+	*badger.Iterator
+	db     *db
+	prefix []byte
+	read   int    // entries
+	end    func() // of a long scan; nil before it is one
+}
+
+func (i *iterator) Next() {
+	if i.read++; i.read == longScan {
+		i.end = i.db.pages.scan(i.prefix)
+	}
+	i.Iterator.Next()
+}
+
+func (i *iterator) Close() {
+	if i.end != nil {
+		i.end()
+	}
+	i.Iterator.Close()
+}
+
+func (i *iterator) Key() []byte { return i.Item().Key() }
+
+func (i *iterator) Value(use func([]byte) error) error { return i.Item().Value(use) }
+
+// Err: Badger has no word for damage that an iterator meets.
+func (i *iterator) Err() error { return nil }
+
+// txn is a transaction that writes.
+type txn struct{ view }
+
+func (t txn) Set(key, value []byte) error { return named(t.view.txn.Set(key, value)) }
+
+func (t txn) Delete(key []byte) error { return named(t.view.txn.Delete(key)) }
+
+func (t txn) Commit() error { return named(t.view.txn.Commit()) }
+
+func (t txn) Discard() { t.view.txn.Discard() }
+
+func named(err error) error {
+	if errors.Is(err, badger.ErrTxnTooBig) {
+		return kv.ErrTooBig
+	}
+	return err
+}

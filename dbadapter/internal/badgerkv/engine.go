@@ -1,0 +1,101 @@
+// Package badgerkv is the engine of dbadapter/badgerdb: the Badger key-value
+// database, with a look at its files before Badger opens them (probe.go). The kernel
+// is told how tables are read, and the process holds few of their pages (pages.go).
+package badgerkv
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// Engine opens Badger.
+type Engine struct {
+	// Logger gets Badger's failures in the background.
+	Logger *slog.Logger
+	// NoSync leaves it to the operating system when to write to the disk.
+	NoSync bool
+	// TrustFiles skips reading all tables through.
+	TrustFiles bool
+}
+
+// Name is what Badger is called in the stamp of a folder.
+const Name = "badger"
+
+// manifest is the file that Badger writes first.
+const manifest = "MANIFEST"
+
+// Name returns the constant.
+func (e Engine) Name() string { return Name }
+
+// Holds looks for Badger's list of tables.
+func (e Engine) Holds(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, manifest))
+	return err == nil
+}
+
+// Open opens the database and makes an error of a panic.
+func (e Engine) Open(dir string) (kv.DB, error) {
+	d, err := e.open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (e Engine) open(dir string) (_ *db, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = kv.Corrupt("the database files", "%v", p)
+		}
+	}()
+	opened, err := badger.Open(e.options(dir))
+	switch {
+	case err == nil:
+		d := &db{badger: opened}
+		d.pages.start(opened, dir, mostMapped)
+		return d, nil
+	case isLockError(err):
+		return nil, fmt.Errorf("%w (%v)", dbadapter.ErrLocked, err)
+	case kv.IsDamage(err):
+		return nil, kv.Corrupt("the database files", "%v", err)
+	}
+	return nil, fmt.Errorf("open the database files: %w", err)
+}
+
+const (
+	// memTable must be so large that 15 % of it take a transaction.
+	memTable = 32 << 20
+	txnBytes = memTable * 15 / 100
+)
+
+// kv.MaxTxn fits, or this does not compile.
+const _ = uint(txnBytes - kv.MaxTxn)
+
+func (e Engine) options(dir string) badger.Options {
+	log := e.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return badger.DefaultOptions(dir).
+		WithSyncWrites(!e.NoSync).
+		WithDetectConflicts(false). // there is one writer
+		WithMemTableSize(memTable).
+		WithNumMemtables(2).
+		WithValueThreshold(kv.MaxEntry). // the largest that Badger takes: all values stand among the keys
+		WithValueLogFileSize(64 << 20).
+		WithBlockCacheSize(0). // nothing is compressed: the page cache is enough
+		WithIndexCacheSize(0). // indices stay mapped
+		WithCompression(options.None).
+		WithBloomFalsePositive(0.001). // most look-ups for a write find nothing
+		WithMetricsEnabled(false).
+		WithNumCompactors(2).
+		WithLogger(logger{log})
+}

@@ -1,0 +1,10 @@
+//go:build !unix
+
+package badgerkv
+
+import "strings"
+
+// isLockError recognizes Badger's refusal to share a folder, which has no name.
+func isLockError(err error) bool {
+	return strings.Contains(err.Error(), "Cannot create lock file") || strings.Contains(err.Error(), "Another process is using")
+}

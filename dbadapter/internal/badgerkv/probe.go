@@ -1,0 +1,105 @@
+package badgerkv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/dgraph-io/badger/v4"
+)
+
+// Probe reads the files before Badger opens them, since Badger answers
+// damage in ways that a store must not:
+//
+//	a table whose end is damaged     the process ends, or the table is left out
+//	a block of a table               its keys are taken for absent, and an older
+//	                                 record may show; a compaction makes it so
+//	the log of the last commits      cut short at the damage, without a word
+//	the list of tables               cut short, and unlisted tables are deleted
+//
+// After a clean close, closed, there is nothing half written at all. What the
+// probe finds is ErrCorrupt, and leaves the files as they are. It knows
+// their format from badger/v4@v4.9.6: table/builder.go, memtable.go, manifest.go.
+func (e Engine) Probe(dir string, closed bool) error {
+	if err := removeUnused(dir); err != nil {
+		return err
+	}
+	tables, err := e.probeManifest(dir, closed)
+	if err != nil {
+		return err
+	}
+	if err := probeTables(dir, tables, !e.TrustFiles); err != nil {
+		return err
+	}
+	if e.NoSync {
+		return nil // a power cut leaves holes in such a log: it is cut short
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "*.mem"))
+	if err != nil {
+		return err
+	}
+	for _, path := range logs {
+		if err := probeLog(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeUnused deletes the files of Badger's value log. Values stand in the
+// tables, and nothing is ever written there; Badger makes them anew.
+func removeUnused(dir string) error {
+	unused, err := filepath.Glob(filepath.Join(dir, "*.vlog"))
+	if err != nil {
+		return err
+	}
+	for _, path := range append(unused, filepath.Join(dir, "DISCARD")) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeTables reads the tables, several at a time.
+func probeTables(dir string, tables map[uint64]badger.TableManifest, blocks bool) error {
+	var (
+		ids  = make(chan uint64)
+		all  sync.WaitGroup
+		mu   sync.Mutex
+		errs []error
+	)
+	for range min(4, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for id := range ids {
+				if err := probeTable(dir, id, blocks); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for id := range tables {
+		ids <- id
+	}
+	close(ids)
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// tableFile is the file of a table.
+func tableFile(dir string, id uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%06d.sst", id))
+}
+
+// parseTableFile is the inverse of tableFile.
+func parseTableFile(name string) (uint64, bool) {
+	id, err := strconv.ParseUint(strings.TrimSuffix(name, ".sst"), 10, 64)
+	return id, err == nil && strings.HasSuffix(name, ".sst")
+}

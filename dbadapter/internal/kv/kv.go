@@ -1,0 +1,137 @@
+// Package kv is what a store on disk needs of a key-value database: an Engine
+// opens it, and dbadapter/internal/kvstore makes a store of it. An engine turns
+// damage to its files into errors that are dbadapter.ErrCorrupt, and never into an
+// older value or one that is not there.
+package kv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+)
+
+// Engine opens databases of one kind.
+type Engine interface {
+	// Name stands in the stamp of a folder.
+	Name() string
+	// Holds reports whether a folder holds a database of the engine.
+	Holds(dir string) bool
+	// Probe looks at the files of a folder, and changes none of what they say.
+	// closed: the database was closed in order.
+	Probe(dir string, closed bool) error
+	// Open opens the database in a folder, and makes one in an empty folder.
+	Open(dir string) (DB, error)
+}
+
+// DB is an open database: entries in the order of their keys.
+type DB interface {
+	// View opens the database as of the last commit.
+	View() View
+	// Begin begins a transaction, which is committed whole or not at all.
+	Begin() Txn
+	// Load begins writes that need not be whole.
+	Load() Loader
+	// DropPrefix removes all entries with a prefix. No view and no transaction is open.
+	DropPrefix(prefix []byte) error
+	// Size is how many bytes a compaction may have to write.
+	Size() int64
+	// Compact merges the files, so that what was removed takes no room.
+	Compact(ctx context.Context, c Commits) error
+	// Close closes the database. All views are closed.
+	Close() error
+}
+
+// Reader reads the value under a key.
+type Reader interface {
+	// Get calls use with the value under a key, if there is one. The value is
+	// valid during the call. Several goroutines may call it.
+	Get(key []byte, use func(value []byte) error) (found bool, err error)
+}
+
+// View is a database as of one moment.
+type View interface {
+	Reader
+	// Iterate makes an iterator over the entries with a prefix, which stands on
+	// none of them until Seek.
+	Iterate(prefix []byte) Iterator
+	// Close releases the view. Its iterators are closed.
+	Close()
+}
+
+// Iterator goes over entries in the order of their keys.
+type Iterator interface {
+	// Seek moves to the first entry whose key is not less.
+	Seek(key []byte)
+	Valid() bool
+	Next()
+	// Key is valid until the iterator moves.
+	Key() []byte
+	// Value calls use with the value, which is valid during the call.
+	Value(use func(value []byte) error) error
+	// Err says why the iterator is not valid, if not for having come to the end.
+	Err() error
+	Close()
+}
+
+// Txn is a set of writes that are committed together. The slices stay as they are
+// until the commit. Get reads what was committed before; whether it sees the
+// transaction itself is not said.
+type Txn interface {
+	Reader
+	Set(key, value []byte) error
+	Delete(key []byte) error
+	// Commit returns when the transaction is on the disk. ErrTooBig leaves no trace; after
+	// any other error it is unknown what the disk holds.
+	Commit() error
+	// Discard gives the transaction up, if it is not committed. Idempotent.
+	Discard()
+}
+
+// What an engine takes. Badger writes longer values into files of their own, apart
+// from the keys, and bounds a transaction by 15 % of its table in memory.
+const (
+	// MaxEntry bounds the length of a value.
+	MaxEntry = 1 << 20
+	// MaxTxn is what a transaction takes at least: keys, values, and EntryBytes for
+	// each entry. More may be ErrTooBig.
+	MaxTxn     = 4700 << 10
+	EntryBytes = 12
+)
+
+// ErrTooBig: a transaction does not fit into one commit of the database.
+var ErrTooBig = errors.New("too much for one commit")
+
+// Loader takes writes in bulk, in an order of its own: a key is written once at
+// most between two calls of Flush. What it has taken is on the disk once Flush
+// returns.
+type Loader interface {
+	Set(key, value []byte) error
+	Delete(key []byte) error
+	Flush() error
+	// Cancel ends the loader; what has not been flushed may be there or not.
+	Cancel()
+}
+
+// Commits is how a compaction writes and waits beside the commits of a store.
+type Commits interface {
+	// Fill commits a value under the filler's key; nil removes it.
+	Fill(ctx context.Context, value []byte) error
+	// Between runs a function between two commits, of which the views that are
+	// opened afterwards see what it did. The filler stands under the key given.
+	Between(ctx context.Context, run func(filler []byte) error) error
+}
+
+// Get returns the value under a key, nil if there is no entry. It is the caller's.
+func Get(r Reader, key []byte) (value []byte, err error) {
+	found, err := r.Get(key, func(v []byte) error {
+		value = bytes.Clone(v)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case found && value == nil:
+		return []byte{}, nil
+	}
+	return value, nil
+}

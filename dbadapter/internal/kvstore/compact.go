@@ -1,0 +1,67 @@
+package kvstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Compact frees the space on disk that removed records took: it merges all files,
+// and so reads and writes the whole store once. Writes go on meanwhile, slower;
+// Close waits. What an open snapshot still shows stays.
+func (s *Store) Compact(ctx context.Context) error {
+	if err := s.compact(ctx); err != nil {
+		return fmt.Errorf("compact store %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+func (s *Store) compact(ctx context.Context) error {
+	s.compacting.Lock()
+	defer s.compacting.Unlock()
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return fmt.Errorf("the store is %w", dbadapter.ErrClosed)
+	}
+	if s.disk.min > 0 { // the merged files stand beside the old ones for a while
+		if err := s.disk.require(s.db.Size() + s.disk.min); err != nil {
+			return err
+		}
+	}
+	return s.db.Compact(ctx, fillers{s})
+}
+
+// fillers is a store as kv.Commits.
+type fillers struct{ store *Store }
+
+func (f fillers) Fill(ctx context.Context, value []byte) error {
+	s := f.store
+	return s.committer.do(ctx, func() error {
+		if value == nil {
+			return s.remove([][]byte{fillerKey()})
+		}
+		txn := s.db.Begin()
+		defer txn.Discard()
+		if err := txn.Set(fillerKey(), value); err != nil {
+			return err
+		}
+		return s.committer.finishUnseen(txn)
+	})
+}
+
+func (f fillers) Between(ctx context.Context, run func(filler []byte) error) error {
+	s := f.store
+	return s.committer.do(ctx, func() error {
+		if err := run(fillerKey()); err != nil {
+			return err
+		}
+		s.committer.publish(func() {})
+		return nil
+	})
+}
+
+// fillerKey is where the filler stands.
+func fillerKey() []byte { return appendPrefix(nil, 0, kindFiller) }

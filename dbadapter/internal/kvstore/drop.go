@@ -1,0 +1,49 @@
+package kvstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// Drop deletes a namespace, in one small transaction that takes its name away
+// and marks its number. The eraser removes its entries afterwards.
+func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.reserve(id, &namespace{closed: true}); err != nil {
+		return fmt.Errorf("drop namespace %x: %w", id, err)
+	}
+	err := s.committer.do(ctx, func() error { return s.unname(id) })
+	s.release(id)
+	if err != nil {
+		return fmt.Errorf("drop namespace %x: %w", id, err)
+	}
+	s.eraser.look()
+	return nil
+}
+
+// unname takes a namespace's name away and marks its number, if it is there. It
+// runs on the committer's goroutine.
+func (s *Store) unname(id dbadapter.NamespaceID) error {
+	txn := s.db.Begin()
+	defer txn.Discard()
+	name, err := kv.Get(txn, nameKey(id))
+	if name == nil || err != nil {
+		return err
+	}
+	number, err := decodeName(id, name)
+	if err != nil {
+		return err
+	}
+	if err := txn.Delete(nameKey(id)); err != nil {
+		return err
+	}
+	if err := txn.Set(dropKey(number), nil); err != nil {
+		return err
+	}
+	return s.committer.finish(txn)
+}

@@ -1,0 +1,42 @@
+package kvstore
+
+import (
+	"fmt"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/syncd-io/syncd/dbadapter/internal/badgerkv"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// engine is what the tests run over. No test here needs the disk to be written to;
+// those of the stores cut the power.
+var engine kv.Engine
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(overEach{m}) }
+
+// overEach runs all tests over each engine.
+type overEach struct{ m *testing.M }
+
+func (o overEach) Run() (code int) {
+	for _, engine = range []kv.Engine{badgerkv.Engine{NoSync: true}} {
+		fmt.Printf("over %s\n", engine.Name())
+		if code = o.m.Run(); code != 0 {
+			return code
+		}
+	}
+	return code
+}
+
+func openEngine(dir string, o Options) (*Store, error) { return Open(dir, engine, o) }
+
+// update changes the database below the store, as a fault would.
+func update(s *Store, change func(txn kv.Txn) error) error {
+	txn := s.db.Begin()
+	defer txn.Discard()
+	if err := change(txn); err != nil {
+		return err
+	}
+	return txn.Commit()
+}

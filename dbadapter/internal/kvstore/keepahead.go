@@ -1,0 +1,135 @@
+package kvstore
+
+import (
+	"encoding/binary"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// A small batch can take the place of records that are much larger, and the
+// conflicts with these may not fit into its transaction. They are then written
+// ahead, in transactions of their own, and the head says so until the commit itself,
+// which makes them count. Where the commit does not follow, they are removed.
+
+// pieceBytes is how much of the kept log one transaction writes ahead.
+const pieceBytes = dbadapter.MaxBatchBytes
+
+// keepSize is what a leaver takes in a transaction, at most.
+func keepSize(l *commit.Leaver) int { return keepBytes + l.Size() }
+
+// keepAhead writes the leavers ahead of their commit where they do not fit into it.
+func (c *committer) keepAhead(p part) error {
+	size, leavers := 0, p.group.Leavers()
+	for i := range leavers {
+		if leavers[i].Why == dbadapter.KeptConflict {
+			size += keepSize(&leavers[i])
+		}
+	}
+	if size <= conflictBytes {
+		return nil
+	}
+	m := p.namespace.meta
+	m.kept.ahead = m.kept.seq + 1
+	for len(leavers) > 0 {
+		if err := c.store.disk.check(); err != nil {
+			return err
+		}
+		some := leavers[:onePiece(leavers)]
+		leavers = leavers[len(some):]
+		c.arena = c.arena[:0]
+		txn := c.store.db.Begin()
+		err := c.stageKept(txn, p.namespace.number, &m.kept, some)
+		if err == nil {
+			err = p.namespace.putHidden(txn, m)
+		}
+		txn.Discard()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onePiece is how many leavers one transaction writes ahead, at least one.
+func onePiece(leavers []commit.Leaver) int {
+	size := 0
+	for i := range leavers {
+		if size += keepSize(&leavers[i]); i > 0 && size > pieceBytes {
+			return i
+		}
+	}
+	return len(leavers)
+}
+
+// dropAhead removes what was written ahead of a commit that did not follow. It runs
+// on the committer's goroutine.
+func (c *committer) dropAhead(n *namespace) error {
+	m := n.meta
+	if m.kept.ahead == 0 {
+		return nil
+	}
+	txn := c.store.db.Begin()
+	defer txn.Discard()
+	for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
+		for seq := m.kept.ahead; seq <= m.kept.seq; seq++ {
+			if err := n.stageForget(txn, &m.kept, why, seq); err != nil {
+				return err
+			}
+		}
+	}
+	m.kept.seq, m.kept.ahead = m.kept.ahead-1, 0
+	return n.putHidden(txn, m)
+}
+
+// putHidden commits a transaction with the namespace's head, and does not
+// show it: a snapshot sees it with the next commit.
+func (n *namespace) putHidden(txn kv.Txn, m meta) error {
+	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
+		return err
+	}
+	if err := n.store.committer.finish(txn); err != nil {
+		return err
+	}
+	n.meta = m
+	return nil
+}
+
+// trimKept removes the oldest conflicts beyond the bounds. It runs on the
+// committer's goroutine.
+func (c *committer) trimKept(n *namespace) error {
+	for n.meta.kept.conflicts > dbadapter.MaxConflicts || n.meta.kept.bytes > dbadapter.MaxConflictBytes {
+		txn := c.store.db.Begin()
+		err := c.trimPiece(n, txn)
+		txn.Discard()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *committer) trimPiece(n *namespace, txn kv.Txn) error {
+	prefix := append(appendPrefix(nil, n.number, kindKept), byte(dbadapter.KeptConflict))
+	keys, err := c.store.keys(prefix, prefix, forgetPiece)
+	if err != nil {
+		return err
+	}
+	m := n.meta
+	for _, key := range keys {
+		if m.kept.conflicts <= dbadapter.MaxConflicts && m.kept.bytes <= dbadapter.MaxConflictBytes {
+			break
+		}
+		if len(key) != keptKeySize {
+			return kv.Corrupt("an entry of the kept log", "its key has %d bytes", len(key))
+		}
+		if err := n.stageForget(txn, &m.kept, dbadapter.KeptConflict, binary.BigEndian.Uint64(key[prefixSize+1:])); err != nil {
+			return err
+		}
+	}
+	if m == n.meta {
+		return kv.Corrupt("the kept log", "its head counts %d conflicts of %d bytes, and %d are there", m.kept.conflicts, m.kept.bytes, len(keys))
+	}
+	return n.putMeta(txn, m)
+}

@@ -1,0 +1,94 @@
+package kvstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// losing are writes of a second writer over large records of a first one.
+func losing(t *testing.T, n *namespace) []dbadapter.Write {
+	t.Helper()
+	var over []dbadapter.Write
+	for i := range 3 {
+		w := write(fmt.Sprint(i), 1)
+		w[0].Record.Value = bytes.Repeat([]byte{byte(i)}, dbadapter.MaxValue)
+		w[0].Record = hashed(n.hasher, w[0].Record.Record)
+		if _, err := n.Apply(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+		r := w[0].Record.Record
+		r.Value, r.Version.Writer = nil, 2
+		over = append(over, dbadapter.Write{Record: hashed(n.hasher, r)})
+	}
+	return over
+}
+
+// writeAhead writes the entries of a batch ahead of a commit that does not follow.
+func writeAhead(t *testing.T, s *Store, n *namespace, writes []dbadapter.Write) {
+	t.Helper()
+	items, err := commit.Prepare(writes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.committer.do(t.Context(), func() error {
+		g := n.newGroup()
+		_, err := g.Batch(items)
+		return errors.Join(err, s.committer.keepAhead(part{n, g}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.meta.kept.ahead == 0 || n.meta.kept.conflicts != 3 {
+		t.Fatalf("nothing was written ahead: %+v", n.meta.kept)
+	}
+}
+
+func keptOf(t *testing.T, n *namespace) (seqs []uint64) {
+	t.Helper()
+	for k, err := range n.Kept(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seqs = append(seqs, k.Seq)
+	}
+	if got := n.KeptCount(dbadapter.KeptConflict); got != len(seqs) {
+		t.Errorf("%d entries are counted, %d are there", got, len(seqs))
+	}
+	return seqs
+}
+
+// TestKeptAheadOfNoCommit crashes, or fails, between the entries and their commit:
+// no entry counts.
+func TestKeptAheadOfNoCommit(t *testing.T) {
+	dir := t.TempDir()
+	s, n := openTest(t, dir, Options{}, nil)
+	over := losing(t, n)
+	writeAhead(t, s, n, over)
+	if seqs := keptOf(t, n); len(seqs) != 0 {
+		t.Errorf("readers see entries %v", seqs)
+	}
+	s.Close()
+	s, n = openTest(t, dir, Options{}, nil)
+	if seqs := keptOf(t, n); len(seqs) != 0 {
+		t.Errorf("opened again, it has entries %v", seqs)
+	}
+	writeAhead(t, s, n, over)
+	if _, err := n.Apply(t.Context(), write("other", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if seqs := keptOf(t, n); len(seqs) != 0 {
+		t.Errorf("after another commit, it has entries %v", seqs)
+	}
+	writeAhead(t, s, n, over)
+	if _, err := n.Apply(t.Context(), over); err != nil {
+		t.Fatal(err)
+	}
+	if seqs := keptOf(t, n); fmt.Sprint(seqs) != "[1 2 3]" {
+		t.Errorf("after their commit, it has entries %v", seqs)
+	}
+}

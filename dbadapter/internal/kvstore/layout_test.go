@@ -1,0 +1,195 @@
+package kvstore
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+var goldenChanges = []dbadapter.Change{
+	{Seq: 9, Index: 1, Old: 2, New: 3, Key: []byte("key"), Delta: dbadapter.Digest{7, 8, 9, 10}, Records: 1},
+	{Seq: 10, Index: 4, Old: 5, New: 6, Key: []byte("ab"), Delta: dbadapter.Digest{11}, Records: -2},
+}
+
+// Vectors of the disk format: if one changes, so must Format.
+func TestGoldenLayout(t *testing.T) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1, 2, 3})
+	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 0x0102030405060708, Writer: 9, Incarnation: 10}}
+	signed := r
+	signed.Signature = bytes.Repeat([]byte{0xab}, dbadapter.SignatureSize)
+	full := signed
+	full.Expires, full.Replaces = 0x0203040506070000, []dbadapter.Replaced{{Writer: 1, Clock: 2}, {Writer: 9, Clock: 3}}
+	dead := dbadapter.Record{Key: []byte("key"), Deleted: true, Version: r.Version}
+	m := meta{1, 2, 3, 4, 5, keptMeta{9, 10, 11, 12, 13}, dbadapter.Digest{5, 6, 7, 8}}
+	hd := head{6, 7}
+	for _, v := range []struct {
+		name string
+		got  []byte
+		want string
+	}{
+		{"record", enveloped(h, r), "0001020304050607080000000000000009000000000000000a6c11230b3e18f2af76616c7565"},
+		{"signed record", enveloped(h, signed), "0201020304050607080000000000000009000000000000000ab4b9db7103a653c1abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab76616c7565"},
+		{"signed record that expires and replaces two versions", enveloped(h, full), "6201020304050607080000000000000009000000000000000ae49fdf84ef502e85abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab020304050607000002000000000000000100000000000000020000000000000009000000000000000376616c7565"},
+		{"tombstone", enveloped(h, dead), "0101020304050607080000000000000009000000000000000a9a0f0aa942b61bc3"},
+		{"index key", appendIndexKey(nil, 5, 0x010203040506), "0000000569010203040506"},
+		{"log key", appendLogKey(nil, 5, 99), "000000056c0000000000000063"},
+		{"tail key", tailKey(5, []byte("key")), "00000005746b6579"},
+		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})), "00000000005801610262630f495a1962e8763a"},
+		{"log entry", appendLogEntry(nil, 5, goldenChanges), "020000000000010000000000020000000000030700000000000000080000000000000009000000000000000a0000000000000002036b65790000000000040000000000050000000000060b000000000000000000000000000000000000000000000000000000000000000302616269b3f50c3c2a5fac"},
+		{"head of a summary", (&keeps{1, 2, 3, 4}).encode(5), "0000000000000001000000000000000200000000000000030000000000000004afee203050dce0d4"},
+		{"key of a part of a summary", partKey(5, 6, 7), "0000000567000000000000000600000007"},
+		{"meta", m.encode(5), "000000000000000100000000000000020000000000000003000000000000000400000000000000050000000000000009000000000000000a000000000000000b000000000000000c000000000000000d0500000000000000060000000000000007000000000000000800000000000000994fb919f463c8a0"},
+		{"kept key", keptKey(5, kindKept, dbadapter.KeptConflict, 99), "000000056b010000000000000063"},
+		{"kept", appendKept(nil, 5, 99, time.UnixMilli(0x0102), leaver(h, signed)), "000000000000000102000000000000000100000000000000020000000000000003036b65790201020304050607080000000000000009000000000000000ab4b9db7103a653c1abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab76616c7565d0edea172dd9ef8e"},
+		{"head", hd.encode(), "000000000000000600000007dd41b4e7d5fa9bd1"},
+		{"name", encodeName(dbadapter.NamespaceID{1, 2, 3}, 5), "000000053a5f7292fb296fb3"},
+	} {
+		if got := hex.EncodeToString(v.got); got != v.want {
+			t.Errorf("%s is\n%s, want\n%s", v.name, got, v.want)
+		}
+	}
+}
+
+// Every single flipped bit of every sealed entry is found, and so is an entry
+// that stands in the place of another.
+func TestSealsFindEachFlip(t *testing.T) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	r := dbadapter.Record{
+		Key: []byte("key"), Value: []byte("value"), Version: dbadapter.Version{Clock: 1 << 60, Writer: 1}, Signature: make([]byte, dbadapter.SignatureSize),
+		Expires: 1 << 20, Replaces: []dbadapter.Replaced{{Writer: 1, Clock: 2}},
+	}
+	kept := leaver(h, r)
+	keptOf := func(number uint32, why dbadapter.Why, seq uint64) func(b []byte) error {
+		return func(b []byte) error {
+			_, err := readKept(b, number, why, seq, h)
+			return err
+		}
+	}
+	changes := goldenChanges
+	m, hd := meta{1, 2, 3, 4, 5, keptMeta{9, 10, 11, 12, 13}, dbadapter.Digest{5, 6, 7, 8}}, head{6, 7}
+	id := dbadapter.NamespaceID{1}
+	bucketOf := func(number uint32, index dbadapter.Index) func(b []byte) error {
+		return func(b []byte) error {
+			_, err := readBucket(b, number, index)
+			return err
+		}
+	}
+	envelopeOf := func(key string) func(b []byte) error {
+		return func(b []byte) error {
+			_, err := readEnvelope(b, []byte(key), h)
+			return err
+		}
+	}
+	logAt := func(last uint64) func(b []byte) error {
+		return func(b []byte) error {
+			_, err := readLogEntry(b, 5, last)
+			return err
+		}
+	}
+	metaOf := func(number uint32) func(b []byte) error {
+		return func(b []byte) error { return new(meta).decode(b, number) }
+	}
+	keepsOf := func(number uint32) func(b []byte) error {
+		return func(b []byte) error { return new(keeps).decode(b, number) }
+	}
+	nameOf := func(id dbadapter.NamespaceID) func(b []byte) error {
+		return func(b []byte) error {
+			_, err := decodeName(id, b)
+			return err
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		b       []byte
+		read    func([]byte) error
+		another []func([]byte) error
+	}{
+		{"record", enveloped(h, r), envelopeOf("key"), []func([]byte) error{envelopeOf("kez")}},
+		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a")})), bucketOf(5, 77), []func([]byte) error{bucketOf(5, 78), bucketOf(6, 77)}},
+		{"log entry", appendLogEntry(nil, 5, changes), logAt(10), []func([]byte) error{logAt(11)}},
+		{"meta", m.encode(5), metaOf(5), []func([]byte) error{metaOf(6)}},
+		{"kept", appendKept(nil, 5, 99, time.UnixMilli(1), kept), keptOf(5, kept.Why, 99), []func([]byte) error{
+			keptOf(6, kept.Why, 99), keptOf(5, kept.Why, 98), keptOf(5, dbadapter.KeptSetAside, 99),
+		}},
+		{"head", hd.encode(), new(head).decode, nil},
+		{"head of a summary", (&keeps{1, 2, 3, 4}).encode(5), keepsOf(5), []func([]byte) error{keepsOf(6)}},
+		{"name", encodeName(id, 5), nameOf(id), []func([]byte) error{nameOf(dbadapter.NamespaceID{2})}},
+	} {
+		findsEachFlip(t, test.name, test.b, test.read)
+		for i, read := range test.another {
+			if err := read(test.b); !errors.Is(err, dbadapter.ErrCorrupt) {
+				t.Errorf("%s in another place (%d) gives %v, want ErrCorrupt", test.name, i, err)
+			}
+		}
+	}
+}
+
+func findsEachFlip(t *testing.T, name string, b []byte, read func([]byte) error) {
+	t.Helper()
+	if err := read(b); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	for i := range 8 * len(b) {
+		b[i/8] ^= 1 << (i % 8)
+		if err := read(b); !errors.Is(err, dbadapter.ErrCorrupt) && !(i/8 == 0 && name == "record" && 1<<(i%8) == flagLong) {
+			t.Errorf("%s with bit %d flipped gives %v, want ErrCorrupt", name, i, err)
+		}
+		b[i/8] ^= 1 << (i % 8)
+	}
+	for cut := range b {
+		if err := read(b[:cut]); !errors.Is(err, dbadapter.ErrCorrupt) {
+			t.Errorf("%s cut to %d bytes gives %v, want ErrCorrupt", name, cut, err)
+		}
+	}
+}
+
+// FuzzEntries reads any bytes as each kind of entry: no kind panics, and a
+// record that is accepted encodes to the same bytes.
+func FuzzEntries(f *testing.F) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value")}
+	f.Add(enveloped(h, r))
+	f.Add(appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})))
+	f.Add(appendLogEntry(nil, 5, []dbadapter.Change{{Seq: 77, Index: 1, Old: 2, New: 3}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if r, err := readEnvelope(b, []byte("key"), h); err == nil && b[0]&flagLong == 0 {
+			if !bytes.Equal(appendEnvelope(nil, &r), b) {
+				t.Error("a record is accepted that encodes otherwise")
+			}
+		}
+		// The seal is taken off, or no mutation would get past it.
+		bk := bucket{rest: b}
+		for {
+			key, ok, err := bk.next()
+			if !ok || err != nil {
+				break
+			}
+			if len(key) > len(b) {
+				t.Error("a key is longer than its bucket")
+			}
+		}
+		sealed := func(s uint64) []byte { return appendSeal(bytes.Clone(b), 0, s) }
+		_, _ = readBucket(sealed(seed(5, kindIndex, 77)), 5, 77)
+		_, _ = readLogEntry(sealed(seed(5, kindLog, 77)), 5, 77)
+		_, _ = readKept(sealed(keptSeed(5, dbadapter.KeptConflict, 77)), 5, dbadapter.KeptConflict, 77, h)
+		_ = new(meta).decode(sealed(seed(5, kindMeta, 0)), 5)
+		_ = new(head).decode(sealed(seed(0, kindMeta, 0)))
+	})
+}
+
+// leaver is a record that loses against another.
+func leaver(h dbadapter.Hasher, r dbadapter.Record) *commit.Leaver {
+	return &commit.Leaver{Why: dbadapter.KeptConflict, Record: hashed(h, r), By: dbadapter.Version{Clock: 1, Writer: 2, Incarnation: 3}}
+}
+
+// enveloped is a record's envelope.
+func enveloped(h dbadapter.Hasher, r dbadapter.Record) []byte {
+	stored := hashed(h, r)
+	return appendEnvelope(nil, &stored)
+}

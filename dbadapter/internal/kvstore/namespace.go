@@ -1,0 +1,234 @@
+package kvstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+type namespace struct {
+	store   *Store
+	id      dbadapter.NamespaceID
+	number  uint32
+	hasher  dbadapter.Hasher
+	observe func([]dbadapter.Change)
+
+	meta    meta  // used by the committer only
+	summary keeps // likewise
+
+	saving sync.Mutex // held while a summary is saved
+
+	// Guarded by the store's lock.
+	shown meta // as of the last commit that snapshots see
+
+	// mu guards what follows. No other lock is taken under it: a caller may
+	// close a snapshot while it holds a lock that observe waits for.
+	mu        sync.Mutex
+	closed    bool
+	snapshots map[*snapshot]struct{}
+	calls     sync.WaitGroup // running Apply and Snapshot; added to under mu, while not closed
+}
+
+func (n *namespace) errClosed(what string) error {
+	return fmt.Errorf("%s: namespace %x is %w", what, n.id, dbadapter.ErrClosed)
+}
+
+// enter begins a call, which Close waits for; calls.Done ends it.
+func (n *namespace) enter(what string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return n.errClosed(what)
+	}
+	n.calls.Add(1)
+	return nil
+}
+
+// load reads the namespace's number and head, or gives it a number. It runs on
+// the committer's goroutine.
+func (n *namespace) load() error {
+	s, c := n.store, &n.store.committer
+	txn := s.db.Begin()
+	defer txn.Discard()
+	name, err := kv.Get(txn, nameKey(n.id))
+	if err != nil {
+		return err
+	}
+	if name != nil {
+		if n.number, err = decodeName(n.id, name); err != nil {
+			return err
+		}
+		b, err := kv.Get(txn, metaKey(n.number))
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			return kv.Corrupt("the head of a namespace", "it is missing")
+		}
+		if err := n.meta.decode(b, n.number); err != nil {
+			return err
+		}
+		if n.summary, err = readKeeps(txn, n.number); err != nil {
+			n.summary = keeps{} // it is of no use; the caller of Summary learns why
+		}
+		if err := c.dropAhead(n); err != nil {
+			return err
+		}
+	} else {
+		if c.head.next > maxNumber {
+			return fmt.Errorf("%w: %d namespaces have been made in this store; start a new one", dbadapter.ErrLimit, c.head.next-1)
+		}
+		n.number, n.meta = c.head.next, meta{first: 1}
+		if err := txn.Set(nameKey(n.id), encodeName(n.id, n.number)); err != nil {
+			return err
+		}
+		if err := txn.Set(metaKey(n.number), n.meta.encode(n.number)); err != nil {
+			return err
+		}
+		c.head.next++
+		if err := c.finish(txn); err != nil {
+			return err
+		}
+	}
+	c.publish(n.show)
+	return nil
+}
+
+func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := n.enter("apply"); err != nil {
+		return nil, err
+	}
+	defer n.calls.Done()
+	items, err := commit.Prepare(writes)
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	r := &request{namespace: n, items: items}
+	r.size = n.encode(items)
+	err = n.store.committer.submit(ctx, r)
+	return r.outcomes, err
+}
+
+// encode gives each item its stored form, all in one piece of memory, and
+// points the item's record there: a change handed to an observer stays valid.
+// It returns the weight of the records.
+func (n *namespace) encode(items []commit.Item) int {
+	size, stored := 0, 0
+	for i := range items {
+		r := &items[i].Record
+		size += r.Weight()
+		stored += prefixSize + envelopeSize + len(r.Key) + len(r.Value) + signatureSize(&r.Record)
+	}
+	b := make([]byte, 0, stored)
+	for i := range items {
+		it, start := &items[i], len(b)
+		b = append(appendPrefix(b, n.number, kindRecord), it.Record.Key...)
+		key := b[start+prefixSize : len(b) : len(b)]
+		if it.Action.Removes() {
+			it.Record.Key = key // only its digest counts beside it
+			continue
+		}
+		b = appendEnvelope(b, &it.Record)
+		it.Stored = b[start:len(b):len(b)]
+		it.Record.Key = key
+		it.Record.Value = it.Stored[len(it.Stored)-len(it.Record.Value):]
+	}
+	return size
+}
+
+// newGroup decides against the last commit. It runs on the committer's
+// goroutine, which alone replaces store.last.
+func (n *namespace) newGroup() *commit.Group {
+	txn := n.store.last.txn
+	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded { return n.heldAll(txn, indices) })
+}
+
+func (n *namespace) Latest() dbadapter.Timestamp {
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	return n.shown.latest
+}
+
+func (n *namespace) Ceiling() dbadapter.Timestamp {
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	return n.shown.ceiling()
+}
+
+func (n *namespace) Raise(ctx context.Context, to dbadapter.Timestamp) error {
+	return n.setMeta(ctx, "raise the ceiling", func(m *meta) {
+		if to > m.ceiling() {
+			m.raised = to
+		}
+	})
+}
+
+func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
+	return n.setMeta(ctx, "lower the ceiling", func(m *meta) { m.latest, m.raised = min(m.latest, to), min(m.raised, to) })
+}
+
+// setMeta changes the namespace's head between two commits.
+func (n *namespace) setMeta(ctx context.Context, what string, set func(*meta)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := n.enter(what); err != nil {
+		return err
+	}
+	defer n.calls.Done()
+	return n.store.committer.do(ctx, func() error {
+		m := n.meta
+		set(&m)
+		if m == n.meta {
+			return nil
+		}
+		txn := n.store.db.Begin()
+		defer txn.Discard()
+		return n.putMeta(txn, m)
+	})
+}
+
+// putMeta adds the namespace's head to a transaction, commits it and shows it. It
+// runs on the committer's goroutine.
+func (n *namespace) putMeta(txn kv.Txn, m meta) error {
+	c := &n.store.committer
+	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
+		return err
+	}
+	if err := c.finish(txn); err != nil {
+		return err
+	}
+	n.meta = m
+	c.publish(n.show)
+	return nil
+}
+
+// show lets callers see the head as of the last commit. The store's lock is held.
+func (n *namespace) show() { n.shown = n.meta }
+
+func (n *namespace) Close() error {
+	n.mu.Lock()
+	if n.closed {
+		n.mu.Unlock()
+		return nil
+	}
+	n.closed = true
+	n.mu.Unlock()
+	n.calls.Wait()
+	n.mu.Lock()
+	snapshots := n.snapshots
+	n.snapshots = nil
+	n.mu.Unlock()
+	for s := range snapshots {
+		s.end()
+	}
+	n.store.release(n.id)
+	return nil
+}

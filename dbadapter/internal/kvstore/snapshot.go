@@ -1,0 +1,202 @@
+package kvstore
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// readTxn is a read transaction as of one commit. All snapshots opened before the
+// next commit share it, so that opening one neither reads the database nor
+// waits for a commit in progress.
+type readTxn struct {
+	txn  kv.View
+	refs atomic.Int64
+}
+
+func newReadTxn(db kv.DB) *readTxn {
+	r := &readTxn{txn: db.View()}
+	r.refs.Store(1)
+	return r
+}
+
+func (r *readTxn) release() {
+	if r.refs.Add(-1) == 0 {
+		r.txn.Close()
+	}
+}
+
+type snapshot struct {
+	namespace *namespace
+	seq       uint64
+
+	mu        sync.Mutex // guards what follows; the store's Close takes it too
+	read      *readTxn   // nil once closed
+	iterators map[kv.Iterator]struct{}
+	order     []int // scratch of Lookup
+}
+
+func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
+	if err := n.enter("open a snapshot"); err != nil {
+		return nil, err
+	}
+	defer n.calls.Done()
+	n.store.mu.Lock()
+	s := &snapshot{namespace: n, seq: n.shown.seq, read: n.store.last}
+	s.read.refs.Add(1)
+	n.store.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.snapshots[s] = struct{}{}
+	return s, nil
+}
+
+// locked takes the lock if the snapshot is open.
+func (s *snapshot) locked(what string) error {
+	s.mu.Lock()
+	if s.read == nil {
+		s.mu.Unlock()
+		return fmt.Errorf("%s: the snapshot is %w", what, dbadapter.ErrClosed)
+	}
+	return nil
+}
+
+func (s *snapshot) Seq() uint64 { return s.seq }
+
+// meta is the namespace's head as of the snapshot.
+func (s *snapshot) meta(what string) (m meta, err error) {
+	if err := s.locked(what); err != nil {
+		return m, err
+	}
+	defer s.mu.Unlock()
+	number := s.namespace.number
+	b, err := kv.Get(s.read.txn, metaKey(number))
+	if err != nil {
+		return m, err
+	}
+	return m, m.decode(b, number)
+}
+
+func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
+	if err := s.locked("get"); err != nil {
+		return dbadapter.Record{}, err
+	}
+	defer s.mu.Unlock()
+	n := s.namespace
+	r, err := n.record(s.read.txn, bytes.Clone(key))
+	if err == nil {
+		err = n.check(s.read.txn, n.hasher.Index(key), key, r)
+	}
+	if err != nil {
+		return dbadapter.Record{}, err
+	}
+	if r == nil {
+		return dbadapter.Record{}, fmt.Errorf("get %s: %w", kv.Quote(key), dbadapter.ErrNotFound)
+	}
+	return r.Record, nil
+}
+
+func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
+	if err := s.locked("look up"); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	// In the order of the indices, neighbours are found in the same blocks.
+	s.order = s.order[:0]
+	for i := range indices {
+		s.order = append(s.order, i)
+	}
+	slices.SortFunc(s.order, func(a, b int) int { return cmp.Compare(indices[a], indices[b]) })
+	var failed atomic.Pointer[error]
+	inParallel(len(indices), func(from, to int) {
+		var key [prefixSize + numberSize]byte
+		for _, i := range s.order[from:to] {
+			sum, err := s.sum(appendIndexKey(key[:0], s.namespace.number, indices[i]), indices[i])
+			if err != nil {
+				failed.Store(&err)
+				return
+			}
+			sums[i] = sum
+		}
+	})
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// sum reads the checksum under one index, given its key.
+func (s *snapshot) sum(key []byte, index dbadapter.Index) (sum dbadapter.Checksum, err error) {
+	if index > maxIndex {
+		return 0, nil // its key would be another's
+	}
+	_, err = s.read.txn.Get(key, func(entry []byte) error {
+		b, err := readBucket(entry, s.namespace.number, index)
+		sum = b.sum
+		return err
+	})
+	return sum, err
+}
+
+// inParallel does a piece of work in as many parts as there are processors, up
+// to 4, when it has at least that many dozens of steps.
+func inParallel(n int, part func(from, to int)) {
+	const least, most = 48, 4
+	parts := min(n/least, most, runtime.GOMAXPROCS(0))
+	if parts <= 1 {
+		part(0, n)
+		return
+	}
+	var all sync.WaitGroup
+	for i := range parts {
+		all.Go(func() { part(n*i/parts, n*(i+1)/parts) })
+	}
+	all.Wait()
+}
+
+func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
+	if err := s.locked("read a bucket"); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	if index > maxIndex {
+		return nil, nil
+	}
+	held, err := s.namespace.held(s.read.txn, index)
+	var records []dbadapter.Hashed
+	for i := range held {
+		records = append(records, held[i].Record)
+	}
+	return records, err
+}
+
+func (s *snapshot) Close() error {
+	n := s.namespace
+	n.mu.Lock()
+	delete(n.snapshots, s)
+	n.mu.Unlock()
+	s.end()
+	return nil
+}
+
+// end releases the transaction and whatever iterates over it.
+func (s *snapshot) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read == nil {
+		return
+	}
+	for it := range s.iterators {
+		it.Close()
+	}
+	s.iterators = nil
+	s.read.release()
+	s.read = nil
+}

@@ -1,0 +1,185 @@
+package kvstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// Store is a database in a folder. Make it with Open.
+type Store struct {
+	engine  kv.Engine
+	dir     string
+	options Options
+	db      kv.DB
+	lock    *dirLock
+	disk    *diskGuard
+	log     *slog.Logger
+
+	committer committer
+	eraser    eraser
+
+	compacting sync.Mutex // held while Compact runs
+
+	mu     sync.Mutex // guards what follows
+	last   *readTxn   // as of the last commit
+	open   map[dbadapter.NamespaceID]*namespace
+	closed bool
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open opens the store in a folder, and makes a new one in an empty folder.
+//
+// ErrLocked: another process, or this one, has it open. ErrFormat: it was
+// written by a program of another disk format, or by another program
+// altogether. ErrCorrupt: its files are damaged.
+func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
+	o.setDefaults()
+	s := &Store{dir: dir, engine: engine, options: o, log: o.Logger, open: make(map[dbadapter.NamespaceID]*namespace)}
+	if s.lock, err = lockDir(dir); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", dir, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("open store %s: %w", dir, err)
+			s.lock.release()
+		}
+	}()
+	if err := checkFormat(dir, engine); err != nil {
+		return nil, err
+	}
+	clean, err := readClean(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := engine.Probe(dir, clean.there); err != nil {
+		return nil, err
+	}
+	h, err := s.openFiles(clean)
+	if err != nil {
+		return nil, err
+	}
+	s.disk = &diskGuard{dir: dir, min: o.MinFree}
+	s.last = newReadTxn(s.db)
+	s.committer.start(s, h)
+	s.eraser.start(s)
+	return s, nil
+}
+
+// openFiles opens the database and reads the store's head. From here on the engine
+// writes, so the note of the clean close goes first; it comes back if the store
+// is refused.
+func (s *Store) openFiles(clean cleanNote) (h head, err error) {
+	if err := clean.take(s.dir); err != nil {
+		return head{}, err
+	}
+	s.db, err = s.engine.Open(s.dir)
+	if err == nil {
+		if h, err = s.readHead(); err == nil {
+			err = clean.check(h.commits)
+		}
+		if err != nil {
+			err = errors.Join(err, s.db.Close())
+		}
+	}
+	if err != nil {
+		err = errors.Join(err, clean.putBack(s.dir))
+	}
+	return h, err
+}
+
+// readHead reads the store's own entry; the zero head with next 1 if the store
+// is new.
+func (s *Store) readHead() (head, error) {
+	h := head{next: 1}
+	view := s.db.View()
+	defer view.Close()
+	b, err := kv.Get(view, metaKey(0))
+	if err != nil || b == nil {
+		return h, err
+	}
+	return h, h.decode(b)
+}
+
+// Namespace opens a namespace; see dbadapter.Store. It must not be open.
+func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	n := &namespace{store: s, id: id, hasher: hasher, observe: observe, snapshots: make(map[*snapshot]struct{})}
+	if err := s.reserve(id, n); err != nil {
+		return nil, fmt.Errorf("open namespace %x: %w", id, err)
+	}
+	if err := s.committer.do(ctx, n.load); err != nil {
+		s.release(id)
+		return nil, fmt.Errorf("open namespace %x: %w", id, err)
+	}
+	return n, nil
+}
+
+// reserve keeps others from opening or dropping a namespace until it is
+// released.
+func (s *Store) reserve(id dbadapter.NamespaceID, n *namespace) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("the store is %w", dbadapter.ErrClosed)
+	}
+	if s.open[id] != nil {
+		return fmt.Errorf("%w; close it first", dbadapter.ErrLocked)
+	}
+	s.open[id] = n
+	return nil
+}
+
+func (s *Store) release(id dbadapter.NamespaceID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, id)
+}
+
+// Close finishes the running commits, ends all snapshots, closes the database
+// and notes on disk that it was closed in order. Idempotent.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() { s.closeErr = s.close() })
+	return s.closeErr
+}
+
+func (s *Store) close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.eraser.close()
+	s.committer.stop()
+	s.compacting.Lock()
+	defer s.compacting.Unlock()
+	s.mu.Lock()
+	var open []*namespace
+	for _, n := range s.open {
+		open = append(open, n)
+	}
+	s.mu.Unlock()
+	for _, n := range open {
+		n.Close()
+	}
+	s.mu.Lock()
+	s.last.release()
+	s.last = nil
+	s.mu.Unlock()
+	err := s.db.Close()
+	if err == nil && s.committer.failed == nil {
+		err = markClean(s.dir, s.committer.head.commits)
+	}
+	s.lock.release()
+	if err != nil {
+		return fmt.Errorf("close store %s: %w", s.dir, err)
+	}
+	return nil
+}

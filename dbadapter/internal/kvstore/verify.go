@@ -1,0 +1,166 @@
+package kvstore
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// A record is read together with its bucket: the seal of an envelope finds one
+// that was damaged, and the bucket's checksum finds a sound one that is not the
+// newest of its key, as a table that is lost would leave behind. Of 2^22 such
+// records within 64 seconds of the newest, one goes unseen.
+
+// held reads and verifies the records under an index, by key.
+func (n *namespace) held(txn kv.Reader, index dbadapter.Index) ([]commit.Held, error) {
+	all := n.heldAll(txn, []dbadapter.Index{index})
+	return all[0].Held, all[0].Err
+}
+
+// heldAll reads and verifies the records under each of the indices, which are
+// sorted. It reads the buckets in the order of the indices and then the records in
+// the order of their keys: neighbours are found in the same blocks.
+func (n *namespace) heldAll(txn kv.Reader, indices []dbadapter.Index) []commit.Loaded {
+	loaded := make([]commit.Loaded, len(indices))
+	sums := make([]dbadapter.Checksum, len(indices))
+	inParallel(len(indices), func(from, to int) {
+		for i := from; i < to; i++ {
+			loaded[i].Held, sums[i], loaded[i].Err = n.named(txn, indices[i])
+		}
+	})
+	type place struct{ bucket, at int }
+	var places []place
+	for i := range loaded {
+		for at := range loaded[i].Held {
+			places = append(places, place{i, at})
+		}
+	}
+	record := func(p place) *dbadapter.Hashed { return &loaded[p.bucket].Held[p.at].Record }
+	slices.SortFunc(places, func(a, b place) int { return bytes.Compare(record(a).Key, record(b).Key) })
+	errs := make([]error, len(places))
+	inParallel(len(places), func(from, to int) {
+		for i := from; i < to; i++ {
+			held := record(places[i])
+			r, err := n.record(txn, held.Key)
+			if r == nil && err == nil {
+				err = errMissing(held.Key)
+			}
+			if errs[i] = err; err == nil {
+				*held = *r
+			}
+		}
+	})
+	for i, p := range places {
+		if l := &loaded[p.bucket]; errs[i] != nil && l.Err == nil {
+			l.Err = errs[i]
+		}
+	}
+	for i := range loaded {
+		l := &loaded[i]
+		if l.Err == nil && len(l.Held) > 0 && commit.Checksum(n.hasher, l.Held) != sums[i] {
+			l.Err = errStale(l.Held[0].Record.Key)
+		}
+		if l.Err != nil {
+			l.Held = nil
+		}
+	}
+	return loaded
+}
+
+// named reads the bucket of an index: its checksum, and records of which only the
+// keys are set.
+func (n *namespace) named(txn kv.Reader, index dbadapter.Index) (held []commit.Held, sum dbadapter.Checksum, err error) {
+	entry, err := kv.Get(txn, appendIndexKey(make([]byte, 0, prefixSize+numberSize), n.number, index))
+	if entry == nil || err != nil {
+		return nil, 0, err
+	}
+	b, err := readBucket(entry, n.number, index)
+	if err != nil {
+		return nil, 0, err
+	}
+	for {
+		key, ok, err := b.next()
+		if err != nil {
+			return nil, 0, err
+		}
+		if !ok {
+			break
+		}
+		held = append(held, commit.Held{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: key}}})
+	}
+	if len(held) == 0 {
+		return nil, 0, kv.Corrupt("an index entry", "it names no key")
+	}
+	return held, b.sum, nil
+}
+
+// record reads the record under a key, nil if it is not there, and verifies its
+// seal. It refers to key.
+func (n *namespace) record(txn kv.Reader, key []byte) (*dbadapter.Hashed, error) {
+	b, err := kv.Get(txn, append(appendPrefix(make([]byte, 0, 64), n.number, kindRecord), key...))
+	if b == nil || err != nil {
+		return nil, err
+	}
+	r, err := n.decode(txn, key, b)
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// decode reads and verifies an envelope, and the tail of one that was cut.
+func (n *namespace) decode(txn kv.Reader, key, envelope []byte) (r dbadapter.Hashed, err error) {
+	if len(envelope) > 0 && envelope[0]&flagLong != 0 {
+		tail, err := kv.Get(txn, tailKey(n.number, key))
+		if err != nil {
+			return r, err
+		}
+		envelope = append(envelope, tail...)
+	}
+	return readEnvelope(envelope, key, n.hasher)
+}
+
+// check compares what was read under a key, nil if nothing was, with the bucket
+// of its index.
+func (n *namespace) check(txn kv.Reader, index dbadapter.Index, key []byte, r *dbadapter.Hashed) error {
+	var place [prefixSize + numberSize]byte
+	alone := false // the record is all that the bucket holds
+	found, err := txn.Get(appendIndexKey(place[:0], n.number, index), func(entry []byte) error {
+		b, err := readBucket(entry, n.number, index)
+		if err != nil {
+			return err
+		}
+		first, _, err := b.next()
+		alone = err == nil && r != nil && len(b.rest) == 0 && bytes.Equal(first, key) &&
+			dbadapter.PairOf(n.hasher, r).Checksum == b.sum
+		return err
+	})
+	switch {
+	case alone || err != nil:
+		return err
+	case !found && r == nil:
+		return nil
+	case !found:
+		return errStale(key)
+	}
+	held, err := n.held(txn, index)
+	if err != nil {
+		return err
+	}
+	known := slices.ContainsFunc(held, func(h commit.Held) bool { return bytes.Equal(h.Record.Key, key) })
+	if r != nil && !known {
+		return errStale(key)
+	}
+	return nil
+}
+
+func errMissing(key []byte) error {
+	return kv.Corrupt("the record "+kv.Quote(key), "its bucket knows it, but it is not there")
+}
+
+func errStale(key []byte) error {
+	return kv.Corrupt("the record "+kv.Quote(key), "it is not the one that its bucket was written with")
+}
