@@ -43,9 +43,9 @@
 //
 // A store that is a [Backuper] can be copied while it is written to.
 //
-// Two stores come with the module, dbadapter/badgerdb (on disk) and
-// dbadapter/memdb (in memory). Both pass dbadapter/storetest, and so must any
-// other.
+// Three stores come with the module: dbadapter/badgerdb (on disk), dbadapter/pgdb
+// (in PostgreSQL) and dbadapter/memdb (in memory). All pass dbadapter/storetest, and
+// so must any other.
 //
 // # Limits, and what is not promised
 //

@@ -15,11 +15,15 @@ declare -A need=(
   [mount]=mount
   [ip]=iproute2                             # network namespaces: limits per address
   [nft]=nftables                            # routers between them: hole punching
+  [postgres]=postgresql                     # a store in a server that each test starts
 )
+
+# Debian keeps the programs of a PostgreSQL server apart, by version.
+servers=$(printf '%s:' /usr/lib/postgresql/*/bin)
 
 declare -A missing=()
 for command in "${!need[@]}"; do
-  PATH=$PATH:/usr/sbin:/sbin command -v "$command" >/dev/null || missing[${need[$command]}]=1
+  PATH=$PATH:/usr/sbin:/sbin:$servers command -v "$command" >/dev/null || missing[${need[$command]}]=1
 done
 
 # The tests on real input import Debian's package index.

@@ -7,11 +7,11 @@ const module = "github.com/syncd-io/syncd"
 // its tests may also import packages of its own floor (a store's tests run the
 // conformance suite beside it).
 var floors = [][]string{
-	{"bfield/fieldtest", "bfield/internal/keyed", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
+	{"bfield/fieldtest", "bfield/internal/keyed", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/pgserver", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
-	{"dbadapter/internal/commit", "dbadapter/internal/kv", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
+	{"dbadapter/internal/commit", "dbadapter/internal/kv", "dbadapter/internal/queue", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore"},
-	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/storetest", "reconcile/wire"},
+	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/pgdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
 	{"reconcile/replica"},
 	{"internal/node"},
@@ -57,13 +57,18 @@ var fences = []fence{
 		why:     "every signature is verified by one rule; crypto/ed25519 has another",
 	},
 	{
+		imports: []string{"github.com/jackc/pgx"},
+		only:    []string{"dbadapter/pgdb"},
+		why:     "the store is behind dbadapter.Store, so that another one can take its place",
+	},
+	{
 		imports: []string{"github.com/libp2p", "github.com/multiformats/go-multiaddr"},
 		only:    []string{"peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "the protocol is pure; only peer knows the network, and the tests' nodes what breaks it",
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"bfield", "dbadapter/internal/badgerkv", "dbadapter/internal/kv", "dbadapter/internal/kvstore", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		only:    []string{"bfield", "dbadapter/internal/badgerkv", "dbadapter/internal/kv", "dbadapter/internal/kvstore", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{
@@ -77,12 +82,12 @@ var fences = []fence{
 		why:     "packages log to the *slog.Logger that their caller gives; the daemon alone chooses what is behind it",
 	},
 	{
-		imports: []string{module + "/internal/child", module + "/internal/golden", module + "/internal/powercut"},
+		imports: []string{module + "/internal/child", module + "/internal/golden", module + "/internal/pgserver", module + "/internal/powercut"},
 		why:     "it is for tests",
 	},
 	{
 		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},
-		only:    []string{"bfield/fieldtest", "dbadapter/storetest", "internal/child", "internal/golden", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
+		only:    []string{"bfield/fieldtest", "dbadapter/storetest", "internal/child", "internal/golden", "internal/pgserver", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
 		why:     "test code stays in tests; the conformance suite and the nodes are for the tests of others",
 	},
 }

@@ -1,0 +1,29 @@
+// Package pgdb is a store in PostgreSQL, or in an engine that speaks its protocol.
+// A namespace that is larger than one disk then lives on an engine that is spread
+// over many.
+//
+//	store, err := pgdb.Open(ctx, "postgres://syncd@db.example/syncd", pgdb.Options{})
+//	namespace, err := store.Namespace(ctx, id, hasher, nil)
+//	outcomes, err := namespace.Apply(ctx, []dbadapter.Write{{Record: record}})
+//
+// The store is a schema of a database (schema.go), which belongs to one process at a
+// time: an advisory lock keeps a second one out, and each commit proves that the
+// schema has not changed hands (owner.go). Keys and values can be read with SQL;
+// the store does not notice what others write, until it reads what is then damaged.
+//
+//   - Writes of many callers share one transaction (commit.go): one query that reads
+//     all records held, one exchange that writes, one COMMIT.
+//   - A COMMIT whose answer is lost is looked up once the server is back. If that
+//     fails, the outcome is unknown, and the store takes no more writes (owner.go).
+//   - Snapshots are REPEATABLE READ transactions, each on a connection of its own
+//     (view.go). Those that are opened between two commits share one.
+//   - Each record carries a checksum that is verified when it is read (record.go).
+//   - A dropped namespace is gone with one small transaction; the eraser frees its
+//     space in the background (erase.go).
+//
+// What is not promised: what the server acknowledges and has not stored is lost with
+// it. Open refuses a server that runs with fsync = off; whether a commit waits for
+// a standby is the server's own setting (synchronous_standby_names). A pool
+// between this package and the server must keep a session on one connection. The
+// store is no dbadapter.Backuper: the server has means of its own.
+package pgdb

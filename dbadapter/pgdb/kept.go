@@ -1,0 +1,239 @@
+package pgdb
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// An entry of the kept log is
+//
+//	ms(8) by(24) length(uvarint) key length(uvarint) head value  seal(8)
+//
+// under its kind and number.
+const keptSize = 8 + dbadapter.VersionSize
+
+func keptSeed(number int32, why dbadapter.Why, seq uint64) uint64 {
+	return seed(number, kindKept, seq<<8|uint64(why))
+}
+
+func appendKept(b []byte, number int32, seq uint64, at time.Time, l *commit.Leaver) []byte {
+	start := len(b)
+	b = binary.BigEndian.AppendUint64(b, uint64(at.UnixMilli()))
+	b, _ = l.By.AppendBinary(b) // never fails
+	b = binary.AppendUvarint(b, uint64(len(l.Record.Key)))
+	b = append(b, l.Record.Key...)
+	b = binary.AppendUvarint(b, uint64(headSize(&l.Record.Record)))
+	b = appendHead(b, &l.Record)
+	b = append(b, l.Record.Value...)
+	return appendSeal(b, start, keptSeed(number, l.Why, seq))
+}
+
+// readKept decodes an entry.
+func readKept(b []byte, number int32, why dbadapter.Why, seq uint64, h dbadapter.Hasher) (k dbadapter.Kept, err error) {
+	const what = "an entry of the kept log"
+	body, err := unseal(b, keptSeed(number, why, seq), what)
+	if err != nil {
+		return k, err
+	}
+	if len(body) < keptSize {
+		return k, corrupt(what, "it has %d bytes", len(b))
+	}
+	k.Seq, k.Why, k.At = seq, why, time.UnixMilli(int64(binary.BigEndian.Uint64(body))).UTC()
+	if err := k.By.UnmarshalBinary(body[8:keptSize]); err != nil {
+		return k, corrupt(what, "%v", err)
+	}
+	key, rest, ok := takePiece(body[keptSize:])
+	head, value, more := takePiece(rest)
+	if !ok || !more {
+		return k, corrupt(what, "it is cut short")
+	}
+	r, err := readRecord(key, head, value, h)
+	k.Record = r.Record
+	return k, err
+}
+
+// takePiece takes a piece with its length before it off b.
+func takePiece(b []byte) (piece, rest []byte, ok bool) {
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n > uint64(len(b)-w) {
+		return nil, nil, false
+	}
+	end := w + int(n)
+	return b[w:end:end], b[end:], true
+}
+
+// stageKept queues the leavers of a commit, in pieces of about the size of a batch.
+func (n *namespace) stageKept(b *pgx.Batch, m *keptMeta, leavers []commit.Leaver) {
+	at := n.store.options.Now()
+	var whys []int16
+	var seqs, sizes []int64
+	var entries [][]byte
+	bytes := 0
+	flush := func() {
+		if len(entries) > 0 {
+			b.Queue(`INSERT INTO kept (namespace, why, seq, size, entry)
+				SELECT $1, k.* FROM unnest($2::smallint[], $3::bigint[], $4::bigint[], $5::bytea[]) k`, n.number, whys, seqs, sizes, entries)
+		}
+		whys, seqs, sizes, entries, bytes = nil, nil, nil, nil, 0
+	}
+	for i := range leavers {
+		l := &leavers[i]
+		m.seq++
+		m.count(l.Why, l.Size(), 1)
+		entry := appendKept(nil, n.number, m.seq, at, l)
+		whys, seqs, sizes = append(whys, int16(l.Why)), append(seqs, int64(m.seq)), append(sizes, int64(l.Size()))
+		entries = append(entries, entry)
+		if bytes += len(entry); bytes > dbadapter.MaxBatchBytes {
+			flush()
+		}
+	}
+	flush()
+}
+
+// keptOnward reads a page of the kept log, of no more bytes than a page of records.
+const keptOnward = `
+SELECT why, seq, entry FROM (
+	SELECT *, sum(octet_length(entry)) OVER (ORDER BY why, seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+	FROM (
+		SELECT why, seq, entry FROM kept
+		WHERE namespace = $1 AND why = $2 AND seq > $3 ORDER BY seq LIMIT $4
+	) p
+) q WHERE before IS NULL OR before < $5 ORDER BY why, seq`
+
+func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
+	return func(yield func(dbadapter.Kept, error) bool) {
+		s, err := n.snapshot("read the kept log")
+		if err != nil {
+			yield(dbadapter.Kept{}, err)
+			return
+		}
+		defer s.Close()
+		if err := s.kept(ctx, func(k dbadapter.Kept) bool { return yield(k, nil) }); err != nil {
+			yield(dbadapter.Kept{}, fmt.Errorf("read the kept log: %w", err))
+		}
+	}
+}
+
+func (s *snapshot) kept(ctx context.Context, yield func(dbadapter.Kept) bool) error {
+	found := keptMeta{seq: s.meta.kept.seq}
+	for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
+		for last, more := int64(0), true; more; {
+			page, err := s.keptPage(why, last)
+			if err != nil {
+				return err
+			}
+			for i := range page {
+				k := &page[i]
+				if err := s.running(ctx); err != nil {
+					return err
+				}
+				found.count(why, len(k.Record.Key)+len(k.Record.Value), 1)
+				last = int64(k.Seq)
+				if !yield(*k) {
+					return nil
+				}
+			}
+			more = len(page) > 0
+		}
+	}
+	if err := s.running(ctx); err != nil {
+		return err
+	}
+	if found != s.meta.kept {
+		m := s.meta.kept
+		return corrupt("the kept log", "it has %d conflicts and %d records set aside, and %d and %d were written",
+			found.conflicts, found.setAside, m.conflicts, m.setAside)
+	}
+	return nil
+}
+
+func (s *snapshot) keptPage(why dbadapter.Why, after int64) (page []dbadapter.Kept, err error) {
+	n := s.namespace
+	err = s.query(func(rows pgx.Rows) error {
+		var kind int16
+		var seq int64
+		var entry []byte
+		if err := rows.Scan(&kind, &seq, &entry); err != nil {
+			return err
+		}
+		k, err := readKept(entry, n.number, why, uint64(seq), n.hasher)
+		page = append(page, k)
+		return err
+	}, keptOnward, n.number, int16(why), after, mostPage, pageBytes)
+	return page, err
+}
+
+func (n *namespace) KeptCount(why dbadapter.Why) int {
+	m := n.last()
+	if why == dbadapter.KeptConflict {
+		return int(m.kept.conflicts)
+	}
+	return int(m.kept.setAside)
+}
+
+func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
+	numbers := make([]int64, len(seqs))
+	for i, seq := range seqs {
+		numbers[i] = int64(seq)
+	}
+	return n.do(ctx, "forget entries of the kept log", func() error {
+		return n.takeOut(`SELECT why, seq, size FROM kept WHERE namespace = $1 AND why = ANY($2) AND seq = ANY($3)`,
+			func(*keptMeta) bool { return true }, []int16{int16(dbadapter.KeptConflict), int16(dbadapter.KeptSetAside)}, numbers)
+	})
+}
+
+// trimPage is how many entries are looked at together when the kept log is trimmed.
+const trimPage = 4096
+
+// trimKept removes the oldest conflicts beyond the bounds. It runs on the queue's
+// goroutine.
+func (w *writer) trimKept(n *namespace) error {
+	over := func(m *keptMeta) bool {
+		return m.conflicts > dbadapter.MaxConflicts || m.bytes > dbadapter.MaxConflictBytes
+	}
+	for over(&n.meta.kept) {
+		was := n.meta.kept
+		err := n.takeOut(`SELECT why, seq, size FROM kept WHERE namespace = $1 AND why = $2 ORDER BY seq LIMIT $3`,
+			over, int16(dbadapter.KeptConflict), trimPage)
+		if err != nil {
+			return err
+		}
+		if n.meta.kept == was {
+			return corrupt("the kept log", "its head counts %d conflicts of %d bytes, which are not there", was.conflicts, was.bytes)
+		}
+	}
+	return nil
+}
+
+// takeOut removes the entries that a query finds, in its order and as long as more
+// says so.
+func (n *namespace) takeOut(find string, more func(*keptMeta) bool, arguments ...any) error {
+	m := n.meta
+	var whys []int16
+	var seqs []int64
+	err := n.store.writer.query(func(rows pgx.Rows) error {
+		var why int16
+		var seq, size int64
+		if err := rows.Scan(&why, &seq, &size); err != nil || !more(&m.kept) {
+			return err
+		}
+		m.kept.count(dbadapter.Why(why), int(size), -1)
+		whys, seqs = append(whys, why), append(seqs, seq)
+		return nil
+	}, find, append([]any{n.number}, arguments...)...)
+	if err != nil || len(seqs) == 0 {
+		return err
+	}
+	return n.change(m, func(b *pgx.Batch) {
+		b.Queue(`DELETE FROM kept USING unnest($2::smallint[], $3::bigint[]) gone (why, seq)
+			WHERE kept.namespace = $1 AND kept.why = gone.why AND kept.seq = gone.seq`, n.number, whys, seqs)
+	})
+}

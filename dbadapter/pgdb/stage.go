@@ -1,0 +1,104 @@
+package pgdb
+
+import (
+	"github.com/jackc/pgx/v5"
+
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// The statements of a commit take columns, so that a batch of any length is one of
+// each.
+const (
+	putRecords = `
+INSERT INTO records (namespace, key, idx, checksum, head, value)
+SELECT $1, r.* FROM unnest($2::bytea[], $3::bigint[], $4::bigint[], $5::bytea[], $6::bytea[]) r
+ON CONFLICT (namespace, key) DO UPDATE
+SET idx = excluded.idx, checksum = excluded.checksum, head = excluded.head, value = excluded.value`
+	markNeighbours = `
+UPDATE records SET checksum = n.checksum FROM unnest($2::bytea[], $3::bigint[]) n (key, checksum)
+WHERE records.namespace = $1 AND records.key = n.key`
+	removeRecords = `DELETE FROM records WHERE namespace = $1 AND key = ANY($2)`
+	putLog        = `INSERT INTO log (namespace, last, entry) SELECT $1, l.* FROM unnest($2::bigint[], $3::bytea[]) l`
+	putMeta       = `UPDATE namespaces SET head = $2 WHERE number = $1`
+)
+
+// stage queues the statements of a part. It may be called again.
+func (p *part) stage(b *pgx.Batch) {
+	n := p.namespace
+	m := n.meta
+	changes := p.group.Changes(m.seq)
+	var keys, heads, values, near, gone [][]byte
+	var indices, sums, nearSums []int64
+	for i, bucket := range p.group.Touched() {
+		m.records += uint64(changes[i].Records)
+		m.digest = m.digest.Add(changes[i].Delta)
+		sum := sealSum(n.number, bucket.Index, changes[i].New)
+		for j := range bucket.Held {
+			held := &bucket.Held[j]
+			if held.Item == nil { // its bucket has another checksum now
+				near, nearSums = append(near, held.Record.Key), append(nearSums, sum)
+				continue
+			}
+			keys, heads = append(keys, held.Record.Key), append(heads, held.Item.Stored)
+			indices, sums = append(indices, int64(bucket.Index)), append(sums, sum)
+			values = append(values, present(held.Record.Value))
+		}
+		for _, held := range bucket.Removed() {
+			gone = append(gone, held.Record.Key)
+		}
+	}
+	if len(gone) > 0 {
+		b.Queue(removeRecords, n.number, gone)
+	}
+	if len(keys) > 0 {
+		b.Queue(putRecords, n.number, keys, indices, sums, heads, values)
+	}
+	if len(near) > 0 {
+		b.Queue(markNeighbours, n.number, near, nearSums)
+	}
+	n.stageKept(b, &m.kept, p.group.Leavers())
+	var lasts []int64
+	var entries [][]byte
+	for rest := changes; len(rest) > 0; {
+		some := rest[:oneLogEntry(rest)]
+		rest = rest[len(some):]
+		lasts = append(lasts, int64(some[len(some)-1].Seq))
+		entries = append(entries, appendLogEntry(nil, n.number, some))
+	}
+	b.Queue(putLog, n.number, lasts, entries)
+	m.seq += uint64(len(changes))
+	m.latest = max(m.latest, p.group.Latest())
+	b.Queue(putMeta, n.number, m.encode(n.number))
+	p.meta, p.changes = m, changes
+}
+
+// prepare gives each item its stored head, and a key of its own: a change that is
+// handed to an observer stays valid. It returns what the batch weighs.
+func prepare(items []commit.Item) (size int) {
+	bytes := 0
+	for i := range items {
+		bytes += len(items[i].Record.Key) + headSize(&items[i].Record.Record)
+	}
+	b := make([]byte, 0, bytes)
+	for i := range items {
+		it, start := &items[i], len(b)
+		size += it.Record.Weight()
+		b = append(b, it.Record.Key...)
+		it.Record.Key = b[start:len(b):len(b)]
+		if it.Action.Removes() {
+			continue
+		}
+		start = len(b)
+		b = appendHead(b, &it.Record)
+		it.Stored = b[start:len(b):len(b)]
+	}
+	return size
+}
+
+// present is a value that is not NULL.
+func present(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
