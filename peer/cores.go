@@ -6,6 +6,16 @@ import (
 	"sync/atomic"
 )
 
+// aside runs fn on a goroutine of its own, for which wait waits.
+func aside(fn func()) (wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fn()
+	}()
+	return func() { <-done }
+}
+
 // onAllCores calls fn(0) … fn(n−1), and returns when all calls have.
 func onAllCores(n int, fn func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)

@@ -196,7 +196,7 @@ func (n *Node) newCore(interval time.Duration) *node.Node {
 	begun := time.Now()
 	return node.New(node.Config{
 		ID: node.ID(n.self.id), Sign: n.self.sign,
-		Now: n.now, Each: onAllCores, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
+		Now: n.now, Each: onAllCores, Aside: aside, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
 		Elapsed: func() time.Duration { return time.Since(begun) },
 		Random: func(node.Purpose) uint64 {
 			var b [8]byte

@@ -45,7 +45,7 @@ func waitsForCommits() bool {
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for one := range strings.SplitSeq(string(stacks), "\n\n") {
 		head, frames, _ := strings.Cut(one, "\n")
-		if strings.Contains(head, "[sync.") && (strings.Contains(frames, "node.(*Namespace).Admit(") || strings.Contains(frames, "node.(*Import).Hold(")) {
+		if strings.Contains(head, "[sync.") && (strings.Contains(frames, "node.(*Namespace).admit(") || strings.Contains(frames, "node.(*Import).Hold(")) {
 			return true
 		}
 	}
@@ -72,7 +72,7 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 		"from a peer": func(key []byte, at dbadapter.Timestamp) error {
 			r, err := dbadapter.Hash(ns.core.Keys.Hasher, dbadapter.Record{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}})
 			if err == nil {
-				_, err = ns.core.Admit(t.Context(), node.ID(n.self.id), []dbadapter.Hashed{r})
+				_, err = ns.core.Admit(t.Context(), node.ID(n.self.id), []dbadapter.Hashed{r})()
 			}
 			return err
 		},

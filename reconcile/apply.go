@@ -36,26 +36,64 @@ func (t *receiver) apply(arrived []arrival) error {
 	return t.admit(batch)
 }
 
-// admit passes one batch to the admission, and notes the verdicts.
+// pending is an admission whose commit may be running. It is the only one.
+type pending struct {
+	records  []dbadapter.Hashed
+	wait     func()
+	verdicts []Verdict
+	err      error
+}
+
+// admit passes one batch to the admission: the records are checked while the batch
+// before them is committed, and then committed in their turn.
 func (t *receiver) admit(records []dbadapter.Hashed) error {
 	if len(records) == 0 {
 		return nil
 	}
 	defer t.link.in(StepApply)()
-	verdicts, err := t.link.opts.Admit(records)
-	if err != nil {
-		return fmt.Errorf("applying %d records: %w", len(records), err)
+	commit := t.link.opts.Admit(records)
+	if err := t.settle(); err != nil {
+		return err
 	}
-	for n, v := range verdicts {
+	p := &pending{records: records}
+	run := func() { p.verdicts, p.err = commit() }
+	t.pending = p
+	if aside := t.link.opts.Aside; aside != nil {
+		p.wait = aside(run)
+		t.link.settle = t.settle
+	} else {
+		run()
+		if err := t.settle(); err != nil {
+			return err
+		}
+	}
+	return t.link.tick()
+}
+
+// settle waits for the commit that is running, if there is one, and notes the
+// verdicts.
+func (t *receiver) settle() error {
+	p := t.pending
+	if p == nil {
+		return nil
+	}
+	t.pending = nil
+	if p.wait != nil {
+		p.wait()
+	}
+	if p.err != nil {
+		return fmt.Errorf("applying %d records: %w", len(p.records), p.err)
+	}
+	for n, v := range p.verdicts {
 		switch {
 		case v.Reason != 0:
-			t.refuse(&records[n], v.Reason)
+			t.refuse(&p.records[n], v.Reason)
 		case v.Result == dbadapter.Applied:
 			t.applied++
 			t.link.report.Applied++
 		}
 	}
-	return t.link.tick()
+	return nil
 }
 
 // refuse notes a record that the admission refused. The peer is told by the

@@ -30,8 +30,9 @@
 //
 // A caller provides three things. A Replica is what the side holds, as of one
 // moment; package reconcile/replica opens one over a store. An Admission decides
-// upon the records that arrive, and commits them. A Budget, which many sessions
-// share, bounds their memory: what does not fit fails with ErrBusy.
+// upon the records that arrive, and commits them; with Options.Aside the records of
+// the next frame are read and checked meanwhile, on the caller's goroutines. A Budget,
+// which many sessions share, bounds their memory: what does not fit fails with ErrBusy.
 //
 // # Proof
 //

@@ -33,7 +33,11 @@ func newNode(name string, keys reconcile.Keys) *node {
 }
 
 // admit lets every record in.
-func (n *node) admit(records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
+func (n *node) admit(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
+	return func() ([]reconcile.Verdict, error) { return n.commit(records) }
+}
+
+func (n *node) commit(records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
 	writes := make([]dbadapter.Write, len(records))
 	for i := range records {
 		writes[i].Record = records[i]
@@ -50,7 +54,7 @@ func (n *node) put(key, value string) {
 	version := dbadapter.Version{Clock: dbadapter.TimestampAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), Writer: 1}
 	r, err := dbadapter.Hash(n.keys.Hasher, dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: version})
 	if err == nil {
-		_, err = n.admit([]dbadapter.Hashed{r})
+		_, err = n.commit([]dbadapter.Hashed{r})
 	}
 	if err != nil {
 		log.Fatal(err)

@@ -146,7 +146,10 @@ func (a *initiator) offered(o *wire.Offer) (*arrival, error) {
 // adopt applies records that were not sent: End does not count them as applied.
 func (a *initiator) adopt(records []arrival) error {
 	applied := a.take.applied
-	err := a.take.apply(records)
+	if err := a.take.apply(records); err != nil {
+		return err
+	}
+	err := a.take.settle()
 	a.take.applied = applied
 	return err
 }

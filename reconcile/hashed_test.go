@@ -10,12 +10,12 @@ func opening(r Replica) Open { return func(*wire.Hello) (Replica, error) { retur
 
 // admitting is an admission that sees plain records.
 func admitting(admit func([]dbadapter.Record) ([]Verdict, error)) Admission {
-	return func(hashed []dbadapter.Hashed) ([]Verdict, error) {
+	return func(hashed []dbadapter.Hashed) func() ([]Verdict, error) {
 		records := make([]dbadapter.Record, len(hashed))
 		for n := range hashed {
 			records[n] = hashed[n].Record
 		}
-		return admit(records)
+		return func() ([]Verdict, error) { return admit(records) }
 	}
 }
 

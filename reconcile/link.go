@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -28,6 +29,9 @@ type link struct {
 	turn     time.Duration // when the last message came or went, but for Working
 	spoke    time.Duration // when this side sent the last one of any kind
 	reserved int64         // bytes taken from the budget
+
+	// settle waits for a commit that runs aside; nil before the first one.
+	settle func() error
 }
 
 func newLink(s *Session, o Options, yield func(Event) bool) *link {
@@ -150,8 +154,12 @@ func (l *link) enter(s Step) {
 	}
 }
 
-// close tells the other side why the line broke, unless it would not read it.
+// close waits for what runs aside, whose memory and report are the session's, and
+// tells the other side why the line broke, unless it would not read it.
 func (l *link) close(err error) error {
+	if l.settle != nil {
+		err = cmp.Or(err, l.settle())
+	}
 	if err != nil && !l.gone && !l.deaf {
 		_ = l.send(refusal(err)) // the line is lost either way
 	}

@@ -17,6 +17,10 @@ type Options struct {
 	Self, Remote []byte
 	// Admit applies the records that arrive. A dry run never calls it.
 	Admit Admission
+	// Aside, if not nil, runs a commit of Admit while the session goes on: it may
+	// begin fn on another goroutine, and wait returns when fn has. nil: the session
+	// runs it itself.
+	Aside func(fn func()) (wait func())
 	// Nonce is 16 fresh random bytes.
 	Nonce wire.Nonce
 	// Prefix narrows an initiator's sync to the keys that begin with it; the
@@ -57,9 +61,10 @@ type Options struct {
 }
 
 // Admission checks the limits, rights, signatures and clocks of records that
-// arrive, and commits those that pass in one transaction. The verdicts are in
-// the order of the records.
-type Admission func(records []dbadapter.Hashed) ([]Verdict, error)
+// arrive; commit then commits those that pass. The verdicts are in the order of the
+// records. A session calls commit once for each admission, one after another in
+// their order, and perhaps checks the next records meanwhile (Options.Aside).
+type Admission func(records []dbadapter.Hashed) (commit func() ([]Verdict, error))
 
 // Verdict says what the admission made of a record.
 type Verdict struct {

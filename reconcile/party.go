@@ -65,8 +65,12 @@ func (s *party) end() error {
 	return s.link.send(m)
 }
 
-// ended reads what became, at the peer, of the records sent.
+// ended waits for what became of the records received, and reads what became, at
+// the peer, of the records sent.
 func (s *party) ended(m *wire.End) error {
+	if err := s.take.settle(); err != nil {
+		return err
+	}
 	s.take.heldThere = min(s.take.heldThere, 1<<62) + m.Held // both below 2^63
 	return s.give.settled(m)
 }

@@ -41,6 +41,9 @@ type receiver struct {
 	unmatched []arrival
 	reserved  int64 // the most bytes of them so far, taken from the budget
 
+	// pending is the admission that is being committed; nil if there is none.
+	pending *pending
+
 	// refusals are the records received since the last End and refused,
 	// applied counts those let in, received all since the sync began.
 	// collectable counts those refused since the last End that the field of that

@@ -22,14 +22,34 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 	return &refusal{reason, fmt.Errorf(format, args...)}
 }
 
-// Admit is the one way in for records from a peer: each is examined alone, and
-// those that pass are committed together. The verdicts are in the order of the
-// records.
-func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Hashed) (_ []reconcile.Verdict, err error) {
-	refused := ns.examineAll(ns.Members(), from, ns.node.Now(), records)
-	verdicts := make([]reconcile.Verdict, len(records))
-	var writes []dbadapter.Write
-	var places []int // of writes in verdicts
+// admitBatch is how many records are committed under one hold of the namespace's
+// commits: a write of this node waits for as many, and not for all of a frame.
+const admitBatch = 512
+
+// Admit is the one way in for records from a peer: each is examined alone, and commit
+// commits those that pass. The verdicts are in the order of the records.
+func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
+	members := ns.Members()
+	refused := ns.examineAll(members, from, ns.node.Now(), records)
+	return func() ([]reconcile.Verdict, error) {
+		if now := ns.Members(); now != members {
+			ns.examineAgain(now, from, records, refused)
+		}
+		verdicts := make([]reconcile.Verdict, len(records))
+		for first := 0; first < len(records); first += admitBatch {
+			last := min(first+admitBatch, len(records))
+			if err := ns.admit(ctx, from, records[first:last], refused[first:last], verdicts[first:last]); err != nil {
+				return nil, err
+			}
+		}
+		return verdicts, nil
+	}
+}
+
+// admit commits the records that were not refused.
+func (ns *Namespace) admit(ctx context.Context, from ID, records []dbadapter.Hashed, refused []*refusal, verdicts []reconcile.Verdict) (err error) {
+	writes := make([]dbadapter.Write, 0, len(records))
+	places := make([]int, 0, len(records)) // of writes in verdicts
 	for i, why := range refused {
 		if why != nil {
 			verdicts[i].Reason = why.reason
@@ -39,10 +59,13 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Has
 		writes = append(writes, dbadapter.Write{Record: records[i]})
 		places = append(places, i)
 	}
+	if len(writes) == 0 {
+		return nil
+	}
 	ns.commits.Lock()
 	defer ns.commits.Unlock()
 	if writes, places, err = ns.keepOut(from, verdicts, writes, places); err != nil {
-		return nil, err
+		return err
 	}
 	past := ns.past()
 	// Before they are committed: a reader of one of these versions that writes
@@ -54,13 +77,13 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Has
 	outcomes, err := ns.apply(ctx, writes)
 	ns.vouching.waiting.note(writes[:len(outcomes)], outcomes)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, o := range outcomes {
 		verdicts[places[i]].Result = o.Result
 		ns.accepted(&writes[i].Record)
 	}
-	return verdicts, nil
+	return nil
 }
 
 // keepOut takes off the writes whose records the floor keeps out. commits is held.

@@ -15,7 +15,7 @@ import (
 
 // admit passes records through the admission, as from the node with that key.
 func admit(ns *Namespace, from int, records ...dbadapter.Record) []reconcile.Verdict {
-	return must(ns.Admit(context.Background(), idOf(from), hashed(ns, records...)))
+	return must(ns.Admit(context.Background(), idOf(from), hashed(ns, records...))())
 }
 
 // hashed are records as they come out of a session.
@@ -256,6 +256,12 @@ func TestAdmissionInBatches(t *testing.T) {
 		many = append(many, r)
 	}
 	many = append(many, many[1])
+	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		if len(writes) > admitBatch {
+			t.Errorf("%d records are committed under one hold of the commits; a write of this node waits for all of them", len(writes))
+		}
+		return store.Apply(t.Context(), writes)
+	}
 	verdicts := admit(ns, writer, many...)
 	for i, v := range verdicts[:n] {
 		if refused := i%3 == 0; refused != (v.Reason == wire.ReasonClock) || refused == (v.Result == dbadapter.Applied) {
@@ -267,7 +273,7 @@ func TestAdmissionInBatches(t *testing.T) {
 	}
 	failure := errors.New("the disk is full")
 	m.apply = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, failure }
-	if _, err := ns.Admit(t.Context(), idOf(writer), hashed(ns, many[1])); !errors.Is(err, failure) {
+	if _, err := ns.Admit(t.Context(), idOf(writer), hashed(ns, many[1]))(); !errors.Is(err, failure) {
 		t.Errorf("a store that fails: %v", err)
 	}
 }
@@ -282,5 +288,22 @@ func TestWritesFollowWhatIsAdmitted(t *testing.T) {
 	}
 	if mine := must(put(ns, "mine", "")); mine.Clock <= theirs.Clock {
 		t.Errorf("the version is %s, after %s", mine, theirs)
+	}
+}
+
+// A list that comes between the examination and the commit counts: a record whose
+// writer has lost the right meanwhile stays outside, the others are let in.
+func TestListBetweenExaminationAndCommit(t *testing.T) {
+	_, ns := newNotes(Policy{})
+	late := at(writer, time.Minute)
+	commit := ns.Admit(t.Context(), idOf(1), hashed(ns,
+		signedBy(writer, ns, dbadapter.Record{Key: []byte("removed"), Version: late}),
+		signedBy(other, ns, dbadapter.Record{Key: []byte("stays"), Version: at(other, time.Minute)})))
+	if err := setRole(ns, idOf(writer), RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	verdicts := must(commit())
+	if verdicts[0].Reason != wire.ReasonWriter || verdicts[1].Result != dbadapter.Applied {
+		t.Errorf("%+v", verdicts)
 	}
 }

@@ -156,13 +156,16 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	n := ns.node
 	admit := ns.Admit
 	if c.ask.Control {
-		admit = ns.admitControl
+		admit = func(ctx context.Context, from ID, records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
+			return func() ([]reconcile.Verdict, error) { return ns.admitControl(ctx, from, records) }
+		}
 	}
 	o := reconcile.Options{
 		Keys: c.part.Keys, Self: []byte(n.ID), Remote: []byte(c.remote),
-		Admit: func(records []dbadapter.Hashed) ([]reconcile.Verdict, error) {
+		Admit: func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
 			return admit(ctx, c.remote, records)
 		},
+		Aside:    n.Aside,
 		Greeting: c.greeting, Heed: func(theirs wire.Greeting) error { return c.heed(ctx, theirs) },
 		Enter: enter, Elapsed: n.Elapsed, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}

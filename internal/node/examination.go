@@ -45,6 +45,17 @@ func (ns *Namespace) examineAll(members *Members, from ID, now time.Time, record
 	return refused
 }
 
+// examineAgain examines those that passed under a list that has come since. Their
+// signatures stay what they are: a writer's id holds its key.
+func (ns *Namespace) examineAgain(members *Members, from ID, records []dbadapter.Hashed, refused []*refusal) {
+	now := ns.node.Now()
+	for i := range records {
+		if refused[i] == nil {
+			_, refused[i] = ns.examine(members, from, now, &records[i].Record)
+		}
+	}
+}
+
 func unsigned(by ID) *refusal {
 	return refuse(wire.ReasonSignature, "it is not signed by its writer %s", by)
 }

@@ -29,6 +29,9 @@ type Config struct {
 	// Each calls fn(0) … fn(k−1), in any order, and returns when all calls have.
 	// nil: one after the other.
 	Each func(k int, fn func(i int))
+	// Aside runs fn while a session goes on, see reconcile.Options. nil: the session
+	// runs it itself.
+	Aside func(fn func()) (wait func())
 	// Places bounds the sessions.
 	Places Places
 	// Interval is the mean pause between background syncs with a peer.
