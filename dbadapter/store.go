@@ -24,10 +24,10 @@ type Store interface {
 	// an error the namespace is gone for good, and its id may be used anew; a
 	// store may free the space of its records later, in the background.
 	Drop(ctx context.Context, id NamespaceID) error
-	// Compact frees the space that removed records took, which a store need not
-	// do by itself; a caller that has removed many of the records calls it. It may
-	// read and write all that the store holds. Commits go on meanwhile, Close may
-	// wait.
+	// Compact frees the space that overwritten and removed records took, now. A
+	// store does so by itself too, in its own time: once it is at rest, and much of
+	// it is stale. It may read and write all that the store holds. Commits go on
+	// meanwhile, Close may wait.
 	Compact(ctx context.Context) error
 	// Close waits for running commits and closes the database. Idempotent.
 	Close() error

@@ -113,28 +113,4 @@ func (ns *Namespace) tend() {
 		n.log.Info("records have left a namespace", logNamespace(ns),
 			slog.Int64("collected", swept.Collected), slog.Int64("adopted", swept.Adopted), slog.Int64("set_aside", swept.SetAside))
 	}
-	removed := left.Collected + left.SetAside
-	since, share := removed-ns.compacted, int64(compactShare)
-	if since < compactAfter {
-		return
-	}
-	if ns.core.Collection().Waiting == 0 {
-		share = lastShare
-	}
-	if since < ns.Info().Records/share {
-		return
-	}
-	ns.compacted = removed
-	if err := n.store.Compact(ns.ctx); err != nil && ns.ctx.Err() == nil {
-		n.log.Warn("the space of removed records could not be freed", logError(err))
-	}
 }
-
-// A store is compacted, which writes all of it once, when that gives back a part of
-// it: once compactAfter records of a namespace have gone, and one for every compactShare
-// that are left, or for every lastShare where no further one waits to go.
-const (
-	compactAfter = 10_000
-	compactShare = 4
-	lastShare    = 8
-)

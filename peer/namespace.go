@@ -37,10 +37,9 @@ type Namespace struct {
 	cancel context.CancelFunc
 	gate   *gate // all uses of the records are inside
 
-	synced    lastSyncs
-	tending   sync.Mutex
-	compacted int64      // how many records had gone when the store was compacted last; guarded by tending
-	left      node.Swept // what has left, and is in the metrics; guarded by tending
+	synced  lastSyncs
+	tending sync.Mutex
+	left    node.Swept // what has left, and is in the metrics; guarded by tending
 }
 
 // openNamespace opens a namespace's records and rebuilds its sketch by a scan.

@@ -193,7 +193,7 @@ func TestTombstoneFigures(t *testing.T) {
 func (c *cluster) settle(t *testing.T) time.Duration {
 	t.Helper()
 	begun, changed, least := time.Now(), time.Now(), int64(0)
-	for time.Since(changed) < 5*time.Second {
+	for time.Since(changed) < 30*time.Second { // a store compacts itself once it has been at rest for a while
 		size := int64(0)
 		for _, dir := range c.dirs {
 			size += onDisk(t, dir)

@@ -2,6 +2,7 @@ package badgerkv
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -33,7 +34,7 @@ func (d *db) Compact(ctx context.Context, c kv.Commits) error {
 	if err := d.flush(ctx, c); err != nil {
 		return err
 	}
-	return d.badger.Flatten(1)
+	return d.flatten(ctx, c)
 }
 
 // isSmall reports whether all tables stand in the first level: they are five at
@@ -58,12 +59,22 @@ func (d *db) flush(ctx context.Context, c kv.Commits) error {
 	if err := c.Between(ctx, func([]byte) error { last = d.badger.MaxVersion(); return nil }); err != nil {
 		return err
 	}
+	before, err := d.logs()
+	if err != nil {
+		return err
+	}
 	filler := make([]byte, fillerSize)
 	for range memTable/fillerSize + 2 {
 		if err := c.Fill(ctx, filler); err != nil {
 			return err
 		}
-		if d.flushed(last) {
+		// A full table makes room for one with a new log; what is filled in from then on
+		// would stay.
+		now, err := d.logs()
+		if err != nil {
+			return err
+		}
+		if len(now) > 0 && len(before) > 0 && now[len(now)-1] > before[len(before)-1] {
 			break
 		}
 	}
@@ -79,6 +90,9 @@ func (d *db) flush(ctx context.Context, c kv.Commits) error {
 	}
 	return nil
 }
+
+// logs are the logs of the tables in memory, by age.
+func (d *db) logs() ([]string, error) { return filepath.Glob(filepath.Join(d.pages.dir, "*.mem")) }
 
 // flushed reports whether a table on disk holds that version, or a later one: they
 // are written in order.

@@ -13,6 +13,7 @@ import (
 type db struct {
 	badger *badger.DB
 	pages  pages
+	steps  compactionSteps
 }
 
 func (d *db) View() kv.View { return view{d, d.badger.NewTransaction(false)} }

@@ -56,11 +56,11 @@ func (e Engine) open(dir string) (_ *db, err error) {
 			err = kv.Corrupt("the database files", "%v", p)
 		}
 	}()
-	opened, err := badger.Open(e.options(dir))
+	d := &db{}
+	d.badger, err = badger.Open(e.options(dir, &d.steps))
 	switch {
 	case err == nil:
-		d := &db{badger: opened}
-		d.pages.start(opened, dir, mostMapped)
+		d.pages.start(d.badger, dir, mostMapped)
 		return d, nil
 	case isLockError(err):
 		return nil, fmt.Errorf("%w (%v)", dbadapter.ErrLocked, err)
@@ -79,7 +79,7 @@ const (
 // kv.MaxTxn fits, or this does not compile.
 const _ = uint(txnBytes - kv.MaxTxn)
 
-func (e Engine) options(dir string) badger.Options {
+func (e Engine) options(dir string, steps *compactionSteps) badger.Options {
 	log := e.Logger
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -97,5 +97,5 @@ func (e Engine) options(dir string) badger.Options {
 		WithBloomFalsePositive(0.001). // most look-ups for a write find nothing
 		WithMetricsEnabled(false).
 		WithNumCompactors(2).
-		WithLogger(logger{log})
+		WithLogger(logger{log, steps})
 }

@@ -38,7 +38,7 @@ func (e Engine) probeManifest(dir string, closed bool) (tables map[uint64]badger
 		return nil, err
 	}
 	defer f.Close()
-	list, end, err := badger.ReplayManifestFile(f, 0, e.options(dir))
+	list, end, err := badger.ReplayManifestFile(f, 0, e.options(dir, new(compactionSteps)))
 	if err != nil {
 		return nil, kv.Damaged(path, "%v", err)
 	}

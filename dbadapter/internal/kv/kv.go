@@ -35,6 +35,9 @@ type DB interface {
 	DropPrefix(prefix []byte) error
 	// Size is how many bytes a compaction may have to write.
 	Size() int64
+	// Stale estimates how many of the bytes that the files take are of entries that were
+	// overwritten or removed, and how many these are in all.
+	Stale(ctx context.Context, c Commits) (stale, size int64, err error)
 	// Compact merges the files, so that what was removed takes no room.
 	Compact(ctx context.Context, c Commits) error
 	// Close closes the database. All views are closed.
@@ -114,6 +117,9 @@ type Loader interface {
 
 // Commits is how a compaction writes and waits beside the commits of a store.
 type Commits interface {
+	// Pause lets a commit that runs end first; it is called between short pieces of
+	// work.
+	Pause(ctx context.Context)
 	// Fill commits a value under the filler's key; nil removes it.
 	Fill(ctx context.Context, value []byte) error
 	// Between runs a function between two commits, of which the views that are

@@ -7,9 +7,10 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Compact frees the space on disk that removed records took: it merges all files,
-// and so reads and writes the whole store once. Writes go on meanwhile, slower;
-// Close waits. What an open snapshot still shows stays.
+// Compact frees the space on disk that overwritten and removed records took: it merges
+// all files, and so reads and writes the whole store once. Writes go on meanwhile,
+// slower; Close waits. What an open snapshot still shows stays. A store does so by
+// itself when it is at rest and much of it is stale (rest.go).
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.compact(ctx); err != nil {
 		return fmt.Errorf("compact store %s: %w", s.dir, err)
@@ -31,14 +32,16 @@ func (s *Store) compact(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.db.Compact(ctx, fillers{s})
+	return s.db.Compact(ctx, commits{s})
 }
 
-// fillers is a store as kv.Commits.
-type fillers struct{ store *Store }
+// commits is a store as kv.Commits.
+type commits struct{ store *Store }
 
-func (f fillers) Fill(ctx context.Context, value []byte) error {
-	s := f.store
+func (c commits) Pause(ctx context.Context) { c.store.committer.underway.giveWay(ctx) }
+
+func (c commits) Fill(ctx context.Context, value []byte) error {
+	s := c.store
 	return s.committer.do(ctx, func() error {
 		if value == nil {
 			return s.remove([][]byte{fillerKey()})
@@ -52,8 +55,8 @@ func (f fillers) Fill(ctx context.Context, value []byte) error {
 	})
 }
 
-func (f fillers) Between(ctx context.Context, run func(filler []byte) error) error {
-	s := f.store
+func (c commits) Between(ctx context.Context, run func(filler []byte) error) error {
+	s := c.store
 	return s.committer.do(ctx, func() error {
 		if err := run(fillerKey()); err != nil {
 			return err

@@ -15,7 +15,8 @@
 //     copying.go, restore.go), whatever the engine of either. A copy gives way to
 //     commits (giveway.go).
 //   - Records that leave the set for the kept log do so in one transaction
-//     (stage.go, kept.go); Compact frees the space of what was removed (compact.go).
+//     (stage.go, kept.go); Compact frees the space of what was overwritten and
+//     removed (compact.go), and a store at rest does so by itself (rest.go).
 //
 // Its tests run over each engine.
 package kvstore

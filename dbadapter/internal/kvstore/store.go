@@ -23,6 +23,7 @@ type Store struct {
 
 	committer committer
 	eraser    eraser
+	rest      rest
 
 	compacting sync.Mutex // held while Compact runs
 
@@ -70,6 +71,7 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	s.last = newReadTxn(s.db)
 	s.committer.start(s, h)
 	s.eraser.start(s)
+	s.rest.start(s)
 	return s, nil
 }
 
@@ -156,6 +158,7 @@ func (s *Store) close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
+	s.rest.close()
 	s.eraser.close()
 	s.committer.stop()
 	s.compacting.Lock()

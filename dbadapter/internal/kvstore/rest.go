@@ -1,0 +1,109 @@
+package kvstore
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// rest compacts the store by itself. An engine may keep what was overwritten, and the
+// marks of what was removed, until its own compactions come by: Badger's follow the
+// sizes of the levels, so that in a store that stays as large nothing moves. Once the store has been at rest for a while, and was written to
+// since it was looked at last, rest estimates how much of it is stale, and compacts it
+// if that is more than half as much as what is live. That writes the live entries once,
+// after at least half as much has been written in vain. A store that is written to
+// without a pause is looked at all the same, at long intervals.
+type rest struct {
+	store  *Store
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the goroutine has ended
+}
+
+const (
+	restTick = time.Second
+	// restCommits is how many commits a second still count as rest.
+	restCommits = 5
+	// restAfter is how long the store must be at rest, and restOverdue how long one
+	// that never is goes without a look.
+	restAfter   = 10 * time.Second
+	restOverdue = 10 * time.Minute
+	// leastStale is worth a compaction: an engine's logs take as much.
+	leastStale = 16 << 20
+)
+
+func (r *rest) start(s *Store) {
+	ctx, cancel := context.WithCancel(context.Background())
+	*r = rest{store: s, cancel: cancel, done: make(chan struct{})}
+	tick := time.NewTicker(restTick)
+	go func() {
+		defer close(r.done)
+		defer tick.Stop()
+		r.loop(ctx, tick.C)
+	}()
+}
+
+// close ends the goroutine, and a compaction that it runs.
+func (r *rest) close() {
+	r.cancel()
+	<-r.done
+}
+
+// loop looks at the store at ticks, one each restTick.
+func (r *rest) loop(ctx context.Context, ticks <-chan time.Time) {
+	var p pulse
+	for {
+		var now time.Time
+		select {
+		case <-ctx.Done():
+			return
+		case now = <-ticks:
+		}
+		if !p.due(now, r.store.committer.transactions.Load()) {
+			continue
+		}
+		if err := r.store.tidy(ctx); err != nil && ctx.Err() == nil {
+			r.store.log.Warn("the space of overwritten records could not be freed", slog.String("dir", r.store.dir), slog.Any("err", err))
+		}
+		p.checked(now, r.store.committer.transactions.Load())
+	}
+}
+
+// pulse decides when the store is looked at.
+type pulse struct {
+	commits     int64     // at the last tick
+	busyAt      time.Time // the last tick with more commits than rest has
+	checkedAt   time.Time
+	checkedWith int64 // commits
+}
+
+// due takes the number of commits so far, once each restTick.
+func (p *pulse) due(now time.Time, commits int64) bool {
+	if commits-p.commits > restCommits {
+		p.busyAt = now
+	}
+	p.commits = commits
+	if commits == p.checkedWith {
+		p.checkedAt = now // there is nothing new to look at
+		return false
+	}
+	return now.Sub(p.busyAt) >= restAfter && now.Sub(p.checkedAt) >= restAfter || now.Sub(p.checkedAt) >= restOverdue
+}
+
+func (p *pulse) checked(now time.Time, commits int64) {
+	p.checkedAt, p.checkedWith, p.commits = now, commits, commits
+}
+
+// tidy compacts the store if much of it is stale.
+func (s *Store) tidy(ctx context.Context) error {
+	stale, size, err := s.db.Stale(ctx, commits{s})
+	if err != nil || stale < leastStale || stale <= (size-stale)/2 {
+		return err
+	}
+	began := time.Now()
+	if err := s.compact(ctx); err != nil {
+		return err
+	}
+	s.log.Info("the space of overwritten and removed records has been freed",
+		slog.Int64("bytes_before", size), slog.Int64("bytes", s.db.Size()), slog.Duration("took", time.Since(began)))
+	return nil
+}
