@@ -41,7 +41,7 @@ func (ns *Namespace) audit(ctx context.Context) error {
 	}
 	records, digest := uint64(0), dbadapter.Digest{}
 	sketch := rateless.NewSketch(ns.core.Keys.Cells, n)
-	for r, err := range snap.All() {
+	for r, err := range snap.All(nil) {
 		if err != nil {
 			return err
 		}

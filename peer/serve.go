@@ -73,8 +73,9 @@ func (n *Node) serveSync(stream network.Stream) {
 	ctx, cancel := ns.bind(n.ctx)
 	defer cancel()
 	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
+		ask := node.AskOf(core, hello)
 		_, err := ns.converse(ctx, side{
-			remote: remote, incoming: true, dry: hello.DryRun, control: hello.Namespace != ns.id, progress: progress,
+			remote: remote, incoming: true, dry: hello.DryRun, whole: ask.Moves(), control: hello.Namespace != ns.id, progress: progress,
 			begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 				return ns.core.Respond(ctx, node.ID(remote), hello, size, enter), nil
 			},
@@ -84,6 +85,8 @@ func (n *Node) serveSync(stream network.Stream) {
 	})
 	switch {
 	case talk.begun: // the session has told the peer how it ended
+	case errors.Is(err, reconcile.ErrTurn):
+		talk.refuse(wire.CodeTurn)
 	case errors.Is(err, reconcile.ErrBusy):
 		talk.refuse(wire.CodeBusy)
 	default:

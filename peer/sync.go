@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -40,6 +41,9 @@ const (
 	MethodAll = wire.MethodAll
 	// MethodSame stands in reports: both sides held the same.
 	MethodSame = wire.MethodSame
+	// MethodParts stands in reports: the differences were so many that each part of the
+	// ranges was a sync of its own.
+	MethodParts = wire.MethodParts
 )
 
 // SyncOptions says what to sync and how. The zero value syncs all, both ways.
@@ -53,8 +57,8 @@ type SyncOptions struct {
 	Method wire.Method
 	// DryRun finds the differences and changes nothing.
 	DryRun bool
-	// Progress, if not nil, is called with the report so far, from one
-	// goroutine, after each message. It must be quick.
+	// Progress, if not nil, is called with the report so far after each message, one
+	// call at a time. It must be quick.
 	Progress func(Report)
 }
 
@@ -110,9 +114,13 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	if err := ns.core.MayCall(node.ID(id)); err != nil {
 		return fail(ns.explain(ctx, err))
 	}
+	begun := time.Now()
 	done, err := ns.follow(ctx, id, ns.core.Course(node.ID(id), ask), o.Progress)
 	if done.Peer != "" {
 		report = done
+	}
+	if report.Parts > 0 {
+		report.DurationMS = ms(time.Since(begun)) // some ran at once
 	}
 	if err != nil {
 		return fail(ns.explain(ctx, err))
@@ -120,18 +128,36 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	return report, nil
 }
 
-// follow holds the conversations of a sync, one after the other. progress hears of
-// those about the records: the caller asked for these.
+// follow holds the conversations of a sync, as many at once as there are. progress
+// hears of those about the records: the caller asked for these.
 func (ns *Namespace) follow(ctx context.Context, id ID, course *node.Course, progress func(Report)) (Report, error) {
-	for ask, more := course.Next(); more; ask, more = course.Next() {
-		heard := progress
-		if ask.Control {
-			heard = nil
+	var (
+		hearing sync.Mutex // one call of progress at a time
+		held    int
+		ends    = make(chan func())
+	)
+	for {
+		for ask, more := course.Next(); more; ask, more = course.Next() {
+			var heard func(Report)
+			if progress != nil && !ask.Control {
+				heard = func(r Report) {
+					hearing.Lock()
+					defer hearing.Unlock()
+					progress(course.Progress(ask, r))
+				}
+			}
+			held++
+			go func() {
+				report, err := ns.hold(ctx, id, ask, heard)
+				ends <- func() { course.Ended(ask, report, err) }
+			}()
 		}
-		report, err := ns.hold(ctx, id, ask, heard)
-		course.Ended(report, err)
+		if held == 0 {
+			return course.Result()
+		}
+		(<-ends)()
+		held--
 	}
-	return course.Result()
 }
 
 // hold holds a conversation with a peer, which may be busy first.
@@ -202,7 +228,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 	}
 	defer ns.core.Call(node.ID(id), ask)()
 	return ns.converse(ctx, side{
-		remote: id, dry: ask.DryRun, control: ask.Control, progress: progress,
+		remote: id, dry: ask.DryRun, whole: ask.Moves(), control: ask.Control, progress: progress,
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 			return ns.core.Initiate(ctx, node.ID(id), ask, enter)
 		},
@@ -223,6 +249,7 @@ type side struct {
 	remote   ID
 	incoming bool
 	dry      bool
+	whole    bool         // it moves all that differs in the records
 	control  bool         // it syncs the list of members
 	progress func(Report) // may be nil
 	begin    func(enter func(reconcile.Step)) (*node.Conversation, error)
@@ -260,7 +287,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 			}
 		})
 	}
-	if report, err = c.End(err); err == nil && !s.control && !s.dry {
+	if report, err = c.End(err); err == nil && s.whole && report.Split == nil && !report.Behind {
 		ns.synced.note(s.remote, n.now())
 	}
 	return report, err

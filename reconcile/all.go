@@ -25,7 +25,13 @@ func (b *responder) wantsAll() bool {
 // all is the responder's line from here on.
 func (b *responder) all() error {
 	b.replica.Decoded()
+	b.resume()
 	b.comparesAll()
+	if !b.hello.DryRun {
+		if err := b.await(reported(b.there.records)); err != nil {
+			return err
+		}
+	}
 	var size int64
 	if b.hello.DryRun && b.gives {
 		var err error
@@ -33,7 +39,7 @@ func (b *responder) all() error {
 			return err
 		}
 	}
-	if err := b.link.send(&wire.Result{Method: wire.MethodAll, Bytes: uint64(size)}); err != nil || b.hello.DryRun {
+	if err := b.link.send(&wire.Result{Method: wire.MethodAll, Bytes: uint64(size), Behind: b.behind}); err != nil || b.hello.DryRun {
 		return err
 	}
 	if err := b.giveAll(b.gives); err != nil {
@@ -66,6 +72,9 @@ func (b *responder) all() error {
 
 // all is the initiator's line from here on.
 func (a *initiator) all(m *wire.Result) error {
+	if err := a.resume(m); err != nil {
+		return err
+	}
 	a.comparesAll()
 	if a.plan.size() > 0 {
 		return violation("differences were told before everything was to be sent")
@@ -79,6 +88,9 @@ func (a *initiator) all(m *wire.Result) error {
 		}
 		a.forecast(m)
 		return nil // all is not compared, so that nothing is verified
+	}
+	if err := a.await(reported(a.there.records)); err != nil {
+		return err
 	}
 	if err := a.takeAll(); err != nil {
 		return err
@@ -114,6 +126,9 @@ func (s *party) comparesAll() {
 	r := s.link.report
 	r.Method = wire.MethodAll
 	r.MissingHere, r.MissingThere = reported(s.there.records), reported(s.here.records)
+	if len(s.behind) > 0 { // at most so many, if what came before is still there
+		r.MissingHere, r.MissingThere = max(0, r.MissingHere-r.MissingThere), max(0, r.MissingThere-r.MissingHere)
+	}
 	switch {
 	case s.gives && s.gets:
 	case s.gives:
@@ -127,7 +142,7 @@ func (s *party) comparesAll() {
 func (s *party) giveAll(gives bool) error {
 	defer s.link.in(StepFetch)()
 	if gives {
-		for r, err := range s.replica.All() {
+		for r, err := range s.replica.All(s.behind) {
 			if err == nil {
 				err = s.link.tick()
 			}
@@ -143,7 +158,7 @@ func (s *party) giveAll(gives bool) error {
 }
 
 func (s *party) sizeOfAll() (size int64, err error) {
-	for r, err := range s.replica.All() {
+	for r, err := range s.replica.All(nil) {
 		if err == nil {
 			err = s.link.tick()
 		}
@@ -181,8 +196,11 @@ func (s *party) takeAll() error {
 			if err := s.take.apply(batch); err != nil {
 				return err
 			}
+			if err := s.received(batch); err != nil {
+				return err
+			}
 		case *wire.End:
-			if s.gets && (sum != s.there.digest || came != s.there.records) {
+			if s.gets && len(s.behind) == 0 && (sum != s.there.digest || came != s.there.records) {
 				return fmt.Errorf("%w: the records that came do not add up to the digest that was announced", ErrNotVerified)
 			}
 			return s.ended(m)
@@ -202,6 +220,9 @@ func (t *receiver) any(s *wire.Sent, compared bool) (arrival, error) {
 		return arrival{}, violation("a record of key %q was sent in a sync of the prefix %q", s.Record.Key, t.prefix)
 	}
 	r, err := t.hash(s)
+	if err == nil && !t.span.Holds(r.Index) {
+		err = violation("a record of key %q was sent, outside the ranges of the sync", s.Record.Key)
+	}
 	if err != nil || !compared {
 		return r, err
 	}

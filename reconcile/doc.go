@@ -53,7 +53,7 @@
 //
 // # Limits
 //
-// 2^22 cells decode 3.8 million differences; beyond that everything is sent. A
+// Differences of 2^16 and more go in parts, each a sync of its own (parts.go). A
 // member that knows the secret can make two sets of equal digest with about 2^32
 // work: the proof holds among honest members, and against all that do not know the
 // secret. A decode that does not prove itself ends with ErrNotVerified; it is not
@@ -64,6 +64,6 @@
 // initiator.go and responder.go are the list of a sync's steps, in order. handshake.go
 // proves and greets; sketch.go, subtract.go, peel.go (and aim.go: how many cells to ask for),
 // fetch.go, apply.go and verify.go hold the step of their name; plan.go is the
-// difference plan; sender.go and receiver.go carry records; all.go is the method
+// difference plan; parts.go and behind.go say how a large sync is cut, and goes on; sender.go and receiver.go carry records; all.go is the method
 // without cells. testdata/transcripts shows each shape of a sync, message by message.
 package reconcile

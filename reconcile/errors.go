@@ -23,6 +23,9 @@ var (
 	ErrProtocol = errors.New("protocol violation")
 	// ErrBusy: the other side, or this one, cannot do it now; try again.
 	ErrBusy = errors.New("busy, try again")
+	// ErrTurn is ErrBusy: the records of other peers come first; the turn of this sync
+	// will come.
+	ErrTurn = fmt.Errorf("%w: the records of another peer come first", ErrBusy)
 	// ErrLimit: a bound of the other side was reached.
 	ErrLimit = errors.New("over a limit of the peer")
 	// ErrPeer: the other side failed for reasons of its own.
@@ -58,6 +61,7 @@ var codes = []struct {
 }{
 	{ErrDenied, wire.CodeDenied},
 	{ErrVersion, wire.CodeVersion},
+	{ErrTurn, wire.CodeTurn},
 	{ErrBusy, wire.CodeBusy},
 	{ErrLimit, wire.CodeLimit},
 	{ErrNotVerified, wire.CodeNotVerified},

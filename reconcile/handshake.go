@@ -56,6 +56,11 @@ func (o *Options) greeting(whole bool) (g wire.Greeting) {
 	return g
 }
 
+// whole reports whether a sync that a Hello asks for moves all that differs.
+func whole(h *wire.Hello) bool {
+	return !h.DryRun && len(h.Prefix) == 0 && h.Span == (wire.Span{}) && len(h.Behind) == 0
+}
+
 // heed hands the peer's greeting to the node.
 func (s *party) heed(theirs wire.Greeting) error {
 	s.link.report.Theirs = theirs
@@ -79,6 +84,8 @@ func (a *initiator) hello() error {
 		Method:    a.opts.Method,
 		DryRun:    a.opts.DryRun,
 		Prefix:    a.opts.Prefix,
+		Span:      a.opts.Span,
+		Behind:    a.opts.Behind,
 		Records:   a.here.records,
 		Digest:    a.here.digest,
 	}
@@ -86,7 +93,7 @@ func (a *initiator) hello() error {
 	if err := a.sketch(m); err != nil {
 		return err
 	}
-	m.Greeting = a.opts.greeting(!m.DryRun && len(m.Prefix) == 0) // last: it tells the time
+	m.Greeting = a.opts.greeting(whole(m)) // last: it tells the time
 	return a.link.send(m)
 }
 
@@ -143,9 +150,9 @@ func (b *responder) greet() error {
 	if err := b.sketch(); err != nil {
 		return err
 	}
-	greeting := b.opts.greeting(!h.DryRun && len(h.Prefix) == 0)
+	greeting := b.opts.greeting(whole(h))
 	b.aim(h.Direction != wire.Push, h.Direction != wire.Pull)
-	b.pulls, b.take.prefix = h.Direction == wire.Pull, h.Prefix
+	b.pulls, b.take.prefix, b.take.span = h.Direction == wire.Pull, h.Prefix, h.Span
 	return b.link.send(&wire.Welcome{
 		Nonce:    b.opts.Nonce,
 		Proof:    b.opts.proof("responder", b.opts.Remote, b.opts.Self, h.Nonce, b.opts.Nonce),

@@ -112,10 +112,10 @@ func (f *trial) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	return hashed(f.keys.Hasher, f.buckets[i]...), nil
 }
 
-func (f *trial) All() iter.Seq2[dbadapter.Hashed, error] {
+func (f *trial) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		for _, r := range hashed(f.keys.Hasher, f.records...) {
-			if !yield(r, nil) {
+			if bytes.Compare(r.Key, behind) > 0 && !yield(r, nil) {
 				return
 			}
 		}

@@ -8,7 +8,8 @@ import (
 // initiator is the side that asks for a sync.
 type initiator struct {
 	party
-	cells int // sent so far
+	cells int  // sent so far
+	later bool // the first cells wait until they are asked for
 	// sends is about how many bytes of records this side has to send.
 	sends int64
 	// fetch are the offered indices that this side asks for.
@@ -16,6 +17,8 @@ type initiator struct {
 	// stubs are the offers that this side answers with a newer version of the
 	// same content.
 	stubs map[dbadapter.Index]bool
+	// sums are those of the responder's ranges, if the sync goes on in parts.
+	sums []uint64
 }
 
 // Initiate begins a sync from this side. The replica stays the caller's to
@@ -25,7 +28,7 @@ func Initiate(r Replica, o Options) *Session {
 		a := &initiator{party: newParty(l), stubs: map[dbadapter.Index]bool{}}
 		a.read(r)
 		a.aim(o.Direction != wire.Pull, o.Direction != wire.Push)
-		a.pulls, a.take.prefix = o.Direction == wire.Pull, o.Prefix
+		a.pulls, a.take.prefix, a.take.span = o.Direction == wire.Pull, o.Prefix, o.Span
 		return a.sync()
 	})
 }
@@ -48,7 +51,12 @@ func (a *initiator) sync() error {
 	if err != nil {
 		return err
 	}
-	if result.Method == wire.MethodAll {
+	switch {
+	case (result.Method == wire.MethodParts) != (len(a.sums) > 0):
+		return violation("the sums of ranges came without the end of the sync, or it without them")
+	case result.Method == wire.MethodParts:
+		return a.split(result)
+	case result.Method == wire.MethodAll:
 		return a.all(result)
 	}
 	a.link.report.Method = wire.MethodSketch
@@ -58,6 +66,9 @@ func (a *initiator) sync() error {
 	if a.opts.DryRun {
 		a.link.report.Verified = true
 		return nil
+	}
+	if err := a.await(a.plan.count(wire.Lacking, wire.Newer, roleOffered)); err != nil {
+		return err
 	}
 	if err := a.receiveFirst(); err != nil { // fetch and apply what the responder has
 		return err

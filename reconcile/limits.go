@@ -20,16 +20,25 @@ const (
 	// MaxFirstCells is the most: above 64 KiB an estimate first is cheaper.
 	MaxFirstCells = 4096
 
-	// MaxCells ends the search for differences by cells: 2^22 cells are
-	// 64 MiB and decode 3.8 million differences. Beyond it everything is sent.
-	MaxCells = 1 << 22
+	// PartsFrom is how many differences are too many for one stream of cells: the sync
+	// goes on in parts. A live sketch of 2^17 cells serves that many without a scan,
+	// also where the estimate is a quarter too low.
+	PartsFrom = 1 << 16
+	// PartSize is about how many differences a part holds: 9 MiB of cells and notes, a
+	// tenth of a second of peeling. A broken sync loses at most the parts on the way.
+	PartSize = 1 << 15
+
+	// MaxCells ends the search for differences by cells: 2^17 cells are 2 MiB and
+	// decode 118,000 differences, nearly twice PartsFrom. Beyond it the sync goes on in
+	// parts, or everything is sent.
+	MaxCells = 1 << 17
 
 	// burst is the most cells asked for at once, in frames of wire.MaxCells;
 	// the estimate is refined between bursts.
-	burst = 1 << 19
+	burst = 1 << 16
 
 	// maxRounds bounds how often cells are asked for. Each burst adds at
-	// least a 12th, so that 2^22 cells take 130.
+	// least a 12th, so that 2^17 cells take 90.
 	maxRounds = 512
 
 	// maxBucket is the most records that one index may bring in one sync. Four

@@ -26,6 +26,23 @@ type Options struct {
 	// Prefix narrows an initiator's sync to the keys that begin with it; the
 	// replica must hold just these.
 	Prefix []byte
+	// Span narrows an initiator's sync to a part of the ranges; the replica must hold
+	// just these.
+	Span wire.Span
+	// Behind, if not empty, is the key up to which this side has been sent all records
+	// by the method all, in a sync that broke off. The peer, asked for a sync of
+	// everything, sends what lies behind it; the sets are not compared then.
+	Behind []byte
+	// Received, if not nil, is told how far an empty side, or one with Behind, has been
+	// sent all records: the key of the last one that was let in or refused, and how many
+	// bytes came since the last call.
+	Received func(key []byte, bytes int64) error
+	// Await, if not nil, is called before records come to this side, with their number.
+	// Its error ends the session: ErrTurn while others come first.
+	Await func(records int) error
+	// PartsFrom is from how many differences on a sync goes in parts, at the responder;
+	// 0 means the constant PartsFrom.
+	PartsFrom int64
 	// Direction and Method are the initiator's wishes; the zero values are
 	// both ways, and the cheapest.
 	Direction wire.Direction

@@ -31,6 +31,8 @@ type side struct {
 	admit    func([]dbadapter.Record) ([]Verdict, error)
 	declined Declined
 	prefix   []byte
+	behind   []byte
+	parts    int64
 	first    int
 	budget   Budget
 	elapsed  func() time.Duration
@@ -110,13 +112,16 @@ func (s *side) dump() []dbadapter.Record {
 }
 
 // open opens a replica of what the side holds, or of a prefix of it.
-func (s *side) open() *scanned {
+func (s *side) open() *scanned { return s.openSpan(wire.Span{}) }
+
+// openSpan is open, of a span.
+func (s *side) openSpan(span wire.Span) *scanned {
 	s.t.Helper()
 	snap, err := s.ns.Snapshot()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r, err := scan(snap, s.keys, s.prefix)
+	r, err := scan(snap, s.keys, s.prefix, span)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -137,6 +142,7 @@ func (s *side) options(remote *side, o Options) Options {
 	copy(o.Nonce[:], s.name)
 	o.Declined, o.Budget, o.Elapsed = &s.declined, s.budget, s.elapsed
 	o.Prefix, o.Greeting, o.Heed = s.prefix, s.greets, s.heeds
+	o.Behind, o.PartsFrom = s.behind, s.parts
 	if o.FirstCells == 0 {
 		o.FirstCells = s.first
 	}
@@ -157,7 +163,7 @@ type tap func(fromInitiator bool, m wire.Message) wire.Message
 // encoding.
 func run(t testing.TB, a, b *side, o Options, tap tap) (out outcome) {
 	t.Helper()
-	va, vb := a.open(), b.open()
+	va, vb := a.openSpan(o.Span), b.openSpan(o.Span)
 	defer va.Close()
 	defer vb.Close()
 	sa, sb := Initiate(va, a.options(b, o)), Respond(opening(vb), b.options(a, Options{}))

@@ -23,6 +23,8 @@ type party struct {
 	// unseen counts the records that a one-way sync by the method all leaves
 	// uncompared.
 	unseen uint64
+	// behind, if not empty, is the key behind which records travel by the method all.
+	behind []byte
 
 	give sender
 	take receiver
@@ -50,6 +52,14 @@ func (s *party) read(r Replica) {
 // aim sets the direction.
 func (s *party) aim(gives, gets bool) {
 	s.gives, s.gets, s.take.gets = gives, gets, gets
+}
+
+// await lets the node decide whether records may come to this side now.
+func (s *party) await(records int) error {
+	if s.opts.Await == nil || !s.gets || records == 0 {
+		return nil
+	}
+	return s.opts.Await(records)
 }
 
 // end closes this side's list of records, and tells what became of those

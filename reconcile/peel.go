@@ -20,9 +20,14 @@ func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
 	if err := b.peel(d, b.hello.Cells); err != nil {
 		return nil, false, err
 	}
+	if len(b.hello.Cells) == 0 { // of a part: its estimator comes with the first cells
+		if err := b.more(d, FirstCells); err != nil {
+			return nil, false, err
+		}
+	}
 	for !d.Done() {
 		ask := b.ask(d)
-		if ask == 0 {
+		if ask == 0 || b.many() {
 			return nil, false, nil
 		}
 		if err := b.more(d, ask); err != nil {

@@ -69,6 +69,9 @@ func (b *responder) draw(found []coded.Difference) error {
 		if err := b.link.tick(); err != nil {
 			return err
 		}
+		if !b.hello.Span.Holds(d.Index) {
+			return violation("the cells tell of index %d, outside the ranges of the sync", d.Index)
+		}
 		role := wire.Lacking
 		switch d.Kind {
 		case rateless.MissingHere:
@@ -187,7 +190,7 @@ func (a *initiator) hear() (*wire.Result, error) {
 		}
 		switch m := m.(type) {
 		case *wire.More:
-			if a.plan.size() > 0 {
+			if a.plan.size() > 0 || len(a.sums) > 0 {
 				return nil, violation("cells asked for after the differences were told")
 			}
 			if err := a.cellsAsked(m); err != nil {
@@ -199,6 +202,10 @@ func (a *initiator) hear() (*wire.Result, error) {
 			}
 		case *wire.Offers:
 			if err := a.noteOffers(m); err != nil {
+				return nil, err
+			}
+		case *wire.Sums:
+			if err := a.noteSums(m); err != nil {
 				return nil, err
 			}
 		case *wire.Result:
@@ -248,6 +255,9 @@ func (a *initiator) noteOffers(m *wire.Offers) error {
 func (a *initiator) note(i dbadapter.Index, role wire.Role) error {
 	if a.plan.size() >= a.cells {
 		return violation("more differences told than the %d cells sent can show", a.cells)
+	}
+	if !a.opts.Span.Holds(i) {
+		return violation("index %d lies outside the ranges of the sync", i)
 	}
 	if !a.plan.add(i, role) {
 		return violation("index %d told twice", i)

@@ -17,10 +17,11 @@ type receiver struct {
 	hasher dbadapter.Hasher
 	own    *buckets
 	plan   *plan
-	// gets: records may travel to this side. No record outside the prefix is
-	// let in.
+	// gets: records may travel to this side. No record outside the prefix, or the
+	// span, is let in.
 	gets   bool
 	prefix []byte
+	span   wire.Span
 
 	// due are the indices from which a record still has to come.
 	due map[dbadapter.Index]bool

@@ -42,6 +42,6 @@ type Sketched interface {
 type Stored interface {
 	// Bucket returns the records under an index, by key.
 	Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error)
-	// All yields every record, by key.
-	All() iter.Seq2[dbadapter.Hashed, error]
+	// All yields every record whose key is greater than behind (nil: all), by key.
+	All(behind []byte) iter.Seq2[dbadapter.Hashed, error]
 }

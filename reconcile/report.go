@@ -64,6 +64,15 @@ type Report struct {
 	// DurationMS and StepsMS are milliseconds.
 	DurationMS float64
 	StepsMS    map[string]float64
+	// Split, if not nil, says that nothing has moved yet: the differences are so many
+	// that the sync goes on in parts.
+	Split *Split
+	// Behind says that records travelled only behind the key where a broken sync had
+	// come to. The sets were not compared.
+	Behind bool
+	// Parts is how many parts the sync goes in, as far as is known, and PartsDone how
+	// many of them are over; 0 for a sync that is not split.
+	Parts, PartsDone int
 	// Verified says that both sets were proved equal but for the differences
 	// listed, and that all of those were exchanged. A dry run exchanges
 	// nothing; it is verified if the rest was proved equal. A sync of one

@@ -42,19 +42,26 @@ func (b *responder) sync() error {
 		b.link.report.Method, b.link.report.Verified = wire.MethodSame, true
 		return b.link.send(&wire.Same{})
 	}
-	if b.wantsAll() {
+	if b.wantsAll() || b.resumes() {
 		return b.all()
 	}
 	found, ok, err := b.differ() // subtract and peel
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if !ok {
+	case !ok && (b.many() || b.splits()):
+		return b.split()
+	case !ok:
 		return b.all()
 	}
 	b.link.report.Method = wire.MethodSketch
 	if err := b.draw(found); err != nil {
 		return err
+	}
+	if !b.hello.DryRun {
+		if err := b.await(b.plan.count(wire.Wanted, wire.Older, roleBid)); err != nil {
+			return err
+		}
 	}
 	if err := b.tell(); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/rangesum"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // scanned is the plain replica of a store: it holds a snapshot, and computes
@@ -18,6 +19,7 @@ type scanned struct {
 	dbadapter.Snapshot
 	keys   Keys
 	prefix []byte
+	span   wire.Span
 	ranges rangesum.Table
 	sums   map[dbadapter.Index]dbadapter.Checksum
 	sketch *rateless.Sketch
@@ -25,10 +27,10 @@ type scanned struct {
 
 var _ Replica = (*scanned)(nil)
 
-func scan(snap dbadapter.Snapshot, keys Keys, prefix []byte) (*scanned, error) {
-	s := &scanned{Snapshot: snap, keys: keys, prefix: prefix, sums: map[dbadapter.Index]dbadapter.Checksum{}}
+func scan(snap dbadapter.Snapshot, keys Keys, prefix []byte, span wire.Span) (*scanned, error) {
+	s := &scanned{Snapshot: snap, keys: keys, prefix: prefix, span: span, sums: map[dbadapter.Index]dbadapter.Checksum{}}
 	buckets := map[dbadapter.Index]dbadapter.Bucket{}
-	for r, err := range snap.Scan(context.Background(), prefix, nil) {
+	for r, err := range s.All(nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -71,9 +73,15 @@ func (s *scanned) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) e
 
 func (s *scanned) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	all, err := s.Snapshot.Bucket(i)
-	return slices.DeleteFunc(all, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, s.prefix) }), err
+	return slices.DeleteFunc(all, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, s.prefix) || !s.span.Holds(i) }), err
 }
 
-func (s *scanned) All() iter.Seq2[dbadapter.Hashed, error] {
-	return s.Scan(context.Background(), s.prefix, nil)
+func (s *scanned) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		for r, err := range s.Scan(context.Background(), s.prefix, behind) {
+			if (err != nil || s.span.Holds(r.Index)) && !yield(r, err) {
+				return
+			}
+		}
+	}
 }

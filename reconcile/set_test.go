@@ -86,9 +86,12 @@ func (s *set) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error
 	return nil
 }
 
-func (s *set) All() iter.Seq2[dbadapter.Hashed, error] {
+func (s *set) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		for _, key := range slices.Sorted(maps.Keys(s.records)) {
+			if key <= string(behind) {
+				continue
+			}
 			if !yield(hashed(s.keys.Hasher, s.records[key])[0], nil) {
 				return
 			}

@@ -15,6 +15,9 @@ func (a *initiator) sketch(m *wire.Hello) error {
 	if m.Records == 0 || m.Method == wire.MethodAll && !m.DryRun {
 		return nil
 	}
+	if a.later = m.Span != (wire.Span{}) || len(m.Behind) > 0; a.later {
+		return nil // the sums may decide, and cost no scan; the responder asks for cells if not
+	}
 	first := a.opts.FirstCells
 	if first == 0 {
 		first = FirstCells
@@ -49,7 +52,7 @@ func (a *initiator) cellsAsked(m *wire.More) error {
 		return violation("cells asked for %d times", a.link.report.Rounds)
 	}
 	most := mostCells(a.here.records, a.there.records)
-	if m.Cells == 0 || m.Cells > burst || a.cells == 0 || a.cells+int(m.Cells) > most {
+	if m.Cells == 0 || m.Cells > burst || a.cells == 0 && !a.later || a.cells+int(m.Cells) > most {
 		return violation("%d more cells asked for after %d; %d are enough for the records of both sides", m.Cells, a.cells, most)
 	}
 	if err := a.link.reserve(cellBytes * int64(m.Cells)); err != nil {
@@ -57,7 +60,7 @@ func (a *initiator) cellsAsked(m *wire.More) error {
 	}
 	a.link.report.Rounds++
 	var estimator rateless.Estimator
-	if a.cells == QuietCells {
+	if a.cells == QuietCells || a.cells == 0 {
 		estimator = a.replica.Estimator()
 	}
 	for end := a.cells + int(m.Cells); a.cells < end; {

@@ -31,7 +31,8 @@ import (
 //	a|b takes SECONDS for a scan
 //	a|b has no memory
 //	a|b does FAULT                     see faults below
-//	sync [pull|push] [sketch|all] [dry] [lists-may-differ] [prefix=P] [cells=N]
+//	a|b has come to KEY|nothing        by the method all, when that broke off
+//	sync [pull|push] [sketch|all] [dry] [lists-may-differ] [prefix=P] [cells=N] [parts=N] [ranges=FROM-TO]
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txt")
 	if err != nil || len(files) < 20 {
@@ -195,6 +196,10 @@ func (s *stage) do(words []string, line string) {
 		s.sides[who[0]].keys = DeriveKeys(dbadapter.Secret([]byte(fmt.Sprintf("%-32s", words[4]))), nil)
 	case words[1] == "declines":
 		s.sides[who[0]].decline(dbadapter.WriterID(s.number(words[2])))
+	case words[1] == "has" && words[2] == "come":
+		if s.sides[who[0]].behind = []byte(words[4]); words[4] == "nothing" {
+			s.sides[who[0]].behind = nil
+		}
 	case words[1] == "forgets":
 		s.sides[who[0]].declined.forget()
 	case words[1] == "takes":
@@ -271,6 +276,11 @@ func (s *stage) sync(words []string) {
 			o.ListsMayDiffer = true
 		case "prefix":
 			s.sides[0].prefix, s.sides[1].prefix = []byte(value), []byte(value)
+		case "parts":
+			s.sides[1].parts = int64(s.number(value))
+		case "ranges":
+			from, to, _ := strings.Cut(value, "-")
+			o.Span = wire.Span{From: dbadapter.Range(s.number(from)), To: dbadapter.Range(s.number(to))}
 		case "cells":
 			o.FirstCells = s.number(value)
 		default:
@@ -283,7 +293,7 @@ func (s *stage) sync(words []string) {
 	b.elapsed = a.elapsed
 	var sessions [2]*Session
 	open := func(n int) Replica {
-		r := s.sides[n].open()
+		r := s.sides[n].openSpan(o.Span)
 		s.t.Cleanup(func() { r.Close() })
 		return &slow{r, &clock, s.scan[n], time.Second, 0, func() error { return sessions[n].Tick() }}
 	}

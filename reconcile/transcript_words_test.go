@@ -60,6 +60,12 @@ func (s *stage) describe(m wire.Message) string {
 		if len(m.Prefix) > 0 {
 			words = append(words, fmt.Sprintf("prefix %q", m.Prefix))
 		}
+		if m.Span != (wire.Span{}) {
+			words = append(words, fmt.Sprintf("ranges %d to %d", m.Span.From, m.Span.To-1))
+		}
+		if len(m.Behind) > 0 {
+			words = append(words, fmt.Sprintf("behind %q", m.Behind))
+		}
 		return strings.Join(words, ", ")
 	case *wire.Welcome:
 		return fmt.Sprintf("Welcome  %d records", m.Records)
@@ -89,7 +95,13 @@ func (s *stage) describe(m wire.Message) string {
 		}
 		return "Offers   " + list(keys)
 	case *wire.Result:
-		return fmt.Sprintf("Result   %s, %d bytes to come, estimate %d", m.Method, m.Bytes, m.Estimate)
+		text := fmt.Sprintf("Result   %s, %d bytes to come, estimate %d", m.Method, m.Bytes, m.Estimate)
+		if len(m.Behind) > 0 {
+			text += fmt.Sprintf(", behind %q", m.Behind)
+		}
+		return text
+	case *wire.Sums:
+		return fmt.Sprintf("Sums     of %d ranges", len(m.Sums))
 	case *wire.Answer:
 		if m.Closing {
 			return "Answer   closing"

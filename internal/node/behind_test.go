@@ -37,7 +37,7 @@ func TestCollectedOnOneSide(t *testing.T) {
 			course := c.ns[first].Course(c.machines[1-first].ID, Ask{})
 			for step, more := course.Next(); more; step, more = course.Next() {
 				mine, theirs, err := c.machines[first].converse(c.ns[first], c.machines[1-first], step)
-				if course.Ended(mine, err); step.Control {
+				if course.Ended(step, mine, err); step.Control {
 					continue
 				}
 				conversations++

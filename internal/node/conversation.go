@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -14,7 +15,9 @@ import (
 
 // Ask is what an initiator wants of a sync. The zero value syncs all, both ways.
 type Ask struct {
-	Prefix    []byte
+	Prefix []byte
+	// Span narrows the sync to some ranges: it is a part of a large one.
+	Span      wire.Span
 	Direction wire.Direction
 	Method    wire.Method
 	DryRun    bool
@@ -30,9 +33,15 @@ type Ask struct {
 type Conversation struct {
 	Session *reconcile.Session
 
-	part   *Part
-	remote ID
-	ask    Ask // of the initiator
+	part     *Part
+	remote   ID
+	incoming bool
+	ask      Ask // of the initiator
+	// behind is the key behind which this side goes on being sent everything; nil if it
+	// is not.
+	behind []byte
+	// give gives back the turn; nil while this conversation does not have it.
+	give func()
 	// opened is the digest of the set as the replica has it.
 	opened dbadapter.Digest
 	left   time.Time // when this node's Hello left; zero at a responder
@@ -82,8 +91,11 @@ func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(
 		return nil, err
 	}
 	o := c.options(ctx, enter)
-	o.Direction, o.Method, o.Prefix, o.DryRun, o.ListsMayDiffer = a.Direction, a.Method, a.Prefix, a.DryRun, a.ListsMayDiffer
-	if len(a.Prefix) == 0 {
+	o.Direction, o.Method, o.Prefix, o.Span, o.DryRun, o.ListsMayDiffer = a.Direction, a.Method, a.Prefix, a.Span, a.DryRun, a.ListsMayDiffer
+	if !a.whole() || a.DryRun || a.Direction == wire.Push || a.Method == wire.MethodSketch {
+		o.Behind, c.behind = nil, nil
+	}
+	if a.whole() {
 		o.FirstCells = c.part.openings.cells(remote)
 	}
 	c.left = ns.node.Now()
@@ -137,6 +149,7 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (ns *Namespace, done func(), err
 func (ns *Namespace) Respond(ctx context.Context, remote ID, h *wire.Hello, size int, enter func(reconcile.Step)) *Conversation {
 	a := AskOf(ns, h)
 	c := &Conversation{part: ns.part(a), remote: remote, ask: a}
+	c.incoming = true
 	c.Session = reconcile.Respond(func(*wire.Hello) (reconcile.Replica, error) { return c.open(ctx) }, c.options(ctx, enter))
 	c.Session.Next() // it waits for the Hello, which is here
 	c.Session.Deliver(h, size)
@@ -146,7 +159,7 @@ func (ns *Namespace) Respond(ctx context.Context, remote ID, h *wire.Hello, size
 // AskOf is what a Hello asks of a namespace.
 func AskOf(ns *Namespace, h *wire.Hello) Ask {
 	return Ask{
-		Prefix: h.Prefix, Direction: h.Direction, Method: h.Method, DryRun: h.DryRun,
+		Prefix: h.Prefix, Span: h.Span, Direction: h.Direction, Method: h.Method, DryRun: h.DryRun,
 		Control: h.Namespace == ns.Control.Keys.ID, ListsMayDiffer: h.ListsMayDiffer,
 	}
 }
@@ -170,7 +183,45 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 		Enter: enter, Elapsed: n.Elapsed, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}
 	n.random(o.Nonce[:], ForNonce)
+	o.PartsFrom = math.MaxInt64 // a list of members is small
+	if !c.ask.Control {
+		o.PartsFrom, o.Await, o.Received = n.bulk().PartsFrom, c.await, ns.reached
+		c.behind = ns.Members().state.FilledTo
+		o.Behind = c.behind
+	}
 	return o
+}
+
+// whole reports whether the sync is about all records.
+func (a *Ask) whole() bool { return len(a.Prefix) == 0 && a.Span == (wire.Span{}) }
+
+// Moves reports whether the sync moves what differs in the data; in all of it, or of a
+// prefix, and not in a part of a large sync.
+func (a *Ask) Moves() bool { return !a.Control && !a.DryRun && a.Span == (wire.Span{}) }
+
+// gets reports whether records may travel to this side.
+func (c *Conversation) gets() bool {
+	if c.incoming {
+		return c.ask.Direction != wire.Pull
+	}
+	return c.ask.Direction != wire.Push
+}
+
+// waits reports whether another peer has the turn, and this sync would need it: it is a
+// part of a large one, or this node is being filled.
+func (c *Conversation) waits() bool {
+	ns := c.part.ns
+	large := c.ask.Span != (wire.Span{}) || c.ask.whole() && ns.Members().state.FilledTo != nil
+	return large && !c.ask.Control && !c.ask.DryRun && c.gets() && !ns.turn.free(c.remote, ns.node.Now())
+}
+
+// await takes the turn if many records are about to come.
+func (c *Conversation) await(records int) (err error) {
+	if records < c.part.ns.node.bulk().Turn || c.give != nil {
+		return nil
+	}
+	c.give, err = c.part.ns.turn.take(c.remote, c.part.ns.node.Now)
+	return err
 }
 
 // greeting is what this node says of itself at the beginning of a sync.
@@ -185,7 +236,7 @@ func (c *Conversation) greeting() wire.Greeting {
 // vouches reports whether the sync moves all that differs in the data, so that its
 // end tells what each side holds.
 func (c *Conversation) vouches() bool {
-	return !c.ask.Control && !c.ask.DryRun && len(c.ask.Prefix) == 0 && c.ask.Direction == wire.Both
+	return !c.ask.Control && !c.ask.DryRun && c.ask.whole() && c.ask.Direction == wire.Both
 }
 
 // heed decides upon the peer's greeting.
@@ -207,13 +258,24 @@ func (c *Conversation) heed(ctx context.Context, theirs wire.Greeting) error {
 // open opens the set of records that the sync is about.
 func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 	p := c.part
+	if c.waits() {
+		return nil, reconcile.ErrTurn // rather now than after a scan
+	}
 	stands, err := p.ns.stand(ctx, c.vouches())
 	if err != nil {
 		return nil, err
 	}
 	c.stands = stands
 	if len(c.ask.Prefix) > 0 {
-		r, err := replica.OpenPrefix(ctx, p.Store, p.Keys, c.ask.Prefix, c.tick, c.reserve)
+		r, err := replica.OpenPrefix(ctx, p.Store, p.Keys, c.ask.Prefix, c.ask.Span, c.tick, c.reserve)
+		if err != nil {
+			return nil, err
+		}
+		c.close = r.Close
+		return r, nil
+	}
+	if c.ask.Span != (wire.Span{}) {
+		r, err := p.Live.Span(ctx, p.Store, c.ask.Span, c.tick, c.reserve)
 		if err != nil {
 			return nil, err
 		}
@@ -262,19 +324,27 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 			err = closed
 		}
 	}
+	if c.give != nil {
+		c.give()
+	}
 	if c.collect != nil {
 		if failed := c.collect(); failed != nil {
 			err = failed
 		}
 	}
-	if err == nil && c.vouches() && c.theirs.List == c.stands.list {
+	// A sync that goes on in parts, or behind a key, has compared nothing.
+	compared := report.Split == nil && !report.Behind
+	if err == nil && c.filled(&report) {
+		err = c.part.ns.setFilledTo(nil)
+	}
+	if err == nil && compared && c.vouches() && c.theirs.List == c.stands.list {
 		// What has been proved is not lost with the caller's patience.
 		err = c.settle(context.Background(), &report)
 	}
 	if c.twins == nil {
 		err = c.part.ns.twinned.told(c.remote, c.part.ns.node.Now(), err)
 	}
-	whole := len(c.ask.Prefix) == 0
+	whole := c.ask.whole() && compared
 	if err == nil && whole && report.Method != wire.MethodAll {
 		c.part.openings.note(c.remote, report.Differences())
 	}
@@ -288,13 +358,25 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	return report, err
 }
 
+// filled reports whether this node has been sent everything, or what lay behind the key
+// that it had come to, or holds it all the same.
+func (c *Conversation) filled(r *reconcile.Report) bool {
+	switch {
+	case c.ask.Control || c.ask.DryRun || !c.ask.whole() || !c.gets():
+		return false
+	case r.Behind:
+		return c.behind != nil // and not the peer's key
+	}
+	return r.Verified || r.Method == wire.MethodAll
+}
+
 // Proved is the error of a sync that ran to its end and did not make the two
 // sets equal: ErrRejected where one side declined records, ErrNotVerified where
 // the proof is missing. A dry run, and a sync of one direction that left records
 // for the other, have not tried to.
 func Proved(a Ask, r *reconcile.Report) error {
 	switch {
-	case r.Verified || a.DryRun:
+	case r.Verified || a.DryRun || r.Split != nil || r.Behind:
 		return nil
 	case r.Rejected > 0:
 		return fmt.Errorf("%w: %s", ErrRejected, rejected(r))

@@ -33,7 +33,7 @@ func TestCostOfFiftyMembers(t *testing.T) {
 	for step, more := course.Next(); more; step, more = course.Next() {
 		r, _, err := b.converse(sb, a, step)
 		reports = append(reports, r)
-		course.Ended(r, err)
+		course.Ended(step, r, err)
 	}
 	if len(reports) != 1 {
 		t.Fatalf("%d conversations", len(reports))

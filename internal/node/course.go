@@ -1,30 +1,35 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Course decides the conversations of one sync, in their order: the list of
-// members comes first where the two sides do not have the same. A driver asks
-// Next, holds the conversation, and tells Ended how it went, until Next gives
-// nothing; then Result is that of the sync.
+// members comes first where the two sides do not have the same; a large sync goes in
+// parts, some of them at once. A driver asks Next for as many conversations as there
+// are, holds them, and tells Ended how each went; when it holds none and Next gives
+// none, Result is that of the sync.
 type Course struct {
 	ns     *Namespace
 	remote ID
-	ask    Ask   // what the caller wants
-	todo   []Ask // the next first
+	ask    Ask // what the caller wants
+
+	mu   sync.Mutex // guards what follows
+	todo []Ask      // the next first
+	tally
 	// rounds counts the conversations that found that the lists differ.
 	rounds int
 	// introduced: this node has shown the peer its list already.
 	introduced bool
 	// again: what was declined for the floor was looked at once more already.
-	again  bool
-	report reconcile.Report
-	err    error
+	again bool
 }
 
 // Course begins a sync. The greeting tells where the lists differ, at no cost where
@@ -34,7 +39,7 @@ type Course struct {
 func (ns *Namespace) Course(remote ID, a Ask) *Course {
 	// A dry run changes nothing, so that it cannot make the lists equal first.
 	a.ListsMayDiffer = a.DryRun
-	c := &Course{ns: ns, remote: remote, ask: a, todo: []Ask{a}}
+	c := &Course{ns: ns, remote: remote, ask: a, todo: []Ask{a}} // not shared yet
 	whole := !a.Control && !a.DryRun && a.Direction == wire.Both && len(a.Prefix) == 0
 	if whole && !ns.alike.has(remote, ns.Control.Live) {
 		c.before(Ask{Control: true})
@@ -43,27 +48,44 @@ func (ns *Namespace) Course(remote ID, a Ask) *Course {
 }
 
 // before puts conversations before those that are still to come.
-func (c *Course) before(asks ...Ask) { c.todo = append(asks, c.todo...) }
+func (c *Course) before(asks ...Ask) {
+	if c.failed == nil {
+		c.todo = append(slices.Clone(asks), c.todo...)
+	}
+}
 
-// Next is the conversation to be held now.
+// Next is a conversation to be held now, beside those that are held already.
 func (c *Course) Next() (Ask, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if len(c.todo) == 0 {
 		return Ask{}, false
 	}
-	return c.todo[0], true
+	a := c.todo[0]
+	if most := partsAtOnce; len(c.running) >= most || len(c.running) > 0 && (a.Span == (wire.Span{}) || c.whole()) {
+		return Ask{}, false // all but parts are held alone
+	}
+	c.todo = c.todo[1:]
+	c.begun(a)
+	return a, true
 }
 
-// Ended tells how the conversation went: its report, and what Conversation.End and
+// Ended tells how a conversation went: its report, and what Conversation.End and
 // Proved say.
-func (c *Course) Ended(r reconcile.Report, err error) {
-	a := c.todo[0]
-	c.todo = c.todo[1:]
-	if !a.Control || c.ask.Control {
-		c.report, c.err = r, err
-	}
+func (c *Course) Ended(a Ask, r reconcile.Report, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over(a, r, err)
 	removed, told := errors.AsType[*reconcile.RemovedError](err)
 	switch {
+	case err == nil && r.Split != nil:
+		c.divide(a, r.Split)
+	case err == nil && r.Behind && c.resumed < maxRounds:
+		c.resumed++
+		c.before(a) // to prove it, and find what is not behind the key
 	case err == nil:
+	case a.Span != (wire.Span{}) && (errors.Is(err, ErrRejected) || errors.Is(err, reconcile.ErrNotVerified)):
+		// The others go on; the sync of everything that follows them judges.
 	case !c.again && errors.Is(err, ErrRejected) && r.DeclinedHere[wire.ReasonFloor]+r.Collected+r.SetAside > 0:
 		// What one side declined for its floor has left the other, unless the floor is
 		// not proven there yet.
@@ -85,7 +107,7 @@ func (c *Course) Ended(r reconcile.Report, err error) {
 		// What could be synced of the list is; the data go on under what there is.
 	case errors.Is(err, reconcile.ErrListsDiffer) && !a.ListsMayDiffer && !a.Control:
 		c.rounds++
-		a.ListsMayDiffer = c.rounds == maxRounds-1
+		a.ListsMayDiffer = c.rounds >= maxRounds-1
 		c.before(Ask{Control: true}, a)
 	default:
 		c.fail(err)
@@ -112,8 +134,12 @@ func (c *Course) unlisted(err error) error {
 	return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)
 }
 
-func (c *Course) fail(err error) { c.todo, c.err = nil, err }
+func (c *Course) fail(err error) { c.todo, c.failed = nil, cmp.Or(c.failed, err) }
 
-// Result is the report of the last conversation about the data, and how the sync
-// ended. The report is meaningful beside an error.
-func (c *Course) Result() (reconcile.Report, error) { return c.report, c.err }
+// Result is the report about the data: of the last conversation, or of all parts; and
+// how the sync ended. The report is meaningful beside an error.
+func (c *Course) Result() (reconcile.Report, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.result()
+}

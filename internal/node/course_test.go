@@ -67,7 +67,7 @@ func TestCourse(t *testing.T) {
 			default:
 				got.WriteString("d")
 			}
-			course.Ended(reconcile.Report{Sent: i}, err)
+			course.Ended(a, reconcile.Report{Sent: i}, err)
 		}
 		_, more := course.Next()
 		report, err := course.Result()

@@ -23,6 +23,8 @@
 //	what is due        tend.go
 //	which peer         course.go, alike.go      which conversations make up a sync
 //	                   conversation.go          a sync's two beginnings and its end
+//	                   tally.go                 the parts of a large sync, and their sum
+//	                   turn.go, filling.go      one bulk sender at a time; how far an empty node has come
 //	                   sessions.go              places, and which of two callers yields
 //	                   schedule.go, retry.go    when to sync, and how long to rest
 //	what is remembered rejections.go            what this node refused

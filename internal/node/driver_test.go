@@ -238,7 +238,7 @@ func (m *machine) follow(ns *Namespace, other *machine, course *Course) (mine, t
 		if !step.Control {
 			theirs = there
 		}
-		course.Ended(mine, err)
+		course.Ended(step, mine, err)
 	}
 	mine, err = course.Result()
 	return mine, theirs, err

@@ -60,6 +60,22 @@ const (
 	// maxRounds is how many times a sync begins with the data. The last goes on
 	// although the lists of members differ: they change meanwhile.
 	maxRounds = 3
+	// maxSplits is how often a sync goes in parts, one time after the other: what is
+	// written meanwhile is less each time, unless the sync is slower than the writes.
+	maxSplits = 8
+	// partsAtOnce is how many parts are on their way at a time: while the records of one
+	// are applied, the cells of the next travel.
+	partsAtOnce = 2
+	// turnFrom is the default of Bulk.Turn, noteEvery that of Bulk.Note.
+	turnFrom  = 4096
+	noteEvery = 4 << 20
+	// turnRest is how long a peer keeps the turn between two conversations: a part that
+	// is dialled anew begins within it.
+	turnRest = 2 * time.Second
+	// TurnPatience is for how long a sync waits for its turn: some gigabytes from
+	// another peer. turnPause is the longest pause between two tries.
+	TurnPatience = 10 * time.Minute
+	turnPause    = 5 * time.Second
 	// BusyPatience is for how long a sync is tried again with a busy peer.
 	BusyPatience = 15 * time.Second
 	// DeclinedLife is for how long a peer's refusal of a record is taken for

@@ -46,6 +46,8 @@ type Namespace struct {
 	vouching vouching
 	sweeping sync.Mutex // one sweep runs at a time
 	left     left
+	turn     turn
+	reach    reach
 }
 
 // OpenStore opens the records of an id. The store must tell observe of each commit.

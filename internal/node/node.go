@@ -34,6 +34,8 @@ type Config struct {
 	Aside func(fn func()) (wait func())
 	// Places bounds the sessions.
 	Places Places
+	// Bulk says which syncs are large ones.
+	Bulk Bulk
 	// Interval is the mean pause between background syncs with a peer.
 	Interval time.Duration
 	// Weaken, in tests, takes a namespace's hasher and gives a weaker one, which

@@ -20,11 +20,15 @@ type BusyRetry struct {
 // Again reports whether to try again, and how long to wait before that. elapsed is
 // the time since the first try began.
 func (b *BusyRetry) Again(n *Node, elapsed time.Duration, err error) (time.Duration, bool) {
-	if !errors.Is(err, reconcile.ErrBusy) || elapsed >= BusyPatience {
+	patience, longest := BusyPatience, BusyPatience
+	if errors.Is(err, reconcile.ErrTurn) {
+		patience, longest = TurnPatience, turnPause
+	}
+	if !errors.Is(err, reconcile.ErrBusy) || elapsed >= patience {
 		return 0, false
 	}
-	b.pause = max(firstPause, b.pause*3/2)
-	return min(n.jittered(b.pause, ForBusy), BusyPatience-elapsed), true
+	b.pause = min(max(firstPause, b.pause*3/2), longest)
+	return min(n.jittered(b.pause, ForBusy), patience-elapsed), true
 }
 
 // Headway tells whether a sync proceeds: its report changes.

@@ -35,6 +35,9 @@ type State struct {
 	Removed []byte `cbor:"6,keyasint"`
 	// Vouched is what this node has told the members of what it holds.
 	Vouched Vouched `cbor:"7,keyasint"`
+	// FilledTo is the key up to which this node, which was empty, has been sent
+	// everything in a sync that is not over, or was cut off; nil otherwise.
+	FilledTo []byte `cbor:"8,keyasint"`
 }
 
 // storedInvite is a ticket that was issued here. Only the hash of its token is
@@ -154,6 +157,9 @@ func (s *State) validate() error {
 				return errors.New("a malformed ticket")
 			}
 		}
+	}
+	if len(s.FilledTo) > dbadapter.MaxKey {
+		return errors.New("a key that is too long")
 	}
 	if len(s.Vouched.Holds) > maxHolds {
 		return errors.New("too many dated imports that members may not hold")

@@ -19,6 +19,10 @@ const (
 	reserveEvery = 4096
 )
 
+// spanCells is the length of the first sketch of a span: it decodes the differences of
+// a part that was well estimated, and takes 1.5 MiB.
+const spanCells = 1 << 16
+
 // liveCells is the length of the live sketch of a set: 2^14 cells (384 KiB)
 // serve 14,000 differences, and from a quarter of a million records 2^17 cells
 // (3 MiB) serve 118,000.

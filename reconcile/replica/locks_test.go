@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // unlocked is a namespace that checks the lock order: it is never called while
@@ -93,7 +94,7 @@ func TestLockOrder(t *testing.T) {
 	if _, err := snap.Cells(s.live.Cells()-10, s.live.Cells()+10); err != nil {
 		t.Fatal(err)
 	}
-	for r, err := range snap.All() {
+	for r, err := range snap.All(nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +112,7 @@ func TestLockOrder(t *testing.T) {
 		t.Error(err)
 	}
 
-	prefix, err := OpenPrefix(t.Context(), ns, s.keys, []byte("k1"), nil, nil)
+	prefix, err := OpenPrefix(t.Context(), ns, s.keys, []byte("k1"), wire.Span{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/rangesum"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Prefix is a replica of the records whose keys begin with a prefix, as of one
@@ -24,6 +25,7 @@ type Prefix struct {
 	reserve   func(bytes int64) error
 	keys      reconcile.Keys
 	prefix    []byte
+	span      wire.Span
 	store     dbadapter.Snapshot
 	ranges    rangesum.Table
 	estimator rateless.Estimator
@@ -38,12 +40,12 @@ var _ reconcile.Replica = (*Prefix)(nil)
 // errDecoded tells of a bug: cells or checksums are asked for after Decoded.
 var errDecoded = errors.New("replica: read for a decode that is over")
 
-// OpenPrefix opens a replica of the records of ns whose keys begin with prefix,
-// as of now. It reads them all before it returns, so a responder must not call
+// OpenPrefix opens a replica of the records of ns whose keys begin with prefix, and that
+// lie in the ranges of span, as of now. It reads them all before it returns, so a responder must not call
 // it before the peer has proved that it is a member. The replica must be closed.
 // ctx and tick are as in Live.Snapshot. Before it takes memory it asks reserve for
 // so many bytes, if that is not nil, and ends with the error it returns.
-func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys, prefix []byte, tick func() error, reserve func(bytes int64) error) (*Prefix, error) {
+func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys, prefix []byte, span wire.Span, tick func() error, reserve func(bytes int64) error) (*Prefix, error) {
 	store, err := ns.Snapshot()
 	if err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys
 		reserve = func(int64) error { return nil }
 	}
 	p := &Prefix{
-		ctx: ctx, tick: tick, reserve: reserve, keys: keys, prefix: prefix, store: store,
+		ctx: ctx, tick: tick, reserve: reserve, keys: keys, prefix: prefix, span: span, store: store,
 		sums: map[dbadapter.Index]dbadapter.Checksum{},
 	}
 	if err := p.scan(); err != nil {
@@ -70,7 +72,7 @@ func (p *Prefix) scan() error {
 	}
 	records := 0
 	var shared []dbadapter.Index // by two keys with the prefix, or more
-	for r, err := range p.All() {
+	for r, err := range p.All(nil) {
 		if err != nil {
 			return err
 		}
@@ -174,10 +176,16 @@ func (p *Prefix) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) er
 // Bucket implements reconcile.Replica. Only the records with the prefix are in it.
 func (p *Prefix) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 	all, err := p.store.Bucket(index)
-	return slices.DeleteFunc(all, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, p.prefix) }), err
+	return slices.DeleteFunc(all, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, p.prefix) || !p.span.Holds(index) }), err
 }
 
 // All implements reconcile.Replica.
-func (p *Prefix) All() iter.Seq2[dbadapter.Hashed, error] {
-	return ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil))
+func (p *Prefix) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		for r, err := range ticking(p.tick, p.store.Scan(p.ctx, p.prefix, behind)) {
+			if (err != nil || p.span.Holds(r.Index)) && !yield(r, err) {
+				return
+			}
+		}
+	}
 }

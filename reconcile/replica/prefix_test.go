@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/storetest"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // A replica of a prefix answers as a namespace would that holds the records
@@ -31,7 +32,7 @@ func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
 				alone.put(r)
 			}
 		}
-		p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), nil, nil)
+		p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), wire.Span{}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +57,7 @@ func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
 				t.Errorf("%d indices: other cells %v (%v)", indices, span, err)
 			}
 		}
-		for r, err := range p.All() {
+		for r, err := range p.All(nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +82,7 @@ func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
 }
 
 // checkBucket compares what two replicas hold under an index.
-func checkBucket(t *testing.T, got *Prefix, want *Snapshot, i dbadapter.Index) {
+func checkBucket(t *testing.T, got reconcile.Replica, want *Snapshot, i dbadapter.Index) {
 	t.Helper()
 	a, errA := got.Bucket(i)
 	b, errB := want.Bucket(i)
@@ -115,7 +116,7 @@ func weak(t *testing.T, indices int) *side {
 func TestPrefixOfNoKey(t *testing.T) {
 	s := newSide(t)
 	s.fill("k", 10)
-	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("x"), nil, nil)
+	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("x"), wire.Span{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestPrefixReserves(t *testing.T) {
 	s := newSide(t)
 	s.fill("p/", 3*reserveEvery)
 	var asked int64
-	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), nil, func(n int64) error { asked += n; return nil })
+	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), wire.Span{}, nil, func(n int64) error { asked += n; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestPrefixReserves(t *testing.T) {
 		t.Errorf("%d bytes were reserved, not %d", asked, want)
 	}
 	left := int64(2 * reserveEvery * recordBytes)
-	_, err = OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), nil, func(n int64) error {
+	_, err = OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), wire.Span{}, nil, func(n int64) error {
 		if left -= n; left < 0 {
 			return reconcile.ErrBusy
 		}

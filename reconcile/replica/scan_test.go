@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // scanned is a snapshot with further pairs and perhaps an error behind them.
@@ -161,7 +162,7 @@ func TestScansThatBreakOff(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.fill("p", 3000)
-	prefix, err := OpenPrefix(ctx, s.ns, s.keys, []byte("p"), nil, nil)
+	prefix, err := OpenPrefix(ctx, s.ns, s.keys, []byte("p"), wire.Span{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,6 +163,6 @@ func (s *Snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 }
 
 // All implements reconcile.Replica.
-func (s *Snapshot) All() iter.Seq2[dbadapter.Hashed, error] {
-	return ticking(s.tick, s.store.Scan(s.ctx, nil, nil))
+func (s *Snapshot) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
+	return ticking(s.tick, s.store.Scan(s.ctx, nil, behind))
 }

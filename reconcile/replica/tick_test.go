@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Each long scan ticks at least every tickEvery records, and ends with the
@@ -20,7 +21,7 @@ func TestScansTickAndEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer snap.Close()
-		for _, err := range snap.All() {
+		for _, err := range snap.All(nil) {
 			if err != nil {
 				return err
 			}
@@ -57,7 +58,7 @@ func TestScansTickAndEnd(t *testing.T) {
 			return err
 		}, 1},
 		"OpenPrefix": {func(ctx context.Context, tick func() error) error {
-			p, err := OpenPrefix(ctx, s.ns, s.keys, []byte("k"), tick, nil)
+			p, err := OpenPrefix(ctx, s.ns, s.keys, []byte("k"), wire.Span{}, tick, nil)
 			if err == nil {
 				p.Close()
 			}
@@ -67,7 +68,7 @@ func TestScansTickAndEnd(t *testing.T) {
 			opened, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			ready := false
-			p, err := OpenPrefix(opened, s.ns, s.keys, []byte("k"), func() error {
+			p, err := OpenPrefix(opened, s.ns, s.keys, []byte("k"), wire.Span{}, func() error {
 				if !ready {
 					return nil
 				}

@@ -21,6 +21,8 @@ func appendBytes(b, field []byte) []byte {
 const (
 	helloDry       = 1 << 4
 	helloLists     = 1 << 5
+	helloSpan      = 1 << 6
+	helloBehind    = 1 << 7
 	helloDirection = 3
 	helloMethod    = 3 << 2
 )
@@ -37,8 +39,21 @@ func (m *Hello) appendBody(b []byte) []byte {
 	if m.ListsMayDiffer {
 		flags |= helloLists
 	}
+	if m.Span != (Span{}) {
+		flags |= helloSpan
+	}
+	if len(m.Behind) > 0 {
+		flags |= helloBehind
+	}
 	b = append(b, flags)
 	b = appendBytes(b, m.Prefix)
+	if m.Span != (Span{}) {
+		b = binary.BigEndian.AppendUint16(b, uint16(m.Span.From))
+		b = binary.BigEndian.AppendUint16(b, uint16(m.Span.To))
+	}
+	if len(m.Behind) > 0 {
+		b = appendBytes(b, m.Behind)
+	}
 	b = appendUvarint(b, m.Records)
 	b = m.Digest.AppendBinary(b)
 	b = m.Greeting.appendTo(b)
@@ -134,7 +149,18 @@ func (m *Offers) appendBody(b []byte) []byte {
 
 func (m *Result) appendBody(b []byte) []byte {
 	b = m.Residual.AppendBinary(append(b, byte(m.Method)))
-	return appendUvarint(appendUvarint(b, m.Bytes), m.Estimate)
+	b = appendUvarint(appendUvarint(b, m.Bytes), m.Estimate)
+	if len(m.Behind) > 0 {
+		b = appendBytes(b, m.Behind)
+	}
+	return b
+}
+
+func (m *Sums) appendBody(b []byte) []byte {
+	for _, n := range m.Sums {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	return b
 }
 
 func (m *Answer) appendBody(b []byte) []byte {

@@ -23,6 +23,7 @@ const (
 	KindEnd     Kind = 11
 	KindRefuse  Kind = 12
 	KindWorking Kind = 13
+	KindSums    Kind = 14
 )
 
 // Message is one of the structs below.
@@ -54,11 +55,16 @@ type Hello struct {
 	// different lists of members.
 	ListsMayDiffer bool
 	Prefix         []byte
-	Records        uint64
-	Digest         dbadapter.Digest
-	Greeting       Greeting
-	Estimator      rateless.Estimator
-	Cells          []rateless.Cell
+	// Span narrows the sync to the records in some ranges; the zero Span does not.
+	Span Span
+	// Behind, if not empty, asks the responder for the records behind that key alone:
+	// the initiator has been sent what comes before.
+	Behind    []byte
+	Records   uint64
+	Digest    dbadapter.Digest
+	Greeting  Greeting
+	Estimator rateless.Estimator
+	Cells     []rateless.Cell
 }
 
 // Welcome answers a Hello: the responder's proof, and what it holds.
@@ -130,12 +136,19 @@ type Offers struct {
 // digest without the records under all the indices named before; Bytes is
 // about what the records take that it will send, or would, and Estimate the
 // number of differences it expected before it asked for cells, if it did.
+// Behind, with MethodAll alone, is the key behind which records travel: its receiver
+// has been sent what comes before.
 type Result struct {
 	Method   Method
 	Residual dbadapter.Digest
 	Bytes    uint64
 	Estimate uint64
+	Behind   []byte
 }
+
+// Sums has the first 8 bytes of the digest of each range that the sync is about, in order: the
+// sync goes on in parts of those that differ.
+type Sums struct{ Sums []uint64 }
 
 // Answer is the initiator's residual, sent once it has been found equal.
 // Closing says that neither records nor a reply follow.
@@ -225,6 +238,7 @@ const (
 	CodeRemoved     Code = 8  // the peer was a member; Statements show how that ended
 	CodeListsDiffer Code = 9  // sync the lists of members first
 	CodeTwin        Code = 10 // another node that runs has the peer's identity
+	CodeTurn        Code = 11 // another peer's records come first; the turn of this one will come
 )
 
 // Refuse ends a sync with a reason. Statements are set exactly if the code is
@@ -241,7 +255,7 @@ type Refuse struct {
 // come at any time after the Hello, and changes nothing else.
 type Working struct{}
 
-// Kind is the byte that tells the messages apart; so are the next twelve.
+// Kind is the byte that tells the messages apart; so are the next thirteen.
 func (*Hello) Kind() Kind   { return KindHello }
 func (*Welcome) Kind() Kind { return KindWelcome }
 func (*Same) Kind() Kind    { return KindSame }
@@ -255,3 +269,4 @@ func (*Records) Kind() Kind { return KindRecords }
 func (*End) Kind() Kind     { return KindEnd }
 func (*Refuse) Kind() Kind  { return KindRefuse }
 func (*Working) Kind() Kind { return KindWorking }
+func (*Sums) Kind() Kind    { return KindSums }

@@ -142,11 +142,7 @@ func (p *parser) message(kind Kind) Message {
 	case KindOffers:
 		return p.offers()
 	case KindResult:
-		m := &Result{Method: Method(p.byte()), Residual: p.digest(), Bytes: p.uvarint(), Estimate: p.uvarint()}
-		if m.Method != MethodSketch && m.Method != MethodAll {
-			p.fail("unknown method %d", m.Method)
-		}
-		return m
+		return p.result()
 	case KindAnswer:
 		return &Answer{Closing: p.bool(), Residual: p.digest()}
 	case KindRecords:
@@ -155,6 +151,8 @@ func (p *parser) message(kind Kind) Message {
 		return p.end()
 	case KindWorking:
 		return &Working{}
+	case KindSums:
+		return p.sums()
 	case KindRefuse:
 		return p.refuse()
 	}
@@ -178,15 +176,68 @@ func (p *parser) hello() Message {
 	m.Direction = Direction(flags & helloDirection)
 	m.Method = Method(flags & helloMethod >> 2)
 	m.DryRun, m.ListsMayDiffer = flags&helloDry != 0, flags&helloLists != 0
-	if flags&^(helloDirection|helloMethod|helloDry|helloLists) != 0 || m.Direction > Push || m.Method > MethodAll {
+	if m.Direction > Push || m.Method > MethodAll {
 		p.fail("unknown flags %#x", flags)
 	}
 	m.Prefix = p.bytes(dbadapter.MaxKey, "a prefix")
+	if flags&helloSpan != 0 {
+		m.Span = p.span()
+	}
+	if flags&helloBehind != 0 {
+		m.Behind = p.behind()
+		if p.err == nil && (len(m.Prefix) > 0 || flags&helloSpan != 0 || m.DryRun || m.Direction == Push || m.Method == MethodSketch) {
+			p.fail("a sync that cannot begin behind a key")
+		}
+	}
 	m.Records = p.uvarint()
 	m.Digest = p.digest()
 	m.Greeting = p.greeting()
 	m.Estimator = p.estimator()
 	m.Cells = p.cells()
+	return m
+}
+
+// span is a part of all ranges, and not all of them.
+func (p *parser) span() (s Span) {
+	if b := p.take(4); b != nil {
+		s = Span{dbadapter.Range(binary.BigEndian.Uint16(b)), dbadapter.Range(binary.BigEndian.Uint16(b[2:]))}
+	}
+	if p.err == nil && (s.From >= s.To || s.To > dbadapter.Ranges || s.Len() == dbadapter.Ranges) {
+		p.fail("the ranges %d to %d are no part of all", s.From, s.To)
+	}
+	return s
+}
+
+func (p *parser) behind() []byte {
+	key := p.bytes(dbadapter.MaxKey, "a key")
+	if p.err == nil && len(key) == 0 {
+		p.fail("an empty key")
+	}
+	return key
+}
+
+func (p *parser) result() Message {
+	m := &Result{Method: Method(p.byte()), Residual: p.digest(), Bytes: p.uvarint(), Estimate: p.uvarint()}
+	switch {
+	case m.Method != MethodSketch && m.Method != MethodAll && m.Method != MethodParts:
+		p.fail("unknown method %d", m.Method)
+	case m.Method == MethodAll && len(p.rest) > 0:
+		m.Behind = p.behind()
+	}
+	return m
+}
+
+func (p *parser) sums() Message {
+	m := &Sums{}
+	p.some()
+	if n := len(p.rest) / 8; n > dbadapter.Ranges {
+		p.fail("sums of %d ranges; there are %d", n, dbadapter.Ranges)
+	}
+	for len(p.rest) > 0 {
+		if b := p.take(8); b != nil {
+			m.Sums = append(m.Sums, binary.LittleEndian.Uint64(b))
+		}
+	}
 	return m
 }
 

@@ -64,6 +64,11 @@ func samples() []Message {
 		&Refuse{Code: CodeVersion, Version: Version, Text: "other version"},
 		&Refuse{Code: CodeRemoved, Version: Version, Statements: [][]byte{[]byte("statement"), []byte("another")}},
 		&Working{},
+		&Hello{Version: Version, Mapping: rateless.MappingVersion, Prefix: []byte{}, Span: Span{From: 64, To: 4000}, Cells: []rateless.Cell{}, Records: 3, Digest: dbadapter.Digest{5}},
+		&Hello{Version: Version, Mapping: rateless.MappingVersion, Prefix: []byte{}, Behind: []byte("k"), Cells: []rateless.Cell{}, Records: 3, Digest: dbadapter.Digest{5}},
+		&Result{Method: MethodAll, Behind: []byte("k")},
+		&Sums{Sums: []uint64{1, 1<<64 - 2}},
+		&Result{Method: MethodParts, Estimate: 70_000},
 		&Offers{Offers: []Offer{{Record: bothOffered, Hashed: true, Hash: [32]byte{2}}, {Record: bothWithheld}}},
 		&Records{Records: []Sent{{Record: fleeting}, {Record: replacing}, {Record: both}, {Record: fleetingDated}, {Record: bothOffered, Stub: true}, {Record: bothWithheld, Withheld: true, Why: ReasonWriter, Digest: dbadapter.Digest{4, 3, 2, 1}}}},
 	}

@@ -27,11 +27,14 @@ const (
 	// MethodSame found both digests equal. It stands in reports; no message
 	// asks for it.
 	MethodSame
+	// MethodParts says that the differences are so many that each part of the ranges
+	// is a sync of its own. A responder answers so; it is not asked for.
+	MethodParts
 )
 
 var (
 	directions = [...]string{Both: "both", Pull: "pull", Push: "push"}
-	methods    = [...]string{MethodAuto: "auto", MethodSketch: "sketch", MethodAll: "all", MethodSame: "same"}
+	methods    = [...]string{MethodAuto: "auto", MethodSketch: "sketch", MethodAll: "all", MethodSame: "same", MethodParts: "parts"}
 )
 
 // String is the direction's name.

@@ -28,19 +28,35 @@ func (n *Node) Sync(remote int, a node.Ask, done func(error)) {
 	})
 }
 
-// sync holds the conversations of a sync, one after the other.
+// sync holds the conversations of a sync, as many at once as there are.
 func (p *process) sync(remote int, course *node.Course, done func(error)) {
 	if err := p.ns.MayCall(p.node.cluster.nodes[remote].id); err != nil {
 		p.node.cluster.Watch.Refused(p.node.number, err)
 		done(err)
 		return
 	}
-	a, more := course.Next()
-	if !more {
-		_, err := course.Result()
-		done(err)
-		return
+	held, over := 0, false
+	var more func()
+	more = func() {
+		for a, ok := course.Next(); ok; a, ok = course.Next() {
+			held++
+			p.hold(remote, a, func(report reconcile.Report, err error) {
+				held--
+				course.Ended(a, report, err)
+				more()
+			})
+		}
+		if held == 0 && !over {
+			over = true
+			_, err := course.Result()
+			done(err)
+		}
 	}
+	more()
+}
+
+// hold holds a conversation with a node, which may be busy first.
+func (p *process) hold(remote int, a node.Ask, done func(reconcile.Report, error)) {
 	begun := p.node.world.Now()
 	var retry node.BusyRetry
 	var once func()
@@ -50,8 +66,7 @@ func (p *process) sync(remote int, course *node.Course, done func(error)) {
 				p.after(wait, once)
 				return
 			}
-			course.Ended(report, err)
-			p.sync(remote, course, done)
+			done(report, err)
 		})
 	}
 	once()

@@ -1,0 +1,59 @@
+package node
+
+import (
+	"bytes"
+	"cmp"
+	"sync/atomic"
+
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// An empty node is sent everything, by key. How far that has come is kept in the
+// namespace's state: after a break the next sync, with any peer, goes on behind that
+// key. It proves nothing; the sync that follows the end does.
+
+// reach is how much has come since the state was saved last.
+type reach struct{ bytes atomic.Int64 }
+
+// reached notes how far this node has been sent everything: durably, now and then.
+func (ns *Namespace) reached(key []byte, size int64) error {
+	if ns.reach.bytes.Add(size) < ns.node.bulk().Note {
+		return nil
+	}
+	return ns.setFilledTo(key)
+}
+
+// setFilledTo makes durable behind which key the next sync goes on; nil ends that.
+func (ns *Namespace) setFilledTo(key []byte) error {
+	ns.reach.bytes.Store(0)
+	if bytes.Equal(ns.Members().state.FilledTo, key) {
+		return nil
+	}
+	return ns.update(func(s *State) error {
+		s.FilledTo = bytes.Clone(key)
+		return nil
+	})
+}
+
+// Bulk is from when on a sync is a large one. A zero field takes its default.
+type Bulk struct {
+	// PartsFrom is from how many differences on a sync goes in parts, and PartSize how
+	// many a part has, about. Defaults: those of package reconcile.
+	PartsFrom, PartSize int64
+	// Turn is from how many records on a conversation needs the turn of its peer.
+	// Default: 4,096, which are sent twice in less than a second.
+	Turn int
+	// Note is how many bytes an empty node is sent between two durable notes of how far
+	// that has come. Default: 4 MiB, which are sent again in less than a second.
+	Note int64
+}
+
+// bulk is the node's, with its defaults.
+func (n *Node) bulk() Bulk {
+	b := n.Bulk
+	b.PartsFrom = cmp.Or(b.PartsFrom, reconcile.PartsFrom)
+	b.PartSize = cmp.Or(b.PartSize, reconcile.PartSize)
+	b.Turn = cmp.Or(b.Turn, turnFrom)
+	b.Note = cmp.Or(b.Note, noteEvery)
+	return b
+}
