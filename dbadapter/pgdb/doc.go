@@ -8,8 +8,9 @@
 //
 // The store is a schema of a database (schema.go), which belongs to one process at a
 // time: an advisory lock keeps a second one out, and each commit proves that the
-// schema has not changed hands (owner.go). Keys and values can be read with SQL;
-// the store does not notice what others write, until it reads what is then damaged.
+// schema has not changed hands (owner.go). Keys and values can be read with SQL. What
+// is written with SQL is damage: a changed row is found when it is read, one that is
+// gone by a scan of all.
 //
 //   - Writes of many callers share one transaction (commit.go): one query that reads
 //     all records held, one exchange that writes, one COMMIT.

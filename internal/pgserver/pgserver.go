@@ -26,6 +26,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -169,7 +170,7 @@ func (s *Server) Run() {
 // ready reports whether the server takes connections: it says so (R, an
 // authentication request) rather than that it is starting up (E).
 func (s *Server) ready(ctx context.Context) bool {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(s.dir, ".s.PGSQL.5432"))
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", s.Socket())
 	if err != nil {
 		return false
 	}
@@ -187,19 +188,45 @@ func (s *Server) ready(ctx context.Context) bool {
 }
 
 // URL is the connection string of the server's database.
-func (s *Server) URL() string {
-	u := url.URL{Scheme: "postgres", User: url.User("syncd"), Path: "/postgres", RawQuery: url.Values{"host": {s.dir}}.Encode()}
+func (s *Server) URL() string { return URL(s.dir) }
+
+// URL is the connection string of a server whose socket is in a folder.
+func URL(dir string) string {
+	u := url.URL{Scheme: "postgres", User: url.User("syncd"), Path: "/postgres", RawQuery: url.Values{"host": {dir}}.Encode()}
 	return u.String()
 }
 
-// Crash ends all processes of the server by a signal that they cannot handle.
+// SocketName is the name of a server's socket within its folder.
+const SocketName = ".s.PGSQL.5432"
+
+// Socket is the path of the server's socket.
+func (s *Server) Socket() string { return filepath.Join(s.dir, SocketName) }
+
+// Crash ends all processes of the server by a signal that they cannot handle, and
+// waits until they are gone.
 func (s *Server) Crash() {
 	if s.process == nil {
 		return
 	}
-	_ = syscall.Kill(-s.process.Process.Pid, syscall.SIGKILL) // its group, which is its own
-	_ = s.process.Wait()                                      // it was killed, and says so
+	pid := s.process.Process.Pid
+	// Each process is in a session of its own; all are children of the first.
+	listed, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	_ = s.process.Process.Kill()
+	var left []int
+	for _, field := range strings.Fields(string(listed)) {
+		if child, err := strconv.Atoi(field); err == nil && syscall.Kill(child, syscall.SIGKILL) == nil {
+			left = append(left, child)
+		}
+	}
+	_ = s.process.Wait() // it was killed, and says so
 	s.process = nil
+	for until := time.Now().Add(patience); len(left) > 0; {
+		left = slices.DeleteFunc(left, func(pid int) bool { return syscall.Kill(pid, 0) != nil })
+		if time.Now().After(until) {
+			s.t.Fatalf("processes %v of the server do not end", left)
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // Stop ends the server in order; its clients are disconnected.
@@ -208,7 +235,7 @@ func (s *Server) Stop() {
 		return
 	}
 	_ = s.process.Process.Signal(syscall.SIGINT) // fast shutdown
-	ended := time.AfterFunc(patience, func() { _ = syscall.Kill(-s.process.Process.Pid, syscall.SIGKILL) })
+	ended := time.AfterFunc(patience, func() { _ = s.process.Process.Kill() })
 	_ = s.process.Wait()
 	ended.Stop()
 	s.process = nil

@@ -1,0 +1,154 @@
+package pgdb_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/pgdb"
+	"github.com/syncd-io/syncd/internal/pgserver"
+)
+
+// readAll reads all that a namespace holds, in every way, and returns the errors.
+func readAll(t *testing.T, n dbadapter.Namespace) (errs []error) {
+	t.Helper()
+	ctx := t.Context()
+	add := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	s, err := n.Snapshot()
+	if err != nil {
+		return []error{err}
+	}
+	defer s.Close()
+	for _, err := range s.Scan(ctx, nil, nil) {
+		add(err)
+	}
+	var indices []dbadapter.Index
+	for p, err := range s.Pairs(ctx, 0, 0) {
+		add(err)
+		indices = append(indices, p.Index)
+	}
+	for i := range keysOfWriter {
+		_, err := s.Get(fmt.Appendf(nil, "0/%d", i))
+		add(err)
+	}
+	add(s.Lookup(indices, make([]dbadapter.Checksum, len(indices))))
+	for _, index := range indices {
+		_, err := s.Bucket(index)
+		add(err)
+	}
+	for _, err := range n.Changes(ctx, 0) {
+		add(err)
+	}
+	for _, err := range n.Kept(ctx) {
+		add(err)
+	}
+	_, _, err = n.Summary(ctx)
+	add(err)
+	return errs
+}
+
+// TestDamage changes each column of each row behind the store's back, and removes
+// rows: what is read then is an ErrCorrupt, and never something else than what was
+// written.
+func TestDamage(t *testing.T) {
+	server := pgserver.Start(t)
+	const flip = `set_byte(%[1]s, length(%[1]s) - 1, get_byte(%[1]s, length(%[1]s) - 1) # 4)`
+	first := `key = '0/0'`
+	for i, damage := range []string{
+		`UPDATE records SET value = ` + fmt.Sprintf(flip, "value") + ` WHERE ` + first,
+		`UPDATE records SET head = ` + fmt.Sprintf(flip, "head") + ` WHERE ` + first,
+		`UPDATE records SET head = set_byte(head, 0, 1) WHERE ` + first,
+		`UPDATE records SET head = '' WHERE ` + first,
+		`UPDATE records SET key = '0/x' WHERE ` + first,
+		`UPDATE records SET checksum = checksum # 1 WHERE ` + first,
+		`UPDATE records SET checksum = checksum # (1::bigint << 60) WHERE ` + first,
+		`UPDATE records SET idx = idx # 1 WHERE ` + first,
+		`DELETE FROM records WHERE ` + first,
+		`UPDATE log SET entry = ` + fmt.Sprintf(flip, "entry") + ` WHERE last = (SELECT max(last) FROM log)`,
+		`DELETE FROM log WHERE last = (SELECT min(last) FROM log)`,
+		`DELETE FROM log WHERE last = (SELECT max(last) FROM log)`,
+		`UPDATE kept SET entry = ` + fmt.Sprintf(flip, "entry") + ` WHERE seq = 1`,
+		`DELETE FROM kept WHERE seq = 1`,
+		`UPDATE summaries SET summary = ` + fmt.Sprintf(flip, "summary"),
+		`DELETE FROM summaries`,
+		`UPDATE namespaces SET head = ` + fmt.Sprintf(flip, "head"),
+	} {
+		o := pgdb.Options{Schema: fmt.Sprint("damage", i)}
+		store := open(t, server, o)
+		n := namespaceOf(t, store)
+		for number := 1; number <= 2; number++ {
+			writes := batchOf(t, 0, number)
+			if number == 2 { // by another writer, which did not know the first: a conflict
+				r := writes[0].Record.Record
+				r.Version.Writer = 2
+				var err error
+				if writes[0].Record, err = dbadapter.Hash(hasher, r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := n.Apply(t.Context(), writes); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := n.SaveSummary(t.Context(), 3, []byte("summary")); err != nil {
+			t.Fatal(err)
+		}
+		if errs := readAll(t, n); len(errs) > 0 {
+			t.Fatalf("undamaged: %v", errs)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		sql(t, server, `SET search_path = `+o.Schema+`; `+damage)
+		store = open(t, server, o)
+		var errs []error
+		n, err := store.Namespace(t.Context(), id, hasher, nil)
+		if err != nil {
+			errs = []error{err}
+		} else {
+			errs = readAll(t, n)
+		}
+		if len(errs) == 0 {
+			t.Errorf("%s: all is read as if nothing had happened", damage)
+		}
+		for _, err := range errs {
+			if !errors.Is(err, dbadapter.ErrCorrupt) && !errors.Is(err, dbadapter.ErrNotFound) {
+				t.Errorf("%s: %v", damage, err)
+			}
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFormat opens what other programs have written.
+func TestFormat(t *testing.T) {
+	server := pgserver.Start(t)
+	if err := open(t, server, pgdb.Options{Schema: "later"}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	sql(t, server, `UPDATE later.store SET format = format + 1`)
+	_, err := pgdb.Open(t.Context(), server.URL(), pgdb.Options{Schema: "later"})
+	if !errors.Is(err, dbadapter.ErrFormat) {
+		t.Errorf("a later format: %v", err)
+	}
+	sql(t, server, `CREATE SCHEMA other; CREATE TABLE other.store (id integer); INSERT INTO other.store VALUES (1)`)
+	_, err = pgdb.Open(t.Context(), server.URL(), pgdb.Options{Schema: "other"})
+	if !errors.Is(err, dbadapter.ErrFormat) {
+		t.Errorf("another program's tables: %v", err)
+	}
+}
+
+// TestUnsafeServer is refused.
+func TestUnsafeServer(t *testing.T) {
+	server := pgserver.Start(t, "fsync=off")
+	if _, err := pgdb.Open(t.Context(), server.URL(), pgdb.Options{}); err == nil {
+		t.Error("a server that acknowledges what it has not stored is taken")
+	}
+}
