@@ -146,6 +146,9 @@ func (r *runner) quiet() bool {
 func (r *runner) idle() error {
 	r.again = true
 	for _, group := range r.reach() {
+		if r.stuck(group[0]) {
+			continue // they differ in what could be collected
+		}
 		for a := range group {
 			for b := a + 1; b < len(group) && (b == a+1 || len(group) <= 12); b++ {
 				over := false
@@ -229,7 +232,7 @@ func (r *runner) final(node, group int) (check.Final, error) {
 	n := r.cluster.Node(node)
 	f := check.Final{
 		Node: node, Reach: group, Outside: !n.Member(), Roster: r.roster(n), Dump: n.Records(),
-		Stated: r.stated(node), Now: r.due(), Log: n.Kept(),
+		Stated: r.stated(node), Stuck: r.stuck(node), Now: r.due(), Log: n.Kept(),
 	}
 	f.Kept.Digest, f.Kept.Records = n.State()
 	var err error

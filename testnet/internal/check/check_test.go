@@ -46,6 +46,18 @@ func TestRules(t *testing.T) {
 			b.Recomputed = b.Kept
 			return []Final{a, b}
 		}},
+		{"what could be collected differs where nothing can be done about a silent member", "", func(h *History) []Final {
+			h.written(0, erased)
+			a, b := final(0, 0, erased), final(1, 0)
+			a.Stuck, b.Stuck = true, true
+			return []Final{a, b}
+		}},
+		{"equal: what is alive differs there, too", "equal", func(h *History) []Final {
+			h.written(0, red)
+			a, b := final(0, 0, red), final(1, 0)
+			a.Stuck, b.Stuck = true, true
+			return []Final{a, b}
+		}},
 		{"groups that do not reach each other", "", func(h *History) []Final {
 			h.written(0, red)
 			return []Final{final(0, 0, red), final(1, 1)}

@@ -23,7 +23,11 @@ type Final struct {
 	// Stated says that each member that the node waits for could say what it holds;
 	// what has expired by Now must then be gone.
 	Stated bool
-	Now    dbadapter.Timestamp
+	// Stuck says that one of them cannot, and that no admin is left that could have
+	// the others wait for it no longer. Nodes may then differ for good in what can be
+	// collected: some did so under the list before.
+	Stuck bool
+	Now   dbadapter.Timestamp
 	// Dump is all records, tombstones included, by key.
 	Dump []dbadapter.Record
 	// Log is its kept log; nil if it is not known.
@@ -95,9 +99,9 @@ func (h *History) kept(f *Final) {
 
 // equal compares nodes that reach each other with the first of them.
 func (h *History) equal(group []*Final) {
-	first := stamps(group[0].Dump)
+	first := stamps(group[0].compared())
 	for _, f := range group[1:] {
-		dump := stamps(f.Dump)
+		dump := stamps(f.compared())
 		for _, key := range slices.Sorted(maps.Keys(union(first, dump))) {
 			a, inA := first[key]
 			b, inB := dump[key]
@@ -110,10 +114,18 @@ func (h *History) equal(group []*Final) {
 				h.found.say(Equal, f.Node, key, "it holds %s, and node %d holds %s", b, group[0].Node, a)
 			}
 		}
-		if f.Kept.Digest != group[0].Kept.Digest {
+		if f.Kept.Digest != group[0].Kept.Digest && !f.Stuck {
 			h.found.say(Equal, f.Node, "", "its digest is not that of node %d", group[0].Node)
 		}
 	}
+}
+
+// compared are the records that must be the same at all nodes.
+func (f *Final) compared() []dbadapter.Record {
+	if !f.Stuck {
+		return f.Dump
+	}
+	return slices.DeleteFunc(slices.Clone(f.Dump), func(r dbadapter.Record) bool { return Collectable(&r, f.Now) })
 }
 
 func union(a, b map[string]stamp) map[string]stamp {
