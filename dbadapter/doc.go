@@ -43,8 +43,8 @@
 //
 // A store that is a [Backuper] can be copied while it is written to.
 //
-// Three stores come with the module: dbadapter/badgerdb (on disk), dbadapter/pgdb
-// (in PostgreSQL) and dbadapter/memdb (in memory). All pass dbadapter/storetest, and
+// Four stores come with the module: dbadapter/badgerdb and dbadapter/pebbledb (on
+// disk), dbadapter/pgdb (in PostgreSQL) and dbadapter/memdb (in memory). All pass dbadapter/storetest, and
 // so must any other.
 //
 // # Limits, and what is not promised

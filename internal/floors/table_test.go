@@ -10,8 +10,8 @@ var floors = [][]string{
 	{"bfield/fieldtest", "bfield/internal/keyed", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/pgserver", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
 	{"dbadapter/internal/commit", "dbadapter/internal/kv", "dbadapter/internal/queue", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
-	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore"},
-	{"dbadapter/badgerdb", "dbadapter/memdb", "dbadapter/pgdb", "dbadapter/storetest", "reconcile/wire"},
+	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv"},
+	{"dbadapter/badgerdb", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
 	{"reconcile/replica"},
 	{"internal/node"},
@@ -47,6 +47,11 @@ var upward = map[[2]string]string{
 // for all packages below.
 var fences = []fence{
 	{
+		imports: []string{"github.com/cockroachdb/pebble"},
+		only:    []string{"dbadapter/internal/pebblekv"},
+		why:     "an engine is behind dbadapter/internal/kv, so that a store is the same over each",
+	},
+	{
 		imports: []string{"github.com/dgraph-io/badger"},
 		only:    []string{"dbadapter/internal/badgerkv"},
 		why:     "the store is behind dbadapter.Store, so that another one can take its place",
@@ -68,7 +73,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"bfield", "dbadapter/internal/badgerkv", "dbadapter/internal/kv", "dbadapter/internal/kvstore", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		only:    []string{"bfield", "dbadapter/internal/badgerkv", "dbadapter/internal/kv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter/internal/badgerkv"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/pebblekv"
 )
 
 // engine is what the tests run over. No test here needs the disk to be written to;
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(overEach{m}) }
 type overEach struct{ m *testing.M }
 
 func (o overEach) Run() (code int) {
-	for _, engine = range []kv.Engine{badgerkv.Engine{NoSync: true}} {
+	for _, engine = range []kv.Engine{badgerkv.Engine{NoSync: true}, pebblekv.Engine{NoSync: true}} {
 		fmt.Printf("over %s\n", engine.Name())
 		if code = o.m.Run(); code != 0 {
 			return code

@@ -1,0 +1,169 @@
+package pebblekv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// db is an open database.
+type db struct {
+	pebble *pebble.DB
+	write  *pebble.WriteOptions
+}
+
+func (d *db) View() kv.View {
+	s := d.pebble.NewSnapshot()
+	return view{reader{s}, s}
+}
+
+func (d *db) Begin() kv.Txn { return &txn{reader{d.pebble}, d, d.pebble.NewBatch()} }
+
+func (d *db) Load() kv.Loader { return &loader{db: d, batch: d.pebble.NewBatch()} }
+
+func (d *db) DropPrefix(prefix []byte) error {
+	return d.commit(func() error { return d.pebble.DeleteRange(prefix, behind(prefix), d.write) })
+}
+
+// commit makes an error of Pebble's panic over a log that it cannot write.
+func (d *db) commit(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	return do()
+}
+
+// Size is that of all tables.
+func (d *db) Size() int64 {
+	m := d.pebble.Metrics().Total()
+	return m.AggregateSize()
+}
+
+// Compact merges all tables. Pebble needs no filler for it.
+func (d *db) Compact(ctx context.Context, _ kv.Commits) error {
+	if err := d.pebble.Flush(); err != nil {
+		return named(err)
+	}
+	err := d.pebble.Compact(ctx, []byte{0}, []byte{0xff}, false)
+	if err != nil && ctx.Err() == nil {
+		err = named(err)
+	}
+	return err
+}
+
+func (d *db) Close() error { return d.commit(d.pebble.Close) }
+
+// behind is the least key that is greater than all with a prefix; nil if there is
+// no such key.
+func behind(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// source is a database, or a snapshot of one.
+type source interface {
+	Get(key []byte) (value []byte, closer io.Closer, err error)
+	NewIter(o *pebble.IterOptions) (*pebble.Iterator, error)
+}
+
+type reader struct{ from source }
+
+func (r reader) Get(key []byte, use func([]byte) error) (found bool, err error) {
+	defer kv.Recovered("database", &err)
+	value, closer, err := r.from.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, named(err)
+	}
+	defer closer.Close()
+	return true, use(value)
+}
+
+// view is a snapshot.
+type view struct {
+	reader
+	snapshot *pebble.Snapshot
+}
+
+func (v view) Iterate(prefix []byte) kv.Iterator {
+	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: bytes.Clone(prefix), UpperBound: behind(prefix)})
+	return &iterator{it: it, err: err}
+}
+
+// Close fails over an iterator that is open, which would be our own bug.
+func (v view) Close() { _ = v.snapshot.Close() }
+
+// iterator keeps the first error; from there on it is not valid.
+type iterator struct {
+	it  *pebble.Iterator // nil if it could not be made
+	err error
+}
+
+func (i *iterator) move(to func() bool) {
+	defer kv.Recovered("database", &i.err)
+	if i.err == nil && !to() {
+		i.err = i.it.Error()
+	}
+}
+
+func (i *iterator) Seek(key []byte) { i.move(func() bool { return i.it.SeekGE(key) }) }
+func (i *iterator) Next()           { i.move(i.it.Next) }
+func (i *iterator) Valid() bool     { return i.err == nil && i.it.Valid() }
+func (i *iterator) Key() []byte     { return i.it.Key() }
+
+func (i *iterator) Value(use func([]byte) error) error {
+	value, err := i.it.ValueAndErr()
+	if err != nil {
+		return named(err)
+	}
+	return use(value)
+}
+
+func (i *iterator) Err() error {
+	if i.err == nil {
+		return nil
+	}
+	return named(i.err)
+}
+
+// Close returns no error: an iterator repeats in it the one of its last move.
+func (i *iterator) Close() {
+	if i.it != nil {
+		_ = i.it.Close()
+	}
+}
+
+// txn is a batch; it reads the database itself.
+type txn struct {
+	reader
+	db    *db
+	batch *pebble.Batch // nil once given back: Pebble uses batches again
+}
+
+func (t *txn) Set(key, value []byte) error { return t.batch.Set(key, value, nil) }
+func (t *txn) Delete(key []byte) error     { return t.batch.Delete(key, nil) }
+func (t *txn) Commit() error {
+	return t.db.commit(func() error { return t.batch.Commit(t.db.write) })
+}
+
+func (t *txn) Discard() {
+	if t.batch != nil {
+		_ = t.batch.Close()
+		t.batch = nil
+	}
+}

@@ -1,0 +1,104 @@
+// Package pebblekv is the engine of dbadapter/pebbledb: the Pebble key-value
+// database, with a look at its logs before Pebble opens them (probe.go).
+package pebblekv
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// Engine opens Pebble.
+type Engine struct {
+	// Logger gets Pebble's failures in the background.
+	Logger *slog.Logger
+	// NoSync leaves it to the operating system when to write to the disk.
+	NoSync bool
+}
+
+// Name is what Pebble is called in the stamp of a folder.
+const Name = "pebble"
+
+// Name returns the constant.
+func (e Engine) Name() string { return Name }
+
+// Holds looks for a list of tables.
+func (e Engine) Holds(dir string) bool {
+	lists, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	return len(lists) > 0
+}
+
+// Open opens the database and makes an error of a panic.
+func (e Engine) Open(dir string) (_ kv.DB, err error) {
+	defer kv.Recovered("database", &err)
+	write := pebble.Sync
+	if e.NoSync {
+		write = pebble.NoSync
+	}
+	opened, err := pebble.Open(dir, e.options())
+	if err != nil {
+		return nil, named(err)
+	}
+	return &db{pebble: opened, write: write}, nil
+}
+
+const (
+	// memTable is a fourth of what an import leaves in memory at most. A transaction
+	// that takes more than half of it would be a table of its own.
+	memTable  = 16 << 20
+	memTables = 4
+	// cacheBytes hold the index and filter blocks of 10^7 records, 2.5 bytes a key,
+	// and little else: the kernel caches the files.
+	cacheBytes = 32 << 20
+	// filterBits a key: one look-up in a hundred for a new key reads a table.
+	filterBits = 10
+)
+
+// A transaction fits, or this does not compile.
+const _ = uint(memTable/2 - kv.MaxTxn)
+
+func (e Engine) options() *pebble.Options {
+	log := e.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	o := &pebble.Options{
+		// The newest formats check each table's end, and find damage within a log.
+		FormatMajorVersion:          pebble.FormatNewest,
+		FS:                          vfs.Default,
+		CacheSize:                   cacheBytes,
+		MemTableSize:                memTable,
+		MemTableStopWritesThreshold: memTables,
+		// A commit would wait for compactions only where they fall behind by far.
+		L0CompactionThreshold: 4,
+		L0StopWritesThreshold: 24,
+		LBaseMaxBytes:         64 << 20,
+		Logger:                logger{log},
+		EventListener:         &pebble.EventListener{BackgroundError: func(err error) { logger{log}.Errorf("%v", err) }},
+	}
+	o.CompactionConcurrencyRange = func() (lower, upper int) { return 1, 2 }
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
+	}
+	return o
+}
+
+// named tells damage from a failure of the system.
+func named(err error) error {
+	switch {
+	case errors.Is(err, dbadapter.ErrCorrupt):
+		return err
+	case kv.IsDamage(err):
+		return kv.Corrupt("the database files", "%v", err)
+	}
+	return fmt.Errorf("use the database: %w", err)
+}

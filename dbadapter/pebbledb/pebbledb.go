@@ -1,0 +1,61 @@
+package pebbledb
+
+import (
+	"context"
+	"io"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kvstore"
+	"github.com/syncd-io/syncd/dbadapter/internal/pebblekv"
+)
+
+// Format is the number of the disk format that this program reads and writes.
+const Format = kvstore.Format
+
+// Options are the settings of a store. The zero value is good.
+type Options struct {
+	// Logger gets the failures of work in the background, which no call
+	// returns; nil discards them.
+	Logger *slog.Logger
+	// NoSync leaves it to the operating system when to write to the disk. A
+	// power cut then loses acknowledged writes, and only tests may want that.
+	NoSync bool
+	// LogLimit is how many changes of a namespace the log keeps, at least; 0
+	// means 1<<16. Of a namespace with more than eight times as many records it keeps
+	// an eighth of their number. A reader that falls further behind scans the records.
+	LogLimit int
+	// MinFree is how many bytes must be free on the disk for a write to be
+	// taken; 0 means 64 MiB, less than 0 switches the check off. A full disk would
+	// end the process.
+	MinFree int64
+	// Now tells the time for the kept log; nil means time.Now.
+	Now func() time.Time
+}
+
+func (o *Options) parts() (pebblekv.Engine, kvstore.Options) {
+	return pebblekv.Engine{Logger: o.Logger, NoSync: o.NoSync},
+		kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now}
+}
+
+// Open opens the store in a folder, and makes a new one in an empty folder.
+//
+// ErrLocked: another process, or this one, has it open. ErrFormat: it was
+// written by a program of another disk format, over another engine, or by another
+// program altogether. ErrCorrupt: its files are damaged.
+func Open(dir string, o Options) (dbadapter.Backuper, error) {
+	engine, options := o.parts()
+	s, err := kvstore.Open(dir, engine, options)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Restore makes a store of copies; see badgerdb.Restore.
+func Restore(ctx context.Context, dir string, o Options, copies iter.Seq2[io.Reader, error]) error {
+	engine, options := o.parts()
+	return kvstore.Restore(ctx, dir, engine, options, copies)
+}
