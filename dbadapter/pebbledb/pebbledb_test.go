@@ -6,11 +6,29 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/disktest"
 	"github.com/syncd-io/syncd/dbadapter/pebbledb"
 	"github.com/syncd-io/syncd/dbadapter/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+var harness = disktest.Harness{
+	Open: func(dir string, o disktest.Options) (dbadapter.Backuper, error) {
+		return pebbledb.Open(dir, pebbledb.Options{NoSync: o.NoSync})
+	},
+	Format: pebbledb.Format,
+	Files:  []string{"*.sst", "MANIFEST-*", "OPTIONS-*", "*.log", "marker.*"},
+}
+
+func TestMain(m *testing.M) {
+	if !disktest.Examine(harness) {
+		goleak.VerifyTestMain(m)
+	}
+}
+
+func TestDamageClosed(t *testing.T)  { disktest.TestDamageClosed(t, harness) }
+func TestDamageCrashed(t *testing.T) { disktest.TestDamageCrashed(t, harness) }
+func TestLock(t *testing.T)          { disktest.TestLock(t, harness) }
+func TestFormat(t *testing.T)        { disktest.TestFormat(t, harness) }
 
 func TestStore(t *testing.T) {
 	type opened struct {

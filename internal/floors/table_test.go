@@ -10,7 +10,7 @@ var floors = [][]string{
 	{"bfield/fieldtest", "bfield/internal/keyed", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/pgserver", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
 	{"dbadapter/internal/commit", "dbadapter/internal/kv", "dbadapter/internal/queue", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
-	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv"},
+	{"dbadapter/internal/badgerkv", "dbadapter/internal/disktest", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv"},
 	{"dbadapter/badgerdb", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "dbadapter/storetest", "reconcile/wire"},
 	{"reconcile"},
 	{"reconcile/replica"},
@@ -73,7 +73,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"bfield", "dbadapter/internal/badgerkv", "dbadapter/internal/kv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		only:    []string{"bfield", "dbadapter/internal/badgerkv", "dbadapter/internal/disktest", "dbadapter/internal/kv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{
@@ -88,11 +88,12 @@ var fences = []fence{
 	},
 	{
 		imports: []string{module + "/internal/child", module + "/internal/golden", module + "/internal/pgserver", module + "/internal/powercut"},
+		only:    []string{"dbadapter/internal/disktest"},
 		why:     "it is for tests",
 	},
 	{
 		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},
-		only:    []string{"bfield/fieldtest", "dbadapter/storetest", "internal/child", "internal/golden", "internal/pgserver", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
+		only:    []string{"bfield/fieldtest", "dbadapter/internal/disktest", "dbadapter/storetest", "internal/child", "internal/golden", "internal/pgserver", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
 		why:     "test code stays in tests; the conformance suite and the nodes are for the tests of others",
 	},
 }

@@ -5,6 +5,7 @@ package pebblekv
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 
@@ -82,7 +83,11 @@ func (e Engine) options() *pebble.Options {
 		L0StopWritesThreshold: 24,
 		LBaseMaxBytes:         64 << 20,
 		Logger:                logger{log},
-		EventListener:         &pebble.EventListener{BackgroundError: func(err error) { logger{log}.Errorf("%v", err) }},
+		EventListener: &pebble.EventListener{
+			BackgroundError: func(err error) { logger{log}.Errorf("%v", err) },
+			// Without it, damage that is met in the background ends the process.
+			DataCorruption: func(info pebble.DataCorruptionInfo) { logger{log}.Errorf("%v", info) },
+		},
 	}
 	o.CompactionConcurrencyRange = func() (lower, upper int) { return 1, 2 }
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
@@ -97,7 +102,7 @@ func named(err error) error {
 	switch {
 	case errors.Is(err, dbadapter.ErrCorrupt):
 		return err
-	case kv.IsDamage(err):
+	case kv.IsDamage(err) || errors.Is(err, fs.ErrNotExist): // a file is missing
 		return kv.Corrupt("the database files", "%v", err)
 	}
 	return fmt.Errorf("use the database: %w", err)

@@ -1,4 +1,4 @@
-package badgerdb_test
+package disktest
 
 import (
 	"errors"
@@ -10,13 +10,12 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/internal/child"
 )
 
-func TestLock(t *testing.T) {
+func TestLock(t *testing.T, h Harness) {
 	if held := os.Getenv("SYNCD_TEST_HOLD"); held != "" {
-		if _, err := badgerdb.Open(held, badgerdb.Options{}); err != nil {
+		if _, err := h.Open(held, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Println("open")
@@ -26,23 +25,23 @@ func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	holder := child.Start(t, "TestLock", "SYNCD_TEST_HOLD="+dir)
 	holder.Expect("open")
-	if _, err := badgerdb.Open(dir, badgerdb.Options{}); !errors.Is(err, dbadapter.ErrLocked) {
+	if _, err := h.Open(dir, Options{}); !errors.Is(err, dbadapter.ErrLocked) {
 		t.Errorf("a folder that another process holds gives %v, want ErrLocked", err)
 	}
 	holder.Kill()
-	s, err := badgerdb.Open(dir, badgerdb.Options{})
+	s, err := h.Open(dir, Options{})
 	if err != nil {
 		t.Fatalf("after the other process was killed: %v", err)
 	}
 	defer s.Close()
-	if _, err := badgerdb.Open(dir, badgerdb.Options{}); !errors.Is(err, dbadapter.ErrLocked) {
+	if _, err := h.Open(dir, Options{}); !errors.Is(err, dbadapter.ErrLocked) {
 		t.Errorf("a folder that this process holds gives %v, want ErrLocked", err)
 	}
 }
 
-func TestFormat(t *testing.T) {
+func TestFormat(t *testing.T, h Harness) {
 	dir := t.TempDir()
-	s, err := badgerdb.Open(dir, badgerdb.Options{})
+	s, err := h.Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,12 +52,12 @@ func TestFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := func(format int) string {
-		return strings.Replace(string(good), strconv.Itoa(badgerdb.Format), strconv.Itoa(format), 1)
+		return strings.Replace(string(good), strconv.Itoa(h.Format), strconv.Itoa(format), 1)
 	}
-	reads := fmt.Sprintf("this program reads format %d", badgerdb.Format)
+	reads := fmt.Sprintf("this program reads format %d", h.Format)
 	for _, test := range []struct{ stamp, want string }{
-		{of(badgerdb.Format + 1), fmt.Sprintf("written by format %d, this program reads format %d; use a newer program", badgerdb.Format+1, badgerdb.Format)},
-		{of(badgerdb.Format - 1), fmt.Sprintf("written by format %d, this program reads format %d; export it", badgerdb.Format-1, badgerdb.Format)},
+		{of(h.Format + 1), fmt.Sprintf("written by format %d, this program reads format %d; use a newer program", h.Format+1, h.Format)},
+		{of(h.Format - 1), fmt.Sprintf("written by format %d, this program reads format %d; export it", h.Format-1, h.Format)},
 		{of(0), reads},
 		{"", reads},
 		{"something else", reads},
@@ -66,7 +65,7 @@ func TestFormat(t *testing.T) {
 		if err := os.WriteFile(stamp, []byte(test.stamp), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := badgerdb.Open(dir, badgerdb.Options{})
+		_, err := h.Open(dir, Options{})
 		if !errors.Is(err, dbadapter.ErrFormat) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("stamp %q gives %v, want ErrFormat with %q", test.stamp, err, test.want)
 		}
@@ -74,13 +73,13 @@ func TestFormat(t *testing.T) {
 	if err := os.Remove(stamp); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := badgerdb.Open(dir, badgerdb.Options{}); !errors.Is(err, dbadapter.ErrFormat) {
+	if _, err := h.Open(dir, Options{}); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("a database without a stamp gives %v, want ErrFormat", err)
 	}
 	if err := os.WriteFile(stamp, good, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = badgerdb.Open(dir, badgerdb.Options{}); err != nil {
+	if s, err = h.Open(dir, Options{}); err != nil {
 		t.Fatalf("with its stamp again: %v", err)
 	}
 	s.Close()
@@ -88,7 +87,7 @@ func TestFormat(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := badgerdb.Open(file, badgerdb.Options{}); err == nil || errors.Is(err, dbadapter.ErrCorrupt) {
+	if _, err := h.Open(file, Options{}); err == nil || errors.Is(err, dbadapter.ErrCorrupt) {
 		t.Errorf("a file as folder gives %v", err)
 	}
 }

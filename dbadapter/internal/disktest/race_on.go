@@ -1,6 +1,6 @@
 //go:build race
 
-package badgerdb_test
+package disktest
 
 // raceDetector says that the test is built with the race detector, under which
 // opening a store takes seconds: it watches each byte of Badger's arenas.

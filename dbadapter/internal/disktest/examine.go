@@ -1,4 +1,4 @@
-package badgerdb_test
+package disktest
 
 import (
 	"bufio"
@@ -7,14 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
-	"github.com/syncd-io/syncd/dbadapter/storetest"
 )
 
 // The damaged stores hold damageRecords records, each written in damageRounds
@@ -26,14 +26,24 @@ const (
 	damageRounds  = 3
 )
 
-func damageHasher() dbadapter.Hasher {
-	return storetest.Weak(dbadapter.NewHasher(dbadapter.Secret{5}), 6)
-}
+func damageHasher() dbadapter.Hasher { return weak{dbadapter.NewHasher(dbadapter.Secret{5})} }
+
+// weak is a hasher of 64 indices.
+type weak struct{ dbadapter.Hasher }
+
+func (w weak) Index(key []byte) dbadapter.Index { return w.Hasher.Index(key)&63 + 1 }
 
 func damageWrite(i, round int) dbadapter.Write {
-	w := benchWrite(i)
-	w.Record.Version.Clock += dbadapter.Timestamp(round) << 32
-	w.Record.Value = bytes.Repeat([]byte{byte('a' + round)}, 40+i)
+	key := make([]byte, 32)
+	rand.NewChaCha8([32]byte{1: byte(i), 2: byte(i >> 8)}).Read(key)
+	var w dbadapter.Write
+	w.Record.Record = dbadapter.Record{
+		Key: key, Value: bytes.Repeat([]byte{byte('a' + round)}, 40+i),
+		Version: dbadapter.Version{
+			Clock:  dbadapter.TimestampAt(time.UnixMilli(1_780_000_000_000+int64(i))) + dbadapter.Timestamp(round)<<32,
+			Writer: 1, Incarnation: 1,
+		},
+	}
 	if i%3 == 0 {
 		w.Record.Signature = bytes.Repeat([]byte{byte(i), byte(round)}, dbadapter.SignatureSize/2)
 	}
@@ -45,9 +55,9 @@ func damageWrite(i, round int) dbadapter.Write {
 }
 
 // writeDamageStore writes one round; it returns the open store.
-func writeDamageStore(t *testing.T, dir string, round int) dbadapter.Backuper {
+func (h Harness) writeDamageStore(t *testing.T, dir string, round int) dbadapter.Backuper {
 	t.Helper()
-	s, err := badgerdb.Open(dir, badgerdb.Options{})
+	s, err := h.Open(dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +99,8 @@ type examination struct {
 // examine opens a store and compares what it says with what was written. It
 // returns how many of the last commits are missing, a named error, or an error
 // that begins with "WRONG".
-func examine(dir string, o badgerdb.Options) (missing int, err error) {
-	s, err := badgerdb.Open(dir, o)
+func (h Harness) examine(dir string, o Options) (missing int, err error) {
+	s, err := h.Open(dir, o)
 	if err != nil {
 		return 0, named(err)
 	}
@@ -239,19 +249,27 @@ func equal(a, b dbadapter.Record) bool {
 		a.Version == b.Version && a.Deleted == b.Deleted
 }
 
-// examineStores is the child process: it examines the folders named on its
-// standard input. Badger ends the process over some kinds of damage.
-func examineStores() {
+// childVariable says what a child process of a test is to do.
+const childVariable = "SYNCD_TEST_CHILD"
+
+// Examine is the child process: it examines the folders named on its standard
+// input. It reports whether this process is one. An engine may end the process over
+// some kinds of damage.
+func Examine(h Harness) bool {
+	if os.Getenv(childVariable) != "examine" {
+		return false
+	}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		dir, trust := strings.CutPrefix(lines.Text(), "trust ")
-		missing, err := examine(dir, badgerdb.Options{TrustFiles: trust})
+		missing, err := h.examine(dir, Options{Trust: trust})
 		if err != nil {
 			fmt.Printf("error %s\n", strings.ReplaceAll(err.Error(), "\n", " "))
 		} else {
 			fmt.Printf("missing %d\n", missing)
 		}
 	}
+	return true
 }
 
 // examiner is the parent's end of the child.

@@ -1,6 +1,4 @@
-//go:build linux
-
-package badgerdb_test
+package disktest
 
 import (
 	"bufio"
@@ -20,7 +18,6 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/internal/child"
 	"github.com/syncd-io/syncd/internal/powercut"
 )
@@ -48,9 +45,9 @@ type progress [cutWriters]int
 // TestPowerCut writes from another process, cuts the power of its disk in the
 // middle, opens the store on what the disk held, and goes on from there. No
 // acknowledged write may be lost, and no batch may be there in part.
-func TestPowerCut(t *testing.T) {
+func TestPowerCut(t *testing.T, h Harness) {
 	if what := os.Getenv(cutEnv); what != "" {
-		writeUntilCut(t, strings.Fields(what))
+		h.writeUntilCut(t, strings.Fields(what))
 		return
 	}
 	r := rand.New(rand.NewPCG(*powerCutSeed, 1))
@@ -58,8 +55,8 @@ func TestPowerCut(t *testing.T) {
 	var written progress
 	total := 0
 	for cut := range *powerCuts {
-		acknowledged := cutPower(t, disk, badgerdb.Options{}, written, 1+r.IntN(300))
-		found, err := readBack(disk)
+		acknowledged := cutPower(t, disk, Options{}, written, 1+r.IntN(300))
+		found, err := h.readBack(disk)
 		if err != nil {
 			t.Fatalf("after cut %d (-powercut-seed=%d): %v", cut+1, *powerCutSeed, err)
 		}
@@ -78,10 +75,10 @@ func TestPowerCut(t *testing.T) {
 
 // TestPowerCutUnsynced is the same without syncing, where writes must be lost:
 // if they were not, TestPowerCut would prove nothing.
-func TestPowerCutUnsynced(t *testing.T) {
+func TestPowerCutUnsynced(t *testing.T, h Harness) {
 	disk := powercut.New(t, 512<<20)
-	acknowledged := cutPower(t, disk, badgerdb.Options{NoSync: true}, progress{}, 300)
-	found, err := readBack(disk)
+	acknowledged := cutPower(t, disk, Options{NoSync: true}, progress{}, 300)
+	found, err := h.readBack(disk)
 	if err != nil {
 		t.Fatalf("the store does not open: %v", err)
 	}
@@ -98,7 +95,7 @@ func TestPowerCutUnsynced(t *testing.T) {
 // cutPower starts the writers on the disk, cuts its power after that many
 // acknowledged batches, and returns what had been acknowledged by the time
 // that the process stood.
-func cutPower(t *testing.T, disk *powercut.Disk, o badgerdb.Options, from progress, batches int) progress {
+func cutPower(t *testing.T, disk *powercut.Disk, o Options, from progress, batches int) progress {
 	t.Helper()
 	writer := child.Start(t, "TestPowerCut", fmt.Sprintf("%s=%s %t %s", cutEnv, disk.Dir(), o.NoSync, strings.Trim(fmt.Sprint(from), "[]")))
 	acknowledged := from
@@ -138,8 +135,8 @@ func (p *progress) next(lines *bufio.Scanner) error {
 // readBack opens the store and returns how many batches of each writer are in
 // it. It is an error if the records, or the pairs that stand for them, are not
 // exactly those after that many whole batches.
-func readBack(disk *powercut.Disk) (found progress, err error) {
-	store, n, err := openCut(disk.Dir(), badgerdb.Options{})
+func (h Harness) readBack(disk *powercut.Disk) (found progress, err error) {
+	store, n, err := h.openCut(disk.Dir(), Options{})
 	if err != nil {
 		return found, err
 	}
@@ -220,8 +217,8 @@ func readKeptBack(n dbadapter.Namespace) (aside [cutWriters]int, err error) {
 
 // writeUntilCut is the process that writes; it ends by being killed. It is told
 // the folder, whether to sync, and each writer's first batch.
-func writeUntilCut(t *testing.T, what []string) {
-	store, n, err := openCut(what[0], badgerdb.Options{NoSync: what[1] == "true"})
+func (h Harness) writeUntilCut(t *testing.T, what []string) {
+	store, n, err := h.openCut(what[0], Options{NoSync: what[1] == "true"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,8 +263,8 @@ func writeUntilCut(t *testing.T, what []string) {
 	running.Wait()
 }
 
-func openCut(dir string, o badgerdb.Options) (dbadapter.Backuper, dbadapter.Namespace, error) {
-	store, err := badgerdb.Open(dir+"/store", o)
+func (h Harness) openCut(dir string, o Options) (dbadapter.Backuper, dbadapter.Namespace, error) {
+	store, err := h.Open(dir+"/store", o)
 	if err != nil {
 		return nil, nil, err
 	}
