@@ -36,10 +36,8 @@ type Conversation struct {
 	part     *Part
 	remote   ID
 	incoming bool
-	ask      Ask // of the initiator
-	// behind is the key behind which this side goes on being sent everything; nil if it
-	// is not.
-	behind []byte
+	ask      Ask    // of the initiator
+	behind   []byte // where this side goes on being sent everything, or nil
 	// give gives back the turn; nil while this conversation does not have it.
 	give func()
 	// opened is the digest of the set as the replica has it.
@@ -51,8 +49,7 @@ type Conversation struct {
 	theirs wire.Greeting
 	twins  error        // ErrTwin of the peer, as this node has found
 	close  func() error // the replica; nil before it is opened
-	// collect takes out what the peer has collected already; nil unless this node is
-	// behind.
+	// collect takes out what the peer has collected; nil unless this node is behind.
 	collect func() error
 }
 
