@@ -42,7 +42,7 @@ type Namespace struct {
 	left    node.Swept // what has left, and is in the metrics; guarded by tending
 }
 
-// openNamespace opens a namespace's records and rebuilds its sketch by a scan.
+// openNamespace opens a namespace's records and brings its sketch up to date.
 func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
 	core, err := n.core.Open(ctx, node.Opening{
 		Secret: secret, State: s, Store: n.store.Namespace, Save: n.saveTo(dbadapter.NamespaceIDOf(secret, s.Creator)),
@@ -74,6 +74,9 @@ func (ns *Namespace) close() error {
 	ns.cancel()
 	<-ns.gate.empty
 	ns.node.core.Forget(ns.core)
+	if err := ns.core.Rest(context.Background()); err != nil {
+		ns.node.log.Warn("the next start will take longer", logError(err))
+	}
 	return ns.core.Close()
 }
 

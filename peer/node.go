@@ -34,6 +34,7 @@ type Node struct {
 	limits   Limits
 	self     identity
 	started  time.Time
+	begun    time.Time // likewise, by the monotonic clock
 
 	host     host.Host
 	store    dbadapter.Store
@@ -66,8 +67,9 @@ const storeDir = "store"
 const addressBookFile = "peers.cbor"
 
 // Open starts a node. The context bounds the opening only; Close ends the node.
-// The sketch of each namespace is rebuilt by a scan, at some 10^5 to 10^6
-// records a second.
+// The sketch of each namespace is taken from the summary that the store keeps, and
+// the changes since are replayed; where that cannot be, it is rebuilt by a scan, at
+// some 10^5 to 10^6 records a second.
 func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n := &Node{
 		dir:    cfg.Dir,
@@ -87,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.now == nil {
 		n.now = time.Now
 	}
-	n.started = n.now().UTC()
+	n.started, n.begun = n.now().UTC(), time.Now()
 	n.places = newSyncPlaces(n.limits.Sessions)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
@@ -123,6 +125,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		n.host.RemoveStreamHandler(joinProtocol)
 		return nil
 	})
+	if n.gate.enter() {
+		go n.keepSummaries()
+	}
 	if cfg.SyncInterval > 0 && n.gate.enter() {
 		go n.background()
 	}
@@ -193,11 +198,10 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 // newCore gives the node's decisions the machine: its clock, its randomness, all
 // its cores.
 func (n *Node) newCore(interval time.Duration) *node.Node {
-	begun := time.Now()
 	return node.New(node.Config{
 		ID: node.ID(n.self.id), Sign: n.self.sign,
 		Now: n.now, Each: onAllCores, Aside: aside, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
-		Elapsed: func() time.Duration { return time.Since(begun) },
+		Elapsed: func() time.Duration { return time.Since(n.begun) }, Loaded: n.loaded,
 		Random: func(node.Purpose) uint64 {
 			var b [8]byte
 			rand.Read(b[:]) // never fails (crypto/rand)

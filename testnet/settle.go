@@ -2,6 +2,7 @@ package testnet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -219,7 +220,23 @@ func (r *runner) powerCut() {
 		n.Crash()
 		if err := n.Start(); err != nil {
 			r.violate(ruleDamage, i, "it does not start after the last power cut: %v", err)
+			continue
 		}
+		r.restored(i, n)
+	}
+}
+
+// restored compares what a node has taken up from its disk with its records.
+func (r *runner) restored(i int, n *model.Node) {
+	var kept check.State
+	var err error
+	kept.Digest, kept.Records = n.State()
+	if kept.Cells, err = n.Cells(finalCells); err != nil {
+		r.violate(check.KeptState, i, "after the last power cut: read its cells: %v", err)
+		return
+	}
+	if want := r.recompute(n.Records(), len(kept.Cells)); kept.Digest != want.Digest || kept.Records != want.Records || !slices.Equal(kept.Cells, want.Cells) {
+		r.violate(check.KeptState, i, "after the last power cut it keeps another state than that of its %d records", want.Records)
 	}
 }
 

@@ -25,9 +25,10 @@ type Options struct {
 	// taken; 0 means 64 MiB, less than 0 switches the check off. The files are
 	// mapped into memory, and a full disk would kill the process.
 	MinFree int64
-	// TrustFiles skips reading all tables through when the store is opened,
-	// which takes about a second for 1 GB. A flipped bit in a table may then
-	// make a record disappear, or show an older one, if its bucket does too.
+	// TrustFiles skips reading tables through, when the store is opened (about a
+	// second for 1 GB of those that were not read before) and in the background. A
+	// flipped bit in a table may then make a record disappear, or show an older one,
+	// if its bucket does too.
 	TrustFiles bool
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time

@@ -22,6 +22,7 @@ type Namespace struct {
 	Control Part
 
 	node    *Node
+	name    string             // when it was opened
 	self    dbadapter.WriterID // under which this node's versions name it
 	creator ID
 	save    func(*State) error
@@ -63,8 +64,9 @@ type Opening struct {
 	Save func(*State) error
 }
 
-// Open opens a namespace's records and its control namespace, and rebuilds their
-// live sketches by a scan.
+// Open opens a namespace's records and its control namespace, and brings their live
+// sketches up to date: by the summary that was kept and the changes since, or by a
+// scan.
 func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 	if err := o.State.validate(); err != nil {
 		return nil, err
@@ -75,7 +77,7 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 	}
 	ns := &Namespace{
 		self: self, creator: ID(o.State.Creator),
-		node: n, save: o.Save, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
+		node: n, name: o.State.Name, save: o.Save, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
 	}
 	if err := ns.open(ctx, &o); err != nil {
 		return nil, fmt.Errorf("open namespace %s: %w", o.State.Name, err)

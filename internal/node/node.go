@@ -46,6 +46,11 @@ type Config struct {
 	Moved func(id ID, addrs [][]byte)
 	// Refused, if not nil, is told why a record of a peer was refused.
 	Refused func(error)
+	// Summaries says when the live sketches are made durable.
+	Summaries Summaries
+	// Loaded, if not nil, is told how the live sketch of a namespace, or of its
+	// control namespace, was brought up to date when it was opened.
+	Loaded func(name string, l Loading)
 	// Doubted, if not nil, is told that a peer declines records of this node's own
 	// writing for their time: once, until the two have been equal again.
 	Doubted func(ns *Namespace, by DeclinedBy)
@@ -92,6 +97,7 @@ func New(c Config) *Node {
 	if c.Verify == nil {
 		c.Verify = signature.VerifyAll
 	}
+	c.Summaries = c.Summaries.withDefaults()
 	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, parts: map[dbadapter.NamespaceID]*Part{}, Sessions: newSessions(c.Places)}
 	n.Schedule = newSchedule(n)
 	return n

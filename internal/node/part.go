@@ -27,9 +27,10 @@ type Part struct {
 	growing  sync.Mutex // held while the live sketch is being lengthened
 	declined declined
 	openings openings
+	kept     keptSummary
 }
 
-// open opens the part's records and rebuilds its live sketch by a scan.
+// open opens the part's records and brings its live sketch up to date.
 func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, store OpenStore) (err error) {
 	p.ns, p.Keys = ns, keys
 	if ns.node.Weaken != nil {
@@ -43,15 +44,6 @@ func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, sto
 		return errors.Join(err, p.Store.Close())
 	}
 	return nil
-}
-
-func (p *Part) load(ctx context.Context) error {
-	snap, err := p.Store.Snapshot()
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
-	return p.Live.Load(ctx, snap, nil)
 }
 
 // isControl reports whether the part is the control namespace of its namespace.

@@ -67,8 +67,7 @@ func (l *Live) Observe(changes []dbadapter.Change) {
 	defer l.mu.Unlock()
 	for i := range changes {
 		c := &changes[i]
-		l.sketch.Replace(coded.Pair(c.Index, c.Old), coded.Pair(c.Index, c.New))
-		l.ranges.Add(c.Index, dbadapter.Sum{Records: uint64(c.Records), Digest: c.Delta})
+		follow(l.sketch, l.ranges, c)
 		l.undo.add(c)
 	}
 	l.undo.trim()

@@ -82,9 +82,8 @@ func (p *process) background() {
 	var wait func()
 	wait = func() {
 		p.rounds = p.after(p.core.Schedule.Pause(), func() {
-			if err := p.core.Tend(context.Background()); err != nil {
-				p.node.cluster.Watch.Refused(p.node.number, err)
-			}
+			p.refused(p.core.Tend(context.Background()))
+			p.refused(p.core.KeepSummaries(context.Background(), p.node.world.Now()))
 			p.core.Schedule.Begin(p.node.knows)
 			p.turns()
 			wait()
@@ -114,6 +113,20 @@ func (p *process) turns() {
 			p.core.Schedule.Note(p.ns, t.Remote, p.time(), n.cluster.nodes[remote].Up(), err)
 			over()
 		})
+	}
+}
+
+// rest does what a process does last when it ends in order.
+func (p *process) rest() {
+	if p.ns != nil {
+		p.refused(p.ns.Rest(context.Background()))
+	}
+}
+
+// refused tells of work in the background that failed.
+func (p *process) refused(err error) {
+	if err != nil {
+		p.node.cluster.Watch.Refused(p.node.number, err)
 	}
 }
 

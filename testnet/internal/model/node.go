@@ -87,6 +87,8 @@ func (n *Node) Start() error {
 		Budget:  reconcile.NewBudget(syncMemory),
 		Places:  node.Places{Sessions: sessions, PerPeer: sessionsPerPeer, Greetings: greetings},
 		Refused: func(err error) { c.Watch.Refused(n.number, err) },
+		// Sets are small here: a summary is kept often, so that crashes meet it.
+		Summaries: node.Summaries{Least: -1, Every: 64, Idle: 8, Rest: c.Every},
 	})
 	err := p.load()
 	n.world.Note("start", n.number, boolean(err == nil), nil)
@@ -169,6 +171,7 @@ func (n *Node) Stop() {
 	n.guard(func() {
 		if p := n.process; p != nil {
 			p.flush()
+			p.rest()
 			n.world.Note("stop", n.number, 0, nil)
 			n.end(false)
 		}
