@@ -46,3 +46,12 @@ type CopiedNamespace struct {
 	Seq     uint64 // of the last change that it holds
 	Since   uint64 // the copy holds the changes after this one; 0: all records
 }
+
+// Examiner is a store that can read its files through. Not every store is one.
+type Examiner interface {
+	Store
+	// Examine reads all that the store keeps on the disk and checks it, as far as that
+	// can be done without the records' keys. ErrCorrupt names what is damaged. Reads
+	// and commits go on meanwhile.
+	Examine(ctx context.Context) error
+}

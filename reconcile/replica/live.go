@@ -73,6 +73,12 @@ func (l *Live) Observe(changes []dbadapter.Change) {
 	l.undo.trim()
 }
 
+// follow brings a sketch and the sums of the ranges up to date with a change.
+func follow(sketch *rateless.Sketch, ranges *rangesum.Table, c *dbadapter.Change) {
+	sketch.Replace(coded.Pair(c.Index, c.Old), coded.Pair(c.Index, c.New))
+	ranges.Add(c.Index, dbadapter.Sum{Records: uint64(c.Records), Digest: c.Delta})
+}
+
 // State is the digest, the number of records and the sequence number as of the
 // last commit.
 func (l *Live) State() (digest dbadapter.Digest, records, seq uint64) {

@@ -109,12 +109,6 @@ func (l *Live) Restore(seq uint64, summary []byte, changes iter.Seq2[dbadapter.C
 	return nil
 }
 
-// follow brings a sketch and the sums of the ranges up to date with a change.
-func follow(sketch *rateless.Sketch, ranges *rangesum.Table, c *dbadapter.Change) {
-	sketch.Replace(coded.Pair(c.Index, c.Old), coded.Pair(c.Index, c.New))
-	ranges.Add(c.Index, dbadapter.Sum{Records: uint64(c.Records), Digest: c.Delta})
-}
-
 func decodeSummary(keys reconcile.Keys, b []byte) (*rateless.Sketch, *rangesum.Table, error) {
 	if len(b) < summaryHead {
 		return nil, nil, fmt.Errorf("%w: it has %d bytes", ErrSummary, len(b))

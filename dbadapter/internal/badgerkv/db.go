@@ -14,6 +14,8 @@ type db struct {
 	badger *badger.DB
 	pages  pages
 	steps  compactionSteps
+
+	examiner examiner
 }
 
 func (d *db) View() kv.View { return view{d, d.badger.NewTransaction(false)} }
@@ -26,6 +28,7 @@ func (d *db) DropPrefix(prefix []byte) error { return d.badger.DropPrefix(prefix
 
 func (d *db) Close() error {
 	d.pages.close()
+	d.examiner.close()
 	return d.badger.Close()
 }
 

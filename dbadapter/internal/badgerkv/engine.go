@@ -22,7 +22,8 @@ type Engine struct {
 	Logger *slog.Logger
 	// NoSync leaves it to the operating system when to write to the disk.
 	NoSync bool
-	// TrustFiles skips reading all tables through.
+	// TrustFiles skips reading tables through, when the database is opened and in the
+	// background.
 	TrustFiles bool
 }
 
@@ -61,6 +62,7 @@ func (e Engine) open(dir string) (_ *db, err error) {
 	switch {
 	case err == nil:
 		d.pages.start(d.badger, dir, mostMapped)
+		d.examiner.start(d.badger, dir, e.log(), e.TrustFiles)
 		return d, nil
 	case isLockError(err):
 		return nil, fmt.Errorf("%w (%v)", dbadapter.ErrLocked, err)
@@ -80,10 +82,6 @@ const (
 const _ = uint(txnBytes - kv.MaxTxn)
 
 func (e Engine) options(dir string, steps *compactionSteps) badger.Options {
-	log := e.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(!e.NoSync).
 		WithDetectConflicts(false). // there is one writer
@@ -97,5 +95,12 @@ func (e Engine) options(dir string, steps *compactionSteps) badger.Options {
 		WithBloomFalsePositive(0.001). // most look-ups for a write find nothing
 		WithMetricsEnabled(false).
 		WithNumCompactors(2).
-		WithLogger(logger{log, steps})
+		WithLogger(logger{e.log(), steps})
+}
+
+func (e Engine) log() *slog.Logger {
+	if e.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return e.Logger
 }

@@ -3,6 +3,7 @@ package badgerkv
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/dgraph-io/badger/v4"
+
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
 // Probe reads the files before Badger opens them, since Badger answers
@@ -25,6 +28,8 @@ import (
 // After a clean close, closed, there is nothing half written at all. What the
 // probe finds is ErrCorrupt, and leaves the files as they are. It knows
 // their format from badger/v4@v4.9.6: table/builder.go, memtable.go, manifest.go.
+//
+// Of a table that was read through before (see READ), it reads the end only.
 func (e Engine) Probe(dir string, closed bool) error {
 	if err := removeUnused(dir); err != nil {
 		return err
@@ -33,7 +38,7 @@ func (e Engine) Probe(dir string, closed bool) error {
 	if err != nil {
 		return err
 	}
-	if err := probeTables(dir, tables, !e.TrustFiles); err != nil {
+	if err := e.probeTables(dir, tables); err != nil {
 		return err
 	}
 	if e.NoSync {
@@ -66,18 +71,39 @@ func removeUnused(dir string) error {
 	return nil
 }
 
-// probeTables reads the tables, several at a time.
-func probeTables(dir string, tables map[uint64]badger.TableManifest, blocks bool) error {
+// probeTables reads the tables, several at a time, and notes which ones are whole.
+func (e Engine) probeTables(dir string, tables map[uint64]badger.TableManifest) error {
 	var (
-		ids  = make(chan uint64)
-		all  sync.WaitGroup
-		mu   sync.Mutex
+		ids    = make(chan uint64)
+		all    sync.WaitGroup
+		before = loadRead(dir)
+
+		mu   sync.Mutex // guards what follows
 		errs []error
+		read = map[uint64]tableStat{}
 	)
+	probe := func(id uint64) error {
+		stat, err := statTable(dir, id)
+		if isGone(err) {
+			return kv.Damaged(tableFile(dir, id), "it is missing")
+		}
+		if err != nil {
+			return err
+		}
+		last, known := before[id]
+		known = known && last == stat
+		err = probeTable(dir, id, !known && !e.TrustFiles)
+		if err == nil && (known || !e.TrustFiles) {
+			mu.Lock()
+			read[id] = stat
+			mu.Unlock()
+		}
+		return err
+	}
 	for range min(4, runtime.GOMAXPROCS(0)) {
 		all.Go(func() {
 			for id := range ids {
-				if err := probeTable(dir, id, blocks); err != nil {
+				if err := probe(id); err != nil {
 					mu.Lock()
 					errs = append(errs, err)
 					mu.Unlock()
@@ -90,7 +116,13 @@ func probeTables(dir string, tables map[uint64]badger.TableManifest, blocks bool
 	}
 	close(ids)
 	all.Wait()
-	return errors.Join(errs...)
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if !e.TrustFiles && !maps.Equal(read, before) {
+		return saveRead(dir, read)
+	}
+	return nil
 }
 
 // tableFile is the file of a table.

@@ -44,6 +44,13 @@ type DB interface {
 	Close() error
 }
 
+// Examiner is a DB that can read its files through. Not every DB is one.
+type Examiner interface {
+	// Examine reads all that was written and checks it. ErrCorrupt names the damaged
+	// files. It may run beside everything but Close.
+	Examine(ctx context.Context) error
+}
+
 // Reader reads the value under a key.
 type Reader interface {
 	// Get calls use with the value under a key, if there is one. The value is

@@ -18,6 +18,8 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
+var summaryWrites = flag.Int("summaries.writes", 100_000, "writes of TestSummaries")
+
 var summarySeed = flag.Uint64("summaries.seed", uint64(time.Now().UnixNano()), "seed of TestSummaries")
 
 // trial is a node over one simulated disk, with a map of what it has acknowledged.
@@ -270,7 +272,7 @@ func (x *trial) damage() (what string) {
 // does to its disk, and by damage to the summary; each start has the state that its
 // records give, and says whether it took up the summary.
 func TestSummaries(t *testing.T) {
-	writes, each, life := 1_000_000, 10_000, 4000
+	writes, each, life := *summaryWrites, 10_000, 4000
 	if testing.Short() {
 		writes, each, life = 30_000, 3000, 600
 	}
