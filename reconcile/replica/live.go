@@ -26,6 +26,8 @@ type Live struct {
 	sketch *rateless.Sketch
 	ranges *rangesum.Table
 	undo   undoLog
+	// drifted counts what was found wrong, and replaced.
+	drifted uint64
 }
 
 // New is the live sketch of an empty namespace at sequence number 0.
@@ -38,20 +40,17 @@ func New(keys reconcile.Keys) *Live {
 	}
 }
 
-// Load replaces the state by a scan of the store's snapshot, for start-up and
-// for an audit that found drift. No commit may run meanwhile; the snapshots of
-// before are of no use any longer. tick is as in Snapshot.
+// Load replaces the state by a scan of the store's snapshot, for start-up. No commit
+// may run meanwhile; the snapshots of before are of no use any longer. tick is as in
+// Snapshot.
 func (l *Live) Load(ctx context.Context, snap dbadapter.Snapshot, tick func() error) error {
-	ranges := &rangesum.Table{}
-	for r, err := range ticking(tick, snap.Scan(ctx, nil, nil)) {
-		if err != nil {
-			return fmt.Errorf("rebuilding the digests: %w", err)
-		}
-		ranges.Add(r.Index, dbadapter.Sum{Records: 1, Digest: r.Digest})
+	ranges, err := scanRanges(ctx, snap, tick)
+	if err != nil {
+		return err
 	}
-	sketch := rateless.NewSketch(l.keys.Cells, liveCells(ranges.Total().Records))
-	if err := sketch.AddAll(coded.Pairs(ticking(tick, snap.Pairs(ctx, 0, 0)))); err != nil {
-		return fmt.Errorf("rebuilding the sketch: %w", err)
+	sketch, err := l.scanCells(ctx, snap, liveCells(ranges.Total().Records), tick)
+	if err != nil {
+		return err
 	}
 	seq := snap.Seq()
 	l.mu.Lock()
@@ -59,6 +58,25 @@ func (l *Live) Load(ctx context.Context, snap dbadapter.Snapshot, tick func() er
 	l.sketch, l.ranges = sketch, ranges
 	l.undo.restart(seq)
 	return nil
+}
+
+func scanRanges(ctx context.Context, snap dbadapter.Snapshot, tick func() error) (*rangesum.Table, error) {
+	ranges := &rangesum.Table{}
+	for r, err := range ticking(tick, snap.Scan(ctx, nil, nil)) {
+		if err != nil {
+			return nil, fmt.Errorf("rebuilding the digests: %w", err)
+		}
+		ranges.Add(r.Index, dbadapter.Sum{Records: 1, Digest: r.Digest})
+	}
+	return ranges, nil
+}
+
+func (l *Live) scanCells(ctx context.Context, snap dbadapter.Snapshot, cells int, tick func() error) (*rateless.Sketch, error) {
+	sketch := rateless.NewSketch(l.keys.Cells, cells)
+	if err := sketch.AddAll(coded.Pairs(ticking(tick, snap.Pairs(ctx, 0, 0)))); err != nil {
+		return nil, fmt.Errorf("rebuilding the sketch: %w", err)
+	}
+	return sketch, nil
 }
 
 // Observe follows one commit. Its signature is that of the store's observer.

@@ -141,13 +141,18 @@ func decodeRanges(b []byte) (*rangesum.Table, error) {
 	ranges := &rangesum.Table{}
 	for r := range dbadapter.Range(dbadapter.Ranges) {
 		v, w := binary.Uvarint(b)
-		if w <= 0 || v&1 != 0 && len(b)-w < dbadapter.DigestSize || v != 0 && v&1 == 0 {
+		if w <= 0 || w > 1 && b[w-1] == 0 || v&1 != 0 && len(b)-w < dbadapter.DigestSize || v != 0 && v&1 == 0 {
 			return nil, fmt.Errorf("%w: it is cut short at range %d", ErrSummary, r)
 		}
-		if b = b[w:]; v != 0 {
-			ranges.Set(r, dbadapter.Sum{Records: v >> 1, Digest: dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(b))})
-			b = b[dbadapter.DigestSize:]
+		if b = b[w:]; v == 0 {
+			continue
 		}
+		s := dbadapter.Sum{Records: v >> 1, Digest: dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(b))}
+		if s == (dbadapter.Sum{}) {
+			return nil, fmt.Errorf("%w: range %d is empty, and spelt out", ErrSummary, r)
+		}
+		ranges.Set(r, s)
+		b = b[dbadapter.DigestSize:]
 	}
 	if len(b) != summaryEnd {
 		return nil, fmt.Errorf("%w: %d bytes stand behind its ranges", ErrSummary, len(b))
