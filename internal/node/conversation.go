@@ -355,18 +355,6 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	return report, err
 }
 
-// filled reports whether this node has been sent everything, or what lay behind the key
-// that it had come to, or holds it all the same.
-func (c *Conversation) filled(r *reconcile.Report) bool {
-	switch {
-	case c.ask.Control || c.ask.DryRun || !c.ask.whole() || !c.gets():
-		return false
-	case r.Behind:
-		return c.behind != nil // and not the peer's key
-	}
-	return r.Verified || r.Method == wire.MethodAll
-}
-
 // Proved is the error of a sync that ran to its end and did not make the two
 // sets equal: ErrRejected where one side declined records, ErrNotVerified where
 // the proof is missing. A dry run, and a sync of one direction that left records

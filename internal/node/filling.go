@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // An empty node is sent everything, by key. How far that has come is kept in the
@@ -56,4 +57,16 @@ func (n *Node) bulk() Bulk {
 	b.Turn = cmp.Or(b.Turn, turnFrom)
 	b.Note = cmp.Or(b.Note, noteEvery)
 	return b
+}
+
+// filled reports whether this node has been sent everything, or what lay behind the key
+// that it had come to, or holds it all the same.
+func (c *Conversation) filled(r *reconcile.Report) bool {
+	switch {
+	case c.ask.Control || c.ask.DryRun || !c.ask.whole() || !c.gets():
+		return false
+	case r.Behind:
+		return c.behind != nil // and not the peer's key
+	}
+	return r.Verified || r.Method == wire.MethodAll
 }
