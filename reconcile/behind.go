@@ -18,9 +18,9 @@ func (b *responder) mayResume() bool {
 
 // resumes reports whether this sync goes on behind a key: this side's own, if
 // records may come to it, or else the initiator's. A side that has not come to the
-// end gives nothing.
+// end gives nothing; two of these sync as others do.
 func (b *responder) resumes() bool {
-	return b.mayResume() && (b.gets && len(b.opts.Behind) > 0 || b.gives && len(b.opts.Behind) == 0 && len(b.hello.Behind) > 0)
+	return b.mayResume() && (b.gets && len(b.opts.Behind) > 0 && len(b.hello.Behind) == 0 || b.gives && len(b.opts.Behind) == 0 && len(b.hello.Behind) > 0)
 }
 
 // resume turns the method all into what is missing behind the key.

@@ -13,7 +13,7 @@ import (
 type Report struct {
 	Namespace         string             `json:"ns" doc:"the namespace's local name"`
 	Peer              string             `json:"peer" doc:"the other side's id"`
-	Method            string             `json:"method" doc:"how the differences were found: same, sketch or all"`
+	Method            string             `json:"method" doc:"how the differences were found: same, sketch, parts or all"`
 	Rounds            int                `json:"rounds" doc:"round trips until the initiator held everything"`
 	Cells             int                `json:"cells" doc:"coded cells that travelled"`
 	SketchBytes       int64              `json:"sketch_bytes" doc:"bytes of the cells and of the estimator"`
@@ -31,6 +31,8 @@ type Report struct {
 	Estimate          int64              `json:"estimate" doc:"differences estimated before cells were asked for; 0 if the first cells were enough"`
 	ForecastBytes     int64              `json:"forecast_bytes" doc:"expected cost in bytes, both ways, before records travel"`
 	Repair            string             `json:"repair" doc:"how a decode that was not proved was repaired; empty if it was proved"`
+	Parts             int                `json:"parts,omitempty" doc:"parts that a large sync goes in, as far as is known"`
+	PartsDone         int                `json:"parts_done,omitempty" doc:"how many of them are over"`
 	DurationMS        float64            `json:"duration_ms"`
 	StepsMS           map[string]float64 `json:"steps_ms" doc:"time of each step: sketch, subtract, peel, fetch, apply, verify"`
 	Verified          bool               `json:"verified" doc:"the sets were proved equal but for the differences found, and all of these were exchanged (a dry run exchanges no record)"`
@@ -48,7 +50,7 @@ func ReportOf(r *peer.Report) Report {
 		MissingHere: r.MissingHere, MissingThere: r.MissingThere, Mismatched: r.Mismatched,
 		Applied: r.Applied, Sent: r.Sent, Rejected: r.Rejected,
 		DeclinedHere: reasons(&r.DeclinedHere), DeclinedThere: reasons(&r.DeclinedThere),
-		Estimate: r.Estimate, ForecastBytes: r.ForecastBytes,
+		Estimate: r.Estimate, ForecastBytes: r.ForecastBytes, Parts: r.Parts, PartsDone: r.PartsDone,
 		DurationMS: r.DurationMS, StepsMS: r.StepsMS, Verified: r.Verified,
 	}
 }
