@@ -7,7 +7,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -61,19 +60,16 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error]) (
 	defer cancel()
 	im := ns.core.Import()
 	failed := ns.collect(ctx, im, items)
-	if !errors.Is(failed, errApply) {
-		failed = errors.Join(failed, ns.flush(ctx, im))
-	}
 	if failed != nil {
 		return ImportResult(im.Result), fmt.Errorf("import into %s: %w", ns.Name(), failed)
 	}
 	return ImportResult(im.Result), nil
 }
 
-// errApply marks a failure to write, after which the pending batch is lost.
-var errApply = errors.New("write")
-
-func (ns *Namespace) collect(ctx context.Context, im *node.Import, items iter.Seq2[Item, error]) error {
+// collect cuts the items into batches, which are committed meanwhile.
+func (ns *Namespace) collect(ctx context.Context, im *node.Import, items iter.Seq2[Item, error]) (failed error) {
+	l := ns.beginImport(ctx, im)
+	defer func() { failed = errors.Join(failed, l.end()) }()
 	number := int64(0)
 	for item, err := range items {
 		own := node.Item(item)
@@ -87,30 +83,10 @@ func (ns *Namespace) collect(ctx context.Context, im *node.Import, items iter.Se
 		if err != nil {
 			return fmt.Errorf("item %d: %w", number, err)
 		}
-		if im.Full(&own) {
-			if err := ns.flush(ctx, im); err != nil {
-				return err
-			}
+		if im.Full(&own) && !l.take(im.Cut()) {
+			return nil // end says why
 		}
 		im.Add(&own)
 	}
-	return nil
-}
-
-// flush writes the pending batch.
-func (ns *Namespace) flush(ctx context.Context, im *node.Import) error {
-	if im.Pending() == 0 {
-		return nil
-	}
-	defer im.Hold()()
-	writes, err := im.Writes()
-	var outcomes []dbadapter.Outcome
-	if err == nil && len(writes) > 0 {
-		outcomes, err = ns.core.Store.Apply(ctx, writes)
-	}
-	if err != nil {
-		return fmt.Errorf("%w items %d to %d: %w", errApply, im.Result.Items+1, im.Result.Items+int64(im.Pending()), err)
-	}
-	im.Judge(outcomes)
 	return nil
 }

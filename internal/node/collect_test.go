@@ -299,13 +299,14 @@ func importDated(ns *Namespace, items ...Item) (ImportResult, error) {
 		im.Add(&items[i])
 	}
 	defer im.Hold()()
-	writes, err := im.Writes()
+	b := im.Cut()
+	writes, err := b.Writes()
 	if err != nil {
 		return im.Result, err
 	}
 	outcomes, err := ns.Store.Apply(context.Background(), writes)
 	if err == nil {
-		im.Judge(outcomes)
+		b.Judge(outcomes)
 	}
 	return im.Result, err
 }

@@ -47,25 +47,46 @@ type ImportResult struct {
 	Late int64
 }
 
-// Import collects items into batches. Its driver calls Add for each item, and
-// before an item that Full reports, and at the end, commits the batch: Hold,
-// Writes, the store's Apply, Judge.
+// Import collects items into batches. Its driver calls Add for each item, and Cut
+// before an item that Full reports, and at the end. It commits the batches in their
+// order, each durable in one transaction: Hold, Writes, the store's Apply, Judge.
+//
+// While one batch is in Apply, a driver may call Writes of the next under the same
+// Hold, unless that Follows the first, or the commits are Wanted.
 type Import struct {
+	// Result is written by Judge.
 	Result ImportResult
 
 	ns    *Namespace
-	batch []Item
-	keys  map[string]bool // of batch
+	batch *ImportBatch
+}
+
+// ImportBatch is what one transaction imports.
+type ImportBatch struct {
+	im    *Import
+	items []Item
+	keys  map[string]bool // of items
 	bytes int
-	same  []bool // of the writes of batch: the content is there already
-	// expired counts the items of batch that Writes has left out, late those that it
+	same  []bool // of the writes: the content is there already
+	// expired counts the items that Writes has left out, late those that it
 	// dates as of now.
 	expired, late int
 	writes        []dbadapter.Write
 }
 
 // Import begins an import.
-func (ns *Namespace) Import() *Import { return &Import{ns: ns, keys: map[string]bool{}} }
+func (ns *Namespace) Import() *Import {
+	im := &Import{ns: ns}
+	im.Cut()
+	return im
+}
+
+// Cut takes what has been added as a batch, and begins the next one.
+func (im *Import) Cut() *ImportBatch {
+	b := im.batch
+	im.batch = &ImportBatch{im: im, keys: map[string]bool{}}
+	return b
+}
 
 // Check says what makes an item unfit to be imported.
 func (im *Import) Check(item *Item) error {
@@ -85,44 +106,61 @@ func (im *Import) Check(item *Item) error {
 // Full reports whether the batch must be committed before the item is added. A
 // batch holds a key once: the next one sees what this one wrote.
 func (im *Import) Full(item *Item) bool {
-	return len(im.batch) == importBatch || im.bytes+len(item.Key)+len(item.Value) > importBytes || im.keys[string(item.Key)]
+	b := im.batch
+	return len(b.items) == importBatch || b.bytes+len(item.Key)+len(item.Value) > importBytes || b.keys[string(item.Key)]
 }
 
 // Add adds an item to the batch, which keeps a copy.
 func (im *Import) Add(item *Item) {
 	r := item.record()
 	r = r.Clone()
-	im.batch = append(im.batch, Item{r.Key, r.Value, item.Time, item.Deleted, item.Expires})
-	im.keys[string(item.Key)] = true
-	im.bytes += len(item.Key) + len(item.Value)
+	b := im.batch
+	b.items = append(b.items, Item{r.Key, r.Value, item.Time, item.Deleted, item.Expires})
+	b.keys[string(item.Key)] = true
+	b.bytes += len(item.Key) + len(item.Value)
 }
 
-// Pending is how many items wait in the batch.
-func (im *Import) Pending() int { return len(im.batch) }
-
-// Hold takes the namespace's commits for the batch.
+// Hold takes the namespace's commits for a batch, or for several.
 func (im *Import) Hold() (release func()) {
 	im.ns.commits.Lock()
 	return im.ns.commits.Unlock
 }
 
+// Wanted reports whether others wait for the namespace's commits: the driver then
+// makes no further batch before it has given them back.
+func (im *Import) Wanted() bool { return im.ns.commits.wanted() }
+
+// Items is how many items the batch has.
+func (b *ImportBatch) Items() int { return len(b.items) }
+
+// Follows reports whether the batch has a key of another one, and so must see what
+// that has written.
+func (b *ImportBatch) Follows(other *ImportBatch) bool {
+	for i := range b.items {
+		if other.keys[string(b.items[i].Key)] {
+			return true
+		}
+	}
+	return false
+}
+
 // Writes turns the batch into signed writes. It leaves out the undated items whose
 // content is there already, and those that have expired, so that the result may be
 // empty: an expired record would hide what is there.
-func (im *Import) Writes() ([]dbadapter.Write, error) {
-	snap, err := im.ns.Store.Snapshot()
+func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
+	snap, err := b.im.ns.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Close()
-	var writes []dbadapter.Write
+	writes := make([]dbadapter.Write, 0, len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
-	im.same, im.expired, im.late = im.same[:0], 0, 0
-	for i := range im.batch {
-		item := &im.batch[i]
+	b.same, b.expired, b.late = b.same[:0], 0, 0
+	for i := range b.items {
+		item := &b.items[i]
 		r := item.record()
-		if r.Expired(im.ns.node.Now()) {
-			im.expired++
+		if r.Expired(b.im.ns.node.Now()) {
+			b.expired++
 			continue
 		}
 		held, err := snap.Get(item.Key)
@@ -130,16 +168,16 @@ func (im *Import) Writes() ([]dbadapter.Write, error) {
 			return nil, err
 		}
 		there := err == nil && held.SameContent(&r)
-		late := !item.Time.IsZero() && im.ns.late(dbadapter.TimestampAt(item.Time))
+		late := !item.Time.IsZero() && b.im.ns.late(dbadapter.TimestampAt(item.Time))
 		if late && !there {
-			im.late++
+			b.late++
 		}
 		if item.Time.IsZero() || late {
 			if there || err != nil && item.Deleted {
 				continue
 			}
 			found := err == nil
-			if r.Version, err = im.ns.nextVersion(); err != nil {
+			if r.Version, err = b.im.ns.nextVersion(); err != nil {
 				return nil, err
 			}
 			if found {
@@ -147,44 +185,43 @@ func (im *Import) Writes() ([]dbadapter.Write, error) {
 			}
 		} else {
 			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
-			im.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
+			b.im.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
 			if dated == 0 || r.Version.Clock < dated {
 				dated = r.Version.Clock
 			}
 		}
-		hashed, err := dbadapter.Hash(im.ns.Keys.Hasher, r)
+		hashed, err := dbadapter.Hash(b.im.ns.Keys.Hasher, r)
 		if err != nil {
 			return nil, err
 		}
 		writes = append(writes, dbadapter.Write{Record: hashed})
-		im.same = append(im.same, there)
+		b.same = append(b.same, there)
 	}
-	im.writes = writes
+	b.writes = writes
 	if dated > 0 {
-		if err := im.ns.hold(dated); err != nil {
+		if err := b.im.ns.hold(dated); err != nil {
 			return nil, err
 		}
 	}
-	return writes, im.ns.authorize(writes)
+	return writes, b.im.ns.authorize(writes)
 }
 
-// Judge counts what became of the batch, and begins the next one.
-func (im *Import) Judge(outcomes []dbadapter.Outcome) {
-	im.ns.vouching.waiting.note(im.writes, outcomes)
+// Judge counts what became of the batch.
+func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
+	r := &b.im.Result
+	b.im.ns.vouching.waiting.note(b.writes, outcomes)
 	for i, o := range outcomes {
 		switch {
 		case o.Result == dbadapter.Applied:
-			im.Result.Written++
-		case o.Result == dbadapter.Same || im.same[i]:
-			im.Result.Unchanged++
+			r.Written++
+		case o.Result == dbadapter.Same || b.same[i]:
+			r.Unchanged++
 		default:
-			im.Result.Stale++
+			r.Stale++
 		}
 	}
-	im.Result.Unchanged += int64(len(im.batch) - len(outcomes) - im.expired)
-	im.Result.Expired += int64(im.expired)
-	im.Result.Late += int64(im.late)
-	im.Result.Items += int64(len(im.batch))
-	im.batch, im.bytes = im.batch[:0], 0
-	clear(im.keys)
+	r.Unchanged += int64(len(b.items) - len(outcomes) - b.expired)
+	r.Expired += int64(b.expired)
+	r.Late += int64(b.late)
+	r.Items += int64(len(b.items))
 }

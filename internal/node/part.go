@@ -23,7 +23,7 @@ type Part struct {
 	// version were committed in between, the write would be lost as soon as it is
 	// made. Single writes share it, and each other's fsync; what commits a batch,
 	// or versions from elsewhere, has it alone.
-	commits  sync.RWMutex
+	commits  commitLock
 	growing  sync.Mutex // held while the live sketch is being lengthened
 	declined declined
 	openings openings

@@ -92,7 +92,7 @@ func TestSign(t *testing.T) {
 	must(put(ns, "k", "v"))
 	im := ns.Import()
 	im.Add(&Item{Key: []byte("dated"), Time: noon})
-	if _, err := ns.Store.Apply(t.Context(), must(im.Writes())); err != nil {
+	if _, err := ns.Store.Apply(t.Context(), must(im.Cut().Writes())); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range records(ns) {

@@ -80,7 +80,7 @@ func TestWriteTakesTheRole(t *testing.T) {
 		}
 		im := ns.Import()
 		im.Add(&Item{Key: []byte("k")})
-		if _, err := im.Writes(); !errors.Is(err, ErrDenied) {
+		if _, err := im.Cut().Writes(); !errors.Is(err, ErrDenied) {
 			t.Errorf("a reader imports: %v", err)
 		}
 		if len(records(ns)) != 0 {
@@ -116,7 +116,7 @@ func TestWriteOfAWrongClock(t *testing.T) {
 		}
 		im := ns.Import()
 		im.Add(&Item{Key: []byte("k")})
-		_, imported := im.Writes()
+		_, imported := im.Cut().Writes()
 		for how, err := range map[string]error{
 			"put":    second(put(ns, "l", "")),
 			"batch":  second(commit(ns.Write(draft("l", ""), draft("m", "")))),

@@ -174,7 +174,8 @@ func (p *process) importOne(item *node.Item) (version dbadapter.Version, err err
 	im.Add(item)
 	p.flush()
 	defer im.Hold()()
-	writes, err := im.Writes()
+	b := im.Cut()
+	writes, err := b.Writes()
 	if err != nil || len(writes) == 0 {
 		return version, err
 	}
@@ -182,7 +183,7 @@ func (p *process) importOne(item *node.Item) (version dbadapter.Version, err err
 	if err != nil {
 		return version, err
 	}
-	im.Judge(outcomes)
+	b.Judge(outcomes)
 	if im.Result.Written == 1 {
 		version = writes[0].Record.Version
 	}

@@ -1,0 +1,33 @@
+package node
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// commitLock is a lock that tells its holder whether others wait for it. Each that
+// waits gets it in turn, as with sync.RWMutex.
+type commitLock struct {
+	lock    sync.RWMutex
+	waiting atomic.Int32
+}
+
+func (l *commitLock) Lock() {
+	l.waiting.Add(1)
+	l.lock.Lock()
+	l.waiting.Add(-1)
+}
+
+func (l *commitLock) RLock() {
+	l.waiting.Add(1)
+	l.lock.RLock()
+	l.waiting.Add(-1)
+}
+
+func (l *commitLock) Unlock()        { l.lock.Unlock() }
+func (l *commitLock) RUnlock()       { l.lock.RUnlock() }
+func (l *commitLock) TryLock() bool  { return l.lock.TryLock() }
+func (l *commitLock) TryRLock() bool { return l.lock.TryRLock() }
+
+// wanted reports whether others wait.
+func (l *commitLock) wanted() bool { return l.waiting.Load() > 0 }

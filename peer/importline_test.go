@@ -1,0 +1,82 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/memdb"
+)
+
+// hookedNotes is a namespace whose commits call a hook.
+func hookedNotes(t *testing.T) (*hookedStore, *Namespace) {
+	t.Helper()
+	memory := memdb.New(memdb.Options{})
+	t.Cleanup(func() { memory.Close() })
+	store := &hookedStore{Store: memory}
+	n, err := Open(t.Context(), Config{Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close(context.Background()) })
+	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, ns
+}
+
+// While a batch of an import commits, the next one is read, and given its versions
+// and signatures, and the one after it is read.
+func TestImportOverlaps(t *testing.T) {
+	store, ns := hookedNotes(t)
+	var read atomic.Int64
+	const batch, all = 2048, 3*2048 + 5
+	commits := 0
+	store.hook = func(writes []dbadapter.Write) {
+		if commits++; commits == 1 {
+			waitFor(t, "two more batches are read", func() bool { return read.Load() > 3*batch })
+		}
+	}
+	r, err := ns.Import(t.Context(), func(yield func(Item, error) bool) {
+		for i := range all {
+			read.Add(1)
+			if !yield(Item{Key: fmt.Append(nil, i), Value: []byte("v")}, nil) {
+				return
+			}
+		}
+	})
+	if err != nil || r.Written != all || commits != all/batch+1 {
+		t.Errorf("%+v in %d commits, %v", r, commits, err)
+	}
+}
+
+// A write that waits for the namespace's commits comes in between two batches of an
+// import that has more.
+func TestImportLetsWritesIn(t *testing.T) {
+	_, ns := hookedNotes(t)
+	var put atomic.Bool
+	result := make(chan error, 1)
+	r, err := ns.Import(t.Context(), func(yield func(Item, error) bool) {
+		for i := 0; i < 500*2048 && !put.Load(); i++ {
+			if i == 3*2048 {
+				go func() {
+					_, err := ns.Put(t.Context(), []byte("urgent"), nil)
+					put.Store(true)
+					result <- err
+				}()
+			}
+			if !yield(Item{Key: fmt.Append(nil, i), Value: []byte("v")}, nil) {
+				return
+			}
+		}
+	})
+	if err != nil || r.Items >= 500*2048 {
+		t.Errorf("a write waited for the whole import: %+v, %v", r, err)
+	}
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+}
