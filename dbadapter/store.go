@@ -202,6 +202,9 @@ type Snapshot interface {
 	// Bucket returns the records under an index, by key. An empty bucket is no
 	// error.
 	Bucket(index Index) ([]Hashed, error)
+	// Buckets returns the records under each of the indices, as Bucket does, in fewer
+	// steps. The indices ascend, and none comes twice.
+	Buckets(indices []Index) ([][]Hashed, error)
 	// Pairs yields each index that is at least from and less than to, with its
 	// checksum, in ascending order; where to is 0, up to the greatest.
 	Pairs(ctx context.Context, from, to Index) iter.Seq2[Pair, error]

@@ -98,6 +98,17 @@ func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 	return records, nil
 }
 
+func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	buckets := make([][]dbadapter.Hashed, len(indices))
+	for i, index := range indices {
+		var err error
+		if buckets[i], err = s.Bucket(index); err != nil {
+			return nil, err
+		}
+	}
+	return buckets, nil
+}
+
 func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq2[dbadapter.Pair, error] {
 	return func(yield func(dbadapter.Pair, error) bool) {
 		if err := s.usable("list the pairs"); err != nil {

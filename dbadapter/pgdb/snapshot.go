@@ -203,18 +203,32 @@ func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 const lookupPage = 8192
 
 func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	loaded, err := s.namespace.held(s.query, []dbadapter.Index{index})
-	if err == nil {
-		err = loaded[0].Err
-	}
+	buckets, err := s.Buckets([]dbadapter.Index{index})
 	if err != nil {
-		return nil, fmt.Errorf("read a bucket: %w", err)
+		return nil, err
 	}
-	var records []dbadapter.Hashed
-	for _, h := range loaded[0].Held {
-		records = append(records, h.Record)
+	return buckets[0], nil
+}
+
+func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	buckets := make([][]dbadapter.Hashed, 0, len(indices))
+	for part := range slices.Chunk(indices, lookupPage) {
+		loaded, err := s.namespace.held(s.query, part)
+		if err != nil {
+			return nil, fmt.Errorf("read buckets: %w", err)
+		}
+		for i := range loaded {
+			if err := loaded[i].Err; err != nil {
+				return nil, fmt.Errorf("read buckets: %w", err)
+			}
+			var records []dbadapter.Hashed
+			for _, h := range loaded[i].Held {
+				records = append(records, h.Record)
+			}
+			buckets = append(buckets, records)
+		}
 	}
-	return records, nil
+	return buckets, nil
 }
 
 func (s *snapshot) Close() error {

@@ -138,14 +138,15 @@ func (e *env) snapshotIsClosed(what string, s dbadapter.Snapshot) {
 	e.Helper()
 	_, errGet := s.Get([]byte("k"))
 	_, errBucket := s.Bucket(1)
-	errs := map[string]error{"Get": errGet, "Bucket": errBucket, "Lookup": s.Lookup([]dbadapter.Index{1}, make([]dbadapter.Checksum, 1))}
+	_, errBuckets := s.Buckets([]dbadapter.Index{1, 2})
+	errs := map[string]error{"Get": errGet, "Bucket": errBucket, "Buckets": errBuckets, "Lookup": s.Lookup([]dbadapter.Index{1}, make([]dbadapter.Checksum, 1))}
 	for _, err := range s.Scan(context.Background(), nil, nil) {
 		errs["Scan"] = err
 	}
 	for _, err := range s.Pairs(context.Background(), 0, 0) {
 		errs["Pairs"] = err
 	}
-	for _, name := range []string{"Get", "Bucket", "Lookup", "Scan", "Pairs"} {
+	for _, name := range []string{"Get", "Bucket", "Buckets", "Lookup", "Scan", "Pairs"} {
 		if err := errs[name]; !errors.Is(err, dbadapter.ErrClosed) {
 			e.Errorf("%s: %s gives %v, want ErrClosed", what, name, err)
 		}

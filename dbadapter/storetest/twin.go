@@ -302,6 +302,14 @@ func (t *twin) compareBuckets(s dbadapter.Snapshot, buckets map[dbadapter.Index]
 	if err := s.Lookup(indices, sums); err != nil {
 		return fmt.Errorf("Lookup: %w", err)
 	}
+	slices.Sort(indices)
+	if err := s.Lookup(indices, sums); err != nil {
+		return fmt.Errorf("Lookup: %w", err)
+	}
+	together, err := s.Buckets(indices)
+	if err != nil || len(together) != len(indices) {
+		return fmt.Errorf("Buckets: %d of %d, %w", len(together), len(indices), err)
+	}
 	for i, index := range indices {
 		if want := t.checksum(buckets[index]); sums[i] != want {
 			return fmt.Errorf("Lookup: %d has checksum %d, want %d", index, sums[i], want)
@@ -310,14 +318,16 @@ func (t *twin) compareBuckets(s dbadapter.Snapshot, buckets map[dbadapter.Index]
 		if err != nil {
 			return fmt.Errorf("Bucket: %w", err)
 		}
-		records := make([]dbadapter.Record, len(held))
-		for n := range held {
-			if records[n], err = t.plain(held[n]); err != nil {
-				return fmt.Errorf("Bucket: %w", err)
+		for what, held := range map[string][]dbadapter.Hashed{"Bucket": held, "Buckets": together[i]} {
+			records := make([]dbadapter.Record, len(held))
+			for n := range held {
+				if records[n], err = t.plain(held[n]); err != nil {
+					return fmt.Errorf("%s: %w", what, err)
+				}
 			}
-		}
-		if err := same("Bucket", records, buckets[index]); err != nil {
-			return err
+			if err := same(what, records, buckets[index]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

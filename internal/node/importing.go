@@ -1,8 +1,9 @@
 package node
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -156,6 +157,10 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	writes := make([]dbadapter.Write, 0, len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
 	b.same, b.expired, b.late = b.same[:0], 0, 0
+	buckets, err := b.buckets(snap)
+	if err != nil {
+		return nil, err
+	}
 	for i := range b.items {
 		item := &b.items[i]
 		r := item.record()
@@ -163,25 +168,21 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			b.expired++
 			continue
 		}
-		held, err := snap.Get(item.Key)
-		if err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
-			return nil, err
-		}
-		there := err == nil && held.SameContent(&r)
+		held, found := in(buckets[b.im.ns.Keys.Hasher.Index(item.Key)], item.Key)
+		there := found && held.SameContent(&r)
 		late := !item.Time.IsZero() && b.im.ns.late(dbadapter.TimestampAt(item.Time))
 		if late && !there {
 			b.late++
 		}
 		if item.Time.IsZero() || late {
-			if there || err != nil && item.Deleted {
+			if there || !found && item.Deleted {
 				continue
 			}
-			found := err == nil
 			if r.Version, err = b.im.ns.nextVersion(); err != nil {
 				return nil, err
 			}
 			if found {
-				r.Replace(&held)
+				r.Replace(held)
 			}
 		} else {
 			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
@@ -204,6 +205,37 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		}
 	}
 	return writes, b.im.ns.authorize(writes)
+}
+
+// buckets reads what is held under the indices of the items, all at once.
+func (b *ImportBatch) buckets(snap dbadapter.Snapshot) (map[dbadapter.Index][]dbadapter.Hashed, error) {
+	indices := make([]dbadapter.Index, len(b.items))
+	for i := range b.items {
+		indices[i] = b.im.ns.Keys.Hasher.Index(b.items[i].Key)
+	}
+	slices.Sort(indices)
+	indices = slices.Compact(indices)
+	held, err := snap.Buckets(indices)
+	if err != nil {
+		return nil, err
+	}
+	buckets := make(map[dbadapter.Index][]dbadapter.Hashed, len(indices))
+	for i, index := range indices {
+		if len(held[i]) > 0 {
+			buckets[index] = held[i]
+		}
+	}
+	return buckets, nil
+}
+
+// in finds the record of a key in a bucket.
+func in(bucket []dbadapter.Hashed, key []byte) (held *dbadapter.Record, found bool) {
+	for i := range bucket {
+		if bytes.Equal(bucket[i].Key, key) {
+			return &bucket[i].Record, true
+		}
+	}
+	return nil, false
 }
 
 // Judge counts what became of the batch.

@@ -3,6 +3,7 @@ package kvstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -17,8 +18,9 @@ type namespace struct {
 	hasher  dbadapter.Hasher
 	observe func([]dbadapter.Change)
 
-	meta    meta  // used by the committer only
-	summary keeps // likewise
+	meta    meta   // used by the committer only
+	absent  absent // has a lock of its own
+	summary keeps  // likewise
 
 	saving sync.Mutex // held while a summary is saved
 
@@ -94,6 +96,7 @@ func (n *namespace) load() error {
 			return err
 		}
 	}
+	n.absent.committed(n.meta.seq, nil)
 	c.publish(n.show)
 	return nil
 }
@@ -147,7 +150,18 @@ func (n *namespace) encode(items []commit.Item) int {
 // goroutine, which alone replaces store.last.
 func (n *namespace) newGroup() *commit.Group {
 	txn := n.store.last.txn
-	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded { return n.heldAll(txn, indices) })
+	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded {
+		rest := n.absent.others(indices)
+		if len(rest) == len(indices) {
+			return n.heldAll(txn, indices)
+		}
+		loaded := make([]commit.Loaded, len(indices))
+		for i, l := range n.heldAll(txn, rest) {
+			at, _ := slices.BinarySearch(indices, rest[i])
+			loaded[at] = l
+		}
+		return loaded
+	})
 }
 
 func (n *namespace) Latest() dbadapter.Timestamp {

@@ -179,7 +179,7 @@ func (s *snapshot) checkAhead(records []ahead) {
 	inParallel(len(s.order), func(from, to int) {
 		for _, i := range s.order[from:to] {
 			r := &records[i]
-			r.err = s.namespace.check(s.read.txn, r.Index, r.Key, &r.Hashed)
+			_, r.err = s.namespace.check(s.read.txn, r.Index, r.Key, &r.Hashed)
 		}
 	})
 }

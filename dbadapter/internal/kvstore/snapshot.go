@@ -90,12 +90,17 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	}
 	defer s.mu.Unlock()
 	n := s.namespace
+	index := n.hasher.Index(key)
 	r, err := n.record(s.read.txn, bytes.Clone(key))
+	empty := false
 	if err == nil {
-		err = n.check(s.read.txn, n.hasher.Index(key), key, r)
+		empty, err = n.check(s.read.txn, index, key, r)
 	}
 	if err != nil {
 		return dbadapter.Record{}, err
+	}
+	if empty {
+		n.absent.note(s.seq, index)
 	}
 	if r == nil {
 		return dbadapter.Record{}, fmt.Errorf("get %s: %w", kv.Quote(key), dbadapter.ErrNotFound)
@@ -162,19 +167,35 @@ func inParallel(n int, part func(from, to int)) {
 }
 
 func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	if err := s.locked("read a bucket"); err != nil {
+	buckets, err := s.Buckets([]dbadapter.Index{index})
+	if err != nil {
+		return nil, err
+	}
+	return buckets[0], nil
+}
+
+func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	if err := s.locked("read buckets"); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	if index > maxIndex {
-		return nil, nil
+	buckets := make([][]dbadapter.Hashed, len(indices))
+	known, _ := slices.BinarySearch(indices, maxIndex+1) // the keys of others would be another's
+	var absent []dbadapter.Index
+	loaded := s.namespace.heldAll(s.read.txn, indices[:known])
+	for i := range loaded {
+		if err := loaded[i].Err; err != nil {
+			return nil, err
+		}
+		if len(loaded[i].Held) == 0 {
+			absent = append(absent, indices[i])
+		}
+		for _, h := range loaded[i].Held {
+			buckets[i] = append(buckets[i], h.Record)
+		}
 	}
-	held, err := s.namespace.held(s.read.txn, index)
-	var records []dbadapter.Hashed
-	for i := range held {
-		records = append(records, held[i].Record)
-	}
-	return records, err
+	s.namespace.absent.note(s.seq, absent...)
+	return buckets, nil
 }
 
 func (s *snapshot) Close() error {

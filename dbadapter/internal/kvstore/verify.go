@@ -124,8 +124,8 @@ func (n *namespace) decode(txn kv.Reader, key, envelope []byte) (r dbadapter.Has
 }
 
 // check compares what was read under a key, nil if nothing was, with the bucket
-// of its index.
-func (n *namespace) check(txn kv.Reader, index dbadapter.Index, key []byte, r *dbadapter.Hashed) error {
+// of its index, and reports whether that is empty.
+func (n *namespace) check(txn kv.Reader, index dbadapter.Index, key []byte, r *dbadapter.Hashed) (empty bool, err error) {
 	var place [prefixSize + numberSize]byte
 	alone := false // the record is all that the bucket holds
 	found, err := txn.Get(appendIndexKey(place[:0], n.number, index), func(entry []byte) error {
@@ -140,21 +140,21 @@ func (n *namespace) check(txn kv.Reader, index dbadapter.Index, key []byte, r *d
 	})
 	switch {
 	case alone || err != nil:
-		return err
+		return false, err
 	case !found && r == nil:
-		return nil
+		return true, nil
 	case !found:
-		return errStale(key)
+		return false, errStale(key)
 	}
 	held, err := n.held(txn, index)
 	if err != nil {
-		return err
+		return false, err
 	}
 	known := slices.ContainsFunc(held, func(h commit.Held) bool { return bytes.Equal(h.Record.Key, key) })
 	if r != nil && !known {
-		return errStale(key)
+		return false, errStale(key)
 	}
-	return nil
+	return false, nil
 }
 
 func errMissing(key []byte) error {
