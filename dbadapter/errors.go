@@ -23,6 +23,8 @@ var (
 	ErrFormat = errors.New("the store has another disk format")
 	// ErrTrimmed: the change log no longer reaches back that far.
 	ErrTrimmed = errors.New("the change log no longer reaches back that far")
+	// ErrAway: the database cannot be reached, and nothing was written; try again.
+	ErrAway = errors.New("the database cannot be reached")
 	// ErrClosed: the store, namespace or snapshot has been closed.
 	ErrClosed = errors.New("closed")
 )

@@ -315,7 +315,7 @@ func TestNewIdentity(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "backups")
 	backUp(t, nb, to)
 	dir := restore(t, to, 0)
-	old, fresh, err := peer.NewIdentity(t.Context(), dir)
+	old, fresh, err := peer.NewIdentity(t.Context(), peer.Config{Dir: dir})
 	if err != nil || old != nb.ID() || fresh == old {
 		t.Fatal(old, fresh, err)
 	}
@@ -326,7 +326,7 @@ func TestNewIdentity(t *testing.T) {
 	if nc.ID() != fresh {
 		t.Errorf("id %s, want %s", nc.ID(), fresh)
 	}
-	if _, _, err := peer.NewIdentity(t.Context(), dir); !errors.Is(err, peer.ErrLocked) {
+	if _, _, err := peer.NewIdentity(t.Context(), peer.Config{Dir: dir}); !errors.Is(err, peer.ErrLocked) {
 		t.Errorf("of an open node: %v", err)
 	}
 	sc, err := nc.Namespace("notes")

@@ -24,6 +24,9 @@ var (
 	ErrCorrupt = dbadapter.ErrCorrupt
 	// ErrLimit: an input or a resource is over a stated bound.
 	ErrLimit = dbadapter.ErrLimit
+	// ErrAway: the database of the store cannot be reached, and nothing was written;
+	// try again.
+	ErrAway = dbadapter.ErrAway
 	// ErrLocked: the data folder is open already, in this process or another.
 	ErrLocked = dbadapter.ErrLocked
 	// ErrClosed: the node or namespace has been closed.

@@ -12,18 +12,18 @@ import (
 	"github.com/syncd-io/syncd/internal/durable"
 )
 
-// NewIdentity gives the node in a folder, which must not be open, a fresh key, for
-// a copy that is to live beside its original: two nodes with one identity would
+// NewIdentity gives the node that a Config's Dir and Store say, which must not be
+// open, a fresh key, for a copy that is to live beside its original: two nodes with one identity would
 // make versions that others take for one node's. The old key is kept as
 // identity-<peer id>.key. The namespaces and their records stay, and nothing is
 // known of the new id to their other members: the node is not a member until an
 // admin has invited it and it has joined, and it may not write until then.
-func NewIdentity(ctx context.Context, dir string) (old, fresh ID, err error) {
+func NewIdentity(ctx context.Context, cfg Config) (old, fresh ID, err error) {
 	fail := func(err error) (ID, ID, error) {
-		return "", "", fmt.Errorf("make a new identity in %s: %w", dir, err)
+		return "", "", fmt.Errorf("make a new identity in %s: %w", cfg.Dir, err)
 	}
 	// An open node keeps others off the folder.
-	n, err := Open(ctx, Config{Dir: dir, ListenAddrs: []string{}})
+	n, err := Open(ctx, Config{Dir: cfg.Dir, Store: cfg.Store, ListenAddrs: []string{}})
 	if err != nil {
 		return fail(err)
 	}

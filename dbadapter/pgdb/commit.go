@@ -121,7 +121,7 @@ func (w *writer) transact(stage func(*pgx.Batch, *head), show func()) error {
 		case attempt == 0 && !refused(err): // nothing was committed: once more, over a new session
 			continue
 		}
-		return fmt.Errorf("write to the database: %w; nothing was written: try again", err)
+		return notWritten(err)
 	}
 }
 
@@ -145,6 +145,17 @@ func (w *writer) send(b *pgx.Batch) (err error) {
 		return errTaken
 	}
 	return nil
+}
+
+// notWritten vouches that a transaction has left nothing behind.
+func notWritten(err error) error {
+	if refused(err) { // it may well refuse it again
+		return fmt.Errorf("write to the database: %w; nothing was written", err)
+	}
+	if errors.Is(err, dbadapter.ErrAway) || errors.Is(err, dbadapter.ErrClosed) {
+		return fmt.Errorf("%w; nothing was written: try again", err)
+	}
+	return fmt.Errorf("%w: %w; nothing was written: try again", dbadapter.ErrAway, err)
 }
 
 // rollBack gives up the transaction that runs; where that fails, the session.
@@ -185,7 +196,7 @@ func (w *writer) finish(after head, show func()) error {
 		return w.failed
 	}
 	if !landed {
-		return fmt.Errorf("commit: %w; nothing was written: try again", err)
+		return notWritten(err)
 	}
 	w.head = after
 	s.mu.Lock()
@@ -203,7 +214,9 @@ func (w *writer) load(n *namespace, indices []dbadapter.Index) []commit.Loaded {
 	loaded, err := n.held(w.query, indices)
 	if err != nil && !refused(err) && !errors.Is(err, dbadapter.ErrCorrupt) {
 		if err = w.ready(); err == nil {
-			loaded, err = n.held(w.query, indices)
+			if loaded, err = n.held(w.query, indices); err != nil {
+				err = notWritten(err)
+			}
 		}
 	}
 	if err != nil {

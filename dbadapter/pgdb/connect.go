@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // Bounds of what the network may take. A query that reads a page of records or
@@ -43,7 +45,7 @@ func (s *Store) connect(ctx context.Context) (_ *pgx.Conn, err error) {
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
 	if err != nil {
-		return nil, fmt.Errorf("%w; is the server running, and may this user connect?", err)
+		return nil, fmt.Errorf("%w: %w; is the server running, and may this user connect?", dbadapter.ErrAway, err)
 	}
 	defer func() {
 		if err != nil {

@@ -3,9 +3,13 @@ package pgdb_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+	"github.com/syncd-io/syncd/dbadapter/internal/kvstore"
 	"github.com/syncd-io/syncd/dbadapter/pgdb"
 	"github.com/syncd-io/syncd/internal/pgserver"
 )
@@ -151,4 +155,60 @@ func TestUnsafeServer(t *testing.T) {
 	if _, err := pgdb.Open(t.Context(), server.URL(), pgdb.Options{}); err == nil {
 		t.Error("a server that acknowledges what it has not stored is taken")
 	}
+}
+
+// TestFolder ties folders to schemas: each to its own, and to no other.
+func TestFolder(t *testing.T) {
+	server := pgserver.Start(t)
+	a, b := t.TempDir(), t.TempDir()
+	try := func(folder, schema string) error {
+		s, err := pgdb.Open(t.Context(), server.URL(), pgdb.Options{Schema: schema, Folder: folder})
+		if err != nil {
+			return err
+		}
+		namespaceOf(t, s)
+		return s.Close()
+	}
+	for range 2 {
+		if err := try(a, "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if name, err := kvstore.EngineOf(a); name != pgdb.Name || err != nil {
+		t.Errorf("the folder's stamp says %q, %v", name, err)
+	}
+	for what, err := range map[string]error{
+		"the folder with an empty schema":        try(a, "b"),
+		"another folder with the schema":         try(b, "a"),
+		"a folder of a store of Badger's":        badgerFolder(t, try),
+		"a store of Badger's in the folder":      openBadger(a),
+		"a folder that has lost the schema's id": withoutID(t, a, try),
+	} {
+		if !errors.Is(err, dbadapter.ErrFormat) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func openBadger(dir string) error {
+	s, err := badgerdb.Open(dir, badgerdb.Options{})
+	if err == nil {
+		err = s.Close()
+	}
+	return err
+}
+
+func badgerFolder(t *testing.T, try func(folder, schema string) error) error {
+	dir := t.TempDir()
+	if err := openBadger(dir); err != nil {
+		t.Fatal(err)
+	}
+	return try(dir, "fresh")
+}
+
+func withoutID(t *testing.T, dir string, try func(folder, schema string) error) error {
+	if err := os.Remove(filepath.Join(dir, "SCHEMA")); err != nil {
+		t.Fatal(err)
+	}
+	return try(dir, "fresh")
 }

@@ -111,6 +111,13 @@ func (w *writer) open(ctx context.Context) error {
 	if err == nil {
 		err = setUp(ctx, conn, s.options.Schema)
 	}
+	if err == nil && s.options.Folder != "" {
+		var id string
+		var next int32
+		if err = conn.QueryRow(ctx, `SELECT id, next FROM store WHERE single`).Scan(&id, &next); err == nil {
+			err = bind(s.options.Folder, id, next > 1)
+		}
+	}
 	if err == nil {
 		err = w.own(ctx, conn, `UPDATE store SET owner = $1 WHERE single RETURNING commits, next`)
 	}
@@ -184,7 +191,7 @@ func (w *writer) wait() error {
 				s.log.Error("the database is away", slog.String("store", s.name), slog.Any("err", err))
 			}
 			w.away = true
-			return fmt.Errorf("the connection to the database is lost: %w", err)
+			return err
 		}
 	}
 }
@@ -206,7 +213,7 @@ func (w *writer) ready() error {
 		w.failed = err
 		return err
 	case err != nil:
-		return fmt.Errorf("%w; nothing was written: try again", err)
+		return notWritten(err)
 	case w.head != was:
 		w.failed = w.behind(was)
 		return w.failed
@@ -225,7 +232,7 @@ func (w *writer) settle(after head, lost error) (landed bool, err error) {
 	err = w.wait()
 	switch {
 	case err != nil:
-		w.failed = fmt.Errorf("commit: %w, and then: %w; whether the last write was kept is unknown, and no more are taken: see to the database and open the store again", lost, err)
+		w.failed = fmt.Errorf("commit: %w, and then: %v; whether the last write was kept is unknown, and no more are taken: see to the database and open the store again", lost, err) //nolint:errorlint // not ErrAway, which vouches that nothing was written
 	case w.head == after:
 		return true, nil
 	case w.head != was:

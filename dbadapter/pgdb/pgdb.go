@@ -19,6 +19,10 @@ type Options struct {
 	// Schema is the schema of the database that holds the store; "" means syncd.
 	// Open makes it if it is absent.
 	Schema string
+	// Folder, if not "", is tied to the schema: Open makes it, notes there which schema
+	// it is, and refuses another one from then on, or a schema that another folder is
+	// tied to.
+	Folder string
 	// LogLimit is how many changes of a namespace are kept, at least; 0 means
 	// 1<<16.
 	LogLimit int

@@ -2,6 +2,8 @@ package pgdb
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -14,7 +16,8 @@ import (
 const format = 1 // the schema below inserts it
 
 // The schema. A namespace is numbered when it is first opened, and a number is
-// never used twice; one whose id is NULL has been dropped and is being erased.
+// never used twice; one whose id is NULL has been dropped and is being erased. The id of
+// the store is random (folder.go).
 //
 // A record is its key, its value, and its head (record.go). idx is its index and sum
 // the checksum of its bucket, sealed (layout.go): all records of a bucket carry the
@@ -27,6 +30,7 @@ const format = 1 // the schema below inserts it
 const schema = `
 CREATE TABLE IF NOT EXISTS store (
 	single boolean PRIMARY KEY DEFAULT true CHECK (single),
+	id text NOT NULL,
 	format integer NOT NULL,
 	owner bytea NOT NULL,
 	commits bigint NOT NULL,
@@ -66,7 +70,7 @@ CREATE TABLE IF NOT EXISTS summaries (
 	seq bigint NOT NULL,
 	summary bytea NOT NULL
 );
-INSERT INTO store (format, owner, commits, next) VALUES (1, '', 0, 1) ON CONFLICT DO NOTHING`
+INSERT INTO store (id, format, owner, commits, next) VALUES ('%s', 1, '', 0, 1) ON CONFLICT DO NOTHING`
 
 // tables are all tables, those that grow first.
 var tables = []string{"records", "log", "kept", "summaries", "namespaces", "store"}
@@ -78,7 +82,7 @@ func setUp(ctx context.Context, conn *pgx.Conn, name string) error {
 	if isState(err, "42P01", "3F000") { // undefined table, schema
 		name := pgx.Identifier{name}.Sanitize()
 		// A text without arguments goes as one transaction.
-		_, err = conn.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+name+`; `+schema, pgx.QueryExecModeSimpleProtocol)
+		_, err = conn.Exec(ctx, `CREATE SCHEMA IF NOT EXISTS `+name+`; `+fmt.Sprintf(schema, newID()), pgx.QueryExecModeSimpleProtocol)
 		if isState(err, "42501") { // insufficient privilege
 			return fmt.Errorf("make the schema: %w; make it as another user, with: CREATE SCHEMA %s AUTHORIZATION …", err, name)
 		}
@@ -97,6 +101,13 @@ func setUp(ctx context.Context, conn *pgx.Conn, name string) error {
 			dbadapter.ErrFormat, found, format)
 	}
 	return nil
+}
+
+// newID is the id of a schema: 32 hexadecimal digits.
+func newID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(b[:])
 }
 
 func readFormat(ctx context.Context, conn *pgx.Conn) (found int, err error) {

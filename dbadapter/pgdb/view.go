@@ -66,6 +66,9 @@ func (v *view) query(row func(pgx.Rows) error, sql string, arguments ...any) err
 	}, sql, arguments...)
 	if err != nil && stopped == nil {
 		v.err = fmt.Errorf("the snapshot is lost: %w; open another one", err)
+		if !refused(err) {
+			v.err = fmt.Errorf("%w: %w", dbadapter.ErrAway, v.err)
+		}
 		return v.err
 	}
 	return err

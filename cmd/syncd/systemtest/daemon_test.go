@@ -88,6 +88,7 @@ type daemon struct {
 	port     int
 	unsynced bool          // its syncs do nothing from the next start on
 	interval time.Duration // between background syncs; 0: never
+	flags    []string      // of serve, beside those that all have
 	api      *client.Client
 	id       string
 	process  *exec.Cmd
@@ -101,8 +102,9 @@ func newDaemon(t *testing.T, name, dir string) *daemon {
 	return newDaemonEvery(t, name, dir, 0)
 }
 
-// newDaemonEvery makes a node that syncs by itself at about that interval.
-func newDaemonEvery(t *testing.T, name, dir string, interval time.Duration) *daemon {
+// newDaemonEvery makes a node that syncs by itself at about that interval. It may be
+// given more flags of serve.
+func newDaemonEvery(t *testing.T, name, dir string, interval time.Duration, flags ...string) *daemon {
 	t.Helper()
 	if err := nameSources(); err != nil {
 		t.Fatal(err)
@@ -112,7 +114,7 @@ func newDaemonEvery(t *testing.T, name, dir string, interval time.Duration) *dae
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(sockets) })
-	d := &daemon{t: t, name: name, dir: dir, socket: filepath.Join(sockets, "s"), port: freePort(t), interval: interval}
+	d := &daemon{t: t, name: name, dir: dir, socket: filepath.Join(sockets, "s"), port: freePort(t), interval: interval, flags: flags}
 	d.api = client.New(endpoint.Addr{Network: "unix", Address: d.socket}, "")
 	t.Cleanup(func() {
 		if d.process != nil {
@@ -160,6 +162,7 @@ func (d *daemon) arguments(arguments ...string) []string {
 func (d *daemon) start() {
 	d.t.Helper()
 	serve := d.arguments("serve", "-v", "--log-format", "json", "--sync-interval", d.interval.String(), "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", d.port))
+	serve = append(serve, d.flags...)
 	d.process = exec.Command(binary, serve...)
 	if d.unsynced {
 		d.process = exec.Command(os.Args[0], serve...)

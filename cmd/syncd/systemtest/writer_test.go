@@ -14,6 +14,7 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
 )
 
 // writer writes to one daemon, again and again to keys of its own, and
@@ -25,6 +26,7 @@ import (
 type writer struct {
 	d      *daemon
 	prefix string
+	again  bool // a write that says that the database is away is tried again
 
 	mu           sync.Mutex     // guards what follows
 	acknowledged map[string]int // the number last acknowledged, by key
@@ -93,7 +95,7 @@ func (w *writer) run(t *testing.T, lane string, stop <-chan struct{}) {
 		switch {
 		case err == nil:
 			w.note(lane, n, 1)
-		case errors.Is(err, problem.ErrNoDaemon):
+		case errors.Is(err, problem.ErrNoDaemon), w.again && errors.Is(err, peer.ErrAway):
 			select {
 			case <-stop:
 			case <-time.After(5 * time.Millisecond):

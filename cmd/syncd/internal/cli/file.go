@@ -20,13 +20,16 @@ type setting struct {
 	command string // "" for a global one
 }
 
-// settingsOf lists them in the order of the command tree.
+// settingsOf lists them in the order of the command tree, those of several commands
+// once.
 func settingsOf(model *kong.Application) []setting {
 	var all []setting
+	seen := make(map[string]bool)
 	var walk func(n *kong.Node, name string)
 	walk = func(n *kong.Node, name string) {
 		for _, f := range n.Flags {
-			if f.Tag.Has("setting") {
+			if f.Tag.Has("setting") && !seen[f.Name] {
+				seen[f.Name] = true
 				all = append(all, setting{f, name})
 			}
 		}

@@ -18,6 +18,7 @@ import (
 type initCmd struct {
 	NewIdentity bool     `help:"Give the node that is there a fresh key, for a copy that is to live beside its original." env:"-"`
 	Listen      []string `help:"Multiaddr to listen on for peers, kept in the configuration file; may be given again." placeholder:"MULTIADDR"`
+	storeFlags
 }
 
 func (initCmd) Help() string {
@@ -40,7 +41,7 @@ type initOutput struct {
 }
 
 // Run makes what is missing.
-func (c initCmd) Run(ctx context.Context, a *app) error {
+func (c initCmd) Run(ctx context.Context, a *app) (err error) {
 	if c.NewIdentity {
 		return c.renew(ctx, a)
 	}
@@ -63,7 +64,12 @@ func (c initCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	// Opening the node makes its identity; with no address it stays alone.
-	node, err := peer.Open(ctx, peer.Config{Dir: a.DataDir, ListenAddrs: []string{}})
+	store, err := c.open(ctx, a, nil)
+	if err != nil {
+		return err
+	}
+	defer closeStore(store, &err)
+	node, err := peer.Open(ctx, peer.Config{Dir: a.DataDir, Store: store, ListenAddrs: []string{}})
 	if err != nil {
 		return a.notOpened(err)
 	}
@@ -101,14 +107,19 @@ type renewed struct {
 }
 
 // renew gives the node another identity.
-func (c initCmd) renew(ctx context.Context, a *app) error {
+func (c initCmd) renew(ctx context.Context, a *app) (err error) {
 	if len(c.Listen) > 0 {
 		return problem.Usage("init --new-identity changes the key only; set the addresses with another init")
 	}
 	if _, err := os.Stat(filepath.Join(a.DataDir, "identity.key")); err != nil {
 		return fmt.Errorf("init --new-identity: there is no node in %s: %w", a.DataDir, peer.ErrNotFound)
 	}
-	old, fresh, err := peer.NewIdentity(ctx, a.DataDir)
+	store, err := c.open(ctx, a, nil)
+	if err != nil {
+		return err
+	}
+	defer closeStore(store, &err)
+	old, fresh, err := peer.NewIdentity(ctx, peer.Config{Dir: a.DataDir, Store: store})
 	if err != nil {
 		return a.notOpened(err)
 	}

@@ -36,6 +36,7 @@ type serveCmd struct {
 	RelayService bool          `help:"Be a relay between members of the same namespace." setting:""`
 	MDNS         bool          `name:"mdns" help:"Announce this node on the local networks, and dial members found there." setting:""`
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
+	storeFlags
 }
 
 func (serveCmd) Help() string {
@@ -45,6 +46,8 @@ Peers connect over TCP and QUIC. A node behind a router that forwards no port is
 
 The API is a unix socket in the data directory, for its owner only. With --api http://127.0.0.1:PORT it is served over TCP to holders of the token in --token-file, which is made at the first start.
 
+With --store postgres the records are in a schema of a database (PostgreSQL, or what speaks its protocol), which one node at a time may use; the identity, the namespaces' secrets and the address book stay in the data directory. The connection string may hold a password and therefore has a file of its own.
+
 Examples:
     syncd serve
     syncd serve --listen /ip4/127.0.0.1/tcp/0 --data-dir /tmp/a
@@ -52,7 +55,8 @@ Examples:
     syncd serve --relay /dns4/relay.example.org/tcp/4747/p2p/12D3KooW…
     syncd serve --relay-service
     syncd serve --mdns
-    syncd serve --api http://127.0.0.1:4748 --log-format json`
+    syncd serve --api http://127.0.0.1:4748 --log-format json
+    syncd serve --store postgres --postgres-file /etc/syncd/postgres`
 }
 
 // Bounds of a shutdown; together below 5 s.
@@ -93,8 +97,13 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	store, err := c.open(ctx, a, log)
+	if err != nil {
+		return err
+	}
+	defer closeStore(store, &err)
 	node, err := peer.Open(ctx, peer.Config{
-		Dir: a.DataDir, ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
+		Dir: a.DataDir, Store: store, ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
 		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Logger: log, Registerer: metrics,
 	})
 	if err != nil {

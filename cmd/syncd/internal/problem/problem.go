@@ -78,6 +78,7 @@ var kinds = []struct {
 	{"differs", ErrDiffers, http.StatusConflict, ExitDiffers},
 	{"future_version", peer.ErrFutureVersion, http.StatusUnprocessableEntity, ExitLimit},
 	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
+	{"away", peer.ErrAway, http.StatusServiceUnavailable, ExitTryAgain},
 	{"timeout", context.DeadlineExceeded, http.StatusGatewayTimeout, ExitLimit},
 	{"busy", peer.ErrBusy, http.StatusServiceUnavailable, ExitTryAgain},
 	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain},

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/pgdb"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// storeFlags say where a node keeps its records.
+type storeFlags struct {
+	Store          string `help:"Where the records are kept: badger, in the data directory, or postgres." enum:"badger,postgres" default:"badger" setting:""`
+	PostgresFile   string `help:"File with the connection string of the database, readable by its owner only; without it, the environment says what libpq reads there (PGHOST, PGUSER, PGPASSFILE ...)." placeholder:"FILE" type:"path" setting:""`
+	PostgresSchema string `help:"Schema of the database that holds the records of this node, and of no other." default:"syncd" setting:""`
+}
+
+// storeDir is the folder within the data directory that stands for the store.
+const storeDir = "store"
+
+// open opens the store; nil stands for the one that a node opens by itself. The
+// caller closes it when the node is closed.
+func (f storeFlags) open(ctx context.Context, a *app, log *slog.Logger) (dbadapter.Store, error) {
+	if f.Store != pgdb.Name {
+		return nil, nil
+	}
+	connection := ""
+	if f.PostgresFile != "" {
+		var err error
+		if connection, err = readSecret(f.PostgresFile); err != nil {
+			return nil, fmt.Errorf("read the connection string: %w", err)
+		}
+	}
+	store, err := pgdb.Open(ctx, connection, pgdb.Options{
+		Schema: f.PostgresSchema, Folder: filepath.Join(a.DataDir, storeDir), Logger: log,
+	})
+	if errors.Is(err, peer.ErrLocked) {
+		return nil, err // which says what to do
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w (--store postgres)", err)
+	}
+	return store, nil
+}
+
+// closeStore closes a store, if there is one, and adds its error to another.
+func closeStore(store dbadapter.Store, err *error) {
+	if store != nil {
+		*err = errors.Join(*err, store.Close())
+	}
+}
+
+// readSecret reads a file that only its owner can read.
+func readSecret(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // which has no modes
+		return "", fmt.Errorf("%s can be read by others (mode %04o); make it yours with: chmod 600 %s", path, mode, path)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(b))
+	if text == "" {
+		return "", fmt.Errorf("%s is empty", path)
+	}
+	return text, nil
+}
