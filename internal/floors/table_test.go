@@ -73,7 +73,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"net", "net/http", "os", "os/exec", "syscall"},
-		only:    []string{"bfield", "dbadapter/internal/badgerkv", "dbadapter/internal/disktest", "dbadapter/internal/kv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
+		only:    []string{"bfield", "dbadapter/internal/badgerkv", "dbadapter/internal/disktest", "dbadapter/internal/kv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/pgdb", "iblt/examples/flowtracker", "iblt/paper", "internal/backup", "internal/child", "internal/durable", "internal/golden", "internal/pgserver", "internal/powercut", "peer", "testnet/internal/nodes", "cmd/syncd", "cmd/syncd/internal/..."},
 		why:     "everything below peer is a function of its inputs; sockets and files are handed in",
 	},
 	{
