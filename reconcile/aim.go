@@ -8,7 +8,8 @@ import (
 
 // How many cells the responder asks for.
 
-// ask is how many cells to ask for next; 0 means that there will be no end.
+// ask is how many cells to ask for next; 0 means that there will be no end. b.stuck is
+// set where that has another reason than the number of differences.
 //
 // Cells that were not needed cannot be given back, so each burst aims below
 // what is probably needed while that is known roughly, and just above it once
@@ -31,10 +32,11 @@ func (b *responder) ask(d *rateless.Decoder) int {
 		aim = cellsFor(lastAim * all)
 	}
 	least := max(minBurst, have/stepDown)
-	if twins(d, all) {
+	if twins(d, all) || have >= int(stuckAt*float64(cellsFor(all)))+minBurst {
 		least = max(have/2, min(8*have, twinCells-have))
 	}
 	most := mostCells(b.here.records, b.there.records) - have
+	b.stuck = have >= int(stuckAt*float64(cellsFor(all)))+stuckSlack || most <= 0 && have < MaxCells
 	return max(min(max(aim-have, least), burst, most), 0)
 }
 
@@ -64,6 +66,11 @@ const (
 	// 10,000 syncs; two of the class that is rarest in later cells stay
 	// together until cell x with probability (128/x)^2.4, 0.7 % here.
 	twinCells = 1024
+	// Beyond stuckAt times the cells that decode so many differences, and stuckSlack
+	// more, which is what twins were given, the cells are not those of two sets, or
+	// twins still stay together: a comparison by range then costs less than more cells.
+	stuckAt    = 1.5
+	stuckSlack = twinCells * 7 / 8
 )
 
 // CellsToOpen is how many cells a Hello should carry for d differences to come

@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // announced is what the initiator's cells told of the records that it will
@@ -17,6 +18,9 @@ import (
 type announced struct {
 	hasher dbadapter.Hasher
 	pairs  []dbadapter.Pair // by index
+	// marks are those of the indices that were listed.
+	marks map[dbadapter.Index]uint64
+	key   *rangeKey
 
 	// What has come under the last index.
 	index  dbadapter.Index // 0: nothing that is to be checked
@@ -36,6 +40,16 @@ func announce(hasher dbadapter.Hasher, found []coded.Difference) *announced {
 	return n
 }
 
+// exact notes the marks of the initiator's records that are in the plan.
+func (n *announced) exact(key *rangeKey, marks []wire.Mark, p *plan) {
+	n.key, n.marks = key, map[dbadapter.Index]uint64{}
+	for _, m := range marks {
+		if _, asked := p.role[m.Index]; asked {
+			n.marks[m.Index] = m.Hash
+		}
+	}
+}
+
 // next takes a record under an index; whole says that all records under it
 // come. It fails if those under the index before are not what was told.
 func (n *announced) next(r *arrival, whole bool) error {
@@ -44,10 +58,14 @@ func (n *announced) next(r *arrival, whole bool) error {
 			return err
 		}
 		at, told := slices.BinarySearchFunc(n.pairs, r.Index, func(p dbadapter.Pair, i dbadapter.Index) int { return cmp.Compare(p.Index, i) })
-		if !whole || !told {
+		_, marked := n.marks[r.Index]
+		switch {
+		case !whole || !told && !marked:
 			return nil
+		case told:
+			n.sum = n.pairs[at].Checksum
 		}
-		n.index, n.sum = r.Index, n.pairs[at].Checksum
+		n.index = r.Index
 	}
 	n.bucket.Add(&r.Hashed)
 	return nil
@@ -56,6 +74,9 @@ func (n *announced) next(r *arrival, whole bool) error {
 // complete reports whether what has come under the last index is what was
 // told.
 func (n *announced) complete() bool {
+	if mark, marked := n.marks[n.index]; marked {
+		return n.key.mark(n.index, n.bucket.Digest) == mark
+	}
 	return n.index == 0 || n.bucket.Pair(n.hasher).Checksum == n.sum
 }
 

@@ -38,7 +38,11 @@
 //
 // The digest of a set is the sum of its records' digests. Less those under all
 // decoded indices, both sides must be left with the same residual, and nothing is
-// applied before they have compared it (docs/PROTOCOL.md, "Proof"). Report.Verified
+// applied before they have compared it (docs/PROTOCOL.md, "Proof"). Where the
+// residuals differ, or the cells come to no end, the sides compare what they hold range
+// by range, list what does not agree and compare that exactly: two contents of one
+// checksum, a damaged sketch or a digest kept wrong cost some kilobytes and two round
+// trips (Report.Repair), and hold back no other record. Report.Verified
 // says that both sets were proved equal but for the differences found, and that all
 // of those were exchanged.
 //
@@ -56,14 +60,15 @@
 // Differences of 2^16 and more go in parts, each a sync of its own (parts.go). A
 // member that knows the secret can make two sets of equal digest with about 2^32
 // work: the proof holds among honest members, and against all that do not know the
-// secret. A decode that does not prove itself ends with ErrNotVerified; it is not
-// repaired.
+// secret. One sync lists the ranges of about 2^18 records; what disagrees beyond that
+// is left for the next one, and the sync ends with ErrNotVerified.
 //
 // # Reading the source
 //
 // initiator.go and responder.go are the list of a sync's steps, in order. handshake.go
 // proves and greets; sketch.go, subtract.go, peel.go (and aim.go: how many cells to ask for),
-// fetch.go, apply.go and verify.go hold the step of their name; plan.go is the
-// difference plan; parts.go and behind.go say how a large sync is cut, and goes on; sender.go and receiver.go carry records; all.go is the method
+// fetch.go, apply.go and verify.go hold the step of their name; repair.go lists what
+// verify finds to disagree; plan.go is the difference plan; parts.go and behind.go say
+// how a large sync is cut, and goes on; sender.go and receiver.go carry records; all.go is the method
 // without cells. testdata/transcripts shows each shape of a sync, message by message.
 package reconcile

@@ -44,8 +44,12 @@ func (s *party) leg(allowed func(wire.Role) bool, last bool, fetched func([]dbad
 	}
 }
 
-// giveFirst sends the responder's records, unless the initiator only pushes.
+// giveFirst sends the responder's records, unless the initiator only pushes. A dry
+// run moves none.
 func (b *responder) giveFirst() error {
+	if b.hello.DryRun {
+		return nil
+	}
 	defer b.link.in(StepFetch)()
 	for _, i := range b.plan.lists[roleOffered] {
 		b.give.under[i] = true // the initiator may adopt, and refuse, an offer
@@ -235,12 +239,26 @@ func (a *initiator) receiveLast() error {
 	return a.end() // the responder calls nothing verified before it knows
 }
 
-// answered reads the initiator's Answer and compares the residuals. The sync is
-// over with it if closing is true.
+// answered reads the initiator's Answer and compares the residuals; first it repairs
+// what the initiator could not prove. The sync is over with the Answer if closing is
+// true.
 func (b *responder) answered() (closing bool, err error) {
 	m, err := b.link.receive()
 	if err != nil {
 		return false, err
+	}
+	if hashes, ok := m.(*wire.Hashes); ok {
+		if err := b.repair(hashes); err != nil {
+			return false, err
+		}
+		if err := b.giveFirst(); err != nil {
+			return false, err
+		}
+		if m, err = b.link.receive(); err != nil {
+			return false, err
+		}
+	} else if b.stuck {
+		return false, unexpected(m)
 	}
 	answer, ok := m.(*wire.Answer)
 	if !ok {
@@ -249,6 +267,9 @@ func (b *responder) answered() (closing bool, err error) {
 	defer b.link.in(StepVerify)()
 	if answer.Residual != b.residual {
 		return false, ErrNotVerified
+	}
+	if b.hello.DryRun {
+		return true, nil
 	}
 	b.take.expect(wire.Wanted, wire.Older, roleBid)
 	if !answer.Closing {

@@ -114,6 +114,7 @@ func (a *initiator) welcome() error {
 		return err
 	}
 	a.there = summary{w.Records, w.Digest}
+	a.names, a.nonces = [2][]byte{a.opts.Self, a.opts.Remote}, [2]wire.Nonce{a.opts.Nonce, w.Nonce}
 	return conceivable(a.there)
 }
 
@@ -141,6 +142,7 @@ func (b *responder) greet() error {
 		return violation("a Hello with %d cells; at most %d are allowed", len(h.Cells), MaxFirstCells)
 	}
 	b.hello, b.there = h, summary{h.Records, h.Digest}
+	b.names, b.nonces = [2][]byte{b.opts.Remote, b.opts.Self}, [2]wire.Nonce{h.Nonce, b.opts.Nonce}
 	if err := conceivable(b.there); err != nil {
 		return err
 	}

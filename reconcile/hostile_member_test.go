@@ -41,7 +41,7 @@ func TestEndlessFetches(t *testing.T) {
 		a.put(record("k", "v", at(0)), record("common", "", at(0)))
 		k := a.keys.Hasher.Index([]byte("k"))
 		s, o := asking(t, a, b)
-		p := script{o: o, says: inTurn(&wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
+		p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1}, &wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{k}},
 			&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "v", at(0)))},
 			&wire.Indices{Role: wire.Fetch, Indices: []dbadapter.Index{k}}, &wire.End{}, &wire.End{})}
 		p.play(t, s, 20)
@@ -85,7 +85,7 @@ func TestOfferSentUnfetched(t *testing.T) {
 	}
 	s, o := asking(t, a, b)
 	offer := offerOf(&theirs)
-	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offer}},
+	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offer}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, sent(theirs), &wire.End{})}
 	p.play(t, s, 30)
 	if !errors.Is(s.Err(), ErrProtocol) || applied > 0 {
@@ -107,7 +107,7 @@ func TestStubOfATombstone(t *testing.T) {
 	s, o := asking(t, a, b)
 	stub := sent(gone)
 	stub.Records[0].Stub = true
-	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
+	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
 		&wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{a.keys.Hasher.Index(gone.Key)}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, a.dump()...)}, stub)}
 	p.play(t, s, 30)
@@ -317,7 +317,7 @@ func TestHiddenRecordInAPush(t *testing.T) {
 	defer v.Close()
 	o := a.options(b, Options{Direction: wire.Push})
 	s := Initiate(v, o)
-	p := script{o: o, says: inTurn(&wire.Welcome{Records: records, Digest: digest},
+	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: records, Digest: digest},
 		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, record("k", "", at(0)))}, &wire.End{}, &wire.End{Applied: 1})}
 	p.play(t, s, 20)
@@ -357,7 +357,7 @@ func TestRecordsAgainstTheDirection(t *testing.T) {
 	defer v.Close()
 	o := a.options(b, Options{Direction: wire.Push})
 	s := Initiate(v, o)
-	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
+	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}},
 		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index(theirs.Key)}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a)}, sent(theirs), &wire.End{})}
 	if p.play(t, s, 20); !errors.Is(s.Err(), ErrProtocol) || len(a.dump()) != 1 {

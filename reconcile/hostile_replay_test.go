@@ -203,7 +203,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	// Told as newer by the responder.
 	s, o := asking(t, a, b)
 	k := a.keys.Hasher.Index(old.Key)
-	p := script{o: o, says: inTurn(&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{k}},
+	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 2, Digest: dbadapter.Digest{1}}, &wire.Indices{Role: wire.Newer, Indices: []dbadapter.Index{k}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, gone)}, sent(old), &wire.End{})}
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Applied > 0 || !reflect.DeepEqual(a.dump(), before) {
@@ -215,7 +215,7 @@ func TestDeletedStaysDeleted(t *testing.T) {
 	c := newSide(t, "c", nil)
 	c.put(later, record("common", "", at(0)))
 	s, o = asked(t, c, a)
-	p = script{o: o, says: inTurn(helloOf(c, nil), &wire.Answer{Residual: residualOf(a, gone)}, sent(old), &wire.End{})}
+	p = script{o: o, of: a, says: inTurn(helloOf(c, nil), &wire.Answer{Residual: residualOf(a, gone)}, sent(old), &wire.End{})}
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrNotVerified) || s.Report().Applied > 0 || !reflect.DeepEqual(a.dump(), before) {
 		t.Errorf("at the responder: %v, %+v", s.Err(), a.dump())
@@ -237,7 +237,7 @@ func TestAdoptionPassesTheDoor(t *testing.T) {
 	future := ours
 	future.Version = at(1000 * time.Hour)
 	s, o := asking(t, a, b)
-	p := script{o: o, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&future)}},
+	p := script{o: o, of: a, says: inTurn(&wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}}, &wire.Offers{Offers: []wire.Offer{offerOf(&future)}},
 		&wire.Result{Method: wire.MethodSketch, Residual: residualOf(a, ours)}, &wire.End{}, &wire.End{})}
 	p.play(t, s, 20)
 	if r := s.Report(); s.Err() != nil || r.Verified || r.Rejected != 1 || a.dump()[0].Version != ours.Version {
@@ -253,7 +253,9 @@ var groups = [][]wire.Kind{
 	{wire.KindSame},
 	{wire.KindCells},
 	{wire.KindMore, wire.KindIndices, wire.KindOffers, wire.KindResult},
-	{wire.KindAnswer},
+	{wire.KindAnswer, wire.KindHashes},
+	{wire.KindListing},
+	{wire.KindMarks},
 	{wire.KindRecords, wire.KindEnd, wire.KindIndices},
 }
 
@@ -285,8 +287,10 @@ func TestEveryMessageAtEveryPoint(t *testing.T) {
 			}
 		}
 	}
-	if len(every) != int(wire.KindRefuse) {
-		t.Fatalf("%d kinds of message, not %d", len(every), wire.KindRefuse)
+	for kind := wire.KindHello; kind <= wire.KindMarks; kind++ {
+		if every[kind] == nil && kind != wire.KindWorking && kind != wire.KindSums {
+			t.Fatalf("no message of kind %d", kind)
+		}
 	}
 	broken := 0
 	for _, w := range pool {

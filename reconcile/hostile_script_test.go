@@ -3,6 +3,8 @@ package reconcile
 import (
 	"bytes"
 	"io"
+	"iter"
+	"maps"
 	"slices"
 	"testing"
 
@@ -15,6 +17,9 @@ import (
 type script struct {
 	// o are the options of the session that listens.
 	o Options
+	// of, if not nil, is the side of an initiator that listens: a Result is made to fit
+	// what that holds.
+	of *side
 	// says is called for each message that the session waits for, with all
 	// that the session has sent; nil ends the line.
 	says func(heard []wire.Message) wire.Message
@@ -27,7 +32,8 @@ type script struct {
 func (p *script) play(t *testing.T, s *Session, events int) (heard []wire.Message) {
 	t.Helper()
 	defer s.Close()
-	var nonce wire.Nonce
+	var nonce, theirs wire.Nonce
+	told := map[dbadapter.Index]bool{}
 	for range events {
 		switch e := s.Next(); e.Want {
 		case WantNothing:
@@ -49,6 +55,22 @@ func (p *script) play(t *testing.T, s *Session, events int) (heard []wire.Messag
 			}
 			if !p.stranger {
 				prove(m, p.o, nonce)
+			}
+			switch m := m.(type) {
+			case *wire.Welcome:
+				theirs = m.Nonce
+			case *wire.Indices:
+				for _, i := range m.Indices {
+					told[i] = true
+				}
+			case *wire.Offers:
+				for n := range m.Offers {
+					told[p.o.Keys.Hasher.Index(m.Offers[n].Record.Key)] = true
+				}
+			case *wire.Result:
+				if p.of != nil {
+					m.Told = p.of.told(p.o, nonce, theirs, maps.Keys(told))
+				}
 			}
 			m, n, err := wire.Read(bytes.NewReader(wire.Append(nil, m)))
 			if err != nil {
@@ -121,6 +143,24 @@ func helloOf(a *side, edit func(*wire.Hello)) *wire.Hello {
 		edit(h)
 	}
 	return h
+}
+
+// told is the hash that fits what an initiator holds.
+func (s *side) told(o Options, ours, theirs wire.Nonce, told iter.Seq[dbadapter.Index]) uint64 {
+	snap, err := s.ns.Snapshot()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer snap.Close()
+	key := rangeKey(o.proof("ranges", o.Self, o.Remote, ours, theirs))
+	_, records := s.state()
+	return toldOf(&key, s.keys.Hasher, records, told, nil, func(i dbadapter.Index) []dbadapter.Hashed {
+		held, err := snap.Bucket(i)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return held
+	})
 }
 
 // residualOf is a's digest without the records given.

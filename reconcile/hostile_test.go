@@ -220,28 +220,6 @@ func (c coarse) Checksum(latest dbadapter.Timestamp, digests []dbadapter.Digest)
 	return c.Hasher.Checksum(latest, digests)>>22<<22 | 1
 }
 
-// Two contents with one checksum leave no trace in the cells; the residuals
-// show it, and nothing is called in sync.
-func TestEqualChecksumsAreNotCalledInSync(t *testing.T) {
-	for _, others := range []int{0, 5} {
-		h := coarse{dbadapter.NewHasher(testSecret)}
-		a, b := newSide(t, "a", h), newSide(t, "b", h)
-		a.put(record("k", "one", at(0)), record("common", "", at(0)))
-		b.put(record("k", "two", at(time.Second)), record("common", "", at(0)))
-		for i := range others {
-			a.put(record(fmt.Sprint("other", i), "", at(0)))
-		}
-		before := b.dump()
-		out := run(t, a, b, Options{}, nil)
-		if !errors.Is(out.errA, ErrNotVerified) || !errors.Is(out.errB, ErrNotVerified) {
-			t.Fatalf("ended with %v and %v", out.errA, out.errB)
-		}
-		if out.a.Verified || out.b.Verified || !reflect.DeepEqual(before, b.dump()) {
-			t.Error("called verified, or applied something")
-		}
-	}
-}
-
 // What an admission refuses is reported on both sides, is not sent again, and keeps
 // the sets from being called equal.
 func TestRefusedRecords(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -25,7 +27,7 @@ var (
 // What a session may take at most, whatever comes. Cells that it was asked for
 // are in what it has sent: 16 bytes each, made, copied and framed.
 const (
-	allocBase    = 256 << 10
+	allocBase    = 256<<10 + hashesBytes
 	allocPerByte = 96
 	allocPerSent = 16
 	eventsBase   = 64 + 2*MaxCells/wire.MaxCells + maxRounds
@@ -105,6 +107,8 @@ type vector struct {
 	delivered int64
 	framing   bool // a frame was malformed or cut
 	inTold    map[dbadapter.Index]wire.Role
+	left      []dbadapter.Range
+	relisted  map[dbadapter.Range]bool
 	all       bool
 	unsaid    bool // records stayed with the peer that only it knows
 	proved    bool // the residuals were compared, and equal
@@ -139,8 +143,12 @@ func (v *vector) run() error {
 	runtime.ReadMemStats(&mem)
 	total := mem.TotalAlloc
 	var nonce wire.Nonce
-	for i := range nonce {
-		nonce[i] = byte(v.d.rng.Uint32())
+	if v.stranger {
+		for i := range nonce {
+			nonce[i] = byte(v.d.rng.Uint32())
+		}
+	} else {
+		nonce = worldNonces[v.side] // a member can make its hashes fit any nonce
 	}
 	var o Options
 	var name []byte
@@ -171,8 +179,11 @@ func (v *vector) deliver(o Options) error {
 			if v.side == 1 {
 				v.note(e.Message)
 			}
-			if r, ok := e.Message.(*wire.Result); ok {
-				residual = r.Residual
+			switch m := e.Message.(type) {
+			case *wire.Result:
+				residual = m.Residual
+			case *wire.Listing:
+				v.listed(m)
 			}
 		case WantReceive:
 			m, n, err := wire.Read(in)
@@ -202,21 +213,35 @@ func (v *vector) meet(m wire.Message, residual dbadapter.Digest) {
 		v.announced, v.getsNone = m.Digest, m.Direction == wire.Pull
 		own, _ := v.d.w.sides[0].sketch.Cells(0, len(m.Cells))
 		v.altered = v.altered || !slices.Equal(m.Cells, own)
-	case *wire.Cells:
+	case *wire.Cells, *wire.Marks:
 		v.altered = true
+	case *wire.Listing:
+		v.listed(m)
 	case *wire.Welcome:
 		v.announced = m.Digest
 	case *wire.Result:
+		told := v.told()
 		if v.liar {
-			m.Residual = v.residual()
+			m.Residual, m.Told = v.residual(), told
 		}
-		v.proved = m.Residual == v.residual()
+		v.proved = m.Residual == v.residual() && m.Told == told && m.Method != wire.MethodRanges
 	case *wire.Answer:
 		if v.liar {
 			m.Residual = residual
 		}
 		v.proved = m.Residual == residual
 	}
+}
+
+// listed takes out of the account what was told of ranges that are compared anew.
+func (v *vector) listed(m *wire.Listing) {
+	in := inRanges(slices.Concat(m.Ranges, m.Left))
+	maps.DeleteFunc(v.inTold, func(i dbadapter.Index, _ wire.Role) bool { return in[dbadapter.RangeOf(i)] })
+	v.left = append(v.left, m.Left...)
+	if v.relisted == nil {
+		v.relisted = map[dbadapter.Range]bool{}
+	}
+	maps.Copy(v.relisted, inRanges(m.Ranges))
 }
 
 // note reads the account, which the responder tells.
@@ -244,12 +269,46 @@ func (v *vector) note(m wire.Message) {
 // residual is what the initiator will find.
 func (v *vector) residual() dbadapter.Digest {
 	d := v.trial.digest()
+	for _, r := range v.left {
+		d = d.Sub(v.trial.Ranges(r, r+1).Digest)
+	}
 	for i := range v.inTold {
 		for n := range v.trial.buckets[i] {
 			d = d.Sub(v.trial.keys.Hasher.Digest(&v.trial.buckets[i][n]))
 		}
 	}
 	return d
+}
+
+// told is what the initiator will make of what it was told.
+func (v *vector) told() uint64 {
+	o := v.d.w.options(v.side, worldNonces[v.side])
+	key := rangeKey(o.proof("ranges", o.Self, o.Remote, worldNonces[0], worldNonces[1]))
+	records := v.trial.Records()
+	for _, r := range v.left {
+		records -= v.trial.Ranges(r, r+1).Records
+	}
+	return toldOf(&key, v.trial.keys.Hasher, records, maps.Keys(v.inTold), v.relisted, func(i dbadapter.Index) []dbadapter.Hashed {
+		return hashed(v.trial.keys.Hasher, v.trial.buckets[i]...)
+	})
+}
+
+// toldOf is the hash that fits a set of so many records.
+func toldOf(key *rangeKey, h dbadapter.Hasher, records uint64, told iter.Seq[dbadapter.Index], listed map[dbadapter.Range]bool, bucket func(dbadapter.Index) []dbadapter.Hashed) (sum uint64) {
+	for i := range told {
+		var b dbadapter.Bucket
+		held := bucket(i)
+		for n := range held {
+			b.Add(&held[n])
+		}
+		records -= uint64(len(held))
+		stands := uint64(b.Pair(h).Checksum)
+		if listed[dbadapter.RangeOf(i)] && len(held) > 0 {
+			stands = key.mark(i, b.Digest)
+		}
+		sum += (*keyhash.Key)(key).Words(keyhash.TagTold, uint64(i), stands)
+	}
+	return sum + (*keyhash.Key)(key).Words(keyhash.TagTold, records)
 }
 
 // asked is called for each record that comes to the admission.

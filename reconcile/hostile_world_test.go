@@ -89,6 +89,11 @@ func (f *trial) Ranges(from, to dbadapter.Range) dbadapter.Sum { return f.ranges
 func (f *trial) Decoded()                                      {}
 func (f *trial) Estimator() rateless.Estimator                 { return f.sketch.Estimator() }
 
+func (f *trial) List(ranges []dbadapter.Range) iter.Seq2[Listed, error] {
+	return listed(f.All(nil), ranges)
+}
+func (f *trial) Repair(dbadapter.Range, dbadapter.Sum) {}
+
 func (f *trial) Cells(from, to int) ([]rateless.Cell, error) {
 	if to <= f.sketch.Len() {
 		return f.sketch.Cells(from, to)
@@ -238,6 +243,8 @@ var shapes = []struct {
 	spread                       time.Duration
 	size                         int // of the values that differ
 	weak                         bool
+	coarse                       bool // checksums tell the time alone
+	phantom                      bool // a's sketch has a pair of no record
 	wish                         Options
 }{
 	{name: "same", common: 20},
@@ -255,6 +262,9 @@ var shapes = []struct {
 	{name: "large", common: 15, onlyA: 1, onlyB: 1, differ: 8, spread: time.Hour, size: 1200},
 	{name: "large and ambiguous", common: 15, differ: 6, spread: time.Second, size: 1200},
 	{name: "buckets", common: 12, onlyA: 6, onlyB: 6, differ: 6, spread: time.Hour, weak: true},
+	{name: "collisions", common: 12, onlyA: 2, onlyB: 2, differ: 4, spread: time.Second, coarse: true},
+	{name: "phantom", common: 12, onlyA: 2, onlyB: 2, differ: 4, spread: time.Hour, phantom: true},
+	{name: "phantom, dry", common: 12, onlyA: 2, onlyB: 2, differ: 4, spread: time.Hour, phantom: true, wish: Options{DryRun: true}},
 }
 
 // worlds records an honest session of each shape, several times.
@@ -265,6 +275,9 @@ func worlds(t testing.TB, times int) (all []*world) {
 		hasher := dbadapter.NewHasher(testSecret)
 		if s.weak {
 			hasher = storetest.Weak(hasher, 4)
+		}
+		if s.coarse {
+			hasher = coarse{hasher}
 		}
 		// Keys are those of the shape: a record of another session of it may
 		// be an older or newer version of one here.
@@ -301,18 +314,25 @@ func worlds(t testing.TB, times int) (all []*world) {
 			}
 			a, b = append(a, ours), append(b, theirs)
 		}
+		sides := [2]*frozen{freeze(hasher, a), freeze(hasher, b)}
+		if s.phantom {
+			sides[0].sketch.Add(rateless.Pair{Index: rateless.Index(1 + rng.Uint64N(rateless.P-1)), Checksum: 5})
+		}
 		all = append(all, recordWorld(t, &world{
-			name: s.name, wish: s.wish, sides: [2]*frozen{freeze(hasher, a), freeze(hasher, b)},
+			name: s.name, wish: s.wish, sides: sides,
 			merged: freeze(hasher, merge(a, b)).digest(),
 		}))
 	}
 	return all
 }
 
+// worldNonces are those of the sessions recorded.
+var worldNonces = [2]wire.Nonce{{1}, {2}}
+
 // recordWorld runs the session that the world is about.
 func recordWorld(t testing.TB, w *world) *world {
-	sa, ta, _ := w.begin(0, wire.Nonce{1}, nil)
-	sb, tb, _ := w.begin(1, wire.Nonce{2}, nil)
+	sa, ta, _ := w.begin(0, worldNonces[0], nil)
+	sb, tb, _ := w.begin(1, worldNonces[1], nil)
 	defer sa.Close()
 	defer sb.Close()
 	var out outcome

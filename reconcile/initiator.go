@@ -19,6 +19,8 @@ type initiator struct {
 	stubs map[dbadapter.Index]bool
 	// sums are those of the responder's ranges, if the sync goes on in parts.
 	sums []uint64
+	// listed are the ranges that this side has listed; nil before that.
+	listed map[dbadapter.Range]bool
 }
 
 // Initiate begins a sync from this side. The replica stays the caller's to
@@ -26,10 +28,11 @@ type initiator struct {
 func Initiate(r Replica, o Options) *Session {
 	return start(o, func(l *link) error {
 		a := &initiator{party: newParty(l), stubs: map[dbadapter.Index]bool{}}
+		a.theirs = a.holds
 		a.read(r)
 		a.aim(o.Direction != wire.Pull, o.Direction != wire.Push)
 		a.pulls, a.take.prefix, a.take.span = o.Direction == wire.Pull, o.Prefix, o.Span
-		return a.sync()
+		return a.whole(a.sync())
 	})
 }
 
@@ -64,8 +67,8 @@ func (a *initiator) sync() error {
 		return err
 	}
 	if a.opts.DryRun {
-		a.link.report.Verified = true
-		return nil
+		a.link.report.Verified = a.link.report.Repair.Left == 0
+		return a.link.send(&wire.Answer{Residual: a.residual, Closing: true})
 	}
 	if err := a.await(a.plan.count(wire.Lacking, wire.Newer, roleOffered)); err != nil {
 		return err

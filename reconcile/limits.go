@@ -78,6 +78,18 @@ const (
 	lookups = 1024
 )
 
+// The exact listing of ranges.
+const (
+	// listedRecords is about how many records of both sides are listed in one sync:
+	// a mark takes about 14 bytes, and each record is read. Of two sets of 10^7 they
+	// are those of 53 ranges.
+	listedRecords = 1 << 18
+	// maxMarks is the most that one side lists. Ranges are equally full, but a
+	// member that knows the secret can find keys that fall into one of them; a range
+	// that is too full for that is left out.
+	maxMarks = 1 << 19
+)
+
 // Memory that a session reserves from its Budget.
 const (
 	// baseBytes is what a session of any size takes: the cache of records
@@ -91,6 +103,15 @@ const (
 	// slices and maps double while they grow, and Go's collector lets the heap
 	// double.
 	cellBytes = 224
+
+	// hashesBytes are the hashes of all ranges, ours and theirs, and the sums that
+	// they are made of.
+	hashesBytes = 256 << 10
+
+	// markBytes is what a mark takes with what the plan may note of it, and markStep
+	// how many are reserved at once.
+	markBytes = 64
+	markStep  = 4096
 
 	// offerBytes is what an offer takes beside its key.
 	offerBytes = 192

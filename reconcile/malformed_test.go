@@ -127,7 +127,7 @@ func TestNumbersDoNotWrap(t *testing.T) {
 	}
 	// Ends whose counts of held records would add up to nothing.
 	s, o := asking(t, a, b)
-	p := script{o: o, says: inTurn(
+	p := script{o: o, of: a, says: inTurn(
 		&wire.Welcome{Records: 2, Digest: residualOf(b)},
 		&wire.Indices{Role: wire.Wanted, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("a"))}},
 		&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("b"))}},

@@ -13,6 +13,12 @@ type party struct {
 	own     buckets
 	// here and there are what this side and its peer hold.
 	here, there summary
+	// names and nonces are the initiator's and the responder's.
+	names  [2][]byte
+	nonces [2]wire.Nonce
+	// theirs stands for what the initiator holds under an index told, of which this
+	// side holds the records given.
+	theirs func(dbadapter.Index, []dbadapter.Hashed) uint64
 	// plan is what is to be done about each difference.
 	plan *plan
 	// residual is this side's own.
@@ -37,6 +43,10 @@ type summary struct {
 	digest  dbadapter.Digest
 }
 
+func summaryOf(s dbadapter.Sum) summary { return summary{s.Records, s.Digest} }
+
+func (s summary) sum() dbadapter.Sum { return dbadapter.Sum{Records: s.records, Digest: s.digest} }
+
 func newParty(l *link) party {
 	return party{link: l, opts: l.opts, plan: newPlan()}
 }
@@ -45,8 +55,13 @@ func newParty(l *link) party {
 func (s *party) read(r Replica) {
 	s.replica, s.here = r, summary{r.Records(), r.Digest()}
 	s.own = buckets{stored: r}
-	s.give = sender{link: s.link, own: &s.own, hasher: s.opts.Keys.Hasher, declined: s.opts.Declined, under: map[dbadapter.Index]bool{}}
+	s.give = s.sends()
 	s.take = newReceiver(s.link, &s.own, s.plan)
+}
+
+// sends is a sender that has sent nothing.
+func (s *party) sends() sender {
+	return sender{link: s.link, own: &s.own, hasher: s.opts.Keys.Hasher, declined: s.opts.Declined, under: map[dbadapter.Index]bool{}}
 }
 
 // aim sets the direction.

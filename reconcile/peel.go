@@ -10,7 +10,8 @@ import (
 // one, until all cells are zero, and asks for further cells while they are not.
 
 // differ finds the differences by cells. ok is false where they are too many
-// for that.
+// for that. Where the cells come to no end, b.stuck is set: what was found may then be
+// incomplete or wrong.
 func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
 	defer b.link.in(StepPeel)()
 	defer b.replica.Decoded()
@@ -27,6 +28,9 @@ func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
 	}
 	for !d.Done() {
 		ask := b.ask(d)
+		if b.stuck {
+			break
+		}
 		if ask == 0 || b.many() {
 			return nil, false, nil
 		}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -46,6 +47,33 @@ func (p *plan) add(i dbadapter.Index, r wire.Role) bool {
 	return true
 }
 
+// drop takes the indices in some ranges out of the plan, and returns them.
+func (p *plan) drop(in map[dbadapter.Range]bool, h dbadapter.Hasher) map[dbadapter.Index]wire.Role {
+	dropped := map[dbadapter.Index]wire.Role{}
+	for role := range p.lists {
+		p.lists[role] = slices.DeleteFunc(p.lists[role], func(i dbadapter.Index) bool {
+			if !in[dbadapter.RangeOf(i)] {
+				return false
+			}
+			dropped[i] = p.role[i]
+			delete(p.role, i)
+			return true
+		})
+	}
+	offered := func(o wire.Offer) bool { return in[dbadapter.RangeOf(h.Index(o.Record.Key))] }
+	p.offers, p.bids = slices.DeleteFunc(p.offers, offered), slices.DeleteFunc(p.bids, offered)
+	return dropped
+}
+
+// absorb takes in a plan for other indices.
+func (p *plan) absorb(q *plan) {
+	maps.Copy(p.role, q.role)
+	for role := range p.lists {
+		p.lists[role] = append(p.lists[role], q.lists[role]...)
+		slices.Sort(p.lists[role])
+	}
+}
+
 // size is the number of indices in the plan.
 func (p *plan) size() int { return len(p.role) }
 
@@ -63,7 +91,6 @@ func (p *plan) mismatched() int { return p.size() - p.count(wire.Lacking, wire.W
 // draw makes the plan of the decoded differences.
 func (b *responder) draw(found []coded.Difference) error {
 	defer b.link.in(StepPeel)()
-	b.take.told = announce(b.opts.Keys.Hasher, found)
 	suspicion := int64(ambiguousBytes)
 	for _, d := range found {
 		if err := b.link.tick(); err != nil {
@@ -91,9 +118,14 @@ func (b *responder) draw(found []coded.Difference) error {
 	for _, list := range b.plan.lists {
 		slices.Sort(list)
 	}
+	b.counted()
+	return nil
+}
+
+// counted notes the differences in the report.
+func (b *responder) counted() {
 	r := b.link.report
 	r.MissingThere, r.MissingHere, r.Mismatched = b.plan.count(wire.Lacking), b.plan.count(wire.Wanted), b.plan.mismatched()
-	return nil
 }
 
 // settle says what happens to a mismatch, by the age of our records against
@@ -190,7 +222,7 @@ func (a *initiator) hear() (*wire.Result, error) {
 		}
 		switch m := m.(type) {
 		case *wire.More:
-			if a.plan.size() > 0 || len(a.sums) > 0 {
+			if a.plan.size() > 0 || len(a.sums) > 0 || a.listed != nil {
 				return nil, violation("cells asked for after the differences were told")
 			}
 			if err := a.cellsAsked(m); err != nil {
@@ -251,9 +283,18 @@ func (a *initiator) noteOffers(m *wire.Offers) error {
 }
 
 // note takes one index into the plan. A cell yields at most one index, so that
-// the cells sent bound what this side has to remember.
+// the cells sent bound what this side has to remember; of ranges that were listed,
+// its budget does.
 func (a *initiator) note(i dbadapter.Index, role wire.Role) error {
-	if a.plan.size() >= a.cells {
+	switch {
+	case a.listed != nil:
+		if !a.listed[dbadapter.RangeOf(i)] {
+			return violation("index %d told, of a range that was not listed", i)
+		}
+		if err := a.link.reserve(cellBytes); err != nil {
+			return err
+		}
+	case a.plan.size() >= a.cells:
 		return violation("more differences told than the %d cells sent can show", a.cells)
 	}
 	if !a.opts.Span.Holds(i) {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,7 +138,9 @@ func TestEndlessRecords(t *testing.T) {
 			a.refuseAll()
 			s := welcomed(t, a, b, wire.Welcome{Records: 1, Digest: dbadapter.Digest{1}})
 			digest, _ := a.state()
-			messages := []wire.Message{&wire.Result{Method: c.method, Residual: digest}}
+			told := []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}
+			o := a.options(b, Options{})
+			messages := []wire.Message{&wire.Result{Method: c.method, Residual: digest, Told: a.told(o, o.Nonce, wire.Nonce{}, slices.Values(told))}}
 			if c.method == wire.MethodSketch {
 				messages = []wire.Message{&wire.Indices{Role: wire.Lacking, Indices: []dbadapter.Index{a.keys.Hasher.Index([]byte("k"))}}, messages[0]}
 			}

@@ -13,6 +13,7 @@ type Replica interface {
 	Summed
 	Sketched
 	Stored
+	Ranged
 }
 
 // Summed is what two sides compare first.
@@ -44,4 +45,20 @@ type Stored interface {
 	Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error)
 	// All yields every record whose key is greater than behind (nil: all), by key.
 	All(behind []byte) iter.Seq2[dbadapter.Hashed, error]
+}
+
+// Ranged is what the proof by range reads, and mends.
+type Ranged interface {
+	// List yields what is held in the given ranges, which ascend, bucket by bucket in
+	// the order of their indices. It reads the records, and calls Session.Tick.
+	List(ranges []dbadapter.Range) iter.Seq2[Listed, error]
+	// Repair replaces the sum that was kept of a range by that of its records, and
+	// the sum of all ranges, of this replica and of what it was taken from.
+	Repair(r dbadapter.Range, sum dbadapter.Sum)
+}
+
+// Listed is the sum of the records under an index.
+type Listed struct {
+	Index dbadapter.Index
+	Sum   dbadapter.Sum
 }

@@ -61,6 +61,8 @@ type Report struct {
 	// ForecastBytes is what the sync was expected to cost, both ways, as far
 	// as this side can tell before records travel.
 	ForecastBytes int64
+	// Repair is what the proof by range found and mended.
+	Repair Repair
 	// DurationMS and StepsMS are milliseconds.
 	DurationMS float64
 	StepsMS    map[string]float64

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -17,6 +18,11 @@ type responder struct {
 	estimated, fresh bool
 	// fetched are the offered indices that the initiator asks for.
 	fetched []dbadapter.Index
+	// found is what the cells tell, and tells what of that stands for the initiator's
+	// records. stuck says that the cells came to no end.
+	found []coded.Difference
+	tells map[dbadapter.Index]uint64
+	stuck bool
 }
 
 // Open opens the replica that a Hello asks for: of its prefix. A session calls
@@ -28,8 +34,9 @@ type Open func(h *wire.Hello) (Replica, error)
 // that open returns is the caller's to close, once the session is over.
 func Respond(open Open, o Options) *Session {
 	return start(o, func(l *link) error {
-		b := &responder{party: newParty(l), open: open}
-		return b.sync()
+		b := &responder{party: newParty(l), open: open, tells: map[dbadapter.Index]uint64{}}
+		b.theirs = func(i dbadapter.Index, _ []dbadapter.Hashed) uint64 { return b.tells[i] }
+		return b.whole(b.sync())
 	})
 }
 
@@ -55,6 +62,10 @@ func (b *responder) sync() error {
 		return b.all()
 	}
 	b.link.report.Method = wire.MethodSketch
+	b.found, b.take.told = found, announce(b.opts.Keys.Hasher, found)
+	for _, d := range found {
+		b.tells[d.Index] = uint64(d.Theirs)
+	}
 	if err := b.draw(found); err != nil {
 		return err
 	}
@@ -66,11 +77,17 @@ func (b *responder) sync() error {
 	if err := b.tell(); err != nil {
 		return err
 	}
-	if err := b.result(); err != nil || b.hello.DryRun { // the residual, for both to verify
+	method := wire.MethodSketch
+	if b.stuck {
+		method = wire.MethodRanges
+	}
+	if err := b.result(method); err != nil { // the residual, for both to verify
 		return err
 	}
-	if err := b.giveFirst(); err != nil { // fetch for the initiator
-		return err
+	if !b.stuck {
+		if err := b.giveFirst(); err != nil { // fetch for the initiator
+			return err
+		}
 	}
 	closing, err := b.answered() // verify
 	if err != nil || closing {

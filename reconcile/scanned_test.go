@@ -76,6 +76,11 @@ func (s *scanned) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	return slices.DeleteFunc(all, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, s.prefix) || !s.span.Holds(i) }), err
 }
 
+func (s *scanned) List(ranges []dbadapter.Range) iter.Seq2[Listed, error] {
+	return listed(s.All(nil), ranges)
+}
+func (s *scanned) Repair(r dbadapter.Range, sum dbadapter.Sum) { s.ranges.Set(r, sum) }
+
 func (s *scanned) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		for r, err := range s.Scan(context.Background(), s.prefix, behind) {

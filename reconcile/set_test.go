@@ -86,6 +86,32 @@ func (s *set) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error
 	return nil
 }
 
+func (s *set) List(ranges []dbadapter.Range) iter.Seq2[Listed, error] {
+	return listed(s.All(nil), ranges)
+}
+func (s *set) Repair(r dbadapter.Range, sum dbadapter.Sum) { s.ranges.Set(r, sum) }
+
+// listed is what a scan has in some ranges.
+func listed(all iter.Seq2[dbadapter.Hashed, error], ranges []dbadapter.Range) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		sums := map[dbadapter.Index]dbadapter.Sum{}
+		for r, err := range all {
+			if err != nil {
+				yield(Listed{}, err)
+				return
+			}
+			if slices.Contains(ranges, dbadapter.RangeOf(r.Index)) {
+				sums[r.Index] = sums[r.Index].Add(dbadapter.Sum{Records: 1, Digest: r.Digest})
+			}
+		}
+		for _, i := range slices.Sorted(maps.Keys(sums)) {
+			if !yield(Listed{i, sums[i]}, nil) {
+				return
+			}
+		}
+	}
+}
+
 func (s *set) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		for _, key := range slices.Sorted(maps.Keys(s.records)) {

@@ -387,8 +387,9 @@ func TestLiveLookupsBreakTheDecode(t *testing.T) {
 			}
 			return m
 		})
-		if done := sa.Err() == nil && sb.Err() == nil; done == live {
-			t.Errorf("live look-ups %v: ended %v after %d rounds (%v, %v)", live, done, rounds, sa.Err(), sb.Err())
+		whole := sa.Report()
+		if failed := sa.Err() != nil || sb.Err() != nil || whole.Repair.Sketch; failed != live {
+			t.Errorf("live look-ups %v: %+v after %d rounds (%v, %v)", live, whole.Repair, rounds, sa.Err(), sb.Err())
 		}
 		va.Close()
 		vb.Close()

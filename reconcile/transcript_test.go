@@ -32,6 +32,9 @@ import (
 //	a|b has no memory
 //	a|b does FAULT                     see faults below
 //	a|b has come to KEY|nothing        by the method all, when that broke off
+//	both hash coarsely                 checksums tell the time alone
+//	a|b keeps cell N wrong             in the next sync
+//	a|b keeps the range of KEY wrong   its digest
 //	sync [pull|push] [sketch|all] [dry] [lists-may-differ] [prefix=P] [cells=N] [parts=N] [ranges=FROM-TO]
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txt")
@@ -143,6 +146,7 @@ type stage struct {
 	keys    map[dbadapter.Index]string
 	rng     *rand.Rand
 	fault   [2]string
+	kept    [2]func(*spoilt)
 	scan    [2]time.Duration
 	garbled error
 	out     strings.Builder
@@ -202,6 +206,15 @@ func (s *stage) do(words []string, line string) {
 		}
 	case words[1] == "forgets":
 		s.sides[who[0]].declined.forget()
+	case rest == "hash coarsely":
+		for _, side := range s.sides {
+			side.keys.Hasher = coarse{side.keys.Hasher}
+		}
+	case words[1] == "keeps" && words[2] == "cell":
+		s.kept[who[0]] = func(r *spoilt) { r.flipped[s.number(words[3])] = true }
+	case words[1] == "keeps":
+		i := s.sides[who[0]].keys.Hasher.Index([]byte(words[5]))
+		s.kept[who[0]] = func(r *spoilt) { r.ranges.Add(i, dbadapter.Sum{Digest: dbadapter.Digest{1}}) }
 	case words[1] == "takes":
 		s.scan[who[0]] = time.Duration(s.number(words[2])) * time.Second
 	default:
@@ -293,8 +306,11 @@ func (s *stage) sync(words []string) {
 	b.elapsed = a.elapsed
 	var sessions [2]*Session
 	open := func(n int) Replica {
-		r := s.sides[n].openSpan(o.Span)
-		s.t.Cleanup(func() { r.Close() })
+		r, _ := openSpoilt(s.sides[n], o.Span, func(r *spoilt) {
+			if s.kept[n] != nil {
+				s.kept[n](r)
+			}
+		})
 		return &slow{r, &clock, s.scan[n], time.Second, 0, func() error { return sessions[n].Tick() }}
 	}
 	var steps [2][]string
@@ -327,6 +343,7 @@ func (s *stage) sync(words []string) {
 		session.Close()
 	}
 	a.prefix, b.prefix, s.fault, s.scan = nil, nil, [2]string{}, [2]time.Duration{}
+	s.kept = [2]func(*spoilt){}
 	da, na := a.state()
 	if db, nb := b.state(); da == db && na == nb {
 		fmt.Fprintf(&s.out, "    both hold the same %d records\n", na)

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -27,6 +28,9 @@ func (s *stage) ended(n int, session *Session) {
 	r := session.Report()
 	fmt.Fprintf(&s.out, "    %c: %s, %d rounds, %d cells; %d missing here, %d there, %d mismatched; applied %d, sent %d, rejected %d", 'a'+n,
 		r.Method, r.Rounds, r.Cells, r.MissingHere, r.MissingThere, r.Mismatched, r.Applied, r.Sent, r.Rejected)
+	if r.Repair.Needed() {
+		fmt.Fprintf(&s.out, "; repair %+v", r.Repair)
+	}
 	switch err := session.Err(); {
 	case err != nil:
 		fmt.Fprintf(&s.out, "; failed: %v\n", err)
@@ -122,6 +126,23 @@ func (s *stage) describe(m wire.Message) string {
 			text += fmt.Sprintf(", refused %s (%s)", s.keys[r.Index], r.Reason)
 		}
 		return text
+	case *wire.Hashes:
+		if len(m.Hashes) == bits.OnesCount64(m.Groups) {
+			return fmt.Sprintf("Hashes   of %d groups", len(m.Hashes))
+		}
+		return fmt.Sprintf("Hashes   of the ranges of %d groups", bits.OnesCount64(m.Groups))
+	case *wire.Listing:
+		return fmt.Sprintf("Listing  %d ranges, %d left, %d marks, of %d records", len(m.Ranges), len(m.Left), m.Marks, m.Sum.Records)
+	case *wire.Marks:
+		var keys []string
+		for _, mark := range m.Marks {
+			key, known := s.keys[mark.Index]
+			if !known {
+				key = "?"
+			}
+			keys = append(keys, key)
+		}
+		return "Marks    " + list(keys)
 	case *wire.Refuse:
 		return strings.TrimSpace(fmt.Sprintf("Refuse   code %d %s%s", m.Code, bytes.Join(m.Statements, []byte(" ")), m.Text))
 	}

@@ -16,7 +16,7 @@ import (
 // slow is a replica that takes its time, on a clock of the test: so long for a
 // scan for cells, which ticks as often, and so long for each record read.
 type slow struct {
-	*scanned
+	Replica
 	clock         *time.Duration
 	scan, between time.Duration
 	read          time.Duration
@@ -30,22 +30,22 @@ func (s *slow) Cells(from, to int) ([]rateless.Cell, error) {
 			return nil, err
 		}
 	}
-	return s.scanned.Cells(from, to)
+	return s.Replica.Cells(from, to)
 }
 
 func (s *slow) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	*s.clock += s.read
-	return s.scanned.Bucket(i)
+	return s.Replica.Bucket(i)
 }
 
 func (s *slow) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
 	*s.clock += s.read
-	return s.scanned.Lookup(indices, sums)
+	return s.Replica.Lookup(indices, sums)
 }
 
 func (s *slow) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 	return func(yield func(dbadapter.Hashed, error) bool) {
-		for r, err := range s.scanned.All(behind) {
+		for r, err := range s.Replica.All(behind) {
 			*s.clock += s.read
 			if !yield(r, err) {
 				return

@@ -13,6 +13,14 @@ const (
 	tagBucket = 'b'
 )
 
+// Tags of Words, for hashes that one sync is about.
+const (
+	TagTold  = 't'
+	TagMark  = 'm'
+	TagRange = 'r'
+	TagGroup = 'g'
+)
+
 // block is HighwayHash's input block; inputs padded to it hash about twice as
 // fast as those of odd lengths, and the length prefixes keep padding from
 // being ambiguous.
@@ -51,6 +59,17 @@ func Bucket[D ~[4]uint64](k *Key, digests []D) uint64 {
 		for _, w := range [4]uint64(d) {
 			b = binary.LittleEndian.AppendUint64(b, w)
 		}
+	}
+	return highwayhash.Sum64(pad(b), k[:])
+}
+
+// Words hashes some numbers, under one of the tags above.
+func (k *Key) Words(tag byte, numbers ...uint64) uint64 {
+	var stack [256]byte
+	b := append(stack[:0], tag, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(numbers)))
+	for _, n := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	return highwayhash.Sum64(pad(b), k[:])
 }

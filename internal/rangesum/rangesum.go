@@ -75,9 +75,8 @@ func (t *Table) Of(from, to dbadapter.Range) (s dbadapter.Sum) {
 // Total is the sum of all ranges. It is kept, and costs nothing.
 func (t *Table) Total() dbadapter.Sum { return t.total }
 
-// Set replaces the sum of a range.
+// Set replaces the sum of a range, and makes the total anew.
 func (t *Table) Set(r dbadapter.Range, s dbadapter.Sum) {
-	at := &t.own(r)[r%dbadapter.RangesInGroup]
-	t.total = t.total.Sub(*at).Add(s)
-	*at = s
+	t.own(r)[r%dbadapter.RangesInGroup] = s
+	t.total = t.Of(0, dbadapter.Ranges)
 }

@@ -10,10 +10,14 @@ const maxUndo = 1 << 18
 // microseconds, beside which a look at a clock is little.
 const tickEvery = 64
 
+// listPart is how many indices of a range are read before their records: 32 KiB.
+const listPart = 4096
+
 // Memory that the replica of a prefix reserves: an entry of a map for each record,
 // for so many records at once, 24 bytes for each cell, and the sums of the ranges.
 const (
 	rangeBytes   = 160 << 10
+	listedBytes  = 96 // an entry of the map that lists ranges
 	recordBytes  = 40
 	cellBytes    = 24
 	reserveEvery = 4096

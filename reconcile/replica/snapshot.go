@@ -22,6 +22,7 @@ type Snapshot struct {
 	tick      func() error
 	store     dbadapter.Snapshot
 	ranges    *rangesum.Table
+	repairs   uint64 // of the live sketch, as of ranges
 	estimator rateless.Estimator
 	// beyond holds the cells past the live ones, made by a scan.
 	beyond *rateless.Sketch
@@ -62,7 +63,7 @@ func (s *Snapshot) rewind() error {
 	if err != nil {
 		return err
 	}
-	s.ranges, s.estimator = l.ranges.Share(), l.sketch.Estimator()
+	s.ranges, s.repairs, s.estimator = l.ranges.Share(), l.repairs, l.sketch.Estimator()
 	for i := range since {
 		c := &since[i]
 		s.ranges.Sub(c.index, dbadapter.Sum{Records: uint64(c.records), Digest: c.delta})

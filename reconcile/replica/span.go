@@ -47,6 +47,12 @@ func (s *Span) Records() uint64 { return s.sum.Records }
 // Digest implements reconcile.Replica.
 func (s *Span) Digest() dbadapter.Digest { return s.sum.Digest }
 
+// Ranges implements reconcile.Replica: of other ranges this replica holds nothing.
+func (s *Span) Ranges(from, to dbadapter.Range) dbadapter.Sum {
+	first, end := s.span.All()
+	return s.Snapshot.Ranges(max(from, first), min(to, end))
+}
+
 // Estimator implements reconcile.Replica. An estimator that cannot be made is left
 // out: the Cells that are asked for next fail with the reason.
 func (s *Span) Estimator() rateless.Estimator {

@@ -149,6 +149,7 @@ func (m *Offers) appendBody(b []byte) []byte {
 
 func (m *Result) appendBody(b []byte) []byte {
 	b = m.Residual.AppendBinary(append(b, byte(m.Method)))
+	b = binary.LittleEndian.AppendUint64(b, m.Told)
 	b = appendUvarint(appendUvarint(b, m.Bytes), m.Estimate)
 	if len(m.Behind) > 0 {
 		b = appendBytes(b, m.Behind)

@@ -34,6 +34,10 @@ const (
 	// sync.
 	MaxRefusals = 1 << 12
 
+	// MaxMarks is the most marks in one frame; a mark takes up to 15 bytes, so that
+	// a full list takes 480 KiB.
+	MaxMarks = 1 << 15
+
 	// MaxStatement is the most bytes of a statement of a list of members, and
 	// MaxStatements how many of them tell a peer of its removal: 256 KiB.
 	MaxStatement  = 4 << 10

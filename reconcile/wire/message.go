@@ -24,6 +24,9 @@ const (
 	KindRefuse  Kind = 12
 	KindWorking Kind = 13
 	KindSums    Kind = 14
+	KindHashes  Kind = 15
+	KindListing Kind = 16
+	KindMarks   Kind = 17
 )
 
 // Message is one of the structs below.
@@ -133,7 +136,8 @@ type Offers struct {
 }
 
 // Result ends the responder's difference plan. Residual is its
-// digest without the records under all the indices named before; Bytes is
+// digest without the records under all the indices named before, and Told the hash of what was told
+// of the initiator's records under them, and of the number of records left; Bytes is
 // about what the records take that it will send, or would, and Estimate the
 // number of differences it expected before it asked for cells, if it did.
 // Behind, with MethodAll alone, is the key behind which records travel: its receiver
@@ -141,6 +145,7 @@ type Offers struct {
 type Result struct {
 	Method   Method
 	Residual dbadapter.Digest
+	Told     uint64
 	Bytes    uint64
 	Estimate uint64
 	Behind   []byte
@@ -255,7 +260,7 @@ type Refuse struct {
 // come at any time after the Hello, and changes nothing else.
 type Working struct{}
 
-// Kind is the byte that tells the messages apart; so are the next thirteen.
+// Kind is the byte that tells the messages apart; so are the next sixteen.
 func (*Hello) Kind() Kind   { return KindHello }
 func (*Welcome) Kind() Kind { return KindWelcome }
 func (*Same) Kind() Kind    { return KindSame }
@@ -270,3 +275,6 @@ func (*End) Kind() Kind     { return KindEnd }
 func (*Refuse) Kind() Kind  { return KindRefuse }
 func (*Working) Kind() Kind { return KindWorking }
 func (*Sums) Kind() Kind    { return KindSums }
+func (*Hashes) Kind() Kind  { return KindHashes }
+func (*Listing) Kind() Kind { return KindListing }
+func (*Marks) Kind() Kind   { return KindMarks }

@@ -153,6 +153,12 @@ func (p *parser) message(kind Kind) Message {
 		return &Working{}
 	case KindSums:
 		return p.sums()
+	case KindHashes:
+		return p.hashes()
+	case KindListing:
+		return p.listing()
+	case KindMarks:
+		return p.marks()
 	case KindRefuse:
 		return p.refuse()
 	}
@@ -217,9 +223,9 @@ func (p *parser) behind() []byte {
 }
 
 func (p *parser) result() Message {
-	m := &Result{Method: Method(p.byte()), Residual: p.digest(), Bytes: p.uvarint(), Estimate: p.uvarint()}
+	m := &Result{Method: Method(p.byte()), Residual: p.digest(), Told: p.word(), Bytes: p.uvarint(), Estimate: p.uvarint()}
 	switch {
-	case m.Method != MethodSketch && m.Method != MethodAll && m.Method != MethodParts:
+	case m.Method != MethodSketch && m.Method != MethodAll && m.Method != MethodParts && m.Method != MethodRanges:
 		p.fail("unknown method %d", m.Method)
 	case m.Method == MethodAll && len(p.rest) > 0:
 		m.Behind = p.behind()

@@ -30,11 +30,15 @@ const (
 	// MethodParts says that the differences are so many that each part of the ranges
 	// is a sync of its own. A responder answers so; it is not asked for.
 	MethodParts
+	// MethodRanges says that the cells did not come to an end: what they told is to
+	// be compared by range before any record travels. A responder answers so; it is
+	// not asked for, and does not stand in reports.
+	MethodRanges
 )
 
 var (
 	directions = [...]string{Both: "both", Pull: "pull", Push: "push"}
-	methods    = [...]string{MethodAuto: "auto", MethodSketch: "sketch", MethodAll: "all", MethodSame: "same", MethodParts: "parts"}
+	methods    = [...]string{MethodAuto: "auto", MethodSketch: "sketch", MethodAll: "all", MethodSame: "same", MethodParts: "parts", MethodRanges: "ranges"}
 )
 
 // String is the direction's name.

@@ -1,0 +1,151 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Whatever a peer says in a proof by range, the session ends with a named error and
+// nothing that was not asked for is applied; an honest one would be verified.
+func TestHostileRepairs(t *testing.T) {
+	const initiator, responder = true, false
+	for name, c := range map[string]struct {
+		from  bool // who lies
+		spoil func(wire.Message) wire.Message
+		want  error // of the other side
+	}{
+		"hashes of some groups": {initiator, func(m wire.Message) wire.Message {
+			if h, ok := m.(*wire.Hashes); ok {
+				h.Groups, h.Hashes = h.Groups>>1, h.Hashes[1:]
+			}
+			return m
+		}, ErrProtocol},
+		"hashes twice": {initiator, func(m wire.Message) wire.Message {
+			if _, ok := m.(*wire.Answer); ok {
+				return &wire.Hashes{Groups: 1<<64 - 1, Hashes: make([]uint64, dbadapter.RangeGroups)}
+			}
+			return m
+		}, ErrProtocol},
+		"hashes of groups for an answer": {responder, func(m wire.Message) wire.Message {
+			if h, ok := m.(*wire.Hashes); ok {
+				h.Groups, h.Hashes = 3, []uint64{1, 2}
+			}
+			return m
+		}, ErrProtocol},
+		"all groups differ": {responder, func(m wire.Message) wire.Message {
+			if h, ok := m.(*wire.Hashes); ok {
+				h.Groups, h.Hashes = 1<<64-1, make([]uint64, dbadapter.Ranges)
+			}
+			return m
+		}, ErrProtocol}, // what it told of them is not told again
+		"a range of a group that agrees": {initiator, listingWith(func(m *wire.Listing) {
+			if len(m.Ranges) > 0 {
+				m.Left = append(m.Left, (m.Ranges[len(m.Ranges)-1]+dbadapter.RangesInGroup)%dbadapter.Ranges)
+			}
+		}), ErrProtocol},
+		"a range listed and left out": {initiator, listingWith(func(m *wire.Listing) { m.Left = m.Ranges }), ErrProtocol},
+		"vast marks":                  {initiator, listingWith(func(m *wire.Listing) { m.Marks = maxMarks + 1 }), ErrProtocol},
+		"more marks than told":        {initiator, listingWith(func(m *wire.Listing) { m.Marks-- }), ErrProtocol},
+		"fewer marks than told":       {initiator, listingWith(func(m *wire.Listing) { m.Marks++ }), errLine},
+		"a responder that lists":      {responder, listingWith(func(m *wire.Listing) { m.Ranges = []dbadapter.Range{1} }), ErrProtocol},
+		"a listing of another set":    {responder, listingWith(func(m *wire.Listing) { m.Sum.Digest[0]++ }), ErrNotVerified},
+		"a mark of no range listed": {initiator, func(m wire.Message) wire.Message {
+			if l, ok := m.(*wire.Marks); ok {
+				l.Marks[0].Index = l.Marks[0].Index%(1<<36) + 1
+			}
+			return m
+		}, ErrProtocol},
+		"a mark of other records": {initiator, func(m wire.Message) wire.Message {
+			if l, ok := m.(*wire.Marks); ok {
+				for n := range l.Marks {
+					l.Marks[n].Hash++
+				}
+			}
+			return m
+		}, ErrNotVerified},
+		"an index of no range listed": {responder, func() func(wire.Message) wire.Message {
+			listed := false
+			return func(m wire.Message) wire.Message {
+				switch m := m.(type) {
+				case *wire.Listing:
+					listed = true
+				case *wire.Indices:
+					if listed {
+						m.Indices[0] = m.Indices[0]%(1<<36) + 1
+					}
+				}
+				return m
+			}
+		}(), ErrProtocol},
+		"records without end, of a plan that is not proved": {responder, func() func(wire.Message) wire.Message {
+			return func(m wire.Message) wire.Message {
+				if r, ok := m.(*wire.Records); ok {
+					for len(r.Records) < wire.BatchRecords {
+						r.Records = append(r.Records, r.Records[0])
+					}
+				}
+				return m
+			}
+		}(), ErrProtocol},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := coarse{dbadapter.NewHasher(testSecret)}
+			a, b := newSide(t, "a", h), newSide(t, "b", h)
+			for i := range 30 {
+				r := record(fmt.Sprint("k", i), "one", at(0))
+				a.put(r)
+				if i < 3 {
+					r = record(fmt.Sprint("k", i), "two", at(time.Duration(i-1)*time.Second))
+				}
+				b.put(r)
+			}
+			a.put(record("of a", "", at(0)))
+			b.put(record("of b", "", at(0)))
+			out := run(t, a, b, Options{}, func(from bool, m wire.Message) wire.Message {
+				if from == c.from {
+					return c.spoil(m)
+				}
+				return m
+			})
+			got, ended := out.errB, out.b
+			if c.from == responder {
+				got, ended = out.errA, out.a
+			}
+			if !errors.Is(got, c.want) || ended.Verified {
+				t.Errorf("the honest side ended with %v, %+v", got, ended)
+			}
+		})
+	}
+}
+
+func listingWith(edit func(*wire.Listing)) func(wire.Message) wire.Message {
+	return func(m wire.Message) wire.Message {
+		if l, ok := m.(*wire.Listing); ok {
+			edit(l)
+		}
+		return m
+	}
+}
+
+// A listing takes memory from the session's budget, at both sides.
+func TestListingsAskTheBudget(t *testing.T) {
+	h := coarse{dbadapter.NewHasher(testSecret)}
+	for poor := range 2 {
+		a, b := newSide(t, "a", h), newSide(t, "b", h)
+		for i := range 5000 {
+			a.put(record(fmt.Sprint("k", i), "one", at(0)))
+			b.put(record(fmt.Sprint("k", i), "two", at(time.Second)))
+		}
+		sides := [2]*side{a, b}
+		sides[poor].budget = NewBudget(baseBytes + cellBytes*FirstCells + hashesBytes + markBytes*markStep)
+		out := run(t, a, b, Options{}, nil)
+		if err := [2]error{out.errA, out.errB}[poor]; !errors.Is(err, ErrBusy) {
+			t.Errorf("side %d ended with %v", poor, err)
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/storetest"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// spoilt is a replica that was kept wrong: its records and its index are right.
+type spoilt struct {
+	*scanned
+	flipped  map[int]bool // cells
+	many     uint64       // records, as it says
+	repaired map[dbadapter.Range]dbadapter.Sum
+}
+
+func (s *spoilt) Cells(from, to int) ([]rateless.Cell, error) {
+	cells, err := s.scanned.Cells(from, to)
+	cells = slices.Clone(cells)
+	for at := range s.flipped {
+		if from <= at && at < to {
+			cells[at-from].S1 ^= 1 << 20
+		}
+	}
+	return cells, err
+}
+
+func (s *spoilt) Records() uint64 { return s.scanned.Records() + s.many }
+
+func (s *spoilt) Repair(r dbadapter.Range, sum dbadapter.Sum) {
+	s.scanned.Repair(r, sum)
+	s.repaired[r] = sum
+}
+
+// openSpoilt opens a side's replica with a fault, and says what its sums should be.
+func openSpoilt(s *side, span wire.Span, fault func(*spoilt)) (r *spoilt, right func(dbadapter.Range) dbadapter.Sum) {
+	clean := s.openSpan(span)
+	r = &spoilt{scanned: s.openSpan(span), flipped: map[int]bool{}, repaired: map[dbadapter.Range]dbadapter.Sum{}}
+	r.extend(max(r.sketch.Len(), 1<<12))
+	fault(r)
+	s.t.Cleanup(func() { clean.Close(); r.Close() })
+	return r, func(at dbadapter.Range) dbadapter.Sum { return clean.Ranges(at, at+1) }
+}
+
+// between runs a sync of two replicas.
+func between(t testing.TB, a, b *side, va, vb Replica, o Options, tap tap) (out outcome) {
+	sa, sb := Initiate(va, a.options(b, o)), Respond(opening(vb), b.options(a, Options{}))
+	defer sa.Close()
+	defer sb.Close()
+	carry(t, sa, sb, &out, tap)
+	out.a, out.b, out.errA, out.errB = sa.Report(), sb.Report(), sa.Err(), sb.Err()
+	return out
+}
+
+// Whatever one of the two sides has kept wrong, the sync heals it and holds back no
+// record; a dry run finds the very differences.
+func TestRepair(t *testing.T) {
+	flip := func(at int) func(*spoilt) { return func(s *spoilt) { s.flipped[at] = true } }
+	drift := func(sum dbadapter.Sum, at ...dbadapter.Index) func(*spoilt) {
+		return func(s *spoilt) {
+			for _, i := range at {
+				s.ranges.Add(i, sum)
+			}
+		}
+	}
+	wrong := dbadapter.Sum{Digest: dbadapter.Digest{1, 2, 3, 4}}
+	for name, c := range map[string]struct {
+		fault   func(*spoilt)
+		digests int
+		sketch  bool
+		from    int // the first cell that is wrong
+	}{
+		"an early cell":  {fault: flip(3), sketch: true},
+		"a later cell":   {fault: flip(100), sketch: true, from: 100},
+		"a phantom pair": {fault: func(s *spoilt) { s.sketch.Add(coded.Pair(1<<40, 77)) }, sketch: true},
+		"a record twice": {fault: func(s *spoilt) {
+			i := s.keys.Hasher.Index([]byte("common/200"))
+			s.sketch.Add(coded.Pair(i, s.sums[i]))
+		}, sketch: true},
+		"a false peel": {fault: func(s *spoilt) {
+			s.sketch.Remove(coded.Pair(123456789, 42))
+			s.sketch.Add(coded.Pair(987654321, 43))
+		}, sketch: true},
+		"a record with another checksum": {fault: func(s *spoilt) {
+			i := s.keys.Hasher.Index([]byte("common/200"))
+			s.sketch.Replace(coded.Pair(i, s.sums[i]), coded.Pair(i, s.sums[i]^5<<22))
+		}, sketch: true},
+		"a number alone":    {fault: drift(dbadapter.Sum{Records: 3}, 7<<36), digests: 1},
+		"a range's digest":  {fault: drift(wrong, 5<<36), digests: 1},
+		"a range's records": {fault: drift(dbadapter.Sum{Records: 3, Digest: dbadapter.Digest{1}}, 7<<36), digests: 1},
+		"all at once":       {fault: func(s *spoilt) { flip(9)(s); drift(wrong, 1<<36, 4000<<36)(s) }, digests: 2, sketch: true},
+	} {
+		for at := range 2 {
+			for _, o := range []Options{{}, {DryRun: true}, {Direction: wire.Pull}, {Direction: wire.Push}, {FirstCells: QuietCells}} {
+				t.Run(fmt.Sprintf("%s of side %d, %v, dry %v, %d cells", name, at, o.Direction, o.DryRun, o.FirstCells), func(t *testing.T) {
+					a, b := diverged(t, seeded(t, 5), 300, 5, 5, time.Hour, nil)
+					want := run(t, a, b, Options{DryRun: true}, nil).a
+					fair := merge(a.dump(), b.dump())
+					sides := [2]*side{a, b}
+					views := []Replica{a.open(), b.open()}
+					r, right := openSpoilt(sides[at], wire.Span{}, c.fault)
+					views[at] = r
+					out := between(t, a, b, views[0], views[1], o, nil)
+					if out.errA != nil || out.errB != nil {
+						t.Fatalf("ended with %v and %v", out.errA, out.errB)
+					}
+					if got := out.a; got.MissingHere != want.MissingHere || got.MissingThere != want.MissingThere || got.Mismatched != want.Mismatched {
+						t.Errorf("found %d, %d and %d differences, not %d, %d and %d", got.MissingHere, got.MissingThere, got.Mismatched, want.MissingHere, want.MissingThere, want.Mismatched)
+					}
+					reports := [2]Report{out.a, out.b}
+					if out.a.Cells <= c.from {
+						if out.a.Repair.Needed() || out.b.Repair.Needed() {
+							t.Errorf("%+v", out.a.Repair)
+						}
+						return
+					}
+					if got := reports[at].Repair; got.Digests != c.digests || got.Sketch != c.sketch || got.Left > 0 || got.Collisions > 0 {
+						t.Errorf("the side with the fault reports %+v", got)
+					}
+					if got := reports[1-at].Repair; got.Digests != 0 || got.Sketch != c.sketch {
+						t.Errorf("the other side reports %+v", got)
+					}
+					if len(r.repaired) != c.digests {
+						t.Errorf("%d sums were replaced", len(r.repaired))
+					}
+					for n, sum := range r.repaired {
+						if sum != right(n) {
+							t.Errorf("range %d was given %v, not %v", n, sum, right(n))
+						}
+					}
+					if o.Direction == wire.Both && !o.DryRun {
+						if wantEqual(t, a, b); !slices.EqualFunc(a.dump(), fair, sameRecord) {
+							t.Error("records are not those that both sides held")
+						}
+					}
+					if whole := o.Direction == wire.Both; whole && !out.a.Verified || whole && !o.DryRun && !out.b.Verified {
+						t.Errorf("verified: %v and %v", out.a.Verified, out.b.Verified)
+					}
+				})
+			}
+		}
+	}
+}
+
+func sameRecord(a, b dbadapter.Record) bool {
+	return string(a.Key) == string(b.Key) && a.Compare(&b) == 0
+}
+
+// Two contents of one checksum leave no trace in the cells; the residuals show
+// them, and the listing of their range finds them. Nothing else waits for that.
+func TestEqualChecksumsAreFoundByRange(t *testing.T) {
+	for _, others := range []int{0, 5} {
+		h := coarse{dbadapter.NewHasher(testSecret)}
+		a, b := newSide(t, "a", h), newSide(t, "b", h)
+		a.put(record("k", "one", at(0)), record("common", "", at(0)))
+		b.put(record("k", "two", at(time.Second)), record("common", "", at(0)))
+		for i := range others {
+			a.put(record(fmt.Sprint("other", i), "", at(0)))
+		}
+		out := run(t, a, b, Options{}, nil)
+		if out.errA != nil || out.errB != nil || !out.a.Verified || !out.b.Verified {
+			t.Fatalf("ended with %v and %v", out.errA, out.errB)
+		}
+		wantEqual(t, a, b)
+		for _, r := range []Report{out.a, out.b} {
+			if r.Repair != (Repair{Ranges: 1, Collisions: 1}) || r.Mismatched != 1 {
+				t.Errorf("%+v", r.Repair)
+			}
+		}
+	}
+}
+
+// A sync of a prefix lists what has the prefix alone.
+func TestRepairOfAPrefix(t *testing.T) {
+	h := coarse{dbadapter.NewHasher(testSecret)}
+	a, b := newSide(t, "a", h), newSide(t, "b", h)
+	for i := range 50 {
+		a.put(record(fmt.Sprintf("p/%d", i), "one", at(0)), record(fmt.Sprintf("q/%d", i), "one", at(0)))
+		b.put(record(fmt.Sprintf("p/%d", i), "two", at(time.Second)), record(fmt.Sprintf("q/%d", i), "two", at(time.Second)))
+	}
+	a.prefix, b.prefix = []byte("p/"), []byte("p/")
+	out := run(t, a, b, Options{}, nil)
+	if out.errA != nil || out.errB != nil || out.a.Mismatched != 50 || out.a.Repair.Collisions != 50 {
+		t.Fatal(out.errA, out.errB, out.a)
+	}
+	for _, r := range a.dump() {
+		if want := map[byte]string{'p': "two", 'q': "one"}[r.Key[0]]; string(r.Value) != want {
+			t.Errorf("%s is %s", r.Key, r.Value)
+		}
+	}
+}
+
+// Keys that share an index are told from others, too.
+func TestRepairOfBuckets(t *testing.T) {
+	rng := seeded(t, 3)
+	for range 20 {
+		h := coarse{storetest.Weak(dbadapter.NewHasher(testSecret), 6)}
+		a, b := diverged(t, rng, 100, 5, 5, time.Second, h)
+		out := run(t, a, b, Options{}, nil)
+		if out.errA != nil || out.errB != nil || !out.a.Verified || !out.b.Verified {
+			t.Fatal(out.errA, out.errB)
+		}
+		wantEqual(t, a, b)
+	}
+}
+
+// What disagrees in more ranges than one sync lists waits for the next one; all
+// else is applied, and neither side calls the sets equal.
+func TestMoreRangesThanOneSyncLists(t *testing.T) {
+	a, b := diverged(t, seeded(t, 9), 200, 5, 0, time.Hour, nil)
+	drifted := rangesOf(0, 30)
+	va, _ := openSpoilt(a, wire.Span{}, func(s *spoilt) {
+		for _, r := range drifted {
+			from, _ := r.Bounds()
+			s.ranges.Add(from, dbadapter.Sum{Digest: dbadapter.Digest{1}})
+		}
+		s.many = 1 << 40 // records in all, which is not so; then few ranges are listed
+	})
+	vb, _ := openSpoilt(b, wire.Span{}, func(s *spoilt) { s.many = 1 << 40 })
+	out := between(t, a, b, va, vb, Options{}, nil)
+	if !errors.Is(out.errA, ErrNotVerified) || !errors.Is(out.errB, ErrNotVerified) || out.a.Verified || out.b.Verified {
+		t.Fatal(out.errA, out.errB)
+	}
+	if r := out.a.Repair; r.Ranges != 1 || r.Left != 29 || r.Digests != 2 || len(va.repaired) != 1 {
+		t.Errorf("%+v, %d repaired", r, len(va.repaired))
+	}
+	held := map[string]bool{}
+	for _, r := range a.dump() {
+		held[string(r.Key)] = true
+	}
+	for _, r := range b.dump() {
+		if left := slices.Contains(drifted[1:], dbadapter.RangeOf(a.keys.Hasher.Index(r.Key))); !left && !held[string(r.Key)] {
+			t.Errorf("%s has waited", r.Key)
+		}
+	}
+}
+
+func rangesOf(from, to dbadapter.Range) (list []dbadapter.Range) {
+	for r := from; r < to; r++ {
+		list = append(list, r)
+	}
+	return list
+}
+
+// The two steps of a comparison: what is asked of neither side grows with the sets.
+func TestBytesOfARepair(t *testing.T) {
+	h := coarse{dbadapter.NewHasher(testSecret)}
+	a, b := newSide(t, "a", h), newSide(t, "b", h)
+	var common []dbadapter.Record
+	for i := range 20_000 {
+		common = append(common, record(fmt.Sprint("common", i), "", at(0)))
+	}
+	a.put(append(common, record("k", "one", at(0)))...)
+	b.put(append(common, record("k", "two", at(time.Second)))...)
+	kinds := map[string]int{}
+	out := run(t, a, b, Options{}, func(_ bool, m wire.Message) wire.Message {
+		kinds[fmt.Sprintf("%T", m)] += len(wire.Append(nil, m))
+		return m
+	})
+	if out.errA != nil || !out.a.Verified {
+		t.Fatal(out.errA)
+	}
+	bytes := 0
+	for _, kind := range []string{"*wire.Hashes", "*wire.Listing", "*wire.Marks"} {
+		bytes += kinds[kind]
+	}
+	if bytes > 1400 {
+		t.Errorf("%d bytes: %v", bytes, kinds)
+	}
+}
