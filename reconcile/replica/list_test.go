@@ -1,0 +1,112 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// A listing has what the records say, whatever was kept, in parts of any size, and
+// as of the snapshot's moment.
+func TestListing(t *testing.T) {
+	s := newSide(t)
+	s.fill("k", 3*listPart)
+	want := map[dbadapter.Index]dbadapter.Sum{}
+	snap := s.snapshot()
+	defer snap.Close()
+	for r, err := range snap.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[r.Index] = want[r.Index].Add(dbadapter.Sum{Records: 1, Digest: r.Digest})
+	}
+	s.fill("later", 100)
+	prefix, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("k"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prefix.Close()
+	for name, r := range map[string]reconcile.Ranged{"a snapshot": snap, "a prefix": prefix} {
+		for _, ranges := range [][]dbadapter.Range{nil, {0}, {7, 8, 4095}, all()} {
+			last, listed := dbadapter.Index(0), 0
+			for b, err := range r.List(ranges) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.Index <= last || b.Sum != want[b.Index] || !slices.Contains(ranges, dbadapter.RangeOf(b.Index)) {
+					t.Fatalf("%s lists %v behind %d, in %v", name, b, last, ranges)
+				}
+				last, listed = b.Index, listed+1
+			}
+			due := 0
+			for i := range want {
+				if slices.Contains(ranges, dbadapter.RangeOf(i)) {
+					due++
+				}
+			}
+			if listed != due {
+				t.Errorf("%s lists %d of %d in %d ranges", name, listed, due, len(ranges))
+			}
+		}
+	}
+	// One range of very many records takes several parts.
+	count := 0
+	for part, err := range parts(t.Context(), snap.store, 1, 1<<48-59) {
+		if count += len(part); err != nil || len(part) > listPart {
+			t.Fatal(len(part), err)
+		}
+	}
+	if count != len(want) {
+		t.Errorf("%d of %d indices in parts", count, len(want))
+	}
+}
+
+func all() (list []dbadapter.Range) {
+	for r := range dbadapter.Range(dbadapter.Ranges) {
+		list = append(list, r)
+	}
+	return list
+}
+
+// The sum of a range that was kept wrong is repaired once, by whichever snapshot
+// finds it first, with what was written meanwhile.
+func TestRepairOfALiveSum(t *testing.T) {
+	s := newSide(t)
+	s.fill("k", 1000)
+	const at = dbadapter.Range(77)
+	from, _ := at.Bounds()
+	s.live.ranges.Add(from, dbadapter.Sum{Records: 2, Digest: dbadapter.Digest{9}})
+	first, second := s.snapshot(), s.snapshot()
+	defer first.Close()
+	defer second.Close()
+	s.fill("later", 1000)
+	for n, snap := range []*Snapshot{first, second} {
+		var sum dbadapter.Sum
+		for b, err := range snap.List([]dbadapter.Range{at}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum = sum.Add(b.Sum)
+		}
+		if sum == snap.Ranges(at, at+1) {
+			t.Fatal("the sum was kept right")
+		}
+		snap.Repair(at, sum)
+		if snap.Ranges(at, at+1) != sum || snap.Ranges(0, dbadapter.Ranges).Digest != snap.Digest() {
+			t.Errorf("snapshot %d is not repaired", n)
+		}
+		sameRanges(t, s.live.ranges, recomputed(t, s).ranges)
+	}
+	// What goes wrong later is found by a later snapshot.
+	s.live.ranges.Add(from, dbadapter.Sum{Digest: dbadapter.Digest{5}})
+	third := s.snapshot()
+	defer third.Close()
+	third.Repair(at, recomputed(t, s).ranges.Of(at, at+1))
+	sameRanges(t, s.live.ranges, recomputed(t, s).ranges)
+	if fmt.Sprint(s.live.repaired) != "map[77:2]" {
+		t.Error(s.live.repaired)
+	}
+}
