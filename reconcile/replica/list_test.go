@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // A listing has what the records say, whatever was kept, in parts of any size, and
@@ -17,14 +18,14 @@ func TestListing(t *testing.T) {
 	want := map[dbadapter.Index]dbadapter.Sum{}
 	snap := s.snapshot()
 	defer snap.Close()
-	for r, err := range snap.All() {
+	for r, err := range snap.All(nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		want[r.Index] = want[r.Index].Add(dbadapter.Sum{Records: 1, Digest: r.Digest})
 	}
 	s.fill("later", 100)
-	prefix, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("k"), nil, nil)
+	prefix, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("k"), wire.Span{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
