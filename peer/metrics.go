@@ -21,6 +21,8 @@ type metrics struct {
 	bytes  *prometheus.CounterVec
 	denied prometheus.Counter
 	sweep  *prometheus.CounterVec
+	// repairs counts what syncs found where the cells did not prove themselves.
+	repairs *prometheus.CounterVec
 
 	records, members, rejected, conflicts, setAside, running, waiting, mark, floor, twins, offset *prometheus.Desc
 }
@@ -47,6 +49,9 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		sweep: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_swept_records_total", Help: "Records that left a namespace after all members were past them (collected), that were written again for a writer without the right (adopted), or set aside.",
 		}, []string{"ns", "what"}),
+		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_repairs_total", Help: "What syncs found where the cells did not prove themselves: ranges that were compared exactly or left for later, sums (digest) that this node had kept wrong, collisions of checksums, sketches that were not those of their sets.",
+		}, []string{"what"}),
 		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
 		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
@@ -61,6 +66,9 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 	m.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if no clock was measured in the last hour.")
 	for _, result := range []string{"ok", "denied", "unreachable", "busy", "not_verified", "twin", "canceled", "error"} {
 		m.syncs.WithLabelValues(result)
+	}
+	for _, what := range []string{"range", "digest", "collision", "sketch", "left"} {
+		m.repairs.WithLabelValues(what)
 	}
 	if registerer == nil {
 		return m, nil
@@ -82,6 +90,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.bytes.Describe(ch)
 	m.denied.Describe(ch)
 	m.sweep.Describe(ch)
+	m.repairs.Describe(ch)
 	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset} {
 		ch <- d
 	}
@@ -94,6 +103,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.bytes.Collect(ch)
 	m.denied.Collect(ch)
 	m.sweep.Collect(ch)
+	m.repairs.Collect(ch)
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}

@@ -65,6 +65,7 @@ func (n *Node) ended(s SyncRecord, control bool, err error) {
 		n.recent.add(s)
 	}
 	r := &s.Report
+	n.repaired(r)
 	level := slog.LevelInfo
 	switch {
 	case err != nil && !errors.Is(err, reconcile.ErrListsDiffer): // which is no failure
@@ -76,4 +77,23 @@ func (n *Node) ended(s SyncRecord, control bool, err error) {
 		slog.String("method", r.Method.String()), slog.Int("missing_here", r.MissingHere), slog.Int("missing_there", r.MissingThere),
 		slog.Int("mismatched", r.Mismatched), slog.Int("applied", r.Applied), slog.Int("sent", r.Sent), slog.Int("rejected", r.Rejected),
 		slog.Float64("duration_ms", r.DurationMS), slog.Bool("verified", r.Verified), logError(err))
+}
+
+// repaired counts and logs what a sync found where its cells did not prove
+// themselves. A sum of a range that this node kept wrong is a fault of its memory or
+// of the program, and so may be a sketch; a collision of checksums is chance, one
+// changed record in four million, or a member's doing.
+func (n *Node) repaired(r *reconcile.Report) {
+	if !r.Repair.Needed() {
+		return
+	}
+	for what, count := range map[string]int{"range": r.Repair.Ranges, "digest": r.Repair.Digests, "collision": r.Repair.Collisions, "left": r.Repair.Left} {
+		n.metrics.repairs.WithLabelValues(what).Add(float64(count))
+	}
+	if r.Repair.Sketch {
+		n.metrics.repairs.WithLabelValues("sketch").Inc()
+	}
+	n.log.LogAttrs(n.ctx, slog.LevelWarn, "the cells of a sync did not prove themselves", slog.String("ns", r.Namespace), slog.String("peer", r.Peer),
+		slog.Int("ranges", r.Repair.Ranges), slog.Int("digests", r.Repair.Digests), slog.Int("collisions", r.Repair.Collisions),
+		slog.Int("left", r.Repair.Left), slog.Bool("sketch", r.Repair.Sketch))
 }

@@ -35,6 +35,30 @@ type Repair struct {
 // Needed reports whether the sync did not prove itself at once.
 func (r *Repair) Needed() bool { return *r != Repair{} }
 
+// String says in words what was found; it is empty where nothing had to be repaired.
+func (r Repair) String() string {
+	if !r.Needed() {
+		return ""
+	}
+	text := fmt.Sprintf("%d ranges compared exactly", r.Ranges)
+	for _, n := range []struct {
+		count int
+		what  string
+	}{
+		{r.Digests, "sums of ranges kept wrong here, and replaced"},
+		{r.Collisions, "records with equal checksums"},
+		{r.Left, "ranges left for the next sync"},
+	} {
+		if n.count > 0 {
+			text += fmt.Sprintf(", %d %s", n.count, n.what)
+		}
+	}
+	if r.Sketch {
+		text += ", a sketch that is not that of its set"
+	}
+	return text
+}
+
 // repair finds out, at the initiator, where the sides disagree, and lists that. The
 // responder's plan for it comes back.
 func (a *initiator) repair(m *wire.Result) (*wire.Result, error) {

@@ -30,7 +30,7 @@ type Report struct {
 	DeclinedThere     map[string]int     `json:"declined_there,omitempty" doc:"of this node's records, those that the peer declined, by reason; clock: is this machine's clock right?"`
 	Estimate          int64              `json:"estimate" doc:"differences estimated before cells were asked for; 0 if the first cells were enough"`
 	ForecastBytes     int64              `json:"forecast_bytes" doc:"expected cost in bytes, both ways, before records travel"`
-	Repair            string             `json:"repair" doc:"how a decode that was not proved was repaired; empty if it was proved"`
+	Repair            string             `json:"repair" doc:"what was found where the cells did not prove themselves; empty if they did"`
 	Parts             int                `json:"parts,omitempty" doc:"parts that a large sync goes in, as far as is known"`
 	PartsDone         int                `json:"parts_done,omitempty" doc:"how many of them are over"`
 	DurationMS        float64            `json:"duration_ms"`
@@ -50,7 +50,7 @@ func ReportOf(r *peer.Report) Report {
 		MissingHere: r.MissingHere, MissingThere: r.MissingThere, Mismatched: r.Mismatched,
 		Applied: r.Applied, Sent: r.Sent, Rejected: r.Rejected,
 		DeclinedHere: reasons(&r.DeclinedHere), DeclinedThere: reasons(&r.DeclinedThere),
-		Estimate: r.Estimate, ForecastBytes: r.ForecastBytes, Parts: r.Parts, PartsDone: r.PartsDone,
+		Estimate: r.Estimate, ForecastBytes: r.ForecastBytes, Repair: r.Repair.String(), Parts: r.Parts, PartsDone: r.PartsDone,
 		DurationMS: r.DurationMS, StepsMS: r.StepsMS, Verified: r.Verified,
 	}
 }
