@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"runtime"
@@ -14,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -233,17 +231,6 @@ func (v *vector) meet(m wire.Message, residual dbadapter.Digest) {
 	}
 }
 
-// listed takes out of the account what was told of ranges that are compared anew.
-func (v *vector) listed(m *wire.Listing) {
-	in := inRanges(slices.Concat(m.Ranges, m.Left))
-	maps.DeleteFunc(v.inTold, func(i dbadapter.Index, _ wire.Role) bool { return in[dbadapter.RangeOf(i)] })
-	v.left = append(v.left, m.Left...)
-	if v.relisted == nil {
-		v.relisted = map[dbadapter.Range]bool{}
-	}
-	maps.Copy(v.relisted, inRanges(m.Ranges))
-}
-
 // note reads the account, which the responder tells.
 func (v *vector) note(m wire.Message) {
 	switch m := m.(type) {
@@ -278,37 +265,6 @@ func (v *vector) residual() dbadapter.Digest {
 		}
 	}
 	return d
-}
-
-// told is what the initiator will make of what it was told.
-func (v *vector) told() uint64 {
-	o := v.d.w.options(v.side, worldNonces[v.side])
-	key := rangeKey(o.proof("ranges", o.Self, o.Remote, worldNonces[0], worldNonces[1]))
-	records := v.trial.Records()
-	for _, r := range v.left {
-		records -= v.trial.Ranges(r, r+1).Records
-	}
-	return toldOf(&key, v.trial.keys.Hasher, records, maps.Keys(v.inTold), v.relisted, func(i dbadapter.Index) []dbadapter.Hashed {
-		return hashed(v.trial.keys.Hasher, v.trial.buckets[i]...)
-	})
-}
-
-// toldOf is the hash that fits a set of so many records.
-func toldOf(key *rangeKey, h dbadapter.Hasher, records uint64, told iter.Seq[dbadapter.Index], listed map[dbadapter.Range]bool, bucket func(dbadapter.Index) []dbadapter.Hashed) (sum uint64) {
-	for i := range told {
-		var b dbadapter.Bucket
-		held := bucket(i)
-		for n := range held {
-			b.Add(&held[n])
-		}
-		records -= uint64(len(held))
-		stands := uint64(b.Pair(h).Checksum)
-		if listed[dbadapter.RangeOf(i)] && len(held) > 0 {
-			stands = key.mark(i, b.Digest)
-		}
-		sum += (*keyhash.Key)(key).Words(keyhash.TagTold, uint64(i), stands)
-	}
-	return sum + (*keyhash.Key)(key).Words(keyhash.TagTold, records)
 }
 
 // asked is called for each record that comes to the admission.
