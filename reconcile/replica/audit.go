@@ -77,6 +77,8 @@ func (l *Live) Audit(ctx context.Context, ns dbadapter.Namespace, tick func() er
 	d.Estimator = !slices.Equal(l.sketch.Estimator(), sketch.Estimator())
 	if d.Any() {
 		l.sketch, l.ranges = sketch, ranges
+		l.repairs++
+		l.audited = l.repairs
 		l.drifted++
 	}
 	return d, nil

@@ -86,13 +86,14 @@ func (s *Snapshot) Repair(r dbadapter.Range, sum dbadapter.Sum) {
 func (l *Live) repair(r dbadapter.Range, missing dbadapter.Sum, asOf uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.repaired[r] > asOf {
+	if max(l.audited, l.repaired[r]) > asOf {
 		return
 	}
 	if l.repaired == nil {
 		l.repaired = map[dbadapter.Range]uint64{}
 	}
 	l.repairs++
+	l.drifted++
 	l.repaired[r] = l.repairs
 	l.ranges.Set(r, l.ranges.Of(r, r+1).Add(missing))
 }

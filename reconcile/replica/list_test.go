@@ -101,13 +101,22 @@ func TestRepairOfALiveSum(t *testing.T) {
 		}
 		sameRanges(t, s.live.ranges, recomputed(t, s).ranges)
 	}
+	// An audit repairs it for all snapshots that are open.
+	s.live.ranges.Add(from, dbadapter.Sum{Digest: dbadapter.Digest{7}})
+	fourth := s.snapshot()
+	defer fourth.Close()
+	if d, err := s.live.Audit(t.Context(), s.ns, nil); err != nil || d.Ranges != 1 {
+		t.Fatal(d, err)
+	}
+	fourth.Repair(at, recomputed(t, s).ranges.Of(at, at+1))
+	sameRanges(t, s.live.ranges, recomputed(t, s).ranges)
 	// What goes wrong later is found by a later snapshot.
 	s.live.ranges.Add(from, dbadapter.Sum{Digest: dbadapter.Digest{5}})
 	third := s.snapshot()
 	defer third.Close()
 	third.Repair(at, recomputed(t, s).ranges.Of(at, at+1))
 	sameRanges(t, s.live.ranges, recomputed(t, s).ranges)
-	if fmt.Sprint(s.live.repaired) != "map[77:2]" {
+	if fmt.Sprint(s.live.repaired) != "map[77:3]" {
 		t.Error(s.live.repaired)
 	}
 }

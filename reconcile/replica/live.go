@@ -28,10 +28,10 @@ type Live struct {
 	undo   undoLog
 	// drifted counts what was found wrong, and replaced.
 	drifted uint64
-	// repairs counts the sums that were replaced, and repaired has the number of
-	// the last one of each range.
-	repairs  uint64
-	repaired map[dbadapter.Range]uint64
+	// repairs counts how often sums were replaced; repaired has the number of the last
+	// time for each range, and audited that of the last time for all.
+	repairs, audited uint64
+	repaired         map[dbadapter.Range]uint64
 }
 
 // New is the live sketch of an empty namespace at sequence number 0.
