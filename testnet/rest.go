@@ -71,7 +71,7 @@ func (r *runner) rested() bool {
 			continue
 		}
 		roster, stated, now := r.roster(n), r.stated(group[0]), r.due()
-		if slices.ContainsFunc(roster.Seats, func(s check.Seat) bool { return s.Lapsed && slices.Contains(group, s.Node) }) {
+		if len(roster.Returning(func(node int) bool { return slices.Contains(group, node) })) > 0 {
 			return false
 		}
 		for _, record := range n.Records() { // they are equal

@@ -89,11 +89,13 @@ func (h *History) members(group []*Final, all []Final) {
 			h.found.say(Members, f.Node, "", "its list has another digest than that of node %d, with the same members", first.Node)
 		}
 	}
+	for _, node := range first.Roster.Returning(func(node int) bool {
+		return slices.ContainsFunc(group, func(f *Final) bool { return f.Node == node })
+	}) {
+		h.found.say(Members, node, "", "it is back, and has not returned from its lapse")
+	}
 	possible := h.possible()
 	for _, s := range first.Roster.Seats {
-		if s.Lapsed && slices.ContainsFunc(group, func(f *Final) bool { return f.Node == s.Node }) {
-			h.found.say(Members, s.Node, "", "it is back, and has not returned from its lapse")
-		}
 		if len(possible) > 0 && !possible[Seat{Node: s.Node, Role: s.Role}] {
 			h.found.say(Members, s.Node, "", "node %d lists it with the role %s, which no admin gave it", first.Node, s.Role)
 		}
@@ -108,6 +110,23 @@ func (h *History) members(group []*Final, all []Final) {
 			h.found.say(Members, f.Node, "", "it takes itself for a member, and node %d does not list it", first.Node)
 		}
 	}
+}
+
+// Returning are the nodes that have lapsed and should return, where here reports which
+// nodes reach each other: one of those that the members wait for is among them, from
+// which they can learn what they lack, or the members wait for no node at all.
+func (r *Roster) Returning(here func(node int) bool) (nodes []int) {
+	met, active := false, false
+	for _, s := range r.Seats {
+		active = active || !s.Lapsed
+		met = met || !s.Lapsed && here(s.Node)
+	}
+	for _, s := range r.Seats {
+		if s.Lapsed && here(s.Node) && (met || !active) {
+			nodes = append(nodes, s.Node)
+		}
+	}
+	return nodes
 }
 
 // Lists reports whether a list names a node. One that does not answers it nothing.
