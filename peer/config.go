@@ -80,8 +80,31 @@ type Config struct {
 	// SyncInterval is the mean pause between background syncs of a namespace
 	// with its members. 0: no background syncs.
 	SyncInterval time.Duration
+	// Memory is about how many bytes the node may take, at least MinMemory. Half of it
+	// is for syncs (Limits.SyncMemory), a quarter for the node's own store; the rest is
+	// for what each node takes. Peaks may exceed it while the garbage of a sync or an
+	// import waits to be collected, unless the program also sets Go's memory limit
+	// (debug.SetMemoryLimit). Default: DefaultMemory.
+	Memory int64
 	// Limits bounds what peers may make this node do.
 	Limits Limits
 
 	restoring bool // Restore opens the node to verify it
+}
+
+// memory is how many bytes the node may take.
+func (c *Config) memory() int64 {
+	if c.Memory <= 0 {
+		return DefaultMemory
+	}
+	return max(c.Memory, MinMemory)
+}
+
+// limits are those of the configuration, with defaults that follow the memory.
+func (c *Config) limits() Limits {
+	l := c.Limits
+	if l.SyncMemory <= 0 {
+		l.SyncMemory = c.memory() / 2
+	}
+	return l.withDefaults()
 }

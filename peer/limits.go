@@ -16,8 +16,8 @@ type Limits struct {
 	// take at most half of the former; the rest is for callers of Sync.
 	Sessions int
 	// SyncMemory is how many bytes all syncs together may take; a sync that does
-	// not fit is told to try again. Default 1 GiB: a sync takes 10 MiB, and
-	// 0.2 KiB for each cell that travels.
+	// not fit is told to try again. Default: half of Config.Memory. A sync takes 10 MiB,
+	// and 0.2 KiB for each cell that travels.
 	SyncMemory int64
 	// SessionsPerPeer is how many syncs that one peer began may run at once.
 	// Default 4.
@@ -53,6 +53,10 @@ const (
 	MaxPeers = 10_000
 	// MaxName is the longest local name of a namespace, in bytes.
 	MaxName = node.MaxName
+	// DefaultMemory is what Config.Memory says. MinMemory is enough for a store, and for
+	// a sync of 65,536 differences at a time.
+	DefaultMemory = 1 << 30
+	MinMemory     = 256 << 20
 	// RecentSyncs is how many reports a node remembers.
 	RecentSyncs = 100
 	// DefaultMaxSkew is how far ahead of the receiver's clock a version may be
@@ -200,7 +204,7 @@ func (l Limits) withDefaults() Limits {
 	}
 	set(&l.Sessions, 16)
 	if l.SyncMemory <= 0 {
-		l.SyncMemory = 1 << 30
+		l.SyncMemory = DefaultMemory / 2
 	}
 	set(&l.SessionsPerPeer, 4)
 	setTime(&l.IdleTimeout, 30*time.Second)

@@ -75,7 +75,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		dir:    cfg.Dir,
 		log:    cfg.Logger,
 		now:    cfg.Clock,
-		limits: cfg.Limits.withDefaults(),
+		limits: cfg.limits(),
 		store:  cfg.Store,
 		host:   cfg.Host,
 		gate:   newGate(),
@@ -159,7 +159,7 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{Now: n.now})
 	default:
-		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{Logger: n.log, Now: n.now})
+		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{Logger: n.log, Now: n.now, Memory: cfg.memory() / 4})
 	}
 	if err == nil {
 		n.onClose(n.store.Close)

@@ -30,12 +30,24 @@ type Options struct {
 	// flipped bit in a table may then make a record disappear, or show an older one,
 	// if its bucket does too.
 	TrustFiles bool
+	// Memory is about how many bytes the store may take: tables in memory that commits
+	// fill, and pages of files that it holds mapped. 0 means DefaultMemory; with less
+	// than 192 MiB commits wait more often for a table to be written, and 128 MiB are the
+	// least.
+	Memory int64
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
 }
 
+// DefaultMemory is what Options.Memory says.
+const DefaultMemory = 256 << 20
+
 func (o *Options) engine() badgerkv.Engine {
-	return badgerkv.Engine{Logger: o.Logger, NoSync: o.NoSync, TrustFiles: o.TrustFiles}
+	memory := o.Memory
+	if memory <= 0 {
+		memory = DefaultMemory
+	}
+	return badgerkv.Engine{Logger: o.Logger, NoSync: o.NoSync, TrustFiles: o.TrustFiles, Memory: memory}
 }
 
 func (o *Options) store() kvstore.Options {

@@ -64,7 +64,7 @@ func (d *db) flush(ctx context.Context, c kv.Commits) error {
 		return err
 	}
 	filler := make([]byte, fillerSize)
-	for range memTable/fillerSize + 2 {
+	for range d.badger.Opts().MemTableSize/fillerSize + 2 {
 		if err := c.Fill(ctx, filler); err != nil {
 			return err
 		}

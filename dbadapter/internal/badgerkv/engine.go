@@ -25,6 +25,8 @@ type Engine struct {
 	// TrustFiles skips reading tables through, when the database is opened and in the
 	// background.
 	TrustFiles bool
+	// Memory is about how many bytes Badger may take; see sizes.
+	Memory int64
 }
 
 // Name is what Badger is called in the stamp of a folder.
@@ -61,7 +63,7 @@ func (e Engine) open(dir string) (_ *db, err error) {
 	d.badger, err = badger.Open(e.options(dir, &d.steps))
 	switch {
 	case err == nil:
-		d.pages.start(d.badger, dir, mostMapped)
+		d.pages.start(d.badger, dir, e.sizes().mapped)
 		d.examiner.start(d.badger, dir, e.log(), e.TrustFiles)
 		return d, nil
 	case isLockError(err):
@@ -78,15 +80,40 @@ const (
 	txnBytes = memTable * 15 / 100
 )
 
+// sizes is how Badger's memory is divided.
+type sizes struct {
+	memTable int64 // bytes of a table in memory
+	waiting  int   // how many full ones may wait to be written
+	mapped   int64 // bytes of mapped pages of tables
+}
+
+// A table in memory takes its size twice, once in its log, which is mapped. Tables
+// are made while one is filled, so that there is one more than may wait. There are no
+// caches: nothing is compressed, and the kernel's serves.
+func (e Engine) sizes() sizes {
+	s := sizes{memTable: memTable, waiting: 1, mapped: max(e.Memory/4, leastMapped)}
+	if e.Memory >= 6*memTable {
+		s.waiting = 2
+	}
+	if e.Memory >= 24*memTable {
+		s.memTable = 2 * memTable // fewer and larger tables in the first level
+	}
+	return s
+}
+
+// leastMapped lets a look-up among some thousand find its page mapped.
+const leastMapped = 16 << 20
+
 // kv.MaxTxn fits, or this does not compile.
 const _ = uint(txnBytes - kv.MaxTxn)
 
 func (e Engine) options(dir string, steps *compactionSteps) badger.Options {
+	sizes := e.sizes()
 	return badger.DefaultOptions(dir).
 		WithSyncWrites(!e.NoSync).
 		WithDetectConflicts(false). // there is one writer
-		WithMemTableSize(memTable).
-		WithNumMemtables(2).
+		WithMemTableSize(sizes.memTable).
+		WithNumMemtables(sizes.waiting).
 		WithValueThreshold(kv.MaxEntry). // the largest that Badger takes: all values stand among the keys
 		WithValueLogFileSize(64 << 20).
 		WithBlockCacheSize(0). // nothing is compressed: the page cache is enough

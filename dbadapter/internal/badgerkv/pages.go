@@ -27,7 +27,7 @@ import (
 type pages struct {
 	db     *badger.DB
 	dir    string
-	bound  int64 // of mapped pages that the process holds, in bytes
+	bound  int64 // bytes of mapped pages that the process may come to hold
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the goroutine has ended
 
@@ -44,9 +44,6 @@ const (
 	// pagesPause is how often the tables are looked at: a new one is in memory
 	// still, since it was just written.
 	pagesPause = time.Second
-	// mostMapped is how many bytes of mapped files the process holds before it lets go
-	// of the tables.
-	mostMapped = 64 << 20
 	// longScan is how many entries a scan reads before read-ahead is worth its calls
 	// of the system.
 	longScan = 4096
@@ -72,6 +69,7 @@ func (p *pages) loop(ctx context.Context) {
 	defer close(p.done)
 	tick := time.NewTicker(pagesPause)
 	defer tick.Stop()
+	least, _ := mappedPages() // of the program, and of files other than tables
 	for {
 		select {
 		case <-ctx.Done():
@@ -79,8 +77,9 @@ func (p *pages) loop(ctx context.Context) {
 		case <-tick.C:
 		}
 		p.look()
-		if held, ok := mappedPages(); ok && held > p.bound {
+		if held, ok := mappedPages(); ok && held > least+p.bound {
 			p.letGo()
+			least, _ = mappedPages()
 		}
 	}
 }

@@ -113,6 +113,8 @@ func checkValue(name string, value any) error {
 		if v < 0 {
 			return problem.Usage("--%s: %s is negative", name, v)
 		}
+	case byteSize:
+		return v.check(name)
 	case []string:
 		switch name {
 		case "listen", "announce":

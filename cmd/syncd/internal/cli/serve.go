@@ -36,6 +36,7 @@ type serveCmd struct {
 	RelayService bool          `help:"Be a relay between members of the same namespace." setting:""`
 	MDNS         bool          `name:"mdns" help:"Announce this node on the local networks, and dial members found there." setting:""`
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
+	Memory       byteSize      `help:"About how much memory the daemon may take, at least 256MiB; larger syncs wait, or go in smaller pieces." default:"1GiB" placeholder:"SIZE" setting:""`
 	storeFlags
 }
 
@@ -43,6 +44,8 @@ func (serveCmd) Help() string {
 	return `Makes the data directory and the identity if they are not there, and prints where it can be reached once it takes work. Ends cleanly on SIGTERM or SIGINT, within 5 seconds; what was acknowledged is durable at any time.
 
 Peers connect over TCP and QUIC. A node behind a router that forwards no port is reached through a relay (--relay), of which it announces an address; it then also tries to connect directly. --relay-service makes a node that can be reached a relay for its members: for an hour and 1 GiB in each direction at a time. --mdns tells all machines on the local networks that this node is there.
+
+--memory is a target: half of it is for syncs, a quarter for the store, and Go's runtime collects garbage more often as the daemon comes near it. The environment variable GOMEMLIMIT, where it is set, takes the place of the latter. Records are on the disk, and take none.
 
 The API is a unix socket in the data directory, for its owner only. With --api http://127.0.0.1:PORT it is served over TCP to holders of the token in --token-file, which is made at the first start.
 
@@ -55,6 +58,7 @@ Examples:
     syncd serve --relay /dns4/relay.example.org/tcp/4747/p2p/12D3KooW…
     syncd serve --relay-service
     syncd serve --mdns
+    syncd serve --memory 512MiB
     syncd serve --api http://127.0.0.1:4748 --log-format json
     syncd serve --store postgres --postgres-file /etc/syncd/postgres`
 }
@@ -95,6 +99,11 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	if err := portsFree(ctx, c.Listen); err != nil {
 		return err
 	}
+	if err := c.Memory.check("memory"); err != nil {
+		return err
+	}
+	stop := keepMemory(int64(c.Memory))
+	defer stop()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	store, err := c.open(ctx, a, log)
@@ -104,7 +113,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	defer closeStore(store, &err)
 	node, err := peer.Open(ctx, peer.Config{
 		Dir: a.DataDir, Store: store, ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
-		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Logger: log, Registerer: metrics,
+		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Memory: int64(c.Memory), Logger: log, Registerer: metrics,
 	})
 	if err != nil {
 		return a.notOpened(err)
