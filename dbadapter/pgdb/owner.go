@@ -231,8 +231,8 @@ func (w *writer) settle(after head, lost error) (landed bool, err error) {
 	was := w.head
 	err = w.wait()
 	switch {
-	case err != nil:
-		w.failed = fmt.Errorf("commit: %w, and then: %v; whether the last write was kept is unknown, and no more are taken: see to the database and open the store again", lost, err) //nolint:errorlint // not ErrAway, which vouches that nothing was written
+	case err != nil: // its text alone: ErrAway would vouch that nothing was written
+		w.failed = fmt.Errorf("commit: %w, and then: %v; whether the last write was kept is unknown, and no more are taken: see to the database and open the store again", lost, err)
 	case w.head == after:
 		return true, nil
 	case w.head != was:
