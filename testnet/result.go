@@ -55,10 +55,12 @@ type Result struct {
 	SettledMS int64 `json:"settled_ms"`
 	// Events, Sessions and Frames are numbers of the run; Refused counts the
 	// refusals by reason.
-	Events   int            `json:"events"`
-	Sessions int            `json:"sessions"`
-	Frames   int            `json:"frames"`
-	Refused  map[string]int `json:"refused,omitempty"`
+	Events   int `json:"events"`
+	Sessions int `json:"sessions"`
+	// Parts counts, of both sides, the sessions that were parts of a large sync.
+	Parts   int            `json:"parts"`
+	Frames  int            `json:"frames"`
+	Refused map[string]int `json:"refused,omitempty"`
 	// Damaged are the nodes that found their data damaged, and stay down.
 	Damaged []int `json:"damaged,omitempty"`
 	// Series are samples of the number of different sets over time.

@@ -83,13 +83,22 @@ type runner struct {
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
 	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
-	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Watch: r})
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Bulk: r.bulk(), Watch: r})
 	r.result = Result{
 		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1, plan: p,
 		Violations: []Violation{}, Refused: map[string]int{},
 		outcome: plan.Outcome{Refused: map[plan.Refusal]int{}},
 	}
 	return r
+}
+
+// bulk lets small sets go in parts in every third run: then the parts of a sync, the
+// turns of peers, and what an empty node notes are on their way when faults come.
+func (r *runner) bulk() node.Bulk {
+	if r.world.Draw(sim.ForIndices, 1, 0, 0)%3 != 0 {
+		return node.Bulk{}
+	}
+	return node.Bulk{PartsFrom: 24, PartSize: 10, Turn: 16, Note: 400}
 }
 
 // indices lets keys share indices in every fourth run: about ten keys an index,
@@ -273,7 +282,13 @@ func (r *runner) Ended(e *model.Ended) {
 	if e.Initiator {
 		r.result.Sessions++
 	}
-	e.Before, e.After = within(e.Before, e.Ask.Prefix), within(e.After, e.Ask.Prefix)
+	if e.Report.Split != nil {
+		return // it moved nothing, and its parts follow
+	}
+	if e.Ask.Span != (wire.Span{}) {
+		r.result.Parts++
+	}
+	e.Before, e.After = r.within(e.Before, &e.Ask), r.within(e.After, &e.Ask)
 	switch {
 	case e.Replayed:
 		return // no node that could be in sync was up
@@ -314,15 +329,15 @@ func (r *runner) unsound(e *model.Ended) string {
 		return "broke the protocol or its own proof"
 	case e.Err != nil && !begunAgain(e.Err) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
 		return "failed, though nothing was wrong any more"
-	case e.Report.Method == wire.MethodAll && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
+	case e.Report.Method == wire.MethodAll && !e.Report.Behind && e.Ask.Span == (wire.Span{}) && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
 		return "did not find the differences by cells"
 	}
 	return ""
 }
 
 // within are the records of both sides that a sync compared.
-func within(dumps [2][]dbadapter.Record, prefix []byte) (in [2][]dbadapter.Record) {
-	if len(prefix) == 0 {
+func (r *runner) within(dumps [2][]dbadapter.Record, a *node.Ask) (in [2][]dbadapter.Record) {
+	if len(a.Prefix) == 0 && a.Span == (wire.Span{}) {
 		return dumps
 	}
 	for side, dump := range dumps {
@@ -330,9 +345,9 @@ func within(dumps [2][]dbadapter.Record, prefix []byte) (in [2][]dbadapter.Recor
 			continue // nothing is known of it
 		}
 		in[side] = []dbadapter.Record{}
-		for _, r := range dump {
-			if bytes.HasPrefix(r.Key, prefix) {
-				in[side] = append(in[side], r)
+		for _, record := range dump {
+			if bytes.HasPrefix(record.Key, a.Prefix) && a.Span.Holds(r.cluster.Index(record.Key)) {
+				in[side] = append(in[side], record)
 			}
 		}
 	}

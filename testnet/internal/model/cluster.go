@@ -30,6 +30,8 @@ type Config struct {
 	Every time.Duration
 	// Indices is how many indices keys are spread over; 0 means all.
 	Indices uint64
+	// Bulk is which syncs are large ones.
+	Bulk node.Bulk
 	// Watch is called with what nodes do.
 	Watch Watcher
 }
@@ -107,6 +109,9 @@ func New(w *sim.World, net *sim.Net, c Config) *Cluster {
 	cl.keys.Hasher = cl.weaken(cl.keys.Hasher)
 	return cl
 }
+
+// Index is the index of a key.
+func (c *Cluster) Index(key []byte) dbadapter.Index { return c.keys.Hasher.Index(key) }
 
 func (c *Cluster) weaken(h dbadapter.Hasher) dbadapter.Hasher {
 	if c.Indices > 0 {

@@ -81,7 +81,7 @@ func (n *Node) Start() error {
 	n.starts++
 	p := &process{node: n, dumped: -1}
 	p.core = node.New(node.Config{
-		ID: n.id, Verify: c.verify, Now: n.wall.now, Interval: c.Every, Weaken: c.weaken,
+		ID: n.id, Verify: c.verify, Now: n.wall.now, Interval: c.Every, Bulk: c.Bulk, Weaken: c.weaken,
 		Sign:    func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(n.number), message), nil },
 		Random:  p.draw,
 		Budget:  reconcile.NewBudget(syncMemory),

@@ -92,11 +92,13 @@ type SyncEnd struct {
 // Syncs are the last syncs, the latest first.
 type Syncs struct {
 	Syncs []SyncEnd `json:"syncs"`
+	// Running are the reports so far of syncs that callers wait for.
+	Running []Report `json:"running,omitempty"`
 }
 
 // SyncsOf is the JSON form of the last syncs.
 func SyncsOf(all []peer.SyncRecord) Syncs {
-	out := Syncs{make([]SyncEnd, 0, len(all))}
+	out := Syncs{Syncs: make([]SyncEnd, 0, len(all))}
 	for _, r := range all {
 		out.Syncs = append(out.Syncs, SyncEnd{r.Time, r.Incoming, r.DryRun, ReportOf(&r.Report), r.Error})
 	}

@@ -48,15 +48,15 @@ func (c syncCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	worst := 0
 	bars := a.bars()
 	for i, t := range targets {
-		bar := bars.Spin("sync " + t.ns + " with " + short(t.peer))
 		in := api.SyncRequest{Peer: t.peer, NS: t.ns, Dir: c.Dir, Method: c.Method}
 		if utf8.ValidString(c.Prefix) {
 			in.Prefix = c.Prefix
 		} else {
 			in.Prefix64 = []byte(c.Prefix)
 		}
+		stop := headway(ctx, bars, daemon, "sync "+t.ns+" with "+short(t.peer), in)
 		report, err := daemon.Sync(ctx, in)
-		bar.Done()
+		stop()
 		if err != nil {
 			if errors.Is(err, peer.ErrRejected) {
 				err = &hintedError{err, "syncd rejected " + t.ns + ", on the node that declined, lists them with the reasons"}
@@ -187,7 +187,11 @@ func (c diffCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	} else {
 		in.Prefix64 = []byte(c.Prefix)
 	}
+	bars := a.bars()
+	stop := headway(ctx, bars, daemon, "diff "+c.NS+" with "+short(c.Peer), in)
 	r, err := daemon.Sync(ctx, in)
+	stop()
+	bars.Close()
 	if err != nil {
 		return attempt(err, "diff %q with %s", c.NS, c.Peer)
 	}

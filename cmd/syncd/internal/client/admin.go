@@ -94,3 +94,10 @@ func (c *Client) Syncs(ctx context.Context) ([]api.SyncEnd, error) {
 	err := c.call(ctx, http.MethodGet, "/v1/syncs", nil, nil, &out)
 	return out.Syncs, err
 }
+
+// Running returns the reports so far of the syncs that callers wait for.
+func (c *Client) Running(ctx context.Context) ([]api.Report, error) {
+	var out api.Syncs
+	err := c.call(ctx, http.MethodGet, "/v1/syncs", nil, nil, &out)
+	return out.Running, err
+}

@@ -60,8 +60,9 @@ const idleBody = time.Minute
 
 type server struct {
 	Config
-	mux *http.ServeMux
-	api huma.API
+	mux     *http.ServeMux
+	api     huma.API
+	running running
 }
 
 // Handler serves the API.

@@ -36,9 +36,11 @@ func (s *server) registerSyncs() {
 		return s.sync(ctx, api.SyncRequest{Peer: in.Peer, NS: in.NS, Prefix64: []byte(in.Prefix), DryRun: true})
 	})
 	huma.Register(s.api, huma.Operation{
-		OperationID: "syncs", Method: http.MethodGet, Path: "/v1/syncs", Summary: "The last syncs, the latest first",
+		OperationID: "syncs", Method: http.MethodGet, Path: "/v1/syncs", Summary: "The last syncs, the latest first, and those that callers wait for",
 	}, func(context.Context, *struct{}) (*syncsOutput, error) {
-		return &syncsOutput{api.SyncsOf(s.Node.RecentSyncs())}, nil
+		out := api.SyncsOf(s.Node.RecentSyncs())
+		out.Running = s.running.reports()
+		return &syncsOutput{out}, nil
 	})
 }
 
@@ -63,8 +65,10 @@ func (s *server) sync(ctx context.Context, in api.SyncRequest) (*reportOutput, e
 	if err != nil {
 		return nil, fail(problem.Usage("%w", err))
 	}
+	hear, done := s.running.begin()
+	defer done()
 	report, err := ns.Sync(ctx, id, peer.SyncOptions{
-		Prefix: prefix, Direction: direction, Method: method, DryRun: in.DryRun,
+		Prefix: prefix, Direction: direction, Method: method, DryRun: in.DryRun, Progress: hear,
 	})
 	out := api.ReportOf(&report)
 	if err != nil {
