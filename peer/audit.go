@@ -8,6 +8,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
 // Audit recomputes by a scan what the namespace keeps up to date with each
@@ -39,7 +40,9 @@ func (ns *Namespace) audit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	records, digest := uint64(0), dbadapter.Digest{}
+	var records uint64
+	var digest dbadapter.Digest
+	ranges := make([]dbadapter.Sum, dbadapter.Ranges)
 	sketch := rateless.NewSketch(ns.core.Keys.Cells, n)
 	for r, err := range snap.All(nil) {
 		if err != nil {
@@ -47,6 +50,8 @@ func (ns *Namespace) audit(ctx context.Context) error {
 		}
 		records++
 		digest = digest.Add(r.Digest)
+		at := dbadapter.RangeOf(r.Index)
+		ranges[at] = ranges[at].Add(dbadapter.Sum{Records: 1, Digest: r.Digest})
 		bucket, err := snap.Bucket(r.Index)
 		if err != nil {
 			return err
@@ -68,8 +73,19 @@ func (ns *Namespace) audit(ctx context.Context) error {
 		return fmt.Errorf("%w: it counts %d records, and a scan finds %d", ErrCorrupt, snap.Records(), records)
 	case snap.Digest() != digest:
 		return fmt.Errorf("%w: the digest that it keeps is %s, that of its records %s", ErrCorrupt, snap.Digest(), digest)
+	case !sameRanges(snap, ranges):
+		return fmt.Errorf("%w: the sums of ranges that it keeps are not those of its records", ErrCorrupt)
 	case !slices.Equal(cells, sketch.Prefix(n)):
 		return fmt.Errorf("%w: the sketch that it keeps is not that of its records", ErrCorrupt)
 	}
 	return nil
+}
+
+func sameRanges(snap *replica.Snapshot, ranges []dbadapter.Sum) bool {
+	for r, want := range ranges {
+		if snap.Ranges(dbadapter.Range(r), dbadapter.Range(r)+1) != want {
+			return false
+		}
+	}
+	return true
 }

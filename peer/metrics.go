@@ -24,7 +24,7 @@ type metrics struct {
 	// repairs counts what syncs found where the cells did not prove themselves.
 	repairs *prometheus.CounterVec
 
-	records, members, rejected, conflicts, setAside, running, waiting, mark, floor, twins, offset *prometheus.Desc
+	records, members, rejected, conflicts, setAside, running, waiting, mark, floor, twins, offset, drift *prometheus.Desc
 }
 
 func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
@@ -62,6 +62,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		mark:      gauge("syncd_watermark_timestamp_seconds", "Up to when all members hold what was written; 0 if that is not known.", "ns"),
 		floor:     gauge("syncd_floor_timestamp_seconds", "Up to when deleted and expired records have been collected; 0 for never.", "ns"),
 	}
+	m.drift = gauge("syncd_drift_total", "How often what the node keeps of its records for syncs was found to be wrong by an audit, and was put right.", "ns")
 	m.twins = gauge("syncd_twins", "Members whose identity two nodes run with, this node included.", "ns")
 	m.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if no clock was measured in the last hour.")
 	for _, result := range []string{"ok", "denied", "unreachable", "busy", "not_verified", "twin", "canceled", "error"} {
@@ -91,7 +92,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.denied.Describe(ch)
 	m.sweep.Describe(ch)
 	m.repairs.Describe(ch)
-	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset} {
+	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift} {
 		ch <- d
 	}
 }
@@ -123,6 +124,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.twins, int64(twins), info.Name)
 		gauge(m.conflicts, int64(info.Conflicts), info.Name)
 		gauge(m.setAside, int64(info.SetAside), info.Name)
+		ch <- prometheus.MustNewConstMetric(m.drift, prometheus.CounterValue, float64(ns.core.Live.Drifted()), info.Name)
 		c := ns.Collection()
 		gauge(m.waiting, c.Waiting, info.Name)
 		gauge(m.mark, unixSeconds(c.Mark), info.Name)

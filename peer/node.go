@@ -128,6 +128,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.gate.enter() {
 		go n.keepSummaries()
 	}
+	if n.gate.enter() {
+		go n.audits()
+	}
 	if cfg.SyncInterval > 0 && n.gate.enter() {
 		go n.background()
 	}

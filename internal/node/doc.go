@@ -21,6 +21,7 @@
 //	                   waiting.go, sweep.go     what waits to be collected; the collection; adoption
 //	                   collect.go               how far it is, and what holds it back
 //	what is due        tend.go
+//	what is kept       audit.go                 is computed anew now and then
 //	the next start     summary.go               what is kept of the live sketch, when, and how it is taken up
 //	which peer         course.go, alike.go      which conversations make up a sync
 //	                   conversation.go          a sync's two beginnings and its end

@@ -64,6 +64,8 @@ type keptSummary struct {
 	since time.Duration
 	// not before this time is a failed save tried again.
 	again time.Duration
+	// drifted: an audit has put the live sketch right, and the summary is still wrong.
+	drifted bool
 }
 
 // load brings the live sketch up to date.
@@ -125,9 +127,9 @@ func (p *Part) due(now time.Duration, closing bool) bool {
 	}
 	behind := seq - k.seq
 	switch {
-	case behind == 0 || records < uint64(max(s.Least, 0)):
+	case behind == 0 && !k.drifted || records < uint64(max(s.Least, 0)):
 		return false
-	case closing:
+	case closing || k.drifted:
 		return true
 	case now < k.again:
 		return false
@@ -148,7 +150,7 @@ func (p *Part) keep(ctx context.Context, now time.Duration, closing bool) error 
 		k.again = now + 6*p.ns.node.Summaries.Rest
 		return fmt.Errorf("keep a summary for the next start: %w", err)
 	}
-	k.seq, k.again = seq, 0
+	k.seq, k.again, k.drifted = seq, 0, false
 	return nil
 }
 

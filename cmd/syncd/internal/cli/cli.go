@@ -57,6 +57,7 @@ type root struct {
 	Conflicts  conflictsCmd  `cmd:"" group:"records" help:"List, show and restore what lost against a write that had not seen it."`
 	Rejected   rejectedCmd   `cmd:"" group:"records" help:"List what was refused or set aside, show and restore the latter."`
 	GC         gcCmd         `cmd:"" name:"gc" group:"records" help:"Take out deleted records that all members are past, and say what holds the rest back."`
+	Verify     verifyCmd     `cmd:"" group:"records" help:"Read the store and all records through, and say what is damaged."`
 	Restamp    restampCmd    `cmd:"" group:"records" help:"Give what was written while the clock was wrong a version of now."`
 	Backup     backupCmd     `cmd:"" group:"records" help:"Back the node up while it runs; list and verify backups."`
 	Restore    restoreCmd    `cmd:"" group:"records" help:"Make a node's data directory of a backup."`

@@ -92,6 +92,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerBackups()
 	s.registerKept()
 	s.registerCollection()
+	s.registerVerify()
 	s.registerSyncs()
 	s.registerPeers()
 	if err := s.serveOpenAPI(); err != nil {

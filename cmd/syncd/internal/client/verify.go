@@ -1,0 +1,15 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+)
+
+// Verify reads the store's files and all records of a namespace.
+func (c *Client) Verify(ctx context.Context, ns string) (api.Verification, error) {
+	var out api.Verification
+	err := c.call(ctx, http.MethodPost, api.NamespacePath(ns)+"/verify", nil, nil, &out)
+	return out, err
+}

@@ -1,0 +1,21 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/peer"
+)
+
+func (s *server) registerVerify() {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "verify", Method: http.MethodPost, Path: "/v1/ns/{ns}/verify",
+		Summary: "Read the store's files and all records, and compute anew what the node keeps of them",
+	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Verification, error) {
+		v, err := ns.Verify(ctx)
+		return api.VerificationOf(v), err
+	}))
+}

@@ -1,0 +1,105 @@
+package peer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// lines is a log that a test reads.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.buf.String(), text)
+}
+
+// A node that was closed in order takes up a summary, and does not read its records;
+// Verify puts right what has drifted, and names the file that is damaged.
+func TestVerify(t *testing.T) {
+	dir, log := t.TempDir(), &lines{}
+	config := Config{Dir: dir, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	n := openForTest(t, config)
+	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{Unsigned: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const records = 5 * 4000
+	for at := 0; at < records; at += 4000 {
+		if err := ns.Batch(t.Context(), func(b *Batch) error {
+			for i := range 4000 {
+				b.Put(fmt.Appendf(nil, "key %d", at+i), []byte("value"))
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := ns.Info()
+	if err := n.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n = openForTest(t, config)
+	if ns, err = n.Namespace("notes"); err != nil {
+		t.Fatal(err)
+	}
+	if got := ns.Info(); got.Digest != want.Digest || got.Records != records || log.count("was taken up") != 1 {
+		t.Fatalf("after a restart it holds %d records, and has taken up %d summaries", got.Records, log.count("was taken up"))
+	}
+	if v, err := ns.Verify(t.Context()); err != nil || v != (Verification{Records: records, Files: true}) {
+		t.Fatalf("a sound node: %+v, %v", v, err)
+	}
+	_, _, seq := ns.core.Live.State()
+	ns.core.Live.Observe([]dbadapter.Change{{Seq: seq, Index: 5, New: 7, Records: 1}})
+	if v, err := ns.Verify(t.Context()); err != nil || v.Drift == "" || ns.core.Live.Drifted() != 1 || log.count("had drifted") != 1 {
+		t.Fatalf("a node that has drifted: %+v, %v", v, err)
+	}
+	if v, err := ns.Verify(t.Context()); err != nil || v.Drift != "" {
+		t.Fatalf("once that is put right: %+v, %v", v, err)
+	}
+	tables, err := filepath.Glob(filepath.Join(dir, storeDir, "*.sst"))
+	if err != nil || len(tables) == 0 {
+		t.Fatal("there is no table", err)
+	}
+	info, err := os.Stat(tables[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(tables[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 1)
+	if _, err := f.ReadAt(b, 500); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte{b[0] ^ 1}, 500); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(tables[0], time.Time{}, info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ns.Verify(t.Context()); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(tables[0])) {
+		t.Errorf("a flipped bit of %s gives %v", tables[0], err)
+	}
+}
