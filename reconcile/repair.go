@@ -35,6 +35,14 @@ type Repair struct {
 // Needed reports whether the sync did not prove itself at once.
 func (r *Repair) Needed() bool { return *r != Repair{} }
 
+// Plus is what two syncs found.
+func (r Repair) Plus(s Repair) Repair {
+	return Repair{
+		Ranges: r.Ranges + s.Ranges, Left: r.Left + s.Left, Digests: r.Digests + s.Digests,
+		Collisions: r.Collisions + s.Collisions, Sketch: r.Sketch || s.Sketch,
+	}
+}
+
 // String says in words what was found; it is empty where nothing had to be repaired.
 func (r Repair) String() string {
 	if !r.Needed() {

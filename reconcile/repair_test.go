@@ -276,3 +276,18 @@ func TestBytesOfARepair(t *testing.T) {
 		t.Errorf("%d bytes: %v", bytes, kinds)
 	}
 }
+
+// What the parts of a sync found adds up, and is told in words.
+func TestRepairsAddUp(t *testing.T) {
+	a, b := Repair{Ranges: 1, Left: 2, Digests: 3, Collisions: 4}, Repair{Ranges: 10, Left: 20, Digests: 30, Collisions: 40, Sketch: true}
+	if got := a.Plus(b); got != b.Plus(a) || got != (Repair{11, 22, 33, 44, true}) {
+		t.Errorf("%+v", got)
+	}
+	if got := (Repair{}).Plus(a); got != a || got.Needed() != true || (Repair{}).String() != "" {
+		t.Errorf("%+v", got)
+	}
+	want := "1 ranges compared exactly, 3 sums of ranges kept wrong here, and replaced, 4 records with equal checksums, 2 ranges left for the next sync"
+	if got := a.String(); got != want {
+		t.Errorf("it says %q", got)
+	}
+}

@@ -187,6 +187,7 @@ func sum(a, b reconcile.Report) reconcile.Report {
 	t.Theirs = b.Theirs
 	t.Collected += b.Collected
 	t.SetAside += b.SetAside
+	t.Repair = a.Repair.Plus(b.Repair)
 	t.ForecastBytes += max(b.ForecastBytes, b.WireBytesSent+b.WireBytesReceived)
 	t.DurationMS += b.DurationMS
 	t.StepsMS = maps.Clone(a.StepsMS)
