@@ -157,11 +157,13 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	writes := make([]dbadapter.Write, 0, len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
 	b.same, b.expired, b.late = b.same[:0], 0, 0
-	buckets, err := b.buckets(snap)
-	if err != nil {
-		return nil, err
-	}
+	var buckets map[dbadapter.Index][]dbadapter.Hashed
 	for i := range b.items {
+		if i%lookedUp == 0 {
+			if buckets, err = b.buckets(snap, b.items[i:min(i+lookedUp, len(b.items))]); err != nil {
+				return nil, err
+			}
+		}
 		item := &b.items[i]
 		r := item.record()
 		if r.Expired(b.im.ns.node.Now()) {
@@ -207,11 +209,15 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	return writes, b.im.ns.authorize(writes)
 }
 
-// buckets reads what is held under the indices of the items, all at once.
-func (b *ImportBatch) buckets(snap dbadapter.Snapshot) (map[dbadapter.Index][]dbadapter.Hashed, error) {
-	indices := make([]dbadapter.Index, len(b.items))
-	for i := range b.items {
-		indices[i] = b.im.ns.Keys.Hasher.Index(b.items[i].Key)
+// lookedUp is how many keys are looked up together: what they hold may be as many of
+// the largest values, which are in memory at once.
+const lookedUp = 128
+
+// buckets reads what is held under the indices of items, all at once.
+func (b *ImportBatch) buckets(snap dbadapter.Snapshot, items []Item) (map[dbadapter.Index][]dbadapter.Hashed, error) {
+	indices := make([]dbadapter.Index, len(items))
+	for i := range items {
+		indices[i] = b.im.ns.Keys.Hasher.Index(items[i].Key)
 	}
 	slices.Sort(indices)
 	indices = slices.Compact(indices)
