@@ -74,7 +74,7 @@ func TestGroupCommit(t *testing.T) {
 	for i := range callers {
 		go apply(i + 1)
 	}
-	waitFor(t, func() bool { return len(s.committer.queue) == callers })
+	waitFor(t, func() bool { return s.committer.queue.Len() == callers })
 	release()
 	for range callers + 1 {
 		if err := <-errs; err != nil {
@@ -115,7 +115,7 @@ func TestGroupBounds(t *testing.T) {
 	for i := range callers {
 		go apply(i+1, dbadapter.MaxBatchBytes/3)
 	}
-	waitFor(t, func() bool { return len(s.committer.queue) == callers })
+	waitFor(t, func() bool { return s.committer.queue.Len() == callers })
 	release()
 	for range callers + 1 {
 		if err := <-errs; err != nil {
@@ -215,7 +215,7 @@ func TestWithdrawn(t *testing.T) {
 		_, err := n.Apply(waiting, write("second", 1))
 		second <- err
 	}()
-	waitFor(t, func() bool { return len(s.committer.queue) == 1 })
+	waitFor(t, func() bool { return s.committer.queue.Len() == 1 })
 	cancelWaiting()
 	if err := <-second; !errors.Is(err, context.Canceled) {
 		t.Errorf("a batch that was withdrawn gives %v", err)

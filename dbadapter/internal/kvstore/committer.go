@@ -8,14 +8,15 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
 // commit decides and commits the group, and sets each request's outcome.
-func (c *committer) commit(group []*request) {
+func (c *committer) commit(group []*queue.Request[*batch]) {
 	fail := func(err error) {
 		for _, r := range group {
-			if r.err == nil {
-				r.outcomes, r.err = nil, err
+			if r.Err == nil {
+				r.Batch.outcomes, r.Err = nil, err
 			}
 		}
 	}
@@ -32,7 +33,7 @@ func (c *committer) commit(group []*request) {
 	switch {
 	case errors.Is(err, kv.ErrTooBig) && len(group) > 1:
 		for i, r := range group {
-			r.outcomes, r.err = nil, nil
+			r.Batch.outcomes, r.Err = nil, nil
 			c.commit(group[i : i+1])
 		}
 	case errors.Is(err, kv.ErrTooBig):
@@ -49,19 +50,20 @@ type part struct {
 }
 
 // decide runs the batches one after another against the last commit.
-func (c *committer) decide(group []*request) []part {
+func (c *committer) decide(group []*queue.Request[*batch]) []part {
 	var parts []part
 next:
 	for _, r := range group {
+		b := r.Batch
 		for i := range parts {
-			if parts[i].namespace == r.namespace {
-				r.outcomes, r.err = parts[i].group.Batch(r.items)
+			if parts[i].namespace == b.namespace {
+				b.outcomes, r.Err = parts[i].group.Batch(b.items)
 				continue next
 			}
 		}
-		g := r.namespace.newGroup()
-		parts = append(parts, part{r.namespace, g})
-		r.outcomes, r.err = g.Batch(r.items)
+		g := b.namespace.newGroup()
+		parts = append(parts, part{b.namespace, g})
+		b.outcomes, r.Err = g.Batch(b.items)
 	}
 	return parts
 }

@@ -132,7 +132,7 @@ func TestDropWithdrawn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dropped := make(chan error, 1)
 	go func() { dropped <- s.Drop(ctx, n.id) }()
-	waitFor(t, func() bool { return len(s.committer.queue) == 1 })
+	waitFor(t, func() bool { return s.committer.queue.Len() == 1 })
 	cancel()
 	if err := <-dropped; !errors.Is(err, context.Canceled) {
 		t.Errorf("a drop that was cancelled gives %v", err)

@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
 type namespace struct {
@@ -113,10 +114,10 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 	if err != nil || len(items) == 0 {
 		return nil, err
 	}
-	r := &request{namespace: n, items: items}
-	r.size = n.encode(items)
-	err = n.store.committer.submit(ctx, r)
-	return r.outcomes, err
+	b := &batch{namespace: n, items: items}
+	size := n.encode(items)
+	err = n.store.committer.queue.Submit(ctx, &queue.Request[*batch]{Batch: b, Writes: len(items), Size: size})
+	return b.outcomes, err
 }
 
 // encode gives each item its stored form, all in one piece of memory, and
