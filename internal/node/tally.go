@@ -188,11 +188,6 @@ func sum(a, b reconcile.Report) reconcile.Report {
 	t.Collected += b.Collected
 	t.SetAside += b.SetAside
 	t.Repair = a.Repair.Plus(b.Repair)
-	t.Repair.Ranges += b.Repair.Ranges
-	t.Repair.Left += b.Repair.Left
-	t.Repair.Digests += b.Repair.Digests
-	t.Repair.Collisions += b.Repair.Collisions
-	t.Repair.Sketch = t.Repair.Sketch || b.Repair.Sketch
 	t.ForecastBytes += max(b.ForecastBytes, b.WireBytesSent+b.WireBytesReceived)
 	t.DurationMS += b.DurationMS
 	t.StepsMS = maps.Clone(a.StepsMS)
