@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 )
 
 // Config says how a node is opened. The zero value is a node in memory, with
@@ -21,9 +22,13 @@ type Config struct {
 	// records. Open makes it if it is absent. Empty: only what a given
 	// Store keeps outlives the node.
 	Dir string
-	// Store holds the records. Default: a badgerdb in Dir/store, or a memdb
+	// Store holds the records. Default: a store on disk in Dir, or a memdb
 	// if Dir is empty. Close leaves a given Store open.
 	Store dbadapter.Store
+	// StoreKind is the kind of the store in Dir. Default: the kind of the one that is
+	// there; ondisk.Badger in a new folder. Another one than is there is ErrInvalid:
+	// Migrate moves the records.
+	StoreKind ondisk.Kind
 	// Host carries the connections. Default: a host of the node's own, TCP
 	// with Noise and TLS, and QUIC, under explicit resource limits. A given Host keeps
 	// its own identity, which must be an Ed25519 key, and is left open. It

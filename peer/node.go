@@ -16,7 +16,6 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
@@ -59,9 +58,6 @@ type Node struct {
 	byName   map[string]*Namespace
 	byID     map[dbadapter.NamespaceID]*Namespace
 }
-
-// storeDir is the folder of the node's own store within its folder.
-const storeDir = "store"
 
 // addressBookFile is the address book within the node's folder.
 const addressBookFile = "peers.cbor"
@@ -162,7 +158,7 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{Now: n.now})
 	default:
-		n.store, err = badgerdb.Open(filepath.Join(n.dir, storeDir), badgerdb.Options{Logger: n.log, Now: n.now, Memory: cfg.memory() / 4})
+		n.store, err = n.openDirStore(cfg.StoreKind, cfg.memory()/4)
 	}
 	if err == nil {
 		n.onClose(n.store.Close)

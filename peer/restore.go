@@ -15,7 +15,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/backup"
 	"github.com/syncd-io/syncd/internal/durable"
 )
@@ -24,6 +24,9 @@ import (
 type RestoreOptions struct {
 	// Generation is the one to restore. 0: the latest.
 	Generation int
+	// StoreKind is the kind of the store that the records go to, whatever they were
+	// backed up from. Default: ondisk.Badger.
+	StoreKind ondisk.Kind
 	// Logger receives the log of the store. Default: it is discarded.
 	Logger *slog.Logger
 	// Progress, if not nil, is told how many bytes of the backup have been read, of
@@ -87,7 +90,7 @@ func restore(ctx context.Context, from, dir string, o RestoreOptions) (_ *backup
 	if err := restoreFiles(folder, last, dir); err != nil {
 		return nil, err
 	}
-	err = badgerdb.Restore(ctx, filepath.Join(dir, storeDir), badgerdb.Options{Logger: o.Logger}, storeCopies(folder, line, tick))
+	err = ondisk.Restore(ctx, filepath.Join(dir, storeDir), o.StoreKind, ondisk.Options{Logger: o.Logger}, storeCopies(folder, line, tick))
 	if err != nil {
 		return nil, err
 	}

@@ -31,12 +31,16 @@ type Options struct {
 	// taken; 0 means 64 MiB, less than 0 switches the check off. A full disk would
 	// end the process.
 	MinFree int64
+	// Memory is about how much memory the store may take, in bytes; 0 means 256 MiB. An
+	// eighth of it caches indices and filters; the tables in memory take up to 64 MiB
+	// while much is written, whatever Memory is.
+	Memory int64
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
 }
 
 func (o *Options) parts() (pebblekv.Engine, kvstore.Options) {
-	return pebblekv.Engine{Logger: o.Logger, NoSync: o.NoSync},
+	return pebblekv.Engine{Logger: o.Logger, NoSync: o.NoSync, Cache: o.Memory / 8},
 		kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now}
 }
 

@@ -12,7 +12,7 @@ var floors = [][]string{
 	{"dbadapter/internal/commit", "dbadapter/internal/kv", "dbadapter/internal/queue", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/internal/badgerkv", "dbadapter/internal/disktest", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv"},
 	{"dbadapter/badgerdb", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "dbadapter/storetest", "reconcile/wire"},
-	{"reconcile"},
+	{"dbadapter/ondisk", "reconcile"},
 	{"reconcile/replica"},
 	{"internal/node"},
 	{"testnet/internal/check", "testnet/internal/failing", "testnet/internal/plan", "testnet/internal/sim", "testnet/scenarios"},

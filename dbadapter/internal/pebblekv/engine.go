@@ -3,6 +3,7 @@
 package pebblekv
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,6 +24,9 @@ type Engine struct {
 	Logger *slog.Logger
 	// NoSync leaves it to the operating system when to write to the disk.
 	NoSync bool
+	// Cache is how many bytes the cache of blocks takes; 0 means defaultCache, and less
+	// than leastCache means that.
+	Cache int64
 }
 
 // Name is what Pebble is called in the stamp of a folder.
@@ -56,9 +60,10 @@ const (
 	// that takes more than half of it would be a table of its own.
 	memTable  = 16 << 20
 	memTables = 4
-	// cacheBytes hold the index and filter blocks of 10^7 records, 2.5 bytes a key,
+	// defaultCache holds the index and filter blocks of 10^7 records, 2.5 bytes a key,
 	// and little else: the kernel caches the files.
-	cacheBytes = 32 << 20
+	defaultCache = 32 << 20
+	leastCache   = 4 << 20
 	// filterBits a key: one look-up in a hundred for a new key reads a table.
 	filterBits = 10
 )
@@ -75,7 +80,7 @@ func (e Engine) options() *pebble.Options {
 		// The newest formats check each table's end, and find damage within a log.
 		FormatMajorVersion:          pebble.FormatNewest,
 		FS:                          vfs.Default,
-		CacheSize:                   cacheBytes,
+		CacheSize:                   max(cmp.Or(e.Cache, defaultCache), leastCache),
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: memTables,
 		// A commit would wait for compactions only where they fall behind by far.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -127,6 +128,7 @@ func (a *app) printBackups(all []*peer.Backup) error {
 
 type restoreCmd struct {
 	Dir        string `arg:"" name:"dir" help:"Folder of backups."`
+	Store      string `help:"Where the records go, whatever they were backed up from: badger or pebble." enum:"badger,pebble" default:"badger" env:"-"`
 	Generation int    `help:"Which backup to restore, as syncd backup ls counts them. Default: the latest." placeholder:"N" env:"-"`
 }
 
@@ -143,7 +145,7 @@ Example:
 func (c restoreCmd) Run(ctx context.Context, a *app) error {
 	bars := a.bars()
 	bar := bars.Bytes("restore", 0)
-	b, err := peer.Restore(ctx, c.Dir, a.DataDir, peer.RestoreOptions{Generation: c.Generation, Progress: func(read, _ int64) { bar.Set(read) }})
+	b, err := peer.Restore(ctx, c.Dir, a.DataDir, peer.RestoreOptions{Generation: c.Generation, StoreKind: ondisk.Kind(c.Store), Progress: func(read, _ int64) { bar.Set(read) }})
 	bar.Done()
 	bars.Close()
 	if err != nil {

@@ -61,6 +61,7 @@ type root struct {
 	Restamp    restampCmd    `cmd:"" group:"records" help:"Give what was written while the clock was wrong a version of now."`
 	Backup     backupCmd     `cmd:"" group:"records" help:"Back the node up while it runs; list and verify backups."`
 	Restore    restoreCmd    `cmd:"" group:"records" help:"Make a node's data directory of a backup."`
+	Migrate    migrateCmd    `cmd:"" group:"records" help:"Move a node's records to another kind of database."`
 	Bench      benchCmd      `cmd:"" group:"about" help:"Measure on this machine."`
 	Testnet    testnetCmd    `cmd:"" group:"about" help:"Simulate many nodes under faults, and check them."`
 	Config_    configCmd     `cmd:"" name:"config" group:"about" help:"Show or check the configuration."`

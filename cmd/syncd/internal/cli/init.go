@@ -69,7 +69,7 @@ func (c initCmd) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer closeStore(store, &err)
-	node, err := peer.Open(ctx, peer.Config{Dir: a.DataDir, Store: store, ListenAddrs: []string{}})
+	node, err := peer.Open(ctx, peer.Config{Dir: a.DataDir, Store: store, StoreKind: c.kind(), ListenAddrs: []string{}})
 	if err != nil {
 		return a.notOpened(err)
 	}

@@ -112,7 +112,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	}
 	defer closeStore(store, &err)
 	node, err := peer.Open(ctx, peer.Config{
-		Dir: a.DataDir, Store: store, ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
+		Dir: a.DataDir, Store: store, StoreKind: c.kind(), ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
 		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Memory: int64(c.Memory), Logger: log, Registerer: metrics,
 	})
 	if err != nil {

@@ -1,0 +1,140 @@
+// Package ondisk chooses among the stores on disk by name, and moves the records of
+// one into another.
+//
+//	kind, err := ondisk.KindOf(dir)                 // "" if there is no store yet
+//	store, err := ondisk.Open(dir, kind, options)   // what is there; a badgerdb in a new folder
+//
+// A folder is stamped with the kind of its store: one of another kind is ErrFormat, and
+// stays as it is.
+package ondisk
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/badgerdb"
+	"github.com/syncd-io/syncd/dbadapter/internal/badgerkv"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/kvstore"
+	"github.com/syncd-io/syncd/dbadapter/internal/pebblekv"
+	"github.com/syncd-io/syncd/dbadapter/pebbledb"
+)
+
+// Kind names a store on disk; the zero Kind stands for the one that a folder holds
+// already, and for Badger in a new one.
+type Kind string
+
+// The kinds.
+const (
+	Badger Kind = badgerkv.Name // dbadapter/badgerdb
+	Pebble Kind = pebblekv.Name // dbadapter/pebbledb
+)
+
+// OnDisk reports whether it is one of the kinds.
+func (k Kind) OnDisk() bool { return k == Badger || k == Pebble }
+
+// Options are the settings of a store.
+type Options struct {
+	// Logger gets the failures of work in the background; nil discards them.
+	Logger *slog.Logger
+	// Memory is about how much memory the store may take, in bytes; 0: what the store
+	// takes by itself.
+	Memory int64
+	// Now tells the time for the kept log; nil means time.Now.
+	Now func() time.Time
+}
+
+// KindOf returns the kind of the store in a folder, "" if there is no store; it may be
+// one of another package that stamps its folder (dbadapter/pgdb).
+// ErrFormat: another program's, or another version's, stamp is there.
+func KindOf(dir string) (Kind, error) {
+	name, err := kvstore.EngineOf(dir)
+	if err != nil {
+		return "", fmt.Errorf("look at the store %s: %w", dir, err)
+	}
+	return Kind(name), nil
+}
+
+// pick is the kind to open a folder as.
+func pick(dir string, kind Kind) (Kind, error) {
+	if kind != "" {
+		return kind, nil
+	}
+	kind, err := KindOf(dir)
+	switch {
+	case err == nil && kind == "":
+		kind = Badger
+	case err == nil && !kind.OnDisk():
+		err = fmt.Errorf("open store %s: %w: it is a store over %s; open it as what it is", dir, dbadapter.ErrFormat, kind)
+	}
+	return kind, err
+}
+
+// Open opens the store in a folder, and makes a new one in an empty folder; see
+// badgerdb.Open.
+func Open(dir string, kind Kind, o Options) (dbadapter.Backuper, error) {
+	kind, err := pick(dir, kind)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case Badger:
+		return badgerdb.Open(dir, badgerdb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory})
+	case Pebble:
+		return pebbledb.Open(dir, pebbledb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory})
+	}
+	return nil, unknown(kind)
+}
+
+// Restore makes a store of copies, whatever the kind of the store that they are of; see
+// badgerdb.Restore.
+func Restore(ctx context.Context, dir string, kind Kind, o Options, copies iter.Seq2[io.Reader, error]) error {
+	switch kind {
+	case Badger, "":
+		return badgerdb.Restore(ctx, dir, badgerdb.Options{Logger: o.Logger, Now: o.Now}, copies)
+	case Pebble:
+		return pebbledb.Restore(ctx, dir, pebbledb.Options{Logger: o.Logger, Now: o.Now}, copies)
+	}
+	return unknown(kind)
+}
+
+func unknown(kind Kind) error {
+	return fmt.Errorf("%w: there is no store over %q: it is %s or %s", dbadapter.ErrFormat, kind, Badger, Pebble)
+}
+
+// Moved says what Copy has copied.
+type Moved struct {
+	Entries uint64 // records, and what a store keeps beside them
+	Bytes   int64  // of their keys and values
+	Digest  [32]byte
+}
+
+// Copy makes a store of a kind in a folder that is empty, or not there, with all that
+// an open store of this package holds, as of one moment: nothing is made anew, so that
+// sequence numbers, ceilings, the change log, the kept log and the lines of backups go
+// on. When it returns, the copy is durable, and was read and compared with what was
+// written by a digest of all entries (SHA-256); the records themselves are verified by
+// a scan of the namespaces. After an error the folder is of no use. progress, if not
+// nil, is told how many bytes of entries have been read; each is read twice.
+func Copy(ctx context.Context, from dbadapter.Store, dir string, kind Kind, o Options, progress func(read int64)) (Moved, error) {
+	s, ok := from.(*kvstore.Store)
+	if !ok {
+		return Moved{}, fmt.Errorf("copy a store: %w: it is no store of dbadapter/ondisk; export its records and import them", dbadapter.ErrFormat)
+	}
+	var engine kv.Engine
+	switch kind {
+	case Badger:
+		engine = badgerkv.Engine{Logger: o.Logger}
+	case Pebble:
+		engine = pebblekv.Engine{Logger: o.Logger}
+	default:
+		return Moved{}, unknown(kind)
+	}
+	m, err := s.CopyTo(ctx, dir, engine, kvstore.Options{Logger: o.Logger, Now: o.Now}, progress)
+	return Moved(m), err
+}

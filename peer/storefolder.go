@@ -1,0 +1,141 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/durable"
+)
+
+// A node's records lie in the folder storeDir, or, once they were moved to another kind
+// of store, in a folder beside it that the file storeFile names. That file is what a
+// migration changes, in one step, when the new store is complete and verified.
+const (
+	storeDir  = "store"
+	storeFile = "store.cbor"
+)
+
+// storeNote says where the records lie.
+type storeNote struct {
+	Format int    `cbor:"1,keyasint"`
+	Folder string `cbor:"2,keyasint"`
+	// Before is the folder that they lay in, and that is to be removed; empty if it is
+	// gone.
+	Before string `cbor:"3,keyasint,omitempty"`
+}
+
+func readStoreNote(dir string) (storeNote, error) {
+	path := filepath.Join(dir, storeFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return storeNote{Format: bookFormat, Folder: storeDir}, nil
+	}
+	if err != nil {
+		return storeNote{}, err
+	}
+	var s storeNote
+	if err := decodeState(path, b, &s); err != nil {
+		return s, err
+	}
+	if err := checkFormat(path, s.Format); err != nil {
+		return s, err
+	}
+	if !isStoreFolder(s.Folder) || s.Before != "" && !isStoreFolder(s.Before) || s.Folder == s.Before {
+		return s, fmt.Errorf("%w: %s names the folders %q and %q", ErrCorrupt, path, s.Folder, s.Before)
+	}
+	return s, nil
+}
+
+// StoreKindOf returns the kind of the store in which the folder of a node keeps its
+// records, "" if there is none yet. It may be one that is not on disk, of which the
+// folder says only that.
+func StoreKindOf(dir string) (ondisk.Kind, error) {
+	note, err := readStoreNote(dir)
+	if err != nil {
+		return "", err
+	}
+	return ondisk.KindOf(filepath.Join(dir, note.Folder))
+}
+
+// isStoreFolder reports whether a name is one that this package gives: what a note
+// names may be removed.
+func isStoreFolder(name string) bool {
+	return name == storeDir || strings.HasPrefix(name, storeDir+"-") && name == filepath.Base(name)
+}
+
+func (s storeNote) write(dir string) error {
+	b, err := cbor.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, storeFile), b)
+}
+
+// openDirStore opens the node's own store. A migration that ends meanwhile moves it,
+// and gives up its lock.
+func (n *Node) openDirStore(kind ondisk.Kind, memory int64) (dbadapter.Store, error) {
+	for {
+		note, err := readStoreNote(n.dir)
+		if err != nil {
+			return nil, err
+		}
+		dir := filepath.Join(n.dir, note.Folder)
+		store, err := n.openKind(dir, kind, memory)
+		now, again := readStoreNote(n.dir)
+		switch {
+		case again != nil || now.Folder != note.Folder:
+			if err == nil {
+				err = store.Close()
+			}
+			if again != nil {
+				return nil, errors.Join(again, err)
+			}
+			continue
+		case err != nil:
+			return nil, err
+		}
+		n.removeMoved(now)
+		return store, nil
+	}
+}
+
+func (n *Node) openKind(dir string, kind ondisk.Kind, memory int64) (dbadapter.Store, error) {
+	held, err := ondisk.KindOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	if held.OnDisk() && kind != "" && kind != held {
+		return nil, fmt.Errorf("%w: %s keeps its records in %s, and the setting store says %s: leave the setting out, or move them first: syncd migrate %s",
+			ErrInvalid, n.dir, held, kind, kind)
+	}
+	return ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: memory})
+}
+
+// removeMoved removes the store that a migration has left.
+func (n *Node) removeMoved(note storeNote) {
+	if err := finishMove(n.dir, note); err != nil {
+		n.log.Warn("the store that was moved could not be removed, and takes up room", slog.String("dir", filepath.Join(n.dir, note.Before)), logError(err))
+	}
+}
+
+// finishMove removes the store that a migration has left, and notes it. The caller has
+// the lock of the new one.
+func finishMove(dir string, note storeNote) error {
+	if note.Before == "" {
+		return nil
+	}
+	if err := os.RemoveAll(filepath.Join(dir, note.Before)); err != nil {
+		return err
+	}
+	note.Before = ""
+	return note.write(dir)
+}
