@@ -112,7 +112,9 @@ func run(t *testing.T, dir, prefix string, damages []damage, judge func(what, an
 			t.Fatal(err)
 		}
 		enough := judge(d.what, e.ask(prefix+to))
-		os.RemoveAll(to)
+		if err := os.RemoveAll(to); err != nil {
+			t.Fatal(err)
+		}
 		if enough {
 			return
 		}

@@ -35,7 +35,7 @@ func (w weak) Index(key []byte) dbadapter.Index { return w.Hasher.Index(key)&63 
 
 func damageWrite(i, round int) dbadapter.Write {
 	key := make([]byte, 32)
-	rand.NewChaCha8([32]byte{1: byte(i), 2: byte(i >> 8)}).Read(key)
+	_, _ = rand.NewChaCha8([32]byte{1: byte(i), 2: byte(i >> 8)}).Read(key) // never fails
 	var w dbadapter.Write
 	w.Record.Record = dbadapter.Record{
 		Key: key, Value: bytes.Repeat([]byte{byte('a' + round)}, 40+i),
@@ -319,7 +319,7 @@ func (e *examiner) start() {
 func (e *examiner) stop() {
 	if e.child != nil {
 		e.in.Close()
-		e.child.Wait()
+		_ = e.child.Wait() // how it ends is not asked
 		e.child = nil
 	}
 }

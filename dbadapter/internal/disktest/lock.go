@@ -13,6 +13,8 @@ import (
 	"github.com/syncd-io/syncd/internal/child"
 )
 
+// TestLock shows that one process at a time has a store, and that a lock outlives no
+// process.
 func TestLock(t *testing.T, h Harness) {
 	if held := os.Getenv("SYNCD_TEST_HOLD"); held != "" {
 		if _, err := h.Open(held, Options{}); err != nil {
@@ -39,6 +41,7 @@ func TestLock(t *testing.T, h Harness) {
 	}
 }
 
+// TestFormat shows that a store of another format is refused.
 func TestFormat(t *testing.T, h Harness) {
 	dir := t.TempDir()
 	s, err := h.Open(dir, Options{})
