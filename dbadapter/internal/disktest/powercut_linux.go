@@ -74,22 +74,26 @@ func TestPowerCut(t *testing.T, h Harness) {
 }
 
 // TestPowerCutUnsynced is the same without syncing, where writes must be lost:
-// if they were not, TestPowerCut would prove nothing.
+// if they were not, TestPowerCut would prove nothing. A database syncs its files now
+// and then all the same, and a cut right behind that loses nothing; so there are some.
 func TestPowerCutUnsynced(t *testing.T, h Harness) {
 	disk := powercut.New(t, 512<<20)
-	acknowledged := cutPower(t, disk, Options{NoSync: true}, progress{}, 300)
-	found, err := h.readBack(disk)
-	if err != nil {
-		t.Fatalf("the store does not open: %v", err)
+	var at progress
+	for range 20 {
+		acknowledged := cutPower(t, disk, Options{NoSync: true}, at, 300)
+		found, err := h.readBack(disk)
+		if err != nil {
+			t.Fatalf("the store does not open: %v", err)
+		}
+		t.Logf("acknowledged %v, found %v", acknowledged, found)
+		for w := range found {
+			if found[w] < acknowledged[w] {
+				return
+			}
+		}
+		at = found
 	}
-	t.Logf("acknowledged %v, found %v", acknowledged, found)
-	lost := 0
-	for w := range found {
-		lost += max(0, acknowledged[w]-found[w])
-	}
-	if lost == 0 {
-		t.Error("no unsynced write was lost: the cut is no cut")
-	}
+	t.Error("no unsynced write was lost: the cuts are no cuts")
 }
 
 // cutPower starts the writers on the disk, cuts its power after that many
