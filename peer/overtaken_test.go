@@ -72,7 +72,7 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 		"from a peer": func(key []byte, at dbadapter.Timestamp) error {
 			r, err := dbadapter.Hash(ns.core.Keys.Hasher, dbadapter.Record{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}})
 			if err == nil {
-				_, err = ns.core.Admit(t.Context(), node.ID(n.self.id), []dbadapter.Hashed{r})()
+				_, err = ns.core.Admit(t.Context(), node.ID(n.self.id), 0, []dbadapter.Hashed{r})()
 			}
 			return err
 		},

@@ -27,8 +27,9 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 const admitBatch = 512
 
 // Admit is the one way in for records from a peer: each is examined alone, and commit
-// commits those that pass. The verdicts are in the order of the records.
-func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
+// commits those that pass. The verdicts are in the order of the records. theirs is the
+// floor that the peer has greeted with.
+func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
 	members := ns.Members()
 	refused := ns.examineAll(members, from, ns.node.Now(), records)
 	return func() ([]reconcile.Verdict, error) {
@@ -38,7 +39,7 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Has
 		verdicts := make([]reconcile.Verdict, len(records))
 		for first := 0; first < len(records); first += admitBatch {
 			last := min(first+admitBatch, len(records))
-			if err := ns.admit(ctx, from, records[first:last], refused[first:last], verdicts[first:last]); err != nil {
+			if err := ns.admit(ctx, from, theirs, records[first:last], refused[first:last], verdicts[first:last]); err != nil {
 				return nil, err
 			}
 		}
@@ -47,7 +48,7 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, records []dbadapter.Has
 }
 
 // admit commits the records that were not refused.
-func (ns *Namespace) admit(ctx context.Context, from ID, records []dbadapter.Hashed, refused []*refusal, verdicts []reconcile.Verdict) (err error) {
+func (ns *Namespace) admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, records []dbadapter.Hashed, refused []*refusal, verdicts []reconcile.Verdict) (err error) {
 	writes := make([]dbadapter.Write, 0, len(records))
 	places := make([]int, 0, len(records)) // of writes in verdicts
 	for i, why := range refused {
@@ -64,7 +65,7 @@ func (ns *Namespace) admit(ctx context.Context, from ID, records []dbadapter.Has
 	}
 	ns.commits.Lock()
 	defer ns.commits.Unlock()
-	if writes, places, err = ns.keepOut(from, verdicts, writes, places); err != nil {
+	if writes, places, err = ns.keepOut(from, theirs, verdicts, writes, places); err != nil {
 		return err
 	}
 	past := ns.past()
@@ -87,8 +88,10 @@ func (ns *Namespace) admit(ctx context.Context, from ID, records []dbadapter.Has
 }
 
 // keepOut takes off the writes whose records the floor keeps out. commits is held.
-func (ns *Namespace) keepOut(from ID, verdicts []reconcile.Verdict, writes []dbadapter.Write, places []int) (_ []dbadapter.Write, _ []int, err error) {
+func (ns *Namespace) keepOut(from ID, theirs dbadapter.Timestamp, verdicts []reconcile.Verdict, writes []dbadapter.Write, places []int) (_ []dbadapter.Write, _ []int, err error) {
 	floor := dbadapter.Timestamp(ns.vouching.floor.Load())
+	members := ns.Members()
+	follows := !members.Has(ns.node.ID, RoleWrite) && members.Has(from, RoleWrite)
 	var snap dbadapter.Snapshot
 	defer func() {
 		if snap != nil {
@@ -98,7 +101,7 @@ func (ns *Namespace) keepOut(from ID, verdicts []reconcile.Verdict, writes []dba
 	kept := 0
 	for i := range writes {
 		r := &writes[i].Record
-		if r.Version.Clock <= floor {
+		if keepsOut(floor, r.Version.Clock, follows, theirs) {
 			if snap == nil {
 				if snap, err = ns.Store.Snapshot(); err != nil {
 					return nil, nil, err

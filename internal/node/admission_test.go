@@ -15,7 +15,7 @@ import (
 
 // admit passes records through the admission, as from the node with that key.
 func admit(ns *Namespace, from int, records ...dbadapter.Record) []reconcile.Verdict {
-	return must(ns.Admit(context.Background(), idOf(from), hashed(ns, records...))())
+	return must(ns.Admit(context.Background(), idOf(from), 0, hashed(ns, records...))())
 }
 
 // hashed are records as they come out of a session.
@@ -273,7 +273,7 @@ func TestAdmissionInBatches(t *testing.T) {
 	}
 	failure := errors.New("the disk is full")
 	m.apply = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, failure }
-	if _, err := ns.Admit(t.Context(), idOf(writer), hashed(ns, many[1]))(); !errors.Is(err, failure) {
+	if _, err := ns.Admit(t.Context(), idOf(writer), 0, hashed(ns, many[1]))(); !errors.Is(err, failure) {
 		t.Errorf("a store that fails: %v", err)
 	}
 }
@@ -296,7 +296,7 @@ func TestWritesFollowWhatIsAdmitted(t *testing.T) {
 func TestListBetweenExaminationAndCommit(t *testing.T) {
 	_, ns := newNotes(Policy{})
 	late := at(writer, time.Minute)
-	commit := ns.Admit(t.Context(), idOf(1), hashed(ns,
+	commit := ns.Admit(t.Context(), idOf(1), 0, hashed(ns,
 		signedBy(writer, ns, dbadapter.Record{Key: []byte("removed"), Version: late}),
 		signedBy(other, ns, dbadapter.Record{Key: []byte("stays"), Version: at(other, time.Minute)})))
 	if err := setRole(ns, idOf(writer), RoleRead); err != nil {

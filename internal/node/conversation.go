@@ -166,14 +166,14 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	n := ns.node
 	admit := ns.Admit
 	if c.ask.Control {
-		admit = func(ctx context.Context, from ID, records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
+		admit = func(ctx context.Context, from ID, _ dbadapter.Timestamp, records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
 			return func() ([]reconcile.Verdict, error) { return ns.admitControl(ctx, from, records) }
 		}
 	}
 	o := reconcile.Options{
 		Keys: c.part.Keys, Self: []byte(n.ID), Remote: []byte(c.remote),
 		Admit: func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-			return admit(ctx, c.remote, records)
+			return admit(ctx, c.remote, c.theirs.Floor, records)
 		},
 		Aside:    n.Aside,
 		Greeting: c.greeting, Heed: func(theirs wire.Greeting) error { return c.heed(ctx, theirs) },

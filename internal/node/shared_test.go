@@ -51,7 +51,7 @@ func TestNamespaceIsShared(t *testing.T) {
 	run(func(i int) error {
 		good := signedBy(2, sa, dbadapter.Record{Key: fmt.Append(nil, "admitted", i), Version: at(2, 0)})
 		bad := dbadapter.Record{Key: fmt.Append(nil, "refused", i), Version: at(2, 0)}
-		_, err := sa.Admit(context.Background(), b.ID, hashed(sa, good, bad))()
+		_, err := sa.Admit(context.Background(), b.ID, 0, hashed(sa, good, bad))()
 		return err
 	})
 	run(func(i int) error {

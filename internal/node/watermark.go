@@ -113,6 +113,14 @@ func (w *watermark) enforced() dbadapter.Timestamp {
 	return w.Floor
 }
 
+// keepsOut reports whether a floor keeps out a record of that version whose key is
+// free. A node that only reads follows what one that may write holds still, though it
+// has collected as far itself, by the floor that it greeted with: what a reader keeps
+// out counts with no member, and the two would differ for good.
+func keepsOut(floor, version dbadapter.Timestamp, follows bool, theirs dbadapter.Timestamp) bool {
+	return version <= floor && !(follows && theirs != recovers && version <= theirs)
+}
+
 // recovers is the floor that a node greets with while it recovers: it may lack what
 // it held once, and its snapshot all the same has what it has written.
 const recovers = ^dbadapter.Timestamp(0)

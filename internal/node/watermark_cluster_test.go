@@ -285,11 +285,11 @@ func (x *mNode) importDated(key string, deleted bool, back stamp) {
 }
 
 // admit lets a record in, or says why not.
-func (x *mNode) admit(key string, r mRecord) string {
+func (x *mNode) admit(key string, r mRecord, from *mSide) string {
 	if x.ahead(r.at.Clock) {
 		return "clock"
 	}
-	if _, ok := x.set[key]; !ok && r.at.Clock <= x.wm.enforced() {
+	if _, ok := x.set[key]; !ok && keepsOut(x.wm.enforced(), r.at.Clock, x.reader && !from.node.reader, from.floor) {
 		if !x.c.tainted && !r.deleted && !r.gone(x.wm.enforced()) && !x.c.superseded(key, r) {
 			x.c.fail("%d declines %s %v for its floor %d: it is a live, acknowledged record", x.number, key, r, x.wm.enforced())
 		}

@@ -88,6 +88,7 @@ type mPlan struct {
 	restore, lapse, join, clocks      bool
 	liar, readerLiar, dated, expiring bool
 	chain                             bool // only neighbours meet
+	reader                            bool // the last node only reads
 }
 
 // history runs a random history.
@@ -98,6 +99,7 @@ func history(seed uint64, p mPlan) *mCluster {
 		x := c.nodes[p.nodes-1]
 		x.liar, x.reader = true, p.readerLiar
 	}
+	c.nodes[p.nodes-1].reader = p.reader || p.readerLiar
 	keys := []string{"a", "b", "c"}
 	if seed%2 == 1 { // so many that most are written once
 		for i := range 40 {
@@ -172,7 +174,7 @@ func history(seed uint64, p mPlan) *mCluster {
 				c.restore(x)
 			}
 		case n < 97:
-			if p.lapse && x != y && c.rng.IntN(2) == 0 && !x.liar {
+			if p.lapse && x != y && c.rng.IntN(2) == 0 && !x.liar && !x.reader {
 				if active, _ := c.members(x.list, 0); slices.Contains(active, y.id) && slices.Contains(active, x.id) {
 					c.tainted = true
 					c.declare(x, "lapse", y.number)
@@ -182,7 +184,7 @@ func history(seed uint64, p mPlan) *mCluster {
 			x.back()
 		case n < 99:
 			active, _ := c.members(x.list, 0)
-			if p.join && len(c.nodes) < p.nodes+3 && !x.liar && slices.Contains(active, x.id) {
+			if p.join && len(c.nodes) < p.nodes+3 && !x.liar && !x.reader && slices.Contains(active, x.id) {
 				c.join(x)
 			}
 		}

@@ -130,7 +130,7 @@ func (c *mCluster) move(from, to *mSide) {
 		}
 		why := "floor" // a liar's answer to all
 		if !to.node.liar {
-			why = to.node.admit(key, r)
+			why = to.node.admit(key, r, from)
 		}
 		switch why {
 		case "floor":
@@ -161,7 +161,7 @@ func (c *mCluster) end(own, their *mSide) {
 	if was && !x.wm.Recovering {
 		c.log("%d has recovered", x.number)
 	}
-	if len(their.floored) == 0 || their.node.reader || their.floor == recovers {
+	if len(their.floored) == 0 || their.node.reader && !c.leftToReaders(x) || their.floor == 0 || their.floor == recovers {
 		return
 	}
 	if !x.wm.proven(their.floor, tau) {
@@ -214,4 +214,12 @@ func (x *mNode) collect() {
 			x.remove(key, r, true)
 		}
 	}
+}
+
+// leftToReaders is Namespace.leftToReaders.
+func (c *mCluster) leftToReaders(x *mNode) bool {
+	return x.wm.Recovering && !slices.ContainsFunc(c.nodes, func(y *mNode) bool {
+		said := x.wm.under(y.id)
+		return y != x && !y.reader && slices.Contains(x.wm.active, y.id) && (said == nil || !said.Recovering)
+	})
 }

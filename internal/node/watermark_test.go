@@ -4,6 +4,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // Random histories of an abstract cluster, with the faults that each name says, end
@@ -20,6 +22,7 @@ func TestWatermarkHistories(t *testing.T) {
 		{"newcomers", mPlan{nodes: 2, join: true, clocks: true, dated: true}},
 		{"restored", mPlan{nodes: 3, restore: true, dated: true, expiring: true}},
 		{"lapsed", mPlan{nodes: 4, lapse: true, expiring: true}},
+		{"lapsed, and a reader", mPlan{nodes: 3, lapse: true, reader: true, expiring: true}},
 		{"two nodes", mPlan{nodes: 2, lapse: true, restore: true}},
 		{"all", mPlan{nodes: 3, restore: true, lapse: true, join: true, clocks: true, dated: true, expiring: true}},
 		{"a chain", mPlan{nodes: 5, chain: true, restore: true, lapse: true, dated: true, clocks: true}},
@@ -57,4 +60,26 @@ func histories() uint64 {
 		return 50
 	}
 	return 300
+}
+
+// What a floor keeps out, and what a member that only reads takes all the same.
+func TestKeepsOut(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		floor, version, theirs uint64
+		follows, want          bool
+	}{
+		{"later than the floor", 10, 11, 0, false, false},
+		{"as late", 10, 10, 10, false, true},
+		{"a writer's peer that has collected as far", 10, 5, 10, false, true},
+		{"a reader's", 10, 5, 10, true, false},
+		{"a reader's that has collected just as far", 10, 5, 5, true, false},
+		{"a reader's that has not", 10, 5, 4, true, true},
+		{"a reader's that recovers", 10, 5, uint64(recovers), true, true},
+	} {
+		got := keepsOut(dbadapter.Timestamp(c.floor), dbadapter.Timestamp(c.version), c.follows, dbadapter.Timestamp(c.theirs))
+		if got != c.want {
+			t.Errorf("%s: %t, want %t", c.name, got, c.want)
+		}
+	}
 }
