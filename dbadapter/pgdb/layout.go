@@ -135,7 +135,8 @@ func (m *meta) decode(b []byte, number int32) error {
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
 	*m = meta{
 		at(0), at(1), at(2), dbadapter.Timestamp(at(3)), dbadapter.Timestamp(at(4)),
-		keptMeta{at(5), at(6), at(7), at(8)}, at(9),
+		keptMeta{at(5), at(6), at(7), at(8)},
+		at(9),
 		dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[10*8:])),
 	}
 	return nil
