@@ -56,8 +56,8 @@ func readStoreNote(dir string) (storeNote, error) {
 }
 
 // StoreKindOf returns the kind of the store in which the folder of a node keeps its
-// records, "" if there is none yet. It may be one that is not on disk, of which the
-// folder says only that.
+// records, or "" before it has a store. A store that is not on disk has a kind too; the
+// folder then says nothing more of it.
 func StoreKindOf(dir string) (ondisk.Kind, error) {
 	note, err := readStoreNote(dir)
 	if err != nil {

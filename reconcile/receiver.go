@@ -42,7 +42,7 @@ type receiver struct {
 	unmatched []arrival
 	reserved  int64 // the most bytes of them so far, taken from the budget
 
-	// pending is the admission that is being committed; nil if there is none.
+	// pending is the admission that is being committed, or nil.
 	pending *pending
 
 	// refusals are the records received since the last End and refused,

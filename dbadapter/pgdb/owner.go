@@ -90,7 +90,7 @@ func holder(ctx context.Context, conn *pgx.Conn, key int64) string {
 // only; head and owner are changed under the store's lock publishing.
 type writer struct {
 	store  *Store
-	conn   *pgx.Conn // nil: there is none now
+	conn   *pgx.Conn // nil while no session is open
 	head   head
 	owner  []byte
 	tokens [][]byte // that may stand in the table: owner, and those of attempts that were cut

@@ -62,7 +62,7 @@ type Store struct {
 	publishing sync.Mutex
 
 	mu     sync.Mutex // guards what follows
-	view   *view      // as of the last commit; nil, or ended, if there is none yet
+	view   *view      // as of the last commit; nil, or ended, before it is opened
 	open   map[dbadapter.NamespaceID]*namespace
 	closed bool
 
