@@ -4,14 +4,14 @@ package floors
 const module = "github.com/syncd-io/syncd"
 
 // floors, from the ground up. A package imports packages of lower floors only;
-// its tests may also import packages of its own floor (a store's tests run the
-// conformance suite beside it).
+// its tests may also import packages of its own floor (the tests of a store on disk
+// run the suite beside it).
 var floors = [][]string{
 	{"bfield/fieldtest", "bfield/internal/keyed", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/pgserver", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/cuckoo", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
 	{"dbadapter/internal/commit", "dbadapter/internal/kv", "dbadapter/internal/queue", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
-	{"dbadapter/internal/badgerkv", "dbadapter/internal/disktest", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv"},
-	{"dbadapter/badgerdb", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "dbadapter/storetest", "reconcile/wire"},
+	{"dbadapter/internal/badgerkv", "dbadapter/internal/kvstore", "dbadapter/internal/pebblekv", "dbadapter/storetest"},
+	{"dbadapter/badgerdb", "dbadapter/internal/disktest", "dbadapter/pebbledb", "dbadapter/memdb", "dbadapter/pgdb", "reconcile/wire"},
 	{"dbadapter/ondisk", "reconcile"},
 	{"reconcile/replica"},
 	{"internal/node"},

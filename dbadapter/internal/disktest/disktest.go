@@ -1,7 +1,7 @@
 // Package disktest tests what only a store on disk promises: that it survives power
-// cuts, names damage to its files, and is open once. A package that makes a store of
-// an engine calls each function from a test of the same name, and Examine from its
-// TestMain:
+// cuts, names damage to its files, and is open once; TestStore runs the conformance
+// suite. A package that makes a store of an engine calls each function from a test of
+// the same name:
 //
 //	func TestPowerCut(t *testing.T) { disktest.TestPowerCut(t, harness) }
 package disktest
@@ -9,7 +9,10 @@ package disktest
 import (
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/storetest"
 )
 
 // Harness is the store under test.
@@ -30,9 +33,48 @@ type Harness struct {
 type Options struct {
 	// NoSync leaves it to the operating system when to write to the disk.
 	NoSync bool
+	// LogLimit is how many changes of a namespace the log keeps, at least; 0 means the
+	// store's own default.
+	LogLimit int
 	// Trust skips reading the files through when the store is opened, where the
 	// engine does so.
 	Trust bool
+}
+
+// TestMain runs the tests, and fails if a goroutine is left; in a child process of a
+// test it does what the child is for.
+func TestMain(m *testing.M, h Harness) {
+	if !examineAsChild(h) {
+		goleak.VerifyTestMain(m)
+	}
+}
+
+// TestStore runs the conformance suite.
+func TestStore(t *testing.T, h Harness) {
+	type opened struct {
+		dir     string
+		options Options
+	}
+	stores := make(map[dbadapter.Store]opened)
+	open := func(t testing.TB, o opened) dbadapter.Store {
+		s, err := h.Open(o.dir, o.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stores[s] = o
+		return s
+	}
+	storetest.Run(t, storetest.Harness{
+		Open: func(t testing.TB, logLimit int) dbadapter.Store {
+			return open(t, opened{t.TempDir(), Options{LogLimit: logLimit}})
+		},
+		Reopen: func(t testing.TB, s dbadapter.Store) dbadapter.Store {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return open(t, stores[s])
+		},
+	})
 }
 
 // hashed is a record that is fit to be stored.

@@ -252,10 +252,10 @@ func equal(a, b dbadapter.Record) bool {
 // childVariable says what a child process of a test is to do.
 const childVariable = "SYNCD_TEST_CHILD"
 
-// Examine is the child process: it examines the folders named on its standard
+// examineAsChild is the child process: it examines the folders named on its standard
 // input. It reports whether this process is one. An engine may end the process over
 // some kinds of damage.
-func Examine(h Harness) bool {
+func examineAsChild(h Harness) bool {
 	if os.Getenv(childVariable) != "examine" {
 		return false
 	}
