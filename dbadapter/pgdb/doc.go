@@ -18,7 +18,7 @@
 //     fails, the outcome is unknown, and the store takes no more writes (owner.go).
 //   - Snapshots are REPEATABLE READ transactions, each on a connection of its own
 //     (view.go). Those that are opened between two commits share one.
-//   - Each record carries a checksum that is verified when it is read (record.go).
+//   - Each record carries a checksum that is verified when it is read (the package dbadapter/internal/layout).
 //   - A dropped namespace is gone with one small transaction; the eraser frees its
 //     space in the background (erase.go).
 //

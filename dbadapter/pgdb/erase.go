@@ -56,8 +56,8 @@ func (e *eraser) loop(ctx context.Context) {
 // sweep erases all that was dropped, one number after another.
 func (e *eraser) sweep(ctx context.Context) error {
 	var failed error
-	for number := int32(0); ctx.Err() == nil; {
-		var next int32
+	for number := uint32(0); ctx.Err() == nil; {
+		var next uint32
 		err := e.store.queue.Do(ctx, func() error {
 			return e.store.writer.query(func(rows pgx.Rows) error { return rows.Scan(&next) },
 				`SELECT number FROM namespaces WHERE id IS NULL AND number > $1 ORDER BY number LIMIT 1`, number)
@@ -74,7 +74,7 @@ func (e *eraser) sweep(ctx context.Context) error {
 // erase removes all rows of a number, and then its name. Each piece of the records
 // begins after the one before: the server steps over each row that was deleted, and
 // from the first one on, the time would grow with the square of their number.
-func (e *eraser) erase(ctx context.Context, number int32) error {
+func (e *eraser) erase(ctx context.Context, number uint32) error {
 	from, last := []byte{}, false
 	for !last {
 		to := []byte(nil)

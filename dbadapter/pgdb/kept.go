@@ -11,6 +11,8 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // An entry of the kept log is
@@ -20,40 +22,36 @@ import (
 // under its kind and number.
 const keptSize = 8 + dbadapter.VersionSize
 
-func keptSeed(number int32, why dbadapter.Why, seq uint64) uint64 {
-	return seed(number, kindKept, seq<<8|uint64(why))
-}
-
-func appendKept(b []byte, number int32, seq uint64, at time.Time, l *commit.Leaver) []byte {
+func appendKept(b []byte, number uint32, seq uint64, at time.Time, l *commit.Leaver) []byte {
 	start := len(b)
 	b = binary.BigEndian.AppendUint64(b, uint64(at.UnixMilli()))
 	b, _ = l.By.AppendBinary(b) // never fails
 	b = binary.AppendUvarint(b, uint64(len(l.Record.Key)))
 	b = append(b, l.Record.Key...)
-	b = binary.AppendUvarint(b, uint64(headSize(&l.Record.Record)))
-	b = appendHead(b, &l.Record)
+	b = binary.AppendUvarint(b, uint64(layout.HeadSize(&l.Record.Record)))
+	b = layout.AppendHead(b, &l.Record, 0)
 	b = append(b, l.Record.Value...)
-	return appendSeal(b, start, keptSeed(number, l.Why, seq))
+	return layout.AppendSeal(b, start, layout.KeptSeed(number, l.Why, seq))
 }
 
 // readKept decodes an entry.
-func readKept(b []byte, number int32, why dbadapter.Why, seq uint64, h dbadapter.Hasher) (k dbadapter.Kept, err error) {
+func readKept(b []byte, number uint32, why dbadapter.Why, seq uint64, h dbadapter.Hasher) (k dbadapter.Kept, err error) {
 	const what = "an entry of the kept log"
-	body, err := unseal(b, keptSeed(number, why, seq), what)
+	body, err := layout.Unseal(b, layout.KeptSeed(number, why, seq), what)
 	if err != nil {
 		return k, err
 	}
 	if len(body) < keptSize {
-		return k, corrupt(what, "it has %d bytes", len(b))
+		return k, damage.Corrupt(what, "it has %d bytes", len(b))
 	}
 	k.Seq, k.Why, k.At = seq, why, time.UnixMilli(int64(binary.BigEndian.Uint64(body))).UTC()
 	if err := k.By.UnmarshalBinary(body[8:keptSize]); err != nil {
-		return k, corrupt(what, "%v", err)
+		return k, damage.Corrupt(what, "%v", err)
 	}
 	key, rest, ok := takePiece(body[keptSize:])
 	head, value, more := takePiece(rest)
 	if !ok || !more {
-		return k, corrupt(what, "it is cut short")
+		return k, damage.Corrupt(what, "it is cut short")
 	}
 	r, err := readRecord(key, head, value, h)
 	k.Record = r.Record
@@ -71,7 +69,7 @@ func takePiece(b []byte) (piece, rest []byte, ok bool) {
 }
 
 // stageKept queues the leavers of a commit, in pieces of about the size of a batch.
-func (n *namespace) stageKept(b *pgx.Batch, m *keptMeta, leavers []commit.Leaver) {
+func (n *namespace) stageKept(b *pgx.Batch, m *layout.Kept, leavers []commit.Leaver) {
 	at := n.store.options.Now()
 	var whys []int16
 	var seqs, sizes []int64
@@ -86,10 +84,10 @@ func (n *namespace) stageKept(b *pgx.Batch, m *keptMeta, leavers []commit.Leaver
 	}
 	for i := range leavers {
 		l := &leavers[i]
-		m.seq++
-		m.count(l.Why, l.Size(), 1)
-		entry := appendKept(nil, n.number, m.seq, at, l)
-		whys, seqs, sizes = append(whys, int16(l.Why)), append(seqs, int64(m.seq)), append(sizes, int64(l.Size()))
+		m.Seq++
+		m.Count(l.Why, l.Size(), 1)
+		entry := appendKept(nil, n.number, m.Seq, at, l)
+		whys, seqs, sizes = append(whys, int16(l.Why)), append(seqs, int64(m.Seq)), append(sizes, int64(l.Size()))
 		entries = append(entries, entry)
 		if bytes += len(entry); bytes > dbadapter.MaxBatchBytes {
 			flush()
@@ -123,7 +121,7 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 }
 
 func (s *snapshot) kept(ctx context.Context, yield func(dbadapter.Kept) bool) error {
-	found := keptMeta{seq: s.meta.kept.seq}
+	found := layout.Kept{Seq: s.meta.Kept.Seq}
 	for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
 		for last, more := int64(0), true; more; {
 			page, err := s.keptPage(why, last)
@@ -135,7 +133,7 @@ func (s *snapshot) kept(ctx context.Context, yield func(dbadapter.Kept) bool) er
 				if err := s.running(ctx); err != nil {
 					return err
 				}
-				found.count(why, len(k.Record.Key)+len(k.Record.Value), 1)
+				found.CountRecord(why, &k.Record, 1)
 				last = int64(k.Seq)
 				if !yield(*k) {
 					return nil
@@ -147,10 +145,10 @@ func (s *snapshot) kept(ctx context.Context, yield func(dbadapter.Kept) bool) er
 	if err := s.running(ctx); err != nil {
 		return err
 	}
-	if found != s.meta.kept {
-		m := s.meta.kept
-		return corrupt("the kept log", "it has %d conflicts and %d records set aside, and %d and %d were written",
-			found.conflicts, found.setAside, m.conflicts, m.setAside)
+	if found != s.meta.Kept {
+		m := s.meta.Kept
+		return damage.Corrupt("the kept log", "it has %d conflicts and %d records set aside, and %d and %d were written",
+			found.Conflicts, found.SetAside, m.Conflicts, m.SetAside)
 	}
 	return nil
 }
@@ -173,10 +171,7 @@ func (s *snapshot) keptPage(why dbadapter.Why, after int64) (page []dbadapter.Ke
 
 func (n *namespace) KeptCount(why dbadapter.Why) int {
 	m := n.last()
-	if why == dbadapter.KeptConflict {
-		return int(m.kept.conflicts)
-	}
-	return int(m.kept.setAside)
+	return m.Kept.Of(why)
 }
 
 func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
@@ -186,7 +181,7 @@ func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
 	}
 	return n.do(ctx, "forget entries of the kept log", func() error {
 		return n.takeOut(`SELECT why, seq, size FROM kept WHERE namespace = $1 AND why = ANY($2) AND seq = ANY($3)`,
-			func(*keptMeta) bool { return true }, []int16{int16(dbadapter.KeptConflict), int16(dbadapter.KeptSetAside)}, numbers)
+			func(*layout.Kept) bool { return true }, []int16{int16(dbadapter.KeptConflict), int16(dbadapter.KeptSetAside)}, numbers)
 	})
 }
 
@@ -196,18 +191,15 @@ const trimPage = 4096
 // trimKept removes the oldest conflicts beyond the bounds. It runs on the queue's
 // goroutine.
 func (w *writer) trimKept(n *namespace) error {
-	over := func(m *keptMeta) bool {
-		return m.conflicts > dbadapter.MaxConflicts || m.bytes > dbadapter.MaxConflictBytes
-	}
-	for over(&n.meta.kept) {
-		was := n.meta.kept
+	for n.meta.Kept.Full() {
+		was := n.meta.Kept
 		err := n.takeOut(`SELECT why, seq, size FROM kept WHERE namespace = $1 AND why = $2 ORDER BY seq LIMIT $3`,
-			over, int16(dbadapter.KeptConflict), trimPage)
+			(*layout.Kept).Full, int16(dbadapter.KeptConflict), trimPage)
 		if err != nil {
 			return err
 		}
-		if n.meta.kept == was {
-			return corrupt("the kept log", "its head counts %d conflicts of %d bytes, which are not there", was.conflicts, was.bytes)
+		if n.meta.Kept == was {
+			return damage.Corrupt("the kept log", "its head counts %d conflicts of %d bytes, which are not there", was.Conflicts, was.Bytes)
 		}
 	}
 	return nil
@@ -215,17 +207,17 @@ func (w *writer) trimKept(n *namespace) error {
 
 // takeOut removes the entries that a query finds, in its order and as long as more
 // says so.
-func (n *namespace) takeOut(find string, more func(*keptMeta) bool, arguments ...any) error {
+func (n *namespace) takeOut(find string, more func(*layout.Kept) bool, arguments ...any) error {
 	m := n.meta
 	var whys []int16
 	var seqs []int64
 	err := n.store.writer.query(func(rows pgx.Rows) error {
 		var why int16
 		var seq, size int64
-		if err := rows.Scan(&why, &seq, &size); err != nil || !more(&m.kept) {
+		if err := rows.Scan(&why, &seq, &size); err != nil || !more(&m.Kept) {
 			return err
 		}
-		m.kept.count(dbadapter.Why(why), int(size), -1)
+		m.Kept.Count(dbadapter.Why(why), int(size), -1)
 		whys, seqs = append(whys, why), append(seqs, seq)
 		return nil
 	}, find, append([]any{n.number}, arguments...)...)

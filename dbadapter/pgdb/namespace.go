@@ -9,13 +9,14 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
 type namespace struct {
 	store   *Store
 	id      dbadapter.NamespaceID
-	number  int32
+	number  uint32
 	hasher  dbadapter.Hasher
 	observe func([]dbadapter.Change)
 
@@ -72,7 +73,7 @@ func (n *namespace) load() error {
 		n.show(n.meta)
 		return nil
 	}
-	n.number, n.meta = w.head.next, meta{first: 1}
+	n.number, n.meta = w.head.next, meta{Meta: layout.Meta{First: 1}}
 	return w.transact(func(b *pgx.Batch, h *head) {
 		h.next++
 		b.Queue(`INSERT INTO namespaces (number, id, head) VALUES ($1, $2, $3)`, n.number, n.id[:], n.meta.encode(n.number))
@@ -101,11 +102,11 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 	return b.outcomes, err
 }
 
-func (n *namespace) Latest() dbadapter.Timestamp { return n.last().latest }
+func (n *namespace) Latest() dbadapter.Timestamp { return n.last().Latest }
 
 func (n *namespace) Ceiling() dbadapter.Timestamp {
 	m := n.last()
-	return m.ceiling()
+	return m.Ceiling()
 }
 
 // last is the head as of the last commit.
@@ -116,15 +117,11 @@ func (n *namespace) last() meta {
 }
 
 func (n *namespace) Raise(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setMeta(ctx, "raise the ceiling", func(m *meta) {
-		if to > m.ceiling() {
-			m.raised = to
-		}
-	})
+	return n.setMeta(ctx, "raise the ceiling", func(m *meta) { m.Raise(to) })
 }
 
 func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setMeta(ctx, "lower the ceiling", func(m *meta) { m.latest, m.raised = min(m.latest, to), min(m.raised, to) })
+	return n.setMeta(ctx, "lower the ceiling", func(m *meta) { m.Lower(to) })
 }
 
 // setMeta changes the namespace's head between two commits.

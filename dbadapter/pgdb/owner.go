@@ -30,7 +30,7 @@ import (
 // head is what the store knows of itself.
 type head struct {
 	commits int64
-	next    int32 // the number that the next new namespace gets
+	next    uint32 // the number that the next new namespace gets
 }
 
 // lockWait is how long an opening waits for the lock: the server notices within it
@@ -113,7 +113,7 @@ func (w *writer) open(ctx context.Context) error {
 	}
 	if err == nil && s.options.Folder != "" {
 		var id string
-		var next int32
+		var next uint32
 		if err = conn.QueryRow(ctx, `SELECT id, next FROM store WHERE single`).Scan(&id, &next); err == nil {
 			err = bind(s.options.Folder, id, next > 1)
 		}

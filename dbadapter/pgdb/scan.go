@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 // A scan reads page by page, each with a query of its own from where the last one
@@ -101,8 +102,8 @@ func (s *snapshot) scan(ctx context.Context, prefix, after []byte, yield func(db
 	if err := s.running(ctx); err != nil {
 		return err
 	}
-	if len(prefix) == 0 && after == nil && (s.meta.digest != sum || s.meta.records != count) {
-		return corrupt("the records", "%d are there, %d were written; one is missing, or is not the newest of its key", count, s.meta.records)
+	if len(prefix) == 0 && after == nil && (s.meta.Digest != sum || s.meta.Records != count) {
+		return damage.Corrupt("the records", "%d are there, %d were written; one is missing, or is not the newest of its key", count, s.meta.Records)
 	}
 	return nil
 }
@@ -141,7 +142,7 @@ func (s *snapshot) pairs(ctx context.Context, from, to dbadapter.Index, yield fu
 			}
 			if last := len(page) - 1; last >= 0 && page[last].Index == p.Index { // of the same bucket
 				if page[last] != p {
-					return corrupt("a bucket", "its records disagree on its checksum")
+					return damage.Corrupt("a bucket", "its records disagree on its checksum")
 				}
 				return nil
 			}

@@ -19,7 +19,7 @@ const format = 1 // the schema below inserts it
 // never used twice; one whose id is NULL has been dropped and is being erased. The id of
 // the store is random (folder.go).
 //
-// A record is its key, its value, and its head (record.go). idx is its index and sum
+// A record is its key, its value, and its head (dbadapter/internal/layout). idx is its index and sum
 // the checksum of its bucket, sealed (layout.go): all records of a bucket carry the
 // same. Both stand in one index of the database, so that pairs are listed from there.
 //

@@ -11,6 +11,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 type snapshot struct {
@@ -70,7 +71,7 @@ func (s *snapshot) running(ctx context.Context) error {
 	return nil
 }
 
-func (s *snapshot) Seq() uint64 { return s.meta.seq }
+func (s *snapshot) Seq() uint64 { return s.meta.Seq }
 
 func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	var r *dbadapter.Hashed
@@ -91,9 +92,9 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 	}
 	switch {
 	case err != nil:
-		return dbadapter.Record{}, fmt.Errorf("get %s: %w", quote(key), err)
+		return dbadapter.Record{}, fmt.Errorf("get %s: %w", damage.Quote(key), err)
 	case r == nil:
-		return dbadapter.Record{}, fmt.Errorf("get %s: %w", quote(key), dbadapter.ErrNotFound)
+		return dbadapter.Record{}, fmt.Errorf("get %s: %w", damage.Quote(key), dbadapter.ErrNotFound)
 	}
 	return r.Record, nil
 }
@@ -115,7 +116,7 @@ func (s *snapshot) check(r *dbadapter.Hashed, stored int64) error {
 }
 
 func errStale(key []byte) error {
-	return corrupt("the record "+quote(key), "it is not the one that its bucket was written with")
+	return damage.Corrupt("the record "+damage.Quote(key), "it is not the one that its bucket was written with")
 }
 
 // held reads and verifies the records under each of the indices, which are sorted.

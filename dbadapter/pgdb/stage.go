@@ -4,6 +4,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // The statements of a commit take columns, so that a batch of any length is one of
@@ -26,12 +27,12 @@ WHERE records.namespace = $1 AND records.key = n.key`
 func (p *part) stage(b *pgx.Batch) {
 	n := p.namespace
 	m := n.meta
-	changes := p.group.Changes(m.seq)
+	changes := p.group.Changes(m.Seq)
 	var keys, heads, values, near, gone [][]byte
 	var indices, sums, nearSums []int64
 	for i, bucket := range p.group.Touched() {
-		m.records += uint64(changes[i].Records)
-		m.digest = m.digest.Add(changes[i].Delta)
+		m.Records += uint64(changes[i].Records)
+		m.Digest = m.Digest.Add(changes[i].Delta)
 		sum := sealSum(n.number, bucket.Index, changes[i].New)
 		for j := range bucket.Held {
 			held := &bucket.Held[j]
@@ -56,18 +57,18 @@ func (p *part) stage(b *pgx.Batch) {
 	if len(near) > 0 {
 		b.Queue(markNeighbours, n.number, near, nearSums)
 	}
-	n.stageKept(b, &m.kept, p.group.Leavers())
+	n.stageKept(b, &m.Kept, p.group.Leavers())
 	var lasts []int64
 	var entries [][]byte
 	for rest := changes; len(rest) > 0; {
-		some := rest[:oneLogEntry(rest)]
+		some := rest[:layout.LogEntry(rest)]
 		rest = rest[len(some):]
 		lasts = append(lasts, int64(some[len(some)-1].Seq))
-		entries = append(entries, appendLogEntry(nil, n.number, some))
+		entries = append(entries, layout.AppendLogEntry(nil, n.number, some))
 	}
 	b.Queue(putLog, n.number, lasts, entries)
-	m.seq += uint64(len(changes))
-	m.latest = max(m.latest, p.group.Latest())
+	m.Seq += uint64(len(changes))
+	m.Latest = max(m.Latest, p.group.Latest())
 	b.Queue(putMeta, n.number, m.encode(n.number))
 	p.meta, p.changes = m, changes
 }
@@ -77,7 +78,7 @@ func (p *part) stage(b *pgx.Batch) {
 func prepare(items []commit.Item) (size int) {
 	bytes := 0
 	for i := range items {
-		bytes += len(items[i].Record.Key) + headSize(&items[i].Record.Record)
+		bytes += len(items[i].Record.Key) + layout.HeadSize(&items[i].Record.Record)
 	}
 	b := make([]byte, 0, bytes)
 	for i := range items {
@@ -89,7 +90,7 @@ func prepare(items []commit.Item) (size int) {
 			continue
 		}
 		start = len(b)
-		b = appendHead(b, &it.Record)
+		b = layout.AppendHead(b, &it.Record, 0)
 		it.Stored = b[start:len(b):len(b)]
 	}
 	return size

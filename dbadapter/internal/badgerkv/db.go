@@ -6,6 +6,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -40,7 +41,7 @@ type view struct {
 
 // Get recovers: Badger panics over some kinds of damage.
 func (v view) Get(key []byte, use func([]byte) error) (found bool, err error) {
-	defer kv.Recovered("database", &err)
+	defer damage.Recovered("database", &err)
 	item, err := v.txn.Get(key)
 	if errors.Is(err, badger.ErrKeyNotFound) {
 		return false, nil

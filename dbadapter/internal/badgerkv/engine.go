@@ -13,6 +13,7 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -56,7 +57,7 @@ func (e Engine) Open(dir string) (kv.DB, error) {
 func (e Engine) open(dir string) (_ *db, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = kv.Corrupt("the database files", "%v", p)
+			err = damage.Corrupt("the database files", "%v", p)
 		}
 	}()
 	d := &db{}
@@ -68,8 +69,8 @@ func (e Engine) open(dir string) (_ *db, err error) {
 		return d, nil
 	case isLockError(err):
 		return nil, fmt.Errorf("%w (%v)", dbadapter.ErrLocked, err)
-	case kv.IsDamage(err):
-		return nil, kv.Corrupt("the database files", "%v", err)
+	case damage.Is(err):
+		return nil, damage.Corrupt("the database files", "%v", err)
 	}
 	return nil, fmt.Errorf("open the database files: %w", err)
 }

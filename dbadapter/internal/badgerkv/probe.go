@@ -13,7 +13,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 // Probe reads the files before Badger opens them, since Badger answers
@@ -85,7 +85,7 @@ func (e Engine) probeTables(dir string, tables map[uint64]badger.TableManifest) 
 	probe := func(id uint64) error {
 		stat, err := statTable(dir, id)
 		if isGone(err) {
-			return kv.Damaged(tableFile(dir, id), "it is missing")
+			return damage.File(tableFile(dir, id), "it is missing")
 		}
 		if err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 // A log holds the commits that are in no table yet:
@@ -44,7 +44,7 @@ type logEntry struct {
 }
 
 func probeLog(path string) (err error) {
-	defer kv.Recovered(path, &err)
+	defer damage.Recovered(path, &err)
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -112,9 +112,9 @@ func afterWhole(path string, b []byte, whole int) error {
 	}
 	switch {
 	case first != last:
-		return kv.Damaged(path, "a commit at %d is damaged, and others follow it", whole)
+		return damage.File(path, "a commit at %d is damaged, and others follow it", whole)
 	case fin >= 0 && !hasEmptySector(b, whole, fin):
-		return kv.Damaged(path, "the last commit, at %d, is damaged", whole)
+		return damage.File(path, "the last commit, at %d, is damaged", whole)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 // castagnoli is the polynomial of all of Badger's CRC-32 checksums.
@@ -25,7 +25,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // it is on the disk, and after a clean close there is no half one.
 func (e Engine) probeManifest(dir string, closed bool) (tables map[uint64]badger.TableManifest, err error) {
 	path := filepath.Join(dir, manifest)
-	defer kv.Recovered(path, &err)
+	defer damage.Recovered(path, &err)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, noTables(dir)
@@ -40,14 +40,14 @@ func (e Engine) probeManifest(dir string, closed bool) (tables map[uint64]badger
 	defer f.Close()
 	list, end, err := badger.ReplayManifestFile(f, 0, e.options(dir, new(compactionSteps)))
 	if err != nil {
-		return nil, kv.Damaged(path, "%v", err)
+		return nil, damage.File(path, "%v", err)
 	}
 	rest := b[end:]
 	if len(rest) == 0 {
 		return list.Tables, nil
 	}
 	if closed {
-		return nil, kv.Damaged(path, "it ends in the midst of a change, though the store was closed in order")
+		return nil, damage.File(path, "it ends in the midst of a change, though the store was closed in order")
 	}
 	for at := 0; at+8 < len(rest); at++ {
 		sum := binary.BigEndian.Uint32(rest[at+4:])
@@ -56,7 +56,7 @@ func (e Engine) probeManifest(dir string, closed bool) (tables map[uint64]badger
 			n = uint64(len(rest) - 8)
 		}
 		if n > 0 && n <= uint64(len(rest)-at-8) && crc32.Checksum(rest[at+8:at+8+int(n)], castagnoli) == sum {
-			return nil, kv.Damaged(path, "a change at %d is damaged, and others follow it", end)
+			return nil, damage.File(path, "a change at %d is damaged, and others follow it", end)
 		}
 	}
 	return list.Tables, nil
@@ -70,7 +70,7 @@ func noTables(dir string) error {
 	}
 	for _, f := range files {
 		if _, ok := parseTableFile(f.Name()); ok {
-			return kv.Damaged(filepath.Join(dir, manifest), "it is missing, and there are tables")
+			return damage.File(filepath.Join(dir, manifest), "it is missing, and there are tables")
 		}
 	}
 	return nil

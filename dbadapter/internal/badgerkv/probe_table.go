@@ -12,7 +12,7 @@ import (
 	"github.com/dgraph-io/badger/v4/y"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 // A table is
@@ -23,10 +23,10 @@ import (
 // index, and, if blocks is set, every block.
 func probeTable(dir string, id uint64, blocks bool) (err error) {
 	path := tableFile(dir, id)
-	defer kv.Recovered(path, &err)
+	defer damage.Recovered(path, &err)
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return kv.Damaged(path, "it is missing")
+		return damage.File(path, "it is missing")
 	}
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func probeTable(dir string, id uint64, blocks bool) (err error) {
 		return err
 	}
 	if index.OffsetsLength() == 0 {
-		return kv.Damaged(path, "it has no blocks")
+		return damage.File(path, "it has no blocks")
 	}
 	if !blocks {
 		return nil
@@ -52,14 +52,14 @@ func probeTable(dir string, id uint64, blocks bool) (err error) {
 	for i := range index.OffsetsLength() {
 		var block fb.BlockOffset
 		if !index.Offsets(&block, i) || int64(block.Offset()) != at || int64(block.Len()) > end-at {
-			return kv.Damaged(path, "block %d is not where it should be", i)
+			return damage.File(path, "block %d is not where it should be", i)
 		}
 		buf = append(buf[:0], make([]byte, block.Len())...)
 		if _, err := io.ReadFull(r, buf); err != nil {
 			return err
 		}
 		if err := checkBlock(buf); err != nil {
-			return kv.Damaged(path, "block %d at %d: %v", i, at, err)
+			return damage.File(path, "block %d at %d: %v", i, at, err)
 		}
 		at += int64(block.Len())
 	}
@@ -72,7 +72,7 @@ func readTableIndex(f *os.File, path string, size int64) (*fb.TableIndex, int64,
 	// back reads a field that ends at the place reached, and moves there.
 	back := func(n int64) ([]byte, error) {
 		if n < 0 || n > at {
-			return nil, kv.Damaged(path, "a length goes past its beginning")
+			return nil, damage.File(path, "a length goes past its beginning")
 		}
 		at -= n
 		b := make([]byte, n)
@@ -95,7 +95,7 @@ func readTableIndex(f *os.File, path string, size int64) (*fb.TableIndex, int64,
 		return nil, 0, err
 	}
 	if err := checkSum(index, sum); err != nil {
-		return nil, 0, kv.Damaged(path, "its index: %v", err)
+		return nil, 0, damage.File(path, "its index: %v", err)
 	}
 	return fb.GetRootAsTableIndex(index, 0), at, nil
 }

@@ -10,7 +10,9 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // checkpoint is a snapshot of each open namespace, all of the same read
@@ -49,7 +51,7 @@ func (c *checkpoint) open() error {
 		if n.number == 0 {
 			continue // it is being opened, or dropped
 		}
-		snap := &snapshot{namespace: n, seq: n.shown.seq, read: s.last}
+		snap := &snapshot{namespace: n, seq: n.shown.Seq, read: s.last}
 		n.mu.Lock()
 		if !n.closed {
 			snap.read.refs.Add(1)
@@ -106,17 +108,17 @@ func (m *mark) encode() []byte {
 		b = binary.BigEndian.AppendUint64(b, n.seq)
 		b = binary.BigEndian.AppendUint64(b, n.kept)
 	}
-	return appendSeal(b, 0, 0)
+	return layout.AppendSeal(b, 0, 0)
 }
 
 func decodeMark(b []byte) (m mark, err error) {
 	const what = "the mark of a copy"
-	body, err := unseal(b, 0, what)
+	body, err := layout.Unseal(b, 0, what)
 	if err != nil {
 		return m, err
 	}
 	if len(body) < markHead || body[0] != markFormat || (len(body)-markHead)%markEach != 0 {
-		return m, kv.Corrupt(what, "it has %d bytes", len(b))
+		return m, damage.Corrupt(what, "it has %d bytes", len(b))
 	}
 	copy(m.line[:], body[1:])
 	copy(m.token[:], body[17:])
@@ -149,7 +151,7 @@ func (c *checkpoint) next(since []byte) (now mark, before *mark, err error) {
 		if err != nil {
 			return now, nil, err
 		}
-		now.namespaces = append(now.namespaces, markedNamespace{s.namespace.id, s.namespace.number, s.seq, m.kept.last()})
+		now.namespaces = append(now.namespaces, markedNamespace{s.namespace.id, s.namespace.number, s.seq, m.keptLast()})
 	}
 	if since == nil {
 		return now, nil, nil
@@ -163,7 +165,7 @@ func (c *checkpoint) next(since []byte) (now mark, before *mark, err error) {
 	if err != nil || settled == nil {
 		return now, nil, err
 	}
-	body, err := unseal(settled, 0, "the note of a copy")
+	body, err := layout.Unseal(settled, 0, "the note of a copy")
 	if err != nil {
 		return now, nil, err
 	}
@@ -212,7 +214,7 @@ func (s *Store) settle(m *mark) error {
 		if err != nil {
 			return err
 		}
-		body, err := unseal(b, 0, "the note of a copy")
+		body, err := layout.Unseal(b, 0, "the note of a copy")
 		if err != nil {
 			return err
 		}
@@ -226,7 +228,7 @@ func (s *Store) settle(m *mark) error {
 		}
 	}
 	b := binary.BigEndian.AppendUint64(nil, s.committer.head.commits)
-	if err := txn.Set(lineKey(m.line), appendSeal(append(b, m.token[:]...), 0, 0)); err != nil {
+	if err := txn.Set(lineKey(m.line), layout.AppendSeal(append(b, m.token[:]...), 0, 0)); err != nil {
 		return err
 	}
 	return s.committer.finishUnseen(txn)
@@ -234,7 +236,7 @@ func (s *Store) settle(m *mark) error {
 
 // Copy writes the namespaces; see dbadapter.Checkpoint.
 func (c *checkpoint) Copy(ctx context.Context, w io.Writer, since []byte) (_ dbadapter.Copied, err error) {
-	defer kv.Recovered("database", &err)
+	defer damage.Recovered("database", &err)
 	now, before, err := c.next(since)
 	if err != nil {
 		return dbadapter.Copied{}, fmt.Errorf("copy the store: %w", err)

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 	"github.com/syncd-io/syncd/internal/durable"
 )
 
@@ -27,7 +28,7 @@ type cleanNote struct {
 
 func markClean(dir string, commits uint64) error {
 	b := binary.BigEndian.AppendUint64(nil, commits)
-	return durable.WriteFile(filepath.Join(dir, cleanFile), appendSeal(b, 0, 0))
+	return durable.WriteFile(filepath.Join(dir, cleanFile), layout.AppendSeal(b, 0, 0))
 }
 
 func readClean(dir string) (cleanNote, error) {
@@ -38,12 +39,12 @@ func readClean(dir string) (cleanNote, error) {
 	if err != nil {
 		return cleanNote{}, err
 	}
-	body, err := unseal(b, 0, "the file "+cleanFile)
+	body, err := layout.Unseal(b, 0, "the file "+cleanFile)
 	if err != nil {
 		return cleanNote{}, err
 	}
 	if len(body) != 8 {
-		return cleanNote{}, kv.Corrupt("the file "+cleanFile, "it has %d bytes", len(b))
+		return cleanNote{}, damage.Corrupt("the file "+cleanFile, "it has %d bytes", len(b))
 	}
 	return cleanNote{true, binary.BigEndian.Uint64(body)}, nil
 }

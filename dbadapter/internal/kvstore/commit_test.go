@@ -14,6 +14,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 func openTest(t *testing.T, dir string, o Options, observe func([]dbadapter.Change)) (*Store, *namespace) {
@@ -305,7 +306,7 @@ func TestClean(t *testing.T) {
 func TestLongValues(t *testing.T) {
 	dir := t.TempDir()
 	s, n := openTest(t, dir, Options{}, nil)
-	for i, size := range []int{dbadapter.MaxValue, 10, inline - envelopeSize, inline - envelopeSize - 1, dbadapter.MaxValue} {
+	for i, size := range []int{dbadapter.MaxValue, 10, inline - layout.LeastHead, inline - layout.LeastHead - 1, dbadapter.MaxValue} {
 		w := write("k", i)
 		r := w[0].Record.Record
 		r.Value = make([]byte, size)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 // A copy of a store is a stream of entries as they stand in the database, their seals
@@ -134,7 +134,7 @@ const (
 func (c *copyReader) next() (f copyFrame, err error) {
 	defer func() {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = kv.Corrupt("the copy", "it is cut short")
+			err = damage.Corrupt("the copy", "it is cut short")
 		}
 	}()
 	if f.kind, err = c.r.ReadByte(); err != nil {
@@ -148,7 +148,7 @@ func (c *copyReader) next() (f copyFrame, err error) {
 		}
 		f.id, f.number, f.since = dbadapter.NamespaceID(b), binary.BigEndian.Uint32(b[16:]), binary.BigEndian.Uint64(b[20:])
 		if f.number == 0 || f.number > maxNumber {
-			return f, kv.Corrupt("the copy", "a namespace has the number %d", f.number)
+			return f, damage.Corrupt("the copy", "a namespace has the number %d", f.number)
 		}
 		return f, nil
 	case framePut, frameSame, frameEmpty:
@@ -157,7 +157,7 @@ func (c *copyReader) next() (f copyFrame, err error) {
 			f.value, err = c.sized(maxCopyValue, "value")
 		}
 		if err == nil && len(f.key) == 0 {
-			err = kv.Corrupt("the copy", "an entry has no key")
+			err = damage.Corrupt("the copy", "an entry has no key")
 		}
 		return f, err
 	case frameEnd:
@@ -167,14 +167,14 @@ func (c *copyReader) next() (f copyFrame, err error) {
 		}
 		f.head = head{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])}
 		if frames := binary.BigEndian.Uint64(b[12:]); frames != c.frames {
-			return f, kv.Corrupt("the copy", "it has %d entries, and says %d", c.frames, frames)
+			return f, damage.Corrupt("the copy", "it has %d entries, and says %d", c.frames, frames)
 		}
 		if _, err := c.r.ReadByte(); !errors.Is(err, io.EOF) {
-			return f, kv.Corrupt("the copy", "something stands behind its end")
+			return f, damage.Corrupt("the copy", "something stands behind its end")
 		}
 		return f, nil
 	}
-	return f, kv.Corrupt("the copy", "there is no frame of kind %#x", f.kind)
+	return f, damage.Corrupt("the copy", "there is no frame of kind %#x", f.kind)
 }
 
 func (c *copyReader) sized(most uint64, what string) ([]byte, error) {
@@ -183,7 +183,7 @@ func (c *copyReader) sized(most uint64, what string) ([]byte, error) {
 		return nil, err
 	}
 	if n > most {
-		return nil, kv.Corrupt("the copy", "a %s has %d bytes", what, n)
+		return nil, damage.Corrupt("the copy", "a %s has %d bytes", what, n)
 	}
 	return c.bytes(int(n))
 }

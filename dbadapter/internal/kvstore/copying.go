@@ -8,7 +8,9 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // Why not the backup of an engine (Badger's): it reads at as many moments as it has goroutines,
@@ -21,10 +23,10 @@ func (s *snapshot) copyTo(ctx context.Context, out *copyWriter, before *mark) (d
 	if err != nil {
 		return dbadapter.CopiedNamespace{}, err
 	}
-	copied := dbadapter.CopiedNamespace{ID: s.namespace.id, Records: m.records, Seq: s.seq}
+	copied := dbadapter.CopiedNamespace{ID: s.namespace.id, Records: m.Records, Seq: s.seq}
 	var kept uint64
 	if before != nil {
-		if b, ok := before.of(s.namespace); ok && b.seq+1 >= m.first && b.seq <= s.seq {
+		if b, ok := before.of(s.namespace); ok && b.seq+1 >= m.First && b.seq <= s.seq {
 			copied.Since, kept = b.seq, b.kept
 		}
 	}
@@ -42,8 +44,8 @@ func (s *snapshot) copyTo(ctx context.Context, out *copyWriter, before *mark) (d
 	if err != nil {
 		return copied, err
 	}
-	m.first = m.seq + 1 // a copy holds neither the log nor the summary
-	return copied, out.frame(framePut, []byte{kindMeta}, m.encode(s.namespace.number))
+	m.First = m.Seq + 1 // a copy holds neither the log nor the summary
+	return copied, out.frame(framePut, []byte{layout.KindMeta}, m.encode(s.namespace.number))
 }
 
 // copyAll writes all buckets and records, and fails if they are not what the
@@ -51,11 +53,11 @@ func (s *snapshot) copyTo(ctx context.Context, out *copyWriter, before *mark) (d
 func (s *snapshot) copyAll(ctx context.Context, out *copyWriter, m *meta) error {
 	number := s.namespace.number
 	var named, count uint64
-	err := s.copyKind(ctx, out, kindIndex, func(key, value []byte) error {
-		if len(key) != numberSize {
-			return kv.Corrupt("an index entry", "its key has %d bytes", len(key))
+	err := s.copyKind(ctx, out, layout.KindIndex, func(key, value []byte) error {
+		if len(key) != layout.NumberSize {
+			return damage.Corrupt("an index entry", "its key has %d bytes", len(key))
 		}
-		b, err := readBucket(value, number, dbadapter.Index(read48(key)))
+		b, err := readBucket(value, number, dbadapter.Index(layout.Read48(key)))
 		for more := err == nil; more && err == nil; {
 			if _, more, err = b.next(); more {
 				named++
@@ -75,8 +77,8 @@ func (s *snapshot) copyAll(ctx context.Context, out *copyWriter, m *meta) error 
 	if err == nil {
 		err = s.copyKind(ctx, out, kindTail, nil) // read with its record
 	}
-	if err == nil && (count != m.records || named != m.records || sum != m.digest) {
-		err = kv.Corrupt("the records", "%d are there and %d in the buckets, %d were written", count, named, m.records)
+	if err == nil && (count != m.Records || named != m.Records || sum != m.Digest) {
+		err = damage.Corrupt("the records", "%d are there and %d in the buckets, %d were written", count, named, m.Records)
 	}
 	return err
 }
@@ -193,7 +195,7 @@ func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, aft
 		for n := 0; it.Valid() && n < copyAhead; n++ {
 			key := it.Key()
 			if len(key) < prefixSize {
-				return kv.Corrupt("an entry", "its key has %d bytes", len(key))
+				return damage.Corrupt("an entry", "its key has %d bytes", len(key))
 			}
 			if own := bytes.IndexByte(copiedApart, key[prefixSize-1]) >= 0; own {
 				it.Seek(appendPrefix(nil, s.namespace.number, key[prefixSize-1]+1))
@@ -203,7 +205,7 @@ func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, aft
 			if err != nil {
 				return err
 			}
-			if key[prefixSize-1] == kindKept {
+			if key[prefixSize-1] == layout.KindKept {
 				kept++
 			}
 			kind := byte(framePut)
@@ -220,8 +222,8 @@ func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, aft
 		s.giveWay(ctx)
 		return true
 	})
-	if written := m.kept.setAside + m.kept.conflicts; err == nil && kept != written {
-		err = kv.Corrupt("the kept log", "%d entries are there, %d were written", kept, written)
+	if written := m.Kept.SetAside + m.Kept.Conflicts; err == nil && kept != written {
+		err = damage.Corrupt("the kept log", "%d entries are there, %d were written", kept, written)
 	}
 	return err
 }
@@ -229,11 +231,11 @@ func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, aft
 // keptSeq is the number in the key of an entry of the kept log, or of its tail.
 func keptSeq(key []byte) (uint64, error) {
 	kind := key[prefixSize-1]
-	if kind != kindKept && kind != kindMore || len(key) != keptKeySize {
-		return 0, kv.Corrupt("an entry", "its key, %x, is none that a namespace has", key)
+	if kind != layout.KindKept && kind != kindMore || len(key) != keptKeySize {
+		return 0, damage.Corrupt("an entry", "its key, %x, is none that a namespace has", key)
 	}
 	return binary.BigEndian.Uint64(key[prefixSize+1:]), nil
 }
 
 // copiedApart are the kinds that are not among the others.
-var copiedApart = []byte{kindRecord, kindTail, kindIndex, kindLog, kindKeeps, kindPart, kindMeta}
+var copiedApart = []byte{kindRecord, kindTail, layout.KindIndex, layout.KindLog, kindKeeps, kindPart, layout.KindMeta}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // fewIndices makes records share buckets.
@@ -45,14 +46,14 @@ func entries(t testing.TB, s *Store) map[string]string {
 		for it.Seek(prefix); it.Valid(); it.Next() {
 			key, value := bytes.Clone(it.Key()), must(kv.Get(view, it.Key()))
 			switch key[prefixSize-1] {
-			case kindLog:
+			case layout.KindLog:
 				continue
-			case kindMeta:
+			case layout.KindMeta:
 				var m meta
 				if err := m.decode(value, n.number); err != nil {
 					t.Fatal(err)
 				}
-				m.first = 0
+				m.First = 0
 				value = m.encode(n.number)
 			}
 			out[fmt.Sprintf("%x/%q", id[:1], key[prefixSize-1:])] = string(value)

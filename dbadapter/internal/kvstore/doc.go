@@ -3,8 +3,8 @@
 //
 //   - Writes of many callers share one transaction and one write to the disk
 //     (queue.go, committer.go), and are on the disk before Apply returns.
-//   - Every entry carries a checksum that is verified when it is read (layout.go,
-//     envelope.go), and a record is compared with its bucket, so that an older
+//   - Every entry carries a checksum that is verified when it is read
+//     (dbadapter/internal/layout), and a record is compared with its bucket, so that an older
 //     envelope is not taken for the newest (verify.go, scan.go).
 //   - A lock, a format stamp, a note of a clean close and a look at the files
 //     before the engine opens them make damage a named error (format.go, clean.go).

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 // eraser removes the entries of dropped namespaces in the background, piece by
@@ -83,7 +83,7 @@ func (e *eraser) marked(above uint32) (uint32, error) {
 		return 0, err
 	}
 	if len(keys[0]) != prefixSize+4 {
-		return 0, kv.Corrupt("the mark of a dropped namespace", "its key has %d bytes", len(keys[0]))
+		return 0, damage.Corrupt("the mark of a dropped namespace", "its key has %d bytes", len(keys[0]))
 	}
 	return binary.BigEndian.Uint32(keys[0][prefixSize:]), nil
 }
@@ -118,7 +118,7 @@ func (e *eraser) erase(ctx context.Context, number uint32) error {
 func (s *Store) keys(prefix, from []byte, most int) (keys [][]byte, err error) {
 	view := s.db.View()
 	defer view.Close()
-	defer kv.Recovered("database", &err)
+	defer damage.Recovered("database", &err)
 	it := view.Iterate(prefix)
 	defer it.Close()
 	size := 0

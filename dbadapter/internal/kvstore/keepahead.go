@@ -5,7 +5,9 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // A small batch can take the place of records that are much larger, and the
@@ -31,7 +33,7 @@ func (c *committer) keepAhead(p part) error {
 		return nil
 	}
 	m := p.namespace.meta
-	m.kept.ahead = m.kept.seq + 1
+	m.ahead = m.Kept.Seq + 1
 	for len(leavers) > 0 {
 		if err := c.store.disk.check(); err != nil {
 			return err
@@ -40,7 +42,7 @@ func (c *committer) keepAhead(p part) error {
 		leavers = leavers[len(some):]
 		c.arena = c.arena[:0]
 		txn := c.store.db.Begin()
-		err := c.stageKept(txn, p.namespace.number, &m.kept, some)
+		err := c.stageKept(txn, p.namespace.number, &m.Kept, some)
 		if err == nil {
 			err = p.namespace.putHidden(txn, m)
 		}
@@ -67,19 +69,19 @@ func onePiece(leavers []commit.Leaver) int {
 // on the committer's goroutine.
 func (c *committer) dropAhead(n *namespace) error {
 	m := n.meta
-	if m.kept.ahead == 0 {
+	if m.ahead == 0 {
 		return nil
 	}
 	txn := c.store.db.Begin()
 	defer txn.Discard()
 	for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
-		for seq := m.kept.ahead; seq <= m.kept.seq; seq++ {
-			if err := n.stageForget(txn, &m.kept, why, seq); err != nil {
+		for seq := m.ahead; seq <= m.Kept.Seq; seq++ {
+			if err := n.stageForget(txn, &m.Kept, why, seq); err != nil {
 				return err
 			}
 		}
 	}
-	m.kept.seq, m.kept.ahead = m.kept.ahead-1, 0
+	m.Kept.Seq, m.ahead = m.ahead-1, 0
 	return n.putHidden(txn, m)
 }
 
@@ -99,7 +101,7 @@ func (n *namespace) putHidden(txn kv.Txn, m meta) error {
 // trimKept removes the oldest conflicts beyond the bounds. It runs on the
 // committer's goroutine.
 func (c *committer) trimKept(n *namespace) error {
-	for n.meta.kept.conflicts > dbadapter.MaxConflicts || n.meta.kept.bytes > dbadapter.MaxConflictBytes {
+	for n.meta.Kept.Full() {
 		txn := c.store.db.Begin()
 		err := c.trimPiece(n, txn)
 		txn.Discard()
@@ -111,25 +113,25 @@ func (c *committer) trimKept(n *namespace) error {
 }
 
 func (c *committer) trimPiece(n *namespace, txn kv.Txn) error {
-	prefix := append(appendPrefix(nil, n.number, kindKept), byte(dbadapter.KeptConflict))
+	prefix := append(appendPrefix(nil, n.number, layout.KindKept), byte(dbadapter.KeptConflict))
 	keys, err := c.store.keys(prefix, prefix, forgetPiece)
 	if err != nil {
 		return err
 	}
 	m := n.meta
 	for _, key := range keys {
-		if m.kept.conflicts <= dbadapter.MaxConflicts && m.kept.bytes <= dbadapter.MaxConflictBytes {
+		if !m.Kept.Full() {
 			break
 		}
 		if len(key) != keptKeySize {
-			return kv.Corrupt("an entry of the kept log", "its key has %d bytes", len(key))
+			return damage.Corrupt("an entry of the kept log", "its key has %d bytes", len(key))
 		}
-		if err := n.stageForget(txn, &m.kept, dbadapter.KeptConflict, binary.BigEndian.Uint64(key[prefixSize+1:])); err != nil {
+		if err := n.stageForget(txn, &m.Kept, dbadapter.KeptConflict, binary.BigEndian.Uint64(key[prefixSize+1:])); err != nil {
 			return err
 		}
 	}
 	if m == n.meta {
-		return kv.Corrupt("the kept log", "its head counts %d conflicts of %d bytes, and %d are there", m.kept.conflicts, m.kept.bytes, len(keys))
+		return damage.Corrupt("the kept log", "its head counts %d conflicts of %d bytes, and %d are there", m.Kept.Conflicts, m.Kept.Bytes, len(keys))
 	}
 	return n.putMeta(txn, m)
 }

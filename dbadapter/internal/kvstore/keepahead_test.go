@@ -43,8 +43,8 @@ func writeAhead(t *testing.T, s *Store, n *namespace, writes []dbadapter.Write) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.meta.kept.ahead == 0 || n.meta.kept.conflicts != 3 {
-		t.Fatalf("nothing was written ahead: %+v", n.meta.kept)
+	if n.meta.ahead == 0 || n.meta.Kept.Conflicts != 3 {
+		t.Fatalf("nothing was written ahead: %+v", n.meta.Kept)
 	}
 }
 

@@ -11,7 +11,9 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // An entry of the kept log is
@@ -21,46 +23,12 @@ import (
 // under its kind and number. One that is too long to stand among the keys is cut
 // in two, as a record is, and cut is 1; the seal, at the very end, covers both.
 
-// keptMeta is what a namespace's head says of its kept log.
-type keptMeta struct {
-	seq       uint64 // of the last entry
-	setAside  uint64 // entries of each kind
-	conflicts uint64
-	bytes     uint64 // keys and values of the conflicts
-	// ahead, if not 0, is the first entry that was written ahead of a commit which
-	// is not there; see keepAhead.
-	ahead uint64
-}
-
-// last is the last entry whose commit is there: those ahead of it may give way to
-// others of the same numbers.
-func (m *keptMeta) last() uint64 {
-	if m.ahead != 0 {
-		return m.ahead - 1
-	}
-	return m.seq
-}
-
-// count moves the count of a kind by the entry of a record, up or down.
-func (m *keptMeta) count(why dbadapter.Why, r *dbadapter.Record, by int) {
-	if why == dbadapter.KeptConflict {
-		m.conflicts += uint64(by)
-		m.bytes += uint64(by * (len(r.Key) + len(r.Value)))
-	} else {
-		m.setAside += uint64(by)
-	}
-}
-
 const keptKeySize = prefixSize + 1 + 8
 
 const keptHead = 1 + 8 + dbadapter.VersionSize
 
 func keptKey(number uint32, kind byte, why dbadapter.Why, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(appendPrefix(nil, number, kind), byte(why)), seq)
-}
-
-func keptSeed(number uint32, why dbadapter.Why, seq uint64) uint64 {
-	return seed(number, kindKept, seq<<8|uint64(why))
 }
 
 func appendKept(b []byte, number uint32, seq uint64, at time.Time, l *commit.Leaver) []byte {
@@ -71,30 +39,30 @@ func appendKept(b []byte, number uint32, seq uint64, at time.Time, l *commit.Lea
 	b = binary.AppendUvarint(b, uint64(len(l.Record.Key)))
 	b = append(b, l.Record.Key...)
 	b = appendEnvelope(b, &l.Record)
-	if len(b)-start+sealSize >= inline {
+	if len(b)-start+layout.SealSize >= inline {
 		b[start] = 1
 	}
-	return appendSeal(b, start, keptSeed(number, l.Why, seq))
+	return layout.AppendSeal(b, start, layout.KeptSeed(number, l.Why, seq))
 }
 
 // readKept decodes an entry, both parts of it.
 func readKept(b []byte, number uint32, why dbadapter.Why, seq uint64, h dbadapter.Hasher) (k dbadapter.Kept, err error) {
 	const what = "an entry of the kept log"
-	body, err := unseal(b, keptSeed(number, why, seq), what)
+	body, err := layout.Unseal(b, layout.KeptSeed(number, why, seq), what)
 	if err != nil {
 		return k, err
 	}
 	if len(body) < keptHead {
-		return k, kv.Corrupt(what, "it has %d bytes", len(b))
+		return k, damage.Corrupt(what, "it has %d bytes", len(b))
 	}
 	k.Seq, k.Why, k.At = seq, why, time.UnixMilli(int64(binary.BigEndian.Uint64(body[1:]))).UTC()
 	if err := k.By.UnmarshalBinary(body[9:keptHead]); err != nil {
-		return k, kv.Corrupt(what, "%v", err)
+		return k, damage.Corrupt(what, "%v", err)
 	}
 	rest := body[keptHead:]
 	n, w := binary.Uvarint(rest)
 	if w <= 0 || n > uint64(len(rest)-w) {
-		return k, kv.Corrupt(what, "its key goes past its end")
+		return k, damage.Corrupt(what, "its key goes past its end")
 	}
 	r, err := readEnvelope(rest[w+int(n):], rest[w:w+int(n):w+int(n)], h)
 	k.Record = r.Record
@@ -102,20 +70,20 @@ func readKept(b []byte, number uint32, why dbadapter.Why, seq uint64, h dbadapte
 }
 
 // stageKept puts leavers into the transaction.
-func (c *committer) stageKept(txn kv.Txn, number uint32, m *keptMeta, leavers []commit.Leaver) error {
+func (c *committer) stageKept(txn kv.Txn, number uint32, m *layout.Kept, leavers []commit.Leaver) error {
 	at := c.store.options.Now()
 	for i := range leavers {
 		l := &leavers[i]
-		m.seq++
-		m.count(l.Why, &l.Record.Record, 1)
-		entry := c.grow(func(a []byte) []byte { return appendKept(a, number, m.seq, at, l) })
+		m.Seq++
+		m.Count(l.Why, l.Size(), 1)
+		entry := c.grow(func(a []byte) []byte { return appendKept(a, number, m.Seq, at, l) })
 		if entry[0] == 1 {
-			if err := txn.Set(keptKey(number, kindMore, l.Why, m.seq), entry[cut:]); err != nil {
+			if err := txn.Set(keptKey(number, kindMore, l.Why, m.Seq), entry[cut:]); err != nil {
 				return err
 			}
 			entry = entry[:cut]
 		}
-		if err := txn.Set(keptKey(number, kindKept, l.Why, m.seq), entry); err != nil {
+		if err := txn.Set(keptKey(number, layout.KindKept, l.Why, m.Seq), entry); err != nil {
 			return err
 		}
 	}
@@ -132,13 +100,13 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 		s := opened.(*snapshot)
 		defer s.Close()
 		var k dbadapter.Kept
-		var found keptMeta
+		var found layout.Kept
 		stopped := false
-		prefix := appendPrefix(nil, n.number, kindKept)
+		prefix := appendPrefix(nil, n.number, layout.KindKept)
 		err = s.entries(ctx, "read the kept log", prefix, prefix, func(it kv.Iterator) error {
 			return it.Value(func(entry []byte) (err error) {
 				if k, err = n.keptEntry(s.read.txn, it.Key(), entry); err == nil {
-					found.count(k.Why, &k.Record, 1)
+					found.CountRecord(k.Why, &k.Record, 1)
 				}
 				return err
 			})
@@ -157,11 +125,11 @@ func (n *namespace) Kept(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 
 // checkKept compares all entries of the kept log with what the commits have added
 // up to.
-func (s *snapshot) checkKept(found keptMeta) error {
+func (s *snapshot) checkKept(found layout.Kept) error {
 	m, err := s.meta("read the kept log")
-	if found.seq = m.kept.seq; err == nil && found != m.kept {
-		err = kv.Corrupt("the kept log", "it has %d conflicts and %d records set aside, and %d and %d were written",
-			found.conflicts, found.setAside, m.kept.conflicts, m.kept.setAside)
+	if found.Seq = m.Kept.Seq; err == nil && (found != m.Kept || m.ahead != 0) {
+		err = damage.Corrupt("the kept log", "it has %d conflicts and %d records set aside, and %d and %d were written",
+			found.Conflicts, found.SetAside, m.Kept.Conflicts, m.Kept.SetAside)
 	}
 	return err
 }
@@ -169,7 +137,7 @@ func (s *snapshot) checkKept(found keptMeta) error {
 // keptEntry reads one entry of the kept log.
 func (n *namespace) keptEntry(r kv.Reader, key, entry []byte) (k dbadapter.Kept, err error) {
 	if len(key) != keptKeySize {
-		return k, kv.Corrupt("an entry of the kept log", "its key has %d bytes", len(key))
+		return k, damage.Corrupt("an entry of the kept log", "its key has %d bytes", len(key))
 	}
 	why, seq := dbadapter.Why(key[prefixSize]), binary.BigEndian.Uint64(key[prefixSize+1:])
 	entry = bytes.Clone(entry)
@@ -186,10 +154,7 @@ func (n *namespace) keptEntry(r kv.Reader, key, entry []byte) (k dbadapter.Kept,
 func (n *namespace) KeptCount(why dbadapter.Why) int {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
-	if why == dbadapter.KeptConflict {
-		return int(n.shown.kept.conflicts)
-	}
-	return int(n.shown.kept.setAside)
+	return n.shown.Kept.Of(why)
 }
 
 // forgetPiece is how many entries one transaction takes out of the kept log.
@@ -221,7 +186,7 @@ func (n *namespace) forget(seqs []uint64) error {
 	slices.Sort(seqs)
 	for _, seq := range slices.Compact(seqs) {
 		for _, why := range [...]dbadapter.Why{dbadapter.KeptConflict, dbadapter.KeptSetAside} {
-			if err := n.stageForget(txn, &m.kept, why, seq); err != nil {
+			if err := n.stageForget(txn, &m.Kept, why, seq); err != nil {
 				return err
 			}
 		}
@@ -233,8 +198,8 @@ func (n *namespace) forget(seqs []uint64) error {
 }
 
 // stageForget takes an entry out of the kept log, if it is there.
-func (n *namespace) stageForget(txn kv.Txn, m *keptMeta, why dbadapter.Why, seq uint64) error {
-	key := keptKey(n.number, kindKept, why, seq)
+func (n *namespace) stageForget(txn kv.Txn, m *layout.Kept, why dbadapter.Why, seq uint64) error {
+	key := keptKey(n.number, layout.KindKept, why, seq)
 	entry, err := kv.Get(txn, key)
 	if entry == nil || err != nil {
 		return err
@@ -243,8 +208,8 @@ func (n *namespace) stageForget(txn kv.Txn, m *keptMeta, why dbadapter.Why, seq 
 	if err != nil {
 		return err
 	}
-	m.count(why, &k.Record, -1)
-	for _, kind := range [...]byte{kindKept, kindMore} {
+	m.CountRecord(why, &k.Record, -1)
+	for _, kind := range [...]byte{layout.KindKept, kindMore} {
 		if err := txn.Delete(keptKey(n.number, kind, why, seq)); err != nil {
 			return err
 		}

@@ -10,11 +10,21 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 var goldenChanges = []dbadapter.Change{
 	{Seq: 9, Index: 1, Old: 2, New: 3, Key: []byte("key"), Delta: dbadapter.Digest{7, 8, 9, 10}, Records: 1},
 	{Seq: 10, Index: 4, Old: 5, New: 6, Key: []byte("ab"), Delta: dbadapter.Digest{11}, Records: -2},
+}
+
+var goldenMeta = meta{
+	Meta: layout.Meta{
+		Seq: 1, First: 2, Records: 3, Latest: 4, Raised: 5,
+		Kept:   layout.Kept{Seq: 9, SetAside: 10, Conflicts: 11, Bytes: 12},
+		Digest: dbadapter.Digest{5, 6, 7, 8},
+	},
+	ahead: 13,
 }
 
 // Vectors of the disk format: if one changes, so must Format.
@@ -26,7 +36,7 @@ func TestGoldenLayout(t *testing.T) {
 	full := signed
 	full.Expires, full.Replaces = 0x0203040506070000, []dbadapter.Replaced{{Writer: 1, Clock: 2}, {Writer: 9, Clock: 3}}
 	dead := dbadapter.Record{Key: []byte("key"), Deleted: true, Version: r.Version}
-	m := meta{1, 2, 3, 4, 5, keptMeta{9, 10, 11, 12, 13}, dbadapter.Digest{5, 6, 7, 8}}
+	m := goldenMeta
 	hd := head{6, 7}
 	for _, v := range []struct {
 		name string
@@ -41,11 +51,11 @@ func TestGoldenLayout(t *testing.T) {
 		{"log key", appendLogKey(nil, 5, 99), "000000056c0000000000000063"},
 		{"tail key", tailKey(5, []byte("key")), "00000005746b6579"},
 		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})), "00000000005801610262630f495a1962e8763a"},
-		{"log entry", appendLogEntry(nil, 5, goldenChanges), "020000000000010000000000020000000000030700000000000000080000000000000009000000000000000a0000000000000002036b65790000000000040000000000050000000000060b000000000000000000000000000000000000000000000000000000000000000302616269b3f50c3c2a5fac"},
+		{"log entry", layout.AppendLogEntry(nil, 5, goldenChanges), "020000000000010000000000020000000000030700000000000000080000000000000009000000000000000a0000000000000002036b65790000000000040000000000050000000000060b000000000000000000000000000000000000000000000000000000000000000302616269b3f50c3c2a5fac"},
 		{"head of a summary", (&keeps{1, 2, 3, 4}).encode(5), "0000000000000001000000000000000200000000000000030000000000000004afee203050dce0d4"},
 		{"key of a part of a summary", partKey(5, 6, 7), "0000000567000000000000000600000007"},
 		{"meta", m.encode(5), "000000000000000100000000000000020000000000000003000000000000000400000000000000050000000000000009000000000000000a000000000000000b000000000000000c000000000000000d0500000000000000060000000000000007000000000000000800000000000000994fb919f463c8a0"},
-		{"kept key", keptKey(5, kindKept, dbadapter.KeptConflict, 99), "000000056b010000000000000063"},
+		{"kept key", keptKey(5, layout.KindKept, dbadapter.KeptConflict, 99), "000000056b010000000000000063"},
 		{"kept", appendKept(nil, 5, 99, time.UnixMilli(0x0102), leaver(h, signed)), "000000000000000102000000000000000100000000000000020000000000000003036b65790201020304050607080000000000000009000000000000000ab4b9db7103a653c1abababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab76616c7565d0edea172dd9ef8e"},
 		{"head", hd.encode(), "000000000000000600000007dd41b4e7d5fa9bd1"},
 		{"name", encodeName(dbadapter.NamespaceID{1, 2, 3}, 5), "000000053a5f7292fb296fb3"},
@@ -72,7 +82,7 @@ func TestSealsFindEachFlip(t *testing.T) {
 		}
 	}
 	changes := goldenChanges
-	m, hd := meta{1, 2, 3, 4, 5, keptMeta{9, 10, 11, 12, 13}, dbadapter.Digest{5, 6, 7, 8}}, head{6, 7}
+	m, hd := goldenMeta, head{6, 7}
 	id := dbadapter.NamespaceID{1}
 	bucketOf := func(number uint32, index dbadapter.Index) func(b []byte) error {
 		return func(b []byte) error {
@@ -88,7 +98,7 @@ func TestSealsFindEachFlip(t *testing.T) {
 	}
 	logAt := func(last uint64) func(b []byte) error {
 		return func(b []byte) error {
-			_, err := readLogEntry(b, 5, last)
+			_, err := layout.ReadLogEntry(b, 5, last)
 			return err
 		}
 	}
@@ -112,7 +122,7 @@ func TestSealsFindEachFlip(t *testing.T) {
 	}{
 		{"record", enveloped(h, r), envelopeOf("key"), []func([]byte) error{envelopeOf("kez")}},
 		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a")})), bucketOf(5, 77), []func([]byte) error{bucketOf(5, 78), bucketOf(6, 77)}},
-		{"log entry", appendLogEntry(nil, 5, changes), logAt(10), []func([]byte) error{logAt(11)}},
+		{"log entry", layout.AppendLogEntry(nil, 5, changes), logAt(10), []func([]byte) error{logAt(11)}},
 		{"meta", m.encode(5), metaOf(5), []func([]byte) error{metaOf(6)}},
 		{"kept", appendKept(nil, 5, 99, time.UnixMilli(1), kept), keptOf(5, kept.Why, 99), []func([]byte) error{
 			keptOf(6, kept.Why, 99), keptOf(5, kept.Why, 98), keptOf(5, dbadapter.KeptSetAside, 99),
@@ -156,7 +166,7 @@ func FuzzEntries(f *testing.F) {
 	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value")}
 	f.Add(enveloped(h, r))
 	f.Add(appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})))
-	f.Add(appendLogEntry(nil, 5, []dbadapter.Change{{Seq: 77, Index: 1, Old: 2, New: 3}}))
+	f.Add(layout.AppendLogEntry(nil, 5, []dbadapter.Change{{Seq: 77, Index: 1, Old: 2, New: 3}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := readEnvelope(b, []byte("key"), h); err == nil && b[0]&flagLong == 0 {
 			if !bytes.Equal(appendEnvelope(nil, &r), b) {
@@ -174,12 +184,12 @@ func FuzzEntries(f *testing.F) {
 				t.Error("a key is longer than its bucket")
 			}
 		}
-		sealed := func(s uint64) []byte { return appendSeal(bytes.Clone(b), 0, s) }
-		_, _ = readBucket(sealed(seed(5, kindIndex, 77)), 5, 77)
-		_, _ = readLogEntry(sealed(seed(5, kindLog, 77)), 5, 77)
-		_, _ = readKept(sealed(keptSeed(5, dbadapter.KeptConflict, 77)), 5, dbadapter.KeptConflict, 77, h)
-		_ = new(meta).decode(sealed(seed(5, kindMeta, 0)), 5)
-		_ = new(head).decode(sealed(seed(0, kindMeta, 0)))
+		sealed := func(s uint64) []byte { return layout.AppendSeal(bytes.Clone(b), 0, s) }
+		_, _ = readBucket(sealed(layout.Seed(5, layout.KindIndex, 77)), 5, 77)
+		_, _ = layout.ReadLogEntry(sealed(layout.Seed(5, layout.KindLog, 77)), 5, 77)
+		_, _ = readKept(sealed(layout.KeptSeed(5, dbadapter.KeptConflict, 77)), 5, dbadapter.KeptConflict, 77, h)
+		_ = new(meta).decode(sealed(layout.Seed(5, layout.KindMeta, 0)), 5)
+		_ = new(head).decode(sealed(layout.Seed(0, layout.KindMeta, 0)))
 	})
 }
 

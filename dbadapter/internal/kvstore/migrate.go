@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -59,7 +60,7 @@ func (s *Store) CopyTo(ctx context.Context, dir string, engine kv.Engine, o Opti
 	}
 	found, err := readBack(ctx, dir, engine, func(n int64) { progress(m.Bytes + n) })
 	if err == nil && found != m {
-		err = kv.Corrupt("the copy", "it has %d entries of %d bytes, digest %x; %d of %d, digest %x, were written",
+		err = damage.Corrupt("the copy", "it has %d entries of %d bytes, digest %x; %d of %d, digest %x, were written",
 			found.Entries, found.Bytes, found.Digest[:8], m.Entries, m.Bytes, m.Digest[:8])
 	}
 	return m, err
@@ -125,7 +126,7 @@ func readBack(ctx context.Context, dir string, engine kv.Engine, progress func(i
 // eachEntry calls do with the number, the key and the value of each entry; the slices
 // are the callee's.
 func eachEntry(view kv.View, progress func(int64), do func(n uint64, key, value []byte) error) (m Moved, err error) {
-	defer kv.Recovered("database", &err)
+	defer damage.Recovered("database", &err)
 	sum := sha256.New()
 	it := view.Iterate(nil)
 	defer it.Close()

@@ -8,7 +8,9 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
@@ -70,7 +72,7 @@ func (n *namespace) load() error {
 			return err
 		}
 		if b == nil {
-			return kv.Corrupt("the head of a namespace", "it is missing")
+			return damage.Corrupt("the head of a namespace", "it is missing")
 		}
 		if err := n.meta.decode(b, n.number); err != nil {
 			return err
@@ -85,7 +87,7 @@ func (n *namespace) load() error {
 		if c.head.next > maxNumber {
 			return fmt.Errorf("%w: %d namespaces have been made in this store; start a new one", dbadapter.ErrLimit, c.head.next-1)
 		}
-		n.number, n.meta = c.head.next, meta{first: 1}
+		n.number, n.meta = c.head.next, meta{Meta: layout.Meta{First: 1}}
 		if err := txn.Set(nameKey(n.id), encodeName(n.id, n.number)); err != nil {
 			return err
 		}
@@ -97,7 +99,7 @@ func (n *namespace) load() error {
 			return err
 		}
 	}
-	n.absent.committed(n.meta.seq, nil)
+	n.absent.committed(n.meta.Seq, nil)
 	c.publish(n.show)
 	return nil
 }
@@ -128,7 +130,7 @@ func (n *namespace) encode(items []commit.Item) int {
 	for i := range items {
 		r := &items[i].Record
 		size += r.Weight()
-		stored += prefixSize + envelopeSize + len(r.Key) + len(r.Value) + signatureSize(&r.Record)
+		stored += prefixSize + len(r.Key) + layout.HeadSize(&r.Record) + len(r.Value)
 	}
 	b := make([]byte, 0, stored)
 	for i := range items {
@@ -168,25 +170,21 @@ func (n *namespace) newGroup() *commit.Group {
 func (n *namespace) Latest() dbadapter.Timestamp {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
-	return n.shown.latest
+	return n.shown.Latest
 }
 
 func (n *namespace) Ceiling() dbadapter.Timestamp {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
-	return n.shown.ceiling()
+	return n.shown.Ceiling()
 }
 
 func (n *namespace) Raise(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setMeta(ctx, "raise the ceiling", func(m *meta) {
-		if to > m.ceiling() {
-			m.raised = to
-		}
-	})
+	return n.setMeta(ctx, "raise the ceiling", func(m *meta) { m.Raise(to) })
 }
 
 func (n *namespace) Lower(ctx context.Context, to dbadapter.Timestamp) error {
-	return n.setMeta(ctx, "lower the ceiling", func(m *meta) { m.latest, m.raised = min(m.latest, to), min(m.raised, to) })
+	return n.setMeta(ctx, "lower the ceiling", func(m *meta) { m.Lower(to) })
 }
 
 // setMeta changes the namespace's head between two commits.

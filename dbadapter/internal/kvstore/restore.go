@@ -11,7 +11,9 @@ import (
 	"os"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // Restore makes a store in a folder that is empty, or not there, of copies that
@@ -75,7 +77,7 @@ type restorer struct {
 
 // load applies one copy.
 func (r *restorer) load(from io.Reader) (err error) {
-	defer kv.Recovered("database", &err)
+	defer damage.Recovered("database", &err)
 	in, err := newCopyReader(from)
 	if err != nil {
 		return err
@@ -127,9 +129,9 @@ func (r *restorer) section(f *copyFrame) error {
 	id, known := r.present[f.number]
 	switch {
 	case r.named[f.number]:
-		return kv.Corrupt("the copy", "namespace %x is there twice", f.id)
+		return damage.Corrupt("the copy", "namespace %x is there twice", f.id)
 	case !r.whole && (!known || id != f.id):
-		return kv.Corrupt("the copy", "it goes on from change %d of namespace %x, which the copies before it do not hold", f.since, f.id)
+		return damage.Corrupt("the copy", "it goes on from change %d of namespace %x, which the copies before it do not hold", f.since, f.id)
 	}
 	r.named[f.number], r.present[f.number] = true, f.id
 	if r.whole && known {
@@ -160,7 +162,7 @@ func (r *restorer) endSection() error {
 		return nil
 	}
 	if !r.meta {
-		return kv.Corrupt("the copy", "a namespace has no head")
+		return damage.Corrupt("the copy", "a namespace has no head")
 	}
 	if r.others != nil {
 		if err := r.skipOthers(nil); err != nil {
@@ -182,18 +184,18 @@ func (r *restorer) closeOthers() {
 // entry applies one entry.
 func (r *restorer) entry(f *copyFrame) error {
 	if r.number == 0 {
-		return kv.Corrupt("the copy", "an entry belongs to no namespace")
+		return damage.Corrupt("the copy", "an entry belongs to no namespace")
 	}
 	key := append(binary.BigEndian.AppendUint32(nil, r.number), f.key...)
 	kind, rest := f.key[0], f.key[1:]
 	if !r.whole {
 		var err error
 		switch kind {
-		case kindIndex:
+		case layout.KindIndex:
 			err = r.replaceBucket(rest, f)
 		case kindRecord:
 			err = r.replaceTail(rest, f)
-		case kindTail, kindMeta:
+		case kindTail, layout.KindMeta:
 		default:
 			err = r.skipOthers(key)
 			if err == nil && f.kind == frameSame {
@@ -204,7 +206,7 @@ func (r *restorer) entry(f *copyFrame) error {
 			return err
 		}
 	}
-	if kind == kindMeta {
+	if kind == layout.KindMeta {
 		var m meta
 		if err := m.decode(f.value, r.number); err != nil {
 			return err
@@ -213,7 +215,7 @@ func (r *restorer) entry(f *copyFrame) error {
 	}
 	if f.kind != framePut {
 		if r.whole {
-			return kv.Corrupt("the copy", "it holds all records, and names one of a copy before")
+			return damage.Corrupt("the copy", "it holds all records, and names one of a copy before")
 		}
 		return nil
 	}
@@ -223,10 +225,10 @@ func (r *restorer) entry(f *copyFrame) error {
 // replaceBucket removes a bucket and the records that it names, but for those
 // that the new one names.
 func (r *restorer) replaceBucket(place []byte, f *copyFrame) error {
-	if len(place) != numberSize {
-		return kv.Corrupt("an index entry", "its key has %d bytes", len(place))
+	if len(place) != layout.NumberSize {
+		return damage.Corrupt("an index entry", "its key has %d bytes", len(place))
 	}
-	index := dbadapter.Index(read48(place))
+	index := dbadapter.Index(layout.Read48(place))
 	kept := map[string]bool{}
 	if f.kind == framePut {
 		if err := eachKey(f.value, r.number, index, func(key []byte) error { kept[string(key)] = true; return nil }); err != nil {
@@ -310,14 +312,14 @@ func (r *restorer) skipOthers(key []byte) error {
 func (r *restorer) same(key []byte) error {
 	held, err := kv.Get(r.before, key)
 	if err == nil && held == nil {
-		err = kv.Corrupt("the copy", "it names an entry that the copies before it do not hold")
+		err = damage.Corrupt("the copy", "it names an entry that the copies before it do not hold")
 	}
 	return err
 }
 
 // finish names the namespaces of the last copy, and removes the others.
 func (r *restorer) finish() (err error) {
-	defer kv.Recovered("database", &err)
+	defer damage.Recovered("database", &err)
 	if r.named == nil {
 		return fmt.Errorf("%w: there is no copy", dbadapter.ErrNotFound)
 	}
@@ -333,7 +335,7 @@ func (r *restorer) finish() (err error) {
 	defer txn.Discard()
 	for number := range r.named {
 		if number >= r.head.next {
-			return kv.Corrupt("the copy", "a namespace has the number %d, which is not given yet", number)
+			return damage.Corrupt("the copy", "a namespace has the number %d, which is not given yet", number)
 		}
 		id := r.present[number]
 		if err := txn.Set(nameKey(id), encodeName(id, number)); err != nil {

@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // iterate goes over the entries whose keys begin with prefix, from start on.
@@ -187,8 +189,8 @@ func (s *snapshot) checkAhead(records []ahead) {
 // checkSum compares all records with what the commits have added up to.
 func (s *snapshot) checkSum(sum dbadapter.Digest, count uint64) error {
 	m, err := s.meta("scan")
-	if err == nil && (m.digest != sum || m.records != count) {
-		err = kv.Corrupt("the records", "%d are there, %d were written; one is missing, or is not the newest of its key", count, m.records)
+	if err == nil && (m.Digest != sum || m.Records != count) {
+		err = damage.Corrupt("the records", "%d are there, %d were written; one is missing, or is not the newest of its key", count, m.Records)
 	}
 	return err
 }
@@ -201,13 +203,13 @@ func (s *snapshot) Pairs(ctx context.Context, from, to dbadapter.Index) iter.Seq
 		}
 		var pair dbadapter.Pair
 		stopped := false
-		prefix, start := appendPrefix(nil, number, kindIndex), appendIndexKey(nil, number, from)
+		prefix, start := appendPrefix(nil, number, layout.KindIndex), appendIndexKey(nil, number, from)
 		err := s.entries(ctx, "list the pairs", prefix, start, func(it kv.Iterator) error {
 			key := it.Key()
-			if len(key) != prefixSize+numberSize {
-				return kv.Corrupt("an index entry", "its key has %d bytes", len(key))
+			if len(key) != prefixSize+layout.NumberSize {
+				return damage.Corrupt("an index entry", "its key has %d bytes", len(key))
 			}
-			pair.Index = dbadapter.Index(read48(key[prefixSize:]))
+			pair.Index = dbadapter.Index(layout.Read48(key[prefixSize:]))
 			if to != 0 && pair.Index >= to {
 				stopped = true
 				return nil

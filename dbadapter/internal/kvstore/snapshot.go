@@ -10,7 +10,9 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // readTxn is a read transaction as of one commit. All snapshots opened before the
@@ -49,7 +51,7 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 	}
 	defer n.calls.Done()
 	n.store.mu.Lock()
-	s := &snapshot{namespace: n, seq: n.shown.seq, read: n.store.last}
+	s := &snapshot{namespace: n, seq: n.shown.Seq, read: n.store.last}
 	s.read.refs.Add(1)
 	n.store.mu.Unlock()
 	n.mu.Lock()
@@ -103,7 +105,7 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 		n.absent.note(s.seq, index)
 	}
 	if r == nil {
-		return dbadapter.Record{}, fmt.Errorf("get %s: %w", kv.Quote(key), dbadapter.ErrNotFound)
+		return dbadapter.Record{}, fmt.Errorf("get %s: %w", damage.Quote(key), dbadapter.ErrNotFound)
 	}
 	return r.Record, nil
 }
@@ -121,7 +123,7 @@ func (s *snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 	slices.SortFunc(s.order, func(a, b int) int { return cmp.Compare(indices[a], indices[b]) })
 	var failed atomic.Pointer[error]
 	inParallel(len(indices), func(from, to int) {
-		var key [prefixSize + numberSize]byte
+		var key [prefixSize + layout.NumberSize]byte
 		for _, i := range s.order[from:to] {
 			sum, err := s.sum(appendIndexKey(key[:0], s.namespace.number, indices[i]), indices[i])
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // stagedPart is a part whose entries stand in the running transaction.
@@ -17,7 +18,7 @@ type stagedPart struct {
 // transaction. The slices it hands over stay as they are until the commit.
 func (c *committer) stage(txn kv.Txn, p part) (stagedPart, error) {
 	n, m := p.namespace, p.namespace.meta
-	changes := p.group.Changes(m.seq)
+	changes := p.group.Changes(m.Seq)
 	for i, b := range p.group.Touched() {
 		for j := range b.Held {
 			if it := b.Held[j].Item; it != nil {
@@ -31,8 +32,8 @@ func (c *committer) stage(txn kv.Txn, p part) (stagedPart, error) {
 				return stagedPart{}, err
 			}
 		}
-		m.records += uint64(changes[i].Records)
-		m.digest = m.digest.Add(changes[i].Delta)
+		m.Records += uint64(changes[i].Records)
+		m.Digest = m.Digest.Add(changes[i].Delta)
 		key := c.grow(func(a []byte) []byte { return appendIndexKey(a, n.number, b.Index) })
 		if len(b.Held) == 0 {
 			if err := txn.Delete(key); err != nil {
@@ -47,23 +48,23 @@ func (c *committer) stage(txn kv.Txn, p part) (stagedPart, error) {
 			return stagedPart{}, err
 		}
 	}
-	if m.kept.ahead != 0 {
-		m.kept.ahead = 0 // they are there
-	} else if err := c.stageKept(txn, n.number, &m.kept, p.group.Leavers()); err != nil {
+	if m.ahead != 0 {
+		m.ahead = 0 // they are there
+	} else if err := c.stageKept(txn, n.number, &m.Kept, p.group.Leavers()); err != nil {
 		return stagedPart{}, err
 	}
 	for rest := changes; len(rest) > 0; {
-		some := rest[:oneLogEntry(rest)]
+		some := rest[:layout.LogEntry(rest)]
 		rest = rest[len(some):]
 		last := some[len(some)-1].Seq
 		key := c.grow(func(a []byte) []byte { return appendLogKey(a, n.number, last) })
-		value := c.grow(func(a []byte) []byte { return appendLogEntry(a, n.number, some) })
+		value := c.grow(func(a []byte) []byte { return layout.AppendLogEntry(a, n.number, some) })
 		if err := txn.Set(key, value); err != nil {
 			return stagedPart{}, err
 		}
 	}
-	m.seq += uint64(len(changes))
-	m.latest = max(m.latest, p.group.Latest())
+	m.Seq += uint64(len(changes))
+	m.Latest = max(m.Latest, p.group.Latest())
 	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
 		return stagedPart{}, err
 	}

@@ -8,7 +8,9 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // A summary is cut into parts, under the number of its generation. What makes a
@@ -40,15 +42,15 @@ func partKey(number uint32, generation uint64, part uint32) []byte {
 }
 
 func partSeed(number uint32, generation uint64, part uint32) uint64 {
-	return seed(number, kindPart, generation<<32^uint64(part))
+	return layout.Seed(number, kindPart, generation<<32^uint64(part))
 }
 
 func (k *keeps) encode(number uint32) []byte {
-	b := make([]byte, 0, keepsSize+sealSize)
+	b := make([]byte, 0, keepsSize+layout.SealSize)
 	for _, n := range [...]uint64{k.generation, k.seq, k.length, k.hash} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
-	return appendSeal(b, 0, seed(number, kindKeeps, 0))
+	return layout.AppendSeal(b, 0, layout.Seed(number, kindKeeps, 0))
 }
 
 // readKeeps reads which summary is kept; the zero keeps if there is no summary.
@@ -62,17 +64,17 @@ func readKeeps(r kv.Reader, number uint32) (k keeps, err error) {
 
 func (k *keeps) decode(b []byte, number uint32) error {
 	const what = "the head of the summary"
-	body, err := unseal(b, seed(number, kindKeeps, 0), what)
+	body, err := layout.Unseal(b, layout.Seed(number, kindKeeps, 0), what)
 	if err != nil {
 		return err
 	}
 	if len(body) != keepsSize {
-		return kv.Corrupt(what, "it has %d bytes", len(body))
+		return damage.Corrupt(what, "it has %d bytes", len(body))
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
 	*k = keeps{at(0), at(1), at(2), at(3)}
 	if k.generation == 0 || k.length > dbadapter.MaxSummary {
-		return kv.Corrupt(what, "it names generation %d, of %d bytes", k.generation, k.length)
+		return damage.Corrupt(what, "it names generation %d, of %d bytes", k.generation, k.length)
 	}
 	return nil
 }
@@ -100,8 +102,8 @@ func (n *namespace) saveSummary(ctx context.Context, seq uint64, summary []byte)
 	c := &n.store.committer
 	var k keeps
 	err := c.do(ctx, func() error {
-		if seq > n.meta.seq {
-			return fmt.Errorf("it is as of change %d, and the last change is %d", seq, n.meta.seq)
+		if seq > n.meta.Seq {
+			return fmt.Errorf("it is as of change %d, and the last change is %d", seq, n.meta.Seq)
 		}
 		k = keeps{n.summary.generation + 1, seq, uint64(len(summary)), xxh3.Hash(summary)}
 		return n.removeParts(n.summary.generation)
@@ -124,7 +126,7 @@ func (n *namespace) writePart(generation uint64, part uint32, b []byte) error {
 	}
 	txn := n.store.db.Begin()
 	defer txn.Discard()
-	entry := appendSeal(append(make([]byte, 0, len(b)+sealSize), b...), 0, partSeed(n.number, generation, part))
+	entry := layout.AppendSeal(append(make([]byte, 0, len(b)+layout.SealSize), b...), 0, partSeed(n.number, generation, part))
 	if err := txn.Set(partKey(n.number, generation, part), entry); err != nil {
 		return err
 	}
@@ -209,19 +211,19 @@ func (s *snapshot) summary(ctx context.Context) (k keeps, summary []byte, err er
 			return k, nil, err
 		}
 		if b == nil {
-			return k, nil, kv.Corrupt(what, "its part %d is missing", part)
+			return k, nil, damage.Corrupt(what, "its part %d is missing", part)
 		}
-		body, err := unseal(b, partSeed(number, k.generation, part), what)
+		body, err := layout.Unseal(b, partSeed(number, k.generation, part), what)
 		if err != nil {
 			return k, nil, err
 		}
 		if len(body) == 0 || uint64(len(body)) > k.length-uint64(len(summary)) {
-			return k, nil, kv.Corrupt(what, "its part %d has %d bytes", part, len(body))
+			return k, nil, damage.Corrupt(what, "its part %d has %d bytes", part, len(body))
 		}
 		summary = append(summary, body...)
 	}
 	if xxh3.Hash(summary) != k.hash || k.seq > s.seq {
-		return k, nil, kv.Corrupt(what, "it is not the one that was written")
+		return k, nil, damage.Corrupt(what, "it is not the one that was written")
 	}
 	return k, summary, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // A summary of which a part, or the head, is damaged, lost or another one's is
@@ -25,7 +26,7 @@ func TestDamagedSummary(t *testing.T) {
 			return errors.Join(err, txn.Set(partKey(n.number, 1, 1), b))
 		},
 		"a short part": func(txn kv.Txn, n *namespace) error {
-			return txn.Set(partKey(n.number, 1, 2), appendSeal(nil, 0, partSeed(n.number, 1, 2)))
+			return txn.Set(partKey(n.number, 1, 2), layout.AppendSeal(nil, 0, partSeed(n.number, 1, 2)))
 		},
 	} {
 		dir := t.TempDir()

@@ -6,7 +6,9 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // A record is read together with its bucket: the seal of an envelope finds one
@@ -73,7 +75,7 @@ func (n *namespace) heldAll(txn kv.Reader, indices []dbadapter.Index) []commit.L
 // named reads the bucket of an index: its checksum, and records of which only the
 // keys are set.
 func (n *namespace) named(txn kv.Reader, index dbadapter.Index) (held []commit.Held, sum dbadapter.Checksum, err error) {
-	entry, err := kv.Get(txn, appendIndexKey(make([]byte, 0, prefixSize+numberSize), n.number, index))
+	entry, err := kv.Get(txn, appendIndexKey(make([]byte, 0, prefixSize+layout.NumberSize), n.number, index))
 	if entry == nil || err != nil {
 		return nil, 0, err
 	}
@@ -92,7 +94,7 @@ func (n *namespace) named(txn kv.Reader, index dbadapter.Index) (held []commit.H
 		held = append(held, commit.Held{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: key}}})
 	}
 	if len(held) == 0 {
-		return nil, 0, kv.Corrupt("an index entry", "it names no key")
+		return nil, 0, damage.Corrupt("an index entry", "it names no key")
 	}
 	return held, b.sum, nil
 }
@@ -126,7 +128,7 @@ func (n *namespace) decode(txn kv.Reader, key, envelope []byte) (r dbadapter.Has
 // check compares what was read under a key, nil if nothing was, with the bucket
 // of its index, and reports whether that is empty.
 func (n *namespace) check(txn kv.Reader, index dbadapter.Index, key []byte, r *dbadapter.Hashed) (empty bool, err error) {
-	var place [prefixSize + numberSize]byte
+	var place [prefixSize + layout.NumberSize]byte
 	alone := false // the record is all that the bucket holds
 	found, err := txn.Get(appendIndexKey(place[:0], n.number, index), func(entry []byte) error {
 		b, err := readBucket(entry, n.number, index)
@@ -158,9 +160,9 @@ func (n *namespace) check(txn kv.Reader, index dbadapter.Index, key []byte, r *d
 }
 
 func errMissing(key []byte) error {
-	return kv.Corrupt("the record "+kv.Quote(key), "its bucket knows it, but it is not there")
+	return damage.Corrupt("the record "+damage.Quote(key), "its bucket knows it, but it is not there")
 }
 
 func errStale(key []byte) error {
-	return kv.Corrupt("the record "+kv.Quote(key), "it is not the one that its bucket was written with")
+	return damage.Corrupt("the record "+damage.Quote(key), "it is not the one that its bucket was written with")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
 // oneIndex is a hasher that puts all keys under one index.
@@ -235,7 +236,7 @@ func TestKeptEntryLost(t *testing.T) {
 		}
 	}
 	err := s.committer.do(t.Context(), func() error {
-		return s.remove([][]byte{keptKey(n.number, kindKept, dbadapter.KeptSetAside, 1)})
+		return s.remove([][]byte{keptKey(n.number, layout.KindKept, dbadapter.KeptSetAside, 1)})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -82,7 +83,7 @@ type source interface {
 type reader struct{ from source }
 
 func (r reader) Get(key []byte, use func([]byte) error) (found bool, err error) {
-	defer kv.Recovered("database", &err)
+	defer damage.Recovered("database", &err)
 	value, closer, err := r.from.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return false, nil
@@ -115,7 +116,7 @@ type iterator struct {
 }
 
 func (i *iterator) move(to func() bool) {
-	defer kv.Recovered("database", &i.err)
+	defer damage.Recovered("database", &i.err)
 	if i.err == nil && !to() {
 		i.err = i.it.Error()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -43,7 +44,7 @@ func (e Engine) Holds(dir string) bool {
 
 // Open opens the database and makes an error of a panic.
 func (e Engine) Open(dir string) (_ kv.DB, err error) {
-	defer kv.Recovered("database", &err)
+	defer damage.Recovered("database", &err)
 	write := pebble.Sync
 	if e.NoSync {
 		write = pebble.NoSync
@@ -107,8 +108,8 @@ func named(err error) error {
 	switch {
 	case errors.Is(err, dbadapter.ErrCorrupt):
 		return err
-	case kv.IsDamage(err) || errors.Is(err, fs.ErrNotExist): // a file is missing
-		return kv.Corrupt("the database files", "%v", err)
+	case damage.Is(err) || errors.Is(err, fs.ErrNotExist): // a file is missing
+		return damage.Corrupt("the database files", "%v", err)
 	}
 	return fmt.Errorf("use the database: %w", err)
 }

@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 	"os"
 
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 // A log of Pebble's is a row of blocks of 32 KiB, and a block a row of chunks that
@@ -118,11 +118,11 @@ func probeLog(path string, f form, orderly bool) error {
 		return nil
 	}
 	if orderly {
-		return kv.Damaged(path, "it ends at %d in the midst of a record, though the store was closed in order", at)
+		return damage.File(path, "it ends at %d in the midst of a record, though the store was closed in order", at)
 	}
 	for later := at; later < len(b); later++ {
 		if _, begins, ok := f.chunk(b, later); ok && begins {
-			return kv.Damaged(path, "a record at %d is damaged, and others follow it", at)
+			return damage.File(path, "a record at %d is damaged, and others follow it", at)
 		}
 	}
 	return nil

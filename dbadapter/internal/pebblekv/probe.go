@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
 // Probe reads the logs before Pebble opens them. Tables are in no need of it: each of
@@ -66,7 +66,7 @@ func noDatabase(dir string) error {
 	}
 	for _, f := range files {
 		if ext := filepath.Ext(f.Name()); ext == ".sst" || ext == ".log" || strings.HasPrefix(f.Name(), "MANIFEST-") {
-			return kv.Damaged(filepath.Join(dir, "marker.manifest"), "it is missing, and there are tables or logs")
+			return damage.File(filepath.Join(dir, "marker.manifest"), "it is missing, and there are tables or logs")
 		}
 	}
 	return nil

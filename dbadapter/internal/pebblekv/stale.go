@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -22,7 +23,7 @@ const (
 // Stale estimates which part of the tables is stale: it compares what samples of the
 // keys take in the tables with the entries that a reader sees there.
 func (d *db) Stale(ctx context.Context, c kv.Commits) (stale, size int64, err error) {
-	defer kv.Recovered("database", &err)
+	defer damage.Recovered("database", &err)
 	levels, err := d.pebble.SSTables()
 	if err != nil {
 		return 0, 0, named(err)

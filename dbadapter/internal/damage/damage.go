@@ -1,4 +1,6 @@
-package kv
+// Package damage tells of damage to a store: every error of it is
+// dbadapter.ErrCorrupt, names the place, and says what to do.
+package damage
 
 import (
 	"errors"
@@ -12,25 +14,25 @@ import (
 
 // Corrupt names what is damaged and what to do about it.
 func Corrupt(what, format string, args ...any) error {
-	return fmt.Errorf("read %s: %w: %s; restore the folder from a copy, or empty it and sync again from a peer",
+	return fmt.Errorf("read %s: %w: %s; restore the store from a copy, or use an empty folder or schema and sync again from a peer",
 		what, dbadapter.ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// Damaged names a damaged file.
-func Damaged(path, format string, args ...any) error {
+// File names a damaged file.
+func File(path, format string, args ...any) error {
 	return Corrupt("the file "+filepath.Base(path), format, args...)
 }
 
 // Recovered makes an error of a panic that damage has led to.
 func Recovered(path string, err *error) {
 	if p := recover(); p != nil {
-		*err = Damaged(path, "%v", p)
+		*err = File(path, "%v", p)
 	}
 }
 
-// IsDamage tells an error that speaks of the files' content from one of the
+// Is tells an error that speaks of the files' content from one of the
 // system. Badger does not name its errors.
-func IsDamage(err error) bool {
+func Is(err error) bool {
 	var path *os.PathError
 	var link *os.LinkError
 	var system *os.SyscallError
