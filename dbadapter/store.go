@@ -166,6 +166,9 @@ const (
 	Conflict
 	// Skipped: nothing was written since another write's condition failed.
 	Skipped
+	// Full: the key is new, and MaxBucket others share its index; nothing was
+	// written.
+	Full
 )
 
 // Change is an entry of the change log: what one commit did to one bucket.

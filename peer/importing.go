@@ -38,6 +38,9 @@ type ImportResult struct {
 	// Expired counts the items that had expired when they were to be written. They
 	// are left out.
 	Expired int64
+	// Full counts the items whose keys are new and share their index with
+	// dbadapter.MaxBucket others. They are left out.
+	Full int64
 	// Late counts the dated items whose dates the members would not take: they may have
 	// collected deleted records up to there, or this node's role, given anew, does not
 	// cover them. Such items are written as of now. They are among the others.

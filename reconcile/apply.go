@@ -115,5 +115,5 @@ func (t *receiver) refuse(r *dbadapter.Hashed, why wire.Reason) {
 // vouch for the record's time: it is a tombstone or expires, or it is acceptable
 // later, and the floor is not what keeps it out.
 func collectable(r *dbadapter.Record, why wire.Reason) bool {
-	return (r.Deleted || r.Expires != 0 || why == wire.ReasonClock) && why != wire.ReasonFloor
+	return (r.Deleted || r.Expires != 0 || why == wire.ReasonClock || why == wire.ReasonFull) && why != wire.ReasonFloor
 }

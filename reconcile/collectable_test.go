@@ -130,7 +130,7 @@ func TestEndOfTombstonesNotSent(t *testing.T) {
 		return wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: why}
 	}
 	writer, floor, other := refusal(gone, wire.ReasonWriter), refusal(gone, wire.ReasonFloor), refusal(alive, wire.ReasonWriter)
-	early := refusal(alive, wire.ReasonClock)
+	early, full := refusal(alive, wire.ReasonClock), refusal(alive, wire.ReasonFull)
 	for name, c := range map[string]struct {
 		end wire.End
 		err error
@@ -143,6 +143,8 @@ func TestEndOfTombstonesNotSent(t *testing.T) {
 		"floor, told":       {wire.End{Collectable: 1, Refusals: []wire.Refusal{floor}}, ErrProtocol},
 		"early":             {wire.End{Collectable: 1, Refusals: []wire.Refusal{early}}, nil},
 		"early, not told":   {wire.End{Refusals: []wire.Refusal{early}}, ErrProtocol},
+		"full":              {wire.End{Collectable: 1, Refusals: []wire.Refusal{full}}, nil},
+		"full, not told":    {wire.End{Refusals: []wire.Refusal{full}}, ErrProtocol},
 		"alive, told":       {wire.End{Collectable: 1, Refusals: []wire.Refusal{other}}, ErrProtocol},
 		"one too many":      {wire.End{Collectable: 2, Refusals: []wire.Refusal{writer}}, ErrProtocol},
 		"not named":         {wire.End{Collectable: 1}, ErrProtocol},

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -41,10 +42,9 @@ const (
 	// least a 12th, so that 2^17 cells take 90.
 	maxRounds = 512
 
-	// maxBucket is the most records that one index may bring in one sync. Four
-	// keys share an index in one of 5·10^12 namespaces of 10^8 records
-	// (n⁴/24p³); tests with weakened hashes make up to 60.
-	maxBucket = 64
+	// maxBucket is the most records that one index may bring in one sync: no store
+	// holds more.
+	maxBucket = dbadapter.MaxBucket
 
 	// maxBucketBytes bounds the records under one index that wait for the
 	// others of their bucket: four of the largest.

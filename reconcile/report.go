@@ -41,7 +41,7 @@ type Report struct {
 	// peer's that this side declined, and this side's that the peer did.
 	DeclinedHere, DeclinedThere Reasons
 	// DeclinedCollectable counts those of Rejected, of both sides, that are
-	// tombstones, expire or were declined for their time, and that were declined,
+	// tombstones, expire, were declined for their time or found their index full, and that were declined,
 	// now or in an earlier sync, for another reason than the floor. While it is 0, a sync that ran to its end both
 	// ways has brought every other tombstone to both sides.
 	DeclinedCollectable int

@@ -55,6 +55,7 @@ func Run(t *testing.T, h Harness) {
 		{"caller's slices", testSlices},
 		{"snapshots stand still", testSnapshots},
 		{"several keys under one index", testBuckets},
+		{"as many keys as an index takes", testFull},
 		{"change log", testLog},
 		{"change log is trimmed", testTrim},
 		{"summary", testSummary},

@@ -71,6 +71,8 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict boo
 			if w.Action == dbadapter.SetAside {
 				t.keep(dbadapter.KeptSetAside, held, dbadapter.Version{})
 			}
+		case !ok && len(t.buckets()[t.hasher.Index(w.Record.Key)]) >= dbadapter.MaxBucket:
+			outcomes[i].Result = dbadapter.Full
 		case !ok || rank(w.Record) > rank(held) || w.Action == dbadapter.Replace && rank(w.Record) < rank(held):
 			outcomes[i].Result = dbadapter.Applied
 			if ok && w.Action == dbadapter.Put && held.Version.Writer != 0 && w.Record.Version.Writer != 0 &&

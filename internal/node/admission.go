@@ -81,11 +81,20 @@ func (ns *Namespace) admit(ctx context.Context, from ID, theirs dbadapter.Timest
 		return err
 	}
 	for i, o := range outcomes {
+		if o.Result == dbadapter.Full {
+			verdicts[places[i]].Reason = wire.ReasonFull
+			ns.reject(&writes[i].Record, from, errFull)
+			continue
+		}
 		verdicts[places[i]].Result = o.Result
 		ns.accepted(&writes[i].Record)
 	}
 	return nil
 }
+
+// errFull says why a record is declined: only keys that were chosen for it share an
+// index in such a number.
+var errFull = fmt.Errorf("%w: %d other keys share its index; delete some of them, or choose another key", dbadapter.ErrLimit, dbadapter.MaxBucket)
 
 // keepOut takes off the writes whose records the floor keeps out. commits is held.
 func (ns *Namespace) keepOut(from ID, theirs dbadapter.Timestamp, verdicts []reconcile.Verdict, writes []dbadapter.Write, places []int) (_ []dbadapter.Write, _ []int, err error) {

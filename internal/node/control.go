@@ -72,6 +72,10 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 		return nil, err
 	}
 	for n, o := range outcomes {
+		if o.Result == dbadapter.Full {
+			refused(places[n], &refusal{wire.ReasonFull, errFull})
+			continue
+		}
 		verdicts[places[n]].Result = o.Result
 		switch r := &writes[n].Record; {
 		case o.Result != dbadapter.Applied:
@@ -146,6 +150,9 @@ func (ns *Namespace) sayLocked(ctx context.Context, kind byte, value []byte) (*d
 	if err := ns.Control.sign(writes); err != nil {
 		return nil, err
 	}
-	_, err = ns.Control.Store.Apply(ctx, writes)
+	outcomes, err := ns.Control.Store.Apply(ctx, writes)
+	if err == nil && outcomes[0].Result == dbadapter.Full {
+		err = errFull
+	}
 	return &writes[0].Record.Record, err
 }

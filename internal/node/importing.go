@@ -42,6 +42,7 @@ type ImportResult struct {
 	Unchanged int64 // their content was there already
 	Stale     int64 // dated before the record that is there
 	Expired   int64 // had expired, and were left out
+	Full      int64 // found their index full, and were left out
 	// Late had dates up to which the members may have collected deleted records, or
 	// that this node's role does not cover: they were written as of now. They are
 	// among the others.
@@ -252,6 +253,8 @@ func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 		switch {
 		case o.Result == dbadapter.Applied:
 			r.Written++
+		case o.Result == dbadapter.Full:
+			r.Full++
 		case o.Result == dbadapter.Same || b.same[i]:
 			r.Unchanged++
 		default:

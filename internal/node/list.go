@@ -43,7 +43,7 @@ func (ns *Namespace) openList(ctx context.Context, s *State) error {
 		if left := ns.set.Load(slices.Values(missing)); left > 0 {
 			return fmt.Errorf("%w: %d statements of %d that the namespace was opened with", dbadapter.ErrCorrupt, left, len(missing))
 		}
-		if err := ns.store(ctx, missing); err != nil {
+		if _, err := ns.store(ctx, missing); err != nil {
 			return err
 		}
 	}
@@ -75,18 +75,24 @@ func (ns *Namespace) readSet(ctx context.Context) error {
 	return nil
 }
 
-// store makes statements durable that the set has.
-func (ns *Namespace) store(ctx context.Context, values [][]byte) error {
+// store makes statements durable that the set has. Those that find their index full
+// it leaves out, and returns.
+func (ns *Namespace) store(ctx context.Context, values [][]byte) (full [][]byte, err error) {
 	writes := make([]dbadapter.Write, len(values))
 	for i, value := range values {
 		record, err := ns.Control.statement(value)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		writes[i] = dbadapter.Write{Record: record}
 	}
-	_, err := ns.Control.apply(ctx, writes)
-	return err
+	outcomes, err := ns.Control.apply(ctx, writes)
+	for i, o := range outcomes {
+		if o.Result == dbadapter.Full {
+			full = append(full, values[i])
+		}
+	}
+	return full, err
 }
 
 // unstore takes statements that the set has dropped out of the control namespace, as
@@ -132,8 +138,22 @@ func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status
 		return statuses, refused, nil
 	}
 	// First out, then in: the store never has more than a set takes.
-	if err := errors.Join(ns.unstore(ctx, dropped), ns.store(ctx, taken)); err != nil {
+	err := ns.unstore(ctx, dropped)
+	full, failed := ns.store(ctx, taken)
+	if err = errors.Join(err, failed); err != nil {
 		return nil, nil, errors.Join(err, ns.readSet(context.WithoutCancel(ctx)))
+	}
+	if len(full) > 0 { // a set that goes on without them
+		if err := ns.readSet(ctx); err != nil {
+			return nil, nil, err
+		}
+		has := func(value []byte) bool { return ns.set.Has(roster.HashOf(value)) }
+		for i, value := range values {
+			if statuses[i] == roster.Added && !has(value) {
+				statuses[i], refused[i] = 0, errFull
+			}
+		}
+		taken = slices.DeleteFunc(taken, func(value []byte) bool { return !has(value) })
 	}
 	return statuses, refused, ns.publish(taken)
 }
@@ -231,6 +251,8 @@ func (ns *Namespace) admitStatements(ctx context.Context, records []dbadapter.Ha
 	}
 	for n, i := range places {
 		switch {
+		case errors.Is(errs[n], errFull):
+			refused(i, &refusal{wire.ReasonFull, errFull})
 		case errs[n] != nil:
 			refused(i, &refusal{wire.ReasonWriter, errs[n]})
 		case statuses[n] == roster.Waiting:

@@ -157,6 +157,11 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 	a.ns.vouching.waiting.note(a.writes, outcomes)
 	for i, o := range outcomes {
 		switch {
+		case o.Result == dbadapter.Full:
+			if single {
+				return false, fmt.Errorf("%q: %w", a.drafts[i].Record.Key, errFull)
+			}
+			return false, fmt.Errorf("%q: %w; the others are written", a.drafts[i].Record.Key, errFull)
 		case o.Result != dbadapter.Dominated: // the write is there
 		case single:
 			a.ns.clock.Observe(hlc.Timestamp(o.Held.Clock))

@@ -188,8 +188,8 @@ type Refusal struct {
 // since this side's last End that it now holds because of them; Held its own
 // records that the direction of the sync keeps back. Refusals name the records
 // received, or offered, that it refused; Collectable counts those of all that it
-// refused, named or not, that are tombstones, expire or came too early, and were
-// not refused for the floor.
+// refused, named or not, that are tombstones, expire, came too early or found their
+// index full, and were not refused for the floor.
 type End struct {
 	Applied     uint64
 	Held        uint64
@@ -206,9 +206,10 @@ const (
 	ReasonSignature Reason = 3 // its signature does not fit
 	ReasonWriter    Reason = 4 // its writer may not write here
 	ReasonFloor     Reason = 5 // not later than what has been collected here, and not held
+	ReasonFull      Reason = 6 // as many other keys share its index as may
 
 	// Reasons is greater than each of them.
-	Reasons = 6
+	Reasons = 7
 )
 
 // String names the reason.
@@ -222,6 +223,8 @@ func (r Reason) String() string {
 		return "its signature does not fit"
 	case ReasonWriter:
 		return "its writer may not write here"
+	case ReasonFull:
+		return "too many keys share its index there"
 	case ReasonFloor:
 		return "it is not later than what has been collected there"
 	}

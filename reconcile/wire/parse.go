@@ -373,7 +373,7 @@ func (p *parser) end() Message {
 
 func (p *parser) reason() Reason {
 	r := Reason(p.byte())
-	if p.err == nil && (r < ReasonClock || r > ReasonFloor) {
+	if p.err == nil && (r < ReasonClock || r > ReasonFull) {
 		p.fail("unknown reason %d", r)
 	}
 	return r

@@ -207,7 +207,7 @@ func TestRefuses(t *testing.T) {
 		"too many records":          body(KindRecords, many(record, BatchRecords+1)...),
 		"refusal of index 0":        body(KindEnd, 0, 0, 0, 0, 1, 2),
 		"refusal without a reason":  body(KindEnd, 0, 0, 0, 1, 1, 0),
-		"refusal of unknown reason": body(KindEnd, 0, 0, 0, 1, 1, 6),
+		"refusal of unknown reason": body(KindEnd, 0, 0, 0, 1, 1, 7),
 		"text that is not UTF-8":    body(KindRefuse, 1, 1, 0, 0xff),
 		"text too long":             body(KindRefuse, append([]byte{1, 1, 0}, many([]byte{'x'}, MaxText+1)...)...),
 		"removed, no statement":     body(KindRefuse, 8, 1, 0),

@@ -105,6 +105,9 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 		held = &b.Held[at]
 	}
 	result := decide(it, held)
+	if result == dbadapter.Applied && held == nil && len(b.Held) >= dbadapter.MaxBucket {
+		return dbadapter.Full
+	}
 	if result != dbadapter.Applied {
 		return result
 	}

@@ -123,12 +123,13 @@ type ImportResult struct {
 	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
 	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
 	Expired   int64 `json:"expired" doc:"had expired, and were left out"`
+	Full      int64 `json:"full" doc:"left out, since 64 other keys share their index"`
 	Late      int64 `json:"late" doc:"dated up to when deleted records may have been collected, or before this node's role was given anew: written as of now; among the others"`
 }
 
 // ImportResultOf counts what became of a number of lines.
 func ImportResultOf(r peer.ImportResult, lines int) ImportResult {
-	return ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale, Expired: r.Expired, Late: r.Late}
+	return ImportResult{Lines: lines, Records: r.Items, Written: r.Written, Unchanged: r.Unchanged, Stale: r.Stale, Expired: r.Expired, Full: r.Full, Late: r.Late}
 }
 
 // Add sums up the results of several requests.
@@ -139,5 +140,6 @@ func (r *ImportResult) Add(o ImportResult) {
 	r.Unchanged += o.Unchanged
 	r.Stale += o.Stale
 	r.Expired += o.Expired
+	r.Full += o.Full
 	r.Late += o.Late
 }

@@ -26,7 +26,7 @@ type Report struct {
 	Applied           int                `json:"applied" doc:"records received that this node now holds"`
 	Sent              int                `json:"sent" doc:"records sent to the peer"`
 	Rejected          int                `json:"rejected" doc:"records that either side refused"`
-	DeclinedHere      map[string]int     `json:"declined_here,omitempty" doc:"of the peer's records, those that this node declined, by reason: clock, signature, writer, floor, or earlier for those of an earlier sync"`
+	DeclinedHere      map[string]int     `json:"declined_here,omitempty" doc:"of the peer's records, those that this node declined, by reason: clock, signature, writer, floor, full, or earlier for those of an earlier sync"`
 	DeclinedThere     map[string]int     `json:"declined_there,omitempty" doc:"of this node's records, those that the peer declined, by reason; clock: is this machine's clock right?"`
 	Estimate          int64              `json:"estimate" doc:"differences estimated before cells were asked for; 0 if the first cells were enough"`
 	ForecastBytes     int64              `json:"forecast_bytes" doc:"expected cost in bytes, both ways, before records travel"`
@@ -56,7 +56,7 @@ func ReportOf(r *peer.Report) Report {
 }
 
 // reasonNames are what JSON calls the reasons, by number.
-var reasonNames = [wire.Reasons]string{0: "earlier", wire.ReasonClock: "clock", wire.ReasonSignature: "signature", wire.ReasonWriter: "writer", wire.ReasonFloor: "floor"}
+var reasonNames = [wire.Reasons]string{0: "earlier", wire.ReasonClock: "clock", wire.ReasonSignature: "signature", wire.ReasonWriter: "writer", wire.ReasonFloor: "floor", wire.ReasonFull: "full"}
 
 // reasons are those that there are.
 func reasons(r *reconcile.Reasons) map[string]int {

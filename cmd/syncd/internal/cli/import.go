@@ -83,15 +83,18 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if a.json() {
 		return a.printJSON(s.kept)
 	}
-	expired := ""
+	besides := ""
 	if s.kept.Expired > 0 {
-		expired = fmt.Sprintf(", %d left out since they have expired", s.kept.Expired)
+		besides = fmt.Sprintf(", %d left out since they have expired", s.kept.Expired)
+	}
+	if s.kept.Full > 0 {
+		besides += fmt.Sprintf(", %d left out since as many other keys share their index as may", s.kept.Full)
 	}
 	if s.kept.Late > 0 {
-		expired += fmt.Sprintf(", %d written as of now, since the members would not take their dates", s.kept.Late)
+		besides += fmt.Sprintf(", %d written as of now, since the members would not take their dates", s.kept.Late)
 	}
 	return a.printf("%d records read: %d written, %d unchanged, %d older than what is there%s\n",
-		s.kept.Records, s.kept.Written, s.kept.Unchanged, s.kept.Stale, expired)
+		s.kept.Records, s.kept.Written, s.kept.Unchanged, s.kept.Stale, besides)
 }
 
 // importer passes lines on in chunks.

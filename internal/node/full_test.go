@@ -1,0 +1,265 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// crowding has one index for all keys that begin with "crowd", and leaves the others.
+type crowding struct{ dbadapter.Hasher }
+
+func (h crowding) Index(key []byte) dbadapter.Index {
+	if strings.HasPrefix(string(key), "crowd") {
+		return 12345
+	}
+	return h.Hasher.Index(key)
+}
+
+func crowd(i int) string { return fmt.Sprintf("crowd %03d", i) }
+
+// newCrowded are n nodes that may write, whose keys crowd.
+func newCrowded(n int) (ms []*machine, sets []*Namespace) {
+	for i := range n {
+		m := newMachine(i + 1)
+		m.Weaken = func(h dbadapter.Hasher) dbadapter.Hasher { return crowding{h} }
+		ms = append(ms, m)
+		if i == 0 {
+			sets = append(sets, m.create("notes", Policy{}))
+		} else {
+			sets = append(sets, must(m.join(ms[0], invite(sets[0], RoleWrite))))
+		}
+	}
+	return ms, sets
+}
+
+// collect takes a record out of a set, as a collection does.
+func collect(t *testing.T, ns *Namespace, key string) {
+	t.Helper()
+	r := must(get(ns, key))
+	w := []dbadapter.Write{{Record: must(dbadapter.Hash(ns.Keys.Hasher, r)), Action: dbadapter.Collect}}
+	if o := must(ns.Store.Apply(t.Context(), w)); o[0].Result != dbadapter.Applied {
+		t.Fatalf("%q is not collected: %+v", key, o[0])
+	}
+}
+
+// The 65th key of an index is not written, alone, in a batch or by an import; what is
+// there can be overwritten and deleted, and other keys of the batch are written.
+func TestFullIndexOfThisNode(t *testing.T) {
+	_, sets := newCrowded(1)
+	ns := sets[0]
+	for i := range dbadapter.MaxBucket {
+		must(put(ns, crowd(i), "v"))
+	}
+	if _, err := put(ns, crowd(64), "v"); !errors.Is(err, dbadapter.ErrLimit) || !strings.Contains(err.Error(), `"crowd 064": `) ||
+		!strings.Contains(err.Error(), "delete some of them, or choose another key") {
+		t.Errorf("the 65th: %v", err)
+	}
+	if _, err := commit(ns.Write(draft("other", "v"), draft(crowd(64), "v"), draft(crowd(1), "w"))); !errors.Is(err, dbadapter.ErrLimit) ||
+		!strings.Contains(err.Error(), "the others are written") {
+		t.Errorf("in a batch: %v", err)
+	}
+	must(put(ns, crowd(0), "w"))
+	must(commit(ns.Delete([]byte(crowd(2)))))
+	for key, want := range map[string]string{crowd(0): "w", crowd(1): "w", "other": "v"} {
+		if r, err := get(ns, key); err != nil || string(r.Value) != want {
+			t.Errorf("%q: %q, %v", key, r.Value, err)
+		}
+	}
+	im, err := importAll(ns, []Item{
+		{Key: []byte(crowd(65)), Value: []byte("v")},
+		{Key: []byte(crowd(3)), Value: []byte("v")},
+		{Key: []byte("another"), Value: []byte("v")},
+		{Key: []byte(crowd(66)), Value: []byte("v"), Time: noon.Add(-time.Hour)},
+		{Key: []byte(crowd(66)), Value: []byte("w")},
+		{Key: []byte(crowd(4)), Value: []byte("w")},
+	})
+	if want := (ImportResult{Items: 6, Written: 2, Unchanged: 1, Full: 3}); err != nil || im.Result != want {
+		t.Errorf("an import: %+v, not %+v; %v", im.Result, want, err)
+	}
+	if n := len(records(ns)); n != dbadapter.MaxBucket+2 {
+		t.Errorf("%d records are held", n)
+	}
+}
+
+// Two nodes hold 64 keys of one index each, of which they share 28: neither takes one
+// of the others', each says so and lists them, everything else travels, and the two are
+// never called equal. Once there is room, and the refusal is a while ago, what was
+// declined comes in.
+func TestFullIndexBetweenTwo(t *testing.T) {
+	ms, sets := newCrowded(2)
+	a, b, sa, sb := ms[0], ms[1], sets[0], sets[1]
+	for i := range 28 {
+		must(put(sa, crowd(i), "both"))
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := 28; i < dbadapter.MaxBucket; i++ {
+		must(put(sa, crowd(i), "a"))
+		must(put(sb, crowd(100+i), "b"))
+	}
+	for i := range 10 {
+		must(put(sa, fmt.Sprint("of a ", i), ""))
+		must(put(sb, fmt.Sprint("of b ", i), ""))
+	}
+	for round, reason := range []wire.Reason{wire.ReasonFull, 0, 0} {
+		mine, theirs, err := b.sync(sb, a, Ask{})
+		if !errors.Is(err, ErrRejected) || mine.Verified || theirs.Verified {
+			t.Fatalf("sync %d: %v; verified: %t and %t", round, err, mine.Verified, theirs.Verified)
+		}
+		if n := mine.DeclinedHere[reason]; n != 36 || mine.DeclinedHere.Sum() != 36 || theirs.DeclinedThere.Sum() != 36 {
+			t.Errorf("sync %d: of a's, %s; a has heard %s", round, mine.DeclinedHere, theirs.DeclinedThere)
+		}
+		if n := mine.DeclinedThere[wire.ReasonFull]; n != 36 || mine.DeclinedThere.Sum() != 36 || theirs.DeclinedHere.Sum() != 36 {
+			t.Errorf("sync %d: of b's, %s; a says %s", round, mine.DeclinedThere, theirs.DeclinedHere)
+		}
+		if want := 10; round == 0 && (mine.Applied != want || theirs.Applied != want) || round > 0 && mine.Applied+theirs.Applied != 0 {
+			t.Errorf("sync %d: %d and %d records were applied", round, mine.Applied, theirs.Applied)
+		}
+		if round > 0 && mine.WireBytesSent+mine.WireBytesReceived > 32<<10 {
+			t.Errorf("sync %d: %d bytes", round, mine.WireBytesSent+mine.WireBytesReceived)
+		}
+	}
+	for _, ns := range sets {
+		if n := len(records(ns)); n != dbadapter.MaxBucket+20 {
+			t.Errorf("%d records are held", n)
+		}
+		list := ns.Rejected()
+		if len(list) != 36 || !strings.Contains(list[0].Reason, "share its index") {
+			t.Fatalf("%d records are listed as rejected: %+v", len(list), list)
+		}
+	}
+	for i := range 28 { // as much room as there can be: all that both hold has been deleted, and is collected
+		collect(t, sa, crowd(i))
+		collect(t, sb, crowd(i))
+	}
+	for range 2 { // the second one finds what the first has said
+		a.clock, b.clock = a.clock.Add(DeclinedLife), b.clock.Add(DeclinedLife)
+		if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrRejected) {
+			t.Fatal(err)
+		}
+	}
+	if na, nb := len(records(sa)), len(records(sb)); na != dbadapter.MaxBucket+20 || nb != na {
+		t.Errorf("with room for 28, a holds %d records, and b %d", na, nb)
+	}
+	for i := range 8 { // 72 keys are left
+		collect(t, sa, crowd(28+i))
+		if _, err := get(sb, crowd(28+i)); err == nil {
+			collect(t, sb, crowd(28+i))
+		}
+	}
+	a.clock, b.clock = a.clock.Add(DeclinedLife), b.clock.Add(DeclinedLife)
+	if mine, _, err := b.sync(sb, a, Ask{}); err != nil || !mine.Verified {
+		t.Errorf("with room for all: %v\n%+v", err, mine)
+	}
+	if fmt.Sprint(records(sa)) != fmt.Sprint(records(sb)) || len(sa.Rejected())+len(sb.Rejected()) != 0 {
+		t.Errorf("the sets differ, or something is still listed: %v, %v", sa.Rejected(), sb.Rejected())
+	}
+}
+
+// Three nodes fill an index in different order: each keeps what it held, no two are
+// called equal, whichever sync comes first, and a deleted key is deleted everywhere.
+func TestFullIndexAmongThree(t *testing.T) {
+	ms, sets := newCrowded(3)
+	for n, ns := range sets {
+		for i := range 40 {
+			must(put(ns, crowd(100*n+i), "v"))
+		}
+	}
+	circle := func() {
+		for i, ns := range sets {
+			_, _, _ = ms[i].sync(ns, ms[(i+1)%3], Ask{})
+		}
+	}
+	circle()
+	held := fmt.Sprint(records(sets[0]), records(sets[1]), records(sets[2]))
+	for range 3 {
+		circle()
+	}
+	if again := fmt.Sprint(records(sets[0]), records(sets[1]), records(sets[2])); again != held {
+		t.Error("more syncs of the same have changed what is held")
+	}
+	for n, ns := range sets {
+		if got := len(records(ns)); got != dbadapter.MaxBucket {
+			t.Errorf("node %d holds %d", n, got)
+		}
+		for i := range 40 { // data is sacred: what a node has acknowledged, it holds
+			if _, err := get(ns, crowd(100*n+i)); err != nil {
+				t.Errorf("node %d has lost its own %q: %v", n, crowd(100*n+i), err)
+			}
+		}
+		other := (n + 1) % 3
+		if r, _, err := ms[n].sync(ns, ms[other], Ask{}); r.Verified != (fmt.Sprint(records(ns)) == fmt.Sprint(records(sets[other]))) || r.Verified == errors.Is(err, ErrRejected) {
+			t.Errorf("nodes %d and %d: verified is %t, %v", n, other, r.Verified, err)
+		}
+	}
+	must(commit(sets[0].Delete([]byte(crowd(0)))))
+	circle()
+	for n, ns := range sets {
+		if r, err := get(ns, crowd(0)); err == nil && !r.Deleted || err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
+			t.Errorf("node %d, of a key that is deleted: %+v, %v", n, r, err)
+		}
+	}
+}
+
+// A record that has found its index full holds back the watermark of the node that has
+// declined it, which would otherwise take it for collected later on.
+func TestFullIndexHoldsCollectionBack(t *testing.T) {
+	ms, sets := newCrowded(2)
+	for i := range dbadapter.MaxBucket {
+		must(put(sets[0], crowd(i), "v"))
+	}
+	must(put(sets[1], crowd(64), "v"))
+	for range 2 { // one here and one there, also where only heads travel
+		mine, theirs, err := ms[1].sync(sets[1], ms[0], Ask{})
+		if !errors.Is(err, ErrRejected) || theirs.DeclinedCollectable != 2 || mine.DeclinedCollectable != 2 {
+			t.Errorf("%v; %d and %d of what was declined hold a collection back", err, mine.DeclinedCollectable, theirs.DeclinedCollectable)
+		}
+	}
+}
+
+// stating has one index for all statements of the list of members.
+type stating struct{ dbadapter.Hasher }
+
+func (h stating) Index(key []byte) dbadapter.Index {
+	if len(key) == 33 && key[0] == kindStatement {
+		return 12345
+	}
+	return h.Hasher.Index(key)
+}
+
+// A statement that finds its index full counts nowhere on this node, and its author is
+// told; the list goes on as it was, and so does a sync with a node whose list differs.
+func TestFullIndexOfStatements(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	a.Weaken = func(h dbadapter.Hasher) dbadapter.Hasher { return stating{h} }
+	b.Weaken = a.Weaken
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleAdmin)))
+	fill := func(ns *Namespace, from int) (err error) {
+		for i := from; err == nil; i++ {
+			before := list(ns)
+			if err = setRole(ns, idOf(i), RoleRead); err != nil && list(ns) != before {
+				t.Error("a statement that was not stored counts")
+			}
+			if i > from+dbadapter.MaxBucket {
+				t.Fatal("no statement finds its index full")
+			}
+		}
+		return err
+	}
+	if err := errors.Join(fill(sa, 100), fill(sb, 200)); !errors.Is(err, errFull) {
+		t.Fatal(err)
+	}
+	must(put(sb, "k", "v"))
+	_, theirs, err := b.sync(sb, a, Ask{})
+	if _, there := get(sa, "k"); there != nil {
+		t.Errorf("a record beside them: %v; %v, %s", there, err, theirs.DeclinedHere)
+	}
+}
