@@ -6,13 +6,14 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
@@ -46,6 +47,12 @@ type Config struct {
 	Seed   uint64
 	// Signed: records carry signatures. Without, building is faster.
 	Signed bool
+	// Cold is how many times each pair is then restarted, with none of its files in the
+	// kernel's cache, for a first sync.
+	Cold int
+	// Dir keeps the pairs, in a folder of each size, for the next run. Empty: they are
+	// built in a temporary folder.
+	Dir    string
 	Logger *slog.Logger
 	Bars   *progress.Bars
 }
@@ -64,11 +71,17 @@ type Result struct {
 	Kind        Kind    `json:"kind"`
 	Repeat      int     `json:"repeat"`
 	BuildMS     float64 `json:"build_ms"`
+	Usage
+	// Cold are the medians of first syncs after a restart; nil without them.
+	Cold *Cold `json:"cold,omitempty"`
 }
 
 func (c *Config) check() error {
-	if len(c.Sizes) == 0 || c.Repeat < 1 || c.Repeat > MaxRepeat || c.Differences < 0 {
-		return problem.Usage("want at least one size, 1 to %d repeats and 0 or more differences", MaxRepeat)
+	if len(c.Sizes) == 0 || c.Repeat < 1 || max(c.Repeat, c.Cold) > MaxRepeat || min(c.Differences, c.Cold) < 0 {
+		return problem.Usage("want at least one size, 1 to %d repeats, at most as many restarts, and 0 or more differences", MaxRepeat)
+	}
+	if c.Cold > 0 && !canForget {
+		return problem.Usage("--cold: only on Linux are files taken out of the system's cache")
 	}
 	if c.ValueSize < pair.MinValue || c.ValueSize > pair.MaxValue {
 		return problem.Usage("--value-size %d: want %d to %d bytes", c.ValueSize, pair.MinValue, pair.MaxValue)
@@ -88,6 +101,8 @@ type subject struct {
 	round   int
 	buildMS float64
 	reports []api.Report
+	usage   []Usage
+	cold    []coldSync
 }
 
 // Sync measures. The sizes take turns, so that what else the machine does
@@ -96,7 +111,6 @@ func Sync(ctx context.Context, c Config) (results []Result, err error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	source := pair.NewSource(c.Seed, c.ValueSize)
 	var subjects []*subject
 	defer func() {
 		for _, s := range subjects {
@@ -104,7 +118,7 @@ func Sync(ctx context.Context, c Config) (results []Result, err error) {
 		}
 	}()
 	for _, size := range c.Sizes {
-		p, err := pair.Open(ctx, peer.Policy{Unsigned: !c.Signed}, c.Logger)
+		p, err := c.open(ctx, size)
 		if err != nil {
 			return nil, err
 		}
@@ -114,24 +128,56 @@ func Sync(ctx context.Context, c Config) (results []Result, err error) {
 			return nil, err
 		}
 	}
-	bar := c.Bars.Count("syncs", int64(c.Repeat*len(subjects)))
-	defer bar.Done()
-	for range c.Repeat {
-		for _, s := range subjects {
-			if err := c.measure(ctx, s, source); err != nil {
-				return nil, fmt.Errorf("%d records, sync %d: %w", s.size, s.round, err)
-			}
-			bar.Add(1)
-		}
+	seed := c.Seed
+	for _, s := range subjects {
+		seed += uint64(s.round) // the values of an earlier run would change nothing
+	}
+	source := pair.NewSource(seed, c.ValueSize)
+	if err := c.turns(ctx, "syncs", c.Repeat, subjects, source, c.measure); err != nil {
+		return nil, err
+	}
+	if err := c.turns(ctx, "restarts", c.Cold, subjects, source, c.measureCold); err != nil {
+		return nil, err
 	}
 	for _, s := range subjects {
 		report, err := medians(s.reports)
 		if err != nil {
 			return nil, err
 		}
-		results = append(results, Result{report, s.size, c.Differences, c.Kind, c.Repeat, s.buildMS})
+		r := Result{Report: report, Records: s.size, Differences: c.Differences, Kind: c.Kind, Repeat: c.Repeat, BuildMS: s.buildMS}
+		if r.Usage, err = medians(s.usage); err != nil {
+			return nil, err
+		}
+		if r.Cold, err = coldOf(s.cold); err != nil {
+			return nil, err
+		}
+		results = append(results, r)
 	}
 	return results, nil
+}
+
+// turns measures each subject n times.
+func (c *Config) turns(ctx context.Context, what string, n int, subjects []*subject, source *pair.Source, measure func(context.Context, *subject, *pair.Source) error) error {
+	bar := c.Bars.Count(what, int64(n*len(subjects)))
+	defer bar.Done()
+	for range n {
+		for _, s := range subjects {
+			s.round++
+			if err := measure(ctx, s, source); err != nil {
+				return fmt.Errorf("%d records, sync %d: %w", s.size, s.round, err)
+			}
+			bar.Add(1)
+		}
+	}
+	return nil
+}
+
+func (c *Config) open(ctx context.Context, size int) (*pair.Pair, error) {
+	policy := peer.Policy{Unsigned: !c.Signed}
+	if c.Dir == "" {
+		return pair.Open(ctx, policy, c.Logger)
+	}
+	return pair.OpenIn(ctx, filepath.Join(c.Dir, strconv.Itoa(size)), policy, c.Logger)
 }
 
 // buildTime is the time of the first record's version; each further one is a
@@ -142,6 +188,11 @@ var buildTime = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 // same wherever it is imported, so that nothing needs to be sent.
 func (c *Config) build(ctx context.Context, s *subject) error {
 	began := time.Now()
+	// A pair that was kept has the records of its syncs too; their keys are not used again.
+	if held := int(s.NS[0].Info().Records); held >= s.size {
+		s.round = held - s.size
+		return c.first(ctx, s)
+	}
 	bar := c.Bars.Count(fmt.Sprintf("build %d", s.size), int64(2*s.size))
 	defer bar.Done()
 	for i, ns := range s.NS {
@@ -150,8 +201,12 @@ func (c *Config) build(ctx context.Context, s *subject) error {
 			return fmt.Errorf("build node %d: %w", i+1, err)
 		}
 	}
-	s.buildMS = float64(time.Since(began)) / float64(time.Millisecond)
-	// The first sync pays for connecting, which the others do not.
+	s.buildMS = milliseconds(time.Since(began))
+	return c.first(ctx, s)
+}
+
+// first is the sync that pays for connecting, which the others do not.
+func (c *Config) first(ctx context.Context, s *subject) error {
 	r, err := s.Sync(ctx, peer.SyncOptions{})
 	if err != nil {
 		return fmt.Errorf("first sync: %w", err)
@@ -175,21 +230,28 @@ func dated(items iter.Seq2[peer.Item, error]) iter.Seq2[peer.Item, error] {
 	}
 }
 
-// measure makes the differences, syncs, and checks that just these were found.
+// measure makes the differences, and syncs.
 func (c *Config) measure(ctx context.Context, s *subject, source *pair.Source) error {
-	s.round++
 	if err := c.diverge(ctx, s, source); err != nil {
 		return err
 	}
+	r, u, err := c.sync(ctx, s)
+	s.reports, s.usage = append(s.reports, r), append(s.usage, u)
+	return err
+}
+
+// sync makes the sides equal, and checks that just the differences were found.
+func (c *Config) sync(ctx context.Context, s *subject) (api.Report, Usage, error) {
+	before := used()
 	r, err := s.Sync(ctx, peer.SyncOptions{})
 	if err != nil {
-		return err
+		return api.Report{}, Usage{}, err
 	}
+	u := used().since(before)
 	if d := r.MissingHere + r.MissingThere + r.Mismatched; d != c.Differences || !r.Verified {
-		return fmt.Errorf("found %d differences of %d, verified %v", d, c.Differences, r.Verified)
+		return api.Report{}, u, fmt.Errorf("found %d differences of %d, verified %v", d, c.Differences, r.Verified)
 	}
-	s.reports = append(s.reports, api.ReportOf(&r))
-	return nil
+	return api.ReportOf(&r), u, nil
 }
 
 func (c *Config) diverge(ctx context.Context, s *subject, source *pair.Source) error {
@@ -230,55 +292,6 @@ func distinct(r *rand.Rand, size, n int) []int {
 		if i := r.IntN(size); !seen[i] {
 			seen[i] = true
 			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// medians takes the median of each number, the lower one of two.
-func medians(reports []api.Report) (api.Report, error) {
-	all := make([]map[string]any, len(reports))
-	for i, r := range reports {
-		raw, err := json.Marshal(r)
-		if err != nil {
-			return api.Report{}, err
-		}
-		if err := json.Unmarshal(raw, &all[i]); err != nil {
-			return api.Report{}, err
-		}
-	}
-	raw, err := json.Marshal(medianOf(all))
-	if err != nil {
-		return api.Report{}, err
-	}
-	var out api.Report
-	err = json.Unmarshal(raw, &out)
-	return out, err
-}
-
-// medianOf goes through the JSON forms field by field; what is no number is
-// taken from the last.
-func medianOf(all []map[string]any) map[string]any {
-	out := map[string]any{}
-	for name, last := range all[len(all)-1] {
-		switch last.(type) {
-		case float64:
-			var numbers []float64
-			for _, m := range all {
-				v, _ := m[name].(float64) // a step that did not occur took no time
-				numbers = append(numbers, v)
-			}
-			slices.Sort(numbers)
-			out[name] = numbers[(len(numbers)-1)/2]
-		case map[string]any:
-			var inner []map[string]any
-			for _, m := range all {
-				v, _ := m[name].(map[string]any)
-				inner = append(inner, v)
-			}
-			out[name] = medianOf(inner)
-		default:
-			out[name] = last
 		}
 	}
 	return out

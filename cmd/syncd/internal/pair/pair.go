@@ -23,11 +23,17 @@ import (
 type Pair struct {
 	Node [2]*peer.Node
 	NS   [2]*peer.Namespace
-	dir  string
+	// Dir holds a folder for each node.
+	Dir  string
+	log  *slog.Logger
+	keep bool // Dir outlives the pair
 }
 
 // closeTime bounds the closing of a node.
 const closeTime = 10 * time.Second
+
+// name is the namespace's.
+const name = "pair"
 
 // Open starts the nodes in a fresh temporary folder.
 func Open(ctx context.Context, policy peer.Policy, log *slog.Logger) (*Pair, error) {
@@ -35,17 +41,26 @@ func Open(ctx context.Context, policy peer.Policy, log *slog.Logger) (*Pair, err
 	if err != nil {
 		return nil, err
 	}
-	p := &Pair{dir: dir}
-	if err := p.open(ctx, policy, log); err != nil {
+	return (&Pair{Dir: dir, log: log}).start(ctx, policy)
+}
+
+// OpenIn starts the nodes in a folder that is kept: those that are there, or new ones,
+// which then share the namespace.
+func OpenIn(ctx context.Context, dir string, policy peer.Policy, log *slog.Logger) (*Pair, error) {
+	return (&Pair{Dir: dir, log: log, keep: true}).start(ctx, policy)
+}
+
+func (p *Pair) start(ctx context.Context, policy peer.Policy) (*Pair, error) {
+	if err := p.open(ctx, policy); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-func (p *Pair) open(ctx context.Context, policy peer.Policy, log *slog.Logger) error {
+func (p *Pair) open(ctx context.Context, policy peer.Policy) error {
 	for i := range p.Node {
 		n, err := peer.Open(ctx, peer.Config{
-			Dir: filepath.Join(p.dir, fmt.Sprint(i+1)), Logger: log.With("node", i+1),
+			Dir: filepath.Join(p.Dir, fmt.Sprint(i+1)), Logger: p.log.With("node", i+1),
 			ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"},
 		})
 		if err != nil {
@@ -53,7 +68,10 @@ func (p *Pair) open(ctx context.Context, policy peer.Policy, log *slog.Logger) e
 		}
 		p.Node[i] = n
 	}
-	ns, err := p.Node[0].CreateNamespace(ctx, "pair", policy)
+	if len(p.Node[1].Namespaces()) > 0 {
+		return p.meet(ctx)
+	}
+	ns, err := p.Node[0].CreateNamespace(ctx, name, policy)
 	if err != nil {
 		return fmt.Errorf("make the namespace: %w", err)
 	}
@@ -68,22 +86,48 @@ func (p *Pair) open(ctx context.Context, policy peer.Policy, log *slog.Logger) e
 	return nil
 }
 
+// meet connects nodes that share the namespace.
+func (p *Pair) meet(ctx context.Context) (err error) {
+	for i, n := range p.Node {
+		if p.NS[i], err = n.Namespace(name); err != nil {
+			return fmt.Errorf("node %d: %w", i+1, err)
+		}
+	}
+	if _, err := p.Node[1].Connect(ctx, p.Node[0].Addrs()[0]); err != nil {
+		return fmt.Errorf("connect the nodes: %w", err)
+	}
+	return nil
+}
+
+// Stop ends the nodes in order, so that Start can open them again.
+func (p *Pair) Stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	var errs []error
+	for i, n := range p.Node {
+		if n != nil {
+			errs = append(errs, n.Close(ctx))
+		}
+		p.Node[i], p.NS[i] = nil, nil
+	}
+	return errors.Join(errs...)
+}
+
+// Start opens nodes that were stopped.
+func (p *Pair) Start(ctx context.Context) error { return p.open(ctx, peer.Policy{}) }
+
 // Sync makes both sides equal, begun by node 2.
 func (p *Pair) Sync(ctx context.Context, o peer.SyncOptions) (peer.Report, error) {
 	return p.NS[1].Sync(ctx, p.Node[0].ID(), o)
 }
 
-// Close ends the nodes and removes their folder.
+// Close ends the nodes and removes their folder, unless it is kept.
 func (p *Pair) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-	defer cancel()
-	var errs []error
-	for _, n := range p.Node {
-		if n != nil {
-			errs = append(errs, n.Close(ctx))
-		}
+	err := p.Stop()
+	if p.keep {
+		return err
 	}
-	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
+	return errors.Join(err, os.RemoveAll(p.Dir))
 }
 
 // Source makes keys and values: random bytes that follow from a seed.
