@@ -3,13 +3,13 @@ package pgdb
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
+	"github.com/syncd-io/syncd/dbadapter/internal/lifecycle"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
@@ -19,33 +19,12 @@ type namespace struct {
 	number  uint32
 	hasher  dbadapter.Hasher
 	observe func([]dbadapter.Change)
+	life    lifecycle.Namespace
 
 	meta meta // used by the queue's goroutine only
 
 	// Guarded by the store's lock.
 	shown meta // as of the last commit that snapshots see
-
-	// mu guards what follows. No other lock is taken under it: a caller may
-	// close a snapshot while it holds a lock that observe waits for.
-	mu        sync.Mutex
-	closed    bool
-	snapshots map[*snapshot]struct{}
-	calls     sync.WaitGroup // running calls; added to under mu, while not closed
-}
-
-func (n *namespace) errClosed(what string) error {
-	return fmt.Errorf("%s: namespace %x is %w", what, n.id, dbadapter.ErrClosed)
-}
-
-// enter begins a call, which Close waits for; calls.Done ends it.
-func (n *namespace) enter(what string) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		return n.errClosed(what)
-	}
-	n.calls.Add(1)
-	return nil
 }
 
 // load reads the namespace's number and head, or gives it a number. It runs on
@@ -88,10 +67,10 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := n.enter("apply"); err != nil {
+	if err := n.life.Enter("apply", n.id); err != nil {
 		return nil, err
 	}
-	defer n.calls.Done()
+	defer n.life.Leave()
 	items, err := commit.Prepare(writes)
 	if err != nil || len(items) == 0 {
 		return nil, err
@@ -140,10 +119,10 @@ func (n *namespace) do(ctx context.Context, what string, run func() error) error
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := n.enter(what); err != nil {
+	if err := n.life.Enter(what, n.id); err != nil {
 		return err
 	}
-	defer n.calls.Done()
+	defer n.life.Leave()
 	if err := n.store.queue.Do(ctx, run); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -162,21 +141,8 @@ func (n *namespace) change(m meta, stage func(*pgx.Batch)) error {
 }
 
 func (n *namespace) Close() error {
-	n.mu.Lock()
-	if n.closed {
-		n.mu.Unlock()
-		return nil
+	if n.life.Close() {
+		n.store.life.Release(n.id)
 	}
-	n.closed = true
-	n.mu.Unlock()
-	n.calls.Wait()
-	n.mu.Lock()
-	snapshots := n.snapshots
-	n.snapshots = nil
-	n.mu.Unlock()
-	for s := range snapshots {
-		s.end()
-	}
-	n.store.release(n.id)
 	return nil
 }

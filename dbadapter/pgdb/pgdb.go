@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/lifecycle"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
@@ -45,13 +46,14 @@ type Store struct {
 	config  *pgx.ConnConfig
 	name    string // of schema and database, for errors
 	log     *slog.Logger
+	life    lifecycle.Store[*namespace]
 	ctx     context.Context // of work that Close ends
 	cancel  context.CancelFunc
 
 	queue  *queue.Queue[*batch]
 	writer writer
 	views  views
-	eraser eraser
+	eraser *lifecycle.Eraser
 
 	compacting sync.Mutex // held while Compact runs
 
@@ -61,10 +63,8 @@ type Store struct {
 	// taken before mu.
 	publishing sync.Mutex
 
-	mu     sync.Mutex // guards what follows
-	view   *view      // as of the last commit; nil, or ended, before it is opened
-	open   map[dbadapter.NamespaceID]*namespace
-	closed bool
+	mu   sync.Mutex // guards view, and what namespaces show
+	view *view      // as of the last commit; nil, or ended, before it is opened
 
 	closeOnce sync.Once
 	closeErr  error
@@ -104,7 +104,7 @@ func Open(ctx context.Context, connection string, o Options) (_ *Store, err erro
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "syncd"
 	}
-	s := &Store{options: o, config: config, log: o.Logger, open: make(map[dbadapter.NamespaceID]*namespace)}
+	s := &Store{options: o, config: config, log: o.Logger}
 	s.name = fmt.Sprintf("schema %s of database %s on %s", o.Schema, config.Database, config.Host)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.views.store, s.writer.store = s, s
@@ -113,7 +113,7 @@ func Open(ctx context.Context, connection string, o Options) (_ *Store, err erro
 		return nil, fmt.Errorf("open %s: %w", s.name, err)
 	}
 	s.queue = queue.Start(s.writer.commit)
-	s.eraser.start(s)
+	s.eraser = lifecycle.StartEraser(dropped{s}, s.log.With(slog.String("store", s.name)))
 	return s, nil
 }
 
@@ -122,36 +122,15 @@ func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n := &namespace{store: s, id: id, hasher: hasher, observe: observe, snapshots: make(map[*snapshot]struct{})}
-	if err := s.reserve(id, n); err != nil {
+	n := &namespace{store: s, id: id, hasher: hasher, observe: observe}
+	if err := s.life.Reserve(id, n); err != nil {
 		return nil, fmt.Errorf("open namespace %x: %w", id, err)
 	}
 	if err := s.queue.Do(ctx, n.load); err != nil {
-		s.release(id)
+		s.life.Release(id)
 		return nil, fmt.Errorf("open namespace %x: %w", id, err)
 	}
 	return n, nil
-}
-
-// reserve keeps others from opening or dropping a namespace until it is
-// released.
-func (s *Store) reserve(id dbadapter.NamespaceID, n *namespace) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("the store is %w", dbadapter.ErrClosed)
-	}
-	if s.open[id] != nil {
-		return fmt.Errorf("%w; close it first", dbadapter.ErrLocked)
-	}
-	s.open[id] = n
-	return nil
-}
-
-func (s *Store) release(id dbadapter.NamespaceID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, id)
 }
 
 // Drop deletes a namespace, in one small transaction that takes its name away.
@@ -160,7 +139,7 @@ func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.reserve(id, &namespace{closed: true}); err != nil {
+	if err := s.life.Reserve(id, nil); err != nil {
 		return fmt.Errorf("drop namespace %x: %w", id, err)
 	}
 	err := s.queue.Do(ctx, func() error {
@@ -168,11 +147,11 @@ func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
 			b.Queue(`UPDATE namespaces SET id = NULL WHERE id = $1`, id[:])
 		}, nil)
 	})
-	s.release(id)
+	s.life.Release(id)
 	if err != nil {
 		return fmt.Errorf("drop namespace %x: %w", id, err)
 	}
-	s.eraser.look()
+	s.eraser.Look()
 	return nil
 }
 
@@ -223,22 +202,14 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	s.life.Close()
 	s.cancel()
-	s.eraser.close()
+	s.eraser.Close()
 	s.queue.Stop()
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
-	s.mu.Lock()
-	var open []*namespace
-	for _, n := range s.open {
-		open = append(open, n)
-	}
-	s.mu.Unlock()
 	var failed error
-	for _, n := range open {
+	for _, n := range s.life.Open() {
 		failed = errors.Join(failed, n.Close())
 	}
 	s.views.close()

@@ -31,18 +31,16 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 }
 
 func (n *namespace) snapshot(what string) (*snapshot, error) {
-	if err := n.enter(what); err != nil {
+	if err := n.life.Enter(what, n.id); err != nil {
 		return nil, err
 	}
-	defer n.calls.Done()
+	defer n.life.Leave()
 	v, m, err := n.store.acquire(n)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	s := &snapshot{namespace: n, meta: m, view: v}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.snapshots[s] = struct{}{}
+	n.life.Opened(s)
 	return s, nil
 }
 
@@ -233,10 +231,7 @@ func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, err
 }
 
 func (s *snapshot) Close() error {
-	n := s.namespace
-	n.mu.Lock()
-	delete(n.snapshots, s)
-	n.mu.Unlock()
+	s.namespace.life.Closed(s)
 	s.end()
 	return nil
 }

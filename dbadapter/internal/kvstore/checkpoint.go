@@ -40,25 +40,25 @@ func (s *Store) Checkpoint(ctx context.Context) (dbadapter.Checkpoint, error) {
 // and the number of a namespace is there or is not given yet.
 func (c *checkpoint) open() error {
 	s := c.store
+	if err := s.life.Err(); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("the store is %w", dbadapter.ErrClosed)
-	}
 	c.head, c.read = s.committer.head, s.last
 	c.read.refs.Add(1)
-	for _, n := range s.open {
+	for _, n := range s.life.Open() {
 		if n.number == 0 {
-			continue // it is being opened, or dropped
+			continue // it is being opened
+		}
+		if err := n.life.Enter("open a checkpoint", n.id); err != nil {
+			continue // it is being closed
 		}
 		snap := &snapshot{namespace: n, seq: n.shown.Seq, read: s.last}
-		n.mu.Lock()
-		if !n.closed {
-			snap.read.refs.Add(1)
-			n.snapshots[snap] = struct{}{}
-			c.snapshots = append(c.snapshots, snap)
-		}
-		n.mu.Unlock()
+		snap.read.refs.Add(1)
+		n.life.Opened(snap)
+		n.life.Leave()
+		c.snapshots = append(c.snapshots, snap)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestCopyIsOneMoment(t *testing.T) {
 		if i < 5 {
 			continue
 		}
-		snap := must(restored(t, s, line...).open[n.id].Snapshot())
+		snap := must(opened(restored(t, s, line...), n.id).Snapshot())
 		a, errA := snap.Get([]byte("a"))
 		z, errZ := snap.Get([]byte("z"))
 		snap.Close()

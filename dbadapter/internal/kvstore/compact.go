@@ -3,8 +3,6 @@ package kvstore
 import (
 	"context"
 	"fmt"
-
-	"github.com/syncd-io/syncd/dbadapter"
 )
 
 // Compact frees the space on disk that overwritten and removed records took: it merges
@@ -21,11 +19,8 @@ func (s *Store) Compact(ctx context.Context) error {
 func (s *Store) compact(ctx context.Context) error {
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
-	s.mu.Lock()
-	closed := s.closed
-	s.mu.Unlock()
-	if closed {
-		return fmt.Errorf("the store is %w", dbadapter.ErrClosed)
+	if err := s.life.Err(); err != nil {
+		return err
 	}
 	if s.disk.min > 0 { // the merged files stand beside the old ones for a while
 		if err := s.disk.require(s.db.Size() + s.disk.min); err != nil {

@@ -40,7 +40,7 @@ func entries(t testing.TB, s *Store) map[string]string {
 	out := map[string]string{}
 	view := s.db.View()
 	defer view.Close()
-	for id, n := range s.open {
+	for _, n := range s.life.Open() {
 		prefix := binary.BigEndian.AppendUint32(nil, n.number)
 		it := view.Iterate(prefix)
 		for it.Seek(prefix); it.Valid(); it.Next() {
@@ -56,7 +56,7 @@ func entries(t testing.TB, s *Store) map[string]string {
 				m.First = 0
 				value = m.encode(n.number)
 			}
-			out[fmt.Sprintf("%x/%q", id[:1], key[prefixSize-1:])] = string(value)
+			out[fmt.Sprintf("%x/%q", n.id[:1], key[prefixSize-1:])] = string(value)
 		}
 		it.Close()
 	}
@@ -108,8 +108,8 @@ func restored(t testing.TB, source *Store, copies ...[]byte) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	for id := range source.open {
-		n, err := s.Namespace(t.Context(), id, copyHasher(id), nil)
+	for _, of := range source.life.Open() {
+		n, err := s.Namespace(t.Context(), of.id, copyHasher(of.id), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func testCopies(t *testing.T, seed uint64) {
 					t.Fatal(err)
 				}
 				for number := uint32(1); number < next; number++ {
-					if count, _ := left(t, other, number); count > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(other.open)), func(n *namespace) bool { return n.number == number }) {
+					if count, _ := left(t, other, number); count > 0 && !slices.ContainsFunc(other.life.Open(), func(n *namespace) bool { return n.number == number }) {
 						t.Errorf("%d entries of a namespace that was dropped", count)
 					}
 				}

@@ -14,15 +14,15 @@ func (s *Store) Drop(ctx context.Context, id dbadapter.NamespaceID) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.reserve(id, &namespace{closed: true}); err != nil {
+	if err := s.life.Reserve(id, nil); err != nil {
 		return fmt.Errorf("drop namespace %x: %w", id, err)
 	}
 	err := s.committer.do(ctx, func() error { return s.unname(id) })
-	s.release(id)
+	s.life.Release(id)
 	if err != nil {
 		return fmt.Errorf("drop namespace %x: %w", id, err)
 	}
-	s.eraser.look()
+	s.eraser.Look()
 	return nil
 }
 

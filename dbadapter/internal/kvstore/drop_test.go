@@ -101,8 +101,8 @@ func TestDropIsLinear(t *testing.T) {
 	unnamed(t, s, n, 4000)
 	entries, _ := left(t, s, n.number)
 	var sought [][]byte
-	s.eraser.seek = func(from []byte) { sought = append(sought, bytes.Clone(from)) }
-	if err := s.eraser.erase(t.Context(), n.number); err != nil {
+	s.dropped.seek = func(from []byte) { sought = append(sought, bytes.Clone(from)) }
+	if err := s.dropped.Erase(t.Context(), n.number); err != nil {
 		t.Fatal(err)
 	}
 	if want := (entries+erasePiece-1)/erasePiece + 1; len(sought) != want {

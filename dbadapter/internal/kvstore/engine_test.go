@@ -2,10 +2,12 @@ package kvstore
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/badgerkv"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/pebblekv"
@@ -31,6 +33,12 @@ func (o overEach) Run() (code int) {
 }
 
 func openEngine(dir string, o Options) (*Store, error) { return Open(dir, engine, o) }
+
+// opened is an open namespace of a store.
+func opened(s *Store, id dbadapter.NamespaceID) *namespace {
+	all := s.life.Open()
+	return all[slices.IndexFunc(all, func(n *namespace) bool { return n.id == id })]
+}
 
 // update changes the database below the store, as a fault would.
 func update(s *Store, change func(txn kv.Txn) error) error {

@@ -4,81 +4,24 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
-	"log/slog"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 )
 
-// eraser removes the entries of dropped namespaces in the background, piece by
-// piece. Its queue is the marks in the database: Close, or a crash, pauses it,
-// and it goes on when the store is opened next.
-type eraser struct {
+// dropped are the marks of dropped namespaces in the database, as lifecycle.Dropped.
+type dropped struct {
 	store *Store
-	wake  chan struct{} // holds one call to look for marks
-	stop  context.CancelFunc
-	done  chan struct{} // closed when the goroutine has ended
-	seek  func([]byte)  // called with the place that a piece is sought from; tests set it
+	seek  func([]byte) // called with the place that a piece is sought from; tests set it
 }
 
 // A piece is what one transaction removes. A write that comes meanwhile waits
 // for one of them, so it is small beside a transaction's bounds.
 const erasePiece = 1024
 
-func (e *eraser) start(s *Store) {
-	ctx, stop := context.WithCancel(context.Background())
-	*e = eraser{store: s, wake: make(chan struct{}, 1), stop: stop, done: make(chan struct{}), seek: func([]byte) {}}
-	e.look()
-	go e.loop(ctx)
-}
-
-// close ends the goroutine, at the latest after one piece.
-func (e *eraser) close() {
-	e.stop()
-	<-e.done
-}
-
-// look makes the eraser look for marks.
-func (e *eraser) look() {
-	select {
-	case e.wake <- struct{}{}:
-	default: // it is about to look
-	}
-}
-
-func (e *eraser) loop(ctx context.Context) {
-	defer close(e.done)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-e.wake:
-		}
-		if err := e.sweep(ctx); err != nil && ctx.Err() == nil {
-			e.store.log.Error("a dropped namespace still takes up room: erasing it failed; the next drop, or opening the store again, tries it again",
-				slog.String("dir", e.store.dir), slog.Any("err", err))
-		}
-	}
-}
-
-// sweep erases all that is marked, one number after another.
-func (e *eraser) sweep(ctx context.Context) error {
-	var failed error
-	for number := uint32(0); ctx.Err() == nil; {
-		next, err := e.marked(number)
-		if next == 0 || err != nil {
-			return errors.Join(failed, err)
-		}
-		number = next
-		failed = errors.Join(failed, e.erase(ctx, number))
-	}
-	return failed
-}
-
-// marked is the least marked number above another, 0 if there is no such number.
-func (e *eraser) marked(above uint32) (uint32, error) {
-	keys, err := e.store.keys(appendPrefix(nil, 0, kindDrop), dropKey(above+1), 1)
+// Next is the least marked number above another, 0 if there is no such number.
+func (d *dropped) Next(_ context.Context, above uint32) (uint32, error) {
+	keys, err := d.store.keys(appendPrefix(nil, 0, kindDrop), dropKey(above+1), 1)
 	if err != nil || len(keys) == 0 {
 		return 0, err
 	}
@@ -88,18 +31,20 @@ func (e *eraser) marked(above uint32) (uint32, error) {
 	return binary.BigEndian.Uint32(keys[0][prefixSize:]), nil
 }
 
-// erase removes all entries of a number, and then its mark. Each piece begins
+// Erase removes all entries of a number, and then its mark. Each piece begins
 // after the one before: Badger steps over each entry that it has deleted, and
 // from the first entry on, the time would grow with the square of their number.
-func (e *eraser) erase(ctx context.Context, number uint32) error {
+func (d *dropped) Erase(ctx context.Context, number uint32) error {
 	prefix := binary.BigEndian.AppendUint32(nil, number)
 	for from := prefix; ; {
 		// Erasing makes room in the end, and may use half of the reserve.
-		if err := e.store.disk.require(e.store.disk.min / 2); err != nil {
+		if err := d.store.disk.require(d.store.disk.min / 2); err != nil {
 			return err
 		}
-		e.seek(from)
-		keys, err := e.store.keys(prefix, from, erasePiece)
+		if d.seek != nil {
+			d.seek(from)
+		}
+		keys, err := d.store.keys(prefix, from, erasePiece)
 		if err != nil {
 			return err
 		}
@@ -107,7 +52,7 @@ func (e *eraser) erase(ctx context.Context, number uint32) error {
 		if last {
 			keys = [][]byte{dropKey(number)}
 		}
-		if err := e.store.committer.do(ctx, func() error { return e.store.remove(keys) }); last || err != nil {
+		if err := d.store.committer.do(ctx, func() error { return d.store.remove(keys) }); last || err != nil {
 			return err
 		}
 		from = append(keys[len(keys)-1], 0)

@@ -15,11 +15,8 @@ var _ dbadapter.Examiner = (*Store)(nil)
 func (s *Store) Examine(ctx context.Context) error {
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
-	s.mu.Lock()
-	closed := s.closed
-	s.mu.Unlock()
-	if closed {
-		return fmt.Errorf("examine store %s: it is %w", s.dir, dbadapter.ErrClosed)
+	if err := s.life.Err(); err != nil {
+		return fmt.Errorf("examine store %s: %w", s.dir, err)
 	}
 	x, ok := s.db.(kv.Examiner)
 	if !ok {

@@ -164,10 +164,10 @@ func (n *namespace) Forget(ctx context.Context, seqs ...uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := n.enter("forget entries of the kept log"); err != nil {
+	if err := n.life.Enter("forget entries of the kept log", n.id); err != nil {
 		return err
 	}
-	defer n.calls.Done()
+	defer n.life.Leave()
 	for len(seqs) > 0 {
 		some := slices.Clone(seqs[:min(len(seqs), forgetPiece)])
 		seqs = seqs[len(some):]

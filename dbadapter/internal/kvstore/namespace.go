@@ -11,6 +11,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
+	"github.com/syncd-io/syncd/dbadapter/internal/lifecycle"
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
@@ -20,6 +21,7 @@ type namespace struct {
 	number  uint32
 	hasher  dbadapter.Hasher
 	observe func([]dbadapter.Change)
+	life    lifecycle.Namespace
 
 	meta    meta   // used by the committer only
 	absent  absent // has a lock of its own
@@ -29,28 +31,6 @@ type namespace struct {
 
 	// Guarded by the store's lock.
 	shown meta // as of the last commit that snapshots see
-
-	// mu guards what follows. No other lock is taken under it: a caller may
-	// close a snapshot while it holds a lock that observe waits for.
-	mu        sync.Mutex
-	closed    bool
-	snapshots map[*snapshot]struct{}
-	calls     sync.WaitGroup // running Apply and Snapshot; added to under mu, while not closed
-}
-
-func (n *namespace) errClosed(what string) error {
-	return fmt.Errorf("%s: namespace %x is %w", what, n.id, dbadapter.ErrClosed)
-}
-
-// enter begins a call, which Close waits for; calls.Done ends it.
-func (n *namespace) enter(what string) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		return n.errClosed(what)
-	}
-	n.calls.Add(1)
-	return nil
 }
 
 // load reads the namespace's number and head, or gives it a number. It runs on
@@ -108,10 +88,10 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := n.enter("apply"); err != nil {
+	if err := n.life.Enter("apply", n.id); err != nil {
 		return nil, err
 	}
-	defer n.calls.Done()
+	defer n.life.Leave()
 	items, err := commit.Prepare(writes)
 	if err != nil || len(items) == 0 {
 		return nil, err
@@ -192,10 +172,10 @@ func (n *namespace) setMeta(ctx context.Context, what string, set func(*meta)) e
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := n.enter(what); err != nil {
+	if err := n.life.Enter(what, n.id); err != nil {
 		return err
 	}
-	defer n.calls.Done()
+	defer n.life.Leave()
 	return n.store.committer.do(ctx, func() error {
 		m := n.meta
 		set(&m)
@@ -227,21 +207,8 @@ func (n *namespace) putMeta(txn kv.Txn, m meta) error {
 func (n *namespace) show() { n.shown = n.meta }
 
 func (n *namespace) Close() error {
-	n.mu.Lock()
-	if n.closed {
-		n.mu.Unlock()
-		return nil
+	if n.life.Close() {
+		n.store.life.Release(n.id)
 	}
-	n.closed = true
-	n.mu.Unlock()
-	n.calls.Wait()
-	n.mu.Lock()
-	snapshots := n.snapshots
-	n.snapshots = nil
-	n.mu.Unlock()
-	for s := range snapshots {
-		s.end()
-	}
-	n.store.release(n.id)
 	return nil
 }

@@ -46,17 +46,15 @@ type snapshot struct {
 }
 
 func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
-	if err := n.enter("open a snapshot"); err != nil {
+	if err := n.life.Enter("open a snapshot", n.id); err != nil {
 		return nil, err
 	}
-	defer n.calls.Done()
+	defer n.life.Leave()
 	n.store.mu.Lock()
 	s := &snapshot{namespace: n, seq: n.shown.Seq, read: n.store.last}
 	s.read.refs.Add(1)
 	n.store.mu.Unlock()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.snapshots[s] = struct{}{}
+	n.life.Opened(s)
 	return s, nil
 }
 
@@ -201,10 +199,7 @@ func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, err
 }
 
 func (s *snapshot) Close() error {
-	n := s.namespace
-	n.mu.Lock()
-	delete(n.snapshots, s)
-	n.mu.Unlock()
+	s.namespace.life.Closed(s)
 	s.end()
 	return nil
 }

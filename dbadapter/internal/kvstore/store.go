@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/dbadapter/internal/lifecycle"
 )
 
 // Store is a database in a folder. Make it with Open.
@@ -17,20 +18,20 @@ type Store struct {
 	dir     string
 	options Options
 	db      kv.DB
+	life    lifecycle.Store[*namespace]
 	lock    *dirLock
 	disk    *diskGuard
 	log     *slog.Logger
 
 	committer committer
-	eraser    eraser
+	dropped   dropped
+	eraser    *lifecycle.Eraser
 	rest      rest
 
 	compacting sync.Mutex // held while Compact runs
 
-	mu     sync.Mutex // guards what follows
-	last   *readTxn   // as of the last commit
-	open   map[dbadapter.NamespaceID]*namespace
-	closed bool
+	mu   sync.Mutex // guards last, and what namespaces show
+	last *readTxn   // as of the last commit
 
 	closeOnce sync.Once
 	closeErr  error
@@ -43,7 +44,7 @@ type Store struct {
 // altogether. ErrCorrupt: its files are damaged.
 func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	o.setDefaults()
-	s := &Store{dir: dir, engine: engine, options: o, log: o.Logger, open: make(map[dbadapter.NamespaceID]*namespace)}
+	s := &Store{dir: dir, engine: engine, options: o, log: o.Logger}
 	if s.lock, err = lockDir(dir); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
@@ -70,7 +71,8 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	s.disk = &diskGuard{dir: dir, min: o.MinFree}
 	s.last = newReadTxn(s.db)
 	s.committer.start(s, h)
-	s.eraser.start(s)
+	s.dropped.store = s
+	s.eraser = lifecycle.StartEraser(&s.dropped, s.log.With(slog.String("dir", s.dir)))
 	s.rest.start(s)
 	return s, nil
 }
@@ -115,36 +117,15 @@ func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	n := &namespace{store: s, id: id, hasher: hasher, observe: observe, snapshots: make(map[*snapshot]struct{})}
-	if err := s.reserve(id, n); err != nil {
+	n := &namespace{store: s, id: id, hasher: hasher, observe: observe}
+	if err := s.life.Reserve(id, n); err != nil {
 		return nil, fmt.Errorf("open namespace %x: %w", id, err)
 	}
 	if err := s.committer.do(ctx, n.load); err != nil {
-		s.release(id)
+		s.life.Release(id)
 		return nil, fmt.Errorf("open namespace %x: %w", id, err)
 	}
 	return n, nil
-}
-
-// reserve keeps others from opening or dropping a namespace until it is
-// released.
-func (s *Store) reserve(id dbadapter.NamespaceID, n *namespace) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return fmt.Errorf("the store is %w", dbadapter.ErrClosed)
-	}
-	if s.open[id] != nil {
-		return fmt.Errorf("%w; close it first", dbadapter.ErrLocked)
-	}
-	s.open[id] = n
-	return nil
-}
-
-func (s *Store) release(id dbadapter.NamespaceID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, id)
 }
 
 // Close finishes the running commits, ends all snapshots, closes the database
@@ -155,21 +136,13 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	s.life.Close()
 	s.rest.close()
-	s.eraser.close()
+	s.eraser.Close()
 	s.committer.stop()
 	s.compacting.Lock()
 	defer s.compacting.Unlock()
-	s.mu.Lock()
-	var open []*namespace
-	for _, n := range s.open {
-		open = append(open, n)
-	}
-	s.mu.Unlock()
-	for _, n := range open {
+	for _, n := range s.life.Open() {
 		n.Close()
 	}
 	s.mu.Lock()

@@ -86,10 +86,10 @@ func (n *namespace) SaveSummary(ctx context.Context, seq uint64, summary []byte)
 	if err := dbadapter.CheckSummary(summary); err != nil {
 		return err
 	}
-	if err := n.enter("save a summary"); err != nil {
+	if err := n.life.Enter("save a summary", n.id); err != nil {
 		return err
 	}
-	defer n.calls.Done()
+	defer n.life.Leave()
 	if err := n.saveSummary(ctx, seq, summary); err != nil {
 		return fmt.Errorf("save a summary: %w", err)
 	}
