@@ -82,9 +82,10 @@ func (ns *Namespace) drift(ctx context.Context, tick func() error) (string, erro
 }
 
 // Audits in the background: the first an hour after a namespace was opened, and then
-// each day. They work for a fifth of the time: 10^7 records take some minutes.
+// each day, or soon after a sync that has met what one should look at. They work for a
+// fifth of the time: 10^7 records take some minutes.
 const (
-	auditLook  = time.Minute
+	auditLook  = 5 * time.Second
 	auditFirst = time.Hour
 	auditEvery = 24 * time.Hour
 	auditWork  = 5 * time.Millisecond
@@ -107,7 +108,7 @@ func (n *Node) audits() {
 			at, known := due[ns]
 			if !known {
 				due[ns] = time.Now().Add(auditFirst)
-			} else if time.Now().After(at) {
+			} else if time.Now().After(at) || ns.core.AuditDue() {
 				due[ns] = time.Now().Add(auditEvery)
 				ns.auditSlowly()
 			}

@@ -3,21 +3,71 @@ package node
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
-// audits is how often an audit begins anew because too much was written meanwhile.
-const audits = 3
+const (
+	// audits is how often an audit begins anew because too much was written meanwhile.
+	audits = 3
+	// auditPause is for how many times as long as it took no further audit is due after
+	// one that a sync gave rise to and that found nothing: a peer that spoils its cells
+	// makes this node audit for a fifth of the time.
+	auditPause = 4
+)
+
+// suspicion says that a sync has met what an audit should look at.
+type suspicion struct {
+	mu    sync.Mutex // guards what follows
+	found bool
+	// not before this time is the next audit due.
+	rest time.Duration
+}
+
+// AuditDue reports whether a sync has found that what the namespace keeps of its
+// records may be wrong: its driver calls Audit soon.
+func (ns *Namespace) AuditDue() bool {
+	s := &ns.suspected
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.found && ns.node.elapsed() >= s.rest
+}
+
+// suspect notes what a sync of the part has repaired, if that was in what is kept: in
+// the cells of the live sketch, or in sums of ranges. Only the records tell which of the
+// two sketches was wrong, so that both sides look.
+func (c *Conversation) suspect(r *reconcile.Repair) {
+	cells := r.Sketch && c.ask.whole() // other cells are made for the one sync
+	if sums := r.Digests > 0 && len(c.ask.Prefix) == 0; !cells && !sums {
+		return
+	}
+	s := &c.part.ns.suspected
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found = true
+}
 
 // Audit computes by a scan what the namespace keeps up to date with each commit, and
 // puts right what has drifted: in the data, and in the control namespace. Writes go
 // on meanwhile; ErrBusy says that there were too many. tick, if not nil, is called
 // every 64 records, and ends the audit with its error.
 func (ns *Namespace) Audit(ctx context.Context, tick func() error) (data, control replica.Drift, err error) {
-	if data, err = ns.Part.audit(ctx, tick); err == nil {
+	s := &ns.suspected
+	s.mu.Lock()
+	asked, began := s.found, ns.node.elapsed()
+	s.found = false // what a sync finds from here on may be what this audit does not see
+	s.mu.Unlock()
+	if data, err = ns.audit(ctx, tick); err == nil {
 		control, err = ns.Control.audit(ctx, tick)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.found = s.found || asked && err != nil
+	if now := ns.node.elapsed(); asked && !data.Any() && !control.Any() {
+		s.rest = now + auditPause*(now-began)
 	}
 	return data, control, err
 }
@@ -28,10 +78,13 @@ func (p *Part) audit(ctx context.Context, tick func() error) (d replica.Drift, e
 			break
 		}
 	}
-	if d.Any() {
-		p.kept.mu.Lock()
-		p.kept.drifted = true
-		p.kept.mu.Unlock()
-	}
 	return d, err
+}
+
+// elapsed is the time since a fixed moment; 0 for ever where the driver does not tell.
+func (n *Node) elapsed() time.Duration {
+	if n.Elapsed == nil {
+		return 0
+	}
+	return n.Elapsed()
 }

@@ -313,6 +313,7 @@ func (c *Conversation) reserve(bytes int64) error {
 func (c *Conversation) End(err error) (reconcile.Report, error) {
 	report := c.Session.Report()
 	c.Session.Close()
+	c.suspect(&report.Repair)
 	if err == nil {
 		err = c.Session.Err() // a session that is not over has not done its work
 	}

@@ -49,6 +49,8 @@ type Namespace struct {
 	left     left
 	turn     turn
 	reach    reach
+	// suspected: an audit is due.
+	suspected suspicion
 }
 
 // OpenStore opens the records of an id. The store must tell observe of each commit.

@@ -64,8 +64,9 @@ type keptSummary struct {
 	since time.Duration
 	// not before this time is a failed save tried again.
 	again time.Duration
-	// drifted: an audit has put the live sketch right, and the summary is still wrong.
-	drifted bool
+	// drifted is how much drift of the live sketch had been put right before the summary
+	// was made: what a sync or an audit has found since, the summary may have.
+	drifted uint64
 }
 
 // load brings the live sketch up to date.
@@ -125,14 +126,16 @@ func (p *Part) due(now time.Duration, closing bool) bool {
 	if seq != k.seen {
 		k.seen, k.since = seq, now
 	}
-	behind := seq - k.seq
+	behind, drifted := seq-k.seq, p.Live.Drifted() != k.drifted
 	switch {
-	case behind == 0 && !k.drifted || records < uint64(max(s.Least, 0)):
+	case behind == 0 && !drifted || records < uint64(max(s.Least, 0)) && (!drifted || k.seq == 0):
 		return false
-	case closing || k.drifted:
+	case closing:
 		return true
 	case now < k.again:
 		return false
+	case drifted:
+		return true
 	}
 	return behind >= uint64(s.Every) || behind >= uint64(s.Idle) && now-k.since >= s.Rest
 }
@@ -145,12 +148,13 @@ func (p *Part) keep(ctx context.Context, now time.Duration, closing bool) error 
 	if !p.due(now, closing) {
 		return nil
 	}
+	drifted := p.Live.Drifted() // before: what is put right beside this is kept the next time
 	seq, summary := p.Live.Summary()
 	if err := p.Store.SaveSummary(ctx, seq, summary); err != nil {
 		k.again = now + 6*p.ns.node.Summaries.Rest
 		return fmt.Errorf("keep a summary for the next start: %w", err)
 	}
-	k.seq, k.again, k.drifted = seq, 0, false
+	k.seq, k.again, k.drifted = seq, 0, drifted
 	return nil
 }
 
