@@ -12,54 +12,97 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 )
 
 var (
-	largeRecords = flag.Int("large-records", 70_000, "how many records differ in TestLargeCut")
-	largeCuts    = flag.Int("large-cuts", 2, "how often TestLargeCut cuts a sync")
-	largeShare   = flag.Int("large-share", 30, "at most how many percent of the records come between two cuts of TestLargeCut")
-	largeSeed    = flag.Uint64("large-seed", 1, "when TestLargeCut kills which side")
+	largeRecords  = flag.Int("large-records", sizeOr(70_000), "how many records differ in TestLargeCut/mismatched; half as many, or 70,000, in the others")
+	largeCuts     = flag.Int("large-cuts", largeOr(10, 2), "how often TestLargeCut cuts a sync")
+	largeBaseline = flag.Int("large-baseline", 70_000, "of how many records an uncut sync tells what a record costs in TestLargeCut")
+	largeSeed     = flag.Uint64("large-seed", 1, "when TestLargeCut kills which side")
 )
+
+// largeSize, in the environment, is the size of TestLargeCut/mismatched; there are ten cuts
+// then. 2000000 is that of docs/PERFORMANCE.md.
+const largeSize = "SYNCD_LARGE"
+
+func sizeOr(small int) int {
+	if n, err := strconv.Atoi(os.Getenv(largeSize)); err == nil && n > 0 {
+		return n
+	}
+	return small
+}
+
+func largeOr(large, small int) int {
+	if os.Getenv(largeSize) != "" {
+		return large
+	}
+	return small
+}
+
+// large is a shape of two sets that differ much.
+type large struct {
+	name string
+	// load fills the two sets, of which n records differ.
+	load func(a, b *daemon, n int)
+	size int // n
+	come int // how many of them come to a
+	// bytes is how much more than an uncut sync the one that is cut may take in all; 0:
+	// it is logged only, since each part that is on its way begins again.
+	bytes float64
+}
+
+// larges are the shapes. Of those that are mismatched each side has the later half.
+func larges() []large {
+	n := *largeRecords
+	half := max(n/2, min(n, 70_000))
+	return []large{
+		{"mismatched", func(a, b *daemon, n int) {
+			fill(a, n/2, n, 'a')
+			fill(b, 0, n, 'b')
+			fill(a, 0, n/2, 'a')
+		}, n, n - n/2, 0},
+		{"missing", func(a, b *daemon, n int) { fill(a, n, n+1000, 'b'); fill(b, 0, n, 'b') }, half, half, 0},
+		{"empty", func(_, b *daemon, n int) { fill(b, 0, n, 'b') }, half, half, 1.1},
+	}
+}
 
 // TestLargeCut kills either daemon with kill -9 at random moments of a sync that is too
 // large for one stream of cells, or that fills an empty node: each attempt gets further, and
 // at the end both hold the same. It logs the figures of docs/PERFORMANCE.md.
 func TestLargeCut(t *testing.T) {
-	for name, load := range map[string]func(a, b *daemon, n int){
-		"mismatched": func(a, b *daemon, n int) { fill(a, n, 'a'); fill(b, n, 'b') },
-		"missing":    func(a, b *daemon, n int) { fill(a, 1000, 'b'); fill(b, n, 'b') },
-		"empty":      func(_, b *daemon, n int) { fill(b, n, 'b') },
-	} {
-		t.Run(name, func(t *testing.T) { cutLarge(t, load) })
+	for _, l := range larges() {
+		t.Run(l.name, func(t *testing.T) { cutLarge(t, l) })
 	}
 }
 
-func cutLarge(t *testing.T, load func(a, b *daemon, n int)) {
+func cutLarge(t *testing.T, l large) {
 	t.Logf("seed %d", *largeSeed)
+	each := l.uncut(t, min(*largeBaseline, l.size))
 	rng := rand.New(rand.NewPCG(*largeSeed, 0))
-	a, b := newDaemon(t, "a", t.TempDir()), newDaemon(t, "b", t.TempDir())
-	joinUnsigned(a, b)
-	load(a, b, *largeRecords)
+	a, b := l.pair(t, l.size)
 
 	var u [2]usage
 	note := func(begun time.Time) {
 		for i, d := range []*daemon{a, b} {
-			u[i].add(t, d.process.Process.Pid)
-			u[i].wall += time.Since(begun)
+			u[i].end(t, d, time.Since(begun))
 		}
 	}
-	u[0].start(t, a.process.Process.Pid)
-	u[1].start(t, b.process.Process.Pid)
-	batches := *largeRecords / 2048
-	held := reached(t, a)
+	var moved float64
+	batches, held := l.come/applied, l.equal(a, b)
 	for cut := range *largeCuts {
-		victim := []*daemon{a, b}[rng.IntN(2)]
+		victim, other := a, b
+		if rng.IntN(2) == 1 {
+			victim, other = b, a
+		}
+		left := 2 + batches/50
+		left += rng.IntN(1 + max(0, batches*8/10 / *largeCuts - left))
+		before := other.wireBytes()
+		u[0].start(t, a)
+		u[1].start(t, b)
 		begun := time.Now()
 		applied := a.log.reach("apply")
 		ended := begin(a, b)
-		for left := 2 + rng.IntN(1+batches**largeShare/100); left > 0; left-- { // batches that are committed
+		for ; left > 0; left-- { // batches that are committed
 			select {
 			case err := <-ended:
 				t.Fatalf("sync %d was over before it was cut: %v", cut, err)
@@ -71,127 +114,103 @@ func cutLarge(t *testing.T, load func(a, b *daemon, n int)) {
 		}
 		time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Millisecond)))) // anywhere in a batch
 		note(begun)
+		took := time.Since(begun)
 		victim.kill()
 		select {
 		case <-ended:
 		case <-time.After(patience):
 			t.Fatalf("%s was killed; the sync did not end in %v", victim.name, patience)
 		}
+		other.rested()
+		bytes := other.wireBytes() - before
+		moved += bytes
 		victim.restart()
-		u[0].start(t, a.process.Process.Pid)
-		u[1].start(t, b.process.Process.Pid)
-		now := reached(t, a)
-		t.Logf("cut %d, of %s after %v: %d of %d sampled records have come", cut, victim.name, time.Since(begun).Round(time.Millisecond), now, samples)
-		if now <= held && *largeRecords/samples < 2048 {
+		now := l.equal(a, b)
+		t.Logf("cut %d, of %s after %v and %.1f MB: %d of %d sampled records are equal", cut, victim.name, took.Round(time.Millisecond), bytes/1e6, now, samples)
+		if now <= held {
 			t.Errorf("cut %d: %d of %d sampled records, after %d", cut, now, samples, held)
 		}
 		held = now
 	}
-	begun := time.Now()
+	u[0].start(t, a)
+	u[1].start(t, b)
+	begun, before := time.Now(), a.wireBytes()
 	report, err := a.sync(b)
 	if err != nil || !report.Verified {
 		t.Fatalf("the last sync: %v, report %+v", err, report)
 	}
 	note(begun)
+	moved += a.wireBytes() - before
 	t.Logf("the last sync: %s, %d parts, %d records in %v", report.Method, report.Parts, report.Applied, time.Since(begun).Round(time.Millisecond))
 	for i, d := range []*daemon{a, b} {
-		t.Logf("%s: at most %d MiB resident, %.0f %% of a core, %d bytes written by its process", d.name, u[i].peak>>20, 100*u[i].cpu.Seconds()/u[i].wall.Seconds(), u[i].written)
+		t.Logf("%s: %s", d.name, &u[i])
+	}
+	more := moved / (each * float64(l.size))
+	t.Logf("%.1f MB in all, %.3f times what one sync takes, %.0f bytes a record", moved/1e6, more, moved/float64(l.size))
+	// Of few records a break costs too large a share.
+	if l.bytes > 0 && l.size >= 500_000 && more > l.bytes {
+		t.Errorf("the cut syncs took %.3f times the bytes of one; at most %.3f", more, l.bytes)
 	}
 	agree(t, a, b)
 }
 
-// fill imports n records whose values are that byte.
-func fill(d *daemon, n int, value byte) {
-	d.t.Helper()
-	var lines bytes.Buffer
-	for i := range n {
-		fmt.Fprintf(&lines, `{"key":"key %08d","value":"%s"}`+"\n", i, strings.Repeat(string(value), 64))
-		if i%10_000 == 9999 || i == n-1 {
-			if _, err := d.api.Import(d.t.Context(), namespace, lines.Bytes(), 1); err != nil {
-				d.t.Fatal(err)
-			}
-			lines.Reset()
-		}
-	}
+// pair is two daemons with the sets.
+func (l *large) pair(t *testing.T, n int) (a, b *daemon) {
+	t.Helper()
+	a, b = newDaemon(t, "a", t.TempDir()), newDaemon(t, "b", t.TempDir())
+	joinUnsigned(a, b)
+	l.load(a, b, n)
+	return a, b
 }
 
-// samples is how many keys tell how far a sync has come.
-const samples = 400
-
-// reached is how many of the sampled records a daemon holds as the other has them.
-func reached(t *testing.T, d *daemon) (n int) {
+// uncut is how many bytes travel for each of n records in a sync that is not cut.
+func (l *large) uncut(t *testing.T, n int) float64 {
 	t.Helper()
+	a, b := l.pair(t, n)
+	defer a.kill()
+	defer b.kill()
+	before := a.wireBytes()
+	if report, err := a.sync(b); err != nil || !report.Verified {
+		t.Fatalf("a sync of %d records: %v, report %+v", n, err, report)
+	}
+	return (a.wireBytes() - before) / float64(n)
+}
+
+// applied is about how many records a daemon commits at once.
+const applied = 2048
+
+// samples is how many keys tell how far a sync has come.
+const samples = 1000
+
+// equal is how many of the sampled records both daemons hold alike.
+func (l *large) equal(a, b *daemon) (n int) {
+	a.t.Helper()
 	for i := range samples {
-		key := fmt.Sprintf("key %08d", i**largeRecords/samples)
-		if r, err := d.api.Get(t.Context(), namespace, []byte(key)); err == nil && bytes.HasPrefix(r.Bytes, []byte("b")) {
+		key := keyOf(i * l.size / samples)
+		left, err := a.api.Get(a.t.Context(), namespace, key)
+		if err != nil {
+			continue
+		}
+		if right, err := b.api.Get(a.t.Context(), namespace, key); err == nil && bytes.Equal(left.Bytes, right.Bytes) {
 			n++
 		}
 	}
 	return n
 }
 
-// usage is what a daemon's processes have taken, one after the other.
-type usage struct {
-	peak, written, before int64
-	cpu, burnt            time.Duration
-	wall                  time.Duration
-}
+func keyOf(i int) []byte { return fmt.Appendf(nil, "key %08d", i) }
 
-func (u *usage) start(t *testing.T, pid int) {
-	t.Helper()
-	u.burnt, u.before, _ = taken(t, pid)
-}
-
-func (u *usage) add(t *testing.T, pid int) {
-	t.Helper()
-	cpu, written, peak := taken(t, pid)
-	u.cpu += cpu - u.burnt
-	u.written += written - u.before
-	u.peak = max(u.peak, peak)
-}
-
-// taken is the processor time of a process, the bytes that it has written to files and
-// sockets, and its greatest resident size.
-func taken(t *testing.T, pid int) (cpu time.Duration, written, peak int64) {
-	t.Helper()
-	read := func(name string) string {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
-		if err != nil {
-			t.Fatal(err)
+// fill imports the records from one number to another, whose values are that byte.
+func fill(d *daemon, from, to int, value byte) {
+	d.t.Helper()
+	var lines bytes.Buffer
+	for i := from; i < to; i++ {
+		fmt.Fprintf(&lines, `{"key":"%s","value":"%s"}`+"\n", keyOf(i), strings.Repeat(string(value), 64))
+		if i%10_000 == 9999 || i == to-1 {
+			if _, err := d.api.Import(d.t.Context(), namespace, lines.Bytes(), 1); err != nil {
+				d.t.Fatal(err)
+			}
+			lines.Reset()
 		}
-		return string(b)
-	}
-	number := func(text, name string) int64 {
-		_, rest, _ := strings.Cut(text, name+":")
-		n, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	stat := read("stat")
-	fields := strings.Fields(stat[strings.LastIndex(stat, ")"):])
-	for _, ticks := range fields[12:14] {
-		n, err := strconv.ParseInt(ticks, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cpu += time.Duration(n) * 10 * time.Millisecond
-	}
-	return cpu, number(read("io"), "wchar"), number(read("status"), "VmHWM") << 10
-}
-
-// joinUnsigned is join, of a namespace without signatures.
-func joinUnsigned(a, b *daemon) {
-	a.t.Helper()
-	if _, err := a.api.CreateNamespace(a.t.Context(), api.NewNamespace{Name: namespace, Unsigned: true}); err != nil {
-		a.t.Fatal(err)
-	}
-	ticket, err := a.api.Invite(a.t.Context(), api.Invitation{NS: namespace, Role: "write"})
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if _, err := b.api.Join(a.t.Context(), ticket); err != nil {
-		a.t.Fatal(err)
 	}
 }
