@@ -112,13 +112,16 @@ func (c *committer) trimKept(n *namespace) error {
 	return nil
 }
 
+// trimPiece removes some of the oldest conflicts. It begins after those that it removed
+// before: Badger steps over each entry that it has deleted, so that from the first number
+// on, the time of a batch would grow with all conflicts that there have been.
 func (c *committer) trimPiece(n *namespace, txn kv.Txn) error {
 	prefix := append(appendPrefix(nil, n.number, layout.KindKept), byte(dbadapter.KeptConflict))
-	keys, err := c.store.keys(prefix, prefix, forgetPiece)
+	keys, err := c.store.keys(prefix, keptKey(n.number, layout.KindKept, dbadapter.KeptConflict, n.trimmed+1), forgetPiece)
 	if err != nil {
 		return err
 	}
-	m := n.meta
+	m, trimmed := n.meta, n.trimmed
 	for _, key := range keys {
 		if !m.Kept.Full() {
 			break
@@ -126,12 +129,17 @@ func (c *committer) trimPiece(n *namespace, txn kv.Txn) error {
 		if len(key) != keptKeySize {
 			return damage.Corrupt("an entry of the kept log", "its key has %d bytes", len(key))
 		}
-		if err := n.stageForget(txn, &m.Kept, dbadapter.KeptConflict, binary.BigEndian.Uint64(key[prefixSize+1:])); err != nil {
+		trimmed = binary.BigEndian.Uint64(key[prefixSize+1:])
+		if err := n.stageForget(txn, &m.Kept, dbadapter.KeptConflict, trimmed); err != nil {
 			return err
 		}
 	}
 	if m == n.meta {
 		return damage.Corrupt("the kept log", "its head counts %d conflicts of %d bytes, and %d are there", m.Kept.Conflicts, m.Kept.Bytes, len(keys))
 	}
-	return n.putMeta(txn, m)
+	err = n.putMeta(txn, m)
+	if err == nil {
+		n.trimmed = trimmed
+	}
+	return err
 }

@@ -24,6 +24,7 @@ type namespace struct {
 	life    lifecycle.Namespace
 
 	meta    meta   // used by the committer only
+	trimmed uint64 // likewise: conflicts up to this number are out of the kept log
 	absent  absent // has a lock of its own
 	summary keeps  // likewise
 
