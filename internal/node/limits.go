@@ -68,7 +68,7 @@ const (
 	partsAtOnce = 2
 	// turnFrom is the default of Bulk.Turn, noteEvery that of Bulk.Note.
 	turnFrom  = 4096
-	noteEvery = 4 << 20
+	noteEvery = 512 << 10
 	// turnRest is how long a peer keeps the turn between two conversations: a part that
 	// is dialled anew begins within it.
 	turnRest = 2 * time.Second
