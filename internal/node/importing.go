@@ -1,9 +1,7 @@
 package node
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -158,12 +156,11 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	writes := make([]dbadapter.Write, 0, len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
 	b.same, b.expired, b.late = b.same[:0], 0, 0
-	var buckets map[dbadapter.Index][]dbadapter.Hashed
+	holdings := holdings{hasher: b.im.ns.Keys.Hasher, snap: snap, keys: len(b.items), key: func(i int) []byte { return b.items[i].Key }}
 	for i := range b.items {
-		if i%lookedUp == 0 {
-			if buckets, err = b.buckets(snap, b.items[i:min(i+lookedUp, len(b.items))]); err != nil {
-				return nil, err
-			}
+		held, err := holdings.under(i)
+		if err != nil {
+			return nil, err
 		}
 		item := &b.items[i]
 		r := item.record()
@@ -171,20 +168,19 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			b.expired++
 			continue
 		}
-		held, found := in(buckets[b.im.ns.Keys.Hasher.Index(item.Key)], item.Key)
-		there := found && held.SameContent(&r)
+		there := held != nil && held.SameContent(&r)
 		late := !item.Time.IsZero() && b.im.ns.late(dbadapter.TimestampAt(item.Time))
 		if late && !there {
 			b.late++
 		}
 		if item.Time.IsZero() || late {
-			if there || !found && item.Deleted {
+			if there || held == nil && item.Deleted {
 				continue
 			}
 			if r.Version, err = b.im.ns.nextVersion(); err != nil {
 				return nil, err
 			}
-			if found {
+			if held != nil {
 				r.Replace(held)
 			}
 		} else {
@@ -208,41 +204,6 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		}
 	}
 	return writes, b.im.ns.authorize(writes)
-}
-
-// lookedUp is how many keys are looked up together: what they hold may be as many of
-// the largest values, which are in memory at once.
-const lookedUp = 128
-
-// buckets reads what is held under the indices of items, all at once.
-func (b *ImportBatch) buckets(snap dbadapter.Snapshot, items []Item) (map[dbadapter.Index][]dbadapter.Hashed, error) {
-	indices := make([]dbadapter.Index, len(items))
-	for i := range items {
-		indices[i] = b.im.ns.Keys.Hasher.Index(items[i].Key)
-	}
-	slices.Sort(indices)
-	indices = slices.Compact(indices)
-	held, err := snap.Buckets(indices)
-	if err != nil {
-		return nil, err
-	}
-	buckets := make(map[dbadapter.Index][]dbadapter.Hashed, len(indices))
-	for i, index := range indices {
-		if len(held[i]) > 0 {
-			buckets[index] = held[i]
-		}
-	}
-	return buckets, nil
-}
-
-// in finds the record of a key in a bucket.
-func in(bucket []dbadapter.Hashed, key []byte) (held *dbadapter.Record, found bool) {
-	for i := range bucket {
-		if bytes.Equal(bucket[i].Key, key) {
-			return &bucket[i].Record, true
-		}
-	}
-	return nil, false
 }
 
 // Judge counts what became of the batch.

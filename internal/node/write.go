@@ -83,13 +83,18 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		return nil, err
 	}
 	defer snap.Close()
-	if a.deletes {
-		if err := a.look(snap); err != nil {
+	a.writes = make([]dbadapter.Write, len(a.drafts))
+	holdings := holdings{hasher: a.ns.Keys.Hasher, snap: snap, keys: len(a.drafts), key: func(i int) []byte { return a.drafts[i].Record.Key }}
+	for i, d := range a.drafts {
+		held, err := holdings.under(i)
+		if err != nil {
 			return nil, err
 		}
-	}
-	a.writes = make([]dbadapter.Write, len(a.drafts))
-	for i, d := range a.drafts {
+		if a.deletes {
+			if d.If, err = a.ns.mayDelete(held); err != nil {
+				return nil, err
+			}
+		}
 		version, err := a.ns.nextVersion()
 		if err != nil {
 			return nil, err
@@ -99,8 +104,11 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		if d.TTL > 0 {
 			r.Expires = a.ns.expiry(d.TTL)
 		}
-		if err := replace(snap, &r); err != nil {
-			return nil, err
+		// What a record replaces is what its writer could see. A write of this node
+		// that comes in between, which two calls at once may make of one key, needs
+		// no mention: it has the same incarnation.
+		if held != nil {
+			r.Replace(held)
 		}
 		hashed, err := dbadapter.Hash(a.ns.Keys.Hasher, r)
 		if err != nil {
@@ -111,34 +119,15 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 	return a.writes, a.ns.authorize(a.writes)
 }
 
-// replace notes what a record replaces: what its writer could see. A write of this
-// node that comes in between, which two calls at once may make of one key, needs no
-// mention: it has the same incarnation.
-func replace(snap dbadapter.Snapshot, r *dbadapter.Record) error {
-	held, err := snap.Get(r.Key)
-	switch {
-	case err == nil:
-		r.Replace(&held)
-	case !errors.Is(err, dbadapter.ErrNotFound):
-		return err
+// mayDelete binds a deletion to the record that is held.
+func (ns *Namespace) mayDelete(held *dbadapter.Record) (*dbadapter.Version, error) {
+	if held == nil {
+		return nil, dbadapter.ErrNotFound // the caller names the key
 	}
-	return nil
-}
-
-// look binds a deletion to the record that is held.
-func (a *Attempt) look(snap dbadapter.Snapshot) error {
-	held, err := snap.Get(a.drafts[0].Record.Key)
-	switch {
-	case errors.Is(err, dbadapter.ErrNotFound):
-		return dbadapter.ErrNotFound // the store names the key, and so does the caller
-	case err != nil:
-		return err
+	if err := ns.Absent(held); err != nil {
+		return nil, err
 	}
-	if err := a.ns.Absent(&held); err != nil {
-		return err
-	}
-	a.drafts[0].If = &held.Version
-	return nil
+	return &held.Version, nil
 }
 
 // Judge says what came of a commit. again: call Writes once more. Otherwise the
