@@ -22,10 +22,6 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 	return &refusal{reason, fmt.Errorf(format, args...)}
 }
 
-// admitBatch is how many records are committed under one hold of the namespace's
-// commits: a write of this node waits for as many, and not for all of a frame.
-const admitBatch = 512
-
 // Admit is the one way in for records from a peer: each is examined alone, and commit
 // commits those that pass. The verdicts are in the order of the records. theirs is the
 // floor that the peer has greeted with.
@@ -37,9 +33,10 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timest
 			ns.examineAgain(now, from, records, refused)
 		}
 		verdicts := make([]reconcile.Verdict, len(records))
-		for first := 0; first < len(records); first += admitBatch {
-			last := min(first+admitBatch, len(records))
-			if err := ns.admit(ctx, from, theirs, records[first:last], refused[first:last], verdicts[first:last]); err != nil {
+		past := ns.past()
+		for first, last := 0, 0; first < len(records); first = last {
+			last = min(first+ns.pace.next(ns.commits.singles.Load()), len(records))
+			if err := ns.admit(ctx, from, theirs, past, records[first:last], refused[first:last], verdicts[first:last]); err != nil {
 				return nil, err
 			}
 		}
@@ -47,8 +44,10 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timest
 	}
 }
 
-// admit commits the records that were not refused.
-func (ns *Namespace) admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, records []dbadapter.Hashed, refused []*refusal, verdicts []reconcile.Verdict) (err error) {
+// admit commits the records that were not refused. It shares the commits with single
+// writes, and the store's transactions too: one that such a record overtakes is made
+// anew, as if another single write had.
+func (ns *Namespace) admit(ctx context.Context, from ID, theirs, past dbadapter.Timestamp, records []dbadapter.Hashed, refused []*refusal, verdicts []reconcile.Verdict) (err error) {
 	writes := make([]dbadapter.Write, 0, len(records))
 	places := make([]int, 0, len(records)) // of writes in verdicts
 	for i, why := range refused {
@@ -63,12 +62,11 @@ func (ns *Namespace) admit(ctx context.Context, from ID, theirs dbadapter.Timest
 	if len(writes) == 0 {
 		return nil
 	}
-	ns.commits.Lock()
-	defer ns.commits.Unlock()
+	ns.commits.RLock()
+	defer ns.commits.RUnlock()
 	if writes, places, err = ns.keepOut(from, theirs, verdicts, writes, places); err != nil {
 		return err
 	}
-	past := ns.past()
 	// Before they are committed: a reader of one of these versions that writes
 	// on the condition that it is held gets a greater one.
 	for i := range writes {

@@ -257,8 +257,8 @@ func TestAdmissionInBatches(t *testing.T) {
 	}
 	many = append(many, many[1])
 	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
-		if len(writes) > admitBatch {
-			t.Errorf("%d records are committed under one hold of the commits; a write of this node waits for all of them", len(writes))
+		if len(writes) > admitMost {
+			t.Errorf("%d records are committed at once; a write of this node waits for all of them", len(writes))
 		}
 		return store.Apply(t.Context(), writes)
 	}

@@ -55,6 +55,11 @@ const (
 	// one fsync, below what dbadapter takes at once.
 	importBatch = 2048
 	importBytes = 1 << 20
+	// admitMost and admitLeast are how many records from a peer are committed at once,
+	// while no single writes come and while they do. Of the smaller, the records take
+	// about as long as the disk takes for their transaction.
+	admitMost  = 512
+	admitLeast = 64
 	// maxAttempts bounds the races that one write may lose against others.
 	maxAttempts = 10
 	// maxRounds is how many times a sync begins with the data. The last goes on

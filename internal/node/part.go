@@ -21,9 +21,10 @@ type Part struct {
 
 	// commits keeps the making of a version and its commit together: if a later
 	// version were committed in between, the write would be lost as soon as it is
-	// made. Single writes share it, and each other's fsync; what commits a batch,
-	// or versions from elsewhere, has it alone.
+	// made. Single writes share it, and each other's fsync, and so do records from
+	// peers, whose versions are made; what commits a batch of this node has it alone.
 	commits  commitLock
+	pace     pace       // of records from peers
 	growing  sync.Mutex // held while the live sketch is being lengthened
 	declined declined
 	openings openings

@@ -223,13 +223,15 @@ func (ns *Namespace) Left() Swept {
 
 // past is up to when a sweep of now would collect: a record that takes the place of
 // what waits for one is no conflict, since its writer may have collected that before,
-// and then could not name it. commits is held alone, so that what the clock has said
-// is committed.
+// and then could not name it. Where a commit adds to what waits meanwhile, the answer is
+// that of before, which takes more for conflicts. commits is not held.
 func (ns *Namespace) past() dbadapter.Timestamp {
-	tau := dbadapter.Timestamp(ns.clock.Latest())
-	if f, swept := ns.vouching.waiting.now(); swept && (f.count == 0 || f.least > tau) {
+	if f, swept := ns.vouching.waiting.now(); swept && (f.count == 0 || f.least > dbadapter.Timestamp(ns.clock.Latest())) {
 		return 0
 	}
+	ns.commits.Lock() // so that what the clock has said is committed
+	tau := dbadapter.Timestamp(ns.clock.Latest())
+	ns.commits.Unlock()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	return ns.vouching.mark.mark(tau)

@@ -23,9 +23,9 @@ type Draft struct {
 // Attempt is a write on its way: Writes gives it versions and signatures, the
 // driver commits them, and Judge says what came of it.
 //
-// A version that another write of this node has overtaken between its making and
-// its commit is made anew, so that a writer reads its own write. Only a single
-// write can be overtaken: a driver commits a batch while it holds the
+// A version that another write of this node, or a record from a peer, has overtaken
+// between its making and its commit is made anew, so that a writer reads its own write.
+// Only a single write can be overtaken: a driver commits a batch while it holds the
 // namespace's commits alone.
 type Attempt struct {
 	ns     *Namespace
@@ -68,7 +68,7 @@ func (ns *Namespace) Delete(key []byte) (*Attempt, error) {
 // committed while it is held. release gives them back.
 func (a *Attempt) Hold() (release func()) {
 	if len(a.drafts) == 1 {
-		a.ns.commits.RLock()
+		a.ns.commits.single()
 		return a.ns.commits.RUnlock
 	}
 	a.ns.commits.Lock()

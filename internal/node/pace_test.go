@@ -1,0 +1,89 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// A single write goes to the store while records from a peer are being committed, and
+// the slices behind it are small, until no single writes come any more.
+func TestSingleWritesAmongAdmissions(t *testing.T) {
+	m, ns := newNotes(Policy{Unsigned: true})
+	var many []dbadapter.Record
+	for i := range 4*admitMost + 1 {
+		many = append(many, dbadapter.Record{Key: fmt.Append(nil, i), Version: at(writer, 0)})
+	}
+	for _, c := range []struct {
+		during []int // the slices during which there is a single write
+		sizes  []int
+	}{
+		{nil, []int{512, 512, 512, 512, 1}},
+		{[]int{0}, []int{512, 64, 128, 256, 512, 512, 65}},
+		{[]int{0, 1, 2, 5}, []int{512, 64, 64, 64, 128, 256, 64, 128, 256, 512, 1}},
+	} {
+		var sizes []int
+		m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+			if len(writes) > 1 || writes[0].Record.Version.Writer == writerOf(writer) {
+				sizes = append(sizes, len(writes))
+				if slices.Contains(c.during, len(sizes)-1) {
+					if !ns.commits.TryRLock() {
+						t.Fatal("a single write waits for the commit of records from a peer before it goes to the store")
+					}
+					ns.commits.RUnlock()
+					must(put(ns, fmt.Sprint("put ", len(sizes)), ""))
+				}
+			}
+			return store.Apply(t.Context(), writes)
+		}
+		for _, v := range admit(ns, writer, many...) {
+			if v.Result != dbadapter.Applied && v.Result != dbadapter.Same {
+				t.Fatal(v)
+			}
+		}
+		if !slices.Equal(sizes, c.sizes) {
+			t.Errorf("with single writes during %v: slices of %v, not %v", c.during, sizes, c.sizes)
+		}
+		m.apply = nil
+	}
+}
+
+// A record from a peer that comes between the making of a single write and its commit
+// overtakes it where it is later, as the clock of its writer may be ahead; the write is
+// made anew. Where it is earlier, it is a conflict that is kept: the writer of the one
+// could not see the other.
+func TestAdmittedMeanwhile(t *testing.T) {
+	m, ns := newNotes(Policy{})
+	ns.vouching.waiting.begin() // nothing waits to be collected, so that no admission asks what does
+	for name, c := range map[string]struct {
+		version dbadapter.Version
+		tries   int
+		kept    int
+	}{
+		"later":   {at(writer, DefaultMaxSkew/2), 2, 0},
+		"earlier": {at(writer, -DefaultMaxSkew), 1, 1},
+	} {
+		theirs := signedBy(writer, ns, dbadapter.Record{Key: []byte(name), Value: []byte("theirs"), Version: c.version})
+		before, tries := ns.Store.KeptCount(dbadapter.KeptConflict), 0
+		m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+			if writes[0].Record.Version.Writer == ns.self {
+				if tries++; tries == 1 {
+					if v := admit(ns, writer, theirs)[0]; v.Result != dbadapter.Applied {
+						t.Errorf("%s: %+v", name, v)
+					}
+				}
+			}
+			return store.Apply(t.Context(), writes)
+		}
+		v := must(put(ns, name, "ours"))
+		m.apply = nil
+		if r := must(get(ns, name)); string(r.Value) != "ours" || r.Version != v || v.Compare(c.version) <= 0 || tries != c.tries {
+			t.Errorf("%s: after %d tries %+v is held, written as %s", name, tries, r, v)
+		}
+		if kept := ns.Store.KeptCount(dbadapter.KeptConflict) - before; kept != c.kept {
+			t.Errorf("%s: %d conflicts are kept", name, kept)
+		}
+	}
+}
