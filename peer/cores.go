@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // aside runs fn on a goroutine of its own, for which wait waits.
@@ -16,25 +17,30 @@ func aside(fn func()) (wait func()) {
 	return func() { <-done }
 }
 
-// onAllCores calls fn(0) … fn(n−1), and returns when all calls have.
+// giveWayEvery is how long work that takes all processors goes on before it lets others
+// run. A write of this node passes some ten goroutines on its way to the disk and back;
+// behind such work each of them would wait for a processor until the scheduler takes one
+// away, 10 ms.
+const giveWayEvery = 200 * time.Microsecond
+
+// onAllCores calls fn(0) … fn(n−1), and returns when all calls have. Meanwhile it gives
+// way to others.
 func onAllCores(n int, fn func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), n)
-	if workers <= 1 {
-		for i := range n {
-			fn(i)
-		}
-		return
-	}
-	var (
-		next atomic.Int64
-		wg   sync.WaitGroup
-	)
-	for range workers {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				fn(int(i))
+	var next atomic.Int64
+	work := func() {
+		since := time.Now()
+		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+			fn(int(i))
+			if time.Since(since) >= giveWayEvery {
+				runtime.Gosched()
+				since = time.Now()
 			}
-		})
+		}
 	}
-	wg.Wait()
+	var others sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }

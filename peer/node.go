@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -199,7 +200,7 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 func (n *Node) newCore(interval time.Duration) *node.Node {
 	return node.New(node.Config{
 		ID: node.ID(n.self.id), Sign: n.self.sign,
-		Now: n.now, Each: onAllCores, Aside: aside, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
+		Now: n.now, Each: onAllCores, Aside: aside, GiveWay: runtime.Gosched, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
 		Elapsed: func() time.Duration { return time.Since(n.begun) }, Loaded: n.loaded,
 		Random: func(node.Purpose) uint64 {
 			var b [8]byte

@@ -133,6 +133,11 @@ const (
 	workingSlack = 30 * time.Second
 )
 
+// giveWayEvery is how long a side computes before it lets others run: what a local write
+// waits for then is little beside its own commit, and the 200 ns that it takes are a
+// thousandth of it.
+const giveWayEvery = 200 * time.Microsecond
+
 // mostCells is how many cells may travel in a sync of two sets of so many
 // records in all. No more can differ, and a difference takes 1.1 to 1.5 cells;
 // up to MaxFirstCells cells come unasked. A search that needs more is for cells

@@ -28,6 +28,7 @@ type link struct {
 
 	turn     time.Duration // when the last message came or went, but for Working
 	spoke    time.Duration // when this side sent the last one of any kind
+	gaveWay  time.Duration // when others were let run
 	reserved int64         // bytes taken from the budget
 
 	// settle waits for a commit that runs aside; nil before the first one.

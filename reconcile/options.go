@@ -71,6 +71,9 @@ type Options struct {
 	// Elapsed, if not nil, is the time since a fixed moment. Without it the
 	// session never says that it is working.
 	Elapsed func() time.Duration
+	// GiveWay, if not nil, lets others run that wait for a processor. A session that
+	// computes calls it several times a millisecond, by Elapsed.
+	GiveWay func()
 	// Declined, if not nil, remembers the records that this peer has declined.
 	Declined *Declined
 	// Budget, if not nil, lends the session's memory.

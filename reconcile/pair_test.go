@@ -36,6 +36,7 @@ type side struct {
 	first    int
 	budget   Budget
 	elapsed  func() time.Duration
+	giveWay  func()
 	greets   func() wire.Greeting
 	heeds    func(wire.Greeting) error
 }
@@ -140,7 +141,7 @@ func (s *side) state() (digest dbadapter.Digest, records uint64) {
 func (s *side) options(remote *side, o Options) Options {
 	o.Keys, o.Self, o.Remote, o.Admit = s.keys, []byte(s.name), []byte(remote.name), admitting(s.admit)
 	copy(o.Nonce[:], s.name)
-	o.Declined, o.Budget, o.Elapsed = &s.declined, s.budget, s.elapsed
+	o.Declined, o.Budget, o.Elapsed, o.GiveWay = &s.declined, s.budget, s.elapsed, s.giveWay
 	o.Prefix, o.Greeting, o.Heed = s.prefix, s.greets, s.heeds
 	o.Behind, o.PartsFrom = s.behind, s.parts
 	if o.FirstCells == 0 {

@@ -26,13 +26,17 @@ func (l *link) elapsed() time.Duration {
 	return l.opts.Elapsed()
 }
 
-// tick sends a Working message if this side has been silent for workingEvery.
-// It fails once this side has computed for workingFor: the peer waits no longer.
+// tick gives way to others, and sends a Working message if this side has been silent
+// for workingEvery. It fails once this side has computed for workingFor: the peer waits no longer.
 func (l *link) tick() error {
 	if l.gone {
 		return ErrClosed
 	}
 	now := l.elapsed()
+	if l.opts.GiveWay != nil && now-l.gaveWay >= giveWayEvery {
+		l.gaveWay = now
+		l.opts.GiveWay()
+	}
 	switch {
 	case now-l.turn > workingFor:
 		return fmt.Errorf("%w: this side has computed for %v and is not done", ErrBusy, workingFor)

@@ -136,6 +136,27 @@ func TestNothingIsSilentForLong(t *testing.T) {
 	}
 }
 
+// A side that computes lets others run meanwhile, whatever it does.
+func TestSessionsGiveWay(t *testing.T) {
+	for _, method := range []wire.Method{wire.MethodSketch, wire.MethodAll} {
+		a, b := diverged(t, seeded(t, 6), 1000, 300, 300, time.Hour, nil)
+		gave := 0
+		a.giveWay = func() { gave++ }
+		b.giveWay = a.giveWay
+		var took *time.Duration
+		out, _, _ := silences(t, a, b, Options{Method: method}, func(s *scanned, clock *time.Duration, tick func() error) Replica {
+			took = clock
+			return &slow{s, clock, 0, 1, giveWayEvery / 4, tick}
+		})
+		if out.errA != nil || out.errB != nil {
+			t.Fatal(out.errA, out.errB)
+		}
+		if reads := int(*took / (giveWayEvery / 4)); gave < reads/8 || gave > reads || reads < 1000 {
+			t.Errorf("method %v: others could run %d times in %v, of %d reads", method, gave, *took, reads)
+		}
+	}
+}
+
 // A side computes for no longer than it may say so.
 func TestComputingForTooLong(t *testing.T) {
 	a, b := diverged(t, seeded(t, 5), 20, 5, 5, time.Hour, nil)

@@ -177,7 +177,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 		},
 		Aside:    n.Aside,
 		Greeting: c.greeting, Heed: func(theirs wire.Greeting) error { return c.heed(ctx, theirs) },
-		Enter: enter, Elapsed: n.Elapsed, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
+		Enter: enter, Elapsed: n.Elapsed, GiveWay: n.GiveWay, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}
 	n.random(o.Nonce[:], ForNonce)
 	o.PartsFrom = math.MaxInt64 // a list of members is small

@@ -32,6 +32,9 @@ type Config struct {
 	// Aside runs fn while a session goes on, see reconcile.Options. nil: the session
 	// runs it itself.
 	Aside func(fn func()) (wait func())
+	// GiveWay lets others run that wait for a processor, see reconcile.Options. nil: they
+	// are left to the machine's own ways.
+	GiveWay func()
 	// Places bounds the sessions.
 	Places Places
 	// Bulk says which syncs are large ones.
