@@ -137,7 +137,7 @@ var (
 	errTicketUnknown = fmt.Errorf("%w: the ticket is not known here: it was revoked, or is not of this node; ask for a new one", ErrDenied)
 	errTicketUsed    = fmt.Errorf("%w: the ticket has been used; ask for a new one", ErrDenied)
 	errTicketExpired = fmt.Errorf("%w: the ticket has expired; ask for a new one", ErrDenied)
-	errTicketOld     = fmt.Errorf("%w: this node was removed since the ticket was issued; ask for a new one", ErrDenied)
+	errTicketOld     = fmt.Errorf("%w: this node was removed, or its role ended, since the ticket was issued; ask for a new one", ErrDenied)
 )
 
 // heads are those of the list of members as it is now.
@@ -168,9 +168,14 @@ func (ns *Namespace) endedSince(id ID, heads [][]byte) dbadapter.Timestamp {
 func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
+	if err := ns.expireLocked(ctx); err != nil { // what is over counts for no ticket
+		return err
+	}
 	now := ns.node.Now()
 	hash := sha256.Sum256(token)
 	members := ns.Members()
+	held, _ := members.Member(id)
+	over := ended(&held, now) // an admin that this one is not above
 	var role Role
 	again := false
 	// The use is durable before the grant: a ticket admits no more nodes than it
@@ -192,7 +197,8 @@ func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
 			return errTicketUsed
 		case !now.Before(time.Unix(found.Expires, 0)):
 			return errTicketExpired
-		case removed && (again || ns.endedSince(id, found.Heads) >= found.Issued):
+		case removed && (again || ns.endedSince(id, found.Heads) >= found.Issued),
+			over && (again || held.Expires >= found.Issued):
 			return errTicketOld
 		}
 		role = found.Role
@@ -201,8 +207,11 @@ func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
 		}
 		return nil
 	})
-	if err != nil || members.Role(id) >= role || again && members.Role(id) > 0 {
-		return err // a ticket never takes a right away
+	// A ticket never takes a right away. A new one makes a role last that was given for a
+	// time.
+	keeps := held.Role > role || held.Role == role && held.Expires == 0 || again && held.Role > 0
+	if err != nil || keeps && !over {
+		return err
 	}
 	return ns.declareLocked(ctx, roster.Draft{Kind: roster.Grant, Subject: id, Role: role})
 }

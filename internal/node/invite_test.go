@@ -209,6 +209,52 @@ func TestRedeemedAgainChangesNothing(t *testing.T) {
 	}
 }
 
+// A role that was given for a time, and is over, is no role, though no admin has
+// written that down yet: a ticket from before does not give it again, and a new one does.
+func TestTicketAfterATerm(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	redeem := func(ticket *Ticket, want error) {
+		t.Helper()
+		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	used, unused := must(ParseTicket(invite(ns, RoleWrite))), must(ParseTicket(invite(ns, RoleWrite)))
+	redeem(used, nil)
+	if err := ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	m.clock = m.clock.Add(2 * time.Minute)
+	redeem(used, errTicketOld)
+	redeem(unused, errTicketOld)
+	if ns.admits(idOf(2)) {
+		t.Error("an old ticket gives back a role that is over")
+	}
+	redeem(must(ParseTicket(invite(ns, RoleWrite))), nil)
+	if got, _ := ns.Members().Member(idOf(2)); !ns.admits(idOf(2)) || got.Role != RoleWrite || got.Expires != 0 {
+		t.Errorf("a new ticket: %+v", got)
+	}
+}
+
+// A new ticket lets a member for a time stay.
+func TestTicketBeforeTheEndOfATerm(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	if err := ns.SetRole(context.Background(), idOf(2), RoleWrite, m.clock.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for role, lasting := range map[Role]bool{RoleRead: false, RoleWrite: true} {
+		ticket := must(ParseTicket(invite(ns, role)))
+		if err := ns.redeem(context.Background(), idOf(2), ticket.Token[:]); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := ns.Members().Member(idOf(2)); got.Role != RoleWrite || lasting && got.Expires != 0 {
+			t.Errorf("a ticket for %s: %+v", role, got)
+		}
+	}
+}
+
 // The clock of the admin that removed a node may be ahead: a ticket that was issued
 // when the removal was known is later than it, and no other ticket is.
 func TestTicketAfterARemovalFromTheFuture(t *testing.T) {

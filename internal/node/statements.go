@@ -95,6 +95,11 @@ func (ns *Namespace) Return(ctx context.Context) error {
 func (ns *Namespace) expire(ctx context.Context) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
+	return ns.expireLocked(ctx)
+}
+
+// expireLocked is expire; updating is held.
+func (ns *Namespace) expireLocked(ctx context.Context) error {
 	members, now := ns.Members(), ns.node.Now()
 	if !members.Has(ns.node.ID, RoleAdmin) {
 		return nil
