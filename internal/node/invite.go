@@ -138,6 +138,7 @@ var (
 	errTicketUsed    = fmt.Errorf("%w: the ticket has been used; ask for a new one", ErrDenied)
 	errTicketExpired = fmt.Errorf("%w: the ticket has expired; ask for a new one", ErrDenied)
 	errTicketOld     = fmt.Errorf("%w: this node was removed, or its role ended, since the ticket was issued; ask for a new one", ErrDenied)
+	errTicketEnded   = fmt.Errorf("%w: the inviter was removed after it had issued the ticket; ask for a new one", ErrDenied)
 )
 
 // heads are those of the list of members as it is now.
@@ -197,6 +198,8 @@ func (ns *Namespace) redeem(ctx context.Context, id ID, token []byte) error {
 			return errTicketUsed
 		case !now.Before(time.Unix(found.Expires, 0)):
 			return errTicketExpired
+		case ns.endedSince(ns.node.ID, found.Heads) > 0:
+			return errTicketEnded
 		case removed && (again || ns.endedSince(id, found.Heads) >= found.Issued),
 			over && (again || held.Expires >= found.Issued):
 			return errTicketOld

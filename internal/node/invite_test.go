@@ -237,6 +237,32 @@ func TestTicketAfterATerm(t *testing.T) {
 	}
 }
 
+// The tickets of an admin that was removed stay of no use when it is an admin again.
+func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
+	c := newCrew(t, 1)
+	c.join(1, RoleAdmin)
+	c.round()
+	c.round()
+	ticket := must(ParseTicket(invite(c.ns[1], RoleWrite)))
+	b := c.machines[1].ID
+	if err := c.ns[0].Remove(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(time.Minute)
+	if err := setRole(c.ns[0], b, RoleAdmin); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.turn(0, 1); err != nil || !c.ns[1].Members().Has(b, RoleAdmin) {
+		t.Fatalf("it is no admin again: %v", err)
+	}
+	if err := c.ns[1].redeem(t.Context(), idOf(9), ticket.Token[:]); !errors.Is(err, errTicketEnded) || c.ns[1].admits(idOf(9)) {
+		t.Errorf("a ticket from before its removal: %v", err)
+	}
+	if err := c.ns[1].redeem(t.Context(), idOf(9), must(ParseTicket(invite(c.ns[1], RoleWrite))).Token[:]); err != nil {
+		t.Errorf("a ticket from after it: %v", err)
+	}
+}
+
 // A new ticket lets a member for a time stay.
 func TestTicketBeforeTheEndOfATerm(t *testing.T) {
 	m := newMachine(1)
