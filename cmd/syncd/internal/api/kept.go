@@ -84,6 +84,11 @@ type Restored struct {
 	Version string `json:"version,omitempty" doc:"that the key has now; absent where the entry was a deletion and the key held no record"`
 }
 
+// Forgotten is how many entries were forgotten.
+type Forgotten struct {
+	Forgotten int `json:"forgotten"`
+}
+
 // RejectionsOf describes refusals.
 func RejectionsOf(list []peer.Rejection) []Rejection {
 	out := []Rejection{}

@@ -14,10 +14,11 @@ import (
 // keptArgs are the arguments of conflicts and rejected.
 type keptArgs struct {
 	NS    string `arg:"" name:"ns" help:"The namespace's name."`
-	Verb  string `arg:"" optional:"" default:"ls" enum:"ls,show,restore" help:"ls (the default) lists them, show KEY prints the value, restore KEY writes it again."`
+	Verb  string `arg:"" optional:"" default:"ls" enum:"ls,show,restore,forget" help:"ls (the default) lists them, show KEY prints the value, restore KEY writes it again, forget KEY drops the entry for good."`
 	Key   string `arg:"" optional:"" help:"The key: any bytes. Begin with -- if it starts with a dash."`
 	Key64 bool   `name:"key64" help:"KEY is base64, for keys that hold zero bytes or that the shell cannot write."`
 	Entry uint64 `help:"This entry of the key, by the number that ls shows, instead of the newest." placeholder:"N"`
+	All   bool   `help:"With forget: all entries."`
 }
 
 type conflictsCmd struct{ keptArgs }
@@ -25,12 +26,13 @@ type conflictsCmd struct{ keptArgs }
 func (conflictsCmd) Help() string {
 	return `Where two members write one key and neither has seen the other's write, the later one wins everywhere. Each node that held the other one keeps it here: 10,000 of them and 64 MiB, the oldest go first. Nothing of it is sent to other members.
 
-restore writes the value again, as a write of now, which wins; the entry is then gone from the list. show and restore take the newest entry of the key.
+restore writes the value again, as a write of now, which wins; the entry is then gone from the list. forget drops the entry for good, or all of them with --all. All three take the newest entry of the key.
 
 Examples:
     syncd conflicts notes
     syncd conflicts notes show greeting
-    syncd conflicts notes restore greeting`
+    syncd conflicts notes restore greeting
+    syncd conflicts notes forget greeting`
 }
 
 // Run lists, shows or restores.
@@ -41,14 +43,15 @@ func (c conflictsCmd) Run(ctx context.Context, a *app, daemon *client.Client) er
 type rejectedCmd struct{ keptArgs }
 
 func (rejectedCmd) Help() string {
-	return `What this node does not hold although a member wrote it. A refused record was offered by a peer and not taken; the list says why, and begins anew when the daemon is started. A record that was set aside had been held: it was not deleted, but all members are past its time without it, or its writer was removed. It stays here until it is restored.
+	return `What this node does not hold although a member wrote it. A refused record was offered by a peer and not taken; the list says why, and begins anew when the daemon is started. A record that was set aside had been held: all members are past its time without it, because they deleted it while this node was away, or never had it; or its writer was removed. It stays here until it is restored or forgotten.
 
-restore writes the value again, as a write of now, which the others then take; the entry is then gone from the list. show and restore work for what was set aside: what was refused is not kept. They take the newest entry of the key.
+restore writes the value again, as a write of now, which the others then take; the entry is then gone from the list. forget drops the entry for good, or all of them with --all. show, restore and forget work for what was set aside: what was refused is not kept. They take the newest entry of the key.
 
 Examples:
     syncd rejected notes
     syncd rejected notes show greeting
-    syncd rejected notes restore greeting`
+    syncd rejected notes restore greeting
+    syncd rejected notes forget --all`
 }
 
 // Run lists, shows or restores.
@@ -60,6 +63,12 @@ func (c rejectedCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 var errNoEntry = fmt.Errorf("there is no such entry: %w", peer.ErrNotFound)
 
 func (c *keptArgs) run(ctx context.Context, a *app, daemon *client.Client, list string) error {
+	if c.All {
+		if c.Verb != "forget" || c.Key != "" || c.Entry != 0 {
+			return problem.Usage("--all goes with forget, and without a key; see: syncd %s --help", list)
+		}
+		return c.forgetAll(ctx, a, daemon, list)
+	}
 	if c.Verb == "ls" {
 		if c.Key != "" || c.Entry != 0 {
 			return problem.Usage("ls takes no key; see: syncd %s --help", list)
@@ -74,8 +83,14 @@ func (c *keptArgs) run(ctx context.Context, a *app, daemon *client.Client, list 
 	if err != nil {
 		return attempt(err, "%s %s of the %s of %q", c.Verb, show(key), list, c.NS)
 	}
-	if c.Verb == "show" {
+	switch c.Verb {
+	case "show":
 		return c.show(ctx, a, daemon, list, seq)
+	case "forget":
+		if err := daemon.ForgetKept(ctx, c.NS, list, seq); err != nil {
+			return attempt(err, "forget %s of the %s of %q", show(key), list, c.NS)
+		}
+		return a.printForgotten(1)
 	}
 	restored, err := daemon.RestoreKept(ctx, c.NS, list, seq)
 	if err != nil {
@@ -131,17 +146,50 @@ func (c *keptArgs) show(ctx context.Context, a *app, daemon *client.Client, list
 	return err
 }
 
-func (c *keptArgs) list(ctx context.Context, a *app, daemon *client.Client, list string) error {
+// forgetAll forgets the entries that there are now.
+func (c *keptArgs) forgetAll(ctx context.Context, a *app, daemon *client.Client, list string) error {
+	all, err := c.all(ctx, daemon, list)
+	if err != nil {
+		return err
+	}
+	n := len(all.Entries)
+	if n == 0 {
+		return a.printForgotten(0)
+	}
+	out, err := daemon.ForgetAllKept(ctx, c.NS, list, all.Entries[n-1].Seq)
+	if err != nil {
+		return attempt(err, "forget the %s of %q", list, c.NS)
+	}
+	return a.printForgotten(out.Forgotten)
+}
+
+func (a *app) printForgotten(n int) error {
+	if a.json() {
+		return a.printJSON(api.Forgotten{Forgotten: n})
+	}
+	a.remark("forgotten: %s", countOf(n, "record"))
+	return nil
+}
+
+// all is the whole list.
+func (c *keptArgs) all(ctx context.Context, daemon *client.Client, list string) (api.KeptList, error) {
 	all := api.KeptList{Entries: []api.Kept{}}
 	for cursor := uint64(0); ; {
 		page, err := daemon.Kept(ctx, c.NS, list, nil, cursor, pageSize)
 		if err != nil {
-			return attempt(err, "list the %s of %q", list, c.NS)
+			return all, attempt(err, "list the %s of %q", list, c.NS)
 		}
 		all.Entries, all.Refused = append(all.Entries, page.Entries...), append(all.Refused, page.Refused...)
 		if cursor = page.Cursor; cursor == 0 {
-			break
+			return all, nil
 		}
+	}
+}
+
+func (c *keptArgs) list(ctx context.Context, a *app, daemon *client.Client, list string) error {
+	all, err := c.all(ctx, daemon, list)
+	if err != nil {
+		return err
 	}
 	if a.json() {
 		return a.printJSON(all)

@@ -46,3 +46,16 @@ func (c *Client) RestoreKept(ctx context.Context, ns, list string, seq uint64) (
 	err := c.call(ctx, http.MethodPost, keptPath(ns, list, seq)+"/restore", nil, nil, &out)
 	return out, err
 }
+
+// ForgetKept forgets an entry for good.
+func (c *Client) ForgetKept(ctx context.Context, ns, list string, seq uint64) error {
+	return c.call(ctx, http.MethodDelete, keptPath(ns, list, seq), nil, nil, nil)
+}
+
+// ForgetAllKept forgets the entries up to one for good.
+func (c *Client) ForgetAllKept(ctx context.Context, ns, list string, through uint64) (api.Forgotten, error) {
+	var out api.Forgotten
+	query := url.Values{"through": {strconv.FormatUint(through, 10)}}
+	err := c.call(ctx, http.MethodDelete, api.NamespacePath(ns)+"/"+list, query, nil, &out)
+	return out, err
+}

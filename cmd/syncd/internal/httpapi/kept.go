@@ -78,6 +78,7 @@ func (s *server) registerKept() {
 			}
 			return out, fail(err)
 		})
+		s.registerForget(kind)
 	}
 }
 
