@@ -138,3 +138,19 @@ func Copy(ctx context.Context, from dbadapter.Store, dir string, kind Kind, o Op
 	m, err := s.CopyTo(ctx, dir, engine, kvstore.Options{Logger: o.Logger, Now: o.Now}, progress)
 	return Moved(m), err
 }
+
+// Salvage makes the files of a store anew that is not open, and perhaps cannot be, of
+// what can still be read of them; see dbadapter.Salvager. known are the hashers of the
+// namespaces: records of others are taken over unchecked. ErrCorrupt: so much is damaged
+// that it is to be restored from a copy, or emptied and synced again from a peer.
+func Salvage(ctx context.Context, dir string, o Options, known map[dbadapter.NamespaceID]dbadapter.Hasher) (*dbadapter.Salvaged, error) {
+	kind, err := pick(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	var engine kv.Engine = badgerkv.Engine{Logger: o.Logger}
+	if kind == Pebble {
+		engine = pebblekv.Engine{Logger: o.Logger}
+	}
+	return kvstore.Salvage(ctx, dir, engine, kvstore.Options{Logger: o.Logger, Now: o.Now}, known)
+}

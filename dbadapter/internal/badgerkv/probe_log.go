@@ -38,9 +38,12 @@ const (
 
 // logEntry is what the probe wants to know of an entry.
 type logEntry struct {
-	end  int // the offset behind it
-	time uint64
-	fin  bool
+	end     int // the offset behind it
+	time    uint64
+	fin     bool
+	deleted bool
+	// key and value refer to the log.
+	key, value []byte
 }
 
 func probeLog(path string) (err error) {
@@ -160,7 +163,10 @@ func readLogged(b []byte, at int) (logEntry, error) {
 		return logEntry{}, errNoEntry
 	}
 	key := b[at : at+int(klen)]
-	e := logEntry{end: body + 4, fin: fin, time: ^binary.BigEndian.Uint64(key[klen-8:])}
+	e := logEntry{
+		end: body + 4, fin: fin, time: ^binary.BigEndian.Uint64(key[klen-8:]), deleted: b[start]&deletedMark != 0,
+		key: key[: klen-8 : klen-8], value: b[at+int(klen) : body : body],
+	}
 	if fin {
 		value := string(b[at+int(klen) : body])
 		if time, err := strconv.ParseUint(value, 10, 64); err != nil || time != e.time || !bytes.Equal(key[:klen-8], finKey) {

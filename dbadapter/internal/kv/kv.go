@@ -21,6 +21,9 @@ type Engine interface {
 	Probe(dir string, closed bool) error
 	// Open opens the database in a folder, and makes one in an empty folder.
 	Open(dir string) (DB, error)
+	// Salvage takes out of a folder what can be read of a database that is closed, and
+	// says where it could not read. ErrCorrupt: so little that nothing was taken.
+	Salvage(ctx context.Context, dir string, s Salvage) ([]Gap, error)
 }
 
 // DB is an open database: entries in the order of their keys.

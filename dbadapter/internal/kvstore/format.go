@@ -18,6 +18,7 @@ const Format = 5
 
 const (
 	formatFile = "FORMAT"
+	lockFile   = "SYNCD.LOCK"
 	formatText = "syncd store over %s, disk format %d\n"
 )
 

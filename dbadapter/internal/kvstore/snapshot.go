@@ -51,6 +51,10 @@ func (n *namespace) Snapshot() (dbadapter.Snapshot, error) {
 	}
 	defer n.life.Leave()
 	n.store.mu.Lock()
+	if n.store.last == nil {
+		n.store.mu.Unlock()
+		return nil, fmt.Errorf("open a snapshot: %w: the store is being repaired, or could not be opened after that", dbadapter.ErrAway)
+	}
 	s := &snapshot{namespace: n, seq: n.shown.Seq, read: n.store.last}
 	s.read.refs.Add(1)
 	n.store.mu.Unlock()

@@ -28,10 +28,11 @@ type Store struct {
 	eraser    *lifecycle.Eraser
 	rest      rest
 
+	salvaging  sync.Mutex // held while Salvage runs; taken before compacting
 	compacting sync.Mutex // held while Compact runs
 
 	mu   sync.Mutex // guards last, and what namespaces show
-	last *readTxn   // as of the last commit
+	last *readTxn   // as of the last commit; nil during a salvage
 
 	closeOnce sync.Once
 	closeErr  error
@@ -57,6 +58,9 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	if err := checkFormat(dir, engine); err != nil {
 		return nil, err
 	}
+	if err := finishSalvage(dir); err != nil {
+		return nil, err
+	}
 	clean, err := readClean(dir)
 	if err != nil {
 		return nil, err
@@ -72,9 +76,13 @@ func Open(dir string, engine kv.Engine, o Options) (_ *Store, err error) {
 	s.last = newReadTxn(s.db)
 	s.committer.start(s, h)
 	s.dropped.store = s
-	s.eraser = lifecycle.StartEraser(&s.dropped, s.log.With(slog.String("dir", s.dir)))
+	s.eraser = s.startEraser()
 	s.rest.start(s)
 	return s, nil
+}
+
+func (s *Store) startEraser() *lifecycle.Eraser {
+	return lifecycle.StartEraser(&s.dropped, s.log.With(slog.String("dir", s.dir)))
 }
 
 // openFiles opens the database and reads the store's head. From here on the engine
@@ -137,6 +145,8 @@ func (s *Store) Close() error {
 
 func (s *Store) close() error {
 	s.life.Close()
+	s.salvaging.Lock()
+	defer s.salvaging.Unlock()
 	s.rest.close()
 	s.eraser.Close()
 	s.committer.stop()
@@ -145,11 +155,14 @@ func (s *Store) close() error {
 	for _, n := range s.life.Open() {
 		n.Close()
 	}
-	s.mu.Lock()
-	s.last.release()
-	s.last = nil
-	s.mu.Unlock()
-	err := s.db.Close()
+	var err error
+	if s.db != nil { // else it could not be opened after a salvage
+		s.mu.Lock()
+		s.last.release()
+		s.last = nil
+		s.mu.Unlock()
+		err = s.db.Close()
+	}
 	if err == nil && s.committer.failed == nil {
 		err = markClean(s.dir, s.committer.head.commits)
 	}

@@ -131,6 +131,12 @@ func (n *Namespace) Close() (first bool) {
 		return false
 	}
 	n.calls.Wait()
+	n.EndSnapshots()
+	return true
+}
+
+// EndSnapshots closes the snapshots that are open.
+func (n *Namespace) EndSnapshots() {
 	n.mu.Lock()
 	snapshots := n.snapshots
 	n.snapshots = nil
@@ -138,5 +144,4 @@ func (n *Namespace) Close() (first bool) {
 	for s := range snapshots {
 		s.Close()
 	}
-	return true
 }

@@ -16,6 +16,7 @@ import (
 // db is an open database.
 type db struct {
 	pebble *pebble.DB
+	dir    string
 	write  *pebble.WriteOptions
 }
 

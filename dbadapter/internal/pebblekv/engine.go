@@ -53,7 +53,7 @@ func (e Engine) Open(dir string) (_ kv.DB, err error) {
 	if err != nil {
 		return nil, named(err)
 	}
-	return &db{pebble: opened, write: write}, nil
+	return &db{pebble: opened, dir: dir, write: write}, nil
 }
 
 const (

@@ -42,6 +42,11 @@ func (e Engine) Probe(dir string, closed bool) error {
 	if e.NoSync {
 		return nil // a power cut leaves holes in such a log: it is cut short
 	}
+	return probeLogs(dir, closed)
+}
+
+// probeLogs reads the logs of commits.
+func probeLogs(dir string, closed bool) error {
 	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil {
 		return err

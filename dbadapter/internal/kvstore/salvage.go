@@ -1,0 +1,242 @@
+package kvstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+	"github.com/syncd-io/syncd/internal/durable"
+)
+
+var _ dbadapter.Salvager = (*Store)(nil)
+
+// Salvage makes the files of the store anew; see dbadapter.Salvager. The namespaces
+// that are not open are taken over as they are, as far as they can be read.
+func (s *Store) Salvage(ctx context.Context) (*dbadapter.Salvaged, error) {
+	var done *dbadapter.Salvaged
+	err := s.alone(func() error {
+		return s.committer.do(ctx, func() (err error) {
+			done, err = s.salvage(ctx)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("salvage store %s: %w", s.dir, err)
+	}
+	return done, nil
+}
+
+// alone runs a function while nothing else of the store works in the background. Close
+// waits for it.
+func (s *Store) alone(run func() error) error {
+	s.salvaging.Lock()
+	defer s.salvaging.Unlock()
+	if err := s.life.Err(); err != nil {
+		return err
+	}
+	s.rest.close()
+	s.eraser.Close()
+	defer func() {
+		s.eraser = s.startEraser()
+		s.rest.start(s)
+	}()
+	s.compacting.Lock()
+	defer s.compacting.Unlock()
+	return run()
+}
+
+// salvage runs on the committer's goroutine.
+func (s *Store) salvage(ctx context.Context) (*dbadapter.Salvaged, error) {
+	r := newRescue(s.dir, s.engine, s.options)
+	r.closed = true
+	open, last, err := s.quiet()
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range open {
+		r.known[n.id] = n.hasher
+		r.numbers[n.number] = &rescued{id: n.id, hasher: n.hasher, meta: n.meta, sure: true}
+	}
+	r.head, r.headKnown = s.committer.head, true
+	last.release()
+	closing := closeDamaged(s.db) // what it could not write is in its log, or was not acknowledged
+	done, failed := r.run(ctx)
+	if closing != nil {
+		s.log.Warn("the damaged store was closed with an error", slog.String("dir", s.dir), slog.Any("err", closing))
+	}
+	if err := s.reopen(open); err != nil {
+		s.db = nil
+		s.committer.failed = fmt.Errorf("open the database again: %w; no more writes are taken: start the program again", err)
+		return nil, errors.Join(failed, s.committer.failed)
+	}
+	return done, failed
+}
+
+// quiet ends all snapshots, and lets no other be opened. It returns the open namespaces,
+// and the last transaction, which nothing else holds.
+func (s *Store) quiet() (open []*namespace, last *readTxn, err error) {
+	for _, n := range s.life.Open() {
+		if n.number != 0 { // else it is being opened
+			open = append(open, n)
+		}
+	}
+	s.mu.Lock()
+	last, s.last = s.last, nil
+	s.mu.Unlock()
+	// A call of Snapshot may be about to add one.
+	for range 1000 {
+		for _, n := range open {
+			n.life.EndSnapshots()
+		}
+		if last.refs.Load() == 1 {
+			return open, last, nil
+		}
+		runtime.Gosched()
+	}
+	s.mu.Lock()
+	s.last = last
+	s.mu.Unlock()
+	return nil, nil, fmt.Errorf("%w: a backup of it is being made; try again when that is done", dbadapter.ErrLocked)
+}
+
+// closeDamaged makes an error of a panic over damage.
+func closeDamaged(db kv.DB) (err error) {
+	defer damage.Recovered("database", &err)
+	return db.Close()
+}
+
+// reopen opens the files as they are now, and takes up the namespaces' heads.
+func (s *Store) reopen(open []*namespace) error {
+	db, err := s.engine.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	s.db = db
+	view := s.db.View()
+	for _, n := range open {
+		b, err := kv.Get(view, metaKey(n.number))
+		if err == nil {
+			err = n.meta.decode(b, n.number)
+		}
+		if err != nil {
+			view.Close()
+			return errors.Join(err, s.db.Close())
+		}
+		n.summary, _ = readKeeps(view, n.number) // one that is damaged is of no use
+		n.absent.committed(n.meta.Seq, nil)
+	}
+	view.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = newReadTxn(s.db)
+	for _, n := range open {
+		n.show()
+	}
+	return nil
+}
+
+// Salvage makes the files of a store anew that is not open, and perhaps cannot be. known
+// are the hashers of its namespaces.
+func Salvage(ctx context.Context, dir string, engine kv.Engine, o Options, known map[dbadapter.NamespaceID]dbadapter.Hasher) (_ *dbadapter.Salvaged, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("salvage store %s: %w", dir, err)
+		}
+	}()
+	o.setDefaults()
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.release()
+	if err := checkFormat(dir, engine); err != nil {
+		return nil, err
+	}
+	if err := finishSalvage(dir); err != nil {
+		return nil, err
+	}
+	r := newRescue(dir, engine, o)
+	clean, err := readClean(dir)
+	r.closed = clean.there || errors.Is(err, dbadapter.ErrCorrupt)
+	for id, h := range known {
+		r.known[id] = h
+	}
+	return r.run(ctx)
+}
+
+// The new files are made in a folder within that of the store:
+//
+//	salvage.new     they are being made; an opening removes it
+//	salvage         they are complete; an opening removes the old files
+//	salvage.moving  the old files are gone; an opening moves the new ones up
+const (
+	salvageNew    = "salvage.new"
+	salvageWhole  = "salvage"
+	salvageMoving = "salvage.moving"
+)
+
+// finishSalvage finishes a salvage that was cut short.
+func finishSalvage(dir string) error {
+	if err := os.RemoveAll(filepath.Join(dir, salvageNew)); err != nil {
+		return err
+	}
+	if exists(filepath.Join(dir, salvageWhole)) {
+		if err := removeOld(dir); err != nil {
+			return err
+		}
+		if err := rename(dir, salvageWhole, salvageMoving); err != nil {
+			return err
+		}
+	}
+	if !exists(filepath.Join(dir, salvageMoving)) {
+		return nil
+	}
+	moving := filepath.Join(dir, salvageMoving)
+	files, err := os.ReadDir(moving)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.Rename(filepath.Join(moving, f.Name()), filepath.Join(dir, f.Name())); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(durable.SyncDir(moving), durable.SyncDir(dir)); err != nil {
+		return err
+	}
+	return errors.Join(os.Remove(moving), durable.SyncDir(dir))
+}
+
+// removeOld removes the files of the database that was salvaged.
+func removeOld(dir string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		switch f.Name() {
+		case salvageWhole, formatFile, lockFile:
+		default:
+			if err := os.RemoveAll(filepath.Join(dir, f.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return durable.SyncDir(dir)
+}
+
+func rename(dir, from, to string) error {
+	return errors.Join(os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)), durable.SyncDir(dir))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,254 @@
+package kvstore
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/badgerkv"
+)
+
+// salvaged is a store that is damaged and made anew, and what was written to it.
+type salvaged struct {
+	hashers map[dbadapter.NamespaceID]dbadapter.Hasher
+	want    map[dbadapter.NamespaceID]map[string]dbadapter.Hashed
+	kept    map[dbadapter.NamespaceID]int
+}
+
+const salvageRounds = 3
+
+var salvageFlips = flag.Int("flips", 4, "how many bits of each file TestSalvageFlips flips")
+
+func newSalvaged() *salvaged {
+	s := &salvaged{
+		hashers: map[dbadapter.NamespaceID]dbadapter.Hasher{}, want: map[dbadapter.NamespaceID]map[string]dbadapter.Hashed{},
+		kept: map[dbadapter.NamespaceID]int{},
+	}
+	for i := range byte(2) {
+		id := dbadapter.NamespaceID{i + 1}
+		s.hashers[id] = dbadapter.NewHasher(dbadapter.Secret{i + 1})
+		s.want[id] = map[string]dbadapter.Hashed{}
+	}
+	return s
+}
+
+// write writes a round: each key anew, and every seventh one, by round, collected or
+// set aside.
+func (s *salvaged) write(t *testing.T, store *Store, round int) {
+	t.Helper()
+	for id, h := range s.hashers {
+		n, err := store.Namespace(t.Context(), id, h, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var writes, removes []dbadapter.Write
+		for i := range 150 {
+			size := 30 + i
+			if _, ok := engine.(badgerkv.Engine); ok && i == 20 {
+				size = inline - 10 // it is cut in two; Pebble looks for the bit for minutes
+			}
+			r, err := dbadapter.Hash(h, dbadapter.Record{
+				Key: fmt.Appendf(nil, "%d of %x", i, id[0]), Value: bytes.Repeat([]byte{byte(round)}, size), Deleted: false,
+				Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.UnixMilli(1_780_000_000_000+int64(i))) + dbadapter.Timestamp(round)<<40, Writer: 1, Incarnation: 1},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			writes = append(writes, dbadapter.Write{Record: r})
+			s.want[id][string(r.Key)] = r
+			if round == salvageRounds-1 && i%7 == 3 {
+				remove := dbadapter.Write{Record: r, Action: dbadapter.Collect}
+				if i%2 == 0 {
+					remove.Action = dbadapter.SetAside
+					s.kept[id]++
+				}
+				removes = append(removes, remove)
+				delete(s.want[id], string(r.Key))
+			}
+		}
+		for _, some := range [][]dbadapter.Write{writes[:50], writes[50:100], writes[100:], removes} {
+			if _, err := n.Apply(t.Context(), some); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := n.SaveSummary(t.Context(), 1, []byte("a summary")); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// check compares a store with what was written: what is not there must have been
+// said, and nothing may be older. It returns how many records are missing.
+func (s *salvaged) check(t *testing.T, store *Store, done *dbadapter.Salvaged) (missing int) {
+	t.Helper()
+	for id, h := range s.hashers {
+		n, err := store.Namespace(t.Context(), id, h, nil)
+		if err != nil {
+			t.Errorf("namespace %x: %v", id[0], err)
+			return
+		}
+		loss := done.Lost[id]
+		named := map[string]bool{}
+		for _, key := range loss.Keys {
+			named[string(key)] = true
+		}
+		view, err := n.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		here, unnamed := 0, 0
+		for key, want := range s.want[id] {
+			r, err := view.Get([]byte(key))
+			switch {
+			case errors.Is(err, dbadapter.ErrNotFound) && named[key]:
+			case errors.Is(err, dbadapter.ErrNotFound):
+				unnamed++
+			case err != nil:
+				t.Errorf("%s: %v", key, err)
+			case r.Version != want.Version && done.Older:
+			case r.Version != want.Version || !bytes.Equal(r.Value, want.Value):
+				t.Errorf("%s has the version %s, not %s", key, r.Version, want.Version)
+			default:
+				here++
+			}
+		}
+		gone := len(s.want[id]) - here
+		missing += gone
+		if !done.Older && (loss.Records >= 0 && int(loss.Records) != gone || unnamed > 0 && loss.Records == 0) {
+			t.Errorf("namespace %x: %d records are gone, %d of them unnamed, and it says %d", id[0], gone, unnamed, loss.Records)
+		}
+		found := 0
+		for r, err := range view.Scan(t.Context(), nil, nil) {
+			if err != nil {
+				t.Errorf("scan: %v", err)
+				break
+			}
+			if _, ok := s.want[id][string(r.Key)]; !ok && !done.Older {
+				t.Errorf("%q came back", r.Key)
+			}
+			found++
+		}
+		if found != here && !done.Older {
+			t.Errorf("%d records are there, and a scan finds %d", here, found)
+		}
+		for _, err := range n.Changes(t.Context(), view.Seq()) {
+			t.Errorf("changes: %v", err)
+		}
+		kept := 0
+		for _, err := range n.Kept(t.Context()) {
+			if err != nil {
+				t.Errorf("the kept log: %v", err)
+				break
+			}
+			kept++
+		}
+		if !done.Older && kept != s.kept[id]-loss.Kept+loss.SetAside {
+			t.Errorf("the kept log has %d entries of %d; %d are said to be lost, and %d were set aside", kept, s.kept[id], loss.Kept, loss.SetAside)
+		}
+		view.Close()
+		for _, want := range s.want[id] { // what is missing comes back
+			if _, err := n.Apply(t.Context(), []dbadapter.Write{{Record: want}}); err != nil {
+				t.Errorf("apply: %v", err)
+			}
+			break
+		}
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return missing
+}
+
+func copyFiles(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A bit of a closed store is flipped at many places. What a salvage leaves is whole,
+// and nothing is missing but what it says; a flip costs few records.
+func TestSalvageFlips(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	s, dir := newSalvaged(), t.TempDir()
+	for round := range salvageRounds {
+		store, err := openEngine(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.write(t, store, round)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flips, refused, lossy, lost, older := 0, 0, 0, 0, 0
+	for _, f := range files {
+		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := len(bytes.TrimRight(b, "\x00"))
+		if used == 0 || f.Name() == formatFile {
+			continue
+		}
+		for range *salvageFlips {
+			at, bit := random.IntN(used), byte(1)<<random.IntN(8)
+			what := fmt.Sprintf("bit %#x of byte %d of %s (of %d)", bit, at, f.Name(), used)
+			to := t.TempDir()
+			copyFiles(t, dir, to)
+			damaged := bytes.Clone(b)
+			damaged[at] ^= bit
+			if err := os.WriteFile(filepath.Join(to, f.Name()), damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			flips++
+			done, err := Salvage(t.Context(), to, engine, Options{}, s.hashers)
+			if err != nil {
+				if !errors.Is(err, dbadapter.ErrCorrupt) || strings.HasSuffix(f.Name(), ".sst") {
+					t.Fatalf("%s: %v", what, err)
+				}
+				refused++
+				continue
+			}
+			store, err := openEngine(to, Options{})
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			missing := s.check(t, store, done)
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if t.Failed() {
+				t.Fatalf("%s: %+v", what, done)
+			}
+			if done.Older {
+				older++
+			}
+			if missing > 0 {
+				lossy++
+				lost += missing
+			}
+			if err := os.RemoveAll(to); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%d flips, %d refused, %d left older records, %d took records, %d in all", flips, refused, older, lossy, lost)
+}

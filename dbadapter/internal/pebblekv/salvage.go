@@ -1,0 +1,145 @@
+package pebblekv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
+)
+
+// Salvage reads the database up to a damaged block, and goes on behind it. Pebble says
+// neither where the block begins nor what else it knows of its keys, so that all
+// entries between the last key before it and the first one behind it, in the damaged
+// table, are a gap, whatever table they are in. A damaged log is read up to the damage.
+// Damage to the list of tables leaves nothing to go by.
+func (e Engine) Salvage(ctx context.Context, dir string, s kv.Salvage) (_ []kv.Gap, err error) {
+	defer damage.Recovered("database", &err)
+	e.NoSync = true // do not look at the logs
+	if err := e.Probe(dir, s.Closed); err != nil {
+		return nil, err
+	}
+	o := e.options()
+	o.ReadOnly = true
+	opened, err := pebble.Open(dir, o)
+	if err != nil {
+		return nil, named(err)
+	}
+	d := &db{pebble: opened, dir: dir}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	bad, found := d.damaged(ctx)
+	if found != nil && bad == nil {
+		return nil, found
+	}
+	slices.SortFunc(bad, func(a, b pebble.SSTableInfo) int { return bytes.Compare(a.Largest.UserKey, b.Largest.UserKey) })
+	v := &salvager{db: d, bad: bad}
+	if err := probeLogs(dir, s.Closed); errors.Is(err, dbadapter.ErrCorrupt) {
+		v.gaps = append(v.gaps, kv.Gap{Where: err.Error()})
+	} else if err != nil {
+		return nil, err
+	}
+	err = v.run(ctx, s.Entry)
+	return v.gaps, err
+}
+
+type salvager struct {
+	db   *db
+	bad  []pebble.SSTableInfo // by their greatest keys
+	gaps []kv.Gap
+}
+
+// run reads all entries that can be read.
+func (v *salvager) run(ctx context.Context, entry func(key, value []byte) error) error {
+	for from := []byte{}; ; {
+		end, err := v.forward(ctx, from, entry)
+		if end == nil || err != nil {
+			return err
+		}
+		if from, err = v.behind(end); err != nil {
+			return err
+		}
+		v.gaps = append(v.gaps, kv.Gap{Where: v.where(end), From: end, To: from})
+		if from == nil {
+			return nil
+		}
+	}
+}
+
+// forward reads the entries from a key on, up to damage, and returns from which key on
+// it has read none; nil: it has come to the end.
+func (v *salvager) forward(ctx context.Context, from []byte, entry func(key, value []byte) error) (end []byte, err error) {
+	it, err := v.db.pebble.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from})
+	if err != nil {
+		return v.damage(from, err)
+	}
+	defer func() { _ = it.Close() }() // it repeats the error of its last move
+	for it.First(); it.Valid(); it.Next() {
+		key := bytes.Clone(it.Key())
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return v.damage(from, err)
+		}
+		if err := entry(key, bytes.Clone(value)); err != nil {
+			return nil, err
+		}
+		from = kv.After(key)
+	}
+	if err := it.Error(); err != nil {
+		return v.damage(from, err)
+	}
+	return nil, nil
+}
+
+// damage tells damage, which ends at a key what can be read, from other errors.
+func (v *salvager) damage(at []byte, err error) ([]byte, error) {
+	if !damage.Is(err) {
+		return nil, named(err)
+	}
+	return at, nil
+}
+
+// behind is the least key from which on a damaged table can be read again, of those
+// that reach a key; nil: it cannot be read up to the end of all.
+func (v *salvager) behind(key []byte) ([]byte, error) {
+	for i := range v.bad {
+		t := &v.bad[i]
+		last := t.Largest.UserKey
+		if bytes.Compare(last, key) < 0 {
+			continue
+		}
+		it, err := v.db.pebble.NewIter(&pebble.IterOptions{LowerBound: key, UpperBound: kv.After(last)})
+		to, failed := kv.After(last), err
+		if err == nil {
+			for it.Last(); it.Valid(); it.Prev() {
+				to = append(to[:0], it.Key()...)
+			}
+			failed = it.Error()
+			_ = it.Close() // it repeats the error
+		}
+		switch {
+		case failed == nil:
+			continue // it is not this table
+		case !damage.Is(failed):
+			return nil, named(failed)
+		case bytes.Compare(to, key) <= 0:
+			to = kv.After(key)
+		}
+		return to, nil
+	}
+	return nil, nil
+}
+
+// where names the first damaged table that may hold a key.
+func (v *salvager) where(key []byte) string {
+	for i := range v.bad {
+		if t := &v.bad[i]; bytes.Compare(t.Largest.UserKey, key) >= 0 {
+			return "the file " + tableName(t)
+		}
+	}
+	return "the database files"
+}
