@@ -75,3 +75,23 @@ func PutAside(ns *Namespace, keys ...string) error {
 	_, err = ns.core.Store.Apply(context.Background(), writes)
 	return err
 }
+
+// Spoil makes what the node keeps of the namespace's records wrong: its live sketch, or
+// the sum of a range.
+func Spoil(ns *Namespace, sketch bool) {
+	_, _, seq := ns.core.Live.State()
+	c := dbadapter.Change{Seq: seq, Index: 5 << 36}
+	if c.Delta = (dbadapter.Digest{1, 2}); sketch {
+		c.New, c.Delta = 77, dbadapter.Digest{}
+	}
+	ns.core.Live.Observe([]dbadapter.Change{c})
+}
+
+// AuditIfDue audits as the node does in the background, and reports whether it was due.
+func AuditIfDue(ns *Namespace) bool {
+	if !ns.core.AuditDue() {
+		return false
+	}
+	ns.auditSlowly()
+	return true
+}

@@ -94,6 +94,6 @@ func (n *Node) repaired(r *reconcile.Report) {
 		n.metrics.repairs.WithLabelValues("sketch").Inc()
 	}
 	n.log.LogAttrs(n.ctx, slog.LevelWarn, "the cells of a sync did not prove themselves", slog.String("ns", r.Namespace), slog.String("peer", r.Peer),
-		slog.Int("ranges", r.Repair.Ranges), slog.Int("digests", r.Repair.Digests), slog.Int("collisions", r.Repair.Collisions),
+		slog.Int("ranges", r.Repair.Ranges), slog.Any("first", r.Listed), slog.Int("digests", r.Repair.Digests), slog.Int("collisions", r.Repair.Collisions),
 		slog.Int("left", r.Repair.Left), slog.Bool("sketch", r.Repair.Sketch))
 }

@@ -149,3 +149,31 @@ func TestListingsAskTheBudget(t *testing.T) {
 		}
 	}
 }
+
+// In a sync of some ranges no others are listed, also where they are of the same group.
+func TestListingOutsideTheSpan(t *testing.T) {
+	span := wire.Span{From: 64, To: 120}
+	for name, spoil := range map[string]func(*wire.Listing){
+		"listed":   func(m *wire.Listing) { m.Ranges = append(m.Ranges, 125) },
+		"left out": func(m *wire.Listing) { m.Left = append(m.Left, 125) },
+	} {
+		h := coarse{dbadapter.NewHasher(testSecret)}
+		a, b := newSide(t, "a", h), newSide(t, "b", h)
+		for i := range 3000 {
+			a.put(record(fmt.Sprint("k", i), "one", at(0)))
+			b.put(record(fmt.Sprint("k", i), "two", at(time.Second)))
+		}
+		if out := run(t, a, b, Options{Span: span, DryRun: true}, nil); out.errA != nil || out.a.Repair.Ranges == 0 {
+			t.Fatalf("an honest peer: %v, %+v", out.errA, out.a.Repair)
+		}
+		out := run(t, a, b, Options{Span: span}, func(from bool, m wire.Message) wire.Message {
+			if from {
+				return listingWith(spoil)(m)
+			}
+			return m
+		})
+		if !errors.Is(out.errB, ErrProtocol) {
+			t.Errorf("%s: %v", name, out.errB)
+		}
+	}
+}

@@ -246,7 +246,11 @@ func (b *responder) takeListing(groups uint64) (*wire.Listing, []wire.Mark, erro
 		return nil, nil, violation("a listing of %d records in %d ranges; at most %d in %d are allowed", listing.Marks, len(listing.Ranges), maxMarks, most)
 	}
 	asked := inRanges(listing.Ranges)
+	first, end := b.hello.Span.All()
 	for _, r := range slices.Concat(listing.Ranges, listing.Left) {
+		if r < first || r >= end {
+			return nil, nil, violation("range %d was listed, or left out, in a sync of the ranges %d to %d", r, first, end-1)
+		}
 		if groups>>(r/dbadapter.RangesInGroup)&1 == 0 {
 			return nil, nil, violation("range %d was listed, or left out, of a group that agrees", r)
 		}
@@ -322,6 +326,7 @@ func (s *party) list(ranges, left []dbadapter.Range) ([]wire.Mark, error) {
 		s.here = summaryOf(s.here.sum().Sub(s.replica.Ranges(r, r+1)))
 	}
 	repair.Ranges, repair.Left = len(ranges), len(left)
+	s.link.report.Listed = slices.Clone(ranges[:min(len(ranges), NamedRanges)])
 	return marks, nil
 }
 

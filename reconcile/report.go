@@ -8,6 +8,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
+// NamedRanges is how many ranges a report names: more are no fault of a range.
+const NamedRanges = 16
+
 // Report tells what a sync found and did, seen from the side that holds it.
 // The names and the durations are filled in by the driver of the session.
 type Report struct {
@@ -63,6 +66,8 @@ type Report struct {
 	ForecastBytes int64
 	// Repair is what the proof by range found and mended.
 	Repair Repair
+	// Listed are the ranges that were compared exactly: the first NamedRanges of them.
+	Listed []dbadapter.Range
 	// DurationMS and StepsMS are milliseconds.
 	DurationMS float64
 	StepsMS    map[string]float64

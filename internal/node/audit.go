@@ -36,12 +36,12 @@ func (ns *Namespace) AuditDue() bool {
 	return s.found && ns.node.elapsed() >= s.rest
 }
 
-// suspect notes what a sync of the part has repaired, if that was in what is kept: in
-// the cells of the live sketch, or in sums of ranges. Only the records tell which of the
-// two sketches was wrong, so that both sides look.
+// suspect notes what a sync of the part has repaired, or left for later, if that may be
+// in what is kept: in the cells of the live sketch, or in sums of ranges. Only the records
+// tell which of the two sketches was wrong, so that both sides look.
 func (c *Conversation) suspect(r *reconcile.Repair) {
 	cells := r.Sketch && c.ask.whole() // other cells are made for the one sync
-	if sums := r.Digests > 0 && len(c.ask.Prefix) == 0; !cells && !sums {
+	if sums := r.Digests+r.Left > 0 && len(c.ask.Prefix) == 0; !cells && !sums {
 		return
 	}
 	s := &c.part.ns.suspected

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // spoil makes what a namespace keeps of its records wrong: a pair that is not there is
@@ -153,5 +154,41 @@ func TestAuditsThatPeersGiveRiseTo(t *testing.T) {
 	}
 	if spoilt(); !sets[1].AuditDue() {
 		t.Error("after one that has found something the next is not due")
+	}
+}
+
+// A sum that was kept wrong is found inside a part of a large sync, replaced for good,
+// and holds no other part up; a damaged sketch leads to the parts all the same.
+func TestDamageInsideAPart(t *testing.T) {
+	for _, at := range []int{0, 1} {
+		c := halves(t, 300)
+		for _, m := range c.machines {
+			m.Summaries.Least = -1
+		}
+		spoil(c.ns[at], false)
+		spoil(c.ns[at], true)
+		mine, theirs, err := c.sync(Ask{})
+		if err != nil || !mine.Verified || mine.Method != wire.MethodParts || mine.Applied != 300 || mine.Sent != 300 || !c.equal() {
+			t.Fatalf("%v, %+v", err, mine)
+		}
+		if mine.Repair.Ranges == 0 || len(mine.Listed) == 0 || mine.Listed[0] != 5 || (mine.Repair.Digests > 0) != (at == 0) || mine.Repair.Left > 0 {
+			t.Errorf("node %d: it found %+v in %v, and the other %+v", at, mine.Repair, mine.Listed, theirs.Repair)
+		}
+		if !c.ns[at].AuditDue() {
+			t.Error("no audit is due where the sum was wrong")
+		}
+		if d, _, err := c.ns[at].Audit(t.Context(), nil); err != nil || d.Ranges != 0 || d.Cells == 0 {
+			t.Errorf("what is left for the audit is %v, %v", d, err)
+		}
+		for i, m := range c.machines {
+			if err := m.KeepSummaries(t.Context(), time.Minute); err != nil {
+				t.Fatal(err)
+			}
+			c.ns[i] = m.reopen(c.ns[i], false)
+		}
+		c.put(0, "after", "1")
+		if mine, theirs, err := c.sync(Ask{}); err != nil || !mine.Verified || mine.Repair.Needed() || theirs.Repair.Needed() {
+			t.Errorf("after a restart: %v, %+v", err, mine)
+		}
 	}
 }

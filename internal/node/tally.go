@@ -188,6 +188,8 @@ func sum(a, b reconcile.Report) reconcile.Report {
 	t.Collected += b.Collected
 	t.SetAside += b.SetAside
 	t.Repair = a.Repair.Plus(b.Repair)
+	t.Listed = slices.Concat(a.Listed, b.Listed)
+	t.Listed = t.Listed[:min(len(t.Listed), reconcile.NamedRanges)]
 	t.ForecastBytes += max(b.ForecastBytes, b.WireBytesSent+b.WireBytesReceived)
 	t.DurationMS += b.DurationMS
 	t.StepsMS = maps.Clone(a.StepsMS)

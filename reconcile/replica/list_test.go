@@ -120,3 +120,34 @@ func TestRepairOfALiveSum(t *testing.T) {
 		t.Error(s.live.repaired)
 	}
 }
+
+// A replica of some ranges lists and repairs these alone, in the live sums too.
+func TestRepairOfASpan(t *testing.T) {
+	s := newSide(t)
+	s.fill("k", 3000)
+	const at = dbadapter.Range(77)
+	from, _ := at.Bounds()
+	s.live.ranges.Add(from, dbadapter.Sum{Records: 2, Digest: dbadapter.Digest{9}})
+	span, err := s.live.Span(t.Context(), s.ns, wire.Span{From: 64, To: 128}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer span.Close()
+	var sum dbadapter.Sum
+	for b, err := range span.List([]dbadapter.Range{at}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum = sum.Add(b.Sum)
+	}
+	for r := range dbadapter.Range(dbadapter.Ranges) { // as a session does that has found its total wrong
+		if r != at {
+			span.Repair(r, span.Ranges(r, r+1))
+		}
+	}
+	span.Repair(at, sum)
+	if span.Ranges(at, at+1) != sum {
+		t.Error("the replica is not repaired")
+	}
+	sameRanges(t, s.live.ranges, recomputed(t, s).ranges)
+}

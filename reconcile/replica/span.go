@@ -62,6 +62,14 @@ func (s *Span) Estimator() rateless.Estimator {
 	return s.sketch.Estimator()
 }
 
+// Repair implements reconcile.Replica. What this replica says of other ranges is not
+// what is kept of them.
+func (s *Span) Repair(r dbadapter.Range, sum dbadapter.Sum) {
+	if first, end := s.span.All(); first <= r && r < end {
+		s.Snapshot.Repair(r, sum)
+	}
+}
+
 // Cells implements reconcile.Replica.
 func (s *Span) Cells(from, to int) ([]rateless.Cell, error) {
 	if err := s.extend(max(to, spanCells)); err != nil {
