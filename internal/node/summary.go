@@ -169,9 +169,11 @@ func (n *Node) KeepSummaries(ctx context.Context, now time.Duration) error {
 	return failed
 }
 
-// Rest keeps the summaries of a namespace that is about to be closed in order, so
-// that its next opening replays nothing.
-func (ns *Namespace) Rest(ctx context.Context) error { return ns.keepSummaries(ctx, 0, true) }
+// Rest prepares a namespace that is about to be closed in order for its next opening,
+// which then replays nothing, and goes on with the clock where it was.
+func (ns *Namespace) Rest(ctx context.Context) error {
+	return errors.Join(ns.keepSummaries(ctx, 0, true), ns.lowerCeiling(ctx))
+}
 
 func (ns *Namespace) keepSummaries(ctx context.Context, now time.Duration, closing bool) error {
 	var failed error

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -46,5 +47,22 @@ func TestReadingOfAnEarlierList(t *testing.T) {
 	}
 	if s := must(ns.stand(t.Context(), true)); s.tau != 0 || s.list != ns.Members().Digest() {
 		t.Errorf("it greets with the reading %d and the list %x, which is %x now", s.tau, s.list, ns.Members().Digest())
+	}
+}
+
+// A node that was closed in order goes on with the machine's time: a write of it after a
+// restart must not win over what others write seconds later.
+func TestClockAfterAnOrderlyRestart(t *testing.T) {
+	a := newMachine(1)
+	ns := a.create("notes", Policy{})
+	a.clock = noon.Add(time.Minute)
+	tau := must(ns.tau(t.Context()))
+	if err := errors.Join(ns.Rest(t.Context()), ns.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ns = must(a.open(ns.Keys.Secret, must(DecodeState(must(ns.Members().state.Encode())))))
+	v := must(ns.nextVersion())
+	if ahead := v.Clock.Time().Sub(a.clock); ahead > time.Second || v.Clock <= tau {
+		t.Errorf("opened again, it makes the version %s, %s ahead; it has vouched for %d", v, ahead, tau)
 	}
 }

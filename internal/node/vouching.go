@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 // The namespace's updating guards it, but for floor.
 type vouching struct {
 	mark watermark
+	// ceiling is held while a reading of the clock is made durable, or the ceiling is
+	// lowered. It comes before commits.
+	ceiling sync.Mutex
 	// floor is the one that admissions hold records against, under commits.
 	floor atomic.Uint64
 	// unsaved: what is durable lags behind mark, which was made safer.
@@ -40,8 +44,10 @@ const ceilingStep = 10 * time.Second
 // more, also after a restart. It is 0 while the clock is further ahead of the
 // machine's than the namespace allows: the members would not believe it.
 //
-// The caller may hold commits, and not updating.
+// The caller holds neither commits nor updating.
 func (ns *Namespace) tau(ctx context.Context) (dbadapter.Timestamp, error) {
+	ns.vouching.ceiling.Lock()
+	defer ns.vouching.ceiling.Unlock()
 	ns.commits.Lock()
 	t := dbadapter.Timestamp(ns.clock.Read())
 	ns.commits.Unlock()
@@ -53,6 +59,17 @@ func (ns *Namespace) tau(ctx context.Context) (dbadapter.Timestamp, error) {
 		return t, nil
 	}
 	return t, ns.Store.Raise(ctx, max(t, dbadapter.TimestampAt(now.Add(min(ceilingStep, skew/2)))))
+}
+
+// lowerCeiling makes durable what the clock really said last, for a node that is about
+// to be closed in order: opened again, it goes on from there, and not from seconds ahead,
+// where its writes would win over what others write meanwhile.
+func (ns *Namespace) lowerCeiling(ctx context.Context) error {
+	ns.vouching.ceiling.Lock()
+	defer ns.vouching.ceiling.Unlock()
+	ns.commits.Lock()
+	defer ns.commits.Unlock()
+	return ns.Store.Lower(ctx, max(dbadapter.Timestamp(ns.clock.Latest()), ns.Store.Latest()))
 }
 
 // startVouching takes up the watermark where the last process left it.
