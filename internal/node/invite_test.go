@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -260,6 +261,21 @@ func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
 	}
 	if err := c.ns[1].redeem(t.Context(), idOf(9), must(ParseTicket(invite(c.ns[1], RoleWrite))).Token[:]); err != nil {
 		t.Errorf("a ticket from after it: %v", err)
+	}
+}
+
+// A term that ends before the clock of the namespace, which follows the fastest of the
+// members, is an input that is refused, with what to do.
+func TestTermBeforeTheClock(t *testing.T) {
+	m := newMachine(1)
+	ns := m.create("notes", Policy{})
+	ns.clock.Observe(hlc.At(m.clock.Add(time.Minute)))
+	err := ns.SetRole(t.Context(), idOf(2), RoleWrite, m.clock.Add(30*time.Second))
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "give the role for longer") {
+		t.Errorf("a role that ends before it is given: %v", err)
+	}
+	if err := ns.SetRole(t.Context(), idOf(2), RoleWrite, m.clock.Add(90*time.Second)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -28,6 +28,10 @@ func (ns *Namespace) SetRole(ctx context.Context, id ID, role Role, expires time
 			return fmt.Errorf("%w: the role would have expired at %s", ErrInvalid, expires.UTC().Format(time.RFC3339))
 		}
 		d.Expires = dbadapter.TimestampAt(expires)
+		if latest := dbadapter.Timestamp(ns.clock.Latest()); d.Expires <= latest {
+			return fmt.Errorf("%w: the role would end at %s, and the namespace's clock, which follows that of the fastest member, says %s; give the role for longer",
+				ErrInvalid, expires.UTC().Format(time.RFC3339), latest.Time().UTC().Format(time.RFC3339))
+		}
 	}
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
