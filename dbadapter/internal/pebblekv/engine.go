@@ -79,9 +79,11 @@ func (e Engine) options() *pebble.Options {
 	}
 	o := &pebble.Options{
 		// The newest formats check each table's end, and find damage within a log.
-		FormatMajorVersion:          pebble.FormatNewest,
-		FS:                          vfs.Default,
-		CacheSize:                   max(cmp.Or(e.Cache, defaultCache), leastCache),
+		FormatMajorVersion: pebble.FormatNewest,
+		FS:                 vfs.Default,
+		// Pebble takes the tables in memory off the cache. While much is written they would
+		// leave nothing of it, and each look-up would read filters from the files.
+		CacheSize:                   max(cmp.Or(e.Cache, defaultCache), leastCache) + memTables*memTable,
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: memTables,
 		// A commit would wait for compactions only where they fall behind by far.
