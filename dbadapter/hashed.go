@@ -32,20 +32,15 @@ type Bucket struct {
 	Records int
 	Digest  Digest
 
-	index  Index
-	latest Timestamp
-	first  Digest
-	others []Digest
+	index   Index
+	latest  Timestamp
+	digests []Digest
 }
 
 // Add adds a record. The records of a bucket are added in the order of their
 // keys.
 func (b *Bucket) Add(r *Hashed) {
-	if b.Records == 0 {
-		b.index, b.first = r.Index, r.Digest
-	} else {
-		b.others = append(b.others, r.Digest)
-	}
+	b.index, b.digests = r.Index, append(b.digests, r.Digest)
 	b.Records++
 	b.Digest = b.Digest.Add(r.Digest)
 	b.latest = max(b.latest, r.Version.Clock)
@@ -57,10 +52,11 @@ func (b *Bucket) Pair(h Hasher) Pair {
 	if b.Records == 0 {
 		return Pair{}
 	}
-	var stack [4]Digest
-	digests := append(append(stack[:0], b.first), b.others...)
-	return Pair{Index: b.index, Checksum: h.Checksum(b.latest, digests)}
+	return Pair{Index: b.index, Checksum: h.Checksum(b.latest, b.digests)}
 }
+
+// Reset empties the bucket, whose memory is used again for the next records.
+func (b *Bucket) Reset() { *b = Bucket{digests: b.digests[:0]} }
 
 // PairOf is the pair of a record that is alone in its bucket.
 func PairOf(h Hasher, r *Hashed) Pair {

@@ -76,8 +76,9 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 		return outcomes, err
 	}
 	for _, b := range group.Touched() {
-		for i := range b.Held {
-			if h := &b.Held[i]; h.Item != nil {
+		held := slices.Clone(b.Held) // which lies among those of the whole group
+		for i := range held {
+			if h := &held[i]; h.Item != nil {
 				h.Item = nil
 				d.records = d.records.put(string(h.Record.Key), h, strings.Compare)
 			}
@@ -85,8 +86,8 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 		for _, h := range b.Removed() {
 			d.records = d.records.remove(string(h.Record.Key), strings.Compare)
 		}
-		if len(b.Held) > 0 {
-			d.buckets = d.buckets.put(b.Index, b.Held, cmp.Compare)
+		if len(held) > 0 {
+			d.buckets = d.buckets.put(b.Index, held, cmp.Compare)
 		} else {
 			d.buckets = d.buckets.remove(b.Index, cmp.Compare)
 		}

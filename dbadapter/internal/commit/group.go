@@ -27,11 +27,13 @@ type Group struct {
 	touched []*Bucket
 	leavers []Leaver
 	latest  dbadapter.Timestamp
+	slots   []Held // memory for the records of buckets
+	sum     dbadapter.Bucket
 }
 
 // NewGroup starts a group against the state that load reads.
 func NewGroup(h dbadapter.Hasher, load Load) *Group {
-	return &Group{hasher: h, load: load, buckets: make(map[dbadapter.Index]*Bucket)}
+	return &Group{hasher: h, load: load}
 }
 
 // undo is what a bucket was before a write of the running batch.
@@ -64,9 +66,12 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 	m := mark{touched: len(g.touched), leavers: len(g.leavers), latest: g.latest}
 	outcomes := make([]dbadapter.Outcome, len(items))
 	conflict := -1
-	g.read(items)
-	for i := range items {
-		b := g.buckets[items[i].Record.Index]
+	buckets := g.read(items)
+	m.undos = make([]undo, 0, len(items))
+	if cap(g.slots)-len(g.slots) < len(items) {
+		g.slots = make([]Held, 0, len(items))
+	}
+	for i, b := range buckets {
 		if b.err != nil {
 			g.takeBack(&m)
 			return nil, b.err
@@ -87,8 +92,7 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 		err = fmt.Errorf("apply write %d of %d: %w since it was read; read the record again and decide anew",
 			conflict+1, len(items), dbadapter.ErrConflict)
 	}
-	for i := range items {
-		b := g.buckets[items[i].Record.Index]
+	for i, b := range buckets {
 		if at, ok := find(b.Held, items[i].Record.Key); ok {
 			outcomes[i].Held = b.Held[at].Record.Version
 		}
@@ -125,7 +129,7 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 	if held != nil && isConflict(it, &held.Record.Record) {
 		g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptConflict, Record: held.Record, By: it.Record.Version})
 	}
-	b.put(at, ok, it)
+	b.put(g.slot(len(b.Held)+1), at, ok, it)
 	g.latest = max(g.latest, it.Record.Version.Clock)
 	return result
 }
@@ -172,12 +176,29 @@ func isConflict(it *Item, held *dbadapter.Record) bool {
 		!it.Record.Supersedes(held.Version) && !it.Record.SameContent(held)
 }
 
-// read loads the buckets of the items that have not been loaded yet.
-func (g *Group) read(items []Item) {
+// slot is room for n records.
+func (g *Group) slot(n int) []Held {
+	start := len(g.slots)
+	if cap(g.slots)-start < n {
+		return make([]Held, 0, n)
+	}
+	g.slots = g.slots[:start+n]
+	return g.slots[start : start : start+n]
+}
+
+// read returns the bucket of each item, and loads those that have not been loaded yet.
+func (g *Group) read(items []Item) []*Bucket {
+	if g.buckets == nil {
+		g.buckets = make(map[dbadapter.Index]*Bucket, len(items))
+	}
+	of := make([]*Bucket, len(items))
 	indices := make([]dbadapter.Index, 0, len(items))
+	fresh := make([]Bucket, len(items))
 	for i := range items {
-		if index := items[i].Record.Index; g.buckets[index] == nil {
-			g.buckets[index] = &Bucket{Index: index}
+		index := items[i].Record.Index
+		if of[i] = g.buckets[index]; of[i] == nil {
+			of[i] = &fresh[len(indices)]
+			of[i].Index, g.buckets[index] = index, of[i]
 			indices = append(indices, index)
 		}
 	}
@@ -186,11 +207,11 @@ func (g *Group) read(items []Item) {
 		b := g.buckets[indices[i]]
 		b.Held, b.was, b.err = l.Held, l.Held, l.Err
 	}
+	return of
 }
 
-// put sets the record at a place of the bucket, in a new slice.
-func (b *Bucket) put(at int, replace bool, it *Item) {
-	next := make([]Held, 0, len(b.Held)+1)
+// put sets the record at a place of the bucket, in a new slice, which is empty.
+func (b *Bucket) put(next []Held, at int, replace bool, it *Item) {
 	next = append(next, b.Held[:at]...)
 	next = append(next, Held{it.Record, it})
 	if replace {
@@ -234,23 +255,26 @@ func (g *Group) Latest() dbadapter.Timestamp { return g.latest }
 func (g *Group) Changes(seq uint64) []dbadapter.Change {
 	changes := make([]dbadapter.Change, len(g.touched))
 	for i, b := range g.touched {
+		before, was := g.total(b.was)
+		after, is := g.total(b.Held)
 		changes[i] = dbadapter.Change{
 			Seq:     seq + uint64(i) + 1,
 			Index:   b.Index,
-			Old:     Checksum(g.hasher, b.was),
-			New:     Checksum(g.hasher, b.Held),
+			Old:     before,
+			New:     after,
 			Key:     b.last,
-			Delta:   sum(b.Held).Sub(sum(b.was)),
+			Delta:   is.Sub(was),
 			Records: len(b.Held) - len(b.was),
 		}
 	}
 	return changes
 }
 
-func sum(held []Held) dbadapter.Digest {
-	var d dbadapter.Digest
+// total is the checksum of records, and the sum of their digests.
+func (g *Group) total(held []Held) (dbadapter.Checksum, dbadapter.Digest) {
+	g.sum.Reset()
 	for i := range held {
-		d = d.Add(held[i].Record.Digest)
+		g.sum.Add(&held[i].Record)
 	}
-	return d
+	return g.sum.Pair(g.hasher).Checksum, g.sum.Digest
 }

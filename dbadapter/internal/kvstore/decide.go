@@ -50,7 +50,7 @@ func (m *mender) decide(index dbadapter.Index) error {
 	if len(stay) == 0 {
 		return m.loader.Delete(key)
 	}
-	return m.loader.Set(key, appendBucket(nil, number, index, commit.Checksum(m.namespace.hasher, stay), keysOf(stay)))
+	return m.loader.Set(key, appendBucket(nil, number, index, commit.Checksum(m.namespace.hasher, stay), stay))
 }
 
 // under reads all records under an index, by key.

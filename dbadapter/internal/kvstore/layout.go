@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
@@ -71,11 +72,12 @@ func tailKey(number uint32, key []byte) []byte {
 	return append(appendPrefix(nil, number, kindTail), key...)
 }
 
-// appendBucket encodes a bucket of the given records' keys.
-func appendBucket(b []byte, number uint32, index dbadapter.Index, sum dbadapter.Checksum, keys func(yield func([]byte) bool)) []byte {
+// appendBucket encodes a bucket of records.
+func appendBucket(b []byte, number uint32, index dbadapter.Index, sum dbadapter.Checksum, held []commit.Held) []byte {
 	start := len(b)
 	b = layout.Append48(b, uint64(sum))
-	for key := range keys {
+	for i := range held {
+		key := held[i].Record.Key
 		b = binary.AppendUvarint(b, uint64(len(key)))
 		b = append(b, key...)
 	}

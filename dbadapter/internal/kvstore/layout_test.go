@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -25,6 +24,14 @@ var goldenMeta = meta{
 		Digest: dbadapter.Digest{5, 6, 7, 8},
 	},
 	ahead: 13,
+}
+
+// keyed are records of which only the keys are set.
+func keyed(keys ...string) (held []commit.Held) {
+	for _, key := range keys {
+		held = append(held, commit.Held{Record: dbadapter.Hashed{Record: dbadapter.Record{Key: []byte(key)}}})
+	}
+	return held
 }
 
 // Vectors of the disk format: if one changes, so must Format.
@@ -50,7 +57,7 @@ func TestGoldenLayout(t *testing.T) {
 		{"index key", appendIndexKey(nil, 5, 0x010203040506), "0000000569010203040506"},
 		{"log key", appendLogKey(nil, 5, 99), "000000056c0000000000000063"},
 		{"tail key", tailKey(5, []byte("key")), "00000005746b6579"},
-		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})), "00000000005801610262630f495a1962e8763a"},
+		{"bucket", appendBucket(nil, 5, 77, 88, keyed("a", "bc")), "00000000005801610262630f495a1962e8763a"},
 		{"log entry", layout.AppendLogEntry(nil, 5, goldenChanges), "020000000000010000000000020000000000030700000000000000080000000000000009000000000000000a0000000000000002036b65790000000000040000000000050000000000060b000000000000000000000000000000000000000000000000000000000000000302616269b3f50c3c2a5fac"},
 		{"head of a summary", (&keeps{1, 2, 3, 4}).encode(5), "0000000000000001000000000000000200000000000000030000000000000004afee203050dce0d4"},
 		{"key of a part of a summary", partKey(5, 6, 7), "0000000567000000000000000600000007"},
@@ -121,7 +128,7 @@ func TestSealsFindEachFlip(t *testing.T) {
 		another []func([]byte) error
 	}{
 		{"record", enveloped(h, r), envelopeOf("key"), []func([]byte) error{envelopeOf("kez")}},
-		{"bucket", appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a")})), bucketOf(5, 77), []func([]byte) error{bucketOf(5, 78), bucketOf(6, 77)}},
+		{"bucket", appendBucket(nil, 5, 77, 88, keyed("a")), bucketOf(5, 77), []func([]byte) error{bucketOf(5, 78), bucketOf(6, 77)}},
 		{"log entry", layout.AppendLogEntry(nil, 5, changes), logAt(10), []func([]byte) error{logAt(11)}},
 		{"meta", m.encode(5), metaOf(5), []func([]byte) error{metaOf(6)}},
 		{"kept", appendKept(nil, 5, 99, time.UnixMilli(1), kept), keptOf(5, kept.Why, 99), []func([]byte) error{
@@ -165,7 +172,7 @@ func FuzzEntries(f *testing.F) {
 	h := dbadapter.NewHasher(dbadapter.Secret{1})
 	r := dbadapter.Record{Key: []byte("key"), Value: []byte("value")}
 	f.Add(enveloped(h, r))
-	f.Add(appendBucket(nil, 5, 77, 88, slices.Values([][]byte{[]byte("a"), []byte("bc")})))
+	f.Add(appendBucket(nil, 5, 77, 88, keyed("a", "bc")))
 	f.Add(layout.AppendLogEntry(nil, 5, []dbadapter.Change{{Seq: 77, Index: 1, Old: 2, New: 3}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := readEnvelope(b, []byte("key"), h); err == nil && b[0]&flagLong == 0 {

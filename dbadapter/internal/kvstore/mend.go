@@ -175,7 +175,12 @@ func (m *mender) recordKey(key []byte) []byte {
 // bucket reads the entry of an index, nil if there is none that is sound, and the keys
 // that it names.
 func (m *mender) bucket(index dbadapter.Index) (*bucket, []commit.Held, error) {
-	held, sum, err := m.namespace.named(m.view, index)
+	var held []commit.Held
+	var sum dbadapter.Checksum
+	entry, err := kv.Get(m.view, appendIndexKey(nil, m.namespace.number, index))
+	if err == nil && entry != nil {
+		held, sum, err = m.namespace.named(entry, index)
+	}
 	switch {
 	case errors.Is(err, dbadapter.ErrCorrupt) || err == nil && held == nil:
 		return nil, nil, nil

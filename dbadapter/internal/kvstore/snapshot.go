@@ -158,6 +158,9 @@ func (s *snapshot) sum(key []byte, index dbadapter.Index) (sum dbadapter.Checksu
 // to 4, when it has at least that many dozens of steps.
 func inParallel(n int, part func(from, to int)) {
 	const least, most = 48, 4
+	if n == 0 {
+		return
+	}
 	parts := min(n/least, most, runtime.GOMAXPROCS(0))
 	if parts <= 1 {
 		part(0, n)

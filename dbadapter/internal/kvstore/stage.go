@@ -42,7 +42,7 @@ func (c *committer) stage(txn kv.Txn, p part) (stagedPart, error) {
 			continue
 		}
 		value := c.grow(func(a []byte) []byte {
-			return appendBucket(a, n.number, b.Index, changes[i].New, keysOf(b.Held))
+			return appendBucket(a, n.number, b.Index, changes[i].New, b.Held)
 		})
 		if err := txn.Set(key, value); err != nil {
 			return stagedPart{}, err
@@ -105,14 +105,4 @@ func (c *committer) grow(app func([]byte) []byte) []byte {
 	start := len(c.arena)
 	c.arena = app(c.arena)
 	return c.arena[start:len(c.arena):len(c.arena)]
-}
-
-func keysOf(held []commit.Held) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		for i := range held {
-			if !yield(held[i].Record.Key) {
-				return
-			}
-		}
-	}
 }

@@ -17,7 +17,7 @@ import (
 // records within 64 seconds of the newest, one goes unseen.
 
 // held reads and verifies the records under an index, by key.
-func (n *namespace) held(txn kv.Reader, index dbadapter.Index) ([]commit.Held, error) {
+func (n *namespace) held(txn kv.View, index dbadapter.Index) ([]commit.Held, error) {
 	all := n.heldAll(txn, []dbadapter.Index{index})
 	return all[0].Held, all[0].Err
 }
@@ -25,12 +25,24 @@ func (n *namespace) held(txn kv.Reader, index dbadapter.Index) ([]commit.Held, e
 // heldAll reads and verifies the records under each of the indices, which are
 // sorted. It reads the buckets in the order of the indices and then the records in
 // the order of their keys: neighbours are found in the same blocks.
-func (n *namespace) heldAll(txn kv.Reader, indices []dbadapter.Index) []commit.Loaded {
+func (n *namespace) heldAll(txn kv.View, indices []dbadapter.Index) []commit.Loaded {
 	loaded := make([]commit.Loaded, len(indices))
 	sums := make([]dbadapter.Checksum, len(indices))
 	inParallel(len(indices), func(from, to int) {
+		f := txn.Find()
+		defer f.Close()
+		var entry []byte
+		var place [prefixSize + layout.NumberSize]byte
+		clone := func(b []byte) error {
+			entry = bytes.Clone(b)
+			return nil
+		}
 		for i := from; i < to; i++ {
-			loaded[i].Held, sums[i], loaded[i].Err = n.named(txn, indices[i])
+			found, err := f.Get(appendIndexKey(place[:0], n.number, indices[i]), clone)
+			if err == nil && found {
+				loaded[i].Held, sums[i], err = n.named(entry, indices[i])
+			}
+			loaded[i].Err = err
 		}
 	})
 	type place struct{ bucket, at int }
@@ -44,9 +56,11 @@ func (n *namespace) heldAll(txn kv.Reader, indices []dbadapter.Index) []commit.L
 	slices.SortFunc(places, func(a, b place) int { return bytes.Compare(record(a).Key, record(b).Key) })
 	errs := make([]error, len(places))
 	inParallel(len(places), func(from, to int) {
+		f := txn.Find()
+		defer f.Close()
 		for i := from; i < to; i++ {
 			held := record(places[i])
-			r, err := n.record(txn, held.Key)
+			r, err := n.record(f, held.Key)
 			if r == nil && err == nil {
 				err = errMissing(held.Key)
 			}
@@ -72,13 +86,9 @@ func (n *namespace) heldAll(txn kv.Reader, indices []dbadapter.Index) []commit.L
 	return loaded
 }
 
-// named reads the bucket of an index: its checksum, and records of which only the
+// named decodes the bucket of an index: its checksum, and records of which only the
 // keys are set.
-func (n *namespace) named(txn kv.Reader, index dbadapter.Index) (held []commit.Held, sum dbadapter.Checksum, err error) {
-	entry, err := kv.Get(txn, appendIndexKey(make([]byte, 0, prefixSize+layout.NumberSize), n.number, index))
-	if entry == nil || err != nil {
-		return nil, 0, err
-	}
+func (n *namespace) named(entry []byte, index dbadapter.Index) (held []commit.Held, sum dbadapter.Checksum, err error) {
 	b, err := readBucket(entry, n.number, index)
 	if err != nil {
 		return nil, 0, err
@@ -127,7 +137,7 @@ func (n *namespace) decode(txn kv.Reader, key, envelope []byte) (r dbadapter.Has
 
 // check compares what was read under a key, nil if nothing was, with the bucket
 // of its index, and reports whether that is empty.
-func (n *namespace) check(txn kv.Reader, index dbadapter.Index, key []byte, r *dbadapter.Hashed) (empty bool, err error) {
+func (n *namespace) check(txn kv.View, index dbadapter.Index, key []byte, r *dbadapter.Hashed) (empty bool, err error) {
 	var place [prefixSize + layout.NumberSize]byte
 	alone := false // the record is all that the bucket holds
 	found, err := txn.Get(appendIndexKey(place[:0], n.number, index), func(entry []byte) error {

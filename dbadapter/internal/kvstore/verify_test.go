@@ -82,8 +82,7 @@ func TestWrongRecord(t *testing.T) {
 		},
 		"unknown": func(n *namespace, txn kv.Txn, _ []byte) error {
 			index := n.hasher.Index([]byte("m"))
-			others := func(yield func([]byte) bool) { yield([]byte("other")) }
-			return txn.Set(appendIndexKey(nil, n.number, index), appendBucket(nil, n.number, index, 1, others))
+			return txn.Set(appendIndexKey(nil, n.number, index), appendBucket(nil, n.number, index, 1, keyed("other")))
 		},
 	} {
 		for shape, hasher := range map[string]dbadapter.Hasher{

@@ -25,7 +25,14 @@ func (d *db) View() kv.View {
 	return view{reader{s}, s}
 }
 
-func (d *db) Begin() kv.Txn { return &txn{reader{d.pebble}, d, d.pebble.NewBatch()} }
+// Begin makes a batch whose memory is used again for the next one.
+func (d *db) Begin() kv.Txn {
+	return &txn{reader{d.pebble}, d, d.pebble.NewBatch(pebble.WithMaxRetainedSizeBytes(keptBatch))}
+}
+
+// keptBatch holds the largest transaction of a store: Pebble doubles the memory of a
+// batch as it grows.
+const keptBatch = 8 << 20
 
 func (d *db) Load() kv.Loader { return &loader{db: d, batch: d.pebble.NewBatch()} }
 
@@ -105,6 +112,23 @@ type view struct {
 func (v view) Iterate(prefix []byte) kv.Iterator {
 	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: bytes.Clone(prefix), UpperBound: behind(prefix)})
 	return &iterator{it: it, err: err}
+}
+
+// Find makes an iterator, which keeps the tables at hand that Get would open for each
+// key, and asks the filters of all of them: most keys that are looked up are not there.
+func (v view) Find() kv.Finder {
+	it, err := v.snapshot.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	return &finder{iterator{it: it, err: err}}
+}
+
+type finder struct{ iterator }
+
+func (f *finder) Get(key []byte, use func([]byte) error) (found bool, err error) {
+	f.move(func() bool { return f.it.SeekPrefixGE(key) })
+	if !f.Valid() {
+		return false, f.Err()
+	}
+	return true, f.Value(use)
 }
 
 // Close fails over an iterator that is open, which would be our own bug.
