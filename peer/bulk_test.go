@@ -22,12 +22,14 @@ import (
 	"github.com/dgraph-io/badger/v4/options"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 )
 
 // BenchmarkBulk compares bulk work with the least that could be done instead, in one
 // run, by turns (docs/PERFORMANCE.md, "Bulk"):
 //
-//	import   BULK records of 24-byte keys and 100-byte values; beside them, transactions
+//	import   BULK records of 24-byte keys and 100-byte values, over each kind of store; beside them, transactions
 //	         of Badger of the same keys and values, 2,048 each
 //	receive  an empty member fetches BULK records of 24 + 256 bytes; beside it, the same
 //	         bytes over a libp2p stream into such transactions
@@ -44,25 +46,27 @@ func BenchmarkBulk(b *testing.B) {
 	}
 	for _, unsigned := range []bool{true, false} {
 		name := map[bool]string{true: "unsigned", false: "signed"}[unsigned]
-		b.Run("import/"+name, func(b *testing.B) {
-			var raw, ours []bulkCost
-			for b.Loop() {
-				db := bulkRaw(b)
-				raw = append(raw, bulkTimed(func() { bulkInto(b, db, bulkItems(n, 100)) }))
-				db.Close()
-				node := bulkNode(b, nil)
-				ns, err := node.CreateNamespace(b.Context(), "bulk", Policy{Unsigned: unsigned})
-				if err != nil {
-					b.Fatal(err)
+		for _, kind := range []ondisk.Kind{ondisk.Badger, ondisk.Pebble} {
+			b.Run("import/"+name+"/"+string(kind), func(b *testing.B) {
+				var raw, ours []bulkCost
+				for b.Loop() {
+					db := bulkRaw(b)
+					raw = append(raw, bulkTimed(func() { bulkInto(b, db, bulkItems(n, 100)) }))
+					db.Close()
+					node := bulkNode(b, nil, kind)
+					ns, err := node.CreateNamespace(b.Context(), "bulk", Policy{Unsigned: unsigned})
+					if err != nil {
+						b.Fatal(err)
+					}
+					ours = append(ours, bulkTimed(func() { bulkImport(b, ns, n, 100) }))
+					benchClose(b, node)
 				}
-				ours = append(ours, bulkTimed(func() { bulkImport(b, ns, n, 100) }))
-				benchClose(b, node)
-			}
-			bulkReport(b, n, ours, raw)
-		})
+				bulkReport(b, n, ours, raw)
+			})
+		}
 		b.Run("receive/"+name, func(b *testing.B) {
 			var raw, ours []bulkCost
-			from := bulkNode(b, nil)
+			from := bulkNode(b, nil, ondisk.Badger)
 			defer benchClose(b, from)
 			at, err := from.CreateNamespace(b.Context(), "bulk", Policy{Unsigned: unsigned})
 			if err != nil {
@@ -78,7 +82,7 @@ func BenchmarkBulk(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				to := bulkNode(b, []string{})
+				to := bulkNode(b, []string{}, ondisk.Badger)
 				db := bulkRaw(b)
 				if err := to.dial(b.Context(), from.self.id, from.dialable()); err != nil {
 					b.Fatal(err)
@@ -145,9 +149,9 @@ func bulkReport(b *testing.B, n int, ours, raw []bulkCost) {
 	b.ReportMetric(0, "ns/op")
 }
 
-func bulkNode(b *testing.B, listen []string) *Node {
+func bulkNode(b *testing.B, listen []string, kind ondisk.Kind) *Node {
 	b.Helper()
-	n, err := Open(b.Context(), Config{Dir: b.TempDir(), ListenAddrs: listen})
+	n, err := Open(b.Context(), Config{Dir: b.TempDir(), StoreKind: kind, ListenAddrs: listen})
 	if err != nil {
 		b.Fatal(err)
 	}
