@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Bounds of what a node remembers and decides upon, and what each comes from.
@@ -57,8 +58,8 @@ const (
 	importBytes = 1 << 20
 	// admitMost and admitLeast are how many records from a peer are committed at once,
 	// while no single writes come and while they do. Of the smaller, the records take
-	// about as long as the disk takes for their transaction.
-	admitMost  = 512
+	// about as long as the disk takes for their transaction; the larger is a whole frame.
+	admitMost  = wire.BatchRecords
 	admitLeast = 64
 	// maxAttempts bounds the races that one write may lose against others.
 	maxAttempts = 10

@@ -20,9 +20,9 @@ func TestSingleWritesAmongAdmissions(t *testing.T) {
 		during []int // the slices during which there is a single write
 		sizes  []int
 	}{
-		{nil, []int{512, 512, 512, 512, 1}},
-		{[]int{0}, []int{512, 64, 128, 256, 512, 512, 65}},
-		{[]int{0, 1, 2, 5}, []int{512, 64, 64, 64, 128, 256, 64, 128, 256, 512, 1}},
+		{nil, []int{2048, 2048, 2048, 2048, 1}},
+		{[]int{0}, []int{2048, 64, 128, 256, 512, 1024, 2048, 2048, 65}},
+		{[]int{0, 1, 2, 5}, []int{2048, 64, 64, 64, 128, 256, 64, 128, 256, 512, 1024, 2048, 1537}},
 	} {
 		var sizes []int
 		m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {

@@ -23,12 +23,14 @@ type Part struct {
 	// version were committed in between, the write would be lost as soon as it is
 	// made. Single writes share it, and each other's fsync, and so do records from
 	// peers, whose versions are made; what commits a batch of this node has it alone.
-	commits  commitLock
-	pace     pace       // of records from peers
-	growing  sync.Mutex // held while the live sketch is being lengthened
-	declined declined
-	openings openings
-	kept     keptSummary
+	commits commitLock
+	pace    pace // of records from peers
+	// verifying is the pace at which their signatures are.
+	verifying pace
+	growing   sync.Mutex // held while the live sketch is being lengthened
+	declined  declined
+	openings  openings
+	kept      keptSummary
 }
 
 // open opens the part's records and brings its live sketch up to date.

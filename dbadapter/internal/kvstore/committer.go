@@ -96,6 +96,9 @@ func (c *committer) write(parts []part) error {
 	if len(staged) == 0 {
 		return nil
 	}
+	for _, s := range staged {
+		s.namespace.written.add(s.changes)
+	}
 	if err := c.finish(txn); err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type namespace struct {
 	meta    meta   // used by the committer only
 	trimmed uint64 // likewise: conflicts up to this number are out of the kept log
 	absent  absent // has a lock of its own
+	written bloom  // likewise
 	summary keeps  // likewise
 
 	saving sync.Mutex // held while a summary is saved
@@ -82,7 +83,7 @@ func (n *namespace) load() error {
 	}
 	n.absent.committed(n.meta.Seq, nil)
 	c.publish(n.show)
-	return nil
+	return n.written.begin(s.last.txn, &n.meta, n.number)
 }
 
 func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {

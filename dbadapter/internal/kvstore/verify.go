@@ -38,6 +38,9 @@ func (n *namespace) heldAll(txn kv.View, indices []dbadapter.Index) []commit.Loa
 			return nil
 		}
 		for i := from; i < to; i++ {
+			if !n.written.mayHold(indices[i]) {
+				continue
+			}
 			found, err := f.Get(appendIndexKey(place[:0], n.number, indices[i]), clone)
 			if err == nil && found {
 				loaded[i].Held, sums[i], err = n.named(entry, indices[i])
