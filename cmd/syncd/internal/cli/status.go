@@ -62,7 +62,7 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	for i := range st.Namespaces {
 		ns := &st.Namespaces[i]
-		for _, notice := range slices.Concat(membershipTroubles(ns), keptNotices(ns), clockTroubles(ns), silent(ns)) {
+		for _, notice := range slices.Concat(membershipTroubles(ns), lonely(ns, st.Peers), keptNotices(ns), clockTroubles(ns), silent(ns)) {
 			if err := a.printf("\n%s: %s\n", ns.Name, notice); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,24 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 		troubles = append(troubles, fmt.Sprintf("two nodes run with the identity of %s, heard at %s: neither is synced with; %s", t.ID, strings.Join(heard, " and "), cureTwins))
 	}
 	return troubles
+}
+
+// lonely says that no other member of a namespace is connected, while there are some.
+func lonely(ns *api.Namespace, peers []api.Peer) []string {
+	others := 0
+	for _, p := range peers {
+		if !slices.Contains(p.Namespaces, ns.Name) {
+			continue
+		}
+		if p.Connected {
+			return nil
+		}
+		others++
+	}
+	if others == 0 || ns.Role == "none" {
+		return nil
+	}
+	return []string{fmt.Sprintf("no connection to another member (%d are known), and so no syncs: see that one runs and that its address is right (syncd peer ls shows them, syncd peer add gives one)", others)}
 }
 
 // clockOff says how this machine's clock differs from its peers'.

@@ -29,6 +29,30 @@ func TestMembershipTroubles(t *testing.T) {
 	}
 }
 
+// A node that has no connection to a member says so, and where to look: after a restart
+// under other addresses the members may not find one another, and all else looks well.
+func TestLonelyNamespaces(t *testing.T) {
+	away := api.Peer{Namespaces: []string{"notes"}}
+	here := api.Peer{Namespaces: []string{"other", "notes"}, Connected: true}
+	elsewhere := api.Peer{Namespaces: []string{"other"}, Connected: true}
+	for name, c := range map[string]struct {
+		ns    api.Namespace
+		peers []api.Peer
+		want  bool
+	}{
+		"alone":                {api.Namespace{Name: "notes", Role: "admin"}, nil, false},
+		"one is connected":     {api.Namespace{Name: "notes", Role: "admin"}, []api.Peer{away, here}, false},
+		"none is":              {api.Namespace{Name: "notes", Role: "read"}, []api.Peer{away, away}, true},
+		"one of another is":    {api.Namespace{Name: "notes", Role: "write"}, []api.Peer{elsewhere, away}, true},
+		"this one was removed": {api.Namespace{Name: "notes", Role: "none"}, []api.Peer{away}, false},
+	} {
+		got := lonely(&c.ns, c.peers)
+		if c.want != (len(got) == 1) || c.want && !strings.Contains(got[0], "syncd peer ls") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 // A role that has ended by its time says so, before an admin's node has written it down.
 func TestMarksOfMembers(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
