@@ -139,6 +139,9 @@ type Info struct {
 	// Declined are the peers that decline records which this node wrote, since
 	// their times are ahead of the peers' clocks: is this machine's clock right?
 	Declined []DeclinedBy
+	// Lost is what the node lacks since damage to its store was repaired; nil if it lacks
+	// nothing.
+	Lost *Lost
 	// Silent are the members that hold the collection of deleted records back and
 	// were not heard for more than SilentAfter.
 	Silent []Holding
@@ -178,6 +181,7 @@ func (ns *Namespace) Info() Info {
 		Clock:    newest,
 		Ahead:    ns.core.Ahead(),
 		Declined: declined,
+		Lost:     ns.Lost(),
 		Silent:   ns.silent(),
 		Removed:  ns.removal(),
 		Twins:    ns.twins(),

@@ -53,11 +53,12 @@ type Node struct {
 	closed  chan struct{}
 	failed  error // of closing; to be read once closed is
 
-	backing  sync.Mutex   // serialises backups
-	changing sync.Mutex   // serialises the making and dropping of namespaces
-	mu       sync.RWMutex // guards the maps
-	byName   map[string]*Namespace
-	byID     map[dbadapter.NamespaceID]*Namespace
+	backing   sync.Mutex   // serialises backups
+	salvaging sync.Mutex   // serialises repairs of the store
+	changing  sync.Mutex   // serialises the making and dropping of namespaces
+	mu        sync.RWMutex // guards the maps
+	byName    map[string]*Namespace
+	byID      map[dbadapter.NamespaceID]*Namespace
 }
 
 // addressBookFile is the address book within the node's folder.

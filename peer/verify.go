@@ -14,7 +14,9 @@ import (
 type Verification struct {
 	// Records is how many records were read, tombstones included.
 	Records int64
-	// Files: the files of the store were read through, too.
+	// Files: the files of the store were read through, too. A store in memory has no
+	// files, and those of a PostgreSQL server are the server's (data checksums,
+	// pg_amcheck).
 	Files bool
 	// Drift says what the node kept of its records and was not theirs: it was put
 	// right. Empty: nothing.
@@ -24,7 +26,7 @@ type Verification struct {
 // Verify reads the files of the store through, if it can, and all records, each
 // beside the bucket of its index; and computes anew what the node keeps of them for
 // syncs. What has drifted there is put right, counted and logged. ErrCorrupt names
-// what is damaged on the disk. Writes go on meanwhile; ErrBusy says that there were
+// what is damaged on the disk; Repair mends it. Writes go on meanwhile; ErrBusy says that there were
 // too many.
 func (ns *Namespace) Verify(ctx context.Context) (v Verification, err error) {
 	if err := ns.enter("verify"); err != nil {
@@ -53,6 +55,11 @@ func (ns *Namespace) verify(ctx context.Context, v *Verification) error {
 	v.Drift = drift
 	_, records, _ := ns.core.Live.State()
 	v.Records = int64(records)
+	for _, err := range ns.core.Store.Kept(ctx) {
+		if err != nil {
+			return err
+		}
+	}
 	return ns.audit(ctx)
 }
 

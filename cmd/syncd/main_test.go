@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 //	terminate WORD   send SIGTERM to the background command that has the word among its arguments
 //	code N COMMAND   run a command that must end with exit code N
 //	tour FILE [HEAD] write the commands of a section of the README, the build and the ports' numbers left out
+//	flip DIR TEXT    flip a bit of a text where it stands in a file of a folder
 //	xml FILE         fail unless a file is well-formed XML
 //	deadsocket FILE  leave a unix socket behind on which no program listens
 func TestScript(t *testing.T) {
@@ -66,7 +67,7 @@ func TestScript(t *testing.T) {
 			"ready": ready, "let": let, "bytes": writeBytes, "fill": fill, "busyport": busyPort,
 			"freeport": freePort, "readyport": readyPort,
 			"code": exitCode, "terminate": terminate, "deadsocket": deadSocket, "tour": tour,
-			"xml": wellFormed,
+			"xml": wellFormed, "flip": flip,
 		},
 	})
 }
@@ -230,3 +231,20 @@ func tour(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 var tourPort = regexp.MustCompile(`/tcp/41\d\d`)
+
+func flip(ts *testscript.TestScript, _ bool, args []string) {
+	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*"))
+	ts.Check(err)
+	for _, path := range files {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // a folder
+		}
+		if at := bytes.Index(b, []byte(args[1])); at >= 0 {
+			b[at] ^= 1
+			ts.Check(os.WriteFile(path, b, 0o600))
+			return
+		}
+	}
+	ts.Fatalf("%q is in no file of %s", args[1], args[0])
+}

@@ -140,10 +140,13 @@ func Copy(ctx context.Context, from dbadapter.Store, dir string, kind Kind, o Op
 }
 
 // Salvage makes the files of a store anew that is not open, and perhaps cannot be, of
-// what can still be read of them; see dbadapter.Salvager. known are the hashers of the
-// namespaces: records of others are taken over unchecked. ErrCorrupt: so much is damaged
-// that it is to be restored from a copy, or emptied and synced again from a peer.
-func Salvage(ctx context.Context, dir string, o Options, known map[dbadapter.NamespaceID]dbadapter.Hasher) (*dbadapter.Salvaged, error) {
+// what can still be read of them; see dbadapter.Salvager. known returns the hashers of the
+// namespaces, and is called when the store is locked: records of others are taken over
+// unchecked. note is told what is missing before the old files go. ErrCorrupt: so much is
+// damaged that it is to be restored from a copy, or emptied and synced again from a peer.
+func Salvage(ctx context.Context, dir string, o Options,
+	known func() (map[dbadapter.NamespaceID]dbadapter.Hasher, error), note func(*dbadapter.Salvaged) error,
+) (*dbadapter.Salvaged, error) {
 	kind, err := pick(dir, "")
 	if err != nil {
 		return nil, err
@@ -152,5 +155,5 @@ func Salvage(ctx context.Context, dir string, o Options, known map[dbadapter.Nam
 	if kind == Pebble {
 		engine = pebblekv.Engine{Logger: o.Logger}
 	}
-	return kvstore.Salvage(ctx, dir, engine, kvstore.Options{Logger: o.Logger, Now: o.Now}, known)
+	return kvstore.Salvage(ctx, dir, engine, kvstore.Options{Logger: o.Logger, Now: o.Now}, known, note)
 }

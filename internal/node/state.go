@@ -38,6 +38,9 @@ type State struct {
 	// FilledTo is the key up to which this node, which was empty, has been sent
 	// everything in a sync that is not over, or was cut off; nil otherwise.
 	FilledTo []byte `cbor:"8,keyasint"`
+	// Lost is what this node held and lacks, since its store was damaged; nil if it lacks
+	// nothing.
+	Lost *Lost `cbor:"9,keyasint,omitempty"`
 }
 
 // storedInvite is a ticket that was issued here. Only the hash of its token is
@@ -164,7 +167,7 @@ func (s *State) validate() error {
 	if len(s.Vouched.Holds) > maxHolds {
 		return errors.New("too many dated imports that members may not hold")
 	}
-	return nil
+	return s.Lost.validate()
 }
 
 // clone copies the state so deeply that changing lists and entries of the copy
@@ -176,6 +179,7 @@ func (s *State) clone() *State {
 		c.Invites[i].UsedBy = slices.Clone(c.Invites[i].UsedBy)
 	}
 	c.Vouched = s.Vouched.clone()
+	c.Lost = s.Lost.clone()
 	return &c
 }
 

@@ -24,6 +24,7 @@ type rescue struct {
 	disk    diskGuard
 	closed  bool // the store was closed in order
 	known   map[dbadapter.NamespaceID]dbadapter.Hasher
+	note    func(*dbadapter.Salvaged) error
 
 	numbers   map[uint32]*rescued
 	erased    map[uint32]bool // they are being erased
@@ -49,7 +50,7 @@ type rescued struct {
 func newRescue(dir string, engine kv.Engine, o Options) *rescue {
 	return &rescue{
 		dir: dir, engine: engine, options: o, disk: diskGuard{dir: dir, min: o.MinFree},
-		known: map[dbadapter.NamespaceID]dbadapter.Hasher{}, numbers: map[uint32]*rescued{}, erased: map[uint32]bool{}, head: head{next: 1},
+		known: map[dbadapter.NamespaceID]dbadapter.Hasher{}, note: func(*dbadapter.Salvaged) error { return nil }, numbers: map[uint32]*rescued{}, erased: map[uint32]bool{}, head: head{next: 1},
 	}
 }
 
@@ -71,6 +72,9 @@ func (r *rescue) run(ctx context.Context) (_ *dbadapter.Salvaged, err error) {
 	done.Damage = slices.Compact(r.damage)
 	done.Damage = done.Damage[:min(len(done.Damage), dbadapter.MaxNamed)]
 	done.Older = r.older
+	if err := r.note(done); err != nil {
+		return nil, errors.Join(err, finishSalvage(r.dir))
+	}
 	if err := rename(r.dir, salvageNew, salvageWhole); err != nil {
 		return nil, err
 	}

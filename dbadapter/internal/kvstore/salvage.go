@@ -143,8 +143,11 @@ func (s *Store) reopen(open []*namespace) error {
 }
 
 // Salvage makes the files of a store anew that is not open, and perhaps cannot be. known
-// are the hashers of its namespaces.
-func Salvage(ctx context.Context, dir string, engine kv.Engine, o Options, known map[dbadapter.NamespaceID]dbadapter.Hasher) (_ *dbadapter.Salvaged, err error) {
+// returns the hashers of its namespaces; it is called when the store is locked. note is
+// told what is missing before the old files go.
+func Salvage(ctx context.Context, dir string, engine kv.Engine, o Options,
+	known func() (map[dbadapter.NamespaceID]dbadapter.Hasher, error), note func(*dbadapter.Salvaged) error,
+) (_ *dbadapter.Salvaged, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("salvage store %s: %w", dir, err)
@@ -163,11 +166,12 @@ func Salvage(ctx context.Context, dir string, engine kv.Engine, o Options, known
 		return nil, err
 	}
 	r := newRescue(dir, engine, o)
-	clean, err := readClean(dir)
+	clean, err := readClean(dir) // damage to it says as much
 	r.closed = clean.there || errors.Is(err, dbadapter.ErrCorrupt)
-	for id, h := range known {
-		r.known[id] = h
+	if r.known, err = known(); err != nil {
+		return nil, err
 	}
+	r.note = note
 	return r.run(ctx)
 }
 

@@ -40,6 +40,8 @@ func newSalvaged() *salvaged {
 	return s
 }
 
+func (s *salvaged) known() (map[dbadapter.NamespaceID]dbadapter.Hasher, error) { return s.hashers, nil }
+
 // write writes a round: each key anew, and every seventh one, by round, collected or
 // set aside.
 func (s *salvaged) write(t *testing.T, store *Store, round int) {
@@ -219,7 +221,7 @@ func TestSalvageFlips(t *testing.T) {
 				t.Fatal(err)
 			}
 			flips++
-			done, err := Salvage(t.Context(), to, engine, Options{}, s.hashers)
+			done, err := Salvage(t.Context(), to, engine, Options{}, s.known, func(*dbadapter.Salvaged) error { return nil })
 			if err != nil {
 				if !errors.Is(err, dbadapter.ErrCorrupt) || strings.HasSuffix(f.Name(), ".sst") {
 					t.Fatalf("%s: %v", what, err)

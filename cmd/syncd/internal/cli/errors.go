@@ -32,7 +32,7 @@ var hints = []struct {
 	{problem.ErrToken, "give the daemon's token with --token-file"},
 	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
-	{peer.ErrCorrupt, "keep a copy of the data directory, then join the namespace anew from a peer"},
+	{peer.ErrCorrupt, "keep a copy of the data directory, then repair the store (syncd verify --repair); if that cannot be done, restore a backup, or join the namespace anew from a peer"},
 	{peer.ErrRejected, "syncd rejected NS lists what a node declined, and why"},
 	{peer.ErrNotVerified, "run syncd diff to see what still differs, then sync again"},
 	{peer.ErrClosed, "try again when the daemon is up"},

@@ -14,7 +14,7 @@ import (
 var cureTwins = fmt.Sprintf("stop one of the two, and give it an identity of its own (syncd init --new-identity); the other is synced with again %.0f minutes later", peer.TwinLife.Minutes())
 
 // membershipTroubles says what keeps the members from syncing with this node, or it
-// from syncing with one of them.
+// from syncing with one of them, and what it has lost.
 func membershipTroubles(ns *api.Namespace) (troubles []string) {
 	if r := ns.Removed; r != nil {
 		why := ""
@@ -28,6 +28,9 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 	}
 	if t := ns.Twinned; t != nil {
 		troubles = append(troubles, fmt.Sprintf("another node runs with this one's identity, as %s found at %s: a copy of the data directory is running; %s", t.By, t.At.Format(time.RFC3339), cureTwins))
+	}
+	if l := ns.Lost; l != nil {
+		troubles = append(troubles, fmt.Sprintf("damage to the store at %s has cost records that no member gave back yet, or other things: syncd verify %s names them, syncd verify --repair asks the members again", l.At.Format(time.RFC3339), ns.Name))
 	}
 	for _, t := range ns.Twins {
 		var heard []string

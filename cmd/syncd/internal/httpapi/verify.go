@@ -16,6 +16,25 @@ func (s *server) registerVerify() {
 		Summary: "Read the store's files and all records, and compute anew what the node keeps of them",
 	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Verification, error) {
 		v, err := ns.Verify(ctx)
-		return api.VerificationOf(v), err
+		return api.VerificationOf(v, ns.Lost()), err
 	}))
+	huma.Register(s.api, huma.Operation{
+		OperationID: "repair", Method: http.MethodPost, Path: "/v1/ns/{ns}/repair",
+		Summary: "Verify; leave what is damaged in the store behind, and take back from members what is missing since",
+	}, ofNamespace(s, func(ctx context.Context, ns *peer.Namespace) (api.Repair, error) {
+		r, err := ns.Repair(ctx)
+		return api.RepairOf(&r), err
+	}))
+	huma.Register(s.api, huma.Operation{
+		OperationID: "accept-loss", Method: http.MethodDelete, Path: "/v1/ns/{ns}/lost", DefaultStatus: http.StatusNoContent,
+		Summary: "End the list of what the node lacks since damage was repaired: no member has it",
+	}, func(_ context.Context, in *nsInput) (*struct{}, error) {
+		ns, err := s.namespace(in.NS)
+		if err == nil {
+			if err = ns.AcceptLoss(); err != nil {
+				err = fail(err)
+			}
+		}
+		return nil, err
+	})
 }

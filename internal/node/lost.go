@@ -1,0 +1,170 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Lost is what this node held, and lacks since damaged files of its store were made
+// anew, as far as no member gave it back. It is kept in the state until a person
+// accepts it: a write that no member held is gone for good.
+type Lost struct {
+	// Keys are those of missing records, dbadapter.MaxNamed of them at most.
+	Keys [][]byte `cbor:"1,keyasint"`
+	// Unnamed is how many more are missing; -1 if that is not known.
+	Unnamed int64 `cbor:"2,keyasint"`
+	// Control: the list of members, or what members say of themselves, lacks something.
+	Control bool `cbor:"3,keyasint"`
+	// Older: records may be older ones than were held.
+	Older bool `cbor:"4,keyasint"`
+	// SetAside is how many records were set aside since they may be older ones, and Kept
+	// how many entries of the kept log are gone.
+	SetAside int `cbor:"5,keyasint"`
+	Kept     int `cbor:"6,keyasint"`
+	// At is when it was found, in Unix milliseconds.
+	At int64 `cbor:"7,keyasint"`
+}
+
+func (l *Lost) clone() *Lost {
+	if l == nil {
+		return nil
+	}
+	c := *l
+	c.Keys = slices.Clone(l.Keys)
+	return &c
+}
+
+func (l *Lost) validate() error {
+	if l == nil {
+		return nil
+	}
+	if len(l.Keys) > dbadapter.MaxNamed || l.Unnamed < -1 || slices.ContainsFunc(l.Keys, func(k []byte) bool { return len(k) > dbadapter.MaxKey }) {
+		return errors.New("what is lost is over its bounds")
+	}
+	return nil
+}
+
+// Missing reports whether a record may be missing that no member gave back.
+func (l *Lost) Missing() bool { return l != nil && (len(l.Keys) > 0 || l.Unnamed != 0) }
+
+// add takes up what a salvage has left behind.
+func (l *Lost) add(data, control dbadapter.Loss, older bool) {
+	for _, key := range data.Keys {
+		if len(l.Keys) < dbadapter.MaxNamed && !slices.ContainsFunc(l.Keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
+			l.Keys = append(l.Keys, key)
+		}
+	}
+	switch {
+	case data.Records < 0 || l.Unnamed < 0:
+		l.Unnamed = -1
+	default:
+		l.Unnamed += max(0, data.Records-int64(len(data.Keys)))
+	}
+	l.SetAside, l.Kept = l.SetAside+data.SetAside, l.Kept+data.Kept
+	l.Control, l.Older = l.Control || control.Any(), l.Older || older
+}
+
+// Lose notes what a salvage of the store has left the namespace without.
+func (s *State) Lose(data, control dbadapter.Loss, older bool, now time.Time) {
+	if !older && !data.Any() && !control.Any() {
+		return
+	}
+	if s.Lost == nil {
+		s.Lost = &Lost{At: now.UnixMilli()}
+	}
+	s.Lost.add(data, control, older)
+}
+
+// MayLack makes the namespace one that was restored from a copy, durably, before its
+// store is salvaged: it vouches for nothing and keeps nothing out until it was found
+// equal with a member.
+func (ns *Namespace) MayLack() error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return ns.vouch(func(w *watermark) bool {
+		if w.Recovering {
+			return false
+		}
+		w.recover()
+		return true
+	})
+}
+
+// Salvaged follows a salvage of the store: what is kept of the records is computed
+// anew, and what is lost is noted. It returns of how many ranges the sums were others.
+func (ns *Namespace) Salvaged(ctx context.Context, data, control dbadapter.Loss, older bool) (ranges int, err error) {
+	var failed error
+	if older || data.Any() || control.Any() { // else the state need not be written
+		failed = ns.update(func(s *State) error {
+			s.Lose(data, control, older, ns.node.Now())
+			return nil
+		})
+	}
+	ns.vouching.waiting.again()
+	d, _, err := ns.Audit(ctx, nil)
+	return d.Ranges, errors.Join(failed, err)
+}
+
+// Lost is what the node lacks; nil if it lacks nothing.
+func (ns *Namespace) Lost() *Lost { return ns.Members().state.Lost.clone() }
+
+// Regain takes off the list of what is lost the keys that hold a record again, and a
+// number of those that are not named. Once the node was found equal with a member,
+// nothing is older than what the members hold, and the list of members is theirs.
+func (ns *Namespace) Regain(records int64) error {
+	lost := ns.Lost()
+	if lost == nil {
+		return nil
+	}
+	snap, err := ns.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	before := len(lost.Keys)
+	lost.Keys = slices.DeleteFunc(lost.Keys, func(key []byte) bool {
+		_, failed := snap.Get(key)
+		if failed != nil && !errors.Is(failed, dbadapter.ErrNotFound) {
+			err = failed
+		}
+		return failed == nil
+	})
+	if err != nil {
+		return err
+	}
+	if named := int64(before - len(lost.Keys)); lost.Unnamed > 0 {
+		lost.Unnamed = max(0, lost.Unnamed-max(0, records-named))
+	}
+	if !ns.recovering() {
+		lost.Control, lost.Older = false, false
+	}
+	return ns.update(func(s *State) error {
+		s.Lost = lost
+		if !lost.Missing() && !lost.Control && !lost.Older && lost.SetAside == 0 && lost.Kept == 0 {
+			s.Lost = nil
+		}
+		return nil
+	})
+}
+
+func (ns *Namespace) recovering() bool {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return ns.vouching.mark.Recovering
+}
+
+// AcceptLoss ends the list of what is lost.
+func (ns *Namespace) AcceptLoss() error {
+	if ns.Lost() == nil {
+		return nil
+	}
+	return ns.update(func(s *State) error {
+		s.Lost = nil
+		return nil
+	})
+}

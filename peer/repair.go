@@ -1,0 +1,181 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// Repair is what Namespace.Repair has found and done.
+type Repair struct {
+	// Verification is that of what is there now.
+	Verification
+	// Damage are the damaged places of the store that were left behind, by file.
+	Damage []string
+	// Regained is how many records came from members.
+	Regained int64
+	// From are the members that were synced with.
+	From []ID
+	// Lost is what no member that could be reached has given back; nil if nothing is
+	// missing.
+	Lost *Lost
+}
+
+// Lost is what the node held, and lacks since damage to its store was repaired.
+type Lost struct {
+	// Keys are those of missing records, 1,024 of them at most.
+	Keys [][]byte
+	// Unnamed is how many more are missing; -1 if that is not known.
+	Unnamed int64
+	// Control: the list of members, or what members say of themselves, lacks something
+	// until the next sync.
+	Control bool
+	// Older: records may be older ones than were held, until the next sync.
+	Older bool
+	// SetAside is how many records were set aside since they may be older ones (see
+	// Rejected), and Kept how many entries of the lists of what was kept are gone.
+	SetAside, Kept int
+	// At is when it was found.
+	At time.Time
+}
+
+// Lost is what the node held, and lacks since damage to its store was repaired, as far
+// as members did not give it back; nil if it lacks nothing. It stays until AcceptLoss:
+// what no member held is gone.
+func (ns *Namespace) Lost() *Lost { return lostOf(ns.core.Lost()) }
+
+func lostOf(l *node.Lost) *Lost {
+	if l == nil {
+		return nil
+	}
+	return &Lost{l.Keys, l.Unnamed, l.Control, l.Older, l.SetAside, l.Kept, time.UnixMilli(l.At).UTC()}
+}
+
+// AcceptLoss ends the list of what is lost.
+func (ns *Namespace) AcceptLoss() error {
+	if err := ns.enter("accept what is lost"); err != nil {
+		return err
+	}
+	defer ns.gate.leave()
+	return ns.core.AcceptLoss()
+}
+
+// Repair verifies the namespace. Where that finds damage on the disk, the files of the
+// store are made anew without it: writes wait meanwhile, reads of all namespaces fail
+// (ErrAway), and what is missing then is named and logged. Each namespace of the store
+// is one that was restored from a copy from then on. Repair then syncs with the members
+// that it can reach, in turn, until they have given back what is missing, and verifies
+// once more. What they did not give back is in Lost, and stays there.
+//
+// ErrCorrupt: it is damaged, and this kind of store, or this damage, cannot be repaired.
+func (ns *Namespace) Repair(ctx context.Context) (r Repair, err error) {
+	if err := ns.enter("repair"); err != nil {
+		return r, err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	if err := ns.repair(ctx, &r); err != nil {
+		return r, fmt.Errorf("repair %s: %w", ns.Name(), ns.explain(ctx, err))
+	}
+	return r, nil
+}
+
+func (ns *Namespace) repair(ctx context.Context, r *Repair) error {
+	err := ns.verify(ctx, &r.Verification)
+	if errors.Is(err, ErrCorrupt) {
+		if r.Damage, err = ns.node.salvage(ctx, err); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	if ns.core.Lost() != nil {
+		if err := ns.regain(ctx, r); err != nil {
+			return err
+		}
+	}
+	r.Lost = ns.Lost()
+	r.Verification = Verification{}
+	return ns.verify(ctx, &r.Verification)
+}
+
+// regain syncs with members until nothing is missing.
+func (ns *Namespace) regain(ctx context.Context, r *Repair) error {
+	n := ns.node
+	for _, m := range ns.core.Members().Active() {
+		id := ID(m.ID)
+		if id == n.self.id || !n.known(id) {
+			continue
+		}
+		var report Report
+		err := patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) (err error) {
+			report, err = ns.Sync(ctx, id, SyncOptions{Progress: progress})
+			return err
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.Regained += int64(report.Applied)
+		if failed := ns.core.Regain(int64(report.Applied)); failed != nil {
+			return failed
+		}
+		if err != nil {
+			n.log.Warn("a member could not be asked for what is lost", logNamespace(ns), logPeer(id), logError(err))
+			continue
+		}
+		r.From = append(r.From, id)
+		if lost := ns.core.Lost(); !lost.Missing() && (lost == nil || !lost.Control && !lost.Older) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// salvage makes the files of the store anew, without what is damaged. Before that, all
+// namespaces are made such as may lack something, durably.
+func (n *Node) salvage(ctx context.Context, found error) (damage []string, err error) {
+	n.salvaging.Lock()
+	defer n.salvaging.Unlock()
+	store, ok := n.store.(dbadapter.Salvager)
+	if !ok {
+		return nil, fmt.Errorf("%w (this kind of store cannot be repaired here)", found)
+	}
+	n.log.Error("the store is damaged: its files are made anew without what is; writes wait meanwhile", logError(found))
+	open := n.Namespaces()
+	for _, ns := range open {
+		if err := ns.core.MayLack(); err != nil {
+			return nil, err
+		}
+	}
+	done, err := store.Salvage(ctx)
+	if err != nil {
+		return nil, errors.Join(found, err)
+	}
+	var failed error
+	for _, ns := range open {
+		data, control := done.Lost[ns.core.Keys.ID], done.Lost[ns.core.Control.Keys.ID]
+		ns.logLost(&data, &control, done.Older)
+		ranges, err := ns.core.Salvaged(context.WithoutCancel(ctx), data, control, done.Older)
+		if failed = errors.Join(failed, err); ranges > 0 {
+			n.log.Error("ranges of the namespace lack records", logNamespace(ns), slog.Int("ranges", ranges), slog.Int("of", dbadapter.Ranges))
+		}
+	}
+	return done.Damage, failed
+}
+
+// logLost says what a salvage has left a namespace without. The keys are data, and are
+// not logged.
+func (ns *Namespace) logLost(data, control *dbadapter.Loss, older bool) {
+	if !older && !data.Any() && !control.Any() {
+		return
+	}
+	ns.node.log.Error("a namespace lacks records since damage was repaired: members give back what they hold, and what this node alone has written is lost",
+		logNamespace(ns), slog.Int64("records", data.Records), slog.Int("named", len(data.Keys)), slog.Int("set_aside", data.SetAside),
+		slog.Int("kept", data.Kept), slog.Int64("control", control.Records), slog.Bool("older", older))
+}

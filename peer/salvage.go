@@ -1,0 +1,133 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// Salvaged says what Salvage has left behind.
+type Salvaged struct {
+	// Damage are the damaged places, by file.
+	Damage []string
+	// Namespaces are all that the node has, by name.
+	Namespaces []SalvagedNamespace
+}
+
+// SalvagedNamespace is a namespace after a salvage.
+type SalvagedNamespace struct {
+	Name string
+	// Lost is nil if nothing is missing.
+	Lost *Lost
+}
+
+// folder is that of a namespace, in the folder of a node that is not running.
+type folder struct {
+	path   string
+	secret dbadapter.Secret
+	state  *node.State
+}
+
+func (f *folder) parts() []reconcile.Keys {
+	return []reconcile.Keys{reconcile.DeriveKeys(f.secret, f.state.Creator), reconcile.DeriveControlKeys(f.secret, f.state.Creator)}
+}
+
+// Salvage repairs the store of a node that is not running, and perhaps cannot be opened:
+// its files are made anew of what can be read of them, and what is missing is noted.
+// When the node runs again, it is one that was restored from a copy: it takes back from
+// the members what it lacks with its next syncs, or with Repair.
+//
+// ErrLocked: the node runs. ErrCorrupt: so much is damaged that nothing can be read.
+func Salvage(ctx context.Context, dir string, log *slog.Logger) (*Salvaged, error) {
+	s, err := salvage(ctx, dir, log)
+	if err != nil {
+		return nil, fmt.Errorf("repair the store of %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func salvage(ctx context.Context, dir string, log *slog.Logger) (*Salvaged, error) {
+	if _, err := os.Stat(filepath.Join(dir, restoringFile)); err == nil {
+		return nil, fmt.Errorf("%w: a restore was cut short: empty the folder and restore again", ErrCorrupt)
+	}
+	note, err := readStoreNote(dir)
+	if err != nil {
+		return nil, err
+	}
+	store := filepath.Join(dir, note.Folder)
+	if kind, err := ondisk.KindOf(store); err != nil || kind == "" {
+		return nil, errors.Join(err, fmt.Errorf("%w: there is no store in %s", ErrNotFound, dir))
+	}
+	var folders []folder
+	known := func() (_ map[dbadapter.NamespaceID]dbadapter.Hasher, err error) {
+		if folders, err = readFolders(dir); err != nil {
+			return nil, err
+		}
+		for i := range folders { // before anything is missing
+			folders[i].state.Vouched.Recovering = true
+			if err := saveState(folders[i].path, folders[i].state); err != nil {
+				return nil, err
+			}
+		}
+		return knownParts(folders), nil
+	}
+	out := &Salvaged{}
+	done, err := ondisk.Salvage(ctx, store, ondisk.Options{Logger: log}, known, func(done *dbadapter.Salvaged) error {
+		for i := range folders {
+			f := &folders[i]
+			parts := f.parts()
+			f.state.Lose(done.Lost[parts[0].ID], done.Lost[parts[1].ID], done.Older, time.Now())
+			if err := saveState(f.path, f.state); err != nil {
+				return err
+			}
+			out.Namespaces = append(out.Namespaces, SalvagedNamespace{f.state.Name, lostOf(f.state.Lost)})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Damage = done.Damage
+	slices.SortFunc(out.Namespaces, func(a, b SalvagedNamespace) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// readFolders reads the states of all namespaces of a node. Those that are being
+// dropped are not among them.
+func readFolders(dir string) (folders []folder, err error) {
+	ids, _, err := namespaceDirs(filepath.Join(dir, namespacesDir))
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		f := folder{path: namespaceDir(dir, id)}
+		if f.secret, f.state, err = loadState(f.path, id); err != nil {
+			return nil, fmt.Errorf("namespace %x: %w", id, err)
+		}
+		folders = append(folders, f)
+	}
+	return folders, nil
+}
+
+// knownParts are the hashers of the namespaces that a node's folder holds, and of their
+// control namespaces.
+func knownParts(folders []folder) map[dbadapter.NamespaceID]dbadapter.Hasher {
+	known := map[dbadapter.NamespaceID]dbadapter.Hasher{}
+	for _, f := range folders {
+		for _, keys := range f.parts() {
+			known[keys.ID] = keys.Hasher
+		}
+	}
+	return known
+}
