@@ -26,6 +26,7 @@ type carrier struct {
 	pace   pace
 	begun  bool // a session has run
 	over   bool // the stream is closed or reset
+	calls  bool // this side has begun the sync
 }
 
 func newCarrier(stream network.Stream, limits Limits) *carrier {
@@ -80,6 +81,12 @@ func (c *carrier) cut() {
 // stream. The error of a session that failed goes before one from here.
 func (c *carrier) end(failed error) error {
 	err := c.out.Flush()
+	if c.calls && errors.Is(failed, reconcile.ErrTurn) {
+		// The peer may be sending all that it has. Over TCP it would not hear that this
+		// side reads no more, and wait for its deadline.
+		c.cut()
+		return failed
+	}
 	if err != nil {
 		err = c.lastWord(broken(err))
 		c.cut()

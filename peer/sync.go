@@ -239,7 +239,9 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 			}
-			return newCarrier(stream, n.limits), nil
+			talk := newCarrier(stream, n.limits)
+			talk.calls = true
+			return talk, nil
 		},
 	})
 }

@@ -70,7 +70,7 @@ func (a *initiator) sync() error {
 		a.link.report.Verified = a.link.report.Repair.Left == 0
 		return a.link.send(&wire.Answer{Residual: a.residual, Closing: true})
 	}
-	if err := a.await(a.plan.count(wire.Lacking, wire.Newer, roleOffered)); err != nil {
+	if err := a.expects(); err != nil { // after a repair
 		return err
 	}
 	if err := a.receiveFirst(); err != nil { // fetch and apply what the responder has

@@ -73,6 +73,10 @@ const (
 	// with: a store reads it all. It is four of the largest values.
 	besideBytes = 4 << 20
 
+	// longPlan is from how many records on the plan leaves before the residual is
+	// computed: half a millisecond of random reads.
+	longPlan = 256
+
 	// lookups is how many checksums are looked up between two ticks: some
 	// milliseconds of random reads.
 	lookups = 1024

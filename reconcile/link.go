@@ -43,8 +43,11 @@ func newLink(s *Session, o Options, yield func(Event) bool) *link {
 }
 
 // send hands out a message.
-func (l *link) send(m wire.Message) error {
-	err := l.emit(m, false)
+func (l *link) send(m wire.Message) error { return l.sendNow(m, false) }
+
+// sendNow hands out a message; with flush it leaves at once.
+func (l *link) sendNow(m wire.Message, flush bool) error {
+	err := l.emit(m, flush)
 	l.turn = l.elapsed()
 	l.spoke = l.turn
 	return err
@@ -55,12 +58,12 @@ func (l *link) emit(m wire.Message, flush bool) error {
 		return ErrClosed
 	}
 	l.frame = wire.Append(l.frame[:0], m)
-	l.report.WireBytesSent += int64(len(l.frame))
-	l.count(m, len(l.frame))
+	l.report.WireBytesSent += int64(len(l.frame)) // or some of them, where the write fails
 	if !l.yield(Event{Want: WantSend, Message: m, Frame: l.frame, Flush: flush}) {
 		l.gone = true
 		return ErrClosed
 	}
+	l.count(m, len(l.frame))
 	return nil
 }
 

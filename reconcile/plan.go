@@ -174,12 +174,15 @@ func offerOf(r *dbadapter.Record) wire.Offer {
 	return o
 }
 
-// tell sends the plan. The order of the lists carries no meaning.
+// tell sends the plan. The order of the lists carries no meaning. A long one leaves at
+// once: an initiator to which so much may not come now says so while this side reads its
+// records for the residual.
 func (b *responder) tell() error {
 	defer b.link.in(StepPeel)()
+	long := b.plan.count(wire.Lacking, wire.Newer, roleOffered) >= longPlan
 	for role := wire.Lacking; role <= wire.Older; role++ {
 		for part := range slices.Chunk(b.plan.lists[role], wire.MaxIndices) {
-			if err := b.link.send(&wire.Indices{Role: role, Indices: part}); err != nil {
+			if err := b.link.sendNow(&wire.Indices{Role: role, Indices: part}, long); err != nil {
 				return err
 			}
 		}
@@ -232,8 +235,14 @@ func (a *initiator) hear() (*wire.Result, error) {
 			if err := a.noteIndices(m); err != nil {
 				return nil, err
 			}
+			if err := a.expects(); err != nil {
+				return nil, err
+			}
 		case *wire.Offers:
 			if err := a.noteOffers(m); err != nil {
+				return nil, err
+			}
+			if err := a.expects(); err != nil {
 				return nil, err
 			}
 		case *wire.Sums:
@@ -250,6 +259,16 @@ func (a *initiator) hear() (*wire.Result, error) {
 			return nil, unexpected(m)
 		}
 	}
+}
+
+// expects lets the node decide whether the records that the plan tells of so far may come
+// to this side. The responder sends them unasked, once it has read them for its residual:
+// this side says no before that.
+func (a *initiator) expects() error {
+	if a.opts.DryRun {
+		return nil
+	}
+	return a.await(a.plan.count(wire.Lacking, wire.Newer, roleOffered))
 }
 
 func (a *initiator) noteIndices(m *wire.Indices) error {

@@ -39,7 +39,8 @@ type Conversation struct {
 	ask      Ask    // of the initiator
 	behind   []byte // where this side goes on being sent everything, or nil
 	// give gives back the turn; nil while this conversation does not have it.
-	give func()
+	give  func(rests bool)
+	since int // what turn.since was before the replica was opened
 	// opened is the digest of the set as the replica has it.
 	opened dbadapter.Digest
 	left   time.Time // when this node's Hello left; zero at a responder
@@ -85,6 +86,9 @@ func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(
 	c := &Conversation{part: ns.part(a), remote: remote, ask: a}
 	set, err := c.open(ctx)
 	if err != nil {
+		if c.give != nil {
+			c.give(false)
+		}
 		return nil, err
 	}
 	o := c.options(ctx, enter)
@@ -204,20 +208,37 @@ func (c *Conversation) gets() bool {
 	return c.ask.Direction != wire.Push
 }
 
-// waits reports whether another peer has the turn, and this sync would need it: it is a
-// part of a large one, or this node is being filled.
-func (c *Conversation) waits() bool {
+// large reports whether many records are expected to come: the sync is a part of a large
+// one, or this node is being filled.
+func (c *Conversation) large() bool {
+	return c.ask.Span != (wire.Span{}) || c.ask.whole() && c.part.ns.Members().state.FilledTo != nil
+}
+
+// takeTurn sees to it that this node is given many records by one peer at a time, before
+// anything is opened: rather now than after a scan. An empty node takes the turn, since
+// its peer sends all that it holds without being asked.
+func (c *Conversation) takeTurn() error {
 	ns := c.part.ns
-	large := c.ask.Span != (wire.Span{}) || c.ask.whole() && ns.Members().state.FilledTo != nil
-	return large && !c.ask.Control && !c.ask.DryRun && c.gets() && !ns.turn.free(c.remote, ns.node.Now())
+	c.since = ns.turn.since(c.remote)
+	switch {
+	case c.ask.Control || c.ask.DryRun || !c.gets():
+		return nil
+	case ns.turn.waits(c.remote, c.large(), ns.node.Now()):
+		return reconcile.ErrTurn
+	}
+	if _, records, _ := ns.Live.State(); c.ask.whole() && records == 0 {
+		return c.await(math.MaxInt)
+	}
+	return nil
 }
 
 // await takes the turn if many records are about to come.
-func (c *Conversation) await(records int) (err error) {
+func (c *Conversation) await(records int) error {
 	if records < c.part.ns.node.bulk().Turn || c.give != nil {
 		return nil
 	}
-	c.give, err = c.part.ns.turn.take(c.remote, c.part.ns.node.Now)
+	give, err := c.part.ns.turn.take(c.remote, c.since, c.part.ns.node.Now)
+	c.give = give
 	return err
 }
 
@@ -255,8 +276,8 @@ func (c *Conversation) heed(ctx context.Context, theirs wire.Greeting) error {
 // open opens the set of records that the sync is about.
 func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 	p := c.part
-	if c.waits() {
-		return nil, reconcile.ErrTurn // rather now than after a scan
+	if err := c.takeTurn(); err != nil {
+		return nil, err
 	}
 	stands, err := p.ns.stand(ctx, c.vouches())
 	if err != nil {
@@ -323,7 +344,7 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		}
 	}
 	if c.give != nil {
-		c.give()
+		c.give(c.large() && report.Applied > 0)
 	}
 	if c.collect != nil {
 		if failed := c.collect(); failed != nil {

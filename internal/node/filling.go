@@ -42,7 +42,7 @@ type Bulk struct {
 	// many a part has, about. Defaults: those of package reconcile.
 	PartsFrom, PartSize int64
 	// Turn is from how many records on a conversation needs the turn of its peer.
-	// Default: 4,096, which are sent twice in less than a second.
+	// Default: 256, so that fewer may come from several peers.
 	Turn int
 	// Note is how many bytes an empty node is sent between two durable notes of how far
 	// that has come. Default: 512 KiB, one batch: ten breaks of a transfer of 100 MB then

@@ -135,7 +135,7 @@ func TestTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	// In the middle of the sync with the first peer, the second calls, and is called.
-	done, err := c.ns[2].turn.take(c.machines[0].ID, c.machines[2].Now)
+	done, err := c.ns[2].turn.take(c.machines[0].ID, c.ns[2].turn.since(c.machines[0].ID), c.machines[2].Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestTurn(t *testing.T) {
 	if n := len(c.keys(2)); n > 0 {
 		t.Errorf("%d records came out of turn", n)
 	}
-	done()
+	done(true)
 	mine, _, err := c.machines[2].follow(c.ns[2], c.machines[0], c.ns[2].Course(c.machines[0].ID, Ask{}))
 	if err != nil || !mine.Verified || mine.Applied != 300 {
 		t.Errorf("%+v, %v", mine, err)
@@ -166,24 +166,39 @@ func TestTurnRests(t *testing.T) {
 	now := noon
 	clock := func() time.Time { return now }
 	var turn turn
-	done, err := turn.take("a", clock)
-	if _, other := turn.take("b", clock); err != nil || !errors.Is(other, reconcile.ErrTurn) || !errors.Is(other, reconcile.ErrBusy) {
+	done, err := turn.take("a", 0, clock)
+	if _, other := turn.take("b", 0, clock); err != nil || !errors.Is(other, reconcile.ErrTurn) || !errors.Is(other, reconcile.ErrBusy) {
 		t.Fatalf("%v, %v", err, other)
 	}
-	again, err := turn.take("a", clock)
+	again, err := turn.take("a", 0, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	done()
-	if turn.free("b", now) {
+	done(true)
+	if !turn.waits("b", true, now) {
 		t.Error("the turn is free while a conversation has it")
 	}
-	again()
-	if turn.free("b", now) || !turn.free("a", now) {
+	if !turn.waits("b", false, now) || turn.waits("c", false, now) {
+		t.Error("not that peer waits, whatever its sync is, which would have given many records out of turn")
+	}
+	again(true)
+	if !turn.waits("b", true, now) || turn.waits("a", true, now) {
 		t.Error("the turn does not rest")
 	}
-	if !turn.free("b", now.Add(turnRest)) || !turn.free("b", now.Add(-time.Hour)) {
+	if turn.waits("b", true, now.Add(turnRest)) || turn.waits("b", true, now.Add(-time.Hour)) {
 		t.Error("the turn rests for ever")
+	}
+	if now = now.Add(turnRest); turn.waits("b", true, now) {
+		t.Error("b waits although the turn is free")
+	}
+	if _, err = turn.take("b", 0, clock); !errors.Is(err, reconcile.ErrTurn) {
+		t.Errorf("b, which has begun before a has ended: %v", err)
+	}
+	if done, err = turn.take("b", turn.since("b"), clock); err != nil {
+		t.Fatal(err)
+	}
+	if done(false); turn.waits("a", true, now) {
+		t.Error("the turn rests after a small sync")
 	}
 	n := newMachine(1).Node
 	var retry BusyRetry

@@ -73,7 +73,7 @@ const (
 	// are applied, the cells of the next travel.
 	partsAtOnce = 2
 	// turnFrom is the default of Bulk.Turn, noteEvery that of Bulk.Note.
-	turnFrom  = 4096
+	turnFrom  = 256
 	noteEvery = 512 << 10
 	// turnRest is how long a peer keeps the turn between two conversations: a part that
 	// is dialled anew begins within it.

@@ -15,35 +15,67 @@ type turn struct {
 	holder  ID
 	running int       // its conversations that are given many records
 	rest    time.Time // until when the holder may go on, after the last of these
+	// told are peers that would have given many records out of turn: what was found
+	// with them has cost cells, and is not looked for again before the turn is free.
+	told map[ID]bool
+	// ends counts the conversations in which many records came, ended those of each peer.
+	ends  int
+	ended map[ID]int
 }
 
-// free reports whether a peer may give many records now.
-func (t *turn) free(remote ID, now time.Time) bool {
+// since is how many conversations of others have brought many records: a sync that began
+// before one of them ended would be given the same again.
+func (t *turn) since(remote ID) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.freeLocked(remote, now)
+	return t.ends - t.ended[remote]
 }
 
-func (t *turn) freeLocked(remote ID, now time.Time) bool {
+// waits reports whether a sync with a peer is put off, that is expected to be a large
+// one, or was.
+func (t *turn) waits(remote ID, large bool, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.free(remote, now) {
+		delete(t.told, remote)
+		return false
+	}
+	return large || t.told[remote]
+}
+
+// free reports whether a peer may give many records now. mu is held.
+func (t *turn) free(remote ID, now time.Time) bool {
 	// A clock that was set back must not prolong the rest.
 	resting := now.Before(t.rest) && t.rest.Sub(now) <= turnRest
 	return t.holder == remote || t.running == 0 && !resting
 }
 
-// take takes the turn for a conversation with a peer, until done is called: once.
-// It fails with ErrTurn while another peer has it.
-func (t *turn) take(remote ID, clock func() time.Time) (done func(), err error) {
+// take takes the turn for a conversation with a peer, until done is called: once. With
+// rests the peer keeps the turn for a moment after that. It fails with ErrTurn while
+// another peer has it, and if one has had it since the conversation has looked at what
+// this node holds.
+func (t *turn) take(remote ID, since int, clock func() time.Time) (done func(rests bool), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.freeLocked(remote, clock()) {
+	if !t.free(remote, clock()) || since != t.ends-t.ended[remote] {
+		if t.told == nil {
+			t.told = map[ID]bool{}
+		}
+		t.told[remote] = true
 		return nil, reconcile.ErrTurn
 	}
+	delete(t.told, remote)
 	t.holder = remote
 	t.running++
-	return func() {
+	return func(rests bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.running--; t.running == 0 {
+		if t.ended == nil {
+			t.ended = map[ID]int{}
+		}
+		t.ends++
+		t.ended[remote]++
+		if t.running--; t.running == 0 && rests {
 			t.rest = clock().Add(turnRest)
 		}
 	}, nil

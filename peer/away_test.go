@@ -1,0 +1,131 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// A node that was away, or is empty, meets six peers at once that hold what it lacks. Each
+// value comes from one of them, whoever calls, and however much is missing. What counts is
+// all records that the six have sent, also in syncs that were put off.
+func TestAwayFromSixPeers(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		held     int // records that the node holds already
+		missing  int
+		bulk     node.Bulk
+		incoming bool // the six call
+	}{
+		{"sketch, it calls", 100, 3000, node.Bulk{}, false},
+		{"sketch, they call", 100, 3000, node.Bulk{}, true},
+		{"parts, it calls", 100, 3000, node.Bulk{PartsFrom: 1000, PartSize: 500}, false},
+		{"parts, they call", 100, 3000, node.Bulk{PartsFrom: 1000, PartSize: 500}, true},
+		{"empty, it calls", 0, 3000, node.Bulk{}, false},
+		{"empty, they call", 0, 3000, node.Bulk{}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var nodes [7]*Node
+			var all [7]*Namespace
+			for i := range nodes {
+				nodes[i] = openForTest(t, Config{})
+				nodes[i].core.Bulk = test.bulk
+				if i == 0 {
+					var err error
+					if all[0], err = nodes[0].CreateNamespace(t.Context(), "notes", Policy{Unsigned: true}); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					all[i] = joinForTest(t, all[0], nodes[i])
+				}
+			}
+			away, id := all[6], nodes[6].ID()
+			for _, ns := range all[1:] { // all list all
+				for _, n := range nodes {
+					if n.ID() == ns.node.ID() {
+						continue
+					}
+					if _, err := ns.Sync(t.Context(), n.ID(), SyncOptions{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			random := rand.New(rand.NewPCG(1, uint64(len(test.name))))
+			fill := func(what string, n int) (size int64) {
+				value := make([]byte, 1000)
+				for i := range n {
+					key := fmt.Appendf(nil, "%s %d", what, i)
+					for at := range value {
+						value[at] = byte(random.Uint32())
+					}
+					if _, err := all[0].Put(t.Context(), key, value); err != nil {
+						t.Fatal(err)
+					}
+					size += int64(len(key) + len(value))
+				}
+				return size
+			}
+			fill("held", test.held)
+			if _, err := away.Sync(t.Context(), nodes[0].ID(), SyncOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			size := fill("missing", test.missing)
+			for _, ns := range all[1:6] {
+				if _, err := ns.Sync(t.Context(), nodes[0].ID(), SyncOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+
+			before := make([]int64, 6)
+			for i := range before {
+				before[i] = sentTo(t, nodes[i], id)
+			}
+			var calls sync.WaitGroup
+			for i := range 6 {
+				calls.Go(func() {
+					from, to := away, nodes[i].ID()
+					if test.incoming {
+						from, to = all[i], id
+					}
+					if r, err := from.Sync(t.Context(), to, SyncOptions{}); err != nil && !errors.Is(err, ErrBusy) {
+						t.Errorf("with node %d: %v, %+v", i, err, r)
+					}
+				})
+			}
+			calls.Wait()
+			var sent int64
+			for i := range before {
+				sent += sentTo(t, nodes[i], id) - before[i]
+			}
+			ratio := float64(sent) / float64(size)
+			t.Logf("%d bytes of records were sent for %d that were missing: %.3f", sent, size, ratio)
+			if ratio > 1.1 || ratio < 1 {
+				t.Errorf("%d bytes of records were sent for %d that were missing: %.3f", sent, size, ratio)
+			}
+			if d := away.Info().Digest; d != all[0].Info().Digest {
+				t.Error("the sets differ")
+			}
+		})
+	}
+}
+
+// sentTo is how many bytes of records a node has sent to a peer, or received, in syncs
+// that are over.
+func sentTo(t *testing.T, n *Node, id ID) (bytes int64) {
+	t.Helper()
+	waitFor(t, "all syncs have ended", func() bool { return n.places.running.Load() == 0 })
+	all := n.RecentSyncs()
+	if len(all) == RecentSyncs {
+		t.Fatal("more syncs than are remembered")
+	}
+	for _, s := range all {
+		if s.Report.Peer == id.String() {
+			bytes += s.Report.RecordBytes
+		}
+	}
+	return bytes
+}
