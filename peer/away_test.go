@@ -21,12 +21,12 @@ func TestAwayFromSixPeers(t *testing.T) {
 		bulk     node.Bulk
 		incoming bool // the six call
 	}{
-		{"sketch, it calls", 100, 3000, node.Bulk{}, false},
-		{"sketch, they call", 100, 3000, node.Bulk{}, true},
-		{"parts, it calls", 100, 3000, node.Bulk{PartsFrom: 1000, PartSize: 500}, false},
-		{"parts, they call", 100, 3000, node.Bulk{PartsFrom: 1000, PartSize: 500}, true},
-		{"empty, it calls", 0, 3000, node.Bulk{}, false},
-		{"empty, they call", 0, 3000, node.Bulk{}, true},
+		{"sketch, it calls", 100, 1500, node.Bulk{}, false},
+		{"sketch, they call", 100, 1500, node.Bulk{}, true},
+		{"parts, it calls", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250}, false},
+		{"parts, they call", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250}, true},
+		{"empty, it calls", 0, 1500, node.Bulk{}, false},
+		{"empty, they call", 0, 1500, node.Bulk{}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var nodes [7]*Node

@@ -3,13 +3,17 @@ package peer
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// SyncRecord is a sync that has ended, as RecentSyncs remembers it.
+// SyncRecord is a sync that has ended, as RecentSyncs remembers it. A large sync that goes
+// in parts is one; while it runs, that of the side that was called tells how far it is.
 type SyncRecord struct {
 	// Time is when it ended.
 	Time time.Time
@@ -22,18 +26,100 @@ type SyncRecord struct {
 	Error string
 }
 
-// recent is a ring of the last syncs that ended.
+// recent are the last syncs that ended, the latest last.
 type recent struct {
 	mu   sync.Mutex
-	ring [RecentSyncs]SyncRecord
-	n    int // how many there were
+	list []recorded
+}
+
+// recorded is a sync as it is remembered.
+type recorded struct {
+	SyncRecord
+	began time.Time
+	// open: it goes on in further conversations, which the peer begins.
+	open bool
+}
+
+// stage is what a conversation is in the sync that it belongs to.
+type stage int
+
+const (
+	stageWhole stage = iota // it is all there is, or the last one
+	stagePart               // it is a part of a large sync
+	stageSplit              // parts follow, or a sync of what a broken one has left
+)
+
+// stageOf is that of a conversation.
+func stageOf(part bool, r *Report) stage {
+	switch {
+	case part:
+		return stagePart
+	case r.Split != nil || r.Behind:
+		return stageSplit
+	}
+	return stageWhole
 }
 
 func (r *recent) add(s SyncRecord) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ring[r.n%RecentSyncs] = s
-	r.n++
+	r.put(recorded{SyncRecord: s, began: began(&s)})
+}
+
+// began is when a conversation that has ended had begun.
+func began(s *SyncRecord) time.Time {
+	return s.Time.Add(-time.Duration(s.Report.DurationMS * float64(time.Millisecond)))
+}
+
+// put adds a sync; mu is held.
+func (r *recent) put(s recorded) {
+	if len(r.list) >= RecentSyncs {
+		r.list = slices.Delete(r.list, 0, 1)
+	}
+	s.Report.Split = nil // it says where the peer goes on, and not what happened
+	r.list = append(r.list, s)
+}
+
+// follow adds a conversation that a peer has begun to the sync that it belongs to.
+func (r *recent) follow(s SyncRecord, at stage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := len(r.list) - 1
+	for ; i >= 0; i-- {
+		of := &r.list[i]
+		if of.Incoming && of.DryRun == s.DryRun && of.Report.Peer == s.Report.Peer && of.Report.Namespace == s.Report.Namespace {
+			break
+		}
+	}
+	switch {
+	case i < 0:
+	case r.list[i].open:
+		of := r.list[i]
+		r.list = slices.Delete(r.list, i, i+1)
+		s.Report = joined(of.Report, s.Report, at)
+		s.Report.DurationMS = ms(s.Time.Sub(of.began)) // some have run at once
+		r.put(recorded{s, of.began, at != stageWhole && s.Error == ""})
+		return
+	case at == stagePart && r.list[i].Error != "" && r.list[i].Report.Parts > 0: // two parts at once have broken off
+		r.list[i].Report = joined(r.list[i].Report, s.Report, at)
+		return
+	}
+	from := began(&s)
+	if at == stagePart {
+		s.Report = joined(Report{Namespace: s.Report.Namespace, Peer: s.Report.Peer, Method: wire.MethodParts}, s.Report, at)
+	}
+	r.put(recorded{s, from, at != stageWhole && s.Error == ""})
+}
+
+// joined adds a conversation to what came before it in its sync.
+func joined(before, r Report, at stage) Report {
+	sum := node.Sum(before, r)
+	sum.Parts, sum.PartsDone, sum.Verified = before.Parts, before.PartsDone, r.Verified && at == stageWhole
+	if at == stagePart {
+		sum.Parts++
+		sum.PartsDone++
+	}
+	return sum
 }
 
 // RecentSyncs returns the last syncs that ended, the latest first.
@@ -41,16 +127,32 @@ func (n *Node) RecentSyncs() []SyncRecord {
 	r := &n.recent
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := []SyncRecord{}
-	for i := r.n - 1; i >= max(0, r.n-RecentSyncs); i-- {
-		out = append(out, r.ring[i%RecentSyncs])
+	out := make([]SyncRecord, 0, len(r.list))
+	for _, s := range slices.Backward(r.list) {
+		if s.open {
+			node.Forecast(&s.Report)
+		}
+		out = append(out, s.SyncRecord)
 	}
 	return out
 }
 
+// finished lists a sync of this node's own that has met the peer.
+func (n *Node) finished(r *Report, dry bool, err error) {
+	if r.WireBytesSent+r.WireBytesReceived == 0 || errors.Is(err, ErrBusy) && r.Parts == 0 {
+		return
+	}
+	s := SyncRecord{Time: n.now().UTC(), DryRun: dry, Report: *r}
+	if err != nil {
+		s.Error = err.Error()
+	}
+	n.recent.add(s)
+}
+
 // ended accounts for a conversation. RecentSyncs lists one of a control namespace only
-// where it has failed: otherwise that of the data follows.
-func (n *Node) ended(s SyncRecord, control bool, err error) {
+// where it has failed: otherwise that of the data follows. Of the syncs that this node
+// begins it lists the conversations that were put off; finished lists the whole.
+func (n *Node) ended(s SyncRecord, of *side, err error) {
 	n.metrics.syncs.WithLabelValues(result(err)).Inc()
 	n.metrics.bytes.WithLabelValues("sent").Add(float64(s.Report.WireBytesSent))
 	n.metrics.bytes.WithLabelValues("received").Add(float64(s.Report.WireBytesReceived))
@@ -58,11 +160,16 @@ func (n *Node) ended(s SyncRecord, control bool, err error) {
 		s.Error = err.Error()
 	}
 	what := "sync"
-	if control {
+	if of.control {
 		what = "sync of the members"
 	}
-	if !control || err != nil {
+	busy := errors.Is(err, ErrBusy)
+	switch {
+	case of.control && err == nil, busy && of.part:
+	case of.control, busy:
 		n.recent.add(s)
+	case s.Incoming:
+		n.recent.follow(s, stageOf(of.part, &s.Report))
 	}
 	r := &s.Report
 	n.repaired(r)

@@ -122,6 +122,7 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	if report.Parts > 0 {
 		report.DurationMS = ms(time.Since(begun)) // some ran at once
 	}
+	ns.node.finished(&report, o.DryRun, err)
 	if err != nil {
 		return fail(ns.explain(ctx, err))
 	}
@@ -228,7 +229,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 	}
 	defer ns.core.Call(node.ID(id), ask)()
 	return ns.converse(ctx, side{
-		remote: id, dry: ask.DryRun, whole: ask.Moves(), control: ask.Control, progress: progress,
+		remote: id, dry: ask.DryRun, whole: ask.Moves(), control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 			return ns.core.Initiate(ctx, node.ID(id), ask, enter)
 		},
@@ -253,6 +254,7 @@ type side struct {
 	dry      bool
 	whole    bool         // it moves all that differs in the records
 	control  bool         // it syncs the list of members
+	part     bool         // it is a part of a large sync
 	progress func(Report) // may be nil
 	begin    func(enter func(reconcile.Step)) (*node.Conversation, error)
 	// stream opens the stream, or gives the one that is open.
@@ -273,7 +275,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 		n.places.running.Add(-1)
 		watch.stop()
 		report = finish(report)
-		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, s.control, err)
+		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, &s, err)
 	}()
 
 	watch.enter(reconcile.StepSketch)

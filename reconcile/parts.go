@@ -16,7 +16,7 @@ import (
 
 // Split says where two sides differ that are to be synced in parts.
 type Split struct {
-	// Ranges are those that differ, ascending.
+	// Ranges are those that differ, ascending; nil at the responder, which is not told.
 	Ranges []dbadapter.Range
 	// Estimate is about how many differences they have in all.
 	Estimate int64
@@ -68,7 +68,11 @@ func (b *responder) split() error {
 	if err := b.link.send(&wire.Sums{Sums: sums}); err != nil {
 		return err
 	}
-	return b.link.send(&wire.Result{Method: wire.MethodParts, Estimate: uint64(b.link.report.Estimate)})
+	if err := b.link.send(&wire.Result{Method: wire.MethodParts, Estimate: uint64(b.link.report.Estimate)}); err != nil {
+		return err
+	}
+	b.link.report.Split = &Split{Estimate: b.link.report.Estimate}
+	return nil
 }
 
 // noteSums reads the sums of the responder's ranges.

@@ -78,7 +78,8 @@ type Report struct {
 	// come to. The sets were not compared.
 	Behind bool
 	// Parts is how many parts the sync goes in, as far as is known, and PartsDone how
-	// many of them are over; 0 for a sync that is not split.
+	// many of them are over; 0 for a sync that is not split. The side that was called
+	// only counts those that have begun.
 	Parts, PartsDone int
 	// Verified says that both sets were proved equal but for the differences
 	// listed, and that all of those were exchanged. A dry run exchanges

@@ -66,7 +66,7 @@ func (c *Course) over(a Ask, r reconcile.Report, err error) {
 			c.report.ForecastBytes = r.WireBytesSent + r.WireBytesReceived
 		}
 	default:
-		c.report = sum(c.report, r)
+		c.report = Sum(c.report, r)
 		c.report.Verified = r.Verified
 		if a.Span == (wire.Span{}) && r.Split == nil { // it has met again what was declined
 			c.report.Rejected, c.report.DeclinedHere, c.report.DeclinedThere = r.Rejected, r.DeclinedHere, r.DeclinedThere
@@ -138,7 +138,7 @@ func (c *Course) Progress(a Ask, r reconcile.Report) reconcile.Report {
 	c.running[a.Span] = r
 	total := c.report
 	for _, span := range slices.SortedFunc(maps.Keys(c.running), func(a, b wire.Span) int { return cmp.Compare(a.From, b.From) }) {
-		total = sum(total, c.running[span])
+		total = Sum(total, c.running[span])
 	}
 	if c.splits > 0 {
 		total.Method = wire.MethodParts
@@ -150,20 +150,24 @@ func (c *Course) Progress(a Ask, r reconcile.Report) reconcile.Report {
 // parts to come as much as those that are over.
 func (c *Course) progress(r reconcile.Report) reconcile.Report {
 	r.Parts, r.PartsDone, r.Split = c.parts, c.done, nil
-	found := int64(r.Differences())
-	if c.splits == 0 || found == 0 {
-		return r
-	}
-	sofar := r.ForecastBytes
-	if left := r.Estimate - found; left > 0 && len(c.todo) > 0 {
-		r.ForecastBytes = sofar + int64(float64(sofar)/float64(found)*float64(left))
+	if c.splits > 0 && len(c.todo) > 0 {
+		Forecast(&r)
 	}
 	return r
 }
 
-// sum adds up two conversations of one sync. Names, method and estimate are those of
+// Forecast says what the whole is expected to cost, of the report of the parts that are
+// over.
+func Forecast(r *reconcile.Report) {
+	found := int64(r.Differences())
+	if left := r.Estimate - found; left > 0 && found > 0 {
+		r.ForecastBytes += int64(float64(r.ForecastBytes) / float64(found) * float64(left))
+	}
+}
+
+// Sum adds up two conversations of one sync. Names, method and estimate are those of
 // the first.
-func sum(a, b reconcile.Report) reconcile.Report {
+func Sum(a, b reconcile.Report) reconcile.Report {
 	t := a
 	t.Rounds += b.Rounds
 	t.Cells += b.Cells

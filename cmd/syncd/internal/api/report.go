@@ -32,7 +32,7 @@ type Report struct {
 	ForecastBytes     int64              `json:"forecast_bytes" doc:"expected cost in bytes, both ways, before records travel"`
 	Repair            string             `json:"repair" doc:"what was found where the cells did not prove themselves; empty if they did"`
 	Parts             int                `json:"parts,omitempty" doc:"parts that a large sync goes in, as far as is known"`
-	PartsDone         int                `json:"parts_done,omitempty" doc:"how many of them are over"`
+	PartsDone         int                `json:"parts_done,omitempty" doc:"how many of them are over; the side that was called knows of no others"`
 	DurationMS        float64            `json:"duration_ms"`
 	StepsMS           map[string]float64 `json:"steps_ms" doc:"time of each step: sketch, subtract, peel, fetch, apply, verify"`
 	Verified          bool               `json:"verified" doc:"the sets were proved equal but for the differences found, and all of these were exchanged (a dry run exchanges no record)"`
