@@ -1,10 +1,12 @@
 package node
 
 import (
+	"math"
 	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // turn decides from which peer a namespace is given many records: from one at a time,
@@ -79,4 +81,38 @@ func (t *turn) take(remote ID, since int, clock func() time.Time) (done func(res
 			t.rest = clock().Add(turnRest)
 		}
 	}, nil
+}
+
+// large reports whether many records are expected to come: the sync is a part of a large
+// one, or this node is being filled.
+func (c *Conversation) large() bool {
+	return c.ask.Span != (wire.Span{}) || c.ask.whole() && c.part.ns.Members().state.FilledTo != nil
+}
+
+// takeTurn sees to it that this node is given many records by one peer at a time, before
+// anything is opened: rather now than after a scan. An empty node takes the turn, since
+// its peer sends all that it holds without being asked.
+func (c *Conversation) takeTurn() error {
+	ns := c.part.ns
+	c.since = ns.turn.since(c.remote)
+	switch {
+	case c.ask.Control || c.ask.DryRun || !c.gets():
+		return nil
+	case ns.turn.waits(c.remote, c.large(), ns.node.Now()):
+		return reconcile.ErrTurn
+	}
+	if _, records, _ := ns.Live.State(); c.ask.whole() && records == 0 {
+		return c.await(math.MaxInt)
+	}
+	return nil
+}
+
+// await takes the turn if many records are about to come.
+func (c *Conversation) await(records int) error {
+	if records < c.part.ns.node.bulk().Turn || c.give != nil {
+		return nil
+	}
+	give, err := c.part.ns.turn.take(c.remote, c.since, c.part.ns.node.Now)
+	c.give = give
+	return err
 }
