@@ -253,19 +253,14 @@ func (p *parser) indices() Message {
 		p.fail("unknown role %d", m.Role)
 	}
 	p.some()
-	var last uint64
+	var last dbadapter.Index
 	for len(p.rest) > 0 {
 		if len(m.Indices) == MaxIndices {
 			p.fail("more than %d indices in one message", MaxIndices)
 			break
 		}
-		delta := p.uvarint()
-		if p.err == nil && (delta == 0 || delta >= keyhash.P || last+delta >= keyhash.P) {
-			p.fail("an index outside the field, or out of order")
-			break
-		}
-		last += delta
-		m.Indices = append(m.Indices, dbadapter.Index(last))
+		last = p.indexAfter(last)
+		m.Indices = append(m.Indices, last)
 	}
 	return m
 }

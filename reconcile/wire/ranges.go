@@ -121,19 +121,23 @@ func (m *Marks) appendBody(b []byte) []byte {
 func (p *parser) marks() Message {
 	m := &Marks{}
 	p.some()
-	var last uint64
+	var last dbadapter.Index
 	for len(p.rest) > 0 {
 		if len(m.Marks) == MaxMarks {
 			p.fail("more than %d marks in one message", MaxMarks)
 			break
 		}
-		delta := p.uvarint()
-		if p.err == nil && (delta == 0 || delta >= keyhash.P || last+delta >= keyhash.P) {
-			p.fail("an index outside the field, or out of order")
-			break
-		}
-		last += delta
-		m.Marks = append(m.Marks, Mark{Index: dbadapter.Index(last), Hash: p.word()})
+		last = p.indexAfter(last)
+		m.Marks = append(m.Marks, Mark{Index: last, Hash: p.word()})
 	}
 	return m
+}
+
+// indexAfter reads an index that is greater than the last one, as the difference.
+func (p *parser) indexAfter(last dbadapter.Index) dbadapter.Index {
+	delta := p.uvarint()
+	if p.err == nil && (delta == 0 || delta >= keyhash.P || uint64(last)+delta >= keyhash.P) {
+		p.fail("an index outside the field, or out of order")
+	}
+	return last + dbadapter.Index(delta)
 }
