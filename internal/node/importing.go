@@ -67,7 +67,9 @@ type ImportBatch struct {
 	items []Item
 	keys  map[string]bool // of items
 	bytes int
-	same  []bool // of the writes: the content is there already
+	// copies are those of the items' keys and values.
+	copies []byte
+	same   []bool // of the writes: the content is there already
 	// expired counts the items that Writes has left out, late those that it
 	// dates as of now.
 	expired, late int
@@ -84,7 +86,11 @@ func (ns *Namespace) Import() *Import {
 // Cut takes what has been added as a batch, and begins the next one.
 func (im *Import) Cut() *ImportBatch {
 	b := im.batch
-	im.batch = &ImportBatch{im: im, keys: map[string]bool{}}
+	items, bytes := 0, 0 // the next batch may be as large
+	if b != nil {
+		items, bytes = len(b.items), b.bytes
+	}
+	im.batch = &ImportBatch{im: im, items: make([]Item, 0, items), keys: make(map[string]bool, items), copies: make([]byte, 0, bytes)}
 	return b
 }
 
@@ -112,12 +118,21 @@ func (im *Import) Full(item *Item) bool {
 
 // Add adds an item to the batch, which keeps a copy.
 func (im *Import) Add(item *Item) {
-	r := item.record()
-	r = r.Clone()
 	b := im.batch
-	b.items = append(b.items, Item{r.Key, r.Value, item.Time, item.Deleted, item.Expires})
+	b.items = append(b.items, Item{b.copy(item.Key), b.copy(item.Value), item.Time, item.Deleted, item.Expires})
 	b.keys[string(item.Key)] = true
 	b.bytes += len(item.Key) + len(item.Value)
+}
+
+// copy is a copy of a key or a value. All of a batch lie in one piece of memory, but for
+// those that came before it had to grow.
+func (b *ImportBatch) copy(of []byte) []byte {
+	if len(of) == 0 {
+		return nil
+	}
+	at := len(b.copies)
+	b.copies = append(b.copies, of...)
+	return b.copies[at:len(b.copies):len(b.copies)]
 }
 
 // Hold takes the namespace's commits for a batch, or for several.
