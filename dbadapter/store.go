@@ -206,7 +206,8 @@ type Snapshot interface {
 	// error.
 	Bucket(index Index) ([]Hashed, error)
 	// Buckets returns the records under each of the indices, as Bucket does, in fewer
-	// steps. The indices ascend, and none comes twice.
+	// steps. The indices ascend, and none comes twice. The records must not be changed:
+	// the store may go on using them.
 	Buckets(indices []Index) ([][]Hashed, error)
 	// Pairs yields each index that is at least from and less than to, with its
 	// checksum, in ascending order; where to is 0, up to the greatest.

@@ -104,7 +104,7 @@ func (c *committer) write(parts []part) error {
 	}
 	for _, s := range staged {
 		s.namespace.meta = s.meta
-		s.namespace.absent.committed(s.meta.Seq, s.changes)
+		s.namespace.looked.committed(s.meta.Seq, s.changes)
 	}
 	// Observers are told under the lock that snapshots take: a snapshot holds a
 	// commit exactly if they have been told of it.

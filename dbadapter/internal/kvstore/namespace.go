@@ -3,7 +3,6 @@ package kvstore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -25,7 +24,7 @@ type namespace struct {
 
 	meta    meta   // used by the committer only
 	trimmed uint64 // likewise: conflicts up to this number are out of the kept log
-	absent  absent // has a lock of its own
+	looked  looked // has a lock of its own
 	written bloom  // likewise
 	summary keeps  // likewise
 
@@ -81,7 +80,7 @@ func (n *namespace) load() error {
 			return err
 		}
 	}
-	n.absent.committed(n.meta.Seq, nil)
+	n.looked.restart(n.meta.Seq)
 	c.publish(n.show)
 	return n.written.begin(s.last.txn, &n.meta, n.number)
 }
@@ -134,19 +133,8 @@ func (n *namespace) encode(items []commit.Item) int {
 // newGroup decides against the last commit. It runs on the committer's
 // goroutine, which alone replaces store.last.
 func (n *namespace) newGroup() *commit.Group {
-	txn := n.store.last.txn
-	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded {
-		rest := n.absent.others(indices)
-		if len(rest) == len(indices) {
-			return n.heldAll(txn, indices)
-		}
-		loaded := make([]commit.Loaded, len(indices))
-		for i, l := range n.heldAll(txn, rest) {
-			at, _ := slices.BinarySearch(indices, rest[i])
-			loaded[at] = l
-		}
-		return loaded
-	})
+	txn := n.store.last
+	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded { return n.loadAll(txn, indices) })
 }
 
 func (n *namespace) Latest() dbadapter.Timestamp {

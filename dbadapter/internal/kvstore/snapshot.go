@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
@@ -104,7 +105,7 @@ func (s *snapshot) Get(key []byte) (dbadapter.Record, error) {
 		return dbadapter.Record{}, err
 	}
 	if empty {
-		n.absent.note(s.seq, index)
+		n.looked.note(s.seq, []dbadapter.Index{index}, make([]commit.Loaded, 1))
 	}
 	if r == nil {
 		return dbadapter.Record{}, fmt.Errorf("get %s: %w", damage.Quote(key), dbadapter.ErrNotFound)
@@ -174,7 +175,7 @@ func inParallel(n int, part func(from, to int)) {
 }
 
 func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	buckets, err := s.Buckets([]dbadapter.Index{index})
+	buckets, err := s.buckets([]dbadapter.Index{index}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -182,26 +183,34 @@ func (s *snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
 }
 
 func (s *snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	return s.buckets(indices, true)
+}
+
+// buckets reads the records under each of the indices. shared: the caller does not change
+// them, so that the commit of what it may write next can use them, too.
+func (s *snapshot) buckets(indices []dbadapter.Index, shared bool) ([][]dbadapter.Hashed, error) {
 	if err := s.locked("read buckets"); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
 	buckets := make([][]dbadapter.Hashed, len(indices))
 	known, _ := slices.BinarySearch(indices, maxIndex+1) // the keys of others would be another's
-	var absent []dbadapter.Index
-	loaded := s.namespace.heldAll(s.read.txn, indices[:known])
+	indices = indices[:known]
+	loaded := s.namespace.heldAll(s.read.txn, indices)
 	for i := range loaded {
 		if err := loaded[i].Err; err != nil {
 			return nil, err
 		}
-		if len(loaded[i].Held) == 0 {
-			absent = append(absent, indices[i])
+		if len(loaded[i].Held) > 0 {
+			buckets[i] = make([]dbadapter.Hashed, len(loaded[i].Held))
 		}
-		for _, h := range loaded[i].Held {
-			buckets[i] = append(buckets[i], h.Record)
+		for n := range loaded[i].Held {
+			buckets[i][n] = loaded[i].Held[n].Record
 		}
 	}
-	s.namespace.absent.note(s.seq, absent...)
+	if shared || len(loaded) == 1 && len(loaded[0].Held) == 0 {
+		s.namespace.looked.note(s.seq, indices, loaded)
+	}
 	return buckets, nil
 }
 

@@ -1,0 +1,114 @@
+package kvstore
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+)
+
+// looked remembers what readers have found under indices, or that there is nothing, so
+// that the commit of what they then write need not look there again: a look-up takes as
+// long as the write. An index stays until a commit touches it.
+type looked struct {
+	mu sync.Mutex // guards what follows
+	// seq is that of the last commit, as of which found is what is held.
+	seq   uint64
+	found map[dbadapter.Index][]commit.Held // empty: nothing is held
+	bytes int                               // of the records in found
+}
+
+// mostLooked and mostLookedBytes bound the memory to some 300 KiB for the indices, of two
+// batches, and as much again as one batch has for the records.
+const (
+	mostLooked      = 2*dbadapter.MaxBatch + 64
+	mostLookedBytes = dbadapter.MaxBatchBytes
+)
+
+// note takes what a snapshot holds under indices. One that is older than the last commit
+// does not count: that may have written there.
+func (l *looked) note(seq uint64, indices []dbadapter.Index, loaded []commit.Loaded) {
+	if len(indices) == 0 || len(indices) > mostLooked {
+		return
+	}
+	bytes := 0
+	for i := range loaded {
+		bytes += weightOf(loaded[i].Held)
+	}
+	if bytes > mostLookedBytes {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if seq != l.seq {
+		return
+	}
+	if len(l.found)+len(indices) > mostLooked || l.bytes+bytes > mostLookedBytes {
+		clear(l.found) // of look-ups that no write has followed
+		l.bytes = 0
+	}
+	if l.found == nil {
+		l.found = map[dbadapter.Index][]commit.Held{}
+	}
+	for i, index := range indices {
+		l.bytes += weightOf(loaded[i].Held) - weightOf(l.found[index])
+		l.found[index] = loaded[i].Held
+	}
+}
+
+// load is what is held under indices, as far as it is known; rest are the indices of
+// which it is not. The committer alone calls it.
+func (l *looked) load(indices []dbadapter.Index) (loaded []commit.Loaded, rest []dbadapter.Index) {
+	loaded = make([]commit.Loaded, len(indices))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.found) == 0 {
+		return loaded, indices
+	}
+	for i, index := range indices {
+		held, ok := l.found[index]
+		if loaded[i].Held = held; !ok {
+			rest = append(rest, index)
+		}
+	}
+	return loaded, rest
+}
+
+// committed follows a commit, before another one is decided.
+func (l *looked) committed(seq uint64, changes []dbadapter.Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seq = seq
+	for i := range changes {
+		index := changes[i].Index
+		l.bytes -= weightOf(l.found[index])
+		delete(l.found, index)
+	}
+}
+
+// restart forgets all: what is held is that of a store that was opened, or made anew, and
+// has seq as its last commit.
+func (l *looked) restart(seq uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.found)
+	l.seq, l.bytes = seq, 0
+}
+
+func weightOf(held []commit.Held) (n int) {
+	for i := range held {
+		n += held[i].Record.Weight()
+	}
+	return n
+}
+
+// loadAll reads what is held under indices, where it is not known.
+func (n *namespace) loadAll(txn *readTxn, indices []dbadapter.Index) []commit.Loaded {
+	loaded, rest := n.looked.load(indices)
+	for i, read := range n.heldAll(txn.txn, rest) {
+		at, _ := slices.BinarySearch(indices, rest[i])
+		loaded[at] = read
+	}
+	return loaded
+}
