@@ -45,16 +45,16 @@ func waitsForCommits() bool {
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for one := range strings.SplitSeq(string(stacks), "\n\n") {
 		head, frames, _ := strings.Cut(one, "\n")
-		if strings.Contains(head, "[sync.") && (strings.Contains(frames, "node.(*Namespace).admit(") || strings.Contains(frames, "node.(*Import).Hold(")) {
+		if strings.Contains(head, "[sync.") && (strings.Contains(frames, "node.(*Namespace).past(") || strings.Contains(frames, "node.(*Import).Hold(")) {
 			return true
 		}
 	}
 	return false
 }
 
-// No record from elsewhere, of a later version, comes between the making of a
-// version and its commit: a batch is written whole, and a write at the first
-// attempt.
+// No record from elsewhere, of a later version, comes between the making of the versions
+// of a batch and its commit: it is written whole. A put may be overtaken so by a record
+// from a peer, and is made anew then, once.
 func TestNoWriteIsOvertaken(t *testing.T) {
 	memory := memdb.New(memdb.Options{})
 	defer memory.Close()
@@ -109,13 +109,16 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 				// Until it is in, or waits for its turn.
 				waitFor(t, "it is in, or waits", func() bool { return len(came) > 0 || waitsForCommits() })
 			}
-			if err := write(key); err != nil || attempts.Load() != 1 {
+			err := write(key)
+			overtaken := what == "put" && whence == "from a peer" && attempts.Load() == 2
+			if err != nil || attempts.Load() != 1 && !overtaken {
 				t.Errorf("%s, with a record %s: %v after %d attempts", what, whence, err, attempts.Load())
 			}
 			if err := <-came; err != nil {
 				t.Errorf("a record %s: %v", whence, err)
 			}
-			if rec, err := ns.Get(t.Context(), key); err != nil || string(rec.Value) != "theirs" {
+			last := map[bool]string{true: "ours", false: "theirs"}[overtaken] // the later one
+			if rec, err := ns.Get(t.Context(), key); err != nil || string(rec.Value) != last {
 				t.Errorf("%s, with a later record %s: %q, %v", what, whence, rec.Value, err)
 			}
 		}
