@@ -52,10 +52,11 @@ func (ns *Namespace) audit(ctx context.Context) error {
 		digest = digest.Add(r.Digest)
 		at := dbadapter.RangeOf(r.Index)
 		ranges[at] = ranges[at].Add(dbadapter.Sum{Records: 1, Digest: r.Digest})
-		bucket, err := snap.Bucket(r.Index)
+		read, err := snap.Buckets([]dbadapter.Index{r.Index})
 		if err != nil {
 			return err
 		}
+		bucket := read[0]
 		// A bucket of several keys is added with the first of them.
 		if len(bucket) == 0 {
 			return fmt.Errorf("%w: %q is not under its index", ErrCorrupt, clip(r.Key))

@@ -144,15 +144,17 @@ type fresh struct {
 	read map[weak.Pointer[byte]]int
 }
 
-func (f *fresh) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
-	records, err := f.scanned.Bucket(i)
-	for n := range records {
-		records[n].Value = append(make([]byte, 0, len(records[n].Value)), records[n].Value...)
-		if v := records[n].Value; len(v) > 0 {
-			f.read[weak.Make(&v[0])] = len(v)
+func (f *fresh) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	all, err := f.scanned.Buckets(indices)
+	for _, records := range all {
+		for n := range records {
+			records[n].Value = append(make([]byte, 0, len(records[n].Value)), records[n].Value...)
+			if v := records[n].Value; len(v) > 0 {
+				f.read[weak.Make(&v[0])] = len(v)
+			}
 		}
 	}
-	return records, err
+	return all, err
 }
 
 func (f *fresh) inUse() (bytes int) {

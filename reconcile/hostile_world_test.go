@@ -112,9 +112,13 @@ func (f *trial) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) err
 	return nil
 }
 
-func (f *trial) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
-	f.read++
-	return hashed(f.keys.Hasher, f.buckets[i]...), nil
+func (f *trial) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	read := make([][]dbadapter.Hashed, len(indices))
+	for n, i := range indices {
+		f.read++
+		read[n] = hashed(f.keys.Hasher, f.buckets[i]...)
+	}
+	return read, nil
 }
 
 func (f *trial) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {

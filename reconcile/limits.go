@@ -69,6 +69,12 @@ const (
 	// 2^16 take 3 MiB.
 	maxDeclined = 1 << 16
 
+	// leastAhead and mostAhead are how many buckets are read together: cacheBytes hold
+	// four of the largest values, and 32 keep as many requests of a disk busy as
+	// gain much.
+	leastAhead = 4
+	mostAhead  = 32
+
 	// besideBytes is how much the records of one admission may have to be compared
 	// with: a store reads it all. It is four of the largest values.
 	besideBytes = 4 << 20

@@ -92,6 +92,13 @@ func (p *plan) mismatched() int { return p.size() - p.count(wire.Lacking, wire.W
 func (b *responder) draw(found []coded.Difference) error {
 	defer b.link.in(StepPeel)()
 	suspicion := int64(ambiguousBytes)
+	indices := make([]dbadapter.Index, 0, len(found))
+	for _, d := range found {
+		indices = append(indices, d.Index)
+	}
+	if err := b.own.ahead(b.link, indices); err != nil {
+		return err
+	}
 	for _, d := range found {
 		if err := b.link.tick(); err != nil {
 			return err

@@ -41,8 +41,9 @@ type Sketched interface {
 
 // Stored is what the steps fetch and verify read.
 type Stored interface {
-	// Bucket returns the records under an index, by key.
-	Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error)
+	// Buckets returns the records under each of the indices, by key. The indices
+	// ascend, and none comes twice.
+	Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error)
 	// All yields every record whose key is greater than behind (nil: all), by key.
 	All(behind []byte) iter.Seq2[dbadapter.Hashed, error]
 }

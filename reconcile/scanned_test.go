@@ -71,9 +71,12 @@ func (s *scanned) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) e
 	return nil
 }
 
-func (s *scanned) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
-	all, err := s.Snapshot.Bucket(i)
-	return slices.DeleteFunc(all, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, s.prefix) || !s.span.Holds(i) }), err
+func (s *scanned) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	all, err := s.Snapshot.Buckets(indices)
+	for n := range all {
+		all[n] = slices.DeleteFunc(all[n], func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, s.prefix) || !s.span.Holds(r.Index) })
+	}
+	return all, err
 }
 
 func (s *scanned) List(ranges []dbadapter.Range) iter.Seq2[Listed, error] {

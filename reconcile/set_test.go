@@ -67,11 +67,14 @@ func (s *set) Ranges(from, to dbadapter.Range) dbadapter.Sum { return s.ranges.O
 func (s *set) Cells(from, to int) ([]rateless.Cell, error)   { return s.sketch.Cells(from, to) }
 func (s *set) Decoded()                                      {}
 func (s *set) Estimator() rateless.Estimator                 { return s.sketch.Estimator() }
-func (s *set) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
-	if key, ok := s.places[i]; ok {
-		return hashed(s.keys.Hasher, s.records[key]), nil
+func (s *set) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	read := make([][]dbadapter.Hashed, len(indices))
+	for n, i := range indices {
+		if key, ok := s.places[i]; ok {
+			read[n] = hashed(s.keys.Hasher, s.records[key])
+		}
 	}
-	return nil, nil
+	return read, nil
 }
 
 func (s *set) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {

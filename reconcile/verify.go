@@ -37,6 +37,9 @@ type remainder struct {
 func (s *party) remainder() (r remainder, err error) {
 	key := (*keyhash.Key)(s.rangeKey())
 	left := s.here.sum()
+	if err := s.own.ahead(s.link, slices.Concat(s.plan.lists[:]...)); err != nil {
+		return r, err
+	}
 	for role, list := range s.plan.lists {
 		for _, i := range list {
 			records, err := s.own.bucket(i)

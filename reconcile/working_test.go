@@ -33,9 +33,9 @@ func (s *slow) Cells(from, to int) ([]rateless.Cell, error) {
 	return s.Replica.Cells(from, to)
 }
 
-func (s *slow) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
+func (s *slow) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
 	*s.clock += s.read
-	return s.Replica.Bucket(i)
+	return s.Replica.Buckets(indices)
 }
 
 func (s *slow) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) error {
@@ -151,7 +151,7 @@ func TestSessionsGiveWay(t *testing.T) {
 		if out.errA != nil || out.errB != nil {
 			t.Fatal(out.errA, out.errB)
 		}
-		if reads := int(*took / (giveWayEvery / 4)); gave < reads/8 || gave > reads || reads < 1000 {
+		if reads := int(*took / (giveWayEvery / 4)); gave < reads/8 || gave > reads || reads < 100 {
 			t.Errorf("method %v: others could run %d times in %v, of %d reads", method, gave, *took, reads)
 		}
 	}

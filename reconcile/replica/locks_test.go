@@ -66,9 +66,9 @@ func (s *unlockedSnapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Ch
 	return s.Snapshot.Lookup(indices, sums)
 }
 
-func (s *unlockedSnapshot) Bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
-	s.ns.check("Bucket")
-	return s.Snapshot.Bucket(i)
+func (s *unlockedSnapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	s.ns.check("Buckets")
+	return s.Snapshot.Buckets(indices)
 }
 
 func (s *unlockedSnapshot) Close() error {
@@ -99,7 +99,7 @@ func TestLockOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := s.keys.Hasher.Index(r.Key)
-		if _, err := snap.Bucket(i); err != nil {
+		if _, err := snap.Buckets([]dbadapter.Index{i}); err != nil {
 			t.Fatal(err)
 		}
 		if err := snap.Lookup([]dbadapter.Index{i}, make([]dbadapter.Checksum, 1)); err != nil {

@@ -89,13 +89,13 @@ func (p *Prefix) scan() error {
 		p.sums[r.Index] = dbadapter.PairOf(p.keys.Hasher, &r).Checksum
 	}
 	for _, i := range shared {
-		bucket, err := p.Bucket(i)
+		read, err := p.Buckets([]dbadapter.Index{i})
 		if err != nil {
 			return err
 		}
 		var b dbadapter.Bucket
-		for n := range bucket {
-			b.Add(&bucket[n])
+		for n := range read[0] {
+			b.Add(&read[0][n])
 		}
 		p.sums[i] = b.Pair(p.keys.Hasher).Checksum
 	}
@@ -173,10 +173,13 @@ func (p *Prefix) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) er
 	return nil
 }
 
-// Bucket implements reconcile.Replica. Only the records with the prefix are in it.
-func (p *Prefix) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	all, err := p.store.Bucket(index)
-	return slices.DeleteFunc(all, func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, p.prefix) || !p.span.Holds(index) }), err
+// Buckets implements reconcile.Replica. Only the records with the prefix are in them.
+func (p *Prefix) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	all, err := p.store.Buckets(indices)
+	for n := range all {
+		all[n] = slices.DeleteFunc(all[n], func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, p.prefix) || !p.span.Holds(r.Index) })
+	}
+	return all, err
 }
 
 // All implements reconcile.Replica.

@@ -84,10 +84,10 @@ func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
 // checkBucket compares what two replicas hold under an index.
 func checkBucket(t *testing.T, got reconcile.Replica, want *Snapshot, i dbadapter.Index) {
 	t.Helper()
-	a, errA := got.Bucket(i)
-	b, errB := want.Bucket(i)
-	if errA != nil || errB != nil || len(a) != len(b) || len(a) > 0 && !reflect.DeepEqual(a, b) {
-		t.Errorf("index %d: %d records, not %d (%v, %v)", i, len(a), len(b), errA, errB)
+	a, errA := got.Buckets([]dbadapter.Index{i})
+	b, errB := want.Buckets([]dbadapter.Index{i})
+	if errA != nil || errB != nil || len(a[0]) != len(b[0]) || len(a[0]) > 0 && !reflect.DeepEqual(a, b) {
+		t.Errorf("index %d: %d records, not %d (%v, %v)", i, len(a[0]), len(b[0]), errA, errB)
 	}
 	sums := make([]dbadapter.Checksum, 2)
 	errA = got.Lookup([]dbadapter.Index{i}, sums[:1])

@@ -158,9 +158,9 @@ func (s *Snapshot) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) 
 	return s.store.Lookup(indices, sums)
 }
 
-// Bucket implements reconcile.Replica.
-func (s *Snapshot) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	return s.store.Bucket(index)
+// Buckets implements reconcile.Replica.
+func (s *Snapshot) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	return s.store.Buckets(indices)
 }
 
 // All implements reconcile.Replica.

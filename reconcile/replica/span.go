@@ -101,12 +101,15 @@ func (s *Span) extend(cells int) error {
 	return nil
 }
 
-// Bucket implements reconcile.Replica.
-func (s *Span) Bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	if !s.span.Holds(index) {
-		return nil, nil
+// Buckets implements reconcile.Replica.
+func (s *Span) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	all, err := s.Snapshot.Buckets(indices)
+	for n := range all {
+		if !s.span.Holds(indices[n]) {
+			all[n] = nil
+		}
 	}
-	return s.Snapshot.Bucket(index)
+	return all, err
 }
 
 // Lookup implements reconcile.Replica.
@@ -143,7 +146,7 @@ func (s *Span) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
 		for p, err := range ticking(s.tick, s.store.Pairs(s.ctx, from, to)) {
 			var bucket []dbadapter.Hashed
 			if err == nil {
-				bucket, err = s.Bucket(p.Index)
+				bucket, err = s.store.Bucket(p.Index)
 			}
 			if err != nil {
 				yield(dbadapter.Hashed{}, err)

@@ -1,0 +1,68 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// counting is a replica that counts how often records are read, and how many buckets.
+type counting struct {
+	Replica
+	calls, buckets int
+	bytes          int64 // most at once
+}
+
+func (c *counting) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
+	c.calls++
+	c.buckets += len(indices)
+	read, err := c.Replica.Buckets(indices)
+	var size int64
+	for _, records := range read {
+		size += bytesOf(records)
+	}
+	c.bytes = max(c.bytes, size)
+	return read, err
+}
+
+// The records of a difference are read some tens at a time, and once, by both sides;
+// of large ones no more at once than are kept.
+func TestBucketsAreReadTogether(t *testing.T) {
+	const n = 300
+	for _, size := range []int{10, 300 << 10} {
+		a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+		values := map[bool]string{false: string(make([]byte, size)), true: string(make([]byte, size+1))}
+		for i := range n {
+			a.put(record(string(rune('a'+i)), values[false], at(0)))
+			b.put(record(string(rune('a'+i)), values[true], at(time.Hour)))
+			if size > 1000 && i == 30 {
+				break
+			}
+		}
+		va, vb := a.open(), b.open()
+		defer va.Close()
+		defer vb.Close()
+		ra, rb := &counting{Replica: va}, &counting{Replica: vb}
+		sa := Initiate(ra, a.options(b, Options{FirstCells: MaxFirstCells}))
+		sb := Respond(opening(rb), b.options(a, Options{}))
+		defer sa.Close()
+		defer sb.Close()
+		var out outcome
+		carry(t, sa, sb, &out, nil)
+		if sa.Err() != nil || sb.Err() != nil {
+			t.Fatal(sa.Err(), sb.Err())
+		}
+		for name, r := range map[string]*counting{"a": ra, "b": rb} {
+			if size > 1000 {
+				if r.bytes > cacheBytes {
+					t.Errorf("%s reads %d bytes at once", name, r.bytes)
+				}
+				continue
+			}
+			if r.calls > n/16 || r.buckets != n {
+				t.Errorf("%s reads %d buckets in %d calls, of %d", name, r.buckets, r.calls, n)
+			}
+		}
+	}
+}
