@@ -95,22 +95,22 @@ func TestDeclinedTombstonesAreCounted(t *testing.T) {
 	}
 }
 
-// wantForFloor checks that the pairs which the peer declined for its floor name
+// wantForFloor checks that what the peer declined for its floor names
 // records of the side's that it did, each once, and all of them if all are named.
 func wantForFloor(t *testing.T, s *side, r *Report, want int, all bool) {
 	t.Helper()
-	pairs := map[dbadapter.Pair]bool{}
+	keys := map[string]dbadapter.Version{}
 	for _, record := range s.dump() {
 		if strings.Contains(string(record.Key), "floor") {
-			pairs[dbadapter.PairOf(s.keys.Hasher, &hashed(s.keys.Hasher, record)[0])] = true
+			keys[string(record.Key)] = record.Version
 		}
 	}
 	named := 0
-	for _, p := range r.DeclinedForFloor {
-		if pairs[p] {
+	for _, d := range r.DeclinedForFloor {
+		if v, held := keys[string(d.Key)]; held && v == d.Version && d.Index == s.keys.Hasher.Index(d.Key) {
 			named++
 		}
-		delete(pairs, p)
+		delete(keys, string(d.Key))
 	}
 	if named != len(r.DeclinedForFloor) || named > wire.MaxRefusals || all && named != want {
 		t.Errorf("%s's report names %d records that the peer declined for its floor; %d are, of %d", s.name, len(r.DeclinedForFloor), named, want)

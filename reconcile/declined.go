@@ -66,14 +66,18 @@ func (d *Declined) add(p dbadapter.Pair, v dbadapter.Version, why wire.Reason) {
 	d.records[p] = r
 }
 
-// reason is why a record was declined; 0 if it was not.
-func (d *Declined) reason(p dbadapter.Pair) wire.Reason {
+// reason is why a record was declined; 0 if it was not. Its version tells it from
+// another that a member has ground to its pair.
+func (d *Declined) reason(p dbadapter.Pair, v dbadapter.Version) wire.Reason {
 	if d == nil {
 		return 0
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.records[p].Reason
+	if r := d.records[p]; r.Version == v {
+		return r.Reason
+	}
+	return 0
 }
 
 func (d *Declined) empty() bool {

@@ -50,7 +50,7 @@ type Report struct {
 	DeclinedCollectable int
 	// DeclinedForFloor names this side's records that the peer declined for its
 	// floor, now or in an earlier sync: at most wire.MaxRefusals of them.
-	DeclinedForFloor []dbadapter.Pair
+	DeclinedForFloor []Declining
 	// Theirs is the peer's greeting, once the peer has proved that it knows the
 	// secret.
 	Theirs wire.Greeting
@@ -119,13 +119,21 @@ func (r *Report) declinedHere(why wire.Reason) {
 	r.DeclinedHere[why]++
 }
 
-// declinedThere counts a record of this side's that the peer declines, and that
-// the pair names.
-func (r *Report) declinedThere(p dbadapter.Pair, why wire.Reason) {
+// Declining names a record of this side's that the peer declines. A pair would not do:
+// a member can grind two keys to one.
+type Declining struct {
+	Index   dbadapter.Index
+	Key     []byte
+	Version dbadapter.Version
+}
+
+// declinedThere counts a record of this side's that the peer declines. It is nil where
+// the peer's name for it is that of several records.
+func (r *Report) declinedThere(h *dbadapter.Hashed, why wire.Reason) {
 	r.Rejected++
 	r.DeclinedThere[why]++
-	if why == wire.ReasonFloor && len(r.DeclinedForFloor) < wire.MaxRefusals {
-		r.DeclinedForFloor = append(r.DeclinedForFloor, p)
+	if why == wire.ReasonFloor && h != nil && len(r.DeclinedForFloor) < wire.MaxRefusals {
+		r.DeclinedForFloor = append(r.DeclinedForFloor, Declining{h.Index, h.Key, h.Version})
 	}
 }
 

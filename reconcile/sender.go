@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"slices"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -49,9 +51,9 @@ func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
 	s.count++
 	sent := wire.Sent{Record: r.Record, Stub: stub}
 	p := s.pair(r)
-	if why := s.declined.reason(p); why != 0 {
+	if why := s.declined.reason(p, r.Version); why != 0 {
 		sent = withheld(r, why)
-		s.link.report.declinedThere(p, why)
+		s.link.report.declinedThere(r, why)
 		if collectable(&r.Record, why) {
 			s.link.report.DeclinedCollectable++
 		}
@@ -111,34 +113,44 @@ func (s *sender) settled(m *wire.End) error {
 	}
 	refused := uint64(s.leg+s.adoptable) - m.Applied // at most
 	s.leg, s.adoptable = 0, 0
-	named, collected := map[dbadapter.Pair]bool{}, uint64(0)
+	named := map[dbadapter.Pair]int{}
+	least, most := uint64(0), uint64(0) // of the refusals: collectable
 	for _, r := range m.Refusals {
 		p := dbadapter.Pair{Index: r.Index, Checksum: r.Checksum}
 		sent, err := s.sent(p)
 		if err != nil {
 			return err
 		}
-		if sent == nil || named[p] {
+		if named[p]++; named[p] > len(sent) {
 			return violation("a record under index %d was refused that was not sent, or twice", r.Index)
 		}
-		named[p] = true
-		if collectable(&sent.Record, r.Reason) {
-			collected++
+		one := sent[named[p]-1]
+		is := func(h *dbadapter.Hashed) bool { return collectable(&h.Record, r.Reason) }
+		if slices.ContainsFunc(sent, is) {
+			most++
+			if !slices.ContainsFunc(sent, func(h *dbadapter.Hashed) bool { return !is(h) }) {
+				least++
+			}
 		}
-		s.link.report.declinedThere(p, r.Reason)
-		s.declined.add(p, sent.Version, r.Reason)
+		if len(sent) > 1 {
+			s.link.report.declinedThere(nil, r.Reason) // which of them is not known
+		} else {
+			s.link.report.declinedThere(one, r.Reason)
+		}
+		s.declined.add(p, one.Version, r.Reason)
 	}
 	all := len(m.Refusals) < wire.MaxRefusals // were named
-	if m.Collectable < collected || m.Collectable > refused || all && m.Collectable > collected {
-		return violation("%d collectable records refused, of which %d were named", m.Collectable, collected)
+	if m.Collectable < least || m.Collectable > refused || all && m.Collectable > most {
+		return violation("%d collectable records refused, of which %d were named", m.Collectable, most)
 	}
 	s.link.report.DeclinedCollectable += int(m.Collectable)
 	return nil
 }
 
-// sent is the record that the pair stands for, if this side has sent it, or
-// offered it; else nil.
-func (s *sender) sent(p dbadapter.Pair) (*dbadapter.Hashed, error) {
+// sent are the records that the pair stands for, if this side has sent them, or
+// offered them. They are several only where a member has ground two keys of one index
+// to one checksum.
+func (s *sender) sent(p dbadapter.Pair) (sent []*dbadapter.Hashed, err error) {
 	if !s.all && !s.under[p.Index] {
 		return nil, nil
 	}
@@ -151,8 +163,8 @@ func (s *sender) sent(p dbadapter.Pair) (*dbadapter.Hashed, error) {
 	}
 	for n := range records {
 		if dbadapter.PairOf(s.hasher, &records[n]) == p {
-			return &records[n], nil
+			sent = append(sent, &records[n])
 		}
 	}
-	return nil, nil
+	return sent, nil
 }

@@ -38,10 +38,13 @@ func (ns *Namespace) AuditDue() bool {
 
 // suspect notes what a sync of the part has repaired, or left for later, if that may be
 // in what is kept: in the cells of the live sketch, or in sums of ranges. Only the records
-// tell which of the two sketches was wrong, so that both sides look.
-func (c *Conversation) suspect(r *reconcile.Repair) {
+// tell which of the two sketches was wrong, so that both sides look. They do so, too, if
+// what one of them said cannot be: of a number of records that is kept far too large no
+// sync makes anything.
+func (c *Conversation) suspect(r *reconcile.Repair, err error) {
 	cells := r.Sketch && c.ask.whole() // other cells are made for the one sync
-	if sums := r.Digests+r.Left > 0 && len(c.ask.Prefix) == 0; !cells && !sums {
+	sums := r.Digests+r.Left > 0 && len(c.ask.Prefix) == 0
+	if !cells && !sums && !errors.Is(err, reconcile.ErrNotVerified) && !errors.Is(err, reconcile.ErrProtocol) {
 		return
 	}
 	s := &c.part.ns.suspected

@@ -300,10 +300,10 @@ func (c *Conversation) reserve(bytes int64) error {
 func (c *Conversation) End(err error) (reconcile.Report, error) {
 	report := c.Session.Report()
 	c.Session.Close()
-	c.suspect(&report.Repair)
 	if err == nil {
 		err = c.Session.Err() // a session that is not over has not done its work
 	}
+	c.suspect(&report.Repair, err)
 	if c.close != nil {
 		if closed := c.close(); err == nil {
 			err = closed

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -135,21 +136,21 @@ func (ns *Namespace) leftToReaders() bool {
 
 // declinedForFloor is the removal of what the peer's floor has left behind: what
 // was deleted, or has expired, goes; what is alive is set aside for a person.
-func (c *Conversation) declinedForFloor(pairs []dbadapter.Pair) (removes []dbadapter.Write, err error) {
+func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes []dbadapter.Write, err error) {
 	ns := c.part.ns
 	snap, err := ns.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Close()
-	for _, p := range pairs {
-		records, err := snap.Bucket(p.Index)
+	for _, d := range declined {
+		records, err := snap.Bucket(d.Index)
 		if err != nil {
 			return nil, err
 		}
 		for i := range records {
 			r := &records[i]
-			if r.Version.Clock > c.theirs.Floor || dbadapter.PairOf(ns.Keys.Hasher, r) != p {
+			if r.Version.Clock > c.theirs.Floor || r.Version != d.Version || !bytes.Equal(r.Key, d.Key) {
 				continue
 			}
 			action := dbadapter.SetAside

@@ -1,0 +1,55 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/storetest"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Two records of one index and one checksum are both declined: the sync goes on, names
+// both, and brings the third one, of the same pair, once it is there.
+func TestRefusedRecordsOfOnePair(t *testing.T) {
+	h := coarse{storetest.Weak(dbadapter.NewHasher(testSecret), 0)}
+	a, b := newSide(t, "a", h), newSide(t, "b", h)
+	a.admit = func(records []dbadapter.Record) ([]Verdict, error) {
+		var good []dbadapter.Record
+		verdicts := make([]Verdict, len(records))
+		for i, r := range records {
+			if strings.HasPrefix(string(r.Key), "bad") {
+				verdicts[i].Reason = wire.ReasonSignature
+			} else {
+				good = append(good, r)
+				verdicts[i].Result = dbadapter.Applied
+			}
+		}
+		_, err := a.write(good)
+		return verdicts, err
+	}
+	holds := func(key string) bool {
+		for _, r := range a.dump() {
+			if string(r.Key) == key {
+				return true
+			}
+		}
+		return false
+	}
+	dead := record("bad two", "", at(time.Second))
+	dead.Deleted = true
+	a.put(record("common", "", at(0)))
+	b.put(record("common", "", at(0)), record("bad one", "x", at(4*time.Second)), dead, record("good", "x", at(2*time.Second)))
+	out := run(t, a, b, Options{}, nil)
+	if out.errA != nil || out.errB != nil {
+		t.Fatal(out.errA, out.errB)
+	}
+	if out.b.DeclinedThere[wire.ReasonSignature] != 2 || out.a.DeclinedHere[wire.ReasonSignature] != 2 || !holds("good") {
+		t.Errorf("%+v", out.b)
+	}
+	b.put(record("later", "x", at(3*time.Second)))
+	if out = run(t, a, b, Options{}, nil); out.errA != nil || out.errB != nil || !holds("later") {
+		t.Fatal(out.errA, out.errB, out.a)
+	}
+}
