@@ -48,8 +48,9 @@ unit: $(TOOLS) ## all tests of the module in a random order (SEED=…), with -ra
 	@echo "test order: SEED=$(SEED)"
 	$(GOTESTSUM) --format testname --jsonfile .tools/test.json --raw-command -- tools/unit.sh $(SEED)
 
-seeds: ## 2,000 simulated runs, each twice
+seeds: ## 2,150 simulated runs, each twice
 	go test -count=1 -v -run '^TestSeeds$$' ./testnet -seeds 2000
+	go test -count=1 -v -run '^TestSeeds$$' ./testnet -seeds 150 -profile ranges
 
 soak: ## 20,000 simulated runs, each twice (from the seed FIRST=…, with the faults PROFILE=…)
 	go test -count=1 -v -timeout 3h -run '^TestSeeds$$' ./testnet -seeds 20000 -seed $(or $(FIRST),0) -profile $(or $(PROFILE),mixed) -found scenarios/found

@@ -91,6 +91,14 @@ func (r *runner) do(e *plan.Event) {
 		r.restore(e.Node)
 	case plan.Flip:
 		n.Flip(uint64(e.Amount))
+	case plan.FlipCell:
+		n.FlipCell(uint64(e.Amount))
+	case plan.FlipSum:
+		n.FlipSum(uint64(e.Amount))
+	case plan.Phantom:
+		n.Phantom(uint64(e.Amount))
+	case plan.FalsePeel:
+		n.FalsePeel(e.Peer)
 	case plan.Full:
 		r.fill(e.Node, e.For)
 	case plan.Old:

@@ -57,6 +57,8 @@ type Result struct {
 	// refusals by reason.
 	Events   int `json:"events"`
 	Sessions int `json:"sessions"`
+	// Repairs counts the sessions that did not prove themselves by their cells.
+	Repairs int `json:"repairs"`
 	// Parts counts, of both sides, the sessions that were parts of a large sync.
 	Parts   int            `json:"parts"`
 	Frames  int            `json:"frames"`

@@ -83,7 +83,7 @@ type runner struct {
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
 	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
-	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Bulk: r.bulk(), Watch: r})
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Checksums: p.Checksums, Bulk: r.bulk(), Watch: r})
 	r.result = Result{
 		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1, plan: p,
 		Violations: []Violation{}, Refused: map[string]int{},
@@ -104,6 +104,9 @@ func (r *runner) bulk() node.Bulk {
 // indices lets keys share indices in every fourth run: about ten keys an index,
 // fewer than a sync accepts.
 func (r *runner) indices() uint64 {
+	if r.plan.Indices > 0 {
+		return uint64(r.plan.Indices)
+	}
 	if r.world.Draw(sim.ForIndices, 0, 0, 0)%4 != 0 {
 		return 0
 	}
@@ -288,6 +291,9 @@ func (r *runner) Ended(e *model.Ended) {
 	if e.Ask.Span != (wire.Span{}) {
 		r.result.Parts++
 	}
+	if e.Initiator && e.Report.Repair.Needed() {
+		r.result.Repairs++
+	}
 	e.Before, e.After = r.within(e.Before, &e.Ask), r.within(e.After, &e.Ask)
 	switch {
 	case e.Replayed:
@@ -308,6 +314,10 @@ func (r *runner) Ended(e *model.Ended) {
 		Took: e.Took, Counted: true, Failed: e.Err != nil,
 		Gets: e.Ask.Direction != wire.Push, Gives: e.Ask.Direction != wire.Pull, DryRun: e.Ask.DryRun,
 		Before: e.Before, After: e.After,
+		Compared: e.Report.Method == wire.MethodSketch && len(e.Ask.Prefix) == 0 && e.Ask.Span == (wire.Span{}),
+		Unproved: unproved(e.Err),
+		Wrong:    [2]check.Wrong{check.Wrong(e.Wrong[0]), check.Wrong(e.Wrong[1])}, Still: check.Wrong(e.Still), Struck: e.Struck, Stray: e.Stray,
+		Collisions: r.collisions(e.Before), Begun: e.Begun, At: r.world.Now(), Damaged: e.Damaged,
 	}
 	if !e.Initiator {
 		s.Gets, s.Gives = s.Gives, s.Gets
@@ -321,15 +331,23 @@ func begunAgain(err error) bool {
 	return errors.Is(err, reconcile.ErrBusy) || errors.Is(err, reconcile.ErrListsDiffer)
 }
 
+// unproved reports whether a session ended so because what was said in it cannot be.
+func unproved(err error) bool {
+	return errors.Is(err, reconcile.ErrNotVerified) || errors.Is(err, reconcile.ErrProtocol)
+}
+
 // unsound describes a fault that no session of two honest nodes has; empty if
 // this one has no such fault.
 func (r *runner) unsound(e *model.Ended) string {
+	hurt := e.Struck || e.Stray || e.Wrong[0].Any() || e.Wrong[1].Any()
 	switch {
-	case errors.Is(e.Err, reconcile.ErrNotVerified), errors.Is(e.Err, reconcile.ErrProtocol):
+	case hurt && unproved(e.Err):
+		return "" // the rule healed judges it
+	case unproved(e.Err):
 		return "broke the protocol or its own proof"
 	case e.Err != nil && !begunAgain(e.Err) && !e.Alone && r.healed > 0 && e.Begun > r.healed:
 		return "failed, though nothing was wrong any more"
-	case e.Report.Method == wire.MethodAll && !e.Report.Behind && e.Ask.Span == (wire.Span{}) && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
+	case !hurt && e.Report.Method == wire.MethodAll && !e.Report.Behind && e.Ask.Span == (wire.Span{}) && e.Ask.Method != wire.MethodAll && len(e.Before[0]) > 0 && len(e.Before[1]) > 0:
 		return "did not find the differences by cells"
 	}
 	return ""

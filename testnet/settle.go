@@ -66,6 +66,7 @@ func (r *runner) settle() error {
 		}
 		if r.equal() && r.rested() { // what was under way has changed nothing
 			r.result.SettledMS = settled.Milliseconds()
+			r.audit()
 			return r.idle()
 		}
 	}
@@ -257,6 +258,9 @@ func (r *runner) final(node, group int) (check.Final, error) {
 		return f, fmt.Errorf("read its cells: %w", err)
 	}
 	f.Recomputed = r.recompute(f.Dump, len(f.Kept.Cells))
+	if w := n.Wrong(); w.Any() {
+		f.Audit = fmt.Errorf("the sums of %d ranges and %d cells are not those of its records", w.Sums, w.Cells)
+	}
 	return f, nil
 }
 

@@ -20,7 +20,7 @@ import (
 var (
 	firstSeed = flag.Uint64("seed", 0, "TestSeeds: the first seed")
 	seedCount = flag.Int("seeds", 0, "TestSeeds: how many seeds; 0: one if -seed is given, else 80, or 10 under the race detector")
-	profile   = flag.String("profile", "mixed", "TestSeeds: what is done to the nodes: calm, rough, clocks, disks, members or mixed")
+	profile   = flag.String("profile", "mixed", "TestSeeds: what is done to the nodes: calm, rough, clocks, disks, members, ranges or mixed")
 	budget    = flag.Duration("shrink", time.Minute, "TestSeeds: how long to shrink what fails; 0 leaves it as it is")
 	found     = flag.String("found", "", "TestSeeds: the folder for shrunk tapes; a temporary one if empty")
 )

@@ -32,7 +32,11 @@
 //	idle       once all are equal, a sync moves nothing
 //	honest     a sync is called verified only if both sides hold what either held
 //	count      a sync counts as applied just the records that were new to its side,
-//	           and that its store took; a dry run moves nothing
+//	           and that its store took, and just what it found wrong; a dry run moves
+//	           nothing
+//	healed     sums of ranges that a node keeps wrong are put right by the sync that meets
+//	           them, cells by an audit that it calls for; a sync that repairs something
+//	           makes all equal
 //	leak       what was measured is within its bound
 //
 // # What a node may forget

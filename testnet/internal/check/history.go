@@ -35,6 +35,7 @@ type History struct {
 	lists    listing
 	// grants are the roles that nodes were asked to give, the founder's first.
 	grants []grant
+	wounds map[int]wound // by node
 }
 
 // restamp is the replacement of a version at a node by a lesser one.
@@ -179,6 +180,7 @@ func (h *History) Observe(node int, r *dbadapter.Record) {
 func (h *History) Started(node int, dump []dbadapter.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	delete(h.wounds, node) // what called for an audit was in memory
 	there := make(map[string]bool, len(dump))
 	for i := range dump {
 		there[string(dump[i].Key)] = true

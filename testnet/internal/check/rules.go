@@ -28,6 +28,7 @@ const (
 	Idle      Rule = "idle"
 	Honest    Rule = "honest"
 	Count     Rule = "count"
+	Healed    Rule = "healed"
 	Leak      Rule = "leak"
 )
 

@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
@@ -28,13 +29,28 @@ type Sync struct {
 	// that was Counted; Failed says that the session ended with an error.
 	Took            int
 	Counted, Failed bool
+	// Compared says that the session compared all records, and not those of a part or of
+	// a prefix. Unproved says that it ended since what it found does not explain what
+	// differs.
+	Compared, Unproved bool
+	// Wrong is what Node and Peer kept wrong before, Still what Node keeps wrong after it;
+	// Struck says that more went wrong meanwhile, Stray that the session's own cells held
+	// a wrong pair.
+	Wrong         [2]Wrong
+	Still         Wrong
+	Struck, Stray bool
+	// Collisions are the indices under which the two held other records of one checksum.
+	Collisions int
+	// Begun and At are when the session began, and ended; Damaged is when more went wrong
+	// at Node for the last time.
+	Begun, At, Damaged time.Duration
 	// Before are the records of Node and Peer in the snapshots that the session
 	// worked on; After are those when it ended for Node. After[1] is nil if the
 	// peer is down, or was restored from a copy meanwhile.
 	Before, After [2][]dbadapter.Record
 }
 
-// Synced judges a session: the rules idle, honest and count.
+// Synced judges a session: the rules idle, honest, count and healed.
 func (h *History) Synced(s *Sync) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,6 +61,9 @@ func (h *History) Synced(s *Sync) {
 				s.Peer, r.Differences(), r.Applied, r.Sent, r.Rejected, r.Verified)
 		}
 		return
+	}
+	if h.healed(s); s.Unproved {
+		return // it moved nothing, or what it could
 	}
 	if s.Counted && (r.Applied > s.Took || r.Applied < s.Took && !s.Failed) {
 		h.found.say(Count, s.Node, "", "a sync with node %d counts %d records as applied; the store took %d", s.Peer, r.Applied, s.Took)

@@ -83,7 +83,6 @@ func (p *process) background() {
 	wait = func() {
 		p.rounds = p.after(p.core.Schedule.Pause(), func() {
 			p.refused(p.core.Tend(context.Background()))
-			p.audit()
 			p.refused(p.core.KeepSummaries(context.Background(), p.node.world.Now()))
 			p.core.Schedule.Begin(p.node.knows)
 			p.turns()
@@ -91,15 +90,6 @@ func (p *process) background() {
 		})
 	}
 	wait()
-}
-
-// audit audits the namespace if a sync has found that this is due.
-func (p *process) audit() {
-	if p.ns == nil || !p.ns.AuditDue() {
-		return
-	}
-	_, _, err := p.ns.Audit(context.Background(), nil)
-	p.refused(err)
 }
 
 // turns begins the syncs that the schedule has a place for.

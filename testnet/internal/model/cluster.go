@@ -30,6 +30,8 @@ type Config struct {
 	Every time.Duration
 	// Indices is how many indices keys are spread over; 0 means all.
 	Indices uint64
+	// Checksums is how many bits of a checksum tell records of one minute apart; 0: all.
+	Checksums int
 	// Bulk is which syncs are large ones.
 	Bulk node.Bulk
 	// Watch is called with what nodes do.
@@ -74,6 +76,8 @@ const (
 	// fewNodes is the most nodes of a run in which every node knows the address
 	// of every other; in larger runs each knows those at distances of powers of two.
 	fewNodes = 12
+	// auditLook is how long after a sync a node looks whether that calls for an audit.
+	auditLook = time.Second
 )
 
 // Name is the namespace's name on the node that creates it.
@@ -115,7 +119,10 @@ func (c *Cluster) Index(key []byte) dbadapter.Index { return c.keys.Hasher.Index
 
 func (c *Cluster) weaken(h dbadapter.Hasher) dbadapter.Hasher {
 	if c.Indices > 0 {
-		return Coarse(h, c.Indices)
+		h = Coarse(h, c.Indices)
+	}
+	if c.Checksums > 0 {
+		h = Colliding(h, c.Checksums)
 	}
 	return h
 }

@@ -11,6 +11,7 @@
 //	write.go       writes that share a sync of the disk, for badgerdb's committer
 //	background.go  virtual timers for the schedule, for peer's background
 //	wall.go        a machine's clock that jumps and stands still
+//	damage.go      live sketches and sums of ranges that are kept wrong
 //	crash.go       processes that die anywhere
 //
 // Nodes become members by invitations, as they do on a network.

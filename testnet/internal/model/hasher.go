@@ -15,3 +15,25 @@ type coarse struct {
 func (c *coarse) Index(key []byte) dbadapter.Index {
 	return 1 + dbadapter.Index(uint64(c.Hasher.Index(key))%c.indices)
 }
+
+// checksumBits is how many bits of a checksum tell no time.
+const checksumBits = 22
+
+// Colliding is a hasher whose checksums tell records of one minute apart by few bits,
+// so that other contents have equal checksums: as by chance in one of four million
+// changes, or by the doing of a member.
+func Colliding(h dbadapter.Hasher, bits int) dbadapter.Hasher { return &colliding{h, bits} }
+
+type colliding struct {
+	dbadapter.Hasher
+	bits int
+}
+
+// Checksum implements dbadapter.Hasher.
+func (c *colliding) Checksum(latest dbadapter.Timestamp, digests []dbadapter.Digest) dbadapter.Checksum {
+	sum := c.Hasher.Checksum(latest, digests)
+	if sum == 0 {
+		return 0
+	}
+	return max(1, sum>>checksumBits<<checksumBits|sum&(1<<c.bits-1))
+}

@@ -27,6 +27,9 @@ type Node struct {
 	old     bool           // it speaks an older version of the protocol
 	liar    bool           // its greetings are not true
 	tickets map[int]string // the last of each inviter
+	strikes int            // how often what it keeps of its records was damaged
+	struck  time.Duration  // the last time
+	stray   map[int]bool   // the cells of the next sync with that node hold a wrong pair
 	damage  error          // why it does not start
 	frozen  time.Duration  // until when it stands still
 	starts  uint64
@@ -51,10 +54,11 @@ type process struct {
 	applied  int    // records, in all
 	dump     []dbadapter.Record
 	dumped   int // applied, when dump was made; -1: never
+	right    right
 }
 
 func newNode(c *Cluster, number int) *Node {
-	n := &Node{cluster: c, world: c.World, number: number, tickets: map[int]string{}}
+	n := &Node{cluster: c, world: c.World, number: number, tickets: map[int]string{}, stray: map[int]bool{}}
 	n.id = node.IDOf(keyOf(number).Public().(ed25519.PublicKey))
 	n.wall.world = c.World
 	n.insert(sim.NewDisk(c.World, number))

@@ -45,6 +45,15 @@ type Ended struct {
 	Alone bool
 	// Mixed says that the two spoke different versions of the protocol.
 	Mixed bool
+	// Wrong is what of the state that Node and Peer keep was not that of their records
+	// when each took its snapshot, Still the same of Node when the session was over.
+	// Struck says that more was damaged meanwhile, Stray that the cells of the session
+	// held a wrong pair.
+	Wrong         [2]Wrong
+	Still         Wrong
+	Struck, Stray bool
+	// Damaged is when the state that Node keeps was damaged last.
+	Damaged time.Duration
 	// Restamped says that one of the two restamped records meanwhile, or set some
 	// aside.
 	Restamped bool
@@ -57,6 +66,7 @@ type Ended struct {
 type meeting struct {
 	sides    [2]*session // initiator and responder
 	replayed bool
+	stray    *stray // in the initiator's cells, or nil
 }
 
 // tape is what an initiator has sent.
@@ -86,6 +96,8 @@ type session struct {
 	at      int // p.applied when the snapshot was taken
 	stamped int // p.restamps then
 	applied int // records, by this session
+	wrong   Wrong
+	strikes int // of the node, when the snapshot was taken
 	finish  func(reconcile.Report, error)
 }
 
@@ -96,6 +108,7 @@ func (p *process) begin(remote, side int, m *meeting, a node.Ask, open func(x *s
 	if x.Conversation, err = open(x); err != nil {
 		return nil, err
 	}
+	x.wrong, x.strikes = p.wrong(), p.node.strikes
 	m.sides[side] = x
 	p.sessions = append(p.sessions, x)
 	p.node.cluster.open++
@@ -121,6 +134,10 @@ func (p *process) dial(remote int, a node.Ask, finish func(reconcile.Report, err
 		return
 	}
 	x.finish, x.tape = finish, &tape{}
+	if n.stray[remote] && a.Moves() {
+		delete(n.stray, remote)
+		m.stray = n.drawStray(n.starts, uint64(remote))
+	}
 	n.cluster.last[[2]int{n.number, remote}] = x.tape
 	x.done = p.ns.Call(there.id, a)
 	x.listen(n.cluster.Net.Dial(n.number, remote, func(s *sim.Stream) bool { return there.accept(s, n.number, m) }))
@@ -215,6 +232,9 @@ func (x *session) send(e *reconcile.Event) {
 	if n.liar {
 		frame = boasting(e.Message, frame)
 	}
+	if x.side == 0 && x.meeting.stray != nil {
+		frame = x.meeting.stray.into(e.Message, frame)
+	}
 	if x.tape != nil {
 		x.tape.frames = append(x.tape.frames, frame)
 	}
@@ -231,6 +251,7 @@ func (x *session) end() {
 	if err != nil {
 		n.cluster.Watch.Refused(n.number, err)
 	}
+	x.process.audit()
 	if !x.ask.Control { // the checker knows the data
 		n.cluster.Watch.Ended(x.judged(report, err))
 	}
@@ -250,6 +271,8 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 		Took: x.applied, Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
 	}
 	e.Before[0], e.After[0] = x.before, x.process.records()
+	e.Wrong[0], e.Still = x.wrong, x.process.wrong()
+	e.Damaged, e.Struck, e.Stray = n.struck, x.strikes != n.strikes, x.meeting.stray != nil
 	if initiator := x.meeting.sides[0]; initiator != nil {
 		e.Begun = initiator.begun
 	}
@@ -257,6 +280,7 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 	if y := x.meeting.sides[1-x.side]; y != nil {
 		e.Restamped = e.Restamped || y.process.restamps != y.stamped
 		e.Alone, e.Mixed, e.Before[1] = false, x.old != y.old, y.before
+		e.Wrong[1], e.Struck = y.wrong, e.Struck || y.strikes != y.process.node.strikes
 		if y.process.node.process == y.process {
 			e.After[1] = y.process.records()
 		}

@@ -33,6 +33,9 @@
 //	                    it nodes sync only when told
 //	skew D              how far ahead of a node's clock a version may be
 //	signed              records are signed by their writers
+//	checksums N         N bits of a checksum tell records of one minute apart, 1 to 22;
+//	                    with few, other contents have equal checksums
+//	indices N           keys share so many indices
 //	alone               only node 0 has the namespace; the others join by events
 //	settle D            after the last event all links are healed, all nodes
 //	                    started and all clocks right; within D they converge

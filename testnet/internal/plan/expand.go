@@ -153,7 +153,7 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 	lasts := max(time.Millisecond, min(d.within(e.For/4), e.At+e.For-f.At))
 	end := Event{At: f.At + lasts, Node: f.Node}
 	switch f.Verb {
-	case Cut, Loss, Replay, Partition:
+	case Cut, Loss, Replay, Partition, FalsePeel:
 		if p.Nodes == 1 {
 			return nil // there is no other node
 		}
@@ -176,6 +176,12 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 		if f.Verb == CrashAt {
 			f.Step = reconcile.Step(d.IntN(len(reconcile.Steps())))
 		}
+	case FlipCell, FlipSum, Phantom: // low numbers more often: what syncs of small sets read
+		f.Amount = d.scale(1<<24) - 1
+		return []Event{f}
+	case FalsePeel:
+		f.Node, f.Peer = d.pair(p.Nodes)
+		return []Event{f}
 	case Freeze, StopClock, Full:
 		f.For = lasts
 		return []Event{f}
@@ -238,6 +244,11 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		p.Net.Loss = float64(d.IntN(50)) / 1000
 		p.Net.Duplicate = float64(d.IntN(50)) / 1000
 		p.Net.Reorder = float64(d.IntN(50)) / 1000
+	}
+	if profile == Ranges {
+		if r := p.draw("ranges", 0, 0); r.IntN(3) == 0 {
+			p.Checksums = 1 + r.IntN(3)
+		}
 	}
 	line := Event{Verb: Expand, At: time.Second, For: 20*time.Second + d.within(40*time.Second)}
 	line.Random = Random{

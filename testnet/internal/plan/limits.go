@@ -12,6 +12,8 @@ const (
 	// MaxTime bounds every duration: a year of virtual time still fits the
 	// milliseconds of a version many times over.
 	MaxTime = 365 * 24 * time.Hour
+	// ChecksumBits is how many bits of a checksum tell no time.
+	ChecksumBits = 22
 	// MaxKeyBytes is shorter than a store allows, so that a batch can add its
 	// numbers.
 	MaxKeyBytes = 200

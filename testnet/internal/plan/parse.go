@@ -118,6 +118,10 @@ func (p *parser) setting(word, rest string) error {
 		p.plan.Skew, err = duration("skew", rest, 0, MaxTime)
 	case "settle":
 		p.plan.Settle, err = duration("settle", rest, 0, MaxTime)
+	case "checksums":
+		p.plan.Checksums, err = number("checksums", rest, 1, ChecksumBits)
+	case "indices":
+		p.plan.Indices, err = number("indices", rest, 1, MaxEvents)
 	case "signed", "alone":
 		p.plan.Signed = p.plan.Signed || word == "signed"
 		p.plan.Alone = p.plan.Alone || word == "alone"
@@ -130,7 +134,7 @@ func (p *parser) setting(word, rest string) error {
 	return err
 }
 
-var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "signed", "alone", "settle"}
+var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "signed", "alone", "settle"}
 
 func (p *parser) expect(rest string) error {
 	x := &p.plan.Expect

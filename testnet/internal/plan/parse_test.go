@@ -20,6 +20,8 @@ seed 18446744073709551615
 net delay=10ms jitter=30ms loss=0.01 duplicate=0.002 reorder=1
 every 5s
 skew 1m
+checksums 2
+indices 9
 signed
 alone
 
@@ -68,6 +70,10 @@ at 15s loss 0>1 0.05
 at 16s copy 2
 at 17s restore 2
 at 18s flip 2 1000
+at 18s flip-cell 2 1001
+at 18s flip-sum 2 1002
+at 18s phantom 2 7
+at 18s false-peel 0>1
 at 19s full 2 for 10s
 at 20s old 2
 at 20s lie 2
@@ -91,7 +97,7 @@ func TestParse(t *testing.T) {
 	if got := p.String(); got != whole {
 		t.Errorf("printed as\n%s", got)
 	}
-	if p.Nodes != 5 || p.Seed != 1<<64-1 || !p.Signed || !p.Alone || p.Every != 5*time.Second || p.Skew != time.Minute || p.Settle != 2*time.Minute {
+	if p.Nodes != 5 || p.Seed != 1<<64-1 || !p.Signed || !p.Alone || p.Checksums != 2 || p.Indices != 9 || p.Every != 5*time.Second || p.Skew != time.Minute || p.Settle != 2*time.Minute {
 		t.Errorf("settings: %+v", p)
 	}
 	if want := (Net{10 * time.Millisecond, 30 * time.Millisecond, 0.01, 0.002, 1}); p.Net != want {
@@ -129,6 +135,8 @@ func TestParse(t *testing.T) {
 		{At: 13 * s, Verb: Partition, Key: "0,1|2,3|4"},
 		{At: 15 * s, Verb: Loss, Node: 0, Peer: 1, Amount: 50},
 		{At: 18 * s, Verb: Flip, Node: 2, Amount: 1000},
+		{At: 18 * s, Verb: FlipSum, Node: 2, Amount: 1002},
+		{At: 18 * s, Verb: FalsePeel, Node: 0, Peer: 1},
 		{At: 22 * s, Verb: Expand, For: 60 * s, Random: Random{Writes: 200, Keys: 50, Size: 2048, Syncs: 4, Members: 7, Faults: 20, Profile: Rough}},
 	} {
 		if got := events[want.Verb]; got != want {

@@ -29,6 +29,11 @@ type Plan struct {
 	// Alone says that only node 0 has the namespace when the run begins; the
 	// others join when an event says so. Otherwise all are members of all.
 	Alone bool
+	// Checksums is how many bits of a checksum tell records of one minute apart; 0: all
+	// 22. With few, other contents have equal checksums.
+	Checksums int
+	// Indices is how many indices keys are spread over; 0: as the seed says.
+	Indices int
 	// Events stand in order of time; those of the same time happen in the
 	// order of the list.
 	Events []Event
@@ -68,7 +73,7 @@ type Event struct {
 	// For is how long the condition lasts, or how old a version is.
 	For time.Duration
 	// Amount is the milliseconds of a skew, the number of records of a batch,
-	// the per mille of a loss, the bit of a flip.
+	// the per mille of a loss, the bit of a flip, the number of a phantom.
 	Amount int64
 	// Step is where a crash-at strikes.
 	Step reconcile.Step

@@ -24,6 +24,12 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "every %s\n", span(p.Every))
 	}
 	fmt.Fprintf(&b, "skew %s\n", span(p.Skew))
+	if p.Checksums != 0 {
+		fmt.Fprintf(&b, "checksums %d\n", p.Checksums)
+	}
+	if p.Indices != 0 {
+		fmt.Fprintf(&b, "indices %d\n", p.Indices)
+	}
 	if p.Signed {
 		b.WriteString("signed\n")
 	}

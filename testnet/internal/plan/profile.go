@@ -18,13 +18,17 @@ const (
 	// Members has changes of the list of members by several admins, with partitions,
 	// crashes, restores, and clocks that are hours wrong.
 	Members Profile = "members"
-	// Mixed is, by the seed, one of the others, or all of them at once; in every
+	// Ranges has damage of what nodes keep of their records for syncs, and of the cells of
+	// single syncs, with crashes, restores, cuts, losses and partitions; in a third of the
+	// plans checksums collide.
+	Ranges Profile = "ranges"
+	// Mixed is, by the seed, one of the others but Ranges, or all of them at once; in every
 	// third plan admins change the list of members, too.
 	Mixed Profile = "mixed"
 )
 
 // Profiles lists all of them.
-func Profiles() []Profile { return []Profile{Calm, Rough, Clocks, Disks, Members, Mixed} }
+func Profiles() []Profile { return []Profile{Calm, Rough, Clocks, Disks, Members, Ranges, Mixed} }
 
 // eventsPerFault is the most events of one fault: the fault, and its end.
 const eventsPerFault = 3
@@ -32,9 +36,13 @@ const eventsPerFault = 3
 // faults are the verbs that a profile draws from, each as often as it stands
 // here.
 var faults = map[Profile][]Verb{
-	Rough:   {Cut, Cut, Loss, Loss, Partition, Crash, Crash, CrashAt, CrashAt, Freeze, Replay, Old},
-	Clocks:  {Skew, Skew, Skew, StopClock, StopClock, Freeze, Crash, Restore},
-	Disks:   {Crash, Crash, CrashAt, CrashAt, Restore, Restore, Flip, Full},
+	Rough:  {Cut, Cut, Loss, Loss, Partition, Crash, Crash, CrashAt, CrashAt, Freeze, Replay, Old},
+	Clocks: {Skew, Skew, Skew, StopClock, StopClock, Freeze, Crash, Restore},
+	Disks:  {Crash, Crash, CrashAt, CrashAt, Restore, Restore, Flip, Full},
+	Ranges: {
+		FlipCell, FlipCell, FlipCell, FlipSum, FlipSum, FlipSum, FlipSum, Phantom, Phantom, FalsePeel, FalsePeel, FalsePeel,
+		Crash, CrashAt, CrashAt, Restore, Partition, Cut, Loss,
+	},
 	Members: {Partition, Partition, Partition, Cut, Loss, Crash, CrashAt, Restore, Restore, Skew, Skew, Freeze},
 }
 

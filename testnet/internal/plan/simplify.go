@@ -23,6 +23,8 @@ func (s *shrinker) settings() {
 		func(p *Plan) {
 			p.Signed = p.Signed && slices.ContainsFunc(p.Events, func(e Event) bool { return e.Key == "read" })
 		},
+		func(p *Plan) { p.Checksums = 0 },
+		func(p *Plan) { p.Indices = 0 },
 		func(p *Plan) { p.Skew = DefaultSkew },
 		func(p *Plan) { p.Settle = DefaultSettle },
 	} {
@@ -56,7 +58,7 @@ func (s *shrinker) details() {
 			e.Amount = 1000 // all is a plainer fault than some
 		case e.Verb == Skew:
 			e.Amount = toward(e.Amount, time.Minute.Milliseconds())
-		case e.Verb == Flip:
+		case e.Verb == Flip, e.Verb == FlipCell, e.Verb == FlipSum, e.Verb == Phantom:
 			e.Amount = 0
 		}
 	})

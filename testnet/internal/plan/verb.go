@@ -95,6 +95,20 @@ const (
 	// Flip: "flip 2 1000" flips a bit of its synced bytes: the bit is
 	// Amount modulo 8 of byte Amount/8 modulo the length.
 	Flip
+	// FlipCell: "flip-cell 2 1000" flips a bit of the live sketch of node 2: bit
+	// Amount of its first cells, counted around the end.
+	FlipCell
+	// FlipSum: "flip-sum 2 1000" flips a bit of what node 2 keeps of a range, the
+	// number of records or the sum of their digests: bit Amount of all ranges, those
+	// with records first, counted around the end.
+	FlipSum
+	// Phantom: "phantom 2 7" puts a pair into the live sketch of node 2 that no node
+	// holds, drawn by the number; an odd number takes it out, though it is not there.
+	Phantom
+	// FalsePeel: "false-peel 0>1": the cells of the next sync that node 0 begins with
+	// node 1 hold a pair that neither holds, as if it had been peeled out of them
+	// wrongly. By the seed those that are asked for later hold it, too, or not.
+	FalsePeel
 	// Full: "full 2 for 10s": its disk takes no more writes for that long.
 	Full
 	// Old: "old 2" restarts the node with an older version of the protocol.
@@ -185,6 +199,10 @@ var verbTable = [verbs]struct {
 	Copy:       {"copy", formNode, fault},
 	Restore:    {"restore", formNode, fault},
 	Flip:       {"flip", formFlip, fault},
+	FlipCell:   {"flip-cell", formFlip, fault},
+	FlipSum:    {"flip-sum", formFlip, fault},
+	Phantom:    {"phantom", formFlip, fault},
+	FalsePeel:  {"false-peel", formLink, fault},
 	Full:       {"full", formFor, fault},
 	Old:        {"old", formNode, fault},
 	Lie:        {"lie", formNode, fault},

@@ -28,6 +28,7 @@ const (
 	ForLinger
 	ForIndices
 	ForToken
+	ForPhantom
 )
 
 // Draw is 64 random bits for a purpose and up to three counters.

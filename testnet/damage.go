@@ -1,0 +1,51 @@
+package testnet
+
+import (
+	"maps"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// collisions counts the indices under which two sides hold other records of one
+// checksum.
+func (r *runner) collisions(dumps [2][]dbadapter.Record) (n int) {
+	if r.plan.Checksums == 0 {
+		return 0
+	}
+	h := r.cluster.Keys().Hasher
+	var sides [2]map[dbadapter.Index]*dbadapter.Bucket
+	for side, dump := range dumps {
+		sides[side] = map[dbadapter.Index]*dbadapter.Bucket{}
+		for i := range dump { // by key, as a bucket takes them
+			record := dbadapter.Hashed{Record: dump[i], Index: h.Index(dump[i].Key), Digest: h.Digest(&dump[i])}
+			b := sides[side][record.Index]
+			if b == nil {
+				b = &dbadapter.Bucket{}
+				sides[side][record.Index] = b
+			}
+			b.Add(&record)
+		}
+	}
+	for i, a := range maps.All(sides[0]) {
+		if b := sides[1][i]; b != nil && a.Digest != b.Digest && a.Pair(h) == b.Pair(h) {
+			n++
+		}
+	}
+	return n
+}
+
+// audit has the nodes compute anew what they keep, as each does once a day: what no sync
+// has met is put right then. What syncs must have met, is right before.
+func (r *runner) audit() {
+	for _, group := range r.reach() {
+		for _, i := range group {
+			n := r.cluster.Node(i)
+			if !n.Damaged() || !n.Member() {
+				continue
+			}
+			if d := n.Audit(); d.Ranges > 0 && len(group) > 1 && !r.stuck(i) {
+				r.history.Unhealed(i, d.Ranges)
+			}
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package model
+
+import (
+	"context"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/reconcile/replica"
+	"github.com/syncd-io/syncd/reconcile/wire"
+	"github.com/syncd-io/syncd/testnet/internal/sim"
+)
+
+// Damage of what a node keeps of its records for syncs, as memory that flips a bit, or a
+// fault of the program, would leave it: the records are right. It goes where the state
+// itself goes, into summaries on the disk and copies of it.
+
+// Wrong is how much of what a node keeps is not that of its records.
+type Wrong struct {
+	Sums    int // of ranges
+	Numbers int // of records, of these
+	Cells   int // of the first ones
+}
+
+// Any reports whether something is wrong.
+func (w Wrong) Any() bool { return w != Wrong{} }
+
+// damagedCells is how many cells are damaged and compared: more than small sets read.
+const damagedCells = 1 << 10
+
+// summaryHead is where the cells begin in a summary of package replica.
+const summaryHead = 38
+
+// spoil replaces the live sketch by what change makes of its summary. Sessions under
+// way begin anew, as after a start.
+func (n *Node) spoil(change func(live *replica.Live, summary []byte)) {
+	p := n.process
+	if p == nil || p.ns == nil {
+		return
+	}
+	p.flush()
+	live := p.ns.Live
+	seq, summary := live.Summary()
+	none := func(func(dbadapter.Change, error) bool) {}
+	change(live, summary)
+	if err := live.Restore(seq, summary, none); err != nil {
+		return // no sum of a cell is that large
+	}
+	n.strikes, n.struck = n.strikes+1, n.world.Now()
+}
+
+// FlipCell flips a bit of the first cells of the live sketch.
+func (n *Node) FlipCell(bit uint64) {
+	n.spoil(func(_ *replica.Live, summary []byte) {
+		bit %= damagedCells * rateless.CellSize * 8
+		summary[summaryHead+bit/8] ^= 1 << (bit % 8)
+	})
+}
+
+// tell has the live sketch follow a change that the store has not made.
+func (n *Node) tell(c dbadapter.Change) {
+	n.spoil(func(*replica.Live, []byte) {}) // no snapshot looks back behind it
+	p := n.process
+	_, _, c.Seq = p.ns.Live.State()
+	p.ns.Live.Observe([]dbadapter.Change{c})
+}
+
+// FlipSum flips a bit of what is kept of a range: 64 of the number of records, then 256
+// of the sum of their digests. The ranges that hold records come first.
+func (n *Node) FlipSum(bit uint64) {
+	p := n.process
+	if p == nil || p.ns == nil {
+		return
+	}
+	const bits = 64 * 5
+	sums := p.keptSums()
+	order := make([]dbadapter.Range, 0, dbadapter.Ranges)
+	for _, empty := range []bool{false, true} {
+		for r, s := range sums {
+			if (s == dbadapter.Sum{}) == empty {
+				order = append(order, dbadapter.Range(r))
+			}
+		}
+	}
+	r := order[bit/bits%dbadapter.Ranges]
+	kept := sums[r]
+	flipped := kept
+	if at := bit % bits; at < 64 {
+		flipped.Records ^= 1 << at
+	} else {
+		flipped.Digest[at/64-1] ^= 1 << (at % 64)
+	}
+	from, _ := r.Bounds()
+	missing := flipped.Sub(kept)
+	n.tell(dbadapter.Change{Index: from, Delta: missing.Digest, Records: int(missing.Records)})
+}
+
+// Phantom puts a pair that no node holds into the live sketch; an odd number takes it
+// out.
+func (n *Node) Phantom(number uint64) {
+	if n.process == nil || n.process.ns == nil {
+		return
+	}
+	p := n.drawPair(number, 0)
+	c := dbadapter.Change{Index: dbadapter.Index(p.Index), New: dbadapter.Checksum(p.Checksum)}
+	if number%2 == 1 {
+		c.Old, c.New = c.New, c.Old
+	}
+	n.tell(c)
+}
+
+// drawPair is a pair that no node holds.
+func (n *Node) drawPair(a, b uint64) rateless.Pair {
+	draw := func(c uint64) uint64 {
+		return 1 + n.world.Draw(sim.ForPhantom, a<<8|uint64(n.number), b, c)%(1<<47)
+	}
+	return rateless.Pair{Index: rateless.Index(draw(0)), Checksum: rateless.Checksum(draw(1))}
+}
+
+// keptSums is what the process keeps of each range.
+func (p *process) keptSums() []dbadapter.Sum {
+	snap, err := p.ns.Live.Snapshot(context.Background(), p.store, nil)
+	if err != nil {
+		panic(err) // it is in memory, and open
+	}
+	defer snap.Close()
+	sums := make([]dbadapter.Sum, dbadapter.Ranges)
+	for r := range sums {
+		sums[r] = snap.Ranges(dbadapter.Range(r), dbadapter.Range(r)+1)
+	}
+	return sums
+}
+
+// right is the state as the records of a moment give it.
+type right struct {
+	dump  []dbadapter.Record // that they are of
+	sums  []dbadapter.Sum
+	cells []rateless.Cell
+}
+
+// wrong compares what a process keeps with its records, if it was ever damaged.
+func (p *process) wrong() (w Wrong) {
+	if p.node.strikes == 0 || p.ns == nil {
+		return w
+	}
+	live, err := p.ns.Live.Snapshot(context.Background(), p.store, nil)
+	if err != nil {
+		panic(err) // it is in memory, and open
+	}
+	defer live.Close()
+	cells, err := live.Cells(0, damagedCells)
+	if err != nil {
+		panic(err)
+	}
+	want := p.compute()
+	for r := range want.sums {
+		switch kept := live.Ranges(dbadapter.Range(r), dbadapter.Range(r)+1); {
+		case kept == want.sums[r]:
+		case kept.Records != want.sums[r].Records:
+			w.Numbers++
+			fallthrough
+		default:
+			w.Sums++
+		}
+	}
+	for i := range want.cells {
+		if cells[i] != want.cells[i] {
+			w.Cells++
+		}
+	}
+	return w
+}
+
+// compute is the state that the records give, made anew when they have changed.
+func (p *process) compute() *right {
+	dump := p.records()
+	if p.right.sums != nil && len(dump) == len(p.right.dump) && (len(dump) == 0 || &dump[0] == &p.right.dump[0]) {
+		return &p.right
+	}
+	h := p.ns.Keys.Hasher
+	sums := make([]dbadapter.Sum, dbadapter.Ranges)
+	buckets := map[dbadapter.Index]*dbadapter.Bucket{}
+	for i := range dump { // by key, as a bucket takes them
+		r := dbadapter.Hashed{Record: dump[i], Index: h.Index(dump[i].Key), Digest: h.Digest(&dump[i])}
+		at := dbadapter.RangeOf(r.Index)
+		sums[at] = sums[at].Add(dbadapter.Sum{Records: 1, Digest: r.Digest})
+		b := buckets[r.Index]
+		if b == nil {
+			b = &dbadapter.Bucket{}
+			buckets[r.Index] = b
+		}
+		b.Add(&r)
+	}
+	sketch := rateless.NewSketch(p.ns.Keys.Cells, damagedCells)
+	for i, b := range buckets {
+		sketch.Add(coded.Pair(i, b.Pair(h).Checksum))
+	}
+	p.right = right{dump, sums, sketch.Prefix(damagedCells)}
+	return &p.right
+}
+
+// audit looks a little later, after a sync that calls for it, whether what the process
+// keeps is to be computed anew.
+func (p *process) audit() {
+	if p.ns == nil || !p.ns.AuditDue() {
+		return
+	}
+	p.after(auditLook, func() {
+		if p.ns.AuditDue() {
+			p.auditNow()
+			p.refused(p.core.KeepSummaries(context.Background(), p.node.world.Now()))
+		}
+	})
+}
+
+func (p *process) auditNow() (d replica.Drift) {
+	d, _, err := p.ns.Audit(context.Background(), nil)
+	p.refused(err)
+	p.node.world.Note("audit", p.node.number, d.Ranges, []byte(d.String()))
+	return d
+}
+
+// Audit computes anew what the node keeps, and keeps that on the disk: it says what was
+// wrong.
+func (n *Node) Audit() (d replica.Drift) {
+	n.joinedDo(func(p *process) error {
+		d = p.auditNow()
+		return p.core.KeepSummaries(context.Background(), n.world.Now())
+	})
+	return d
+}
+
+// Damaged reports whether what the node keeps of its records was ever damaged.
+func (n *Node) Damaged() bool { return n.strikes > 0 }
+
+// Wrong is what of it is wrong now.
+func (n *Node) Wrong() (w Wrong) {
+	if n.process != nil {
+		w = n.process.wrong()
+	}
+	return w
+}
+
+// FalsePeel spoils the cells of the next sync that the node begins with another.
+func (n *Node) FalsePeel(remote int) { n.stray[remote] = true }
+
+// stray is a pair that neither side of a session holds, in the initiator's cells: in all
+// of them, or in those of its first message only.
+type stray struct {
+	cells []rateless.Cell // that hold just the pair
+	later bool
+	sent  int
+}
+
+func (n *Node) drawStray(a, b uint64) *stray {
+	sketch := rateless.NewSketch(n.cluster.keys.Cells, 1<<14)
+	sketch.Add(n.drawPair(a, b+1))
+	return &stray{cells: sketch.Prefix(sketch.Len()), later: n.world.Draw(sim.ForPhantom, a, b, uint64(n.number)<<8|255)%2 == 0}
+}
+
+// into adds the pair to the cells of a frame.
+func (s *stray) into(m wire.Message, frame []byte) []byte {
+	switch m := m.(type) {
+	case *wire.Hello:
+		with := *m
+		with.Cells = s.add(m.Cells)
+		return wire.Append(nil, &with)
+	case *wire.Cells:
+		if s.later {
+			with := *m
+			with.Cells = s.add(m.Cells)
+			return wire.Append(nil, &with)
+		}
+	}
+	return frame
+}
+
+func (s *stray) add(cells []rateless.Cell) []rateless.Cell {
+	const p = 1<<48 - 59
+	cells = slices.Clone(cells)
+	for i := range cells {
+		if s.sent < len(s.cells) {
+			a := &s.cells[s.sent]
+			cells[i] = rateless.Cell{
+				S1: (cells[i].S1 + a.S1) % p, S2: (cells[i].S2 + a.S2) % p,
+				Check: (cells[i].Check + a.Check) % (1 << 26), Count: (cells[i].Count + a.Count) % (1 << 6),
+			}
+		}
+		s.sent++
+	}
+	return cells
+}
