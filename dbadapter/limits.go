@@ -15,10 +15,14 @@ const (
 	// (Record.Weight). Badger's transaction holds 15 % of a memtable.
 	MaxBatch      = 4096
 	MaxBatchBytes = 1<<20 + 1<<19
-	// MaxBucket is how many keys may share an index. Four do in one of 5·10^12
-	// namespaces of 10^8 records (n⁴/24p³); a member that knows the secret can find as many as
-	// it likes, and a bucket is read whole.
+	// MaxBucket is how many records that are not tombstones may share an index. Four
+	// keys do in one of 5·10^12 namespaces of 10^8 records (n⁴/24p³); a member that
+	// knows the secret can find as many as it likes, and a bucket is read whole.
 	MaxBucket = 64
+	// MaxBucketKeys is how many keys may share an index, tombstones included: what is
+	// deleted because an index was full needs room until it is collected. A
+	// tombstone takes at most its key and its signature.
+	MaxBucketKeys = 16 * MaxBucket
 	// MaxReplaces is how many writers a record names as replaced. More than so
 	// many seldom write one key, and 8 take no more room than two signatures.
 	MaxReplaces = 8

@@ -166,8 +166,9 @@ const (
 	Conflict
 	// Skipped: nothing was written since another write's condition failed.
 	Skipped
-	// Full: the key is new, and MaxBucket others share its index; nothing was
-	// written.
+	// Full: nothing was written, since MaxBucket other records that are not tombstones
+	// share the index of a record that is none and whose key holds none; or
+	// MaxBucketKeys others the index of a new key.
 	Full
 )
 

@@ -38,8 +38,8 @@ type ImportResult struct {
 	// Expired counts the items that had expired when they were to be written. They
 	// are left out.
 	Expired int64
-	// Full counts the items whose keys are new and share their index with
-	// dbadapter.MaxBucket others. They are left out.
+	// Full counts the items that share their index with dbadapter.MaxBucket other
+	// records, and are left out.
 	Full int64
 	// Late counts the dated items whose dates the members would not take: they may have
 	// collected deleted records up to there, or this node's role, given anew, does not

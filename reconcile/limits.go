@@ -44,7 +44,7 @@ const (
 
 	// maxBucket is the most records that one index may bring in one sync: no store
 	// holds more.
-	maxBucket = dbadapter.MaxBucket
+	maxBucket = dbadapter.MaxBucketKeys
 
 	// maxBucketBytes bounds the records under one index that wait for the
 	// others of their bucket: four of the largest.

@@ -7,8 +7,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// testFull fills the bucket of an index: one more key is declined, alone, and there is
-// room again once a record is removed.
+// testFull fills the bucket of an index: one more key is declined, alone, but for a
+// tombstone, and there is room again once a record is removed or deleted.
 func testFull(t *testing.T, h Harness) {
 	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 0))
 	tw := newTwin(e.hasher)
@@ -35,4 +35,35 @@ func testFull(t *testing.T, h Harness) {
 	gone := put("last", "w", at(2))
 	gone.Action = dbadapter.Collect
 	apply("a removal, and one more", dbadapter.Applied, gone, put("more", "v", at(3)))
+
+	grave := func(key string, v dbadapter.Version) write {
+		w := put(key, "", v)
+		w.Record.Deleted, w.Record.Value = true, nil
+		return w
+	}
+	apply("a tombstone", dbadapter.Applied, grave("grave", at(1)))
+	apply("a record in its place", dbadapter.Full, put("grave", "v", at(2)))
+	apply("a tombstone in its place", dbadapter.Applied, grave("grave", at(3)))
+	apply("a tombstone for a record, and the record", dbadapter.Applied, grave("k1", at(4)), put("grave", "v", at(5)))
+	var graves []write
+	for i := dbadapter.MaxBucket + 1; i < dbadapter.MaxBucketKeys; i++ {
+		graves = append(graves, grave(fmt.Sprint("grave", i), at(1)))
+	}
+	apply("as many as there may be", dbadapter.Applied, graves...)
+	apply("one too many", dbadapter.Full, grave("one more", at(6)))
+	apply("a new record while there are fewer", dbadapter.Full, grave("k2", at(7)), put("one more", "v", at(7)))
+}
+
+// full reports whether the index of a record has no room for it.
+func (t *twin) full(r dbadapter.Record) bool {
+	others, alive := 0, 0
+	for _, o := range t.records {
+		if t.hasher.Index(o.Key) == t.hasher.Index(r.Key) && string(o.Key) != string(r.Key) {
+			if others++; !o.Deleted {
+				alive++
+			}
+		}
+	}
+	held, ok := t.records[string(r.Key)]
+	return !ok && others >= dbadapter.MaxBucketKeys || !r.Deleted && (!ok || held.Deleted) && alive >= dbadapter.MaxBucket
 }

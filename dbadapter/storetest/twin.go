@@ -71,7 +71,7 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict boo
 			if w.Action == dbadapter.SetAside {
 				t.keep(dbadapter.KeptSetAside, held, dbadapter.Version{})
 			}
-		case !ok && len(t.buckets()[t.hasher.Index(w.Record.Key)]) >= dbadapter.MaxBucket:
+		case (!ok || rank(w.Record) > rank(held) || w.Action == dbadapter.Replace && rank(w.Record) < rank(held)) && t.full(w.Record):
 			outcomes[i].Result = dbadapter.Full
 		case !ok || rank(w.Record) > rank(held) || w.Action == dbadapter.Replace && rank(w.Record) < rank(held):
 			outcomes[i].Result = dbadapter.Applied

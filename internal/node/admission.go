@@ -92,7 +92,7 @@ func (ns *Namespace) admit(ctx context.Context, from ID, theirs, past dbadapter.
 
 // errFull says why a record is declined: only keys that were chosen for it share an
 // index in such a number.
-var errFull = fmt.Errorf("%w: %d other keys share its index; delete some of them, or choose another key", dbadapter.ErrLimit, dbadapter.MaxBucket)
+var errFull = fmt.Errorf("%w: %d other records share its index; delete some of them, or choose another key", dbadapter.ErrLimit, dbadapter.MaxBucket)
 
 // keepOut takes off the writes whose records the floor keeps out. commits is held.
 func (ns *Namespace) keepOut(from ID, theirs dbadapter.Timestamp, verdicts []reconcile.Verdict, writes []dbadapter.Write, places []int) (_ []dbadapter.Write, _ []int, err error) {

@@ -49,7 +49,8 @@ func collect(t *testing.T, ns *Namespace, key string) {
 }
 
 // The 65th key of an index is not written, alone, in a batch or by an import; what is
-// there can be overwritten and deleted, and other keys of the batch are written.
+// there can be overwritten, and deleted to make room, and other keys of the batch are
+// written.
 func TestFullIndexOfThisNode(t *testing.T) {
 	_, sets := newCrowded(1)
 	ns := sets[0]
@@ -79,10 +80,10 @@ func TestFullIndexOfThisNode(t *testing.T) {
 		{Key: []byte(crowd(66)), Value: []byte("w")},
 		{Key: []byte(crowd(4)), Value: []byte("w")},
 	})
-	if want := (ImportResult{Items: 6, Written: 2, Unchanged: 1, Full: 3}); err != nil || im.Result != want {
+	if want := (ImportResult{Items: 6, Written: 3, Unchanged: 1, Full: 2}); err != nil || im.Result != want {
 		t.Errorf("an import: %+v, not %+v; %v", im.Result, want, err)
 	}
-	if n := len(records(ns)); n != dbadapter.MaxBucket+2 {
+	if n := len(records(ns)); n != dbadapter.MaxBucket+3 {
 		t.Errorf("%d records are held", n)
 	}
 }
@@ -205,6 +206,48 @@ func TestFullIndexAmongThree(t *testing.T) {
 		if r, err := get(ns, crowd(0)); err == nil && !r.Deleted || err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
 			t.Errorf("node %d, of a key that is deleted: %+v, %v", n, r, err)
 		}
+	}
+}
+
+// What found an index full can be deleted where it is held: its tombstone finds room
+// everywhere, so that the sets are equal again and nothing holds a collection back.
+func TestFullIndexIsEmptiedByDeletion(t *testing.T) {
+	ms, sets := newCrowded(3)
+	for i := range dbadapter.MaxBucket {
+		must(put(sets[0], crowd(i), "v"))
+	}
+	for i := range 5 {
+		must(put(sets[1], crowd(100+i), "v"))
+	}
+	circle := func() (failed error) {
+		for range 2 {
+			failed = nil
+			for i, ns := range sets {
+				_, _, err := ms[i].sync(ns, ms[(i+1)%3], Ask{})
+				failed = errors.Join(failed, err)
+			}
+		}
+		return failed
+	}
+	if err := circle(); !errors.Is(err, ErrRejected) {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		must(commit(sets[1].Delete([]byte(crowd(100 + i)))))
+	}
+	for _, m := range ms { // what was declined is offered again: b has room for five of a's now
+		m.clock = m.clock.Add(DeclinedLife)
+	}
+	if err := circle(); err != nil {
+		t.Errorf("once they are deleted: %v", err)
+	}
+	for i, ns := range sets {
+		if fmt.Sprint(records(ns)) != fmt.Sprint(records(sets[0])) {
+			t.Errorf("node %d holds others than node 0", i)
+		}
+	}
+	if r, _, err := ms[2].sync(sets[2], ms[0], Ask{}); err != nil || r.DeclinedCollectable > 0 {
+		t.Errorf("%v, %+v", err, r)
 	}
 }
 

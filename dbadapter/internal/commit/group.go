@@ -109,7 +109,7 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 		held = &b.Held[at]
 	}
 	result := decide(it, held)
-	if result == dbadapter.Applied && held == nil && len(b.Held) >= dbadapter.MaxBucket {
+	if result == dbadapter.Applied && !it.Action.Removes() && full(b.Held, held, &it.Record) {
 		return dbadapter.Full
 	}
 	if result != dbadapter.Applied {
@@ -132,6 +132,23 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 	b.put(g.slot(len(b.Held)+1), at, ok, it)
 	g.latest = max(g.latest, it.Record.Version.Clock)
 	return result
+}
+
+// full reports whether a bucket has no room for a record, in place of the one held.
+func full(bucket []Held, held *Held, r *dbadapter.Hashed) bool {
+	if held == nil && len(bucket) >= dbadapter.MaxBucketKeys {
+		return true
+	}
+	if r.Deleted || held != nil && !held.Record.Deleted || len(bucket) < dbadapter.MaxBucket {
+		return false
+	}
+	alive := 0
+	for i := range bucket {
+		if !bucket[i].Record.Deleted {
+			alive++
+		}
+	}
+	return alive >= dbadapter.MaxBucket
 }
 
 // decide says what one write does to the record held, nil if the key is free.

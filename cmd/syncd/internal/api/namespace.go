@@ -124,7 +124,7 @@ type ImportResult struct {
 	Unchanged int64 `json:"unchanged" doc:"there already with the same value"`
 	Stale     int64 `json:"stale" doc:"dated before the record that is there"`
 	Expired   int64 `json:"expired" doc:"had expired, and were left out"`
-	Full      int64 `json:"full" doc:"left out, since 64 other keys share their index"`
+	Full      int64 `json:"full" doc:"left out, since 64 other records share their index"`
 	Late      int64 `json:"late" doc:"dated up to when deleted records may have been collected, or before this node's role was given anew: written as of now; among the others"`
 }
 
