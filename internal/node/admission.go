@@ -39,6 +39,7 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timest
 			if err := ns.admit(ctx, from, theirs, past, records[first:last], refused[first:last], verdicts[first:last]); err != nil {
 				return nil, err
 			}
+			first = last
 		}
 		return verdicts, nil
 	}
