@@ -40,6 +40,7 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timest
 				return nil, err
 			}
 			first = last
+			first = last
 		}
 		return verdicts, nil
 	}
