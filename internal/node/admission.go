@@ -40,7 +40,6 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timest
 				return nil, err
 			}
 			first = last
-			first = last
 		}
 		return verdicts, nil
 	}
