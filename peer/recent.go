@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
+
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -14,6 +16,7 @@ import (
 
 // SyncRecord is a sync that has ended, as RecentSyncs remembers it. A large sync that goes
 // in parts is one; while it runs, that of the side that was called tells how far it is.
+// That side learns of a break between two parts by the end of the connection alone.
 type SyncRecord struct {
 	// Time is when it ended.
 	Time time.Time
@@ -38,7 +41,15 @@ type recorded struct {
 	began time.Time
 	// open: it goes on in further conversations, which the peer begins.
 	open bool
+	// by is the connection over which the peer began the last conversation.
+	by network.Conn
 }
+
+// brokenOff is the error of a sync whose connection has ended between two conversations.
+const brokenOff = "the peer's connection ended before the last part of the sync"
+
+// broken reports whether the peer does not go on with an open sync.
+func (s *recorded) broken() bool { return s.open && s.by != nil && s.by.IsClosed() }
 
 // stage is what a conversation is in the sync that it belongs to.
 type stage int
@@ -80,8 +91,9 @@ func (r *recent) put(s recorded) {
 	r.list = append(r.list, s)
 }
 
-// follow adds a conversation that a peer has begun to the sync that it belongs to.
-func (r *recent) follow(s SyncRecord, at stage) {
+// follow adds a conversation that a peer has begun over a connection to the sync that it
+// belongs to.
+func (r *recent) follow(s SyncRecord, at stage, by network.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := len(r.list) - 1
@@ -91,6 +103,9 @@ func (r *recent) follow(s SyncRecord, at stage) {
 			break
 		}
 	}
+	if i >= 0 && at != stagePart && r.list[i].by != by && r.list[i].broken() { // a part goes on with it, over another connection
+		r.list[i].open, r.list[i].by, r.list[i].Error = false, nil, brokenOff
+	}
 	switch {
 	case i < 0:
 	case r.list[i].open:
@@ -98,7 +113,7 @@ func (r *recent) follow(s SyncRecord, at stage) {
 		r.list = slices.Delete(r.list, i, i+1)
 		s.Report = joined(of.Report, s.Report, at)
 		s.Report.DurationMS = ms(s.Time.Sub(of.began)) // some have run at once
-		r.put(recorded{s, of.began, at != stageWhole && s.Error == ""})
+		r.put(newRecorded(s, of.began, at, by))
 		return
 	case at == stagePart && r.list[i].Error != "" && r.list[i].Report.Parts > 0: // two parts at once have broken off
 		r.list[i].Report = joined(r.list[i].Report, s.Report, at)
@@ -108,7 +123,15 @@ func (r *recent) follow(s SyncRecord, at stage) {
 	if at == stagePart {
 		s.Report = joined(Report{Namespace: s.Report.Namespace, Peer: s.Report.Peer, Method: wire.MethodParts}, s.Report, at)
 	}
-	r.put(recorded{s, from, at != stageWhole && s.Error == ""})
+	r.put(newRecorded(s, from, at, by))
+}
+
+func newRecorded(s SyncRecord, began time.Time, at stage, by network.Conn) recorded {
+	r := recorded{SyncRecord: s, began: began}
+	if at != stageWhole && s.Error == "" {
+		r.open, r.by = true, by
+	}
+	return r
 }
 
 // joined adds a conversation to what came before it in its sync.
@@ -129,7 +152,10 @@ func (n *Node) RecentSyncs() []SyncRecord {
 	defer r.mu.Unlock()
 	out := make([]SyncRecord, 0, len(r.list))
 	for _, s := range slices.Backward(r.list) {
-		if s.open {
+		switch {
+		case s.broken():
+			s.Error = brokenOff
+		case s.open:
 			node.Forecast(&s.Report)
 		}
 		out = append(out, s.SyncRecord)
@@ -169,7 +195,7 @@ func (n *Node) ended(s SyncRecord, of *side, err error) {
 	case of.control, busy:
 		n.recent.add(s)
 	case s.Incoming:
-		n.recent.follow(s, stageOf(of.part, &s.Report))
+		n.recent.follow(s, stageOf(of.part, &s.Report), of.by)
 	}
 	r := &s.Report
 	n.repaired(r)

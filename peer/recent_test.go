@@ -3,7 +3,10 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
+
+	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -72,13 +75,20 @@ func TestLargeSyncIsListedOnce(t *testing.T) {
 	// A sync that is cut is one, too, and the next one another.
 	put("second", 300)
 	before = [2]int{len(a.RecentSyncs()), len(b.RecentSyncs())}
+	var cut atomic.Bool // a connection that is made anew is cut, too
+	b.host.Network().Notify(&network.NotifyBundle{ConnectedF: func(_ network.Network, c network.Conn) {
+		if cut.Load() {
+			c.Close()
+		}
+	}})
 	_, err = sa.Sync(t.Context(), b.ID(), SyncOptions{Progress: func(r Report) {
-		if r.PartsDone == 2 {
+		if r.PartsDone >= 2 && !cut.Swap(true) {
 			for _, c := range b.host.Network().ConnsToPeer(a.ID()) {
 				c.Close()
 			}
 		}
 	}})
+	cut.Store(false)
 	if !errors.Is(err, ErrUnreachable) {
 		t.Fatal(err)
 	}

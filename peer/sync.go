@@ -251,6 +251,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 type side struct {
 	remote   ID
 	incoming bool
+	by       network.Conn // of an incoming one
 	dry      bool
 	whole    bool         // it moves all that differs in the records
 	control  bool         // it syncs the list of members
@@ -272,10 +273,10 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 		return r
 	}
 	defer func() {
-		n.places.running.Add(-1)
 		watch.stop()
 		report = finish(report)
 		n.ended(SyncRecord{Time: n.now().UTC(), Incoming: s.incoming, DryRun: s.dry, Report: report}, &s, err)
+		n.places.running.Add(-1)
 	}()
 
 	watch.enter(reconcile.StepSketch)
