@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 // Two records of one index and one checksum are both declined: the sync goes on, names
-// both, and brings the third one, of the same pair, once it is there.
+// both, and brings others of the same pair. What was refused is not taken for one of those.
 func TestRefusedRecordsOfOnePair(t *testing.T) {
 	h := coarse{storetest.Weak(dbadapter.NewHasher(testSecret), 0)}
 	a, b := newSide(t, "a", h), newSide(t, "b", h)
@@ -41,6 +42,9 @@ func TestRefusedRecordsOfOnePair(t *testing.T) {
 	dead.Deleted = true
 	a.put(record("common", "", at(0)))
 	b.put(record("common", "", at(0)), record("bad one", "x", at(4*time.Second)), dead, record("good", "x", at(2*time.Second)))
+	for i := range 8 {
+		b.put(record(fmt.Sprint("a good ", i), "x", at(2*time.Second)))
+	}
 	out := run(t, a, b, Options{}, nil)
 	if out.errA != nil || out.errB != nil {
 		t.Fatal(out.errA, out.errB)
@@ -49,7 +53,7 @@ func TestRefusedRecordsOfOnePair(t *testing.T) {
 		t.Errorf("%+v", out.b)
 	}
 	b.put(record("later", "x", at(3*time.Second)))
-	if out = run(t, a, b, Options{}, nil); out.errA != nil || out.errB != nil || !holds("later") {
-		t.Fatal(out.errA, out.errB, out.a)
+	if out = run(t, a, b, Options{}, nil); out.errA != nil || out.errB != nil || !holds("later") || out.b.DeclinedThere[wire.ReasonSignature] != 2 {
+		t.Fatal(out.errA, out.errB, out.a, out.b)
 	}
 }

@@ -124,7 +124,6 @@ func (s *sender) settled(m *wire.End) error {
 		if named[p]++; named[p] > len(sent) {
 			return violation("a record under index %d was refused that was not sent, or twice", r.Index)
 		}
-		one := sent[named[p]-1]
 		is := func(h *dbadapter.Hashed) bool { return collectable(&h.Record, r.Reason) }
 		if slices.ContainsFunc(sent, is) {
 			most++
@@ -132,12 +131,12 @@ func (s *sender) settled(m *wire.End) error {
 				least++
 			}
 		}
-		if len(sent) > 1 {
-			s.link.report.declinedThere(nil, r.Reason) // which of them is not known
-		} else {
-			s.link.report.declinedThere(one, r.Reason)
+		if len(sent) > 1 { // which of them is not known: each is sent again
+			s.link.report.declinedThere(nil, r.Reason)
+			continue
 		}
-		s.declined.add(p, one.Version, r.Reason)
+		s.link.report.declinedThere(sent[0], r.Reason)
+		s.declined.add(p, sent[0].Version, r.Reason)
 	}
 	all := len(m.Refusals) < wire.MaxRefusals // were named
 	if m.Collectable < least || m.Collectable > refused || all && m.Collectable > most {
