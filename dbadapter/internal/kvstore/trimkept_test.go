@@ -10,7 +10,18 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/layout"
 )
 
-// seeking notes from where the entries with a prefix are read.
+// seekingEngine opens databases that note from where the entries with a prefix are read.
+type seekingEngine struct {
+	kv.Engine
+	spy *seeking
+}
+
+func (e seekingEngine) Open(dir string) (kv.DB, error) {
+	db, err := e.Engine.Open(dir)
+	e.spy.DB = db
+	return e.spy, err
+}
+
 type seeking struct {
 	kv.DB
 	prefix []byte
@@ -45,9 +56,12 @@ func (it *seekingIterator) Seek(key []byte) {
 // Trimming the conflicts never reads from where it has trimmed before: a database steps
 // over what was deleted there.
 func TestTrimmingGoesOn(t *testing.T) {
-	s, n := openTest(t, t.TempDir(), Options{}, nil)
-	spy := &seeking{DB: s.db, prefix: append(appendPrefix(nil, n.number, layout.KindKept), byte(dbadapter.KeptConflict))}
-	s.db = spy
+	const number = 1 // of the first namespace
+	spy := &seeking{prefix: append(appendPrefix(nil, number, layout.KindKept), byte(dbadapter.KeptConflict))}
+	whole := engine
+	engine = seekingEngine{engine, spy}
+	t.Cleanup(func() { engine = whole })
+	_, n := openTest(t, t.TempDir(), Options{}, nil)
 	for version := range 14 {
 		var writes []dbadapter.Write
 		for i := range 1000 {
