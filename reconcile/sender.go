@@ -53,7 +53,7 @@ func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
 	p := s.pair(r)
 	if why := s.declined.reason(p, r.Version); why != 0 {
 		sent = withheld(r, why)
-		s.link.report.declinedThere(r, why)
+		s.link.report.declinedThere(why, r)
 		if collectable(&r.Record, why) {
 			s.link.report.DeclinedCollectable++
 		}
@@ -131,12 +131,10 @@ func (s *sender) settled(m *wire.End) error {
 				least++
 			}
 		}
-		if len(sent) > 1 { // which of them is not known: each is sent again
-			s.link.report.declinedThere(nil, r.Reason)
-			continue
+		s.link.report.declinedThere(r.Reason, sent...)
+		if len(sent) == 1 { // else which of them is not known: each is sent again
+			s.declined.add(p, sent[0].Version, r.Reason)
 		}
-		s.link.report.declinedThere(sent[0], r.Reason)
-		s.declined.add(p, sent[0].Version, r.Reason)
 	}
 	all := len(m.Refusals) < wire.MaxRefusals // were named
 	if m.Collectable < least || m.Collectable > refused || all && m.Collectable > most {

@@ -115,9 +115,9 @@ var kinds = []struct {
 	{"process", []plan.Verb{plan.Crash, plan.CrashAt, plan.Freeze, plan.Old}},
 	{"links", []plan.Verb{plan.Cut, plan.Partition, plan.Loss, plan.Replay}},
 	{"disk", []plan.Verb{plan.Restore, plan.Flip, plan.Full}},
-	{"sketch", []plan.Verb{plan.FlipCell, plan.FlipSum, plan.Phantom, plan.FalsePeel}},
 	{"clock", []plan.Verb{plan.Skew, plan.StopClock}},
 	{"mended", []plan.Verb{plan.Start, plan.Heal, plan.HealAll, plan.New}},
+	{"sketch", []plan.Verb{plan.FlipCell, plan.FlipSum, plan.Phantom, plan.FalsePeel}},
 }
 
 // faults are the events that begin or end a fault, each at the nodes that it

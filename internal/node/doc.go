@@ -34,6 +34,7 @@
 //	                   kept.go                  what left the set, and how it comes back
 //	                   former.go                what former members said is dropped
 //	                   openings.go              how many cells a sync opens with
+//	after damage       lost.go                  what is missing since files were made anew
 //	for a backup       still.go
 //	what greetings say heard.go                 and what follows
 //	                   twins.go, twinned.go     two nodes with one identity

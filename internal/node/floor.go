@@ -135,7 +135,9 @@ func (ns *Namespace) leftToReaders() bool {
 }
 
 // declinedForFloor is the removal of what the peer's floor has left behind: what
-// was deleted, or has expired, goes; what is alive is set aside for a person.
+// was deleted, or has expired, goes; what is alive is set aside for a person. Where a
+// member has ground several records to one pair, the peer may hold those that live: they
+// stay until what is dead among them has gone.
 func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes []dbadapter.Write, err error) {
 	ns := c.part.ns
 	snap, err := ns.Store.Snapshot()
@@ -156,6 +158,8 @@ func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes
 			action := dbadapter.SetAside
 			if at, ok := r.Due(); ok && at <= c.theirs.Floor {
 				action = dbadapter.Collect
+			} else if d.Unsure {
+				continue
 			}
 			removes = append(removes, dbadapter.Write{Record: *r, Action: action})
 		}
