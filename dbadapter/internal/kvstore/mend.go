@@ -69,7 +69,7 @@ func (m *mender) run(ctx context.Context) (dbadapter.Loss, error) {
 	err = m.mend(ctx)
 	if m.loss.Records = -1; m.of.sure {
 		m.loss.Records = int64(was.Records - m.meta.Records)
-	} else if len(m.loss.Keys) == 0 && m.loss.SetAside == 0 && m.meta.Digest == was.Digest && m.meta.Records == was.Records {
+	} else if !m.of.blank && len(m.loss.Keys) == 0 && m.loss.SetAside == 0 && m.meta.Digest == was.Digest && m.meta.Records == was.Records {
 		m.loss.Records = 0
 	}
 	return m.loss, err
@@ -87,7 +87,7 @@ func (m *mender) survey(ctx context.Context) (dangling bool, err error) {
 			return false, err
 		}
 		if b == nil || m.of.meta.decode(b, number) != nil {
-			m.of.meta = meta{Meta: layout.Meta{Seq: m.lastLogged(), First: 1}}
+			m.of.meta, m.of.blank = meta{Meta: layout.Meta{Seq: m.lastLogged(), First: 1}}, true
 		} else {
 			m.of.sure = !m.older && !m.doubtful(metaKey(number))
 		}

@@ -45,6 +45,7 @@ type rescued struct {
 	hasher dbadapter.Hasher // nil: its records cannot be checked
 	meta   meta
 	sure   bool // meta is that of the last commit
+	blank  bool // meta is lost, and what it counted is not known
 }
 
 func newRescue(dir string, engine kv.Engine, o Options) *rescue {
@@ -98,6 +99,7 @@ func (r *rescue) build(ctx context.Context, folder string, done *dbadapter.Salva
 	if err := r.take(ctx, db); err != nil {
 		return err
 	}
+	r.missing()
 	for number, n := range r.numbers {
 		if n.hasher == nil {
 			continue
@@ -219,6 +221,24 @@ func (r *rescue) name(number uint32, key, value []byte) {
 		if _, err := readEnvelope(value, key, h); err == nil {
 			r.numbers[number] = &rescued{id: id, hasher: h}
 			return
+		}
+	}
+}
+
+// missing takes up the known namespaces of which nothing was found, where their names may
+// have been lost with all else.
+func (r *rescue) missing() {
+	if !r.touches(0, string(rune(kindName))) {
+		return
+	}
+	found := map[dbadapter.NamespaceID]bool{}
+	for _, n := range r.numbers {
+		found[n.id] = true
+	}
+	for id, h := range r.known {
+		if !found[id] {
+			r.numbers[r.head.next] = &rescued{id: id, hasher: h}
+			r.head.next++
 		}
 	}
 }

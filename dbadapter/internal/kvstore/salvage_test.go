@@ -25,7 +25,10 @@ type salvaged struct {
 
 const salvageRounds = 3
 
-var salvageFlips = flag.Int("flips", 4, "how many bits of each file TestSalvageFlips flips")
+var (
+	salvageFlips = flag.Int("flips", 4, "how many bits of each file TestSalvageFlips flips")
+	salvageSeed  = flag.Uint64("flips.seed", 0, "which bits TestSalvageFlips flips; 0: any")
+)
 
 func newSalvaged() *salvaged {
 	s := &salvaged{
@@ -155,7 +158,7 @@ func (s *salvaged) check(t *testing.T, store *Store, done *dbadapter.Salvaged) (
 			}
 			kept++
 		}
-		if !done.Older && kept != s.kept[id]-loss.Kept+loss.SetAside {
+		if !done.Older && loss.Records >= 0 && kept != s.kept[id]-loss.Kept+loss.SetAside {
 			t.Errorf("the kept log has %d entries of %d; %d are said to be lost, and %d were set aside", kept, s.kept[id], loss.Kept, loss.SetAside)
 		}
 		view.Close()
@@ -182,8 +185,11 @@ func copyFiles(t *testing.T, from, to string) {
 // A bit of a closed store is flipped at many places. What a salvage leaves is whole,
 // and nothing is missing but what it says; a flip costs few records.
 func TestSalvageFlips(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := *salvageSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-flips.seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	s, dir := newSalvaged(), t.TempDir()
 	for round := range salvageRounds {
@@ -210,8 +216,11 @@ func TestSalvageFlips(t *testing.T) {
 		if used == 0 || f.Name() == formatFile {
 			continue
 		}
-		for range *salvageFlips {
+		for n := range *salvageFlips {
 			at, bit := random.IntN(used), byte(1)<<random.IntN(8)
+			if n%2 == 1 { // what leads to all else stands at the end of a table
+				at = used - 1 - random.IntN(min(used, 2_000))
+			}
 			what := fmt.Sprintf("bit %#x of byte %d of %s (of %d)", bit, at, f.Name(), used)
 			to := t.TempDir()
 			copyFiles(t, dir, to)
