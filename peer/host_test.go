@@ -107,6 +107,11 @@ func TestSilentConnections(t *testing.T) {
 	if err := nb.Disconnect(na.ID()); err != nil {
 		t.Fatal(err)
 	}
-	sync1(t, sb, na.ID())
+	// The handshakes of the others may still be on their way to the listener, so that
+	// this one is the oldest for a moment, and gives way: a node dials again.
+	if _, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{}); err != nil {
+		t.Logf("once more, after: %v", err)
+		sync1(t, sb, na.ID())
+	}
 	equal(t, sa, sb)
 }
