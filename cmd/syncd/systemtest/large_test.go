@@ -148,7 +148,7 @@ func cutLarge(t *testing.T, l large) {
 	more := moved / (each * float64(l.size))
 	t.Logf("%.1f MB in all, %.3f times what one sync takes, %.0f bytes a record", moved/1e6, more, moved/float64(l.size))
 	// Of few records a break costs too large a share.
-	if l.bytes > 0 && l.size >= 500_000 && more > l.bytes {
+	if l.bytes > 0 && l.size >= 1_000_000 && more > l.bytes {
 		t.Errorf("the cut syncs took %.3f times the bytes of one; at most %.3f", more, l.bytes)
 	}
 	agree(t, a, b)
