@@ -166,9 +166,9 @@ const (
 	Conflict
 	// Skipped: nothing was written since another write's condition failed.
 	Skipped
-	// Full: nothing was written, since MaxBucket other records that are not tombstones
-	// share the index of a record that is none and whose key holds none; or
-	// MaxBucketKeys others the index of a new key.
+	// Full: nothing was written. The index already holds MaxBucket other records that are
+	// not tombstones, and the write would add one; or it holds MaxBucketKeys other keys,
+	// and the key of the write is new.
 	Full
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// A node that was away, or is empty, meets six peers at once that hold what it lacks. Each
-// value comes from one of them, whoever calls, and however much is missing. What counts is
-// all records that the six have sent, also in syncs that were put off.
+// A node that was away, or is empty, meets six peers at once that hold what it lacks. One
+// of them sends each value, whichever side calls, and however much is missing. The test
+// counts all records that the six have sent, also in syncs that were put off.
 func TestAwayFromSixPeers(t *testing.T) {
 	for _, test := range []struct {
 		name     string

@@ -74,16 +74,8 @@ func (ns *Namespace) AcceptLoss() error {
 //
 // ErrCorrupt: it is damaged, and this kind of store, or this damage, cannot be repaired.
 func (ns *Namespace) Repair(ctx context.Context) (r Repair, err error) {
-	if err := ns.enter("repair"); err != nil {
-		return r, err
-	}
-	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
-	defer cancel()
-	if err := ns.repair(ctx, &r); err != nil {
-		return r, fmt.Errorf("repair %s: %w", ns.Name(), ns.explain(ctx, err))
-	}
-	return r, nil
+	err = ns.look(ctx, "repair", func(ctx context.Context) error { return ns.repair(ctx, &r) })
+	return r, err
 }
 
 func (ns *Namespace) repair(ctx context.Context, r *Repair) error {

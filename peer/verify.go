@@ -29,16 +29,22 @@ type Verification struct {
 // what is damaged on the disk; Repair mends it. Writes go on meanwhile; ErrBusy says that there were
 // too many.
 func (ns *Namespace) Verify(ctx context.Context) (v Verification, err error) {
-	if err := ns.enter("verify"); err != nil {
-		return v, err
+	err = ns.look(ctx, "verify", func(ctx context.Context) error { return ns.verify(ctx, &v) })
+	return v, err
+}
+
+// look runs what reads the namespace through, until it closes, and names it in an error.
+func (ns *Namespace) look(ctx context.Context, what string, run func(context.Context) error) error {
+	if err := ns.enter(what); err != nil {
+		return err
 	}
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	if err := ns.verify(ctx, &v); err != nil {
-		return v, fmt.Errorf("verify %s: %w", ns.Name(), ns.explain(ctx, err))
+	if err := run(ctx); err != nil {
+		return fmt.Errorf("%s %s: %w", what, ns.Name(), ns.explain(ctx, err))
 	}
-	return v, nil
+	return nil
 }
 
 func (ns *Namespace) verify(ctx context.Context, v *Verification) error {

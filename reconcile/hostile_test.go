@@ -220,26 +220,29 @@ func (c coarse) Checksum(latest dbadapter.Timestamp, digests []dbadapter.Digest)
 	return c.Hasher.Checksum(latest, digests)>>22<<22 | 1
 }
 
+// refuseBad is an admission that refuses the keys that begin with "bad".
+func (s *side) refuseBad(records []dbadapter.Record) ([]Verdict, error) {
+	var good []dbadapter.Record
+	verdicts := make([]Verdict, len(records))
+	for i, r := range records {
+		if strings.HasPrefix(string(r.Key), "bad") {
+			verdicts[i].Reason = wire.ReasonSignature
+		} else {
+			good = append(good, r)
+			verdicts[i].Result = dbadapter.Applied
+		}
+	}
+	_, err := s.write(good)
+	return verdicts, err
+}
+
 // What an admission refuses is reported on both sides, is not sent again, and keeps
 // the sets from being called equal.
 func TestRefusedRecords(t *testing.T) {
 	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
 	for _, s := range []*side{a, b} {
 		s.put(record("common", "", at(0)))
-		s.admit = func(records []dbadapter.Record) ([]Verdict, error) {
-			var good []dbadapter.Record
-			verdicts := make([]Verdict, len(records))
-			for i, r := range records {
-				if strings.HasPrefix(string(r.Key), "bad") {
-					verdicts[i].Reason = wire.ReasonSignature
-				} else {
-					good = append(good, r)
-					verdicts[i].Result = dbadapter.Applied
-				}
-			}
-			_, err := s.write(good)
-			return verdicts, err
-		}
+		s.admit = s.refuseBad
 	}
 	a.put(record("bad a", "x", at(0)), record("good a", "x", at(0)))
 	b.put(record("bad b", "x", at(0)), record("good b", "x", at(0)))

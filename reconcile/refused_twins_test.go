@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,20 +15,7 @@ import (
 func TestRefusedRecordsOfOnePair(t *testing.T) {
 	h := coarse{storetest.Weak(dbadapter.NewHasher(testSecret), 0)}
 	a, b := newSide(t, "a", h), newSide(t, "b", h)
-	a.admit = func(records []dbadapter.Record) ([]Verdict, error) {
-		var good []dbadapter.Record
-		verdicts := make([]Verdict, len(records))
-		for i, r := range records {
-			if strings.HasPrefix(string(r.Key), "bad") {
-				verdicts[i].Reason = wire.ReasonSignature
-			} else {
-				good = append(good, r)
-				verdicts[i].Result = dbadapter.Applied
-			}
-		}
-		_, err := a.write(good)
-		return verdicts, err
-	}
+	a.admit = a.refuseBad
 	holds := func(key string) bool {
 		for _, r := range a.dump() {
 			if string(r.Key) == key {

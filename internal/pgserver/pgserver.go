@@ -9,8 +9,8 @@
 //	server.Run()   // again, over the same files
 //
 // The server has a folder of its own, listens on a unix socket there and on nothing
-// else, and ends with the test. PostgreSQL refuses to run as root; a test of root's runs
-// the server as the user postgres, or else as the user nobody. Where the package is
+// else, and ends with the test. PostgreSQL refuses to run as root: a test that
+// root starts runs the server as the system user "postgres", or else as "nobody". Where the package is
 // absent, the test is skipped, and says so on standard error too.
 package pgserver
 

@@ -25,9 +25,9 @@ func (l *logSource) next() (*version, error) {
 	return &first, nil
 }
 
-// log takes up a log: all entries that are whole, but for those of a commit at its end
-// that was not finished, which nobody was told of. Where something else stands between
-// them, any key may have had an entry there.
+// log takes up the whole entries of a log. It leaves out those of an unfinished commit at
+// the end, which was never acknowledged. Where other bytes stand between two entries, any
+// key may have had an entry there.
 func (v *salvager) log(path string) error {
 	b, err := os.ReadFile(path)
 	if err != nil {

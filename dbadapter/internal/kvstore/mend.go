@@ -172,8 +172,8 @@ func (m *mender) recordKey(key []byte) []byte {
 	return append(appendPrefix(nil, m.namespace.number, kindRecord), key...)
 }
 
-// bucket reads the entry of an index, nil if there is none that is sound, and the keys
-// that it names.
+// bucket reads the entry of an index and the keys that it names. The entry is nil if it
+// is missing or damaged.
 func (m *mender) bucket(index dbadapter.Index) (*bucket, []commit.Held, error) {
 	var held []commit.Held
 	var sum dbadapter.Checksum

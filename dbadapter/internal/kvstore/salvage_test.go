@@ -182,16 +182,10 @@ func copyFiles(t *testing.T, from, to string) {
 	}
 }
 
-// A bit of a closed store is flipped at many places. What a salvage leaves is whole,
-// and nothing is missing but what it says; a flip costs few records.
-func TestSalvageFlips(t *testing.T) {
-	seed := *salvageSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("-flips.seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 1))
-	s, dir := newSalvaged(), t.TempDir()
+// writeSalvaged makes a closed store of all rounds.
+func writeSalvaged(t *testing.T) (s *salvaged, dir string) {
+	t.Helper()
+	s, dir = newSalvaged(), t.TempDir()
 	for round := range salvageRounds {
 		store, err := openEngine(dir, Options{})
 		if err != nil {
@@ -202,6 +196,19 @@ func TestSalvageFlips(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return s, dir
+}
+
+// A bit of a closed store is flipped at many places. What a salvage leaves is whole,
+// and nothing is missing but what it says; a flip costs few records.
+func TestSalvageFlips(t *testing.T) {
+	seed := *salvageSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-flips.seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	s, dir := writeSalvaged(t)
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)

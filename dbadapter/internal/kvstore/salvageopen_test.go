@@ -132,17 +132,7 @@ func TestSalvageCut(t *testing.T) {
 // Examine names the table of which a bit is flipped, and a salvage of the open store
 // makes it whole.
 func TestExamine(t *testing.T) {
-	s, dir := newSalvaged(), t.TempDir()
-	for round := range salvageRounds {
-		store, err := openEngine(dir, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.write(t, store, round)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s, dir := writeSalvaged(t)
 	store, err := openEngine(dir, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -47,8 +47,8 @@ type Config struct {
 	Seed   uint64
 	// Signed: records carry signatures. Without, building is faster.
 	Signed bool
-	// Cold is how many times each pair is then restarted, with none of its files in the
-	// kernel's cache, for a first sync.
+	// Cold is how many times the benchmark then restarts each pair, takes its files out of
+	// the kernel's cache, and measures the first sync.
 	Cold int
 	// Dir keeps the pairs, in a folder of each size, for the next run. Empty: they are
 	// built in a temporary folder.
