@@ -22,7 +22,7 @@ const (
 	// MaxBucketKeys is how many keys may share an index, tombstones included: what is
 	// deleted because an index was full needs room until it is collected. A
 	// tombstone takes at most its key and its signature.
-	MaxBucketKeys = 16 * MaxBucket
+	MaxBucketKeys = 4 * MaxBucket
 	// MaxReplaces is how many writers a record names as replaced. More than so
 	// many seldom write one key, and 8 take no more room than two signatures.
 	MaxReplaces = 8
