@@ -180,9 +180,12 @@ type Change struct {
 	Seq      uint64
 	Index    Index
 	Old, New Checksum
-	// Key is the key written last under this index by the commit. It stays
-	// valid, and must not be changed.
-	Key []byte
+	// Keys are the keys under this index whose records the commit has written or
+	// removed, in ascending order. One that it has both put and removed is not among
+	// them. They stay valid, and must not be changed.
+	Keys [][]byte
+	// Shared: after the commit the bucket holds records under other keys, too.
+	Shared bool
 	// Delta is the digest sum of the bucket after the commit less the one
 	// before, modulo 2^256, and Records the change in its number of records.
 	Delta   Digest

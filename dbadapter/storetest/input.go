@@ -227,8 +227,8 @@ func testSlices(t *testing.T, h Harness) {
 	for _, r := range bucket {
 		spoil(r.Record)
 	}
-	if key := e.observed[0].Key; string(key) != "key" {
-		t.Errorf("the observed key has become %q", key)
+	if keys := e.observed[0].Keys; len(keys) != 1 || string(keys[0]) != "key" {
+		t.Errorf("the observed keys have become %q", keys)
 	}
 	e.check(tw)
 }

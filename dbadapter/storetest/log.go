@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -15,12 +17,15 @@ import (
 func testLog(t *testing.T, h Harness) {
 	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 5))
 	random := rand.New(rand.NewPCG(1, 2))
+	held := map[dbadapter.Index]map[string]bool{}
 	for i := range 60 {
 		var writes []write
 		for range 1 + random.IntN(8) {
 			writes = append(writes, put(fmt.Sprint(random.IntN(60)), fmt.Sprint(i), at(random.IntN(60))))
 		}
-		e.apply(writes...)
+		before := len(e.observed)
+		outcomes := e.apply(writes...)
+		e.checkKeys(e.observed[before:], writes, outcomes, held)
 	}
 	var big []write
 	for i := range 3000 {
@@ -35,6 +40,78 @@ func testLog(t *testing.T, h Harness) {
 		}
 		sums[c.Index] = c.New
 	}
+	e.reopen()
+	e.checkLog(0)
+}
+
+// checkKeys compares what changes say of their keys with what was put; held is what each
+// index holds.
+func (e *env) checkKeys(changes []dbadapter.Change, writes []write, outcomes []dbadapter.Outcome, held map[dbadapter.Index]map[string]bool) {
+	e.Helper()
+	written := map[dbadapter.Index]map[string]bool{}
+	for i, w := range writes {
+		if outcomes[i].Result != dbadapter.Applied {
+			continue
+		}
+		for _, of := range []map[dbadapter.Index]map[string]bool{written, held} {
+			index := e.hasher.Index(w.Record.Key)
+			if of[index] == nil {
+				of[index] = map[string]bool{}
+			}
+			of[index][string(w.Record.Key)] = true
+		}
+	}
+	for _, c := range changes {
+		var keys []string
+		for _, key := range c.Keys {
+			keys = append(keys, string(key))
+		}
+		want := slices.Sorted(maps.Keys(written[c.Index]))
+		if !slices.Equal(keys, want) || c.Shared != (len(held[c.Index]) > len(want)) {
+			e.Fatalf("change %d names the keys %q, shared: %v; %q were written to index %d, which holds %d", c.Seq, keys, c.Shared, want, c.Index, len(held[c.Index]))
+		}
+		delete(written, c.Index)
+	}
+	if len(written) > 0 {
+		e.Fatalf("no change names what was written to the indices %v", slices.Sorted(maps.Keys(written)))
+	}
+}
+
+// testKeysOfChanges: a change names the keys that a commit has written or removed, each
+// once, and says whether others share their index.
+func testKeysOfChanges(t *testing.T, h Harness) {
+	e := newEnvWith(t, h, manyChanges, Weak(hasher(), 0)) // one index for all
+	a, b, c := put("a", "1", at(1)), put("b", "1", at(1)), put("c", "1", at(1))
+	for _, test := range []struct {
+		name   string
+		writes []write
+		keys   []string
+		shared bool
+	}{
+		{"the first key", []write{b}, []string{"b"}, false},
+		{"two keys, one of them twice", []write{c, put("a", "0", at(0)), a}, []string{"a", "c"}, true},
+		{"all that is held", []write{put("c", "2", at(2)), put("a", "2", at(2)), put("b", "2", at(2))}, []string{"a", "b", "c"}, false},
+		{"one is removed", []write{take(dbadapter.Collect, put("b", "2", at(2)).Record)}, []string{"b"}, true},
+		{"one removed, one put", []write{take(dbadapter.SetAside, put("a", "2", at(2)).Record), put("d", "3", at(3))}, []string{"a", "d"}, true},
+		{"one removed and put again", []write{take(dbadapter.Collect, put("d", "3", at(3)).Record), put("d", "4", at(4))}, []string{"d"}, true},
+		{"one put and removed", []write{put("e", "4", at(4)), take(dbadapter.Collect, put("e", "4", at(4)).Record)}, nil, true},
+		{"the last two removed", []write{take(dbadapter.Collect, put("d", "4", at(4)).Record), take(dbadapter.Collect, put("c", "2", at(2)).Record)}, []string{"c", "d"}, false},
+	} {
+		before := len(e.observed)
+		for i, o := range e.apply(test.writes...) {
+			if o.Result != dbadapter.Applied {
+				t.Fatalf("%s: write %d gives %d", test.name, i, o.Result)
+			}
+		}
+		var keys []string
+		for _, key := range e.observed[before].Keys {
+			keys = append(keys, string(key))
+		}
+		if change := e.observed[before]; len(e.observed) != before+1 || !slices.Equal(keys, test.keys) || change.Shared != test.shared {
+			t.Errorf("%s: change %+v names the keys %q, shared: %v; want %q, %v", test.name, change, keys, change.Shared, test.keys, test.shared)
+		}
+	}
+	e.checkLog(0)
 	e.reopen()
 	e.checkLog(0)
 }
@@ -73,7 +150,7 @@ func (e *env) checkLog(trimmed uint64) {
 
 func sameChange(a, b dbadapter.Change) bool {
 	return a.Seq == b.Seq && a.Index == b.Index && a.Old == b.Old && a.New == b.New &&
-		bytes.Equal(a.Key, b.Key) && a.Delta == b.Delta && a.Records == b.Records
+		slices.EqualFunc(a.Keys, b.Keys, bytes.Equal) && a.Shared == b.Shared && a.Delta == b.Delta && a.Records == b.Records
 }
 
 // testTrim reads the log after every position, time and again while it is being

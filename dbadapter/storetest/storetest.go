@@ -57,6 +57,7 @@ func Run(t *testing.T, h Harness) {
 		{"several keys under one index", testBuckets},
 		{"as many keys as an index takes", testFull},
 		{"change log", testLog},
+		{"keys of changes", testKeysOfChanges},
 		{"change log is trimmed", testTrim},
 		{"summary", testSummary},
 		{"change log reaches back to the summary", testReach},

@@ -42,8 +42,8 @@ type Bucket struct {
 	Held []Held
 	// was are the records before the group.
 	was []Held
-	// last is the key written or removed last; nil before the first write.
-	last []byte
+	// touched: a write was applied.
+	touched bool
 	// err says why the records could not be read.
 	err error
 }
@@ -57,6 +57,30 @@ func (b *Bucket) Before(key []byte) (Held, bool) {
 		return b.was[at], true
 	}
 	return Held{}, false
+}
+
+// changed appends the keys whose records the group has written or removed, in
+// ascending order. shared: the bucket holds others.
+func (b *Bucket) changed(keys [][]byte) (_ [][]byte, shared bool) {
+	was := b.was
+	for i := range b.Held {
+		h := &b.Held[i]
+		for len(was) > 0 && bytes.Compare(was[0].Record.Key, h.Record.Key) < 0 {
+			keys, was = append(keys, was[0].Record.Key), was[1:]
+		}
+		if len(was) > 0 && bytes.Equal(was[0].Record.Key, h.Record.Key) {
+			was = was[1:]
+		}
+		if h.Item == nil {
+			shared = true
+		} else {
+			keys = append(keys, h.Record.Key)
+		}
+	}
+	for i := range was {
+		keys = append(keys, was[i].Record.Key)
+	}
+	return keys, shared
 }
 
 // Removed are the records that a key held before the group, where it holds no

@@ -38,9 +38,9 @@ func NewGroup(h dbadapter.Hasher, load Load) *Group {
 
 // undo is what a bucket was before a write of the running batch.
 type undo struct {
-	bucket *Bucket
-	held   []Held
-	last   []byte
+	bucket  *Bucket
+	held    []Held
+	touched bool
 }
 
 // mark is the state of a group before a batch.
@@ -54,7 +54,7 @@ type mark struct {
 // takeBack takes the running batch back.
 func (g *Group) takeBack(m *mark) {
 	for _, u := range slices.Backward(m.undos) {
-		u.bucket.Held, u.bucket.last = u.held, u.last
+		u.bucket.Held, u.bucket.touched = u.held, u.touched
 	}
 	g.touched, g.leavers, g.latest = g.touched[:m.touched], g.leavers[:m.leavers], m.latest
 }
@@ -115,15 +115,16 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 	if result != dbadapter.Applied {
 		return result
 	}
-	m.undos = append(m.undos, undo{b, b.Held, b.last})
-	if b.last == nil {
+	m.undos = append(m.undos, undo{b, b.Held, b.touched})
+	if !b.touched {
 		g.touched = append(g.touched, b)
+		b.touched = true
 	}
 	if it.Action.Removes() {
 		if it.Action == dbadapter.SetAside {
 			g.leavers = append(g.leavers, Leaver{Why: dbadapter.KeptSetAside, Record: held.Record})
 		}
-		b.remove(at, it)
+		b.remove(at)
 		return result
 	}
 	if held != nil && isConflict(it, &held.Record.Record) {
@@ -234,13 +235,11 @@ func (b *Bucket) put(next []Held, at int, replace bool, it *Item) {
 	if replace {
 		at++
 	}
-	b.Held, b.last = append(next, b.Held[at:]...), it.Record.Key
+	b.Held = append(next, b.Held[at:]...)
 }
 
 // remove takes the record at a place out of the bucket, in a new slice.
-func (b *Bucket) remove(at int, it *Item) {
-	b.Held, b.last = slices.Concat(b.Held[:at], b.Held[at+1:]), it.Record.Key
-}
+func (b *Bucket) remove(at int) { b.Held = slices.Concat(b.Held[:at], b.Held[at+1:]) }
 
 // Touched are the buckets that the group changes, in order.
 func (g *Group) Touched() []*Bucket { return g.touched }
@@ -268,18 +267,23 @@ func (g *Group) Latest() dbadapter.Timestamp { return g.latest }
 
 // Changes describes the group to observers and to the log; the first change
 // gets the sequence number after seq. Changes[i] is of Touched()[i]. Keys refer
-// to the items' records.
+// to the items' records, or to those that were removed.
 func (g *Group) Changes(seq uint64) []dbadapter.Change {
 	changes := make([]dbadapter.Change, len(g.touched))
+	keys := make([][]byte, 0, len(g.touched)) // mostly one a bucket
 	for i, b := range g.touched {
 		before, was := g.total(b.was)
 		after, is := g.total(b.Held)
+		start := len(keys)
+		var shared bool
+		keys, shared = b.changed(keys)
 		changes[i] = dbadapter.Change{
 			Seq:     seq + uint64(i) + 1,
 			Index:   b.Index,
 			Old:     before,
 			New:     after,
-			Key:     b.last,
+			Keys:    keys[start:len(keys):len(keys)],
+			Shared:  shared,
 			Delta:   is.Sub(was),
 			Records: len(b.Held) - len(b.was),
 		}

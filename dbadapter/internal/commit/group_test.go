@@ -40,7 +40,7 @@ func TestTakenBackBatchLeavesNoTrace(t *testing.T) {
 		t.Fatal(outcomes, err)
 	}
 	changes := g.Changes(7)
-	if len(changes) != 1 || changes[0].Seq != 8 || changes[0].Old != 0 || changes[0].Records != 1 || string(changes[0].Key) != "k" {
+	if len(changes) != 1 || changes[0].Seq != 8 || changes[0].Old != 0 || changes[0].Records != 1 || len(changes[0].Keys) != 1 || string(changes[0].Keys[0]) != "k" {
 		t.Errorf("changes %+v", changes)
 	}
 	if held := g.Touched()[0].Held; len(held) != 1 || string(held[0].Record.Value) != "second" {

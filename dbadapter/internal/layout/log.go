@@ -10,12 +10,24 @@ import (
 // An entry of the change log holds the changes of one commit, or a part of them, and
 // stands under the sequence number of the last one:
 //
-//	count(uvarint) { index(6) old(6) new(6) digest(32) records(varint) length(uvarint) key }…  seal(8)
+//	count(uvarint) { index(6) old(6) new(6) digest(32) records(uvarint) [keys(uvarint)] { length(uvarint) key }… }…  seal(8)
+//
+// The two lowest bits of records are flags: keys says how many keys there are, else there
+// is one; and the bucket is shared. What stands above them is the signed number, as
+// encoding/binary's varints have it: nearly always all of it is one byte.
 
 // changeSize is the least that a change takes.
 const changeSize = 3*NumberSize + dbadapter.DigestSize + 2
 
-// An entry is bounded to some 80 KiB, however long the keys are.
+const (
+	flagKeys = 1 << iota
+	flagShared
+	flagBits = iota
+)
+
+// An entry is bounded to some 80 KiB, however long the keys are, but for a single change
+// of a bucket that a member has filled with keys of one index: such a change names at
+// most those before the commit and those after it, which is half of kv.MaxEntry.
 const (
 	logEntryChanges = 1024
 	logEntryBytes   = 64 << 10
@@ -28,11 +40,18 @@ const logEntry = "an entry of the change log"
 func LogEntry(changes []dbadapter.Change) int {
 	size := 0
 	for i := range changes {
-		if size += changeSize + len(changes[i].Key); i > 0 && (i == logEntryChanges || size > logEntryBytes) {
+		if size += changeSize + keysSize(changes[i].Keys); i > 0 && (i == logEntryChanges || size > logEntryBytes) {
 			return i
 		}
 	}
 	return len(changes)
+}
+
+func keysSize(keys [][]byte) (n int) {
+	for _, key := range keys {
+		n += len(key)
+	}
+	return n
 }
 
 // AppendLogEntry appends an entry of the changes.
@@ -45,11 +64,27 @@ func AppendLogEntry(b []byte, number uint32, changes []dbadapter.Change) []byte 
 		b = Append48(b, uint64(c.Old))
 		b = Append48(b, uint64(c.New))
 		b = c.Delta.AppendBinary(b)
-		b = binary.AppendVarint(b, int64(c.Records))
-		b = binary.AppendUvarint(b, uint64(len(c.Key)))
-		b = append(b, c.Key...)
+		b = appendKeys(b, c)
 	}
 	return AppendSeal(b, start, Seed(number, KindLog, changes[len(changes)-1].Seq))
+}
+
+func appendKeys(b []byte, c *dbadapter.Change) []byte {
+	records := uint64(c.Records<<1^c.Records>>63) << flagBits
+	if c.Shared {
+		records |= flagShared
+	}
+	if len(c.Keys) == 1 {
+		b = binary.AppendUvarint(b, records)
+	} else {
+		b = binary.AppendUvarint(b, records|flagKeys)
+		b = binary.AppendUvarint(b, uint64(len(c.Keys)))
+	}
+	for _, key := range c.Keys {
+		b = binary.AppendUvarint(b, uint64(len(key)))
+		b = append(b, key...)
+	}
+	return b
 }
 
 // ReadLogEntry decodes the changes of the entry under a sequence number, which refer to
@@ -65,12 +100,15 @@ func ReadLogEntry(b []byte, number uint32, last uint64) ([]dbadapter.Change, err
 		return nil, damage.Corrupt(logEntry, "it has %d bytes", len(body))
 	}
 	changes := make([]dbadapter.Change, count)
+	keys := make([][]byte, 0, count) // mostly one a change
 	for i := range changes {
 		c := &changes[i]
 		c.Seq = last - (count - 1 - uint64(i))
-		if rest, err = readChange(rest, c); err != nil {
+		start := len(keys)
+		if rest, keys, err = readChange(rest, c, keys); err != nil {
 			return nil, err
 		}
+		c.Keys = keys[start:len(keys):len(keys)]
 	}
 	if len(rest) > 0 {
 		return nil, damage.Corrupt(logEntry, "something stands behind its end")
@@ -78,25 +116,38 @@ func ReadLogEntry(b []byte, number uint32, last uint64) ([]dbadapter.Change, err
 	return changes, nil
 }
 
-// readChange takes a change off the bytes of an entry.
-func readChange(b []byte, c *dbadapter.Change) (rest []byte, err error) {
+// readChange takes a change off the bytes of an entry, and appends its keys.
+func readChange(b []byte, c *dbadapter.Change, keys [][]byte) (rest []byte, _ [][]byte, err error) {
+	cut := func() ([]byte, [][]byte, error) { return nil, nil, damage.Corrupt(logEntry, "it is cut short") }
 	if len(b) < changeSize {
-		return nil, damage.Corrupt(logEntry, "it is cut short")
+		return cut()
 	}
 	c.Index = dbadapter.Index(Read48(b))
 	c.Old = dbadapter.Checksum(Read48(b[NumberSize:]))
 	c.New = dbadapter.Checksum(Read48(b[2*NumberSize:]))
 	c.Delta = dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(b[3*NumberSize:]))
 	b = b[3*NumberSize+dbadapter.DigestSize:]
-	records, w := binary.Varint(b)
+	records, w := binary.Uvarint(b)
 	if w <= 0 {
-		return nil, damage.Corrupt(logEntry, "it is cut short")
+		return cut()
 	}
 	b = b[w:]
-	n, w := binary.Uvarint(b)
-	if w <= 0 || n > uint64(len(b)-w) {
-		return nil, damage.Corrupt(logEntry, "a key goes past its end")
+	count := uint64(1)
+	if records&flagKeys != 0 {
+		if count, w = binary.Uvarint(b); w <= 0 || count > uint64(len(b)) {
+			return cut()
+		}
+		b = b[w:]
 	}
-	c.Records, c.Key = int(records), b[w:w+int(n):w+int(n)]
-	return b[w+int(n):], nil
+	c.Shared = records&flagShared != 0
+	records >>= flagBits
+	c.Records = int(records>>1) ^ -int(records&1)
+	for range count {
+		n, w := binary.Uvarint(b)
+		if w <= 0 || n > uint64(len(b)-w) {
+			return nil, nil, damage.Corrupt(logEntry, "a key goes past its end")
+		}
+		keys, b = append(keys, b[w:w+int(n):w+int(n)]), b[w+int(n):]
+	}
+	return b, keys, nil
 }
