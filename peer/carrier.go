@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -29,8 +30,8 @@ type carrier struct {
 	calls  bool // this side has begun the sync
 }
 
-func newCarrier(stream network.Stream, limits Limits) *carrier {
-	c := &carrier{stream: stream, pace: pace{stream: stream, idle: limits.IdleTimeout, rate: int64(limits.MinRate)}}
+func newCarrier(stream network.Stream, limits Limits, throttles throttles) *carrier {
+	c := &carrier{stream: stream, pace: pace{stream: stream, idle: limits.IdleTimeout, rate: int64(limits.MinRate), throttles: throttles}}
 	c.in = bufio.NewReaderSize((*pacedReader)(&c.pace), 32<<10)
 	c.out = bufio.NewWriterSize((*pacedWriter)(&c.pace), 64<<10)
 	return c
@@ -43,6 +44,7 @@ func (c *carrier) run(ctx context.Context, s *reconcile.Session, progress func(r
 	defer s.Close()
 	stop := context.AfterFunc(ctx, func() { c.stream.Reset() })
 	defer stop()
+	c.pace.done = ctx.Done()
 	for {
 		switch e := s.Next(); e.Want {
 		case reconcile.WantSend:
@@ -208,11 +210,14 @@ func broken(err error) error {
 
 // pace sets the deadlines of a stream: a frame may take the idle time-out plus
 // the time that its bytes so far take at the least rate. A peer that sends a byte
-// now and then prolongs its frame by next to nothing.
+// now and then prolongs its frame by next to nothing. What this node's own bounds of
+// the bandwidth take counts for neither.
 type pace struct {
-	stream network.Stream
-	idle   time.Duration
-	rate   int64 // bytes a second
+	stream    network.Stream
+	idle      time.Duration
+	rate      int64 // bytes a second
+	throttles throttles
+	done      <-chan struct{} // closed when the bytes are of no use any more; nil: never
 
 	start time.Time // of the frame being read
 	bytes int64     // of it
@@ -231,17 +236,36 @@ func (r *pacedReader) Read(b []byte) (int, error) {
 	if err := p.stream.SetReadDeadline(p.start.Add(p.allowance(p.bytes))); err != nil {
 		return 0, err
 	}
+	if len(p.throttles.receive.limiters) > 0 {
+		b = b[:min(len(b), meteredBytes)]
+	}
 	n, err := p.stream.Read(b)
 	p.bytes += int64(n)
+	p.start = p.start.Add(p.throttles.receive.wait(n, p.done))
 	return n, err
 }
 
 type pacedWriter pace
 
-func (w *pacedWriter) Write(b []byte) (int, error) {
+func (w *pacedWriter) Write(b []byte) (written int, err error) {
 	p := (*pace)(w)
-	if err := p.stream.SetWriteDeadline(time.Now().Add(p.allowance(int64(len(b))))); err != nil {
-		return 0, err
+	for part := range slices.Chunk(b, p.most(len(b))) {
+		p.throttles.send.wait(len(part), p.done)
+		if err := p.stream.SetWriteDeadline(time.Now().Add(p.allowance(int64(len(part))))); err != nil {
+			return written, err
+		}
+		n, err := p.stream.Write(part)
+		if written += n; err != nil {
+			return written, err
+		}
 	}
-	return p.stream.Write(b)
+	return written, nil
+}
+
+// most is how many of n bytes are written at once.
+func (p *pace) most(n int) int {
+	if len(p.throttles.send.limiters) > 0 {
+		n = min(n, meteredBytes)
+	}
+	return max(1, n)
 }

@@ -18,7 +18,7 @@ func TestLastWord(t *testing.T) {
 	}
 	const protocol = "/test/refuse"
 	a.host.SetStreamHandler(protocol, func(s network.Stream) {
-		c := newCarrier(s, a.limits)
+		c := newCarrier(s, a.limits, throttles{})
 		c.pace.begin()
 		if _, err := c.in.Peek(1); err != nil { // the stream is opened with the first byte
 			t.Error(err)
@@ -50,7 +50,7 @@ func TestLastWord(t *testing.T) {
 		for err == nil { // until the peer's closing has come
 			_, err = s.Write([]byte{0})
 		}
-		if err := write(newCarrier(s, b.limits)); !errors.Is(err, ErrBusy) {
+		if err := write(newCarrier(s, b.limits, throttles{})); !errors.Is(err, ErrBusy) {
 			t.Errorf("%s: %v, want that the peer is busy", name, err)
 		}
 	}

@@ -91,6 +91,8 @@ type Config struct {
 	// import waits to be collected, unless the program also sets Go's memory limit
 	// (debug.SetMemoryLimit). Default: DefaultMemory.
 	Memory int64
+	// Bandwidth bounds the bytes a second that syncs move. Default: no bounds.
+	Bandwidth Bandwidth
 	// Limits bounds what peers may make this node do.
 	Limits Limits
 
@@ -105,11 +107,12 @@ func (c *Config) memory() int64 {
 	return max(c.Memory, MinMemory)
 }
 
-// limits are those of the configuration, with defaults that follow the memory.
+// limits are those of the configuration, with defaults that follow the memory, and as
+// the bandwidth narrows them.
 func (c *Config) limits() Limits {
 	l := c.Limits
 	if l.SyncMemory <= 0 {
 		l.SyncMemory = c.memory() / 2
 	}
-	return l.withDefaults()
+	return c.Bandwidth.narrow(l.withDefaults())
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p"
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/peer"
 )
@@ -47,6 +48,33 @@ func TestBusyPeerIsTriedAgain(t *testing.T) {
 	close(release)
 	wg.Wait()
 	equal(t, sa, sb)
+}
+
+// A node under a bound moves what differs, and tells for how long its bytes have
+// waited.
+func TestSyncUnderABound(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	_, nb, sa, sb := pair(t, peer.Config{Registerer: registry, Bandwidth: peer.Bandwidth{PeerSend: peer.MinBandwidth}}, peer.Config{}, peer.Policy{})
+	put(t, sa, "a", strings.Repeat("v", 48<<10)) // three times what passes at once
+	if _, err := sa.Sync(t.Context(), nb.ID(), peer.SyncOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, sa, sb)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := 0.0
+	for _, f := range families {
+		if f.GetName() == "syncd_bandwidth_wait_seconds_total" {
+			for _, m := range f.GetMetric() {
+				waited += m.GetCounter().GetValue()
+			}
+		}
+	}
+	if waited == 0 {
+		t.Error("no byte has waited")
+	}
 }
 
 // A node does not wait for a place of its own beyond its context.

@@ -20,6 +20,7 @@ type metrics struct {
 	syncs  *prometheus.CounterVec
 	bytes  *prometheus.CounterVec
 	denied prometheus.Counter
+	waited *prometheus.CounterVec
 	sweep  *prometheus.CounterVec
 	// repairs counts what syncs found where the cells did not prove themselves.
 	repairs *prometheus.CounterVec
@@ -46,6 +47,9 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		denied: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "syncd_strangers_denied_total", Help: "Syncs refused because the peer is not a member.",
 		}),
+		waited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_bandwidth_wait_seconds_total", Help: "For how long the streams of syncs have waited for the bounds of the bandwidth.",
+		}, []string{"direction"}),
 		sweep: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_swept_records_total", Help: "Records that left a namespace after all members were past them (collected), that were written again for a writer without the right (adopted), or set aside.",
 		}, []string{"ns", "what"}),
@@ -71,6 +75,10 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 	for _, what := range []string{"range", "digest", "collision", "sketch", "left"} {
 		m.repairs.WithLabelValues(what)
 	}
+	for _, direction := range []string{"sent", "received"} {
+		m.bytes.WithLabelValues(direction)
+		m.waited.WithLabelValues(direction)
+	}
 	if registerer == nil {
 		return m, nil
 	}
@@ -90,6 +98,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.syncs.Describe(ch)
 	m.bytes.Describe(ch)
 	m.denied.Describe(ch)
+	m.waited.Describe(ch)
 	m.sweep.Describe(ch)
 	m.repairs.Describe(ch)
 	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift} {
@@ -103,6 +112,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.syncs.Collect(ch)
 	m.bytes.Collect(ch)
 	m.denied.Collect(ch)
+	m.waited.Collect(ch)
 	m.sweep.Collect(ch)
 	m.repairs.Collect(ch)
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
@@ -145,6 +155,11 @@ func (m *metrics) swept(ns *Namespace, s node.Swept) {
 	for what, n := range map[string]int64{"collected": s.Collected, "adopted": s.Adopted, "set_aside": s.SetAside} {
 		m.sweep.WithLabelValues(ns.Name(), what).Add(float64(n))
 	}
+}
+
+// waitedFor counts for how long a stream has waited for a bound.
+func (m *metrics) waitedFor(direction string, d time.Duration) {
+	m.waited.WithLabelValues(direction).Add(d.Seconds())
 }
 
 // result is the label of how a sync ended.

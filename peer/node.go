@@ -45,6 +45,8 @@ type Node struct {
 	recent   recent
 	refusals refusalLog
 	dialling dialling
+	// bandwidth meters the streams of syncs.
+	bandwidth *bandwidth
 
 	ctx     context.Context // over when the node closes
 	cancel  context.CancelFunc
@@ -88,7 +90,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		n.now = time.Now
 	}
 	n.started, n.begun = n.now().UTC(), time.Now()
-	n.places = newSyncPlaces(n.limits.Sessions)
+	n.places = newSyncPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -96,6 +98,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			<-n.closed
 		}
 	}()
+	if err := cfg.Bandwidth.check(); err != nil {
+		return nil, fmt.Errorf("open the node: %w", err)
+	}
 	for _, step := range []func(context.Context, *Config) error{
 		n.openStore, n.openIdentity, n.openBook, n.openNamespaces, n.openHost,
 	} {
@@ -189,6 +194,9 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 	if err == nil {
 		n.core = n.newCore(cfg.SyncInterval)
 		n.metrics, err = newMetrics(n, cfg.Registerer)
+	}
+	if err == nil {
+		n.bandwidth = newBandwidth(cfg.Bandwidth, n.metrics.waitedFor)
 	}
 	if err == nil {
 		n.onClose(func() error { n.metrics.unregister(); return nil })

@@ -28,7 +28,10 @@ func (n *Node) serveSync(stream network.Stream) {
 
 	remote := stream.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
-	talk := newCarrier(stream, n.limits)
+	throttles, release := n.bandwidth.of(remote)
+	defer release()
+	talk := newCarrier(stream, n.limits, throttles)
+	talk.pace.done = n.ctx.Done()
 	if !ok {
 		n.putOff(talk, remote, "a sync was put off: too many peers are about to begin one")
 		return

@@ -219,10 +219,12 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress func(Report)) (Report, error) {
 	n := ns.node
 	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
-	release, err := n.places.take(ctx)
+	leave, err := n.places.take(ctx, id)
 	if err != nil {
 		return report, err
 	}
+	defer leave()
+	throttles, release := n.bandwidth.of(id)
 	defer release()
 	if err := n.dial(ctx, id, nil); err != nil {
 		return report, err
@@ -240,7 +242,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 			}
-			talk := newCarrier(stream, n.limits)
+			talk := newCarrier(stream, n.limits, throttles)
 			talk.calls = true
 			return talk, nil
 		},

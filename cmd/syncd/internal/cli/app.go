@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,12 +61,45 @@ func (a *app) remark(format string, args ...any) {
 // bars draws progress on standard error, where that is wanted.
 func (a *app) bars() *progress.Bars { return progress.New(a.stderr, a.Quiet || a.json()) }
 
-// apiAddr is where the daemon serves its API.
-func (a *app) apiAddr() (endpoint.Addr, error) {
-	if a.API == "" {
-		return endpoint.ParseAddr("unix:" + filepath.Join(a.DataDir, "syncd.sock"))
+// defaultSocket is the API address that stands for the socket in the data directory.
+const defaultSocket = "unix:"
+
+// apiAddrs are where the daemon serves its API, at least one.
+func (a *app) apiAddrs() ([]endpoint.Addr, error) {
+	given := slices.DeleteFunc(slices.Clone(a.API), func(text string) bool { return text == "" })
+	if len(given) == 0 {
+		given = []string{defaultSocket}
 	}
-	return endpoint.ParseAddr(a.API)
+	var addrs []endpoint.Addr
+	for _, text := range given {
+		if text == defaultSocket {
+			text += filepath.Join(a.DataDir, "syncd.sock")
+		}
+		addr, err := endpoint.ParseAddr(text)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(addrs, addr) {
+			return nil, problem.Usage("API address %s: it is given twice", addr)
+		}
+		addrs = append(addrs, addr)
+	}
+	return addrs, nil
+}
+
+// apiValid reports API addresses that a daemon could not serve.
+func apiValid(given []string) error {
+	_, err := (&app{globals: &globals{API: given}}).apiAddrs()
+	return err
+}
+
+// written lists API addresses as one setting.
+func written(addrs []endpoint.Addr) string {
+	var texts []string
+	for _, addr := range addrs {
+		texts = append(texts, addr.String())
+	}
+	return strings.Join(texts, ",")
 }
 
 func (a *app) tokenFile() string {
@@ -81,10 +115,11 @@ const pollPause = 50 * time.Millisecond
 // connect makes the client of the daemon for the commands that take one; close
 // ends it. With --wait it waits for a daemon that is still starting.
 func (a *app) connect(ctx context.Context) (*client.Client, error) {
-	addr, err := a.apiAddr()
+	addrs, err := a.apiAddrs()
 	if err != nil {
 		return nil, err
 	}
+	addr := addrs[0]
 	for deadline := time.Now().Add(a.Wait); time.Now().Before(deadline) && ctx.Err() == nil && !endpoint.Answers(ctx, addr); {
 		select {
 		case <-ctx.Done():

@@ -22,7 +22,7 @@ import (
 type globals struct {
 	DataDir   string           `help:"Folder of the node: its identity, secrets and records." placeholder:"DIR" default:"${data_dir}" setting:""`
 	Config    string           `help:"Configuration file, YAML. Default: config.yaml in the data directory." placeholder:"FILE"`
-	API       string           `name:"api" help:"Where the daemon serves its API: unix:PATH or http://HOST:PORT on loopback. Default: syncd.sock in the data directory." placeholder:"ADDR" setting:""`
+	API       []string         `name:"api" help:"Where the daemon serves its API: unix:PATH or http://HOST:PORT on loopback; may be given again, and commands use the first. unix: alone, the default, is syncd.sock in the data directory." placeholder:"ADDR" setting:""`
 	TokenFile string           `help:"File of the bearer token that the API demands over TCP. Default: api.token in the data directory." placeholder:"FILE" setting:""`
 	Output    string           `short:"o" help:"Form of the output: text or json." enum:"text,json" default:"text" setting:""`
 	Quiet     bool             `short:"q" help:"Print results only: no progress, no remarks." setting:""`

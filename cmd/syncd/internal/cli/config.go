@@ -43,7 +43,7 @@ func (c configShowCmd) Run(a *app) error {
 		case err != nil:
 			return err
 		case given(a.parsed, s.flag):
-			v.Value, v.Origin = fmt.Sprint(s.flag.Target.Interface()), "flag"
+			v.Value, v.Origin = setTo(s.flag), "flag"
 		case envName(s.flag) != "":
 			v.Value, v.Origin = os.Getenv(envName(s.flag)), "environment "+envName(s.flag)
 		case inFile:
@@ -68,14 +68,23 @@ func (c configShowCmd) Run(a *app) error {
 	return t.print()
 }
 
+// setTo is the value that the command line gives, as it would stand in the
+// environment.
+func setTo(f *kong.Flag) string {
+	if list, ok := f.Target.Interface().([]string); ok {
+		return strings.Join(list, ",")
+	}
+	return fmt.Sprint(f.Target.Interface())
+}
+
 // derived is the value in force of a setting that nothing sets.
 func (a *app) derived(f *kong.Flag) (string, error) {
 	switch {
 	case f.IsBool():
 		return "false", nil
 	case f.Name == "api":
-		addr, err := a.apiAddr()
-		return addr.String(), err
+		addrs, err := a.apiAddrs()
+		return written(addrs), err
 	case f.Name == "token-file":
 		return a.tokenFile(), nil
 	}

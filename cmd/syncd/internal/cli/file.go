@@ -9,7 +9,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/settings"
 )
@@ -115,17 +114,16 @@ func checkValue(name string, value any) error {
 		}
 	case byteSize:
 		return v.check(name)
+	case byteRate:
+		return v.check(name)
 	case []string:
 		switch name {
+		case "api":
+			return apiValid(v)
 		case "listen", "announce":
 			return portsValid(name, v)
 		case "relay":
 			return relaysValid(v)
-		}
-	case string:
-		if name == "api" && v != "" {
-			_, err := endpoint.ParseAddr(v)
-			return err
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -37,6 +38,7 @@ type serveCmd struct {
 	MDNS         bool          `name:"mdns" help:"Announce this node on the local networks, and dial members found there." setting:""`
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
 	Memory       byteSize      `help:"About how much memory the daemon may take, at least 256MiB; larger syncs wait, or go in smaller pieces." default:"1GiB" placeholder:"SIZE" setting:""`
+	limitFlags
 	storeFlags
 }
 
@@ -47,7 +49,9 @@ Peers connect over TCP and QUIC. A node behind a router that forwards no port is
 
 --memory is a target: half of it is for syncs, a quarter for the store, and Go's runtime collects garbage more often as the daemon comes near it. The environment variable GOMEMLIMIT, where it is set, takes the place of the latter. Records are on the disk, and take none.
 
-The API is a unix socket in the data directory, for its owner only. With --api http://127.0.0.1:PORT it is served over TCP to holders of the token in --token-file, which is made at the first start.
+--limit-send and the like bound the bytes a second that syncs move, each direction by itself; fewer syncs then run at once, one of each side for each 64KiB. 0 means no bound.
+
+The API is a unix socket in the data directory, for its owner only. With --api http://127.0.0.1:PORT it is served over TCP to holders of the token in --token-file, which is made at the first start. With --api unix: --api http://127.0.0.1:PORT it is served on both; /healthz, /readyz, /metrics and /openapi.json need no token.
 
 With --store postgres the records are in a schema of a database (PostgreSQL, or what speaks its protocol), which one node at a time may use; the identity, the namespaces' secrets and the address book stay in the data directory. The connection string may hold a password and therefore has a file of its own.
 
@@ -59,7 +63,9 @@ Examples:
     syncd serve --relay-service
     syncd serve --mdns
     syncd serve --memory 512MiB
+    syncd serve --limit-send 2MiB --limit-peer-receive 512KiB
     syncd serve --api http://127.0.0.1:4748 --log-format json
+    syncd serve --api unix: --api http://127.0.0.1:4748
     syncd serve --store postgres --postgres-file /etc/syncd/postgres`
 }
 
@@ -86,15 +92,17 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	// quic-go writes its one warning, of small socket buffers, to the standard logger.
 	stdlog.SetFlags(0)
 	stdlog.SetOutput(slog.NewLogLogger(log.Handler(), slog.LevelWarn).Writer())
-	addr, err := a.apiAddr()
+	addrs, err := a.apiAddrs()
 	if err != nil {
 		return err
 	}
 	if err := makeDataDir(a.DataDir); err != nil {
 		return err
 	}
-	if err := endpoint.Probe(ctx, addr); err != nil {
-		return fmt.Errorf("serve %s: %w", a.DataDir, err)
+	for _, addr := range addrs {
+		if err := endpoint.Probe(ctx, addr); err != nil {
+			return fmt.Errorf("serve %s: %w", a.DataDir, err)
+		}
 	}
 	if err := portsFree(ctx, c.Listen); err != nil {
 		return err
@@ -113,7 +121,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	defer closeStore(store, &err)
 	node, err := peer.Open(ctx, peer.Config{
 		Dir: a.DataDir, Store: store, StoreKind: c.kind(), ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
-		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Memory: int64(c.Memory), Logger: log, Registerer: metrics,
+		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Memory: int64(c.Memory), Bandwidth: c.bandwidth(), Logger: log, Registerer: metrics,
 	})
 	if err != nil {
 		return a.notOpened(err)
@@ -123,17 +131,15 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 		defer cancel()
 		err = errors.Join(err, node.Close(closing))
 	}()
-	return c.serve(ctx, a, addr, httpapi.Config{Node: node, Version: buildVersion(), Metrics: metrics, Logger: log})
+	return c.serve(ctx, a, addrs, httpapi.Config{Node: node, Version: buildVersion(), Metrics: metrics, Logger: log})
 }
 
 // serve answers requests until the context is over.
-func (c serveCmd) serve(ctx context.Context, a *app, addr endpoint.Addr, cfg httpapi.Config) error {
-	if addr.Network != "unix" {
-		token, err := endpoint.MakeToken(a.tokenFile())
-		if err != nil {
+func (c serveCmd) serve(ctx context.Context, a *app, addrs []endpoint.Addr, cfg httpapi.Config) (err error) {
+	if slices.ContainsFunc(addrs, func(at endpoint.Addr) bool { return at.Network != "unix" }) {
+		if cfg.Token, err = endpoint.MakeToken(a.tokenFile()); err != nil {
 			return err
 		}
-		cfg.Token = token
 	}
 	var ending atomic.Bool
 	cfg.Ready = func() bool { return !ending.Load() }
@@ -152,18 +158,22 @@ func (c serveCmd) serve(ctx context.Context, a *app, addr endpoint.Addr, cfg htt
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelInfo),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
-	listener, err := endpoint.Listen(ctx, addr)
+	listeners, err := listenAll(ctx, addrs)
 	if err != nil {
 		return err
 	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(listener) }()
-	if err := a.announce(cfg.Node, addr); err != nil {
+	served := make(chan error, len(listeners))
+	for i, l := range listeners {
+		go func() { served <- fmt.Errorf("serving the API on %s: %w", addrs[i], srv.Serve(l)) }()
+	}
+	if err := a.announce(cfg.Node, addrs); err != nil {
 		cfg.Logger.Warn("standard output is gone", slog.Any("error", err))
 	}
+	ended := 0
+	var broken error
 	select {
-	case err := <-served:
-		return fmt.Errorf("serving the API on %s: %w", addr, err)
+	case broken = <-served:
+		ended++
 	case <-ctx.Done():
 	}
 	cfg.Logger.Info("shutting down")
@@ -175,23 +185,45 @@ func (c serveCmd) serve(ctx context.Context, a *app, addr endpoint.Addr, cfg htt
 	if err := srv.Shutdown(draining); err != nil {
 		cfg.Logger.Warn("requests were cut", slog.Any("error", errors.Join(err, srv.Close())))
 	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return err
+	for ; ended < len(listeners); ended++ {
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			broken = errors.Join(broken, err)
+		}
 	}
-	return nil
+	return broken
+}
+
+// listenAll opens all of the addresses, or gives them back.
+func listenAll(ctx context.Context, addrs []endpoint.Addr) ([]net.Listener, error) {
+	var listeners []net.Listener
+	for _, addr := range addrs {
+		l, err := endpoint.Listen(ctx, addr)
+		if err != nil {
+			for _, l := range listeners {
+				err = errors.Join(err, l.Close())
+			}
+			return nil, err
+		}
+		listeners = append(listeners, l)
+	}
+	return listeners, nil
 }
 
 // announce says where the daemon can be reached, once it can be.
-func (a *app) announce(node *peer.Node, addr endpoint.Addr) error {
+func (a *app) announce(node *peer.Node, addrs []endpoint.Addr) error {
 	if a.json() {
-		return a.printJSON(map[string]any{"id": node.ID().String(), "addrs": node.Addrs(), "api": addr.String()})
+		at := []string{}
+		for _, addr := range addrs {
+			at = append(at, addr.String())
+		}
+		return a.printJSON(map[string]any{"id": node.ID().String(), "addrs": node.Addrs(), "api": at})
 	}
 	for _, at := range node.Addrs() {
 		if err := a.printf("listening on %s\n", at); err != nil {
 			return err
 		}
 	}
-	return a.printf("node %s serves the API on %s\n", node.ID(), addr)
+	return a.printf("node %s serves the API on %s\n", node.ID(), strings.ReplaceAll(written(addrs), ",", " and "))
 }
 
 // notOpened explains why a node could not be opened.

@@ -87,7 +87,7 @@ func (pathsCmd) Help() string {
 
 // Run prints where files lie.
 func (pathsCmd) Run(a *app) error {
-	api, err := a.apiAddr()
+	addrs, err := a.apiAddrs()
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (pathsCmd) Run(a *app) error {
 		return err
 	}
 	paths := []struct{ name, value string }{
-		{"data_dir", dir}, {"config", a.file.Path()}, {"api", api.String()}, {"token_file", a.tokenFile()},
+		{"data_dir", dir}, {"config", a.file.Path()}, {"api", written(addrs)}, {"token_file", a.tokenFile()},
 	}
 	if a.json() {
 		out := map[string]string{}

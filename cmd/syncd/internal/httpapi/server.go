@@ -12,7 +12,7 @@
 // two keys as key64, base64 in the URL-safe alphabet: /v1/ns/notes/key64/Lg.
 //
 // The interface has the rights of the node itself. It is served on a unix
-// socket of mode 0600, or on a loopback address to holders of a bearer token.
+// socket of mode 0600, and on loopback addresses to holders of a bearer token.
 package httpapi
 
 import (
@@ -46,7 +46,7 @@ type Config struct {
 	Node *peer.Node
 	// Version is the program's, for /v1/version and the API's description.
 	Version api.Program
-	// Token, if not empty, is demanded as a bearer token.
+	// Token, if not empty, is demanded as a bearer token of what comes over TCP.
 	Token string
 	// Metrics are served at /metrics.
 	Metrics prometheus.Gatherer
@@ -143,7 +143,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 // page can make its own name resolve to 127.0.0.1 (DNS rebinding), and then read
 // what needs no token; its requests still name the page's host.
 func local(r *http.Request) bool {
-	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
+	if overSocket(r) {
 		return true
 	}
 	host := (&url.URL{Host: r.Host}).Hostname()
@@ -151,8 +151,15 @@ func local(r *http.Request) bool {
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
+// overSocket tells whether a request came over a unix socket, whose mode guards the
+// API.
+func overSocket(r *http.Request) bool {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && at.Network() == "unix"
+}
+
 func (s *server) authorized(r *http.Request) bool {
-	if s.Token == "" || open(r.URL.Path) {
+	if s.Token == "" || open(r.URL.Path) || overSocket(r) {
 		return true
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -309,7 +316,7 @@ func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
 // open tells whether a path needs no token.
 func open(path string) bool {
 	switch strings.TrimSuffix(path, "/") {
-	case "/healthz", "/readyz", "/metrics":
+	case "/healthz", "/readyz", "/metrics", "/openapi.json":
 		return true
 	}
 	return false

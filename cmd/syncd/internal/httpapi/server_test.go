@@ -291,7 +291,7 @@ func TestToken(t *testing.T) {
 		{"/healthz", "", 200},
 		{"/readyz", "", 200},
 		{"/metrics", "", 200},
-		{"/openapi.json", "", 401},
+		{"/openapi.json", "", 200},
 		{"/v1/status", "", 401},
 		{"/v1/status", "Bearer wrong", 401},
 		{"/v1/status", token, 401},
