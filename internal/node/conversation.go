@@ -9,7 +9,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
-	"github.com/syncd-io/syncd/reconcile/replica"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -251,7 +250,7 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 	}
 	c.stands = stands
 	if len(c.ask.Prefix) > 0 {
-		r, err := replica.OpenPrefix(ctx, p.Store, p.Keys, c.ask.Prefix, c.ask.Span, c.tick, c.reserve)
+		r, err := p.Live.Prefix(ctx, p.Store, c.ask.Prefix, c.ask.Span, c.tick, c.reserve)
 		if err != nil {
 			return nil, err
 		}

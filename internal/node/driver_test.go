@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -44,6 +45,7 @@ type machine struct {
 
 	mu       sync.Mutex // guards what follows
 	opened   int        // snapshots, less those that were closed
+	scanned  int        // records that scans by key have read
 	random   *rand.Rand
 	verified int // signatures
 }
@@ -116,6 +118,17 @@ type countedSnapshot struct {
 func (s countedSnapshot) Close() error {
 	s.machine.count(-1)
 	return s.Snapshot.Close()
+}
+
+func (s countedSnapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		for r, err := range s.Snapshot.Scan(ctx, prefix, after) {
+			s.machine.scanned++
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
 }
 
 func (m *machine) count(by int) {

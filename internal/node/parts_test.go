@@ -69,9 +69,17 @@ func TestParts(t *testing.T) {
 func TestPartsOfAPrefix(t *testing.T) {
 	c := halves(t, 300)
 	c.put(0, "other", "1")
+	c.machines[0].scanned, c.machines[1].scanned = 0, 0
 	mine, _, err := c.sync(Ask{Prefix: []byte("x/")})
 	if err != nil || mine.Method != wire.MethodParts || mine.Applied != 300 || mine.Sent != 300 || !mine.Verified {
 		t.Errorf("%+v, %v", mine, err)
+	}
+	// The sync of the whole, the first part, and the last sync of the whole, which holds
+	// 600 records, look at all keys with the prefix.
+	for i, m := range c.machines {
+		if m.scanned > 300+300+600 {
+			t.Errorf("node %d has scanned %d records in %d parts", i, m.scanned, mine.Parts)
+		}
 	}
 	if here, there := len(c.keys(0)), len(c.keys(1)); here != 651 || there != 650 {
 		t.Errorf("%d and %d records", here, there)

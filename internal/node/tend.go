@@ -19,6 +19,7 @@ func (n *Node) Tend(ctx context.Context) error {
 // Tend does what has become due in the namespace. A driver calls it with each round
 // of the schedule. It may read all records.
 func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
+	ns.Live.Rest()
 	err := errors.Join(ns.expire(ctx), ns.dropFormer(ctx))
 	swept, failed := ns.tend(ctx)
 	return swept, errors.Join(err, failed)

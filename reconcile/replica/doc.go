@@ -19,8 +19,10 @@
 // Live.Snapshot opens a replica of the whole namespace as of now, at a cost that
 // does not depend on its size. Commits go on meanwhile; what the snapshot reads
 // live it takes back behind them by the undo log. Cells beyond the live ones,
-// which only large differences need, take a scan. OpenPrefix makes a replica of
-// the keys with a prefix, always by a scan.
+// which only large differences need, take a scan. Live.Prefix makes a replica of
+// the keys with a prefix, always by a scan; of those in some ranges, which are a part of a
+// large sync, by a scan that notes where all of them lie, so that the next part reads
+// its own records only.
 //
 // # Memory
 //
@@ -33,7 +35,9 @@
 //	Snapshot  840 + 24·(t − f)      t − f cells beyond the live ones, ≤ 3·2^20 (72 MiB), until
 //	                                Decoded; nothing for a decode of fewer than about 0.9·L; 2.5 KiB
 //	                                for each group of ranges that is written to meanwhile
-//	Prefix    160 KiB + 40·m + 24·P           m records with the prefix; P ≤ 2^22 cells (96 MiB), at least
+//	places    8·m                  until Live.Rest has been called twice, m ≤ 2^21 (16 MiB); twice as much
+//	                                while they grow
+//	Prefix    160 KiB + 48·m + 24·P           m records with the prefix; P ≤ 2^22 cells (96 MiB), at least
 //	                                L of m and at most twice as many as were asked for
 //
 // and a call of Cells takes 48·(to − from) more; while it lengthens the sketch of a

@@ -13,12 +13,24 @@ const tickEvery = 64
 // listPart is how many indices of a range are read before their records: 32 KiB.
 const listPart = 4096
 
-// Memory that the replica of a prefix reserves: an entry of a map for each record,
-// for so many records at once, 24 bytes for each cell, and the sums of the ranges.
+// maxPlaces is of how many records, with all prefixes together, a namespace remembers
+// where they lie while they are synced in parts: 16 MiB. A prefix with more is read by
+// the ranges of each part. maxPrefixes is of how many prefixes: few are synced at once.
+const (
+	maxPlaces   = 1 << 21
+	maxPrefixes = 4
+)
+
+// aheadBytes is about how much of the values under several indices is read at once.
+const aheadBytes = 4 << 20
+
+// Memory that the replica of a prefix reserves: an entry of a map for each record and
+// its index, for so many records at once, 24 bytes for each cell, and the sums of the ranges.
 const (
 	rangeBytes   = 160 << 10
 	listedBytes  = 96 // an entry of the map that lists ranges
-	recordBytes  = 40
+	recordBytes  = 48
+	placeBytes   = 16 // an index in a slice that grows
 	cellBytes    = 24
 	reserveEvery = 4096
 )

@@ -98,15 +98,20 @@ func (l *Live) repair(r dbadapter.Range, missing dbadapter.Sum, asOf uint64) {
 	l.ranges.Set(r, l.ranges.Of(r, r+1).Add(missing))
 }
 
-// List implements reconcile.Replica: it reads all records with the prefix.
+// List implements reconcile.Replica: where all ranges are synced, it reads all records
+// with the prefix.
 func (p *Prefix) List(ranges []dbadapter.Range) iter.Seq2[reconcile.Listed, error] {
 	return func(yield func(reconcile.Listed, error) bool) {
 		asked := map[dbadapter.Range]bool{}
 		for _, r := range ranges {
 			asked[r] = true
 		}
+		all := p.All(nil)
+		if p.held != nil {
+			all = p.under(slices.DeleteFunc(slices.Clone(p.held), func(i dbadapter.Index) bool { return !asked[dbadapter.RangeOf(i)] }))
+		}
 		sums := map[dbadapter.Index]dbadapter.Sum{}
-		for r, err := range p.All(nil) {
+		for r, err := range all {
 			if err != nil {
 				yield(reconcile.Listed{}, err)
 				return

@@ -25,7 +25,7 @@ func TestListing(t *testing.T) {
 		want[r.Index] = want[r.Index].Add(dbadapter.Sum{Records: 1, Digest: r.Digest})
 	}
 	s.fill("later", 100)
-	prefix, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("k"), wire.Span{}, nil, nil)
+	prefix, err := s.live.Prefix(t.Context(), s.ns, []byte("k"), wire.Span{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/rangesum"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Live is the live sketch of a namespace: the first cells of its sequence, and for
@@ -32,6 +33,9 @@ type Live struct {
 	// time for each range, and audited that of the last time for all.
 	repairs, audited uint64
 	repaired         map[dbadapter.Range]uint64
+	// places are where the records with some prefixes lie, those used last at the end.
+	places     []*places
+	mostPlaces int // maxPlaces
 }
 
 // New is the live sketch of an empty namespace at sequence number 0.
@@ -41,6 +45,8 @@ func New(keys reconcile.Keys) *Live {
 		sketch: rateless.NewSketch(keys.Cells, liveCells(0)),
 		ranges: &rangesum.Table{},
 		undo:   undoLog{bound: maxUndo, marks: map[*mark]struct{}{}},
+
+		mostPlaces: maxPlaces,
 	}
 }
 
@@ -93,6 +99,7 @@ func (l *Live) Observe(changes []dbadapter.Change) {
 		l.undo.add(c)
 	}
 	l.undo.trim()
+	l.written(changes)
 }
 
 // follow brings a sketch and the sums of the ranges up to date with a change.
@@ -108,6 +115,13 @@ func (l *Live) State() (digest dbadapter.Digest, records, seq uint64) {
 	defer l.mu.Unlock()
 	total := l.ranges.Total()
 	return total.Digest, total.Records, l.undo.seq
+}
+
+// holds is how many records lie in the ranges of a span.
+func (l *Live) holds(span wire.Span) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ranges.Of(span.All()).Records
 }
 
 // Cells is the length of the live sketch.

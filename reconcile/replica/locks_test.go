@@ -112,7 +112,7 @@ func TestLockOrder(t *testing.T) {
 		t.Error(err)
 	}
 
-	prefix, err := OpenPrefix(t.Context(), ns, s.keys, []byte("k1"), wire.Span{}, nil, nil)
+	prefix, err := s.live.Prefix(t.Context(), ns, []byte("k1"), wire.Span{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

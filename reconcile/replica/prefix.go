@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -15,14 +16,15 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Prefix is a replica of the records whose keys begin with a prefix, as of one
-// commit. It is sketched by a scan, so that it costs time and memory in
-// proportion to those records. Its methods may be called from one goroutine at
-// a time.
+// Prefix is a replica of the records whose keys begin with a prefix, and that lie in some
+// ranges, as of one commit. It is sketched by reading them, so that it costs time and memory in
+// proportion to those records; the first one for some ranges reads all keys with the
+// prefix. Its methods may be called from one goroutine at a time.
 type Prefix struct {
 	ctx       context.Context // the sync's; a replica's methods are steps of it
 	tick      func() error
 	reserve   func(bytes int64) error
+	live      *Live
 	keys      reconcile.Keys
 	prefix    []byte
 	span      wire.Span
@@ -33,6 +35,8 @@ type Prefix struct {
 	// once the decode is over.
 	sums   map[dbadapter.Index]dbadapter.Checksum
 	sketch *rateless.Sketch
+	// held are the indices of the records, ascending, if they lie in some ranges only.
+	held []dbadapter.Index
 }
 
 var _ reconcile.Replica = (*Prefix)(nil)
@@ -40,39 +44,68 @@ var _ reconcile.Replica = (*Prefix)(nil)
 // errDecoded tells of a bug: cells or checksums are asked for after Decoded.
 var errDecoded = errors.New("replica: read for a decode that is over")
 
-// OpenPrefix opens a replica of the records of ns whose keys begin with prefix, and that
-// lie in the ranges of span, as of now. It reads them all before it returns, so a responder must not call
-// it before the peer has proved that it is a member. The replica must be closed.
-// ctx and tick are as in Live.Snapshot. Before it takes memory it asks reserve for
-// so many bytes, if that is not nil, and ends with the error it returns.
-func OpenPrefix(ctx context.Context, ns dbadapter.Namespace, keys reconcile.Keys, prefix []byte, span wire.Span, tick func() error, reserve func(bytes int64) error) (*Prefix, error) {
-	store, err := ns.Snapshot()
-	if err != nil {
-		return nil, err
-	}
+// Prefix opens a replica of the records of ns, the namespace that l follows, whose keys
+// begin with prefix, and that lie in the ranges of span, as of now. It reads them all before it
+// returns, so a responder must not call it before the peer has proved that it is a
+// member. The replica must be closed. ctx and tick are as in Snapshot. Before it takes
+// memory it asks reserve for so many bytes, if that is not nil, and ends with the error
+// it returns.
+func (l *Live) Prefix(ctx context.Context, ns dbadapter.Namespace, prefix []byte, span wire.Span, tick func() error, reserve func(bytes int64) error) (*Prefix, error) {
 	if reserve == nil {
 		reserve = func(int64) error { return nil }
 	}
-	p := &Prefix{
-		ctx: ctx, tick: tick, reserve: reserve, keys: keys, prefix: prefix, span: span, store: store,
-		sums: map[dbadapter.Index]dbadapter.Checksum{},
+	if tick == nil {
+		tick = func() error { return nil }
 	}
-	if err := p.scan(); err != nil {
-		store.Close() // it was only read
+	p := &Prefix{ctx: ctx, tick: tick, reserve: reserve, live: l, keys: l.keys, prefix: prefix, span: span}
+	var notes *places
+	if span != (wire.Span{}) {
+		notes = l.note(prefix)
+	}
+	var err error
+	if p.store, err = ns.Snapshot(); err == nil {
+		if err = p.scan(notes); err != nil {
+			p.store.Close() // it was only read
+		}
+	}
+	if err != nil {
+		if notes != nil {
+			l.noted(notes, nil)
+		}
 		return nil, err
 	}
 	return p, nil
 }
 
-// scan computes all but the cells from a scan of the records, and then the
-// first cells.
-func (p *Prefix) scan() error {
+// scan computes all but the cells from the records, and then the first cells.
+func (p *Prefix) scan(notes *places) error {
 	if err := p.reserve(rangeBytes); err != nil {
 		return err
 	}
+	err := p.sum(p.first(notes))
+	if errors.Is(err, errManyKeys) {
+		p.ranges = rangesum.Table{}
+		err = p.sum(p.inRanges())
+	}
+	if err != nil {
+		return err
+	}
+	if p.span != (wire.Span{}) {
+		p.held = slices.Sorted(maps.Keys(p.sums))
+	}
+	if err := p.extend(liveCells(p.Records())); err != nil {
+		return err
+	}
+	p.estimator = p.sketch.Estimator()
+	return nil
+}
+
+// sum makes the sums of the records, and their checksums.
+func (p *Prefix) sum(all iter.Seq2[dbadapter.Hashed, error]) error {
+	p.sums = map[dbadapter.Index]dbadapter.Checksum{}
 	records := 0
 	var shared []dbadapter.Index // by two keys with the prefix, or more
-	for r, err := range p.All(nil) {
+	for r, err := range all {
 		if err != nil {
 			return err
 		}
@@ -99,10 +132,6 @@ func (p *Prefix) scan() error {
 		}
 		p.sums[i] = b.Pair(p.keys.Hasher).Checksum
 	}
-	if err := p.extend(liveCells(p.Records())); err != nil {
-		return err
-	}
-	p.estimator = p.sketch.Estimator()
 	return nil
 }
 
@@ -176,19 +205,23 @@ func (p *Prefix) Lookup(indices []dbadapter.Index, sums []dbadapter.Checksum) er
 // Buckets implements reconcile.Replica. Only the records with the prefix are in them.
 func (p *Prefix) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) {
 	all, err := p.store.Buckets(indices)
+	other := func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, p.prefix) || !p.span.Holds(r.Index) }
 	for n := range all {
-		all[n] = slices.DeleteFunc(all[n], func(r dbadapter.Hashed) bool { return !bytes.HasPrefix(r.Key, p.prefix) || !p.span.Holds(r.Index) })
+		if slices.ContainsFunc(all[n], other) {
+			all[n] = slices.DeleteFunc(slices.Clone(all[n]), other) // the store may go on using its own
+		}
 	}
 	return all, err
 }
 
-// All implements reconcile.Replica.
+// All implements reconcile.Replica. Where the records lie in some ranges only, it yields
+// them by index instead of by key, and cannot begin behind a key.
 func (p *Prefix) All(behind []byte) iter.Seq2[dbadapter.Hashed, error] {
-	return func(yield func(dbadapter.Hashed, error) bool) {
-		for r, err := range ticking(p.tick, p.store.Scan(p.ctx, p.prefix, behind)) {
-			if (err != nil || p.span.Holds(r.Index)) && !yield(r, err) {
-				return
-			}
-		}
+	switch {
+	case p.span == (wire.Span{}):
+		return ticking(p.tick, p.store.Scan(p.ctx, p.prefix, behind))
+	case len(behind) > 0:
+		return func(yield func(dbadapter.Hashed, error) bool) { yield(dbadapter.Hashed{}, errBehind) }
 	}
+	return p.under(p.held)
 }

@@ -32,7 +32,7 @@ func TestPrefixIsTheSetOfItsRecords(t *testing.T) {
 				alone.put(r)
 			}
 		}
-		p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), wire.Span{}, nil, nil)
+		p, err := s.live.Prefix(t.Context(), s.ns, []byte("p/"), wire.Span{}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func weak(t *testing.T, indices int) *side {
 func TestPrefixOfNoKey(t *testing.T) {
 	s := newSide(t)
 	s.fill("k", 10)
-	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("x"), wire.Span{}, nil, nil)
+	p, err := s.live.Prefix(t.Context(), s.ns, []byte("x"), wire.Span{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestPrefixReserves(t *testing.T) {
 	s := newSide(t)
 	s.fill("p/", 3*reserveEvery)
 	var asked int64
-	p, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), wire.Span{}, nil, func(n int64) error { asked += n; return nil })
+	p, err := s.live.Prefix(t.Context(), s.ns, []byte("p/"), wire.Span{}, nil, func(n int64) error { asked += n; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestPrefixReserves(t *testing.T) {
 		t.Errorf("%d bytes were reserved, not %d", asked, want)
 	}
 	left := int64(2 * reserveEvery * recordBytes)
-	_, err = OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), wire.Span{}, nil, func(n int64) error {
+	_, err = s.live.Prefix(t.Context(), s.ns, []byte("p/"), wire.Span{}, nil, func(n int64) error {
 		if left -= n; left < 0 {
 			return reconcile.ErrBusy
 		}

@@ -162,7 +162,7 @@ func TestScansThatBreakOff(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.fill("p", 3000)
-	prefix, err := OpenPrefix(ctx, s.ns, s.keys, []byte("p"), wire.Span{}, nil, nil)
+	prefix, err := s.live.Prefix(ctx, s.ns, []byte("p"), wire.Span{}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ var _ reconcile.Replica = (*Span)(nil)
 
 // Span opens a replica of the records of ns, the namespace that l follows, that lie in
 // the ranges of a span, as of now. It must be closed. ctx and tick are as in Snapshot,
-// reserve as in OpenPrefix.
+// reserve as in Prefix.
 func (l *Live) Span(ctx context.Context, ns dbadapter.Namespace, span wire.Span, tick func() error, reserve func(bytes int64) error) (*Span, error) {
 	s, err := l.Snapshot(ctx, ns, tick)
 	if err != nil {

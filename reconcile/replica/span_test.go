@@ -35,7 +35,7 @@ func TestSpanIsTheSetOfItsRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Close()
-		q, err := OpenPrefix(t.Context(), s.ns, s.keys, []byte("p/"), span, nil, nil)
+		q, err := s.live.Prefix(t.Context(), s.ns, []byte("p/"), span, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,8 +57,8 @@ func TestScansTickAndEnd(t *testing.T) {
 			_, err = snap.Cells(s.live.Cells(), s.live.Cells()+1)
 			return err
 		}, 1},
-		"OpenPrefix": {func(ctx context.Context, tick func() error) error {
-			p, err := OpenPrefix(ctx, s.ns, s.keys, []byte("k"), wire.Span{}, tick, nil)
+		"Live.Prefix": {func(ctx context.Context, tick func() error) error {
+			p, err := s.live.Prefix(ctx, s.ns, []byte("k"), wire.Span{}, tick, nil)
 			if err == nil {
 				p.Close()
 			}
@@ -68,7 +68,7 @@ func TestScansTickAndEnd(t *testing.T) {
 			opened, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			ready := false
-			p, err := OpenPrefix(opened, s.ns, s.keys, []byte("k"), wire.Span{}, func() error {
+			p, err := s.live.Prefix(opened, s.ns, []byte("k"), wire.Span{}, func() error {
 				if !ready {
 					return nil
 				}

@@ -1,0 +1,121 @@
+package replica
+
+import (
+	"errors"
+	"iter"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// How the records with a prefix are found that lie in some ranges: where they are known
+// to lie, among all keys with the prefix, or among all that the namespace holds in these ranges.
+
+// errManyKeys ends a scan by key: to read what the namespace holds in the ranges is less.
+var errManyKeys = errors.New("replica: too many keys have the prefix")
+
+// first yields the records of the replica. It notes where all records with the prefix
+// lie, if notes is not nil.
+func (p *Prefix) first(notes *places) iter.Seq2[dbadapter.Hashed, error] {
+	if p.span == (wire.Span{}) {
+		return p.All(nil)
+	}
+	if indices, known := p.live.placed(p.prefix, p.span); known {
+		return p.under(indices)
+	}
+	return p.amongKeys(notes)
+}
+
+// amongKeys yields the records of the replica, of all that have the prefix. It gives up
+// once it has read more than the namespace holds in the ranges, and more than may be
+// noted where it notes.
+func (p *Prefix) amongKeys(notes *places) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		most := p.live.holds(p.span)
+		if notes != nil {
+			most = max(most, uint64(p.live.mostPlaces))
+		}
+		found := []dbadapter.Index{}
+		read := uint64(0)
+		for r, err := range ticking(p.tick, p.store.Scan(p.ctx, p.prefix, nil)) {
+			if read++; err == nil && read > most {
+				err = errManyKeys
+			}
+			if notes != nil && err == nil {
+				err = p.note(&found, r.Index)
+			}
+			if notes != nil && errors.Is(err, errManyKeys) {
+				p.live.many(notes)
+			}
+			if (err != nil || p.span.Holds(r.Index)) && !yield(r, err) || err != nil {
+				return // its caller ends the notes
+			}
+		}
+		if notes != nil {
+			p.live.noted(notes, found)
+		}
+	}
+}
+
+// note adds a place.
+func (p *Prefix) note(found *[]dbadapter.Index, i dbadapter.Index) error {
+	if len(*found)%reserveEvery == 0 {
+		if err := p.reserve(reserveEvery * placeBytes); err != nil {
+			return err
+		}
+	}
+	*found = append(*found, i)
+	return nil
+}
+
+// inRanges yields the records of the replica, of all that the namespace holds in its
+// ranges.
+func (p *Prefix) inRanges() iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		from, to := p.span.Indices()
+		for part, err := range parts(p.ctx, p.store, from, to) {
+			if err != nil {
+				yield(dbadapter.Hashed{}, err)
+				return
+			}
+			for r, err := range p.under(part) {
+				if !yield(r, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// under yields the records of the replica under indices, which ascend.
+func (p *Prefix) under(indices []dbadapter.Index) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		rest := indices
+		for n, largest := 1, 1; len(rest) > 0; n = max(1, min(2*n, tickEvery, aheadBytes/largest)) {
+			some := rest[:min(n, len(rest))]
+			rest = rest[len(some):]
+			err := p.tick()
+			if err == nil {
+				err = p.ctx.Err()
+			}
+			var read [][]dbadapter.Hashed
+			if err == nil {
+				read, err = p.Buckets(some)
+			}
+			if err != nil {
+				yield(dbadapter.Hashed{}, err)
+				return
+			}
+			for _, bucket := range read {
+				size := 0
+				for i := range bucket {
+					size += bucket[i].Weight()
+					if !yield(bucket[i], nil) {
+						return
+					}
+				}
+				largest = max(largest, size)
+			}
+		}
+	}
+}
