@@ -48,6 +48,8 @@ type Namespace interface {
 	// Changes yields the log after the given sequence number up to the
 	// present, in order. A log trimmed beyond it yields ErrTrimmed.
 	Changes(ctx context.Context, after uint64) iter.Seq2[Change, error]
+	// Log is the id of the change log, to which all its sequence numbers belong.
+	Log() LogID
 	// SaveSummary keeps, durably, what the caller has made of all changes up to seq,
 	// which the log holds or has held, in place of the summary that was kept. A crash
 	// meanwhile leaves the one or the other. It is at most MaxSummary bytes, else

@@ -63,7 +63,7 @@ func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher 
 	}
 	d := s.namespaces[id]
 	if d == nil {
-		d = &data{}
+		d = &data{logID: dbadapter.NewLogID()}
 		s.namespaces[id] = d
 	}
 	if d.open != nil {

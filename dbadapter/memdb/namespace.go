@@ -20,6 +20,7 @@ type data struct {
 	records tree[string, *commit.Held]
 	buckets tree[dbadapter.Index, []commit.Held] // by key within a bucket
 	seq     uint64
+	logID   dbadapter.LogID
 	log     []dbadapter.Change // the last ones, up to seq
 	summary *summary           // nil: none is kept
 	latest  dbadapter.Timestamp
@@ -153,6 +154,12 @@ func (n *namespace) Changes(ctx context.Context, after uint64) iter.Seq2[dbadapt
 			}
 		}
 	}
+}
+
+func (n *namespace) Log() dbadapter.LogID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.data.logID
 }
 
 func (n *namespace) Latest() dbadapter.Timestamp {

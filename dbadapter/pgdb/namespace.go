@@ -52,7 +52,7 @@ func (n *namespace) load() error {
 		n.show(n.meta)
 		return nil
 	}
-	n.number, n.meta = w.head.next, meta{Meta: layout.Meta{First: 1}}
+	n.number, n.meta = w.head.next, meta{Meta: layout.Meta{First: 1, Log: dbadapter.NewLogID()}}
 	return w.transact(func(b *pgx.Batch, h *head) {
 		h.next++
 		b.Queue(`INSERT INTO namespaces (number, id, head) VALUES ($1, $2, $3)`, n.number, n.id[:], n.meta.encode(n.number))
@@ -82,6 +82,8 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 }
 
 func (n *namespace) Latest() dbadapter.Timestamp { return n.last().Latest }
+
+func (n *namespace) Log() dbadapter.LogID { return n.last().Log }
 
 func (n *namespace) Ceiling() dbadapter.Timestamp {
 	m := n.last()

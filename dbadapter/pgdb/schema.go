@@ -13,7 +13,7 @@ import (
 )
 
 // format counts the forms that the tables have had.
-const format = 2 // the schema below inserts it
+const format = 3 // the schema below inserts it
 
 // The schema. A namespace is numbered when it is first opened, and a number is
 // never used twice; one whose id is NULL has been dropped and is being erased. The id of
@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS summaries (
 	seq bigint NOT NULL,
 	summary bytea NOT NULL
 );
-INSERT INTO store (id, format, owner, commits, next) VALUES ('%s', 2, '', 0, 1) ON CONFLICT DO NOTHING`
+INSERT INTO store (id, format, owner, commits, next) VALUES ('%s', 3, '', 0, 1) ON CONFLICT DO NOTHING`
 
 // tables are all tables, those that grow first.
 var tables = []string{"records", "log", "kept", "summaries", "namespaces", "store"}

@@ -116,6 +116,35 @@ func testKeysOfChanges(t *testing.T, h Harness) {
 	e.checkLog(0)
 }
 
+// testLogID: the id of a log stays for as long as the log does.
+func testLogID(t *testing.T, h Harness) {
+	e := newEnv(t, h)
+	first := e.namespace.Log()
+	if first == 0 {
+		t.Error("the log has no id")
+	}
+	e.apply(put("k", "v", at(1)))
+	if id := e.namespace.Log(); id != first {
+		t.Errorf("the id of the log was %s, and a write has made it %s", first, id)
+	}
+	e.reopen()
+	if id := e.namespace.Log(); id != first {
+		t.Errorf("the id of the log was %s, and an opening has made it %s", first, id)
+	}
+	one := e.id
+	if e.openNamespace(2); e.namespace.Log() == first {
+		t.Error("two namespaces have logs of one id")
+	}
+	e.reopen()
+	if err := e.store.Drop(context.Background(), one); err != nil {
+		t.Fatal(err)
+	}
+	e.namespace.Close()
+	if e.openNamespace(1); e.namespace.Log() == first {
+		t.Error("a namespace that was made anew has the log of the one that was dropped")
+	}
+}
+
 // checkLog compares the log after each observed change with what was observed.
 // Changes up to trimmed may be gone.
 func (e *env) checkLog(trimmed uint64) {

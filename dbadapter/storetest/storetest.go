@@ -58,6 +58,7 @@ func Run(t *testing.T, h Harness) {
 		{"as many keys as an index takes", testFull},
 		{"change log", testLog},
 		{"keys of changes", testKeysOfChanges},
+		{"id of the change log", testLogID},
 		{"change log is trimmed", testTrim},
 		{"summary", testSummary},
 		{"change log reaches back to the summary", testReach},

@@ -34,7 +34,7 @@ func copyHasher(id dbadapter.NamespaceID) dbadapter.Hasher {
 }
 
 // entries are all entries of the open namespaces, by id, with what a copy changes
-// left out: the log, and where it begins.
+// left out: the log, its id, and where it begins.
 func entries(t testing.TB, s *Store) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -53,7 +53,7 @@ func entries(t testing.TB, s *Store) map[string]string {
 				if err := m.decode(value, n.number); err != nil {
 					t.Fatal(err)
 				}
-				m.First = 0
+				m.First, m.Log = 0, 0
 				value = m.encode(n.number)
 			}
 			out[fmt.Sprintf("%x/%q", n.id[:1], key[prefixSize-1:])] = string(value)

@@ -14,7 +14,7 @@ import (
 )
 
 // Format is the number of the disk format that this program reads and writes.
-const Format = 6
+const Format = 7
 
 const (
 	formatFile = "FORMAT"

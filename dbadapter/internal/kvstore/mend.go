@@ -63,6 +63,7 @@ func (m *mender) run(ctx context.Context) (dbadapter.Loss, error) {
 	}
 	m.meta = was
 	m.meta.First, m.meta.Latest = was.Seq+1, max(was.Latest, m.latest)
+	m.meta.Log = dbadapter.NewLogID()
 	if !m.of.sure {
 		m.meta.Raised = max(was.Raised, dbadapter.TimestampAt(m.options.Now()))
 	}

@@ -68,7 +68,7 @@ func (n *namespace) load() error {
 		if c.head.next > maxNumber {
 			return fmt.Errorf("%w: %d namespaces have been made in this store; start a new one", dbadapter.ErrLimit, c.head.next-1)
 		}
-		n.number, n.meta = c.head.next, meta{Meta: layout.Meta{First: 1}}
+		n.number, n.meta = c.head.next, meta{Meta: layout.Meta{First: 1, Log: dbadapter.NewLogID()}}
 		if err := txn.Set(nameKey(n.id), encodeName(n.id, n.number)); err != nil {
 			return err
 		}
@@ -147,6 +147,12 @@ func (n *namespace) Ceiling() dbadapter.Timestamp {
 	n.store.mu.Lock()
 	defer n.store.mu.Unlock()
 	return n.shown.Ceiling()
+}
+
+func (n *namespace) Log() dbadapter.LogID {
+	n.store.mu.Lock()
+	defer n.store.mu.Unlock()
+	return n.shown.Log
 }
 
 func (n *namespace) Raise(ctx context.Context, to dbadapter.Timestamp) error {

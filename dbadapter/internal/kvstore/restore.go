@@ -337,6 +337,9 @@ func (r *restorer) finish() (err error) {
 		if number >= r.head.next {
 			return damage.Corrupt("the copy", "a namespace has the number %d, which is not given yet", number)
 		}
+		if err := newLog(txn, number); err != nil {
+			return err
+		}
 		id := r.present[number]
 		if err := txn.Set(nameKey(id), encodeName(id, number)); err != nil {
 			return err
@@ -346,4 +349,19 @@ func (r *restorer) finish() (err error) {
 		return err
 	}
 	return txn.Commit()
+}
+
+// newLog gives the log of a namespace another id: the numbers that follow the copy have
+// been given before, in the store that was copied.
+func newLog(txn kv.Txn, number uint32) error {
+	b, err := kv.Get(txn, metaKey(number))
+	if err != nil {
+		return err
+	}
+	var m meta
+	if err := m.decode(b, number); err != nil {
+		return err
+	}
+	m.Log = dbadapter.NewLogID()
+	return txn.Set(metaKey(number), m.encode(number))
 }

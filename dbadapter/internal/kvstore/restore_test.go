@@ -40,6 +40,9 @@ func TestRestoreOfDamage(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		if other.Log() == n.Log() || other.Log() == 0 {
+			t.Errorf("the log of what was restored has the id %s, and had %s", other.Log(), n.Log())
+		}
 		snap, err := other.Snapshot()
 		if err != nil {
 			return err

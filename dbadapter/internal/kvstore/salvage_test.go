@@ -21,6 +21,7 @@ type salvaged struct {
 	hashers map[dbadapter.NamespaceID]dbadapter.Hasher
 	want    map[dbadapter.NamespaceID]map[string]dbadapter.Hashed
 	kept    map[dbadapter.NamespaceID]int
+	logs    map[dbadapter.NamespaceID]dbadapter.LogID
 }
 
 const salvageRounds = 3
@@ -33,7 +34,7 @@ var (
 func newSalvaged() *salvaged {
 	s := &salvaged{
 		hashers: map[dbadapter.NamespaceID]dbadapter.Hasher{}, want: map[dbadapter.NamespaceID]map[string]dbadapter.Hashed{},
-		kept: map[dbadapter.NamespaceID]int{},
+		kept: map[dbadapter.NamespaceID]int{}, logs: map[dbadapter.NamespaceID]dbadapter.LogID{},
 	}
 	for i := range byte(2) {
 		id := dbadapter.NamespaceID{i + 1}
@@ -54,6 +55,7 @@ func (s *salvaged) write(t *testing.T, store *Store, round int) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.logs[id] = n.Log()
 		var writes, removes []dbadapter.Write
 		for i := range 150 {
 			size := 30 + i
@@ -149,6 +151,17 @@ func (s *salvaged) check(t *testing.T, store *Store, done *dbadapter.Salvaged) (
 		}
 		for _, err := range n.Changes(t.Context(), view.Seq()) {
 			t.Errorf("changes: %v", err)
+		}
+		if n.Log() == s.logs[id] {
+			logged := uint64(0)
+			for _, err := range n.Changes(t.Context(), 0) {
+				if err == nil {
+					logged++
+				}
+			}
+			if gone > 0 || done.Older || logged != view.Seq() {
+				t.Errorf("namespace %x: the id of the log is as before; %d records are gone, and %d of %d changes are there", id[0], gone, logged, view.Seq())
+			}
 		}
 		kept := 0
 		for _, err := range n.Kept(t.Context()) {

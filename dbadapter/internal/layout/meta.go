@@ -15,6 +15,7 @@ type Meta struct {
 	Records uint64 // tombstones included
 	Latest  dbadapter.Timestamp
 	Raised  dbadapter.Timestamp // the last clock given to Raise that was above Ceiling
+	Log     dbadapter.LogID
 	Kept    Kept
 	Digest  dbadapter.Digest // the sum of the records' digests
 }
@@ -76,17 +77,17 @@ func (m *Meta) Lower(to dbadapter.Timestamp) {
 }
 
 const (
-	metaWords = 10
+	metaWords = 11
 	metaSize  = 8*metaWords + dbadapter.DigestSize
 )
 
 // Encode is the stored form, with a number of the store's own:
 //
-//	seq(8) first(8) records(8) latest(8) raised(8) kept(8×4) own(8) digest(32)  seal(8)
+//	seq(8) first(8) records(8) latest(8) raised(8) log(8) kept(8×4) own(8) digest(32)  seal(8)
 func (m *Meta) Encode(number uint32, own uint64) []byte {
 	b := make([]byte, 0, metaSize+SealSize)
 	for _, n := range [metaWords]uint64{
-		m.Seq, m.First, m.Records, uint64(m.Latest), uint64(m.Raised),
+		m.Seq, m.First, m.Records, uint64(m.Latest), uint64(m.Raised), uint64(m.Log),
 		m.Kept.Seq, m.Kept.SetAside, m.Kept.Conflicts, m.Kept.Bytes, own,
 	} {
 		b = binary.BigEndian.AppendUint64(b, n)
@@ -107,9 +108,9 @@ func (m *Meta) Decode(b []byte, number uint32) (own uint64, err error) {
 	}
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(body[8*i:]) }
 	*m = Meta{
-		at(0), at(1), at(2), dbadapter.Timestamp(at(3)), dbadapter.Timestamp(at(4)),
-		Kept{at(5), at(6), at(7), at(8)},
+		at(0), at(1), at(2), dbadapter.Timestamp(at(3)), dbadapter.Timestamp(at(4)), dbadapter.LogID(at(5)),
+		Kept{at(6), at(7), at(8), at(9)},
 		dbadapter.DigestFromBytes([dbadapter.DigestSize]byte(body[8*metaWords:])),
 	}
-	return at(9), nil
+	return at(10), nil
 }
