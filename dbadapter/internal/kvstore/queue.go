@@ -21,7 +21,9 @@ type committer struct {
 	// Used by the queue's goroutine only, until it has been stopped.
 	head   head
 	arena  []byte // index and log entries of the running transaction
-	failed error  // set for good when it is unknown what the disk holds
+	order  []ordered
+	puts   []put
+	failed error // set for good when it is unknown what the disk holds
 	// transactions counts what was committed; tests read it.
 	transactions atomic.Int64
 }

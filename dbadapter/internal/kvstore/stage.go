@@ -1,6 +1,10 @@
 package kvstore
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
@@ -14,37 +18,24 @@ type stagedPart struct {
 	changes   []dbadapter.Change
 }
 
-// stage puts a part's records, buckets, log entries and head into the
-// transaction. The slices it hands over stay as they are until the commit.
+// stage puts a part's buckets, log entries, records and head into the transaction. The
+// slices it hands over stay as they are until the commit.
+//
+// Buckets and records come in the order of their keys: a database sorts what it is given
+// by searching its table in memory for the place of each entry, which is found at once
+// behind the place of the one before.
 func (c *committer) stage(txn kv.Txn, p part) (stagedPart, error) {
 	n, m := p.namespace, p.namespace.meta
-	changes := p.group.Changes(m.Seq)
-	for i, b := range p.group.Touched() {
-		for j := range b.Held {
-			if it := b.Held[j].Item; it != nil {
-				if err := stageRecord(txn, n.number, b, it); err != nil {
-					return stagedPart{}, err
-				}
-			}
-		}
-		for _, h := range b.Removed() {
-			if err := stageRemoval(txn, n.number, &h.Record); err != nil {
-				return stagedPart{}, err
-			}
-		}
+	touched, changes := p.group.Touched(), p.group.Changes(m.Seq)
+	c.order = c.order[:0]
+	for i, b := range touched {
+		c.order = append(c.order, ordered{uint64(b.Index), i})
 		m.Records += uint64(changes[i].Records)
 		m.Digest = m.Digest.Add(changes[i].Delta)
-		key := c.grow(func(a []byte) []byte { return appendIndexKey(a, n.number, b.Index) })
-		if len(b.Held) == 0 {
-			if err := txn.Delete(key); err != nil {
-				return stagedPart{}, err
-			}
-			continue
-		}
-		value := c.grow(func(a []byte) []byte {
-			return appendBucket(a, n.number, b.Index, changes[i].New, b.Held)
-		})
-		if err := txn.Set(key, value); err != nil {
+	}
+	slices.SortFunc(c.order, func(a, b ordered) int { return cmp.Compare(a.index, b.index) })
+	for _, o := range c.order {
+		if err := c.stageBucket(txn, n.number, touched[o.at], changes[o.at].New); err != nil {
 			return stagedPart{}, err
 		}
 	}
@@ -63,12 +54,61 @@ func (c *committer) stage(txn kv.Txn, p part) (stagedPart, error) {
 			return stagedPart{}, err
 		}
 	}
+	if err := c.stageRecords(txn, n.number, touched); err != nil {
+		return stagedPart{}, err
+	}
 	m.Seq += uint64(len(changes))
 	m.Latest = max(m.Latest, p.group.Latest())
 	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
 		return stagedPart{}, err
 	}
 	return stagedPart{n, m, changes}, nil
+}
+
+// ordered is a place in a slice, to be sorted by an index.
+type ordered struct {
+	index uint64
+	at    int
+}
+
+func (c *committer) stageBucket(txn kv.Txn, number uint32, b *commit.Bucket, sum dbadapter.Checksum) error {
+	key := c.grow(func(a []byte) []byte { return appendIndexKey(a, number, b.Index) })
+	if len(b.Held) == 0 {
+		return txn.Delete(key)
+	}
+	return txn.Set(key, c.grow(func(a []byte) []byte { return appendBucket(a, number, b.Index, sum, b.Held) }))
+}
+
+// stageRecords puts the records that the buckets have gained into the transaction, and
+// takes out those that they have lost.
+func (c *committer) stageRecords(txn kv.Txn, number uint32, touched []*commit.Bucket) error {
+	c.puts = c.puts[:0]
+	for _, b := range touched {
+		for j := range b.Held {
+			if it := b.Held[j].Item; it != nil {
+				c.puts = append(c.puts, put{b, it})
+			}
+		}
+		for _, h := range b.Removed() {
+			if err := stageRemoval(txn, number, &h.Record); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortFunc(c.puts, func(a, b put) int { return bytes.Compare(a.item.Record.Key, b.item.Record.Key) })
+	for _, p := range c.puts {
+		if err := stageRecord(txn, number, p.bucket, p.item); err != nil {
+			return err
+		}
+	}
+	clear(c.puts)
+	return nil
+}
+
+// put is a record to be written, and its bucket.
+type put struct {
+	bucket *commit.Bucket
+	item   *commit.Item
 }
 
 // stageRecord puts a record into the transaction, cut in two if it is long, and
