@@ -15,15 +15,12 @@ type db struct {
 	badger *badger.DB
 	pages  pages
 	steps  compactionSteps
+	times  times
 
 	examiner examiner
 }
 
-func (d *db) View() kv.View { return view{d, d.badger.NewTransaction(false)} }
-
-func (d *db) Begin() kv.Txn { return txn{view{d, d.badger.NewTransaction(true)}} }
-
-func (d *db) Load() kv.Loader { return d.badger.NewWriteBatch() }
+func (d *db) View() kv.View { return d.times.view(d) }
 
 func (d *db) DropPrefix(prefix []byte) error { return d.badger.DropPrefix(prefix) }
 
@@ -31,12 +28,6 @@ func (d *db) Close() error {
 	d.pages.close()
 	d.examiner.close()
 	return d.badger.Close()
-}
-
-// view is a transaction that reads.
-type view struct {
-	db  *db
-	txn *badger.Txn
 }
 
 // Get recovers: Badger panics over some kinds of damage.
@@ -66,8 +57,6 @@ type finder struct{ view }
 
 func (finder) Close() {}
 
-func (v view) Close() { v.txn.Discard() }
-
 type iterator struct {
 	*badger.Iterator
 	db     *db
@@ -96,21 +85,3 @@ func (i *iterator) Value(use func([]byte) error) error { return i.Item().Value(u
 
 // Err: Badger has no word for damage that an iterator meets.
 func (i *iterator) Err() error { return nil }
-
-// txn is a transaction that writes.
-type txn struct{ view }
-
-func (t txn) Set(key, value []byte) error { return named(t.view.txn.Set(key, value)) }
-
-func (t txn) Delete(key []byte) error { return named(t.view.txn.Delete(key)) }
-
-func (t txn) Commit() error { return named(t.view.txn.Commit()) }
-
-func (t txn) Discard() { t.view.txn.Discard() }
-
-func named(err error) error {
-	if errors.Is(err, badger.ErrTxnTooBig) {
-		return kv.ErrTooBig
-	}
-	return err
-}

@@ -61,9 +61,10 @@ func (e Engine) open(dir string) (_ *db, err error) {
 		}
 	}()
 	d := &db{}
-	d.badger, err = badger.Open(e.options(dir, &d.steps))
+	d.badger, err = badger.OpenManaged(e.options(dir, &d.steps))
 	switch {
 	case err == nil:
+		d.times.start(d.badger)
 		d.pages.start(d.badger, dir, e.sizes().mapped)
 		d.examiner.start(d.badger, dir, e.log(), e.TrustFiles)
 		return d, nil

@@ -41,7 +41,7 @@ const (
 // overwritten, removed entries, and the marks of their removal. It reads samples of
 // all versions that Badger holds.
 func (d *db) staleShare(ctx context.Context, c kv.Commits) (float64, error) {
-	txn := d.badger.NewTransaction(false)
+	txn := newest(d.badger)
 	defer txn.Discard()
 	o := badger.DefaultIteratorOptions
 	o.PrefetchValues, o.AllVersions = false, true
