@@ -18,7 +18,7 @@ alone+='|Plans|PlacesAreIndependent|Splitting|Size|Rates|RatesSimulated'
 alone+='|CellsADifference|FalseRecoveries|HostileStreams|HostileVectors|ListingWork|StructuredPairsDecodeAsRandomOnes'
 alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesFromTheFirstMessage'
 alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command'
-alone+='|Scenarios|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge)'
+alone+='|Scenarios|Summaries$|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge)'
 
 module=$(go list -m)
 # starting prints the packages in which files of a kind start a goroutine.

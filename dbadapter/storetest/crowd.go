@@ -178,7 +178,7 @@ func recount(ctx context.Context, hasher dbadapter.Hasher, s dbadapter.Snapshot)
 		if err != nil {
 			return nil, err
 		}
-		tw.records[string(r.Key)] = r.Record
+		tw.hold(r.Record)
 	}
 	return tw, tw.compare(s)
 }

@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	powerCuts    = flag.Int("powercuts", 8, "how often TestPowerCut cuts the power")
+	powerCuts    = flag.Int("powercuts", 5, "how often TestPowerCut cuts the power")
 	powerCutSeed = flag.Uint64("powercut-seed", uint64(time.Now().UnixNano()), "when TestPowerCut does so")
 )
 

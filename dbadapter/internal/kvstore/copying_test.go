@@ -143,7 +143,7 @@ func scanAll(t testing.TB, n dbadapter.Namespace) (count int) {
 // each follows the one before, and restores each line of them: the entries are
 // those of the source at that moment.
 func TestCopies(t *testing.T) {
-	for range 4 {
+	for range 2 {
 		seed := rand.Uint64()
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { testCopies(t, seed) })
 	}
