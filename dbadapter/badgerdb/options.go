@@ -37,6 +37,10 @@ type Options struct {
 	Memory int64
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
+	// Damaged is told of damage (dbadapter.ErrCorrupt) that work in the background meets,
+	// which no call returns, and may be told of the same more than once; it must not call
+	// the store. nil: it is logged.
+	Damaged func(error)
 }
 
 // DefaultMemory is what Options.Memory says.
@@ -47,9 +51,9 @@ func (o *Options) engine() badgerkv.Engine {
 	if memory <= 0 {
 		memory = DefaultMemory
 	}
-	return badgerkv.Engine{Logger: o.Logger, NoSync: o.NoSync, TrustFiles: o.TrustFiles, Memory: memory}
+	return badgerkv.Engine{Logger: o.Logger, NoSync: o.NoSync, TrustFiles: o.TrustFiles, Memory: memory, Damaged: o.Damaged}
 }
 
 func (o *Options) store() kvstore.Options {
-	return kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now}
+	return kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now, Damaged: o.Damaged}
 }

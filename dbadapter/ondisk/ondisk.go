@@ -47,6 +47,8 @@ type Options struct {
 	Memory int64
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
+	// Damaged is told of damage that work in the background meets; see badgerdb.Options.
+	Damaged func(error)
 }
 
 // KindOf returns the kind of the store in a folder, "" if there is no store; it may be
@@ -84,9 +86,9 @@ func Open(dir string, kind Kind, o Options) (dbadapter.Backuper, error) {
 	}
 	switch kind {
 	case Badger:
-		return badgerdb.Open(dir, badgerdb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory})
+		return badgerdb.Open(dir, badgerdb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, Damaged: o.Damaged})
 	case Pebble:
-		return pebbledb.Open(dir, pebbledb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory})
+		return pebbledb.Open(dir, pebbledb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, Damaged: o.Damaged})
 	}
 	return nil, unknown(kind)
 }

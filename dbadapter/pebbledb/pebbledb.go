@@ -37,11 +37,15 @@ type Options struct {
 	Memory int64
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
+	// Damaged is told of damage (dbadapter.ErrCorrupt) that work in the background meets,
+	// which no call returns, and may be told of the same more than once; it must not call
+	// the store. nil: it is logged.
+	Damaged func(error)
 }
 
 func (o *Options) parts() (pebblekv.Engine, kvstore.Options) {
-	return pebblekv.Engine{Logger: o.Logger, NoSync: o.NoSync, Cache: o.Memory / 8},
-		kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now}
+	return pebblekv.Engine{Logger: o.Logger, NoSync: o.NoSync, Cache: o.Memory / 8, Damaged: o.Damaged},
+		kvstore.Options{Logger: o.Logger, LogLimit: o.LogLimit, MinFree: o.MinFree, Now: o.Now, Damaged: o.Damaged}
 }
 
 // Open opens the store in a folder, and makes a new one in an empty folder.

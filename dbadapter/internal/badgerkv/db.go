@@ -7,6 +7,7 @@ import (
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -17,7 +18,7 @@ type db struct {
 	steps  compactionSteps
 	times  times
 
-	examiner examiner
+	examiner *examiner.Examiner
 }
 
 func (d *db) View() kv.View { return d.times.view(d) }
@@ -26,7 +27,7 @@ func (d *db) DropPrefix(prefix []byte) error { return d.badger.DropPrefix(prefix
 
 func (d *db) Close() error {
 	d.pages.close()
-	d.examiner.close()
+	d.examiner.Close()
 	return d.badger.Close()
 }
 

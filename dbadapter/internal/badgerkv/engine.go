@@ -14,6 +14,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -28,6 +29,8 @@ type Engine struct {
 	TrustFiles bool
 	// Memory is about how many bytes Badger may take; see sizes.
 	Memory int64
+	// Damaged is told of damage that the examiner finds. nil: it is logged.
+	Damaged func(error)
 }
 
 // Name is what Badger is called in the stamp of a folder.
@@ -66,7 +69,7 @@ func (e Engine) open(dir string) (_ *db, err error) {
 	case err == nil:
 		d.times.start(d.badger)
 		d.pages.start(d.badger, dir, e.sizes().mapped)
-		d.examiner.start(d.badger, dir, e.log(), e.TrustFiles)
+		d.examiner = examiner.Start(tables{d.badger, dir}, dir, e.log(), e.Damaged, e.TrustFiles)
 		return d, nil
 	case isLockError(err):
 		return nil, fmt.Errorf("%w (%v)", dbadapter.ErrLocked, err)

@@ -3,6 +3,7 @@ package badgerkv
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,10 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
 )
 
 // Probe reads the files before Badger opens them, since Badger answers
@@ -29,7 +32,7 @@ import (
 // probe finds is ErrCorrupt, and leaves the files as they are. It knows
 // their format from badger/v4@v4.9.6: table/builder.go, memtable.go, manifest.go.
 //
-// Of a table that was read through before (see READ), it reads the end only.
+// Of a table that was read through before (see examiner.File), it reads the end only.
 func (e Engine) Probe(dir string, closed bool) error {
 	if err := removeUnused(dir); err != nil {
 		return err
@@ -76,26 +79,29 @@ func (e Engine) probeTables(dir string, tables map[uint64]badger.TableManifest) 
 	var (
 		ids    = make(chan uint64)
 		all    sync.WaitGroup
-		before = loadRead(dir)
+		before = examiner.Load(dir)
 
 		mu   sync.Mutex // guards what follows
 		errs []error
-		read = map[uint64]tableStat{}
+		read = map[uint64]examiner.Reading{}
 	)
 	probe := func(id uint64) error {
-		stat, err := statTable(dir, id)
-		if isGone(err) {
+		stat, err := examiner.StatOf(tableFile(dir, id))
+		if errors.Is(err, fs.ErrNotExist) {
 			return damage.File(tableFile(dir, id), "it is missing")
 		}
 		if err != nil {
 			return err
 		}
 		last, known := before[id]
-		known = known && last == stat
+		known = known && last.Stat == stat
 		err = probeTable(dir, id, !known && !e.TrustFiles)
 		if err == nil && (known || !e.TrustFiles) {
+			if !known {
+				last = examiner.Reading{Stat: stat, At: time.Now()}
+			}
 			mu.Lock()
-			read[id] = stat
+			read[id] = last
 			mu.Unlock()
 		}
 		return err
@@ -119,8 +125,8 @@ func (e Engine) probeTables(dir string, tables map[uint64]badger.TableManifest) 
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	if !e.TrustFiles && !maps.Equal(read, before) {
-		return saveRead(dir, read)
+	if !e.TrustFiles && !maps.EqualFunc(read, before, func(a, b examiner.Reading) bool { return a.Stat == b.Stat }) {
+		return examiner.Save(dir, read)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (c *committer) write(parts []part) error {
 		}
 	})
 	for _, s := range staged {
-		if err := errors.Join(c.trim(s.namespace), c.trimKept(s.namespace)); err != nil {
+		if err := c.store.background(errors.Join(c.trim(s.namespace), c.trimKept(s.namespace))); err != nil {
 			c.store.log.Warn("trim the change log and the kept log", slog.String("namespace", fmt.Sprintf("%x", s.namespace.id)), slog.Any("err", err))
 		}
 	}

@@ -20,7 +20,8 @@ type dropped struct {
 const erasePiece = 1024
 
 // Next is the least marked number above another, 0 if there is no such number.
-func (d *dropped) Next(_ context.Context, above uint32) (uint32, error) {
+func (d *dropped) Next(_ context.Context, above uint32) (number uint32, err error) {
+	defer func() { err = d.store.background(err) }()
 	keys, err := d.store.keys(appendPrefix(nil, 0, kindDrop), dropKey(above+1), 1)
 	if err != nil || len(keys) == 0 {
 		return 0, err
@@ -34,7 +35,8 @@ func (d *dropped) Next(_ context.Context, above uint32) (uint32, error) {
 // Erase removes all entries of a number, and then its mark. Each piece begins
 // after the one before: Badger steps over each entry that it has deleted, and
 // from the first entry on, the time would grow with the square of their number.
-func (d *dropped) Erase(ctx context.Context, number uint32) error {
+func (d *dropped) Erase(ctx context.Context, number uint32) (err error) {
+	defer func() { err = d.store.background(err) }()
 	prefix := binary.BigEndian.AppendUint32(nil, number)
 	for from := prefix; ; {
 		// Erasing makes room in the end, and may use half of the reserve.

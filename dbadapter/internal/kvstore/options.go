@@ -23,6 +23,8 @@ type Options struct {
 	MinFree int64
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
+	// Damaged is told of damage that work in the background meets. nil: it is logged.
+	Damaged func(error)
 }
 
 // defaultMinFree is what Options.MinFree says.
@@ -37,6 +39,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Damaged == nil {
+		o.Damaged = func(err error) { o.Logger.Error("the store is damaged", slog.Any("err", err)) }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

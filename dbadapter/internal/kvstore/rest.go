@@ -61,7 +61,7 @@ func (r *rest) loop(ctx context.Context, ticks <-chan time.Time) {
 		if !p.due(now, r.store.committer.transactions.Load()) {
 			continue
 		}
-		if err := r.store.tidy(ctx); err != nil && ctx.Err() == nil {
+		if err := r.store.background(r.store.tidy(ctx)); err != nil && ctx.Err() == nil {
 			r.store.log.Warn("the space of overwritten records could not be freed", slog.String("dir", r.store.dir), slog.Any("err", err))
 		}
 		p.checked(now, r.store.committer.transactions.Load())

@@ -107,6 +107,14 @@ func (s *Store) openFiles(clean cleanNote) (h head, err error) {
 	return h, err
 }
 
+// background hands on damage that work in the background has met, and returns the error.
+func (s *Store) background(err error) error {
+	if errors.Is(err, dbadapter.ErrCorrupt) {
+		s.options.Damaged(err)
+	}
+	return err
+}
+
 // readHead reads the store's own entry; the zero head with next 1 if the store
 // is new.
 func (s *Store) readHead() (head, error) {

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -18,6 +21,28 @@ type db struct {
 	pebble *pebble.DB
 	dir    string
 	write  *pebble.WriteOptions
+	// examiner is nil while a salvage reads the database.
+	examiner *examiner.Examiner
+
+	compacting atomic.Pointer[context.CancelCauseFunc] // ends the compaction that runs
+}
+
+// failed takes a failure of work in the background, which Pebble tries again, with
+// pauses, for ever: a compaction that was asked for would never end.
+func (d *db) failed(e Engine, err error) {
+	if !pebble.IsCorruptionError(err) {
+		logger{e.log()}.Errorf("%v", err)
+		return
+	}
+	err = named(err)
+	if end := d.compacting.Load(); end != nil {
+		(*end)(err)
+	}
+	if e.Damaged != nil {
+		e.Damaged(err)
+		return
+	}
+	e.log().Error("pebble: the store is damaged", slog.Any("err", err))
 }
 
 func (d *db) View() kv.View {
@@ -61,14 +86,26 @@ func (d *db) Compact(ctx context.Context, _ kv.Commits) error {
 	if err := d.pebble.Flush(); err != nil {
 		return named(err)
 	}
-	err := d.pebble.Compact(ctx, []byte{0}, []byte{0xff}, false)
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	d.compacting.Store(&end)
+	defer d.compacting.Store(nil)
+	err := d.pebble.Compact(running, []byte{0}, []byte{0xff}, false)
 	if err != nil && ctx.Err() == nil {
+		if cause := context.Cause(running); cause != nil {
+			return cause
+		}
 		err = named(err)
 	}
 	return err
 }
 
-func (d *db) Close() error { return d.commit(d.pebble.Close) }
+func (d *db) Close() error {
+	if d.examiner != nil {
+		d.examiner.Close()
+	}
+	return d.commit(d.pebble.Close)
+}
 
 // behind is the least key that is greater than all with a prefix; nil if there is
 // no such key.

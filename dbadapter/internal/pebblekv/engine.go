@@ -16,6 +16,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
+	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
@@ -28,6 +29,8 @@ type Engine struct {
 	// Cache is how many bytes the cache of blocks takes; 0 means defaultCache, and less
 	// than leastCache means that.
 	Cache int64
+	// Damaged is told of damage that the examiner and compactions find. nil: it is logged.
+	Damaged func(error)
 }
 
 // Name is what Pebble is called in the stamp of a folder.
@@ -49,11 +52,14 @@ func (e Engine) Open(dir string) (_ kv.DB, err error) {
 	if e.NoSync {
 		write = pebble.NoSync
 	}
-	opened, err := pebble.Open(dir, e.options())
-	if err != nil {
+	d := &db{dir: dir, write: write}
+	o := e.options()
+	o.EventListener.BackgroundError = func(err error) { d.failed(e, err) }
+	if d.pebble, err = pebble.Open(dir, o); err != nil {
 		return nil, named(err)
 	}
-	return &db{pebble: opened, dir: dir, write: write}, nil
+	d.examiner = examiner.Start(tables{d}, dir, e.log(), e.Damaged, false)
+	return d, nil
 }
 
 const (
@@ -73,10 +79,6 @@ const (
 const _ = uint(memTable/2 - kv.MaxTxn)
 
 func (e Engine) options() *pebble.Options {
-	log := e.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	o := &pebble.Options{
 		// The newest formats check each table's end, and find damage within a log.
 		FormatMajorVersion: pebble.FormatNewest,
@@ -90,11 +92,11 @@ func (e Engine) options() *pebble.Options {
 		L0CompactionThreshold: 4,
 		L0StopWritesThreshold: 24,
 		LBaseMaxBytes:         64 << 20,
-		Logger:                logger{log},
+		Logger:                logger{e.log()},
 		EventListener: &pebble.EventListener{
-			BackgroundError: func(err error) { logger{log}.Errorf("%v", err) },
-			// Without it, damage that is met in the background ends the process.
-			DataCorruption: func(info pebble.DataCorruptionInfo) { logger{log}.Errorf("%v", info) },
+			// Without it, damage that is met in the background ends the process. It also
+			// speaks of what a read has met, which returns it.
+			DataCorruption: func(pebble.DataCorruptionInfo) {},
 		},
 	}
 	o.CompactionConcurrencyRange = func() (lower, upper int) { return 1, 2 }
@@ -103,6 +105,13 @@ func (e Engine) options() *pebble.Options {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(filterBits)
 	}
 	return o
+}
+
+func (e Engine) log() *slog.Logger {
+	if e.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return e.Logger
 }
 
 // named tells damage from a failure of the system.

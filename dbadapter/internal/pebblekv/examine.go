@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
@@ -18,9 +19,49 @@ import (
 var _ kv.Examiner = (*db)(nil)
 
 // Examine implements kv.Examiner: it compares the checksums of all blocks of all tables.
-func (d *db) Examine(ctx context.Context) error {
-	_, err := d.damaged(ctx)
-	return err
+func (d *db) Examine(ctx context.Context) error { return d.examiner.Look(ctx, true) }
+
+// tables are those of Pebble, as examiner.Tables. What Pebble takes for two may be two
+// parts of one file.
+type tables struct{ db *db }
+
+func (t tables) Tables() (ids []uint64, err error) {
+	levels, err := t.db.pebble.SSTables()
+	if err != nil {
+		return nil, named(err)
+	}
+	seen := map[uint64]bool{}
+	for _, level := range levels {
+		for i := range level {
+			if id := uint64(level[i].BackingSSTNum); !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, nil
+}
+
+func (t tables) Path(id uint64) string { return tableFile(t.db.dir, id) }
+
+func (t tables) Read(ctx context.Context, id uint64) error { return t.db.examine(ctx, id) }
+
+// tableFile is the file of a table.
+func tableFile(dir string, id uint64) string {
+	return filepath.Join(dir, fmt.Sprintf("%06d.sst", id))
+}
+
+// examine reads a table through, and names one that is damaged.
+func (d *db) examine(ctx context.Context, id uint64) error {
+	path := tableFile(d.dir, id)
+	err := examineTable(ctx, path)
+	switch {
+	case err == nil, ctx.Err() != nil, errors.Is(err, fs.ErrNotExist):
+		return err
+	case damage.Is(err):
+		return damage.File(path, "%v", err)
+	}
+	return fmt.Errorf("read the file %s: %w", filepath.Base(path), err)
 }
 
 // damaged reads all tables. It returns those that are damaged, and an ErrCorrupt that
@@ -32,53 +73,20 @@ func (d *db) damaged(ctx context.Context) (bad []pebble.SSTableInfo, found error
 	}
 	for _, level := range levels {
 		for i := range level {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			path := filepath.Join(d.dir, tableName(&level[i]))
-			err := examineTable(ctx, path)
+			id := uint64(level[i].BackingSSTNum)
+			err := d.examine(ctx, id)
 			switch {
 			case err == nil:
 				continue
 			case errors.Is(err, fs.ErrNotExist):
-				gone, failed := d.isGone(&level[i])
-				if failed != nil {
-					return nil, failed
-				}
-				if gone {
-					continue // a compaction has merged it meanwhile
-				}
-				err = damage.File(path, "it is missing")
-			case damage.Is(err):
-				err = damage.File(path, "%v", err)
-			default:
-				return nil, fmt.Errorf("read the file %s: %w", filepath.Base(path), err)
+				err = damage.File(tableFile(d.dir, id), "it is missing")
+			case !errors.Is(err, dbadapter.ErrCorrupt):
+				return nil, err
 			}
 			bad, found = append(bad, level[i]), errors.Join(found, err)
 		}
 	}
 	return bad, found
-}
-
-// tableName is the file of a table.
-func tableName(t *pebble.SSTableInfo) string {
-	return fmt.Sprintf("%06d.sst", uint64(t.BackingSSTNum))
-}
-
-// isGone reports that the database has a table no more.
-func (d *db) isGone(t *pebble.SSTableInfo) (bool, error) {
-	levels, err := d.pebble.SSTables()
-	if err != nil {
-		return false, named(err)
-	}
-	for _, level := range levels {
-		for i := range level {
-			if level[i].BackingSSTNum == t.BackingSSTNum {
-				return false, nil
-			}
-		}
-	}
-	return true, nil
 }
 
 // examineTable reads a table through.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -138,7 +139,7 @@ func (v *salvager) behind(key []byte) ([]byte, error) {
 func (v *salvager) where(key []byte) string {
 	for i := range v.bad {
 		if t := &v.bad[i]; bytes.Compare(t.Largest.UserKey, key) >= 0 {
-			return "the file " + tableName(t)
+			return "the file " + filepath.Base(tableFile(v.db.dir, uint64(t.BackingSSTNum)))
 		}
 	}
 	return "the database files"

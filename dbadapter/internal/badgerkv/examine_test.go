@@ -1,7 +1,6 @@
 package badgerkv
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/examiner"
 )
 
 // filled opens a database in a folder, and brings some entries into a table.
@@ -51,8 +51,8 @@ func TestExamine(t *testing.T) {
 	dir := t.TempDir()
 	d := filled(t, dir)
 	tables := d.badger.Tables()
-	if len(tables) == 0 || len(loadRead(dir)) != len(tables) {
-		t.Fatalf("%d of %d tables are noted after an opening", len(loadRead(dir)), len(tables))
+	if len(tables) == 0 || len(examiner.Load(dir)) != len(tables) {
+		t.Fatalf("%d of %d tables are noted after an opening", len(examiner.Load(dir)), len(tables))
 	}
 	if err := errors.Join(d.Examine(t.Context()), d.Close()); err != nil {
 		t.Fatal(err)
@@ -89,41 +89,5 @@ func TestExamine(t *testing.T) {
 	}
 	if err := (Engine{}).Probe(dir, true); !errors.Is(err, dbadapter.ErrCorrupt) {
 		t.Errorf("once it is known, the opening gives %v, want ErrCorrupt", err)
-	}
-}
-
-// The examiner reads new tables when they have some age, and each again after a day.
-func TestExaminerTurns(t *testing.T) {
-	dir := t.TempDir()
-	d := filled(t, dir)
-	e, id := &d.examiner, d.badger.Tables()[0].ID
-	stat, err := statTable(dir, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e.due(id, tableStat{stat.size, time.Now().UnixNano()}) {
-		t.Error("a fresh table is due")
-	}
-	old := time.Now().Add(-2 * examineAge)
-	if err := os.Chtimes(tableFile(dir, id), old, old); err != nil {
-		t.Fatal(err)
-	}
-	if stat, err = statTable(dir, id); err != nil || !e.due(id, stat) {
-		t.Fatalf("a table of some age is not due: %v", err)
-	}
-	if err := e.look(context.Background(), false); err != nil || e.due(id, stat) || loadRead(dir)[id] != stat {
-		t.Errorf("a table is due, or not noted, right after it was read: %v", err)
-	}
-	e.mu.Lock()
-	e.read[id] = reading{tableStat: stat}
-	e.mu.Unlock()
-	if !e.due(id, stat) {
-		t.Error("a table is not due that only a process before this one has read")
-	}
-	e.mu.Lock()
-	e.read[id] = reading{stat, time.Now().Add(-2 * examineAgain)}
-	e.mu.Unlock()
-	if !e.due(id, stat) {
-		t.Error("a table is not read again after a day")
 	}
 }

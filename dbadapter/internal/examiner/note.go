@@ -1,0 +1,79 @@
+package examiner
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/durable"
+)
+
+// File names the tables that were read through and found whole, each with its size and
+// the time of its last change, and when it was read: a table is written once. An engine
+// that must read tables when it opens them need read only those that are not named, or
+// that are not what they were. What goes bad on the disk by itself changes neither: the
+// examiner finds it. Nothing is lost with this file.
+const File = "READ"
+
+// Stat tells a table from one that was changed since.
+type Stat struct {
+	Size, Changed int64
+}
+
+// StatOf is that of a file.
+func StatOf(path string) (Stat, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Stat{}, err
+	}
+	return Stat{info.Size(), info.ModTime().UnixNano()}, nil
+}
+
+// The file is a CRC-32C of what follows it, and id(8) size(8) changed(8) read(8) for each
+// table, the times in nanoseconds since 1970.
+const (
+	noteSum  = 4
+	noteEach = 4 * 8
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Load reads the note in a folder. Where it is not there, or damaged, no table was read.
+func Load(dir string) map[uint64]Reading {
+	read := map[uint64]Reading{}
+	b, err := os.ReadFile(filepath.Join(dir, File))
+	if err != nil {
+		return read
+	}
+	if len(b)%noteEach != noteSum || crc32.Checksum(b[noteSum:], castagnoli) != binary.BigEndian.Uint32(b) {
+		return read
+	}
+	for b = b[noteSum:]; len(b) > 0; b = b[noteEach:] {
+		read[binary.BigEndian.Uint64(b)] = Reading{
+			Stat: Stat{int64(binary.BigEndian.Uint64(b[8:])), int64(binary.BigEndian.Uint64(b[16:]))},
+			At:   time.Unix(0, int64(binary.BigEndian.Uint64(b[24:]))),
+		}
+	}
+	return read
+}
+
+// Save writes the note.
+func Save(dir string, read map[uint64]Reading) error {
+	ids := make([]uint64, 0, len(read))
+	for id := range read {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	b := make([]byte, noteSum, noteSum+noteEach*len(ids))
+	for _, id := range ids {
+		r := read[id]
+		for _, n := range [...]uint64{id, uint64(r.Size), uint64(r.Changed), uint64(r.At.UnixNano())} {
+			b = binary.BigEndian.AppendUint64(b, n)
+		}
+	}
+	binary.BigEndian.PutUint32(b, crc32.Checksum(b[noteSum:], castagnoli))
+	return durable.WriteFile(filepath.Join(dir, File), b)
+}
