@@ -76,7 +76,7 @@ func (n *Node) Backup(ctx context.Context, dir string, o BackupOptions) (*Backup
 	ctx, cancel := bind(ctx, n.ctx)
 	defer cancel()
 	m, err := n.backup(ctx, dir, o)
-	if err != nil {
+	if err = n.met(err); err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", err, cause)
 		}

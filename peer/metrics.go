@@ -25,7 +25,7 @@ type metrics struct {
 	// repairs counts what syncs found where the cells did not prove themselves.
 	repairs *prometheus.CounterVec
 
-	records, members, rejected, conflicts, setAside, running, waiting, mark, floor, twins, offset, drift *prometheus.Desc
+	records, members, rejected, conflicts, setAside, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost *prometheus.Desc
 }
 
 func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
@@ -67,6 +67,9 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		floor:     gauge("syncd_floor_timestamp_seconds", "Up to when deleted and expired records have been collected; 0 for never.", "ns"),
 	}
 	m.drift = gauge("syncd_drift_total", "How often what the node keeps of its records for syncs was found to be wrong by an audit, and was put right.", "ns")
+	m.findings = gauge("syncd_damage_findings_total", "How often damage to the store was met, by reads, writes, syncs, audits and readings of files; without the name of a namespace where none could be told.", "ns")
+	m.damaged = gauge("syncd_damaged", "1 where damage to the store was met, and neither a verification nor a repair has shown since that it is healed.", "ns")
+	m.lost = gauge("syncd_lost_records", "Records that are missing since damage was repaired, and that no member gave back; -1 where it is not known how many.", "ns")
 	m.twins = gauge("syncd_twins", "Members whose identity two nodes run with, this node included.", "ns")
 	m.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if no clock was measured in the last hour.")
 	for _, result := range []string{"ok", "denied", "unreachable", "busy", "not_verified", "twin", "canceled", "error"} {
@@ -101,7 +104,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.waited.Describe(ch)
 	m.sweep.Describe(ch)
 	m.repairs.Describe(ch)
-	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift} {
+	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost} {
 		ch <- d
 	}
 }
@@ -119,6 +122,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
 	gauge(m.running, m.node.places.running.Load())
+	m.collectDamage(ch, gauge)
 	if o, ok := m.node.ClockOffset(); ok {
 		ch <- prometheus.MustNewConstMetric(m.offset, prometheus.GaugeValue, o.By.Seconds())
 	}
@@ -139,6 +143,24 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.waiting, c.Waiting, info.Name)
 		gauge(m.mark, unixSeconds(c.Mark), info.Name)
 		gauge(m.floor, unixSeconds(c.Floor), info.Name)
+	}
+}
+
+// collectDamage gives what was met of damage: of the node without a name of a namespace.
+func (m *metrics) collectDamage(ch chan<- prometheus.Metric, gauge func(d *prometheus.Desc, value int64, labels ...string)) {
+	counts := m.node.damage.counts()
+	of := func(name string, d *Damage) {
+		ch <- prometheus.MustNewConstMetric(m.findings, prometheus.CounterValue, float64(counts[name]), name)
+		damaged := int64(0)
+		if d != nil {
+			damaged = 1
+		}
+		gauge(m.damaged, damaged, name)
+	}
+	of("", m.node.Damage())
+	for _, ns := range m.node.Namespaces() {
+		of(ns.Name(), m.node.damage.of(ns.id))
+		gauge(m.lost, ns.Lost().missing(), ns.Name())
 	}
 }
 

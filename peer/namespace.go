@@ -44,9 +44,8 @@ type Namespace struct {
 
 // openNamespace opens a namespace's records and brings its sketch up to date.
 func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	core, err := n.core.Open(ctx, node.Opening{
-		Secret: secret, State: s, Store: n.store.Namespace, Save: n.saveTo(dbadapter.NamespaceIDOf(secret, s.Creator)),
-	})
+	id := dbadapter.NamespaceIDOf(secret, s.Creator)
+	core, err := n.core.Open(ctx, node.Opening{Secret: secret, State: s, Store: n.watch(id, s.Name), Save: n.saveTo(id)})
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +141,8 @@ type Info struct {
 	// Lost is what the node lacks since damage to its store was repaired; nil if it lacks
 	// nothing.
 	Lost *Lost
+	// Damage is what was met of damage to the store; nil if that is nothing.
+	Damage *Damage
 	// Silent are the members that hold the collection of deleted records back and
 	// were not heard for more than SilentAfter.
 	Silent []Holding
@@ -182,6 +183,7 @@ func (ns *Namespace) Info() Info {
 		Ahead:    ns.core.Ahead(),
 		Declined: declined,
 		Lost:     ns.Lost(),
+		Damage:   ns.node.damage.of(ns.id),
 		Silent:   ns.silent(),
 		Removed:  ns.removal(),
 		Twins:    ns.twins(),

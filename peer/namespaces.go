@@ -162,7 +162,8 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 		return ns, err
 	}
 	// The drop has begun on disk, and is finished whatever becomes of ctx.
-	return ns, n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.core.Keys.ID, ns.core.Control.Keys.ID)
+	err = n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.core.Keys.ID, ns.core.Control.Keys.ID)
+	return ns, errors.Join(n.met(err), n.damage.dropped(ns.id))
 }
 
 // abandon makes a drop begin: the folder is marked, and no call may change it,

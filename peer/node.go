@@ -39,6 +39,7 @@ type Node struct {
 	host     host.Host
 	store    dbadapter.Store
 	book     *addressBook
+	damage   *damageBook
 	metrics  *metrics
 	core     *node.Node // decides
 	places   *syncPlaces
@@ -159,18 +160,40 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 				slog.Int("generation", note.Generation), slog.Time("taken", note.taken()))
 		}
 	}
+	n.damage = newDamageBook(n.log, n.now, n.soon)
 	switch {
 	case n.store != nil:
-		return nil // the caller closes its own
+		return n.bookDamage() // the caller closes its own
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{Now: n.now})
 	default:
 		n.store, err = n.openDirStore(cfg.StoreKind, cfg.memory()/4)
 	}
-	if err == nil {
-		n.onClose(n.store.Close)
+	if err != nil {
+		return err
 	}
-	return err
+	n.onClose(n.store.Close)
+	return n.bookDamage()
+}
+
+// bookDamage takes up what was met of damage before. The store is locked.
+func (n *Node) bookDamage() error {
+	if n.dir == "" {
+		return nil
+	}
+	n.damage.load(filepath.Join(n.dir, damageFile))
+	n.onClose(n.damage.rest)
+	return nil
+}
+
+// soon runs fn in a goroutine of its own, unless the node is closing.
+func (n *Node) soon(fn func()) {
+	if n.gate.enter() {
+		go func() {
+			defer n.gate.leave()
+			fn()
+		}()
+	}
 }
 
 func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {

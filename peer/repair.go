@@ -56,6 +56,17 @@ func lostOf(l *node.Lost) *Lost {
 	return &Lost{l.Keys, l.Unnamed, l.Control, l.Older, l.SetAside, l.Kept, time.UnixMilli(l.At).UTC()}
 }
 
+// missing is how many records that is; -1 if it is not known.
+func (l *Lost) missing() int64 {
+	switch {
+	case l == nil:
+		return 0
+	case l.Unnamed < 0:
+		return -1
+	}
+	return int64(len(l.Keys)) + l.Unnamed
+}
+
 // AcceptLoss ends the list of what is lost.
 func (ns *Namespace) AcceptLoss() error {
 	if err := ns.enter("accept what is lost"); err != nil {
@@ -138,6 +149,7 @@ func (n *Node) salvage(ctx context.Context, found error) (damage []string, err e
 	if !ok {
 		return nil, fmt.Errorf("%w (this kind of store cannot be repaired here)", found)
 	}
+	mark := n.damage.mark()
 	n.log.Error("the store is damaged: its files are made anew without what is; writes wait meanwhile", logError(found))
 	open := n.Namespaces()
 	for _, ns := range open {
@@ -149,7 +161,7 @@ func (n *Node) salvage(ctx context.Context, found error) (damage []string, err e
 	if err != nil {
 		return nil, errors.Join(found, err)
 	}
-	var failed error
+	failed := n.damage.repaired(mark)
 	for _, ns := range open {
 		data, control := done.Lost[ns.core.Keys.ID], done.Lost[ns.core.Control.Keys.ID]
 		ns.logLost(&data, &control, done.Older)

@@ -98,6 +98,9 @@ func salvage(ctx context.Context, dir string, log *slog.Logger) (*Salvaged, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := forgetDamage(dir); err != nil {
+		return nil, err
+	}
 	out.Damage = done.Damage
 	slices.SortFunc(out.Namespaces, func(a, b SalvagedNamespace) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil

@@ -117,7 +117,7 @@ func (n *Node) openKind(dir string, kind ondisk.Kind, memory int64) (dbadapter.S
 		return nil, fmt.Errorf("%w: %s keeps its records in %s, and the setting store says %s: leave the setting out, or move them first: syncd migrate %s",
 			ErrInvalid, n.dir, held, kind, kind)
 	}
-	return ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: memory})
+	return ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: memory, Damaged: func(err error) { _ = n.met(err) }})
 }
 
 // removeMoved removes the store that a migration has left.

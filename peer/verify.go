@@ -26,8 +26,9 @@ type Verification struct {
 // Verify reads the files of the store through, if it can, and all records, each
 // beside the bucket of its index; and computes anew what the node keeps of them for
 // syncs. What has drifted there is put right, counted and logged. ErrCorrupt names
-// what is damaged on the disk; Repair mends it. Writes go on meanwhile; ErrBusy says that there were
-// too many.
+// what is damaged on the disk; Repair mends it. What was met of damage before (Info.Damage)
+// ends where Verify finds none. Writes go on meanwhile; ErrBusy says that there were too
+// many.
 func (ns *Namespace) Verify(ctx context.Context) (v Verification, err error) {
 	err = ns.look(ctx, "verify", func(ctx context.Context) error { return ns.verify(ctx, &v) })
 	return v, err
@@ -47,13 +48,28 @@ func (ns *Namespace) look(ctx context.Context, what string, run func(context.Con
 	return nil
 }
 
+// verify ends the state of damage that Damage tells of, if it finds nothing.
 func (ns *Namespace) verify(ctx context.Context, v *Verification) error {
-	if x, ok := ns.node.store.(dbadapter.Examiner); ok {
+	n := ns.node
+	mark := n.damage.mark()
+	if x, ok := n.store.(dbadapter.Examiner); ok {
 		if err := x.Examine(ctx); err != nil {
-			return err
+			return n.met(err)
 		}
 		v.Files = true
 	}
+	if err := ns.read(ctx, v); err != nil {
+		return n.damage.met(ns.id, ns.Name(), err)
+	}
+	var all []dbadapter.NamespaceID
+	for _, ns := range n.Namespaces() {
+		all = append(all, ns.id)
+	}
+	return n.damage.verified(ns.id, mark, all)
+}
+
+// read reads all that is kept of the namespace, and checks it.
+func (ns *Namespace) read(ctx context.Context, v *Verification) error {
 	drift, err := ns.drift(ctx, nil)
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ type Namespace struct {
 	Silent    []Holding    `json:"silent" doc:"members that hold the collection of deleted records back and were not heard for more than 24 hours"`
 	Declined  []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
 	Lost      *Lost        `json:"lost,omitempty" doc:"what the node lacks since damage to its store was repaired; absent if nothing"`
+	Damage    *Damage      `json:"damage,omitempty" doc:"what was met of damage to the store, until a verification or a repair shows that it is healed; absent if nothing"`
 	Removed   *Removal     `json:"removed,omitempty" doc:"how the membership of this node ended; absent while it is a member"`
 	Twins     []Twin       `json:"twins" doc:"members whose identity two nodes run with: this node syncs with neither"`
 	Twinned   *Twinned     `json:"twinned,omitempty" doc:"a peer has found that another node runs with this one's identity; absent while there is no such word"`
@@ -51,7 +52,7 @@ func NamespaceOf(i peer.Info) Namespace {
 		declined = append(declined, DeclinedBy{d.Peer.String(), d.Records})
 	}
 	out := Namespace{
-		Ahead: ahead, Lost: LostOf(i.Lost), Declined: declined, Silent: holdingsOf(i.Silent), Twins: []Twin{},
+		Ahead: ahead, Lost: LostOf(i.Lost), Damage: DamageOf(i.Damage), Declined: declined, Silent: holdingsOf(i.Silent), Twins: []Twin{},
 		Name: i.Name, ID: i.ID, Role: i.Role.String(),
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String()},
 		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock,

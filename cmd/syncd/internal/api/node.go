@@ -54,6 +54,7 @@ type Status struct {
 	Syncs      int         `json:"syncs" doc:"running now"`
 	Namespaces []Namespace `json:"namespaces"`
 	Peers      []Peer      `json:"peers"`
+	Damage     *Damage     `json:"damage,omitempty" doc:"what was met of damage to the store's files that is no namespace's alone, until all namespaces were verified since, or a repair; absent if nothing"`
 	Clock      *Clock      `json:"clock,omitempty" doc:"how this machine's clock compares with its peers'; absent if no clock was measured in the last hour"`
 }
 
@@ -70,6 +71,7 @@ func StatusOf(n *peer.Node) Status {
 	out := Status{
 		ID: n.ID().String(), Addrs: list(n.Addrs()), Started: n.Started(), Syncs: n.Syncing(),
 		Namespaces: []Namespace{}, Peers: PeersOf(n.Peers()).Peers,
+		Damage: DamageOf(n.Damage()),
 	}
 	if o, ok := n.ClockOffset(); ok {
 		out.Clock = &Clock{o.By.Seconds(), o.Error.Seconds(), o.Peers, o.Off}

@@ -42,6 +42,21 @@ func LostOf(l *peer.Lost) *Lost {
 	return out
 }
 
+// Damage is what was met of damage to the store.
+type Damage struct {
+	Found    []string  `json:"found" doc:"the first errors that differ, 8 of them at most"`
+	Findings int64     `json:"findings" doc:"how often damage was met"`
+	At       time.Time `json:"at" doc:"when it was met first"`
+}
+
+// DamageOf describes damage.
+func DamageOf(d *peer.Damage) *Damage {
+	if d == nil {
+		return nil
+	}
+	return &Damage{append([]string{}, d.Found...), d.Findings, d.At}
+}
+
 // Repair is what a repair has found and done.
 type Repair struct {
 	Verification

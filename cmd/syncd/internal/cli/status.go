@@ -49,6 +49,9 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	if st.Clock != nil && st.Clock.Off {
 		t.row("clock", clockOff(st.Clock))
 	}
+	if st.Damage != nil {
+		t.row("damage", damaged(st.Damage, ""))
+	}
 	if err := t.print(); err != nil {
 		return err
 	}

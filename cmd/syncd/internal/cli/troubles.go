@@ -29,6 +29,9 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 	if t := ns.Twinned; t != nil {
 		troubles = append(troubles, fmt.Sprintf("another node runs with this one's identity, as %s found at %s: a copy of the data directory is running; %s", t.By, t.At.Format(time.RFC3339), cureTwins))
 	}
+	if ns.Damage != nil {
+		troubles = append(troubles, damaged(ns.Damage, ns.Name))
+	}
 	if l := ns.Lost; l != nil {
 		troubles = append(troubles, fmt.Sprintf("damage to the store at %s has cost records that no member gave back yet, or other things: syncd verify %s names them, syncd verify --repair asks the members again", l.At.Format(time.RFC3339), ns.Name))
 	}
@@ -40,6 +43,13 @@ func membershipTroubles(ns *api.Namespace) (troubles []string) {
 		troubles = append(troubles, fmt.Sprintf("two nodes run with the identity of %s, heard at %s: neither is synced with; %s", t.ID, strings.Join(heard, " and "), cureTwins))
 	}
 	return troubles
+}
+
+// damaged says what was met of damage, and how it ends.
+func damaged(d *api.Damage, name string) string {
+	verify := strings.TrimSuffix("syncd verify "+name, " ")
+	return fmt.Sprintf("the store is damaged, as was met %s since %s: %s; keep a copy of the data directory, then run syncd verify --repair; where that is done already, %s shows that it is healed, and ends this",
+		countOf(d.Findings, "time"), d.At.Format(time.RFC3339), strings.Join(d.Found[:min(1, len(d.Found))], "; "), verify)
 }
 
 // lonely says that no other member of a namespace is connected, while there are some.

@@ -17,10 +17,12 @@ func TestMembershipTroubles(t *testing.T) {
 		Removed: &api.Removal{By: "A", At: at, Expired: true},
 		Twinned: &api.Twinned{By: "B", At: at},
 		Twins:   []api.Twin{{ID: "C", Heard: []time.Time{at.Add(time.Minute), at}}},
+		Damage:  &api.Damage{Found: []string{"read the file 7.sst", "read the file 8.sst"}, Findings: 3, At: at}, Name: "notes",
 	})
 	for i, want := range []string{
 		"this node was removed from the list of members by A at 2026-03-01T12:00:00Z: its role was given for a time; ",
 		"another node runs with this one's identity, as B found at 2026-03-01T12:00:00Z: ",
+		"the store is damaged, as was met 3 times since 2026-03-01T12:00:00Z: read the file 7.sst; ",
 		"two nodes run with the identity of C, heard at 12:01:00 and 12:00:00: ",
 	} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {

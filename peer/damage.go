@@ -1,0 +1,313 @@
+package peer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/durable"
+)
+
+// Damage is what was met of damage to the store, by whatever has met it: a read, a
+// write, a scan, a sync, an audit, a compaction, the reading through of files. It stays,
+// also over restarts, until Verify has found the namespace whole, or until a repair.
+type Damage struct {
+	// Found are the first errors that differ, 8 of them at most.
+	Found []string
+	// Findings is how often damage was met.
+	Findings int64
+	// At is when it was met first.
+	At time.Time
+}
+
+// Damage is what was met of damage that cannot be told to be a namespace's: in files
+// that were read through, and in compactions. It stays until the files, and all
+// namespaces, were verified since. nil: there is none.
+func (n *Node) Damage() *Damage { return n.damage.of(dbadapter.NamespaceID{}) }
+
+// met notes damage that cannot be told to be a namespace's, and returns it.
+func (n *Node) met(err error) error { return n.damage.met(dbadapter.NamespaceID{}, "", err) }
+
+const (
+	damageFile = "damage.cbor"
+	// mostFound bounds how many errors are kept of a namespace, and mostFoundBytes how
+	// much of each: a bad block of 40 records gives as many.
+	mostFound      = 8
+	mostFoundBytes = 512
+)
+
+// damageBook holds the damage of all namespaces, and under the zero id that of the node.
+type damageBook struct {
+	log *slog.Logger
+	now func() time.Time
+	// aside runs what makes the book durable: damage is met under locks.
+	aside func(func())
+
+	saving sync.Mutex // held while the book is written
+
+	mu      sync.Mutex // guards what follows
+	path    string     // empty: it is not kept
+	unsaved bool
+	known   map[dbadapter.NamespaceID]*damaged
+	// findings counts since the start, by name; cleared by nothing.
+	findings map[string]int64
+	last     uint64 // the number of the last finding
+	// whole is up to which finding a namespace was verified, its files included.
+	whole map[dbadapter.NamespaceID]uint64
+}
+
+type damaged struct {
+	Damage
+	last uint64
+}
+
+// bookedDamage is the form of the book on the disk.
+type bookedDamage struct {
+	Format int             `cbor:"1,keyasint"`
+	Of     []bookedFinding `cbor:"2,keyasint"`
+}
+
+type bookedFinding struct {
+	ID       []byte   `cbor:"1,keyasint"`
+	Found    []string `cbor:"2,keyasint"`
+	Findings int64    `cbor:"3,keyasint"`
+	At       int64    `cbor:"4,keyasint"` // Unix milliseconds
+}
+
+func newDamageBook(log *slog.Logger, now func() time.Time, aside func(func())) *damageBook {
+	return &damageBook{
+		log: log, now: now, aside: aside, known: map[dbadapter.NamespaceID]*damaged{},
+		findings: map[string]int64{}, whole: map[dbadapter.NamespaceID]uint64{},
+	}
+}
+
+// load takes up what the file holds, and keeps the book there from now on. A file that is
+// damaged is a finding.
+func (b *damageBook) load(path string) {
+	b.mu.Lock()
+	b.path = path
+	err := b.read()
+	b.mu.Unlock()
+	if err != nil {
+		_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("%w: %w", ErrCorrupt, err))
+	}
+}
+
+// rest keeps what was met while the node closed.
+func (b *damageBook) rest() error {
+	b.mu.Lock()
+	unsaved := b.unsaved
+	b.mu.Unlock()
+	if !unsaved {
+		return nil
+	}
+	return b.save()
+}
+
+// read takes up the file; mu is held.
+func (b *damageBook) read() error {
+	data, err := os.ReadFile(b.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var book bookedDamage
+	if err := decodeState(b.path, data, &book); err != nil {
+		return err
+	}
+	if err := checkFormat(b.path, book.Format); err != nil {
+		return err
+	}
+	for _, f := range book.Of {
+		if len(f.ID) != len(dbadapter.NamespaceID{}) || len(f.Found) > mostFound {
+			return fmt.Errorf("%s: an entry is over its bounds", b.path)
+		}
+		id := dbadapter.NamespaceID(f.ID)
+		if b.known[id] != nil {
+			continue // met since the start, which was a moment ago
+		}
+		b.last++
+		b.known[id] = &damaged{Damage{f.Found, f.Findings, time.UnixMilli(f.At).UTC()}, b.last}
+	}
+	return nil
+}
+
+// noted is an error that is in the book.
+type noted struct{ error }
+
+func (n *noted) Unwrap() error { return n.error }
+
+// met takes an error into the book, if it speaks of damage to the store, and returns it.
+// It does so once: an error that is handed on may be given again. The zero id, and no
+// name, stand for the node.
+func (b *damageBook) met(id dbadapter.NamespaceID, name string, err error) error {
+	if !errors.Is(err, ErrCorrupt) || errors.Is(err, ErrBackupDamaged) {
+		return err
+	}
+	if _, ok := errors.AsType[*noted](err); ok {
+		return err
+	}
+	text := clipText(err.Error(), mostFoundBytes)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last++
+	b.findings[name]++
+	d := b.known[id]
+	if d == nil {
+		d = &damaged{Damage: Damage{At: b.now().UTC()}}
+		b.known[id] = d
+		b.log.Error("the store is damaged: run syncd verify to see what it is, and syncd verify --repair to repair it; this is said once, and syncd status goes on to say it",
+			slog.String("ns", name), logError(err))
+	}
+	d.Findings, d.last = d.Findings+1, b.last
+	if len(d.Found) < mostFound && !slices.Contains(d.Found, text) {
+		d.Found, b.unsaved = append(d.Found, text), true
+		b.aside(func() { // also as the first: a restart does not heal it
+			if err := b.save(); err != nil {
+				b.log.Warn("what was met of damage could not be noted, and a restart forgets it", logError(err))
+			}
+		})
+	}
+	return &noted{err}
+}
+
+// clipText is the beginning of a text; an error may hold any bytes.
+func clipText(s string, most int) string {
+	if len(s) > most {
+		s = s[:most] + "…"
+	}
+	return strings.ToValidUTF8(s, "�")
+}
+
+// of is a copy of what is known of a namespace; nil if there is nothing.
+func (b *damageBook) of(id dbadapter.NamespaceID) *Damage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := b.known[id]
+	if d == nil {
+		return nil
+	}
+	c := d.Damage
+	c.Found = slices.Clone(c.Found)
+	return &c
+}
+
+// counts are the findings since the start, by name.
+func (b *damageBook) counts() map[string]int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make(map[string]int64, len(b.findings))
+	for name, n := range b.findings {
+		out[name] = n
+	}
+	return out
+}
+
+// mark is the number of the last finding: what begins now does not speak of later ones.
+func (b *damageBook) mark() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last
+}
+
+// verified ends the damage of a namespace that was found whole, files included, by
+// what has begun at a mark; and that of the node, once all of its namespaces were.
+func (b *damageBook) verified(id dbadapter.NamespaceID, mark uint64, all []dbadapter.NamespaceID) error {
+	b.mu.Lock()
+	b.whole[id] = mark
+	healed := b.end(id, mark)
+	least := mark
+	for _, id := range all {
+		least = min(least, b.whole[id])
+	}
+	healed = b.end(dbadapter.NamespaceID{}, least) || healed
+	b.mu.Unlock()
+	if !healed {
+		return nil
+	}
+	return b.save()
+}
+
+// end ends the damage under an id, unless it was met after a mark; mu is held.
+func (b *damageBook) end(id dbadapter.NamespaceID, mark uint64) bool {
+	d := b.known[id]
+	if d == nil || d.last > mark {
+		return false
+	}
+	delete(b.known, id)
+	return true
+}
+
+// repaired ends all damage that was met up to a mark: the files were made anew.
+func (b *damageBook) repaired(mark uint64) error {
+	b.mu.Lock()
+	for id := range b.known {
+		b.end(id, mark)
+	}
+	b.mu.Unlock()
+	return b.save()
+}
+
+// dropped forgets a namespace that is gone.
+func (b *damageBook) dropped(id dbadapter.NamespaceID) error {
+	b.mu.Lock()
+	_, known := b.known[id]
+	delete(b.known, id)
+	delete(b.whole, id)
+	b.mu.Unlock()
+	if !known {
+		return nil
+	}
+	return b.save()
+}
+
+// save makes the book durable as it is now.
+func (b *damageBook) save() error {
+	b.saving.Lock()
+	defer b.saving.Unlock()
+	book := bookedDamage{Format: bookFormat}
+	b.mu.Lock()
+	path := b.path
+	b.unsaved = false
+	for id, d := range b.known {
+		book.Of = append(book.Of, bookedFinding{id[:], slices.Clone(d.Found), d.Findings, d.At.UnixMilli()})
+	}
+	b.mu.Unlock()
+	switch {
+	case path == "":
+		return nil
+	case len(book.Of) == 0:
+		return forgetDamage(filepath.Dir(path))
+	}
+	slices.SortFunc(book.Of, func(a, b bookedFinding) int { return bytes.Compare(a.ID, b.ID) })
+	data, err := cbor.Marshal(book)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(path, data)
+}
+
+// forgetDamage removes the book of a node whose files were made anew.
+func forgetDamage(dir string) error {
+	err := os.Remove(filepath.Join(dir, damageFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return durable.SyncDir(dir)
+}

@@ -1,0 +1,151 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
+)
+
+// metricOf reads a metric of a namespace.
+func metricOf(t *testing.T, registry *prometheus.Registry, name, ns string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == name && l.GetName() == "ns" && l.GetValue() == ns {
+					return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	t.Fatalf("no metric %s{%s}", name, ns)
+	return 0
+}
+
+// A read that meets damage makes it a state of its namespace at once, said once in the
+// log. It outlasts a restart, and the damage itself, until a verification has found the
+// namespace whole.
+func TestDamageIsAState(t *testing.T) {
+	for _, kind := range []ondisk.Kind{ondisk.Badger, ondisk.Pebble} {
+		t.Run(string(kind), func(t *testing.T) { testDamageIsAState(t, kind) })
+	}
+}
+
+func testDamageIsAState(t *testing.T, kind ondisk.Kind) {
+	var log lines
+	registry := prometheus.NewRegistry()
+	config := Config{Dir: t.TempDir(), StoreKind: kind, Logger: slog.New(slog.NewTextHandler(&log, nil)), Registerer: registry}
+	n := openForTest(t, config)
+	open := map[string]*Namespace{}
+	for _, name := range []string{"notes", "other"} {
+		ns, err := n.CreateNamespace(t.Context(), name, Policy{Unsigned: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		open[name] = ns
+		for i := range 10 {
+			if _, err := ns.Put(t.Context(), fmt.Appendf(nil, "key %d", i), fmt.Appendf(nil, "value %03d of %s", i, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := n.store.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	notes := open["notes"]
+	if notes.Info().Damage != nil || n.Damage() != nil || metricOf(t, registry, "syncd_damaged", "notes") != 0 {
+		t.Fatal("it is damaged before it is")
+	}
+	flipIn(t, config.Dir, "value 005 of notes")
+	for range 5 {
+		if _, err := notes.Get(t.Context(), []byte("key 5")); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("the read: %v", err)
+		}
+	}
+	d := notes.Info().Damage
+	if d == nil || d.Findings != 5 || len(d.Found) != 1 || d.At.IsZero() || open["other"].Info().Damage != nil || n.Damage() != nil {
+		t.Fatalf("after five reads: %+v, %+v, %+v", d, open["other"].Info().Damage, n.Damage())
+	}
+	if said := strings.Count(log.buf.String(), "the store is damaged"); said != 1 {
+		t.Errorf("five reads have logged %d lines", said)
+	}
+	if metricOf(t, registry, "syncd_damaged", "notes") != 1 || metricOf(t, registry, "syncd_damage_findings_total", "notes") != 5 || metricOf(t, registry, "syncd_damaged", "other") != 0 {
+		t.Error("the metrics say something else")
+	}
+	if _, err := notes.Verify(t.Context()); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("a verification: %v", err)
+	}
+	if notes.Info().Damage == nil || n.Damage() == nil || metricOf(t, registry, "syncd_damaged", "") != 1 {
+		t.Errorf("after a verification that found a damaged file: %+v, %+v", notes.Info().Damage, n.Damage())
+	}
+
+	flipIn(t, config.Dir, "walue 005 of notes") // the bit is what it was
+	if _, err := notes.Get(t.Context(), []byte("key 5")); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n = openForTest(t, config)
+	for name := range open {
+		var err error
+		if open[name], err = n.Namespace(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	notes = open["notes"]
+	if again := notes.Info().Damage; again == nil || again.Findings < 5 || again.Found[0] != d.Found[0] || n.Damage() == nil {
+		t.Fatalf("after a restart: %+v, %+v", again, n.Damage())
+	}
+	if _, err := notes.Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if notes.Info().Damage != nil || n.Damage() == nil {
+		t.Errorf("it was verified: %+v; the other was not: %+v", notes.Info().Damage, n.Damage())
+	}
+	if _, err := open["other"].Verify(t.Context()); err != nil || n.Damage() != nil || metricOf(t, registry, "syncd_damaged", "") != 0 {
+		t.Errorf("all were verified: %v, %+v", err, n.Damage())
+	}
+
+	flipIn(t, config.Dir, "value 005 of notes")
+	if _, err := notes.Verify(t.Context()); !errors.Is(err, ErrCorrupt) || n.Damage() == nil { // Pebble has the block in its cache
+		t.Fatalf("damaged again: %v", err)
+	}
+	if r, err := notes.Repair(t.Context()); err != nil || r.Lost == nil || notes.Info().Damage != nil || n.Damage() != nil || metricOf(t, registry, "syncd_lost_records", "notes") == 0 {
+		t.Errorf("after a repair: %v, %+v; %+v, %+v", err, r, notes.Info().Damage, n.Damage())
+	}
+}
+
+// What is met while a verification runs is not ended by it.
+func TestDamageMetMeanwhile(t *testing.T) {
+	b := newDamageBook(slog.New(slog.DiscardHandler), time.Now, func(func()) {})
+	id := dbadapter.NamespaceID{1}
+	mark := b.mark()
+	err := b.met(id, "notes", fmt.Errorf("read: %w", ErrCorrupt))
+	if again := b.met(id, "notes", fmt.Errorf("and a caller of it: %w", err)); !errors.Is(again, ErrCorrupt) || b.of(id).Findings != 1 {
+		t.Errorf("what was handed on is counted again: %+v", b.of(id))
+	}
+	if err := b.verified(id, mark, nil); err != nil || b.of(id) == nil {
+		t.Errorf("%v, %+v", err, b.of(id))
+	}
+	if err := b.verified(id, b.mark(), nil); err != nil || b.of(id) != nil {
+		t.Errorf("%v, %+v", err, b.of(id))
+	}
+	for _, other := range []error{nil, ErrNotFound, ErrBackupDamaged} {
+		if err := b.met(id, "notes", other); err != other || b.of(id) != nil {
+			t.Errorf("%v is %v, and %+v", other, err, b.of(id))
+		}
+	}
+}
