@@ -31,6 +31,8 @@ type bookPeer struct {
 	// removed: a person has removed the peer, and the book takes no address of it
 	// until a person gives one.
 	removed bool
+	// pause: a person has paused the syncs with the peer.
+	pause bool
 }
 
 // bookAddr is an address without /p2p/.
@@ -52,6 +54,7 @@ type bookEntry struct {
 	Given   [][]byte `cbor:"2,keyasint"`
 	Told    [][]byte `cbor:"3,keyasint"`
 	Removed bool     `cbor:"4,keyasint"`
+	Paused  bool     `cbor:"5,keyasint"`
 }
 
 func openAddressBook(path string) (*addressBook, error) {
@@ -78,7 +81,7 @@ func openAddressBook(path string) (*addressBook, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: a peer id: %v", ErrCorrupt, path, err)
 		}
-		p := &bookPeer{removed: entry.Removed}
+		p := &bookPeer{removed: entry.Removed, pause: entry.Paused}
 		p.put(parseAddrs(entry.Given), false)
 		p.put(parseAddrs(entry.Told), true)
 		b.peers[id] = p
@@ -119,7 +122,7 @@ func (p *bookPeer) forget(now []ma.Multiaddr) {
 
 // entry is the peer as the file holds it.
 func (p *bookPeer) entry(id ID) bookEntry {
-	e := bookEntry{ID: []byte(id), Removed: p.removed}
+	e := bookEntry{ID: []byte(id), Removed: p.removed, Paused: p.pause}
 	for _, a := range p.addrs {
 		if a.told {
 			e.Told = append(e.Told, a.Bytes())
@@ -164,6 +167,19 @@ func (b *addressBook) removed(id ID) bool {
 	return p != nil && p.removed
 }
 
+// paused reports whether a person has paused the syncs with the peer.
+func (b *addressBook) paused(id ID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.peers[id]
+	return p != nil && p.pause
+}
+
+// pause pauses the syncs with a peer, or resumes them.
+func (b *addressBook) pause(id ID, paused bool) error {
+	return b.change(id, func(p *bookPeer) { p.pause = paused })
+}
+
 // give remembers addresses that a person has given, and ends the removal of a
 // peer.
 func (b *addressBook) give(id ID, addrs []ma.Multiaddr) error {
@@ -193,9 +209,10 @@ func (b *addressBook) learn(id ID, addrs []ma.Multiaddr) error {
 	})
 }
 
-// remove forgets a peer, and takes no more addresses of it until one is given.
+// remove forgets a peer, and takes no more addresses of it until one is given. Where it
+// is paused it stays so: it may still be a member.
 func (b *addressBook) remove(id ID) error {
-	return b.change(id, func(p *bookPeer) { *p = bookPeer{removed: true} })
+	return b.change(id, func(p *bookPeer) { *p = bookPeer{removed: true, pause: p.pause} })
 }
 
 // change changes what the book knows of a peer, and saves the book unless only
@@ -221,7 +238,7 @@ func (b *addressBook) change(id ID, edit func(*bookPeer)) error {
 
 // state is all of a peer but the order of its addresses.
 func (p *bookPeer) state() map[string]bool {
-	out := map[string]bool{"": p.removed}
+	out := map[string]bool{"removed": p.removed, "paused": p.pause}
 	for _, a := range p.addrs {
 		out[string(a.Bytes())] = a.told
 	}

@@ -48,6 +48,9 @@ var (
 	ErrUnreachable = node.ErrUnreachable
 	// ErrBusy: the peer, or this node, runs as much as it may; try again.
 	ErrBusy = reconcile.ErrBusy
+	// ErrPaused: a person has paused the namespace, or the syncs with the other side, on
+	// this node or on that one; try again once it was resumed.
+	ErrPaused = reconcile.ErrPaused
 	// ErrFutureVersion: a version too far in the future, or before 2020. Of a
 	// write: this machine's clock is wrong, or was; Restamp mends the latter.
 	ErrFutureVersion = hlc.ErrOutOfBounds

@@ -72,7 +72,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 	m.lost = gauge("syncd_lost_records", "Records that are missing since damage was repaired, and that no member gave back; -1 where it is not known how many.", "ns")
 	m.twins = gauge("syncd_twins", "Members whose identity two nodes run with, this node included.", "ns")
 	m.offset = gauge("syncd_clock_offset_seconds", "How far this machine's clock is ahead of the median of its peers'; absent if no clock was measured in the last hour.")
-	for _, result := range []string{"ok", "denied", "unreachable", "busy", "not_verified", "twin", "canceled", "error"} {
+	for _, result := range []string{"ok", "denied", "unreachable", "busy", "paused", "not_verified", "twin", "canceled", "error"} {
 		m.syncs.WithLabelValues(result)
 	}
 	for _, what := range []string{"range", "digest", "collision", "sketch", "left"} {
@@ -195,6 +195,8 @@ func result(err error) string {
 		return "denied"
 	case errors.Is(err, ErrBusy):
 		return "busy"
+	case errors.Is(err, ErrPaused):
+		return "paused"
 	case errors.Is(err, ErrNotVerified):
 		return "not_verified"
 	case errors.Is(err, ErrTwin):

@@ -114,6 +114,8 @@ type Info struct {
 	ID     string
 	Role   Role
 	Policy Policy
+	// Paused: the namespace takes part in no syncs on this node.
+	Paused bool
 	// Records counts what the namespace holds, tombstones included.
 	Records int64
 	// Digest is the sum of the records' digests; equal sets have equal ones.
@@ -171,6 +173,7 @@ func (ns *Namespace) Info() Info {
 		ID:       hex.EncodeToString(ns.id[:]),
 		Role:     Role(members.Role(node.ID(ns.node.self.id))),
 		Policy:   Policy(members.Policy()),
+		Paused:   ns.core.Paused(),
 		Records:  int64(records),
 		Digest:   digest,
 		Members:  len(members.Members()),

@@ -36,18 +36,18 @@ type Node struct {
 	started  time.Time
 	begun    time.Time // likewise, by the monotonic clock
 
-	host     host.Host
-	store    dbadapter.Store
-	book     *addressBook
-	damage   *damageBook
-	metrics  *metrics
-	core     *node.Node // decides
-	places   *syncPlaces
-	recent   recent
-	refusals refusalLog
-	dialling dialling
-	// bandwidth meters the streams of syncs.
+	host      host.Host
+	store     dbadapter.Store
+	book      *addressBook
+	damage    *damageBook
+	metrics   *metrics
+	core      *node.Node // decides
+	places    *syncPlaces
+	recent    recent
+	refusals  refusalLog
+	dialling  dialling
 	bandwidth *bandwidth
+	engaged   engagements
 
 	ctx     context.Context // over when the node closes
 	cancel  context.CancelFunc
@@ -243,6 +243,7 @@ func (n *Node) newCore(interval time.Duration) *node.Node {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", ns.Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
 		},
+		Paused: func(id node.ID) bool { return n.book.paused(ID(id)) },
 		Moved: func(id node.ID, addrs [][]byte) {
 			if err := n.heardOf(ID(id), addrs); err != nil {
 				n.log.Warn("the addresses of a member could not be saved", logPeer(ID(id)), logError(err))

@@ -15,6 +15,8 @@ type PeerInfo struct {
 	ID        ID
 	Addrs     []string
 	Connected bool
+	// Paused: this node takes part in no syncs with it.
+	Paused bool
 	// Namespaces are the local names of those that the peer is a member of.
 	Namespaces []string
 }
@@ -35,7 +37,7 @@ func (n *Node) Peers() []PeerInfo {
 	}
 	out := make([]PeerInfo, 0, len(in))
 	for id, names := range in {
-		p := PeerInfo{ID: id, Addrs: []string{}, Connected: n.connected(id), Namespaces: names}
+		p := PeerInfo{ID: id, Addrs: []string{}, Connected: n.connected(id), Paused: n.book.paused(id), Namespaces: names}
 		for _, a := range n.book.of(id) {
 			p.Addrs = append(p.Addrs, a.String())
 		}
@@ -74,8 +76,8 @@ func (n *Node) RemovePeer(ctx context.Context, id ID) error {
 		return fmt.Errorf("remove peer %s: %w", id, ErrClosed)
 	}
 	defer n.gate.leave()
-	if !slices.ContainsFunc(n.Peers(), func(p PeerInfo) bool { return p.ID == id }) {
-		return fmt.Errorf("remove peer %s: %w: it is not in the address book, and not a member", id, ErrNotFound)
+	if err := n.mustKnow(id); err != nil {
+		return fmt.Errorf("remove peer %s: %w", id, err)
 	}
 	if err := n.book.remove(id); err != nil {
 		return fmt.Errorf("remove peer %s: %w", id, err)
@@ -83,6 +85,14 @@ func (n *Node) RemovePeer(ctx context.Context, id ID) error {
 	err := n.host.Network().ClosePeer(id)
 	n.host.Peerstore().ClearAddrs(id)
 	return err
+}
+
+// mustKnow reports ErrNotFound of a peer that Peers does not list.
+func (n *Node) mustKnow(id ID) error {
+	if slices.ContainsFunc(n.Peers(), func(p PeerInfo) bool { return p.ID == id }) {
+		return nil
+	}
+	return fmt.Errorf("%w: it is not in the address book, and not a member", ErrNotFound)
 }
 
 // Connect dials a multiaddr that ends in /p2p/ and the peer's id, and

@@ -201,6 +201,7 @@ func (n *Node) ended(s SyncRecord, of *side, err error) {
 	n.repaired(r)
 	level := slog.LevelInfo
 	switch {
+	case errors.Is(err, ErrPaused): // as a person wants it
 	case err != nil && !errors.Is(err, reconcile.ErrListsDiffer): // which is no failure
 		level = slog.LevelWarn
 	case r.Differences() == 0:

@@ -57,6 +57,9 @@ func (n *Node) serveSync(stream network.Stream) {
 	case errors.Is(err, ErrBusy):
 		n.putOff(talk, remote, "a sync was put off: this node has begun the same one, or too many are running")
 		return
+	case errors.Is(err, ErrPaused):
+		n.refusePaused(talk, remote)
+		return
 	case errors.Is(err, ErrRemoved):
 		n.refusals.write(log, slog.LevelInfo, "a former member called, and was told what removed it")
 		n.metrics.denied.Inc()
@@ -75,6 +78,12 @@ func (n *Node) serveSync(stream network.Stream) {
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(n.ctx)
 	defer cancel()
+	ctx, end, err := ns.engage(ctx, remote)
+	if err != nil {
+		n.refusePaused(talk, remote)
+		return
+	}
+	defer end()
 	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
 		ask := node.AskOf(core, hello)
 		_, err := ns.converse(ctx, side{
@@ -110,6 +119,13 @@ func (n *Node) deny(talk *carrier, remote ID) {
 	n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, "a sync was denied: not a member, or no such namespace")
 	n.metrics.denied.Inc()
 	talk.refuse(wire.CodeDenied)
+}
+
+// refusePaused tells a member that a person has paused what it asks for.
+func (n *Node) refusePaused(talk *carrier, remote ID) {
+	n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, "a sync was refused: the namespace or the peer is paused here")
+	n.metrics.syncs.WithLabelValues("paused").Inc()
+	talk.refuse(wire.CodePaused)
 }
 
 // putOff tells a peer to try again later.

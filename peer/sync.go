@@ -114,6 +114,11 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	if err := ns.core.MayCall(node.ID(id)); err != nil {
 		return fail(ns.explain(ctx, err))
 	}
+	ctx, end, err := ns.engage(ctx, id)
+	if err != nil {
+		return fail(err)
+	}
+	defer end()
 	begun := time.Now()
 	done, err := ns.follow(ctx, id, ns.core.Course(node.ID(id), ask), o.Progress)
 	if done.Peer != "" {

@@ -26,6 +26,9 @@ var (
 	// ErrTurn is ErrBusy: the records of other peers come first; the turn of this sync
 	// will come.
 	ErrTurn = fmt.Errorf("%w: the records of another peer come first", ErrBusy)
+	// ErrPaused: a person has paused the namespace on one of the two sides, or one side's
+	// syncs with the other; try again once that was resumed.
+	ErrPaused = errors.New("paused, try again later")
 	// ErrLimit: a bound of the other side was reached.
 	ErrLimit = errors.New("over a limit of the peer")
 	// ErrPeer: the other side failed for reasons of its own.
@@ -63,6 +66,7 @@ var codes = []struct {
 	{ErrVersion, wire.CodeVersion},
 	{ErrTurn, wire.CodeTurn},
 	{ErrBusy, wire.CodeBusy},
+	{ErrPaused, wire.CodePaused},
 	{ErrLimit, wire.CodeLimit},
 	{ErrNotVerified, wire.CodeNotVerified},
 	{ErrProtocol, wire.CodeProtocol},
@@ -133,6 +137,8 @@ func Refused(m *wire.Refuse) error {
 		return removed
 	case m.Code == wire.CodeVersion:
 		return fmt.Errorf("%w: this side speaks version %d, the peer version %d; upgrade the older of the two", err, wire.Version, m.Version)
+	case m.Code == wire.CodePaused:
+		return fmt.Errorf("%w: the peer takes part in no syncs of this namespace, or in none with this node, until a person resumes it there", err)
 	case m.Text != "":
 		return fmt.Errorf("%w (the peer says: %q)", err, m.Text)
 	}

@@ -59,7 +59,7 @@ func (ns *Namespace) MayCall(remote ID) error {
 	if !ns.admits(remote) || remote == ns.node.ID {
 		return fmt.Errorf("%w: this node does not list it as another member of the namespace; invite it, or join with a ticket from there", ErrDenied)
 	}
-	return nil
+	return ns.PausedWith(remote)
 }
 
 // Call notes that this node calls a peer: until done is called, the peer's own
@@ -104,7 +104,7 @@ func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(
 }
 
 // Answer decides upon a peer's Hello. The error says why there will be no
-// session: ErrVersion, ErrDenied, ErrBusy or a RemovedError; reconcile.Refusal
+// session: ErrVersion, ErrDenied, ErrPaused, ErrBusy or a RemovedError; reconcile.Refusal
 // makes the message of it. A stranger, and a peer that asks for what is not there,
 // get one and the same answer. Otherwise done must be called when the session is
 // over.
@@ -132,6 +132,9 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (ns *Namespace, done func(), err
 		default:
 			return nil, nil, ErrDenied
 		}
+	}
+	if p.ns.PausedWith(remote) != nil {
+		return nil, nil, reconcile.ErrPaused
 	}
 	if n.Sessions.yields(p.Keys.ID, n.ID, remote) && !h.DryRun {
 		return nil, nil, reconcile.ErrBusy

@@ -44,6 +44,8 @@ type Config struct {
 	// Weaken, in tests, takes a namespace's hasher and gives a weaker one, which
 	// forces keys onto one index.
 	Weaken func(dbadapter.Hasher) dbadapter.Hasher
+	// Paused, if not nil, reports whether a person has paused the syncs with a peer.
+	Paused func(id ID) bool
 	// Moved, if not nil, is told where a member says that it can be dialled, each
 	// time that this changes.
 	Moved func(id ID, addrs [][]byte)

@@ -83,7 +83,7 @@ func (s *Schedule) partners(known func(ID) bool) []Turn {
 	shared := map[ID][]*Namespace{}
 	for _, ns := range s.node.byID {
 		for _, m := range ns.Members().Members() {
-			if m.ID != s.node.ID {
+			if m.ID != s.node.ID && ns.PausedWith(m.ID) == nil {
 				shared[m.ID] = append(shared[m.ID], ns)
 			}
 		}

@@ -41,6 +41,8 @@ type State struct {
 	// Lost is what this node held and lacks, since its store was damaged; nil if it lacks
 	// nothing.
 	Lost *Lost `cbor:"9,keyasint,omitempty"`
+	// Paused: the namespace takes part in no syncs.
+	Paused bool `cbor:"10,keyasint,omitempty"`
 }
 
 // storedInvite is a ticket that was issued here. Only the hash of its token is

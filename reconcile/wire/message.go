@@ -247,6 +247,7 @@ const (
 	CodeListsDiffer Code = 9  // sync the lists of members first
 	CodeTwin        Code = 10 // another node that runs has the peer's identity
 	CodeTurn        Code = 11 // another peer's records come first; the turn of this one will come
+	CodePaused      Code = 12 // a person has paused the namespace, or the peer, there
 )
 
 // Refuse ends a sync with a reason. Statements are set exactly if the code is

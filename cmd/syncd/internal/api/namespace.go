@@ -18,6 +18,7 @@ type Namespace struct {
 	ID        string       `json:"id" doc:"what its members know it by: a hash of its secret and its creator"`
 	Role      string       `json:"role" doc:"of this node; none: it is not a member any more" enum:"read,write,admin,none"`
 	Policy    Policy       `json:"policy"`
+	Paused    bool         `json:"paused" doc:"it takes part in no syncs on this node"`
 	Records   int64        `json:"records" doc:"deleted ones included"`
 	Digest    string       `json:"digest" doc:"equal sets have equal digests"`
 	Members   int          `json:"members"`
@@ -53,7 +54,7 @@ func NamespaceOf(i peer.Info) Namespace {
 	}
 	out := Namespace{
 		Ahead: ahead, Lost: LostOf(i.Lost), Damage: DamageOf(i.Damage), Declined: declined, Silent: holdingsOf(i.Silent), Twins: []Twin{},
-		Name: i.Name, ID: i.ID, Role: i.Role.String(),
+		Name: i.Name, ID: i.ID, Role: i.Role.String(), Paused: i.Paused,
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String()},
 		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock,
 	}

@@ -11,6 +11,7 @@ type Peer struct {
 	ID         string   `json:"id"`
 	Addrs      []string `json:"addrs"`
 	Connected  bool     `json:"connected"`
+	Paused     bool     `json:"paused" doc:"this node takes part in no syncs with it"`
 	Namespaces []string `json:"namespaces" doc:"local names of those that the peer is a member of"`
 }
 
@@ -23,7 +24,7 @@ type Peers struct {
 func PeersOf(all []peer.PeerInfo) Peers {
 	out := Peers{make([]Peer, 0, len(all))}
 	for _, p := range all {
-		out.Peers = append(out.Peers, Peer{p.ID.String(), list(p.Addrs), p.Connected, list(p.Namespaces)})
+		out.Peers = append(out.Peers, Peer{p.ID.String(), list(p.Addrs), p.Connected, p.Paused, list(p.Namespaces)})
 	}
 	return out
 }

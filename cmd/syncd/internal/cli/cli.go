@@ -53,6 +53,8 @@ type root struct {
 	Import     importCmd     `cmd:"" group:"records" help:"Write records from JSON lines."`
 	Export     exportCmd     `cmd:"" group:"records" help:"Print all records as JSON lines."`
 	Sync       syncCmd       `cmd:"" group:"sync" help:"Make this node's records and a peer's equal."`
+	Pause      pauseCmd      `cmd:"" group:"sync" help:"Take a namespace out of all syncs on this node."`
+	Resume     resumeCmd     `cmd:"" group:"sync" help:"Let a namespace take part in syncs again."`
 	Diff       diffCmd       `cmd:"" group:"sync" help:"Show what differs from a peer, and what a sync would move."`
 	Conflicts  conflictsCmd  `cmd:"" group:"records" help:"List, show and restore what lost against a write that had not seen it."`
 	Rejected   rejectedCmd   `cmd:"" group:"records" help:"List what was refused or set aside, show and restore the latter."`

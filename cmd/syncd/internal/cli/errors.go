@@ -30,6 +30,7 @@ var hints = []struct {
 	{peer.ErrNoBackup, ""},
 	{peer.ErrNotFound, "syncd ls shows the keys of a namespace, syncd peer ls the peers"},
 	{problem.ErrToken, "give the daemon's token with --token-file"},
+	{peer.ErrPaused, ""},
 	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
 	{peer.ErrCorrupt, "keep a copy of the data directory, then repair the store (syncd verify --repair); if that cannot be done, restore a backup, or join the namespace anew from a peer"},

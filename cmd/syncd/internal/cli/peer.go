@@ -8,9 +8,11 @@ import (
 )
 
 type peerCmd struct {
-	Add peerAddCmd `cmd:"" help:"Remember a peer's address; this gives it no rights."`
-	Ls  peerLsCmd  `cmd:"" help:"List known peers."`
-	Rm  peerRmCmd  `cmd:"" help:"Forget a peer until it is added again; where it is a member, it stays one."`
+	Add    peerAddCmd    `cmd:"" help:"Remember a peer's address; this gives it no rights."`
+	Ls     peerLsCmd     `cmd:"" help:"List known peers."`
+	Rm     peerRmCmd     `cmd:"" help:"Forget a peer until it is added again; where it is a member, it stays one."`
+	Pause  peerPauseCmd  `cmd:"" help:"End the syncs with a peer, in all namespaces."`
+	Resume peerResumeCmd `cmd:"" help:"Sync with a peer again."`
 }
 
 type peerAddCmd struct {
@@ -45,9 +47,9 @@ func (peerLsCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if a.json() {
 		return a.printJSON(peers)
 	}
-	t := a.table("peer", "connected", "namespaces", "addresses")
+	t := a.table("peer", "connected", "paused", "namespaces", "addresses")
 	for _, p := range peers {
-		t.row(p.ID, yesNo(p.Connected), orDash(p.Namespaces), orDash(p.Addrs))
+		t.row(p.ID, yesNo(p.Connected), yesNo(p.Paused), orDash(p.Namespaces), orDash(p.Addrs))
 	}
 	return t.print()
 }

@@ -65,8 +65,15 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	for i := range st.Namespaces {
 		ns := &st.Namespaces[i]
-		for _, notice := range slices.Concat(membershipTroubles(ns), lonely(ns, st.Peers), keptNotices(ns), clockTroubles(ns), silent(ns)) {
+		for _, notice := range slices.Concat(pauses(ns), membershipTroubles(ns), lonely(ns, st.Peers), keptNotices(ns), clockTroubles(ns), silent(ns)) {
 			if err := a.printf("\n%s: %s\n", ns.Name, notice); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range st.Peers {
+		if p.Paused {
+			if err := a.printf("\npeer %s is paused: no syncs with it until: syncd peer resume %s\n", p.ID, p.ID); err != nil {
 				return err
 			}
 		}
@@ -143,6 +150,9 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	t.row("id", ns.ID)
 	t.row("held", countOf(ns.Records, "record")+", deleted ones included")
 	t.row("digest", ns.Digest)
+	for _, notice := range pauses(&ns.Namespace) {
+		t.row("syncs", notice)
+	}
 	for _, notice := range keptNotices(&ns.Namespace) {
 		t.row("kept", notice)
 	}

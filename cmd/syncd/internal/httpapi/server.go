@@ -95,6 +95,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerVerify()
 	s.registerSyncs()
 	s.registerPeers()
+	s.registerPauses()
 	if err := s.serveOpenAPI(); err != nil {
 		return nil, err
 	}

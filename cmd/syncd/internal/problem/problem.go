@@ -80,6 +80,7 @@ var kinds = []struct {
 	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
 	{"away", peer.ErrAway, http.StatusServiceUnavailable, ExitTryAgain},
 	{"timeout", context.DeadlineExceeded, http.StatusGatewayTimeout, ExitLimit},
+	{"paused", peer.ErrPaused, http.StatusServiceUnavailable, ExitTryAgain},
 	{"busy", peer.ErrBusy, http.StatusServiceUnavailable, ExitTryAgain},
 	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain},
 	{"locked", peer.ErrLocked, http.StatusConflict, ExitError},

@@ -1,0 +1,116 @@
+package node
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// A paused namespace takes part in no sync, of its records and of its members, whichever
+// side begins it; and a member alone hears of that.
+func TestPausedNamespace(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	removed := newMachine(3)
+	sr := must(removed.join(a, invite(sa, RoleRead)))
+	if err := sa.Remove(t.Context(), removed.ID); err != nil {
+		t.Fatal(err)
+	}
+	var saved []*State
+	a.save = func(s *State) error { saved = append(saved, s); return nil }
+	if err := errors.Join(sa.SetPaused(true), sa.SetPaused(true)); err != nil || !sa.Paused() {
+		t.Fatalf("paused: %t, %v", sa.Paused(), err)
+	}
+	if len(saved) != 1 || !must(DecodeState(must(saved[0].Encode()))).Paused {
+		t.Errorf("%d states were saved, the last %+v", len(saved), saved)
+	}
+	if err := sa.MayCall(b.ID); !errors.Is(err, reconcile.ErrPaused) || !strings.Contains(err.Error(), "syncd resume notes") {
+		t.Errorf("a sync of this node's own: %v", err)
+	}
+	if err := sa.MayCall(idOf(9)); !errors.Is(err, ErrDenied) {
+		t.Errorf("a sync with a stranger: %v", err)
+	}
+	for name, ask := range map[string]Ask{"records": {}, "members": {Control: true}, "dry": {DryRun: true}, "pull": {Direction: wire.Pull}} {
+		_, _, err := b.sync(sb, a, ask)
+		if !errors.Is(err, reconcile.ErrPaused) || errors.Is(err, reconcile.ErrBusy) || strings.Contains(err.Error(), "notes") {
+			t.Errorf("%s: the peer hears %v", name, err)
+		}
+	}
+	hello := someHello(sb)
+	if _, _, err := a.Answer(idOf(9), hello); err != ErrDenied {
+		t.Errorf("a stranger hears %v", err)
+	}
+	c, proved := helloOf(t, sr, a.ID)
+	defer c.End(nil)
+	if _, _, err := a.Answer(removed.ID, proved); !errors.Is(err, reconcile.ErrRemoved) {
+		t.Errorf("a former member hears %v", err)
+	}
+	must(put(sa, "k", "written meanwhile"))
+	if err := sa.SetPaused(false); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil || string(must(get(sb, "k")).Value) != "written meanwhile" {
+		t.Errorf("resumed: %v", err)
+	}
+}
+
+// A paused peer is not called, and what it begins is refused, in all namespaces; others
+// are synced with.
+func TestPausedPeer(t *testing.T) {
+	a, b, c := newMachine(1), newMachine(2), newMachine(3)
+	sa := a.create("notes", Policy{})
+	sb, sc := must(b.join(a, invite(sa, RoleRead))), must(c.join(a, invite(sa, RoleRead)))
+	a.Config.Paused = func(id ID) bool { return id == b.ID }
+	if err := sa.MayCall(b.ID); !errors.Is(err, reconcile.ErrPaused) || !strings.Contains(err.Error(), "syncd peer resume "+b.ID.String()) {
+		t.Errorf("a sync of this node's own: %v", err)
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, reconcile.ErrPaused) {
+		t.Errorf("the peer hears %v", err)
+	}
+	if _, _, err := c.sync(sc, a, Ask{}); err != nil {
+		t.Errorf("another peer: %v", err)
+	}
+	if err := sa.MayCall(c.ID); err != nil {
+		t.Errorf("another peer: %v", err)
+	}
+}
+
+// What is paused has no turn in the background, and has one at once when it is resumed.
+func TestScheduleOfWhatIsPaused(t *testing.T) {
+	m, list := inLane(2)
+	remotes := func() (got []string) {
+		for _, turn := range m.Schedule.partners(func(ID) bool { return true }) {
+			for _, ns := range turn.Namespaces {
+				got = append(got, ns.Members().Name())
+			}
+		}
+		slices.Sort(got)
+		return got
+	}
+	if err := list[0].SetPaused(true); err != nil {
+		t.Fatal(err)
+	}
+	if got := remotes(); !slices.Equal(got, []string{"ns1"}) {
+		t.Errorf("with ns0 paused: %v", got)
+	}
+	m.Config.Paused = func(id ID) bool { return id == idOf(other) }
+	if got := remotes(); len(got) != 0 {
+		t.Errorf("with the peer paused: %v", got)
+	}
+	m.Config.Paused = nil
+	m.Schedule.Note(list[0], idOf(other), m.clock, true, reconcile.ErrPaused)
+	if m.Schedule.Due(list[0], idOf(other), m.clock) {
+		t.Error("it does not rest after a peer has refused")
+	}
+	if err := list[0].SetPaused(false); err != nil {
+		t.Fatal(err)
+	}
+	if got := remotes(); len(got) != 2 || !m.Schedule.Due(list[0], idOf(other), m.clock) {
+		t.Errorf("resumed: %v", got)
+	}
+}
