@@ -151,7 +151,8 @@ func decodeRanges(b []byte) (*rangesum.Table, error) {
 		if s == (dbadapter.Sum{}) {
 			return nil, fmt.Errorf("%w: range %d is empty, and spelt out", ErrSummary, r)
 		}
-		ranges.Set(r, s)
+		from, _ := r.Bounds()
+		ranges.Add(from, s) // unlike Set, it does not make the total anew
 		b = b[dbadapter.DigestSize:]
 	}
 	if len(b) != summaryEnd {

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
@@ -34,6 +35,9 @@ const (
 	txnMark   = 1 << 6
 	finMark   = 1 << 7
 	sector    = 512
+
+	// probeAhead is how many bytes of a log are read at once.
+	probeAhead = 1 << 20
 )
 
 // logEntry is what the probe wants to know of an entry.
@@ -54,13 +58,18 @@ func probeLog(path string) (err error) {
 	}
 	defer f.Close()
 	var b []byte
-	// reach reads the file up to an offset, if it has not been read so far.
+	// reach reads the file up to an offset and somewhat beyond, if it has not been read
+	// so far: entries are short, and each asks.
 	reach := func(to int) error {
 		from := len(b)
 		if to <= from {
 			return nil
 		}
-		b = append(b, make([]byte, to-from)...)
+		more := to + probeAhead - from
+		if cap(b)-from < more {
+			b = slices.Grow(b, max(more, from)) // at least twice as long: the log is copied once in all
+		}
+		b = b[:from+more]
 		n, err := io.ReadFull(f, b[from:])
 		b = b[:from+n]
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
