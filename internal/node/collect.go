@@ -16,7 +16,8 @@ import (
 type Progress struct {
 	// Waiting is how many tombstones and records that expire are held: at most,
 	// since one that was overwritten still counts until the records are read next.
-	// Counted says that they have been, since the namespace was opened.
+	// Counted says that they have been, since the namespace was opened or before its
+	// last orderly close.
 	Waiting int64
 	Counted bool
 	// Oldest is from when on the first of them may go; zero if nothing waits.

@@ -46,6 +46,7 @@ type machine struct {
 	mu       sync.Mutex // guards what follows
 	opened   int        // snapshots, less those that were closed
 	scanned  int        // records that scans by key have read
+	scans    int        // of all records of the data
 	random   *rand.Rand
 	verified int // signatures
 }
@@ -107,23 +108,29 @@ func (ns appliedBy) Snapshot() (dbadapter.Snapshot, error) {
 	if err == nil {
 		ns.machine.count(1)
 	}
-	return countedSnapshot{snap, ns.machine}, err
+	return countedSnapshot{snap, ns}, err
 }
 
 type countedSnapshot struct {
 	dbadapter.Snapshot
-	machine *machine
+	of appliedBy
 }
 
 func (s countedSnapshot) Close() error {
-	s.machine.count(-1)
+	s.of.machine.count(-1)
 	return s.Snapshot.Close()
 }
 
 func (s countedSnapshot) Scan(ctx context.Context, prefix, after []byte) iter.Seq2[dbadapter.Hashed, error] {
+	m := s.of.machine
+	if !s.of.control && len(prefix) == 0 {
+		m.mu.Lock()
+		m.scans++
+		m.mu.Unlock()
+	}
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		for r, err := range s.Snapshot.Scan(ctx, prefix, after) {
-			s.machine.scanned++
+			m.scanned++
 			if !yield(r, err) {
 				return
 			}

@@ -105,6 +105,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) error {
 	if err := ns.startVouching(ctx, o.State); err != nil {
 		return errors.Join(err, ns.Close())
 	}
+	ns.recall()
 	return nil
 }
 

@@ -64,6 +64,10 @@ type keptSummary struct {
 	since time.Duration
 	// not before this time is a failed save tried again.
 	again time.Duration
+	// noted is what the summary says of the records that wait to be collected;
+	// unchanged: nothing was written between the summary and the opening.
+	noted     foundNote
+	unchanged bool
 	// drifted is how much drift of the live sketch had been put right before the summary
 	// was made: what a sync or an audit has found since, the summary may have.
 	drifted uint64
@@ -94,6 +98,10 @@ func (p *Part) restore(ctx context.Context) (replayed uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	summary, noted, err := cutFoundNote(summary)
+	if err != nil {
+		return 0, err
+	}
 	if err := p.Live.Restore(seq, summary, p.Store.Changes(ctx, seq)); err != nil {
 		return 0, err
 	}
@@ -106,7 +114,7 @@ func (p *Part) restore(ctx context.Context) (replayed uint64, err error) {
 	if last := snap.Seq(); last != now {
 		return 0, fmt.Errorf("%w: the last change is %d, and the log ends with %d", dbadapter.ErrCorrupt, last, now)
 	}
-	p.kept.seq = seq
+	p.kept.seq, p.kept.noted, p.kept.unchanged = seq, noted, now == seq
 	return now - seq, nil
 }
 
@@ -119,8 +127,9 @@ func (p *Part) scan(ctx context.Context) error {
 	return p.Live.Load(ctx, snap, nil)
 }
 
-// due reports whether the summary is to be kept anew. closing: no change will come.
-func (p *Part) due(now time.Duration, closing bool) bool {
+// due reports whether the summary is to be kept anew, with a note of what waits. closing:
+// no change will come.
+func (p *Part) due(now time.Duration, closing bool, noted *foundNote) bool {
 	s, k := p.ns.node.Summaries, &p.kept
 	_, records, seq := p.Live.State()
 	if seq != k.seen {
@@ -128,7 +137,7 @@ func (p *Part) due(now time.Duration, closing bool) bool {
 	}
 	behind, drifted := seq-k.seq, p.Live.Drifted() != k.drifted
 	switch {
-	case behind == 0 && !drifted || records < uint64(max(s.Least, 0)) && (!drifted || k.seq == 0):
+	case behind == 0 && !drifted && (!closing || *noted == k.noted) || records < uint64(max(s.Least, 0)) && (!drifted || k.seq == 0):
 		return false
 	case closing:
 		return true
@@ -145,16 +154,20 @@ func (p *Part) keep(ctx context.Context, now time.Duration, closing bool) error 
 	k := &p.kept
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !p.due(now, closing) {
+	var noted foundNote
+	if closing { // what a commit adds to what waits it adds after the commit
+		noted = p.note()
+	}
+	if !p.due(now, closing, &noted) {
 		return nil
 	}
 	drifted := p.Live.Drifted() // before: what is put right beside this is kept the next time
 	seq, summary := p.Live.Summary()
-	if err := p.Store.SaveSummary(ctx, seq, summary); err != nil {
+	if err := p.Store.SaveSummary(ctx, seq, noted.append(summary)); err != nil {
 		k.again = now + 6*p.ns.node.Summaries.Rest
 		return fmt.Errorf("keep a summary for the next start: %w", err)
 	}
-	k.seq, k.again, k.drifted = seq, 0, drifted
+	k.seq, k.again, k.drifted, k.noted = seq, 0, drifted, noted
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 // records finds them; each commit adds to it.
 type waiting struct {
 	mu sync.Mutex // guards what follows
-	// swept: the records have been read since the namespace was opened, and since
-	// the list of members changed.
+	// swept: the records have been read since the namespace was opened, or before its
+	// last orderly close (foundnote.go), and since the list of members changed.
 	swept  bool
 	found  found
 	beside *found // since a sweep began
@@ -54,6 +54,13 @@ func (w *waiting) again() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.swept = false
+}
+
+// recall takes what a sweep found before the opening.
+func (w *waiting) recall(f found) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.swept, w.found = true, f
 }
 
 // begin begins a sweep.

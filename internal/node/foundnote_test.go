@@ -1,0 +1,87 @@
+package node
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// A node that was closed in order knows what waits to be collected, and its first sweep
+// after the start comes when something of it may go, not before. After a write, a kill or
+// a change of the list of members it reads its records.
+func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
+	c := newCrew(t, 2)
+	m := c.machines[0]
+	m.Summaries.Least = -1
+	ns := func() *Namespace { return c.ns[0] }
+	for _, key := range []string{"a", "b", "c"} {
+		must(put(ns(), key, "v"))
+	}
+	must(commit(ns().Delete([]byte("b"))))
+	reopen := func(inOrder bool) {
+		t.Helper()
+		c.ns[0] = m.reopen(ns(), inOrder)
+	}
+	// tends says how many scans of all records a turn of the background takes.
+	tends := func() int {
+		t.Helper()
+		m.scans = 0
+		if _, err := ns().Tend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return m.scans
+	}
+	expect := func(when string, known bool) {
+		t.Helper()
+		f, swept := ns().vouching.waiting.now()
+		if swept != known || known && (f.count != 1 || f.least == 0) {
+			t.Errorf("%s: %+v, known: %t", when, f, swept)
+		}
+		want := 1
+		if known {
+			want = 0
+		}
+		if got := tends(); got != want {
+			t.Errorf("%s: all records are read %d times", when, got)
+		}
+	}
+	reopen(false)
+	expect("killed before a summary was kept", false)
+	reopen(true)
+	expect("closed in order", true)
+	reopen(true)
+	expect("closed in order once more, without a write", true)
+	reopen(false)
+	expect("killed, without a write", true)
+	must(put(ns(), "d", "v"))
+	reopen(false)
+	expect("killed after a write", false)
+	must(commit(ns().Delete([]byte("d"))))
+	reopen(true)
+	if f, swept := ns().vouching.waiting.now(); !swept || f.count != 2 {
+		t.Errorf("after another deletion: %+v, %t", f, swept)
+	}
+	if err := setRole(ns(), c.machines[1].ID, RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	reopen(false)
+	if _, swept := ns().vouching.waiting.now(); swept {
+		t.Error("with another list of members, what an earlier sweep has found counts")
+	}
+}
+
+func TestFoundNote(t *testing.T) {
+	for _, n := range []foundNote{{}, {known: true}, {known: true, list: roster.Digest{1, 2}, found: found{count: 3, least: 4, greatest: 1 << 60}}} {
+		b := n.append([]byte("summary"))
+		summary, got, err := cutFoundNote(b)
+		if err != nil || !bytes.Equal(summary, []byte("summary")) || got != n {
+			t.Errorf("%+v: %q, %+v, %v", n, summary, got, err)
+		}
+	}
+	for _, b := range [][]byte{nil, {}, {1}, {2}, append(make([]byte, foundNoteSize-2), 1)} {
+		if _, n, err := cutFoundNote(b); err == nil || n.known {
+			t.Errorf("%v is read as %+v", b, n)
+		}
+	}
+}
