@@ -35,7 +35,7 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timest
 		verdicts := make([]reconcile.Verdict, len(records))
 		past := ns.past()
 		for first := 0; first < len(records); {
-			last := min(first+ns.pace.next(ns.commits.singles.Load(), admitLeast, admitMost), len(records))
+			last := min(first+ns.pace.next(ns.commits.singles.Load(), ns.node.elapsed(), admitLeast, admitMost), len(records))
 			if err := ns.admit(ctx, from, theirs, past, records[first:last], refused[first:last], verdicts[first:last]); err != nil {
 				return nil, err
 			}

@@ -22,9 +22,13 @@ const (
 // verdict that it would have alone.
 func (ns *Namespace) examineAll(members *Members, from ID, now time.Time, records []dbadapter.Hashed) []*refusal {
 	refused := make([]*refusal, len(records))
-	atOnce := ns.verifying.next(ns.commits.singles.Load(), verifiedLeast, verifiedMost)
+	atOnce := ns.verifying.next(ns.commits.singles.Load(), ns.node.elapsed(), verifiedLeast, verifiedMost)
 	chunks := (len(records) + atOnce - 1) / atOnce
-	ns.node.Each(chunks, func(chunk int) {
+	each := ns.node.Each
+	if atOnce == verifiedLeast {
+		each = ns.node.oneByOne
+	}
+	each(chunks, func(chunk int) {
 		first, last := chunk*len(records)/chunks, (chunk+1)*len(records)/chunks
 		var checks []signature.Check
 		var writers []ID
@@ -49,6 +53,17 @@ func (ns *Namespace) examineAll(members *Members, from ID, now time.Time, record
 		}
 	})
 	return refused
+}
+
+// oneByOne calls fn(0) … fn(k−1) and lets others run in between: the other processors are
+// for single writes.
+func (n *Node) oneByOne(k int, fn func(i int)) {
+	for i := range k {
+		fn(i)
+		if n.GiveWay != nil {
+			n.GiveWay()
+		}
+	}
 }
 
 // examineAgain examines those that passed under a list that has come since. Their

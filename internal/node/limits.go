@@ -61,6 +61,9 @@ const (
 	// about as long as the disk takes for their transaction; the larger is a whole frame.
 	admitMost  = wire.BatchRecords
 	admitLeast = 64
+	// paceRest is for how long records from peers give way to single writes after the
+	// last of these: a node that is written to once a second is one that is written to.
+	paceRest = time.Second
 	// maxAttempts bounds the races that one write may lose against others.
 	maxAttempts = 10
 	// maxRounds is how many times a sync begins with the data. The last goes on

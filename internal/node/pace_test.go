@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -48,6 +49,31 @@ func TestSingleWritesAmongAdmissions(t *testing.T) {
 		}
 		m.apply = nil
 	}
+}
+
+// Slices stay small between two bursts of single writes, and grow a second after the
+// last.
+func TestPaceAmongBursts(t *testing.T) {
+	var p pace
+	singles, now := uint64(0), time.Second
+	expect := func(want ...int) {
+		t.Helper()
+		for _, size := range want {
+			if got := p.next(singles, now, 64, 512); got != size {
+				t.Fatalf("at %v, with %d single writes: %d, not %d", now, singles, got, size)
+			}
+			now += time.Millisecond
+		}
+	}
+	expect(512, 512)
+	for range 3 {
+		singles++
+		expect(64, 64, 64, 64)
+		now += 900 * time.Millisecond
+		expect(64)
+	}
+	now += 100 * time.Millisecond
+	expect(128, 256, 512, 512)
 }
 
 // A record from a peer that comes between the making of a single write and its commit

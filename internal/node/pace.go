@@ -1,0 +1,39 @@
+package node
+
+import (
+	"sync"
+	"time"
+)
+
+// pace sizes the slices that records from peers are committed in, and the pieces in
+// which their signatures are verified. A single write that comes meanwhile waits for the
+// slice that is being committed, and shares its own transaction with another one, so that
+// slices are small while such writes come, and for some time after the last: they come in
+// bursts, and slices that grow between two would be large when the next one comes. They
+// are large, which takes less in all, while none come.
+type pace struct {
+	mu   sync.Mutex // guards what follows
+	size int        // of the last slice; 0 before the first
+	seen uint64     // commitLock.singles as of then
+	came time.Duration
+}
+
+// next is the size of the next slice, given how many single writes have begun, and the
+// time since a fixed moment. It is 0 always where there is no such time: slices then grow
+// as soon as no write has come during one.
+func (p *pace) next(singles uint64, now time.Duration, least, most int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case singles != p.seen:
+		p.size, p.came = least, now
+	case p.size == 0:
+		p.size = most
+	case p.came != 0 && now-p.came < paceRest:
+		p.size = least
+	default:
+		p.size = min(2*p.size, most)
+	}
+	p.seen = singles
+	return p.size
+}
