@@ -174,6 +174,7 @@ func (s *party) sizeOfAll() (size int64, err error) {
 // everything: its digests add up to what was announced.
 func (s *party) takeAll() error {
 	defer s.link.in(StepFetch)()
+	s.notes()
 	var sum dbadapter.Digest
 	var came uint64
 	for {
@@ -188,15 +189,22 @@ func (s *party) takeAll() error {
 				if came++; !s.gets || came > s.there.records {
 					return violation("more records were sent than were announced and asked for")
 				}
-				if batch[n], err = s.take.any(&m.Records[n], s.here.records > 0); err != nil {
+				if batch[n], err = s.take.any(&m.Records[n]); err != nil {
 					return err
 				}
 				sum = sum.Add(batch[n].Digest)
+				if n%hashedAtOnce == 0 {
+					if err := s.link.tick(); err != nil {
+						return err
+					}
+				}
+			}
+			if s.here.records > 0 {
+				if err := s.take.compare(batch); err != nil {
+					return err
+				}
 			}
 			if err := s.take.apply(batch); err != nil {
-				return err
-			}
-			if err := s.received(batch); err != nil {
 				return err
 			}
 		case *wire.End:
@@ -210,9 +218,8 @@ func (s *party) takeAll() error {
 	}
 }
 
-// any takes a record that no index was told for. It may have to be compared with
-// what this side holds, unless that is nothing.
-func (t *receiver) any(s *wire.Sent, compared bool) (arrival, error) {
+// any takes a record that no index was told for.
+func (t *receiver) any(s *wire.Sent) (arrival, error) {
 	switch {
 	case s.Stub:
 		return arrival{}, violation("a record came without its value")
@@ -223,15 +230,20 @@ func (t *receiver) any(s *wire.Sent, compared bool) (arrival, error) {
 	if err == nil && !t.span.Holds(r.Index) {
 		err = violation("a record of key %q was sent, outside the ranges of the sync", s.Record.Key)
 	}
-	if err != nil || !compared {
-		return r, err
+	return r, err
+}
+
+// compare notes how much this side holds that the records have to be compared with.
+func (t *receiver) compare(batch []arrival) error {
+	indices := make([]dbadapter.Index, len(batch))
+	for n := range batch {
+		indices[n] = batch[n].Index
 	}
-	held, err := t.own.bucket(r.Index)
-	if err != nil {
-		return r, err
-	}
-	r.beside = bytesOf(held)
-	return r, t.link.tick()
+	return t.own.each(t.link, indices, func(n int, held []dbadapter.Hashed) error {
+		batch[n].beside = bytesOf(held)
+		t.own.done(indices[n])
+		return nil
+	})
 }
 
 // reported is a number of records as the report has it. What a peer announces

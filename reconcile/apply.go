@@ -26,14 +26,17 @@ func (t *receiver) apply(arrived []arrival) error {
 		}
 		next := recordSize(&r.Record)
 		if len(batch) == wire.BatchRecords || len(batch) > 0 && (size+next > wire.MaxFrame || beside+r.beside > besideBytes) {
-			if err := t.admit(batch); err != nil {
+			if err := t.admit(batch, size); err != nil {
 				return err
 			}
 			batch, size, beside = nil, 0, 0
 		}
+		if batch == nil {
+			batch = make([]dbadapter.Hashed, 0, min(len(arrived)-n, wire.BatchRecords))
+		}
 		batch, size, beside = append(batch, r.Hashed), size+next, beside+r.beside
 	}
-	return t.admit(batch)
+	return t.admit(batch, size)
 }
 
 // pending is an admission whose commit may be running. It is the only one.
@@ -42,11 +45,13 @@ type pending struct {
 	wait     func()
 	verdicts []Verdict
 	err      error
+	// failed is why it could not be noted how far this side has been sent all records.
+	failed error
 }
 
-// admit passes one batch to the admission: the records are checked while the batch
-// before them is committed, and then committed in their turn.
-func (t *receiver) admit(records []dbadapter.Hashed) error {
+// admit passes one batch, of so many bytes, to the admission: the records are checked
+// while the batch before them is committed, and then committed in their turn.
+func (t *receiver) admit(records []dbadapter.Hashed, size int64) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -56,7 +61,11 @@ func (t *receiver) admit(records []dbadapter.Hashed) error {
 		return err
 	}
 	p := &pending{records: records}
-	run := func() { p.verdicts, p.err = commit() }
+	run := func() {
+		if p.verdicts, p.err = commit(); p.err == nil && t.reached != nil {
+			p.failed = t.reached(records[len(records)-1].Key, size)
+		}
+	}
 	t.pending = p
 	if aside := t.link.opts.Aside; aside != nil {
 		p.wait = aside(run)
@@ -93,7 +102,7 @@ func (t *receiver) settle() error {
 			t.link.report.Applied++
 		}
 	}
-	return nil
+	return p.failed
 }
 
 // refuse notes a record that the admission refused. The peer is told by the

@@ -52,11 +52,12 @@ func (a *initiator) resume(m *wire.Result) error {
 	return nil
 }
 
-// received notes how far a side has been sent all records, that was empty or goes on
-// behind a key.
-func (s *party) received(batch []arrival) error {
-	if s.opts.Received == nil || len(batch) == 0 || s.here.records > 0 && len(s.behind) == 0 || len(s.take.prefix) > 0 || s.take.span != (wire.Span{}) {
-		return nil
+// notes has it noted how far this side has been sent all records, if it was empty or
+// goes on behind a key.
+func (s *party) notes() {
+	if s.here.records == 0 || len(s.behind) > 0 {
+		if len(s.take.prefix) == 0 && s.take.span == (wire.Span{}) {
+			s.take.reached = s.opts.Received
+		}
 	}
-	return s.opts.Received(batch[len(batch)-1].Key, sizeOf(batch))
 }

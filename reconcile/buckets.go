@@ -8,11 +8,13 @@ import (
 )
 
 // buckets reads this side's records under an index, and keeps what it read
-// while that is little: the residual needs them first, the peer next.
+// while that is little: the residual needs them first, the peer next. What has been used
+// for the last time makes room for what comes.
 type buckets struct {
 	stored Stored
 	kept   map[dbadapter.Index][]dbadapter.Hashed
 	size   int64
+	atOnce int // how many were read together last; 0 at first
 }
 
 // bucket returns the records under an index, by key. They must not be changed.
@@ -27,39 +29,68 @@ func (b *buckets) bucket(i dbadapter.Index) ([]dbadapter.Hashed, error) {
 	return read[0], nil
 }
 
-// ahead reads the records under indices that will be asked for, some of them together,
-// until what is kept is full: a store reads them side by side, and its disk too. At
-// first it reads few, and more while they are small; at worst mostAhead of the largest
-// values are in memory at once.
-func (b *buckets) ahead(l *link, indices []dbadapter.Index) error {
-	var todo []dbadapter.Index
-	for _, i := range indices {
-		if _, ok := b.kept[i]; !ok {
-			todo = append(todo, i)
-		}
+// done says that the records under an index will hardly be asked for again.
+func (b *buckets) done(i dbadapter.Index) {
+	if records, ok := b.kept[i]; ok {
+		b.size -= bytesOf(records)
+		delete(b.kept, i)
 	}
-	slices.Sort(todo)
-	todo = slices.Compact(todo)
-	for n, largest := leastAhead, int64(1); len(todo) > 0; n = min(2*n, mostAhead) {
-		if room := (cacheBytes - b.size) / (2 * largest); room < leastAhead {
-			return nil
-		} else if int64(n) > room {
-			n = int(room)
+}
+
+// each calls fn with the place of each of the indices, and with the records under it,
+// which must not be changed. It reads some together: a store reads them side by side, and
+// its disk too.
+func (b *buckets) each(l *link, indices []dbadapter.Index, fn func(n int, records []dbadapter.Hashed) error) error {
+	var ahead map[dbadapter.Index][]dbadapter.Hashed
+	for n, i := range indices {
+		records, ok := b.kept[i]
+		if !ok {
+			records, ok = ahead[i]
 		}
-		some := todo[:min(n, len(todo))]
-		todo = todo[len(some):]
-		read, err := b.read(some)
-		if err != nil {
-			return err
+		if !ok {
+			clear(ahead) // before others are read
+			var err error
+			if ahead, err = b.ahead(indices[n:]); err != nil {
+				return err
+			}
+			if err := l.tick(); err != nil {
+				return err
+			}
+			records = ahead[i]
 		}
-		for _, records := range read {
-			largest = max(largest, bytesOf(records))
-		}
-		if err := l.tick(); err != nil {
+		if err := fn(n, records); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ahead reads what is not kept of the records under the first of some indices. At first it
+// reads few, and more while they are small; at worst mostAhead of the largest values are
+// in memory at once.
+func (b *buckets) ahead(indices []dbadapter.Index) (map[dbadapter.Index][]dbadapter.Hashed, error) {
+	if b.atOnce = min(2*b.atOnce, mostAhead); b.atOnce == 0 {
+		b.atOnce = leastAhead
+	}
+	var some []dbadapter.Index
+	for _, i := range indices[:min(2*b.atOnce, len(indices))] {
+		if _, ok := b.kept[i]; !ok && len(some) < b.atOnce {
+			some = append(some, i)
+		}
+	}
+	slices.Sort(some)
+	some = slices.Compact(some)
+	read, err := b.read(some)
+	if err != nil {
+		return nil, err
+	}
+	ahead, largest := make(map[dbadapter.Index][]dbadapter.Hashed, len(some)), int64(1)
+	for n, records := range read {
+		ahead[some[n]] = records
+		largest = max(largest, bytesOf(records))
+	}
+	b.atOnce = int(min(int64(b.atOnce), max(1, aheadBytes/largest)))
+	return ahead, nil
 }
 
 // read reads the records under indices, and keeps them while there is room.
@@ -69,7 +100,7 @@ func (b *buckets) read(indices []dbadapter.Index) ([][]dbadapter.Hashed, error) 
 		return nil, fmt.Errorf("reading the records to compare: %w", err)
 	}
 	for n, records := range read {
-		if size := bytesOf(records); b.size+size <= cacheBytes {
+		if size := bytesOf(records); b.size+size <= cacheBytes-aheadBytes {
 			if b.kept == nil {
 				b.kept = map[dbadapter.Index][]dbadapter.Hashed{}
 			}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -63,6 +64,34 @@ func TestBucketsAreReadTogether(t *testing.T) {
 			if r.calls > n/16 || r.buckets != n {
 				t.Errorf("%s reads %d buckets in %d calls, of %d", name, r.buckets, r.calls, n)
 			}
+		}
+	}
+}
+
+// Of more than is kept, each bucket is read again, and still some tens at a time.
+func TestManyBucketsAreReadTogether(t *testing.T) {
+	const n = 6000
+	a, b := newSide(t, "a", nil), newSide(t, "b", nil)
+	for i := range n {
+		a.put(record(fmt.Sprint(i), string(make([]byte, offerAbove)), at(0)))
+		b.put(record(fmt.Sprint(i), string(make([]byte, offerAbove-1)), at(time.Hour)))
+	}
+	va, vb := a.open(), b.open()
+	defer va.Close()
+	defer vb.Close()
+	ra, rb := &counting{Replica: va}, &counting{Replica: vb}
+	sa := Initiate(ra, a.options(b, Options{FirstCells: MaxFirstCells}))
+	sb := Respond(opening(rb), b.options(a, Options{}))
+	defer sa.Close()
+	defer sb.Close()
+	var out outcome
+	carry(t, sa, sb, &out, nil)
+	if sa.Err() != nil || sb.Err() != nil {
+		t.Fatal(sa.Err(), sb.Err())
+	}
+	for name, r := range map[string]*counting{"a": ra, "b": rb} {
+		if r.calls > r.buckets/16 || r.buckets > 3*n {
+			t.Errorf("%s reads %d buckets in %d calls, of %d", name, r.buckets, r.calls, n)
 		}
 	}
 }

@@ -57,10 +57,8 @@ func (b *responder) giveFirst() error {
 	b.give.adoptable = b.plan.count(roleOffered)
 	if b.gives {
 		for _, role := range []wire.Role{wire.Lacking, wire.Newer} {
-			for _, i := range b.plan.lists[role] {
-				if err := b.give.bucket(i, nil); err != nil {
-					return err
-				}
+			if err := b.give.buckets(b.plan.lists[role]); err != nil {
+				return err
 			}
 		}
 	}
@@ -88,13 +86,11 @@ func (a *initiator) decide() error {
 	defer a.link.in(StepFetch)()
 	var adopted []arrival
 	var size int64
-	for n := range a.plan.offers {
-		r, err := a.offered(&a.plan.offers[n])
-		if err != nil {
+	indices := indicesOf(a.plan.offers, a.opts.Keys.Hasher)
+	if err := a.own.each(a.link, indices, func(n int, own []dbadapter.Hashed) error {
+		r, err := a.offered(&a.plan.offers[n], indices[n], own)
+		if r == nil || err != nil {
 			return err
-		}
-		if r == nil {
-			continue
 		}
 		adopted, size = append(adopted, *r), size+recordSize(&r.Record)
 		if len(adopted) == wire.BatchRecords || size > wire.BatchBytes {
@@ -103,19 +99,27 @@ func (a *initiator) decide() error {
 			}
 			adopted, size = nil, 0
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	slices.Sort(a.fetch)
 	return a.adopt(adopted)
 }
 
-// offered settles one offer, and returns the record to adopt, if it is one.
-func (a *initiator) offered(o *wire.Offer) (*arrival, error) {
-	if err := a.link.tick(); err != nil {
-		return nil, err
+// indicesOf are the places of the offers' keys.
+func indicesOf(offers []wire.Offer, h dbadapter.Hasher) []dbadapter.Index {
+	indices := make([]dbadapter.Index, len(offers))
+	for n := range offers {
+		indices[n] = h.Index(offers[n].Record.Key)
 	}
-	i := a.opts.Keys.Hasher.Index(o.Record.Key)
-	own, err := a.own.bucket(i)
-	if err != nil {
+	return indices
+}
+
+// offered settles one offer, given this side's records under its index, and returns the
+// record to adopt, if it is one.
+func (a *initiator) offered(o *wire.Offer, i dbadapter.Index, own []dbadapter.Hashed) (*arrival, error) {
+	if err := a.link.tick(); err != nil {
 		return nil, err
 	}
 	owed := make([]dbadapter.Digest, 0, len(own))
@@ -204,17 +208,15 @@ func (a *initiator) giveBack() error {
 
 func (a *initiator) giveRecords() error {
 	for _, role := range []wire.Role{wire.Wanted, wire.Older} {
-		for _, i := range a.plan.lists[role] {
-			if err := a.give.bucket(i, nil); err != nil {
-				return err
-			}
-		}
-	}
-	for n := range a.plan.bids {
-		bid := &a.plan.bids[n]
-		if err := a.give.bucket(a.opts.Keys.Hasher.Index(bid.Record.Key), bid); err != nil {
+		if err := a.give.buckets(a.plan.lists[role]); err != nil {
 			return err
 		}
+	}
+	bids := a.plan.bids
+	if err := a.own.each(a.link, indicesOf(bids, a.opts.Keys.Hasher), func(n int, records []dbadapter.Hashed) error {
+		return a.give.bucket(records, &bids[n])
+	}); err != nil {
+		return err
 	}
 	return a.take.sendOwed(&a.give, a.stubs)
 }
@@ -323,10 +325,8 @@ func (b *responder) giveLast() error {
 	defer b.link.in(StepFetch)()
 	before := b.give.count
 	if b.gives {
-		for _, i := range b.fetched {
-			if err := b.give.bucket(i, nil); err != nil {
-				return err
-			}
+		if err := b.give.buckets(b.fetched); err != nil {
+			return err
 		}
 		for i := range b.take.owed {
 			if role := b.plan.role[i]; role != wire.Older && role != roleBid {

@@ -71,9 +71,10 @@ const (
 
 	// leastAhead and mostAhead are how many buckets are read together: cacheBytes hold
 	// four of the largest values, and 32 keep as many requests of a disk busy as
-	// gain much.
+	// gain much. aheadBytes, a part of cacheBytes, is how much they are to be.
 	leastAhead = 4
 	mostAhead  = 32
+	aheadBytes = 1 << 20
 
 	// besideBytes is how much the records of one admission may have to be compared
 	// with: a store reads it all. It is four of the largest values.
@@ -142,6 +143,10 @@ const (
 	// workingSlack is what the peer's clock and the network may add.
 	workingSlack = 30 * time.Second
 )
+
+// hashedAtOnce is how many records a side hashes between two ticks: some microseconds
+// where they are small, and some milliseconds where they are the largest.
+const hashedAtOnce = 16
 
 // giveWayEvery is how long a side computes before it lets others run: what a local write
 // waits for then is little beside its own commit, and the 200 ns that it takes are a

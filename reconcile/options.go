@@ -35,7 +35,8 @@ type Options struct {
 	Behind []byte
 	// Received, if not nil, is told how far an empty side, or one with Behind, has been
 	// sent all records: the key of the last one that was let in or refused, and how many
-	// bytes came since the last call.
+	// bytes came since the last call. It is called beside the session where Aside runs the
+	// commits, one call at a time.
 	Received func(key []byte, bytes int64) error
 	// Await, if not nil, is called before records come to this side, with their number.
 	// Its error ends the session: ErrTurn while others come first.

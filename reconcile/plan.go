@@ -92,13 +92,8 @@ func (p *plan) mismatched() int { return p.size() - p.count(wire.Lacking, wire.W
 func (b *responder) draw(found []coded.Difference) error {
 	defer b.link.in(StepPeel)()
 	suspicion := int64(ambiguousBytes)
-	indices := make([]dbadapter.Index, 0, len(found))
-	for _, d := range found {
-		indices = append(indices, d.Index)
-	}
-	if err := b.own.ahead(b.link, indices); err != nil {
-		return err
-	}
+	var mismatched []coded.Difference
+	var indices []dbadapter.Index // of these
 	for _, d := range found {
 		if err := b.link.tick(); err != nil {
 			return err
@@ -106,21 +101,24 @@ func (b *responder) draw(found []coded.Difference) error {
 		if !b.hello.Span.Holds(d.Index) {
 			return violation("the cells tell of index %d, outside the ranges of the sync", d.Index)
 		}
-		role := wire.Lacking
 		switch d.Kind {
 		case rateless.MissingHere:
-			role = wire.Wanted
+			b.plan.add(d.Index, wire.Wanted)
 		case rateless.Mismatched:
-			own, err := b.own.bucket(d.Index)
-			if err != nil {
-				return err
-			}
-			if len(own) == 0 {
-				return fmt.Errorf("%w: the index lists a record under %d that is not there", dbadapter.ErrCorrupt, d.Index)
-			}
-			role = b.settle(d.Ours.Age(d.Theirs), own, &suspicion)
+			mismatched, indices = append(mismatched, d), append(indices, d.Index)
+		default:
+			b.plan.add(d.Index, wire.Lacking)
 		}
-		b.plan.add(d.Index, role)
+	}
+	if err := b.own.each(b.link, indices, func(n int, own []dbadapter.Hashed) error {
+		d := &mismatched[n]
+		if len(own) == 0 {
+			return fmt.Errorf("%w: the index lists a record under %d that is not there", dbadapter.ErrCorrupt, d.Index)
+		}
+		b.plan.add(d.Index, b.settle(d.Ours.Age(d.Theirs), own, &suspicion))
+		return b.link.tick()
+	}); err != nil {
+		return err
 	}
 	for _, list := range b.plan.lists {
 		slices.Sort(list)
@@ -207,15 +205,11 @@ func (b *responder) tell() error {
 // tellOffers sends the heads of the records under indices, one under each.
 func (b *responder) tellOffers(wanting bool, indices []dbadapter.Index) error {
 	m := &wire.Offers{Wanting: wanting}
-	for _, i := range indices {
-		own, err := b.own.bucket(i)
-		if err != nil {
-			return err
-		}
+	if err := b.own.each(b.link, indices, func(_ int, own []dbadapter.Hashed) error {
 		m.Offers = append(m.Offers, offerOf(&own[0].Record))
-		if err := b.link.tick(); err != nil {
-			return err
-		}
+		return b.link.tick()
+	}); err != nil {
+		return err
 	}
 	return b.link.send(m)
 }

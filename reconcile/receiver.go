@@ -44,6 +44,9 @@ type receiver struct {
 
 	// pending is the admission that is being committed, or nil.
 	pending *pending
+	// reached, if not nil, is told of each batch of all records, once it is committed: its
+	// last key, and how many bytes it has.
+	reached func(key []byte, bytes int64) error
 
 	// refusals are the records received since the last End and refused,
 	// applied counts those let in, received all since the sync began.
@@ -92,39 +95,45 @@ func (t *receiver) expect(of ...wire.Role) {
 func (t *receiver) records(m *wire.Records, allowed func(wire.Role) bool, last bool) error {
 	waiting := append(make([]arrival, 0, len(t.unmatched)+len(m.Records)), t.unmatched...)
 	whole := 0 // of the waiting, those before this one may be applied
-	for n := range m.Records {
-		sent := &m.Records[n]
-		r, err := t.hash(sent)
+	arrived, indices := make([]arrival, len(m.Records)), make([]dbadapter.Index, len(m.Records))
+	for n := range arrived {
+		r, err := t.hash(&m.Records[n])
 		if err != nil {
 			return err
 		}
 		if err := t.check(&r, allowed); err != nil {
 			return err
 		}
-		held, err := t.own.bucket(r.Index)
-		if err != nil {
-			return err
-		}
+		arrived[n], indices[n] = r, r.Index
+	}
+	if err := t.own.each(t.link, indices, func(n int, held []dbadapter.Hashed) error {
+		r := &arrived[n]
 		r.beside = bytesOf(held)
-		if sent.Stub {
-			if err := t.complete(&r, held); err != nil {
+		if m.Records[n].Stub {
+			if err := t.complete(r, held); err != nil {
 				return err
 			}
 		}
 		if !last {
-			t.answer(held, &r)
+			t.answer(held, r)
+		}
+		if len(t.owed[r.Index]) == 0 {
+			t.own.done(r.Index)
 		}
 		if t.told != nil {
 			if r.Index != t.told.index {
 				whole = len(waiting)
 			}
 			role := t.plan.role[r.Index]
-			if err := t.told.next(&r, role == wire.Wanted || role == wire.Older || role == roleBid); err != nil {
+			if err := t.told.next(r, role == wire.Wanted || role == wire.Older || role == roleBid); err != nil {
 				return err
 			}
 		}
 		t.arrived = t.arrived.Add(r.Digest)
-		waiting = append(waiting, r)
+		waiting = append(waiting, *r)
+		return nil
+	}); err != nil {
+		return err
 	}
 	t.received += len(m.Records)
 	if t.told == nil || t.told.complete() {
@@ -193,6 +202,9 @@ func (t *receiver) check(r *arrival, allowed func(wire.Role) bool) error {
 
 // answer takes off what is owed under an index the record that r dominates.
 func (t *receiver) answer(held []dbadapter.Hashed, r *arrival) {
+	if len(held) == 0 {
+		return
+	}
 	owed, begun := t.owed[r.Index]
 	if !begun {
 		for n := range held {
@@ -232,14 +244,10 @@ func (t *receiver) owes() (n uint64) {
 // sendOwed sends the records that the peer's did not answer, those of the given
 // indices without their value.
 func (t *receiver) sendOwed(s *sender, stubs map[dbadapter.Index]bool) error {
-	for _, i := range slices.Sorted(maps.Keys(t.owed)) { // sorted: a session is a function of its input
-		if len(t.owed[i]) == 0 {
-			continue
-		}
-		records, err := t.own.bucket(i)
-		if err != nil {
-			return err
-		}
+	maps.DeleteFunc(t.owed, func(_ dbadapter.Index, d []dbadapter.Digest) bool { return len(d) == 0 })
+	indices := slices.Sorted(maps.Keys(t.owed)) // sorted: a session is a function of its input
+	return t.own.each(t.link, indices, func(at int, records []dbadapter.Hashed) error {
+		i := indices[at]
 		for n := range records {
 			if slices.Contains(t.owed[i], records[n].Digest) {
 				if err := s.record(&records[n], stubs[i]); err != nil {
@@ -247,11 +255,8 @@ func (t *receiver) sendOwed(s *sender, stubs map[dbadapter.Index]bool) error {
 				}
 			}
 		}
-		if err := t.link.tick(); err != nil {
-			return err
-		}
-	}
-	return nil
+		return t.link.tick()
+	})
 }
 
 // finish fails if something that was told has not come.

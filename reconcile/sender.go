@@ -28,13 +28,20 @@ type sender struct {
 	all   bool
 }
 
+// buckets sends this side's records under each of the indices.
+func (s *sender) buckets(indices []dbadapter.Index) error {
+	return s.own.each(s.link, indices, func(n int, records []dbadapter.Hashed) error {
+		if err := s.bucket(records, nil); err != nil {
+			return err
+		}
+		s.own.done(indices[n])
+		return nil
+	})
+}
+
 // bucket sends this side's records under an index; those with the content that
 // was bid go without their value.
-func (s *sender) bucket(i dbadapter.Index, bid *wire.Offer) error {
-	records, err := s.own.bucket(i)
-	if err != nil {
-		return err
-	}
+func (s *sender) bucket(records []dbadapter.Hashed, bid *wire.Offer) error {
 	for n := range records {
 		r := &records[n]
 		stub := bid != nil && !r.Deleted && !bid.Record.Deleted && r.ContentHash() == bid.Hash

@@ -37,23 +37,16 @@ type remainder struct {
 func (s *party) remainder() (r remainder, err error) {
 	key := (*keyhash.Key)(s.rangeKey())
 	left := s.here.sum()
-	if err := s.own.ahead(s.link, slices.Concat(s.plan.lists[:]...)); err != nil {
-		return r, err
-	}
 	for role, list := range s.plan.lists {
-		for _, i := range list {
-			records, err := s.own.bucket(i)
-			if err != nil {
-				return r, err
-			}
+		if err := s.own.each(s.link, list, func(at int, records []dbadapter.Hashed) error {
 			for n := range records {
 				left = left.Sub(dbadapter.Sum{Records: 1, Digest: records[n].Digest})
 				r.bytes[role] += recordSize(&records[n].Record)
 			}
-			r.told += key.Words(keyhash.TagTold, uint64(i), s.theirs(i, records))
-			if err := s.link.tick(); err != nil {
-				return r, err
-			}
+			r.told += key.Words(keyhash.TagTold, uint64(list[at]), s.theirs(list[at], records))
+			return s.link.tick()
+		}); err != nil {
+			return r, err
 		}
 	}
 	r.residual = left.Digest

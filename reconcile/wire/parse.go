@@ -326,7 +326,7 @@ func (p *parser) offers() Message {
 func (p *parser) records() Message {
 	m := &Records{}
 	p.some()
-	for len(p.rest) > 0 {
+	for all := len(p.rest); len(p.rest) > 0; {
 		if len(m.Records) == BatchRecords {
 			p.fail("more than %d records in one message", BatchRecords)
 			break
@@ -344,6 +344,9 @@ func (p *parser) records() Message {
 			r.Value = p.bytes(dbadapter.MaxValue, "a value")
 		}
 		s.Record = r
+		if m.Records == nil && p.err == nil { // the others are about as long
+			m.Records = make([]Sent, 0, min(BatchRecords, all/(all-len(p.rest))+1))
+		}
 		m.Records = append(m.Records, s)
 	}
 	return m
