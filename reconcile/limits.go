@@ -47,7 +47,8 @@ const (
 	maxBucket = dbadapter.MaxBucketKeys
 
 	// maxBucketBytes bounds the records under one index that wait for the
-	// others of their bucket: four of the largest.
+	// others of their bucket: four of the largest. Those of a larger bucket are
+	// applied before the last has come.
 	maxBucketBytes = 4 << 20
 
 	// offerAbove is the value size from which a record that may be equal in

@@ -136,7 +136,7 @@ func (t *receiver) records(m *wire.Records, allowed func(wire.Role) bool, last b
 		return err
 	}
 	t.received += len(m.Records)
-	if t.told == nil || t.told.complete() {
+	if t.told == nil || t.told.complete() || sizeOf(waiting[whole:]) > maxBucketBytes {
 		whole = len(waiting)
 	}
 	t.unmatched = waiting[whole:]
@@ -148,9 +148,6 @@ func (t *receiver) records(m *wire.Records, allowed func(wire.Role) bool, last b
 
 // wait makes room for records that wait for the rest of their bucket.
 func (t *receiver) wait(n int64) error {
-	if n > maxBucketBytes {
-		return violation("%d bytes of records under one index; at most %d are allowed", n, maxBucketBytes)
-	}
 	if n <= t.reserved {
 		return nil
 	}
