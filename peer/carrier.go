@@ -28,6 +28,8 @@ type carrier struct {
 	begun  bool // a session has run
 	over   bool // the stream is closed or reset
 	calls  bool // this side has begun the sync
+	broken bool // nothing can be read from the peer any more
+	told   bool // this side has said why it ends the session
 }
 
 func newCarrier(stream network.Stream, limits Limits, throttles throttles) *carrier {
@@ -48,6 +50,7 @@ func (c *carrier) run(ctx context.Context, s *reconcile.Session, progress func(r
 	for {
 		switch e := s.Next(); e.Want {
 		case reconcile.WantSend:
+			_, c.told = e.Message.(*wire.Refuse)
 			err := c.write(e.Frame)
 			if err == nil && e.Flush {
 				err = broken(c.out.Flush())
@@ -60,6 +63,7 @@ func (c *carrier) run(ctx context.Context, s *reconcile.Session, progress func(r
 		case reconcile.WantReceive:
 			m, size, err := c.receive()
 			if err != nil {
+				c.broken = !errors.Is(err, wire.ErrFrame)
 				s.Fail(err)
 			} else {
 				s.Deliver(m, size)
@@ -83,25 +87,42 @@ func (c *carrier) cut() {
 // stream. The error of a session that failed goes before one from here.
 func (c *carrier) end(failed error) error {
 	err := c.out.Flush()
-	if c.calls && errors.Is(failed, reconcile.ErrTurn) {
+	switch {
+	case c.broken || c.calls && errors.Is(failed, reconcile.ErrTurn):
 		// The peer may be sending all that it has. Over TCP it would not hear that this
 		// side reads no more, and wait for its deadline.
 		c.cut()
-		return failed
-	}
-	if err != nil {
+	case err != nil:
 		err = c.lastWord(broken(err))
 		c.cut()
-	} else {
+	case c.told && !isQUIC(c.stream.Conn().RemoteMultiaddr()):
+		c.linger()
+	default:
 		c.over = true
-		// Over QUIC this fails if the peer, which has read what it wants, has closed
-		// before. What it must have read it has answered.
+		// Over QUIC this ends the peer's writes, and what was said is read all the same. It
+		// fails if the peer, which has read what it wants, has closed before; what that must
+		// have read it has answered.
 		_ = c.stream.Close()
 	}
 	if failed != nil {
 		return failed
 	}
 	return err
+}
+
+// linger closes a stream over TCP after a refusal in the middle of a session. The peer may
+// be sending, does not hear that this side reads no more, and reads the refusal when it
+// has sent all: what comes meanwhile is dropped, up to a bound. A peer that has more to
+// send, or says nothing, is reset instead of left to wait for its deadline.
+func (c *carrier) linger() {
+	c.over = true
+	if c.stream.CloseWrite() == nil && c.stream.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
+		if _, err := io.CopyN(io.Discard, c.stream, lingerBytes); errors.Is(err, io.EOF) {
+			_ = c.stream.Close() // both sides have
+			return
+		}
+	}
+	c.stream.Reset()
 }
 
 func (c *carrier) write(frame []byte) error {

@@ -79,6 +79,11 @@ const (
 	greetings = 64
 	// helloTimeout is how long a stream may wait for its first message.
 	helloTimeout = 10 * time.Second
+	// lingerBytes is what a peer may still send to a side that has broken off the sync,
+	// before it is cut off: a list of marks, or a record of the greatest size, and what follows. lingerTimeout
+	// is for how long: several round trips.
+	lingerBytes   = 2 << 20
+	lingerTimeout = 2 * time.Second
 	// refusalLogBurst lines about refused streams are written of each cause,
 	// and then one each refusalLogPause: enough to see which peers come and why,
 	// and at most 8,640 lines a day and cause.
