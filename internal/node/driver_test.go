@@ -40,6 +40,8 @@ type machine struct {
 	apply func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	// applyControl is the same for the control namespace.
 	applyControl func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
+	// unopened, if not nil, is why no snapshot of the data can be opened.
+	unopened error
 	// save, if not nil, is called with each state that is to be made durable.
 	save func(*State) error
 
@@ -104,6 +106,9 @@ func (ns appliedBy) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 }
 
 func (ns appliedBy) Snapshot() (dbadapter.Snapshot, error) {
+	if err := ns.machine.unopened; err != nil && !ns.control {
+		return nil, err
+	}
 	snap, err := ns.Namespace.Snapshot()
 	if err == nil {
 		ns.machine.count(1)
