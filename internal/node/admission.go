@@ -60,6 +60,9 @@ func (ns *Namespace) admit(ctx context.Context, from ID, theirs, past dbadapter.
 		writes = append(writes, dbadapter.Write{Record: records[i]})
 		places = append(places, i)
 	}
+	if len(writes) < len(records) {
+		defer ns.outdated(records, refused)
+	}
 	if len(writes) == 0 {
 		return nil
 	}
@@ -75,7 +78,7 @@ func (ns *Namespace) admit(ctx context.Context, from ID, theirs, past dbadapter.
 		writes[i].Past = past
 	}
 	outcomes, err := ns.apply(ctx, writes)
-	ns.vouching.waiting.note(writes[:len(outcomes)], outcomes)
+	ns.written(writes[:len(outcomes)], outcomes)
 	if err != nil {
 		return err
 	}
@@ -86,7 +89,6 @@ func (ns *Namespace) admit(ctx context.Context, from ID, theirs, past dbadapter.
 			continue
 		}
 		verdicts[places[i]].Result = o.Result
-		ns.accepted(&writes[i].Record)
 	}
 	return nil
 }

@@ -224,7 +224,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 // Judge counts what became of the batch.
 func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 	r := &b.im.Result
-	b.im.ns.vouching.waiting.note(b.writes, outcomes)
+	b.im.ns.written(b.writes, outcomes)
 	for i, o := range outcomes {
 		switch {
 		case o.Result == dbadapter.Applied:

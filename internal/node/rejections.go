@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ type rejections struct {
 	mu    sync.Mutex
 	of    map[dbadapter.Pair]Rejection
 	order []dbadapter.Pair // by the first refusal; each once
+	under map[dbadapter.Index][]dbadapter.Pair
 }
 
 func (rs *rejections) add(pair dbadapter.Pair, r Rejection) {
@@ -31,26 +33,41 @@ func (rs *rejections) add(pair dbadapter.Pair, r Rejection) {
 	defer rs.mu.Unlock()
 	if _, known := rs.of[pair]; !known {
 		if rs.of == nil {
-			rs.of = map[dbadapter.Pair]Rejection{}
+			rs.of, rs.under = map[dbadapter.Pair]Rejection{}, map[dbadapter.Index][]dbadapter.Pair{}
 		}
 		if len(rs.order) == MaxRejections {
-			delete(rs.of, rs.order[0])
-			rs.order = rs.order[1:]
+			rs.remove(rs.order[0])
 		}
 		rs.order = append(rs.order, pair)
+		rs.under[pair.Index] = append(rs.under[pair.Index], pair)
 	}
 	rs.of[pair] = r
 }
 
-// remove forgets a rejection: the record has become acceptable.
+// remove forgets a rejection; mu is held.
 func (rs *rejections) remove(pair dbadapter.Pair) {
+	is := func(p dbadapter.Pair) bool { return p == pair }
+	delete(rs.of, pair)
+	rs.order = slices.DeleteFunc(rs.order, is)
+	if rs.under[pair.Index] = slices.DeleteFunc(rs.under[pair.Index], is); len(rs.under[pair.Index]) == 0 {
+		delete(rs.under, pair.Index)
+	}
+}
+
+// held forgets what was refused of a key that now holds the record: the record itself, and
+// versions before it, which win nowhere any more.
+func (rs *rejections) held(h dbadapter.Hasher, r *dbadapter.Hashed) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if _, known := rs.of[pair]; !known {
+	if len(rs.under[r.Index]) == 0 {
 		return
 	}
-	delete(rs.of, pair)
-	rs.order = slices.DeleteFunc(rs.order, func(p dbadapter.Pair) bool { return p == pair })
+	own := dbadapter.PairOf(h, r)
+	for _, pair := range slices.Clone(rs.under[r.Index]) {
+		if refused := rs.of[pair]; pair == own || bytes.Equal(refused.Key, r.Key) && refused.Version.Compare(r.Version) < 0 {
+			rs.remove(pair)
+		}
+	}
 }
 
 func (rs *rejections) count() int {
@@ -88,9 +105,30 @@ func (ns *Namespace) reject(r *dbadapter.Hashed, from ID, why error) {
 	})
 }
 
-// accepted forgets that a record was refused before.
-func (ns *Namespace) accepted(r *dbadapter.Hashed) {
-	if ns.rejected.count() > 0 {
-		ns.rejected.remove(dbadapter.PairOf(ns.Keys.Hasher, r))
+// outdated forgets those of the records refused whose keys hold a later version already: a
+// peer has not heard of that yet. What cannot be read stays listed.
+func (ns *Namespace) outdated(records []dbadapter.Hashed, refused []*refusal) {
+	snap, err := ns.Store.Snapshot()
+	if err != nil {
+		return
+	}
+	defer snap.Close()
+	for i := range records {
+		if refused[i] == nil {
+			continue
+		}
+		if held, err := snap.Get(records[i].Key); err == nil {
+			ns.rejected.held(ns.Keys.Hasher, &dbadapter.Hashed{Record: held, Index: records[i].Index})
+		}
+	}
+}
+
+// written takes note of a commit of records.
+func (ns *Namespace) written(writes []dbadapter.Write, outcomes []dbadapter.Outcome) {
+	ns.vouching.waiting.note(writes, outcomes)
+	for i, o := range outcomes {
+		if (o.Result == dbadapter.Applied || o.Result == dbadapter.Same) && !writes[i].Action.Removes() {
+			ns.rejected.held(ns.Keys.Hasher, &writes[i].Record)
+		}
 	}
 }

@@ -296,6 +296,6 @@ func (ns *Namespace) adopt(ctx context.Context, w *dbadapter.Write) error {
 	if err != nil {
 		return err
 	}
-	ns.vouching.waiting.note(writes, outcomes)
+	ns.written(writes, outcomes)
 	return nil
 }

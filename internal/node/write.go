@@ -143,7 +143,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 	if failed != nil {
 		return false, failed
 	}
-	a.ns.vouching.waiting.note(a.writes, outcomes)
+	a.ns.written(a.writes, outcomes)
 	for i, o := range outcomes {
 		switch {
 		case o.Result == dbadapter.Full:
