@@ -68,9 +68,23 @@ next:
 	return parts
 }
 
-// write commits what the parts touch as one transaction, and lets observers
-// and new snapshots see it in one step. ErrTxnTooBig leaves no trace.
+// write commits what the parts touch as one transaction. Where that fails, what was
+// written ahead of it is removed: a later commit, be it of another namespace, would let it
+// be seen.
 func (c *committer) write(parts []part) error {
+	err := c.writeAll(parts)
+	if err == nil || c.failed != nil {
+		return err
+	}
+	for _, p := range parts {
+		err = errors.Join(err, c.dropAhead(p.namespace))
+	}
+	return err
+}
+
+// writeAll commits what the parts touch, and lets observers and new snapshots see it in
+// one step. ErrTooBig leaves no trace but what was written ahead.
+func (c *committer) writeAll(parts []part) error {
 	for _, p := range parts {
 		if err := c.dropAhead(p.namespace); err != nil {
 			return err
@@ -125,14 +139,19 @@ func (c *committer) write(parts []part) error {
 }
 
 // finish adds the store's head to a transaction and commits it. If the engine then
-// fails, it is unknown what reached the disk, and the store takes no more writes.
+// fails, other than with ErrTooBig, it is unknown what reached the disk, and the store
+// takes no more writes.
 func (c *committer) finish(txn kv.Txn) error {
 	h := c.head
 	h.commits++
 	if err := txn.Set(metaKey(0), h.encode()); err != nil {
 		return err
 	}
-	if err := txn.Commit(); err != nil {
+	err := txn.Commit()
+	if errors.Is(err, kv.ErrTooBig) {
+		return err
+	}
+	if err != nil {
 		c.failed = fmt.Errorf("write to the database: %w; whether the last write was kept is unknown, and no more are taken: check the disk and open the store again", err)
 		return c.failed
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/commit"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
 // losing are writes of a second writer over large records of a first one.
@@ -85,6 +86,82 @@ func TestKeptAheadOfNoCommit(t *testing.T) {
 		t.Errorf("after another commit, it has entries %v", seqs)
 	}
 	writeAhead(t, s, n, over)
+	if _, err := n.Apply(t.Context(), over); err != nil {
+		t.Fatal(err)
+	}
+	if seqs := keptOf(t, n); fmt.Sprint(seqs) != "[1 2 3]" {
+		t.Errorf("after their commit, it has entries %v", seqs)
+	}
+}
+
+// faulty is an engine whose transactions take no record while it is armed.
+type faulty struct {
+	kv.Engine
+	armed *bool
+}
+
+type faultyDB struct {
+	kv.DB
+	armed *bool
+}
+
+type faultyTxn struct {
+	kv.Txn
+	armed *bool
+}
+
+func (f faulty) Open(dir string) (kv.DB, error) {
+	db, err := f.Engine.Open(dir)
+	return faultyDB{db, f.armed}, err
+}
+
+func (f faultyDB) Begin() kv.Txn { return faultyTxn{f.DB.Begin(), f.armed} }
+
+func (f faultyTxn) Set(key, value []byte) error {
+	if *f.armed && key[prefixSize-1] == kindRecord {
+		return kv.ErrTooBig
+	}
+	return f.Txn.Set(key, value)
+}
+
+// TestKeptAheadIsSeenByNoReader fails between the entries and their commit, and goes on with
+// commits that let the entries be seen: of another namespace, of the head alone, of
+// what is forgotten. No reader takes them for damage, or counts them.
+func TestKeptAheadIsSeenByNoReader(t *testing.T) {
+	armed := false
+	s, err := Open(t.TempDir(), faulty{engine, &armed}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	open := func(id byte) *namespace {
+		n, err := s.Namespace(t.Context(), dbadapter.NamespaceID{id}, dbadapter.NewHasher(dbadapter.Secret{1}), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.(*namespace)
+	}
+	n, other := open(1), open(2)
+	over := losing(t, n)
+	for name, commit := range map[string]func() error{
+		"of another namespace": func() error { _, err := other.Apply(t.Context(), write("k", 1)); return err },
+		"of the head":          func() error { return n.Raise(t.Context(), n.Ceiling()+1) },
+		"of what is forgotten": func() error { return n.Forget(t.Context(), 1, 2, 3) },
+		"of a summary":         func() error { return n.SaveSummary(t.Context(), n.meta.Seq, []byte("s")) },
+	} {
+		armed = true
+		if _, err := n.Apply(t.Context(), over); !errors.Is(err, dbadapter.ErrLimit) {
+			t.Fatalf("a commit %s: %v", name, err)
+		}
+		armed = false
+		if err := commit(); err != nil {
+			t.Fatalf("a commit %s: %v", name, err)
+		}
+		if seqs := keptOf(t, n); len(seqs) != 0 {
+			t.Errorf("after a commit %s, readers see entries %v", name, seqs)
+		}
+		takeCopy(t, s, nil)
+	}
 	if _, err := n.Apply(t.Context(), over); err != nil {
 		t.Fatal(err)
 	}
