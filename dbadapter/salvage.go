@@ -17,7 +17,10 @@ type Salvager interface {
 	// was a tombstone: a node that goes on without it is one that was restored from a
 	// copy. Latest, Ceiling and the sequence numbers stay; the change log is trimmed and
 	// the summary is gone where something is missing.
-	Salvage(ctx context.Context) (*Salvaged, error)
+	//
+	// known are the hashers of namespaces that are not open; of one that is neither, the
+	// records are taken over unchecked.
+	Salvage(ctx context.Context, known map[NamespaceID]Hasher) (*Salvaged, error)
 }
 
 // Salvaged says what a salvage left behind.

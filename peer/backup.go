@@ -95,6 +95,9 @@ func (n *Node) backup(ctx context.Context, dir string, o BackupOptions) (_ *back
 	} else if inside {
 		return nil, fmt.Errorf("%w: the folder is in the node's own, %s: give one on another disk", ErrInvalid, n.dir)
 	}
+	if out := n.shelved(); len(out) > 0 {
+		return nil, fmt.Errorf("%w; a backup would lack it: repair it first", out[0].notServed())
+	}
 	n.backing.Lock()
 	defer n.backing.Unlock()
 	if err := ctx.Err(); err != nil {

@@ -83,6 +83,11 @@ func (n *Node) join(ctx context.Context, t *node.Ticket) (*Namespace, error) {
 	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
+	for _, u := range n.shelved() {
+		if u.id == t.Namespace {
+			return nil, u.notServed()
+		}
+	}
 	ns := n.namespaceByID(t.Namespace)
 	if ns != nil {
 		err = ns.core.Rejoin(ctx, joined)

@@ -158,6 +158,9 @@ func (m *metrics) collectDamage(ch chan<- prometheus.Metric, gauge func(d *prome
 		gauge(m.damaged, damaged, name)
 	}
 	of("", m.node.Damage())
+	for _, u := range m.node.shelved() {
+		of(u.state.Name, m.node.damage.of(u.id))
+	}
 	for _, ns := range m.node.Namespaces() {
 		of(ns.Name(), m.node.damage.of(ns.id))
 		gauge(m.lost, ns.Lost().missing(), ns.Name())

@@ -31,7 +31,7 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 	defer n.gate.leave()
 	n.changing.Lock()
 	defer n.changing.Unlock()
-	if _, err := n.Namespace(name); err == nil {
+	if _, err := n.Namespace(name); !errors.Is(err, ErrNotFound) {
 		return nil, fmt.Errorf("create namespace %s: %w", name, ErrExists)
 	}
 	ns, err := n.addNamespace(ctx, secret, s)
@@ -80,18 +80,22 @@ func (n *Node) freeName(name string, id dbadapter.NamespaceID) string {
 			suffix := "-" + hexID[:min(digits, len(hexID))]
 			free = name[:min(len(name), MaxName-len(suffix))] + suffix
 		}
-		if _, err := n.Namespace(free); err != nil || digits > len(hexID) {
+		if _, err := n.Namespace(free); errors.Is(err, ErrNotFound) || digits > len(hexID) {
 			return free
 		}
 	}
 }
 
-// Namespace returns the namespace of that name, or ErrNotFound.
+// Namespace returns the namespace of that name, or ErrNotFound. ErrCorrupt: it is not
+// served, see Unserved.
 func (n *Node) Namespace(name string) (*Namespace, error) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	if ns := n.byName[name]; ns != nil {
 		return ns, nil
+	}
+	if u := n.unserved[name]; u != nil {
+		return nil, u.notServed()
 	}
 	return nil, fmt.Errorf("namespace %q: %w", name, ErrNotFound)
 }
@@ -145,6 +149,12 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 	defer n.changing.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("drop namespace %s: %w", name, err)
+	}
+	n.mu.RLock()
+	shelved := n.unserved[name]
+	n.mu.RUnlock()
+	if shelved != nil {
+		return nil, n.dropShelved(ctx, shelved)
 	}
 	ns, err := n.Namespace(name)
 	if err != nil {

@@ -56,12 +56,12 @@ type Node struct {
 	closed  chan struct{}
 	failed  error // of closing; to be read once closed is
 
-	backing   sync.Mutex   // serialises backups
-	salvaging sync.Mutex   // serialises repairs of the store
-	changing  sync.Mutex   // serialises the making and dropping of namespaces
-	mu        sync.RWMutex // guards the maps
-	byName    map[string]*Namespace
-	byID      map[dbadapter.NamespaceID]*Namespace
+	backing  sync.Mutex   // serialises backups
+	changing sync.Mutex   // serialises the making and dropping of namespaces, and repairs of the store
+	mu       sync.RWMutex // guards the maps
+	byName   map[string]*Namespace
+	byID     map[dbadapter.NamespaceID]*Namespace
+	unserved map[string]*unserved // by name
 }
 
 // addressBookFile is the address book within the node's folder.
@@ -70,7 +70,8 @@ const addressBookFile = "peers.cbor"
 // Open starts a node. The context bounds the opening only; Close ends the node.
 // The sketch of each namespace is taken from the summary that the store keeps, and
 // the changes since are replayed; where that cannot be, it is rebuilt by a scan, at
-// some 10^5 to 10^6 records a second.
+// some 10^5 to 10^6 records a second. A namespace whose records are damaged is not
+// served (Unserved), and the others are.
 func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n := &Node{
 		dir:    cfg.Dir,
@@ -83,6 +84,8 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		closed: make(chan struct{}),
 		byName: map[string]*Namespace{},
 		byID:   map[dbadapter.NamespaceID]*Namespace{},
+
+		unserved: map[string]*unserved{},
 	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
@@ -262,7 +265,7 @@ func (n *Node) openBook(context.Context, *Config) (err error) {
 	return err
 }
 
-func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
+func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 	n.onClose(func() error {
 		var failed error
 		for _, ns := range n.Namespaces() {
@@ -291,7 +294,7 @@ func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
 		if err != nil {
 			return fmt.Errorf("namespace %x: %w", id, err)
 		}
-		if _, taken := n.byName[s.Name]; taken {
+		if _, err := n.Namespace(s.Name); !errors.Is(err, ErrNotFound) {
 			return fmt.Errorf("%w: two namespaces have the name %q", ErrCorrupt, s.Name)
 		}
 		if n.restored { // it may lack what the original has told the members that it holds
@@ -301,6 +304,10 @@ func (n *Node) openNamespaces(ctx context.Context, _ *Config) error {
 			}
 		}
 		ns, err := n.openNamespace(ctx, secret, s)
+		if errors.Is(err, ErrCorrupt) && !cfg.restoring {
+			n.shelve(id, secret, s, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}

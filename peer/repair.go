@@ -143,8 +143,8 @@ func (ns *Namespace) regain(ctx context.Context, r *Repair) error {
 // salvage makes the files of the store anew, without what is damaged. Before that, all
 // namespaces are made such as may lack something, durably.
 func (n *Node) salvage(ctx context.Context, found error) (damage []string, err error) {
-	n.salvaging.Lock()
-	defer n.salvaging.Unlock()
+	n.changing.Lock() // no namespace comes or goes
+	defer n.changing.Unlock()
 	store, ok := n.store.(dbadapter.Salvager)
 	if !ok {
 		return nil, fmt.Errorf("%w (this kind of store cannot be repaired here)", found)
@@ -157,7 +157,16 @@ func (n *Node) salvage(ctx context.Context, found error) (damage []string, err e
 			return nil, err
 		}
 	}
-	done, err := store.Salvage(ctx)
+	known := map[dbadapter.NamespaceID]dbadapter.Hasher{}
+	for _, u := range n.shelved() {
+		if err := u.mayLack(); err != nil {
+			return nil, err
+		}
+		for _, keys := range u.parts() {
+			known[keys.ID] = keys.Hasher
+		}
+	}
+	done, err := store.Salvage(ctx, known)
 	if err != nil {
 		return nil, errors.Join(found, err)
 	}
@@ -170,7 +179,7 @@ func (n *Node) salvage(ctx context.Context, found error) (damage []string, err e
 			n.log.Error("ranges of the namespace lack records", logNamespace(ns), slog.Int("ranges", ranges), slog.Int("of", dbadapter.Ranges))
 		}
 	}
-	return done.Damage, failed
+	return done.Damage, errors.Join(failed, n.serveAgain(context.WithoutCancel(ctx), done))
 }
 
 // logLost says what a salvage has left a namespace without. The keys are data, and are

@@ -62,6 +62,9 @@ func (ns *Namespace) verify(ctx context.Context, v *Verification) error {
 		return n.damage.met(ns.id, ns.Name(), err)
 	}
 	var all []dbadapter.NamespaceID
+	for _, u := range n.shelved() {
+		all = append(all, u.id)
+	}
 	for _, ns := range n.Namespaces() {
 		all = append(all, ns.id)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,12 +19,12 @@ import (
 var _ dbadapter.Salvager = (*Store)(nil)
 
 // Salvage makes the files of the store anew; see dbadapter.Salvager. The namespaces
-// that are not open are taken over as they are, as far as they can be read.
-func (s *Store) Salvage(ctx context.Context) (*dbadapter.Salvaged, error) {
+// that are neither open nor known are taken over as they are, as far as they can be read.
+func (s *Store) Salvage(ctx context.Context, known map[dbadapter.NamespaceID]dbadapter.Hasher) (*dbadapter.Salvaged, error) {
 	var done *dbadapter.Salvaged
 	err := s.alone(func() error {
 		return s.committer.do(ctx, func() (err error) {
-			done, err = s.salvage(ctx)
+			done, err = s.salvage(ctx, known)
 			return err
 		})
 	})
@@ -53,9 +54,10 @@ func (s *Store) alone(run func() error) error {
 }
 
 // salvage runs on the committer's goroutine.
-func (s *Store) salvage(ctx context.Context) (*dbadapter.Salvaged, error) {
+func (s *Store) salvage(ctx context.Context, known map[dbadapter.NamespaceID]dbadapter.Hasher) (*dbadapter.Salvaged, error) {
 	r := newRescue(s.dir, s.engine, s.options)
 	r.closed = true
+	maps.Copy(r.known, known)
 	open, last, err := s.quiet()
 	if err != nil {
 		return nil, err

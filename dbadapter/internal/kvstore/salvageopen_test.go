@@ -33,7 +33,7 @@ func TestSalvageOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	ceiling := n.Ceiling()
-	done, err := store.Salvage(t.Context())
+	done, err := store.Salvage(t.Context(), nil)
 	if err != nil || len(done.Lost) > 0 || len(done.Damage) > 0 {
 		t.Fatalf("a sound store: %+v, %v", done, err)
 	}
@@ -166,7 +166,7 @@ func TestExamine(t *testing.T) {
 	if err := store.Examine(t.Context()); !errors.Is(err, dbadapter.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(tables[0])) {
 		t.Fatalf("a flipped bit of %s: %v", tables[0], err)
 	}
-	done, err := store.Salvage(t.Context())
+	done, err := store.Salvage(t.Context(), nil)
 	if err != nil || !strings.Contains(fmt.Sprint(done.Damage), filepath.Base(tables[0])) {
 		t.Fatalf("%+v, %v", done, err)
 	}

@@ -55,8 +55,16 @@ type Status struct {
 	Syncs      int         `json:"syncs" doc:"running now"`
 	Namespaces []Namespace `json:"namespaces"`
 	Peers      []Peer      `json:"peers"`
+	Unserved   []Unserved  `json:"unserved" doc:"namespaces that could not be opened for damage to their records; a repair makes them be served again"`
 	Damage     *Damage     `json:"damage,omitempty" doc:"what was met of damage to the store's files that is no namespace's alone, until all namespaces were verified since, or a repair; absent if nothing"`
 	Clock      *Clock      `json:"clock,omitempty" doc:"how this machine's clock compares with its peers'; absent if no clock was measured in the last hour"`
+}
+
+// Unserved is a namespace that is not served.
+type Unserved struct {
+	Name   string  `json:"name"`
+	ID     string  `json:"id"`
+	Damage *Damage `json:"damage,omitempty" doc:"what was met of damage to its records"`
 }
 
 // Clock compares this machine's clock with those of its peers.
@@ -72,7 +80,10 @@ func StatusOf(n *peer.Node) Status {
 	out := Status{
 		ID: n.ID().String(), Addrs: list(n.Addrs()), Started: n.Started(), Syncs: n.Syncing(),
 		Namespaces: []Namespace{}, Peers: PeersOf(n.Peers()).Peers,
-		Damage: DamageOf(n.Damage()),
+		Damage: DamageOf(n.Damage()), Unserved: []Unserved{},
+	}
+	for _, u := range n.Unserved() {
+		out.Unserved = append(out.Unserved, Unserved{u.Name, u.ID, DamageOf(u.Damage)})
 	}
 	if o, ok := n.ClockOffset(); ok {
 		out.Clock = &Clock{o.By.Seconds(), o.Error.Seconds(), o.Peers, o.Off}

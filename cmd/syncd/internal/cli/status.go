@@ -63,6 +63,11 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 			return err
 		}
 	}
+	for _, u := range st.Unserved {
+		if err := a.printf("\n%s: it is not served: its records are damaged; keep a copy of the data directory, then run syncd verify --repair\n", u.Name); err != nil {
+			return err
+		}
+	}
 	for i := range st.Namespaces {
 		ns := &st.Namespaces[i]
 		for _, notice := range slices.Concat(pauses(ns), membershipTroubles(ns), lonely(ns, st.Peers), keptNotices(ns), clockTroubles(ns), silent(ns)) {

@@ -32,7 +32,7 @@ Examples:
 func (c verifyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	names := []string{c.NS}
 	if c.NS == "" || c.Repair {
-		all, err := daemon.Namespaces(ctx)
+		st, err := daemon.Status(ctx)
 		if c.Repair && errors.Is(err, problem.ErrNoDaemon) {
 			return c.salvage(ctx, a)
 		}
@@ -41,7 +41,10 @@ func (c verifyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 		}
 		if c.NS == "" {
 			names = names[:0]
-			for _, ns := range all {
+			for _, ns := range st.Unserved { // first: their repair is one of all files
+				names = append(names, ns.Name)
+			}
+			for _, ns := range st.Namespaces {
 				names = append(names, ns.Name)
 			}
 		}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -43,7 +44,7 @@ func (s *server) registerNamespaces() {
 		OperationID: "drop-namespace", Method: http.MethodDelete, Path: "/v1/ns/{ns}", DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a namespace from this node; the other members keep theirs",
 	}, func(ctx context.Context, in *nsInput) (*struct{}, error) {
-		if _, err := s.namespace(in.NS); err != nil {
+		if _, err := s.namespace(in.NS); errors.Is(err, problem.ErrNoNamespace) { // else it is served, or not
 			return nil, err
 		}
 		return nil, fail(s.Node.DropNamespace(ctx, in.NS))
