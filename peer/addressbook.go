@@ -289,7 +289,7 @@ func parseAddrs(raw [][]byte) []ma.Multiaddr {
 func parsePeerAddr(s string) (peer.AddrInfo, error) {
 	info, err := peer.AddrInfoFromString(s)
 	if err != nil || len(info.Addrs) == 0 {
-		return peer.AddrInfo{}, fmt.Errorf("address %q: want a multiaddr such as /ip4/192.0.2.1/tcp/4001/p2p/12D3Koo… (%v)", s, err)
+		return peer.AddrInfo{}, fmt.Errorf("%w: address %q: want a multiaddr such as /ip4/192.0.2.1/tcp/4747/p2p/12D3Koo… (%v)", ErrInvalid, s, err)
 	}
 	if err := checkID(info.ID); err != nil {
 		return peer.AddrInfo{}, err

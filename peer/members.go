@@ -19,7 +19,7 @@ type ID = peer.ID
 func ParseID(s string) (ID, error) {
 	id, err := peer.Decode(s)
 	if err != nil {
-		return "", fmt.Errorf("peer id %q: %w", s, err)
+		return "", fmt.Errorf("%w: peer id %q: %w", ErrInvalid, s, err)
 	}
 	return id, nil
 }

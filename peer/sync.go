@@ -66,9 +66,9 @@ type SyncOptions struct {
 func (o *SyncOptions) ask() (node.Ask, error) {
 	switch {
 	case o.Direction > Push:
-		return node.Ask{}, fmt.Errorf("direction %v: want both, pull or push", o.Direction)
+		return node.Ask{}, fmt.Errorf("%w: direction %v: want both, pull or push", ErrInvalid, o.Direction)
 	case o.Method > MethodAll:
-		return node.Ask{}, fmt.Errorf("method %v: want auto, sketch or all", o.Method)
+		return node.Ask{}, fmt.Errorf("%w: method %v: want auto, sketch or all", ErrInvalid, o.Method)
 	case len(o.Prefix) > dbadapter.MaxKey:
 		return node.Ask{}, fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)
 	}

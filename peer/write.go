@@ -3,6 +3,7 @@ package peer
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -55,7 +56,39 @@ func (ns *Namespace) DeleteIf(ctx context.Context, key []byte, held dbadapter.Ve
 }
 
 // Batch collects writes that are committed together.
-type Batch struct{ drafts []node.Draft }
+type Batch struct {
+	drafts  []node.Draft
+	attempt *node.Attempt // nil until it is committed
+}
+
+// Versions are those of the writes, in their order, once Namespace.Batch has returned no
+// error.
+func (b *Batch) Versions() []dbadapter.Version {
+	versions := []dbadapter.Version{}
+	for i := range b.drafts {
+		if b.attempt != nil {
+			versions = append(versions, b.attempt.Version(i))
+		}
+	}
+	return versions
+}
+
+// BatchError says which write of a batch has failed, counted from 0.
+type BatchError struct {
+	Item int
+	Key  []byte
+	// Held is the version that the key holds, where the condition of the write did not
+	// hold; zero if it holds nothing.
+	Held dbadapter.Version
+	Err  error
+}
+
+func (e *BatchError) Error() string {
+	return fmt.Sprintf("item %d, %q: %v", e.Item, clip(e.Key), e.Err)
+}
+
+// Unwrap makes it the error that it is.
+func (e *BatchError) Unwrap() error { return e.Err }
 
 func (b *Batch) add(key, value []byte, deleted bool, held *dbadapter.Version, options ...PutOption) {
 	d := draft(bytes.Clone(key), bytes.Clone(value), held, options)
@@ -81,8 +114,10 @@ func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, t
 
 // Batch commits what fn adds to the batch in one atomic transaction, of at
 // most dbadapter.MaxBatch writes and dbadapter.MaxBatchBytes bytes of values and
-// keys, which count twice. If fn, a limit or a condition fails, nothing is written. What peers
-// send meanwhile is committed before the batch, which then wins, or after it.
+// keys, which count twice. If fn, a limit or a condition fails, nothing is written; a BatchError
+// says which write it was. What peers send meanwhile is committed before the batch, which then
+// wins, or after it. An index that is full (dbadapter.MaxBucket), which takes keys that were made
+// for that, leaves out its own write alone.
 func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch
 	if err := fn(&b); err != nil {
@@ -99,9 +134,13 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	if err == nil {
 		err = ns.commit(ctx, attempt)
 	}
+	if item, ok := errors.AsType[*node.ItemError](err); ok {
+		err = &BatchError{Item: item.Item, Key: b.drafts[item.Item].Record.Key, Held: item.Held, Err: item.Err}
+	}
 	if err != nil {
 		return fmt.Errorf("write a batch of %d in %s: %w", len(b.drafts), ns.Name(), err)
 	}
+	b.attempt = attempt
 	return nil
 }
 

@@ -1,8 +1,10 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -19,6 +21,19 @@ type Draft struct {
 	If     *dbadapter.Version
 	TTL    time.Duration
 }
+
+// ItemError is the error of one draft of several, counted from 0. Held is the version
+// that its key holds, where the condition of the draft did not hold; zero for none.
+type ItemError struct {
+	Item int
+	Held dbadapter.Version
+	Err  error
+}
+
+func (e *ItemError) Error() string { return e.Err.Error() }
+
+// Unwrap makes it the error that it is.
+func (e *ItemError) Unwrap() error { return e.Err }
 
 // Attempt is a write on its way: Writes gives it versions and signatures, the
 // driver commits them, and Judge says what came of it.
@@ -44,11 +59,8 @@ func (ns *Namespace) Write(drafts ...Draft) (*Attempt, error) {
 		return nil, fmt.Errorf("%w: a batch has at most %d writes", dbadapter.ErrLimit, dbadapter.MaxBatch)
 	}
 	for i := range drafts {
-		if err := drafts[i].Record.Validate(); err != nil {
-			return nil, err
-		}
-		if err := drafts[i].checkTTL(); err != nil {
-			return nil, err
+		if err := cmp.Or(drafts[i].Record.Validate(), drafts[i].checkTTL()); err != nil {
+			return nil, &ItemError{Item: i, Err: err}
 		}
 	}
 	return &Attempt{ns: ns, drafts: drafts}, nil
@@ -138,7 +150,10 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 		if a.deletes {
 			return a.retry()
 		}
-		return false, fmt.Errorf("%w; it is %s now", failed, outcomes[0].Held)
+		return false, &ItemError{Held: outcomes[0].Held, Err: fmt.Errorf("%w; it is %s now", failed, outcomes[0].Held)}
+	}
+	if i := slices.IndexFunc(outcomes, func(o dbadapter.Outcome) bool { return o.Result == dbadapter.Conflict }); failed != nil && i >= 0 {
+		failed = &ItemError{Item: i, Held: outcomes[i].Held, Err: failed}
 	}
 	if failed != nil {
 		return false, failed
@@ -150,14 +165,14 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 			if single {
 				return false, fmt.Errorf("%q: %w", a.drafts[i].Record.Key, errFull)
 			}
-			return false, fmt.Errorf("%q: %w; the others are written", a.drafts[i].Record.Key, errFull)
+			return false, &ItemError{Item: i, Err: fmt.Errorf("%q: %w; the others are written", a.drafts[i].Record.Key, errFull)}
 		case o.Result != dbadapter.Dominated: // the write is there
 		case single:
 			a.ns.clock.Observe(hlc.Timestamp(o.Held.Clock))
 			return a.retry()
 		default: // a version came past the clock
-			return false, fmt.Errorf("%w: %q is held as %s, later than this node's clock; the others are written",
-				dbadapter.ErrConflict, a.drafts[i].Record.Key, o.Held)
+			return false, &ItemError{Item: i, Held: o.Held, Err: fmt.Errorf("%w: %q is held as %s, later than this node's clock; the others are written",
+				dbadapter.ErrConflict, a.drafts[i].Record.Key, o.Held)}
 		}
 	}
 	return false, nil

@@ -49,6 +49,7 @@ type root struct {
 	Put        putCmd        `cmd:"" group:"records" help:"Write a record."`
 	Get        getCmd        `cmd:"" group:"records" help:"Print a record's value."`
 	Del        delCmd        `cmd:"" group:"records" help:"Delete a record."`
+	Batch      batchCmd      `cmd:"" group:"records" help:"Write and delete records, all or none."`
 	Ls         lsCmd         `cmd:"" group:"records" help:"List keys."`
 	Import     importCmd     `cmd:"" group:"records" help:"Write records from JSON lines."`
 	Export     exportCmd     `cmd:"" group:"records" help:"Print all records as JSON lines."`

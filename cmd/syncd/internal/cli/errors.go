@@ -58,7 +58,7 @@ func (a *app) failed(err error) int {
 	}
 	var p *problem.Problem
 	if errors.As(err, &p) {
-		out.Version = p.Version
+		out.Version, out.Item = p.Version, p.Item
 	}
 	var stopped *stoppedImport
 	if errors.As(err, &stopped) {
@@ -77,6 +77,8 @@ type failure struct {
 	Exit  int    `json:"exit"`
 	// Version is held, where a condition did not hold.
 	Version string `json:"version,omitempty"`
+	// Item is the one of a batch that has failed.
+	Item *int `json:"item,omitempty"`
 	// Line is where an import can go on, Kept the records before it.
 	Line int    `json:"line,omitempty"`
 	Kept *int64 `json:"kept,omitempty"`

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
@@ -37,9 +36,6 @@ func (s *server) registerPeers() {
 		OperationID: "add-peer", Method: http.MethodPost, Path: "/v1/peers", BodyReadTimeout: -1,
 		Summary: "Remember a peer's address; this gives it no rights",
 	}, func(ctx context.Context, in *newPeerInput) (*peerIDOutput, error) {
-		if err := checkAddr(in.Body.Addr); err != nil {
-			return nil, err
-		}
 		id, err := s.Node.AddPeer(ctx, in.Body.Addr)
 		if err != nil {
 			return nil, fail(err)
@@ -56,12 +52,4 @@ func (s *server) registerPeers() {
 		}
 		return nil, fail(s.Node.RemovePeer(ctx, id))
 	})
-}
-
-// checkAddr reports an address that cannot be one of a peer.
-func checkAddr(addr string) error {
-	if _, err := libp2ppeer.AddrInfoFromString(addr); err != nil {
-		return fail(problem.Usage("address %q: want a multiaddr such as /ip4/192.0.2.1/tcp/4747/p2p/12D3Koo… (%w)", addr, err))
-	}
-	return nil
 }

@@ -85,6 +85,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.api = humago.New(s.mux, config)
 	s.registerHealth()
 	s.registerKeys()
+	s.registerBatch()
 	s.registerLines()
 	s.registerNamespaces()
 	s.registerMembers()
@@ -285,6 +286,11 @@ var refusals = map[string]map[string]string{
 	"delete": {
 		"410": "The record was deleted already",
 		"412": "The record held is not what If-Match demands",
+	},
+	"batch": {
+		"400": "An item is malformed; item says which",
+		"412": "The record that an item's key holds is not what its condition demands",
+		"413": "An item, or the batch, is too large",
 	},
 	"import":           {"400": "A line is no record", "413": "A key or value is too long"},
 	"create-namespace": {"400": "The name or the skew is malformed", "409": "The name is taken"},

@@ -128,7 +128,7 @@ func TestProblems(t *testing.T) {
 		{http.MethodPost, "/v1/namespaces", `{`, nil, 400, "usage"},
 		{http.MethodPost, "/v1/invites", `{"ns":"notes","role":"king"}`, nil, 400, "usage"},
 		{http.MethodPost, "/v1/invites", `{"ns":"notes","expires":"-1h"}`, nil, 400, "usage"},
-		{http.MethodPost, "/v1/peers", `{"addr":"nonsense"}`, nil, 400, "usage"},
+		{http.MethodPost, "/v1/peers", `{"addr":"nonsense"}`, nil, 400, "invalid"},
 		{http.MethodDelete, "/v1/ns/notes/conflicts/7", "", nil, 404, "not_found"},
 		{http.MethodDelete, "/v1/ns/notes/rejected", "", nil, 422, "usage"},
 		{http.MethodDelete, "/v1/ns/notes/rejected?through=0", "", nil, 422, "usage"},

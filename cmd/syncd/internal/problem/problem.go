@@ -101,6 +101,8 @@ type Problem struct {
 	Code   string `json:"code" doc:"stable name of the kind, for programs"`
 	// Version is set by a conditional write whose condition did not hold.
 	Version string `json:"version,omitempty" doc:"the version of the record that is held, if any, when a condition did not hold, or the record was deleted or has expired"`
+	// Item is set by a batch of which one item has failed.
+	Item *int `json:"item,omitempty" doc:"the item of a batch that has failed, counted from 0"`
 	// Line and Kept are set by an import that stopped.
 	Line int   `json:"line,omitempty" doc:"the line at which an import stopped"`
 	Kept int64 `json:"kept,omitempty" doc:"how many records of the request were imported before it"`
