@@ -182,9 +182,9 @@ type Change struct {
 	Seq      uint64
 	Index    Index
 	Old, New Checksum
-	// Keys are the keys under this index whose records the commit has written or
-	// removed, in ascending order. One that it has both put and removed is not among
-	// them. They stay valid, and must not be changed.
+	// Keys are the keys under this index that the commit has changed, in ascending
+	// order: not one that holds after it what it held before, because the commit has put
+	// a record and removed it again. They stay valid, and must not be changed.
 	Keys [][]byte
 	// Shared: after the commit the bucket holds records under other keys, too.
 	Shared bool

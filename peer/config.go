@@ -93,11 +93,19 @@ type Config struct {
 	Memory int64
 	// Bandwidth bounds the bytes a second that syncs move. Default: no bounds.
 	Bandwidth Bandwidth
+	// WatchLog is how many changes of each namespace the node's own store keeps, at least,
+	// for watches that go on from a cursor; some 80 bytes and the key each. Of a namespace
+	// with more than eight times as many records it keeps an eighth of their number.
+	// Default: DefaultWatchLog. A given Store has a setting of its own.
+	WatchLog int
 	// Limits bounds what peers may make this node do.
 	Limits Limits
 
 	restoring bool // Restore opens the node to verify it
 }
+
+// DefaultWatchLog is what Config.WatchLog says.
+const DefaultWatchLog = 1 << 16
 
 // memory is how many bytes the node may take.
 func (c *Config) memory() int64 {

@@ -35,6 +35,9 @@
 // A record put with [TTL] reads as absent from its expiry on, on each node by that
 // node's clock. It is held, and synced as what it is, like a tombstone.
 //
+// [Namespace.Watch] tells of what has changed since a [Cursor], and of what changes from
+// then on, whoever wrote it: each key's latest record, in the order of the commits.
+//
 // # Limits
 //
 // [Limits] bounds what peers may make a node do, and the constants from MaxMembers

@@ -37,6 +37,7 @@ type Namespace struct {
 	cancel context.CancelFunc
 	gate   *gate // all uses of the records are inside
 
+	feed    *feed // of those that watch
 	synced  lastSyncs
 	tending sync.Mutex
 	left    node.Swept // what has left, and is in the metrics; guarded by tending
@@ -44,12 +45,14 @@ type Namespace struct {
 
 // openNamespace opens a namespace's records and brings its sketch up to date.
 func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	id := dbadapter.NamespaceIDOf(secret, s.Creator)
-	core, err := n.core.Open(ctx, node.Opening{Secret: secret, State: s, Store: n.watch(id, s.Name), Save: n.saveTo(id)})
+	id, feed := dbadapter.NamespaceIDOf(secret, s.Creator), newFeed()
+	core, err := n.core.Open(ctx, node.Opening{
+		Secret: secret, State: s, Store: n.watch(id, s.Name), Save: n.saveTo(id), Committed: feed.committed,
+	})
 	if err != nil {
 		return nil, err
 	}
-	ns := &Namespace{node: n, core: core, id: core.Keys.ID, gate: newGate()}
+	ns := &Namespace{node: n, core: core, id: core.Keys.ID, gate: newGate(), feed: feed}
 	if ahead := core.Ahead(); ahead > 0 {
 		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: writes are refused until the clock has come so far; if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace (syncd restamp)",
 			slog.String("ns", s.Name), slog.Duration("ahead", ahead))

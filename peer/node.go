@@ -168,9 +168,9 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	case n.store != nil:
 		return n.bookDamage() // the caller closes its own
 	case n.dir == "":
-		n.store = memdb.New(memdb.Options{Now: n.now})
+		n.store = memdb.New(memdb.Options{Now: n.now, LogLimit: cfg.WatchLog})
 	default:
-		n.store, err = n.openDirStore(cfg.StoreKind, cfg.memory()/4)
+		n.store, err = n.openDirStore(cfg.StoreKind, cfg.memory()/4, cfg.WatchLog)
 	}
 	if err != nil {
 		return err

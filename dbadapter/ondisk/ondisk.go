@@ -45,6 +45,9 @@ type Options struct {
 	// Memory is about how much memory the store may take, in bytes; 0: what the store
 	// takes by itself.
 	Memory int64
+	// LogLimit is how many changes of a namespace the log keeps, at least; see
+	// badgerdb.Options. 0: 1<<16.
+	LogLimit int
 	// Now tells the time for the kept log; nil means time.Now.
 	Now func() time.Time
 	// Damaged is told of damage that work in the background meets; see badgerdb.Options.
@@ -86,9 +89,9 @@ func Open(dir string, kind Kind, o Options) (dbadapter.Backuper, error) {
 	}
 	switch kind {
 	case Badger:
-		return badgerdb.Open(dir, badgerdb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, Damaged: o.Damaged})
+		return badgerdb.Open(dir, badgerdb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, Damaged: o.Damaged})
 	case Pebble:
-		return pebbledb.Open(dir, pebbledb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, Damaged: o.Damaged})
+		return pebbledb.Open(dir, pebbledb.Options{Logger: o.Logger, Now: o.Now, Memory: o.Memory, LogLimit: o.LogLimit, Damaged: o.Damaged})
 	}
 	return nil, unknown(kind)
 }

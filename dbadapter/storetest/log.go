@@ -94,6 +94,7 @@ func testKeysOfChanges(t *testing.T, h Harness) {
 		{"one is removed", []write{take(dbadapter.Collect, put("b", "2", at(2)).Record)}, []string{"b"}, true},
 		{"one removed, one put", []write{take(dbadapter.SetAside, put("a", "2", at(2)).Record), put("d", "3", at(3))}, []string{"a", "d"}, true},
 		{"one removed and put again", []write{take(dbadapter.Collect, put("d", "3", at(3)).Record), put("d", "4", at(4))}, []string{"d"}, true},
+		{"one removed and put back", []write{take(dbadapter.Collect, put("d", "4", at(4)).Record), put("d", "4", at(4))}, nil, true},
 		{"one put and removed", []write{put("e", "4", at(4)), take(dbadapter.Collect, put("e", "4", at(4)).Record)}, nil, true},
 		{"the last two removed", []write{take(dbadapter.Collect, put("d", "4", at(4)).Record), take(dbadapter.Collect, put("c", "2", at(2)).Record)}, []string{"c", "d"}, false},
 	} {

@@ -21,6 +21,8 @@
 //	                   waiting.go, sweep.go     what waits to be collected; the collection; adoption
 //	                   collect.go               how far it is, and what holds it back
 //	what is due        tend.go
+//	what has changed   watcher.go, window.go    a watch, and a piece of the change log as all watches see it
+//	                   cursor.go, listing.go    how far a watch has come; what is held, before the changes
 //	what is kept       audit.go                 is computed anew now and then
 //	the next start     summary.go               what is kept of the live sketch, when, and how it is taken up
 //	                   foundnote.go             what a sweep would find in it

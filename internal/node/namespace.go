@@ -64,6 +64,9 @@ type Opening struct {
 	Store OpenStore
 	// Save makes a state durable before it returns.
 	Save func(*State) error
+	// Committed, if not nil, is called after each commit of data, with locks of the
+	// store held: it must be quick, and call nothing of the store.
+	Committed func()
 }
 
 // Open opens a namespace's records and its control namespace, and brings their live
@@ -91,10 +94,10 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 }
 
 func (ns *Namespace) open(ctx context.Context, o *Opening) error {
-	if err := ns.Part.open(ctx, ns, reconcile.DeriveKeys(o.Secret, o.State.Creator), o.Store); err != nil {
+	if err := ns.Part.open(ctx, ns, reconcile.DeriveKeys(o.Secret, o.State.Creator), o.Store, o.Committed); err != nil {
 		return err
 	}
-	err := ns.Control.open(ctx, ns, reconcile.DeriveControlKeys(o.Secret, o.State.Creator), o.Store)
+	err := ns.Control.open(ctx, ns, reconcile.DeriveControlKeys(o.Secret, o.State.Creator), o.Store, nil)
 	if err != nil {
 		return errors.Join(err, ns.Store.Close())
 	}

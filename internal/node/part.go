@@ -34,13 +34,20 @@ type Part struct {
 }
 
 // open opens the part's records and brings its live sketch up to date.
-func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, store OpenStore) (err error) {
+func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, store OpenStore, committed func()) (err error) {
 	p.ns, p.Keys = ns, keys
 	if ns.node.Weaken != nil {
 		p.Keys.Hasher = ns.node.Weaken(p.Keys.Hasher)
 	}
 	p.Live = replica.New(p.Keys)
-	if p.Store, err = store(ctx, p.Keys.ID, p.Keys.Hasher, p.Live.Observe); err != nil {
+	observe := p.Live.Observe
+	if committed != nil {
+		observe = func(changes []dbadapter.Change) {
+			p.Live.Observe(changes)
+			committed()
+		}
+	}
+	if p.Store, err = store(ctx, p.Keys.ID, p.Keys.Hasher, observe); err != nil {
 		return err
 	}
 	if err := p.load(ctx); err != nil {

@@ -59,8 +59,8 @@ func (b *Bucket) Before(key []byte) (Held, bool) {
 	return Held{}, false
 }
 
-// changed appends the keys whose records the group has written or removed, in
-// ascending order. shared: the bucket holds others.
+// changed appends the keys that the group has changed, in ascending order. shared: the
+// bucket holds others.
 func (b *Bucket) changed(keys [][]byte) (_ [][]byte, shared bool) {
 	was := b.was
 	for i := range b.Held {
@@ -68,10 +68,11 @@ func (b *Bucket) changed(keys [][]byte) (_ [][]byte, shared bool) {
 		for len(was) > 0 && bytes.Compare(was[0].Record.Key, h.Record.Key) < 0 {
 			keys, was = append(keys, was[0].Record.Key), was[1:]
 		}
+		same := false
 		if len(was) > 0 && bytes.Equal(was[0].Record.Key, h.Record.Key) {
-			was = was[1:]
+			same, was = was[0].Record.Digest == h.Record.Digest, was[1:]
 		}
-		if h.Item == nil {
+		if same {
 			shared = true
 		} else {
 			keys = append(keys, h.Record.Key)

@@ -1,0 +1,79 @@
+package node
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Cursor says how far a watch has come, as text that others need not understand:
+//
+//	""                  from now on
+//	start               what is held first, then its changes
+//	LOG.SEQ             behind the change SEQ of the log LOG
+//	LOG.SEQ.KEY         in the midst of what is held, behind KEY; then behind SEQ
+//
+// LOG is a dbadapter.LogID, KEY is base64 in the URL-safe alphabet.
+type Cursor string
+
+// FromStart is the cursor of a watch that begins with what is held.
+const FromStart Cursor = "start"
+
+// ErrCursorExpired: the change log does not reach back to the cursor of a watch, or the
+// cursor is of another log. What has changed since cannot be told by itself.
+var ErrCursorExpired = errors.New("the cursor has expired")
+
+// place is a cursor that was read.
+type place struct {
+	log dbadapter.LogID // 0: of the cursors that name no place
+	seq uint64
+	// listed, if not nil, is the key that the listing has come to; empty before the first.
+	listed []byte
+}
+
+func (p place) cursor() Cursor {
+	b := make([]byte, 0, 40)
+	b = append(append(b, p.log.String()...), '.')
+	b = strconv.AppendUint(b, p.seq, 10)
+	if p.listed != nil {
+		b = base64.RawURLEncoding.AppendEncode(append(b, '.'), p.listed)
+	}
+	return Cursor(b)
+}
+
+// maxCursor is the length of the longest cursor.
+var maxCursor = 16 + 1 + 20 + 1 + base64.RawURLEncoding.EncodedLen(dbadapter.MaxKey)
+
+// read returns the place that a cursor names.
+func (c Cursor) read() (p place, err error) {
+	switch c {
+	case "":
+		return place{}, nil
+	case FromStart:
+		return place{listed: []byte{}}, nil
+	}
+	bad := fmt.Errorf("%w: %.80q is no cursor of a watch: take that of an event, or %q", ErrInvalid, string(c), string(FromStart))
+	parts := strings.Split(string(c[:min(len(c), maxCursor+1)]), ".")
+	if len(parts) != 2 && len(parts) != 3 {
+		return place{}, bad
+	}
+	if p.log, err = dbadapter.ParseLogID(parts[0]); err != nil {
+		return place{}, bad
+	}
+	if p.seq, err = strconv.ParseUint(parts[1], 10, 64); err != nil {
+		return place{}, bad
+	}
+	if len(parts) == 3 {
+		if p.listed, err = base64.RawURLEncoding.Strict().DecodeString(parts[2]); err != nil || len(p.listed) == 0 {
+			return place{}, bad
+		}
+	}
+	if p.cursor() != c { // there is one form
+		return place{}, bad
+	}
+	return p, nil
+}

@@ -1,0 +1,235 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// Cursor says how far a watch has come. It is text to be kept and given back; programs
+// need not understand it. The zero Cursor stands for now.
+type Cursor string
+
+// FromStart is the cursor of a watch that tells first what is held, by key, then that it
+// has done so (EventAt), and then the changes since.
+const FromStart = Cursor(node.FromStart)
+
+// ErrCursorExpired: the change log reaches no longer back to the cursor, or belongs to a
+// store that was restored or repaired since. Watch FromStart.
+var ErrCursorExpired = node.ErrCursorExpired
+
+// Event is what a watch tells of a key: what it holds.
+type Event struct {
+	// Cursor is that of a watch that goes on behind this event.
+	Cursor Cursor
+	Kind   EventKind
+	Key    []byte // nil where Kind is EventAt
+	// Record is what the key held when the log was read: the record of EventPut, the
+	// tombstone of EventDelete.
+	Record dbadapter.Record
+	// Coalesced: earlier changes of the key, which this watch has not told of, are
+	// passed over, because their records are overwritten; or may be, where the watch
+	// is far behind or several keys share an index.
+	Coalesced bool
+}
+
+// EventKind says what has become of a key.
+type EventKind uint8
+
+// The kinds of events.
+const (
+	// EventPut: the key holds a record. It may expire, which is no event, and may have
+	// expired.
+	EventPut = EventKind(node.PutKind)
+	// EventDelete: the key was deleted, and holds a tombstone.
+	EventDelete = EventKind(node.DeleteKind)
+	// EventGone: the key holds nothing any more: what was deleted or has expired was
+	// collected, or a record was set aside.
+	EventGone = EventKind(node.GoneKind)
+	// EventAt is of no key: all up to the cursor was told.
+	EventAt = EventKind(node.AtKind)
+)
+
+// String is the kind in a word.
+func (k EventKind) String() string {
+	switch k {
+	case EventPut:
+		return "put"
+	case EventDelete:
+		return "delete"
+	case EventGone:
+		return "gone"
+	case EventAt:
+		return "at"
+	}
+	return "unknown"
+}
+
+// WatchOption is an option of a watch.
+type WatchOption func(*watch)
+
+type watch struct {
+	prefix []byte
+	every  time.Duration
+}
+
+// WithPrefix makes the watch one of the keys that begin with a prefix.
+func WithPrefix(prefix []byte) WatchOption { return func(w *watch) { w.prefix = prefix } }
+
+// WithProgress makes the watch yield an EventAt whenever it had nothing to tell for so
+// long. A watch of few keys in a namespace that changes much has a cursor then that does
+// not expire.
+func WithProgress(every time.Duration) WatchOption { return func(w *watch) { w.every = every } }
+
+// Cursor is that of a watch of all that follows now.
+func (ns *Namespace) Cursor() (Cursor, error) {
+	if err := ns.enter("watch"); err != nil {
+		return "", err
+	}
+	defer ns.gate.leave()
+	w, err := ns.core.NewWatcher("", nil)
+	if err != nil {
+		return "", err
+	}
+	return Cursor(w.Cursor()), nil
+}
+
+// Watch yields each key's latest change behind a cursor, in the order of the commits, and
+// then those to come, until the context or the loop ends. It tells what a key holds, not
+// each write: a watch that is slower than the writes tells of the last one, and marks it.
+// Of a change of several keys that share an index, and of what was held FromStart, some may
+// be told again after the watch goes on from a cursor. A watch holds up no write, and no
+// trimming of the change log (Config.WatchLog): one that is too far behind ends with
+// ErrCursorExpired. A watch does not end the life of the namespace: when that closes, the
+// watch ends with ErrClosed.
+func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchOption) iter.Seq2[Event, error] {
+	var o watch
+	for _, option := range options {
+		option(&o)
+	}
+	return func(yield func(Event, error) bool) {
+		if err := ns.watch(ctx, cursor, &o, func(e *node.Watched) bool { return yield(eventOf(e), nil) }); err != nil {
+			yield(Event{}, fmt.Errorf("watch %s: %w", ns.Name(), err))
+		}
+	}
+}
+
+// eventOf is an event whose slices are the caller's: others watch the same.
+func eventOf(e *node.Watched) Event {
+	out := Event{Cursor: Cursor(e.Cursor), Kind: EventKind(e.Kind), Coalesced: e.Coalesced}
+	if e.Record != nil {
+		out.Record = e.Record.Clone()
+	}
+	if e.Key != nil {
+		out.Key = append([]byte{}, e.Key...)
+	}
+	return out
+}
+
+// mostTold is for how many events a watcher keeps the memory.
+const mostTold = 16
+
+func (ns *Namespace) watch(ctx context.Context, cursor Cursor, o *watch, yield func(*node.Watched) bool) error {
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	if err := ns.enter("watch"); err != nil {
+		return err
+	}
+	w, err := ns.core.NewWatcher(node.Cursor(cursor), o.prefix)
+	if err == nil {
+		err = ns.feed.join(ns)
+	}
+	ns.gate.leave()
+	if err != nil {
+		return err
+	}
+	defer ns.feed.leave()
+	quiet := newQuiet(o.every)
+	defer quiet.stop()
+	var told []node.Watched
+	for {
+		told, err = ns.watchStep(ctx, w, quiet, told[:0])
+		for i := range told {
+			if !yield(&told[i]) {
+				return nil
+			}
+			quiet.reset()
+		}
+		if clear(told); cap(told) > mostTold { // a watcher that waits takes little memory
+			told = nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// watchStep appends what a watcher has to tell next, and waits until there is something.
+// Nothing of the store is held when it returns, so that a slow loop holds nothing up.
+func (ns *Namespace) watchStep(ctx context.Context, w *node.Watcher, quiet *quiet, told []node.Watched) ([]node.Watched, error) {
+	win, behind, changed := ns.feed.next(w)
+	if w.Listing() || behind {
+		if err := ns.enter("watch"); err != nil {
+			return told, err
+		}
+		defer ns.gate.leave()
+		if w.Listing() {
+			return w.List(ctx, told)
+		}
+		var err error
+		if win, err = w.Read(ctx); err != nil {
+			return told, err
+		}
+	}
+	if win != nil && win.To > win.From {
+		return w.Take(win, told), nil
+	}
+	select {
+	case <-changed:
+	case <-ctx.Done():
+	case <-quiet.c():
+		quiet.reset()
+		told = append(told, node.Watched{Kind: node.AtKind, Cursor: w.Cursor()})
+	}
+	return told, nil
+}
+
+// quiet is a timer of how long a watch had nothing to tell; nil for a watch that need not
+// know.
+type quiet struct {
+	every time.Duration
+	timer *time.Timer
+}
+
+func newQuiet(every time.Duration) *quiet {
+	if every <= 0 {
+		return nil
+	}
+	return &quiet{every, time.NewTimer(every)}
+}
+
+func (q *quiet) c() <-chan time.Time {
+	if q == nil {
+		return nil
+	}
+	return q.timer.C
+}
+
+func (q *quiet) reset() {
+	if q != nil {
+		q.timer.Reset(q.every)
+	}
+}
+
+func (q *quiet) stop() {
+	if q != nil {
+		q.timer.Stop()
+	}
+}
