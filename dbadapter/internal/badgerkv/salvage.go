@@ -17,12 +17,12 @@ import (
 // taken, and what lies between them is a gap. A table whose index is damaged is not
 // read at all, and its gap is the whole range of keys.
 func (e Engine) Salvage(ctx context.Context, dir string, s kv.Salvage) ([]kv.Gap, error) {
-	tables, err := e.tablesOf(dir)
+	v := &salvager{sound: s.Sound}
+	defer v.close()
+	tables, err := v.tablesOf(e, dir, s.Closed)
 	if err != nil {
 		return nil, err
 	}
-	v := &salvager{sound: s.Sound}
-	defer v.close()
 	for _, id := range tables {
 		if err := v.table(dir, id); err != nil {
 			return nil, err
@@ -43,16 +43,20 @@ func (e Engine) Salvage(ctx context.Context, dir string, s kv.Salvage) ([]kv.Gap
 	return v.gaps, nil
 }
 
-// tablesOf lists the tables; those in the folder, if Badger's own list is damaged: a
-// table that is merged already, and not removed yet, holds nothing that is newer.
-func (e Engine) tablesOf(dir string) (ids []uint64, err error) {
-	if list, err := e.probeManifest(dir, false); err == nil {
+// tablesOf lists the tables; those in the folder, if Badger's own list is damaged. A crash
+// may leave one there that is merged already. It holds nothing that is newer, but what was
+// removed since may come back, so that the gap is the whole range of keys. closed: a list
+// that ends in the midst of a change was not torn, but is damaged.
+func (v *salvager) tablesOf(e Engine, dir string, closed bool) (ids []uint64, err error) {
+	list, bad := e.probeManifest(dir, closed)
+	if bad == nil {
 		for id := range list {
 			ids = append(ids, id)
 		}
 		slices.Sort(ids)
 		return ids, nil
 	}
+	v.gap(nil, nil, "%v", bad)
 	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	if err != nil {
 		return nil, err

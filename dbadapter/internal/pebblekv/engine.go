@@ -82,7 +82,7 @@ func (e Engine) options() *pebble.Options {
 	o := &pebble.Options{
 		// The newest formats check each table's end, and find damage within a log.
 		FormatMajorVersion: pebble.FormatNewest,
-		FS:                 vfs.Default,
+		FS:                 boundedFS{vfs.Default},
 		// Pebble takes the tables in memory off the cache. While much is written they would
 		// leave nothing of it, and each look-up would read filters from the files.
 		CacheSize:                   max(cmp.Or(e.Cache, defaultCache), leastCache) + memTables*memTable,
@@ -117,7 +117,7 @@ func (e Engine) log() *slog.Logger {
 // named tells damage from a failure of the system.
 func named(err error) error {
 	switch {
-	case errors.Is(err, dbadapter.ErrCorrupt):
+	case err == nil, errors.Is(err, dbadapter.ErrCorrupt):
 		return err
 	case damage.Is(err) || errors.Is(err, fs.ErrNotExist): // a file is missing
 		return damage.Corrupt("the database files", "%v", err)

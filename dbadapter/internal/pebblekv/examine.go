@@ -92,7 +92,7 @@ func (d *db) damaged(ctx context.Context) (bad []pebble.SSTableInfo, found error
 // examineTable reads a table through.
 func examineTable(ctx context.Context, path string) (err error) {
 	defer damage.Recovered(path, &err)
-	f, err := vfs.Default.Open(path)
+	f, err := boundedFS{vfs.Default}.Open(path)
 	if err != nil {
 		return err
 	}

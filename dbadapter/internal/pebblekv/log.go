@@ -42,6 +42,7 @@ const (
 	// the last. Each kind of header has four of its own.
 	kindWhole = 1
 	kindFirst = 2
+	kindLast  = 4
 	kinds     = 4
 )
 
@@ -74,7 +75,7 @@ func (f form) chunk(b []byte, at int) (end int, begins, ok bool) {
 		return 0, false, false
 	}
 	sum := crc32.Checksum(b[at+6:end], castagnoli)
-	return end, kind == kindWhole || kind == kindFirst, binary.LittleEndian.Uint32(b[at:]) == (sum>>15|sum<<17)+0xa282ead8
+	return end, kind == kindWhole || kind == kindFirst, binary.LittleEndian.Uint32(b[at:]) == masked(sum)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -17,19 +17,21 @@ import (
 // Salvage reads the database up to a damaged block, and goes on behind it. Pebble says
 // neither where the block begins nor what else it knows of its keys, so that all
 // entries between the last key before it and the first one behind it, in the damaged
-// table, are a gap, whatever table they are in. A damaged log is read up to the damage.
-// Damage to the list of tables leaves nothing to go by.
+// table, are a gap, whatever table they are in. A damaged log that Pebble reads is read up
+// to the damage. What Pebble cannot open is read without it (salvage_files.go).
 func (e Engine) Salvage(ctx context.Context, dir string, s kv.Salvage) (_ []kv.Gap, err error) {
 	defer damage.Recovered("database", &err)
 	e.NoSync = true // do not look at the logs
-	if err := e.Probe(dir, s.Closed); err != nil {
+	if err := e.Probe(dir, s.Closed); errors.Is(err, dbadapter.ErrCorrupt) {
+		return e.fromFiles(ctx, dir, s, err)
+	} else if err != nil {
 		return nil, err
 	}
-	o := e.options()
-	o.ReadOnly = true
-	opened, err := pebble.Open(dir, o)
-	if err != nil {
-		return nil, named(err)
+	opened, err := e.openToRead(dir)
+	if errors.Is(err, dbadapter.ErrCorrupt) {
+		return e.fromFiles(ctx, dir, s, err)
+	} else if err != nil {
+		return nil, err
 	}
 	d := &db{pebble: opened, dir: dir}
 	defer func() { err = errors.Join(err, d.Close()) }()
@@ -46,6 +48,15 @@ func (e Engine) Salvage(ctx context.Context, dir string, s kv.Salvage) (_ []kv.G
 	}
 	err = v.run(ctx, s.Entry)
 	return v.gaps, err
+}
+
+// openToRead makes an error of a panic over damage.
+func (e Engine) openToRead(dir string) (_ *pebble.DB, err error) {
+	defer damage.Recovered("database", &err)
+	o := e.options()
+	o.ReadOnly = true
+	opened, err := pebble.Open(dir, o)
+	return opened, named(err)
 }
 
 type salvager struct {
