@@ -1,0 +1,297 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
+)
+
+var (
+	rotFlips = flag.Int("rot", 4, "how many bits TestRot flips, over each engine")
+	rotSeed  = flag.Uint64("rot.seed", 0, "which bits TestRot flips; 0: any")
+)
+
+// rotting are three nodes, of which one is stopped, and what all of them hold.
+type rotting struct {
+	kind   ondisk.Kind
+	random *rand.Rand
+	dir    string // of the one that is stopped
+	alive  [2]*Namespace
+	want   map[string]dbadapter.Record
+	counts map[string]int
+}
+
+// A bit of the files of one of three nodes flips while it is stopped. When it is started
+// again the flip is either harmless, or it is found, named and repaired: in the end all
+// three hold what they held, and nothing else, and meanwhile no read gives anything else.
+func TestRot(t *testing.T) {
+	seed := *rotSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("replay with -args -rot %d -rot.seed %d", *rotFlips, seed)
+	for i, kind := range []ondisk.Kind{ondisk.Badger, ondisk.Pebble} {
+		t.Run(string(kind), func(t *testing.T) {
+			r := &rotting{kind: kind, random: rand.New(rand.NewPCG(seed, uint64(i))), counts: map[string]int{}}
+			r.write(t)
+			for range *rotFlips {
+				r.flip(t)
+				if t.Failed() {
+					return
+				}
+			}
+			t.Logf("%d flips: %v", *rotFlips, r.counts)
+		})
+	}
+}
+
+// write makes the nodes, lets each of them write, and stops one.
+func (r *rotting) write(t *testing.T) {
+	t.Helper()
+	r.dir = t.TempDir()
+	open := func() (nodes [3]*Node) {
+		for i := range nodes {
+			dir := r.dir
+			if i > 0 {
+				dir = t.TempDir()
+			}
+			nodes[i] = openForTest(t, Config{Dir: dir, StoreKind: r.kind})
+		}
+		return nodes
+	}
+	nodes := open()
+	first, err := nodes[0].CreateNamespace(t.Context(), "notes", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := [3]*Namespace{first, joinForTest(t, first, nodes[1]), joinForTest(t, first, nodes[2])}
+	if _, err := first.Sync(t.Context(), nodes[1].ID(), SyncOptions{}); err != nil { // it hears of the third
+		t.Fatal(err)
+	}
+	r.alive = [2]*Namespace{all[1], all[2]}
+	r.connect(t, nodes[1], nodes[2])
+	for round := range 3 { // of each key there are older records in other tables
+		for i := range 240 {
+			ns, key := all[(i+round)%3], fmt.Appendf(nil, "key %03d", i)
+			var err error
+			if i%11 == 3 && round == 2 {
+				_, err = ns.Delete(t.Context(), key)
+			} else {
+				_, err = ns.Put(t.Context(), key, bytes.Repeat([]byte{byte('a' + round)}, 1+r.random.IntN(120)))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.equalize(t, first)
+		if round == 1 {
+			if err := nodes[0].store.Compact(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.want = contents(t, r.alive[0])
+	if got := contents(t, first); !maps.EqualFunc(got, r.want, same) {
+		t.Fatal("they are not equal before anything is damaged")
+	}
+	if err := nodes[0].Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(a, b dbadapter.Record) bool {
+	return a.Version == b.Version && a.Deleted == b.Deleted && bytes.Equal(a.Value, b.Value)
+}
+
+// contents are all records, deleted ones included.
+func contents(t *testing.T, ns *Namespace) map[string]dbadapter.Record {
+	t.Helper()
+	snap, err := ns.core.Store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	all := map[string]dbadapter.Record{}
+	for r, err := range snap.Scan(t.Context(), nil, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[string(r.Key)] = r.Record
+	}
+	return all
+}
+
+func (r *rotting) connect(t *testing.T, n *Node, to ...*Node) {
+	t.Helper()
+	for _, other := range to {
+		if _, err := n.Connect(t.Context(), other.Addrs()[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// equalize syncs all three with one another, twice.
+func (r *rotting) equalize(t *testing.T, ns *Namespace) {
+	t.Helper()
+	for range 2 {
+		for _, pair := range [][2]*Namespace{{ns, r.alive[0]}, {r.alive[0], r.alive[1]}, {ns, r.alive[1]}} {
+			if report, err := pair[0].Sync(t.Context(), pair[1].node.ID(), SyncOptions{}); err != nil || !report.Verified {
+				t.Fatalf("a sync: %v, %+v", err, report)
+			}
+		}
+	}
+}
+
+// copyAsItIs copies a folder with the modes and the times of its files.
+func copyAsItIs(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, path[len(from):])
+		if d.IsDir() {
+			return os.MkdirAll(target, info.Mode())
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(os.WriteFile(target, b, info.Mode()), os.Chtimes(target, time.Time{}, info.ModTime()))
+	})
+}
+
+// flip flips a bit in a copy of the stopped node's files, and starts it on that.
+func (r *rotting) flip(t *testing.T) {
+	dir := t.TempDir()
+	if err := copyAsItIs(r.dir, dir); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, storeDir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, b := "", []byte(nil)
+	// A flip in FORMAT names another program. Of Badger's KEYREGISTRY Badger says so itself,
+	// and leaves goroutines behind.
+	for len(b) == 0 || filepath.Base(path) == "FORMAT" || filepath.Base(path) == "KEYREGISTRY" {
+		path = files[r.random.IntN(len(files))]
+		if b, err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, bit := r.random.IntN(max(1, len(bytes.TrimRight(b, "\x00")))), byte(1)<<r.random.IntN(8)
+	b[at] ^= bit
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r.random.IntN(2) == 0 { // as rot does; else Badger reads the table when it is opened
+		if info, err := os.Stat(filepath.Join(r.dir, storeDir, filepath.Base(path))); err != nil || os.Chtimes(path, time.Time{}, info.ModTime()) != nil {
+			t.Fatal(err)
+		}
+	}
+	what := fmt.Sprintf("bit %#x of byte %d of %s", bit, at, filepath.Base(path))
+	how := r.start(t, dir, what)
+	t.Logf("%s: %s", what, how)
+	r.counts[how]++
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start starts the node, repairs it if that is asked for, and compares all.
+func (r *rotting) start(t *testing.T, dir, what string) (how string) {
+	how = "harmless"
+	config := Config{Dir: dir, StoreKind: r.kind}
+	n, err := Open(t.Context(), config)
+	if err != nil {
+		if !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%s: the start: %v", what, err)
+		}
+		how = "found at the start"
+		done, err := Salvage(t.Context(), dir, nil)
+		if err != nil || len(done.Namespaces) != 1 {
+			t.Fatalf("%s: the repair: %v, %+v", what, err, done)
+		}
+		if n, err = Open(t.Context(), config); err != nil {
+			t.Fatalf("%s: the start after a repair: %v", what, err)
+		}
+	}
+	defer func() {
+		if err := n.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("%s: closing: %v", what, err)
+		}
+	}()
+	r.connect(t, n, r.alive[0].node, r.alive[1].node)
+	found := len(n.Unserved()) > 0
+	if ns, err := n.Namespace("notes"); err == nil {
+		r.read(t, ns, what)
+		for _, other := range r.alive { // it may fail, but says nothing that is not so
+			if _, err := ns.Sync(t.Context(), other.node.ID(), SyncOptions{}); err == nil {
+				r.read(t, ns, what)
+			}
+		}
+		_, err = ns.Verify(t.Context())
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%s: the verification: %v", what, err)
+		}
+		if found = err != nil; found && ns.Info().Damage == nil && n.Damage() == nil {
+			t.Errorf("%s: it was found, and is no state: %v", what, err)
+		}
+	}
+	if found {
+		how = "found by reading"
+		if done, err := n.Repair(t.Context(), "notes"); err != nil {
+			t.Fatalf("%s: the repair: %v, %+v", what, err, done)
+		}
+	}
+	ns, err := n.Namespace("notes")
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	r.equalize(t, ns)
+	for _, of := range []*Namespace{ns, r.alive[0], r.alive[1]} {
+		if got := contents(t, of); !maps.EqualFunc(got, r.want, same) {
+			t.Fatalf("%s: %d records are there in the end, and %d were; or others", what, len(got), len(r.want))
+		}
+	}
+	if _, err := ns.Verify(t.Context()); err != nil || ns.Info().Damage != nil || n.Damage() != nil || ns.Info().Digest != r.alive[0].Info().Digest {
+		t.Fatalf("%s: in the end: %v, %+v, %+v", what, err, ns.Info(), n.Damage())
+	}
+	if lost := ns.Lost(); lost.missing() != 0 && ns.core.Regain(0) == nil && ns.Lost().missing() > 0 {
+		t.Errorf("%s: all is there, and %+v is lost", what, ns.Lost())
+	}
+	return how
+}
+
+// read reads each record: it is what was written, or an error that says what is wrong.
+func (r *rotting) read(t *testing.T, ns *Namespace, what string) {
+	t.Helper()
+	lacks := ns.Lost() != nil // as is said
+	for key, want := range r.want {
+		got, err := ns.Get(t.Context(), []byte(key))
+		switch {
+		case errors.Is(err, ErrCorrupt), errors.Is(err, ErrNotFound) && lacks, want.Deleted && errors.Is(err, ErrDeleted):
+		case err != nil:
+			t.Errorf("%s: %q gives %v", what, key, err)
+		case (got.Version != want.Version || !bytes.Equal(got.Value, want.Value)) && lacks && ns.Lost().Older:
+		case got.Version != want.Version || !bytes.Equal(got.Value, want.Value):
+			t.Errorf("%s: %q has the version %s, not %s", what, key, got.Version, want.Version)
+		}
+	}
+}
