@@ -24,7 +24,7 @@ const identityFile = "identity.key"
 type identity struct {
 	key    crypto.PrivKey
 	id     ID
-	signer signature.Signer
+	signer *signature.Signer
 }
 
 func newIdentity(key crypto.PrivKey) (identity, error) {

@@ -2,17 +2,66 @@ package signature
 
 import (
 	stdlib "crypto/ed25519"
+	"crypto/sha512"
 
-	"github.com/oasisprotocol/curve25519-voi/primitives/ed25519"
+	"github.com/oasisprotocol/curve25519-voi/curve"
+	"github.com/oasisprotocol/curve25519-voi/curve/scalar"
 )
 
 // Signer makes signatures with one key. Its methods may be called from several
 // goroutines.
-type Signer struct{ key ed25519.PrivateKey }
+type Signer struct {
+	// secret and prefix are the halves of the hash of the key's seed, which RFC 8032
+	// (section 5.1.6) derives anew for each signature.
+	secret scalar.Scalar
+	prefix [32]byte
+	public [stdlib.PublicKeySize]byte
+}
 
 // NewSigner is a signer with the key, of ed25519.PrivateKeySize bytes.
-func NewSigner(key stdlib.PrivateKey) Signer { return Signer{ed25519.PrivateKey(key)} }
+func NewSigner(key stdlib.PrivateKey) *Signer {
+	hash := sha512.Sum512(key.Seed())
+	hash[0] &= 248
+	hash[31] &= 127
+	hash[31] |= 64
+	s := &Signer{prefix: [32]byte(hash[32:]), public: [stdlib.PublicKeySize]byte(key[stdlib.SeedSize:])}
+	if _, err := s.secret.SetBits(hash[:32]); err != nil {
+		panic(err) // it has the right length: it is an array
+	}
+	return s
+}
 
 // Sign is the signature of the message: that of crypto/ed25519, byte for byte, in
-// about 0.6 of the time.
-func (s Signer) Sign(message []byte) []byte { return ed25519.Sign(s.key, message) }
+// about 0.6 of the time. What it does with secrets takes the same time for all of them.
+func (s *Signer) Sign(message []byte) []byte {
+	var (
+		r, k  scalar.Scalar
+		point curve.EdwardsPoint
+		first curve.CompressedEdwardsY
+		hash  [sha512.Size]byte
+		made  = make([]byte, 0, stdlib.SignatureSize)
+	)
+	h := sha512.New()
+	h.Write(s.prefix[:])
+	h.Write(message)
+	wide(&r, h.Sum(hash[:0]))
+	first.SetEdwardsPoint(point.MulBasepoint(curve.ED25519_BASEPOINT_TABLE, &r))
+	h.Reset()
+	h.Write(first[:])
+	h.Write(s.public[:])
+	h.Write(message)
+	wide(&k, h.Sum(hash[:0]))
+	k.Add(k.Mul(&k, &s.secret), &r)
+	made = append(made, first[:]...)[:stdlib.SignatureSize]
+	if err := k.ToBytes(made[len(first):]); err != nil {
+		panic(err) // there is room
+	}
+	return made
+}
+
+// wide makes a scalar of a hash.
+func wide(s *scalar.Scalar, hash []byte) {
+	if _, err := s.SetBytesModOrderWide(hash); err != nil {
+		panic(err) // it has the right length
+	}
+}

@@ -77,6 +77,16 @@ func TestSigner(t *testing.T) {
 			t.Errorf("%d: %x, want %x", i, got, c.Signature)
 		}
 	}
+	random := rand.NewChaCha8([32]byte{3})
+	for length := range 300 {
+		seed, message := make([]byte, ed25519.SeedSize), make([]byte, length)
+		random.Read(seed)
+		random.Read(message)
+		key := ed25519.NewKeyFromSeed(seed)
+		if got, want := NewSigner(key).Sign(message), ed25519.Sign(key, message); !slices.Equal(got, want) {
+			t.Errorf("of %d bytes: %x, want %x", length, got, want)
+		}
+	}
 }
 
 func FuzzVerifyAll(f *testing.F) {
