@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -39,7 +40,7 @@ func (t *receiver) apply(arrived []arrival) error {
 	return t.admit(batch, size)
 }
 
-// pending is an admission whose commit may be running. It is the only one.
+// pending is an admission whose commit may be running, or is to.
 type pending struct {
 	records  []dbadapter.Hashed
 	wait     func()
@@ -50,59 +51,80 @@ type pending struct {
 }
 
 // admit passes one batch, of so many bytes, to the admission: the records are checked
-// while the batch before them is committed, and then committed in their turn.
+// while those before them are committed, and then committed in their turn. A batch may
+// wait for that while the next is checked, so that neither waits for the other where one
+// takes longer now and then.
 func (t *receiver) admit(records []dbadapter.Hashed, size int64) error {
 	if len(records) == 0 {
 		return nil
 	}
 	defer t.link.in(StepApply)()
 	commit := t.link.opts.Admit(records)
-	if err := t.settle(); err != nil {
+	if err := t.settle(commitsAside - 1); err != nil {
 		return err
 	}
-	p := &pending{records: records}
+	p, before := &pending{records: records}, (*pending)(nil)
+	if len(t.pending) > 0 {
+		before = t.pending[len(t.pending)-1]
+	}
 	run := func() {
+		if before != nil {
+			if before.wait(); before.err != nil {
+				p.err = before.err // which ends the session
+				return
+			}
+		}
 		if p.verdicts, p.err = commit(); p.err == nil && t.reached != nil {
 			p.failed = t.reached(records[len(records)-1].Key, size)
 		}
 	}
-	t.pending = p
+	t.pending = append(t.pending, p)
 	if aside := t.link.opts.Aside; aside != nil {
 		p.wait = aside(run)
-		t.link.settle = t.settle
+		t.link.settle = t.settleAll
 	} else {
 		run()
-		if err := t.settle(); err != nil {
+		if err := t.settle(0); err != nil {
 			return err
 		}
 	}
 	return t.link.tick()
 }
 
-// settle waits for the commit that is running, if there is one, and notes the
-// verdicts.
-func (t *receiver) settle() error {
-	p := t.pending
-	if p == nil {
-		return nil
-	}
-	t.pending = nil
-	if p.wait != nil {
-		p.wait()
-	}
-	if p.err != nil {
-		return fmt.Errorf("applying %d records: %w", len(p.records), p.err)
-	}
-	for n, v := range p.verdicts {
-		switch {
-		case v.Reason != 0:
-			t.refuse(&p.records[n], v.Reason)
-		case v.Result == dbadapter.Applied:
-			t.applied++
-			t.link.report.Applied++
+// settle waits for the commits that are running, until no more than so many are, and
+// notes their verdicts.
+func (t *receiver) settle(most int) error {
+	for len(t.pending) > most {
+		p := t.pending[0]
+		t.pending = t.pending[1:]
+		if p.wait != nil {
+			p.wait()
+		}
+		if p.err != nil {
+			return fmt.Errorf("applying %d records: %w", len(p.records), p.err)
+		}
+		for n, v := range p.verdicts {
+			switch {
+			case v.Reason != 0:
+				t.refuse(&p.records[n], v.Reason)
+			case v.Result == dbadapter.Applied:
+				t.applied++
+				t.link.report.Applied++
+			}
+		}
+		if p.failed != nil {
+			return p.failed
 		}
 	}
-	return p.failed
+	return nil
+}
+
+// settleAll waits for all commits, also where one has failed.
+func (t *receiver) settleAll() (err error) {
+	for len(t.pending) > 0 {
+		err = cmp.Or(err, t.settle(0))
+	}
+	return err
 }
 
 // refuse notes a record that the admission refused. The peer is told by the

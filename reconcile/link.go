@@ -31,7 +31,7 @@ type link struct {
 	gaveWay  time.Duration // when others were let run
 	reserved int64         // bytes taken from the budget
 
-	// settle waits for a commit that runs aside; nil before the first one.
+	// settle waits for the commits that run aside; nil before the first one.
 	settle func() error
 }
 

@@ -18,8 +18,8 @@ type Options struct {
 	// Admit applies the records that arrive. A dry run never calls it.
 	Admit Admission
 	// Aside, if not nil, runs a commit of Admit while the session goes on: it may
-	// begin fn on another goroutine, and wait returns when fn has. nil: the session
-	// runs it itself.
+	// begin fn on another goroutine, and wait, which is called from several, returns when
+	// fn has. nil: the session runs it itself.
 	Aside func(fn func()) (wait func())
 	// Nonce is 16 fresh random bytes.
 	Nonce wire.Nonce

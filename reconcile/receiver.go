@@ -42,8 +42,9 @@ type receiver struct {
 	unmatched []arrival
 	reserved  int64 // the most bytes of them so far, taken from the budget
 
-	// pending is the admission that is being committed, or nil.
-	pending *pending
+	// pending are the admissions whose commits run, one after another: at most
+	// commitsAside.
+	pending []*pending
 	// reached, if not nil, is told of each batch of all records, once it is committed: its
 	// last key, and how many bytes it has.
 	reached func(key []byte, bytes int64) error
