@@ -97,26 +97,26 @@ func (c *connections) openSockets(key quic.StatelessResetKey, token quic.TokenGe
 }
 
 // arriveQUIC takes a place for a QUIC connection, whose first packet has come. Until
-// the handshake is over quic-go lets nothing close the connection. A cancelled
-// context fails the handshake with the peer's next message, and quic-go ends what
-// stays silent after 5 s.
+// the handshake is over quic-go lets nothing close the connection: one that gives way
+// is closed once it is over, when libp2p asks for its account, and quic-go ends what stays
+// silent after 5 s. To cancel its context would end the handshake with the peer's next
+// message; but if the handshake is just over, quic-go goes on with the connection, and
+// nothing ever accepts it.
 func (c *connections) arriveQUIC(ctx context.Context, from *quic.ClientInfo) (context.Context, error) {
 	addr, err := quicreuse.ToQuicMultiaddr(from.RemoteAddr, quic.Version1)
 	if err != nil {
 		return nil, err
 	}
-	own, cancel := context.WithCancel(ctx)
-	in, err := c.arrive(addr, closing(cancel), arrival{proved: from.AddrVerified})
+	in, err := c.arrive(addr, unopened{}, arrival{proved: from.AddrVerified})
 	if err != nil {
-		cancel()
 		return nil, err
 	}
 	context.AfterFunc(ctx, in.Done) // quic-go ends the context with the connection
-	return network.WithConnManagementScope(own, in), nil
+	return network.WithConnManagementScope(ctx, in), nil
 }
 
-// closing is a function that closes something.
-type closing func()
+// unopened is a connection that nothing can close yet.
+type unopened struct{}
 
 // Close implements io.Closer.
-func (c closing) Close() error { c(); return nil }
+func (unopened) Close() error { return nil }

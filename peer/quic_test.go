@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"net/netip"
 	"testing"
@@ -279,5 +280,53 @@ func TestForgedAddressTakesNoPlace(t *testing.T) {
 	}
 	if n := len(c.handshakes.taken); n != maxSiteHandshakes {
 		t.Errorf("%d places are taken, want %d", n, maxSiteHandshakes)
+	}
+}
+
+// A connection over QUIC that gives way in its handshake keeps its context, since quic-go
+// loses one whose context ends when the handshake is just over: it stays open, and nothing
+// accepts it. It is refused once the handshake is over, and closed if it has given way
+// after that.
+func TestGivingWayOverQUIC(t *testing.T) {
+	limits := Limits{}.withDefaults()
+	resources, err := newResources(limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resources.Close()
+	c, err := newConnections(limits, resources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	from := &quic.ClientInfo{RemoteAddr: net.UDPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1")), AddrVerified: true}
+	come := func() (context.Context, *inbound) {
+		ctx, err := c.arriveQUIC(t.Context(), from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scope, err := network.UnwrapConnManagementScope(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ctx, scope.(*inbound)
+	}
+	early, before := come()
+	late, after := come()
+	if err := after.SetPeer(ID("some peer")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * maxSiteHandshakes {
+		come()
+	}
+	after.close() // as a place that was taken while SetPeer ran
+	if early.Err() != nil || late.Err() != nil {
+		t.Errorf("a context has ended: %v, %v", early.Err(), late.Err())
+	}
+	if err := before.SetPeer(ID("some peer")); !errors.Is(err, errGaveWay) {
+		t.Errorf("after the handshake: %v", err)
+	}
+	if after.hold(unopened{}) {
+		t.Error("what has given way is accepted")
 	}
 }
