@@ -19,6 +19,8 @@ type initiator struct {
 	stubs map[dbadapter.Index]bool
 	// sums are those of the responder's ranges, if the sync goes on in parts.
 	sums []uint64
+	// overfull counts the ranges that disagree and hold too much to be listed in any sync.
+	overfull int
 	// listed are the ranges that this side has listed; nil before that.
 	listed map[dbadapter.Range]bool
 }
@@ -32,7 +34,7 @@ func Initiate(r Replica, o Options) *Session {
 		a.read(r)
 		a.aim(o.Direction != wire.Pull, o.Direction != wire.Push)
 		a.pulls, a.take.prefix, a.take.span = o.Direction == wire.Pull, o.Prefix, o.Span
-		return a.whole(a.sync())
+		return a.listable(a.whole(a.sync()))
 	})
 }
 

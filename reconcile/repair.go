@@ -134,6 +134,9 @@ func (a *initiator) share(differ []dbadapter.Range) (ranges, left []dbadapter.Ra
 	most, records := mostRanges(a.here.records, a.there.records), uint64(0)
 	for _, r := range differ {
 		held := a.replica.Ranges(r, r+1).Records
+		if held > maxMarks {
+			a.overfull++
+		}
 		if len(ranges) < most && held <= maxMarks-records {
 			ranges, records = append(ranges, r), records+held
 		} else {
@@ -370,15 +373,6 @@ func (s *party) noteRepair(stuck bool, told map[dbadapter.Index]wire.Role, liste
 			repair.Sketch = true
 		}
 	}
-}
-
-// whole is the session's error where ranges are left for the next sync.
-func (s *party) whole(err error) error {
-	if left := s.link.report.Repair.Left; err == nil && left > 0 {
-		s.link.deaf = true // the peer knows it
-		return fmt.Errorf("%w: what differs in %d ranges waits for the next sync; the others are equal", ErrNotVerified, left)
-	}
-	return err
 }
 
 func inRanges(list []dbadapter.Range) map[dbadapter.Range]bool {
