@@ -149,13 +149,6 @@ func (n *Node) askToJoin(ctx context.Context, inviter ID, addrs []ma.Multiaddr, 
 
 // serveJoin redeems a ticket that a peer presents.
 func (n *Node) serveJoin(stream network.Stream) {
-	if !n.gate.enter() {
-		stream.Reset()
-		return
-	}
-	defer n.gate.leave()
-	stop := context.AfterFunc(n.ctx, func() { stream.Reset() })
-	defer stop()
 	remote := stream.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
 	if !ok {

@@ -125,8 +125,8 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			return nil, fmt.Errorf("open the node: %w", err)
 		}
 	}
-	n.host.SetStreamHandler(syncProtocol, n.serveSync)
-	n.host.SetStreamHandler(joinProtocol, n.serveJoin)
+	n.host.SetStreamHandler(syncProtocol, n.serving(n.serveSync))
+	n.host.SetStreamHandler(joinProtocol, n.serving(n.serveJoin))
 	n.onClose(func() error {
 		n.host.RemoveStreamHandler(syncProtocol)
 		n.host.RemoveStreamHandler(joinProtocol)

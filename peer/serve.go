@@ -12,20 +12,26 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
+// serving is a handler of streams while the node is open: a node that closes waits for
+// no message of a peer.
+func (n *Node) serving(serve network.StreamHandler) network.StreamHandler {
+	return func(stream network.Stream) {
+		if !n.gate.enter() {
+			stream.Reset()
+			return
+		}
+		defer n.gate.leave()
+		stop := context.AfterFunc(n.ctx, func() { stream.Reset() })
+		defer stop()
+		serve(stream)
+	}
+}
+
 // serveSync answers a sync that a peer begins. Its id is the connection's, and
 // proven. Nothing about the namespace leaves before the id is found in its
 // member list: a stranger, and a peer that asks for what is not there, get one
 // and the same answer.
 func (n *Node) serveSync(stream network.Stream) {
-	if !n.gate.enter() {
-		stream.Reset()
-		return
-	}
-	defer n.gate.leave()
-	// A node that closes does not wait for a peer's first message.
-	stop := context.AfterFunc(n.ctx, func() { stream.Reset() })
-	defer stop()
-
 	remote := stream.Conn().RemotePeer()
 	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
 	throttles, release := n.bandwidth.of(remote)

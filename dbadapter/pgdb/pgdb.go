@@ -119,16 +119,9 @@ func Open(ctx context.Context, connection string, o Options) (_ *Store, err erro
 
 // Namespace opens a namespace; see dbadapter.Store. It must not be open.
 func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	n := &namespace{store: s, id: id, hasher: hasher, observe: observe}
-	if err := s.life.Reserve(id, n); err != nil {
-		return nil, fmt.Errorf("open namespace %x: %w", id, err)
-	}
-	if err := s.queue.Do(ctx, n.load); err != nil {
-		s.life.Release(id)
-		return nil, fmt.Errorf("open namespace %x: %w", id, err)
+	if err := s.life.Make(ctx, id, n, func() error { return s.queue.Do(ctx, n.load) }); err != nil {
+		return nil, err
 	}
 	return n, nil
 }

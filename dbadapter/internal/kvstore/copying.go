@@ -90,29 +90,36 @@ const copyAhead = 256
 // giveWay lets a commit that runs end first.
 func (s *snapshot) giveWay(ctx context.Context) { s.namespace.store.committer.underway.giveWay(ctx) }
 
-// copyKind writes all entries of a kind; check is called with each, its key
-// without number and kind, while the snapshot's lock is held.
-func (s *snapshot) copyKind(ctx context.Context, out *copyWriter, kind byte, check func(key, value []byte) error) error {
-	prefix := appendPrefix(nil, s.namespace.number, kind)
+// copyEach goes over all entries with a prefix: each takes the one that the iterator stands
+// on, while the snapshot's lock is held, and moves on.
+func (s *snapshot) copyEach(ctx context.Context, prefix []byte, each func(it kv.Iterator) error) error {
 	return s.iterate(ctx, "copy", prefix, prefix, func(it kv.Iterator) error {
 		for n := 0; it.Valid() && n < copyAhead; n++ {
-			err := it.Value(func(value []byte) error {
-				if check != nil {
-					if err := check(it.Key()[prefixSize:], value); err != nil {
-						return err
-					}
-				}
-				return out.frame(framePut, it.Key()[prefixSize-1:], value)
-			})
-			if err != nil {
+			if err := each(it); err != nil {
 				return err
 			}
-			it.Next()
 		}
 		return nil
 	}, func() bool {
 		s.giveWay(ctx)
 		return true
+	})
+}
+
+// copyKind writes all entries of a kind; check is called with each, its key
+// without number and kind.
+func (s *snapshot) copyKind(ctx context.Context, out *copyWriter, kind byte, check func(key, value []byte) error) error {
+	return s.copyEach(ctx, appendPrefix(nil, s.namespace.number, kind), func(it kv.Iterator) error {
+		err := it.Value(func(value []byte) error {
+			if check != nil {
+				if err := check(it.Key()[prefixSize:], value); err != nil {
+					return err
+				}
+			}
+			return out.frame(framePut, it.Key()[prefixSize-1:], value)
+		})
+		it.Next()
+		return err
 	})
 }
 
@@ -189,38 +196,30 @@ func (s *snapshot) copyRecord(out *copyWriter, held commit.Held) error {
 // copyOthers writes the entries of all other kinds, which are those of the kept log:
 // the ones after a number, and the keys of the others, which never change.
 func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, after uint64) error {
-	prefix := binary.BigEndian.AppendUint32(nil, s.namespace.number)
 	var kept uint64
-	err := s.iterate(ctx, "copy", prefix, prefix, func(it kv.Iterator) error {
-		for n := 0; it.Valid() && n < copyAhead; n++ {
-			key := it.Key()
-			if len(key) < prefixSize {
-				return damage.Corrupt("an entry", "its key has %d bytes", len(key))
-			}
-			if own := bytes.IndexByte(copiedApart, key[prefixSize-1]) >= 0; own {
-				it.Seek(appendPrefix(nil, s.namespace.number, key[prefixSize-1]+1))
-				continue
-			}
-			seq, err := keptSeq(key)
-			if err != nil {
-				return err
-			}
-			if key[prefixSize-1] == layout.KindKept {
-				kept++
-			}
-			kind := byte(framePut)
-			if seq <= after {
-				kind = frameSame
-			}
-			if err := it.Value(func(value []byte) error { return out.frame(kind, key[prefixSize-1:], value) }); err != nil {
-				return err
-			}
-			it.Next()
+	err := s.copyEach(ctx, binary.BigEndian.AppendUint32(nil, s.namespace.number), func(it kv.Iterator) error {
+		key := it.Key()
+		if len(key) < prefixSize {
+			return damage.Corrupt("an entry", "its key has %d bytes", len(key))
 		}
-		return nil
-	}, func() bool {
-		s.giveWay(ctx)
-		return true
+		if own := bytes.IndexByte(copiedApart, key[prefixSize-1]) >= 0; own {
+			it.Seek(appendPrefix(nil, s.namespace.number, key[prefixSize-1]+1))
+			return nil
+		}
+		seq, err := keptSeq(key)
+		if err != nil {
+			return err
+		}
+		if key[prefixSize-1] == layout.KindKept {
+			kept++
+		}
+		kind := byte(framePut)
+		if seq <= after {
+			kind = frameSame
+		}
+		err = it.Value(func(value []byte) error { return out.frame(kind, key[prefixSize-1:], value) })
+		it.Next()
+		return err
 	})
 	if written := m.Kept.SetAside + m.Kept.Conflicts; err == nil && kept != written {
 		err = damage.Corrupt("the kept log", "%d entries are there, %d were written", kept, written)

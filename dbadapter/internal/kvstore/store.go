@@ -130,16 +130,9 @@ func (s *Store) readHead() (head, error) {
 
 // Namespace opens a namespace; see dbadapter.Store. It must not be open.
 func (s *Store) Namespace(ctx context.Context, id dbadapter.NamespaceID, hasher dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	n := &namespace{store: s, id: id, hasher: hasher, observe: observe}
-	if err := s.life.Reserve(id, n); err != nil {
-		return nil, fmt.Errorf("open namespace %x: %w", id, err)
-	}
-	if err := s.committer.do(ctx, n.load); err != nil {
-		s.life.Release(id)
-		return nil, fmt.Errorf("open namespace %x: %w", id, err)
+	if err := s.life.Make(ctx, id, n, func() error { return s.committer.do(ctx, n.load) }); err != nil {
+		return nil, err
 	}
 	return n, nil
 }

@@ -5,6 +5,7 @@
 package lifecycle
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"sync"
@@ -35,6 +36,21 @@ func (s *Store[N]) Reserve(id dbadapter.NamespaceID, n N) error {
 		s.open = make(map[dbadapter.NamespaceID]N)
 	}
 	s.open[id] = n
+	return nil
+}
+
+// Make opens a namespace: it reserves it and loads it.
+func (s *Store[N]) Make(ctx context.Context, id dbadapter.NamespaceID, n N, load func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.Reserve(id, n); err != nil {
+		return fmt.Errorf("open namespace %x: %w", id, err)
+	}
+	if err := load(); err != nil {
+		s.Release(id)
+		return fmt.Errorf("open namespace %x: %w", id, err)
+	}
 	return nil
 }
 
