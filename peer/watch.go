@@ -75,15 +75,20 @@ type WatchOption func(*watch)
 type watch struct {
 	prefix []byte
 	every  time.Duration
+	wait   func()
 }
 
 // WithPrefix makes the watch one of the keys that begin with a prefix.
 func WithPrefix(prefix []byte) WatchOption { return func(w *watch) { w.prefix = prefix } }
 
-// WithProgress makes the watch yield an EventAt whenever it had nothing to tell for so
-// long. A watch of few keys in a namespace that changes much has a cursor then that does
-// not expire.
+// WithProgress makes the watch yield an EventAt at once if it has nothing to tell then, and
+// whenever it had nothing to tell for so long. A watch of few keys in a namespace that
+// changes much has a cursor then that does not expire.
 func WithProgress(every time.Duration) WatchOption { return func(w *watch) { w.every = every } }
+
+// BeforeWait is called in the loop's goroutine when the watch has nothing to tell, before
+// it waits: what a program has gathered of the events can go out.
+func BeforeWait(fn func()) WatchOption { return func(w *watch) { w.wait = fn } }
 
 // Cursor is that of a watch of all that follows now.
 func (ns *Namespace) Cursor() (Cursor, error) {
@@ -148,15 +153,19 @@ func (ns *Namespace) watch(ctx context.Context, cursor Cursor, o *watch, yield f
 		return err
 	}
 	defer ns.feed.leave()
-	quiet := newQuiet(o.every)
+	quiet := newQuiet(o)
 	defer quiet.stop()
 	var told []node.Watched
-	for {
-		told, err = ns.watchStep(ctx, w, quiet, told[:0])
+	// The first look is the watcher's own: whether its cursor is of this log at all, the
+	// feed does not tell.
+	for first := true; ; first = false {
+		told, err = ns.watchStep(ctx, w, first, quiet, told[:0])
 		for i := range told {
 			if !yield(&told[i]) {
 				return nil
 			}
+		}
+		if len(told) > 0 && told[len(told)-1].Kind != node.AtKind {
 			quiet.reset()
 		}
 		if clear(told); cap(told) > mostTold { // a watcher that waits takes little memory
@@ -173,9 +182,9 @@ func (ns *Namespace) watch(ctx context.Context, cursor Cursor, o *watch, yield f
 
 // watchStep appends what a watcher has to tell next, and waits until there is something.
 // Nothing of the store is held when it returns, so that a slow loop holds nothing up.
-func (ns *Namespace) watchStep(ctx context.Context, w *node.Watcher, quiet *quiet, told []node.Watched) ([]node.Watched, error) {
+func (ns *Namespace) watchStep(ctx context.Context, w *node.Watcher, first bool, quiet *quiet, told []node.Watched) ([]node.Watched, error) {
 	win, behind, changed := ns.feed.next(w)
-	if w.Listing() || behind {
+	if w.Listing() || behind || first {
 		if err := ns.enter("watch"); err != nil {
 			return told, err
 		}
@@ -191,45 +200,44 @@ func (ns *Namespace) watchStep(ctx context.Context, w *node.Watcher, quiet *quie
 	if win != nil && win.To > win.From {
 		return w.Take(win, told), nil
 	}
+	quiet.wait()
 	select {
 	case <-changed:
 	case <-ctx.Done():
-	case <-quiet.c():
+	case <-quiet.timer.C:
 		quiet.reset()
 		told = append(told, node.Watched{Kind: node.AtKind, Cursor: w.Cursor()})
 	}
 	return told, nil
 }
 
-// quiet is a timer of how long a watch had nothing to tell; nil for a watch that need not
-// know.
+// quiet is what a watch does when it has nothing to tell.
 type quiet struct {
-	every time.Duration
+	wait  func()
+	every time.Duration // 0: never
 	timer *time.Timer
 }
 
-func newQuiet(every time.Duration) *quiet {
-	if every <= 0 {
-		return nil
+func newQuiet(o *watch) *quiet {
+	q := &quiet{wait: o.wait, every: o.every, timer: &time.Timer{}}
+	if q.wait == nil {
+		q.wait = func() {}
 	}
-	return &quiet{every, time.NewTimer(every)}
+	if q.every > 0 {
+		q.timer = time.NewTimer(0)
+	}
+	return q
 }
 
-func (q *quiet) c() <-chan time.Time {
-	if q == nil {
-		return nil
-	}
-	return q.timer.C
-}
-
+// reset begins anew.
 func (q *quiet) reset() {
-	if q != nil {
+	if q.every > 0 {
 		q.timer.Reset(q.every)
 	}
 }
 
 func (q *quiet) stop() {
-	if q != nil {
+	if q.every > 0 {
 		q.timer.Stop()
 	}
 }

@@ -106,6 +106,18 @@ func TestWatch(t *testing.T) {
 	at = w.want("put c=2", "put b=3 coalesced").Cursor
 	w.stop() // or what it shares with others would reach back further than the log
 	watching(t, ns, "start.1").fails(peer.ErrInvalid)
+	another := []byte(at)
+	if another[0]++; at[0] == '9' || at[0] == 'f' {
+		another[0] = '1'
+	}
+	watching(t, ns, peer.Cursor(another)).fails(peer.ErrCursorExpired)
+	watching(t, ns, at+"0").fails(peer.ErrCursorExpired) // behind the end
+	waits := 0
+	quiet := watching(t, ns, at, peer.WithProgress(time.Millisecond), peer.BeforeWait(func() { waits++ }))
+	if e := quiet.want("at", "at"); e.Cursor != at || waits < 2 {
+		t.Errorf("the cursor of a watch at %s is %s; it has waited %d times", at, e.Cursor, waits)
+	}
+	quiet.stop()
 	ended := watching(t, ns, at)
 	for range 10 { // more than the log keeps, which reaches back to a summary if that is near
 		err := ns.Batch(t.Context(), func(b *peer.Batch) error {

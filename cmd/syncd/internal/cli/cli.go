@@ -9,12 +9,14 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
 )
 
 // globals are the flags of all commands. Those marked as settings may stand
@@ -51,6 +53,7 @@ type root struct {
 	Del        delCmd        `cmd:"" group:"records" help:"Delete a record."`
 	Batch      batchCmd      `cmd:"" group:"records" help:"Write and delete records, all or none."`
 	Ls         lsCmd         `cmd:"" group:"records" help:"List keys."`
+	Watch      watchCmd      `cmd:"" group:"records" help:"Print what changes, as it changes."`
 	Import     importCmd     `cmd:"" group:"records" help:"Write records from JSON lines."`
 	Export     exportCmd     `cmd:"" group:"records" help:"Print all records as JSON lines."`
 	Sync       syncCmd       `cmd:"" group:"sync" help:"Make this node's records and a peer's equal."`
@@ -154,7 +157,7 @@ func (a *app) parser() (*kong.Kong, error) {
 		kong.Name("syncd"),
 		kong.Description(description),
 		kong.Writers(a.stdout, a.stderr),
-		kong.Vars{"data_dir": defaultDataDir(), "version": "syncd " + versionLine(buildVersion())},
+		kong.Vars{"data_dir": defaultDataDir(), "watch_log": strconv.Itoa(peer.DefaultWatchLog), "version": "syncd " + versionLine(buildVersion())},
 		kong.DefaultEnvars("SYNCD"),
 		kong.KindMapper(reflect.String, kong.MapperFunc(anyBytes)),
 		kong.ExplicitGroups(groups),

@@ -64,7 +64,7 @@ func (c initCmd) Run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	// Opening the node makes its identity; with no address it stays alone.
-	store, err := c.open(ctx, a, nil)
+	store, err := c.open(ctx, a, nil, 0)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c initCmd) renew(ctx context.Context, a *app) (err error) {
 	if _, err := os.Stat(filepath.Join(a.DataDir, "identity.key")); err != nil {
 		return fmt.Errorf("init --new-identity: there is no node in %s: %w", a.DataDir, peer.ErrNotFound)
 	}
-	store, err := c.open(ctx, a, nil)
+	store, err := c.open(ctx, a, nil, 0)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type serveCmd struct {
 	MDNS         bool          `name:"mdns" help:"Announce this node on the local networks, and dial members found there." setting:""`
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
 	Memory       byteSize      `help:"About how much memory the daemon may take, at least 256MiB; larger syncs wait, or go in smaller pieces." default:"1GiB" placeholder:"SIZE" setting:""`
+	WatchLog     int           `help:"How many changes of each namespace are kept, at least, for watches that go on from a cursor." default:"${watch_log}" placeholder:"N" setting:""`
 	limitFlags
 	storeFlags
 }
@@ -114,14 +115,17 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	defer stop()
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	store, err := c.open(ctx, a, log)
+	if c.WatchLog < 1 {
+		return problem.Usage("--watch-log %d: want a number of changes that is greater than 0", c.WatchLog)
+	}
+	store, err := c.open(ctx, a, log, c.WatchLog)
 	if err != nil {
 		return err
 	}
 	defer closeStore(store, &err)
 	node, err := peer.Open(ctx, peer.Config{
 		Dir: a.DataDir, Store: store, StoreKind: c.kind(), ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
-		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Memory: int64(c.Memory), Bandwidth: c.bandwidth(), Logger: log, Registerer: metrics,
+		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Memory: int64(c.Memory), Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics,
 	})
 	if err != nil {
 		return a.notOpened(err)
@@ -131,7 +135,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 		defer cancel()
 		err = errors.Join(err, node.Close(closing))
 	}()
-	return c.serve(ctx, a, addrs, httpapi.Config{Node: node, Version: buildVersion(), Metrics: metrics, Logger: log})
+	return c.serve(ctx, a, addrs, httpapi.Config{Node: node, Version: buildVersion(), Metrics: metrics, Logger: log, Ending: ctx.Done()})
 }
 
 // serve answers requests until the context is over.

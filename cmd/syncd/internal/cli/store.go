@@ -38,7 +38,7 @@ func (f storeFlags) kind() ondisk.Kind {
 
 // open opens the store; nil stands for the one that a node opens by itself. The
 // caller closes it when the node is closed.
-func (f storeFlags) open(ctx context.Context, a *app, log *slog.Logger) (dbadapter.Store, error) {
+func (f storeFlags) open(ctx context.Context, a *app, log *slog.Logger, watchLog int) (dbadapter.Store, error) {
 	if f.Store != pgdb.Name {
 		return nil, nil
 	}
@@ -56,7 +56,7 @@ func (f storeFlags) open(ctx context.Context, a *app, log *slog.Logger) (dbadapt
 		}
 	}
 	store, err := pgdb.Open(ctx, connection, pgdb.Options{
-		Schema: f.PostgresSchema, Folder: filepath.Join(a.DataDir, storeDir), Logger: log,
+		Schema: f.PostgresSchema, Folder: filepath.Join(a.DataDir, storeDir), Logger: log, LogLimit: watchLog,
 	})
 	if errors.Is(err, peer.ErrLocked) {
 		return nil, err // which says what to do

@@ -53,6 +53,8 @@ type Config struct {
 	Logger  *slog.Logger
 	// Ready says whether the daemon takes work; nil means always.
 	Ready func() bool
+	// Ending is closed when the daemon begins to shut down: watches end then. nil: never.
+	Ending <-chan struct{}
 }
 
 // idleBody is how long a client may pause within a request's body.
@@ -87,6 +89,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerKeys()
 	s.registerBatch()
 	s.registerLines()
+	s.registerWatch()
 	s.registerNamespaces()
 	s.registerMembers()
 	s.registerRestamp()
@@ -292,6 +295,7 @@ var refusals = map[string]map[string]string{
 		"412": "The record that an item's key holds is not what its condition demands",
 		"413": "An item, or the batch, is too large",
 	},
+	"watch":            {"400": "The cursor is malformed", "410": "The cursor has expired: watch from start"},
 	"import":           {"400": "A line is no record", "413": "A key or value is too long"},
 	"create-namespace": {"400": "The name or the skew is malformed", "409": "The name is taken"},
 	"invite":           {"403": "This node is no admin", "404": "No such namespace"},

@@ -66,6 +66,7 @@ var kinds = []struct {
 	{"deleted", peer.ErrDeleted, http.StatusGone, ExitNotFound},
 	{"expired", peer.ErrExpired, http.StatusGone, ExitNotFound},
 	{"not_found", peer.ErrNotFound, http.StatusNotFound, ExitNotFound},
+	{"cursor_expired", peer.ErrCursorExpired, http.StatusGone, ExitNotFound},
 	{"conflict", peer.ErrConflict, http.StatusPreconditionFailed, ExitConflict},
 	{"exists", peer.ErrExists, http.StatusConflict, ExitError},
 	{"removed", peer.ErrRemoved, http.StatusForbidden, ExitDenied},

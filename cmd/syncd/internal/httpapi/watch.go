@@ -1,0 +1,174 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Watches are streams of server-sent events (WHATWG HTML, section 9.2).
+const (
+	eventsType = "text/event-stream"
+	// beat is how long a watch is silent at most, so that both ends notice a connection
+	// that is gone, and proxies keep it.
+	beat = 15 * time.Second
+	// slowest is how long a client may take for what was written to it. One that is
+	// slower is cut, and goes on from its last cursor.
+	slowest = time.Minute
+)
+
+type watchInput struct {
+	NS     string `path:"ns" doc:"the namespace's local name"`
+	Since  string `query:"since" doc:"the cursor of an event, behind which the watch goes on; start: what is held comes first, and an event at; absent: from now on"`
+	Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
+	Last   string `header:"Last-Event-ID" doc:"as since, which it takes the place of: the cursor of the last event, as browsers send it when they connect again"`
+	RawRequest
+}
+
+func (s *server) registerWatch() {
+	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.Event](), true, "Event")
+	huma.Register(s.api, huma.Operation{
+		OperationID: "watch", Method: http.MethodGet, Path: "/v1/ns/{ns}/watch", Summary: "Watch what changes",
+		Description: "Server-sent events: each key's latest change behind the cursor, in the order of the commits, and then those to come, whoever wrote them. " +
+			"The event's type is its kind, its id the cursor, its data the JSON. The first one comes at once, and at least one of kind at, or a comment, each 15 seconds. " +
+			"410: the cursor has expired; watch from start. What goes wrong later comes as an event of the type error, whose data is a problem.",
+		Responses: map[string]*huma.Response{"200": {
+			Description: "The events; the schema is that of the data of each", Content: map[string]*huma.MediaType{eventsType: {Schema: schema}},
+		}},
+	}, s.watch)
+}
+
+func (s *server) watch(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
+	ns, err := s.namespace(in.NS)
+	if err != nil {
+		return nil, err
+	}
+	cursor := peer.Cursor(in.Since)
+	if in.Last != "" {
+		cursor = peer.Cursor(in.Last)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	if s.Ending != nil {
+		go func() {
+			select {
+			case <-s.Ending:
+				cancel(peer.ErrClosed)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	out := newEventWriter(in.write)
+	next, stop := iter.Pull2(ns.Watch(ctx, cursor, peer.WithPrefix([]byte(in.Prefix)), peer.WithProgress(beat), peer.BeforeWait(out.flush)))
+	// With the first event it is known that the cursor is good.
+	first, err, _ := next()
+	if err != nil {
+		stop()
+		cancel(nil)
+		return nil, fail(err)
+	}
+	return &huma.StreamResponse{Body: func(h huma.Context) {
+		defer cancel(nil)
+		defer stop()
+		defer out.end()
+		h.SetHeader("Content-Type", eventsType)
+		h.SetHeader("Cache-Control", "no-store")
+		out.event(&first)
+		for out.err == nil {
+			e, err, ok := next()
+			switch {
+			case !ok:
+				return
+			case err != nil && context.Cause(ctx) != nil:
+				out.failed(fmt.Errorf("watch %s: %w", in.NS, context.Cause(ctx)))
+				return
+			case err != nil:
+				out.failed(err)
+				return
+			}
+			out.event(&e)
+		}
+	}}, nil
+}
+
+// eventWriter writes events, and says once it cannot.
+type eventWriter struct {
+	control *http.ResponseController
+	buf     *bufio.Writer
+	last    peer.Cursor
+	dirty   bool // something was written since the last flush
+	err     error
+}
+
+func newEventWriter(w http.ResponseWriter) *eventWriter {
+	out := &eventWriter{control: http.NewResponseController(w)}
+	out.buf = bufio.NewWriterSize(timely{w, out.control}, 16<<10)
+	return out
+}
+
+// timely bounds each write.
+type timely struct {
+	io.Writer
+	control *http.ResponseController
+}
+
+func (t timely) Write(p []byte) (int, error) {
+	_ = t.control.SetWriteDeadline(time.Now().Add(slowest)) // a test's recorder has no deadline
+	return t.Writer.Write(p)
+}
+
+func (o *eventWriter) event(e *peer.Event) {
+	if e.Kind == peer.EventAt && e.Cursor == o.last {
+		o.write(":\n\n")
+		return
+	}
+	o.last = e.Cursor
+	b, err := json.Marshal(api.EventOf(e))
+	if err != nil {
+		o.err = err
+		return
+	}
+	o.write("id: %s\nevent: %s\ndata: %s\n\n", e.Cursor, e.Kind, b)
+}
+
+// failed writes an error, as the last event.
+func (o *eventWriter) failed(err error) {
+	b, err := json.Marshal(problem.From(fail(err)))
+	if err != nil {
+		return
+	}
+	o.write("event: error\ndata: %s\n\n", b)
+	o.flush()
+}
+
+func (o *eventWriter) write(format string, args ...any) {
+	if o.err == nil {
+		o.dirty = true
+		_, o.err = fmt.Fprintf(o.buf, format, args...)
+	}
+}
+
+// flush sends what was written.
+func (o *eventWriter) flush() {
+	if !o.dirty || o.err != nil {
+		return
+	}
+	o.dirty = false
+	if o.err = o.buf.Flush(); o.err == nil {
+		_ = o.control.Flush() // a test's recorder may have nothing to flush
+	}
+}
+
+// end lifts the bound: another request may follow on the connection.
+func (o *eventWriter) end() { _ = o.control.SetWriteDeadline(time.Time{}) }
