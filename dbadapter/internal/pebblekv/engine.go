@@ -54,10 +54,20 @@ func (e Engine) Open(dir string) (_ kv.DB, err error) {
 	}
 	d := &db{dir: dir, write: write}
 	o := e.options()
+	o.Cache = pebble.NewCache(max(cmp.Or(e.Cache, defaultCache), leastCache) + memTables*memTable)
+	defer o.Cache.Unref() // the database keeps it
+	room := newSpare(o.Cache)
+	o.EventListener.WALCreated = func(pebble.WALCreateInfo) { room.note(1) } // each table has a log
+	o.EventListener.FlushEnd = func(i pebble.FlushInfo) {
+		if i.Err == nil {
+			room.note(-i.Input)
+		}
+	}
 	o.EventListener.BackgroundError = func(err error) { d.failed(e, err) }
 	if d.pebble, err = pebble.Open(dir, o); err != nil {
 		return nil, named(err)
 	}
+	room.note(-1) // the first table is written to, and waits for nothing
 	d.examiner = examiner.Start(tables{d}, dir, e.log(), e.Damaged, false)
 	return d, nil
 }
@@ -81,11 +91,8 @@ const _ = uint(memTable/2 - kv.MaxTxn)
 func (e Engine) options() *pebble.Options {
 	o := &pebble.Options{
 		// The newest formats check each table's end, and find damage within a log.
-		FormatMajorVersion: pebble.FormatNewest,
-		FS:                 boundedFS{vfs.Default},
-		// Pebble takes the tables in memory off the cache. While much is written they would
-		// leave nothing of it, and each look-up would read filters from the files.
-		CacheSize:                   max(cmp.Or(e.Cache, defaultCache), leastCache) + memTables*memTable,
+		FormatMajorVersion:          pebble.FormatNewest,
+		FS:                          boundedFS{vfs.Default},
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: memTables,
 		// A commit would wait for compactions only where they fall behind by far.
