@@ -26,5 +26,7 @@
 // it. Open refuses a server that runs with fsync = off; whether a commit waits for
 // a standby is the server's own setting (synchronous_standby_names). A pool
 // between this package and the server must keep a session on one connection. The
-// store is no dbadapter.Backuper: the server has means of its own.
+// store is no dbadapter.Backuper: the server has means of its own. It is copied neither
+// from a store on disk nor to one: its numbers of changes and of kept entries are its
+// own. A node with another store joins, and a sync fills it (README, Records in PostgreSQL).
 package pgdb

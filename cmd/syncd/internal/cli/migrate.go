@@ -15,7 +15,7 @@ type migrateCmd struct {
 func (migrateCmd) Help() string {
 	return `Works on the data directory of a node that is not running, and needs as much room beside it as the records take. All records are read and verified, copied as they are with all that belongs to them, and the copy is compared with what was written; then the node changes over in one step, and the old store is removed. After an error, or a crash before that step, the node has its old store, and migrate may be run again.
 
-Numbers of changes, watchers' cursors, what "conflicts" and "rejected" list, and the lines of backups go on. From then on the node opens the new store by itself: take a --store that says otherwise out of its flags, environment and configuration.
+Numbers of changes, watchers' cursors, what "conflicts" and "rejected" list, and the lines of backups go on. Records move into PostgreSQL, or out of it, by a second node that joins and syncs. From then on the node opens the new store by itself: take a --store that says otherwise out of its flags, environment and configuration.
 
 Examples:
     syncd migrate pebble
