@@ -76,7 +76,16 @@ func (r *rotting) write(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := [3]*Namespace{first, joinForTest(t, first, nodes[1]), joinForTest(t, first, nodes[2])}
+	all := [3]*Namespace{first}
+	for i := 1; i < 3; i++ {
+		ticket, err := first.Invite(t.Context(), InviteOptions{Role: RoleAdmin})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[i], err = nodes[i].Join(t.Context(), ticket); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if _, err := first.Sync(t.Context(), nodes[1].ID(), SyncOptions{}); err != nil { // it hears of the third
 		t.Fatal(err)
 	}
@@ -264,6 +273,9 @@ func (r *rotting) start(t *testing.T, dir, what string) (how string) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
+	if r.rejoin(t, ns, what) {
+		how += ", and it has joined again"
+	}
 	r.equalize(t, ns)
 	for _, of := range []*Namespace{ns, r.alive[0], r.alive[1]} {
 		if got := contents(t, of); !maps.EqualFunc(got, r.want, same) {
@@ -277,6 +289,33 @@ func (r *rotting) start(t *testing.T, dir, what string) (how string) {
 		t.Errorf("%s: all is there, and %+v is lost", what, ns.Lost())
 	}
 	return how
+}
+
+// rejoin lets the node join again where a repair has taken members off its list, itself
+// perhaps, and says whether it had to: it denies them, and they cannot give back what they
+// are listed by.
+func (r *rotting) rejoin(t *testing.T, ns *Namespace, what string) bool {
+	t.Helper()
+	listed := 0
+	for _, m := range ns.Members() {
+		if m.ID == ns.node.ID() || m.ID == r.alive[0].node.ID() || m.ID == r.alive[1].node.ID() {
+			listed++
+		}
+	}
+	if listed == 3 {
+		return false
+	}
+	if lost := ns.Lost(); lost == nil || !lost.Control && !lost.Older {
+		t.Errorf("%s: a member is not listed, and %+v is lost", what, lost)
+	}
+	ticket, err := r.alive[0].Invite(t.Context(), InviteOptions{Role: RoleAdmin})
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if _, err := ns.node.Join(t.Context(), ticket); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	return true
 }
 
 // read reads each record: it is what was written, or an error that says what is wrong.
