@@ -26,6 +26,7 @@
 //	what is kept       audit.go                 is computed anew now and then
 //	the next start     summary.go               what is kept of the live sketch, when, and how it is taken up
 //	                   foundnote.go             what a sweep would find in it
+//	what takes no part pause.go
 //	which peer         course.go, alike.go      which conversations make up a sync
 //	                   conversation.go          a sync's two beginnings and its end
 //	                   tally.go                 the parts of a large sync, and their sum
