@@ -28,7 +28,8 @@ type part struct {
 }
 
 // commit decides and commits a group, and sets what each caller is told.
-func (w *writer) commit(group []*queue.Request[*batch]) {
+func (w *writer) commit(group []*queue.Request[*batch], wait func()) (land func()) {
+	wait()
 	err := w.ready()
 	var parts []*part
 	if err == nil {
@@ -41,13 +42,14 @@ func (w *writer) commit(group []*queue.Request[*batch]) {
 				r.Batch.outcomes, r.Err = nil, err
 			}
 		}
-		return
+		return nil
 	}
 	for _, p := range parts {
 		if err := errors.Join(w.trim(p.namespace), w.trimKept(p.namespace)); err != nil {
 			w.store.log.Warn("trim the change log and the kept log", slog.String("namespace", fmt.Sprintf("%x", p.namespace.id)), slog.Any("err", err))
 		}
 	}
+	return nil
 }
 
 // decide runs the batches one after another against the last commit.

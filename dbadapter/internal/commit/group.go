@@ -241,6 +241,19 @@ func (b *Bucket) put(next []Held, at int, replace bool, it *Item) {
 // remove takes the record at a place out of the bucket, in a new slice.
 func (b *Bucket) remove(at int) { b.Held = slices.Concat(b.Held[:at], b.Held[at+1:]) }
 
+// Held is what an index holds after the group, by key, for a group that is decided after
+// this one; ok is false where this one does not change it.
+func (g *Group) Held(index dbadapter.Index) (held []Held, ok bool) {
+	b := g.buckets[index]
+	if b == nil || !b.touched {
+		return nil, false
+	}
+	for _, h := range b.Held {
+		held = append(held, Held{Record: h.Record})
+	}
+	return held, true
+}
+
 // Touched are the buckets that the group changes, in order.
 func (g *Group) Touched() []*Bucket { return g.touched }
 

@@ -100,10 +100,11 @@ type Iterator interface {
 // transaction itself is not said.
 type Txn interface {
 	Reader
+	// Set and Delete fail with ErrTooBig where Commit would.
 	Set(key, value []byte) error
 	Delete(key []byte) error
-	// Commit returns when the transaction is on the disk. ErrTooBig leaves no trace; after
-	// any other error it is unknown what the disk holds.
+	// Commit returns when the transaction is on the disk. After an error it is unknown
+	// what the disk holds.
 	Commit() error
 	// Discard gives the transaction up, if it is not committed. Idempotent.
 	Discard()

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
+	"log/slog"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
@@ -83,40 +84,69 @@ func (s *snapshot) changes(ctx context.Context, after uint64, yield func(dbadapt
 	return err
 }
 
-// trimBatch is how many log entries one transaction removes.
-const trimBatch = 4096
+// trimBatch is how many log entries one transaction removes, and trimBeside how many go
+// with one that has other work: what an import adds in 12 batches.
+const (
+	trimBatch  = 4096
+	trimBeside = 64
+)
 
-// trim removes the oldest changes once the log is an eighth longer than it
-// must be, so that the cost of removing an entry is paid once, in bulk. It runs
-// on the committer's goroutine.
-func (c *committer) trim(n *namespace) error {
-	limit := max(uint64(n.store.options.LogLimit), n.meta.Records/8)
+// trimmable are the oldest entries of the log that it need not keep, once it is an eighth
+// longer than it must be, so that the cost of removing an entry is paid once, in bulk;
+// first is the first change that then stays.
+func (c *committer) trimmable(n *namespace, m *meta, most int) (keys [][]byte, first uint64, err error) {
+	limit := max(uint64(n.store.options.LogLimit), m.Records/8)
 	if n.summary.generation > 0 {
-		limit = min(dbadapter.LogReach*limit, max(limit, n.meta.Seq-n.summary.seq))
+		limit = min(dbadapter.LogReach*limit, max(limit, m.Seq-n.summary.seq))
 	}
-	if held := n.meta.Seq + 1 - n.meta.First; held <= limit+limit/8 {
-		return nil
+	first = m.First
+	if held := m.Seq + 1 - first; held <= limit+limit/8 {
+		return nil, first, nil
 	}
-	keep := n.meta.Seq + 1 - limit // the first change to stay
-	txn := c.store.db.Begin()
-	defer txn.Discard()
-	keys, err := c.store.keys(appendPrefix(nil, n.number, layout.KindLog), appendLogKey(nil, n.number, n.meta.First), trimBatch)
-	if err != nil {
-		return err
-	}
-	m := n.meta
-	for _, key := range keys {
+	keep := m.Seq + 1 - limit // the first change to stay
+	keys, err = c.store.keys(appendPrefix(nil, n.number, layout.KindLog), appendLogKey(nil, n.number, first), most)
+	for i, key := range keys {
 		last := binary.BigEndian.Uint64(key[prefixSize:])
 		if last >= keep {
-			break
+			return keys[:i], first, err
 		}
+		first = last + 1
+	}
+	return keys, first, err
+}
+
+// trim removes the oldest changes in a transaction of their own. It runs on the
+// committer's goroutine, while nothing lands.
+func (c *committer) trim(n *namespace) error {
+	m := n.meta
+	keys, first, err := c.trimmable(n, &m, trimBatch)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	txn := c.store.db.Begin()
+	defer txn.Discard()
+	for _, key := range keys {
 		if err := txn.Delete(key); err != nil {
 			return err
 		}
-		m.First = last + 1
 	}
-	if m == n.meta {
+	m.First = first
+	return n.putMeta(txn, m)
+}
+
+// stageTrim removes some of the oldest changes in a transaction that is prepared. It sees
+// the log as of a commit before; what was added since is not the oldest.
+func (c *committer) stageTrim(txn kv.Txn, n *namespace, m *meta) error {
+	keys, first, err := c.trimmable(n, m, trimBeside)
+	if err != nil {
+		c.store.log.Warn("trim the change log", slog.String("namespace", fmt.Sprintf("%x", n.id)), slog.Any("err", err))
 		return nil
 	}
-	return n.putMeta(txn, m)
+	for _, key := range keys {
+		if err := txn.Delete(key); err != nil {
+			return err
+		}
+	}
+	m.First = first
+	return nil
 }

@@ -11,8 +11,18 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/queue"
 )
 
-// commit decides and commits the group, and sets each request's outcome.
-func (c *committer) commit(group []*queue.Request[*batch]) {
+// prepared is a transaction that is to be committed.
+type prepared struct {
+	txn    kv.Txn
+	staged []stagedPart
+	arena  *[]byte // what the transaction refers to
+	// landed ends what waits for the commit to end.
+	landed func()
+}
+
+// commit decides the group, and commits it or returns what does so, and sets each
+// request's outcome.
+func (c *committer) commit(group []*queue.Request[*batch], wait func()) (land func()) {
 	fail := func(err error) {
 		for _, r := range group {
 			if r.Err == nil {
@@ -20,27 +30,44 @@ func (c *committer) commit(group []*queue.Request[*batch]) {
 			}
 		}
 	}
-	if c.failed != nil {
-		fail(c.failed)
-		return
-	}
-	if err := c.store.disk.check(); err != nil {
-		fail(err)
-		return
-	}
-	plan := c.decide(group)
-	err := c.write(plan)
+	p, beside, err := c.prepare(group, wait)
 	switch {
 	case errors.Is(err, kv.ErrTooBig) && len(group) > 1:
+		wait()
 		for i, r := range group {
 			r.Batch.outcomes, r.Err = nil, nil
-			c.commit(group[i : i+1])
+			if land := c.commit(group[i:i+1], wait); land != nil {
+				land()
+			}
 		}
+		return nil
 	case errors.Is(err, kv.ErrTooBig):
 		fail(fmt.Errorf("apply: %w: many keys share an index, and their bucket does not fit into one transaction; apply fewer writes at once", dbadapter.ErrLimit))
+		return nil
 	case err != nil:
 		fail(err)
+		return nil
+	case p == nil:
+		return nil
 	}
+	land = func() {
+		if err := c.land(p); err != nil {
+			fail(err)
+		}
+	}
+	if beside {
+		return land
+	}
+	land()
+	for _, s := range p.staged {
+		if c.failed != nil {
+			break
+		}
+		if err := errors.Join(c.trim(s.namespace), c.trimKept(s.namespace)); err != nil {
+			c.store.log.Warn("trim the change log and the kept log", slog.String("namespace", fmt.Sprintf("%x", s.namespace.id)), slog.Any("err", err))
+		}
+	}
+	return nil
 }
 
 // part is what a group does to one namespace.
@@ -49,8 +76,43 @@ type part struct {
 	group     *commit.Group
 }
 
-// decide runs the batches one after another against the last commit.
-func (c *committer) decide(group []*queue.Request[*batch]) []part {
+// prepare decides the group and stages what it touches; nil if that is nothing. beside:
+// the next transaction may be prepared while this one lands. Where it fails, what was
+// written ahead of it is removed.
+func (c *committer) prepare(group []*queue.Request[*batch], wait func()) (p *prepared, beside bool, err error) {
+	before := c.landing.Load()
+	if before == nil && c.failed != nil {
+		return nil, false, c.failed
+	}
+	if err := c.store.disk.check(); err != nil {
+		return nil, false, err
+	}
+	ended := c.underway.begin()
+	parts := c.decide(group, before)
+	beside = group[0].Writes >= queue.Large
+	for _, p := range parts {
+		// The kept log is written in transactions before and after this one.
+		beside = beside && p.namespace.meta.ahead == 0 && len(p.group.Leavers()) == 0
+	}
+	if p, err = c.stageAll(parts, beside, wait); p == nil {
+		if err != nil && !beside && c.failed == nil {
+			// A later commit, be it of another namespace, would let it be seen.
+			for _, p := range parts {
+				err = errors.Join(err, c.dropAhead(p.namespace))
+			}
+		}
+		ended()
+		return nil, false, err
+	}
+	p.landed = ended
+	c.landing.Store(p)
+	return p, beside, nil
+}
+
+// decide runs the batches one after another against the last commit, and what lands on it.
+func (c *committer) decide(group []*queue.Request[*batch], before *prepared) []part {
+	view := c.store.lastCommit()
+	defer view.release()
 	var parts []part
 next:
 	for _, r := range group {
@@ -61,102 +123,125 @@ next:
 				continue next
 			}
 		}
-		g := b.namespace.newGroup()
+		g := b.namespace.newGroup(view, before)
 		parts = append(parts, part{b.namespace, g})
 		b.outcomes, r.Err = g.Batch(b.items)
 	}
 	return parts
 }
 
-// write commits what the parts touch as one transaction. Where that fails, what was
-// written ahead of it is removed: a later commit, be it of another namespace, would let it
-// be seen.
-func (c *committer) write(parts []part) error {
-	err := c.writeAll(parts)
-	if err == nil || c.failed != nil {
-		return err
-	}
-	for _, p := range parts {
-		err = errors.Join(err, c.dropAhead(p.namespace))
-	}
-	return err
-}
-
-// writeAll commits what the parts touch, and lets observers and new snapshots see it in
-// one step. ErrTooBig leaves no trace but what was written ahead.
-func (c *committer) writeAll(parts []part) error {
-	for _, p := range parts {
-		if err := c.dropAhead(p.namespace); err != nil {
-			return err
+// stageAll stages the parts as one transaction.
+func (c *committer) stageAll(parts []part, beside bool, wait func()) (_ *prepared, err error) {
+	if !beside {
+		wait()
+		if c.failed != nil {
+			return nil, c.failed
 		}
-		if err := c.keepAhead(p); err != nil {
-			return err
+		for _, p := range parts {
+			if err := errors.Join(c.dropAhead(p.namespace), c.keepAhead(p)); err != nil {
+				return nil, err
+			}
 		}
 	}
-	txn := c.store.db.Begin()
-	defer txn.Discard()
-	c.arena = c.arena[:0]
-	staged := make([]stagedPart, 0, len(parts))
-	for _, p := range parts {
-		if len(p.group.Touched()) == 0 {
+	p := &prepared{txn: c.store.db.Begin()}
+	defer func() {
+		*p.arena, c.arena = c.arena, nil
+		if err != nil || len(p.staged) == 0 {
+			c.discard(p)
+		}
+	}()
+	p.arena, _ = c.arenas.Get().(*[]byte)
+	if p.arena == nil {
+		p.arena = new([]byte)
+	}
+	c.arena = (*p.arena)[:0]
+	for _, part := range parts {
+		if len(part.group.Touched()) == 0 {
 			continue
 		}
-		s, err := c.stage(txn, p)
+		s, err := c.stage(p.txn, part, beside)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		staged = append(staged, s)
+		p.staged = append(p.staged, s)
 	}
-	if len(staged) == 0 {
-		return nil
+	if len(p.staged) == 0 {
+		return nil, nil
 	}
-	for _, s := range staged {
+	if c.head, err = c.stageHead(p.txn); err != nil {
+		return nil, err
+	}
+	for _, s := range p.staged {
 		s.namespace.written.add(s.changes)
+		s.namespace.meta = s.meta
 	}
-	if err := c.finish(txn); err != nil {
+	return p, nil
+}
+
+// discard ends a transaction, whose arena serves again.
+func (c *committer) discard(p *prepared) {
+	p.txn.Discard()
+	c.arenas.Put(p.arena)
+}
+
+// land commits a transaction, and lets observers and new snapshots see it in one step.
+func (c *committer) land(p *prepared) error {
+	defer c.landing.CompareAndSwap(p, nil) // after c.failed is set
+	defer p.landed()
+	defer c.discard(p)
+	if err := c.commitTxn(p.txn); err != nil {
 		return err
 	}
-	for _, s := range staged {
-		s.namespace.meta = s.meta
+	for _, s := range p.staged {
 		s.namespace.looked.committed(s.meta.Seq, s.changes)
 	}
 	// Observers are told under the lock that snapshots take: a snapshot holds a
 	// commit exactly if they have been told of it.
 	c.publish(func() {
-		for _, s := range staged {
-			s.namespace.show()
+		for _, s := range p.staged {
+			s.namespace.shown = s.meta
 			if s.namespace.observe != nil {
 				s.namespace.observe(s.changes)
 			}
 		}
 	})
-	for _, s := range staged {
-		if err := c.store.background(errors.Join(c.trim(s.namespace), c.trimKept(s.namespace))); err != nil {
-			c.store.log.Warn("trim the change log and the kept log", slog.String("namespace", fmt.Sprintf("%x", s.namespace.id)), slog.Any("err", err))
-		}
-	}
 	return nil
 }
 
-// finish adds the store's head to a transaction and commits it. If the engine then
-// fails, other than with ErrTooBig, it is unknown what reached the disk, and the store
-// takes no more writes.
-func (c *committer) finish(txn kv.Txn) error {
+// stageHead adds the store's head to a transaction.
+func (c *committer) stageHead(txn kv.Txn) (head, error) {
 	h := c.head
 	h.commits++
 	if err := txn.Set(metaKey(0), h.encode()); err != nil {
-		return err
+		return c.head, err
 	}
-	err := txn.Commit()
-	if errors.Is(err, kv.ErrTooBig) {
-		return err
+	return h, nil
+}
+
+// commitTxn commits a transaction with the store's head. If the engine then fails, it is
+// unknown what reached the disk, and the store takes no more writes.
+func (c *committer) commitTxn(txn kv.Txn) error {
+	if c.failed != nil {
+		return c.failed // the transaction before is not there
 	}
-	if err != nil {
+	if err := txn.Commit(); err != nil {
 		c.failed = fmt.Errorf("write to the database: %w; whether the last write was kept is unknown, and no more are taken: check the disk and open the store again", err)
 		return c.failed
 	}
-	c.head = h
 	c.transactions.Add(1)
+	return nil
+}
+
+// finish adds the store's head to a transaction and commits it, where no other one lands.
+func (c *committer) finish(txn kv.Txn) error {
+	h, err := c.stageHead(txn)
+	if err != nil {
+		return err
+	}
+	if err := c.commitTxn(txn); err != nil {
+		return err
+	}
+	c.head = h
 	return nil
 }
 

@@ -12,12 +12,15 @@ import (
 // each of which waits for a processor anew (docs/PERFORMANCE.md, "Backups").
 type underway struct{ commit atomic.Pointer[chan struct{}] }
 
-func (u *underway) begin() {
-	ended := make(chan struct{})
-	u.commit.Store(&ended)
+// begin begins a commit; ended ends it. Another one may begin before.
+func (u *underway) begin() (ended func()) {
+	c := make(chan struct{})
+	u.commit.Store(&c)
+	return func() {
+		u.commit.CompareAndSwap(&c, nil)
+		close(c)
+	}
 }
-
-func (u *underway) end() { close(*u.commit.Swap(nil)) }
 
 // mostWait bounds how long one piece waits, so that a copy goes on beside commits
 // that follow one another without a pause, or that a slow disk holds up.

@@ -22,11 +22,13 @@ func TestGiveWay(t *testing.T) {
 		if d := waits(t.Context()); d != 0 {
 			t.Errorf("without a commit it waits for %v", d)
 		}
-		u.begin()
+		ended := u.begin()
 		if d := waits(t.Context()); d != mostWait {
 			t.Errorf("beside a commit without an end it waits for %v, want %v", d, mostWait)
 		}
-		time.AfterFunc(mostWait/4, u.end)
+		later := u.begin()
+		ended()
+		time.AfterFunc(mostWait/4, later)
 		if d := waits(t.Context()); d != mostWait/4 {
 			t.Errorf("beside a commit that ends after %v it waits for %v", mostWait/4, d)
 		}

@@ -37,7 +37,9 @@ func writeAhead(t *testing.T, s *Store, n *namespace, writes []dbadapter.Write) 
 		t.Fatal(err)
 	}
 	err = s.committer.do(t.Context(), func() error {
-		g := n.newGroup()
+		view := s.lastCommit()
+		defer view.release()
+		g := n.newGroup(view, nil)
 		_, err := g.Batch(items)
 		return errors.Join(err, s.committer.keepAhead(part{n, g}))
 	})

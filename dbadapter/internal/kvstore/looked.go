@@ -1,7 +1,6 @@
 package kvstore
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -57,22 +56,25 @@ func (l *looked) note(seq uint64, indices []dbadapter.Index, loaded []commit.Loa
 	}
 }
 
-// load is what is held under indices, as far as it is known; rest are the indices of
-// which it is not. The committer alone calls it.
-func (l *looked) load(indices []dbadapter.Index) (loaded []commit.Loaded, rest []dbadapter.Index) {
-	loaded = make([]commit.Loaded, len(indices))
+// load sets what is held under those of the indices that are in rest, as far as it is
+// known, and returns those of which it is not. The committer alone calls it.
+func (l *looked) load(indices []dbadapter.Index, loaded []commit.Loaded, rest []dbadapter.Index) (unknown []dbadapter.Index) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.found) == 0 {
-		return loaded, indices
+		return rest
 	}
-	for i, index := range indices {
+	at := 0
+	for _, index := range rest {
+		for indices[at] != index {
+			at++
+		}
 		held, ok := l.found[index]
-		if loaded[i].Held = held; !ok {
-			rest = append(rest, index)
+		if loaded[at].Held = held; !ok {
+			unknown = append(unknown, index)
 		}
 	}
-	return loaded, rest
+	return unknown
 }
 
 // committed follows a commit, before another one is decided.
@@ -103,12 +105,14 @@ func weightOf(held []commit.Held) (n int) {
 	return n
 }
 
-// loadAll reads what is held under indices, where it is not known.
-func (n *namespace) loadAll(txn *readTxn, indices []dbadapter.Index) []commit.Loaded {
-	loaded, rest := n.looked.load(indices)
+// loadAll sets what is held under those of the indices that are in rest. Both ascend.
+func (n *namespace) loadAll(txn *readTxn, indices []dbadapter.Index, loaded []commit.Loaded, rest []dbadapter.Index) {
+	rest = n.looked.load(indices, loaded, rest)
+	at := 0
 	for i, read := range n.heldAll(txn.txn, rest) {
-		at, _ := slices.BinarySearch(indices, rest[i])
+		for indices[at] != rest[i] {
+			at++
+		}
 		loaded[at] = read
 	}
-	return loaded
 }

@@ -51,7 +51,8 @@ func TestLookUpsAreRemembered(t *testing.T) {
 		}
 		look(s, "k")
 		s.Close()
-		loaded, rest := n.looked.load([]dbadapter.Index{k, maxIndex})
+		indices, loaded := []dbadapter.Index{k, maxIndex}, make([]commit.Loaded, 2)
+		rest := n.looked.load(indices, loaded, indices)
 		if len(rest) != 1 || rest[0] != maxIndex {
 			t.Errorf("after a look-up the committer still reads %v", rest)
 		}
@@ -61,7 +62,7 @@ func TestLookUpsAreRemembered(t *testing.T) {
 		if o, err := n.Apply(t.Context(), write("k", held+1)); err != nil || o[0].Result != dbadapter.Applied {
 			t.Fatal(o, err)
 		}
-		if _, rest := n.looked.load([]dbadapter.Index{k}); len(rest) != 1 {
+		if rest := n.looked.load(indices[:1], loaded[:1], indices[:1]); len(rest) != 1 {
 			t.Error("after a write the committer does not read what it has written")
 		}
 	}

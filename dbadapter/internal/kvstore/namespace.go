@@ -3,6 +3,7 @@ package kvstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -22,7 +23,7 @@ type namespace struct {
 	observe func([]dbadapter.Change)
 	life    lifecycle.Namespace
 
-	meta    meta   // used by the committer only
+	meta    meta   // used by the committer only: as of the last transaction that is prepared
 	trimmed uint64 // likewise: conflicts up to this number are out of the kept log
 	looked  looked // has a lock of its own
 	written bloom  // likewise
@@ -104,8 +105,8 @@ func (n *namespace) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 }
 
 // encode gives each item its stored form, all in one piece of memory, and
-// points the item's record there: a change handed to an observer stays valid.
-// It returns the weight of the records.
+// points the item's record there: a change handed to an observer stays valid, and the
+// next group may be decided against the record. It returns the weight of the records.
 func (n *namespace) encode(items []commit.Item) int {
 	size, stored := 0, 0
 	for i := range items {
@@ -126,15 +127,41 @@ func (n *namespace) encode(items []commit.Item) int {
 		it.Stored = b[start:len(b):len(b)]
 		it.Record.Key = key
 		it.Record.Value = it.Stored[len(it.Stored)-len(it.Record.Value):]
+		if size := len(it.Record.Signature); size > 0 {
+			end := len(it.Stored) - len(it.Record.Value) - it.Record.OptionalSize()
+			it.Record.Signature = it.Stored[end-size : end : end]
+		}
+		it.Record.Replaces = slices.Clone(it.Record.Replaces)
 	}
 	return size
 }
 
-// newGroup decides against the last commit. It runs on the committer's
-// goroutine, which alone replaces store.last.
-func (n *namespace) newGroup() *commit.Group {
-	txn := n.store.last
-	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded { return n.loadAll(txn, indices) })
+// newGroup decides against a view of the last commit, and against the transaction that
+// lands on it; nil if there is none.
+func (n *namespace) newGroup(view *readTxn, landing *prepared) *commit.Group {
+	var before *commit.Group
+	if landing != nil {
+		for _, s := range landing.staged {
+			if s.namespace == n {
+				before = s.group
+			}
+		}
+	}
+	return commit.NewGroup(n.hasher, func(indices []dbadapter.Index) []commit.Loaded {
+		loaded := make([]commit.Loaded, len(indices))
+		rest := indices
+		if before != nil {
+			rest = make([]dbadapter.Index, 0, len(indices))
+			for i, index := range indices {
+				held, ok := before.Held(index)
+				if loaded[i].Held = held; !ok {
+					rest = append(rest, index)
+				}
+			}
+		}
+		n.loadAll(view, indices, loaded, rest)
+		return loaded
+	})
 }
 
 func (n *namespace) Latest() dbadapter.Timestamp {

@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -18,12 +19,19 @@ type committer struct {
 
 	underway underway
 
+	// landing is the transaction that lands while the next one is prepared.
+	landing atomic.Pointer[prepared]
+
 	// Used by the queue's goroutine only, until it has been stopped.
-	head   head
-	arena  []byte // index and log entries of the running transaction
-	order  []ordered
-	puts   []put
-	failed error // set for good when it is unknown what the disk holds
+	head  head   // with the transaction that lands
+	arena []byte // index and log entries of the transaction that is prepared
+	order []ordered
+	puts  []put
+	// failed is set for good when it is unknown what the disk holds. While a transaction
+	// lands, the goroutine that does so may set it, and alone reads it.
+	failed error
+
+	arenas sync.Pool // of *[]byte
 	// transactions counts what was committed; tests read it.
 	transactions atomic.Int64
 }
@@ -37,11 +45,7 @@ type batch struct {
 
 func (c *committer) start(s *Store, h head) {
 	c.store, c.head = s, h
-	c.queue = queue.Start(func(group []*queue.Request[*batch]) {
-		c.underway.begin()
-		c.commit(group)
-		c.underway.end()
-	})
+	c.queue = queue.Start(c.commit)
 }
 
 // stop ends the goroutine after what is queued. Idempotent.

@@ -30,6 +30,14 @@ func newReadTxn(db kv.DB) *readTxn {
 	return r
 }
 
+// lastCommit is the last commit, to be released.
+func (s *Store) lastCommit() *readTxn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last.refs.Add(1)
+	return s.last
+}
+
 func (r *readTxn) release() {
 	if r.refs.Add(-1) == 0 {
 		r.txn.Close()

@@ -14,17 +14,21 @@ import (
 // stagedPart is a part whose entries stand in the running transaction.
 type stagedPart struct {
 	namespace *namespace
-	meta      meta
+	group     *commit.Group
+	meta      meta // as of the transaction
 	changes   []dbadapter.Change
 }
 
 // stage puts a part's buckets, log entries, records and head into the transaction. The
 // slices it hands over stay as they are until the commit.
 //
+// beside: others follow without a pause, and what the change log need not keep any more
+// goes with the transaction.
+//
 // Buckets and records come in the order of their keys: a database sorts what it is given
 // by searching its table in memory for the place of each entry, which is found at once
 // behind the place of the one before.
-func (c *committer) stage(txn kv.Txn, p part) (stagedPart, error) {
+func (c *committer) stage(txn kv.Txn, p part, beside bool) (stagedPart, error) {
 	n, m := p.namespace, p.namespace.meta
 	touched, changes := p.group.Touched(), p.group.Changes(m.Seq)
 	c.order = c.order[:0]
@@ -58,11 +62,16 @@ func (c *committer) stage(txn kv.Txn, p part) (stagedPart, error) {
 		return stagedPart{}, err
 	}
 	m.Seq += uint64(len(changes))
+	if beside {
+		if err := c.stageTrim(txn, n, &m); err != nil {
+			return stagedPart{}, err
+		}
+	}
 	m.Latest = max(m.Latest, p.group.Latest())
 	if err := txn.Set(metaKey(n.number), m.encode(n.number)); err != nil {
 		return stagedPart{}, err
 	}
-	return stagedPart{n, m, changes}, nil
+	return stagedPart{n, p.group, m, changes}, nil
 }
 
 // ordered is a place in a slice, to be sorted by an index.

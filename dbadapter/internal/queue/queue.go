@@ -3,6 +3,10 @@
 // commits it as one transaction with one write to the disk (group commit; DeWitt et
 // al., "Implementation techniques for main memory database systems", 1984). While
 // it waits for the disk, the next group gathers.
+//
+// A commit has two steps: it is prepared, and then it lands. A large group is prepared
+// while the one before lands, if that was large, too: neither would wait for others to
+// share its commit.
 package queue
 
 import (
@@ -17,13 +21,18 @@ import (
 // Queue is the single writer of a store, whose batches are of type B. Make it with
 // Start.
 type Queue[B any] struct {
-	commit func(group []*Request[B])
+	commit Commit[B]
 	queue  chan *Request[B]
 	done   chan struct{} // closed when the goroutine has ended
 
 	mu      sync.RWMutex // held for reading while sending to queue
 	stopped bool         // guarded by mu
 }
+
+// Commit prepares the commit of a group, and returns what lands it, or lands it: nil. Each
+// request has its Err once it has landed. Where a group is large, the one before may be
+// landing still: wait returns when it is not, and a group lands only then.
+type Commit[B any] func(group []*Request[B], wait func()) (land func())
 
 // Request is a batch that waits for its commit.
 type Request[B any] struct {
@@ -49,8 +58,11 @@ const (
 // length bounds the requests that wait; the callers of more wait to be queued.
 const length = 1024
 
-// Start starts the goroutine that commits. commit sets each request's Err.
-func Start[B any](commit func(group []*Request[B])) *Queue[B] {
+// Large is from how many writes on a group is large.
+const Large = 512
+
+// Start starts the goroutine that commits.
+func Start[B any](commit Commit[B]) *Queue[B] {
 	q := &Queue[B]{commit: commit, queue: make(chan *Request[B], length), done: make(chan struct{})}
 	go q.loop()
 	return q
@@ -106,20 +118,48 @@ func (q *Queue[B]) Do(ctx context.Context, run func() error) error {
 
 func (q *Queue[B]) loop() {
 	defer close(q.done)
-	var group []*Request[B]
+	var landing chan struct{} // closed when the last large group has landed
+	wait := func() {
+		if landing != nil {
+			<-landing
+			landing = nil
+		}
+	}
+	defer wait()
 	for next, ok := q.receive(nil); ok; next, ok = q.receive(next) {
-		group, next = q.gather(group[:0], next)
+		if next.Writes < Large {
+			wait()
+		}
+		var group []*Request[B]
+		group, next = q.gather(next)
 		switch {
 		case len(group) == 0: // all were withdrawn
+			continue
 		case group[0].run != nil:
 			group[0].Err = group[0].run()
-		default:
-			q.commit(group)
+			finish(group)
+			continue
 		}
-		for _, r := range group {
-			close(r.done)
+		land := q.commit(group, wait)
+		if land == nil {
+			finish(group)
+			continue
 		}
-		clear(group)
+		wait()
+		landed := make(chan struct{})
+		landing = landed
+		go func() {
+			defer close(landed)
+			land()
+			finish(group)
+		}()
+	}
+}
+
+// finish ends the waiting of a group's callers.
+func finish[B any](group []*Request[B]) {
+	for _, r := range group {
+		close(r.done)
 	}
 }
 
@@ -134,7 +174,7 @@ func (q *Queue[B]) receive(left *Request[B]) (*Request[B], bool) {
 
 // gather takes the request and those queued behind it that fit into one
 // transaction. It returns the first one that does not, if any.
-func (q *Queue[B]) gather(group []*Request[B], next *Request[B]) ([]*Request[B], *Request[B]) {
+func (q *Queue[B]) gather(next *Request[B]) (group []*Request[B], left *Request[B]) {
 	writes, size := 0, 0
 	for {
 		fits := len(group) == 0 || next.run == nil && group[0].run == nil &&

@@ -16,13 +16,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // and a function runs between two commits; what was withdrawn is left out.
 func TestGroups(t *testing.T) {
 	groups, goOn := make(chan []int), make(chan struct{})
-	q := Start(func(group []*Request[int]) {
+	q := Start(func(group []*Request[int], _ func()) func() {
 		var batches []int
 		for _, r := range group {
 			batches = append(batches, r.Batch)
 		}
 		groups <- batches
 		<-goOn
+		return nil
 	})
 	const half = dbadapter.MaxBatch / 2
 	results := make(chan error, 6)
