@@ -1,8 +1,10 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -52,64 +54,86 @@ func (l *importLine) end() error {
 	return l.failed
 }
 
-// made is a batch with its writes, or why it has none.
+// made is a batch with its writes, or why it has none, and what became of them.
 type made struct {
 	*node.ImportBatch
-	writes []dbadapter.Write
-	err    error
+	writes   []dbadapter.Write
+	outcomes []dbadapter.Outcome
+	err      error
+	done     chan struct{} // closed when it has been applied
 }
 
 func makeWrites(b *node.ImportBatch) *made {
 	writes, err := b.Writes()
-	return &made{b, writes, err}
+	return &made{ImportBatch: b, writes: writes, err: err, done: make(chan struct{})}
 }
 
-// run commits a batch, and those that come while one is committed. It holds the
+// applying bounds the batches that are committed at a time: a store prepares one while
+// another is written to the disk.
+const applying = 2
+
+// run commits a batch, and those that come while batches are committed. It holds the
 // namespace's commits, and never while it waits for items alone: a write that waits
-// for them comes after two batches at most.
+// for them comes after three batches at most.
 func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
 	release := l.im.Hold()
 	defer func() { release() }()
-	for m := makeWrites(b); ; {
-		if m.err != nil {
-			return l.failure(m, m.err)
+	var under []*made // those that are being committed, the oldest first
+	settle := func(left int) (err error) {
+		for ; len(under) > left; under = under[1:] {
+			<-under[0].done
+			if err == nil {
+				err = l.judge(under[0])
+			}
+			if err != nil {
+				left = 0 // what follows is lost, and must have ended
+			}
 		}
-		var outcomes []dbadapter.Outcome
-		var err error
-		committed := make(chan struct{})
+		return err
+	}
+	for {
+		m := makeWrites(b)
+		if m.err != nil {
+			return cmp.Or(settle(0), l.failure(m))
+		}
+		if err := settle(applying - 1); err != nil {
+			return err
+		}
+		under = append(under, m)
 		go func() {
-			defer close(committed)
+			defer close(m.done)
 			if len(m.writes) > 0 {
-				outcomes, err = l.ns.core.Store.Apply(ctx, m.writes)
+				m.outcomes, m.err = l.ns.core.Store.Apply(ctx, m.writes)
 			}
 		}()
-		var following *node.ImportBatch
-		var next *made
 		select {
-		case following = <-l.batches: // nil: they have ended
-			if following != nil && !following.Follows(m.ImportBatch) && !l.im.Wanted() {
-				next = makeWrites(following)
+		case b = <-l.batches:
+		case <-m.done:
+			b = nil
+		}
+		switch {
+		case b == nil: // they have ended, or there is none yet
+			return settle(0)
+		case l.im.Wanted() || slices.ContainsFunc(under, func(m *made) bool { return b.Follows(m.ImportBatch) }):
+			if err := settle(0); err != nil {
+				return err
 			}
-		case <-committed:
-		}
-		<-committed
-		if err != nil {
-			return l.failure(m, err)
-		}
-		m.Judge(outcomes)
-		if following == nil {
-			return nil
-		}
-		if next == nil {
 			release()
 			release = l.im.Hold()
-			next = makeWrites(following)
 		}
-		m = next
 	}
 }
 
-func (l *importLine) failure(m *made, err error) error {
+// judge counts what became of a batch that was applied.
+func (l *importLine) judge(m *made) error {
+	if m.err != nil {
+		return l.failure(m)
+	}
+	m.Judge(m.outcomes)
+	return nil
+}
+
+func (l *importLine) failure(m *made) error {
 	at := l.im.Result.Items
-	return fmt.Errorf("write items %d to %d: %w", at+1, at+int64(m.Items()), err)
+	return fmt.Errorf("write items %d to %d: %w", at+1, at+int64(m.Items()), m.err)
 }

@@ -51,8 +51,8 @@ type ImportResult struct {
 // before an item that Full reports, and at the end. It commits the batches in their
 // order, each durable in one transaction: Hold, Writes, the store's Apply, Judge.
 //
-// While one batch is in Apply, a driver may call Writes of the next under the same
-// Hold, unless that Follows the first, or the commits are Wanted.
+// While batches are in Apply, a driver may call Writes of the next under the same
+// Hold, and apply it, unless it Follows one of them, or the commits are Wanted.
 type Import struct {
 	// Result is written by Judge.
 	Result ImportResult
