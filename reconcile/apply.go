@@ -128,7 +128,7 @@ func (t *receiver) settleAll() (err error) {
 }
 
 // refuse notes a record that the admission refused. The peer is told by the
-// pair that stands for the record, so that it need not send it again.
+// record's digest, so that it need not send it again.
 func (t *receiver) refuse(r *dbadapter.Hashed, why wire.Reason) {
 	t.link.report.declinedHere(why)
 	if collectable(&r.Record, why) {
@@ -138,8 +138,7 @@ func (t *receiver) refuse(r *dbadapter.Hashed, why wire.Reason) {
 	if len(t.refusals) == wire.MaxRefusals {
 		return // counted, but no longer named
 	}
-	p := dbadapter.PairOf(t.hasher, r)
-	t.refusals = append(t.refusals, wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: why})
+	t.refusals = append(t.refusals, wire.Refusal{Index: r.Index, Digest: r.Digest, Reason: why})
 }
 
 // collectable reports whether a side that lacks a record which it declined may not

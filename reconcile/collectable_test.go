@@ -126,8 +126,8 @@ func TestEndOfTombstonesNotSent(t *testing.T) {
 	a.put(common, ofA)
 	b.put(common, gone, alive)
 	refusal := func(r dbadapter.Record, why wire.Reason) wire.Refusal {
-		p := dbadapter.PairOf(b.keys.Hasher, &hashed(b.keys.Hasher, r)[0])
-		return wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: why}
+		h := hashed(b.keys.Hasher, r)[0]
+		return wire.Refusal{Index: h.Index, Digest: h.Digest, Reason: why}
 	}
 	writer, floor, other := refusal(gone, wire.ReasonWriter), refusal(gone, wire.ReasonFloor), refusal(alive, wire.ReasonWriter)
 	early, full := refusal(alive, wire.ReasonClock), refusal(alive, wire.ReasonFull)

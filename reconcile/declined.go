@@ -17,8 +17,13 @@ type Declined struct {
 	Now func() time.Time
 
 	mu      sync.Mutex // guards records
-	records map[dbadapter.Pair]DeclinedRecord
+	records map[name]DeclinedRecord
 }
+
+// name is the first half of a record's digest: no two records have one.
+type name [2]uint64
+
+func nameOf(r *dbadapter.Hashed) name { return name(r.Digest[:2]) }
 
 // DeclinedRecord is a record that the peer has declined.
 type DeclinedRecord struct {
@@ -50,41 +55,28 @@ func (d *Declined) Count(fn func(DeclinedRecord) bool) (n int) {
 	return n
 }
 
-func (d *Declined) add(p dbadapter.Pair, v dbadapter.Version, why wire.Reason) {
+func (d *Declined) add(h *dbadapter.Hashed, why wire.Reason) {
 	if d == nil {
 		return
 	}
-	r := DeclinedRecord{Version: v, Reason: why}
+	r := DeclinedRecord{Version: h.Version, Reason: why}
 	if d.Now != nil {
 		r.At = d.Now()
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.records == nil || len(d.records) >= maxDeclined {
-		d.records = map[dbadapter.Pair]DeclinedRecord{}
+		d.records = map[name]DeclinedRecord{}
 	}
-	d.records[p] = r
+	d.records[nameOf(h)] = r
 }
 
-// reason is why a record was declined; 0 if it was not. Its version tells it from
-// another that a member has ground to its pair.
-func (d *Declined) reason(p dbadapter.Pair, v dbadapter.Version) wire.Reason {
+// reason is why a record was declined; 0 if it was not.
+func (d *Declined) reason(r *dbadapter.Hashed) wire.Reason {
 	if d == nil {
 		return 0
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r := d.records[p]; r.Version == v {
-		return r.Reason
-	}
-	return 0
-}
-
-func (d *Declined) empty() bool {
-	if d == nil {
-		return true
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.records) == 0
+	return d.records[nameOf(r)].Reason
 }

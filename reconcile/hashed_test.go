@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -19,13 +22,8 @@ func admitting(admit func([]dbadapter.Record) ([]Verdict, error)) Admission {
 	}
 }
 
-// list returns what has been declined, by the pairs that stand for each record.
-func (d *Declined) list() (all []wire.Refusal) {
-	for p, r := range d.records {
-		all = append(all, wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: r.Reason})
-	}
-	return all
-}
+// list returns what has been declined.
+func (d *Declined) list() []DeclinedRecord { return slices.Collect(maps.Values(d.records)) }
 
 // forget makes all records travel again.
 func (d *Declined) forget() { d.records = nil }

@@ -199,7 +199,7 @@ func (d *damager) field(frame []byte) []byte {
 			m.Held = d.number()
 		case 2:
 			for range 1 + d.rng.IntN(3) {
-				m.Refusals = append(m.Refusals, wire.Refusal{Index: d.index(), Checksum: dbadapter.Checksum(1 + d.rng.Uint64N(keyhash.P-1)), Reason: wire.ReasonClock})
+				m.Refusals = append(m.Refusals, wire.Refusal{Index: d.index(), Digest: dbadapter.Digest{d.rng.Uint64()}, Reason: wire.ReasonClock})
 			}
 		}
 	case *wire.Refuse:

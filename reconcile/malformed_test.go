@@ -65,8 +65,8 @@ func TestEndOfWhatWasNotSent(t *testing.T) {
 	a.put(common, ofA)
 	b.put(common, ofB)
 	refusal := func(s *side, r dbadapter.Record) wire.Refusal {
-		p := dbadapter.PairOf(s.keys.Hasher, &hashed(s.keys.Hasher, r)[0])
-		return wire.Refusal{Index: p.Index, Checksum: p.Checksum, Reason: wire.ReasonWriter}
+		h := hashed(s.keys.Hasher, r)[0]
+		return wire.Refusal{Index: h.Index, Digest: h.Digest, Reason: wire.ReasonWriter}
 	}
 	for name, c := range map[string]struct {
 		end wire.End
@@ -77,7 +77,7 @@ func TestEndOfWhatWasNotSent(t *testing.T) {
 		"both":                {wire.End{Applied: 1, Refusals: []wire.Refusal{refusal(b, ofB)}}, ErrProtocol},
 		"another of theirs":   {wire.End{Refusals: []wire.Refusal{refusal(b, common)}}, ErrProtocol},
 		"one of the sender's": {wire.End{Refusals: []wire.Refusal{refusal(a, ofA)}}, ErrProtocol},
-		"another checksum":    {wire.End{Refusals: []wire.Refusal{{Index: refusal(b, ofB).Index, Checksum: 5, Reason: wire.ReasonWriter}}}, ErrProtocol},
+		"another digest":      {wire.End{Refusals: []wire.Refusal{{Index: refusal(b, ofB).Index, Digest: dbadapter.Digest{5}, Reason: wire.ReasonWriter}}}, ErrProtocol},
 		"one twice":           {wire.End{Refusals: []wire.Refusal{refusal(b, ofB), refusal(b, ofB)}}, ErrProtocol},
 		"two applied":         {wire.End{Applied: 2}, ErrProtocol},
 		"vast":                {wire.End{Applied: math.MaxInt64}, ErrProtocol},

@@ -61,7 +61,7 @@ func (s *party) read(r Replica) {
 
 // sends is a sender that has sent nothing.
 func (s *party) sends() sender {
-	return sender{link: s.link, own: &s.own, hasher: s.opts.Keys.Hasher, declined: s.opts.Declined, under: map[dbadapter.Index]bool{}}
+	return sender{link: s.link, own: &s.own, declined: s.opts.Declined, under: map[dbadapter.Index]bool{}}
 }
 
 // aim sets the direction.

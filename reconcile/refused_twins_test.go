@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 )
 
 // Two records of one index and one checksum are both declined: the sync goes on, names
-// both, and brings others of the same pair. What was refused is not taken for one of those.
+// both, and brings others of the same pair. What was refused is not taken for one of
+// those, and is not sent again.
 func TestRefusedRecordsOfOnePair(t *testing.T) {
 	h := coarse{storetest.Weak(dbadapter.NewHasher(testSecret), 0)}
 	a, b := newSide(t, "a", h), newSide(t, "b", h)
@@ -39,7 +41,38 @@ func TestRefusedRecordsOfOnePair(t *testing.T) {
 		t.Errorf("%+v", out.b)
 	}
 	b.put(record("later", "x", at(3*time.Second)))
-	if out = run(t, a, b, Options{}, nil); out.errA != nil || out.errB != nil || !holds("later") || out.b.DeclinedThere[wire.ReasonSignature] != 2 {
+	if out = run(t, a, b, Options{}, nil); out.errA != nil || out.errB != nil || !holds("later") || out.b.DeclinedThere[wire.ReasonSignature] != 2 || out.b.Sent != 11 {
 		t.Fatal(out.errA, out.errB, out.a, out.b)
+	}
+}
+
+// Of several records that live, of one index and one checksum, a side declines two for its
+// floor: the other knows which, in this sync and in the next one.
+func TestTwinsDeclinedForTheFloor(t *testing.T) {
+	h := coarse{storetest.Weak(dbadapter.NewHasher(testSecret), 0)}
+	a, b := newSide(t, "a", h), newSide(t, "b", h)
+	a.admit = func(records []dbadapter.Record) ([]Verdict, error) {
+		verdicts, err := a.refuseBad(records)
+		for i := range verdicts {
+			if verdicts[i].Reason != 0 {
+				verdicts[i].Reason = wire.ReasonFloor
+			}
+		}
+		return verdicts, err
+	}
+	a.put(record("common", "", at(0)))
+	b.put(record("common", "", at(0)), record("bad one", "x", at(time.Second)), record("a good one", "x", at(time.Second)), record("bad two", "x", at(time.Second)))
+	for n := range 2 {
+		out := run(t, a, b, Options{}, nil)
+		if out.errA != nil || out.errB != nil {
+			t.Fatal(out.errA, out.errB)
+		}
+		var keys []string
+		for _, d := range out.b.DeclinedForFloor {
+			keys = append(keys, string(d.Key))
+		}
+		if slices.Sort(keys); !slices.Equal(keys, []string{"bad one", "bad two"}) || out.b.Sent != 4-2*n {
+			t.Errorf("sync %d: %d are sent, and %q declined", n, out.b.Sent, keys)
+		}
 	}
 }

@@ -49,8 +49,7 @@ type Report struct {
 	// ways has brought every other tombstone to both sides.
 	DeclinedCollectable int
 	// DeclinedForFloor names this side's records that the peer declined for its
-	// floor, now or in an earlier sync: at most wire.MaxRefusals of them. One that is
-	// Unsure may stand there twice.
+	// floor, now or in an earlier sync: at most wire.MaxRefusals of them.
 	DeclinedForFloor []Declining
 	// Theirs is the peer's greeting, once the peer has proved that it knows the
 	// secret.
@@ -126,22 +125,14 @@ type Declining struct {
 	Index   dbadapter.Index
 	Key     []byte
 	Version dbadapter.Version
-	// Unsure: it is this record that the peer declines, or another of the same pair.
-	Unsure bool
 }
 
-// declinedThere counts a record of this side's that the peer declines. It is one of those
-// given: they are several where the peer's name for it is that of several.
-func (r *Report) declinedThere(why wire.Reason, one ...*dbadapter.Hashed) {
+// declinedThere counts a record of this side's that the peer declines.
+func (r *Report) declinedThere(h *dbadapter.Hashed, why wire.Reason) {
 	r.Rejected++
 	r.DeclinedThere[why]++
-	if why != wire.ReasonFloor {
-		return
-	}
-	for _, h := range one {
-		if len(r.DeclinedForFloor) < wire.MaxRefusals {
-			r.DeclinedForFloor = append(r.DeclinedForFloor, Declining{h.Index, h.Key, h.Version, len(one) > 1})
-		}
+	if why == wire.ReasonFloor && len(r.DeclinedForFloor) < wire.MaxRefusals {
+		r.DeclinedForFloor = append(r.DeclinedForFloor, Declining{h.Index, h.Key, h.Version})
 	}
 }
 

@@ -1,8 +1,6 @@
 package reconcile
 
 import (
-	"slices"
-
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -12,7 +10,6 @@ import (
 type sender struct {
 	link     *link
 	own      *buckets
-	hasher   dbadapter.Hasher
 	declined *Declined
 
 	outbox      []wire.Sent
@@ -57,10 +54,9 @@ func (s *sender) bucket(records []dbadapter.Hashed, bid *wire.Offer) error {
 func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
 	s.count++
 	sent := wire.Sent{Record: r.Record, Stub: stub}
-	p := s.pair(r)
-	if why := s.declined.reason(p, r.Version); why != 0 {
+	if why := s.declined.reason(r); why != 0 {
 		sent = withheld(r, why)
-		s.link.report.declinedThere(why, r)
+		s.link.report.declinedThere(r, why)
 		if collectable(&r.Record, why) {
 			s.link.report.DeclinedCollectable++
 		}
@@ -104,15 +100,6 @@ func (s *sender) flush() error {
 	return err
 }
 
-// pair is the pair that stands for one record alone: it names the record where
-// it is declined.
-func (s *sender) pair(r *dbadapter.Hashed) dbadapter.Pair {
-	if s.declined.empty() {
-		return dbadapter.Pair{}
-	}
-	return dbadapter.PairOf(s.hasher, r)
-}
-
 // settled reads what became of the records sent since the peer's last End.
 func (s *sender) settled(m *wire.End) error {
 	if m.Applied > uint64(s.leg) || m.Applied+uint64(len(m.Refusals)) > uint64(s.leg+s.adoptable) {
@@ -120,55 +107,48 @@ func (s *sender) settled(m *wire.End) error {
 	}
 	refused := uint64(s.leg+s.adoptable) - m.Applied // at most
 	s.leg, s.adoptable = 0, 0
-	named := map[dbadapter.Pair]int{}
-	least, most := uint64(0), uint64(0) // of the refusals: collectable
+	named := map[dbadapter.Digest]bool{}
+	held := uint64(0) // of the refusals: collectable
 	for _, r := range m.Refusals {
-		p := dbadapter.Pair{Index: r.Index, Checksum: r.Checksum}
-		sent, err := s.sent(p)
+		sent, err := s.sent(r.Index, r.Digest)
 		if err != nil {
 			return err
 		}
-		if named[p]++; named[p] > len(sent) {
+		if sent == nil || named[r.Digest] {
 			return violation("a record under index %d was refused that was not sent, or twice", r.Index)
 		}
-		is := func(h *dbadapter.Hashed) bool { return collectable(&h.Record, r.Reason) }
-		if slices.ContainsFunc(sent, is) {
-			most++
-			if !slices.ContainsFunc(sent, func(h *dbadapter.Hashed) bool { return !is(h) }) {
-				least++
-			}
+		named[r.Digest] = true
+		if collectable(&sent.Record, r.Reason) {
+			held++
 		}
-		s.link.report.declinedThere(r.Reason, sent...)
-		if len(sent) == 1 { // else which of them is not known: each is sent again
-			s.declined.add(p, sent[0].Version, r.Reason)
-		}
+		s.link.report.declinedThere(sent, r.Reason)
+		s.declined.add(sent, r.Reason)
 	}
 	all := len(m.Refusals) < wire.MaxRefusals // were named
-	if m.Collectable < least || m.Collectable > refused || all && m.Collectable > most {
-		return violation("%d collectable records refused, of which %d were named", m.Collectable, most)
+	if m.Collectable < held || m.Collectable > refused || all && m.Collectable > held {
+		return violation("%d collectable records refused, of which %d were named", m.Collectable, held)
 	}
 	s.link.report.DeclinedCollectable += int(m.Collectable)
 	return nil
 }
 
-// sent are the records that the pair stands for, if this side has sent them, or
-// offered them. They are several only where a member has ground two keys of one index
-// to one checksum.
-func (s *sender) sent(p dbadapter.Pair) (sent []*dbadapter.Hashed, err error) {
-	if !s.all && !s.under[p.Index] {
+// sent is the record of a digest, if this side has sent records under its index, or
+// offered them.
+func (s *sender) sent(i dbadapter.Index, d dbadapter.Digest) (*dbadapter.Hashed, error) {
+	if !s.all && !s.under[i] {
 		return nil, nil
 	}
 	if err := s.link.tick(); err != nil {
 		return nil, err
 	}
-	records, err := s.own.bucket(p.Index)
+	records, err := s.own.bucket(i)
 	if err != nil {
 		return nil, err
 	}
 	for n := range records {
-		if dbadapter.PairOf(s.hasher, &records[n]) == p {
-			sent = append(sent, &records[n])
+		if records[n].Digest == d {
+			return &records[n], nil
 		}
 	}
-	return sent, nil
+	return nil, nil
 }

@@ -262,10 +262,10 @@ func TestDeclinedRecordsTravelAgain(t *testing.T) {
 
 func TestRejectionsAreBounded(t *testing.T) {
 	var rs rejections
-	pair := func(i int) dbadapter.Pair { return dbadapter.Pair{Index: dbadapter.Index(i + 1), Checksum: 1} }
+	of := func(i int) refusedName { return refusedName{1, dbadapter.Digest{uint64(i)}} }
 	for i := range MaxRejections + 10 {
-		rs.add(pair(i), Rejection{Version: dbadapter.Version{Clock: dbadapter.Timestamp(i)}})
-		rs.add(pair(i), Rejection{Version: dbadapter.Version{Clock: dbadapter.Timestamp(i)}, Reason: "the last"})
+		rs.add(of(i), Rejection{Version: dbadapter.Version{Clock: dbadapter.Timestamp(i)}})
+		rs.add(of(i), Rejection{Version: dbadapter.Version{Clock: dbadapter.Timestamp(i)}, Reason: "the last"})
 	}
 	list := rs.list()
 	if len(list) != MaxRejections || rs.count() != MaxRejections || list[0].Version.Clock != 10 || list[0].Reason != "the last" {
@@ -276,14 +276,14 @@ func TestRejectionsAreBounded(t *testing.T) {
 			t.Fatalf("rejection %d is %+v", i, r)
 		}
 	}
-	rs.remove(pair(20))
-	rs.remove(pair(20))
-	rs.remove(pair(5)) // it has given way
+	rs.remove(of(20))
+	rs.remove(of(20))
+	rs.remove(of(5)) // it has given way
 	if rs.count() != MaxRejections-1 || len(rs.list()) != MaxRejections-1 {
 		t.Errorf("%d remembered", rs.count())
 	}
 	// What is handed out is the caller's.
-	rs.add(pair(1<<20), Rejection{Key: []byte("key")})
+	rs.add(of(1<<20), Rejection{Key: []byte("key")})
 	list = rs.list()
 	list[len(list)-1].Key[0] = 'X'
 	if again := rs.list(); string(again[len(again)-1].Key) != "key" {

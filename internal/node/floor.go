@@ -135,9 +135,8 @@ func (ns *Namespace) leftToReaders() bool {
 }
 
 // declinedForFloor is the removal of what the peer's floor has left behind: what
-// was deleted, or has expired, goes; what is alive is set aside for a person. Where a
-// member has ground several records to one pair, the peer may hold those that live: they
-// stay until what is dead among them has gone.
+// was deleted, or has expired, goes; what is alive is set aside for a person. What has
+// expired later than the floor that the peer greeted with waits for the next one.
 func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes []dbadapter.Write, err error) {
 	ns := c.part.ns
 	snap, err := ns.Store.Snapshot()
@@ -158,8 +157,8 @@ func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes
 			action := dbadapter.SetAside
 			if at, ok := r.Due(); ok && at <= c.theirs.Floor {
 				action = dbadapter.Collect
-			} else if d.Unsure {
-				continue
+			} else if ok && !ns.Present(&r.Record) {
+				continue // the peer may have collected it since it greeted; its next floor tells
 			}
 			removes = append(removes, dbadapter.Write{Record: *r, Action: action})
 		}

@@ -18,54 +18,61 @@ type Rejection struct {
 	Time    time.Time // of the refusal
 }
 
-// rejections remembers what was refused, under the pair that stands for it, the
+// refusedName names a refused record. Its pair would not do: a member can grind several
+// records of one index to one checksum.
+type refusedName struct {
+	index  dbadapter.Index
+	digest dbadapter.Digest
+}
+
+// rejections remembers what was refused, under its index and digest, the
 // last MaxRejections of them. They are not kept on disk: after a restart the
 // records are offered, examined and refused once more.
 type rejections struct {
 	mu    sync.Mutex
-	of    map[dbadapter.Pair]Rejection
-	order []dbadapter.Pair // by the first refusal; each once
-	under map[dbadapter.Index][]dbadapter.Pair
+	of    map[refusedName]Rejection
+	order []refusedName // by the first refusal; each once
+	under map[dbadapter.Index][]refusedName
 }
 
-func (rs *rejections) add(pair dbadapter.Pair, r Rejection) {
+func (rs *rejections) add(name refusedName, r Rejection) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if _, known := rs.of[pair]; !known {
+	if _, known := rs.of[name]; !known {
 		if rs.of == nil {
-			rs.of, rs.under = map[dbadapter.Pair]Rejection{}, map[dbadapter.Index][]dbadapter.Pair{}
+			rs.of, rs.under = map[refusedName]Rejection{}, map[dbadapter.Index][]refusedName{}
 		}
 		if len(rs.order) == MaxRejections {
 			rs.remove(rs.order[0])
 		}
-		rs.order = append(rs.order, pair)
-		rs.under[pair.Index] = append(rs.under[pair.Index], pair)
+		rs.order = append(rs.order, name)
+		rs.under[name.index] = append(rs.under[name.index], name)
 	}
-	rs.of[pair] = r
+	rs.of[name] = r
 }
 
 // remove forgets a rejection; mu is held.
-func (rs *rejections) remove(pair dbadapter.Pair) {
-	is := func(p dbadapter.Pair) bool { return p == pair }
-	delete(rs.of, pair)
+func (rs *rejections) remove(name refusedName) {
+	is := func(n refusedName) bool { return n == name }
+	delete(rs.of, name)
 	rs.order = slices.DeleteFunc(rs.order, is)
-	if rs.under[pair.Index] = slices.DeleteFunc(rs.under[pair.Index], is); len(rs.under[pair.Index]) == 0 {
-		delete(rs.under, pair.Index)
+	if rs.under[name.index] = slices.DeleteFunc(rs.under[name.index], is); len(rs.under[name.index]) == 0 {
+		delete(rs.under, name.index)
 	}
 }
 
 // held forgets what was refused of a key that now holds the record: the record itself, and
 // versions before it, which win nowhere any more.
-func (rs *rejections) held(h dbadapter.Hasher, r *dbadapter.Hashed) {
+func (rs *rejections) held(r *dbadapter.Hashed) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if len(rs.under[r.Index]) == 0 {
 		return
 	}
-	own := dbadapter.PairOf(h, r)
-	for _, pair := range slices.Clone(rs.under[r.Index]) {
-		if refused := rs.of[pair]; pair == own || bytes.Equal(refused.Key, r.Key) && refused.Version.Compare(r.Version) < 0 {
-			rs.remove(pair)
+	own := refusedName{r.Index, r.Digest}
+	for _, name := range slices.Clone(rs.under[r.Index]) {
+		if refused := rs.of[name]; name == own || bytes.Equal(refused.Key, r.Key) && refused.Version.Compare(r.Version) < 0 {
+			rs.remove(name)
 		}
 	}
 }
@@ -80,8 +87,8 @@ func (rs *rejections) list() []Rejection {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	out := make([]Rejection, 0, len(rs.order))
-	for _, pair := range rs.order {
-		r := rs.of[pair]
+	for _, name := range rs.order {
+		r := rs.of[name]
 		r.Key = slices.Clone(r.Key)
 		out = append(out, r)
 	}
@@ -94,13 +101,12 @@ func (ns *Namespace) Rejected() []Rejection { return ns.rejected.list() }
 // RejectedCount is how many rejections are remembered.
 func (ns *Namespace) RejectedCount() int { return ns.rejected.count() }
 
-// reject remembers a record, which may be one that cannot be stored and has a
-// pair all the same.
+// reject remembers a record, which may be one that cannot be stored.
 func (ns *Namespace) reject(r *dbadapter.Hashed, from ID, why error) {
 	if ns.node.Refused != nil {
 		ns.node.Refused(why)
 	}
-	ns.rejected.add(dbadapter.PairOf(ns.Keys.Hasher, r), Rejection{
+	ns.rejected.add(refusedName{r.Index, r.Digest}, Rejection{
 		Key: slices.Clone(r.Key), Version: r.Version, From: from, Reason: why.Error(), Time: ns.node.Now().UTC(),
 	})
 }
@@ -118,7 +124,7 @@ func (ns *Namespace) outdated(records []dbadapter.Hashed, refused []*refusal) {
 			continue
 		}
 		if held, err := snap.Get(records[i].Key); err == nil {
-			ns.rejected.held(ns.Keys.Hasher, &dbadapter.Hashed{Record: held, Index: records[i].Index})
+			ns.rejected.held(&dbadapter.Hashed{Record: held, Index: records[i].Index})
 		}
 	}
 }
@@ -128,7 +134,7 @@ func (ns *Namespace) written(writes []dbadapter.Write, outcomes []dbadapter.Outc
 	ns.vouching.waiting.note(writes, outcomes)
 	for i, o := range outcomes {
 		if (o.Result == dbadapter.Applied || o.Result == dbadapter.Same) && !writes[i].Action.Removes() {
-			ns.rejected.held(ns.Keys.Hasher, &writes[i].Record)
+			ns.rejected.held(&writes[i].Record)
 		}
 	}
 }

@@ -103,18 +103,18 @@ func TestRejectionsOfAKey(t *testing.T) {
 	}
 	for i := range MaxRejections + 3 {
 		r := of(fmt.Sprint("filler ", i), 0, "")
-		rs.add(dbadapter.PairOf(h, r), Rejection{Key: r.Key, Version: r.Version})
+		rs.add(refusedName{r.Index, r.Digest}, Rejection{Key: r.Key, Version: r.Version})
 	}
 	for _, r := range []*dbadapter.Hashed{of(crowd(1), 1, "a"), of(crowd(1), 2, "a"), of(crowd(1), 2, "b"), of(crowd(1), 3, "a"), of(crowd(2), 1, "a")} {
-		rs.add(dbadapter.PairOf(h, r), Rejection{Key: r.Key, Version: r.Version})
+		rs.add(refusedName{r.Index, r.Digest}, Rejection{Key: r.Key, Version: r.Version})
 	}
-	rs.held(h, of(crowd(1), 2, "b"))
+	rs.held(of(crowd(1), 2, "b"))
 	if n := rs.count(); n != MaxRejections-2 || len(rs.order) != n || len(rs.under[12345]) != 3 {
 		t.Errorf("%d are left, %d in order, and %v", n, len(rs.order), rs.under[12345])
 	}
 	for range 3 {
-		rs.held(h, of(crowd(1), 9, ""))
-		rs.held(h, of(crowd(2), 9, ""))
+		rs.held(of(crowd(1), 9, ""))
+		rs.held(of(crowd(2), 9, ""))
 	}
 	if n := rs.count(); n != MaxRejections-5 || len(rs.under[12345]) != 0 || len(rs.under) > n {
 		t.Errorf("%d are left", n)

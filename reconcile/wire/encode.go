@@ -196,7 +196,7 @@ func (m *End) appendBody(b []byte) []byte {
 	b = appendUvarint(b, m.Collectable)
 	for _, r := range m.Refusals {
 		b = appendUvarint(b, uint64(r.Index))
-		b = appendUvarint(b, uint64(r.Checksum))
+		b = r.Digest.AppendBinary(b)
 		b = append(b, byte(r.Reason))
 	}
 	return b

@@ -30,7 +30,7 @@ const (
 	MaxOffers = 512
 
 	// MaxRefusals is the most refused records named in one frame: two batches, in
-	// 60 KiB. More are refused without being named, and come again with the next
+	// 160 KiB. More are refused without being named, and come again with the next
 	// sync.
 	MaxRefusals = 1 << 12
 

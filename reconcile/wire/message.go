@@ -177,11 +177,12 @@ type Sent struct {
 // Records is a batch, which the receiver applies in one transaction.
 type Records struct{ Records []Sent }
 
-// Refusal names a received record that was not accepted.
+// Refusal names a received record that was not accepted. Its pair would not do: a
+// member can grind several records of one index to one checksum.
 type Refusal struct {
-	Index    dbadapter.Index
-	Checksum dbadapter.Checksum
-	Reason   Reason
+	Index  dbadapter.Index
+	Digest dbadapter.Digest
+	Reason Reason
 }
 
 // End closes a side's list of records. Applied counts the records received

@@ -360,9 +360,9 @@ func (p *parser) end() Message {
 			break
 		}
 		r := Refusal{
-			Index:    dbadapter.Index(p.residue("an index")),
-			Checksum: dbadapter.Checksum(p.residue("a checksum")),
-			Reason:   p.reason(),
+			Index:  dbadapter.Index(p.residue("an index")),
+			Digest: p.digest(),
+			Reason: p.reason(),
 		}
 		m.Refusals = append(m.Refusals, r)
 	}

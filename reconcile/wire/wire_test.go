@@ -60,7 +60,7 @@ func samples() []Message {
 		&Result{Method: MethodSketch, Residual: dbadapter.Digest{9}, Told: 1<<63 + 5, Bytes: 4096, Estimate: 77},
 		&Answer{Residual: dbadapter.Digest{9}, Closing: true},
 		&Records{Records: []Sent{{Record: plain}, {Record: dated}, {Record: imported}, {Record: gone}, {Record: offered, Stub: true}, {Record: withheld, Withheld: true, Why: ReasonFloor, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
-		&End{Applied: 3, Held: 2, Collectable: 1, Refusals: []Refusal{{Index: 5, Checksum: 6, Reason: ReasonWriter}}},
+		&End{Applied: 3, Held: 2, Collectable: 1, Refusals: []Refusal{{Index: 5, Digest: dbadapter.Digest{6}, Reason: ReasonWriter}}},
 		&Refuse{Code: CodeVersion, Version: Version, Text: "other version"},
 		&Refuse{Code: CodeRemoved, Version: Version, Statements: [][]byte{[]byte("statement"), []byte("another")}},
 		&Working{},
