@@ -2,8 +2,10 @@ package testnet
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/testnet/internal/model"
 )
 
 // collisions counts the indices under which two sides hold other records of one
@@ -38,12 +40,17 @@ func (r *runner) collisions(dumps [2][]dbadapter.Record) (n int) {
 // has met is put right then. What syncs must have met, is right before.
 func (r *runner) audit() {
 	for _, group := range r.reach() {
+		_, alike := r.cluster.Node(group[0]).Wrong() // at all nodes
+		for _, i := range group {
+			_, sums := r.cluster.Node(i).Wrong()
+			alike = slices.DeleteFunc(alike, func(d model.Deviation) bool { return !slices.Contains(sums, d) })
+		}
 		for _, i := range group {
 			n := r.cluster.Node(i)
 			if !n.Damaged() || !n.Member() {
 				continue
 			}
-			if d := n.Audit(); d.Ranges > 0 && len(group) > 1 && !r.stuck(i) {
+			if d := n.Audit(); d.Ranges > len(alike) && len(group) > 1 && !r.stuck(i) {
 				r.history.Unhealed(i, d.Ranges)
 			}
 		}

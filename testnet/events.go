@@ -99,6 +99,8 @@ func (r *runner) do(e *plan.Event) {
 		n.Phantom(uint64(e.Amount))
 	case plan.FalsePeel:
 		n.FalsePeel(e.Peer)
+	case plan.ShortCheck:
+		n.ShortCheck(e.Peer)
 	case plan.Full:
 		r.fill(e.Node, e.For)
 	case plan.Old:

@@ -117,7 +117,7 @@ var kinds = []struct {
 	{"disk", []plan.Verb{plan.Restore, plan.Flip, plan.Full}},
 	{"clock", []plan.Verb{plan.Skew, plan.StopClock}},
 	{"mended", []plan.Verb{plan.Start, plan.Heal, plan.HealAll, plan.New}},
-	{"sketch", []plan.Verb{plan.FlipCell, plan.FlipSum, plan.Phantom, plan.FalsePeel}},
+	{"sketch", []plan.Verb{plan.FlipCell, plan.FlipSum, plan.Phantom, plan.FalsePeel, plan.ShortCheck}},
 }
 
 // faults are the events that begin or end a fault, each at the nodes that it

@@ -8,7 +8,7 @@ import (
 
 // The scenarios of damage have syncs that repair something.
 func TestDamageIsRepaired(t *testing.T) {
-	least := map[string]int{"kept-sums-flipped": 4, "kept-cells-flipped": 2, "false-peel": 2, "colliding-checksums": 3}
+	least := map[string]int{"kept-sums-flipped": 4, "kept-cells-flipped": 2, "false-peel": 2, "short-check": 2, "colliding-checksums": 3}
 	for _, s := range scenarios.All() {
 		if least[s.Name] == 0 {
 			continue

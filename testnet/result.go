@@ -8,7 +8,8 @@ import (
 // Violation is a broken promise. Its rules:
 //
 //	equal, kept, durable, resurrect, early, aside, lost, collected, floor, backwards,
-//	members, rights, identity, intended, idle, honest, count, leak
+//	members, rights, identity, intended, idle, honest, count, healed,
+//	full, leak
 //	                      what the sync promises; testnet/internal/check says
 //	                      each in a line
 //	version               nodes of different protocol versions did not refuse
@@ -60,7 +61,10 @@ type Result struct {
 	// Repairs counts the sessions that did not prove themselves by their cells.
 	Repairs int `json:"repairs"`
 	// Parts counts, of both sides, the sessions that were parts of a large sync.
-	Parts   int            `json:"parts"`
+	Parts int `json:"parts"`
+	// Full counts the records that nodes lacked in the end, of all nodes, since their
+	// indices were full, before a person made room.
+	Full    int            `json:"full"`
 	Frames  int            `json:"frames"`
 	Refused map[string]int `json:"refused,omitempty"`
 	// Damaged are the nodes that found their data damaged, and stay down.

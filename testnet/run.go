@@ -69,6 +69,8 @@ type runner struct {
 	history  check.History
 	panicked bool // the state of the nodes is then undefined
 	again    bool // all are equal: syncs must move nothing
+	rooms    int  // how often room was made under full indices
+	crowded  bool // all are equal but for what finds an index full
 	fills    map[int]int
 	replaced map[int]bool  // nodes that were restored from a copy
 	healed   time.Duration // since when nothing is wrong any more
@@ -83,7 +85,7 @@ type runner struct {
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
 	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
-	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Checksums: p.Checksums, Bulk: r.bulk(), Watch: r})
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Watch: r})
 	r.result = Result{
 		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1, plan: p,
 		Violations: []Violation{}, Refused: map[string]int{},
@@ -267,6 +269,7 @@ func (r *runner) Refused(_ int, err error) {
 		{reconcile.ErrDenied, plan.RefusedDenied},
 		{sim.ErrFull, plan.RefusedFull},
 		{hlc.ErrOutOfBounds, plan.RefusedFuture},
+		{dbadapter.ErrLimit, plan.RefusedLimit},
 		{reconcile.ErrVersion, plan.RefusedVersion},
 		{reconcile.ErrNotVerified, plan.RefusedUnproved},
 		{reconcile.ErrProtocol, plan.RefusedProtocol},
@@ -304,19 +307,19 @@ func (r *runner) Ended(e *model.Ended) {
 		r.violate(ruleSound, e.Node, "a session with node %d %s: %v", e.Peer, r.unsound(e), e.Err)
 	case e.Restamped:
 		return // versions were lowered under it; what nodes hold in the end is judged
-	case e.Alone && !r.again, begunAgain(e.Err):
+	case e.Alone && !r.again && !r.crowded, begunAgain(e.Err):
 		return // it moved nothing, or is begun again
-	case !r.again && e.Report.Method == wire.MethodSame && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
+	case !r.again && !r.crowded && e.Report.Method == wire.MethodSame && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
 		return // most are, and to judge them as the others are takes long
 	}
 	s := check.Sync{
-		Node: e.Node, Peer: e.Peer, Report: e.Report, Again: r.again, Quiet: e.Quiet,
+		Node: e.Node, Peer: e.Peer, Report: e.Report, Again: r.again, Full: r.crowded, Quiet: e.Quiet,
 		Took: e.Took, Counted: true, Failed: e.Err != nil,
 		Gets: e.Ask.Direction != wire.Push, Gives: e.Ask.Direction != wire.Pull, DryRun: e.Ask.DryRun,
 		Before: e.Before, After: e.After,
 		Compared: e.Report.Method == wire.MethodSketch && len(e.Ask.Prefix) == 0 && e.Ask.Span == (wire.Span{}),
 		Unproved: unproved(e.Err),
-		Wrong:    [2]check.Wrong{check.Wrong(e.Wrong[0]), check.Wrong(e.Wrong[1])}, Still: check.Wrong(e.Still), Struck: e.Struck, Stray: e.Stray,
+		Wrong:    [2]check.Wrong{check.Wrong(e.Wrong[0]), check.Wrong(e.Wrong[1])}, Still: check.Wrong(e.Still), Struck: e.Struck, Stray: e.Stray, Alike: e.Alike,
 		Collisions: r.collisions(e.Before), Begun: e.Begun, At: r.world.Now(), Damaged: e.Damaged,
 	}
 	if !e.Initiator {

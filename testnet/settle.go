@@ -46,13 +46,20 @@ func (r *runner) settle() error {
 	r.healed = from
 	for end := from + r.plan.Settle; ; {
 		r.cluster.Settle(pace)
-		done, err := r.wait(end, pace/2, r.equal)
+		done, err := r.wait(end, pace/2, r.settled)
 		if !done && err == nil && r.lapseSilent() {
 			end += r.plan.Settle
-			done, err = r.wait(end, pace/2, r.equal)
+			done, err = r.wait(end, pace/2, r.settled)
 		}
 		if !done {
 			return err // if it is nil: the checker will say what differs
+		}
+		if !r.equal() {
+			if again, err := r.makeRoom(); !again {
+				return err
+			}
+			end = r.world.Now() + r.plan.Settle
+			continue
 		}
 		settled := r.world.Now() - from
 		// Collection follows: pledges need some rounds.
@@ -144,9 +151,19 @@ func (r *runner) quiet() bool {
 	return true
 }
 
-// idle lets each pair sync once more; of many nodes, each with the next.
+// idle lets each pair of equal nodes sync once more.
 func (r *runner) idle() error {
 	r.again = true
+	return r.pairs(func(a, b int, err error) {
+		if err != nil {
+			r.violate(check.Idle, a, "all nodes were equal, and a sync with node %d failed: %v", b, err)
+		}
+	})
+}
+
+// pairs lets each pair sync; of many nodes, each with the next. It tells what came of
+// each sync.
+func (r *runner) pairs(ended func(a, b int, err error)) error {
 	for _, group := range r.reach() {
 		if r.stuck(group[0]) {
 			continue // they differ in what could be collected
@@ -156,9 +173,7 @@ func (r *runner) idle() error {
 				over := false
 				r.cluster.Node(group[a]).Sync(group[b], node.Ask{}, func(err error) {
 					over = true
-					if err != nil {
-						r.violate(check.Idle, group[a], "all nodes were equal, and a sync with node %d failed: %v", group[b], err)
-					}
+					ended(group[a], group[b], err)
 				})
 				done, err := r.wait(r.world.Now()+lastWords, lastPace, func() bool { return over && r.quiet() })
 				if !done {
@@ -196,6 +211,9 @@ func (r *runner) judge() {
 				r.violate(ruleDamage, i, "it does not start: %v; its disk had no fault", n.Damage())
 			}
 		}
+	}
+	for _, group := range r.dumps() {
+		r.history.Overfull(group, r.cluster.Index)
 	}
 	res.Converged = r.equal() && len(res.outcome.Down) == len(res.Damaged)
 	r.sample()
@@ -258,7 +276,7 @@ func (r *runner) final(node, group int) (check.Final, error) {
 		return f, fmt.Errorf("read its cells: %w", err)
 	}
 	f.Recomputed = r.recompute(f.Dump, len(f.Kept.Cells))
-	if w := n.Wrong(); w.Any() {
+	if w, _ := n.Wrong(); w.Any() {
 		f.Audit = fmt.Errorf("the sums of %d ranges and %d cells are not those of its records", w.Sums, w.Cells)
 	}
 	return f, nil

@@ -37,6 +37,9 @@
 //	healed     sums of ranges that a node keeps wrong are put right by the sync that meets
 //	           them, cells by an audit that it calls for; a sync that repairs something
 //	           makes all equal
+//	full       an index takes 64 records that are not tombstones, and 256 keys; what a node
+//	           has no room for it lists, and a sync declines just that, is not verified,
+//	           and brings everything else
 //	leak       what was measured is within its bound
 //
 // # What a node may forget

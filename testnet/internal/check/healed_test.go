@@ -25,6 +25,7 @@ func TestHealed(t *testing.T) {
 	fixed := reconcile.Repair{Ranges: 1, Digests: 1}
 	none := func(*Sync) {}
 	unproved := sync(reconcile.Repair{}, func(s *Sync) { s.Unproved, s.Failed, s.Wrong, s.Report.Verified = true, true, number, false })
+	part := sync(reconcile.Repair{Sketch: true}, func(s *Sync) { s.Wrong, s.Still, s.Compared = cells, Wrong{Cells: 9}, false })
 	noticed := sync(reconcile.Repair{Sketch: true}, func(s *Sync) { s.Wrong, s.Still = cells, Wrong{Cells: 9} })
 	for name, c := range map[string]struct {
 		syncs []Sync
@@ -33,6 +34,7 @@ func TestHealed(t *testing.T) {
 		"nothing":                    {[]Sync{sync(reconcile.Repair{}, none)}, ""},
 		"a sum that is mended":       {[]Sync{sync(fixed, func(s *Sync) { s.Wrong = sums })}, ""},
 		"a sum that is left":         {[]Sync{sync(fixed, func(s *Sync) { s.Wrong, s.Still = sums, Wrong{Sums: 1} })}, Healed},
+		"both wrong alike":           {[]Sync{sync(reconcile.Repair{}, func(s *Sync) { s.Wrong, s.Still, s.Alike = [2]Wrong{{Sums: 1}, {Sums: 1}}, Wrong{Sums: 1}, 1 })}, ""},
 		"struck meanwhile":           {[]Sync{sync(fixed, func(s *Sync) { s.Struck, s.Still = true, Wrong{Sums: 1} })}, ""},
 		"mended and not counted":     {[]Sync{sync(reconcile.Repair{Ranges: 1}, func(s *Sync) { s.Wrong = sums })}, Count},
 		"counted and not there":      {[]Sync{sync(fixed, none)}, Count},
@@ -43,6 +45,7 @@ func TestHealed(t *testing.T) {
 		"repaired and not verified":  {[]Sync{sync(reconcile.Repair{Ranges: 1}, func(s *Sync) { s.Report.Verified = false })}, Healed},
 		"cells once":                 {[]Sync{noticed, noticed}, ""},
 		"cells for long":             {[]Sync{noticed, later(noticed)}, Healed},
+		"cells of a part":            {[]Sync{noticed, later(part)}, ""},
 		"cells audited between":      {[]Sync{noticed, sync(reconcile.Repair{}, none), later(noticed)}, ""},
 		"no proof once":              {[]Sync{unproved, unproved}, ""},
 		"no proof for long":          {[]Sync{unproved, later(unproved)}, Healed},

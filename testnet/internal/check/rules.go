@@ -29,6 +29,7 @@ const (
 	Honest    Rule = "honest"
 	Count     Rule = "count"
 	Healed    Rule = "healed"
+	Full      Rule = "full"
 	Leak      Rule = "leak"
 )
 

@@ -19,6 +19,9 @@ type Sync struct {
 	// Again says that all nodes were equal before; the fields below are then
 	// ignored.
 	Again bool
+	// Full says that the two differ in nothing but what finds an index full, and that
+	// nothing else is under way; the fields below but for Before are then ignored.
+	Full bool
 	// Gets and Gives say which ways records travel, seen from Node.
 	Gets, Gives bool
 	// DryRun says that the sync finds the differences and moves nothing.
@@ -39,6 +42,8 @@ type Sync struct {
 	Wrong         [2]Wrong
 	Still         Wrong
 	Struck, Stray bool
+	// Alike is how many sums both kept wrong, and by as much: the two cannot see these.
+	Alike int
 	// Collisions are the indices under which the two held other records of one checksum.
 	Collisions int
 	// Begun and At are when the session began, and ended; Damaged is when more went wrong
@@ -50,7 +55,7 @@ type Sync struct {
 	Before, After [2][]dbadapter.Record
 }
 
-// Synced judges a session: the rules idle, honest, count and healed.
+// Synced judges a session: the rules idle, honest, count, healed and full.
 func (h *History) Synced(s *Sync) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,6 +65,10 @@ func (h *History) Synced(s *Sync) {
 			h.found.say(Idle, s.Node, "", "all nodes were equal, and a sync with node %d found %d differences, applied %d, sent %d, rejected %d, verified %v",
 				s.Peer, r.Differences(), r.Applied, r.Sent, r.Rejected, r.Verified)
 		}
+		return
+	}
+	if s.Full {
+		h.full(s)
 		return
 	}
 	if h.healed(s); s.Unproved {

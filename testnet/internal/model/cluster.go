@@ -30,6 +30,8 @@ type Config struct {
 	Every time.Duration
 	// Indices is how many indices keys are spread over; 0 means all.
 	Indices uint64
+	// Ground, if not empty, is the prefix of keys that share one index.
+	Ground string
 	// Checksums is how many bits of a checksum tell records of one minute apart; 0: all.
 	Checksums int
 	// Bulk is which syncs are large ones.
@@ -120,6 +122,9 @@ func (c *Cluster) Index(key []byte) dbadapter.Index { return c.keys.Hasher.Index
 func (c *Cluster) weaken(h dbadapter.Hasher) dbadapter.Hasher {
 	if c.Indices > 0 {
 		h = Coarse(h, c.Indices)
+	}
+	if c.Ground != "" {
+		h = Ground(h, c.Ground)
 	}
 	if c.Checksums > 0 {
 		h = Colliding(h, c.Checksums)

@@ -16,6 +16,12 @@ import (
 // fault of the program, would leave it: the records are right. It goes where the state
 // itself goes, into summaries on the disk and copies of it.
 
+// Deviation is how far what is kept of a range is from what its records give.
+type Deviation struct {
+	Range dbadapter.Range
+	By    dbadapter.Sum
+}
+
 // Wrong is how much of what a node keeps is not that of its records.
 type Wrong struct {
 	Sums    int // of ranges
@@ -91,6 +97,7 @@ func (n *Node) FlipSum(bit uint64) {
 	} else {
 		flipped.Digest[at/64-1] ^= 1 << (at % 64)
 	}
+	p.node.flipped[r] = true
 	from, _ := r.Bounds()
 	missing := flipped.Sub(kept)
 	n.tell(dbadapter.Change{Index: from, Delta: missing.Digest, Records: int(missing.Records)})
@@ -136,13 +143,14 @@ func (p *process) keptSums() []dbadapter.Sum {
 type right struct {
 	dump  []dbadapter.Record // that they are of
 	sums  []dbadapter.Sum
+	whole dbadapter.Sum // of them
 	cells []rateless.Cell
 }
 
 // wrong compares what a process keeps with its records, if it was ever damaged.
-func (p *process) wrong() (w Wrong) {
+func (p *process) wrong() (w Wrong, sums []Deviation) {
 	if p.node.strikes == 0 || p.ns == nil {
-		return w
+		return w, nil
 	}
 	live, err := p.ns.Live.Snapshot(context.Background(), p.store, nil)
 	if err != nil {
@@ -154,22 +162,27 @@ func (p *process) wrong() (w Wrong) {
 		panic(err)
 	}
 	want := p.compute()
+	whole := live.Ranges(0, dbadapter.Ranges) == want.whole
 	for r := range want.sums {
-		switch kept := live.Ranges(dbadapter.Range(r), dbadapter.Range(r)+1); {
-		case kept == want.sums[r]:
-		case kept.Records != want.sums[r].Records:
-			w.Numbers++
-			fallthrough
-		default:
-			w.Sums++
+		if whole && !p.node.flipped[dbadapter.Range(r)] {
+			continue // what is wrong here would have to be made up for by another
 		}
+		kept := live.Ranges(dbadapter.Range(r), dbadapter.Range(r)+1)
+		if kept == want.sums[r] {
+			continue
+		}
+		w.Sums++
+		if kept.Records != want.sums[r].Records {
+			w.Numbers++
+		}
+		sums = append(sums, Deviation{dbadapter.Range(r), kept.Sub(want.sums[r])})
 	}
 	for i := range want.cells {
 		if cells[i] != want.cells[i] {
 			w.Cells++
 		}
 	}
-	return w
+	return w, sums
 }
 
 // compute is the state that the records give, made anew when they have changed.
@@ -196,7 +209,11 @@ func (p *process) compute() *right {
 	for i, b := range buckets {
 		sketch.Add(coded.Pair(i, b.Pair(h).Checksum))
 	}
-	p.right = right{dump, sums, sketch.Prefix(damagedCells)}
+	var whole dbadapter.Sum
+	for _, s := range sums {
+		whole = whole.Add(s)
+	}
+	p.right = right{dump, sums, whole, sketch.Prefix(damagedCells)}
 	return &p.right
 }
 
@@ -234,21 +251,32 @@ func (n *Node) Audit() (d replica.Drift) {
 // Damaged reports whether what the node keeps of its records was ever damaged.
 func (n *Node) Damaged() bool { return n.strikes > 0 }
 
-// Wrong is what of it is wrong now.
-func (n *Node) Wrong() (w Wrong) {
+// Wrong is what of it is wrong now, and the ranges among that.
+func (n *Node) Wrong() (w Wrong, sums []Deviation) {
 	if n.process != nil {
-		w = n.process.wrong()
+		w, sums = n.process.wrong()
 	}
-	return w
+	return w, sums
+}
+
+// Common counts the deviations that two nodes share: what both keep wrong alike, neither
+// can see in the other.
+func Common(a, b []Deviation) (n int) {
+	for _, d := range a {
+		if slices.Contains(b, d) {
+			n++
+		}
+	}
+	return n
 }
 
 // FalsePeel spoils the cells of the next sync that the node begins with another.
 func (n *Node) FalsePeel(remote int) { n.stray[remote] = true }
 
-// stray is a pair that neither side of a session holds, in the initiator's cells: in all
-// of them, or in those of its first message only.
+// stray is what the initiator's cells hold beside its own in a session: a pair that neither
+// side holds, in all of them or in those of its first message only, or a wrong check.
 type stray struct {
-	cells []rateless.Cell // that hold just the pair
+	cells []rateless.Cell // that are added to its own
 	later bool
 	sent  int
 }

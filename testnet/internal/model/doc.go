@@ -12,6 +12,7 @@
 //	background.go  virtual timers for the schedule, for peer's background
 //	wall.go        a machine's clock that jumps and stands still
 //	damage.go      live sketches and sums of ranges that are kept wrong
+//	shortcheck.go  a sum of differences that is taken for one
 //	crash.go       processes that die anywhere
 //
 // Nodes become members by invitations, as they do on a network.

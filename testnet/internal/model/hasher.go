@@ -1,6 +1,10 @@
 package model
 
-import "github.com/syncd-io/syncd/dbadapter"
+import (
+	"bytes"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
 
 // Coarse is a hasher with few indices, so that many keys share one: shared
 // indices, rare below a hundred million records, become frequent.
@@ -14,6 +18,23 @@ type coarse struct {
 // Index implements dbadapter.Hasher.
 func (c *coarse) Index(key []byte) dbadapter.Index {
 	return 1 + dbadapter.Index(uint64(c.Hasher.Index(key))%c.indices)
+}
+
+// Ground is a hasher that has one index for all keys with a prefix, as a member that
+// knows the secret can find them.
+func Ground(h dbadapter.Hasher, prefix string) dbadapter.Hasher { return &ground{h, []byte(prefix)} }
+
+type ground struct {
+	dbadapter.Hasher
+	prefix []byte
+}
+
+// Index implements dbadapter.Hasher.
+func (g *ground) Index(key []byte) dbadapter.Index {
+	if bytes.HasPrefix(key, g.prefix) {
+		key = g.prefix
+	}
+	return g.Hasher.Index(key)
 }
 
 // checksumBits is how many bits of a checksum tell no time.

@@ -24,14 +24,16 @@ type Node struct {
 	disk    *sim.Disk
 	copied  *sim.Disk // the last copy that was kept, or nil
 	wall    wall
-	old     bool           // it speaks an older version of the protocol
-	liar    bool           // its greetings are not true
-	tickets map[int]string // the last of each inviter
-	strikes int            // how often what it keeps of its records was damaged
-	struck  time.Duration  // the last time
-	stray   map[int]bool   // the cells of the next sync with that node hold a wrong pair
-	damage  error          // why it does not start
-	frozen  time.Duration  // until when it stands still
+	old     bool                     // it speaks an older version of the protocol
+	liar    bool                     // its greetings are not true
+	tickets map[int]string           // the last of each inviter
+	strikes int                      // how often what it keeps of its records was damaged
+	struck  time.Duration            // the last time
+	flipped map[dbadapter.Range]bool // whose kept sums were
+	stray   map[int]bool             // the cells of the next sync with that node hold a wrong pair
+	short   map[int]bool             // a check of the next sync with that node is short
+	damage  error                    // why it does not start
+	frozen  time.Duration            // until when it stands still
 	starts  uint64
 	crash   crash
 	process *process // nil while the node is down
@@ -58,7 +60,7 @@ type process struct {
 }
 
 func newNode(c *Cluster, number int) *Node {
-	n := &Node{cluster: c, world: c.World, number: number, tickets: map[int]string{}, stray: map[int]bool{}}
+	n := &Node{cluster: c, world: c.World, number: number, tickets: map[int]string{}, stray: map[int]bool{}, short: map[int]bool{}, flipped: map[dbadapter.Range]bool{}}
 	n.id = node.IDOf(keyOf(number).Public().(ed25519.PublicKey))
 	n.wall.world = c.World
 	n.insert(sim.NewDisk(c.World, number))

@@ -52,6 +52,8 @@ type Ended struct {
 	Wrong         [2]Wrong
 	Still         Wrong
 	Struck, Stray bool
+	// Alike is how many ranges both kept wrong, and by as much.
+	Alike int
 	// Damaged is when the state that Node keeps was damaged last.
 	Damaged time.Duration
 	// Restamped says that one of the two restamped records meanwhile, or set some
@@ -66,7 +68,7 @@ type Ended struct {
 type meeting struct {
 	sides    [2]*session // initiator and responder
 	replayed bool
-	stray    *stray // in the initiator's cells, or nil
+	stray    *stray // what the initiator's cells hold beside its own, or nil
 }
 
 // tape is what an initiator has sent.
@@ -97,7 +99,8 @@ type session struct {
 	stamped int // p.restamps then
 	applied int // records, by this session
 	wrong   Wrong
-	strikes int // of the node, when the snapshot was taken
+	sums    []Deviation // of wrong
+	strikes int         // of the node, when the snapshot was taken
 	finish  func(reconcile.Report, error)
 }
 
@@ -108,7 +111,8 @@ func (p *process) begin(remote, side int, m *meeting, a node.Ask, open func(x *s
 	if x.Conversation, err = open(x); err != nil {
 		return nil, err
 	}
-	x.wrong, x.strikes = p.wrong(), p.node.strikes
+	x.wrong, x.sums = p.wrong()
+	x.strikes = p.node.strikes
 	m.sides[side] = x
 	p.sessions = append(p.sessions, x)
 	p.node.cluster.open++
@@ -137,6 +141,9 @@ func (p *process) dial(remote int, a node.Ask, finish func(reconcile.Report, err
 	if n.stray[remote] && a.Moves() {
 		delete(n.stray, remote)
 		m.stray = n.drawStray(n.starts, uint64(remote))
+	} else if n.short[remote] && a.Moves() && len(a.Prefix) == 0 && a.Span == (wire.Span{}) {
+		m.stray = p.shortStray(there)
+		n.short[remote] = m.stray == nil
 	}
 	n.cluster.last[[2]int{n.number, remote}] = x.tape
 	x.done = p.ns.Call(there.id, a)
@@ -271,7 +278,8 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 		Took: x.applied, Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
 	}
 	e.Before[0], e.After[0] = x.before, x.process.records()
-	e.Wrong[0], e.Still = x.wrong, x.process.wrong()
+	e.Wrong[0] = x.wrong
+	e.Still, _ = x.process.wrong()
 	e.Damaged, e.Struck, e.Stray = n.struck, x.strikes != n.strikes, x.meeting.stray != nil
 	if initiator := x.meeting.sides[0]; initiator != nil {
 		e.Begun = initiator.begun
@@ -280,6 +288,7 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 	if y := x.meeting.sides[1-x.side]; y != nil {
 		e.Restamped = e.Restamped || y.process.restamps != y.stamped
 		e.Alone, e.Mixed, e.Before[1] = false, x.old != y.old, y.before
+		e.Alike = Common(x.sums, y.sums)
 		e.Wrong[1], e.Struck = y.wrong, e.Struck || y.strikes != y.process.node.strikes
 		if y.process.node.process == y.process {
 			e.After[1] = y.process.records()

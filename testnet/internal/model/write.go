@@ -75,21 +75,21 @@ const (
 // Attempt.Hold for that.
 func (p *process) carry(a *node.Attempt, records int, told Told) {
 	n := p.node
-	end := func(err error) {
+	end := func(outcomes []dbadapter.Outcome, err error) {
 		if err != nil {
 			n.cluster.Watch.Refused(n.number, err)
 		}
 		for i := range records {
-			if err != nil {
+			if err != nil && (len(outcomes) == 0 || outcomes[i].Result != dbadapter.Applied) {
 				told(i, dbadapter.Version{}, err)
-			} else {
+			} else { // of a batch, the others are written
 				told(i, a.Version(i), nil)
 			}
 		}
 	}
 	writes, err := a.Writes()
 	if err != nil {
-		end(err)
+		end(nil, err)
 		return
 	}
 	err = p.store.write(writes, func(outcomes []dbadapter.Outcome, err error) {
@@ -101,10 +101,10 @@ func (p *process) carry(a *node.Attempt, records int, told Told) {
 			p.now(func() { p.carry(a, records, told) })
 			return
 		}
-		end(err)
+		end(outcomes, err)
 	})
 	if err != nil {
-		end(err)
+		end(nil, err)
 		return
 	}
 	p.linger()
@@ -188,4 +188,12 @@ func (p *process) importOne(item *node.Item) (version dbadapter.Version, err err
 		version = writes[0].Record.Version
 	}
 	return version, nil
+}
+
+// Rejected lists what the process has declined of what others offered.
+func (n *Node) Rejected() []node.Rejection {
+	if n.process == nil || n.process.ns == nil {
+		return nil
+	}
+	return n.process.ns.Rejected()
 }

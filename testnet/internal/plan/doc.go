@@ -36,6 +36,7 @@
 //	checksums N         N bits of a checksum tell records of one minute apart, 1 to 22;
 //	                    with few, other contents have equal checksums
 //	indices N           keys share so many indices
+//	ground WORD         keys that begin with WORD share one index
 //	alone               only node 0 has the namespace; the others join by events
 //	settle D            after the last event all links are healed, all nodes
 //	                    started and all clocks right; within D they converge

@@ -153,7 +153,7 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 	lasts := max(time.Millisecond, min(d.within(e.For/4), e.At+e.For-f.At))
 	end := Event{At: f.At + lasts, Node: f.Node}
 	switch f.Verb {
-	case Cut, Loss, Replay, Partition, FalsePeel:
+	case Cut, Loss, Replay, Partition, FalsePeel, ShortCheck:
 		if p.Nodes == 1 {
 			return nil // there is no other node
 		}
@@ -179,7 +179,7 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 	case FlipCell, FlipSum, Phantom: // low numbers more often: what syncs of small sets read
 		f.Amount = d.scale(1<<24) - 1
 		return []Event{f}
-	case FalsePeel:
+	case FalsePeel, ShortCheck:
 		f.Node, f.Peer = d.pair(p.Nodes)
 		return []Event{f}
 	case Freeze, StopClock, Full:
@@ -249,6 +249,9 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		if r := p.draw("ranges", 0, 0); r.IntN(3) == 0 {
 			p.Checksums = 1 + r.IntN(3)
 		}
+		if r := p.draw("ground", 0, 0); r.IntN(4) == 0 {
+			p.Ground = "g"
+		}
 	}
 	line := Event{Verb: Expand, At: time.Second, For: 20*time.Second + d.within(40*time.Second)}
 	line.Random = Random{
@@ -280,6 +283,9 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		line.Random.Size += 2000
 	}
 	p.Events = append(joins, line)
+	if p.Ground != "" {
+		p.Events = append(p.Events, p.grinding(&line)...)
+	}
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return p.Expand()
 }

@@ -34,6 +34,8 @@ const (
 	RefusedFull Refusal = "full"
 	// RefusedFuture: a record whose version is too far ahead of the clock.
 	RefusedFuture Refusal = "future"
+	// RefusedLimit: a write or a record whose index has no room for its key.
+	RefusedLimit Refusal = "limit"
 	// RefusedProtocol: a session that broke the protocol.
 	RefusedProtocol Refusal = "protocol"
 	// RefusedRemoved: a session of a node that has been removed.
@@ -49,7 +51,7 @@ const (
 
 // Refusals lists all of them, in alphabetical order.
 func Refusals() []Refusal {
-	return []Refusal{RefusedDenied, RefusedFull, RefusedFuture, RefusedProtocol, RefusedRemoved, RefusedTimeout, RefusedUnproved, RefusedVersion}
+	return []Refusal{RefusedDenied, RefusedFull, RefusedFuture, RefusedLimit, RefusedProtocol, RefusedRemoved, RefusedTimeout, RefusedUnproved, RefusedVersion}
 }
 
 // Outcome is the part of a run's result that an expectation can name.

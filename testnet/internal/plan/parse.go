@@ -122,6 +122,8 @@ func (p *parser) setting(word, rest string) error {
 		p.plan.Checksums, err = number("checksums", rest, 1, ChecksumBits)
 	case "indices":
 		p.plan.Indices, err = number("indices", rest, 1, MaxEvents)
+	case "ground":
+		p.plan.Ground, err = rest, checkWord("prefix", rest)
 	case "signed", "alone":
 		p.plan.Signed = p.plan.Signed || word == "signed"
 		p.plan.Alone = p.plan.Alone || word == "alone"
@@ -134,7 +136,7 @@ func (p *parser) setting(word, rest string) error {
 	return err
 }
 
-var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "signed", "alone", "settle"}
+var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "ground", "signed", "alone", "settle"}
 
 func (p *parser) expect(rest string) error {
 	x := &p.plan.Expect

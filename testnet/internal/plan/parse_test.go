@@ -22,6 +22,7 @@ every 5s
 skew 1m
 checksums 2
 indices 9
+ground g
 signed
 alone
 
@@ -74,6 +75,7 @@ at 18s flip-cell 2 1001
 at 18s flip-sum 2 1002
 at 18s phantom 2 7
 at 18s false-peel 0>1
+at 18s short-check 0>1
 at 19s full 2 for 10s
 at 20s old 2
 at 20s lie 2
@@ -97,7 +99,7 @@ func TestParse(t *testing.T) {
 	if got := p.String(); got != whole {
 		t.Errorf("printed as\n%s", got)
 	}
-	if p.Nodes != 5 || p.Seed != 1<<64-1 || !p.Signed || !p.Alone || p.Checksums != 2 || p.Indices != 9 || p.Every != 5*time.Second || p.Skew != time.Minute || p.Settle != 2*time.Minute {
+	if p.Nodes != 5 || p.Seed != 1<<64-1 || !p.Signed || !p.Alone || p.Checksums != 2 || p.Indices != 9 || p.Ground != "g" || p.Every != 5*time.Second || p.Skew != time.Minute || p.Settle != 2*time.Minute {
 		t.Errorf("settings: %+v", p)
 	}
 	if want := (Net{10 * time.Millisecond, 30 * time.Millisecond, 0.01, 0.002, 1}); p.Net != want {

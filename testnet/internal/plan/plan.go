@@ -34,6 +34,9 @@ type Plan struct {
 	Checksums int
 	// Indices is how many indices keys are spread over; 0: as the seed says.
 	Indices int
+	// Ground, if not empty, is the prefix of keys that share one index, as a member that
+	// knows the secret can grind them.
+	Ground string
 	// Events stand in order of time; those of the same time happen in the
 	// order of the list.
 	Events []Event

@@ -30,6 +30,9 @@ func (p *Plan) String() string {
 	if p.Indices != 0 {
 		fmt.Fprintf(&b, "indices %d\n", p.Indices)
 	}
+	if p.Ground != "" {
+		fmt.Fprintf(&b, "ground %s\n", p.Ground)
+	}
 	if p.Signed {
 		b.WriteString("signed\n")
 	}

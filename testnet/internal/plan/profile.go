@@ -20,7 +20,7 @@ const (
 	Members Profile = "members"
 	// Ranges has damage of what nodes keep of their records for syncs, and of the cells of
 	// single syncs, with crashes, restores, cuts, losses and partitions; in a third of the
-	// plans checksums collide.
+	// plans checksums collide, in a fourth members grind keys to one index.
 	Ranges Profile = "ranges"
 	// Mixed is, by the seed, one of the others but Ranges, or all of them at once; in every
 	// third plan admins change the list of members, too.
@@ -40,7 +40,7 @@ var faults = map[Profile][]Verb{
 	Clocks: {Skew, Skew, Skew, StopClock, StopClock, Freeze, Crash, Restore},
 	Disks:  {Crash, Crash, CrashAt, CrashAt, Restore, Restore, Flip, Full},
 	Ranges: {
-		FlipCell, FlipCell, FlipCell, FlipSum, FlipSum, FlipSum, FlipSum, Phantom, Phantom, FalsePeel, FalsePeel, FalsePeel,
+		FlipCell, FlipCell, FlipCell, FlipSum, FlipSum, FlipSum, FlipSum, Phantom, Phantom, FalsePeel, FalsePeel, ShortCheck, ShortCheck,
 		Crash, CrashAt, CrashAt, Restore, Partition, Cut, Loss,
 	},
 	Members: {Partition, Partition, Partition, Cut, Loss, Crash, CrashAt, Restore, Restore, Skew, Skew, Freeze},

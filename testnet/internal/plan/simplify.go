@@ -25,6 +25,7 @@ func (s *shrinker) settings() {
 		},
 		func(p *Plan) { p.Checksums = 0 },
 		func(p *Plan) { p.Indices = 0 },
+		func(p *Plan) { p.Ground = "" },
 		func(p *Plan) { p.Skew = DefaultSkew },
 		func(p *Plan) { p.Settle = DefaultSettle },
 	} {

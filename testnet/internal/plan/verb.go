@@ -109,6 +109,11 @@ const (
 	// node 1 hold a pair that neither holds, as if it had been peeled out of them
 	// wrongly. By the seed those that are asked for later hold it, too, or not.
 	FalsePeel
+	// ShortCheck: "short-check 0>1": in the next sync that node 0 begins with node 1, the
+	// check of a cell that holds several differences is that of one, as if the check had
+	// fewer bits: the decoder takes a pair out that neither holds. It waits for a sync
+	// whose cells allow it.
+	ShortCheck
 	// Full: "full 2 for 10s": its disk takes no more writes for that long.
 	Full
 	// Old: "old 2" restarts the node with an older version of the protocol.
@@ -203,6 +208,7 @@ var verbTable = [verbs]struct {
 	FlipSum:    {"flip-sum", formFlip, fault},
 	Phantom:    {"phantom", formFlip, fault},
 	FalsePeel:  {"false-peel", formLink, fault},
+	ShortCheck: {"short-check", formLink, fault},
 	Full:       {"full", formFor, fault},
 	Old:        {"old", formNode, fault},
 	Lie:        {"lie", formNode, fault},
