@@ -73,6 +73,9 @@ type Member struct {
 	// Synced is when this node last synced with it to a good end; zero: not since
 	// this node was opened.
 	Synced time.Time
+	// Verified is when a sync of everything has last proved the records equal to its;
+	// kept over restarts; zero for never.
+	Verified time.Time
 }
 
 // Members lists the members by their ids, this node included while it is one.
@@ -80,7 +83,7 @@ func (ns *Namespace) Members() []Member {
 	list := ns.core.Members().Members()
 	out := make([]Member, len(list))
 	for i, m := range list {
-		out[i] = Member{ID: ID(m.ID), Role: Role(m.Role), Writer: m.Writer, Since: m.Since.Time(), By: ID(m.By), Lapsed: m.Lapsed, Synced: ns.synced.with(ID(m.ID))}
+		out[i] = Member{ID: ID(m.ID), Role: Role(m.Role), Writer: m.Writer, Since: m.Since.Time(), By: ID(m.By), Lapsed: m.Lapsed, Synced: ns.synced.with(ID(m.ID)), Verified: ns.verified.with(ID(m.ID))}
 		if m.Expires != 0 {
 			out[i].Expires = m.Expires.Time()
 		}

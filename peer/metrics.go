@@ -15,12 +15,14 @@ import (
 type metrics struct {
 	node       *Node
 	registerer prometheus.Registerer
+	standing   standing
 
 	steps  *prometheus.HistogramVec
 	syncs  *prometheus.CounterVec
 	bytes  *prometheus.CounterVec
 	denied prometheus.Counter
 	waited *prometheus.CounterVec
+	differ *prometheus.CounterVec
 	sweep  *prometheus.CounterVec
 	// repairs counts what syncs found where the cells did not prove themselves.
 	repairs *prometheus.CounterVec
@@ -33,7 +35,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	m := &metrics{
-		node: n,
+		node: n, standing: newStanding(),
 		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "syncd_sync_step_seconds", Help: "Time of a sync's step, waits on the peer included.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10), // 0.1 ms to 26 s
@@ -50,6 +52,9 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		waited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_bandwidth_wait_seconds_total", Help: "For how long the streams of syncs have waited for the bounds of the bandwidth.",
 		}, []string{"direction"}),
+		differ: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_found_differences_total", Help: "Differences that syncs, begun here or there, have found: records missing here, missing there, and held in two versions.",
+		}, []string{"ns", "kind"}),
 		sweep: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_swept_records_total", Help: "Records that left a namespace after all members were past them (collected), that were written again for a writer without the right (adopted), or set aside.",
 		}, []string{"ns", "what"}),
@@ -102,11 +107,13 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.bytes.Describe(ch)
 	m.denied.Describe(ch)
 	m.waited.Describe(ch)
+	m.differ.Describe(ch)
 	m.sweep.Describe(ch)
 	m.repairs.Describe(ch)
 	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost} {
 		ch <- d
 	}
+	m.standing.describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -116,6 +123,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.bytes.Collect(ch)
 	m.denied.Collect(ch)
 	m.waited.Collect(ch)
+	m.differ.Collect(ch)
 	m.sweep.Collect(ch)
 	m.repairs.Collect(ch)
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
@@ -123,6 +131,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(m.running, m.node.places.running.Load())
 	m.collectDamage(ch, gauge)
+	m.standing.collect(m.node, ch)
 	if o, ok := m.node.ClockOffset(); ok {
 		ch <- prometheus.MustNewConstMetric(m.offset, prometheus.GaugeValue, o.By.Seconds())
 	}
@@ -179,6 +188,13 @@ func unixSeconds(t time.Time) int64 {
 func (m *metrics) swept(ns *Namespace, s node.Swept) {
 	for what, n := range map[string]int64{"collected": s.Collected, "adopted": s.Adopted, "set_aside": s.SetAside} {
 		m.sweep.WithLabelValues(ns.Name(), what).Add(float64(n))
+	}
+}
+
+// found counts the differences that a conversation has found.
+func (m *metrics) found(r *Report) {
+	for kind, n := range map[string]int{"missing_here": r.MissingHere, "missing_there": r.MissingThere, "mismatched": r.Mismatched} {
+		m.differ.WithLabelValues(r.Namespace, kind).Add(float64(n))
 	}
 }
 

@@ -37,10 +37,12 @@ type Namespace struct {
 	cancel context.CancelFunc
 	gate   *gate // all uses of the records are inside
 
-	feed    *feed // of those that watch
-	synced  lastSyncs
-	tending sync.Mutex
-	left    node.Swept // what has left, and is in the metrics; guarded by tending
+	feed   *feed // of those that watch
+	synced lastSyncs
+	// verified is when syncs have proved the records equal to others'.
+	verified *verified
+	tending  sync.Mutex
+	left     node.Swept // what has left, and is in the metrics; guarded by tending
 }
 
 // openNamespace opens a namespace's records and brings its sketch up to date.
@@ -58,6 +60,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 			slog.String("ns", s.Name), slog.Duration("ahead", ahead))
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
+	n.openVerified(ns)
 	return ns, nil
 }
 
@@ -76,6 +79,9 @@ func (ns *Namespace) close() error {
 	ns.cancel()
 	<-ns.gate.empty
 	ns.node.core.Forget(ns.core)
+	if err := ns.verified.rest(); err != nil {
+		ns.node.log.Warn("when syncs have proved the sets equal could not be noted for the next start", logNamespace(ns), logError(err))
+	}
 	if err := ns.core.Rest(context.Background()); err != nil {
 		ns.node.log.Warn("the next start will take longer", logError(err))
 	}
@@ -133,6 +139,9 @@ type Info struct {
 	// Ahead, if not 0, is by how much the next version would be further ahead of
 	// this machine's clock than the policy allows: writes are refused.
 	Ahead time.Duration
+	// Verified is when a sync of everything has last proved the records equal to another
+	// member's, by this node's clock then; kept over restarts; zero for never.
+	Verified time.Time
 	// Removed tells how the membership of this node ended; nil while it is a member.
 	Removed *Removal
 	// Twins are the members whose identity two nodes run with.
@@ -167,6 +176,7 @@ func (ns *Namespace) Info() Info {
 	if latest := ns.core.Store.Latest(); latest != 0 {
 		newest = latest.Time()
 	}
+	verifiedAt, _ := ns.verified.last()
 	declined := []DeclinedBy{}
 	for _, d := range ns.core.Declined() {
 		declined = append(declined, DeclinedBy{ID(d.Peer), d.Records})
@@ -186,6 +196,7 @@ func (ns *Namespace) Info() Info {
 		SetAside:  ns.core.Store.KeptCount(dbadapter.KeptSetAside),
 
 		Clock:    newest,
+		Verified: verifiedAt,
 		Ahead:    ns.core.Ahead(),
 		Declined: declined,
 		Lost:     ns.Lost(),

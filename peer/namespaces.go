@@ -66,6 +66,7 @@ func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *nod
 func (n *Node) insert(ns *Namespace) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.metrics.found(&Report{Namespace: ns.Name()}) // a counter is there from its beginning, so that an increase shows
 	n.byName[ns.Name()] = ns
 	n.byID[ns.id] = ns
 }

@@ -199,6 +199,9 @@ func (n *Node) ended(s SyncRecord, of *side, err error) {
 	}
 	r := &s.Report
 	n.repaired(r)
+	if !of.control && !of.dry {
+		n.metrics.found(r)
+	}
 	level := slog.LevelInfo
 	switch {
 	case errors.Is(err, ErrPaused): // as a person wants it

@@ -93,7 +93,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
 		ask := node.AskOf(core, hello)
 		_, err := ns.converse(ctx, side{
-			remote: remote, incoming: true, by: stream.Conn(), dry: hello.DryRun, whole: ask.Moves(), control: hello.Namespace != ns.id, part: ask.Span != (wire.Span{}), progress: progress,
+			remote: remote, incoming: true, by: stream.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: hello.Namespace != ns.id, part: ask.Span != (wire.Span{}), progress: progress,
 			begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 				return ns.core.Respond(ctx, node.ID(remote), hello, size, enter), nil
 			},

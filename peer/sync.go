@@ -236,7 +236,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 	}
 	defer ns.core.Call(node.ID(id), ask)()
 	return ns.converse(ctx, side{
-		remote: id, dry: ask.DryRun, whole: ask.Moves(), control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
+		remote: id, dry: ask.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 			return ns.core.Initiate(ctx, node.ID(id), ask, enter)
 		},
@@ -261,6 +261,7 @@ type side struct {
 	by       network.Conn // of an incoming one
 	dry      bool
 	whole    bool         // it moves all that differs in the records
+	all      bool         // it is about all records
 	control  bool         // it syncs the list of members
 	part     bool         // it is a part of a large sync
 	progress func(Report) // may be nil
@@ -301,6 +302,9 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 	}
 	if report, err = c.End(err); err == nil && s.whole && report.Split == nil && !report.Behind {
 		ns.synced.note(s.remote, n.now())
+		if s.all && report.Verified {
+			ns.proved(s.remote)
+		}
 	}
 	return report, err
 }

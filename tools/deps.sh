@@ -15,6 +15,7 @@ declare -A need=(
   [mount]=mount
   [ip]=iproute2                             # network namespaces: limits per address
   [nft]=nftables                            # routers between them: hole punching
+  [promtool]=prometheus                     # the alert rules
   [postgres]=postgresql                     # a store in a server that each test starts
 )
 

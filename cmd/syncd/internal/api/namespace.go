@@ -27,6 +27,7 @@ type Namespace struct {
 	Conflicts int          `json:"conflicts" doc:"records kept because one whose writer had not seen them took their place"`
 	Clock     time.Time    `json:"clock,omitzero" doc:"time of the newest version; absent if no record was written yet"`
 	Ahead     string       `json:"ahead,omitempty" doc:"by how much the next version would be too far ahead of this machine's clock: writes are refused; absent if they are not"`
+	Verified  time.Time    `json:"verified,omitzero" doc:"when a sync of everything has last proved the records equal to another member's; absent if none has"`
 	Silent    []Holding    `json:"silent" doc:"members that hold the collection of deleted records back and were not heard for more than 24 hours"`
 	Declined  []DeclinedBy `json:"declined" doc:"peers that decline what this node wrote, since its times are ahead of their clocks: is this machine's clock right?"`
 	Lost      *Lost        `json:"lost,omitempty" doc:"what the node lacks since damage to its store was repaired; absent if nothing"`
@@ -56,7 +57,7 @@ func NamespaceOf(i peer.Info) Namespace {
 		Ahead: ahead, Lost: LostOf(i.Lost), Damage: DamageOf(i.Damage), Declined: declined, Silent: holdingsOf(i.Silent), Twins: []Twin{},
 		Name: i.Name, ID: i.ID, Role: i.Role.String(), Paused: i.Paused,
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String()},
-		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock,
+		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock, Verified: i.Verified,
 	}
 	out.membership(&i)
 	return out

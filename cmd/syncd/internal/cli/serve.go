@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.uber.org/zap/exp/zapslog"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/httpapi"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
@@ -113,8 +114,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	}
 	stop := keepMemory(int64(c.Memory))
 	defer stop()
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := newRegistry(buildVersion())
 	if c.WatchLog < 1 {
 		return problem.Usage("--watch-log %d: want a number of changes that is greater than 0", c.WatchLog)
 	}
@@ -136,6 +136,18 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 		err = errors.Join(err, node.Close(closing))
 	}()
 	return c.serve(ctx, a, addrs, httpapi.Config{Node: node, Version: buildVersion(), Metrics: metrics, Logger: log, Ending: ctx.Done()})
+}
+
+// newRegistry holds the metrics of the program; those of the node come to them.
+func newRegistry(v api.Program) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "syncd_build_info", Help: "1, with the version of the program.",
+		ConstLabels: prometheus.Labels{"version": v.Version, "revision": v.Revision, "goversion": v.Go},
+	})
+	build.Set(1)
+	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
 }
 
 // serve answers requests until the context is over.
