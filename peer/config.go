@@ -85,6 +85,9 @@ type Config struct {
 	// SyncInterval is the mean pause between background syncs of a namespace
 	// with its members. 0: no background syncs.
 	SyncInterval time.Duration
+	// NoPush: what this node writes reaches the others by syncs only, and so does what
+	// they write. A node without background syncs pushes nothing, either.
+	NoPush bool
 	// Memory is about how many bytes the node may take, at least MinMemory. Half of it
 	// is for syncs (Limits.SyncMemory), a quarter for the node's own store; the rest is
 	// for what each node takes. Peaks may exceed it while the garbage of a sync or an
@@ -114,6 +117,9 @@ func (c *Config) memory() int64 {
 	}
 	return max(c.Memory, MinMemory)
 }
+
+// pushes reports whether the node pushes and hears.
+func (c *Config) pushes() bool { return !c.NoPush && c.SyncInterval > 0 && !c.restoring }
 
 // limits are those of the configuration, with defaults that follow the memory, and as
 // the bandwidth narrows them.

@@ -23,6 +23,7 @@ type metrics struct {
 	denied prometheus.Counter
 	waited *prometheus.CounterVec
 	differ *prometheus.CounterVec
+	pushes *prometheus.CounterVec
 	sweep  *prometheus.CounterVec
 	// repairs counts what syncs found where the cells did not prove themselves.
 	repairs *prometheus.CounterVec
@@ -55,6 +56,9 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		differ: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_found_differences_total", Help: "Differences that syncs, begun here or there, have found: records missing here, missing there, and held in two versions.",
 		}, []string{"ns", "kind"}),
+		pushes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_pushes_total", Help: "Pushes that were sent, that came (received), that were left to syncs (ignored), and that were malformed or forged (refused).",
+		}, []string{"what"}),
 		sweep: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_swept_records_total", Help: "Records that left a namespace after all members were past them (collected), that were written again for a writer without the right (adopted), or set aside.",
 		}, []string{"ns", "what"}),
@@ -87,6 +91,9 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		m.bytes.WithLabelValues(direction)
 		m.waited.WithLabelValues(direction)
 	}
+	for _, what := range []string{"sent", "received", "ignored", "refused"} {
+		m.pushes.WithLabelValues(what)
+	}
 	if registerer == nil {
 		return m, nil
 	}
@@ -109,6 +116,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.waited.Describe(ch)
 	m.differ.Describe(ch)
 	m.sweep.Describe(ch)
+	m.pushes.Describe(ch)
 	m.repairs.Describe(ch)
 	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost} {
 		ch <- d
@@ -125,6 +133,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.waited.Collect(ch)
 	m.differ.Collect(ch)
 	m.sweep.Collect(ch)
+	m.pushes.Collect(ch)
 	m.repairs.Collect(ch)
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)

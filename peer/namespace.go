@@ -37,7 +37,10 @@ type Namespace struct {
 	cancel context.CancelFunc
 	gate   *gate // all uses of the records are inside
 
-	feed   *feed // of those that watch
+	feed *feed // of those that watch
+	// pushable holds a token when there may be something to push.
+	pushable chan struct{}
+
 	synced lastSyncs
 	// verified is when syncs have proved the records equal to others'.
 	verified *verified
@@ -54,12 +57,13 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 	if err != nil {
 		return nil, err
 	}
-	ns := &Namespace{node: n, core: core, id: core.Keys.ID, gate: newGate(), feed: feed}
+	ns := &Namespace{node: n, core: core, id: core.Keys.ID, gate: newGate(), feed: feed, pushable: make(chan struct{}, 1)}
 	if ahead := core.Ahead(); ahead > 0 {
 		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: writes are refused until the clock has come so far; if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace (syncd restamp)",
 			slog.String("ns", s.Name), slog.Duration("ahead", ahead))
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
+	n.wakes.Store(core, ns)
 	n.openVerified(ns)
 	return ns, nil
 }
@@ -78,6 +82,7 @@ func (ns *Namespace) close() error {
 	ns.gate.close()
 	ns.cancel()
 	<-ns.gate.empty
+	ns.node.wakes.Delete(ns.core)
 	ns.node.core.Forget(ns.core)
 	if err := ns.verified.rest(); err != nil {
 		ns.node.log.Warn("when syncs have proved the sets equal could not be noted for the next start", logNamespace(ns), logError(err))

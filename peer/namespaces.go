@@ -69,6 +69,9 @@ func (n *Node) insert(ns *Namespace) {
 	n.metrics.found(&Report{Namespace: ns.Name()}) // a counter is there from its beginning, so that an increase shows
 	n.byName[ns.Name()] = ns
 	n.byID[ns.id] = ns
+	if n.pushes != nil {
+		n.pushes.start(ns)
+	}
 }
 
 // freeName is a local name that is not taken: the one proposed, or it with the

@@ -46,6 +46,8 @@ type Node struct {
 	recent    recent
 	refusals  refusalLog
 	dialling  dialling
+	pushes    *pushes  // nil: nothing is pushed; guarded by mu
+	wakes     sync.Map // *node.Namespace to *Namespace, of those that are open
 	bandwidth *bandwidth
 	engaged   engagements
 
@@ -106,7 +108,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, fmt.Errorf("open the node: %w", err)
 	}
 	for _, step := range []func(context.Context, *Config) error{
-		n.openStore, n.openIdentity, n.openBook, n.openNamespaces, n.openHost,
+		n.openStore, n.openIdentity, n.openBook, n.openNamespaces, n.openHost, n.openPushes,
 	} {
 		if err := step(ctx, &cfg); err != nil {
 			return nil, fmt.Errorf("open the node: %w", err)
@@ -218,7 +220,7 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 		n.self, err = newIdentity(key)
 	}
 	if err == nil {
-		n.core = n.newCore(cfg.SyncInterval)
+		n.core = n.newCore(cfg.SyncInterval, cfg.pushes())
 		n.metrics, err = newMetrics(n, cfg.Registerer)
 	}
 	if err == nil {
@@ -232,7 +234,7 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 
 // newCore gives the node's decisions the machine: its clock, its randomness, all
 // its cores.
-func (n *Node) newCore(interval time.Duration) *node.Node {
+func (n *Node) newCore(interval time.Duration, push bool) *node.Node {
 	return node.New(node.Config{
 		ID: node.ID(n.self.id), Sign: n.self.sign,
 		Now: n.now, Each: onAllCores, Aside: aside, GiveWay: runtime.Gosched, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
@@ -242,6 +244,7 @@ func (n *Node) newCore(interval time.Duration) *node.Node {
 			rand.Read(b[:]) // never fails (crypto/rand)
 			return binary.BigEndian.Uint64(b[:])
 		},
+		Push: node.Pushing{On: push}, Pushable: n.pushable,
 		Doubted: func(ns *node.Namespace, by node.DeclinedBy) {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", ns.Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))

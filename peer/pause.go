@@ -59,6 +59,7 @@ func (n *Node) setPaused(ctx context.Context, what string, id ID, paused bool) e
 		return fmt.Errorf("%s %s: %w", what, id, err)
 	}
 	n.core.Schedule.Wake()
+	n.renewPushes(id)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"crypto/sha256"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
@@ -14,6 +15,8 @@ type Keys struct {
 	Secret dbadapter.Secret
 	// ID names the namespace, on the wire and in a store.
 	ID dbadapter.NamespaceID
+	// Topic names where the members of the namespace push; only they can make it.
+	Topic [16]byte
 	// Cells is the key of the coded cells.
 	Cells rateless.Key
 	// Hasher makes the indices, checksums and digests. Tests weaken it to force
@@ -33,9 +36,11 @@ func DeriveControlKeys(secret dbadapter.Secret, creator []byte) Keys {
 }
 
 func derive(secret dbadapter.Secret, id dbadapter.NamespaceID) Keys {
+	topic := sha256.Sum256(slices.Concat([]byte("syncd push 1\x00"), secret[:], id[:]))
 	return Keys{
 		Secret: secret,
 		ID:     id,
+		Topic:  [16]byte(topic[:]),
 		Cells:  sha256.Sum256(append([]byte("syncd cells 1\x00"), secret[:]...)),
 		Hasher: dbadapter.NewHasher(secret),
 	}

@@ -38,6 +38,8 @@
 //	                   kept.go                  what left the set, and how it comes back
 //	                   former.go                what former members said is dropped
 //	                   openings.go              how many cells a sync opens with
+//	what is pushed     push.go, arrival.go      this node's writes, as they go out; and others', as they come
+//	                   hasten.go                the syncs that pushes bring about
 //	after damage       lost.go                  what is missing since files were made anew
 //	for a backup       still.go
 //	what greetings say heard.go                 and what follows

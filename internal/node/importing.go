@@ -225,6 +225,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
 	r := &b.im.Result
 	b.im.ns.written(b.writes, outcomes)
+	b.im.ns.push(b.writes, outcomes)
 	for i, o := range outcomes {
 		switch {
 		case o.Result == dbadapter.Applied:

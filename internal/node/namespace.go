@@ -49,6 +49,9 @@ type Namespace struct {
 	left     left
 	turn     turn
 	reach    reach
+	outbox   outbox
+	// hastening are the syncs that pushes bring about.
+	hastening hastening
 	// suspected: an audit is due.
 	suspected suspicion
 }

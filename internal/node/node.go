@@ -56,6 +56,11 @@ type Config struct {
 	// Loaded, if not nil, is told how the live sketch of a namespace, or of its
 	// control namespace, was brought up to date when it was opened.
 	Loaded func(name string, l Loading)
+	// Push says how what this node writes is pushed to the other members.
+	Push Pushing
+	// Pushable, if not nil, is told, while locks are held, that a driver is to ask
+	// NextPush and NextSync of the namespace at once. It must not wait.
+	Pushable func(ns *Namespace)
 	// Doubted, if not nil, is told that a peer declines records of this node's own
 	// writing for their time: once, until the two have been equal again.
 	Doubted func(ns *Namespace, by DeclinedBy)
@@ -74,6 +79,7 @@ const (
 	ForInterval
 	ForRest
 	ForBusy
+	ForPush
 	Purposes // how many there are
 )
 
@@ -102,7 +108,7 @@ func New(c Config) *Node {
 	if c.Verify == nil {
 		c.Verify = signature.VerifyAll
 	}
-	c.Summaries = c.Summaries.withDefaults()
+	c.Summaries, c.Push = c.Summaries.withDefaults(), c.Push.withDefaults()
 	n := &Node{Config: c, byID: map[dbadapter.NamespaceID]*Namespace{}, parts: map[dbadapter.NamespaceID]*Part{}, Sessions: newSessions(c.Places)}
 	n.Schedule = newSchedule(n)
 	return n

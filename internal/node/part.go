@@ -18,6 +18,8 @@ type Part struct {
 	Live  *replica.Live
 
 	ns *Namespace
+	// committed, if not nil, is told after each commit.
+	committed func()
 
 	// commits keeps the making of a version and its commit together: if a later
 	// version were committed in between, the write would be lost as soon as it is
@@ -40,20 +42,23 @@ func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, sto
 		p.Keys.Hasher = ns.node.Weaken(p.Keys.Hasher)
 	}
 	p.Live = replica.New(p.Keys)
-	observe := p.Live.Observe
-	if committed != nil {
-		observe = func(changes []dbadapter.Change) {
-			p.Live.Observe(changes)
-			committed()
-		}
-	}
-	if p.Store, err = store(ctx, p.Keys.ID, p.Keys.Hasher, observe); err != nil {
+	p.committed = committed
+	if p.Store, err = store(ctx, p.Keys.ID, p.Keys.Hasher, p.observe); err != nil {
 		return err
 	}
 	if err := p.load(ctx); err != nil {
 		return errors.Join(err, p.Store.Close())
 	}
 	return nil
+}
+
+// observe is told of each commit.
+func (p *Part) observe(changes []dbadapter.Change) {
+	p.Live.Observe(changes)
+	if p.committed != nil {
+		p.committed()
+	}
+	p.ns.stir()
 }
 
 // isControl reports whether the part is the control namespace of its namespace.

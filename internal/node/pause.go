@@ -17,6 +17,7 @@ func (ns *Namespace) SetPaused(paused bool) error {
 		return err
 	}
 	ns.node.Schedule.Wake()
+	ns.pushable()
 	return nil
 }
 

@@ -159,6 +159,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 		return false, failed
 	}
 	a.ns.written(a.writes, outcomes)
+	a.ns.push(a.writes, outcomes)
 	for i, o := range outcomes {
 		switch {
 		case o.Result == dbadapter.Full:

@@ -98,6 +98,7 @@ const (
 	flagsOptional = dbadapter.FlagExpires | dbadapter.FlagReplaces
 	flagsOffered  = flagDeleted | flagSigned | flagMark | flagHasWriter | flagsOptional
 	flagsSent     = flagsOffered | flagWithheld
+	flagsPushed   = flagDeleted | flagSigned | flagHasWriter | flagsOptional
 )
 
 // appendHead writes what records and offers share: flags, key, version, optional

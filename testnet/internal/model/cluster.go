@@ -36,6 +36,8 @@ type Config struct {
 	Checksums int
 	// Bulk is which syncs are large ones.
 	Bulk node.Bulk
+	// Push says that nodes push what they write.
+	Push bool
 	// Watch is called with what nodes do.
 	Watch Watcher
 }
@@ -98,6 +100,7 @@ type Cluster struct {
 	keys   reconcile.Keys
 	proven map[[32]byte]bool // signatures that were found to fit
 	open   int               // sessions that hold a snapshot
+	pushed uint64            // messages, by all nodes
 	last   map[[2]int]*tape  // what was sent in the last session that one began with another
 }
 
@@ -216,8 +219,9 @@ func (c *Cluster) Settle(every time.Duration) {
 	}
 }
 
-// Rest ends all background syncs that are not under way.
+// Rest ends all background syncs that are not under way, and all pushes.
 func (c *Cluster) Rest() {
+	c.Push = false
 	for _, n := range c.nodes {
 		if n.process != nil {
 			n.process.rounds.stop()

@@ -50,6 +50,8 @@ type process struct {
 	drawn    [node.Purposes]uint64
 	sessions []*session
 	rounds   *timer
+	pushing  *timer // when the node looks next for what to push
+	woken    bool   // it is to look at once
 	syncing  bool   // a sync of the disk is due
 	writes   uint64 // begun here
 	restamps int    // begun here, and records set aside
@@ -75,7 +77,7 @@ func (n *Node) insert(d *sim.Disk) {
 // purposes maps a node's uses of randomness to those of the simulation.
 var purposes = [node.Purposes]sim.Purpose{
 	node.ForNonce: sim.ForNonce, node.ForIncarnation: sim.ForIncarnation, node.ForToken: sim.ForToken, node.ForSecret: sim.ForNonce,
-	node.ForInterval: sim.ForInterval, node.ForRest: sim.ForRest, node.ForBusy: sim.ForBusy,
+	node.ForPush: sim.ForPush, node.ForInterval: sim.ForInterval, node.ForRest: sim.ForRest, node.ForBusy: sim.ForBusy,
 }
 
 // Start starts a node that is down. It stays down where its data is damaged.
@@ -86,7 +88,7 @@ func (n *Node) Start() error {
 	c := n.cluster
 	n.starts++
 	p := &process{node: n, dumped: -1}
-	p.core = node.New(node.Config{
+	config := node.Config{
 		ID: n.id, Verify: c.verify, Now: n.wall.now, Interval: c.Every, Bulk: c.Bulk, Weaken: c.weaken,
 		Sign:    func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(n.number), message), nil },
 		Random:  p.draw,
@@ -95,7 +97,11 @@ func (n *Node) Start() error {
 		Refused: func(err error) { c.Watch.Refused(n.number, err) },
 		// Sets are small here: a summary is kept often, so that crashes meet it.
 		Summaries: node.Summaries{Least: -1, Every: 64, Idle: 8, Rest: c.Every},
-	})
+	}
+	if c.Push {
+		config.Push, config.Elapsed, config.Pushable = node.Pushing{On: true}, n.world.Now, p.pushable
+	}
+	p.core = node.New(config)
 	err := p.load()
 	n.world.Note("start", n.number, boolean(err == nil), nil)
 	if errors.Is(err, dbadapter.ErrCorrupt) {

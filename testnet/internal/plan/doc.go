@@ -33,6 +33,7 @@
 //	                    it nodes sync only when told
 //	skew D              how far ahead of a node's clock a version may be
 //	signed              records are signed by their writers
+//	push                nodes push what they write, with the losses of the links
 //	checksums N         N bits of a checksum tell records of one minute apart, 1 to 22;
 //	                    with few, other contents have equal checksums
 //	indices N           keys share so many indices

@@ -245,6 +245,7 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		p.Net.Duplicate = float64(d.IntN(50)) / 1000
 		p.Net.Reorder = float64(d.IntN(50)) / 1000
 	}
+	p.Push = profile == Live
 	if profile == Ranges {
 		if r := p.draw("ranges", 0, 0); r.IntN(3) == 0 {
 			p.Checksums = 1 + r.IntN(3)

@@ -124,8 +124,9 @@ func (p *parser) setting(word, rest string) error {
 		p.plan.Indices, err = number("indices", rest, 1, MaxEvents)
 	case "ground":
 		p.plan.Ground, err = rest, checkWord("prefix", rest)
-	case "signed", "alone":
+	case "signed", "push", "alone":
 		p.plan.Signed = p.plan.Signed || word == "signed"
+		p.plan.Push = p.plan.Push || word == "push"
 		p.plan.Alone = p.plan.Alone || word == "alone"
 		if rest != "" {
 			err = fmt.Errorf("%q follows %q; it stands by itself", rest, word)
@@ -136,7 +137,7 @@ func (p *parser) setting(word, rest string) error {
 	return err
 }
 
-var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "ground", "signed", "alone", "settle"}
+var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "ground", "signed", "push", "alone", "settle"}
 
 func (p *parser) expect(rest string) error {
 	x := &p.plan.Expect

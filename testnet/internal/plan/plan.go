@@ -26,6 +26,8 @@ type Plan struct {
 	Skew time.Duration
 	// Signed says that writers sign their records.
 	Signed bool
+	// Push says that nodes push what they write.
+	Push bool
 	// Alone says that only node 0 has the namespace when the run begins; the
 	// others join when an event says so. Otherwise all are members of all.
 	Alone bool

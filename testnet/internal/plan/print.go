@@ -36,6 +36,9 @@ func (p *Plan) String() string {
 	if p.Signed {
 		b.WriteString("signed\n")
 	}
+	if p.Push {
+		b.WriteString("push\n")
+	}
 	if p.Alone {
 		b.WriteString("alone\n")
 	}

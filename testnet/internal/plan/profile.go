@@ -22,13 +22,16 @@ const (
 	// single syncs, with crashes, restores, cuts, losses and partitions; in a third of the
 	// plans checksums collide, in a fourth members grind keys to one index.
 	Ranges Profile = "ranges"
-	// Mixed is, by the seed, one of the others but Ranges, or all of them at once; in every
+	// Live has pushes, with losses, cuts, partitions, crashes, restores, freezes and clocks
+	// that jump.
+	Live Profile = "live"
+	// Mixed is, by the seed, one of the others but Ranges and Live, or all of them at once; in every
 	// third plan admins change the list of members, too.
 	Mixed Profile = "mixed"
 )
 
 // Profiles lists all of them.
-func Profiles() []Profile { return []Profile{Calm, Rough, Clocks, Disks, Members, Ranges, Mixed} }
+func Profiles() []Profile { return []Profile{Calm, Rough, Clocks, Disks, Members, Ranges, Live, Mixed} }
 
 // eventsPerFault is the most events of one fault: the fault, and its end.
 const eventsPerFault = 3
@@ -43,6 +46,7 @@ var faults = map[Profile][]Verb{
 		FlipCell, FlipCell, FlipCell, FlipSum, FlipSum, FlipSum, FlipSum, Phantom, Phantom, FalsePeel, FalsePeel, ShortCheck, ShortCheck,
 		Crash, CrashAt, CrashAt, Restore, Partition, Cut, Loss,
 	},
+	Live:    {Partition, Partition, Cut, Loss, Loss, Crash, CrashAt, Restore, Freeze, Skew, StopClock},
 	Members: {Partition, Partition, Partition, Cut, Loss, Crash, CrashAt, Restore, Restore, Skew, Skew, Freeze},
 }
 

@@ -23,6 +23,7 @@ func (s *shrinker) settings() {
 		func(p *Plan) {
 			p.Signed = p.Signed && slices.ContainsFunc(p.Events, func(e Event) bool { return e.Key == "read" })
 		},
+		func(p *Plan) { p.Push = false },
 		func(p *Plan) { p.Checksums = 0 },
 		func(p *Plan) { p.Indices = 0 },
 		func(p *Plan) { p.Ground = "" },

@@ -29,6 +29,7 @@ const (
 	ForIndices
 	ForToken
 	ForPhantom
+	ForPush
 )
 
 // Draw is 64 random bits for a purpose and up to three counters.

@@ -38,6 +38,7 @@ type serveCmd struct {
 	RelayService bool          `help:"Be a relay between members of the same namespace." setting:""`
 	MDNS         bool          `name:"mdns" help:"Announce this node on the local networks, and dial members found there." setting:""`
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
+	Push         bool          `help:"Push what is written here to the other members at once, and take what they push; without background syncs nothing is pushed." default:"true" negatable:"" setting:""`
 	Memory       byteSize      `help:"About how much memory the daemon may take, at least 256MiB; larger syncs wait, or go in smaller pieces." default:"1GiB" placeholder:"SIZE" setting:""`
 	WatchLog     int           `help:"How many changes of each namespace are kept, at least, for watches that go on from a cursor." default:"${watch_log}" placeholder:"N" setting:""`
 	limitFlags
@@ -125,7 +126,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	defer closeStore(store, &err)
 	node, err := peer.Open(ctx, peer.Config{
 		Dir: a.DataDir, Store: store, StoreKind: c.kind(), ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
-		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, Memory: int64(c.Memory), Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics,
+		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, NoPush: !c.Push, Memory: int64(c.Memory), Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics,
 	})
 	if err != nil {
 		return a.notOpened(err)

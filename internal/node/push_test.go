@@ -1,0 +1,393 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// pushers are members that push, on one clock: the first is the admin, the others write.
+type pushers struct {
+	machines []*machine
+	spaces   []*Namespace
+	elapsed  time.Duration
+}
+
+func newPushers(n int, p Policy) *pushers {
+	ps := &pushers{}
+	for i := range n {
+		m := newMachine(i + 1)
+		m.Push.On, m.Elapsed = true, func() time.Duration { return ps.elapsed }
+		ps.machines = append(ps.machines, m)
+		if i == 0 {
+			ps.spaces = append(ps.spaces, m.create("notes", p))
+			continue
+		}
+		ps.spaces = append(ps.spaces, must(m.join(ps.machines[0], invite(ps.spaces[0], RoleWrite))))
+	}
+	for i := 1; i < n; i++ { // all know all
+		if err := ps.machines[i].turn(ps.spaces[i], ps.machines[0]); err != nil {
+			panic(err)
+		}
+	}
+	ps.wait(time.Hour)
+	for i := range n {
+		ps.pushes(i)
+	}
+	return ps
+}
+
+func (ps *pushers) wait(d time.Duration) { ps.elapsed += d }
+
+// pushes are what a node has to push now.
+func (ps *pushers) pushes(i int) (all [][]byte) {
+	for push, _ := ps.spaces[i].NextPush(); push != nil; push, _ = ps.spaces[i].NextPush() {
+		all = append(all, push)
+	}
+	return all
+}
+
+// kinds tells which they are.
+func kinds(pushes [][]byte) (all string) {
+	for _, push := range pushes {
+		all += []string{"records ", "more ", "digest "}[must(wire.ParsePush(push)).Kind]
+	}
+	return strings.TrimSpace(all)
+}
+
+// hear gives node i a push that came from node by.
+func (ps *pushers) hear(i, by int, push []byte) (PushVerdict, error) {
+	a, verdict, err := ps.spaces[i].Arrived(ps.machines[by].ID, push)
+	if verdict == PushTaken {
+		err = ps.spaces[i].CommitArrivals(context.Background(), []*Arrival{a})
+	}
+	return verdict, err
+}
+
+func (ps *pushers) must(t *testing.T, i, by int, pushes ...[]byte) {
+	t.Helper()
+	for _, push := range pushes {
+		if verdict, err := ps.hear(i, by, push); verdict != PushTaken || err != nil {
+			t.Fatalf("a push is not taken: %d, %v", verdict, err)
+		}
+	}
+}
+
+// syncs is with which node the namespace wants to sync now, or −1.
+func (ps *pushers) syncs(i int) int {
+	with, _, _ := ps.spaces[i].NextSync()
+	for j, m := range ps.machines {
+		if m.ID == with {
+			return j
+		}
+	}
+	return -1
+}
+
+// What one node writes reaches a second one by a third, and counts there as if a sync
+// had brought it.
+func TestPushedRecords(t *testing.T) {
+	for _, p := range []Policy{{}, {Unsigned: true}} {
+		ps := newPushers(3, p)
+		v := must(put(ps.spaces[1], "k", "v"))
+		if got := ps.pushes(1); got != nil {
+			t.Fatalf("%d pushes before others could join", len(got))
+		}
+		must(put(ps.spaces[1], "l", "w"))
+		if _, wait := ps.spaces[1].NextPush(); wait != 5*time.Millisecond {
+			t.Errorf("asked again in %s", wait)
+		}
+		ps.wait(5 * time.Millisecond)
+		all := ps.pushes(1)
+		if kinds(all) != "records" {
+			t.Fatalf("the pushes are %s", kinds(all))
+		}
+		ps.must(t, 0, 1, all...)
+		ps.must(t, 2, 0, all...)
+		for i, ns := range ps.spaces {
+			if r := must(get(ns, "k")); r.Version != v || string(r.Value) != "v" {
+				t.Errorf("node %d holds %+v", i, r)
+			}
+			if ns.sets() != ps.spaces[0].sets() {
+				t.Errorf("node %d holds another set", i)
+			}
+		}
+		// A reader may not pass on what it could have changed.
+		setRole(ps.spaces[0], ps.machines[2].ID, RoleRead)
+		must(put(ps.spaces[1], "m", "x"))
+		ps.wait(time.Second)
+		want := PushTaken
+		if p.Unsigned {
+			want = PushIgnored
+		}
+		if verdict, err := ps.hear(0, 2, ps.pushes(1)[0]); verdict != want {
+			t.Errorf("unsigned %v: what a reader passes on: %d, %v", p.Unsigned, verdict, err)
+		}
+	}
+}
+
+// What a sync would not admit, a push does not bring, and no list of rejections shows it.
+func TestPushesThatAreNotTaken(t *testing.T) {
+	ps := newPushers(3, Policy{MaxSkew: time.Minute})
+	stranger := newMachine(99)
+	push := func(d time.Duration, i int) []byte {
+		ps.machines[i].clock = noon.Add(d)
+		must(put(ps.spaces[i], fmt.Sprint("k", d), "v"))
+		ps.wait(100 * time.Millisecond)
+		return ps.pushes(i)[0]
+	}
+	check := func(what string, data []byte, from ID, want PushVerdict) {
+		t.Helper()
+		_, verdict, err := ps.spaces[0].Arrived(from, data)
+		if verdict != want {
+			t.Errorf("%s: verdict %d, %v", what, verdict, err)
+		}
+	}
+	good := push(0, 1)
+	check("from a stranger", good, stranger.ID, PushRefused)
+	check("malformed", good[:len(good)-1], ps.machines[1].ID, PushRefused)
+	forged := bytes.Clone(good)
+	forged[len(forged)-1]++ // of the value
+	check("forged", forged, ps.machines[1].ID, PushRefused)
+	check("from the future", push(2*time.Minute, 1), ps.machines[1].ID, PushIgnored)
+	m := must(wire.ParsePush(good))
+	m.Origin = []byte(stranger.ID)
+	check("of a stranger", wire.AppendPush(nil, m, nil)[:], ps.machines[1].ID, PushRefused) // no records
+	m.Kind = wire.PushMore
+	check("of a stranger, without records", wire.AppendPush(nil, m, nil), ps.machines[1].ID, PushIgnored)
+	ps.machines[2].clock = noon
+	if err := ps.spaces[0].Remove(context.Background(), ps.machines[2].ID); err != nil {
+		t.Fatal(err)
+	}
+	check("of a former member", push(time.Second, 2), ps.machines[1].ID, PushIgnored)
+	check("from a former member", good, ps.machines[2].ID, PushRefused)
+	if n := ps.spaces[0].RejectedCount(); n != 0 {
+		t.Errorf("%d rejections are listed", n)
+	}
+	if ps.syncs(0) >= 0 {
+		t.Error("what was not taken leads to a sync")
+	}
+	// Behind the floor a key that is free stays free.
+	a, verdict, err := ps.spaces[0].Arrived(ps.machines[1].ID, good)
+	if verdict != PushTaken {
+		t.Fatal(verdict, err)
+	}
+	ps.spaces[0].vouching.floor.Store(uint64(a.records[0].Version.Clock))
+	if err := ps.spaces[0].CommitArrivals(context.Background(), []*Arrival{a}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := get(ps.spaces[0], "k0s"); !errors.Is(err, dbadapter.ErrNotFound) {
+		t.Errorf("what the floor keeps out is held: %v", err)
+	}
+}
+
+// A push that was lost leads to a sync with its origin, unless it comes late.
+func TestGapsLeadToSyncs(t *testing.T) {
+	ps := newPushers(3, Policy{})
+	next := func() []byte {
+		must(put(ps.spaces[1], "k", "v"))
+		ps.wait(5 * time.Millisecond)
+		return ps.pushes(1)[0]
+	}
+	ps.must(t, 0, 1, next())
+	late := next()
+	ps.must(t, 0, 1, next())
+	if _, _, wait := ps.spaces[0].NextSync(); wait <= 0 {
+		t.Fatal("a gap leads to no sync")
+	}
+	ps.must(t, 0, 1, late)
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with != -1 {
+		t.Errorf("a push that came late leads to a sync with %d", with)
+	}
+	next()
+	ps.must(t, 0, 2, next()) // passed on by another one
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with != 1 {
+		t.Fatalf("a gap leads to a sync with %d", with)
+	}
+	if with := ps.syncs(0); with != -1 {
+		t.Fatalf("a second sync runs beside the first, with %d", with)
+	}
+	next()
+	ps.must(t, 0, 1, next()) // one more gap meanwhile
+	ps.spaces[0].HastenedDone(ps.machines[1].ID, nil)
+	if with := ps.syncs(0); with != -1 {
+		t.Errorf("the next sync, with %d, does not wait", with)
+	}
+	ps.wait(500 * time.Millisecond)
+	if with := ps.syncs(0); with != 1 {
+		t.Errorf("the second gap leads to a sync with %d", with)
+	}
+	ps.spaces[0].HastenedDone(ps.machines[1].ID, errors.New("failed"))
+	next()
+	ps.must(t, 0, 1, next())
+	ps.wait(500 * time.Millisecond)
+	if with := ps.syncs(0); with != -1 {
+		t.Errorf("after a failure the next sync, with %d, waits no longer", with)
+	}
+	ps.wait(500 * time.Millisecond)
+	if with := ps.syncs(0); with != 1 {
+		t.Errorf("after a failure no sync follows: %d", with)
+	}
+}
+
+// A namespace that is paused neither pushes nor hears; resumed, it tells its digest.
+func TestPausedNamespacesPushNothing(t *testing.T) {
+	ps := newPushers(2, Policy{})
+	if err := ps.spaces[1].SetPaused(true); err != nil {
+		t.Fatal(err)
+	}
+	for _, ns := range ps.spaces {
+		must(put(ns, "k", "v"))
+	}
+	ps.wait(5 * time.Second)
+	if got := ps.pushes(1); got != nil {
+		t.Errorf("it pushes %s", kinds(got))
+	}
+	if verdict, err := ps.hear(1, 0, ps.pushes(0)[0]); verdict != PushIgnored {
+		t.Errorf("it hears: %d, %v", verdict, err)
+	}
+	if err := ps.spaces[1].SetPaused(false); err != nil {
+		t.Fatal(err)
+	}
+	if got := kinds(ps.pushes(1)); got != "digest" {
+		t.Errorf("resumed, it pushes %s", got)
+	}
+}
+
+// hear, and a twin that remembers all numbers.
+func TestHearEqualsTwin(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for range 2_000 {
+		var o origin
+		came, first, last := map[uint64]bool{}, uint64(0), uint64(0)
+		next := 1 + r.Uint64N(100)
+		for range 200 {
+			m := &wire.PushMessage{Incarnation: 1}
+			if next += r.Uint64N(3); r.IntN(20) == 0 {
+				next += r.Uint64N(70)
+			}
+			m.Number = next - min(next-1, r.Uint64N(10)*r.Uint64N(2))
+			if r.IntN(6) == 0 {
+				m.Kind, m.Number = wire.PushDigest, next
+			}
+			if first == 0 {
+				first, last = m.Number, m.Number
+				for n := uint64(0); n <= first; n++ {
+					came[n] = true
+				}
+			}
+			last = max(last, m.Number)
+			if m.Kind != wire.PushDigest {
+				came[m.Number] = true
+			}
+			want := false
+			for n := last; n > last-min(last, 64); n-- {
+				want = want || !came[n]
+			}
+			if got := o.hear(m); got != want {
+				t.Fatalf("after %d of at most %d: a gap is %v, want %v; %+v", m.Number, last, got, want, o)
+			}
+		}
+	}
+}
+
+// What is too large, or too much, is told of and not sent, whatever is waiting takes
+// bounded memory, and once the flood is over records are pushed again.
+func TestPushesAreBounded(t *testing.T) {
+	ps := newPushers(2, Policy{Unsigned: true})
+	if _, err := put(ps.spaces[1], "large", strings.Repeat("x", wire.MaxPush)); err != nil {
+		t.Fatal(err)
+	}
+	ps.wait(5 * time.Millisecond)
+	if all := ps.pushes(1); kinds(all) != "more" {
+		t.Fatalf("a large record is pushed as %s", kinds(all))
+	}
+	for i := range 400 {
+		must(put(ps.spaces[1], fmt.Sprint("k", i), strings.Repeat("x", 10_000)))
+	}
+	size := len(ps.spaces[1].outbox.open)
+	for _, records := range ps.spaces[1].outbox.full {
+		size += len(records)
+	}
+	if size > 1<<20 || size < 1<<19 {
+		t.Errorf("%d bytes wait", size)
+	}
+	ps.wait(500 * time.Millisecond)
+	all := ps.pushes(1)
+	for _, push := range all {
+		if len(push) > wire.MaxPush {
+			t.Errorf("a push of %d bytes", len(push))
+		}
+	}
+	if k := kinds(all); !strings.HasSuffix(k, "records more") || len(all) < 10 {
+		t.Errorf("the pushes are %s", k)
+	}
+	ps.must(t, 0, 1, all...)
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with != 1 {
+		t.Errorf("more leads to a sync with %d", with)
+	}
+	must(put(ps.spaces[1], "k", "v"))
+	ps.wait(5 * time.Millisecond)
+	if all := ps.pushes(1); kinds(all) != "records" {
+		t.Errorf("after the flood: %s", kinds(all))
+	}
+}
+
+// Sets that have been quiet tell their digests, one of equal ones for all; one that
+// differs leads to a sync, but not where they have come to be equal meanwhile.
+func TestDigestsAreTold(t *testing.T) {
+	ps := newPushers(3, Policy{})
+	write := func() {
+		must(put(ps.spaces[1], "k", "v"))
+		ps.wait(5 * time.Millisecond)
+		ps.must(t, 0, 1, ps.pushes(1)...)
+	}
+	write() // node 2 does not hear of it
+	ps.wait(3 * time.Second)
+	digest := ps.pushes(1)
+	if kinds(digest) != "digest" {
+		t.Fatalf("a quiet set tells %s", kinds(digest))
+	}
+	ps.must(t, 0, 1, digest...)
+	if got := ps.pushes(0); got != nil {
+		t.Errorf("what was told is told again: %s", kinds(got))
+	}
+	ps.must(t, 2, 1, digest...)
+	ps.wait(time.Second)
+	if with := ps.syncs(2); with != 1 {
+		t.Fatalf("another digest leads to a sync with %d", with)
+	}
+	if err := ps.machines[2].turn(ps.spaces[2], ps.machines[1]); err != nil {
+		t.Fatal(err)
+	}
+	ps.spaces[2].HastenedDone(ps.machines[1].ID, nil)
+	ps.must(t, 2, 1, digest...)
+	ps.wait(time.Second)
+	if with := ps.syncs(2); with != -1 {
+		t.Errorf("equal digests lead to a sync with %d", with)
+	}
+	write()
+	ps.wait(3 * time.Second)
+	ps.pushes(2)
+	ps.must(t, 2, 1, ps.pushes(1)...)
+	if err := ps.machines[2].turn(ps.spaces[2], ps.machines[0]); err != nil {
+		t.Fatal(err)
+	}
+	ps.wait(time.Second)
+	if with := ps.syncs(2); with != -1 {
+		t.Errorf("what another sync has brought leads to one with %d", with)
+	}
+}

@@ -1,0 +1,278 @@
+package peer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"sync"
+	"time"
+
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
+	pb "github.com/libp2p/go-libp2p-pubsub/pb"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// pushes carries what the node's namespaces push, over GossipSub: one topic a namespace,
+// whose name only members can make. What is pushed and what becomes of what comes is
+// decided in internal/node; records are signed at rest, so that the messages are not.
+type pushes struct {
+	node   *Node
+	host   *memberHost
+	pubsub *pubsub.PubSub
+
+	mu     sync.Mutex // guards topics
+	topics map[string]*node.Namespace
+}
+
+// The mesh of a topic: each node passes a message on to two or three others that have not
+// got it. Of ten nodes each gets a message some two times.
+const (
+	meshDegree = 3
+	meshLeast  = 2
+	meshMost   = 4
+)
+
+// pushQueue is how many messages wait at most, for a peer, for their examination or for
+// their commit; beyond, they are dropped, which the next one's number tells.
+const pushQueue = 64
+
+// openPushes begins to push and to hear, for all namespaces.
+func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
+	if !cfg.pushes() {
+		return nil
+	}
+	p := &pushes{node: n, topics: map[string]*node.Namespace{}}
+	if p.host, err = newMemberHost(n); err != nil {
+		return err
+	}
+	params := pubsub.DefaultGossipSubParams()
+	params.D, params.Dlo, params.Dhi, params.Dscore, params.Dout, params.Dlazy = meshDegree, meshLeast, meshMost, 1, 1, meshDegree
+	p.pubsub, err = pubsub.NewGossipSub(n.ctx, p.host,
+		pubsub.WithGossipSubProtocols([]protocol.ID{pushProtocol}, func(pubsub.GossipSubFeature, protocol.ID) bool { return true }),
+		pubsub.WithGossipSubParams(params),
+		pubsub.WithFloodPublish(false),
+		pubsub.WithMessageSignaturePolicy(pubsub.StrictNoSign),
+		pubsub.WithMessageIdFn(pushID),
+		pubsub.WithMaxMessageSize(2*wire.MaxPush),
+		pubsub.WithPeerOutboundQueueSize(pushQueue),
+		pubsub.WithValidateQueueSize(pushQueue),
+		pubsub.WithPeerFilter(p.serves),
+	)
+	n.onClose(p.close)
+	if err != nil {
+		return err
+	}
+	go p.host.forward()
+	n.mu.Lock()
+	n.pushes = p
+	n.mu.Unlock()
+	for _, ns := range n.Namespaces() {
+		p.start(ns)
+	}
+	return nil
+}
+
+// close ends what the node's end leaves: the streams with peers.
+func (p *pushes) close() error {
+	p.host.RemoveStreamHandler(pushProtocol)
+	p.host.membersChanged(func(ID) bool { return true })
+	return p.host.close()
+}
+
+// pushID names a message to GossipSub. The topic's name keys it.
+func pushID(m *pb.Message) string {
+	h := sha256.New()
+	h.Write([]byte(m.GetTopic()))
+	h.Write(m.GetData())
+	return string(h.Sum(nil)[:16])
+}
+
+// renewPushes makes GossipSub see a peer that has been paused or resumed as it is now.
+func (n *Node) renewPushes(id ID) {
+	n.mu.RLock()
+	p := n.pushes
+	n.mu.RUnlock()
+	if p != nil {
+		p.host.membersChanged(func(other ID) bool { return other == id })
+	}
+}
+
+// topicOf is the name of a namespace's topic.
+func topicOf(ns *node.Namespace) string { return hex.EncodeToString(ns.Keys.Topic[:]) }
+
+// serves reports whether a topic is for a peer.
+func (p *pushes) serves(id ID, topic string) bool {
+	p.mu.Lock()
+	ns := p.topics[topic]
+	p.mu.Unlock()
+	return ns != nil && ns.Members().Has(node.ID(id), node.RoleRead) && ns.PausedWith(node.ID(id)) == nil
+}
+
+// start begins to push and to hear in a namespace, until it closes.
+func (p *pushes) start(ns *Namespace) {
+	if !ns.gate.enter() {
+		return
+	}
+	go func() {
+		defer ns.gate.leave()
+		name := topicOf(ns.core)
+		p.mu.Lock()
+		p.topics[name] = ns.core
+		p.mu.Unlock()
+		defer func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			delete(p.topics, name)
+		}()
+		if err := p.follow(ns, name); err != nil && ns.ctx.Err() == nil {
+			p.node.log.Error("nothing is pushed, and syncs at intervals go on", logNamespace(ns), logError(err))
+		}
+	}()
+}
+
+// follow carries the pushes of a namespace.
+func (p *pushes) follow(ns *Namespace, name string) error {
+	if err := p.pubsub.RegisterTopicValidator(name, func(_ context.Context, from ID, m *pubsub.Message) pubsub.ValidationResult {
+		return p.examine(ns, from, m)
+	}); err != nil {
+		return err
+	}
+	defer func() { _ = p.pubsub.UnregisterTopicValidator(name) }() // it fails when the node closes
+	topic, err := p.pubsub.Join(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = topic.Close() }() // as above
+	heard, err := topic.Subscribe(pubsub.WithBufferSize(pushQueue))
+	if err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer heard.Cancel()
+	arrivals := make(chan *node.Arrival, pushQueue)
+	running.Go(func() {
+		defer close(arrivals)
+		for {
+			m, err := heard.Next(ns.ctx)
+			if err != nil {
+				return // the namespace closes
+			}
+			if a, ok := m.ValidatorData.(*node.Arrival); ok {
+				arrivals <- a
+			}
+		}
+	})
+	running.Go(func() { p.commit(ns, arrivals) })
+	p.send(ns, topic, &running)
+	return nil
+}
+
+// examine is GossipSub's validator.
+func (p *pushes) examine(ns *Namespace, from ID, m *pubsub.Message) pubsub.ValidationResult {
+	if from == p.node.self.id {
+		return pubsub.ValidationAccept
+	}
+	a, verdict, err := ns.core.Arrived(node.ID(from), m.GetData())
+	count := p.node.metrics.pushes
+	switch verdict {
+	case node.PushTaken:
+		count.WithLabelValues("received").Inc()
+		m.ValidatorData = a
+		return pubsub.ValidationAccept
+	case node.PushRefused:
+		p.node.refusals.write(p.node.log.With(logPeer(from)), slog.LevelInfo, "a push was refused", logNamespace(ns), logError(err))
+		count.WithLabelValues("refused").Inc()
+		return pubsub.ValidationReject
+	}
+	count.WithLabelValues("ignored").Inc()
+	return pubsub.ValidationIgnore
+}
+
+// commit commits what has come: all that waits, together.
+func (p *pushes) commit(ns *Namespace, arrivals <-chan *node.Arrival) {
+	for a := range arrivals {
+		all := []*node.Arrival{a}
+		for more := true; more && len(all) < pushQueue; {
+			select {
+			case a, ok := <-arrivals:
+				if more = ok; ok {
+					all = append(all, a)
+				}
+			default:
+				more = false
+			}
+		}
+		if err := ns.core.CommitArrivals(ns.ctx, all); err != nil && ns.ctx.Err() == nil {
+			p.node.log.Warn("what was pushed could not be committed; syncs bring it", logNamespace(ns), logError(err))
+		}
+	}
+}
+
+// send publishes what the namespace has to push, and begins the syncs that pushes bring
+// about, until the namespace closes.
+func (p *pushes) send(ns *Namespace, topic *pubsub.Topic, running *sync.WaitGroup) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	members := ns.core.Members()
+	p.host.membersChanged(func(ID) bool { return false })
+	for {
+		select {
+		case <-ns.ctx.Done():
+			return
+		case <-ns.pushable:
+		case <-timer.C:
+		}
+		if now := ns.core.Members(); now != members {
+			p.host.membersChanged(func(id ID) bool {
+				return members.Has(node.ID(id), node.RoleRead) && !now.Has(node.ID(id), node.RoleRead)
+			})
+			members = now
+		}
+		push, wait := ns.core.NextPush()
+		for ; push != nil; push, wait = ns.core.NextPush() {
+			if err := topic.Publish(ns.ctx, push); err != nil {
+				if ns.ctx.Err() != nil {
+					return
+				}
+				p.node.log.Warn("a push was not sent; syncs bring it", logNamespace(ns), logError(err))
+			}
+			p.node.metrics.pushes.WithLabelValues("sent").Inc()
+		}
+		with, or, pause := ns.core.NextSync()
+		if with != "" {
+			running.Go(func() { ns.core.HastenedDone(with, p.sync(ns, ID(with), ID(or))) })
+		}
+		if wait == 0 || pause > 0 && pause < wait {
+			wait = pause
+		}
+		if wait > 0 {
+			timer.Reset(wait)
+		}
+	}
+}
+
+// sync syncs with a peer, or with another one if that cannot be reached.
+func (p *pushes) sync(ns *Namespace, with, or ID) error {
+	if !p.node.connected(with) && p.node.connected(or) {
+		with = or
+	}
+	return patiently(ns.ctx, patience*p.node.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
+		_, err := ns.Sync(ctx, with, SyncOptions{Progress: progress})
+		return err
+	})
+}
+
+// pushable wakes what sends in a namespace. The namespace's locks are held.
+func (n *Node) pushable(core *node.Namespace) {
+	if ns, ok := n.wakes.Load(core); ok {
+		select {
+		case ns.(*Namespace).pushable <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package peer_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// pushCluster is n members of a namespace that run no syncs of their own accord while
+// the test lasts, but push.
+func pushCluster(t *testing.T, n int) (nodes []*peer.Node, spaces []*peer.Namespace) {
+	t.Helper()
+	for i := range n {
+		nodes = append(nodes, open(t, peer.Config{SyncInterval: time.Hour}))
+		if i == 0 {
+			spaces = append(spaces, create(t, nodes[0], peer.Policy{}))
+			continue
+		}
+		spaces = append(spaces, join(t, spaces[0], nodes[i], peer.RoleWrite))
+	}
+	return nodes, spaces
+}
+
+// holds reports whether a node holds a value under a key.
+func holds(t *testing.T, ns *peer.Namespace, key, value string) bool {
+	r, err := ns.Get(t.Context(), []byte(key))
+	return err == nil && string(r.Value) == value
+}
+
+// A stranger that is connected and speaks the protocol gets no stream, and can open none.
+func TestStrangersGetNoPushes(t *testing.T) {
+	nodes, spaces := pushCluster(t, 2)
+	stranger, err := peer.NewHost(peer.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stranger.Close() }()
+	streams := make(chan string, 100)
+	stranger.SetStreamHandler("/syncd/push/1", func(s network.Stream) { streams <- s.ID() })
+	at, err := libp2ppeer.AddrInfoFromString(nodes[0].Addrs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stranger.Connect(t.Context(), *at); err != nil {
+		t.Fatal(err)
+	}
+	s, err := stranger.NewStream(t.Context(), at.ID, "/syncd/push/1")
+	if err == nil {
+		_, err = s.Read(make([]byte, 1))
+	}
+	if err == nil {
+		t.Error("a stranger was told something")
+	}
+	if _, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the member holds what was pushed", func() bool { return holds(t, spaces[1], "k", "v") })
+	if len(streams) > 0 {
+		t.Error("a stranger got a stream")
+	}
+}
+
+// A member that was removed gets nothing of what is written from then on.
+func TestRemovedMemberGetsNoPushes(t *testing.T) {
+	nodes, spaces := pushCluster(t, 3)
+	write := func(key string) {
+		if _, err := spaces[0].Put(t.Context(), []byte(key), []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("before")
+	for i := 1; i < 3; i++ {
+		eventually(t, "all hold what was pushed", func() bool { return holds(t, spaces[i], "before", "v") })
+	}
+	if err := spaces[0].Remove(t.Context(), nodes[2].ID()); err != nil {
+		t.Fatal(err)
+	}
+	sync1(t, spaces[1], nodes[0].ID()) // it hears of the removal
+	for round := range 5 {
+		key := fmt.Sprint("after ", round)
+		write(key)
+		eventually(t, "the member holds what was pushed", func() bool { return holds(t, spaces[1], key, "v") })
+		if holds(t, spaces[2], key, "v") {
+			t.Fatalf("the former member holds %q", key)
+		}
+	}
+}
+
+// What one of four nodes writes, however large it is, the others hold without a sync at
+// an interval, each of them.
+func TestPush(t *testing.T) {
+	nodes, spaces := pushCluster(t, 4)
+	large := string(bytes.Repeat([]byte("x"), 100_000))
+	for round := range 3 {
+		for i, ns := range spaces {
+			for what, value := range map[string]string{"small": fmt.Sprint(round), "large": fmt.Sprint(round) + large} {
+				if _, err := ns.Put(t.Context(), fmt.Appendf(nil, "%s %d", what, i), []byte(value)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range spaces {
+			for j := range nodes {
+				eventually(t, fmt.Sprintf("node %d holds what node %d wrote", j, i), func() bool {
+					return holds(t, spaces[j], fmt.Sprint("small ", i), fmt.Sprint(round)) && holds(t, spaces[j], fmt.Sprint("large ", i), fmt.Sprint(round)+large)
+				})
+			}
+		}
+	}
+	digest := func(i int) dbadapter.Digest { return spaces[i].Info().Digest }
+	for i := range spaces {
+		eventually(t, "all are equal", func() bool { return digest(i) == digest(0) })
+	}
+}

@@ -1,0 +1,160 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+)
+
+// pushProtocol is that of the streams that carry pushes: GossipSub 1.2 between members.
+const pushProtocol protocol.ID = "/syncd/push/1"
+
+// memberHost is the host as GossipSub sees it: it has no peers but the members of this
+// node's namespaces. GossipSub tells each peer that it sees all its topics.
+type memberHost struct {
+	host.Host
+	node *Node
+	bus  event.Bus
+	joined,
+	identified event.Emitter
+	heard event.Subscription
+
+	mu      sync.Mutex // guards streams
+	streams map[network.Stream]struct{}
+}
+
+func newMemberHost(n *Node) (_ *memberHost, err error) {
+	h := &memberHost{Host: n.host, node: n, bus: eventbus.NewBus(), streams: map[network.Stream]struct{}{}}
+	if h.heard, err = n.host.EventBus().Subscribe([]any{new(event.EvtPeerIdentificationCompleted), new(event.EvtPeerProtocolsUpdated)}); err != nil {
+		return nil, err
+	}
+	if h.identified, err = h.bus.Emitter(new(event.EvtPeerIdentificationCompleted)); err != nil {
+		return nil, errors.Join(err, h.heard.Close())
+	}
+	if h.joined, err = h.bus.Emitter(new(event.EvtPeerProtocolsUpdated)); err != nil {
+		return nil, errors.Join(err, h.heard.Close())
+	}
+	return h, nil
+}
+
+// admits reports whether GossipSub is to see a peer: a member that is not paused.
+func (h *memberHost) admits(id ID) bool { return h.node.isMember(id) && !h.node.book.paused(id) }
+
+// forward passes on what the host says of members, until close.
+func (h *memberHost) forward() {
+	for e := range h.heard.Out() {
+		switch e := e.(type) {
+		case event.EvtPeerIdentificationCompleted:
+			if h.admits(e.Peer) {
+				_ = h.identified.Emit(e)
+			}
+		case event.EvtPeerProtocolsUpdated:
+			if h.admits(e.Peer) {
+				_ = h.joined.Emit(e)
+			}
+		}
+	}
+}
+
+// membersChanged makes GossipSub see the peers that have become members, and ends the
+// streams with those that are members no more, or of fewer namespaces: they are opened
+// anew, and each topic is then served to its own members only.
+func (h *memberHost) membersChanged(lost func(ID) bool) {
+	h.mu.Lock()
+	var cut []network.Stream
+	for s := range h.streams {
+		if lost(s.Conn().RemotePeer()) {
+			cut = append(cut, s)
+		}
+	}
+	h.mu.Unlock()
+	for _, s := range cut {
+		s.Reset()
+	}
+	for _, id := range h.Host.Network().Peers() {
+		if h.admits(id) {
+			_ = h.joined.Emit(event.EvtPeerProtocolsUpdated{Peer: id, Added: []protocol.ID{pushProtocol}})
+		}
+	}
+}
+
+// close ends forward. The host stays open.
+func (h *memberHost) close() error {
+	return errors.Join(h.heard.Close(), h.joined.Close(), h.identified.Close())
+}
+
+func (h *memberHost) EventBus() event.Bus { return h.bus }
+
+func (h *memberHost) Network() network.Network { return memberNetwork{h.Host.Network(), h} }
+
+func (h *memberHost) SetStreamHandler(id protocol.ID, handle network.StreamHandler) {
+	h.Host.SetStreamHandler(id, func(s network.Stream) {
+		if !h.admits(s.Conn().RemotePeer()) {
+			s.Reset()
+			return
+		}
+		handle(h.track(s))
+	})
+}
+
+func (h *memberHost) NewStream(ctx context.Context, id ID, protocols ...protocol.ID) (network.Stream, error) {
+	if !h.admits(id) {
+		return nil, ErrDenied
+	}
+	s, err := h.Host.NewStream(network.WithNoDial(ctx, "a push"), id, protocols...)
+	if err != nil {
+		return nil, err
+	}
+	return h.track(s), nil
+}
+
+// track remembers a stream until it ends.
+func (h *memberHost) track(s network.Stream) network.Stream {
+	t := &trackedStream{Stream: s, host: h}
+	h.mu.Lock()
+	h.streams[t] = struct{}{}
+	h.mu.Unlock()
+	return t
+}
+
+type trackedStream struct {
+	network.Stream
+	host *memberHost
+}
+
+func (s *trackedStream) forget() {
+	s.host.mu.Lock()
+	delete(s.host.streams, s)
+	s.host.mu.Unlock()
+}
+
+func (s *trackedStream) Close() error { s.forget(); return s.Stream.Close() }
+func (s *trackedStream) Reset() error { s.forget(); return s.Stream.Reset() }
+
+// memberNetwork is the network with no peers but members.
+type memberNetwork struct {
+	network.Network
+	host *memberHost
+}
+
+func (n memberNetwork) Peers() (members []ID) {
+	for _, id := range n.Network.Peers() {
+		if n.host.admits(id) {
+			members = append(members, id)
+		}
+	}
+	return members
+}
+
+func (n memberNetwork) Connectedness(id ID) network.Connectedness {
+	if !n.host.admits(id) {
+		return network.NotConnected
+	}
+	return n.Network.Connectedness(id)
+}
