@@ -101,7 +101,10 @@ type session struct {
 	wrong   Wrong
 	sums    []Deviation // of wrong
 	strikes int         // of the node, when the snapshot was taken
-	finish  func(reconcile.Report, error)
+	// after: a session was under way then that had taken its snapshot before a strike. It
+	// may repair what is not wrong any more.
+	after  bool
+	finish func(reconcile.Report, error)
 }
 
 // begin makes a session of the process; open begins its conversation.
@@ -113,6 +116,7 @@ func (p *process) begin(remote, side int, m *meeting, a node.Ask, open func(x *s
 	}
 	x.wrong, x.sums = p.wrong()
 	x.strikes = p.node.strikes
+	x.after = slices.ContainsFunc(p.sessions, (*session).struck)
 	m.sides[side] = x
 	p.sessions = append(p.sessions, x)
 	p.node.cluster.open++
@@ -270,6 +274,10 @@ func (x *session) end() {
 	}
 }
 
+// struck reports whether the node's state was damaged after the session's snapshot, or is
+// about to be repaired by one of which that is so.
+func (x *session) struck() bool { return x.after || x.strikes != x.process.node.strikes }
+
 // judged is the session as the checker reads it.
 func (x *session) judged(report reconcile.Report, err error) *Ended {
 	n := x.process.node
@@ -280,7 +288,7 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 	e.Before[0], e.After[0] = x.before, x.process.records()
 	e.Wrong[0] = x.wrong
 	e.Still, _ = x.process.wrong()
-	e.Damaged, e.Struck, e.Stray = n.struck, x.strikes != n.strikes, x.meeting.stray != nil
+	e.Damaged, e.Struck, e.Stray = n.struck, x.struck(), x.meeting.stray != nil
 	if initiator := x.meeting.sides[0]; initiator != nil {
 		e.Begun = initiator.begun
 	}
@@ -289,7 +297,7 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 		e.Restamped = e.Restamped || y.process.restamps != y.stamped
 		e.Alone, e.Mixed, e.Before[1] = false, x.old != y.old, y.before
 		e.Alike = Common(x.sums, y.sums)
-		e.Wrong[1], e.Struck = y.wrong, e.Struck || y.strikes != y.process.node.strikes
+		e.Wrong[1], e.Struck = y.wrong, e.Struck || y.struck()
 		if y.process.node.process == y.process {
 			e.After[1] = y.process.records()
 		}
