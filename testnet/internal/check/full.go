@@ -109,7 +109,9 @@ func (h *History) Listed(l Lack, lists bool) {
 }
 
 // full judges a sync of two nodes that differ in nothing but what finds an index full:
-// it moves nothing, declines just that, and says that the two are equal only if they are.
+// it moves nothing, declines that, and says that the two are equal only if they are. What a
+// side has declined once is withheld from it, and counts as declined, also where it has
+// found room since for what came from a third one.
 func (h *History) full(s *Sync) {
 	before := [2]map[string]stamp{stamps(s.Before[0]), stamps(s.Before[1])}
 	lacks := 0
@@ -121,7 +123,7 @@ func (h *History) full(s *Sync) {
 		}
 	}
 	r := &s.Report
-	if r.Verified != (lacks == 0) || r.Applied != 0 || r.Rejected != lacks || r.DeclinedHere.Sum()+r.DeclinedThere.Sum() != lacks {
+	if r.Verified != (lacks == 0) || r.Applied != 0 || r.Rejected < lacks || r.DeclinedHere.Sum()+r.DeclinedThere.Sum() != r.Rejected {
 		h.found.say(Full, s.Node, "", "node %d and this one have no room for %d records of one another, and a sync applied %d, declined %d (here %d, there %d), verified %v",
 			s.Peer, lacks, r.Applied, r.Rejected, r.DeclinedHere.Sum(), r.DeclinedThere.Sum(), r.Verified)
 	}
