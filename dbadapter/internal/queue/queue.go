@@ -136,6 +136,7 @@ func (q *Queue[B]) loop() {
 		case len(group) == 0: // all were withdrawn
 			continue
 		case group[0].run != nil:
+			wait() // it came behind a large batch that was withdrawn
 			group[0].Err = group[0].run()
 			finish(group)
 			continue

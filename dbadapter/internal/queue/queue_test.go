@@ -3,7 +3,9 @@ package queue
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -82,5 +84,52 @@ func TestGroups(t *testing.T) {
 	}
 	if err := q.Do(t.Context(), func() error { return nil }); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("a queue that was stopped says %v", err)
+	}
+}
+
+// TestFunctionBehindWithdrawn: a function runs only when nothing lands, also where a large
+// batch that was withdrawn stood before it.
+func TestFunctionBehindWithdrawn(t *testing.T) {
+	prepares, prepared := make(chan struct{}), make(chan struct{})
+	lands, landed := make(chan struct{}), make(chan struct{})
+	q := Start(func([]*Request[int], func()) func() {
+		prepares <- struct{}{}
+		<-prepared
+		return func() {
+			close(lands)
+			<-landed
+		}
+	})
+	defer q.Stop()
+	results := make(chan error, 2)
+	go func() { results <- q.Submit(t.Context(), &Request[int]{Writes: Large}) }()
+	<-prepares
+	withdrawn, withdraw := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() { gone <- q.Submit(withdrawn, &Request[int]{Writes: Large}) }()
+	for q.Len() < 1 {
+		runtime.Gosched()
+	}
+	withdraw()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("what was withdrawn ends with %v", err)
+	}
+	ran := make(chan struct{})
+	go func() { results <- q.Do(t.Context(), func() error { close(ran); return nil }) }()
+	for q.Len() < 2 {
+		runtime.Gosched()
+	}
+	close(prepared)
+	<-lands
+	select {
+	case <-ran:
+		t.Error("the function ran while a batch landed")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(landed)
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
 	}
 }
