@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
@@ -151,6 +152,30 @@ func TestFailureOfTheOneBefore(t *testing.T) {
 		}
 	}
 	checkLog(t, n, 0)
+}
+
+// TestNothingBeforeLanding: a batch that writes nothing, since what lands holds all of it,
+// ends only when that has landed, and fails with it.
+func TestNothingBeforeLanding(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	for _, fails := range []error{nil, broken} {
+		s, n, gate := behindGate(t)
+		first := applyLater(n, many(0, 1))
+		landingOf(s, nil)
+		second := applyLater(n, many(0, 1))
+		select {
+		case got := <-second:
+			t.Errorf("a batch ends with %v, %v before what it is found equal to is on the disk", got.outcomes[0], got.err)
+			second <- got
+		case <-time.After(100 * time.Millisecond):
+		}
+		gate <- fails
+		for _, done := range []chan applied{first, second} {
+			if got := <-done; !errors.Is(got.err, fails) || (got.outcomes == nil) != (fails != nil) {
+				t.Errorf("a batch ends with %v, want %v", got.err, fails)
+			}
+		}
+	}
 }
 
 // checkLog compares the change log from its beginning on with what the namespace holds.

@@ -48,6 +48,10 @@ func (c *committer) commit(group []*queue.Request[*batch], wait func()) (land fu
 		fail(err)
 		return nil
 	case p == nil:
+		wait() // what lands may hold what this group has
+		if c.failed != nil {
+			fail(c.failed)
+		}
 		return nil
 	}
 	land = func() {
