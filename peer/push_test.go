@@ -119,3 +119,28 @@ func TestPush(t *testing.T) {
 		eventually(t, "all are equal", func() bool { return digest(i) == digest(0) })
 	}
 }
+
+// Between two nodes of which one has paused the other for a while, pushes go both ways
+// once it is resumed.
+func TestPushesAfterAPause(t *testing.T) {
+	nodes, spaces := pushCluster(t, 2)
+	told := func(key string) {
+		t.Helper()
+		for i, ns := range spaces {
+			from := fmt.Sprint(key, " of ", i)
+			if _, err := ns.Put(t.Context(), []byte(from), []byte("v")); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the other holds what was pushed", func() bool { return holds(t, spaces[1-i], from, "v") })
+		}
+	}
+	told("before")
+	if err := nodes[0].PausePeer(t.Context(), nodes[1].ID()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second) // so long that the other tries no more
+	if err := nodes[0].ResumePeer(t.Context(), nodes[1].ID()); err != nil {
+		t.Fatal(err)
+	}
+	told("after")
+}

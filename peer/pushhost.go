@@ -79,9 +79,14 @@ func (h *memberHost) membersChanged(lost func(ID) bool) {
 	}
 	for _, id := range h.Host.Network().Peers() {
 		if h.admits(id) {
-			_ = h.joined.Emit(event.EvtPeerProtocolsUpdated{Peer: id, Added: []protocol.ID{pushProtocol}})
+			h.see(id)
 		}
 	}
+}
+
+// see makes GossipSub open a stream to a peer, unless it has one.
+func (h *memberHost) see(id ID) {
+	_ = h.joined.Emit(event.EvtPeerProtocolsUpdated{Peer: id, Added: []protocol.ID{pushProtocol}})
 }
 
 // close ends forward. The host stays open.
@@ -95,10 +100,14 @@ func (h *memberHost) Network() network.Network { return memberNetwork{h.Host.Net
 
 func (h *memberHost) SetStreamHandler(id protocol.ID, handle network.StreamHandler) {
 	h.Host.SetStreamHandler(id, func(s network.Stream) {
-		if !h.admits(s.Conn().RemotePeer()) {
+		id := s.Conn().RemotePeer()
+		if !h.admits(id) {
 			s.Reset()
 			return
 		}
+		// GossipSub has given up a peer that took no stream for a second, since it had
+		// paused this node, or did not know it for a member yet. Now it does.
+		h.see(id)
 		handle(h.track(s))
 	})
 }
