@@ -9,7 +9,11 @@ import (
 )
 
 // Arrival is a push that has come and has been examined.
-type Arrival struct{ records []dbadapter.Hashed }
+type Arrival struct {
+	from    ID
+	members *Members // the list under which it was examined
+	records []dbadapter.Hashed
+}
 
 // PushVerdict is what a driver does with a push that has come.
 type PushVerdict uint8
@@ -38,7 +42,7 @@ func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error
 	if err != nil {
 		return nil, PushRefused, err
 	}
-	a := &Arrival{records: make([]dbadapter.Hashed, len(m.Records))}
+	a := &Arrival{from: from, members: members, records: make([]dbadapter.Hashed, len(m.Records))}
 	for i, r := range m.Records {
 		if a.records[i], err = dbadapter.Hash(ns.Keys.Hasher, r); err != nil {
 			return nil, PushRefused, err
@@ -65,7 +69,8 @@ func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error
 	return a, PushTaken, nil
 }
 
-// CommitArrivals commits what pushes have brought. Records that the floor keeps out, or
+// CommitArrivals commits what pushes have brought, unless the list of members or a pause
+// that has come since they were examined forbids it. Records that the floor keeps out, or
 // that find their index full, are left to the next sync, which says so to the peer.
 func (ns *Namespace) CommitArrivals(ctx context.Context, arrivals []*Arrival) error {
 	past := ns.past()
@@ -74,8 +79,15 @@ func (ns *Namespace) CommitArrivals(ctx context.Context, arrivals []*Arrival) er
 	floor := dbadapter.Timestamp(ns.vouching.floor.Load())
 	var writes []dbadapter.Write
 	for _, a := range arrivals {
+		if ns.PausedWith(a.from) != nil {
+			continue
+		}
+		refused := make([]*refusal, len(a.records))
+		if members := ns.Members(); members != a.members {
+			ns.examineAgain(members, a.from, a.records, refused)
+		}
 		for i := range a.records {
-			if r := &a.records[i]; r.Version.Clock > floor {
+			if r := &a.records[i]; refused[i] == nil && r.Version.Clock > floor {
 				ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // before the commit, as in admit
 				writes = append(writes, dbadapter.Write{Record: *r, Past: past})
 			}

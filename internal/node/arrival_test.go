@@ -1,0 +1,35 @@
+package node
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// A push that was examined and not yet committed is held to a list of members and to a
+// pause that have come meanwhile, as a sync is.
+func TestArrivalsAreExaminedAgain(t *testing.T) {
+	for what, change := range map[string]func(ps *pushers) error{
+		"removal": func(ps *pushers) error { return ps.spaces[0].Remove(context.Background(), ps.machines[1].ID) },
+		"pause":   func(ps *pushers) error { return ps.spaces[0].SetPaused(true) },
+		"none":    func(*pushers) error { return nil },
+	} {
+		ps := newPushers(3, Policy{})
+		ps.machines[1].clock = noon.Add(time.Second) // later than the removal
+		must(put(ps.spaces[1], "k", "v"))
+		ps.wait(5 * time.Millisecond)
+		a, verdict, err := ps.spaces[0].Arrived(ps.machines[2].ID, ps.pushes(1)[0])
+		if verdict != PushTaken {
+			t.Fatal(what, verdict, err)
+		}
+		if err := change(ps); err != nil {
+			t.Fatal(what, err)
+		}
+		if err := ps.spaces[0].CommitArrivals(context.Background(), []*Arrival{a}); err != nil {
+			t.Fatal(what, err)
+		}
+		if _, err := get(ps.spaces[0], "k"); (err == nil) != (what == "none") {
+			t.Errorf("%s: what was pushed is held: %v", what, err == nil)
+		}
+	}
+}
