@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -31,5 +33,34 @@ func TestArrivalsAreExaminedAgain(t *testing.T) {
 		if _, err := get(ps.spaces[0], "k"); (err == nil) != (what == "none") {
 			t.Errorf("%s: what was pushed is held: %v", what, err == nil)
 		}
+	}
+}
+
+// A driver that takes no pushes does not make them pile up.
+func TestPushesThatNobodyTakesAreBounded(t *testing.T) {
+	ps := newPushers(2, Policy{Unsigned: true})
+	for i := range 200 {
+		ps.wait(time.Second)
+		must(put(ps.spaces[1], fmt.Sprint("k", i), strings.Repeat("x", 60_000)))
+	}
+	if n := len(ps.spaces[1].outbox.full); n > fullPushes {
+		t.Errorf("%d whole messages wait", n)
+	}
+	if all := ps.pushes(1); !strings.HasSuffix(kinds(all), "records more") {
+		t.Errorf("the pushes are %s", kinds(all))
+	}
+}
+
+// The driver hears of each list of members once it counts, also after other changes.
+func TestPushableAfterAChangeOfMembers(t *testing.T) {
+	ps := newPushers(2, Policy{})
+	must(put(ps.spaces[0], "k", "v")) // the set is stirred from now on
+	told := false
+	ps.machines[0].Pushable = func(ns *Namespace) { told = told || !ns.Members().Has(ps.machines[1].ID, RoleRead) }
+	if err := ps.spaces[0].Remove(context.Background(), ps.machines[1].ID); err != nil {
+		t.Fatal(err)
+	}
+	if !told {
+		t.Error("the driver did not hear of the removal")
 	}
 }

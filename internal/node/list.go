@@ -172,6 +172,7 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	ns.declined.forget()
 	ns.Control.declined.forget()
 	ns.node.Schedule.Wake()
+	ns.pushable()
 	return errors.Join(ns.doubtRemoval(), ns.relisted())
 }
 

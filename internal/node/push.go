@@ -45,6 +45,9 @@ func (p Pushing) withDefaults() Pushing {
 // a push takes.
 const pushBytes = wire.MaxPush - 1<<10
 
+// fullPushes is how many whole messages wait at most, where the driver takes none.
+const fullPushes = 64
+
 // outbox is what a namespace has to push. Its own writes go out as records, a few
 // milliseconds after their commit; what is too large, or too much, is only told of.
 // The digest of the set goes out when it has been quiet, unless another member has told
@@ -111,7 +114,7 @@ func (o *outbox) refill(now time.Duration, rate int) {
 func (o *outbox) add(r *dbadapter.Record, now time.Duration, p *Pushing) {
 	before := len(o.open)
 	// A signature, a version and lengths take less than 256 bytes.
-	if size := len(r.Key) + len(r.Value) + 8*len(r.Replaces) + 256; o.flood || size > pushBytes || size > o.room {
+	if size := len(r.Key) + len(r.Value) + 8*len(r.Replaces) + 256; o.flood || size > pushBytes || size > o.room || len(o.full) >= fullPushes {
 		o.flood = o.flood || size <= pushBytes
 		if !o.more {
 			o.more, o.moreDue = true, max(now+p.Batch, o.lastMore+p.Pause)
