@@ -230,6 +230,7 @@ func (e *Examiner) note(id uint64, stat Stat, err error) {
 		delete(e.read, id)
 		return
 	}
+	delete(e.bad, id)
 	e.read[id] = Reading{stat, time.Now()}
 }
 

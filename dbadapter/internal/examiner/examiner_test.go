@@ -146,6 +146,25 @@ func TestDamageIsToldOnce(t *testing.T) {
 	}
 }
 
+// A table that was found damaged, and then whole by a look that reads all, is one like the
+// others again: a fault of the memory is over, and the next damage is told of.
+func TestWholeAgain(t *testing.T) {
+	f := &files{dir: t.TempDir()}
+	f.write(t, 1, "what was whole")
+	e, _, err := f.look(t.Context(), t)
+	if !errors.Is(err, dbadapter.ErrCorrupt) {
+		t.Fatalf("it has found %v", err)
+	}
+	f.write(t, 1, "whole again")
+	if err := e.Look(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	f.write(t, 1, "and damaged")
+	if err := e.Look(t.Context(), false); !errors.Is(err, dbadapter.ErrCorrupt) {
+		t.Errorf("of the second damage it has found %v", err)
+	}
+}
+
 // In the background it begins within seconds, whatever the process before it has left.
 func TestBackground(t *testing.T) {
 	synctest.Test(t, testBackground)
