@@ -34,9 +34,9 @@ func TestImportOverlaps(t *testing.T) {
 	store, ns := hookedNotes(t)
 	var read atomic.Int64
 	const batch, all = 2048, 3*2048 + 5
-	commits := 0
+	var commits atomic.Int64 // of which two may be under way
 	store.hook = func(writes []dbadapter.Write) {
-		if commits++; commits == 1 {
+		if commits.Add(1) == 1 {
 			waitFor(t, "two more batches are read", func() bool { return read.Load() > 3*batch })
 		}
 	}
@@ -48,8 +48,8 @@ func TestImportOverlaps(t *testing.T) {
 			}
 		}
 	})
-	if err != nil || r.Written != all || commits != all/batch+1 {
-		t.Errorf("%+v in %d commits, %v", r, commits, err)
+	if err != nil || r.Written != all || commits.Load() != all/batch+1 {
+		t.Errorf("%+v in %d commits, %v", r, commits.Load(), err)
 	}
 }
 

@@ -97,7 +97,7 @@ func pair(t *testing.T, a, b peer.Config, p peer.Policy) (na, nb *peer.Node, sa,
 func listed(ns *peer.Namespace) string {
 	members := ns.Members()
 	for i := range members {
-		members[i].Synced = time.Time{}
+		members[i].Synced, members[i].Verified = time.Time{}, time.Time{}
 	}
 	return fmt.Sprint(members)
 }

@@ -51,7 +51,7 @@ type verifiedOne struct {
 // has been made, joined or restored. A file that cannot be read costs no more than that,
 // and is returned as an error beside a value that is of use.
 func openVerified(path string, now time.Time) (*verified, error) {
-	v := &verified{path: path, since: now, at: map[ID]time.Time{}}
+	v := &verified{path: path, since: now.UTC().Truncate(time.Millisecond), at: map[ID]time.Time{}}
 	if path == "" {
 		return v, nil
 	}
@@ -69,9 +69,9 @@ func openVerified(path string, now time.Time) (*verified, error) {
 	if err := checkFormat(path, note.Format); err != nil {
 		return v, err
 	}
-	v.since = time.UnixMilli(note.Since)
+	v.since = time.UnixMilli(note.Since).UTC()
 	for _, one := range note.Peers {
-		v.at[ID(one.ID)] = time.UnixMilli(one.At)
+		v.at[ID(one.ID)] = time.UnixMilli(one.At).UTC()
 	}
 	return v, nil
 }
@@ -81,7 +81,7 @@ func openVerified(path string, now time.Time) (*verified, error) {
 func (v *verified) note(id ID, at time.Time) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.at[id], v.fresh = at, true
+	v.at[id], v.fresh = at.UTC().Truncate(time.Millisecond), true // as it is on the disk
 	if !v.saved.IsZero() && time.Since(v.saved) < verifiedPause {
 		return nil
 	}
