@@ -194,6 +194,7 @@ func (ns *Namespace) abandon() error {
 	}
 	ns.gate.close()
 	ns.cancel()
+	ns.node.wakes.Delete(ns.core)
 	return nil
 }
 

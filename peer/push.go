@@ -25,7 +25,13 @@ type pushes struct {
 	pubsub *pubsub.PubSub
 
 	mu     sync.Mutex // guards topics
-	topics map[string]*node.Namespace
+	topics map[string]*follower
+}
+
+// follower is a namespace that pushes, until over is closed.
+type follower struct {
+	core *node.Namespace
+	over chan struct{}
 }
 
 // The mesh of a topic: each node passes a message on to two or three others that have not
@@ -45,7 +51,7 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
 	if !cfg.pushes() {
 		return nil
 	}
-	p := &pushes{node: n, topics: map[string]*node.Namespace{}}
+	p := &pushes{node: n, topics: map[string]*follower{}}
 	if p.host, err = newMemberHost(n); err != nil {
 		return err
 	}
@@ -107,9 +113,9 @@ func topicOf(ns *node.Namespace) string { return hex.EncodeToString(ns.Keys.Topi
 // serves reports whether a topic is for a peer.
 func (p *pushes) serves(id ID, topic string) bool {
 	p.mu.Lock()
-	ns := p.topics[topic]
+	f := p.topics[topic]
 	p.mu.Unlock()
-	return ns != nil && ns.Members().Has(node.ID(id), node.RoleRead) && ns.PausedWith(node.ID(id)) == nil
+	return f != nil && f.core.Members().Has(node.ID(id), node.RoleRead) && f.core.PausedWith(node.ID(id)) == nil
 }
 
 // start begins to push and to hear in a namespace, until it closes.
@@ -120,18 +126,42 @@ func (p *pushes) start(ns *Namespace) {
 	go func() {
 		defer ns.gate.leave()
 		name := topicOf(ns.core)
-		p.mu.Lock()
-		p.topics[name] = ns.core
-		p.mu.Unlock()
-		defer func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			delete(p.topics, name)
-		}()
+		leave, ok := p.take(ns, name)
+		if !ok {
+			return
+		}
+		defer leave()
 		if err := p.follow(ns, name); err != nil && ns.ctx.Err() == nil {
 			p.node.log.Error("nothing is pushed, and syncs at intervals go on", logNamespace(ns), logError(err))
 		}
 	}()
+}
+
+// take makes a topic a namespace's, once the one that was dropped, and is joined again now,
+// has left it.
+func (p *pushes) take(ns *Namespace, name string) (leave func(), ok bool) {
+	f := &follower{ns.core, make(chan struct{})}
+	for {
+		p.mu.Lock()
+		before := p.topics[name]
+		if before == nil {
+			p.topics[name] = f
+		}
+		p.mu.Unlock()
+		if before == nil {
+			return func() {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				delete(p.topics, name)
+				close(f.over)
+			}, true
+		}
+		select {
+		case <-before.over:
+		case <-ns.ctx.Done():
+			return nil, false
+		}
+	}
 }
 
 // follow carries the pushes of a namespace.
