@@ -125,14 +125,18 @@ type Declining struct {
 	Index   dbadapter.Index
 	Key     []byte
 	Version dbadapter.Version
+	// Before: the peer declined it in an earlier sync, and so before it greeted in
+	// this one.
+	Before bool
 }
 
-// declinedThere counts a record of this side's that the peer declines.
-func (r *Report) declinedThere(h *dbadapter.Hashed, why wire.Reason) {
+// declinedThere counts a record of this side's that the peer declines, or has declined
+// before.
+func (r *Report) declinedThere(h *dbadapter.Hashed, why wire.Reason, before bool) {
 	r.Rejected++
 	r.DeclinedThere[why]++
 	if why == wire.ReasonFloor && len(r.DeclinedForFloor) < wire.MaxRefusals {
-		r.DeclinedForFloor = append(r.DeclinedForFloor, Declining{h.Index, h.Key, h.Version})
+		r.DeclinedForFloor = append(r.DeclinedForFloor, Declining{h.Index, h.Key, h.Version, before})
 	}
 }
 

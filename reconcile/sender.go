@@ -56,7 +56,7 @@ func (s *sender) record(r *dbadapter.Hashed, stub bool) error {
 	sent := wire.Sent{Record: r.Record, Stub: stub}
 	if why := s.declined.reason(r); why != 0 {
 		sent = withheld(r, why)
-		s.link.report.declinedThere(r, why)
+		s.link.report.declinedThere(r, why, true)
 		if collectable(&r.Record, why) {
 			s.link.report.DeclinedCollectable++
 		}
@@ -121,7 +121,7 @@ func (s *sender) settled(m *wire.End) error {
 		if collectable(&sent.Record, r.Reason) {
 			held++
 		}
-		s.link.report.declinedThere(sent, r.Reason)
+		s.link.report.declinedThere(sent, r.Reason, false)
 		s.declined.add(sent, r.Reason)
 	}
 	all := len(m.Refusals) < wire.MaxRefusals // were named

@@ -136,7 +136,9 @@ func (ns *Namespace) leftToReaders() bool {
 
 // declinedForFloor is the removal of what the peer's floor has left behind: what
 // was deleted, or has expired, goes; what is alive is set aside for a person. What has
-// expired later than the floor that the peer greeted with waits for the next one.
+// expired later than the floor that the peer greeted with waits for its next greeting: if
+// it had been collected there, that tells of it. If not, the floor may wait for this node,
+// and the record is set aside: by another clock it may be alive.
 func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes []dbadapter.Write, err error) {
 	ns := c.part.ns
 	snap, err := ns.Store.Snapshot()
@@ -157,8 +159,8 @@ func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes
 			action := dbadapter.SetAside
 			if at, ok := r.Due(); ok && at <= c.theirs.Floor {
 				action = dbadapter.Collect
-			} else if ok && !ns.Present(&r.Record) {
-				continue // the peer may have collected it since it greeted; its next floor tells
+			} else if ok && !ns.Present(&r.Record) && !d.Before {
+				continue // the peer may have collected it since it greeted
 			}
 			removes = append(removes, dbadapter.Write{Record: *r, Action: action})
 		}
