@@ -115,7 +115,7 @@ func (p *pushes) serves(id ID, topic string) bool {
 	p.mu.Lock()
 	f := p.topics[topic]
 	p.mu.Unlock()
-	return f != nil && f.core.Members().Has(node.ID(id), node.RoleRead) && f.core.PausedWith(node.ID(id)) == nil
+	return f != nil && f.core.Admits(node.ID(id)) && f.core.PausedWith(node.ID(id)) == nil
 }
 
 // start begins to push and to hear in a namespace, until it closes.
@@ -249,6 +249,7 @@ func (p *pushes) send(ns *Namespace, topic *pubsub.Topic, running *sync.WaitGrou
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	members := ns.core.Members()
+	audience, until := ns.core.Audience()
 	p.host.membersChanged(func(ID) bool { return false })
 	for {
 		select {
@@ -257,10 +258,10 @@ func (p *pushes) send(ns *Namespace, topic *pubsub.Topic, running *sync.WaitGrou
 		case <-ns.pushable:
 		case <-timer.C:
 		}
-		if now := ns.core.Members(); now != members {
-			p.host.membersChanged(func(id ID) bool {
-				return members.Has(node.ID(id), node.RoleRead) && !now.Has(node.ID(id), node.RoleRead)
-			})
+		if now := ns.core.Members(); now != members || !until.IsZero() && p.node.now().After(until) {
+			before := audience
+			audience, until = ns.core.Audience()
+			p.host.membersChanged(func(id ID) bool { return before[node.ID(id)] && !audience[node.ID(id)] })
 			members = now
 		}
 		push, wait := ns.core.NextPush()
@@ -279,6 +280,11 @@ func (p *pushes) send(ns *Namespace, topic *pubsub.Topic, running *sync.WaitGrou
 		}
 		if wait == 0 || pause > 0 && pause < wait {
 			wait = pause
+		}
+		if !until.IsZero() { // GossipSub asks serves for new peers only
+			if ends := max(until.Sub(p.node.now()), 0) + time.Millisecond; wait == 0 || ends < wait {
+				wait = ends
+			}
 		}
 		if wait > 0 {
 			timer.Reset(wait)

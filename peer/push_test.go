@@ -93,6 +93,43 @@ func TestRemovedMemberGetsNoPushes(t *testing.T) {
 	}
 }
 
+// A member whose role is over by its time gets nothing of what is written from then on,
+// though no admin has written that down.
+func TestMemberForATimeGetsNoPushes(t *testing.T) {
+	nodes, spaces := pushCluster(t, 3)
+	until := time.Now().Add(3 * time.Second)
+	if err := spaces[0].SetRoleUntil(t.Context(), nodes[2].ID(), peer.RoleRead, until); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < 3; i++ {
+		sync1(t, spaces[i], nodes[0].ID())
+	}
+	sync1(t, spaces[2], nodes[1].ID())
+	if err := nodes[0].Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for !holds(t, spaces[2], "before", "v") {
+		if time.Now().After(until) {
+			t.Fatal("nothing was pushed while the role lasted")
+		}
+		if _, err := spaces[1].Put(t.Context(), []byte("before"), []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	time.Sleep(time.Until(until) + 200*time.Millisecond)
+	for round := range 5 {
+		key := fmt.Sprint("after ", round)
+		if _, err := spaces[1].Put(t.Context(), []byte(key), []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if holds(t, spaces[2], key, "v") {
+			t.Fatalf("the former member holds %q", key)
+		}
+	}
+}
+
 // What one of four nodes writes, however large it is, the others hold without a sync at
 // an interval, each of them.
 func TestPush(t *testing.T) {

@@ -31,8 +31,8 @@ const (
 // Arrived examines a push that a peer has passed on, as records of a sync are. It
 // commits nothing and remembers no refusal: what a push does not bring, a sync does.
 func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error) {
-	members := ns.Members()
-	if !members.Has(from, RoleRead) {
+	members, now := ns.Members(), ns.node.Now()
+	if !members.admits(from, now) {
 		return nil, PushRefused, ErrDenied
 	}
 	if err := ns.PausedWith(from); err != nil {
@@ -56,7 +56,7 @@ func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error
 		// The list may be older than the origin: if so, the digests tell.
 		return nil, PushIgnored, nil
 	}
-	for _, why := range ns.examineAll(members, from, ns.node.Now(), a.records) {
+	for _, why := range ns.examineAll(members, from, now, a.records) {
 		switch {
 		case why == nil:
 			continue

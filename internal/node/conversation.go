@@ -56,7 +56,7 @@ type Conversation struct {
 // MayCall decides whether this node may sync with a peer. It comes before
 // anything leaves for the peer.
 func (ns *Namespace) MayCall(remote ID) error {
-	if !ns.admits(remote) || remote == ns.node.ID {
+	if !ns.Admits(remote) || remote == ns.node.ID {
 		return fmt.Errorf("%w: this node does not list it as another member of the namespace; invite it, or join with a ticket from there", ErrDenied)
 	}
 	return ns.PausedWith(remote)
@@ -121,7 +121,7 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (ns *Namespace, done func(), err
 		return nil, nil, ErrDenied
 	}
 	accept := n.Sessions.accept
-	if !p.ns.admits(remote) {
+	if !p.ns.Admits(remote) {
 		switch former, was := p.ns.Members().Former(remote); {
 		case !reconcile.Proves(p.Keys, []byte(remote), []byte(n.ID), h):
 			return nil, nil, ErrDenied

@@ -229,11 +229,11 @@ func TestTicketAfterATerm(t *testing.T) {
 	m.clock = m.clock.Add(2 * time.Minute)
 	redeem(used, errTicketOld)
 	redeem(unused, errTicketOld)
-	if ns.admits(idOf(2)) {
+	if ns.Admits(idOf(2)) {
 		t.Error("an old ticket gives back a role that is over")
 	}
 	redeem(must(ParseTicket(invite(ns, RoleWrite))), nil)
-	if got, _ := ns.Members().Member(idOf(2)); !ns.admits(idOf(2)) || got.Role != RoleWrite || got.Expires != 0 {
+	if got, _ := ns.Members().Member(idOf(2)); !ns.Admits(idOf(2)) || got.Role != RoleWrite || got.Expires != 0 {
 		t.Errorf("a new ticket: %+v", got)
 	}
 }
@@ -256,7 +256,7 @@ func TestTicketsOfAnAdminThatWasRemoved(t *testing.T) {
 	if err := c.turn(0, 1); err != nil || !c.ns[1].Members().Has(b, RoleAdmin) {
 		t.Fatalf("it is no admin again: %v", err)
 	}
-	if err := c.ns[1].redeem(t.Context(), idOf(9), ticket.Token[:]); !errors.Is(err, errTicketEnded) || c.ns[1].admits(idOf(9)) {
+	if err := c.ns[1].redeem(t.Context(), idOf(9), ticket.Token[:]); !errors.Is(err, errTicketEnded) || c.ns[1].Admits(idOf(9)) {
 		t.Errorf("a ticket from before its removal: %v", err)
 	}
 	if err := c.ns[1].redeem(t.Context(), idOf(9), must(ParseTicket(invite(c.ns[1], RoleWrite))).Token[:]); err != nil {

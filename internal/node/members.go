@@ -28,11 +28,31 @@ func (m *Members) alone(id ID) bool {
 	return len(all) == 1 && all[0].ID == id
 }
 
-// admits reports whether a node is a member as of now: by the list, and by the time
+// Admits reports whether a node is a member as of now: by the list, and by the time
 // at which its role ends.
-func (ns *Namespace) admits(id ID) bool {
-	m, known := ns.Members().Member(id)
-	return known && !ended(&m, ns.node.Now())
+func (ns *Namespace) Admits(id ID) bool { return ns.Members().admits(id, ns.node.Now()) }
+
+// admits reports whether a node is a member at a time.
+func (m *Members) admits(id ID, now time.Time) bool {
+	member, known := m.Member(id)
+	return known && !ended(&member, now)
+}
+
+// Audience is the members as of now, which may be told what is written here, and when the
+// first of their roles ends; the zero time if none does.
+func (ns *Namespace) Audience() (ids map[ID]bool, until time.Time) {
+	ids = map[ID]bool{}
+	now := ns.node.Now()
+	for _, m := range ns.Members().Members() {
+		if ended(&m, now) {
+			continue
+		}
+		ids[m.ID] = true
+		if end := m.Expires.Time(); m.Expires != 0 && (until.IsZero() || end.Before(until)) {
+			until = end
+		}
+	}
+	return ids, until
 }
 
 // ended reports whether a membership has ended by its time.
