@@ -13,6 +13,8 @@ import (
 // 0 means no bound; another value is at least MinBandwidth. What is counted is what
 // syncs write and read, on both sides' calls: not what TCP, QUIC and encryption add (a
 // few per cent), not handshakes, joins, nor what a relay service carries for others.
+// Pushes are not counted: of its own writes a node pushes no more than half of Send, but
+// what others push passes through it without a bound (Config.NoPush).
 //
 // A bound also narrows how many syncs run at once, so that each keeps a rate of which
 // no peer thinks that it has stalled: one that this node began and one that its peers

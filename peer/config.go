@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // Config says how a node is opened. The zero value is a node in memory, with
@@ -120,6 +121,15 @@ func (c *Config) memory() int64 {
 
 // pushes reports whether the node pushes and hears.
 func (c *Config) pushes() bool { return !c.NoPush && c.SyncInterval > 0 && !c.restoring }
+
+// pushing is how the node pushes: of a bound of the bandwidth it leaves half to syncs.
+func (c *Config) pushing() node.Pushing {
+	p := node.Pushing{On: c.pushes()}
+	if send := c.Bandwidth.Send; send > 0 {
+		p.Rate = int(min(node.PushRate, send/(2*meshMost)))
+	}
+	return p
+}
 
 // limits are those of the configuration, with defaults that follow the memory, and as
 // the bandwidth narrows them.

@@ -220,7 +220,7 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 		n.self, err = newIdentity(key)
 	}
 	if err == nil {
-		n.core = n.newCore(cfg.SyncInterval, cfg.pushes())
+		n.core = n.newCore(cfg.SyncInterval, cfg.pushing())
 		n.metrics, err = newMetrics(n, cfg.Registerer)
 	}
 	if err == nil {
@@ -234,7 +234,7 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 
 // newCore gives the node's decisions the machine: its clock, its randomness, all
 // its cores.
-func (n *Node) newCore(interval time.Duration, push bool) *node.Node {
+func (n *Node) newCore(interval time.Duration, push node.Pushing) *node.Node {
 	return node.New(node.Config{
 		ID: node.ID(n.self.id), Sign: n.self.sign,
 		Now: n.now, Each: onAllCores, Aside: aside, GiveWay: runtime.Gosched, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
@@ -244,7 +244,7 @@ func (n *Node) newCore(interval time.Duration, push bool) *node.Node {
 			rand.Read(b[:]) // never fails (crypto/rand)
 			return binary.BigEndian.Uint64(b[:])
 		},
-		Push: node.Pushing{On: push}, Pushable: n.pushable,
+		Push: push, Pushable: n.pushable,
 		Doubted: func(ns *node.Namespace, by node.DeclinedBy) {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", ns.Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))

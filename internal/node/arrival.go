@@ -5,6 +5,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -37,6 +38,9 @@ func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error
 	}
 	if err := ns.PausedWith(from); err != nil {
 		return nil, PushIgnored, err
+	}
+	if _, two := ns.Twin(from); two { // as in a sync
+		return nil, PushIgnored, reconcile.ErrTwin
 	}
 	m, err := wire.ParsePush(push)
 	if err != nil {

@@ -36,10 +36,13 @@ func (p Pushing) withDefaults() Pushing {
 		}
 	}
 	if p.Rate == 0 {
-		p.Rate = 4 << 20
+		p.Rate = PushRate
 	}
 	return p
 }
+
+// PushRate is the default of Pushing.Rate.
+const PushRate = 4 << 20
 
 // pushBytes is how many bytes of records share a push, and the most that one record of
 // a push takes.

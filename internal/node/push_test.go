@@ -163,6 +163,9 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	check("of a stranger", wire.AppendPush(nil, m, nil)[:], ps.machines[1].ID, PushRefused) // no records
 	m.Kind = wire.PushMore
 	check("of a stranger, without records", wire.AppendPush(nil, m, nil), ps.machines[1].ID, PushIgnored)
+	ps.spaces[0].twins.of = map[ID]*identity{ps.machines[1].ID: {found: noon}}
+	check("from one of two twins", good, ps.machines[1].ID, PushIgnored)
+	ps.spaces[0].twins.of = nil
 	ps.machines[2].clock = noon
 	if err := ps.spaces[0].Remove(context.Background(), ps.machines[2].ID); err != nil {
 		t.Fatal(err)

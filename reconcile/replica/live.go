@@ -65,7 +65,7 @@ func (l *Live) Load(ctx context.Context, snap dbadapter.Snapshot, tick func() er
 	seq := snap.Seq()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sketch, l.ranges = sketch, ranges
+	l.sketch, l.ranges, l.places = sketch, ranges, nil
 	l.undo.restart(seq)
 	return nil
 }
