@@ -33,7 +33,7 @@ type Damage struct {
 
 // Damage is what was met of damage that cannot be told to be a namespace's: in files
 // that were read through, and in compactions. It stays until the files, and all
-// namespaces, were verified since. nil: there is none.
+// namespaces, were verified since. nil: the node has met no such damage.
 func (n *Node) Damage() *Damage { return n.damage.of(dbadapter.NamespaceID{}) }
 
 // met notes damage that cannot be told to be a namespace's, and returns it.

@@ -36,7 +36,7 @@
 // node's clock. It is held, and synced as what it is, like a tombstone.
 //
 // [Namespace.Watch] tells of what has changed since a [Cursor], and of what changes from
-// then on, whoever wrote it: each key's latest record, in the order of the commits.
+// then on, by any member: each key's latest record, in the order of the commits.
 //
 // # Limits
 //

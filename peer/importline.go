@@ -112,7 +112,7 @@ func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
 			b = nil
 		}
 		switch {
-		case b == nil: // they have ended, or there is none yet
+		case b == nil: // the items have ended, or the next batch is not full yet
 			return settle(0)
 		case l.im.Wanted() || slices.ContainsFunc(under, func(m *made) bool { return b.Follows(m.ImportBatch) }):
 			if err := settle(0); err != nil {

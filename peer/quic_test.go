@@ -241,20 +241,27 @@ func TestSilentQUICHandshakes(t *testing.T) {
 	}
 }
 
-// A packet with a forged address pushes nothing out, and its connection waits for
-// a proof once some are in their handshake.
-func TestForgedAddressTakesNoPlace(t *testing.T) {
+// openConnections is a connection manager with the default limits, until the test ends.
+func openConnections(t *testing.T) *connections {
+	t.Helper()
 	limits := Limits{}.withDefaults()
 	resources, err := newResources(limits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resources.Close()
+	t.Cleanup(func() { _ = resources.Close() })
 	c, err := newConnections(limits, resources)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// A packet with a forged address pushes nothing out, and its connection waits for
+// a proof once some are in their handshake.
+func TestForgedAddressTakesNoPlace(t *testing.T) {
+	c := openConnections(t)
 	come := func(proved bool) error {
 		from := &quic.ClientInfo{RemoteAddr: net.UDPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1")), AddrVerified: proved}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -288,17 +295,7 @@ func TestForgedAddressTakesNoPlace(t *testing.T) {
 // accepts it. It is refused once the handshake is over, and closed if it has given way
 // after that.
 func TestGivingWayOverQUIC(t *testing.T) {
-	limits := Limits{}.withDefaults()
-	resources, err := newResources(limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resources.Close()
-	c, err := newConnections(limits, resources)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := openConnections(t)
 	from := &quic.ClientInfo{RemoteAddr: net.UDPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1")), AddrVerified: true}
 	come := func() (context.Context, *inbound) {
 		ctx, err := c.arriveQUIC(t.Context(), from)

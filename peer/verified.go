@@ -47,7 +47,7 @@ type verifiedOne struct {
 	At int64  `cbor:"2,keyasint"`
 }
 
-// openVerified reads the file. Where there is none the namespace counts as new here: it
+// openVerified reads the file. Where the file is missing, the namespace counts as new here: it
 // has been made, joined or restored. A file that cannot be read costs no more than that,
 // and is returned as an error beside a value that is of use.
 func openVerified(path string, now time.Time) (*verified, error) {

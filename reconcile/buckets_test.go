@@ -27,6 +27,25 @@ func (c *counting) Buckets(indices []dbadapter.Index) ([][]dbadapter.Hashed, err
 	return read, err
 }
 
+// countedSync holds a sync of two sides, and returns what each has read.
+func countedSync(t *testing.T, a, b *side) map[string]*counting {
+	t.Helper()
+	va, vb := a.open(), b.open()
+	defer va.Close()
+	defer vb.Close()
+	ra, rb := &counting{Replica: va}, &counting{Replica: vb}
+	sa := Initiate(ra, a.options(b, Options{FirstCells: MaxFirstCells}))
+	sb := Respond(opening(rb), b.options(a, Options{}))
+	defer sa.Close()
+	defer sb.Close()
+	var out outcome
+	carry(t, sa, sb, &out, nil)
+	if sa.Err() != nil || sb.Err() != nil {
+		t.Fatal(sa.Err(), sb.Err())
+	}
+	return map[string]*counting{"a": ra, "b": rb}
+}
+
 // The records of a difference are read some tens at a time, and once, by both sides;
 // of large ones no more at once than are kept.
 func TestBucketsAreReadTogether(t *testing.T) {
@@ -41,20 +60,7 @@ func TestBucketsAreReadTogether(t *testing.T) {
 				break
 			}
 		}
-		va, vb := a.open(), b.open()
-		defer va.Close()
-		defer vb.Close()
-		ra, rb := &counting{Replica: va}, &counting{Replica: vb}
-		sa := Initiate(ra, a.options(b, Options{FirstCells: MaxFirstCells}))
-		sb := Respond(opening(rb), b.options(a, Options{}))
-		defer sa.Close()
-		defer sb.Close()
-		var out outcome
-		carry(t, sa, sb, &out, nil)
-		if sa.Err() != nil || sb.Err() != nil {
-			t.Fatal(sa.Err(), sb.Err())
-		}
-		for name, r := range map[string]*counting{"a": ra, "b": rb} {
+		for name, r := range countedSync(t, a, b) {
 			if size > 1000 {
 				if r.bytes > cacheBytes {
 					t.Errorf("%s reads %d bytes at once", name, r.bytes)
@@ -76,20 +82,7 @@ func TestManyBucketsAreReadTogether(t *testing.T) {
 		a.put(record(fmt.Sprint(i), string(make([]byte, offerAbove)), at(0)))
 		b.put(record(fmt.Sprint(i), string(make([]byte, offerAbove-1)), at(time.Hour)))
 	}
-	va, vb := a.open(), b.open()
-	defer va.Close()
-	defer vb.Close()
-	ra, rb := &counting{Replica: va}, &counting{Replica: vb}
-	sa := Initiate(ra, a.options(b, Options{FirstCells: MaxFirstCells}))
-	sb := Respond(opening(rb), b.options(a, Options{}))
-	defer sa.Close()
-	defer sb.Close()
-	var out outcome
-	carry(t, sa, sb, &out, nil)
-	if sa.Err() != nil || sb.Err() != nil {
-		t.Fatal(sa.Err(), sb.Err())
-	}
-	for name, r := range map[string]*counting{"a": ra, "b": rb} {
+	for name, r := range countedSync(t, a, b) {
 		if r.calls > r.buckets/16 || r.buckets > 3*n {
 			t.Errorf("%s reads %d buckets in %d calls, of %d", name, r.buckets, r.calls, n)
 		}

@@ -84,7 +84,7 @@ func (h *hastening) heard(ns *Namespace, from, by ID, m *wire.PushMessage) {
 	o := h.origins[by]
 	if o == nil {
 		if len(h.origins) >= maxOrigins {
-			return // the digests tell
+			return // syncs at intervals bring what is lost
 		}
 		o = &origin{}
 		h.origins[by] = o
@@ -116,7 +116,8 @@ func (h *hastening) heard(ns *Namespace, from, by ID, m *wire.PushMessage) {
 	}
 }
 
-// maxOrigins is of how many members pushes are followed; they are forgotten beyond.
+// maxOrigins is of how many members the numbers of pushes are followed. The pushes of
+// others are taken, and lead to no sync.
 const maxOrigins = 1 << 14
 
 // NextSync is the peer that this node is to sync with now because of pushes, and another

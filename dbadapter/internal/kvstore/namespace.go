@@ -137,7 +137,7 @@ func (n *namespace) encode(items []commit.Item) int {
 }
 
 // newGroup decides against a view of the last commit, and against the transaction that
-// lands on it; nil if there is none.
+// lands on it, or nil where the committer writes none.
 func (n *namespace) newGroup(view *readTxn, landing *prepared) *commit.Group {
 	var before *commit.Group
 	if landing != nil {
