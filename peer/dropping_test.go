@@ -60,7 +60,7 @@ func TestPausedScanHoldsNothingUp(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("a drop, a creation or a join waits for a paused scan")
 			}
 		}

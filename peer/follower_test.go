@@ -30,14 +30,14 @@ func TestTopicIsTakenAnew(t *testing.T) {
 	topics := func() bool {
 		return slices.Contains(n.pushes.pubsub.GetTopics(), topic) && n.pushes.serves(n.self.id, topic)
 	}
-	reach(t, "the namespace pushes", topics)
+	waitFor(t, "the namespace pushes", topics)
 	again := &Namespace{node: n, core: old.core, id: old.id, gate: newGate(), feed: newFeed(), pushable: make(chan struct{}, 1)}
 	again.ctx, again.cancel = context.WithCancel(n.ctx)
 	n.pushes.start(again)
 	time.Sleep(100 * time.Millisecond)
 	old.cancel()
 	time.Sleep(100 * time.Millisecond)
-	reach(t, "it pushes again", topics)
+	waitFor(t, "it pushes again", topics)
 	again.gate.close()
 	again.cancel()
 	<-again.gate.empty
@@ -61,13 +61,4 @@ func openFollowed(t *testing.T) *Node {
 		t.Fatal(err)
 	}
 	return n
-}
-
-func reach(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not in ten seconds: " + what)
-		}
-	}
 }

@@ -55,7 +55,7 @@ func sayTo(t *testing.T, h host.Host, n *peer.Node, p protocol.ID, frame []byte)
 		t.Fatal(err)
 	}
 	defer s.Reset()
-	if err := s.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := s.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Write(frame); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -119,11 +120,23 @@ func wellFormed(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// Free ports lie below those that Linux gives to outgoing connections and to listeners
+// on port 0 (ip_local_port_range, from 32768): such a one could be given away before the
+// daemon takes it.
+const firstPort, endPort = 20000, 32768
+
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	ts.Check(err)
-	ts.Setenv(args[0], fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
-	ts.Check(l.Close())
+	var err error
+	for range 100 {
+		port := fmt.Sprint(firstPort + rand.IntN(endPort-firstPort))
+		var l net.Listener
+		if l, err = net.Listen("tcp4", "127.0.0.1:"+port); err == nil {
+			ts.Setenv(args[0], port)
+			ts.Check(l.Close())
+			return
+		}
+	}
+	ts.Fatalf("no free port among 100 between %d and %d: %v", firstPort, endPort, err)
 }
 
 func let(ts *testscript.TestScript, _ bool, args []string) {

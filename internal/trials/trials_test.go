@@ -2,8 +2,12 @@ package trials
 
 import (
 	"errors"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestEachTrialRunsOnce(t *testing.T) {
@@ -20,19 +24,26 @@ func TestEachTrialRunsOnce(t *testing.T) {
 	}
 }
 
+// The trials that follow the broken one take a second of virtual time, which passes
+// only once the error is known.
 func TestAnErrorEndsTheRun(t *testing.T) {
-	broken := errors.New("broken")
-	ran := make([]bool, 1_000_000)
-	err := Run(len(ran), func() func(int) error {
-		return func(number int) error {
-			ran[number] = true
-			if number == 7 {
-				return broken
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		var more atomic.Int64
+		err := Run(1_000_000, func() func(int) error {
+			return func(number int) error {
+				if number == 7 {
+					return broken
+				}
+				if number > 7 {
+					time.Sleep(time.Second)
+					more.Add(1)
+				}
+				return nil
 			}
-			return nil
+		})
+		if others := int64(runtime.GOMAXPROCS(0) - 1); err != broken || more.Load() > others {
+			t.Errorf("the error is %v; %d more trials have run on %d other cores", err, more.Load(), others)
 		}
 	})
-	if err != broken || ran[len(ran)-1] {
-		t.Errorf("the error is %v; the last trial has run: %v", err, ran[len(ran)-1])
-	}
 }
