@@ -44,7 +44,7 @@ func (l *importLine) take(b *node.ImportBatch) bool {
 }
 
 // end commits what is left, and waits for the line. The error is that of the first
-// batch that failed; the batches after it are lost.
+// batch that failed; of those after it some may be there, and the result counts none.
 func (l *importLine) end() error {
 	if b := l.im.Cut(); b.Items() > 0 {
 		l.take(b)
@@ -82,11 +82,16 @@ func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
 	settle := func(left int) (err error) {
 		for ; len(under) > left; under = under[1:] {
 			<-under[0].done
-			if err == nil {
-				err = l.judge(under[0])
+			switch {
+			case err != nil:
+				under[0].Note(under[0].outcomes) // it may be there, behind the one that failed
+			case under[0].err != nil:
+				err = l.failure(under[0])
+			default:
+				under[0].Judge(under[0].outcomes)
 			}
 			if err != nil {
-				left = 0 // what follows is lost, and must have ended
+				left = 0 // what follows does not count, and must have ended
 			}
 		}
 		return err
@@ -122,15 +127,6 @@ func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
 			release = l.im.Hold()
 		}
 	}
-}
-
-// judge counts what became of a batch that was applied.
-func (l *importLine) judge(m *made) error {
-	if m.err != nil {
-		return l.failure(m)
-	}
-	m.Judge(m.outcomes)
-	return nil
 }
 
 func (l *importLine) failure(m *made) error {

@@ -49,7 +49,8 @@ type ImportResult struct {
 
 // Import collects items into batches. Its driver calls Add for each item, and Cut
 // before an item that Full reports, and at the end. It commits the batches in their
-// order, each durable in one transaction: Hold, Writes, the store's Apply, Judge.
+// order, each durable in one transaction: Hold, Writes, the store's Apply, Judge, or
+// Note behind one that failed.
 //
 // While batches are in Apply, a driver may call Writes of the next under the same
 // Hold, and apply it, unless it Follows one of them, or the commits are Wanted.
@@ -221,11 +222,18 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	return writes, b.im.ns.authorize(writes)
 }
 
-// Judge counts what became of the batch.
-func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
-	r := &b.im.Result
+// Note takes note of what was applied of the batch, as of every commit. A driver calls it,
+// and not Judge, for a batch behind one that failed: the import goes on behind the last
+// item that the result counts, and is to come by those that failed.
+func (b *ImportBatch) Note(outcomes []dbadapter.Outcome) {
 	b.im.ns.written(b.writes, outcomes)
 	b.im.ns.push(b.writes, outcomes)
+}
+
+// Judge takes note of the batch, and counts what became of it.
+func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
+	b.Note(outcomes)
+	r := &b.im.Result
 	for i, o := range outcomes {
 		switch {
 		case o.Result == dbadapter.Applied:
