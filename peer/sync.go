@@ -57,6 +57,7 @@ type SyncOptions struct {
 	Method wire.Method
 	// DryRun finds the differences and changes nothing.
 	DryRun bool
+	keys   *node.KeyList // of DiffKeys
 	// Progress, if not nil, is called with the report so far after each message, one
 	// call at a time. It must be quick.
 	Progress func(Report)
@@ -72,11 +73,11 @@ func (o *SyncOptions) ask() (node.Ask, error) {
 	case len(o.Prefix) > dbadapter.MaxKey:
 		return node.Ask{}, fmt.Errorf("%w: the prefix has %d bytes; a key has at most %d", ErrLimit, len(o.Prefix), dbadapter.MaxKey)
 	}
-	return node.Ask{Prefix: o.Prefix, Direction: o.Direction, Method: o.Method, DryRun: o.DryRun}, nil
+	return node.Ask{Prefix: o.Prefix, Direction: o.Direction, Method: o.Method, DryRun: o.DryRun, Keys: o.keys}, nil
 }
 
 // Diff finds what differs and forecasts what a sync would move; it changes
-// nothing on either side. It is Sync with DryRun.
+// nothing on either side. It is Sync with DryRun. DiffKeys names the keys.
 func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, error) {
 	o.DryRun = true
 	return ns.Sync(ctx, id, o)
@@ -177,6 +178,9 @@ func (ns *Namespace) hold(ctx context.Context, id ID, ask node.Ask, progress fun
 		if !redialled && stale(before, &report, err) {
 			redialled = true
 			continue
+		}
+		if report.Keys > 0 && err != nil {
+			return report, err // a second try would list them again
 		}
 		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
 			continue

@@ -39,19 +39,26 @@ func (b *responder) all() error {
 			return err
 		}
 	}
-	if err := b.link.send(&wire.Result{Method: wire.MethodAll, Bytes: uint64(size), Behind: b.behind}); err != nil || b.hello.DryRun {
+	if err := b.link.send(&wire.Result{Method: wire.MethodAll, Bytes: uint64(size), Behind: b.behind}); err != nil {
 		return err
 	}
-	if err := b.giveAll(b.gives); err != nil {
-		return err
+	if !b.hello.DryRun {
+		if err := b.giveAll(b.gives); err != nil {
+			return err
+		}
 	}
 	m, err := b.link.receive()
 	if err != nil {
 		return err
 	}
 	answer, ok := m.(*wire.Answer)
-	if !ok {
+	switch {
+	case !ok:
 		return unexpected(m)
+	case b.hello.DryRun && answer.Closing:
+		return nil
+	case b.hello.DryRun:
+		return b.tellHeads(b.eachHeld)
 	}
 	if answer.Closing {
 		if b.gets && b.there.records > 0 {
@@ -87,7 +94,7 @@ func (a *initiator) all(m *wire.Result) error {
 			}
 		}
 		a.forecast(m)
-		return nil // all is not compared, so that nothing is verified
+		return a.listAll() // all is not compared, so that nothing is verified
 	}
 	if err := a.await(reported(a.there.records)); err != nil {
 		return err

@@ -69,6 +69,6 @@
 // proves and greets; sketch.go, subtract.go, peel.go (and aim.go: how many cells to ask for),
 // fetch.go, apply.go and verify.go hold the step of their name; repair.go lists what
 // verify finds to disagree; plan.go is the difference plan; parts.go and behind.go say
-// how a large sync is cut, and goes on; sender.go and receiver.go carry records; all.go is the method
+// how a large sync is cut, and goes on; heads.go lists the keys in a dry run; sender.go and receiver.go carry records; all.go is the method
 // without cells. testdata/transcripts shows each shape of a sync, message by message.
 package reconcile

@@ -271,7 +271,10 @@ func (b *responder) answered() (closing bool, err error) {
 		return false, ErrNotVerified
 	}
 	if b.hello.DryRun {
-		return true, nil
+		if !answer.Closing {
+			err = b.tellHeads(b.eachTold)
+		}
+		return true, err
 	}
 	b.take.expect(wire.Wanted, wire.Older, roleBid)
 	if !answer.Closing {

@@ -222,6 +222,7 @@ func (w *world) options(side int, nonce wire.Nonce) Options {
 		return o
 	}
 	o.Direction, o.Method, o.DryRun, o.Prefix, o.FirstCells = w.wish.Direction, w.wish.Method, w.wish.DryRun, w.wish.Prefix, w.wish.FirstCells
+	o.Differs = w.wish.Differs
 	return o
 }
 
@@ -268,8 +269,13 @@ var shapes = []struct {
 	{name: "buckets", common: 12, onlyA: 6, onlyB: 6, differ: 6, spread: time.Hour, weak: true},
 	{name: "collisions", common: 12, onlyA: 2, onlyB: 2, differ: 4, spread: time.Second, coarse: true},
 	{name: "phantom", common: 12, onlyA: 2, onlyB: 2, differ: 4, spread: time.Hour, phantom: true},
+	{name: "listing", common: 20, onlyA: 3, onlyB: 3, differ: 6, spread: time.Hour, wish: Options{DryRun: true, Differs: takeAll}},
+	{name: "listing of buckets", common: 12, onlyA: 6, onlyB: 6, differ: 6, spread: time.Hour, weak: true, wish: Options{DryRun: true, Differs: takeAll}},
+	{name: "listing of all", onlyB: 25, wish: Options{DryRun: true, Differs: takeAll}},
 	{name: "phantom, dry", common: 12, onlyA: 2, onlyB: 2, differ: 4, spread: time.Hour, phantom: true, wish: Options{DryRun: true}},
 }
+
+func takeAll(KeyDifference) (bool, error) { return true, nil }
 
 // worlds records an honest session of each shape, several times.
 func worlds(t testing.TB, times int) (all []*world) {

@@ -69,8 +69,9 @@ func (a *initiator) sync() error {
 		return err
 	}
 	if a.opts.DryRun {
-		a.link.report.Verified = a.link.report.Repair.Left == 0
-		return a.link.send(&wire.Answer{Residual: a.residual, Closing: true})
+		err := a.listKeys()
+		a.link.report.Verified = err == nil && a.link.report.Repair.Left == 0
+		return err
 	}
 	if err := a.expects(); err != nil { // after a repair
 		return err

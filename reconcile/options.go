@@ -50,6 +50,10 @@ type Options struct {
 	Method    wire.Method
 	// DryRun finds the differences and moves nothing.
 	DryRun bool
+	// Differs, if not nil, is told each key that differs, in a dry run at the initiator, in the order of
+	// the indices. It may take its time, and then calls Session.Tick. It says whether it
+	// wants the next one.
+	Differs func(KeyDifference) (more bool, err error)
 	// ListsMayDiffer is an initiator's wish to sync although the two sides have
 	// different lists of members. A responder finds it in the Hello.
 	ListsMayDiffer bool

@@ -35,6 +35,10 @@ type Report struct {
 	MissingHere  int
 	MissingThere int
 	Mismatched   int
+	// Keys counts the keys that a dry run listed; MoreKeys says that it was told to stop
+	// before it had listed all.
+	Keys     int
+	MoreKeys bool
 	// Applied counts the records received that are now held here, Sent those
 	// sent to the peer, Rejected those that either side refused.
 	Applied  int

@@ -58,6 +58,8 @@ func (b *responder) sync() error {
 		return err
 	case !ok && (b.many() || b.splits()):
 		return b.split()
+	case !ok && b.hello.DryRun:
+		b.stuck = true // what it moved would prove more; a listing of the ranges proves as much
 	case !ok:
 		return b.all()
 	}

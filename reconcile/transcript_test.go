@@ -3,6 +3,7 @@ package reconcile
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ import (
 //	both hash coarsely                 checksums tell the time alone
 //	a|b keeps cell N wrong             in the next sync
 //	a|b keeps the range of KEY wrong   its digest
-//	sync [pull|push] [sketch|all] [dry] [lists-may-differ] [prefix=P] [cells=N] [parts=N] [ranges=FROM-TO]
+//	sync [pull|push] [sketch|all] [dry] [keys[=LIMIT]] [lists-may-differ] [prefix=P] [cells=N] [parts=N] [ranges=FROM-TO]
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txt")
 	if err != nil || len(files) < 20 {
@@ -285,6 +286,18 @@ func (s *stage) sync(words []string) {
 			o.Method, _ = wire.ParseMethod(name)
 		case "dry":
 			o.DryRun = true
+		case "keys":
+			left := math.MaxInt
+			if value != "" {
+				left = s.number(value)
+			}
+			o.Differs = func(d KeyDifference) (bool, error) {
+				if left--; left < 0 {
+					return false, nil
+				}
+				fmt.Fprintf(&s.out, "    a lists %s: %s\n", d.Key, d.Kind)
+				return true, nil
+			}
 		case "lists-may-differ":
 			o.ListsMayDiffer = true
 		case "prefix":

@@ -143,6 +143,8 @@ func (s *stage) describe(m wire.Message) string {
 			keys = append(keys, key)
 		}
 		return "Marks    " + list(keys)
+	case *wire.Heads:
+		return fmt.Sprintf("Heads    %d asked for", m.Count)
 	case *wire.Refuse:
 		return strings.TrimSpace(fmt.Sprintf("Refuse   code %d %s%s", m.Code, bytes.Join(m.Statements, []byte(" ")), m.Text))
 	}

@@ -20,6 +20,8 @@ type Ask struct {
 	Direction wire.Direction
 	Method    wire.Method
 	DryRun    bool
+	// Keys, if not nil, lists the keys that differ: of a dry run.
+	Keys *KeyList
 	// Control asks for a sync of the control namespace instead of the data.
 	Control bool
 	// ListsMayDiffer syncs the data also where the two have different lists of
@@ -92,6 +94,9 @@ func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(
 	}
 	o := c.options(ctx, enter)
 	o.Direction, o.Method, o.Prefix, o.Span, o.DryRun, o.ListsMayDiffer = a.Direction, a.Method, a.Prefix, a.Span, a.DryRun, a.ListsMayDiffer
+	if a.Keys != nil {
+		o.Differs = func(d reconcile.KeyDifference) (bool, error) { return a.Keys.take(d, c.tick) }
+	}
 	if !a.whole() || a.DryRun || a.Direction == wire.Push || a.Method == wire.MethodSketch {
 		o.Behind, c.behind = nil, nil
 	}

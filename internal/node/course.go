@@ -58,7 +58,7 @@ func (c *Course) before(asks ...Ask) {
 func (c *Course) Next() (Ask, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.todo) == 0 {
+	if len(c.todo) == 0 || c.ask.Keys.full() {
 		return Ask{}, false
 	}
 	a := c.todo[0]

@@ -30,6 +30,7 @@
 //	which peer         course.go, alike.go      which conversations make up a sync
 //	                   conversation.go          a sync's two beginnings and its end
 //	                   tally.go                 the parts of a large sync, and their sum
+//	                   keylist.go               the keys that a dry run lists
 //	                   turn.go, filling.go      one bulk sender at a time; how far an empty node has come
 //	                   sessions.go              places, and which of two callers yields
 //	                   schedule.go, retry.go    when to sync, and how long to rest

@@ -179,6 +179,8 @@ func Sum(a, b reconcile.Report) reconcile.Report {
 	t.MissingHere += b.MissingHere
 	t.MissingThere += b.MissingThere
 	t.Mismatched += b.Mismatched
+	t.Keys += b.Keys
+	t.MoreKeys = t.MoreKeys || b.MoreKeys
 	t.Applied += b.Applied
 	t.Sent += b.Sent
 	t.Rejected += b.Rejected

@@ -29,6 +29,10 @@ const (
 	// that a full list takes 640 KiB.
 	MaxOffers = 512
 
+	// MaxHeads is the most heads asked for at once: their sender writes them without
+	// waiting, and a full answer takes 2.6 MiB.
+	MaxHeads = 1 << 11
+
 	// MaxRefusals is the most refused records named in one frame: two batches, in
 	// 160 KiB. More are refused without being named, and come again with the next
 	// sync.

@@ -27,6 +27,7 @@ const (
 	KindHashes  Kind = 15
 	KindListing Kind = 16
 	KindMarks   Kind = 17
+	KindHeads   Kind = 18
 )
 
 // Message is one of the structs below.
@@ -156,7 +157,8 @@ type Result struct {
 type Sums struct{ Sums []uint64 }
 
 // Answer is the initiator's residual, sent once it has been found equal.
-// Closing says that neither records nor a reply follow.
+// Closing says that neither records nor a reply follow. In a dry run one that is not
+// closing says that the initiator lists what differs, and the next one ends that.
 type Answer struct {
 	Residual dbadapter.Digest
 	Closing  bool
@@ -265,7 +267,7 @@ type Refuse struct {
 // come at any time after the Hello, and changes nothing else.
 type Working struct{}
 
-// Kind is the byte that tells the messages apart; so are the next sixteen.
+// Kind is the byte that tells the messages apart; so are the next seventeen.
 func (*Hello) Kind() Kind   { return KindHello }
 func (*Welcome) Kind() Kind { return KindWelcome }
 func (*Same) Kind() Kind    { return KindSame }
@@ -283,3 +285,4 @@ func (*Sums) Kind() Kind    { return KindSums }
 func (*Hashes) Kind() Kind  { return KindHashes }
 func (*Listing) Kind() Kind { return KindListing }
 func (*Marks) Kind() Kind   { return KindMarks }
+func (*Heads) Kind() Kind   { return KindHeads }

@@ -159,6 +159,8 @@ func (p *parser) message(kind Kind) Message {
 		return p.listing()
 	case KindMarks:
 		return p.marks()
+	case KindHeads:
+		return p.heads()
 	case KindRefuse:
 		return p.refuse()
 	}

@@ -75,6 +75,7 @@ func samples() []Message {
 		&Listing{Ranges: []dbadapter.Range{0, 7, 4095}, Left: []dbadapter.Range{8}, Marks: 300, Sum: dbadapter.Sum{Records: 400, Digest: dbadapter.Digest{1, 2, 3, 4}}},
 		&Listing{},
 		&Marks{Marks: []Mark{{1, 2}, {1 << 47, 1<<64 - 1}}},
+		&Heads{Count: MaxHeads},
 		&Offers{Offers: []Offer{{Record: bothOffered, Hashed: true, Hash: [32]byte{2}}, {Record: bothWithheld}}},
 		&Records{Records: []Sent{{Record: fleeting}, {Record: replacing}, {Record: both}, {Record: fleetingDated}, {Record: bothOffered, Stub: true}, {Record: bothWithheld, Withheld: true, Why: ReasonWriter, Digest: dbadapter.Digest{4, 3, 2, 1}}}},
 	}
@@ -172,6 +173,8 @@ func TestRefuses(t *testing.T) {
 		"no records":                body(KindRecords),
 		"too many offers":           body(KindOffers, append([]byte{0}, many(record[:11], MaxOffers+1)...)...),
 		"too many refusals":         body(KindEnd, append([]byte{0, 0, 0}, many([]byte{1, 1, 2}, MaxRefusals+1)...)...),
+		"no heads":                  body(KindHeads, 0),
+		"too many heads":            body(KindHeads, 0x81, 0x10),
 		"long number":               body(KindMore, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
 		"number not in short form":  body(KindMore, 0x80, 0x00),
 		"role 0":                    body(KindIndices, 0, 1),

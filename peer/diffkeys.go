@@ -1,0 +1,99 @@
+package peer
+
+import (
+	"context"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+type (
+	// KeyDifference is a key whose records differ between this node and a peer.
+	KeyDifference = reconcile.KeyDifference
+	// KeyKind says how they differ.
+	KeyKind = reconcile.KeyKind
+	// Head is a record without its key and value.
+	Head = reconcile.Head
+)
+
+// The kinds of differences between the records of a key.
+const (
+	// MissingHere: only the peer holds the key, or its deletion.
+	MissingHere = reconcile.MissingHere
+	// MissingThere: only this node does.
+	MissingThere = reconcile.MissingThere
+	// NewerHere: this node's record replaces the peer's.
+	NewerHere = reconcile.NewerHere
+	// NewerThere: the peer's replaces this node's.
+	NewerThere = reconcile.NewerThere
+	// Conflict: one of the two was written beside the other, and does not stand after a
+	// sync.
+	Conflict = reconcile.Conflict
+)
+
+// DiffOptions narrow what DiffKeys lists.
+type DiffOptions struct {
+	// Prefix narrows it to the keys that begin with it.
+	Prefix []byte
+	// Limit is how many keys are listed at most; 0 means all. Report.MoreKeys says
+	// that it kept some out.
+	Limit int
+	// Progress is as in SyncOptions.
+	Progress func(Report)
+}
+
+// keysAhead is how many keys wait for the caller of DiffKeys: a thousandth of a second of
+// listing.
+const keysAhead = 64
+
+// workingPause is between two looks at whether the peer is to be told that this node has
+// not gone, while the caller of DiffKeys takes its time.
+const workingPause = time.Second
+
+// DiffKeys lists the keys that differ between this node and a peer, in no order, and changes nothing
+// on either side. each is called with one after the other, as they come, and may take up
+// to some minutes with one; its error ends the listing, and is returned. The versions of the peer's are its own
+// word. The report is meaningful beside an error.
+//
+// Memory is that of one part of the sync, however much differs.
+func (ns *Namespace) DiffKeys(ctx context.Context, id ID, o DiffOptions, each func(KeyDifference) error) (Report, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	keys := make(chan KeyDifference, keysAhead)
+	list := &node.KeyList{Limit: o.Limit, Each: func(d KeyDifference, tick func() error) error {
+		pause := time.NewTimer(workingPause)
+		defer pause.Stop()
+		for {
+			select {
+			case keys <- d:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-pause.C:
+				if err := tick(); err != nil {
+					return err
+				}
+				pause.Reset(workingPause)
+			}
+		}
+	}}
+	var report Report
+	var err error
+	go func() {
+		defer close(keys)
+		report, err = ns.Sync(ctx, id, SyncOptions{Prefix: o.Prefix, DryRun: true, Progress: o.Progress, keys: list})
+	}()
+	var failed error
+	for d := range keys {
+		if failed == nil {
+			if failed = each(d); failed != nil {
+				cancel(failed)
+			}
+		}
+	}
+	if failed != nil {
+		return report, failed
+	}
+	return report, err
+}
