@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -305,5 +306,72 @@ func TestListBetweenExaminationAndCommit(t *testing.T) {
 	verdicts := must(commit())
 	if verdicts[0].Reason != wire.ReasonWriter || verdicts[1].Result != dbadapter.Applied {
 		t.Errorf("%+v", verdicts)
+	}
+}
+
+// A list that comes between two slices of one commit counts for the second one: a sweep
+// for it may have been and gone.
+func TestListBetweenSlices(t *testing.T) {
+	m, ns := newNotes(Policy{})
+	records := make([]dbadapter.Record, admitMost+1)
+	for i := range records {
+		// Later than the list, which is later than what it has seen.
+		later := time.Minute + time.Duration(i/admitMost)*time.Minute
+		records[i] = signedBy(writer, ns, dbadapter.Record{Key: fmt.Append(nil, i), Version: at(writer, later)})
+	}
+	commits := 0
+	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		if commits++; commits == 1 {
+			if err := setRole(ns, idOf(writer), RoleRead); err != nil {
+				t.Error(err)
+			}
+		}
+		return store.Apply(t.Context(), writes)
+	}
+	verdicts := admit(ns, writer, records...)
+	for i, v := range verdicts {
+		if v.Reason == 0 && i >= admitMost || v.Reason != 0 && (v.Reason != wire.ReasonWriter || i < admitMost) {
+			t.Fatalf("record %d: %+v", i, v)
+		}
+	}
+}
+
+// A commit that has looked at the list, and lands once a sweep for the next list has read
+// the records, makes another sweep due.
+func TestListBetweenCommitAndSweep(t *testing.T) {
+	m, ns := newNotes(Policy{})
+	if _, err := ns.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	commit := ns.Admit(t.Context(), idOf(1), 0, hashed(ns,
+		signedBy(writer, ns, dbadapter.Record{Key: []byte("k"), Version: at(writer, time.Minute)})))
+	looked, land := make(chan struct{}), make(chan struct{})
+	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		close(looked)
+		<-land
+		return store.Apply(t.Context(), writes)
+	}
+	m.clock = m.clock.Add(30 * time.Second) // the sweep raises the ceiling; the record is later
+	var landed sync.WaitGroup
+	m.raising = func() {
+		m.raising = nil
+		landed.Go(func() {
+			if _, err := commit(); err != nil {
+				t.Error(err)
+			}
+		})
+		<-looked
+		if err := setRole(ns, idOf(writer), RoleRead); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := ns.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(land)
+	landed.Wait()
+	m.apply = nil
+	if !ns.vouching.waiting.ready(0) {
+		t.Error("no sweep is due, and the record of a writer that lost its right stays")
 	}
 }

@@ -2,18 +2,39 @@ package node
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Arrival is a push that has come and has been examined.
+// Arrival is records from a peer that have been examined.
 type Arrival struct {
-	from    ID
-	members *Members // the list under which it was examined
-	records []dbadapter.Hashed
+	from ID
+	// theirs is the floor that the peer has greeted with; 0 for a push, which greets with
+	// nothing.
+	theirs  dbadapter.Timestamp
+	members *Members // the list under which they were examined
+	// What follows has one entry for each record. A verdict is there once the record was
+	// refused, or committed.
+	records  []dbadapter.Hashed
+	refused  []*refusal
+	verdicts []reconcile.Verdict
+}
+
+// arrived examines records from a peer.
+func (ns *Namespace) arrived(members *Members, from ID, theirs dbadapter.Timestamp, now time.Time, records []dbadapter.Hashed) *Arrival {
+	return &Arrival{
+		from, theirs, members, records,
+		ns.examineAll(members, from, now, records), make([]reconcile.Verdict, len(records)),
+	}
+}
+
+// slice is a part of the records.
+func (a *Arrival) slice(first, last int) *Arrival {
+	return &Arrival{a.from, a.theirs, a.members, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
 }
 
 // PushVerdict is what a driver does with a push that has come.
@@ -46,9 +67,9 @@ func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error
 	if err != nil {
 		return nil, PushRefused, err
 	}
-	a := &Arrival{from: from, members: members, records: make([]dbadapter.Hashed, len(m.Records))}
+	records := make([]dbadapter.Hashed, len(m.Records))
 	for i, r := range m.Records {
-		if a.records[i], err = dbadapter.Hash(ns.Keys.Hasher, r); err != nil {
+		if records[i], err = dbadapter.Hash(ns.Keys.Hasher, r); err != nil {
 			return nil, PushRefused, err
 		}
 	}
@@ -60,7 +81,8 @@ func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error
 		// The list may be older than the origin: if so, the digests tell.
 		return nil, PushIgnored, nil
 	}
-	for _, why := range ns.examineAll(members, from, now, a.records) {
+	a := ns.arrived(members, from, 0, now, records)
+	for _, why := range a.refused {
 		switch {
 		case why == nil:
 			continue
@@ -77,27 +99,6 @@ func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error
 // that has come since they were examined forbids it. Records that the floor keeps out, or
 // that find their index full, are left to the next sync, which says so to the peer.
 func (ns *Namespace) CommitArrivals(ctx context.Context, arrivals []*Arrival) error {
-	past := ns.past()
-	ns.commits.RLock()
-	defer ns.commits.RUnlock()
-	floor := dbadapter.Timestamp(ns.vouching.floor.Load())
-	var writes []dbadapter.Write
-	for _, a := range arrivals {
-		if ns.PausedWith(a.from) != nil {
-			continue
-		}
-		refused := make([]*refusal, len(a.records))
-		if members := ns.Members(); members != a.members {
-			ns.examineAgain(members, a.from, a.records, refused)
-		}
-		for i := range a.records {
-			if r := &a.records[i]; refused[i] == nil && r.Version.Clock > floor {
-				ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // before the commit, as in admit
-				writes = append(writes, dbadapter.Write{Record: *r, Past: past})
-			}
-		}
-	}
-	outcomes, err := ns.apply(ctx, writes)
-	ns.written(writes[:len(outcomes)], outcomes)
-	return err
+	arrivals = slices.DeleteFunc(arrivals, func(a *Arrival) bool { return ns.PausedWith(a.from) != nil })
+	return ns.let(ctx, ns.past(), arrivals...)
 }

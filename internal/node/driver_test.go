@@ -40,6 +40,8 @@ type machine struct {
 	apply func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	// applyControl is the same for the control namespace.
 	applyControl func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
+	// raising, if not nil, is called before the data's ceiling is raised.
+	raising func()
 	// unopened, if not nil, is why no snapshot of the data can be opened.
 	unopened error
 	// save, if not nil, is called with each state that is to be made durable.
@@ -103,6 +105,13 @@ func (ns appliedBy) Apply(ctx context.Context, writes []dbadapter.Write) ([]dbad
 		return apply(ns.Namespace, writes)
 	}
 	return ns.Namespace.Apply(ctx, writes)
+}
+
+func (ns appliedBy) Raise(ctx context.Context, to dbadapter.Timestamp) error {
+	if raising := ns.machine.raising; raising != nil && !ns.control {
+		raising()
+	}
+	return ns.Namespace.Raise(ctx, to)
 }
 
 func (ns appliedBy) Snapshot() (dbadapter.Snapshot, error) {

@@ -22,15 +22,11 @@ type Swept struct {
 // done twice changes nothing, so that a sweep that is cut off needs no repair.
 // sweeping is held.
 func (ns *Namespace) sweepOnce(ctx context.Context) (done Swept, err error) {
-	tau, err := ns.tau(ctx)
-	if err != nil {
-		return done, err
-	}
-	ns.updating.Lock()
-	s := &sweep{ns: ns, members: ns.Members(), mark: ns.vouching.mark.mark(tau), era: ns.vouching.mark.era}
-	ns.updating.Unlock()
-	var left found
+	// In this order: a change of the list that comes now asks for another sweep, and tau
+	// waits for the commits that have looked at the list before this one.
 	ns.vouching.waiting.begin()
+	s := &sweep{ns: ns, members: ns.Members()}
+	var left found
 	whole := false
 	defer func() {
 		ns.vouching.waiting.end(left, whole)
@@ -38,6 +34,13 @@ func (ns *Namespace) sweepOnce(ctx context.Context) (done Swept, err error) {
 			ns.vouching.waiting.again()
 		}
 	}()
+	tau, err := ns.tau(ctx)
+	if err != nil {
+		return done, err
+	}
+	ns.updating.Lock()
+	s.mark, s.era = ns.vouching.mark.mark(tau), ns.vouching.mark.era
+	ns.updating.Unlock()
 	snap, err := ns.Store.Snapshot()
 	if err != nil {
 		return done, err
