@@ -92,12 +92,15 @@ func newDamageBook(log *slog.Logger, now func() time.Time, aside func(func())) *
 	}
 }
 
-// load takes up what the file holds, and keeps the book there from now on. A file that is
-// damaged is a finding.
+// load takes up what the file holds, beside what was met before it, and keeps the book
+// there from now on. A file that is damaged is a finding.
 func (b *damageBook) load(path string) {
 	b.mu.Lock()
 	b.path = path
 	err := b.read()
+	if b.unsaved { // the store was being opened
+		b.saveAside()
+	}
 	b.mu.Unlock()
 	if err != nil {
 		_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("%w: %w", ErrCorrupt, err))
@@ -135,12 +138,15 @@ func (b *damageBook) read() error {
 		if len(f.ID) != len(dbadapter.NamespaceID{}) || len(f.Found) > mostFound {
 			return fmt.Errorf("%s: an entry is over its bounds", b.path)
 		}
-		id := dbadapter.NamespaceID(f.ID)
-		if b.known[id] != nil {
-			continue // met since the start, which was a moment ago
-		}
 		b.last++
-		b.known[id] = &damaged{Damage{f.Found, f.Findings, time.UnixMilli(f.At).UTC()}, b.last}
+		d := &damaged{Damage{f.Found, f.Findings, time.UnixMilli(f.At).UTC()}, b.last}
+		if met := b.known[dbadapter.NamespaceID(f.ID)]; met != nil {
+			d.Findings, d.last = d.Findings+met.Findings, met.last
+			for _, text := range met.Found {
+				d.find(text)
+			}
+		}
+		b.known[dbadapter.NamespaceID(f.ID)] = d
 	}
 	return nil
 }
@@ -173,15 +179,29 @@ func (b *damageBook) met(id dbadapter.NamespaceID, name string, err error) error
 			slog.String("ns", name), logError(err))
 	}
 	d.Findings, d.last = d.Findings+1, b.last
-	if len(d.Found) < mostFound && !slices.Contains(d.Found, text) {
-		d.Found, b.unsaved = append(d.Found, text), true
-		b.aside(func() { // also as the first: a restart does not heal it
-			if err := b.save(); err != nil {
-				b.log.Warn("what was met of damage could not be noted, and a restart forgets it", logError(err))
-			}
-		})
+	if d.find(text) { // also where it is the first: a restart does not heal it
+		b.unsaved = true
+		b.saveAside()
 	}
 	return &noted{err}
+}
+
+// find adds an error, and reports whether it is new and there was room for it.
+func (d *damaged) find(text string) bool {
+	if len(d.Found) >= mostFound || slices.Contains(d.Found, text) {
+		return false
+	}
+	d.Found = append(d.Found, text)
+	return true
+}
+
+// saveAside makes the book durable soon; mu is held.
+func (b *damageBook) saveAside() {
+	b.aside(func() {
+		if err := b.save(); err != nil {
+			b.log.Warn("what was met of damage could not be noted: it is tried again when the node closes, and a crash forgets it", logError(err))
+		}
+	})
 }
 
 // clipText is the beginning of a text; an error may hold any bytes.
@@ -274,22 +294,30 @@ func (b *damageBook) dropped(id dbadapter.NamespaceID) error {
 	return b.save()
 }
 
-// save makes the book durable as it is now.
-func (b *damageBook) save() error {
+// save makes the book durable as it is now, unless it is not kept, or not yet.
+func (b *damageBook) save() (err error) {
 	b.saving.Lock()
 	defer b.saving.Unlock()
 	book := bookedDamage{Format: bookFormat}
 	b.mu.Lock()
 	path := b.path
+	if path == "" {
+		b.mu.Unlock()
+		return nil
+	}
 	b.unsaved = false
+	defer func() {
+		if err != nil {
+			b.mu.Lock()
+			b.unsaved = true
+			b.mu.Unlock()
+		}
+	}()
 	for id, d := range b.known {
 		book.Of = append(book.Of, bookedFinding{id[:], slices.Clone(d.Found), d.Findings, d.At.UnixMilli()})
 	}
 	b.mu.Unlock()
-	switch {
-	case path == "":
-		return nil
-	case len(book.Of) == 0:
+	if len(book.Of) == 0 {
 		return forgetDamage(filepath.Dir(path))
 	}
 	slices.SortFunc(book.Of, func(a, b bookedFinding) int { return bytes.Compare(a.ID, b.ID) })

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -147,5 +149,59 @@ func TestDamageMetMeanwhile(t *testing.T) {
 		if err := b.met(id, "notes", other); err != other || b.of(id) != nil {
 			t.Errorf("%v is %v, and %+v", other, err, b.of(id))
 		}
+	}
+}
+
+// What is met before the book is read, as while the store is opened, stands in it beside
+// what it holds, and outlasts a restart.
+func TestDamageMetBeforeTheBookIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), damageFile)
+	now := time.UnixMilli(1_800_000_000_000).UTC()
+	var aside []func()
+	open := func() *damageBook {
+		return newDamageBook(slog.New(slog.DiscardHandler), func() time.Time { return now }, func(fn func()) { aside = append(aside, fn) })
+	}
+	finish := func() {
+		for _, fn := range aside {
+			fn()
+		}
+		aside = nil
+	}
+	b := open()
+	b.load(path)
+	_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("first: %w", ErrCorrupt))
+	finish()
+	now = now.Add(time.Hour)
+	b = open()
+	_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("second: %w", ErrCorrupt))
+	finish()
+	b.load(path)
+	finish()
+	for _, when := range []string{"", " and a restart"} {
+		d := b.of(dbadapter.NamespaceID{})
+		if d.Findings != 2 || len(d.Found) != 2 || !strings.HasPrefix(d.Found[0], "first") || !d.At.Equal(now.Add(-time.Hour)) {
+			t.Errorf("after a finding, another one before the book is read%s: %+v", when, d)
+		}
+		b = open()
+		b.load(path)
+	}
+}
+
+// A book that could not be written is written when the node closes.
+func TestDamageThatCouldNotBeNoted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "later", damageFile)
+	var save func()
+	b := newDamageBook(slog.New(slog.DiscardHandler), time.Now, func(fn func()) { save = fn })
+	b.load(path)
+	_ = b.met(dbadapter.NamespaceID{}, "", fmt.Errorf("read: %w", ErrCorrupt))
+	save()
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.rest(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
 	}
 }
