@@ -23,6 +23,7 @@ type pushes struct {
 	node   *Node
 	host   *memberHost
 	pubsub *pubsub.PubSub
+	links  *links
 
 	mu     sync.Mutex // guards topics
 	topics map[string]*follower
@@ -52,6 +53,7 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
 		return nil
 	}
 	p := &pushes{node: n, topics: map[string]*follower{}}
+	p.links = &links{pushes: p, wake: make(chan struct{}, 1), rests: map[ID]*linkRest{}}
 	if p.host, err = newMemberHost(n); err != nil {
 		return err
 	}
@@ -79,6 +81,7 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
 	for _, ns := range n.Namespaces() {
 		p.start(ns)
 	}
+	n.soon(p.links.keep)
 	return nil
 }
 
@@ -251,6 +254,7 @@ func (p *pushes) send(ns *Namespace, topic *pubsub.Topic, running *sync.WaitGrou
 	members := ns.core.Members()
 	audience, until := ns.core.Audience()
 	p.host.membersChanged(func(ID) bool { return false })
+	p.links.opened(ns.ctx, ns.core)
 	for {
 		select {
 		case <-ns.ctx.Done():

@@ -1,6 +1,9 @@
 package node
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,77 +12,88 @@ import (
 
 // hastening decides which syncs pushes bring about. A push that was lost shows as a gap
 // in its origin's numbers, what was not pushed is told of, and digests of sets that have
-// been quiet differ: each leads to a sync with the peer that knows, a little later, at
-// most one at a time and not more often than once in a pause. What has come to be equal
-// meanwhile needs no sync.
+// been quiet differ: each leads to a sync with the peer that knows, a little later, one
+// at a time while they end soon, and not more often than once in a pause. What has come
+// to be equal meanwhile needs no sync.
 type hastening struct {
 	mu      sync.Mutex // guards what follows
+	members *Members   // the list by which origins and wants were looked through last
 	origins map[ID]*origin
 	wants   map[ID]*want
-	running bool
+	running map[ID]time.Duration // since when
+	// fresh is when the last sync began that did not fail. It has brought what was
+	// pushed before this node could hear it.
+	fresh   time.Duration
+	greeted bool // there was such a one, or a link has led to one that is to come
+	settled settled
 }
 
-// origin is what was heard of a member's pushes.
-type origin struct {
-	incarnation, last uint64
-	// missing has bit i set if push last−i has not come.
-	missing uint64
-}
-
-// want is a sync to come.
+// want is a sync to come, and what is known of the last one.
 type want struct {
+	reasons
 	due time.Duration
 	// from has passed on what led to it, and may be asked where the peer itself cannot.
 	from ID
-	// gap: pushes of the peer are missing. more: it said that there is more. sets, if
-	// not nil, are what it holds.
-	gap, more bool
-	sets      *wire.Sets
+	// asked are the reasons of the one that runs, held is what this node held when it
+	// began, and heard what was heard of the peer then.
+	asked reasons
+	held  wire.Sets
+	heard origin
 	// last is when the last sync ended, pause the least time up to the next.
 	last, pause time.Duration
 }
 
-// active reports whether there is a reason for a sync.
-func (w *want) active() bool { return w.gap || w.more || w.sets != nil }
-
-// hear notes a push with a number, or a digest after one, and reports whether pushes are
-// missing. The numbers are not proven: at worst they lead to a sync too many, or leave
-// one to the digests.
-func (o *origin) hear(m *wire.PushMessage) (gap bool) {
-	digest := m.Kind == wire.PushDigest
-	switch {
-	case o.incarnation == 0 && o.last == 0:
-		*o = origin{incarnation: m.Incarnation, last: m.Number}
-	case m.Incarnation != o.incarnation || m.Number+64 <= o.last:
-		// It has started anew, or what was heard before was false.
-		*o = origin{incarnation: m.Incarnation, last: m.Number}
-		return m.Number > 1 || digest && m.Number > 0
-	case m.Number > o.last:
-		n := m.Number - o.last
-		if n >= 64 {
-			o.missing = ^uint64(0)
-		} else {
-			o.missing = o.missing<<n | (1<<n - 1)
-		}
-		if !digest {
-			o.missing &^= 1
-		}
-		o.last = m.Number
-	case !digest:
-		o.missing &^= 1 << (o.last - m.Number)
-	}
-	return o.missing != 0
+// reasons are why a sync is to come.
+type reasons struct {
+	// gap: pushes of the peer are missing. more: it said that there is more. sets, if
+	// not nil, are what it holds.
+	gap, more bool
+	sets      *wire.Sets
+	// first: what the peer has pushed before this node heard it is missing, as of the
+	// time since.
+	first bool
+	since time.Duration
 }
+
+// any reports whether there is a reason for a sync.
+func (r *reasons) any() bool { return r.gap || r.more || r.first || r.sets != nil }
+
+// again adds reasons that a sync has not done away with.
+func (r *reasons) again(of reasons) {
+	r.gap, r.more = r.gap || of.gap, r.more || of.more
+	if of.first {
+		r.first, r.since = true, of.since
+	}
+	if r.sets == nil {
+		r.sets = of.sets
+	}
+}
+
+const (
+	// stalledSync is after what time another sync begins beside one that runs. What
+	// comes in such a time over a slow link is little, so that hardly a record comes twice.
+	stalledSync = 5 * time.Second
+	// maxHastened is how many syncs that pushes brought about run at once, at most.
+	maxHastened = 4
+	// settling is for how long after the beginning of a sync members that are heard for
+	// the first time lead to no other: it has brought what they had pushed before.
+	settling = 5 * time.Second
+)
 
 // heard notes a push.
 func (h *hastening) heard(ns *Namespace, from, by ID, m *wire.PushMessage) {
-	now, p := ns.node.elapsed(), &ns.node.Push
-	equal := m.Kind == wire.PushDigest && ns.told(m.Sets)
-	differ := m.Kind == wire.PushDigest && !equal && ns.quiet(now)
+	now := ns.node.elapsed()
+	var equal, differ bool
+	var ours wire.Sets
+	if m.Kind == wire.PushDigest {
+		ours = ns.sets()
+		equal = ns.told(ours, m.Sets)
+		differ = !equal && ns.quiet(now)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.origins == nil {
-		h.origins, h.wants = map[ID]*origin{}, map[ID]*want{}
+		h.origins = map[ID]*origin{}
 	}
 	o := h.origins[by]
 	if o == nil {
@@ -89,36 +103,67 @@ func (h *hastening) heard(ns *Namespace, from, by ID, m *wire.PushMessage) {
 		o = &origin{}
 		h.origins[by] = o
 	}
-	gap := o.hear(m)
+	gap, first := o.hear(m)
+	first = first && (h.fresh == 0 || now > h.fresh+settling)
 	if equal { // what was lost has come otherwise
-		gap, o.missing = false, 0
+		gap, first, o.missing = false, false, 0
 	}
-	w := h.wants[by]
+	if w := h.wants[by]; w == nil && !gap && !first && !differ && m.Kind != wire.PushMore {
+		return
+	}
+	h.want(ns, by, from, now, func(w *want) {
+		w.gap, w.more = gap, w.more || m.Kind == wire.PushMore
+		if first {
+			w.first, w.since = true, now
+		}
+		if m.Kind == wire.PushDigest {
+			w.sets = nil
+			if differ && !h.settled.has(ours, m.Sets) {
+				w.sets = &m.Sets
+			}
+		}
+	})
+}
+
+// want changes the reasons for a sync with a member. mu is held.
+func (h *hastening) want(ns *Namespace, with, from ID, now time.Duration, change func(*want)) {
+	p := &ns.node.Push
+	w := h.wants[with]
 	if w == nil {
-		if !gap && !differ && m.Kind != wire.PushMore {
-			return
+		if h.wants == nil {
+			h.wants = map[ID]*want{}
 		}
 		w = &want{pause: p.Pause, last: -p.Pause}
-		h.wants[by] = w
+		h.wants[with] = w
 	}
-	if was := w.active(); !was {
-		w.due = max(now+ns.node.jittered(p.Pause/4, ForPush), w.last+w.pause)
-		defer ns.pushable()
-	}
+	was := w.any()
 	w.from = from
-	w.gap = gap
-	w.more = w.more || m.Kind == wire.PushMore
-	if m.Kind == wire.PushDigest {
-		w.sets = nil
-		if differ {
-			w.sets = &m.Sets
-		}
+	if change(w); !was && w.any() {
+		w.due = max(now+ns.node.jittered(p.Pause/4, ForPush), w.last+w.pause)
+		ns.pushable()
 	}
 }
 
-// maxOrigins is of how many members the numbers of pushes are followed. The pushes of
-// others are taken, and lead to no sync.
-const maxOrigins = 1 << 14
+// Linked tells that there is a link to a member, to which there was none: the node was
+// away, or the member was. The digest tells whether anything is missing. What a namespace
+// has missed before it was opened the first link brings at once.
+func (ns *Namespace) Linked(with ID) {
+	if !ns.node.Push.On || !ns.Members().admits(with, ns.node.Now()) {
+		return
+	}
+	ns.retell()
+	h := &ns.hastening
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.greeted {
+		return
+	}
+	h.greeted = true
+	now := ns.node.elapsed()
+	h.want(ns, with, with, now, func(w *want) { w.first, w.since = true, now })
+	// A node that has joined is about to sync with that member anyway.
+	h.wants[with].due += ns.node.Push.Pause
+}
 
 // NextSync is the peer that this node is to sync with now because of pushes, and another
 // one for where that cannot be reached. Done must follow. Otherwise it says how long to
@@ -129,16 +174,20 @@ func (ns *Namespace) NextSync() (with, or ID, wait time.Duration) {
 	h := &ns.hastening
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.running {
-		return "", "", 0
+	h.prune(ns)
+	if wait, free := h.free(now); !free {
+		return "", "", wait
 	}
 	for id, w := range h.wants {
+		if _, running := h.running[id]; running {
+			continue
+		}
 		if w.sets != nil && *w.sets == ns.sets() {
-			w.sets, w.gap = nil, false
+			w.sets, w.gap, w.first = nil, false, false
 			h.origins[id].missing = 0
 		}
 		switch {
-		case !w.active():
+		case !w.any():
 		case now < w.due:
 			if wait == 0 || w.due-now < wait {
 				wait = w.due - now
@@ -150,30 +199,118 @@ func (ns *Namespace) NextSync() (with, or ID, wait time.Duration) {
 	if with == "" {
 		return "", "", wait
 	}
-	h.running = true
 	w := h.wants[with]
-	w.gap, w.more, w.sets = false, false, nil
-	h.origins[with].missing = 0 // the sync brings it
+	w.asked, w.reasons, w.held = w.reasons, reasons{}, ns.sets()
+	if o := h.origins[with]; o != nil {
+		w.heard = *o
+	}
+	if h.running == nil {
+		h.running = map[ID]time.Duration{}
+	}
+	h.running[with] = now
 	return with, or, 0
 }
 
-// HastenedDone tells how the sync that NextSync gave has ended. After a failure the next
-// one with that peer waits longer, up to an interval of background syncs.
+// free reports whether a sync may begin, or how long to wait for that; 0: until one ends.
+// mu is held, as in those that follow.
+func (h *hastening) free(now time.Duration) (wait time.Duration, free bool) {
+	if len(h.running) >= maxHastened {
+		return 0, false
+	}
+	for _, begun := range h.running {
+		wait = max(wait, begun+stalledSync-now)
+	}
+	return wait, wait <= 0
+}
+
+// prune forgets what was heard of former members.
+func (h *hastening) prune(ns *Namespace) {
+	members := ns.Members()
+	if h.members == members {
+		return
+	}
+	h.members = members
+	for id := range h.origins {
+		if !members.Has(id, RoleRead) {
+			delete(h.origins, id)
+		}
+	}
+	for id := range h.wants {
+		if !members.Has(id, RoleRead) {
+			delete(h.wants, id)
+		}
+	}
+}
+
+// HastenedDone tells how the sync that NextSync gave has ended. One that failed is tried
+// again, ever later, until it is left to the syncs at intervals.
 func (ns *Namespace) HastenedDone(with ID, err error) {
 	p := &ns.node.Push
 	h := &ns.hastening
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.running = false
+	began := h.running[with]
+	delete(h.running, with)
+	defer ns.pushable()
 	w := h.wants[with]
-	w.last = ns.node.elapsed()
-	if err == nil {
-		w.pause = p.Pause
-	} else {
-		w.pause = max(p.Pause, min(2*w.pause, ns.node.Interval))
+	if w == nil { // it is a member no more
+		return
 	}
-	if w.active() {
+	w.last = ns.node.elapsed()
+	switch {
+	case !failed(err):
+		w.pause, h.fresh, h.greeted = p.Pause, began, true
+		if o := h.origins[with]; o != nil {
+			o.brought(&w.heard)
+			w.gap = o.missing != 0
+		}
+		for _, w := range h.wants {
+			w.first = w.first && w.since > began
+		}
+		if ours := ns.sets(); w.asked.sets != nil && ours == w.held {
+			h.settled.note(ours, *w.asked.sets)
+		}
+	case w.pause < max(ns.node.Interval, p.Pause<<6):
+		w.pause *= 2
+		w.again(w.asked)
+	default:
+		w.pause = p.Pause
+	}
+	w.asked = reasons{}
+	if w.any() {
 		w.due = max(w.due, w.last+w.pause)
 	}
-	ns.pushable()
+}
+
+// failed reports whether a sync has not run to its end. One in which records were declined
+// has: all others have travelled.
+func failed(err error) bool {
+	return err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrRejected)
+}
+
+// settled are sets of other members that differ from this node's, and of which a sync
+// brought nothing: so it would with all members that hold the same.
+type settled struct {
+	ours   wire.Sets
+	theirs []wire.Sets // the oldest first, at most maxSettled
+}
+
+// maxSettled is for how many sets it is remembered that they stay different.
+const maxSettled = 64
+
+func (s *settled) has(ours, theirs wire.Sets) bool {
+	return s.ours == ours && slices.Contains(s.theirs, theirs)
+}
+
+func (s *settled) note(ours, theirs wire.Sets) {
+	if s.ours != ours {
+		*s = settled{ours: ours}
+	}
+	if s.has(ours, theirs) {
+		return
+	}
+	if len(s.theirs) >= maxSettled {
+		s.theirs = slices.Delete(s.theirs, 0, 1)
+	}
+	s.theirs = append(s.theirs, theirs)
 }

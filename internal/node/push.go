@@ -152,6 +152,19 @@ func (ns *Namespace) stir() {
 	}
 }
 
+// retell makes the digest go out, though the set has not changed.
+func (ns *Namespace) retell() {
+	p := &ns.node.Push
+	now := ns.node.elapsed()
+	o := &ns.outbox
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.stirred {
+		o.stirred, o.digestDue = true, now+p.Quiet+ns.node.jittered(p.Quiet, ForPush)
+		ns.pushable()
+	}
+}
+
 // pushable tells the driver to ask Next.
 func (ns *Namespace) pushable() {
 	if ns.node.Pushable != nil {
@@ -213,10 +226,10 @@ func (ns *Namespace) sets() (s wire.Sets) {
 	return s
 }
 
-// told notes that another member holds these sets: there is no need to tell it again.
-// It reports whether they are this node's, too.
-func (ns *Namespace) told(theirs wire.Sets) bool {
-	if theirs != ns.sets() {
+// told notes that another member holds these sets: if they are this node's, too, there is
+// no need to tell it again. It reports whether they are.
+func (ns *Namespace) told(ours, theirs wire.Sets) bool {
+	if theirs != ours {
 		return false
 	}
 	o := &ns.outbox

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -146,10 +145,9 @@ func (s *Schedule) Note(ns *Namespace, remote ID, now time.Time, reached bool, e
 		r = &rest{}
 		l.of[ns.Keys.ID] = r
 	}
-	failed := err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrRejected)
-	away := failed && !reached && errors.Is(err, ErrUnreachable)
+	away := failed(err) && !reached && errors.Is(err, ErrUnreachable)
 	s.note(&l.whole, now, away)
-	s.note(r, now, failed && !away)
+	s.note(r, now, failed(err) && !away)
 }
 
 func (s *Schedule) note(r *rest, now time.Time, failed bool) {

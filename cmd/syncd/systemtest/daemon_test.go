@@ -89,6 +89,7 @@ type daemon struct {
 	unsynced bool          // its syncs do nothing from the next start on
 	interval time.Duration // between background syncs; 0: never
 	flags    []string      // of serve, beside those that all have
+	network  *network      // nil: the machine's
 	api      *client.Client
 	id       string
 	process  *exec.Cmd
@@ -106,6 +107,12 @@ func newDaemon(t *testing.T, name, dir string) *daemon {
 // given more flags of serve.
 func newDaemonEvery(t *testing.T, name, dir string, interval time.Duration, flags ...string) *daemon {
 	t.Helper()
+	return newDaemonIn(t, nil, name, dir, interval, flags...)
+}
+
+// newDaemonIn makes one in a network of its own.
+func newDaemonIn(t *testing.T, in *network, name, dir string, interval time.Duration, flags ...string) *daemon {
+	t.Helper()
 	if err := nameSources(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +121,7 @@ func newDaemonEvery(t *testing.T, name, dir string, interval time.Duration, flag
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(sockets) })
-	d := &daemon{t: t, name: name, dir: dir, socket: filepath.Join(sockets, "s"), port: freePort(t), interval: interval, flags: flags}
+	d := &daemon{t: t, name: name, dir: dir, socket: filepath.Join(sockets, "s"), port: freePort(t), interval: interval, flags: flags, network: in}
 	d.api = client.New(endpoint.Addr{Network: "unix", Address: d.socket}, "")
 	t.Cleanup(func() {
 		if d.process != nil {
@@ -164,6 +171,9 @@ func (d *daemon) start() {
 	serve := d.arguments("serve", "-v", "--log-format", "json", "--sync-interval", d.interval.String(), "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", d.port))
 	serve = append(serve, d.flags...)
 	d.process = exec.Command(binary, serve...)
+	if d.network != nil {
+		d.process = d.network.command(binary, serve...)
+	}
 	if d.unsynced {
 		d.process = exec.Command(os.Args[0], serve...)
 		d.process.Env = append(os.Environ(), unsynced+"="+binary)

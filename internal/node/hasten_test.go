@@ -1,0 +1,222 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// write has a node write, and gives what it pushes of it.
+func (ps *pushers) write(i int) []byte {
+	must(put(ps.spaces[i], "k", "v"))
+	ps.wait(5 * time.Millisecond)
+	return ps.pushes(i)[0]
+}
+
+// done ends a sync that pushes brought about.
+func (ps *pushers) done(i, with int, err error) {
+	ps.spaces[i].HastenedDone(ps.machines[with].ID, err)
+}
+
+// A sync that failed is tried again for the same reason, ever later, and one in which
+// records were declined is not.
+func TestHastenedSyncsAreRepeated(t *testing.T) {
+	for name, again := range map[string]bool{"unreachable": true, "rejected": false, "": false} {
+		t.Run(name, func(t *testing.T) {
+			ps := newPushers(2, Policy{})
+			ps.must(t, 0, 1, ps.write(1))
+			ps.write(1)
+			ps.must(t, 0, 1, ps.write(1))
+			ps.wait(time.Second)
+			err := map[string]error{"unreachable": ErrUnreachable, "rejected": fmt.Errorf("it declines: %w", ErrRejected)}[name]
+			for round := range 3 {
+				if with := ps.syncs(0); with != 1 {
+					t.Fatalf("in round %d: a sync with %d", round, with)
+				}
+				ps.done(0, 1, err)
+				ps.must(t, 0, 1, ps.write(1)) // which comes, and lacks nothing itself
+				if ps.wait(time.Second << round); !again {
+					break
+				}
+			}
+			if with := ps.syncs(0); !again && with != -1 {
+				t.Errorf("a reason that is gone leads to a sync with %d", with)
+			}
+		})
+	}
+}
+
+// A member that cannot be reached for long is left to the syncs at intervals.
+func TestHastenedSyncsAreGivenUp(t *testing.T) {
+	ps := newPushers(2, Policy{})
+	ps.must(t, 0, 1, ps.write(1))
+	ps.write(1)
+	ps.must(t, 0, 1, ps.write(1))
+	for range 30 {
+		ps.wait(ps.machines[0].Interval)
+		if ps.syncs(0) < 0 {
+			return
+		}
+		ps.done(0, 1, ErrUnreachable)
+	}
+	t.Error("a failing sync is tried for ever")
+}
+
+// A node that has not heard a member before, and hears that it has pushed before, lacks
+// what that was. One sync brings all that is older than it.
+func TestFirstPushesTellOfEarlierOnes(t *testing.T) {
+	ps := newPushers(4, Policy{})
+	for i := 1; i < 4; i++ {
+		ps.write(i)
+		ps.must(t, 0, i, ps.write(i))
+	}
+	ps.wait(time.Second)
+	with := ps.syncs(0)
+	if with < 1 {
+		t.Fatalf("a sync with %d", with)
+	}
+	ps.done(0, with, nil)
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with >= 0 {
+		t.Errorf("what one sync has brought leads to one with %d", with)
+	}
+	ps = newPushers(2, Policy{})
+	ps.must(t, 0, 1, ps.write(1))
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with >= 0 {
+		t.Errorf("the first push of all leads to a sync with %d", with)
+	}
+}
+
+// Sets that stay different, because each side declines what the other has, lead to one
+// sync, be they told by one member or by many, until either set changes.
+func TestDifferencesThatStay(t *testing.T) {
+	ps := newPushers(4, Policy{})
+	ps.write(1)
+	ps.must(t, 2, 1, ps.write(1))
+	if err := ps.machines[2].turn(ps.spaces[2], ps.machines[1]); err != nil {
+		t.Fatal(err)
+	}
+	digest := func(i int) []byte {
+		ps.spaces[i].stir()
+		ps.wait(3 * time.Second)
+		return ps.pushes(i)[0]
+	}
+	ps.must(t, 0, 1, digest(1))
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with != 1 {
+		t.Fatalf("another digest leads to a sync with %d", with)
+	}
+	ps.done(0, 1, fmt.Errorf("declined: %w", ErrRejected)) // it has brought nothing
+	for i := 1; i < 3; i++ {
+		ps.must(t, 0, i, digest(i))
+		ps.wait(time.Second)
+		if with := ps.syncs(0); with >= 0 {
+			t.Errorf("the digest that node %d tells leads to a sync with %d, which brings nothing either", i, with)
+		}
+	}
+	must(put(ps.spaces[0], "l", "w"))
+	ps.wait(3 * time.Second)
+	ps.pushes(0)
+	ps.must(t, 0, 1, digest(1))
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with != 1 {
+		t.Errorf("a set that has changed leads to a sync with %d", with)
+	}
+	// A sync that brings something leaves the rest to another one.
+	must(put(ps.spaces[0], "m", "x"))
+	ps.done(0, 1, nil)
+	ps.wait(3 * time.Second)
+	ps.must(t, 0, 1, digest(1))
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with != 1 {
+		t.Errorf("after a sync that brought something another digest leads to one with %d", with)
+	}
+}
+
+// A sync that takes long holds up no other for more than a while, and no member is synced
+// with twice at a time.
+func TestStalledSyncsHoldUpNoOther(t *testing.T) {
+	ps := newPushers(3, Policy{})
+	for i := 1; i < 3; i++ {
+		ps.must(t, 0, i, ps.write(i))
+		ps.write(i)
+		ps.must(t, 0, i, ps.write(i))
+	}
+	ps.wait(time.Second)
+	first := ps.syncs(0)
+	if second := ps.syncs(0); first < 0 || second >= 0 {
+		t.Fatalf("syncs with %d and %d at once", first, second)
+	}
+	_, _, wait := ps.spaces[0].NextSync()
+	if wait <= 0 {
+		t.Fatal("the next sync waits for the first one for ever")
+	}
+	ps.wait(wait)
+	if second := ps.syncs(0); second != 3-first {
+		t.Fatalf("beside a long sync with %d there is one with %d", first, second)
+	}
+	ps.write(first)
+	ps.must(t, 0, first, ps.write(first))
+	ps.wait(time.Minute)
+	if again := ps.syncs(0); again >= 0 {
+		t.Errorf("a second sync with %d at once", again)
+	}
+	ps.done(0, first, nil)
+	ps.wait(time.Minute)
+	if again := ps.syncs(0); again != first {
+		t.Errorf("once it is over: a sync with %d", again)
+	}
+}
+
+// What was heard of a former member is forgotten.
+func TestFormerMembersAreNotFollowed(t *testing.T) {
+	ps := newPushers(3, Policy{})
+	for i := 1; i < 3; i++ {
+		ps.write(i)
+		ps.must(t, 0, i, ps.write(i))
+	}
+	if err := ps.spaces[0].Remove(context.Background(), ps.machines[2].ID); err != nil {
+		t.Fatal(err)
+	}
+	ps.wait(time.Minute)
+	for with := ps.syncs(0); with >= 0; with = ps.syncs(0) {
+		if with == 2 {
+			t.Error("a sync with a former member")
+		}
+		ps.done(0, with, nil)
+		ps.wait(time.Minute)
+	}
+	h := &ps.spaces[0].hastening
+	if h.origins[ps.machines[2].ID] != nil || h.wants[ps.machines[2].ID] != nil || h.origins[ps.machines[1].ID] == nil {
+		t.Errorf("%d members are followed, %d syncs wanted", len(h.origins), len(h.wants))
+	}
+}
+
+// A namespace that is opened syncs with the first member to which there is a link, and
+// one to which there is a new link hears the digest.
+func TestLinks(t *testing.T) {
+	ps := newPushers(3, Policy{})
+	ps.spaces[0].Linked(ps.machines[2].ID)
+	ps.spaces[0].Linked(ps.machines[1].ID)
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with != 2 {
+		t.Fatalf("a sync with %d", with)
+	}
+	ps.done(0, 2, ErrUnreachable)
+	ps.wait(5 * time.Second)
+	if got := kinds(ps.pushes(0)); got != "digest" {
+		t.Errorf("new links are told %q", got)
+	}
+	if with := ps.syncs(0); with != 2 {
+		t.Fatalf("after a failure: a sync with %d", with)
+	}
+	ps.done(0, 2, nil)
+	ps.wait(time.Minute)
+	ps.spaces[0].Linked(ps.machines[1].ID)
+	ps.wait(time.Minute)
+	if with := ps.syncs(0); with >= 0 {
+		t.Errorf("a later link leads to a sync with %d", with)
+	}
+}

@@ -1,0 +1,170 @@
+package peer
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
+
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// links keeps a node that pushes connected to some members of each namespace, from its
+// start on and where a connection ends. Syncs at intervals connect to all of them, but
+// that takes a minute.
+type links struct {
+	pushes *pushes
+	wake   chan struct{} // holds a token once a namespace was opened
+	rests  map[ID]*linkRest
+}
+
+// linkRest keeps from dialling a member too often that cannot be reached, or that ends
+// its connections.
+type linkRest struct {
+	length time.Duration
+	until  time.Time
+}
+
+const (
+	// leastLinkRest is the pause after a member was dialled for the first time; each
+	// following one is twice as long, up to an interval of background syncs.
+	leastLinkRest = time.Second
+	// linkCheck is how often links are looked at where nothing tells that one is missing.
+	linkCheck = 10 * time.Second
+)
+
+// keep runs until the node closes.
+func (l *links) keep() {
+	n := l.pushes.node
+	changes, err := n.host.EventBus().Subscribe(new(event.EvtPeerConnectednessChanged), eventbus.BufSize(64))
+	if err != nil {
+		n.log.Error("connections to members are made by syncs at intervals only", logError(err))
+		return
+	}
+	defer changes.Close()
+	timer := time.NewTimer(jitter(leastLinkRest / 2))
+	defer timer.Stop()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-l.wake:
+			timer.Reset(jitter(leastLinkRest / 2))
+		case e, ok := <-changes.Out():
+			if !ok {
+				return // the host is closed
+			}
+			switch link := e.(event.EvtPeerConnectednessChanged); link.Connectedness {
+			case network.Connected:
+				l.pushes.linked(link.Peer)
+			case network.NotConnected:
+				timer.Reset(leastLinkRest/4 + jitter(leastLinkRest/2)) // others lose theirs, too
+			}
+		case <-timer.C:
+			timer.Reset(l.make())
+		}
+	}
+}
+
+// linked tells the namespaces of a member that there is a link to it.
+func (p *pushes) linked(id ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.topics {
+		f.core.Linked(node.ID(id))
+	}
+}
+
+// make dials members until there are links enough, and returns when to look again.
+func (l *links) make() (wait time.Duration) {
+	n, now := l.pushes.node, time.Now()
+	missing, wait := l.missing(now)
+	var dialled sync.WaitGroup
+	for _, id := range missing {
+		r := l.rests[id]
+		if r == nil {
+			r = &linkRest{length: leastLinkRest / 2}
+			l.rests[id] = r
+		}
+		r.length = min(2*r.length, max(leastLinkRest, n.core.Interval))
+		r.until = now.Add(r.length/2 + jitter(r.length))
+		wait = min(wait, r.length)
+		dialled.Go(func() { _ = n.dial(n.ctx, id, nil) }) // syncs at intervals report it
+	}
+	dialled.Wait()
+	return wait
+}
+
+// missing are the members to be dialled now: so many that each namespace has as many
+// links as its mesh wants. wait is when to look again.
+func (l *links) missing(now time.Time) (missing []ID, wait time.Duration) {
+	n := l.pushes.node
+	wait = linkCheck
+	chosen := map[ID]bool{}
+	for _, core := range l.pushes.followed() {
+		want := meshDegree
+		var others []ID
+		for id := range audience(core) {
+			switch r := l.rests[id]; {
+			case id == n.self.id || core.PausedWith(node.ID(id)) != nil:
+			case n.connected(id) || chosen[id]:
+				want--
+				if r != nil && now.After(r.until) {
+					delete(l.rests, id)
+				}
+			case !n.known(id):
+			case r != nil && now.Before(r.until):
+				wait = min(wait, r.until.Sub(now))
+			default:
+				others = append(others, id)
+			}
+		}
+		rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+		for _, id := range others[:max(0, min(want, len(others)))] {
+			chosen[id] = true
+			missing = append(missing, id)
+		}
+	}
+	return missing, wait
+}
+
+// audience are the members to which a namespace pushes.
+func audience(core *node.Namespace) map[ID]bool {
+	ids, _ := core.Audience()
+	out := make(map[ID]bool, len(ids))
+	for id := range ids {
+		out[ID(id)] = true
+	}
+	return out
+}
+
+// followed are the namespaces that push.
+func (p *pushes) followed() (all []*node.Namespace) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.topics {
+		all = append(all, f.core)
+	}
+	return all
+}
+
+// opened tells that a namespace begins to push: of links that there are already it was not
+// told.
+func (l *links) opened(ctx context.Context, core *node.Namespace) {
+	for _, id := range l.pushes.node.host.Network().Peers() {
+		if ctx.Err() == nil {
+			core.Linked(node.ID(id))
+		}
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// jitter is a time up to d, so that nodes that start together do not act together.
+func jitter(d time.Duration) time.Duration { return rand.N(d) }
