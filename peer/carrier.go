@@ -25,11 +25,12 @@ type carrier struct {
 	in     *bufio.Reader
 	out    *bufio.Writer
 	pace   pace
-	begun  bool // a session has run
-	over   bool // the stream is closed or reset
-	calls  bool // this side has begun the sync
-	broken bool // nothing can be read from the peer any more
-	told   bool // this side has said why it ends the session
+	begun  bool          // a session has run
+	over   bool          // the stream is closed or reset
+	calls  bool          // this side has begun the sync
+	broken bool          // nothing can be read from the peer any more
+	told   bool          // this side has said why it ends the session
+	gone   chan struct{} // closed when the peer gives up a question; nil unless it waits
 }
 
 func newCarrier(stream network.Stream, limits Limits, throttles throttles) *carrier {
@@ -157,9 +158,22 @@ func (c *carrier) lastWord(failed error) error {
 	return failed
 }
 
-// receiveHello reads the first frame of a peer that has proved no more than its
-// id: it has less time than later frames, and less room.
+// receiveHello reads the first frame of a sync.
 func (c *carrier) receiveHello() (*wire.Hello, int, error) {
+	m, size, err := c.receiveFirst(maxHello)
+	if err != nil {
+		return nil, 0, err
+	}
+	hello, ok := m.(*wire.Hello)
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: a first message of kind %d", wire.ErrFrame, m.Kind())
+	}
+	return hello, size, nil
+}
+
+// receiveFirst reads the first frame of a peer that has proved no more than its
+// id: it has less time than later frames, and less room.
+func (c *carrier) receiveFirst(most uint64) (wire.Message, int, error) {
 	idle := c.pace.idle
 	c.pace.idle = min(idle, helloTimeout)
 	defer func() { c.pace.idle = idle }()
@@ -168,18 +182,11 @@ func (c *carrier) receiveHello() (*wire.Hello, int, error) {
 	if err != nil {
 		return nil, 0, broken(err)
 	}
-	if length > maxHello {
-		return nil, 0, fmt.Errorf("%w: a first message of more than %d bytes", wire.ErrFrame, maxHello)
+	if length > most {
+		return nil, 0, fmt.Errorf("%w: a first message of more than %d bytes", wire.ErrFrame, most)
 	}
 	m, size, err := wire.Read(c.in)
-	if err != nil {
-		return nil, 0, broken(err)
-	}
-	hello, ok := m.(*wire.Hello)
-	if !ok {
-		return nil, 0, fmt.Errorf("%w: a first message of kind %d", wire.ErrFrame, m.Kind())
-	}
-	return hello, size, nil
+	return m, size, broken(err)
 }
 
 // peekLength reads the length of a frame and leaves it unread. It waits for no

@@ -74,6 +74,8 @@ const (
 	// maxHello holds reconcile.MaxFirstCells cells, a prefix and the estimator: the
 	// most that a peer makes this node hold before it has proved the secret.
 	maxHello = 80 << 10
+	// maxAsk holds a question: a record's head, with room.
+	maxAsk = 4 << 10
 	// greetings is how many streams of members may wait for their first message at
 	// once, and how many of strangers. Each holds a goroutine and at most maxHello.
 	greetings = 64
@@ -149,7 +151,7 @@ const (
 	siteIPv6 = 48
 	// mostStrangers bounds the connections of peers that are not members, whatever
 	// Limits.Connections: their streams, all open and silent, reserve
-	// 100 × 24 × 256 KiB = 600 MiB of hostMemory.
+	// 100 × 32 × 256 KiB = 800 MiB of hostMemory.
 	mostStrangers = 100
 	// peerConnections is how many connections a peer may have: one is enough, two
 	// are there for a while when two nodes dial one another at once, and those
@@ -193,8 +195,9 @@ func maxStrangers(l Limits) int { return min(mostStrangers, max(2, l.Connections
 func maxSiteStrangers(l Limits) int { return maxStrangers(l) / 2 }
 
 // peerStreams is how many streams a peer may have open in one direction. A peer
-// that begins more syncs than it may is told so, on streams beyond those that run.
-func peerStreams(l Limits) int { return identifyStreams + 4*l.SessionsPerPeer }
+// that begins more syncs than it may is told so, on streams beyond those that run; its
+// questions, most of which wait, have streams of their own.
+func peerStreams(l Limits) int { return identifyStreams + 4*l.SessionsPerPeer + node.MaxQuestions }
 
 func (l Limits) withDefaults() Limits {
 	set := func(field *int, value int) {

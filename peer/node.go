@@ -43,6 +43,7 @@ type Node struct {
 	metrics   *metrics
 	core      *node.Node // decides
 	places    *syncPlaces
+	asking    *syncPlaces // of this node's own questions
 	recent    recent
 	refusals  refusalLog
 	dialling  dialling
@@ -97,6 +98,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.started, n.begun = n.now().UTC(), time.Now()
 	n.places = newSyncPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
+	n.asking = newSyncPlaces(node.MaxQuestionsInAll, node.MaxQuestions)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -129,9 +131,11 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.host.SetStreamHandler(syncProtocol, n.serving(n.serveSync))
 	n.host.SetStreamHandler(joinProtocol, n.serving(n.serveJoin))
+	n.host.SetStreamHandler(askProtocol, n.serving(n.serveAsk))
 	n.onClose(func() error {
 		n.host.RemoveStreamHandler(syncProtocol)
 		n.host.RemoveStreamHandler(joinProtocol)
+		n.host.RemoveStreamHandler(askProtocol)
 		return nil
 	})
 	if n.gate.enter() {

@@ -13,16 +13,16 @@ import (
 // The handshake: both sides prove that they know the namespace's secret, and
 // say what they hold. The responder does nothing before it has seen the proof.
 
-// proof shows that a side knows the secret, bound to both names, both nonces
-// and the side's role, so that neither a replay nor an echo passes. It is
+// prove shows that a side knows the secret, bound to what the proof is for, to both
+// names and both nonces, so that neither a replay nor an echo passes. It is
 // HMAC-SHA256 over length-prefixed fields.
-func (o *Options) proof(role string, initiator, responder []byte, nonces ...wire.Nonce) (p wire.Proof) {
-	mac := hmac.New(sha256.New, o.Keys.Secret[:])
+func (k *Keys) prove(what string, initiator, responder []byte, nonces ...wire.Nonce) (p wire.Proof) {
+	mac := hmac.New(sha256.New, k.Secret[:])
 	field := func(b []byte) {
 		mac.Write([]byte{byte(len(b) >> 8), byte(len(b))})
 		mac.Write(b)
 	}
-	field([]byte("syncd sync 1 " + role))
+	field([]byte(what))
 	field(initiator)
 	field(responder)
 	for _, n := range nonces {
@@ -30,6 +30,11 @@ func (o *Options) proof(role string, initiator, responder []byte, nonces ...wire
 	}
 	mac.Sum(p[:0])
 	return p
+}
+
+// proof is that of a side of a sync.
+func (o *Options) proof(role string, initiator, responder []byte, nonces ...wire.Nonce) wire.Proof {
+	return o.Keys.prove("syncd sync 1 "+role, initiator, responder, nonces...)
 }
 
 // Proves reports whether a Hello of the peer remote to self proves that the peer

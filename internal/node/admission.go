@@ -102,7 +102,7 @@ func (ns *Namespace) listRefused(a *Arrival) {
 	any := false
 	for i, why := range a.refused {
 		if why != nil && why.err != nil {
-			ns.reject(&a.records[i], a.from, why.err)
+			ns.reject(&a.records[i], a.from, why)
 			any = true
 		}
 	}

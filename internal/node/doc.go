@@ -41,6 +41,7 @@
 //	                   openings.go              how many cells a sync opens with
 //	what is pushed     push.go, arrival.go      this node's writes, as they go out; and others', as they come
 //	                   hasten.go                the syncs that pushes bring about
+//	questions          ask.go, questions.go     what members ask one another, and how often
 //	after damage       lost.go                  what is missing since files were made anew
 //	for a backup       still.go
 //	what greetings say heard.go                 and what follows

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Rejection is a record that a peer offered and this node refused.
@@ -16,6 +17,8 @@ type Rejection struct {
 	From    ID // the peer that offered it, which need not be its writer
 	Reason  string
 	Time    time.Time // of the refusal
+
+	code wire.Reason
 }
 
 // refusedName names a refused record. Its pair would not do: a member can grind several
@@ -77,6 +80,13 @@ func (rs *rejections) held(r *dbadapter.Hashed) {
 	}
 }
 
+// reason is why a record was refused; 0 where no refusal of it is remembered.
+func (rs *rejections) reason(r *dbadapter.Hashed) wire.Reason {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.of[refusedName{r.Index, r.Digest}].code
+}
+
 func (rs *rejections) count() int {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -102,12 +112,12 @@ func (ns *Namespace) Rejected() []Rejection { return ns.rejected.list() }
 func (ns *Namespace) RejectedCount() int { return ns.rejected.count() }
 
 // reject remembers a record, which may be one that cannot be stored.
-func (ns *Namespace) reject(r *dbadapter.Hashed, from ID, why error) {
+func (ns *Namespace) reject(r *dbadapter.Hashed, from ID, why *refusal) {
 	if ns.node.Refused != nil {
-		ns.node.Refused(why)
+		ns.node.Refused(why.err)
 	}
 	ns.rejected.add(refusedName{r.Index, r.Digest}, Rejection{
-		Key: slices.Clone(r.Key), Version: r.Version, From: from, Reason: why.Error(), Time: ns.node.Now().UTC(),
+		Key: slices.Clone(r.Key), Version: r.Version, From: from, Reason: why.err.Error(), Time: ns.node.Now().UTC(), code: why.reason,
 	})
 }
 

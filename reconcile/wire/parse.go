@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/multiformats/go-varint"
 
@@ -122,8 +121,7 @@ func (p *parser) message(kind Kind) Message {
 		return p.hello()
 	case KindWelcome:
 		m := &Welcome{}
-		copy(m.Nonce[:], p.take(uint64(len(m.Nonce))))
-		copy(m.Proof[:], p.take(uint64(len(m.Proof))))
+		m.Nonce, m.Proof = p.proof()
 		m.Records = p.uvarint()
 		m.Digest = p.digest()
 		m.Greeting = p.greeting()
@@ -163,6 +161,10 @@ func (p *parser) message(kind Kind) Message {
 		return p.heads()
 	case KindRefuse:
 		return p.refuse()
+	case KindAsk:
+		return p.ask()
+	case KindReply:
+		return p.reply()
 	}
 	p.fail("unknown kind")
 	return nil
@@ -178,8 +180,7 @@ func (p *parser) hello() Message {
 	}
 	m.Mapping = p.byte()
 	copy(m.Namespace[:], p.take(uint64(len(m.Namespace))))
-	copy(m.Nonce[:], p.take(uint64(len(m.Nonce))))
-	copy(m.Proof[:], p.take(uint64(len(m.Proof))))
+	m.Nonce, m.Proof = p.proof()
 	flags := p.byte()
 	m.Direction = Direction(flags & helloDirection)
 	m.Method = Method(flags & helloMethod >> 2)
@@ -377,24 +378,4 @@ func (p *parser) reason() Reason {
 		p.fail("unknown reason %d", r)
 	}
 	return r
-}
-
-func (p *parser) refuse() Message {
-	m := &Refuse{Code: Code(p.byte()), Version: p.byte()}
-	n := p.uvarint()
-	if p.err == nil && (n > MaxStatements || (m.Code == CodeRemoved) != (n > 0)) {
-		p.fail("code %d with %d statements", m.Code, n)
-	}
-	for ; n > 0 && p.err == nil; n-- {
-		b := p.bytes(MaxStatement, "a statement")
-		if p.err == nil && len(b) == 0 {
-			p.fail("an empty statement")
-		}
-		m.Statements = append(m.Statements, b)
-	}
-	m.Text = string(p.take(uint64(min(len(p.rest), MaxText))))
-	if !utf8.ValidString(m.Text) {
-		p.fail("text is not UTF-8")
-	}
-	return m
 }

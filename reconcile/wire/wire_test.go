@@ -9,6 +9,7 @@ import (
 	"io"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -43,6 +44,8 @@ func samples() []Message {
 	bothWithheld.Value, bothWithheld.Signature = nil, nil
 	bothOffered.Value = nil
 	fleetingDated.Expires = fleeting.Expires
+	askedFor := both
+	askedFor.Value = nil
 	return []Message{
 		&Hello{
 			Version: Version, Mapping: rateless.MappingVersion, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5},
@@ -74,6 +77,12 @@ func samples() []Message {
 		&Hashes{},
 		&Listing{Ranges: []dbadapter.Range{0, 7, 4095}, Left: []dbadapter.Range{8}, Marks: 300, Sum: dbadapter.Sum{Records: 400, Digest: dbadapter.Digest{1, 2, 3, 4}}},
 		&Listing{},
+		&Ask{Version: Version, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5}, Greeting: greeting, Patience: 30_000, Question: &AskKey{Held: askedFor, Digest: dbadapter.Digest{1, 2, 3, 4}}},
+		&Ask{Version: Version, Question: &AskKey{Held: dbadapter.Record{Key: []byte("k")}}},
+		&Ask{Version: Version, Question: &AskSet{Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
+		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &KeyAnswer{Held: withheld, Digest: dbadapter.Digest{1, 2, 3, 4}, Declines: ReasonWriter}},
+		&Reply{Answer: &KeyAnswer{}},
+		&Reply{Answer: &SetAnswer{Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
 		&Marks{Marks: []Mark{{1, 2}, {1 << 47, 1<<64 - 1}}},
 		&Heads{Count: MaxHeads},
 		&Offers{Offers: []Offer{{Record: bothOffered, Hashed: true, Hash: [32]byte{2}}, {Record: bothWithheld}}},
@@ -119,6 +128,8 @@ func value(f reflect.Value) string {
 		return fmt.Sprintf("%q", x)
 	}
 	switch {
+	case f.Kind() == reflect.Interface: // a question, an answer
+		return value(f.Elem().Elem())
 	case f.Kind() == reflect.Struct:
 		return "{" + strings.TrimSpace(fields(f)) + "}"
 	case (f.Kind() == reflect.Slice || f.Kind() == reflect.Array) && f.Type().Elem().Kind() == reflect.Uint8:
@@ -220,6 +231,16 @@ func TestRefuses(t *testing.T) {
 		"statement empty":           body(KindRefuse, 8, 1, 2, 1, 's', 0),
 		"statement missing":         body(KindRefuse, 8, 1, 2, 1, 's'),
 		"too many statements":       body(KindRefuse, append([]byte{8, 1, MaxStatements + 1}, many([]byte{1, 's'}, MaxStatements+1)...)...),
+		"kind 21":                   body(21),
+		"patience too long":         body(KindAsk, slices.Concat([]byte{Version}, make([]byte, 16+16+32+GreetingSize), []byte{0xb1, 0xea, 0x01, byte(SubjectSet)}, make([]byte, 33))...),
+		"a question about 0":        body(KindAsk, slices.Concat([]byte{Version}, make([]byte, 16+16+32+GreetingSize), []byte{0, 0}, make([]byte, 33))...),
+		"flags of no record":        body(KindAsk, slices.Concat([]byte{Version}, make([]byte, 16+16+32+GreetingSize), []byte{0, byte(SubjectKey)}, []byte{1}, record[1:11])...),
+		"a question without a key":  body(KindAsk, slices.Concat([]byte{Version}, make([]byte, 16+16+32+GreetingSize), []byte{0, byte(SubjectKey)}, make([]byte, 10))...),
+		"a question cut":            body(KindAsk, slices.Concat([]byte{Version}, make([]byte, 16+16+32+GreetingSize), []byte{0, byte(SubjectKey)}, record[:10])...),
+		"an answer about 0":         body(KindReply, make([]byte, 16+32+GreetingSize+1+33)...),
+		"an unknown reason":         body(KindReply, slices.Concat(make([]byte, 16+32+GreetingSize), []byte{byte(SubjectKey), 7})...),
+		"held without a version":    body(KindReply, slices.Concat(make([]byte, 16+32+GreetingSize), []byte{byte(SubjectKey), 0}, record[:11])...),
+		"a signature in an answer":  body(KindReply, slices.Concat(make([]byte, 16+32+GreetingSize), []byte{byte(SubjectKey), 0, 2}, record[1:10], []byte{1}, make([]byte, 64+32))...),
 		"a greeting cut":            body(KindWelcome, make([]byte, 16+32+1+32+GreetingSize-1)...),
 	} {
 		if m, err := Parse(frame); !errors.Is(err, ErrFrame) {
@@ -268,6 +289,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if h, ok := m.(*Hello); ok && h.Version != Version {
 			return // what follows an unknown version is not read
+		}
+		if a, ok := m.(*Ask); ok && a.Version != Version {
+			return
 		}
 		again := Append(nil, m)
 		if again = again[sizeOfLength(again):]; !bytes.Equal(again, frame) {

@@ -1,0 +1,207 @@
+package node
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Ask begins a question to a peer, which may wait with its answer until what is asked for
+// has come about, but not longer than patience. The driver carries the message and hands
+// what comes back to Answered.
+func (ns *Namespace) Ask(remote ID, patience time.Duration, q wire.Question) (*wire.Ask, error) {
+	if err := ns.MayCall(remote); err != nil {
+		return nil, err
+	}
+	m := &wire.Ask{Greeting: ns.introduce(), Patience: uint64(min(max(0, patience.Milliseconds()), wire.MaxPatience)), Question: q}
+	ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveAsk(ns.Keys, []byte(ns.node.ID), []byte(remote), m)
+	return m, nil
+}
+
+// Answered is the reply that a message of the peer is to an Ask, or the error that it
+// stands for.
+func (ns *Namespace) Answered(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error) {
+	return reconcile.CheckReply(ns.Keys, []byte(ns.node.ID), []byte(remote), ask, m)
+}
+
+// introduce is what this node says of itself beside a question or an answer. It promises
+// nothing about versions: no snapshot goes with it.
+func (ns *Namespace) introduce() wire.Greeting {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	return wire.Greeting{
+		List: ns.Members().Digest(), Floor: ns.vouching.mark.greeted(),
+		Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli()),
+	}
+}
+
+// Asked is a question of a peer that is to be answered.
+type Asked struct {
+	ns     *Namespace
+	remote ID
+	ask    *wire.Ask
+	done   func()
+}
+
+// Asked decides upon a peer's question. The error says why there will be no answer:
+// ErrVersion, ErrDenied, ErrPaused or ErrBusy; reconcile.Refusal makes the message of it.
+// A stranger, a peer that has not proved the secret, and one that asks for what is not
+// there, get one and the same answer. Otherwise Done must be called.
+func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
+	if m.Version != wire.Version {
+		return nil, reconcile.ErrVersion
+	}
+	ns := n.Namespace(m.Namespace)
+	if ns == nil {
+		return nil, ErrDenied
+	}
+	a := &Asked{ns: ns, remote: remote, ask: m}
+	if err := a.stands(); err != nil {
+		return nil, err
+	}
+	if err := reconcile.CheckAsk(ns.Keys, []byte(remote), []byte(n.ID), m); err != nil {
+		return nil, err
+	}
+	done, ok := n.Sessions.question(remote, n.elapsed())
+	if !ok {
+		return nil, reconcile.ErrBusy
+	}
+	a.done = done
+	return a, nil
+}
+
+// stands says what forbids an answer now.
+func (a *Asked) stands() error {
+	if !a.ns.Admits(a.remote) {
+		return ErrDenied
+	}
+	if a.ns.PausedWith(a.remote) != nil {
+		return reconcile.ErrPaused
+	}
+	return nil
+}
+
+// Namespace is the one that the question is about.
+func (a *Asked) Namespace() *Namespace { return a.ns }
+
+// Patience is for how long the peer waits for what it asks for to come about.
+func (a *Asked) Patience() time.Duration { return time.Duration(a.ask.Patience) * time.Millisecond }
+
+// Done ends the question.
+func (a *Asked) Done() { a.done() }
+
+// Answer is the answer as of now, about what is durable here; settled says that the peer
+// need not wait for another one. The error says what has come to forbid an answer.
+func (a *Asked) Answer() (m *wire.Reply, settled bool, err error) {
+	if err := a.stands(); err != nil {
+		return nil, true, err
+	}
+	m = &wire.Reply{}
+	switch q := a.ask.Question.(type) {
+	case *wire.AskKey:
+		m.Answer, settled, err = a.ns.answerKey(a.remote, a.ask.Greeting.Floor, q)
+	case *wire.AskSet:
+		m.Answer, settled = a.ns.answerSet(q)
+	default:
+		err = fmt.Errorf("%w: a question about %d", reconcile.ErrProtocol, q.Subject())
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	m.Greeting = a.ns.introduce()
+	a.ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveReply(a.ns.Keys, []byte(a.ns.node.ID), []byte(a.remote), a.ask, m)
+	return m, settled, nil
+}
+
+// answerSet tells what is held; a sum is known once its commit is durable.
+func (ns *Namespace) answerSet(q *wire.AskSet) (*wire.SetAnswer, bool) {
+	sum := ns.sum()
+	return &wire.SetAnswer{Sum: sum}, sum == q.Sum
+}
+
+// sum is that of what is held durably.
+func (ns *Namespace) sum() dbadapter.Sum {
+	digest, records, _ := ns.Live.State()
+	return dbadapter.Sum{Records: uint64(records), Digest: digest}
+}
+
+// answerKey tells what is held under a key: a snapshot has what is durable.
+func (ns *Namespace) answerKey(remote ID, floor dbadapter.Timestamp, q *wire.AskKey) (*wire.KeyAnswer, bool, error) {
+	index := ns.Keys.Hasher.Index(q.Held.Key)
+	bucket, err := ns.bucket(index)
+	if err != nil {
+		return nil, false, err
+	}
+	held := under(bucket, q.Held.Key)
+	answer := &wire.KeyAnswer{}
+	if held != nil {
+		answer.Held, answer.Digest = head(held), held.Digest
+		answer.Held.Signature = nil
+	}
+	if !q.Held.Version.IsZero() && (held == nil || held.Version.Compare(q.Held.Version) < 0) {
+		asked := dbadapter.Hashed{Record: q.Held, Index: index, Digest: q.Digest}
+		answer.Declines = ns.declines(remote, floor, &asked, bucket)
+	}
+	return answer, held != nil && held.Version.Compare(q.Held.Version) >= 0, nil
+}
+
+func (ns *Namespace) bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
+	snap, err := ns.Store.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	return snap.Bucket(index)
+}
+
+// under is the record of a bucket that has the key, or nil.
+func under(bucket []dbadapter.Hashed, key []byte) *dbadapter.Hashed {
+	for i := range bucket {
+		if string(bucket[i].Key) == string(key) {
+			return &bucket[i]
+		}
+	}
+	return nil
+}
+
+// head is a record without its value.
+func head(r *dbadapter.Hashed) dbadapter.Record {
+	h := r.Record
+	h.Value = nil
+	return h
+}
+
+// declines is why this node would decline a record that a peer holds, as far as its head
+// tells, or why it has declined this very record; 0 if it would take it. bucket is what is
+// held under the index. theirs is the floor that the peer greets with.
+func (ns *Namespace) declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.Hashed, bucket []dbadapter.Hashed) wire.Reason {
+	members := ns.Members()
+	if _, why := ns.examine(members, from, ns.node.Now(), &r.Record); why != nil {
+		return why.reason
+	}
+	held, alive := under(bucket, r.Key), 0
+	for i := range bucket {
+		if !bucket[i].Deleted {
+			alive++
+		}
+	}
+	floor := dbadapter.Timestamp(ns.vouching.floor.Load())
+	follows := !members.Has(ns.node.ID, RoleWrite) && members.Has(from, RoleWrite)
+	switch {
+	case held == nil && keepsOut(floor, r.Version.Clock, follows, theirs):
+		return wire.ReasonFloor
+	case held == nil && len(bucket) >= dbadapter.MaxBucketKeys, // as the store decides
+		!r.Deleted && (held == nil || held.Deleted) && alive >= dbadapter.MaxBucket:
+		return wire.ReasonFull
+	}
+	// What the head does not tell, such as a signature that does not fit.
+	if reason := ns.rejected.reason(r); reason == wire.ReasonSignature {
+		return reason
+	}
+	return 0
+}

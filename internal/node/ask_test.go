@@ -1,0 +1,252 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// carried is a message as the other side reads it.
+func carried(m wire.Message) wire.Message {
+	got, _, err := wire.Read(bytes.NewBuffer(wire.Append(nil, m)))
+	if err != nil {
+		panic(err)
+	}
+	return got
+}
+
+// ask asks another machine, as a driver would; settled says whether the answer would have
+// come at once.
+func (m *machine) ask(ns *Namespace, other *machine, q wire.Question) (answer wire.Answering, settled bool, err error) {
+	question, err := ns.Ask(other.ID, time.Second, q)
+	if err != nil {
+		return nil, false, err
+	}
+	var said wire.Message
+	asked, err := other.Asked(m.ID, carried(question).(*wire.Ask))
+	if err == nil {
+		defer asked.Done()
+		said, settled, err = asked.Answer()
+	}
+	if err != nil {
+		said = reconcile.Refusal(err)
+	}
+	reply, err := ns.Answered(other.ID, question, carried(said))
+	if err != nil {
+		return nil, false, err
+	}
+	return reply.Answer, settled, nil
+}
+
+// A question of a stranger, of a removed member, without the secret, or about another
+// namespace gets one answer; of a paused one, and one too many, its own.
+func TestQuestionsAreOfMembers(t *testing.T) {
+	a, b, stranger := newMachine(1), newMachine(2), newMachine(3)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	other := b.create("other", Policy{})
+	q := &wire.AskSet{}
+	if _, _, err := b.ask(sb, a, q); err != nil {
+		t.Fatal(err)
+	}
+	question := must(sb.Ask(a.ID, 0, q))
+	for name, ask := range map[string]func(m *wire.Ask) ID{
+		"a stranger":               func(*wire.Ask) ID { return stranger.ID },
+		"a member of another name": func(*wire.Ask) ID { return a.ID },
+		"another nonce":            func(m *wire.Ask) ID { m.Nonce[0]++; return b.ID },
+		"another proof":            func(m *wire.Ask) ID { m.Proof[0]++; return b.ID },
+		"the proof of a sync": func(m *wire.Ask) ID {
+			c, hello := helloOf(t, sb, a.ID)
+			defer c.End(nil)
+			m.Nonce, m.Proof = hello.Nonce, hello.Proof
+			return b.ID
+		},
+		"no such namespace":     func(m *wire.Ask) ID { m.Namespace = dbadapter.NamespaceID{9}; return b.ID },
+		"another namespace":     func(m *wire.Ask) ID { m.Namespace = other.Keys.ID; return b.ID },
+		"the control namespace": func(m *wire.Ask) ID { m.Namespace = sa.Control.Keys.ID; return b.ID },
+	} {
+		m := *question
+		from := ask(&m)
+		if _, err := a.Asked(from, &m); err != ErrDenied {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := a.Asked(b.ID, &wire.Ask{Version: 9}); err != reconcile.ErrVersion {
+		t.Errorf("another version: %v", err)
+	}
+	if _, err := a.Asked(b.ID, question); err != nil {
+		t.Fatal(err)
+	}
+	a.Config.Paused = func(id ID) bool { return id == b.ID }
+	if _, _, err := b.ask(sb, a, q); !errors.Is(err, reconcile.ErrPaused) {
+		t.Errorf("paused: %v", err)
+	}
+	if _, _, err := a.ask(sa, b, q); !errors.Is(err, reconcile.ErrPaused) {
+		t.Errorf("paused here: %v", err)
+	}
+	a.Config.Paused = nil
+	if err := sa.Remove(t.Context(), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.ask(sb, a, q); !errors.Is(err, ErrDenied) {
+		t.Errorf("removed: %v", err)
+	}
+	if _, err := sa.Ask(b.ID, 0, q); !errors.Is(err, ErrDenied) {
+		t.Errorf("a question to a removed member: %v", err)
+	}
+}
+
+// What was asked and answered under one right is answered under another no more: a member
+// that is removed, and one that is paused, while its question waits hear so.
+func TestQuestionThatWaitsLosesItsRight(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	asked := must(a.Asked(b.ID, must(sb.Ask(a.ID, time.Minute, &wire.AskSet{Sum: dbadapter.Sum{Records: 9}}))))
+	if asked.Patience() != wire.MaxPatience*time.Millisecond {
+		t.Errorf("it waits for %v", asked.Patience())
+	}
+	if _, settled, err := asked.Answer(); err != nil || settled {
+		t.Errorf("settled: %t, %v", settled, err)
+	}
+	if err := sa.SetPaused(true); err != nil {
+		t.Fatal(err)
+	}
+	if m, _, err := asked.Answer(); m != nil || !errors.Is(err, reconcile.ErrPaused) {
+		t.Errorf("paused: %v, %v", m, err)
+	}
+	if err := errors.Join(sa.SetPaused(false), sa.Remove(t.Context(), b.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if m, _, err := asked.Answer(); m != nil || err != ErrDenied {
+		t.Errorf("removed: %v, %v", m, err)
+	}
+}
+
+// An answer passes only for the question that it was made for, and for its subject.
+func TestAnswersAreBound(t *testing.T) {
+	a, b, c := newMachine(1), newMachine(2), newMachine(3)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleRead)))
+	sc := must(c.join(a, invite(sa, RoleRead)))
+	question := must(sb.Ask(a.ID, 0, &wire.AskSet{}))
+	reply, _, err := must(a.Asked(b.ID, question)).Answer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sb.Answered(a.ID, question, reply); err != nil {
+		t.Error(err)
+	}
+	if _, err := sb.Answered(a.ID, must(sb.Ask(a.ID, 0, &wire.AskSet{})), reply); err != ErrDenied {
+		t.Errorf("to another question: %v", err)
+	}
+	if _, err := sb.Answered(c.ID, question, reply); err != ErrDenied {
+		t.Errorf("of another peer: %v", err)
+	}
+	if _, err := sc.Answered(a.ID, question, reply); err != ErrDenied {
+		t.Errorf("to another asker: %v", err)
+	}
+	other := *question
+	other.Question = &wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}}
+	if _, err := sb.Answered(a.ID, &other, reply); !errors.Is(err, reconcile.ErrProtocol) {
+		t.Errorf("about something else: %v", err)
+	}
+	if _, err := sb.Answered(a.ID, question, question); !errors.Is(err, reconcile.ErrProtocol) {
+		t.Errorf("the question itself: %v", err)
+	}
+	if _, err := sb.Answered(a.ID, question, &wire.Refuse{Code: wire.CodeBusy}); !errors.Is(err, reconcile.ErrBusy) {
+		t.Errorf("a refusal: %v", err)
+	}
+}
+
+// A peer has so many questions at once, so many a second, and no more than its share of
+// all.
+func TestQuestionsAreBounded(t *testing.T) {
+	s := newSessions(Places{})
+	var open []func()
+	take := func(id ID, at time.Duration) bool {
+		release, ok := s.question(id, at)
+		if ok {
+			open = append(open, release)
+		}
+		return ok
+	}
+	for peer := range MaxQuestionsInAll / MaxQuestions {
+		for i := range MaxQuestions + 1 {
+			if got := take(idOf(peer), 0); got != (i < MaxQuestions) {
+				t.Fatalf("question %d of peer %d: %t", i, peer, got)
+			}
+		}
+	}
+	if take("another", 0) {
+		t.Error("more than all")
+	}
+	for _, release := range open {
+		release()
+	}
+	open = nil
+	quick := func(at time.Duration) (n int) {
+		for ; take("quick", at); n++ {
+			open[len(open)-1]()
+		}
+		return n
+	}
+	if n := quick(0); n != questionBurst {
+		t.Errorf("%d questions at once", n)
+	}
+	if n := quick(time.Second); n != questionRate {
+		t.Errorf("%d questions a second later", n)
+	}
+	if n := quick(time.Hour); n != questionBurst {
+		t.Errorf("%d questions an hour later", n)
+	}
+}
+
+// What a peer holds under a key is told as it is, and the wait for a version is over once
+// it, or a later one, is there.
+func TestAnswersAboutAKey(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	ask := func() (*wire.KeyAnswer, bool) {
+		t.Helper()
+		q := &wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}}
+		if held := under(must(sb.bucket(sb.Keys.Hasher.Index(q.Held.Key))), q.Held.Key); held != nil {
+			q.Held, q.Digest = head(held), held.Digest
+		}
+		answer, settled, err := b.ask(sb, a, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.(*wire.KeyAnswer), settled
+	}
+	if got, settled := ask(); got.Held.Key != nil || settled || got.Declines != 0 {
+		t.Errorf("neither holds it: %+v, settled %t", got, settled)
+	}
+	must(put(sb, "k", "1"))
+	if got, settled := ask(); got.Held.Key != nil || settled || got.Declines != 0 {
+		t.Errorf("missing there: %+v, settled %t", got, settled)
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	got, settled := ask()
+	held := must(dbadapter.Hash(sa.Keys.Hasher, must(get(sa, "k"))))
+	if got.Digest != held.Digest || got.Held.Version != held.Version || len(got.Held.Value) > 0 || len(got.Held.Signature) > 0 || !settled {
+		t.Errorf("the same: %+v, settled %t", got, settled)
+	}
+	must(put(sb, "k", "2"))
+	if got, settled := ask(); got.Digest != held.Digest || settled {
+		t.Errorf("older there: %+v, settled %t", got, settled)
+	}
+	a.clock = a.clock.Add(time.Second)
+	later := must(put(sa, "k", "3"))
+	if got, settled := ask(); got.Held.Version != later || !settled {
+		t.Errorf("newer there: %+v, settled %t", got, settled)
+	}
+}

@@ -1,0 +1,210 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// askProtocol is the libp2p protocol of a question to a member: one message each way.
+const askProtocol protocol.ID = "/syncd/ask/1.0.0"
+
+// answered is what a peer has answered.
+type answered struct {
+	*wire.Reply
+	// left and came are when the question left this node, and when the answer came.
+	left, came time.Time
+}
+
+// ask asks a peer, which may wait for as long as patience says until what is asked for has
+// come about. A peer that has too much to do is asked again.
+func (ns *Namespace) ask(ctx context.Context, id ID, patience time.Duration, q wire.Question) (answered, error) {
+	if _, err := ns.core.Ask(node.ID(id), patience, q); err != nil { // before a dial
+		return answered{}, err
+	}
+	begun := time.Now()
+	var retry node.BusyRetry
+	for {
+		a, err := ns.askOnce(ctx, id, patience, q)
+		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
+			continue
+		}
+		return a, err
+	}
+}
+
+func (ns *Namespace) askOnce(ctx context.Context, id ID, patience time.Duration, q wire.Question) (a answered, err error) {
+	n := ns.node
+	if err := n.dial(ctx, id, nil); err != nil {
+		return a, err
+	}
+	leave, err := n.asking.take(ctx, id)
+	if err != nil {
+		return a, err
+	}
+	defer leave()
+	opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
+	defer cancel()
+	stream, err := n.host.NewStream(overRelays(opening), id, askProtocol)
+	if err != nil {
+		return a, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	cut := context.AfterFunc(ctx, func() { stream.Reset() })
+	defer cut()
+	throttles, release := n.bandwidth.of(id)
+	defer release()
+	talk := newCarrier(stream, n.limits, throttles)
+	talk.pace.done, talk.calls = ctx.Done(), true
+	talk.pace.idle += patience
+	question, err := ns.core.Ask(node.ID(id), patience, q)
+	if err != nil {
+		talk.cut()
+		return a, err
+	}
+	a.left = n.now()
+	m, err := talk.exchange(wire.Append(nil, question))
+	a.came = n.now()
+	if err == nil {
+		a.Reply, err = ns.core.Answered(node.ID(id), question, m)
+	}
+	if err != nil {
+		talk.cut()
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return a, err
+	}
+	return a, talk.end(nil)
+}
+
+// exchange sends a frame and receives one.
+func (c *carrier) exchange(frame []byte) (wire.Message, error) {
+	if err := c.write(frame); err != nil {
+		return nil, c.lastWord(err)
+	}
+	m, _, err := c.receive()
+	return m, err
+}
+
+// serveAsk answers a question of a peer. Nothing about a namespace leaves before the peer
+// is found in its list of members and has proved the secret.
+func (n *Node) serveAsk(stream network.Stream) {
+	remote := stream.Conn().RemotePeer()
+	leave, ok := n.core.Sessions.Greet(node.ID(remote), n.isMember(remote))
+	throttles, release := n.bandwidth.of(remote)
+	defer release()
+	talk := newCarrier(stream, n.limits, throttles)
+	talk.pace.done = n.ctx.Done()
+	if !ok {
+		talk.refuse(wire.CodeBusy)
+		return
+	}
+	question, err := talk.receiveQuestion()
+	leave()
+	if err != nil {
+		if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
+			talk.refuse(wire.CodeProtocol)
+		} else {
+			stream.Reset()
+		}
+		return
+	}
+	defer talk.unwatch()
+	reply, err := n.answer(n.ctx, talk, remote, question)
+	switch {
+	case talk.over: // the peer waits no longer
+	case errors.Is(err, ErrDenied):
+		n.refusals.write(n.log.With(logPeer(remote)), slog.LevelInfo, "a question was denied: not a member, or no such namespace")
+		n.metrics.denied.Inc()
+		talk.tell(reconcile.Refusal(ErrDenied))
+	case err != nil:
+		n.refusals.write(n.log.With(logPeer(remote)), slog.LevelDebug, "a question was not answered", logError(err))
+		talk.tell(reconcile.Refusal(err))
+	default:
+		if talk.write(wire.Append(nil, reply)) != nil {
+			talk.cut()
+			return
+		}
+		_ = talk.end(nil) // the peer has what it asked for, or is gone
+	}
+}
+
+func (c *carrier) receiveQuestion() (*wire.Ask, error) {
+	m, _, err := c.receiveFirst(maxAsk)
+	if err != nil {
+		return nil, err
+	}
+	question, ok := m.(*wire.Ask)
+	if !ok {
+		return nil, fmt.Errorf("%w: a first message of kind %d", wire.ErrFrame, m.Kind())
+	}
+	return question, nil
+}
+
+// answer waits until a question can be answered for good, or for as long as the peer asks
+// for.
+func (n *Node) answer(ctx context.Context, talk *carrier, remote ID, question *wire.Ask) (*wire.Reply, error) {
+	asked, err := n.core.Asked(node.ID(remote), question)
+	if err != nil {
+		return nil, err
+	}
+	defer asked.Done()
+	ns := n.namespaceByID(asked.Namespace().Keys.ID)
+	if ns == nil || !ns.gate.enter() { // it is being dropped
+		return nil, ErrDenied
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	timer := time.NewTimer(asked.Patience())
+	defer timer.Stop()
+	for over := false; ; {
+		rung := ns.bell.next()
+		reply, settled, err := asked.Answer()
+		if err != nil || settled || over {
+			return reply, err
+		}
+		talk.watch()
+		select {
+		case <-rung:
+		case <-timer.C:
+			over = true
+		case <-talk.gone:
+			talk.cut()
+			return nil, ErrUnreachable
+		case <-ctx.Done():
+			return nil, reconcile.ErrPeer
+		}
+	}
+}
+
+// watch closes c.gone when the peer gives up, while this side has nothing to read or to
+// write.
+func (c *carrier) watch() {
+	if c.gone != nil {
+		return
+	}
+	c.gone = make(chan struct{})
+	_ = c.stream.SetReadDeadline(time.Time{})
+	go func() {
+		defer close(c.gone)
+		_, _ = io.CopyN(io.Discard, c.stream, 1)
+	}()
+}
+
+// unwatch ends a watch; the stream is closed or reset.
+func (c *carrier) unwatch() {
+	if c.gone != nil {
+		<-c.gone
+	}
+}

@@ -1,0 +1,140 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// newAsking are two nodes that share a namespace and push nothing.
+func newAsking(t *testing.T) (nodes [2]*Node, spaces [2]*Namespace) {
+	t.Helper()
+	for i := range nodes {
+		n, err := Open(t.Context(), Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, NoPush: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := n.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		nodes[i] = n
+	}
+	var err error
+	if spaces[0], err = nodes[0].CreateNamespace(t.Context(), "notes", Policy{}); err != nil {
+		t.Fatal(err)
+	}
+	ticket, err := spaces[0].Invite(t.Context(), InviteOptions{Role: RoleWrite})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spaces[1], err = nodes[1].Join(t.Context(), ticket); err != nil {
+		t.Fatal(err)
+	}
+	return nodes, spaces
+}
+
+// A question that waits is answered when a commit brings about what it asks for; one whose
+// time is over is answered with what is there; one whose asker gives up takes no place.
+func TestQuestionWaits(t *testing.T) {
+	nodes, spaces := newAsking(t)
+	asker := nodes[1].ID()
+	want := dbadapter.Record{Key: []byte("k"), Version: dbadapter.Version{Clock: 1}}
+	got := make(chan answered, 1)
+	go func() {
+		a, err := spaces[1].ask(t.Context(), nodes[0].ID(), 30*time.Second, &wire.AskKey{Held: want})
+		if err != nil {
+			t.Error(err)
+		}
+		got <- a
+	}()
+	waits := func() bool {
+		spaces[0].bell.mu.Lock()
+		defer spaces[0].bell.mu.Unlock()
+		return spaces[0].bell.rung != nil
+	}
+	reach(t, "the question waits", waits)
+	v, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := <-got; a.Reply == nil || a.Answer.(*wire.KeyAnswer).Held.Version != v {
+		t.Errorf("%+v, not %s", a.Reply, v)
+	}
+	a, err := spaces[1].ask(t.Context(), nodes[0].ID(), time.Millisecond, &wire.AskSet{})
+	if err != nil || a.Answer.(*wire.SetAnswer).Sum.Records != 1 {
+		t.Errorf("%+v, %v", a.Reply, err)
+	}
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	ended := make(chan error)
+	go func() {
+		_, err := spaces[1].ask(ctx, nodes[0].ID(), 30*time.Second, &wire.AskSet{})
+		ended <- err
+	}()
+	streams := func() (n int) {
+		for _, c := range nodes[0].host.Network().ConnsToPeer(asker) {
+			for _, s := range c.GetStreams() {
+				if s.Protocol() == askProtocol {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	reach(t, "it waits", func() bool { return streams() == 1 })
+	giveUp()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	reach(t, "it is forgotten", func() bool { return streams() == 0 })
+}
+
+// A member that sends what is no question, or too much of one, is cut off or told so.
+func TestMalformedQuestions(t *testing.T) {
+	nodes, spaces := newAsking(t)
+	say := func(frame []byte) (wire.Message, error) {
+		s, err := nodes[1].host.NewStream(t.Context(), nodes[0].ID(), askProtocol)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Reset()
+		talk := newCarrier(s, nodes[1].limits, throttles{})
+		return talk.exchange(frame)
+	}
+	for name, frame := range map[string][]byte{
+		"another message": wire.Append(nil, &wire.Same{}),
+		"too long":        append([]byte{0x81, 0x20}, make([]byte, maxAsk+1)...),
+		"malformed":       {2, byte(wire.KindAsk), wire.Version},
+	} {
+		m, err := say(frame)
+		if r, ok := m.(*wire.Refuse); err != nil || !ok || r.Code != wire.CodeProtocol {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+	question, err := spaces[1].core.Ask("", 0, &wire.AskSet{})
+	if err == nil {
+		t.Errorf("a question to a stranger: %+v", question)
+	}
+	if m, err := say(wire.Append(nil, &wire.Ask{Version: wire.Version, Question: &wire.AskSet{}})); err != nil || !errors.Is(reconcile.Refused(m.(*wire.Refuse)), ErrDenied) {
+		t.Errorf("without a proof: %+v, %v", m, err)
+	}
+}
+
+// A peer that takes a question and says nothing is given up after the time-out.
+func TestSilentAnswerer(t *testing.T) {
+	nodes, spaces := newAsking(t)
+	nodes[1].limits.IdleTimeout = 100 * time.Millisecond
+	nodes[0].host.SetStreamHandler(askProtocol, func(network.Stream) {})
+	if _, err := spaces[1].ask(t.Context(), nodes[0].ID(), 0, &wire.AskSet{}); !errors.Is(err, ErrUnreachable) {
+		t.Error(err)
+	}
+}
