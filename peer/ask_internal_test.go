@@ -61,7 +61,7 @@ func TestQuestionWaits(t *testing.T) {
 		defer spaces[0].bell.mu.Unlock()
 		return spaces[0].bell.rung != nil
 	}
-	reach(t, "the question waits", waits)
+	waitFor(t, "the question waits", waits)
 	v, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,12 +90,12 @@ func TestQuestionWaits(t *testing.T) {
 		}
 		return n
 	}
-	reach(t, "it waits", func() bool { return streams() == 1 })
+	waitFor(t, "it waits", func() bool { return streams() == 1 })
 	giveUp()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	reach(t, "it is forgotten", func() bool { return streams() == 0 })
+	waitFor(t, "it is forgotten", func() bool { return streams() == 0 })
 }
 
 // A member that sends what is no question, or too much of one, is cut off or told so.
