@@ -131,7 +131,7 @@ func (a *initiator) all(m *wire.Result) error {
 func (s *party) comparesAll() {
 	s.give.all = true
 	r := s.link.report
-	r.Method = wire.MethodAll
+	r.Method, r.Behind = wire.MethodAll, len(s.behind) > 0
 	r.MissingHere, r.MissingThere = reported(s.there.records), reported(s.here.records)
 	if len(s.behind) > 0 { // at most so many, if what came before is still there
 		r.MissingHere, r.MissingThere = max(0, r.MissingHere-r.MissingThere), max(0, r.MissingThere-r.MissingHere)

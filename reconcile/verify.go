@@ -248,7 +248,6 @@ func (s *party) addsUp(stayed int) error {
 // one direction that had something for the other has not done that.
 func (s *party) conclude() {
 	r := s.link.report
-	r.Behind = len(s.behind) > 0
 	r.Verified = !r.Behind && r.Rejected == 0 && r.Repair.Left == 0 && s.take.heldThere == 0 && (s.gives && s.gets || !s.heldBack())
 }
 
