@@ -163,10 +163,10 @@ func (r *program) check(win *Window, e *Watched) {
 	}
 	key := string(e.Key)
 	// Two items of one key in a row can have one cursor, and nothing held: the later one is
-	// meant where the listing has shown the first.
+	// meant where the first was passed over, or the listing has shown it.
 	n := -1
 	for i, it := range win.items {
-		if it.at == e.Cursor && bytes.Equal(it.key, e.Key) && it.held == e.Record && it.seq >= r.last && it.seq > r.told[key].seq {
+		if !it.passed && it.at == e.Cursor && bytes.Equal(it.key, e.Key) && it.held == e.Record && it.seq >= r.last && it.seq > r.told[key].seq {
 			if n = i; it.seq > r.listedAsOf(e.Key) {
 				break
 			}
