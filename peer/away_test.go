@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -20,13 +21,16 @@ func TestAwayFromSixPeers(t *testing.T) {
 		missing  int
 		bulk     node.Bulk
 		incoming bool // the six call
+		// later: five are met once the first has sent something. Parts as small as here would
+		// be sent whole, as a called peer sends unasked, before a no arrives.
+		later bool
 	}{
-		{"sketch, it calls", 100, 1500, node.Bulk{}, false},
-		{"sketch, they call", 100, 1500, node.Bulk{}, true},
-		{"parts, it calls", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250}, false},
-		{"parts, they call", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250}, true},
-		{"empty, it calls", 0, 1500, node.Bulk{}, false},
-		{"empty, they call", 0, 1500, node.Bulk{}, true},
+		{"sketch, it calls", 100, 1500, node.Bulk{}, false, false},
+		{"sketch, they call", 100, 1500, node.Bulk{}, true, false},
+		{"parts, it calls", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, false, true},
+		{"parts, they call", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, true, false},
+		{"empty, it calls", 0, 1500, node.Bulk{}, false, false},
+		{"empty, they call", 0, 1500, node.Bulk{}, true, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var nodes [7]*Node
@@ -85,13 +89,29 @@ func TestAwayFromSixPeers(t *testing.T) {
 				before[i] = sentTo(t, nodes[i], id)
 			}
 			var calls sync.WaitGroup
+			begun, begin := context.WithCancel(t.Context())
+			defer begin()
+			if !test.later {
+				begin()
+			}
 			for i := range 6 {
 				calls.Go(func() {
+					o := SyncOptions{}
+					if i == 0 {
+						defer begin()
+						o.Progress = func(r Report) {
+							if r.Applied > 0 {
+								begin()
+							}
+						}
+					} else {
+						<-begun.Done()
+					}
 					from, to := away, nodes[i].ID()
 					if test.incoming {
 						from, to = all[i], id
 					}
-					if r, err := from.Sync(t.Context(), to, SyncOptions{}); err != nil && !errors.Is(err, ErrBusy) {
+					if r, err := from.Sync(t.Context(), to, o); err != nil && !errors.Is(err, ErrBusy) {
 						t.Errorf("with node %d: %v, %+v", i, err, r)
 					}
 				})
