@@ -44,3 +44,18 @@ func onAllCores(n int, fn func(i int)) {
 	work()
 	others.Wait()
 }
+
+// turns lets all processors but one sign single writes. Many writers begin together, as
+// soon as the commit that they share has ended. If all processors signed, the commit of
+// the first few would wait behind the signatures of all the others at each of its steps,
+// and the two would take as long as one after the other.
+type turns chan struct{}
+
+func newTurns() turns { return make(turns, max(1, runtime.GOMAXPROCS(0)-1)) }
+
+// run runs fn in its turn.
+func (t turns) run(fn func()) {
+	t <- struct{}{}
+	defer func() { <-t }()
+	fn()
+}

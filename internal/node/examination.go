@@ -10,12 +10,14 @@ import (
 )
 
 // verifiedMost and verifiedLeast are how many records share a check of their signatures,
-// at most: while no single writes come, and while they do. Of 700 together each takes
-// 60 % of what it takes of 128 (BenchmarkVerify); a frame of small records makes two
-// such pieces, for two processors. 128 take about 1 ms.
+// at most: while no single writes come, and while they do. Of more than 384 together each
+// takes no less (BenchmarkVerify); those of a frame make six such pieces, for several
+// processors. 32 keep a processor busy for 0.3 ms, as other work of a sync does, and each
+// takes a tenth more than of 128: a write passes some ten goroutines, each of which may wait
+// for such a piece.
 const (
-	verifiedMost  = 768
-	verifiedLeast = 128
+	verifiedMost  = 384
+	verifiedLeast = 32
 )
 
 // examineAll says of each record why it must stay outside, or nil. Each has the

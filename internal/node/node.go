@@ -29,6 +29,9 @@ type Config struct {
 	// Each calls fn(0) … fn(k−1), in any order, and returns when all calls have.
 	// nil: one after the other.
 	Each func(k int, fn func(i int))
+	// Turn runs fn, which keeps a processor busy for one of many single writes, once it is
+	// the write's turn. nil: at once.
+	Turn func(fn func())
 	// Aside runs fn while a session goes on, see reconcile.Options. nil: the session
 	// runs it itself.
 	Aside func(fn func()) (wait func())
@@ -104,6 +107,9 @@ func New(c Config) *Node {
 				fn(i)
 			}
 		}
+	}
+	if c.Turn == nil {
+		c.Turn = func(fn func()) { fn() }
 	}
 	if c.Verify == nil {
 		c.Verify = signature.VerifyAll

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/signature"
 )
 
 // A single write goes to the store while records from a peer are being committed, and
@@ -48,6 +49,52 @@ func TestSingleWritesAmongAdmissions(t *testing.T) {
 			t.Errorf("with single writes during %v: slices of %v, not %v", c.during, sizes, c.sizes)
 		}
 		m.apply = nil
+	}
+}
+
+// While single writes come, the signatures of records from a peer are verified in pieces
+// as small as that takes no longer than a writer may wait for.
+func TestVerifiedAmongSingleWrites(t *testing.T) {
+	m, ns := newNotes(Policy{})
+	var many []dbadapter.Record
+	for i := range 2 * verifiedMost {
+		many = append(many, signedBy(writer, ns, dbadapter.Record{Key: fmt.Append(nil, i), Version: at(writer, 0)}))
+	}
+	largest := func() (n int) {
+		verify := m.Verify
+		defer func() { m.Verify = verify }()
+		m.Verify = func(checks []signature.Check) []bool {
+			n = max(n, len(checks))
+			return verify(checks)
+		}
+		admit(ns, writer, many...)
+		return n
+	}
+	if n := largest(); n != verifiedMost {
+		t.Errorf("without single writes: %d at once, not %d", n, verifiedMost)
+	}
+	must(put(ns, "single", ""))
+	if n := largest(); n != verifiedLeast {
+		t.Errorf("with single writes: %d at once, not %d", n, verifiedLeast)
+	}
+}
+
+// A single write is signed in its turn; the writes of a batch are not.
+func TestSignedInTurn(t *testing.T) {
+	m, ns := newNotes(Policy{})
+	turns := 0
+	m.Turn = func(fn func()) {
+		turns++
+		fn()
+	}
+	must(put(ns, "single", ""))
+	if turns != 1 {
+		t.Errorf("%d turns for a single write", turns)
+	}
+	a := must(ns.Write(Draft{Record: dbadapter.Record{Key: []byte("one")}}, Draft{Record: dbadapter.Record{Key: []byte("two")}}))
+	writes := must(a.Writes())
+	if turns != 1 || !ns.signed(ns.node.ID, &writes[0].Record.Record) || !ns.signed(ns.node.ID, &writes[1].Record.Record) {
+		t.Errorf("a batch: %d turns, %+v", turns-1, writes)
 	}
 }
 

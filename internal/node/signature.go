@@ -39,7 +39,7 @@ func (p *Part) sign(writes []dbadapter.Write) error {
 		failed error
 	)
 	n := p.ns.node
-	n.Each(len(writes), func(i int) {
+	one := func(i int) {
 		r := &writes[i].Record
 		signature, err := n.Sign(SignedBytes(p.Keys.ID, &r.Record))
 		if err != nil {
@@ -52,7 +52,12 @@ func (p *Part) sign(writes []dbadapter.Write) error {
 		if r.Version.Writer == 0 {
 			r.Signer = p.ns.self
 		}
-	})
+	}
+	if len(writes) == 1 {
+		n.Turn(func() { one(0) })
+	} else {
+		n.Each(len(writes), one)
+	}
 	return failed
 }
 

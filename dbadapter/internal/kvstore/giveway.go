@@ -2,6 +2,7 @@ package kvstore
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -27,10 +28,12 @@ func (u *underway) begin() (ended func()) {
 const mostWait = 2 * time.Millisecond
 
 // giveWay waits until the commit that runs now, if there is one, has ended, for
-// mostWait, or for the context.
+// mostWait, or for the context. Where there is none, it lets those run that wait for a
+// processor: writes of another store, for example.
 func (u *underway) giveWay(ctx context.Context) {
 	ended := u.commit.Load()
 	if ended == nil {
+		runtime.Gosched()
 		return
 	}
 	bound := time.NewTimer(mostWait)
