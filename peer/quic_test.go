@@ -237,7 +237,18 @@ func TestSilentQUICHandshakes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			joinForTest(t, sa, openForTest(t, Config{ListenAddrs: []string{}}))
+			ticket, err := sa.Invite(t.Context(), InviteOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			newcomer := openForTest(t, Config{ListenAddrs: []string{}})
+			waitFor(t, "a newcomer's dial succeeds", func() bool {
+				_, err = newcomer.Join(t.Context(), ticket)
+				return !errors.Is(err, ErrUnreachable)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			cancel()
 			for range count {
 				<-ended
