@@ -36,7 +36,9 @@ func TestServerKilled(t *testing.T) {
 	stop := make(chan struct{})
 	var all sync.WaitGroup
 	var acknowledged, refused [writers]int
+	var came [writers]chan struct{} // an acknowledgement
 	for w := range writers {
+		came[w] = make(chan struct{}, 1)
 		all.Go(func() {
 			for number := 1; ; {
 				select {
@@ -49,6 +51,10 @@ func TestServerKilled(t *testing.T) {
 				case err == nil:
 					acknowledged[w] = number
 					number++
+					select {
+					case came[w] <- struct{}{}:
+					default:
+					}
 				case !nothingWritten(err):
 					t.Errorf("writer %d, batch %d: the outcome is unknown although the server came back: %v", w, number, err)
 					return
@@ -67,7 +73,15 @@ func TestServerKilled(t *testing.T) {
 		server.Crash()
 		server.Run()
 	}
-	time.Sleep(50 * time.Millisecond)
+	for w := range writers {
+		for range 2 { // one may be of before the kill
+			select {
+			case <-came[w]:
+			case <-time.After(time.Minute):
+				t.Errorf("writer %d does not go on", w)
+			}
+		}
+	}
 	close(stop)
 	all.Wait()
 	t.Logf("acknowledged %v, refused %v", acknowledged, refused)
