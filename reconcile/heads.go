@@ -234,7 +234,7 @@ func (h *heads) none() error {
 func (h *heads) compare(theirs []wire.Offer, own []dbadapter.Hashed) error {
 	for len(theirs) > 0 || len(own) > 0 {
 		var d KeyDifference
-		c := 0 // of the keys
+		var c int // of the keys
 		switch {
 		case len(own) == 0:
 			c = -1

@@ -166,56 +166,6 @@ func syncLine(t syncTarget, r api.Report, dir string) string {
 		size(r.WireBytesSent), size(r.WireBytesReceived), countOf(r.Rounds, "round trip"), millis(r.DurationMS))
 }
 
-type diffCmd struct {
-	Peer   string `arg:"" help:"Peer id, or address that ends in /p2p/ and one."`
-	NS     string `name:"ns" required:"" help:"The namespace's name." placeholder:"NS"`
-	Prefix string `help:"Only keys that begin with it." placeholder:"P"`
-}
-
-func (diffCmd) Help() string {
-	return `Changes nothing on either side. Exit code 9 when the two differ, 0 when they hold the same.
-
-Example:
-    syncd diff 12D3KooW… --ns notes`
-}
-
-// Run prints what differs.
-func (c diffCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	in := api.SyncRequest{Peer: c.Peer, NS: c.NS, DryRun: true}
-	if utf8.ValidString(c.Prefix) {
-		in.Prefix = c.Prefix
-	} else {
-		in.Prefix64 = []byte(c.Prefix)
-	}
-	bars := a.bars()
-	stop := headway(ctx, bars, daemon, "diff "+c.NS+" with "+short(c.Peer), in)
-	r, err := daemon.Sync(ctx, in)
-	stop()
-	bars.Close()
-	if err != nil {
-		return attempt(err, "diff %q with %s", c.NS, c.Peer)
-	}
-	if a.json() {
-		err = a.printJSON(r)
-	} else {
-		err = a.printDiff(r)
-	}
-	if err == nil && r.MissingHere+r.MissingThere+r.Mismatched > 0 {
-		return &saidError{problem.ExitDiffers}
-	}
-	return err
-}
-
-func (a *app) printDiff(r api.Report) error {
-	t := a.table("", "")
-	t.row("missing here", fmt.Sprint(r.MissingHere))
-	t.row("missing there", fmt.Sprint(r.MissingThere))
-	t.row("mismatched", fmt.Sprint(r.Mismatched))
-	t.row("a sync would move", "about "+size(r.ForecastBytes))
-	t.row("found in", fmt.Sprintf("%s, %s, %s sent, %s received", countOf(r.Rounds, "round trip"), millis(r.DurationMS), size(r.WireBytesSent), size(r.WireBytesReceived)))
-	return t.print()
-}
-
 // countOf writes how many of something there are.
 func countOf[N int | int64](n N, of string) string {
 	if n == 1 {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -76,9 +75,7 @@ var errEnough = errors.New("enough")
 
 func (a *app) printEvent(e *api.Event) error {
 	if a.json() {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(e)
+		return a.printLine(e)
 	}
 	if e.Kind == peer.EventAt.String() {
 		return nil

@@ -98,6 +98,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerCollection()
 	s.registerVerify()
 	s.registerSyncs()
+	s.registerDiffKeys()
 	s.registerPeers()
 	s.registerPauses()
 	if err := s.serveOpenAPI(); err != nil {
@@ -301,6 +302,7 @@ var refusals = map[string]map[string]string{
 	"invite":           {"403": "This node is no admin", "404": "No such namespace"},
 	"join":             {"400": "The ticket is malformed", "403": "The ticket was refused", "502": "The inviter cannot be reached"},
 	"sync":             {"403": "One side is not a member", "404": "No such namespace", "502": "The peer cannot be reached"},
+	"diff-keys":        {"403": "One side is not a member", "502": "The peer cannot be reached"},
 	"diff":             {"403": "One side is not a member", "502": "The peer cannot be reached"},
 }
 

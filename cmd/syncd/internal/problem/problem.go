@@ -80,10 +80,10 @@ var kinds = []struct {
 	{"future_version", peer.ErrFutureVersion, http.StatusUnprocessableEntity, ExitLimit},
 	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
 	{"away", peer.ErrAway, http.StatusServiceUnavailable, ExitTryAgain},
+	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain}, // also where each dial took too long
 	{"timeout", context.DeadlineExceeded, http.StatusGatewayTimeout, ExitLimit},
 	{"paused", peer.ErrPaused, http.StatusServiceUnavailable, ExitTryAgain},
 	{"busy", peer.ErrBusy, http.StatusServiceUnavailable, ExitTryAgain},
-	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain},
 	{"locked", peer.ErrLocked, http.StatusConflict, ExitError},
 	{"closed", peer.ErrClosed, http.StatusServiceUnavailable, ExitTryAgain},
 	{"interrupted", context.Canceled, http.StatusServiceUnavailable, ExitInterrupted},

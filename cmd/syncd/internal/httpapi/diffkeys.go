@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// lineAge is for how long a line of a list may wait for others before it is sent.
+const lineAge = 100 * time.Millisecond
+
+type diffKeysInput struct {
+	NS     string `path:"ns" doc:"the namespace's local name"`
+	Peer   string `query:"peer" required:"true" doc:"a peer id, or a multiaddr that ends in /p2p/ and one"`
+	Prefix string `query:"prefix" doc:"only keys that begin with these bytes, percent-encoded"`
+	Limit  int    `query:"limit" minimum:"0" doc:"list at most so many keys; 0: all"`
+	RawRequest
+}
+
+func (s *server) registerDiffKeys() {
+	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[api.KeyDifference](), true, "KeyDifference")
+	huma.Register(s.api, huma.Operation{
+		OperationID: "diff-keys", Method: http.MethodGet, Path: "/v1/ns/{ns}/diff/keys", Summary: "List the keys that differ from a peer, a JSON object a line; changes nothing",
+		Description: "In no order, as they are found. The last line is of the kind end, or of the kind error where something goes wrong after the first one; a list without it was cut.",
+		Responses:   map[string]*huma.Response{"200": {Description: "The lines", Content: map[string]*huma.MediaType{linesType: {Schema: schema}}}},
+	}, s.diffKeys)
+}
+
+// errHungUp ends a listing whose client has gone.
+var errHungUp = errors.New("the client has gone")
+
+func (s *server) diffKeys(ctx context.Context, in *diffKeysInput) (*huma.StreamResponse, error) {
+	ns, err := s.namespace(in.NS)
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.peer(ctx, in.Peer)
+	if err != nil {
+		return nil, err
+	}
+	hear, done := s.running.begin()
+	var report peer.Report
+	next, stop := iter.Pull2(func(yield func(peer.KeyDifference, error) bool) {
+		defer done()
+		var err error
+		report, err = ns.DiffKeys(ctx, id, peer.DiffOptions{Prefix: []byte(in.Prefix), Limit: in.Limit, Progress: hear}, func(d peer.KeyDifference) error {
+			if !yield(d, nil) {
+				return errHungUp
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errHungUp) {
+			yield(peer.KeyDifference{}, err)
+		}
+	})
+	first, err, more := next()
+	if err != nil {
+		stop()
+		return nil, fail(err)
+	}
+	return &huma.StreamResponse{Body: func(h huma.Context) {
+		defer stop()
+		h.SetHeader("Content-Type", linesType)
+		out := newLineWriter(in.write)
+		defer out.end()
+		for d := first; more && out.err == nil; {
+			out.line(api.KeyDifferenceOf(&d))
+			if d, err, more = next(); err != nil {
+				found := api.ReportOf(&report)
+				out.line(api.KeyDifference{Kind: api.KindError, Problem: problem.From(fail(err)), Report: &found})
+				return
+			}
+		}
+		found := api.ReportOf(&report)
+		out.line(api.KeyDifference{Kind: api.KindEnd, More: report.MoreKeys, Report: &found})
+	}}, nil
+}
+
+// lineWriter writes JSON lines, and says once it cannot.
+type lineWriter struct {
+	control *http.ResponseController
+	buf     *bufio.Writer
+	sent    time.Time
+	err     error
+}
+
+func newLineWriter(w http.ResponseWriter) *lineWriter {
+	control := http.NewResponseController(w)
+	return &lineWriter{control: control, buf: bufio.NewWriterSize(timely{w, control}, 16<<10), sent: time.Now()}
+}
+
+func (o *lineWriter) line(v any) {
+	if o.err == nil {
+		enc := json.NewEncoder(o.buf)
+		enc.SetEscapeHTML(false)
+		o.err = enc.Encode(v)
+	}
+	if o.err == nil && time.Since(o.sent) >= lineAge {
+		o.flush()
+	}
+}
+
+func (o *lineWriter) flush() {
+	if o.err == nil {
+		o.err = o.buf.Flush()
+	}
+	_ = o.control.Flush() // a test's recorder may have nothing to flush
+	o.sent = time.Now()
+}
+
+// end sends the rest, and lifts the bound: another request may follow on the connection.
+func (o *lineWriter) end() {
+	o.flush()
+	_ = o.control.SetWriteDeadline(time.Time{})
+}
