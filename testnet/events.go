@@ -32,7 +32,7 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Push:
 		n.Sync(e.Peer, node.Ask{Direction: wire.Push}, nil)
 	case plan.Diff:
-		n.Sync(e.Peer, node.Ask{DryRun: true}, nil)
+		n.Sync(e.Peer, node.Ask{DryRun: true, Keys: &node.KeyList{}}, nil)
 	case plan.SendAll:
 		n.Sync(e.Peer, node.Ask{Method: wire.MethodAll}, nil)
 	case plan.SyncPrefix:

@@ -8,8 +8,8 @@ import (
 // Violation is a broken promise. Its rules:
 //
 //	equal, kept, durable, resurrect, early, aside, lost, collected, floor, backwards,
-//	members, rights, identity, intended, idle, honest, count, healed,
-//	full, leak
+//	members, rights, identity, intended, idle, honest, count, keys,
+//	healed, full, leak
 //	                      what the sync promises; testnet/internal/check says
 //	                      each in a line
 //	version               nodes of different protocol versions did not refuse

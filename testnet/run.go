@@ -315,7 +315,7 @@ func (r *runner) Ended(e *model.Ended) {
 	s := check.Sync{
 		Node: e.Node, Peer: e.Peer, Report: e.Report, Again: r.again, Full: r.crowded, Quiet: e.Quiet,
 		Took: e.Took, Counted: true, Failed: e.Err != nil,
-		Gets: e.Ask.Direction != wire.Push, Gives: e.Ask.Direction != wire.Pull, DryRun: e.Ask.DryRun,
+		Gets: e.Ask.Direction != wire.Push, Gives: e.Ask.Direction != wire.Pull, DryRun: e.Ask.DryRun, Lists: e.Initiator && e.Ask.Keys != nil, Listed: e.Listed,
 		Before: e.Before, After: e.After,
 		Compared: e.Report.Method == wire.MethodSketch && len(e.Ask.Prefix) == 0 && e.Ask.Span == (wire.Span{}),
 		Unproved: unproved(e.Err),

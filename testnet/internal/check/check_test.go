@@ -20,7 +20,7 @@ type ruleCase struct {
 // Each case breaks its named rules, and no others.
 func TestRules(t *testing.T) {
 	tested := map[Rule]bool{}
-	for _, c := range slices.Concat(syncCases(), expiryCases(), listedCases(), []ruleCase{
+	for _, c := range slices.Concat(syncCases(), keyCases(), expiryCases(), listedCases(), []ruleCase{
 		{"nothing", "", func(*History) []Final { return nil }},
 		{"all equal", "", func(h *History) []Final {
 			h.written(0, red)

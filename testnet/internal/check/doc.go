@@ -34,6 +34,8 @@
 //	count      a sync counts as applied just the records that were new to its side,
 //	           and that its store took, and just what it found wrong; a dry run moves
 //	           nothing
+//	keys       a dry run that is proved lists just the keys in which the two sides
+//	           differ, each as what it is and with both versions
 //	healed     sums of ranges that a node keeps wrong are put right by the sync that meets
 //	           them, cells by an audit that it calls for; a sync that repairs something
 //	           makes all equal

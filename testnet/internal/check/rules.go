@@ -28,6 +28,7 @@ const (
 	Idle      Rule = "idle"
 	Honest    Rule = "honest"
 	Count     Rule = "count"
+	Keys      Rule = "keys"
 	Healed    Rule = "healed"
 	Full      Rule = "full"
 	Leak      Rule = "leak"

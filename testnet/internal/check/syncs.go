@@ -26,6 +26,9 @@ type Sync struct {
 	Gets, Gives bool
 	// DryRun says that the sync finds the differences and moves nothing.
 	DryRun bool
+	// Lists says that a dry run lists the keys that differ, Listed which it listed.
+	Lists  bool
+	Listed []reconcile.KeyDifference
 	// Quiet says that nothing else wrote at either side while it ran.
 	Quiet bool
 	// Took is how many records the store of Node took from the session, where
@@ -55,7 +58,7 @@ type Sync struct {
 	Before, After [2][]dbadapter.Record
 }
 
-// Synced judges a session: the rules idle, honest, count, healed and full.
+// Synced judges a session: the rules idle, honest, count, keys, healed and full.
 func (h *History) Synced(s *Sync) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,6 +84,7 @@ func (h *History) Synced(s *Sync) {
 		if r.Applied != 0 || r.Sent != 0 {
 			h.found.say(Count, s.Node, "", "a dry run with node %d applied %d records and sent %d", s.Peer, r.Applied, r.Sent)
 		}
+		h.listsKeys(s)
 	}
 	before := [2]map[string]stamp{stamps(s.Before[0]), stamps(s.Before[1])}
 	if r.Verified {

@@ -30,6 +30,8 @@ type Ended struct {
 	Ask        node.Ask
 	Report     reconcile.Report
 	Err        error
+	// Listed are the keys that an initiator has listed.
+	Listed []reconcile.KeyDifference
 	// Begun is when the initiator began.
 	Begun time.Duration
 	// Before are the records of Node and Peer when each took its snapshot; nil
@@ -94,6 +96,7 @@ type session struct {
 	over     bool
 
 	ask     node.Ask
+	listed  []reconcile.KeyDifference
 	before  []dbadapter.Record
 	at      int // p.applied when the snapshot was taken
 	stamped int // p.restamps then
@@ -135,6 +138,13 @@ func (p *process) dial(remote int, a node.Ask, finish func(reconcile.Report, err
 	there := n.cluster.nodes[remote]
 	m := &meeting{}
 	x, err := p.begin(remote, 0, m, a, func(x *session) (*node.Conversation, error) {
+		a := a
+		if a.Keys != nil {
+			a.Keys = &node.KeyList{Each: func(d reconcile.KeyDifference, _ func() error) error {
+				x.listed = append(x.listed, d)
+				return nil
+			}}
+		}
 		return p.ns.Initiate(context.Background(), there.id, a, x.enter)
 	})
 	if err != nil {
@@ -282,7 +292,7 @@ func (x *session) struck() bool { return x.after || x.strikes != x.process.node.
 func (x *session) judged(report reconcile.Report, err error) *Ended {
 	n := x.process.node
 	e := &Ended{
-		Node: n.number, Peer: x.remote, Initiator: x.side == 0, Ask: x.ask, Report: report, Err: err,
+		Node: n.number, Peer: x.remote, Initiator: x.side == 0, Ask: x.ask, Report: report, Err: err, Listed: x.listed,
 		Took: x.applied, Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
 	}
 	e.Before[0], e.After[0] = x.before, x.process.records()

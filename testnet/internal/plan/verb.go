@@ -31,7 +31,7 @@ const (
 	Pull
 	// Push: "push 0>1" has node 0 begin a sync that moves records only to 1.
 	Push
-	// Diff: "diff 0>1" has node 0 find the differences, and move nothing.
+	// Diff: "diff 0>1" has node 0 list the keys that differ, and move nothing.
 	Diff
 	// SendAll: "send-all 0>1" has node 0 begin a sync in which both send all their
 	// records.
