@@ -80,6 +80,9 @@ type Config struct {
 	// peer id). Default: the metrics are not registered; the package never uses
 	// the global registry.
 	Registerer prometheus.Registerer
+	// Program is the version of the program, for members that ask how this node is; what
+	// is beyond 64 bytes is left out. Default: not told.
+	Program string
 	// Clock tells the time of versions and expiries. Default: time.Now.
 	// Deadlines on the network follow the real time.
 	Clock func() time.Time

@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Policy is what the members of a namespace agree on; it is fixed when the
@@ -58,6 +59,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 			feed.committed()
 			bell.ring()
 		},
+		Describe: func(a *wire.StatusAnswer) { n.describe(id, a) },
 	})
 	if err != nil {
 		return nil, err
@@ -186,7 +188,7 @@ func (ns *Namespace) Info() Info {
 	if latest := ns.core.Store.Latest(); latest != 0 {
 		newest = latest.Time()
 	}
-	verifiedAt, _ := ns.verified.last()
+	verified, _ := ns.verified.last()
 	declined := []DeclinedBy{}
 	for _, d := range ns.core.Declined() {
 		declined = append(declined, DeclinedBy{ID(d.Peer), d.Records})
@@ -206,7 +208,7 @@ func (ns *Namespace) Info() Info {
 		SetAside:  ns.core.Store.KeptCount(dbadapter.KeptSetAside),
 
 		Clock:    newest,
-		Verified: verifiedAt,
+		Verified: verified.At,
 		Ahead:    ns.core.Ahead(),
 		Declined: declined,
 		Lost:     ns.Lost(),

@@ -45,6 +45,8 @@ type Node struct {
 	places    *syncPlaces
 	asking    *syncPlaces // of this node's own questions
 	recent    recent
+	program   string // its version
+	disk      disk
 	refusals  refusalLog
 	dialling  dialling
 	pushes    *pushes  // nil: nothing is pushed; guarded by mu
@@ -77,16 +79,17 @@ const addressBookFile = "peers.cbor"
 // served (Unserved), and the others are.
 func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n := &Node{
-		dir:    cfg.Dir,
-		log:    cfg.Logger,
-		now:    cfg.Clock,
-		limits: cfg.limits(),
-		store:  cfg.Store,
-		host:   cfg.Host,
-		gate:   newGate(),
-		closed: make(chan struct{}),
-		byName: map[string]*Namespace{},
-		byID:   map[dbadapter.NamespaceID]*Namespace{},
+		dir:     cfg.Dir,
+		log:     cfg.Logger,
+		now:     cfg.Clock,
+		program: clipProgram(cfg.Program),
+		limits:  cfg.limits(),
+		store:   cfg.Store,
+		host:    cfg.Host,
+		gate:    newGate(),
+		closed:  make(chan struct{}),
+		byName:  map[string]*Namespace{},
+		byID:    map[dbadapter.NamespaceID]*Namespace{},
 
 		unserved: map[string]*unserved{},
 	}

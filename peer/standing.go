@@ -72,7 +72,8 @@ func (ns *Namespace) verifiedAge() (age time.Duration, ok bool) {
 	if len(members) == 1 && ID(members[0].ID) == ns.node.self.id {
 		return 0, false
 	}
-	at, since := ns.verified.last()
+	last, since := ns.verified.last()
+	at := last.At
 	if at.IsZero() {
 		at = since
 	}

@@ -307,7 +307,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 	if report, err = c.End(err); err == nil && s.whole && report.Split == nil && !report.Behind {
 		ns.synced.note(s.remote, n.now())
 		if s.all && report.Verified {
-			ns.proved(s.remote)
+			ns.proved(s.remote, report.Differences())
 		}
 	}
 	return report, err

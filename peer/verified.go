@@ -23,6 +23,17 @@ const verifiedFile = "verified.cbor"
 // times in it are at most so much too early.
 const verifiedPause = time.Minute
 
+// Proof is a sync of everything that has proved the records of two members equal.
+type Proof struct {
+	// With is the other member.
+	With ID
+	// At is when, by the clock of the node that tells of it.
+	At time.Time
+	// Differences is how many that sync had found; where it went in parts, how many the last
+	// one of all records still found.
+	Differences int64
+}
+
 // verified is when the records of a namespace were last proved equal to those of each
 // peer. It is kept over restarts.
 type verified struct {
@@ -30,7 +41,7 @@ type verified struct {
 
 	mu    sync.Mutex // guards what follows
 	since time.Time  // the namespace is on this node since then, as far as is known
-	at    map[ID]time.Time
+	at    map[ID]Proof
 	saved time.Time // by the monotonic clock
 	fresh bool      // at has more than the file
 }
@@ -45,13 +56,15 @@ type verifiedNote struct {
 type verifiedOne struct {
 	ID []byte `cbor:"1,keyasint"`
 	At int64  `cbor:"2,keyasint"`
+	// Differences is how many that sync had found.
+	Differences int64 `cbor:"3,keyasint"`
 }
 
 // openVerified reads the file. Where the file is missing, the namespace counts as new here: it
 // has been made, joined or restored. A file that cannot be read costs no more than that,
 // and is returned as an error beside a value that is of use.
 func openVerified(path string, now time.Time) (*verified, error) {
-	v := &verified{path: path, since: now.UTC().Truncate(time.Millisecond), at: map[ID]time.Time{}}
+	v := &verified{path: path, since: now.UTC().Truncate(time.Millisecond), at: map[ID]Proof{}}
 	if path == "" {
 		return v, nil
 	}
@@ -71,17 +84,17 @@ func openVerified(path string, now time.Time) (*verified, error) {
 	}
 	v.since = time.UnixMilli(note.Since).UTC()
 	for _, one := range note.Peers {
-		v.at[ID(one.ID)] = time.UnixMilli(one.At).UTC()
+		v.at[ID(one.ID)] = Proof{ID(one.ID), time.UnixMilli(one.At).UTC(), one.Differences}
 	}
 	return v, nil
 }
 
 // note notes a sync that has proved the two sides equal. It is called with members
 // alone, so that they bound it.
-func (v *verified) note(id ID, at time.Time) error {
+func (v *verified) note(id ID, at time.Time, differences int) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.at[id], v.fresh = at.UTC().Truncate(time.Millisecond), true // as it is on the disk
+	v.at[id], v.fresh = Proof{id, at.UTC().Truncate(time.Millisecond), int64(differences)}, true // as it is on the disk
 	if !v.saved.IsZero() && time.Since(v.saved) < verifiedPause {
 		return nil
 	}
@@ -105,7 +118,7 @@ func (v *verified) save() error {
 	}
 	note := verifiedNote{Format: bookFormat, Since: v.since.UnixMilli()}
 	for _, id := range slices.Sorted(maps.Keys(v.at)) {
-		note.Peers = append(note.Peers, verifiedOne{[]byte(id), v.at[id].UnixMilli()})
+		note.Peers = append(note.Peers, verifiedOne{[]byte(id), v.at[id].At.UnixMilli(), v.at[id].Differences})
 	}
 	b, err := cbor.Marshal(note)
 	if err == nil {
@@ -117,24 +130,24 @@ func (v *verified) save() error {
 	return err
 }
 
-// with is when the records were last proved equal to a peer's; zero for never.
-func (v *verified) with(id ID) time.Time {
+// with is the last proof that the records equal a peer's; zero for never.
+func (v *verified) with(id ID) Proof {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.at[id]
 }
 
-// last is when they were last proved equal to those of any peer; zero for never. since
-// is since when that could have been.
-func (v *verified) last() (at, since time.Time) {
+// last is the last proof that they equal those of any peer; zero for never. since is
+// since when that could have been.
+func (v *verified) last() (p Proof, since time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, t := range v.at {
-		if t.After(at) {
-			at = t
+	for _, one := range v.at {
+		if one.At.After(p.At) {
+			p = one
 		}
 	}
-	return at, v.since
+	return p, v.since
 }
 
 // openVerified opens what is known of a namespace's proofs.
@@ -150,8 +163,8 @@ func (n *Node) openVerified(ns *Namespace) {
 }
 
 // proved notes a sync of everything that has proved the two sides equal.
-func (ns *Namespace) proved(id ID) {
-	if err := ns.verified.note(id, ns.node.now()); err != nil {
+func (ns *Namespace) proved(id ID, differences int) {
+	if err := ns.verified.note(id, ns.node.now(), differences); err != nil {
 		ns.node.log.Warn("that a sync has proved the sets equal could not be noted for the next start", logNamespace(ns), logError(err))
 	}
 }

@@ -106,6 +106,8 @@ func (a *Asked) Answer() (m *wire.Reply, settled bool, err error) {
 		m.Answer, settled, err = a.ns.answerKey(a.remote, a.ask.Greeting.Floor, q)
 	case *wire.AskSet:
 		m.Answer, settled = a.ns.answerSet(q)
+	case *wire.AskStatus:
+		m.Answer, settled = a.ns.answerStatus(), true
 	default:
 		err = fmt.Errorf("%w: a question about %d", reconcile.ErrProtocol, q.Subject())
 	}

@@ -42,6 +42,7 @@
 //	what is pushed     push.go, arrival.go      this node's writes, as they go out; and others', as they come
 //	                   hasten.go                the syncs that pushes bring about
 //	questions          ask.go, questions.go     what members ask one another, and how often
+//	                   status.go                how this node is
 //	after damage       lost.go                  what is missing since files were made anew
 //	for a backup       still.go
 //	what greetings say heard.go                 and what follows

@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Namespace is a set of records of this node and the list of its members, with what
@@ -21,12 +22,13 @@ type Namespace struct {
 	// Control holds the list of members.
 	Control Part
 
-	node    *Node
-	name    string             // when it was opened
-	self    dbadapter.WriterID // under which this node's versions name it
-	creator ID
-	save    func(*State) error
-	clock   *hlc.Clock
+	node     *Node
+	name     string             // when it was opened
+	self     dbadapter.WriterID // under which this node's versions name it
+	creator  ID
+	save     func(*State) error
+	clock    *hlc.Clock
+	describe func(*wire.StatusAnswer)
 	// incarnation is that of all versions that this opening makes. A namespace
 	// that is dropped and joined again has forgotten what its clock said.
 	incarnation uint64
@@ -70,6 +72,8 @@ type Opening struct {
 	// Committed, if not nil, is called after each commit of data, with locks of the
 	// store held: it must be quick, and call nothing of the store.
 	Committed func()
+	// Describe, if not nil, completes the answer to a member that asks how this node is.
+	Describe func(*wire.StatusAnswer)
 }
 
 // Open opens a namespace's records and its control namespace, and brings their live
@@ -86,6 +90,7 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 	ns := &Namespace{
 		self: self, creator: ID(o.State.Creator),
 		node: n, name: o.State.Name, save: o.Save, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
+		describe: o.Describe,
 	}
 	if err := ns.open(ctx, &o); err != nil {
 		return nil, fmt.Errorf("open namespace %s: %w", o.State.Name, err)

@@ -171,6 +171,8 @@ func (p *parser) ask() Message {
 		m.Question = q
 	case SubjectSet:
 		m.Question = &AskSet{Sum: p.sum()}
+	case SubjectStatus:
+		m.Question = &AskStatus{}
 	default:
 		p.fail("a question about %d", subject)
 	}
@@ -197,6 +199,8 @@ func (p *parser) reply() Message {
 		m.Answer = a
 	case SubjectSet:
 		m.Answer = &SetAnswer{Sum: p.sum()}
+	case SubjectStatus:
+		m.Answer = p.status()
 	default:
 		p.fail("an answer about %d", subject)
 	}

@@ -82,6 +82,12 @@ func samples() []Message {
 		&Ask{Version: Version, Question: &AskSet{Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
 		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &KeyAnswer{Held: withheld, Digest: dbadapter.Digest{1, 2, 3, 4}, Declines: ReasonWriter}},
 		&Reply{Answer: &KeyAnswer{}},
+		&Ask{Version: Version, Question: &AskStatus{}},
+		&Reply{Answer: &StatusAnswer{}},
+		&Reply{Answer: &StatusAnswer{
+			Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}, Newest: 0x0199c0ffee000003, Damaged: true, Program: "v1.2.3",
+			Disk: &Disk{Taken: 1 << 30, Free: 5}, Proved: &Proved{With: []byte("peer"), At: 1763726400123, Differences: 7},
+		}},
 		&Reply{Answer: &SetAnswer{Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
 		&Marks{Marks: []Mark{{1, 2}, {1 << 47, 1<<64 - 1}}},
 		&Heads{Count: MaxHeads},

@@ -1,0 +1,196 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// statusAge is for how long what the files take on the disk is told again: a look reads
+// the whole folder, and peers may ask often.
+const statusAge = 10 * time.Second
+
+// ClusterMember is how a member of a namespace is.
+type ClusterMember struct {
+	Member
+	// Self: it is this node. What follows up to Equal is its own word then.
+	Self bool
+	// Problem is why the member did not answer; nil if it did. Then what follows is zero but
+	// for Verified.
+	Problem error
+	// Took is how long the answer took, with the dial where there was no connection.
+	Took time.Duration
+	// Records and Digest are of the set that it holds; equal sets have equal ones.
+	Records int64
+	Digest  dbadapter.Digest
+	// Newest is the time of the newest version that it has ever held; zero before the first.
+	Newest time.Time
+	// Proof is the last sync of everything that has proved it equal to any other member;
+	// nil before the first.
+	Proof *Proof
+	// Damaged: it has met damage to its store.
+	Damaged bool
+	// Program is the version of its program; empty if that is not told.
+	Program string
+	// Taken and Free are what its files take, and what is free on their disk, in bytes;
+	// both 0 where that is not known.
+	Taken, Free int64
+	// SameList: its list of members is that of this node.
+	SameList bool
+	// Equal: it holds what this node holds. Missing is how many records fewer it holds,
+	// less than 0 if it holds more, and Behind by how much its newest version is older than
+	// this node's, 0 if it is not.
+	Equal   bool
+	Missing int64
+	Behind  time.Duration
+	// Offset is by how much this node's clock is ahead of its, give or take OffsetError.
+	Offset, OffsetError time.Duration
+	// Verified is the last sync of everything that has proved this node equal to it, as this
+	// node has noted; nil before the first, and for this node.
+	Verified *Proof
+}
+
+// Cluster asks all other members at once how they are, and returns all members by their
+// ids. A member that has not answered when the context is over is listed with a Problem:
+// give it a time-out of some seconds.
+func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
+	if err := ns.enter("ask how the members are"); err != nil {
+		return nil, err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	members := ns.Members()
+	out := make([]ClusterMember, len(members))
+	var asking sync.WaitGroup
+	for i, m := range members {
+		out[i] = ClusterMember{Member: m}
+		if m.ID == ns.node.self.id {
+			out[i].Self, out[i].SameList, out[i].Equal = true, true, true
+			out[i].tell(ns.core.Status())
+			continue
+		}
+		if p := ns.verified.with(m.ID); !p.At.IsZero() {
+			out[i].Verified = &p
+		}
+		asking.Go(func() { ns.inquire(ctx, &out[i]) })
+	}
+	asking.Wait()
+	return out, nil
+}
+
+// inquire asks a member how it is.
+func (ns *Namespace) inquire(ctx context.Context, m *ClusterMember) {
+	before, begun := ns.core.Status(), time.Now()
+	a, err := ns.ask(ctx, m.ID, 0, &wire.AskStatus{})
+	if err != nil {
+		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, ns.explain(ctx, err))
+		return
+	}
+	theirs, ok := a.Answer.(*wire.StatusAnswer)
+	if !ok {
+		m.Problem = fmt.Errorf("ask %s how it is: %w: it answers something else", m.ID, ErrUnreachable)
+		return
+	}
+	now := ns.core.Status()
+	m.tell(theirs)
+	m.Took = time.Since(begun)
+	m.SameList = a.Greeting.List == ns.core.Members().Digest()
+	// What was written here meanwhile may be there already, or not yet.
+	m.Equal = theirs.Sum == before.Sum || theirs.Sum == now.Sum
+	if !m.Equal {
+		m.Missing = int64(now.Sum.Records) - m.Records
+	}
+	if !m.Equal && !m.Newest.IsZero() {
+		m.Behind = max(0, now.Newest.Time().Sub(m.Newest))
+	}
+	// It told its clock between the two readings of this node's.
+	half := a.came.Sub(a.left).Abs() / 2
+	m.Offset, m.OffsetError = a.left.Add(half).Sub(unixMilli(a.Greeting.Time)), half+time.Millisecond
+}
+
+// tell takes what a member says of itself. What it says may be anything: numbers are bounded.
+func (m *ClusterMember) tell(a *wire.StatusAnswer) {
+	m.Records, m.Digest = bounded(a.Sum.Records), a.Sum.Digest
+	if a.Newest != 0 {
+		m.Newest = unixMilli(uint64(max(0, a.Newest.Time().UnixMilli())))
+	}
+	m.Damaged, m.Program = a.Damaged, a.Program
+	if a.Disk != nil {
+		m.Taken, m.Free = bounded(a.Disk.Taken), bounded(a.Disk.Free)
+	}
+	if a.Proved != nil {
+		m.Proof = &Proof{ID(a.Proved.With), unixMilli(a.Proved.At), bounded(a.Proved.Differences)}
+	}
+}
+
+// bounded is a number of a peer's as one that can be added up.
+func bounded(n uint64) int64 { return int64(min(n, 1<<62)) }
+
+// unixMilli is the time of a peer's word; one after the year 9999, which JSON cannot
+// write, is that year's.
+func unixMilli(ms uint64) time.Time {
+	const most = 253_402_300_799_000
+	return time.UnixMilli(int64(min(ms, most))).UTC()
+}
+
+// describe completes what this node tells a member that asks how it is.
+func (n *Node) describe(id dbadapter.NamespaceID, a *wire.StatusAnswer) {
+	a.Program = n.program
+	a.Disk = n.disk.lately(n)
+	ns := n.namespaceByID(id)
+	if ns == nil {
+		return // it is being opened, or dropped
+	}
+	a.Damaged = n.damage.of(id) != nil || n.Damage() != nil
+	if p, _ := ns.verified.last(); !p.At.IsZero() {
+		a.Proved = &wire.Proved{With: []byte(p.With), At: uint64(max(0, p.At.UnixMilli())), Differences: uint64(p.Differences)}
+	}
+}
+
+// clipProgram is as much of a version as travels.
+func clipProgram(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	for len(s) > wire.MaxProgram {
+		_, last := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-last]
+	}
+	return s
+}
+
+// disk is what was seen last of the disk of the store.
+type disk struct {
+	mu   sync.Mutex // guards what follows
+	at   time.Time  // by the monotonic clock
+	seen *wire.Disk // nil: not known
+}
+
+func (d *disk) lately(n *Node) *wire.Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at.IsZero() || time.Since(d.at) >= statusAge {
+		d.at, d.seen = time.Now(), nil
+		if taken, free, ok := n.storage(); ok {
+			d.seen = &wire.Disk{Taken: uint64(taken), Free: uint64(free)}
+		}
+	}
+	return d.seen
+}
+
+// Unproved says which namespaces no sync has proved equal to another member within a time;
+// nil: each was, or has no other member. It is what a load balancer may ask of a node.
+func (n *Node) Unproved(within time.Duration) (names []string) {
+	for _, ns := range n.Namespaces() {
+		last, _ := ns.verified.last()
+		if _, others := ns.verifiedAge(); others && (last.At.IsZero() || n.now().Sub(last.At) > within) {
+			names = append(names, ns.Name())
+		}
+	}
+	return names
+}
