@@ -115,8 +115,15 @@ func (r *recent) follow(s SyncRecord, at stage, by network.Conn) {
 		s.Report.DurationMS = ms(s.Time.Sub(of.began)) // some have run at once
 		r.put(newRecorded(s, of.began, at, by))
 		return
-	case at == stagePart && r.list[i].Error != "" && r.list[i].Report.Parts > 0: // two parts at once have broken off
+	case at == stagePart && r.list[i].Report.Parts > 0 && r.list[i].Error != "": // two parts at once have broken off
 		r.list[i].Report = joined(r.list[i].Report, s.Report, at)
+		return
+	case at == stagePart && r.list[i].Report.Parts > 0 && began(&s).Before(r.list[i].Time):
+		// The sync of everything, which has followed this part, was accounted for before it.
+		of := &r.list[i].Report
+		sum := joined(*of, s.Report, at)
+		sum.Verified, sum.Theirs, sum.DeclinedForFloor, sum.DurationMS = of.Verified, of.Theirs, of.DeclinedForFloor, of.DurationMS
+		*of = sum
 		return
 	}
 	from := began(&s)

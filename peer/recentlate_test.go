@@ -1,0 +1,36 @@
+package peer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// A called side that accounts for the last part of a sync only after the sync of
+// everything that has followed that part lists one sync all the same; a part of the next
+// sync does not count there.
+func TestLatePartIsOfItsSync(t *testing.T) {
+	var r recent
+	begun := time.Now()
+	ended := func(after, took time.Duration, at stage, report Report) {
+		report.Peer, report.Namespace, report.DurationMS = "peer", "notes", ms(took)
+		r.follow(SyncRecord{Time: begun.Add(after), Incoming: true, Report: report}, at, nil)
+	}
+	sync := func(from time.Duration) {
+		ended(from+time.Second, time.Second, stageSplit, Report{Split: &reconcile.Split{}})
+		ended(from+2*time.Second, time.Second, stagePart, Report{Applied: 1})
+		ended(from+4*time.Second, time.Second, stageWhole, Report{Verified: true})
+		ended(from+5*time.Second, 3*time.Second, stagePart, Report{Applied: 2})
+	}
+	sync(0)
+	sync(10 * time.Second)
+	if len(r.list) != 2 {
+		t.Fatalf("%d syncs are listed, want 2: %+v", len(r.list), r.list)
+	}
+	for i, s := range r.list {
+		if took := s.Report.DurationMS; s.open || !s.Report.Verified || s.Report.Applied != 3 || s.Report.Parts != 2 || s.Report.PartsDone != 2 || took != 4000 {
+			t.Errorf("sync %d is listed as %+v, open %t", i, s.Report, s.open)
+		}
+	}
+}
