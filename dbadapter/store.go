@@ -39,7 +39,8 @@ type Namespace interface {
 	// returns without an error they survive a power cut. Each write is
 	// decided alone: a record that does not dominate the one held is left
 	// out, and says so in its Outcome. A write whose condition fails leaves
-	// out the whole batch, with ErrConflict; the outcomes say which. More
+	// out the whole batch, with ErrConflict; one that Must, and is left out,
+	// does so too; the outcomes say which. More
 	// than MaxBatch writes, or a Weight of more than MaxBatchBytes in all, is
 	// ErrLimit. The records' slices may be reused after the call.
 	Apply(ctx context.Context, writes []Write) ([]Outcome, error)
@@ -111,6 +112,9 @@ type Write struct {
 	// have exactly this version; the zero version demands that no record,
 	// not even a tombstone, is held.
 	If *Version
+	// Must: where the record is left out since its index is full (ErrLimit), or since a
+	// greater one is held (ErrConflict), so is the whole batch.
+	Must bool
 	// Action is what the write does: it puts the record, or it removes it.
 	Action Action
 	// Past is up to when a collection may take what is held: where a Put takes the
@@ -166,7 +170,8 @@ const (
 	Dominated
 	// Conflict: the condition of this write failed; nothing was written.
 	Conflict
-	// Skipped: nothing was written since another write's condition failed.
+	// Skipped: nothing was written since another write's condition failed, or another
+	// one that Must was left out.
 	Skipped
 	// Full: nothing was written. The index already holds MaxBucket other records that are
 	// not tombstones, and the write would add one; or it holds MaxBucketKeys other keys,

@@ -129,7 +129,7 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writes["batch"]([]byte("far")); !errors.Is(err, ErrConflict) {
+	if err := writes["batch"]([]byte("far")); !errors.Is(err, ErrFutureVersion) {
 		t.Errorf("a batch that is dominated: %v", err)
 	}
 }

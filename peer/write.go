@@ -114,10 +114,9 @@ func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, t
 
 // Batch commits what fn adds to the batch in one atomic transaction, of at
 // most dbadapter.MaxBatch writes and dbadapter.MaxBatchBytes bytes of values and
-// keys, which count twice. If fn, a limit or a condition fails, nothing is written; a BatchError
-// says which write it was. What peers send meanwhile is committed before the batch, which then
-// wins, or after it. An index that is full (dbadapter.MaxBucket), which takes keys that were made
-// for that, leaves out its own write alone.
+// keys, which count twice. If fn, a limit (dbadapter.MaxBucket among them) or a condition
+// fails, nothing is written; a BatchError says which write it was. What peers send meanwhile
+// is committed before the batch, which then wins, or after it.
 func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch
 	if err := fn(&b); err != nil {

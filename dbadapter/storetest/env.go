@@ -137,6 +137,7 @@ func at(second int) dbadapter.Version {
 type write struct {
 	Record dbadapter.Record
 	If     *dbadapter.Version
+	Must   bool
 	Action dbadapter.Action
 	Past   dbadapter.Timestamp
 }
@@ -149,7 +150,7 @@ func submit(ctx context.Context, n dbadapter.Namespace, h dbadapter.Hasher, writ
 		if err != nil {
 			return nil, err
 		}
-		hashed[i] = dbadapter.Write{Record: r, If: w.If, Action: w.Action, Past: w.Past}
+		hashed[i] = dbadapter.Write{Record: r, If: w.If, Must: w.Must, Action: w.Action, Past: w.Past}
 	}
 	return n.Apply(ctx, hashed)
 }

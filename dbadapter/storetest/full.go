@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -34,6 +36,17 @@ func testFull(t *testing.T, h Harness) {
 	apply("one that is there", dbadapter.Applied, put("last", "w", at(2)))
 	gone := put("last", "w", at(2))
 	gone.Action = dbadapter.Collect
+	must := put("more", "v", at(2))
+	must.Must = true
+	for result, stopping := range map[dbadapter.Result]write{dbadapter.Full: must, dbadapter.Dominated: {Record: put("last", "w", at(1)).Record, Must: true}} {
+		batch := []write{put("k0", "w", at(2)), stopping, put("more", "v", at(1)), gone}
+		want, _ := tw.apply(batch)
+		got, err := submit(t.Context(), e.namespace, e.hasher, batch)
+		if !errors.Is(err, stoppedBy(result)) || !slices.Equal(got, want) || got[1].Result != result || got[0].Result != dbadapter.Skipped {
+			t.Errorf("a batch with a write that must be done gives %+v, %v", got, err)
+		}
+		e.checkSet(tw)
+	}
 	apply("a removal, and one more", dbadapter.Applied, gone, put("more", "v", at(3)))
 
 	grave := func(key string, v dbadapter.Version) write {

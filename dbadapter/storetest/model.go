@@ -66,9 +66,9 @@ var (
 func (m *model) apply(t *rapid.T) {
 	writes := rapid.SliceOfN(rapid.Custom(m.write), 0, 8).Draw(t, "writes")
 	got, err := submit(context.Background(), m.env.namespace, m.env.hasher, writes)
-	want, conflict := m.twin.apply(writes)
-	if conflict != errors.Is(err, dbadapter.ErrConflict) || err != nil && !conflict {
-		t.Fatalf("Apply gives error %v, want a conflict: %v", err, conflict)
+	want, stopped := m.twin.apply(writes)
+	if !errors.Is(err, stoppedBy(stopped)) {
+		t.Fatalf("Apply gives error %v, want %v", err, stoppedBy(stopped))
 	}
 	if !slices.Equal(got, want) {
 		t.Fatalf("Apply gives %+v, want %+v", got, want)
@@ -103,6 +103,7 @@ func (m *model) write(t *rapid.T) write {
 	if w.If != nil && rapid.Bool().Draw(t, "replace") {
 		w.Action = dbadapter.Replace
 	}
+	w.Must = rapid.IntRange(0, 9).Draw(t, "must") == 0
 	if rapid.Bool().Draw(t, "past") {
 		w.Past = modelVersion(t).Clock
 	}

@@ -65,8 +65,9 @@ func (t *twin) forget(seqs []uint64) {
 	t.kept = slices.DeleteFunc(t.kept, func(k dbadapter.Kept) bool { return slices.Contains(seqs, k.Seq) })
 }
 
-// apply does what Apply must do.
-func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict bool) {
+// apply does what Apply must do. stopped is the result that has left out the whole batch;
+// 0 for none.
+func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, stopped dbadapter.Result) {
 	before := t.clone()
 	outcomes = make([]dbadapter.Outcome, len(writes))
 	for i, w := range writes {
@@ -74,7 +75,6 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict boo
 		switch {
 		case w.If != nil && (!ok && *w.If != dbadapter.Version{} || ok && *w.If != held.Version || ok && *w.If == dbadapter.Version{}):
 			outcomes[i].Result = dbadapter.Conflict
-			conflict = true
 		case w.Action.Removes() && !ok:
 			outcomes[i].Result = dbadapter.Same
 		case w.Action.Removes() && rank(w.Record) != rank(held):
@@ -100,17 +100,36 @@ func (t *twin) apply(writes []write) (outcomes []dbadapter.Outcome, conflict boo
 		default:
 			outcomes[i].Result = dbadapter.Dominated
 		}
+		if stopped == 0 && w.stopsAt(outcomes[i].Result) {
+			stopped = outcomes[i].Result
+		}
 	}
-	if conflict {
+	if stopped != 0 {
 		*t = *before
 	}
 	for i, w := range writes {
-		if conflict && outcomes[i].Result != dbadapter.Conflict {
+		if stopped != 0 && !w.stopsAt(outcomes[i].Result) {
 			outcomes[i].Result = dbadapter.Skipped
 		}
 		outcomes[i].Held = t.records[string(w.Record.Key)].Version
 	}
-	return outcomes, conflict
+	return outcomes, stopped
+}
+
+// stopsAt reports whether a write with that result leaves out the whole batch.
+func (w *write) stopsAt(r dbadapter.Result) bool {
+	return r == dbadapter.Conflict || w.Must && (r == dbadapter.Full || r == dbadapter.Dominated)
+}
+
+// stoppedBy is the error of a batch that such a result has stopped; nil for none.
+func stoppedBy(r dbadapter.Result) error {
+	switch r {
+	case 0:
+		return nil
+	case dbadapter.Full:
+		return dbadapter.ErrLimit
+	}
+	return dbadapter.ErrConflict
 }
 
 // past reports whether a collection up to a time may take the record.

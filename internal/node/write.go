@@ -2,9 +2,7 @@ package node
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -40,8 +38,8 @@ func (e *ItemError) Unwrap() error { return e.Err }
 //
 // A version that another write of this node, or a record from a peer, has overtaken
 // between its making and its commit is made anew, so that a writer reads its own write.
-// Only a single write can be overtaken: a driver commits a batch while it holds the
-// namespace's commits alone.
+// A batch is made anew as a whole; a driver commits it while it holds the namespace's
+// commits alone, so that it takes a store that was written to by other means.
 type Attempt struct {
 	ns     *Namespace
 	drafts []Draft
@@ -126,7 +124,7 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.writes[i] = dbadapter.Write{Record: hashed, If: d.If}
+		a.writes[i] = dbadapter.Write{Record: hashed, If: d.If, Must: len(a.drafts) > 1}
 	}
 	return a.writes, a.ns.authorize(a.writes)
 }
@@ -143,40 +141,34 @@ func (ns *Namespace) mayDelete(held *dbadapter.Record) (*dbadapter.Version, erro
 }
 
 // Judge says what came of a commit. again: call Writes once more. Otherwise the
-// write is done, or err says why not.
+// write is done, or err says why not; then nothing is written.
 func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool, err error) {
 	single := len(a.drafts) == 1
-	if errors.Is(failed, dbadapter.ErrConflict) && len(outcomes) == 1 && single {
-		if a.deletes {
-			return a.retry()
-		}
-		return false, &ItemError{Held: outcomes[0].Held, Err: fmt.Errorf("%w; it is %s now", failed, outcomes[0].Held)}
+	if failed == nil {
+		a.ns.written(a.writes, outcomes)
+		a.ns.push(a.writes, outcomes)
 	}
-	if i := slices.IndexFunc(outcomes, func(o dbadapter.Outcome) bool { return o.Result == dbadapter.Conflict }); failed != nil && i >= 0 {
-		failed = &ItemError{Item: i, Held: outcomes[i].Held, Err: failed}
-	}
-	if failed != nil {
-		return false, failed
-	}
-	a.ns.written(a.writes, outcomes)
-	a.ns.push(a.writes, outcomes)
 	for i, o := range outcomes {
-		switch {
-		case o.Result == dbadapter.Full:
-			if single {
-				return false, fmt.Errorf("%q: %w", a.drafts[i].Record.Key, errFull)
+		switch o.Result {
+		case dbadapter.Full:
+			return false, &ItemError{Item: i, Err: fmt.Errorf("%q: %w", a.drafts[i].Record.Key, errFull)}
+		case dbadapter.Dominated: // a version came past the clock
+			if _, err := a.ns.versionAt(hlc.Timestamp(o.Held.Clock)); err != nil {
+				return false, &ItemError{Item: i, Held: o.Held, Err: err}
 			}
-			return false, &ItemError{Item: i, Err: fmt.Errorf("%q: %w; the others are written", a.drafts[i].Record.Key, errFull)}
-		case o.Result != dbadapter.Dominated: // the write is there
-		case single:
 			a.ns.clock.Observe(hlc.Timestamp(o.Held.Clock))
 			return a.retry()
-		default: // a version came past the clock
-			return false, &ItemError{Item: i, Held: o.Held, Err: fmt.Errorf("%w: %q is held as %s, later than this node's clock; the others are written",
-				dbadapter.ErrConflict, a.drafts[i].Record.Key, o.Held)}
+		case dbadapter.Conflict:
+			switch {
+			case a.deletes:
+				return a.retry()
+			case single:
+				failed = fmt.Errorf("%w; it is %s now", failed, o.Held)
+			}
+			return false, &ItemError{Item: i, Held: o.Held, Err: failed}
 		}
 	}
-	return false, nil
+	return false, failed
 }
 
 func (a *Attempt) retry() (again bool, err error) {

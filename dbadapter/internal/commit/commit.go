@@ -20,6 +20,7 @@ import (
 type Item struct {
 	Record dbadapter.Hashed
 	If     *dbadapter.Version
+	Must   bool
 	Action dbadapter.Action
 	Past   dbadapter.Timestamp
 	// Stored is the store's own form of the record; this package only carries
@@ -132,7 +133,7 @@ func Prepare(writes []dbadapter.Write) ([]Item, error) {
 	}
 	items := make([]Item, len(writes))
 	for i := range writes {
-		items[i] = Item{Record: writes[i].Record, If: writes[i].If, Action: writes[i].Action, Past: writes[i].Past}
+		items[i] = Item{Record: writes[i].Record, If: writes[i].If, Must: writes[i].Must, Action: writes[i].Action, Past: writes[i].Past}
 	}
 	return items, nil
 }

@@ -60,12 +60,12 @@ func (g *Group) takeBack(m *mark) {
 }
 
 // Batch decides the writes of one caller in their order; a later write sees
-// the earlier ones. A failed condition takes the whole batch back and is
-// ErrConflict; so does an error of the store, whose outcomes are nil.
+// the earlier ones. A failed condition, and a write that must be done and is left out,
+// takes the whole batch back; so does an error of the store, whose outcomes are nil.
 func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 	m := mark{touched: len(g.touched), leavers: len(g.leavers), latest: g.latest}
 	outcomes := make([]dbadapter.Outcome, len(items))
-	conflict := -1
+	stopped := -1 // by the first such write
 	buckets := g.read(items)
 	m.undos = make([]undo, 0, len(items))
 	if cap(g.slots)-len(g.slots) < len(items) {
@@ -77,20 +77,19 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 			return nil, b.err
 		}
 		outcomes[i].Result = g.write(b, &items[i], &m)
-		if outcomes[i].Result == dbadapter.Conflict && conflict < 0 {
-			conflict = i
+		if stopped < 0 && stops(&items[i], outcomes[i].Result) {
+			stopped = i
 		}
 	}
 	var err error
-	if conflict >= 0 {
+	if stopped >= 0 {
 		g.takeBack(&m)
+		err = fmt.Errorf("apply write %d of %d: %w", stopped+1, len(items), whyStopped(outcomes[stopped].Result))
 		for i := range outcomes {
-			if outcomes[i].Result != dbadapter.Conflict {
+			if !stops(&items[i], outcomes[i].Result) {
 				outcomes[i].Result = dbadapter.Skipped
 			}
 		}
-		err = fmt.Errorf("apply write %d of %d: %w since it was read; read the record again and decide anew",
-			conflict+1, len(items), dbadapter.ErrConflict)
 	}
 	for i, b := range buckets {
 		if at, ok := find(b.Held, items[i].Record.Key); ok {
@@ -98,6 +97,21 @@ func (g *Group) Batch(items []Item) ([]dbadapter.Outcome, error) {
 		}
 	}
 	return outcomes, err
+}
+
+// stops reports whether what came of a write takes the whole batch back.
+func stops(it *Item, r dbadapter.Result) bool {
+	return r == dbadapter.Conflict || it.Must && (r == dbadapter.Full || r == dbadapter.Dominated)
+}
+
+func whyStopped(r dbadapter.Result) error {
+	switch r {
+	case dbadapter.Full:
+		return fmt.Errorf("%w: its index is full", dbadapter.ErrLimit)
+	case dbadapter.Dominated:
+		return fmt.Errorf("%w: a greater record is held", dbadapter.ErrConflict)
+	}
+	return fmt.Errorf("%w since it was read; read the record again and decide anew", dbadapter.ErrConflict)
 }
 
 // write decides one write, and puts its record into the bucket if it wins, or

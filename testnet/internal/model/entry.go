@@ -36,7 +36,8 @@ const (
 	flagIf      // the version of the condition follows the head
 	flagAction
 	_
-	flagPast // the time that was past follows the condition
+	flagPast          // the time that was past follows the condition
+	flagMust = 1 << 7 // beyond those of the record's optional fields
 )
 
 func newEntry(e *logged) []byte {
@@ -72,6 +73,9 @@ func appendWrite(b []byte, w *dbadapter.Write) []byte {
 	}
 	if w.Past != 0 {
 		flags |= flagPast
+	}
+	if w.Must {
+		flags |= flagMust
 	}
 	b = append(b, flags)
 	b, _ = r.Version.AppendBinary(b) // never fails
@@ -189,6 +193,7 @@ func (r *reader) write() (w dbadapter.Write) {
 		v := r.version()
 		w.If = &v
 	}
+	w.Must = flags&flagMust != 0
 	if flags&flagPast != 0 {
 		w.Past = dbadapter.Timestamp(r.uint64())
 	}
