@@ -60,6 +60,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 			bell.ring()
 		},
 		Describe: func(a *wire.StatusAnswer) { n.describe(id, a) },
+		Listed:   n.listed(id, s.Name), KeepList: n.keepList(id, s.Name),
 	})
 	if err != nil {
 		return nil, err

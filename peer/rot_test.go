@@ -273,8 +273,8 @@ func (r *rotting) start(t *testing.T, dir, what string) (how string) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if r.rejoin(t, ns, what) {
-		how += ", and it has joined again"
+	if n := len(ns.Members()); n != 3 {
+		t.Fatalf("%s: %d members are listed: it would deny the others", what, n)
 	}
 	r.equalize(t, ns)
 	for _, of := range []*Namespace{ns, r.alive[0], r.alive[1]} {
@@ -289,33 +289,6 @@ func (r *rotting) start(t *testing.T, dir, what string) (how string) {
 		t.Errorf("%s: all is there, and %+v is lost", what, ns.Lost())
 	}
 	return how
-}
-
-// rejoin lets the node join again where a repair has taken members off its list, itself
-// perhaps, and says whether it had to: it denies them, and they cannot give back what they
-// are listed by.
-func (r *rotting) rejoin(t *testing.T, ns *Namespace, what string) bool {
-	t.Helper()
-	listed := 0
-	for _, m := range ns.Members() {
-		if m.ID == ns.node.ID() || m.ID == r.alive[0].node.ID() || m.ID == r.alive[1].node.ID() {
-			listed++
-		}
-	}
-	if listed == 3 {
-		return false
-	}
-	if lost := ns.Lost(); lost == nil || !lost.Control && !lost.Older {
-		t.Errorf("%s: a member is not listed, and %+v is lost", what, lost)
-	}
-	ticket, err := r.alive[0].Invite(t.Context(), InviteOptions{Role: RoleAdmin})
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-	if _, err := ns.node.Join(t.Context(), ticket); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-	return true
 }
 
 // read reads each record: it is what was written, or an error that says what is wrong.

@@ -40,6 +40,8 @@ type machine struct {
 	apply func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	// applyControl is the same for the control namespace.
 	applyControl func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
+	// listed are the copies of the lists.
+	listed map[dbadapter.Secret][][]byte
 	// raising, if not nil, is called before the data's ceiling is raised.
 	raising func()
 	// unopened, if not nil, is why no snapshot of the data can be opened.
@@ -66,7 +68,7 @@ func keyOf(seed int) ed25519.PrivateKey {
 func idOf(seed int) ID { return IDOf(keyOf(seed).Public().(ed25519.PublicKey)) }
 
 func newMachine(seed int) *machine {
-	m := &machine{clock: noon, key: keyOf(seed), store: memdb.New(memdb.Options{}), random: rand.New(rand.NewPCG(uint64(seed), 0))}
+	m := &machine{listed: map[dbadapter.Secret][][]byte{}, clock: noon, key: keyOf(seed), store: memdb.New(memdb.Options{}), random: rand.New(rand.NewPCG(uint64(seed), 0))}
 	m.Node = New(Config{
 		ID:   idOf(seed),
 		Sign: func(message []byte) ([]byte, error) { return ed25519.Sign(m.key, message), nil },
@@ -165,6 +167,7 @@ func (m *machine) open(secret dbadapter.Secret, s *State) (*Namespace, error) {
 			ns, err := m.store.Namespace(ctx, id, h, observe)
 			return appliedBy{ns, m, id != dbadapter.NamespaceIDOf(secret, s.Creator)}, err
 		},
+		Listed: m.listed[secret], KeepList: func(statements [][]byte) { m.listed[secret] = statements },
 		Save: func(s *State) error {
 			if m.save != nil {
 				return m.save(s)

@@ -34,7 +34,8 @@ func (n *Node) newSet(id dbadapter.NamespaceID, creator ID) *roster.Set {
 }
 
 // openList reads the list of members.
-func (ns *Namespace) openList(ctx context.Context, s *State) error {
+func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
+	s := o.State
 	if err := ns.readSet(ctx); err != nil {
 		return err
 	}
@@ -46,6 +47,9 @@ func (ns *Namespace) openList(ctx context.Context, s *State) error {
 		if _, err := ns.store(ctx, missing); err != nil {
 			return err
 		}
+	}
+	if err := ns.recoverList(ctx, o.Listed); err != nil {
+		return err
 	}
 	ns.members.Store(newMembers(ns.current(s), ns.set.List()))
 	for hash := range ns.set.Values() {
@@ -163,6 +167,7 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	for _, value := range taken {
 		ns.observe(roster.HashOf(value))
 	}
+	ns.keep(values(ns.set))
 	before := ns.Members()
 	ns.members.Store(newMembers(ns.current(before.state), ns.set.List()))
 	if ns.Members().Digest() == before.Digest() {

@@ -96,7 +96,7 @@ func (ns *Namespace) MayLack() error {
 }
 
 // Salvaged follows a salvage of the store: what is kept of the records is computed
-// anew, and what is lost is noted. It returns of how many ranges the sums were others.
+// anew, what is lost is noted, and the list of members is put back from memory. It returns of how many ranges the sums were others.
 func (ns *Namespace) Salvaged(ctx context.Context, data, control dbadapter.Loss, older bool) (ranges int, err error) {
 	var failed error
 	if older || data.Any() || control.Any() { // else the state need not be written
@@ -105,6 +105,9 @@ func (ns *Namespace) Salvaged(ctx context.Context, data, control dbadapter.Loss,
 			return nil
 		})
 	}
+	ns.updating.Lock()
+	failed = errors.Join(failed, ns.restoreList(ctx))
+	ns.updating.Unlock()
 	ns.vouching.waiting.again()
 	d, _, err := ns.Audit(ctx, nil)
 	return d.Ranges, errors.Join(failed, err)

@@ -22,11 +22,13 @@ type Namespace struct {
 	// Control holds the list of members.
 	Control Part
 
-	node     *Node
-	name     string             // when it was opened
-	self     dbadapter.WriterID // under which this node's versions name it
-	creator  ID
-	save     func(*State) error
+	node    *Node
+	name    string             // when it was opened
+	self    dbadapter.WriterID // under which this node's versions name it
+	creator ID
+	save    func(*State) error
+	// keepList keeps a copy of the statements; nil where there is none.
+	keepList func(statements [][]byte)
 	clock    *hlc.Clock
 	describe func(*wire.StatusAnswer)
 	// incarnation is that of all versions that this opening makes. A namespace
@@ -69,6 +71,12 @@ type Opening struct {
 	Store OpenStore
 	// Save makes a state durable before it returns.
 	Save func(*State) error
+	// KeepList, if not nil, keeps a copy of the statements of the list of members in
+	// place of the last one. What fails it notes itself: the copy lacks something then.
+	KeepList func(statements [][]byte)
+	// Listed is that copy, of which the control namespace may have lost something to
+	// damage; nil where there is none.
+	Listed [][]byte
 	// Committed, if not nil, is called after each commit of data, with locks of the
 	// store held: it must be quick, and call nothing of the store.
 	Committed func()
@@ -89,7 +97,7 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 	}
 	ns := &Namespace{
 		self: self, creator: ID(o.State.Creator),
-		node: n, name: o.State.Name, save: o.Save, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
+		node: n, name: o.State.Name, save: o.Save, keepList: o.KeepList, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
 		describe: o.Describe,
 	}
 	if err := ns.open(ctx, &o); err != nil {
@@ -109,7 +117,7 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) error {
 	if err != nil {
 		return errors.Join(err, ns.Store.Close())
 	}
-	if err := ns.openList(ctx, o.State); err != nil {
+	if err := ns.openList(ctx, o); err != nil {
 		return errors.Join(fmt.Errorf("the list of members: %w", err), ns.Close())
 	}
 	ns.clock.Observe(hlc.Timestamp(max(ns.Store.Ceiling(), ns.Control.Store.Ceiling())))

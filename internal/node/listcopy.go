@@ -1,0 +1,46 @@
+package node
+
+import (
+	"context"
+	"slices"
+
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// A node that loses statements of the list of members to damage denies the members that
+// they list, itself perhaps, and can then be given back nothing by a sync. So a copy of
+// all statements stands beside the store, in a file of its own. It is no authority: what
+// it holds was signed by admins, counts by the same rules as when it came, and what it
+// lacks the control namespace has.
+
+// recoverList adds to the set the statements of the copy that the control namespace has
+// lost, and puts them back.
+func (ns *Namespace) recoverList(ctx context.Context, listed [][]byte) error {
+	missing := slices.DeleteFunc(slices.Clone(listed), func(value []byte) bool { return ns.set.Has(roster.HashOf(value)) })
+	if len(missing) > 0 {
+		ns.set.Load(slices.Values(missing))
+		missing = slices.DeleteFunc(missing, func(value []byte) bool { return !ns.set.Has(roster.HashOf(value)) })
+		if _, err := ns.store(ctx, missing); err != nil {
+			return err
+		}
+	}
+	all := values(ns.set)
+	if len(all) == len(listed) && !slices.ContainsFunc(listed, func(value []byte) bool { return !ns.set.Has(roster.HashOf(value)) }) {
+		return nil
+	}
+	ns.keep(all)
+	return nil
+}
+
+// restoreList puts the statements of the set back into the control namespace, after a
+// salvage that may have left some behind. updating is held.
+func (ns *Namespace) restoreList(ctx context.Context) error {
+	_, err := ns.store(ctx, values(ns.set))
+	return err
+}
+
+func (ns *Namespace) keep(statements [][]byte) {
+	if ns.keepList != nil {
+		ns.keepList(statements)
+	}
+}
