@@ -12,7 +12,8 @@ var (
 	ErrExpired = errors.New("expired")
 	// ErrLimit: the input is larger than the store takes.
 	ErrLimit = errors.New("over a limit")
-	// ErrCorrupt: what was read is not what was written.
+	// ErrCorrupt: what was read is not what was written. Keep a copy of the store, then
+	// repair it (Salvager, ondisk.Salvage), or restore it from another copy.
 	ErrCorrupt = errors.New("the stored data is damaged")
 	// ErrConflict: a conditional write met another version.
 	ErrConflict = errors.New("the version has changed")

@@ -22,6 +22,9 @@ var (
 	ErrConflict = dbadapter.ErrConflict
 	// ErrCorrupt: what was read is not what was written.
 	ErrCorrupt = dbadapter.ErrCorrupt
+	// ErrSalvageable: the store of the folder cannot be opened for damage, and Salvage is
+	// to repair it; it is ErrCorrupt, too.
+	ErrSalvageable = errors.New("the store can be repaired")
 	// ErrLimit: an input or a resource is over a stated bound.
 	ErrLimit = dbadapter.ErrLimit
 	// ErrAway: the database of the store cannot be reached, and nothing was written;

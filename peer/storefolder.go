@@ -117,8 +117,17 @@ func (n *Node) openKind(dir string, kind ondisk.Kind, memory int64, logLimit int
 		return nil, fmt.Errorf("%w: %s keeps its records in %s, and the setting store says %s: leave the setting out, or move them first: syncd migrate %s",
 			ErrInvalid, n.dir, held, kind, kind)
 	}
-	return ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: memory, LogLimit: logLimit, Damaged: func(err error) { _ = n.met(err) }})
+	store, err := ondisk.Open(dir, kind, ondisk.Options{Logger: n.log, Now: n.now, Memory: memory, LogLimit: logLimit, Damaged: func(err error) { _ = n.met(err) }})
+	if errors.Is(err, ErrCorrupt) {
+		err = salvageable{err}
+	}
+	return store, err
 }
+
+// salvageable is an error that is ErrSalvageable, too.
+type salvageable struct{ error }
+
+func (s salvageable) Unwrap() []error { return []error{s.error, ErrSalvageable} }
 
 // removeMoved removes the store that a migration has left.
 func (n *Node) removeMoved(note storeNote) {

@@ -1,5 +1,5 @@
 // Package damage tells of damage to a store: every error of it is
-// dbadapter.ErrCorrupt, names the place, and says what to do.
+// dbadapter.ErrCorrupt, and names the place.
 package damage
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// Corrupt names what is damaged and what to do about it.
+// Corrupt names what is damaged. What to do about it the caller knows: whether the store
+// can be repaired, and from what it can be restored.
 func Corrupt(what, format string, args ...any) error {
-	return fmt.Errorf("read %s: %w: %s; restore the store from a copy, or use an empty folder or schema and sync again from a peer",
-		what, dbadapter.ErrCorrupt, fmt.Sprintf(format, args...))
+	return fmt.Errorf("read %s: %w: %s", what, dbadapter.ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
 // File names a damaged file.

@@ -248,7 +248,11 @@ func (a *app) notOpened(err error) error {
 	if errors.Is(err, peer.ErrLocked) {
 		return fmt.Errorf("open %s: %w: another daemon is running on this data directory; stop it first, or choose another --data-dir", a.DataDir, err)
 	}
-	return fmt.Errorf("open %s: %w", a.DataDir, err)
+	err = fmt.Errorf("open %s: %w", a.DataDir, err)
+	if errors.Is(err, peer.ErrSalvageable) {
+		return &hintedError{err, fmt.Sprintf("keep a copy of %[1]s, then run: syncd --data-dir %[1]s verify --repair; then start the daemon again", a.DataDir)}
+	}
+	return err
 }
 
 // othersWrite is the mode bit of a folder in which every user makes files.
