@@ -40,9 +40,10 @@ func (t *receiver) apply(arrived []arrival) error {
 	return t.admit(batch, size)
 }
 
-// pending is an admission whose commit may be running, or is to.
+// pending is an admission that may be running.
 type pending struct {
 	records  []dbadapter.Hashed
+	size     int64
 	wait     func()
 	verdicts []Verdict
 	err      error
@@ -50,35 +51,32 @@ type pending struct {
 	failed error
 }
 
-// admit passes one batch, of so many bytes, to the admission: the records are checked
-// while those before them are committed, and then committed in their turn. A batch may
-// wait for that while the next is checked, so that neither waits for the other where one
-// takes longer now and then.
+// admit passes one batch, of so many bytes, to the admission: it is checked and committed
+// while the next ones come and are checked, too. They end in any order: each record is
+// decided by itself. How far this side has come is noted when all before have ended.
 func (t *receiver) admit(records []dbadapter.Hashed, size int64) error {
 	if len(records) == 0 {
 		return nil
 	}
 	defer t.link.in(StepApply)()
-	commit := t.link.opts.Admit(records)
-	if err := t.settle(commitsAside - 1); err != nil {
+	if err := t.settle(asideBytes - size); err != nil {
 		return err
 	}
-	p, before := &pending{records: records}, (*pending)(nil)
+	p, before := &pending{records: records, size: size}, (*pending)(nil)
 	if len(t.pending) > 0 {
 		before = t.pending[len(t.pending)-1]
 	}
 	run := func() {
+		p.verdicts, p.err = t.link.opts.Admit(records)()
 		if before != nil {
-			if before.wait(); before.err != nil {
-				p.err = before.err // which ends the session
-				return
-			}
+			before.wait()
+			p.failed = cmp.Or(before.err, before.failed) // which ends the session
 		}
-		if p.verdicts, p.err = commit(); p.err == nil && t.reached != nil {
+		if p.err == nil && p.failed == nil && t.reached != nil {
 			p.failed = t.reached(records[len(records)-1].Key, size)
 		}
 	}
-	t.pending = append(t.pending, p)
+	t.pending, t.aside = append(t.pending, p), t.aside+size
 	if aside := t.link.opts.Aside; aside != nil {
 		p.wait = aside(run)
 		t.link.settle = t.settleAll
@@ -91,12 +89,12 @@ func (t *receiver) admit(records []dbadapter.Hashed, size int64) error {
 	return t.link.tick()
 }
 
-// settle waits for the commits that are running, until no more than so many are, and
-// notes their verdicts.
-func (t *receiver) settle(most int) error {
-	for len(t.pending) > most {
+// settle waits for the admissions that are running, until they have no more than so many
+// bytes, and notes their verdicts.
+func (t *receiver) settle(most int64) error {
+	for len(t.pending) > 0 && t.aside > most {
 		p := t.pending[0]
-		t.pending = t.pending[1:]
+		t.pending, t.aside = t.pending[1:], t.aside-p.size
 		if p.wait != nil {
 			p.wait()
 		}
@@ -119,7 +117,7 @@ func (t *receiver) settle(most int) error {
 	return nil
 }
 
-// settleAll waits for all commits, also where one has failed.
+// settleAll waits for all admissions, also where one has failed.
 func (t *receiver) settleAll() (err error) {
 	for len(t.pending) > 0 {
 		err = cmp.Or(err, t.settle(0))

@@ -104,14 +104,15 @@ const (
 
 // Memory that a session reserves from its Budget.
 const (
-	// commitsAside is how many frames may be committed, or wait for that, while another
-	// one comes.
-	commitsAside = 2
+	// asideBytes is how much may be checked and committed while another frame comes: some
+	// frames of small records, so that neither the processors nor the disk wait where one
+	// of these steps takes longer now and then.
+	asideBytes = 3 * wire.MaxFrame
 
 	// baseBytes is what a session of any size takes: the cache of records
-	// read, a frame that comes while others are committed, a batch that goes, and
+	// read, a frame that comes while others are checked and committed, a batch that goes, and
 	// what is compared.
-	baseBytes = cacheBytes + (1+commitsAside)*wire.MaxFrame + 2*wire.BatchBytes + besideBytes
+	baseBytes = cacheBytes + wire.MaxFrame + asideBytes + 2*wire.BatchBytes + besideBytes
 
 	// cellBytes is what one cell takes at a side: a slot of the decoder, and for
 	// the difference that it may yield what the decoder and the difference plan

@@ -17,9 +17,9 @@ type Options struct {
 	Self, Remote []byte
 	// Admit applies the records that arrive. A dry run never calls it.
 	Admit Admission
-	// Aside, if not nil, runs a commit of Admit while the session goes on: it may
-	// begin fn on another goroutine, and wait, which is called from several, returns when
-	// fn has. nil: the session runs it itself.
+	// Aside, if not nil, runs an admission while the session goes on: it may begin fn on
+	// another goroutine, and wait, which is called from several, returns when fn has. Several
+	// admissions then run at a time and end in any order. nil: the session runs each itself.
 	Aside func(fn func()) (wait func())
 	// Nonce is 16 fresh random bytes.
 	Nonce wire.Nonce
@@ -36,7 +36,7 @@ type Options struct {
 	// Received, if not nil, is told how far an empty side, or one with Behind, has been
 	// sent all records: the key of the last one that was let in or refused, and how many
 	// bytes came since the last call. It is called beside the session where Aside runs the
-	// commits, one call at a time.
+	// admissions, one call at a time.
 	Received func(key []byte, bytes int64) error
 	// Await, if not nil, is called before records come to this side, with their number.
 	// Its error ends the session: ErrTurn while others come first.
@@ -87,8 +87,7 @@ type Options struct {
 
 // Admission checks the limits, rights, signatures and clocks of records that
 // arrive; commit then commits those that pass. The verdicts are in the order of the
-// records. A session calls commit once for each admission, one after another in
-// their order, and perhaps checks the next records meanwhile (Options.Aside).
+// records. A session calls commit once for each admission.
 type Admission func(records []dbadapter.Hashed) (commit func() ([]Verdict, error))
 
 // Verdict says what the admission made of a record.

@@ -30,9 +30,16 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timest
 	return func() ([]reconcile.Verdict, error) {
 		past := ns.past()
 		for first := 0; first < len(records); {
-			last := min(first+ns.pace.next(ns.commits.singles.Load(), ns.node.elapsed(), admitLeast, admitMost), len(records))
+			most := ns.pace.next(ns.commits.singles.Load(), ns.node.elapsed(), admitLeast, admitMost)
+			last := min(first+most, len(records))
 			slice := a.slice(first, last)
+			if most < admitMost {
+				ns.slowly.Lock()
+			}
 			err := ns.let(ctx, past, slice)
+			if most < admitMost {
+				ns.slowly.Unlock()
+			}
 			ns.listRefused(slice)
 			if err != nil {
 				return nil, err

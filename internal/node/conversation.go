@@ -192,7 +192,9 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	}
 	n.random(o.Nonce[:], ForNonce)
 	o.PartsFrom = math.MaxInt64 // a list of members is small
-	if !c.ask.Control {
+	if c.ask.Control {
+		o.Aside = nil // a statement comes behind those that it names
+	} else {
 		o.PartsFrom, o.Await, o.Received = n.bulk().PartsFrom, c.await, ns.reached
 		c.behind = ns.Members().state.FilledTo
 		o.Behind = c.behind

@@ -40,7 +40,7 @@
 //	                   former.go                what former members said is dropped
 //	                   openings.go              how many cells a sync opens with
 //	what is pushed     push.go, arrival.go      this node's writes, as they go out; and others', as they come
-//	                   hasten.go                the syncs that pushes bring about
+//	                   hasten.go, origins.go    the syncs that pushes bring about
 //	questions          ask.go, questions.go     what members ask one another, and how often
 //	                   status.go                how this node is
 //	after damage       lost.go                  what is missing since files were made anew

@@ -52,12 +52,13 @@ func TestSingleWritesAmongAdmissions(t *testing.T) {
 	}
 }
 
-// While single writes come, the signatures of records from a peer are verified in pieces
+// The signatures of records from a peer are verified in one piece where other records are
+// examined too, and else in pieces for the processors; while single writes come, in pieces
 // as small as that takes no longer than a writer may wait for.
 func TestVerifiedAmongSingleWrites(t *testing.T) {
 	m, ns := newNotes(Policy{})
 	var many []dbadapter.Record
-	for i := range 2 * verifiedMost {
+	for i := range 2 * verifiedAlone {
 		many = append(many, signedBy(writer, ns, dbadapter.Record{Key: fmt.Append(nil, i), Version: at(writer, 0)}))
 	}
 	largest := func() (n int) {
@@ -70,8 +71,12 @@ func TestVerifiedAmongSingleWrites(t *testing.T) {
 		admit(ns, writer, many...)
 		return n
 	}
-	if n := largest(); n != verifiedMost {
-		t.Errorf("without single writes: %d at once, not %d", n, verifiedMost)
+	if n := largest(); n != verifiedAlone {
+		t.Errorf("without single writes: %d at once, not %d", n, verifiedAlone)
+	}
+	ns.examining.Add(1)
+	if n := largest(); n != len(many) {
+		t.Errorf("beside others: %d at once, not %d", n, len(many))
 	}
 	must(put(ns, "single", ""))
 	if n := largest(); n != verifiedLeast {

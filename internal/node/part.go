@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
@@ -27,12 +28,17 @@ type Part struct {
 	// peers, whose versions are made; what commits a batch of this node has it alone.
 	commits commitLock
 	pace    pace // of records from peers
-	// verifying is the pace at which their signatures are.
+	// verifying is the pace at which their signatures are, and examining how many
+	// admissions check them now.
 	verifying pace
-	growing   sync.Mutex // held while the live sketch is being lengthened
-	declined  declined
-	openings  openings
-	kept      keptSummary
+	examining atomic.Int32
+	// slowly is held for a piece of an admission while single writes come: several
+	// admissions take turns then.
+	slowly   sync.Mutex
+	growing  sync.Mutex // held while the live sketch is being lengthened
+	declined declined
+	openings openings
+	kept     keptSummary
 }
 
 // open opens the part's records and brings its live sketch up to date.

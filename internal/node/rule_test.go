@@ -47,7 +47,7 @@ func TestOneRuleOfSignatures(t *testing.T) {
 	if v := admit(ns, writer, record("alone"))[0]; v.Result != dbadapter.Applied {
 		t.Errorf("alone: %+v", v)
 	}
-	const n = 2*verifiedMost + 5
+	const n = 2*verifiedAlone + 5
 	var many []dbadapter.Record
 	forged := map[int]bool{3: true, n/3 - 1: true, n / 3: true, n - 1: true}
 	for i := range n {
