@@ -4,6 +4,7 @@ import (
 	stdlib "crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha512"
+	"encoding/binary"
 
 	"github.com/oasisprotocol/curve25519-voi/curve"
 	"github.com/oasisprotocol/curve25519-voi/curve/scalar"
@@ -60,12 +61,12 @@ type batch struct {
 }
 
 // term is a well-formed signature: r and s are its halves, key its key and k the
-// hash of r, key and message.
+// hash of r, key and message, all 512 bits of it.
 type term struct {
 	place int // in checks
 	r     curve.EdwardsPoint
 	key   *curve.EdwardsPoint
-	s, k  scalar.Scalar
+	s, k  digits
 }
 
 // read takes a check apart, and reports whether it is well-formed.
@@ -83,16 +84,14 @@ func (b *batch) read(t *term) bool {
 	if key == nil || point(&t.r, c.Signature[:32]) == nil || !scalar.ScMinimalVartime(c.Signature[32:]) {
 		return false
 	}
-	if _, err := t.s.SetBytesModOrder(c.Signature[32:]); err != nil {
-		return false
-	}
+	t.s.read(c.Signature[32:])
 	h := sha512.New()
 	h.Write(c.Signature[:32])
 	h.Write(c.Key)
 	h.Write(c.Message)
-	var sum [sha512.Size]byte
-	_, err := t.k.SetBytesModOrderWide(h.Sum(sum[:0]))
-	return err == nil
+	var hash [sha512.Size]byte
+	t.k.read(h.Sum(hash[:0]))
+	return true
 }
 
 // point decodes a point, canonical or not, or is nil.
@@ -138,34 +137,33 @@ func together(terms []*term) bool {
 	random := make([]byte, 16*len(terms))
 	rand.Read(random) // never fails
 	var (
-		scalars = make([]scalar.Scalar, 0, 2*len(terms)+1)
+		scalars = make([]*scalar.Scalar, 0, 2*len(terms)+1)
 		points  = make([]*curve.EdwardsPoint, 0, 2*len(terms)+1)
-		ofKey   = map[*curve.EdwardsPoint]int{} // the places of keys
-		sum     scalar.Scalar                   // Σ z·s
-		product scalar.Scalar
+		factors = make([]scalar.Scalar, len(terms))
+		zs      sum
+		zk      = map[*curve.EdwardsPoint]*sum{}
 		padded  [scalar.ScalarSize]byte
 	)
 	for i, t := range terms {
 		copy(padded[:], random[16*i:16*i+16])
-		var z scalar.Scalar
-		if _, err := z.SetBits(padded[:]); err != nil {
+		if _, err := factors[i].SetBits(padded[:]); err != nil {
 			return false
 		}
-		scalars, points = append(scalars, z), append(points, &t.r)
-		sum.Add(&sum, product.Mul(&z, &t.s))
-		at, met := ofKey[t.key]
-		if !met {
-			at = len(points)
-			ofKey[t.key] = at
-			scalars, points = append(scalars, scalar.Scalar{}), append(points, t.key)
+		scalars, points = append(scalars, &factors[i]), append(points, &t.r)
+		z := factor{binary.LittleEndian.Uint64(padded[:]), binary.LittleEndian.Uint64(padded[8:])}
+		zs.add(z, &t.s, 4)
+		ofKey := zk[t.key]
+		if ofKey == nil {
+			ofKey = new(sum)
+			zk[t.key] = ofKey
 		}
-		scalars[at].Add(&scalars[at], product.Mul(&z, &t.k))
+		ofKey.add(z, &t.k, 8)
 	}
-	scalars, points = append(scalars, *sum.Neg(&sum)), append(points, curve.ED25519_BASEPOINT_POINT)
-	each := make([]*scalar.Scalar, len(scalars))
-	for i := range scalars {
-		each[i] = &scalars[i]
+	for key, ofKey := range zk {
+		scalars, points = append(scalars, ofKey.scalar()), append(points, key)
 	}
+	ofBase := zs.scalar()
+	scalars, points = append(scalars, ofBase.Neg(ofBase)), append(points, curve.ED25519_BASEPOINT_POINT)
 	var total curve.EdwardsPoint
-	return total.MultiscalarMulVartime(each, points).IsSmallOrder()
+	return total.MultiscalarMulVartime(scalars, points).IsSmallOrder()
 }
