@@ -160,8 +160,9 @@ func TestListsThatDifferAreNoNews(t *testing.T) {
 		t.Fatal(err)
 	}
 	sync1(t, sb, na.ID())
-	shut(t, na) // waits until the log has its lines
 	const line = `msg="a sync that the peer began has failed"`
+	eventually(t, "the side that was called has its line in the log", func() bool { return log.with(line) > 0 })
+	shut(t, na) // waits until all have theirs
 	if info, debug := log.with("level=INFO "+line), log.with("level=DEBUG "+line); info != 0 || debug == 0 {
 		t.Errorf("%d lines at INFO, %d at DEBUG", info, debug)
 	}
