@@ -82,6 +82,8 @@ type NamespaceStatus struct {
 	Namespace
 	MemberList []Member    `json:"member_list"`
 	Rejections []Rejection `json:"rejections"`
+	// Cluster is there where it was asked for.
+	Cluster []ClusterMember `json:"cluster,omitempty" doc:"what all members have answered that were asked how they are; where that was asked for"`
 }
 
 // NamespaceStatusOf describes a namespace of a node in full.

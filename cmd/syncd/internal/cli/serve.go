@@ -126,7 +126,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	defer closeStore(store, &err)
 	node, err := peer.Open(ctx, peer.Config{
 		Dir: a.DataDir, Store: store, StoreKind: c.kind(), ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
-		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, NoPush: !c.Push, Memory: int64(c.Memory), Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics,
+		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, NoPush: !c.Push, Memory: int64(c.Memory), Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics, Program: buildVersion().Version,
 	})
 	if err != nil {
 		return a.notOpened(err)

@@ -11,19 +11,28 @@ import (
 )
 
 type statusCmd struct {
-	NS string `name:"ns" help:"Show this namespace: its members, and what was refused." placeholder:"NS" xor:"what"`
-	ID bool   `name:"id" help:"Print the node's id, and nothing else." xor:"what"`
+	NS      string        `name:"ns" help:"Show this namespace: its members, and what was refused." placeholder:"NS" xor:"what"`
+	Cluster bool          `help:"Ask all members how they are: of the namespace, or of all."`
+	Within  time.Duration `help:"With --cluster: how long a member may take to answer." default:"5s"`
+	ID      bool          `name:"id" help:"Print the node's id, and nothing else." xor:"what"`
 }
 
 func (statusCmd) Help() string {
-	return `Examples:
+	return `--cluster asks all members at once. Of each it says whether it answers, whether it holds what this node holds, and if not how many records fewer and by how much its newest version is older; when a sync has last proved it equal to a member, and how many differences that sync had found; by how much its clock is behind; the version of its program, what its files take and what is free on its disk. Of a member that is away it says when this node was last proved equal to it.
+
+Examples:
     syncd status
+    syncd status --cluster
+    syncd status --cluster --ns notes -o json | jq '.[].cluster[] | select(.equal | not)'
     syncd status --id
     syncd status --ns notes -o json`
 }
 
 // Run shows the node, or one namespace.
 func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	if c.Cluster {
+		return c.cluster(ctx, a, daemon)
+	}
 	if c.NS != "" {
 		return c.namespace(ctx, a, daemon)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 )
@@ -45,6 +46,14 @@ func (c *Client) DropNamespace(ctx context.Context, ns string) error {
 func (c *Client) NamespaceStatus(ctx context.Context, ns string) (api.NamespaceStatus, error) {
 	var out api.NamespaceStatus
 	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/status", nil, nil, &out)
+	return out, err
+}
+
+// Cluster describes a namespace, with what its members answer within a time.
+func (c *Client) Cluster(ctx context.Context, ns string, within time.Duration) (api.NamespaceStatus, error) {
+	var out api.NamespaceStatus
+	q := url.Values{"cluster": {"true"}, "within": {within.String()}}
+	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/status", q, nil, &out)
 	return out, err
 }
 

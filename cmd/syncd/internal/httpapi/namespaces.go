@@ -51,10 +51,8 @@ func (s *server) registerNamespaces() {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "namespace-status", Method: http.MethodGet, Path: "/v1/ns/{ns}/status",
-		Summary: "A namespace, its members and what was refused",
-	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.NamespaceStatus, error) {
-		return api.NamespaceStatusOf(s.Node, ns), nil
-	}))
+		Summary: "A namespace, its members and what was refused; with cluster, how all members are",
+	}, s.namespaceStatus)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "invite", Method: http.MethodPost, Path: "/v1/invites",
 		Summary: "Make a ticket with which nodes can join a namespace", BodyReadTimeout: -1,

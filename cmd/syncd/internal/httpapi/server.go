@@ -19,7 +19,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -206,9 +205,9 @@ func (s *server) registerHealth() {
 	}, func(context.Context, *struct{}) (*okOutput, error) { return ok, nil })
 	huma.Register(s.api, huma.Operation{
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Summary: "The daemon takes work; needs no token",
-	}, func(context.Context, *struct{}) (*okOutput, error) {
-		if s.Ready != nil && !s.Ready() {
-			return nil, problem.From(errors.Join(peer.ErrClosed, errors.New("the daemon is shutting down")))
+	}, func(_ context.Context, in *readyInput) (*okOutput, error) {
+		if err := s.ready(in); err != nil {
+			return nil, err
 		}
 		return ok, nil
 	})

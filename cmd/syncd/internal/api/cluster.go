@@ -1,0 +1,66 @@
+package api
+
+import (
+	"time"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// ClusterMember is how a member of a namespace is.
+type ClusterMember struct {
+	ID        string    `json:"id"`
+	Role      string    `json:"role" enum:"read,write,admin"`
+	Self      bool      `json:"self,omitempty" doc:"this node"`
+	Lapsed    bool      `json:"lapsed,omitempty" doc:"the collection of deleted records does not wait for it"`
+	Reachable bool      `json:"reachable" doc:"it has answered; else there is a problem, and what is known here: verified"`
+	Problem   string    `json:"problem,omitempty" doc:"why it has not answered"`
+	TookMS    float64   `json:"took_ms" doc:"how long the answer took, with the dial where there was no connection"`
+	Equal     bool      `json:"equal" doc:"it holds what this node holds"`
+	Records   int64     `json:"records" doc:"that it holds, deleted ones included"`
+	Digest    string    `json:"digest,omitempty" doc:"of these"`
+	Missing   int64     `json:"missing" doc:"how many records fewer than this node it holds; less than 0 if more"`
+	Behind    float64   `json:"behind_seconds" doc:"by how much its newest version is older than this node's; 0 if it is not, or both hold the same"`
+	Newest    time.Time `json:"newest,omitzero" doc:"time of its newest version"`
+	SameList  bool      `json:"same_list" doc:"its list of members is that of this node"`
+	Proof     *Proof    `json:"proof,omitempty" doc:"the last sync of everything that has proved it equal to any member, by its word; absent if none has"`
+	Verified  *Proof    `json:"verified,omitempty" doc:"the last one that has proved this node equal to it, as this node has noted; absent if none has"`
+	Offset    float64   `json:"clock_offset_seconds" doc:"by how much this node's clock is ahead of its"`
+	OffsetErr float64   `json:"clock_error_seconds" doc:"the truth lies within this of the offset"`
+	Program   string    `json:"program,omitempty" doc:"version of its program"`
+	Taken     int64     `json:"storage_bytes,omitempty" doc:"what its files take on its disk; absent if it does not tell"`
+	Free      int64     `json:"storage_free_bytes,omitempty" doc:"what is free on that disk"`
+	Damaged   bool      `json:"damaged,omitempty" doc:"it has met damage to its store"`
+}
+
+// Proof is a sync that has proved two members equal.
+type Proof struct {
+	With        string    `json:"with"`
+	At          time.Time `json:"at" doc:"by the clock of the node that tells of it"`
+	Differences int64     `json:"differences" doc:"that the sync had found"`
+}
+
+// ClusterOf is the JSON form of what the members have answered.
+func ClusterOf(all []peer.ClusterMember) []ClusterMember {
+	out := make([]ClusterMember, 0, len(all))
+	for i := range all {
+		m := &all[i]
+		one := ClusterMember{ID: m.ID.String(), Role: m.Role.String(), Self: m.Self, Lapsed: m.Lapsed, Reachable: m.Problem == nil, Verified: proofOf(m.Verified)}
+		if m.Problem != nil {
+			one.Problem = m.Problem.Error()
+		} else {
+			one.TookMS = float64(m.Took) / float64(time.Millisecond)
+			one.Equal, one.Records, one.Digest, one.Missing, one.Behind, one.Newest = m.Equal, m.Records, m.Digest.String(), m.Missing, m.Behind.Seconds(), m.Newest
+			one.SameList, one.Proof, one.Offset, one.OffsetErr = m.SameList, proofOf(m.Proof), m.Offset.Seconds(), m.OffsetError.Seconds()
+			one.Program, one.Taken, one.Free, one.Damaged = m.Program, m.Taken, m.Free, m.Damaged
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func proofOf(p *peer.Proof) *Proof {
+	if p == nil {
+		return nil
+	}
+	return &Proof{p.With.String(), p.At, p.Differences}
+}

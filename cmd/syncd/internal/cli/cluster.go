@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+)
+
+// cluster shows how the members of a namespace are, or those of all.
+func (c statusCmd) cluster(ctx context.Context, a *app, daemon *client.Client) error {
+	if c.Within <= 0 {
+		return problem.Usage("status: --within %s: want more than 0", c.Within)
+	}
+	names := []string{c.NS}
+	if c.NS == "" {
+		names = names[:0]
+		all, err := daemon.Namespaces(ctx)
+		if err != nil {
+			return attempt(err, "status")
+		}
+		for _, ns := range all {
+			names = append(names, ns.Name)
+		}
+	}
+	out := []api.NamespaceStatus{}
+	for _, name := range names {
+		st, err := daemon.Cluster(ctx, name, c.Within)
+		if err != nil {
+			return attempt(err, "status of the members of %q", name)
+		}
+		out = append(out, st)
+	}
+	if a.json() {
+		return a.printJSON(out)
+	}
+	for i := range out {
+		if i > 0 {
+			if err := a.printf("\n"); err != nil {
+				return err
+			}
+		}
+		if err := a.printCluster(&out[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printCluster(ns *api.NamespaceStatus) error {
+	t := a.table(ns.Name, "", "holds", "", "proved equal", "clock", "version", "disk")
+	for i := range ns.Cluster {
+		m := &ns.Cluster[i]
+		state, proof := "answered in "+millis(m.TookMS), m.Proof
+		switch {
+		case m.Self:
+			state = "this node"
+		case !m.Reachable:
+			state, proof = "away", m.Verified
+		}
+		if m.Lapsed {
+			state += ", lapsed"
+		}
+		if m.Damaged {
+			state += ", damaged"
+		}
+		proved := "never"
+		if proof != nil {
+			proved = fmt.Sprintf("%s with %s, %s", proof.At.Format(time.RFC3339), short(proof.With), countOf(proof.Differences, "difference"))
+		}
+		if !m.Reachable {
+			t.row(m.ID, state, "", "", proved)
+			continue
+		}
+		t.row(m.ID, state, countOf(m.Records, "record"), comparison(m), proved, clockOf(m), m.Program, diskOf(m))
+	}
+	if err := t.print(); err != nil {
+		return err
+	}
+	for i := range ns.Cluster {
+		if m := &ns.Cluster[i]; !m.Reachable {
+			a.remark("%s: %s", short(m.ID), m.Problem)
+		}
+	}
+	return nil
+}
+
+// comparison says how what a member holds compares with what this node does.
+func comparison(m *api.ClusterMember) string {
+	var text string
+	switch {
+	case m.Self:
+		return ""
+	case m.Equal:
+		text = "equal"
+	case m.Missing > 0:
+		text = fmt.Sprintf("differs, %s fewer", countOf(m.Missing, "record"))
+	case m.Missing < 0:
+		text = fmt.Sprintf("differs, %s more", countOf(-m.Missing, "record"))
+	default:
+		text = "differs"
+	}
+	if m.Behind >= 1 {
+		text += ", " + seconds(m.Behind) + " behind"
+	}
+	if !m.SameList {
+		text += ", another list of members"
+	}
+	return text
+}
+
+// clockOf says how a member's clock compares with this node's, if that is sure.
+func clockOf(m *api.ClusterMember) string {
+	switch {
+	case m.Self:
+		return ""
+	case m.Offset-m.OffsetErr > 1:
+		return seconds(m.Offset) + " behind"
+	case -m.Offset-m.OffsetErr > 1:
+		return seconds(-m.Offset) + " ahead"
+	}
+	return "right"
+}
+
+func diskOf(m *api.ClusterMember) string {
+	if m.Taken == 0 && m.Free == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, %s free", size(m.Taken), size(m.Free))
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}

@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// mostPatience is the longest time that members may be given to say how they are.
+const mostPatience = 5 * time.Minute
+
+type statusInput struct {
+	NS      string `path:"ns" doc:"the namespace's local name"`
+	Cluster bool   `query:"cluster" doc:"ask all members, at once, how they are"`
+	Within  string `query:"within" default:"5s" doc:"how long a member may take to answer, at most 5m"`
+}
+
+// namespaceStatus describes a namespace, and on request all of its members.
+func (s *server) namespaceStatus(ctx context.Context, in *statusInput) (*output[api.NamespaceStatus], error) {
+	ns, err := s.namespace(in.NS)
+	if err != nil {
+		return nil, err
+	}
+	out := &output[api.NamespaceStatus]{api.NamespaceStatusOf(s.Node, ns)}
+	if !in.Cluster {
+		return out, nil
+	}
+	within, err := duration("within", in.Within)
+	if err != nil {
+		return nil, err
+	}
+	if within > mostPatience {
+		return nil, fail(problem.Usage("within %s: want at most %s", in.Within, mostPatience))
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	all, err := ns.Cluster(ctx)
+	if err != nil {
+		return nil, fail(err)
+	}
+	out.Body.Cluster = api.ClusterOf(all)
+	return out, nil
+}
+
+type readyInput struct {
+	Synced string `query:"synced" doc:"503, too, unless a sync has proved each namespace that has other members equal to one of them within this time, such as 15m"`
+}
+
+// ready is the rule of /readyz: the daemon is not shutting down; and if the request names
+// a time, each namespace that has other members was proved equal to one of them within it.
+func (s *server) ready(in *readyInput) error {
+	if s.Ready != nil && !s.Ready() {
+		return problem.From(errors.Join(peer.ErrClosed, errors.New("the daemon is shutting down")))
+	}
+	if in.Synced == "" {
+		return nil
+	}
+	within, err := duration("synced", in.Synced)
+	if err != nil {
+		return err
+	}
+	if names := s.Node.Unproved(within); len(names) > 0 {
+		return problem.From(fmt.Errorf("%w: no sync has proved %s equal to another member within %s", peer.ErrBusy, strings.Join(names, ", "), within))
+	}
+	return nil
+}
