@@ -82,7 +82,7 @@ func (l *looked) committed(seq uint64, changes []dbadapter.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq = seq
-	for i := range changes {
+	for i := 0; len(l.found) > 0 && i < len(changes); i++ {
 		index := changes[i].Index
 		l.bytes -= weightOf(l.found[index])
 		delete(l.found, index)
@@ -103,6 +103,26 @@ func weightOf(held []commit.Held) (n int) {
 		n += held[i].Record.Weight()
 	}
 	return n
+}
+
+// noteLooked takes what a snapshot holds under indices, but for those of which the filter
+// says that nothing was ever there: the commit asks it again in less time than it takes to
+// remember them.
+func (n *namespace) noteLooked(seq uint64, indices []dbadapter.Index, loaded []commit.Loaded) {
+	if n.written.layers.Load() == nil {
+		n.looked.note(seq, indices, loaded)
+		return
+	}
+	var (
+		asked []dbadapter.Index
+		found []commit.Loaded
+	)
+	for i, index := range indices {
+		if len(loaded[i].Held) > 0 || n.written.mayHold(index) {
+			asked, found = append(asked, index), append(found, loaded[i])
+		}
+	}
+	n.looked.note(seq, asked, found)
 }
 
 // loadAll sets what is held under those of the indices that are in rest. Both ascend.

@@ -38,6 +38,14 @@ func TestLookUpsOfAnOldSnapshot(t *testing.T) {
 // as a map.
 func TestLookUpsAreRemembered(t *testing.T) {
 	_, n := openTest(t, t.TempDir(), Options{}, nil)
+	if s, err := n.Snapshot(); err != nil {
+		t.Fatal(err)
+	} else if _, err = s.Buckets([]dbadapter.Index{1, 2}); err != nil || len(n.looked.found) > 0 {
+		t.Errorf("a new namespace remembers %v, of which its filter says that there is nothing; %v", n.looked.found, err)
+	} else {
+		s.Close()
+	}
+	n.written.layers.Store(nil) // as in one that held records
 	look := func(s dbadapter.Snapshot, key string) {
 		if _, err := s.Buckets([]dbadapter.Index{n.hasher.Index([]byte(key))}); err != nil {
 			t.Fatal(err)

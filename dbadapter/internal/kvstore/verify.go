@@ -29,8 +29,12 @@ func (n *namespace) heldAll(txn kv.View, indices []dbadapter.Index) []commit.Loa
 	loaded := make([]commit.Loaded, len(indices))
 	sums := make([]dbadapter.Checksum, len(indices))
 	inParallel(len(indices), func(from, to int) {
-		f := txn.Find()
-		defer f.Close()
+		var f kv.Finder // made for the first index that there may be something under
+		defer func() {
+			if f != nil {
+				f.Close()
+			}
+		}()
 		var entry []byte
 		var place [prefixSize + layout.NumberSize]byte
 		clone := func(b []byte) error {
@@ -40,6 +44,9 @@ func (n *namespace) heldAll(txn kv.View, indices []dbadapter.Index) []commit.Loa
 		for i := from; i < to; i++ {
 			if !n.written.mayHold(indices[i]) {
 				continue
+			}
+			if f == nil {
+				f = txn.Find()
 			}
 			found, err := f.Get(appendIndexKey(place[:0], n.number, indices[i]), clone)
 			if err == nil && found {
