@@ -48,6 +48,8 @@ func newIdentity(key crypto.PrivKey) (identity, error) {
 // sign makes the signature of a record or of a statement.
 func (i *identity) sign(message []byte) ([]byte, error) { return i.signer.Sign(message), nil }
 
+func (i *identity) signAll(messages [][]byte) [][]byte { return i.signer.SignAll(messages) }
+
 // loadIdentity reads the key in a folder, and makes one in a folder without.
 func loadIdentity(dir string) (crypto.PrivKey, error) {
 	path := filepath.Join(dir, identityFile)

@@ -243,7 +243,7 @@ func (n *Node) openIdentity(_ context.Context, cfg *Config) (err error) {
 // its cores.
 func (n *Node) newCore(interval time.Duration, push node.Pushing) *node.Node {
 	return node.New(node.Config{
-		ID: node.ID(n.self.id), Sign: n.self.sign,
+		ID: node.ID(n.self.id), Sign: n.self.sign, SignAll: n.self.signAll,
 		Now: n.now, Each: onAllCores, Turn: newTurns().run, Aside: aside, GiveWay: runtime.Gosched, Interval: interval, Budget: reconcile.NewBudget(n.limits.SyncMemory),
 		Elapsed: func() time.Duration { return time.Since(n.begun) }, Loaded: n.loaded,
 		Random: func(node.Purpose) uint64 {

@@ -15,6 +15,8 @@ type Config struct {
 	// ID is the node's own, and Sign makes signatures with its key.
 	ID   ID
 	Sign func(message []byte) ([]byte, error)
+	// SignAll makes the signatures of several messages in less time. nil: one by one.
+	SignAll func(messages [][]byte) [][]byte
 	// Verify reports of each signature whether its key made it. nil: signature.VerifyAll.
 	Verify func(checks []signature.Check) []bool
 	// Now is the machine's wall clock: the time of versions and expiries.

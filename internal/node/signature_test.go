@@ -6,9 +6,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/signature"
 )
 
 // The bytes that are signed, a node's id and its writer id never change: the
@@ -110,6 +113,23 @@ func TestSign(t *testing.T) {
 	}
 	if len(records(ns)) != 2 {
 		t.Error("a write that was not signed is there")
+	}
+}
+
+// Each of many writes gets its own signature from a key that makes several at once.
+func TestSignTogether(t *testing.T) {
+	m, ns := newNotes(Policy{})
+	m.SignAll = signature.NewSigner(m.key).SignAll
+	m.Sign = func([]byte) ([]byte, error) { return nil, errors.New("one by one") }
+	var items []Item
+	for i := range 2*signedTogether + 2 {
+		items = append(items, Item{Key: fmt.Append(nil, i), Time: []time.Time{{}, noon}[i%2]})
+	}
+	must(importAll(ns, items))
+	for _, r := range records(ns) {
+		if dated := r.Version.Writer == 0; !ns.signed(m.ID, &r) || dated != (r.Signer == writerOf(1)) {
+			t.Errorf("%q: signer %s, signature %x", r.Key, r.Signer, r.Signature)
+		}
 	}
 }
 

@@ -83,4 +83,14 @@ func BenchmarkSign(b *testing.B) {
 			s.Sign(message)
 		}
 	})
+	messages := make([][]byte, 1024)
+	for i := range messages {
+		messages[i] = make([]byte, 300)
+	}
+	b.Run("together", func(b *testing.B) {
+		for b.Loop() {
+			s.SignAll(messages)
+		}
+		perSignature(b, len(messages))
+	})
 }

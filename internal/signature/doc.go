@@ -2,7 +2,7 @@
 // makes them.
 //
 //	ok := signature.VerifyAll([]signature.Check{{Key: key, Message: message, Signature: made}})
-//	made := signature.NewSigner(private).Sign(message)
+//	made := signature.NewSigner(private).SignAll(messages)
 //
 // There is one rule for all of them, that of ZIP-215 (Daira Hopwood, Jack Grigg and
 // Henry de Valence, "Explicitly Defining and Modifying Ed25519 Validation Rules",

@@ -16,6 +16,8 @@ type Signer struct {
 	secret scalar.Scalar
 	prefix [32]byte
 	public [stdlib.PublicKeySize]byte
+	// readable: SignAll may read the coordinates of points.
+	readable bool
 }
 
 // NewSigner is a signer with the key, of ed25519.PrivateKeySize bytes.
@@ -24,7 +26,7 @@ func NewSigner(key stdlib.PrivateKey) *Signer {
 	hash[0] &= 248
 	hash[31] &= 127
 	hash[31] |= 64
-	s := &Signer{prefix: [32]byte(hash[32:]), public: [stdlib.PublicKeySize]byte(key[stdlib.SeedSize:])}
+	s := &Signer{prefix: [32]byte(hash[32:]), public: [stdlib.PublicKeySize]byte(key[stdlib.SeedSize:]), readable: readable()}
 	if _, err := s.secret.SetBits(hash[:32]); err != nil {
 		panic(err) // it has the right length: it is an array
 	}
