@@ -86,10 +86,11 @@ func (ns *Namespace) collect(ctx context.Context, im *node.Import, items iter.Se
 		if err != nil {
 			return fmt.Errorf("item %d: %w", number, err)
 		}
-		if im.Full(&own) && !l.take(im.Cut()) {
-			return nil // end says why
+		for !im.Add(&own) {
+			if !l.take(im.Cut()) {
+				return nil // end says why
+			}
 		}
-		im.Add(&own)
 	}
 	return nil
 }

@@ -69,6 +69,23 @@ func TestImport(t *testing.T) {
 	}
 }
 
+// A store counts a key twice, and so does a batch of an import.
+func TestImportOfLongKeys(t *testing.T) {
+	n := open(t, peer.Config{})
+	ns := create(t, n, peer.Policy{Unsigned: true})
+	const all = 2000
+	r, err := ns.Import(t.Context(), func(yield func(peer.Item, error) bool) {
+		for i := range all {
+			if !yield(peer.Item{Key: fmt.Appendf(nil, "%0*d", dbadapter.MaxKey, i)}, nil) {
+				return
+			}
+		}
+	})
+	if err != nil || r.Written != all {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestImportStopsAtTheFault(t *testing.T) {
 	n := open(t, peer.Config{})
 	ns := create(t, n, peer.Policy{Unsigned: true})

@@ -35,7 +35,7 @@ func hookedNotes(t *testing.T) (*hookedStore, *Namespace) {
 func TestImportOverlaps(t *testing.T) {
 	store, ns := hookedNotes(t)
 	var read atomic.Int64
-	const batch, all = 2048, 3*2048 + 5
+	const batch, all = dbadapter.MaxBatch, 3*dbadapter.MaxBatch + 5
 	var commits atomic.Int64 // of which two may be under way
 	store.hook = func(writes []dbadapter.Write) {
 		if commits.Add(1) == 1 {
@@ -62,8 +62,8 @@ func TestImportLetsWritesIn(t *testing.T) {
 	var put atomic.Bool
 	result := make(chan error, 1)
 	r, err := ns.Import(t.Context(), func(yield func(Item, error) bool) {
-		for i := 0; i < 500*2048 && !put.Load(); i++ {
-			if i == 3*2048 {
+		for i := 0; i < 250*dbadapter.MaxBatch && !put.Load(); i++ {
+			if i == 3*dbadapter.MaxBatch {
 				go func() {
 					_, err := ns.Put(t.Context(), []byte("urgent"), nil)
 					put.Store(true)
@@ -75,7 +75,7 @@ func TestImportLetsWritesIn(t *testing.T) {
 			}
 		}
 	})
-	if err != nil || r.Items >= 500*2048 {
+	if err != nil || r.Items >= 250*dbadapter.MaxBatch {
 		t.Errorf("a write waited for the whole import: %+v, %v", r, err)
 	}
 	if err := <-result; err != nil {
@@ -124,7 +124,7 @@ func (n refusingNamespace) Apply(ctx context.Context, writes []dbadapter.Write) 
 func TestImportBehindAFailure(t *testing.T) {
 	memory := memdb.New(memdb.Options{})
 	defer memory.Close()
-	const batch = 2048
+	const batch = dbadapter.MaxBatch
 	n, err := Open(t.Context(), Config{Store: &refusingStore{Store: memory, batch: batch, behind: make(chan struct{})}})
 	if err != nil {
 		t.Fatal(err)

@@ -15,11 +15,11 @@ const lookedUp = 128
 // and not the records: what is there, or that there is nothing, the commit has to know
 // too, and need not read again.
 type holdings struct {
-	hasher  dbadapter.Hasher
 	snap    dbadapter.Snapshot
 	keys    int
 	key     func(i int) []byte
-	read    int // of the keys
+	index   func(i int) dbadapter.Index // of the key
+	read    int                         // of the keys
 	indices []dbadapter.Index
 	buckets map[dbadapter.Index][]dbadapter.Hashed // of the last lookedUp keys; only what is not empty
 }
@@ -35,7 +35,7 @@ func (h *holdings) under(i int) (*dbadapter.Record, error) {
 	if len(h.buckets) == 0 {
 		return nil, nil
 	}
-	bucket := h.buckets[h.hasher.Index(h.key(i))]
+	bucket := h.buckets[h.index(i)]
 	for n := range bucket {
 		if bytes.Equal(bucket[n].Key, h.key(i)) {
 			return &bucket[n].Record, nil
@@ -48,7 +48,7 @@ func (h *holdings) under(i int) (*dbadapter.Record, error) {
 func (h *holdings) next() error {
 	h.indices = h.indices[:0]
 	for ; h.read < h.keys && len(h.indices) < lookedUp; h.read++ {
-		h.indices = append(h.indices, h.hasher.Index(h.key(h.read)))
+		h.indices = append(h.indices, h.index(h.read))
 	}
 	slices.Sort(h.indices)
 	h.indices = slices.Compact(h.indices)

@@ -48,7 +48,7 @@ type ImportResult struct {
 }
 
 // Import collects items into batches. Its driver calls Add for each item, and Cut
-// before an item that Full reports, and at the end. It commits the batches in their
+// where Add has no room for it, and at the end. It commits the batches in their
 // order, each durable in one transaction: Hold, Writes, the store's Apply, Judge, or
 // Note behind one that failed.
 //
@@ -60,14 +60,19 @@ type Import struct {
 
 	ns    *Namespace
 	batch *ImportBatch
+	pace  pace
 }
 
 // ImportBatch is what one transaction imports.
 type ImportBatch struct {
 	im    *Import
 	items []Item
-	keys  map[string]bool // of items
-	bytes int
+	most  int // items
+	// indices are those of the items' keys, and places the same as a set. Two keys of one
+	// index are taken for one: the batch ends between them.
+	indices []dbadapter.Index
+	places  map[dbadapter.Index]struct{}
+	weight  int // of the items, as a store counts it
 	// copies are those of the items' keys and values.
 	copies []byte
 	same   []bool // of the writes: the content is there already
@@ -79,19 +84,27 @@ type ImportBatch struct {
 
 // Import begins an import.
 func (ns *Namespace) Import() *Import {
-	im := &Import{ns: ns}
+	im := &Import{ns: ns, pace: pace{seen: ns.commits.singles.Load()}}
 	im.Cut()
 	return im
 }
 
-// Cut takes what has been added as a batch, and begins the next one.
+// Cut takes what has been added as a batch, and begins the next one. It is small while
+// single writes come, which wait for a batch.
 func (im *Import) Cut() *ImportBatch {
 	b := im.batch
 	items, bytes := 0, 0 // the next batch may be as large
 	if b != nil {
-		items, bytes = len(b.items), b.bytes
+		items, bytes = len(b.items), len(b.copies)
 	}
-	im.batch = &ImportBatch{im: im, items: make([]Item, 0, items), keys: make(map[string]bool, items), copies: make([]byte, 0, bytes)}
+	im.batch = &ImportBatch{
+		im:      im,
+		items:   make([]Item, 0, items),
+		most:    im.pace.next(im.ns.commits.singles.Load(), im.ns.node.elapsed(), importLeast, importMost),
+		indices: make([]dbadapter.Index, 0, items),
+		places:  make(map[dbadapter.Index]struct{}, items),
+		copies:  make([]byte, 0, bytes),
+	}
 	return b
 }
 
@@ -110,19 +123,23 @@ func (im *Import) Check(item *Item) error {
 	return hlc.Check(item.Time, im.ns.node.Now(), im.ns.Members().Policy().MaxSkew)
 }
 
-// Full reports whether the batch must be committed before the item is added. A
-// batch holds a key once: the next one sees what this one wrote.
-func (im *Import) Full(item *Item) bool {
+// Add adds an item to the batch, which keeps a copy, if there is room for it: a batch that
+// is empty takes every item. A batch holds a key once: the next one sees what this one
+// wrote.
+func (im *Import) Add(item *Item) bool {
 	b := im.batch
-	return len(b.items) == importBatch || b.bytes+len(item.Key)+len(item.Value) > importBytes || b.keys[string(item.Key)]
-}
-
-// Add adds an item to the batch, which keeps a copy.
-func (im *Import) Add(item *Item) {
-	b := im.batch
+	index := im.ns.Keys.Hasher.Index(item.Key)
+	weight := (&dbadapter.Record{Key: item.Key, Value: item.Value}).Weight()
+	if len(b.items) > 0 {
+		if _, ok := b.places[index]; ok || len(b.items) >= b.most || b.weight+weight > importBytes {
+			return false
+		}
+	}
 	b.items = append(b.items, Item{b.copy(item.Key), b.copy(item.Value), item.Time, item.Deleted, item.Expires})
-	b.keys[string(item.Key)] = true
-	b.bytes += len(item.Key) + len(item.Value)
+	b.indices = append(b.indices, index)
+	b.places[index] = struct{}{}
+	b.weight += weight
+	return true
 }
 
 // copy is a copy of a key or a value. All of a batch lie in one piece of memory, but for
@@ -152,8 +169,8 @@ func (b *ImportBatch) Items() int { return len(b.items) }
 // Follows reports whether the batch has a key of another one, and so must see what
 // that has written.
 func (b *ImportBatch) Follows(other *ImportBatch) bool {
-	for i := range b.items {
-		if other.keys[string(b.items[i].Key)] {
+	for _, index := range b.indices {
+		if _, ok := other.places[index]; ok {
 			return true
 		}
 	}
@@ -172,7 +189,11 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	writes := make([]dbadapter.Write, 0, len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
 	b.same, b.expired, b.late = b.same[:0], 0, 0
-	holdings := holdings{hasher: b.im.ns.Keys.Hasher, snap: snap, keys: len(b.items), key: func(i int) []byte { return b.items[i].Key }}
+	holdings := holdings{
+		snap: snap, keys: len(b.items),
+		key:   func(i int) []byte { return b.items[i].Key },
+		index: func(i int) dbadapter.Index { return b.indices[i] },
+	}
 	for i := range b.items {
 		held, err := holdings.under(i)
 		if err != nil {

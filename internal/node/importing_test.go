@@ -54,12 +54,11 @@ func importAll(ns *Namespace, items []Item) (*Import, error) {
 		if err := im.Check(&items[i]); err != nil {
 			return im, err
 		}
-		if im.Full(&items[i]) {
+		for !im.Add(&items[i]) {
 			if err := flush(); err != nil {
 				return im, err
 			}
 		}
-		im.Add(&items[i])
 	}
 	if err := flush(); err != nil {
 		return im, err
@@ -193,32 +192,43 @@ func TestImportBatches(t *testing.T) {
 	_, ns := newNotes(Policy{Unsigned: true})
 	im := ns.Import()
 	item := func(i, size int) *Item { return &Item{Key: fmt.Append(nil, i), Value: make([]byte, size)} }
-	n := 0
-	for ; !im.Full(item(n, 0)); n++ {
-		im.Add(item(n, 0))
+	fill := func() (n int) {
+		for im.Add(item(n, 0)) {
+			n++
+		}
+		return n
 	}
-	if n != importBatch || n != im.Cut().Items() {
+	if n := fill(); n != importMost || n != im.Cut().Items() {
 		t.Errorf("a batch has %d items", n)
+	}
+	must(put(ns, "a single write", ""))
+	if n := fill(); n != importMost || n != im.Cut().Items() {
+		t.Errorf("a batch that was begun before a single write has %d items", n)
+	}
+	if n := fill(); n != importLeast || n != im.Cut().Items() {
+		t.Errorf("the next one has %d", n)
 	}
 	im = ns.Import()
 	im.Add(item(0, 1<<19))
-	if im.Full(item(1, 1<<19-2)) || !im.Full(item(1, 1<<19-1)) {
-		t.Error("a batch of 1 MiB is full, a smaller one is not")
+	if im.Add(item(1, 1<<19-3)) || !im.Add(item(1, 1<<19-4)) || im.Add(item(2, 0)) {
+		t.Error("a batch of 1 MiB, keys counted twice, is full, a smaller one is not")
 	}
-	if !im.Full(item(0, 0)) {
+	im = ns.Import()
+	if !im.Add(item(0, 0)) || im.Add(item(0, 0)) || !im.Add(item(1, 0)) {
 		t.Error("a batch has a key twice")
 	}
+	im.Cut()
 	// It keeps a copy.
 	reused := &Item{Key: []byte("reused"), Value: []byte("1"), Time: noon, Deleted: false}
 	im.Add(reused)
 	reused.Key[0], reused.Value[0] = 'X', '2'
 	b := im.Cut()
 	writes := must(b.Writes())
-	if r := writes[1].Record; string(r.Key) != "reused" || string(r.Value) != "1" || r.Version != dated(0) {
+	if r := writes[0].Record; string(r.Key) != "reused" || string(r.Value) != "1" || r.Version != dated(0) {
 		t.Errorf("the batch has %+v", r)
 	}
 	b.Judge(must(ns.Store.Apply(t.Context(), writes)))
-	if im.Full(item(0, 1<<20-1)) {
+	if !im.Add(item(0, 1<<20)) {
 		t.Error("the next batch begins with what the last one had")
 	}
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -52,9 +53,11 @@ const (
 	// expiredInvites are remembered for so long, to tell "expired" from
 	// "unknown" to the holder of the ticket.
 	expiredInvites = 7 * 24 * time.Hour
-	// importBatch and importBytes end a batch of an import: one transaction and
-	// one fsync, below what dbadapter takes at once.
-	importBatch = 2048
+	// importMost, importLeast while single writes come, and importBytes, keys counted
+	// twice, end a batch of an import: one transaction and one fsync. It is what dbadapter
+	// takes at once, a record of its own of any size included.
+	importMost  = dbadapter.MaxBatch
+	importLeast = 1024
 	importBytes = 1 << 20
 	// admitMost and admitLeast are how many records from a peer are committed at once,
 	// while no single writes come and while they do. Of the smaller, the records take

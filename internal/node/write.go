@@ -94,7 +94,11 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 	}
 	defer snap.Close()
 	a.writes = make([]dbadapter.Write, len(a.drafts))
-	holdings := holdings{hasher: a.ns.Keys.Hasher, snap: snap, keys: len(a.drafts), key: func(i int) []byte { return a.drafts[i].Record.Key }}
+	key := func(i int) []byte { return a.drafts[i].Record.Key }
+	holdings := holdings{
+		snap: snap, keys: len(a.drafts), key: key,
+		index: func(i int) dbadapter.Index { return a.ns.Keys.Hasher.Index(key(i)) },
+	}
 	for i, d := range a.drafts {
 		held, err := holdings.under(i)
 		if err != nil {
