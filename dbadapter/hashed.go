@@ -17,7 +17,17 @@ func Hash(h Hasher, r Record) (Hashed, error) {
 	if err := r.Validate(); err != nil {
 		return Hashed{}, err
 	}
-	return Hashed{Record: r, Index: h.Index(r.Key), Digest: h.Digest(&r)}, nil
+	return Hashed{Record: r, Index: h.Index(r.Key), Digest: digest(h, r)}, nil
+}
+
+// digest takes no memory with the hasher of NewHasher: the argument of a method of an
+// interface always does.
+func digest(h Hasher, r Record) Digest {
+	if h, ok := h.(*hasher); ok {
+		return h.Digest(&r)
+	}
+	other := r
+	return h.Digest(&other)
 }
 
 // Clone returns a Hashed that shares no memory with r.
