@@ -100,7 +100,15 @@ type txn struct {
 	reader *view // made by the first Get
 }
 
-func (d *db) Begin() kv.Txn { return &txn{db: d} }
+// Begin uses the memory of the entries of another transaction again: Badger keeps none of
+// it behind a commit.
+func (d *db) Begin() kv.Txn {
+	t := &txn{db: d}
+	if used, ok := d.entries.Get().(*[]entry); ok {
+		t.batch.entries = *used
+	}
+	return t
+}
 
 func (t *txn) Get(key []byte, use func([]byte) error) (bool, error) {
 	if t.reader == nil {
@@ -130,5 +138,11 @@ func (t *txn) Discard() {
 	if t.reader != nil {
 		t.reader.Close()
 		t.reader = nil
+	}
+	if used := t.batch.entries; cap(used) > 0 {
+		clear(used)
+		used = used[:0]
+		t.db.entries.Put(&used)
+		t.batch = batch{}
 	}
 }

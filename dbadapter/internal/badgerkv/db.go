@@ -3,6 +3,7 @@ package badgerkv
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -17,6 +18,8 @@ type db struct {
 	pages  pages
 	steps  compactionSteps
 	times  times
+
+	entries sync.Pool // of *[]entry
 
 	examiner *examiner.Examiner
 }
