@@ -43,8 +43,9 @@ type Bucket struct {
 	Held []Held
 	// was are the records before the group.
 	was []Held
-	// touched: a write was applied.
+	// touched: a write was applied; at is then the place among the group's.
 	touched bool
+	at      int
 	// err says why the records could not be read.
 	err error
 }

@@ -1,7 +1,9 @@
 package commit
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -25,6 +27,10 @@ type Group struct {
 	// touched are the buckets that some batch changed, in the order of their
 	// first change; a batch that is taken back leaves no bucket behind.
 	touched []*Bucket
+	// loaded are the buckets of the last batch that loaded some, by index, and loads is
+	// how many such batches there were.
+	loaded  []placed
+	loads   int
 	leavers []Leaver
 	latest  dbadapter.Timestamp
 	slots   []Held // memory for the records of buckets
@@ -131,6 +137,7 @@ func (g *Group) write(b *Bucket, it *Item, m *mark) dbadapter.Result {
 	}
 	m.undos = append(m.undos, undo{b, b.Held, b.touched})
 	if !b.touched {
+		b.at = len(g.touched)
 		g.touched = append(g.touched, b)
 		b.touched = true
 	}
@@ -224,19 +231,28 @@ func (g *Group) read(items []Item) []*Bucket {
 		g.buckets = make(map[dbadapter.Index]*Bucket, len(items))
 	}
 	of := make([]*Bucket, len(items))
-	indices := make([]dbadapter.Index, 0, len(items))
+	order := make([]placed, 0, len(items))
 	fresh := make([]Bucket, len(items))
 	for i := range items {
 		index := items[i].Record.Index
 		if of[i] = g.buckets[index]; of[i] == nil {
-			of[i] = &fresh[len(indices)]
+			of[i] = &fresh[len(order)]
 			of[i].Index, g.buckets[index] = index, of[i]
-			indices = append(indices, index)
+			order = append(order, placed{index, of[i]})
 		}
 	}
-	slices.Sort(indices)
+	if len(order) == 0 {
+		return of
+	}
+	slices.SortFunc(order, placed.compare)
+	g.loaded = order
+	g.loads++
+	indices := make([]dbadapter.Index, len(order))
+	for i := range order {
+		indices[i] = order[i].index
+	}
 	for i, l := range g.load(indices) {
-		b := g.buckets[indices[i]]
+		b := order[i].bucket
 		b.Held, b.was, b.err = l.Held, l.Held, l.Err
 	}
 	return of
@@ -270,6 +286,34 @@ func (g *Group) Held(index dbadapter.Index) (held []Held, ok bool) {
 
 // Touched are the buckets that the group changes, in order.
 func (g *Group) Touched() []*Bucket { return g.touched }
+
+// placed is a bucket with its index at hand, to be sorted by it.
+type placed struct {
+	index  dbadapter.Index
+	bucket *Bucket
+}
+
+func (p placed) compare(other placed) int { return cmp.Compare(p.index, other.index) }
+
+// ByIndex yields the places of the buckets that the group changes among Touched, in the
+// order of their indices. A group of one batch has sorted them when it loaded them.
+func (g *Group) ByIndex() iter.Seq[int] {
+	order := g.loaded
+	if g.loads > 1 {
+		order = make([]placed, len(g.touched))
+		for i, b := range g.touched {
+			order[i] = placed{b.Index, b}
+		}
+		slices.SortFunc(order, placed.compare)
+	}
+	return func(yield func(int) bool) {
+		for _, p := range order {
+			if p.bucket.touched && !yield(p.bucket.at) {
+				return
+			}
+		}
+	}
+}
 
 // Leavers are the records that the group moves to the kept log, in order. It leaves
 // out conflicts that those behind them would push out at once.

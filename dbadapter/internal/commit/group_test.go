@@ -3,6 +3,8 @@ package commit
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -82,5 +84,51 @@ func TestLeaversAreBounded(t *testing.T) {
 	}
 	if want := "set aside [0]conflict [2]"; left != want {
 		t.Errorf("%s leave, want %s", left, want)
+	}
+}
+
+// The buckets that a group changes come by index, each once, after one batch or several,
+// of which some are taken back.
+func TestByIndex(t *testing.T) {
+	h := dbadapter.NewHasher(dbadapter.Secret{1})
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for range 300 {
+		g := NewGroup(h, func(indices []dbadapter.Index) []Loaded {
+			if !slices.IsSorted(indices) || len(slices.Compact(slices.Clone(indices))) != len(indices) {
+				t.Fatalf("seed %d: the indices to load are %v", seed, indices)
+			}
+			return make([]Loaded, len(indices))
+		})
+		for range 1 + rng.IntN(3) {
+			var items []Item
+			for range rng.IntN(20) {
+				key := fmt.Append(nil, rng.IntN(30))
+				r, err := dbadapter.Hash(h, dbadapter.Record{Key: key, Version: dbadapter.Version{Clock: dbadapter.Timestamp(1 + rng.IntN(5)), Writer: 1}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				it := Item{Record: r}
+				if rng.IntN(60) == 0 {
+					it.If = &dbadapter.Version{Clock: 99}
+				}
+				items = append(items, it)
+			}
+			if _, err := g.Batch(items); err != nil && !errors.Is(err, dbadapter.ErrConflict) {
+				t.Fatal(err)
+			}
+		}
+		var got []dbadapter.Index
+		for i := range g.ByIndex() {
+			got = append(got, g.Touched()[i].Index)
+		}
+		var want []dbadapter.Index
+		for _, b := range g.Touched() {
+			want = append(want, b.Index)
+		}
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: by index %v, touched %v", seed, got, want)
+		}
 	}
 }

@@ -25,7 +25,6 @@ type committer struct {
 	// Used by the queue's goroutine only, until it has been stopped.
 	head  head   // with the transaction that lands
 	arena []byte // index and log entries of the transaction that is prepared
-	order []ordered
 	puts  []put
 	// failed is set for good when it is unknown what the disk holds. While a transaction
 	// lands, the goroutine that does so may set it, and alone reads it.

@@ -2,7 +2,6 @@ package kvstore
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -31,15 +30,12 @@ type stagedPart struct {
 func (c *committer) stage(txn kv.Txn, p part, beside bool) (stagedPart, error) {
 	n, m := p.namespace, p.namespace.meta
 	touched, changes := p.group.Touched(), p.group.Changes(m.Seq)
-	c.order = c.order[:0]
-	for i, b := range touched {
-		c.order = append(c.order, ordered{uint64(b.Index), i})
+	for i := range changes {
 		m.Records += uint64(changes[i].Records)
 		m.Digest = m.Digest.Add(changes[i].Delta)
 	}
-	slices.SortFunc(c.order, func(a, b ordered) int { return cmp.Compare(a.index, b.index) })
-	for _, o := range c.order {
-		if err := c.stageBucket(txn, n.number, touched[o.at], changes[o.at].New); err != nil {
+	for i := range p.group.ByIndex() {
+		if err := c.stageBucket(txn, n.number, touched[i], changes[i].New); err != nil {
 			return stagedPart{}, err
 		}
 	}
@@ -72,12 +68,6 @@ func (c *committer) stage(txn kv.Txn, p part, beside bool) (stagedPart, error) {
 		return stagedPart{}, err
 	}
 	return stagedPart{n, p.group, m, changes}, nil
-}
-
-// ordered is a place in a slice, to be sorted by an index.
-type ordered struct {
-	index uint64
-	at    int
 }
 
 func (c *committer) stageBucket(txn kv.Txn, number uint32, b *commit.Bucket, sum dbadapter.Checksum) error {
