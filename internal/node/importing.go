@@ -2,6 +2,8 @@ package node
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -61,25 +63,54 @@ type Import struct {
 	ns    *Namespace
 	batch *ImportBatch
 	pace  pace
+
+	mu    sync.Mutex // guards what follows
+	spare []room     // of batches that are done
 }
 
-// ImportBatch is what one transaction imports.
-type ImportBatch struct {
-	im    *Import
+// room is the memory of a batch, which serves for another one when it is done: a store
+// keeps nothing of what it is given.
+type room struct {
 	items []Item
-	most  int // items
 	// indices are those of the items' keys, and places the same as a set. Two keys of one
 	// index are taken for one: the batch ends between them.
 	indices []dbadapter.Index
 	places  map[dbadapter.Index]struct{}
-	weight  int // of the items, as a store counts it
-	// copies are those of the items' keys and values.
-	copies []byte
-	same   []bool // of the writes: the content is there already
+	copies  []byte // of the items' keys and values
+	writes  []dbadapter.Write
+	same    []bool // of the writes: the content is there already
+}
+
+// take is the memory of a batch that is done, or new memory.
+func (im *Import) take() (r room) {
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	if last := len(im.spare) - 1; last >= 0 {
+		r, im.spare = im.spare[last], im.spare[:last]
+		clear(r.places)
+		r = room{r.items[:0], r.indices[:0], r.places, r.copies[:0], r.writes[:0], r.same[:0]}
+	} else {
+		r.places = map[dbadapter.Index]struct{}{}
+	}
+	return r
+}
+
+func (im *Import) done(b *ImportBatch) {
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	im.spare = append(im.spare, b.room)
+	b.room = room{}
+}
+
+// ImportBatch is what one transaction imports.
+type ImportBatch struct {
+	im *Import
+	room
+	most   int // items
+	weight int // of the items, as a store counts it
 	// expired counts the items that Writes has left out, late those that it
 	// dates as of now.
 	expired, late int
-	writes        []dbadapter.Write
 }
 
 // Import begins an import.
@@ -93,17 +124,9 @@ func (ns *Namespace) Import() *Import {
 // single writes come, which wait for a batch.
 func (im *Import) Cut() *ImportBatch {
 	b := im.batch
-	items, bytes := 0, 0 // the next batch may be as large
-	if b != nil {
-		items, bytes = len(b.items), len(b.copies)
-	}
 	im.batch = &ImportBatch{
-		im:      im,
-		items:   make([]Item, 0, items),
-		most:    im.pace.next(im.ns.commits.singles.Load(), im.ns.node.elapsed(), importLeast, importMost),
-		indices: make([]dbadapter.Index, 0, items),
-		places:  make(map[dbadapter.Index]struct{}, items),
-		copies:  make([]byte, 0, bytes),
+		im: im, room: im.take(),
+		most: im.pace.next(im.ns.commits.singles.Load(), im.ns.node.elapsed(), importLeast, importMost),
 	}
 	return b
 }
@@ -186,7 +209,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		return nil, err
 	}
 	defer snap.Close()
-	writes := make([]dbadapter.Write, 0, len(b.items))
+	writes := slices.Grow(b.writes[:0], len(b.items))
 	dated := dbadapter.Timestamp(0) // the earliest
 	b.same, b.expired, b.late = b.same[:0], 0, 0
 	holdings := holdings{
@@ -243,17 +266,24 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	return writes, b.im.ns.authorize(writes)
 }
 
-// Note takes note of what was applied of the batch, as of every commit. A driver calls it,
-// and not Judge, for a batch behind one that failed: the import goes on behind the last
-// item that the result counts, and is to come by those that failed.
+// Note takes note of what was applied of the batch, as of every commit, and ends it. A
+// driver calls it, and not Judge, for a batch behind one that failed: the import goes on
+// behind the last item that the result counts, and is to come by those that failed.
 func (b *ImportBatch) Note(outcomes []dbadapter.Outcome) {
+	b.note(outcomes)
+	b.im.done(b)
+}
+
+func (b *ImportBatch) note(outcomes []dbadapter.Outcome) {
 	b.im.ns.written(b.writes, outcomes)
 	b.im.ns.push(b.writes, outcomes)
 }
 
-// Judge takes note of the batch, and counts what became of it.
+// Judge takes note of the batch, counts what became of it, and ends it: what Writes has
+// returned stays as it is until the next Cut.
 func (b *ImportBatch) Judge(outcomes []dbadapter.Outcome) {
-	b.Note(outcomes)
+	b.note(outcomes)
+	defer b.im.done(b)
 	r := &b.im.Result
 	for i, o := range outcomes {
 		switch {
