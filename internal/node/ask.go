@@ -129,7 +129,7 @@ func (ns *Namespace) answerSet(q *wire.AskSet) (*wire.SetAnswer, bool) {
 // sum is that of what is held durably.
 func (ns *Namespace) sum() dbadapter.Sum {
 	digest, records, _ := ns.Live.State()
-	return dbadapter.Sum{Records: uint64(records), Digest: digest}
+	return dbadapter.Sum{Records: records, Digest: digest}
 }
 
 // answerKey tells what is held under a key: a snapshot has what is durable.
