@@ -8,13 +8,13 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Bandwidth bounds how many bytes a second the syncs of a node move, each direction by
-// itself, as most links carry both at once: what this node sends, and what it receives.
-// 0 means no bound; another value is at least MinBandwidth. What is counted is what
-// syncs write and read, on both sides' calls: not what TCP, QUIC and encryption add (a
-// few per cent), not handshakes, joins, nor what a relay service carries for others.
-// Pushes are not counted: of its own writes a node pushes no more than half of Send, but
-// what others push passes through it without a bound (Config.NoPush).
+// Bandwidth bounds how many bytes a second the syncs and the pushes of a node move, each
+// direction by itself, as most links carry both at once: what this node sends, and what it
+// receives. 0 means no bound; another value is at least MinBandwidth. What is counted is
+// what syncs write and read, on both sides' calls, and pushes, those that are passed on
+// too: not what TCP, QUIC and encryption add (a few per cent), not handshakes, joins, nor
+// what a relay service carries for others. A push that waits for too long is dropped, and
+// a sync brings what it held. Of its own writes a node pushes no more than half of Send.
 //
 // A bound also narrows how many syncs run at once, so that each keeps a rate of which
 // no peer thinks that it has stalled: one that this node began and one that its peers

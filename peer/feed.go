@@ -24,7 +24,13 @@ type feed struct {
 	idle    bool   // no goroutine reads, or it has met an error
 	windows []*node.Window
 	bytes   int
-	changed chan struct{} // closed, and replaced, when what stands above changes
+	groups  [feedGroups]group
+}
+
+// group is watchers that are woken together.
+type group struct {
+	watchers int
+	changed  chan struct{} // closed, and replaced, when there is more
 }
 
 // What the feed holds of what it has read.
@@ -33,13 +39,28 @@ const (
 	feedWindows = 256
 )
 
-// pausePerWatcher is for how long after a window the feed lets each watcher that it has
-// woken run before it wakes them again: about what that takes. So the more there are, the
-// more a window holds, and those that write get their turn.
-const pausePerWatcher = 20 * time.Microsecond
+// Watchers are woken a few at a time, or those that write would wait behind all of them at
+// each step of a write. There is a pause after each group, of about four times what its
+// watchers take on one processor. So the more there are, the more a window holds, and
+// those that write keep most of the processors. A feed that is far behind rests a quarter
+// as long, and then not at all, since the log does not wait.
+const (
+	feedGroups      = 64
+	groupSize       = 16 // of a group, while there are others without watchers
+	wakeTime        = 20 * time.Microsecond
+	eventTime       = 400 * time.Nanosecond // of BenchmarkWatched
+	pauseFactor     = 4
+	farBehind       = 8192 // changes
+	tooFarBehind    = 4 * farBehind
+	feedPauseAtMost = 100 * time.Millisecond
+)
 
 func newFeed() *feed {
-	return &feed{wake: make(chan struct{}, 1), changed: make(chan struct{}), idle: true}
+	f := &feed{wake: make(chan struct{}, 1), idle: true}
+	for i := range f.groups {
+		f.groups[i].changed = make(chan struct{})
+	}
+	return f
 }
 
 // committed is called after each commit.
@@ -53,14 +74,27 @@ func (f *feed) committed() {
 	}
 }
 
-// join adds a watcher; the first one starts the feed.
-func (f *feed) join(ns *Namespace) error {
+// join adds a watcher; the first one starts the feed. It returns the watcher's group.
+func (f *feed) join(ns *Namespace) (in int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for i := range f.groups {
+		if n := f.groups[i].watchers; n < groupSize {
+			in = i
+			break
+		} else if n < f.groups[in].watchers {
+			in = i
+		}
+	}
+	defer func() {
+		if err == nil {
+			f.groups[in].watchers++
+		}
+	}()
 	// First, or a commit between the look at the end of the log and this would wake
 	// no goroutine.
 	if f.watched.Add(1) > 1 {
-		return nil
+		return in, nil
 	}
 	w, err := ns.core.NewWatcher("", nil)
 	if err == nil {
@@ -68,7 +102,7 @@ func (f *feed) join(ns *Namespace) error {
 	}
 	if err != nil {
 		f.watched.Add(-1)
-		return err
+		return 0, err
 	}
 	ctx, cancel := context.WithCancel(ns.ctx)
 	f.stop, f.at, f.idle = cancel, w.At(), false
@@ -76,13 +110,14 @@ func (f *feed) join(ns *Namespace) error {
 		defer ns.gate.leave()
 		f.run(ctx, ns, w)
 	}()
-	return nil
+	return in, nil
 }
 
 // leave removes a watcher; the last one stops the feed.
-func (f *feed) leave() {
+func (f *feed) leave(in int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.groups[in].watchers--
 	if f.watched.Add(-1) > 0 {
 		return
 	}
@@ -111,13 +146,22 @@ func (f *feed) run(ctx context.Context, ns *Namespace, w *node.Watcher) {
 		case win.To > win.From:
 			w.Skip(win)
 			f.add(ctx, win)
-			timer.Reset(time.Duration(f.watched.Load()) * pausePerWatcher)
-			select {
-			case <-timer.C:
-				continue
-			case <-ctx.Done():
-				return
+			for i := range f.groups {
+				pause := f.tell(i) * (wakeTime + time.Duration(win.To-win.From)*eventTime)
+				switch _, _, end := ns.core.Live.State(); {
+				case pause == 0 || end > win.To+tooFarBehind:
+					continue
+				case end < win.To+farBehind:
+					pause *= pauseFactor
+				}
+				timer.Reset(min(pause, feedPauseAtMost))
+				select {
+				case <-timer.C:
+				case <-ctx.Done():
+					return
+				}
 			}
+			continue
 		}
 		select {
 		case <-f.wake:
@@ -144,7 +188,6 @@ func (f *feed) add(ctx context.Context, win *node.Window) {
 	}
 	f.windows = slices.Delete(f.windows, 0, drop)
 	f.at = win.To
-	f.tell()
 }
 
 // fail lets the watchers read by themselves.
@@ -155,21 +198,34 @@ func (f *feed) fail(ctx context.Context) {
 		return
 	}
 	f.idle = true
-	f.tell()
+	for i := range f.groups {
+		f.groups[i].tell()
+	}
 }
 
-func (f *feed) tell() {
-	close(f.changed)
-	f.changed = make(chan struct{})
+// tell wakes a group, and returns how many watchers it has.
+func (f *feed) tell(i int) (watchers time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	g := &f.groups[i]
+	if g.watchers > 0 {
+		g.tell()
+	}
+	return time.Duration(g.watchers)
 }
 
-// next is the window that goes on where a watcher is; or nil. behind: the watcher is to
-// read by itself, and else it waits for changed.
-func (f *feed) next(w *node.Watcher) (win *node.Window, behind bool, changed <-chan struct{}) {
+func (g *group) tell() {
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// next is the window that goes on where a watcher of a group is; or nil. behind: the
+// watcher is to read by itself, and else it waits for changed.
+func (f *feed) next(w *node.Watcher, in int) (win *node.Window, behind bool, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.idle || w.At() >= f.at {
-		return nil, f.idle, f.changed
+		return nil, f.idle, f.groups[in].changed
 	}
 	i, _ := slices.BinarySearchFunc(f.windows, w.At(), func(win *node.Window, at uint64) int {
 		if win.To <= at {
@@ -178,7 +234,7 @@ func (f *feed) next(w *node.Watcher) (win *node.Window, behind bool, changed <-c
 		return 1
 	})
 	if i < len(f.windows) && w.Has(f.windows[i]) {
-		return f.windows[i], false, f.changed
+		return f.windows[i], false, f.groups[in].changed
 	}
-	return nil, true, f.changed
+	return nil, true, f.groups[in].changed
 }

@@ -115,7 +115,7 @@ func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.
 		libp2p.SwarmOpts(swarm.WithDialRanker(ranker)),
 		libp2p.Security(libp2ptls.ID, libp2ptls.New),
 		libp2p.Security(noise.ID, noise.New),
-		libp2p.Muxer(yamux.ID, yamux.DefaultTransport),
+		libp2p.Muxer(yamux.ID, streams()),
 		libp2p.ResourceManager(resources),
 		libp2p.ConnectionManager(connections),
 		libp2p.WithDialTimeout(limits.DialTimeout),
@@ -149,6 +149,14 @@ func silentHost(cfg Config, announced []ma.Multiaddr, at []peer.AddrInfo) (host.
 		return nil, nil, errors.Join(err, resources.Close(), connections.Close())
 	}
 	return h, relays, nil
+}
+
+// streams is libp2p's yamux, which asks half as often whether the peer of an idle
+// connection is still there: of what a node sends at rest that is the most.
+func streams() *yamux.Transport {
+	t := *yamux.DefaultTransport
+	t.KeepAliveInterval = time.Minute
+	return &t
 }
 
 // listenOn makes a host listen on all of the addresses.

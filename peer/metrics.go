@@ -51,7 +51,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 			Name: "syncd_strangers_denied_total", Help: "Syncs refused because the peer is not a member.",
 		}),
 		waited: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "syncd_bandwidth_wait_seconds_total", Help: "For how long the streams of syncs have waited for the bounds of the bandwidth.",
+			Name: "syncd_bandwidth_wait_seconds_total", Help: "For how long the streams of syncs and pushes have waited for the bounds of the bandwidth.",
 		}, []string{"direction"}),
 		differ: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_found_differences_total", Help: "Differences that syncs, begun here or there, have found: records missing here, missing there, and held in two versions.",

@@ -69,6 +69,7 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
 		pubsub.WithPeerOutboundQueueSize(pushQueue),
 		pubsub.WithValidateQueueSize(pushQueue),
 		pubsub.WithPeerFilter(p.serves),
+		pubsub.WithSubscriptionFilter(&topicFilter{pushes: p, strange: map[string]struct{}{}, from: map[ID]int{}}),
 	)
 	n.onClose(p.close)
 	if err != nil {
@@ -109,6 +110,9 @@ func (n *Node) renewPushes(id ID) {
 		p.host.membersChanged(func(other ID) bool { return other == id })
 	}
 }
+
+// topicSize is the length of a topic's name.
+const topicSize = 32
 
 // topicOf is the name of a namespace's topic.
 func topicOf(ns *node.Namespace) string { return hex.EncodeToString(ns.Keys.Topic[:]) }

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/event"
@@ -123,9 +124,11 @@ func (h *memberHost) NewStream(ctx context.Context, id ID, protocols ...protocol
 	return h.track(s), nil
 }
 
-// track remembers a stream until it ends.
+// track remembers a stream until it ends, and holds it to the bounds of the bandwidth.
 func (h *memberHost) track(s network.Stream) network.Stream {
 	t := &trackedStream{Stream: s, host: h}
+	t.throttles, t.release = h.node.bandwidth.of(s.Conn().RemotePeer())
+	t.release = sync.OnceFunc(t.release)
 	h.mu.Lock()
 	h.streams[t] = struct{}{}
 	h.mu.Unlock()
@@ -134,13 +137,41 @@ func (h *memberHost) track(s network.Stream) network.Stream {
 
 type trackedStream struct {
 	network.Stream
-	host *memberHost
+	host      *memberHost
+	throttles throttles
+	release   func()
 }
 
 func (s *trackedStream) forget() {
 	s.host.mu.Lock()
 	delete(s.host.streams, s)
 	s.host.mu.Unlock()
+	s.release()
+}
+
+// Read waits for its bound, so that the peer's messages wait at the peer.
+func (s *trackedStream) Read(b []byte) (int, error) {
+	if len(s.throttles.receive.limiters) > 0 {
+		b = b[:min(len(b), meteredBytes)]
+	}
+	n, err := s.Stream.Read(b)
+	s.throttles.receive.wait(n, s.host.node.ctx.Done())
+	return n, err
+}
+
+// Write waits for its bound. GossipSub drops what would wait for too long.
+func (s *trackedStream) Write(b []byte) (written int, err error) {
+	if len(s.throttles.send.limiters) == 0 {
+		return s.Stream.Write(b)
+	}
+	for part := range slices.Chunk(b, meteredBytes) {
+		s.throttles.send.wait(len(part), s.host.node.ctx.Done())
+		n, err := s.Stream.Write(part)
+		if written += n; err != nil {
+			return written, err
+		}
+	}
+	return written, nil
 }
 
 func (s *trackedStream) Close() error { s.forget(); return s.Stream.Close() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -127,7 +128,17 @@ func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchO
 func eventOf(e *node.Watched) Event {
 	out := Event{Cursor: Cursor(e.Cursor), Kind: EventKind(e.Kind), Coalesced: e.Coalesced}
 	if e.Record != nil {
-		out.Record = e.Record.Clone()
+		out.Record = *e.Record
+		r := &out.Record
+		b := make([]byte, 0, len(r.Key)+len(r.Value)+len(r.Signature)) // one piece: a thousand may watch
+		for _, of := range []*[]byte{&r.Key, &r.Value, &r.Signature} {
+			if *of != nil {
+				from := len(b)
+				b = append(b, *of...)
+				*of = b[from:len(b):len(b)]
+			}
+		}
+		r.Replaces = slices.Clone(r.Replaces)
 	}
 	if e.Key != nil {
 		out.Key = append([]byte{}, e.Key...)
@@ -145,21 +156,22 @@ func (ns *Namespace) watch(ctx context.Context, cursor Cursor, o *watch, yield f
 		return err
 	}
 	w, err := ns.core.NewWatcher(node.Cursor(cursor), o.prefix)
+	group := 0
 	if err == nil {
-		err = ns.feed.join(ns)
+		group, err = ns.feed.join(ns)
 	}
 	ns.gate.leave()
 	if err != nil {
 		return err
 	}
-	defer ns.feed.leave()
+	defer ns.feed.leave(group)
 	quiet := newQuiet(o)
 	defer quiet.stop()
 	var told []node.Watched
 	// The first look is the watcher's own: whether its cursor is of this log at all, the
 	// feed does not tell.
 	for first := true; ; first = false {
-		told, err = ns.watchStep(ctx, w, first, quiet, told[:0])
+		told, err = ns.watchStep(ctx, w, group, first, quiet, told[:0])
 		for i := range told {
 			if !yield(&told[i]) {
 				return nil
@@ -182,8 +194,8 @@ func (ns *Namespace) watch(ctx context.Context, cursor Cursor, o *watch, yield f
 
 // watchStep appends what a watcher has to tell next, and waits until there is something.
 // Nothing of the store is held when it returns, so that a slow loop holds nothing up.
-func (ns *Namespace) watchStep(ctx context.Context, w *node.Watcher, first bool, quiet *quiet, told []node.Watched) ([]node.Watched, error) {
-	win, behind, changed := ns.feed.next(w)
+func (ns *Namespace) watchStep(ctx context.Context, w *node.Watcher, group int, first bool, quiet *quiet, told []node.Watched) ([]node.Watched, error) {
+	win, behind, changed := ns.feed.next(w, group)
 	if w.Listing() || behind || first {
 		if err := ns.enter("watch"); err != nil {
 			return told, err

@@ -346,6 +346,9 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	case err != nil:
 	case !c.ask.Control:
 		c.part.ns.doubt(c.remote, report.Verified && whole)
+		if report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0 {
+			c.part.ns.equal.note(c.remote, c.opened, c.part.ns.node.elapsed())
+		}
 	case report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0:
 		c.part.ns.alike.note(c.remote, c.opened) // the peer has just this now
 	}

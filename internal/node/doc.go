@@ -34,6 +34,7 @@
 //	                   turn.go, filling.go      one bulk sender at a time; how far an empty node has come
 //	                   sessions.go              places, and which of two callers yields
 //	                   schedule.go, retry.go    when to sync, and how long to rest
+//	                   equal.go                 which peers hold the same, and rest
 //	what is remembered rejections.go            what this node refused
 //	                   declined.go              what its peers refused
 //	                   kept.go                  what left the set, and how it comes back

@@ -46,6 +46,7 @@ type Namespace struct {
 
 	rejected rejections
 	alike    alike
+	equal    equal
 	twins    twins
 	twinned  twinned
 	vouching vouching

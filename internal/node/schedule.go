@@ -122,9 +122,12 @@ func (s *Schedule) Done(t Turn) {
 }
 
 // Due reports whether a namespace is to be synced with a peer in its turn:
-// neither rests. now is the driver's own time, which the machine's clock does
+// neither rests, and they were not proved equal a short while ago. now is the driver's own time, which the machine's clock does
 // not move.
 func (s *Schedule) Due(ns *Namespace, remote ID, now time.Time) bool {
+	if ns.agreed(remote) { // it locks what Wake is called with
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lane(remote)

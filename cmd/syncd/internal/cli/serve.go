@@ -52,7 +52,7 @@ Peers connect over TCP and QUIC. A node behind a router that forwards no port is
 
 --memory is a target: half of it is for syncs, a quarter for the store, and Go's runtime collects garbage more often as the daemon comes near it. The environment variable GOMEMLIMIT, where it is set, takes the place of the latter. Records are on the disk, and take none.
 
---limit-send and the like bound the bytes a second that syncs move, each direction by itself; fewer syncs then run at once, one of each side for each 64KiB. 0 means no bound.
+--limit-send and the like bound the bytes a second that syncs and pushes move, each direction by itself; fewer syncs then run at once, one of each side for each 64KiB. 0 means no bound.
 
 The API is a unix socket in the data directory, for its owner only. With --api http://127.0.0.1:PORT it is served over TCP to holders of the token in --token-file, which is made at the first start. With --api unix: --api http://127.0.0.1:PORT it is served on both; /healthz, /readyz, /metrics and /openapi.json need no token.
 

@@ -1,0 +1,58 @@
+package node
+
+import (
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// equal remembers the digest of the records that a peer was last proved to have as well,
+// and when. While that is what this node holds, a peer that pushes is synced with less
+// often: whichever of the two changes what it holds syncs within an interval, and tells
+// its digest before that.
+type equal struct {
+	mu sync.Mutex // guards of
+	of map[ID]proof
+}
+
+type proof struct {
+	digest dbadapter.Digest
+	at     time.Duration
+}
+
+// equalRest is for how many intervals a pair that was proved equal is not synced, at most.
+const equalRest = 5
+
+// note remembers a proof.
+func (e *equal) note(id ID, digest dbadapter.Digest, now time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.of == nil {
+		e.of = map[ID]proof{}
+	}
+	e.of[id] = proof{digest, now}
+}
+
+// agreed reports whether a peer need not be synced with yet: a short while ago it was
+// proved to hold what this node holds, and nothing waits for what members have seen.
+func (ns *Namespace) agreed(remote ID) bool {
+	n := ns.node
+	if !n.Push.On {
+		return false
+	}
+	ns.equal.mu.Lock()
+	p, ok := ns.equal.of[remote]
+	ns.equal.mu.Unlock()
+	// Half an interval less: rounds come at times that vary by that.
+	if !ok || n.elapsed() >= p.at+equalRest*n.Interval-n.Interval/2 {
+		return false
+	}
+	if digest, _, _ := ns.Live.State(); digest != p.digest || !ns.alike.has(remote, ns.Control.Live) {
+		return false
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	waiting, _ := ns.vouching.waiting.now()
+	return waiting.count == 0 && !ns.vouching.mark.Recovering
+}

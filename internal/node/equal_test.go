@@ -1,0 +1,36 @@
+package node
+
+import "testing"
+
+// Two nodes that push, and were proved to hold the same, sync at every fifth interval,
+// until one of them changes what it holds.
+func TestEqualPairsRest(t *testing.T) {
+	ps := newPushers(2, Policy{})
+	m, ns, remote := ps.machines[0], ps.spaces[0], ps.machines[1].ID
+	turns := func(intervals int) (n int) {
+		for range intervals {
+			ps.wait(m.Interval)
+			if !m.Schedule.Due(ns, remote, noon) {
+				continue
+			}
+			n++
+			if err := m.turn(ns, ps.machines[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return n
+	}
+	turns(2) // they may sync what is not alike yet
+	if n := turns(30); n != 30/equalRest {
+		t.Errorf("an equal pair syncs %d times in 30 intervals", n)
+	}
+	turns(1)
+	must(put(ns, "k", "v"))
+	if !m.Schedule.Due(ns, remote, noon) {
+		t.Error("what this node has written waits")
+	}
+	m.Push.On = false
+	if n := turns(5); n != 5 {
+		t.Errorf("without pushes an equal pair syncs %d times in 5 intervals", n)
+	}
+}
