@@ -19,6 +19,8 @@
 //   - Snapshots are REPEATABLE READ transactions, each on a connection of its own
 //     (view.go). Those that are opened between two commits share one.
 //   - Each record carries a checksum that is verified when it is read (the package dbadapter/internal/layout).
+//   - A schema that was restored from a dump, or on a server that was recovered to a point
+//     in time, gets other ids of its change logs, so that no cursor of a watch lies (dumped.go).
 //   - A dropped namespace is gone with one small transaction; the eraser frees its
 //     space in the background (erase.go).
 //

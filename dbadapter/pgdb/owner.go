@@ -111,6 +111,9 @@ func (w *writer) open(ctx context.Context) error {
 	if err == nil {
 		err = setUp(ctx, conn, s.options.Schema)
 	}
+	if err == nil {
+		err = renew(ctx, conn)
+	}
 	if err == nil && s.options.Folder != "" {
 		var id string
 		var next uint32

@@ -13,7 +13,7 @@ import (
 )
 
 // format counts the forms that the tables have had.
-const format = 3 // the schema below inserts it
+const format = 4 // the schema below inserts it
 
 // The schema. A namespace is numbered when it is first opened, and a number is
 // never used twice; one whose id is NULL has been dropped and is being erased. The id of
@@ -35,6 +35,11 @@ CREATE TABLE IF NOT EXISTS store (
 	owner bytea NOT NULL,
 	commits bigint NOT NULL,
 	next integer NOT NULL
+);
+CREATE TABLE IF NOT EXISTS opened (
+	single boolean PRIMARY KEY DEFAULT true CHECK (single),
+	written bigint NOT NULL,
+	timeline text NOT NULL
 );
 CREATE TABLE IF NOT EXISTS namespaces (
 	number integer PRIMARY KEY,
@@ -70,10 +75,10 @@ CREATE TABLE IF NOT EXISTS summaries (
 	seq bigint NOT NULL,
 	summary bytea NOT NULL
 );
-INSERT INTO store (id, format, owner, commits, next) VALUES ('%s', 3, '', 0, 1) ON CONFLICT DO NOTHING`
+INSERT INTO store (id, format, owner, commits, next) VALUES ('%s', 4, '', 0, 1) ON CONFLICT DO NOTHING`
 
 // tables are all tables, those that grow first.
-var tables = []string{"records", "log", "kept", "summaries", "namespaces", "store"}
+var tables = []string{"records", "log", "kept", "summaries", "namespaces", "opened", "store"}
 
 // setUp makes the schema and its tables where they are absent, and checks their
 // format. The lock is held.
