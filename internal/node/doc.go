@@ -5,6 +5,7 @@
 //	the node           node.go, namespace.go, id.go, limits.go, errors.go
 //	two sets to sync   part.go                  the data, and the control namespace
 //	rights             list.go                  the list of members, of statements that are durable
+//	                   listcopy.go              the copy of it that stands beside the store
 //	                   statements.go            what this node states about members
 //	                   members.go, removed.go   one reading of it; how membership ends
 //	beside the list    control.go, addresses.go what members say of themselves
