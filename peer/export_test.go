@@ -111,3 +111,15 @@ func (n *Node) NameTopic(name string) error {
 
 // NamedTopic is how many peers are known to hear a topic.
 func (n *Node) NamedTopic(name string) int { return len(n.pushes.pubsub.ListPeers(name)) }
+
+// Questions is how many questions to a peer are under way.
+func Questions(n *Node, id ID) (count int) {
+	for _, c := range n.host.Network().ConnsToPeer(id) {
+		for _, s := range c.GetStreams() {
+			if s.Protocol() == askProtocol {
+				count++
+			}
+		}
+	}
+	return count
+}

@@ -40,6 +40,8 @@ type Namespace struct {
 
 	feed *feed // of those that watch
 	bell *bell // of those that wait for a commit
+	// carrying are syncs that waits have begun.
+	carrying carrying
 	// pushable holds a token when there may be something to push.
 	pushable chan struct{}
 

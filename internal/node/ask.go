@@ -143,7 +143,6 @@ func (ns *Namespace) answerKey(remote ID, floor dbadapter.Timestamp, q *wire.Ask
 	answer := &wire.KeyAnswer{}
 	if held != nil {
 		answer.Held, answer.Digest = head(held), held.Digest
-		answer.Held.Signature = nil
 	}
 	if !q.Held.Version.IsZero() && (held == nil || held.Version.Compare(q.Held.Version) < 0) {
 		asked := dbadapter.Hashed{Record: q.Held, Index: index, Digest: q.Digest}

@@ -45,6 +45,7 @@
 //	                   hasten.go, origins.go    the syncs that pushes bring about
 //	questions          ask.go, questions.go     what members ask one another, and how often
 //	                   status.go                how this node is
+//	                   why.go, confirm.go       what an answer explains; which members hold what
 //	after damage       lost.go                  what is missing since files were made anew
 //	for a backup       still.go
 //	what greetings say heard.go                 and what follows

@@ -76,8 +76,8 @@ type AskKey struct {
 
 // KeyAnswer is what the peer holds under the key, durably.
 type KeyAnswer struct {
-	// Held is the peer's record without its value and signature, and Digest the record's;
-	// zero if it holds none.
+	// Held is the peer's record without its value, and Digest the record's; zero if it
+	// holds none.
 	Held   dbadapter.Record
 	Digest dbadapter.Digest
 	// Declines is why the peer declines what the asker holds; 0 if it does not.
@@ -95,12 +95,16 @@ type SetAnswer struct{ Sum dbadapter.Sum }
 func (*Ask) Kind() Kind   { return KindAsk }
 func (*Reply) Kind() Kind { return KindReply }
 
-// Subject is SubjectKey; so is the next one.
-func (*AskKey) Subject() Subject    { return SubjectKey }
+// Subject is SubjectKey.
+func (*AskKey) Subject() Subject { return SubjectKey }
+
+// Subject is SubjectKey.
 func (*KeyAnswer) Subject() Subject { return SubjectKey }
 
-// Subject is SubjectSet; so is the next one.
-func (*AskSet) Subject() Subject    { return SubjectSet }
+// Subject is SubjectSet.
+func (*AskSet) Subject() Subject { return SubjectSet }
+
+// Subject is SubjectSet.
 func (*SetAnswer) Subject() Subject { return SubjectSet }
 
 func (m *Ask) appendBody(b []byte) []byte {
@@ -167,7 +171,7 @@ func (p *parser) ask() Message {
 	switch subject := Subject(p.byte()); subject {
 	case SubjectKey:
 		q := &AskKey{}
-		q.Held, q.Digest = p.keyed(flagsPushed)
+		q.Held, q.Digest = p.keyed()
 		m.Question = q
 	case SubjectSet:
 		m.Question = &AskSet{Sum: p.sum()}
@@ -192,7 +196,7 @@ func (p *parser) reply() Message {
 			a.Declines = p.reason()
 		}
 		if len(p.rest) > 0 {
-			if a.Held, a.Digest = p.keyed(flagsPushed &^ flagSigned); p.err == nil && a.Held.Version.IsZero() {
+			if a.Held, a.Digest = p.keyed(); p.err == nil && a.Held.Version.IsZero() {
 				p.fail("a key that is held without a version")
 			}
 		}
@@ -208,8 +212,8 @@ func (p *parser) reply() Message {
 }
 
 // keyed reads a record's head and digest, or a key alone.
-func (p *parser) keyed(flags byte) (r dbadapter.Record, digest dbadapter.Digest) {
-	r, had := p.head(flags)
+func (p *parser) keyed() (r dbadapter.Record, digest dbadapter.Digest) {
+	r, had := p.head(flagsPushed)
 	switch {
 	case !r.Version.IsZero():
 		digest = p.digest()

@@ -80,7 +80,7 @@ func samples() []Message {
 		&Ask{Version: Version, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5}, Greeting: greeting, Patience: 30_000, Question: &AskKey{Held: askedFor, Digest: dbadapter.Digest{1, 2, 3, 4}}},
 		&Ask{Version: Version, Question: &AskKey{Held: dbadapter.Record{Key: []byte("k")}}},
 		&Ask{Version: Version, Question: &AskSet{Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
-		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &KeyAnswer{Held: withheld, Digest: dbadapter.Digest{1, 2, 3, 4}, Declines: ReasonWriter}},
+		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &KeyAnswer{Held: askedFor, Digest: dbadapter.Digest{1, 2, 3, 4}, Declines: ReasonWriter}},
 		&Reply{Answer: &KeyAnswer{}},
 		&Ask{Version: Version, Question: &AskStatus{}},
 		&Reply{Answer: &StatusAnswer{}},
@@ -246,7 +246,6 @@ func TestRefuses(t *testing.T) {
 		"an answer about 0":         body(KindReply, make([]byte, 16+32+GreetingSize+1+33)...),
 		"an unknown reason":         body(KindReply, slices.Concat(make([]byte, 16+32+GreetingSize), []byte{byte(SubjectKey), 7})...),
 		"held without a version":    body(KindReply, slices.Concat(make([]byte, 16+32+GreetingSize), []byte{byte(SubjectKey), 0}, record[:11])...),
-		"a signature in an answer":  body(KindReply, slices.Concat(make([]byte, 16+32+GreetingSize), []byte{byte(SubjectKey), 0, 2}, record[1:10], []byte{1}, make([]byte, 64+32))...),
 		"a greeting cut":            body(KindWelcome, make([]byte, 16+32+1+32+GreetingSize-1)...),
 	} {
 		if m, err := Parse(frame); !errors.Is(err, ErrFrame) {

@@ -129,7 +129,7 @@ func startPuts(t *testing.T, d *daemon, writers, rate int) *puts {
 					return
 				case <-time.After(time.Until(due)):
 				}
-				_, err := d.api.Put(t.Context(), namespace, fmt.Appendf(nil, "writer %d %07d", w, i), strings.NewReader("v"), 0, client.Condition{})
+				_, err := d.api.Put(t.Context(), namespace, fmt.Appendf(nil, "writer %d %07d", w, i), strings.NewReader("v"), client.PutOptions{}, client.Condition{})
 				p.mu.Lock()
 				p.acked[w], p.took, p.err = i+1, append(p.took, time.Since(due)), err
 				p.mu.Unlock()

@@ -73,7 +73,7 @@ func TestDeletesStayDeleted(t *testing.T) {
 	}
 	put := func(d *daemon, n int) {
 		t.Helper()
-		if _, err := d.api.Put(t.Context(), namespace, fmt.Appendf(nil, "key %03d", n), strings.NewReader("value"), 0, client.Condition{}); err != nil {
+		if _, err := d.api.Put(t.Context(), namespace, fmt.Appendf(nil, "key %03d", n), strings.NewReader("value"), client.PutOptions{}, client.Condition{}); err != nil {
 			t.Fatal(err)
 		}
 	}

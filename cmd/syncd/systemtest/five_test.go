@@ -60,7 +60,7 @@ func TestFiveByInvitation(t *testing.T) {
 							return
 						default:
 						}
-						if _, err := d.api.Put(t.Context(), namespace, fmt.Appendf(nil, "by %s/%d", d.name, n%50), strings.NewReader(valueOf(n)), 0, client.Condition{}); err != nil {
+						if _, err := d.api.Put(t.Context(), namespace, fmt.Appendf(nil, "by %s/%d", d.name, n%50), strings.NewReader(valueOf(n)), client.PutOptions{}, client.Condition{}); err != nil {
 							t.Errorf("%s: %v", d.name, err)
 							return
 						}

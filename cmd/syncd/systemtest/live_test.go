@@ -151,7 +151,7 @@ func (w *writers) run(ctx context.Context) {
 
 func (w *writers) write(by int, key, value string) {
 	d := w.c.daemons[by]
-	version, err := d.api.Put(w.c.t.Context(), namespace, []byte(key), strings.NewReader(value), 0, client.Condition{})
+	version, err := d.api.Put(w.c.t.Context(), namespace, []byte(key), strings.NewReader(value), client.PutOptions{}, client.Condition{})
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {

@@ -91,7 +91,7 @@ func (w *writer) run(t *testing.T, lane string, stop <-chan struct{}) {
 		default:
 		}
 		n := w.take(1)
-		_, err := w.d.api.Put(t.Context(), namespace, []byte(w.key(lane, n)), strings.NewReader(valueOf(n)), 0, client.Condition{})
+		_, err := w.d.api.Put(t.Context(), namespace, []byte(w.key(lane, n)), strings.NewReader(valueOf(n)), client.PutOptions{}, client.Condition{})
 		switch {
 		case err == nil:
 			w.note(lane, n, 1)

@@ -113,14 +113,14 @@ func (a *app) tokenFile() string {
 const pollPause = 50 * time.Millisecond
 
 // connect makes the client of the daemon for the commands that take one; close
-// ends it. With --wait it waits for a daemon that is still starting.
+// ends it. With --await it waits for a daemon that is still starting.
 func (a *app) connect(ctx context.Context) (*client.Client, error) {
 	addrs, err := a.apiAddrs()
 	if err != nil {
 		return nil, err
 	}
 	addr := addrs[0]
-	for deadline := time.Now().Add(a.Wait); time.Now().Before(deadline) && ctx.Err() == nil && !endpoint.Answers(ctx, addr); {
+	for deadline := time.Now().Add(a.Await); time.Now().Before(deadline) && ctx.Err() == nil && !endpoint.Answers(ctx, addr); {
 		select {
 		case <-ctx.Done():
 		case <-time.After(pollPause):

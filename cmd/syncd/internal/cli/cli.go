@@ -30,7 +30,7 @@ type globals struct {
 	Quiet     bool             `short:"q" help:"Print results only: no progress, no remarks." setting:""`
 	Verbose   bool             `short:"v" help:"Log each step." setting:""`
 	LogFormat string           `help:"Form of the log on standard error: console or json." enum:"console,json" default:"console" setting:""`
-	Wait      time.Duration    `help:"Wait this long for the daemon to answer." default:"0s" setting:""`
+	Await     time.Duration    `help:"Wait this long for a daemon that is still starting." default:"0s" setting:""`
 	About     kong.VersionFlag `name:"version" help:"Print the version and exit." env:"-"`
 	Timeout   time.Duration    `help:"Give up after this long; 0 means never." default:"0s" setting:""`
 }
@@ -56,6 +56,8 @@ type root struct {
 	Watch      watchCmd      `cmd:"" group:"records" help:"Print what changes, as it changes."`
 	Import     importCmd     `cmd:"" group:"records" help:"Write records from JSON lines."`
 	Export     exportCmd     `cmd:"" group:"records" help:"Print all records as JSON lines."`
+	Why        whyCmd        `cmd:"" group:"sync" help:"Say why a key is, or is not, the same at the other members."`
+	Wait       waitCmd       `cmd:"" group:"sync" help:"Wait until the other members hold what this node holds."`
 	Sync       syncCmd       `cmd:"" group:"sync" help:"Make this node's records and a peer's equal."`
 	Pause      pauseCmd      `cmd:"" group:"sync" help:"Take a namespace out of all syncs on this node."`
 	Resume     resumeCmd     `cmd:"" group:"sync" help:"Let a namespace take part in syncs again."`

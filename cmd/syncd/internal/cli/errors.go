@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/peer"
 )
@@ -31,6 +32,7 @@ var hints = []struct {
 	{peer.ErrCursorExpired, "with syncd: --since start"},
 	{peer.ErrNotFound, "syncd ls shows the keys of a namespace, syncd peer ls the peers"},
 	{problem.ErrToken, "give the daemon's token with --token-file"},
+	{peer.ErrUnconfirmed, ""},
 	{peer.ErrPaused, ""},
 	{peer.ErrUnreachable, "see that the peer runs and that its address is known (syncd peer ls), then try again"},
 	{peer.ErrBackupDamaged, "syncd backup ls lists the backups; an older one may be whole (syncd restore --generation N)"},
@@ -59,7 +61,7 @@ func (a *app) failed(err error) int {
 	}
 	var p *problem.Problem
 	if errors.As(err, &p) {
-		out.Version, out.Item = p.Version, p.Item
+		out.Version, out.Item, out.Waited = p.Version, p.Item, p.Waited
 	}
 	var stopped *stoppedImport
 	if errors.As(err, &stopped) {
@@ -76,10 +78,13 @@ type failure struct {
 	Error string `json:"error"`
 	Code  string `json:"code"` // of docs/PROBLEMS.md
 	Exit  int    `json:"exit"`
-	// Version is held, where a condition did not hold.
+	// Version is held, where a condition did not hold, or was written, where it was not
+	// confirmed.
 	Version string `json:"version,omitempty"`
 	// Item is the one of a batch that has failed.
 	Item *int `json:"item,omitempty"`
+	// Waited says which members hold what was waited for.
+	Waited *api.Waited `json:"waited,omitempty"`
 	// Line is where an import can go on, Kept the records before it.
 	Line int    `json:"line,omitempty"`
 	Kept *int64 `json:"kept,omitempty"`

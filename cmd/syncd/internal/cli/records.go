@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
 )
 
 // keyArg is a key on the command line: any bytes but zero, or base64.
@@ -56,16 +58,18 @@ type putCmd struct {
 	Value    *string        `arg:"" optional:"" help:"The value; - or nothing reads it from standard input."`
 	IfAbsent bool           `help:"Only if there is no record, not even a deleted or expired one." xor:"if"`
 	TTL      *time.Duration `name:"ttl" help:"The record expires after this time, such as 90s or 720h; at most 100 years. From then on it reads as absent, on each node by that node's clock." placeholder:"D"`
+	Wait     int            `help:"Answer once so many other members hold the record durably, too. When --timeout is over first, the record stays written, and the exit code is 8." placeholder:"N"`
 	condition
 }
 
 func (putCmd) Help() string {
-	return `Answers once the write is durable, and prints the record's version.
+	return `Answers once the write is durable, and prints the record's version. With --wait N it answers once N other members hold the record as well; if they do not in time (--timeout), the record stays written all the same, its version is printed, and the error says which members have confirmed it.
 
 Examples:
     syncd put notes greeting hello
     syncd put notes pictures/cat.jpg < cat.jpg
     syncd put notes session/17 alice --ttl 12h
+    syncd put notes order/4711 paid --wait 2 --timeout 5s
     syncd put notes counter 2 --if-version "$(syncd get notes counter -o json | jq -r .version)"`
 }
 
@@ -86,11 +90,23 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 			return problem.Usage("--ttl %s: want a time that is greater than 0", ttl)
 		}
 	}
+	if c.Wait < 0 {
+		return problem.Usage("--wait %d: want a number of members", c.Wait)
+	}
+	o := client.PutOptions{TTL: ttl, Wait: c.Wait}
+	if c.Wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = a.leaveTime(ctx, &o.Timeout)
+		defer cancel()
+	}
 	value := a.stdin
 	if c.Value != nil && *c.Value != "-" {
 		value = strings.NewReader(*c.Value)
 	}
-	version, err := daemon.Put(ctx, c.NS, key, value, ttl, cond)
+	version, err := daemon.Put(ctx, c.NS, key, value, o, cond)
+	if errors.Is(err, peer.ErrUnconfirmed) {
+		return errors.Join(err, a.printVersion(version))
+	}
 	if err != nil {
 		return attempt(err, "put %s in %q", show(key), c.NS)
 	}

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -167,16 +168,36 @@ func (c Condition) header() map[string]string {
 	return nil
 }
 
-// Put writes a value and returns its version. The record expires after ttl, if
-// that is not 0.
-func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, ttl time.Duration, cond Condition) (string, error) {
+// PutOptions say more of a record that is put.
+type PutOptions struct {
+	// TTL, if not 0, is after what time the record expires.
+	TTL time.Duration
+	// Wait is how many other members are to hold the record before the daemon answers, and
+	// Timeout, if not empty, for how long it waits for them.
+	Wait    int
+	Timeout string
+}
+
+// Put writes a value and returns its version, also beside peer.ErrUnconfirmed.
+func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader, o PutOptions, cond Condition) (string, error) {
 	r := request{
 		method: http.MethodPut, path: api.KeyPath(ns, key), header: cond.header(), body: value, kind: "application/octet-stream",
 	}
-	if ttl != 0 {
-		r.query = url.Values{"ttl": {ttl.String()}}
+	r.query = url.Values{}
+	if o.TTL != 0 {
+		r.query.Set("ttl", o.TTL.String())
 	}
-	return c.write(ctx, r)
+	if o.Wait != 0 {
+		r.query.Set("wait", strconv.Itoa(o.Wait))
+		if o.Timeout != "" {
+			r.query.Set("timeout", o.Timeout)
+		}
+	}
+	version, err := c.write(ctx, r)
+	if p, ok := errors.AsType[*problem.Problem](err); ok && p.Waited != nil {
+		version = p.Version
+	}
+	return version, err
 }
 
 // Delete makes a record a tombstone and returns its version.

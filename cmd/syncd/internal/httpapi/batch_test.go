@@ -53,7 +53,7 @@ func TestBatch(t *testing.T) {
 // same batch in Go.
 func TestBatchFails(t *testing.T) {
 	s := serve(t, "")
-	version, err := s.client.Put(t.Context(), "notes", []byte("held"), strings.NewReader("v"), 0, client.Condition{})
+	version, err := s.client.Put(t.Context(), "notes", []byte("held"), strings.NewReader("v"), client.PutOptions{}, client.Condition{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
-// splitKeyPath cuts an escaped path /v1/ns/{ns}/keys/{key} in two: the part
-// up to the key, still escaped, and the key's bytes. ok is false for all
+// splitKeyPath cuts an escaped path /v1/ns/{ns}/keys/{key}, or /why/{key}, in two: the
+// part up to the key, still escaped, and the key's bytes. ok is false for all
 // other paths.
 func splitKeyPath(escaped string) (head string, key []byte, ok bool, err error) {
 	rest, ok := strings.CutPrefix(escaped, "/v1/ns/")
@@ -26,14 +26,17 @@ func splitKeyPath(escaped string) (head string, key []byte, ok bool, err error) 
 		return "", nil, false, nil
 	}
 	head = "/v1/ns/" + ns + "/keys/"
+	if kind == "why" || kind == "why64" {
+		head = "/v1/ns/" + ns + "/why/"
+	}
 	switch kind {
-	case "keys":
+	case "keys", "why":
 		s, err := url.PathUnescape(last)
 		if err != nil {
 			return "", nil, true, problem.Usage("the key in %s: %w", escaped, err)
 		}
 		return head, []byte(s), true, nil
-	case "key64":
+	case "key64", "why64":
 		key, err := base64.RawURLEncoding.Strict().DecodeString(last)
 		if err != nil {
 			return "", nil, true, problem.Usage("the key in %s: %w (URL-safe alphabet, no padding)", escaped, err)

@@ -93,6 +93,8 @@ type putInput struct {
 	WriteCondition
 	IfNoneMatch string `header:"If-None-Match" doc:"* demands that there is no record, not even a deleted or expired one"`
 	TTL         string `query:"ttl" doc:"after which time the record expires, such as 90s or 720h; at most 100 years; without it, never"`
+	Wait        int    `query:"wait" minimum:"0" doc:"answer once so many other members hold the record durably"`
+	Timeout     string `query:"timeout" doc:"for how long to wait for them, such as 5s; without it, as long as the request lasts"`
 	RawRequest
 }
 
@@ -149,7 +151,7 @@ func (s *server) registerKeys() {
 	}, s.get)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "put", Method: http.MethodPut, Path: path, Summary: "Write a value",
-		Description: "Answers once the write is durable. 412: the record held has another version than If-Match says.",
+		Description: "Answers once the write is durable; with wait, once so many other members hold it, too. 412: the record held has another version than If-Match says. 504 (unconfirmed): the record is written, and the ETag is its version, but fewer members than wait says were heard to hold it in time.",
 		RequestBody: &huma.RequestBody{Description: "The value", Content: octets},
 	}, s.put)
 	huma.Register(s.api, huma.Operation{
@@ -217,6 +219,15 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	if err != nil {
 		return nil, err
 	}
+	timeout, err := duration("timeout", in.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	if in.Wait > 0 {
+		if err := ns.MayWait(in.Wait); err != nil { // before anything is written
+			return nil, fail(err)
+		}
+	}
 	value, err := io.ReadAll(http.MaxBytesReader(in.write, in.body, dbadapter.MaxValue))
 	var long *http.MaxBytesError
 	switch {
@@ -239,6 +250,11 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 		v, err = s.ifMatch(ctx, ns, key, in.IfMatch, func(held dbadapter.Version) (dbadapter.Version, error) {
 			return ns.PutIf(ctx, key, value, held, peer.TTL(ttl))
 		})
+	}
+	if err == nil && in.Wait > 0 {
+		if err := confirmed(ctx, ns, key, v, in.Wait, timeout); err != nil {
+			return nil, err
+		}
 	}
 	return written(ctx, ns, key, v, err)
 }

@@ -89,6 +89,7 @@ func Handler(cfg Config) (http.Handler, error) {
 	s.registerBatch()
 	s.registerLines()
 	s.registerWatch()
+	s.registerWhy()
 	s.registerNamespaces()
 	s.registerMembers()
 	s.registerRestamp()

@@ -95,7 +95,7 @@ func (s *served) do(t *testing.T, method, path, body string, header ...string) (
 func TestProblems(t *testing.T) {
 	s := serve(t, "")
 	ctx := t.Context()
-	version, err := s.client.Put(ctx, "notes", []byte("gone"), strings.NewReader("v"), 0, client.Condition{})
+	version, err := s.client.Put(ctx, "notes", []byte("gone"), strings.NewReader("v"), client.PutOptions{}, client.Condition{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestAnyKey(t *testing.T) {
 	held := map[string]string{}
 	put := func(key, value []byte) error {
 		held[string(key)] = string(value)
-		_, err := s.client.Put(ctx, "notes", key, bytes.NewReader(value), 0, client.Condition{})
+		_, err := s.client.Put(ctx, "notes", key, bytes.NewReader(value), client.PutOptions{}, client.Condition{})
 		return err
 	}
 	for _, key := range []string{".", "..", "/", "//", "/../", "a/b", "a%2Fb", "\xff", "\x00", " ", "?", "#", "a?b=c#d", "é", "%"} {

@@ -79,6 +79,7 @@ var kinds = []struct {
 	{"differs", ErrDiffers, http.StatusConflict, ExitDiffers},
 	{"future_version", peer.ErrFutureVersion, http.StatusUnprocessableEntity, ExitLimit},
 	{"limit", peer.ErrLimit, http.StatusRequestEntityTooLarge, ExitLimit},
+	{"unconfirmed", peer.ErrUnconfirmed, http.StatusGatewayTimeout, ExitLimit},
 	{"away", peer.ErrAway, http.StatusServiceUnavailable, ExitTryAgain},
 	{"unreachable", peer.ErrUnreachable, http.StatusBadGateway, ExitTryAgain}, // also where each dial took too long
 	{"timeout", context.DeadlineExceeded, http.StatusGatewayTimeout, ExitLimit},
@@ -101,12 +102,14 @@ type Problem struct {
 	Detail string `json:"detail" doc:"what was attempted, on what, and what went wrong"`
 	Code   string `json:"code" doc:"stable name of the kind, for programs"`
 	// Version is set by a conditional write whose condition did not hold.
-	Version string `json:"version,omitempty" doc:"the version of the record that is held, if any, when a condition did not hold, or the record was deleted or has expired"`
+	Version string `json:"version,omitempty" doc:"the version of the record that is held, if any, when a condition did not hold, or the record was deleted or has expired; the version that was written, when members did not confirm it in time"`
 	// Item is set by a batch of which one item has failed.
 	Item *int `json:"item,omitempty" doc:"the item of a batch that has failed, counted from 0"`
 	// Line and Kept are set by an import that stopped.
 	Line int   `json:"line,omitempty" doc:"the line at which an import stopped"`
 	Kept int64 `json:"kept,omitempty" doc:"how many records of the request were imported before it"`
+	// Waited is set by a wait that was over before as many members held it as were asked for.
+	Waited *api.Waited `json:"waited,omitempty" doc:"which members hold what was waited for, and what the others said"`
 	// Report is set by a sync that failed.
 	Report *api.Report `json:"report,omitempty" doc:"what a sync did before it failed"`
 }

@@ -1,0 +1,106 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Whys is how what this node holds under a key stands to what its peers hold.
+type Whys struct {
+	Key
+	Here  *Head `json:"here,omitempty" doc:"what this node holds; absent if that is nothing"`
+	Peers []Why `json:"peers"`
+}
+
+// Why is how a key stands to one peer.
+type Why struct {
+	Peer     string    `json:"peer"`
+	Standing string    `json:"standing" enum:"same,held_by_neither,missing_here,missing_there,newer_here,newer_there,conflict,unknown" doc:"conflict: one version, two contents; unknown: the peer did not answer"`
+	There    *Head     `json:"there,omitempty" doc:"what the peer says that it holds; absent if that is nothing, or unknown"`
+	Causes   []Cause   `json:"causes" doc:"in no order"`
+	Asked    time.Time `json:"asked" doc:"when the peer answered, or failed to"`
+	Verified time.Time `json:"verified,omitzero" doc:"when a sync has last proved all records equal to the peer's; absent for never"`
+}
+
+// Cause is why a key stands as it does.
+type Cause struct {
+	Kind string `json:"kind" enum:"unreachable,paused,not_a_member_there,busy,failed,declined_there,declined_here,collected_there,collected_here,expired,conflict,lapsed,lists_differ,not_synced_yet"`
+	Rule string `json:"rule,omitempty" doc:"by which a record is declined" enum:"clock,signature,writer,floor,full"`
+	Text string `json:"text"`
+}
+
+// heldOf is nil for a record that is not there.
+func heldOf(r *dbadapter.Record) *Head {
+	if r.Version.IsZero() {
+		return nil
+	}
+	return headOf(&peer.Head{Version: r.Version, Deleted: r.Deleted, Expires: r.Expires})
+}
+
+// named is a name in words as JSON has it.
+func named[S ~string](words S) string { return strings.ReplaceAll(string(words), " ", "_") }
+
+// rules are the names of the reasons for which a record is declined.
+var rules = map[int]string{2: "clock", 3: "signature", 4: "writer", 5: "floor", 6: "full"}
+
+// WhysOf is the JSON form.
+func WhysOf(key []byte, whys []peer.Why) Whys {
+	out := Whys{Key: KeyOf(key), Peers: []Why{}}
+	for i := range whys {
+		w := &whys[i]
+		out.Here = heldOf(&w.Here)
+		one := Why{
+			Peer: w.Peer.String(), Standing: named(w.Standing), There: heldOf(&w.There), Causes: []Cause{},
+			Asked: w.Asked.Truncate(time.Millisecond), Verified: w.Verified,
+		}
+		for _, c := range w.Causes {
+			rule := ""
+			if c.Rule != 0 {
+				if rule = rules[int(c.Rule)]; rule == "" {
+					rule = strconv.Itoa(int(c.Rule))
+				}
+			}
+			one.Causes = append(one.Causes, Cause{named(c.Kind), rule, c.Text})
+		}
+		out.Peers = append(out.Peers, one)
+	}
+	return out
+}
+
+// WaitRequest says what to wait for.
+type WaitRequest struct {
+	Peers   []string `json:"peers,omitempty" doc:"ids of members; without any, all others that have not lapsed"`
+	Count   int      `json:"count,omitempty" minimum:"0" doc:"how many of them are enough; 0: all"`
+	Key     *string  `json:"key,omitempty" doc:"one key instead of everything, if it is UTF-8"`
+	Key64   []byte   `json:"key64,omitempty" doc:"the same, if it is not"`
+	Version string   `json:"version,omitempty" doc:"of the key; without it, the one that this node holds"`
+	Timeout string   `json:"timeout,omitempty" doc:"after which the wait ends, such as 30s; without it, when the request does"`
+}
+
+// Waited is what a wait has found.
+type Waited struct {
+	Held    []string      `json:"held" doc:"ids of the members that hold it, durably"`
+	Missing []Unconfirmed `json:"missing" doc:"the others that were asked"`
+}
+
+// Unconfirmed is a member that was not heard to hold what a wait waited for.
+type Unconfirmed struct {
+	Peer string `json:"peer"`
+	Why  string `json:"why"`
+}
+
+// WaitedOf is the JSON form.
+func WaitedOf(w *peer.Waited) Waited {
+	out := Waited{Held: []string{}, Missing: []Unconfirmed{}}
+	for _, id := range w.Held {
+		out.Held = append(out.Held, id.String())
+	}
+	for _, m := range w.Missing {
+		out.Missing = append(out.Missing, Unconfirmed{m.Peer.String(), m.Why})
+	}
+	return out
+}

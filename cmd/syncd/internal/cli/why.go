@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/peer"
+)
+
+type whyCmd struct {
+	keyArg
+	Peer string `help:"Ask this member alone: its id, or an address that ends in /p2p/ and one." placeholder:"ID"`
+}
+
+func (whyCmd) Help() string {
+	return `Asks each other member now what it holds under the key, and says how that stands to what this node holds, and why: same, held by neither, missing here, missing there, newer here, newer there, conflict (one version with two contents), or unknown, where a member does not answer. Below stand the causes: what a side declines and by which rule, what has been collected, has expired or was written beside another version, and what a sync has just not carried yet.
+
+Exit code 9 when the key is not the same at all that answered, 5 when it is and one did not answer.
+
+Examples:
+    syncd why notes greeting
+    syncd why notes greeting --peer 12D3KooW… -o json | jq -r '.peers[].causes[].kind'`
+}
+
+// Run asks and prints.
+func (c whyCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	key, err := c.bytes()
+	if err != nil {
+		return err
+	}
+	whys, err := daemon.Why(ctx, c.NS, key, c.Peer)
+	if err != nil {
+		return attempt(err, "why %s in %q", show(key), c.NS)
+	}
+	if a.json() {
+		err = a.printJSON(whys)
+	} else {
+		err = a.printWhys(&whys)
+	}
+	if err != nil {
+		return err
+	}
+	if exit := whyExit(&whys); exit != 0 {
+		return &saidError{exit}
+	}
+	return nil
+}
+
+// whyExit is the exit code of what the peers have said.
+func whyExit(whys *api.Whys) (exit int) {
+	for _, w := range whys.Peers {
+		switch standingOf(&w) {
+		case peer.StandingSame, peer.StandingNeither:
+		case peer.StandingUnknown:
+			exit = max(exit, exitUnknown)
+		default:
+			exit = max(exit, exitDiffers)
+		}
+	}
+	return exit
+}
+
+func (a *app) printWhys(whys *api.Whys) error {
+	if err := a.printf("here: %s\n", headLine(whys.Here)); err != nil {
+		return err
+	}
+	if len(whys.Peers) == 0 {
+		a.remark("no other member to ask")
+	}
+	for _, w := range whys.Peers {
+		there := ""
+		switch {
+		case standingOf(&w) == peer.StandingUnknown, standingOf(&w) == peer.StandingNeither:
+		case w.There == nil || whys.Here == nil || w.There.Version != whys.Here.Version:
+			there = "; there: " + headLine(w.There)
+		}
+		if err := a.printf("%s: %s%s\n", w.Peer, standingOf(&w), there); err != nil {
+			return err
+		}
+		for _, c := range w.Causes {
+			if err := a.printf("  %s: %s\n", strings.ReplaceAll(c.Kind, "_", " "), oneLine(show([]byte(c.Text)))); err != nil {
+				return err
+			}
+		}
+		if s := standingOf(&w); s == peer.StandingSame || s == peer.StandingNeither {
+			continue
+		}
+		last := "  no sync has proved all records equal to its yet\n"
+		if !w.Verified.IsZero() {
+			last = "  the last sync that proved all records equal to its: " + w.Verified.Format(time.RFC3339) + "\n"
+		}
+		if err := a.printf("%s", last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standingOf is the standing in words.
+func standingOf(w *api.Why) peer.Standing {
+	return peer.Standing(strings.ReplaceAll(w.Standing, "_", " "))
+}
+
+func headLine(h *api.Head) string {
+	if h == nil {
+		return "nothing"
+	}
+	line := "version " + h.Version + " of " + h.Time.Format(time.RFC3339Nano)
+	if h.Deleted {
+		line += ", a deletion"
+	}
+	if !h.Expires.IsZero() {
+		line += ", expires " + h.Expires.Format(time.RFC3339)
+	}
+	return line
+}

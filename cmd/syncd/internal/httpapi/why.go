@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
+)
+
+type (
+	whyInput struct {
+		RecordParams
+		Peer string `query:"peer" doc:"a peer id, or a multiaddr that ends in /p2p/ and one; without it, each other member is asked"`
+	}
+	whyOutput struct{ Body api.Whys }
+	waitInput struct {
+		NS   string `path:"ns" doc:"the namespace's local name"`
+		Body api.WaitRequest
+	}
+	waitOutput struct{ Body api.Waited }
+)
+
+// registerWhy serves what members hold, as they say when they are asked.
+func (s *server) registerWhy() {
+	huma.Register(s.api, huma.Operation{
+		OperationID: "why", Method: http.MethodGet, Path: "/v1/ns/{ns}/why/{key}",
+		Summary:     "Why a key is, or is not, the same at the peers",
+		Description: "Asks them at once. A peer that does not answer within 15 s is unknown, and the cause says why.",
+	}, s.why)
+	huma.Register(s.api, huma.Operation{
+		OperationID: "wait", Method: http.MethodPost, Path: "/v1/ns/{ns}/wait",
+		Summary:     "Wait until members hold what this node holds, or a version of a key",
+		Description: "504 (unconfirmed): the time was over first; waited says which members hold it, and what the others said.",
+	}, s.wait)
+}
+
+func (s *server) why(ctx context.Context, in *whyInput) (*whyOutput, error) {
+	ns, err := s.namespace(in.NS)
+	if err != nil {
+		return nil, err
+	}
+	key, err := in.key()
+	if err != nil {
+		return nil, err
+	}
+	var peers []peer.ID
+	if in.Peer != "" {
+		id, err := s.peer(ctx, in.Peer)
+		if err != nil {
+			return nil, err
+		}
+		peers = append(peers, id)
+	}
+	whys, err := ns.Why(ctx, key, peers...)
+	if err != nil {
+		return nil, fail(err)
+	}
+	return &whyOutput{api.WhysOf(key, whys)}, nil
+}
+
+func (s *server) wait(ctx context.Context, in *waitInput) (*waitOutput, error) {
+	ns, err := s.namespace(in.NS)
+	if err != nil {
+		return nil, err
+	}
+	o := peer.WaitOptions{Count: in.Body.Count, Key: in.Body.Key64}
+	if in.Body.Key != nil {
+		o.Key = []byte(*in.Body.Key)
+	}
+	for _, text := range in.Body.Peers {
+		id, err := s.peer(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		o.Peers = append(o.Peers, id)
+	}
+	switch {
+	case in.Body.Key != nil && in.Body.Key64 != nil:
+		return nil, fail(problem.Usage("key and key64 exclude one another"))
+	case in.Body.Version != "" && o.Key == nil:
+		return nil, fail(problem.Usage("version: it is that of a key; name the key, too"))
+	case in.Body.Version != "":
+		if o.Version, err = dbadapter.ParseVersion(in.Body.Version); err != nil {
+			return nil, fail(problem.Usage("%w", err))
+		}
+	}
+	ctx, cancel, err := within(ctx, in.Body.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	waited, err := ns.Wait(ctx, o)
+	out := api.WaitedOf(&waited)
+	if err != nil {
+		p := *problem.From(fail(err))
+		p.Waited = &out
+		return nil, &p
+	}
+	return &waitOutput{out}, nil
+}
+
+// within bounds a wait by a time that a request states, or not.
+func within(ctx context.Context, timeout string) (context.Context, context.CancelFunc, error) {
+	d, err := duration("timeout", timeout)
+	if err != nil {
+		return nil, nil, err
+	}
+	if d == 0 {
+		ctx, cancel := context.WithCancel(ctx)
+		return ctx, cancel, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	return ctx, cancel, nil
+}
+
+// confirmed waits until members hold a write; the record stays written if they do not.
+func confirmed(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Version, members int, timeout time.Duration) error {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	waited, err := ns.WaitFor(ctx, key, v, members)
+	if err == nil {
+		return nil
+	}
+	out := api.WaitedOf(&waited)
+	p := *problem.From(fail(err))
+	p.Detail = "the record is written, as version " + v.String() + "; " + p.Detail
+	p.Version, p.Waited = v.String(), &out
+	return huma.ErrorWithHeaders(&p, http.Header{"ETag": {etag(v)}})
+}

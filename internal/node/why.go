@@ -1,0 +1,243 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Standing says how what this node holds under a key stands to what a peer holds.
+type Standing string
+
+// The standings. Those of two records that differ have the words of a listing of
+// differences.
+const (
+	// Unknown: the peer did not answer.
+	Unknown Standing = "unknown"
+	// Alike: both hold the same record, or tombstone.
+	Alike Standing = "same"
+	// Neither holds anything under the key.
+	Neither Standing = "held by neither"
+)
+
+// CauseKind names a cause.
+type CauseKind string
+
+// The causes.
+const (
+	// CauseUnreachable, CausePaused, CauseDenied, CauseBusy and CauseFailed say why the
+	// standing is not known.
+	CauseUnreachable CauseKind = "unreachable"
+	CausePaused      CauseKind = "paused"
+	CauseDenied      CauseKind = "not a member there"
+	CauseBusy        CauseKind = "busy"
+	CauseFailed      CauseKind = "failed"
+	// CauseDeclinedThere: the peer declines what this node holds; CauseDeclinedHere: this
+	// node declines what the peer holds.
+	CauseDeclinedThere CauseKind = "declined there"
+	CauseDeclinedHere  CauseKind = "declined here"
+	// CauseCollectedThere: the peer has collected it, a tombstone or a record that has
+	// expired; CauseCollectedHere: this node has.
+	CauseCollectedThere CauseKind = "collected there"
+	CauseCollectedHere  CauseKind = "collected here"
+	// CauseExpired: the record that this node holds has expired by its clock.
+	CauseExpired CauseKind = "expired"
+	// CauseConflict: the greater of the two records was written beside the other one,
+	// which gives way.
+	CauseConflict CauseKind = "conflict"
+	// CauseLapsed: the members do not wait for one of the two.
+	CauseLapsed CauseKind = "lapsed"
+	// CauseLists: the two have different lists of members.
+	CauseLists CauseKind = "lists differ"
+	// CauseNotSynced: a sync would make them the same, and none has been since.
+	CauseNotSynced CauseKind = "not synced yet"
+)
+
+// Cause is why a key stands as it does.
+type Cause struct {
+	Kind CauseKind
+	// Rule is that by which a record is declined; 0 for other causes.
+	Rule wire.Reason
+	// Text says it in words.
+	Text string
+}
+
+// Why explains how what is held under a key here stands to what a peer holds.
+type Why struct {
+	Standing Standing
+	// Causes are not in an order of weight. Of records that are the same there may be some,
+	// too.
+	Causes []Cause
+	// Here and There are the records without their values; zero where one is missing, and
+	// There also where it is unknown.
+	Here, There dbadapter.Record
+}
+
+// HeldQuestion is the question about a key, with what is held under it here.
+func (ns *Namespace) HeldQuestion(key []byte) (*wire.AskKey, error) {
+	if len(key) == 0 || len(key) > dbadapter.MaxKey {
+		return nil, fmt.Errorf("%w: a key of %d bytes; it has 1 to %d", ErrInvalid, len(key), dbadapter.MaxKey)
+	}
+	bucket, err := ns.bucket(ns.Keys.Hasher.Index(key))
+	if err != nil {
+		return nil, err
+	}
+	held := under(bucket, key)
+	if held == nil {
+		return &wire.AskKey{Held: dbadapter.Record{Key: key}}, nil
+	}
+	return &wire.AskKey{Held: head(held), Digest: held.Digest}, nil
+}
+
+// Explain explains what a peer has answered to the question.
+func (ns *Namespace) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why, error) {
+	answer, ok := reply.Answer.(*wire.KeyAnswer)
+	if !ok {
+		return Why{}, fmt.Errorf("%w: an answer about %d", reconcile.ErrProtocol, reply.Answer.Subject())
+	}
+	w := ns.local(remote, q)
+	w.There = answer.Held
+	here, there := !w.Here.Version.IsZero(), !w.There.Version.IsZero()
+	order := w.Here.Version.Compare(w.There.Version)
+	switch {
+	case there && string(w.There.Key) != string(q.Held.Key):
+		return Why{}, fmt.Errorf("%w: an answer about another key", reconcile.ErrProtocol)
+	case !here && !there:
+		w.Standing = Neither
+	case !there:
+		w.Standing = Standing(reconcile.MissingThere.String())
+	case !here:
+		w.Standing = Standing(reconcile.MissingHere.String())
+	case q.Digest == answer.Digest:
+		w.Standing = Alike
+	case order > 0:
+		w.Standing = Standing(reconcile.NewerHere.String())
+	case order < 0:
+		w.Standing = Standing(reconcile.NewerThere.String())
+	default:
+		w.Standing = Standing(reconcile.Conflict.String())
+	}
+	if reply.Greeting.List != ns.Members().Digest() {
+		w.add(CauseLists, 0, "the two have different lists of members, which a sync makes equal first")
+	}
+	if w.Standing == Alike || w.Standing == Neither {
+		return w, nil
+	}
+	declined := w.declinedThere(reply.Greeting.Floor, answer.Declines)
+	if !here || order < 0 {
+		why, err := ns.declinedHere(remote, reply.Greeting.Floor, &w, answer.Digest)
+		if err != nil {
+			return Why{}, err
+		}
+		declined = declined || why
+	}
+	greater, less := &w.Here, &w.There
+	if order < 0 {
+		greater, less = less, greater
+	}
+	if here && there && !greater.Supersedes(less.Version) {
+		w.add(CauseConflict, 0, "version %s was written without knowledge of version %s, which gives way to it and is kept as a conflict where it was held", greater.Version, less.Version)
+	}
+	if !declined {
+		w.add(CauseNotSynced, 0, "no sync of the two has carried version %s yet", greater.Version)
+	}
+	return w, nil
+}
+
+func (w *Why) add(kind CauseKind, rule wire.Reason, format string, args ...any) {
+	w.Causes = append(w.Causes, Cause{kind, rule, fmt.Sprintf(format, args...)})
+}
+
+// declinedThere notes why the peer declines what this node holds.
+func (w *Why) declinedThere(floor dbadapter.Timestamp, rule wire.Reason) bool {
+	due, ends := w.Here.Due()
+	switch {
+	case rule == 0:
+		return false
+	case rule == wire.ReasonFloor && ends && floor != recovers && due <= floor:
+		w.add(CauseCollectedThere, rule, "the peer has collected what was deleted or had expired up to %s, and this with it", when(floor))
+	case rule == wire.ReasonFloor && floor != recovers:
+		w.add(CauseDeclinedThere, rule, "the peer lets no record in that it does not hold and that is not later than %s, up to when it has collected what was deleted: write it again, or see syncd rejected there", when(floor))
+	default:
+		w.add(CauseDeclinedThere, rule, "the peer declines version %s: %s", w.Here.Version, rule)
+	}
+	return true
+}
+
+// declinedHere notes why this node declines what the peer holds.
+func (ns *Namespace) declinedHere(remote ID, theirs dbadapter.Timestamp, w *Why, digest dbadapter.Digest) (bool, error) {
+	index := ns.Keys.Hasher.Index(w.There.Key)
+	bucket, err := ns.bucket(index)
+	if err != nil {
+		return false, err
+	}
+	floor := dbadapter.Timestamp(ns.vouching.floor.Load())
+	rule := ns.declines(remote, theirs, &dbadapter.Hashed{Record: w.There, Index: index, Digest: digest}, bucket)
+	due, ends := w.There.Due()
+	switch {
+	case rule == 0:
+		return false, nil
+	case rule == wire.ReasonFloor && ends && due <= floor:
+		w.add(CauseCollectedHere, rule, "this node has collected what was deleted or had expired up to %s, and this with it", when(floor))
+	default:
+		w.add(CauseDeclinedHere, rule, "this node declines version %s: %s; syncd rejected lists it once a sync has offered it", w.There.Version, here[rule])
+	}
+	return true, nil
+}
+
+// here are the reasons as the node says them of itself.
+var here = map[wire.Reason]string{
+	wire.ReasonClock:     "its time lies in the future by this node's clock, or before 2020",
+	wire.ReasonSignature: "its signature does not fit",
+	wire.ReasonWriter:    "its writer may not write, as far as this node knows",
+	wire.ReasonFloor:     "it is not later than what has been collected here",
+	wire.ReasonFull:      "too many keys share its index here",
+}
+
+// Unanswered explains why a peer did not answer the question.
+func (ns *Namespace) Unanswered(remote ID, q *wire.AskKey, err error) Why {
+	w := ns.local(remote, q)
+	w.Standing = Unknown
+	kind := CauseFailed
+	for _, c := range []struct {
+		err  error
+		kind CauseKind
+	}{
+		{reconcile.ErrPaused, CausePaused},
+		{reconcile.ErrDenied, CauseDenied},
+		{reconcile.ErrBusy, CauseBusy},
+		{ErrUnreachable, CauseUnreachable},
+	} {
+		if errors.Is(err, c.err) {
+			kind = c.kind
+			break
+		}
+	}
+	w.add(kind, 0, "%v", err)
+	return w
+}
+
+// local is what this node knows by itself.
+func (ns *Namespace) local(remote ID, q *wire.AskKey) Why {
+	var w Why
+	if !q.Held.Version.IsZero() {
+		w.Here = q.Held
+		if q.Held.Expired(ns.node.Now()) {
+			w.add(CauseExpired, 0, "the record has expired at %s by this node's clock, and reads as absent", when(q.Held.Expires))
+		}
+	}
+	members := ns.Members()
+	for _, id := range []ID{remote, ns.node.ID} {
+		if members.Lapsed(id) {
+			w.add(CauseLapsed, 0, "%s has lapsed: the others have collected without it, and what it wrote before that they may decline", id)
+		}
+	}
+	return w
+}
+
+// when is a reading of a version clock in words.
+func when(t dbadapter.Timestamp) string { return t.Time().Format(time.RFC3339) }

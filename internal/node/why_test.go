@@ -1,0 +1,253 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// why asks another machine and explains.
+func (m *machine) why(t *testing.T, ns *Namespace, other *machine, key string) Why {
+	t.Helper()
+	q := must(ns.HeldQuestion([]byte(key)))
+	answer, _, err := m.ask(ns, other, q)
+	if err != nil {
+		return ns.Unanswered(other.ID, q, err)
+	}
+	there := other.Namespace(ns.Keys.ID)
+	return must(ns.Explain(other.ID, q, &wire.Reply{Greeting: there.introduce(), Answer: answer}))
+}
+
+func (w *Why) has(kinds ...CauseKind) bool {
+	return slices.ContainsFunc(w.Causes, func(c Cause) bool { return slices.Contains(kinds, c.Kind) })
+}
+
+// standingOf is what the explanation has to say of two records, looked up by hand.
+func standingOf(here, there dbadapter.Record, errHere, errThere error) Standing {
+	switch {
+	case errHere != nil && errThere != nil:
+		return "held by neither"
+	case errHere != nil:
+		return "missing here"
+	case errThere != nil:
+		return "missing there"
+	case here.Version == there.Version && bytes.Equal(here.Value, there.Value) && here.Deleted == there.Deleted:
+		return "same"
+	case here.Version == there.Version:
+		return "conflict"
+	case here.Version.Compare(there.Version) > 0:
+		return "newer here"
+	}
+	return "newer there"
+}
+
+// Whatever two members have written, with clocks that are off, roles that were taken and
+// records that have expired: the standing is what both hold, and a sync then brings over
+// exactly what was not said to be declined.
+func TestWhyForetellsTheSync(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	seen := map[string]int{}
+	for range 100 {
+		a, b, c := newMachine(1), newMachine(2), newMachine(3)
+		sa := a.create("notes", Policy{})
+		sb := must(b.join(a, invite(sa, RoleWrite)))
+		sc := must(c.join(a, invite(sa, RoleWrite)))
+		for _, with := range []*machine{b, c} {
+			if _, _, err := a.sync(sa, with, Ask{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ms, sets := []*machine{a, b, c}, []*Namespace{sa, sb, sc}
+		for range 12 {
+			n := random.IntN(3)
+			key := fmt.Sprint("k", random.IntN(4))
+			switch random.IntN(9) {
+			case 0, 1, 2, 3:
+				d := draft(key, fmt.Sprint(random.Uint64()))
+				if random.IntN(3) == 0 {
+					d.TTL = time.Duration(1+random.IntN(20)) * time.Second
+				}
+				_, _ = commit(sets[n].Write(d))
+			case 4:
+				_, _ = commit(sets[n].Delete([]byte(key)))
+			case 5:
+				ms[n].clock = ms[n].clock.Add(time.Duration(random.IntN(900)-300) * time.Second)
+			case 6:
+				_, _, _ = ms[n].sync(sets[n], ms[(n+1)%3], Ask{Direction: wire.Direction(random.IntN(3))})
+			case 7:
+				_ = setRole(sa, c.ID, []Role{RoleRead, RoleWrite}[random.IntN(2)])
+			case 8:
+				for _, m := range ms {
+					m.clock = m.clock.Add(time.Duration(random.IntN(10)) * time.Second)
+				}
+			}
+		}
+		n := random.IntN(3)
+		other := (n + 1 + random.IntN(2)) % 3
+		// The lists are made equal first: a sync does so, and then some of what was
+		// declined is not any more.
+		_, _, _ = ms[n].sync(sets[n], ms[other], Ask{Control: true})
+		whys, before := map[string]Why{}, map[string]dbadapter.Record{}
+		for k := range 4 {
+			key := fmt.Sprint("k", k)
+			here, errHere := get(sets[n], key)
+			there, errThere := get(sets[other], key)
+			before[key] = there
+			w := ms[n].why(t, sets[n], ms[other], key)
+			if want := standingOf(here, there, errHere, errThere); w.Standing != want {
+				t.Fatalf("%s is %q, not %q: here %+v, there %+v", key, w.Standing, want, here, there)
+			}
+			if w.Here.Version != here.Version || w.There.Version != there.Version {
+				t.Fatalf("%s: %+v of %+v and %+v", key, w, here, there)
+			}
+			if expired := errHere == nil && here.Expired(ms[n].clock); w.has(CauseExpired) != expired {
+				t.Fatalf("%s: expired is %t: %+v", key, expired, w.Causes)
+			}
+			whys[key] = w
+		}
+		if _, _, err := ms[n].sync(sets[n], ms[other], Ask{}); err != nil && !errors.Is(err, ErrRejected) {
+			if errors.Is(err, reconcile.ErrDenied) || errors.Is(err, reconcile.ErrTwin) {
+				continue
+			}
+			t.Fatal(err)
+		}
+		for key, w := range whys {
+			seen[string(w.Standing)]++
+			for _, c := range w.Causes {
+				seen[string(c.Kind)]++
+			}
+			now, _ := get(sets[other], key)
+			mine, _ := get(sets[n], key)
+			switch w.Standing {
+			case "missing there", "newer here":
+				brought := now.Version.Compare(w.Here.Version) >= 0
+				if declined := w.has(CauseDeclinedThere, CauseCollectedThere); brought == declined || declined == w.has(CauseNotSynced) {
+					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
+				}
+			case "missing here", "newer there":
+				brought := mine.Version.Compare(w.There.Version) >= 0
+				if declined := w.has(CauseDeclinedHere, CauseCollectedHere); brought == declined || declined == w.has(CauseNotSynced) {
+					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
+				}
+			}
+		}
+	}
+	t.Log(seen)
+	for _, want := range []string{"same", "missing here", "missing there", "newer here", "newer there", string(CauseDeclinedThere), string(CauseDeclinedHere), string(CauseExpired), string(CauseConflict), string(CauseNotSynced)} {
+		if seen[want] == 0 {
+			t.Logf("no %q came up", want)
+		}
+	}
+}
+
+// A wait counts those that hold it, each once, and never loses one that did.
+func TestAwaiting(t *testing.T) {
+	a := newMachine(1)
+	sa := a.create("notes", Policy{})
+	var ids []ID
+	for seed := 2; seed < 6; seed++ {
+		m := newMachine(seed)
+		must(m.join(a, invite(sa, RoleRead)))
+		ids = append(ids, m.ID)
+	}
+	slices.Sort(ids)
+	if got := sa.Others(); !slices.Equal(got, ids) {
+		t.Fatalf("%q, not %q", got, ids)
+	}
+	if err := sa.Lapse(t.Context(), ids[3]); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		named []ID
+		count int
+	}{
+		"more than there are": {nil, 4}, "fewer than none": {nil, -1}, "itself": {[]ID{a.ID}, 0}, "a stranger": {[]ID{idOf(9)}, 0},
+		"more than named": {ids[:2], 3}, "one twice": {[]ID{ids[0], ids[0]}, 2},
+	} {
+		if _, err := sa.NewAwaiting(c.named, c.count); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	all := must(sa.NewAwaiting(nil, 0))
+	if all.Need() != 3 || must(sa.NewAwaiting(ids, 0)).Need() != 4 {
+		t.Errorf("%d members are waited for", all.Need())
+	}
+	failed := errors.New("away")
+	all.Heard(ids[0], nil)
+	all.Heard(ids[0], nil)
+	all.Heard(ids[0], failed)
+	all.Heard(ids[1], failed)
+	held, missing, why := all.Result()
+	if all.Done() || !slices.Equal(held, ids[:1]) || !slices.Equal(missing, ids[1:3]) || why[ids[1]] != failed || why[ids[0]] != nil {
+		t.Errorf("%q, %q, %v", held, missing, why)
+	}
+	all.Heard(ids[1], nil)
+	all.Heard(ids[2], nil)
+	if _, _, why := all.Result(); !all.Done() || len(why) != 0 {
+		t.Errorf("not done: %v", why)
+	}
+	alone := newMachine(8).create("alone", Policy{})
+	if w := must(alone.NewAwaiting(nil, 0)); !w.Done() {
+		t.Error("a node that is alone waits")
+	}
+}
+
+// A version is confirmed by a peer that holds it or a later one, and by one that has
+// collected its deletion; by no other.
+func TestConfirms(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	confirmed := func(v dbadapter.Version) error {
+		t.Helper()
+		q := must(sb.VersionQuestion([]byte("k"), v))
+		answer, _, err := b.ask(sb, a, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sb.Confirms(a.ID, q, &wire.Reply{Greeting: sa.introduce(), Answer: answer})
+	}
+	if _, err := sb.VersionQuestion([]byte("k"), dbadapter.Version{}); !errors.Is(err, dbadapter.ErrNotFound) {
+		t.Errorf("nothing to wait for: %v", err)
+	}
+	v1 := must(put(sb, "k", "1"))
+	if err := confirmed(v1); !errors.Is(err, errNotThere) {
+		t.Errorf("missing: %v", err)
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	v2 := must(put(sb, "k", "2"))
+	if err := confirmed(v1); err != nil {
+		t.Errorf("the version before: %v", err)
+	}
+	if err := confirmed(v2); !errors.Is(err, errNotThere) {
+		t.Errorf("older there: %v", err)
+	}
+	a.clock = a.clock.Add(time.Minute)
+	must(put(sa, "k", "3"))
+	if err := confirmed(v2); err != nil {
+		t.Errorf("newer there: %v", err)
+	}
+	collect(t, sa, "k")
+	if err := confirmed(v2); !errors.Is(err, errNotThere) {
+		t.Errorf("gone there: %v", err)
+	}
+	sum := sa.SetQuestion()
+	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sum.Sum}}); err != nil {
+		t.Error(err)
+	}
+	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sb.SetQuestion().Sum}}); !errors.Is(err, errNotThere) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,121 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// The ways in which what this node holds under a key stands to what a peer holds; beside
+// those of KeyKind, in its words.
+const (
+	StandingUnknown = node.Unknown
+	StandingSame    = node.Alike
+	StandingNeither = node.Neither
+)
+
+type (
+	// Standing is such a way.
+	Standing = node.Standing
+	// Cause is why a key stands as it does.
+	Cause = node.Cause
+	// CauseKind names a cause.
+	CauseKind = node.CauseKind
+)
+
+// The causes.
+const (
+	CauseUnreachable    = node.CauseUnreachable
+	CausePaused         = node.CausePaused
+	CauseDenied         = node.CauseDenied
+	CauseBusy           = node.CauseBusy
+	CauseFailed         = node.CauseFailed
+	CauseDeclinedThere  = node.CauseDeclinedThere
+	CauseDeclinedHere   = node.CauseDeclinedHere
+	CauseCollectedThere = node.CauseCollectedThere
+	CauseCollectedHere  = node.CauseCollectedHere
+	CauseExpired        = node.CauseExpired
+	CauseConflict       = node.CauseConflict
+	CauseLapsed         = node.CauseLapsed
+	CauseLists          = node.CauseLists
+	CauseNotSynced      = node.CauseNotSynced
+)
+
+// Why explains how what this node holds under a key stands to what a peer holds.
+type Why struct {
+	Peer     ID
+	Standing Standing
+	Causes   []Cause
+	// Here and There are the records without their values; zero where one is missing, and
+	// There also where it is unknown. What is There is the peer's own word.
+	Here, There dbadapter.Record
+	// Asked is when the peer answered, or failed to.
+	Asked time.Time
+	// Verified is when a sync has last proved the records equal to the peer's; zero for
+	// never.
+	Verified time.Time
+}
+
+// whyPatience bounds the question to one peer: connecting, and the answer.
+const whyPatience = 15 * time.Second
+
+// Why asks members what they hold under a key, and explains how that stands to what this
+// node holds: the peers named, or all other members, each at the same time. A peer that
+// does not answer has StandingUnknown, and a cause.
+func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, error) {
+	if err := ns.enter("ask why"); err != nil {
+		return nil, err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	fail := func(err error) ([]Why, error) {
+		return nil, fmt.Errorf("why %q in %s: %w", clip(key), ns.Name(), err)
+	}
+	q, err := ns.core.HeldQuestion(key)
+	if err != nil {
+		return fail(err)
+	}
+	if len(peers) == 0 {
+		for _, m := range ns.core.Members().Members() {
+			if id := ID(m.ID); id != ns.node.self.id {
+				peers = append(peers, id)
+			}
+		}
+	}
+	all := make([]Why, len(peers))
+	var asking sync.WaitGroup
+	places := make(chan struct{}, asked)
+	for i, id := range peers {
+		asking.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			limited, cancel := context.WithTimeoutCause(ctx, whyPatience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, whyPatience))
+			defer cancel()
+			a, err := ns.ask(limited, id, 0, q)
+			var w node.Why
+			if err == nil {
+				w, err = ns.core.Explain(node.ID(id), q, a.Reply)
+			}
+			if err != nil {
+				w = ns.core.Unanswered(node.ID(id), q, err)
+			}
+			all[i] = Why{
+				Peer: id, Standing: w.Standing, Causes: w.Causes, Here: w.Here.Clone(), There: w.There.Clone(),
+				Asked: ns.node.now().UTC(), Verified: ns.verified.with(id).At,
+			}
+		})
+	}
+	asking.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return fail(err)
+	}
+	return all, nil
+}
+
+// asked is how many peers are asked at once: what a question takes is mostly waiting.
+const asked = 32
