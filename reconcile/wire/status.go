@@ -41,7 +41,9 @@ type Proved struct {
 }
 
 // Subject is SubjectStatus; so is the next one.
-func (*AskStatus) Subject() Subject    { return SubjectStatus }
+func (*AskStatus) Subject() Subject { return SubjectStatus }
+
+// Subject is SubjectStatus.
 func (*StatusAnswer) Subject() Subject { return SubjectStatus }
 
 // status flags
