@@ -57,6 +57,9 @@ func (ns *Namespace) askOnce(ctx context.Context, id ID, patience time.Duration,
 	defer cancel()
 	stream, err := n.host.NewStream(overRelays(opening), id, askProtocol)
 	if err != nil {
+		if cause := context.Cause(ctx); cause != nil { // a stream says of it that its time is over
+			return a, cause
+		}
 		return a, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	cut := context.AfterFunc(ctx, func() { stream.Reset() })

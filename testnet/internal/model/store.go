@@ -62,8 +62,8 @@ func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapte
 				return corrupt("an entry of the log: %v", err)
 			}
 		}
-		// A batch whose condition failed is logged, and fails again.
-		if _, err := s.do(ctx, e); err != nil && !errors.Is(err, dbadapter.ErrConflict) {
+		// A batch that was refused is logged, and is refused again.
+		if _, err := s.do(ctx, e); err != nil && !errors.Is(err, dbadapter.ErrConflict) && !errors.Is(err, dbadapter.ErrLimit) {
 			return corrupt("an entry of the log cannot be applied: %v", err)
 		}
 		return nil
