@@ -344,6 +344,7 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	}
 	switch {
 	case err != nil:
+	case c.ask.DryRun: // it proves what differs, and leaves it so
 	case !c.ask.Control:
 		c.part.ns.doubt(c.remote, report.Verified && whole)
 		if report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0 {

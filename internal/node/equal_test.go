@@ -34,3 +34,23 @@ func TestEqualPairsRest(t *testing.T) {
 		t.Errorf("without pushes an equal pair syncs %d times in 5 intervals", n)
 	}
 }
+
+// A dry run proves what differs, and does not let the two rest.
+func TestDryRunsLetNoPairRest(t *testing.T) {
+	ps := newPushers(2, Policy{})
+	for range 2 { // they may sync what is not alike yet
+		must(put(ps.spaces[0], "k", "v"))
+		if err := ps.machines[0].turn(ps.spaces[0], ps.machines[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(put(ps.spaces[0], "l", "v"))
+	if found, _, err := ps.machines[0].sync(ps.spaces[0], ps.machines[1], Ask{DryRun: true}); err != nil || !found.Verified || found.MissingThere != 1 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	for i := range 2 {
+		if !ps.machines[i].Schedule.Due(ps.spaces[i], ps.machines[1-i].ID, noon) {
+			t.Errorf("node %d rests, though the two are known to differ", i)
+		}
+	}
+}
