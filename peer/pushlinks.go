@@ -37,7 +37,8 @@ const (
 	linkCheck = 10 * time.Second
 )
 
-// keep runs until the node closes.
+// keep runs until the node closes. It dials beside what it hears: a member that does not
+// answer holds up no word of the others, nor the host, which waits for those that hear it.
 func (l *links) keep() {
 	n := l.pushes.node
 	changes, err := n.host.EventBus().Subscribe(new(event.EvtPeerConnectednessChanged), eventbus.BufSize(64))
@@ -48,11 +49,19 @@ func (l *links) keep() {
 	defer changes.Close()
 	timer := time.NewTimer(jitter(leastLinkRest / 2))
 	defer timer.Stop()
+	made := make(chan time.Duration, 1)
+	making, again := false, false // again: there is a reason to look since the dials began
+	defer func() {
+		if making {
+			<-made
+		}
+	}()
 	for {
 		select {
 		case <-n.ctx.Done():
 			return
 		case <-l.wake:
+			again = true
 			timer.Reset(jitter(leastLinkRest / 2))
 		case e, ok := <-changes.Out():
 			if !ok {
@@ -62,10 +71,20 @@ func (l *links) keep() {
 			case network.Connected:
 				l.pushes.linked(link.Peer)
 			case network.NotConnected:
+				again = true
 				timer.Reset(leastLinkRest/4 + jitter(leastLinkRest/2)) // others lose theirs, too
 			}
 		case <-timer.C:
-			timer.Reset(l.make())
+			if making {
+				timer.Reset(leastLinkRest)
+				continue
+			}
+			making, again = true, false
+			go func() { made <- l.make() }()
+		case wait := <-made:
+			if making = false; !again {
+				timer.Reset(wait)
+			}
 		}
 	}
 }

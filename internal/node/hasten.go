@@ -166,9 +166,9 @@ func (ns *Namespace) Linked(with ID) {
 }
 
 // NextSync is the peer that this node is to sync with now because of pushes, and another
-// one for where that cannot be reached. Done must follow. Otherwise it says how long to
-// wait before it is asked again, unless Config.Pushable tells the driver before; 0: for
-// good.
+// one for where that cannot be reached; HastenedDone must follow. It says how long to wait
+// before it is asked again, also where there is such a peer, unless Config.Pushable tells
+// the driver before; 0: for good.
 func (ns *Namespace) NextSync() (with, or ID, wait time.Duration) {
 	now := ns.node.elapsed()
 	h := &ns.hastening
@@ -208,7 +208,8 @@ func (ns *Namespace) NextSync() (with, or ID, wait time.Duration) {
 		h.running = map[ID]time.Duration{}
 	}
 	h.running[with] = now
-	return with, or, 0
+	wait, _ = h.free(now)
+	return with, or, wait
 }
 
 // free reports whether a sync may begin, or how long to wait for that; 0: until one ends.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,12 +85,12 @@ func (ps *pushers) must(t *testing.T, i, by int, pushes ...[]byte) {
 // syncs is with which node the namespace wants to sync now, or −1.
 func (ps *pushers) syncs(i int) int {
 	with, _, _ := ps.spaces[i].NextSync()
-	for j, m := range ps.machines {
-		if m.ID == with {
-			return j
-		}
-	}
-	return -1
+	return ps.number(with)
+}
+
+// number is that of a node, or −1.
+func (ps *pushers) number(id ID) int {
+	return slices.IndexFunc(ps.machines, func(m *machine) bool { return m.ID == id })
 }
 
 // What one node writes reaches a second one by a third, and counts there as if a sync

@@ -1,0 +1,54 @@
+package peer
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/event"
+	"github.com/libp2p/go-libp2p/core/network"
+)
+
+// While a node dials a member that does not answer, it goes on to hear which connections
+// come and go: the host waits until it has.
+func TestLinksAreHeardWhileOneIsDialled(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes connections, and nothing answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	n := openForTest(t, Config{ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}, SyncInterval: time.Hour, Limits: Limits{DialTimeout: time.Minute}})
+	ns, err := n.CreateNamespace(t.Context(), "notes", Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := openForTest(t, Config{ListenAddrs: []string{}}).ID()
+	if _, err := n.AddPeer(t.Context(), fmt.Sprintf("/ip4/127.0.0.1/tcp/%d/p2p/%s", silent.Addr().(*net.TCPAddr).Port, id)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ns.SetRole(t.Context(), id, RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	n.pushes.links.wake <- struct{}{}
+	dials := func() bool {
+		n.dialling.mu.Lock()
+		defer n.dialling.mu.Unlock()
+		return n.dialling.to[id] != nil
+	}
+	waitFor(t, "it dials the member", dials)
+	told, err := n.host.EventBus().Emitter(new(event.EvtPeerConnectednessChanged))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer told.Close()
+	stranger := ID("stranger")
+	for range 1000 {
+		if err := told.Emit(event.EvtPeerConnectednessChanged{Peer: stranger, Connectedness: network.Connected}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !dials() {
+		t.Error("what is told of connections waits until the dial has ended")
+	}
+}
