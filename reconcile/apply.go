@@ -27,7 +27,7 @@ func (t *receiver) apply(arrived []arrival) error {
 		}
 		next := recordSize(&r.Record)
 		if len(batch) == wire.BatchRecords || len(batch) > 0 && (size+next > wire.MaxFrame || beside+r.beside > besideBytes) {
-			if err := t.admit(batch, size); err != nil {
+			if err := t.admit(batch, size, beside); err != nil {
 				return err
 			}
 			batch, size, beside = nil, 0, 0
@@ -37,13 +37,13 @@ func (t *receiver) apply(arrived []arrival) error {
 		}
 		batch, size, beside = append(batch, r.Hashed), size+next, beside+r.beside
 	}
-	return t.admit(batch, size)
+	return t.admit(batch, size, beside)
 }
 
 // pending is an admission that may be running.
 type pending struct {
 	records  []dbadapter.Hashed
-	size     int64
+	taken    taken
 	wait     func()
 	verdicts []Verdict
 	err      error
@@ -51,18 +51,37 @@ type pending struct {
 	failed error
 }
 
+// taken is what admissions take of the session's memory: the bytes of their records, and
+// those of what this side holds beside them.
+type taken struct{ size, beside int64 }
+
+func (t *taken) add(other taken) {
+	t.size, t.beside = t.size+other.size, t.beside+other.beside
+}
+
+// has reports whether there is room for one more beside so many admissions.
+func (t *taken) has(more taken, admissions int) bool {
+	return admissions < mostAside && t.size+more.size <= asideBytes && t.beside+more.beside <= besideBytes
+}
+
+func (t *taken) subtract(other taken) {
+	t.size, t.beside = t.size-other.size, t.beside-other.beside
+}
+
 // admit passes one batch, of so many bytes, to the admission: it is checked and committed
 // while the next ones come and are checked, too. They end in any order: each record is
 // decided by itself. How far this side has come is noted when all before have ended.
-func (t *receiver) admit(records []dbadapter.Hashed, size int64) error {
+func (t *receiver) admit(records []dbadapter.Hashed, size, beside int64) error {
 	if len(records) == 0 {
 		return nil
 	}
 	defer t.link.in(StepApply)()
-	if err := t.settle(asideBytes - size); err != nil {
-		return err
+	p, before := &pending{records: records, taken: taken{size, beside}}, (*pending)(nil)
+	for len(t.pending) > 0 && !t.aside.has(p.taken, len(t.pending)) {
+		if err := t.settleOldest(); err != nil {
+			return err
+		}
 	}
-	p, before := &pending{records: records, size: size}, (*pending)(nil)
 	if len(t.pending) > 0 {
 		before = t.pending[len(t.pending)-1]
 	}
@@ -76,51 +95,56 @@ func (t *receiver) admit(records []dbadapter.Hashed, size int64) error {
 			p.failed = t.reached(records[len(records)-1].Key, size)
 		}
 	}
-	t.pending, t.aside = append(t.pending, p), t.aside+size
+	t.pending = append(t.pending, p)
+	t.aside.add(p.taken)
 	if aside := t.link.opts.Aside; aside != nil {
 		p.wait = aside(run)
 		t.link.settle = t.settleAll
 	} else {
 		run()
-		if err := t.settle(0); err != nil {
+		if err := t.settle(); err != nil {
 			return err
 		}
 	}
 	return t.link.tick()
 }
 
-// settle waits for the admissions that are running, until they have no more than so many
-// bytes, and notes their verdicts.
-func (t *receiver) settle(most int64) error {
-	for len(t.pending) > 0 && t.aside > most {
-		p := t.pending[0]
-		t.pending, t.aside = t.pending[1:], t.aside-p.size
-		if p.wait != nil {
-			p.wait()
-		}
-		if p.err != nil {
-			return fmt.Errorf("applying %d records: %w", len(p.records), p.err)
-		}
-		for n, v := range p.verdicts {
-			switch {
-			case v.Reason != 0:
-				t.refuse(&p.records[n], v.Reason)
-			case v.Result == dbadapter.Applied:
-				t.applied++
-				t.link.report.Applied++
-			}
-		}
-		if p.failed != nil {
-			return p.failed
+// settle waits for the admissions that are running, and notes their verdicts.
+func (t *receiver) settle() error {
+	for len(t.pending) > 0 {
+		if err := t.settleOldest(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+func (t *receiver) settleOldest() error {
+	p := t.pending[0]
+	t.pending = t.pending[1:]
+	t.aside.subtract(p.taken)
+	if p.wait != nil {
+		p.wait()
+	}
+	if p.err != nil {
+		return fmt.Errorf("applying %d records: %w", len(p.records), p.err)
+	}
+	for n, v := range p.verdicts {
+		switch {
+		case v.Reason != 0:
+			t.refuse(&p.records[n], v.Reason)
+		case v.Result == dbadapter.Applied:
+			t.applied++
+			t.link.report.Applied++
+		}
+	}
+	return p.failed
+}
+
 // settleAll waits for all admissions, also where one has failed.
 func (t *receiver) settleAll() (err error) {
 	for len(t.pending) > 0 {
-		err = cmp.Or(err, t.settle(0))
+		err = cmp.Or(err, t.settle())
 	}
 	return err
 }

@@ -112,3 +112,40 @@ func TestAdmittedAside(t *testing.T) {
 		}
 	}
 }
+
+// What admissions hold is bounded, however small the records and the frames are: a
+// goroutine each, and what is held under the indices of their records, which a store reads
+// to compare.
+func TestAsideIsBounded(t *testing.T) {
+	for name, held := range map[string]int64{"nothing is held": 0, "large records are held": besideBytes / 8} {
+		t.Run(name, func(t *testing.T) {
+			s := newSide(t, "a", nil)
+			q := &line{admit: s.admit}
+			r := receiver{link: newLink(&Session{}, Options{Admit: q.Admit, Aside: q.Aside}, func(Event) bool { return true })}
+			var arrived []arrival
+			const many = 100
+			for i := range many {
+				hashed, err := dbadapter.Hash(s.keys.Hasher, dbadapter.Record{Key: fmt.Append(nil, i), Deleted: true, Version: dbadapter.Version{Clock: dbadapter.TimestampAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), Writer: 1}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				arrived = append(arrived, arrival{Hashed: hashed, beside: held})
+			}
+			for i := range arrived { // frames of one record
+				if err := r.apply(arrived[i : i+1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			most := mostAside
+			if held > 0 {
+				most = int(besideBytes / held)
+			}
+			if q.most != most {
+				t.Errorf("%d admissions at a time, not %d", q.most, most)
+			}
+			if err := r.settle(); err != nil || r.applied != many || r.aside != (taken{}) {
+				t.Errorf("%d records are applied, and %+v is taken: %v", r.applied, r.aside, err)
+			}
+		})
+	}
+}

@@ -157,7 +157,7 @@ func (a *initiator) adopt(records []arrival) error {
 	if err := a.take.apply(records); err != nil {
 		return err
 	}
-	err := a.take.settle(0)
+	err := a.take.settle()
 	a.take.applied = applied
 	return err
 }

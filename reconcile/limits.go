@@ -77,7 +77,7 @@ const (
 	mostAhead  = 32
 	aheadBytes = 1 << 20
 
-	// besideBytes is how much the records of one admission may have to be compared
+	// besideBytes is how much the records of admissions may have to be compared
 	// with: a store reads it all. It is four of the largest values.
 	besideBytes = 4 << 20
 
@@ -108,6 +108,9 @@ const (
 	// frames of small records, so that neither the processors nor the disk wait where one
 	// of these steps takes longer now and then.
 	asideBytes = 3 * wire.MaxFrame
+	// mostAside is how many admissions may run aside, whatever they hold: each has a
+	// goroutine, which a peer that sends its records one by one would multiply.
+	mostAside = 16
 
 	// baseBytes is what a session of any size takes: the cache of records
 	// read, a frame that comes while others are checked and committed, a batch that goes, and

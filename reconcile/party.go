@@ -93,7 +93,7 @@ func (s *party) end() error {
 // ended waits for what became of the records received, and reads what became, at
 // the peer, of the records sent.
 func (s *party) ended(m *wire.End) error {
-	if err := s.take.settle(0); err != nil {
+	if err := s.take.settle(); err != nil {
 		return err
 	}
 	s.take.heldThere = min(s.take.heldThere, 1<<62) + m.Held // both below 2^63

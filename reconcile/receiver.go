@@ -42,10 +42,10 @@ type receiver struct {
 	unmatched []arrival
 	reserved  int64 // the most bytes of them so far, taken from the budget
 
-	// pending are the admissions that run aside, in the order of their records, and aside is
-	// how many bytes they have: at most asideBytes.
+	// pending are the admissions that run aside, in the order of their records: at most
+	// mostAside. aside is what they take: at most asideBytes, and besideBytes beside those.
 	pending []*pending
-	aside   int64
+	aside   taken
 	// reached, if not nil, is told of each batch of all records, once it is committed: its
 	// last key, and how many bytes it has.
 	reached func(key []byte, bytes int64) error
