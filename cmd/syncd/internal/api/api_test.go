@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -85,6 +86,19 @@ func TestEmptyLists(t *testing.T) {
 		raw, err := json.Marshal(v)
 		if err != nil || bytes.Contains(raw, []byte("null")) {
 			t.Errorf("%s: %s, %v", name, raw, err)
+		}
+	}
+}
+
+// TestHeadsOfAnyVersion: what a peer says that it holds can be written, whatever it says.
+func TestHeadsOfAnyVersion(t *testing.T) {
+	last := dbadapter.Version{Clock: ^dbadapter.Timestamp(0), Writer: 1}
+	d := api.KeyDifferenceOf(&peer.KeyDifference{Key: []byte("k"), Kind: peer.MissingHere, There: peer.Head{Version: last}})
+	w := api.WhysOf([]byte("k"), []peer.Why{{Standing: "missing here", There: dbadapter.Record{Key: []byte("k"), Version: last}}})
+	for _, v := range []any{d, w} {
+		raw, err := json.Marshal(v)
+		if err != nil || !bytes.Contains(raw, []byte(last.String())) || !bytes.Contains(raw, []byte(`"9999-12-31T`)) {
+			t.Errorf("%s, %v", raw, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -54,8 +55,10 @@ func KeyDifferenceOf(d *peer.KeyDifference) KeyDifference {
 	return out
 }
 
+// headOf is the JSON form of what may be a peer's word: the time of a version that lies
+// after the year 9999, which JSON cannot write, is that year's end.
 func headOf(h *peer.Head) *Head {
-	out := &Head{Version: h.Version.String(), Time: h.Version.Clock.Time(), Deleted: h.Deleted}
+	out := &Head{Version: h.Version.String(), Time: min(h.Version.Clock, dbadapter.MaxExpires).Time(), Deleted: h.Deleted}
 	if h.Expires != 0 {
 		out.Expires = h.Expires.Time()
 	}

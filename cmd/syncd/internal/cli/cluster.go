@@ -75,7 +75,7 @@ func (a *app) printCluster(ns *api.NamespaceStatus) error {
 			t.row(m.ID, state, "", "", proved)
 			continue
 		}
-		t.row(m.ID, state, countOf(m.Records, "record"), comparison(m), proved, clockOf(m), m.Program, diskOf(m))
+		t.row(m.ID, state, countOf(m.Records, "record"), comparison(m), proved, clockOf(m), programOf(m), diskOf(m))
 	}
 	if err := t.print(); err != nil {
 		return err
@@ -123,6 +123,14 @@ func clockOf(m *api.ClusterMember) string {
 		return seconds(-m.Offset) + " ahead"
 	}
 	return "right"
+}
+
+// programOf is the version that a member tells, which may be any text.
+func programOf(m *api.ClusterMember) string {
+	if m.Program == "" {
+		return ""
+	}
+	return show([]byte(m.Program))
 }
 
 func diskOf(m *api.ClusterMember) string {
