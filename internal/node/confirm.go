@@ -99,14 +99,17 @@ func (ns *Namespace) VersionQuestion(key []byte, v dbadapter.Version) (*wire.Ask
 	return &wire.AskKey{Held: dbadapter.Record{Key: key, Version: v}}, nil // overwritten, or collected, since
 }
 
-// Confirms is nil if the answer says that the peer holds the version asked about, or a
-// later one, or has had it and collected it; else the error says what it holds.
+// Confirms is nil if the answer says that the peer holds the version asked about, with the
+// content that it has here where it is held here, or a later one, or has collected it; else
+// the error says what it holds.
 func (ns *Namespace) Confirms(remote ID, q *wire.AskKey, reply *wire.Reply) error {
 	w, err := ns.Explain(remote, q, reply)
 	switch {
 	case err != nil:
 		return err
-	case w.There.Version.Compare(q.Held.Version) >= 0 && !w.There.Version.IsZero():
+	case w.There.Version.IsZero():
+	case w.There.Version.Compare(q.Held.Version) > 0, w.Standing == Alike,
+		w.There.Version == q.Held.Version && q.Digest == dbadapter.Digest{}:
 		return nil
 	}
 	why := ""

@@ -243,6 +243,17 @@ func TestConfirms(t *testing.T) {
 	if err := confirmed(v2); !errors.Is(err, errNotThere) {
 		t.Errorf("gone there: %v", err)
 	}
+	// Two nodes with one identity can give one version to two contents.
+	q := must(sb.HeldQuestion([]byte("k")))
+	answer := &wire.KeyAnswer{Held: q.Held, Digest: q.Digest}
+	reply := &wire.Reply{Greeting: sa.introduce(), Answer: answer}
+	if err := sb.Confirms(a.ID, q, reply); err != nil {
+		t.Errorf("the same there: %v", err)
+	}
+	answer.Digest[0]++
+	if err := sb.Confirms(a.ID, q, reply); !errors.Is(err, errNotThere) {
+		t.Errorf("another content of the version there: %v", err)
+	}
 	sum := sa.SetQuestion()
 	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sum.Sum}}); err != nil {
 		t.Error(err)
