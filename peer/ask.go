@@ -115,11 +115,7 @@ func (n *Node) serveAsk(stream network.Stream) {
 	question, err := talk.receiveQuestion()
 	leave()
 	if err != nil {
-		if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
-			talk.refuse(wire.CodeProtocol)
-		} else {
-			stream.Reset()
-		}
+		talk.refuseMalformed(err)
 		return
 	}
 	defer talk.unwatch()

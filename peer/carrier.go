@@ -212,6 +212,16 @@ func (c *carrier) refuse(code wire.Code) {
 	c.tell(&wire.Refuse{Code: code, Version: wire.Version})
 }
 
+// refuseMalformed answers a first message that did not come: with a refusal if the peer
+// broke the protocol, and otherwise by a reset.
+func (c *carrier) refuseMalformed(err error) {
+	if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
+		c.refuse(wire.CodeProtocol)
+		return
+	}
+	c.stream.Reset()
+}
+
 // tell sends a refusal.
 func (c *carrier) tell(refusal wire.Message) {
 	if c.write(wire.Append(nil, refusal)) != nil {

@@ -22,7 +22,8 @@ type listCopy struct {
 	Statements [][]byte `cbor:"2,keyasint"`
 }
 
-// listed reads the copy. One that cannot be read is none: the opening writes another.
+// listed reads the copy; it returns nil for a copy that it cannot read, and the opening
+// writes another.
 func (n *Node) listed(id dbadapter.NamespaceID, name string) [][]byte {
 	if n.dir == "" {
 		return nil

@@ -47,11 +47,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	log := n.log.With(logPeer(remote))
 	if err != nil {
 		n.refusals.write(log, slog.LevelDebug, "a sync did not begin", logError(err))
-		if errors.Is(err, reconcile.ErrProtocol) || errors.Is(err, wire.ErrFrame) {
-			talk.refuse(wire.CodeProtocol)
-		} else {
-			stream.Reset()
-		}
+		talk.refuseMalformed(err)
 		return
 	}
 	core, done, err := n.core.Answer(node.ID(remote), hello)

@@ -16,7 +16,8 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// keysThatDiffer runs a dry run from a to b that lists at most limit keys; a negative limit is none.
+// keysThatDiffer runs a dry run from a to b that lists at most limit keys, or all for a
+// negative limit.
 func keysThatDiffer(t testing.TB, a, b *side, o Options, limit int, tap tap) ([]KeyDifference, outcome) {
 	t.Helper()
 	var all []KeyDifference

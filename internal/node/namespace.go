@@ -27,7 +27,7 @@ type Namespace struct {
 	self    dbadapter.WriterID // under which this node's versions name it
 	creator ID
 	save    func(*State) error
-	// keepList keeps a copy of the statements; nil where there is none.
+	// keepList, if not nil, keeps a copy of the statements.
 	keepList func(statements [][]byte)
 	clock    *hlc.Clock
 	describe func(*wire.StatusAnswer)
@@ -75,8 +75,8 @@ type Opening struct {
 	// KeepList, if not nil, keeps a copy of the statements of the list of members in
 	// place of the last one. What fails it notes itself: the copy lacks something then.
 	KeepList func(statements [][]byte)
-	// Listed is that copy, of which the control namespace may have lost something to
-	// damage; nil where there is none.
+	// Listed is that copy, or nil if no copy was kept. It may hold statements that the
+	// control namespace has lost to damage.
 	Listed [][]byte
 	// Committed, if not nil, is called after each commit of data, with locks of the
 	// store held: it must be quick, and call nothing of the store.

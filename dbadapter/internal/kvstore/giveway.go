@@ -28,8 +28,8 @@ func (u *underway) begin() (ended func()) {
 const mostWait = 2 * time.Millisecond
 
 // giveWay waits until the commit that runs now, if there is one, has ended, for
-// mostWait, or for the context. Where there is none, it lets those run that wait for a
-// processor: writes of another store, for example.
+// mostWait, or for the context. If no commit runs, it yields the processor to goroutines
+// that wait for one: writes of another store, for example.
 func (u *underway) giveWay(ctx context.Context) {
 	ended := u.commit.Load()
 	if ended == nil {

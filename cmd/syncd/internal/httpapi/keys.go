@@ -43,13 +43,17 @@ func fail(err error) error {
 	return problem.From(err)
 }
 
-// key is the key's bytes, which flattenKeys has made base64.
-func (p *RecordParams) key() ([]byte, error) {
+// record is the namespace and the key's bytes, which flattenKeys has made base64.
+func (s *server) record(p *RecordParams) (*peer.Namespace, []byte, error) {
+	ns, err := s.namespace(p.NS)
+	if err != nil {
+		return nil, nil, err
+	}
 	key, err := base64.RawURLEncoding.DecodeString(p.Key)
 	if err != nil {
-		return nil, fail(problem.Usage("the key %q: %w", p.Key, err))
+		return nil, nil, fail(problem.Usage("the key %q: %w", p.Key, err))
 	}
-	return key, nil
+	return ns, key, nil
 }
 
 // RawRequest hands a handler the body as it comes.
@@ -164,11 +168,7 @@ func (s *server) registerKeys() {
 }
 
 func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
-	key, err := in.key()
+	ns, key, err := s.record(&in.RecordParams)
 	if err != nil {
 		return nil, err
 	}
@@ -207,11 +207,7 @@ func absent(err error) bool {
 }
 
 func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
-	key, err := in.key()
+	ns, key, err := s.record(&in.RecordParams)
 	if err != nil {
 		return nil, err
 	}
@@ -260,11 +256,7 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 }
 
 func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
-	key, err := in.key()
+	ns, key, err := s.record(&in.RecordParams)
 	if err != nil {
 		return nil, err
 	}

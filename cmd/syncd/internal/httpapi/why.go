@@ -41,11 +41,7 @@ func (s *server) registerWhy() {
 }
 
 func (s *server) why(ctx context.Context, in *whyInput) (*whyOutput, error) {
-	ns, err := s.namespace(in.NS)
-	if err != nil {
-		return nil, err
-	}
-	key, err := in.key()
+	ns, key, err := s.record(&in.RecordParams)
 	if err != nil {
 		return nil, err
 	}
