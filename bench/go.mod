@@ -19,5 +19,6 @@ require (
 	github.com/dolthub/maphash v0.1.0 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/minio/highwayhash v1.0.4 // indirect
+	github.com/multiformats/go-varint v0.1.0 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
 )

@@ -78,9 +78,9 @@ func (m *Mutable) Repair() error {
 	full := m.full()
 	m.mu.RUnlock()
 	if full {
-		return m.rebuild(false, true)
+		return m.rebuild(true)
 	}
-	return m.repair(false)
+	return m.repair()
 }
 
 // chunks yields the first n records of the log in pieces.
@@ -114,9 +114,9 @@ func (m *Mutable) chunks(n uint64, each func([]Record)) error {
 	return nil
 }
 
-// locked runs a function with the lock on writing, which the caller may hold.
-func (m *Mutable) locked(held bool, run func() error) error {
-	if !held {
+// locked runs a function with the lock on writing, if it is wanted.
+func (m *Mutable) locked(wanted bool, run func() error) error {
+	if wanted {
 		m.writing.Lock()
 		defer m.writing.Unlock()
 	}
@@ -124,11 +124,11 @@ func (m *Mutable) locked(held bool, run func() error) error {
 }
 
 // repair scans the log and makes the secondary arrays anew, beside the old
-// ones, for the keys that are indeterminate now. held: the caller holds writing.
-func (m *Mutable) repair(held bool) error {
+// ones, for the keys that are indeterminate now.
+func (m *Mutable) repair() error {
 	var logged, before uint64
 	var repaired bool
-	_ = m.locked(held, func() error {
+	_ = m.locked(true, func() error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		logged, before, repaired = m.log.Len(), m.fresh, m.field.repaired
@@ -138,7 +138,7 @@ func (m *Mutable) repair(held bool) error {
 	if repaired {
 		return nil
 	}
-	err := m.rescan(held, logged)
+	err := m.rescan(logged)
 	if err != nil {
 		m.mu.Lock()
 		m.fresh += before
@@ -148,7 +148,7 @@ func (m *Mutable) repair(held bool) error {
 	return nil
 }
 
-func (m *Mutable) rescan(held bool, logged uint64) error {
+func (m *Mutable) rescan(logged uint64) error {
 	var pending []undecided
 	var chunk [chunkEntries]entry
 	err := m.chunks(logged, func(records []Record) {
@@ -172,7 +172,7 @@ func (m *Mutable) rescan(held bool, logged uint64) error {
 	if err != nil {
 		return err
 	}
-	return m.locked(held || len(twice) == 0, func() error {
+	return m.locked(len(twice) > 0, func() error {
 		last, err := m.lastOf(twice, logged)
 		if err != nil {
 			return err
@@ -214,11 +214,11 @@ func (m *Mutable) lastOf(twice []entry, logged uint64) (map[key]uint64, error) {
 // rebuild makes a new field from the log and takes it in place of the old one.
 // What is written meanwhile goes into the old one, and at the end into the new
 // one as well. If keys were changed or removed, the log is replaced by one
-// without them. held: the caller holds writing. grown: the field was full.
-func (m *Mutable) rebuild(held, grown bool) error {
+// without them. grown: the field was full.
+func (m *Mutable) rebuild(grown bool) error {
 	var logged uint64
 	last := map[key]exception{} // of keys with more than one record
-	_ = m.locked(held, func() error {
+	_ = m.locked(true, func() error {
 		m.mu.RLock()
 		defer m.mu.RUnlock()
 		logged = m.log.Len()
@@ -227,20 +227,7 @@ func (m *Mutable) rebuild(held, grown bool) error {
 		}
 		return nil
 	})
-	live := uint64(0)
-	err := m.chunks(logged, func(records []Record) {
-		for _, r := range records {
-			_, ok := last[r.key()]
-			switch {
-			case r.Op == Removed:
-				last[r.key()] = exception{removed: true}
-			case r.Op == Changed || ok:
-				last[r.key()] = exception{value: r.Value}
-			default:
-				live++
-			}
-		}
-	})
+	live, err := m.superseded(logged, last)
 	if err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
@@ -256,11 +243,31 @@ func (m *Mutable) rebuild(held, grown bool) error {
 	if err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
-	err = m.locked(held, func() error { return m.exchange(f, exceptions, logged, last) })
+	err = m.locked(true, func() error { return m.exchange(f, exceptions, logged, last) })
 	if err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
 	return nil
+}
+
+// superseded goes through the first n records of the log and notes in last what
+// became of each key that is in it, or that was changed or removed. It returns
+// how many records are of other keys, or were before the key's first change.
+func (m *Mutable) superseded(n uint64, last map[key]exception) (others uint64, err error) {
+	err = m.chunks(n, func(records []Record) {
+		for _, r := range records {
+			_, ok := last[r.key()]
+			switch {
+			case r.Op == Removed:
+				last[r.key()] = exception{removed: true}
+			case r.Op == Changed || ok:
+				last[r.key()] = exception{value: r.Value}
+			default:
+				others++
+			}
+		}
+	})
+	return others, err
 }
 
 // live yields the first n records of the log that last says nothing of, and
@@ -298,8 +305,14 @@ func (m *Mutable) refill(f *Field, logged uint64, last map[key]exception) (map[k
 	if err != nil {
 		return nil, err
 	}
+	return m.complete(f, logged, last)
+}
+
+// complete gives a field the secondary arrays that the keys of the log need, and
+// returns those that were inserted with several values as exceptions.
+func (m *Mutable) complete(f *Field, logged uint64, last map[key]exception) (map[key]exception, error) {
 	var pending []undecided
-	err = m.live(logged, last, func(entries []entry) { pending = f.undecided(pending, entries) })
+	err := m.live(logged, last, func(entries []entry) { pending = f.undecided(pending, entries) })
 	if err != nil {
 		return nil, err
 	}

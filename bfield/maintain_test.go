@@ -173,9 +173,9 @@ func TestWhileMaintaining(t *testing.T) {
 		m.maintaining.Lock()
 		var err error
 		if rebuild {
-			err = m.rebuild(false, true)
+			err = m.rebuild(true)
 		} else {
-			err = m.repair(false)
+			err = m.repair()
 		}
 		m.maintaining.Unlock()
 		log.reading = nil

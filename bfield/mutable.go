@@ -87,7 +87,7 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 	}
 	m.field.sealed = true // the log keeps its keys
 	if c.Log.Len() > 0 {
-		if err := m.rebuild(false, false); err != nil {
+		if err := m.rebuild(false); err != nil {
 			return nil, fmt.Errorf("open a mutable field: %w", err)
 		}
 	}
@@ -108,30 +108,6 @@ func (m *Mutable) Insert(key []byte, value uint64) error {
 // InsertHash is Insert for a key that is a number.
 func (m *Mutable) InsertHash(key, value uint64) error {
 	return m.write([]Record{record(Inserted, m.keyOfHash(key), value)})
-}
-
-// InsertBatch inserts many keys with one append to the log.
-func (m *Mutable) InsertBatch(keys [][]byte, values []uint64) error {
-	if len(keys) != len(values) {
-		return fmt.Errorf("insert %d keys with %d values: %w", len(keys), len(values), ErrConfig)
-	}
-	records := make([]Record, len(keys))
-	for i, k := range keys {
-		records[i] = record(Inserted, m.keyOf(k), values[i])
-	}
-	return m.write(records)
-}
-
-// InsertHashes is InsertBatch for keys that are numbers.
-func (m *Mutable) InsertHashes(keys, values []uint64) error {
-	if len(keys) != len(values) {
-		return fmt.Errorf("insert %d keys with %d values: %w", len(keys), len(values), ErrConfig)
-	}
-	records := make([]Record, len(keys))
-	for i, k := range keys {
-		records[i] = record(Inserted, m.keyOfHash(k), values[i])
-	}
-	return m.write(records)
 }
 
 // Change gives an inserted key another value.
@@ -174,10 +150,9 @@ func (m *Mutable) write(records []Record) error {
 	if err := m.log.Append(records); err != nil {
 		return fmt.Errorf("log %d records: %w", len(records), err)
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range records {
-		m.show(r)
+	// Look-ups come in between: a large batch does not hold them up.
+	for part := range slices.Chunk(records, chunkEntries) {
+		m.showAll(part)
 	}
 	select {
 	case m.wake <- struct{}{}:
@@ -190,6 +165,14 @@ func (m *Mutable) isClosed() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.closed
+}
+
+func (m *Mutable) showAll(records []Record) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range records {
+		m.show(r)
+	}
 }
 
 // show brings the field up to a record. The caller holds mu.
@@ -296,38 +279,12 @@ type MutableStats struct {
 // Stats returns the field's counts. Keys counts markers: a changed key counts
 // once, a removed one until the next rebuild.
 func (m *Mutable) Stats() MutableStats {
+	// The log may be busy with an fsync. A look-up would wait for that if it were
+	// asked under mu: it waits for a writer that waits for a reader.
+	records := m.log.Len()
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return MutableStats{m.field.Stats(), len(m.exceptions), m.log.Len(), m.fresh}
-}
-
-// Snapshot returns a repaired and sealed copy of the field, to Save. Insertions
-// wait meanwhile, look-ups do not.
-func (m *Mutable) Snapshot() (*Field, error) {
-	m.maintaining.Lock()
-	defer m.maintaining.Unlock()
-	m.writing.Lock()
-	defer m.writing.Unlock()
-	if m.isClosed() {
-		return nil, ErrClosed
-	}
-	// Repair finds the keys with several values, so that the rebuild knows them.
-	if err := m.repair(true); err != nil {
-		return nil, fmt.Errorf("snapshot: %w", err)
-	}
-	if len(m.exceptions) > 0 {
-		if err := m.rebuild(true, false); err != nil {
-			return nil, fmt.Errorf("snapshot: %w", err)
-		}
-	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	f := *m.field
-	f.levels = slices.Clone(f.levels)
-	for i := range f.levels {
-		f.levels[i].bytes = slices.Clone(f.levels[i].bytes)
-	}
-	return &f, nil
+	return MutableStats{m.field.Stats(), len(m.exceptions), records, m.fresh}
 }
 
 // Close stops the background and waits for it, and for all calls that use the

@@ -70,35 +70,46 @@ func newWindow(nu, kappa int, lambda float64) *window {
 	return w
 }
 
-// allOnes returns q_U for the set U of bits, in ascending order.
+// allOnes returns q_U for the set U of bits, in ascending order: the sum over its
+// subsets V, those of one size t at a time. The probability of V is a product
+// over the gaps between bits of U, of what windows show that end there, i bits of
+// V, and of what those show that begin there, t − i. So all V with the same i
+// before a gap are added up before it, in j²·t steps for j·C(j, t).
 func (w *window) allOnes(set []int) float64 {
 	j := len(set)
 	q := 0.0
-	for v := range 1 << j {
-		// Windows that see all of U, then those that see the first i of it, and
-		// those that see the others.
-		total := ones(v)
-		p := w.clear[w.nu-(set[j-1]-set[0])][total]
-		for i := 1; i < j; i++ {
-			first := ones(v & (1<<i - 1))
-			d := set[i] - set[i-1]
-			p *= w.clear[d][first] * w.clear[d][total-first]
+	var before [rateTerms + 1]float64 // by i
+	for t := range j + 1 {
+		at := before[:j+1]
+		clear(at)
+		at[0] = 1
+		if t > 0 {
+			at[1] = 1
 		}
-		if total&1 == 0 {
+		for i := 1; i < j; i++ {
+			gap := &w.clear[set[i]-set[i-1]]
+			// No more than i bits of V can come before the gap, and no more than
+			// j − i behind it.
+			least, most := max(0, t-(j-i)), min(i, t)
+			for c := least; c <= most; c++ {
+				at[c] *= gap[c] * gap[t-c]
+			}
+			if most < t {
+				at[most+1] = 0
+				most++
+			}
+			for c := most; c > least; c-- {
+				at[c] += at[c-1]
+			}
+		}
+		p := at[t] * w.clear[w.nu-(set[j-1]-set[0])][t]
+		if t&1 == 0 {
 			q += p
 		} else {
 			q -= p
 		}
 	}
 	return math.Max(q, 0)
-}
-
-func ones(v int) int {
-	n := 0
-	for ; v != 0; v &= v - 1 {
-		n++
-	}
-	return n
 }
 
 // sum returns S_j among the first `bits` bits of the window.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/zeebo/xxh3"
 )
@@ -117,7 +118,7 @@ func parseHeader(data []byte) (h header, tables []byte, err error) {
 }
 
 // parseTable reads a table of the given widths, and returns the bytes after it.
-func parseTable(h header, values, fingerprints int, data []byte) (*table, []byte, error) {
+func parseTable(h header, values, fingerprints int, data []byte, words wordsOf) (*table, []byte, error) {
 	t := &table{values: values, fingerprints: fingerprints}
 	if len(data) < 8 {
 		return nil, nil, formatError("it ends before a table")
@@ -129,7 +130,7 @@ func parseTable(h header, values, fingerprints int, data []byte) (*table, []byte
 		return nil, nil, formatError("%d levels for %d keys", levels, h.keys)
 	}
 	for i := range levels {
-		l, rest, err := parseLevel(data, uint64(t.width()), i+1 < levels)
+		l, rest, err := parseLevel(data, uint64(t.width()), i+1 < levels, words)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w (level %d)", err, i)
 		}
@@ -138,7 +139,7 @@ func parseTable(h header, values, fingerprints int, data []byte) (*table, []byte
 	return t, data, nil
 }
 
-func parseLevel(data []byte, width uint64, bumps bool) (l level, rest []byte, err error) {
+func parseLevel(data []byte, width uint64, bumps bool, of wordsOf) (l level, rest []byte, err error) {
 	if len(data) < 8 {
 		return l, nil, formatError("it ends before a level")
 	}
@@ -156,8 +157,8 @@ func parseLevel(data []byte, width uint64, bumps bool) (l level, rest []byte, er
 	if before+words > left {
 		return l, nil, formatError("%d buckets in %d bytes", l.buckets, len(data))
 	}
-	numbers, data := parseWords(data, before)
-	l.words, data = parseWords(data, words)
+	numbers, data := of(data[:8*before]), data[8*before:]
+	l.words, data = of(data[:8*words]), data[8*words:]
 	if !bumps {
 		l.salts = l.newSalts()
 		for i, n := range numbers {
@@ -175,10 +176,23 @@ func parseLevel(data []byte, width uint64, bumps bool) (l level, rest []byte, er
 	return l, data, nil
 }
 
-func parseWords(data []byte, n uint64) (words []uint64, rest []byte) {
-	words = make([]uint64, n)
+// wordsOf returns the words that bytes are.
+type wordsOf func(data []byte) []uint64
+
+func copiedWords(data []byte) []uint64 {
+	words := make([]uint64, len(data)/8)
 	for i := range words {
 		words[i] = binary.LittleEndian.Uint64(data[8*i:])
 	}
-	return words, data[8*n:]
+	return words
+}
+
+// wordsInPlace are the bytes themselves, where the processor has their order
+// and they lie as words must.
+func wordsInPlace(data []byte) []uint64 {
+	first := unsafe.Pointer(unsafe.SliceData(data))
+	if len(data) == 0 || binary.NativeEndian.Uint16([]byte{1, 0}) != 1 || uintptr(first)%8 != 0 {
+		return copiedWords(data)
+	}
+	return unsafe.Slice((*uint64)(first), len(data)/8)
 }

@@ -43,21 +43,27 @@ func buildMap(c Config, k keyList, values []uint64) (*Map, error) {
 	if err := c.checkFingerprint(); err != nil {
 		return nil, err
 	}
-	m := &Map{keys: k.len()}
+	var m *Map
 	err := k.build(c.Seed, values, func(seed uint64) (err error) {
-		m.seed = seed
-		read := k.source(seed, values)
-		low := lowBits(c.ValueBits, c.FingerprintBits)
-		m.main, err = newTable(low, c.FingerprintBits, m.keys, c.workers(), read.bits(0, low))
-		if err == nil && low < c.ValueBits {
-			m.high, err = newTable(c.ValueBits-low, 0, m.keys, c.workers(), read.bits(low, c.ValueBits-low))
-		}
+		m, err = tablesOf(c, seed, k.len(), k.source(seed, values))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// tablesOf builds a Map of the n keys of a source, which are hashed under seed.
+func tablesOf(c Config, seed uint64, n int, read source) (*Map, error) {
+	m := &Map{seed: seed, keys: n}
+	low := lowBits(c.ValueBits, c.FingerprintBits)
+	var err error
+	m.main, err = newTable(low, c.FingerprintBits, n, c.workers(), read.bits(0, low))
+	if err == nil && low < c.ValueBits {
+		m.high, err = newTable(c.ValueBits-low, 0, n, c.workers(), read.bits(low, c.ValueBits-low))
+	}
+	return m, err
 }
 
 // bits gives, of each value, n bits from bit from on.
@@ -123,6 +129,15 @@ func (m *Map) lookups(k keyList, values []uint64, found []bool) {
 			values[i] = m.value(p, h)
 		}
 	})
+}
+
+// Widths returns the bits of a value and of a fingerprint.
+func (m *Map) Widths() (value, fingerprint int) {
+	value = m.main.values
+	if m.high != nil {
+		value += m.high.values
+	}
+	return value, m.main.fingerprints
 }
 
 // Stats tells of keys, bits, overhead and the false positive rate.

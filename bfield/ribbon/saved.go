@@ -16,7 +16,7 @@ func (r *Retrieval) UnmarshalBinary(data []byte) error {
 	if h.kind != kindRetrieval {
 		return formatError("kind %d is no retrieval", h.kind)
 	}
-	t, rest, err := parseTable(h, h.values, 0, data)
+	t, rest, err := parseTable(h, h.values, 0, data, copiedWords)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (f *Filter) UnmarshalBinary(data []byte) error {
 	if h.kind >= kinds {
 		return formatError("kind %d is no filter", h.kind)
 	}
-	t, rest, err := parseTable(h, 0, h.fingerprints, data)
+	t, rest, err := parseTable(h, 0, h.fingerprints, data, copiedWords)
 	if err != nil {
 		return err
 	}
@@ -68,26 +68,39 @@ func (m *Map) MarshalBinary() ([]byte, error) {
 // with an error that wraps ErrFormat, without more memory than data has. It
 // keeps no part of data.
 func (m *Map) UnmarshalBinary(data []byte) error {
+	read, err := parseMap(data, copiedWords)
+	if err == nil {
+		*m = *read
+	}
+	return err
+}
+
+// MapOf is the Map that MarshalBinary saved as data. It reads all of data once, to
+// verify it, and then uses it where it lies, a file mapped into memory for
+// example: data must stay as it is for as long as the Map is used. Where the
+// processor's byte order or the alignment of data, to 8, forbid that, it copies.
+func MapOf(data []byte) (*Map, error) { return parseMap(data, wordsInPlace) }
+
+func parseMap(data []byte, words wordsOf) (*Map, error) {
 	h, data, err := parseHeader(data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if h.kind != kindMap {
-		return formatError("kind %d is no map", h.kind)
+		return nil, formatError("kind %d is no map", h.kind)
 	}
-	read := Map{seed: h.seed, keys: h.keys}
+	m := &Map{seed: h.seed, keys: h.keys}
 	low := lowBits(h.values, h.fingerprints)
-	if read.main, data, err = parseTable(h, low, h.fingerprints, data); err != nil {
-		return err
+	if m.main, data, err = parseTable(h, low, h.fingerprints, data, words); err != nil {
+		return nil, err
 	}
 	if low < h.values {
-		if read.high, data, err = parseTable(h, h.values-low, 0, data); err != nil {
-			return err
+		if m.high, data, err = parseTable(h, h.values-low, 0, data, words); err != nil {
+			return nil, err
 		}
 	}
 	if len(data) != 0 {
-		return formatError("%d bytes too many", len(data))
+		return nil, formatError("%d bytes too many", len(data))
 	}
-	*m = read
-	return nil
+	return m, nil
 }

@@ -1,0 +1,83 @@
+package bfield
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A field need not remember its keys if something else does: a store, or other
+// nodes that have told them. WithHashes and RepairedFrom are for that. Both
+// leave the field as it is and return another, so that look-ups go on.
+
+// WithHashes returns a copy of the field in which keys are inserted too: sealed,
+// and not repaired. Look-ups of it never say Absent of a key that it holds; of
+// the part β they say Indeterminate until RepairedFrom. Only the primary array
+// is copied. A key that f holds with another value must not be among them.
+func (f *Field) WithHashes(keys, values []uint64) (*Field, error) {
+	if len(keys) != len(values) {
+		return nil, fmt.Errorf("insert %d keys with %d values: %w", len(keys), len(values), ErrConfig)
+	}
+	for _, v := range values {
+		if v >= f.plan.Values {
+			return nil, fmt.Errorf("insert value %d: the values go from 0 to %d: %w", v, f.plan.Values-1, ErrValue)
+		}
+	}
+	g := f.sealedCopy(true)
+	for i, k := range keys {
+		g.mark(entry{g.keyOfHash(k), values[i]})
+	}
+	return g, nil
+}
+
+// RepairedFrom returns the field with secondary arrays for the keys that the
+// primary one leaves indeterminate. The feed must yield every key that the field
+// holds and that will be looked up, with its value, in any order; others that it
+// yields do no harm. It keeps 40 bytes of each indeterminate key meanwhile.
+//
+// An error of the feed is returned as it is. It fails with ErrContradiction if
+// the feed yields a key with two values that the array both shows.
+func (f *Field) RepairedFrom(feed func(yield func(key, value uint64) bool) error) (*Field, error) {
+	// A mapped array goes with its file, which is f's to close.
+	g := f.sealedCopy(f.mapped != nil)
+	var pending []undecided
+	var wrong error
+	err := feed(func(key, value uint64) bool {
+		e := entry{g.keyOfHash(key), value}
+		if value >= g.plan.Values {
+			wrong = fmt.Errorf("repair: value %d: the values go from 0 to %d: %w", value, g.plan.Values-1, ErrValue)
+			return false
+		}
+		acc := g.levels[0].common(e.key, g.mask(), &g.plan)
+		if code := g.encode(e); acc != code && acc&code == code {
+			pending = append(pending, undecided{e, acc})
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	secondary, twice, err := g.secondary(pending)
+	if err != nil {
+		return nil, fmt.Errorf("repair: %w", err)
+	}
+	if len(twice) > 0 {
+		return nil, fmt.Errorf("repair: a key has the values %d and %d: %w", twice[0].value, twice[1].value, ErrContradiction)
+	}
+	g.levels = append(g.levels, secondary...)
+	g.repaired = true
+	return g, nil
+}
+
+// sealedCopy is the field with its primary array alone, sealed.
+func (f *Field) sealedCopy(apart bool) *Field {
+	g := *f
+	g.levels = slices.Clone(f.levels[:1])
+	if apart {
+		g.levels[0].bytes = slices.Clone(f.levels[0].bytes)
+	}
+	g.journal, g.sealed, g.mapped, g.repaired = nil, true, nil, false
+	return &g
+}
