@@ -1,0 +1,43 @@
+// Package placement says which shard of a namespace a key belongs to, and which
+// nodes hold a shard. It is arithmetic: no clock, no store, no network.
+//
+//	rule := placement.Rule{Kind: placement.Hash, Shards: 32}
+//	shard := rule.Home(key, hash)                       // 0 … 31
+//	layout, err := placement.Plan(nil, rule.Shards, 2, hosts)
+//	nodes := layout.Hosts(shard)                        // two of the hosts
+//
+// # Shards
+//
+// A namespace that no node could hold, or that no node needs to hold, is cut into
+// shards: a power of two of them, fixed when the namespace is made. Each shard is a
+// set of records that some nodes, its hosts, keep equal. A [Rule] says which shard a
+// key belongs to:
+//
+//	hash     the first bits of a keyed hash of the key say it
+//	prefix   a table says it by the longest prefix of the key that is in there; a key
+//	         without such a prefix goes by its hash
+//	writer   a record lives in a shard of the node that wrote its key first; the first
+//	         bits of the hash say in which shard the key's entry of the directory is
+//
+// # The layout
+//
+// A [Layout] is a table of which hosts each shard has. Admins' nodes make it, by
+// rendezvous hashing (Thaler and Ravishankar, "Using name-based mappings to increase
+// hit rates", 1998): each host draws a number for each shard, from a hash of both, and
+// the shard goes to the greatest ones. So a host that comes takes its share from all
+// others, a host that goes leaves its share to all others, and nothing else moves:
+//
+//	shard      0     1     2     3          with a fourth host
+//	host a    .91   .12  [.67]  .30         .91   .12  [.67]  .30
+//	host b    .25  [.77]  .54   .11         .25  [.77]  .54   .11
+//	host c   [.95]  .08   .33  [.58]       [.95]  .08   .33   .58
+//	host d                                  .42   .61   .09  [.83]   shard 3 moves
+//
+// A host of weight w draws w numbers and keeps the greatest, which makes its share w
+// times as large, in integers alone: all nodes compute the same table. Where hosts name
+// the failure zones that they are in, a shard has hosts of different zones first.
+//
+// The table travels, so that a reader of a layout computes nothing. Of two layouts the
+// one of the greater epoch counts; of two of one epoch, the one whose bytes have the
+// greater hash.
+package placement

@@ -1,0 +1,233 @@
+package placement
+
+import (
+	"crypto/ed25519"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// host is the i-th of the tests' hosts.
+func host(i int) Host {
+	key := make([]byte, ed25519.PublicKeySize)
+	binary.BigEndian.PutUint64(key, uint64(i+1)*0x9e3779b97f4a7c15)
+	return Host{ID: roster.IDOf(key), Weight: 1}
+}
+
+func hostsOf(n int) (out []Host) {
+	for i := range n {
+		out = append(out, host(i))
+	}
+	return out
+}
+
+func plan(t *testing.T, before *Layout, shards, replicas int, hosts []Host) *Layout {
+	t.Helper()
+	l, err := Plan(before, shards, replicas, hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// Each shard has as many different hosts as it is to have, and each that it names is one.
+func TestEachShardHasItsHosts(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 8, 40} {
+		l := plan(t, nil, 32, 3, hostsOf(n))
+		for s := range Shard(32) {
+			got := l.Hosts(s)
+			if len(got) != min(3, n) {
+				t.Fatalf("%d hosts: shard %d has %d", n, s, len(got))
+			}
+			for i, id := range got {
+				if slices.Contains(got[:i], id) || !l.Has(s, id) {
+					t.Fatalf("%d hosts: shard %d has %v", n, s, got)
+				}
+			}
+		}
+	}
+}
+
+// A host that comes takes its share, and a host that goes leaves its share; every other
+// place stays as it was.
+func TestOnlyTheShareMoves(t *testing.T) {
+	const shards, replicas, n = 1024, 2, 10
+	few := plan(t, nil, shards, replicas, hostsOf(n))
+	many := plan(t, few, shards, replicas, hostsOf(n+1))
+	comer := host(n).ID
+	taken := 0
+	for s := range Shard(shards) {
+		for _, id := range many.Hosts(s) {
+			switch {
+			case id == comer:
+				taken++
+			case !few.Has(s, id):
+				t.Fatalf("shard %d moved to %s, which was there before", s, id)
+			}
+		}
+	}
+	// Each place is the comer's with probability 1/(n+1): 186 expected of 2,048, σ 13; 6σ.
+	if mean := float64(shards*replicas) / (n + 1); math.Abs(float64(taken)-mean) > 6*math.Sqrt(mean) {
+		t.Errorf("the comer took %d places, %0.f expected", taken, mean)
+	}
+	if few.Moves(many) != taken {
+		t.Errorf("%d places moved, %d are the comer's", few.Moves(many), taken)
+	}
+	back := plan(t, many, shards, replicas, hostsOf(n))
+	if back.Epoch != 3 || !slices.Equal(back.table, few.table) {
+		t.Errorf("epoch %d after the comer went; the table is as before: %t", back.Epoch, slices.Equal(back.table, few.table))
+	}
+}
+
+// What would be as it is makes no new epoch, in whatever order the hosts are given.
+func TestNothingChanged(t *testing.T) {
+	hosts := hostsOf(7)
+	l := plan(t, nil, 64, 3, hosts)
+	slices.Reverse(hosts)
+	if again := plan(t, l, 64, 3, hosts); again != l {
+		t.Errorf("epoch %d of the same hosts", again.Epoch)
+	}
+	if more := plan(t, l, 64, 2, hosts); more.Epoch != 2 {
+		t.Errorf("epoch %d with fewer replicas", more.Epoch)
+	}
+}
+
+// A host of weight 4 gets 4 times what a host of weight 1 gets.
+func TestWeights(t *testing.T) {
+	hosts := hostsOf(5)
+	hosts[2].Weight = 4
+	l := plan(t, nil, MaxShards, 1, hosts)
+	got := 0
+	for s := range Shard(MaxShards) {
+		if l.Has(s, hosts[2].ID) {
+			got++
+		}
+	}
+	// Half of all, σ 32; 6σ.
+	if got < 2048-6*32 || got > 2048+6*32 {
+		t.Errorf("%d shards of 4,096, 2,048 expected", got)
+	}
+}
+
+// With two zones each shard has hosts in both, though one zone has few.
+func TestZones(t *testing.T) {
+	hosts := hostsOf(9)
+	for i := range hosts {
+		hosts[i].Zone = "large"
+	}
+	hosts[4].Zone, hosts[7].Zone = "small", "small"
+	l := plan(t, nil, 128, 3, hosts)
+	for s := range Shard(128) {
+		small := 0
+		for _, id := range l.Hosts(s) {
+			if id == hosts[4].ID || id == hosts[7].ID {
+				small++
+			}
+		}
+		if small == 0 || small == 3 {
+			t.Errorf("shard %d has %d hosts in the small zone", s, small)
+		}
+	}
+}
+
+func TestRefusedPlans(t *testing.T) {
+	heavy, twice := hostsOf(2), append(hostsOf(2), host(0))
+	heavy[1].Weight = MaxWeight + 1
+	for name, c := range map[string]struct {
+		replicas int
+		hosts    []Host
+	}{"no host": {1, nil}, "no replica": {0, hostsOf(1)}, "many replicas": {MaxReplicas + 1, hostsOf(1)}, "heavy": {1, heavy}, "twice": {1, twice}} {
+		if _, err := Plan(nil, 8, c.replicas, c.hosts); !errors.Is(err, ErrLayout) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestParseIsTheInverse(t *testing.T) {
+	l := plan(t, nil, 64, 3, hostsOf(12))
+	got, err := Parse(l.Value(), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Epoch != 1 || got.Replicas != 3 || !slices.Equal(got.table, l.table) || !slices.Equal(got.hosts, l.hosts) {
+		t.Error("the layout read is another one")
+	}
+	if _, err := Parse(l.Value(), 32); !errors.Is(err, ErrLayout) {
+		t.Errorf("for another number of shards: %v", err)
+	}
+}
+
+// Every change of a byte makes bytes that are refused, or a layout that is valid and
+// encodes to these very bytes.
+func TestChangedBytes(t *testing.T) {
+	value := plan(t, nil, 8, 2, hostsOf(3)).Value()
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range value {
+		changed := slices.Clone(value)
+		changed[i] ^= byte(1 + random.IntN(255))
+		l, err := Parse(changed, 8)
+		if err != nil {
+			if !errors.Is(err, ErrLayout) {
+				t.Fatalf("byte %d: %v", i, err)
+			}
+			continue
+		}
+		if err := l.seal(); err != nil || !slices.Equal(l.Value(), changed) {
+			t.Fatalf("byte %d: a layout with two forms: %v", i, err)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	l, err := Plan(nil, 8, 2, hostsOf(3))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(l.Value())
+	f.Fuzz(func(t *testing.T, value []byte) {
+		l, err := Parse(value, 8)
+		if err != nil {
+			return
+		}
+		for s := range Shard(8) {
+			if len(l.Hosts(s)) == 0 {
+				t.Fatal("a shard without a host")
+			}
+		}
+	})
+}
+
+// Of two layouts exactly one counts, and the greater epoch always does.
+func TestOneOfTwoCounts(t *testing.T) {
+	a := plan(t, nil, 16, 2, hostsOf(4))
+	b := plan(t, nil, 16, 2, hostsOf(5))
+	next := plan(t, a, 16, 2, hostsOf(6))
+	if a.Beats(b) == b.Beats(a) {
+		t.Error("both count, or neither does")
+	}
+	if !next.Beats(a) || !next.Beats(b) || a.Beats(next) || a.Beats(a) || !a.Beats(nil) {
+		t.Error("the greater epoch does not count")
+	}
+}
+
+// The numbers that hosts draw are part of no format, but two admins' nodes of different
+// versions would change the layout in turns if they drew differently.
+func TestVector(t *testing.T) {
+	hosts := hostsOf(4)
+	hosts[3].Weight = 2
+	l := plan(t, nil, 8, 2, hosts)
+	const want = "[1 3 2 1 1 0 1 2 1 2 1 2 3 1 2 3]"
+	if got := fmt.Sprint(l.table); got != want {
+		t.Errorf("table %s, want %s", got, want)
+	}
+	if got := fmt.Sprintf("%016x", hosts[3].draw(5)); got != "eabce71c35873bdd" {
+		t.Errorf("draw %s of host %s", got, hex.EncodeToString([]byte(hosts[3].ID)))
+	}
+}

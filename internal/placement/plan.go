@@ -1,0 +1,100 @@
+package placement
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// MaxWeight is the greatest weight of a host: how many times the share of one of
+// weight 1 it takes.
+const MaxWeight = 64
+
+// Host is a node that is willing to hold shards.
+type Host struct {
+	ID     roster.ID
+	Weight int // 1 to MaxWeight
+	// Zone names what fails at once with the host: a machine, a rack, a site. Hosts
+	// without a zone are in one each.
+	Zone string
+}
+
+// Plan makes the layout that follows another one, which is nil for the first, or
+// returns that one if it is right as it is. It does not depend on the order of hosts.
+// ErrLayout: there is no host, too many replicas are asked for, or a host is not valid.
+func Plan(before *Layout, shards, replicas int, hosts []Host) (*Layout, error) {
+	if replicas < 1 || replicas > MaxReplicas {
+		return nil, fmt.Errorf("%w: %d replicas: want 1 to %d", ErrLayout, replicas, MaxReplicas)
+	}
+	if len(hosts) == 0 || len(hosts) > roster.MaxMembers {
+		return nil, fmt.Errorf("%w: %d hosts: want 1 to %d", ErrLayout, len(hosts), roster.MaxMembers)
+	}
+	hosts = slices.Clone(hosts)
+	slices.SortFunc(hosts, func(a, b Host) int { return cmp.Compare(a.ID, b.ID) })
+	l := &Layout{Epoch: 1, Replicas: replicas, each: min(replicas, len(hosts))}
+	for i, h := range hosts {
+		if h.Weight < 1 || h.Weight > MaxWeight {
+			return nil, fmt.Errorf("%w: host %s has weight %d: want 1 to %d", ErrLayout, h.ID, h.Weight, MaxWeight)
+		}
+		if i > 0 && hosts[i-1].ID == h.ID {
+			return nil, fmt.Errorf("%w: host %s is there twice", ErrLayout, h.ID)
+		}
+		l.hosts = append(l.hosts, h.ID)
+	}
+	draws := make([]draw, len(hosts))
+	for s := range shards {
+		for i := range hosts {
+			draws[i] = draw{hosts[i].draw(Shard(s)), uint16(i)}
+		}
+		slices.SortFunc(draws, func(a, b draw) int { return cmp.Or(cmp.Compare(b.number, a.number), cmp.Compare(a.host, b.host)) })
+		l.table = append(l.table, choose(draws, hosts, l.each)...)
+	}
+	if before != nil {
+		if before.Replicas == replicas && slices.Equal(before.hosts, l.hosts) && slices.Equal(before.table, l.table) {
+			return before, nil
+		}
+		l.Epoch = before.Epoch + 1
+	}
+	return l, l.seal()
+}
+
+// draw is the number that a host has for a shard.
+type draw struct {
+	number uint64
+	host   uint16
+}
+
+// draw is the greatest of as many numbers as the host has weight.
+func (h *Host) draw(s Shard) (greatest uint64) {
+	seed := xxh3.HashString(string(h.ID))
+	for i := range h.Weight {
+		var b [4]byte
+		binary.BigEndian.PutUint16(b[:], uint16(s))
+		binary.BigEndian.PutUint16(b[2:], uint16(i))
+		greatest = max(greatest, xxh3.HashSeed(b[:], seed))
+	}
+	return greatest
+}
+
+// choose takes hosts in the order of their draws: one of each zone, then a second one of
+// each, and so on.
+func choose(draws []draw, hosts []Host, want int) []uint16 {
+	taken := make([]uint16, 0, want)
+	perZone := map[string]int{}
+	for round := 0; len(taken) < want; round++ {
+		for _, d := range draws {
+			zone := hosts[d.host].Zone
+			if len(taken) == want || slices.Contains(taken, d.host) || zone != "" && perZone[zone] > round {
+				continue
+			}
+			taken = append(taken, d.host)
+			perZone[zone]++
+		}
+	}
+	return taken
+}

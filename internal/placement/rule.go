@@ -1,0 +1,112 @@
+package placement
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Shard is the number of a shard, from 0.
+type Shard uint16
+
+// Bounds of what a namespace is cut into.
+const (
+	// MaxShards bounds the table of a layout, and what a node keeps of each shard.
+	MaxShards = 4096
+	// MaxPrefixes bounds the table of a rule, which each statement of a policy carries.
+	MaxPrefixes = 64
+	// MaxPrefix is the longest prefix in bytes.
+	MaxPrefix = 64
+)
+
+// Kind is how the shard of a record is found.
+type Kind uint8
+
+// The kinds of placement.
+const (
+	// Hash places a record by a hash of its key.
+	Hash Kind = iota + 1
+	// Prefix places it by a table of prefixes.
+	Prefix
+	// Writer places it where its key was written first.
+	Writer
+)
+
+var kinds = [...]string{Hash: "hash", Prefix: "prefix", Writer: "writer"}
+
+// String is the kind's name in small letters.
+func (k Kind) String() string {
+	if k >= Hash && k <= Writer {
+		return kinds[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// ErrRule is returned for a rule that is not one.
+var ErrRule = errors.New("no rule of placement")
+
+// ParseKind reads a kind's name.
+func ParseKind(s string) (Kind, error) {
+	for k := Hash; k <= Writer; k++ {
+		if kinds[k] == s {
+			return k, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: placement %q: want hash, prefix or writer", ErrRule, s)
+}
+
+// Rule says which shard a key belongs to. It is fixed when a namespace is made.
+type Rule struct {
+	Kind Kind
+	// Shards is their number: a power of two.
+	Shards int
+	// Prefixes is the table of the kind Prefix.
+	Prefixes []PrefixShard
+}
+
+// PrefixShard is a line of the table.
+type PrefixShard struct {
+	Prefix []byte
+	Shard  Shard
+}
+
+// Validate says what is wrong with a rule, or nil.
+func (r *Rule) Validate() error {
+	switch {
+	case r.Kind < Hash || r.Kind > Writer:
+		return fmt.Errorf("%w: kind %d", ErrRule, r.Kind)
+	case r.Shards < 2 || r.Shards > MaxShards || bits.OnesCount(uint(r.Shards)) != 1:
+		return fmt.Errorf("%w: %d shards: want a power of two from 2 to %d", ErrRule, r.Shards, MaxShards)
+	case r.Kind == Prefix && len(r.Prefixes) == 0:
+		return fmt.Errorf("%w: no prefixes: name at least one, or choose the placement hash", ErrRule)
+	case r.Kind != Prefix && len(r.Prefixes) > 0:
+		return fmt.Errorf("%w: the placement %s takes no prefixes", ErrRule, r.Kind)
+	case len(r.Prefixes) > MaxPrefixes:
+		return fmt.Errorf("%w: %d prefixes: at most %d", ErrRule, len(r.Prefixes), MaxPrefixes)
+	}
+	for i, p := range r.Prefixes {
+		switch {
+		case len(p.Prefix) == 0 || len(p.Prefix) > MaxPrefix:
+			return fmt.Errorf("%w: a prefix of %d bytes: want 1 to %d", ErrRule, len(p.Prefix), MaxPrefix)
+		case int(p.Shard) >= r.Shards:
+			return fmt.Errorf("%w: prefix %q goes to shard %d: the last one is %d", ErrRule, p.Prefix, p.Shard, r.Shards-1)
+		case slices.ContainsFunc(r.Prefixes[:i], func(o PrefixShard) bool { return bytes.Equal(o.Prefix, p.Prefix) }):
+			return fmt.Errorf("%w: prefix %q is in the table twice", ErrRule, p.Prefix)
+		}
+	}
+	return nil
+}
+
+// Home is the shard of a key whose keyed hash is given; under the kind Writer, the
+// shard of its entry in the directory.
+func (r *Rule) Home(key []byte, hash uint64) Shard {
+	home, longest := Shard(hash>>(64-bits.TrailingZeros(uint(r.Shards)))), 0
+	for _, p := range r.Prefixes {
+		if len(p.Prefix) > longest && bytes.HasPrefix(key, p.Prefix) {
+			home, longest = p.Shard, len(p.Prefix)
+		}
+	}
+	return home
+}

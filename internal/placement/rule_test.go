@@ -1,0 +1,58 @@
+package placement
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestHome(t *testing.T) {
+	r := Rule{Kind: Prefix, Shards: 4, Prefixes: []PrefixShard{{[]byte("de"), 1}, {[]byte("debian/"), 3}, {[]byte("z"), 0}}}
+	if err := r.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	const second = 0x4000000000000000 // the first hash of shard 1
+	for _, c := range []struct {
+		key  string
+		hash uint64
+		want Shard
+	}{
+		{"debian/x", 0, 3}, {"debian", 0, 1}, {"d", 0, 0}, {"d", second - 1, 0}, {"d", second, 1}, {"d", 1<<64 - 1, 3}, {"zz", 1<<64 - 1, 0},
+	} {
+		if got := r.Home([]byte(c.key), c.hash); got != c.want {
+			t.Errorf("%q with hash %#x: shard %d, want %d", c.key, c.hash, got, c.want)
+		}
+	}
+}
+
+func TestRefusedRules(t *testing.T) {
+	long := make([]byte, MaxPrefix+1)
+	for name, r := range map[string]Rule{
+		"no kind":          {Shards: 2},
+		"unknown kind":     {Kind: 4, Shards: 2},
+		"one shard":        {Kind: Hash, Shards: 1},
+		"no power":         {Kind: Hash, Shards: 12},
+		"too many":         {Kind: Writer, Shards: 2 * MaxShards},
+		"negative":         {Kind: Hash, Shards: -2},
+		"no table":         {Kind: Prefix, Shards: 2},
+		"table of another": {Kind: Hash, Shards: 2, Prefixes: []PrefixShard{{[]byte("a"), 0}}},
+		"empty prefix":     {Kind: Prefix, Shards: 2, Prefixes: []PrefixShard{{nil, 0}}},
+		"long prefix":      {Kind: Prefix, Shards: 2, Prefixes: []PrefixShard{{long, 0}}},
+		"no such shard":    {Kind: Prefix, Shards: 2, Prefixes: []PrefixShard{{[]byte("a"), 2}}},
+		"twice":            {Kind: Prefix, Shards: 2, Prefixes: []PrefixShard{{[]byte("a"), 1}, {[]byte("a"), 0}}},
+	} {
+		if err := r.Validate(); !errors.Is(err, ErrRule) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	for k := Hash; k <= Writer; k++ {
+		if got, err := ParseKind(k.String()); got != k || err != nil {
+			t.Errorf("%s: %v %v", k, got, err)
+		}
+	}
+	if _, err := ParseKind("ring"); !errors.Is(err, ErrRule) {
+		t.Errorf("ring: %v", err)
+	}
+}
