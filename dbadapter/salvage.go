@@ -20,7 +20,11 @@ type Salvager interface {
 	//
 	// known are the hashers of namespaces that are not open; of one that is neither, the
 	// records are taken over unchecked.
-	Salvage(ctx context.Context, known map[NamespaceID]Hasher) (*Salvaged, error)
+	//
+	// keep, if it is not nil, is called with the folder of the files once these are closed
+	// and before any of them changes, so that the caller can copy them. Its error ends the
+	// salvage, and the store goes on with the files that it had.
+	Salvage(ctx context.Context, known map[NamespaceID]Hasher, keep func(dir string) error) (*Salvaged, error)
 }
 
 // Salvaged says what a salvage left behind.

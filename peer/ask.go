@@ -34,8 +34,14 @@ func (ns *Namespace) ask(ctx context.Context, id ID, patience time.Duration, q w
 	}
 	begun := time.Now()
 	var retry node.BusyRetry
+	redialled := false
 	for {
+		before := ns.node.host.Network().ConnsToPeer(id)
 		a, err := ns.askOnce(ctx, id, patience, q)
+		if !redialled && ctx.Err() == nil && left(before, err) {
+			redialled = true
+			continue
+		}
 		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
 			continue
 		}
@@ -167,15 +173,22 @@ func (n *Node) answer(ctx context.Context, talk *carrier, remote ID, question *w
 	defer cancel()
 	timer := time.NewTimer(asked.Patience())
 	defer timer.Stop()
+	woken := make(chan struct{}, 1)
+	stop := asked.Wait(func() {
+		select {
+		case woken <- struct{}{}:
+		default: // the sign is there already
+		}
+	})
+	defer stop()
 	for over := false; ; {
-		rung := ns.bell.next()
 		reply, settled, err := asked.Answer()
 		if err != nil || settled || over {
 			return reply, err
 		}
 		talk.watch()
 		select {
-		case <-rung:
+		case <-woken:
 		case <-timer.C:
 			over = true
 		case <-talk.gone:

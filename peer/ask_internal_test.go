@@ -56,12 +56,7 @@ func TestQuestionWaits(t *testing.T) {
 		}
 		got <- a
 	}()
-	waits := func() bool {
-		spaces[0].bell.mu.Lock()
-		defer spaces[0].bell.mu.Unlock()
-		return spaces[0].bell.rung != nil
-	}
-	waitFor(t, "the question waits", waits)
+	waitFor(t, "the question waits", func() bool { return spaces[0].core.Waiting() == 1 })
 	v, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v"))
 	if err != nil {
 		t.Fatal(err)

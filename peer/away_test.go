@@ -24,13 +24,18 @@ func TestAwayFromSixPeers(t *testing.T) {
 		// later: five are met once the first has sent something. Parts as small as here would
 		// be sent whole, as a called peer sends unasked, before a no arrives.
 		later bool
+		// changed: the records are held already, and were changed a moment ago, so that the
+		// cells do not tell which side has the later versions.
+		changed bool
 	}{
-		{"sketch, it calls", 100, 1500, node.Bulk{}, false, false},
-		{"sketch, they call", 100, 1500, node.Bulk{}, true, false},
-		{"parts, it calls", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, false, true},
-		{"parts, they call", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, true, false},
-		{"empty, it calls", 0, 1500, node.Bulk{}, false, false},
-		{"empty, they call", 0, 1500, node.Bulk{}, true, false},
+		{"sketch, it calls", 100, 1500, node.Bulk{}, false, false, false},
+		{"sketch, they call", 100, 1500, node.Bulk{}, true, false, false},
+		{"parts, it calls", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, false, true, false},
+		{"parts, they call", 100, 1500, node.Bulk{PartsFrom: 500, PartSize: 250, Turn: 50}, true, false, false},
+		{"empty, it calls", 0, 1500, node.Bulk{}, false, false, false},
+		{"empty, they call", 0, 1500, node.Bulk{}, true, false, false},
+		{"changed, it calls", 1500, 1500, node.Bulk{}, false, false, true},
+		{"changed, they call", 1500, 1500, node.Bulk{}, true, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var nodes [7]*Node
@@ -77,7 +82,11 @@ func TestAwayFromSixPeers(t *testing.T) {
 			if _, err := away.Sync(t.Context(), nodes[0].ID(), SyncOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			size := fill("missing", test.missing)
+			what := "missing"
+			if test.changed {
+				what = "held"
+			}
+			size := fill(what, test.missing)
 			for _, ns := range all[1:6] {
 				if _, err := ns.Sync(t.Context(), nodes[0].ID(), SyncOptions{}); err != nil {
 					t.Fatal(err)
@@ -121,9 +130,13 @@ func TestAwayFromSixPeers(t *testing.T) {
 			for i := range before {
 				sent += sentTo(t, nodes[i], id) - before[i]
 			}
+			most := 1.1
+			if test.changed { // each peer, and this node, sends as much on suspicion, before a no arrives
+				most += 7 * float64(1<<16) / float64(size)
+			}
 			ratio := float64(sent) / float64(size)
 			t.Logf("%d bytes of records were sent for %d that were missing: %.3f", sent, size, ratio)
-			if ratio > 1.1 || ratio < 1 {
+			if ratio > most || ratio < 1 {
 				t.Errorf("%d bytes of records were sent for %d that were missing: %.3f", sent, size, ratio)
 			}
 			if d := away.Info().Digest; d != all[0].Info().Digest {

@@ -56,8 +56,8 @@ type ClusterMember struct {
 	Verified *Proof
 }
 
-// Cluster asks all other members at once how they are, and returns all members by their
-// ids. A member that has not answered when the context is over is listed with a Problem:
+// Cluster asks the other members how they are, many at once and those first to which there
+// is a connection, and returns all members by their ids. A member that has not answered when the context is over is listed with a Problem:
 // give it a time-out of some seconds.
 func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	if err := ns.enter("ask how the members are"); err != nil {
@@ -68,7 +68,7 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	defer cancel()
 	members := ns.Members()
 	out := make([]ClusterMember, len(members))
-	var asking sync.WaitGroup
+	var others []int
 	for i, m := range members {
 		out[i] = ClusterMember{Member: m}
 		if m.ID == ns.node.self.id {
@@ -79,9 +79,9 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 		if p := ns.verified.with(m.ID); !p.At.IsZero() {
 			out[i].Verified = &p
 		}
-		asking.Go(func() { ns.inquire(ctx, &out[i]) })
+		others = append(others, i)
 	}
-	asking.Wait()
+	some(asked, others, func(i int) bool { return ns.node.connected(members[i].ID) }, func(i int) { ns.inquire(ctx, &out[i]) })
 	return out, nil
 }
 

@@ -105,6 +105,11 @@ type Config struct {
 	// with more than eight times as many records it keeps an eighth of their number.
 	// Default: DefaultWatchLog. A given Store has a setting of its own.
 	WatchLog int
+	// Repair: damage to the node's own store that the opening meets, or that was met before,
+	// is repaired, as Salvage and Namespace.Repair do, and members are asked for what is
+	// missing then. The files from before the first repair are kept in the folder
+	// "damaged" beside the store.
+	Repair bool
 	// Limits bounds what peers may make this node do.
 	Limits Limits
 
@@ -129,7 +134,7 @@ func (c *Config) pushes() bool { return !c.NoPush && c.SyncInterval > 0 && !c.re
 func (c *Config) pushing() node.Pushing {
 	p := node.Pushing{On: c.pushes()}
 	if send := c.Bandwidth.Send; send > 0 {
-		p.Rate = int(min(node.PushRate, send/(2*meshMost)))
+		p.Send = int(send / 2)
 	}
 	return p
 }

@@ -98,6 +98,7 @@ func TestBusyIsCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	na, _, sa, sb := pair(t, peer.Config{Limits: peer.Limits{SessionsPerPeer: 1}, Registerer: registry}, peer.Config{}, peer.Policy{})
 	put(t, sa, "a", "1")
+	put(t, sb, "b", "1") // a node that is empty puts off a second sync with a peer itself
 	inside, release := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -39,7 +39,6 @@ type Namespace struct {
 	gate   *gate // all uses of the records are inside
 
 	feed *feed // of those that watch
-	bell *bell // of those that wait for a commit
 	// carrying are syncs that waits have begun.
 	carrying carrying
 	// pushable holds a token when there may be something to push.
@@ -54,23 +53,24 @@ type Namespace struct {
 
 // openNamespace opens a namespace's records and brings its sketch up to date.
 func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	id, feed, bell := dbadapter.NamespaceIDOf(secret, s.Creator), newFeed(), &bell{}
+	id, feed := dbadapter.NamespaceIDOf(secret, s.Creator), newFeed()
+	listed, keepList := n.listCopy(id, s.Name)
 	core, err := n.core.Open(ctx, node.Opening{
 		Secret: secret, State: s, Store: n.watch(id, s.Name), Save: n.saveTo(id),
-		Committed: func() {
-			feed.committed()
-			bell.ring()
-		},
-		Describe: func(a *wire.StatusAnswer) { n.describe(id, a) },
-		Listed:   n.listed(id, s.Name), KeepList: n.keepList(id, s.Name),
+		Committed: feed.committed,
+		Describe:  func(a *wire.StatusAnswer) { n.describe(id, a) },
+		Listed:    listed, KeepList: keepList,
 	})
 	if err != nil {
 		return nil, err
 	}
-	ns := &Namespace{node: n, core: core, id: core.Keys.ID, gate: newGate(), feed: feed, bell: bell, pushable: make(chan struct{}, 1)}
+	ns := &Namespace{node: n, core: core, id: core.Keys.ID, gate: newGate(), feed: feed, pushable: make(chan struct{}, 1)}
 	if ahead := core.Ahead(); ahead > 0 {
 		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: writes are refused until the clock has come so far; if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace (syncd restamp)",
 			slog.String("ns", s.Name), slog.Duration("ahead", ahead))
+	}
+	if core.OtherStore() && !n.restored {
+		n.log.Warn("the namespace's records were restored from a copy, or its store was made anew: it may lack what this node held once; syncs with members bring it back", logNamespace(ns))
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
 	n.wakes.Store(core, ns)

@@ -40,6 +40,7 @@ type Node struct {
 	store     dbadapter.Store
 	book      *addressBook
 	damage    *damageBook
+	repairs   bool // damage is repaired by itself, and what is damaged kept aside first
 	metrics   *metrics
 	core      *node.Node // decides
 	places    *syncPlaces
@@ -147,6 +148,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.gate.enter() {
 		go n.audits()
 	}
+	if cfg.Repair && n.gate.enter() {
+		go n.heals()
+	}
 	if cfg.SyncInterval > 0 && n.gate.enter() {
 		go n.background()
 	}
@@ -158,7 +162,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 func (n *Node) onClose(fn func() error) { n.cleanup = append(n.cleanup, fn) }
 
 // openStore comes first: the store's lock keeps two processes off one folder.
-func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
+func (n *Node) openStore(ctx context.Context, cfg *Config) (err error) {
 	if n.dir != "" {
 		if err := os.MkdirAll(n.dir, durable.DirMode); err != nil {
 			return err
@@ -179,7 +183,7 @@ func (n *Node) openStore(_ context.Context, cfg *Config) (err error) {
 	case n.dir == "":
 		n.store = memdb.New(memdb.Options{Now: n.now, LogLimit: cfg.WatchLog})
 	default:
-		n.store, err = n.openDirStore(cfg.StoreKind, cfg.memory()/4, cfg.WatchLog)
+		n.store, err = n.openMended(ctx, cfg)
 	}
 	if err != nil {
 		return err
@@ -251,7 +255,7 @@ func (n *Node) newCore(interval time.Duration, push node.Pushing) *node.Node {
 			rand.Read(b[:]) // never fails (crypto/rand)
 			return binary.BigEndian.Uint64(b[:])
 		},
-		Push: push, Pushable: n.pushable,
+		Push: push, Pushable: n.pushable, Pushes: n.peerPushes,
 		Doubted: func(ns *node.Namespace, by node.DeclinedBy) {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", ns.Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))

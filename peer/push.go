@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
@@ -16,14 +16,15 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// pushes carries what the node's namespaces push, over GossipSub: one topic a namespace,
-// whose name only members can make. What is pushed and what becomes of what comes is
+// pushes carries what the node's namespaces push: directly to few members, and over GossipSub
+// otherwise, with one topic a namespace, whose name only members can make. What is pushed and what becomes of what comes is
 // decided in internal/node; records are signed at rest, so that the messages are not.
 type pushes struct {
 	node   *Node
 	host   *memberHost
 	pubsub *pubsub.PubSub
 	links  *links
+	direct *direct
 
 	mu     sync.Mutex // guards topics
 	topics map[string]*follower
@@ -31,8 +32,12 @@ type pushes struct {
 
 // follower is a namespace that pushes, until over is closed.
 type follower struct {
-	core *node.Namespace
-	over chan struct{}
+	ns       *Namespace
+	core     *node.Namespace
+	topic    wire.Topic
+	arrivals chan *node.Arrival // that were examined, and are to be committed
+	over     chan struct{}
+	small    atomic.Bool // pushes go directly, as far as there are lines
 }
 
 // The mesh of a topic: each node passes a message on to two or three others that have not
@@ -40,7 +45,7 @@ type follower struct {
 const (
 	meshDegree = 3
 	meshLeast  = 2
-	meshMost   = 4
+	meshMost   = node.MeshCopies
 )
 
 // pushQueue is how many messages wait at most, for a peer, for their examination or for
@@ -54,7 +59,8 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
 	}
 	p := &pushes{node: n, topics: map[string]*follower{}}
 	p.links = &links{pushes: p, wake: make(chan struct{}, 1), rests: map[ID]*linkRest{}}
-	if p.host, err = newMemberHost(n); err != nil {
+	p.direct = newDirect(p)
+	if p.host, err = newMemberHost(n, p.direct.meet); err != nil {
 		return err
 	}
 	params := pubsub.DefaultGossipSubParams()
@@ -75,6 +81,7 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
 	if err != nil {
 		return err
 	}
+	p.host.SetStreamHandler(directProtocol, p.direct.receive)
 	go p.host.forward()
 	n.mu.Lock()
 	n.pushes = p
@@ -89,6 +96,7 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
 // close ends what the node's end leaves: the streams with peers.
 func (p *pushes) close() error {
 	p.host.RemoveStreamHandler(pushProtocol)
+	p.host.RemoveStreamHandler(directProtocol)
 	p.host.membersChanged(func(ID) bool { return true })
 	return p.host.close()
 }
@@ -108,6 +116,7 @@ func (n *Node) renewPushes(id ID) {
 	n.mu.RUnlock()
 	if p != nil {
 		p.host.membersChanged(func(other ID) bool { return other == id })
+		p.direct.changed()
 	}
 }
 
@@ -122,7 +131,40 @@ func (p *pushes) serves(id ID, topic string) bool {
 	p.mu.Lock()
 	f := p.topics[topic]
 	p.mu.Unlock()
-	return f != nil && f.core.Admits(node.ID(id)) && f.core.PausedWith(node.ID(id)) == nil
+	return f != nil && f.serves(id)
+}
+
+// renew gives the members to which the namespace pushes, and when the first of their roles
+// ends.
+func (f *follower) renew() (audience map[node.ID]bool, until time.Time) {
+	audience, until = f.core.Audience()
+	f.small.Store(len(audience) <= wire.MaxDirect)
+	return audience, until
+}
+
+// serves reports whether a namespace's pushes are for a peer, and the peer's for it.
+func (f *follower) serves(id ID) bool {
+	return f.core.Admits(node.ID(id)) && f.core.PausedWith(node.ID(id)) == nil
+}
+
+// follower is the namespace of a topic, or nil.
+func (p *pushes) follower(topic wire.Topic) *follower {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.topics[hex.EncodeToString(topic[:])]
+}
+
+// small are the namespaces whose pushes go directly, by their topics.
+func (p *pushes) small() map[wire.Topic]*follower {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[wire.Topic]*follower{}
+	for _, f := range p.topics {
+		if f.small.Load() {
+			all[f.topic] = f
+		}
+	}
+	return all
 }
 
 // start begins to push and to hear in a namespace, until it closes.
@@ -133,21 +175,22 @@ func (p *pushes) start(ns *Namespace) {
 	go func() {
 		defer ns.gate.leave()
 		name := topicOf(ns.core)
-		leave, ok := p.take(ns, name)
-		if !ok {
+		f, leave := p.take(ns, name)
+		if f == nil {
 			return
 		}
 		defer leave()
-		if err := p.follow(ns, name); err != nil && ns.ctx.Err() == nil {
+		if err := p.follow(f, name); err != nil && ns.ctx.Err() == nil {
 			p.node.log.Error("nothing is pushed, and syncs at intervals go on", logNamespace(ns), logError(err))
 		}
 	}()
 }
 
 // take makes a topic a namespace's, once the one that was dropped, and is joined again now,
-// has left it.
-func (p *pushes) take(ns *Namespace, name string) (leave func(), ok bool) {
-	f := &follower{ns.core, make(chan struct{})}
+// has left it. There is no follower where the namespace has closed.
+func (p *pushes) take(ns *Namespace, name string) (f *follower, leave func()) {
+	f = &follower{ns: ns, core: ns.core, topic: ns.core.Keys.Topic, arrivals: make(chan *node.Arrival, pushQueue), over: make(chan struct{})}
+	f.renew()
 	for {
 		p.mu.Lock()
 		before := p.topics[name]
@@ -156,23 +199,26 @@ func (p *pushes) take(ns *Namespace, name string) (leave func(), ok bool) {
 		}
 		p.mu.Unlock()
 		if before == nil {
-			return func() {
+			p.direct.changed()
+			return f, func() {
 				p.mu.Lock()
-				defer p.mu.Unlock()
 				delete(p.topics, name)
+				p.mu.Unlock()
 				close(f.over)
-			}, true
+				p.direct.changed()
+			}
 		}
 		select {
 		case <-before.over:
 		case <-ns.ctx.Done():
-			return nil, false
+			return nil, nil
 		}
 	}
 }
 
 // follow carries the pushes of a namespace.
-func (p *pushes) follow(ns *Namespace, name string) error {
+func (p *pushes) follow(f *follower, name string) error {
+	ns := f.ns
 	if err := p.pubsub.RegisterTopicValidator(name, func(_ context.Context, from ID, m *pubsub.Message) pubsub.ValidationResult {
 		return p.examine(ns, from, m)
 	}); err != nil {
@@ -191,21 +237,25 @@ func (p *pushes) follow(ns *Namespace, name string) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer heard.Cancel()
-	arrivals := make(chan *node.Arrival, pushQueue)
 	running.Go(func() {
-		defer close(arrivals)
 		for {
 			m, err := heard.Next(ns.ctx)
 			if err != nil {
 				return // the namespace closes
 			}
-			if a, ok := m.ValidatorData.(*node.Arrival); ok {
-				arrivals <- a
+			a, ok := m.ValidatorData.(*node.Arrival)
+			if !ok {
+				continue // of this node itself
+			}
+			select {
+			case f.arrivals <- a:
+			case <-ns.ctx.Done():
+				return
 			}
 		}
 	})
-	running.Go(func() { p.commit(ns, arrivals) })
-	p.send(ns, topic, &running)
+	running.Go(func() { p.commit(f) })
+	p.send(f, topic, &running)
 	return nil
 }
 
@@ -215,31 +265,32 @@ func (p *pushes) examine(ns *Namespace, from ID, m *pubsub.Message) pubsub.Valid
 		return pubsub.ValidationAccept
 	}
 	a, verdict, err := ns.core.Arrived(node.ID(from), m.GetData())
-	count := p.node.metrics.pushes
+	p.node.pushArrived(ns, from, verdict, err)
 	switch verdict {
 	case node.PushTaken:
-		count.WithLabelValues("received").Inc()
 		m.ValidatorData = a
 		return pubsub.ValidationAccept
 	case node.PushRefused:
-		p.node.refusals.write(p.node.log.With(logPeer(from)), slog.LevelInfo, "a push was refused", logNamespace(ns), logError(err))
-		count.WithLabelValues("refused").Inc()
 		return pubsub.ValidationReject
 	}
-	count.WithLabelValues("ignored").Inc()
 	return pubsub.ValidationIgnore
 }
 
 // commit commits what has come: all that waits, together.
-func (p *pushes) commit(ns *Namespace, arrivals <-chan *node.Arrival) {
-	for a := range arrivals {
-		all := []*node.Arrival{a}
+func (p *pushes) commit(f *follower) {
+	ns := f.ns
+	for {
+		var all []*node.Arrival
+		select {
+		case a := <-f.arrivals:
+			all = append(all, a)
+		case <-ns.ctx.Done():
+			return
+		}
 		for more := true; more && len(all) < pushQueue; {
 			select {
-			case a, ok := <-arrivals:
-				if more = ok; ok {
-					all = append(all, a)
-				}
+			case a := <-f.arrivals:
+				all = append(all, a)
 			default:
 				more = false
 			}
@@ -252,11 +303,12 @@ func (p *pushes) commit(ns *Namespace, arrivals <-chan *node.Arrival) {
 
 // send publishes what the namespace has to push, and begins the syncs that pushes bring
 // about, until the namespace closes.
-func (p *pushes) send(ns *Namespace, topic *pubsub.Topic, running *sync.WaitGroup) {
+func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup) {
+	ns := f.ns
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	members := ns.core.Members()
-	audience, until := ns.core.Audience()
+	audience, until := f.renew()
 	p.host.membersChanged(func(ID) bool { return false })
 	p.links.opened(ns.ctx, ns.core)
 	for {
@@ -268,13 +320,16 @@ func (p *pushes) send(ns *Namespace, topic *pubsub.Topic, running *sync.WaitGrou
 		}
 		if now := ns.core.Members(); now != members || !until.IsZero() && p.node.now().After(until) {
 			before := audience
-			audience, until = ns.core.Audience()
+			audience, until = f.renew()
 			p.host.membersChanged(func(id ID) bool { return before[node.ID(id)] && !audience[node.ID(id)] })
+			p.direct.changed()
 			members = now
 		}
 		push, wait := ns.core.NextPush()
 		for ; push != nil; push, wait = ns.core.NextPush() {
-			if err := topic.Publish(ns.ctx, push); err != nil {
+			if to, whole := ns.core.Direct(audience, p.direct.linesOf(f.topic)); whole {
+				p.direct.push(f.topic, push, to)
+			} else if err := topic.Publish(ns.ctx, push.Bytes()); err != nil {
 				if ns.ctx.Err() != nil {
 					return
 				}
@@ -284,7 +339,10 @@ func (p *pushes) send(ns *Namespace, topic *pubsub.Topic, running *sync.WaitGrou
 		}
 		with, or, pause := ns.core.NextSync()
 		if with != "" {
-			running.Go(func() { ns.core.HastenedDone(with, p.sync(ns, ID(with), ID(or))) })
+			running.Go(func() {
+				by, err := p.sync(ns, ID(with), ID(or))
+				ns.core.HastenedDone(with, node.ID(by), err)
+			})
 		}
 		if wait == 0 || pause > 0 && pause < wait {
 			wait = pause
@@ -300,15 +358,21 @@ func (p *pushes) send(ns *Namespace, topic *pubsub.Topic, running *sync.WaitGrou
 	}
 }
 
-// sync syncs with a peer, or with another one if that cannot be reached.
-func (p *pushes) sync(ns *Namespace, with, or ID) error {
+// sync syncs with a peer, or with another one if that is not connected, and tells with which.
+func (p *pushes) sync(ns *Namespace, with, or ID) (by ID, err error) {
 	if !p.node.connected(with) && p.node.connected(or) {
 		with = or
 	}
-	return patiently(ns.ctx, patience*p.node.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
+	return with, patiently(ns.ctx, patience*p.node.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
 		_, err := ns.Sync(ctx, with, SyncOptions{Progress: progress})
 		return err
 	})
+}
+
+// peerPushes reports whether a peer's host says that it speaks the protocol of pushes.
+func (n *Node) peerPushes(id node.ID) bool {
+	spoken, err := n.host.Peerstore().SupportsProtocols(ID(id), pushProtocol)
+	return err == nil && len(spoken) > 0
 }
 
 // pushable wakes what sends in a namespace. The namespace's locks are held.

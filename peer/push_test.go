@@ -8,6 +8,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/peer"
@@ -43,7 +44,10 @@ func TestStrangersGetNoPushes(t *testing.T) {
 	}
 	defer func() { _ = stranger.Close() }()
 	streams := make(chan string, 100)
-	stranger.SetStreamHandler("/syncd/push/1", func(s network.Stream) { streams <- s.ID() })
+	protocols := []protocol.ID{"/syncd/push/1", "/syncd/direct/1.0.0"}
+	for _, id := range protocols {
+		stranger.SetStreamHandler(id, func(s network.Stream) { streams <- s.ID() })
+	}
 	at, err := libp2ppeer.AddrInfoFromString(nodes[0].Addrs()[0])
 	if err != nil {
 		t.Fatal(err)
@@ -51,12 +55,14 @@ func TestStrangersGetNoPushes(t *testing.T) {
 	if err := stranger.Connect(t.Context(), *at); err != nil {
 		t.Fatal(err)
 	}
-	s, err := stranger.NewStream(t.Context(), at.ID, "/syncd/push/1")
-	if err == nil {
-		_, err = s.Read(make([]byte, 1))
-	}
-	if err == nil {
-		t.Error("a stranger was told something")
+	for _, id := range protocols {
+		s, err := stranger.NewStream(t.Context(), at.ID, id)
+		if err == nil {
+			_, err = s.Read(make([]byte, 1))
+		}
+		if err == nil {
+			t.Errorf("a stranger was told something over %s", id)
+		}
 	}
 	if _, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v")); err != nil {
 		t.Fatal(err)

@@ -17,10 +17,12 @@ import (
 const pushProtocol protocol.ID = "/syncd/push/1"
 
 // memberHost is the host as GossipSub sees it: it has no peers but the members of this
-// node's namespaces. GossipSub tells each peer that it sees all its topics.
+// node's namespaces. GossipSub tells each peer that it sees all its topics. Streams of direct
+// pushes go over it, too.
 type memberHost struct {
 	host.Host
 	node *Node
+	meet func(ID) // is told of each member that it sees
 	bus  event.Bus
 	joined,
 	identified event.Emitter
@@ -30,8 +32,8 @@ type memberHost struct {
 	streams map[network.Stream]struct{}
 }
 
-func newMemberHost(n *Node) (_ *memberHost, err error) {
-	h := &memberHost{Host: n.host, node: n, bus: eventbus.NewBus(), streams: map[network.Stream]struct{}{}}
+func newMemberHost(n *Node, meet func(ID)) (_ *memberHost, err error) {
+	h := &memberHost{Host: n.host, node: n, meet: meet, bus: eventbus.NewBus(), streams: map[network.Stream]struct{}{}}
 	if h.heard, err = n.host.EventBus().Subscribe([]any{new(event.EvtPeerIdentificationCompleted), new(event.EvtPeerProtocolsUpdated)}); err != nil {
 		return nil, err
 	}
@@ -54,10 +56,12 @@ func (h *memberHost) forward() {
 		case event.EvtPeerIdentificationCompleted:
 			if h.admits(e.Peer) {
 				_ = h.identified.Emit(e)
+				h.meet(e.Peer)
 			}
 		case event.EvtPeerProtocolsUpdated:
 			if h.admits(e.Peer) {
 				_ = h.joined.Emit(e)
+				h.meet(e.Peer)
 			}
 		}
 	}
@@ -85,8 +89,9 @@ func (h *memberHost) membersChanged(lost func(ID) bool) {
 	}
 }
 
-// see makes GossipSub open a stream to a peer, unless it has one.
+// see makes GossipSub open a stream to a peer, unless it has one, and has a line opened.
 func (h *memberHost) see(id ID) {
+	h.meet(id)
 	_ = h.joined.Emit(event.EvtPeerProtocolsUpdated{Peer: id, Added: []protocol.ID{pushProtocol}})
 }
 

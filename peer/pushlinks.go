@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // links keeps a node that pushes connected to some members of each namespace, from its
@@ -119,15 +120,19 @@ func (l *links) make() (wait time.Duration) {
 }
 
 // missing are the members to be dialled now: so many that each namespace has as many
-// links as its mesh wants. wait is when to look again.
+// links as its mesh wants, and where pushes go directly to all. wait is when to look again.
 func (l *links) missing(now time.Time) (missing []ID, wait time.Duration) {
 	n := l.pushes.node
 	wait = linkCheck
-	chosen := map[ID]bool{}
+	chosen, connections := map[ID]bool{}, len(n.host.Network().Peers())
 	for _, core := range l.pushes.followed() {
 		want := meshDegree
+		members := audience(core)
+		if len(members) <= wire.MaxDirect && connections+len(chosen) < n.limits.Connections/2 {
+			want = len(members) // beyond, GossipSub passes pushes on
+		}
 		var others []ID
-		for id := range audience(core) {
+		for id := range members {
 			switch r := l.rests[id]; {
 			case id == n.self.id || core.PausedWith(node.ID(id)) != nil:
 			case n.connected(id) || chosen[id]:

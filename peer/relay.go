@@ -108,21 +108,30 @@ func (r *relays) keep(at peer.AddrInfo) {
 		return // the host is closing
 	}
 	defer links.Close()
-	for {
-		wait := r.reserve(at)
-		again := time.NewTimer(wait)
-		for waiting := true; waiting; {
-			select {
-			case <-r.ctx.Done():
-				again.Stop()
-				return
-			case <-again.C:
-				waiting = false
-			case e := <-links.Out():
-				link := e.(event.EvtPeerConnectednessChanged)
-				if link.Peer == at.ID && link.Connectedness == network.NotConnected && r.set(at.ID, false) {
-					again.Reset(relayPause)
-				}
+	again := time.NewTimer(0)
+	defer again.Stop()
+	reserved := make(chan time.Duration, 1)
+	for asking, lost := false, false; ; {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-again.C:
+			// Beside the events, which wait for all that take them: a relay that does not
+			// answer would hold up the whole host.
+			asking, lost = true, false
+			r.keepers.Go(func() { reserved <- r.reserve(at) })
+		case wait := <-reserved:
+			if asking = false; lost { // maybe what was reserved just now
+				wait = min(wait, relayPause)
+			}
+			again.Reset(wait)
+		case e := <-links.Out():
+			link := e.(event.EvtPeerConnectednessChanged)
+			if link.Peer != at.ID || link.Connectedness != network.NotConnected {
+				continue
+			}
+			if lost = asking; r.set(at.ID, false) && !asking {
+				again.Reset(relayPause)
 			}
 		}
 	}

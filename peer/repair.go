@@ -30,7 +30,8 @@ type Repair struct {
 type Lost struct {
 	// Keys are those of missing records, 1,024 of them at most.
 	Keys [][]byte
-	// Unnamed is how many more are missing; -1 if that is not known.
+	// Unnamed is how many more were missing when it was found; -1 if that is not known.
+	// It stays until AcceptLoss: no key tells whether members gave them back.
 	Unnamed int64
 	// Control: the list of members, or what members say of themselves, lacks something
 	// until the next sync.
@@ -125,7 +126,7 @@ func (ns *Namespace) regain(ctx context.Context, r *Repair) error {
 			return ctx.Err()
 		}
 		r.Regained += int64(report.Applied)
-		if failed := ns.core.Regain(int64(report.Applied)); failed != nil {
+		if failed := ns.core.Regain(); failed != nil {
 			return failed
 		}
 		if err != nil {
@@ -166,7 +167,11 @@ func (n *Node) salvage(ctx context.Context, found error) (damage []string, err e
 			known[keys.ID] = keys.Hasher
 		}
 	}
-	done, err := store.Salvage(ctx, known)
+	var keep func(dir string) error
+	if n.repairs { // no person was asked to keep a copy
+		keep = n.keepDamaged
+	}
+	done, err := store.Salvage(ctx, known, keep)
 	if err != nil {
 		return nil, errors.Join(found, err)
 	}

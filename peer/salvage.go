@@ -50,14 +50,15 @@ func (f *folder) parts() []reconcile.Keys {
 //
 // ErrLocked: the node runs. ErrCorrupt: so much is damaged that nothing can be read.
 func Salvage(ctx context.Context, dir string, log *slog.Logger) (*Salvaged, error) {
-	s, err := salvage(ctx, dir, log)
+	s, err := salvage(ctx, dir, log, nil)
 	if err != nil {
 		return nil, fmt.Errorf("repair the store of %s: %w", dir, err)
 	}
 	return s, nil
 }
 
-func salvage(ctx context.Context, dir string, log *slog.Logger) (*Salvaged, error) {
+// salvage calls keep, if it is not nil, with the folder of the store before that changes.
+func salvage(ctx context.Context, dir string, log *slog.Logger, keep func(store string) error) (*Salvaged, error) {
 	if _, err := os.Stat(filepath.Join(dir, restoringFile)); err == nil {
 		return nil, fmt.Errorf("%w: a restore was cut short: empty the folder and restore again", ErrCorrupt)
 	}
@@ -66,11 +67,19 @@ func salvage(ctx context.Context, dir string, log *slog.Logger) (*Salvaged, erro
 		return nil, err
 	}
 	store := filepath.Join(dir, note.Folder)
-	if kind, err := ondisk.KindOf(store); err != nil || kind == "" {
-		return nil, errors.Join(err, fmt.Errorf("%w: there is no store in %s", ErrNotFound, dir))
+	switch kind, err := ondisk.KindOf(store); {
+	case err != nil && !errors.Is(err, ErrCorrupt):
+		return nil, err
+	case err == nil && kind == "":
+		return nil, fmt.Errorf("%w: there is no store in %s", ErrNotFound, dir)
 	}
 	var folders []folder
 	known := func() (_ map[dbadapter.NamespaceID]dbadapter.Hasher, err error) {
+		if keep != nil {
+			if err := keep(store); err != nil {
+				return nil, err
+			}
+		}
 		if folders, err = readFolders(dir); err != nil {
 			return nil, err
 		}

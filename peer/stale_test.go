@@ -55,6 +55,15 @@ func TestSyncOverLeftConnection(t *testing.T) {
 	if n := l.dials.Load() - before; n != 1 {
 		t.Errorf("%d dials", n)
 	}
+	// So does a question.
+	before = l.dials.Load()
+	l.leave()
+	if whys, err := sb.Why(t.Context(), []byte("k"), na.ID()); err != nil || whys[0].Standing != peer.StandingSame {
+		t.Errorf("a question over a connection that the peer has left: %+v, %v", whys, err)
+	}
+	if n := l.dials.Load() - before; n != 1 {
+		t.Errorf("%d dials for a question", n)
+	}
 	// A peer that is gone altogether is unreachable.
 	shut(t, na)
 	if _, err := sb.Sync(t.Context(), na.ID(), peer.SyncOptions{}); !errors.Is(err, peer.ErrUnreachable) {

@@ -110,6 +110,9 @@ func (n *Node) openDirStore(kind ondisk.Kind, memory int64, logLimit int) (dbada
 
 func (n *Node) openKind(dir string, kind ondisk.Kind, memory int64, logLimit int) (dbadapter.Store, error) {
 	held, err := ondisk.KindOf(dir)
+	if errors.Is(err, ErrCorrupt) {
+		return nil, salvageable{err}
+	}
 	if err != nil {
 		return nil, err
 	}

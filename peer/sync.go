@@ -197,7 +197,13 @@ func (ns *Namespace) hold(ctx context.Context, id ID, ask node.Ask, progress fun
 // this node learns of it by writing. The peer has answered nothing, so that the
 // sync can be begun again on a new connection.
 func stale(before []network.Conn, r *Report, err error) bool {
-	return errors.Is(err, ErrUnreachable) && r.WireBytesReceived == 0 && slices.ContainsFunc(before, network.Conn.IsClosed)
+	return r.WireBytesReceived == 0 && left(before, err)
+}
+
+// left reports whether what failed may have done so because the peer had left one of the
+// connections of before.
+func left(before []network.Conn, err error) bool {
+	return errors.Is(err, ErrUnreachable) && slices.ContainsFunc(before, network.Conn.IsClosed)
 }
 
 // sleep waits, and reports whether the context is not over.

@@ -45,14 +45,6 @@ type Waited struct {
 	Missing []Unconfirmed
 }
 
-// The pauses between two tries with a member, and how long it is left to pushes before
-// a sync is begun.
-const (
-	waitPause    = 250 * time.Millisecond
-	waitPauseMax = 5 * time.Second
-	pushPatience = time.Second
-)
-
 // Wait waits until members hold, durably, what this node held when the wait began, or
 // later versions of it. A member is asked whether it does, and answers as soon as that is
 // so, as pushes bring it there; of a wait for everything a sync follows if that takes
@@ -74,17 +66,15 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	if err != nil {
 		return fail(Waited{}, err)
 	}
-	try := ns.everythingHeld
+	var about *wire.AskKey // nil: everything
 	if o.Key != nil {
-		q, err := ns.core.VersionQuestion(o.Key, o.Version)
-		if err != nil {
+		if about, err = ns.core.VersionQuestion(o.Key, o.Version); err != nil {
 			return fail(Waited{}, err)
 		}
-		try = func(ctx context.Context, id ID) error { return ns.versionHeld(ctx, id, q) }
 	}
 	over, cancel := ns.bind(ctx)
 	defer cancel()
-	ns.await(over, cancel, w, try)
+	ns.await(over, cancel, w, about)
 	found := waitedOf(w)
 	switch {
 	case w.Done():
@@ -111,13 +101,13 @@ func (ns *Namespace) MayWait(members int) error {
 
 // await asks the members until as many hold it as are asked for, or the context is over.
 // It returns when no question is under way any more.
-func (ns *Namespace) await(ctx context.Context, cancel func(), w *node.Awaiting, try func(context.Context, ID) error) {
+func (ns *Namespace) await(ctx context.Context, cancel func(), w *node.Awaiting, about *wire.AskKey) {
 	var mu sync.Mutex // guards w
-	heard := func(id ID, err error) {
+	heard := func(id node.ID, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil || err == nil { // a question that was cut says nothing
-			w.Heard(node.ID(id), err)
+			w.Heard(id, err)
 		}
 		if w.Done() {
 			cancel()
@@ -128,53 +118,43 @@ func (ns *Namespace) await(ctx context.Context, cancel func(), w *node.Awaiting,
 	}
 	var asking sync.WaitGroup
 	for _, id := range w.Of() {
-		asking.Go(func() {
-			for pause := waitPause; ctx.Err() == nil; pause = min(2*pause, waitPauseMax) {
-				begun := time.Now()
-				err := try(ctx, ID(id))
-				heard(ID(id), err)
-				if err == nil || !sleep(ctx, max(0, pause-time.Since(begun))) {
-					return
-				}
-			}
-		})
+		asking.Go(func() { ns.awaitOne(ctx, ns.core.Errand(id, about), ID(id), about, func(err error) { heard(id, err) }) })
 	}
 	asking.Wait()
 }
 
-// versionHeld is nil once a peer holds a version. Where no push brings it there soon, a
-// sync does.
-func (ns *Namespace) versionHeld(ctx context.Context, id ID, q *wire.AskKey) error {
-	for carried := false; ; carried = true {
-		a, err := ns.ask(ctx, id, pushPatience, q)
-		if err != nil {
-			return err
-		}
-		missing := ns.core.Confirms(node.ID(id), q, a.Reply)
-		if answer, ok := a.Answer.(*wire.KeyAnswer); missing == nil || carried || ok && answer.Declines != 0 {
-			return missing
-		}
-		if err := ns.carry(ctx, id); err != nil {
-			return fmt.Errorf("%w; a sync: %w", missing, err)
+// awaitOne runs the errand of a wait with one member.
+func (ns *Namespace) awaitOne(ctx context.Context, e *node.Errand, id ID, about *wire.AskKey, heard func(error)) {
+	for begun := time.Now(); ctx.Err() == nil; {
+		switch step := e.Next(); step.Do {
+		case node.WaitAsk:
+			a, err := ns.ask(ctx, id, step.Patience, step.Question)
+			e.Answered(a.Reply, err)
+		case node.WaitSync:
+			heard(e.Err()) // it may be the last word
+			e.Synced(ns.syncFor(ctx, id, about))
+		case node.WaitPause:
+			heard(e.Err())
+			if !sleep(ctx, max(0, step.Pause-time.Since(begun))) {
+				return
+			}
+			begun = time.Now()
+			e.Paused()
+		case node.WaitOver:
+			heard(nil)
+			return
 		}
 	}
 }
 
-// everythingHeld is nil once a peer holds what this node holds now, be it by a sync.
-func (ns *Namespace) everythingHeld(ctx context.Context, id ID) error {
-	q := ns.core.SetQuestion()
-	a, err := ns.ask(ctx, id, pushPatience, q)
-	if err != nil {
-		return err
-	}
-	if node.ConfirmsSet(q, a.Reply) == nil {
-		return nil
+// syncFor syncs for a wait: for everything in a sync of its own, which begins after the
+// wait; for a version in one that it may share with other waits.
+func (ns *Namespace) syncFor(ctx context.Context, id ID, about *wire.AskKey) (verified bool, err error) {
+	if about != nil {
+		return false, ns.carry(ctx, id)
 	}
 	report, err := ns.Sync(ctx, id, SyncOptions{})
-	if err == nil && !report.Verified {
-		err = ErrNotVerified
-	}
-	return err
+	return report.Verified, err
 }
 
 // carrying are the syncs that waits for a version have begun, one with a peer at a time:
@@ -185,8 +165,7 @@ type carrying struct {
 }
 
 // carry syncs with a peer, or waits for the end of such a sync, which may have begun before
-// what is to be carried was written. Records that are declined are no failure here: the
-// question about the version tells.
+// what is to be carried was written.
 func (ns *Namespace) carry(ctx context.Context, id ID) error {
 	c := &ns.carrying
 	c.mu.Lock()
@@ -212,9 +191,6 @@ func (ns *Namespace) carry(ctx context.Context, id ID) error {
 		close(over)
 	}()
 	_, err := ns.Sync(ctx, id, SyncOptions{})
-	if errors.Is(err, ErrRejected) {
-		return nil
-	}
 	return err
 }
 

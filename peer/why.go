@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -16,6 +17,8 @@ const (
 	StandingUnknown = node.Unknown
 	StandingSame    = node.Alike
 	StandingNeither = node.Neither
+	// StandingTwoContents is of one version; CauseConflict is of two.
+	StandingTwoContents = node.TwoContents
 )
 
 type (
@@ -88,34 +91,57 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 		}
 	}
 	all := make([]Why, len(peers))
-	var asking sync.WaitGroup
-	places := make(chan struct{}, asked)
-	for i, id := range peers {
-		asking.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			limited, cancel := context.WithTimeoutCause(ctx, whyPatience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, whyPatience))
-			defer cancel()
-			a, err := ns.ask(limited, id, 0, q)
-			var w node.Why
-			if err == nil {
-				w, err = ns.core.Explain(node.ID(id), q, a.Reply)
-			}
-			if err != nil {
-				w = ns.core.Unanswered(node.ID(id), q, err)
-			}
-			all[i] = Why{
-				Peer: id, Standing: w.Standing, Causes: w.Causes, Here: w.Here.Clone(), There: w.There.Clone(),
-				Asked: ns.node.now().UTC(), Verified: ns.verified.with(id).At,
-			}
-		})
+	places := make([]int, len(peers))
+	for i := range places {
+		places[i] = i
 	}
-	asking.Wait()
+	some(asked, places, func(i int) bool { return ns.node.connected(peers[i]) }, func(i int) {
+		id := peers[i]
+		limited, cancel := context.WithTimeoutCause(ctx, whyPatience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, whyPatience))
+		defer cancel()
+		a, err := ns.ask(limited, id, 0, q)
+		var w node.Why
+		if err == nil {
+			w, err = ns.core.Explain(node.ID(id), q, a.Reply)
+		}
+		if err != nil {
+			w = ns.core.Unanswered(node.ID(id), q, err)
+		}
+		all[i] = Why{
+			Peer: id, Standing: w.Standing, Causes: w.Causes, Here: w.Here.Clone(), There: w.There.Clone(),
+			Asked: ns.node.now().UTC(), Verified: ns.verified.with(id).At,
+		}
+	})
 	if err := context.Cause(ctx); err != nil {
 		return fail(err)
 	}
 	return all, nil
 }
 
-// asked is how many peers are asked at once: what a question takes is mostly waiting.
+// asked is how many peers are asked at once: what a question takes is mostly waiting, and
+// each may want a dial.
 const asked = 32
+
+// some calls do for each, so many at a time and those first that are near: what has to be
+// dialled, and may not answer, does not hold up what answers at once.
+func some(most int, all []int, near func(int) bool, do func(int)) {
+	var first, then []int
+	for _, i := range all {
+		if near(i) {
+			first = append(first, i)
+		} else {
+			then = append(then, i)
+		}
+	}
+	all = append(first, then...)
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range min(most, len(all)) {
+		running.Go(func() {
+			for n := next.Add(1) - 1; n < int64(len(all)); n = next.Add(1) - 1 {
+				do(all[n])
+			}
+		})
+	}
+	running.Wait()
+}

@@ -52,7 +52,7 @@ func TestForgedSums(t *testing.T) {
 		r := a.open()
 		sums = &wire.Sums{}
 		for i := range dbadapter.Range(dbadapter.Ranges) {
-			sums.Sums = append(sums.Sums, r.Ranges(i, i+1).Digest[0])
+			sums.Sums = append(sums.Sums, folded(r.Ranges(i, i+1)))
 		}
 		r.Close()
 		out := run(t, a, b, Options{Span: c.span}, func(initiator bool, m wire.Message) wire.Message {

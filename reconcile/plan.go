@@ -157,6 +157,7 @@ func (b *responder) settle(age int, own []dbadapter.Hashed, suspicion *int64) wi
 		return roleOffered
 	}
 	// As new as theirs to within 64 seconds: only the versions can tell.
+	b.unsure++
 	// A small record travels at once, which saves a round trip.
 	if cost := recordSize(&own[0].Record); !large && cost <= *suspicion {
 		*suspicion -= cost

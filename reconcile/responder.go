@@ -13,6 +13,9 @@ type responder struct {
 	hello *wire.Hello
 	// doubtful is how many bytes of records travel on suspicion.
 	doubtful int64
+	// unsure counts the mismatches of which the cells do not tell the later side: the
+	// initiator's records may come, too.
+	unsure int
 	// estimated: the initiator's estimator has come. fresh: since it has, or it
 	// became known that it has not, no cells were asked for.
 	estimated, fresh bool
@@ -72,7 +75,7 @@ func (b *responder) sync() error {
 		return err
 	}
 	if !b.hello.DryRun {
-		if err := b.await(b.plan.count(wire.Wanted, wire.Older, roleBid)); err != nil {
+		if err := b.await(b.plan.count(wire.Wanted, wire.Older, roleBid) + b.unsure); err != nil {
 			return err
 		}
 	}

@@ -58,6 +58,10 @@ func (r *runner) do(e *plan.Event) {
 		n.Lapse(e.Peer)
 	case plan.Replay:
 		r.cluster.Replay(e.Node, e.Peer)
+	case plan.Why, plan.Wait, plan.WaitAll, plan.WaitKey, plan.Status:
+		r.ask(e)
+	case plan.CrashAnswering:
+		n.CrashAnswering()
 	case plan.Crash:
 		n.Crash()
 	case plan.CrashAt:

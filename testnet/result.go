@@ -9,9 +9,11 @@ import (
 //
 //	equal, kept, durable, resurrect, early, aside, lost, collected, floor, backwards,
 //	members, rights, identity, intended, idle, honest, count, keys,
-//	healed, full, leak
+//	healed, full, why, wait, leak
 //	                      what the sync promises; testnet/internal/check says
 //	                      each in a line
+//	status                what a node tells of how it is, or of all that it
+//	                      holds, is not so
 //	version               nodes of different protocol versions did not refuse
 //	                      one another
 //	sound                 a session of two honest nodes broke the protocol, did
@@ -25,6 +27,7 @@ type Violation = check.Violation
 
 // The rules of a run, beside the checker's.
 const (
+	ruleStatus    check.Rule = "status"
 	ruleVersion   check.Rule = "version"
 	ruleSound     check.Rule = "sound"
 	ruleOvertaken check.Rule = "overtaken"
@@ -54,6 +57,8 @@ type Result struct {
 	// SettledMS is how long the nodes took to become equal after the last
 	// event, in virtual time; -1 if they did not.
 	SettledMS int64 `json:"settled_ms"`
+	// Asks is how many waits began, and how many questions were answered.
+	Asks int `json:"asks"`
 	// Events, Sessions and Frames are numbers of the run; Refused counts the
 	// refusals by reason.
 	Events   int `json:"events"`

@@ -54,9 +54,20 @@ func (r *runner) lacks() (lacks []check.Lack, settled bool) {
 		if !settled {
 			return nil, false
 		}
-		lacks = append(lacks, in...)
+		for _, l := range in {
+			if !l.Collectable || r.listed(&l) {
+				lacks = append(lacks, l)
+			}
+		}
 	}
 	return lacks, true
+}
+
+// listed reports whether a node lists what it lacks as declined.
+func (r *runner) listed(l *check.Lack) bool {
+	return slices.ContainsFunc(r.cluster.Node(l.Node).Rejected(), func(j node.Rejection) bool {
+		return string(j.Key) == l.Key && j.Version == l.Version
+	})
 }
 
 // makeRoom judges nodes that differ only in what finds an index full, and has a person
@@ -95,9 +106,7 @@ func (r *runner) makeRoom() (again bool, err error) {
 	r.result.Full += len(lacks)
 	deleted := map[string]bool{}
 	for _, l := range lacks {
-		r.history.Listed(l, slices.ContainsFunc(r.cluster.Node(l.Node).Rejected(), func(j node.Rejection) bool {
-			return string(j.Key) == l.Key && j.Version == l.Version
-		}))
+		r.history.Listed(l, r.listed(&l))
 		if deleted[l.Key] {
 			continue
 		}

@@ -78,6 +78,7 @@ type runner struct {
 	restamped dbadapter.Timestamp
 	terms     time.Duration // when the last role ends that was given for a time
 	own       []Violation   // beside the checker's
+	asks      asks
 	progress  func(Progress)
 	result    Result
 }

@@ -44,6 +44,7 @@ func (r *runner) settle() error {
 	}
 	from := r.world.Now()
 	r.healed = from
+	r.waitForAll()
 	for end := from + r.plan.Settle; ; {
 		r.cluster.Settle(pace)
 		done, err := r.wait(end, pace/2, r.settled)
@@ -64,6 +65,9 @@ func (r *runner) settle() error {
 		settled := r.world.Now() - from
 		// Collection follows: pledges need some rounds.
 		if done, err := r.wait(end+r.plan.Settle+collecting*pace, pace/2, func() bool { return r.equal() && r.rested() }); !done {
+			return err
+		}
+		if err := r.waited(); err != nil {
 			return err
 		}
 		r.cluster.Rest()
@@ -151,9 +155,12 @@ func (r *runner) quiet() bool {
 	return true
 }
 
-// idle lets each pair of equal nodes sync once more.
+// idle lets each pair of equal nodes ask and sync once more.
 func (r *runner) idle() error {
 	r.again = true
+	if err := r.lastQuestions(); err != nil {
+		return err
+	}
 	return r.pairs(func(a, b int, err error) {
 		if err != nil {
 			r.violate(check.Idle, a, "all nodes were equal, and a sync with node %d failed: %v", b, err)

@@ -42,7 +42,7 @@ func TestSeeds(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs are short, and leave much behind
 	var next atomic.Int64
 	var failed atomic.Int64
-	var events, sessions atomic.Int64
+	var events, sessions, asks atomic.Int64
 	var running sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		running.Go(func() {
@@ -55,6 +55,7 @@ func TestSeeds(t *testing.T) {
 				res, wrong := twice(t.Context(), &p)
 				events.Add(int64(res.Events))
 				sessions.Add(int64(res.Sessions))
+				asks.Add(int64(res.Asks))
 				if wrong == "" {
 					continue
 				}
@@ -69,7 +70,7 @@ func TestSeeds(t *testing.T) {
 	if kept := liveHeap() - before; kept > 64<<20 {
 		t.Errorf("%d seeds have left %d bytes of live heap", count, kept)
 	}
-	t.Logf("%d seeds from %d on, profile %s, each twice: %d events and %d syncs a pass", count, *firstSeed, *profile, events.Load(), sessions.Load())
+	t.Logf("%d seeds from %d on, profile %s, each twice: %d events, %d syncs and %d waits and answers a pass", count, *firstSeed, *profile, events.Load(), sessions.Load(), asks.Load())
 }
 
 func liveHeap() int64 {

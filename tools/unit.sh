@@ -14,7 +14,7 @@ seed=${1:?usage: tools/unit.sh SEED}
 # Tests of one goroutine in such packages: statistics over many trials, damage done
 # bit by bit, signatures by the thousand. They run without -race.
 alone='^Test(Damage|Figures|HomogeneousRate|LoadsReached|TableIsAField|FalsePositiveRate|BandAgainstDenseElimination'
-alone+='|Plans|PlacesAreIndependent|Splitting|Size|Rates|RatesSimulated'
+alone+='|Plans|PlacesAreIndependent|Splitting|Size|Rates|RatesSimulated|LocatorTwin|Certainty'
 alone+='|CellsADifference|FalseRecoveries|HostileStreams|HostileVectors|ListingWork|StructuredPairsDecodeAsRandomOnes'
 alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesFromTheFirstMessage'
 alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command'

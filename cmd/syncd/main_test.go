@@ -42,6 +42,7 @@ func TestMain(m *testing.M) {
 //	terminate WORD   send SIGTERM to the background command that has the word among its arguments
 //	code N COMMAND   run a command that must end with exit code N
 //	tour FILE [HEAD] write the commands of a section of the README, the build and the ports' numbers left out
+//	soon COMMAND     run a command until it succeeds, for a minute at most
 //	flip DIR TEXT    flip a bit of a text where it stands in a file of a folder
 //	xml FILE         fail unless a file is well-formed XML
 //	deadsocket FILE  leave a unix socket behind on which no program listens
@@ -68,7 +69,7 @@ func TestScript(t *testing.T) {
 			"ready": ready, "let": let, "bytes": writeBytes, "fill": fill, "busyport": busyPort,
 			"freeport": freePort, "readyport": readyPort,
 			"code": exitCode, "terminate": terminate, "deadsocket": deadSocket, "tour": tour,
-			"xml": wellFormed, "flip": flip,
+			"xml": wellFormed, "flip": flip, "soon": soon,
 		},
 	})
 }
@@ -244,6 +245,16 @@ func tour(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 var tourPort = regexp.MustCompile(`/tcp/41\d\d`)
+
+// soon waits for what a daemon does by itself.
+func soon(ts *testscript.TestScript, _ bool, args []string) {
+	for until := time.Now().Add(time.Minute); ts.Exec(args[0], args[1:]...) != nil; {
+		if time.Now().After(until) {
+			ts.Fatalf("%q does not succeed", args)
+		}
+		time.Sleep(50 * time.Millisecond) // each try starts a process, which tells nothing of when to try again
+	}
+}
 
 func flip(ts *testscript.TestScript, _ bool, args []string) {
 	files, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*"))

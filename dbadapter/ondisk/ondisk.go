@@ -56,7 +56,8 @@ type Options struct {
 
 // KindOf returns the kind of the store in a folder, "" if there is no store; it may be
 // one of another package that stamps its folder (dbadapter/pgdb).
-// ErrFormat: another program's, or another version's, stamp is there.
+// ErrFormat: another program's, or another version's, stamp is there. ErrCorrupt: the stamp
+// is damaged; Salvage mends one byte of it.
 func KindOf(dir string) (Kind, error) {
 	name, err := kvstore.EngineOf(dir)
 	if err != nil {
@@ -144,6 +145,11 @@ func Copy(ctx context.Context, from dbadapter.Store, dir string, kind Kind, o Op
 	return Moved(m), err
 }
 
+// MendStamp writes the stamp of a folder again, if one byte of it is another one than was
+// written; the files that it speaks of stay as they are. ErrCorrupt: more of it is
+// damaged, and it stays, too.
+func MendStamp(dir string) (mended bool, err error) { return kvstore.MendStamp(dir) }
+
 // Salvage makes the files of a store anew that is not open, and perhaps cannot be, of
 // what can still be read of them; see dbadapter.Salvager. known returns the hashers of the
 // namespaces, and is called when the store is locked: records of others are taken over
@@ -152,6 +158,9 @@ func Copy(ctx context.Context, from dbadapter.Store, dir string, kind Kind, o Op
 func Salvage(ctx context.Context, dir string, o Options,
 	known func() (map[dbadapter.NamespaceID]dbadapter.Hasher, error), note func(*dbadapter.Salvaged) error,
 ) (*dbadapter.Salvaged, error) {
+	if _, err := MendStamp(dir); err != nil {
+		return nil, fmt.Errorf("salvage store %s: %w", dir, err)
+	}
 	kind, err := pick(dir, "")
 	if err != nil {
 		return nil, err

@@ -1,10 +1,12 @@
 package pgdb_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -187,6 +189,51 @@ func TestFolder(t *testing.T) {
 		if !errors.Is(err, dbadapter.ErrFormat) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestStampDamaged finds a folder whose stamp is damaged, and does as the error says.
+func TestStampDamaged(t *testing.T) {
+	server, dir := pgserver.Start(t), t.TempDir()
+	try := func() error {
+		s, err := pgdb.Open(t.Context(), server.URL(), pgdb.Options{Schema: "stamped", Folder: dir})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	}
+	if err := try(); err != nil {
+		t.Fatal(err)
+	}
+	stamp := filepath.Join(dir, "FORMAT")
+	good, err := os.ReadFile(stamp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range good {
+		flipped := bytes.Clone(good)
+		flipped[i] ^= 1 << (i % 8)
+		if err := os.WriteFile(stamp, flipped, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := try(); !errors.Is(err, dbadapter.ErrCorrupt) || !strings.Contains(err.Error(), "remove the file") {
+			t.Errorf("the stamp %q: %v", flipped, err)
+		}
+	}
+	if err := os.WriteFile(stamp, []byte("syncd store over postgres, disk format 4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := try(); err != nil {
+		t.Errorf("the stamp of a program that wrote no checksum: %v", err)
+	}
+	if err := os.Remove(stamp); err != nil {
+		t.Fatal(err)
+	}
+	if err := try(); err != nil {
+		t.Error(err)
+	}
+	if again, err := os.ReadFile(stamp); err != nil || !bytes.Equal(again, good) {
+		t.Errorf("the stamp is %q, %v; want %q", again, err, good)
 	}
 }
 

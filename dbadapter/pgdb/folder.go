@@ -22,7 +22,6 @@ const Name = "postgres"
 // all, would make versions that it has made before.
 const (
 	stampFile  = "FORMAT"
-	stampText  = "syncd store over " + Name + ", disk format %d\n"
 	schemaFile = "SCHEMA"
 )
 
@@ -31,6 +30,8 @@ const (
 func bind(dir, id string, used bool) error {
 	engine, err := kvstore.EngineOf(dir)
 	switch {
+	case errors.Is(err, dbadapter.ErrCorrupt):
+		return fmt.Errorf("open the folder %s: %w; if its records are in PostgreSQL, remove the file: it is written anew", dir, err)
 	case err != nil:
 		return fmt.Errorf("read the stamp of %s: %w", dir, err)
 	case engine != "" && engine != Name:
@@ -56,5 +57,5 @@ func bind(dir, id string, used bool) error {
 	if err := durable.WriteFile(path, []byte(id+"\n")); err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(dir, stampFile), fmt.Appendf(nil, stampText, format))
+	return durable.WriteFile(filepath.Join(dir, stampFile), kvstore.Stamp(Name, format))
 }

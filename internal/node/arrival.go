@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -53,6 +54,16 @@ const (
 // Arrived examines a push that a peer has passed on, as records of a sync are. It
 // commits nothing and remembers no refusal: what a push does not bring, a sync does.
 func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error) {
+	return ns.arrivedBy(from, push, false)
+}
+
+// ArrivedDirectly does so with a push that a peer has made itself, and that is not passed
+// on.
+func (ns *Namespace) ArrivedDirectly(from ID, push []byte) (*Arrival, PushVerdict, error) {
+	return ns.arrivedBy(from, push, true)
+}
+
+func (ns *Namespace) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVerdict, error) {
 	members, now := ns.Members(), ns.node.Now()
 	if !members.admits(from, now) {
 		return nil, PushRefused, ErrDenied
@@ -73,12 +84,18 @@ func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error
 			return nil, PushRefused, err
 		}
 	}
+	if (len(m.Origin) == 0) != directly {
+		return nil, PushRefused, fmt.Errorf("%w: a push of %d bytes of origin", wire.ErrFrame, len(m.Origin))
+	}
 	origin := ID(m.Origin)
+	if directly {
+		origin = from
+	}
 	if origin == ns.node.ID {
 		return nil, PushIgnored, nil
 	}
 	if !members.Has(origin, RoleRead) {
-		// The list may be older than the origin: if so, the digests tell.
+		ns.hastening.unknown(ns, from)
 		return nil, PushIgnored, nil
 	}
 	a := ns.arrived(members, from, 0, now, records)

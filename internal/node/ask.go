@@ -60,10 +60,13 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 		return nil, ErrDenied
 	}
 	a := &Asked{ns: ns, remote: remote, ask: m}
-	if err := a.stands(); err != nil {
-		return nil, err
+	if !ns.Admits(remote) {
+		return nil, ErrDenied
 	}
 	if err := reconcile.CheckAsk(ns.Keys, []byte(remote), []byte(n.ID), m); err != nil {
+		return nil, err
+	}
+	if err := a.stands(); err != nil { // that the namespace is paused here is told to a peer that has proved the secret
 		return nil, err
 	}
 	done, ok := n.Sessions.question(remote, n.elapsed())

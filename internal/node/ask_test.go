@@ -89,6 +89,11 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 	if _, _, err := a.ask(sa, b, q); !errors.Is(err, reconcile.ErrPaused) {
 		t.Errorf("paused here: %v", err)
 	}
+	unproved := *question
+	unproved.Proof[0]++
+	if _, err := a.Asked(b.ID, &unproved); err != ErrDenied {
+		t.Errorf("paused, and without a proof: %v", err)
+	}
 	a.Config.Paused = nil
 	if err := sa.Remove(t.Context(), b.ID); err != nil {
 		t.Fatal(err)
@@ -248,5 +253,45 @@ func TestAnswersAboutAKey(t *testing.T) {
 	later := must(put(sa, "k", "3"))
 	if got, settled := ask(); got.Held.Version != later || !settled {
 		t.Errorf("newer there: %+v, settled %t", got, settled)
+	}
+}
+
+// A commit wakes the questions that it may settle, and no others.
+func TestCommitWakesWhatItMaySettle(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	woken := map[string]int{}
+	waits := func(name string, q wire.Question) (*Asked, func()) {
+		asked := must(a.Asked(b.ID, must(sb.Ask(a.ID, time.Minute, q))))
+		t.Cleanup(asked.Done)
+		return asked, asked.Wait(func() { woken[name]++ })
+	}
+	key, _ := waits("key", &wire.AskKey{Held: dbadapter.Record{Key: []byte("k"), Version: dbadapter.Version{Clock: 1}}})
+	_, stop := waits("stopped", &wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}})
+	stop()
+	waits("another sum", &wire.AskSet{Sum: dbadapter.Sum{Records: 7}})
+	must(put(sb, "from b", "v"))
+	waits("the sum of b", sb.SetQuestion())
+	if sa.Waiting() != 3 {
+		t.Errorf("%d questions wait", sa.Waiting())
+	}
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(woken) != 1 || woken["the sum of b"] != 1 {
+		t.Errorf("woken by a sync: %v", woken)
+	}
+	clear(woken)
+	must(put(sa, "other", "v"))
+	if len(woken) != 0 {
+		t.Errorf("woken by another key: %v", woken)
+	}
+	must(put(sa, "k", "v"))
+	if len(woken) != 1 || woken["key"] != 1 {
+		t.Errorf("woken by its key: %v", woken)
+	}
+	if _, settled, err := key.Answer(); !settled || err != nil {
+		t.Errorf("settled: %t, %v", settled, err)
 	}
 }

@@ -203,11 +203,14 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 }
 
 // whole reports whether the sync is about all records.
-func (a *Ask) whole() bool { return len(a.Prefix) == 0 && a.Span == (wire.Span{}) }
+func (a *Ask) whole() bool { return len(a.Prefix) == 0 && !a.part() }
+
+// part reports whether the sync is a part of a large one.
+func (a *Ask) part() bool { return a.Span != (wire.Span{}) }
 
 // Moves reports whether the sync moves what differs in the data; in all of it, or of a
 // prefix, and not in a part of a large sync.
-func (a *Ask) Moves() bool { return !a.Control && !a.DryRun && a.Span == (wire.Span{}) }
+func (a *Ask) Moves() bool { return !a.Control && !a.DryRun && !a.part() }
 
 // gets reports whether records may travel to this side.
 func (c *Conversation) gets() bool {
@@ -347,7 +350,11 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	case c.ask.DryRun: // it proves what differs, and leaves it so
 	case !c.ask.Control:
 		c.part.ns.doubt(c.remote, report.Verified && whole)
-		if report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0 {
+		if whole {
+			c.part.ns.met(report.Sent)
+		}
+		pushes := c.part.ns.node.Pushes
+		if report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0 && (pushes == nil || pushes(c.remote)) {
 			c.part.ns.equal.note(c.remote, c.opened, c.part.ns.node.elapsed())
 		}
 	case report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0:

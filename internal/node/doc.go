@@ -42,11 +42,14 @@
 //	                   former.go                what former members said is dropped
 //	                   openings.go              how many cells a sync opens with
 //	what is pushed     push.go, arrival.go      this node's writes, as they go out; and others', as they come
+//	                   direct.go                to which members they go directly
 //	                   hasten.go, origins.go    the syncs that pushes bring about
 //	questions          ask.go, questions.go     what members ask one another, and how often
 //	                   status.go                how this node is
 //	                   why.go, confirm.go       what an answer explains; which members hold what
+//	                   askers.go, errand.go     which wait for a commit; how a wait goes
 //	after damage       lost.go                  what is missing since files were made anew
+//	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go
 //	what greetings say heard.go                 and what follows
 //	                   twins.go, twinned.go     two nodes with one identity

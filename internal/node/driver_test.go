@@ -36,6 +36,8 @@ type machine struct {
 	clock time.Time
 	key   ed25519.PrivateKey
 	store *memdb.Store
+	// restored: the store was restored from a copy.
+	restored bool
 	// apply, if not nil, stands before the store's Apply.
 	apply func(ns dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error)
 	// applyControl is the same for the control namespace.
@@ -165,6 +167,9 @@ func (m *machine) open(secret dbadapter.Secret, s *State) (*Namespace, error) {
 		Secret: secret, State: s,
 		Store: func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
 			ns, err := m.store.Namespace(ctx, id, h, observe)
+			if m.restored && err == nil {
+				ns = relogged{ns}
+			}
 			return appliedBy{ns, m, id != dbadapter.NamespaceIDOf(secret, s.Creator)}, err
 		},
 		Listed: m.listed[secret], KeepList: func(statements [][]byte) { m.listed[secret] = statements },

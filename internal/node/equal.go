@@ -7,8 +7,8 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
-// equal remembers the digest of the records that a peer was last proved to have as well,
-// and when. While that is what this node holds, a peer that pushes is synced with less
+// equal remembers the digest of the records that a peer which pushes was last proved to
+// have as well, and when. While that is what this node holds, the peer is synced with less
 // often: whichever of the two changes what it holds syncs within an interval, and tells
 // its digest before that.
 type equal struct {

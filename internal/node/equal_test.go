@@ -35,6 +35,24 @@ func TestEqualPairsRest(t *testing.T) {
 	}
 }
 
+// A member that does not push, whatever it writes, is synced with at each interval: nothing
+// else would tell of that.
+func TestMembersThatDoNotPushLetNoPairRest(t *testing.T) {
+	ps := newPushers(3, Policy{})
+	m, ns := ps.machines[0], ps.spaces[0]
+	m.Pushes = func(id ID) bool { return id == ps.machines[2].ID }
+	for i := 1; i < 3; i++ {
+		for range 3 { // they may sync what is not alike yet
+			if err := m.turn(ns, ps.machines[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if due := m.Schedule.Due(ns, ps.machines[i].ID, noon); due != (i == 1) {
+			t.Errorf("member %d, equal a moment ago, is due: %v", i, due)
+		}
+	}
+}
+
 // A dry run proves what differs, and does not let the two rest.
 func TestDryRunsLetNoPairRest(t *testing.T) {
 	ps := newPushers(2, Policy{})

@@ -5,7 +5,6 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
-	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -38,25 +37,20 @@ func (ns *Namespace) examineAll(members *Members, from ID, now time.Time, record
 	chunks := (len(records) + atOnce - 1) / atOnce
 	each(chunks, func(chunk int) {
 		first, last := chunk*len(records)/chunks, (chunk+1)*len(records)/chunks
-		var checks []signature.Check
-		var writers []ID
-		var places []int // of checks in records
+		v := verification{namespace: ns.Keys.ID, records: records[first:last]}
 		for i := first; i < last; i++ {
 			r := &records[i].Record
 			writer, why := ns.examine(members, from, now, r)
 			if refused[i] = why; why != nil || writer == "" {
 				continue
 			}
-			c, ok := ns.check(writer, r)
-			if !ok {
+			if !v.add(writer, i-first) {
 				refused[i] = unsigned(writer)
-				continue
 			}
-			checks, writers, places = append(checks, c), append(writers, writer), append(places, i)
 		}
-		for i, ok := range ns.node.Verify(checks) {
+		for i, ok := range ns.node.Verify(v.checks) {
 			if !ok {
-				refused[places[i]] = unsigned(writers[i])
+				refused[first+v.places[i]] = unsigned(v.writers[i])
 			}
 		}
 	})

@@ -75,9 +75,10 @@ const (
 	stalledSync = 5 * time.Second
 	// maxHastened is how many syncs that pushes brought about run at once, at most.
 	maxHastened = 4
-	// settling is for how long after the beginning of a sync members that are heard for
-	// the first time lead to no other: it has brought what they had pushed before.
-	settling = 5 * time.Second
+	// settling is the least time from the beginning of a sync to the next one that only
+	// members which are heard for the first time lead to. Within it a node comes to hear
+	// all that it has links to, so that the next one is for all of them.
+	settling = time.Second
 )
 
 // heard notes a push.
@@ -104,7 +105,6 @@ func (h *hastening) heard(ns *Namespace, from, by ID, m *wire.PushMessage) {
 		h.origins[by] = o
 	}
 	gap, first := o.hear(m)
-	first = first && (h.fresh == 0 || now > h.fresh+settling)
 	if equal { // what was lost has come otherwise
 		gap, first, o.missing = false, false, 0
 	}
@@ -140,8 +140,19 @@ func (h *hastening) want(ns *Namespace, with, from ID, now time.Duration, change
 	w.from = from
 	if change(w); !was && w.any() {
 		w.due = max(now+ns.node.jittered(p.Pause/4, ForPush), w.last+w.pause)
+		if h.fresh > 0 && !w.gap && !w.more && w.sets == nil {
+			w.due = max(w.due, h.fresh+settling)
+		}
 		ns.pushable()
 	}
+}
+
+// unknown notes that a member has passed on a push of one that this node does not know: the
+// member has a later list, which a sync brings, or an earlier one, which it ends.
+func (h *hastening) unknown(ns *Namespace, from ID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.want(ns, from, from, ns.node.elapsed(), func(w *want) { w.more = true })
 }
 
 // Linked tells that there is a link to a member, to which there was none: the node was
@@ -243,9 +254,10 @@ func (h *hastening) prune(ns *Namespace) {
 	}
 }
 
-// HastenedDone tells how the sync that NextSync gave has ended. One that failed is tried
-// again, ever later, until it is left to the syncs at intervals.
-func (ns *Namespace) HastenedDone(with ID, err error) {
+// HastenedDone tells how the sync that NextSync gave has ended, and by which of the two
+// peers. One that failed is tried again, ever later, until it is left to the syncs at
+// intervals.
+func (ns *Namespace) HastenedDone(with, by ID, err error) {
 	p := &ns.node.Push
 	h := &ns.hastening
 	h.mu.Lock()
@@ -268,7 +280,9 @@ func (ns *Namespace) HastenedDone(with ID, err error) {
 		for _, w := range h.wants {
 			w.first = w.first && w.since > began
 		}
-		if ours := ns.sets(); w.asked.sets != nil && ours == w.held {
+		// A sync with the other peer does not show what the sets would have brought that
+		// were told: the next digest leads to another sync.
+		if ours := ns.sets(); with == by && w.asked.sets != nil && ours == w.held {
 			h.settled.note(ours, *w.asked.sets)
 		}
 	case w.pause < max(ns.node.Interval, p.Pause<<6):

@@ -16,7 +16,7 @@ func (ps *pushers) write(i int) []byte {
 
 // done ends a sync that pushes brought about.
 func (ps *pushers) done(i, with int, err error) {
-	ps.spaces[i].HastenedDone(ps.machines[with].ID, err)
+	ps.spaces[i].HastenedDone(ps.machines[with].ID, ps.machines[with].ID, err)
 }
 
 // A sync that failed is tried again for the same reason, ever later, and one in which
@@ -132,6 +132,25 @@ func TestDifferencesThatStay(t *testing.T) {
 	ps.wait(time.Second)
 	if with := ps.syncs(0); with != 1 {
 		t.Errorf("after a sync that brought something another digest leads to one with %d", with)
+	}
+}
+
+// A sync with the peer that passed a digest on, which holds what this node holds, does not
+// show that one with the peer that told it would bring nothing.
+func TestAnotherPeerSettlesNothing(t *testing.T) {
+	ps := newPushers(3, Policy{})
+	must(put(ps.spaces[1], "k", "v"))
+	ps.pushes(1)
+	digest := ps.spaces[1].Standing().Bytes()
+	for round := range 2 {
+		ps.wait(time.Minute)
+		ps.must(t, 0, 2, digest)
+		ps.wait(time.Second)
+		with, or, _ := ps.spaces[0].NextSync()
+		if ps.number(with) != 1 || ps.number(or) != 2 {
+			t.Fatalf("round %d: a sync with %d, or with %d", round, ps.number(with), ps.number(or))
+		}
+		ps.spaces[0].HastenedDone(with, or, nil)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type Lost struct {
 	// Keys are those of missing records, dbadapter.MaxNamed of them at most.
 	Keys [][]byte `cbor:"1,keyasint"`
-	// Unnamed is how many more are missing; -1 if that is not known.
+	// Unnamed is how many more were missing when it was found; -1 if that is not known.
 	Unnamed int64 `cbor:"2,keyasint"`
 	// Control: the list of members, or what members say of themselves, lacks something.
 	Control bool `cbor:"3,keyasint"`
@@ -99,9 +99,11 @@ func (ns *Namespace) MayLack() error {
 // anew, what is lost is noted, and the list of members is put back from memory. It returns of how many ranges the sums were others.
 func (ns *Namespace) Salvaged(ctx context.Context, data, control dbadapter.Loss, older bool) (ranges int, err error) {
 	var failed error
-	if older || data.Any() || control.Any() { // else the state need not be written
+	logs := ns.logs()
+	if older || data.Any() || control.Any() || !bytes.Equal(logs, ns.Members().state.Logs) { // else the state need not be written
 		failed = ns.update(func(s *State) error {
 			s.Lose(data, control, older, ns.node.Now())
+			s.Logs = logs
 			return nil
 		})
 	}
@@ -116,10 +118,11 @@ func (ns *Namespace) Salvaged(ctx context.Context, data, control dbadapter.Loss,
 // Lost is what the node lacks; nil if it lacks nothing.
 func (ns *Namespace) Lost() *Lost { return ns.Members().state.Lost.clone() }
 
-// Regain takes off the list of what is lost the keys that hold a record again, and a
-// number of those that are not named. Once the node was found equal with a member,
+// Regain takes off the list of what is lost the keys that hold a record again. How many
+// are not named stays until AcceptLoss: what members gave since may be what was lost, or
+// new writes of theirs, and nothing tells. Once the node was found equal with a member,
 // nothing is older than what the members hold, and the list of members is theirs.
-func (ns *Namespace) Regain(records int64) error {
+func (ns *Namespace) Regain() error {
 	lost := ns.Lost()
 	if lost == nil {
 		return nil
@@ -129,7 +132,6 @@ func (ns *Namespace) Regain(records int64) error {
 		return err
 	}
 	defer snap.Close()
-	before := len(lost.Keys)
 	lost.Keys = slices.DeleteFunc(lost.Keys, func(key []byte) bool {
 		_, failed := snap.Get(key)
 		if failed != nil && !errors.Is(failed, dbadapter.ErrNotFound) {
@@ -139,9 +141,6 @@ func (ns *Namespace) Regain(records int64) error {
 	})
 	if err != nil {
 		return err
-	}
-	if named := int64(before - len(lost.Keys)); lost.Unnamed > 0 {
-		lost.Unnamed = max(0, lost.Unnamed-max(0, records-named))
 	}
 	if !ns.recovering() {
 		lost.Control, lost.Older = false, false

@@ -45,6 +45,7 @@ type Namespace struct {
 	members  atomic.Pointer[Members]
 
 	rejected rejections
+	askers   askers
 	alike    alike
 	equal    equal
 	twins    twins
@@ -59,6 +60,8 @@ type Namespace struct {
 	hastening hastening
 	// suspected: an audit is due.
 	suspected suspicion
+	// otherStore: the opening found another store than the state was last beside.
+	otherStore bool
 }
 
 // OpenStore opens the records of an id. The store must tell observe of each commit.
@@ -72,8 +75,8 @@ type Opening struct {
 	Store OpenStore
 	// Save makes a state durable before it returns.
 	Save func(*State) error
-	// KeepList, if not nil, keeps a copy of the statements of the list of members in
-	// place of the last one. What fails it notes itself: the copy lacks something then.
+	// KeepList, if not nil, keeps a copy of the statements of the list of members, all of
+	// which it is given; calls come one after another. What fails it notes itself: the copy lacks something then.
 	KeepList func(statements [][]byte)
 	// Listed is that copy, or nil if no copy was kept. It may hold statements that the
 	// control namespace has lost to damage.
@@ -122,6 +125,9 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) error {
 		return errors.Join(fmt.Errorf("the list of members: %w", err), ns.Close())
 	}
 	ns.clock.Observe(hlc.Timestamp(max(ns.Store.Ceiling(), ns.Control.Store.Ceiling())))
+	if err := ns.compareLogs(o.State); err != nil {
+		return errors.Join(err, ns.Close())
+	}
 	if err := ns.startVouching(ctx, o.State); err != nil {
 		return errors.Join(err, ns.Close())
 	}

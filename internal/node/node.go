@@ -66,6 +66,9 @@ type Config struct {
 	// Pushable, if not nil, is told, while locks are held, that a driver is to ask
 	// NextPush and NextSync of the namespace at once. It must not wait.
 	Pushable func(ns *Namespace)
+	// Pushes, if not nil, reports whether a peer with which a sync has just ended is one
+	// that pushes, so that what it writes is heard of between syncs. nil: each is.
+	Pushes func(id ID) bool
 	// Doubted, if not nil, is told that a peer declines records of this node's own
 	// writing for their time: once, until the two have been equal again.
 	Doubted func(ns *Namespace, by DeclinedBy)

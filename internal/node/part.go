@@ -61,6 +61,9 @@ func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, sto
 // observe is told of each commit.
 func (p *Part) observe(changes []dbadapter.Change) {
 	p.Live.Observe(changes)
+	if !p.isControl() {
+		p.ns.wakeAskers(changes)
+	}
 	if p.committed != nil {
 		p.committed()
 	}

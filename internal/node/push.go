@@ -24,6 +24,9 @@ type Pushing struct {
 	// Rate is how many bytes of records are pushed in a second, at most, and a
 	// quarter of it at once; for what is beyond, a sync is asked for. Default 4 MiB.
 	Rate int
+	// Send, if not 0, is how many bytes all copies of pushes that the node sends take in a
+	// second, at most.
+	Send int
 }
 
 func (p Pushing) withDefaults() Pushing {
@@ -43,6 +46,23 @@ func (p Pushing) withDefaults() Pushing {
 
 // PushRate is the default of Pushing.Rate.
 const PushRate = 4 << 20
+
+// MeshCopies is how many copies of a push its origin sends at most where others pass it on:
+// the driver's mesh has no more peers.
+const MeshCopies = 4
+
+// rate is how many bytes of records are pushed in a second.
+func (ns *Namespace) rate() int {
+	p := &ns.node.Push
+	if p.Send == 0 {
+		return p.Rate
+	}
+	copies := len(ns.Members().Members()) - 1
+	if copies >= wire.MaxDirect {
+		copies = MeshCopies
+	}
+	return min(p.Rate, p.Send/max(copies, 1))
+}
 
 // pushBytes is how many bytes of records share a push, and the most that one record of
 // a push takes.
@@ -73,6 +93,8 @@ type outbox struct {
 	moreDue  time.Duration
 	lastMore time.Duration
 
+	met bool // a sync of everything has ended since the opening
+
 	stirred   bool // the set has changed since its digest was told
 	changed   time.Duration
 	digestDue time.Duration
@@ -84,12 +106,12 @@ func (ns *Namespace) push(writes []dbadapter.Write, outcomes []dbadapter.Outcome
 	if !p.On {
 		return
 	}
-	now := ns.node.elapsed()
+	now, rate := ns.node.elapsed(), ns.rate()
 	o := &ns.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	idle := !o.more && len(o.open) == 0 && len(o.full) == 0
-	o.refill(now, p.Rate)
+	o.refill(now, rate)
 	for i, out := range outcomes {
 		if out.Result == dbadapter.Applied && !writes[i].Action.Removes() {
 			o.add(&writes[i].Record.Record, now, p)
@@ -119,9 +141,7 @@ func (o *outbox) add(r *dbadapter.Record, now time.Duration, p *Pushing) {
 	// A signature, a version and lengths take less than 256 bytes.
 	if size := len(r.Key) + len(r.Value) + 8*len(r.Replaces) + 256; o.flood || size > pushBytes || size > o.room || len(o.full) >= fullPushes {
 		o.flood = o.flood || size <= pushBytes
-		if !o.more {
-			o.more, o.moreDue = true, max(now+p.Batch, o.lastMore+p.Pause)
-		}
+		o.tellMore(now, p)
 		return
 	}
 	if before == 0 {
@@ -132,6 +152,39 @@ func (o *outbox) add(r *dbadapter.Record, now time.Duration, p *Pushing) {
 	if len(o.open) > pushBytes {
 		o.full = append(o.full, o.open[:before:before])
 		o.open = append([]byte(nil), o.open[before:]...)
+	}
+}
+
+// tellMore makes the others hear that a sync brings more.
+func (o *outbox) tellMore(now time.Duration, p *Pushing) {
+	if !o.more {
+		o.more, o.moreDue = true, max(now+p.Batch, o.lastMore+p.Pause)
+	}
+}
+
+// tellMore tells the others of what this node has written and does not push.
+func (ns *Namespace) tellMore() {
+	p := &ns.node.Push
+	if !p.On {
+		return
+	}
+	o := &ns.outbox
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tellMore(ns.node.elapsed(), p)
+	ns.pushable()
+}
+
+// met notes that a sync of everything has ended. What the first one since the opening has
+// sent to its peer was written before, and perhaps not pushed: the others are told.
+func (ns *Namespace) met(sent int) {
+	o := &ns.outbox
+	o.mu.Lock()
+	first := !o.met
+	o.met = true
+	o.mu.Unlock()
+	if first && sent > 0 {
+		ns.tellMore()
 	}
 }
 
@@ -172,9 +225,32 @@ func (ns *Namespace) pushable() {
 	}
 }
 
+// Push is what a namespace has to push.
+type Push struct {
+	message wire.PushMessage // but for its records
+	records []byte
+}
+
+// Bytes is the push as other members may pass it on.
+func (p *Push) Bytes() []byte { return wire.AppendPush(nil, &p.message, p.records) }
+
+// Direct is the push as it goes directly from its origin to a member: without the origin.
+func (p *Push) Direct() []byte {
+	m := p.message
+	m.Origin = nil
+	return wire.AppendPush(nil, &m, p.records)
+}
+
+// More is the push without what it brings: it says that a sync brings that.
+func (p *Push) More() *Push {
+	m := p.message
+	m.Kind, m.Sets = wire.PushMore, wire.Sets{}
+	return &Push{message: m}
+}
+
 // NextPush is what is to be pushed now. Otherwise it says how long the driver waits
 // before it asks again, unless Config.Pushable tells it before; 0: for good.
-func (ns *Namespace) NextPush() (push []byte, wait time.Duration) {
+func (ns *Namespace) NextPush() (push *Push, wait time.Duration) {
 	p := &ns.node.Push
 	if !p.On {
 		return nil, 0
@@ -187,7 +263,7 @@ func (ns *Namespace) NextPush() (push []byte, wait time.Duration) {
 		o.full, o.open, o.more, o.stirred = nil, nil, false, true
 		return nil, 0
 	}
-	m := wire.PushMessage{Origin: []byte(ns.node.ID), Incarnation: ns.incarnation}
+	m := ns.message()
 	wait = -1
 	ready := func(due time.Duration) bool {
 		if now >= due {
@@ -216,7 +292,24 @@ func (ns *Namespace) NextPush() (push []byte, wait time.Duration) {
 		o.number++
 	}
 	m.Number = o.number
-	return wire.AppendPush(nil, &m, records), 0
+	return &Push{m, records}, 0
+}
+
+// message is a push of this node's, but for what it brings.
+func (ns *Namespace) message() wire.PushMessage {
+	return wire.PushMessage{Origin: []byte(ns.node.ID), Incarnation: ns.incarnation}
+}
+
+// Standing is what a member is told that begins to take pushes directly: the digest, with
+// the number of the last push, which tells it whether it lacks any.
+func (ns *Namespace) Standing() *Push {
+	m := ns.message()
+	m.Kind, m.Sets = wire.PushDigest, ns.sets()
+	o := &ns.outbox
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m.Number = o.number
+	return &Push{message: m}
 }
 
 // sets are the digests of both of the namespace's sets.

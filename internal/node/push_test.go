@@ -51,7 +51,7 @@ func (ps *pushers) wait(d time.Duration) { ps.elapsed += d }
 // pushes are what a node has to push now.
 func (ps *pushers) pushes(i int) (all [][]byte) {
 	for push, _ := ps.spaces[i].NextPush(); push != nil; push, _ = ps.spaces[i].NextPush() {
-		all = append(all, push)
+		all = append(all, push.Bytes())
 	}
 	return all
 }
@@ -223,7 +223,7 @@ func TestGapsLeadToSyncs(t *testing.T) {
 	}
 	next()
 	ps.must(t, 0, 1, next()) // one more gap meanwhile
-	ps.spaces[0].HastenedDone(ps.machines[1].ID, nil)
+	ps.spaces[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, nil)
 	if with := ps.syncs(0); with != -1 {
 		t.Errorf("the next sync, with %d, does not wait", with)
 	}
@@ -231,7 +231,7 @@ func TestGapsLeadToSyncs(t *testing.T) {
 	if with := ps.syncs(0); with != 1 {
 		t.Errorf("the second gap leads to a sync with %d", with)
 	}
-	ps.spaces[0].HastenedDone(ps.machines[1].ID, errors.New("failed"))
+	ps.spaces[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, errors.New("failed"))
 	next()
 	ps.must(t, 0, 1, next())
 	ps.wait(500 * time.Millisecond)
@@ -377,7 +377,7 @@ func TestDigestsAreTold(t *testing.T) {
 	if err := ps.machines[2].turn(ps.spaces[2], ps.machines[1]); err != nil {
 		t.Fatal(err)
 	}
-	ps.spaces[2].HastenedDone(ps.machines[1].ID, nil)
+	ps.spaces[2].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, nil)
 	ps.must(t, 2, 1, digest...)
 	ps.wait(time.Second)
 	if with := ps.syncs(2); with != -1 {

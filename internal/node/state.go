@@ -43,6 +43,9 @@ type State struct {
 	Lost *Lost `cbor:"9,keyasint,omitempty"`
 	// Paused: the namespace takes part in no syncs.
 	Paused bool `cbor:"10,keyasint,omitempty"`
+	// Logs are the ids of the change logs, of the data and of the control namespace, that
+	// this state was last beside; empty before the first opening.
+	Logs []byte `cbor:"11,keyasint,omitempty"`
 }
 
 // storedInvite is a ticket that was issued here. Only the hash of its token is
@@ -168,6 +171,9 @@ func (s *State) validate() error {
 	}
 	if len(s.Vouched.Holds) > maxHolds {
 		return errors.New("too many dated imports that members may not hold")
+	}
+	if len(s.Logs) > 0 && len(s.Logs) != logsSize {
+		return errors.New("malformed ids of change logs")
 	}
 	return s.Lost.validate()
 }

@@ -178,5 +178,6 @@ func (ns *Namespace) declareLocked(ctx context.Context, d roster.Draft) error {
 		return err
 	}
 	_, refused, err := ns.take(ctx, [][]byte{value})
+	ns.tellMore() // writes that go on would put the digest off
 	return errors.Join(err, errors.Join(refused...))
 }

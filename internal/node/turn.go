@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/reconcile"
-	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // turn decides from which peer a namespace is given many records: from one at a time,
-// so that a node that was away is sent each value once. The others are told to wait,
-// and then find that little is left.
+// and in one conversation, or in parts of one sync, so that a node that was away is sent
+// each value once. The others are told to wait, and then find that little is left.
 type turn struct {
 	mu      sync.Mutex // guards what follows
 	holder  ID
 	running int       // its conversations that are given many records
+	wholes  int       // those of them that are no part of a large sync: 0 or 1, which then runs alone
 	rest    time.Time // until when the holder may go on, after the last of these
 	// told are peers that would have given many records out of turn: what was found
 	// with them has cost cells, and is not looked for again before the turn is free.
@@ -25,41 +25,54 @@ type turn struct {
 	ended map[ID]int
 }
 
-// since is how many conversations of others have brought many records: a sync that began
-// before one of them ended would be given the same again.
-func (t *turn) since(remote ID) int {
+// since is how many conversations have brought many records: a sync that began before one
+// of them ended would be given the same again. A part is given what no other part is, so
+// that those with the same peer do not count for it.
+func (t *turn) since(remote ID, part bool) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ends - t.ended[remote]
+	return t.count(remote, part)
+}
+
+// count is since. mu is held.
+func (t *turn) count(remote ID, part bool) int {
+	if part {
+		return t.ends - t.ended[remote]
+	}
+	return t.ends
 }
 
 // waits reports whether a sync with a peer is put off, that is expected to be a large
 // one, or was.
-func (t *turn) waits(remote ID, large bool, now time.Time) bool {
+func (t *turn) waits(remote ID, part, large bool, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.free(remote, now) {
+	if t.free(remote, part, now) {
 		delete(t.told, remote)
 		return false
 	}
 	return large || t.told[remote]
 }
 
-// free reports whether a peer may give many records now. mu is held.
-func (t *turn) free(remote ID, now time.Time) bool {
+// free reports whether a peer may give many records now, in a part of a large sync or
+// not. mu is held.
+func (t *turn) free(remote ID, part bool, now time.Time) bool {
+	if t.running > 0 {
+		return t.holder == remote && part && t.wholes == 0
+	}
 	// A clock that was set back must not prolong the rest.
 	resting := now.Before(t.rest) && t.rest.Sub(now) <= turnRest
-	return t.holder == remote || t.running == 0 && !resting
+	return t.holder == remote || !resting
 }
 
 // take takes the turn for a conversation with a peer, until done is called: once. With
 // rests the peer keeps the turn for a moment after that. It fails with ErrTurn while
-// another peer has it, and if one has had it since the conversation has looked at what
-// this node holds.
-func (t *turn) take(remote ID, since int, clock func() time.Time) (done func(rests bool), err error) {
+// another conversation has it, and if one has had it since this one has looked at what
+// this node holds; parts of one sync share it.
+func (t *turn) take(remote ID, part bool, since int, clock func() time.Time) (done func(rests bool), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.free(remote, clock()) || since != t.ends-t.ended[remote] {
+	if !t.free(remote, part, clock()) || since != t.count(remote, part) {
 		if t.told == nil {
 			t.told = map[ID]bool{}
 		}
@@ -69,6 +82,9 @@ func (t *turn) take(remote ID, since int, clock func() time.Time) (done func(res
 	delete(t.told, remote)
 	t.holder = remote
 	t.running++
+	if !part {
+		t.wholes++
+	}
 	return func(rests bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -77,6 +93,9 @@ func (t *turn) take(remote ID, since int, clock func() time.Time) (done func(res
 		}
 		t.ends++
 		t.ended[remote]++
+		if !part {
+			t.wholes--
+		}
 		if t.running--; t.running == 0 && rests {
 			t.rest = clock().Add(turnRest)
 		}
@@ -86,7 +105,7 @@ func (t *turn) take(remote ID, since int, clock func() time.Time) (done func(res
 // large reports whether many records are expected to come: the sync is a part of a large
 // one, or this node is being filled.
 func (c *Conversation) large() bool {
-	return c.ask.Span != (wire.Span{}) || c.ask.whole() && c.part.ns.Members().state.FilledTo != nil
+	return c.ask.part() || c.ask.whole() && c.part.ns.Members().state.FilledTo != nil
 }
 
 // takeTurn sees to it that this node is given many records by one peer at a time, before
@@ -94,11 +113,11 @@ func (c *Conversation) large() bool {
 // its peer sends all that it holds without being asked.
 func (c *Conversation) takeTurn() error {
 	ns := c.part.ns
-	c.since = ns.turn.since(c.remote)
+	c.since = ns.turn.since(c.remote, c.ask.part())
 	switch {
 	case c.ask.Control || c.ask.DryRun || !c.gets():
 		return nil
-	case ns.turn.waits(c.remote, c.large(), ns.node.Now()):
+	case ns.turn.waits(c.remote, c.ask.part(), c.large(), ns.node.Now()):
 		return reconcile.ErrTurn
 	}
 	if _, records, _ := ns.Live.State(); c.ask.whole() && records == 0 {
@@ -112,7 +131,7 @@ func (c *Conversation) await(records int) error {
 	if records < c.part.ns.node.bulk().Turn || c.give != nil {
 		return nil
 	}
-	give, err := c.part.ns.turn.take(c.remote, c.since, c.part.ns.node.Now)
+	give, err := c.part.ns.turn.take(c.remote, c.ask.part(), c.since, c.part.ns.node.Now)
 	c.give = give
 	return err
 }

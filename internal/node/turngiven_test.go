@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/reconcile"
 )
@@ -32,6 +33,47 @@ func TestTurnOfASyncThatDoesNotBegin(t *testing.T) {
 		empty.unopened = nil
 		if mine, _, err := empty.follow(ns, c.machines[1], ns.Course(c.machines[1].ID, Ask{})); err != nil || mine.Applied != 40 {
 			t.Errorf("calls: %v: the next peer: %v, %+v", calls, err, mine)
+		}
+	}
+}
+
+// A peer that this node calls while it calls here gives its records once: a sync of
+// everything has the turn alone, and one that began before it ended would be given the
+// same again. Parts of one sync are given side by side.
+func TestTurnOfTwoSyncsWithOnePeer(t *testing.T) {
+	clock := func() time.Time { return noon }
+	for _, first := range []bool{false, true} {
+		var turn turn
+		began, beganPart := turn.since("a", false), turn.since("a", true)
+		done, err := turn.take("a", first, began, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		take := func(part bool, since int) error {
+			give, err := turn.take("a", part, since, clock)
+			if err == nil {
+				give(false)
+			}
+			return err
+		}
+		if err := take(false, began); !errors.Is(err, reconcile.ErrTurn) {
+			t.Errorf("part %v: beside it: %v", first, err)
+		}
+		if !turn.waits("a", false, false, noon) {
+			t.Errorf("part %v: the second looks again for what was found", first)
+		}
+		if err := take(true, beganPart); errors.Is(err, reconcile.ErrTurn) == first {
+			t.Errorf("part %v: a part beside it: %v", first, err)
+		}
+		done(true)
+		if err := take(false, began); !errors.Is(err, reconcile.ErrTurn) {
+			t.Errorf("part %v: begun before it ended: %v", first, err)
+		}
+		if err := take(true, beganPart); err != nil {
+			t.Errorf("part %v: a part after it: %v", first, err)
+		}
+		if err := take(false, turn.since("a", false)); err != nil {
+			t.Errorf("part %v: begun after it: %v", first, err)
 		}
 	}
 }

@@ -22,6 +22,9 @@ const (
 	Alike Standing = "same"
 	// Neither holds anything under the key.
 	Neither Standing = "held by neither"
+	// TwoContents: both hold one version, and of two contents: two imports of one date, or
+	// two nodes that had one identity. Of a conflict, the versions differ.
+	TwoContents Standing = "two contents"
 )
 
 // CauseKind names a cause.
@@ -119,7 +122,7 @@ func (ns *Namespace) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why,
 	case order < 0:
 		w.Standing = Standing(reconcile.NewerThere.String())
 	default:
-		w.Standing = Standing(reconcile.Conflict.String())
+		w.Standing = TwoContents
 	}
 	if reply.Greeting.List != ns.Members().Digest() {
 		w.add(CauseLists, 0, "the two have different lists of members, which a sync makes equal first")
@@ -139,7 +142,7 @@ func (ns *Namespace) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why,
 	if order < 0 {
 		greater, less = less, greater
 	}
-	if here && there && !greater.Supersedes(less.Version) {
+	if here && there && order != 0 && !greater.Supersedes(less.Version) {
 		w.add(CauseConflict, 0, "version %s was written without knowledge of version %s, which gives way to it and is kept as a conflict where it was held", greater.Version, less.Version)
 	}
 	if !declined {

@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Disk is a mounted image. It is used from one goroutine.
@@ -26,7 +28,7 @@ func New(t testing.TB, size int64) *Disk {
 	}
 	unmount := func(folder string) func() {
 		return func() {
-			if err := run("umount", folder); err != nil {
+			if err := letGo(folder); err != nil {
 				t.Error(err)
 			}
 		}
@@ -86,13 +88,25 @@ func (d *Disk) Cut(pid int) error {
 // Restore brings the power back: the disk is mounted anew, at the same folder,
 // with what it held when Cut was called. No process may use it at that time.
 func (d *Disk) Restore() error {
-	if err := run("umount", d.Dir()); err != nil {
+	if err := letGo(d.Dir()); err != nil {
 		return err
 	}
 	if err := os.Rename(d.copy(), d.image()); err != nil {
 		return err
 	}
 	return d.mount()
+}
+
+// letGo unmounts a folder. Its last user may be gone and not let go of it yet, where the
+// kernel closes a killed process's files behind it: no event tells when it has.
+func letGo(folder string) (err error) {
+	for range 100 {
+		if err = run("umount", folder); err == nil || !strings.Contains(err.Error(), "busy") {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
 
 // copyStill copies the image, again if it changed in the meantime: a copy of

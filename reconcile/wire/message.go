@@ -152,8 +152,8 @@ type Result struct {
 	Behind   []byte
 }
 
-// Sums has the first 8 bytes of the digest of each range that the sync is about, in order: the
-// sync goes on in parts of those that differ.
+// Sums has, of each range that the sync is about, in order, the number of its records and
+// the words of its digest, XORed: the sync goes on in parts of those that differ.
 type Sums struct{ Sums []uint64 }
 
 // Answer is the initiator's residual, sent once it has been found equal.
@@ -214,6 +214,17 @@ const (
 	// Reasons is greater than each of them.
 	Reasons = 7
 )
+
+// reasonNames are the reasons in a word, as programs read them.
+var reasonNames = [Reasons]string{ReasonClock: "clock", ReasonSignature: "signature", ReasonWriter: "writer", ReasonFloor: "floor", ReasonFull: "full"}
+
+// Name is the reason in a word; empty for one that is not known.
+func (r Reason) Name() string {
+	if r >= Reasons {
+		return ""
+	}
+	return reasonNames[r]
+}
 
 // String names the reason.
 func (r Reason) String() string {

@@ -32,7 +32,8 @@ const MaxOrigin = 64
 // nothing; whatever it does, a sync would have done.
 type PushMessage struct {
 	// Origin is the node that made the push, in binary. It may be another than
-	// the peer that passed it on, and is not proven.
+	// the peer that passed it on, and is not proven. It is empty in a push that its origin
+	// sends to a member directly.
 	Origin []byte
 	// Incarnation is that of the origin's namespace since it was opened, and Number
 	// counts its pushes of records and of more from 1 on: a gap says that one was

@@ -168,7 +168,11 @@ func (d *daemon) arguments(arguments ...string) []string {
 // start starts the daemon and waits until it answers.
 func (d *daemon) start() {
 	d.t.Helper()
-	serve := d.arguments("serve", "-v", "--log-format", "json", "--sync-interval", d.interval.String(), "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", d.port))
+	address := "127.0.0.1"
+	if d.network != nil {
+		address = d.network.address
+	}
+	serve := d.arguments("serve", "-v", "--log-format", "json", "--sync-interval", d.interval.String(), "--listen", fmt.Sprintf("/ip4/%s/tcp/%d", address, d.port))
 	serve = append(serve, d.flags...)
 	d.process = exec.Command(binary, serve...)
 	if d.network != nil {
@@ -271,6 +275,12 @@ func join(a, b *daemon) {
 	if _, err := a.api.CreateNamespace(a.t.Context(), api.NewNamespace{Name: namespace}); err != nil {
 		a.t.Fatal(err)
 	}
+	invited(a, b)
+}
+
+// invited makes b a member of the namespace, by an invitation of a.
+func invited(a, b *daemon) {
+	a.t.Helper()
 	ticket, err := a.api.Invite(a.t.Context(), api.Invitation{NS: namespace, Role: "write"})
 	if err != nil {
 		a.t.Fatal(err)

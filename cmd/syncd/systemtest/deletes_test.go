@@ -14,19 +14,25 @@ import (
 )
 
 // until waits for something to become so. It looks again with each step of a sync that
-// one of the daemons logs: what it waits for comes of syncs.
+// one of the daemons logs, and now and then: a push is no step.
 func until(t *testing.T, what string, so func() bool, of ...*daemon) {
 	t.Helper()
+	untilWithin(t, patience, what, so, of...)
+}
+
+func untilWithin(t *testing.T, most time.Duration, what string, so func() bool, of ...*daemon) {
+	t.Helper()
 	began := time.Now()
-	syncs, late := make(chan struct{}, 1), time.After(patience)
+	syncs, late := make(chan struct{}, 1), time.After(most)
 	for _, d := range of {
 		d.log.follow(syncs)
 	}
 	for !so() {
 		select {
 		case <-syncs:
+		case <-time.After(200 * time.Millisecond):
 		case <-late:
-			t.Fatalf("after %s: not so: %s", patience, what)
+			t.Fatalf("after %s: not so: %s", most, what)
 		}
 	}
 	t.Logf("%s: after %s", what, time.Since(began).Round(10*time.Millisecond))

@@ -14,8 +14,9 @@ import (
 // network is a network namespace of a test's own: its loopback carries nothing but what
 // the daemons in it tell each other, since the API is a unix socket.
 type network struct {
-	t    *testing.T
-	name string
+	t       *testing.T
+	name    string
+	address string // on which daemons in it listen
 }
 
 var networks int // made by this process
@@ -26,7 +27,7 @@ func newNetwork(t *testing.T) *network {
 		t.Skip("NOT TESTED: what daemons send is counted in a network namespace, which only root can make; run this test as root")
 	}
 	networks++
-	n := &network{t, fmt.Sprintf("syncd-live-%d-%d", os.Getpid(), networks)}
+	n := &network{t, fmt.Sprintf("syncd-live-%d-%d", os.Getpid(), networks), "127.0.0.1"}
 	n.run("ip", "netns", "add", n.name)
 	t.Cleanup(func() { n.run("ip", "netns", "del", n.name) })
 	n.run("ip", "-n", n.name, "link", "set", "lo", "up")

@@ -37,7 +37,7 @@ func (d *db) Compact(ctx context.Context, c kv.Commits) error {
 	return d.flatten(ctx, c)
 }
 
-// isSmall reports whether all tables stand in the first level: they are five at
+// isSmall reports whether all tables stand in the first level: they are eight at
 // most, and Badger's Flatten leaves them as they are.
 func (d *db) isSmall() bool {
 	return !slices.ContainsFunc(d.badger.Tables(), func(t badger.TableInfo) bool { return t.Level > 0 })

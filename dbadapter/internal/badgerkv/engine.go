@@ -106,6 +106,16 @@ func (e Engine) sizes() sizes {
 	return s
 }
 
+// firstLevel is how many tables the first level takes before they are merged with the next
+// one, and firstLevelMost how many before writes wait for that. Badger merges from 5 on, and
+// lets writes wait from 15 on: of a million records of 256 bytes that were imported at one
+// go, 2.2 µs each of 11.5 of a processor went into merging again what had been merged
+// already. A look-up of what is not there asks the filter of each table in the first level.
+const (
+	firstLevel     = 8
+	firstLevelMost = 20
+)
+
 // leastMapped lets a look-up among some thousand find its page mapped.
 const leastMapped = 16 << 20
 
@@ -119,6 +129,8 @@ func (e Engine) options(dir string, steps *compactionSteps) badger.Options {
 		WithDetectConflicts(false). // there is one writer
 		WithMemTableSize(sizes.memTable).
 		WithNumMemtables(sizes.waiting).
+		WithNumLevelZeroTables(firstLevel).
+		WithNumLevelZeroTablesStall(firstLevelMost).
 		WithValueThreshold(kv.MaxEntry). // the largest that Badger takes: all values stand among the keys
 		WithValueLogFileSize(64 << 20).
 		WithBlockCacheSize(0). // nothing is compressed: the page cache is enough

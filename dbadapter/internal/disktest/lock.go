@@ -1,15 +1,16 @@
 package disktest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kvstore"
 	"github.com/syncd-io/syncd/internal/child"
 )
 
@@ -41,7 +42,8 @@ func TestLock(t *testing.T, h Harness) {
 	}
 }
 
-// TestFormat shows that a store of another format is refused.
+// TestFormat shows that a store of another format is refused as one, and one whose stamp is
+// damaged, wherever that is, as damaged.
 func TestFormat(t *testing.T, h Harness) {
 	dir := t.TempDir()
 	s, err := h.Open(dir, Options{})
@@ -54,23 +56,45 @@ func TestFormat(t *testing.T, h Harness) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(format int) string {
-		return strings.Replace(string(good), strconv.Itoa(h.Format), strconv.Itoa(format), 1)
+	engine, err := kvstore.EngineOf(dir)
+	if err != nil {
+		t.Fatal(err)
 	}
-	reads := fmt.Sprintf("this program reads format %d", h.Format)
-	for _, test := range []struct{ stamp, want string }{
-		{of(h.Format + 1), fmt.Sprintf("written by format %d, this program reads format %d; use a newer program", h.Format+1, h.Format)},
-		{of(h.Format - 1), fmt.Sprintf("written by format %d, this program reads format %d; export it", h.Format-1, h.Format)},
-		{of(0), reads},
-		{"", reads},
-		{"something else", reads},
-	} {
-		if err := os.WriteFile(stamp, []byte(test.stamp), 0o600); err != nil {
+	of := func(format int) []byte { return kvstore.Stamp(engine, format) }
+	older := func(format int) string {
+		return fmt.Sprintf("written by format %d, this program reads format %d; export it", format, h.Format)
+	}
+	type stamped struct {
+		stamp []byte
+		want  error
+		says  string
+	}
+	tests := []stamped{
+		{of(h.Format + 1), dbadapter.ErrFormat, fmt.Sprintf("written by format %d, this program reads format %d; use a newer program", h.Format+1, h.Format)},
+		{of(h.Format - 1), dbadapter.ErrFormat, older(h.Format - 1)},
+		{of(0), dbadapter.ErrFormat, fmt.Sprintf("this program reads format %d", h.Format)},
+		// No program has written these: the checksum is lost, or the number is another one.
+		{kvstore.PlainStamp(engine, h.Format), dbadapter.ErrCorrupt, "the file FORMAT"},
+		{kvstore.PlainStamp(engine, 0), dbadapter.ErrCorrupt, "the file FORMAT"},
+		{nil, dbadapter.ErrCorrupt, "the file FORMAT"},
+		{[]byte("something else"), dbadapter.ErrCorrupt, "the file FORMAT"},
+	}
+	for format := 1; format < 8; format++ { // as the programs of these wrote them
+		stamp := fmt.Appendf(nil, "syncd store over %s, disk format %d\n", engine, format)
+		tests = append(tests, stamped{stamp, dbadapter.ErrFormat, older(format)})
+	}
+	for i := range good {
+		flipped := bytes.Clone(good)
+		flipped[i] ^= 1 << (i % 8)
+		tests = append(tests, stamped{flipped, dbadapter.ErrCorrupt, "the file FORMAT"}, stamped{good[:i], dbadapter.ErrCorrupt, "the file FORMAT"})
+	}
+	for _, test := range tests {
+		if err := os.WriteFile(stamp, test.stamp, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, err := h.Open(dir, Options{})
-		if !errors.Is(err, dbadapter.ErrFormat) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("stamp %q gives %v, want ErrFormat with %q", test.stamp, err, test.want)
+		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("stamp %q gives %v, want %v with %q", test.stamp, err, test.want, test.says)
 		}
 	}
 	if err := os.Remove(stamp); err != nil {

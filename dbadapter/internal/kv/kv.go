@@ -161,3 +161,7 @@ func Get(r Reader, key []byte) (value []byte, err error) {
 	}
 	return value, nil
 }
+
+// Rester is a DB that has something to do once the store is at rest, as giving back
+// memory.
+type Rester interface{ Rest() }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
 func TestPulse(t *testing.T) {
@@ -128,4 +129,54 @@ func TestRest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// restful is an engine that counts how often it is told that the store is at rest.
+type restful struct {
+	kv.DB
+	rests chan struct{}
+}
+
+func (r restful) Rest() { r.rests <- struct{}{} }
+
+// restfulEngine opens them.
+type restfulEngine struct {
+	kv.Engine
+	rests chan struct{}
+}
+
+func (e restfulEngine) Open(dir string) (kv.DB, error) {
+	d, err := e.Engine.Open(dir)
+	return restful{d, e.rests}, err
+}
+
+// An engine that gives back memory at rest is told of it, once for each time that
+// something was written.
+func TestEngineIsToldOfRest(t *testing.T) {
+	told, plain := make(chan struct{}, 10), engine
+	engine = restfulEngine{plain, told}
+	s, n := openTest(t, t.TempDir(), Options{}, nil)
+	engine = plain
+	s.rest.close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ticks, done := make(chan time.Time), make(chan struct{})
+	go func() {
+		defer close(done)
+		s.rest.loop(ctx, ticks)
+	}()
+	now := time.Unix(1_780_000_000, 0)
+	for round := range 2 {
+		if _, err := n.Apply(t.Context(), write("k", round)); err != nil {
+			t.Fatal(err)
+		}
+		for range 60 {
+			now = now.Add(restTick)
+			ticks <- now
+		}
+		if len(told) != round+1 {
+			t.Errorf("it was told %d times after %d writes", len(told), round+1)
+		}
+	}
+	cancel()
+	<-done
 }

@@ -20,11 +20,11 @@ var _ dbadapter.Salvager = (*Store)(nil)
 
 // Salvage makes the files of the store anew; see dbadapter.Salvager. The namespaces
 // that are neither open nor known are taken over as they are, as far as they can be read.
-func (s *Store) Salvage(ctx context.Context, known map[dbadapter.NamespaceID]dbadapter.Hasher) (*dbadapter.Salvaged, error) {
+func (s *Store) Salvage(ctx context.Context, known map[dbadapter.NamespaceID]dbadapter.Hasher, keep func(dir string) error) (*dbadapter.Salvaged, error) {
 	var done *dbadapter.Salvaged
 	err := s.alone(func() error {
 		return s.committer.do(ctx, func() (err error) {
-			done, err = s.salvage(ctx, known)
+			done, err = s.salvage(ctx, known, keep)
 			return err
 		})
 	})
@@ -54,7 +54,7 @@ func (s *Store) alone(run func() error) error {
 }
 
 // salvage runs on the committer's goroutine.
-func (s *Store) salvage(ctx context.Context, known map[dbadapter.NamespaceID]dbadapter.Hasher) (*dbadapter.Salvaged, error) {
+func (s *Store) salvage(ctx context.Context, known map[dbadapter.NamespaceID]dbadapter.Hasher, keep func(dir string) error) (*dbadapter.Salvaged, error) {
 	r := newRescue(s.dir, s.engine, s.options)
 	r.closed = true
 	maps.Copy(r.known, known)
@@ -69,7 +69,14 @@ func (s *Store) salvage(ctx context.Context, known map[dbadapter.NamespaceID]dba
 	r.head, r.headKnown = s.committer.head, true
 	last.release()
 	closing := closeDamaged(s.db) // what it could not write is in its log, or was not acknowledged
-	done, failed := r.run(ctx)
+	var done *dbadapter.Salvaged
+	var failed error
+	if keep != nil {
+		failed = keep(s.dir)
+	}
+	if failed == nil {
+		done, failed = r.run(ctx)
+	}
 	if closing != nil {
 		s.log.Warn("the damaged store was closed with an error", slog.String("dir", s.dir), slog.Any("err", closing))
 	}

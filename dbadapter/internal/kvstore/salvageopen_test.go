@@ -1,6 +1,7 @@
 package kvstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ func TestSalvageOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	ceiling := n.Ceiling()
-	done, err := store.Salvage(t.Context(), nil)
+	done, err := store.Salvage(t.Context(), nil, nil)
 	if err != nil || len(done.Lost) > 0 || len(done.Damage) > 0 {
 		t.Fatalf("a sound store: %+v, %v", done, err)
 	}
@@ -166,9 +167,23 @@ func TestExamine(t *testing.T) {
 	if err := store.Examine(t.Context()); !errors.Is(err, dbadapter.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(tables[0])) {
 		t.Fatalf("a flipped bit of %s: %v", tables[0], err)
 	}
-	done, err := store.Salvage(t.Context(), nil)
+	full := errors.New("there is no room for a copy")
+	if done, err := store.Salvage(t.Context(), nil, func(string) error { return full }); !errors.Is(err, full) {
+		t.Fatalf("without a copy: %+v, %v", done, err)
+	}
+	if err := store.Examine(t.Context()); !errors.Is(err, dbadapter.ErrCorrupt) {
+		t.Fatalf("the files have changed without a copy: %v", err)
+	}
+	var kept []byte
+	done, err := store.Salvage(t.Context(), nil, func(from string) (err error) {
+		kept, err = os.ReadFile(filepath.Join(from, filepath.Base(tables[0])))
+		return err
+	})
 	if err != nil || !strings.Contains(fmt.Sprint(done.Damage), filepath.Base(tables[0])) {
 		t.Fatalf("%+v, %v", done, err)
+	}
+	if b[700] ^= 1; !bytes.Equal(kept, b) {
+		t.Error("a copy cannot be made of the damaged files")
 	}
 	if err := store.Examine(t.Context()); err != nil {
 		t.Errorf("after the salvage: %v", err)

@@ -100,6 +100,9 @@ func (d *db) Compact(ctx context.Context, _ kv.Commits) error {
 	return err
 }
 
+// Rest gives back memory.
+func (*db) Rest() { trim() }
+
 func (d *db) Close() error {
 	if d.examiner != nil {
 		d.examiner.Close()

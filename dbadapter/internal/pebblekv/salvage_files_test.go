@@ -15,12 +15,13 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/internal/kv"
 )
 
-// salvaged are all entries that a salvage takes out of a folder.
+// salvaged are all entries that a salvage takes out of a folder that was closed in order:
+// of another one, what ends a list may be torn.
 func salvaged(t *testing.T, dir string) (all map[string]string, gaps []kv.Gap, err error) {
 	t.Helper()
 	all = map[string]string{}
 	var last []byte
-	gaps, err = Engine{}.Salvage(t.Context(), dir, kv.Salvage{Entry: func(key, value []byte) error {
+	gaps, err = Engine{}.Salvage(t.Context(), dir, kv.Salvage{Closed: true, Entry: func(key, value []byte) error {
 		if last != nil && bytes.Compare(key, last) <= 0 {
 			t.Errorf("%q comes after %q", key, last)
 		}

@@ -42,6 +42,11 @@
 //	full       an index takes 64 records that are not tombstones, and 256 keys; what a node
 //	           has no room for it lists, and a sync declines just that, is not verified,
 //	           and brings everything else
+//	why        what a node tells of a key is so at that moment, and durable: which record
+//	           it holds, and by which rules it declines another one; what the asker makes
+//	           of it is so, too
+//	wait       a wait finds that a member holds what is awaited when that is so there,
+//	           durably, and does find it once all are equal and in reach
 //	leak       what was measured is within its bound
 //
 // # What a node may forget

@@ -25,6 +25,9 @@ type Lack struct {
 	// Held is a node that holds it, Expires says that it does so for a time only.
 	Held    int
 	Expires bool
+	// Collectable: the node may have collected the record, and not lack it, unless it
+	// lists the record as declined.
+	Collectable bool
 }
 
 // fills are how many records and keys a node holds under each index.
@@ -71,14 +74,16 @@ func Lacking(group []Final, index func(key []byte) dbadapter.Index, now dbadapte
 			held, ok := dumps[i][key]
 			at := index([]byte(key))
 			switch {
-			case ok && held == w.stamp, !ok && w.collectable:
+			case ok && held == w.stamp:
 				continue
 			case !ok && room.keys[at] >= roomKeys:
 			case !w.deleted && (!ok || held.deleted) && room.alive[at] >= roomAlive:
+			case !ok && w.collectable:
+				continue
 			default:
 				return nil, false
 			}
-			lacks = append(lacks, Lack{group[i].Node, key, w.version, w.node, w.expires()})
+			lacks = append(lacks, Lack{group[i].Node, key, w.version, w.node, w.expires(), !ok && w.collectable})
 		}
 	}
 	slices.SortFunc(lacks, func(a, b Lack) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Key, b.Key)) })
@@ -111,13 +116,18 @@ func (h *History) Listed(l Lack, lists bool) {
 // full judges a sync of two nodes that differ in nothing but what finds an index full:
 // it moves nothing, declines that, and says that the two are equal only if they are. What a
 // side has declined once is withheld from it, and counts as declined, also where it has
-// found room since for what came from a third one.
+// found room since for what came from a third one. Two that differ in what may be collected
+// are not judged.
 func (h *History) full(s *Sync) {
 	before := [2]map[string]stamp{stamps(s.Before[0]), stamps(s.Before[1])}
 	lacks := 0
 	for side, mine := range before {
 		for key, theirs := range before[1-side] {
-			if ours, ok := mine[key]; !ok || theirs.beats(ours) {
+			ours, ok := mine[key]
+			if !ok && (theirs.deleted || theirs.expires()) {
+				return // it may have been collected there, or not have come yet
+			}
+			if !ok || theirs.beats(ours) {
 				lacks++
 			}
 		}

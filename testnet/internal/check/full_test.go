@@ -33,6 +33,8 @@ func TestLacking(t *testing.T) {
 	older.Version.Clock = 4
 	gone := older
 	gone.Deleted = true
+	// It has expired by the clock of the check.
+	over := dbadapter.Record{Key: []byte("over"), Expires: 1, Version: dbadapter.Version{Clock: 5, Writer: 1}}
 	for name, c := range map[string]struct {
 		group   []Final
 		lacks   int
@@ -45,11 +47,18 @@ func TestLacking(t *testing.T) {
 		"an older deletion, and room":  {[]Final{full, filled(1, 0, 63).with(gone)}, 0, false},
 		"an older deletion, no room":   {[]Final{full, filled(1, 100, 64).with(gone)}, 64 + 64, true},
 		"a deletion that is collected": {[]Final{full.with(dead), full}, 0, true},
+		"expired, and no room":         {[]Final{filled(0, 0, 63).with(over), full}, 2, true},
+		"expired, and collected":       {[]Final{filled(0, 0, 62).with(over), filled(1, 0, 62)}, 0, true},
 		"all keys taken":               {[]Final{filled(0, 0, 256), filled(1, 1, 256)}, 2, true},
 	} {
-		lacks, settled := Lacking(c.group, one, 0)
+		lacks, settled := Lacking(c.group, one, 2)
 		if len(lacks) != c.lacks || settled != c.settled {
 			t.Errorf("%s: %d are lacking, settled %t; want %d, %t", name, len(lacks), settled, c.lacks, c.settled)
+		}
+		for _, l := range lacks {
+			if l.Collectable != (l.Key == "over") {
+				t.Errorf("%s: node %d lacks %q: collectable %t", name, l.Node, l.Key, l.Collectable)
+			}
 		}
 	}
 }

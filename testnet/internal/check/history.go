@@ -36,6 +36,7 @@ type History struct {
 	// grants are the roles that nodes were asked to give, the founder's first.
 	grants []grant
 	wounds map[int]wound // by node
+	awaits []await
 }
 
 // restamp is the replacement of a version at a node by a lesser one.
@@ -126,6 +127,18 @@ func (h *History) Restamping(node int, from dbadapter.Version, r *dbadapter.Reco
 // Restamping announced it.
 func (h *History) restamped(node int, key string, old, s stamp) bool {
 	return h.restamps[restamp{node, key, old.version, s.version}] && old.content == s.content && old.deleted == s.deleted && old.sameExpiry(s)
+}
+
+// Latest is the version of a key that was acknowledged last at a node; zero for none.
+func (h *History) Latest(node int, key string) (v dbadapter.Version) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range h.ops {
+		if o := &h.ops[i]; o.node == node && o.key == key && o.state == acknowledged {
+			v = o.version
+		}
+	}
+	return v
 }
 
 // Refuse notes that the write is not made, and never will be.

@@ -31,6 +31,8 @@ const (
 	Keys      Rule = "keys"
 	Healed    Rule = "healed"
 	Full      Rule = "full"
+	Why       Rule = "why"
+	Wait      Rule = "wait"
 	Leak      Rule = "leak"
 )
 

@@ -30,9 +30,18 @@ func (n *Node) Sync(remote int, a node.Ask, done func(error)) {
 
 // sync holds the conversations of a sync, as many at once as there are.
 func (p *process) sync(remote int, course *node.Course, done func(error)) {
+	p.follow(remote, course, func(_ reconcile.Report, err error) { done(err) })
+}
+
+// syncThen begins a sync of everything, both ways.
+func (p *process) syncThen(remote int, done func(reconcile.Report, error)) {
+	p.follow(remote, p.ns.Course(p.node.cluster.nodes[remote].id, node.Ask{}), done)
+}
+
+func (p *process) follow(remote int, course *node.Course, done func(reconcile.Report, error)) {
 	if err := p.ns.MayCall(p.node.cluster.nodes[remote].id); err != nil {
 		p.node.cluster.Watch.Refused(p.node.number, err)
-		done(err)
+		done(reconcile.Report{}, err)
 		return
 	}
 	held, over := 0, false
@@ -48,8 +57,7 @@ func (p *process) sync(remote int, course *node.Course, done func(error)) {
 		}
 		if held == 0 && !over {
 			over = true
-			_, err := course.Result()
-			done(err)
+			done(course.Result())
 		}
 	}
 	more()

@@ -61,6 +61,8 @@ type Watcher interface {
 	// Recovering: the node's durable state says from now on whether it recovers; told
 	// early of a recovery that begins.
 	Recovering(node int, does bool)
+	// Answered: a node has answered another one's question.
+	Answered(q *Question)
 	// Ended: a session is over at one of its sides.
 	Ended(e *Ended)
 	// Refused: the node refused a write, a record or a session, for that reason.
@@ -93,15 +95,16 @@ var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // Cluster is all nodes of a run.
 type Cluster struct {
 	Config
-	World  *sim.World
-	Net    *sim.Net
-	nodes  []*Node
-	byID   map[node.ID]*Node
-	keys   reconcile.Keys
-	proven map[[32]byte]bool // signatures that were found to fit
-	open   int               // sessions that hold a snapshot
-	pushed uint64            // messages, by all nodes
-	last   map[[2]int]*tape  // what was sent in the last session that one began with another
+	World   *sim.World
+	Net     *sim.Net
+	nodes   []*Node
+	byID    map[node.ID]*Node
+	keys    reconcile.Keys
+	proven  map[[32]byte]bool // signatures that were found to fit
+	open    int               // sessions that hold a snapshot
+	pushed  uint64            // messages, by all nodes
+	resting bool              // waits go no further
+	last    map[[2]int]*tape  // what was sent in the last session that one began with another
 }
 
 // New makes nodes with empty disks; all are down.
@@ -219,9 +222,9 @@ func (c *Cluster) Settle(every time.Duration) {
 	}
 }
 
-// Rest ends all background syncs that are not under way, and all pushes.
+// Rest ends all background syncs that are not under way, all pushes and all waits.
 func (c *Cluster) Rest() {
-	c.Push = false
+	c.Push, c.resting = false, true
 	for _, n := range c.nodes {
 		if n.process != nil {
 			n.process.rounds.stop()

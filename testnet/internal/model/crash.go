@@ -100,4 +100,7 @@ func (p *process) due(t *timer, do func()) {
 }
 
 // Disarm cancels a crash that CrashAt has set.
-func (n *Node) Disarm() { n.crash.disarm() }
+func (n *Node) Disarm() {
+	n.crash.disarm()
+	n.answering = false
+}

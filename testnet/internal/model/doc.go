@@ -8,6 +8,8 @@
 //	               dbadapter/memdb at each start, for badgerdb
 //	session.go     frames over simulated streams with virtual deadlines, for peer's
 //	serve.go       conversation, sync and serve
+//	ask.go         questions and answers over simulated streams, for peer's ask
+//	wait.go        the errands of a wait, for peer's wait
 //	write.go       writes that share a sync of the disk, for badgerdb's committer
 //	background.go  virtual timers for the schedule, for peer's background
 //	wall.go        a machine's clock that jumps and stands still

@@ -51,6 +51,7 @@ func (p *process) save(s *node.State) error {
 		return err
 	}
 	n.cluster.Watch.Recovering(n.number, s.Vouched.Recovering)
+	p.vouched = s.Vouched
 	return nil
 }
 
@@ -58,6 +59,7 @@ func (p *process) save(s *node.State) error {
 func (p *process) open(s *node.State) (err error) {
 	n := p.node
 	n.cluster.Watch.Recovering(n.number, s.Vouched.Recovering)
+	p.vouched = s.Vouched
 	p.ns, err = p.core.Open(context.Background(), node.Opening{
 		Secret: n.cluster.keys.Secret, State: s, Save: p.save,
 		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {

@@ -17,26 +17,27 @@ var ErrDown = errors.New("the node is down")
 
 // Node is one machine: a disk, a clock, and now and then a process.
 type Node struct {
-	cluster *Cluster
-	world   *sim.World
-	number  int
-	id      node.ID
-	disk    *sim.Disk
-	copied  *sim.Disk // the last copy that was kept, or nil
-	wall    wall
-	old     bool                     // it speaks an older version of the protocol
-	liar    bool                     // its greetings are not true
-	tickets map[int]string           // the last of each inviter
-	strikes int                      // how often what it keeps of its records was damaged
-	struck  time.Duration            // the last time
-	flipped map[dbadapter.Range]bool // whose kept sums were
-	stray   map[int]bool             // the cells of the next sync with that node hold a wrong pair
-	short   map[int]bool             // a check of the next sync with that node is short
-	damage  error                    // why it does not start
-	frozen  time.Duration            // until when it stands still
-	starts  uint64
-	crash   crash
-	process *process // nil while the node is down
+	cluster   *Cluster
+	world     *sim.World
+	number    int
+	id        node.ID
+	disk      *sim.Disk
+	copied    *sim.Disk // the last copy that was kept, or nil
+	wall      wall
+	old       bool                     // it speaks an older version of the protocol
+	liar      bool                     // its greetings are not true
+	tickets   map[int]string           // the last of each inviter
+	strikes   int                      // how often what it keeps of its records was damaged
+	struck    time.Duration            // the last time
+	flipped   map[dbadapter.Range]bool // whose kept sums were
+	stray     map[int]bool             // the cells of the next sync with that node hold a wrong pair
+	short     map[int]bool             // a check of the next sync with that node is short
+	damage    error                    // why it does not start
+	frozen    time.Duration            // until when it stands still
+	starts    uint64
+	crash     crash
+	answering bool     // it dies when it has answered a question
+	process   *process // nil while the node is down
 }
 
 // process is the state that a crash loses: the node's decisions in memory, and
@@ -49,6 +50,8 @@ type process struct {
 	control  *store          // of its control namespace
 	drawn    [node.Purposes]uint64
 	sessions []*session
+	asking   []*sim.Stream // of its own questions
+	vouched  node.Vouched  // as it is durable
 	rounds   *timer
 	pushing  *timer // when the node looks next for what to push
 	woken    bool   // it is to look at once
@@ -197,6 +200,13 @@ func (n *Node) end(silently bool) {
 	n.crash.disarm()
 	for _, x := range p.sessions {
 		x.abandon(silently)
+	}
+	for _, s := range p.asking {
+		if silently {
+			s.Vanish()
+		} else {
+			s.Reset()
+		}
 	}
 	if p.ns != nil {
 		_ = p.ns.Close() // it is in memory

@@ -28,6 +28,7 @@ func (l *logbook) Removing(int, []dbadapter.Write)         {}
 func (l *logbook) Collected(int, *dbadapter.Record, []int) {}
 func (l *logbook) Recovering(int, bool)                    {}
 func (l *logbook) SetAside(int, *dbadapter.Record)         {}
+func (l *logbook) Answered(*Question)                      {}
 func (l *logbook) Ended(e *Ended)                          { l.ended = append(l.ended, e) }
 func (l *logbook) Refused(_ int, err error)                { l.refused = append(l.refused, err) }
 func (l *logbook) has(err error) bool {

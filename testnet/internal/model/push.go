@@ -2,8 +2,12 @@ package model
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
 // pushable makes the process look for what to push, as soon as what it does is done: the
@@ -15,8 +19,7 @@ func (p *process) pushable(*node.Namespace) {
 	}
 }
 
-// push sends what the namespace has to push to each other member, and begins the syncs
-// that pushes bring about.
+// push sends what the namespace has to push, and begins the syncs that pushes bring about.
 func (p *process) push() {
 	p.woken = false
 	p.pushing.stop()
@@ -24,13 +27,18 @@ func (p *process) push() {
 	if p.ns == nil || !c.Push {
 		return
 	}
+	audience, _ := p.ns.Audience()
 	push, wait := p.ns.NextPush()
 	for ; push != nil; push, wait = p.ns.NextPush() {
-		p.tell(push)
+		if to, whole := p.ns.Direct(audience, p.lines()); whole {
+			p.say(to, push.Direct(), (*node.Namespace).ArrivedDirectly)
+			continue
+		}
+		p.say(slices.Sorted(maps.Keys(audience)), push.Bytes(), (*node.Namespace).Arrived)
 	}
 	with, _, pause := p.ns.NextSync()
 	if with != "" {
-		p.sync(c.byID[with].number, p.ns.Course(with, node.Ask{}), func(err error) { p.ns.HastenedDone(with, err) })
+		p.sync(c.byID[with].number, p.ns.Course(with, node.Ask{}), func(err error) { p.ns.HastenedDone(with, with, err) })
 	}
 	if wait == 0 || pause > 0 && pause < wait {
 		wait = pause
@@ -40,30 +48,74 @@ func (p *process) push() {
 	}
 }
 
-// tell sends a push to each member that the node knows of, in the order of their numbers.
-func (p *process) tell(push []byte) {
+// lines are the node's lines: to the members that are up and have it on their list, but for
+// a few at each time, which are being opened, or which no node has opened.
+func (p *process) lines() *node.Lines {
+	l := &node.Lines{Taking: map[node.ID][]node.ID{}}
+	for _, other := range p.node.cluster.nodes {
+		switch state := p.line(other); {
+		case state == lineOpen:
+			l.Taking[other.id] = nil
+			for _, third := range p.node.cluster.nodes {
+				if other.process.line(third) == lineOpen {
+					l.Taking[other.id] = append(l.Taking[other.id], third.id)
+				}
+			}
+		case state == lineComing:
+			l.Coming = append(l.Coming, other.id)
+		}
+	}
+	return l
+}
+
+// What can be known of a line.
+const (
+	noLine = iota
+	lineComing
+	lineOpen
+)
+
+// line is what is known of the line to another node, which stays for a while.
+func (p *process) line(to *Node) int {
+	const stays, missing, coming = 5 * time.Second, 1, 2 // missing and coming are of 32
+	q := to.process
+	if q == nil || q == p || q.ns == nil || !q.ns.Admits(p.node.id) {
+		return noLine
+	}
+	switch p.node.world.Draw(sim.ForLine, uint64(p.node.number), uint64(to.number), uint64(p.node.world.Now()/stays)) % 32 {
+	case missing:
+		return noLine
+	case coming:
+		return lineComing
+	}
+	return lineOpen
+}
+
+// say sends a push to other nodes, which take it in this way.
+func (p *process) say(to []node.ID, push []byte, take func(*node.Namespace, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
 	c := p.node.cluster
 	c.pushed++
 	message := c.pushed
 	p.node.world.Note("push", p.node.number, len(push), nil)
-	for _, to := range c.nodes {
-		if to == p.node || !p.ns.Members().Has(to.id, node.RoleRead) {
+	for _, id := range to {
+		other := c.byID[id]
+		if other == p.node {
 			continue
 		}
-		c.Net.Say(p.node.number, to.number, message, func() {
-			if q := to.process; q != nil {
-				q.now(func() { q.hear(p.node.id, push) })
+		c.Net.Say(p.node.number, other.number, message, func() {
+			if q := other.process; q != nil {
+				q.now(func() { q.hear(p.node.id, push, take) })
 			}
 		})
 	}
 }
 
 // hear takes a push of another node.
-func (p *process) hear(from node.ID, push []byte) {
+func (p *process) hear(from node.ID, push []byte, take func(*node.Namespace, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
 	if p.ns == nil {
 		return
 	}
-	a, verdict, err := p.ns.Arrived(from, push)
+	a, verdict, err := take(p.ns, from, push)
 	if verdict == node.PushTaken {
 		err = p.ns.CommitArrivals(context.Background(), []*node.Arrival{a})
 	}

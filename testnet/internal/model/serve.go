@@ -27,19 +27,16 @@ func (c *Cluster) Replay(from, to int) {
 	}
 }
 
-// accept answers a stream.
-func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
-	p := n.process
-	if p == nil {
-		return false
-	}
-	remote := n.cluster.nodes[from].id
+// greeted takes a stream of a peer whose first frame may be late: it passes that to
+// first, those that follow to next, and its end to broken. A peer for which there is no
+// place is refused.
+func (p *process) greeted(s *sim.Stream, from int, first, next func(frame []byte), broken func(error)) {
+	remote := p.node.cluster.nodes[from].id
 	leave, ok := p.core.Sessions.Greet(remote, p.core.IsMember(remote))
 	if !ok {
 		p.refuse(s, from, reconcile.ErrBusy)
-		return true
+		return
 	}
-	var x *session
 	greeted := false
 	greet := func() {
 		if !greeted {
@@ -53,25 +50,42 @@ func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
 	})
 	s.Receive = func(frame []byte) {
 		p.now(func() {
-			switch {
-			case x != nil:
-				x.take(frame)
-			case !greeted:
-				silent.stop()
-				greet()
-				x = p.serve(s, from, m, frame)
+			if greeted {
+				next(frame)
+				return
 			}
+			silent.stop()
+			greet()
+			first(frame)
 		})
 	}
 	s.Broken = func(err error) {
 		p.now(func() {
 			silent.stop()
 			greet()
-			if x != nil {
-				x.broke(err)
-			}
+			broken(err)
 		})
 	}
+}
+
+// accept answers a stream.
+func (n *Node) accept(s *sim.Stream, from int, m *meeting) bool {
+	p := n.process
+	if p == nil {
+		return false
+	}
+	var x *session
+	p.greeted(s, from, func(frame []byte) {
+		x = p.serve(s, from, m, frame)
+	}, func(frame []byte) {
+		if x != nil {
+			x.take(frame)
+		}
+	}, func(err error) {
+		if x != nil {
+			x.broke(err)
+		}
+	})
 	return true
 }
 

@@ -114,6 +114,21 @@ func (n *Node) Lists(other int) bool {
 	return list != nil && list.Has(n.cluster.nodes[other].id, node.RoleRead)
 }
 
+// Writes reports whether a node may write by this node's list.
+func (n *Node) Writes(other int) bool {
+	list := n.Roster()
+	return list != nil && list.Has(n.cluster.nodes[other].id, node.RoleWrite)
+}
+
+// FloorAt is up to when the node keeps out what it does not hold; 0 while it recovers, and
+// before it has joined.
+func (n *Node) FloorAt() dbadapter.Timestamp {
+	if n.process == nil || n.process.vouched.Recovering {
+		return 0
+	}
+	return n.process.vouched.Floor
+}
+
 // Floor is up to when the node has collected; zero for never, and before it has
 // joined.
 func (n *Node) Floor() (floor time.Time) {

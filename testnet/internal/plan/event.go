@@ -36,26 +36,28 @@ func parseEvent(rest string) (e Event, err error) {
 
 // examples of the forms, for error messages.
 var examples = map[operands]string{
-	formNone:   "at 1s healall",
-	formNode:   "at 1s crash 2",
-	formFor:    "at 1s freeze 2 for 3s",
-	formLink:   "at 1s cut 0>1",
-	formPrefix: "at 1s sync-prefix 0>1 k1",
-	formLoss:   "at 1s loss 0>1 0.05",
-	formJoin:   "at 1s join 1>0 admin",
-	formMember: "at 1s remove 0>2",
-	formRole:   "at 1s role 0>2 read",
-	formTerm:   "at 1s term 0>2 write for 5m",
-	formPut:    "at 1s put 2 key7 100B",
-	formPutFor: "at 1s expiring 2 key7 100B for 30s",
-	formPutBy:  "at 1s backdate 2 key7 100B by 1h",
-	formDel:    "at 1s del 2 key7",
-	formBatch:  "at 1s batch 2 k 40 100B",
-	formStep:   "at 1s crash-at 2 apply",
-	formSkew:   "at 1s skew 2 -90s",
-	formGroups: "at 1s partition 0,1|2,3",
-	formFlip:   "at 1s flip 2 1000",
-	formRandom: "at 1s random writes=200 keys=50 faults=20 for 60s",
+	formNone:    "at 1s healall",
+	formNode:    "at 1s crash 2",
+	formFor:     "at 1s freeze 2 for 3s",
+	formLink:    "at 1s cut 0>1",
+	formLinkFor: "at 1s wait 0>1 for 30s",
+	formKeyFor:  "at 1s wait-key 0 key7 2 for 30s",
+	formPrefix:  "at 1s sync-prefix 0>1 k1",
+	formLoss:    "at 1s loss 0>1 0.05",
+	formJoin:    "at 1s join 1>0 admin",
+	formMember:  "at 1s remove 0>2",
+	formRole:    "at 1s role 0>2 read",
+	formTerm:    "at 1s term 0>2 write for 5m",
+	formPut:     "at 1s put 2 key7 100B",
+	formPutFor:  "at 1s expiring 2 key7 100B for 30s",
+	formPutBy:   "at 1s backdate 2 key7 100B by 1h",
+	formDel:     "at 1s del 2 key7",
+	formBatch:   "at 1s batch 2 k 40 100B",
+	formStep:    "at 1s crash-at 2 apply",
+	formSkew:    "at 1s skew 2 -90s",
+	formGroups:  "at 1s partition 0,1|2,3",
+	formFlip:    "at 1s flip 2 1000",
+	formRandom:  "at 1s random writes=200 keys=50 faults=20 for 60s",
 }
 
 // operands reads what follows the verb.
@@ -113,17 +115,20 @@ func (e *Event) operands(rest string) (err error) {
 			}
 		}
 		return fmt.Errorf("unknown step %q; the steps are %s", rest, join(reconcile.Steps()))
-	case formPut, formPutFor, formPutBy, formDel, formBatch:
+	case formPut, formPutFor, formPutBy, formDel, formBatch, formKeyFor:
 		e.Key, rest = cutWord(rest)
-		if form == formBatch {
+		if least, most := 1, MaxBatch; form == formBatch || form == formKeyFor {
+			if form == formKeyFor {
+				least, most = 0, MaxNodes
+			}
 			word, rest = cutWord(rest)
-			count, err := number("count", word, 1, MaxBatch)
+			count, err := number("count", word, least, most)
 			if err != nil {
 				return err
 			}
 			e.Amount = int64(count)
 		}
-		if form != formDel {
+		if form != formDel && form != formKeyFor {
 			return e.readValue(rest)
 		}
 	}
@@ -205,8 +210,8 @@ func (e *Event) check(nodes int) error {
 		return fmt.Errorf("the link %d>%d leads from a node to itself", e.Node, e.Peer)
 	}
 	switch f {
-	case formPrefix:
-		return checkWord("prefix", e.Key)
+	case formPrefix, formKeyFor:
+		return checkWord("key", e.Key)
 	case formGroups:
 		named := e.nodes()
 		slices.Sort(named)
@@ -228,8 +233,8 @@ func (e *Event) check(nodes int) error {
 		switch {
 		case r.Profile != "" && !slices.Contains(Profiles(), r.Profile):
 			return fmt.Errorf("unknown profile %q; the profiles are %s", r.Profile, join(Profiles()))
-		case r.Syncs+r.Members > 0 && nodes == 1:
-			return errors.New("a sync, or a change of the members, needs two nodes")
+		case r.Syncs+r.Members+r.Asks > 0 && nodes == 1:
+			return errors.New("a sync, a question, or a change of the members, needs two nodes")
 		}
 	}
 	return nil
@@ -261,7 +266,7 @@ func (c *cost) add(e *Event) error {
 	switch e.Verb {
 	case Expand:
 		r := &e.Random
-		n = r.Writes + r.Syncs + r.Members + eventsPerFault*r.Faults
+		n = r.Writes + r.Syncs + r.Members + eventsPerAsk*r.Asks + eventsPerFault*r.Faults
 		data = int64(r.Writes) * int64(r.size()+record)
 		c.largest = max(c.largest, int64(r.size()))
 	case Put, Dated, Expiring, Backdate, Batch:

@@ -71,6 +71,9 @@ func (p *Plan) expand(e *Event) (made []Event) {
 	for n := range r.Members {
 		made = append(made, p.change(e, n))
 	}
+	for n := range r.Asks {
+		made = append(made, p.asking(e, n)...)
+	}
 	verbs := r.Profile.drawn(p.draw("profile", e.At, 0))
 	for n := range r.Faults {
 		if len(verbs) > 0 {
@@ -272,6 +275,7 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 	if moving {
 		line.Random.Members = 1 + d.IntN(5*p.Nodes)
 	}
+	line.Random.Asks = p.asks(profile)
 	var joins []Event
 	if p.Alone {
 		joins = p.gathering(d, 2*line.At)

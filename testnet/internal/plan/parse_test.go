@@ -57,6 +57,12 @@ at 5s remove 2>2
 at 5s lapse 0>2
 at 6s crash 2
 at 6.001s crash-at 3 apply
+at 7s why 0>1 k7
+at 7s wait 0>1 for 30s
+at 7s wait-all 0 for 31s
+at 7s wait-key 0 k7 2 for 32s
+at 7s status 0>1
+at 7s crash-answering 2
 at 7s start 2
 at 8s freeze 2 for 3s
 at 9s skew 2 -1m30s
@@ -80,7 +86,7 @@ at 19s full 2 for 10s
 at 20s old 2
 at 20s lie 2
 at 21s new 2
-at 22s random writes=200 keys=50 size=2KiB syncs=4 members=7 faults=20 profile=rough for 1m
+at 22s random writes=200 keys=50 size=2KiB syncs=4 members=7 asks=3 faults=20 profile=rough for 1m
 
 # The end.
 settle 2m
@@ -132,6 +138,12 @@ func TestParse(t *testing.T) {
 		{At: 4 * s, Verb: Push, Node: 1, Peer: 0},
 		{At: 4 * s, Verb: SyncPrefix, Node: 1, Peer: 0, Key: "key"},
 		{At: 6*s + time.Millisecond, Verb: CrashAt, Node: 3, Step: reconcile.StepApply},
+		{At: 7 * s, Verb: Why, Node: 0, Peer: 1, Key: "k7"},
+		{At: 7 * s, Verb: Wait, Node: 0, Peer: 1, For: 30 * s},
+		{At: 7 * s, Verb: WaitAll, For: 31 * s},
+		{At: 7 * s, Verb: WaitKey, Key: "k7", Amount: 2, For: 32 * s},
+		{At: 7 * s, Verb: Status, Node: 0, Peer: 1},
+		{At: 7 * s, Verb: CrashAnswering, Node: 2},
 		{At: 8 * s, Verb: Freeze, Node: 2, For: 3 * s},
 		{At: 9 * s, Verb: Skew, Node: 2, Amount: 7_200_000},
 		{At: 13 * s, Verb: Partition, Key: "0,1|2,3|4"},
@@ -139,7 +151,7 @@ func TestParse(t *testing.T) {
 		{At: 18 * s, Verb: Flip, Node: 2, Amount: 1000},
 		{At: 18 * s, Verb: FlipSum, Node: 2, Amount: 1002},
 		{At: 18 * s, Verb: FalsePeel, Node: 0, Peer: 1},
-		{At: 22 * s, Verb: Expand, For: 60 * s, Random: Random{Writes: 200, Keys: 50, Size: 2048, Syncs: 4, Members: 7, Faults: 20, Profile: Rough}},
+		{At: 22 * s, Verb: Expand, For: 60 * s, Random: Random{Writes: 200, Keys: 50, Size: 2048, Syncs: 4, Members: 7, Asks: 3, Faults: 20, Profile: Rough}},
 	} {
 		if got := events[want.Verb]; got != want {
 			t.Errorf("%s: %+v, want %+v", want.Verb, got, want)

@@ -77,7 +77,8 @@ type Event struct {
 	Size  int
 	// For is how long the condition lasts, or how old a version is.
 	For time.Duration
-	// Amount is the milliseconds of a skew, the number of records of a batch,
+	// Amount is the milliseconds of a skew, the number of records of a batch, or of the
+	// members of a wait,
 	// the per mille of a loss, the bit of a flip, the number of a phantom.
 	Amount int64
 	// Step is where a crash-at strikes.
@@ -95,6 +96,8 @@ type Random struct {
 	Syncs int
 	// Members are changes of the list of members, by any node and of any.
 	Members int
+	// Asks are questions and waits, some with a write before them, or a crash behind them.
+	Asks int
 	// Faults is the number of faults, each with the event that ends it.
 	Faults int
 	// Profile says which faults; empty means mixed.

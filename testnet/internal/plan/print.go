@@ -119,6 +119,10 @@ func (e *Event) String() string {
 		line += fmt.Sprintf(" %d for %s", e.Node, span(e.For))
 	case formLink:
 		line += fmt.Sprintf(" %d>%d", e.Node, e.Peer)
+	case formLinkFor:
+		line += fmt.Sprintf(" %d>%d for %s", e.Node, e.Peer, span(e.For))
+	case formKeyFor:
+		line += fmt.Sprintf(" %d %s %d for %s", e.Node, e.Key, e.Amount, span(e.For))
 	case formJoin, formMember:
 		line += strings.TrimRight(fmt.Sprintf(" %d>%d %s", e.Node, e.Peer, e.Key), " ")
 	case formPrefix, formRole:

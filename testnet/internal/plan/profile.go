@@ -23,7 +23,8 @@ const (
 	// plans checksums collide, in a fourth members grind keys to one index.
 	Ranges Profile = "ranges"
 	// Live has pushes, with losses, cuts, partitions, crashes, restores, freezes and clocks
-	// that jump.
+	// that jump; and members ask one another, and wait for one another, as in half of the
+	// plans of Members and Mixed.
 	Live Profile = "live"
 	// Mixed is, by the seed, one of the others but Ranges and Live, or all of them at once; in every
 	// third plan admins change the list of members, too.

@@ -192,7 +192,7 @@ func (p Plan) renumbered(number map[int]int, nodes int) Plan {
 // linked reports whether an event is of two different nodes.
 func (e *Event) linked() bool {
 	f := verbTable[e.Verb].form
-	return f == formLink || f == formLoss || f == formPrefix || f == formJoin
+	return f == formLink || f == formLinkFor || f == formLoss || f == formPrefix || f == formJoin
 }
 
 // renumber gives the nodes of an event their new numbers; it reports false if a

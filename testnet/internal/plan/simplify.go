@@ -28,7 +28,8 @@ func (s *shrinker) settings() {
 		func(p *Plan) { p.Indices = 0 },
 		func(p *Plan) { p.Ground = "" },
 		func(p *Plan) { p.Skew = DefaultSkew },
-		func(p *Plan) { p.Settle = DefaultSettle },
+		// In fewer rounds than a drawn plan has, what is right would fail as well.
+		func(p *Plan) { p.Settle = min(p.Settle, max(DefaultSettle, 40*p.Every)) },
 	} {
 		p := s.best
 		plainer(&p)
@@ -55,7 +56,7 @@ func (s *shrinker) details() {
 	})
 	s.each(func(e *Event) {
 		switch {
-		case e.Verb == Partition || e.Verb.Writes() || e.Amount == 0:
+		case e.Verb == Partition || e.Verb == WaitKey || e.Verb.Writes() || e.Amount == 0:
 		case e.Verb == Loss:
 			e.Amount = 1000 // all is a plainer fault than some
 		case e.Verb == Skew:
@@ -73,7 +74,7 @@ func (s *shrinker) details() {
 	s.each(func(e *Event) { e.For = max(e.For.Round(time.Second), min(e.For, time.Second)) })
 	for i := range s.best.Events {
 		lower(s, i, func(e *Event) *int { return &e.Size })
-		if s.best.Events[i].Verb == Batch {
+		if v := s.best.Events[i].Verb; v == Batch || v == WaitKey {
 			lower(s, i, func(e *Event) *int64 { return &e.Amount })
 		}
 	}
@@ -192,7 +193,7 @@ func (s *shrinker) names() {
 	short := map[string]string{}
 	for i := range p.Events {
 		e := &p.Events[i]
-		if !e.Verb.Writes() {
+		if !e.Verb.Writes() && e.Verb != Why && e.Verb != WaitKey {
 			continue
 		}
 		if short[e.Key] == "" {

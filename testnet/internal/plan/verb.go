@@ -56,12 +56,26 @@ const (
 	Remove
 	// Lapse: "lapse 0>2" has node 0 tell the members to wait for node 2 no longer.
 	Lapse
+	// Why: "why 0>1 k7" has node 0 ask node 1 why it stands with k7 as it does.
+	Why
+	// Wait: "wait 0>1 for 30s" has node 0 wait, that long at the most, until node 1 holds
+	// what node 0 holds.
+	Wait
+	// WaitAll: "wait-all 0 for 30s" does so with all other members.
+	WaitAll
+	// WaitKey: "wait-key 0 k7 2 for 30s" has node 0 wait until two other members, or with 0
+	// all, hold the version of k7 that was acknowledged last at node 0.
+	WaitKey
+	// Status: "status 0>1" has node 0 ask node 1 how it is.
+	Status
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
 	// is lost, kept or torn. Crashing a node that is down does nothing.
 	Crash
 	// CrashAt: "crash-at 2 apply" crashes it when a session of its next enters
 	// that step.
 	CrashAt
+	// CrashAnswering: "crash-answering 2" crashes it as soon as it has answered a question.
+	CrashAnswering
 	// Start: "start 2" starts a node that is down; on others it does nothing.
 	Start
 	// Freeze: "freeze 2 for 3s" stops the process; its timers are late, what is
@@ -133,26 +147,28 @@ const (
 type operands uint8
 
 const (
-	formNone   operands = iota // healall
-	formNode                   // crash 2
-	formFor                    // freeze 2 for 3s
-	formLink                   // cut 0>1
-	formPrefix                 // sync-prefix 0>1 k1
-	formLoss                   // loss 0>1 0.05
-	formJoin                   // join 1>0, join 1>0 admin
-	formMember                 // remove 0>2
-	formRole                   // role 0>2 read
-	formTerm                   // term 0>2 read for 5m
-	formPut                    // put 2 key7 100B
-	formPutFor                 // expiring 2 key7 100B for 30s
-	formPutBy                  // backdate 2 key7 100B by 1h
-	formDel                    // del 2 key7
-	formBatch                  // batch 2 k 40 100B
-	formStep                   // crash-at 2 apply
-	formSkew                   // skew 2 -90s
-	formGroups                 // partition 0,1|2,3
-	formFlip                   // flip 2 1000
-	formRandom                 // random writes=200 for 60s
+	formNone    operands = iota // healall
+	formNode                    // crash 2
+	formFor                     // freeze 2 for 3s
+	formLink                    // cut 0>1
+	formPrefix                  // sync-prefix 0>1 k1
+	formLinkFor                 // wait 0>1 for 30s
+	formKeyFor                  // wait-key 0 k7 2 for 30s
+	formLoss                    // loss 0>1 0.05
+	formJoin                    // join 1>0, join 1>0 admin
+	formMember                  // remove 0>2
+	formRole                    // role 0>2 read
+	formTerm                    // term 0>2 read for 5m
+	formPut                     // put 2 key7 100B
+	formPutFor                  // expiring 2 key7 100B for 30s
+	formPutBy                   // backdate 2 key7 100B by 1h
+	formDel                     // del 2 key7
+	formBatch                   // batch 2 k 40 100B
+	formStep                    // crash-at 2 apply
+	formSkew                    // skew 2 -90s
+	formGroups                  // partition 0,1|2,3
+	formFlip                    // flip 2 1000
+	formRandom                  // random writes=200 for 60s
 )
 
 // class is a verb's class for the shrinker.
@@ -169,57 +185,63 @@ var verbTable = [verbs]struct {
 	form  operands
 	class class
 }{
-	Put:        {"put", formPut, operation},
-	Del:        {"del", formDel, operation},
-	Touch:      {"touch", formDel, operation},
-	Dated:      {"dated", formPut, operation},
-	Expiring:   {"expiring", formPutFor, operation},
-	Backdate:   {"backdate", formPutBy, operation},
-	Batch:      {"batch", formBatch, operation},
-	Sync:       {"sync", formLink, operation},
-	Pull:       {"pull", formLink, operation},
-	Push:       {"push", formLink, operation},
-	Diff:       {"diff", formLink, operation},
-	SendAll:    {"send-all", formLink, operation},
-	SyncPrefix: {"sync-prefix", formPrefix, operation},
-	Replay:     {"replay", formLink, fault},
-	Join:       {"join", formJoin, operation},
-	Redeem:     {"redeem", formLink, operation},
-	SetRole:    {"role", formRole, operation},
-	Term:       {"term", formTerm, operation},
-	Remove:     {"remove", formMember, operation},
-	Lapse:      {"lapse", formMember, operation},
-	Crash:      {"crash", formNode, fault},
-	CrashAt:    {"crash-at", formStep, fault},
-	Start:      {"start", formNode, mending},
-	Freeze:     {"freeze", formFor, fault},
-	Skew:       {"skew", formSkew, fault},
-	StopClock:  {"stopclock", formFor, fault},
-	Restamp:    {"restamp", formNode, mending},
-	Cut:        {"cut", formLink, fault},
-	Heal:       {"heal", formLink, mending},
-	Partition:  {"partition", formGroups, fault},
-	HealAll:    {"healall", formNone, mending},
-	Loss:       {"loss", formLoss, fault},
-	Copy:       {"copy", formNode, fault},
-	Restore:    {"restore", formNode, fault},
-	Flip:       {"flip", formFlip, fault},
-	FlipCell:   {"flip-cell", formFlip, fault},
-	FlipSum:    {"flip-sum", formFlip, fault},
-	Phantom:    {"phantom", formFlip, fault},
-	FalsePeel:  {"false-peel", formLink, fault},
-	ShortCheck: {"short-check", formLink, fault},
-	Full:       {"full", formFor, fault},
-	Old:        {"old", formNode, fault},
-	Lie:        {"lie", formNode, fault},
-	New:        {"new", formNode, mending},
-	Expand:     {"random", formRandom, operation},
+	Put:            {"put", formPut, operation},
+	Del:            {"del", formDel, operation},
+	Touch:          {"touch", formDel, operation},
+	Dated:          {"dated", formPut, operation},
+	Expiring:       {"expiring", formPutFor, operation},
+	Backdate:       {"backdate", formPutBy, operation},
+	Batch:          {"batch", formBatch, operation},
+	Sync:           {"sync", formLink, operation},
+	Pull:           {"pull", formLink, operation},
+	Push:           {"push", formLink, operation},
+	Diff:           {"diff", formLink, operation},
+	SendAll:        {"send-all", formLink, operation},
+	SyncPrefix:     {"sync-prefix", formPrefix, operation},
+	Replay:         {"replay", formLink, fault},
+	Join:           {"join", formJoin, operation},
+	Redeem:         {"redeem", formLink, operation},
+	SetRole:        {"role", formRole, operation},
+	Term:           {"term", formTerm, operation},
+	Remove:         {"remove", formMember, operation},
+	Lapse:          {"lapse", formMember, operation},
+	Why:            {"why", formPrefix, operation},
+	Wait:           {"wait", formLinkFor, operation},
+	WaitAll:        {"wait-all", formFor, operation},
+	WaitKey:        {"wait-key", formKeyFor, operation},
+	Status:         {"status", formLink, operation},
+	Crash:          {"crash", formNode, fault},
+	CrashAt:        {"crash-at", formStep, fault},
+	CrashAnswering: {"crash-answering", formNode, fault},
+	Start:          {"start", formNode, mending},
+	Freeze:         {"freeze", formFor, fault},
+	Skew:           {"skew", formSkew, fault},
+	StopClock:      {"stopclock", formFor, fault},
+	Restamp:        {"restamp", formNode, mending},
+	Cut:            {"cut", formLink, fault},
+	Heal:           {"heal", formLink, mending},
+	Partition:      {"partition", formGroups, fault},
+	HealAll:        {"healall", formNone, mending},
+	Loss:           {"loss", formLoss, fault},
+	Copy:           {"copy", formNode, fault},
+	Restore:        {"restore", formNode, fault},
+	Flip:           {"flip", formFlip, fault},
+	FlipCell:       {"flip-cell", formFlip, fault},
+	FlipSum:        {"flip-sum", formFlip, fault},
+	Phantom:        {"phantom", formFlip, fault},
+	FalsePeel:      {"false-peel", formLink, fault},
+	ShortCheck:     {"short-check", formLink, fault},
+	Full:           {"full", formFor, fault},
+	Old:            {"old", formNode, fault},
+	Lie:            {"lie", formNode, fault},
+	New:            {"new", formNode, mending},
+	Expand:         {"random", formRandom, operation},
 }
 
 // links reports whether a line names two nodes.
 func (o operands) links() bool {
 	switch o {
-	case formLink, formPrefix, formLoss, formJoin, formMember, formRole, formTerm:
+	case formLink, formLinkFor, formPrefix, formLoss, formJoin, formMember, formRole, formTerm:
 		return true
 	}
 	return false
@@ -234,7 +256,7 @@ func (o operands) puts() bool { return o == formPut || o == formPutFor || o == f
 // span is the word before the time at the end of a line, if it has one.
 func (o operands) span() string {
 	switch o {
-	case formRandom, formFor, formTerm, formPutFor:
+	case formRandom, formFor, formLinkFor, formKeyFor, formTerm, formPutFor:
 		return "for"
 	case formPutBy:
 		return "by"
@@ -257,6 +279,11 @@ func Verbs() []Verb {
 		all = append(all, v)
 	}
 	return all
+}
+
+// Asks reports whether the verb asks members something.
+func (v Verb) Asks() bool {
+	return v == Why || v == Wait || v == WaitAll || v == WaitKey || v == Status
 }
 
 // Writes reports whether the verb changes records.

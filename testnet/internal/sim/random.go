@@ -30,6 +30,7 @@ const (
 	ForToken
 	ForPhantom
 	ForPush
+	ForLine
 )
 
 // Draw is 64 random bits for a purpose and up to three counters.

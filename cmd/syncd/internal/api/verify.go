@@ -22,7 +22,7 @@ func VerificationOf(v peer.Verification, lost *peer.Lost) Verification {
 // Lost is what the node lacks since damage to its store was repaired.
 type Lost struct {
 	Keys     []Key     `json:"keys" doc:"of missing records, 1,024 of them at most"`
-	Unnamed  int64     `json:"unnamed" doc:"how many more records are missing; -1: that is not known"`
+	Unnamed  int64     `json:"unnamed" doc:"how many more records were missing when it was found, until that is accepted, as no key tells whether members gave them back; -1: that is not known"`
 	Control  bool      `json:"control" doc:"the list of members may lack something until the next sync"`
 	Older    bool      `json:"older" doc:"records may be older ones than were held, until the next sync"`
 	SetAside int       `json:"set_aside" doc:"records that were set aside since they may be older ones"`

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +18,7 @@ type Whys struct {
 // Why is how a key stands to one peer.
 type Why struct {
 	Peer     string    `json:"peer"`
-	Standing string    `json:"standing" enum:"same,held_by_neither,missing_here,missing_there,newer_here,newer_there,conflict,unknown" doc:"conflict: one version, two contents; unknown: the peer did not answer"`
+	Standing string    `json:"standing" enum:"same,held_by_neither,missing_here,missing_there,newer_here,newer_there,two_contents,unknown" doc:"two_contents: of one version; unknown: the peer did not answer"`
 	There    *Head     `json:"there,omitempty" doc:"what the peer says that it holds; absent if that is nothing, or unknown"`
 	Causes   []Cause   `json:"causes" doc:"in no order"`
 	Asked    time.Time `json:"asked" doc:"when the peer answered, or failed to"`
@@ -44,9 +43,6 @@ func heldOf(r *dbadapter.Record) *Head {
 // named is a name in words as JSON has it.
 func named[S ~string](words S) string { return strings.ReplaceAll(string(words), " ", "_") }
 
-// rules are the names of the reasons for which a record is declined.
-var rules = map[int]string{2: "clock", 3: "signature", 4: "writer", 5: "floor", 6: "full"}
-
 // WhysOf is the JSON form.
 func WhysOf(key []byte, whys []peer.Why) Whys {
 	out := Whys{Key: KeyOf(key), Peers: []Why{}}
@@ -58,13 +54,7 @@ func WhysOf(key []byte, whys []peer.Why) Whys {
 			Asked: w.Asked.Truncate(time.Millisecond), Verified: w.Verified,
 		}
 		for _, c := range w.Causes {
-			rule := ""
-			if c.Rule != 0 {
-				if rule = rules[int(c.Rule)]; rule == "" {
-					rule = strconv.Itoa(int(c.Rule))
-				}
-			}
-			one.Causes = append(one.Causes, Cause{named(c.Kind), rule, c.Text})
+			one.Causes = append(one.Causes, Cause{named(c.Kind), c.Rule.Name(), c.Text})
 		}
 		out.Peers = append(out.Peers, one)
 	}

@@ -40,6 +40,7 @@ type serveCmd struct {
 	SyncInterval time.Duration `help:"Mean pause between background syncs with each member; 0 means no background syncs." default:"1m" setting:""`
 	Push         bool          `help:"Push what is written here to the other members at once, and take what they push; without background syncs nothing is pushed." default:"true" negatable:"" setting:""`
 	Memory       byteSize      `help:"About how much memory the daemon may take, at least 256MiB; larger syncs wait, or go in smaller pieces." default:"1GiB" placeholder:"SIZE" setting:""`
+	Repair       bool          `help:"Repair a damaged store at the start, and take back from members what is missing then; the damaged files are kept." setting:""`
 	WatchLog     int           `help:"How many changes of each namespace are kept, at least, for watches that go on from a cursor." default:"${watch_log}" placeholder:"N" setting:""`
 	limitFlags
 	storeFlags
@@ -56,6 +57,8 @@ Peers connect over TCP and QUIC. A node behind a router that forwards no port is
 
 The API is a unix socket in the data directory, for its owner only. With --api http://127.0.0.1:PORT it is served over TCP to holders of the token in --token-file, which is made at the first start. With --api unix: --api http://127.0.0.1:PORT it is served on both; /healthz, /readyz, /metrics and /openapi.json need no token.
 
+With --repair a store that is damaged when the daemon starts is made anew without what is damaged, as syncd verify --repair does; the namespaces then count as restored from a copy, and members are asked for what is missing, again and again while some cannot be reached. The damaged files are kept in the folder damaged of the data directory, those of the first repair, until you remove them: the disk needs room for three times the store.
+
 With --store postgres the records are in a schema of a database (PostgreSQL, or what speaks its protocol), which one node at a time may use; the identity, the namespaces' secrets and the address book stay in the data directory. The connection string may hold a password and therefore has a file of its own.
 
 Examples:
@@ -66,6 +69,7 @@ Examples:
     syncd serve --relay-service
     syncd serve --mdns
     syncd serve --memory 512MiB
+    syncd serve --repair
     syncd serve --limit-send 2MiB --limit-peer-receive 512KiB
     syncd serve --api http://127.0.0.1:4748 --log-format json
     syncd serve --api unix: --api http://127.0.0.1:4748
@@ -126,7 +130,7 @@ func (c serveCmd) Run(ctx context.Context, a *app) (err error) {
 	defer closeStore(store, &err)
 	node, err := peer.Open(ctx, peer.Config{
 		Dir: a.DataDir, Store: store, StoreKind: c.kind(), ListenAddrs: c.Listen, AnnounceAddrs: c.Announce,
-		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, NoPush: !c.Push, Memory: int64(c.Memory), Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics, Program: buildVersion().Version,
+		Relays: c.Relay, RelayService: c.RelayService, MDNS: c.MDNS, SyncInterval: c.SyncInterval, NoPush: !c.Push, Memory: int64(c.Memory), Repair: c.Repair, Bandwidth: c.bandwidth(), WatchLog: c.WatchLog, Logger: log, Registerer: metrics, Program: buildVersion().Version,
 	})
 	if err != nil {
 		return a.notOpened(err)

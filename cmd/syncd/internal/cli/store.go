@@ -43,7 +43,7 @@ func (f storeFlags) open(ctx context.Context, a *app, log *slog.Logger, watchLog
 		return nil, nil
 	}
 	held, err := peer.StoreKindOf(a.DataDir)
-	if err != nil {
+	if err != nil && !errors.Is(err, peer.ErrCorrupt) { // damage to a stamp of its own the store tells
 		return nil, err
 	}
 	if held != "" && held != pgdb.Name {

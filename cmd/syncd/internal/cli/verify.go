@@ -146,7 +146,7 @@ func sayLost(a *app, name string, l *api.Lost) {
 	case l.Unnamed < 0:
 		a.remark("%s: records may be lost whose keys are lost, too", name)
 	case l.Unnamed > 0:
-		a.remark("%s: %d records are lost whose keys are lost, too", name, l.Unnamed)
+		a.remark("%s: up to %d records are lost whose keys are lost, too", name, l.Unnamed)
 	}
 	if l.SetAside > 0 {
 		a.remark("%s: %d records were set aside since they may not be the newest (syncd rejected)", name, l.SetAside)

@@ -1,0 +1,61 @@
+package node
+
+import (
+	"slices"
+
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Lines are what a driver knows of the streams to other members over which it can push
+// directly, as of now.
+type Lines struct {
+	// Taking are the members that take this namespace's pushes from this node, each with
+	// those that take its own, as it has told.
+	Taking map[ID][]ID
+	// Coming are members that are connected, push, and have not said yet what they take.
+	Coming []ID
+}
+
+// Direct are the members to which a push goes directly, one copy each, so that no other one
+// passes it on; audience is what Audience gave. whole is false where that would not reach all that there are: the
+// push goes over the mesh then. A member to which this node has no line counts as away,
+// unless another one has told of a line to it.
+func (ns *Namespace) Direct(audience map[ID]bool, l *Lines) (to []ID, whole bool) {
+	if len(audience) > wire.MaxDirect {
+		return nil, false
+	}
+	linked := func(id ID) bool {
+		if slices.Contains(l.Coming, id) {
+			return true
+		}
+		for _, links := range l.Taking {
+			if slices.Contains(links, id) {
+				return true
+			}
+		}
+		return false
+	}
+	for id := range audience {
+		_, takes := l.Taking[id]
+		switch {
+		case id == ns.node.ID:
+		case takes:
+			to = append(to, id)
+		case linked(id):
+			return nil, false
+		}
+	}
+	slices.Sort(to) // so that a run of the simulator is a function of its seed
+	return to, len(to) > 0
+}
+
+// Links are the members to which a node has lines, as it tells those that push to it.
+func (ns *Namespace) Links(l *Lines) (ids []ID) {
+	for id := range l.Taking {
+		if ns.Admits(id) && len(ids) < wire.MaxDirect {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,338 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// directProtocol is that of the streams over which pushes of small namespaces go directly
+// from their origin to each member.
+const directProtocol protocol.ID = "/syncd/direct/1.0.0"
+
+// direct carries pushes directly: over a line to each member that is connected, which this
+// node has opened, and over inlets that members have opened. Which pushes go that way
+// internal/node decides; GossipSub carries the others.
+type direct struct {
+	pushes *pushes
+
+	mu     sync.Mutex // guards lines and inlets, and is taken before those of the lines
+	lines  map[ID]*line
+	inlets map[ID]*inlet // the newest of each member
+}
+
+const (
+	// linksPause is for how long changes of lines are gathered before members are told.
+	linksPause = 200 * time.Millisecond
+	// leastLinePause follows the end of a line; each that ends early doubles it, up to
+	// mostLinePause. A line that has lasted for so long begins with the least again.
+	leastLinePause = 250 * time.Millisecond
+	mostLinePause  = time.Minute
+)
+
+func newDirect(p *pushes) *direct {
+	return &direct{pushes: p, lines: map[ID]*line{}, inlets: map[ID]*inlet{}}
+}
+
+// meet opens a line to a member that is connected, unless there is one. The host tells of
+// each that it comes to see.
+func (d *direct) meet(id ID) {
+	if id == d.pushes.node.self.id {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l := d.lines[id]; l != nil {
+		wake(l.again)
+		return
+	}
+	if !d.reachable(id) {
+		return
+	}
+	l := newLine(id)
+	d.lines[id] = l
+	d.pushes.node.soon(func() { d.keep(l) })
+}
+
+// reachable reports whether a line to a member can be: over a connection without a bound
+// of its bytes.
+func (d *direct) reachable(id ID) bool {
+	h := d.pushes.host
+	return h.Host.Network().Connectedness(id) == network.Connected && h.admits(id)
+}
+
+// keep opens a line, and again when it has ended, as long as the member is connected.
+func (d *direct) keep(l *line) {
+	n := d.pushes.node
+	pause := leastLinePause
+	for n.ctx.Err() == nil {
+		begun := time.Now()
+		d.serve(l)
+		if d.lost(l) {
+			return
+		}
+		if time.Since(begun) > mostLinePause {
+			pause = leastLinePause
+		}
+		timer := time.NewTimer(pause/2 + jitter(pause))
+		select {
+		case <-timer.C:
+			pause = min(2*pause, mostLinePause)
+		case <-l.again:
+			timer.Stop()
+		case <-n.ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// lost forgets a line whose member is not connected any more.
+func (d *direct) lost(l *line) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.reachable(l.id) {
+		return false
+	}
+	delete(d.lines, l.id)
+	return true
+}
+
+// serve runs a line until its stream ends.
+func (d *direct) serve(l *line) {
+	n := d.pushes.node
+	ctx, cancel := context.WithTimeout(n.ctx, n.limits.DialTimeout)
+	s, err := d.pushes.host.NewStream(ctx, l.id, directProtocol)
+	cancel()
+	if err != nil {
+		l.deaf(true) // it does not push, is leaving, or has no room for a stream
+		return
+	}
+	defer context.AfterFunc(n.ctx, func() { s.Reset() })()
+	var writing sync.WaitGroup
+	over := make(chan struct{})
+	writing.Go(func() { l.write(s, n.limits.IdleTimeout, over) })
+	r := bufio.NewReader(s)
+	for {
+		t, err := wire.ReadTakes(r)
+		if err != nil {
+			break
+		}
+		anew, ok := l.hear(t)
+		if !ok {
+			break
+		}
+		if f := d.pushes.follower(t.Topic); anew && f != nil && f.serves(l.id) {
+			standing := f.core.Standing()
+			l.add(t.Topic, standing, standing.Direct())
+		}
+		d.changed()
+	}
+	close(over)
+	s.Reset()
+	writing.Wait()
+	l.deaf(false)
+	d.changed()
+}
+
+// receive takes the pushes of a member, over an inlet. The host has found it to be one.
+func (d *direct) receive(s network.Stream) {
+	n, id := d.pushes.node, s.Conn().RemotePeer()
+	if !n.gate.enter() {
+		s.Reset()
+		return
+	}
+	defer n.gate.leave()
+	defer context.AfterFunc(n.ctx, func() { s.Reset() })()
+	in := &inlet{id: id, stream: s, told: map[wire.Topic][]node.ID{}, wake: make(chan struct{}, 1)}
+	d.mu.Lock()
+	former := d.inlets[id]
+	d.inlets[id] = in
+	d.mu.Unlock()
+	if former != nil {
+		former.stream.Reset()
+	}
+	var telling sync.WaitGroup
+	over := make(chan struct{})
+	telling.Go(func() { in.tell(d, over) })
+	d.read(s)
+	close(over)
+	s.Reset()
+	telling.Wait()
+	d.mu.Lock()
+	if d.inlets[id] == in {
+		delete(d.inlets, id)
+	}
+	d.mu.Unlock()
+}
+
+// read takes what comes over an inlet. While what it brought waits for its commit, nothing
+// more is read, so that a writer that is faster than this node's disk holds it back, and
+// tells of what it could not send.
+func (d *direct) read(s network.Stream) {
+	id := s.Conn().RemotePeer()
+	r := bufio.NewReader(s)
+	var topic wire.Topic
+	for {
+		push, err := wire.ReadDirect(r, &topic)
+		if err != nil {
+			return
+		}
+		f := d.pushes.follower(topic)
+		if f == nil || !f.serves(id) {
+			continue
+		}
+		if !f.arrived(id, push) {
+			return
+		}
+	}
+}
+
+// changed makes the inlets tell anew which topics this node takes, and which lines it has.
+func (d *direct) changed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, in := range d.inlets {
+		wake(in.wake)
+	}
+}
+
+// linesOf are the lines of a namespace.
+func (d *direct) linesOf(topic wire.Topic) *node.Lines {
+	all := &node.Lines{Taking: map[node.ID][]node.ID{}}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, l := range d.lines {
+		switch links, takes, ready := l.takes(topic); {
+		case takes:
+			all.Taking[node.ID(id)] = links
+		case !ready:
+			all.Coming = append(all.Coming, node.ID(id))
+		}
+	}
+	return all
+}
+
+// push sends a push to members, each over its line.
+func (d *direct) push(topic wire.Topic, push *node.Push, to []node.ID) {
+	data := push.Direct()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range to {
+		if l := d.lines[ID(id)]; l != nil {
+			l.add(topic, push, data)
+		}
+	}
+}
+
+// inlet is a stream over which a member pushes to this node.
+type inlet struct {
+	id     ID
+	stream network.Stream
+	told   map[wire.Topic][]node.ID // which topics, and with which lines; used by tell only
+	wake   chan struct{}
+}
+
+// tell says which topics this node takes from the member, and again what changes.
+func (in *inlet) tell(d *direct, over chan struct{}) {
+	n := d.pushes.node
+	for ready := false; ; ready = true {
+		b := d.takes(in)
+		if !ready {
+			b = wire.AppendTakes(b, &wire.Takes{Kind: wire.TakesReady})
+		}
+		if len(b) > 0 {
+			_ = in.stream.SetWriteDeadline(time.Now().Add(n.limits.IdleTimeout)) // without it Write only fails later
+			if _, err := in.stream.Write(b); err != nil {
+				in.stream.Reset()
+				return
+			}
+		}
+		select {
+		case <-in.wake:
+		case <-over:
+			return
+		}
+		timer := time.NewTimer(linksPause)
+		select {
+		case <-timer.C:
+		case <-over:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// takes is what has changed since it was told.
+func (d *direct) takes(in *inlet) (b []byte) {
+	now := map[wire.Topic][]node.ID{}
+	for topic, f := range d.pushes.small() {
+		if f.serves(in.id) {
+			now[topic] = f.core.Links(d.linesOf(topic))
+		}
+	}
+	for topic, links := range now {
+		if before, told := in.told[topic]; told && slices.Equal(before, links) {
+			continue
+		}
+		t := &wire.Takes{Kind: wire.TakesTopic, Topic: topic}
+		for _, id := range links {
+			t.Links = append(t.Links, []byte(id))
+		}
+		b = wire.AppendTakes(b, t)
+	}
+	for topic := range in.told {
+		if _, taken := now[topic]; !taken {
+			b = wire.AppendTakes(b, &wire.Takes{Kind: wire.TakesNoMore, Topic: topic})
+		}
+	}
+	in.told = now
+	return b
+}
+
+// arrived examines what has come directly, and hands it to what commits. It reports
+// whether the stream is to go on.
+func (f *follower) arrived(from ID, push []byte) bool {
+	if !f.ns.gate.enter() {
+		return true
+	}
+	defer f.ns.gate.leave()
+	a, verdict, err := f.core.ArrivedDirectly(node.ID(from), push)
+	f.ns.node.pushArrived(f.ns, from, verdict, err)
+	if verdict == node.PushTaken {
+		select {
+		case f.arrivals <- a:
+		case <-f.ns.ctx.Done():
+		}
+	}
+	return verdict != node.PushRefused
+}
+
+// pushArrived counts a push that has come.
+func (n *Node) pushArrived(ns *Namespace, from ID, verdict node.PushVerdict, err error) {
+	what := "ignored"
+	switch verdict {
+	case node.PushTaken:
+		what = "received"
+	case node.PushRefused:
+		what = "refused"
+		n.refusals.write(n.log.With(logPeer(from)), slog.LevelInfo, "a push was refused", logNamespace(ns), logError(err))
+	}
+	n.metrics.pushes.WithLabelValues(what).Inc()
+}
+
+// wake gives a token to what waits for one.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
