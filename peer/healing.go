@@ -130,51 +130,135 @@ const (
 // until it is there, or each other member that may write was asked.
 func (n *Node) heals() {
 	defer n.gate.leave()
-	for wait := leastHeal; !n.heal(n.ctx) && n.pause(wait); wait = min(2*wait, mostHeal) {
+	h := newHealing(n)
+	untilDone(func() bool { return h.round(n.ctx) }, n.pause)
+}
+
+// untilDone runs rounds with growing pauses until one is the last, or a pause is cut.
+func untilDone(round func() (done bool), pause func(time.Duration) bool) {
+	for wait := leastHeal; !round() && pause(wait); wait = min(2*wait, mostHeal) {
 	}
 }
 
-// heal reports whether there is nothing left to do.
-func (n *Node) heal(ctx context.Context) (done bool) {
-	done = true
-	failed := func(name string, err error) {
-		if ctx.Err() == nil {
-			n.log.Error("damage could not be repaired", slog.String("ns", name), logError(err))
-		}
+// healing is how far a node has come that repairs itself.
+type healing struct {
+	node *Node
+	// left are the names of namespaces whose repair has ended with an error that lasts.
+	left map[string]bool
+	// asked are the members that were asked for what a namespace has lost; over are the
+	// namespaces of which this has ended, by how many losses there were.
+	asked map[*Namespace]*regaining
+	over  map[*Namespace]uint64
+}
+
+func newHealing(n *Node) *healing {
+	return &healing{n, map[string]bool{}, map[*Namespace]*regaining{}, map[*Namespace]uint64{}}
+}
+
+// hindered is the error of a repair that was ended by something else than the damage: a
+// full disk, a store that makes a backup. It may speak of the damage, too.
+type hindered struct{ error }
+
+func (h *hindered) Unwrap() error { return h.error }
+
+// lasts reports whether trying again would end with the same error: damage that a repair
+// cannot mend.
+func lasts(err error) bool {
+	if _, ok := errors.AsType[*hindered](err); ok {
+		return false
 	}
+	return errors.Is(err, ErrCorrupt)
+}
+
+// round reports whether there is nothing left to do.
+func (h *healing) round(ctx context.Context) (done bool) {
+	n := h.node
+	done = true
 	for _, u := range n.Unserved() {
-		if _, err := n.Repair(ctx, u.Name); err != nil {
-			failed(u.Name, err) // trying again would find the same
-		}
+		done = h.repair(ctx, u.Name) && done
 	}
 	for _, ns := range n.Namespaces() {
 		if n.Damage() != nil || n.damage.of(ns.id) != nil {
-			if _, err := ns.Repair(ctx); err != nil {
-				failed(ns.Name(), err)
-			}
-		}
-		if ns.Lost() == nil {
-			continue
-		}
-		var r Repair
-		if err := ns.look(ctx, "take back what is lost in", func(ctx context.Context) error { return ns.regain(ctx, &r) }); err != nil {
-			failed(ns.Name(), err)
-			continue
-		}
-		others := 0
-		for _, m := range ns.core.Members().Active() {
-			if ID(m.ID) != n.self.id {
-				others++
-			}
-		}
-		switch lost := ns.Lost(); {
-		case lost == nil:
-			n.log.Info("what was lost is back", logNamespace(ns), slog.Int64("records", r.Regained))
-		case len(r.From) == others:
-			n.log.Error("each member was asked for what is lost, and what is named the members do not hold: end the list of it (syncd verify --accept-loss)", logNamespace(ns), slog.Int64("records", lost.missing()))
-		default:
-			done = false
+			done = h.repair(ctx, ns.Name()) && done
 		}
 	}
+	for _, ns := range n.Namespaces() { // once all are repaired: a repair is one of the whole store
+		done = h.regain(ctx, ns) && done
+	}
 	return done
+}
+
+// repair repairs a namespace, and reports whether that is over, well or not.
+func (h *healing) repair(ctx context.Context, name string) (over bool) {
+	if h.left[name] {
+		return true
+	}
+	_, err := h.node.Repair(ctx, name)
+	return h.ended(ctx, name, err)
+}
+
+// ended notes how a step of the repair of a namespace has ended, and reports whether it
+// need not be tried again.
+func (h *healing) ended(ctx context.Context, name string, err error) (over bool) {
+	switch {
+	case err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed):
+		return true
+	case lasts(err):
+		h.left[name] = true
+		h.node.log.Error("damage could not be repaired", slog.String("ns", name), logError(err))
+		return true
+	}
+	h.node.log.Warn("damage could not be repaired now, and it is tried again", slog.String("ns", name), logError(err))
+	return false
+}
+
+// regain asks members for what a namespace has lost, and reports whether that is over.
+func (h *healing) regain(ctx context.Context, ns *Namespace) (over bool) {
+	lost, losses := ns.core.Losses()
+	if last, ended := h.over[ns]; ended && last == losses || !lost.Regainable() {
+		return true
+	}
+	of := h.asked[ns]
+	if of == nil {
+		of = &regaining{}
+		h.asked[ns] = of
+	}
+	var r Repair
+	err := ns.look(ctx, "take back what is lost in", func(ctx context.Context) error { return ns.regain(ctx, &r, of) })
+	if err != nil {
+		over = h.ended(ctx, ns.Name(), err)
+	} else {
+		over = h.told(ns, of)
+	}
+	if over {
+		h.over[ns] = losses // a loss that came meanwhile is asked for anew
+	}
+	return over
+}
+
+// told says how the asking of members has ended, and reports whether it has.
+func (h *healing) told(ns *Namespace, of *regaining) (over bool) {
+	lost, losses := ns.core.Losses()
+	switch {
+	case lost == nil:
+		h.node.log.Info("what was lost is back", logNamespace(ns))
+	case !lost.Regainable():
+		h.node.log.Info("what members can give back of what was lost is back: end the list of the rest (syncd verify --accept-loss)",
+			logNamespace(ns), slog.Int("set_aside", lost.SetAside), slog.Int("kept", lost.Kept))
+	case h.askedAll(ns, of, losses):
+		h.node.log.Error("each member was asked for what is lost, and what is named the members do not hold: end the list of it (syncd verify --accept-loss)", logNamespace(ns), slog.Int64("records", lostOf(lost).missing()))
+	default:
+		return false
+	}
+	return true
+}
+
+// askedAll reports whether each other member that may write was asked since a loss.
+func (h *healing) askedAll(ns *Namespace, of *regaining, losses uint64) bool {
+	for _, m := range ns.core.Members().Active() {
+		if id := ID(m.ID); id != h.node.self.id && !of.has(id, losses) {
+			return false
+		}
+	}
+	return true
 }

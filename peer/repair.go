@@ -100,7 +100,7 @@ func (ns *Namespace) repair(ctx context.Context, r *Repair) error {
 		return err
 	}
 	if ns.core.Lost() != nil {
-		if err := ns.regain(ctx, r); err != nil {
+		if err := ns.regain(ctx, r, &regaining{}); err != nil {
 			return err
 		}
 	}
@@ -109,12 +109,30 @@ func (ns *Namespace) repair(ctx context.Context, r *Repair) error {
 	return ns.verify(ctx, &r.Verification)
 }
 
-// regain syncs with members until nothing is missing.
-func (ns *Namespace) regain(ctx context.Context, r *Repair) error {
+// regaining is which members were synced with since the last loss.
+type regaining struct {
+	losses uint64 // how many there were then
+	from   map[ID]bool
+}
+
+// note notes a sync with a member that began after so many losses.
+func (g *regaining) note(id ID, losses uint64) {
+	if g.losses != losses || g.from == nil {
+		g.losses, g.from = losses, map[ID]bool{}
+	}
+	g.from[id] = true
+}
+
+func (g *regaining) has(id ID, losses uint64) bool { return g.losses == losses && g.from[id] }
+
+// regain syncs with members that were not asked yet, until they have given back all that
+// members can.
+func (ns *Namespace) regain(ctx context.Context, r *Repair, of *regaining) error {
 	n := ns.node
 	for _, m := range ns.core.Members().Active() {
 		id := ID(m.ID)
-		if id == n.self.id || !n.known(id) {
+		_, losses := ns.core.Losses() // before the sync, which may have seen none after it
+		if id == n.self.id || !n.known(id) || of.has(id, losses) {
 			continue
 		}
 		var report Report
@@ -134,11 +152,12 @@ func (ns *Namespace) regain(ctx context.Context, r *Repair) error {
 			continue
 		}
 		r.From = append(r.From, id)
-		if lost := ns.core.Lost(); !lost.Missing() && (lost == nil || !lost.Control && !lost.Older) {
+		of.note(id, losses)
+		if !ns.core.Lost().Regainable() {
 			return nil
 		}
 	}
-	return nil
+	return ns.core.Regain() // other syncs may have brought something
 }
 
 // salvage makes the files of the store anew, without what is damaged. Before that, all
@@ -172,7 +191,9 @@ func (n *Node) salvage(ctx context.Context, found error) (damage []string, err e
 		keep = n.keepDamaged
 	}
 	done, err := store.Salvage(ctx, known, keep)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrCorrupt) {
+		return nil, &hindered{errors.Join(found, err)}
+	} else if err != nil {
 		return nil, errors.Join(found, err)
 	}
 	failed := n.damage.repaired(mark)

@@ -52,6 +52,10 @@ func (l *Lost) validate() error {
 // Missing reports whether a record may be missing that no member gave back.
 func (l *Lost) Missing() bool { return l != nil && (len(l.Keys) > 0 || l.Unnamed != 0) }
 
+// Regainable reports whether a member may give back something of it: not where only
+// entries of the kept log are gone, which stay with the node that kept them.
+func (l *Lost) Regainable() bool { return l.Missing() || l != nil && (l.Control || l.Older) }
+
 // add takes up what a salvage has left behind.
 func (l *Lost) add(data, control dbadapter.Loss, older bool) {
 	for _, key := range data.Keys {
@@ -96,23 +100,45 @@ func (ns *Namespace) MayLack() error {
 }
 
 // Salvaged follows a salvage of the store: what is kept of the records is computed
-// anew, what is lost is noted, and the list of members is put back from memory. It returns of how many ranges the sums were others.
+// anew, what is lost is noted, and the list of members is put back from memory. It returns
+// of how many ranges the sums were others. A loss that could not be made durable is known
+// all the same, and the next change of the state makes it so.
 func (ns *Namespace) Salvaged(ctx context.Context, data, control dbadapter.Loss, older bool) (ranges int, err error) {
-	var failed error
-	logs := ns.logs()
-	if older || data.Any() || control.Any() || !bytes.Equal(logs, ns.Members().state.Logs) { // else the state need not be written
-		failed = ns.update(func(s *State) error {
-			s.Lose(data, control, older, ns.node.Now())
-			s.Logs = logs
-			return nil
-		})
-	}
+	failed := ns.lose(data, control, older)
 	ns.updating.Lock()
 	failed = errors.Join(failed, ns.restoreList(ctx))
 	ns.updating.Unlock()
 	ns.vouching.waiting.again()
 	d, _, err := ns.Audit(ctx, nil)
 	return d.Ranges, errors.Join(failed, err)
+}
+
+// lose notes what is lost, in the memory also where that cannot be made durable.
+func (ns *Namespace) lose(data, control dbadapter.Loss, older bool) error {
+	lost := older || data.Any() || control.Any()
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	logs := ns.logs()
+	if !lost && bytes.Equal(logs, ns.Members().state.Logs) {
+		return nil // the state need not be written
+	}
+	note := func(s *State) error {
+		s.Lose(data, control, older, ns.node.Now())
+		s.Logs = logs
+		return nil
+	}
+	if lost {
+		ns.losses++
+	}
+	err := ns.updateLocked(note)
+	if err != nil && !ns.over {
+		members := ns.Members()
+		next := members.state.clone()
+		_ = note(next) // never fails
+		ns.members.Store(newMembers(next, members.List))
+		ns.unsaved = true
+	}
+	return err
 }
 
 // Lost is what the node lacks; nil if it lacks nothing.
@@ -123,41 +149,75 @@ func (ns *Namespace) Lost() *Lost { return ns.Members().state.Lost.clone() }
 // new writes of theirs, and nothing tells. Once the node was found equal with a member,
 // nothing is older than what the members hold, and the list of members is theirs.
 func (ns *Namespace) Regain() error {
-	lost := ns.Lost()
-	if lost == nil {
-		return nil
+	for over := false; !over; {
+		lost, losses := ns.Losses()
+		if lost == nil {
+			return nil
+		}
+		held, err := ns.holds(lost.Keys)
+		if err != nil {
+			return err
+		}
+		if over, err = ns.regained(held, losses); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// holds is which of the keys hold a record.
+func (ns *Namespace) holds(keys [][]byte) (held map[string]bool, err error) {
 	snap, err := ns.Store.Snapshot()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer snap.Close()
-	lost.Keys = slices.DeleteFunc(lost.Keys, func(key []byte) bool {
-		_, failed := snap.Get(key)
-		if failed != nil && !errors.Is(failed, dbadapter.ErrNotFound) {
-			err = failed
+	held = map[string]bool{}
+	for _, key := range keys {
+		switch _, err := snap.Get(key); {
+		case err == nil:
+			held[string(key)] = true
+		case !errors.Is(err, dbadapter.ErrNotFound):
+			return nil, err
 		}
-		return failed == nil
-	})
-	if err != nil {
-		return err
 	}
-	if !ns.recovering() {
+	return held, nil
+}
+
+// regained takes off the list the keys that are held, and reports whether it could: not if
+// there was another loss since they were looked for, which may be one of the same keys.
+func (ns *Namespace) regained(held map[string]bool, losses uint64) (done bool, err error) {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if ns.losses != losses {
+		return false, nil
+	}
+	before, lost := ns.Lost(), ns.Lost()
+	if lost == nil { // it was accepted
+		return true, nil
+	}
+	lost.Keys = slices.DeleteFunc(lost.Keys, func(key []byte) bool { return held[string(key)] })
+	if !ns.vouching.mark.Recovering {
 		lost.Control, lost.Older = false, false
 	}
-	return ns.update(func(s *State) error {
+	if lost.Control == before.Control && lost.Older == before.Older && len(lost.Keys) == len(before.Keys) && !ns.unsaved {
+		return true, nil
+	}
+	return true, ns.updateLocked(func(s *State) error {
 		s.Lost = lost
-		if !lost.Missing() && !lost.Control && !lost.Older && lost.SetAside == 0 && lost.Kept == 0 {
+		if !lost.Regainable() && lost.SetAside == 0 && lost.Kept == 0 {
 			s.Lost = nil
 		}
 		return nil
 	})
 }
 
-func (ns *Namespace) recovering() bool {
+// Losses is Lost, and how many losses were found since the opening. A member that was
+// asked before the last of them was not asked for what that has taken.
+func (ns *Namespace) Losses() (*Lost, uint64) {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	return ns.vouching.mark.Recovering
+	return ns.Lost(), ns.losses
 }
 
 // AcceptLoss ends the list of what is lost.
