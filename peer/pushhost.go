@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/event"
 	"github.com/libp2p/go-libp2p/core/host"
@@ -145,6 +146,7 @@ type trackedStream struct {
 	host      *memberHost
 	throttles throttles
 	release   func()
+	deadline  time.Time // of writes; used by the one that writes
 }
 
 func (s *trackedStream) forget() {
@@ -164,13 +166,25 @@ func (s *trackedStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// SetWriteDeadline bounds what the peer takes to accept bytes. What the bounds of the
+// bandwidth take does not count.
+func (s *trackedStream) SetWriteDeadline(t time.Time) error {
+	s.deadline = t
+	return s.Stream.SetWriteDeadline(t)
+}
+
 // Write waits for its bound. GossipSub drops what would wait for too long.
 func (s *trackedStream) Write(b []byte) (written int, err error) {
 	if len(s.throttles.send.limiters) == 0 {
 		return s.Stream.Write(b)
 	}
 	for part := range slices.Chunk(b, meteredBytes) {
-		s.throttles.send.wait(len(part), s.host.node.ctx.Done())
+		waited := s.throttles.send.wait(len(part), s.host.node.ctx.Done())
+		if waited > 0 && !s.deadline.IsZero() {
+			if err := s.SetWriteDeadline(s.deadline.Add(waited)); err != nil {
+				return written, err
+			}
+		}
 		n, err := s.Stream.Write(part)
 		if written += n; err != nil {
 			return written, err

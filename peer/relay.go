@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/libp2p/go-libp2p/core/transport"
 	"github.com/libp2p/go-libp2p/p2p/host/eventbus"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
@@ -142,12 +143,24 @@ func (r *relays) reserve(at peer.AddrInfo) time.Duration {
 	ctx, cancel := context.WithTimeout(r.ctx, relayTimeout)
 	defer cancel()
 	at.Addrs = slices.Concat(at.Addrs, overQUIC(at.Addrs))
-	place, err := client.Reserve(ctx, r.host, at)
+	place, err := client.Reserve(ctx, endingHost{r.host}, at)
 	r.set(at.ID, err == nil)
 	if err != nil {
 		return relayRetry
 	}
 	return min(max(time.Until(place.Expiration)/2, relayRetry), relayRenewal)
+}
+
+// endingHost resets the streams that it opens when the context ends in which it did:
+// client.Reserve waits for an answer for a minute, whatever becomes of its context.
+type endingHost struct{ host.Host }
+
+func (h endingHost) NewStream(ctx context.Context, id ID, protocols ...protocol.ID) (network.Stream, error) {
+	s, err := h.Host.NewStream(ctx, id, protocols...)
+	if err == nil {
+		context.AfterFunc(ctx, func() { s.Reset() })
+	}
+	return s, err
 }
 
 // overQUIC are the addresses at which a node that listens at the given ones over TCP

@@ -1,12 +1,20 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
 	libp2ppeer "github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/peerstore"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/p2p/host/peerstore/pstoremem"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/client"
 	"github.com/libp2p/go-libp2p/p2p/protocol/circuitv2/pb"
 	ma "github.com/multiformats/go-multiaddr"
@@ -202,4 +210,59 @@ func TestRelayOverQUIC(t *testing.T) {
 	if want := of("/dns4/relay.example/udp/4747/quic-v1", "/ip6/2001:db8::1/udp/1/quic-v1"); !slices.EqualFunc(got, want, ma.Multiaddr.Equal) {
 		t.Errorf("%v, want %v", got, want)
 	}
+}
+
+// silentRelay is a host whose streams lead to a relay that never answers.
+type silentRelay struct {
+	host.Host
+	peers peerstore.Peerstore
+}
+
+func (h silentRelay) Peerstore() peerstore.Peerstore { return h.peers }
+
+func (h silentRelay) NewStream(context.Context, ID, ...protocol.ID) (network.Stream, error) {
+	return &silentStream{reset: make(chan struct{})}, nil
+}
+
+type silentStream struct {
+	network.Stream
+	deadline time.Time
+	reset    chan struct{}
+	once     sync.Once
+}
+
+func (s *silentStream) Read([]byte) (int, error) {
+	select {
+	case <-s.reset:
+	case <-time.After(time.Until(s.deadline)):
+	}
+	return 0, network.ErrReset
+}
+
+func (s *silentStream) Write(b []byte) (int, error)   { return len(b), nil }
+func (s *silentStream) SetDeadline(t time.Time) error { s.deadline = t; return nil }
+func (s *silentStream) Close() error                  { return nil }
+func (s *silentStream) Reset() error                  { s.once.Do(func() { close(s.reset) }); return nil }
+
+// A relay that does not answer holds a node up for no longer than relayTimeout, and not at
+// all once the node stops.
+func TestSilentRelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers, err := pstoremem.NewPeerstore()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer peers.Close()
+		r := &relays{host: silentRelay{peers: peers}, reserved: map[ID]bool{}}
+		r.ctx, r.cancel = context.WithCancel(t.Context())
+		begun := time.Now()
+		if wait := r.reserve(libp2ppeer.AddrInfo{ID: "relay"}); wait != relayRetry || time.Since(begun) != relayTimeout {
+			t.Errorf("after %s it waits for %s", time.Since(begun), wait)
+		}
+		begun = time.Now()
+		time.AfterFunc(time.Second, r.cancel)
+		if r.reserve(libp2ppeer.AddrInfo{ID: "relay"}); time.Since(begun) != time.Second {
+			t.Errorf("it goes on for %s after the stop", time.Since(begun)-time.Second)
+		}
+	})
 }

@@ -1,0 +1,77 @@
+package peer
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// sink is a stream that takes what is written at once, before its deadline only.
+type sink struct {
+	network.Stream
+	deadline time.Time
+	written  int
+	reset    bool
+}
+
+func (s *sink) SetWriteDeadline(t time.Time) error { s.deadline = t; return nil }
+func (s *sink) Reset() error                       { s.reset = true; return nil }
+
+func (s *sink) Write(b []byte) (int, error) {
+	if !s.deadline.IsZero() && !time.Now().Before(s.deadline) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	s.written += len(b)
+	return len(b), nil
+}
+
+// Under a bound of the bandwidth pushes to many members wait for longer than a member may
+// take to read: no line ends of that. A member that reads nothing still ends its own.
+func TestLinesWaitForTheirBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &Node{ctx: t.Context()}
+		n.bandwidth = newBandwidth(Bandwidth{Send: MinBandwidth}, func(string, time.Duration) {})
+		idle := Limits{}.withDefaults().IdleTimeout
+		var writing sync.WaitGroup
+		over := make(chan struct{})
+		data := bytes.Repeat([]byte{1}, lineWrite-64)
+		begun := time.Now()
+		var sinks []*sink
+		for range 60 {
+			to := &sink{}
+			sinks = append(sinks, to)
+			s := &trackedStream{Stream: to, host: &memberHost{node: n}}
+			s.throttles, s.release = n.bandwidth.of("member")
+			l := newLine("member")
+			l.hear(&wire.Takes{Kind: wire.TakesTopic, Topic: wire.Topic{1}})
+			l.add(wire.Topic{1}, new(node.Push), data)
+			writing.Go(func() { l.write(s, idle, over) })
+		}
+		time.Sleep(10 * idle) // virtual
+		close(over)
+		writing.Wait()
+		for i, s := range sinks {
+			if s.reset || s.written < len(data) {
+				t.Fatalf("line %d ended after %d bytes, reset %v", i, s.written, s.reset)
+			}
+		}
+		if whole := time.Duration(len(sinks)*len(data)) * time.Second / MinBandwidth; whole < idle {
+			t.Errorf("all of it takes %s, which is less than the idle time-out of %s", whole, idle)
+		}
+		late := &trackedStream{Stream: &sink{}, host: &memberHost{node: n}}
+		late.throttles, late.release = n.bandwidth.of("member")
+		_ = late.SetWriteDeadline(begun)
+		if _, err := late.Write(data); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a write after its deadline: %v", err)
+		}
+	})
+}
