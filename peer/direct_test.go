@@ -104,8 +104,8 @@ func TestLineOverflow(t *testing.T) {
 		l.add(topic, new(node.Push), data)
 		l.add(other, new(node.Push), data) // it is not taken
 	}
-	if l.bytes > lineBytes || len(l.queue) > pushQueue {
-		t.Errorf("%d pushes of %d bytes wait", len(l.queue), l.bytes)
+	if l.bytes > lineBytes || l.count > pushQueue {
+		t.Errorf("%d pushes of %d bytes wait", l.count, l.bytes)
 	}
 	var sent []byte
 	var last wire.Topic

@@ -11,7 +11,8 @@ import (
 )
 
 // line carries pushes to one member. What waits for a slow one is bounded; of what is
-// beyond the member is told, once for each namespace, that there is more.
+// beyond the member is told, once for each namespace, that there is more. Namespaces take
+// turns, so that one that pushes much holds up no other for longer than a write.
 type line struct {
 	id    ID
 	again chan struct{} // holds a token once there is a reason to open it soon
@@ -20,16 +21,25 @@ type line struct {
 	mu     sync.Mutex // guards what follows
 	ready  bool       // the member has said what it takes
 	topics map[wire.Topic][]node.ID
-	queue  []queued
-	bytes  int // of the queue
-	// behind are the last pushes of the namespaces in which one found no room.
-	behind map[wire.Topic]*node.Push
+	queues map[wire.Topic]*lineQueue // none is empty
+	turns  []wire.Topic              // of the queues, in the order in which they are written
+	count  int                       // of the pushes in all queues
+	bytes  int                       // of these
+}
+
+// lineQueue is what waits of one namespace.
+type lineQueue struct {
+	pushes []queued
+	bytes  int
+	// behind is the last push, once one has found no room: behind those that wait goes
+	// the word that there is more.
+	behind *node.Push
 }
 
 // queued is a push that waits.
 type queued struct {
-	topic wire.Topic
-	data  []byte
+	push *node.Push
+	data []byte
 }
 
 const (
@@ -45,7 +55,7 @@ const (
 func newLine(id ID) *line {
 	return &line{
 		id: id, again: make(chan struct{}, 1), wake: make(chan struct{}, 1),
-		topics: map[wire.Topic][]node.ID{}, behind: map[wire.Topic]*node.Push{},
+		topics: map[wire.Topic][]node.ID{}, queues: map[wire.Topic]*lineQueue{},
 	}
 }
 
@@ -75,9 +85,9 @@ func (l *line) hear(t *wire.Takes) (anew, ok bool) {
 func (l *line) deaf(ready bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ready, l.bytes, l.queue = ready, 0, nil
+	l.ready, l.count, l.bytes, l.turns = ready, 0, 0, nil
 	clear(l.topics)
-	clear(l.behind)
+	clear(l.queues)
 }
 
 // takes reports whether the member takes the pushes of a topic, and which lines it has
@@ -89,45 +99,90 @@ func (l *line) takes(topic wire.Topic) (links []node.ID, takes, ready bool) {
 	return links, takes, l.ready
 }
 
-// add queues a push, or that there is more.
+// add queues a push, or that there is more. Where there is no room, the namespace of which
+// most waits gives up its last push.
 func (l *line) add(topic wire.Topic, push *node.Push, data []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, takes := l.topics[topic]; !takes {
 		return // since it was asked; the next push's number tells
 	}
-	if _, is := l.behind[topic]; is || len(l.queue) >= pushQueue || l.bytes+len(data) > lineBytes {
-		l.behind[topic] = push
-	} else {
-		l.queue = append(l.queue, queued{topic, data})
-		l.bytes += len(data)
+	q := l.queues[topic]
+	if q == nil {
+		q = &lineQueue{}
+		l.queues[topic] = q
+		l.turns = append(l.turns, topic)
+	}
+	if q.behind != nil {
+		q.behind = push
+		return
+	}
+	q.pushes = append(q.pushes, queued{push, data})
+	q.bytes += len(data)
+	l.count, l.bytes = l.count+1, l.bytes+len(data)
+	for l.count > pushQueue || l.bytes > lineBytes {
+		l.shorten()
 	}
 	wake(l.wake)
 }
 
-// next takes from the queue what is written next. Once that is empty, it is that there is
-// more. last is the topic that was written last, and is changed.
+// shorten drops the last push of the namespace of which most waits, by bytes or, where
+// there are too many pushes, by their number. mu is held.
+func (l *line) shorten() {
+	var longest *lineQueue
+	for _, topic := range l.turns { // the first of equal ones: not a map's order
+		switch q := l.queues[topic]; {
+		case longest == nil,
+			l.bytes > lineBytes && q.bytes > longest.bytes,
+			l.bytes <= lineBytes && len(q.pushes) > len(longest.pushes):
+			longest = q
+		}
+	}
+	last := longest.pushes[len(longest.pushes)-1]
+	longest.pushes = longest.pushes[:len(longest.pushes)-1]
+	longest.bytes -= len(last.data)
+	l.count, l.bytes = l.count-1, l.bytes-len(last.data)
+	if longest.behind == nil {
+		longest.behind = last.push
+	}
+}
+
+// next takes from the queues what is written next, a push of each in turn, and behind the
+// last one of a namespace that there is more, if there is. last is the topic that was
+// written last, and is changed.
 func (l *line) next(last *wire.Topic) (b []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	write := func(topic wire.Topic, data []byte) {
+	for len(l.turns) > 0 {
+		topic := l.turns[0]
+		q := l.queues[topic]
+		var data []byte
+		if len(q.pushes) > 0 {
+			data = q.pushes[0].data
+		} else {
+			data = q.behind.More().Direct()
+		}
+		if len(b) > 0 && len(b)+len(data) > lineWrite {
+			break
+		}
 		if topic != *last {
 			b, *last = wire.AppendTopic(b, topic), topic
 		}
 		b = wire.AppendDirect(b, data)
-	}
-	n := 0
-	for n < len(l.queue) && (n == 0 || len(b)+len(l.queue[n].data) <= lineWrite) {
-		write(l.queue[n].topic, l.queue[n].data)
-		l.bytes -= len(l.queue[n].data)
-		n++
-	}
-	l.queue = append([]queued(nil), l.queue[n:]...)
-	if n == 0 {
-		for topic, push := range l.behind {
-			write(topic, push.More().Direct())
+		l.turns = l.turns[1:]
+		if len(q.pushes) > 0 {
+			q.pushes[0] = queued{} // for the collector
+			q.pushes = q.pushes[1:]
+			q.bytes -= len(data)
+			l.count, l.bytes = l.count-1, l.bytes-len(data)
+		} else {
+			q.behind = nil
 		}
-		clear(l.behind)
+		if len(q.pushes) > 0 || q.behind != nil {
+			l.turns = append(l.turns, topic)
+		} else {
+			delete(l.queues, topic)
+		}
 	}
 	return b
 }

@@ -1,9 +1,11 @@
 package peer
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -74,4 +76,63 @@ func TestLinesWaitForTheirBound(t *testing.T) {
 			t.Errorf("a write after its deadline: %v", err)
 		}
 	})
+}
+
+// A namespace that pushes more than the member reads holds up no other: a push of each goes
+// in turn, whole, and what is told of as more is the busy one's only. What waits stays bounded.
+func TestNamespacesTakeTurnsOnALine(t *testing.T) {
+	l := newLine("member")
+	busy, calm, fresh := wire.Topic{1}, wire.Topic{2}, wire.Topic{3}
+	for _, topic := range []wire.Topic{busy, calm, fresh} {
+		l.hear(&wire.Takes{Kind: wire.TakesTopic, Topic: topic})
+	}
+	large, small := bytes.Repeat([]byte{1}, 60<<10), bytes.Repeat([]byte{2}, 100)
+	flood := func() {
+		for range 2 * pushQueue {
+			l.add(busy, new(node.Push), large)
+			l.add(busy, new(node.Push), small)
+		}
+		if l.bytes > lineBytes || l.count > pushQueue {
+			t.Fatalf("%d pushes of %d bytes wait", l.count, l.bytes)
+		}
+	}
+	flood()
+	l.add(calm, new(node.Push), small)
+	l.add(calm, new(node.Push), small)
+	flood()
+	l.add(fresh, new(node.Push), small)
+	var last, of wire.Topic
+	var order []wire.Topic
+	more := map[wire.Topic]int{}
+	for b := l.next(&last); len(b) > 0; b = l.next(&last) {
+		for r := bufio.NewReader(bytes.NewReader(b)); ; {
+			push, err := wire.ReadDirect(r, &of)
+			if err != nil {
+				break
+			}
+			order = append(order, of)
+			if m, err := wire.ParsePush(push); err == nil && m.Kind == wire.PushMore {
+				more[of]++
+			}
+		}
+	}
+	if want := []wire.Topic{busy, calm, fresh, busy, calm, busy}; len(order) < len(want) || !slices.Equal(order[:len(want)], want) {
+		t.Errorf("they are written in the order %v", order)
+	}
+	if len(more) != 1 || more[busy] != 1 {
+		t.Errorf("of more is told %v", more)
+	}
+	if l.count != 0 || l.bytes != 0 || len(l.queues) != 0 {
+		t.Errorf("there are left %d pushes, %d bytes, %d queues", l.count, l.bytes, len(l.queues))
+	}
+	// So it is where pushes are many and small.
+	for range 2 * pushQueue {
+		l.add(busy, new(node.Push), small)
+	}
+	l.add(calm, new(node.Push), small)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count != pushQueue || l.queues[calm].behind != nil {
+		t.Errorf("%d pushes wait, of the calm namespace %d", l.count, len(l.queues[calm].pushes))
+	}
 }
