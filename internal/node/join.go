@@ -35,6 +35,8 @@ type joinReply struct {
 	// Pledged is what the inviter has promised, and members may have collected up
 	// to: the newcomer writes nothing up to that.
 	Pledged dbadapter.Timestamp `cbor:"7,keyasint"`
+	// Placement is how the namespace is cut into shards; empty: it is one.
+	Placement []byte `cbor:"8,keyasint,omitempty"`
 }
 
 // joinAddresses are where a member can be dialled.
@@ -126,6 +128,8 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 		return nil, fmt.Errorf("%w: it says: %.200q", ErrDenied, strings.TrimPrefix(r.Denied, ErrDenied.Error()+": "))
 	case r.Version != joinVersion:
 		return nil, fmt.Errorf("it speaks version %d of the protocol, this node version %d; upgrade the older", r.Version, joinVersion)
+	case len(r.Placement) > 0:
+		return nil, errors.New("the namespace is cut into shards, which this program does not keep: use a newer one")
 	case len(r.Secret) != len(dbadapter.Secret{}) || dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret), r.Creator) != t.Namespace:
 		return nil, errors.New("it handed over another namespace than the ticket's; do not trust it")
 	}

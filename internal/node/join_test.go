@@ -113,6 +113,7 @@ func TestHostileInviter(t *testing.T) {
 		"a gap":           func(r *joinReply) { r.Statements = r.Statements[1:] },
 		"a flipped bit":   func(r *joinReply) { r.Statements[0][9] ^= 1 },
 		"another version": func(r *joinReply) { r.Version = 9 },
+		"shards":          func(r *joinReply) { r.Placement = []byte{0x83, 1, 2, 1} },
 		"a refusal":       func(r *joinReply) { r.Denied = "go away\x1b[31m" },
 	} {
 		err := read(edit)

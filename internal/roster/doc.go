@@ -31,6 +31,11 @@
 // can sign more than they let in, and give each node others; the lists are one again
 // once that admin is removed (room.go).
 //
+// A namespace that is cut into shards has layouts, which say where they are: statements
+// of admins that stand as others do. Of those that stand the one of the greatest epoch
+// counts, and an epoch follows from what its author had seen. The set takes them without
+// their tables, which are the caller's.
+//
 // What is not promised: At is a claim. An admin can date a statement as it likes,
 // and so choose from when on a writer's versions do not count; bounds against the
 // clock are for the caller, as for versions. The founder alone can found twice, and

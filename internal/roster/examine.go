@@ -19,6 +19,9 @@ func (s *Set) examine(e *entry) error {
 		if e.Author != s.cfg.Creator {
 			return errors.New("only the creator founds a namespace")
 		}
+		if e.Placement != s.cfg.Placement {
+			return errors.New("the namespace's id is made of another placement")
+		}
 		return nil
 	}
 	v := s.view(e.past)
@@ -42,11 +45,26 @@ func (s *Set) examine(e *entry) error {
 	if len(e.seats) == 0 {
 		return errors.New("the author was not an admin")
 	}
+	if e.Kind == Layout {
+		return s.examineLayout(e)
+	}
 	if err := v.effect(e); err != nil {
 		return err
 	}
 	if e.Kind == Grant && e.Role == RoleAdmin {
 		e.above = v.aboveNew(e.seats)
+	}
+	return nil
+}
+
+// examineLayout refuses a layout of a namespace that has one shard, and an epoch that does
+// not follow those that it had seen: it could be so great that no other one followed.
+func (s *Set) examineLayout(e *entry) error {
+	if s.cfg.Placement == "" {
+		return errors.New("the namespace is one shard, and has no layouts")
+	}
+	if want := s.epochSeen(e.Heads) + 1; e.Epoch != want {
+		return fmt.Errorf("its epoch is %d, and what it had seen makes it %d", e.Epoch, want)
 	}
 	return nil
 }

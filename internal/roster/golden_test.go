@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"strings"
 	"testing"
@@ -116,5 +117,57 @@ func TestGolden(t *testing.T) {
 		}
 		say("%s", line)
 	}
+	goldenLayouts(t, say)
 	golden.Compare(t, "testdata/golden.txt", b.String())
+}
+
+// goldenLayouts writes a second history, of a namespace that is cut into shards.
+func goldenLayouts(t *testing.T, say func(format string, args ...any)) {
+	t.Helper()
+	const placement = "\x83\x01\x18\x20\x02" // by hash, 32 shards, 2 replicas
+	cfg := Config{
+		Namespace: dbadapter.NamespaceIDOf(dbadapter.Secret{}, []byte(string(idOf(0))+placement)),
+		Creator:   idOf(0), Placement: placement, Verify: ed25519.Verify,
+	}
+	say("# A namespace with the secret of 32 bytes 00, made by node 0, with the placement %x.", placement)
+	say("namespace = %x", cfg.Namespace[:])
+	s := New(cfg)
+	fork := New(cfg)
+	second := func(n int64) dbadapter.Timestamp { return dbadapter.TimestampAt(time.Unix(1_800_000_000+n, 0)) }
+	put := func(what string, author int, at int64, d Draft, into ...*Set) {
+		t.Helper()
+		value := must(Make(into[0], d, idOf(author), second(at), signer(author)))
+		say("# %s", what)
+		say("value = %x", value)
+		say("hash = %s", HashOf(value))
+		for _, set := range into {
+			if status, err := set.Add(value); err != nil || status != Added {
+				t.Fatalf("%s: status %d, %v", what, status, err)
+			}
+		}
+	}
+	table := func(n byte) Table { return TableOf([]byte{n}) }
+	put("O: node 0 at second 0: found, skew 5 minutes", 0, 0, Draft{Kind: Found, Policy: Policy{MaxSkew: 5 * time.Minute}, Placement: placement}, s, fork)
+	put("P: node 0 at second 1, having seen O: layout of the table 01", 0, 1, Draft{Kind: Layout, Table: table(1)}, s, fork)
+	put("Q: node 0 at second 2, having seen P: grant node 1 admin", 0, 2, Draft{Kind: Grant, Subject: idOf(1), Role: RoleAdmin}, s, fork)
+	put("R: node 1 at second 3, having seen Q: layout of the table 02", 1, 3, Draft{Kind: Layout, Table: table(2)}, s)
+	put("S: node 0 at second 3, having seen Q: layout of the table 03", 0, 3, Draft{Kind: Layout, Table: table(3)}, fork)
+	both := func(what string) {
+		t.Helper()
+		s.Load(values(fork))
+		fork.Load(values(s))
+		if s.Digest() != fork.Digest() {
+			t.Fatal("two lists of the same statements")
+		}
+		l, _ := s.List().Layout()
+		say("# %s", what)
+		say("digest = %x", s.Digest())
+		say("layout = epoch %d, table %s, statement %s", l.Epoch, l.Table, l.Statement)
+	}
+	both("The list: of R and S the one with the greater hash counts.")
+	put("T: node 1 at second 4, having seen R and S: layout of the table 04", 1, 4, Draft{Kind: Layout, Table: table(4)}, s)
+	put("U: node 0 at second 4, having seen R and S: remove node 1", 0, 4, Draft{Kind: Remove, Subject: idOf(1)}, fork)
+	both("The list: T is void, being apart from the removal of its author; S counts as before.")
+	put("V: node 0 at second 5, having seen U: layout of the table 04", 0, 5, Draft{Kind: Layout, Table: table(4)}, s, fork)
+	both("The list.")
 }

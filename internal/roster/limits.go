@@ -4,6 +4,9 @@ package roster
 const (
 	// MaxValue is the longest statement in bytes: 64 heads take 2,176, two ids 80.
 	MaxValue = 4 << 10
+	// MaxPlacement bounds what a founding says of shards, in bytes; MaxValue has room for it
+	// and a policy.
+	MaxPlacement = 2 << 10
 	// MaxHeads is how many heads a statement may name. Honest nodes make one head
 	// out of all that they see, so that more come only from forks.
 	MaxHeads = 64

@@ -37,22 +37,35 @@ type VoidStatement struct {
 	Hash Hash
 }
 
+// StatedLayout is the layout that counts: of those that stand the one of the greatest
+// epoch; of several, the greatest hash.
+type StatedLayout struct {
+	Epoch     uint64
+	Table     Table // travels beside the statements
+	Statement Hash
+	By        ID
+	At        dbadapter.Timestamp
+}
+
 // List is what a set of statements says. It never changes; slices that it gives
 // must not be changed.
 type List struct {
 	digest  Digest
 	policy  Policy
 	members []Member
-	active  []Member
-	byID    map[ID]int
-	writers map[dbadapter.WriterID]ID // of all that ever wrote
-	spans   map[ID][]span
-	former  map[ID]FormerMember
-	voided  []VoidStatement
-	seats   map[ID][]seat
-	above   map[seat]bits
-	from    map[ID][]seat // by which the grant was given to a member that is no admin
-	links   map[seat]link // the seats in seats and from, and those above them
+
+	placement string
+	layout    StatedLayout
+	active    []Member
+	byID      map[ID]int
+	writers   map[dbadapter.WriterID]ID // of all that ever wrote
+	spans     map[ID][]span
+	former    map[ID]FormerMember
+	voided    []VoidStatement
+	seats     map[ID][]seat
+	above     map[seat]bits
+	from      map[ID][]seat // by which the grant was given to a member that is no admin
+	links     map[seat]link // the seats in seats and from, and those above them
 }
 
 // Digest stands for a list in greetings: equal digests, equal lists.
@@ -64,6 +77,13 @@ func (l *List) Digest() Digest { return l.digest }
 
 // Policy is what the members have agreed on.
 func (l *List) Policy() Policy { return l.policy }
+
+// Placement is how the namespace is cut into shards, in the bytes of package placement;
+// empty: it is one shard.
+func (l *List) Placement() string { return l.placement }
+
+// Layout is the layout that counts; false: none stands.
+func (l *List) Layout() (StatedLayout, bool) { return l.layout, l.layout.Epoch > 0 }
 
 // Members are the members by id.
 func (l *List) Members() []Member { return l.members }

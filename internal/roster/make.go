@@ -10,11 +10,14 @@ import (
 // Draft is what a statement is to say.
 type Draft struct {
 	Kind    Kind
-	Subject ID                  // not for Found; the author itself for Return
+	Subject ID                  // not for Found and Layout; the author itself for Return
 	Role    Role                // Grant
 	Expires dbadapter.Timestamp // Grant: the last instant of the role; 0 never
 	Since   dbadapter.Timestamp // Grant: from when on versions count; 0 the rule
 	Policy  Policy              // Found
+	// Placement is how the namespace is cut into shards; Found.
+	Placement string
+	Table     Table // Layout; the epoch follows from what the set has
 }
 
 // Make is a statement's value, on top of the heads of the set, as the set would
@@ -24,10 +27,13 @@ type Draft struct {
 func Make(s *Set, d Draft, author ID, at dbadapter.Timestamp, sign func(message []byte) ([]byte, error)) ([]byte, error) {
 	st := &Statement{
 		Kind: d.Kind, Author: author, At: at, Subject: d.Subject,
-		Role: d.Role, Expires: d.Expires, Since: d.Since, Policy: d.Policy,
+		Role: d.Role, Expires: d.Expires, Since: d.Since, Policy: d.Policy, Placement: d.Placement, Table: d.Table,
 	}
 	if d.Kind != Found {
 		st.Heads = s.headsFor(author, d.Subject)
+	}
+	if d.Kind == Layout {
+		st.Epoch = s.epochSeen(st.Heads) + 1
 	}
 	if err := st.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, d.Kind, err)
@@ -36,7 +42,7 @@ func Make(s *Set, d Draft, author ID, at dbadapter.Timestamp, sign func(message 
 		return nil, err
 	}
 	e := newEntry(st, Hash{}, nil)
-	e.past = s.past(st)
+	s.see(e)
 	if err := s.examine(e); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRefused, d.Kind, err)
 	}
@@ -82,11 +88,15 @@ func (s *Set) headsFor(author, subject ID) []Hash {
 		}
 		needed = append(needed, v.plain(id)...)
 	}
+	own := v.seats(author)
 	weight := func(h Hash) (w int) {
 		i := s.byHash[h]
 		for _, n := range needed {
 			if n == i || reaches(s.entries[i], n) {
 				w -= 2
+				if slices.Contains(own, seatOf(n)) {
+					w -= 2 * MaxStatements // without it the author could not make the statement
+				}
 			}
 		}
 		if s.entries[i].Author == subject {

@@ -41,7 +41,7 @@ var ids = func() (ids [8]ID) {
 }()
 
 func quickSet() *Set {
-	return New(Config{Namespace: testNamespace, Creator: ids[0], Verify: quickVerify})
+	return New(Config{Namespace: testNamespace, Creator: ids[0], Placement: testPlacement, Verify: quickVerify})
 }
 
 // random makes statements at random: honest ones of nodes that each have seen a
@@ -57,7 +57,7 @@ type random struct {
 func newRandom(seed uint64) *random {
 	r := &random{Rand: rand.New(rand.NewPCG(seed, 10)), all: quickSet(), may: func(*Statement) bool { return true }}
 	r.nodes = 3 + r.IntN(len(ids)-2)
-	r.put(0, &Statement{Kind: Found, Author: ids[0], At: 1, Policy: testPolicy})
+	r.put(0, &Statement{Kind: Found, Author: ids[0], At: 1, Policy: testPolicy, Placement: testPlacement})
 	return r
 }
 
@@ -102,7 +102,13 @@ func (r *random) step(author int) {
 			Kind: Grant, Author: ids[author], Subject: ids[r.IntN(r.nodes)], Heads: r.heads(),
 			At: dbadapter.Timestamp(max(1, len(r.values)+r.IntN(12)-4)),
 		}
-		switch r.IntN(12) {
+		switch r.IntN(13) {
+		case 12:
+			s.Kind, s.Subject = Layout, ""
+			s.Epoch, s.Table = r.all.epochSeen(s.Heads)+1, Table{byte(1 + r.IntN(4))}
+			if r.IntN(8) == 0 {
+				s.Epoch = uint64(1 + r.IntN(4))
+			}
 		case 0, 1:
 			s.Kind = Remove
 			if s.Subject == s.Author && r.IntN(6) > 0 {
@@ -118,6 +124,7 @@ func (r *random) step(author int) {
 		case 6:
 			if r.IntN(4) == 0 {
 				s = &Statement{Kind: Found, Author: s.Author, At: s.At, Policy: Policy{MaxSkew: time.Duration(1 + r.IntN(3))}}
+				s.Placement = testPlacement[:len(testPlacement)-r.IntN(2)]
 				break
 			}
 			fallthrough
@@ -170,7 +177,7 @@ func seeds(t *testing.T, run func(t *testing.T, seed uint64)) {
 // text is all that lists of one digest agree in.
 func (l *List) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%x %+v\n", l.Digest(), l.Policy())
+	fmt.Fprintf(&b, "%x %+v %q %+v\n", l.Digest(), l.Policy(), l.Placement(), l.layout)
 	for _, m := range l.Members() {
 		fmt.Fprintf(&b, "%s %s writer %s since %d expires %d by %s grant %s lapsed %v epoch %d\n",
 			m.ID, m.Role, m.Writer, m.Since, m.Expires, m.By, m.Grant, m.Lapsed, m.Epoch)
@@ -198,7 +205,7 @@ func (l *List) text() string {
 // The list is what the rules say, and the same in each order of arrival; nodes
 // that each have seen a part agree once they have told one another the rest.
 func TestListIsTheTwins(t *testing.T) {
-	var members, voided, refused int
+	var members, voided, refused, layouts, resurfaced int
 	seeds(t, func(t *testing.T, seed uint64) {
 		r := newRandom(seed)
 		r.grow(5 + r.IntN(40))
@@ -217,6 +224,14 @@ func TestListIsTheTwins(t *testing.T) {
 		members += len(first.List().Members())
 		voided += len(first.List().Voided())
 		refused += len(r.values) - first.Len()
+		counts, _ := first.List().Layout()
+		layouts += int(min(counts.Epoch, 1))
+		for _, v := range first.List().Voided() {
+			if v.Kind == Layout && v.Epoch > counts.Epoch {
+				resurfaced++
+				break
+			}
+		}
 		for range 3 {
 			if other := r.shuffled(r.values); other.List().text() != first.List().text() {
 				t.Errorf("another order, another list:\n%s\n%s", first.List().text(), other.List().text())
@@ -240,8 +255,8 @@ func TestListIsTheTwins(t *testing.T) {
 			t.Errorf("two halves do not agree after an exchange:\n%s\n%s\n%s", a.List().text(), b.List().text(), first.List().text())
 		}
 	})
-	t.Logf("%d members, %d void statements, %d refused", members, voided, refused)
-	if members == 0 || voided == 0 || refused == 0 {
+	t.Logf("%d members, %d void statements, %d refused, %d layouts, %d of them beside a void one of a greater epoch", members, voided, refused, layouts, resurfaced)
+	if members == 0 || voided == 0 || refused == 0 || layouts == 0 || resurfaced == 0 {
 		t.Error("the histories do not reach what they are for")
 	}
 }
@@ -250,6 +265,9 @@ func compare(t *testing.T, l *List, p *part) {
 	t.Helper()
 	if got, want := l.Digest(), p.digest(); got != want {
 		t.Errorf("digest %x, the twin's is %x", got, want)
+	}
+	if stated, _ := l.Layout(); stated.Statement != p.layout() {
+		t.Errorf("layout %s of epoch %d; the twin says %s", stated.Statement, stated.Epoch, p.layout())
 	}
 	voided := map[Hash]bool{}
 	for _, v := range l.Voided() {

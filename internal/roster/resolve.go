@@ -43,7 +43,7 @@ func (s *Set) resolve() *resolution {
 	s.resolved, s.last = &resolution{list: l, shown: map[request][][]byte{}}, l
 	s.core(v)
 	if len(s.founds) > 0 {
-		l.policy = s.entries[s.found()].Policy
+		l.policy, l.placement = s.entries[s.found()].Policy, s.cfg.Placement
 	}
 	ids := make([]ID, 0, len(s.subjects)+1)
 	for id := range s.subjects {
@@ -72,6 +72,7 @@ func (s *Set) core(v *view) {
 	var reached bits
 	var core []*entry
 	var voided []*entry
+	var layout *entry
 	r := s.resolved
 	counting := -1
 	if len(s.founds) > 0 {
@@ -81,6 +82,9 @@ func (s *Set) core(v *view) {
 	for i := len(s.entries) - 1; i >= 0; i-- { // each after those that it names: reached is complete at i
 		e := s.entries[i]
 		stands := v.stands(i) && (e.Kind != Found || i == counting)
+		if stands && e.Kind == Layout && e.beats(layout) {
+			layout = e
+		}
 		if !stands {
 			voided = append(voided, e)
 		}
@@ -97,6 +101,9 @@ func (s *Set) core(v *view) {
 			reached = reached.union(e.past)
 		}
 	}
+	if layout != nil {
+		r.list.layout = StatedLayout{layout.Epoch, layout.Table, layout.hash, layout.Author, layout.At}
+	}
 	r.core = slices.Clone(core)
 	slices.Reverse(r.core)
 	slices.SortFunc(r.heads, Hash.compare)
@@ -110,6 +117,11 @@ func (s *Set) core(v *view) {
 	for _, e := range voided {
 		r.list.voided = append(r.list.voided, VoidStatement{e.Statement, e.hash})
 	}
+}
+
+// beats reports whether a layout counts before another one, which may be nil.
+func (e *entry) beats(o *entry) bool {
+	return o == nil || e.Epoch > o.Epoch || e.Epoch == o.Epoch && byHash(e, o) > 0
 }
 
 // place works out what one node is by the list.

@@ -134,7 +134,7 @@ func (s *Set) without(drop map[Hash]bool) *Set {
 			continue
 		}
 		e := newEntry(old.Statement, old.hash, old.value)
-		e.past = c.past(e.Statement)
+		c.see(e)
 		for _, t := range old.seats {
 			if t != root {
 				t = seatOf(place[t.entry()])

@@ -14,6 +14,7 @@ import (
 type Config struct {
 	Namespace dbadapter.NamespaceID // of the data
 	Creator   ID                    // the node that made the namespace
+	Placement string                // which the namespace's id is made of; empty: it is one shard
 	Verify    Verify
 }
 
@@ -44,6 +45,7 @@ type entry struct {
 	value  []byte
 	number int    // its place in the set; −1: it is not in the set
 	past   bits   // all that it reaches, without itself
+	epoch  uint64 // the greatest of a layout that it is or reaches; 0: of none
 	seats  []seat // of its author, in what it had seen
 	grants []int  // roles of an author without seats, that speaks of itself alone
 	above  bits   // of a grant of the role admin: the seats that may take this one
@@ -154,7 +156,7 @@ func (s *Set) missing(e *entry) (missing []Hash) {
 
 // take examines a statement whose heads are in the set, and takes it.
 func (s *Set) take(e *entry) error {
-	e.past = s.past(e.Statement)
+	s.see(e)
 	if err := s.examine(e); err != nil {
 		return fmt.Errorf("%w: %s by %s: %w", ErrRefused, e.Kind, e.Author, err)
 	}
@@ -165,13 +167,23 @@ func (s *Set) take(e *entry) error {
 	return nil
 }
 
-// past is what a statement reaches whose heads are in the set.
-func (s *Set) past(st *Statement) (past bits) {
-	for _, h := range st.Heads {
+// see notes what a statement reaches whose heads are in the set.
+func (s *Set) see(e *entry) {
+	e.past = nil
+	for _, h := range e.Heads {
 		i := s.byHash[h]
-		past = past.union(s.entries[i].past).with(i)
+		e.past = e.past.union(s.entries[i].past).with(i)
 	}
-	return past
+	e.epoch = max(e.Epoch, s.epochSeen(e.Heads))
+}
+
+// epochSeen is the greatest epoch of a layout that is or is reached by these, which are
+// in the set.
+func (s *Set) epochSeen(heads []Hash) (greatest uint64) {
+	for _, h := range heads {
+		greatest = max(greatest, s.entries[s.byHash[h]].epoch)
+	}
+	return greatest
 }
 
 // enter puts a statement that was examined into the set.
@@ -186,8 +198,11 @@ func (s *Set) enter(e *entry) {
 		at, _ := slices.BinarySearchFunc(own, e, func(j int, e *entry) int { return byHash(s.entries[j], e) })
 		s.own[e.Author] = slices.Insert(own, at, i)
 	}
-	if e.Kind == Found {
+	switch e.Kind {
+	case Found:
 		s.founds = append(s.founds, i)
+		return
+	case Layout:
 		return
 	}
 	h := s.subjects[e.Subject]

@@ -12,6 +12,7 @@ import (
 var (
 	testNamespace = dbadapter.NamespaceID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}
 	testPolicy    = Policy{MaxSkew: time.Minute}
+	testPlacement = "32 by hash"
 )
 
 // keyOf is the key of the node of a number.
@@ -84,7 +85,7 @@ func (s *story) remove(author, subject int) []byte {
 
 // fork is a story of its own that has seen what this one has.
 func (s *story) fork() *story {
-	f := &story{s.t, newSet(), s.at}
+	f := &story{s.t, New(s.cfg), s.at}
 	f.Load(values(s.Set))
 	return f
 }

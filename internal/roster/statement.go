@@ -36,13 +36,14 @@ const (
 	Expire                 // writes down that the subject's role has expired
 	Lapse                  // goes on without waiting for the subject
 	Return                 // ends the author's own lapse
+	Layout                 // says which hosts each shard has, by a table
 )
 
-var kindNames = [...]string{Found: "found", Grant: "grant", Remove: "remove", Expire: "expire", Lapse: "lapse", Return: "return"}
+var kindNames = [...]string{Found: "found", Grant: "grant", Remove: "remove", Expire: "expire", Lapse: "lapse", Return: "return", Layout: "layout"}
 
 // String is the kind's name in small letters.
 func (k Kind) String() string {
-	if k >= Found && k <= Return {
+	if k >= Found && k <= Layout {
 		return kindNames[k]
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
@@ -64,12 +65,27 @@ type Statement struct {
 	Author  ID
 	At      dbadapter.Timestamp // when, by the author's clock: a claim
 	Heads   []Hash              // what the author had seen, with all that these name
-	Subject ID                  // the member that it is about; not in Found
+	Subject ID                  // the member that it is about; not in Found and Layout
 	Role    Role                // Grant only
 	Expires dbadapter.Timestamp // Grant only: the last instant of the role; 0 never
 	Since   dbadapter.Timestamp // Grant only: from when on versions count; 0 the rule
 	Policy  Policy              // Found only
+	// Placement is how the namespace is cut into shards, as package placement writes it.
+	// Found only; empty: the namespace is one shard. Its id is made of it.
+	Placement string
+	Epoch     uint64 // Layout only: one more than the greatest of the layouts it had seen
+	Table     Table  // Layout only
 }
+
+// Table names the table of a layout: the SHA-256 of its bytes. These can be too many for
+// a statement, and are not kept for ever, as statements are.
+type Table [sha256.Size]byte
+
+// TableOf is the name of a table.
+func TableOf(table []byte) Table { return sha256.Sum256(table) }
+
+// String is the name in hexadecimal.
+func (t Table) String() string { return hex.EncodeToString(t[:]) }
 
 // body is a statement in CBOR. Fields that are zero are not written.
 type body struct {
@@ -82,6 +98,10 @@ type body struct {
 	Expires dbadapter.Timestamp `cbor:"7,keyasint,omitempty"`
 	Since   dbadapter.Timestamp `cbor:"8,keyasint,omitempty"`
 	Policy  *bodyPolicy         `cbor:"9,keyasint,omitempty"`
+
+	Placement []byte `cbor:"10,keyasint,omitempty"`
+	Epoch     uint64 `cbor:"11,keyasint,omitempty"`
+	Table     []byte `cbor:"12,keyasint,omitempty"`
 }
 
 type bodyPolicy struct {
@@ -125,7 +145,10 @@ func signedBytes(ns dbadapter.NamespaceID, encoded []byte) []byte {
 func (s *Statement) encode() ([]byte, error) {
 	b := body{
 		Kind: s.Kind, Author: []byte(s.Author), At: s.At, Subject: []byte(s.Subject),
-		Role: s.Role, Expires: s.Expires, Since: s.Since,
+		Role: s.Role, Expires: s.Expires, Since: s.Since, Placement: []byte(s.Placement), Epoch: s.Epoch,
+	}
+	if s.Table != (Table{}) {
+		b.Table = s.Table[:]
 	}
 	for _, h := range s.Heads {
 		b.Heads = append(b.Heads, h[:])
@@ -189,7 +212,13 @@ func parse(value []byte) (*Statement, error) {
 	}
 	s := &Statement{
 		Kind: b.Kind, Author: ID(b.Author), At: b.At, Subject: ID(b.Subject),
-		Role: b.Role, Expires: b.Expires, Since: b.Since,
+		Role: b.Role, Expires: b.Expires, Since: b.Since, Placement: string(b.Placement), Epoch: b.Epoch,
+	}
+	if len(b.Table) > 0 {
+		if len(b.Table) != sha256.Size {
+			return nil, fmt.Errorf("the name of its table has %d bytes, not %d", len(b.Table), sha256.Size)
+		}
+		s.Table = Table(b.Table)
 	}
 	for _, h := range b.Heads {
 		if len(h) != sha256.Size {
@@ -224,24 +253,47 @@ func (s *Statement) validate() error {
 			return errors.New("its heads are not sorted, or one stands there twice")
 		}
 	}
-	if s.Kind == Found {
-		if len(s.Heads) > 0 || s.Subject != "" || s.Role != 0 || s.Expires != 0 || s.Since != 0 {
-			return errors.New("a founding statement has an author, a time and a policy only")
-		}
-		if s.Policy.MaxSkew <= 0 {
-			return errors.New("the policy has no skew")
-		}
-		return nil
-	}
-	if s.Kind < Found || s.Kind > Return {
+	switch {
+	case s.Kind < Found || s.Kind > Layout:
 		return fmt.Errorf("its kind %d is unknown: use a newer program", s.Kind)
-	}
-	if len(s.Heads) == 0 {
+	case s.Kind != Layout && (s.Epoch != 0 || s.Table != Table{}):
+		return fmt.Errorf("a %s has no epoch and no table", s.Kind)
+	case s.Kind == Found:
+		return s.validateFounding()
+	case len(s.Heads) == 0:
 		return fmt.Errorf("a %s names no head", s.Kind)
+	case s.Policy != (Policy{}) || s.Placement != "":
+		return fmt.Errorf("a %s has no policy and no placement", s.Kind)
+	case s.Kind == Layout:
+		return s.validateLayout()
 	}
-	if s.Policy != (Policy{}) {
-		return fmt.Errorf("a %s has no policy", s.Kind)
+	return s.validateOfMember()
+}
+
+func (s *Statement) validateFounding() error {
+	switch {
+	case len(s.Heads) > 0 || s.Subject != "" || s.Role != 0 || s.Expires != 0 || s.Since != 0:
+		return errors.New("a founding statement has an author, a time, a policy and a placement only")
+	case s.Policy.MaxSkew <= 0:
+		return errors.New("the policy has no skew")
+	case len(s.Placement) > MaxPlacement:
+		return fmt.Errorf("the placement has %d bytes; at most %d", len(s.Placement), MaxPlacement)
 	}
+	return nil
+}
+
+func (s *Statement) validateLayout() error {
+	switch {
+	case s.Subject != "" || s.Role != 0 || s.Expires != 0 || s.Since != 0:
+		return errors.New("a layout has an author, a time, heads, an epoch and a table only")
+	case s.Epoch == 0 || s.Table == Table{}:
+		return errors.New("a layout names no epoch, or no table")
+	}
+	return nil
+}
+
+// validateOfMember checks a statement about a member.
+func (s *Statement) validateOfMember() error {
 	if _, err := s.Subject.PublicKey(); err != nil {
 		return fmt.Errorf("its subject: %w", err)
 	}

@@ -39,6 +39,8 @@ func TestParseIsStrict(t *testing.T) {
 		{Kind: Expire, Author: me, Heads: [][]byte{h(1)}, Subject: you},
 		{Kind: Lapse, Author: me, Heads: [][]byte{h(1)}, Subject: you},
 		{Kind: Return, Author: me, Heads: [][]byte{h(1)}, Subject: me},
+		{Kind: Found, Author: me, At: 1, Policy: policy, Placement: make([]byte, MaxPlacement)},
+		{Kind: Layout, Author: me, Heads: [][]byte{h(1)}, Epoch: 1, Table: h(9)},
 	}
 	for i, b := range good {
 		if _, err := Parse(testNamespace, raw(t, 0, b), ed25519.Verify); err != nil {
@@ -52,7 +54,7 @@ func TestParseIsStrict(t *testing.T) {
 		"a founding without policy":  body{Kind: Found, Author: me, At: 1},
 		"a negative skew":            body{Kind: Found, Author: me, At: 1, Policy: &bodyPolicy{MaxSkew: -1}},
 		"no kind":                    body{Author: me, Heads: head, Subject: you},
-		"a kind of the future":       body{Kind: Return + 1, Author: me, Heads: head, Subject: me},
+		"a kind of the future":       body{Kind: Layout + 1, Author: me, Heads: head, Subject: me},
 		"no head":                    body{Kind: Remove, Author: me, Subject: you},
 		"65 heads":                   body{Kind: Remove, Author: me, Heads: many, Subject: you},
 		"heads that are not sorted":  body{Kind: Remove, Author: me, Heads: [][]byte{h(2), h(1)}, Subject: you},
@@ -73,7 +75,21 @@ func TestParseIsStrict(t *testing.T) {
 		"another's return":           body{Kind: Return, Author: me, Heads: head, Subject: you},
 		"nothing":                    []byte{},
 		"no map":                     []byte{0x80},
-		"a field that there is not":  map[int]any{1: Remove, 2: me, 3: 0, 4: head, 5: you, 10: 1},
+		"a field that there is not":  map[int]any{1: Remove, 2: me, 3: 0, 4: head, 5: you, 13: 1},
+		"a long placement":           body{Kind: Found, Author: me, At: 1, Policy: policy, Placement: make([]byte, MaxPlacement+1)},
+		"a founding with an epoch":   body{Kind: Found, Author: me, At: 1, Policy: policy, Epoch: 1},
+		"a removal with an epoch":    body{Kind: Remove, Author: me, Heads: head, Subject: you, Epoch: 1},
+		"a removal with a table":     body{Kind: Remove, Author: me, Heads: head, Subject: you, Table: h(9)},
+		"a removal with a placement": body{Kind: Remove, Author: me, Heads: head, Subject: you, Placement: h(9)},
+		"a layout without an epoch":  body{Kind: Layout, Author: me, Heads: head, Table: h(9)},
+		"a layout without a table":   body{Kind: Layout, Author: me, Heads: head, Epoch: 1},
+		"a layout without a head":    body{Kind: Layout, Author: me, Epoch: 1, Table: h(9)},
+		"a layout with a subject":    body{Kind: Layout, Author: me, Heads: head, Subject: you, Epoch: 1, Table: h(9)},
+		"a layout with an expiry":    body{Kind: Layout, Author: me, Heads: head, Expires: 5, Epoch: 1, Table: h(9)},
+		"a layout with a policy":     body{Kind: Layout, Author: me, Heads: head, Policy: policy, Epoch: 1, Table: h(9)},
+		"a layout with a placement":  body{Kind: Layout, Author: me, Heads: head, Placement: h(8), Epoch: 1, Table: h(9)},
+		"a table's name cut short":   body{Kind: Layout, Author: me, Heads: head, Epoch: 1, Table: h(9)[1:]},
+		"a table's name of zeros":    body{Kind: Layout, Author: me, Heads: head, Epoch: 1, Table: h(0)},
 		"a zero that is written":     map[int]any{1: Remove, 2: me, 3: 0, 4: head, 5: you, 7: 0},
 		"a name for a key":           map[string]any{"1": Remove},
 		"a body with bytes after it": append(must(encoding.Marshal(good[4])), 0),
@@ -133,6 +149,8 @@ func FuzzParse(f *testing.F) {
 		{Kind: Found, Author: me, At: 1, Policy: &bodyPolicy{MaxSkew: 1}},
 		{Kind: Grant, Author: me, At: 1, Heads: [][]byte{make([]byte, 32)}, Subject: []byte(idOf(1)), Role: RoleWrite, Expires: 2, Since: 1},
 		{Kind: Return, Author: me, Heads: [][]byte{make([]byte, 32)}, Subject: me},
+		{Kind: Found, Author: me, At: 1, Policy: &bodyPolicy{MaxSkew: 1}, Placement: []byte("32 by hash")},
+		{Kind: Layout, Author: me, Heads: [][]byte{make([]byte, 32)}, Epoch: 3, Table: bytes.Repeat([]byte{7}, 32)},
 	} {
 		f.Add(append(must(encoding.Marshal(b)), make([]byte, 64)...))
 	}

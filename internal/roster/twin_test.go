@@ -57,7 +57,7 @@ func newTwin(creator ID, all [][]byte) *twin {
 func (w *twin) valid(s *Statement, past map[Hash]bool) ([]Hash, bool) {
 	p := &part{w: w, in: past}
 	if s.Kind == Found {
-		return nil, s.Author == w.creator
+		return nil, s.Author == w.creator && s.Placement == testPlacement
 	}
 	role, _ := p.role(s.Subject)
 	if s.Author == s.Subject && s.Kind == Remove {
@@ -74,6 +74,13 @@ func (w *twin) valid(s *Statement, past map[Hash]bool) ([]Hash, bool) {
 	}
 	if len(by) == 0 {
 		return nil, false
+	}
+	if s.Kind == Layout {
+		greatest := uint64(0)
+		for h := range past {
+			greatest = max(greatest, w.taken[h].Epoch)
+		}
+		return by, s.Epoch == greatest+1
 	}
 	held := p.seatsOf(s.Subject)
 	below := 0 // seats of the subject that the author may take

@@ -124,6 +124,21 @@ func (p *part) core() map[Hash]bool {
 	return core
 }
 
+// layout is, of the layouts that stand, the one of the greatest epoch, then hash.
+func (p *part) layout() (best Hash) {
+	for h := range p.in {
+		s := p.w.taken[h]
+		if s.Kind != Layout || !p.stands(h) {
+			continue
+		}
+		b := p.w.taken[best]
+		if b == nil || s.Epoch > b.Epoch || s.Epoch == b.Epoch && h.compare(best) > 0 {
+			best = h
+		}
+	}
+	return best
+}
+
 func (p *part) digest() Digest {
 	var hashes []Hash
 	for h := range p.core() {
