@@ -1,10 +1,10 @@
 // Package placement says which shard of a namespace a key belongs to, and which
 // nodes hold a shard. It is arithmetic: no clock, no store, no network.
 //
-//	rule := placement.Rule{Kind: placement.Hash, Shards: 32}
-//	shard := rule.Home(key, hash)                       // 0 … 31
-//	layout, err := placement.Plan(nil, rule.Shards, 2, hosts)
-//	nodes := layout.Hosts(shard)                        // two of the hosts
+//	rule := &placement.Rule{Kind: placement.Hash, Shards: 32, Replicas: 2}
+//	shard := rule.Home(key, hash)                // 0 … 31
+//	layout, err := placement.Plan(rule, hosts)
+//	nodes := layout.Hosts(shard)                 // two of the hosts
 //
 // # Shards
 //
@@ -37,7 +37,20 @@
 // times as large, in integers alone: all nodes compute the same table. Where hosts name
 // the failure zones that they are in, a shard has hosts of different zones first.
 //
-// The table travels, so that a reader of a layout computes nothing. Of two layouts the
-// one of the greater epoch counts; of two of one epoch, the one whose bytes have the
-// greater hash.
+// The table travels, so that a reader of a layout computes nothing. It carries a [Basis]
+// of what it was made of: while that is the hosts', no other layout is stated. Which
+// layout counts, of those that are stated, package roster says.
+//
+// # When hosts come and go
+//
+//	a host comes, or its membership ends      Turn: one admin's node states the next layout
+//	                  │
+//	new hosts fill the shard by syncs         old hosts go on to hold it, and to answer
+//	                  │
+//	each old host has been found equal        Handover: it drops the shard
+//	with each new one
+//
+// What is dropped rests on [Handover] alone, which believes no layout that the other side
+// of a sync does not have: layouts can be stated apart, and one that has counted can be
+// void later (docs/decisions/0050).
 package placement

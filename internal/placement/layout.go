@@ -2,62 +2,45 @@ package placement
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// MaxReplicas is how many hosts a shard has at most.
-const MaxReplicas = 16
+// MaxTable is the longest layout in bytes: 1,000 hosts of 40 bytes, 4,096 shards of 16
+// hosts of 2 bytes, and some.
+const MaxTable = 172 << 10
 
 // ErrLayout is returned for bytes that are no layout, and for one that cannot be made.
 var ErrLayout = errors.New("no layout")
 
 // Layout says which hosts each shard has. It never changes.
 type Layout struct {
-	// Epoch counts the layouts of a namespace, from 1.
-	Epoch uint64
-	// Replicas is how many hosts each shard is to have.
-	Replicas int
-
 	hosts []roster.ID // ascending
 	table []uint16    // for each shard, the numbers of its hosts, the best first
-	each  int         // how many of them a shard has: fewer than Replicas where hosts lack
-	value []byte      // as it travels
+	each  int         // how many of them a shard has: fewer than the rule's replicas where hosts lack
+	basis Basis
+	value []byte // as it travels
 }
 
-// stored is a layout in CBOR.
-type stored struct {
-	Epoch    uint64   `cbor:"1,keyasint"`
-	Replicas int      `cbor:"2,keyasint"`
-	Hosts    [][]byte `cbor:"3,keyasint"`
+// Basis stands for what a layout was made of: the hosts with their weights and zones. A
+// layout suits the hosts while its basis is theirs, whatever its table says: two programs
+// that draw differently would otherwise state layouts in turns.
+type Basis [8]byte
+
+// storedLayout is a layout in CBOR.
+type storedLayout struct {
+	Hosts [][]byte `cbor:"1,keyasint"`
+	Basis []byte   `cbor:"2,keyasint"`
 	// Table has two bytes, big-endian, a place: those of shard 0 first.
-	Table []byte `cbor:"4,keyasint"`
+	Table []byte `cbor:"3,keyasint"`
 }
-
-var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
-	enc, err := cbor.CoreDetEncOptions().EncMode()
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	dec, err := cbor.DecOptions{
-		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
-		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxArrayElements: roster.MaxMembers, MaxMapPairs: 16, MaxNestedLevels: 4,
-	}.DecMode()
-	if err != nil {
-		panic(err) // the options are constants
-	}
-	return enc, dec
-}()
 
 // seal computes the bytes of a layout.
 func (l *Layout) seal() error {
-	s := stored{Epoch: l.Epoch, Replicas: l.Replicas, Table: make([]byte, 0, 2*len(l.table))}
+	s := storedLayout{Basis: l.basis[:], Table: make([]byte, 0, 2*len(l.table))}
 	for _, h := range l.hosts {
 		s.Hosts = append(s.Hosts, []byte(h))
 	}
@@ -72,22 +55,24 @@ func (l *Layout) seal() error {
 // Value is the layout as it travels. It must not be changed.
 func (l *Layout) Value() []byte { return l.value }
 
-// Parse reads a layout of a namespace that has so many shards. There is one form of
-// each layout: other bytes are ErrLayout.
-func Parse(value []byte, shards int) (*Layout, error) {
-	var s stored
+// Table is the name by which a statement states the layout.
+func (l *Layout) Table() roster.Table { return roster.TableOf(l.value) }
+
+// Parse reads a layout of a namespace that is cut by a rule, which is valid. There is one
+// form of each layout: other bytes are ErrLayout.
+func Parse(value []byte, rule *Rule) (*Layout, error) {
+	if len(value) > MaxTable {
+		return nil, fmt.Errorf("%w: %d bytes: at most %d", ErrLayout, len(value), MaxTable)
+	}
+	var s storedLayout
 	if err := decoding.Unmarshal(value, &s); err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrLayout, err)
 	}
-	switch {
-	case s.Epoch == 0:
-		return nil, fmt.Errorf("%w: epoch 0", ErrLayout)
-	case s.Replicas < 1 || s.Replicas > MaxReplicas:
-		return nil, fmt.Errorf("%w: %d replicas", ErrLayout, s.Replicas)
-	case len(s.Hosts) == 0 || len(s.Hosts) > roster.MaxMembers:
-		return nil, fmt.Errorf("%w: %d hosts", ErrLayout, len(s.Hosts))
+	l := &Layout{each: min(rule.Replicas, len(s.Hosts)), value: bytes.Clone(value)}
+	if len(s.Hosts) == 0 || len(s.Hosts) > roster.MaxMembers || len(s.Basis) != len(l.basis) {
+		return nil, fmt.Errorf("%w: %d hosts, and a basis of %d bytes", ErrLayout, len(s.Hosts), len(s.Basis))
 	}
-	l := &Layout{Epoch: s.Epoch, Replicas: s.Replicas, each: min(s.Replicas, len(s.Hosts)), value: bytes.Clone(value)}
+	l.basis = Basis(s.Basis)
 	for i, h := range s.Hosts {
 		if i > 0 && bytes.Compare(s.Hosts[i-1], h) >= 0 {
 			return nil, fmt.Errorf("%w: the hosts do not ascend", ErrLayout)
@@ -97,8 +82,8 @@ func Parse(value []byte, shards int) (*Layout, error) {
 		}
 		l.hosts = append(l.hosts, roster.ID(h))
 	}
-	if len(s.Table) != 2*shards*l.each {
-		return nil, fmt.Errorf("%w: a table of %d bytes for %d shards of %d hosts", ErrLayout, len(s.Table), shards, l.each)
+	if len(s.Table) != 2*rule.Shards*l.each {
+		return nil, fmt.Errorf("%w: a table of %d bytes for %d shards of %d hosts", ErrLayout, len(s.Table), rule.Shards, l.each)
 	}
 	for i := 0; i < len(s.Table); i += 2 {
 		n := uint16(s.Table[i])<<8 | uint16(s.Table[i+1])
@@ -113,6 +98,10 @@ func Parse(value []byte, shards int) (*Layout, error) {
 	}
 	return l, nil
 }
+
+// Suits reports whether the layout was made for these hosts. Where it was not, an admin's
+// node states another one.
+func (l *Layout) Suits(hosts []Host) bool { return l.basis == basisOf(hosts) }
 
 // Shards is how many there are.
 func (l *Layout) Shards() int { return len(l.table) / l.each }
@@ -137,15 +126,6 @@ func (l *Layout) Has(s Shard, id roster.ID) bool {
 }
 
 func (l *Layout) places(s Shard) []uint16 { return l.table[int(s)*l.each : (int(s)+1)*l.each] }
-
-// Beats reports whether the layout counts before another one, which may be nil.
-func (l *Layout) Beats(o *Layout) bool {
-	if o == nil || l.Epoch != o.Epoch {
-		return o == nil || l.Epoch > o.Epoch
-	}
-	mine, theirs := sha256.Sum256(l.value), sha256.Sum256(o.value)
-	return bytes.Compare(mine[:], theirs[:]) > 0
-}
 
 // Moves counts the places of shards that are another host's under the next layout: what
 // has to travel.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/syncd-io/syncd/internal/roster"
@@ -28,9 +29,11 @@ func hostsOf(n int) (out []Host) {
 	return out
 }
 
-func plan(t *testing.T, before *Layout, shards, replicas int, hosts []Host) *Layout {
+func ruleOf(shards, replicas int) *Rule { return &Rule{Kind: Hash, Shards: shards, Replicas: replicas} }
+
+func plan(t *testing.T, shards, replicas int, hosts []Host) *Layout {
 	t.Helper()
-	l, err := Plan(before, shards, replicas, hosts)
+	l, err := Plan(ruleOf(shards, replicas), hosts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +43,7 @@ func plan(t *testing.T, before *Layout, shards, replicas int, hosts []Host) *Lay
 // Each shard has as many different hosts as it is to have, and each that it names is one.
 func TestEachShardHasItsHosts(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8, 40} {
-		l := plan(t, nil, 32, 3, hostsOf(n))
+		l := plan(t, 32, 3, hostsOf(n))
 		for s := range Shard(32) {
 			got := l.Hosts(s)
 			if len(got) != min(3, n) {
@@ -59,8 +62,8 @@ func TestEachShardHasItsHosts(t *testing.T) {
 // place stays as it was.
 func TestOnlyTheShareMoves(t *testing.T) {
 	const shards, replicas, n = 1024, 2, 10
-	few := plan(t, nil, shards, replicas, hostsOf(n))
-	many := plan(t, few, shards, replicas, hostsOf(n+1))
+	few := plan(t, shards, replicas, hostsOf(n))
+	many := plan(t, shards, replicas, hostsOf(n+1))
 	comer := host(n).ID
 	taken := 0
 	for s := range Shard(shards) {
@@ -80,22 +83,32 @@ func TestOnlyTheShareMoves(t *testing.T) {
 	if few.Moves(many) != taken {
 		t.Errorf("%d places moved, %d are the comer's", few.Moves(many), taken)
 	}
-	back := plan(t, many, shards, replicas, hostsOf(n))
-	if back.Epoch != 3 || !slices.Equal(back.table, few.table) {
-		t.Errorf("epoch %d after the comer went; the table is as before: %t", back.Epoch, slices.Equal(back.table, few.table))
+	back := plan(t, shards, replicas, hostsOf(n))
+	if !slices.Equal(back.value, few.value) {
+		t.Error("the layout after the comer went is not the one before it came")
 	}
 }
 
-// What would be as it is makes no new epoch, in whatever order the hosts are given.
-func TestNothingChanged(t *testing.T) {
+// A layout suits the hosts that it was made for, in whatever order they are given, and no
+// others.
+func TestSuits(t *testing.T) {
 	hosts := hostsOf(7)
-	l := plan(t, nil, 64, 3, hosts)
+	l := plan(t, 64, 3, hosts)
 	slices.Reverse(hosts)
-	if again := plan(t, l, 64, 3, hosts); again != l {
-		t.Errorf("epoch %d of the same hosts", again.Epoch)
+	if again := plan(t, 64, 3, hosts); again.Table() != l.Table() || !l.Suits(hosts) {
+		t.Error("another order of the hosts, another layout")
 	}
-	if more := plan(t, l, 64, 2, hosts); more.Epoch != 2 {
-		t.Errorf("epoch %d with fewer replicas", more.Epoch)
+	for name, change := range map[string]func(){
+		"fewer":          func() { hosts = hosts[1:] },
+		"more":           func() { hosts = append(hosts, host(9)) },
+		"another":        func() { hosts[3] = host(9) },
+		"another weight": func() { hosts[3].Weight = 2 },
+		"another zone":   func() { hosts[3].Zone = "rack" },
+	} {
+		hosts = hostsOf(7)
+		if change(); l.Suits(hosts) {
+			t.Errorf("%s: it suits", name)
+		}
 	}
 }
 
@@ -103,7 +116,7 @@ func TestNothingChanged(t *testing.T) {
 func TestWeights(t *testing.T) {
 	hosts := hostsOf(5)
 	hosts[2].Weight = 4
-	l := plan(t, nil, MaxShards, 1, hosts)
+	l := plan(t, MaxShards, 1, hosts)
 	got := 0
 	for s := range Shard(MaxShards) {
 		if l.Has(s, hosts[2].ID) {
@@ -123,7 +136,7 @@ func TestZones(t *testing.T) {
 		hosts[i].Zone = "large"
 	}
 	hosts[4].Zone, hosts[7].Zone = "small", "small"
-	l := plan(t, nil, 128, 3, hosts)
+	l := plan(t, 128, 3, hosts)
 	for s := range Shard(128) {
 		small := 0
 		for _, id := range l.Hosts(s) {
@@ -143,36 +156,43 @@ func TestRefusedPlans(t *testing.T) {
 	for name, c := range map[string]struct {
 		replicas int
 		hosts    []Host
-	}{"no host": {1, nil}, "no replica": {0, hostsOf(1)}, "many replicas": {MaxReplicas + 1, hostsOf(1)}, "heavy": {1, heavy}, "twice": {1, twice}} {
-		if _, err := Plan(nil, 8, c.replicas, c.hosts); !errors.Is(err, ErrLayout) {
+		want     error
+	}{
+		"no host": {1, nil, ErrLayout}, "no replica": {0, hostsOf(1), ErrRule}, "many replicas": {MaxReplicas + 1, hostsOf(1), ErrRule},
+		"heavy": {1, heavy, ErrLayout}, "twice": {1, twice, ErrLayout}, "no key": {1, []Host{{ID: "x", Weight: 1}}, ErrLayout},
+		"a long zone": {1, []Host{{ID: host(0).ID, Weight: 1, Zone: strings.Repeat("z", MaxZone+1)}}, ErrLayout},
+	} {
+		if _, err := Plan(ruleOf(8, c.replicas), c.hosts); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func TestParseIsTheInverse(t *testing.T) {
-	l := plan(t, nil, 64, 3, hostsOf(12))
-	got, err := Parse(l.Value(), 64)
+	l := plan(t, 64, 3, hostsOf(12))
+	got, err := Parse(l.Value(), ruleOf(64, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Epoch != 1 || got.Replicas != 3 || !slices.Equal(got.table, l.table) || !slices.Equal(got.hosts, l.hosts) {
+	if got.basis != l.basis || !slices.Equal(got.table, l.table) || !slices.Equal(got.hosts, l.hosts) {
 		t.Error("the layout read is another one")
 	}
-	if _, err := Parse(l.Value(), 32); !errors.Is(err, ErrLayout) {
-		t.Errorf("for another number of shards: %v", err)
+	for _, rule := range []*Rule{ruleOf(32, 3), ruleOf(128, 3), ruleOf(64, 2), ruleOf(64, 4)} {
+		if _, err := Parse(l.Value(), rule); !errors.Is(err, ErrLayout) {
+			t.Errorf("for %d shards of %d: %v", rule.Shards, rule.Replicas, err)
+		}
 	}
 }
 
 // Every change of a byte makes bytes that are refused, or a layout that is valid and
 // encodes to these very bytes.
 func TestChangedBytes(t *testing.T) {
-	value := plan(t, nil, 8, 2, hostsOf(3)).Value()
+	value := plan(t, 8, 2, hostsOf(3)).Value()
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range value {
 		changed := slices.Clone(value)
 		changed[i] ^= byte(1 + random.IntN(255))
-		l, err := Parse(changed, 8)
+		l, err := Parse(changed, ruleOf(8, 2))
 		if err != nil {
 			if !errors.Is(err, ErrLayout) {
 				t.Fatalf("byte %d: %v", i, err)
@@ -186,13 +206,13 @@ func TestChangedBytes(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	l, err := Plan(nil, 8, 2, hostsOf(3))
+	l, err := Plan(ruleOf(8, 2), hostsOf(3))
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(l.Value())
 	f.Fuzz(func(t *testing.T, value []byte) {
-		l, err := Parse(value, 8)
+		l, err := Parse(value, ruleOf(8, 2))
 		if err != nil {
 			return
 		}
@@ -204,28 +224,32 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Of two layouts exactly one counts, and the greater epoch always does.
-func TestOneOfTwoCounts(t *testing.T) {
-	a := plan(t, nil, 16, 2, hostsOf(4))
-	b := plan(t, nil, 16, 2, hostsOf(5))
-	next := plan(t, a, 16, 2, hostsOf(6))
-	if a.Beats(b) == b.Beats(a) {
-		t.Error("both count, or neither does")
+// The largest layout that there can be is let in.
+func TestTheLargest(t *testing.T) {
+	l := plan(t, MaxShards, MaxReplicas, hostsOf(roster.MaxMembers))
+	if n := len(l.Value()); n > MaxTable {
+		t.Errorf("%d bytes", n)
 	}
-	if !next.Beats(a) || !next.Beats(b) || a.Beats(next) || a.Beats(a) || !a.Beats(nil) {
-		t.Error("the greater epoch does not count")
+	if _, err := Parse(l.Value(), ruleOf(MaxShards, MaxReplicas)); err != nil {
+		t.Error(err)
+	}
+	if _, err := Parse(make([]byte, MaxTable+1), ruleOf(MaxShards, MaxReplicas)); !errors.Is(err, ErrLayout) {
+		t.Error(err)
 	}
 }
 
-// The numbers that hosts draw are part of no format, but two admins' nodes of different
-// versions would change the layout in turns if they drew differently.
+// The numbers that hosts draw are part of no format: the table travels. But data would move
+// for nothing if a new program drew others.
 func TestVector(t *testing.T) {
 	hosts := hostsOf(4)
 	hosts[3].Weight = 2
-	l := plan(t, nil, 8, 2, hosts)
+	l := plan(t, 8, 2, hosts)
 	const want = "[1 3 2 1 1 0 1 2 1 2 1 2 3 1 2 3]"
 	if got := fmt.Sprint(l.table); got != want {
 		t.Errorf("table %s, want %s", got, want)
+	}
+	if got := fmt.Sprintf("%x", l.basis); got != "d78a5c11b55136e2" {
+		t.Errorf("basis %s", got)
 	}
 	if got := fmt.Sprintf("%016x", hosts[3].draw(5)); got != "eabce71c35873bdd" {
 		t.Errorf("draw %s of host %s", got, hex.EncodeToString([]byte(hosts[3].ID)))

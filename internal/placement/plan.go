@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/syncd-io/syncd/internal/roster"
 )
+
+// MaxZone is the longest name of a zone in bytes.
+const MaxZone = 64
 
 // MaxWeight is the greatest weight of a host: how many times the share of one of
 // weight 1 it takes.
@@ -24,43 +28,58 @@ type Host struct {
 	Zone string
 }
 
-// Plan makes the layout that follows another one, which is nil for the first, or
-// returns that one if it is right as it is. It does not depend on the order of hosts.
-// ErrLayout: there is no host, too many replicas are asked for, or a host is not valid.
-func Plan(before *Layout, shards, replicas int, hosts []Host) (*Layout, error) {
-	if replicas < 1 || replicas > MaxReplicas {
-		return nil, fmt.Errorf("%w: %d replicas: want 1 to %d", ErrLayout, replicas, MaxReplicas)
+// Plan makes the layout of hosts. It is a function of what it is given, in whatever order
+// the hosts come: two admins' nodes that plan at once make the same layout.
+// ErrRule: the rule is not valid. ErrLayout: there is no host, or one is not valid.
+func Plan(rule *Rule, hosts []Host) (*Layout, error) {
+	if err := rule.Validate(); err != nil {
+		return nil, err
 	}
 	if len(hosts) == 0 || len(hosts) > roster.MaxMembers {
 		return nil, fmt.Errorf("%w: %d hosts: want 1 to %d", ErrLayout, len(hosts), roster.MaxMembers)
 	}
-	hosts = slices.Clone(hosts)
-	slices.SortFunc(hosts, func(a, b Host) int { return cmp.Compare(a.ID, b.ID) })
-	l := &Layout{Epoch: 1, Replicas: replicas, each: min(replicas, len(hosts))}
+	hosts = byID(hosts)
+	l := &Layout{each: min(rule.Replicas, len(hosts)), basis: basisOf(hosts)}
 	for i, h := range hosts {
 		if h.Weight < 1 || h.Weight > MaxWeight {
 			return nil, fmt.Errorf("%w: host %s has weight %d: want 1 to %d", ErrLayout, h.ID, h.Weight, MaxWeight)
 		}
+		if len(h.Zone) > MaxZone {
+			return nil, fmt.Errorf("%w: host %s has a zone of %d bytes: at most %d", ErrLayout, h.ID, len(h.Zone), MaxZone)
+		}
 		if i > 0 && hosts[i-1].ID == h.ID {
 			return nil, fmt.Errorf("%w: host %s is there twice", ErrLayout, h.ID)
+		}
+		if _, err := h.ID.PublicKey(); err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrLayout, err)
 		}
 		l.hosts = append(l.hosts, h.ID)
 	}
 	draws := make([]draw, len(hosts))
-	for s := range shards {
+	for s := range rule.Shards {
 		for i := range hosts {
 			draws[i] = draw{hosts[i].draw(Shard(s)), uint16(i)}
 		}
 		slices.SortFunc(draws, func(a, b draw) int { return cmp.Or(cmp.Compare(b.number, a.number), cmp.Compare(a.host, b.host)) })
 		l.table = append(l.table, choose(draws, hosts, l.each)...)
 	}
-	if before != nil {
-		if before.Replicas == replicas && slices.Equal(before.hosts, l.hosts) && slices.Equal(before.table, l.table) {
-			return before, nil
-		}
-		l.Epoch = before.Epoch + 1
-	}
 	return l, l.seal()
+}
+
+func byID(hosts []Host) []Host {
+	return slices.SortedFunc(slices.Values(hosts), func(a, b Host) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+func basisOf(hosts []Host) Basis {
+	var b []byte
+	for _, h := range byID(hosts) {
+		b = append(b, h.ID...)
+		b = binary.BigEndian.AppendUint16(b, uint16(h.Weight))
+		b = binary.BigEndian.AppendUint16(b, uint16(len(h.Zone)))
+		b = append(b, h.Zone...)
+	}
+	sum := sha256.Sum256(b)
+	return Basis(sum[:len(Basis{})])
 }
 
 // draw is the number that a host has for a shard.

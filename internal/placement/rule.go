@@ -15,7 +15,9 @@ type Shard uint16
 const (
 	// MaxShards bounds the table of a layout, and what a node keeps of each shard.
 	MaxShards = 4096
-	// MaxPrefixes bounds the table of a rule, which each statement of a policy carries.
+	// MaxReplicas is how many hosts a shard is to have at most.
+	MaxReplicas = 16
+	// MaxPrefixes bounds the table of a rule; all of it has roster.MaxPlacement bytes.
 	MaxPrefixes = 64
 	// MaxPrefix is the longest prefix in bytes.
 	MaxPrefix = 64
@@ -57,11 +59,14 @@ func ParseKind(s string) (Kind, error) {
 	return 0, fmt.Errorf("%w: placement %q: want hash, prefix or writer", ErrRule, s)
 }
 
-// Rule says which shard a key belongs to. It is fixed when a namespace is made.
+// Rule says how a namespace is cut into shards. It is fixed when the namespace is made,
+// whose id is made of it.
 type Rule struct {
 	Kind Kind
 	// Shards is their number: a power of two.
 	Shards int
+	// Replicas is how many hosts each shard is to have, where there are so many.
+	Replicas int
 	// Prefixes is the table of the kind Prefix.
 	Prefixes []PrefixShard
 }
@@ -76,9 +81,11 @@ type PrefixShard struct {
 func (r *Rule) Validate() error {
 	switch {
 	case r.Kind < Hash || r.Kind > Writer:
-		return fmt.Errorf("%w: kind %d", ErrRule, r.Kind)
+		return fmt.Errorf("%w: its kind %d is unknown: use a newer program", ErrRule, r.Kind)
 	case r.Shards < 2 || r.Shards > MaxShards || bits.OnesCount(uint(r.Shards)) != 1:
 		return fmt.Errorf("%w: %d shards: want a power of two from 2 to %d", ErrRule, r.Shards, MaxShards)
+	case r.Replicas < 1 || r.Replicas > MaxReplicas:
+		return fmt.Errorf("%w: %d replicas: want 1 to %d", ErrRule, r.Replicas, MaxReplicas)
 	case r.Kind == Prefix && len(r.Prefixes) == 0:
 		return fmt.Errorf("%w: no prefixes: name at least one, or choose the placement hash", ErrRule)
 	case r.Kind != Prefix && len(r.Prefixes) > 0:

@@ -6,7 +6,7 @@ import (
 )
 
 func TestHome(t *testing.T) {
-	r := Rule{Kind: Prefix, Shards: 4, Prefixes: []PrefixShard{{[]byte("de"), 1}, {[]byte("debian/"), 3}, {[]byte("z"), 0}}}
+	r := Rule{Kind: Prefix, Shards: 4, Replicas: 1, Prefixes: []PrefixShard{{[]byte("de"), 1}, {[]byte("debian/"), 3}, {[]byte("z"), 0}}}
 	if err := r.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -27,18 +27,20 @@ func TestHome(t *testing.T) {
 func TestRefusedRules(t *testing.T) {
 	long := make([]byte, MaxPrefix+1)
 	for name, r := range map[string]Rule{
-		"no kind":          {Shards: 2},
-		"unknown kind":     {Kind: 4, Shards: 2},
-		"one shard":        {Kind: Hash, Shards: 1},
-		"no power":         {Kind: Hash, Shards: 12},
-		"too many":         {Kind: Writer, Shards: 2 * MaxShards},
-		"negative":         {Kind: Hash, Shards: -2},
-		"no table":         {Kind: Prefix, Shards: 2},
-		"table of another": {Kind: Hash, Shards: 2, Prefixes: []PrefixShard{{[]byte("a"), 0}}},
-		"empty prefix":     {Kind: Prefix, Shards: 2, Prefixes: []PrefixShard{{nil, 0}}},
-		"long prefix":      {Kind: Prefix, Shards: 2, Prefixes: []PrefixShard{{long, 0}}},
-		"no such shard":    {Kind: Prefix, Shards: 2, Prefixes: []PrefixShard{{[]byte("a"), 2}}},
-		"twice":            {Kind: Prefix, Shards: 2, Prefixes: []PrefixShard{{[]byte("a"), 1}, {[]byte("a"), 0}}},
+		"no kind":          {Shards: 2, Replicas: 1},
+		"unknown kind":     {Kind: 4, Shards: 2, Replicas: 1},
+		"one shard":        {Kind: Hash, Shards: 1, Replicas: 1},
+		"no power":         {Kind: Hash, Shards: 12, Replicas: 1},
+		"too many":         {Kind: Writer, Shards: 2 * MaxShards, Replicas: 1},
+		"negative":         {Kind: Hash, Shards: -2, Replicas: 1},
+		"no replica":       {Kind: Hash, Shards: 2},
+		"many replicas":    {Kind: Hash, Shards: 2, Replicas: MaxReplicas + 1},
+		"no table":         {Kind: Prefix, Shards: 2, Replicas: 1},
+		"table of another": {Kind: Hash, Shards: 2, Replicas: 1, Prefixes: []PrefixShard{{[]byte("a"), 0}}},
+		"empty prefix":     {Kind: Prefix, Shards: 2, Replicas: 1, Prefixes: []PrefixShard{{nil, 0}}},
+		"long prefix":      {Kind: Prefix, Shards: 2, Replicas: 1, Prefixes: []PrefixShard{{long, 0}}},
+		"no such shard":    {Kind: Prefix, Shards: 2, Replicas: 1, Prefixes: []PrefixShard{{[]byte("a"), 2}}},
+		"twice":            {Kind: Prefix, Shards: 2, Replicas: 1, Prefixes: []PrefixShard{{[]byte("a"), 1}, {[]byte("a"), 0}}},
 	} {
 		if err := r.Validate(); !errors.Is(err, ErrRule) {
 			t.Errorf("%s: %v", name, err)

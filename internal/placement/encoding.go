@@ -1,0 +1,98 @@
+package placement
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// Rules and layouts travel in the deterministic encoding of CBOR (RFC 8949, section 4.2),
+// so that each has one form; docs/PROTOCOL.md describes both.
+var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
+	enc, err := cbor.CoreDetEncOptions().EncMode()
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	dec, err := cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField, MaxArrayElements: roster.MaxMembers, MaxMapPairs: 16, MaxNestedLevels: 4,
+	}.DecMode()
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return enc, dec
+}()
+
+// storedRule and storedPrefixes are a rule without and with a table of prefixes.
+type storedRule struct {
+	_        struct{} `cbor:",toarray"`
+	Kind     Kind
+	Shards   int
+	Replicas int
+}
+
+type storedPrefixes struct {
+	_        struct{} `cbor:",toarray"`
+	Kind     Kind
+	Shards   int
+	Replicas int
+	Prefixes []storedPrefix // ascending
+}
+
+type storedPrefix struct {
+	_      struct{} `cbor:",toarray"`
+	Prefix []byte
+	Shard  Shard
+}
+
+// Value is the rule as the founding statement of a namespace carries it. ErrRule: it is
+// not valid, or its table is too long.
+func (r *Rule) Value() ([]byte, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	var whole any = storedRule{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas}
+	if r.Kind == Prefix {
+		s := storedPrefixes{Kind: r.Kind, Shards: r.Shards, Replicas: r.Replicas}
+		for _, p := range r.Prefixes {
+			s.Prefixes = append(s.Prefixes, storedPrefix{Prefix: p.Prefix, Shard: p.Shard})
+		}
+		slices.SortFunc(s.Prefixes, func(a, b storedPrefix) int { return bytes.Compare(a.Prefix, b.Prefix) })
+		whole = s
+	}
+	value, err := encoding.Marshal(whole)
+	if err == nil && len(value) > roster.MaxPlacement {
+		err = fmt.Errorf("%w: the table of prefixes makes it %d bytes: at most %d", ErrRule, len(value), roster.MaxPlacement)
+	}
+	return value, err
+}
+
+// ParseRule reads a rule. There is one form of each: other bytes are ErrRule.
+func ParseRule(value []byte) (*Rule, error) {
+	var s storedPrefixes
+	if len(value) > 0 && value[0] == 0x83 { // an array of three
+		var short storedRule
+		if err := decoding.Unmarshal(value, &short); err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrRule, err)
+		}
+		s.Kind, s.Shards, s.Replicas = short.Kind, short.Shards, short.Replicas
+	} else if err := decoding.Unmarshal(value, &s); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrRule, err)
+	}
+	r := &Rule{Kind: s.Kind, Shards: s.Shards, Replicas: s.Replicas}
+	for _, p := range s.Prefixes {
+		r.Prefixes = append(r.Prefixes, PrefixShard{p.Prefix, p.Shard})
+	}
+	again, err := r.Value()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(again, value) {
+		return nil, fmt.Errorf("%w: it has another form than that of its content", ErrRule)
+	}
+	return r, nil
+}

@@ -1,0 +1,256 @@
+package placement
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+var (
+	turnRule = &Rule{Kind: Hash, Shards: 16, Replicas: 2}
+	noon     = time.Unix(1_800_000_000, 0)
+)
+
+// admins are the nodes of a namespace that see its list change, each with statements and
+// tables of its own, and a network that can part them.
+type admins struct {
+	*rand.Rand
+	t      *testing.T
+	now    time.Time
+	nodes  []*admin
+	side   []int // of a partition
+	stated int
+}
+
+type admin struct {
+	id     roster.ID
+	key    ed25519.PrivateKey
+	set    *roster.Set
+	tables map[roster.Table][]byte
+	turn   Turn
+}
+
+func newAdmins(t *testing.T, seed uint64, n int) *admins {
+	w := &admins{Rand: rand.New(rand.NewPCG(seed, 51)), t: t, now: noon, side: make([]int, n)}
+	placement, err := turnRule.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(i + 1)}, ed25519.SeedSize))
+		id := roster.IDOf(key.Public().(ed25519.PublicKey))
+		w.nodes = append(w.nodes, &admin{id: id, key: key, tables: map[roster.Table][]byte{}})
+		w.nodes[i].set = roster.New(roster.Config{Creator: w.nodes[0].id, Placement: string(placement), Verify: ed25519.Verify})
+	}
+	w.say(0, roster.Draft{Kind: roster.Found, Policy: roster.Policy{MaxSkew: time.Minute}, Placement: string(placement)})
+	for i := 1; i < n; i++ {
+		w.say(0, roster.Draft{Kind: roster.Grant, Subject: w.nodes[i].id, Role: roster.RoleAdmin})
+	}
+	w.meet(1)
+	return w
+}
+
+// say states something at a node, if the node may.
+func (w *admins) say(i int, d roster.Draft) {
+	a := w.nodes[i]
+	value, err := roster.Make(a.set, d, a.id, dbadapter.TimestampAt(w.now), func(m []byte) ([]byte, error) { return ed25519.Sign(a.key, m), nil })
+	if err != nil {
+		return
+	}
+	if _, err := a.set.Add(value); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// meet lets each pair that is not parted hear all from each other, at a rate.
+func (w *admins) meet(rate float64) {
+	for i, a := range w.nodes {
+		for j, b := range w.nodes {
+			if i == j || w.side[i] != w.side[j] || w.Float64() >= rate {
+				continue
+			}
+			if a.set.Digest() != b.set.Digest() {
+				a.set.Load(func(yield func([]byte) bool) {
+					for _, value := range b.set.Values() {
+						if !yield(value) {
+							return
+						}
+					}
+				})
+			}
+			for name, table := range b.tables {
+				if w.Float64() < 0.7 || rate == 1 { // a table comes after its statement
+					a.tables[name] = table
+				}
+			}
+		}
+	}
+}
+
+func willing(roster.ID) (weight int, zone string, willing bool) { return 1, "", true }
+
+// layout is the one that counts at a node, or nil.
+func (a *admin) layout(t *testing.T) *Layout {
+	stated, _ := a.set.List().Layout()
+	value, here := a.tables[stated.Table]
+	if !here {
+		return nil
+	}
+	l, err := Parse(value, turnRule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// act lets the nodes do what is due.
+func (w *admins) act() {
+	for i, a := range w.nodes {
+		list := a.set.List()
+		if !list.Has(a.id, roster.RoleAdmin) {
+			continue
+		}
+		var ids []roster.ID
+		for _, m := range list.Members() {
+			if m.Role == roster.RoleAdmin {
+				ids = append(ids, m.ID)
+			}
+		}
+		hosts := HostsOf(list, willing)
+		at, due := a.turn.At(w.now, a.layout(w.t), hosts, ids, a.id)
+		if !due || w.now.Before(at) {
+			continue
+		}
+		next, err := Plan(turnRule, hosts)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		a.tables[next.Table()] = next.Value()
+		w.say(i, roster.Draft{Kind: roster.Layout, Table: next.Table()})
+		w.stated++
+	}
+}
+
+func (w *admins) run(seconds int, rate float64) {
+	for range seconds {
+		w.now = w.now.Add(time.Second)
+		w.meet(rate)
+		w.act()
+	}
+}
+
+// agree wants one layout at all admins, made for the hosts.
+func (w *admins) agree() {
+	w.t.Helper()
+	want, _ := w.nodes[0].set.List().Layout()
+	for i, a := range w.nodes {
+		got, _ := a.set.List().Layout()
+		l := a.layout(w.t)
+		if got != want || l == nil || !l.Suits(HostsOf(a.set.List(), willing)) {
+			w.t.Errorf("node %d: epoch %d by %s, want epoch %d by %s; its table is here: %t", i, got.Epoch, got.By, want.Epoch, want.By, l != nil)
+		}
+	}
+}
+
+// Where admins hear from one another, one of them states one layout for what has changed
+// within a short time.
+func TestOneLayoutForManyChanges(t *testing.T) {
+	w := newAdmins(t, 1, 5)
+	w.run(2*60, 1)
+	if w.agree(); w.stated != 1 {
+		t.Errorf("%d layouts for the first hosts", w.stated)
+	}
+	for i := range 8 {
+		w.say(1, roster.Draft{Kind: roster.Grant, Subject: host(i).ID, Role: roster.RoleWrite})
+		w.run(3, 1)
+	}
+	w.run(60, 1)
+	if w.agree(); w.stated != 2 {
+		t.Errorf("%d layouts for eight hosts", w.stated)
+	}
+	w.say(2, roster.Draft{Kind: roster.Grant, Subject: host(9).ID, Role: roster.RoleRead}) // holds nothing
+	w.run(60, 1)
+	if w.stated != 2 {
+		t.Error("a layout for a member that only reads")
+	}
+	w.say(2, roster.Draft{Kind: roster.Lapse, Subject: host(3).ID})
+	w.run(60, 1)
+	if w.agree(); w.stated != 3 {
+		t.Errorf("%d layouts after a host has lapsed", w.stated)
+	}
+	// A stream of changes puts a layout off for a bounded time.
+	for i := range 20 {
+		w.say(1, roster.Draft{Kind: roster.Grant, Subject: host(20 + i).ID, Role: roster.RoleWrite})
+		w.run(6, 1)
+	}
+	if w.stated < 4 {
+		t.Error("no layout while hosts go on coming")
+	}
+}
+
+// Admins that are parted state layouts apart, remove hosts and one another, and come
+// together: all have one layout then, which suits the hosts, and no more are stated.
+func TestAdminsConverge(t *testing.T) {
+	void := 0
+	for seed := range uint64(60) {
+		w := newAdmins(t, seed, 3+int(seed%3))
+		for range 3 {
+			for i := range w.side {
+				w.side[i] = w.IntN(2)
+			}
+			for range 2 + w.IntN(4) {
+				d := roster.Draft{Kind: roster.Grant, Subject: host(w.IntN(6)).ID, Role: roster.RoleWrite}
+				if w.IntN(3) == 0 {
+					d = roster.Draft{Kind: roster.Remove, Subject: d.Subject}
+				}
+				i := w.IntN(len(w.nodes))
+				if w.IntN(8) == 0 { // an admin, never the founder
+					d = roster.Draft{Kind: roster.Remove, Subject: w.nodes[1+w.IntN(len(w.nodes)-1)].id}
+					i = 0
+				}
+				w.say(i, d)
+				w.run(w.IntN(40), 0.3)
+			}
+		}
+		clear(w.side)
+		w.meet(1)
+		w.meet(1)
+		w.run(4*60, 0.5)
+		w.meet(1)
+		before := w.stated
+		if w.run(10*60, 0.5); w.stated != before {
+			t.Errorf("%d more layouts are stated", w.stated-before)
+		}
+		for _, v := range w.nodes[0].set.List().Voided() {
+			if v.Kind == roster.Layout {
+				void++
+			}
+		}
+		if w.agree(); t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if void == 0 {
+		t.Error("no layout became void")
+	}
+}
+
+// A statement whose table does not come is replaced after a while.
+func TestATableThatDoesNotCome(t *testing.T) {
+	w := newAdmins(t, 1, 3)
+	w.run(2*60, 1)
+	w.say(1, roster.Draft{Kind: roster.Layout, Table: roster.Table{1}})
+	w.run(30, 1)
+	if w.stated != 1 {
+		t.Error("the table was not waited for")
+	}
+	w.run(2*60, 1)
+	if w.agree(); w.stated != 2 {
+		t.Errorf("%d layouts", w.stated)
+	}
+}
