@@ -28,7 +28,7 @@ func (b *responder) all() error {
 	b.resume()
 	b.comparesAll()
 	if !b.hello.DryRun {
-		if err := b.await(reported(b.there.records)); err != nil {
+		if err := b.await(reported(b.there.records), true); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,7 @@ func (a *initiator) all(m *wire.Result) error {
 		a.forecast(m)
 		return a.listAll() // all is not compared, so that nothing is verified
 	}
-	if err := a.await(reported(a.there.records)); err != nil {
+	if err := a.await(reported(a.there.records), true); err != nil {
 		return err
 	}
 	if err := a.takeAll(); err != nil {

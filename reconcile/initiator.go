@@ -73,7 +73,7 @@ func (a *initiator) sync() error {
 		a.link.report.Verified = err == nil && a.link.report.Repair.Left == 0
 		return err
 	}
-	if err := a.expects(); err != nil { // after a repair
+	if err := a.expects(true); err != nil { // also after a repair
 		return err
 	}
 	if err := a.receiveFirst(); err != nil { // fetch and apply what the responder has

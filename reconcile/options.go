@@ -38,9 +38,13 @@ type Options struct {
 	// bytes came since the last call. It is called beside the session where Aside runs the
 	// admissions, one call at a time.
 	Received func(key []byte, bytes int64) error
-	// Await, if not nil, is called before records come to this side, with their number.
-	// Its error ends the session: ErrTurn while others come first.
-	Await func(records int) error
+	// Expect, if not nil, is called before many cells travel, with about how many records
+	// come to this side at the most, as far as an estimate can tell. Its error ends the
+	// session, before the cells: ErrTurn while others come first.
+	Expect func(records int) error
+	// Await, if not nil, is called before records come to this side, with the number of
+	// those told so far; all says that no more will be told. Its error is as that of Expect.
+	Await func(records int, all bool) error
 	// PartsFrom is from how many differences on a sync goes in parts, at the responder;
 	// 0 means the constant PartsFrom.
 	PartsFrom int64

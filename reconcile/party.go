@@ -70,11 +70,25 @@ func (s *party) aim(gives, gets bool) {
 }
 
 // await lets the node decide whether records may come to this side now.
-func (s *party) await(records int) error {
-	if s.opts.Await == nil || !s.gets || records == 0 {
+func (s *party) await(records int, all bool) error {
+	if s.opts.Await == nil || !s.gets || records == 0 && !all {
 		return nil
 	}
-	return s.opts.Await(records)
+	return s.opts.Await(records, all)
+}
+
+// expect lets the node decide whether cells may travel for so many differences: what this
+// side has more of than its peer does not come to it.
+func (s *party) expect(differences int64) error {
+	if s.opts.Expect == nil || !s.gets {
+		return nil
+	}
+	return s.opts.Expect(reported(uint64(max(0, differences-max(0, s.more())))))
+}
+
+// more is by how many records this side has more than its peer.
+func (s *party) more() int64 {
+	return int64(min(s.here.records, 1<<61)) - int64(min(s.there.records, 1<<61))
 }
 
 // end closes this side's list of records, and tells what became of those

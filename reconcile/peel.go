@@ -34,6 +34,9 @@ func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
 		if ask == 0 || b.many() {
 			return nil, false, nil
 		}
+		if err := b.expectMore(); err != nil {
+			return nil, false, err
+		}
 		if err := b.more(d, ask); err != nil {
 			return nil, false, err
 		}
@@ -55,6 +58,15 @@ func (b *responder) peel(d *rateless.Decoder, cells []rateless.Cell) error {
 		return forged(err)
 	}
 	return b.link.tick()
+}
+
+// expectMore lets the node decide whether further cells may travel. Without the initiator's
+// estimator, which comes with the next ones, nothing is known yet.
+func (b *responder) expectMore() error {
+	if b.hello.DryRun || !b.estimated {
+		return nil
+	}
+	return b.expect(b.link.report.Estimate)
 }
 
 // more asks for further cells and takes them.

@@ -237,14 +237,14 @@ func (a *initiator) hear() (*wire.Result, error) {
 			if err := a.noteIndices(m); err != nil {
 				return nil, err
 			}
-			if err := a.expects(); err != nil {
+			if err := a.expects(false); err != nil {
 				return nil, err
 			}
 		case *wire.Offers:
 			if err := a.noteOffers(m); err != nil {
 				return nil, err
 			}
-			if err := a.expects(); err != nil {
+			if err := a.expects(false); err != nil {
 				return nil, err
 			}
 		case *wire.Sums:
@@ -263,14 +263,14 @@ func (a *initiator) hear() (*wire.Result, error) {
 	}
 }
 
-// expects lets the node decide whether the records that the plan tells of so far may come
-// to this side. The responder sends them unasked, once it has read them for its residual:
-// this side says no before that.
-func (a *initiator) expects() error {
+// expects lets the node decide whether the records that the plan tells of so far, or in
+// all, may come to this side. The responder sends them unasked, once it has read them for
+// its residual: this side says no before that.
+func (a *initiator) expects(all bool) error {
 	if a.opts.DryRun {
 		return nil
 	}
-	return a.await(a.plan.count(wire.Lacking, wire.Newer, roleOffered))
+	return a.await(a.plan.count(wire.Lacking, wire.Newer, roleOffered), all)
 }
 
 func (a *initiator) noteIndices(m *wire.Indices) error {

@@ -75,7 +75,7 @@ func (b *responder) sync() error {
 		return err
 	}
 	if !b.hello.DryRun {
-		if err := b.await(b.plan.count(wire.Wanted, wire.Older, roleBid) + b.unsure); err != nil {
+		if err := b.await(b.plan.count(wire.Wanted, wire.Older, roleBid)+b.unsure, true); err != nil {
 			return err
 		}
 	}

@@ -55,6 +55,9 @@ func (a *initiator) cellsAsked(m *wire.More) error {
 	if m.Cells == 0 || m.Cells > burst || a.cells == 0 && !a.later || a.cells+int(m.Cells) > most {
 		return violation("%d more cells asked for after %d; %d are enough for the records of both sides", m.Cells, a.cells, most)
 	}
+	if err := a.expectCells(a.cells + int(m.Cells)); err != nil {
+		return err
+	}
 	if err := a.link.reserve(cellBytes * int64(m.Cells)); err != nil {
 		return err
 	}
@@ -75,4 +78,13 @@ func (a *initiator) cellsAsked(m *wire.More) error {
 		a.cells, estimator = to, nil
 	}
 	return nil
+}
+
+// expectCells lets the node decide whether so many cells may travel in all. A difference
+// takes up to 1.5 of them.
+func (a *initiator) expectCells(cells int) error {
+	if a.opts.DryRun {
+		return nil
+	}
+	return a.expect(int64(cells) * 2 / 3)
 }

@@ -39,8 +39,10 @@ type Conversation struct {
 	incoming bool
 	ask      Ask    // of the initiator
 	behind   []byte // where this side goes on being sent everything, or nil
-	// give gives back the turn; nil while this conversation does not have it.
-	give  func(rests bool)
+	// give gives back the turn; nil while this conversation does not have it. many: it is
+	// given many records, and not only expected to be.
+	give  func(many, rests bool)
+	many  bool
 	since int // what turn.since was before the replica was opened
 	// opened is the digest of the set as the replica has it.
 	opened dbadapter.Digest
@@ -88,7 +90,7 @@ func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(
 	set, err := c.open(ctx)
 	if err != nil {
 		if c.give != nil {
-			c.give(false)
+			c.give(false, false)
 		}
 		return nil, err
 	}
@@ -195,7 +197,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	if c.ask.Control {
 		o.Aside = nil // a statement comes behind those that it names
 	} else {
-		o.PartsFrom, o.Await, o.Received = n.bulk().PartsFrom, c.await, ns.reached
+		o.PartsFrom, o.Expect, o.Await, o.Received = n.bulk().PartsFrom, c.expect, c.await, ns.reached
 		c.behind = ns.Members().state.FilledTo
 		o.Behind = c.behind
 	}
@@ -322,7 +324,7 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		}
 	}
 	if c.give != nil {
-		c.give(c.large() && report.Applied > 0)
+		c.give(c.many, c.large() && report.Applied > 0)
 	}
 	if c.collect != nil {
 		if failed := c.collect(); failed != nil {

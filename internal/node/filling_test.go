@@ -147,7 +147,7 @@ func TestTurn(t *testing.T) {
 		}
 		before, _, _ := c.ns[2].Live.State()
 		// In the middle of the sync with the first peer, the second calls, and is called.
-		done, err := c.ns[2].turn.take(c.machines[0].ID, false, c.ns[2].turn.since(c.machines[0].ID, false), c.machines[2].Now)
+		done, err := c.ns[2].turn.take(c.machines[0].ID, false, c.ns[2].turn.since(c.machines[0].ID, false), true, c.machines[2].Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestTurn(t *testing.T) {
 		if now, _, _ := c.ns[2].Live.State(); now != before {
 			t.Errorf("changed: %v: records came out of turn", changed)
 		}
-		done(true)
+		done(true, true)
 		mine, _, err := c.machines[2].follow(c.ns[2], c.machines[0], c.ns[2].Course(c.machines[0].ID, Ask{}))
 		if err != nil || !mine.Verified || mine.Applied != 300 {
 			t.Errorf("changed: %v: %+v, %v", changed, mine, err)
@@ -179,22 +179,22 @@ func TestTurnRests(t *testing.T) {
 	now := noon
 	clock := func() time.Time { return now }
 	var turn turn
-	done, err := turn.take("a", true, 0, clock)
-	if _, other := turn.take("b", true, 0, clock); err != nil || !errors.Is(other, reconcile.ErrTurn) || !errors.Is(other, reconcile.ErrBusy) {
+	done, err := turn.take("a", true, 0, true, clock)
+	if _, other := turn.take("b", true, 0, true, clock); err != nil || !errors.Is(other, reconcile.ErrTurn) || !errors.Is(other, reconcile.ErrBusy) {
 		t.Fatalf("%v, %v", err, other)
 	}
-	again, err := turn.take("a", true, 0, clock)
+	again, err := turn.take("a", true, 0, true, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	done(true)
+	done(true, true)
 	if !turn.waits("b", true, true, now) {
 		t.Error("the turn is free while a conversation has it")
 	}
 	if !turn.waits("b", true, false, now) || turn.waits("c", true, false, now) {
 		t.Error("not that peer waits, whatever its sync is, which would have given many records out of turn")
 	}
-	again(true)
+	again(true, true)
 	if !turn.waits("b", true, true, now) || turn.waits("a", true, true, now) {
 		t.Error("the turn does not rest")
 	}
@@ -204,13 +204,13 @@ func TestTurnRests(t *testing.T) {
 	if now = now.Add(turnRest); turn.waits("b", true, true, now) {
 		t.Error("b waits although the turn is free")
 	}
-	if _, err = turn.take("b", true, 0, clock); !errors.Is(err, reconcile.ErrTurn) {
+	if _, err = turn.take("b", true, 0, true, clock); !errors.Is(err, reconcile.ErrTurn) {
 		t.Errorf("b, which has begun before a has ended: %v", err)
 	}
-	if done, err = turn.take("b", true, turn.since("b", true), clock); err != nil {
+	if done, err = turn.take("b", true, turn.since("b", true), true, clock); err != nil {
 		t.Fatal(err)
 	}
-	if done(false); turn.waits("a", true, true, now) {
+	if done(true, false); turn.waits("a", true, true, now) {
 		t.Error("the turn rests after a small sync")
 	}
 	n := newMachine(1).Node

@@ -84,6 +84,9 @@ const (
 	// turnRest is how long a peer keeps the turn between two conversations: a part that
 	// is dialled anew begins within it.
 	turnRest = 2 * time.Second
+	// turnDoubt is for how long a peer is refused that would give many records as far as an
+	// estimate tells: 2 MiB of cells a minute at the most then tell whether it would.
+	turnDoubt = time.Minute
 	// TurnPatience is for how long a sync waits for its turn: some gigabytes from
 	// another peer. turnPause is the longest pause between two tries.
 	TurnPatience = 10 * time.Minute

@@ -18,11 +18,24 @@ type turn struct {
 	wholes  int       // those of them that are no part of a large sync: 0 or 1, which then runs alone
 	rest    time.Time // until when the holder may go on, after the last of these
 	// told are peers that would have given many records out of turn: what was found
-	// with them has cost cells, and is not looked for again before the turn is free.
-	told map[ID]bool
+	// with them may have cost cells, and is not looked for again before the turn is free.
+	told map[ID]refused
 	// ends counts the conversations in which many records came, ended those of each peer.
 	ends  int
 	ended map[ID]int
+}
+
+// refused is a refusal of many records: for their number, or, not sure, for an estimate of
+// it, which does not say which side they would come to.
+type refused struct {
+	sure bool
+	at   time.Time
+}
+
+// lasts reports whether the same is refused still. What was only expected is looked at
+// once a minute: a node that is being given much for long gives to others meanwhile.
+func (r refused) lasts(now time.Time) bool {
+	return r.sure || now.Sub(r.at).Abs() < turnDoubt
 }
 
 // since is how many conversations have brought many records: a sync that began before one
@@ -51,7 +64,8 @@ func (t *turn) waits(remote ID, part, large bool, now time.Time) bool {
 		delete(t.told, remote)
 		return false
 	}
-	return large || t.told[remote]
+	told, was := t.told[remote]
+	return large || was && told.lasts(now)
 }
 
 // free reports whether a peer may give many records now, in a part of a large sync or
@@ -65,18 +79,26 @@ func (t *turn) free(remote ID, part bool, now time.Time) bool {
 	return t.holder == remote || !resting
 }
 
-// take takes the turn for a conversation with a peer, until done is called: once. With
-// rests the peer keeps the turn for a moment after that. It fails with ErrTurn while
-// another conversation has it, and if one has had it since this one has looked at what
-// this node holds; parts of one sync share it.
-func (t *turn) take(remote ID, part bool, since int, clock func() time.Time) (done func(rests bool), err error) {
+// take takes the turn for a conversation with a peer, until done is called: once, with
+// whether many records came, or could have. With rests the peer keeps the turn for a
+// moment after that. It fails with ErrTurn while another conversation has it, and if one
+// has had it since this one has looked at what this node holds; parts of one sync share
+// it. Unless it is sure that many records come, done may be nil: the cells tell.
+func (t *turn) take(remote ID, part bool, since int, sure bool, clock func() time.Time) (done func(many, rests bool), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.free(remote, part, clock()) || since != t.count(remote, part) {
 		if t.told == nil {
-			t.told = map[ID]bool{}
+			t.told = map[ID]refused{}
 		}
-		t.told[remote] = true
+		told, was := t.told[remote]
+		if was && !sure && told.lasts(clock()) {
+			return nil, reconcile.ErrTurn
+		}
+		t.told[remote] = refused{sure, clock()}
+		if was && !sure {
+			return nil, nil
+		}
 		return nil, reconcile.ErrTurn
 	}
 	delete(t.told, remote)
@@ -85,14 +107,16 @@ func (t *turn) take(remote ID, part bool, since int, clock func() time.Time) (do
 	if !part {
 		t.wholes++
 	}
-	return func(rests bool) {
+	return func(many, rests bool) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.ended == nil {
 			t.ended = map[ID]int{}
 		}
-		t.ends++
-		t.ended[remote]++
+		if many {
+			t.ends++
+			t.ended[remote]++
+		}
 		if !part {
 			t.wholes--
 		}
@@ -121,17 +145,40 @@ func (c *Conversation) takeTurn() error {
 		return reconcile.ErrTurn
 	}
 	if _, records, _ := ns.Live.State(); c.ask.whole() && records == 0 {
-		return c.await(math.MaxInt)
+		return c.await(math.MaxInt, false)
 	}
 	return nil
 }
 
-// await takes the turn if many records are about to come.
-func (c *Conversation) await(records int) error {
-	if records < c.part.ns.node.bulk().Turn || c.give != nil {
+// expect takes the turn, before cells travel, if many records may come. A part of a large
+// sync is not asked: it begins only while its peer may give it records, and of two nodes
+// that sync in parts the one that gives would have its turn taken by each that it gives to.
+func (c *Conversation) expect(records int) error {
+	if records < c.part.ns.node.bulk().Turn || c.ask.part() {
 		return nil
 	}
-	give, err := c.part.ns.turn.take(c.remote, c.ask.part(), c.since, c.part.ns.node.Now)
+	return c.take(false)
+}
+
+// await takes the turn if many records are about to come, and gives back one that was
+// taken for more than there are.
+func (c *Conversation) await(records int, all bool) error {
+	if records >= c.part.ns.node.bulk().Turn {
+		c.many = true
+		return c.take(true)
+	}
+	if all && !c.many && c.give != nil {
+		c.give(false, false)
+		c.give = nil
+	}
+	return nil
+}
+
+func (c *Conversation) take(sure bool) error {
+	if c.give != nil {
+		return nil
+	}
+	give, err := c.part.ns.turn.take(c.remote, c.ask.part(), c.since, sure, c.part.ns.node.Now)
 	c.give = give
 	return err
 }

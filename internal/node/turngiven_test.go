@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,14 +46,14 @@ func TestTurnOfTwoSyncsWithOnePeer(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		var turn turn
 		began, beganPart := turn.since("a", false), turn.since("a", true)
-		done, err := turn.take("a", first, began, clock)
+		done, err := turn.take("a", first, began, true, clock)
 		if err != nil {
 			t.Fatal(err)
 		}
 		take := func(part bool, since int) error {
-			give, err := turn.take("a", part, since, clock)
+			give, err := turn.take("a", part, since, true, clock)
 			if err == nil {
-				give(false)
+				give(true, false)
 			}
 			return err
 		}
@@ -65,7 +66,7 @@ func TestTurnOfTwoSyncsWithOnePeer(t *testing.T) {
 		if err := take(true, beganPart); errors.Is(err, reconcile.ErrTurn) == first {
 			t.Errorf("part %v: a part beside it: %v", first, err)
 		}
-		done(true)
+		done(true, true)
 		if err := take(false, began); !errors.Is(err, reconcile.ErrTurn) {
 			t.Errorf("part %v: begun before it ended: %v", first, err)
 		}
@@ -74,6 +75,106 @@ func TestTurnOfTwoSyncsWithOnePeer(t *testing.T) {
 		}
 		if err := take(false, turn.since("a", false)); err != nil {
 			t.Errorf("part %v: begun after it: %v", first, err)
+		}
+	}
+}
+
+// A sync that would bring many records out of turn is refused before the cells travel that
+// would find them, whichever side calls.
+func TestTurnBeforeCells(t *testing.T) {
+	for _, calls := range []bool{true, false} {
+		c := newCrew(t, 3)
+		for _, value := range []string{"0", "1"} {
+			for i := range 1000 {
+				c.put(0, fmt.Sprint("k", i), value)
+			}
+			if err := c.turn(0, 1); err != nil {
+				t.Fatal(err)
+			}
+			if value == "0" {
+				c.round()
+			}
+		}
+		ns := c.ns[2]
+		done, err := ns.turn.take(c.machines[0].ID, false, ns.turn.since(c.machines[0].ID, false), true, c.machines[2].Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, to := 2, 1
+		if !calls {
+			from, to = 1, 2
+		}
+		mine, theirs, err := c.machines[from].converse(c.ns[from], c.machines[to], Ask{})
+		if !errors.Is(err, reconcile.ErrTurn) {
+			t.Errorf("calls: %v: it ends with %v", calls, err)
+		}
+		// The Hello has as many as it usually has, and the estimator may need 64 more.
+		if most := reconcile.FirstCells + 64; mine.Cells > most || theirs.Cells > most || mine.Estimate+theirs.Estimate == 0 {
+			t.Errorf("calls: %v: %d and %d cells travelled, of an estimate of %d and %d", calls, mine.Cells, theirs.Cells, mine.Estimate, theirs.Estimate)
+		}
+		done(true, false)
+		if mine, _, err := c.machines[2].converse(ns, c.machines[0], Ask{}); err != nil || mine.Applied != 1000 {
+			t.Errorf("calls: %v: then the first gives %d, %v", calls, mine.Applied, err)
+		}
+	}
+}
+
+// A turn that was taken for more records than come is given back once their number is
+// known, and counts for no sync that began before.
+func TestTurnTakenForNothing(t *testing.T) {
+	ns := newMachine(1).create("notes", Policy{})
+	other := &Conversation{part: &ns.Part, remote: "b", since: ns.turn.since("b", false)}
+	c := &Conversation{part: &ns.Part, remote: "a", since: ns.turn.since("a", false)}
+	if err := c.expect(turnFrom); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.expect(turnFrom); !errors.Is(err, reconcile.ErrTurn) {
+		t.Errorf("beside it: %v", err)
+	}
+	if err := other.expect(turnFrom - 1); err != nil {
+		t.Errorf("a few beside it: %v", err)
+	}
+	for _, all := range []bool{false, true} {
+		if err := c.await(3, all); err != nil {
+			t.Fatal(err)
+		}
+		if held := c.give != nil; held == all {
+			t.Errorf("all are known: %v, and it has the turn: %v", all, held)
+		}
+	}
+	if err := other.await(turnFrom, true); err != nil {
+		t.Errorf("after it: %v", err)
+	}
+	if err := c.await(turnFrom, true); !errors.Is(err, reconcile.ErrTurn) {
+		t.Errorf("beside the other: %v", err)
+	}
+	if other.give == nil {
+		t.Error("it has not kept the turn")
+	}
+}
+
+// A peer that is refused for an estimate is heard a minute later, though the turn is not
+// free: the node that is being given much may have to give. One that was refused for what
+// was found waits for the turn.
+func TestTurnInDoubt(t *testing.T) {
+	for _, sure := range []bool{false, true} {
+		var turn turn
+		now := noon
+		clock := func() time.Time { return now }
+		if _, err := turn.take("a", false, 0, true, clock); err != nil {
+			t.Fatal(err)
+		}
+		for minute := range 3 {
+			for _, wait := range []time.Duration{0, turnDoubt / 2} {
+				heard := minute > 0 && wait == 0 && !sure
+				now = noon.Add(time.Duration(minute)*turnDoubt + wait)
+				if waits := minute+int(wait) > 0 && turn.waits("b", false, false, now); waits == heard && minute+int(wait) > 0 {
+					t.Errorf("sure: %v: %s later it waits: %v", sure, now.Sub(noon), waits)
+				}
+				if done, err := turn.take("b", false, 0, sure, clock); (err == nil) != heard || done != nil {
+					t.Errorf("sure: %v: %s later: %v", sure, now.Sub(noon), err)
+				}
+			}
 		}
 	}
 }
