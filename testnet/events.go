@@ -91,8 +91,8 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Copy:
 		r.history.Copied(e.Node)
 		n.Copy()
-	case plan.Restore:
-		r.restore(e.Node)
+	case plan.Restore, plan.RestoreBackup:
+		r.restore(e.Node, e.Verb == plan.RestoreBackup)
 	case plan.Flip:
 		n.Flip(uint64(e.Amount))
 	case plan.FlipCell:
@@ -215,13 +215,13 @@ func (r *runner) partition(groups string) {
 	}
 }
 
-func (r *runner) restore(node int) {
+func (r *runner) restore(node int, byProgram bool) {
 	n := r.cluster.Node(node)
 	if n.HasCopy() {
 		r.replaced[node] = true
 		n.Stop()
 		r.history.Restored(node)
-		_ = n.Restore()
+		_ = n.Restore(byProgram)
 	}
 }
 

@@ -71,13 +71,44 @@ func TestRestore(t *testing.T) {
 	n.Copy()
 	v := put(t, n, "k", "new")
 	n.Stop()
-	if err := n.Restore(); err != nil {
+	if err := n.Restore(false); err != nil {
 		t.Fatal(err)
 	}
 	want(t, n, "[k=old]")
 	n.Skew(-n.world.Now()) // the clock says what it said before the copy
 	if w := put(t, n, "k", "newer"); w == v || w.Incarnation == v.Incarnation {
 		t.Errorf("version %s twice", w)
+	}
+}
+
+// A node that starts again does not recover, and neither does one whose files were put back
+// as they were: it does not know. One that was restored by the program does.
+func TestRecovering(t *testing.T) {
+	cl, _ := cluster(t, Config{Nodes: 2})
+	n := cl.Node(1)
+	for range 2 { // until then a newcomer recovers, too
+		if err := syncNow(t, n, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.Copy()
+	recovers := func(what string, started error, want bool) {
+		if started != nil || n.process.vouched.Recovering != want || n.process.ns.OtherStore() != want {
+			t.Errorf("%s: %v, recovering %v", what, started, n.process.vouched.Recovering)
+		}
+		n.Stop()
+	}
+	n.Stop()
+	recovers("a start", n.Start(), false)
+	recovers("files of a copy", n.Restore(false), false)
+	recovers("a backup", n.Restore(true), true)
+	if err := n.Restore(true); err != nil {
+		t.Fatal(err)
+	}
+	n.Copy()
+	n.Stop()
+	if err := n.Restore(false); err != nil || n.process.ns.OtherStore() {
+		t.Errorf("files of a copy of what was restored: %v, and it takes them for those of another store", err)
 	}
 }
 
@@ -93,7 +124,7 @@ func TestDamage(t *testing.T) {
 	if err := n.Start(); !errors.Is(err, dbadapter.ErrCorrupt) || n.Up() || !book.has(dbadapter.ErrCorrupt) {
 		t.Fatal(err)
 	}
-	if err := n.Restore(); err != nil || n.Damage() != nil {
+	if err := n.Restore(false); err != nil || n.Damage() != nil {
 		t.Fatal(err)
 	}
 	want(t, n, "[k=v]")

@@ -23,6 +23,7 @@ type Node struct {
 	id        node.ID
 	disk      *sim.Disk
 	copied    *sim.Disk // the last copy that was kept, or nil
+	logs      logs
 	wall      wall
 	old       bool                     // it speaks an older version of the protocol
 	liar      bool                     // its greetings are not true
@@ -233,19 +234,35 @@ func (n *Node) Speak(old bool) error {
 	return n.Start()
 }
 
+// logs numbers what gives a node's change logs their ids: its disk, the copy of it, and how
+// many disks have had new ones.
+type logs struct{ disk, copied, made uint64 }
+
+// logID is the id of the change log of the node's records, or of that of its control
+// namespace (1).
+func (n *Node) logID(which uint64) dbadapter.LogID {
+	return dbadapter.LogID(n.world.Draw(sim.ForLog, uint64(n.number), n.logs.disk, which) | 1) // 0 is none
+}
+
 // Copy keeps a copy of the disk's synced bytes.
-func (n *Node) Copy() { n.copied = n.disk.Copy() }
+func (n *Node) Copy() { n.copied, n.logs.copied = n.disk.Copy(), n.logs.disk }
 
 // HasCopy reports whether a copy was kept.
 func (n *Node) HasCopy() bool { return n.copied != nil }
 
 // Restore gives a node that is down another machine with the copy of its disk, and
 // starts it. What the old machine's kernel had not sent yet is lost: a greeting that
-// comes after one of the restored node would be taken for that of a twin.
-func (n *Node) Restore() error {
+// comes after one of the restored node would be taken for that of a twin. The files are as
+// they were, and nothing in them tells the node of it; or the program put them back, and
+// gave the change logs other ids, which tell it.
+func (n *Node) Restore(byProgram bool) error {
 	n.cluster.Net.Replace(n.number)
 	n.insert(n.copied.Copy())
 	n.damage = nil
+	if n.logs.disk = n.logs.copied; byProgram {
+		n.logs.made++
+		n.logs.disk = n.logs.made
+	}
 	return n.Start()
 }
 

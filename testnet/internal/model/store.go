@@ -30,6 +30,7 @@ type store struct {
 	removing func([]dbadapter.Write)
 	removed  func(*dbadapter.Record, dbadapter.Action)
 	took     int // records, by Apply
+	log      dbadapter.LogID
 	now      func() time.Time
 	at       time.Time // of the entry that is being applied
 }
@@ -42,9 +43,9 @@ type waiting struct {
 var _ dbadapter.Namespace = (*store)(nil)
 
 // openStore replays the log whose files begin with that name. The observer gets the changes that come after.
-func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapter.Hasher, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
+func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapter.Hasher, log dbadapter.LogID, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
 	ctx := context.Background()
-	s := &store{now: now, summary: summaryFiles{disk, name}, observed: func(*dbadapter.Record) {}, replacing: func([]dbadapter.Write) {}, removing: func([]dbadapter.Write) {}, removed: func(*dbadapter.Record, dbadapter.Action) {}}
+	s := &store{log: log, now: now, summary: summaryFiles{disk, name}, observed: func(*dbadapter.Record) {}, replacing: func([]dbadapter.Write) {}, removing: func([]dbadapter.Write) {}, removed: func(*dbadapter.Record, dbadapter.Action) {}}
 	s.memory = memdb.New(memdb.Options{Now: func() time.Time { return s.at }})
 	replayed := false
 	var err error
@@ -160,7 +161,7 @@ func (s *store) Raise(ctx context.Context, to dbadapter.Timestamp) error {
 	if s.Ceiling() >= to {
 		return nil
 	}
-	return s.log(ctx, logged{what: logRaise, to: to})
+	return s.append(ctx, logged{what: logRaise, to: to})
 }
 
 // Lower implements dbadapter.Namespace.
@@ -168,16 +169,20 @@ func (s *store) Lower(ctx context.Context, to dbadapter.Timestamp) error {
 	if s.Ceiling() <= to {
 		return nil
 	}
-	return s.log(ctx, logged{what: logLower, to: to})
+	return s.append(ctx, logged{what: logLower, to: to})
 }
 
 // Forget implements dbadapter.Namespace.
 func (s *store) Forget(ctx context.Context, seqs ...uint64) error {
-	return s.log(ctx, logged{what: logForget, seqs: seqs})
+	return s.append(ctx, logged{what: logForget, seqs: seqs})
 }
 
-// log makes an entry durable after those that wait, and does what it says.
-func (s *store) log(ctx context.Context, e logged) error {
+// Log implements dbadapter.Namespace: the memory is filled anew at each start, and the log
+// is the same.
+func (s *store) Log() dbadapter.LogID { return s.log }
+
+// append makes an entry durable after those that wait, and does what it says.
+func (s *store) append(ctx context.Context, e logged) error {
 	if err := s.flush(); err != nil {
 		return err
 	}

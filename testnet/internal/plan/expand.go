@@ -200,9 +200,9 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 		if d.IntN(3) == 0 {
 			return []Event{f, end, {At: end.At, Verb: Restamp, Node: f.Node}}
 		}
-	case Restore:
+	case Restore, RestoreBackup:
 		keep := Event{At: f.At, Verb: Copy, Node: f.Node}
-		end.Verb = Restore
+		end.Verb = f.Verb
 		return []Event{keep, end}
 	case Flip:
 		// A copy repairs a damaged node.

@@ -76,6 +76,7 @@ at 14s healall
 at 15s loss 0>1 0.05
 at 16s copy 2
 at 17s restore 2
+at 17s restore-backup 2
 at 18s flip 2 1000
 at 18s flip-cell 2 1001
 at 18s flip-sum 2 1002

@@ -42,12 +42,12 @@ const eventsPerFault = 3
 var faults = map[Profile][]Verb{
 	Rough:  {Cut, Cut, Loss, Loss, Partition, Crash, Crash, CrashAt, CrashAt, Freeze, Replay, Old},
 	Clocks: {Skew, Skew, Skew, StopClock, StopClock, Freeze, Crash, Restore},
-	Disks:  {Crash, Crash, CrashAt, CrashAt, Restore, Restore, Flip, Full},
+	Disks:  {Crash, Crash, CrashAt, CrashAt, Restore, Restore, RestoreBackup, Flip, Full},
 	Ranges: {
 		FlipCell, FlipCell, FlipCell, FlipSum, FlipSum, FlipSum, FlipSum, Phantom, Phantom, FalsePeel, FalsePeel, ShortCheck, ShortCheck,
 		Crash, CrashAt, CrashAt, Restore, Partition, Cut, Loss,
 	},
-	Live:    {Partition, Partition, Cut, Loss, Loss, Crash, CrashAt, Restore, Freeze, Skew, StopClock},
+	Live:    {Partition, Partition, Cut, Loss, Loss, Crash, CrashAt, Restore, RestoreBackup, Freeze, Skew, StopClock},
 	Members: {Partition, Partition, Partition, Cut, Loss, Crash, CrashAt, Restore, Restore, Skew, Skew, Freeze},
 }
 

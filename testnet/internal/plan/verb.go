@@ -104,8 +104,11 @@ const (
 	// Copy: "copy 2" copies the disk of node 2, as it is synced.
 	Copy
 	// Restore: "restore 2" stops node 2, makes its disk the last copy, and
-	// starts it. Without a copy it does nothing.
+	// starts it: the files are as they were. Without a copy it does nothing.
 	Restore
+	// RestoreBackup: "restore-backup 2" does so as the command restore does: change logs
+	// get new ids, so that the node knows of it.
+	RestoreBackup
 	// Flip: "flip 2 1000" flips a bit of its synced bytes: the bit is
 	// Amount modulo 8 of byte Amount/8 modulo the length.
 	Flip
@@ -225,6 +228,7 @@ var verbTable = [verbs]struct {
 	Loss:           {"loss", formLoss, fault},
 	Copy:           {"copy", formNode, fault},
 	Restore:        {"restore", formNode, fault},
+	RestoreBackup:  {"restore-backup", formNode, fault},
 	Flip:           {"flip", formFlip, fault},
 	FlipCell:       {"flip-cell", formFlip, fault},
 	FlipSum:        {"flip-sum", formFlip, fault},

@@ -31,6 +31,8 @@ const (
 	ForPhantom
 	ForPush
 	ForLine
+	ForLog
+	ForWatch
 )
 
 // Draw is 64 random bits for a purpose and up to three counters.
