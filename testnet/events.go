@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/check"
+	"github.com/syncd-io/syncd/testnet/internal/model"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
 )
 
@@ -60,6 +61,10 @@ func (r *runner) do(e *plan.Event) {
 		r.cluster.Replay(e.Node, e.Peer)
 	case plan.Why, plan.Wait, plan.WaitAll, plan.WaitKey, plan.Status:
 		r.ask(e)
+	case plan.Watch:
+		n.Watch(model.Watching{Program: e.Key, Prefix: e.Watching.Prefix, FromStart: e.Watching.FromStart, Pace: e.Watching.Pace})
+	case plan.Unwatch:
+		n.Unwatch(e.Key)
 	case plan.CrashAnswering:
 		n.CrashAnswering()
 	case plan.Crash:

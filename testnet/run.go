@@ -86,7 +86,7 @@ type runner struct {
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
 	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
-	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Watch: r})
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, LogKeeps: p.Log, Watch: r, Watches: r.watches()})
 	r.result = Result{
 		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1, plan: p,
 		Violations: []Violation{}, Refused: map[string]int{},
@@ -275,6 +275,7 @@ func (r *runner) Refused(_ int, err error) {
 		{reconcile.ErrNotVerified, plan.RefusedUnproved},
 		{reconcile.ErrProtocol, plan.RefusedProtocol},
 		{model.ErrTimeout, plan.RefusedTimeout},
+		{node.ErrCursorExpired, plan.RefusedExpired},
 	} {
 		if errors.Is(err, c.err) {
 			r.result.outcome.Refused[c.why]++

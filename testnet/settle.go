@@ -119,6 +119,7 @@ func (r *runner) heal() error {
 		n.SetClock()
 		n.Disarm()
 		_ = n.Start() // one that is damaged stays down, and is named in the result
+		n.WatchOn()
 	}
 	// What is under way would be refused by the time before, and noted at the one after.
 	if err := r.run(r.world.Now() + underWay); err != nil {
@@ -159,6 +160,9 @@ func (r *runner) quiet() bool {
 func (r *runner) idle() error {
 	r.again = true
 	if err := r.lastQuestions(); err != nil {
+		return err
+	}
+	if err := r.lastLooks(); err != nil {
 		return err
 	}
 	return r.pairs(func(a, b int, err error) {
@@ -219,6 +223,7 @@ func (r *runner) judge() {
 			}
 		}
 	}
+	r.viewed()
 	for _, group := range r.dumps() {
 		r.history.Overfull(group, r.cluster.Index)
 	}

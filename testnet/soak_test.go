@@ -42,7 +42,7 @@ func TestSeeds(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs are short, and leave much behind
 	var next atomic.Int64
 	var failed atomic.Int64
-	var events, sessions, asks atomic.Int64
+	var events, sessions, asks, watched atomic.Int64
 	var running sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		running.Go(func() {
@@ -56,6 +56,7 @@ func TestSeeds(t *testing.T) {
 				events.Add(int64(res.Events))
 				sessions.Add(int64(res.Sessions))
 				asks.Add(int64(res.Asks))
+				watched.Add(int64(res.Watched))
 				if wrong == "" {
 					continue
 				}
@@ -70,7 +71,7 @@ func TestSeeds(t *testing.T) {
 	if kept := liveHeap() - before; kept > 64<<20 {
 		t.Errorf("%d seeds have left %d bytes of live heap", count, kept)
 	}
-	t.Logf("%d seeds from %d on, profile %s, each twice: %d events, %d syncs and %d waits and answers a pass", count, *firstSeed, *profile, events.Load(), sessions.Load(), asks.Load())
+	t.Logf("%d seeds from %d on, profile %s, each twice: %d events, %d syncs, %d waits and answers and %d events of watches a pass", count, *firstSeed, *profile, events.Load(), sessions.Load(), asks.Load(), watched.Load())
 }
 
 func liveHeap() int64 {

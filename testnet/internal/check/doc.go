@@ -47,6 +47,10 @@
 //	           of it is so, too
 //	wait       a wait finds that a member holds what is awaited when that is so there,
 //	           durably, and does find it once all are equal and in reach
+//	watch      each change of a key is told by each of its node's watches, in the order of the
+//	           commits and once in a connection, or another change of the key follows and
+//	           is told, marked; the listing and the events make up what the node holds; a
+//	           cursor expires only where the log does not go back to it, or is another one
 //	leak       what was measured is within its bound
 //
 // # What a node may forget

@@ -37,6 +37,9 @@ type History struct {
 	grants []grant
 	wounds map[int]wound // by node
 	awaits []await
+	// logs are the change logs of nodes that are watched, and watches the programs that do.
+	logs    map[dbadapter.LogID]*changeLog
+	watches map[watchOf]*watch
 }
 
 // restamp is the replacement of a version at a node by a lesser one.
@@ -168,6 +171,7 @@ func (h *History) Restored(node int) {
 	defer h.mu.Unlock()
 	h.hold().restore(node, h.copies[node])
 	h.lists.restored(node)
+	h.forgetLogs(node)
 	delete(h.gone.at, node)
 	delete(h.gone.keptOut, node)
 	delete(h.gone.announced, node)

@@ -33,6 +33,7 @@ const (
 	Full      Rule = "full"
 	Why       Rule = "why"
 	Wait      Rule = "wait"
+	Watch     Rule = "watch"
 	Leak      Rule = "leak"
 )
 

@@ -38,8 +38,13 @@ type Config struct {
 	Bulk node.Bulk
 	// Push says that nodes push what they write.
 	Push bool
+	// LogKeeps is how many changes a change log keeps at least; 0: all of a run.
+	LogKeeps int
 	// Watch is called with what nodes do.
 	Watch Watcher
+	// Watches, if not nil, is told of change logs, and of watches of them: nodes have none
+	// otherwise.
+	Watches Watches
 }
 
 // The cluster calls a Watcher with what nodes do, at once and from the goroutine

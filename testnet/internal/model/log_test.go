@@ -149,7 +149,7 @@ func TestStoreAfterPowerCut(t *testing.T) {
 	var s *store
 	open := func() {
 		var err error
-		if s, err = openStore(disk, "", dbadapter.NamespaceID{1}, h, 1, func() time.Time { return now }, func([]dbadapter.Change) {}); err != nil {
+		if s, err = openStore(disk, "", dbadapter.NamespaceID{1}, h, logOptions{id: 1}, func() time.Time { return now }, func([]dbadapter.Change) {}); err != nil {
 			t.Fatal(err)
 		}
 		s.observed, s.admitted = func(*dbadapter.Record) {}, func() {}

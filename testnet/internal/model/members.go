@@ -64,13 +64,17 @@ func (p *process) open(s *node.State) (err error) {
 		Secret: n.cluster.keys.Secret, State: s, Save: p.save,
 		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
 			if id != n.cluster.keys.ID {
-				p.control, err = openStore(n.disk, "control-", id, h, n.logID(1), n.wall.now, observe)
+				p.control, err = openStore(n.disk, "control-", id, h, logOptions{id: n.logID(1)}, n.wall.now, observe)
 				if err == nil {
 					p.control.admitted = n.crash.count
 				}
 				return p.control, err
 			}
-			p.store, err = openStore(n.disk, "", id, h, n.logID(0), n.wall.now, observe)
+			o := logOptions{id: n.logID(0), keeps: n.cluster.LogKeeps}
+			if n.cluster.Watches != nil {
+				o.changed = p.changed
+			}
+			p.store, err = openStore(n.disk, "", id, h, o, n.wall.now, observe)
 			if err == nil {
 				p.store.observed = p.observed
 				p.store.removing = func(writes []dbadapter.Write) { n.cluster.Watch.Removing(n.number, writes) }

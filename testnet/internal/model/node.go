@@ -37,7 +37,9 @@ type Node struct {
 	frozen    time.Duration            // until when it stands still
 	starts    uint64
 	crash     crash
-	answering bool     // it dies when it has answered a question
+	answering bool // it dies when it has answered a question
+	programs  []*program
+	taken     uint64   // how often slow programs have taken events
 	process   *process // nil while the node is down
 }
 
@@ -54,12 +56,15 @@ type process struct {
 	asking   []*sim.Stream // of its own questions
 	vouched  node.Vouched  // as it is durable
 	rounds   *timer
-	pushing  *timer // when the node looks next for what to push
-	woken    bool   // it is to look at once
-	syncing  bool   // a sync of the disk is due
-	writes   uint64 // begun here
-	restamps int    // begun here, and records set aside
-	applied  int    // records, in all
+	pushing  *timer         // when the node looks next for what to push
+	woken    bool           // it is to look at once
+	feeding  *node.Watcher  // of the end of the log, for all programs; nil without them
+	fed      bool           // it is to read
+	windows  []*node.Window // that it has read last
+	syncing  bool           // a sync of the disk is due
+	writes   uint64         // begun here
+	restamps int            // begun here, and records set aside
+	applied  int            // records, in all
 	dump     []dbadapter.Record
 	dumped   int // applied, when dump was made; -1: never
 	right    right
@@ -118,6 +123,7 @@ func (n *Node) Start() error {
 	n.process = p
 	c.Watch.Started(n.number, p.records())
 	p.background()
+	p.watchAll()
 	return nil
 }
 
@@ -198,6 +204,9 @@ func (n *Node) Stop() {
 func (n *Node) end(silently bool) {
 	p := n.process
 	n.process = nil
+	for _, g := range n.programs {
+		g.at = nil
+	}
 	n.crash.disarm()
 	for _, x := range p.sessions {
 		x.abandon(silently)
@@ -262,6 +271,12 @@ func (n *Node) Restore(byProgram bool) error {
 	if n.logs.disk = n.logs.copied; byProgram {
 		n.logs.made++
 		n.logs.disk = n.logs.made
+	} else {
+		for _, g := range n.programs { // a person knows that their cursors mean other changes
+			if g.cursor != "" {
+				g.cursor = node.FromStart
+			}
+		}
 	}
 	return n.Start()
 }

@@ -30,7 +30,8 @@ type store struct {
 	removing func([]dbadapter.Write)
 	removed  func(*dbadapter.Record, dbadapter.Action)
 	took     int // records, by Apply
-	log      dbadapter.LogID
+	log      logOptions
+	fresh    []dbadapter.Change // that log.changed is to be told
 	now      func() time.Time
 	at       time.Time // of the entry that is being applied
 }
@@ -40,18 +41,29 @@ type waiting struct {
 	done  func([]dbadapter.Outcome, error)
 }
 
+// logOptions are those of the change log.
+type logOptions struct {
+	id    dbadapter.LogID
+	keeps int // how many changes at least; 0: as many as memdb does by itself
+	// changed, if not nil, is told of each change, those before the opening included.
+	changed func(*Changed)
+}
+
 var _ dbadapter.Namespace = (*store)(nil)
 
 // openStore replays the log whose files begin with that name. The observer gets the changes that come after.
-func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapter.Hasher, log dbadapter.LogID, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
+func openStore(disk *sim.Disk, name string, id dbadapter.NamespaceID, h dbadapter.Hasher, log logOptions, now func() time.Time, observe func([]dbadapter.Change)) (*store, error) {
 	ctx := context.Background()
 	s := &store{log: log, now: now, summary: summaryFiles{disk, name}, observed: func(*dbadapter.Record) {}, replacing: func([]dbadapter.Write) {}, removing: func([]dbadapter.Write) {}, removed: func(*dbadapter.Record, dbadapter.Action) {}}
-	s.memory = memdb.New(memdb.Options{Now: func() time.Time { return s.at }})
+	s.memory = memdb.New(memdb.Options{LogLimit: log.keeps, Now: func() time.Time { return s.at }})
 	replayed := false
 	var err error
 	s.Namespace, err = s.memory.Namespace(ctx, id, h, func(changes []dbadapter.Change) {
 		if replayed {
 			observe(changes)
+		}
+		if log.changed != nil {
+			s.fresh = append(s.fresh, changes...)
 		}
 	})
 	if err != nil {
@@ -84,7 +96,36 @@ func (s *store) do(ctx context.Context, e *logged) ([]dbadapter.Outcome, error) 
 	case logForget:
 		return nil, s.Namespace.Forget(ctx, e.seqs...)
 	}
-	return s.Namespace.Apply(ctx, e.writes)
+	outcomes, err := s.Namespace.Apply(ctx, e.writes)
+	if len(s.fresh) > 0 {
+		if err := s.tell(); err != nil {
+			return outcomes, err
+		}
+	}
+	return outcomes, err
+}
+
+// tell tells of the changes of a commit.
+func (s *store) tell() error {
+	snap, err := s.Namespace.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	for _, c := range s.fresh {
+		told := &Changed{Log: s.log.id, Seq: c.Seq, Index: c.Index, Keys: c.Keys, Held: make([]*dbadapter.Record, len(c.Keys))}
+		for i, key := range c.Keys {
+			r, err := snap.Get(key)
+			if err == nil {
+				told.Held[i] = &r
+			} else if !errors.Is(err, dbadapter.ErrNotFound) {
+				return err
+			}
+		}
+		s.log.changed(told)
+	}
+	s.fresh = nil
+	return nil
 }
 
 // entry is an entry of now.
@@ -179,7 +220,7 @@ func (s *store) Forget(ctx context.Context, seqs ...uint64) error {
 
 // Log implements dbadapter.Namespace: the memory is filled anew at each start, and the log
 // is the same.
-func (s *store) Log() dbadapter.LogID { return s.log }
+func (s *store) Log() dbadapter.LogID { return s.log.id }
 
 // append makes an entry durable after those that wait, and does what it says.
 func (s *store) append(ctx context.Context, e logged) error {

@@ -90,7 +90,7 @@ func (x *trial) start() {
 			if id != dbadapter.NamespaceIDOf(x.secret, x.state.Creator) {
 				name = "control-"
 			}
-			s, err := openStore(x.disk, name, id, h, 1, func() time.Time { return Epoch.Add(x.now) }, observe)
+			s, err := openStore(x.disk, name, id, h, logOptions{id: 1}, func() time.Time { return Epoch.Add(x.now) }, observe)
 			if err != nil {
 				return nil, err
 			}

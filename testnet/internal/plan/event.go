@@ -57,6 +57,7 @@ var examples = map[operands]string{
 	formSkew:    "at 1s skew 2 -90s",
 	formGroups:  "at 1s partition 0,1|2,3",
 	formFlip:    "at 1s flip 2 1000",
+	formWatch:   "at 1s watch 2 w from=start prefix=k1 pace=2s",
 	formRandom:  "at 1s random writes=200 keys=50 faults=20 for 60s",
 }
 
@@ -115,6 +116,10 @@ func (e *Event) operands(rest string) (err error) {
 			}
 		}
 		return fmt.Errorf("unknown step %q; the steps are %s", rest, join(reconcile.Steps()))
+	case formWatch:
+		e.Key, rest = cutWord(rest)
+		e.Watching, err = parseWatching(rest)
+		return err
 	case formPut, formPutFor, formPutBy, formDel, formBatch, formKeyFor:
 		e.Key, rest = cutWord(rest)
 		if least, most := 1, MaxBatch; form == formBatch || form == formKeyFor {
@@ -212,6 +217,13 @@ func (e *Event) check(nodes int) error {
 	switch f {
 	case formPrefix, formKeyFor:
 		return checkWord("key", e.Key)
+	case formWatch:
+		if e.Watching.Prefix != "" {
+			if err := checkWord("prefix", e.Watching.Prefix); err != nil {
+				return err
+			}
+		}
+		return checkWord("program", e.Key)
 	case formGroups:
 		named := e.nodes()
 		slices.Sort(named)
@@ -266,7 +278,7 @@ func (c *cost) add(e *Event) error {
 	switch e.Verb {
 	case Expand:
 		r := &e.Random
-		n = r.Writes + r.Syncs + r.Members + eventsPerAsk*r.Asks + eventsPerFault*r.Faults
+		n = r.Writes + r.Syncs + r.Members + eventsPerAsk*r.Asks + eventsPerWatch*r.Watches + eventsPerFault*r.Faults
 		data = int64(r.Writes) * int64(r.size()+record)
 		c.largest = max(c.largest, int64(r.size()))
 	case Put, Dated, Expiring, Backdate, Batch:

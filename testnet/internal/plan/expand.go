@@ -74,6 +74,9 @@ func (p *Plan) expand(e *Event) (made []Event) {
 	for n := range r.Asks {
 		made = append(made, p.asking(e, n)...)
 	}
+	for n := range r.Watches {
+		made = append(made, p.watching(e, n)...)
+	}
 	verbs := r.Profile.drawn(p.draw("profile", e.At, 0))
 	for n := range r.Faults {
 		if len(verbs) > 0 {
@@ -276,6 +279,9 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		line.Random.Members = 1 + d.IntN(5*p.Nodes)
 	}
 	line.Random.Asks = p.asks(profile)
+	if profile == Live {
+		line.Random.Watches, p.Log = p.watches()
+	}
 	var joins []Event
 	if p.Alone {
 		joins = p.gathering(d, 2*line.At)

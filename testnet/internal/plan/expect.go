@@ -30,6 +30,8 @@ type Refusal string
 const (
 	// RefusedDenied: a session's proof of membership does not hold.
 	RefusedDenied Refusal = "denied"
+	// RefusedExpired: a watch whose cursor has expired.
+	RefusedExpired Refusal = "expired"
 	// RefusedFull: a write that the disk has no room for.
 	RefusedFull Refusal = "full"
 	// RefusedFuture: a record whose version is too far ahead of the clock.
@@ -51,7 +53,7 @@ const (
 
 // Refusals lists all of them, in alphabetical order.
 func Refusals() []Refusal {
-	return []Refusal{RefusedDenied, RefusedFull, RefusedFuture, RefusedLimit, RefusedProtocol, RefusedRemoved, RefusedTimeout, RefusedUnproved, RefusedVersion}
+	return []Refusal{RefusedDenied, RefusedExpired, RefusedFull, RefusedFuture, RefusedLimit, RefusedProtocol, RefusedRemoved, RefusedTimeout, RefusedUnproved, RefusedVersion}
 }
 
 // Outcome is the part of a run's result that an expectation can name.

@@ -122,6 +122,8 @@ func (p *parser) setting(word, rest string) error {
 		p.plan.Checksums, err = number("checksums", rest, 1, ChecksumBits)
 	case "indices":
 		p.plan.Indices, err = number("indices", rest, 1, MaxEvents)
+	case "log":
+		p.plan.Log, err = number("log", rest, 1, MaxEvents)
 	case "ground":
 		p.plan.Ground, err = rest, checkWord("prefix", rest)
 	case "signed", "push", "alone":
@@ -137,7 +139,7 @@ func (p *parser) setting(word, rest string) error {
 	return err
 }
 
-var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "ground", "signed", "push", "alone", "settle"}
+var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "ground", "log", "signed", "push", "alone", "settle"}
 
 func (p *parser) expect(rest string) error {
 	x := &p.plan.Expect

@@ -23,6 +23,7 @@ skew 1m
 checksums 2
 indices 9
 ground g
+log 30
 signed
 alone
 
@@ -62,6 +63,9 @@ at 7s wait 0>1 for 30s
 at 7s wait-all 0 for 31s
 at 7s wait-key 0 k7 2 for 32s
 at 7s status 0>1
+at 7s watch 2 w from=start prefix=k1 pace=2s
+at 7s unwatch 2 w
+at 7s watch 2 w
 at 7s crash-answering 2
 at 7s start 2
 at 8s freeze 2 for 3s
@@ -144,6 +148,7 @@ func TestParse(t *testing.T) {
 		{At: 7 * s, Verb: WaitAll, For: 31 * s},
 		{At: 7 * s, Verb: WaitKey, Key: "k7", Amount: 2, For: 32 * s},
 		{At: 7 * s, Verb: Status, Node: 0, Peer: 1},
+		{At: 7 * s, Verb: Unwatch, Node: 2, Key: "w"},
 		{At: 7 * s, Verb: CrashAnswering, Node: 2},
 		{At: 8 * s, Verb: Freeze, Node: 2, For: 3 * s},
 		{At: 9 * s, Verb: Skew, Node: 2, Amount: 7_200_000},
@@ -236,6 +241,12 @@ func TestParseErrors(t *testing.T) {
 		{"at 1s put 1 k \"" + strings.Repeat("v", 1<<20+1) + "\"", "the value has 1048577 bytes"},
 		{"at 1s batch 1 k 5000 1B", `count "5000": want a number from 1 to 4096`},
 		{"at 1s batch 1 k 100 1MiB", "the batch has 104858200 bytes"},
+		{"at 1s watch 1", "the program is missing"},
+		{"at 1s watch 1 w from=now", `from "now": want start`},
+		{"at 1s watch 1 w prefix=", "the prefix is missing"},
+		{"at 1s watch 1 w pace=0s", `pace "0s": want a time from 1ms to 1h`},
+		{"at 1s watch 1 w speed=1", `unknown part "speed"; watch has from, prefix, pace; write it as in "at 1s watch 2 w from`},
+		{"log 0", `log "0": want a number from 1`},
 		{"at 1s crash-at 1 dance", `unknown step "dance"; the steps are sketch, subtract, peel, fetch, apply, verify`},
 		{"at 1s skew 1 1us", `want whole milliseconds`},
 		{"at 1s skew 1 9000h", `skew "9000h": want a time from -8760h to 8760h`},
@@ -256,7 +267,7 @@ func TestParseErrors(t *testing.T) {
 		{"expect peace", `unknown expectation "peace"; it is one of`},
 		{"expect converged now", `"now" follows "converged"`},
 		{"expect corrupt 3", `node "3": want a number from 0 to 2`},
-		{"expect refused tea", `unknown reason "tea"; the reasons are denied, full`},
+		{"expect refused tea", `unknown reason "tea"; the reasons are denied, expired, full`},
 		{"expect violation", "the rule is missing"},
 		{"expect violation a\nexpect violation b", "expected already"},
 		{"expect violation a\nexpect converged", "not both"},

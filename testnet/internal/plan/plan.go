@@ -39,6 +39,8 @@ type Plan struct {
 	// Ground, if not empty, is the prefix of keys that share one index, as a member that
 	// knows the secret can grind them.
 	Ground string
+	// Log is how many changes the change log of a node keeps at least; 0: all.
+	Log int
 	// Events stand in order of time; those of the same time happen in the
 	// order of the list.
 	Events []Event
@@ -68,7 +70,7 @@ type Event struct {
 	Verb Verb
 	// Node is the node of the event, Peer the other end of a link or sync.
 	Node, Peer int
-	// Key is the key written; the first part of the keys of a batch; the groups
+	// Key is the key written; the name of a program that watches; the first part of the keys of a batch; the groups
 	// of a partition, as in "0,1|2,3"; the role of a grant.
 	Key string
 	// Value is the value put. If it is empty, Size bytes are drawn instead: see
@@ -83,6 +85,8 @@ type Event struct {
 	Amount int64
 	// Step is where a crash-at strikes.
 	Step reconcile.Step
+	// Watching are the parts of a watch.
+	Watching Watching
 	// Random are the parts of a random event.
 	Random Random
 }
@@ -98,6 +102,8 @@ type Random struct {
 	Members int
 	// Asks are questions and waits, some with a write before them, or a crash behind them.
 	Asks int
+	// Watches are programs that watch, some with breaks.
+	Watches int
 	// Faults is the number of faults, each with the event that ends it.
 	Faults int
 	// Profile says which faults; empty means mixed.

@@ -33,6 +33,9 @@ func (p *Plan) String() string {
 	if p.Ground != "" {
 		fmt.Fprintf(&b, "ground %s\n", p.Ground)
 	}
+	if p.Log != 0 {
+		fmt.Fprintf(&b, "log %d\n", p.Log)
+	}
 	if p.Signed {
 		b.WriteString("signed\n")
 	}
@@ -147,6 +150,8 @@ func (e *Event) String() string {
 		line += " " + e.Key
 	case formFlip:
 		line += fmt.Sprintf(" %d %d", e.Node, e.Amount)
+	case formWatch:
+		line += fmt.Sprintf(" %d %s%s", e.Node, e.Key, e.Watching)
 	case formRandom:
 		line += e.Random.String() + " for " + span(e.For)
 	}

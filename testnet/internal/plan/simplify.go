@@ -26,6 +26,7 @@ func (s *shrinker) settings() {
 		func(p *Plan) { p.Push = false },
 		func(p *Plan) { p.Checksums = 0 },
 		func(p *Plan) { p.Indices = 0 },
+		func(p *Plan) { p.Log = 0 },
 		func(p *Plan) { p.Ground = "" },
 		func(p *Plan) { p.Skew = DefaultSkew },
 		// In fewer rounds than a drawn plan has, what is right would fail as well.
@@ -70,6 +71,8 @@ func (s *shrinker) details() {
 			e.Value = "a"
 		}
 	})
+	s.each(func(e *Event) { e.Watching.Pace = 0 })
+	s.each(func(e *Event) { e.Watching.Prefix = "" })
 	s.each(func(e *Event) { e.For = min(e.For, time.Second) })
 	s.each(func(e *Event) { e.For = max(e.For.Round(time.Second), min(e.For, time.Second)) })
 	for i := range s.best.Events {

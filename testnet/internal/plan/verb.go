@@ -68,6 +68,13 @@ const (
 	WaitKey
 	// Status: "status 0>1" has node 0 ask node 1 how it is.
 	Status
+	// Watch: "watch 2 w" has a program w at node 2 watch what follows, or go on from where
+	// it was; "watch 2 w from=start prefix=k1 pace=2s" tells first what is held, only of
+	// keys that begin with k1, and a few events each two seconds. The program goes on by
+	// itself when the node starts again, and from the start where its cursor has expired.
+	Watch
+	// Unwatch: "unwatch 2 w" ends the connection of the program, which keeps its cursor.
+	Unwatch
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
 	// is lost, kept or torn. Crashing a node that is down does nothing.
 	Crash
@@ -171,6 +178,7 @@ const (
 	formSkew                    // skew 2 -90s
 	formGroups                  // partition 0,1|2,3
 	formFlip                    // flip 2 1000
+	formWatch                   // watch 2 w from=start
 	formRandom                  // random writes=200 for 60s
 )
 
@@ -213,6 +221,8 @@ var verbTable = [verbs]struct {
 	WaitAll:        {"wait-all", formFor, operation},
 	WaitKey:        {"wait-key", formKeyFor, operation},
 	Status:         {"status", formLink, operation},
+	Watch:          {"watch", formWatch, operation},
+	Unwatch:        {"unwatch", formDel, operation},
 	Crash:          {"crash", formNode, fault},
 	CrashAt:        {"crash-at", formStep, fault},
 	CrashAnswering: {"crash-answering", formNode, fault},
