@@ -134,10 +134,28 @@ func (r *runner) explained(e *model.Explained) {
 		x.PeerFloor = e.There.Floor
 	}
 	for _, c := range e.Why.Causes {
+		r.caused(c)
 		x.Causes = append(x.Causes, check.Cause{Kind: string(c.Kind), Rule: c.Rule})
 	}
 	x.Door = r.door(e.Node, e.Peer, e.Here, e.Reply.Greeting.Floor)
 	r.history.Explained(&x)
+}
+
+// ruleWords are the rules by which records are declined, as expectations name them.
+var ruleWords = map[wire.Reason]string{
+	wire.ReasonClock: "clock", wire.ReasonSignature: "signature", wire.ReasonWriter: "writer", wire.ReasonFloor: "floor", wire.ReasonFull: "full",
+}
+
+// caused counts a cause, as an expectation names it.
+func (r *runner) caused(c node.Cause) {
+	name := string(c.Kind)
+	if c.Rule != 0 {
+		name += ": " + ruleWords[c.Rule]
+	}
+	if r.result.outcome.Causes == nil {
+		r.result.outcome.Causes = map[string]int{}
+	}
+	r.result.outcome.Causes[name]++
 }
 
 // asking reports whether the plan has questions.
@@ -151,6 +169,7 @@ func (r *runner) waitForAll() {
 	if !r.asking() {
 		return
 	}
+	r.asks.healed = nil // those before have ended while room was made
 	for _, group := range r.reach() {
 		for _, i := range group {
 			others := slices.DeleteFunc(slices.Clone(group), func(other int) bool { return other == i || !r.cluster.Node(i).Lists(other) })

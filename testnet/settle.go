@@ -44,9 +44,9 @@ func (r *runner) settle() error {
 	}
 	from := r.world.Now()
 	r.healed = from
-	r.waitForAll()
 	for end := from + r.plan.Settle; ; {
 		r.cluster.Settle(pace)
+		r.waitForAll()
 		done, err := r.wait(end, pace/2, r.settled)
 		if !done && err == nil && r.lapseSilent() {
 			end += r.plan.Settle

@@ -215,9 +215,9 @@ func (c *Cluster) verify(checks []signature.Check) []bool {
 const oldVersion = wire.Version - 1
 
 // Settle makes all nodes sync at about this interval from now on, and ends their
-// rests after failures.
+// rests after failures, and that of their waits.
 func (c *Cluster) Settle(every time.Duration) {
-	c.Every = every
+	c.Every, c.resting = every, false
 	for _, n := range c.nodes {
 		if p := n.process; p != nil {
 			p.core.Interval = every

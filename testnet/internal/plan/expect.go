@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -11,6 +12,8 @@ import (
 //	expect converged        all nodes that are up are equal in the end (the default)
 //	expect corrupt 2        node 2 finds its data damaged, says so, and stays down
 //	expect refused future   a node refuses something for that reason
+//	expect cause lapsed     an answer to why names that cause; where a record is
+//	                        declined the rule follows, as in "declined here: floor"
 //	expect violation RULE   the checker finds a breach of that rule, and of no other
 //
 // All nodes that are not named as corrupt must be up at the end.
@@ -19,6 +22,8 @@ type Expect struct {
 	Corrupt []int
 	// Refused are reasons that must occur at least once, in alphabetical order.
 	Refused []Refusal
+	// Causes are what answers to why must name at least once, in alphabetical order.
+	Causes []string
 	// Violation, if not empty, is the rule that the checker must find broken.
 	Violation string
 }
@@ -65,6 +70,8 @@ type Outcome struct {
 	Corrupt, Down []int
 	// Refused counts the refusals by reason.
 	Refused map[Refusal]int
+	// Causes counts the causes that answers to why have named.
+	Causes map[string]int
 	// Violations are the rules that the checker found broken.
 	Violations []string
 }
@@ -98,6 +105,11 @@ func (e Expect) Unmet(o Outcome) (unmet []string) {
 	for _, n := range o.Down {
 		if !slices.Contains(e.Corrupt, n) && !slices.Contains(o.Corrupt, n) {
 			say("node %d is down", n)
+		}
+	}
+	for _, c := range e.Causes {
+		if o.Causes[c] == 0 {
+			say("an answer to why was expected to name %q, and the causes were %q", c, slices.Sorted(maps.Keys(o.Causes)))
 		}
 	}
 	for _, r := range e.Refused {

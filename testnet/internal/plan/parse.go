@@ -164,6 +164,11 @@ func (p *parser) expect(rest string) error {
 			return err
 		}
 		x.Corrupt = with(x.Corrupt, n)
+	case "cause":
+		if rest == "" {
+			return errors.New("the cause is missing, as in expect cause declined here: floor")
+		}
+		x.Causes = with(x.Causes, rest)
 	case "refused":
 		r := Refusal(rest)
 		if !slices.Contains(Refusals(), r) {
@@ -171,7 +176,7 @@ func (p *parser) expect(rest string) error {
 		}
 		x.Refused = with(x.Refused, r)
 	default:
-		return fmt.Errorf("unknown expectation %q; it is one of converged, corrupt, refused, violation", word)
+		return fmt.Errorf("unknown expectation %q; it is one of cause, converged, corrupt, refused, violation", word)
 	}
 	if p.seen["converged"] && x.Violation != "" {
 		return errors.New("a run converges, or breaks a rule; not both")

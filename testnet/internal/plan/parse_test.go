@@ -98,6 +98,8 @@ settle 2m
 expect converged
 expect corrupt 1
 expect corrupt 2
+expect cause declined here: floor
+expect cause lapsed
 expect refused full
 expect refused future
 `
@@ -122,7 +124,7 @@ func TestParse(t *testing.T) {
 	if !reflect.DeepEqual(p.Closing, []string{"The end."}) {
 		t.Errorf("closing %q", p.Closing)
 	}
-	if want := (Expect{Corrupt: []int{1, 2}, Refused: []Refusal{"full", "future"}}); !reflect.DeepEqual(p.Expect, want) {
+	if want := (Expect{Corrupt: []int{1, 2}, Causes: []string{"declined here: floor", "lapsed"}, Refused: []Refusal{"full", "future"}}); !reflect.DeepEqual(p.Expect, want) {
 		t.Errorf("expect %+v", p.Expect)
 	}
 	events := map[Verb]Event{}
@@ -264,7 +266,8 @@ func TestParseErrors(t *testing.T) {
 		{"at 1s random writes=100000 size=1MiB for 5s", "have more than 1073741824 bytes"},
 		{strings.Repeat("at 1s healall\n", MaxEvents+1), "line 100001: there are more than 100000 events"},
 		{strings.Repeat("at 1s batch 0 k 4096 0B\n", 5000), "have more than 1073741824 bytes"},
-		{"expect peace", `unknown expectation "peace"; it is one of`},
+		{"expect peace", `unknown expectation "peace"; it is one of cause`},
+		{"expect cause", "the cause is missing"},
 		{"expect converged now", `"now" follows "converged"`},
 		{"expect corrupt 3", `node "3": want a number from 0 to 2`},
 		{"expect refused tea", `unknown reason "tea"; the reasons are denied, expired, full`},

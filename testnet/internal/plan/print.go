@@ -102,6 +102,9 @@ func (e Expect) String() string {
 	for _, n := range e.Corrupt {
 		fmt.Fprintf(&b, "expect corrupt %d\n", n)
 	}
+	for _, c := range e.Causes {
+		fmt.Fprintf(&b, "expect cause %s\n", c)
+	}
 	for _, r := range e.Refused {
 		fmt.Fprintf(&b, "expect refused %s\n", r)
 	}
