@@ -5,30 +5,15 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"flag"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/bfield/internal/seeded"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 draws one")
-
-func random(t testing.TB) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("replay with -seed %d", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 // uniform returns n different hashes, ascending.
 func uniform(r *rand.Rand, n int) []uint64 {
@@ -67,7 +52,7 @@ func blocks(t testing.TB, r *rand.Rand, hashes []uint64) (all [][]byte) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	sets := map[string][]uint64{
 		"nothing": nil, "zero": {0}, "greatest": {math.MaxUint64}, "both ends": {0, math.MaxUint64},
 		"few": uniform(r, 10), "many": uniform(r, 30_000), "one block": uniform(r, MaxKeys),
@@ -102,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 
 // What the documentation says of the size holds for sets from small to large.
 func TestSize(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for _, n := range []int{1000, 4096, 39_063, 200_000} {
 		bytes := 0
 		hashes := uniform(r, n)
@@ -180,7 +165,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestDamage(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	block, err := Append(nil, Cursor{}, uniform(r, 300), true)
 	if err != nil {
 		t.Fatal(err)

@@ -4,10 +4,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/internal/seeded"
 )
 
 func TestKeyIsABijection(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for range 100_000 {
 		l := &Locator{config: Config{Seed: r.Uint64()}}
 		h := r.Uint64() >> r.IntN(64)
@@ -18,7 +20,7 @@ func TestKeyIsABijection(t *testing.T) {
 }
 
 func TestPacked(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for width := uint(1); width <= 64; width++ {
 		want := make([]uint64, 200)
 		p := newPacked(len(want), width)
@@ -67,7 +69,7 @@ func entriesOf(r *rand.Rand, n int, dense bool) []entry {
 }
 
 func TestRun(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for n := range 200 {
 		for _, dense := range []bool{false, true} {
 			entries := entriesOf(r, n, dense)
@@ -89,7 +91,7 @@ func TestRun(t *testing.T) {
 
 // overlay beside a plain map.
 func TestOverlay(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	for range 300 {
 		old := entriesOf(r, r.IntN(60), true)
 		changes := entriesOf(r, r.IntN(60), true)
@@ -118,7 +120,7 @@ func TestOverlay(t *testing.T) {
 }
 
 func TestTail(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	tail := newTail(0)
 	want := map[uint64]uint32{}
 	keys := []uint64{0, 1, ^uint64(0), ^uint64(0) - 1} // the last ones go round the end

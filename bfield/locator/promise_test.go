@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/internal/seeded"
 )
 
 // While one goroutine adds keys and another rebuilds, readers find every key that
@@ -14,7 +16,7 @@ import (
 func TestReadersBesideAWriter(t *testing.T) {
 	for name, delta := range deltas {
 		t.Run(name, func(t *testing.T) {
-			r := random(t)
+			r := seeded.New(t)
 			l := newTest(t, Config{Shards: 256, Delta: delta, Seed: r.Uint64()})
 			all := twin{}
 			var hashes []uint64
@@ -70,7 +72,7 @@ func TestFalsePositiveRateOfStrangers(t *testing.T) {
 	const n, strangers = 40_000, 400_000
 	for name, delta := range deltas {
 		t.Run(name, func(t *testing.T) {
-			r := random(t)
+			r := seeded.New(t)
 			l := newTest(t, Config{Shards: 256, Delta: delta, Seed: r.Uint64(), FalsePositiveBits: 8})
 			w := twin{}
 			for len(w) < n {
@@ -108,7 +110,7 @@ func TestFalsePositiveRateOfStrangers(t *testing.T) {
 // A feed that puts keys into several shards leaves these OneOf them, until they
 // are set or removed.
 func TestSeveralShards(t *testing.T) {
-	r := random(t)
+	r := seeded.New(t)
 	l := newTest(t, Config{Shards: 100, Seed: r.Uint64()})
 	w := twin{}
 	for len(w) < 10_000 {
@@ -214,7 +216,7 @@ func TestRefusals(t *testing.T) {
 func TestLookupsTakeNoLock(t *testing.T) {
 	for name, delta := range deltas {
 		t.Run(name, func(t *testing.T) {
-			r := random(t)
+			r := seeded.New(t)
 			l := newTest(t, Config{Shards: 16, Delta: delta, Seed: r.Uint64()})
 			w := twin{}
 			for range 3000 {
@@ -240,7 +242,7 @@ func TestLookupsTakeNoLock(t *testing.T) {
 func TestRemovedDuringARebuild(t *testing.T) {
 	for name, delta := range deltas {
 		t.Run(name, func(t *testing.T) {
-			r := random(t)
+			r := seeded.New(t)
 			l := newTest(t, Config{Shards: 16, Delta: delta, Seed: r.Uint64(), FalsePositiveBits: 32})
 			w := twin{}
 			var gone []uint64

@@ -2,29 +2,10 @@ package locator
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 draws one")
-
-// random returns a generator whose seed a failure prints.
-func random(t testing.TB) *rand.Rand {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("replay with -seed %d", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 1))
-}
 
 func newTest(t testing.TB, c Config) *Locator {
 	t.Helper()

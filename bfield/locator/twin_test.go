@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/internal/seeded"
 )
 
 var deltas = map[string]Delta{"exact": ExactDelta, "field": FieldDelta}
@@ -15,7 +17,7 @@ func TestLocatorTwin(t *testing.T) {
 	for name, delta := range deltas {
 		for _, shards := range []int{1, 3, 256, MaxShards} {
 			t.Run(fmt.Sprintf("%s/%d", name, shards), func(t *testing.T) {
-				r := random(t)
+				r := seeded.New(t)
 				play(t, r, newTest(t, Config{Shards: shards, Delta: delta, Seed: r.Uint64(), FalsePositiveBits: 4}))
 			})
 		}
@@ -147,7 +149,7 @@ func compareBatch(t *testing.T, l *Locator, hashes []uint64) {
 func TestCertainty(t *testing.T) {
 	for name, delta := range deltas {
 		t.Run(name, func(t *testing.T) {
-			r := random(t)
+			r := seeded.New(t)
 			l := newTest(t, Config{Shards: 256, Delta: delta, Seed: r.Uint64(), FalsePositiveBits: 32})
 			w, later := twin{}, twin{}
 			for range 20_000 {
