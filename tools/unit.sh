@@ -3,13 +3,15 @@
 # with -race where goroutines run beside one another, without it elsewhere,
 # where the detector finds nothing and takes ten times as long.
 #
-#	tools/unit.sh SEED
+#	tools/unit.sh SEED [-test.run=RE PACKAGE]
+#
+# With a name and a package it repeats a test that failed, as gotestsum asks it to.
 #
 # A package is run with -race if a file of it starts a goroutine, tests included,
 # or if its tests are linked with a package that does.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-seed=${1:?usage: tools/unit.sh SEED}
+seed=${1:?usage: tools/unit.sh SEED [-test.run=RE PACKAGE]}
 
 # Tests of one goroutine in such packages: statistics over many trials, damage done
 # bit by bit, signatures by the thousand. They run without -race.
@@ -41,6 +43,14 @@ done < <(go list -test -f '{{if eq .Name "main"}}{{.ImportPath}} {{join .Deps " 
 if ((${#raced[@]} == 0 || ${#plain[@]} == 0)); then
   echo "tools/unit.sh: ${#raced[@]} packages with goroutines and ${#plain[@]} without: the search is broken" >&2
   exit 1
+fi
+
+if (($# > 1)); then
+  declare -a race=()
+  name=${2#-test.run=^} package=${*: -1}
+  name=${name%%[$/]*}
+  if [[ " ${raced[*]} " == *" $package "* && ! $name =~ $alone ]]; then race=(-race); fi
+  exec go test -json -vet=off -count=1 -timeout 20m "${race[@]}" "${@:2}"
 fi
 
 mapfile -t holders < <(go list -f '{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}' "${raced[@]}" |

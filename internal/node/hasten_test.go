@@ -239,3 +239,42 @@ func TestLinks(t *testing.T) {
 		t.Errorf("a later link leads to a sync with %d", with)
 	}
 }
+
+// A member that has missed a node's last push hears of it within one and a half of
+// Pushing.Busy, though another one writes all the time, so that the sets are never quiet.
+// It hears so once, and not where the node pushes on, which tells as well.
+func TestMissedPushesAreToldWhileOthersWrite(t *testing.T) {
+	ps := newPushers(3, Policy{})
+	for i := range 2 {
+		ps.must(t, i, 2, ps.write(2)) // both have heard of node 2
+	}
+	ps.wait(time.Second)
+	if with := ps.syncs(0); with >= 0 {
+		t.Fatalf("a sync with %d", with)
+	}
+	busy := ps.machines[2].Push.Busy
+	begun, told := ps.elapsed, 0
+	for ps.elapsed-begun < 3*busy {
+		ps.wait(ps.machines[0].Push.Quiet / 4)
+		push := ps.write(1)
+		ps.must(t, 0, 1, push)
+		ps.must(t, 2, 1, push)
+		if ps.elapsed-begun < busy/2 { // node 0 gets none of these
+			must(put(ps.spaces[2], "missed", "v"))
+			ps.wait(5 * time.Millisecond)
+			ps.pushes(2)
+		}
+		for _, digest := range ps.pushes(2) {
+			if told++; kinds([][]byte{digest}) != "digest" || ps.elapsed-begun > 2*busy+ps.machines[0].Push.Quiet {
+				t.Errorf("after %s node 2 pushes %s", ps.elapsed-begun, kinds([][]byte{digest}))
+			}
+			ps.must(t, 0, 2, digest)
+		}
+	}
+	if told != 1 {
+		t.Errorf("node 2 has told of its last push %d times", told)
+	}
+	if with := ps.syncs(0); with != 2 {
+		t.Errorf("node 0 syncs with %d", with)
+	}
+}

@@ -18,6 +18,10 @@ type Pushing struct {
 	// Quiet is for how long a set must not have changed before its digest is told.
 	// Default 1 s.
 	Quiet time.Duration
+	// Busy is after what time, from half of it to one and a half, a node tells the number
+	// of its last push although the set is not quiet, so that a member that has missed
+	// that push hears of it. Default 6 s: a set that is quiet tells its digest before.
+	Busy time.Duration
 	// Pause is the least time between two syncs with a peer that pushes bring about.
 	// Default 500 ms.
 	Pause time.Duration
@@ -33,7 +37,7 @@ func (p Pushing) withDefaults() Pushing {
 	for _, f := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&p.Batch, 5 * time.Millisecond}, {&p.Quiet, time.Second}, {&p.Pause, 500 * time.Millisecond}} {
+	}{{&p.Batch, 5 * time.Millisecond}, {&p.Quiet, time.Second}, {&p.Busy, 6 * time.Second}, {&p.Pause, 500 * time.Millisecond}} {
 		if *f.field == 0 {
 			*f.field = f.value
 		}
@@ -74,7 +78,8 @@ const fullPushes = 64
 // outbox is what a namespace has to push. Its own writes go out as records, a few
 // milliseconds after their commit; what is too large, or too much, is only told of.
 // The digest of the set goes out when it has been quiet, unless another member has told
-// the same one since the last change: the rule of Trickle (RFC 6206) with k = 1.
+// the same one since the last change: the rule of Trickle (RFC 6206) with k = 1. Where
+// others write all the time, it goes out some seconds after the last push, for its number.
 //
 // Times are those of Config.Elapsed.
 type outbox struct {
@@ -98,6 +103,9 @@ type outbox struct {
 	stirred   bool // the set has changed since its digest was told
 	changed   time.Duration
 	digestDue time.Duration
+
+	untold    bool // the number of the last push has been told by that push only
+	numberDue time.Duration
 }
 
 // push queues what this node has written.
@@ -284,12 +292,16 @@ func (ns *Namespace) NextPush() (push *Push, wait time.Duration) {
 		o.more, o.lastMore, m.Kind = false, now, wire.PushMore
 	case o.stirred && ready(max(o.digestDue, o.changed+p.Quiet)):
 		o.stirred, m.Kind = false, wire.PushDigest
-		m.Sets = ns.sets()
+	case o.untold && ready(o.numberDue): // and the set is not quiet: stirred stays
+		m.Kind = wire.PushDigest
 	default:
 		return nil, max(wait, 0)
 	}
-	if m.Kind != wire.PushDigest {
+	if m.Kind == wire.PushDigest {
+		m.Sets, o.untold = ns.sets(), false
+	} else {
 		o.number++
+		o.untold, o.numberDue = true, now+ns.node.jittered(p.Busy, ForPush)
 	}
 	m.Number = o.number
 	return &Push{m, records}, 0
@@ -325,10 +337,12 @@ func (ns *Namespace) told(ours, theirs wire.Sets) bool {
 	if theirs != ours {
 		return false
 	}
+	now := ns.node.elapsed()
 	o := &ns.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stirred = false
+	o.untold = o.untold && now < o.changed+ns.node.Push.Quiet/2 // others compare digests of quiet sets only
 	return true
 }
 
