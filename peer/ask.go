@@ -29,7 +29,7 @@ type answered struct {
 // ask asks a peer, which may wait for as long as patience says until what is asked for has
 // come about. A peer that has too much to do is asked again.
 func (ns *Namespace) ask(ctx context.Context, id ID, patience time.Duration, q wire.Question) (answered, error) {
-	if _, err := ns.core.Ask(node.ID(id), patience, q); err != nil { // before a dial
+	if _, err := ns.set.Ask(node.ID(id), patience, q); err != nil { // before a dial
 		return answered{}, err
 	}
 	begun := time.Now()
@@ -75,7 +75,7 @@ func (ns *Namespace) askOnce(ctx context.Context, id ID, patience time.Duration,
 	talk := newCarrier(stream, n.limits, throttles)
 	talk.pace.done, talk.calls = ctx.Done(), true
 	talk.pace.idle += patience
-	question, err := ns.core.Ask(node.ID(id), patience, q)
+	question, err := ns.set.Ask(node.ID(id), patience, q)
 	if err != nil {
 		talk.cut()
 		return a, err
@@ -84,7 +84,7 @@ func (ns *Namespace) askOnce(ctx context.Context, id ID, patience time.Duration,
 	m, err := talk.exchange(wire.Append(nil, question))
 	a.came = n.now()
 	if err == nil {
-		a.Reply, err = ns.core.Answered(node.ID(id), question, m)
+		a.Reply, err = ns.set.Answered(node.ID(id), question, m)
 	}
 	if err != nil {
 		talk.cut()
@@ -164,7 +164,7 @@ func (n *Node) answer(ctx context.Context, talk *carrier, remote ID, question *w
 		return nil, err
 	}
 	defer asked.Done()
-	ns := n.namespaceByID(asked.Namespace().Keys.ID)
+	ns := n.namespaceByID(asked.Set().Namespace().ID())
 	if ns == nil || !ns.gate.enter() { // it is being dropped
 		return nil, ErrDenied
 	}

@@ -56,7 +56,7 @@ func TestQuestionWaits(t *testing.T) {
 		}
 		got <- a
 	}()
-	waitFor(t, "the question waits", func() bool { return spaces[0].core.Waiting() == 1 })
+	waitFor(t, "the question waits", func() bool { return spaces[0].set.Waiting() == 1 })
 	v, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v"))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestMalformedQuestions(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
 	}
-	question, err := spaces[1].core.Ask("", 0, &wire.AskSet{})
+	question, err := spaces[1].set.Ask("", 0, &wire.AskSet{})
 	if err == nil {
 		t.Errorf("a question to a stranger: %+v", question)
 	}

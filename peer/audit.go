@@ -30,8 +30,8 @@ func (ns *Namespace) Audit(ctx context.Context) error {
 }
 
 func (ns *Namespace) audit(ctx context.Context) error {
-	n := ns.core.Live.Cells()
-	snap, err := ns.core.Live.Snapshot(ctx, ns.core.Store, nil)
+	n := ns.set.Live.Cells()
+	snap, err := ns.set.Live.Snapshot(ctx, ns.set.Store, nil)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (ns *Namespace) audit(ctx context.Context) error {
 	var records uint64
 	var digest dbadapter.Digest
 	ranges := make([]dbadapter.Sum, dbadapter.Ranges)
-	sketch := rateless.NewSketch(ns.core.Keys.Cells, n)
+	sketch := rateless.NewSketch(ns.set.Keys.Cells, n)
 	for r, err := range snap.All(nil) {
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (ns *Namespace) audit(ctx context.Context) error {
 			for i := range bucket {
 				sum.Add(&bucket[i])
 			}
-			sketch.Add(coded.Pair(r.Index, sum.Pair(ns.core.Keys.Hasher).Checksum))
+			sketch.Add(coded.Pair(r.Index, sum.Pair(ns.set.Keys.Hasher).Checksum))
 		}
 	}
 	switch {

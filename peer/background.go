@@ -40,9 +40,9 @@ func (n *Node) background() {
 // turn syncs with one peer.
 func (n *Node) turn(t node.Turn) {
 	remote := ID(t.Remote)
-	for _, core := range t.Namespaces {
-		ns := n.namespaceByID(core.Keys.ID)
-		if ns == nil || !n.core.Schedule.Due(core, t.Remote, time.Now()) {
+	for _, set := range t.Sets {
+		ns := n.namespaceByID(set.Namespace().ID())
+		if ns == nil || !n.core.Schedule.Due(set, t.Remote, time.Now()) {
 			continue
 		}
 		err := patiently(n.ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
@@ -52,7 +52,7 @@ func (n *Node) turn(t node.Turn) {
 		if n.ctx.Err() != nil {
 			return
 		}
-		n.core.Schedule.Note(core, t.Remote, time.Now(), n.connected(remote), err)
+		n.core.Schedule.Note(set, t.Remote, time.Now(), n.connected(remote), err)
 	}
 }
 

@@ -73,7 +73,7 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 		out[i] = ClusterMember{Member: m}
 		if m.ID == ns.node.self.id {
 			out[i].Self, out[i].SameList, out[i].Equal = true, true, true
-			out[i].tell(ns.core.Status())
+			out[i].tell(ns.set.Status())
 			continue
 		}
 		if p := ns.verified.with(m.ID); !p.At.IsZero() {
@@ -87,7 +87,7 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 
 // inquire asks a member how it is.
 func (ns *Namespace) inquire(ctx context.Context, m *ClusterMember) {
-	before, begun := ns.core.Status(), time.Now()
+	before, begun := ns.set.Status(), time.Now()
 	a, err := ns.ask(ctx, m.ID, 0, &wire.AskStatus{})
 	if err != nil {
 		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, ns.explain(ctx, err))
@@ -98,7 +98,7 @@ func (ns *Namespace) inquire(ctx context.Context, m *ClusterMember) {
 		m.Problem = fmt.Errorf("ask %s how it is: %w: it answers something else", m.ID, ErrUnreachable)
 		return
 	}
-	now := ns.core.Status()
+	now := ns.set.Status()
 	m.tell(theirs)
 	m.Took = time.Since(begun)
 	m.SameList = a.Greeting.List == ns.core.Members().Digest()

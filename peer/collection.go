@@ -51,7 +51,7 @@ type Swept struct {
 
 // Collection says how far the collection is, and what holds it back.
 func (ns *Namespace) Collection() Collection {
-	c := ns.core.Collection()
+	c := ns.set.Collection()
 	out := Collection{c.Progress, []Holding{}}
 	now := ns.node.now()
 	for _, h := range c.Holding {
@@ -81,7 +81,7 @@ func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	swept, err := ns.core.Collect(ctx)
+	swept, err := ns.set.Collect(ctx)
 	if err != nil {
 		return Swept(swept), fmt.Errorf("collect in %s: %w", ns.Name(), err)
 	}
@@ -105,7 +105,7 @@ func (ns *Namespace) tend() {
 	if err != nil && ns.ctx.Err() == nil {
 		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))
 	}
-	left := ns.core.Left() // by syncs, too
+	left := ns.set.Left() // by syncs, too
 	swept := node.Swept{Collected: left.Collected - ns.left.Collected, Adopted: left.Adopted - ns.left.Adopted, SetAside: left.SetAside - ns.left.SetAside}
 	ns.left = left
 	if swept != (node.Swept{}) {

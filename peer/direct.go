@@ -131,7 +131,7 @@ func (d *direct) serve(l *line) {
 			break
 		}
 		if f := d.pushes.follower(t.Topic); anew && f != nil && f.serves(l.id) {
-			standing := f.core.Standing()
+			standing := f.set.Standing()
 			l.add(t.Topic, standing, standing.Direct())
 		}
 		d.changed()
@@ -276,7 +276,7 @@ func (d *direct) takes(in *inlet) (b []byte) {
 	now := map[wire.Topic][]node.ID{}
 	for topic, f := range d.pushes.small() {
 		if f.serves(in.id) {
-			now[topic] = f.core.Links(d.linesOf(topic))
+			now[topic] = f.set.Links(d.linesOf(topic))
 		}
 	}
 	for topic, links := range now {
@@ -305,7 +305,7 @@ func (f *follower) arrived(from ID, push []byte) bool {
 		return true
 	}
 	defer f.ns.gate.leave()
-	a, verdict, err := f.core.ArrivedDirectly(node.ID(from), push)
+	a, verdict, err := f.set.ArrivedDirectly(node.ID(from), push)
 	f.ns.node.pushArrived(f.ns, from, verdict, err)
 	if verdict == node.PushTaken {
 		select {

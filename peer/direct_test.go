@@ -14,7 +14,7 @@ import (
 // toAll gives the members to which a namespace pushes directly.
 func toAll(ns *Namespace, l *node.Lines) (to []node.ID, whole bool) {
 	audience, _ := ns.core.Audience()
-	return ns.core.Direct(audience, l)
+	return ns.set.Direct(audience, l)
 }
 
 // directCluster is n members of a namespace that have lines to one another.
@@ -42,7 +42,7 @@ func directCluster(t *testing.T, n int) (nodes []*Node, spaces []*Namespace) {
 	}
 	for i := range nodes {
 		waitFor(t, fmt.Sprintf("node %d has a line to each other one, and has heard of theirs", i), func() bool {
-			l := nodes[i].pushes.direct.linesOf(spaces[i].core.Keys.Topic)
+			l := nodes[i].pushes.direct.linesOf(spaces[i].set.Keys.Topic)
 			for _, links := range l.Taking {
 				if len(links) != n-1 {
 					return false
@@ -64,7 +64,7 @@ func TestLines(t *testing.T) {
 	}
 	for i := range 3 {
 		waitFor(t, "the others have lines to one another only", func() bool {
-			to, whole := toAll(spaces[i], nodes[i].pushes.direct.linesOf(spaces[i].core.Keys.Topic))
+			to, whole := toAll(spaces[i], nodes[i].pushes.direct.linesOf(spaces[i].set.Keys.Topic))
 			return whole && len(to) == 2
 		})
 	}
@@ -80,7 +80,7 @@ func TestLines(t *testing.T) {
 func TestPausedNamespacesAreNotTaken(t *testing.T) {
 	nodes, spaces := directCluster(t, 2)
 	taken := func() bool {
-		_, takes := nodes[0].pushes.direct.linesOf(spaces[0].core.Keys.Topic).Taking[node.ID(nodes[1].ID())]
+		_, takes := nodes[0].pushes.direct.linesOf(spaces[0].set.Keys.Topic).Taking[node.ID(nodes[1].ID())]
 		return takes
 	}
 	if err := spaces[1].Pause(t.Context()); err != nil {

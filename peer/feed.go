@@ -96,7 +96,7 @@ func (f *feed) join(ns *Namespace) (in int, err error) {
 	if f.watched.Add(1) > 1 {
 		return in, nil
 	}
-	w, err := ns.core.NewWatcher("", nil)
+	w, err := ns.set.NewWatcher("", nil)
 	if err == nil {
 		err = ns.enter("watch")
 	}
@@ -140,7 +140,7 @@ func (f *feed) run(ctx context.Context, ns *Namespace, w *node.Watcher) {
 			// Watchers that are not at the end read the log by themselves, and meet
 			// the error; the next commit begins anew.
 			f.fail(ctx)
-			if w, err = ns.core.NewWatcher("", nil); err != nil {
+			if w, err = ns.set.NewWatcher("", nil); err != nil {
 				return
 			}
 		case win.To > win.From:
@@ -148,7 +148,7 @@ func (f *feed) run(ctx context.Context, ns *Namespace, w *node.Watcher) {
 			f.add(ctx, win)
 			for i := range f.groups {
 				pause := f.tell(i) * (wakeTime + time.Duration(win.To-win.From)*eventTime)
-				switch _, _, end := ns.core.Live.State(); {
+				switch _, _, end := ns.set.Live.State(); {
 				case pause == 0 || end > win.To+tooFarBehind:
 					continue
 				case end < win.To+farBehind:

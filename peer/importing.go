@@ -61,7 +61,7 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error]) (
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	im := ns.core.Import()
+	im := ns.set.Import()
 	failed := ns.collect(ctx, im, items)
 	if failed != nil {
 		return ImportResult(im.Result), fmt.Errorf("import into %s: %w", ns.Name(), failed)

@@ -108,7 +108,7 @@ func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
 		go func() {
 			defer close(m.done)
 			if len(m.writes) > 0 {
-				m.outcomes, m.err = l.ns.core.Store.Apply(ctx, m.writes)
+				m.outcomes, m.err = l.ns.set.Store.Apply(ctx, m.writes)
 			}
 		}()
 		select {

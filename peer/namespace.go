@@ -31,7 +31,8 @@ type Policy struct {
 // passed in may be reused after the call; those returned are the caller's.
 type Namespace struct {
 	node *Node
-	core *node.Namespace // decides
+	core *node.Namespace // decides; of the records,
+	set  *node.Set       // this does
 	id   dbadapter.NamespaceID
 
 	ctx    context.Context // over when the namespace closes
@@ -64,7 +65,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 	if err != nil {
 		return nil, err
 	}
-	ns := &Namespace{node: n, core: core, id: core.Keys.ID, gate: newGate(), feed: feed, pushable: make(chan struct{}, 1)}
+	ns := &Namespace{node: n, core: core, set: core.Sets()[0], id: core.ID(), gate: newGate(), feed: feed, pushable: make(chan struct{}, 1)}
 	if ahead := core.Ahead(); ahead > 0 {
 		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: writes are refused until the clock has come so far; if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace (syncd restamp)",
 			slog.String("ns", s.Name), slog.Duration("ahead", ahead))
@@ -73,7 +74,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 		n.log.Warn("the namespace's records were restored from a copy, or its store was made anew: it may lack what this node held once; syncs with members bring it back", logNamespace(ns))
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
-	n.wakes.Store(core, ns)
+	n.wakes.Store(ns.set, ns)
 	n.openVerified(ns)
 	return ns, nil
 }
@@ -92,7 +93,7 @@ func (ns *Namespace) close() error {
 	ns.gate.close()
 	ns.cancel()
 	<-ns.gate.empty
-	ns.node.wakes.Delete(ns.core)
+	ns.node.wakes.Delete(ns.set)
 	ns.node.core.Forget(ns.core)
 	if err := ns.verified.rest(); err != nil {
 		ns.node.log.Warn("when syncs have proved the sets equal could not be noted for the next start", logNamespace(ns), logError(err))
@@ -186,14 +187,14 @@ type DeclinedBy struct {
 // Info describes the namespace as it is now.
 func (ns *Namespace) Info() Info {
 	members := ns.core.Members()
-	digest, records, _ := ns.core.Live.State()
+	digest, records, _ := ns.set.Live.State()
 	var newest time.Time
-	if latest := ns.core.Store.Latest(); latest != 0 {
+	if latest := ns.set.Store.Latest(); latest != 0 {
 		newest = latest.Time()
 	}
 	verified, _ := ns.verified.last()
 	declined := []DeclinedBy{}
-	for _, d := range ns.core.Declined() {
+	for _, d := range ns.set.Declined() {
 		declined = append(declined, DeclinedBy{ID(d.Peer), d.Records})
 	}
 	return Info{
@@ -205,10 +206,10 @@ func (ns *Namespace) Info() Info {
 		Records:  int64(records),
 		Digest:   digest,
 		Members:  len(members.Members()),
-		Rejected: ns.core.RejectedCount(),
+		Rejected: ns.set.RejectedCount(),
 
-		Conflicts: ns.core.Store.KeptCount(dbadapter.KeptConflict),
-		SetAside:  ns.core.Store.KeptCount(dbadapter.KeptSetAside),
+		Conflicts: ns.set.Store.KeptCount(dbadapter.KeptConflict),
+		SetAside:  ns.set.Store.KeptCount(dbadapter.KeptSetAside),
 
 		Clock:    newest,
 		Verified: verified.At,

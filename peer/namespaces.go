@@ -176,7 +176,7 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 		return ns, err
 	}
 	// The drop has begun on disk, and is finished whatever becomes of ctx.
-	err = n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.core.Keys.ID, ns.core.Control.Keys.ID)
+	err = n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.set.Keys.ID, ns.core.Control.Keys.ID)
 	return ns, errors.Join(n.met(err), n.damage.dropped(ns.id))
 }
 
@@ -194,7 +194,7 @@ func (ns *Namespace) abandon() error {
 	}
 	ns.gate.close()
 	ns.cancel()
-	ns.node.wakes.Delete(ns.core)
+	ns.node.wakes.Delete(ns.set)
 	return nil
 }
 

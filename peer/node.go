@@ -51,7 +51,7 @@ type Node struct {
 	refusals  refusalLog
 	dialling  dialling
 	pushes    *pushes  // nil: nothing is pushed; guarded by mu
-	wakes     sync.Map // *node.Namespace to *Namespace, of those that are open
+	wakes     sync.Map // *node.Set to its *Namespace, of those that are open
 	bandwidth *bandwidth
 	engaged   engagements
 
@@ -256,9 +256,9 @@ func (n *Node) newCore(interval time.Duration, push node.Pushing) *node.Node {
 			return binary.BigEndian.Uint64(b[:])
 		},
 		Push: push, Pushable: n.pushable, Pushes: n.peerPushes,
-		Doubted: func(ns *node.Namespace, by node.DeclinedBy) {
+		Doubted: func(set *node.Set, by node.DeclinedBy) {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
-				slog.String("ns", ns.Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
+				slog.String("ns", set.Namespace().Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))
 		},
 		Paused: func(id node.ID) bool { return n.book.paused(ID(id)) },
 		Moved: func(id node.ID, addrs [][]byte) {

@@ -45,7 +45,7 @@ func waitsForCommits() bool {
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for one := range strings.SplitSeq(string(stacks), "\n\n") {
 		head, frames, _ := strings.Cut(one, "\n")
-		if strings.Contains(head, "[sync.") && (strings.Contains(frames, "node.(*Namespace).past(") || strings.Contains(frames, "node.(*Import).Hold(")) {
+		if strings.Contains(head, "[sync.") && (strings.Contains(frames, "node.(*Set).past(") || strings.Contains(frames, "node.(*Import).Hold(")) {
 			return true
 		}
 	}
@@ -70,9 +70,9 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 	}
 	elsewhere := map[string]func(key []byte, at dbadapter.Timestamp) error{
 		"from a peer": func(key []byte, at dbadapter.Timestamp) error {
-			r, err := dbadapter.Hash(ns.core.Keys.Hasher, dbadapter.Record{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}})
+			r, err := dbadapter.Hash(ns.set.Keys.Hasher, dbadapter.Record{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}})
 			if err == nil {
-				_, err = ns.core.Admit(t.Context(), node.ID(n.self.id), 0, []dbadapter.Hashed{r})()
+				_, err = ns.set.Admit(t.Context(), node.ID(n.self.id), 0, []dbadapter.Hashed{r})()
 			}
 			return err
 		},

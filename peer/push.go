@@ -30,10 +30,10 @@ type pushes struct {
 	topics map[string]*follower
 }
 
-// follower is a namespace that pushes, until over is closed.
+// follower is a set of a namespace that pushes, until over is closed.
 type follower struct {
 	ns       *Namespace
-	core     *node.Namespace
+	set      *node.Set
 	topic    wire.Topic
 	arrivals chan *node.Arrival // that were examined, and are to be committed
 	over     chan struct{}
@@ -123,8 +123,8 @@ func (n *Node) renewPushes(id ID) {
 // topicSize is the length of a topic's name.
 const topicSize = 32
 
-// topicOf is the name of a namespace's topic.
-func topicOf(ns *node.Namespace) string { return hex.EncodeToString(ns.Keys.Topic[:]) }
+// topicOf is the name of a set's topic.
+func topicOf(set *node.Set) string { return hex.EncodeToString(set.Keys.Topic[:]) }
 
 // serves reports whether a topic is for a peer.
 func (p *pushes) serves(id ID, topic string) bool {
@@ -137,14 +137,14 @@ func (p *pushes) serves(id ID, topic string) bool {
 // renew gives the members to which the namespace pushes, and when the first of their roles
 // ends.
 func (f *follower) renew() (audience map[node.ID]bool, until time.Time) {
-	audience, until = f.core.Audience()
+	audience, until = f.set.Namespace().Audience()
 	f.small.Store(len(audience) <= wire.MaxDirect)
 	return audience, until
 }
 
 // serves reports whether a namespace's pushes are for a peer, and the peer's for it.
 func (f *follower) serves(id ID) bool {
-	return f.core.Admits(node.ID(id)) && f.core.PausedWith(node.ID(id)) == nil
+	return f.set.Namespace().Admits(node.ID(id)) && f.set.Namespace().PausedWith(node.ID(id)) == nil
 }
 
 // follower is the namespace of a topic, or nil.
@@ -174,7 +174,7 @@ func (p *pushes) start(ns *Namespace) {
 	}
 	go func() {
 		defer ns.gate.leave()
-		name := topicOf(ns.core)
+		name := topicOf(ns.set)
 		f, leave := p.take(ns, name)
 		if f == nil {
 			return
@@ -189,7 +189,7 @@ func (p *pushes) start(ns *Namespace) {
 // take makes a topic a namespace's, once the one that was dropped, and is joined again now,
 // has left it. There is no follower where the namespace has closed.
 func (p *pushes) take(ns *Namespace, name string) (f *follower, leave func()) {
-	f = &follower{ns: ns, core: ns.core, topic: ns.core.Keys.Topic, arrivals: make(chan *node.Arrival, pushQueue), over: make(chan struct{})}
+	f = &follower{ns: ns, set: ns.set, topic: ns.set.Keys.Topic, arrivals: make(chan *node.Arrival, pushQueue), over: make(chan struct{})}
 	f.renew()
 	for {
 		p.mu.Lock()
@@ -264,7 +264,7 @@ func (p *pushes) examine(ns *Namespace, from ID, m *pubsub.Message) pubsub.Valid
 	if from == p.node.self.id {
 		return pubsub.ValidationAccept
 	}
-	a, verdict, err := ns.core.Arrived(node.ID(from), m.GetData())
+	a, verdict, err := ns.set.Arrived(node.ID(from), m.GetData())
 	p.node.pushArrived(ns, from, verdict, err)
 	switch verdict {
 	case node.PushTaken:
@@ -295,7 +295,7 @@ func (p *pushes) commit(f *follower) {
 				more = false
 			}
 		}
-		if err := ns.core.CommitArrivals(ns.ctx, all); err != nil && ns.ctx.Err() == nil {
+		if err := ns.set.CommitArrivals(ns.ctx, all); err != nil && ns.ctx.Err() == nil {
 			p.node.log.Warn("what was pushed could not be committed; syncs bring it", logNamespace(ns), logError(err))
 		}
 	}
@@ -310,7 +310,7 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 	members := ns.core.Members()
 	audience, until := f.renew()
 	p.host.membersChanged(func(ID) bool { return false })
-	p.links.opened(ns.ctx, ns.core)
+	p.links.opened(ns.ctx, f.set)
 	for {
 		select {
 		case <-ns.ctx.Done():
@@ -325,9 +325,9 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 			p.direct.changed()
 			members = now
 		}
-		push, wait := ns.core.NextPush()
-		for ; push != nil; push, wait = ns.core.NextPush() {
-			if to, whole := ns.core.Direct(audience, p.direct.linesOf(f.topic)); whole {
+		push, wait := f.set.NextPush()
+		for ; push != nil; push, wait = f.set.NextPush() {
+			if to, whole := f.set.Direct(audience, p.direct.linesOf(f.topic)); whole {
 				p.direct.push(f.topic, push, to)
 			} else if err := topic.Publish(ns.ctx, push.Bytes()); err != nil {
 				if ns.ctx.Err() != nil {
@@ -337,11 +337,11 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 			}
 			p.node.metrics.pushes.WithLabelValues("sent").Inc()
 		}
-		with, or, pause := ns.core.NextSync()
+		with, or, pause := f.set.NextSync()
 		if with != "" {
 			running.Go(func() {
 				by, err := p.sync(ns, ID(with), ID(or))
-				ns.core.HastenedDone(with, node.ID(by), err)
+				f.set.HastenedDone(with, node.ID(by), err)
 			})
 		}
 		if wait == 0 || pause > 0 && pause < wait {
@@ -376,8 +376,8 @@ func (n *Node) peerPushes(id node.ID) bool {
 }
 
 // pushable wakes what sends in a namespace. The namespace's locks are held.
-func (n *Node) pushable(core *node.Namespace) {
-	if ns, ok := n.wakes.Load(core); ok {
+func (n *Node) pushable(set *node.Set) {
+	if ns, ok := n.wakes.Load(set); ok {
 		select {
 		case ns.(*Namespace).pushable <- struct{}{}:
 		default:

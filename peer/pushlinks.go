@@ -95,7 +95,7 @@ func (p *pushes) linked(id ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.topics {
-		f.core.Linked(node.ID(id))
+		f.set.Linked(node.ID(id))
 	}
 }
 
@@ -125,16 +125,16 @@ func (l *links) missing(now time.Time) (missing []ID, wait time.Duration) {
 	n := l.pushes.node
 	wait = linkCheck
 	chosen, connections := map[ID]bool{}, len(n.host.Network().Peers())
-	for _, core := range l.pushes.followed() {
+	for _, set := range l.pushes.followed() {
 		want := meshDegree
-		members := audience(core)
+		members := audience(set)
 		if len(members) <= wire.MaxDirect && connections+len(chosen) < n.limits.Connections/2 {
 			want = len(members) // beyond, GossipSub passes pushes on
 		}
 		var others []ID
 		for id := range members {
 			switch r := l.rests[id]; {
-			case id == n.self.id || core.PausedWith(node.ID(id)) != nil:
+			case id == n.self.id || set.Namespace().PausedWith(node.ID(id)) != nil:
 			case n.connected(id) || chosen[id]:
 				want--
 				if r != nil && now.After(r.until) {
@@ -156,9 +156,9 @@ func (l *links) missing(now time.Time) (missing []ID, wait time.Duration) {
 	return missing, wait
 }
 
-// audience are the members to which a namespace pushes.
-func audience(core *node.Namespace) map[ID]bool {
-	ids, _ := core.Audience()
+// audience are the members to which a set is pushed.
+func audience(set *node.Set) map[ID]bool {
+	ids, _ := set.Namespace().Audience()
 	out := make(map[ID]bool, len(ids))
 	for id := range ids {
 		out[ID(id)] = true
@@ -166,22 +166,22 @@ func audience(core *node.Namespace) map[ID]bool {
 	return out
 }
 
-// followed are the namespaces that push.
-func (p *pushes) followed() (all []*node.Namespace) {
+// followed are the sets that push.
+func (p *pushes) followed() (all []*node.Set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.topics {
-		all = append(all, f.core)
+		all = append(all, f.set)
 	}
 	return all
 }
 
-// opened tells that a namespace begins to push: of links that there are already it was not
+// opened tells that a set begins to push: of links that there are already it was not
 // told.
-func (l *links) opened(ctx context.Context, core *node.Namespace) {
+func (l *links) opened(ctx context.Context, set *node.Set) {
 	for _, id := range l.pushes.node.host.Network().Peers() {
 		if ctx.Err() == nil {
-			core.Linked(node.ID(id))
+			set.Linked(node.ID(id))
 		}
 	}
 	select {

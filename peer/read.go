@@ -20,7 +20,7 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 	if err := ctx.Err(); err != nil {
 		return dbadapter.Record{}, err
 	}
-	snap, err := ns.core.Store.Snapshot()
+	snap, err := ns.set.Store.Snapshot()
 	if err != nil {
 		return dbadapter.Record{}, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
 	}
@@ -30,7 +30,7 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 		err = ErrNotFound // the store's error names the key, and so does this one
 	}
 	if err == nil {
-		err = ns.core.Absent(&rec)
+		err = ns.set.Absent(&rec)
 	}
 	if err != nil {
 		return rec, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
@@ -70,7 +70,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		snap, err := ns.core.Store.Snapshot()
+		snap, err := ns.set.Store.Snapshot()
 		if err != nil {
 			yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 			return
@@ -84,7 +84,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
 			}
-			if !s.tombstones && !ns.core.Present(&rec.Record) {
+			if !s.tombstones && !ns.set.Present(&rec.Record) {
 				continue
 			}
 			if !yield(rec.Record, nil) {

@@ -19,7 +19,7 @@ type Rejection struct {
 
 // Rejected lists what was refused of what peers offered, the oldest first.
 func (ns *Namespace) Rejected() []Rejection {
-	list := ns.core.Rejected()
+	list := ns.set.Rejected()
 	out := make([]Rejection, len(list))
 	for i, r := range list {
 		out[i] = Rejection{Key: r.Key, Version: r.Version, Peer: ID(r.From), Reason: r.Reason, Time: r.Time}

@@ -30,7 +30,7 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] 
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		for r, err := range ns.core.Future(ctx) {
+		for r, err := range ns.set.Future(ctx) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}

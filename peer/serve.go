@@ -50,7 +50,7 @@ func (n *Node) serveSync(stream network.Stream) {
 		talk.refuseMalformed(err)
 		return
 	}
-	core, done, err := n.core.Answer(node.ID(remote), hello)
+	part, done, err := n.core.Answer(node.ID(remote), hello)
 	switch {
 	case errors.Is(err, reconcile.ErrVersion):
 		n.refusals.write(log, slog.LevelInfo, "a peer speaks another version of the protocol", slog.Any("version", hello.Version))
@@ -72,7 +72,7 @@ func (n *Node) serveSync(stream network.Stream) {
 		return
 	}
 	defer done()
-	ns := n.namespaceByID(core.Keys.ID)
+	ns := n.namespaceByID(part.Namespace().ID())
 	if ns == nil || !ns.gate.enter() { // it is being dropped
 		n.deny(talk, remote)
 		return
@@ -87,11 +87,11 @@ func (n *Node) serveSync(stream network.Stream) {
 	}
 	defer end()
 	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-		ask := node.AskOf(core, hello)
+		ask := part.AskOf(hello)
 		_, err := ns.converse(ctx, side{
-			remote: remote, incoming: true, by: stream.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: hello.Namespace != ns.id, part: ask.Span != (wire.Span{}), progress: progress,
+			remote: remote, incoming: true, by: stream.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
 			begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
-				return ns.core.Respond(ctx, node.ID(remote), hello, size, enter), nil
+				return part.Respond(ctx, node.ID(remote), hello, size, enter), nil
 			},
 			stream: func() (*carrier, error) { return talk, nil },
 		})

@@ -121,7 +121,7 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	}
 	defer end()
 	begun := time.Now()
-	done, err := ns.follow(ctx, id, ns.core.Course(node.ID(id), ask), o.Progress)
+	done, err := ns.follow(ctx, id, ns.set.Course(node.ID(id), ask), o.Progress)
 	if done.Peer != "" {
 		report = done
 	}
@@ -244,11 +244,11 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 	if err := n.dial(ctx, id, nil); err != nil {
 		return report, err
 	}
-	defer ns.core.Call(node.ID(id), ask)()
+	defer ns.set.Call(node.ID(id), ask)()
 	return ns.converse(ctx, side{
 		remote: id, dry: ask.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
-			return ns.core.Initiate(ctx, node.ID(id), ask, enter)
+			return ns.set.Initiate(ctx, node.ID(id), ask, enter)
 		},
 		stream: func() (*carrier, error) {
 			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)

@@ -78,9 +78,9 @@ func (ns *Namespace) read(ctx context.Context, v *Verification) error {
 		return err
 	}
 	v.Drift = drift
-	_, records, _ := ns.core.Live.State()
+	_, records, _ := ns.set.Live.State()
 	v.Records = int64(records)
-	for _, err := range ns.core.Store.Kept(ctx) {
+	for _, err := range ns.set.Store.Kept(ctx) {
 		if err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	}
 	var about *wire.AskKey // nil: everything
 	if o.Key != nil {
-		if about, err = ns.core.VersionQuestion(o.Key, o.Version); err != nil {
+		if about, err = ns.set.VersionQuestion(o.Key, o.Version); err != nil {
 			return fail(Waited{}, err)
 		}
 	}
@@ -118,7 +118,7 @@ func (ns *Namespace) await(ctx context.Context, cancel func(), w *node.Awaiting,
 	}
 	var asking sync.WaitGroup
 	for _, id := range w.Of() {
-		asking.Go(func() { ns.awaitOne(ctx, ns.core.Errand(id, about), ID(id), about, func(err error) { heard(id, err) }) })
+		asking.Go(func() { ns.awaitOne(ctx, ns.set.Errand(id, about), ID(id), about, func(err error) { heard(id, err) }) })
 	}
 	asking.Wait()
 }

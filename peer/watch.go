@@ -97,7 +97,7 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 		return "", err
 	}
 	defer ns.gate.leave()
-	w, err := ns.core.NewWatcher("", nil)
+	w, err := ns.set.NewWatcher("", nil)
 	if err != nil {
 		return "", err
 	}
@@ -155,7 +155,7 @@ func (ns *Namespace) watch(ctx context.Context, cursor Cursor, o *watch, yield f
 	if err := ns.enter("watch"); err != nil {
 		return err
 	}
-	w, err := ns.core.NewWatcher(node.Cursor(cursor), o.prefix)
+	w, err := ns.set.NewWatcher(node.Cursor(cursor), o.prefix)
 	group := 0
 	if err == nil {
 		group, err = ns.feed.join(ns)

@@ -79,7 +79,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	fail := func(err error) ([]Why, error) {
 		return nil, fmt.Errorf("why %q in %s: %w", clip(key), ns.Name(), err)
 	}
-	q, err := ns.core.HeldQuestion(key)
+	q, err := ns.set.HeldQuestion(key)
 	if err != nil {
 		return fail(err)
 	}
@@ -102,10 +102,10 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 		a, err := ns.ask(limited, id, 0, q)
 		var w node.Why
 		if err == nil {
-			w, err = ns.core.Explain(node.ID(id), q, a.Reply)
+			w, err = ns.set.Explain(node.ID(id), q, a.Reply)
 		}
 		if err != nil {
-			w = ns.core.Unanswered(node.ID(id), q, err)
+			w = ns.set.Unanswered(node.ID(id), q, err)
 		}
 		all[i] = Why{
 			Peer: id, Standing: w.Standing, Causes: w.Causes, Here: w.Here.Clone(), There: w.There.Clone(),

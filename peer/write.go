@@ -46,7 +46,7 @@ func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapte
 // Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted, ErrExpired: the
 // key holds no record.
 func (ns *Namespace) Delete(ctx context.Context, key []byte) (dbadapter.Version, error) {
-	return ns.commitOne(ctx, "delete", key, func() (*node.Attempt, error) { return ns.core.Delete(key) })
+	return ns.commitOne(ctx, "delete", key, func() (*node.Attempt, error) { return ns.set.Delete(key) })
 }
 
 // DeleteIf replaces a record by a tombstone if it has exactly the given
@@ -129,7 +129,7 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 		return err
 	}
 	defer ns.gate.leave()
-	attempt, err := ns.core.Write(b.drafts...)
+	attempt, err := ns.set.Write(b.drafts...)
 	if err == nil {
 		err = ns.commit(ctx, attempt)
 	}
@@ -144,7 +144,7 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 }
 
 func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (dbadapter.Version, error) {
-	return ns.commitOne(ctx, what, d.Record.Key, func() (*node.Attempt, error) { return ns.core.Write(d) })
+	return ns.commitOne(ctx, what, d.Record.Key, func() (*node.Attempt, error) { return ns.set.Write(d) })
 }
 
 func (ns *Namespace) commitOne(ctx context.Context, what string, key []byte, begin func() (*node.Attempt, error)) (dbadapter.Version, error) {
@@ -181,7 +181,7 @@ func (ns *Namespace) try(ctx context.Context, a *node.Attempt) ([]dbadapter.Outc
 	if err != nil {
 		return nil, err
 	}
-	return ns.core.Store.Apply(ctx, writes)
+	return ns.set.Store.Apply(ctx, writes)
 }
 
 // clip shortens a key for a message.

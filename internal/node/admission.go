@@ -25,22 +25,22 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 // Admit is the one way in for records from a peer in a sync: each is examined alone, and
 // commit commits those that pass. The verdicts are in the order of the records. theirs is
 // the floor that the peer has greeted with.
-func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
-	a := ns.arrived(ns.Members(), from, theirs, ns.node.Now(), records)
+func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
+	a := set.arrived(set.ns.Members(), from, theirs, set.ns.node.Now(), records)
 	return func() ([]reconcile.Verdict, error) {
-		past := ns.past()
+		past := set.past()
 		for first := 0; first < len(records); {
-			most := ns.pace.next(ns.commits.singles.Load(), ns.node.elapsed(), admitLeast, admitMost)
+			most := set.pace.next(set.commits.singles.Load(), set.ns.node.elapsed(), admitLeast, admitMost)
 			last := min(first+most, len(records))
 			slice := a.slice(first, last)
 			if most < admitMost {
-				ns.slowly.Lock()
+				set.slowly.Lock()
 			}
-			err := ns.let(ctx, past, slice)
+			err := set.let(ctx, past, slice)
 			if most < admitMost {
-				ns.slowly.Unlock()
+				set.slowly.Unlock()
 			}
-			ns.listRefused(slice)
+			set.listRefused(slice)
 			if err != nil {
 				return nil, err
 			}
@@ -56,16 +56,16 @@ func (ns *Namespace) Admit(ctx context.Context, from ID, theirs dbadapter.Timest
 //
 // The list of members is looked at while commits is held: what a sweep for a later list
 // reads holds all that an earlier one has let in.
-func (ns *Namespace) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*Arrival) error {
-	ns.commits.RLock()
-	defer ns.commits.RUnlock()
-	members := ns.Members()
+func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*Arrival) error {
+	set.commits.RLock()
+	defer set.commits.RUnlock()
+	members := set.ns.Members()
 	room := 0
 	for _, a := range arrivals {
 		if members != a.members {
-			ns.examineAgain(members, a.from, a.records, a.refused)
+			set.examineAgain(members, a.from, a.records, a.refused)
 		}
-		if err := ns.keepOut(members, a); err != nil {
+		if err := set.keepOut(members, a); err != nil {
 			return err
 		}
 		room += len(a.records)
@@ -78,12 +78,12 @@ func (ns *Namespace) let(ctx context.Context, past dbadapter.Timestamp, arrivals
 			}
 			// Before they are committed: a reader of one of these versions that writes
 			// on the condition that it is held gets a greater one.
-			ns.clock.Observe(hlc.Timestamp(a.records[i].Version.Clock))
+			set.ns.clock.Observe(hlc.Timestamp(a.records[i].Version.Clock))
 			writes = append(writes, dbadapter.Write{Record: a.records[i], Past: past})
 		}
 	}
-	outcomes, err := ns.apply(ctx, writes)
-	ns.written(writes[:len(outcomes)], outcomes)
+	outcomes, err := set.apply(ctx, writes)
+	set.written(writes[:len(outcomes)], outcomes)
 	if err != nil {
 		return err
 	}
@@ -105,16 +105,16 @@ func (ns *Namespace) let(ctx context.Context, past dbadapter.Timestamp, arrivals
 
 // listRefused lists what was refused of an arrival, but for what is held as a later
 // version already.
-func (ns *Namespace) listRefused(a *Arrival) {
+func (set *Set) listRefused(a *Arrival) {
 	any := false
 	for i, why := range a.refused {
 		if why != nil && why.err != nil {
-			ns.reject(&a.records[i], a.from, why)
+			set.reject(&a.records[i], a.from, why)
 			any = true
 		}
 	}
 	if any {
-		ns.outdated(a.records, a.refused)
+		set.outdated(a.records, a.refused)
 	}
 }
 
@@ -123,9 +123,9 @@ func (ns *Namespace) listRefused(a *Arrival) {
 var errFull = fmt.Errorf("%w: %d other records share its index; delete some of them, or choose another key", dbadapter.ErrLimit, dbadapter.MaxBucket)
 
 // keepOut refuses the records that the floor keeps out. commits is held.
-func (ns *Namespace) keepOut(members *Members, a *Arrival) (err error) {
-	floor := dbadapter.Timestamp(ns.vouching.floor.Load())
-	follows := !members.Has(ns.node.ID, RoleWrite) && members.Has(a.from, RoleWrite)
+func (set *Set) keepOut(members *Members, a *Arrival) (err error) {
+	floor := dbadapter.Timestamp(set.vouching.floor.Load())
+	follows := !members.Has(set.ns.node.ID, RoleWrite) && members.Has(a.from, RoleWrite)
 	var snap dbadapter.Snapshot
 	defer func() {
 		if snap != nil {
@@ -138,7 +138,7 @@ func (ns *Namespace) keepOut(members *Members, a *Arrival) (err error) {
 			continue
 		}
 		if snap == nil {
-			if snap, err = ns.Store.Snapshot(); err != nil {
+			if snap, err = set.Store.Snapshot(); err != nil {
 				return err
 			}
 		}

@@ -26,10 +26,10 @@ type Arrival struct {
 }
 
 // arrived examines records from a peer.
-func (ns *Namespace) arrived(members *Members, from ID, theirs dbadapter.Timestamp, now time.Time, records []dbadapter.Hashed) *Arrival {
+func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, now time.Time, records []dbadapter.Hashed) *Arrival {
 	return &Arrival{
 		from, theirs, members, records,
-		ns.examineAll(members, from, now, records), make([]reconcile.Verdict, len(records)),
+		set.examineAll(members, from, now, records), make([]reconcile.Verdict, len(records)),
 	}
 }
 
@@ -53,25 +53,25 @@ const (
 
 // Arrived examines a push that a peer has passed on, as records of a sync are. It
 // commits nothing and remembers no refusal: what a push does not bring, a sync does.
-func (ns *Namespace) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error) {
-	return ns.arrivedBy(from, push, false)
+func (set *Set) Arrived(from ID, push []byte) (*Arrival, PushVerdict, error) {
+	return set.arrivedBy(from, push, false)
 }
 
 // ArrivedDirectly does so with a push that a peer has made itself, and that is not passed
 // on.
-func (ns *Namespace) ArrivedDirectly(from ID, push []byte) (*Arrival, PushVerdict, error) {
-	return ns.arrivedBy(from, push, true)
+func (set *Set) ArrivedDirectly(from ID, push []byte) (*Arrival, PushVerdict, error) {
+	return set.arrivedBy(from, push, true)
 }
 
-func (ns *Namespace) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVerdict, error) {
-	members, now := ns.Members(), ns.node.Now()
+func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVerdict, error) {
+	members, now := set.ns.Members(), set.ns.node.Now()
 	if !members.admits(from, now) {
 		return nil, PushRefused, ErrDenied
 	}
-	if err := ns.PausedWith(from); err != nil {
+	if err := set.ns.PausedWith(from); err != nil {
 		return nil, PushIgnored, err
 	}
-	if _, two := ns.Twin(from); two { // as in a sync
+	if _, two := set.ns.Twin(from); two { // as in a sync
 		return nil, PushIgnored, reconcile.ErrTwin
 	}
 	m, err := wire.ParsePush(push)
@@ -80,7 +80,7 @@ func (ns *Namespace) arrivedBy(from ID, push []byte, directly bool) (*Arrival, P
 	}
 	records := make([]dbadapter.Hashed, len(m.Records))
 	for i, r := range m.Records {
-		if records[i], err = dbadapter.Hash(ns.Keys.Hasher, r); err != nil {
+		if records[i], err = dbadapter.Hash(set.Keys.Hasher, r); err != nil {
 			return nil, PushRefused, err
 		}
 	}
@@ -91,14 +91,14 @@ func (ns *Namespace) arrivedBy(from ID, push []byte, directly bool) (*Arrival, P
 	if directly {
 		origin = from
 	}
-	if origin == ns.node.ID {
+	if origin == set.ns.node.ID {
 		return nil, PushIgnored, nil
 	}
 	if !members.Has(origin, RoleRead) {
-		ns.hastening.unknown(ns, from)
+		set.hastening.unknown(set, from)
 		return nil, PushIgnored, nil
 	}
-	a := ns.arrived(members, from, 0, now, records)
+	a := set.arrived(members, from, 0, now, records)
 	for _, why := range a.refused {
 		switch {
 		case why == nil:
@@ -108,14 +108,14 @@ func (ns *Namespace) arrivedBy(from ID, push []byte, directly bool) (*Arrival, P
 		}
 		return nil, PushIgnored, why.err
 	}
-	ns.hastening.heard(ns, from, origin, m)
+	set.hastening.heard(set, from, origin, m)
 	return a, PushTaken, nil
 }
 
 // CommitArrivals commits what pushes have brought, unless the list of members or a pause
 // that has come since they were examined forbids it. Records that the floor keeps out, or
 // that find their index full, are left to the next sync, which says so to the peer.
-func (ns *Namespace) CommitArrivals(ctx context.Context, arrivals []*Arrival) error {
-	arrivals = slices.DeleteFunc(arrivals, func(a *Arrival) bool { return ns.PausedWith(a.from) != nil })
-	return ns.let(ctx, ns.past(), arrivals...)
+func (set *Set) CommitArrivals(ctx context.Context, arrivals []*Arrival) error {
+	arrivals = slices.DeleteFunc(arrivals, func(a *Arrival) bool { return set.ns.PausedWith(a.from) != nil })
+	return set.let(ctx, set.past(), arrivals...)
 }

@@ -12,36 +12,36 @@ import (
 // Ask begins a question to a peer, which may wait with its answer until what is asked for
 // has come about, but not longer than patience. The driver carries the message and hands
 // what comes back to Answered.
-func (ns *Namespace) Ask(remote ID, patience time.Duration, q wire.Question) (*wire.Ask, error) {
-	if err := ns.MayCall(remote); err != nil {
+func (set *Set) Ask(remote ID, patience time.Duration, q wire.Question) (*wire.Ask, error) {
+	if err := set.ns.MayCall(remote); err != nil {
 		return nil, err
 	}
-	m := &wire.Ask{Greeting: ns.introduce(), Patience: uint64(min(max(0, patience.Milliseconds()), wire.MaxPatience)), Question: q}
-	ns.node.random(m.Nonce[:], ForNonce)
-	reconcile.ProveAsk(ns.Keys, []byte(ns.node.ID), []byte(remote), m)
+	m := &wire.Ask{Greeting: set.introduce(), Patience: uint64(min(max(0, patience.Milliseconds()), wire.MaxPatience)), Question: q}
+	set.ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveAsk(set.Keys, []byte(set.ns.node.ID), []byte(remote), m)
 	return m, nil
 }
 
 // Answered is the reply that a message of the peer is to an Ask, or the error that it
 // stands for.
-func (ns *Namespace) Answered(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error) {
-	return reconcile.CheckReply(ns.Keys, []byte(ns.node.ID), []byte(remote), ask, m)
+func (set *Set) Answered(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error) {
+	return reconcile.CheckReply(set.Keys, []byte(set.ns.node.ID), []byte(remote), ask, m)
 }
 
 // introduce is what this node says of itself beside a question or an answer. It promises
 // nothing about versions: no snapshot goes with it.
-func (ns *Namespace) introduce() wire.Greeting {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
+func (set *Set) introduce() wire.Greeting {
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
 	return wire.Greeting{
-		List: ns.Members().Digest(), Floor: ns.vouching.mark.greeted(),
-		Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli()),
+		List: set.ns.Members().Digest(), Floor: set.vouching.mark.greeted(),
+		Incarnation: set.ns.incarnation, Time: uint64(set.ns.node.Now().UnixMilli()),
 	}
 }
 
 // Asked is a question of a peer that is to be answered.
 type Asked struct {
-	ns     *Namespace
+	set    *Set
 	remote ID
 	ask    *wire.Ask
 	done   func()
@@ -55,15 +55,15 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	if m.Version != wire.Version {
 		return nil, reconcile.ErrVersion
 	}
-	ns := n.Namespace(m.Namespace)
-	if ns == nil {
+	p := n.part(m.Namespace)
+	if p == nil || p.isControl() {
 		return nil, ErrDenied
 	}
-	a := &Asked{ns: ns, remote: remote, ask: m}
-	if !ns.Admits(remote) {
+	a := &Asked{set: p.set, remote: remote, ask: m}
+	if !p.ns.Admits(remote) {
 		return nil, ErrDenied
 	}
-	if err := reconcile.CheckAsk(ns.Keys, []byte(remote), []byte(n.ID), m); err != nil {
+	if err := reconcile.CheckAsk(p.Keys, []byte(remote), []byte(n.ID), m); err != nil {
 		return nil, err
 	}
 	if err := a.stands(); err != nil { // that the namespace is paused here is told to a peer that has proved the secret
@@ -79,17 +79,17 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 
 // stands says what forbids an answer now.
 func (a *Asked) stands() error {
-	if !a.ns.Admits(a.remote) {
+	if !a.set.ns.Admits(a.remote) {
 		return ErrDenied
 	}
-	if a.ns.PausedWith(a.remote) != nil {
+	if a.set.ns.PausedWith(a.remote) != nil {
 		return reconcile.ErrPaused
 	}
 	return nil
 }
 
-// Namespace is the one that the question is about.
-func (a *Asked) Namespace() *Namespace { return a.ns }
+// Set is the one that the question is about.
+func (a *Asked) Set() *Set { return a.set }
 
 // Patience is for how long the peer waits for what it asks for to come about.
 func (a *Asked) Patience() time.Duration { return time.Duration(a.ask.Patience) * time.Millisecond }
@@ -106,39 +106,39 @@ func (a *Asked) Answer() (m *wire.Reply, settled bool, err error) {
 	m = &wire.Reply{}
 	switch q := a.ask.Question.(type) {
 	case *wire.AskKey:
-		m.Answer, settled, err = a.ns.answerKey(a.remote, a.ask.Greeting.Floor, q)
+		m.Answer, settled, err = a.set.answerKey(a.remote, a.ask.Greeting.Floor, q)
 	case *wire.AskSet:
-		m.Answer, settled = a.ns.answerSet(q)
+		m.Answer, settled = a.set.answerSet(q)
 	case *wire.AskStatus:
-		m.Answer, settled = a.ns.answerStatus(), true
+		m.Answer, settled = a.set.answerStatus(), true
 	default:
 		err = fmt.Errorf("%w: a question about %d", reconcile.ErrProtocol, q.Subject())
 	}
 	if err != nil {
 		return nil, true, err
 	}
-	m.Greeting = a.ns.introduce()
-	a.ns.node.random(m.Nonce[:], ForNonce)
-	reconcile.ProveReply(a.ns.Keys, []byte(a.ns.node.ID), []byte(a.remote), a.ask, m)
+	m.Greeting = a.set.introduce()
+	a.set.ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveReply(a.set.Keys, []byte(a.set.ns.node.ID), []byte(a.remote), a.ask, m)
 	return m, settled, nil
 }
 
 // answerSet tells what is held; a sum is known once its commit is durable.
-func (ns *Namespace) answerSet(q *wire.AskSet) (*wire.SetAnswer, bool) {
-	sum := ns.sum()
+func (set *Set) answerSet(q *wire.AskSet) (*wire.SetAnswer, bool) {
+	sum := set.sum()
 	return &wire.SetAnswer{Sum: sum}, sum == q.Sum
 }
 
 // sum is that of what is held durably.
-func (ns *Namespace) sum() dbadapter.Sum {
-	digest, records, _ := ns.Live.State()
+func (set *Set) sum() dbadapter.Sum {
+	digest, records, _ := set.Live.State()
 	return dbadapter.Sum{Records: records, Digest: digest}
 }
 
 // answerKey tells what is held under a key: a snapshot has what is durable.
-func (ns *Namespace) answerKey(remote ID, floor dbadapter.Timestamp, q *wire.AskKey) (*wire.KeyAnswer, bool, error) {
-	index := ns.Keys.Hasher.Index(q.Held.Key)
-	bucket, err := ns.bucket(index)
+func (set *Set) answerKey(remote ID, floor dbadapter.Timestamp, q *wire.AskKey) (*wire.KeyAnswer, bool, error) {
+	index := set.Keys.Hasher.Index(q.Held.Key)
+	bucket, err := set.bucket(index)
 	if err != nil {
 		return nil, false, err
 	}
@@ -149,13 +149,13 @@ func (ns *Namespace) answerKey(remote ID, floor dbadapter.Timestamp, q *wire.Ask
 	}
 	if !q.Held.Version.IsZero() && (held == nil || held.Version.Compare(q.Held.Version) < 0) {
 		asked := dbadapter.Hashed{Record: q.Held, Index: index, Digest: q.Digest}
-		answer.Declines = ns.declines(remote, floor, &asked, bucket)
+		answer.Declines = set.declines(remote, floor, &asked, bucket)
 	}
 	return answer, held != nil && held.Version.Compare(q.Held.Version) >= 0, nil
 }
 
-func (ns *Namespace) bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
-	snap, err := ns.Store.Snapshot()
+func (set *Set) bucket(index dbadapter.Index) ([]dbadapter.Hashed, error) {
+	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -183,9 +183,9 @@ func head(r *dbadapter.Hashed) dbadapter.Record {
 // declines is why this node would decline a record that a peer holds, as far as its head
 // tells, or why it has declined this very record; 0 if it would take it. bucket is what is
 // held under the index. theirs is the floor that the peer greets with.
-func (ns *Namespace) declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.Hashed, bucket []dbadapter.Hashed) wire.Reason {
-	members := ns.Members()
-	if _, why := ns.examine(members, from, ns.node.Now(), &r.Record); why != nil {
+func (set *Set) declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.Hashed, bucket []dbadapter.Hashed) wire.Reason {
+	members := set.ns.Members()
+	if _, why := set.examine(members, from, set.ns.node.Now(), &r.Record); why != nil {
 		return why.reason
 	}
 	held, alive := under(bucket, r.Key), 0
@@ -194,8 +194,8 @@ func (ns *Namespace) declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.
 			alive++
 		}
 	}
-	floor := dbadapter.Timestamp(ns.vouching.floor.Load())
-	follows := !members.Has(ns.node.ID, RoleWrite) && members.Has(from, RoleWrite)
+	floor := dbadapter.Timestamp(set.vouching.floor.Load())
+	follows := !members.Has(set.ns.node.ID, RoleWrite) && members.Has(from, RoleWrite)
 	switch {
 	case held == nil && keepsOut(floor, r.Version.Clock, follows, theirs):
 		return wire.ReasonFloor
@@ -204,7 +204,7 @@ func (ns *Namespace) declines(from ID, theirs dbadapter.Timestamp, r *dbadapter.
 		return wire.ReasonFull
 	}
 	// What the head does not tell, such as a signature that does not fit.
-	if reason := ns.rejected.reason(r); reason == wire.ReasonSignature {
+	if reason := set.rejected.reason(r); reason == wire.ReasonSignature {
 		return reason
 	}
 	return 0

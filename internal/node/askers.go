@@ -25,10 +25,10 @@ type waker struct{ wake func() }
 // caller calls stop: with locks of the namespace held, so that it must only leave a sign.
 // Wait, then ask for the Answer: what is committed in between wakes.
 func (a *Asked) Wait(wake func()) (stop func()) {
-	w := &a.ns.askers
+	w := &a.set.askers
 	switch q := a.ask.Question.(type) {
 	case *wire.AskKey:
-		return waits(w, &w.keys, a.ns.Keys.Hasher.Index(q.Held.Key), wake)
+		return waits(w, &w.keys, a.set.Keys.Hasher.Index(q.Held.Key), wake)
 	case *wire.AskSet:
 		return waits(w, &w.sums, q.Sum, wake)
 	}
@@ -54,8 +54,8 @@ func waits[K comparable](w *askers, of *map[K][]*waker, k K, wake func()) (stop 
 }
 
 // wakeAskers wakes those that a commit may have settled.
-func (ns *Namespace) wakeAskers(changes []dbadapter.Change) {
-	w := &ns.askers
+func (set *Set) wakeAskers(changes []dbadapter.Change) {
+	w := &set.askers
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.keys) > 0 {
@@ -66,15 +66,15 @@ func (ns *Namespace) wakeAskers(changes []dbadapter.Change) {
 		}
 	}
 	if len(w.sums) > 0 {
-		for _, one := range w.sums[ns.sum()] {
+		for _, one := range w.sums[set.sum()] {
 			one.wake()
 		}
 	}
 }
 
 // Waiting is how many questions of peers wait.
-func (ns *Namespace) Waiting() (n int) {
-	w := &ns.askers
+func (set *Set) Waiting() (n int) {
+	w := &set.askers
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, of := range w.keys {

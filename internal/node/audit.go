@@ -63,7 +63,14 @@ func (ns *Namespace) Audit(ctx context.Context, tick func() error) (data, contro
 	asked, began := s.found, ns.node.elapsed()
 	s.found = false // what a sync finds from here on may be what this audit does not see
 	s.mu.Unlock()
-	if data, err = ns.audit(ctx, tick); err == nil {
+	for _, set := range ns.sets {
+		var drift replica.Drift
+		if drift, err = set.audit(ctx, tick); err != nil {
+			break
+		}
+		data = data.Plus(drift)
+	}
+	if err == nil {
 		control, err = ns.Control.audit(ctx, tick)
 	}
 	s.mu.Lock()

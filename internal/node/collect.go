@@ -53,12 +53,12 @@ type Holding struct {
 }
 
 // Collection says how far the collection is, and what holds it back.
-func (ns *Namespace) Collection() Collection {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	w := &ns.vouching.mark
-	f, swept := ns.vouching.waiting.now()
-	tau := dbadapter.Timestamp(ns.clock.Latest())
+func (set *Set) Collection() Collection {
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	w := &set.vouching.mark
+	f, swept := set.vouching.waiting.now()
+	tau := dbadapter.Timestamp(set.ns.clock.Latest())
 	c := Collection{Progress: Progress{Waiting: f.count, Counted: swept, Recovering: w.Recovering}}
 	moment := func(t dbadapter.Timestamp) time.Time {
 		if t == 0 {
@@ -75,7 +75,7 @@ func (ns *Namespace) Collection() Collection {
 		if id == w.self {
 			continue
 		}
-		c.Holding = append(c.Holding, Holding{id, reason, moment(w.known[id]), ns.vouching.heard[id]})
+		c.Holding = append(c.Holding, Holding{id, reason, moment(w.known[id]), set.vouching.heard[id]})
 	}
 	slices.SortFunc(c.Holding, func(a, b Holding) int { return strings.Compare(string(a.Member), string(b.Member)) })
 	return c
@@ -140,38 +140,38 @@ func (w *watermark) awaited(goal dbadapter.Timestamp, why map[ID]string) {
 
 // Collect takes out what all members are past, without waiting for the background,
 // and tells the members what this node holds.
-func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
-	if err := ns.pledge(ctx); err != nil {
+func (set *Set) Collect(ctx context.Context) (Swept, error) {
+	if err := set.pledge(ctx); err != nil {
 		return Swept{}, err
 	}
-	return ns.sweep(ctx)
+	return set.sweep(ctx)
 }
 
 // tend does what has become due in the collection.
-func (ns *Namespace) tend(ctx context.Context) (swept Swept, err error) {
-	ns.updating.Lock()
-	w := &ns.vouching.mark
+func (set *Set) tend(ctx context.Context) (swept Swept, err error) {
+	set.ns.updating.Lock()
+	w := &set.vouching.mark
 	back := !w.Recovering && !w.counts()
-	saved := ns.vouch((*watermark).recoverAlone)
-	ns.updating.Unlock()
+	saved := set.vouch((*watermark).recoverAlone)
+	set.ns.updating.Unlock()
 	var failed error
 	if back {
-		failed = ns.Return(ctx) // of no effect unless this node has lapsed
+		failed = set.ns.Return(ctx) // of no effect unless this node has lapsed
 	}
-	if ns.mayPledge() {
-		failed = errors.Join(failed, ns.pledge(ctx))
+	if set.mayPledge() {
+		failed = errors.Join(failed, set.pledge(ctx))
 	}
-	tau, err := ns.tau(ctx)
+	tau, err := set.tau(ctx)
 	if err != nil || tau == 0 {
 		return swept, errors.Join(saved, failed, err)
 	}
-	ns.updating.Lock()
+	set.ns.updating.Lock()
 	mark := w.mark(tau)
-	ns.updating.Unlock()
-	if !ns.vouching.waiting.ready(mark) || ns.rests(ns.vouching.waiting.within(mark)) {
+	set.ns.updating.Unlock()
+	if !set.vouching.waiting.ready(mark) || set.rests(set.vouching.waiting.within(mark)) {
 		return swept, errors.Join(saved, failed)
 	}
-	swept, err = ns.sweep(ctx)
+	swept, err = set.sweep(ctx)
 	if errors.Is(err, errAnew) {
 		err = nil
 	}
@@ -180,31 +180,31 @@ func (ns *Namespace) tend(ctx context.Context) (swept Swept, err error) {
 
 // rests reports whether the last sweep was too short a time ago for another one in
 // the background. soon says that it takes out all that waits.
-func (ns *Namespace) rests(soon bool) bool {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	until, now := ns.vouching.rest, ns.node.Now()
+func (set *Set) rests(soon bool) bool {
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	until, now := set.vouching.rest, set.ns.node.Now()
 	if soon {
-		until = ns.vouching.soon
+		until = set.vouching.soon
 	}
 	return now.Before(until) && until.Sub(now) < sweepRest // else the clock was set back
 }
 
 // sweep takes out what all members are past.
-func (ns *Namespace) sweep(ctx context.Context) (Swept, error) {
-	ns.sweeping.Lock()
-	defer ns.sweeping.Unlock()
-	return ns.sweepLocked(ctx)
+func (set *Set) sweep(ctx context.Context) (Swept, error) {
+	set.sweeping.Lock()
+	defer set.sweeping.Unlock()
+	return set.sweepLocked(ctx)
 }
 
-func (ns *Namespace) sweepLocked(ctx context.Context) (Swept, error) {
-	begun := ns.node.Now()
-	swept, err := ns.sweepOnce(ctx)
-	ended := ns.node.Now()
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
+func (set *Set) sweepLocked(ctx context.Context) (Swept, error) {
+	begun := set.ns.node.Now()
+	swept, err := set.sweepOnce(ctx)
+	ended := set.ns.node.Now()
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
 	took := ended.Sub(begun)
-	ns.vouching.rest, ns.vouching.soon = ended.Add(min(sweepRest, sweepPause*took)), ended.Add(min(sweepRest, lastPause*took))
+	set.vouching.rest, set.vouching.soon = ended.Add(min(sweepRest, sweepPause*took)), ended.Add(min(sweepRest, lastPause*took))
 	return swept, err
 }
 
@@ -212,19 +212,19 @@ func (ns *Namespace) sweepLocked(ctx context.Context) (Swept, error) {
 // and could collect, too: all of it would count as a difference, travel to the peer
 // and be declined there. This node collects first, and the initiator tries again.
 func (c *Conversation) keepUp(ctx context.Context) error {
-	ns := c.part.ns
-	if !c.vouches() || c.ask.ListsMayDiffer || !ns.behind(c.theirs.Floor) {
+	set := c.part.set
+	if !c.vouches() || c.ask.ListsMayDiffer || !set.behind(c.theirs.Floor) {
 		return nil
 	}
 	c.collect = func() error {
-		if !ns.sweeping.TryLock() {
+		if !set.sweeping.TryLock() {
 			return nil // it is being done
 		}
-		defer ns.sweeping.Unlock()
-		if ns.rests(true) {
+		defer set.sweeping.Unlock()
+		if set.rests(true) {
 			return nil // it has been done
 		}
-		if _, err := ns.sweepLocked(ctx); !errors.Is(err, errAnew) {
+		if _, err := set.sweepLocked(ctx); !errors.Is(err, errAnew) {
 			return err
 		}
 		return nil
@@ -234,12 +234,12 @@ func (c *Conversation) keepUp(ctx context.Context) error {
 
 // behind reports whether a peer's floor shows that it has collected what this node
 // holds, and all members are past.
-func (ns *Namespace) behind(floor dbadapter.Timestamp) bool {
-	if ns.rests(true) {
+func (set *Set) behind(floor dbadapter.Timestamp) bool {
+	if set.rests(true) {
 		return false // sweeps for others, too, take a part of the time only
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	w := &ns.vouching.mark
-	return floor != recovers && floor > w.Floor && floor <= w.mark(dbadapter.Timestamp(ns.clock.Latest())) && ns.vouching.waiting.ready(floor)
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	w := &set.vouching.mark
+	return floor != recovers && floor > w.Floor && floor <= w.mark(dbadapter.Timestamp(set.ns.clock.Latest())) && set.vouching.waiting.ready(floor)
 }

@@ -86,8 +86,8 @@ func (a *Awaiting) Result() (held []ID, missing []ID, why map[ID]error) {
 }
 
 // VersionQuestion asks whether a peer holds a version of a key, or a later one.
-func (ns *Namespace) VersionQuestion(key []byte, v dbadapter.Version) (*wire.AskKey, error) {
-	q, err := ns.HeldQuestion(key)
+func (set *Set) VersionQuestion(key []byte, v dbadapter.Version) (*wire.AskKey, error) {
+	q, err := set.HeldQuestion(key)
 	switch {
 	case err != nil:
 		return nil, err
@@ -102,8 +102,8 @@ func (ns *Namespace) VersionQuestion(key []byte, v dbadapter.Version) (*wire.Ask
 // Confirms is nil if the answer says that the peer holds the version asked about, with the
 // content that it has here where it is held here, or a later one, or has collected it; else
 // the error says what it holds.
-func (ns *Namespace) Confirms(remote ID, q *wire.AskKey, reply *wire.Reply) error {
-	w, err := ns.Explain(remote, q, reply)
+func (set *Set) Confirms(remote ID, q *wire.AskKey, reply *wire.Reply) error {
+	w, err := set.Explain(remote, q, reply)
 	switch {
 	case err != nil:
 		return err
@@ -123,7 +123,7 @@ func (ns *Namespace) Confirms(remote ID, q *wire.AskKey, reply *wire.Reply) erro
 }
 
 // SetQuestion asks whether a peer holds the same records as this node.
-func (ns *Namespace) SetQuestion() *wire.AskSet { return &wire.AskSet{Sum: ns.sum()} }
+func (set *Set) SetQuestion() *wire.AskSet { return &wire.AskSet{Sum: set.sum()} }
 
 // ConfirmsSet is nil if the answer says that the peer holds what this node held when it
 // asked: two sets of one digest are one set.

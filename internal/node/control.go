@@ -83,7 +83,9 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 			addrs, _ := readAddresses(r.Value) // it has been read before
 			ns.node.Moved(ID(r.Key[1:]), addrs)
 		case r.Key[0] == kindPledge:
-			err = errors.Join(err, ns.vouch(func(w *watermark) bool { return ns.hear(w, &r.Record) }))
+			for _, set := range ns.sets {
+				err = errors.Join(err, set.vouch(func(w *watermark) bool { return set.hear(w, &r.Record) }))
+			}
 		}
 	}
 	return verdicts, err

@@ -68,26 +68,26 @@ func (ns *Namespace) MayCall(remote ID) error {
 
 // Call notes that this node calls a peer: until done is called, the peer's own
 // calls yield where they must.
-func (ns *Namespace) Call(remote ID, a Ask) (done func()) {
+func (set *Set) Call(remote ID, a Ask) (done func()) {
 	if a.DryRun {
 		return func() {} // it changes nothing, and keeps nothing waiting
 	}
-	return ns.node.Sessions.calling(ns.part(a).Keys.ID, remote)
+	return set.ns.node.Sessions.calling(set.part(a).Keys.ID, remote)
 }
 
 // part is the part that an initiator asks for.
-func (ns *Namespace) part(a Ask) *Part {
+func (set *Set) part(a Ask) *Part {
 	if a.Control {
-		return &ns.Control
+		return &set.ns.Control
 	}
-	return &ns.Part
+	return &set.Part
 }
 
 // Initiate begins a sync. enter is told of each step. The replica is opened
 // before the stream: a scan may take longer than a peer waits for a Hello.
-func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconcile.Step)) (*Conversation, error) {
-	c := &Conversation{part: ns.part(a), remote: remote, ask: a}
-	set, err := c.open(ctx)
+func (set *Set) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconcile.Step)) (*Conversation, error) {
+	c := &Conversation{part: set.part(a), remote: remote, ask: a}
+	replica, err := c.open(ctx)
 	if err != nil {
 		if c.give != nil {
 			c.give(false, false)
@@ -105,12 +105,12 @@ func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(
 	if a.whole() {
 		o.FirstCells = c.part.openings.cells(remote)
 	}
-	c.left = ns.node.Now()
-	c.Session = reconcile.Initiate(set, o)
+	c.left = set.ns.node.Now()
+	c.Session = reconcile.Initiate(replica, o)
 	return c, nil
 }
 
-// Answer decides upon a peer's Hello. The error says why there will be no
+// Answer decides upon a peer's Hello, and gives the part that it asks for. The error says why there will be no
 // session: ErrVersion, ErrDenied, ErrPaused, ErrBusy or a RemovedError; reconcile.Refusal
 // makes the message of it. A stranger, and a peer that asks for what is not there,
 // get one and the same answer. Otherwise done must be called when the session is
@@ -119,12 +119,11 @@ func (ns *Namespace) Initiate(ctx context.Context, remote ID, a Ask, enter func(
 // A peer that is not a member and proves that it knows the secret has been one, or
 // is one that this node has not heard of: the former is shown what removed it, the
 // latter may show its list.
-func (n *Node) Answer(remote ID, h *wire.Hello) (ns *Namespace, done func(), err error) {
+func (n *Node) Answer(remote ID, h *wire.Hello) (p *Part, done func(), err error) {
 	if err := reconcile.CheckVersion(h); err != nil {
 		return nil, nil, err
 	}
-	p := n.part(h.Namespace)
-	if p == nil {
+	if p = n.part(h.Namespace); p == nil {
 		return nil, nil, ErrDenied
 	}
 	accept := n.Sessions.accept
@@ -150,45 +149,42 @@ func (n *Node) Answer(remote ID, h *wire.Hello) (ns *Namespace, done func(), err
 	if !ok {
 		return nil, nil, reconcile.ErrBusy
 	}
-	return p.ns, done, nil
+	return p, done, nil
 }
 
 // Respond begins this side of a sync that a peer's Hello asks for, of size
 // bytes. The replica is opened when the session has found that the peer knows the
 // secret.
-func (ns *Namespace) Respond(ctx context.Context, remote ID, h *wire.Hello, size int, enter func(reconcile.Step)) *Conversation {
-	a := AskOf(ns, h)
-	c := &Conversation{part: ns.part(a), remote: remote, ask: a}
-	c.incoming = true
+func (p *Part) Respond(ctx context.Context, remote ID, h *wire.Hello, size int, enter func(reconcile.Step)) *Conversation {
+	c := &Conversation{part: p, remote: remote, ask: p.AskOf(h), incoming: true}
 	c.Session = reconcile.Respond(func(*wire.Hello) (reconcile.Replica, error) { return c.open(ctx) }, c.options(ctx, enter))
 	c.Session.Next() // it waits for the Hello, which is here
 	c.Session.Deliver(h, size)
 	return c
 }
 
-// AskOf is what a Hello asks of a namespace.
-func AskOf(ns *Namespace, h *wire.Hello) Ask {
+// AskOf is what a Hello asks of the part.
+func (p *Part) AskOf(h *wire.Hello) Ask {
 	return Ask{
 		Prefix: h.Prefix, Span: h.Span, Direction: h.Direction, Method: h.Method, DryRun: h.DryRun,
-		Control: h.Namespace == ns.Control.Keys.ID, ListsMayDiffer: h.ListsMayDiffer,
+		Control: p.isControl(), ListsMayDiffer: h.ListsMayDiffer,
 	}
 }
 
 func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) reconcile.Options {
 	ns := c.part.ns
 	n := ns.node
-	admit := ns.Admit
+	admit := func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
+		return c.part.set.Admit(ctx, c.remote, c.theirs.Floor, records)
+	}
 	if c.ask.Control {
-		admit = func(ctx context.Context, from ID, _ dbadapter.Timestamp, records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-			return func() ([]reconcile.Verdict, error) { return ns.admitControl(ctx, from, records) }
+		admit = func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
+			return func() ([]reconcile.Verdict, error) { return ns.admitControl(ctx, c.remote, records) }
 		}
 	}
 	o := reconcile.Options{
 		Keys: c.part.Keys, Self: []byte(n.ID), Remote: []byte(c.remote),
-		Admit: func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-			return admit(ctx, c.remote, c.theirs.Floor, records)
-		},
-		Aside:    n.Aside,
+		Admit: admit, Aside: n.Aside,
 		Greeting: c.greeting, Heed: func(theirs wire.Greeting) error { return c.heed(ctx, theirs) },
 		Enter: enter, Elapsed: n.Elapsed, GiveWay: n.GiveWay, Declined: c.part.declined.by(c.remote, n.Now, ns.Members().Policy().MaxSkew), Budget: n.Budget,
 	}
@@ -197,7 +193,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	if c.ask.Control {
 		o.Aside = nil // a statement comes behind those that it names
 	} else {
-		o.PartsFrom, o.Expect, o.Await, o.Received = n.bulk().PartsFrom, c.expect, c.await, ns.reached
+		o.PartsFrom, o.Expect, o.Await, o.Received = n.bulk().PartsFrom, c.expect, c.await, c.part.set.reached
 		c.behind = ns.Members().state.FilledTo
 		o.Behind = c.behind
 	}
@@ -259,11 +255,14 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 	if err := c.takeTurn(); err != nil {
 		return nil, err
 	}
-	stands, err := p.ns.stand(ctx, c.vouches())
-	if err != nil {
-		return nil, err
+	c.stands = standing{list: p.ns.Members().Digest()}
+	if c.vouches() { // a snapshot that is not of all that the peer lacks vouches for nothing
+		stands, err := p.set.stand(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.stands = stands
 	}
-	c.stands = stands
 	if len(c.ask.Prefix) > 0 {
 		r, err := p.Live.Prefix(ctx, p.Store, c.ask.Prefix, c.ask.Span, c.tick, c.reserve)
 		if err != nil {
@@ -334,7 +333,7 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	// A sync that goes on in parts, or behind a key, has compared nothing.
 	compared := report.Split == nil && !report.Behind
 	if err == nil && c.filled(&report) {
-		err = c.part.ns.setFilledTo(nil)
+		err = c.part.set.setFilledTo(nil)
 	}
 	if err == nil && compared && c.vouches() && c.theirs.List == c.stands.list {
 		// What has been proved is not lost with the caller's patience.
@@ -351,13 +350,13 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	case err != nil:
 	case c.ask.DryRun: // it proves what differs, and leaves it so
 	case !c.ask.Control:
-		c.part.ns.doubt(c.remote, report.Verified && whole)
+		c.part.set.doubt(c.remote, report.Verified && whole)
 		if whole {
-			c.part.ns.met(report.Sent)
+			c.part.set.met(report.Sent)
 		}
 		pushes := c.part.ns.node.Pushes
 		if report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0 && (pushes == nil || pushes(c.remote)) {
-			c.part.ns.equal.note(c.remote, c.opened, c.part.ns.node.elapsed())
+			c.part.set.equal.note(c.remote, c.opened, c.part.ns.node.elapsed())
 		}
 	case report.Verified && whole && c.ask.Direction == wire.Both && report.Applied == 0:
 		c.part.ns.alike.note(c.remote, c.opened) // the peer has just this now

@@ -17,7 +17,7 @@ import (
 // are, holds them, and tells Ended how each went; when it holds none and Next gives
 // none, Result is that of the sync.
 type Course struct {
-	ns     *Namespace
+	set    *Set
 	remote ID
 	ask    Ask // what the caller wants
 
@@ -36,12 +36,12 @@ type Course struct {
 // they do not. It covers the list of members alone, and not the addresses and pledges
 // beside it: so a sync of everything takes the control namespace first where that has
 // changed since it was last found equal to the peer's.
-func (ns *Namespace) Course(remote ID, a Ask) *Course {
+func (set *Set) Course(remote ID, a Ask) *Course {
 	// A dry run changes nothing, so that it cannot make the lists equal first.
 	a.ListsMayDiffer = a.DryRun
-	c := &Course{ns: ns, remote: remote, ask: a, todo: []Ask{a}} // not shared yet
+	c := &Course{set: set, remote: remote, ask: a, todo: []Ask{a}} // not shared yet
 	whole := !a.Control && !a.DryRun && a.Direction == wire.Both && len(a.Prefix) == 0
-	if whole && !ns.alike.has(remote, ns.Control.Live) {
+	if whole && !set.ns.alike.has(remote, set.ns.Control.Live) {
 		c.before(Ask{Control: true})
 	}
 	return c
@@ -96,7 +96,7 @@ func (c *Course) Ended(a Ask, r reconcile.Report, err error) {
 	case c.ask.DryRun:
 		c.fail(err)
 	case told:
-		if err = c.ns.heed(c.remote, removed.Statements); err != nil {
+		if err = c.set.ns.heed(c.remote, removed.Statements); err != nil {
 			c.fail(err)
 			return
 		}
@@ -128,7 +128,7 @@ func (c *Course) introduce(a Ask, err error) {
 // unlisted says what the peer's denial means, and what to do about it. What this
 // node itself denies says so where it is denied.
 func (c *Course) unlisted(err error) error {
-	if gone := c.ns.outside(); gone != nil {
+	if gone := c.set.ns.outside(); gone != nil {
 		return gone
 	}
 	return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// declined remembers which of a namespace's records each peer has declined, so
+// declined remembers which of a part's records each peer has declined, so
 // that they are not sent to it again with every sync.
 type declined struct {
 	mu sync.Mutex
@@ -92,11 +92,11 @@ type DeclinedBy struct {
 }
 
 // Declined lists the peers that decline what this node wrote for its time, by id.
-func (ns *Namespace) Declined() (list []DeclinedBy) {
-	ns.declined.mu.Lock()
-	defer ns.declined.mu.Unlock()
-	for id, one := range ns.declined.of {
-		if n := one.ahead(ns.self); n > 0 {
+func (set *Set) Declined() (list []DeclinedBy) {
+	set.declined.mu.Lock()
+	defer set.declined.mu.Unlock()
+	for id, one := range set.declined.of {
+		if n := one.ahead(set.ns.self); n > 0 {
 			list = append(list, DeclinedBy{id, n})
 		}
 	}
@@ -113,19 +113,19 @@ func (d *declinedBy) ahead(writer dbadapter.WriterID) int {
 
 // doubt tells the driver, after a sync, that a peer declines for its time what
 // this node wrote: once, until the two have been equal again.
-func (ns *Namespace) doubt(remote ID, equal bool) {
+func (set *Set) doubt(remote ID, equal bool) {
 	news := 0
-	ns.declined.mu.Lock()
-	if one := ns.declined.of[remote]; one != nil {
+	set.declined.mu.Lock()
+	if one := set.declined.of[remote]; one != nil {
 		if equal {
 			one.told = false
 		} else if !one.told {
-			news = one.ahead(ns.self)
+			news = one.ahead(set.ns.self)
 			one.told = news > 0
 		}
 	}
-	ns.declined.mu.Unlock()
-	if news > 0 && ns.node.Doubted != nil {
-		ns.node.Doubted(ns, DeclinedBy{remote, news})
+	set.declined.mu.Unlock()
+	if news > 0 && set.ns.node.Doubted != nil {
+		set.ns.node.Doubted(set, DeclinedBy{remote, news})
 	}
 }

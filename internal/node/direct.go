@@ -20,7 +20,7 @@ type Lines struct {
 // passes it on; audience is what Audience gave. whole is false where that would not reach all that there are: the
 // push goes over the mesh then. A member to which this node has no line counts as away,
 // unless another one has told of a line to it.
-func (ns *Namespace) Direct(audience map[ID]bool, l *Lines) (to []ID, whole bool) {
+func (set *Set) Direct(audience map[ID]bool, l *Lines) (to []ID, whole bool) {
 	if len(audience) > wire.MaxDirect {
 		return nil, false
 	}
@@ -38,7 +38,7 @@ func (ns *Namespace) Direct(audience map[ID]bool, l *Lines) (to []ID, whole bool
 	for id := range audience {
 		_, takes := l.Taking[id]
 		switch {
-		case id == ns.node.ID:
+		case id == set.ns.node.ID:
 		case takes:
 			to = append(to, id)
 		case linked(id):
@@ -50,9 +50,9 @@ func (ns *Namespace) Direct(audience map[ID]bool, l *Lines) (to []ID, whole bool
 }
 
 // Links are the members to which a node has lines, as it tells those that push to it.
-func (ns *Namespace) Links(l *Lines) (ids []ID) {
+func (set *Set) Links(l *Lines) (ids []ID) {
 	for id := range l.Taking {
-		if ns.Admits(id) && len(ids) < wire.MaxDirect {
+		if set.ns.Admits(id) && len(ids) < wire.MaxDirect {
 			ids = append(ids, id)
 		}
 	}

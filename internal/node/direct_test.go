@@ -27,7 +27,7 @@ func TestDirectReachesAllThatThereAre(t *testing.T) {
 		{"no lines", Lines{}, 0, false},
 	} {
 		audience, _ := ps.spaces[0].Audience()
-		if to, whole := ps.spaces[0].Direct(audience, &c.lines); len(to) != c.to || whole != c.whole {
+		if to, whole := ps.spaces[0].sets[0].Direct(audience, &c.lines); len(to) != c.to || whole != c.whole {
 			t.Errorf("%s: to %d, whole %v; want %d, %v", c.name, len(to), whole, c.to, c.whole)
 		}
 	}
@@ -42,7 +42,7 @@ func TestLargeNamespacesPushOverTheMesh(t *testing.T) {
 			l.Taking[m.ID] = nil
 		}
 		audience, _ := ps.spaces[0].Audience()
-		if to, whole := ps.spaces[0].Direct(audience, l); whole != want || want && len(to) != n-1 {
+		if to, whole := ps.spaces[0].sets[0].Direct(audience, l); whole != want || want && len(to) != n-1 {
 			t.Errorf("%d members: directly to %d, %v", n, len(to), whole)
 		}
 	}
@@ -55,13 +55,13 @@ func TestDirectPushes(t *testing.T) {
 	push := func() *Push {
 		must(put(ps.spaces[1], "k", "v"))
 		ps.wait(ps.machines[1].Push.Batch)
-		p, _ := ps.spaces[1].NextPush()
+		p, _ := ps.spaces[1].sets[0].NextPush()
 		return p
 	}
 	hear := func(by int, data []byte) (PushVerdict, error) {
-		a, verdict, err := ps.spaces[0].ArrivedDirectly(ps.machines[by].ID, data)
+		a, verdict, err := ps.spaces[0].sets[0].ArrivedDirectly(ps.machines[by].ID, data)
 		if verdict == PushTaken {
-			err = ps.spaces[0].CommitArrivals(t.Context(), []*Arrival{a})
+			err = ps.spaces[0].sets[0].CommitArrivals(t.Context(), []*Arrival{a})
 		}
 		return verdict, err
 	}
@@ -82,10 +82,10 @@ func TestDirectPushes(t *testing.T) {
 	if verdict, err := hear(1, push().Bytes()); verdict != PushRefused || !errors.Is(err, wire.ErrFrame) {
 		t.Errorf("a direct push that names an origin: %d, %v", verdict, err)
 	}
-	if _, verdict, err := ps.spaces[0].Arrived(ps.machines[1].ID, push().Direct()); verdict != PushRefused || !errors.Is(err, wire.ErrFrame) {
+	if _, verdict, err := ps.spaces[0].sets[0].Arrived(ps.machines[1].ID, push().Direct()); verdict != PushRefused || !errors.Is(err, wire.ErrFrame) {
 		t.Errorf("a push of no origin over the mesh: %d, %v", verdict, err)
 	}
-	if _, verdict, err := ps.spaces[0].ArrivedDirectly("stranger", push().Direct()); verdict != PushRefused || !errors.Is(err, ErrDenied) {
+	if _, verdict, err := ps.spaces[0].sets[0].ArrivedDirectly("stranger", push().Direct()); verdict != PushRefused || !errors.Is(err, ErrDenied) {
 		t.Errorf("a stranger's: %d, %v", verdict, err)
 	}
 	if r := must(get(ps.spaces[0], "k")); r.Version == (dbadapter.Version{}) {
@@ -98,11 +98,11 @@ func TestPushesUnderABoundOfWhatIsSent(t *testing.T) {
 	for members, copies := range map[int]int{2: 1, 10: 9, wire.MaxDirect + 1: MeshCopies} {
 		ps := newPushers(members, Policy{})
 		ps.machines[0].Push.Send = 100_000
-		if rate := ps.spaces[0].rate(); rate != 100_000/copies {
+		if rate := ps.spaces[0].sets[0].rate(); rate != 100_000/copies {
 			t.Errorf("%d members: %d bytes a second, of which %d copies are sent", members, rate, copies)
 		}
 		ps.machines[0].Push.Send = 0
-		if rate := ps.spaces[0].rate(); rate != PushRate {
+		if rate := ps.spaces[0].sets[0].rate(); rate != PushRate {
 			t.Errorf("without a bound: %d", rate)
 		}
 	}

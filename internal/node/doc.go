@@ -2,8 +2,10 @@
 // over libp2p, files and the machine's clock; the simulator (testnet) drives the
 // same code over a simulated network, disk and clock.
 //
-//	the node           node.go, namespace.go, id.go, limits.go, errors.go
-//	two sets to sync   part.go                  the data, and the control namespace
+//	the node           node.go, id.go, limits.go, errors.go
+//	a namespace        namespace.go             its members, clock and state, and its sets of records
+//	                   set.go                   a set of records, with what is decided about it alone
+//	what is synced     part.go                  the records of a set, or the control namespace
 //	rights             list.go                  the list of members, of statements that are durable
 //	                   listcopy.go              the copy of it that stands beside the store
 //	                   statements.go            what this node states about members

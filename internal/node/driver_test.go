@@ -239,7 +239,7 @@ func try(a *Attempt) ([]dbadapter.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.ns.Store.Apply(context.Background(), writes)
+	return a.set.Store.Apply(context.Background(), writes)
 }
 
 func draft(key, value string) Draft {
@@ -247,11 +247,11 @@ func draft(key, value string) Draft {
 }
 
 func put(ns *Namespace, key, value string) (dbadapter.Version, error) {
-	return commit(ns.Write(draft(key, value)))
+	return commit(ns.sets[0].Write(draft(key, value)))
 }
 
 func get(ns *Namespace, key string) (dbadapter.Record, error) {
-	snap, err := ns.Store.Snapshot()
+	snap, err := ns.sets[0].Store.Snapshot()
 	if err != nil {
 		return dbadapter.Record{}, err
 	}
@@ -261,7 +261,7 @@ func get(ns *Namespace, key string) (dbadapter.Record, error) {
 
 // turn syncs a namespace with another node as the schedule does.
 func (m *machine) turn(ns *Namespace, other *machine) error {
-	_, _, err := m.follow(ns, other, ns.Course(other.ID, Ask{}))
+	_, _, err := m.follow(ns, other, ns.sets[0].Course(other.ID, Ask{}))
 	return err
 }
 
@@ -270,7 +270,7 @@ func (m *machine) sync(ns *Namespace, other *machine, ask Ask) (mine, theirs rec
 	if err := ns.MayCall(other.ID); err != nil {
 		return mine, theirs, err
 	}
-	return m.follow(ns, other, ns.Course(other.ID, ask))
+	return m.follow(ns, other, ns.sets[0].Course(other.ID, ask))
 }
 
 // follow holds the conversations of a sync.
@@ -288,8 +288,8 @@ func (m *machine) follow(ns *Namespace, other *machine, course *Course) (mine, t
 
 // converse holds one conversation of a sync.
 func (m *machine) converse(ns *Namespace, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
-	defer ns.Call(other.ID, ask)()
-	a, err := ns.Initiate(context.Background(), other.ID, ask, nil)
+	defer ns.sets[0].Call(other.ID, ask)()
+	a, err := ns.sets[0].Initiate(context.Background(), other.ID, ask, nil)
 	if err != nil {
 		return mine, theirs, err
 	}
@@ -353,7 +353,7 @@ func must[T any](v T, err error) T {
 
 // records are those that a namespace holds, by key.
 func records(ns *Namespace) (out []dbadapter.Record) {
-	snap := must(ns.Store.Snapshot())
+	snap := must(ns.sets[0].Store.Snapshot())
 	defer snap.Close()
 	for r, err := range snap.Scan(context.Background(), nil, nil) {
 		out = append(out, must(r, err).Record)
@@ -363,7 +363,7 @@ func records(ns *Namespace) (out []dbadapter.Record) {
 
 // signedBy is the record with the signature of a key, in a namespace.
 func signedBy(seed int, ns *Namespace, r dbadapter.Record) dbadapter.Record {
-	r.Signature = ed25519.Sign(keyOf(seed), SignedBytes(ns.Keys.ID, &r))
+	r.Signature = ed25519.Sign(keyOf(seed), SignedBytes(ns.sets[0].Keys.ID, &r))
 	return r
 }
 

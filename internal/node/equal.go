@@ -36,23 +36,23 @@ func (e *equal) note(id ID, digest dbadapter.Digest, now time.Duration) {
 
 // agreed reports whether a peer need not be synced with yet: a short while ago it was
 // proved to hold what this node holds, and nothing waits for what members have seen.
-func (ns *Namespace) agreed(remote ID) bool {
-	n := ns.node
+func (set *Set) agreed(remote ID) bool {
+	n := set.ns.node
 	if !n.Push.On {
 		return false
 	}
-	ns.equal.mu.Lock()
-	p, ok := ns.equal.of[remote]
-	ns.equal.mu.Unlock()
+	set.equal.mu.Lock()
+	p, ok := set.equal.of[remote]
+	set.equal.mu.Unlock()
 	// Half an interval less: rounds come at times that vary by that.
 	if !ok || n.elapsed() >= p.at+equalRest*n.Interval-n.Interval/2 {
 		return false
 	}
-	if digest, _, _ := ns.Live.State(); digest != p.digest || !ns.alike.has(remote, ns.Control.Live) {
+	if digest, _, _ := set.Live.State(); digest != p.digest || !set.ns.alike.has(remote, set.ns.Control.Live) {
 		return false
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	waiting, _ := ns.vouching.waiting.now()
-	return waiting.count == 0 && !ns.vouching.mark.Recovering
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	waiting, _ := set.vouching.waiting.now()
+	return waiting.count == 0 && !set.vouching.mark.Recovering
 }

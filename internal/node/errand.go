@@ -23,11 +23,11 @@ const (
 // pause. A driver does what Next says and tells Answered or Synced what came of it. It
 // starts nothing, and ends with the wait.
 type Errand struct {
-	ns     *Namespace
+	set    *Set
 	remote ID
 	key    *wire.AskKey // nil: everything that is held
 	step   WaitStep
-	set    *wire.AskSet // asked last
+	asked  *wire.AskSet // last
 	synced bool         // in this try
 	pause  time.Duration
 	err    error
@@ -55,8 +55,8 @@ const (
 )
 
 // Errand begins the course with a member: about a version, or nil for everything.
-func (ns *Namespace) Errand(remote ID, about *wire.AskKey) *Errand {
-	e := &Errand{ns: ns, remote: remote, key: about, pause: waitPause}
+func (set *Set) Errand(remote ID, about *wire.AskKey) *Errand {
+	e := &Errand{set: set, remote: remote, key: about, pause: waitPause}
 	e.ask()
 	return e
 }
@@ -76,8 +76,8 @@ func (e *Errand) Paused() {
 func (e *Errand) ask() {
 	e.step = WaitStep{Do: WaitAsk, Patience: pushPatience, Question: e.key}
 	if e.key == nil {
-		e.set = e.ns.SetQuestion()
-		e.step.Question = e.set
+		e.asked = e.set.SetQuestion()
+		e.step.Question = e.asked
 	}
 }
 
@@ -96,13 +96,13 @@ func (e *Errand) Answered(reply *wire.Reply, err error) {
 	case err != nil:
 		e.failed(err)
 	case e.key == nil:
-		if e.err = ConfirmsSet(e.set, reply); e.err == nil {
+		if e.err = ConfirmsSet(e.asked, reply); e.err == nil {
 			e.over()
 		} else {
 			e.step = WaitStep{Do: WaitSync}
 		}
 	default:
-		missing := e.ns.Confirms(e.remote, e.key, reply)
+		missing := e.set.Confirms(e.remote, e.key, reply)
 		answer, ok := reply.Answer.(*wire.KeyAnswer)
 		switch {
 		case missing == nil:

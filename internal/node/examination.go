@@ -23,24 +23,24 @@ const (
 
 // examineAll says of each record why it must stay outside, or nil. Each has the
 // verdict that it would have alone.
-func (ns *Namespace) examineAll(members *Members, from ID, now time.Time, records []dbadapter.Hashed) []*refusal {
+func (set *Set) examineAll(members *Members, from ID, now time.Time, records []dbadapter.Hashed) []*refusal {
 	refused := make([]*refusal, len(records))
-	atOnce := ns.verifying.next(ns.commits.singles.Load(), ns.node.elapsed(), verifiedLeast, verifiedMost)
-	each := ns.node.Each
+	atOnce := set.verifying.next(set.commits.singles.Load(), set.ns.node.elapsed(), verifiedLeast, verifiedMost)
+	each := set.ns.node.Each
 	if atOnce == verifiedLeast {
-		each = ns.oneByOne
+		each = set.oneByOne
 	}
-	if ns.examining.Add(1) == 1 {
+	if set.examining.Add(1) == 1 {
 		atOnce = min(atOnce, verifiedAlone)
 	}
-	defer ns.examining.Add(-1)
+	defer set.examining.Add(-1)
 	chunks := (len(records) + atOnce - 1) / atOnce
 	each(chunks, func(chunk int) {
 		first, last := chunk*len(records)/chunks, (chunk+1)*len(records)/chunks
-		v := verification{namespace: ns.Keys.ID, records: records[first:last]}
+		v := verification{namespace: set.Keys.ID, records: records[first:last]}
 		for i := first; i < last; i++ {
 			r := &records[i].Record
-			writer, why := ns.examine(members, from, now, r)
+			writer, why := set.examine(members, from, now, r)
 			if refused[i] = why; why != nil || writer == "" {
 				continue
 			}
@@ -48,7 +48,7 @@ func (ns *Namespace) examineAll(members *Members, from ID, now time.Time, record
 				refused[i] = unsigned(writer)
 			}
 		}
-		for i, ok := range ns.node.Verify(v.checks) {
+		for i, ok := range set.ns.node.Verify(v.checks) {
 			if !ok {
 				refused[first+v.places[i]] = unsigned(v.writers[i])
 			}
@@ -72,11 +72,11 @@ func (p *Part) oneByOne(k int, fn func(i int)) {
 
 // examineAgain examines those that passed under a list that has come since. Their
 // signatures stay what they are: a writer's id holds its key.
-func (ns *Namespace) examineAgain(members *Members, from ID, records []dbadapter.Hashed, refused []*refusal) {
-	now := ns.node.Now()
+func (set *Set) examineAgain(members *Members, from ID, records []dbadapter.Hashed, refused []*refusal) {
+	now := set.ns.node.Now()
 	for i := range records {
 		if refused[i] == nil {
-			_, refused[i] = ns.examine(members, from, now, &records[i].Record)
+			_, refused[i] = set.examine(members, from, now, &records[i].Record)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func unsigned(by ID) *refusal {
 
 // examine says why a record must stay outside whatever its signature is, or whose
 // signature it must have; in a namespace without signatures that is "".
-func (ns *Namespace) examine(members *Members, from ID, now time.Time, r *dbadapter.Record) (writer ID, why *refusal) {
+func (set *Set) examine(members *Members, from ID, now time.Time, r *dbadapter.Record) (writer ID, why *refusal) {
 	policy := members.Policy()
 	if err := hlc.Check(r.Version.Clock.Time(), now, policy.MaxSkew); err != nil {
 		return "", &refusal{wire.ReasonClock, err}

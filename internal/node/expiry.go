@@ -9,16 +9,16 @@ import (
 
 // Present reports whether a record that is held reads as there, by this node's
 // clock.
-func (ns *Namespace) Present(r *dbadapter.Record) bool {
-	return !r.Deleted && !r.Expired(ns.node.Now())
+func (set *Set) Present(r *dbadapter.Record) bool {
+	return !r.Deleted && !r.Expired(set.ns.node.Now())
 }
 
 // Absent says why a record that is held reads as absent: ErrDeleted, or ErrExpired
 // by this node's clock; nil if it does not. The record stays what it is: it syncs,
 // and a condition on its version holds, until all members are past it.
-func (ns *Namespace) Absent(r *dbadapter.Record) error {
+func (set *Set) Absent(r *dbadapter.Record) error {
 	switch {
-	case ns.Present(r):
+	case set.Present(r):
 		return nil
 	case r.Deleted:
 		return fmt.Errorf("%w, by version %s", dbadapter.ErrDeleted, r.Version)
@@ -41,6 +41,6 @@ func (d *Draft) checkTTL() error {
 }
 
 // expiry is the first whole millisecond that is a time to live from now.
-func (ns *Namespace) expiry(ttl time.Duration) dbadapter.Timestamp {
-	return dbadapter.TimestampAt(ns.node.Now().Add(ttl + time.Millisecond - 1))
+func (set *Set) expiry(ttl time.Duration) dbadapter.Timestamp {
+	return dbadapter.TimestampAt(set.ns.node.Now().Add(ttl + time.Millisecond - 1))
 }

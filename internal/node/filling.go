@@ -17,20 +17,20 @@ import (
 type reach struct{ bytes atomic.Int64 }
 
 // reached notes how far this node has been sent everything: durably, now and then.
-func (ns *Namespace) reached(key []byte, size int64) error {
-	if ns.reach.bytes.Add(size) < ns.node.bulk().Note {
+func (set *Set) reached(key []byte, size int64) error {
+	if set.reach.bytes.Add(size) < set.ns.node.bulk().Note {
 		return nil
 	}
-	return ns.setFilledTo(key)
+	return set.setFilledTo(key)
 }
 
 // setFilledTo makes durable behind which key the next sync goes on; nil ends that.
-func (ns *Namespace) setFilledTo(key []byte) error {
-	ns.reach.bytes.Store(0)
-	if bytes.Equal(ns.Members().state.FilledTo, key) {
+func (set *Set) setFilledTo(key []byte) error {
+	set.reach.bytes.Store(0)
+	if bytes.Equal(set.ns.Members().state.FilledTo, key) {
 		return nil
 	}
-	return ns.update(func(s *State) error {
+	return set.ns.update(func(s *State) error {
 		s.FilledTo = bytes.Clone(key)
 		return nil
 	})

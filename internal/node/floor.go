@@ -24,22 +24,18 @@ type standing struct {
 	era   uint64
 }
 
-// stand reads what this node vouches for with the snapshot that is taken next; a
-// snapshot that is not of all that the peer lacks vouches for nothing.
-func (ns *Namespace) stand(ctx context.Context, vouches bool) (s standing, err error) {
-	if !vouches {
-		return standing{list: ns.Members().Digest()}, nil
-	}
-	w := &ns.vouching.mark
-	ns.updating.Lock()
+// stand reads what this node vouches for with the snapshot that is taken next.
+func (set *Set) stand(ctx context.Context) (s standing, err error) {
+	w := &set.vouching.mark
+	set.ns.updating.Lock()
 	s.era = w.era
-	ns.updating.Unlock()
-	if s.tau, err = ns.tau(ctx); err != nil {
+	set.ns.updating.Unlock()
+	if s.tau, err = set.tau(ctx); err != nil {
 		return s, err
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	s.list, s.floor = ns.Members().Digest(), w.greeted()
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	s.list, s.floor = set.ns.Members().Digest(), w.greeted()
 	if s.era != w.era {
 		s.tau = 0 // a reading from before a restamp, or a change of the list, says nothing under the list of now
 	}
@@ -72,7 +68,7 @@ func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
 	if err != nil || len(removes) == 0 {
 		return err
 	}
-	outcomes, err := c.part.ns.remove(ctx, removes, c.theirs.Floor, c.stands.era)
+	outcomes, err := c.part.set.remove(ctx, removes, c.theirs.Floor, c.stands.era)
 	var done Swept
 	for i, o := range outcomes {
 		done.count(removes[i].Action, o)
@@ -83,27 +79,27 @@ func (c *Conversation) settle(ctx context.Context, r *reconcile.Report) error {
 
 // conclude notes the sync, and returns what is to leave this node.
 func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) {
-	ns, tau := c.part.ns, c.stands.tau
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	v := &ns.vouching
+	set, tau := c.part.set, c.stands.tau
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	v := &set.vouching
 	if v.mark.era != c.stands.era {
 		return nil, nil
 	}
 	if v.heard == nil {
 		v.heard = map[ID]time.Time{}
 	}
-	v.heard[c.remote] = ns.node.Now()
-	if told, err := ns.parse(ns.Members().state.Removed); err == nil && told.Author == c.remote && v.mark.counts() {
+	v.heard[c.remote] = set.ns.node.Now()
+	if told, err := set.ns.parse(set.ns.Members().state.Removed); err == nil && told.Author == c.remote && v.mark.counts() {
 		// What told of this node's removal is not in the list that both sides have: a
 		// copy from before has taken the place of its author. Another member may just
 		// not have heard.
-		if err := ns.forgetRemoval(); err != nil {
+		if err := set.ns.forgetRemoval(); err != nil {
 			return nil, err
 		}
 	}
-	writes := ns.Members().Has(c.remote, RoleWrite)
-	if err := ns.vouch(func(w *watermark) bool {
+	writes := set.ns.Members().Has(c.remote, RoleWrite)
+	if err := set.vouch(func(w *watermark) bool {
 		return w.note(&synced{
 			peer: c.remote, writes: writes, era: c.stands.era, incarnation: c.theirs.Incarnation, tau: c.theirs.Tau, floor: c.theirs.Floor,
 			clean: r.DeclinedCollectable == 0, verified: r.Verified,
@@ -112,7 +108,7 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 		return nil, err
 	}
 	switch {
-	case len(r.DeclinedForFloor) == 0 || !writes && !ns.leftToReaders() || c.theirs.Floor == 0 || c.theirs.Floor == recovers:
+	case len(r.DeclinedForFloor) == 0 || !writes && !set.leftToReaders() || c.theirs.Floor == 0 || c.theirs.Floor == recovers:
 		return nil, nil
 	case !v.mark.proven(c.theirs.Floor, tau):
 		v.mark.declined(c.theirs.Floor, tau)
@@ -126,11 +122,11 @@ func (c *Conversation) conclude(r *reconcile.Report) ([]dbadapter.Write, error) 
 // no other floor to go by than that of a reader, and would be kept out for ever by what
 // was collected before. It recovers by an act of a person, which no reader can bring
 // about. updating is held.
-func (ns *Namespace) leftToReaders() bool {
-	w := &ns.vouching.mark
+func (set *Set) leftToReaders() bool {
+	w := &set.vouching.mark
 	return w.Recovering && !slices.ContainsFunc(w.active, func(id ID) bool {
 		said := w.under(id)
-		return id != w.self && ns.Members().Has(id, RoleWrite) && (said == nil || !said.Recovering)
+		return id != w.self && set.ns.Members().Has(id, RoleWrite) && (said == nil || !said.Recovering)
 	})
 }
 
@@ -140,8 +136,8 @@ func (ns *Namespace) leftToReaders() bool {
 // it had been collected there, that tells of it. If not, the floor may wait for this node,
 // and the record is set aside: by another clock it may be alive.
 func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes []dbadapter.Write, err error) {
-	ns := c.part.ns
-	snap, err := ns.Store.Snapshot()
+	set := c.part.set
+	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +155,7 @@ func (c *Conversation) declinedForFloor(declined []reconcile.Declining) (removes
 			action := dbadapter.SetAside
 			if at, ok := r.Due(); ok && at <= c.theirs.Floor {
 				action = dbadapter.Collect
-			} else if ok && !ns.Present(&r.Record) && !d.Before {
+			} else if ok && !set.Present(&r.Record) && !d.Before {
 				continue // the peer may have collected it since it greeted
 			}
 			removes = append(removes, dbadapter.Write{Record: *r, Action: action})

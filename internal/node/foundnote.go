@@ -61,7 +61,7 @@ func (p *Part) note() (n foundNote) {
 	if p.isControl() {
 		return n
 	}
-	if n.found, n.known = p.ns.vouching.waiting.now(); !n.known {
+	if n.found, n.known = p.set.vouching.waiting.now(); !n.known {
 		return foundNote{}
 	}
 	n.list = p.ns.Members().Digest()
@@ -69,12 +69,12 @@ func (p *Part) note() (n foundNote) {
 }
 
 // recall takes up what an orderly close has noted, if it is still so.
-func (ns *Namespace) recall() {
-	k := &ns.kept
+func (set *Set) recall() {
+	k := &set.kept
 	k.mu.Lock()
 	n, unchanged := k.noted, k.unchanged
 	k.mu.Unlock()
-	if unchanged && n.known && n.list == ns.Members().Digest() {
-		ns.vouching.waiting.recall(n.found)
+	if unchanged && n.known && n.list == set.ns.Members().Digest() {
+		set.vouching.waiting.recall(n.found)
 	}
 }

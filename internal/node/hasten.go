@@ -82,14 +82,14 @@ const (
 )
 
 // heard notes a push.
-func (h *hastening) heard(ns *Namespace, from, by ID, m *wire.PushMessage) {
-	now := ns.node.elapsed()
+func (h *hastening) heard(set *Set, from, by ID, m *wire.PushMessage) {
+	now := set.ns.node.elapsed()
 	var equal, differ bool
 	var ours wire.Sets
 	if m.Kind == wire.PushDigest {
-		ours = ns.sets()
-		equal = ns.told(ours, m.Sets)
-		differ = !equal && ns.quiet(now)
+		ours = set.digests()
+		equal = set.told(ours, m.Sets)
+		differ = !equal && set.quiet(now)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,7 +111,7 @@ func (h *hastening) heard(ns *Namespace, from, by ID, m *wire.PushMessage) {
 	if w := h.wants[by]; w == nil && !gap && !first && !differ && m.Kind != wire.PushMore {
 		return
 	}
-	h.want(ns, by, from, now, func(w *want) {
+	h.want(set, by, from, now, func(w *want) {
 		w.gap, w.more = gap, w.more || m.Kind == wire.PushMore
 		if first {
 			w.first, w.since = true, now
@@ -126,8 +126,8 @@ func (h *hastening) heard(ns *Namespace, from, by ID, m *wire.PushMessage) {
 }
 
 // want changes the reasons for a sync with a member. mu is held.
-func (h *hastening) want(ns *Namespace, with, from ID, now time.Duration, change func(*want)) {
-	p := &ns.node.Push
+func (h *hastening) want(set *Set, with, from ID, now time.Duration, change func(*want)) {
+	p := &set.ns.node.Push
 	w := h.wants[with]
 	if w == nil {
 		if h.wants == nil {
@@ -139,53 +139,53 @@ func (h *hastening) want(ns *Namespace, with, from ID, now time.Duration, change
 	was := w.any()
 	w.from = from
 	if change(w); !was && w.any() {
-		w.due = max(now+ns.node.jittered(p.Pause/4, ForPush), w.last+w.pause)
+		w.due = max(now+set.ns.node.jittered(p.Pause/4, ForPush), w.last+w.pause)
 		if h.fresh > 0 && !w.gap && !w.more && w.sets == nil {
 			w.due = max(w.due, h.fresh+settling)
 		}
-		ns.pushable()
+		set.pushable()
 	}
 }
 
 // unknown notes that a member has passed on a push of one that this node does not know: the
 // member has a later list, which a sync brings, or an earlier one, which it ends.
-func (h *hastening) unknown(ns *Namespace, from ID) {
+func (h *hastening) unknown(set *Set, from ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.want(ns, from, from, ns.node.elapsed(), func(w *want) { w.more = true })
+	h.want(set, from, from, set.ns.node.elapsed(), func(w *want) { w.more = true })
 }
 
 // Linked tells that there is a link to a member, to which there was none: the node was
-// away, or the member was. The digest tells whether anything is missing. What a namespace
+// away, or the member was. The digest tells whether anything is missing. What a set
 // has missed before it was opened the first link brings at once.
-func (ns *Namespace) Linked(with ID) {
-	if !ns.node.Push.On || !ns.Members().admits(with, ns.node.Now()) {
+func (set *Set) Linked(with ID) {
+	if !set.ns.node.Push.On || !set.ns.Members().admits(with, set.ns.node.Now()) {
 		return
 	}
-	ns.retell()
-	h := &ns.hastening
+	set.retell()
+	h := &set.hastening
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.greeted {
 		return
 	}
 	h.greeted = true
-	now := ns.node.elapsed()
-	h.want(ns, with, with, now, func(w *want) { w.first, w.since = true, now })
+	now := set.ns.node.elapsed()
+	h.want(set, with, with, now, func(w *want) { w.first, w.since = true, now })
 	// A node that has joined is about to sync with that member anyway.
-	h.wants[with].due += ns.node.Push.Pause
+	h.wants[with].due += set.ns.node.Push.Pause
 }
 
 // NextSync is the peer that this node is to sync with now because of pushes, and another
 // one for where that cannot be reached; HastenedDone must follow. It says how long to wait
 // before it is asked again, also where there is such a peer, unless Config.Pushable tells
 // the driver before; 0: for good.
-func (ns *Namespace) NextSync() (with, or ID, wait time.Duration) {
-	now := ns.node.elapsed()
-	h := &ns.hastening
+func (set *Set) NextSync() (with, or ID, wait time.Duration) {
+	now := set.ns.node.elapsed()
+	h := &set.hastening
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.prune(ns)
+	h.prune(set)
 	if wait, free := h.free(now); !free {
 		return "", "", wait
 	}
@@ -193,7 +193,7 @@ func (ns *Namespace) NextSync() (with, or ID, wait time.Duration) {
 		if _, running := h.running[id]; running {
 			continue
 		}
-		if w.sets != nil && *w.sets == ns.sets() {
+		if w.sets != nil && *w.sets == set.digests() {
 			w.sets, w.gap, w.first = nil, false, false
 			h.origins[id].missing = 0
 		}
@@ -211,7 +211,7 @@ func (ns *Namespace) NextSync() (with, or ID, wait time.Duration) {
 		return "", "", wait
 	}
 	w := h.wants[with]
-	w.asked, w.reasons, w.held = w.reasons, reasons{}, ns.sets()
+	w.asked, w.reasons, w.held = w.reasons, reasons{}, set.digests()
 	if o := h.origins[with]; o != nil {
 		w.heard = *o
 	}
@@ -236,8 +236,8 @@ func (h *hastening) free(now time.Duration) (wait time.Duration, free bool) {
 }
 
 // prune forgets what was heard of former members.
-func (h *hastening) prune(ns *Namespace) {
-	members := ns.Members()
+func (h *hastening) prune(set *Set) {
+	members := set.ns.Members()
 	if h.members == members {
 		return
 	}
@@ -257,19 +257,19 @@ func (h *hastening) prune(ns *Namespace) {
 // HastenedDone tells how the sync that NextSync gave has ended, and by which of the two
 // peers. One that failed is tried again, ever later, until it is left to the syncs at
 // intervals.
-func (ns *Namespace) HastenedDone(with, by ID, err error) {
-	p := &ns.node.Push
-	h := &ns.hastening
+func (set *Set) HastenedDone(with, by ID, err error) {
+	p := &set.ns.node.Push
+	h := &set.hastening
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	began := h.running[with]
 	delete(h.running, with)
-	defer ns.pushable()
+	defer set.pushable()
 	w := h.wants[with]
 	if w == nil { // it is a member no more
 		return
 	}
-	w.last = ns.node.elapsed()
+	w.last = set.ns.node.elapsed()
 	switch {
 	case !failed(err):
 		w.pause, h.fresh, h.greeted = p.Pause, began, true
@@ -282,10 +282,10 @@ func (ns *Namespace) HastenedDone(with, by ID, err error) {
 		}
 		// A sync with the other peer does not show what the sets would have brought that
 		// were told: the next digest leads to another sync.
-		if ours := ns.sets(); with == by && w.asked.sets != nil && ours == w.held {
+		if ours := set.digests(); with == by && w.asked.sets != nil && ours == w.held {
 			h.settled.note(ours, *w.asked.sets)
 		}
-	case w.pause < max(ns.node.Interval, p.Pause<<6):
+	case w.pause < max(set.ns.node.Interval, p.Pause<<6):
 		w.pause *= 2
 		w.again(w.asked)
 	default:

@@ -60,7 +60,7 @@ type Import struct {
 	// Result is written by Judge.
 	Result ImportResult
 
-	ns    *Namespace
+	set   *Set
 	batch *ImportBatch
 	pace  pace
 
@@ -114,8 +114,8 @@ type ImportBatch struct {
 }
 
 // Import begins an import.
-func (ns *Namespace) Import() *Import {
-	im := &Import{ns: ns, pace: pace{seen: ns.commits.singles.Load()}}
+func (set *Set) Import() *Import {
+	im := &Import{set: set, pace: pace{seen: set.commits.singles.Load()}}
 	im.Cut()
 	return im
 }
@@ -126,7 +126,7 @@ func (im *Import) Cut() *ImportBatch {
 	b := im.batch
 	im.batch = &ImportBatch{
 		im: im, room: im.take(),
-		most: im.pace.next(im.ns.commits.singles.Load(), im.ns.node.elapsed(), importLeast, importMost),
+		most: im.pace.next(im.set.commits.singles.Load(), im.set.ns.node.elapsed(), importLeast, importMost),
 	}
 	return b
 }
@@ -137,13 +137,13 @@ func (im *Import) Check(item *Item) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if last := im.ns.node.Now().Add(MaxTTL); item.Expires.After(last) {
+	if last := im.set.ns.node.Now().Add(MaxTTL); item.Expires.After(last) {
 		return fmt.Errorf("%w: it expires at %s; at most %s from now is allowed", dbadapter.ErrLimit, item.Expires.Format(time.RFC3339), MaxTTL)
 	}
 	if item.Time.IsZero() {
 		return nil
 	}
-	return hlc.Check(item.Time, im.ns.node.Now(), im.ns.Members().Policy().MaxSkew)
+	return hlc.Check(item.Time, im.set.ns.node.Now(), im.set.ns.Members().Policy().MaxSkew)
 }
 
 // Add adds an item to the batch, which keeps a copy, if there is room for it: a batch that
@@ -151,7 +151,7 @@ func (im *Import) Check(item *Item) error {
 // wrote.
 func (im *Import) Add(item *Item) bool {
 	b := im.batch
-	index := im.ns.Keys.Hasher.Index(item.Key)
+	index := im.set.Keys.Hasher.Index(item.Key)
 	weight := (&dbadapter.Record{Key: item.Key, Value: item.Value}).Weight()
 	if len(b.items) > 0 {
 		if _, ok := b.places[index]; ok || len(b.items) >= b.most || b.weight+weight > importBytes {
@@ -176,15 +176,15 @@ func (b *ImportBatch) copy(of []byte) []byte {
 	return b.copies[at:len(b.copies):len(b.copies)]
 }
 
-// Hold takes the namespace's commits for a batch, or for several.
+// Hold takes the set's commits for a batch, or for several.
 func (im *Import) Hold() (release func()) {
-	im.ns.commits.Lock()
-	return im.ns.commits.Unlock
+	im.set.commits.Lock()
+	return im.set.commits.Unlock
 }
 
-// Wanted reports whether others wait for the namespace's commits: the driver then
+// Wanted reports whether others wait for the set's commits: the driver then
 // makes no further batch before it has given them back.
-func (im *Import) Wanted() bool { return im.ns.commits.wanted() }
+func (im *Import) Wanted() bool { return im.set.commits.wanted() }
 
 // Items is how many items the batch has.
 func (b *ImportBatch) Items() int { return len(b.items) }
@@ -204,7 +204,7 @@ func (b *ImportBatch) Follows(other *ImportBatch) bool {
 // content is there already, and those that have expired, so that the result may be
 // empty: an expired record would hide what is there.
 func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
-	snap, err := b.im.ns.Store.Snapshot()
+	snap, err := b.im.set.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -224,12 +224,12 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 		}
 		item := &b.items[i]
 		r := item.record()
-		if r.Expired(b.im.ns.node.Now()) {
+		if r.Expired(b.im.set.ns.node.Now()) {
 			b.expired++
 			continue
 		}
 		there := held != nil && held.SameContent(&r)
-		late := !item.Time.IsZero() && b.im.ns.late(dbadapter.TimestampAt(item.Time))
+		late := !item.Time.IsZero() && b.im.set.late(dbadapter.TimestampAt(item.Time))
 		if late && !there {
 			b.late++
 		}
@@ -237,7 +237,7 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			if there || held == nil && item.Deleted {
 				continue
 			}
-			if r.Version, err = b.im.ns.nextVersion(); err != nil {
+			if r.Version, err = b.im.set.ns.nextVersion(); err != nil {
 				return nil, err
 			}
 			if held != nil {
@@ -245,12 +245,12 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 			}
 		} else {
 			r.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
-			b.im.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
+			b.im.set.ns.clock.Observe(hlc.Timestamp(r.Version.Clock)) // it may be a little ahead
 			if dated == 0 || r.Version.Clock < dated {
 				dated = r.Version.Clock
 			}
 		}
-		hashed, err := dbadapter.Hash(b.im.ns.Keys.Hasher, r)
+		hashed, err := dbadapter.Hash(b.im.set.Keys.Hasher, r)
 		if err != nil {
 			return nil, err
 		}
@@ -259,11 +259,11 @@ func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
 	}
 	b.writes = writes
 	if dated > 0 {
-		if err := b.im.ns.hold(dated); err != nil {
+		if err := b.im.set.hold(dated); err != nil {
 			return nil, err
 		}
 	}
-	return writes, b.im.ns.authorize(writes)
+	return writes, b.im.set.authorize(writes)
 }
 
 // Note takes note of what was applied of the batch, as of every commit, and ends it. A
@@ -275,8 +275,8 @@ func (b *ImportBatch) Note(outcomes []dbadapter.Outcome) {
 }
 
 func (b *ImportBatch) note(outcomes []dbadapter.Outcome) {
-	b.im.ns.written(b.writes, outcomes)
-	b.im.ns.push(b.writes, outcomes)
+	b.im.set.written(b.writes, outcomes)
+	b.im.set.push(b.writes, outcomes)
 }
 
 // Judge takes note of the batch, counts what became of it, and ends it: what Writes has

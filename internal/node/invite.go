@@ -54,7 +54,7 @@ func (ns *Namespace) Invite(o InviteOptions, addrs [][]byte) (string, error) {
 	}
 	now := ns.node.Now()
 	t := Ticket{
-		Inviter: ns.node.ID, Addrs: addrs, Namespace: ns.Keys.ID, Name: ns.Members().Name(),
+		Inviter: ns.node.ID, Addrs: addrs, Namespace: ns.id, Name: ns.Members().Name(),
 		Role: o.Role, Expires: now.Add(o.Expires),
 	}
 	ns.node.random(t.Token[:], ForToken)
@@ -145,7 +145,7 @@ var (
 func (ns *Namespace) heads() (heads [][]byte) {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	for _, h := range ns.set.Heads() {
+	for _, h := range ns.roster.Heads() {
 		if len(heads) < roster.MaxHeads {
 			heads = append(heads, h[:])
 		}
@@ -160,7 +160,7 @@ func (ns *Namespace) endedSince(id ID, heads [][]byte) dbadapter.Timestamp {
 	for i, h := range heads {
 		seen[i] = roster.Hash(h)
 	}
-	return ns.set.EndedSince(id, seen)
+	return ns.roster.EndedSince(id, seen)
 }
 
 // redeem makes a node a member by its token, durably. The same node may repeat it

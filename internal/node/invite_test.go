@@ -40,7 +40,7 @@ func TestInvite(t *testing.T) {
 		t.Errorf("%d tickets are remembered", got)
 	}
 	ticket := must(ParseTicket(must(ns.Invite(InviteOptions{}, here))))
-	if ticket.Inviter != m.ID || ticket.Namespace != ns.Keys.ID || ticket.Name != "notes" || ticket.Role != RoleWrite ||
+	if ticket.Inviter != m.ID || ticket.Namespace != ns.sets[0].Keys.ID || ticket.Name != "notes" || ticket.Role != RoleWrite ||
 		!ticket.Expires.Equal(noon.Add(DefaultInviteLife)) || string(ticket.Addrs[0]) != string(here[0]) {
 		t.Errorf("ticket %+v", ticket)
 	}
@@ -315,7 +315,7 @@ func TestTicketAfterARemovalFromTheFuture(t *testing.T) {
 		}
 	}
 	at := dbadapter.TimestampAt(m.clock.Add(time.Hour))
-	removal := must(roster.Make(ns.set, roster.Draft{Kind: roster.Remove, Subject: idOf(2)}, other.ID, at, other.Sign))
+	removal := must(roster.Make(ns.roster, roster.Draft{Kind: roster.Remove, Subject: idOf(2)}, other.ID, at, other.Sign))
 	if _, refused, err := ns.take(context.Background(), [][]byte{removal}); err != nil || refused[0] != nil {
 		t.Fatal(refused, err)
 	}

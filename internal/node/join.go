@@ -97,8 +97,10 @@ func (n *Node) admitJoin(ctx context.Context, remote ID, q *joinRequest, book fu
 	} else if err != nil {
 		return err
 	}
-	ns.declined.forget()
-	r.Secret, r.Creator, r.Statements = ns.Keys.Secret[:], []byte(ns.creator), ns.core()
+	for _, set := range ns.sets {
+		set.declined.forget()
+	}
+	r.Secret, r.Creator, r.Statements = ns.secret[:], []byte(ns.creator), ns.core()
 	// After the grant: no promise is made any more of what does not know it.
 	r.Pledged = ns.pledgedUpTo()
 	for _, m := range ns.Members().Members() {
@@ -169,14 +171,16 @@ func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
 	if ns.over {
 		return dbadapter.ErrClosed
 	}
-	ns.declined.forget()
 	ns.clock.Observe(hlc.Timestamp(j.State.Vouched.Pledged))
-	if err := ns.vouch(func(w *watermark) bool {
-		more := j.State.Vouched.Pledged > w.Pledged
-		w.Pledged = max(w.Pledged, j.State.Vouched.Pledged)
-		return more
-	}); err != nil {
-		return err
+	for _, set := range ns.sets {
+		set.declined.forget()
+		if err := set.vouch(func(w *watermark) bool {
+			more := j.State.Vouched.Pledged > w.Pledged
+			w.Pledged = max(w.Pledged, j.State.Vouched.Pledged)
+			return more
+		}); err != nil {
+			return err
+		}
 	}
 	_, refused, err := ns.take(ctx, j.State.Seeds)
 	// What a peer has shown of a removal the inviter has not heard, or does not count.

@@ -33,7 +33,7 @@ func TestJoin(t *testing.T) {
 		t.Fatalf("joiner at %v, %v", joiner, err)
 	}
 	joined := must(b.ReadJoin(ticket, reply))
-	if joined.Secret != sa.Keys.Secret || joined.State.Name != "notes" || ID(joined.State.Creator) != a.ID {
+	if joined.Secret != sa.sets[0].Keys.Secret || joined.State.Name != "notes" || ID(joined.State.Creator) != a.ID {
 		t.Errorf("joined %+v", joined)
 	}
 	at := map[ID]string{}
@@ -44,7 +44,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("the others are at %+v", joined.Members)
 	}
 	sb := must(b.open(joined.Secret, joined.State))
-	if got, want := list(sb), list(sa); got != want || sb.Keys.ID != sa.Keys.ID || sb.Members().Policy() != sa.Members().Policy() {
+	if got, want := list(sb), list(sa); got != want || sb.sets[0].Keys.ID != sa.sets[0].Keys.ID || sb.Members().Policy() != sa.Members().Policy() {
 		t.Errorf("the members are %s\nwant %s", got, want)
 	}
 	if len(sb.Invitations()) != 0 {
@@ -60,7 +60,7 @@ func TestJoinHandsOverTheCore(t *testing.T) {
 	if err := setRole(sa, removed.ID, RoleAdmin); err != nil {
 		t.Fatal(err)
 	}
-	void := must(roster.Make(sa.set, roster.Draft{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}, removed.ID, dbadapter.TimestampAt(a.clock), removed.Sign))
+	void := must(roster.Make(sa.roster, roster.Draft{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}, removed.ID, dbadapter.TimestampAt(a.clock), removed.Sign))
 	if err := sa.Remove(context.Background(), removed.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +74,8 @@ func TestJoinHandsOverTheCore(t *testing.T) {
 	}
 	joined := must(b.ReadJoin(ticket, reply))
 	sb := must(b.open(joined.Secret, joined.State))
-	if len(joined.State.Seeds) != sa.set.Len()-1 || sb.Members().Digest() != sa.Members().Digest() {
-		t.Errorf("%d of %d statements are handed over; the list is\n%s\nwant\n%s", len(joined.State.Seeds), sa.set.Len(), list(sb), list(sa))
+	if len(joined.State.Seeds) != sa.roster.Len()-1 || sb.Members().Digest() != sa.Members().Digest() {
+		t.Errorf("%d of %d statements are handed over; the list is\n%s\nwant\n%s", len(joined.State.Seeds), sa.roster.Len(), list(sb), list(sa))
 	}
 }
 

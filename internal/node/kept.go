@@ -11,15 +11,15 @@ import (
 // now: a put, or a deletion. The driver forgets the entry once that is durable.
 // ErrExpired: its time has passed. ErrDeleted, ErrNotFound: it is a deletion, and
 // the key holds no record.
-func (ns *Namespace) Restore(k *dbadapter.Kept) (*Attempt, error) {
+func (set *Set) Restore(k *dbadapter.Kept) (*Attempt, error) {
 	r := &k.Record
 	if r.Deleted {
-		return ns.Delete(r.Key)
+		return set.Delete(r.Key)
 	}
-	if err := ns.Absent(r); err != nil {
+	if err := set.Absent(r); err != nil {
 		return nil, fmt.Errorf("what was kept: %w", err)
 	}
-	return ns.Write(Draft{Record: dbadapter.Record{Key: r.Key, Value: r.Value, Expires: r.Expires}})
+	return set.Write(Draft{Record: dbadapter.Record{Key: r.Key, Value: r.Value, Expires: r.Expires}})
 }
 
 // IsSo reports whether an error of a Restore says that the key holds already what

@@ -39,9 +39,9 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	if err := ns.readSet(ctx); err != nil {
 		return err
 	}
-	missing := slices.DeleteFunc(slices.Clone(s.Seeds), func(value []byte) bool { return ns.set.Has(roster.HashOf(value)) })
+	missing := slices.DeleteFunc(slices.Clone(s.Seeds), func(value []byte) bool { return ns.roster.Has(roster.HashOf(value)) })
 	if len(missing) > 0 {
-		if left := ns.set.Load(slices.Values(missing)); left > 0 {
+		if left := ns.roster.Load(slices.Values(missing)); left > 0 {
 			return fmt.Errorf("%w: %d statements of %d that the namespace was opened with", dbadapter.ErrCorrupt, left, len(missing))
 		}
 		if _, err := ns.store(ctx, missing); err != nil {
@@ -51,8 +51,8 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	if err := ns.recoverList(ctx, o.Listed); err != nil {
 		return err
 	}
-	ns.members.Store(newMembers(ns.current(s), ns.set.List()))
-	for hash := range ns.set.Values() {
+	ns.members.Store(newMembers(ns.current(s), ns.roster.List()))
+	for hash := range ns.roster.Values() {
 		ns.observe(hash)
 	}
 	return nil
@@ -72,10 +72,10 @@ func (ns *Namespace) readSet(ctx context.Context) error {
 		}
 		values = append(values, r.Value)
 	}
-	set := ns.node.newSet(ns.Keys.ID, ns.creator)
+	set := ns.node.newSet(ns.id, ns.creator)
 	// What the bounds of the set leave out was let in by a program with others.
 	set.Load(slices.Values(values))
-	ns.set = set
+	ns.roster = set
 	return nil
 }
 
@@ -121,23 +121,23 @@ func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status
 	statuses, refused := make([]roster.Status, len(values)), make([]error, len(values))
 	var taken [][]byte
 	for i, value := range values {
-		statuses[i], refused[i] = ns.set.Add(slices.Clone(value))
+		statuses[i], refused[i] = ns.roster.Add(slices.Clone(value))
 		if statuses[i] == roster.Added {
-			taken = append(taken, ns.set.Value(roster.HashOf(value)))
+			taken = append(taken, ns.roster.Value(roster.HashOf(value)))
 		}
 	}
-	taken = append(taken, ns.set.Released()...)
-	ns.set.Shed()
+	taken = append(taken, ns.roster.Released()...)
+	ns.roster.Shed()
 	for i, value := range values {
-		switch has := ns.set.Has(roster.HashOf(value)); {
+		switch has := ns.roster.Has(roster.HashOf(value)); {
 		case statuses[i] == roster.Waiting && has:
 			statuses[i] = roster.Added
 		case statuses[i] == roster.Added && !has:
 			statuses[i], refused[i] = 0, fmt.Errorf("%w: it does not count, and more such statements are here than are kept", dbadapter.ErrLimit)
 		}
 	}
-	taken = slices.DeleteFunc(taken, func(value []byte) bool { return !ns.set.Has(roster.HashOf(value)) })
-	dropped := ns.set.Dropped()
+	taken = slices.DeleteFunc(taken, func(value []byte) bool { return !ns.roster.Has(roster.HashOf(value)) })
+	dropped := ns.roster.Dropped()
 	if len(taken) == 0 && len(dropped) == 0 {
 		return statuses, refused, nil
 	}
@@ -151,7 +151,7 @@ func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status
 		if err := ns.readSet(ctx); err != nil {
 			return nil, nil, err
 		}
-		has := func(value []byte) bool { return ns.set.Has(roster.HashOf(value)) }
+		has := func(value []byte) bool { return ns.roster.Has(roster.HashOf(value)) }
 		for i, value := range values {
 			if statuses[i] == roster.Added && !has(value) {
 				statuses[i], refused[i] = 0, errFull
@@ -167,18 +167,25 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	for _, value := range taken {
 		ns.observe(roster.HashOf(value))
 	}
-	ns.keep(values(ns.set))
+	ns.keep(values(ns.roster))
 	before := ns.Members()
-	ns.members.Store(newMembers(ns.current(before.state), ns.set.List()))
+	ns.members.Store(newMembers(ns.current(before.state), ns.roster.List()))
 	if ns.Members().Digest() == before.Digest() {
 		return nil
 	}
 	// A record that a peer declined for its writer may be acceptable now.
-	ns.declined.forget()
-	ns.Control.declined.forget()
+	for _, p := range ns.parts() {
+		p.declined.forget()
+	}
 	ns.node.Schedule.Wake()
-	ns.pushable()
-	return errors.Join(ns.doubtRemoval(), ns.relisted())
+	for _, set := range ns.sets {
+		set.pushable()
+	}
+	failed := ns.doubtRemoval()
+	for _, set := range ns.sets {
+		failed = errors.Join(failed, set.relisted())
+	}
+	return failed
 }
 
 // doubtRemoval forgets what a peer has shown of a removal if its author cannot have
@@ -204,7 +211,7 @@ func (ns *Namespace) forgetRemoval() error {
 // current is the state without what a peer has told of a removal, where the list
 // tells it by now.
 func (ns *Namespace) current(s *State) *State {
-	if len(s.Removed) == 0 || !ns.set.Has(roster.HashOf(s.Removed)) {
+	if len(s.Removed) == 0 || !ns.roster.Has(roster.HashOf(s.Removed)) {
 		return s
 	}
 	next := s.clone()
@@ -215,7 +222,7 @@ func (ns *Namespace) current(s *State) *State {
 // observe lets the namespace's clock see when a statement was made, so that the
 // writes of this node that follow it are later, unless the author's clock was wrong.
 func (ns *Namespace) observe(statement roster.Hash) {
-	at := ns.set.At(statement)
+	at := ns.roster.At(statement)
 	if hlc.Check(at.Time(), ns.node.Now(), ns.Members().Policy().MaxSkew) == nil {
 		ns.clock.Observe(hlc.Timestamp(at))
 	}
@@ -225,7 +232,7 @@ func (ns *Namespace) observe(statement roster.Hash) {
 func (ns *Namespace) core() [][]byte {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	return ns.set.Core()
+	return ns.roster.Core()
 }
 
 // values are the statements of a set.

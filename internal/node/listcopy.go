@@ -16,16 +16,16 @@ import (
 // recoverList adds to the set the statements of the copy that the control namespace has
 // lost, and puts them back.
 func (ns *Namespace) recoverList(ctx context.Context, listed [][]byte) error {
-	missing := slices.DeleteFunc(slices.Clone(listed), func(value []byte) bool { return ns.set.Has(roster.HashOf(value)) })
+	missing := slices.DeleteFunc(slices.Clone(listed), func(value []byte) bool { return ns.roster.Has(roster.HashOf(value)) })
 	if len(missing) > 0 {
-		ns.set.Load(slices.Values(missing))
-		missing = slices.DeleteFunc(missing, func(value []byte) bool { return !ns.set.Has(roster.HashOf(value)) })
+		ns.roster.Load(slices.Values(missing))
+		missing = slices.DeleteFunc(missing, func(value []byte) bool { return !ns.roster.Has(roster.HashOf(value)) })
 		if _, err := ns.store(ctx, missing); err != nil {
 			return err
 		}
 	}
-	all := values(ns.set)
-	if len(all) == len(listed) && !slices.ContainsFunc(listed, func(value []byte) bool { return !ns.set.Has(roster.HashOf(value)) }) {
+	all := values(ns.roster)
+	if len(all) == len(listed) && !slices.ContainsFunc(listed, func(value []byte) bool { return !ns.roster.Has(roster.HashOf(value)) }) {
 		return nil
 	}
 	ns.keep(all)
@@ -35,7 +35,7 @@ func (ns *Namespace) recoverList(ctx context.Context, listed [][]byte) error {
 // restoreList puts the statements of the set back into the control namespace, after a
 // salvage that may have left some behind. updating is held.
 func (ns *Namespace) restoreList(ctx context.Context) error {
-	_, err := ns.store(ctx, values(ns.set))
+	_, err := ns.store(ctx, values(ns.roster))
 	return err
 }
 

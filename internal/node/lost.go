@@ -90,13 +90,18 @@ func (s *State) Lose(data, control dbadapter.Loss, older bool, now time.Time) {
 func (ns *Namespace) MayLack() error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	return ns.vouch(func(w *watermark) bool {
-		if w.Recovering {
-			return false
+	for _, set := range ns.sets {
+		if err := set.vouch(func(w *watermark) bool {
+			if w.Recovering {
+				return false
+			}
+			w.recover()
+			return true
+		}); err != nil {
+			return err
 		}
-		w.recover()
-		return true
-	})
+	}
+	return nil
 }
 
 // Salvaged follows a salvage of the store: what is kept of the records is computed
@@ -108,7 +113,9 @@ func (ns *Namespace) Salvaged(ctx context.Context, data, control dbadapter.Loss,
 	ns.updating.Lock()
 	failed = errors.Join(failed, ns.restoreList(ctx))
 	ns.updating.Unlock()
-	ns.vouching.waiting.again()
+	for _, set := range ns.sets {
+		set.vouching.waiting.again()
+	}
 	d, _, err := ns.Audit(ctx, nil)
 	return d.Ranges, errors.Join(failed, err)
 }
@@ -167,21 +174,31 @@ func (ns *Namespace) Regain() error {
 
 // holds is which of the keys hold a record.
 func (ns *Namespace) holds(keys [][]byte) (held map[string]bool, err error) {
-	snap, err := ns.Store.Snapshot()
+	held = map[string]bool{}
+	for _, set := range ns.sets {
+		if err := set.holds(keys, held); err != nil {
+			return nil, err
+		}
+	}
+	return held, nil
+}
+
+// holds marks those of the keys that hold a record.
+func (set *Set) holds(keys [][]byte, held map[string]bool) error {
+	snap, err := set.Store.Snapshot()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer snap.Close()
-	held = map[string]bool{}
 	for _, key := range keys {
 		switch _, err := snap.Get(key); {
 		case err == nil:
 			held[string(key)] = true
 		case !errors.Is(err, dbadapter.ErrNotFound):
-			return nil, err
+			return err
 		}
 	}
-	return held, nil
+	return nil
 }
 
 // regained takes off the list the keys that are held, and reports whether it could: not if
@@ -197,7 +214,7 @@ func (ns *Namespace) regained(held map[string]bool, losses uint64) (done bool, e
 		return true, nil
 	}
 	lost.Keys = slices.DeleteFunc(lost.Keys, func(key []byte) bool { return held[string(key)] })
-	if !ns.vouching.mark.Recovering {
+	if !slices.ContainsFunc(ns.sets, func(set *Set) bool { return set.vouching.mark.Recovering }) {
 		lost.Control, lost.Older = false, false
 	}
 	if lost.Control == before.Control && lost.Older == before.Older && len(lost.Keys) == len(before.Keys) && !ns.unsaved {

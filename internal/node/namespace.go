@@ -15,14 +15,16 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Namespace is a set of records of this node and the list of its members, with what
-// the node has decided about it. The records are in the part that it embeds.
+// Namespace is what this node has of a namespace: the list of its members, the clock and
+// the state, and its sets of records. One that is not sharded has one set.
 type Namespace struct {
-	Part
 	// Control holds the list of members.
 	Control Part
+	sets    []*Set // by shard; they stay the same while the namespace is open
 
 	node    *Node
+	id      dbadapter.NamespaceID
+	secret  dbadapter.Secret
 	name    string             // when it was opened
 	self    dbadapter.WriterID // under which this node's versions name it
 	creator ID
@@ -36,30 +38,19 @@ type Namespace struct {
 	incarnation uint64
 
 	// updating serialises changes of members: of the list and of the state, and all
-	// writes to the control namespace. It guards over, losses, unsaved, set and vouching. A
-	// caller that holds commits, too, has taken that before.
+	// writes to the control namespace. It guards over, losses, unsaved, roster, and the
+	// vouching of each set. A caller that holds commits, too, has taken that before.
 	updating sync.Mutex
 	over     bool   // the namespace is being dropped: its state is not this one's any more
 	losses   uint64 // how many were found since the opening
 	unsaved  bool   // the state is not durable as it is: a loss could not be noted
-	set      *roster.Set
+	roster   *roster.Set
 	dropped  roster.Digest // of the list under which what former members said was dropped last
 	members  atomic.Pointer[Members]
 
-	rejected rejections
-	askers   askers
-	alike    alike
-	equal    equal
-	twins    twins
-	twinned  twinned
-	vouching vouching
-	sweeping sync.Mutex // one sweep runs at a time
-	left     left
-	turn     turn
-	reach    reach
-	outbox   outbox
-	// hastening are the syncs that pushes bring about.
-	hastening hastening
+	alike   alike
+	twins   twins
+	twinned twinned
 	// suspected: an audit is due.
 	suspected suspicion
 	// otherStore: the opening found another store than the state was last beside.
@@ -102,7 +93,7 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 		return nil, err
 	}
 	ns := &Namespace{
-		self: self, creator: ID(o.State.Creator),
+		id: dbadapter.NamespaceIDOf(o.Secret, o.State.Creator), secret: o.Secret, self: self, creator: ID(o.State.Creator),
 		node: n, name: o.State.Name, save: o.Save, keepList: o.KeepList, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
 		describe: o.Describe,
 	}
@@ -111,34 +102,66 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.byID[ns.Keys.ID], n.parts[ns.Keys.ID], n.parts[ns.Control.Keys.ID] = ns, &ns.Part, &ns.Control
+	n.byID[ns.id] = ns
+	for _, p := range ns.parts() {
+		n.parts[p.Keys.ID] = p
+	}
 	return ns, nil
 }
 
-func (ns *Namespace) open(ctx context.Context, o *Opening) error {
-	if err := ns.Part.open(ctx, ns, reconcile.DeriveKeys(o.Secret, o.State.Creator), o.Store, o.Committed); err != nil {
+func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
+	set := &Set{}
+	if err := set.open(ctx, ns, reconcile.DeriveKeys(o.Secret, o.State.Creator), o); err != nil {
 		return err
 	}
-	err := ns.Control.open(ctx, ns, reconcile.DeriveControlKeys(o.Secret, o.State.Creator), o.Store, nil)
-	if err != nil {
-		return errors.Join(err, ns.Store.Close())
+	ns.sets = []*Set{set}
+	if err := ns.Control.open(ctx, ns, reconcile.DeriveControlKeys(o.Secret, o.State.Creator), o.Store); err != nil {
+		return errors.Join(err, set.Store.Close())
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, ns.Close())
+		}
+	}()
 	if err := ns.openList(ctx, o); err != nil {
-		return errors.Join(fmt.Errorf("the list of members: %w", err), ns.Close())
+		return fmt.Errorf("the list of members: %w", err)
 	}
-	ns.clock.Observe(hlc.Timestamp(max(ns.Store.Ceiling(), ns.Control.Store.Ceiling())))
+	for _, p := range ns.parts() {
+		ns.clock.Observe(hlc.Timestamp(p.Store.Ceiling()))
+	}
 	if err := ns.compareLogs(o.State); err != nil {
-		return errors.Join(err, ns.Close())
+		return err
 	}
-	if err := ns.startVouching(ctx, o.State); err != nil {
-		return errors.Join(err, ns.Close())
+	for _, set := range ns.sets {
+		if err := set.startVouching(ctx, o.State); err != nil {
+			return err
+		}
+		set.recall()
 	}
-	ns.recall()
 	return nil
 }
 
 // Close closes the records and the control namespace.
-func (ns *Namespace) Close() error { return errors.Join(ns.Store.Close(), ns.Control.Store.Close()) }
+func (ns *Namespace) Close() (failed error) {
+	for _, p := range ns.parts() {
+		failed = errors.Join(failed, p.Store.Close())
+	}
+	return failed
+}
+
+// ID is the hash of the namespace's secret and its creator, by which its members know it.
+func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
+
+// Sets are the namespace's sets of records, by shard: one, if it is not sharded.
+func (ns *Namespace) Sets() []*Set { return ns.sets }
+
+// parts are the sets and the control namespace.
+func (ns *Namespace) parts() (all []*Part) {
+	for _, set := range ns.sets {
+		all = append(all, &set.Part)
+	}
+	return append(all, &ns.Control)
+}
 
 // Members is the list of members as it stands now.
 func (ns *Namespace) Members() *Members { return ns.members.Load() }

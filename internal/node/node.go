@@ -64,14 +64,14 @@ type Config struct {
 	// Push says how what this node writes is pushed to the other members.
 	Push Pushing
 	// Pushable, if not nil, is told, while locks are held, that a driver is to ask
-	// NextPush and NextSync of the namespace at once. It must not wait.
-	Pushable func(ns *Namespace)
+	// NextPush and NextSync of the set at once. It must not wait.
+	Pushable func(set *Set)
 	// Pushes, if not nil, reports whether a peer with which a sync has just ended is one
 	// that pushes, so that what it writes is heard of between syncs. nil: each is.
 	Pushes func(id ID) bool
 	// Doubted, if not nil, is told that a peer declines records of this node's own
 	// writing for their time: once, until the two have been equal again.
-	Doubted func(ns *Namespace, by DeclinedBy)
+	Doubted func(set *Set, by DeclinedBy)
 }
 
 // Purpose says what random bits are for, so that a simulator can draw those of
@@ -165,10 +165,12 @@ func (n *Node) part(id dbadapter.NamespaceID) *Part {
 func (n *Node) Forget(ns *Namespace) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.byID[ns.Keys.ID] == ns {
-		delete(n.byID, ns.Keys.ID)
-		delete(n.parts, ns.Keys.ID)
-		delete(n.parts, ns.Control.Keys.ID)
+	if n.byID[ns.id] != ns {
+		return
+	}
+	delete(n.byID, ns.id)
+	for _, p := range ns.parts() {
+		delete(n.parts, p.Keys.ID)
 	}
 }
 

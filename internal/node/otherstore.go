@@ -15,8 +15,11 @@ import (
 const logsSize = 2 * 8
 
 func (ns *Namespace) logs() []byte {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, logsSize), uint64(ns.Store.Log()))
-	return binary.BigEndian.AppendUint64(b, uint64(ns.Control.Store.Log()))
+	b := make([]byte, 0, logsSize)
+	for _, p := range ns.parts() {
+		b = binary.BigEndian.AppendUint64(b, uint64(p.Store.Log()))
+	}
+	return b
 }
 
 // compareLogs makes the namespace, where its store is another one than the state was last

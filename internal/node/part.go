@@ -11,16 +11,15 @@ import (
 	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
-// Part is a set of records that is synced by itself: the data of a namespace, or
+// Part is a set of records that is synced by itself: one of the data of a namespace, or
 // its control namespace, which holds the list of members.
 type Part struct {
 	Keys  reconcile.Keys
 	Store dbadapter.Namespace
 	Live  *replica.Live
 
-	ns *Namespace
-	// committed, if not nil, is told after each commit.
-	committed func()
+	ns  *Namespace
+	set *Set // of which it is the part; nil: it is the control namespace
 
 	// commits keeps the making of a version and its commit together: if a later
 	// version were committed in between, the write would be lost as soon as it is
@@ -42,13 +41,12 @@ type Part struct {
 }
 
 // open opens the part's records and brings its live sketch up to date.
-func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, store OpenStore, committed func()) (err error) {
+func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, store OpenStore) (err error) {
 	p.ns, p.Keys = ns, keys
 	if ns.node.Weaken != nil {
 		p.Keys.Hasher = ns.node.Weaken(p.Keys.Hasher)
 	}
 	p.Live = replica.New(p.Keys)
-	p.committed = committed
 	if p.Store, err = store(ctx, p.Keys.ID, p.Keys.Hasher, p.observe); err != nil {
 		return err
 	}
@@ -61,17 +59,20 @@ func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, sto
 // observe is told of each commit.
 func (p *Part) observe(changes []dbadapter.Change) {
 	p.Live.Observe(changes)
-	if !p.isControl() {
-		p.ns.wakeAskers(changes)
+	if p.set != nil {
+		p.set.observe(changes)
+		return
 	}
-	if p.committed != nil {
-		p.committed()
+	for _, set := range p.ns.sets { // digests are told together with that of the control namespace
+		set.stir()
 	}
-	p.ns.stir()
 }
 
 // isControl reports whether the part is the control namespace of its namespace.
-func (p *Part) isControl() bool { return p == &p.ns.Control }
+func (p *Part) isControl() bool { return p.set == nil }
+
+// Namespace is that of the part.
+func (p *Part) Namespace() *Namespace { return p.ns }
 
 // Grow lengthens the live sketch where the part has outgrown it, and reports
 // whether it did. One sync does so at a time; the others use the shorter one.

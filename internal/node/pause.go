@@ -17,7 +17,9 @@ func (ns *Namespace) SetPaused(paused bool) error {
 		return err
 	}
 	ns.node.Schedule.Wake()
-	ns.pushable()
+	for _, set := range ns.sets {
+		set.pushable()
+	}
 	return nil
 }
 

@@ -56,12 +56,12 @@ const PushRate = 4 << 20
 const MeshCopies = 4
 
 // rate is how many bytes of records are pushed in a second.
-func (ns *Namespace) rate() int {
-	p := &ns.node.Push
+func (set *Set) rate() int {
+	p := &set.ns.node.Push
 	if p.Send == 0 {
 		return p.Rate
 	}
-	copies := len(ns.Members().Members()) - 1
+	copies := len(set.ns.Members().Members()) - 1
 	if copies >= wire.MaxDirect {
 		copies = MeshCopies
 	}
@@ -75,7 +75,7 @@ const pushBytes = wire.MaxPush - 1<<10
 // fullPushes is how many whole messages wait at most, where the driver takes none.
 const fullPushes = 64
 
-// outbox is what a namespace has to push. Its own writes go out as records, a few
+// outbox is what a set has to push. Its own writes go out as records, a few
 // milliseconds after their commit; what is too large, or too much, is only told of.
 // The digest of the set goes out when it has been quiet, unless another member has told
 // the same one since the last change: the rule of Trickle (RFC 6206) with k = 1. Where
@@ -109,13 +109,13 @@ type outbox struct {
 }
 
 // push queues what this node has written.
-func (ns *Namespace) push(writes []dbadapter.Write, outcomes []dbadapter.Outcome) {
-	p := &ns.node.Push
+func (set *Set) push(writes []dbadapter.Write, outcomes []dbadapter.Outcome) {
+	p := &set.ns.node.Push
 	if !p.On {
 		return
 	}
-	now, rate := ns.node.elapsed(), ns.rate()
-	o := &ns.outbox
+	now, rate := set.ns.node.elapsed(), set.rate()
+	o := &set.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	idle := !o.more && len(o.open) == 0 && len(o.full) == 0
@@ -126,7 +126,7 @@ func (ns *Namespace) push(writes []dbadapter.Write, outcomes []dbadapter.Outcome
 		}
 	}
 	if idle && (o.more || len(o.open) > 0 || len(o.full) > 0) {
-		ns.pushable()
+		set.pushable()
 	}
 }
 
@@ -171,69 +171,69 @@ func (o *outbox) tellMore(now time.Duration, p *Pushing) {
 }
 
 // tellMore tells the others of what this node has written and does not push.
-func (ns *Namespace) tellMore() {
-	p := &ns.node.Push
+func (set *Set) tellMore() {
+	p := &set.ns.node.Push
 	if !p.On {
 		return
 	}
-	o := &ns.outbox
+	o := &set.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.tellMore(ns.node.elapsed(), p)
-	ns.pushable()
+	o.tellMore(set.ns.node.elapsed(), p)
+	set.pushable()
 }
 
 // met notes that a sync of everything has ended. What the first one since the opening has
 // sent to its peer was written before, and perhaps not pushed: the others are told.
-func (ns *Namespace) met(sent int) {
-	o := &ns.outbox
+func (set *Set) met(sent int) {
+	o := &set.outbox
 	o.mu.Lock()
 	first := !o.met
 	o.met = true
 	o.mu.Unlock()
 	if first && sent > 0 {
-		ns.tellMore()
+		set.tellMore()
 	}
 }
 
 // stir notes that the set has changed.
-func (ns *Namespace) stir() {
-	p := &ns.node.Push
+func (set *Set) stir() {
+	p := &set.ns.node.Push
 	if !p.On {
 		return
 	}
-	now := ns.node.elapsed()
-	o := &ns.outbox
+	now := set.ns.node.elapsed()
+	o := &set.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.changed = now
 	if !o.stirred {
-		o.stirred, o.digestDue = true, now+p.Quiet+ns.node.jittered(p.Quiet, ForPush)
-		ns.pushable()
+		o.stirred, o.digestDue = true, now+p.Quiet+set.ns.node.jittered(p.Quiet, ForPush)
+		set.pushable()
 	}
 }
 
 // retell makes the digest go out, though the set has not changed.
-func (ns *Namespace) retell() {
-	p := &ns.node.Push
-	now := ns.node.elapsed()
-	o := &ns.outbox
+func (set *Set) retell() {
+	p := &set.ns.node.Push
+	now := set.ns.node.elapsed()
+	o := &set.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.stirred {
-		o.stirred, o.digestDue = true, now+p.Quiet+ns.node.jittered(p.Quiet, ForPush)
-		ns.pushable()
+		o.stirred, o.digestDue = true, now+p.Quiet+set.ns.node.jittered(p.Quiet, ForPush)
+		set.pushable()
 	}
 }
 
 // pushable tells the driver to ask Next.
-func (ns *Namespace) pushable() {
-	if ns.node.Pushable != nil {
-		ns.node.Pushable(ns)
+func (set *Set) pushable() {
+	if set.ns.node.Pushable != nil {
+		set.ns.node.Pushable(set)
 	}
 }
 
-// Push is what a namespace has to push.
+// Push is what a set has to push.
 type Push struct {
 	message wire.PushMessage // but for its records
 	records []byte
@@ -258,20 +258,20 @@ func (p *Push) More() *Push {
 
 // NextPush is what is to be pushed now. Otherwise it says how long the driver waits
 // before it asks again, unless Config.Pushable tells it before; 0: for good.
-func (ns *Namespace) NextPush() (push *Push, wait time.Duration) {
-	p := &ns.node.Push
+func (set *Set) NextPush() (push *Push, wait time.Duration) {
+	p := &set.ns.node.Push
 	if !p.On {
 		return nil, 0
 	}
-	now := ns.node.elapsed()
-	o := &ns.outbox
+	now := set.ns.node.elapsed()
+	o := &set.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if ns.Paused() { // once it is resumed, its digest tells
+	if set.ns.Paused() { // once it is resumed, its digest tells
 		o.full, o.open, o.more, o.stirred = nil, nil, false, true
 		return nil, 0
 	}
-	m := ns.message()
+	m := set.message()
 	wait = -1
 	ready := func(due time.Duration) bool {
 		if now >= due {
@@ -298,58 +298,58 @@ func (ns *Namespace) NextPush() (push *Push, wait time.Duration) {
 		return nil, max(wait, 0)
 	}
 	if m.Kind == wire.PushDigest {
-		m.Sets, o.untold = ns.sets(), false
+		m.Sets, o.untold = set.digests(), false
 	} else {
 		o.number++
-		o.untold, o.numberDue = true, now+ns.node.jittered(p.Busy, ForPush)
+		o.untold, o.numberDue = true, now+set.ns.node.jittered(p.Busy, ForPush)
 	}
 	m.Number = o.number
 	return &Push{m, records}, 0
 }
 
 // message is a push of this node's, but for what it brings.
-func (ns *Namespace) message() wire.PushMessage {
-	return wire.PushMessage{Origin: []byte(ns.node.ID), Incarnation: ns.incarnation}
+func (set *Set) message() wire.PushMessage {
+	return wire.PushMessage{Origin: []byte(set.ns.node.ID), Incarnation: set.ns.incarnation}
 }
 
 // Standing is what a member is told that begins to take pushes directly: the digest, with
 // the number of the last push, which tells it whether it lacks any.
-func (ns *Namespace) Standing() *Push {
-	m := ns.message()
-	m.Kind, m.Sets = wire.PushDigest, ns.sets()
-	o := &ns.outbox
+func (set *Set) Standing() *Push {
+	m := set.message()
+	m.Kind, m.Sets = wire.PushDigest, set.digests()
+	o := &set.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m.Number = o.number
 	return &Push{message: m}
 }
 
-// sets are the digests of both of the namespace's sets.
-func (ns *Namespace) sets() (s wire.Sets) {
-	s.Data, _, _ = ns.Live.State()
-	s.Control, _, _ = ns.Control.Live.State()
+// digests are those of the set and of the control namespace.
+func (set *Set) digests() (s wire.Sets) {
+	s.Data, _, _ = set.Live.State()
+	s.Control, _, _ = set.ns.Control.Live.State()
 	return s
 }
 
 // told notes that another member holds these sets: if they are this node's, too, there is
 // no need to tell it again. It reports whether they are.
-func (ns *Namespace) told(ours, theirs wire.Sets) bool {
+func (set *Set) told(ours, theirs wire.Sets) bool {
 	if theirs != ours {
 		return false
 	}
-	now := ns.node.elapsed()
-	o := &ns.outbox
+	now := set.ns.node.elapsed()
+	o := &set.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stirred = false
-	o.untold = o.untold && now < o.changed+ns.node.Push.Quiet/2 // others compare digests of quiet sets only
+	o.untold = o.untold && now < o.changed+set.ns.node.Push.Quiet/2 // others compare digests of quiet sets only
 	return true
 }
 
 // quiet reports whether the sets have not changed for a while.
-func (ns *Namespace) quiet(now time.Duration) bool {
-	o := &ns.outbox
+func (set *Set) quiet(now time.Duration) bool {
+	o := &set.outbox
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return now >= o.changed+ns.node.Push.Quiet/2
+	return now >= o.changed+set.ns.node.Push.Quiet/2
 }

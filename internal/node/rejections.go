@@ -106,25 +106,25 @@ func (rs *rejections) list() []Rejection {
 }
 
 // Rejected lists what this node refused of what peers offered, the oldest first.
-func (ns *Namespace) Rejected() []Rejection { return ns.rejected.list() }
+func (set *Set) Rejected() []Rejection { return set.rejected.list() }
 
 // RejectedCount is how many rejections are remembered.
-func (ns *Namespace) RejectedCount() int { return ns.rejected.count() }
+func (set *Set) RejectedCount() int { return set.rejected.count() }
 
 // reject remembers a record, which may be one that cannot be stored.
-func (ns *Namespace) reject(r *dbadapter.Hashed, from ID, why *refusal) {
-	if ns.node.Refused != nil {
-		ns.node.Refused(why.err)
+func (set *Set) reject(r *dbadapter.Hashed, from ID, why *refusal) {
+	if set.ns.node.Refused != nil {
+		set.ns.node.Refused(why.err)
 	}
-	ns.rejected.add(refusedName{r.Index, r.Digest}, Rejection{
-		Key: slices.Clone(r.Key), Version: r.Version, From: from, Reason: why.err.Error(), Time: ns.node.Now().UTC(), code: why.reason,
+	set.rejected.add(refusedName{r.Index, r.Digest}, Rejection{
+		Key: slices.Clone(r.Key), Version: r.Version, From: from, Reason: why.err.Error(), Time: set.ns.node.Now().UTC(), code: why.reason,
 	})
 }
 
 // outdated forgets those of the records refused whose keys hold a later version already: a
 // peer has not heard of that yet. What cannot be read stays listed.
-func (ns *Namespace) outdated(records []dbadapter.Hashed, refused []*refusal) {
-	snap, err := ns.Store.Snapshot()
+func (set *Set) outdated(records []dbadapter.Hashed, refused []*refusal) {
+	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return
 	}
@@ -134,17 +134,17 @@ func (ns *Namespace) outdated(records []dbadapter.Hashed, refused []*refusal) {
 			continue
 		}
 		if held, err := snap.Get(records[i].Key); err == nil {
-			ns.rejected.held(&dbadapter.Hashed{Record: held, Index: records[i].Index})
+			set.rejected.held(&dbadapter.Hashed{Record: held, Index: records[i].Index})
 		}
 	}
 }
 
 // written takes note of a commit of records.
-func (ns *Namespace) written(writes []dbadapter.Write, outcomes []dbadapter.Outcome) {
-	ns.vouching.waiting.note(writes, outcomes)
+func (set *Set) written(writes []dbadapter.Write, outcomes []dbadapter.Outcome) {
+	set.vouching.waiting.note(writes, outcomes)
 	for i, o := range outcomes {
 		if (o.Result == dbadapter.Applied || o.Result == dbadapter.Same) && !writes[i].Action.Removes() {
-			ns.rejected.held(&writes[i].Record)
+			set.rejected.held(&writes[i].Record)
 		}
 	}
 }

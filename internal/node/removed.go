@@ -82,7 +82,7 @@ func (ns *Namespace) mustHave(role Role, todo string) error {
 func (ns *Namespace) explain(id ID, former roster.FormerMember) [][]byte {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	if shown := ns.set.Explain(id, wire.MaxStatements); len(shown) > 0 {
+	if shown := ns.roster.Explain(id, wire.MaxStatements); len(shown) > 0 {
 		return shown
 	}
 	return [][]byte{former.Statement}
@@ -138,5 +138,5 @@ func (ns *Namespace) heed(remote ID, statements [][]byte) error {
 
 // parse reads a statement and checks its signature.
 func (ns *Namespace) parse(value []byte) (*roster.Statement, error) {
-	return roster.Parse(ns.Keys.ID, value, ns.node.verify)
+	return roster.Parse(ns.id, value, ns.node.verify)
 }

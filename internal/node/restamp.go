@@ -20,21 +20,21 @@ type FutureRecord struct {
 }
 
 // Future lists the records from the future, by key.
-func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] {
+func (set *Set) Future(ctx context.Context) iter.Seq2[FutureRecord, error] {
 	return func(yield func(FutureRecord, error) bool) {
-		snap, err := ns.Store.Snapshot()
+		snap, err := set.Store.Snapshot()
 		if err != nil {
 			yield(FutureRecord{}, err)
 			return
 		}
 		defer snap.Close()
-		ahead := ns.ahead()
+		ahead := set.ns.ahead()
 		for r, err := range snap.Scan(ctx, nil, nil) {
 			if err != nil {
 				yield(FutureRecord{}, err)
 				return
 			}
-			if ahead(&r.Record) && !yield(FutureRecord{slices.Clone(r.Key), r.Version, ns.own(&r.Record)}, nil) {
+			if ahead(&r.Record) && !yield(FutureRecord{slices.Clone(r.Key), r.Version, set.ns.own(&r.Record)}, nil) {
 				return
 			}
 		}
@@ -73,35 +73,49 @@ func (ns *Namespace) own(r *dbadapter.Record) bool {
 // what is left. No version is used twice: the new ones, and all later ones, have a
 // new incarnation. Writes and admissions wait meanwhile: a scan of all records.
 func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
-	ns.commits.Lock()
-	defer ns.commits.Unlock()
+	for _, set := range ns.sets {
+		set.commits.Lock()
+		defer set.commits.Unlock()
+	}
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	ns.incarnation = ns.node.Random(ForIncarnation)
 	clock := hlc.New(ns.node.Now)
 	clock.Observe(hlc.At(ns.node.Now().Add(ns.Members().Policy().MaxSkew)) - 1)
 	// What this node says of itself in the control namespace is from the future, too.
-	if err := ns.restamping(clock); err != nil {
-		return 0, err
+	for _, set := range ns.sets {
+		if err := set.restamping(clock); err != nil {
+			return 0, err
+		}
 	}
 	control := restamp{part: &ns.Control, clock: clock, authorize: ns.Control.sign}
 	if err := control.all(ctx); err != nil {
 		return 0, err
 	}
-	data := restamp{part: &ns.Part, clock: clock, authorize: ns.authorize}
-	if err := data.all(ctx); err != nil {
-		return data.done, err
+	staying := control.staying
+	for _, set := range ns.sets {
+		data := restamp{part: &set.Part, clock: clock, authorize: set.authorize}
+		err := data.all(ctx)
+		restamped, staying = restamped+data.done, max(staying, data.staying)
+		if err != nil {
+			return restamped, err
+		}
 	}
-	greatest := max(control.staying, data.staying, dbadapter.Timestamp(clock.Latest()))
-	for _, p := range []*Part{&ns.Control, &ns.Part} {
+	greatest := max(staying, dbadapter.Timestamp(clock.Latest()))
+	for _, p := range ns.parts() {
 		if err := p.Store.Lower(ctx, greatest); err != nil {
-			return data.done, err
+			return restamped, err
 		}
 		p.declined.forget()
 	}
 	ns.clock.Lower(hlc.Timestamp(greatest))
-	ns.vouching.waiting.again() // what waited until its time comes is due earlier now
-	return data.done, ns.restamped()
+	for _, set := range ns.sets {
+		set.vouching.waiting.again() // what waited until its time comes is due earlier now
+		if err := set.restamped(); err != nil {
+			return restamped, err
+		}
+	}
+	return restamped, nil
 }
 
 // restamping keeps this node's promise below the versions that are about to be made:
@@ -109,17 +123,17 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 // new versions are later than what this node has vouched for.
 //
 // updating is held.
-func (ns *Namespace) restamping(clock *hlc.Clock) error {
-	return ns.vouch(func(w *watermark) bool {
+func (set *Set) restamping(clock *hlc.Clock) error {
+	return set.vouch(func(w *watermark) bool {
 		clock.Observe(hlc.Timestamp(max(w.Floor, w.Pledged)))
-		w.hold(dbadapter.Timestamp(clock.Latest()), dbadapter.Timestamp(ns.clock.Latest()))
+		w.hold(dbadapter.Timestamp(clock.Latest()), dbadapter.Timestamp(set.ns.clock.Latest()))
 		return true
 	})
 }
 
 // restamped forgets what this node has pledged from the future. updating is held.
-func (ns *Namespace) restamped() error {
-	return ns.vouch(func(w *watermark) bool {
+func (set *Set) restamped() error {
+	return set.vouch(func(w *watermark) bool {
 		delete(w.said, w.self)
 		w.anew()
 		return false

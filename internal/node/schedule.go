@@ -26,10 +26,10 @@ type Schedule struct {
 	running int
 }
 
-// Turn is a peer whose turn it is, with the namespaces to sync with it.
+// Turn is a peer whose turn it is, with the sets to sync with it.
 type Turn struct {
-	Remote     ID
-	Namespaces []*Namespace
+	Remote ID
+	Sets   []*Set
 }
 
 // lane is the background syncs with one peer.
@@ -74,16 +74,16 @@ func (s *Schedule) lane(remote ID) *lane {
 	return l
 }
 
-// partners are the peers that can be reached with the namespaces that they share
+// partners are the peers that can be reached with the sets that they share
 // with this node, by id, so that a round is a function of its input.
 func (s *Schedule) partners(known func(ID) bool) []Turn {
 	s.node.mu.RLock()
 	defer s.node.mu.RUnlock()
-	shared := map[ID][]*Namespace{}
+	shared := map[ID][]*Set{}
 	for _, ns := range s.node.byID {
 		for _, m := range ns.Members().Members() {
 			if m.ID != s.node.ID && ns.PausedWith(m.ID) == nil {
-				shared[m.ID] = append(shared[m.ID], ns)
+				shared[m.ID] = append(shared[m.ID], ns.sets...)
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (s *Schedule) partners(known func(ID) bool) []Turn {
 		if !known(id) {
 			continue
 		}
-		slices.SortFunc(list, func(a, b *Namespace) int { return slices.Compare(a.Keys.ID[:], b.Keys.ID[:]) })
+		slices.SortFunc(list, func(a, b *Set) int { return slices.Compare(a.Keys.ID[:], b.Keys.ID[:]) })
 		turns = append(turns, Turn{id, list})
 	}
 	slices.SortFunc(turns, func(a, b Turn) int { return strings.Compare(string(a.Remote), string(b.Remote)) })
@@ -121,32 +121,32 @@ func (s *Schedule) Done(t Turn) {
 	s.lanes[t.Remote].taken = false
 }
 
-// Due reports whether a namespace is to be synced with a peer in its turn:
+// Due reports whether a set is to be synced with a peer in its turn:
 // neither rests, and they were not proved equal a short while ago. now is the driver's own time, which the machine's clock does
 // not move.
-func (s *Schedule) Due(ns *Namespace, remote ID, now time.Time) bool {
-	if ns.agreed(remote) { // it locks what Wake is called with
+func (s *Schedule) Due(set *Set, remote ID, now time.Time) bool {
+	if set.agreed(remote) { // it locks what Wake is called with
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lane(remote)
-	r := l.of[ns.Keys.ID]
+	r := l.of[set.Keys.ID]
 	return !now.Before(l.whole.until) && (r == nil || !now.Before(r.until))
 }
 
 // Note tells how a sync ended. reached says whether there is a connection to the
-// peer. A namespace that fails, because the peer has dropped it perhaps, rests
+// peer. A set that fails, because the peer has dropped it perhaps, rests
 // alone; a peer that is away rests with all. A sync that ran to its end and left
 // records declined has not failed: all others have travelled.
-func (s *Schedule) Note(ns *Namespace, remote ID, now time.Time, reached bool, err error) {
+func (s *Schedule) Note(set *Set, remote ID, now time.Time, reached bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lane(remote)
-	r := l.of[ns.Keys.ID]
+	r := l.of[set.Keys.ID]
 	if r == nil {
 		r = &rest{}
-		l.of[ns.Keys.ID] = r
+		l.of[set.Keys.ID] = r
 	}
 	away := failed(err) && !reached && errors.Is(err, ErrUnreachable)
 	s.note(&l.whole, now, away)

@@ -109,7 +109,7 @@ func (s *Sessions) introduce(remote ID) (release func(), ok bool) {
 	return func() { leave(); done() }, true
 }
 
-// calling notes that this node syncs a namespace with a peer, until done is
+// calling notes that this node syncs a part with a peer, until done is
 // called.
 func (s *Sessions) calling(ns dbadapter.NamespaceID, remote ID) (done func()) {
 	c := call{ns, remote}

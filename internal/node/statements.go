@@ -167,7 +167,7 @@ func (ns *Namespace) declareLocked(ctx context.Context, d roster.Draft) error {
 	if err != nil {
 		return err
 	}
-	value, err := roster.Make(ns.set, d, ns.node.ID, at.Clock, ns.node.Sign)
+	value, err := roster.Make(ns.roster, d, ns.node.ID, at.Clock, ns.node.Sign)
 	if errors.Is(err, roster.ErrRefused) && d.Subject != ns.node.ID && ns.Members().Role(d.Subject) == RoleAdmin {
 		return fmt.Errorf("%w: %s is an admin, and this node is not above it in the chain of invitations: only itself, or an admin above it, takes its role", ErrDenied, d.Subject)
 	}
@@ -178,6 +178,8 @@ func (ns *Namespace) declareLocked(ctx context.Context, d roster.Draft) error {
 		return err
 	}
 	_, refused, err := ns.take(ctx, [][]byte{value})
-	ns.tellMore() // writes that go on would put the digest off
+	for _, set := range ns.sets {
+		set.tellMore() // writes that go on would put the digest off
+	}
 	return errors.Join(err, errors.Join(refused...))
 }

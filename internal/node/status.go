@@ -4,13 +4,13 @@ import "github.com/syncd-io/syncd/reconcile/wire"
 
 // answerStatus tells how this node is: what it knows of the records, and what its driver
 // does of the rest.
-func (ns *Namespace) answerStatus() *wire.StatusAnswer {
-	a := &wire.StatusAnswer{Sum: ns.sum(), Newest: ns.Store.Latest()}
-	if ns.describe != nil {
-		ns.describe(a)
+func (set *Set) answerStatus() *wire.StatusAnswer {
+	a := &wire.StatusAnswer{Sum: set.sum(), Newest: set.Store.Latest()}
+	if set.ns.describe != nil {
+		set.ns.describe(a)
 	}
 	return a
 }
 
 // Status is what this node would answer a member that asks how it is.
-func (ns *Namespace) Status() *wire.StatusAnswer { return ns.answerStatus() }
+func (set *Set) Status() *wire.StatusAnswer { return set.answerStatus() }

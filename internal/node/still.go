@@ -16,7 +16,7 @@ func (n *Node) Still(fn func() error) error {
 	}
 	n.mu.RUnlock()
 	// Sorted: two callers take the locks in one order.
-	slices.SortFunc(all, func(a, b *Namespace) int { return bytes.Compare(a.Keys.ID[:], b.Keys.ID[:]) })
+	slices.SortFunc(all, func(a, b *Namespace) int { return bytes.Compare(a.id[:], b.id[:]) })
 	for _, ns := range all {
 		ns.updating.Lock()
 		defer ns.updating.Unlock()

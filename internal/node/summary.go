@@ -185,12 +185,16 @@ func (n *Node) KeepSummaries(ctx context.Context, now time.Duration) error {
 // Rest prepares a namespace that is about to be closed in order for its next opening,
 // which then replays nothing, and goes on with the clock where it was.
 func (ns *Namespace) Rest(ctx context.Context) error {
-	return errors.Join(ns.keepSummaries(ctx, 0, true), ns.lowerCeiling(ctx))
+	failed := ns.keepSummaries(ctx, 0, true)
+	for _, set := range ns.sets {
+		failed = errors.Join(failed, set.lowerCeiling(ctx))
+	}
+	return failed
 }
 
 func (ns *Namespace) keepSummaries(ctx context.Context, now time.Duration, closing bool) error {
 	var failed error
-	for _, p := range []*Part{&ns.Part, &ns.Control} {
+	for _, p := range ns.parts() {
 		if err := p.keep(ctx, now, closing); err != nil && !errors.Is(err, dbadapter.ErrClosed) {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", ns.Members().Name(), err))
 		}

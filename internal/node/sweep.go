@@ -21,27 +21,27 @@ type Swept struct {
 // may write writes them again in its own name, another one sets them aside. What is
 // done twice changes nothing, so that a sweep that is cut off needs no repair.
 // sweeping is held.
-func (ns *Namespace) sweepOnce(ctx context.Context) (done Swept, err error) {
+func (set *Set) sweepOnce(ctx context.Context) (done Swept, err error) {
 	// In this order: a change of the list that comes now asks for another sweep, and tau
 	// waits for the commits that have looked at the list before this one.
-	ns.vouching.waiting.begin()
-	s := &sweep{ns: ns, members: ns.Members()}
+	set.vouching.waiting.begin()
+	s := &sweep{set: set, members: set.ns.Members()}
 	var left found
 	whole := false
 	defer func() {
-		ns.vouching.waiting.end(left, whole)
+		set.vouching.waiting.end(left, whole)
 		if s.later {
-			ns.vouching.waiting.again()
+			set.vouching.waiting.again()
 		}
 	}()
-	tau, err := ns.tau(ctx)
+	tau, err := set.tau(ctx)
 	if err != nil {
 		return done, err
 	}
-	ns.updating.Lock()
-	s.mark, s.era = ns.vouching.mark.mark(tau), ns.vouching.mark.era
-	ns.updating.Unlock()
-	snap, err := ns.Store.Snapshot()
+	set.ns.updating.Lock()
+	s.mark, s.era = set.vouching.mark.mark(tau), set.vouching.mark.era
+	set.ns.updating.Unlock()
+	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return done, err
 	}
@@ -71,7 +71,7 @@ func (ns *Namespace) sweepOnce(ctx context.Context) (done Swept, err error) {
 
 // sweep is a sweep on its way.
 type sweep struct {
-	ns      *Namespace
+	set     *Set
 	members *Members
 	mark    dbadapter.Timestamp
 	era     uint64
@@ -98,8 +98,8 @@ func (s *sweep) lost(r *dbadapter.Record) bool {
 // take makes a record of a writer without the right this node's own, or sets it
 // aside.
 func (s *sweep) take(ctx context.Context, held *dbadapter.Hashed) error {
-	ns := s.ns
-	if !s.members.Has(ns.node.ID, RoleWrite) {
+	set := s.set
+	if !s.members.Has(set.ns.node.ID, RoleWrite) {
 		if err := s.lacks(ctx); err != nil {
 			return err
 		}
@@ -121,17 +121,17 @@ func (s *sweep) lacks(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil { // what rests on the watermark as it was
 		return err
 	}
-	ns := s.ns
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	err := ns.vouch(func(w *watermark) bool {
+	set := s.set
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	err := set.vouch(func(w *watermark) bool {
 		if w.Recovering {
 			return false
 		}
 		w.recover()
 		return true
 	})
-	s.recovers, s.mark, s.era = err == nil, 0, ns.vouching.mark.era
+	s.recovers, s.mark, s.era = err == nil, 0, set.vouching.mark.era
 	return err
 }
 
@@ -153,7 +153,7 @@ func (s *sweep) flush(ctx context.Context) error {
 	s.bytes = 0
 	removes, adopts := s.removes, s.adopts
 	s.removes, s.adopts = nil, nil
-	outcomes, err := s.ns.remove(ctx, removes, s.mark, s.era)
+	outcomes, err := s.set.remove(ctx, removes, s.mark, s.era)
 	for i, o := range outcomes {
 		s.done.count(removes[i].Action, o)
 	}
@@ -161,7 +161,7 @@ func (s *sweep) flush(ctx context.Context) error {
 		return err
 	}
 	for i := range adopts { // one by one: another write may have come in between
-		switch err := s.ns.adopt(ctx, &adopts[i]); {
+		switch err := s.set.adopt(ctx, &adopts[i]); {
 		case errors.Is(err, errLater):
 			s.later = true
 		case errors.Is(err, errElsewhere):
@@ -169,7 +169,7 @@ func (s *sweep) flush(ctx context.Context) error {
 			return err
 		default:
 			s.done.Adopted++
-			s.ns.left.adopted.Add(1)
+			s.set.left.adopted.Add(1)
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func (s *sweep) flush(ctx context.Context) error {
 
 // remove takes records out of the set. Those that are collected up to mark raise
 // the floor first, durably; era is that of the mark. No record comes in meanwhile.
-func (ns *Namespace) remove(ctx context.Context, writes []dbadapter.Write, mark dbadapter.Timestamp, era uint64) ([]dbadapter.Outcome, error) {
+func (set *Set) remove(ctx context.Context, writes []dbadapter.Write, mark dbadapter.Timestamp, era uint64) ([]dbadapter.Outcome, error) {
 	if len(writes) == 0 {
 		return nil, nil
 	}
@@ -187,20 +187,20 @@ func (ns *Namespace) remove(ctx context.Context, writes []dbadapter.Write, mark 
 			floor = max(floor, at)
 		}
 	}
-	ns.commits.Lock()
-	defer ns.commits.Unlock()
+	set.commits.Lock()
+	defer set.commits.Unlock()
 	if floor > 0 {
-		if err := ns.raiseFloor(floor, era); err != nil {
+		if err := set.raiseFloor(floor, era); err != nil {
 			return nil, err
 		}
 	}
-	outcomes, err := ns.apply(ctx, writes)
+	outcomes, err := set.apply(ctx, writes)
 	var done Swept
 	for i, o := range outcomes {
 		done.count(writes[i].Action, o)
 	}
-	ns.left.collected.Add(done.Collected)
-	ns.left.setAside.Add(done.SetAside)
+	set.left.collected.Add(done.Collected)
+	set.left.setAside.Add(done.SetAside)
 	return outcomes, err
 }
 
@@ -215,40 +215,44 @@ func (s *Swept) count(a dbadapter.Action, o dbadapter.Outcome) {
 	}
 }
 
-// left counts what has left a namespace since it was opened.
+func (s Swept) plus(of Swept) Swept {
+	return Swept{s.Collected + of.Collected, s.Adopted + of.Adopted, s.SetAside + of.SetAside}
+}
+
+// left counts what has left a set since it was opened.
 type left struct{ collected, adopted, setAside atomic.Int64 }
 
-// Left is what has left the namespace since it was opened, by sweeps and at the end of
+// Left is what has left the set since it was opened, by sweeps and at the end of
 // syncs.
-func (ns *Namespace) Left() Swept {
-	return Swept{ns.left.collected.Load(), ns.left.adopted.Load(), ns.left.setAside.Load()}
+func (set *Set) Left() Swept {
+	return Swept{set.left.collected.Load(), set.left.adopted.Load(), set.left.setAside.Load()}
 }
 
 // past is up to when a sweep of now would collect: a record that takes the place of
 // what waits for one is no conflict, since its writer may have collected that before,
 // and then could not name it. Where a commit adds to what waits meanwhile, the answer is
 // that of before, which takes more for conflicts. commits is not held.
-func (ns *Namespace) past() dbadapter.Timestamp {
-	if f, swept := ns.vouching.waiting.now(); swept && (f.count == 0 || f.least > dbadapter.Timestamp(ns.clock.Latest())) {
+func (set *Set) past() dbadapter.Timestamp {
+	if f, swept := set.vouching.waiting.now(); swept && (f.count == 0 || f.least > dbadapter.Timestamp(set.ns.clock.Latest())) {
 		return 0
 	}
-	ns.commits.Lock() // so that what the clock has said is committed
-	tau := dbadapter.Timestamp(ns.clock.Latest())
-	ns.commits.Unlock()
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	return ns.vouching.mark.mark(tau)
+	set.commits.Lock() // so that what the clock has said is committed
+	tau := dbadapter.Timestamp(set.ns.clock.Latest())
+	set.commits.Unlock()
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	return set.vouching.mark.mark(tau)
 }
 
 // raiseFloor makes a floor durable, unless what it rests on is no longer so. A node
 // that recovers raises no floor.
-func (ns *Namespace) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	if ns.vouching.mark.era != era {
+func (set *Set) raiseFloor(floor dbadapter.Timestamp, era uint64) error {
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	if set.vouching.mark.era != era {
 		return errAnew
 	}
-	return ns.vouch(func(w *watermark) bool {
+	return set.vouch(func(w *watermark) bool {
 		if w.Recovering || floor <= w.Floor {
 			return false
 		}
@@ -266,10 +270,10 @@ var (
 // adopt writes a record again in this node's own name, unless it is not held any
 // more, or comes too early: the record is from the future, or this node's role begins
 // later, given by an admin whose clock is ahead.
-func (ns *Namespace) adopt(ctx context.Context, w *dbadapter.Write) error {
-	ns.commits.Lock()
-	defer ns.commits.Unlock()
-	snap, err := ns.Store.Snapshot()
+func (set *Set) adopt(ctx context.Context, w *dbadapter.Write) error {
+	set.commits.Lock()
+	defer set.commits.Unlock()
+	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return err
 	}
@@ -280,25 +284,25 @@ func (ns *Namespace) adopt(ctx context.Context, w *dbadapter.Write) error {
 	}
 	r := held.Clone()
 	r.Signature, r.Signer = nil, 0
-	ns.clock.Observe(hlc.Timestamp(held.Version.Clock))
-	if r.Version, err = ns.nextVersion(); err != nil {
+	set.ns.clock.Observe(hlc.Timestamp(held.Version.Clock))
+	if r.Version, err = set.ns.nextVersion(); err != nil {
 		return errLater
 	}
 	r.Replace(&held)
-	hashed, err := dbadapter.Hash(ns.Keys.Hasher, r)
+	hashed, err := dbadapter.Hash(set.Keys.Hasher, r)
 	if err != nil {
 		return err
 	}
 	writes := []dbadapter.Write{{Record: hashed, If: w.If}}
-	if err := ns.authorize(writes); errors.Is(err, ErrDenied) {
+	if err := set.authorize(writes); errors.Is(err, ErrDenied) {
 		return errLater
 	} else if err != nil {
 		return err
 	}
-	outcomes, err := ns.Store.Apply(ctx, writes)
+	outcomes, err := set.Store.Apply(ctx, writes)
 	if err != nil {
 		return err
 	}
-	ns.written(writes, outcomes)
+	set.written(writes, outcomes)
 	return nil
 }

@@ -19,10 +19,16 @@ func (n *Node) Tend(ctx context.Context) error {
 // Tend does what has become due in the namespace. A driver calls it with each round
 // of the schedule. It may read all records.
 func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
-	ns.Live.Rest()
-	err := errors.Join(ns.expire(ctx), ns.dropFormer(ctx))
-	swept, failed := ns.tend(ctx)
-	return swept, errors.Join(err, failed)
+	for _, set := range ns.sets {
+		set.Live.Rest()
+	}
+	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx))
+	var all Swept
+	for _, set := range ns.sets {
+		swept, err := set.tend(ctx)
+		all, failed = all.plus(swept), errors.Join(failed, err)
+	}
+	return all, failed
 }
 
 // namespaces are the open ones by id, so that what is done to all of them is a
@@ -34,6 +40,6 @@ func (n *Node) namespaces() []*Namespace {
 	for _, ns := range n.byID {
 		list = append(list, ns)
 	}
-	slices.SortFunc(list, func(a, b *Namespace) int { return slices.Compare(a.Keys.ID[:], b.Keys.ID[:]) })
+	slices.SortFunc(list, func(a, b *Namespace) int { return slices.Compare(a.id[:], b.id[:]) })
 	return list
 }

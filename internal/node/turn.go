@@ -8,7 +8,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile"
 )
 
-// turn decides from which peer a namespace is given many records: from one at a time,
+// turn decides from which peer a set is given many records: from one at a time,
 // and in one conversation, or in parts of one sync, so that a node that was away is sent
 // each value once. The others are told to wait, and then find that little is left.
 type turn struct {
@@ -136,15 +136,18 @@ func (c *Conversation) large() bool {
 // anything is opened: rather now than after a scan. An empty node takes the turn, since
 // its peer sends all that it holds without being asked.
 func (c *Conversation) takeTurn() error {
-	ns := c.part.ns
-	c.since = ns.turn.since(c.remote, c.ask.part())
-	switch {
-	case c.ask.Control || c.ask.DryRun || !c.gets():
+	if c.ask.Control {
 		return nil
-	case ns.turn.waits(c.remote, c.ask.part(), c.large(), ns.node.Now()):
+	}
+	set := c.part.set
+	c.since = set.turn.since(c.remote, c.ask.part())
+	switch {
+	case c.ask.DryRun || !c.gets():
+		return nil
+	case set.turn.waits(c.remote, c.ask.part(), c.large(), set.ns.node.Now()):
 		return reconcile.ErrTurn
 	}
-	if _, records, _ := ns.Live.State(); c.ask.whole() && records == 0 {
+	if _, records, _ := set.Live.State(); c.ask.whole() && records == 0 {
 		return c.await(math.MaxInt, false)
 	}
 	return nil
@@ -178,7 +181,7 @@ func (c *Conversation) take(sure bool) error {
 	if c.give != nil {
 		return nil
 	}
-	give, err := c.part.ns.turn.take(c.remote, c.ask.part(), c.since, sure, c.part.ns.node.Now)
+	give, err := c.part.set.turn.take(c.remote, c.ask.part(), c.since, sure, c.part.ns.node.Now)
 	c.give = give
 	return err
 }

@@ -22,7 +22,7 @@ func TestVoidStatementsAreToldOnce(t *testing.T) {
 		for range roster.MaxVoid - 100 {
 			made++
 			d := roster.Draft{Kind: roster.Grant, Subject: idOf(4), Role: RoleRead}
-			values = append(values, must(roster.Make(sa.set, d, removed.ID, dbadapter.TimestampAt(a.clock)+dbadapter.Timestamp(made), removed.Sign)))
+			values = append(values, must(roster.Make(sa.roster, d, removed.ID, dbadapter.TimestampAt(a.clock)+dbadapter.Timestamp(made), removed.Sign)))
 		}
 		return values
 	}
@@ -45,7 +45,7 @@ func TestVoidStatementsAreToldOnce(t *testing.T) {
 	if !sb.alike.has(a.ID, sb.Control.Live) {
 		t.Error("the next turn begins with the control namespace again")
 	}
-	if n := len(sa.Members().Voided()); n != roster.MaxVoid || sa.set.Len() != sb.set.Len() || len(controlRecords(sa)) != len(controlRecords(sb)) {
-		t.Errorf("%d void statements are kept; %d and %d statements, %d and %d records", n, sa.set.Len(), sb.set.Len(), len(controlRecords(sa)), len(controlRecords(sb)))
+	if n := len(sa.Members().Voided()); n != roster.MaxVoid || sa.roster.Len() != sb.roster.Len() || len(controlRecords(sa)) != len(controlRecords(sb)) {
+		t.Errorf("%d void statements are kept; %d and %d statements, %d and %d records", n, sa.roster.Len(), sb.roster.Len(), len(controlRecords(sa)), len(controlRecords(sb)))
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/syncd-io/syncd/internal/hlc"
 )
 
-// vouching is a namespace's watermark with what it needs of the node: a durable
+// vouching is a set's watermark with what it needs of the node: a durable
 // state, the clock, the list of members and the pledges in the control namespace.
 // The namespace's updating guards it, but for floor.
 type vouching struct {
@@ -39,58 +39,58 @@ type vouching struct {
 // below what any skew allows, and above the interval of any sensible schedule.
 const ceilingStep = 10 * time.Second
 
-// Tau reads the clock for a snapshot: each record that this node has written with a
+// tau reads the clock for a snapshot: each record that this node has written with a
 // version up to the reading is committed, and it makes no version up to it any
 // more, also after a restart. It is 0 while the clock is further ahead of the
 // machine's than the namespace allows: the members would not believe it.
 //
 // The caller holds neither commits nor updating.
-func (ns *Namespace) tau(ctx context.Context) (dbadapter.Timestamp, error) {
-	ns.vouching.ceiling.Lock()
-	defer ns.vouching.ceiling.Unlock()
-	ns.commits.Lock()
-	t := dbadapter.Timestamp(ns.clock.Read())
-	ns.commits.Unlock()
-	now, skew := ns.node.Now(), ns.Members().Policy().MaxSkew
+func (set *Set) tau(ctx context.Context) (dbadapter.Timestamp, error) {
+	set.vouching.ceiling.Lock()
+	defer set.vouching.ceiling.Unlock()
+	set.commits.Lock()
+	t := dbadapter.Timestamp(set.ns.clock.Read())
+	set.commits.Unlock()
+	now, skew := set.ns.node.Now(), set.ns.Members().Policy().MaxSkew
 	if hlc.Check(t.Time(), now, skew) != nil {
 		return 0, nil
 	}
-	if t <= ns.Store.Ceiling() {
+	if t <= set.Store.Ceiling() {
 		return t, nil
 	}
-	return t, ns.Store.Raise(ctx, max(t, dbadapter.TimestampAt(now.Add(min(ceilingStep, skew/2)))))
+	return t, set.Store.Raise(ctx, max(t, dbadapter.TimestampAt(now.Add(min(ceilingStep, skew/2)))))
 }
 
 // lowerCeiling makes durable what the clock really said last, for a node that is about
 // to be closed in order: opened again, it goes on from there, and not from seconds ahead,
 // where its writes would win over what others write meanwhile.
-func (ns *Namespace) lowerCeiling(ctx context.Context) error {
-	ns.vouching.ceiling.Lock()
-	defer ns.vouching.ceiling.Unlock()
-	ns.commits.Lock()
-	defer ns.commits.Unlock()
-	return ns.Store.Lower(ctx, max(dbadapter.Timestamp(ns.clock.Latest()), ns.Store.Latest()))
+func (set *Set) lowerCeiling(ctx context.Context) error {
+	set.vouching.ceiling.Lock()
+	defer set.vouching.ceiling.Unlock()
+	set.commits.Lock()
+	defer set.commits.Unlock()
+	return set.Store.Lower(ctx, max(dbadapter.Timestamp(set.ns.clock.Latest()), set.Store.Latest()))
 }
 
 // startVouching takes up the watermark where the last process left it.
-func (ns *Namespace) startVouching(ctx context.Context, s *State) error {
-	v := &ns.vouching
-	v.mark = watermark{self: ns.node.ID, Vouched: s.Vouched.clone()}
-	ns.clock.Observe(hlc.Timestamp(max(s.Vouched.Pledged, s.Vouched.Floor)))
-	snap, err := ns.Control.Store.Snapshot()
+func (set *Set) startVouching(ctx context.Context, s *State) error {
+	v := &set.vouching
+	v.mark = watermark{self: set.ns.node.ID, Vouched: s.Vouched.clone()}
+	set.ns.clock.Observe(hlc.Timestamp(max(s.Vouched.Pledged, s.Vouched.Floor)))
+	snap, err := set.ns.Control.Store.Snapshot()
 	if err != nil {
 		return err
 	}
 	defer snap.Close()
 	var failed error
-	err = ns.vouch(func(w *watermark) bool {
-		changed := ns.relist(w)
+	err = set.vouch(func(w *watermark) bool {
+		changed := set.relist(w)
 		for r, err := range snap.Scan(ctx, []byte{kindPledge}, nil) {
 			if err != nil {
 				failed = err
 				return changed
 			}
-			changed = ns.hear(w, &r.Record) || changed
+			changed = set.hear(w, &r.Record) || changed
 		}
 		w.resume()
 		return changed
@@ -101,15 +101,15 @@ func (ns *Namespace) startVouching(ctx context.Context, s *State) error {
 // vouch changes the watermark, and makes what fn says has changed durable before it
 // returns. What could not be made durable is taken back, but for a recovery, which
 // is the safe side. updating is held, or the namespace is being opened.
-func (ns *Namespace) vouch(fn func(w *watermark) (changed bool)) error {
-	v := &ns.vouching
+func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
+	v := &set.vouching
 	before := v.mark.Vouched.clone()
 	changed := fn(&v.mark) || v.unsaved
 	defer func() { v.floor.Store(uint64(v.mark.enforced())) }()
 	if !changed {
 		return nil
 	}
-	err := ns.updateLocked(func(s *State) error {
+	err := set.ns.updateLocked(func(s *State) error {
 		s.Vouched = v.mark.Vouched.clone()
 		return nil
 	})
@@ -122,32 +122,32 @@ func (ns *Namespace) vouch(fn func(w *watermark) (changed bool)) error {
 }
 
 // relist takes the list of members as it is now.
-func (ns *Namespace) relist(w *watermark) (changed bool) {
-	members := ns.Members()
+func (set *Set) relist(w *watermark) (changed bool) {
+	members := set.ns.Members()
 	active := members.Active()
 	ids := make([]ID, len(active))
 	for i := range active {
 		ids[i] = active[i].ID
 	}
-	return w.relist(members.Digest(), ids, members.alone(ns.node.ID), uint64(members.Epoch(ns.node.ID)),
-		dbadapter.Timestamp(ns.clock.Latest())+1)
+	return w.relist(members.Digest(), ids, members.alone(set.ns.node.ID), uint64(members.Epoch(set.ns.node.ID)),
+		dbadapter.Timestamp(set.ns.clock.Latest())+1)
 }
 
 // relisted follows a change of the list of members. updating is held.
-func (ns *Namespace) relisted() error {
-	ns.vouching.waiting.again() // records of writers that lost their right
-	return ns.vouch(ns.relist)
+func (set *Set) relisted() error {
+	set.vouching.waiting.again() // records of writers that lost their right
+	return set.vouch(set.relist)
 }
 
 // hear takes the record of a pledge, which has been examined.
-func (ns *Namespace) hear(w *watermark, r *dbadapter.Record) (changed bool) {
+func (set *Set) hear(w *watermark, r *dbadapter.Record) (changed bool) {
 	p, err := parsePledge(r.Value)
 	if err != nil {
 		return false
 	}
 	changed = w.hear(ID(r.Key[1:]), p, r.Version)
 	if changed { // this node is a copy: what it makes now must be later
-		ns.clock.Observe(hlc.Timestamp(max(r.Version.Clock, p.Promised)))
+		set.ns.clock.Observe(hlc.Timestamp(max(r.Version.Clock, p.Promised)))
 	}
 	return changed
 }
@@ -155,20 +155,20 @@ func (ns *Namespace) hear(w *watermark, r *dbadapter.Record) (changed bool) {
 // pledge tells the members what this node holds, if one of them waits for that. A
 // process that has met no other member yet does not: it may be of a copy from before,
 // and its pledge would take the place of the one from which it could tell that.
-func (ns *Namespace) pledge(ctx context.Context) error {
-	tau, err := ns.tau(ctx)
+func (set *Set) pledge(ctx context.Context) error {
+	tau, err := set.tau(ctx)
 	if err != nil || tau == 0 {
 		return err
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	v := &ns.vouching
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	v := &set.vouching
 	collectable := v.waiting.collectable(tau)
 	if len(v.heard) == 0 && v.mark.hasOthers() || !v.mark.due(tau, collectable) {
 		return nil
 	}
 	var p *Pledge
-	if err := ns.vouch(func(w *watermark) bool {
+	if err := set.vouch(func(w *watermark) bool {
 		w.release()
 		p = w.pledge(tau, collectable)
 		return true
@@ -179,30 +179,30 @@ func (ns *Namespace) pledge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.pledged = ns.node.Now()
-	r, err := ns.sayLocked(ctx, kindPledge, value)
+	v.pledged = set.ns.node.Now()
+	r, err := set.ns.sayLocked(ctx, kindPledge, value)
 	if err != nil {
 		return err
 	}
-	return ns.vouch(func(w *watermark) bool { return ns.hear(w, r) })
+	return set.vouch(func(w *watermark) bool { return set.hear(w, r) })
 }
 
 // mayPledge reports whether it is time for another pledge.
-func (ns *Namespace) mayPledge() bool {
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	since := ns.node.Now().Sub(ns.vouching.pledged)
-	return since < 0 || since >= pledgeIntervals*ns.node.Interval
+func (set *Set) mayPledge() bool {
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	since := set.ns.node.Now().Sub(set.vouching.pledged)
+	return since < 0 || since >= pledgeIntervals*set.ns.node.Interval
 }
 
 // hold keeps the promise below dated records that are about to be committed, or
 // says which of their clocks come too late: members may have collected up to them.
 // commits is held.
-func (ns *Namespace) hold(clock dbadapter.Timestamp) error {
-	at := dbadapter.Timestamp(ns.clock.Latest()) + 1 // a snapshot from now on
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	return ns.vouch(func(w *watermark) bool {
+func (set *Set) hold(clock dbadapter.Timestamp) error {
+	at := dbadapter.Timestamp(set.ns.clock.Latest()) + 1 // a snapshot from now on
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	return set.vouch(func(w *watermark) bool {
 		if slices.ContainsFunc(w.Holds, func(h Hold) bool { return h.Clock <= clock && at <= h.At }) {
 			return false
 		}
@@ -212,21 +212,24 @@ func (ns *Namespace) hold(clock dbadapter.Timestamp) error {
 }
 
 // pledgedUpTo is the greatest promise that this node has made.
-func (ns *Namespace) pledgedUpTo() dbadapter.Timestamp {
+func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	return ns.vouching.mark.Pledged
+	for _, set := range ns.sets {
+		promise = max(promise, set.vouching.mark.Pledged)
+	}
+	return promise
 }
 
 // late reports whether a record is to be imported without its date: members may have
 // collected up to it, or would decline it, since this node's role was given anew and
 // does not cover it. commits is held.
-func (ns *Namespace) late(clock dbadapter.Timestamp) bool {
-	members := ns.Members()
-	if !members.Policy().Unsigned && !members.MayWrite(ns.self, clock) {
+func (set *Set) late(clock dbadapter.Timestamp) bool {
+	members := set.ns.Members()
+	if !members.Policy().Unsigned && !members.MayWrite(set.ns.self, clock) {
 		return true
 	}
-	ns.updating.Lock()
-	defer ns.updating.Unlock()
-	return ns.vouching.mark.dated(clock)
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock()
+	return set.vouching.mark.dated(clock)
 }

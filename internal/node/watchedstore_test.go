@@ -15,13 +15,13 @@ import (
 	"github.com/syncd-io/syncd/reconcile/replica"
 )
 
-// watchedStore is a namespace whose history is known: what each key held after each
+// watchedStore is a set whose history is known: what each key held after each
 // change.
 type watchedStore struct {
 	t      *testing.T
 	random *rand.Rand
 	db     *memdb.Store
-	ns     *Namespace
+	set    *Set
 	now    time.Time
 	limit  int
 	size   int // of the values: a window takes few large ones
@@ -49,10 +49,10 @@ func newWatchedStore(t *testing.T, random *rand.Rand) *watchedStore {
 		shared: map[string]bool{}, clock: 1 << 60, size: random.IntN(2) * random.IntN(windowBytes),
 	}
 	s.db = memdb.New(memdb.Options{LogLimit: s.limit})
-	s.ns = &Namespace{node: &Node{Config: Config{Now: func() time.Time { return s.now }}}}
-	s.ns.Keys = reconcile.DeriveKeys(dbadapter.Secret{1}, []byte("creator"))
+	s.set = &Set{Part: Part{ns: &Namespace{node: &Node{Config: Config{Now: func() time.Time { return s.now }}}}}}
+	s.set.Keys = reconcile.DeriveKeys(dbadapter.Secret{1}, []byte("creator"))
 	if bits := random.IntN(9); bits < 8 {
-		s.ns.Keys.Hasher = storetest.Weak(s.ns.Keys.Hasher, bits)
+		s.set.Keys.Hasher = storetest.Weak(s.set.Keys.Hasher, bits)
 	}
 	s.open()
 	return s
@@ -61,22 +61,22 @@ func newWatchedStore(t *testing.T, random *rand.Rand) *watchedStore {
 // open opens the store, which starts it again if it was open.
 func (s *watchedStore) open() {
 	s.db = s.db.Reopen()
-	s.ns.Part.ns, s.ns.Live = s.ns, replica.New(s.ns.Keys)
-	store, err := s.db.Namespace(s.t.Context(), s.ns.Keys.ID, s.ns.Keys.Hasher, s.observe)
+	s.set.Live = replica.New(s.set.Keys)
+	store, err := s.db.Namespace(s.t.Context(), s.set.Keys.ID, s.set.Keys.Hasher, s.observe)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.ns.Store = store
+	s.set.Store = store
 	snap := s.snapshot()
 	defer snap.Close()
-	if err := s.ns.Live.Load(s.t.Context(), snap, nil); err != nil {
+	if err := s.set.Live.Load(s.t.Context(), snap, nil); err != nil {
 		s.t.Fatal(err)
 	}
 	s.hub = nil
 }
 
 func (s *watchedStore) observe(changes []dbadapter.Change) {
-	s.ns.Live.Observe(changes)
+	s.set.Live.Observe(changes)
 	s.changes = append(s.changes, changes...)
 }
 
@@ -109,7 +109,7 @@ func (s *watchedStore) write() {
 		writes = append(writes, w)
 	}
 	before := len(s.changes)
-	if _, err := s.ns.Store.Apply(s.t.Context(), writes); err != nil && !errors.Is(err, dbadapter.ErrConflict) {
+	if _, err := s.set.Store.Apply(s.t.Context(), writes); err != nil && !errors.Is(err, dbadapter.ErrConflict) {
 		s.t.Fatal(err)
 	}
 	now := s.snapshot()
@@ -130,10 +130,10 @@ func (s *watchedStore) write() {
 }
 
 func (s *watchedStore) hash(r dbadapter.Record) dbadapter.Hashed {
-	return must(dbadapter.Hash(s.ns.Keys.Hasher, r))
+	return must(dbadapter.Hash(s.set.Keys.Hasher, r))
 }
 
-func (s *watchedStore) snapshot() dbadapter.Snapshot { return must(s.ns.Store.Snapshot()) }
+func (s *watchedStore) snapshot() dbadapter.Snapshot { return must(s.set.Store.Snapshot()) }
 
 func (s *watchedStore) held(snap dbadapter.Snapshot, key string) string {
 	r, err := snap.Get([]byte(key))
@@ -160,7 +160,7 @@ func (s *watchedStore) restore() {
 		}
 		writes = append(writes, dbadapter.Write{Record: r})
 	}
-	if _, err := s.ns.apply(s.t.Context(), writes); err != nil {
+	if _, err := s.set.apply(s.t.Context(), writes); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, c := range s.changes {
@@ -174,11 +174,11 @@ func (s *watchedStore) restore() {
 
 // share reads a window that all watchers can take.
 func (s *watchedStore) share() {
-	_, _, at := s.ns.Live.State()
+	_, _, at := s.set.Live.State()
 	if len(s.hub) > 0 {
 		at = s.hub[len(s.hub)-1].To
 	}
-	w, err := s.ns.window(s.t.Context(), s.ns.Store.Log(), at)
+	w, err := s.set.window(s.t.Context(), s.set.Store.Log(), at)
 	if errors.Is(err, ErrCursorExpired) {
 		s.hub = nil
 		return

@@ -38,10 +38,10 @@ const (
 	AtKind
 )
 
-// Watcher is one watch of a namespace: where it is, and what it has to remember. It is
+// Watcher is one watch of a set: where it is, and what it has to remember. It is
 // used by one goroutine. Its memory is bounded, however far it is behind.
 type Watcher struct {
-	part    *Part
+	set     *Set
 	prefix  []byte
 	log     dbadapter.LogID
 	at      uint64 // all changes up to it are told or passed over
@@ -55,15 +55,15 @@ type Watcher struct {
 }
 
 // NewWatcher begins a watch of the keys with a prefix behind a cursor.
-func (ns *Namespace) NewWatcher(cursor Cursor, prefix []byte) (*Watcher, error) {
+func (set *Set) NewWatcher(cursor Cursor, prefix []byte) (*Watcher, error) {
 	at, err := cursor.read()
 	if err != nil {
 		return nil, err
 	}
-	w := &Watcher{part: &ns.Part, prefix: bytes.Clone(prefix), log: at.log, at: at.seq}
+	w := &Watcher{set: set, prefix: bytes.Clone(prefix), log: at.log, at: at.seq}
 	if at.log == 0 {
-		w.log = ns.Store.Log()
-		_, _, w.at = ns.Live.State()
+		w.log = set.Store.Log()
+		_, _, w.at = set.Live.State()
 	}
 	if at.listed != nil {
 		w.listing = &listing{after: at.listed}
@@ -91,7 +91,7 @@ func (w *Watcher) At() uint64 { return w.at }
 
 // Read reads a window of the log behind the watcher's place.
 func (w *Watcher) Read(ctx context.Context) (*Window, error) {
-	return w.part.window(ctx, w.log, w.at)
+	return w.set.window(ctx, w.log, w.at)
 }
 
 // Has reports whether a window that another watcher has read goes on where this one is.
@@ -207,13 +207,13 @@ func (w *Watcher) Listing() bool { return w.listing != nil && !w.listing.done }
 // List appends some of what is held: what reads as there, by key. It ends with an event
 // of AtKind, behind which the changes since follow.
 func (w *Watcher) List(ctx context.Context, told []Watched) ([]Watched, error) {
-	snap, err := w.part.Store.Snapshot()
+	snap, err := w.set.Store.Snapshot()
 	if err != nil {
 		return told, err
 	}
 	defer snap.Close()
 	l := w.listing
-	switch log := w.part.Store.Log(); {
+	switch log := w.set.Store.Log(); {
 	case len(l.parts) == 0:
 		w.log, w.at = log, snap.Seq() // what the listing does not show follows it
 	case log != w.log || snap.Seq() < w.at:
@@ -230,7 +230,7 @@ func (w *Watcher) List(ctx context.Context, told []Watched) ([]Watched, error) {
 		}
 		l.after = r.Key
 		bytes += itemBytes + len(r.Key) + len(r.Value)
-		if w.part.ns.Present(&r.Record) {
+		if w.set.Present(&r.Record) {
 			told = append(told, Watched{Cursor: w.Cursor(), Kind: PutKind, Key: r.Key, Record: &r.Record})
 		}
 	}

@@ -37,7 +37,7 @@ type tellings struct {
 }
 
 func (r *program) connect() {
-	w, err := r.ns.NewWatcher(r.cursor, []byte(r.prefix))
+	w, err := r.set.NewWatcher(r.cursor, []byte(r.prefix))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -88,10 +88,10 @@ func (r *program) step() {
 // covers reports whether the log of the store is that of the connection and reaches back
 // to a change.
 func (r *program) covers(at uint64) bool {
-	if r.w.log != r.ns.Store.Log() || at > uint64(len(r.changes)) {
+	if r.w.log != r.set.Store.Log() || at > uint64(len(r.changes)) {
 		return false
 	}
-	for _, err := range r.ns.Store.Changes(r.t.Context(), at) {
+	for _, err := range r.set.Store.Changes(r.t.Context(), at) {
 		return err == nil
 	}
 	return true
@@ -101,7 +101,7 @@ func (r *program) list() {
 	known := r.w.listing.parts != nil && len(r.w.listing.after) > 0
 	told, err := r.w.List(r.t.Context(), nil)
 	if errors.Is(err, ErrCursorExpired) {
-		if r.w.log == r.ns.Store.Log() {
+		if r.w.log == r.set.Store.Log() {
 			r.t.Fatalf("%s: %v", r.name, err)
 		}
 		r.cursor, r.w = FromStart, nil
@@ -113,7 +113,7 @@ func (r *program) list() {
 	if !known {
 		r.began = r.w.At()
 	}
-	_, _, seq := r.ns.Live.State()
+	_, _, seq := r.set.Live.State()
 	for _, e := range told {
 		r.cursor = e.Cursor
 		if e.Kind == AtKind {
@@ -177,7 +177,7 @@ func (r *program) check(win *Window, e *Watched) {
 	}
 	it := win.items[n]
 	p, err := e.Cursor.read()
-	if err != nil || p.log != r.ns.Store.Log() || p.seq != it.seq && p.seq != it.seq-1 {
+	if err != nil || p.log != r.set.Store.Log() || p.seq != it.seq && p.seq != it.seq-1 {
 		fail("the cursor is wrong: %v", err)
 	}
 	before := r.told[key]
@@ -231,7 +231,7 @@ func (r *program) check(win *Window, e *Watched) {
 func (r *program) catchUp() {
 	for {
 		r.step()
-		_, _, end := r.ns.Live.State()
+		_, _, end := r.set.Live.State()
 		if r.w != nil && !r.w.Listing() && r.w.At() == end {
 			break
 		}
@@ -316,9 +316,9 @@ func watchRandomly(t *testing.T, seed uint64) {
 func TestWatcherFarBehind(t *testing.T) {
 	s := newWatchedStore(t, rand.New(rand.NewPCG(1, 1)))
 	s.db, s.limit = memdb.New(memdb.Options{}), 1<<16
-	s.ns.Keys = reconcile.DeriveKeys(dbadapter.Secret{1}, []byte("creator"))
+	s.set.Keys = reconcile.DeriveKeys(dbadapter.Secret{1}, []byte("creator"))
 	s.open()
-	w := must(s.ns.NewWatcher("", nil))
+	w := must(s.set.NewWatcher("", nil))
 	const keys = 3 * memoryKeys
 	for round := range 2 {
 		var writes []dbadapter.Write
@@ -327,7 +327,7 @@ func TestWatcherFarBehind(t *testing.T) {
 			r := dbadapter.Record{Key: fmt.Append(nil, i), Value: fmt.Append(nil, round), Version: dbadapter.Version{Clock: s.clock, Writer: 1, Incarnation: 1}}
 			writes = append(writes, dbadapter.Write{Record: s.hash(r)})
 		}
-		if _, err := s.ns.Store.Apply(t.Context(), writes); err != nil {
+		if _, err := s.set.Store.Apply(t.Context(), writes); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -81,11 +81,11 @@ type Why struct {
 }
 
 // HeldQuestion is the question about a key, with what is held under it here.
-func (ns *Namespace) HeldQuestion(key []byte) (*wire.AskKey, error) {
+func (set *Set) HeldQuestion(key []byte) (*wire.AskKey, error) {
 	if len(key) == 0 || len(key) > dbadapter.MaxKey {
 		return nil, fmt.Errorf("%w: a key of %d bytes; it has 1 to %d", ErrInvalid, len(key), dbadapter.MaxKey)
 	}
-	bucket, err := ns.bucket(ns.Keys.Hasher.Index(key))
+	bucket, err := set.bucket(set.Keys.Hasher.Index(key))
 	if err != nil {
 		return nil, err
 	}
@@ -97,12 +97,12 @@ func (ns *Namespace) HeldQuestion(key []byte) (*wire.AskKey, error) {
 }
 
 // Explain explains what a peer has answered to the question.
-func (ns *Namespace) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why, error) {
+func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why, error) {
 	answer, ok := reply.Answer.(*wire.KeyAnswer)
 	if !ok {
 		return Why{}, fmt.Errorf("%w: an answer about %d", reconcile.ErrProtocol, reply.Answer.Subject())
 	}
-	w := ns.local(remote, q)
+	w := set.local(remote, q)
 	w.There = answer.Held
 	here, there := !w.Here.Version.IsZero(), !w.There.Version.IsZero()
 	order := w.Here.Version.Compare(w.There.Version)
@@ -124,7 +124,7 @@ func (ns *Namespace) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why,
 	default:
 		w.Standing = TwoContents
 	}
-	if reply.Greeting.List != ns.Members().Digest() {
+	if reply.Greeting.List != set.ns.Members().Digest() {
 		w.add(CauseLists, 0, "the two have different lists of members, which a sync makes equal first")
 	}
 	if w.Standing == Alike || w.Standing == Neither {
@@ -132,7 +132,7 @@ func (ns *Namespace) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why,
 	}
 	declined := w.declinedThere(reply.Greeting.Floor, answer.Declines)
 	if !here || order < 0 {
-		why, err := ns.declinedHere(remote, reply.Greeting.Floor, &w, answer.Digest)
+		why, err := set.declinedHere(remote, reply.Greeting.Floor, &w, answer.Digest)
 		if err != nil {
 			return Why{}, err
 		}
@@ -172,14 +172,14 @@ func (w *Why) declinedThere(floor dbadapter.Timestamp, rule wire.Reason) bool {
 }
 
 // declinedHere notes why this node declines what the peer holds.
-func (ns *Namespace) declinedHere(remote ID, theirs dbadapter.Timestamp, w *Why, digest dbadapter.Digest) (bool, error) {
-	index := ns.Keys.Hasher.Index(w.There.Key)
-	bucket, err := ns.bucket(index)
+func (set *Set) declinedHere(remote ID, theirs dbadapter.Timestamp, w *Why, digest dbadapter.Digest) (bool, error) {
+	index := set.Keys.Hasher.Index(w.There.Key)
+	bucket, err := set.bucket(index)
 	if err != nil {
 		return false, err
 	}
-	floor := dbadapter.Timestamp(ns.vouching.floor.Load())
-	rule := ns.declines(remote, theirs, &dbadapter.Hashed{Record: w.There, Index: index, Digest: digest}, bucket)
+	floor := dbadapter.Timestamp(set.vouching.floor.Load())
+	rule := set.declines(remote, theirs, &dbadapter.Hashed{Record: w.There, Index: index, Digest: digest}, bucket)
 	due, ends := w.There.Due()
 	switch {
 	case rule == 0:
@@ -202,8 +202,8 @@ var here = map[wire.Reason]string{
 }
 
 // Unanswered explains why a peer did not answer the question.
-func (ns *Namespace) Unanswered(remote ID, q *wire.AskKey, err error) Why {
-	w := ns.local(remote, q)
+func (set *Set) Unanswered(remote ID, q *wire.AskKey, err error) Why {
+	w := set.local(remote, q)
 	w.Standing = Unknown
 	kind := CauseFailed
 	for _, c := range []struct {
@@ -225,16 +225,16 @@ func (ns *Namespace) Unanswered(remote ID, q *wire.AskKey, err error) Why {
 }
 
 // local is what this node knows by itself.
-func (ns *Namespace) local(remote ID, q *wire.AskKey) Why {
+func (set *Set) local(remote ID, q *wire.AskKey) Why {
 	var w Why
 	if !q.Held.Version.IsZero() {
 		w.Here = q.Held
-		if q.Held.Expired(ns.node.Now()) {
+		if q.Held.Expired(set.ns.node.Now()) {
 			w.add(CauseExpired, 0, "the record has expired at %s by this node's clock, and reads as absent", when(q.Held.Expires))
 		}
 	}
-	members := ns.Members()
-	for _, id := range []ID{remote, ns.node.ID} {
+	members := set.ns.Members()
+	for _, id := range []ID{remote, set.ns.node.ID} {
 		if members.Lapsed(id) {
 			w.add(CauseLapsed, 0, "%s has lapsed: the others have collected without it, and what it wrote before that they may decline", id)
 		}

@@ -17,13 +17,13 @@ import (
 // why asks another machine and explains.
 func (m *machine) why(t *testing.T, ns *Namespace, other *machine, key string) Why {
 	t.Helper()
-	q := must(ns.HeldQuestion([]byte(key)))
+	q := must(ns.sets[0].HeldQuestion([]byte(key)))
 	answer, _, err := m.ask(ns, other, q)
 	if err != nil {
-		return ns.Unanswered(other.ID, q, err)
+		return ns.sets[0].Unanswered(other.ID, q, err)
 	}
-	there := other.Namespace(ns.Keys.ID)
-	return must(ns.Explain(other.ID, q, &wire.Reply{Greeting: there.introduce(), Answer: answer}))
+	there := other.Namespace(ns.sets[0].Keys.ID)
+	return must(ns.sets[0].Explain(other.ID, q, &wire.Reply{Greeting: there.sets[0].introduce(), Answer: answer}))
 }
 
 func (w *Why) has(kinds ...CauseKind) bool {
@@ -79,9 +79,9 @@ func TestWhyForetellsTheSync(t *testing.T) {
 				if random.IntN(3) == 0 {
 					d.TTL = time.Duration(1+random.IntN(20)) * time.Second
 				}
-				_, _ = commit(sets[n].Write(d))
+				_, _ = commit(sets[n].sets[0].Write(d))
 			case 4:
-				_, _ = commit(sets[n].Delete([]byte(key)))
+				_, _ = commit(sets[n].sets[0].Delete([]byte(key)))
 			case 5:
 				ms[n].clock = ms[n].clock.Add(time.Duration(random.IntN(900)-300) * time.Second)
 			case 6:
@@ -209,14 +209,14 @@ func TestConfirms(t *testing.T) {
 	sb := must(b.join(a, invite(sa, RoleWrite)))
 	confirmed := func(v dbadapter.Version) error {
 		t.Helper()
-		q := must(sb.VersionQuestion([]byte("k"), v))
+		q := must(sb.sets[0].VersionQuestion([]byte("k"), v))
 		answer, _, err := b.ask(sb, a, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return sb.Confirms(a.ID, q, &wire.Reply{Greeting: sa.introduce(), Answer: answer})
+		return sb.sets[0].Confirms(a.ID, q, &wire.Reply{Greeting: sa.sets[0].introduce(), Answer: answer})
 	}
-	if _, err := sb.VersionQuestion([]byte("k"), dbadapter.Version{}); !errors.Is(err, dbadapter.ErrNotFound) {
+	if _, err := sb.sets[0].VersionQuestion([]byte("k"), dbadapter.Version{}); !errors.Is(err, dbadapter.ErrNotFound) {
 		t.Errorf("nothing to wait for: %v", err)
 	}
 	v1 := must(put(sb, "k", "1"))
@@ -243,21 +243,21 @@ func TestConfirms(t *testing.T) {
 		t.Errorf("gone there: %v", err)
 	}
 	// Two nodes with one identity can give one version to two contents.
-	q := must(sb.HeldQuestion([]byte("k")))
+	q := must(sb.sets[0].HeldQuestion([]byte("k")))
 	answer := &wire.KeyAnswer{Held: q.Held, Digest: q.Digest}
-	reply := &wire.Reply{Greeting: sa.introduce(), Answer: answer}
-	if err := sb.Confirms(a.ID, q, reply); err != nil {
+	reply := &wire.Reply{Greeting: sa.sets[0].introduce(), Answer: answer}
+	if err := sb.sets[0].Confirms(a.ID, q, reply); err != nil {
 		t.Errorf("the same there: %v", err)
 	}
 	answer.Digest[0]++
-	if err := sb.Confirms(a.ID, q, reply); !errors.Is(err, errNotThere) {
+	if err := sb.sets[0].Confirms(a.ID, q, reply); !errors.Is(err, errNotThere) {
 		t.Errorf("another content of the version there: %v", err)
 	}
-	sum := sa.SetQuestion()
+	sum := sa.sets[0].SetQuestion()
 	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sum.Sum}}); err != nil {
 		t.Error(err)
 	}
-	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sb.SetQuestion().Sum}}); !errors.Is(err, errNotThere) {
+	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sb.sets[0].SetQuestion().Sum}}); !errors.Is(err, errNotThere) {
 		t.Error(err)
 	}
 }

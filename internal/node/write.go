@@ -38,10 +38,10 @@ func (e *ItemError) Unwrap() error { return e.Err }
 //
 // A version that another write of this node, or a record from a peer, has overtaken
 // between its making and its commit is made anew, so that a writer reads its own write.
-// A batch is made anew as a whole; a driver commits it while it holds the namespace's
+// A batch is made anew as a whole; a driver commits it while it holds the set's
 // commits alone, so that it takes a store that was written to by other means.
 type Attempt struct {
-	ns     *Namespace
+	set    *Set
 	drafts []Draft
 	// deletes says that the one draft is a tombstone for the record that is held
 	// at each try.
@@ -52,7 +52,7 @@ type Attempt struct {
 
 // Write prepares to write drafts in one transaction. It checks them before a
 // version is made; the records that Writes makes of them are checked by Hash.
-func (ns *Namespace) Write(drafts ...Draft) (*Attempt, error) {
+func (set *Set) Write(drafts ...Draft) (*Attempt, error) {
 	if len(drafts) > dbadapter.MaxBatch {
 		return nil, fmt.Errorf("%w: a batch has at most %d writes", dbadapter.ErrLimit, dbadapter.MaxBatch)
 	}
@@ -61,34 +61,34 @@ func (ns *Namespace) Write(drafts ...Draft) (*Attempt, error) {
 			return nil, &ItemError{Item: i, Err: err}
 		}
 	}
-	return &Attempt{ns: ns, drafts: drafts}, nil
+	return &Attempt{set: set, drafts: drafts}, nil
 }
 
 // Delete prepares to replace the record under a key by a tombstone. Writes fails
 // with ErrNotFound, ErrDeleted or ErrExpired where the key holds no record.
-func (ns *Namespace) Delete(key []byte) (*Attempt, error) {
-	a, err := ns.Write(Draft{Record: dbadapter.Record{Key: key, Deleted: true}})
+func (set *Set) Delete(key []byte) (*Attempt, error) {
+	a, err := set.Write(Draft{Record: dbadapter.Record{Key: key, Deleted: true}})
 	if err == nil {
 		a.deletes = true
 	}
 	return a, err
 }
 
-// Hold takes the namespace's commits for the attempt: versions are made and
+// Hold takes the set's commits for the attempt: versions are made and
 // committed while it is held. release gives them back.
 func (a *Attempt) Hold() (release func()) {
 	if len(a.drafts) == 1 {
-		a.ns.commits.single()
-		return a.ns.commits.RUnlock
+		a.set.commits.single()
+		return a.set.commits.RUnlock
 	}
-	a.ns.commits.Lock()
-	return a.ns.commits.Unlock
+	a.set.commits.Lock()
+	return a.set.commits.Unlock
 }
 
 // Writes gives the drafts versions of now and signs them.
 func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 	a.tries++
-	snap, err := a.ns.Store.Snapshot()
+	snap, err := a.set.Store.Snapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 	key := func(i int) []byte { return a.drafts[i].Record.Key }
 	holdings := holdings{
 		snap: snap, keys: len(a.drafts), key: key,
-		index: func(i int) dbadapter.Index { return a.ns.Keys.Hasher.Index(key(i)) },
+		index: func(i int) dbadapter.Index { return a.set.Keys.Hasher.Index(key(i)) },
 	}
 	for i, d := range a.drafts {
 		held, err := holdings.under(i)
@@ -105,18 +105,18 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 			return nil, err
 		}
 		if a.deletes {
-			if d.If, err = a.ns.mayDelete(held); err != nil {
+			if d.If, err = a.set.mayDelete(held); err != nil {
 				return nil, err
 			}
 		}
-		version, err := a.ns.nextVersion()
+		version, err := a.set.ns.nextVersion()
 		if err != nil {
 			return nil, err
 		}
 		r := d.Record
 		r.Version = version
 		if d.TTL > 0 {
-			r.Expires = a.ns.expiry(d.TTL)
+			r.Expires = a.set.expiry(d.TTL)
 		}
 		// What a record replaces is what its writer could see. A write of this node
 		// that comes in between, which two calls at once may make of one key, needs
@@ -124,21 +124,21 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		if held != nil {
 			r.Replace(held)
 		}
-		hashed, err := dbadapter.Hash(a.ns.Keys.Hasher, r)
+		hashed, err := dbadapter.Hash(a.set.Keys.Hasher, r)
 		if err != nil {
 			return nil, err
 		}
 		a.writes[i] = dbadapter.Write{Record: hashed, If: d.If, Must: len(a.drafts) > 1}
 	}
-	return a.writes, a.ns.authorize(a.writes)
+	return a.writes, a.set.authorize(a.writes)
 }
 
 // mayDelete binds a deletion to the record that is held.
-func (ns *Namespace) mayDelete(held *dbadapter.Record) (*dbadapter.Version, error) {
+func (set *Set) mayDelete(held *dbadapter.Record) (*dbadapter.Version, error) {
 	if held == nil {
 		return nil, dbadapter.ErrNotFound // the caller names the key
 	}
-	if err := ns.Absent(held); err != nil {
+	if err := set.Absent(held); err != nil {
 		return nil, err
 	}
 	return &held.Version, nil
@@ -149,18 +149,18 @@ func (ns *Namespace) mayDelete(held *dbadapter.Record) (*dbadapter.Version, erro
 func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool, err error) {
 	single := len(a.drafts) == 1
 	if failed == nil {
-		a.ns.written(a.writes, outcomes)
-		a.ns.push(a.writes, outcomes)
+		a.set.written(a.writes, outcomes)
+		a.set.push(a.writes, outcomes)
 	}
 	for i, o := range outcomes {
 		switch o.Result {
 		case dbadapter.Full:
 			return false, &ItemError{Item: i, Err: fmt.Errorf("%q: %w", a.drafts[i].Record.Key, errFull)}
 		case dbadapter.Dominated: // a version came past the clock
-			if _, err := a.ns.versionAt(hlc.Timestamp(o.Held.Clock)); err != nil {
+			if _, err := a.set.ns.versionAt(hlc.Timestamp(o.Held.Clock)); err != nil {
 				return false, &ItemError{Item: i, Held: o.Held, Err: err}
 			}
-			a.ns.clock.Observe(hlc.Timestamp(o.Held.Clock))
+			a.set.ns.clock.Observe(hlc.Timestamp(o.Held.Clock))
 			return a.retry()
 		case dbadapter.Conflict:
 			switch {
@@ -197,18 +197,18 @@ func (ns *Namespace) versionAt(at hlc.Timestamp) (dbadapter.Version, error) {
 }
 
 // authorize signs writes of this node, if its role lets it write.
-func (ns *Namespace) authorize(writes []dbadapter.Write) error {
-	if err := ns.mustHave(RoleWrite, "ask an admin for the role write"); err != nil {
+func (set *Set) authorize(writes []dbadapter.Write) error {
+	if err := set.ns.mustHave(RoleWrite, "ask an admin for the role write"); err != nil {
 		return err
 	}
-	members := ns.Members()
+	members := set.ns.Members()
 	if members.Policy().Unsigned {
 		return nil
 	}
-	if err := ns.covered(members, writes); err != nil {
+	if err := set.covered(members, writes); err != nil {
 		return err
 	}
-	if err := ns.sign(writes); err != nil {
+	if err := set.sign(writes); err != nil {
 		return fmt.Errorf("sign: %w", err)
 	}
 	return nil
@@ -217,10 +217,10 @@ func (ns *Namespace) authorize(writes []dbadapter.Write) error {
 // covered refuses writes that the other members would: a role that was given anew
 // begins by the clock of the admin that gave it. What this node imports is dated so that
 // its role covers it.
-func (ns *Namespace) covered(members *Members, writes []dbadapter.Write) error {
+func (set *Set) covered(members *Members, writes []dbadapter.Write) error {
 	for i := range writes {
 		v := writes[i].Record.Version
-		if v.Writer == ns.self && !members.MayWrite(ns.self, v.Clock) {
+		if v.Writer == set.ns.self && !members.MayWrite(set.ns.self, v.Clock) {
 			return fmt.Errorf("%w: this node's role does not cover a write of %s: by the clock of the admin that gave the role it begins later, or is over; compare the two clocks",
 				ErrDenied, v.Clock.Time().UTC().Format(time.RFC3339))
 		}

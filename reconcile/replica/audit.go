@@ -20,6 +20,11 @@ type Drift struct {
 // Any reports whether there is drift.
 func (d Drift) Any() bool { return d != Drift{} }
 
+// Plus is what has drifted of two sets.
+func (d Drift) Plus(of Drift) Drift {
+	return Drift{d.Ranges + of.Ranges, d.Cells + of.Cells, d.Estimator || of.Estimator}
+}
+
 // String says what has drifted.
 func (d Drift) String() string {
 	s := fmt.Sprintf("the sums of %d ranges and %d cells of the sketch", d.Ranges, d.Cells)

@@ -95,7 +95,7 @@ func (p *process) question(remote int, patience time.Duration, q wire.Question, 
 func (p *process) askOnce(remote int, patience time.Duration, q wire.Question, done func(*Question, error)) (cut func()) {
 	n := p.node
 	there := n.cluster.nodes[remote]
-	ask, err := p.ns.Ask(there.id, patience, q)
+	ask, err := p.set.Ask(there.id, patience, q)
 	if err != nil {
 		done(nil, err)
 		return func() {}
@@ -129,7 +129,7 @@ func (p *process) askOnce(remote int, patience time.Duration, q wire.Question, d
 			m, _, err := wire.Read(bytes.NewReader(frame))
 			var reply *wire.Reply
 			if err == nil {
-				reply, err = p.ns.Answered(there.id, ask, m)
+				reply, err = p.set.Answered(there.id, ask, m)
 			}
 			n.world.Note("answered", n.number, remote, frame)
 			end(reply, err)
@@ -257,7 +257,7 @@ type Explained struct {
 func (n *Node) Why(remote int, key string, told func(*Explained)) {
 	n.joinedDo(func(p *process) error {
 		p.flush()
-		q, err := p.ns.HeldQuestion([]byte(key))
+		q, err := p.set.HeldQuestion([]byte(key))
 		if err != nil {
 			return err
 		}
@@ -271,9 +271,9 @@ func (n *Node) Why(remote int, key string, told func(*Explained)) {
 			list := p.ns.Members()
 			e.Lapsed = list.Lapsed(id) || list.Lapsed(n.id)
 			if err == nil {
-				e.Why, e.Err = p.ns.Explain(id, q, question.Reply)
+				e.Why, e.Err = p.set.Explain(id, q, question.Reply)
 			} else {
-				e.Why = p.ns.Unanswered(id, q, err)
+				e.Why = p.set.Unanswered(id, q, err)
 			}
 			told(e)
 		})

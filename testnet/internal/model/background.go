@@ -24,7 +24,7 @@ func (n *Node) Sync(remote int, a node.Ask, done func(error)) {
 			done(errNoNamespace)
 			return
 		}
-		p.sync(remote, p.ns.Course(n.cluster.nodes[remote].id, a), done)
+		p.sync(remote, p.set.Course(n.cluster.nodes[remote].id, a), done)
 	})
 }
 
@@ -35,7 +35,7 @@ func (p *process) sync(remote int, course *node.Course, done func(error)) {
 
 // syncThen begins a sync of everything, both ways.
 func (p *process) syncThen(remote int, done func(reconcile.Report, error)) {
-	p.follow(remote, p.ns.Course(p.node.cluster.nodes[remote].id, node.Ask{}), done)
+	p.follow(remote, p.set.Course(p.node.cluster.nodes[remote].id, node.Ask{}), done)
 }
 
 func (p *process) follow(remote int, course *node.Course, done func(reconcile.Report, error)) {
@@ -113,12 +113,12 @@ func (p *process) turns() {
 			p.core.Schedule.Done(t)
 			p.turns()
 		}
-		if p.ns == nil || !p.core.Schedule.Due(p.ns, t.Remote, p.time()) {
+		if p.ns == nil || !p.core.Schedule.Due(p.set, t.Remote, p.time()) {
 			p.core.Schedule.Done(t)
 			continue
 		}
-		p.sync(remote, p.ns.Course(t.Remote, node.Ask{}), func(err error) {
-			p.core.Schedule.Note(p.ns, t.Remote, p.time(), n.cluster.nodes[remote].Up(), err)
+		p.sync(remote, p.set.Course(t.Remote, node.Ask{}), func(err error) {
+			p.core.Schedule.Note(p.set, t.Remote, p.time(), n.cluster.nodes[remote].Up(), err)
 			over()
 		})
 	}

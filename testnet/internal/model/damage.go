@@ -46,7 +46,7 @@ func (n *Node) spoil(change func(live *replica.Live, summary []byte)) {
 		return
 	}
 	p.flush()
-	live := p.ns.Live
+	live := p.set.Live
 	seq, summary := live.Summary()
 	none := func(func(dbadapter.Change, error) bool) {}
 	change(live, summary)
@@ -68,8 +68,8 @@ func (n *Node) FlipCell(bit uint64) {
 func (n *Node) tell(c dbadapter.Change) {
 	n.spoil(func(*replica.Live, []byte) {}) // no snapshot looks back behind it
 	p := n.process
-	_, _, c.Seq = p.ns.Live.State()
-	p.ns.Live.Observe([]dbadapter.Change{c})
+	_, _, c.Seq = p.set.Live.State()
+	p.set.Live.Observe([]dbadapter.Change{c})
 }
 
 // FlipSum flips a bit of what is kept of a range: 64 of the number of records, then 256
@@ -127,7 +127,7 @@ func (n *Node) drawPair(a, b uint64) rateless.Pair {
 
 // keptSums is what the process keeps of each range.
 func (p *process) keptSums() []dbadapter.Sum {
-	snap, err := p.ns.Live.Snapshot(context.Background(), p.store, nil)
+	snap, err := p.set.Live.Snapshot(context.Background(), p.store, nil)
 	if err != nil {
 		panic(err) // it is in memory, and open
 	}
@@ -152,7 +152,7 @@ func (p *process) wrong() (w Wrong, sums []Deviation) {
 	if p.node.strikes == 0 || p.ns == nil {
 		return w, nil
 	}
-	live, err := p.ns.Live.Snapshot(context.Background(), p.store, nil)
+	live, err := p.set.Live.Snapshot(context.Background(), p.store, nil)
 	if err != nil {
 		panic(err) // it is in memory, and open
 	}
@@ -191,7 +191,7 @@ func (p *process) compute() *right {
 	if p.right.sums != nil && len(dump) == len(p.right.dump) && (len(dump) == 0 || &dump[0] == &p.right.dump[0]) {
 		return &p.right
 	}
-	h := p.ns.Keys.Hasher
+	h := p.set.Keys.Hasher
 	sums := make([]dbadapter.Sum, dbadapter.Ranges)
 	buckets := map[dbadapter.Index]*dbadapter.Bucket{}
 	for i := range dump { // by key, as a bucket takes them
@@ -205,7 +205,7 @@ func (p *process) compute() *right {
 		}
 		b.Add(&r)
 	}
-	sketch := rateless.NewSketch(p.ns.Keys.Cells, damagedCells)
+	sketch := rateless.NewSketch(p.set.Keys.Cells, damagedCells)
 	for i, b := range buckets {
 		sketch.Add(coded.Pair(i, b.Pair(h).Checksum))
 	}

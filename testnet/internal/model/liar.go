@@ -64,8 +64,8 @@ func (p *process) backdate(r *dbadapter.Record, by time.Duration) error {
 	r.Version = dbadapter.Version{
 		Clock: dbadapter.TimestampAt(n.wall.now().Add(-by)), Writer: writer, Incarnation: p.draw(node.ForIncarnation),
 	}
-	r.Signature = ed25519.Sign(keyOf(n.number), node.SignedBytes(p.ns.Keys.ID, r))
-	hashed, err := dbadapter.Hash(p.ns.Keys.Hasher, *r)
+	r.Signature = ed25519.Sign(keyOf(n.number), node.SignedBytes(p.set.Keys.ID, r))
+	hashed, err := dbadapter.Hash(p.set.Keys.Hasher, *r)
 	if err != nil {
 		return err
 	}

@@ -85,6 +85,9 @@ func (p *process) open(s *node.State) (err error) {
 			return p.store, err
 		},
 	})
+	if err == nil {
+		p.set = p.ns.Sets()[0]
+	}
 	return err
 }
 

@@ -49,8 +49,9 @@ type process struct {
 	node     *Node
 	core     *node.Node
 	ns       *node.Namespace // nil until the node has joined
-	store    *store          // of the data of ns
-	control  *store          // of its control namespace
+	set      *node.Set       // of its records
+	store    *store          // of set
+	control  *store          // of the control namespace
 	drawn    [node.Purposes]uint64
 	sessions []*session
 	asking   []*sim.Stream // of its own questions

@@ -12,7 +12,7 @@ import (
 
 // pushable makes the process look for what to push, as soon as what it does is done: the
 // namespace's locks are held.
-func (p *process) pushable(*node.Namespace) {
+func (p *process) pushable(*node.Set) {
 	if !p.woken {
 		p.woken = true
 		p.after(0, p.push)
@@ -28,17 +28,17 @@ func (p *process) push() {
 		return
 	}
 	audience, _ := p.ns.Audience()
-	push, wait := p.ns.NextPush()
-	for ; push != nil; push, wait = p.ns.NextPush() {
-		if to, whole := p.ns.Direct(audience, p.lines()); whole {
-			p.say(to, push.Direct(), (*node.Namespace).ArrivedDirectly)
+	push, wait := p.set.NextPush()
+	for ; push != nil; push, wait = p.set.NextPush() {
+		if to, whole := p.set.Direct(audience, p.lines()); whole {
+			p.say(to, push.Direct(), (*node.Set).ArrivedDirectly)
 			continue
 		}
-		p.say(slices.Sorted(maps.Keys(audience)), push.Bytes(), (*node.Namespace).Arrived)
+		p.say(slices.Sorted(maps.Keys(audience)), push.Bytes(), (*node.Set).Arrived)
 	}
-	with, _, pause := p.ns.NextSync()
+	with, _, pause := p.set.NextSync()
 	if with != "" {
-		p.sync(c.byID[with].number, p.ns.Course(with, node.Ask{}), func(err error) { p.ns.HastenedDone(with, with, err) })
+		p.sync(c.byID[with].number, p.set.Course(with, node.Ask{}), func(err error) { p.set.HastenedDone(with, with, err) })
 	}
 	if wait == 0 || pause > 0 && pause < wait {
 		wait = pause
@@ -92,7 +92,7 @@ func (p *process) line(to *Node) int {
 }
 
 // say sends a push to other nodes, which take it in this way.
-func (p *process) say(to []node.ID, push []byte, take func(*node.Namespace, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+func (p *process) say(to []node.ID, push []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
 	c := p.node.cluster
 	c.pushed++
 	message := c.pushed
@@ -111,13 +111,13 @@ func (p *process) say(to []node.ID, push []byte, take func(*node.Namespace, node
 }
 
 // hear takes a push of another node.
-func (p *process) hear(from node.ID, push []byte, take func(*node.Namespace, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+func (p *process) hear(from node.ID, push []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
 	if p.ns == nil {
 		return
 	}
-	a, verdict, err := take(p.ns, from, push)
+	a, verdict, err := take(p.set, from, push)
 	if verdict == node.PushTaken {
-		err = p.ns.CommitArrivals(context.Background(), []*node.Arrival{a})
+		err = p.set.CommitArrivals(context.Background(), []*node.Arrival{a})
 	}
 	p.refused(err)
 }

@@ -85,10 +85,10 @@ func TestPushedUnderLoss(t *testing.T) {
 	if half > 100*time.Millisecond || most > 5*time.Second {
 		t.Error("a write is late")
 	}
-	first := cl.Node(0).process.ns.Live
+	first := cl.Node(0).process.set.Live
 	digest, records, _ := first.State()
 	for _, n := range cl.Nodes() {
-		if d, r, _ := n.process.ns.Live.State(); d != digest || r != records {
+		if d, r, _ := n.process.set.Live.State(); d != digest || r != records {
 			t.Errorf("node %d holds another set", n.number)
 		}
 	}

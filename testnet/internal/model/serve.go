@@ -113,13 +113,13 @@ func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *sess
 		return nil
 	}
 	remote := n.cluster.nodes[from].id
-	ns, done, err := p.core.Answer(remote, hello)
+	part, done, err := p.core.Answer(remote, hello)
 	if err != nil {
 		p.refuse(s, from, err)
 		return nil
 	}
-	x, err := p.begin(from, 1, m, node.AskOf(ns, hello), func(x *session) (*node.Conversation, error) {
-		return ns.Respond(context.Background(), remote, hello, size, x.enter), nil
+	x, err := p.begin(from, 1, m, part.AskOf(hello), func(x *session) (*node.Conversation, error) {
+		return part.Respond(context.Background(), remote, hello, size, x.enter), nil
 	})
 	if err != nil {
 		done()

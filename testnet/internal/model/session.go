@@ -145,7 +145,7 @@ func (p *process) dial(remote int, a node.Ask, finish func(reconcile.Report, err
 				return nil
 			}}
 		}
-		return p.ns.Initiate(context.Background(), there.id, a, x.enter)
+		return p.set.Initiate(context.Background(), there.id, a, x.enter)
 	})
 	if err != nil {
 		finish(reconcile.Report{}, err)
@@ -160,7 +160,7 @@ func (p *process) dial(remote int, a node.Ask, finish func(reconcile.Report, err
 		n.short[remote] = m.stray == nil
 	}
 	n.cluster.last[[2]int{n.number, remote}] = x.tape
-	x.done = p.ns.Call(there.id, a)
+	x.done = p.set.Call(there.id, a)
 	x.listen(n.cluster.Net.Dial(n.number, remote, func(s *sim.Stream) bool { return there.accept(s, n.number, m) }))
 	x.pump()
 }

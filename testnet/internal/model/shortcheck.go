@@ -35,7 +35,7 @@ func (p *process) shortStray(there *Node) *stray {
 		if count != 1 {
 			v = keyhash.Sub(0, s1)
 		}
-		one := rateless.NewSketch(p.ns.Keys.Cells, j+1)
+		one := rateless.NewSketch(p.set.Keys.Cells, j+1)
 		one.Add(rateless.Pair{Index: rateless.Index(k), Checksum: rateless.Checksum(v)})
 		alone := one.Prefix(j + 1)[j]
 		right := alone.Check

@@ -44,7 +44,7 @@ func (n *Node) Get(key string) ([]byte, bool) {
 	}
 	records := n.process.records()
 	at, ok := slices.BinarySearchFunc(records, key, func(r dbadapter.Record, key string) int { return strings.Compare(string(r.Key), key) })
-	if !ok || !n.process.ns.Present(&records[at]) {
+	if !ok || !n.process.set.Present(&records[at]) {
 		return nil, false
 	}
 	return records[at].Value, true
@@ -55,7 +55,7 @@ func (n *Node) State() (dbadapter.Digest, uint64) {
 	if n.process.ns == nil {
 		return dbadapter.Digest{}, 0
 	}
-	digest, records, _ := n.process.ns.Live.State()
+	digest, records, _ := n.process.set.Live.State()
 	return digest, records
 }
 
@@ -66,12 +66,12 @@ func (n *Node) Cells(most int) ([]rateless.Cell, error) {
 	if p.ns == nil {
 		return nil, nil
 	}
-	snap, err := p.ns.Live.Snapshot(context.Background(), p.store, nil)
+	snap, err := p.set.Live.Snapshot(context.Background(), p.store, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Close()
-	return snap.Cells(0, min(most, p.ns.Live.Cells()))
+	return snap.Cells(0, min(most, p.set.Live.Cells()))
 }
 
 // Busy reports whether a session runs at the node, or a write waits for its
@@ -133,7 +133,7 @@ func (n *Node) FloorAt() dbadapter.Timestamp {
 // joined.
 func (n *Node) Floor() (floor time.Time) {
 	if n.process != nil && n.process.ns != nil {
-		floor = n.process.ns.Collection().Floor
+		floor = n.process.set.Collection().Floor
 	}
 	return floor
 }

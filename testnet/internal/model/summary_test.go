@@ -129,12 +129,12 @@ func (x *trial) check() {
 	if held != len(x.acked) {
 		x.Fatalf("%d of %d acknowledged records are held", held, len(x.acked))
 	}
-	anew := replica.New(x.ns.Keys)
+	anew := replica.New(x.ns.Sets()[0].Keys)
 	if err := anew.Load(context.Background(), snap, nil); err != nil {
 		x.Fatal(err)
 	}
 	wantSeq, want := anew.Summary()
-	gotSeq, got := x.ns.Live.Summary()
+	gotSeq, got := x.ns.Sets()[0].Live.Summary()
 	if gotSeq != wantSeq || !slices.Equal(got, want) {
 		x.Fatalf("after a start with %+v, change %d, the state is another one than that of the records, change %d", x.how, gotSeq, wantSeq)
 	}
@@ -151,7 +151,7 @@ func (x *trial) write() (writes int) {
 		if r.Deleted = x.random.IntN(8) == 0; !r.Deleted {
 			r.Value = fmt.Append(nil, x.now)
 		}
-		hashed, err := dbadapter.Hash(x.ns.Keys.Hasher, r)
+		hashed, err := dbadapter.Hash(x.ns.Sets()[0].Keys.Hasher, r)
 		if err != nil {
 			x.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func (x *trial) collect() {
 	if err != nil {
 		x.Fatal(err)
 	}
-	hashed, err := dbadapter.Hash(x.ns.Keys.Hasher, r)
+	hashed, err := dbadapter.Hash(x.ns.Sets()[0].Keys.Hasher, r)
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestSummaries(t *testing.T) {
 func TestSummaryOfAnother(t *testing.T) {
 	x := newTrial(t, 1, 0)
 	x.live(200)
-	seq, _ := x.ns.Live.Summary()
+	seq, _ := x.ns.Sets()[0].Live.Summary()
 	other := replica.New(reconcile.DeriveKeys(dbadapter.Secret{2}, nil))
 	_, summary := other.Summary()
 	if err := x.store.SaveSummary(context.Background(), seq, summary); err != nil {

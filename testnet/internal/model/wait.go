@@ -49,7 +49,7 @@ func (p *process) wait(o *WaitFor) error {
 	var about *wire.AskKey
 	version := o.Version
 	if o.Key != "" {
-		if about, err = p.ns.VersionQuestion([]byte(o.Key), version); err != nil {
+		if about, err = p.set.VersionQuestion([]byte(o.Key), version); err != nil {
 			return err
 		}
 		version = about.Held.Version
@@ -68,7 +68,7 @@ func (p *process) wait(o *WaitFor) error {
 		p.after(o.For, one.end)
 	}
 	for _, id := range w.Of() {
-		x := &errand{Errand: p.ns.Errand(id, about), of: one, id: id, member: n.cluster.byID[id].number, begun: n.world.Now()}
+		x := &errand{Errand: p.set.Errand(id, about), of: one, id: id, member: n.cluster.byID[id].number, begun: n.world.Now()}
 		one.cut = append(one.cut, func() { x.cut() })
 		x.cut = func() {}
 		x.run()

@@ -161,7 +161,7 @@ func (n *Node) program(name string) *program {
 
 // last is the last change of the log.
 func (p *process) last() uint64 {
-	_, _, seq := p.ns.Live.State()
+	_, _, seq := p.set.Live.State()
 	return seq
 }
 
@@ -196,15 +196,15 @@ func (p *process) watch(g *program) {
 	var w *node.Watcher
 	var err error
 	if b.Now { // as peer's Namespace.Cursor, or what came before the first event could be missed
-		if w, err = p.ns.NewWatcher("", nil); err == nil {
+		if w, err = p.set.NewWatcher("", nil); err == nil {
 			g.cursor = w.Cursor()
 		}
 	}
 	if err == nil {
-		w, err = p.ns.NewWatcher(g.cursor, []byte(g.Prefix))
+		w, err = p.set.NewWatcher(g.cursor, []byte(g.Prefix))
 	}
 	if err == nil && p.feeding == nil {
-		p.feeding, err = p.ns.NewWatcher("", nil)
+		p.feeding, err = p.set.NewWatcher("", nil)
 	}
 	if err != nil {
 		n.cluster.Watches.Failed(n.number, g.Program, err)
@@ -243,7 +243,7 @@ func (p *process) feed() {
 		p.windows = p.windows[max(0, len(p.windows)-feedWindows):]
 	}
 	if p.feeding == nil {
-		p.feeding, _ = p.ns.NewWatcher("", nil) // it reads no cursor
+		p.feeding, _ = p.set.NewWatcher("", nil) // it reads no cursor
 	}
 	for _, g := range p.node.programs {
 		if g.at != nil && g.at.waiting {

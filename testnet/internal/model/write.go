@@ -19,19 +19,19 @@ func (n *Node) Write(records []dbadapter.Record, told Told) {
 	for i, r := range records {
 		drafts[i].Record = r
 	}
-	n.ask(len(records), told, func(p *process) (*node.Attempt, error) { return p.ns.Write(drafts...) })
+	n.ask(len(records), told, func(p *process) (*node.Attempt, error) { return p.set.Write(drafts...) })
 }
 
 // WriteFor puts a record that expires.
 func (n *Node) WriteFor(r dbadapter.Record, ttl time.Duration, told Told) {
-	n.ask(1, told, func(p *process) (*node.Attempt, error) { return p.ns.Write(node.Draft{Record: r, TTL: ttl}) })
+	n.ask(1, told, func(p *process) (*node.Attempt, error) { return p.set.Write(node.Draft{Record: r, TTL: ttl}) })
 }
 
 // Delete deletes the record under a key, if there is one.
 func (n *Node) Delete(key []byte, told Told) {
 	n.ask(1, told, func(p *process) (*node.Attempt, error) {
 		p.flush() // so that a writer that deletes sees what it wrote before
-		return p.ns.Delete(key)
+		return p.set.Delete(key)
 	})
 }
 
@@ -167,7 +167,7 @@ func (p *process) importOne(item *node.Item) (version dbadapter.Version, err err
 	if p.ns == nil {
 		return version, errNoNamespace
 	}
-	im := p.ns.Import()
+	im := p.set.Import()
 	if err := im.Check(item); err != nil {
 		return version, err
 	}
@@ -195,5 +195,5 @@ func (n *Node) Rejected() []node.Rejection {
 	if n.process == nil || n.process.ns == nil {
 		return nil
 	}
-	return n.process.ns.Rejected()
+	return n.process.set.Rejected()
 }

@@ -1,0 +1,45 @@
+package node
+
+import (
+	"context"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// Set is a set of records of a namespace that is synced, pushed and collected by itself,
+// with what the node has decided about it. The records are in the part that it embeds;
+// members, clock and state are the namespace's.
+type Set struct {
+	Part
+
+	// committed, if not nil, is told after each commit.
+	committed func()
+	rejected  rejections
+	askers    askers
+	equal     equal
+	vouching  vouching
+	sweeping  sync.Mutex // one sweep runs at a time
+	left      left
+	turn      turn
+	reach     reach
+	outbox    outbox
+	// hastening are the syncs that pushes bring about.
+	hastening hastening
+}
+
+// open opens the set's records.
+func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, o *Opening) error {
+	set.Part.set, set.committed = set, o.Committed
+	return set.Part.open(ctx, ns, keys, o.Store)
+}
+
+// observe is told of each commit.
+func (set *Set) observe(changes []dbadapter.Change) {
+	set.wakeAskers(changes)
+	if set.committed != nil {
+		set.committed()
+	}
+	set.stir()
+}
