@@ -43,6 +43,7 @@ const (
 	CauseCollectedHere  = node.CauseCollectedHere
 	CauseExpired        = node.CauseExpired
 	CauseConflict       = node.CauseConflict
+	CauseRests          = node.CauseRests
 	CauseLapsed         = node.CauseLapsed
 	CauseLists          = node.CauseLists
 	CauseNotSynced      = node.CauseNotSynced

@@ -71,12 +71,19 @@ func (d *Declined) add(h *dbadapter.Hashed, why wire.Reason) {
 	d.records[nameOf(h)] = r
 }
 
+// Of is what is remembered of a record; ok is false if the peer has not declined it.
+func (d *Declined) Of(r *dbadapter.Hashed) (_ DeclinedRecord, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	one, ok := d.records[nameOf(r)]
+	return one, ok
+}
+
 // reason is why a record was declined; 0 if it was not.
 func (d *Declined) reason(r *dbadapter.Hashed) wire.Reason {
 	if d == nil {
 		return 0
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.records[nameOf(r)].Reason
+	one, _ := d.Of(r)
+	return one.Reason
 }

@@ -106,7 +106,7 @@ func (a *Asked) Answer() (m *wire.Reply, settled bool, err error) {
 	m = &wire.Reply{}
 	switch q := a.ask.Question.(type) {
 	case *wire.AskKey:
-		m.Answer, settled, err = a.set.answerKey(a.remote, a.ask.Greeting.Floor, q)
+		m.Answer, settled, err = a.set.answerKey(a.remote, &a.ask.Greeting, q)
 	case *wire.AskSet:
 		m.Answer, settled = a.set.answerSet(q)
 	case *wire.AskStatus:
@@ -136,7 +136,7 @@ func (set *Set) sum() dbadapter.Sum {
 }
 
 // answerKey tells what is held under a key: a snapshot has what is durable.
-func (set *Set) answerKey(remote ID, floor dbadapter.Timestamp, q *wire.AskKey) (*wire.KeyAnswer, bool, error) {
+func (set *Set) answerKey(remote ID, theirs *wire.Greeting, q *wire.AskKey) (*wire.KeyAnswer, bool, error) {
 	index := set.Keys.Hasher.Index(q.Held.Key)
 	bucket, err := set.bucket(index)
 	if err != nil {
@@ -146,10 +146,14 @@ func (set *Set) answerKey(remote ID, floor dbadapter.Timestamp, q *wire.AskKey) 
 	answer := &wire.KeyAnswer{}
 	if held != nil {
 		answer.Held, answer.Digest = head(held), held.Digest
+		if held.Version.Compare(q.Held.Version) > 0 {
+			rule, rest := set.restsWith(remote, theirs.List, &held.Record, held.Digest)
+			answer.Declined, answer.Rest = rule, uint64(rest.Milliseconds())
+		}
 	}
 	if !q.Held.Version.IsZero() && (held == nil || held.Version.Compare(q.Held.Version) < 0) {
 		asked := dbadapter.Hashed{Record: q.Held, Index: index, Digest: q.Digest}
-		answer.Declines = set.declines(remote, floor, &asked, bucket)
+		answer.Declines = set.declines(remote, theirs.Floor, &asked, bucket)
 	}
 	return answer, held != nil && held.Version.Compare(q.Held.Version) >= 0, nil
 }

@@ -42,10 +42,37 @@ func (d *declined) by(id ID, clock func() time.Time, skew time.Duration) *reconc
 		d.of[id] = one
 	}
 	now := clock().Round(0) // a monotonic reading would hide that the clock was set
-	setBack := now.Before(one.seen.Add(-clockSlack))
+	one.Forget(func(r reconcile.DeclinedRecord) bool { return one.rest(&r, now, skew) == 0 })
 	one.seen = now
-	one.Forget(func(r reconcile.DeclinedRecord) bool { return setBack || !now.Before(again(&r, skew)) })
 	return one.Declined
+}
+
+// rest is for how long a record that the peer has declined is not offered again.
+func (d *declinedBy) rest(r *reconcile.DeclinedRecord, now time.Time, skew time.Duration) time.Duration {
+	if now.Before(d.seen.Add(-clockSlack)) {
+		return 0
+	}
+	return max(0, again(r, skew).Sub(now))
+}
+
+// rests is why a peer has declined a record, and for how long it is not offered to it again;
+// 0 if it is with the next sync. list is the digest of the peer's list of members.
+func (d *declined) rests(id ID, list roster.Digest, r *dbadapter.Hashed, now time.Time, skew time.Duration) (wire.Reason, time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	one := d.of[id]
+	if one == nil {
+		return 0, 0
+	}
+	of, ok := one.Of(r)
+	if !ok || one.list != list && of.Reason != wire.ReasonClock {
+		return 0, 0
+	}
+	rest := one.rest(&of, now.Round(0), skew)
+	if rest == 0 {
+		return 0, 0
+	}
+	return of.Reason, rest
 }
 
 // under notes the list of members that a peer greets with. Under another one than

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -47,6 +48,9 @@ const (
 	// expired; CauseCollectedHere: this node has.
 	CauseCollectedThere CauseKind = "collected there"
 	CauseCollectedHere  CauseKind = "collected here"
+	// CauseRests: one of the two has declined in an earlier sync what the other holds, which
+	// offers it again after a time only.
+	CauseRests CauseKind = "declined before"
 	// CauseExpired: the record that this node holds has expired by its clock.
 	CauseExpired CauseKind = "expired"
 	// CauseConflict: the greater of the two records was written beside the other one,
@@ -145,6 +149,9 @@ func (set *Set) Explain(remote ID, q *wire.AskKey, reply *wire.Reply) (Why, erro
 	if here && there && order != 0 && !greater.Supersedes(less.Version) {
 		w.add(CauseConflict, 0, "version %s was written without knowledge of version %s, which gives way to it and is kept as a conflict where it was held", greater.Version, less.Version)
 	}
+	if !declined && w.Standing != TwoContents {
+		declined = set.declinedBefore(remote, reply.Greeting.List, q, answer, &w)
+	}
 	if !declined {
 		w.add(CauseNotSynced, 0, "no sync of the two has carried version %s yet", greater.Version)
 	}
@@ -169,6 +176,35 @@ func (w *Why) declinedThere(floor dbadapter.Timestamp, rule wire.Reason) bool {
 		w.add(CauseDeclinedThere, rule, "the peer declines version %s: %s", w.Here.Version, rule)
 	}
 	return true
+}
+
+// declinedBefore notes that the side that holds the greater version does not offer it with
+// the next sync, since the other side has declined it.
+func (set *Set) declinedBefore(remote ID, list roster.Digest, q *wire.AskKey, a *wire.KeyAnswer, w *Why) bool {
+	if w.Here.Version.Compare(w.There.Version) < 0 {
+		if a.Declined == 0 {
+			return false
+		}
+		rest := time.Duration(a.Rest) * time.Millisecond
+		w.add(CauseRests, a.Declined, "this node has declined version %s: %s; the peer offers it again in %s", w.There.Version, here[a.Declined], rest)
+		return true
+	}
+	rule, rest := set.restsWith(remote, list, &w.Here, q.Digest)
+	if rule == 0 {
+		return false
+	}
+	w.add(CauseRests, rule, "the peer has declined version %s: %s; this node offers it again in %s", w.Here.Version, rule, rest)
+	return true
+}
+
+// restsWith is why a peer has declined a record, and for how long this node does not offer it
+// again, in whole milliseconds; 0 if it does with the next sync.
+func (set *Set) restsWith(remote ID, list roster.Digest, r *dbadapter.Record, digest dbadapter.Digest) (wire.Reason, time.Duration) {
+	rule, rest := set.declined.rests(remote, list, &dbadapter.Hashed{Record: *r, Digest: digest}, set.ns.node.Now(), set.ns.Members().Policy().MaxSkew)
+	if rule == 0 {
+		return 0, 0
+	}
+	return rule, min(rest.Truncate(time.Millisecond)+time.Millisecond, wire.MaxRest*time.Millisecond)
 }
 
 // declinedHere notes why this node declines what the peer holds.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,51 @@ func standingOf(here, there dbadapter.Record, errHere, errThere error) Standing 
 		return "newer here"
 	}
 	return "newer there"
+}
+
+// A record that a peer has declined for its clock, which was behind, and would take by now
+// travels only when the node that holds it offers it again: both sides say so, and when.
+func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	b.clock = a.clock.Add(-time.Hour)
+	a.clock = a.clock.Add(time.Second)
+	must(put(sa, "k", "1"))
+	if _, _, err := a.sync(sa, b, Ask{}); !errors.Is(err, ErrRejected) {
+		t.Fatalf("a record of the future was taken: %v", err)
+	}
+	b.clock = a.clock
+	both := func() (kinds [2]string, texts [2]string) {
+		for i, w := range []Why{a.why(t, sa, b, "k"), b.why(t, sb, a, "k")} {
+			if len(w.Causes) != 1 {
+				t.Fatalf("%+v", w)
+			}
+			kinds[i], texts[i] = string(w.Causes[0].Kind), w.Causes[0].Text
+		}
+		return kinds, texts
+	}
+	kinds, texts := both()
+	for i, want := range []string{"this node offers it again in 5m", "the peer offers it again in 5m"} {
+		if kinds[i] != string(CauseRests) || !strings.Contains(texts[i], want) {
+			t.Errorf("%q: %q, not %q", kinds[i], texts[i], want)
+		}
+	}
+	if _, _, err := a.sync(sa, b, Ask{}); !errors.Is(err, ErrRejected) {
+		t.Fatalf("a record that rests has travelled: %v", err)
+	}
+	for _, m := range []*machine{a, b} {
+		m.clock = m.clock.Add(DeclinedLife)
+	}
+	if kinds, texts = both(); kinds != [2]string{string(CauseNotSynced), string(CauseNotSynced)} {
+		t.Errorf("%q: %q", kinds, texts)
+	}
+	if _, _, err := a.sync(sa, b, Ask{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Whatever two members have written, with clocks that are off, roles that were taken and
@@ -133,12 +179,12 @@ func TestWhyForetellsTheSync(t *testing.T) {
 			switch w.Standing {
 			case "missing there", "newer here":
 				brought := now.Version.Compare(w.Here.Version) >= 0
-				if declined := w.has(CauseDeclinedThere, CauseCollectedThere); brought == declined || declined == w.has(CauseNotSynced) {
+				if declined := w.has(CauseDeclinedThere, CauseCollectedThere, CauseRests); brought == declined || declined == w.has(CauseNotSynced) {
 					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
 				}
 			case "missing here", "newer there":
 				brought := mine.Version.Compare(w.There.Version) >= 0
-				if declined := w.has(CauseDeclinedHere, CauseCollectedHere); brought == declined || declined == w.has(CauseNotSynced) {
+				if declined := w.has(CauseDeclinedHere, CauseCollectedHere, CauseRests); brought == declined || declined == w.has(CauseNotSynced) {
 					t.Fatalf("%s: brought by the sync: %t; %+v", key, brought, w)
 				}
 			}

@@ -15,6 +15,10 @@ const (
 // the asker asks again after it, and sees so that the peer is still there.
 const MaxPatience = 30_000
 
+// MaxRest is the longest time, in milliseconds, for which a KeyAnswer may say that its
+// record rests: a hundred years.
+const MaxRest = 100 * 365 * 24 * 3600 * 1000
+
 // Ask asks a peer about a namespace. The asker proves that it knows the secret, as in a
 // Hello.
 type Ask struct {
@@ -82,6 +86,10 @@ type KeyAnswer struct {
 	Digest dbadapter.Digest
 	// Declines is why the peer declines what the asker holds; 0 if it does not.
 	Declines Reason
+	// Declined is why the asker has declined Held in an earlier sync, if the peer does not offer
+	// it again for Rest milliseconds; 0 if it offers it with the next sync.
+	Declined Reason
+	Rest     uint64
 }
 
 // AskSet asks what the peer holds. With Patience it asks to be answered once the peer
@@ -136,7 +144,11 @@ func (a *KeyAnswer) appendAnswer(b []byte) []byte {
 	if len(a.Held.Key) == 0 {
 		return b
 	}
-	return appendKeyed(b, &a.Held, a.Digest)
+	b = append(appendKeyed(b, &a.Held, a.Digest), byte(a.Declined))
+	if a.Declined == 0 {
+		return b
+	}
+	return appendUvarint(b, a.Rest)
 }
 
 // appendKeyed appends a record's head and digest, or the key alone.
@@ -190,14 +202,15 @@ func (p *parser) reply() Message {
 	switch subject := Subject(p.byte()); subject {
 	case SubjectKey:
 		a := &KeyAnswer{}
-		if len(p.rest) > 0 && p.rest[0] == 0 {
-			p.rest = p.rest[1:]
-		} else {
-			a.Declines = p.reason()
-		}
+		a.Declines = p.perhaps()
 		if len(p.rest) > 0 {
 			if a.Held, a.Digest = p.keyed(); p.err == nil && a.Held.Version.IsZero() {
 				p.fail("a key that is held without a version")
+			}
+			if a.Declined = p.perhaps(); a.Declined != 0 {
+				if a.Rest = p.uvarint(); a.Rest > MaxRest {
+					p.fail("a rest of %d ms; at most %d are allowed", a.Rest, uint64(MaxRest))
+				}
 			}
 		}
 		m.Answer = a
@@ -209,6 +222,15 @@ func (p *parser) reply() Message {
 		p.fail("an answer about %d", subject)
 	}
 	return m
+}
+
+// perhaps reads a reason, or the 0 in the place of one.
+func (p *parser) perhaps() Reason {
+	if len(p.rest) > 0 && p.rest[0] == 0 {
+		p.rest = p.rest[1:]
+		return 0
+	}
+	return p.reason()
 }
 
 // keyed reads a record's head and digest, or a key alone.

@@ -81,6 +81,7 @@ func samples() []Message {
 		&Ask{Version: Version, Question: &AskKey{Held: dbadapter.Record{Key: []byte("k")}}},
 		&Ask{Version: Version, Question: &AskSet{Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
 		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &KeyAnswer{Held: askedFor, Digest: dbadapter.Digest{1, 2, 3, 4}, Declines: ReasonWriter}},
+		&Reply{Answer: &KeyAnswer{Held: askedFor, Digest: dbadapter.Digest{1, 2, 3, 4}, Declined: ReasonClock, Rest: 300_000}},
 		&Reply{Answer: &KeyAnswer{}},
 		&Ask{Version: Version, Question: &AskStatus{}},
 		&Reply{Answer: &StatusAnswer{}},
@@ -179,6 +180,9 @@ func TestRefuses(t *testing.T) {
 	body := func(k Kind, b ...byte) []byte { return append([]byte{byte(k)}, b...) }
 	many := func(b []byte, n int) []byte { return bytes.Repeat(b, n) }
 	record := []byte{0, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0, 0}
+	long := Append(nil, &Reply{Answer: &KeyAnswer{
+		Held: dbadapter.Record{Key: []byte("k"), Version: dbadapter.Version{Clock: 1}}, Declined: ReasonClock, Rest: MaxRest + 1,
+	}})
 	for name, frame := range map[string][]byte{
 		"nothing":                   {},
 		"kind 0":                    body(0),
@@ -245,6 +249,7 @@ func TestRefuses(t *testing.T) {
 		"a question cut":            body(KindAsk, slices.Concat([]byte{Version}, make([]byte, 16+16+32+GreetingSize), []byte{0, byte(SubjectKey)}, record[:10])...),
 		"an answer about 0":         body(KindReply, make([]byte, 16+32+GreetingSize+1+33)...),
 		"an unknown reason":         body(KindReply, slices.Concat(make([]byte, 16+32+GreetingSize), []byte{byte(SubjectKey), 7})...),
+		"a rest that is too long":   long[sizeOfLength(long):],
 		"held without a version":    body(KindReply, slices.Concat(make([]byte, 16+32+GreetingSize), []byte{byte(SubjectKey), 0}, record[:11])...),
 		"a greeting cut":            body(KindWelcome, make([]byte, 16+32+1+32+GreetingSize-1)...),
 	} {

@@ -171,7 +171,10 @@ func (h *History) Explained(e *Explained) {
 			want[kind] = append(want[kind], rule)
 		}
 		add(less != nil && less.Version != greater.Version && !knew(greater, less.Version), "conflict")
-		add(there == 0 && len(here) == 0, "not synced yet")
+		if there == 0 && len(here) == 0 {
+			kind, rules := e.due()
+			add(true, kind, rules...)
+		}
 	}
 	told := map[string]bool{}
 	for _, c := range e.Causes {
@@ -187,6 +190,19 @@ func (h *History) Explained(e *Explained) {
 			say("nothing of %q, which is so", kind)
 		}
 	}
+}
+
+// due is the cause of a record that no rule keeps out: no sync has carried it yet, or one of
+// the two has declined it before, by some rule, and the other one rests it. Which of the two
+// it is only a sync shows; a test of internal/node holds the cause against one.
+func (e *Explained) due() (kind string, rules []wire.Reason) {
+	const before = "declined before"
+	for _, c := range e.Causes {
+		if c.Kind == before && c.Rule != 0 {
+			return before, []wire.Reason{c.Rule}
+		}
+	}
+	return "not synced yet", nil
 }
 
 // kindOf is what a node has done that declines a record: collected all of its time, or not.

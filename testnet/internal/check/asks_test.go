@@ -79,6 +79,8 @@ func TestExplained(t *testing.T) {
 		"no conflict":       {Explained{Standing: "newer here", Here: &newer, There: &old, Causes: []Cause{{"not synced yet", 0}, {"conflict", 0}}}, "for the reason"},
 		"declined here":     {Explained{Standing: "newer there", Here: &old, There: &future, Causes: cause("declined here", wire.ReasonClock)}, ""},
 		"by the wrong rule": {Explained{Standing: "newer there", Here: &old, There: &future, Causes: cause("declined here", wire.ReasonFull)}, "for the reason"},
+		"declined before":   {Explained{Standing: "newer here", Here: &newer, There: &old, Causes: cause("declined before", wire.ReasonClock)}, ""},
+		"and now, too":      {Explained{Standing: "newer here", Here: &future, There: &old, Declined: wire.ReasonClock, Causes: cause("declined before", wire.ReasonClock)}, "for the reason"},
 		"declined there":    {Explained{Standing: "newer here", Here: &future, There: &old, Declined: wire.ReasonClock, Causes: cause("declined there", wire.ReasonClock)}, ""},
 		"lapsed":            {Explained{Standing: "same", Here: &old, There: &old, Lapsed: true}, "nothing of"},
 		"other lists":       {Explained{Standing: "held by neither", ListsDiffer: true, Causes: cause("lists differ", 0)}, ""},
