@@ -3,7 +3,9 @@ package placement
 import (
 	"bytes"
 	"crypto/ed25519"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,9 +85,10 @@ func (w *admins) meet(rate float64) {
 					}
 				})
 			}
-			for name, table := range b.tables {
+			// In order: a run is a function of its seed.
+			for _, name := range slices.SortedFunc(maps.Keys(b.tables), func(x, y roster.Table) int { return bytes.Compare(x[:], y[:]) }) {
 				if w.Float64() < 0.7 || rate == 1 { // a table comes after its statement
-					a.tables[name] = table
+					a.tables[name] = b.tables[name]
 				}
 			}
 		}
@@ -197,7 +200,7 @@ func TestOneLayoutForManyChanges(t *testing.T) {
 // together: all have one layout then, which suits the hosts, and no more are stated.
 func TestAdminsConverge(t *testing.T) {
 	void := 0
-	for seed := range uint64(60) {
+	for seed := range uint64(40) {
 		w := newAdmins(t, seed, 3+int(seed%3))
 		for range 3 {
 			for i := range w.side {
