@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
@@ -25,9 +26,12 @@ const directProtocol protocol.ID = "/syncd/direct/1.0.0"
 type direct struct {
 	pushes *pushes
 
-	mu     sync.Mutex // guards lines and inlets, and is taken before those of the lines
+	mu     sync.Mutex // guards what follows, and is taken before those of the lines
 	lines  map[ID]*line
 	inlets map[ID]*inlet // the newest of each member
+	// broken is how many streams to a member have failed or ended early, less those that
+	// lasted; at most brokenLine.
+	broken map[ID]int
 }
 
 const (
@@ -37,10 +41,14 @@ const (
 	// mostLinePause. A line that has lasted for so long begins with the least again.
 	leastLinePause = 250 * time.Millisecond
 	mostLinePause  = time.Minute
+	// brokenLine streams fail before no push waits for a member, in one to one and a half
+	// minutes by the pauses: for so long it can keep a small namespace's pushes on the
+	// mesh, which takes three times the bytes.
+	brokenLine = 9
 )
 
 func newDirect(p *pushes) *direct {
-	return &direct{pushes: p, lines: map[ID]*line{}, inlets: map[ID]*inlet{}}
+	return &direct{pushes: p, lines: map[ID]*line{}, inlets: map[ID]*inlet{}, broken: map[ID]int{}}
 }
 
 // meet opens a line to a member that is connected, unless there is one. The host tells of
@@ -77,10 +85,11 @@ func (d *direct) keep(l *line) {
 	for n.ctx.Err() == nil {
 		begun := time.Now()
 		d.serve(l)
-		if d.lost(l) {
+		lasted := time.Since(begun) > mostLinePause
+		if d.ended(l, lasted) {
 			return
 		}
-		if time.Since(begun) > mostLinePause {
+		if lasted {
 			pause = leastLinePause
 		}
 		timer := time.NewTimer(pause/2 + jitter(pause))
@@ -95,10 +104,19 @@ func (d *direct) keep(l *line) {
 	}
 }
 
-// lost forgets a line whose member is not connected any more.
-func (d *direct) lost(l *line) bool {
+// ended notes the end of a line's stream, and forgets the line if its member is not
+// connected any more.
+func (d *direct) ended(l *line, lasted bool) (forgotten bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	switch n := d.broken[l.id]; {
+	case lasted && n <= 1 || !d.pushes.node.isMember(l.id):
+		delete(d.broken, l.id)
+	case lasted:
+		d.broken[l.id]--
+	case n < brokenLine:
+		d.broken[l.id]++
+	}
 	if d.reachable(l.id) {
 		return false
 	}
@@ -113,8 +131,7 @@ func (d *direct) serve(l *line) {
 	s, err := d.pushes.host.NewStream(ctx, l.id, directProtocol)
 	cancel()
 	if err != nil {
-		l.deaf(true) // it does not push, is leaving, or has no room for a stream
-		return
+		return // it does not push, is leaving, or has no room for a stream
 	}
 	defer context.AfterFunc(n.ctx, func() { s.Reset() })()
 	var writing sync.WaitGroup
@@ -139,7 +156,7 @@ func (d *direct) serve(l *line) {
 	close(over)
 	s.Reset()
 	writing.Wait()
-	l.deaf(false)
+	l.deaf()
 	d.changed()
 }
 
@@ -205,7 +222,8 @@ func (d *direct) changed() {
 	}
 }
 
-// linesOf are the lines of a namespace.
+// linesOf are the lines of a namespace. Those that are coming may be of members that the
+// mesh does not reach.
 func (d *direct) linesOf(topic wire.Topic) *node.Lines {
 	all := &node.Lines{Taking: map[node.ID][]node.ID{}}
 	d.mu.Lock()
@@ -214,9 +232,26 @@ func (d *direct) linesOf(topic wire.Topic) *node.Lines {
 		switch links, takes, ready := l.takes(topic); {
 		case takes:
 			all.Taking[node.ID(id)] = links
-		case !ready:
+		case ready:
+		case d.broken[id] < brokenLine:
 			all.Coming = append(all.Coming, node.ID(id))
+		default:
+			all.Broken = append(all.Broken, node.ID(id))
 		}
+	}
+	return all
+}
+
+// reached are the lines of a namespace where only those members are coming that have
+// subscribed to its topic: the mesh takes no push to another one, which would keep it from
+// those that have lines.
+func (d *direct) reached(f *follower, topic *pubsub.Topic) *node.Lines {
+	all := d.linesOf(f.topic)
+	if len(all.Coming)+len(all.Broken) > 0 {
+		mesh := topic.ListPeers()
+		away := func(id node.ID) bool { return !slices.Contains(mesh, ID(id)) }
+		all.Coming = slices.DeleteFunc(all.Coming, away)
+		all.Broken = slices.DeleteFunc(all.Broken, away)
 	}
 	return all
 }

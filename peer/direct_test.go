@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // toAll gives the members to which a namespace pushes directly.
 func toAll(ns *Namespace, l *node.Lines) (to []node.ID, whole bool) {
 	audience, _ := ns.core.Audience()
-	return ns.set.Direct(audience, l)
+	return ns.set.Direct(new(node.Push), audience, l)
 }
 
 // directCluster is n members of a namespace that have lines to one another.
@@ -91,6 +92,65 @@ func TestPausedNamespacesAreNotTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the other says that it takes pushes", taken)
+}
+
+// A member that takes no streams of direct pushes, and that the mesh reaches, gets pushes
+// over the mesh. Once its streams have failed often enough, pushes go directly to the others,
+// and the digests bring it to sync.
+func TestMembersWithoutStreams(t *testing.T) {
+	nodes, spaces := directCluster(t, 3)
+	id := node.ID(nodes[2].ID())
+	lines := func(i int) *node.Lines { return nodes[i].pushes.direct.linesOf(spaces[i].set.Keys.Topic) }
+	nodes[2].host.RemoveStreamHandler(directProtocol)
+	refuses := func() { // and the streams that there are end
+		d := nodes[2].pushes.direct
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, in := range d.inlets {
+			in.stream.Reset()
+		}
+	}
+	refuses()
+	for i := range 2 {
+		waitFor(t, "no stream opens", func() bool {
+			d := nodes[i].pushes.direct
+			d.mu.Lock()
+			failed := d.broken[nodes[2].ID()]
+			d.mu.Unlock()
+			for j := range 2 { // neither tells of a line to it any more
+				for _, links := range lines(j).Taking {
+					if slices.Contains(links, id) {
+						return false
+					}
+				}
+			}
+			return failed >= 3 && slices.Contains(lines(i).Coming, id)
+		})
+	}
+	put := func(key string) {
+		t.Helper()
+		if _, err := spaces[0].Put(t.Context(), []byte(key), []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		for _, ns := range spaces[1:] {
+			waitFor(t, "it holds what was pushed", func() bool { _, err := ns.Get(t.Context(), []byte(key)); return err == nil })
+		}
+	}
+	waitFor(t, "the mesh is there", func() bool {
+		peers := nodes[0].pushes.pubsub.ListPeers(topicOf(spaces[0].set))
+		return slices.Contains(peers, nodes[1].ID()) && slices.Contains(peers, nodes[2].ID())
+	})
+	put("over the mesh")
+	for i := range 2 {
+		d := nodes[i].pushes.direct
+		d.mu.Lock()
+		d.broken[nodes[2].ID()] = brokenLine
+		d.mu.Unlock()
+	}
+	if to, whole := toAll(spaces[0], lines(0)); !whole || len(to) != 1 {
+		t.Errorf("a push goes to %d, whole %v", len(to), whole)
+	}
+	put("told by a digest")
 }
 
 // What waits for a slow member is bounded, and of what is beyond it is told once.

@@ -80,12 +80,11 @@ func (l *line) hear(t *wire.Takes) (anew, ok bool) {
 	return anew, len(l.topics) <= lineTopics
 }
 
-// deaf notes that the stream has ended. ready says whether the member is known to take
-// nothing, rather than not known to take anything.
-func (l *line) deaf(ready bool) {
+// deaf notes that the stream has ended.
+func (l *line) deaf() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ready, l.count, l.bytes, l.turns = ready, 0, 0, nil
+	l.ready, l.count, l.bytes, l.turns = false, 0, 0, nil
 	clear(l.topics)
 	clear(l.queues)
 }

@@ -327,13 +327,15 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 		}
 		push, wait := f.set.NextPush()
 		for ; push != nil; push, wait = f.set.NextPush() {
-			if to, whole := f.set.Direct(audience, p.direct.linesOf(f.topic)); whole {
-				p.direct.push(f.topic, push, to)
-			} else if err := topic.Publish(ns.ctx, push.Bytes()); err != nil {
-				if ns.ctx.Err() != nil {
-					return
+			to, whole := f.set.Direct(push, audience, p.direct.reached(f, topic))
+			p.direct.push(f.topic, push, to)
+			if !whole {
+				if err := topic.Publish(ns.ctx, push.Bytes()); err != nil {
+					if ns.ctx.Err() != nil {
+						return
+					}
+					p.node.log.Warn("a push was not sent over the mesh; syncs bring it", logNamespace(ns), logError(err))
 				}
-				p.node.log.Warn("a push was not sent; syncs bring it", logNamespace(ns), logError(err))
 			}
 			p.node.metrics.pushes.WithLabelValues("sent").Inc()
 		}

@@ -12,20 +12,27 @@ type Lines struct {
 	// Taking are the members that take this namespace's pushes from this node, each with
 	// those that take its own, as it has told.
 	Taking map[ID][]ID
-	// Coming are members that are connected, push, and have not said yet what they take.
+	// Coming are members that the mesh reaches and that have not said yet what they take,
+	// or cannot: no stream to them opens.
 	Coming []ID
+	// Broken are such members whose streams have failed so often that no push waits for
+	// them any more.
+	Broken []ID
 }
 
-// Direct are the members to which a push goes directly, one copy each, so that no other one
-// passes it on; audience is what Audience gave. whole is false where that would not reach all that there are: the
-// push goes over the mesh then. A member to which this node has no line counts as away,
-// unless another one has told of a line to it.
-func (set *Set) Direct(audience map[ID]bool, l *Lines) (to []ID, whole bool) {
+// Direct are the members to which a push goes directly, one copy each; audience is what
+// Audience gave. whole is false where that does not reach all that there are: the push goes
+// over the mesh, too. A mesh alone would not do: it forms at heartbeats, and what is
+// published before is lost. A member to which this node has no line counts as away, unless
+// the mesh reaches it or another one has told of a line to it. Of what a broken one
+// misses the digests tell it, with the number of the last push: they go over the mesh for it.
+func (set *Set) Direct(push *Push, audience map[ID]bool, l *Lines) (to []ID, whole bool) {
 	if len(audience) > wire.MaxDirect {
 		return nil, false
 	}
+	digest := push.message.Kind == wire.PushDigest
 	linked := func(id ID) bool {
-		if slices.Contains(l.Coming, id) {
+		if slices.Contains(l.Coming, id) || digest && slices.Contains(l.Broken, id) {
 			return true
 		}
 		for _, links := range l.Taking {
@@ -35,6 +42,7 @@ func (set *Set) Direct(audience map[ID]bool, l *Lines) (to []ID, whole bool) {
 		}
 		return false
 	}
+	whole = true
 	for id := range audience {
 		_, takes := l.Taking[id]
 		switch {
@@ -42,11 +50,11 @@ func (set *Set) Direct(audience map[ID]bool, l *Lines) (to []ID, whole bool) {
 		case takes:
 			to = append(to, id)
 		case linked(id):
-			return nil, false
+			whole = false
 		}
 	}
 	slices.Sort(to) // so that a run of the simulator is a function of its seed
-	return to, len(to) > 0
+	return to, whole && len(to) > 0
 }
 
 // Links are the members to which a node has lines, as it tells those that push to it.

@@ -8,11 +8,14 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// A push goes directly to all that there are, or to no member: one without a line counts
-// as away only where no other has told of a line to it.
+// A push goes directly to all that have lines, and over the mesh, too, where that is not
+// all that there are: one without a line counts as away only where the mesh does not reach
+// it, and no other has told of a line to it.
 func TestDirectReachesAllThatThereAre(t *testing.T) {
 	ps := newPushers(4, Policy{})
 	id := func(i int) ID { return ps.machines[i].ID }
+	records, digest := new(Push), &Push{message: wire.PushMessage{Kind: wire.PushDigest}}
+	broken := Lines{Taking: map[ID][]ID{id(1): nil, id(2): nil}, Broken: []ID{id(3)}}
 	for _, c := range []struct {
 		name  string
 		lines Lines
@@ -21,15 +24,21 @@ func TestDirectReachesAllThatThereAre(t *testing.T) {
 	}{
 		{"all take", Lines{Taking: map[ID][]ID{id(1): {id(0), id(2)}, id(2): nil, id(3): nil}}, 3, true},
 		{"one is away", Lines{Taking: map[ID][]ID{id(1): {id(0), id(2)}, id(2): {id(0)}}}, 2, true},
-		{"one has a line to another only", Lines{Taking: map[ID][]ID{id(1): {id(0), id(3)}, id(2): nil}}, 0, false},
-		{"one has not said what it takes", Lines{Taking: map[ID][]ID{id(1): nil, id(2): nil}, Coming: []ID{id(3)}}, 0, false},
+		{"one has a line to another only", Lines{Taking: map[ID][]ID{id(1): {id(0), id(3)}, id(2): nil}}, 2, false},
+		{"one has not said what it takes", Lines{Taking: map[ID][]ID{id(1): nil, id(2): nil}, Coming: []ID{id(3)}}, 2, false},
 		{"one that was a member has lines", Lines{Taking: map[ID][]ID{id(1): {"former"}, id(2): nil, id(3): nil, "former": nil}, Coming: []ID{"other"}}, 3, true},
 		{"no lines", Lines{}, 0, false},
+		{"the streams of one break", broken, 2, true},
+		{"the streams of one break, to which another has a line", Lines{Taking: map[ID][]ID{id(1): {id(3)}, id(2): nil}, Broken: []ID{id(3)}}, 2, false},
 	} {
 		audience, _ := ps.spaces[0].Audience()
-		if to, whole := ps.spaces[0].sets[0].Direct(audience, &c.lines); len(to) != c.to || whole != c.whole {
+		if to, whole := ps.spaces[0].sets[0].Direct(records, audience, &c.lines); len(to) != c.to || whole != c.whole {
 			t.Errorf("%s: to %d, whole %v; want %d, %v", c.name, len(to), whole, c.to, c.whole)
 		}
+	}
+	audience, _ := ps.spaces[0].Audience()
+	if _, whole := ps.spaces[0].sets[0].Direct(digest, audience, &broken); whole {
+		t.Error("a member whose streams break hears no digest")
 	}
 }
 
@@ -42,7 +51,7 @@ func TestLargeNamespacesPushOverTheMesh(t *testing.T) {
 			l.Taking[m.ID] = nil
 		}
 		audience, _ := ps.spaces[0].Audience()
-		if to, whole := ps.spaces[0].sets[0].Direct(audience, l); whole != want || want && len(to) != n-1 {
+		if to, whole := ps.spaces[0].sets[0].Direct(new(Push), audience, l); whole != want || want && len(to) != n-1 {
 			t.Errorf("%d members: directly to %d, %v", n, len(to), whole)
 		}
 	}

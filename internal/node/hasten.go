@@ -50,9 +50,10 @@ type reasons struct {
 	gap, more bool
 	sets      *wire.Sets
 	// first: what the peer has pushed before this node heard it is missing, as of the
-	// time since.
-	first bool
-	since time.Duration
+	// time since. own: it has told so itself, and not by one that passed it on. What it
+	// has written just now no other one may hold.
+	first, own bool
+	since      time.Duration
 }
 
 // any reports whether there is a reason for a sync.
@@ -62,7 +63,7 @@ func (r *reasons) any() bool { return r.gap || r.more || r.first || r.sets != ni
 func (r *reasons) again(of reasons) {
 	r.gap, r.more = r.gap || of.gap, r.more || of.more
 	if of.first {
-		r.first, r.since = true, of.since
+		r.first, r.own, r.since = true, of.own, of.since
 	}
 	if r.sets == nil {
 		r.sets = of.sets
@@ -114,7 +115,7 @@ func (h *hastening) heard(set *Set, from, by ID, m *wire.PushMessage) {
 	h.want(set, by, from, now, func(w *want) {
 		w.gap, w.more = gap, w.more || m.Kind == wire.PushMore
 		if first {
-			w.first, w.since = true, now
+			w.first, w.own, w.since = true, from == by, now
 		}
 		if m.Kind == wire.PushDigest {
 			w.sets = nil
@@ -277,8 +278,8 @@ func (set *Set) HastenedDone(with, by ID, err error) {
 			o.brought(&w.heard)
 			w.gap = o.missing != 0
 		}
-		for _, w := range h.wants {
-			w.first = w.first && w.since > began
+		for id, w := range h.wants {
+			w.first = w.first && (w.since > began || w.own && id != with)
 		}
 		// A sync with the other peer does not show what the sets would have brought that
 		// were told: the next digest leads to another sync.

@@ -64,12 +64,13 @@ func TestHastenedSyncsAreGivenUp(t *testing.T) {
 }
 
 // A node that has not heard a member before, and hears that it has pushed before, lacks
-// what that was. One sync brings all that is older than it.
+// what that was. One sync brings all that is older than it, and was passed on; of a member
+// that it hears itself, perhaps before any other, only a sync with that one does.
 func TestFirstPushesTellOfEarlierOnes(t *testing.T) {
 	ps := newPushers(4, Policy{})
 	for i := 1; i < 4; i++ {
 		ps.write(i)
-		ps.must(t, 0, i, ps.write(i))
+		ps.must(t, 0, i%3+1, ps.write(i)) // passed on
 	}
 	ps.wait(time.Second)
 	with := ps.syncs(0)
@@ -80,6 +81,21 @@ func TestFirstPushesTellOfEarlierOnes(t *testing.T) {
 	ps.wait(time.Second)
 	if with := ps.syncs(0); with >= 0 {
 		t.Errorf("what one sync has brought leads to one with %d", with)
+	}
+	ps = newPushers(4, Policy{})
+	ps.write(2)
+	ps.write(3)
+	ps.must(t, 0, 2, ps.write(2))
+	ps.must(t, 0, 3, ps.write(3))
+	for _, want := range []map[int]bool{{2: true, 3: true}, {2: true, 3: true}, {-1: true}} {
+		ps.wait(settling + time.Second)
+		with := ps.syncs(0)
+		if !want[with] {
+			t.Errorf("a sync with %d", with)
+		}
+		if with >= 0 {
+			ps.done(0, with, nil)
+		}
 	}
 	ps = newPushers(2, Policy{})
 	ps.must(t, 0, 1, ps.write(1))
@@ -240,9 +256,9 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// A member that has missed a node's last push hears of it within one and a half of
-// Pushing.Busy, though another one writes all the time, so that the sets are never quiet.
-// It hears so once, and not where the node pushes on, which tells as well.
+// A member that gets none of a node's pushes hears of them within one and a half of
+// Pushing.Busy, though another one writes all the time, so that the sets are never quiet:
+// while the node pushes on, and once after the last one.
 func TestMissedPushesAreToldWhileOthersWrite(t *testing.T) {
 	ps := newPushers(3, Policy{})
 	for i := range 2 {
@@ -252,29 +268,39 @@ func TestMissedPushesAreToldWhileOthersWrite(t *testing.T) {
 	if with := ps.syncs(0); with >= 0 {
 		t.Fatalf("a sync with %d", with)
 	}
-	busy := ps.machines[2].Push.Busy
-	begun, told := ps.elapsed, 0
-	for ps.elapsed-begun < 3*busy {
-		ps.wait(ps.machines[0].Push.Quiet / 4)
-		push := ps.write(1)
-		ps.must(t, 0, 1, push)
-		ps.must(t, 2, 1, push)
-		if ps.elapsed-begun < busy/2 { // node 0 gets none of these
+	push, busy := &ps.machines[2].Push, ps.machines[2].Push.Busy
+	lastPush, lastTold := ps.elapsed, ps.elapsed
+	for told, last := 0, false; told < 4; {
+		ps.wait(push.Quiet / 4)
+		ps.must(t, 2, 1, ps.write(1))
+		if told < 3 || !last {
+			last = told == 3
 			must(put(ps.spaces[2], "missed", "v"))
-			ps.wait(5 * time.Millisecond)
-			ps.pushes(2)
+			ps.wait(push.Batch)
 		}
-		for _, digest := range ps.pushes(2) {
-			if told++; kinds([][]byte{digest}) != "digest" || ps.elapsed-begun > 2*busy+ps.machines[0].Push.Quiet {
-				t.Errorf("after %s node 2 pushes %s", ps.elapsed-begun, kinds([][]byte{digest}))
+		for _, p := range ps.pushes(2) {
+			if kinds([][]byte{p}) == "records" {
+				lastPush = ps.elapsed
+				continue // node 0 gets none
 			}
-			ps.must(t, 0, 2, digest)
+			told++
+			lastTold = ps.elapsed
+			ps.must(t, 0, 2, p)
+			ps.wait(push.Pause)
+			if with := ps.syncs(0); with != 2 {
+				t.Fatalf("after digest %d node 0 syncs with %d", told, with)
+			}
+			ps.done(0, 2, nil)
+		}
+		if most := busy*3/2 + push.Quiet; ps.elapsed-lastTold > most {
+			t.Fatalf("nothing is told for %s", most)
 		}
 	}
-	if told != 1 {
-		t.Errorf("node 2 has told of its last push %d times", told)
-	}
-	if with := ps.syncs(0); with != 2 {
-		t.Errorf("node 0 syncs with %d", with)
+	for ps.elapsed-lastPush < 4*busy {
+		ps.wait(push.Quiet / 4)
+		ps.must(t, 2, 1, ps.write(1))
+		if all := ps.pushes(2); all != nil {
+			t.Fatalf("what was told already is told again: %s", kinds(all))
+		}
 	}
 }

@@ -18,9 +18,9 @@ type Pushing struct {
 	// Quiet is for how long a set must not have changed before its digest is told.
 	// Default 1 s.
 	Quiet time.Duration
-	// Busy is after what time, from half of it to one and a half, a node tells the number
-	// of its last push although the set is not quiet, so that a member that has missed
-	// that push hears of it. Default 6 s: a set that is quiet tells its digest before.
+	// Busy is after what time from a push, half of it to one and a half, a node tells the
+	// number of its last one although the set is not quiet, so that a member that has missed
+	// it hears of it. Default 6 s: a set that is quiet tells its digest before.
 	Busy time.Duration
 	// Pause is the least time between two syncs with a peer that pushes bring about.
 	// Default 500 ms.
@@ -79,7 +79,7 @@ const fullPushes = 64
 // milliseconds after their commit; what is too large, or too much, is only told of.
 // The digest of the set goes out when it has been quiet, unless another member has told
 // the same one since the last change: the rule of Trickle (RFC 6206) with k = 1. Where
-// others write all the time, it goes out some seconds after the last push, for its number.
+// others write all the time, it goes out some seconds after a push, for the last one's number.
 //
 // Times are those of Config.Elapsed.
 type outbox struct {
@@ -104,7 +104,7 @@ type outbox struct {
 	changed   time.Duration
 	digestDue time.Duration
 
-	untold    bool // the number of the last push has been told by that push only
+	untold    bool // there were pushes since a digest told their number
 	numberDue time.Duration
 }
 
@@ -300,8 +300,9 @@ func (set *Set) NextPush() (push *Push, wait time.Duration) {
 	if m.Kind == wire.PushDigest {
 		m.Sets, o.untold = set.digests(), false
 	} else {
-		o.number++
-		o.untold, o.numberDue = true, now+set.ns.node.jittered(p.Busy, ForPush)
+		if o.number++; !o.untold {
+			o.untold, o.numberDue = true, now+set.ns.node.jittered(p.Busy, ForPush)
+		}
 	}
 	m.Number = o.number
 	return &Push{m, records}, 0

@@ -30,11 +30,11 @@ func (p *process) push() {
 	audience, _ := p.ns.Audience()
 	push, wait := p.set.NextPush()
 	for ; push != nil; push, wait = p.set.NextPush() {
-		if to, whole := p.set.Direct(audience, p.lines()); whole {
-			p.say(to, push.Direct(), (*node.Set).ArrivedDirectly)
-			continue
+		to, whole := p.set.Direct(push, audience, p.lines())
+		p.say(to, push.Direct(), (*node.Set).ArrivedDirectly)
+		if !whole {
+			p.say(slices.Sorted(maps.Keys(audience)), push.Bytes(), (*node.Set).Arrived)
 		}
-		p.say(slices.Sorted(maps.Keys(audience)), push.Bytes(), (*node.Set).Arrived)
 	}
 	with, _, pause := p.set.NextSync()
 	if with != "" {
