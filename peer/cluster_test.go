@@ -49,6 +49,10 @@ func TestCluster(t *testing.T) {
 	put(t, sa, "third", "3")
 	put(t, sb, "fourth", "4")
 	sync1(t, sb, na.ID())
+	eventually(t, "the called side has noted the sync", func() bool {
+		v := clusterOf(t, sa)[nb.ID()].Verified
+		return v != nil && v.Differences == 2
+	})
 	clock.turn(time.Second)
 
 	by := clusterOf(t, sa)
