@@ -194,6 +194,7 @@ func (h *healing) repair(ctx context.Context, name string) (over bool) {
 		return true
 	}
 	_, err := h.node.Repair(ctx, name)
+	h.left[name] = err != nil && lasts(err)
 	return h.ended(ctx, name, err)
 }
 
@@ -204,7 +205,6 @@ func (h *healing) ended(ctx context.Context, name string, err error) (over bool)
 	case err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed):
 		return true
 	case lasts(err):
-		h.left[name] = true
 		h.node.log.Error("damage could not be repaired", slog.String("ns", name), logError(err))
 		return true
 	}
@@ -226,7 +226,7 @@ func (h *healing) regain(ctx context.Context, ns *Namespace) (over bool) {
 	var r Repair
 	err := ns.look(ctx, "take back what is lost in", func(ctx context.Context) error { return ns.regain(ctx, &r, of) })
 	if err != nil {
-		over = h.ended(ctx, ns.Name(), err)
+		over = h.ended(ctx, ns.Name(), err) && (h.left[ns.Name()] || !lasts(err)) // damage that it has met the next round repairs
 	} else {
 		over = h.told(ns, of)
 	}

@@ -31,8 +31,8 @@ type line struct {
 type lineQueue struct {
 	pushes []queued
 	bytes  int
-	// behind is the last push, once one has found no room: behind those that wait goes
-	// the word that there is more.
+	// behind is the word that there is more, once a push has found no room: it goes behind
+	// those that wait.
 	behind *node.Push
 }
 
@@ -113,7 +113,7 @@ func (l *line) add(topic wire.Topic, push *node.Push, data []byte) {
 		l.turns = append(l.turns, topic)
 	}
 	if q.behind != nil {
-		q.behind = push
+		q.behind = push.More()
 		return
 	}
 	q.pushes = append(q.pushes, queued{push, data})
@@ -142,7 +142,7 @@ func (l *line) shorten() {
 	longest.bytes -= len(last.data)
 	l.count, l.bytes = l.count-1, l.bytes-len(last.data)
 	if longest.behind == nil {
-		longest.behind = last.push
+		longest.behind = last.push.More()
 	}
 }
 
@@ -159,7 +159,7 @@ func (l *line) next(last *wire.Topic) (b []byte) {
 		if len(q.pushes) > 0 {
 			data = q.pushes[0].data
 		} else {
-			data = q.behind.More().Direct()
+			data = q.behind.Direct()
 		}
 		if len(b) > 0 && len(b)+len(data) > lineWrite {
 			break

@@ -41,9 +41,12 @@ type Conversation struct {
 	behind   []byte // where this side goes on being sent everything, or nil
 	// give gives back the turn; nil while this conversation does not have it. many: it is
 	// given many records, and not only expected to be.
-	give  func(many, rests bool)
-	many  bool
-	since int // what turn.since was before the replica was opened
+	give func(many, rests bool)
+	many bool
+	// doubted: it goes on without the turn, once in a while, since only an estimate says that
+	// much may come.
+	doubted bool
+	since   int // what turn.since was before the replica was opened
 	// opened is the digest of the set as the replica has it.
 	opened dbadapter.Digest
 	left   time.Time // when this node's Hello left; zero at a responder

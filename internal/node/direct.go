@@ -32,7 +32,10 @@ func (set *Set) Direct(push *Push, audience map[ID]bool, l *Lines) (to []ID, who
 	}
 	digest := push.message.Kind == wire.PushDigest
 	linked := func(id ID) bool {
-		if slices.Contains(l.Coming, id) || digest && slices.Contains(l.Broken, id) {
+		switch {
+		case slices.Contains(l.Broken, id):
+			return digest
+		case slices.Contains(l.Coming, id):
 			return true
 		}
 		for _, links := range l.Taking {
@@ -42,6 +45,7 @@ func (set *Set) Direct(push *Push, audience map[ID]bool, l *Lines) (to []ID, who
 		}
 		return false
 	}
+	set.deaf.Store(slices.ContainsFunc(l.Broken, func(id ID) bool { return audience[id] }))
 	whole = true
 	for id := range audience {
 		_, takes := l.Taking[id]

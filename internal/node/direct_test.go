@@ -29,7 +29,7 @@ func TestDirectReachesAllThatThereAre(t *testing.T) {
 		{"one that was a member has lines", Lines{Taking: map[ID][]ID{id(1): {"former"}, id(2): nil, id(3): nil, "former": nil}, Coming: []ID{"other"}}, 3, true},
 		{"no lines", Lines{}, 0, false},
 		{"the streams of one break", broken, 2, true},
-		{"the streams of one break, to which another has a line", Lines{Taking: map[ID][]ID{id(1): {id(3)}, id(2): nil}, Broken: []ID{id(3)}}, 2, false},
+		{"the streams of one break, to which another has a line", Lines{Taking: map[ID][]ID{id(1): {id(3)}, id(2): nil}, Broken: []ID{id(3)}}, 2, true},
 	} {
 		audience, _ := ps.spaces[0].Audience()
 		if to, whole := ps.spaces[0].sets[0].Direct(records, audience, &c.lines); len(to) != c.to || whole != c.whole {

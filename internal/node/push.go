@@ -343,7 +343,7 @@ func (set *Set) told(ours, theirs wire.Sets) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stirred = false
-	o.untold = o.untold && now < o.changed+set.ns.node.Push.Quiet/2 // others compare digests of quiet sets only
+	o.untold = o.untold && (set.deaf.Load() || now < o.changed+set.ns.node.Push.Quiet/2) // others compare digests of quiet sets only
 	return true
 }
 

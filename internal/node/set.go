@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
@@ -25,6 +26,9 @@ type Set struct {
 	turn      turn
 	reach     reach
 	outbox    outbox
+	// deaf: the last push found a member that hears digests alone. Another one that has told
+	// the digest may not have told it.
+	deaf atomic.Bool
 	// hastening are the syncs that pushes bring about.
 	hastening hastening
 }

@@ -178,10 +178,10 @@ func (c *Conversation) await(records int, all bool) error {
 }
 
 func (c *Conversation) take(sure bool) error {
-	if c.give != nil {
+	if c.give != nil || c.doubted && !sure {
 		return nil
 	}
 	give, err := c.part.set.turn.take(c.remote, c.ask.part(), c.since, sure, c.part.ns.node.Now)
-	c.give = give
+	c.give, c.doubted = give, err == nil && give == nil
 	return err
 }

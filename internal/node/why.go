@@ -204,7 +204,7 @@ func (set *Set) restsWith(remote ID, list roster.Digest, r *dbadapter.Record, di
 	if rule == 0 {
 		return 0, 0
 	}
-	return rule, min(rest.Truncate(time.Millisecond)+time.Millisecond, wire.MaxRest*time.Millisecond)
+	return rule, min(rest, (wire.MaxRest-1)*time.Millisecond).Truncate(time.Millisecond) + time.Millisecond
 }
 
 // declinedHere notes why this node declines what the peer holds.

@@ -50,6 +50,28 @@ func standingOf(here, there dbadapter.Record, errHere, errThere error) Standing 
 	return "newer there"
 }
 
+// A version of a clock that was ages ahead rests for as long as can be told, and no longer.
+func TestRestOfADistantVersion(t *testing.T) {
+	a, b := newMachine(1), newMachine(2)
+	sa := a.create("notes", Policy{})
+	sb := must(b.join(a, invite(sa, RoleWrite)))
+	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	now := a.clock
+	a.clock = now.AddDate(320, 0, 0)
+	must(put(sa, "k", "1"))
+	a.clock = now
+	if _, _, err := a.sync(sa, b, Ask{}); !errors.Is(err, ErrRejected) {
+		t.Fatalf("a record of the future was taken: %v", err)
+	}
+	q := must(sa.sets[0].HeldQuestion([]byte("k")))
+	reason, rest := sa.sets[0].restsWith(b.ID, sb.Members().Digest(), &q.Held, q.Digest)
+	if reason != wire.ReasonClock || rest != wire.MaxRest*time.Millisecond {
+		t.Errorf("%v, %s", reason, rest)
+	}
+}
+
 // A record that a peer has declined for its clock, which was behind, and would take by now
 // travels only when the node that holds it offers it again: both sides say so, and when.
 func TestWhyOfWhatWasDeclinedBefore(t *testing.T) {
