@@ -52,8 +52,8 @@ unit: $(TOOLS) ## all tests of the module in a random order (SEED=…), with -ra
 	  --raw-command -- tools/unit.sh $(SEED)
 
 seeds: ## 2,150 simulated runs, each twice
-	go test -count=1 -v -run '^TestSeeds$$' ./testnet -seeds 2000
-	go test -count=1 -v -run '^TestSeeds$$' ./testnet -seeds 150 -profile ranges
+	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -seeds 2000
+	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -seeds 150 -profile ranges
 
 soak: ## 20,000 simulated runs, each twice (from the seed FIRST=…, with the faults PROFILE=…)
 	go test -count=1 -v -timeout 3h -run '^TestSeeds$$' ./testnet -seeds 20000 -seed $(or $(FIRST),0) -profile $(or $(PROFILE),mixed) -found scenarios/found
