@@ -39,9 +39,9 @@ type Turn struct {
 
 // At is when the node is to state the layout that Plan makes of the hosts, if nothing
 // changes until then; false: the layout that counts suits them. It is to be asked with
-// each change of what it is given, and again at that time. The layout is the one that
-// counts; nil if there is none or its table is not here. The admins are those of the list,
-// the node among them.
+// each change of what it is given, and again at that time. layout is the one that counts,
+// or nil: the list has no layout, or this node lacks its table. The admins are those of the
+// list, the node among them.
 func (t *Turn) At(now time.Time, layout *Layout, hosts []Host, admins []roster.ID, self roster.ID) (at time.Time, due bool) {
 	if len(hosts) == 0 || layout != nil && layout.Suits(hosts) {
 		*t = Turn{}

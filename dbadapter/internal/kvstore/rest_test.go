@@ -69,19 +69,28 @@ func overwrite(t testing.TB, n *namespace, records, round int) {
 	}
 }
 
+// ticked runs the rest of a store by a clock of the test's: ticks is what it is told, from
+// now on, and stop ends it.
+func ticked(t *testing.T, s *Store) (ticks chan<- time.Time, now time.Time, stop func()) {
+	s.rest.close()
+	ctx, cancel := context.WithCancel(t.Context())
+	c, done := make(chan time.Time), make(chan struct{})
+	go func() {
+		defer close(done)
+		s.rest.loop(ctx, c)
+	}()
+	return c, time.Unix(1_780_000_000, 0), func() {
+		cancel()
+		<-done
+	}
+}
+
 // TestRest: a store that is at rest after it was overwritten compacts itself, and one
 // that has nothing stale does not.
 func TestRest(t *testing.T) {
 	const records = 30_000
 	s, n := openTest(t, t.TempDir(), Options{}, nil)
-	s.rest.close()
-	ctx, cancel := context.WithCancel(t.Context())
-	ticks, done := make(chan time.Time), make(chan struct{})
-	go func() {
-		defer close(done)
-		s.rest.loop(ctx, ticks)
-	}()
-	now := time.Unix(1_780_000_000, 0)
+	ticks, now, stop := ticked(t, s)
 	pass := func() {
 		for range 30 { // unbuffered: the work of the last but one is done
 			now = now.Add(restTick)
@@ -117,8 +126,7 @@ func TestRest(t *testing.T) {
 	if share := share(); share > 0.05 {
 		t.Errorf("%.2f of a compacted store is stale", share)
 	}
-	cancel()
-	<-done
+	stop()
 	v, err := n.Snapshot()
 	if err != nil {
 		t.Fatal(err)
@@ -157,14 +165,7 @@ func TestEngineIsToldOfRest(t *testing.T) {
 	engine = restfulEngine{plain, told}
 	s, n := openTest(t, t.TempDir(), Options{}, nil)
 	engine = plain
-	s.rest.close()
-	ctx, cancel := context.WithCancel(t.Context())
-	ticks, done := make(chan time.Time), make(chan struct{})
-	go func() {
-		defer close(done)
-		s.rest.loop(ctx, ticks)
-	}()
-	now := time.Unix(1_780_000_000, 0)
+	ticks, now, stop := ticked(t, s)
 	for round := range 2 {
 		if _, err := n.Apply(t.Context(), write("k", round)); err != nil {
 			t.Fatal(err)
@@ -177,6 +178,5 @@ func TestEngineIsToldOfRest(t *testing.T) {
 			t.Errorf("it was told %d times after %d writes", len(told), round+1)
 		}
 	}
-	cancel()
-	<-done
+	stop()
 }

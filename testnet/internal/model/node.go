@@ -251,7 +251,7 @@ type logs struct{ disk, copied, made uint64 }
 // logID is the id of the change log of the node's records, or of that of its control
 // namespace (1).
 func (n *Node) logID(which uint64) dbadapter.LogID {
-	return dbadapter.LogID(n.world.Draw(sim.ForLog, uint64(n.number), n.logs.disk, which) | 1) // 0 is none
+	return dbadapter.LogID(n.world.Draw(sim.ForLog, uint64(n.number), n.logs.disk, which) | 1) // 0 stands for no log
 }
 
 // Copy keeps a copy of the disk's synced bytes.
