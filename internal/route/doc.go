@@ -1,0 +1,42 @@
+// Package route decides how a node reads and writes a record of a shard that others
+// hold: which of the shard's hosts it asks, in what order, when it asks a second one,
+// when an answer is final, and when it says that there is none. It has no clock, no
+// network and no goroutine; a driver carries out what it says, and so does a simulator.
+//
+//	get := route.NewGet(&times, candidates, route.GetOptions{Deadline: now + 10*time.Second}, now)
+//	for step := get.Next(now); step.Do != route.Over; step = get.Next(now) {
+//		// Ask: send a request to step.Peer, and go on. Wait: until step.Until, or until a
+//		// request ends: tell get.Answered or get.Failed, and go on.
+//	}
+//	found, err := get.Result()
+//
+// Times are read from one clock that only goes forward, as the time since any moment.
+//
+// # Reading
+//
+// A host is *settled* once it has been found equal with a node that held the shard before
+// it. What a settled host answers is final: the record, or that there is none. What
+// another host answers may be too little, so further hosts are asked; if no settled one
+// answers, the greatest of the records heard is given, or that there is none, and either
+// is said not to be sure. Where no host answers, the record is unavailable.
+//
+// The nearest host is asked first ([Times]). The next one is asked at once where a host
+// refuses, cannot be reached or is not settled; and beside it, as a hedge (Dean and
+// Barroso, "The tail at scale", 2013), where its answer takes longer than 95 of 100 did.
+// Hedges are at most one in 32 requests, with a small burst: a shard whose hosts have all
+// become slow is not asked twice as much.
+//
+// # Writing
+//
+// A record goes to all hosts of its shard at once, and is acknowledged once as many of
+// them as [Ack] asks for hold it durably. A host that cannot be reached is tried again
+// until the time is over. A host that holds a later version ends it: the caller makes a
+// version above that one. A host that declines says why; the write ends as soon as too few
+// hosts are left.
+//
+// # What it does not promise
+//
+// Two reads of one key, one after the other, may be answered by two hosts, of which one
+// has not heard yet what the other holds. A read says nothing about writes that are under
+// way.
+package route

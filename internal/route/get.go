@@ -1,0 +1,298 @@
+package route
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Candidate is a node that a shard's record may be asked of.
+type Candidate struct {
+	ID ID
+	// Former: it was a host of the shard, and may still hold it.
+	Former bool
+	// Connected: a request need not wait for a dial.
+	Connected bool
+}
+
+// Do is what a driver does next.
+type Do uint8
+
+// The steps.
+const (
+	Ask  Do = iota + 1 // a request to Peer
+	Wait               // until Until, or until a request ends
+	Over
+)
+
+// Step is what a driver does next.
+type Step struct {
+	Do    Do
+	Peer  ID
+	Until time.Duration
+}
+
+// Bounds of a read.
+const (
+	// Overdue is after what time a request no longer holds back the next candidate. An
+	// answer that comes later still counts.
+	Overdue = time.Second
+	// busyPause is after what time a host that was too busy is asked again; twice as long
+	// each further time.
+	busyPause = 50 * time.Millisecond
+)
+
+// ErrUnavailable: no host of the shard has answered.
+var ErrUnavailable = errors.New("no host of the key's shard has answered")
+
+// Layout names the layout by which a node said that it is no host: its epoch and its
+// table. The zero value: it knew none.
+type Layout struct {
+	Epoch uint64
+	Table [32]byte
+}
+
+// Answer is what a node answers to a read.
+type Answer struct {
+	// Host: it is a host of the shard; otherwise Layout is why not.
+	Host   bool
+	Layout Layout
+	// Settled: the host has been found equal with one that held the shard before it.
+	Settled bool
+	// Record is what it holds under the key, a tombstone too; nil: nothing.
+	Record *dbadapter.Record
+}
+
+// Heard is what one candidate has come to.
+type Heard struct {
+	Peer   ID
+	Answer *Answer // nil: no answer
+	// Err is why there is none; nil while one may come.
+	Err error
+	// Took is how long the answer took.
+	Took time.Duration
+}
+
+// Found is what a read has found.
+type Found struct {
+	// Record is the one with the greatest version of those heard; nil: none was.
+	Record *dbadapter.Record
+	// Sure: a settled host has said so.
+	Sure bool
+	// Heard are the candidates that were asked, in that order.
+	Heard []Heard
+	// Requests is how many requests there were, Hedges how many of these were hedges.
+	Requests, Hedges int
+	// Moved, if its epoch is not 0, is the latest layout by which a node said that it is
+	// no host, and MovedBy that node.
+	Moved   Layout
+	MovedBy ID
+}
+
+// GetOptions say how a read goes.
+type GetOptions struct {
+	// Deadline is when it is over, whatever has come.
+	Deadline time.Duration
+	// All: each candidate is asked, at once, and all answers are awaited.
+	All bool
+}
+
+// Get is one read of a key. It is for one goroutine at a time; its Times may be shared by
+// several under one lock.
+type Get struct {
+	times    *Times
+	options  GetOptions
+	waiting  []Candidate // not asked yet, the next first
+	requests []*request  // in the order in which they were asked first
+	count    int         // of requests
+	hedges   int
+	heard    bool // a host has answered, or another node has given a record
+	sure     bool // a settled host has answered
+}
+
+// request is one candidate that was asked.
+type request struct {
+	peer   ID
+	first  time.Duration // when it was asked first,
+	asked  time.Duration // and last
+	open   bool
+	tries  int
+	late   time.Duration // from when on a hedge may follow
+	hedged bool          // one has followed
+	again  time.Duration // when it is asked again, if it was busy; 0: never
+	answer *Answer
+	err    error
+	took   time.Duration
+}
+
+// fresh reports whether the next candidate waits for the request.
+func (r *request) fresh(now time.Duration) bool { return r.open && now < r.asked+Overdue }
+
+// NewGet begins a read. The candidates are those that the caller knows; each is asked
+// once at most, but for one that is too busy.
+func NewGet(times *Times, candidates []Candidate, o GetOptions, now time.Duration) *Get {
+	g := &Get{times: times, options: o, waiting: slices.Clone(candidates)}
+	times.sort(g.waiting, now)
+	return g
+}
+
+// Next is what to do now.
+func (g *Get) Next(now time.Duration) Step {
+	if g.over(now) {
+		return Step{Do: Over}
+	}
+	if len(g.waiting) > 0 && (g.options.All || g.goesOn(now)) {
+		r := &request{peer: g.waiting[0].ID, first: now}
+		g.waiting, g.requests = g.waiting[1:], append(g.requests, r)
+		return g.ask(r, now)
+	}
+	for _, r := range g.requests {
+		if !r.open && r.again > 0 && r.again <= now {
+			return g.ask(r, now)
+		}
+	}
+	return Step{Do: Wait, Until: g.wakes(now)}
+}
+
+func (g *Get) ask(r *request, now time.Duration) Step {
+	r.open, r.asked, r.again, r.err = true, now, 0, nil
+	r.late, r.hedged = now+g.times.Late(r.peer), false
+	r.tries++
+	g.count++
+	g.times.asked()
+	return Step{Do: Ask, Peer: r.peer}
+}
+
+// over reports whether the read has its result. Where there is an answer that is not sure,
+// others are awaited until they are overdue.
+func (g *Get) over(now time.Duration) bool {
+	if now >= g.options.Deadline || g.sure && !g.options.All {
+		return true
+	}
+	return len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool {
+		if g.heard && !g.options.All {
+			return r.fresh(now) || r.again > 0 && now < r.first+Overdue
+		}
+		return r.open || r.again > 0
+	})
+}
+
+// goesOn reports whether the next candidate is asked now: no request is open that it waits
+// for; or one, which is late and may have a hedge beside it. A third host would be asked
+// only because two are slow.
+func (g *Get) goesOn(now time.Duration) bool {
+	var one *request
+	for _, r := range g.requests {
+		if !r.fresh(now) {
+			continue
+		}
+		if one != nil {
+			return false
+		}
+		one = r
+	}
+	if one == nil || one.hedged { // the hedge has ended
+		return true
+	}
+	if now < one.late || !g.times.hedge() {
+		return false
+	}
+	one.hedged = true
+	g.hedges++
+	return true
+}
+
+// wakes is when something is to be done, if no request ends before.
+func (g *Get) wakes(now time.Duration) time.Duration {
+	at := g.options.Deadline
+	sooner := func(t time.Duration) {
+		if t > now {
+			at = min(at, t)
+		}
+	}
+	for _, r := range g.requests {
+		if r.open {
+			sooner(r.asked + Overdue)
+		}
+		if r.open && len(g.waiting) > 0 {
+			sooner(r.late)
+		}
+		if r.again > 0 {
+			sooner(r.again)
+			sooner(r.first + Overdue)
+		}
+	}
+	return at
+}
+
+// of is the open request to a peer, or nil.
+func (g *Get) of(peer ID) *request {
+	for _, r := range g.requests {
+		if r.peer == peer && r.open {
+			return r
+		}
+	}
+	return nil
+}
+
+// Answered notes the answer of a peer. The caller has checked its record.
+func (g *Get) Answered(peer ID, a Answer, now time.Duration) {
+	r := g.of(peer)
+	if r == nil {
+		return
+	}
+	r.open, r.took, r.answer = false, now-r.asked, &a
+	g.times.Took(peer, r.took, now)
+	g.heard = g.heard || a.Host || a.Record != nil
+	g.sure = g.sure || a.Host && a.Settled
+}
+
+// Failed notes why a peer has given no answer. busy: it asks to be asked later.
+func (g *Get) Failed(peer ID, why error, busy bool, now time.Duration) {
+	r := g.of(peer)
+	if r == nil {
+		return
+	}
+	r.open, r.took, r.err = false, now-r.asked, why
+	if busy {
+		r.again = now + busyPause<<min(r.tries-1, 10)
+	} else {
+		g.times.Failed(peer, now)
+	}
+}
+
+// Result is what was found. It is to be read once, when the read is over: requests that
+// are still open are cut. The error is ErrUnavailable.
+func (g *Get) Result(now time.Duration) (Found, error) {
+	f := Found{Requests: g.count, Hedges: g.hedges}
+	for _, r := range g.requests {
+		if r.open {
+			g.times.Cut(r.peer, now-r.asked, now)
+		}
+		f.Heard = append(f.Heard, Heard{r.peer, r.answer, r.err, r.took})
+		a := r.answer
+		if a == nil {
+			continue
+		}
+		if !a.Host && a.Layout.Epoch > f.Moved.Epoch {
+			f.Moved, f.MovedBy = a.Layout, r.peer
+		}
+		if a.Record != nil && (f.Record == nil || a.Record.Compare(f.Record) > 0) {
+			f.Record = a.Record
+		}
+	}
+	// A record beyond what the settled hosts hold is given, and not called sure: it may be
+	// a write of just now, or what has been collected since.
+	f.Sure = slices.ContainsFunc(f.Heard, func(h Heard) bool {
+		if h.Answer == nil || !h.Answer.Host || !h.Answer.Settled {
+			return false
+		}
+		return f.Record == nil || h.Answer.Record != nil && h.Answer.Record.Compare(f.Record) == 0
+	})
+	if !g.heard {
+		return f, ErrUnavailable
+	}
+	return f, nil
+}

@@ -1,0 +1,269 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Ack is how many hosts of a shard must hold a record durably before a write is
+// acknowledged: a number from 1 on, or Majority or All of the hosts that the layout names.
+// The zero value is 1.
+type Ack int
+
+// The words for numbers that depend on the hosts.
+const (
+	Majority Ack = -1
+	All      Ack = -2
+)
+
+// ErrAck is returned for an Ack that is none, or that there are too few hosts for.
+var ErrAck = errors.New("no number of hosts")
+
+// ParseAck reads an Ack: a number, majority or all; the empty text is 1.
+func ParseAck(s string) (Ack, error) {
+	switch s {
+	case "":
+		return 1, nil
+	case "majority":
+		return Majority, nil
+	case "all":
+		return All, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%w: %q: want a number from 1 on, majority or all", ErrAck, s)
+	}
+	return Ack(n), nil
+}
+
+// String is the text that ParseAck reads.
+func (a Ack) String() string {
+	switch a {
+	case Majority:
+		return "majority"
+	case All:
+		return "all"
+	}
+	return strconv.Itoa(max(1, int(a)))
+}
+
+// Of is how many that is of so many hosts.
+func (a Ack) Of(hosts int) (int, error) {
+	switch {
+	case a == Majority && hosts > 0:
+		return hosts/2 + 1, nil
+	case a == All && hosts > 0:
+		return hosts, nil
+	case a < All || hosts < max(1, int(a)):
+		return 0, fmt.Errorf("%w: %s of %d hosts", ErrAck, a, hosts)
+	}
+	return max(1, int(a)), nil
+}
+
+// How a host that could not be reached is tried again in a write.
+const (
+	putPause     = 100 * time.Millisecond
+	putPauseMost = 3200 * time.Millisecond
+)
+
+// The errors of a write.
+var (
+	// ErrRefused: so many hosts have declined the record that too few are left.
+	ErrRefused = errors.New("hosts of the key's shard have declined the record")
+	// ErrUnconfirmed: the time was over before as many hosts as asked for were heard to
+	// hold the record. What hosts hold stays written, and so may what was sent.
+	ErrUnconfirmed = errors.New("not confirmed by as many hosts as asked for")
+	// ErrUnwritten: no host was reached in time, and none has been sent the record.
+	ErrUnwritten = errors.New("no host of the key's shard can be reached; nothing is written")
+	// ErrOvertaken: a host holds a later version.
+	ErrOvertaken = errors.New("a host holds a later version")
+)
+
+// Outcome is what a host has done with a record.
+type Outcome struct {
+	// Held: it holds the record durably.
+	Held bool
+	// Later, if not zero, is the greater version that it holds in its place.
+	Later dbadapter.Version
+	// Declined is why it does not take the record.
+	Declined error
+	// Layout: it is no host, by this one. It has not taken the record.
+	Elsewhere bool
+	Layout    Layout
+}
+
+// Holder is what a host has come to in a write.
+type Holder struct {
+	Peer ID
+	// Outcome is nil if it has not answered.
+	Outcome *Outcome
+	// Err is why it has not; nil while it may still.
+	Err error
+	// Sent: the record may have reached it.
+	Sent bool
+}
+
+// Written is how a write stands.
+type Written struct {
+	// Need is how many hosts must hold the record, Held how many do.
+	Need, Held int
+	// Hosts are all, in the caller's order.
+	Hosts []Holder
+	// Later is the greatest version that a host holds instead.
+	Later dbadapter.Version
+	// Moved and MovedBy are as in Found.
+	Moved   Layout
+	MovedBy ID
+	// Requests is how many requests there were.
+	Requests int
+}
+
+// Put is one write of one record. It is for one goroutine at a time.
+type Put struct {
+	need     int
+	deadline time.Duration
+	hosts    []*host
+	requests int
+}
+
+type host struct {
+	Holder
+	open  bool
+	again time.Duration // when it is asked (again)
+	tries int
+	ended bool // it has said what it does
+}
+
+// NewPut begins a write to the hosts of a shard. here is this node, which holds the
+// record already, if it is one of them.
+func NewPut(hosts []ID, here ID, a Ack, deadline, now time.Duration) (*Put, error) {
+	need, err := a.Of(len(hosts))
+	if err != nil {
+		return nil, err
+	}
+	p := &Put{need: need, deadline: deadline}
+	for _, id := range hosts {
+		h := &host{Holder: Holder{Peer: id}, again: now}
+		if id == here {
+			h.Outcome, h.ended = &Outcome{Held: true}, true
+		}
+		p.hosts = append(p.hosts, h)
+	}
+	return p, nil
+}
+
+// Next is what to do now. After Over, requests that are open go on: a host that takes the
+// record later holds it.
+func (p *Put) Next(now time.Duration) Step {
+	if p.over(now) {
+		return Step{Do: Over}
+	}
+	at := p.deadline
+	for _, h := range p.hosts {
+		switch {
+		case h.ended || h.open:
+		case h.again <= now:
+			h.open, h.Err = true, nil
+			h.tries++
+			p.requests++
+			return Step{Do: Ask, Peer: h.Peer}
+		default:
+			at = min(at, h.again)
+		}
+	}
+	return Step{Do: Wait, Until: at}
+}
+
+// over reports whether the write has its result. All hosts are asked before, also where
+// fewer are needed.
+func (p *Put) over(now time.Duration) bool {
+	held, left := 0, 0
+	for _, h := range p.hosts {
+		switch {
+		case h.tries == 0 && !h.ended && now < p.deadline:
+			return false
+		case !h.ended:
+			left++
+		case h.Outcome.Held:
+			held++
+		case !h.Outcome.Later.IsZero():
+			return true
+		}
+	}
+	return now >= p.deadline || held >= p.need || held+left < p.need
+}
+
+func (p *Put) of(peer ID) *host {
+	for _, h := range p.hosts {
+		if h.Peer == peer && h.open {
+			return h
+		}
+	}
+	return nil
+}
+
+// Answered notes what a host has done with the record.
+func (p *Put) Answered(peer ID, o Outcome) {
+	if h := p.of(peer); h != nil {
+		h.open, h.ended, h.Outcome, h.Sent = false, true, &o, true
+	}
+}
+
+// Failed notes why a host has not answered. sent: the record may have reached it. It is
+// asked again after a pause.
+func (p *Put) Failed(peer ID, why error, sent bool, now time.Duration) {
+	if h := p.of(peer); h != nil {
+		h.open, h.Err = false, why
+		h.Sent = h.Sent || sent
+		h.again = now + min(putPauseMost, putPause<<min(h.tries-1, 10))
+	}
+}
+
+// Result is how the write stands; the error says why it is not acknowledged. A request
+// that is open counts as one that may have reached its host.
+func (p *Put) Result() (Written, error) {
+	w := Written{Need: p.need, Requests: p.requests}
+	sent, declined := false, false
+	for _, h := range p.hosts {
+		holder := h.Holder
+		holder.Sent = holder.Sent || h.open
+		w.Hosts = append(w.Hosts, holder)
+		o := holder.Outcome
+		switch {
+		case o == nil:
+			sent = sent || holder.Sent
+		case o.Held:
+			w.Held++
+		case o.Later.Compare(w.Later) > 0:
+			w.Later = o.Later
+		case o.Elsewhere:
+			declined = true
+			if o.Layout.Epoch > w.Moved.Epoch {
+				w.Moved, w.MovedBy = o.Layout, h.Peer
+			}
+		default:
+			declined = true
+		}
+	}
+	left := len(p.hosts)
+	for _, h := range p.hosts {
+		if h.ended && !h.Outcome.Held {
+			left--
+		}
+	}
+	switch {
+	case w.Held >= w.Need:
+		return w, nil
+	case !w.Later.IsZero():
+		return w, ErrOvertaken
+	case declined && left < w.Need:
+		return w, ErrRefused
+	case w.Held == 0 && !sent:
+		return w, ErrUnwritten
+	}
+	return w, ErrUnconfirmed
+}

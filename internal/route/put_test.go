@@ -1,0 +1,222 @@
+package route
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// putTwin is a write that keeps all that has happened, and goes through it each time.
+type putTwin struct {
+	hosts    []ID
+	here     ID
+	need     int
+	deadline time.Duration
+	asked    map[ID]bool
+	open     map[ID]bool
+	sent     map[ID]bool
+	outcomes map[ID]Outcome
+}
+
+func (p *putTwin) held() (n int) {
+	for _, h := range p.hosts {
+		if h == p.here || p.outcomes[h].Held {
+			n++
+		}
+	}
+	return n
+}
+
+// verdict is nil for an acknowledged write; over: it will not change.
+func (p *putTwin) verdict(now time.Duration) (over bool, err error) {
+	all, possible, later, declined, sent := true, 0, 0, false, false
+	for _, h := range p.hosts {
+		o, ended := p.outcomes[h]
+		all = all && (p.asked[h] || h == p.here)
+		switch {
+		case h == p.here || ended && o.Held || !ended:
+			possible++
+		case !o.Later.IsZero():
+			later++
+		default:
+			declined = true
+		}
+		sent = sent || !ended && (p.sent[h] || p.open[h])
+	}
+	over = now >= p.deadline || all && (later > 0 || p.held() >= p.need || possible < p.need)
+	switch {
+	case p.held() >= p.need:
+		return over, nil
+	case later > 0:
+		return over, ErrOvertaken
+	case declined && possible < p.need:
+		return over, ErrRefused
+	case p.held() == 0 && !sent:
+		return over, ErrUnwritten
+	}
+	return over, ErrUnconfirmed
+}
+
+// A write asks all hosts at once, is acknowledged when enough of them hold the record, and
+// says how it stands otherwise: as its twin does.
+func TestPutAgainstTwin(t *testing.T) {
+	seen := map[error]int{}
+	each(t, 4000, func(t *testing.T, r *rand.Rand) {
+		w := &world{}
+		p := &putTwin{asked: map[ID]bool{}, open: map[ID]bool{}, sent: map[ID]bool{}, outcomes: map[ID]Outcome{}}
+		for i := range 1 + r.IntN(5) {
+			p.hosts = append(p.hosts, peerID(i))
+		}
+		if r.IntN(3) == 0 {
+			p.here = p.hosts[r.IntN(len(p.hosts))]
+		}
+		ack := []Ack{0, 1, 2, 3, Majority, All}[r.IntN(6)]
+		p.deadline = time.Duration(1+r.IntN(8)) * time.Second
+		put, err := NewPut(p.hosts, p.here, ack, p.deadline, w.now)
+		switch {
+		case ack > 0 && int(ack) > len(p.hosts):
+			if !errors.Is(err, ErrAck) {
+				t.Fatal(err)
+			}
+			return
+		case err != nil:
+			t.Fatal(err)
+		}
+		p.need = map[Ack]int{0: 1, 1: 1, 2: 2, 3: 3, Majority: len(p.hosts)/2 + 1, All: len(p.hosts)}[ack]
+		failing, down := r.IntN(3) > 0, r.IntN(6) == 0
+		for {
+			step := put.Next(w.now)
+			if over, _ := p.verdict(w.now); over != (step.Do == Over) {
+				t.Fatalf("%v: over %t, want %t: %+v", w.now, step.Do == Over, over, p)
+			}
+			if step.Do == Over {
+				break
+			}
+			if step.Do == Wait {
+				if len(p.asked) == 0 && p.here == "" {
+					t.Fatal("it waits before all are asked")
+				}
+				if step.Until <= w.now {
+					t.Fatalf("%v: waits until %v", w.now, step.Until)
+				}
+				w.next(step.Until)
+				continue
+			}
+			h := step.Peer
+			if _, ended := p.outcomes[h]; ended || p.open[h] || h == p.here {
+				t.Fatalf("%s is asked again", h)
+			}
+			p.asked[h], p.open[h] = true, true
+			takes := delay(r)
+			if down {
+				takes = time.Duration(r.IntN(20)) * time.Millisecond
+			}
+			w.after(takes, func() {
+				p.open[h] = false
+				if down {
+					put.Failed(h, errHost, false, w.now)
+					return
+				}
+				var o Outcome
+				switch n := r.IntN(8); {
+				case n < 3 && failing:
+					sent := r.IntN(2) > 0
+					p.sent[h] = p.sent[h] || sent
+					put.Failed(h, errHost, sent, w.now)
+					return
+				case n == 3:
+					o.Later = version(1 + r.IntN(3)).Version
+				case n == 4:
+					o.Declined = errHost
+				case n == 5:
+					o.Elsewhere, o.Layout.Epoch = true, r.Uint64N(3)
+				default:
+					o.Held = true
+				}
+				p.outcomes[h] = o
+				put.Answered(h, o)
+			})
+		}
+		_, want := p.verdict(w.now)
+		written, err := put.Result()
+		if !errors.Is(err, want) || (err == nil) != (want == nil) || written.Held != p.held() || written.Need != p.need {
+			t.Fatalf("%v: %+v, %v; want %v", w.now, written, err, want)
+		}
+		for i, h := range written.Hosts {
+			o, ended := p.outcomes[h.Peer]
+			if h.Peer != p.hosts[i] || (h.Outcome != nil) != (ended || h.Peer == p.here) || h.Outcome != nil && h.Peer != p.here && *h.Outcome != o {
+				t.Fatalf("host %d: %+v, want %+v", i, h, o)
+			}
+			if !ended && h.Peer != p.here && h.Sent != (p.sent[h.Peer] || p.open[h.Peer]) {
+				t.Fatalf("host %d: sent %t", i, h.Sent)
+			}
+		}
+		seen[want]++
+	})
+	t.Log(seen)
+	for _, err := range []error{nil, ErrRefused, ErrUnconfirmed, ErrUnwritten, ErrOvertaken} {
+		if seen[err] == 0 {
+			t.Errorf("%v did not come", err)
+		}
+	}
+}
+
+// A host that is away is tried again, ever later.
+func TestPutTriesAgain(t *testing.T) {
+	w := &world{}
+	put, err := NewPut([]ID{"a"}, "", All, time.Minute, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []time.Duration
+	for {
+		step := put.Next(w.now)
+		if step.Do == Over {
+			break
+		}
+		if step.Do == Wait {
+			w.now = step.Until
+			continue
+		}
+		asked = append(asked, w.now)
+		put.Failed("a", errHost, false, w.now)
+	}
+	want := []time.Duration{0, 100, 300, 700, 1500, 3100, 6300, 9500}
+	for i := range want {
+		want[i] *= time.Millisecond
+	}
+	if len(asked) < len(want) || !slices.Equal(asked[:len(want)], want) {
+		t.Errorf("asked at %v", asked)
+	}
+	if written, err := put.Result(); !errors.Is(err, ErrUnwritten) || written.Requests != len(asked) {
+		t.Errorf("%+v, %v", written, err)
+	}
+}
+
+func TestAck(t *testing.T) {
+	for text, want := range map[string]Ack{"": 1, "1": 1, "7": 7, "majority": Majority, "all": All} {
+		a, err := ParseAck(text)
+		if err != nil || a != want {
+			t.Errorf("%q: %v, %v", text, a, err)
+		}
+		if again, err := ParseAck(a.String()); err != nil || again != a {
+			t.Errorf("%q: %v, %v", a, again, err)
+		}
+	}
+	for _, text := range []string{"0", "-1", "some", "1.5", " 1"} {
+		if a, err := ParseAck(text); !errors.Is(err, ErrAck) {
+			t.Errorf("%q: %v, %v", text, a, err)
+		}
+	}
+	for hosts, majority := range []int{0, 1, 2, 2, 3, 3} {
+		got, err := Majority.Of(hosts)
+		if got != majority || (err != nil) != (hosts == 0) {
+			t.Errorf("the majority of %d: %d, %v", hosts, got, err)
+		}
+	}
+	if _, err := Ack(-3).Of(5); !errors.Is(err, ErrAck) {
+		t.Error(err)
+	}
+}
