@@ -1,0 +1,62 @@
+package directory
+
+import (
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// Fate is what the hosts of a shard do with a record whose key the directory may place in
+// another one.
+type Fate uint8
+
+const (
+	// Stay: the record is in its place, or too little is known.
+	Stay Fate = iota
+	// Recede: another first write of the key has won. A host writes a tombstone over the
+	// record that does not name it as replaced, so that each host of the shard lists it as a
+	// conflict (dbadapter.KeptConflict). The tombstone has no entry.
+	Recede
+	// Restore: the entry that has won leads to no record, or to none as great, and never
+	// will: its author ended between the entry and the record. A host writes the record
+	// anew, with a version of its own and an entry that names this shard.
+	Restore
+)
+
+// Found is what is known of a key for which the directory names another shard.
+type Found struct {
+	// Entry is what a host of the directory that is settled in the key's set holds, or nil.
+	Entry *dbadapter.Record
+	// There is the record that hosts of the shard that the entry names hold, or nil.
+	There *dbadapter.Record
+	// Sure: the hosts of that shard that were asked are settled in it, and have answered
+	// later than a write that the entry belongs to can have been under way.
+	Sure bool
+}
+
+// FateOf decides upon a record that is held in a shard. An acknowledged record recedes
+// only before one that is held durably: an entry is written before its record, and one
+// whose author has failed in between must not take the place of a record that is there.
+func FateOf(held *dbadapter.Record, shard placement.Shard, shards int, f Found) Fate {
+	switch {
+	case held.Deleted, f.Entry == nil:
+		return Stay
+	case f.Entry.Deleted:
+		// The key was deleted where an entry that had won led to, or here by an author that
+		// failed before the tombstone of the record.
+		if f.Entry.Compare(held) > 0 {
+			return Recede
+		}
+		return Stay
+	}
+	named, err := ShardOf(f.Entry, shards)
+	if err != nil || named == shard || f.Entry.Version.Compare(held.Version) <= 0 {
+		return Stay // an entry that is not later is not this record's: its own is on the way
+	}
+	switch {
+	case f.There != nil && f.There.Version.Compare(held.Version) > 0:
+		return Recede
+	case f.Sure:
+		return Restore
+	}
+	return Stay
+}
