@@ -2,6 +2,7 @@ package dbadapter
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"github.com/syncd-io/syncd/internal/hlc"
@@ -100,20 +101,28 @@ func (c Checksum) Age(d Checksum) int {
 
 // NamespaceIDOf is the name under which members know a namespace: a hash of its
 // secret, which tells nothing of the secret itself, and of its creator, whose list
-// of members therefore cannot be replaced by another node's. creator is the
-// creator's peer id in binary.
-func NamespaceIDOf(secret Secret, creator []byte) NamespaceID {
-	return namespaceHash("syncd namespace id\x00", secret, creator)
+// of members therefore cannot be replaced by another node's. root is the creator's
+// peer id in binary, and behind it the placement of a namespace that is cut into shards.
+func NamespaceIDOf(secret Secret, root []byte) NamespaceID {
+	return namespaceHash("syncd namespace id\x00", secret, root)
 }
 
 // ControlOf is the secret and the id of the namespace's control namespace, which
 // holds its list of members.
-func ControlOf(secret Secret, creator []byte) (Secret, NamespaceID) {
+func ControlOf(secret Secret, root []byte) (Secret, NamespaceID) {
 	control := sha256.Sum256(append([]byte("syncd control secret\x00"), secret[:]...))
-	return control, namespaceHash("syncd control id\x00", secret, creator)
+	return control, namespaceHash("syncd control id\x00", secret, root)
 }
 
-func namespaceHash(domain string, secret Secret, creator []byte) NamespaceID {
-	sum := sha256.Sum256(slices.Concat([]byte(domain), secret[:], creator))
+// ShardOf is the secret and the id of a shard of a namespace that is cut into several, each
+// of which is a set of records of its own.
+func ShardOf(secret Secret, root []byte, shard uint32) (Secret, NamespaceID) {
+	number := binary.BigEndian.AppendUint32(nil, shard)
+	own := sha256.Sum256(slices.Concat([]byte("syncd shard secret\x00"), secret[:], number))
+	return own, namespaceHash("syncd shard id\x00", secret, slices.Concat(root, number))
+}
+
+func namespaceHash(domain string, secret Secret, root []byte) NamespaceID {
+	sum := sha256.Sum256(slices.Concat([]byte(domain), secret[:], root))
 	return NamespaceID(sum[:16])
 }

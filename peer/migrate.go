@@ -139,7 +139,7 @@ func verifyStore(ctx context.Context, dir string, store dbadapter.Store, m *Migr
 			return fmt.Errorf("namespace %x: %w", id, err)
 		}
 		m.Namespaces++
-		for _, keys := range []reconcile.Keys{reconcile.DeriveKeys(secret, s.Creator), reconcile.DeriveControlKeys(secret, s.Creator)} {
+		for _, keys := range s.Parts(secret) {
 			records, err := verifyNamespace(ctx, store, keys)
 			if err != nil {
 				return fmt.Errorf("namespace %q: %w", s.Name, err)

@@ -54,7 +54,7 @@ type Namespace struct {
 
 // openNamespace opens a namespace's records and brings its sketch up to date.
 func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	id, feed := dbadapter.NamespaceIDOf(secret, s.Creator), newFeed()
+	id, feed := dbadapter.NamespaceIDOf(secret, s.Root()), newFeed()
 	listed, keepList := n.listCopy(id, s.Name)
 	core, err := n.core.Open(ctx, node.Opening{
 		Secret: secret, State: s, Store: n.watch(id, s.Name), Save: n.saveTo(id),

@@ -43,6 +43,9 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 
 // addNamespace makes a namespace's folder and opens it; changing is held.
 func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
+	if err := unsharded(s); err != nil {
+		return nil, err
+	}
 	if n.dir != "" {
 		if err := os.MkdirAll(filepath.Join(n.dir, namespacesDir), durable.DirMode); err != nil {
 			return nil, err
@@ -221,6 +224,9 @@ func (n *Node) resumeDrop(ctx context.Context, id dbadapter.NamespaceID) error {
 	if err != nil {
 		return err
 	}
-	_, control := dbadapter.ControlOf(secret, s.Creator)
-	return n.finishDrop(ctx, id, id, control)
+	var parts []dbadapter.NamespaceID
+	for _, keys := range s.Parts(secret) {
+		parts = append(parts, keys.ID)
+	}
+	return n.finishDrop(ctx, id, parts...)
 }

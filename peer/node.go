@@ -312,7 +312,7 @@ func (n *Node) openNamespaces(ctx context.Context, cfg *Config) error {
 			return fmt.Errorf("%w: two namespaces have the name %q", ErrCorrupt, s.Name)
 		}
 		if n.restored { // it may lack what the original has told the members that it holds
-			s.Vouched.Recovering = true
+			s.Recover()
 			if err := saveState(namespaceDir(n.dir, id), s); err != nil {
 				return err
 			}

@@ -39,9 +39,7 @@ type folder struct {
 	state  *node.State
 }
 
-func (f *folder) parts() []reconcile.Keys {
-	return []reconcile.Keys{reconcile.DeriveKeys(f.secret, f.state.Creator), reconcile.DeriveControlKeys(f.secret, f.state.Creator)}
-}
+func (f *folder) parts() []reconcile.Keys { return f.state.Parts(f.secret) }
 
 // Salvage repairs the store of a node that is not running, and perhaps cannot be opened:
 // its files are made anew of what can be read of them, and what is missing is noted.
@@ -84,7 +82,7 @@ func salvage(ctx context.Context, dir string, log *slog.Logger, keep func(store 
 			return nil, err
 		}
 		for i := range folders { // before anything is missing
-			folders[i].state.Vouched.Recovering = true
+			folders[i].state.Recover()
 			if err := saveState(folders[i].path, folders[i].state); err != nil {
 				return nil, err
 			}

@@ -89,7 +89,7 @@ func namespaceDir(dir string, id dbadapter.NamespaceID) string {
 
 // createState makes the folder of a namespace, whole or not at all.
 func createState(dir string, secret dbadapter.Secret, s *node.State) error {
-	final := namespaceDir(dir, dbadapter.NamespaceIDOf(secret, s.Creator))
+	final := namespaceDir(dir, dbadapter.NamespaceIDOf(secret, s.Root()))
 	fresh := final + newSuffix
 	if err := os.MkdirAll(fresh, durable.DirMode); err != nil {
 		return err
@@ -114,6 +114,14 @@ func saveState(folder string, s *node.State) error {
 	return durable.WriteFile(filepath.Join(folder, stateFile), data)
 }
 
+// unsharded refuses a namespace that is cut into shards.
+func unsharded(s *node.State) error {
+	if s.Sharded() {
+		return fmt.Errorf("%w: the namespace is cut into shards, which this program does not keep: use a newer one", dbadapter.ErrFormat)
+	}
+	return nil
+}
+
 // loadState reads the folder of a namespace.
 func loadState(folder string, id dbadapter.NamespaceID) (dbadapter.Secret, *node.State, error) {
 	var secret dbadapter.Secret
@@ -134,7 +142,10 @@ func loadState(folder string, id dbadapter.NamespaceID) (dbadapter.Secret, *node
 	if err != nil {
 		return secret, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if dbadapter.NamespaceIDOf(dbadapter.Secret(raw), s.Creator) != id {
+	if err := unsharded(s); err != nil {
+		return secret, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if dbadapter.NamespaceIDOf(dbadapter.Secret(raw), s.Root()) != id {
 		return secret, nil, fmt.Errorf("%w: %s does not hold the secret and the creator of namespace %x", ErrCorrupt, folder, id)
 	}
 	return dbadapter.Secret(raw), s, nil

@@ -91,7 +91,7 @@ func (n *Node) Repair(ctx context.Context, name string) (r Repair, err error) {
 // mayLack makes a namespace that is not served one that was restored from a copy,
 // durably, before its store is salvaged.
 func (u *unserved) mayLack() error {
-	u.state.Vouched.Recovering = true
+	u.state.Recover()
 	return saveState(u.path, u.state)
 }
 

@@ -24,15 +24,21 @@ type Keys struct {
 	Hasher dbadapter.Hasher
 }
 
-// DeriveKeys derives the keys of the namespace that has this secret and creator.
-// creator is a peer id in binary.
-func DeriveKeys(secret dbadapter.Secret, creator []byte) Keys {
-	return derive(secret, dbadapter.NamespaceIDOf(secret, creator))
+// DeriveKeys derives the keys of the namespace that has this secret and root, which is its
+// creator's peer id in binary.
+func DeriveKeys(secret dbadapter.Secret, root []byte) Keys {
+	return derive(secret, dbadapter.NamespaceIDOf(secret, root))
 }
 
 // DeriveControlKeys derives the keys of its control namespace.
-func DeriveControlKeys(secret dbadapter.Secret, creator []byte) Keys {
-	return derive(dbadapter.ControlOf(secret, creator))
+func DeriveControlKeys(secret dbadapter.Secret, root []byte) Keys {
+	return derive(dbadapter.ControlOf(secret, root))
+}
+
+// DeriveShardKeys derives the keys of a shard of a namespace that is cut into several; the
+// placement follows the creator in its root.
+func DeriveShardKeys(secret dbadapter.Secret, root []byte, shard uint32) Keys {
+	return derive(dbadapter.ShardOf(secret, root, shard))
 }
 
 func derive(secret dbadapter.Secret, id dbadapter.NamespaceID) Keys {

@@ -42,7 +42,7 @@ func (ns *Namespace) Announce(ctx context.Context, addrs [][]byte) error {
 	if err != nil {
 		return err
 	}
-	return ns.say(ctx, kindAddresses, value)
+	return ns.say(ctx, controlKey(kindAddresses, ns.node.ID), value)
 }
 
 // Addresses are where the other members say that they can be dialled.

@@ -151,7 +151,7 @@ func (set *Set) Collect(ctx context.Context) (Swept, error) {
 func (set *Set) tend(ctx context.Context) (swept Swept, err error) {
 	set.ns.updating.Lock()
 	w := &set.vouching.mark
-	back := !w.Recovering && !w.counts()
+	back := !set.ns.recovers() && !w.counts() // a member returns with all of its sets
 	saved := set.vouch((*watermark).recoverAlone)
 	set.ns.updating.Unlock()
 	var failed error

@@ -220,7 +220,7 @@ func TestLiarOf2099(t *testing.T) {
 	ns := c.ns[1]
 	value := must((&Pledge{List: ns.Members().Digest(), Vector: []dbadapter.Timestamp{future, future}, Promised: future, Wanted: future, Serial: 99}).encode())
 	ns.updating.Lock()
-	must(ns.sayLocked(context.Background(), kindPledge, value))
+	must(ns.sayLocked(context.Background(), ns.sets[0].pledgeKey(), value))
 	ns.updating.Unlock()
 	greeting := c.ns[0].believe(wire.Greeting{Tau: future, Floor: future})
 	if greeting.Tau != 0 {

@@ -21,7 +21,8 @@ const (
 	// kindAddresses begins the key of where a member can be dialled; its id
 	// follows, as in the keys of all kinds but statements.
 	kindAddresses = 'a'
-	// kindPledge begins the key of a member's pledge.
+	// kindPledge begins the key of a member's pledge; where the namespace is cut into
+	// shards, the shard follows the id.
 	kindPledge = 'w'
 )
 
@@ -98,13 +99,16 @@ func (ns *Namespace) examineOwn(members *Members, now time.Time, r *dbadapter.Re
 	if !known {
 		return refuse(wire.ReasonWriter, "the key %.80q is not one of a control namespace", r.Key)
 	}
-	m, member := members.Member(ID(r.Key[1:]))
+	by, shard := ns.about(r.Key)
+	m, member := members.Member(by)
 	if err := hlc.Check(r.Version.Clock.Time(), now, members.Policy().MaxSkew); err != nil {
 		return &refusal{wire.ReasonClock, err}
 	}
 	switch {
 	case !member:
-		return refuse(wire.ReasonWriter, "%s is not a member", ID(r.Key[1:]))
+		return refuse(wire.ReasonWriter, "%s is not a member", by)
+	case ns.rule != nil && int(shard) >= ns.rule.Shards:
+		return refuse(wire.ReasonWriter, "there is no shard %d", shard)
 	case r.Version.Writer != m.Writer || r.Deleted:
 		return refuse(wire.ReasonWriter, "%s speaks for itself alone, and deletes nothing", m.ID)
 	case !ns.Control.signed(m.ID, r):
@@ -117,23 +121,23 @@ func (ns *Namespace) examineOwn(members *Members, now time.Time, r *dbadapter.Re
 }
 
 // say writes what this node says of itself, unless it has said the same before.
-func (ns *Namespace) say(ctx context.Context, kind byte, value []byte) error {
+func (ns *Namespace) say(ctx context.Context, key, value []byte) error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	held, err := ns.Control.get(controlKey(kind, ns.node.ID))
+	held, err := ns.Control.get(key)
 	if err == nil && bytes.Equal(held.Value, value) {
 		return nil
 	}
 	if err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
 		return err
 	}
-	_, err = ns.sayLocked(ctx, kind, value)
+	_, err = ns.sayLocked(ctx, key, value)
 	return err
 }
 
 // sayLocked is say for a caller that holds updating, and says something new. It
 // returns the record.
-func (ns *Namespace) sayLocked(ctx context.Context, kind byte, value []byte) (*dbadapter.Record, error) {
+func (ns *Namespace) sayLocked(ctx context.Context, key, value []byte) (*dbadapter.Record, error) {
 	if ns.over {
 		return nil, dbadapter.ErrClosed
 	}
@@ -144,7 +148,7 @@ func (ns *Namespace) sayLocked(ctx context.Context, kind byte, value []byte) (*d
 	if err != nil {
 		return nil, err
 	}
-	hashed, err := dbadapter.Hash(ns.Control.Keys.Hasher, dbadapter.Record{Key: controlKey(kind, ns.node.ID), Value: value, Version: version})
+	hashed, err := dbadapter.Hash(ns.Control.Keys.Hasher, dbadapter.Record{Key: key, Value: value, Version: version})
 	if err != nil {
 		return nil, err
 	}

@@ -197,7 +197,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 		o.Aside = nil // a statement comes behind those that it names
 	} else {
 		o.PartsFrom, o.Expect, o.Await, o.Received = n.bulk().PartsFrom, c.expect, c.await, c.part.set.reached
-		c.behind = ns.Members().state.FilledTo
+		c.behind = *c.part.set.filledTo(ns.Members().state)
 		o.Behind = c.behind
 	}
 	return o

@@ -163,6 +163,7 @@ func (m *machine) count(by int) {
 }
 
 func (m *machine) open(secret dbadapter.Secret, s *State) (*Namespace, error) {
+	control := reconcile.DeriveControlKeys(secret, s.Root()).ID
 	return m.Open(context.Background(), Opening{
 		Secret: secret, State: s,
 		Store: func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
@@ -170,7 +171,7 @@ func (m *machine) open(secret dbadapter.Secret, s *State) (*Namespace, error) {
 			if m.restored && err == nil {
 				ns = relogged{ns}
 			}
-			return appliedBy{ns, m, id != dbadapter.NamespaceIDOf(secret, s.Creator)}, err
+			return appliedBy{ns, m, id == control}, err
 		},
 		Listed: m.listed[secret], KeepList: func(statements [][]byte) { m.listed[secret] = statements },
 		Save: func(s *State) error {
@@ -198,6 +199,18 @@ func list(ns *Namespace) string { return fmt.Sprint(ns.Members().Members()) }
 
 // join redeems a ticket of the other node.
 func (m *machine) join(other *machine, ticket string) (*Namespace, error) {
+	joined, err := m.redeem(other, ticket)
+	if err != nil {
+		return nil, err
+	}
+	if ns := m.Namespace(dbadapter.NamespaceIDOf(joined.Secret, joined.State.Root())); ns != nil {
+		return ns, ns.Rejoin(context.Background(), joined)
+	}
+	return m.open(joined.Secret, joined.State)
+}
+
+// redeem is what a ticket of the other node hands over.
+func (m *machine) redeem(other *machine, ticket string) (*Joined, error) {
 	t, err := ParseTicket(ticket)
 	if err != nil {
 		return nil, err
@@ -207,14 +220,7 @@ func (m *machine) join(other *machine, ticket string) (*Namespace, error) {
 		return nil, err
 	}
 	reply, _, _ := other.AnswerJoin(context.Background(), m.ID, request, func(ID) [][]byte { return nil })
-	joined, err := m.ReadJoin(t, reply)
-	if err != nil {
-		return nil, err
-	}
-	if ns := m.Namespace(t.Namespace); ns != nil {
-		return ns, ns.Rejoin(context.Background(), joined)
-	}
-	return m.open(joined.Secret, joined.State)
+	return m.ReadJoin(t, reply)
 }
 
 // invite makes a ticket, good for a day.
@@ -261,7 +267,7 @@ func get(ns *Namespace, key string) (dbadapter.Record, error) {
 
 // turn syncs a namespace with another node as the schedule does.
 func (m *machine) turn(ns *Namespace, other *machine) error {
-	_, _, err := m.follow(ns, other, ns.sets[0].Course(other.ID, Ask{}))
+	_, _, err := m.follow(other, ns.sets[0].Course(other.ID, Ask{}))
 	return err
 }
 
@@ -270,13 +276,18 @@ func (m *machine) sync(ns *Namespace, other *machine, ask Ask) (mine, theirs rec
 	if err := ns.MayCall(other.ID); err != nil {
 		return mine, theirs, err
 	}
-	return m.follow(ns, other, ns.sets[0].Course(other.ID, ask))
+	return m.syncSet(ns.sets[0], other, ask)
+}
+
+// syncSet syncs one of the sets of a namespace.
+func (m *machine) syncSet(set *Set, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
+	return m.follow(other, set.Course(other.ID, ask))
 }
 
 // follow holds the conversations of a sync.
-func (m *machine) follow(ns *Namespace, other *machine, course *Course) (mine, theirs reconcile.Report, err error) {
+func (m *machine) follow(other *machine, course *Course) (mine, theirs reconcile.Report, err error) {
 	for step, more := course.Next(); more; step, more = course.Next() {
-		mine, there, err := m.converse(ns, other, step)
+		mine, there, err := m.converseIn(course.set, other, step)
 		if !step.Control {
 			theirs = there
 		}
@@ -288,8 +299,12 @@ func (m *machine) follow(ns *Namespace, other *machine, course *Course) (mine, t
 
 // converse holds one conversation of a sync.
 func (m *machine) converse(ns *Namespace, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
-	defer ns.sets[0].Call(other.ID, ask)()
-	a, err := ns.sets[0].Initiate(context.Background(), other.ID, ask, nil)
+	return m.converseIn(ns.sets[0], other, ask)
+}
+
+func (m *machine) converseIn(set *Set, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
+	defer set.Call(other.ID, ask)()
+	a, err := set.Initiate(context.Background(), other.ID, ask, nil)
 	if err != nil {
 		return mine, theirs, err
 	}

@@ -34,9 +34,9 @@ func TestFilling(t *testing.T) {
 		sync := func() (mine, theirs reconcile.Report, err error) {
 			from := attempts % 2 // the peers take turns
 			if first == 1 {
-				return c.machines[from].follow(c.ns[from], empty, c.ns[from].sets[0].Course(empty.ID, Ask{}))
+				return c.machines[from].follow(empty, c.ns[from].sets[0].Course(empty.ID, Ask{}))
 			}
-			return empty.follow(c.ns[2], c.machines[from], c.ns[2].sets[0].Course(c.machines[from].ID, Ask{}))
+			return empty.follow(c.machines[from], c.ns[2].sets[0].Course(c.machines[from].ID, Ask{}))
 		}
 		var states []*State
 		empty.save = func(s *State) error { states = append(states, s.clone()); return nil }
@@ -102,7 +102,7 @@ func TestFillingIsAHint(t *testing.T) {
 	c.put(0, "a", "new")
 	c.put(0, "k001", "2")
 	c.put(0, "k150", "new")
-	mine, _, err := c.machines[1].follow(c.ns[1], c.machines[0], c.ns[1].sets[0].Course(c.machines[0].ID, Ask{}))
+	mine, _, err := c.machines[1].follow(c.machines[0], c.ns[1].sets[0].Course(c.machines[0].ID, Ask{}))
 	if err != nil || !mine.Verified || !c.equal() || mine.Method != wire.MethodAll || mine.Applied != 3 || mine.Sent != 1 {
 		t.Errorf("%+v, %v", mine, err)
 	}
@@ -153,7 +153,7 @@ func TestTurn(t *testing.T) {
 		}
 		for _, at := range [][2]int{{1, 2}, {2, 1}} {
 			m, ns := c.machines[at[0]], c.ns[at[0]]
-			if _, _, err := m.follow(ns, c.machines[at[1]], ns.sets[0].Course(c.machines[at[1]].ID, Ask{})); !errors.Is(err, reconcile.ErrTurn) {
+			if _, _, err := m.follow(c.machines[at[1]], ns.sets[0].Course(c.machines[at[1]].ID, Ask{})); !errors.Is(err, reconcile.ErrTurn) {
 				t.Errorf("changed: %v: the node %d called while another peer has the turn: %v", changed, at[0], err)
 			}
 		}
@@ -161,12 +161,12 @@ func TestTurn(t *testing.T) {
 			t.Errorf("changed: %v: records came out of turn", changed)
 		}
 		done(true, true)
-		mine, _, err := c.machines[2].follow(c.ns[2], c.machines[0], c.ns[2].sets[0].Course(c.machines[0].ID, Ask{}))
+		mine, _, err := c.machines[2].follow(c.machines[0], c.ns[2].sets[0].Course(c.machines[0].ID, Ask{}))
 		if err != nil || !mine.Verified || mine.Applied != 300 {
 			t.Errorf("changed: %v: %+v, %v", changed, mine, err)
 		}
 		c.pass(turnRest)
-		mine, _, err = c.machines[1].follow(c.ns[1], c.machines[2], c.ns[1].sets[0].Course(c.machines[2].ID, Ask{}))
+		mine, _, err = c.machines[1].follow(c.machines[2], c.ns[1].sets[0].Course(c.machines[2].ID, Ask{}))
 		if err != nil || !mine.Verified || mine.Applied+mine.Sent != 0 {
 			t.Errorf("changed: %v: after it: %+v, %v", changed, mine, err)
 		}

@@ -28,7 +28,7 @@ func (ns *Namespace) dropFormer(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if id := ID(r.Key[1:]); id != ns.node.ID && !members.Has(id, RoleRead) {
+			if id, _ := ns.about(r.Key); id != ns.node.ID && !members.Has(id, RoleRead) {
 				writes = append(writes, dbadapter.Write{Record: r, Action: dbadapter.Collect})
 			}
 		}

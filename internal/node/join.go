@@ -101,6 +101,7 @@ func (n *Node) admitJoin(ctx context.Context, remote ID, q *joinRequest, book fu
 		set.declined.forget()
 	}
 	r.Secret, r.Creator, r.Statements = ns.secret[:], []byte(ns.creator), ns.core()
+	r.Placement = ns.Members().state.Placement
 	// After the grant: no promise is made any more of what does not know it.
 	r.Pledged = ns.pledgedUpTo()
 	for _, m := range ns.Members().Members() {
@@ -130,20 +131,21 @@ func (n *Node) ReadJoin(t *Ticket, reply []byte) (*Joined, error) {
 		return nil, fmt.Errorf("%w: it says: %.200q", ErrDenied, strings.TrimPrefix(r.Denied, ErrDenied.Error()+": "))
 	case r.Version != joinVersion:
 		return nil, fmt.Errorf("it speaks version %d of the protocol, this node version %d; upgrade the older", r.Version, joinVersion)
-	case len(r.Placement) > 0:
-		return nil, errors.New("the namespace is cut into shards, which this program does not keep: use a newer one")
-	case len(r.Secret) != len(dbadapter.Secret{}) || dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret), r.Creator) != t.Namespace:
+	case len(r.Secret) != len(dbadapter.Secret{}) || dbadapter.NamespaceIDOf(dbadapter.Secret(r.Secret), slices.Concat(r.Creator, r.Placement)) != t.Namespace:
 		return nil, errors.New("it handed over another namespace than the ticket's; do not trust it")
 	}
 	j := &Joined{
 		Secret: dbadapter.Secret(r.Secret),
-		State:  &State{Format: StateFormat, Name: t.Name, Creator: r.Creator},
+		State:  &State{Format: StateFormat, Name: t.Name, Creator: r.Creator, Placement: r.Placement},
+	}
+	if j.State.Sharded() {
+		j.State.Format = ShardedFormat
 	}
 	j.State.Vouched = Vouched{Pledged: r.Pledged, Recovering: true}
 	if err := j.State.validate(); err != nil {
 		return nil, fmt.Errorf("it handed over a faulty namespace: %w", err)
 	}
-	set := n.newSet(t.Namespace, ID(r.Creator))
+	set := n.newSet(t.Namespace, j.State)
 	// What the set does not take says nothing of the inviter: a node has it from
 	// others, and sets have bounds.
 	set.Load(slices.Values(r.Statements))

@@ -29,14 +29,14 @@ func (p *Part) statement(value []byte) (dbadapter.Hashed, error) {
 }
 
 // newSet is the empty set of a namespace's statements.
-func (n *Node) newSet(id dbadapter.NamespaceID, creator ID) *roster.Set {
-	return roster.New(roster.Config{Namespace: id, Creator: creator, Verify: n.verify})
+func (n *Node) newSet(id dbadapter.NamespaceID, s *State) *roster.Set {
+	return roster.New(roster.Config{Namespace: id, Creator: ID(s.Creator), Placement: string(s.Placement), Verify: n.verify})
 }
 
 // openList reads the list of members.
 func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	s := o.State
-	if err := ns.readSet(ctx); err != nil {
+	if err := ns.readSet(ctx, s); err != nil {
 		return err
 	}
 	missing := slices.DeleteFunc(slices.Clone(s.Seeds), func(value []byte) bool { return ns.roster.Has(roster.HashOf(value)) })
@@ -59,7 +59,7 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 }
 
 // readSet makes the set anew of what the control namespace holds.
-func (ns *Namespace) readSet(ctx context.Context) error {
+func (ns *Namespace) readSet(ctx context.Context, s *State) error {
 	snap, err := ns.Control.Store.Snapshot()
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (ns *Namespace) readSet(ctx context.Context) error {
 		}
 		values = append(values, r.Value)
 	}
-	set := ns.node.newSet(ns.id, ns.creator)
+	set := ns.node.newSet(ns.id, s)
 	// What the bounds of the set leave out was let in by a program with others.
 	set.Load(slices.Values(values))
 	ns.roster = set
@@ -145,10 +145,10 @@ func (ns *Namespace) take(ctx context.Context, values [][]byte) ([]roster.Status
 	err := ns.unstore(ctx, dropped)
 	full, failed := ns.store(ctx, taken)
 	if err = errors.Join(err, failed); err != nil {
-		return nil, nil, errors.Join(err, ns.readSet(context.WithoutCancel(ctx)))
+		return nil, nil, errors.Join(err, ns.readSet(context.WithoutCancel(ctx), ns.Members().state))
 	}
 	if len(full) > 0 { // a set that goes on without them
-		if err := ns.readSet(ctx); err != nil {
+		if err := ns.readSet(ctx, ns.Members().state); err != nil {
 			return nil, nil, err
 		}
 		has := func(value []byte) bool { return ns.roster.Has(roster.HashOf(value)) }

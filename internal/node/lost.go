@@ -125,13 +125,12 @@ func (ns *Namespace) lose(data, control dbadapter.Loss, older bool) error {
 	lost := older || data.Any() || control.Any()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	logs := ns.logs()
-	if !lost && bytes.Equal(logs, ns.Members().state.Logs) {
+	if changed, _ := ns.noteLogs(ns.Members().state.clone()); !lost && !changed {
 		return nil // the state need not be written
 	}
 	note := func(s *State) error {
 		s.Lose(data, control, older, ns.node.Now())
-		s.Logs = logs
+		ns.noteLogs(s)
 		return nil
 	}
 	if lost {
@@ -170,6 +169,11 @@ func (ns *Namespace) Regain() error {
 		}
 	}
 	return nil
+}
+
+// recovers reports whether one of the sets recovers. updating is held.
+func (ns *Namespace) recovers() bool {
+	return slices.ContainsFunc(ns.sets, func(set *Set) bool { return set.vouching.mark.Recovering })
 }
 
 // holds is which of the keys hold a record.
@@ -214,7 +218,7 @@ func (ns *Namespace) regained(held map[string]bool, losses uint64) (done bool, e
 		return true, nil
 	}
 	lost.Keys = slices.DeleteFunc(lost.Keys, func(key []byte) bool { return held[string(key)] })
-	if !slices.ContainsFunc(ns.sets, func(set *Set) bool { return set.vouching.mark.Recovering }) {
+	if !ns.recovers() {
 		lost.Control, lost.Older = false, false
 	}
 	if lost.Control == before.Control && lost.Older == before.Older && len(lost.Keys) == len(before.Keys) && !ns.unsaved {

@@ -10,17 +10,20 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Namespace is what this node has of a namespace: the list of its members, the clock and
-// the state, and its sets of records. One that is not sharded has one set.
+// the state, and its sets of records: one; or, if it is cut into shards, one for each that
+// this node holds.
 type Namespace struct {
 	// Control holds the list of members.
 	Control Part
-	sets    []*Set // by shard; they stay the same while the namespace is open
+	sets    []*Set          // by shard; they stay the same while the namespace is open
+	rule    *placement.Rule // how the namespace is cut into shards, of which sets are those that are held here; nil: it is not
 
 	node    *Node
 	id      dbadapter.NamespaceID
@@ -64,7 +67,8 @@ type OpenStore func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.H
 type Opening struct {
 	Secret dbadapter.Secret
 	State  *State
-	// Store is called twice: for the data, and for the control namespace.
+	// Store is called for each set, in the order of State.Parts, and then for the control
+	// namespace.
 	Store OpenStore
 	// Save makes a state durable before it returns.
 	Save func(*State) error
@@ -93,7 +97,7 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 		return nil, err
 	}
 	ns := &Namespace{
-		id: dbadapter.NamespaceIDOf(o.Secret, o.State.Creator), secret: o.Secret, self: self, creator: ID(o.State.Creator),
+		id: dbadapter.NamespaceIDOf(o.Secret, o.State.Root()), secret: o.Secret, self: self, creator: ID(o.State.Creator),
 		node: n, name: o.State.Name, save: o.Save, keepList: o.KeepList, clock: hlc.New(n.Now), incarnation: n.Random(ForIncarnation),
 		describe: o.Describe,
 	}
@@ -110,25 +114,27 @@ func (n *Node) Open(ctx context.Context, o Opening) (_ *Namespace, err error) {
 }
 
 func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
-	set := &Set{}
-	if err := set.open(ctx, ns, reconcile.DeriveKeys(o.Secret, o.State.Creator), o); err != nil {
+	if ns.rule, err = o.State.rule(); err != nil {
 		return err
-	}
-	ns.sets = []*Set{set}
-	if err := ns.Control.open(ctx, ns, reconcile.DeriveControlKeys(o.Secret, o.State.Creator), o.Store); err != nil {
-		return errors.Join(err, set.Store.Close())
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, ns.Close())
 		}
 	}()
+	if err := ns.openSets(ctx, o); err != nil {
+		return err
+	}
+	if err := ns.Control.open(ctx, ns, reconcile.DeriveControlKeys(o.Secret, o.State.Root()), o.Store); err != nil {
+		return err
+	}
 	if err := ns.openList(ctx, o); err != nil {
 		return fmt.Errorf("the list of members: %w", err)
 	}
 	for _, p := range ns.parts() {
 		ns.clock.Observe(hlc.Timestamp(p.Store.Ceiling()))
 	}
+	ns.clock.Observe(hlc.Timestamp(o.State.Vouched.Pledged)) // also where it holds no shard
 	if err := ns.compareLogs(o.State); err != nil {
 		return err
 	}
@@ -141,10 +147,35 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	return nil
 }
 
+// openSets opens the set of each shard that is held here, or the one set.
+func (ns *Namespace) openSets(ctx context.Context, o *Opening) error {
+	if ns.rule == nil {
+		return ns.openSet(ctx, 0, reconcile.DeriveKeys(o.Secret, o.State.Creator), o)
+	}
+	for i := range o.State.Shards {
+		shard := o.State.Shards[i].Shard
+		if err := ns.openSet(ctx, shard, reconcile.DeriveShardKeys(o.Secret, o.State.Root(), uint32(shard)), o); err != nil {
+			return fmt.Errorf("shard %d: %w", shard, err)
+		}
+	}
+	return nil
+}
+
+func (ns *Namespace) openSet(ctx context.Context, shard placement.Shard, keys reconcile.Keys, o *Opening) error {
+	set := &Set{shard: shard}
+	if err := set.open(ctx, ns, keys, o); err != nil {
+		return err
+	}
+	ns.sets = append(ns.sets, set)
+	return nil
+}
+
 // Close closes the records and the control namespace.
 func (ns *Namespace) Close() (failed error) {
 	for _, p := range ns.parts() {
-		failed = errors.Join(failed, p.Store.Close())
+		if p.Store != nil { // an opening can end before
+			failed = errors.Join(failed, p.Store.Close())
+		}
 	}
 	return failed
 }
@@ -152,7 +183,7 @@ func (ns *Namespace) Close() (failed error) {
 // ID is the hash of the namespace's secret and its creator, by which its members know it.
 func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
 
-// Sets are the namespace's sets of records, by shard: one, if it is not sharded.
+// Sets are the namespace's sets of records, by shard: one, if it is not cut into shards.
 func (ns *Namespace) Sets() []*Set { return ns.sets }
 
 // parts are the sets and the control namespace.

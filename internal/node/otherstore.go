@@ -12,29 +12,47 @@ import (
 // restored has other ids of its change logs (dbadapter.LogID), and so the state keeps the
 // ids that it was last beside.
 
-const logsSize = 2 * 8
+// logSize is the length of the id of a change log.
+const logSize = 8
 
-func (ns *Namespace) logs() []byte {
-	b := make([]byte, 0, logsSize)
-	for _, p := range ns.parts() {
-		b = binary.BigEndian.AppendUint64(b, uint64(p.Store.Log()))
+// noteLogs gives a state the ids of the change logs as they are. It reports whether it had
+// others, and whether that is so for another reason than that it had none.
+func (ns *Namespace) noteLogs(s *State) (changed, other bool) {
+	now := func(was []byte, parts ...*Part) (logs []byte) {
+		for _, p := range parts {
+			logs = binary.BigEndian.AppendUint64(logs, uint64(p.Store.Log()))
+		}
+		if !bytes.Equal(logs, was) {
+			changed, other = true, other || len(was) > 0
+		}
+		return logs
 	}
-	return b
+	if ns.rule == nil {
+		s.Logs = now(s.Logs, ns.parts()...)
+		return changed, other
+	}
+	s.Logs = now(s.Logs, &ns.Control)
+	for _, set := range ns.sets {
+		kept := set.in(s)
+		kept.Log = now(kept.Log, &set.Part)
+	}
+	return changed, other
 }
 
 // compareLogs makes the namespace, where its store is another one than the state was last
 // beside, one that was restored from a copy: the state that it is opened with says so, and
 // is durable, before anything rests on it.
 func (ns *Namespace) compareLogs(s *State) error {
-	logs := ns.logs()
-	if bytes.Equal(logs, s.Logs) {
+	changed, other := ns.noteLogs(s)
+	if !changed {
 		return nil
 	}
-	if ns.otherStore = len(s.Logs) > 0; ns.otherStore {
-		s.Vouched.Recovering = true
-		s.FilledTo = nil // what was sent may be gone
+	if ns.otherStore = other; other {
+		s.Recover()
+		for _, set := range ns.sets {
+			*set.filledTo(s) = nil // what was sent may be gone
+		}
 	}
-	s.Logs = logs
 	if err := ns.save(s); err != nil {
 		return fmt.Errorf("save the state of %s: %w", s.Name, err)
 	}

@@ -48,10 +48,13 @@ func (p *Part) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, sto
 	}
 	p.Live = replica.New(p.Keys)
 	if p.Store, err = store(ctx, p.Keys.ID, p.Keys.Hasher, p.observe); err != nil {
+		p.Store = nil // also where the driver gives something beside the error
 		return err
 	}
 	if err := p.load(ctx); err != nil {
-		return errors.Join(err, p.Store.Close())
+		err = errors.Join(err, p.Store.Close())
+		p.Store = nil
+		return err
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -15,6 +16,7 @@ import (
 type Set struct {
 	Part
 
+	shard placement.Shard // 0 in a namespace without shards
 	// committed, if not nil, is told after each commit.
 	committed func()
 	rejected  rejections
@@ -32,6 +34,9 @@ type Set struct {
 	// hastening are the syncs that pushes bring about.
 	hastening hastening
 }
+
+// Shard is the set's number among the shards of the namespace; 0 if that has none.
+func (set *Set) Shard() placement.Shard { return set.shard }
 
 // open opens the set's records.
 func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, o *Opening) error {

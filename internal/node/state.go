@@ -12,11 +12,16 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
-// StateFormat is the format of a state's encoding.
-const StateFormat = 1
+// The formats of a state's encoding. A program that knows no placements refuses the
+// second one.
+const (
+	StateFormat   = 1
+	ShardedFormat = 2 // of a namespace that is cut into shards
+)
 
 // State is what a node keeps of a namespace beside its records, its secret and its
 // control namespace: its name here, and what this node alone has to know. It is
@@ -46,7 +51,18 @@ type State struct {
 	// Logs are the ids of the change logs, of the data and of the control namespace, that
 	// this state was last beside; empty before the first opening.
 	Logs []byte `cbor:"11,keyasint,omitempty"`
+	// Placement is how the namespace is cut into shards, in the bytes of package placement;
+	// empty: it is not.
+	Placement []byte `cbor:"12,keyasint,omitempty"`
+	// Shards is what this node keeps of each shard that it holds, ascending. In a namespace
+	// that is cut into shards Vouched is what that of a shard begins with, FilledTo is nil,
+	// and Logs has the control namespace's alone.
+	Shards []ShardState `cbor:"13,keyasint,omitempty"`
 }
+
+// Root is what the namespace's id is made of beside its secret: its creator and its
+// placement.
+func (s *State) Root() []byte { return slices.Concat(s.Creator, s.Placement) }
 
 // storedInvite is a ticket that was issued here. Only the hash of its token is
 // kept: the file does not let its reader join.
@@ -88,6 +104,19 @@ func Unmarshal(b []byte, into any) error { return strict.Unmarshal(b, into) }
 // Found makes the state of a namespace with that secret, which this node creates
 // and is the first admin of.
 func (n *Node) Found(secret dbadapter.Secret, name string, p Policy) (*State, error) {
+	return n.FoundShards(secret, name, p, nil)
+}
+
+// FoundShards is Found for a namespace that a rule cuts into shards; nil: it is not cut.
+func (n *Node) FoundShards(secret dbadapter.Secret, name string, p Policy, rule *placement.Rule) (*State, error) {
+	s := &State{Format: StateFormat, Name: name, Creator: []byte(n.ID)}
+	if rule != nil {
+		var err error
+		if s.Placement, err = rule.Value(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		s.Format = ShardedFormat
+	}
 	if err := CheckName(name); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
@@ -97,16 +126,18 @@ func (n *Node) Found(secret dbadapter.Secret, name string, p Policy) (*State, er
 	if p.MaxSkew == 0 {
 		p.MaxSkew = DefaultMaxSkew
 	}
-	id := dbadapter.NamespaceIDOf(secret, []byte(n.ID))
+	id := dbadapter.NamespaceIDOf(secret, s.Root())
 	at := n.Now()
 	if err := hlc.Check(at, at, p.MaxSkew); err != nil {
 		return nil, fmt.Errorf("%w: this machine's clock is wrong: set it", err)
 	}
-	founding, err := roster.Make(n.newSet(id, n.ID), roster.Draft{Kind: roster.Found, Policy: p}, n.ID, dbadapter.TimestampAt(at), n.Sign)
+	draft := roster.Draft{Kind: roster.Found, Policy: p, Placement: string(s.Placement)}
+	founding, err := roster.Make(n.newSet(id, s), draft, n.ID, dbadapter.TimestampAt(at), n.Sign)
 	if err != nil {
 		return nil, err
 	}
-	return &State{Format: StateFormat, Name: name, Creator: []byte(n.ID), Seeds: [][]byte{founding}}, nil
+	s.Seeds = [][]byte{founding}
+	return s, nil
 }
 
 // Encode is the state as a driver keeps it on disk: the first bytes of the SHA-256
@@ -137,8 +168,8 @@ func DecodeState(b []byte) (*State, error) {
 	if err := strict.Unmarshal(b, s); err != nil {
 		return nil, fmt.Errorf("%w: %v", dbadapter.ErrCorrupt, err)
 	}
-	if s.Format != StateFormat {
-		return nil, fmt.Errorf("%w: it has format %d; this program reads %d: use the program that wrote it", dbadapter.ErrFormat, s.Format, StateFormat)
+	if s.Format != StateFormat && s.Format != ShardedFormat {
+		return nil, fmt.Errorf("%w: it has format %d; this program reads %d and %d: use the program that wrote it", dbadapter.ErrFormat, s.Format, StateFormat, ShardedFormat)
 	}
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("%w: %v", dbadapter.ErrCorrupt, err)
@@ -166,16 +197,24 @@ func (s *State) validate() error {
 			}
 		}
 	}
-	if len(s.FilledTo) > dbadapter.MaxKey {
-		return errors.New("a key that is too long")
+	if err := checkSet(&s.Vouched, s.FilledTo); err != nil {
+		return err
 	}
-	if len(s.Vouched.Holds) > maxHolds {
-		return errors.New("too many dated imports that members may not hold")
-	}
-	if len(s.Logs) > 0 && len(s.Logs) != logsSize {
-		return errors.New("malformed ids of change logs")
+	if err := s.validateShards(); err != nil {
+		return err
 	}
 	return s.Lost.validate()
+}
+
+// checkSet checks what is kept of a set.
+func checkSet(v *Vouched, filledTo []byte) error {
+	if len(filledTo) > dbadapter.MaxKey {
+		return errors.New("a key that is too long")
+	}
+	if len(v.Holds) > maxHolds {
+		return errors.New("too many dated imports that members may not hold")
+	}
+	return nil
 }
 
 // clone copies the state so deeply that changing lists and entries of the copy
@@ -188,6 +227,10 @@ func (s *State) clone() *State {
 	}
 	c.Vouched = s.Vouched.clone()
 	c.Lost = s.Lost.clone()
+	c.Shards = slices.Clone(s.Shards)
+	for i := range c.Shards {
+		c.Shards[i].Vouched = c.Shards[i].Vouched.clone()
+	}
 	return &c
 }
 

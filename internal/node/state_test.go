@@ -59,7 +59,7 @@ func TestStateIsReadAsWritten(t *testing.T) {
 		edit func(*State)
 		want error
 	}{
-		"a newer format":    {func(s *State) { s.Format++ }, dbadapter.ErrFormat},
+		"a newer format":    {func(s *State) { s.Format = ShardedFormat + 1 }, dbadapter.ErrFormat},
 		"no format":         {func(s *State) { s.Format = 0 }, dbadapter.ErrFormat},
 		"a bad name":        {func(s *State) { s.Name = "../x" }, dbadapter.ErrCorrupt},
 		"no creator":        {func(s *State) { s.Creator = nil }, dbadapter.ErrCorrupt},

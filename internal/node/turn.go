@@ -129,7 +129,7 @@ func (t *turn) take(remote ID, part bool, since int, sure bool, clock func() tim
 // large reports whether many records are expected to come: the sync is a part of a large
 // one, or this node is being filled.
 func (c *Conversation) large() bool {
-	return c.ask.part() || c.ask.whole() && c.part.ns.Members().state.FilledTo != nil
+	return c.ask.part() || c.ask.whole() && *c.part.set.filledTo(c.part.ns.Members().state) != nil
 }
 
 // takeTurn sees to it that this node is given many records by one peer at a time, before

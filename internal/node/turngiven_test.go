@@ -32,7 +32,7 @@ func TestTurnOfASyncThatDoesNotBegin(t *testing.T) {
 			t.Fatal(err, theirs)
 		}
 		empty.unopened = nil
-		if mine, _, err := empty.follow(ns, c.machines[1], ns.sets[0].Course(c.machines[1].ID, Ask{})); err != nil || mine.Applied != 40 {
+		if mine, _, err := empty.follow(c.machines[1], ns.sets[0].Course(c.machines[1].ID, Ask{})); err != nil || mine.Applied != 40 {
 			t.Errorf("calls: %v: the next peer: %v, %+v", calls, err, mine)
 		}
 	}

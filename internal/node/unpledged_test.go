@@ -71,7 +71,7 @@ func TestMemberThatNeverPledges(t *testing.T) {
 		"of the future": {List: c.ns[2].sets[0].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 3), Promised: ^dbadapter.Timestamp(0), Serial: 3},
 	} {
 		value := must(p.encode())
-		if err := c.ns[2].say(t.Context(), kindPledge, value); err != nil {
+		if err := c.ns[2].say(t.Context(), c.ns[2].sets[0].pledgeKey(), value); err != nil {
 			t.Fatal(err)
 		}
 		rounds(2)

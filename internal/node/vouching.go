@@ -75,8 +75,8 @@ func (set *Set) lowerCeiling(ctx context.Context) error {
 // startVouching takes up the watermark where the last process left it.
 func (set *Set) startVouching(ctx context.Context, s *State) error {
 	v := &set.vouching
-	v.mark = watermark{self: set.ns.node.ID, Vouched: s.Vouched.clone()}
-	set.ns.clock.Observe(hlc.Timestamp(max(s.Vouched.Pledged, s.Vouched.Floor)))
+	v.mark = watermark{self: set.ns.node.ID, Vouched: set.vouched(s).clone()}
+	set.ns.clock.Observe(hlc.Timestamp(max(v.mark.Pledged, v.mark.Floor)))
 	snap, err := set.ns.Control.Store.Snapshot()
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 		return nil
 	}
 	err := set.ns.updateLocked(func(s *State) error {
-		s.Vouched = v.mark.Vouched.clone()
+		*set.vouched(s) = v.mark.Vouched.clone()
 		return nil
 	})
 	v.unsaved = err != nil
@@ -139,13 +139,14 @@ func (set *Set) relisted() error {
 	return set.vouch(set.relist)
 }
 
-// hear takes the record of a pledge, which has been examined.
+// hear takes the record of a pledge, which has been examined, if it is about this set.
 func (set *Set) hear(w *watermark, r *dbadapter.Record) (changed bool) {
+	by, shard := set.ns.about(r.Key)
 	p, err := parsePledge(r.Value)
-	if err != nil {
+	if err != nil || shard != set.shard {
 		return false
 	}
-	changed = w.hear(ID(r.Key[1:]), p, r.Version)
+	changed = w.hear(by, p, r.Version)
 	if changed { // this node is a copy: what it makes now must be later
 		set.ns.clock.Observe(hlc.Timestamp(max(r.Version.Clock, p.Promised)))
 	}
@@ -180,7 +181,7 @@ func (set *Set) pledge(ctx context.Context) error {
 		return err
 	}
 	v.pledged = set.ns.node.Now()
-	r, err := set.ns.sayLocked(ctx, kindPledge, value)
+	r, err := set.ns.sayLocked(ctx, set.pledgeKey(), value)
 	if err != nil {
 		return err
 	}

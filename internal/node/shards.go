@@ -1,0 +1,154 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// A namespace that is cut into shards has a set for each of them, with keys of its own
+// (reconcile.DeriveShardKeys). What a node keeps of a set beside its records, and what a
+// member pledges of it, is there once for each shard; the list of members, the clock and
+// the tickets are there once. A node has the sets of the shards that it holds.
+
+// ShardState is what a node keeps of one shard.
+type ShardState struct {
+	Shard    placement.Shard `cbor:"1,keyasint"`
+	Vouched  Vouched         `cbor:"2,keyasint"`           // as State.Vouched
+	FilledTo []byte          `cbor:"3,keyasint,omitempty"` // as State.FilledTo
+	Log      []byte          `cbor:"4,keyasint,omitempty"` // the id of its change log, as in State.Logs
+}
+
+// Sharded reports whether the namespace is cut into shards.
+func (s *State) Sharded() bool { return len(s.Placement) > 0 }
+
+// rule is how the namespace is cut into shards; nil: it is not.
+func (s *State) rule() (*placement.Rule, error) {
+	if !s.Sharded() {
+		return nil, nil
+	}
+	return placement.ParseRule(s.Placement)
+}
+
+// validateShards checks what a state has of shards, and what depends on whether there are
+// any.
+func (s *State) validateShards() error {
+	rule, err := s.rule()
+	if err != nil {
+		return err
+	}
+	logs := logSize
+	switch {
+	case (rule != nil) != (s.Format == ShardedFormat):
+		return errors.New("its format is not that of its placement")
+	case rule == nil && len(s.Shards) > 0:
+		return errors.New("shards of a namespace that is not cut into any")
+	case rule == nil:
+		logs = 2 * logSize
+	}
+	if len(s.Logs) > 0 && len(s.Logs) != logs {
+		return errors.New("malformed ids of change logs")
+	}
+	for i := range s.Shards {
+		one := &s.Shards[i]
+		switch {
+		case int(one.Shard) >= rule.Shards || i > 0 && one.Shard <= s.Shards[i-1].Shard:
+			return errors.New("shards out of order")
+		case len(one.Log) > 0 && len(one.Log) != logSize:
+			return errors.New("a malformed id of a change log")
+		}
+		if err := checkSet(&one.Vouched, one.FilledTo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Parts are the keys of all that the node holds of the namespace: of its sets, by shard,
+// and of the control namespace, which is the last one.
+func (s *State) Parts(secret dbadapter.Secret) (all []reconcile.Keys) {
+	if !s.Sharded() {
+		all = append(all, reconcile.DeriveKeys(secret, s.Creator))
+	}
+	for i := range s.Shards {
+		all = append(all, reconcile.DeriveShardKeys(secret, s.Root(), uint32(s.Shards[i].Shard)))
+	}
+	return append(all, reconcile.DeriveControlKeys(secret, s.Root()))
+}
+
+// find is where a shard is among those that are held, or would be.
+func (s *State) find(shard placement.Shard) (at int, held bool) {
+	return slices.BinarySearchFunc(s.Shards, shard, func(one ShardState, shard placement.Shard) int { return int(one.Shard) - int(shard) })
+}
+
+// hold makes the node one that holds a shard: its set begins as the namespace did.
+func (s *State) hold(shard placement.Shard) {
+	if at, held := s.find(shard); !held {
+		s.Shards = slices.Insert(s.Shards, at, ShardState{Shard: shard, Vouched: s.Vouched.clone()})
+	}
+}
+
+// Recover makes all sets of the state ones that recover: they may lack what this node held
+// once.
+func (s *State) Recover() {
+	s.Vouched.Recovering = true
+	for i := range s.Shards {
+		s.Shards[i].Vouched.Recovering = true
+	}
+}
+
+// in is where a state has what it keeps of the set; nil in a namespace without shards.
+func (set *Set) in(s *State) *ShardState {
+	if set.ns.rule == nil {
+		return nil
+	}
+	at, held := s.find(set.shard)
+	if !held {
+		panic(fmt.Sprintf("the set of shard %d is open, and the state does not hold it", set.shard)) // a bug
+	}
+	return &s.Shards[at]
+}
+
+// vouched is where a state has what this node vouches for of the set.
+func (set *Set) vouched(s *State) *Vouched {
+	if one := set.in(s); one != nil {
+		return &one.Vouched
+	}
+	return &s.Vouched
+}
+
+// filledTo is where a state has how far the set has been filled.
+func (set *Set) filledTo(s *State) *[]byte {
+	if one := set.in(s); one != nil {
+		return &one.FilledTo
+	}
+	return &s.FilledTo
+}
+
+// shardSize is the length of a shard's number in the key of a pledge.
+const shardSize = 2
+
+// pledgeKey is the key of this node's pledge of the set: it ends with the shard, if there
+// are shards.
+func (set *Set) pledgeKey() []byte {
+	key := controlKey(kindPledge, set.ns.node.ID)
+	if set.ns.rule != nil {
+		key = binary.BigEndian.AppendUint16(key, uint16(set.shard))
+	}
+	return key
+}
+
+// about is what a key of what a member says of itself names: the member, and the shard of
+// its pledge; 0 for all else.
+func (ns *Namespace) about(key []byte) (by ID, shard placement.Shard) {
+	end := len(key) - shardSize
+	if ns.rule == nil || key[0] != kindPledge || end < 1 {
+		return ID(key[1:]), 0
+	}
+	return ID(key[1:end]), placement.Shard(binary.BigEndian.Uint16(key[end:]))
+}

@@ -1,0 +1,296 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+var byHash = &placement.Rule{Kind: placement.Hash, Shards: 16, Replicas: 2}
+
+// shardCrew are machines that share a namespace that is cut into shards, each of which
+// holds the shards that the test says.
+type shardCrew struct {
+	*crew
+	held [][]placement.Shard
+}
+
+func newShardCrew(t *testing.T, held ...[]placement.Shard) *shardCrew {
+	c := &shardCrew{&crew{t: t}, held}
+	for i := range held {
+		m := newMachine(i + 1)
+		var (
+			secret dbadapter.Secret
+			state  *State
+		)
+		if i == 0 {
+			secret = m.NewSecret()
+			state = must(m.FoundShards(secret, "notes", Policy{}, byHash))
+		} else {
+			joined := must(m.redeem(c.machines[0], invite(c.ns[0], RoleWrite)))
+			secret, state = joined.Secret, joined.State
+		}
+		for _, shard := range held[i] {
+			state.hold(shard)
+		}
+		c.machines, c.ns = append(c.machines, m), append(c.ns, must(m.open(secret, state)))
+	}
+	return c
+}
+
+// set is a machine's set of a shard.
+func (c *shardCrew) set(i int, shard placement.Shard) *Set {
+	c.t.Helper()
+	at := slices.IndexFunc(c.ns[i].sets, func(s *Set) bool { return s.Shard() == shard })
+	if at < 0 {
+		c.t.Fatalf("%d holds no shard %d", i, shard)
+	}
+	return c.ns[i].sets[at]
+}
+
+func (c *shardCrew) put(i int, shard placement.Shard, key string) dbadapter.Version {
+	c.t.Helper()
+	return must(commit(c.set(i, shard).Write(draft(key, "value"))))
+}
+
+func (c *shardCrew) keys(i int, shard placement.Shard) (keys []string) {
+	c.t.Helper()
+	snap := must(c.set(i, shard).Store.Snapshot())
+	defer snap.Close()
+	for r, err := range snap.Scan(c.t.Context(), nil, nil) {
+		keys = append(keys, string(must(r, err).Key))
+	}
+	return keys
+}
+
+// sync syncs a shard, with the control namespace before it.
+func (c *shardCrew) sync(i, j int, shard placement.Shard) error {
+	c.pass(time.Second)
+	set, other := c.set(i, shard), c.machines[j]
+	if _, _, err := c.machines[i].converseIn(set, other, Ask{Control: true}); err != nil {
+		return err
+	}
+	_, _, err := c.machines[i].syncSet(set, other, Ask{})
+	if errors.Is(err, reconcile.ErrBusy) { // one of the two has collected first
+		_, _, err = c.machines[i].syncSet(set, other, Ask{})
+	}
+	return err
+}
+
+// rounds lets all tend, and sync all that two of them hold.
+func (c *shardCrew) rounds(n int) {
+	c.t.Helper()
+	for range n {
+		for i := range c.machines {
+			for j := range c.machines {
+				for _, shard := range c.held[i] {
+					if i != j && slices.Contains(c.held[j], shard) {
+						if err := c.sync(i, j, shard); err != nil {
+							c.t.Fatalf("%d syncs shard %d with %d: %v", i, shard, j, err)
+						}
+					}
+				}
+			}
+			if err := c.machines[i].Tend(c.t.Context()); err != nil {
+				c.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// reopen closes a machine's namespace, and opens it with the state that was saved.
+func (c *shardCrew) reopen(i int) {
+	c.t.Helper()
+	state := must(DecodeState(must(c.ns[i].Members().state.Encode())))
+	if err := c.ns[i].Close(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.machines[i].Forget(c.ns[i])
+	c.ns[i] = must(c.machines[i].open(c.ns[i].secret, state))
+}
+
+// Three machines hold different ones of three shards. Each shard is synced by itself, and
+// only with a machine that holds it; the list of members, the clock and the tickets are one.
+func TestShardsAreSetsOfTheirOwn(t *testing.T) {
+	c := newShardCrew(t, []placement.Shard{0, 1, 2}, []placement.Shard{0, 1}, []placement.Shard{0, 2})
+	var last dbadapter.Version
+	ids := map[dbadapter.NamespaceID]bool{c.ns[0].id: true, c.ns[0].Control.Keys.ID: true}
+	for shard := range placement.Shard(3) {
+		if v := c.put(0, shard, fmt.Sprint("of ", shard)); v.Clock <= last.Clock {
+			t.Errorf("the clock of shard %d goes back", shard)
+		} else {
+			last = v
+		}
+		ids[c.set(0, shard).Keys.ID] = true
+	}
+	if len(ids) != 5 {
+		t.Errorf("%d ids of five sets", len(ids))
+	}
+	if err := c.sync(1, 0, 1); err != nil || c.keys(1, 0) != nil || !slices.Equal(c.keys(1, 1), []string{"of 1"}) {
+		t.Errorf("%v: shard 0 has %q, shard 1 has %q", err, c.keys(1, 0), c.keys(1, 1))
+	}
+	if err := c.sync(0, 2, 1); !errors.Is(err, ErrDenied) {
+		t.Errorf("a sync of a shard that the peer does not hold: %v", err)
+	}
+	c.rounds(2)
+	for i, held := range c.held {
+		for _, shard := range held {
+			if got := c.keys(i, shard); !slices.Equal(got, []string{fmt.Sprint("of ", shard)}) {
+				t.Errorf("%d has %q of shard %d", i, got, shard)
+			}
+		}
+		if c.ns[i].Members().Digest() != c.ns[0].Members().Digest() {
+			t.Errorf("%d has another list of members", i)
+		}
+	}
+	// A record is signed for its shard, and is not another one's.
+	snap := must(c.set(0, 1).Store.Snapshot())
+	defer snap.Close()
+	r := must(snap.Get([]byte("of 1")))
+	for shard, want := range []wire.Reason{0: wire.ReasonSignature, 1: 0} {
+		set := c.set(1, placement.Shard(shard))
+		verdicts, err := set.Admit(t.Context(), c.machines[0].ID, 0, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})()
+		if err != nil || verdicts[0].Reason != want || set.RejectedCount() != min(int(want), 1) {
+			t.Errorf("to shard %d: %+v, %v, %d rejections", shard, verdicts[0], err, set.RejectedCount())
+		}
+	}
+}
+
+// What a member pledges, and what a node collects, is of one shard; a shard is collected
+// only where each member has said that it holds it.
+func TestShardsAreCollectedApart(t *testing.T) {
+	c := newShardCrew(t, []placement.Shard{0, 1}, []placement.Shard{0, 1}, []placement.Shard{0})
+	for shard := range placement.Shard(2) {
+		c.put(0, shard, "k")
+		must(commit(c.set(0, shard).Delete([]byte("k"))))
+	}
+	c.rounds(12)
+	for i := range c.machines {
+		if got := c.keys(i, 0); got != nil {
+			t.Errorf("%d holds %q of shard 0: %+v", i, got, c.set(i, 0).Collection())
+		}
+		floor, want := c.set(i, 0).vouching.mark.Floor, c.ns[i].Members().state.Shards[0].Vouched.Floor
+		if floor == 0 || floor != want {
+			t.Errorf("%d has floor %d, and %d in its state", i, floor, want)
+		}
+	}
+	for i := range 2 {
+		if got := c.keys(i, 1); !slices.Equal(got, []string{"k"}) || c.set(i, 1).vouching.mark.Floor != 0 {
+			t.Errorf("%d has collected shard 1, of which one member says nothing: %q", i, got)
+		}
+		if waits := c.set(i, 1).Collection().Waiting; waits != 1 {
+			t.Errorf("%d: %d records wait in shard 1", i, waits)
+		}
+	}
+	pledges := map[string]bool{}
+	for _, r := range controlRecords(c.ns[2]) {
+		if r.Key[0] == kindPledge {
+			by, shard := c.ns[2].about(r.Key)
+			pledges[fmt.Sprint(slices.IndexFunc(c.machines, func(m *machine) bool { return m.ID == by }), " of ", shard)] = true
+		}
+	}
+	if want := map[string]bool{"0 of 0": true, "1 of 0": true, "2 of 0": true, "0 of 1": true, "1 of 1": true}; !reflect.DeepEqual(pledges, want) {
+		t.Errorf("pledges %v", pledges)
+	}
+}
+
+// Each shard goes on after a restart where it was; what is lost is regained shard by shard.
+func TestShardsAfterRestarts(t *testing.T) {
+	c := newShardCrew(t, []placement.Shard{0, 1, 2}, []placement.Shard{0, 1}, []placement.Shard{0, 2})
+	for shard := range placement.Shard(3) {
+		c.put(0, shard, "k")
+	}
+	c.rounds(4)
+	if err := c.set(1, 1).setFilledTo([]byte("j")); err != nil {
+		t.Fatal(err)
+	}
+	before := c.ns[1].Members().state.clone()
+	c.reopen(1)
+	after := c.ns[1].Members().state
+	if !reflect.DeepEqual(before.Shards, after.Shards) || after.FilledTo != nil {
+		t.Errorf("%+v, and before %+v", after.Shards, before.Shards)
+	}
+	if c.ns[1].OtherStore() || !slices.Equal(c.keys(1, 1), []string{"k"}) || string(*c.set(1, 1).filledTo(after)) != "j" || *c.set(1, 0).filledTo(after) != nil {
+		t.Errorf("after a restart: %q, %+v", c.keys(1, 1), after.Shards)
+	}
+	recovers := func(shard placement.Shard) bool { return c.set(1, shard).Collection().Recovering }
+	if recovers(0) || recovers(1) {
+		t.Error("after a restart it recovers")
+	}
+	c.machines[1].restored = true
+	c.reopen(1)
+	if !recovers(0) || !recovers(1) || !c.ns[1].OtherStore() || *c.set(1, 1).filledTo(c.ns[1].Members().state) != nil {
+		t.Error("with a store that was restored, it does not recover")
+	}
+	if err := c.sync(1, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if !recovers(0) || recovers(1) {
+		t.Errorf("after a sync of shard 1: shard 0 recovers %v, shard 1 %v", recovers(0), recovers(1))
+	}
+	loses(t, c.ns[0], named("k", "gone"))
+	if err := c.ns[0].Regain(); err != nil {
+		t.Fatal(err)
+	}
+	if lost := c.ns[0].Lost(); lost == nil || len(lost.Keys) != 1 || !bytes.Equal(lost.Keys[0], []byte("gone")) {
+		t.Errorf("lost: %+v", lost)
+	}
+}
+
+// The id of a namespace that is cut into shards is made of its placement; a state that says
+// otherwise is damaged, and one of a program that knows more is refused.
+func TestShardedState(t *testing.T) {
+	m := newMachine(1)
+	secret := m.NewSecret()
+	s := must(m.FoundShards(secret, "notes", Policy{}, byHash))
+	s.hold(7)
+	s.hold(3)
+	s.hold(7)
+	ns := must(m.open(secret, s))
+	if ns.ID() == dbadapter.NamespaceIDOf(secret, s.Creator) || ns.Members().Placement() != string(s.Placement) {
+		t.Error("its id is that of a namespace without shards")
+	}
+	var parts []dbadapter.NamespaceID
+	for _, keys := range s.Parts(secret) {
+		parts = append(parts, keys.ID)
+	}
+	if want := []dbadapter.NamespaceID{reconcile.DeriveShardKeys(secret, s.Root(), 3).ID, reconcile.DeriveShardKeys(secret, s.Root(), 7).ID, ns.Control.Keys.ID}; !slices.Equal(parts, want) {
+		t.Errorf("parts %x, want %x", parts, want)
+	}
+	for name, c := range map[string]struct {
+		edit func(*State)
+		want error
+	}{
+		"as it is":               {func(*State) {}, nil},
+		"without shards":         {func(s *State) { s.Shards = nil }, nil},
+		"an older format":        {func(s *State) { s.Format = StateFormat }, dbadapter.ErrCorrupt},
+		"a newer format":         {func(s *State) { s.Format = ShardedFormat + 1 }, dbadapter.ErrFormat},
+		"without a placement":    {func(s *State) { s.Placement = nil }, dbadapter.ErrCorrupt},
+		"format 1, with shards":  {func(s *State) { s.Placement, s.Format = nil, StateFormat }, dbadapter.ErrCorrupt},
+		"a placement of nothing": {func(s *State) { s.Placement = []byte{0x80} }, dbadapter.ErrCorrupt},
+		"a shard too many":       {func(s *State) { s.Shards[1].Shard = 16 }, dbadapter.ErrCorrupt},
+		"a shard twice":          {func(s *State) { s.Shards[0].Shard = 7 }, dbadapter.ErrCorrupt},
+		"half a log":             {func(s *State) { s.Shards[0].Log = make([]byte, 4) }, dbadapter.ErrCorrupt},
+		"two logs":               {func(s *State) { s.Logs = make([]byte, 2*logSize) }, dbadapter.ErrCorrupt},
+		"a key without bound":    {func(s *State) { s.Shards[1].FilledTo = make([]byte, dbadapter.MaxKey+1) }, dbadapter.ErrCorrupt},
+		"holds without bound":    {func(s *State) { s.Shards[1].Vouched.Holds = make([]Hold, maxHolds+1) }, dbadapter.ErrCorrupt},
+	} {
+		edited := ns.Members().state.clone()
+		c.edit(edited)
+		if _, err := DecodeState(must(edited.Encode())); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := m.FoundShards(secret, "notes", Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 3, Replicas: 1}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("three shards: %v", err)
+	}
+}
