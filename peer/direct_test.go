@@ -164,7 +164,7 @@ func TestLineOverflow(t *testing.T) {
 		l.add(topic, new(node.Push), data)
 		l.add(other, new(node.Push), data) // it is not taken
 	}
-	if l.bytes > lineBytes || l.count > pushQueue {
+	if l.bytes > lineBytes || l.count > pushQueue || l.queued(topic) != l.bytes || l.queued(other) != 0 {
 		t.Errorf("%d pushes of %d bytes wait", l.count, l.bytes)
 	}
 	var sent []byte

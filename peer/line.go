@@ -125,6 +125,16 @@ func (l *line) add(topic wire.Topic, push *node.Push, data []byte) {
 	wake(l.wake)
 }
 
+// queued is how many bytes of the topic's pushes wait.
+func (l *line) queued(topic wire.Topic) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.queues[topic]; q != nil {
+		return q.bytes
+	}
+	return 0
+}
+
 // shorten drops the last push of the namespace of which most waits, by bytes or, where
 // there are too many pushes, by their number. mu is held.
 func (l *line) shorten() {

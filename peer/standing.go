@@ -4,12 +4,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // standing are the gauges that alerts look at: how a node stands to the other members,
 // and its disk.
 type standing struct {
-	age, paused, pausedPeers, connected, storage, free *prometheus.Desc
+	age, paused, pausedPeers, connected, queue, storage, free *prometheus.Desc
 }
 
 func newStanding() standing {
@@ -21,13 +23,14 @@ func newStanding() standing {
 		paused:      gauge("syncd_paused_namespaces", "1 for a namespace that a person has paused on this node, else 0.", "ns"),
 		pausedPeers: gauge("syncd_paused_peers", "Peers that a person has paused on this node."),
 		connected:   gauge("syncd_connected_members", "Other members of the namespace to which there is a connection.", "ns"),
+		queue:       gauge("syncd_push_queue_bytes", "Bytes of this node's writes that wait to be pushed; those that go to members directly count once for each member.", "ns"),
 		storage:     gauge("syncd_storage_bytes", "What the files in the data directory take on the disk."),
 		free:        gauge("syncd_storage_free_bytes", "What is free on the disk of the data directory."),
 	}
 }
 
 func (s *standing) describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.age, s.paused, s.pausedPeers, s.connected, s.storage, s.free} {
+	for _, d := range []*prometheus.Desc{s.age, s.paused, s.pausedPeers, s.connected, s.queue, s.storage, s.free} {
 		ch <- d
 	}
 }
@@ -59,6 +62,7 @@ func (s *standing) collect(n *Node, ch chan<- prometheus.Metric) {
 		}
 		gauge(s.paused, paused, name)
 		gauge(s.connected, float64(connected[name]), name)
+		gauge(s.queue, float64(n.queued(ns.set)), name)
 		if age, ok := ns.verifiedAge(); ok {
 			gauge(s.age, age.Seconds(), name)
 		}
@@ -78,4 +82,22 @@ func (ns *Namespace) verifiedAge() (age time.Duration, ok bool) {
 		at = since
 	}
 	return max(0, ns.node.now().Sub(at)), true
+}
+
+// queued is how many bytes of the set's pushes wait, here and in the lines of members.
+func (n *Node) queued(set *node.Set) int {
+	bytes := set.Queued()
+	n.mu.Lock()
+	p := n.pushes
+	n.mu.Unlock()
+	if p == nil {
+		return bytes
+	}
+	d := p.direct
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, l := range d.lines {
+		bytes += l.queued(set.Keys.Topic)
+	}
+	return bytes
 }

@@ -226,6 +226,17 @@ func (set *Set) retell() {
 	}
 }
 
+// Queued is how many bytes of records wait to be made into pushes.
+func (set *Set) Queued() (n int) {
+	o := &set.outbox
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, records := range o.full {
+		n += len(records)
+	}
+	return n + len(o.open)
+}
+
 // pushable tells the driver to ask Next.
 func (set *Set) pushable() {
 	if set.ns.node.Pushable != nil {

@@ -321,15 +321,14 @@ func TestPushesAreBounded(t *testing.T) {
 	for i := range 400 {
 		must(put(ps.spaces[1], fmt.Sprint("k", i), strings.Repeat("x", 10_000)))
 	}
-	size := len(ps.spaces[1].sets[0].outbox.open)
-	for _, records := range ps.spaces[1].sets[0].outbox.full {
-		size += len(records)
-	}
-	if size > 1<<20 || size < 1<<19 {
+	if size := ps.spaces[1].sets[0].Queued(); size > 1<<20 || size < 1<<19 {
 		t.Errorf("%d bytes wait", size)
 	}
 	ps.wait(500 * time.Millisecond)
 	all := ps.pushes(1)
+	if left := ps.spaces[1].sets[0].Queued(); left != 0 {
+		t.Errorf("%d bytes wait after all were pushed", left)
+	}
 	for _, push := range all {
 		if len(push) > wire.MaxPush {
 			t.Errorf("a push of %d bytes", len(push))
