@@ -189,8 +189,15 @@ func (p *parser) ask() Message {
 		m.Question = &AskSet{Sum: p.sum()}
 	case SubjectStatus:
 		m.Question = &AskStatus{}
+	case SubjectRecord:
+		m.Question = p.askRecord()
+	case SubjectHold:
+		m.Question = p.askHold()
 	default:
 		p.fail("a question about %d", subject)
+	}
+	if p.err == nil && m.Patience != 0 && m.Question.Subject().Routed() {
+		p.fail("a routed question with a patience of %d ms", m.Patience)
 	}
 	return m
 }
@@ -218,6 +225,10 @@ func (p *parser) reply() Message {
 		m.Answer = &SetAnswer{Sum: p.sum()}
 	case SubjectStatus:
 		m.Answer = p.status()
+	case SubjectRecord:
+		m.Answer = p.recordAnswer()
+	case SubjectHold:
+		m.Answer = p.holdAnswer()
 	default:
 		p.fail("an answer about %d", subject)
 	}

@@ -193,7 +193,7 @@ func (p *parser) hello() Message {
 		m.Span = p.span()
 	}
 	if flags&helloBehind != 0 {
-		m.Behind = p.behind()
+		m.Behind = p.key()
 		if p.err == nil && (len(m.Prefix) > 0 || flags&helloSpan != 0 || m.DryRun || m.Direction == Push || m.Method == MethodSketch) {
 			p.fail("a sync that cannot begin behind a key")
 		}
@@ -217,7 +217,7 @@ func (p *parser) span() (s Span) {
 	return s
 }
 
-func (p *parser) behind() []byte {
+func (p *parser) key() []byte {
 	key := p.bytes(dbadapter.MaxKey, "a key")
 	if p.err == nil && len(key) == 0 {
 		p.fail("an empty key")
@@ -231,7 +231,7 @@ func (p *parser) result() Message {
 	case m.Method != MethodSketch && m.Method != MethodAll && m.Method != MethodParts && m.Method != MethodRanges:
 		p.fail("unknown method %d", m.Method)
 	case m.Method == MethodAll && len(p.rest) > 0:
-		m.Behind = p.behind()
+		m.Behind = p.key()
 	}
 	return m
 }

@@ -66,7 +66,7 @@ func AppendPush(b []byte, m *PushMessage, records []byte) []byte {
 	return b
 }
 
-// AppendPushed appends a record of a push.
+// AppendPushed appends a record of a push, or of a routed question or answer.
 func AppendPushed(b []byte, r *dbadapter.Record) []byte {
 	b = appendHead(b, r, 0)
 	if r.Deleted {
@@ -106,11 +106,7 @@ func (p *parser) push() *PushMessage {
 	case PushRecords:
 		p.some()
 		for len(p.rest) > 0 {
-			r, _ := p.head(flagsPushed)
-			if !r.Deleted {
-				r.Value = p.bytes(dbadapter.MaxValue, "a value")
-			}
-			m.Records = append(m.Records, r)
+			m.Records = append(m.Records, p.pushed())
 		}
 	case PushMore:
 	case PushDigest:

@@ -90,6 +90,15 @@ func samples() []Message {
 			Disk: &Disk{Taken: 1 << 30, Free: 5}, Proved: &Proved{With: []byte("peer"), At: 1763726400123, Differences: 7},
 		}},
 		&Reply{Answer: &SetAnswer{Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
+		&Ask{Version: Version, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5}, Greeting: greeting, Question: &AskRecord{Shard: 300, Key: []byte("k")}},
+		&Ask{Version: Version, Question: &AskHold{Shard: MaxShards - 1, Records: []dbadapter.Record{both, gone, imported}}},
+		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &RecordAnswer{Settled: true, Record: &both}},
+		&Reply{Answer: &RecordAnswer{Settled: true}},
+		&Reply{Answer: &RecordAnswer{Record: &gone}},
+		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}, Record: &plain}},
+		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{}}},
+		&Reply{Answer: &HoldAnswer{Outcomes: []HoldOutcome{{}, {Later: version}, {Declined: ReasonFloor}}}},
+		&Reply{Answer: &HoldAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}}},
 		&Marks{Marks: []Mark{{1, 2}, {1 << 47, 1<<64 - 1}}},
 		&Heads{Count: MaxHeads},
 		&Offers{Offers: []Offer{{Record: bothOffered, Hashed: true, Hash: [32]byte{2}}, {Record: bothWithheld}}},
@@ -133,6 +142,8 @@ func value(f reflect.Value) string {
 		return fmt.Sprintf("%d (%s)", x, x)
 	case string:
 		return fmt.Sprintf("%q", x)
+	case *dbadapter.Record, *Elsewhere:
+		return value(f.Elem())
 	}
 	switch {
 	case f.Kind() == reflect.Interface: // a question, an answer

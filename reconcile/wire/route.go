@@ -1,0 +1,256 @@
+package wire
+
+import (
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// The routed questions: a node that need not hold a shard asks its hosts for a record, or
+// asks them to hold some. They travel as an Ask and a Reply, on streams of their own that
+// carry one after the other. The Ask names the whole namespace; the question the shard.
+
+// MaxShards is greater than the number of each shard.
+const MaxShards = 4096
+
+// The subjects of routed questions.
+const (
+	// SubjectRecord is the record under a key.
+	SubjectRecord Subject = 4
+	// SubjectHold is that the peer is to hold records.
+	SubjectHold Subject = 5
+)
+
+// Routed reports whether questions about the subject travel on the streams of routed
+// questions.
+func (s Subject) Routed() bool { return s == SubjectRecord || s == SubjectHold }
+
+// AskRecord asks for the record under a key of a shard. A namespace that is one shard has
+// shard 0.
+type AskRecord struct {
+	Shard uint32
+	Key   []byte
+}
+
+// Elsewhere says by which layout a node is no host of the shard: its epoch and its table.
+// Epoch 0: the node knows no layout, and Table is zero.
+type Elsewhere struct {
+	Epoch uint64
+	Table [32]byte
+}
+
+// RecordAnswer is what the peer holds under the key, durably.
+type RecordAnswer struct {
+	// Elsewhere is set exactly if the peer is no host of the shard. It may hold a record
+	// all the same.
+	Elsewhere *Elsewhere
+	// Settled: the peer is a host that was found equal with one that held the shard before
+	// it, so that what it does not hold is not there.
+	Settled bool
+	// Record is in full, a tombstone too; nil: nothing is held.
+	Record *dbadapter.Record
+}
+
+// AskHold asks the peer to admit records of a shard, and to answer when they are durable:
+// at least one, and BatchRecords at most.
+type AskHold struct {
+	Shard   uint32
+	Records []dbadapter.Record
+}
+
+// HoldAnswer says what has become of the records.
+type HoldAnswer struct {
+	// Elsewhere is set exactly if the peer is no host of the shard. It holds none of them
+	// because of the question then, and Outcomes is empty.
+	Elsewhere *Elsewhere
+	// Outcomes has one for each record.
+	Outcomes []HoldOutcome
+}
+
+// HoldOutcome is what has become of a record: it is held durably if both fields are zero.
+type HoldOutcome struct {
+	// Later is the greater version that the peer holds in the record's place.
+	Later dbadapter.Version
+	// Declined is why it is not admitted.
+	Declined Reason
+}
+
+// Subject is SubjectRecord; so is the next one.
+func (*AskRecord) Subject() Subject { return SubjectRecord }
+
+// Subject is SubjectRecord.
+func (*RecordAnswer) Subject() Subject { return SubjectRecord }
+
+// Subject is SubjectHold; so is the next one.
+func (*AskHold) Subject() Subject { return SubjectHold }
+
+// Subject is SubjectHold.
+func (*HoldAnswer) Subject() Subject { return SubjectHold }
+
+// flags of the answers
+const (
+	routeHost    = 1 << iota // the peer is a host of the shard
+	routeSettled             // of RecordAnswer; only with routeHost
+	routeRecord              // of RecordAnswer
+)
+
+// outcomes of a record; all others are reasons
+const (
+	outcomeHeld  = 0
+	outcomeLater = 1
+)
+
+func (q *AskRecord) appendQuestion(b []byte) []byte {
+	return appendBytes(appendUvarint(b, uint64(q.Shard)), q.Key)
+}
+
+func (a *RecordAnswer) appendAnswer(b []byte) []byte {
+	flags := byte(0)
+	if a.Elsewhere == nil {
+		flags |= routeHost
+	}
+	if a.Settled {
+		flags |= routeSettled
+	}
+	if a.Record != nil {
+		flags |= routeRecord
+	}
+	b = a.Elsewhere.appendTo(append(b, flags))
+	if a.Record == nil {
+		return b
+	}
+	return AppendPushed(b, a.Record)
+}
+
+// appendTo appends nothing for nil.
+func (e *Elsewhere) appendTo(b []byte) []byte {
+	if e == nil {
+		return b
+	}
+	if b = appendUvarint(b, e.Epoch); e.Epoch == 0 {
+		return b
+	}
+	return append(b, e.Table[:]...)
+}
+
+func (q *AskHold) appendQuestion(b []byte) []byte {
+	b = appendUvarint(b, uint64(q.Shard))
+	for i := range q.Records {
+		b = AppendPushed(b, &q.Records[i])
+	}
+	return b
+}
+
+func (a *HoldAnswer) appendAnswer(b []byte) []byte {
+	if a.Elsewhere != nil {
+		return a.Elsewhere.appendTo(append(b, 0))
+	}
+	b = append(b, routeHost)
+	for _, o := range a.Outcomes {
+		switch {
+		case o.Declined != 0:
+			b = append(b, byte(o.Declined))
+		case o.Later.IsZero():
+			b = append(b, outcomeHeld)
+		default:
+			b, _ = o.Later.AppendBinary(append(b, outcomeLater)) // never fails
+		}
+	}
+	return b
+}
+
+func (p *parser) shard() uint32 {
+	n := p.uvarint()
+	if n >= MaxShards {
+		p.fail("shard %d; the last one is %d at most", n, MaxShards-1)
+	}
+	return uint32(n)
+}
+
+func (p *parser) askRecord() *AskRecord {
+	q := &AskRecord{Shard: p.shard()}
+	q.Key = p.key()
+	return q
+}
+
+func (p *parser) recordAnswer() *RecordAnswer {
+	flags := p.byte()
+	if flags > routeHost|routeSettled|routeRecord || flags&(routeHost|routeSettled) == routeSettled {
+		p.fail("unknown flags %#x", flags)
+	}
+	a := &RecordAnswer{Settled: flags&routeSettled != 0}
+	if flags&routeHost == 0 {
+		a.Elsewhere = p.elsewhere()
+	}
+	if flags&routeRecord != 0 {
+		r := p.pushed()
+		a.Record = &r
+	}
+	return a
+}
+
+func (p *parser) elsewhere() *Elsewhere {
+	e := &Elsewhere{Epoch: p.uvarint()}
+	if e.Epoch != 0 {
+		copy(e.Table[:], p.take(uint64(len(e.Table))))
+	}
+	return e
+}
+
+func (p *parser) askHold() *AskHold {
+	q := &AskHold{Shard: p.shard()}
+	p.some()
+	for len(p.rest) > 0 {
+		if len(q.Records) == BatchRecords {
+			p.fail("more than %d records in one message", BatchRecords)
+			break
+		}
+		q.Records = append(q.Records, p.pushed())
+	}
+	return q
+}
+
+func (p *parser) holdAnswer() *HoldAnswer {
+	switch flags := p.byte(); flags {
+	case 0:
+		return &HoldAnswer{Elsewhere: p.elsewhere()}
+	case routeHost:
+	default:
+		p.fail("unknown flags %#x", flags)
+	}
+	a := &HoldAnswer{}
+	p.some()
+	for len(p.rest) > 0 {
+		if len(a.Outcomes) == BatchRecords {
+			p.fail("more than %d outcomes in one message", BatchRecords)
+			break
+		}
+		a.Outcomes = append(a.Outcomes, p.outcome())
+	}
+	return a
+}
+
+func (p *parser) outcome() (o HoldOutcome) {
+	switch p.rest[0] {
+	case outcomeHeld:
+		p.rest = p.rest[1:]
+	case outcomeLater:
+		if b := p.take(1 + dbadapter.VersionSize); b != nil {
+			if err := o.Later.UnmarshalBinary(b[1:]); err != nil {
+				p.fail("%w", err)
+			} else if o.Later.IsZero() {
+				p.fail("a later version of zeros")
+			}
+		}
+	default:
+		o.Declined = p.reason()
+	}
+	return o
+}
+
+// pushed reads a record in full, as in a push.
+func (p *parser) pushed() dbadapter.Record {
+	r, _ := p.head(flagsPushed)
+	if !r.Deleted {
+		r.Value = p.bytes(dbadapter.MaxValue, "a value")
+	}
+	return r
+}

@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+func TestRefusesRouted(t *testing.T) {
+	asking := func(b ...byte) []byte {
+		return slices.Concat([]byte{byte(KindAsk), Version}, make([]byte, 16+16+32+GreetingSize), b)
+	}
+	answering := func(s Subject, b ...byte) []byte {
+		return slices.Concat([]byte{byte(KindReply)}, make([]byte, 16+32+GreetingSize), []byte{byte(s)}, b)
+	}
+	record := []byte{0, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 1, 0}
+	// The frames that the faults below are made from.
+	for name, frame := range map[string][]byte{
+		"a question": asking(0, byte(SubjectRecord), 0, 1, 'k'),
+		"a record":   answering(SubjectRecord, append([]byte{7}, record...)...),
+		"a hold":     asking(append([]byte{0, byte(SubjectHold), 0}, record...)...),
+		"outcomes":   answering(SubjectHold, 1, 0, byte(ReasonFull)),
+	} {
+		if _, err := Parse(frame); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, frame := range map[string][]byte{
+		"a routed question that waits": asking(1, byte(SubjectRecord), 0, 1, 'k'),
+		"a routed question, no key":    asking(0, byte(SubjectRecord), 0, 0),
+		"a shard too high":             asking(0, byte(SubjectRecord), 0x80, 0x20, 1, 'k'),
+		"no records to hold":           asking(0, byte(SubjectHold), 0),
+		"too many records to hold":     asking(append([]byte{0, byte(SubjectHold), 0}, bytes.Repeat(record, BatchRecords+1)...)...),
+		"a stub to hold":               asking(0, byte(SubjectHold), 0, 4, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0),
+		"settled, and no host":         answering(SubjectRecord, 2, 0),
+		"a flag of a record answer":    answering(SubjectRecord, 9),
+		"a record that is missing":     answering(SubjectRecord, 5),
+		"a layout without a table":     answering(SubjectRecord, 0, 7),
+		"a flag of a hold answer":      answering(SubjectHold, 2, 0),
+		"no outcomes":                  answering(SubjectHold, 1),
+		"too many outcomes":            answering(SubjectHold, append([]byte{1}, make([]byte, BatchRecords+1)...)...),
+		"a later version of zeros":     answering(SubjectHold, append([]byte{1, 1}, make([]byte, dbadapter.VersionSize)...)...),
+		"a later version cut":          answering(SubjectHold, 1, 1, 5),
+		"an unknown outcome":           answering(SubjectHold, 1, 7),
+		"outcomes of no host":          answering(SubjectHold, 0, 0, 0),
+	} {
+		if m, err := Parse(frame); !errors.Is(err, ErrFrame) {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+}
+
+// A record of the greatest size fits into a question and into an answer.
+func TestLargestRecordIsRouted(t *testing.T) {
+	r := dbadapter.Record{
+		Key: bytes.Repeat([]byte{'k'}, dbadapter.MaxKey), Value: make([]byte, dbadapter.MaxValue), Version: dbadapter.Version{Clock: 9000, Writer: 1 << 40, Incarnation: 1},
+		Signature: make([]byte, dbadapter.SignatureSize), Expires: dbadapter.TimestampAt(dbadapter.Timestamp(1 << 60).Time()),
+	}
+	for i := range dbadapter.MaxReplaces {
+		r.Replaces = append(r.Replaces, dbadapter.Replaced{Writer: dbadapter.WriterID(i + 1), Clock: 5})
+	}
+	for _, m := range []Message{
+		&Ask{Version: Version, Question: &AskHold{Shard: MaxShards - 1, Records: []dbadapter.Record{r}}},
+		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 1 << 62}, Record: &r}},
+	} {
+		if _, _, err := Read(bytes.NewReader(Append(nil, m))); err != nil {
+			t.Errorf("%T: %v", m, err)
+		}
+	}
+}
