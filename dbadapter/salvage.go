@@ -1,6 +1,9 @@
 package dbadapter
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Salvager is a store whose files can be made anew of what can still be read of them.
 // Not every store is one.
@@ -52,6 +55,19 @@ type Loss struct {
 	SetAside int
 	// Kept is how many entries of the kept log are gone.
 	Kept int
+}
+
+// Plus adds what another namespace lacks.
+func (l Loss) Plus(of Loss) Loss {
+	if l.Records < 0 || of.Records < 0 {
+		l.Records = -1
+	} else {
+		l.Records += of.Records
+	}
+	l.Keys = slices.Concat(l.Keys, of.Keys)
+	l.Keys = l.Keys[:min(len(l.Keys), MaxNamed)]
+	l.SetAside, l.Kept = l.SetAside+of.SetAside, l.Kept+of.Kept
+	return l
 }
 
 // Any reports whether anything is missing.

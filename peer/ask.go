@@ -28,29 +28,30 @@ type answered struct {
 
 // ask asks a peer, which may wait for as long as patience says until what is asked for has
 // come about. A peer that has too much to do is asked again.
-func (ns *Namespace) ask(ctx context.Context, id ID, patience time.Duration, q wire.Question) (answered, error) {
-	if _, err := ns.set.Ask(node.ID(id), patience, q); err != nil { // before a dial
+func (sh *shard) ask(ctx context.Context, id ID, patience time.Duration, q wire.Question) (answered, error) {
+	n := sh.ns.node
+	if _, err := sh.set.Ask(node.ID(id), patience, q); err != nil { // before a dial
 		return answered{}, err
 	}
 	begun := time.Now()
 	var retry node.BusyRetry
 	redialled := false
 	for {
-		before := ns.node.host.Network().ConnsToPeer(id)
-		a, err := ns.askOnce(ctx, id, patience, q)
+		before := n.host.Network().ConnsToPeer(id)
+		a, err := sh.askOnce(ctx, id, patience, q)
 		if !redialled && ctx.Err() == nil && left(before, err) {
 			redialled = true
 			continue
 		}
-		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
+		if wait, again := retry.Again(n.core, time.Since(begun), err); again && sleep(ctx, wait) {
 			continue
 		}
 		return a, err
 	}
 }
 
-func (ns *Namespace) askOnce(ctx context.Context, id ID, patience time.Duration, q wire.Question) (a answered, err error) {
-	n := ns.node
+func (sh *shard) askOnce(ctx context.Context, id ID, patience time.Duration, q wire.Question) (a answered, err error) {
+	n := sh.ns.node
 	if err := n.dial(ctx, id, nil); err != nil {
 		return a, err
 	}
@@ -75,7 +76,7 @@ func (ns *Namespace) askOnce(ctx context.Context, id ID, patience time.Duration,
 	talk := newCarrier(stream, n.limits, throttles)
 	talk.pace.done, talk.calls = ctx.Done(), true
 	talk.pace.idle += patience
-	question, err := ns.set.Ask(node.ID(id), patience, q)
+	question, err := sh.set.Ask(node.ID(id), patience, q)
 	if err != nil {
 		talk.cut()
 		return a, err
@@ -84,7 +85,7 @@ func (ns *Namespace) askOnce(ctx context.Context, id ID, patience time.Duration,
 	m, err := talk.exchange(wire.Append(nil, question))
 	a.came = n.now()
 	if err == nil {
-		a.Reply, err = ns.set.Answered(node.ID(id), question, m)
+		a.Reply, err = sh.set.Answered(node.ID(id), question, m)
 	}
 	if err != nil {
 		talk.cut()

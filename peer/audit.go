@@ -23,15 +23,17 @@ func (ns *Namespace) Audit(ctx context.Context) error {
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	if err := ns.audit(ctx); err != nil {
-		return fmt.Errorf("audit %s: %w", ns.Name(), ns.explain(ctx, err))
+	for _, sh := range ns.shards {
+		if err := sh.audit(ctx); err != nil {
+			return fmt.Errorf("audit %s: %w", ns.Name(), ns.explain(ctx, err))
+		}
 	}
 	return nil
 }
 
-func (ns *Namespace) audit(ctx context.Context) error {
-	n := ns.set.Live.Cells()
-	snap, err := ns.set.Live.Snapshot(ctx, ns.set.Store, nil)
+func (sh *shard) audit(ctx context.Context) error {
+	n := sh.set.Live.Cells()
+	snap, err := sh.set.Live.Snapshot(ctx, sh.set.Store, nil)
 	if err != nil {
 		return err
 	}
@@ -43,7 +45,7 @@ func (ns *Namespace) audit(ctx context.Context) error {
 	var records uint64
 	var digest dbadapter.Digest
 	ranges := make([]dbadapter.Sum, dbadapter.Ranges)
-	sketch := rateless.NewSketch(ns.set.Keys.Cells, n)
+	sketch := rateless.NewSketch(sh.set.Keys.Cells, n)
 	for r, err := range snap.All(nil) {
 		if err != nil {
 			return err
@@ -66,7 +68,7 @@ func (ns *Namespace) audit(ctx context.Context) error {
 			for i := range bucket {
 				sum.Add(&bucket[i])
 			}
-			sketch.Add(coded.Pair(r.Index, sum.Pair(ns.set.Keys.Hasher).Checksum))
+			sketch.Add(coded.Pair(r.Index, sum.Pair(sh.set.Keys.Hasher).Checksum))
 		}
 	}
 	switch {

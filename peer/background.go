@@ -9,7 +9,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// background syncs every namespace with each of its members, until the node
+// background syncs every shard with each of the members, until the node
 // closes. The schedule decides which peer is next, and when.
 func (n *Node) background() {
 	defer n.gate.leave()
@@ -41,12 +41,12 @@ func (n *Node) background() {
 func (n *Node) turn(t node.Turn) {
 	remote := ID(t.Remote)
 	for _, set := range t.Sets {
-		ns := n.namespaceByID(set.Namespace().ID())
-		if ns == nil || !n.core.Schedule.Due(set, t.Remote, time.Now()) {
+		sh := n.shard(set)
+		if sh == nil || !n.core.Schedule.Due(set, t.Remote, time.Now()) {
 			continue
 		}
 		err := patiently(n.ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-			_, err := ns.Sync(ctx, remote, SyncOptions{Progress: progress})
+			_, err := sh.sync(ctx, remote, SyncOptions{Progress: progress})
 			return err
 		})
 		if n.ctx.Err() != nil {

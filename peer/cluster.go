@@ -66,6 +66,10 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
+	sh, err := ns.only()
+	if err != nil {
+		return nil, fmt.Errorf("ask how the members of %s are: %w", ns.Name(), err)
+	}
 	members := ns.Members()
 	out := make([]ClusterMember, len(members))
 	var others []int
@@ -73,24 +77,24 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 		out[i] = ClusterMember{Member: m}
 		if m.ID == ns.node.self.id {
 			out[i].Self, out[i].SameList, out[i].Equal = true, true, true
-			out[i].tell(ns.set.Status())
+			out[i].tell(sh.set.Status())
 			continue
 		}
-		if p := ns.verified.with(m.ID); !p.At.IsZero() {
+		if p := ns.proof(m.ID); !p.At.IsZero() {
 			out[i].Verified = &p
 		}
 		others = append(others, i)
 	}
-	some(asked, others, func(i int) bool { return ns.node.connected(members[i].ID) }, func(i int) { ns.inquire(ctx, &out[i]) })
+	some(asked, others, func(i int) bool { return ns.node.connected(members[i].ID) }, func(i int) { sh.inquire(ctx, &out[i]) })
 	return out, nil
 }
 
 // inquire asks a member how it is.
-func (ns *Namespace) inquire(ctx context.Context, m *ClusterMember) {
-	before, begun := ns.set.Status(), time.Now()
-	a, err := ns.ask(ctx, m.ID, 0, &wire.AskStatus{})
+func (sh *shard) inquire(ctx context.Context, m *ClusterMember) {
+	before, begun := sh.set.Status(), time.Now()
+	a, err := sh.ask(ctx, m.ID, 0, &wire.AskStatus{})
 	if err != nil {
-		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, ns.explain(ctx, err))
+		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, sh.ns.explain(ctx, err))
 		return
 	}
 	theirs, ok := a.Answer.(*wire.StatusAnswer)
@@ -98,10 +102,10 @@ func (ns *Namespace) inquire(ctx context.Context, m *ClusterMember) {
 		m.Problem = fmt.Errorf("ask %s how it is: %w: it answers something else", m.ID, ErrUnreachable)
 		return
 	}
-	now := ns.set.Status()
+	now := sh.set.Status()
 	m.tell(theirs)
 	m.Took = time.Since(begun)
-	m.SameList = a.Greeting.List == ns.core.Members().Digest()
+	m.SameList = a.Greeting.List == sh.ns.core.Members().Digest()
 	// What was written here meanwhile may be there already, or not yet.
 	m.Equal = theirs.Sum == before.Sum || theirs.Sum == now.Sum
 	if !m.Equal {
@@ -149,7 +153,7 @@ func (n *Node) describe(id dbadapter.NamespaceID, a *wire.StatusAnswer) {
 		return // it is being opened, or dropped
 	}
 	a.Damaged = n.damage.of(id) != nil || n.Damage() != nil
-	if p, _ := ns.verified.last(); !p.At.IsZero() {
+	if p := ns.lastProof(); !p.At.IsZero() {
 		a.Proved = &wire.Proved{With: []byte(p.With), At: uint64(max(0, p.At.UnixMilli())), Differences: uint64(p.Differences)}
 	}
 }
@@ -187,7 +191,7 @@ func (d *disk) lately(n *Node) *wire.Disk {
 // nil: each was, or has no other member. It is what a load balancer may ask of a node.
 func (n *Node) Unproved(within time.Duration) (names []string) {
 	for _, ns := range n.Namespaces() {
-		last, _ := ns.verified.last()
+		last := ns.lastProof()
 		if _, others := ns.verifiedAge(); others && (last.At.IsZero() || n.now().Sub(last.At) > within) {
 			names = append(names, ns.Name())
 		}

@@ -51,7 +51,13 @@ type Swept struct {
 
 // Collection says how far the collection is, and what holds it back.
 func (ns *Namespace) Collection() Collection {
-	c := ns.set.Collection()
+	if len(ns.shards) == 0 {
+		return Collection{Holding: []Holding{}}
+	}
+	c := ns.shards[0].set.Collection()
+	for _, sh := range ns.shards[1:] {
+		c = c.Plus(sh.set.Collection())
+	}
 	out := Collection{c.Progress, []Holding{}}
 	now := ns.node.now()
 	for _, h := range c.Holding {
@@ -81,11 +87,15 @@ func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	swept, err := ns.set.Collect(ctx)
-	if err != nil {
-		return Swept(swept), fmt.Errorf("collect in %s: %w", ns.Name(), err)
+	var all node.Swept
+	for _, sh := range ns.shards {
+		swept, err := sh.set.Collect(ctx)
+		all = all.Plus(swept)
+		if err != nil {
+			return Swept(all), fmt.Errorf("collect in %s: %w", ns.Name(), err)
+		}
 	}
-	return Swept(swept), nil
+	return Swept(all), nil
 }
 
 // tend does what has become due in the namespace by itself, unless that is being
@@ -105,9 +115,12 @@ func (ns *Namespace) tend() {
 	if err != nil && ns.ctx.Err() == nil {
 		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))
 	}
-	left := ns.set.Left() // by syncs, too
-	swept := node.Swept{Collected: left.Collected - ns.left.Collected, Adopted: left.Adopted - ns.left.Adopted, SetAside: left.SetAside - ns.left.SetAside}
-	ns.left = left
+	var swept node.Swept
+	for _, sh := range ns.shards {
+		left := sh.set.Left() // by syncs, too
+		swept = swept.Plus(node.Swept{Collected: left.Collected - sh.left.Collected, Adopted: left.Adopted - sh.left.Adopted, SetAside: left.SetAside - sh.left.SetAside})
+		sh.left = left
+	}
 	if swept != (node.Swept{}) {
 		n.metrics.swept(ns, swept)
 		n.log.Info("records have left a namespace", logNamespace(ns),

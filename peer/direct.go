@@ -345,7 +345,7 @@ func (f *follower) arrived(from ID, push []byte) bool {
 	if verdict == node.PushTaken {
 		select {
 		case f.arrivals <- a:
-		case <-f.ns.ctx.Done():
+		case <-f.ctx.Done():
 		}
 	}
 	return verdict != node.PushRefused

@@ -10,7 +10,7 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// feed is what the watchers of a namespace share: while there are any, one goroutine reads
+// feed is what the watchers of a shard share: while there are any, one goroutine reads
 // the end of the change log, once for all of them, and wakes those that wait. A commit does
 // no more for them than to wake that goroutine. A watcher that is further behind than the
 // feed holds reads the log by itself.
@@ -75,7 +75,7 @@ func (f *feed) committed() {
 }
 
 // join adds a watcher; the first one starts the feed. It returns the watcher's group.
-func (f *feed) join(ns *Namespace) (in int, err error) {
+func (f *feed) join(sh *shard) (in int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.groups {
@@ -96,19 +96,19 @@ func (f *feed) join(ns *Namespace) (in int, err error) {
 	if f.watched.Add(1) > 1 {
 		return in, nil
 	}
-	w, err := ns.set.NewWatcher("", nil)
+	w, err := sh.set.NewWatcher("", nil)
 	if err == nil {
-		err = ns.enter("watch")
+		err = sh.ns.enter("watch")
 	}
 	if err != nil {
 		f.watched.Add(-1)
 		return 0, err
 	}
-	ctx, cancel := context.WithCancel(ns.ctx)
+	ctx, cancel := context.WithCancel(sh.ctx)
 	f.stop, f.at, f.idle = cancel, w.At(), false
 	go func() {
-		defer ns.gate.leave()
-		f.run(ctx, ns, w)
+		defer sh.ns.gate.leave()
+		f.run(ctx, sh, w)
 	}()
 	return in, nil
 }
@@ -126,7 +126,7 @@ func (f *feed) leave(in int) {
 }
 
 // run reads what commits add until the context is over.
-func (f *feed) run(ctx context.Context, ns *Namespace, w *node.Watcher) {
+func (f *feed) run(ctx context.Context, sh *shard, w *node.Watcher) {
 	defer f.committed() // the token that it may have taken is another one's
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -140,7 +140,7 @@ func (f *feed) run(ctx context.Context, ns *Namespace, w *node.Watcher) {
 			// Watchers that are not at the end read the log by themselves, and meet
 			// the error; the next commit begins anew.
 			f.fail(ctx)
-			if w, err = ns.set.NewWatcher("", nil); err != nil {
+			if w, err = sh.set.NewWatcher("", nil); err != nil {
 				return
 			}
 		case win.To > win.From:
@@ -148,7 +148,7 @@ func (f *feed) run(ctx context.Context, ns *Namespace, w *node.Watcher) {
 			f.add(ctx, win)
 			for i := range f.groups {
 				pause := f.tell(i) * (wakeTime + time.Duration(win.To-win.From)*eventTime)
-				switch _, _, end := ns.set.Live.State(); {
+				switch _, _, end := sh.set.Live.State(); {
 				case pause == 0 || end > win.To+tooFarBehind:
 					continue
 				case end < win.To+farBehind:

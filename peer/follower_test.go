@@ -13,7 +13,7 @@ func TestDroppedNamespacesAreForgotten(t *testing.T) {
 	if err := n.DropNamespace(t.Context(), "notes"); err != nil {
 		t.Fatal(err)
 	}
-	n.wakes.Range(func(set, _ any) bool {
+	n.shards.Range(func(set, _ any) bool {
 		t.Errorf("%p is still there", set)
 		return true
 	})
@@ -26,14 +26,14 @@ func TestTopicIsTakenAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	topic := topicOf(old.set)
+	topic := topicOf(old.shards[0].set)
 	topics := func() bool {
 		return slices.Contains(n.pushes.pubsub.GetTopics(), topic) && n.pushes.serves(n.self.id, topic)
 	}
 	waitFor(t, "the namespace pushes", topics)
-	again := &Namespace{node: n, core: old.core, set: old.set, id: old.id, gate: newGate(), feed: newFeed(), pushable: make(chan struct{}, 1)}
+	again := &Namespace{node: n, core: old.core, id: old.id, gate: newGate()}
 	again.ctx, again.cancel = context.WithCancel(n.ctx)
-	n.pushes.start(again)
+	n.pushes.start(again.openShard(old.shards[0].set))
 	time.Sleep(100 * time.Millisecond)
 	old.cancel()
 	time.Sleep(100 * time.Millisecond)

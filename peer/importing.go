@@ -61,8 +61,12 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error]) (
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	im := ns.set.Import()
-	failed := ns.collect(ctx, im, items)
+	sh, err := ns.only()
+	if err != nil {
+		return ImportResult{}, fmt.Errorf("import into %s: %w", ns.Name(), err)
+	}
+	im := sh.set.Import()
+	failed := sh.collect(ctx, im, items)
 	if failed != nil {
 		return ImportResult(im.Result), fmt.Errorf("import into %s: %w", ns.Name(), failed)
 	}
@@ -70,8 +74,8 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error]) (
 }
 
 // collect cuts the items into batches, which are committed meanwhile.
-func (ns *Namespace) collect(ctx context.Context, im *node.Import, items iter.Seq2[Item, error]) (failed error) {
-	l := ns.beginImport(ctx, im)
+func (sh *shard) collect(ctx context.Context, im *node.Import, items iter.Seq2[Item, error]) (failed error) {
+	l := sh.beginImport(ctx, im)
 	defer func() { failed = errors.Join(failed, l.end()) }()
 	number := int64(0)
 	for item, err := range items {

@@ -13,15 +13,15 @@ import (
 // importLine commits the batches of an import, on a goroutine of its own, while the
 // caller reads the items of the next one: reading, signing and committing overlap.
 type importLine struct {
-	ns      *Namespace
+	sh      *shard
 	im      *node.Import
 	batches chan *node.ImportBatch
 	done    chan struct{} // closed when the line has ended
 	failed  error         // why, if it was not end; read after done
 }
 
-func (ns *Namespace) beginImport(ctx context.Context, im *node.Import) *importLine {
-	l := &importLine{ns: ns, im: im, batches: make(chan *node.ImportBatch), done: make(chan struct{})}
+func (sh *shard) beginImport(ctx context.Context, im *node.Import) *importLine {
+	l := &importLine{sh: sh, im: im, batches: make(chan *node.ImportBatch), done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
 		for b := range l.batches {
@@ -108,7 +108,7 @@ func (l *importLine) run(ctx context.Context, b *node.ImportBatch) error {
 		go func() {
 			defer close(m.done)
 			if len(m.writes) > 0 {
-				m.outcomes, m.err = l.ns.set.Store.Apply(ctx, m.writes)
+				m.outcomes, m.err = l.sh.set.Store.Apply(ctx, m.writes)
 			}
 		}()
 		select {

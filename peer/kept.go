@@ -31,7 +31,12 @@ func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) i
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		for k, err := range ns.set.Store.Kept(ctx) {
+		sh, err := ns.only()
+		if err != nil {
+			yield(dbadapter.Kept{}, fmt.Errorf("%s %s: %w", what, ns.Name(), err))
+			return
+		}
+		for k, err := range sh.set.Store.Kept(ctx) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
@@ -51,7 +56,7 @@ func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) i
 // that the key then has. Where the entry is a deletion and the key holds no record,
 // it writes nothing, and the version is zero.
 func (ns *Namespace) RestoreKept(ctx context.Context, k dbadapter.Kept) (dbadapter.Version, error) {
-	version, err := ns.commitOne(ctx, "restore", k.Record.Key, func() (*node.Attempt, error) { return ns.set.Restore(&k) })
+	version, err := ns.commitOne(ctx, "restore", k.Record.Key, func(set *node.Set) (*node.Attempt, error) { return set.Restore(&k) })
 	if err != nil && !node.IsSo(&k, err) {
 		return version, err
 	}
@@ -64,7 +69,11 @@ func (ns *Namespace) ForgetKept(ctx context.Context, seqs ...uint64) error {
 		return err
 	}
 	defer ns.gate.leave()
-	if err := ns.set.Store.Forget(ctx, seqs...); err != nil {
+	sh, err := ns.only()
+	if err == nil {
+		err = sh.set.Store.Forget(ctx, seqs...)
+	}
+	if err != nil {
 		return fmt.Errorf("forget kept records of %s: %w", ns.Name(), err)
 	}
 	return nil

@@ -156,7 +156,11 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.twins, int64(twins), info.Name)
 		gauge(m.conflicts, int64(info.Conflicts), info.Name)
 		gauge(m.setAside, int64(info.SetAside), info.Name)
-		ch <- prometheus.MustNewConstMetric(m.drift, prometheus.CounterValue, float64(ns.set.Live.Drifted()), info.Name)
+		drifted := 0.0
+		for _, sh := range ns.shards {
+			drifted += float64(sh.set.Live.Drifted())
+		}
+		ch <- prometheus.MustNewConstMetric(m.drift, prometheus.CounterValue, drifted, info.Name)
 		c := ns.Collection()
 		gauge(m.waiting, c.Waiting, info.Name)
 		gauge(m.mark, unixSeconds(c.Mark), info.Name)

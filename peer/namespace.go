@@ -1,10 +1,12 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,41 +33,32 @@ type Policy struct {
 // passed in may be reused after the call; those returned are the caller's.
 type Namespace struct {
 	node *Node
-	core *node.Namespace // decides; of the records,
-	set  *node.Set       // this does
+	core *node.Namespace // decides
 	id   dbadapter.NamespaceID
 
 	ctx    context.Context // over when the namespace closes
 	cancel context.CancelFunc
 	gate   *gate // all uses of the records are inside
 
-	feed *feed // of those that watch
-	// carrying are syncs that waits have begun.
-	carrying carrying
-	// pushable holds a token when there may be something to push.
-	pushable chan struct{}
-
-	synced lastSyncs
-	// verified is when syncs have proved the records equal to others'.
-	verified *verified
-	tending  sync.Mutex
-	left     node.Swept // what has left, and is in the metrics; guarded by tending
+	shards  []*shard // by number
+	synced  lastSyncs
+	tending sync.Mutex
 }
 
 // openNamespace opens a namespace's records and brings its sketch up to date.
 func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	id, feed := dbadapter.NamespaceIDOf(secret, s.Root()), newFeed()
+	id := dbadapter.NamespaceIDOf(secret, s.Root())
 	listed, keepList := n.listCopy(id, s.Name)
 	core, err := n.core.Open(ctx, node.Opening{
 		Secret: secret, State: s, Store: n.watch(id, s.Name), Save: n.saveTo(id),
-		Committed: feed.committed,
+		Committed: n.committed,
 		Describe:  func(a *wire.StatusAnswer) { n.describe(id, a) },
 		Listed:    listed, KeepList: keepList,
 	})
 	if err != nil {
 		return nil, err
 	}
-	ns := &Namespace{node: n, core: core, set: core.Sets()[0], id: core.ID(), gate: newGate(), feed: feed, pushable: make(chan struct{}, 1)}
+	ns := &Namespace{node: n, core: core, id: core.ID(), gate: newGate()}
 	if ahead := core.Ahead(); ahead > 0 {
 		n.log.Warn("the newest version is ahead of this machine's clock by more than the namespace allows: writes are refused until the clock has come so far; if the clock is wrong, set it; if it was wrong when that version was written, restamp the namespace (syncd restamp)",
 			slog.String("ns", s.Name), slog.Duration("ahead", ahead))
@@ -74,8 +67,9 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 		n.log.Warn("the namespace's records were restored from a copy, or its store was made anew: it may lack what this node held once; syncs with members bring it back", logNamespace(ns))
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
-	n.wakes.Store(ns.set, ns)
-	n.openVerified(ns)
+	for _, set := range core.Sets() {
+		ns.shards = append(ns.shards, ns.openShard(set))
+	}
 	return ns, nil
 }
 
@@ -93,11 +87,10 @@ func (ns *Namespace) close() error {
 	ns.gate.close()
 	ns.cancel()
 	<-ns.gate.empty
-	ns.node.wakes.Delete(ns.set)
-	ns.node.core.Forget(ns.core)
-	if err := ns.verified.rest(); err != nil {
-		ns.node.log.Warn("when syncs have proved the sets equal could not be noted for the next start", logNamespace(ns), logError(err))
+	for _, sh := range ns.shards {
+		sh.close()
 	}
+	ns.node.core.Forget(ns.core)
 	if err := ns.core.Rest(context.Background()); err != nil {
 		ns.node.log.Warn("the next start will take longer", logError(err))
 	}
@@ -141,9 +134,9 @@ type Info struct {
 	Policy Policy
 	// Paused: the namespace takes part in no syncs on this node.
 	Paused bool
-	// Records counts what the namespace holds, tombstones included.
+	// Records counts what this node holds of the namespace, tombstones included.
 	Records int64
-	// Digest is the sum of the records' digests; equal sets have equal ones.
+	// Digest is the sum of the digests of these records; equal sets have equal ones.
 	Digest   dbadapter.Digest
 	Members  int
 	Rejected int
@@ -156,7 +149,8 @@ type Info struct {
 	// this machine's clock than the policy allows: writes are refused.
 	Ahead time.Duration
 	// Verified is when a sync of everything has last proved the records equal to another
-	// member's, by this node's clock then; kept over restarts; zero for never.
+	// member's, by this node's clock then; kept over restarts; zero for never. Of several
+	// shards it is that of the one of which this is longest ago.
 	Verified time.Time
 	// Removed tells how the membership of this node ended; nil while it is a member.
 	Removed *Removal
@@ -187,34 +181,16 @@ type DeclinedBy struct {
 // Info describes the namespace as it is now.
 func (ns *Namespace) Info() Info {
 	members := ns.core.Members()
-	digest, records, _ := ns.set.Live.State()
-	var newest time.Time
-	if latest := ns.set.Store.Latest(); latest != 0 {
-		newest = latest.Time()
-	}
-	verified, _ := ns.verified.last()
-	declined := []DeclinedBy{}
-	for _, d := range ns.set.Declined() {
-		declined = append(declined, DeclinedBy{ID(d.Peer), d.Records})
-	}
-	return Info{
+	info := Info{
 		Name:     members.Name(),
 		ID:       hex.EncodeToString(ns.id[:]),
 		Role:     Role(members.Role(node.ID(ns.node.self.id))),
 		Policy:   Policy(members.Policy()),
 		Paused:   ns.core.Paused(),
-		Records:  int64(records),
-		Digest:   digest,
 		Members:  len(members.Members()),
-		Rejected: ns.set.RejectedCount(),
-
-		Conflicts: ns.set.Store.KeptCount(dbadapter.KeptConflict),
-		SetAside:  ns.set.Store.KeptCount(dbadapter.KeptSetAside),
-
-		Clock:    newest,
-		Verified: verified.At,
+		Verified: ns.lastProof().At,
 		Ahead:    ns.core.Ahead(),
-		Declined: declined,
+		Declined: ns.declined(),
 		Lost:     ns.Lost(),
 		Damage:   ns.node.damage.of(ns.id),
 		Silent:   ns.silent(),
@@ -222,4 +198,32 @@ func (ns *Namespace) Info() Info {
 		Twins:    ns.twins(),
 		Twinned:  ns.twinned(),
 	}
+	for _, sh := range ns.shards {
+		digest, records, _ := sh.set.Live.State()
+		info.Records += int64(records)
+		info.Digest = info.Digest.Add(digest)
+		info.Rejected += sh.set.RejectedCount()
+		info.Conflicts += sh.set.Store.KeptCount(dbadapter.KeptConflict)
+		info.SetAside += sh.set.Store.KeptCount(dbadapter.KeptSetAside)
+		if latest := sh.set.Store.Latest(); latest != 0 && latest.Time().After(info.Clock) {
+			info.Clock = latest.Time()
+		}
+	}
+	return info
+}
+
+// declined are the peers that decline this node's records, by id.
+func (ns *Namespace) declined() []DeclinedBy {
+	list := []DeclinedBy{}
+	for _, sh := range ns.shards {
+		for _, d := range sh.set.Declined() {
+			id := ID(d.Peer)
+			at, known := slices.BinarySearchFunc(list, id, func(d DeclinedBy, id ID) int { return cmp.Compare(d.Peer, id) })
+			if !known {
+				list = slices.Insert(list, at, DeclinedBy{Peer: id})
+			}
+			list[at].Records += d.Records
+		}
+	}
+	return list
 }

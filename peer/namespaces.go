@@ -13,6 +13,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // CreateNamespace makes a namespace with a fresh secret; this node is its
@@ -73,7 +74,9 @@ func (n *Node) insert(ns *Namespace) {
 	n.byName[ns.Name()] = ns
 	n.byID[ns.id] = ns
 	if n.pushes != nil {
-		n.pushes.start(ns)
+		for _, sh := range ns.shards {
+			n.pushes.start(sh)
+		}
 	}
 }
 
@@ -179,7 +182,7 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 		return ns, err
 	}
 	// The drop has begun on disk, and is finished whatever becomes of ctx.
-	err = n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.set.Keys.ID, ns.core.Control.Keys.ID)
+	err = n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.parts()...)
 	return ns, errors.Join(n.met(err), n.damage.dropped(ns.id))
 }
 
@@ -197,15 +200,25 @@ func (ns *Namespace) abandon() error {
 	}
 	ns.gate.close()
 	ns.cancel()
-	ns.node.wakes.Delete(ns.set)
+	for _, sh := range ns.shards {
+		sh.end()
+	}
 	return nil
+}
+
+// parts are the keys of the namespace's sets, and then of its control namespace.
+func (ns *Namespace) parts() (all []reconcile.Keys) {
+	for _, sh := range ns.shards {
+		all = append(all, sh.set.Keys)
+	}
+	return append(all, ns.core.Control.Keys)
 }
 
 // finishDrop deletes the records of a namespace that is being dropped, those of its
 // control namespace, and then its folder.
-func (n *Node) finishDrop(ctx context.Context, id dbadapter.NamespaceID, parts ...dbadapter.NamespaceID) error {
-	for _, part := range parts {
-		if err := n.store.Drop(ctx, part); err != nil {
+func (n *Node) finishDrop(ctx context.Context, id dbadapter.NamespaceID, parts ...reconcile.Keys) error {
+	for _, keys := range parts {
+		if err := n.store.Drop(ctx, keys.ID); err != nil {
 			return err
 		}
 	}
@@ -224,9 +237,5 @@ func (n *Node) resumeDrop(ctx context.Context, id dbadapter.NamespaceID) error {
 	if err != nil {
 		return err
 	}
-	var parts []dbadapter.NamespaceID
-	for _, keys := range s.Parts(secret) {
-		parts = append(parts, keys.ID)
-	}
-	return n.finishDrop(ctx, id, parts...)
+	return n.finishDrop(ctx, id, s.Parts(secret)...)
 }

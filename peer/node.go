@@ -51,7 +51,7 @@ type Node struct {
 	refusals  refusalLog
 	dialling  dialling
 	pushes    *pushes  // nil: nothing is pushed; guarded by mu
-	wakes     sync.Map // *node.Set to its *Namespace, of those that are open
+	shards    sync.Map // *node.Set to its *shard, of those that are open
 	bandwidth *bandwidth
 	engaged   engagements
 

@@ -17,7 +17,7 @@ import (
 )
 
 // pushes carries what the node's namespaces push: directly to few members, and over GossipSub
-// otherwise, with one topic a namespace, whose name only members can make. What is pushed and what becomes of what comes is
+// otherwise, with one topic a shard, whose name only members can make. What is pushed and what becomes of what comes is
 // decided in internal/node; records are signed at rest, so that the messages are not.
 type pushes struct {
 	node   *Node
@@ -30,10 +30,9 @@ type pushes struct {
 	topics map[string]*follower
 }
 
-// follower is a set of a namespace that pushes, until over is closed.
+// follower is a shard that pushes, until over is closed.
 type follower struct {
-	ns       *Namespace
-	set      *node.Set
+	*shard
 	topic    wire.Topic
 	arrivals chan *node.Arrival // that were examined, and are to be committed
 	over     chan struct{}
@@ -87,7 +86,9 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
 	n.pushes = p
 	n.mu.Unlock()
 	for _, ns := range n.Namespaces() {
-		p.start(ns)
+		for _, sh := range ns.shards {
+			p.start(sh)
+		}
 	}
 	n.soon(p.links.keep)
 	return nil
@@ -134,7 +135,7 @@ func (p *pushes) serves(id ID, topic string) bool {
 	return f != nil && f.serves(id)
 }
 
-// renew gives the members to which the namespace pushes, and when the first of their roles
+// renew gives the members to which the shard pushes, and when the first of their roles
 // ends.
 func (f *follower) renew() (audience map[node.ID]bool, until time.Time) {
 	audience, until = f.set.Namespace().Audience()
@@ -142,19 +143,19 @@ func (f *follower) renew() (audience map[node.ID]bool, until time.Time) {
 	return audience, until
 }
 
-// serves reports whether a namespace's pushes are for a peer, and the peer's for it.
+// serves reports whether a shard's pushes are for a peer, and the peer's for it.
 func (f *follower) serves(id ID) bool {
 	return f.set.Namespace().Admits(node.ID(id)) && f.set.Namespace().PausedWith(node.ID(id)) == nil
 }
 
-// follower is the namespace of a topic, or nil.
+// follower is the shard of a topic, or nil.
 func (p *pushes) follower(topic wire.Topic) *follower {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.topics[hex.EncodeToString(topic[:])]
 }
 
-// small are the namespaces whose pushes go directly, by their topics.
+// small are the shards whose pushes go directly, by their topics.
 func (p *pushes) small() map[wire.Topic]*follower {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,29 +168,29 @@ func (p *pushes) small() map[wire.Topic]*follower {
 	return all
 }
 
-// start begins to push and to hear in a namespace, until it closes.
-func (p *pushes) start(ns *Namespace) {
-	if !ns.gate.enter() {
+// start begins to push and to hear in a shard, until it closes.
+func (p *pushes) start(sh *shard) {
+	if !sh.ns.gate.enter() {
 		return
 	}
 	go func() {
-		defer ns.gate.leave()
-		name := topicOf(ns.set)
-		f, leave := p.take(ns, name)
+		defer sh.ns.gate.leave()
+		name := topicOf(sh.set)
+		f, leave := p.take(sh, name)
 		if f == nil {
 			return
 		}
 		defer leave()
-		if err := p.follow(f, name); err != nil && ns.ctx.Err() == nil {
-			p.node.log.Error("nothing is pushed, and syncs at intervals go on", logNamespace(ns), logError(err))
+		if err := p.follow(f, name); err != nil && sh.ctx.Err() == nil {
+			p.node.log.Error("nothing is pushed, and syncs at intervals go on", logNamespace(sh.ns), logError(err))
 		}
 	}()
 }
 
-// take makes a topic a namespace's, once the one that was dropped, and is joined again now,
-// has left it. There is no follower where the namespace has closed.
-func (p *pushes) take(ns *Namespace, name string) (f *follower, leave func()) {
-	f = &follower{ns: ns, set: ns.set, topic: ns.set.Keys.Topic, arrivals: make(chan *node.Arrival, pushQueue), over: make(chan struct{})}
+// take makes a topic a shard's, once the one that was dropped, and is here again now, has
+// left it. There is no follower where the shard has closed.
+func (p *pushes) take(sh *shard, name string) (f *follower, leave func()) {
+	f = &follower{shard: sh, topic: sh.set.Keys.Topic, arrivals: make(chan *node.Arrival, pushQueue), over: make(chan struct{})}
 	f.renew()
 	for {
 		p.mu.Lock()
@@ -210,17 +211,16 @@ func (p *pushes) take(ns *Namespace, name string) (f *follower, leave func()) {
 		}
 		select {
 		case <-before.over:
-		case <-ns.ctx.Done():
+		case <-sh.ctx.Done():
 			return nil, nil
 		}
 	}
 }
 
-// follow carries the pushes of a namespace.
+// follow carries the pushes of a shard.
 func (p *pushes) follow(f *follower, name string) error {
-	ns := f.ns
 	if err := p.pubsub.RegisterTopicValidator(name, func(_ context.Context, from ID, m *pubsub.Message) pubsub.ValidationResult {
-		return p.examine(ns, from, m)
+		return p.examine(f.shard, from, m)
 	}); err != nil {
 		return err
 	}
@@ -239,9 +239,9 @@ func (p *pushes) follow(f *follower, name string) error {
 	defer heard.Cancel()
 	running.Go(func() {
 		for {
-			m, err := heard.Next(ns.ctx)
+			m, err := heard.Next(f.ctx)
 			if err != nil {
-				return // the namespace closes
+				return // the shard closes
 			}
 			a, ok := m.ValidatorData.(*node.Arrival)
 			if !ok {
@@ -249,7 +249,7 @@ func (p *pushes) follow(f *follower, name string) error {
 			}
 			select {
 			case f.arrivals <- a:
-			case <-ns.ctx.Done():
+			case <-f.ctx.Done():
 				return
 			}
 		}
@@ -260,12 +260,12 @@ func (p *pushes) follow(f *follower, name string) error {
 }
 
 // examine is GossipSub's validator.
-func (p *pushes) examine(ns *Namespace, from ID, m *pubsub.Message) pubsub.ValidationResult {
+func (p *pushes) examine(sh *shard, from ID, m *pubsub.Message) pubsub.ValidationResult {
 	if from == p.node.self.id {
 		return pubsub.ValidationAccept
 	}
-	a, verdict, err := ns.set.Arrived(node.ID(from), m.GetData())
-	p.node.pushArrived(ns, from, verdict, err)
+	a, verdict, err := sh.set.Arrived(node.ID(from), m.GetData())
+	p.node.pushArrived(sh.ns, from, verdict, err)
 	switch verdict {
 	case node.PushTaken:
 		m.ValidatorData = a
@@ -278,13 +278,12 @@ func (p *pushes) examine(ns *Namespace, from ID, m *pubsub.Message) pubsub.Valid
 
 // commit commits what has come: all that waits, together.
 func (p *pushes) commit(f *follower) {
-	ns := f.ns
 	for {
 		var all []*node.Arrival
 		select {
 		case a := <-f.arrivals:
 			all = append(all, a)
-		case <-ns.ctx.Done():
+		case <-f.ctx.Done():
 			return
 		}
 		for more := true; more && len(all) < pushQueue; {
@@ -295,30 +294,29 @@ func (p *pushes) commit(f *follower) {
 				more = false
 			}
 		}
-		if err := ns.set.CommitArrivals(ns.ctx, all); err != nil && ns.ctx.Err() == nil {
-			p.node.log.Warn("what was pushed could not be committed; syncs bring it", logNamespace(ns), logError(err))
+		if err := f.set.CommitArrivals(f.ctx, all); err != nil && f.ctx.Err() == nil {
+			p.node.log.Warn("what was pushed could not be committed; syncs bring it", logNamespace(f.ns), logError(err))
 		}
 	}
 }
 
-// send publishes what the namespace has to push, and begins the syncs that pushes bring
-// about, until the namespace closes.
+// send publishes what the shard has to push, and begins the syncs that pushes bring about,
+// until the shard closes.
 func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup) {
-	ns := f.ns
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	members := ns.core.Members()
+	members := f.ns.core.Members()
 	audience, until := f.renew()
 	p.host.membersChanged(func(ID) bool { return false })
-	p.links.opened(ns.ctx, f.set)
+	p.links.opened(f.ctx, f.set)
 	for {
 		select {
-		case <-ns.ctx.Done():
+		case <-f.ctx.Done():
 			return
-		case <-ns.pushable:
+		case <-f.pushable:
 		case <-timer.C:
 		}
-		if now := ns.core.Members(); now != members || !until.IsZero() && p.node.now().After(until) {
+		if now := f.ns.core.Members(); now != members || !until.IsZero() && p.node.now().After(until) {
 			before := audience
 			audience, until = f.renew()
 			p.host.membersChanged(func(id ID) bool { return before[node.ID(id)] && !audience[node.ID(id)] })
@@ -330,11 +328,11 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 			to, whole := f.set.Direct(push, audience, p.direct.reached(f, topic))
 			p.direct.push(f.topic, push, to)
 			if !whole {
-				if err := topic.Publish(ns.ctx, push.Bytes()); err != nil {
-					if ns.ctx.Err() != nil {
+				if err := topic.Publish(f.ctx, push.Bytes()); err != nil {
+					if f.ctx.Err() != nil {
 						return
 					}
-					p.node.log.Warn("a push was not sent over the mesh; syncs bring it", logNamespace(ns), logError(err))
+					p.node.log.Warn("a push was not sent over the mesh; syncs bring it", logNamespace(f.ns), logError(err))
 				}
 			}
 			p.node.metrics.pushes.WithLabelValues("sent").Inc()
@@ -342,7 +340,7 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 		with, or, pause := f.set.NextSync()
 		if with != "" {
 			running.Go(func() {
-				by, err := p.sync(ns, ID(with), ID(or))
+				by, err := p.sync(f.shard, ID(with), ID(or))
 				f.set.HastenedDone(with, node.ID(by), err)
 			})
 		}
@@ -361,12 +359,12 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 }
 
 // sync syncs with a peer, or with another one if that is not connected, and tells with which.
-func (p *pushes) sync(ns *Namespace, with, or ID) (by ID, err error) {
+func (p *pushes) sync(sh *shard, with, or ID) (by ID, err error) {
 	if !p.node.connected(with) && p.node.connected(or) {
 		with = or
 	}
-	return with, patiently(ns.ctx, patience*p.node.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
-		_, err := ns.Sync(ctx, with, SyncOptions{Progress: progress})
+	return with, patiently(sh.ctx, patience*p.node.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
+		_, err := sh.sync(ctx, with, SyncOptions{Progress: progress})
 		return err
 	})
 }
@@ -375,14 +373,4 @@ func (p *pushes) sync(ns *Namespace, with, or ID) (by ID, err error) {
 func (n *Node) peerPushes(id node.ID) bool {
 	spoken, err := n.host.Peerstore().SupportsProtocols(ID(id), pushProtocol)
 	return err == nil && len(spoken) > 0
-}
-
-// pushable wakes what sends in a namespace. The namespace's locks are held.
-func (n *Node) pushable(set *node.Set) {
-	if ns, ok := n.wakes.Load(set); ok {
-		select {
-		case ns.(*Namespace).pushable <- struct{}{}:
-		default:
-		}
-	}
 }

@@ -20,9 +20,21 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 	if err := ctx.Err(); err != nil {
 		return dbadapter.Record{}, err
 	}
-	snap, err := ns.set.Store.Snapshot()
+	rec, err := ns.get(key)
 	if err != nil {
-		return dbadapter.Record{}, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
+		return rec, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
+	}
+	return rec, nil
+}
+
+func (ns *Namespace) get(key []byte) (dbadapter.Record, error) {
+	sh, err := ns.shardOf(key)
+	if err != nil {
+		return dbadapter.Record{}, err
+	}
+	snap, err := sh.set.Store.Snapshot()
+	if err != nil {
+		return dbadapter.Record{}, err
 	}
 	defer snap.Close()
 	rec, err := snap.Get(key)
@@ -30,12 +42,9 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 		err = ErrNotFound // the store's error names the key, and so does this one
 	}
 	if err == nil {
-		err = ns.set.Absent(&rec)
+		err = sh.set.Absent(&rec)
 	}
-	if err != nil {
-		return rec, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
-	}
-	return rec, nil
+	return rec, err
 }
 
 // ScanOption narrows or widens a scan.
@@ -70,7 +79,11 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		snap, err := ns.set.Store.Snapshot()
+		sh, err := ns.only()
+		var snap dbadapter.Snapshot
+		if err == nil {
+			snap, err = sh.set.Store.Snapshot()
+		}
 		if err != nil {
 			yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 			return
@@ -84,7 +97,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
 			}
-			if !s.tombstones && !ns.set.Present(&rec.Record) {
+			if !s.tombstones && !sh.set.Present(&rec.Record) {
 				continue
 			}
 			if !yield(rec.Record, nil) {

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -19,10 +20,14 @@ type Rejection struct {
 
 // Rejected lists what was refused of what peers offered, the oldest first.
 func (ns *Namespace) Rejected() []Rejection {
-	list := ns.set.Rejected()
-	out := make([]Rejection, len(list))
-	for i, r := range list {
-		out[i] = Rejection{Key: r.Key, Version: r.Version, Peer: ID(r.From), Reason: r.Reason, Time: r.Time}
+	out := []Rejection{}
+	for _, sh := range ns.shards {
+		for _, r := range sh.set.Rejected() {
+			out = append(out, Rejection{Key: r.Key, Version: r.Version, Peer: ID(r.From), Reason: r.Reason, Time: r.Time})
+		}
+	}
+	if len(ns.shards) > 1 { // the times of one set go back where the clock does
+		slices.SortStableFunc(out, func(a, b Rejection) int { return a.Time.Compare(b.Time) })
 	}
 	return out
 }

@@ -198,7 +198,7 @@ func (n *Node) salvage(ctx context.Context, found error) (damage []string, err e
 	}
 	failed := n.damage.repaired(mark)
 	for _, ns := range open {
-		data, control := done.Lost[ns.set.Keys.ID], done.Lost[ns.core.Control.Keys.ID]
+		data, control := lossesOf(ns.parts(), done)
 		ns.logLost(&data, &control, done.Older)
 		ranges, err := ns.core.Salvaged(context.WithoutCancel(ctx), data, control, done.Older)
 		if failed = errors.Join(failed, err); ranges > 0 {

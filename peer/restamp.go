@@ -30,7 +30,12 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] 
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		for r, err := range ns.set.Future(ctx) {
+		sh, err := ns.only()
+		if err != nil {
+			yield(FutureRecord{}, fmt.Errorf("list what is from the future in %s: %w", ns.Name(), err))
+			return
+		}
+		for r, err := range sh.set.Future(ctx) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}

@@ -39,6 +39,7 @@ type folder struct {
 	state  *node.State
 }
 
+// parts are the keys of the namespace's sets, and then of its control namespace.
 func (f *folder) parts() []reconcile.Keys { return f.state.Parts(f.secret) }
 
 // Salvage repairs the store of a node that is not running, and perhaps cannot be opened:
@@ -93,8 +94,8 @@ func salvage(ctx context.Context, dir string, log *slog.Logger, keep func(store 
 	done, err := ondisk.Salvage(ctx, store, ondisk.Options{Logger: log}, known, func(done *dbadapter.Salvaged) error {
 		for i := range folders {
 			f := &folders[i]
-			parts := f.parts()
-			f.state.Lose(done.Lost[parts[0].ID], done.Lost[parts[1].ID], done.Older, time.Now())
+			data, control := lossesOf(f.parts(), done)
+			f.state.Lose(data, control, done.Older, time.Now())
 			if err := saveState(f.path, f.state); err != nil {
 				return err
 			}
@@ -128,6 +129,16 @@ func readFolders(dir string) (folders []folder, err error) {
 		folders = append(folders, f)
 	}
 	return folders, nil
+}
+
+// lossesOf are what a salvage has left the sets, and the control namespace, without: it is
+// the last of the parts.
+func lossesOf(parts []reconcile.Keys, done *dbadapter.Salvaged) (data, control dbadapter.Loss) {
+	last := len(parts) - 1
+	for _, keys := range parts[:last] {
+		data = data.Plus(done.Lost[keys.ID])
+	}
+	return data, done.Lost[parts[last].ID]
 }
 
 // knownParts are the hashers of the namespaces that a node's folder holds, and of their

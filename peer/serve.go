@@ -73,12 +73,17 @@ func (n *Node) serveSync(stream network.Stream) {
 	}
 	defer done()
 	ns := n.namespaceByID(part.Namespace().ID())
-	if ns == nil || !ns.gate.enter() { // it is being dropped
+	sh := n.shard(part.Set())
+	if ns == nil || part.Set() != nil && sh == nil || !ns.gate.enter() { // it is being dropped
 		n.deny(talk, remote)
 		return
 	}
 	defer ns.gate.leave()
-	ctx, cancel := ns.bind(n.ctx)
+	life := ns.ctx
+	if sh != nil {
+		life = sh.ctx
+	}
+	ctx, cancel := bind(n.ctx, life)
 	defer cancel()
 	ctx, end, err := ns.engage(ctx, remote)
 	if err != nil {
@@ -89,7 +94,7 @@ func (n *Node) serveSync(stream network.Stream) {
 	err = patiently(ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
 		ask := part.AskOf(hello)
 		_, err := ns.converse(ctx, side{
-			remote: remote, incoming: true, by: stream.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
+			shard: sh, remote: remote, incoming: true, by: stream.Conn(), dry: hello.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
 			begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
 				return part.Respond(ctx, node.ID(remote), hello, size, enter), nil
 			},

@@ -62,26 +62,34 @@ func (s *standing) collect(n *Node, ch chan<- prometheus.Metric) {
 		}
 		gauge(s.paused, paused, name)
 		gauge(s.connected, float64(connected[name]), name)
-		gauge(s.queue, float64(n.queued(ns.set)), name)
+		queued := 0
+		for _, sh := range ns.shards {
+			queued += n.queued(sh.set)
+		}
+		gauge(s.queue, float64(queued), name)
 		if age, ok := ns.verifiedAge(); ok {
 			gauge(s.age, age.Seconds(), name)
 		}
 	}
 }
 
-// verifiedAge is for how long no sync has proved the records equal to another member's.
+// verifiedAge is for how long no sync has proved the records equal to another member's, of
+// the shard of which that is longest.
 // ok is false where there is no other member.
 func (ns *Namespace) verifiedAge() (age time.Duration, ok bool) {
 	members := ns.core.Members().Members()
 	if len(members) == 1 && ID(members[0].ID) == ns.node.self.id {
 		return 0, false
 	}
-	last, since := ns.verified.last()
-	at := last.At
-	if at.IsZero() {
-		at = since
+	for _, sh := range ns.shards {
+		last, since := sh.verified.last()
+		at := last.At
+		if at.IsZero() {
+			at = since
+		}
+		age = max(age, ns.node.now().Sub(at))
 	}
-	return max(0, ns.node.now().Sub(at)), true
+	return age, true
 }
 
 // queued is how many bytes of the set's pushes wait, here and in the lines of members.

@@ -94,6 +94,16 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 // other waits for it and then finds little to do. ErrBusy says that this took
 // too long.
 func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+	sh, err := ns.only()
+	if err != nil {
+		return Report{Namespace: ns.Name(), Peer: id.String()}, fmt.Errorf("sync %s with %s: %w", ns.Name(), id, err)
+	}
+	return sh.sync(ctx, id, o)
+}
+
+// sync is Sync of one shard.
+func (sh *shard) sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+	ns := sh.ns
 	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
 	what := "sync"
 	if o.DryRun {
@@ -110,7 +120,7 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 		return report, err
 	}
 	defer ns.gate.leave()
-	ctx, cancel := ns.bind(ctx)
+	ctx, cancel := bind(ctx, sh.ctx)
 	defer cancel()
 	if err := ns.core.MayCall(node.ID(id)); err != nil {
 		return fail(ns.explain(ctx, err))
@@ -121,7 +131,7 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 	}
 	defer end()
 	begun := time.Now()
-	done, err := ns.follow(ctx, id, ns.set.Course(node.ID(id), ask), o.Progress)
+	done, err := sh.follow(ctx, id, sh.set.Course(node.ID(id), ask), o.Progress)
 	if done.Peer != "" {
 		report = done
 	}
@@ -137,7 +147,7 @@ func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, er
 
 // follow holds the conversations of a sync, as many at once as there are. progress
 // hears of those about the records: the caller asked for these.
-func (ns *Namespace) follow(ctx context.Context, id ID, course *node.Course, progress func(Report)) (Report, error) {
+func (sh *shard) follow(ctx context.Context, id ID, course *node.Course, progress func(Report)) (Report, error) {
 	var (
 		hearing sync.Mutex // one call of progress at a time
 		held    int
@@ -155,7 +165,7 @@ func (ns *Namespace) follow(ctx context.Context, id ID, course *node.Course, pro
 			}
 			held++
 			go func() {
-				report, err := ns.hold(ctx, id, ask, heard)
+				report, err := sh.hold(ctx, id, ask, heard)
 				ends <- func() { course.Ended(ask, report, err) }
 			}()
 		}
@@ -168,13 +178,13 @@ func (ns *Namespace) follow(ctx context.Context, id ID, course *node.Course, pro
 }
 
 // hold holds a conversation with a peer, which may be busy first.
-func (ns *Namespace) hold(ctx context.Context, id ID, ask node.Ask, progress func(Report)) (report Report, err error) {
+func (sh *shard) hold(ctx context.Context, id ID, ask node.Ask, progress func(Report)) (report Report, err error) {
 	begun := time.Now()
 	var retry node.BusyRetry
 	redialled := false
 	for {
-		before := ns.node.host.Network().ConnsToPeer(id)
-		report, err = ns.syncOnce(ctx, id, ask, progress)
+		before := sh.ns.node.host.Network().ConnsToPeer(id)
+		report, err = sh.syncOnce(ctx, id, ask, progress)
 		if !redialled && stale(before, &report, err) {
 			redialled = true
 			continue
@@ -182,7 +192,7 @@ func (ns *Namespace) hold(ctx context.Context, id ID, ask node.Ask, progress fun
 		if report.Keys > 0 && err != nil {
 			return report, err // a second try would list them again
 		}
-		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
+		if wait, again := retry.Again(sh.ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
 			continue
 		}
 		if err == nil {
@@ -231,9 +241,9 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 }
 
 // syncOnce begins one sync.
-func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress func(Report)) (Report, error) {
-	n := ns.node
-	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
+func (sh *shard) syncOnce(ctx context.Context, id ID, ask node.Ask, progress func(Report)) (Report, error) {
+	n := sh.ns.node
+	report := Report{Namespace: sh.ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
 	leave, err := n.places.take(ctx, id)
 	if err != nil {
 		return report, err
@@ -244,11 +254,11 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 	if err := n.dial(ctx, id, nil); err != nil {
 		return report, err
 	}
-	defer ns.set.Call(node.ID(id), ask)()
-	return ns.converse(ctx, side{
-		remote: id, dry: ask.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
+	defer sh.set.Call(node.ID(id), ask)()
+	return sh.ns.converse(ctx, side{
+		shard: sh, remote: id, dry: ask.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
-			return ns.set.Initiate(ctx, node.ID(id), ask, enter)
+			return sh.set.Initiate(ctx, node.ID(id), ask, enter)
 		},
 		stream: func() (*carrier, error) {
 			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
@@ -266,6 +276,7 @@ func (ns *Namespace) syncOnce(ctx context.Context, id ID, ask node.Ask, progress
 
 // side is what differs between the two sides of a sync.
 type side struct {
+	shard    *shard // nil: a peer has begun it, about the list of members
 	remote   ID
 	incoming bool
 	by       network.Conn // of an incoming one
@@ -313,7 +324,7 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 	if report, err = c.End(err); err == nil && s.whole && report.Split == nil && !report.Behind {
 		ns.synced.note(s.remote, n.now())
 		if s.all && report.Verified {
-			ns.proved(s.remote, report.Differences())
+			s.shard.proved(s.remote, report.Differences())
 		}
 	}
 	return report, err

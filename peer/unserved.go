@@ -98,8 +98,7 @@ func (u *unserved) mayLack() error {
 // serveAgain opens the namespaces that were not served, after a salvage; changing is held.
 func (n *Node) serveAgain(ctx context.Context, done *dbadapter.Salvaged) (failed error) {
 	for _, u := range n.shelved() {
-		parts := u.parts()
-		data, control := done.Lost[parts[0].ID], done.Lost[parts[1].ID]
+		data, control := lossesOf(u.parts(), done)
 		u.state.Lose(data, control, done.Older, time.Now())
 		if err := saveState(u.path, u.state); err != nil {
 			failed = errors.Join(failed, err)
@@ -128,7 +127,6 @@ func (n *Node) dropShelved(ctx context.Context, u *unserved) error {
 	n.mu.Lock()
 	delete(n.unserved, u.state.Name)
 	n.mu.Unlock()
-	parts := u.parts()
-	err := n.finishDrop(context.WithoutCancel(ctx), u.id, parts[0].ID, parts[1].ID)
+	err := n.finishDrop(context.WithoutCancel(ctx), u.id, u.parts()...)
 	return errors.Join(n.met(err), n.damage.dropped(u.id))
 }

@@ -34,7 +34,7 @@ type Proof struct {
 	Differences int64
 }
 
-// verified is when the records of a namespace were last proved equal to those of each
+// verified is when the records of a shard were last proved equal to those of each
 // peer. It is kept over restarts.
 type verified struct {
 	path string // empty: in memory only
@@ -150,21 +150,45 @@ func (v *verified) last() (p Proof, since time.Time) {
 	return p, v.since
 }
 
-// openVerified opens what is known of a namespace's proofs.
-func (n *Node) openVerified(ns *Namespace) {
-	path := ""
+// openVerified opens what is known of the shard's proofs.
+func (sh *shard) openVerified() {
+	n, path := sh.ns.node, ""
 	if n.dir != "" {
-		path = filepath.Join(namespaceDir(n.dir, ns.id), verifiedFile)
+		path = filepath.Join(namespaceDir(n.dir, sh.ns.id), verifiedFile)
 	}
 	var err error
-	if ns.verified, err = openVerified(path, n.now()); err != nil {
-		n.log.Warn("when the namespace was last proved equal to others is not known from before", logNamespace(ns), logError(err))
+	if sh.verified, err = openVerified(path, n.now()); err != nil {
+		n.log.Warn("when the namespace was last proved equal to others is not known from before", logNamespace(sh.ns), logError(err))
 	}
 }
 
 // proved notes a sync of everything that has proved the two sides equal.
-func (ns *Namespace) proved(id ID, differences int) {
-	if err := ns.verified.note(id, ns.node.now(), differences); err != nil {
-		ns.node.log.Warn("that a sync has proved the sets equal could not be noted for the next start", logNamespace(ns), logError(err))
+func (sh *shard) proved(id ID, differences int) {
+	if err := sh.verified.note(id, sh.ns.node.now(), differences); err != nil {
+		sh.ns.node.log.Warn("that a sync has proved the sets equal could not be noted for the next start", logNamespace(sh.ns), logError(err))
 	}
+}
+
+// proof is the last proof that the records equal a member's, of the shard of which that is
+// longest ago; zero for never.
+func (ns *Namespace) proof(id ID) Proof {
+	return ns.oldest(func(sh *shard) Proof { return sh.verified.with(id) })
+}
+
+// lastProof is the last proof that they equal those of any member, likewise.
+func (ns *Namespace) lastProof() Proof {
+	return ns.oldest(func(sh *shard) Proof {
+		last, _ := sh.verified.last()
+		return last
+	})
+}
+
+// oldest is the oldest of the shards' proofs.
+func (ns *Namespace) oldest(of func(*shard) Proof) (p Proof) {
+	for i, sh := range ns.shards {
+		if one := of(sh); i == 0 || one.At.Before(p.At) {
+			p = one
+		}
+	}
+	return p
 }

@@ -78,14 +78,20 @@ func (ns *Namespace) read(ctx context.Context, v *Verification) error {
 		return err
 	}
 	v.Drift = drift
-	_, records, _ := ns.set.Live.State()
-	v.Records = int64(records)
-	for _, err := range ns.set.Store.Kept(ctx) {
-		if err != nil {
+	v.Records = 0
+	for _, sh := range ns.shards {
+		_, records, _ := sh.set.Live.State()
+		v.Records += int64(records)
+		for _, err := range sh.set.Store.Kept(ctx) {
+			if err != nil {
+				return err
+			}
+		}
+		if err := sh.audit(ctx); err != nil {
 			return err
 		}
 	}
-	return ns.audit(ctx)
+	return nil
 }
 
 // drift computes anew what is kept, puts right what is not that of the records, and

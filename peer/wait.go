@@ -66,15 +66,17 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	if err != nil {
 		return fail(Waited{}, err)
 	}
+	sh, err := ns.only()
 	var about *wire.AskKey // nil: everything
-	if o.Key != nil {
-		if about, err = ns.set.VersionQuestion(o.Key, o.Version); err != nil {
-			return fail(Waited{}, err)
-		}
+	if err == nil && o.Key != nil {
+		sh, about, err = ns.versionQuestion(o.Key, o.Version)
+	}
+	if err != nil {
+		return fail(Waited{}, err)
 	}
 	over, cancel := ns.bind(ctx)
 	defer cancel()
-	ns.await(over, cancel, w, about)
+	sh.await(over, cancel, w, about)
 	found := waitedOf(w)
 	switch {
 	case w.Done():
@@ -83,6 +85,16 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 		return fail(found, ErrClosed)
 	}
 	return fail(found, fmt.Errorf("%w: %s", ErrUnconfirmed, found.words(w.Need())))
+}
+
+// versionQuestion asks the members of a key's shard for a version.
+func (ns *Namespace) versionQuestion(key []byte, v dbadapter.Version) (*shard, *wire.AskKey, error) {
+	sh, err := ns.shardOf(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, err := sh.set.VersionQuestion(key, v)
+	return sh, q, err
 }
 
 // WaitFor waits until so many other members hold a version of a key, or a later one,
@@ -101,7 +113,7 @@ func (ns *Namespace) MayWait(members int) error {
 
 // await asks the members until as many hold it as are asked for, or the context is over.
 // It returns when no question is under way any more.
-func (ns *Namespace) await(ctx context.Context, cancel func(), w *node.Awaiting, about *wire.AskKey) {
+func (sh *shard) await(ctx context.Context, cancel func(), w *node.Awaiting, about *wire.AskKey) {
 	var mu sync.Mutex // guards w
 	heard := func(id node.ID, err error) {
 		mu.Lock()
@@ -118,21 +130,21 @@ func (ns *Namespace) await(ctx context.Context, cancel func(), w *node.Awaiting,
 	}
 	var asking sync.WaitGroup
 	for _, id := range w.Of() {
-		asking.Go(func() { ns.awaitOne(ctx, ns.set.Errand(id, about), ID(id), about, func(err error) { heard(id, err) }) })
+		asking.Go(func() { sh.awaitOne(ctx, sh.set.Errand(id, about), ID(id), about, func(err error) { heard(id, err) }) })
 	}
 	asking.Wait()
 }
 
 // awaitOne runs the errand of a wait with one member.
-func (ns *Namespace) awaitOne(ctx context.Context, e *node.Errand, id ID, about *wire.AskKey, heard func(error)) {
+func (sh *shard) awaitOne(ctx context.Context, e *node.Errand, id ID, about *wire.AskKey, heard func(error)) {
 	for begun := time.Now(); ctx.Err() == nil; {
 		switch step := e.Next(); step.Do {
 		case node.WaitAsk:
-			a, err := ns.ask(ctx, id, step.Patience, step.Question)
+			a, err := sh.ask(ctx, id, step.Patience, step.Question)
 			e.Answered(a.Reply, err)
 		case node.WaitSync:
 			heard(e.Err()) // it may be the last word
-			e.Synced(ns.syncFor(ctx, id, about))
+			e.Synced(sh.syncFor(ctx, id, about))
 		case node.WaitPause:
 			heard(e.Err())
 			if !sleep(ctx, max(0, step.Pause-time.Since(begun))) {
@@ -149,11 +161,11 @@ func (ns *Namespace) awaitOne(ctx context.Context, e *node.Errand, id ID, about 
 
 // syncFor syncs for a wait: for everything in a sync of its own, which begins after the
 // wait; for a version in one that it may share with other waits.
-func (ns *Namespace) syncFor(ctx context.Context, id ID, about *wire.AskKey) (verified bool, err error) {
+func (sh *shard) syncFor(ctx context.Context, id ID, about *wire.AskKey) (verified bool, err error) {
 	if about != nil {
-		return false, ns.carry(ctx, id)
+		return false, sh.carry(ctx, id)
 	}
-	report, err := ns.Sync(ctx, id, SyncOptions{})
+	report, err := sh.sync(ctx, id, SyncOptions{})
 	return report.Verified, err
 }
 
@@ -166,8 +178,8 @@ type carrying struct {
 
 // carry syncs with a peer, or waits for the end of such a sync, which may have begun before
 // what is to be carried was written.
-func (ns *Namespace) carry(ctx context.Context, id ID) error {
-	c := &ns.carrying
+func (sh *shard) carry(ctx context.Context, id ID) error {
+	c := &sh.carrying
 	c.mu.Lock()
 	if other := c.of[id]; other != nil {
 		c.mu.Unlock()
@@ -190,7 +202,7 @@ func (ns *Namespace) carry(ctx context.Context, id ID) error {
 		delete(c.of, id)
 		close(over)
 	}()
-	_, err := ns.Sync(ctx, id, SyncOptions{})
+	_, err := sh.sync(ctx, id, SyncOptions{})
 	return err
 }
 

@@ -97,7 +97,11 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 		return "", err
 	}
 	defer ns.gate.leave()
-	w, err := ns.set.NewWatcher("", nil)
+	sh, err := ns.only()
+	if err != nil {
+		return "", err
+	}
+	w, err := sh.set.NewWatcher("", nil)
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +122,11 @@ func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchO
 		option(&o)
 	}
 	return func(yield func(Event, error) bool) {
-		if err := ns.watch(ctx, cursor, &o, func(e *node.Watched) bool { return yield(eventOf(e), nil) }); err != nil {
+		sh, err := ns.only()
+		if err == nil {
+			err = sh.watch(ctx, cursor, &o, func(e *node.Watched) bool { return yield(eventOf(e), nil) })
+		}
+		if err != nil {
 			yield(Event{}, fmt.Errorf("watch %s: %w", ns.Name(), err))
 		}
 	}
@@ -149,29 +157,29 @@ func eventOf(e *node.Watched) Event {
 // mostTold is for how many events a watcher keeps the memory.
 const mostTold = 16
 
-func (ns *Namespace) watch(ctx context.Context, cursor Cursor, o *watch, yield func(*node.Watched) bool) error {
-	ctx, cancel := ns.bind(ctx)
+func (sh *shard) watch(ctx context.Context, cursor Cursor, o *watch, yield func(*node.Watched) bool) error {
+	ctx, cancel := bind(ctx, sh.ctx)
 	defer cancel()
-	if err := ns.enter("watch"); err != nil {
+	if err := sh.ns.enter("watch"); err != nil {
 		return err
 	}
-	w, err := ns.set.NewWatcher(node.Cursor(cursor), o.prefix)
+	w, err := sh.set.NewWatcher(node.Cursor(cursor), o.prefix)
 	group := 0
 	if err == nil {
-		group, err = ns.feed.join(ns)
+		group, err = sh.feed.join(sh)
 	}
-	ns.gate.leave()
+	sh.ns.gate.leave()
 	if err != nil {
 		return err
 	}
-	defer ns.feed.leave(group)
+	defer sh.feed.leave(group)
 	quiet := newQuiet(o)
 	defer quiet.stop()
 	var told []node.Watched
 	// The first look is the watcher's own: whether its cursor is of this log at all, the
 	// feed does not tell.
 	for first := true; ; first = false {
-		told, err = ns.watchStep(ctx, w, group, first, quiet, told[:0])
+		told, err = sh.watchStep(ctx, w, group, first, quiet, told[:0])
 		for i := range told {
 			if !yield(&told[i]) {
 				return nil
@@ -194,13 +202,13 @@ func (ns *Namespace) watch(ctx context.Context, cursor Cursor, o *watch, yield f
 
 // watchStep appends what a watcher has to tell next, and waits until there is something.
 // Nothing of the store is held when it returns, so that a slow loop holds nothing up.
-func (ns *Namespace) watchStep(ctx context.Context, w *node.Watcher, group int, first bool, quiet *quiet, told []node.Watched) ([]node.Watched, error) {
-	win, behind, changed := ns.feed.next(w, group)
+func (sh *shard) watchStep(ctx context.Context, w *node.Watcher, group int, first bool, quiet *quiet, told []node.Watched) ([]node.Watched, error) {
+	win, behind, changed := sh.feed.next(w, group)
 	if w.Listing() || behind || first {
-		if err := ns.enter("watch"); err != nil {
+		if err := sh.ns.enter("watch"); err != nil {
 			return told, err
 		}
-		defer ns.gate.leave()
+		defer sh.ns.gate.leave()
 		if w.Listing() {
 			return w.List(ctx, told)
 		}

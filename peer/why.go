@@ -80,7 +80,11 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	fail := func(err error) ([]Why, error) {
 		return nil, fmt.Errorf("why %q in %s: %w", clip(key), ns.Name(), err)
 	}
-	q, err := ns.set.HeldQuestion(key)
+	sh, err := ns.shardOf(key)
+	if err != nil {
+		return fail(err)
+	}
+	q, err := sh.set.HeldQuestion(key)
 	if err != nil {
 		return fail(err)
 	}
@@ -100,17 +104,17 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 		id := peers[i]
 		limited, cancel := context.WithTimeoutCause(ctx, whyPatience, fmt.Errorf("%w: no answer in %s", ErrUnreachable, whyPatience))
 		defer cancel()
-		a, err := ns.ask(limited, id, 0, q)
+		a, err := sh.ask(limited, id, 0, q)
 		var w node.Why
 		if err == nil {
-			w, err = ns.set.Explain(node.ID(id), q, a.Reply)
+			w, err = sh.set.Explain(node.ID(id), q, a.Reply)
 		}
 		if err != nil {
-			w = ns.set.Unanswered(node.ID(id), q, err)
+			w = sh.set.Unanswered(node.ID(id), q, err)
 		}
 		all[i] = Why{
 			Peer: id, Standing: w.Standing, Causes: w.Causes, Here: w.Here.Clone(), There: w.There.Clone(),
-			Asked: ns.node.now().UTC(), Verified: ns.verified.with(id).At,
+			Asked: ns.node.now().UTC(), Verified: sh.verified.with(id).At,
 		}
 	})
 	if err := context.Cause(ctx); err != nil {

@@ -46,7 +46,7 @@ func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapte
 // Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted, ErrExpired: the
 // key holds no record.
 func (ns *Namespace) Delete(ctx context.Context, key []byte) (dbadapter.Version, error) {
-	return ns.commitOne(ctx, "delete", key, func() (*node.Attempt, error) { return ns.set.Delete(key) })
+	return ns.commitOne(ctx, "delete", key, func(set *node.Set) (*node.Attempt, error) { return set.Delete(key) })
 }
 
 // DeleteIf replaces a record by a tombstone if it has exactly the given
@@ -129,9 +129,13 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 		return err
 	}
 	defer ns.gate.leave()
-	attempt, err := ns.set.Write(b.drafts...)
+	sh, err := ns.only()
+	var attempt *node.Attempt
 	if err == nil {
-		err = ns.commit(ctx, attempt)
+		attempt, err = sh.set.Write(b.drafts...)
+	}
+	if err == nil {
+		err = sh.commit(ctx, attempt)
 	}
 	if item, ok := errors.AsType[*node.ItemError](err); ok {
 		err = &BatchError{Item: item.Item, Key: b.drafts[item.Item].Record.Key, Held: item.Held, Err: item.Err}
@@ -144,17 +148,21 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 }
 
 func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (dbadapter.Version, error) {
-	return ns.commitOne(ctx, what, d.Record.Key, func() (*node.Attempt, error) { return ns.set.Write(d) })
+	return ns.commitOne(ctx, what, d.Record.Key, func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
 }
 
-func (ns *Namespace) commitOne(ctx context.Context, what string, key []byte, begin func() (*node.Attempt, error)) (dbadapter.Version, error) {
+func (ns *Namespace) commitOne(ctx context.Context, what string, key []byte, begin func(*node.Set) (*node.Attempt, error)) (dbadapter.Version, error) {
 	if err := ns.enter(what); err != nil {
 		return dbadapter.Version{}, err
 	}
 	defer ns.gate.leave()
-	attempt, err := begin()
+	sh, err := ns.shardOf(key)
+	var attempt *node.Attempt
 	if err == nil {
-		err = ns.commit(ctx, attempt)
+		attempt, err = begin(sh.set)
+	}
+	if err == nil {
+		err = sh.commit(ctx, attempt)
 	}
 	if err != nil {
 		return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w", what, clip(key), ns.Name(), err)
@@ -163,16 +171,16 @@ func (ns *Namespace) commitOne(ctx context.Context, what string, key []byte, beg
 }
 
 // commit carries an attempt to the store until it is there.
-func (ns *Namespace) commit(ctx context.Context, a *node.Attempt) error {
+func (sh *shard) commit(ctx context.Context, a *node.Attempt) error {
 	for {
-		again, err := a.Judge(ns.try(ctx, a))
+		again, err := a.Judge(sh.try(ctx, a))
 		if !again {
 			return err
 		}
 	}
 }
 
-func (ns *Namespace) try(ctx context.Context, a *node.Attempt) ([]dbadapter.Outcome, error) {
+func (sh *shard) try(ctx context.Context, a *node.Attempt) ([]dbadapter.Outcome, error) {
 	defer a.Hold()()
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -181,7 +189,7 @@ func (ns *Namespace) try(ctx context.Context, a *node.Attempt) ([]dbadapter.Outc
 	if err != nil {
 		return nil, err
 	}
-	return ns.set.Store.Apply(ctx, writes)
+	return sh.set.Store.Apply(ctx, writes)
 }
 
 // clip shortens a key for a message.

@@ -52,6 +52,44 @@ type Holding struct {
 	Heard time.Time
 }
 
+// Plus is how far the collection of two sets is: what is true of both. The floor is the
+// higher one.
+func (c Collection) Plus(of Collection) Collection {
+	earlier := func(a, b time.Time) time.Time {
+		if a.Before(b) {
+			return a
+		}
+		return b
+	}
+	c.Waiting, c.Counted, c.Recovering = c.Waiting+of.Waiting, c.Counted && of.Counted, c.Recovering || of.Recovering
+	switch {
+	case c.Oldest.IsZero():
+		c.Oldest = of.Oldest
+	case !of.Oldest.IsZero():
+		c.Oldest = earlier(c.Oldest, of.Oldest)
+	}
+	c.Mark = earlier(c.Mark, of.Mark)
+	if c.Floor.Before(of.Floor) {
+		c.Floor = of.Floor
+	}
+	c.Holding = slices.Clone(c.Holding)
+	for _, h := range of.Holding {
+		at, known := slices.BinarySearchFunc(c.Holding, h.Member, func(h Holding, id ID) int { return strings.Compare(string(h.Member), string(id)) })
+		if !known {
+			c.Holding = slices.Insert(c.Holding, at, h)
+			continue
+		}
+		one := &c.Holding[at]
+		if h.Since.Before(one.Since) {
+			one.Reason, one.Since = h.Reason, h.Since
+		}
+		if one.Heard.Before(h.Heard) {
+			one.Heard = h.Heard
+		}
+	}
+	return c
+}
+
 // Collection says how far the collection is, and what holds it back.
 func (set *Set) Collection() Collection {
 	set.ns.updating.Lock()

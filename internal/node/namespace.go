@@ -78,9 +78,9 @@ type Opening struct {
 	// Listed is that copy, or nil if no copy was kept. It may hold statements that the
 	// control namespace has lost to damage.
 	Listed [][]byte
-	// Committed, if not nil, is called after each commit of data, with locks of the
+	// Committed, if not nil, is called after each commit to a set, with locks of the
 	// store held: it must be quick, and call nothing of the store.
-	Committed func()
+	Committed func(set *Set)
 	// Describe, if not nil, completes the answer to a member that asks how this node is.
 	Describe func(*wire.StatusAnswer)
 }

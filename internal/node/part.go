@@ -77,6 +77,9 @@ func (p *Part) isControl() bool { return p.set == nil }
 // Namespace is that of the part.
 func (p *Part) Namespace() *Namespace { return p.ns }
 
+// Set is the set of which it is the part; nil: it is the control namespace.
+func (p *Part) Set() *Set { return p.set }
+
 // Grow lengthens the live sketch where the part has outgrown it, and reports
 // whether it did. One sync does so at a time; the others use the shorter one.
 func (p *Part) Grow(ctx context.Context, tick func() error) (bool, error) {

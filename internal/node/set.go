@@ -18,7 +18,7 @@ type Set struct {
 
 	shard placement.Shard // 0 in a namespace without shards
 	// committed, if not nil, is told after each commit.
-	committed func()
+	committed func(*Set)
 	rejected  rejections
 	askers    askers
 	equal     equal
@@ -48,7 +48,7 @@ func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, o 
 func (set *Set) observe(changes []dbadapter.Change) {
 	set.wakeAskers(changes)
 	if set.committed != nil {
-		set.committed()
+		set.committed(set)
 	}
 	set.stir()
 }

@@ -215,7 +215,8 @@ func (s *Swept) count(a dbadapter.Action, o dbadapter.Outcome) {
 	}
 }
 
-func (s Swept) plus(of Swept) Swept {
+// Plus adds what another sweep did.
+func (s Swept) Plus(of Swept) Swept {
 	return Swept{s.Collected + of.Collected, s.Adopted + of.Adopted, s.SetAside + of.SetAside}
 }
 

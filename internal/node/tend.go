@@ -26,7 +26,7 @@ func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
 	var all Swept
 	for _, set := range ns.sets {
 		swept, err := set.tend(ctx)
-		all, failed = all.plus(swept), errors.Join(failed, err)
+		all, failed = all.Plus(swept), errors.Join(failed, err)
 	}
 	return all, failed
 }

@@ -1,0 +1,83 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// shard is what this node drives of one of a namespace's sets of records, of which
+// internal/node decides. A namespace that is not cut into shards has one.
+type shard struct {
+	ns  *Namespace
+	set *node.Set
+
+	ctx    context.Context // over when the shard closes
+	cancel context.CancelFunc
+
+	feed *feed // of those that watch
+	// carrying are syncs that waits have begun.
+	carrying carrying
+	// pushable holds a token when there may be something to push.
+	pushable chan struct{}
+	// verified is when syncs have proved the records equal to others'.
+	verified *verified
+	left     node.Swept // what has left, and is in the metrics; guarded by tending of the namespace
+}
+
+// openShard begins to drive a set.
+func (ns *Namespace) openShard(set *node.Set) *shard {
+	sh := &shard{ns: ns, set: set, feed: newFeed(), pushable: make(chan struct{}, 1)}
+	sh.ctx, sh.cancel = context.WithCancel(ns.ctx)
+	sh.openVerified()
+	ns.node.shards.Store(set, sh)
+	return sh
+}
+
+// end ends what runs in the shard, and does not wait for it.
+func (sh *shard) end() {
+	sh.cancel()
+	sh.ns.node.shards.Delete(sh.set)
+}
+
+// close ends the shard, and makes durable what is known of it.
+func (sh *shard) close() {
+	sh.end()
+	if err := sh.verified.rest(); err != nil {
+		sh.ns.node.log.Warn("when syncs have proved the sets equal could not be noted for the next start", logNamespace(sh.ns), logError(err))
+	}
+}
+
+// shardOf is the shard that a key belongs to.
+func (ns *Namespace) shardOf([]byte) (*shard, error) { return ns.only() }
+
+// only is the shard of a namespace that has one.
+func (ns *Namespace) only() (*shard, error) {
+	if len(ns.shards) != 1 {
+		return nil, fmt.Errorf("%w: the namespace has %d shards here", ErrInvalid, len(ns.shards))
+	}
+	return ns.shards[0], nil
+}
+
+// shard is that of a set; nil where it is being opened, or is closed.
+func (n *Node) shard(set *node.Set) *shard {
+	if sh, ok := n.shards.Load(set); ok {
+		return sh.(*shard)
+	}
+	return nil
+}
+
+// pushable wakes what sends in a shard. The namespace's locks are held.
+func (n *Node) pushable(set *node.Set) {
+	if sh := n.shard(set); sh != nil {
+		wake(sh.pushable)
+	}
+}
+
+// committed wakes what reads for those that watch a shard, after each commit to it.
+func (n *Node) committed(set *node.Set) {
+	if sh := n.shard(set); sh != nil {
+		sh.feed.committed()
+	}
+}
