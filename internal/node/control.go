@@ -24,6 +24,8 @@ const (
 	// kindPledge begins the key of a member's pledge; where the namespace is cut into
 	// shards, the shard follows the id.
 	kindPledge = 'w'
+	// kindTable begins the key of the table of the layout that counts; its hash follows.
+	kindTable = 't'
 )
 
 // ofMembers are the kinds of what members say of themselves, with the check of the
@@ -58,7 +60,15 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 	var places []int // of writes in verdicts
 	members, now := ns.Members(), ns.node.Now()
 	for i := range records {
-		if records[i].Key[0] == kindStatement {
+		switch records[i].Key[0] {
+		case kindStatement:
+			continue
+		case kindTable:
+			if err := ns.examineTable(&records[i]); err != nil {
+				refused(i, &refusal{wire.ReasonWriter, err})
+				continue
+			}
+			writes, places = append(writes, dbadapter.Write{Record: records[i]}), append(places, i)
 			continue
 		}
 		if why := ns.examineOwn(members, now, &records[i].Record); why != nil {
@@ -83,6 +93,8 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 		case r.Key[0] == kindAddresses && ns.node.Moved != nil:
 			addrs, _ := readAddresses(r.Value) // it has been read before
 			ns.node.Moved(ID(r.Key[1:]), addrs)
+		case r.Key[0] == kindTable:
+			err = errors.Join(err, ns.place())
 		case r.Key[0] == kindPledge:
 			for _, set := range ns.sets {
 				err = errors.Join(err, set.vouch(func(w *watermark) bool { return set.hear(w, &r.Record) }))

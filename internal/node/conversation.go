@@ -71,25 +71,17 @@ func (ns *Namespace) MayCall(remote ID) error {
 
 // Call notes that this node calls a peer: until done is called, the peer's own
 // calls yield where they must.
-func (set *Set) Call(remote ID, a Ask) (done func()) {
+func (p *Part) Call(remote ID, a Ask) (done func()) {
 	if a.DryRun {
 		return func() {} // it changes nothing, and keeps nothing waiting
 	}
-	return set.ns.node.Sessions.calling(set.part(a).Keys.ID, remote)
-}
-
-// part is the part that an initiator asks for.
-func (set *Set) part(a Ask) *Part {
-	if a.Control {
-		return &set.ns.Control
-	}
-	return &set.Part
+	return p.ns.node.Sessions.calling(p.Keys.ID, remote)
 }
 
 // Initiate begins a sync. enter is told of each step. The replica is opened
 // before the stream: a scan may take longer than a peer waits for a Hello.
-func (set *Set) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconcile.Step)) (*Conversation, error) {
-	c := &Conversation{part: set.part(a), remote: remote, ask: a}
+func (p *Part) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconcile.Step)) (*Conversation, error) {
+	c := &Conversation{part: p, remote: remote, ask: a}
 	replica, err := c.open(ctx)
 	if err != nil {
 		if c.give != nil {
@@ -108,7 +100,7 @@ func (set *Set) Initiate(ctx context.Context, remote ID, a Ask, enter func(recon
 	if a.whole() {
 		o.FirstCells = c.part.openings.cells(remote)
 	}
-	c.left = set.ns.node.Now()
+	c.left = p.ns.node.Now()
 	c.Session = reconcile.Initiate(replica, o)
 	return c, nil
 }

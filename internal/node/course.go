@@ -17,7 +17,7 @@ import (
 // are, holds them, and tells Ended how each went; when it holds none and Next gives
 // none, Result is that of the sync.
 type Course struct {
-	set    *Set
+	of     *Part // what is synced
 	remote ID
 	ask    Ask // what the caller wants
 
@@ -39,12 +39,21 @@ type Course struct {
 func (set *Set) Course(remote ID, a Ask) *Course {
 	// A dry run changes nothing, so that it cannot make the lists equal first.
 	a.ListsMayDiffer = a.DryRun
-	c := &Course{set: set, remote: remote, ask: a, todo: []Ask{a}} // not shared yet
+	c := newCourse(set.part(a), remote, a)
 	whole := !a.Control && !a.DryRun && a.Direction == wire.Both && len(a.Prefix) == 0
 	if whole && !set.ns.alike.has(remote, set.ns.Control.Live) {
 		c.before(Ask{Control: true})
 	}
 	return c
+}
+
+// Course begins a sync of the control namespace alone: with a member that shares no set.
+func (ns *Namespace) Course(remote ID) *Course {
+	return newCourse(&ns.Control, remote, Ask{Control: true})
+}
+
+func newCourse(p *Part, remote ID, a Ask) *Course {
+	return &Course{of: p, remote: remote, ask: a, todo: []Ask{a}} // not shared yet
 }
 
 // before puts conversations before those that are still to come.
@@ -96,7 +105,7 @@ func (c *Course) Ended(a Ask, r reconcile.Report, err error) {
 	case c.ask.DryRun:
 		c.fail(err)
 	case told:
-		if err = c.set.ns.heed(c.remote, removed.Statements); err != nil {
+		if err = c.of.ns.heed(c.remote, removed.Statements); err != nil {
 			c.fail(err)
 			return
 		}
@@ -128,7 +137,7 @@ func (c *Course) introduce(a Ask, err error) {
 // unlisted says what the peer's denial means, and what to do about it. What this
 // node itself denies says so where it is denied.
 func (c *Course) unlisted(err error) error {
-	if gone := c.set.ns.outside(); gone != nil {
+	if gone := c.of.ns.outside(); gone != nil {
 		return gone
 	}
 	return fmt.Errorf("%w: that node does not list this one as a member, or does not hold the namespace; ask for an invitation", err)

@@ -10,6 +10,7 @@
 //	rights             list.go                  the list of members, of statements that are durable
 //	                   listcopy.go              the copy of it that stands beside the store
 //	                   statements.go            what this node states about members
+//	                   layout.go                where the shards are: tables, and when this node states the next layout
 //	                   members.go, removed.go   one reading of it; how membership ends
 //	beside the list    control.go, addresses.go what members say of themselves
 //	this node's own    state.go

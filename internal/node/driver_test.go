@@ -287,7 +287,7 @@ func (m *machine) syncSet(set *Set, other *machine, ask Ask) (mine, theirs recon
 // follow holds the conversations of a sync.
 func (m *machine) follow(other *machine, course *Course) (mine, theirs reconcile.Report, err error) {
 	for step, more := course.Next(); more; step, more = course.Next() {
-		mine, there, err := m.converseIn(course.set, other, step)
+		mine, there, err := m.converseAbout(course.of, other, step)
 		if !step.Control {
 			theirs = there
 		}
@@ -299,12 +299,15 @@ func (m *machine) follow(other *machine, course *Course) (mine, theirs reconcile
 
 // converse holds one conversation of a sync.
 func (m *machine) converse(ns *Namespace, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
-	return m.converseIn(ns.sets[0], other, ask)
+	return m.converseAbout(&ns.sets[0].Part, other, ask)
 }
 
-func (m *machine) converseIn(set *Set, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
-	defer set.Call(other.ID, ask)()
-	a, err := set.Initiate(context.Background(), other.ID, ask, nil)
+func (m *machine) converseAbout(p *Part, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
+	if p.set != nil {
+		p = p.set.part(ask)
+	}
+	defer p.Call(other.ID, ask)()
+	a, err := p.Initiate(context.Background(), other.ID, ask, nil)
 	if err != nil {
 		return mine, theirs, err
 	}

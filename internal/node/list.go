@@ -55,7 +55,7 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	for hash := range ns.roster.Values() {
 		ns.observe(hash)
 	}
-	return nil
+	return ns.place()
 }
 
 // readSet makes the set anew of what the control namespace holds.
@@ -177,11 +177,12 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	for _, p := range ns.parts() {
 		p.declined.forget()
 	}
+	failed := ns.place()
 	ns.node.Schedule.Wake()
 	for _, set := range ns.sets {
 		set.pushable()
 	}
-	failed := ns.doubtRemoval()
+	failed = errors.Join(failed, ns.doubtRemoval())
 	for _, set := range ns.sets {
 		failed = errors.Join(failed, set.relisted())
 	}

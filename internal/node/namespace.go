@@ -50,6 +50,8 @@ type Namespace struct {
 	roster   *roster.Set
 	dropped  roster.Digest // of the list under which what former members said was dropped last
 	members  atomic.Pointer[Members]
+	stating  placement.Turn         // of layouts; guarded by updating
+	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while updating is held
 
 	alike   alike
 	twins   twins

@@ -52,3 +52,19 @@ func (set *Set) observe(changes []dbadapter.Change) {
 	}
 	set.stir()
 }
+
+// part is the part that an initiator asks for.
+func (set *Set) part(a Ask) *Part {
+	if a.Control {
+		return &set.ns.Control
+	}
+	return &set.Part
+}
+
+// Call is that of the part that is asked for.
+func (set *Set) Call(remote ID, a Ask) (done func()) { return set.part(a).Call(remote, a) }
+
+// Initiate is that of the part that is asked for.
+func (set *Set) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconcile.Step)) (*Conversation, error) {
+	return set.part(a).Initiate(ctx, remote, a, enter)
+}

@@ -76,7 +76,7 @@ func (c *shardCrew) keys(i int, shard placement.Shard) (keys []string) {
 func (c *shardCrew) sync(i, j int, shard placement.Shard) error {
 	c.pass(time.Second)
 	set, other := c.set(i, shard), c.machines[j]
-	if _, _, err := c.machines[i].converseIn(set, other, Ask{Control: true}); err != nil {
+	if _, _, err := c.machines[i].follow(other, c.ns[i].Course(other.ID)); err != nil {
 		return err
 	}
 	_, _, err := c.machines[i].syncSet(set, other, Ask{})

@@ -82,7 +82,7 @@ func (c *Course) over(a Ask, r reconcile.Report, err error) {
 func (c *Course) divide(a Ask, split *reconcile.Split) {
 	moved := c.report.Applied + c.report.Sent
 	var asks []Ask
-	for _, span := range split.Spans(c.set.ns.node.bulk().PartSize) {
+	for _, span := range split.Spans(c.of.ns.node.bulk().PartSize) {
 		part := a
 		part.Span = span
 		asks = append(asks, part)

@@ -22,7 +22,7 @@ func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
 	for _, set := range ns.sets {
 		set.Live.Rest()
 	}
-	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx))
+	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx), ns.tendLayout(ctx))
 	var all Swept
 	for _, set := range ns.sets {
 		swept, err := set.tend(ctx)

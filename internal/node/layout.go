@@ -1,0 +1,180 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// The layout of a namespace that is cut into shards. A statement names it; its table is a
+// record of the control namespace, under its hash, which any member may pass on. A node
+// keeps the table of the layout that counts, and no other.
+
+// ErrOneShard is for what only a namespace that is cut into shards has.
+var ErrOneShard = fmt.Errorf("%w: the namespace is one shard: placement is chosen when a namespace is created", ErrInvalid)
+
+// ErrNoLayout is for what the layout decides, while this node has none: no admin has
+// stated one, or the table of the one that counts has not come.
+var ErrNoLayout = fmt.Errorf("%w: the layout of the shards is not known here yet: sync with a member", dbadapter.ErrNotFound)
+
+// placed is the layout that counts, as this node has it.
+type placed struct {
+	stated roster.StatedLayout
+	layout *placement.Layout // nil: none is stated, or its table is not here
+}
+
+func tableKey(name roster.Table) []byte { return append([]byte{kindTable}, name[:]...) }
+
+// table is the one possible record of a table.
+func (p *Part) table(value []byte) (dbadapter.Hashed, error) {
+	return dbadapter.Hash(p.Keys.Hasher, dbadapter.Record{Key: tableKey(roster.TableOf(value)), Value: value, Version: statementVersion})
+}
+
+// Rule is how the namespace is cut into shards; nil: it is not. It must not be changed.
+func (ns *Namespace) Rule() *placement.Rule { return ns.rule }
+
+// Layout is the layout that counts, and the statement of it. Errors are ErrOneShard, and
+// ErrNoLayout, where one is stated beside its statement.
+func (ns *Namespace) Layout() (*placement.Layout, roster.StatedLayout, error) {
+	if ns.rule == nil {
+		return nil, roster.StatedLayout{}, ErrOneShard
+	}
+	now := ns.placed.Load()
+	if now.layout == nil {
+		return nil, now.stated, ErrNoLayout
+	}
+	return now.layout, now.stated, nil
+}
+
+// place takes the layout that counts by the list as it is now. updating is held, or the
+// namespace is being opened.
+func (ns *Namespace) place() error {
+	if ns.rule == nil {
+		return nil
+	}
+	before, next := ns.placed.Load(), &placed{}
+	next.stated, _ = ns.Members().List.Layout()
+	if before != nil && before.layout != nil && before.stated.Table == next.stated.Table {
+		next.layout = before.layout
+		ns.placed.Store(next)
+		return nil
+	}
+	ns.placed.Store(next) // whatever follows, the layout from before does not count
+	if next.stated.Epoch == 0 {
+		return nil
+	}
+	record, err := ns.Control.get(tableKey(next.stated.Table))
+	if errors.Is(err, dbadapter.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	layout, err := placement.Parse(record.Value, ns.rule)
+	if err != nil {
+		return nil //nolint:nilerr // a table by another program's rules is none here: an admin's node states the next layout
+	}
+	ns.placed.Store(&placed{next.stated, layout})
+	return nil
+}
+
+// examineTable says why the record of a table must stay outside, or nil.
+func (ns *Namespace) examineTable(r *dbadapter.Hashed) error {
+	if ns.rule == nil {
+		return ErrOneShard
+	}
+	if only, err := ns.Control.table(r.Value); err != nil || only.Digest != r.Digest || len(r.Signature) > 0 || r.Signer != 0 {
+		return errors.New("it is not the record of a table")
+	}
+	if ns.placed.Load().stated.Table != roster.TableOf(r.Value) {
+		return errors.New("the layout that counts here names another table")
+	}
+	_, err := placement.Parse(r.Value, ns.rule)
+	return err
+}
+
+// tendLayout states the next layout where this node is the admin whose turn it is, and
+// drops the tables of layouts that count no longer.
+func (ns *Namespace) tendLayout(ctx context.Context) error {
+	if ns.rule == nil {
+		return nil
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if ns.over {
+		return nil
+	}
+	if err := errors.Join(ns.place(), ns.dropTables(ctx)); err != nil { // what could not be read is tried again
+		return err
+	}
+	members, now := ns.Members(), ns.node.Now()
+	if !members.Has(ns.node.ID, RoleAdmin) {
+		return nil
+	}
+	hosts := placement.HostsOf(members.List, func(ID) (int, string, bool) { return 1, "", true })
+	placed := ns.placed.Load()
+	at, due := ns.stating.At(now, placed.layout, hosts, admins(members), ns.node.ID)
+	// Nothing is under way in a namespace that has had no layout, and no other member.
+	if first := placed.stated.Epoch == 0 && members.alone(ns.node.ID); !due || now.Before(at) && !first {
+		return nil
+	}
+	next, err := placement.Plan(ns.rule, hosts)
+	if err != nil {
+		return err
+	}
+	return ns.stateLocked(ctx, next)
+}
+
+// stateLocked states a layout. First its table, which counts for nothing without the
+// statement; the next round drops it if the statement fails.
+func (ns *Namespace) stateLocked(ctx context.Context, l *placement.Layout) error {
+	record, err := ns.Control.table(l.Value())
+	if err != nil {
+		return err
+	}
+	outcomes, err := ns.Control.apply(ctx, []dbadapter.Write{{Record: record}})
+	if err == nil && outcomes[0].Result == dbadapter.Full {
+		err = errFull
+	}
+	if err != nil {
+		return err
+	}
+	return ns.declareLocked(ctx, roster.Draft{Kind: roster.Layout, Table: l.Table()})
+}
+
+// dropTables takes the tables of other layouts out of the control namespace.
+func (ns *Namespace) dropTables(ctx context.Context) error {
+	snap, err := ns.Control.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	var writes []dbadapter.Write
+	for r, err := range snap.Scan(ctx, []byte{kindTable}, nil) {
+		if err != nil {
+			return err
+		}
+		if roster.TableOf(r.Value) != ns.placed.Load().stated.Table {
+			writes = append(writes, dbadapter.Write{Record: r, Action: dbadapter.Collect})
+		}
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	_, err = ns.Control.apply(ctx, writes)
+	return err
+}
+
+// admins are the members with that role, by id.
+func admins(m *Members) (ids []ID) {
+	for _, one := range m.List.Members() {
+		if one.Role == RoleAdmin {
+			ids = append(ids, one.ID)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,137 @@
+package node
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// shards makes a namespace of shards, of which the machine is the admin.
+func (m *machine) shards(name string) *Namespace {
+	secret := m.NewSecret()
+	return must(m.open(secret, must(m.FoundShards(secret, name, Policy{}, byHash))))
+}
+
+func (ns *Namespace) tended(t *testing.T) {
+	t.Helper()
+	if _, err := ns.Tend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hearing syncs until the other side has the control namespace that this one has, but for
+// tables that count no longer, which each drops when it tends.
+func hearing(t *testing.T, from *machine, ns *Namespace, to *machine) {
+	t.Helper()
+	for range 2 {
+		if _, _, err := from.follow(to, ns.Course(to.ID)); err != nil && !errors.Is(err, ErrRejected) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A member's join tells how the namespace is cut; layouts reach the members with their
+// tables, of which only the one that counts is kept.
+func TestLayoutReachesMembers(t *testing.T) {
+	a, b, c := newMachine(1), newMachine(2), newMachine(3)
+	sa := a.shards("notes")
+	if _, _, err := sa.Layout(); !errors.Is(err, dbadapter.ErrNotFound) {
+		t.Errorf("before the first one: %v", err)
+	}
+	sa.tended(t)
+	first, stated, err := sa.Layout()
+	if err != nil || stated.Epoch != 1 || !slices.Equal(first.Hosts(3), []ID{a.ID}) {
+		t.Fatalf("the founder's: %+v, %v", stated, err)
+	}
+	sb := must(b.join(a, invite(sa, RoleAdmin)))
+	sc := must(c.join(a, invite(sa, RoleWrite)))
+	if sc.Rule().Shards != 16 || sb.ID() != sa.ID() {
+		t.Errorf("%+v", sc.Rule())
+	}
+	hearing(t, a, sa, b)
+	for _, m := range []*machine{a, b, c} {
+		m.clock = m.clock.Add(time.Second)
+	}
+	for _, ns := range []*Namespace{sa, sb} {
+		ns.tended(t) // hears that hosts came
+	}
+	for _, m := range []*machine{a, b, c} {
+		m.clock = m.clock.Add(time.Minute)
+	}
+	for _, ns := range []*Namespace{sa, sb, sc} { // two admins state the same, apart
+		ns.tended(t)
+	}
+	hearing(t, a, sa, b)
+	hearing(t, c, sc, a)
+	hearing(t, b, sb, c)
+	want, stated, err := sa.Layout()
+	if err != nil || stated.Epoch != 2 || !want.Suits(placement.HostsOf(sa.Members().List, func(ID) (int, string, bool) { return 1, "", true })) {
+		t.Fatalf("%+v, %v", stated, err)
+	}
+	for _, ns := range []*Namespace{sa, sb, sc} {
+		ns.tended(t)
+		got, by, err := ns.Layout()
+		if err != nil || by != stated || got.Table() != want.Table() || len(got.Hosts(0)) != 2 {
+			t.Errorf("%+v, %v", by, err)
+		}
+		tables := 0
+		for _, r := range controlRecords(ns) {
+			if r.Key[0] == kindTable {
+				tables++
+			}
+		}
+		if tables != 1 {
+			t.Errorf("%d tables are kept", tables)
+		}
+	}
+}
+
+// A table that no statement names, a damaged one, and one that is dressed up stay outside.
+func TestTableAdmission(t *testing.T) {
+	a := newMachine(1)
+	sa := a.shards("notes")
+	sa.tended(t)
+	l, _, err := sa.Layout()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := must(sa.Control.table(l.Value()))
+	other := must(sa.Control.table(must(placement.Plan(byHash, []placement.Host{{ID: idOf(7), Weight: 1}})).Value()))
+	edited := func(edit func(*dbadapter.Record)) dbadapter.Hashed {
+		r := good.Record.Clone()
+		edit(&r)
+		return must(dbadapter.Hash(sa.Control.Keys.Hasher, r))
+	}
+	for name, c := range map[string]struct {
+		record dbadapter.Hashed
+		in     bool
+	}{
+		"good":           {good, true},
+		"another":        {other, false},
+		"another value":  {edited(func(r *dbadapter.Record) { r.Value = other.Value }), false},
+		"another key":    {edited(func(r *dbadapter.Record) { r.Key = tableKey(roster.Table{1}) }), false},
+		"a short key":    {edited(func(r *dbadapter.Record) { r.Key = r.Key[:1] }), false},
+		"a later one":    {edited(func(r *dbadapter.Record) { r.Version.Clock++ }), false},
+		"another writer": {edited(func(r *dbadapter.Record) { r.Version.Writer = 7 }), false},
+		"deleted":        {edited(func(r *dbadapter.Record) { r.Value, r.Deleted = nil, true }), false},
+	} {
+		verdicts, err := sa.admitControl(t.Context(), idOf(3), []dbadapter.Hashed{c.record})
+		if err != nil || (verdicts[0].Reason == 0) != c.in {
+			t.Errorf("%s: %+v, %v", name, verdicts[0], err)
+		}
+	}
+}
+
+// A namespace of one shard has no layout, and takes no tables.
+func TestOneShard(t *testing.T) {
+	ns := newMachine(1).create("notes", Policy{})
+	ns.tended(t)
+	if _, _, err := ns.Layout(); !errors.Is(err, ErrOneShard) || !errors.Is(err, ErrInvalid) {
+		t.Errorf("%v", err)
+	}
+}
