@@ -166,3 +166,9 @@ func Decode(dst []uint64, at Cursor, block []byte) ([]uint64, Cursor, error) {
 	}
 	return hashes, next, nil
 }
+
+// Place returns the place that a block says to follow, for those that ask for blocks of any
+// place; Length must have accepted it.
+func Place(block []byte) Cursor {
+	return Cursor{Begun: block[1]&flagBegins == 0, After: binary.LittleEndian.Uint64(block[8:])}
+}

@@ -1,0 +1,30 @@
+package directory
+
+import "time"
+
+// Bounds, each with its reason.
+const (
+	// MaxEvents is the most events of one News: with 18 bytes each at most, and the sums of
+	// placement.MaxShards sets, it stays below 160 KiB.
+	MaxEvents = 4096
+
+	// LogEvents is how many events a Host keeps, of all of its sets: some 3 MiB. A node that
+	// was away for as many changes compares sums, and fetches anew what differs.
+	LogEvents = 1 << 16
+
+	// MaxMessage is the longest message in bytes. A Block stays below 48 KiB.
+	MaxMessage = 256 << 10
+
+	// Fresh is for how long what a host has told counts: a Locator says that a key is
+	// nowhere only if it has heard within that time of all hosts that could know better. A
+	// driver that wants such answers polls at least twice as often.
+	Fresh = 5 * time.Second
+
+	// MaxDiff is how many keys a host may place elsewhere than the copy does, until it
+	// counts as one of which nothing is known: some 100 bytes each. Honest hosts differ in
+	// what they have not told one another yet.
+	MaxDiff = 1 << 12
+
+	// leastOver is how many changes over sorted rows are merged into them at the least.
+	leastOver = 1 << 10
+)
