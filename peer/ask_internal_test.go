@@ -50,13 +50,13 @@ func TestQuestionWaits(t *testing.T) {
 	want := dbadapter.Record{Key: []byte("k"), Version: dbadapter.Version{Clock: 1}}
 	got := make(chan answered, 1)
 	go func() {
-		a, err := spaces[1].shards[0].ask(t.Context(), nodes[0].ID(), 30*time.Second, &wire.AskKey{Held: want})
+		a, err := spaces[1].shards()[0].ask(t.Context(), nodes[0].ID(), 30*time.Second, &wire.AskKey{Held: want})
 		if err != nil {
 			t.Error(err)
 		}
 		got <- a
 	}()
-	waitFor(t, "the question waits", func() bool { return spaces[0].shards[0].set.Waiting() == 1 })
+	waitFor(t, "the question waits", func() bool { return spaces[0].shards()[0].set.Waiting() == 1 })
 	v, err := spaces[0].Put(t.Context(), []byte("k"), []byte("v"))
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestQuestionWaits(t *testing.T) {
 	if a := <-got; a.Reply == nil || a.Answer.(*wire.KeyAnswer).Held.Version != v {
 		t.Errorf("%+v, not %s", a.Reply, v)
 	}
-	a, err := spaces[1].shards[0].ask(t.Context(), nodes[0].ID(), time.Millisecond, &wire.AskSet{})
+	a, err := spaces[1].shards()[0].ask(t.Context(), nodes[0].ID(), time.Millisecond, &wire.AskSet{})
 	if err != nil || a.Answer.(*wire.SetAnswer).Sum.Records != 1 {
 		t.Errorf("%+v, %v", a.Reply, err)
 	}
@@ -72,7 +72,7 @@ func TestQuestionWaits(t *testing.T) {
 	defer giveUp()
 	ended := make(chan error)
 	go func() {
-		_, err := spaces[1].shards[0].ask(ctx, nodes[0].ID(), 30*time.Second, &wire.AskSet{})
+		_, err := spaces[1].shards()[0].ask(ctx, nodes[0].ID(), 30*time.Second, &wire.AskSet{})
 		ended <- err
 	}()
 	streams := func() (n int) {
@@ -115,7 +115,7 @@ func TestMalformedQuestions(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
 	}
-	question, err := spaces[1].shards[0].set.Ask("", 0, &wire.AskSet{})
+	question, err := spaces[1].shards()[0].set.Ask("", 0, &wire.AskSet{})
 	if err == nil {
 		t.Errorf("a question to a stranger: %+v", question)
 	}
@@ -129,7 +129,7 @@ func TestSilentAnswerer(t *testing.T) {
 	nodes, spaces := newAsking(t)
 	nodes[1].limits.IdleTimeout = 100 * time.Millisecond
 	nodes[0].host.SetStreamHandler(askProtocol, func(network.Stream) {})
-	if _, err := spaces[1].shards[0].ask(t.Context(), nodes[0].ID(), 0, &wire.AskSet{}); !errors.Is(err, ErrUnreachable) {
+	if _, err := spaces[1].shards()[0].ask(t.Context(), nodes[0].ID(), 0, &wire.AskSet{}); !errors.Is(err, ErrUnreachable) {
 		t.Error(err)
 	}
 }

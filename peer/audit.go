@@ -23,7 +23,7 @@ func (ns *Namespace) Audit(ctx context.Context) error {
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		if err := sh.audit(ctx); err != nil {
 			return fmt.Errorf("audit %s: %w", ns.Name(), ns.explain(ctx, err))
 		}

@@ -27,20 +27,20 @@ func TestAudit(t *testing.T) {
 	if err := ns.Audit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, _, seq := ns.shards[0].set.Live.State()
+	_, _, seq := ns.shards()[0].set.Live.State()
 	for what, change := range map[string]dbadapter.Change{
 		"a pair":   {Index: 5, New: 7},
 		"a digest": {Delta: dbadapter.Digest{1}},
 		"a number": {Records: 1},
 	} {
 		change.Seq = seq
-		ns.shards[0].set.Live.Observe([]dbadapter.Change{change})
+		ns.shards()[0].set.Live.Observe([]dbadapter.Change{change})
 		if err := ns.Audit(t.Context()); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s too many: %v", what, err)
 		}
 		change.Old, change.New, change.Records = change.New, change.Old, -change.Records
 		change.Delta = dbadapter.Digest{}.Sub(change.Delta)
-		ns.shards[0].set.Live.Observe([]dbadapter.Change{change})
+		ns.shards()[0].set.Live.Observe([]dbadapter.Change{change})
 		if err := ns.Audit(t.Context()); err != nil {
 			t.Errorf("without %s: %v", what, err)
 		}

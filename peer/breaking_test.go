@@ -43,7 +43,7 @@ func breakingOff(t *testing.T, listen []string) {
 						t.Fatal(err)
 					}
 				}
-				taking.shards[0].set.Store = full{taking.shards[0].set.Store}
+				taking.shards()[0].set.Store = full{taking.shards()[0].set.Store}
 				ended := make(chan error, 1)
 				if caller == "full" {
 					if _, err := taking.Sync(t.Context(), a.self.id, SyncOptions{}); !errors.Is(err, errFull) {

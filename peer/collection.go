@@ -51,12 +51,13 @@ type Swept struct {
 
 // Collection says how far the collection is, and what holds it back.
 func (ns *Namespace) Collection() Collection {
-	if len(ns.shards) == 0 {
-		return Collection{Holding: []Holding{}}
-	}
-	c := ns.shards[0].set.Collection()
-	for _, sh := range ns.shards[1:] {
-		c = c.Plus(sh.set.Collection())
+	var c node.Collection
+	for i, sh := range ns.shards() {
+		if one := sh.set.Collection(); i == 0 {
+			c = one
+		} else {
+			c = c.Plus(one)
+		}
 	}
 	out := Collection{c.Progress, []Holding{}}
 	now := ns.node.now()
@@ -88,7 +89,7 @@ func (ns *Namespace) Collect(ctx context.Context) (Swept, error) {
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
 	var all node.Swept
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		swept, err := sh.set.Collect(ctx)
 		all = all.Plus(swept)
 		if err != nil {
@@ -116,7 +117,7 @@ func (ns *Namespace) tend() {
 		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))
 	}
 	var swept node.Swept
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		left := sh.set.Left() // by syncs, too
 		swept = swept.Plus(node.Swept{Collected: left.Collected - sh.left.Collected, Adopted: left.Adopted - sh.left.Adopted, SetAside: left.SetAside - sh.left.SetAside})
 		sh.left = left

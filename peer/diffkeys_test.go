@@ -16,7 +16,7 @@ import (
 func stateOf(t *testing.T, ns *Namespace) string {
 	t.Helper()
 	var b bytes.Buffer
-	for what, part := range map[string]*node.Part{"data": &ns.shards[0].set.Part, "control": &ns.core.Control} {
+	for what, part := range map[string]*node.Part{"data": &ns.shards()[0].set.Part, "control": &ns.core.Control} {
 		snap, err := part.Store.Snapshot()
 		if err != nil {
 			t.Fatal(err)

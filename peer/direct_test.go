@@ -15,7 +15,7 @@ import (
 // toAll gives the members to which a namespace pushes directly.
 func toAll(ns *Namespace, l *node.Lines) (to []node.ID, whole bool) {
 	audience, _ := ns.core.Audience()
-	return ns.shards[0].set.Direct(new(node.Push), audience, l)
+	return ns.shards()[0].set.Direct(new(node.Push), audience, l)
 }
 
 // directCluster is n members of a namespace that have lines to one another.
@@ -43,7 +43,7 @@ func directCluster(t *testing.T, n int) (nodes []*Node, spaces []*Namespace) {
 	}
 	for i := range nodes {
 		waitFor(t, fmt.Sprintf("node %d has a line to each other one, and has heard of theirs", i), func() bool {
-			l := nodes[i].pushes.direct.linesOf(spaces[i].shards[0].set.Keys.Topic)
+			l := nodes[i].pushes.direct.linesOf(spaces[i].shards()[0].set.Keys.Topic)
 			for _, links := range l.Taking {
 				if len(links) != n-1 {
 					return false
@@ -65,7 +65,7 @@ func TestLines(t *testing.T) {
 	}
 	for i := range 3 {
 		waitFor(t, "the others have lines to one another only", func() bool {
-			to, whole := toAll(spaces[i], nodes[i].pushes.direct.linesOf(spaces[i].shards[0].set.Keys.Topic))
+			to, whole := toAll(spaces[i], nodes[i].pushes.direct.linesOf(spaces[i].shards()[0].set.Keys.Topic))
 			return whole && len(to) == 2
 		})
 	}
@@ -81,7 +81,7 @@ func TestLines(t *testing.T) {
 func TestPausedNamespacesAreNotTaken(t *testing.T) {
 	nodes, spaces := directCluster(t, 2)
 	taken := func() bool {
-		_, takes := nodes[0].pushes.direct.linesOf(spaces[0].shards[0].set.Keys.Topic).Taking[node.ID(nodes[1].ID())]
+		_, takes := nodes[0].pushes.direct.linesOf(spaces[0].shards()[0].set.Keys.Topic).Taking[node.ID(nodes[1].ID())]
 		return takes
 	}
 	if err := spaces[1].Pause(t.Context()); err != nil {
@@ -100,7 +100,7 @@ func TestPausedNamespacesAreNotTaken(t *testing.T) {
 func TestMembersWithoutStreams(t *testing.T) {
 	nodes, spaces := directCluster(t, 3)
 	id := node.ID(nodes[2].ID())
-	lines := func(i int) *node.Lines { return nodes[i].pushes.direct.linesOf(spaces[i].shards[0].set.Keys.Topic) }
+	lines := func(i int) *node.Lines { return nodes[i].pushes.direct.linesOf(spaces[i].shards()[0].set.Keys.Topic) }
 	nodes[2].host.RemoveStreamHandler(directProtocol)
 	refuses := func() { // and the streams that there are end
 		d := nodes[2].pushes.direct
@@ -137,7 +137,7 @@ func TestMembersWithoutStreams(t *testing.T) {
 		}
 	}
 	waitFor(t, "the mesh is there", func() bool {
-		peers := nodes[0].pushes.pubsub.ListPeers(topicOf(spaces[0].shards[0].set))
+		peers := nodes[0].pushes.pubsub.ListPeers(topicOf(spaces[0].shards()[0].set))
 		return slices.Contains(peers, nodes[1].ID()) && slices.Contains(peers, nodes[2].ID())
 	})
 	put("over the mesh")

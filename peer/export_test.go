@@ -25,18 +25,18 @@ const (
 func (ns *Namespace) Force(ctx context.Context, records ...dbadapter.Record) error {
 	var writes []dbadapter.Write
 	for _, r := range records {
-		hashed, err := dbadapter.Hash(ns.shards[0].set.Keys.Hasher, r)
+		hashed, err := dbadapter.Hash(ns.shards()[0].set.Keys.Hasher, r)
 		if err != nil {
 			return err
 		}
 		writes = append(writes, dbadapter.Write{Record: hashed})
 	}
-	_, err := ns.shards[0].set.Store.Apply(ctx, writes)
+	_, err := ns.shards()[0].set.Store.Apply(ctx, writes)
 	return err
 }
 
 // Latest is the greatest clock that the namespace holds.
-func (ns *Namespace) Latest() dbadapter.Timestamp { return ns.shards[0].set.Store.Latest() }
+func (ns *Namespace) Latest() dbadapter.Timestamp { return ns.shards()[0].set.Store.Latest() }
 
 // Writer is the id that the node's versions carry.
 func (n *Node) Writer() dbadapter.WriterID {
@@ -55,7 +55,7 @@ func (n *Node) Disconnect(id ID) error { return n.host.Network().ClosePeer(id) }
 
 // PutAside sets records aside, as a node does when all are past them.
 func PutAside(ns *Namespace, keys ...string) error {
-	snap, err := ns.shards[0].set.Store.Snapshot()
+	snap, err := ns.shards()[0].set.Store.Snapshot()
 	if err != nil {
 		return err
 	}
@@ -66,25 +66,25 @@ func PutAside(ns *Namespace, keys ...string) error {
 		if err != nil {
 			return err
 		}
-		hashed, err := dbadapter.Hash(ns.shards[0].set.Keys.Hasher, r)
+		hashed, err := dbadapter.Hash(ns.shards()[0].set.Keys.Hasher, r)
 		if err != nil {
 			return err
 		}
 		writes = append(writes, dbadapter.Write{Record: hashed, Action: dbadapter.SetAside})
 	}
-	_, err = ns.shards[0].set.Store.Apply(context.Background(), writes)
+	_, err = ns.shards()[0].set.Store.Apply(context.Background(), writes)
 	return err
 }
 
 // Spoil makes what the node keeps of the namespace's records wrong: its live sketch, or
 // the sum of a range.
 func Spoil(ns *Namespace, sketch bool) {
-	_, _, seq := ns.shards[0].set.Live.State()
+	_, _, seq := ns.shards()[0].set.Live.State()
 	c := dbadapter.Change{Seq: seq, Index: 5 << 36}
 	if c.Delta = (dbadapter.Digest{1, 2}); sketch {
 		c.New, c.Delta = 77, dbadapter.Digest{}
 	}
-	ns.shards[0].set.Live.Observe([]dbadapter.Change{c})
+	ns.shards()[0].set.Live.Observe([]dbadapter.Change{c})
 }
 
 // AuditIfDue audits as the node does in the background, and reports whether it was due.

@@ -26,14 +26,14 @@ func TestTopicIsTakenAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	topic := topicOf(old.shards[0].set)
+	topic := topicOf(old.shards()[0].set)
 	topics := func() bool {
 		return slices.Contains(n.pushes.pubsub.GetTopics(), topic) && n.pushes.serves(n.self.id, topic)
 	}
 	waitFor(t, "the namespace pushes", topics)
 	again := &Namespace{node: n, core: old.core, id: old.id, gate: newGate()}
 	again.ctx, again.cancel = context.WithCancel(n.ctx)
-	n.pushes.start(again.openShard(old.shards[0].set))
+	n.pushes.start(again.openShard(old.shards()[0].set))
 	time.Sleep(100 * time.Millisecond)
 	old.cancel()
 	time.Sleep(100 * time.Millisecond)

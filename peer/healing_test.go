@@ -66,7 +66,7 @@ func TestMendedStampIsNoRepair(t *testing.T) {
 	if _, err := ns.Put(t.Context(), []byte("k"), []byte("v")); err != nil {
 		t.Fatal(err)
 	}
-	log := ns.shards[0].set.Store.Log()
+	log := ns.shards()[0].set.Store.Log()
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +88,8 @@ func TestMendedStampIsNoRepair(t *testing.T) {
 	if ns, err = n.Namespace("notes"); err != nil {
 		t.Fatal(err)
 	}
-	if ns.shards[0].set.Store.Log() != log || ns.Lost() != nil {
-		t.Errorf("the store was made anew: the log is %x and was %x, and %+v is lost", ns.shards[0].set.Store.Log(), log, ns.Lost())
+	if ns.shards()[0].set.Store.Log() != log || ns.Lost() != nil {
+		t.Errorf("the store was made anew: the log is %x and was %x, and %+v is lost", ns.shards()[0].set.Store.Log(), log, ns.Lost())
 	}
 	if _, err := os.Stat(filepath.Join(config.Dir, damagedDir)); !os.IsNotExist(err) {
 		t.Errorf("the one copy is used up: %v", err)

@@ -157,7 +157,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.conflicts, int64(info.Conflicts), info.Name)
 		gauge(m.setAside, int64(info.SetAside), info.Name)
 		drifted := 0.0
-		for _, sh := range ns.shards {
+		for _, sh := range ns.shards() {
 			drifted += float64(sh.set.Live.Drifted())
 		}
 		ch <- prometheus.MustNewConstMetric(m.drift, prometheus.CounterValue, drifted, info.Name)

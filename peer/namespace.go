@@ -40,7 +40,7 @@ type Namespace struct {
 	cancel context.CancelFunc
 	gate   *gate // all uses of the records are inside
 
-	shards  []*shard // by number
+	held    []*shard // by number
 	synced  lastSyncs
 	tending sync.Mutex
 }
@@ -68,7 +68,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
 	for _, set := range core.Sets() {
-		ns.shards = append(ns.shards, ns.openShard(set))
+		ns.held = append(ns.held, ns.openShard(set))
 	}
 	return ns, nil
 }
@@ -87,7 +87,7 @@ func (ns *Namespace) close() error {
 	ns.gate.close()
 	ns.cancel()
 	<-ns.gate.empty
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		sh.close()
 	}
 	ns.node.core.Forget(ns.core)
@@ -198,7 +198,7 @@ func (ns *Namespace) Info() Info {
 		Twins:    ns.twins(),
 		Twinned:  ns.twinned(),
 	}
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		digest, records, _ := sh.set.Live.State()
 		info.Records += int64(records)
 		info.Digest = info.Digest.Add(digest)
@@ -215,7 +215,7 @@ func (ns *Namespace) Info() Info {
 // declined are the peers that decline this node's records, by id.
 func (ns *Namespace) declined() []DeclinedBy {
 	list := []DeclinedBy{}
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		for _, d := range sh.set.Declined() {
 			id := ID(d.Peer)
 			at, known := slices.BinarySearchFunc(list, id, func(d DeclinedBy, id ID) int { return cmp.Compare(d.Peer, id) })

@@ -74,7 +74,7 @@ func (n *Node) insert(ns *Namespace) {
 	n.byName[ns.Name()] = ns
 	n.byID[ns.id] = ns
 	if n.pushes != nil {
-		for _, sh := range ns.shards {
+		for _, sh := range ns.shards() {
 			n.pushes.start(sh)
 		}
 	}
@@ -200,7 +200,7 @@ func (ns *Namespace) abandon() error {
 	}
 	ns.gate.close()
 	ns.cancel()
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		sh.end()
 	}
 	return nil
@@ -208,7 +208,7 @@ func (ns *Namespace) abandon() error {
 
 // parts are the keys of the namespace's sets, and then of its control namespace.
 func (ns *Namespace) parts() (all []reconcile.Keys) {
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		all = append(all, sh.set.Keys)
 	}
 	return append(all, ns.core.Control.Keys)

@@ -70,9 +70,9 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 	}
 	elsewhere := map[string]func(key []byte, at dbadapter.Timestamp) error{
 		"from a peer": func(key []byte, at dbadapter.Timestamp) error {
-			r, err := dbadapter.Hash(ns.shards[0].set.Keys.Hasher, dbadapter.Record{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}})
+			r, err := dbadapter.Hash(ns.shards()[0].set.Keys.Hasher, dbadapter.Record{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}})
 			if err == nil {
-				_, err = ns.shards[0].set.Admit(t.Context(), node.ID(n.self.id), 0, []dbadapter.Hashed{r})()
+				_, err = ns.shards()[0].set.Admit(t.Context(), node.ID(n.self.id), 0, []dbadapter.Hashed{r})()
 			}
 			return err
 		},

@@ -86,7 +86,7 @@ func (n *Node) openPushes(_ context.Context, cfg *Config) (err error) {
 	n.pushes = p
 	n.mu.Unlock()
 	for _, ns := range n.Namespaces() {
-		for _, sh := range ns.shards {
+		for _, sh := range ns.shards() {
 			p.start(sh)
 		}
 	}

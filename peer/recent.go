@@ -9,6 +9,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -41,8 +42,10 @@ type recorded struct {
 	began time.Time
 	// open: it goes on in further conversations, which the peer begins.
 	open bool
-	// by is the connection over which the peer began the last conversation.
-	by network.Conn
+	// by is the connection over which the peer began the last conversation, and set is what
+	// it was about; zero: the list of members, or a sync of this node's own.
+	by  network.Conn
+	set dbadapter.NamespaceID
 }
 
 // brokenOff is the error of a sync whose connection has ended between two conversations.
@@ -71,10 +74,10 @@ func stageOf(part bool, r *Report) stage {
 	return stageWhole
 }
 
-func (r *recent) add(s SyncRecord) {
+func (r *recent) add(s SyncRecord, set dbadapter.NamespaceID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.put(recorded{SyncRecord: s, began: began(&s)})
+	r.put(recorded{SyncRecord: s, began: began(&s), set: set})
 }
 
 // began is when a conversation that has ended had begun.
@@ -93,13 +96,13 @@ func (r *recent) put(s recorded) {
 
 // follow adds a conversation that a peer has begun over a connection to the sync that it
 // belongs to.
-func (r *recent) follow(s SyncRecord, at stage, by network.Conn) {
+func (r *recent) follow(s SyncRecord, at stage, by network.Conn, set dbadapter.NamespaceID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := len(r.list) - 1
 	for ; i >= 0; i-- {
 		of := &r.list[i]
-		if of.Incoming && of.DryRun == s.DryRun && of.Report.Peer == s.Report.Peer && of.Report.Namespace == s.Report.Namespace {
+		if of.Incoming && of.DryRun == s.DryRun && of.Report.Peer == s.Report.Peer && of.Report.Namespace == s.Report.Namespace && (of.set == set || of.set == dbadapter.NamespaceID{}) {
 			break
 		}
 	}
@@ -113,7 +116,7 @@ func (r *recent) follow(s SyncRecord, at stage, by network.Conn) {
 		r.list = slices.Delete(r.list, i, i+1)
 		s.Report = joined(of.Report, s.Report, at)
 		s.Report.DurationMS = ms(s.Time.Sub(of.began)) // some have run at once
-		r.put(newRecorded(s, of.began, at, by))
+		r.put(newRecorded(s, of.began, at, by, set))
 		return
 	case at == stagePart && r.list[i].Report.Parts > 0 && r.list[i].Error != "": // two parts at once have broken off
 		r.list[i].Report = joined(r.list[i].Report, s.Report, at)
@@ -130,11 +133,11 @@ func (r *recent) follow(s SyncRecord, at stage, by network.Conn) {
 	if at == stagePart {
 		s.Report = joined(Report{Namespace: s.Report.Namespace, Peer: s.Report.Peer, Method: wire.MethodParts}, s.Report, at)
 	}
-	r.put(newRecorded(s, from, at, by))
+	r.put(newRecorded(s, from, at, by, set))
 }
 
-func newRecorded(s SyncRecord, began time.Time, at stage, by network.Conn) recorded {
-	r := recorded{SyncRecord: s, began: began}
+func newRecorded(s SyncRecord, began time.Time, at stage, by network.Conn, set dbadapter.NamespaceID) recorded {
+	r := recorded{SyncRecord: s, began: began, set: set}
 	if at != stageWhole && s.Error == "" {
 		r.open, r.by = true, by
 	}
@@ -179,7 +182,7 @@ func (n *Node) finished(r *Report, dry bool, err error) {
 	if err != nil {
 		s.Error = err.Error()
 	}
-	n.recent.add(s)
+	n.recent.add(s, dbadapter.NamespaceID{})
 }
 
 // ended accounts for a conversation. RecentSyncs lists one of a control namespace only
@@ -200,9 +203,9 @@ func (n *Node) ended(s SyncRecord, of *side, err error) {
 	switch {
 	case of.control && err == nil, busy && of.part:
 	case of.control, busy:
-		n.recent.add(s)
+		n.recent.add(s, of.set())
 	case s.Incoming:
-		n.recent.follow(s, stageOf(of.part, &s.Report), of.by)
+		n.recent.follow(s, stageOf(of.part, &s.Report), of.by, of.set())
 	}
 	r := &s.Report
 	n.repaired(r)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -13,9 +14,10 @@ import (
 func TestLatePartIsOfItsSync(t *testing.T) {
 	var r recent
 	begun := time.Now()
+	set := dbadapter.NamespaceID{1}
 	ended := func(after, took time.Duration, at stage, report Report) {
 		report.Peer, report.Namespace, report.DurationMS = "peer", "notes", ms(took)
-		r.follow(SyncRecord{Time: begun.Add(after), Incoming: true, Report: report}, at, nil)
+		r.follow(SyncRecord{Time: begun.Add(after), Incoming: true, Report: report}, at, nil, set)
 	}
 	sync := func(from time.Duration) {
 		ended(from+time.Second, time.Second, stageSplit, Report{Split: &reconcile.Split{}})
@@ -30,6 +32,34 @@ func TestLatePartIsOfItsSync(t *testing.T) {
 	}
 	for i, s := range r.list {
 		if took := s.Report.DurationMS; s.open || !s.Report.Verified || s.Report.Applied != 3 || s.Report.Parts != 2 || s.Report.PartsDone != 2 || took != 4000 {
+			t.Errorf("sync %d is listed as %+v, open %t", i, s.Report, s.open)
+		}
+	}
+}
+
+// Syncs of two shards that run in parts at once are two syncs.
+func TestPartsAreOfTheirShard(t *testing.T) {
+	var r recent
+	begun := time.Now()
+	sets := []dbadapter.NamespaceID{{1}, {2}}
+	for step := range 4 {
+		for i, set := range sets {
+			at, report := stagePart, Report{Applied: i + 1}
+			switch step {
+			case 0:
+				at, report = stageSplit, Report{Split: &reconcile.Split{}}
+			case 3:
+				at, report = stageWhole, Report{Verified: true}
+			}
+			report.Peer, report.Namespace = "peer", "notes"
+			r.follow(SyncRecord{Time: begun.Add(time.Duration(step) * time.Second), Incoming: true, Report: report}, at, nil, set)
+		}
+	}
+	if len(r.list) != len(sets) {
+		t.Fatalf("%d syncs are listed: %+v", len(r.list), r.list)
+	}
+	for i, s := range r.list {
+		if s.open || !s.Report.Verified || s.Report.Parts != 2 || s.Report.Applied != 2*(i+1) {
 			t.Errorf("sync %d is listed as %+v, open %t", i, s.Report, s.open)
 		}
 	}

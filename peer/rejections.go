@@ -21,12 +21,12 @@ type Rejection struct {
 // Rejected lists what was refused of what peers offered, the oldest first.
 func (ns *Namespace) Rejected() []Rejection {
 	out := []Rejection{}
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		for _, r := range sh.set.Rejected() {
 			out = append(out, Rejection{Key: r.Key, Version: r.Version, Peer: ID(r.From), Reason: r.Reason, Time: r.Time})
 		}
 	}
-	if len(ns.shards) > 1 { // the times of one set go back where the clock does
+	if len(ns.shards()) > 1 { // the times of one set go back where the clock does
 		slices.SortStableFunc(out, func(a, b Rejection) int { return a.Time.Compare(b.Time) })
 	}
 	return out

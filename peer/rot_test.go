@@ -127,7 +127,7 @@ func same(a, b dbadapter.Record) bool {
 // contents are all records, deleted ones included.
 func contents(t *testing.T, ns *Namespace) map[string]dbadapter.Record {
 	t.Helper()
-	snap, err := ns.shards[0].set.Store.Snapshot()
+	snap, err := ns.shards()[0].set.Store.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func TestHigherIDWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	sb := joinForTest(t, sa, b)
-	done := sa.shards[0].set.Call(node.ID(b.self.id), node.Ask{})
+	done := sa.shards()[0].set.Call(node.ID(b.self.id), node.Ask{})
 	if _, err := sb.Diff(t.Context(), a.self.id, SyncOptions{}); err != nil {
 		t.Errorf("a dry run: %v", err)
 	}

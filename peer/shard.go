@@ -49,15 +49,19 @@ func (sh *shard) close() {
 	}
 }
 
+// shards are those that are open, by number.
+func (ns *Namespace) shards() []*shard { return ns.held }
+
 // shardOf is the shard that a key belongs to.
 func (ns *Namespace) shardOf([]byte) (*shard, error) { return ns.only() }
 
 // only is the shard of a namespace that has one.
 func (ns *Namespace) only() (*shard, error) {
-	if len(ns.shards) != 1 {
-		return nil, fmt.Errorf("%w: the namespace has %d shards here", ErrInvalid, len(ns.shards))
+	all := ns.shards()
+	if len(all) != 1 {
+		return nil, fmt.Errorf("%w: the namespace has %d shards here", ErrInvalid, len(all))
 	}
-	return ns.shards[0], nil
+	return all[0], nil
 }
 
 // shard is that of a set; nil where it is being opened, or is closed.

@@ -63,7 +63,7 @@ func (s *standing) collect(n *Node, ch chan<- prometheus.Metric) {
 		gauge(s.paused, paused, name)
 		gauge(s.connected, float64(connected[name]), name)
 		queued := 0
-		for _, sh := range ns.shards {
+		for _, sh := range ns.shards() {
 			queued += n.queued(sh.set)
 		}
 		gauge(s.queue, float64(queued), name)
@@ -81,7 +81,7 @@ func (ns *Namespace) verifiedAge() (age time.Duration, ok bool) {
 	if len(members) == 1 && ID(members[0].ID) == ns.node.self.id {
 		return 0, false
 	}
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		last, since := sh.verified.last()
 		at := last.At
 		if at.IsZero() {

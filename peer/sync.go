@@ -291,6 +291,14 @@ type side struct {
 	stream func() (*carrier, error)
 }
 
+// set is the id of what is synced; zero: the list of members.
+func (s *side) set() (id dbadapter.NamespaceID) {
+	if !s.control {
+		id = s.shard.set.Keys.ID
+	}
+	return id
+}
+
 // converse runs one side of a sync, and accounts for it.
 func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err error) {
 	n := ns.node

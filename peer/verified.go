@@ -185,7 +185,7 @@ func (ns *Namespace) lastProof() Proof {
 
 // oldest is the oldest of the shards' proofs.
 func (ns *Namespace) oldest(of func(*shard) Proof) (p Proof) {
-	for i, sh := range ns.shards {
+	for i, sh := range ns.shards() {
 		if one := of(sh); i == 0 || one.At.Before(p.At) {
 			p = one
 		}

@@ -79,7 +79,7 @@ func (ns *Namespace) read(ctx context.Context, v *Verification) error {
 	}
 	v.Drift = drift
 	v.Records = 0
-	for _, sh := range ns.shards {
+	for _, sh := range ns.shards() {
 		_, records, _ := sh.set.Live.State()
 		v.Records += int64(records)
 		for _, err := range sh.set.Store.Kept(ctx) {

@@ -68,9 +68,9 @@ func TestVerify(t *testing.T) {
 	if v, err := ns.Verify(t.Context()); err != nil || v != (Verification{Records: records, Files: true}) {
 		t.Fatalf("a sound node: %+v, %v", v, err)
 	}
-	_, _, seq := ns.shards[0].set.Live.State()
-	ns.shards[0].set.Live.Observe([]dbadapter.Change{{Seq: seq, Index: 5, New: 7, Records: 1}})
-	if v, err := ns.Verify(t.Context()); err != nil || v.Drift == "" || ns.shards[0].set.Live.Drifted() != 1 || log.count("had drifted") != 1 {
+	_, _, seq := ns.shards()[0].set.Live.State()
+	ns.shards()[0].set.Live.Observe([]dbadapter.Change{{Seq: seq, Index: 5, New: 7, Records: 1}})
+	if v, err := ns.Verify(t.Context()); err != nil || v.Drift == "" || ns.shards()[0].set.Live.Drifted() != 1 || log.count("had drifted") != 1 {
 		t.Fatalf("a node that has drifted: %+v, %v", v, err)
 	}
 	if v, err := ns.Verify(t.Context()); err != nil || v.Drift != "" {
