@@ -284,3 +284,12 @@ func (l *gatedListener) Accept() (manet.Conn, network.ConnManagementScope, error
 		conn.Close()
 	}
 }
+
+// exemptMembers lifts the bounds on strangers for the members of this node's
+// namespaces, if the host comes from NewHost.
+func (n *Node) exemptMembers() {
+	if c, ok := n.host.ConnManager().(*connections); ok {
+		c.carry(n)
+		n.onClose(func() error { c.carry(nil); return nil })
+	}
+}

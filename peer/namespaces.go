@@ -44,7 +44,7 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 
 // addNamespace makes a namespace's folder and opens it; changing is held.
 func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	if err := unsharded(s); err != nil {
+	if err := n.hold(s); err != nil {
 		return nil, err
 	}
 	if n.dir != "" {

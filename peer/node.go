@@ -20,6 +20,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -40,7 +41,8 @@ type Node struct {
 	store     dbadapter.Store
 	book      *addressBook
 	damage    *damageBook
-	repairs   bool // damage is repaired by itself, and what is damaged kept aside first
+	repairs   bool              // damage is repaired by itself, and what is damaged kept aside first
+	holds     []placement.Shard // see Config
 	metrics   *metrics
 	core      *node.Node // decides
 	places    *syncPlaces
@@ -87,6 +89,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		limits:  cfg.limits(),
 		store:   cfg.Store,
 		host:    cfg.Host,
+		holds:   cfg.holds,
 		gate:    newGate(),
 		closed:  make(chan struct{}),
 		byName:  map[string]*Namespace{},
@@ -349,15 +352,6 @@ func (n *Node) openHost(_ context.Context, cfg *Config) (err error) {
 		n.exemptMembers()
 	}
 	return err
-}
-
-// exemptMembers lifts the bounds on strangers for the members of this node's
-// namespaces, if the host comes from NewHost.
-func (n *Node) exemptMembers() {
-	if c, ok := n.host.ConnManager().(*connections); ok {
-		c.carry(n)
-		n.onClose(func() error { c.carry(nil); return nil })
-	}
 }
 
 // ID is the node's peer id.

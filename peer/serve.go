@@ -79,11 +79,7 @@ func (n *Node) serveSync(stream network.Stream) {
 		return
 	}
 	defer ns.gate.leave()
-	life := ns.ctx
-	if sh != nil {
-		life = sh.ctx
-	}
-	ctx, cancel := bind(n.ctx, life)
+	ctx, cancel := bind(n.ctx, ns.life(sh))
 	defer cancel()
 	ctx, end, err := ns.engage(ctx, remote)
 	if err != nil {

@@ -52,6 +52,14 @@ func (sh *shard) close() {
 // shards are those that are open, by number.
 func (ns *Namespace) shards() []*shard { return ns.held }
 
+// life is over when a shard closes; nil: when the namespace does.
+func (ns *Namespace) life(sh *shard) context.Context {
+	if sh == nil {
+		return ns.ctx
+	}
+	return sh.ctx
+}
+
 // shardOf is the shard that a key belongs to.
 func (ns *Namespace) shardOf([]byte) (*shard, error) { return ns.only() }
 

@@ -94,16 +94,19 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 // other waits for it and then finds little to do. ErrBusy says that this took
 // too long.
 func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
-	sh, err := ns.only()
-	if err != nil {
-		return Report{Namespace: ns.Name(), Peer: id.String()}, fmt.Errorf("sync %s with %s: %w", ns.Name(), id, err)
+	if all := ns.shards(); len(all) != 1 {
+		return ns.syncAll(ctx, id, o, all)
 	}
-	return sh.sync(ctx, id, o)
+	return ns.shards()[0].sync(ctx, id, o)
 }
 
 // sync is Sync of one shard.
 func (sh *shard) sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
-	ns := sh.ns
+	return sh.ns.sync(ctx, sh, id, o)
+}
+
+// sync syncs a shard, or where that is nil, the list of members.
+func (ns *Namespace) sync(ctx context.Context, sh *shard, id ID, o SyncOptions) (Report, error) {
 	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
 	what := "sync"
 	if o.DryRun {
@@ -120,7 +123,7 @@ func (sh *shard) sync(ctx context.Context, id ID, o SyncOptions) (Report, error)
 		return report, err
 	}
 	defer ns.gate.leave()
-	ctx, cancel := bind(ctx, sh.ctx)
+	ctx, cancel := bind(ctx, ns.life(sh))
 	defer cancel()
 	if err := ns.core.MayCall(node.ID(id)); err != nil {
 		return fail(ns.explain(ctx, err))
@@ -131,7 +134,11 @@ func (sh *shard) sync(ctx context.Context, id ID, o SyncOptions) (Report, error)
 	}
 	defer end()
 	begun := time.Now()
-	done, err := sh.follow(ctx, id, sh.set.Course(node.ID(id), ask), o.Progress)
+	course := ns.core.Course
+	if sh != nil {
+		course = func(remote node.ID) *node.Course { return sh.set.Course(remote, ask) }
+	}
+	done, err := ns.follow(ctx, id, sh, course(node.ID(id)), o.Progress)
 	if done.Peer != "" {
 		report = done
 	}
@@ -145,9 +152,16 @@ func (sh *shard) sync(ctx context.Context, id ID, o SyncOptions) (Report, error)
 	return report, nil
 }
 
+// caller is what begins the conversations of a sync: a set, or where the two nodes share
+// none, the control namespace.
+type caller interface {
+	Call(remote node.ID, a node.Ask) (done func())
+	Initiate(ctx context.Context, remote node.ID, a node.Ask, enter func(reconcile.Step)) (*node.Conversation, error)
+}
+
 // follow holds the conversations of a sync, as many at once as there are. progress
 // hears of those about the records: the caller asked for these.
-func (sh *shard) follow(ctx context.Context, id ID, course *node.Course, progress func(Report)) (Report, error) {
+func (ns *Namespace) follow(ctx context.Context, id ID, sh *shard, course *node.Course, progress func(Report)) (Report, error) {
 	var (
 		hearing sync.Mutex // one call of progress at a time
 		held    int
@@ -165,7 +179,7 @@ func (sh *shard) follow(ctx context.Context, id ID, course *node.Course, progres
 			}
 			held++
 			go func() {
-				report, err := sh.hold(ctx, id, ask, heard)
+				report, err := ns.hold(ctx, id, sh, ask, heard)
 				ends <- func() { course.Ended(ask, report, err) }
 			}()
 		}
@@ -178,13 +192,13 @@ func (sh *shard) follow(ctx context.Context, id ID, course *node.Course, progres
 }
 
 // hold holds a conversation with a peer, which may be busy first.
-func (sh *shard) hold(ctx context.Context, id ID, ask node.Ask, progress func(Report)) (report Report, err error) {
+func (ns *Namespace) hold(ctx context.Context, id ID, sh *shard, ask node.Ask, progress func(Report)) (report Report, err error) {
 	begun := time.Now()
 	var retry node.BusyRetry
 	redialled := false
 	for {
-		before := sh.ns.node.host.Network().ConnsToPeer(id)
-		report, err = sh.syncOnce(ctx, id, ask, progress)
+		before := ns.node.host.Network().ConnsToPeer(id)
+		report, err = ns.syncOnce(ctx, id, sh, ask, progress)
 		if !redialled && stale(before, &report, err) {
 			redialled = true
 			continue
@@ -192,7 +206,7 @@ func (sh *shard) hold(ctx context.Context, id ID, ask node.Ask, progress func(Re
 		if report.Keys > 0 && err != nil {
 			return report, err // a second try would list them again
 		}
-		if wait, again := retry.Again(sh.ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
+		if wait, again := retry.Again(ns.node.core, time.Since(begun), err); again && sleep(ctx, wait) {
 			continue
 		}
 		if err == nil {
@@ -241,24 +255,28 @@ func (ns *Namespace) explain(ctx context.Context, err error) error {
 }
 
 // syncOnce begins one sync.
-func (sh *shard) syncOnce(ctx context.Context, id ID, ask node.Ask, progress func(Report)) (Report, error) {
-	n := sh.ns.node
-	report := Report{Namespace: sh.ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
+func (ns *Namespace) syncOnce(ctx context.Context, id ID, sh *shard, ask node.Ask, progress func(Report)) (Report, error) {
+	n := ns.node
+	report := Report{Namespace: ns.Name(), Peer: id.String(), StepsMS: map[string]float64{}}
 	leave, err := n.places.take(ctx, id)
 	if err != nil {
 		return report, err
 	}
 	defer leave()
+	var of caller = &ns.core.Control
+	if sh != nil {
+		of = sh.set
+	}
 	throttles, release := n.bandwidth.of(id)
 	defer release()
 	if err := n.dial(ctx, id, nil); err != nil {
 		return report, err
 	}
-	defer sh.set.Call(node.ID(id), ask)()
-	return sh.ns.converse(ctx, side{
+	defer of.Call(node.ID(id), ask)()
+	return ns.converse(ctx, side{
 		shard: sh, remote: id, dry: ask.DryRun, whole: ask.Moves(), all: len(ask.Prefix) == 0, control: ask.Control, part: ask.Span != (wire.Span{}), progress: progress,
 		begin: func(enter func(reconcile.Step)) (*node.Conversation, error) {
-			return sh.set.Initiate(ctx, node.ID(id), ask, enter)
+			return of.Initiate(ctx, node.ID(id), ask, enter)
 		},
 		stream: func() (*carrier, error) {
 			opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
@@ -276,7 +294,7 @@ func (sh *shard) syncOnce(ctx context.Context, id ID, ask node.Ask, progress fun
 
 // side is what differs between the two sides of a sync.
 type side struct {
-	shard    *shard // nil: a peer has begun it, about the list of members
+	shard    *shard // nil: it is about the list of members alone
 	remote   ID
 	incoming bool
 	by       network.Conn // of an incoming one

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -16,8 +17,12 @@ import (
 )
 
 // verifiedFile is in the folder of a namespace: when its records were last proved equal
-// to those of each member.
-const verifiedFile = "verified.cbor"
+// to those of each member. Where it is cut into shards there is one for each,
+// verified-17.cbor.
+const (
+	verifiedFile    = "verified.cbor"
+	verifiedOfShard = "verified-%d.cbor"
+)
 
 // verifiedPause is the least time between two writes of that file: after a crash the
 // times in it are at most so much too early.
@@ -154,7 +159,11 @@ func (v *verified) last() (p Proof, since time.Time) {
 func (sh *shard) openVerified() {
 	n, path := sh.ns.node, ""
 	if n.dir != "" {
-		path = filepath.Join(namespaceDir(n.dir, sh.ns.id), verifiedFile)
+		name := verifiedFile
+		if sh.ns.core.Rule() != nil {
+			name = fmt.Sprintf(verifiedOfShard, sh.set.Shard())
+		}
+		path = filepath.Join(namespaceDir(n.dir, sh.ns.id), name)
 	}
 	var err error
 	if sh.verified, err = openVerified(path, n.now()); err != nil {
