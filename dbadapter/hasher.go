@@ -122,6 +122,13 @@ func ShardOf(secret Secret, root []byte, shard uint32) (Secret, NamespaceID) {
 	return own, namespaceHash("syncd shard id\x00", secret, slices.Concat(root, number))
 }
 
+// HomeHash is the hash of a key whose first bits say in which shard of a namespace it is.
+// The secret is that of the namespace.
+func HomeHash(secret Secret, key []byte) uint64 {
+	k := keyhash.Key(secret)
+	return k.Home(key)
+}
+
 func namespaceHash(domain string, secret Secret, root []byte) NamespaceID {
 	sum := sha256.Sum256(slices.Concat([]byte(domain), secret[:], root))
 	return NamespaceID(sum[:16])

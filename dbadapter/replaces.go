@@ -38,23 +38,34 @@ func compareWriter(p Replaced, w WriterID) int {
 }
 
 // Replace sets what the record replaces: the version of the record held, and what
-// that one replaced. held is nil if the key holds nothing. The record has its
-// version already. A dated record held is not named, since it has no writer; nor
-// is a version that this writer made in the same incarnation, which Supersedes
+// that one replaced; where different nodes hold different ones, of each. It is nil where
+// the key holds nothing. The record has its version already. A dated record held is not
+// named, since it has no writer; nor is a version that this writer made in the same incarnation, which Supersedes
 // knows without. What is not older than the record itself, which only a restamp
 // replaces, is left out. Beyond MaxReplaces the oldest clocks go.
-func (r *Record) Replace(held *Record) {
+func (r *Record) Replace(held ...*Record) {
 	r.Replaces = nil
-	if held == nil || r.Version.Writer == 0 {
+	if r.Version.Writer == 0 {
 		return
 	}
-	all := slices.Clone(held.Replaces)
-	v := held.Version
-	if v.Writer != 0 && (v.Writer != r.Version.Writer || v.Incarnation != r.Version.Incarnation) {
-		if at, ok := slices.BinarySearchFunc(all, v.Writer, compareWriter); ok {
-			all[at].Clock = max(all[at].Clock, v.Clock)
+	var all []Replaced
+	name := func(p Replaced) {
+		at, ok := slices.BinarySearchFunc(all, p.Writer, compareWriter)
+		if ok {
+			all[at].Clock = max(all[at].Clock, p.Clock)
 		} else {
-			all = slices.Insert(all, at, Replaced{v.Writer, v.Clock})
+			all = slices.Insert(all, at, p)
+		}
+	}
+	for _, h := range held {
+		if h == nil {
+			continue
+		}
+		for _, p := range h.Replaces {
+			name(p)
+		}
+		if v := h.Version; v.Writer != 0 && (v.Writer != r.Version.Writer || v.Incarnation != r.Version.Incarnation) {
+			name(Replaced{v.Writer, v.Clock})
 		}
 	}
 	all = slices.DeleteFunc(all, func(p Replaced) bool { return p.Clock >= r.Version.Clock })

@@ -3,6 +3,7 @@ package dbadapter
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -145,6 +146,21 @@ func TestReplace(t *testing.T) {
 		}
 		if fmt.Sprint(test.held) != before {
 			t.Errorf("%s: the record held has changed", test.name)
+		}
+	}
+}
+
+// A record that replaces what several nodes hold names the latest version of each writer.
+func TestReplaceSeveral(t *testing.T) {
+	clock := func(n int) Timestamp { return Timestamp(n) << 16 }
+	one := &Record{Version: Version{clock(50), 5, 1}, Replaces: []Replaced{{3, clock(10)}, {7, clock(20)}}}
+	two := &Record{Version: Version{clock(40), 7, 1}, Replaces: []Replaced{{3, clock(15)}, {5, clock(30)}}}
+	for _, held := range [][]*Record{{one, nil, two}, {two, one}} {
+		r := Record{Version: Version{clock(60), 1, 1}}
+		r.Replace(held...)
+		want := []Replaced{{3, clock(15)}, {5, clock(50)}, {7, clock(40)}}
+		if !slices.Equal(r.Replaces, want) || !r.Supersedes(one.Version) || !r.Supersedes(two.Version) {
+			t.Errorf("%v, want %v", r.Replaces, want)
 		}
 	}
 }

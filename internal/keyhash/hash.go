@@ -11,6 +11,7 @@ const (
 	tagIndex  = 'i'
 	tagDigest = 'd'
 	tagBucket = 'b'
+	tagHome   = 'h'
 )
 
 // Tags of Words, for hashes that one sync is about.
@@ -28,12 +29,16 @@ const block = 32
 
 // Index is the place of a key: a 64-bit hash reduced to [1, P−1]. The
 // reduction favours no index by more than 2^-16.
-func (k *Key) Index(key []byte) uint64 {
+func (k *Key) Index(key []byte) uint64 { return k.sum64(tagIndex, key)%(P-1) + 1 }
+
+// Home is the hash of a key whose first bits say in which shard it is.
+func (k *Key) Home(key []byte) uint64 { return k.sum64(tagHome, key) }
+
+func (k *Key) sum64(tag byte, key []byte) uint64 {
 	var stack [128]byte
-	b := append(stack[:0], tagIndex, 0, 0, 0)
+	b := append(stack[:0], tag, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(key)))
-	b = pad(append(b, key...))
-	return highwayhash.Sum64(b, k[:])%(P-1) + 1
+	return highwayhash.Sum64(pad(append(b, key...)), k[:])
 }
 
 // Digest hashes one record: its key, its value, and its head of at most 255

@@ -32,6 +32,10 @@ func TestGolden(t *testing.T) {
 	for _, n := range []int{0, 1, 8, 23, 24, 25, 56, 120, 121, 1024} {
 		fmt.Fprintf(&b, "index %d: %012x\n", n, key.Index(pattern(n)))
 	}
+	fmt.Fprintln(&b, "# home: length of the key")
+	for _, n := range []int{1, 24, 1024} {
+		fmt.Fprintf(&b, "home %d: %016x\n", n, key.Home(pattern(n)))
+	}
 	version := pattern(24)
 	fmt.Fprintln(&b, "# digest: lengths of key and value")
 	for _, c := range []struct{ key, value int }{{0, 0}, {1, 0}, {0, 1}, {5, 3}, {16, 256}, {16, 423}, {16, 424}, {16, 425}, {16, 472}, {1024, 100}, {7, 1 << 20}} {

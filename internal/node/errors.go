@@ -18,6 +18,8 @@ var (
 	// ErrRejected: the sync ran to its end, and one side declined records of
 	// the other.
 	ErrRejected = errors.New("records were declined")
+	// ErrDeclined: a record breaks a rule of the admission.
+	ErrDeclined = errors.New("the record is declined")
 	// ErrDenied: one of the two is not a member with the role that this takes.
 	ErrDenied = reconcile.ErrDenied
 	// ErrFutureVersion: a version too far in the future, or before 2020.

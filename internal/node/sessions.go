@@ -32,6 +32,7 @@ type Sessions struct {
 	others   int          // their sum, of strangers
 	calls    map[call]int // syncs that this node began and that change something
 	asked    questions
+	routes   routes // has a lock of its own
 }
 
 // call is a sync that this node began.

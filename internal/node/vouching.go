@@ -22,6 +22,8 @@ type vouching struct {
 	ceiling sync.Mutex
 	// floor is the one that admissions hold records against, under commits.
 	floor atomic.Uint64
+	// recovers: the node may lack what it, or the members, once held.
+	recovers atomic.Bool
 	// unsaved: what is durable lags behind mark, which was made safer.
 	unsaved bool
 	// heard is when a sync with each member ended well.
@@ -105,7 +107,10 @@ func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 	v := &set.vouching
 	before := v.mark.Vouched.clone()
 	changed := fn(&v.mark) || v.unsaved
-	defer func() { v.floor.Store(uint64(v.mark.enforced())) }()
+	defer func() {
+		v.floor.Store(uint64(v.mark.enforced()))
+		v.recovers.Store(v.mark.Recovering)
+	}()
 	if !changed {
 		return nil
 	}

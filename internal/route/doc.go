@@ -30,8 +30,8 @@
 //
 // A record goes to all hosts of its shard at once, and is acknowledged once as many of
 // them as [Ack] asks for hold it durably. A host that cannot be reached is tried again
-// until the time is over. A host that holds a later version ends it: the caller makes a
-// version above that one. A host that declines says why; the write ends as soon as too few
+// until the time is over. A host that holds another version, which the writer had not seen,
+// ends it: the caller makes a version above that one, which names it. A host that declines says why; the write ends as soon as too few
 // hosts are left.
 //
 // # What it does not promise

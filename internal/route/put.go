@@ -79,19 +79,22 @@ var (
 	ErrUnconfirmed = errors.New("not confirmed by as many hosts as asked for")
 	// ErrUnwritten: no host was reached in time, and none has been sent the record.
 	ErrUnwritten = errors.New("no host of the key's shard can be reached; nothing is written")
-	// ErrOvertaken: a host holds a later version.
-	ErrOvertaken = errors.New("a host holds a later version")
+	// ErrOvertaken: a host holds another version, which is greater, or which the record's
+	// writer had not seen.
+	ErrOvertaken = errors.New("a host holds another version")
 )
 
 // Outcome is what a host has done with a record.
 type Outcome struct {
 	// Held: it holds the record durably.
 	Held bool
-	// Later, if not zero, is the greater version that it holds in its place.
-	Later dbadapter.Version
+	// Settled is as in an Answer.
+	Settled bool
+	// Other, if not nil, is what it holds in its place: a version, and what that replaces.
+	Other *dbadapter.Record
 	// Declined is why it does not take the record.
 	Declined error
-	// Layout: it is no host, by this one. It has not taken the record.
+	// Elsewhere: it is no host, by Layout, and has not taken the record.
 	Elsewhere bool
 	Layout    Layout
 }
@@ -113,8 +116,11 @@ type Written struct {
 	Need, Held int
 	// Hosts are all, in the caller's order.
 	Hosts []Holder
-	// Later is the greatest version that a host holds instead.
-	Later dbadapter.Version
+	// Settled: one of those that hold it is settled, so that what the record replaces was
+	// known, as far as had come to that host.
+	Settled bool
+	// Others are what hosts hold instead.
+	Others []*dbadapter.Record
 	// Moved and MovedBy are as in Found.
 	Moved   Layout
 	MovedBy ID
@@ -139,8 +145,8 @@ type host struct {
 }
 
 // NewPut begins a write to the hosts of a shard. here is this node, which holds the
-// record already, if it is one of them.
-func NewPut(hosts []ID, here ID, a Ack, deadline, now time.Duration) (*Put, error) {
+// record already, if it is one of them; settled is whether it is that.
+func NewPut(hosts []ID, here ID, settled bool, a Ack, deadline, now time.Duration) (*Put, error) {
 	need, err := a.Of(len(hosts))
 	if err != nil {
 		return nil, err
@@ -149,7 +155,7 @@ func NewPut(hosts []ID, here ID, a Ack, deadline, now time.Duration) (*Put, erro
 	for _, id := range hosts {
 		h := &host{Holder: Holder{Peer: id}, again: now}
 		if id == here {
-			h.Outcome, h.ended = &Outcome{Held: true}, true
+			h.Outcome, h.ended = &Outcome{Held: true, Settled: settled}, true
 		}
 		p.hosts = append(p.hosts, h)
 	}
@@ -190,7 +196,7 @@ func (p *Put) over(now time.Duration) bool {
 			left++
 		case h.Outcome.Held:
 			held++
-		case !h.Outcome.Later.IsZero():
+		case h.Outcome.Other != nil:
 			return true
 		}
 	}
@@ -238,8 +244,9 @@ func (p *Put) Result() (Written, error) {
 			sent = sent || holder.Sent
 		case o.Held:
 			w.Held++
-		case o.Later.Compare(w.Later) > 0:
-			w.Later = o.Later
+			w.Settled = w.Settled || o.Settled
+		case o.Other != nil:
+			w.Others = append(w.Others, o.Other)
 		case o.Elsewhere:
 			declined = true
 			if o.Layout.Epoch > w.Moved.Epoch {
@@ -258,7 +265,7 @@ func (p *Put) Result() (Written, error) {
 	switch {
 	case w.Held >= w.Need:
 		return w, nil
-	case !w.Later.IsZero():
+	case len(w.Others) > 0:
 		return w, ErrOvertaken
 	case declined && left < w.Need:
 		return w, ErrRefused

@@ -20,6 +20,16 @@ type putTwin struct {
 	outcomes map[ID]Outcome
 }
 
+// settled reports whether one that holds the record is settled.
+func (p *putTwin) settled() bool {
+	for _, h := range p.hosts {
+		if p.outcomes[h].Held && p.outcomes[h].Settled {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *putTwin) held() (n int) {
 	for _, h := range p.hosts {
 		if h == p.here || p.outcomes[h].Held {
@@ -38,7 +48,7 @@ func (p *putTwin) verdict(now time.Duration) (over bool, err error) {
 		switch {
 		case h == p.here || ended && o.Held || !ended:
 			possible++
-		case !o.Later.IsZero():
+		case o.Other != nil:
 			later++
 		default:
 			declined = true
@@ -74,7 +84,7 @@ func TestPutAgainstTwin(t *testing.T) {
 		}
 		ack := []Ack{0, 1, 2, 3, Majority, All}[r.IntN(6)]
 		p.deadline = time.Duration(1+r.IntN(8)) * time.Second
-		put, err := NewPut(p.hosts, p.here, ack, p.deadline, w.now)
+		put, err := NewPut(p.hosts, p.here, false, ack, p.deadline, w.now)
 		switch {
 		case ack > 0 && int(ack) > len(p.hosts):
 			if !errors.Is(err, ErrAck) {
@@ -127,13 +137,13 @@ func TestPutAgainstTwin(t *testing.T) {
 					put.Failed(h, errHost, sent, w.now)
 					return
 				case n == 3:
-					o.Later = version(1 + r.IntN(3)).Version
+					o.Other = version(1 + r.IntN(3))
 				case n == 4:
 					o.Declined = errHost
 				case n == 5:
 					o.Elsewhere, o.Layout.Epoch = true, r.Uint64N(3)
 				default:
-					o.Held = true
+					o.Held, o.Settled = true, r.IntN(2) > 0
 				}
 				p.outcomes[h] = o
 				put.Answered(h, o)
@@ -141,7 +151,7 @@ func TestPutAgainstTwin(t *testing.T) {
 		}
 		_, want := p.verdict(w.now)
 		written, err := put.Result()
-		if !errors.Is(err, want) || (err == nil) != (want == nil) || written.Held != p.held() || written.Need != p.need {
+		if !errors.Is(err, want) || (err == nil) != (want == nil) || written.Held != p.held() || written.Need != p.need || written.Settled != p.settled() || (len(written.Others) > 0) != (want == ErrOvertaken) && want != nil {
 			t.Fatalf("%v: %+v, %v; want %v", w.now, written, err, want)
 		}
 		for i, h := range written.Hosts {
@@ -166,7 +176,7 @@ func TestPutAgainstTwin(t *testing.T) {
 // A host that is away is tried again, ever later.
 func TestPutTriesAgain(t *testing.T) {
 	w := &world{}
-	put, err := NewPut([]ID{"a"}, "", All, time.Minute, 0)
+	put, err := NewPut([]ID{"a"}, "", false, All, time.Minute, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,9 @@ import (
 // asks them to hold some. They travel as an Ask and a Reply, on streams of their own that
 // carry one after the other. The Ask names the whole namespace; the question the shard.
 
-// MaxShards is greater than the number of each shard.
-const MaxShards = 4096
+// MaxShards is greater than the number of each shard, and of each set of the directory,
+// whose numbers follow those of the shards.
+const MaxShards = 2 * 4096
 
 // The subjects of routed questions.
 const (
@@ -52,7 +53,10 @@ type RecordAnswer struct {
 // AskHold asks the peer to admit records of a shard, and to answer when they are durable:
 // at least one, and BatchRecords at most.
 type AskHold struct {
-	Shard   uint32
+	Shard uint32
+	// Seen asks it to admit a record only if it holds nothing under the key, or the very
+	// record, or what the record's writer had seen: what cannot become a conflict.
+	Seen    bool
 	Records []dbadapter.Record
 }
 
@@ -61,14 +65,18 @@ type HoldAnswer struct {
 	// Elsewhere is set exactly if the peer is no host of the shard. It holds none of them
 	// because of the question then, and Outcomes is empty.
 	Elsewhere *Elsewhere
+	// Settled is as in a RecordAnswer.
+	Settled bool
 	// Outcomes has one for each record.
 	Outcomes []HoldOutcome
 }
 
 // HoldOutcome is what has become of a record: it is held durably if both fields are zero.
 type HoldOutcome struct {
-	// Later is the greater version that the peer holds in the record's place.
-	Later dbadapter.Version
+	// Other is what the peer holds in the record's place: one of a greater version, or,
+	// where the question asks so, one that its writer had not seen. It has its version, and
+	// what it replaces, alone.
+	Other *dbadapter.Record
 	// Declined is why it is not admitted.
 	Declined Reason
 }
@@ -88,14 +96,17 @@ func (*HoldAnswer) Subject() Subject { return SubjectHold }
 // flags of the answers
 const (
 	routeHost    = 1 << iota // the peer is a host of the shard
-	routeSettled             // of RecordAnswer; only with routeHost
+	routeSettled             // only with routeHost
 	routeRecord              // of RecordAnswer
 )
+
+// routeSeen is the one flag of AskHold.
+const routeSeen = 1
 
 // outcomes of a record; all others are reasons
 const (
 	outcomeHeld  = 0
-	outcomeLater = 1
+	outcomeOther = 1
 )
 
 func (q *AskRecord) appendQuestion(b []byte) []byte {
@@ -132,7 +143,11 @@ func (e *Elsewhere) appendTo(b []byte) []byte {
 }
 
 func (q *AskHold) appendQuestion(b []byte) []byte {
-	b = appendUvarint(b, uint64(q.Shard))
+	flags := byte(0)
+	if q.Seen {
+		flags = routeSeen
+	}
+	b = append(appendUvarint(b, uint64(q.Shard)), flags)
 	for i := range q.Records {
 		b = AppendPushed(b, &q.Records[i])
 	}
@@ -143,15 +158,20 @@ func (a *HoldAnswer) appendAnswer(b []byte) []byte {
 	if a.Elsewhere != nil {
 		return a.Elsewhere.appendTo(append(b, 0))
 	}
-	b = append(b, routeHost)
+	flags := byte(routeHost)
+	if a.Settled {
+		flags |= routeSettled
+	}
+	b = append(b, flags)
 	for _, o := range a.Outcomes {
 		switch {
 		case o.Declined != 0:
 			b = append(b, byte(o.Declined))
-		case o.Later.IsZero():
+		case o.Other == nil:
 			b = append(b, outcomeHeld)
 		default:
-			b, _ = o.Later.AppendBinary(append(b, outcomeLater)) // never fails
+			b, _ = o.Other.Version.AppendBinary(append(b, outcomeOther, o.Other.OptionalFlags()&dbadapter.FlagReplaces)) // never fails
+			b = (&dbadapter.Record{Replaces: o.Other.Replaces}).AppendOptional(b)
 		}
 	}
 	return b
@@ -196,7 +216,7 @@ func (p *parser) elsewhere() *Elsewhere {
 }
 
 func (p *parser) askHold() *AskHold {
-	q := &AskHold{Shard: p.shard()}
+	q := &AskHold{Shard: p.shard(), Seen: p.bool()}
 	p.some()
 	for len(p.rest) > 0 {
 		if len(q.Records) == BatchRecords {
@@ -209,14 +229,17 @@ func (p *parser) askHold() *AskHold {
 }
 
 func (p *parser) holdAnswer() *HoldAnswer {
+	a := &HoldAnswer{}
 	switch flags := p.byte(); flags {
 	case 0:
-		return &HoldAnswer{Elsewhere: p.elsewhere()}
+		a.Elsewhere = p.elsewhere()
+		return a
 	case routeHost:
+	case routeHost | routeSettled:
+		a.Settled = true
 	default:
 		p.fail("unknown flags %#x", flags)
 	}
-	a := &HoldAnswer{}
 	p.some()
 	for len(p.rest) > 0 {
 		if len(a.Outcomes) == BatchRecords {
@@ -232,18 +255,34 @@ func (p *parser) outcome() (o HoldOutcome) {
 	switch p.rest[0] {
 	case outcomeHeld:
 		p.rest = p.rest[1:]
-	case outcomeLater:
-		if b := p.take(1 + dbadapter.VersionSize); b != nil {
-			if err := o.Later.UnmarshalBinary(b[1:]); err != nil {
-				p.fail("%w", err)
-			} else if o.Later.IsZero() {
-				p.fail("a later version of zeros")
-			}
-		}
+	case outcomeOther:
+		p.rest = p.rest[1:]
+		o.Other = p.other()
 	default:
 		o.Declined = p.reason()
 	}
 	return o
+}
+
+// other reads the version of a record, and what it replaces.
+func (p *parser) other() *dbadapter.Record {
+	r := &dbadapter.Record{}
+	flags := p.byte()
+	if flags&^dbadapter.FlagReplaces != 0 {
+		p.fail("unknown flags %#x", flags)
+	}
+	if b := p.take(dbadapter.VersionSize); b != nil {
+		_ = r.Version.UnmarshalBinary(b) // it has its size
+	}
+	if p.err == nil {
+		var err error
+		if p.rest, err = r.ReadOptional(flags, p.rest); err != nil {
+			p.fail("%w", err)
+		} else if r.Version.IsZero() {
+			p.fail("a version of zeros")
+		}
+	}
+	return r
 }
 
 // pushed reads a record in full, as in a push.

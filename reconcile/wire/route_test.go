@@ -21,7 +21,7 @@ func TestRefusesRouted(t *testing.T) {
 	for name, frame := range map[string][]byte{
 		"a question": asking(0, byte(SubjectRecord), 0, 1, 'k'),
 		"a record":   answering(SubjectRecord, append([]byte{7}, record...)...),
-		"a hold":     asking(append([]byte{0, byte(SubjectHold), 0}, record...)...),
+		"a hold":     asking(append([]byte{0, byte(SubjectHold), 0, 1}, record...)...),
 		"outcomes":   answering(SubjectHold, 1, 0, byte(ReasonFull)),
 	} {
 		if _, err := Parse(frame); err != nil {
@@ -29,23 +29,26 @@ func TestRefusesRouted(t *testing.T) {
 		}
 	}
 	for name, frame := range map[string][]byte{
-		"a routed question that waits": asking(1, byte(SubjectRecord), 0, 1, 'k'),
-		"a routed question, no key":    asking(0, byte(SubjectRecord), 0, 0),
-		"a shard too high":             asking(0, byte(SubjectRecord), 0x80, 0x20, 1, 'k'),
-		"no records to hold":           asking(0, byte(SubjectHold), 0),
-		"too many records to hold":     asking(append([]byte{0, byte(SubjectHold), 0}, bytes.Repeat(record, BatchRecords+1)...)...),
-		"a stub to hold":               asking(0, byte(SubjectHold), 0, 4, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0),
-		"settled, and no host":         answering(SubjectRecord, 2, 0),
-		"a flag of a record answer":    answering(SubjectRecord, 9),
-		"a record that is missing":     answering(SubjectRecord, 5),
-		"a layout without a table":     answering(SubjectRecord, 0, 7),
-		"a flag of a hold answer":      answering(SubjectHold, 2, 0),
-		"no outcomes":                  answering(SubjectHold, 1),
-		"too many outcomes":            answering(SubjectHold, append([]byte{1}, make([]byte, BatchRecords+1)...)...),
-		"a later version of zeros":     answering(SubjectHold, append([]byte{1, 1}, make([]byte, dbadapter.VersionSize)...)...),
-		"a later version cut":          answering(SubjectHold, 1, 1, 5),
-		"an unknown outcome":           answering(SubjectHold, 1, 7),
-		"outcomes of no host":          answering(SubjectHold, 0, 0, 0),
+		"a routed question that waits":  asking(1, byte(SubjectRecord), 0, 1, 'k'),
+		"a routed question, no key":     asking(0, byte(SubjectRecord), 0, 0),
+		"a shard too high":              asking(0, byte(SubjectRecord), 0x80, 0x40, 1, 'k'),
+		"no records to hold":            asking(0, byte(SubjectHold), 0, 0),
+		"too many records to hold":      asking(append([]byte{0, byte(SubjectHold), 0, 0}, bytes.Repeat(record, BatchRecords+1)...)...),
+		"a stub to hold":                asking(0, byte(SubjectHold), 0, 0, 4, 1, 'k', 0, 0, 0, 0, 0, 0, 0, 0),
+		"settled, and no host":          answering(SubjectRecord, 2, 0),
+		"a flag of a record answer":     answering(SubjectRecord, 9),
+		"a record that is missing":      answering(SubjectRecord, 5),
+		"a layout without a table":      answering(SubjectRecord, 0, 7),
+		"a flag of a hold answer":       answering(SubjectHold, 2, 0),
+		"no outcomes":                   answering(SubjectHold, 1),
+		"too many outcomes":             answering(SubjectHold, append([]byte{1}, make([]byte, BatchRecords+1)...)...),
+		"another of version zeros":      answering(SubjectHold, append([]byte{1, 1, 0}, make([]byte, dbadapter.VersionSize)...)...),
+		"another with a flag":           answering(SubjectHold, append([]byte{1, 1, 32}, bytes.Repeat([]byte{1}, 40)...)...),
+		"another that replaces nothing": answering(SubjectHold, append([]byte{1, 1, 64}, append(bytes.Repeat([]byte{1}, dbadapter.VersionSize), 0)...)...),
+		"a flag of a hold":              asking(append([]byte{0, byte(SubjectHold), 0, 2}, record...)...),
+		"another that is cut":           answering(SubjectHold, 1, 1, 0, 5),
+		"an unknown outcome":            answering(SubjectHold, 1, 7),
+		"outcomes of no host":           answering(SubjectHold, 0, 0, 0),
 	} {
 		if m, err := Parse(frame); !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: %+v, %v", name, m, err)

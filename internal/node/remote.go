@@ -1,0 +1,266 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Remote is the shard of a key as a node sees it that need not hold it: whom to ask, what
+// to ask, and what an answer means. Which of them is asked, and when, package route says.
+type Remote struct {
+	ns    *Namespace
+	shard placement.Shard
+	key   []byte
+	// view has the keys and the rights of the shard's set, and no store.
+	view  *Set
+	hosts []ID
+}
+
+// Remote is the shard of a key, by the layout that counts now. The error is ErrNoLayout.
+func (ns *Namespace) Remote(key []byte) (*Remote, error) {
+	r := &Remote{ns: ns, shard: ns.Home(key), key: key}
+	keys := reconcile.DeriveKeys(ns.secret, []byte(ns.creator))
+	var all []ID
+	if ns.rule == nil {
+		all = append(ns.Others(), ns.node.ID)
+	} else {
+		if ns.rule.Kind == placement.Writer {
+			return nil, fmt.Errorf("%w: look-ups by placement writer", dbadapter.ErrNotFound)
+		}
+		layout, _, err := ns.Layout()
+		if err != nil {
+			return nil, err
+		}
+		all = layout.Hosts(r.shard)
+		keys = reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(r.shard))
+	}
+	if ns.node.Weaken != nil {
+		keys.Hasher = ns.node.Weaken(keys.Hasher)
+	}
+	r.view = &Set{Part: Part{Keys: keys, ns: ns}, shard: r.shard}
+	r.view.Part.set = r.view
+	for _, id := range all {
+		if ns.Admits(id) { // a layout names a removed member until the next one
+			r.hosts = append(r.hosts, id)
+		}
+	}
+	return r, nil
+}
+
+// Shard is the shard's number.
+func (r *Remote) Shard() placement.Shard { return r.shard }
+
+// Hosts are the members that the layout names, the one that others prefer first; this node
+// may be one.
+func (r *Remote) Hosts() []ID { return r.hosts }
+
+// Here is this node's own set of the shard, if it is a host and holds it; or nil.
+func (r *Remote) Here() *Set {
+	if !slices.Contains(r.hosts, r.ns.node.ID) {
+		return nil
+	}
+	return r.ns.held(r.shard)
+}
+
+// Settled reports whether the set is one that is sure of what it does not hold.
+func (set *Set) Settled() bool { return set.settled() }
+
+// elsewhere is nil if this node is a host of the shard by the layout that counts here, and
+// otherwise says by which one it is none.
+func (ns *Namespace) elsewhere(shard placement.Shard) *wire.Elsewhere {
+	if ns.rule == nil {
+		if shard == 0 {
+			return nil
+		}
+		return &wire.Elsewhere{}
+	}
+	layout, stated, err := ns.Layout()
+	if err == nil && int(shard) < layout.Shards() && layout.Has(shard, ns.node.ID) {
+		return nil
+	}
+	return &wire.Elsewhere{Epoch: stated.Epoch, Table: stated.Table}
+}
+
+// Outdated reports whether the layout by which a peer said that it is no host is one that
+// this node has not heard of: the two make their lists of members equal, and it asks anew.
+func (ns *Namespace) Outdated(l route.Layout) bool {
+	_, stated, _ := ns.Layout()
+	return l.Epoch >= max(1, stated.Epoch) && roster.Table(l.Table) != stated.Table
+}
+
+// ask begins a question to a host.
+func (r *Remote) ask(remote ID, q wire.Question) (*wire.Ask, error) {
+	if err := r.ns.MayCall(remote); err != nil {
+		return nil, err
+	}
+	m := &wire.Ask{Greeting: r.ns.routedGreeting(), Question: q}
+	r.ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveAsk(r.ns.proofs(), []byte(r.ns.node.ID), []byte(remote), m)
+	return m, nil
+}
+
+func (r *Remote) reply(remote ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error) {
+	return reconcile.CheckReply(r.ns.proofs(), []byte(r.ns.node.ID), []byte(remote), ask, m)
+}
+
+// AskRecord asks a host for the record.
+func (r *Remote) AskRecord(remote ID) (*wire.Ask, error) {
+	return r.ask(remote, &wire.AskRecord{Shard: uint32(r.shard), Key: r.key})
+}
+
+// Record is what a message of the peer answers to AskRecord. It fails with ErrDeclined
+// where the peer gives what this node would not admit, and keeps nothing of m.
+func (r *Remote) Record(remote ID, ask *wire.Ask, m wire.Message) (route.Answer, error) {
+	reply, err := r.reply(remote, ask, m)
+	if err != nil {
+		return route.Answer{}, err
+	}
+	said := reply.Answer.(*wire.RecordAnswer) // CheckReply has compared the subjects
+	a := route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Layout: layoutOf(said.Elsewhere)}
+	if said.Record == nil {
+		return a, nil
+	}
+	record := said.Record.Clone()
+	if err := r.check(remote, &record); err != nil {
+		return route.Answer{}, fmt.Errorf("%w: %w", ErrDeclined, err)
+	}
+	a.Record = &record
+	return a, nil
+}
+
+// check says why a record of a peer is none for the key, or nil.
+func (r *Remote) check(remote ID, record *dbadapter.Record) error {
+	if string(record.Key) != string(r.key) {
+		return fmt.Errorf("%w: a record of another key", reconcile.ErrProtocol)
+	}
+	if err := record.Validate(); err != nil {
+		return err
+	}
+	writer, why := r.view.examine(r.ns.Members(), remote, r.ns.node.Now(), record)
+	switch {
+	case why != nil:
+		return why.err
+	case writer != "" && !r.view.signed(writer, record):
+		return unsigned(writer).err
+	}
+	return nil
+}
+
+func layoutOf(e *wire.Elsewhere) (l route.Layout) {
+	if e != nil {
+		l = route.Layout{Epoch: e.Epoch, Table: e.Table}
+	}
+	return l
+}
+
+// Make makes a record of a draft, for the hosts to hold: with a version of this node above
+// those of the records seen, which it names, and signed. What the draft rests on is that
+// the first of these is what the key holds; nil: nothing.
+func (r *Remote) Make(d Draft, seen ...*dbadapter.Record) (*dbadapter.Record, error) {
+	if err := cmp.Or(d.Record.Validate(), d.checkTTL()); err != nil {
+		return nil, err
+	}
+	for _, s := range seen {
+		if s != nil {
+			r.ns.clock.Observe(hlc.Timestamp(s.Version.Clock))
+		}
+	}
+	version, err := r.ns.nextVersion()
+	if err != nil {
+		return nil, err
+	}
+	record := d.Record.Clone()
+	record.Version = version
+	if d.TTL > 0 {
+		record.Expires = r.view.expiry(d.TTL)
+	}
+	record.Replace(seen...)
+	hashed, err := dbadapter.Hash(r.view.Keys.Hasher, record)
+	if err != nil {
+		return nil, err
+	}
+	writes := []dbadapter.Write{{Record: hashed}}
+	if err := r.view.authorize(writes); err != nil {
+		return nil, err
+	}
+	return &writes[0].Record.Record, nil
+}
+
+// Holds says whether a draft may follow what the key was found to hold, which the caller
+// is sure of: ErrConflict, ErrNotFound, ErrDeleted or ErrExpired. deletes: it is to delete
+// a record that is there.
+func (r *Remote) Holds(d Draft, deletes bool, held *dbadapter.Record) error {
+	if deletes {
+		_, err := r.view.mayDelete(held)
+		return err
+	}
+	if d.If == nil {
+		return nil
+	}
+	var version dbadapter.Version
+	if held != nil {
+		version = held.Version
+	}
+	if version != *d.If {
+		return fmt.Errorf("%w; it is %s now", dbadapter.ErrConflict, version)
+	}
+	return nil
+}
+
+// declinedFor is the error that a reason stands for.
+func declinedFor(reason wire.Reason) error {
+	switch reason {
+	case wire.ReasonClock:
+		return fmt.Errorf("%w: %w: %s", ErrDeclined, ErrFutureVersion, reason)
+	case wire.ReasonFull:
+		return fmt.Errorf("%w: %w: %s", ErrDeclined, dbadapter.ErrLimit, reason)
+	case wire.ReasonWriter, wire.ReasonSignature:
+		return fmt.Errorf("%w: %w: %s", ErrDeclined, ErrDenied, reason)
+	}
+	return fmt.Errorf("%w: %s", ErrDeclined, reason)
+}
+
+// AskHold asks a host to hold a record that this node has made, unless the host holds what
+// it has not seen.
+func (r *Remote) AskHold(remote ID, record *dbadapter.Record) (*wire.Ask, error) {
+	return r.ask(remote, &wire.AskHold{Shard: uint32(r.shard), Seen: true, Records: []dbadapter.Record{*record}})
+}
+
+// Hold is what a message of the peer answers to AskHold.
+func (r *Remote) Hold(remote ID, ask *wire.Ask, m wire.Message) (o route.Outcome, err error) {
+	reply, err := r.reply(remote, ask, m)
+	if err != nil {
+		return o, err
+	}
+	said := reply.Answer.(*wire.HoldAnswer)
+	if said.Elsewhere != nil {
+		return route.Outcome{Elsewhere: true, Layout: layoutOf(said.Elsewhere)}, nil
+	}
+	if len(said.Outcomes) != 1 {
+		return o, fmt.Errorf("%w: %d outcomes of one record", reconcile.ErrProtocol, len(said.Outcomes))
+	}
+	o.Settled = said.Settled
+	switch one := said.Outcomes[0]; {
+	case one.Declined != 0:
+		o.Declined = declinedFor(one.Declined)
+	case one.Other == nil:
+		o.Held = true
+	default:
+		// A version from beyond what this node can follow would stop its clock.
+		if err := hlc.Check(one.Other.Version.Clock.Time(), r.ns.node.Now(), r.ns.Members().Policy().MaxSkew); err != nil {
+			return o, fmt.Errorf("%w: it holds another version: %w", ErrDeclined, err)
+		}
+		other := one.Other.Clone()
+		o.Other = &other
+	}
+	return o, nil
+}

@@ -1,0 +1,256 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// What this node answers to routed questions: what it holds of a shard, and what has
+// become of the records that it is to hold.
+
+// The bounds of routed questions. Each holds a goroutine, and a record or a frame.
+const (
+	// MaxRouted is how many of one peer are answered at once, MaxRoutedInAll of all peers.
+	MaxRouted      = 16
+	MaxRoutedInAll = 128
+)
+
+// routes counts the routed questions that are being answered.
+type routes struct {
+	mu  sync.Mutex // guards what follows
+	all int
+	of  map[ID]int
+}
+
+// take takes a place for a question of a peer.
+func (r *routes) take(remote ID) (release func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all >= MaxRoutedInAll || r.of[remote] >= MaxRouted {
+		return nil, false
+	}
+	if r.of == nil {
+		r.of = map[ID]int{}
+	}
+	r.all++
+	r.of[remote]++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.all--
+		decrement(r.of, remote)
+	}, true
+}
+
+// Home is the shard of a key; 0 in a namespace that is one shard. With placement writer it
+// is the one whose set of the directory has the key's entry.
+func (ns *Namespace) Home(key []byte) placement.Shard {
+	if ns.rule == nil {
+		return 0
+	}
+	return ns.rule.Home(key, dbadapter.HomeHash(ns.secret, key))
+}
+
+// proofs are what the proofs of routed questions are made with.
+func (ns *Namespace) proofs() reconcile.Keys { return reconcile.Keys{Secret: ns.secret, ID: ns.id} }
+
+// routedGreeting is what this node says of itself beside a routed question or answer. It
+// promises nothing, and so needs no lock.
+func (ns *Namespace) routedGreeting() wire.Greeting {
+	return wire.Greeting{List: ns.Members().Digest(), Incarnation: ns.incarnation, Time: uint64(ns.node.Now().UnixMilli())}
+}
+
+// held is this node's set of a shard, or nil.
+func (ns *Namespace) held(shard placement.Shard) *Set {
+	i := slices.IndexFunc(ns.sets, func(set *Set) bool { return set.shard == shard })
+	if i < 0 {
+		return nil
+	}
+	return ns.sets[i]
+}
+
+// settled reports whether what this node does not hold of the set is not there, as far as
+// has come to it: it was found equal with a node that held the set before it, and no loss
+// is known since.
+func (set *Set) settled() bool {
+	return !set.vouching.recovers.Load() && !set.ns.Members().state.Lost.Missing()
+}
+
+// Routed is a routed question of a peer that is to be answered.
+type Routed struct {
+	ns     *Namespace
+	remote ID
+	ask    *wire.Ask
+	done   func()
+}
+
+// Routed decides upon a peer's routed question; see Asked. Done must be called unless
+// there is an error.
+func (n *Node) Routed(remote ID, m *wire.Ask) (*Routed, error) {
+	if m.Version != wire.Version {
+		return nil, reconcile.ErrVersion
+	}
+	if !m.Question.Subject().Routed() {
+		return nil, fmt.Errorf("%w: a routed question about %d", reconcile.ErrProtocol, m.Question.Subject())
+	}
+	ns := n.Namespace(m.Namespace)
+	if ns == nil || !ns.Admits(remote) {
+		return nil, ErrDenied
+	}
+	if err := reconcile.CheckAsk(ns.proofs(), []byte(remote), []byte(n.ID), m); err != nil {
+		return nil, err
+	}
+	if ns.PausedWith(remote) != nil {
+		return nil, reconcile.ErrPaused
+	}
+	done, ok := n.Sessions.routes.take(remote)
+	if !ok {
+		return nil, reconcile.ErrBusy
+	}
+	return &Routed{ns, remote, m, done}, nil
+}
+
+// Namespace is the one that the question is about.
+func (r *Routed) Namespace() *Namespace { return r.ns }
+
+// Done ends the question.
+func (r *Routed) Done() { r.done() }
+
+// Answer answers the question. What it says to be held is durable.
+func (r *Routed) Answer(ctx context.Context) (*wire.Reply, error) {
+	m := &wire.Reply{}
+	var err error
+	switch q := r.ask.Question.(type) {
+	case *wire.AskRecord:
+		m.Answer, err = r.record(q)
+	case *wire.AskHold:
+		m.Answer, err = r.hold(ctx, q)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.Greeting = r.ns.routedGreeting()
+	r.ns.node.random(m.Nonce[:], ForNonce)
+	reconcile.ProveReply(r.ns.proofs(), []byte(r.ns.node.ID), []byte(r.remote), r.ask, m)
+	return m, nil
+}
+
+// record looks up what is held under a key.
+func (r *Routed) record(q *wire.AskRecord) (*wire.RecordAnswer, error) {
+	shard := placement.Shard(q.Shard)
+	a := &wire.RecordAnswer{Elsewhere: r.ns.elsewhere(shard)}
+	set := r.ns.held(shard)
+	if set == nil {
+		return a, nil
+	}
+	// Before the snapshot, which can then only hold more, and behind it, where the store may
+	// have been found to be damaged meanwhile.
+	before := set.settled()
+	held, err := set.get(q.Key)
+	switch {
+	case err == nil:
+		a.Record = &held
+	case !errors.Is(err, dbadapter.ErrNotFound):
+		return nil, err
+	}
+	a.Settled = a.Elsewhere == nil && before && set.settled()
+	return a, nil
+}
+
+// hold admits records by the one admission, and lists no refusal: their writer is told.
+func (r *Routed) hold(ctx context.Context, q *wire.AskHold) (*wire.HoldAnswer, error) {
+	shard := placement.Shard(q.Shard)
+	if away := r.ns.elsewhere(shard); away != nil {
+		return &wire.HoldAnswer{Elsewhere: away}, nil
+	}
+	set := r.ns.held(shard)
+	if set == nil {
+		return nil, reconcile.ErrBusy // it is a host since just now
+	}
+	records := make([]dbadapter.Hashed, len(q.Records))
+	for i, one := range q.Records {
+		var err error
+		if records[i], err = dbadapter.Hash(set.Keys.Hasher, one); err != nil {
+			return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
+		}
+		if !r.ns.placedIn(one.Key, shard) {
+			return nil, fmt.Errorf("%w: a record of another shard than %d", reconcile.ErrProtocol, shard)
+		}
+	}
+	answer := &wire.HoldAnswer{Settled: set.settled(), Outcomes: make([]wire.HoldOutcome, len(records))}
+	places := make([]int, 0, len(records)) // of those that are let in, among all
+	let := make([]dbadapter.Hashed, 0, len(records))
+	for i := range records {
+		var err error
+		if q.Seen {
+			if answer.Outcomes[i].Other, err = set.unseen(&records[i].Record); err != nil {
+				return nil, err
+			}
+		}
+		if answer.Outcomes[i].Other == nil {
+			places, let = append(places, i), append(let, records[i])
+		}
+	}
+	if err := r.let(ctx, set, let, func(i int) *wire.HoldOutcome { return &answer.Outcomes[places[i]] }); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// let admits records, and says what has become of each.
+func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, outcome func(i int) *wire.HoldOutcome) error {
+	a := set.arrived(r.ns.Members(), r.remote, 0, r.ns.node.Now(), records)
+	if err := set.let(ctx, set.past(), a); err != nil {
+		return err
+	}
+	for i, v := range a.verdicts {
+		o := outcome(i)
+		switch {
+		case v.Reason != 0:
+			o.Declined = v.Reason
+		case v.Result == dbadapter.Dominated:
+			held, err := set.get(records[i].Key)
+			switch {
+			case errors.Is(err, dbadapter.ErrNotFound): // it has been collected since
+				o.Declined = wire.ReasonFloor
+			case err != nil:
+				return err
+			default:
+				o.Other = seen(&held)
+			}
+		}
+	}
+	return nil
+}
+
+// unseen is what is held in the place of a record, if the record's writer had not seen it.
+func (set *Set) unseen(r *dbadapter.Record) (*dbadapter.Record, error) {
+	held, err := set.get(r.Key)
+	switch {
+	case errors.Is(err, dbadapter.ErrNotFound):
+		return nil, nil //nolint:nilnil // that is the answer
+	case err != nil:
+		return nil, err
+	case held.Version == r.Version, held.Version.Writer == 0, r.Supersedes(held.Version):
+		return nil, nil //nolint:nilnil // as above
+	}
+	return seen(&held), nil
+}
+
+// seen is what a writer has to know of a record to replace it.
+func seen(r *dbadapter.Record) *dbadapter.Record {
+	return &dbadapter.Record{Version: r.Version, Replaces: r.Replaces}
+}
+
+// placedIn reports whether a record of the key may be in the shard.
+func (ns *Namespace) placedIn(key []byte, shard placement.Shard) bool {
+	return ns.rule != nil && ns.rule.Kind == placement.Writer || ns.Home(key) == shard
+}
