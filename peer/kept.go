@@ -7,17 +7,18 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // Conflicts yields the records that lost against a record whose writer had not seen
-// them, the oldest first: at most 10,000 and 64 MiB of them, on this node alone.
+// them, of each shard the oldest first: at most 10,000 and 64 MiB of them a shard, on this node alone.
 // RestoreKept writes one again.
 func (ns *Namespace) Conflicts(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 	return ns.kept(ctx, "list the conflicts of", dbadapter.KeptConflict)
 }
 
 // SetAside yields the records that this node took out of the set without their
-// being deleted, the oldest first: they stay here until RestoreKept or ForgetKept.
+// being deleted, of each shard the oldest first: they stay here until RestoreKept or ForgetKept.
 func (ns *Namespace) SetAside(ctx context.Context) iter.Seq2[dbadapter.Kept, error] {
 	return ns.kept(ctx, "list what is set aside of", dbadapter.KeptSetAside)
 }
@@ -31,32 +32,35 @@ func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) i
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		sh, err := ns.only()
-		if err != nil {
-			yield(dbadapter.Kept{}, fmt.Errorf("%s %s: %w", what, ns.Name(), err))
-			return
-		}
-		for k, err := range sh.set.Store.Kept(ctx) {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			if err != nil {
-				yield(dbadapter.Kept{}, fmt.Errorf("%s %s: %w", what, ns.Name(), err))
-				return
-			}
-			if k.Why == why && !yield(k, nil) {
-				return
+		for _, sh := range ns.shards() {
+			for k, err := range sh.set.Store.Kept(ctx) {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				if err != nil {
+					yield(dbadapter.Kept{}, fmt.Errorf("%s %s: %w", what, ns.Name(), err))
+					return
+				}
+				k.Seq |= uint64(sh.set.Shard()) << keptBits
+				if k.Why == why && !yield(k, nil) {
+					return
+				}
 			}
 		}
 	}
 }
+
+// keptBits are the low bits of an entry's number, in which it has the number that its shard
+// gave it; the shard's number stands above. All together is an exact number of JSON.
+const keptBits = 40
 
 // RestoreKept writes again what an entry of Conflicts or SetAside holds, as this
 // node's newest write of the key, and forgets the entry. It returns the version
 // that the key then has. Where the entry is a deletion and the key holds no record,
 // it writes nothing, and the version is zero.
 func (ns *Namespace) RestoreKept(ctx context.Context, k dbadapter.Kept) (dbadapter.Version, error) {
-	version, err := ns.commitOne(ctx, "restore", k.Record.Key, func(set *node.Set) (*node.Attempt, error) { return set.Restore(&k) })
+	own := func() (*shard, error) { return ns.numbered(placement.Shard(k.Seq >> keptBits)) }
+	version, err := ns.commitTo(ctx, "restore", k.Record.Key, own, func(set *node.Set) (*node.Attempt, error) { return set.Restore(&k) })
 	if err != nil && !node.IsSo(&k, err) {
 		return version, err
 	}
@@ -69,12 +73,16 @@ func (ns *Namespace) ForgetKept(ctx context.Context, seqs ...uint64) error {
 		return err
 	}
 	defer ns.gate.leave()
-	sh, err := ns.only()
-	if err == nil {
-		err = sh.set.Store.Forget(ctx, seqs...)
-	}
-	if err != nil {
-		return fmt.Errorf("forget kept records of %s: %w", ns.Name(), err)
+	for _, sh := range ns.shards() {
+		var own []uint64
+		for _, seq := range seqs {
+			if seq>>keptBits == uint64(sh.set.Shard()) {
+				own = append(own, seq&(1<<keptBits-1))
+			}
+		}
+		if err := sh.set.Store.Forget(ctx, own...); err != nil {
+			return fmt.Errorf("forget kept records of %s: %w", ns.Name(), err)
+		}
 	}
 	return nil
 }

@@ -79,17 +79,11 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		sh, err := ns.only()
-		var snap dbadapter.Snapshot
-		if err == nil {
-			snap, err = sh.set.Store.Snapshot()
+		var all []iter.Seq2[dbadapter.Hashed, error]
+		for _, sh := range ns.shards() {
+			all = append(all, sh.scan(ctx, prefix, &s))
 		}
-		if err != nil {
-			yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
-			return
-		}
-		defer snap.Close()
-		for rec, err := range snap.Scan(ctx, prefix, s.after) {
+		for rec, err := range byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, all) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
@@ -97,10 +91,27 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
 			}
-			if !s.tombstones && !sh.set.Present(&rec.Record) {
+			if !yield(rec.Record, nil) {
+				return
+			}
+		}
+	}
+}
+
+// scan yields the records of a shard, as they were when it began.
+func (sh *shard) scan(ctx context.Context, prefix []byte, s *scan) iter.Seq2[dbadapter.Hashed, error] {
+	return func(yield func(dbadapter.Hashed, error) bool) {
+		snap, err := sh.set.Store.Snapshot()
+		if err != nil {
+			yield(dbadapter.Hashed{}, err)
+			return
+		}
+		defer snap.Close()
+		for rec, err := range snap.Scan(ctx, prefix, s.after) {
+			if err == nil && !s.tombstones && !sh.set.Present(&rec.Record) {
 				continue
 			}
-			if !yield(rec.Record, nil) {
+			if !yield(rec, err) {
 				return
 			}
 		}

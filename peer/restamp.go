@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // FutureRecord is a record whose version is further ahead of this machine's clock
@@ -30,12 +31,11 @@ func (ns *Namespace) Future(ctx context.Context) iter.Seq2[FutureRecord, error] 
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		sh, err := ns.only()
-		if err != nil {
-			yield(FutureRecord{}, fmt.Errorf("list what is from the future in %s: %w", ns.Name(), err))
-			return
+		var all []iter.Seq2[node.FutureRecord, error]
+		for _, sh := range ns.shards() {
+			all = append(all, sh.set.Future(ctx))
 		}
-		for r, err := range sh.set.Future(ctx) {
+		for r, err := range byKey(func(r *node.FutureRecord) []byte { return r.Key }, all) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // shard is what this node drives of one of a namespace's sets of records, of which
@@ -62,6 +63,16 @@ func (ns *Namespace) life(sh *shard) context.Context {
 
 // shardOf is the shard that a key belongs to.
 func (ns *Namespace) shardOf([]byte) (*shard, error) { return ns.only() }
+
+// numbered is the shard of that number; ErrNotFound: this node does not hold it.
+func (ns *Namespace) numbered(number placement.Shard) (*shard, error) {
+	for _, sh := range ns.shards() {
+		if sh.set.Shard() == number {
+			return sh, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: this node does not hold shard %d", ErrNotFound, number)
+}
 
 // only is the shard of a namespace that has one.
 func (ns *Namespace) only() (*shard, error) {

@@ -47,22 +47,11 @@ func newShardCluster(t *testing.T, config Config) *shardCluster {
 	return c
 }
 
-// shard is a node's shard of a number; nil if the node does not hold it.
-func (c *shardCluster) shard(i int, number placement.Shard) *shard {
-	all := c.spaces[i].shards()
-	if at := slices.IndexFunc(all, func(sh *shard) bool { return sh.set.Shard() == number }); at >= 0 {
-		return all[at]
-	}
-	return nil
-}
-
 func (c *shardCluster) put(i int, number placement.Shard, key string) {
 	c.t.Helper()
-	sh := c.shard(i, number)
-	attempt, err := sh.set.Write(node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte("value")}})
-	if err == nil {
-		err = sh.commit(c.t.Context(), attempt)
-	}
+	d := node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: fmt.Append(nil, "by ", i)}}
+	_, err := c.spaces[i].commitTo(c.t.Context(), "put", d.Record.Key, func() (*shard, error) { return c.spaces[i].numbered(number) },
+		func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -179,6 +168,63 @@ func TestShardsAreSynced(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(dir, name)); want != (err == nil) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What a node holds of several shards it lists as one: records by key, and what it has kept
+// with numbers that tell of which shard it is.
+func TestShardsAreListedAsOne(t *testing.T) {
+	c := newShardCluster(t, Config{})
+	for i, key := range []string{"d", "a", "f", "c", "b", "e"} {
+		c.put(0, placement.Shard(i%3), key)
+	}
+	var keys []string
+	for r, err := range c.spaces[0].Scan(t.Context(), nil, After([]byte("a"))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys = append(keys, string(r.Key)); len(keys) == 4 {
+			break
+		}
+	}
+	if !slices.Equal(keys, []string{"b", "c", "d", "e"}) {
+		t.Errorf("it yields %q", keys)
+	}
+	for number := range placement.Shard(2) { // written on both sides before a sync
+		c.put(0, number, "conflict")
+		c.put(1, number, "conflict")
+	}
+	if _, err := c.spaces[0].Sync(t.Context(), c.nodes[1].ID(), SyncOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var kept []dbadapter.Kept
+	for k, err := range c.spaces[0].Conflicts(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, k)
+	}
+	if len(kept) != 2 || kept[0].Seq>>keptBits != 0 || kept[1].Seq>>keptBits != 1 || c.spaces[0].Info().Conflicts != 2 {
+		t.Fatalf("kept: %+v", kept)
+	}
+	before, err := c.spaces[0].numbered(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	latest := before.set.Store.Latest()
+	if v, err := c.spaces[0].RestoreKept(t.Context(), kept[1]); err != nil || v.Clock <= latest || before.set.Store.Latest() != v.Clock {
+		t.Errorf("restored as %s: %v", v, err)
+	}
+	if err := c.spaces[0].ForgetKept(t.Context(), kept[0].Seq); err != nil {
+		t.Fatal(err)
+	}
+	for k := range c.spaces[0].Conflicts(t.Context()) {
+		if k.Seq == kept[0].Seq || k.Seq == kept[1].Seq {
+			t.Errorf("entry %d is still kept", k.Seq)
+		}
+	}
+	if got := c.spaces[0].Rejected(); len(got) != 0 {
+		t.Errorf("rejected: %+v", got)
 	}
 }
 

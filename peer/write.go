@@ -152,11 +152,16 @@ func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (d
 }
 
 func (ns *Namespace) commitOne(ctx context.Context, what string, key []byte, begin func(*node.Set) (*node.Attempt, error)) (dbadapter.Version, error) {
+	return ns.commitTo(ctx, what, key, func() (*shard, error) { return ns.shardOf(key) }, begin)
+}
+
+// commitTo makes a write of one key to a shard, and commits it.
+func (ns *Namespace) commitTo(ctx context.Context, what string, key []byte, find func() (*shard, error), begin func(*node.Set) (*node.Attempt, error)) (dbadapter.Version, error) {
 	if err := ns.enter(what); err != nil {
 		return dbadapter.Version{}, err
 	}
 	defer ns.gate.leave()
-	sh, err := ns.shardOf(key)
+	sh, err := find()
 	var attempt *node.Attempt
 	if err == nil {
 		attempt, err = begin(sh.set)
