@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -26,7 +27,13 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 // commit commits those that pass. The verdicts are in the order of the records. theirs is
 // the floor that the peer has greeted with.
 func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
+	return set.admit(ctx, from, theirs, set.tenure.term(), records)
+}
+
+// admit is Admit for a sync that began in a term of this node's tenure.
+func (set *Set) admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, began placement.Term, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
 	a := set.arrived(set.ns.Members(), from, theirs, set.ns.node.Now(), records)
+	a.began = began
 	return func() ([]reconcile.Verdict, error) {
 		past := set.past()
 		for first := 0; first < len(records); {
@@ -59,6 +66,15 @@ func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, 
 func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*Arrival) error {
 	set.commits.RLock()
 	defer set.commits.RUnlock()
+	if set.tenure.ended() {
+		return dbadapter.ErrClosed
+	}
+	for _, a := range arrivals {
+		if err := set.takes(); err != nil && a.way != bySync {
+			return err
+		}
+		defer set.tenure.entered(a.began)
+	}
 	members := set.ns.Members()
 	room := 0
 	for _, a := range arrivals {
@@ -66,6 +82,9 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 			set.examineAgain(members, a.from, a.records, a.refused)
 		}
 		if err := set.keepOut(members, a); err != nil {
+			return err
+		}
+		if err := set.keepPromise(a); err != nil {
 			return err
 		}
 		room += len(a.records)
@@ -101,6 +120,34 @@ func (set *Set) let(ctx context.Context, past dbadapter.Timestamp, arrivals ...*
 		}
 	}
 	return nil
+}
+
+// keepPromise treats what a writer routes as an import with a date: the writer does not vouch
+// for it, since it does not hold it, and its clock may be behind what this node has promised
+// to hold. What comes too late is refused, and the promise stays below the rest until the
+// others hold it, too. commits is held.
+func (set *Set) keepPromise(a *Arrival) error {
+	if a.way != byRoute {
+		return nil
+	}
+	at := set.snapshotFromNow()
+	set.ns.updating.Lock()
+	defer set.ns.updating.Unlock() // no promise is made in between
+	late := max(set.vouching.mark.Floor, set.vouching.mark.Pledged)
+	least := ^dbadapter.Timestamp(0)
+	for i := range a.records {
+		switch clock := a.records[i].Version.Clock; {
+		case a.refused[i] != nil:
+		case clock <= late:
+			a.refused[i] = refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))
+		default:
+			least = min(least, clock)
+		}
+	}
+	if least == ^dbadapter.Timestamp(0) {
+		return nil
+	}
+	return set.holdLocked(least, at)
 }
 
 // listRefused lists what was refused of an arrival, but for what is held as a later

@@ -16,14 +16,14 @@ import (
 
 // admit passes records through the admission, as from the node with that key.
 func admit(ns *Namespace, from int, records ...dbadapter.Record) []reconcile.Verdict {
-	return must(ns.sets[0].Admit(context.Background(), idOf(from), 0, hashed(ns, records...))())
+	return must(ns.Sets()[0].Admit(context.Background(), idOf(from), 0, hashed(ns, records...))())
 }
 
 // hashed are records as they come out of a session.
 func hashed(ns *Namespace, records ...dbadapter.Record) []dbadapter.Hashed {
 	out := make([]dbadapter.Hashed, len(records))
 	for i, r := range records {
-		out[i] = must(dbadapter.Hash(ns.sets[0].Keys.Hasher, r))
+		out[i] = must(dbadapter.Hash(ns.Sets()[0].Keys.Hasher, r))
 	}
 	return out
 }
@@ -102,7 +102,7 @@ func TestAdmission(t *testing.T) {
 	refused := 0
 	var all []dbadapter.Record
 	for _, c := range cases {
-		held := ns.sets[0].RejectedCount()
+		held := ns.Sets()[0].RejectedCount()
 		m.verified = 0
 		v := admit(ns, c.from, c.record)[0]
 		if v.Reason != c.want || (v.Reason == 0) != (v.Result == dbadapter.Applied) {
@@ -115,7 +115,7 @@ func TestAdmission(t *testing.T) {
 		if c.want != 0 {
 			refused++
 			all = append(all, c.record)
-			list := ns.sets[0].Rejected()
+			list := ns.Sets()[0].Rejected()
 			if last := list[len(list)-1]; len(list) != held+1 || string(last.Key) != string(c.record.Key) ||
 				last.Version != c.record.Version || last.From != idOf(c.from) || last.Reason == "" || !last.Time.Equal(noon) {
 				t.Errorf("%.40q is remembered as %+v", c.record.Key, last)
@@ -135,12 +135,12 @@ func TestAdmission(t *testing.T) {
 		}
 	}
 	// Once its writer may write, a record is let in, and the rejection forgotten.
-	before := ns.sets[0].RejectedCount()
+	before := ns.Sets()[0].RejectedCount()
 	if err := setRole(ns, idOf(reader), RoleWrite); err != nil {
 		t.Fatal(err)
 	}
-	if v := admit(ns, other, cases[6].record)[0]; v.Reason != 0 || ns.sets[0].RejectedCount() != before-1 {
-		t.Errorf("%+v; %d of %d rejections are left", v, ns.sets[0].RejectedCount(), before)
+	if v := admit(ns, other, cases[6].record)[0]; v.Reason != 0 || ns.Sets()[0].RejectedCount() != before-1 {
+		t.Errorf("%+v; %d of %d rejections are left", v, ns.Sets()[0].RejectedCount(), before)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestAdmissionObservesTheClock(t *testing.T) {
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := must(m.open(ns.sets[0].Keys.Secret, ns.Members().state))
+	again := must(m.open(ns.Sets()[0].Keys.Secret, ns.Members().state))
 	if v := must(put(again, "a fourth key", "")); v.Compare(ahead.Version) <= 0 || v.Incarnation == ns.incarnation {
 		t.Errorf("%s was written after a restart; %s is held", v, ahead.Version)
 	}
@@ -274,7 +274,7 @@ func TestAdmissionInBatches(t *testing.T) {
 	}
 	failure := errors.New("the disk is full")
 	m.apply = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, failure }
-	if _, err := ns.sets[0].Admit(t.Context(), idOf(writer), 0, hashed(ns, many[1]))(); !errors.Is(err, failure) {
+	if _, err := ns.Sets()[0].Admit(t.Context(), idOf(writer), 0, hashed(ns, many[1]))(); !errors.Is(err, failure) {
 		t.Errorf("a store that fails: %v", err)
 	}
 }
@@ -297,7 +297,7 @@ func TestWritesFollowWhatIsAdmitted(t *testing.T) {
 func TestListBetweenExaminationAndCommit(t *testing.T) {
 	_, ns := newNotes(Policy{})
 	late := at(writer, time.Minute)
-	commit := ns.sets[0].Admit(t.Context(), idOf(1), 0, hashed(ns,
+	commit := ns.Sets()[0].Admit(t.Context(), idOf(1), 0, hashed(ns,
 		signedBy(writer, ns, dbadapter.Record{Key: []byte("removed"), Version: late}),
 		signedBy(other, ns, dbadapter.Record{Key: []byte("stays"), Version: at(other, time.Minute)})))
 	if err := setRole(ns, idOf(writer), RoleRead); err != nil {
@@ -340,10 +340,10 @@ func TestListBetweenSlices(t *testing.T) {
 // the records, makes another sweep due.
 func TestListBetweenCommitAndSweep(t *testing.T) {
 	m, ns := newNotes(Policy{})
-	if _, err := ns.sets[0].sweep(t.Context()); err != nil {
+	if _, err := ns.Sets()[0].sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	commit := ns.sets[0].Admit(t.Context(), idOf(1), 0, hashed(ns,
+	commit := ns.Sets()[0].Admit(t.Context(), idOf(1), 0, hashed(ns,
 		signedBy(writer, ns, dbadapter.Record{Key: []byte("k"), Version: at(writer, time.Minute)})))
 	looked, land := make(chan struct{}), make(chan struct{})
 	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
@@ -365,13 +365,13 @@ func TestListBetweenCommitAndSweep(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := ns.sets[0].sweep(t.Context()); err != nil {
+	if _, err := ns.Sets()[0].sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	close(land)
 	landed.Wait()
 	m.apply = nil
-	if !ns.sets[0].vouching.waiting.ready(0) {
+	if !ns.Sets()[0].vouching.waiting.ready(0) {
 		t.Error("no sweep is due, and the record of a writer that lost its right stays")
 	}
 }

@@ -15,7 +15,7 @@ import (
 func (c *crew) restart(i int) {
 	c.t.Helper()
 	ns, m := c.ns[i], c.machines[i]
-	state, secret := ns.Members().state, ns.sets[0].Keys.Secret
+	state, secret := ns.Members().state, ns.Sets()[0].Keys.Secret
 	if err := ns.Close(); err != nil {
 		c.t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestRestampedTombstoneWaits(t *testing.T) {
 	if err := c.machines[1].Tend(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	held := c.ns[1].sets[0].Collection()
+	held := c.ns[1].Sets()[0].Collection()
 	if held.Waiting != 1 || held.Oldest.After(c.machines[1].clock.Add(DefaultMaxSkew)) {
 		t.Errorf("waiting: %+v", held)
 	}
@@ -46,7 +46,7 @@ func TestRestampedTombstoneWaits(t *testing.T) {
 	c.pass(DefaultMaxSkew)
 	c.round()
 	c.round()
-	held = c.ns[1].sets[0].Collection()
+	held = c.ns[1].Sets()[0].Collection()
 	if len(held.Holding) != 1 || held.Holding[0].Member != c.machines[0].ID || !strings.Contains(held.Holding[0].Reason, "restamped") {
 		t.Errorf("waiting: %+v", held)
 	}
@@ -73,7 +73,7 @@ func TestRestampedIsCollected(t *testing.T) {
 				c.restart(1)
 			}
 		}
-		if held := c.ns[1].sets[0].Collection(); held.Waiting != 1 || !held.Mark.Before(held.Oldest) {
+		if held := c.ns[1].Sets()[0].Collection(); held.Waiting != 1 || !held.Mark.Before(held.Oldest) {
 			t.Errorf("before the list has changed: %+v", held)
 		}
 		if err := setRole(c.ns[0], c.machines[1].ID, RoleAdmin); err != nil {
@@ -122,7 +122,7 @@ func TestCollectedThroughOneThatRestarts(t *testing.T) {
 	}
 	for i := range c.ns {
 		if got := c.keys(i); slices.Contains(got, "-deleted") {
-			t.Errorf("%d holds %q: %+v", i, got, c.ns[i].sets[0].Collection())
+			t.Errorf("%d holds %q: %+v", i, got, c.ns[i].Sets()[0].Collection())
 		}
 	}
 }
@@ -150,11 +150,11 @@ func TestSetAsideGivesTheOldRecordBack(t *testing.T) {
 		if r, err := get(c.ns[i], "old"); string(r.Value) != "1" {
 			t.Errorf("%d holds %q, %v", i, r.Value, err)
 		}
-		if c.ns[i].sets[0].Collection().Recovering {
+		if c.ns[i].Sets()[0].Collection().Recovering {
 			t.Errorf("%d still recovers", i)
 		}
 	}
-	if n := c.ns[2].sets[0].Store.KeptCount(dbadapter.KeptSetAside); n != 1 {
+	if n := c.ns[2].Sets()[0].Store.KeptCount(dbadapter.KeptSetAside); n != 1 {
 		t.Errorf("%d records kept for a person", n)
 	}
 }
@@ -169,7 +169,7 @@ func TestPutAfterCollection(t *testing.T) {
 	}
 	c.round()
 	c.del(1, "collected")
-	must(commit(c.ns[1].sets[0].Write(Draft{Record: draft("expired", "2").Record, TTL: time.Second})))
+	must(commit(c.ns[1].Sets()[0].Write(Draft{Record: draft("expired", "2").Record, TTL: time.Second})))
 	pair := func() {
 		c.pass(3 * time.Second)
 		if err := c.turn(0, 1); err != nil {
@@ -177,19 +177,19 @@ func TestPutAfterCollection(t *testing.T) {
 		}
 	}
 	pair()
-	if _, err := c.ns[0].sets[0].sweep(t.Context()); err != nil { // knows what waits
+	if _, err := c.ns[0].Sets()[0].sweep(t.Context()); err != nil { // knows what waits
 		t.Fatal(err)
 	}
 	for range 3 { // each says what it holds
 		for _, ns := range c.ns {
-			if err := ns.sets[0].pledge(t.Context()); err != nil {
+			if err := ns.Sets()[0].pledge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			pair()
 		}
 	}
-	if swept, err := c.ns[0].sets[0].sweep(t.Context()); err != nil || swept.Collected != 2 {
-		t.Fatalf("%+v, %v; %+v", swept, err, c.ns[0].sets[0].Collection())
+	if swept, err := c.ns[0].Sets()[0].sweep(t.Context()); err != nil || swept.Collected != 2 {
+		t.Fatalf("%+v, %v; %+v", swept, err, c.ns[0].Sets()[0].Collection())
 	}
 	conflicts := func(want int) {
 		t.Helper()
@@ -198,7 +198,7 @@ func TestPutAfterCollection(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := c.ns[1].sets[0].Store.KeptCount(dbadapter.KeptConflict); got != want {
+		if got := c.ns[1].Sets()[0].Store.KeptCount(dbadapter.KeptConflict); got != want {
 			t.Errorf("%d conflicts are kept, want %d", got, want)
 		}
 	}

@@ -2,11 +2,13 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -18,6 +20,10 @@ type Arrival struct {
 	// nothing.
 	theirs  dbadapter.Timestamp
 	members *Members // the list under which they were examined
+	// began is the term of this node's tenure in which the sync began that brings them;
+	// noTerm if it was not under one list.
+	began placement.Term
+	way   way
 	// What follows has one entry for each record. A verdict is there once the record was
 	// refused, or committed.
 	records  []dbadapter.Hashed
@@ -25,17 +31,26 @@ type Arrival struct {
 	verdicts []reconcile.Verdict
 }
 
+// way is how records have come.
+type way uint8
+
+const (
+	bySync way = iota
+	byPush
+	byRoute // from a writer that need hold nothing of the set
+)
+
 // arrived examines records from a peer.
 func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, now time.Time, records []dbadapter.Hashed) *Arrival {
 	return &Arrival{
-		from, theirs, members, records,
-		set.examineAll(members, from, now, records), make([]reconcile.Verdict, len(records)),
+		from: from, theirs: theirs, members: members, records: records,
+		refused: set.examineAll(members, from, now, records), verdicts: make([]reconcile.Verdict, len(records)),
 	}
 }
 
 // slice is a part of the records.
 func (a *Arrival) slice(first, last int) *Arrival {
-	return &Arrival{a.from, a.theirs, a.members, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
+	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
 }
 
 // PushVerdict is what a driver does with a push that has come.
@@ -74,6 +89,9 @@ func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVe
 	if _, two := set.ns.Twin(from); two { // as in a sync
 		return nil, PushIgnored, reconcile.ErrTwin
 	}
+	if err := set.takes(); err != nil {
+		return nil, PushIgnored, err
+	}
 	m, err := wire.ParsePush(push)
 	if err != nil {
 		return nil, PushRefused, err
@@ -99,6 +117,7 @@ func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVe
 		return nil, PushIgnored, nil
 	}
 	a := set.arrived(members, from, 0, now, records)
+	a.began, a.way = set.tenure.term(), byPush
 	for _, why := range a.refused {
 		switch {
 		case why == nil:
@@ -117,5 +136,8 @@ func (set *Set) arrivedBy(from ID, push []byte, directly bool) (*Arrival, PushVe
 // that find their index full, are left to the next sync, which says so to the peer.
 func (set *Set) CommitArrivals(ctx context.Context, arrivals []*Arrival) error {
 	arrivals = slices.DeleteFunc(arrivals, func(a *Arrival) bool { return set.ns.PausedWith(a.from) != nil })
-	return set.let(ctx, set.past(), arrivals...)
+	if err := set.let(ctx, set.past(), arrivals...); !errors.Is(err, ErrNotHost) {
+		return err
+	}
+	return nil // it was a host until now: what is pushed is for others
 }

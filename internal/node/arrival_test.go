@@ -20,14 +20,14 @@ func TestArrivalsAreExaminedAgain(t *testing.T) {
 		ps.machines[1].clock = noon.Add(time.Second) // later than the removal
 		must(put(ps.spaces[1], "k", "v"))
 		ps.wait(5 * time.Millisecond)
-		a, verdict, err := ps.spaces[0].sets[0].Arrived(ps.machines[2].ID, ps.pushes(1)[0])
+		a, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[2].ID, ps.pushes(1)[0])
 		if verdict != PushTaken {
 			t.Fatal(what, verdict, err)
 		}
 		if err := change(ps); err != nil {
 			t.Fatal(what, err)
 		}
-		if err := ps.spaces[0].sets[0].CommitArrivals(context.Background(), []*Arrival{a}); err != nil {
+		if err := ps.spaces[0].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a}); err != nil {
 			t.Fatal(what, err)
 		}
 		if _, err := get(ps.spaces[0], "k"); (err == nil) != (what == "none") {
@@ -43,7 +43,7 @@ func TestPushesThatNobodyTakesAreBounded(t *testing.T) {
 		ps.wait(time.Second)
 		must(put(ps.spaces[1], fmt.Sprint("k", i), strings.Repeat("x", 60_000)))
 	}
-	if n := len(ps.spaces[1].sets[0].outbox.full); n > fullPushes {
+	if n := len(ps.spaces[1].Sets()[0].outbox.full); n > fullPushes {
 		t.Errorf("%d whole messages wait", n)
 	}
 	if all := ps.pushes(1); !strings.HasSuffix(kinds(all), "records more") {

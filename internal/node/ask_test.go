@@ -23,7 +23,7 @@ func carried(m wire.Message) wire.Message {
 // ask asks another machine, as a driver would; settled says whether the answer would have
 // come at once.
 func (m *machine) ask(ns *Namespace, other *machine, q wire.Question) (answer wire.Answering, settled bool, err error) {
-	question, err := ns.sets[0].Ask(other.ID, time.Second, q)
+	question, err := ns.Sets()[0].Ask(other.ID, time.Second, q)
 	if err != nil {
 		return nil, false, err
 	}
@@ -36,7 +36,7 @@ func (m *machine) ask(ns *Namespace, other *machine, q wire.Question) (answer wi
 	if err != nil {
 		said = reconcile.Refusal(err)
 	}
-	reply, err := ns.sets[0].Answered(other.ID, question, carried(said))
+	reply, err := ns.Sets()[0].Answered(other.ID, question, carried(said))
 	if err != nil {
 		return nil, false, err
 	}
@@ -54,7 +54,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 	if _, _, err := b.ask(sb, a, q); err != nil {
 		t.Fatal(err)
 	}
-	question := must(sb.sets[0].Ask(a.ID, 0, q))
+	question := must(sb.Sets()[0].Ask(a.ID, 0, q))
 	for name, ask := range map[string]func(m *wire.Ask) ID{
 		"a stranger":               func(*wire.Ask) ID { return stranger.ID },
 		"a member of another name": func(*wire.Ask) ID { return a.ID },
@@ -67,7 +67,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 			return b.ID
 		},
 		"no such namespace":     func(m *wire.Ask) ID { m.Namespace = dbadapter.NamespaceID{9}; return b.ID },
-		"another namespace":     func(m *wire.Ask) ID { m.Namespace = other.sets[0].Keys.ID; return b.ID },
+		"another namespace":     func(m *wire.Ask) ID { m.Namespace = other.Sets()[0].Keys.ID; return b.ID },
 		"the control namespace": func(m *wire.Ask) ID { m.Namespace = sa.Control.Keys.ID; return b.ID },
 	} {
 		m := *question
@@ -101,7 +101,7 @@ func TestQuestionsAreOfMembers(t *testing.T) {
 	if _, _, err := b.ask(sb, a, q); !errors.Is(err, ErrDenied) {
 		t.Errorf("removed: %v", err)
 	}
-	if _, err := sa.sets[0].Ask(b.ID, 0, q); !errors.Is(err, ErrDenied) {
+	if _, err := sa.Sets()[0].Ask(b.ID, 0, q); !errors.Is(err, ErrDenied) {
 		t.Errorf("a question to a removed member: %v", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestQuestionThatWaitsLosesItsRight(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleRead)))
-	asked := must(a.Asked(b.ID, must(sb.sets[0].Ask(a.ID, time.Minute, &wire.AskSet{Sum: dbadapter.Sum{Records: 9}}))))
+	asked := must(a.Asked(b.ID, must(sb.Sets()[0].Ask(a.ID, time.Minute, &wire.AskSet{Sum: dbadapter.Sum{Records: 9}}))))
 	if asked.Patience() != wire.MaxPatience*time.Millisecond {
 		t.Errorf("it waits for %v", asked.Patience())
 	}
@@ -139,32 +139,32 @@ func TestAnswersAreBound(t *testing.T) {
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleRead)))
 	sc := must(c.join(a, invite(sa, RoleRead)))
-	question := must(sb.sets[0].Ask(a.ID, 0, &wire.AskSet{}))
+	question := must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{}))
 	reply, _, err := must(a.Asked(b.ID, question)).Answer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sb.sets[0].Answered(a.ID, question, reply); err != nil {
+	if _, err := sb.Sets()[0].Answered(a.ID, question, reply); err != nil {
 		t.Error(err)
 	}
-	if _, err := sb.sets[0].Answered(a.ID, must(sb.sets[0].Ask(a.ID, 0, &wire.AskSet{})), reply); err != ErrDenied {
+	if _, err := sb.Sets()[0].Answered(a.ID, must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{})), reply); err != ErrDenied {
 		t.Errorf("to another question: %v", err)
 	}
-	if _, err := sb.sets[0].Answered(c.ID, question, reply); err != ErrDenied {
+	if _, err := sb.Sets()[0].Answered(c.ID, question, reply); err != ErrDenied {
 		t.Errorf("of another peer: %v", err)
 	}
-	if _, err := sc.sets[0].Answered(a.ID, question, reply); err != ErrDenied {
+	if _, err := sc.Sets()[0].Answered(a.ID, question, reply); err != ErrDenied {
 		t.Errorf("to another asker: %v", err)
 	}
 	other := *question
 	other.Question = &wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}}
-	if _, err := sb.sets[0].Answered(a.ID, &other, reply); !errors.Is(err, reconcile.ErrProtocol) {
+	if _, err := sb.Sets()[0].Answered(a.ID, &other, reply); !errors.Is(err, reconcile.ErrProtocol) {
 		t.Errorf("about something else: %v", err)
 	}
-	if _, err := sb.sets[0].Answered(a.ID, question, question); !errors.Is(err, reconcile.ErrProtocol) {
+	if _, err := sb.Sets()[0].Answered(a.ID, question, question); !errors.Is(err, reconcile.ErrProtocol) {
 		t.Errorf("the question itself: %v", err)
 	}
-	if _, err := sb.sets[0].Answered(a.ID, question, &wire.Refuse{Code: wire.CodeBusy}); !errors.Is(err, reconcile.ErrBusy) {
+	if _, err := sb.Sets()[0].Answered(a.ID, question, &wire.Refuse{Code: wire.CodeBusy}); !errors.Is(err, reconcile.ErrBusy) {
 		t.Errorf("a refusal: %v", err)
 	}
 }
@@ -221,7 +221,7 @@ func TestAnswersAboutAKey(t *testing.T) {
 	ask := func() (*wire.KeyAnswer, bool) {
 		t.Helper()
 		q := &wire.AskKey{Held: dbadapter.Record{Key: []byte("k")}}
-		if held := under(must(sb.sets[0].bucket(sb.sets[0].Keys.Hasher.Index(q.Held.Key))), q.Held.Key); held != nil {
+		if held := under(must(sb.Sets()[0].bucket(sb.Sets()[0].Keys.Hasher.Index(q.Held.Key))), q.Held.Key); held != nil {
 			q.Held, q.Digest = head(held), held.Digest
 		}
 		answer, settled, err := b.ask(sb, a, q)
@@ -241,7 +241,7 @@ func TestAnswersAboutAKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, settled := ask()
-	held := must(dbadapter.Hash(sa.sets[0].Keys.Hasher, must(get(sa, "k"))))
+	held := must(dbadapter.Hash(sa.Sets()[0].Keys.Hasher, must(get(sa, "k"))))
 	if got.Digest != held.Digest || got.Held.Version != held.Version || len(got.Held.Value) > 0 || !settled {
 		t.Errorf("the same: %+v, settled %t", got, settled)
 	}
@@ -263,7 +263,7 @@ func TestCommitWakesWhatItMaySettle(t *testing.T) {
 	sb := must(b.join(a, invite(sa, RoleWrite)))
 	woken := map[string]int{}
 	waits := func(name string, q wire.Question) (*Asked, func()) {
-		asked := must(a.Asked(b.ID, must(sb.sets[0].Ask(a.ID, time.Minute, q))))
+		asked := must(a.Asked(b.ID, must(sb.Sets()[0].Ask(a.ID, time.Minute, q))))
 		t.Cleanup(asked.Done)
 		return asked, asked.Wait(func() { woken[name]++ })
 	}
@@ -272,9 +272,9 @@ func TestCommitWakesWhatItMaySettle(t *testing.T) {
 	stop()
 	waits("another sum", &wire.AskSet{Sum: dbadapter.Sum{Records: 7}})
 	must(put(sb, "from b", "v"))
-	waits("the sum of b", sb.sets[0].SetQuestion())
-	if sa.sets[0].Waiting() != 3 {
-		t.Errorf("%d questions wait", sa.sets[0].Waiting())
+	waits("the sum of b", sb.Sets()[0].SetQuestion())
+	if sa.Sets()[0].Waiting() != 3 {
+		t.Errorf("%d questions wait", sa.Sets()[0].Waiting())
 	}
 	if _, _, err := b.sync(sb, a, Ask{}); err != nil {
 		t.Fatal(err)

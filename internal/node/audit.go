@@ -63,7 +63,7 @@ func (ns *Namespace) Audit(ctx context.Context, tick func() error) (data, contro
 	asked, began := s.found, ns.node.elapsed()
 	s.found = false // what a sync finds from here on may be what this audit does not see
 	s.mu.Unlock()
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		var drift replica.Drift
 		if drift, err = set.audit(ctx, tick); err != nil {
 			break

@@ -25,8 +25,8 @@ func TestCollectedOnOneSide(t *testing.T) {
 			c.del(0, fmt.Sprint("k", 10+i))
 		}
 		c.agree()
-		if done := must(c.ns[0].sets[0].sweep(context.Background())); done.Collected != 10 {
-			t.Fatalf("%+v; %+v", done, c.ns[0].sets[0].Collection())
+		if done := must(c.ns[0].Sets()[0].sweep(context.Background())); done.Collected != 10 {
+			t.Fatalf("%+v; %+v", done, c.ns[0].Sets()[0].Collection())
 		}
 		if here, there := len(c.keys(0)), len(c.keys(1)); here != 10 || there != 20 {
 			t.Fatalf("%d and %d records", here, there)
@@ -34,7 +34,7 @@ func TestCollectedOnOneSide(t *testing.T) {
 		var last error
 		conversations := 0
 		for range 2 { // a busy peer is asked again
-			course := c.ns[first].sets[0].Course(c.machines[1-first].ID, Ask{})
+			course := c.ns[first].Sets()[0].Course(c.machines[1-first].ID, Ask{})
 			for step, more := course.Next(); more; step, more = course.Next() {
 				mine, theirs, err := c.machines[first].converse(c.ns[first], c.machines[1-first], step)
 				if course.Ended(step, mine, err); step.Control {
@@ -58,7 +58,7 @@ func TestCollectedOnOneSide(t *testing.T) {
 			t.Errorf("%v, %v", c.keys(0), c.keys(1))
 		}
 		for i, ns := range c.ns {
-			if left := ns.sets[0].Left(); left != (Swept{Collected: 10}) {
+			if left := ns.Sets()[0].Left(); left != (Swept{Collected: 10}) {
 				t.Errorf("node %d counts %+v", i, left)
 			}
 		}
@@ -75,8 +75,8 @@ func (c *crew) agree() {
 			if err := c.turn(i, 1-i); err != nil {
 				c.t.Fatal(err)
 			}
-			if c.ns[i].sets[0].mayPledge() {
-				if err := c.ns[i].sets[0].pledge(context.Background()); err != nil {
+			if c.ns[i].Sets()[0].mayPledge() {
+				if err := c.ns[i].Sets()[0].pledge(context.Background()); err != nil {
 					c.t.Fatal(err)
 				}
 			}
@@ -92,18 +92,18 @@ func TestCollectedTombstoneArrives(t *testing.T) {
 	c.round()
 	c.del(0, "a")
 	c.agree()
-	if done := must(c.ns[0].sets[0].sweep(context.Background())); done.Collected != 1 {
-		t.Fatalf("%+v; %+v", done, c.ns[0].sets[0].Collection())
+	if done := must(c.ns[0].Sets()[0].sweep(context.Background())); done.Collected != 1 {
+		t.Fatalf("%+v; %+v", done, c.ns[0].Sets()[0].Collection())
 	}
 	c.want(0, "b")
 	c.want(1, "-a", "b")
-	tombstone := must(dbadapter.Hash(c.ns[0].sets[0].Keys.Hasher, records(c.ns[1])[0]))
-	verdicts := must(c.ns[0].sets[0].Admit(t.Context(), c.machines[1].ID, 0, []dbadapter.Hashed{tombstone})())
+	tombstone := must(dbadapter.Hash(c.ns[0].Sets()[0].Keys.Hasher, records(c.ns[1])[0]))
+	verdicts := must(c.ns[0].Sets()[0].Admit(t.Context(), c.machines[1].ID, 0, []dbadapter.Hashed{tombstone})())
 	if verdicts[0].Reason != wire.ReasonFloor {
 		t.Errorf("%+v", verdicts)
 	}
 	c.want(0, "b")
-	if refused := c.ns[0].sets[0].Rejected(); len(refused) > 0 { // a person has nothing to do about a tombstone
+	if refused := c.ns[0].Sets()[0].Rejected(); len(refused) > 0 { // a person has nothing to do about a tombstone
 		t.Errorf("listed as refused: %+v", refused)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // is shown.
 func forged(ns *Namespace, author int, s roster.Statement) []byte {
 	s.Author, s.At, s.Heads = idOf(author), 7, []roster.Hash{{1}}
-	return must(s.Sign(ns.sets[0].Keys.ID, func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(author), message), nil }))
+	return must(s.Sign(ns.Sets()[0].Keys.ID, func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(author), message), nil }))
 }
 
 // Admin 1 has founded, and made admins of 2 and 3; 3 has made one of 4, and given 5

@@ -23,12 +23,12 @@ func TestDigestsOfAMemberThatOneNodeReaches(t *testing.T) {
 		for range 4000 {
 			ps.wait(5 * time.Millisecond)
 			for i, l := range lines {
-				set := ps.spaces[i].sets[0]
+				set := ps.spaces[i].Sets()[0]
 				for push, _ := set.NextPush(); push != nil; push, _ = set.NextPush() {
 					to, whole := set.Direct(push, audience, l)
 					told = told || i == 0 && !whole && push.message.Kind == wire.PushDigest
 					for _, other := range to {
-						there := ps.spaces[ps.number(other)].sets[0]
+						there := ps.spaces[ps.number(other)].Sets()[0]
 						a, verdict, err := there.ArrivedDirectly(id(i), push.Direct())
 						if verdict != PushTaken || err != nil {
 							t.Fatal(verdict, err)

@@ -96,7 +96,7 @@ func (c *crew) quiet() {
 		}
 	}
 	for i, ns := range c.ns {
-		c.t.Errorf("%d holds %v; %+v", i, records(ns), ns.sets[0].Collection())
+		c.t.Errorf("%d holds %v; %+v", i, records(ns), ns.Sets()[0].Collection())
 	}
 	c.t.FailNow()
 }
@@ -106,7 +106,7 @@ func (c *crew) put(i int, key, value string) {
 }
 
 func (c *crew) del(i int, key string) {
-	must(commit(c.ns[i].sets[0].Delete([]byte(key))))
+	must(commit(c.ns[i].Sets()[0].Delete([]byte(key))))
 }
 
 // keys are those that a node holds, tombstones with a minus.
@@ -134,14 +134,14 @@ func TestCollected(t *testing.T) {
 	c := newCrew(t, 3)
 	c.put(0, "stays", "1")
 	c.put(1, "goes", "1")
-	must(commit(c.ns[2].sets[0].Write(Draft{Record: dbadapter.Record{Key: []byte("expires")}, TTL: 5 * time.Second})))
+	must(commit(c.ns[2].Sets()[0].Write(Draft{Record: dbadapter.Record{Key: []byte("expires")}, TTL: 5 * time.Second})))
 	c.round()
 	c.want(0, "expires", "goes", "stays")
 	c.del(2, "goes")
 	c.quiet()
 	for i := range c.ns {
 		c.want(i, "stays")
-		if floor := c.ns[i].sets[0].Collection().Floor; floor.IsZero() {
+		if floor := c.ns[i].Sets()[0].Collection().Floor; floor.IsZero() {
 			t.Errorf("%d has no floor", i)
 		}
 	}
@@ -179,7 +179,7 @@ func TestLapsedMemberReturns(t *testing.T) {
 	for range 6 {
 		c.round(0, 1)
 	}
-	held := c.ns[0].sets[0].Collection()
+	held := c.ns[0].Sets()[0].Collection()
 	if len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || held.Waiting == 0 || held.Holding[0].Heard.IsZero() {
 		t.Fatalf("holding it back: %+v", held)
 	}
@@ -201,7 +201,7 @@ func TestLapsedMemberReturns(t *testing.T) {
 			t.Errorf("%d has not heard that the member is back", i)
 		}
 	}
-	if n := c.ns[2].sets[0].Store.KeptCount(dbadapter.KeptSetAside); n == 0 {
+	if n := c.ns[2].Sets()[0].Store.KeptCount(dbadapter.KeptSetAside); n == 0 {
 		t.Error("the member's own record is not kept for a person")
 	}
 	c.put(2, "new", "1")
@@ -220,7 +220,7 @@ func TestLiarOf2099(t *testing.T) {
 	ns := c.ns[1]
 	value := must((&Pledge{List: ns.Members().Digest(), Vector: []dbadapter.Timestamp{future, future}, Promised: future, Wanted: future, Serial: 99}).encode())
 	ns.updating.Lock()
-	must(ns.sayLocked(context.Background(), ns.sets[0].pledgeKey(), value))
+	must(ns.sayLocked(context.Background(), ns.Sets()[0].pledgeKey(), value))
 	ns.updating.Unlock()
 	greeting := c.ns[0].believe(wire.Greeting{Tau: future, Floor: future})
 	if greeting.Tau != 0 {
@@ -236,7 +236,7 @@ func TestLiarOf2099(t *testing.T) {
 		}
 	}
 	c.want(0, "-a")
-	if w := &c.ns[0].sets[0].vouching.mark; w.proven(future, future) {
+	if w := &c.ns[0].Sets()[0].vouching.mark; w.proven(future, future) {
 		t.Error("a floor of 2099 is proven")
 	}
 }
@@ -250,7 +250,7 @@ func TestDatedImportIsHeld(t *testing.T) {
 	if first.Late != 0 {
 		t.Fatalf("%+v", first)
 	}
-	if p := c.ns[0].sets[0].vouching.mark.promise(dbadapter.TimestampAt(noon.Add(time.Hour))); p >= dbadapter.TimestampAt(old) {
+	if p := c.ns[0].Sets()[0].vouching.mark.promise(dbadapter.TimestampAt(noon.Add(time.Hour))); p >= dbadapter.TimestampAt(old) {
 		t.Errorf("the promise is %s, the tombstone of %s is here alone", p.Time(), old)
 	}
 	c.quiet()
@@ -294,7 +294,7 @@ func TestDatedImportBeforeTheRole(t *testing.T) {
 }
 
 func importDated(ns *Namespace, items ...Item) (ImportResult, error) {
-	im := ns.sets[0].Import()
+	im := ns.Sets()[0].Import()
 	for i := range items {
 		im.Add(&items[i])
 	}
@@ -304,7 +304,7 @@ func importDated(ns *Namespace, items ...Item) (ImportResult, error) {
 	if err != nil {
 		return im.Result, err
 	}
-	outcomes, err := ns.sets[0].Store.Apply(context.Background(), writes)
+	outcomes, err := ns.Sets()[0].Store.Apply(context.Background(), writes)
 	if err == nil {
 		b.Judge(outcomes)
 	}
@@ -344,13 +344,13 @@ func TestTauIsDurable(t *testing.T) {
 	var last dbadapter.Timestamp
 	for range 5 {
 		m.clock = m.clock.Add(time.Second)
-		tau := must(ns.sets[0].tau(context.Background()))
+		tau := must(ns.Sets()[0].tau(context.Background()))
 		if tau <= last {
 			t.Fatalf("%d after %d", tau, last)
 		}
 		last = tau
 	}
-	state, secret := ns.Members().state, ns.sets[0].Keys.Secret
+	state, secret := ns.Members().state, ns.Sets()[0].Keys.Secret
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}

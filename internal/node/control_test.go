@@ -84,7 +84,7 @@ func TestControlAdmission(t *testing.T) {
 			t.Errorf("%s: it was stored", name)
 		}
 	}
-	if ns.sets[0].RejectedCount() != 0 {
+	if ns.Sets()[0].RejectedCount() != 0 {
 		t.Error("a control record is listed with the rejected data")
 	}
 }
@@ -94,7 +94,7 @@ func TestControlAdmission(t *testing.T) {
 func TestStatementsInAnyOrder(t *testing.T) {
 	a := newMachine(1)
 	sa := a.create("notes", Policy{})
-	alone := must(a.Found(sa.sets[0].Keys.Secret, "again", Policy{}))
+	alone := must(a.Found(sa.Sets()[0].Keys.Secret, "again", Policy{}))
 	alone.Seeds = sa.statements()
 	for seed := 2; seed < 12; seed++ {
 		if err := setRole(sa, idOf(seed), RoleWrite); err != nil {
@@ -106,7 +106,7 @@ func TestStatementsInAnyOrder(t *testing.T) {
 	for name, batch := range map[string]int{"at once": len(all), "one by one": 1, "by threes": 3} {
 		t.Run(name, func(t *testing.T) {
 			b := newMachine(1) // the same id: the state is its own
-			sb := must(b.open(sa.sets[0].Keys.Secret, alone))
+			sb := must(b.open(sa.Sets()[0].Keys.Secret, alone))
 			for part := range slices.Chunk(all, batch) {
 				must(sb.admitControl(t.Context(), a.ID, part))
 			}
@@ -116,7 +116,7 @@ func TestStatementsInAnyOrder(t *testing.T) {
 			if err := sb.Close(); err != nil {
 				t.Fatal(err)
 			}
-			again := must(b.open(sa.sets[0].Keys.Secret, alone))
+			again := must(b.open(sa.Sets()[0].Keys.Secret, alone))
 			if list(again) != list(sa) {
 				t.Errorf("opened again, the members are %s", list(again))
 			}
@@ -159,7 +159,7 @@ func TestStatementsAreDurableFirst(t *testing.T) {
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if again := must(m.open(ns.sets[0].Keys.Secret, ns.Members().state)); list(again) != list(ns) {
+	if again := must(m.open(ns.Sets()[0].Keys.Secret, ns.Members().state)); list(again) != list(ns) {
 		t.Errorf("opened again, the members are %s, were %s", list(again), list(ns))
 	}
 }

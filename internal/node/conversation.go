@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -54,8 +54,9 @@ type Conversation struct {
 	// this side can believe it.
 	stands standing
 	theirs wire.Greeting
-	twins  error        // ErrTwin of the peer, as this node has found
-	close  func() error // the replica; nil before it is opened
+	began  placement.Term // of this node's tenure, when the replica was opened
+	twins  error          // ErrTwin of the peer, as this node has found
+	close  func() error   // the replica; nil before it is opened
 	// collect takes out what the peer has collected; nil unless this node is behind.
 	collect func() error
 }
@@ -170,7 +171,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	ns := c.part.ns
 	n := ns.node
 	admit := func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-		return c.part.set.Admit(ctx, c.remote, c.theirs.Floor, records)
+		return c.part.set.admit(ctx, c.remote, c.theirs.Floor, c.inTerm(), records)
 	}
 	if c.ask.Control {
 		admit = func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
@@ -222,6 +223,15 @@ func (c *Conversation) greeting() wire.Greeting {
 	}
 }
 
+// inTerm is the term of this node's tenure to which the sync belongs: none, if the two had
+// different lists.
+func (c *Conversation) inTerm() placement.Term {
+	if c.theirs.List != c.stands.list {
+		return noTerm
+	}
+	return c.began
+}
+
 // vouches reports whether the sync moves all that differs in the data, so that its
 // end tells what each side holds.
 func (c *Conversation) vouches() bool {
@@ -249,6 +259,9 @@ func (c *Conversation) open(ctx context.Context) (reconcile.Replica, error) {
 	p := c.part
 	if err := c.takeTurn(); err != nil {
 		return nil, err
+	}
+	if !p.isControl() {
+		c.began = p.set.tenure.term() // before the list that counts in it
 	}
 	c.stands = standing{list: p.ns.Members().Digest()}
 	if c.vouches() { // a snapshot that is not of all that the peer lacks vouches for nothing
@@ -332,6 +345,9 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 	}
 	if err == nil && compared && c.vouches() && c.theirs.List == c.stands.list {
 		// What has been proved is not lost with the caller's patience.
+		if report.Verified {
+			c.part.set.tenure.equal(c.remote, c.inTerm())
+		}
 		err = c.settle(context.Background(), &report)
 	}
 	if c.twins == nil {
@@ -357,35 +373,4 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		c.part.ns.alike.note(c.remote, c.opened) // the peer has just this now
 	}
 	return report, err
-}
-
-// Proved is the error of a sync that ran to its end and did not make the two
-// sets equal: ErrRejected where one side declined records, ErrNotVerified where
-// the proof is missing. A dry run, and a sync of one direction that left records
-// for the other, have not tried to.
-func Proved(a Ask, r *reconcile.Report) error {
-	switch {
-	case r.Verified || a.DryRun || r.Split != nil || r.Behind:
-		return nil
-	case r.Rejected > 0:
-		return fmt.Errorf("%w: %s", ErrRejected, rejected(r))
-	case a.Direction != wire.Both:
-		return nil
-	}
-	return reconcile.ErrNotVerified
-}
-
-// rejected says how many records each side declined, and why.
-func rejected(r *reconcile.Report) string {
-	var parts []string
-	if n := r.DeclinedThere.Sum(); n > 0 {
-		parts = append(parts, fmt.Sprintf("the peer declines %d of this node's (%s)", n, r.DeclinedThere))
-	}
-	if n := r.DeclinedHere.Sum(); n > 0 {
-		parts = append(parts, fmt.Sprintf("this node declines %d of the peer's (%s)", n, r.DeclinedHere))
-	}
-	if r.DeclinedThere[wire.ReasonClock] > 0 {
-		parts = append(parts, "is this machine's clock right?")
-	}
-	return strings.Join(parts, "; ")
 }

@@ -17,7 +17,7 @@ import (
 // helloOf is the first message of a sync that a node begins.
 func helloOf(t *testing.T, ns *Namespace, remote ID) (*Conversation, *wire.Hello) {
 	t.Helper()
-	c := must(ns.sets[0].Initiate(t.Context(), remote, Ask{}, nil))
+	c := must(ns.Sets()[0].Initiate(t.Context(), remote, Ask{}, nil))
 	m, _, err := wire.Read(bytes.NewReader(c.Session.Next().Frame))
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func helloOf(t *testing.T, ns *Namespace, remote ID) (*Conversation, *wire.Hello
 
 // someHello is what Answer looks at of a first message.
 func someHello(ns *Namespace) *wire.Hello {
-	return &wire.Hello{Version: wire.Version, Mapping: rateless.MappingVersion, Namespace: ns.sets[0].Keys.ID}
+	return &wire.Hello{Version: wire.Version, Mapping: rateless.MappingVersion, Namespace: ns.Sets()[0].Keys.ID}
 }
 
 // A stranger, a member of another namespace, and a member that asks for what is
@@ -45,12 +45,12 @@ func TestAnswerTellsStrangersNothing(t *testing.T) {
 		t.Errorf("the nonces are %x and %x", hello.Nonce, another.Nonce)
 	}
 	there, done, err := a.Answer(b.ID, hello)
-	if err != nil || there != &sa.sets[0].Part {
+	if err != nil || there != &sa.Sets()[0].Part {
 		t.Fatalf("a member: %v", err)
 	}
 	done()
 	elsewhere, nowhere, older := *hello, *hello, *hello
-	elsewhere.Namespace = private.sets[0].Keys.ID
+	elsewhere.Namespace = private.Sets()[0].Keys.ID
 	nowhere.Namespace = dbadapter.NamespaceID{9}
 	older.Version--
 	for name, c := range map[string]struct {
@@ -117,7 +117,7 @@ func TestAnswerTakesPlaces(t *testing.T) {
 	if err := setRole(sa, b.ID, RoleRead); err != nil {
 		t.Fatal(err)
 	}
-	defer sa.sets[0].Call(b.ID, Ask{})()
+	defer sa.Sets()[0].Call(b.ID, Ask{})()
 	_, _, err = b.sync(sb, a, Ask{})
 	if busy := a.ID < b.ID; errors.Is(err, reconcile.ErrBusy) != busy {
 		t.Errorf("a calls, and has the lower id: %t; b's sync: %v", busy, err)
@@ -149,8 +149,8 @@ func TestSyncsConverge(t *testing.T) {
 			if err != nil || !mine.Verified || mine.Applied > theirs.Sent || theirs.Applied > mine.Sent {
 				t.Fatalf("%+v\n%+v\n%v", mine, theirs, err)
 			}
-			da, na, _ := sa.sets[0].Live.State()
-			db, nb, _ := sb.sets[0].Live.State()
+			da, na, _ := sa.Sets()[0].Live.State()
+			db, nb, _ := sb.Sets()[0].Live.State()
 			if da != db || na != nb || fmt.Sprint(records(sa)) != fmt.Sprint(records(sb)) {
 				t.Fatal("the sets differ")
 			}
@@ -197,9 +197,9 @@ func TestEnd(t *testing.T) {
 	must(put(sb, "k", "v"))
 	cut := errors.New("the connection broke")
 	for _, ask := range []Ask{{}, {Prefix: []byte("k")}} {
-		c := must(sb.sets[0].Initiate(t.Context(), a.ID, ask, nil))
+		c := must(sb.Sets()[0].Initiate(t.Context(), a.ID, ask, nil))
 		c.Session.Next()
-		if _, err := c.End(cut); !errors.Is(err, cut) || len(sb.sets[0].openings.of) != 0 {
+		if _, err := c.End(cut); !errors.Is(err, cut) || len(sb.Sets()[0].openings.of) != 0 {
 			t.Errorf("a sync that was cut: %v", err)
 		}
 	}
@@ -222,15 +222,15 @@ func TestEnd(t *testing.T) {
 	if a.opened != 0 || b.opened != 0 {
 		t.Errorf("%d and %d snapshots are left open", a.opened, b.opened)
 	}
-	if err := sb.sets[0].Store.Close(); err != nil {
+	if err := sb.Sets()[0].Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sb.sets[0].Initiate(t.Context(), a.ID, Ask{}, nil); !errors.Is(err, dbadapter.ErrClosed) {
+	if _, err := sb.Sets()[0].Initiate(t.Context(), a.ID, Ask{}, nil); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("of a closed store: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sa.sets[0].Grow(ctx, nil); err != nil && !errors.Is(err, context.Canceled) {
+	if _, err := sa.Sets()[0].Grow(ctx, nil); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

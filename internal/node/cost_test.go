@@ -28,7 +28,7 @@ func TestCostOfFiftyMembers(t *testing.T) {
 	if n, m := len(sa.Members().Members()), len(sb.Members().Members()); n != 50 || m != 50 {
 		t.Fatalf("%d and %d members", n, m)
 	}
-	course := sb.sets[0].Course(a.ID, Ask{})
+	course := sb.Sets()[0].Course(a.ID, Ask{})
 	var reports []reconcile.Report
 	for step, more := course.Next(); more; step, more = course.Next() {
 		r, _, err := b.converse(sb, a, step)

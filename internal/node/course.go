@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/syncd-io/syncd/reconcile"
@@ -151,4 +152,35 @@ func (c *Course) Result() (reconcile.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.result()
+}
+
+// Proved is the error of a sync that ran to its end and did not make the two
+// sets equal: ErrRejected where one side declined records, ErrNotVerified where
+// the proof is missing. A dry run, and a sync of one direction that left records
+// for the other, have not tried to.
+func Proved(a Ask, r *reconcile.Report) error {
+	switch {
+	case r.Verified || a.DryRun || r.Split != nil || r.Behind:
+		return nil
+	case r.Rejected > 0:
+		return fmt.Errorf("%w: %s", ErrRejected, rejected(r))
+	case a.Direction != wire.Both:
+		return nil
+	}
+	return reconcile.ErrNotVerified
+}
+
+// rejected says how many records each side declined, and why.
+func rejected(r *reconcile.Report) string {
+	var parts []string
+	if n := r.DeclinedThere.Sum(); n > 0 {
+		parts = append(parts, fmt.Sprintf("the peer declines %d of this node's (%s)", n, r.DeclinedThere))
+	}
+	if n := r.DeclinedHere.Sum(); n > 0 {
+		parts = append(parts, fmt.Sprintf("this node declines %d of the peer's (%s)", n, r.DeclinedHere))
+	}
+	if r.DeclinedThere[wire.ReasonClock] > 0 {
+		parts = append(parts, "is this machine's clock right?")
+	}
+	return strings.Join(parts, "; ")
 }

@@ -50,7 +50,7 @@ func TestCourse(t *testing.T) {
 			digest = dbadapter.Digest{}
 		}
 		ns.alike.note(idOf(writer), digest)
-		course := ns.sets[0].Course(idOf(writer), c.ask)
+		course := ns.Sets()[0].Course(idOf(writer), c.ask)
 		var got strings.Builder
 		for i, err := range c.says {
 			a, more := course.Next()
@@ -125,7 +125,7 @@ func TestUnheardMemberIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if step, _ := sc.sets[0].Course(a.ID, Ask{}).Next(); step.Control {
+	if step, _ := sc.Sets()[0].Course(a.ID, Ask{}).Next(); step.Control {
 		t.Error("equal lists are synced again with each turn")
 	}
 }
@@ -136,7 +136,7 @@ func TestStrangersShowTheirListsAlone(t *testing.T) {
 	a := newMachine(1)
 	sa := a.create("notes", Policy{})
 	hello := func(keys reconcile.Keys, direction wire.Direction) *wire.Hello {
-		live := must(sa.sets[0].Live.Snapshot(t.Context(), sa.sets[0].Store, nil))
+		live := must(sa.Sets()[0].Live.Snapshot(t.Context(), sa.Sets()[0].Store, nil))
 		defer live.Close()
 		s := reconcile.Initiate(live, reconcile.Options{Keys: keys, Self: []byte(idOf(9)), Remote: []byte(a.ID), Direction: direction})
 		defer s.Close()
@@ -155,7 +155,7 @@ func TestStrangersShowTheirListsAlone(t *testing.T) {
 	wrong.Secret[0] ^= 1
 	for name, h := range map[string]*wire.Hello{
 		"it asks for statements": hello(sa.Control.Keys, wire.Pull), "both ways": hello(sa.Control.Keys, wire.Both),
-		"the data": hello(sa.sets[0].Keys, wire.Push), "without the secret": hello(wrong, wire.Push),
+		"the data": hello(sa.Sets()[0].Keys, wire.Push), "without the secret": hello(wrong, wire.Push),
 	} {
 		if _, _, err := a.Answer(idOf(9), h); err != reconcile.ErrDenied { // the very answer that all strangers get
 			t.Errorf("%s: %v", name, err)
@@ -193,7 +193,7 @@ func TestRemovedMemberIsTold(t *testing.T) {
 	if err := sb.Close(); err != nil {
 		t.Fatal(err)
 	}
-	sb = must(b.open(sb.sets[0].Keys.Secret, must(DecodeState(must(sb.Members().state.Encode())))))
+	sb = must(b.open(sb.Sets()[0].Keys.Secret, must(DecodeState(must(sb.Members().state.Encode())))))
 	if r, removed := sb.Removal(); !removed || r.By != a.ID {
 		t.Errorf("opened again, it says %+v", r)
 	}
@@ -222,7 +222,7 @@ func TestRemovedMemberIsTold(t *testing.T) {
 		"no removal":           {1, roster.Draft{Kind: roster.Lapse, Subject: b.ID}},
 	} {
 		s := roster.Statement{Kind: d.draft.Kind, Subject: d.draft.Subject, Author: idOf(d.author), At: 7, Heads: []roster.Hash{{1}}}
-		value := must(s.Sign(sb.sets[0].Keys.ID, func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(d.author), message), nil }))
+		value := must(s.Sign(sb.Sets()[0].Keys.ID, func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(d.author), message), nil }))
 		if err := sb.heed(c.ID, [][]byte{value}); !errors.Is(err, ErrDenied) || errors.Is(err, reconcile.ErrRemoved) {
 			t.Errorf("a statement %s: %v", name, err)
 		}

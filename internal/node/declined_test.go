@@ -77,7 +77,7 @@ func TestDeclinedForItsTime(t *testing.T) {
 			}
 		}
 		a.clock, b.clock = due, due
-		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 || !r.Verified || len(sb.sets[0].Declined()) != 0 {
+		if r, _, err := b.sync(sb, a, finds); err != nil || r.Sent != 1 || !r.Verified || len(sb.Sets()[0].Declined()) != 0 {
 			t.Errorf("when its time has come: %+v, %v", r, err)
 		}
 	})
@@ -148,7 +148,7 @@ func TestWrongClockIsTold(t *testing.T) {
 		told = append(told, by)
 	}
 	one := DeclinedBy{a.ID, 1}
-	sb.sets[0].declined.forget()
+	sb.Sets()[0].declined.forget()
 	for range 3 {
 		_, _, err := b.sync(sb, a, finds)
 		for _, want := range []string{"the peer declines 1 of this node's (1: its time lies in the future or before 2020)", "is this machine's clock right?"} {
@@ -156,7 +156,7 @@ func TestWrongClockIsTold(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		}
-		if got := sb.sets[0].Declined(); !slices.Equal(got, []DeclinedBy{one}) {
+		if got := sb.Sets()[0].Declined(); !slices.Equal(got, []DeclinedBy{one}) {
 			t.Errorf("declined by %+v", got)
 		}
 	}
@@ -164,11 +164,11 @@ func TestWrongClockIsTold(t *testing.T) {
 	if want := "this node declines 1 of the peer's (1: declined in an earlier sync)"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v", err)
 	}
-	if !slices.Equal(told, []DeclinedBy{one}) || len(sa.sets[0].Declined()) != 0 {
-		t.Errorf("told %+v; the other node says %+v", told, sa.sets[0].Declined())
+	if !slices.Equal(told, []DeclinedBy{one}) || len(sa.Sets()[0].Declined()) != 0 {
+		t.Errorf("told %+v; the other node says %+v", told, sa.Sets()[0].Declined())
 	}
-	if n, err := sb.Restamp(t.Context()); n != 1 || err != nil || len(sb.sets[0].Declined()) != 0 {
-		t.Errorf("restamped %d, %v; declined by %+v", n, err, sb.sets[0].Declined())
+	if n, err := sb.Restamp(t.Context()); n != 1 || err != nil || len(sb.Sets()[0].Declined()) != 0 {
+		t.Errorf("restamped %d, %v; declined by %+v", n, err, sb.Sets()[0].Declined())
 	}
 	if r, _, err := b.sync(sb, a, finds); err != nil || !r.Verified {
 		t.Errorf("after the restamp: %+v, %v", r, err)

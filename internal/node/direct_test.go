@@ -32,12 +32,12 @@ func TestDirectReachesAllThatThereAre(t *testing.T) {
 		{"the streams of one break, to which another has a line", Lines{Taking: map[ID][]ID{id(1): {id(3)}, id(2): nil}, Broken: []ID{id(3)}}, 2, true},
 	} {
 		audience, _ := ps.spaces[0].Audience()
-		if to, whole := ps.spaces[0].sets[0].Direct(records, audience, &c.lines); len(to) != c.to || whole != c.whole {
+		if to, whole := ps.spaces[0].Sets()[0].Direct(records, audience, &c.lines); len(to) != c.to || whole != c.whole {
 			t.Errorf("%s: to %d, whole %v; want %d, %v", c.name, len(to), whole, c.to, c.whole)
 		}
 	}
 	audience, _ := ps.spaces[0].Audience()
-	if _, whole := ps.spaces[0].sets[0].Direct(digest, audience, &broken); whole {
+	if _, whole := ps.spaces[0].Sets()[0].Direct(digest, audience, &broken); whole {
 		t.Error("a member whose streams break hears no digest")
 	}
 }
@@ -51,7 +51,7 @@ func TestLargeNamespacesPushOverTheMesh(t *testing.T) {
 			l.Taking[m.ID] = nil
 		}
 		audience, _ := ps.spaces[0].Audience()
-		if to, whole := ps.spaces[0].sets[0].Direct(new(Push), audience, l); whole != want || want && len(to) != n-1 {
+		if to, whole := ps.spaces[0].Sets()[0].Direct(new(Push), audience, l); whole != want || want && len(to) != n-1 {
 			t.Errorf("%d members: directly to %d, %v", n, len(to), whole)
 		}
 	}
@@ -64,13 +64,13 @@ func TestDirectPushes(t *testing.T) {
 	push := func() *Push {
 		must(put(ps.spaces[1], "k", "v"))
 		ps.wait(ps.machines[1].Push.Batch)
-		p, _ := ps.spaces[1].sets[0].NextPush()
+		p, _ := ps.spaces[1].Sets()[0].NextPush()
 		return p
 	}
 	hear := func(by int, data []byte) (PushVerdict, error) {
-		a, verdict, err := ps.spaces[0].sets[0].ArrivedDirectly(ps.machines[by].ID, data)
+		a, verdict, err := ps.spaces[0].Sets()[0].ArrivedDirectly(ps.machines[by].ID, data)
 		if verdict == PushTaken {
-			err = ps.spaces[0].sets[0].CommitArrivals(t.Context(), []*Arrival{a})
+			err = ps.spaces[0].Sets()[0].CommitArrivals(t.Context(), []*Arrival{a})
 		}
 		return verdict, err
 	}
@@ -91,10 +91,10 @@ func TestDirectPushes(t *testing.T) {
 	if verdict, err := hear(1, push().Bytes()); verdict != PushRefused || !errors.Is(err, wire.ErrFrame) {
 		t.Errorf("a direct push that names an origin: %d, %v", verdict, err)
 	}
-	if _, verdict, err := ps.spaces[0].sets[0].Arrived(ps.machines[1].ID, push().Direct()); verdict != PushRefused || !errors.Is(err, wire.ErrFrame) {
+	if _, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[1].ID, push().Direct()); verdict != PushRefused || !errors.Is(err, wire.ErrFrame) {
 		t.Errorf("a push of no origin over the mesh: %d, %v", verdict, err)
 	}
-	if _, verdict, err := ps.spaces[0].sets[0].ArrivedDirectly("stranger", push().Direct()); verdict != PushRefused || !errors.Is(err, ErrDenied) {
+	if _, verdict, err := ps.spaces[0].Sets()[0].ArrivedDirectly("stranger", push().Direct()); verdict != PushRefused || !errors.Is(err, ErrDenied) {
 		t.Errorf("a stranger's: %d, %v", verdict, err)
 	}
 	if r := must(get(ps.spaces[0], "k")); r.Version == (dbadapter.Version{}) {
@@ -107,11 +107,11 @@ func TestPushesUnderABoundOfWhatIsSent(t *testing.T) {
 	for members, copies := range map[int]int{2: 1, 10: 9, wire.MaxDirect + 1: MeshCopies} {
 		ps := newPushers(members, Policy{})
 		ps.machines[0].Push.Send = 100_000
-		if rate := ps.spaces[0].sets[0].rate(); rate != 100_000/copies {
+		if rate := ps.spaces[0].Sets()[0].rate(); rate != 100_000/copies {
 			t.Errorf("%d members: %d bytes a second, of which %d copies are sent", members, rate, copies)
 		}
 		ps.machines[0].Push.Send = 0
-		if rate := ps.spaces[0].sets[0].rate(); rate != PushRate {
+		if rate := ps.spaces[0].Sets()[0].rate(); rate != PushRate {
 			t.Errorf("without a bound: %d", rate)
 		}
 	}

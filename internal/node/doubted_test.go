@@ -20,7 +20,7 @@ func TestSyncInDoubtIsHeldOnceAMinute(t *testing.T) {
 				c.put(2, fmt.Sprint("k", i), "0")
 				c.put(1, fmt.Sprint("l", i), "0")
 			}
-			turn := &c.ns[2].sets[0].turn
+			turn := &c.ns[2].Sets()[0].turn
 			given := c.machines[0].ID
 			if _, err := turn.take(given, false, turn.since(given, false), true, c.machines[2].Now); err != nil {
 				t.Fatal(err)

@@ -50,6 +50,8 @@ type machine struct {
 	unopened error
 	// save, if not nil, is called with each state that is to be made durable.
 	save func(*State) error
+	// disk, if not nil, says why no store can be opened or dropped.
+	disk func() error
 
 	mu       sync.Mutex // guards what follows
 	opened   int        // snapshots, less those that were closed
@@ -166,7 +168,16 @@ func (m *machine) open(secret dbadapter.Secret, s *State) (*Namespace, error) {
 	control := reconcile.DeriveControlKeys(secret, s.Root()).ID
 	return m.Open(context.Background(), Opening{
 		Secret: secret, State: s,
+		Drop: func(ctx context.Context, id dbadapter.NamespaceID) error {
+			if err := m.worn(); err != nil {
+				return err
+			}
+			return m.store.Drop(ctx, id)
+		},
 		Store: func(ctx context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
+			if err := m.worn(); err != nil {
+				return nil, err
+			}
 			ns, err := m.store.Namespace(ctx, id, h, observe)
 			if m.restored && err == nil {
 				ns = relogged{ns}
@@ -253,11 +264,11 @@ func draft(key, value string) Draft {
 }
 
 func put(ns *Namespace, key, value string) (dbadapter.Version, error) {
-	return commit(ns.sets[0].Write(draft(key, value)))
+	return commit(ns.Sets()[0].Write(draft(key, value)))
 }
 
 func get(ns *Namespace, key string) (dbadapter.Record, error) {
-	snap, err := ns.sets[0].Store.Snapshot()
+	snap, err := ns.Sets()[0].Store.Snapshot()
 	if err != nil {
 		return dbadapter.Record{}, err
 	}
@@ -267,7 +278,7 @@ func get(ns *Namespace, key string) (dbadapter.Record, error) {
 
 // turn syncs a namespace with another node as the schedule does.
 func (m *machine) turn(ns *Namespace, other *machine) error {
-	_, _, err := m.follow(other, ns.sets[0].Course(other.ID, Ask{}))
+	_, _, err := m.follow(other, ns.Sets()[0].Course(other.ID, Ask{}))
 	return err
 }
 
@@ -276,7 +287,7 @@ func (m *machine) sync(ns *Namespace, other *machine, ask Ask) (mine, theirs rec
 	if err := ns.MayCall(other.ID); err != nil {
 		return mine, theirs, err
 	}
-	return m.syncSet(ns.sets[0], other, ask)
+	return m.syncSet(ns.Sets()[0], other, ask)
 }
 
 // syncSet syncs one of the sets of a namespace.
@@ -299,7 +310,7 @@ func (m *machine) follow(other *machine, course *Course) (mine, theirs reconcile
 
 // converse holds one conversation of a sync.
 func (m *machine) converse(ns *Namespace, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
-	return m.converseAbout(&ns.sets[0].Part, other, ask)
+	return m.converseAbout(&ns.Sets()[0].Part, other, ask)
 }
 
 func (m *machine) converseAbout(p *Part, other *machine, ask Ask) (mine, theirs reconcile.Report, err error) {
@@ -371,7 +382,7 @@ func must[T any](v T, err error) T {
 
 // records are those that a namespace holds, by key.
 func records(ns *Namespace) (out []dbadapter.Record) {
-	snap := must(ns.sets[0].Store.Snapshot())
+	snap := must(ns.Sets()[0].Store.Snapshot())
 	defer snap.Close()
 	for r, err := range snap.Scan(context.Background(), nil, nil) {
 		out = append(out, must(r, err).Record)
@@ -381,7 +392,7 @@ func records(ns *Namespace) (out []dbadapter.Record) {
 
 // signedBy is the record with the signature of a key, in a namespace.
 func signedBy(seed int, ns *Namespace, r dbadapter.Record) dbadapter.Record {
-	r.Signature = ed25519.Sign(keyOf(seed), SignedBytes(ns.sets[0].Keys.ID, &r))
+	r.Signature = ed25519.Sign(keyOf(seed), SignedBytes(ns.Sets()[0].Keys.ID, &r))
 	return r
 }
 

@@ -10,7 +10,7 @@ func TestEqualPairsRest(t *testing.T) {
 	turns := func(intervals int) (n int) {
 		for range intervals {
 			ps.wait(m.Interval)
-			if !m.Schedule.Due(ns.sets[0], remote, noon) {
+			if !m.Schedule.Due(ns.Sets()[0], remote, noon) {
 				continue
 			}
 			n++
@@ -26,7 +26,7 @@ func TestEqualPairsRest(t *testing.T) {
 	}
 	turns(1)
 	must(put(ns, "k", "v"))
-	if !m.Schedule.Due(ns.sets[0], remote, noon) {
+	if !m.Schedule.Due(ns.Sets()[0], remote, noon) {
 		t.Error("what this node has written waits")
 	}
 	m.Push.On = false
@@ -47,7 +47,7 @@ func TestMembersThatDoNotPushLetNoPairRest(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if due := m.Schedule.Due(ns.sets[0], ps.machines[i].ID, noon); due != (i == 1) {
+		if due := m.Schedule.Due(ns.Sets()[0], ps.machines[i].ID, noon); due != (i == 1) {
 			t.Errorf("member %d, equal a moment ago, is due: %v", i, due)
 		}
 	}
@@ -67,7 +67,7 @@ func TestDryRunsLetNoPairRest(t *testing.T) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	for i := range 2 {
-		if !ps.machines[i].Schedule.Due(ps.spaces[i].sets[0], ps.machines[1-i].ID, noon) {
+		if !ps.machines[i].Schedule.Due(ps.spaces[i].Sets()[0], ps.machines[1-i].ID, noon) {
 			t.Errorf("node %d rests, though the two are known to differ", i)
 		}
 	}

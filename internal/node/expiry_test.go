@@ -12,7 +12,7 @@ import (
 func putFor(ns *Namespace, key string, ttl time.Duration) (dbadapter.Version, error) {
 	d := draft(key, "v")
 	d.TTL = ttl
-	return commit(ns.sets[0].Write(d))
+	return commit(ns.Sets()[0].Write(d))
 }
 
 // A record expires the whole millisecond that its time to live is over, by the
@@ -34,11 +34,11 @@ func TestTTL(t *testing.T) {
 			t.Errorf("a time to live of %s gives an expiry in %s, want %s", ttl, got, want)
 		}
 		m.clock = r.Expires.Time().Add(-1)
-		if !ns.sets[0].Present(&r) || ns.sets[0].Absent(&r) != nil {
+		if !ns.Sets()[0].Present(&r) || ns.Sets()[0].Absent(&r) != nil {
 			t.Errorf("%s: absent before its expiry", ttl)
 		}
 		m.clock = r.Expires.Time()
-		if ns.sets[0].Present(&r) || !errors.Is(ns.sets[0].Absent(&r), dbadapter.ErrExpired) {
+		if ns.Sets()[0].Present(&r) || !errors.Is(ns.Sets()[0].Absent(&r), dbadapter.ErrExpired) {
 			t.Errorf("%s: present at its expiry", ttl)
 		}
 	}
@@ -55,7 +55,7 @@ func TestTTL(t *testing.T) {
 		"too long":    {Draft{Record: draft("k", "").Record, TTL: MaxTTL + 1}, dbadapter.ErrLimit},
 		"a tombstone": {Draft{Record: dbadapter.Record{Key: []byte("k"), Deleted: true}, TTL: 1}, ErrInvalid},
 	} {
-		if _, err := ns.sets[0].Write(draft("good", ""), c.d); !errors.Is(err, c.want) {
+		if _, err := ns.Sets()[0].Write(draft("good", ""), c.d); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -67,14 +67,14 @@ func TestWritesOverExpired(t *testing.T) {
 	m, ns := newNotes(Policy{})
 	old := must(putFor(ns, "k", time.Second))
 	m.clock = m.clock.Add(time.Second)
-	_, err := commit(ns.sets[0].Delete([]byte("k")))
+	_, err := commit(ns.Sets()[0].Delete([]byte("k")))
 	if !errors.Is(err, dbadapter.ErrExpired) || !strings.Contains(err.Error(), "expired at 2026-03-01T12:00:01Z, version "+old.String()) {
 		t.Errorf("delete: %v", err)
 	}
 	conditional := func(held dbadapter.Version) error {
 		d := draft("k", "new")
 		d.If = &held
-		_, err := commit(ns.sets[0].Write(d))
+		_, err := commit(ns.Sets()[0].Write(d))
 		return err
 	}
 	if err := conditional(dbadapter.Version{}); !errors.Is(err, dbadapter.ErrConflict) || !strings.Contains(err.Error(), old.String()) {
@@ -83,7 +83,7 @@ func TestWritesOverExpired(t *testing.T) {
 	if err := conditional(old); err != nil {
 		t.Errorf("on the condition of the expired record: %v", err)
 	}
-	if r := must(get(ns, "k")); !ns.sets[0].Present(&r) || r.Expires != 0 || string(r.Value) != "new" {
+	if r := must(get(ns, "k")); !ns.Sets()[0].Present(&r) || r.Expires != 0 || string(r.Value) != "new" {
 		t.Errorf("held %+v", r)
 	}
 }
@@ -115,7 +115,7 @@ func TestExpiredRecordsSync(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	ra, rb := must(get(sa, "k")), must(get(sb, "k"))
-	if ra.Compare(&rb) != 0 || sa.sets[0].Present(&ra) || !sb.sets[0].Present(&rb) {
+	if ra.Compare(&rb) != 0 || sa.Sets()[0].Present(&ra) || !sb.Sets()[0].Present(&rb) {
 		t.Errorf("held %+v and %+v", ra, rb)
 	}
 }

@@ -34,9 +34,9 @@ func TestFilling(t *testing.T) {
 		sync := func() (mine, theirs reconcile.Report, err error) {
 			from := attempts % 2 // the peers take turns
 			if first == 1 {
-				return c.machines[from].follow(empty, c.ns[from].sets[0].Course(empty.ID, Ask{}))
+				return c.machines[from].follow(empty, c.ns[from].Sets()[0].Course(empty.ID, Ask{}))
 			}
-			return empty.follow(c.machines[from], c.ns[2].sets[0].Course(c.machines[from].ID, Ask{}))
+			return empty.follow(c.machines[from], c.ns[2].Sets()[0].Course(c.machines[from].ID, Ask{}))
 		}
 		var states []*State
 		empty.save = func(s *State) error { states = append(states, s.clone()); return nil }
@@ -96,13 +96,13 @@ func TestFillingIsAHint(t *testing.T) {
 	}
 	c.round()
 	c.put(1, "k200", "own")
-	if err := c.ns[1].sets[0].setFilledTo([]byte("k050")); err != nil {
+	if err := c.ns[1].Sets()[0].setFilledTo([]byte("k050")); err != nil {
 		t.Fatal(err)
 	}
 	c.put(0, "a", "new")
 	c.put(0, "k001", "2")
 	c.put(0, "k150", "new")
-	mine, _, err := c.machines[1].follow(c.machines[0], c.ns[1].sets[0].Course(c.machines[0].ID, Ask{}))
+	mine, _, err := c.machines[1].follow(c.machines[0], c.ns[1].Sets()[0].Course(c.machines[0].ID, Ask{}))
 	if err != nil || !mine.Verified || !c.equal() || mine.Method != wire.MethodAll || mine.Applied != 3 || mine.Sent != 1 {
 		t.Errorf("%+v, %v", mine, err)
 	}
@@ -112,7 +112,7 @@ func TestFillingIsAHint(t *testing.T) {
 	// Two nodes that are not filled begin nothing behind a key with one another.
 	c.put(0, "b", "new")
 	for _, ns := range c.ns {
-		if err := ns.sets[0].setFilledTo([]byte("k050")); err != nil {
+		if err := ns.Sets()[0].setFilledTo([]byte("k050")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,28 +145,28 @@ func TestTurn(t *testing.T) {
 		if err := c.turn(0, 1); err != nil {
 			t.Fatal(err)
 		}
-		before, _, _ := c.ns[2].sets[0].Live.State()
+		before, _, _ := c.ns[2].Sets()[0].Live.State()
 		// In the middle of the sync with the first peer, the second calls, and is called.
-		done, err := c.ns[2].sets[0].turn.take(c.machines[0].ID, false, c.ns[2].sets[0].turn.since(c.machines[0].ID, false), true, c.machines[2].Now)
+		done, err := c.ns[2].Sets()[0].turn.take(c.machines[0].ID, false, c.ns[2].Sets()[0].turn.since(c.machines[0].ID, false), true, c.machines[2].Now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, at := range [][2]int{{1, 2}, {2, 1}} {
 			m, ns := c.machines[at[0]], c.ns[at[0]]
-			if _, _, err := m.follow(c.machines[at[1]], ns.sets[0].Course(c.machines[at[1]].ID, Ask{})); !errors.Is(err, reconcile.ErrTurn) {
+			if _, _, err := m.follow(c.machines[at[1]], ns.Sets()[0].Course(c.machines[at[1]].ID, Ask{})); !errors.Is(err, reconcile.ErrTurn) {
 				t.Errorf("changed: %v: the node %d called while another peer has the turn: %v", changed, at[0], err)
 			}
 		}
-		if now, _, _ := c.ns[2].sets[0].Live.State(); now != before {
+		if now, _, _ := c.ns[2].Sets()[0].Live.State(); now != before {
 			t.Errorf("changed: %v: records came out of turn", changed)
 		}
 		done(true, true)
-		mine, _, err := c.machines[2].follow(c.machines[0], c.ns[2].sets[0].Course(c.machines[0].ID, Ask{}))
+		mine, _, err := c.machines[2].follow(c.machines[0], c.ns[2].Sets()[0].Course(c.machines[0].ID, Ask{}))
 		if err != nil || !mine.Verified || mine.Applied != 300 {
 			t.Errorf("changed: %v: %+v, %v", changed, mine, err)
 		}
 		c.pass(turnRest)
-		mine, _, err = c.machines[1].follow(c.machines[2], c.ns[1].sets[0].Course(c.machines[2].ID, Ask{}))
+		mine, _, err = c.machines[1].follow(c.machines[2], c.ns[1].Sets()[0].Course(c.machines[2].ID, Ask{}))
 		if err != nil || !mine.Verified || mine.Applied+mine.Sent != 0 {
 			t.Errorf("changed: %v: after it: %+v, %v", changed, mine, err)
 		}

@@ -18,7 +18,7 @@ func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
 	for _, key := range []string{"a", "b", "c"} {
 		must(put(ns(), key, "v"))
 	}
-	must(commit(ns().sets[0].Delete([]byte("b"))))
+	must(commit(ns().Sets()[0].Delete([]byte("b"))))
 	reopen := func(inOrder bool) {
 		t.Helper()
 		c.ns[0] = m.reopen(ns(), inOrder)
@@ -34,7 +34,7 @@ func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
 	}
 	expect := func(when string, known bool) {
 		t.Helper()
-		f, swept := ns().sets[0].vouching.waiting.now()
+		f, swept := ns().Sets()[0].vouching.waiting.now()
 		if swept != known || known && (f.count != 1 || f.least == 0) {
 			t.Errorf("%s: %+v, known: %t", when, f, swept)
 		}
@@ -57,16 +57,16 @@ func TestOrderlyCloseNotesWhatWaits(t *testing.T) {
 	must(put(ns(), "d", "v"))
 	reopen(false)
 	expect("killed after a write", false)
-	must(commit(ns().sets[0].Delete([]byte("d"))))
+	must(commit(ns().Sets()[0].Delete([]byte("d"))))
 	reopen(true)
-	if f, swept := ns().sets[0].vouching.waiting.now(); !swept || f.count != 2 {
+	if f, swept := ns().Sets()[0].vouching.waiting.now(); !swept || f.count != 2 {
 		t.Errorf("after another deletion: %+v, %t", f, swept)
 	}
 	if err := setRole(ns(), c.machines[1].ID, RoleRead); err != nil {
 		t.Fatal(err)
 	}
 	reopen(false)
-	if _, swept := ns().sets[0].vouching.waiting.now(); swept {
+	if _, swept := ns().Sets()[0].vouching.waiting.now(); swept {
 		t.Error("with another list of members, what an earlier sweep has found counts")
 	}
 }

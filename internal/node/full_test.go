@@ -42,8 +42,8 @@ func newCrowded(n int) (ms []*machine, sets []*Namespace) {
 func collect(t *testing.T, ns *Namespace, key string) {
 	t.Helper()
 	r := must(get(ns, key))
-	w := []dbadapter.Write{{Record: must(dbadapter.Hash(ns.sets[0].Keys.Hasher, r)), Action: dbadapter.Collect}}
-	if o := must(ns.sets[0].Store.Apply(t.Context(), w)); o[0].Result != dbadapter.Applied {
+	w := []dbadapter.Write{{Record: must(dbadapter.Hash(ns.Sets()[0].Keys.Hasher, r)), Action: dbadapter.Collect}}
+	if o := must(ns.Sets()[0].Store.Apply(t.Context(), w)); o[0].Result != dbadapter.Applied {
 		t.Fatalf("%q is not collected: %+v", key, o[0])
 	}
 }
@@ -61,12 +61,12 @@ func TestFullIndexOfThisNode(t *testing.T) {
 		!strings.Contains(err.Error(), "delete some of them, or choose another key") {
 		t.Errorf("the 65th: %v", err)
 	}
-	_, err := commit(ns.sets[0].Write(draft("other", "v"), draft(crowd(64), "v"), draft(crowd(1), "w")))
+	_, err := commit(ns.Sets()[0].Write(draft("other", "v"), draft(crowd(64), "v"), draft(crowd(1), "w")))
 	if item, ok := errors.AsType[*ItemError](err); !ok || item.Item != 1 || !errors.Is(err, dbadapter.ErrLimit) || !strings.Contains(err.Error(), `"crowd 064": `) {
 		t.Errorf("in a batch: %v", err)
 	}
 	must(put(ns, crowd(0), "w"))
-	must(commit(ns.sets[0].Delete([]byte(crowd(2)))))
+	must(commit(ns.Sets()[0].Delete([]byte(crowd(2)))))
 	for key, want := range map[string]string{crowd(0): "w", crowd(1): "v"} {
 		if r, err := get(ns, key); err != nil || string(r.Value) != want {
 			t.Errorf("%q: %q, %v", key, r.Value, err)
@@ -134,7 +134,7 @@ func TestFullIndexBetweenTwo(t *testing.T) {
 		if n := len(records(ns)); n != dbadapter.MaxBucket+20 {
 			t.Errorf("%d records are held", n)
 		}
-		list := ns.sets[0].Rejected()
+		list := ns.Sets()[0].Rejected()
 		if len(list) != 36 || !strings.Contains(list[0].Reason, "share its index") {
 			t.Fatalf("%d records are listed as rejected: %+v", len(list), list)
 		}
@@ -162,8 +162,8 @@ func TestFullIndexBetweenTwo(t *testing.T) {
 	if mine, _, err := b.sync(sb, a, Ask{}); err != nil || !mine.Verified {
 		t.Errorf("with room for all: %v\n%+v", err, mine)
 	}
-	if fmt.Sprint(records(sa)) != fmt.Sprint(records(sb)) || len(sa.sets[0].Rejected())+len(sb.sets[0].Rejected()) != 0 {
-		t.Errorf("the sets differ, or something is still listed: %v, %v", sa.sets[0].Rejected(), sb.sets[0].Rejected())
+	if fmt.Sprint(records(sa)) != fmt.Sprint(records(sb)) || len(sa.Sets()[0].Rejected())+len(sb.Sets()[0].Rejected()) != 0 {
+		t.Errorf("the sets differ, or something is still listed: %v, %v", sa.Sets()[0].Rejected(), sb.Sets()[0].Rejected())
 	}
 }
 
@@ -203,7 +203,7 @@ func TestFullIndexAmongThree(t *testing.T) {
 			t.Errorf("nodes %d and %d: verified is %t, %v", n, other, r.Verified, err)
 		}
 	}
-	must(commit(sets[0].sets[0].Delete([]byte(crowd(0)))))
+	must(commit(sets[0].Sets()[0].Delete([]byte(crowd(0)))))
 	circle()
 	for n, ns := range sets {
 		if r, err := get(ns, crowd(0)); err == nil && !r.Deleted || err != nil && !errors.Is(err, dbadapter.ErrNotFound) {
@@ -236,7 +236,7 @@ func TestFullIndexIsEmptiedByDeletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		must(commit(sets[1].sets[0].Delete([]byte(crowd(100 + i)))))
+		must(commit(sets[1].Sets()[0].Delete([]byte(crowd(100 + i)))))
 	}
 	for _, m := range ms { // what was declined is offered again: b has room for five of a's now
 		m.clock = m.clock.Add(DeclinedLife)

@@ -16,7 +16,7 @@ func (ps *pushers) write(i int) []byte {
 
 // done ends a sync that pushes brought about.
 func (ps *pushers) done(i, with int, err error) {
-	ps.spaces[i].sets[0].HastenedDone(ps.machines[with].ID, ps.machines[with].ID, err)
+	ps.spaces[i].Sets()[0].HastenedDone(ps.machines[with].ID, ps.machines[with].ID, err)
 }
 
 // A sync that failed is tried again for the same reason, ever later, and one in which
@@ -115,7 +115,7 @@ func TestDifferencesThatStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	digest := func(i int) []byte {
-		ps.spaces[i].sets[0].stir()
+		ps.spaces[i].Sets()[0].stir()
 		ps.wait(3 * time.Second)
 		return ps.pushes(i)[0]
 	}
@@ -157,16 +157,16 @@ func TestAnotherPeerSettlesNothing(t *testing.T) {
 	ps := newPushers(3, Policy{})
 	must(put(ps.spaces[1], "k", "v"))
 	ps.pushes(1)
-	digest := ps.spaces[1].sets[0].Standing().Bytes()
+	digest := ps.spaces[1].Sets()[0].Standing().Bytes()
 	for round := range 2 {
 		ps.wait(time.Minute)
 		ps.must(t, 0, 2, digest)
 		ps.wait(time.Second)
-		with, or, _ := ps.spaces[0].sets[0].NextSync()
+		with, or, _ := ps.spaces[0].Sets()[0].NextSync()
 		if ps.number(with) != 1 || ps.number(or) != 2 {
 			t.Fatalf("round %d: a sync with %d, or with %d", round, ps.number(with), ps.number(or))
 		}
-		ps.spaces[0].sets[0].HastenedDone(with, or, nil)
+		ps.spaces[0].Sets()[0].HastenedDone(with, or, nil)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestStalledSyncsHoldUpNoOther(t *testing.T) {
 		ps.must(t, 0, i, ps.write(i))
 	}
 	ps.wait(time.Second)
-	with, _, wait := ps.spaces[0].sets[0].NextSync()
+	with, _, wait := ps.spaces[0].Sets()[0].NextSync()
 	first := ps.number(with)
 	if second := ps.syncs(0); first < 0 || second >= 0 {
 		t.Fatalf("syncs with %d and %d at once", first, second)
@@ -223,7 +223,7 @@ func TestFormerMembersAreNotFollowed(t *testing.T) {
 		ps.done(0, with, nil)
 		ps.wait(time.Minute)
 	}
-	h := &ps.spaces[0].sets[0].hastening
+	h := &ps.spaces[0].Sets()[0].hastening
 	if h.origins[ps.machines[2].ID] != nil || h.wants[ps.machines[2].ID] != nil || h.origins[ps.machines[1].ID] == nil {
 		t.Errorf("%d members are followed, %d syncs wanted", len(h.origins), len(h.wants))
 	}
@@ -233,8 +233,8 @@ func TestFormerMembersAreNotFollowed(t *testing.T) {
 // one to which there is a new link hears the digest.
 func TestLinks(t *testing.T) {
 	ps := newPushers(3, Policy{})
-	ps.spaces[0].sets[0].Linked(ps.machines[2].ID)
-	ps.spaces[0].sets[0].Linked(ps.machines[1].ID)
+	ps.spaces[0].Sets()[0].Linked(ps.machines[2].ID)
+	ps.spaces[0].Sets()[0].Linked(ps.machines[1].ID)
 	ps.wait(time.Second)
 	if with := ps.syncs(0); with != 2 {
 		t.Fatalf("a sync with %d", with)
@@ -249,7 +249,7 @@ func TestLinks(t *testing.T) {
 	}
 	ps.done(0, 2, nil)
 	ps.wait(time.Minute)
-	ps.spaces[0].sets[0].Linked(ps.machines[1].ID)
+	ps.spaces[0].Sets()[0].Linked(ps.machines[1].ID)
 	ps.wait(time.Minute)
 	if with := ps.syncs(0); with >= 0 {
 		t.Errorf("a later link leads to a sync with %d", with)

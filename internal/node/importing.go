@@ -179,7 +179,8 @@ func (b *ImportBatch) copy(of []byte) []byte {
 // Hold takes the set's commits for a batch, or for several.
 func (im *Import) Hold() (release func()) {
 	im.set.commits.Lock()
-	return im.set.commits.Unlock
+	term := im.set.tenure.term()
+	return func() { im.set.tenure.entered(term); im.set.commits.Unlock() }
 }
 
 // Wanted reports whether others wait for the set's commits: the driver then
@@ -204,6 +205,9 @@ func (b *ImportBatch) Follows(other *ImportBatch) bool {
 // content is there already, and those that have expired, so that the result may be
 // empty: an expired record would hide what is there.
 func (b *ImportBatch) Writes() ([]dbadapter.Write, error) {
+	if err := b.im.set.takes(); err != nil {
+		return nil, err
+	}
 	snap, err := b.im.set.Store.Snapshot()
 	if err != nil {
 		return nil, err

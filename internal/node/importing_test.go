@@ -17,7 +17,7 @@ import (
 // importAll imports items as a driver does: the writes of a batch are made before the
 // batch in front of it is committed, unless it follows that.
 func importAll(ns *Namespace, items []Item) (*Import, error) {
-	im := ns.sets[0].Import()
+	im := ns.Sets()[0].Import()
 	defer im.Hold()()
 	var last *ImportBatch
 	var made []dbadapter.Write
@@ -27,7 +27,7 @@ func importAll(ns *Namespace, items []Item) (*Import, error) {
 		}
 		var outcomes []dbadapter.Outcome
 		if len(made) > 0 {
-			outcomes, err = ns.sets[0].Store.Apply(context.Background(), made)
+			outcomes, err = ns.Sets()[0].Store.Apply(context.Background(), made)
 		}
 		if err == nil {
 			last.Judge(outcomes)
@@ -190,7 +190,7 @@ func TestImportOfAncientExpiries(t *testing.T) {
 
 func TestImportBatches(t *testing.T) {
 	_, ns := newNotes(Policy{Unsigned: true})
-	im := ns.sets[0].Import()
+	im := ns.Sets()[0].Import()
 	item := func(i, size int) *Item { return &Item{Key: fmt.Append(nil, i), Value: make([]byte, size)} }
 	fill := func() (n int) {
 		for im.Add(item(n, 0)) {
@@ -208,12 +208,12 @@ func TestImportBatches(t *testing.T) {
 	if n := fill(); n != importLeast || n != im.Cut().Items() {
 		t.Errorf("the next one has %d", n)
 	}
-	im = ns.sets[0].Import()
+	im = ns.Sets()[0].Import()
 	im.Add(item(0, 1<<19))
 	if im.Add(item(1, 1<<19-3)) || !im.Add(item(1, 1<<19-4)) || im.Add(item(2, 0)) {
 		t.Error("a batch of 1 MiB, keys counted twice, is full, a smaller one is not")
 	}
-	im = ns.sets[0].Import()
+	im = ns.Sets()[0].Import()
 	if !im.Add(item(0, 0)) || im.Add(item(0, 0)) || !im.Add(item(1, 0)) {
 		t.Error("a batch has a key twice")
 	}
@@ -227,7 +227,7 @@ func TestImportBatches(t *testing.T) {
 	if r := writes[0].Record; string(r.Key) != "reused" || string(r.Value) != "1" || r.Version != dated(0) {
 		t.Errorf("the batch has %+v", r)
 	}
-	b.Judge(must(ns.sets[0].Store.Apply(t.Context(), writes)))
+	b.Judge(must(ns.Sets()[0].Store.Apply(t.Context(), writes)))
 	if !im.Add(item(0, 1<<20)) {
 		t.Error("the next batch begins with what the last one had")
 	}
@@ -235,7 +235,7 @@ func TestImportBatches(t *testing.T) {
 
 func TestImportChecksItems(t *testing.T) {
 	_, ns := newNotes(Policy{MaxSkew: time.Minute})
-	im := ns.sets[0].Import()
+	im := ns.Sets()[0].Import()
 	for name, c := range map[string]struct {
 		item Item
 		want error

@@ -40,7 +40,7 @@ func TestInvite(t *testing.T) {
 		t.Errorf("%d tickets are remembered", got)
 	}
 	ticket := must(ParseTicket(must(ns.Invite(InviteOptions{}, here))))
-	if ticket.Inviter != m.ID || ticket.Namespace != ns.sets[0].Keys.ID || ticket.Name != "notes" || ticket.Role != RoleWrite ||
+	if ticket.Inviter != m.ID || ticket.Namespace != ns.Sets()[0].Keys.ID || ticket.Name != "notes" || ticket.Role != RoleWrite ||
 		!ticket.Expires.Equal(noon.Add(DefaultInviteLife)) || string(ticket.Addrs[0]) != string(here[0]) {
 		t.Errorf("ticket %+v", ticket)
 	}

@@ -97,7 +97,7 @@ func (n *Node) admitJoin(ctx context.Context, remote ID, q *joinRequest, book fu
 	} else if err != nil {
 		return err
 	}
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		set.declined.forget()
 	}
 	r.Secret, r.Creator, r.Statements = ns.secret[:], []byte(ns.creator), ns.core()
@@ -174,7 +174,7 @@ func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
 		return dbadapter.ErrClosed
 	}
 	ns.clock.Observe(hlc.Timestamp(j.State.Vouched.Pledged))
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		set.declined.forget()
 		if err := set.vouch(func(w *watermark) bool {
 			more := j.State.Vouched.Pledged > w.Pledged

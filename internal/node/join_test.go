@@ -33,7 +33,7 @@ func TestJoin(t *testing.T) {
 		t.Fatalf("joiner at %v, %v", joiner, err)
 	}
 	joined := must(b.ReadJoin(ticket, reply))
-	if joined.Secret != sa.sets[0].Keys.Secret || joined.State.Name != "notes" || ID(joined.State.Creator) != a.ID {
+	if joined.Secret != sa.Sets()[0].Keys.Secret || joined.State.Name != "notes" || ID(joined.State.Creator) != a.ID {
 		t.Errorf("joined %+v", joined)
 	}
 	at := map[ID]string{}
@@ -44,7 +44,7 @@ func TestJoin(t *testing.T) {
 		t.Errorf("the others are at %+v", joined.Members)
 	}
 	sb := must(b.open(joined.Secret, joined.State))
-	if got, want := list(sb), list(sa); got != want || sb.sets[0].Keys.ID != sa.sets[0].Keys.ID || sb.Members().Policy() != sa.Members().Policy() {
+	if got, want := list(sb), list(sa); got != want || sb.Sets()[0].Keys.ID != sa.Sets()[0].Keys.ID || sb.Members().Policy() != sa.Members().Policy() {
 		t.Errorf("the members are %s\nwant %s", got, want)
 	}
 	if len(sb.Invitations()) != 0 {

@@ -50,9 +50,23 @@ func (ns *Namespace) Layout() (*placement.Layout, roster.StatedLayout, error) {
 	return now.layout, now.stated, nil
 }
 
-// place takes the layout that counts by the list as it is now. updating is held, or the
-// namespace is being opened.
+// place takes the layout that counts by the list as it is now, and what follows from it. No
+// layout counts while its table cannot be read. updating is held.
 func (ns *Namespace) place() error {
+	if ns.rule == nil {
+		return nil
+	}
+	before := ns.placed.Load().layout
+	err := ns.readLayout()
+	if ns.placed.Load().layout == before {
+		return err
+	}
+	ns.rehost()
+	return errors.Join(err, ns.reholding())
+}
+
+// readLayout is place, without what follows.
+func (ns *Namespace) readLayout() error {
 	if ns.rule == nil {
 		return nil
 	}

@@ -55,7 +55,7 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	for hash := range ns.roster.Values() {
 		ns.observe(hash)
 	}
-	return ns.place()
+	return errors.Join(ns.readLayout(), ns.readHoldings(ctx))
 }
 
 // readSet makes the set anew of what the control namespace holds.
@@ -177,13 +177,14 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	for _, p := range ns.parts() {
 		p.declined.forget()
 	}
-	failed := ns.place()
+	failed := ns.readLayout()
+	ns.rehost()
 	ns.node.Schedule.Wake()
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		set.pushable()
 	}
 	failed = errors.Join(failed, ns.doubtRemoval())
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		failed = errors.Join(failed, set.relisted())
 	}
 	return failed

@@ -40,7 +40,7 @@ func TestLostStatements(t *testing.T) {
 				want := list(ns)
 				loseStatements(t, ns, lost)
 				if running {
-					delete(m.listed, ns.sets[0].Keys.Secret) // what is in memory is enough
+					delete(m.listed, ns.Sets()[0].Keys.Secret) // what is in memory is enough
 					if _, err := ns.Salvaged(t.Context(), dbadapter.Loss{}, dbadapter.Loss{Records: 1}, false); err != nil {
 						t.Fatal(err)
 					}
@@ -66,26 +66,26 @@ func TestLostStatements(t *testing.T) {
 func TestCopyOfTheList(t *testing.T) {
 	c := newCrew(t, 2)
 	ns, m := c.ns[0], c.machines[0]
-	if len(m.listed[ns.sets[0].Keys.Secret]) != 2 {
-		t.Errorf("%d statements are in the copy", len(m.listed[ns.sets[0].Keys.Secret]))
+	if len(m.listed[ns.Sets()[0].Keys.Secret]) != 2 {
+		t.Errorf("%d statements are in the copy", len(m.listed[ns.Sets()[0].Keys.Secret]))
 	}
 	if err := setRole(ns, c.machines[1].ID, RoleRead); err != nil {
 		t.Fatal(err)
 	}
-	whole, want := m.listed[ns.sets[0].Keys.Secret], list(ns)
+	whole, want := m.listed[ns.Sets()[0].Keys.Secret], list(ns)
 	if len(whole) != 3 {
 		t.Errorf("%d statements are in the copy", len(whole))
 	}
 	forged := append([]byte(nil), whole[2]...)
 	forged[len(forged)-1] ^= 1
 	for _, listed := range [][][]byte{nil, whole[:1], whole[2:], {forged, nil, []byte("x")}} {
-		m.listed[ns.sets[0].Keys.Secret] = listed
+		m.listed[ns.Sets()[0].Keys.Secret] = listed
 		ns = m.reopen(ns, false)
 		if got := list(ns); got != want {
 			t.Errorf("it lists %s, and listed %s", got, want)
 		}
-		if ns.roster.Has(roster.HashOf(forged)) || len(m.listed[ns.sets[0].Keys.Secret]) != 3 {
-			t.Errorf("%d statements are in the copy", len(m.listed[ns.sets[0].Keys.Secret]))
+		if ns.roster.Has(roster.HashOf(forged)) || len(m.listed[ns.Sets()[0].Keys.Secret]) != 3 {
+			t.Errorf("%d statements are in the copy", len(m.listed[ns.Sets()[0].Keys.Secret]))
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (s *State) Lose(data, control dbadapter.Loss, older bool, now time.Time) {
 func (ns *Namespace) MayLack() error {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		if err := set.vouch(func(w *watermark) bool {
 			if w.Recovering {
 				return false
@@ -113,7 +113,7 @@ func (ns *Namespace) Salvaged(ctx context.Context, data, control dbadapter.Loss,
 	ns.updating.Lock()
 	failed = errors.Join(failed, ns.restoreList(ctx))
 	ns.updating.Unlock()
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		set.vouching.waiting.again()
 	}
 	d, _, err := ns.Audit(ctx, nil)
@@ -173,13 +173,13 @@ func (ns *Namespace) Regain() error {
 
 // recovers reports whether one of the sets recovers. updating is held.
 func (ns *Namespace) recovers() bool {
-	return slices.ContainsFunc(ns.sets, func(set *Set) bool { return set.vouching.mark.Recovering })
+	return slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.vouching.mark.Recovering })
 }
 
 // holds is which of the keys hold a record.
 func (ns *Namespace) holds(keys [][]byte) (held map[string]bool, err error) {
 	held = map[string]bool{}
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		if err := set.holds(keys, held); err != nil {
 			return nil, err
 		}

@@ -52,8 +52,8 @@ func TestRegainBesideALoss(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	store := &overtaken{Namespace: ns.sets[0].Store}
-	ns.sets[0].Store = store
+	store := &overtaken{Namespace: ns.Sets()[0].Store}
+	ns.Sets()[0].Store = store
 
 	loses(t, ns, named("one", "gone"))
 	store.by = func() { loses(t, ns, named("three")) }

@@ -13,12 +13,12 @@ import (
 // spoil makes what a namespace keeps of its records wrong: a pair that is not there is
 // in its live sketch, or the sum of a range is not that of its records.
 func spoil(ns *Namespace, sketch bool) {
-	_, _, seq := ns.sets[0].Live.State()
+	_, _, seq := ns.Sets()[0].Live.State()
 	c := dbadapter.Change{Seq: seq, Index: 5 << 36}
 	if c.Delta = (dbadapter.Digest{1, 2}); sketch {
 		c.New, c.Delta = 77, dbadapter.Digest{}
 	}
-	ns.sets[0].Live.Observe([]dbadapter.Change{c})
+	ns.Sets()[0].Live.Observe([]dbadapter.Change{c})
 }
 
 // reopen restarts the process of a node: in order, or by kill -9.
@@ -30,13 +30,13 @@ func (m *machine) reopen(ns *Namespace, inOrder bool) *Namespace {
 	}
 	state := ns.Members().state
 	m.Forget(ns)
-	if err := ns.sets[0].Store.Close(); err != nil {
+	if err := ns.Sets()[0].Store.Close(); err != nil {
 		panic(err)
 	}
 	if err := ns.Control.Store.Close(); err != nil {
 		panic(err)
 	}
-	return must(m.open(ns.sets[0].Keys.Secret, state))
+	return must(m.open(ns.Sets()[0].Keys.Secret, state))
 }
 
 // Three nodes hold the same, and a fault in the memory of one is in its summary, too, so

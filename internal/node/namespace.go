@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,8 +23,11 @@ import (
 type Namespace struct {
 	// Control holds the list of members.
 	Control Part
-	sets    []*Set          // by shard; they stay the same while the namespace is open
-	rule    *placement.Rule // how the namespace is cut into shards, of which sets are those that are held here; nil: it is not
+	// sets are the open ones, by shard. The slice is never changed; another one takes its
+	// place while coming is held.
+	sets   atomic.Pointer[[]*Set]
+	rule   *placement.Rule // how the namespace is cut into shards, of which sets are those that are held here; nil: it is not
+	coming coming
 
 	node    *Node
 	id      dbadapter.NamespaceID
@@ -52,6 +56,9 @@ type Namespace struct {
 	members  atomic.Pointer[Members]
 	stating  placement.Turn         // of layouts; guarded by updating
 	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while updating is held
+	// holding is what the members say of the shards that they hold; stored while updating
+	// is held, and never changed.
+	holding atomic.Pointer[map[ID]holding]
 
 	alike   alike
 	twins   twins
@@ -72,6 +79,9 @@ type Opening struct {
 	// Store is called for each set, in the order of State.Parts, and then for the control
 	// namespace.
 	Store OpenStore
+	// Drop deletes all records of an id, durably, also those that no store has open. It is
+	// needed where the namespace is cut into shards.
+	Drop func(ctx context.Context, id dbadapter.NamespaceID) error
 	// Save makes a state durable before it returns.
 	Save func(*State) error
 	// KeepList, if not nil, keeps a copy of the statements of the list of members, all of
@@ -119,6 +129,10 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	if ns.rule, err = o.State.rule(); err != nil {
 		return err
 	}
+	ns.coming = coming{store: o.Store, drop: o.Drop, committed: o.Committed}
+	if err := ns.discardLeft(ctx, o.State); err != nil {
+		return err
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, ns.Close())
@@ -140,7 +154,8 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 	if err := ns.compareLogs(o.State); err != nil {
 		return err
 	}
-	for _, set := range ns.sets {
+	ns.rehost()
+	for _, set := range ns.Sets() {
 		if err := set.startVouching(ctx, o.State); err != nil {
 			return err
 		}
@@ -152,28 +167,34 @@ func (ns *Namespace) open(ctx context.Context, o *Opening) (err error) {
 // openSets opens the set of each shard that is held here, or the one set.
 func (ns *Namespace) openSets(ctx context.Context, o *Opening) error {
 	if ns.rule == nil {
-		return ns.openSet(ctx, 0, reconcile.DeriveKeys(o.Secret, o.State.Creator), o)
+		return ns.openSet(ctx, 0, reconcile.DeriveKeys(o.Secret, o.State.Creator))
 	}
 	for i := range o.State.Shards {
 		shard := o.State.Shards[i].Shard
-		if err := ns.openSet(ctx, shard, reconcile.DeriveShardKeys(o.Secret, o.State.Root(), uint32(shard)), o); err != nil {
+		if err := ns.openSet(ctx, shard, reconcile.DeriveShardKeys(o.Secret, o.State.Root(), uint32(shard))); err != nil {
 			return fmt.Errorf("shard %d: %w", shard, err)
 		}
 	}
 	return nil
 }
 
-func (ns *Namespace) openSet(ctx context.Context, shard placement.Shard, keys reconcile.Keys, o *Opening) error {
+func (ns *Namespace) openSet(ctx context.Context, shard placement.Shard, keys reconcile.Keys) error {
 	set := &Set{shard: shard}
-	if err := set.open(ctx, ns, keys, o); err != nil {
+	if err := set.open(ctx, ns, keys); err != nil {
 		return err
 	}
-	ns.sets = append(ns.sets, set)
+	ns.put(append(slices.Clone(ns.Sets()), set))
 	return nil
 }
 
 // Close closes the records and the control namespace.
 func (ns *Namespace) Close() (failed error) {
+	ns.coming.Lock()
+	defer ns.coming.Unlock()
+	ns.coming.closed = true
+	for _, set := range ns.coming.left {
+		failed = errors.Join(failed, set.Store.Close())
+	}
 	for _, p := range ns.parts() {
 		if p.Store != nil { // an opening can end before
 			failed = errors.Join(failed, p.Store.Close())
@@ -185,12 +206,24 @@ func (ns *Namespace) Close() (failed error) {
 // ID is the hash of the namespace's secret and its creator, by which its members know it.
 func (ns *Namespace) ID() dbadapter.NamespaceID { return ns.id }
 
-// Sets are the namespace's sets of records, by shard: one, if it is not cut into shards.
-func (ns *Namespace) Sets() []*Set { return ns.sets }
+// Sets are the namespace's sets of records as of now, by shard: one, which stays, if it is
+// not cut into shards. The slice must not be changed.
+func (ns *Namespace) Sets() []*Set {
+	if sets := ns.sets.Load(); sets != nil {
+		return *sets
+	}
+	return nil
+}
+
+// put makes these the open sets, in the order of their shards.
+func (ns *Namespace) put(sets []*Set) {
+	slices.SortFunc(sets, func(a, b *Set) int { return int(a.shard) - int(b.shard) })
+	ns.sets.Store(&sets)
+}
 
 // parts are the sets and the control namespace.
 func (ns *Namespace) parts() (all []*Part) {
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		all = append(all, &set.Part)
 	}
 	return append(all, &ns.Control)

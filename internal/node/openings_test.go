@@ -44,7 +44,7 @@ func TestOpeningsAreNoted(t *testing.T) {
 	a, b := newMachine(1), newMachine(2)
 	sa := a.create("notes", Policy{})
 	sb := must(b.join(a, invite(sa, RoleWrite)))
-	noted := func() (mine, theirs int) { return len(sb.sets[0].openings.of), len(sa.sets[0].openings.of) }
+	noted := func() (mine, theirs int) { return len(sb.Sets()[0].openings.of), len(sa.Sets()[0].openings.of) }
 	must(put(sa, "k", "v"))
 	for what, ask := range map[string]Ask{"of a prefix": {Prefix: []byte("l")}, "of everything": {Method: wire.MethodAll}} {
 		if _, _, err := b.sync(sb, a, ask); err != nil {

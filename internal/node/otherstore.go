@@ -15,24 +15,30 @@ import (
 // logSize is the length of the id of a change log.
 const logSize = 8
 
+// logs are the ids of the change logs of parts.
+func logs(parts ...*Part) (ids []byte) {
+	for _, p := range parts {
+		ids = binary.BigEndian.AppendUint64(ids, uint64(p.Store.Log()))
+	}
+	return ids
+}
+
 // noteLogs gives a state the ids of the change logs as they are. It reports whether it had
 // others, and whether that is so for another reason than that it had none.
 func (ns *Namespace) noteLogs(s *State) (changed, other bool) {
-	now := func(was []byte, parts ...*Part) (logs []byte) {
-		for _, p := range parts {
-			logs = binary.BigEndian.AppendUint64(logs, uint64(p.Store.Log()))
-		}
-		if !bytes.Equal(logs, was) {
+	now := func(was []byte, parts ...*Part) []byte {
+		is := logs(parts...)
+		if !bytes.Equal(is, was) {
 			changed, other = true, other || len(was) > 0
 		}
-		return logs
+		return is
 	}
 	if ns.rule == nil {
 		s.Logs = now(s.Logs, ns.parts()...)
 		return changed, other
 	}
 	s.Logs = now(s.Logs, &ns.Control)
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		kept := set.in(s)
 		kept.Log = now(kept.Log, &set.Part)
 	}
@@ -49,7 +55,7 @@ func (ns *Namespace) compareLogs(s *State) error {
 	}
 	if ns.otherStore = other; other {
 		s.Recover()
-		for _, set := range ns.sets {
+		for _, set := range ns.Sets() {
 			*set.filledTo(s) = nil // what was sent may be gone
 		}
 	}

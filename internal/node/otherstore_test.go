@@ -30,7 +30,7 @@ func TestStoreRestoredBesideState(t *testing.T) {
 		var saved *State
 		m.save = func(s *State) error { saved = s.clone(); return nil }
 		m.restored = restored
-		c.ns[2] = must(m.open(ns.sets[0].Keys.Secret, state))
+		c.ns[2] = must(m.open(ns.Sets()[0].Keys.Secret, state))
 		m.save = nil
 		if restored && saved == nil {
 			t.Fatal("the state was not saved")
@@ -43,13 +43,13 @@ func TestStoreRestoredBesideState(t *testing.T) {
 	if s := reopen(true); !s.Vouched.Recovering || s.FilledTo != nil || !c.ns[2].OtherStore() {
 		t.Error("with a store that was restored, it does not recover")
 	}
-	if !c.ns[2].sets[0].Collection().Recovering {
+	if !c.ns[2].Sets()[0].Collection().Recovering {
 		t.Error("the collection does not wait for the recovery")
 	}
 	for range 3 {
 		c.round()
 	}
-	if c.ns[2].sets[0].Collection().Recovering {
+	if c.ns[2].Sets()[0].Collection().Recovering {
 		t.Error("it still recovers")
 	}
 }

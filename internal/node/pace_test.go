@@ -31,10 +31,10 @@ func TestSingleWritesAmongAdmissions(t *testing.T) {
 			if len(writes) > 1 || writes[0].Record.Version.Writer == writerOf(writer) {
 				sizes = append(sizes, len(writes))
 				if slices.Contains(c.during, len(sizes)-1) {
-					if !ns.sets[0].commits.TryRLock() {
+					if !ns.Sets()[0].commits.TryRLock() {
 						t.Fatal("a single write waits for the commit of records from a peer before it goes to the store")
 					}
-					ns.sets[0].commits.RUnlock()
+					ns.Sets()[0].commits.RUnlock()
 					must(put(ns, fmt.Sprint("put ", len(sizes)), ""))
 				}
 			}
@@ -74,7 +74,7 @@ func TestVerifiedAmongSingleWrites(t *testing.T) {
 	if n := largest(); n != verifiedAlone {
 		t.Errorf("without single writes: %d at once, not %d", n, verifiedAlone)
 	}
-	ns.sets[0].examining.Add(1)
+	ns.Sets()[0].examining.Add(1)
 	if n := largest(); n != len(many) {
 		t.Errorf("beside others: %d at once, not %d", n, len(many))
 	}
@@ -96,9 +96,9 @@ func TestSignedInTurn(t *testing.T) {
 	if turns != 1 {
 		t.Errorf("%d turns for a single write", turns)
 	}
-	a := must(ns.sets[0].Write(Draft{Record: dbadapter.Record{Key: []byte("one")}}, Draft{Record: dbadapter.Record{Key: []byte("two")}}))
+	a := must(ns.Sets()[0].Write(Draft{Record: dbadapter.Record{Key: []byte("one")}}, Draft{Record: dbadapter.Record{Key: []byte("two")}}))
 	writes := must(a.Writes())
-	if turns != 1 || !ns.sets[0].signed(ns.node.ID, &writes[0].Record.Record) || !ns.sets[0].signed(ns.node.ID, &writes[1].Record.Record) {
+	if turns != 1 || !ns.Sets()[0].signed(ns.node.ID, &writes[0].Record.Record) || !ns.Sets()[0].signed(ns.node.ID, &writes[1].Record.Record) {
 		t.Errorf("a batch: %d turns, %+v", turns-1, writes)
 	}
 }
@@ -134,7 +134,7 @@ func TestPaceAmongBursts(t *testing.T) {
 // could not see the other.
 func TestAdmittedMeanwhile(t *testing.T) {
 	m, ns := newNotes(Policy{})
-	ns.sets[0].vouching.waiting.begin() // nothing waits to be collected, so that no admission asks what does
+	ns.Sets()[0].vouching.waiting.begin() // nothing waits to be collected, so that no admission asks what does
 	for name, c := range map[string]struct {
 		version dbadapter.Version
 		tries   int
@@ -144,7 +144,7 @@ func TestAdmittedMeanwhile(t *testing.T) {
 		"earlier": {at(writer, -DefaultMaxSkew), 1, 1},
 	} {
 		theirs := signedBy(writer, ns, dbadapter.Record{Key: []byte(name), Value: []byte("theirs"), Version: c.version})
-		before, tries := ns.sets[0].Store.KeptCount(dbadapter.KeptConflict), 0
+		before, tries := ns.Sets()[0].Store.KeptCount(dbadapter.KeptConflict), 0
 		m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
 			if writes[0].Record.Version.Writer == ns.self {
 				if tries++; tries == 1 {
@@ -160,7 +160,7 @@ func TestAdmittedMeanwhile(t *testing.T) {
 		if r := must(get(ns, name)); string(r.Value) != "ours" || r.Version != v || v.Compare(c.version) <= 0 || tries != c.tries {
 			t.Errorf("%s: after %d tries %+v is held, written as %s", name, tries, r, v)
 		}
-		if kept := ns.sets[0].Store.KeptCount(dbadapter.KeptConflict) - before; kept != c.kept {
+		if kept := ns.Sets()[0].Store.KeptCount(dbadapter.KeptConflict) - before; kept != c.kept {
 			t.Errorf("%s: %d conflicts are kept", name, kept)
 		}
 	}

@@ -66,7 +66,7 @@ func (p *Part) observe(changes []dbadapter.Change) {
 		p.set.observe(changes)
 		return
 	}
-	for _, set := range p.ns.sets { // digests are told together with that of the control namespace
+	for _, set := range p.ns.Sets() { // digests are told together with that of the control namespace
 		set.stir()
 	}
 }

@@ -34,7 +34,7 @@ func halves(t *testing.T, differ int) *crew {
 }
 
 func (c *crew) sync(ask Ask) (mine, theirs reconcile.Report, err error) {
-	return c.machines[0].follow(c.machines[1], c.ns[0].sets[0].Course(c.machines[1].ID, ask))
+	return c.machines[0].follow(c.machines[1], c.ns[0].Sets()[0].Course(c.machines[1].ID, ask))
 }
 
 func (c *crew) equal() bool { return slices.Equal(c.keys(0), c.keys(1)) }

@@ -17,7 +17,7 @@ func (ns *Namespace) SetPaused(paused bool) error {
 		return err
 	}
 	ns.node.Schedule.Wake()
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		set.pushable()
 	}
 	return nil

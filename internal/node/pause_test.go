@@ -103,14 +103,14 @@ func TestScheduleOfWhatIsPaused(t *testing.T) {
 		t.Errorf("with the peer paused: %v", got)
 	}
 	m.Config.Paused = nil
-	m.Schedule.Note(list[0].sets[0], idOf(other), m.clock, true, reconcile.ErrPaused)
-	if m.Schedule.Due(list[0].sets[0], idOf(other), m.clock) {
+	m.Schedule.Note(list[0].Sets()[0], idOf(other), m.clock, true, reconcile.ErrPaused)
+	if m.Schedule.Due(list[0].Sets()[0], idOf(other), m.clock) {
 		t.Error("it does not rest after a peer has refused")
 	}
 	if err := list[0].SetPaused(false); err != nil {
 		t.Fatal(err)
 	}
-	if got := remotes(); len(got) != 2 || !m.Schedule.Due(list[0].sets[0], idOf(other), m.clock) {
+	if got := remotes(); len(got) != 2 || !m.Schedule.Due(list[0].Sets()[0], idOf(other), m.clock) {
 		t.Errorf("resumed: %v", got)
 	}
 }

@@ -61,7 +61,7 @@ func (set *Set) rate() int {
 	if p.Send == 0 {
 		return p.Rate
 	}
-	copies := len(set.ns.Members().Members()) - 1
+	copies := set.others()
 	if copies >= wire.MaxDirect {
 		copies = MeshCopies
 	}

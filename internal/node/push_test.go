@@ -50,7 +50,7 @@ func (ps *pushers) wait(d time.Duration) { ps.elapsed += d }
 
 // pushes are what a node has to push now.
 func (ps *pushers) pushes(i int) (all [][]byte) {
-	for push, _ := ps.spaces[i].sets[0].NextPush(); push != nil; push, _ = ps.spaces[i].sets[0].NextPush() {
+	for push, _ := ps.spaces[i].Sets()[0].NextPush(); push != nil; push, _ = ps.spaces[i].Sets()[0].NextPush() {
 		all = append(all, push.Bytes())
 	}
 	return all
@@ -66,9 +66,9 @@ func kinds(pushes [][]byte) (all string) {
 
 // hear gives node i a push that came from node by.
 func (ps *pushers) hear(i, by int, push []byte) (PushVerdict, error) {
-	a, verdict, err := ps.spaces[i].sets[0].Arrived(ps.machines[by].ID, push)
+	a, verdict, err := ps.spaces[i].Sets()[0].Arrived(ps.machines[by].ID, push)
 	if verdict == PushTaken {
-		err = ps.spaces[i].sets[0].CommitArrivals(context.Background(), []*Arrival{a})
+		err = ps.spaces[i].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a})
 	}
 	return verdict, err
 }
@@ -84,7 +84,7 @@ func (ps *pushers) must(t *testing.T, i, by int, pushes ...[]byte) {
 
 // syncs is with which node the namespace wants to sync now, or −1.
 func (ps *pushers) syncs(i int) int {
-	with, _, _ := ps.spaces[i].sets[0].NextSync()
+	with, _, _ := ps.spaces[i].Sets()[0].NextSync()
 	return ps.number(with)
 }
 
@@ -103,7 +103,7 @@ func TestPushedRecords(t *testing.T) {
 			t.Fatalf("%d pushes before others could join", len(got))
 		}
 		must(put(ps.spaces[1], "l", "w"))
-		if _, wait := ps.spaces[1].sets[0].NextPush(); wait != 5*time.Millisecond {
+		if _, wait := ps.spaces[1].Sets()[0].NextPush(); wait != 5*time.Millisecond {
 			t.Errorf("asked again in %s", wait)
 		}
 		ps.wait(5 * time.Millisecond)
@@ -117,7 +117,7 @@ func TestPushedRecords(t *testing.T) {
 			if r := must(get(ns, "k")); r.Version != v || string(r.Value) != "v" {
 				t.Errorf("node %d holds %+v", i, r)
 			}
-			if ns.sets[0].digests() != ps.spaces[0].sets[0].digests() {
+			if ns.Sets()[0].digests() != ps.spaces[0].Sets()[0].digests() {
 				t.Errorf("node %d holds another set", i)
 			}
 		}
@@ -147,7 +147,7 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	}
 	check := func(what string, data []byte, from ID, want PushVerdict) {
 		t.Helper()
-		_, verdict, err := ps.spaces[0].sets[0].Arrived(from, data)
+		_, verdict, err := ps.spaces[0].Sets()[0].Arrived(from, data)
 		if verdict != want {
 			t.Errorf("%s: verdict %d, %v", what, verdict, err)
 		}
@@ -173,19 +173,19 @@ func TestPushesThatAreNotTaken(t *testing.T) {
 	}
 	check("of a former member", push(time.Second, 2), ps.machines[1].ID, PushIgnored)
 	check("from a former member", good, ps.machines[2].ID, PushRefused)
-	if n := ps.spaces[0].sets[0].RejectedCount(); n != 0 {
+	if n := ps.spaces[0].Sets()[0].RejectedCount(); n != 0 {
 		t.Errorf("%d rejections are listed", n)
 	}
 	if ps.syncs(0) >= 0 {
 		t.Error("what was not taken leads to a sync")
 	}
 	// Behind the floor a key that is free stays free.
-	a, verdict, err := ps.spaces[0].sets[0].Arrived(ps.machines[1].ID, good)
+	a, verdict, err := ps.spaces[0].Sets()[0].Arrived(ps.machines[1].ID, good)
 	if verdict != PushTaken {
 		t.Fatal(verdict, err)
 	}
-	ps.spaces[0].sets[0].vouching.floor.Store(uint64(a.records[0].Version.Clock))
-	if err := ps.spaces[0].sets[0].CommitArrivals(context.Background(), []*Arrival{a}); err != nil {
+	ps.spaces[0].Sets()[0].vouching.floor.Store(uint64(a.records[0].Version.Clock))
+	if err := ps.spaces[0].Sets()[0].CommitArrivals(context.Background(), []*Arrival{a}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := get(ps.spaces[0], "k0s"); !errors.Is(err, dbadapter.ErrNotFound) {
@@ -204,7 +204,7 @@ func TestGapsLeadToSyncs(t *testing.T) {
 	ps.must(t, 0, 1, next())
 	late := next()
 	ps.must(t, 0, 1, next())
-	if _, _, wait := ps.spaces[0].sets[0].NextSync(); wait <= 0 {
+	if _, _, wait := ps.spaces[0].Sets()[0].NextSync(); wait <= 0 {
 		t.Fatal("a gap leads to no sync")
 	}
 	ps.must(t, 0, 1, late)
@@ -223,7 +223,7 @@ func TestGapsLeadToSyncs(t *testing.T) {
 	}
 	next()
 	ps.must(t, 0, 1, next()) // one more gap meanwhile
-	ps.spaces[0].sets[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, nil)
+	ps.spaces[0].Sets()[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, nil)
 	if with := ps.syncs(0); with != -1 {
 		t.Errorf("the next sync, with %d, does not wait", with)
 	}
@@ -231,7 +231,7 @@ func TestGapsLeadToSyncs(t *testing.T) {
 	if with := ps.syncs(0); with != 1 {
 		t.Errorf("the second gap leads to a sync with %d", with)
 	}
-	ps.spaces[0].sets[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, errors.New("failed"))
+	ps.spaces[0].Sets()[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, errors.New("failed"))
 	next()
 	ps.must(t, 0, 1, next())
 	ps.wait(500 * time.Millisecond)
@@ -321,12 +321,12 @@ func TestPushesAreBounded(t *testing.T) {
 	for i := range 400 {
 		must(put(ps.spaces[1], fmt.Sprint("k", i), strings.Repeat("x", 10_000)))
 	}
-	if size := ps.spaces[1].sets[0].Queued(); size > 1<<20 || size < 1<<19 {
+	if size := ps.spaces[1].Sets()[0].Queued(); size > 1<<20 || size < 1<<19 {
 		t.Errorf("%d bytes wait", size)
 	}
 	ps.wait(500 * time.Millisecond)
 	all := ps.pushes(1)
-	if left := ps.spaces[1].sets[0].Queued(); left != 0 {
+	if left := ps.spaces[1].Sets()[0].Queued(); left != 0 {
 		t.Errorf("%d bytes wait after all were pushed", left)
 	}
 	for _, push := range all {
@@ -376,7 +376,7 @@ func TestDigestsAreTold(t *testing.T) {
 	if err := ps.machines[2].turn(ps.spaces[2], ps.machines[1]); err != nil {
 		t.Fatal(err)
 	}
-	ps.spaces[2].sets[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, nil)
+	ps.spaces[2].Sets()[0].HastenedDone(ps.machines[1].ID, ps.machines[1].ID, nil)
 	ps.must(t, 2, 1, digest...)
 	ps.wait(time.Second)
 	if with := ps.syncs(2); with != -1 {

@@ -31,11 +31,11 @@ func TestRestoredCopy(t *testing.T) {
 	for i := range c.ns {
 		c.want(i, "later", "stays")
 	}
-	if c.ns[2].sets[0].Collection().Recovering {
+	if c.ns[2].Sets()[0].Collection().Recovering {
 		t.Error("it still recovers")
 	}
 	kept := 0
-	for k := range c.ns[2].sets[0].Store.Kept(context.Background()) {
+	for k := range c.ns[2].Sets()[0].Store.Kept(context.Background()) {
 		if string(k.Record.Key) == "deleted" {
 			kept++
 		}
@@ -76,12 +76,12 @@ func (c *crew) copyOf(i int) (restore func()) {
 	return func() {
 		m := newMachine(i + 1)
 		m.clock = c.machines[i].clock
-		restored := must(m.open(ns.sets[0].Keys.Secret, state))
-		fill(c.t, &restored.sets[0].Part, data)
+		restored := must(m.open(ns.Sets()[0].Keys.Secret, state))
+		fill(c.t, &restored.Sets()[0].Part, data)
 		fill(c.t, &restored.Control, control)
 		must(0, restored.Close())
 		m.Forget(restored)
-		c.machines[i], c.ns[i] = m, must(m.open(ns.sets[0].Keys.Secret, state))
+		c.machines[i], c.ns[i] = m, must(m.open(ns.Sets()[0].Keys.Secret, state))
 	}
 }
 
@@ -122,7 +122,7 @@ func TestLapsedMemberReturnsToAReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.pass(time.Second)
-	must(c.ns[1].sets[0].Collect(context.Background()))
+	must(c.ns[1].Sets()[0].Collect(context.Background()))
 	c.want(1, "stays")
 	if _, _, err := c.machines[0].converse(c.ns[0], c.machines[1], Ask{Control: true}); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestLapsedMemberReturnsToAReader(t *testing.T) {
 			t.Errorf("%d has not heard that the member is back", i)
 		}
 	}
-	if n := c.ns[0].sets[0].Store.KeptCount(dbadapter.KeptSetAside); n == 0 {
+	if n := c.ns[0].Sets()[0].Store.KeptCount(dbadapter.KeptSetAside); n == 0 {
 		t.Error("the member's own record is not kept for a person")
 	}
 }
@@ -164,10 +164,10 @@ func TestRestoredCopyAmongReaders(t *testing.T) {
 	for i := range c.ns {
 		c.want(i, "stays")
 	}
-	if c.ns[0].sets[0].Collection().Recovering {
+	if c.ns[0].Sets()[0].Collection().Recovering {
 		t.Error("it still recovers")
 	}
-	if n := c.ns[0].sets[0].Store.KeptCount(dbadapter.KeptSetAside); n != 1 {
+	if n := c.ns[0].Sets()[0].Store.KeptCount(dbadapter.KeptSetAside); n != 1 {
 		t.Errorf("%d records kept for a person", n)
 	}
 }

@@ -19,7 +19,7 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 		left int
 	}{
 		"the writer deletes it": {func(a, b *machine, sa, sb *Namespace) error {
-			must(commit(sa.sets[0].Delete([]byte("k"))))
+			must(commit(sa.Sets()[0].Delete([]byte("k"))))
 			_, _, err := b.sync(sb, a, Ask{})
 			return err
 		}, 0},
@@ -50,14 +50,14 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 			}
 			a.clock = third.clock.Add(time.Minute)
 			a.turn(sa, third)
-			must(commit(sa.sets[0].Delete([]byte("k"))))
+			must(commit(sa.Sets()[0].Delete([]byte("k"))))
 			b.clock = a.clock
-			if _, _, err := b.sync(sb, a, Ask{}); err != nil || sb.sets[0].RejectedCount() != 0 {
-				return errors.Join(err, fmt.Errorf("%v is listed", sb.sets[0].Rejected()))
+			if _, _, err := b.sync(sb, a, Ask{}); err != nil || sb.Sets()[0].RejectedCount() != 0 {
+				return errors.Join(err, fmt.Errorf("%v is listed", sb.Sets()[0].Rejected()))
 			}
 			b.clock = noon // its clock goes wrong
-			r := must(dbadapter.Hash(sb.sets[0].Keys.Hasher, must(get(sc, "k"))))
-			verdicts := must(sb.sets[0].Admit(context.Background(), third.ID, 0, []dbadapter.Hashed{r})())
+			r := must(dbadapter.Hash(sb.Sets()[0].Keys.Hasher, must(get(sc, "k"))))
+			verdicts := must(sb.Sets()[0].Admit(context.Background(), third.ID, 0, []dbadapter.Hashed{r})())
 			if verdicts[0].Reason != wire.ReasonClock {
 				return fmt.Errorf("it was not refused: %v", verdicts)
 			}
@@ -77,15 +77,15 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 			}
 			a.clock = a.clock.Add(2 * sa.Members().Policy().MaxSkew)
 			must(put(sa, "k", "v"))
-			if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrRejected) || sb.sets[0].RejectedCount() != 1 {
-				t.Fatal(err, sb.sets[0].Rejected())
+			if _, _, err := b.sync(sb, a, Ask{}); !errors.Is(err, ErrRejected) || sb.Sets()[0].RejectedCount() != 1 {
+				t.Fatal(err, sb.Sets()[0].Rejected())
 			}
 			a.clock = a.clock.Add(time.Minute)
 			b.clock = a.clock
 			if err := c.then(a, b, sa, sb); err != nil {
 				t.Fatal(err)
 			}
-			if list := sb.sets[0].Rejected(); len(list) != c.left || sb.sets[0].RejectedCount() != c.left {
+			if list := sb.Sets()[0].Rejected(); len(list) != c.left || sb.Sets()[0].RejectedCount() != c.left {
 				t.Errorf("%v is listed", list)
 			}
 		})
@@ -95,7 +95,7 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 // Of the versions of a key, and of the keys of an index, that were refused, those go that are not
 // later than what is held.
 func TestRejectionsOfAKey(t *testing.T) {
-	h := crowding{must(newMachine(1).create("notes", Policy{}), error(nil)).sets[0].Keys.Hasher}
+	h := crowding{must(newMachine(1).create("notes", Policy{}), error(nil)).Sets()[0].Keys.Hasher}
 	var rs rejections
 	of := func(key string, minute int, value string) *dbadapter.Hashed {
 		r := dbadapter.Record{Key: []byte(key), Value: []byte(value), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(noon.Add(time.Duration(minute) * time.Minute)), Writer: 1}}

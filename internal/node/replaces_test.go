@@ -49,10 +49,10 @@ func TestWritesNameWhatTheyReplace(t *testing.T) {
 	sa.incarnation++
 	v4 := must(put(sa, "k", "4"))
 	want(must(get(sa, "k")), []dbadapter.Version{v1, v2}, []dbadapter.Version{v3})
-	batch := must(sa.sets[0].Write(draft("k", "5"), draft("l", "")))
+	batch := must(sa.Sets()[0].Write(draft("k", "5"), draft("l", "")))
 	must(commit(batch, nil))
 	v5 := batch.Version(0)
-	v6 := must(commit(sa.sets[0].Delete([]byte("k"))))
+	v6 := must(commit(sa.Sets()[0].Delete([]byte("k"))))
 	must(importAll(sa, []Item{{Key: []byte("k"), Value: []byte("7")}}))
 	last := must(get(sa, "k"))
 	want(last, []dbadapter.Version{v1, v2, v4, v5, v6}, []dbadapter.Version{v3})

@@ -73,9 +73,12 @@ func (ns *Namespace) own(r *dbadapter.Record) bool {
 // what is left. No version is used twice: the new ones, and all later ones, have a
 // new incarnation. Writes and admissions wait meanwhile: a scan of all records.
 func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
-	for _, set := range ns.sets {
+	ns.coming.Lock()
+	defer ns.coming.Unlock()
+	for _, set := range ns.Sets() {
 		set.commits.Lock()
 		defer set.commits.Unlock()
+		defer set.tenure.entered(noTerm)
 	}
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
@@ -83,7 +86,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 	clock := hlc.New(ns.node.Now)
 	clock.Observe(hlc.At(ns.node.Now().Add(ns.Members().Policy().MaxSkew)) - 1)
 	// What this node says of itself in the control namespace is from the future, too.
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		if err := set.restamping(clock); err != nil {
 			return 0, err
 		}
@@ -93,7 +96,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 		return 0, err
 	}
 	staying := control.staying
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		data := restamp{part: &set.Part, clock: clock, authorize: set.authorize}
 		err := data.all(ctx)
 		restamped, staying = restamped+data.done, max(staying, data.staying)
@@ -109,7 +112,7 @@ func (ns *Namespace) Restamp(ctx context.Context) (restamped int, err error) {
 		p.declined.forget()
 	}
 	ns.clock.Lower(hlc.Timestamp(greatest))
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		set.vouching.waiting.again() // what waited until its time comes is due earlier now
 		if err := set.restamped(); err != nil {
 			return restamped, err

@@ -74,7 +74,7 @@ func (m *clocked) open(t *testing.T) {
 
 func (m *clocked) put(t *testing.T, key, value string) (dbadapter.Version, error) {
 	t.Helper()
-	a, err := m.sets[0].Write(Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value)}})
+	a, err := m.Sets()[0].Write(Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func (m *clocked) put(t *testing.T, key, value string) (dbadapter.Version, error
 	if err != nil {
 		return dbadapter.Version{}, err
 	}
-	if _, err := a.Judge(m.sets[0].Store.Apply(t.Context(), writes)); err != nil {
+	if _, err := a.Judge(m.Sets()[0].Store.Apply(t.Context(), writes)); err != nil {
 		t.Fatal(err)
 	}
 	return a.Version(0), nil
@@ -91,7 +91,7 @@ func (m *clocked) put(t *testing.T, key, value string) (dbadapter.Version, error
 
 func (m *clocked) future(t *testing.T) (n int) {
 	t.Helper()
-	for _, err := range m.sets[0].Future(t.Context()) {
+	for _, err := range m.Sets()[0].Future(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,11 +179,11 @@ func TestRestampInBatches(t *testing.T) {
 	}
 	m.store = m.store.Reopen()
 	m.open(t)
-	if latest := m.sets[0].Store.Latest(); m.Ahead() != 0 || latest != v.Clock {
+	if latest := m.Sets()[0].Store.Latest(); m.Ahead() != 0 || latest != v.Clock {
 		t.Errorf("reopened: ahead by %s, the latest is of %s", m.Ahead(), latest.Time())
 	}
 
-	snap, err := m.sets[0].Store.Snapshot()
+	snap, err := m.Sets()[0].Store.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestRestampInBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		why := m.sets[0].examineAll(members, m.node.ID, m.now, hashed(m.Namespace, r))[0]
+		why := m.Sets()[0].examineAll(members, m.node.ID, m.now, hashed(m.Namespace, r))[0]
 		if string(r.Value) != want || used[r.Version] != "" || why != nil {
 			t.Errorf("%s has %d bytes, version %s, %v", key, len(r.Value), r.Version, why)
 		}
@@ -241,11 +241,11 @@ func TestRestampLeavesOthersAlone(t *testing.T) {
 	m.open(t)
 	m.now = m.now.Add(time.Hour)
 	other := dbadapter.Record{Key: []byte("other"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(m.now), Writer: 99, Incarnation: 1}}
-	hashed, err := dbadapter.Hash(m.sets[0].Keys.Hasher, other)
+	hashed, err := dbadapter.Hash(m.Sets()[0].Keys.Hasher, other)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.sets[0].Store.Apply(t.Context(), []dbadapter.Write{{Record: hashed}}); err != nil {
+	if _, err := m.Sets()[0].Store.Apply(t.Context(), []dbadapter.Write{{Record: hashed}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.put(t, "own", ""); err != nil {
@@ -255,7 +255,7 @@ func TestRestampLeavesOthersAlone(t *testing.T) {
 	if n, err := m.Restamp(t.Context()); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	for r := range m.sets[0].Future(t.Context()) {
+	for r := range m.Sets()[0].Future(t.Context()) {
 		if string(r.Key) != "other" || r.Own {
 			t.Errorf("from the future: %+v", r)
 		}

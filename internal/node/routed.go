@@ -70,11 +70,12 @@ func (ns *Namespace) routedGreeting() wire.Greeting {
 
 // held is this node's set of a shard, or nil.
 func (ns *Namespace) held(shard placement.Shard) *Set {
-	i := slices.IndexFunc(ns.sets, func(set *Set) bool { return set.shard == shard })
+	sets := ns.Sets()
+	i := slices.IndexFunc(sets, func(set *Set) bool { return set.shard == shard })
 	if i < 0 {
 		return nil
 	}
-	return ns.sets[i]
+	return sets[i]
 }
 
 // settled reports whether what this node does not hold of the set is not there, as far as
@@ -199,7 +200,11 @@ func (r *Routed) hold(ctx context.Context, q *wire.AskHold) (*wire.HoldAnswer, e
 			places, let = append(places, i), append(let, records[i])
 		}
 	}
-	if err := r.let(ctx, set, let, func(i int) *wire.HoldOutcome { return &answer.Outcomes[places[i]] }); err != nil {
+	err := r.let(ctx, set, let, func(i int) *wire.HoldOutcome { return &answer.Outcomes[places[i]] })
+	if away := r.ns.elsewhere(shard); errors.Is(err, ErrNotHost) && away != nil { // since just now
+		return &wire.HoldAnswer{Elsewhere: away}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return answer, nil
@@ -208,6 +213,7 @@ func (r *Routed) hold(ctx context.Context, q *wire.AskHold) (*wire.HoldAnswer, e
 // let admits records, and says what has become of each.
 func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, outcome func(i int) *wire.HoldOutcome) error {
 	a := set.arrived(r.ns.Members(), r.remote, 0, r.ns.node.Now(), records)
+	a.way, a.began = byRoute, set.tenure.term()
 	if err := set.let(ctx, set.past(), a); err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func TestRoutedReads(t *testing.T) {
 	sc := must(c.join(a, invite(sa, RoleRead)))
 	want := must(put(sa, "k", "v"))
 	must(put(sa, "gone", "v"))
-	must(commit(sa.sets[0].Delete([]byte("gone"))))
+	must(commit(sa.Sets()[0].Delete([]byte("gone"))))
 	for key, value := range map[string]string{"k": "v", "gone": "", "none": ""} {
 		got, err := c.read(t, sc, a, key)
 		if err != nil || !got.Host || !got.Settled || (got.Record == nil) != (key == "none") {
@@ -137,7 +137,7 @@ func TestRoutedWrites(t *testing.T) {
 		}
 	}
 	for _, ns := range []*Namespace{sa, sb} {
-		if n := ns.sets[0].Store.KeptCount(dbadapter.KeptConflict); n != 0 || string(must(get(ns, "k")).Value) != "third" {
+		if n := ns.Sets()[0].Store.KeptCount(dbadapter.KeptConflict); n != 0 || string(must(get(ns, "k")).Value) != "third" {
 			t.Errorf("%d conflicts", n)
 		}
 	}
@@ -146,7 +146,7 @@ func TestRoutedWrites(t *testing.T) {
 	if got, err := c.offer(t, sc, a, must(must(sc.Remote([]byte("dated"))).Make(draft("dated", "new")))); err != nil || !got.Held {
 		t.Errorf("over a dated one: %+v, %v", got, err)
 	}
-	if n := sa.sets[0].RejectedCount(); n != 0 || len(records(sc)) != 0 {
+	if n := sa.Sets()[0].RejectedCount(); n != 0 || len(records(sc)) != 0 {
 		t.Errorf("%d refusals are listed, and the writer holds %d records", n, len(records(sc)))
 	}
 }
@@ -182,8 +182,8 @@ func TestRoutedWritesAreAdmitted(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if n := len(records(sa)); n != 0 || sa.sets[0].RejectedCount() != 0 {
-		t.Errorf("%d records are held, %d refusals are listed", n, sa.sets[0].RejectedCount())
+	if n := len(records(sa)); n != 0 || sa.Sets()[0].RejectedCount() != 0 {
+		t.Errorf("%d records are held, %d refusals are listed", n, sa.Sets()[0].RejectedCount())
 	}
 	// A member that only reads may pass on what another one has signed.
 	if got, err := b.offer(t, sb, a, good); err != nil || !got.Held {
@@ -267,7 +267,7 @@ func TestRoutedQuestionsAreOfMembers(t *testing.T) {
 	if _, err := a.Routed(b.ID, &wire.Ask{Version: 9}); err != reconcile.ErrVersion {
 		t.Errorf("another version: %v", err)
 	}
-	if _, err := a.Routed(b.ID, must(sb.sets[0].Ask(a.ID, 0, &wire.AskSet{}))); !errors.Is(err, reconcile.ErrProtocol) {
+	if _, err := a.Routed(b.ID, must(sb.Sets()[0].Ask(a.ID, 0, &wire.AskSet{}))); !errors.Is(err, reconcile.ErrProtocol) {
 		t.Errorf("a question that is not routed: %v", err)
 	}
 	if asked, err := a.Asked(b.ID, question); err == nil {

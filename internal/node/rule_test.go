@@ -41,7 +41,7 @@ func TestOneRuleOfSignatures(t *testing.T) {
 	_, ns := newNotes(Policy{})
 	record := func(key string) dbadapter.Record {
 		r := dbadapter.Record{Key: []byte(key), Version: at(writer, 0)}
-		r.Signature = smallR(writer, SignedBytes(ns.sets[0].Keys.ID, &r))
+		r.Signature = smallR(writer, SignedBytes(ns.Sets()[0].Keys.ID, &r))
 		return r
 	}
 	if v := admit(ns, writer, record("alone"))[0]; v.Result != dbadapter.Applied {
@@ -69,7 +69,7 @@ func TestOneRuleOfSignatures(t *testing.T) {
 
 	sign := func(message []byte) ([]byte, error) { return smallR(1, message), nil }
 	founding := roster.Statement{Kind: roster.Found, Author: idOf(1), At: at(1, 0).Clock, Policy: roster.Policy{MaxSkew: DefaultMaxSkew}}
-	value, err := founding.Sign(ns.sets[0].Keys.ID, sign)
+	value, err := founding.Sign(ns.Sets()[0].Keys.ID, sign)
 	if err != nil {
 		t.Fatal(err)
 	}

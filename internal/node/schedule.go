@@ -30,6 +30,9 @@ type Schedule struct {
 type Turn struct {
 	Remote ID
 	Sets   []*Set
+	// Control are the namespaces that are cut into shards of which the two share no set. Their
+	// control namespaces are synced all the same (Namespace.Course).
+	Control []*Namespace
 }
 
 // lane is the background syncs with one peer.
@@ -79,24 +82,41 @@ func (s *Schedule) lane(remote ID) *lane {
 func (s *Schedule) partners(known func(ID) bool) []Turn {
 	s.node.mu.RLock()
 	defer s.node.mu.RUnlock()
-	shared := map[ID][]*Set{}
+	shared := map[ID]*Turn{}
 	for _, ns := range s.node.byID {
 		for _, m := range ns.Members().Members() {
 			if m.ID != s.node.ID && ns.PausedWith(m.ID) == nil {
-				shared[m.ID] = append(shared[m.ID], ns.sets...)
+				if shared[m.ID] == nil {
+					shared[m.ID] = &Turn{Remote: m.ID}
+				}
+				shared[m.ID].add(ns)
 			}
 		}
 	}
 	var turns []Turn
-	for id, list := range shared {
+	for id, t := range shared {
 		if !known(id) {
 			continue
 		}
-		slices.SortFunc(list, func(a, b *Set) int { return slices.Compare(a.Keys.ID[:], b.Keys.ID[:]) })
-		turns = append(turns, Turn{id, list})
+		slices.SortFunc(t.Sets, func(a, b *Set) int { return slices.Compare(a.Keys.ID[:], b.Keys.ID[:]) })
+		slices.SortFunc(t.Control, func(a, b *Namespace) int { return slices.Compare(a.id[:], b.id[:]) })
+		turns = append(turns, *t)
 	}
 	slices.SortFunc(turns, func(a, b Turn) int { return strings.Compare(string(a.Remote), string(b.Remote)) })
 	return turns
+}
+
+// add adds what is synced of a namespace.
+func (t *Turn) add(ns *Namespace) {
+	before := len(t.Sets)
+	for _, set := range ns.Sets() {
+		if set.With(t.Remote) {
+			t.Sets = append(t.Sets, set)
+		}
+	}
+	if len(t.Sets) == before {
+		t.Control = append(t.Control, ns)
+	}
 }
 
 // Next gives the next turn, while there is a place: background syncs take half
@@ -128,10 +148,19 @@ func (s *Schedule) Due(set *Set, remote ID, now time.Time) bool {
 	if set.agreed(remote) { // it locks what Wake is called with
 		return false
 	}
+	return s.due(&set.Part, remote, now)
+}
+
+// DueControl is Due for a control namespace of Turn.Control.
+func (s *Schedule) DueControl(ns *Namespace, remote ID, now time.Time) bool {
+	return s.due(&ns.Control, remote, now)
+}
+
+func (s *Schedule) due(p *Part, remote ID, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lane(remote)
-	r := l.of[set.Keys.ID]
+	r := l.of[p.Keys.ID]
 	return !now.Before(l.whole.until) && (r == nil || !now.Before(r.until))
 }
 
@@ -140,13 +169,22 @@ func (s *Schedule) Due(set *Set, remote ID, now time.Time) bool {
 // alone; a peer that is away rests with all. A sync that ran to its end and left
 // records declined has not failed: all others have travelled.
 func (s *Schedule) Note(set *Set, remote ID, now time.Time, reached bool, err error) {
+	s.noteSync(&set.Part, remote, now, reached, err)
+}
+
+// NoteControl is Note for a control namespace of Turn.Control.
+func (s *Schedule) NoteControl(ns *Namespace, remote ID, now time.Time, reached bool, err error) {
+	s.noteSync(&ns.Control, remote, now, reached, err)
+}
+
+func (s *Schedule) noteSync(p *Part, remote ID, now time.Time, reached bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.lane(remote)
-	r := l.of[set.Keys.ID]
+	r := l.of[p.Keys.ID]
 	if r == nil {
 		r = &rest{}
-		l.of[set.Keys.ID] = r
+		l.of[p.Keys.ID] = r
 	}
 	away := failed(err) && !reached && errors.Is(err, ErrUnreachable)
 	s.note(&l.whole, now, away)

@@ -29,9 +29,9 @@ func inLane(namespaces int) (m *machine, list []*Namespace) {
 func tries(m *machine, ns *Namespace, rounds int, reached bool, result error) (n int) {
 	for range rounds {
 		m.clock = m.clock.Add(m.Interval)
-		if m.Schedule.Due(ns.sets[0], idOf(other), m.clock) {
+		if m.Schedule.Due(ns.Sets()[0], idOf(other), m.clock) {
 			n++
-			m.Schedule.Note(ns.sets[0], idOf(other), m.clock, reached, result)
+			m.Schedule.Note(ns.Sets()[0], idOf(other), m.clock, reached, result)
 		}
 	}
 	return n
@@ -56,14 +56,14 @@ func TestRests(t *testing.T) {
 	if n := tries(m, ns[2], 100, false, ErrUnreachable); n < 8 || n > 40 {
 		t.Errorf("a peer that is away was tried %d times", n)
 	}
-	m.Schedule.Note(ns[2].sets[0], idOf(other), m.clock, false, ErrUnreachable)
+	m.Schedule.Note(ns[2].Sets()[0], idOf(other), m.clock, false, ErrUnreachable)
 	until := m.Schedule.lanes[idOf(other)].whole.until
-	if !until.After(m.clock) || m.Schedule.Due(ns[3].sets[0], idOf(other), until.Add(-1)) {
+	if !until.After(m.clock) || m.Schedule.Due(ns[3].Sets()[0], idOf(other), until.Add(-1)) {
 		t.Error("a peer that is away was tried for another namespace")
 	}
 	m.clock = until
-	m.Schedule.Note(ns[2].sets[0], idOf(other), m.clock, false, ErrDenied)
-	if !m.Schedule.Due(ns[3].sets[0], idOf(other), m.clock) {
+	m.Schedule.Note(ns[2].Sets()[0], idOf(other), m.clock, false, ErrDenied)
+	if !m.Schedule.Due(ns[3].Sets()[0], idOf(other), m.clock) {
 		t.Error("a second namespace rests with one that the peer denied before it left")
 	}
 	if n := tries(m, ns[3], 20, true, nil); n != 20 {
@@ -78,12 +78,12 @@ func TestRests(t *testing.T) {
 	}
 	// Success ends a rest at once: the next one is as short as the first.
 	tries(m, ns[4], 100, true, ErrDenied)
-	m.Schedule.Note(ns[4].sets[0], idOf(other), m.clock, true, nil)
-	if !m.Schedule.Due(ns[4].sets[0], idOf(other), m.clock) {
+	m.Schedule.Note(ns[4].Sets()[0], idOf(other), m.clock, true, nil)
+	if !m.Schedule.Due(ns[4].Sets()[0], idOf(other), m.clock) {
 		t.Error("after a success it rests")
 	}
-	m.Schedule.Note(ns[4].sets[0], idOf(other), m.clock, true, ErrDenied)
-	if r := m.Schedule.lanes[idOf(other)].of[ns[4].sets[0].Keys.ID]; r.length != m.Interval {
+	m.Schedule.Note(ns[4].Sets()[0], idOf(other), m.clock, true, ErrDenied)
+	if r := m.Schedule.lanes[idOf(other)].of[ns[4].Sets()[0].Keys.ID]; r.length != m.Interval {
 		t.Errorf("after a success and a failure the rest is %s", r.length)
 	}
 }
@@ -98,8 +98,8 @@ func TestRestsAreBounded(t *testing.T) {
 	var lengths []time.Duration
 	least, most := time.Duration(1<<62), time.Duration(0)
 	for i := range 500 {
-		s.Note(ns.sets[0], idOf(other), m.clock, true, errors.New("it fails"))
-		r := s.lanes[idOf(other)].of[ns.sets[0].Keys.ID]
+		s.Note(ns.Sets()[0], idOf(other), m.clock, true, errors.New("it fails"))
+		r := s.lanes[idOf(other)].of[ns.Sets()[0].Keys.ID]
 		if i < 9 {
 			lengths = append(lengths, r.length)
 		}
@@ -113,7 +113,7 @@ func TestRestsAreBounded(t *testing.T) {
 		if i > 9 {
 			least, most = min(least, rest), max(most, rest)
 		}
-		if s.Due(ns.sets[0], idOf(other), r.until.Add(-1)) || !s.Due(ns.sets[0], idOf(other), r.until) {
+		if s.Due(ns.Sets()[0], idOf(other), r.until.Add(-1)) || !s.Due(ns.Sets()[0], idOf(other), r.until) {
 			t.Fatalf("rest %d does not end when it should", i)
 		}
 		m.clock = r.until
@@ -125,12 +125,12 @@ func TestRestsAreBounded(t *testing.T) {
 		t.Errorf("of 490 long rests the shortest was %s, the longest %s", least, most)
 	}
 	// A change that may help ends them all.
-	s.Note(ns.sets[0], idOf(other), m.clock, true, errors.New("it fails"))
-	s.Note(list[1].sets[0], idOf(other), m.clock, false, ErrUnreachable)
-	if s.Due(ns.sets[0], idOf(other), m.clock) || s.Due(list[1].sets[0], idOf(other), m.clock) {
+	s.Note(ns.Sets()[0], idOf(other), m.clock, true, errors.New("it fails"))
+	s.Note(list[1].Sets()[0], idOf(other), m.clock, false, ErrUnreachable)
+	if s.Due(ns.Sets()[0], idOf(other), m.clock) || s.Due(list[1].Sets()[0], idOf(other), m.clock) {
 		t.Error("it does not rest")
 	}
-	if s.Wake(); !s.Due(ns.sets[0], idOf(other), m.clock) || !s.Due(list[1].sets[0], idOf(other), m.clock) {
+	if s.Wake(); !s.Due(ns.Sets()[0], idOf(other), m.clock) || !s.Due(list[1].Sets()[0], idOf(other), m.clock) {
 		t.Error("it rests after Wake")
 	}
 }
@@ -176,9 +176,9 @@ func TestTurns(t *testing.T) {
 		if seen[turn.Remote]++; !known(turn.Remote) || turn.Remote == m.ID {
 			t.Errorf("a turn of %s", turn.Remote)
 		}
-		want := a.sets
+		want := a.Sets()
 		if turn.Remote == idOf(6) {
-			want = append(want[:1:1], b.sets...)
+			want = append(want[:1:1], b.Sets()...)
 		}
 		if len(turn.Sets) != len(want) || slices.ContainsFunc(want, func(set *Set) bool { return !slices.Contains(turn.Sets, set) }) {
 			t.Errorf("a turn with %d sets", len(turn.Sets))

@@ -79,14 +79,14 @@ func TestCallersYield(t *testing.T) {
 	if atA, atB := answers(); atA != nil || atB != nil {
 		t.Errorf("neither calls: %v, %v", atA, atB)
 	}
-	quietly := sa.sets[0].Call(b.ID, Ask{DryRun: true})
-	quietly2 := sb.sets[0].Call(a.ID, Ask{DryRun: true})
+	quietly := sa.Sets()[0].Call(b.ID, Ask{DryRun: true})
+	quietly2 := sb.Sets()[0].Call(a.ID, Ask{DryRun: true})
 	if atA, atB := answers(); atA != nil || atB != nil {
 		t.Errorf("both call for a dry run: %v, %v", atA, atB)
 	}
 	quietly()
 	quietly2()
-	doneA, doneB := sa.sets[0].Call(b.ID, Ask{}), sb.sets[0].Call(a.ID, Ask{})
+	doneA, doneB := sa.Sets()[0].Call(b.ID, Ask{}), sb.Sets()[0].Call(a.ID, Ask{})
 	atA, atB := answers()
 	if (atA == nil) == (atB == nil) || !errors.Is(errors.Join(atA, atB), reconcile.ErrBusy) || (atA != nil) != (a.ID < b.ID) {
 		t.Errorf("both call: %v, %v", atA, atB)

@@ -33,15 +33,16 @@ type Set struct {
 	deaf atomic.Bool
 	// hastening are the syncs that pushes bring about.
 	hastening hastening
+	tenure    tenure
 }
 
 // Shard is the set's number among the shards of the namespace; 0 if that has none.
 func (set *Set) Shard() placement.Shard { return set.shard }
 
 // open opens the set's records.
-func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys, o *Opening) error {
-	set.Part.set, set.committed = set, o.Committed
-	return set.Part.open(ctx, ns, keys, o.Store)
+func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) error {
+	set.Part.set, set.committed = set, ns.coming.committed
+	return set.Part.open(ctx, ns, keys, ns.coming.store)
 }
 
 // observe is told of each commit.

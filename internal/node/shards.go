@@ -3,7 +3,6 @@ package node
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -22,6 +21,8 @@ type ShardState struct {
 	Vouched  Vouched         `cbor:"2,keyasint"`           // as State.Vouched
 	FilledTo []byte          `cbor:"3,keyasint,omitempty"` // as State.FilledTo
 	Log      []byte          `cbor:"4,keyasint,omitempty"` // the id of its change log, as in State.Logs
+	// Dropped: the node holds the shard no longer, and its records are being deleted.
+	Dropped bool `cbor:"5,keyasint,omitempty"`
 }
 
 // Sharded reports whether the namespace is cut into shards.
@@ -69,8 +70,8 @@ func (s *State) validateShards() error {
 	return nil
 }
 
-// Parts are the keys of all that the node holds of the namespace: of its sets, by shard,
-// and of the control namespace, which is the last one.
+// Parts are the keys of all that the node has of the namespace: of its sets, by shard, also
+// of those that are being deleted, and of the control namespace, which is the last one.
 func (s *State) Parts(secret dbadapter.Secret) (all []reconcile.Keys) {
 	if !s.Sharded() {
 		all = append(all, reconcile.DeriveKeys(secret, s.Creator))
@@ -86,10 +87,19 @@ func (s *State) find(shard placement.Shard) (at int, held bool) {
 	return slices.BinarySearchFunc(s.Shards, shard, func(one ShardState, shard placement.Shard) int { return int(one.Shard) - int(shard) })
 }
 
-// hold makes the node one that holds a shard: its set begins as the namespace did.
+// hold makes the node one that holds a shard, and that may lack what the members held of it.
 func (s *State) hold(shard placement.Shard) {
 	if at, held := s.find(shard); !held {
-		s.Shards = slices.Insert(s.Shards, at, ShardState{Shard: shard, Vouched: s.Vouched.clone()})
+		one := ShardState{Shard: shard, Vouched: s.Vouched.clone()}
+		one.Vouched.Recovering = true
+		s.Shards = slices.Insert(s.Shards, at, one)
+	}
+}
+
+// forget ends what is kept of a shard.
+func (s *State) forget(shard placement.Shard) {
+	if at, held := s.find(shard); held {
+		s.Shards = slices.Delete(s.Shards, at, at+1)
 	}
 }
 
@@ -109,7 +119,7 @@ func (set *Set) in(s *State) *ShardState {
 	}
 	at, held := s.find(set.shard)
 	if !held {
-		panic(fmt.Sprintf("the set of shard %d is open, and the state does not hold it", set.shard)) // a bug
+		return &ShardState{Shard: set.shard} // the set was discarded, and a sync of it ends
 	}
 	return &s.Shards[at]
 }

@@ -50,11 +50,11 @@ func newShardCrew(t *testing.T, held ...[]placement.Shard) *shardCrew {
 // set is a machine's set of a shard.
 func (c *shardCrew) set(i int, shard placement.Shard) *Set {
 	c.t.Helper()
-	at := slices.IndexFunc(c.ns[i].sets, func(s *Set) bool { return s.Shard() == shard })
+	at := slices.IndexFunc(c.ns[i].Sets(), func(s *Set) bool { return s.Shard() == shard })
 	if at < 0 {
 		c.t.Fatalf("%d holds no shard %d", i, shard)
 	}
-	return c.ns[i].sets[at]
+	return c.ns[i].Sets()[at]
 }
 
 func (c *shardCrew) put(i int, shard placement.Shard, key string) dbadapter.Version {
@@ -165,15 +165,18 @@ func TestShardsAreSetsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What a member pledges, and what a node collects, is of one shard; a shard is collected
-// only where each member has said that it holds it.
+// What a member pledges, and what a node collects, is of one shard. While no layout says who
+// the hosts are, a shard waits for all members: each may hold it.
 func TestShardsAreCollectedApart(t *testing.T) {
 	c := newShardCrew(t, []placement.Shard{0, 1}, []placement.Shard{0, 1}, []placement.Shard{0})
 	for shard := range placement.Shard(2) {
 		c.put(0, shard, "k")
 		must(commit(c.set(0, shard).Delete([]byte("k"))))
 	}
-	c.rounds(12)
+	c.rounds(6)
+	if _, _, err := c.ns[0].Layout(); !errors.Is(err, ErrNoLayout) {
+		t.Fatal(err)
+	}
 	for i := range c.machines {
 		if got := c.keys(i, 0); got != nil {
 			t.Errorf("%d holds %q of shard 0: %+v", i, got, c.set(i, 0).Collection())
@@ -200,6 +203,45 @@ func TestShardsAreCollectedApart(t *testing.T) {
 	}
 	if want := map[string]bool{"0 of 0": true, "1 of 0": true, "2 of 0": true, "0 of 1": true, "1 of 1": true}; !reflect.DeepEqual(pledges, want) {
 		t.Errorf("pledges %v", pledges)
+	}
+}
+
+// Once the members have said which shards they hold, a shard waits for its hosts alone.
+func TestShardIsCollectedByItsHosts(t *testing.T) {
+	w := newMovers(t, 3, 4)
+	w.settle()
+	for n := range 20 {
+		for i := range w.all {
+			w.put(i, fmt.Sprint("k", n))
+		}
+	}
+	deleted := 0
+	for key := range w.acked {
+		for _, m := range w.all {
+			if set := m.held(w.home(key)); set != nil && m.has(w.home(key), key, w.acked[key]) {
+				must(commit(set.Delete([]byte(key))))
+				deleted++
+				break
+			}
+		}
+	}
+	clear(w.acked)
+	w.settle()
+	if deleted < 10 {
+		t.Errorf("%d deletes say little", deleted)
+	}
+	for i, m := range w.all {
+		for _, set := range m.ns.Sets() {
+			if _, records, _ := set.Live.State(); records != 0 {
+				t.Errorf("%d still holds %d records of shard %d: %+v", i, records, set.shard, set.Collection())
+			}
+		}
+		held := (*w.all[0].ns.holding.Load())[m.ID]
+		for s := range placement.Shard(w.rule.Shards) {
+			if held.has(s) != (m.held(s) != nil) {
+				t.Errorf("%d has said of shard %d that it holds it: %v", i, s, held.has(s))
+			}
+		}
 	}
 }
 

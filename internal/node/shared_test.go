@@ -43,7 +43,7 @@ func TestNamespaceIsShared(t *testing.T) {
 	}
 	run(func(i int) error { return second(put(sa, fmt.Sprint("alone", i), "")) })
 	run(func(i int) error {
-		return second(commit(sa.sets[0].Write(draft(fmt.Sprint("batch", i), ""), draft("put0", ""))))
+		return second(commit(sa.Sets()[0].Write(draft(fmt.Sprint("batch", i), ""), draft("put0", ""))))
 	})
 	run(func(i int) error {
 		return second(importAll(sa, []Item{{Key: fmt.Append(nil, "dated", i), Time: noon}, {Key: fmt.Append(nil, "import", i)}}))
@@ -51,15 +51,15 @@ func TestNamespaceIsShared(t *testing.T) {
 	run(func(i int) error {
 		good := signedBy(2, sa, dbadapter.Record{Key: fmt.Append(nil, "admitted", i), Version: at(2, 0)})
 		bad := dbadapter.Record{Key: fmt.Append(nil, "refused", i), Version: at(2, 0)}
-		_, err := sa.sets[0].Admit(context.Background(), b.ID, 0, hashed(sa, good, bad))()
+		_, err := sa.Sets()[0].Admit(context.Background(), b.ID, 0, hashed(sa, good, bad))()
 		return err
 	})
 	run(func(i int) error {
-		sa.sets[0].Rejected()
+		sa.Sets()[0].Rejected()
 		sa.Ahead()
 		a.Schedule.Begin(a.IsMember)
 		if turn, ok := a.Schedule.Next(); ok {
-			a.Schedule.Note(sa.sets[0], turn.Remote, noon, true, nil)
+			a.Schedule.Note(sa.Sets()[0], turn.Remote, noon, true, nil)
 			a.Schedule.Done(turn)
 		}
 		return setRole(sa, idOf(10+i), RoleRead)
@@ -92,8 +92,8 @@ func TestNamespaceIsShared(t *testing.T) {
 			}
 		}
 	}
-	if got := len(sa.Members().Members()); got != 2+rounds || sa.sets[0].RejectedCount() != rounds {
-		t.Errorf("%d members, %d rejections", got, sa.sets[0].RejectedCount())
+	if got := len(sa.Members().Members()); got != 2+rounds || sa.Sets()[0].RejectedCount() != rounds {
+		t.Errorf("%d members, %d rejections", got, sa.Sets()[0].RejectedCount())
 	}
 }
 

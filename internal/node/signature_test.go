@@ -93,16 +93,16 @@ func TestSignedBytesAreInjective(t *testing.T) {
 func TestSign(t *testing.T) {
 	m, ns := newNotes(Policy{})
 	must(put(ns, "k", "v"))
-	im := ns.sets[0].Import()
+	im := ns.Sets()[0].Import()
 	im.Add(&Item{Key: []byte("dated"), Time: noon})
-	if _, err := ns.sets[0].Store.Apply(t.Context(), must(im.Cut().Writes())); err != nil {
+	if _, err := ns.Sets()[0].Store.Apply(t.Context(), must(im.Cut().Writes())); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range records(ns) {
-		if want := map[bool]dbadapter.WriterID{true: writerOf(1)}[string(r.Key) == "dated"]; r.Signer != want || !ns.sets[0].signed(m.ID, &r) {
+		if want := map[bool]dbadapter.WriterID{true: writerOf(1)}[string(r.Key) == "dated"]; r.Signer != want || !ns.Sets()[0].signed(m.ID, &r) {
 			t.Errorf("%q: signer %s, signature %x", r.Key, r.Signer, r.Signature)
 		}
-		if ns.sets[0].signed(idOf(other), &r) || ns.sets[0].signed("no id", &r) {
+		if ns.Sets()[0].signed(idOf(other), &r) || ns.Sets()[0].signed("no id", &r) {
 			t.Error("the signature is another's, too")
 		}
 	}
@@ -127,7 +127,7 @@ func TestSignTogether(t *testing.T) {
 	}
 	must(importAll(ns, items))
 	for _, r := range records(ns) {
-		if dated := r.Version.Writer == 0; !ns.sets[0].signed(m.ID, &r) || dated != (r.Signer == writerOf(1)) {
+		if dated := r.Version.Writer == 0; !ns.Sets()[0].signed(m.ID, &r) || dated != (r.Signer == writerOf(1)) {
 			t.Errorf("%q: signer %s, signature %x", r.Key, r.Signer, r.Signature)
 		}
 	}
@@ -138,7 +138,7 @@ func TestSignTogether(t *testing.T) {
 func BenchmarkSignature(b *testing.B) {
 	m, ns := newNotes(Policy{})
 	r := signedBy(1, ns, dbadapter.Record{Key: make([]byte, 32), Value: make([]byte, 256)})
-	message := SignedBytes(ns.sets[0].Keys.ID, &r)
+	message := SignedBytes(ns.Sets()[0].Keys.ID, &r)
 	b.Run("sign", func(b *testing.B) {
 		for b.Loop() {
 			must(m.Sign(message))
@@ -146,7 +146,7 @@ func BenchmarkSignature(b *testing.B) {
 	})
 	b.Run("verify", func(b *testing.B) {
 		for b.Loop() {
-			if !ns.sets[0].signed(m.ID, &r) {
+			if !ns.Sets()[0].signed(m.ID, &r) {
 				b.Fatal("not signed")
 			}
 		}

@@ -17,7 +17,7 @@ func TestFound(t *testing.T) {
 	m := newMachine(1)
 	ns := m.create("notes", Policy{})
 	if l := ns.Members(); l.Policy() != (Policy{MaxSkew: DefaultMaxSkew}) || l.Name() != "notes" || len(l.Members()) != 1 ||
-		l.Members()[0].ID != m.ID || l.Role(m.ID) != RoleAdmin || ns.sets[0].Keys.ID != dbadapter.NamespaceIDOf(ns.sets[0].Keys.Secret, []byte(m.ID)) {
+		l.Members()[0].ID != m.ID || l.Role(m.ID) != RoleAdmin || ns.Sets()[0].Keys.ID != dbadapter.NamespaceIDOf(ns.Sets()[0].Keys.Secret, []byte(m.ID)) {
 		t.Errorf("%+v", l.Members())
 	}
 	longest := strings.Repeat("x", MaxName)

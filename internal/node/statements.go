@@ -178,7 +178,7 @@ func (ns *Namespace) declareLocked(ctx context.Context, d roster.Draft) error {
 		return err
 	}
 	_, refused, err := ns.take(ctx, [][]byte{value})
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		set.tellMore() // writes that go on would put the digest off
 	}
 	return errors.Join(err, errors.Join(refused...))

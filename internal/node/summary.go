@@ -186,7 +186,7 @@ func (n *Node) KeepSummaries(ctx context.Context, now time.Duration) error {
 // which then replays nothing, and goes on with the clock where it was.
 func (ns *Namespace) Rest(ctx context.Context) error {
 	failed := ns.keepSummaries(ctx, 0, true)
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		failed = errors.Join(failed, set.lowerCeiling(ctx))
 	}
 	return failed

@@ -12,7 +12,7 @@ func TestVersionsPassTau(t *testing.T) {
 	a := newMachine(1)
 	ns := a.create("notes", Policy{})
 	a.clock = noon.Add(time.Minute)
-	tau := must(ns.sets[0].tau(t.Context()))
+	tau := must(ns.Sets()[0].tau(t.Context()))
 	if tau == 0 {
 		t.Fatal("it vouches for nothing")
 	}
@@ -23,7 +23,7 @@ func TestVersionsPassTau(t *testing.T) {
 	if err := ns.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ns = must(a.open(ns.sets[0].Keys.Secret, must(DecodeState(must(ns.Members().state.Encode())))))
+	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.Members().state.Encode())))))
 	if v := must(ns.nextVersion()); v.Clock <= tau {
 		t.Errorf("opened again, it makes the version %s", v)
 	}
@@ -34,7 +34,7 @@ func TestVersionsPassTau(t *testing.T) {
 func TestReadingOfAnEarlierList(t *testing.T) {
 	c := newCrew(t, 2)
 	ns, m := c.ns[0], c.machines[0]
-	if s := must(ns.sets[0].stand(t.Context())); s.tau == 0 {
+	if s := must(ns.Sets()[0].stand(t.Context())); s.tau == 0 {
 		t.Fatal("it vouches for nothing")
 	}
 	now := m.Now
@@ -45,7 +45,7 @@ func TestReadingOfAnEarlierList(t *testing.T) {
 		}
 		return now()
 	}
-	if s := must(ns.sets[0].stand(t.Context())); s.tau != 0 || s.list != ns.Members().Digest() {
+	if s := must(ns.Sets()[0].stand(t.Context())); s.tau != 0 || s.list != ns.Members().Digest() {
 		t.Errorf("it greets with the reading %d and the list %x, which is %x now", s.tau, s.list, ns.Members().Digest())
 	}
 }
@@ -56,11 +56,11 @@ func TestClockAfterAnOrderlyRestart(t *testing.T) {
 	a := newMachine(1)
 	ns := a.create("notes", Policy{})
 	a.clock = noon.Add(time.Minute)
-	tau := must(ns.sets[0].tau(t.Context()))
+	tau := must(ns.Sets()[0].tau(t.Context()))
 	if err := errors.Join(ns.Rest(t.Context()), ns.Close()); err != nil {
 		t.Fatal(err)
 	}
-	ns = must(a.open(ns.sets[0].Keys.Secret, must(DecodeState(must(ns.Members().state.Encode())))))
+	ns = must(a.open(ns.Sets()[0].Keys.Secret, must(DecodeState(must(ns.Members().state.Encode())))))
 	v := must(ns.nextVersion())
 	if ahead := v.Clock.Time().Sub(a.clock); ahead > time.Second || v.Clock <= tau {
 		t.Errorf("opened again, it makes the version %s, %s ahead; it has vouched for %d", v, ahead, tau)

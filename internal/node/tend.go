@@ -19,12 +19,12 @@ func (n *Node) Tend(ctx context.Context) error {
 // Tend does what has become due in the namespace. A driver calls it with each round
 // of the schedule. It may read all records.
 func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		set.Live.Rest()
 	}
-	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx), ns.tendLayout(ctx))
+	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx), ns.tendLayout(ctx), ns.tellHolding(ctx))
 	var all Swept
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		swept, err := set.tend(ctx)
 		all, failed = all.Plus(swept), errors.Join(failed, err)
 	}

@@ -24,7 +24,7 @@ func TestTurnOfASyncThatDoesNotBegin(t *testing.T) {
 		unopened := errors.New("too many open files")
 		empty.unopened = unopened
 		if calls {
-			_, err := ns.sets[0].Initiate(t.Context(), c.machines[0].ID, Ask{}, nil)
+			_, err := ns.Sets()[0].Initiate(t.Context(), c.machines[0].ID, Ask{}, nil)
 			if !errors.Is(err, unopened) {
 				t.Fatal(err)
 			}
@@ -32,7 +32,7 @@ func TestTurnOfASyncThatDoesNotBegin(t *testing.T) {
 			t.Fatal(err, theirs)
 		}
 		empty.unopened = nil
-		if mine, _, err := empty.follow(c.machines[1], ns.sets[0].Course(c.machines[1].ID, Ask{})); err != nil || mine.Applied != 40 {
+		if mine, _, err := empty.follow(c.machines[1], ns.Sets()[0].Course(c.machines[1].ID, Ask{})); err != nil || mine.Applied != 40 {
 			t.Errorf("calls: %v: the next peer: %v, %+v", calls, err, mine)
 		}
 	}
@@ -96,7 +96,7 @@ func TestTurnBeforeCells(t *testing.T) {
 			}
 		}
 		ns := c.ns[2]
-		done, err := ns.sets[0].turn.take(c.machines[0].ID, false, ns.sets[0].turn.since(c.machines[0].ID, false), true, c.machines[2].Now)
+		done, err := ns.Sets()[0].turn.take(c.machines[0].ID, false, ns.Sets()[0].turn.since(c.machines[0].ID, false), true, c.machines[2].Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,8 +123,8 @@ func TestTurnBeforeCells(t *testing.T) {
 // known, and counts for no sync that began before.
 func TestTurnTakenForNothing(t *testing.T) {
 	ns := newMachine(1).create("notes", Policy{})
-	other := &Conversation{part: &ns.sets[0].Part, remote: "b", since: ns.sets[0].turn.since("b", false)}
-	c := &Conversation{part: &ns.sets[0].Part, remote: "a", since: ns.sets[0].turn.since("a", false)}
+	other := &Conversation{part: &ns.Sets()[0].Part, remote: "b", since: ns.Sets()[0].turn.since("b", false)}
+	c := &Conversation{part: &ns.Sets()[0].Part, remote: "a", since: ns.Sets()[0].turn.since("a", false)}
 	if err := c.expect(turnFrom); err != nil {
 		t.Fatal(err)
 	}

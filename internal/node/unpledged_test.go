@@ -37,7 +37,7 @@ func TestMemberThatNeverPledges(t *testing.T) {
 	}
 	serials := func() (sum uint64) {
 		for _, ns := range c.ns[:2] {
-			sum += ns.sets[0].vouching.mark.Serial
+			sum += ns.Sets()[0].vouching.mark.Serial
 		}
 		return sum
 	}
@@ -55,27 +55,27 @@ func TestMemberThatNeverPledges(t *testing.T) {
 		t.Errorf("%d pledges of others while nothing has changed, after %d", more, before)
 	}
 	for i, ns := range c.ns[:2] {
-		held := ns.sets[0].Collection()
+		held := ns.Sets()[0].Collection()
 		if held.Waiting == 0 || !held.Floor.IsZero() || len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID ||
 			!strings.Contains(held.Holding[0].Reason, "has not said what it holds") || held.Holding[0].Heard.IsZero() {
 			t.Errorf("%d: %+v", i, held)
 		}
-		if said := len(ns.sets[0].vouching.mark.said); said != 2 {
+		if said := len(ns.Sets()[0].vouching.mark.said); said != 2 {
 			t.Errorf("%d holds the pledges of %d members", i, said)
 		}
 	}
 	// A pledge under another list, or beyond its own time, does not count.
 	for what, p := range map[string]Pledge{
 		"another list":  {List: [16]byte{1}, Vector: make([]dbadapter.Timestamp, 3), Serial: 1},
-		"a short list":  {List: c.ns[2].sets[0].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 1), Serial: 2},
-		"of the future": {List: c.ns[2].sets[0].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 3), Promised: ^dbadapter.Timestamp(0), Serial: 3},
+		"a short list":  {List: c.ns[2].Sets()[0].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 1), Serial: 2},
+		"of the future": {List: c.ns[2].Sets()[0].vouching.mark.list, Vector: make([]dbadapter.Timestamp, 3), Promised: ^dbadapter.Timestamp(0), Serial: 3},
 	} {
 		value := must(p.encode())
-		if err := c.ns[2].say(t.Context(), c.ns[2].sets[0].pledgeKey(), value); err != nil {
+		if err := c.ns[2].say(t.Context(), c.ns[2].Sets()[0].pledgeKey(), value); err != nil {
 			t.Fatal(err)
 		}
 		rounds(2)
-		if held := c.ns[0].sets[0].Collection(); len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || !held.Floor.IsZero() {
+		if held := c.ns[0].Sets()[0].Collection(); len(held.Holding) != 1 || held.Holding[0].Member != c.machines[2].ID || !held.Floor.IsZero() {
 			t.Errorf("%s: %+v", what, held)
 		}
 	}

@@ -104,6 +104,9 @@ func (set *Set) startVouching(ctx context.Context, s *State) error {
 // returns. What could not be made durable is taken back, but for a recovery, which
 // is the safe side. updating is held, or the namespace is being opened.
 func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
+	if set.tenure.ended() {
+		return dbadapter.ErrClosed
+	}
 	v := &set.vouching
 	before := v.mark.Vouched.clone()
 	changed := fn(&v.mark) || v.unsaved
@@ -129,12 +132,8 @@ func (set *Set) vouch(fn func(w *watermark) (changed bool)) error {
 // relist takes the list of members as it is now.
 func (set *Set) relist(w *watermark) (changed bool) {
 	members := set.ns.Members()
-	active := members.Active()
-	ids := make([]ID, len(active))
-	for i := range active {
-		ids[i] = active[i].ID
-	}
-	return w.relist(members.Digest(), ids, members.alone(set.ns.node.ID), uint64(members.Epoch(set.ns.node.ID)),
+	list, active := set.waitedFor(members)
+	return w.relist(list, active, members.alone(set.ns.node.ID), uint64(members.Epoch(set.ns.node.ID)),
 		dbadapter.Timestamp(set.ns.clock.Latest())+1)
 }
 
@@ -205,9 +204,19 @@ func (set *Set) mayPledge() bool {
 // says which of their clocks come too late: members may have collected up to them.
 // commits is held.
 func (set *Set) hold(clock dbadapter.Timestamp) error {
-	at := dbadapter.Timestamp(set.ns.clock.Latest()) + 1 // a snapshot from now on
+	at := set.snapshotFromNow()
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock()
+	return set.holdLocked(clock, at)
+}
+
+// snapshotFromNow is a reading that only a snapshot from now on greets with. commits is held.
+func (set *Set) snapshotFromNow() dbadapter.Timestamp {
+	return dbadapter.Timestamp(set.ns.clock.Latest()) + 1
+}
+
+// holdLocked is hold for a caller that holds updating, too.
+func (set *Set) holdLocked(clock, at dbadapter.Timestamp) error {
 	return set.vouch(func(w *watermark) bool {
 		if slices.ContainsFunc(w.Holds, func(h Hold) bool { return h.Clock <= clock && at <= h.At }) {
 			return false
@@ -221,7 +230,7 @@ func (set *Set) hold(clock dbadapter.Timestamp) error {
 func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
-	for _, set := range ns.sets {
+	for _, set := range ns.Sets() {
 		promise = max(promise, set.vouching.mark.Pledged)
 	}
 	return promise

@@ -18,13 +18,13 @@ import (
 // why asks another machine and explains.
 func (m *machine) why(t *testing.T, ns *Namespace, other *machine, key string) Why {
 	t.Helper()
-	q := must(ns.sets[0].HeldQuestion([]byte(key)))
+	q := must(ns.Sets()[0].HeldQuestion([]byte(key)))
 	answer, _, err := m.ask(ns, other, q)
 	if err != nil {
-		return ns.sets[0].Unanswered(other.ID, q, err)
+		return ns.Sets()[0].Unanswered(other.ID, q, err)
 	}
-	there := other.Namespace(ns.sets[0].Keys.ID)
-	return must(ns.sets[0].Explain(other.ID, q, &wire.Reply{Greeting: there.sets[0].introduce(), Answer: answer}))
+	there := other.Namespace(ns.Sets()[0].Keys.ID)
+	return must(ns.Sets()[0].Explain(other.ID, q, &wire.Reply{Greeting: there.Sets()[0].introduce(), Answer: answer}))
 }
 
 func (w *Why) has(kinds ...CauseKind) bool {
@@ -65,8 +65,8 @@ func TestRestOfADistantVersion(t *testing.T) {
 	if _, _, err := a.sync(sa, b, Ask{}); !errors.Is(err, ErrRejected) {
 		t.Fatalf("a record of the future was taken: %v", err)
 	}
-	q := must(sa.sets[0].HeldQuestion([]byte("k")))
-	reason, rest := sa.sets[0].restsWith(b.ID, sb.Members().Digest(), &q.Held, q.Digest)
+	q := must(sa.Sets()[0].HeldQuestion([]byte("k")))
+	reason, rest := sa.Sets()[0].restsWith(b.ID, sb.Members().Digest(), &q.Held, q.Digest)
 	if reason != wire.ReasonClock || rest != wire.MaxRest*time.Millisecond {
 		t.Errorf("%v, %s", reason, rest)
 	}
@@ -147,9 +147,9 @@ func TestWhyForetellsTheSync(t *testing.T) {
 				if random.IntN(3) == 0 {
 					d.TTL = time.Duration(1+random.IntN(20)) * time.Second
 				}
-				_, _ = commit(sets[n].sets[0].Write(d))
+				_, _ = commit(sets[n].Sets()[0].Write(d))
 			case 4:
-				_, _ = commit(sets[n].sets[0].Delete([]byte(key)))
+				_, _ = commit(sets[n].Sets()[0].Delete([]byte(key)))
 			case 5:
 				ms[n].clock = ms[n].clock.Add(time.Duration(random.IntN(900)-300) * time.Second)
 			case 6:
@@ -277,14 +277,14 @@ func TestConfirms(t *testing.T) {
 	sb := must(b.join(a, invite(sa, RoleWrite)))
 	confirmed := func(v dbadapter.Version) error {
 		t.Helper()
-		q := must(sb.sets[0].VersionQuestion([]byte("k"), v))
+		q := must(sb.Sets()[0].VersionQuestion([]byte("k"), v))
 		answer, _, err := b.ask(sb, a, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return sb.sets[0].Confirms(a.ID, q, &wire.Reply{Greeting: sa.sets[0].introduce(), Answer: answer})
+		return sb.Sets()[0].Confirms(a.ID, q, &wire.Reply{Greeting: sa.Sets()[0].introduce(), Answer: answer})
 	}
-	if _, err := sb.sets[0].VersionQuestion([]byte("k"), dbadapter.Version{}); !errors.Is(err, dbadapter.ErrNotFound) {
+	if _, err := sb.Sets()[0].VersionQuestion([]byte("k"), dbadapter.Version{}); !errors.Is(err, dbadapter.ErrNotFound) {
 		t.Errorf("nothing to wait for: %v", err)
 	}
 	v1 := must(put(sb, "k", "1"))
@@ -311,21 +311,21 @@ func TestConfirms(t *testing.T) {
 		t.Errorf("gone there: %v", err)
 	}
 	// Two nodes with one identity can give one version to two contents.
-	q := must(sb.sets[0].HeldQuestion([]byte("k")))
+	q := must(sb.Sets()[0].HeldQuestion([]byte("k")))
 	answer := &wire.KeyAnswer{Held: q.Held, Digest: q.Digest}
-	reply := &wire.Reply{Greeting: sa.sets[0].introduce(), Answer: answer}
-	if err := sb.sets[0].Confirms(a.ID, q, reply); err != nil {
+	reply := &wire.Reply{Greeting: sa.Sets()[0].introduce(), Answer: answer}
+	if err := sb.Sets()[0].Confirms(a.ID, q, reply); err != nil {
 		t.Errorf("the same there: %v", err)
 	}
 	answer.Digest[0]++
-	if err := sb.sets[0].Confirms(a.ID, q, reply); !errors.Is(err, errNotThere) {
+	if err := sb.Sets()[0].Confirms(a.ID, q, reply); !errors.Is(err, errNotThere) {
 		t.Errorf("another content of the version there: %v", err)
 	}
-	sum := sa.sets[0].SetQuestion()
+	sum := sa.Sets()[0].SetQuestion()
 	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sum.Sum}}); err != nil {
 		t.Error(err)
 	}
-	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sb.sets[0].SetQuestion().Sum}}); !errors.Is(err, errNotThere) {
+	if err := ConfirmsSet(sum, &wire.Reply{Answer: &wire.SetAnswer{Sum: sb.Sets()[0].SetQuestion().Sum}}); !errors.Is(err, errNotThere) {
 		t.Error(err)
 	}
 }

@@ -77,17 +77,23 @@ func (set *Set) Delete(key []byte) (*Attempt, error) {
 // Hold takes the set's commits for the attempt: versions are made and
 // committed while it is held. release gives them back.
 func (a *Attempt) Hold() (release func()) {
+	l, unlock := &a.set.commits, a.set.commits.Unlock
 	if len(a.drafts) == 1 {
-		a.set.commits.single()
-		return a.set.commits.RUnlock
+		l.single()
+		unlock = l.RUnlock
+	} else {
+		l.Lock()
 	}
-	a.set.commits.Lock()
-	return a.set.commits.Unlock
+	term := a.set.tenure.term()
+	return func() { a.set.tenure.entered(term); unlock() }
 }
 
 // Writes gives the drafts versions of now and signs them.
 func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 	a.tries++
+	if err := a.set.takes(); err != nil {
+		return nil, err
+	}
 	snap, err := a.set.Store.Snapshot()
 	if err != nil {
 		return nil, err

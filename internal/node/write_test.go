@@ -23,7 +23,7 @@ func TestWrite(t *testing.T) {
 	conditional := func(key, value string, held dbadapter.Version) error {
 		d := draft(key, value)
 		d.If = &held
-		_, err := commit(ns.sets[0].Write(d))
+		_, err := commit(ns.Sets()[0].Write(d))
 		return err
 	}
 	if err := conditional("k", "2", dbadapter.Version{}); !errors.Is(err, dbadapter.ErrConflict) || !strings.Contains(err.Error(), first.String()) {
@@ -38,14 +38,14 @@ func TestWrite(t *testing.T) {
 	if err := conditional("l", "1", dbadapter.Version{}); err != nil {
 		t.Error(err)
 	}
-	if _, err := commit(ns.sets[0].Delete([]byte("m"))); !errors.Is(err, dbadapter.ErrNotFound) {
+	if _, err := commit(ns.Sets()[0].Delete([]byte("m"))); !errors.Is(err, dbadapter.ErrNotFound) {
 		t.Errorf("delete of nothing: %v", err)
 	}
-	grave := must(commit(ns.sets[0].Delete([]byte("k"))))
+	grave := must(commit(ns.Sets()[0].Delete([]byte("k"))))
 	if r := must(get(ns, "k")); !r.Deleted || r.Version != grave || grave.Compare(first) <= 0 {
 		t.Errorf("deleted: %+v", r)
 	}
-	if _, err := commit(ns.sets[0].Delete([]byte("k"))); !errors.Is(err, dbadapter.ErrDeleted) {
+	if _, err := commit(ns.Sets()[0].Delete([]byte("k"))); !errors.Is(err, dbadapter.ErrDeleted) {
 		t.Errorf("the second delete: %v", err)
 	}
 	for name, d := range map[string]Draft{
@@ -53,15 +53,15 @@ func TestWrite(t *testing.T) {
 		"a long key":    draft(strings.Repeat("k", dbadapter.MaxKey+1), ""),
 		"a large value": draft("k", strings.Repeat("v", dbadapter.MaxValue+1)),
 	} {
-		if _, err := ns.sets[0].Write(draft("good", ""), d); !errors.Is(err, dbadapter.ErrLimit) {
+		if _, err := ns.Sets()[0].Write(draft("good", ""), d); !errors.Is(err, dbadapter.ErrLimit) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := ns.sets[0].Write(make([]Draft, dbadapter.MaxBatch+1)...); !errors.Is(err, dbadapter.ErrLimit) {
+	if _, err := ns.Sets()[0].Write(make([]Draft, dbadapter.MaxBatch+1)...); !errors.Is(err, dbadapter.ErrLimit) {
 		t.Errorf("a batch that is too long: %v", err)
 	}
 	// The versions of a batch grow in its order.
-	batch := must(ns.sets[0].Write(draft("1", ""), draft("2", ""), draft("3", "")))
+	batch := must(ns.Sets()[0].Write(draft("1", ""), draft("2", ""), draft("3", "")))
 	if _, err := commit(batch, nil); err != nil || batch.Version(0).Compare(batch.Version(1)) >= 0 || batch.Version(1).Compare(batch.Version(2)) >= 0 {
 		t.Errorf("%s, %s, %s; %v", batch.Version(0), batch.Version(1), batch.Version(2), err)
 	}
@@ -78,7 +78,7 @@ func TestWriteTakesTheRole(t *testing.T) {
 		if !errors.Is(err, ErrDenied) || !strings.Contains(err.Error(), "read") {
 			t.Errorf("a reader writes: %v", err)
 		}
-		im := ns.sets[0].Import()
+		im := ns.Sets()[0].Import()
 		im.Add(&Item{Key: []byte("k")})
 		if _, err := im.Cut().Writes(); !errors.Is(err, ErrDenied) {
 			t.Errorf("a reader imports: %v", err)
@@ -114,13 +114,13 @@ func TestWriteOfAWrongClock(t *testing.T) {
 			applied = true
 			return nil, errors.New("applied")
 		}
-		im := ns.sets[0].Import()
+		im := ns.Sets()[0].Import()
 		im.Add(&Item{Key: []byte("k")})
 		_, imported := im.Cut().Writes()
 		for how, err := range map[string]error{
 			"put":    second(put(ns, "l", "")),
-			"batch":  second(commit(ns.sets[0].Write(draft("l", ""), draft("m", "")))),
-			"delete": second(commit(ns.sets[0].Delete([]byte("k")))),
+			"batch":  second(commit(ns.Sets()[0].Write(draft("l", ""), draft("m", "")))),
+			"delete": second(commit(ns.Sets()[0].Delete([]byte("k")))),
 			"import": imported,
 		} {
 			if !errors.Is(err, ErrFutureVersion) || applied {
@@ -196,11 +196,11 @@ func TestOvertakenWrites(t *testing.T) {
 	d := draft("l", "ours")
 	d.If = &held
 	n = overtake(m, 1)
-	if _, err := commit(ns.sets[0].Write(d)); !errors.Is(err, dbadapter.ErrConflict) || *n != 1 {
+	if _, err := commit(ns.Sets()[0].Write(d)); !errors.Is(err, dbadapter.ErrConflict) || *n != 1 {
 		t.Errorf("after %d tries: %v", *n, err)
 	}
 	n = overtake(m, 1)
-	if _, err := commit(ns.sets[0].Write(draft("m", "ours"), draft("n", "ours"))); err != nil || *n != 2 {
+	if _, err := commit(ns.Sets()[0].Write(draft("m", "ours"), draft("n", "ours"))); err != nil || *n != 2 {
 		t.Errorf("a batch, after %d tries: %v", *n, err)
 	}
 	for _, key := range []string{"m", "n"} {
@@ -209,7 +209,7 @@ func TestOvertakenWrites(t *testing.T) {
 		}
 	}
 	n = overtake(m, 1000)
-	if _, err := commit(ns.sets[0].Write(draft("o", "ours"), draft("p", "ours"))); !errors.Is(err, reconcile.ErrBusy) || *n != maxAttempts {
+	if _, err := commit(ns.Sets()[0].Write(draft("o", "ours"), draft("p", "ours"))); !errors.Is(err, reconcile.ErrBusy) || *n != maxAttempts {
 		t.Errorf("a batch, after %d tries: %v", *n, err)
 	}
 	if _, err := get(ns, "p"); !errors.Is(err, dbadapter.ErrNotFound) {
@@ -227,7 +227,7 @@ func TestOvertakenWrites(t *testing.T) {
 	}
 	// A version so late that the clock may not follow it ends the write, too.
 	m.apply = nil
-	must(ns.sets[0].Store.Apply(t.Context(), []dbadapter.Write{{Record: hashed(ns, dbadapter.Record{Key: []byte("far"), Version: at(7, time.Hour)})[0]}}))
+	must(ns.Sets()[0].Store.Apply(t.Context(), []dbadapter.Write{{Record: hashed(ns, dbadapter.Record{Key: []byte("far"), Version: at(7, time.Hour)})[0]}}))
 	if _, err := put(ns, "far", "ours"); !errors.Is(err, ErrFutureVersion) {
 		t.Errorf("a write that follows a version an hour ahead: %v", err)
 	}
@@ -249,23 +249,23 @@ func TestDeleteIsBoundToWhatIsHeld(t *testing.T) {
 		}
 		return overtaking(store, writes)
 	}
-	grave := must(commit(ns.sets[0].Delete([]byte("k"))))
+	grave := must(commit(ns.Sets()[0].Delete([]byte("k"))))
 	if r := must(get(ns, "k")); *n != 4 || !r.Deleted || r.Version != grave {
 		t.Errorf("after %d tries %+v", *n, r)
 	}
 	m.apply = nil
 	must(put(ns, "l", "0"))
 	n = overtake(m, 1000)
-	if _, err := commit(ns.sets[0].Delete([]byte("l"))); !errors.Is(err, reconcile.ErrBusy) || *n != maxAttempts {
+	if _, err := commit(ns.Sets()[0].Delete([]byte("l"))); !errors.Is(err, reconcile.ErrBusy) || *n != maxAttempts {
 		t.Errorf("after %d tries: %v", *n, err)
 	}
 	// Deleted meanwhile, it is not deleted again.
 	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
 		m.apply = nil
-		must(commit(ns.sets[0].Delete([]byte("l"))))
+		must(commit(ns.Sets()[0].Delete([]byte("l"))))
 		return store.Apply(context.Background(), writes)
 	}
-	if _, err := commit(ns.sets[0].Delete([]byte("l"))); !errors.Is(err, dbadapter.ErrDeleted) {
+	if _, err := commit(ns.Sets()[0].Delete([]byte("l"))); !errors.Is(err, dbadapter.ErrDeleted) {
 		t.Errorf("deleted meanwhile: %v", err)
 	}
 }
@@ -273,31 +273,31 @@ func TestDeleteIsBoundToWhatIsHeld(t *testing.T) {
 // Single writes share the commits, a batch and an import have them alone.
 func TestHold(t *testing.T) {
 	_, ns := newNotes(Policy{})
-	im := ns.sets[0].Import()
+	im := ns.Sets()[0].Import()
 	for what, c := range map[string]struct {
 		hold   func() (release func())
 		shared bool
 	}{
-		"one write":  {must(ns.sets[0].Write(draft("k", ""))).Hold, true},
-		"a deletion": {must(ns.sets[0].Delete([]byte("k"))).Hold, true},
-		"a batch":    {must(ns.sets[0].Write(draft("k", ""), draft("l", ""))).Hold, false},
+		"one write":  {must(ns.Sets()[0].Write(draft("k", ""))).Hold, true},
+		"a deletion": {must(ns.Sets()[0].Delete([]byte("k"))).Hold, true},
+		"a batch":    {must(ns.Sets()[0].Write(draft("k", ""), draft("l", ""))).Hold, false},
 		"an import":  {im.Hold, false},
 	} {
 		release := c.hold()
-		if ns.sets[0].commits.TryLock() {
+		if ns.Sets()[0].commits.TryLock() {
 			t.Fatalf("%s does not hold the commits", what)
 		}
-		shared := ns.sets[0].commits.TryRLock()
+		shared := ns.Sets()[0].commits.TryRLock()
 		if shared {
-			ns.sets[0].commits.RUnlock()
+			ns.Sets()[0].commits.RUnlock()
 		}
 		if shared != c.shared {
 			t.Errorf("%s shares the commits: %t", what, shared)
 		}
 		release()
-		if !ns.sets[0].commits.TryLock() {
+		if !ns.Sets()[0].commits.TryLock() {
 			t.Fatalf("%s was not released", what)
 		}
-		ns.sets[0].commits.Unlock()
+		ns.Sets()[0].commits.Unlock()
 	}
 }

@@ -46,6 +46,9 @@ func (h *Handover) Equal(peer roster.ID, term Term) bool {
 	if term != h.term {
 		return false
 	}
+	if h.equal == nil {
+		h.equal = map[roster.ID]bool{}
+	}
 	h.equal[peer] = true
 	return true
 }

@@ -1,0 +1,226 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// Sets of shards come and go while the namespace is open. A driver asks Moves with each
+// round, and when the list of members has changed; it then calls Hold for what is to come,
+// and Leave and Discard for what is to go.
+//
+//	Hold      the state has the shard        then the store is opened, and the set takes records
+//	Leave     the state has the shard as dropped, and no record enters any more
+//	Discard   the store is closed and its records are deleted; then the state forgets the shard
+//
+// So a crash leaves no records behind that the state does not know of, and a shard that is
+// held again begins empty.
+
+// coming is what sets are opened with. It is held while a set comes or goes; it comes before
+// the sets' commits and before updating.
+type coming struct {
+	sync.Mutex
+	store     OpenStore
+	drop      func(ctx context.Context, id dbadapter.NamespaceID) error
+	committed func(set *Set)
+	left      []*Set // whose stores are open still
+	closed    bool
+}
+
+// Moves is which shards this node is to hold and does not, and which sets it may leave: it
+// is no host of them, and has handed them over.
+func (ns *Namespace) Moves() (hold []placement.Shard, leave []*Set) {
+	if ns.rule == nil || !ns.Admits(ns.node.ID) {
+		return nil, nil
+	}
+	layout := ns.placed.Load().layout
+	if layout == nil {
+		return nil, nil
+	}
+	sets, state := ns.Sets(), ns.Members().state
+	for s := range placement.Shard(ns.rule.Shards) {
+		_, open := slices.BinarySearchFunc(sets, s, func(set *Set, s placement.Shard) int { return int(set.shard) - int(s) })
+		at, kept := state.find(s)
+		if layout.Has(s, ns.node.ID) && !open && !(kept && state.Shards[at].Dropped) {
+			hold = append(hold, s)
+		}
+	}
+	for _, set := range sets {
+		if set.tenure.mayEnd() {
+			leave = append(leave, set)
+		}
+	}
+	return hold, leave
+}
+
+// Hold makes this node one that holds a shard, durably, and opens the shard's set, which
+// is empty and recovers until it was found equal with another one.
+func (ns *Namespace) Hold(ctx context.Context, shard placement.Shard) (set *Set, err error) {
+	ns.coming.Lock()
+	defer ns.coming.Unlock()
+	if set, err = ns.hold(ctx, shard); err != nil {
+		return nil, fmt.Errorf("hold shard %d of namespace %s: %w", shard, ns.Members().Name(), err)
+	}
+	return set, nil
+}
+
+// hold is Hold; coming is held.
+func (ns *Namespace) hold(ctx context.Context, shard placement.Shard) (_ *Set, err error) {
+	switch at, kept := ns.Members().state.find(shard); {
+	case ns.rule == nil:
+		return nil, ErrOneShard
+	case int(shard) >= ns.rule.Shards:
+		return nil, fmt.Errorf("%w: the last one is %d", ErrInvalid, ns.rule.Shards-1)
+	case ns.coming.closed:
+		return nil, dbadapter.ErrClosed
+	case slices.ContainsFunc(ns.Sets(), func(set *Set) bool { return set.shard == shard }):
+		return nil, fmt.Errorf("%w: it is held already", ErrInvalid)
+	case kept && ns.Members().state.Shards[at].Dropped:
+		return nil, fmt.Errorf("%w: it is being dropped", reconcile.ErrBusy)
+	}
+	if err := ns.update(func(s *State) error { s.hold(shard); return nil }); err != nil {
+		return nil, err
+	}
+	set := &Set{shard: shard}
+	if err := set.open(ctx, ns, reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(shard))); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, set.Store.Close())
+		}
+	}()
+	ns.clock.Observe(hlc.Timestamp(set.Store.Ceiling()))
+	if err := ns.begin(ctx, set); err != nil {
+		return nil, err
+	}
+	ns.node.mu.Lock()
+	defer ns.node.mu.Unlock()
+	if ns.node.byID[ns.id] == ns { // else it is being closed
+		ns.node.parts[set.Keys.ID] = &set.Part
+	}
+	return set, nil
+}
+
+// begin makes an open set one of the namespace's.
+func (ns *Namespace) begin(ctx context.Context, set *Set) error {
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	err := ns.updateLocked(func(s *State) error {
+		set.in(s).Log = logs(&set.Part)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := set.startVouching(ctx, ns.Members().state); err != nil {
+		return err
+	}
+	set.rehost()
+	ns.put(append(slices.Clone(ns.Sets()), set))
+	return nil
+}
+
+// Leave ends that this node holds the set's shard, durably: no record enters it any more,
+// and no sync of it begins. Discard is to follow. reconcile.ErrBusy: it may not be left; a
+// record has come, or the list of members has changed.
+func (ns *Namespace) Leave(set *Set) error {
+	ns.coming.Lock()
+	defer ns.coming.Unlock()
+	if err := ns.leave(set); err != nil {
+		return fmt.Errorf("leave shard %d of namespace %s: %w", set.shard, ns.Members().Name(), err)
+	}
+	return nil
+}
+
+func (ns *Namespace) leave(set *Set) error {
+	if ns.rule == nil {
+		return ErrOneShard
+	}
+	set.commits.Lock()
+	defer set.commits.Unlock()
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	if !set.tenure.end() {
+		return fmt.Errorf("%w: its hosts may lack something of it", reconcile.ErrBusy)
+	}
+	v := &set.vouching.mark
+	least := max(v.Pledged, v.Floor, set.Store.Ceiling())
+	if err := ns.updateLocked(func(s *State) error {
+		set.in(s).Dropped = true
+		// A set of this shard that begins later makes no version up to what this one has promised.
+		s.Vouched.Pledged = max(s.Vouched.Pledged, least)
+		return nil
+	}); err != nil {
+		return err
+	}
+	ns.put(slices.DeleteFunc(slices.Clone(ns.Sets()), func(other *Set) bool { return other == set }))
+	ns.coming.left = append(ns.coming.left, set)
+	ns.node.mu.Lock()
+	defer ns.node.mu.Unlock()
+	if ns.node.parts[set.Keys.ID] == &set.Part {
+		delete(ns.node.parts, set.Keys.ID)
+	}
+	return nil
+}
+
+// Discard closes a set that was left and deletes its records. What still reads them gets
+// an error.
+func (ns *Namespace) Discard(ctx context.Context, set *Set) error {
+	ns.coming.Lock()
+	defer ns.coming.Unlock()
+	if ns.coming.closed {
+		return nil // the next opening does it
+	}
+	at := slices.Index(ns.coming.left, set)
+	if at < 0 {
+		return fmt.Errorf("%w: shard %d of namespace %s was not left", ErrInvalid, set.shard, ns.Members().Name())
+	}
+	err := set.Store.Close()
+	if err == nil {
+		err = ns.discard(ctx, set.shard, set.Keys.ID)
+	}
+	if err == nil {
+		ns.coming.left = slices.Delete(ns.coming.left, at, at+1)
+	}
+	if err != nil {
+		return fmt.Errorf("drop shard %d of namespace %s: %w", set.shard, ns.Members().Name(), err)
+	}
+	return nil
+}
+
+func (ns *Namespace) discard(ctx context.Context, shard placement.Shard, id dbadapter.NamespaceID) error {
+	if err := ns.coming.drop(ctx, id); err != nil {
+		return err
+	}
+	return ns.update(func(s *State) error { s.forget(shard); return nil })
+}
+
+// discardLeft ends, before the namespace is open, what a crash has left of shards that were
+// dropped.
+func (ns *Namespace) discardLeft(ctx context.Context, s *State) error {
+	var left []placement.Shard
+	for i := range s.Shards {
+		if s.Shards[i].Dropped {
+			left = append(left, s.Shards[i].Shard)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	for _, shard := range left {
+		if err := ns.coming.drop(ctx, reconcile.DeriveShardKeys(ns.secret, s.Root(), uint32(shard)).ID); err != nil {
+			return err
+		}
+		s.forget(shard)
+	}
+	return ns.save(s)
+}

@@ -1,0 +1,384 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+var errCrash = errors.New("the machine has crashed")
+
+// mover is a machine that holds what the layout says, and that may crash.
+type mover struct {
+	*machine
+	ns    *Namespace
+	state *State // as it is on disk
+	gone  bool   // removed, with its disk
+	// steps is how many things it does to its disk until it crashes; negative: it does not.
+	steps int
+	holds int // how many shards it has come to hold
+}
+
+// movers are a cluster whose hosts come and go.
+type movers struct {
+	*rand.Rand
+	t     *testing.T
+	all   []*mover
+	apart map[[2]int]bool
+	acked map[string]dbadapter.Version
+	rule  *placement.Rule
+}
+
+func newMovers(t *testing.T, seed uint64, n int) *movers {
+	w := &movers{
+		Rand: rand.New(rand.NewPCG(seed, 13)), t: t, apart: map[[2]int]bool{}, acked: map[string]dbadapter.Version{},
+		rule: &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2},
+	}
+	for range n {
+		w.join()
+	}
+	return w
+}
+
+// join adds a machine.
+func (w *movers) join() {
+	m := &mover{machine: newMachine(len(w.all) + 1), steps: -1}
+	m.disk = m.wear
+	m.save = func(s *State) error {
+		if m.steps != 0 {
+			m.state = s.clone()
+		}
+		return m.wear()
+	}
+	var (
+		secret dbadapter.Secret
+		state  *State
+	)
+	if len(w.all) == 0 {
+		secret = m.NewSecret()
+		state = must(m.FoundShards(secret, "notes", Policy{}, w.rule))
+	} else {
+		m.clock = w.all[0].clock
+		role := RoleWrite
+		if len(w.all) == 1 {
+			role = RoleAdmin
+		}
+		joined := must(m.redeem(w.all[0].machine, invite(w.all[0].ns, role)))
+		secret, state = joined.Secret, joined.State
+	}
+	m.state = state.clone()
+	m.ns = must(m.open(secret, state))
+	w.all = append(w.all, m)
+	w.tend(len(w.all) - 1)
+}
+
+// worn says why the disk does nothing any more, or nil.
+func (m *machine) worn() error {
+	if m.disk == nil {
+		return nil
+	}
+	return m.disk()
+}
+
+// wear counts a step to the disk. A crash can come before or after what is done.
+func (m *mover) wear() error {
+	if m.steps > 0 {
+		m.steps--
+	}
+	if m.steps == 0 {
+		return errCrash
+	}
+	return nil
+}
+
+// restart starts a machine that has crashed.
+func (m *mover) restart(t *testing.T) {
+	t.Helper()
+	secret := m.ns.secret
+	_ = m.ns.Close() // what it was doing is over
+	m.Forget(m.ns)
+	m.steps = -1
+	m.ns = must(m.open(secret, must(DecodeState(must(m.state.Encode())))))
+}
+
+// tend does what is due, and what follows from the layout.
+func (w *movers) tend(i int) {
+	m := w.all[i]
+	var failed error
+	do := func(err error) {
+		if err != nil && !errors.Is(err, reconcile.ErrBusy) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	_, err := m.ns.Tend(w.t.Context())
+	do(err)
+	hold, leave := m.ns.Moves()
+	for _, shard := range hold {
+		_, err := m.ns.Hold(w.t.Context(), shard)
+		do(err)
+		m.holds++
+	}
+	for _, set := range leave {
+		if err := m.ns.Leave(set); err != nil {
+			do(err)
+			continue
+		}
+		do(m.ns.Discard(w.t.Context(), set))
+	}
+	if m.steps == 0 {
+		m.restart(w.t)
+	} else if failed != nil {
+		w.t.Fatalf("%d: %v", i, failed)
+	}
+}
+
+// sync is a turn of one machine with another one.
+func (w *movers) sync(i, j int) {
+	a, b := w.all[i], w.all[j]
+	if i == j || a.gone || b.gone || w.apart[[2]int{min(i, j), max(i, j)}] || a.ns.MayCall(b.ID) != nil {
+		return
+	}
+	var turn Turn
+	turn.Remote = b.ID
+	turn.add(a.ns)
+	for range turn.Control {
+		_, _, _ = a.follow(b.machine, a.ns.Course(b.ID)) // a table may come before its statement
+	}
+	for _, set := range turn.Sets {
+		_, _, err := a.syncSet(set, b.machine, Ask{})
+		if err != nil && !errors.Is(err, ErrDenied) && !errors.Is(err, reconcile.ErrBusy) && !errors.Is(err, reconcile.ErrListsDiffer) && !errors.Is(err, reconcile.ErrNotVerified) && !errors.Is(err, ErrRejected) {
+			w.t.Fatalf("%d syncs shard %d with %d: %v", i, set.shard, j, err)
+		}
+	}
+}
+
+// put writes a key at one of the machines that take it.
+func (w *movers) put(i int, key string) {
+	m := w.all[i]
+	shard := w.home(key)
+	for _, set := range m.ns.Sets() {
+		if set.shard != shard {
+			continue
+		}
+		v, err := commit(set.Write(draft(key, "value")))
+		if err == nil {
+			w.acked[key] = v
+		} else if !errors.Is(err, ErrNotHost) {
+			w.t.Fatalf("%d puts %s: %v", i, key, err)
+		}
+	}
+}
+
+func (w *movers) home(key string) placement.Shard {
+	return w.rule.Home([]byte(key), uint64(len(key))*0x9e3779b97f4a7c15^uint64(key[len(key)-1])<<59)
+}
+
+// held is the set of a shard at a machine, or nil.
+func (m *mover) held(shard placement.Shard) *Set {
+	for _, set := range m.ns.Sets() {
+		if set.shard == shard {
+			return set
+		}
+	}
+	return nil
+}
+
+// has reports whether a machine holds a version of a key that is not older.
+func (m *mover) has(shard placement.Shard, key string, v dbadapter.Version) bool {
+	set := m.held(shard)
+	if set == nil {
+		return false
+	}
+	r, err := set.get([]byte(key))
+	return err == nil && r.Version.Compare(v) >= 0
+}
+
+// holders are the machines that hold a key.
+func (w *movers) holders(key string) (ids []int) {
+	for i, m := range w.all {
+		if !m.gone && m.has(w.home(key), key, w.acked[key]) {
+			ids = append(ids, i)
+		}
+	}
+	return ids
+}
+
+// check finds each acknowledged write at one machine at least.
+func (w *movers) check(what string) {
+	for key := range w.acked {
+		if len(w.holders(key)) == 0 {
+			w.t.Fatalf("%s: no machine holds %s of shard %d", what, key, w.home(key))
+		}
+	}
+}
+
+// remove ends a membership, and with it the machine: not where it alone holds a record.
+func (w *movers) remove(i int) {
+	alive := 0
+	for _, m := range w.all {
+		if !m.gone {
+			alive++
+		}
+	}
+	if i < 2 || w.all[i].gone || alive <= 3 {
+		return
+	}
+	for key := range w.acked {
+		if h := w.holders(key); len(h) == 1 && h[0] == i {
+			return
+		}
+	}
+	if err := w.all[0].ns.Remove(w.t.Context(), w.all[i].ID); err != nil {
+		w.t.Fatal(err)
+	}
+	w.all[i].gone = true
+	if err := w.all[i].ns.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *movers) pass(d time.Duration) {
+	for _, m := range w.all {
+		m.clock = m.clock.Add(d)
+	}
+}
+
+func (w *movers) step(n int) {
+	i := w.IntN(len(w.all))
+	if w.all[i].gone {
+		return
+	}
+	w.pass(time.Duration(w.IntN(3000)) * time.Millisecond)
+	switch p := w.IntN(100); {
+	case p < 25:
+		w.tend(i)
+	case p < 65:
+		w.sync(i, w.IntN(len(w.all)))
+	case p < 85:
+		for try := range 10 { // it holds two shards of five
+			w.put(i, fmt.Sprint("k", n, "-", try))
+		}
+	case p < 90:
+		w.all[i].steps = 1 + w.IntN(6)
+		w.tend(i)
+		if w.all[i].steps > 0 {
+			w.all[i].steps = -1
+		}
+	case p < 94:
+		w.all[i].restart(w.t)
+	case p < 96:
+		w.remove(i)
+	case p < 97 && len(w.all) < 8:
+		w.join()
+	case p < 98:
+		clear(w.apart)
+	default:
+		j := w.IntN(len(w.all))
+		w.apart[[2]int{min(i, j), max(i, j)}] = true
+	}
+}
+
+// settle lets all meet, until nothing changes.
+func (w *movers) settle() {
+	clear(w.apart)
+	for range 30 {
+		w.pass(10 * time.Second)
+		for i, m := range w.all {
+			if m.gone {
+				continue
+			}
+			w.tend(i)
+			for j := range w.all {
+				w.sync(i, j)
+			}
+		}
+	}
+}
+
+// settled checks that each shard is where the layout says, and nowhere else, and whole.
+func (w *movers) settled() {
+	w.t.Helper()
+	layout, stated, err := w.all[0].ns.Layout()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i, m := range w.all {
+		if m.gone {
+			continue
+		}
+		if _, by, err := m.ns.Layout(); err != nil || by != stated {
+			w.t.Fatalf("%d has another layout: %+v, %v", i, by, err)
+		}
+		for s := range placement.Shard(w.rule.Shards) {
+			set := m.held(s)
+			switch host := layout.Has(s, m.ID); {
+			case host != (set != nil):
+				missing := []ID{}
+				if set != nil {
+					missing = set.tenure.handover.Missing()
+				}
+				w.t.Errorf("%d: a host of shard %d: %v, and holds it: %v; missing %v", i, s, host, set != nil, missing)
+			case host && !set.Settled():
+				w.t.Errorf("%d is not settled for shard %d: %+v", i, s, set.Collection())
+			}
+		}
+	}
+	for key, v := range w.acked {
+		shard := w.home(key)
+		for i, m := range w.all {
+			if !m.gone && layout.Has(shard, m.ID) && !m.has(shard, key, v) {
+				w.t.Errorf("%d, a host of shard %d, lacks %s", i, shard, key)
+			}
+		}
+	}
+}
+
+// Hosts come and go, crash at any step to their disks, and cannot reach one another for a
+// while. No acknowledged write is lost while one of those that hold it lives; and when all
+// can meet again, each shard is at its hosts, whole, and nowhere else.
+func TestHostsComeAndGo(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			w := newMovers(t, seed, 5)
+			for n := range 250 {
+				w.step(n)
+				w.check(fmt.Sprint("step ", n))
+			}
+			w.settle()
+			w.check("in the end")
+			w.settled()
+			if len(w.acked) < 20 {
+				t.Errorf("%d writes say little", len(w.acked))
+			}
+		})
+	}
+}
+
+// A host that comes takes its share, and nothing else moves.
+func TestOneHostMoves(t *testing.T) {
+	w := newMovers(t, 1, 4)
+	w.settle()
+	w.settled()
+	holds := func() (n int) {
+		for _, m := range w.all {
+			n += m.holds
+		}
+		return n
+	}
+	before, was := holds(), must(first(w.all[0].ns.Layout()))
+	w.join()
+	w.settle()
+	w.settled()
+	is := must(first(w.all[0].ns.Layout()))
+	if moved := holds() - before; moved != was.Moves(is) || moved != w.all[4].holds || moved == 0 {
+		t.Errorf("%d shards were taken, %d of them by the new host; the layouts differ in %d", moved, w.all[4].holds, was.Moves(is))
+	}
+}
+
+func first[A, B any](a A, _ B, err error) (A, error) { return a, err }

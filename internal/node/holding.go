@@ -1,0 +1,211 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// Where the shards are. The layout says which members are to hold a shard; what they say of
+// themselves, in a record of the kind "h", says which do, so that an old host which has not
+// handed over yet is neither forgotten by a collection nor by a new host.
+
+// holding is what a member says of the shards that it holds.
+type holding struct {
+	list   [16]byte // the digest of the list of members under which it said so
+	shards []byte   // a bit for each shard, the first in the lowest bit of the first byte
+}
+
+type storedHolding struct {
+	List   []byte `cbor:"1,keyasint"`
+	Shards []byte `cbor:"2,keyasint"`
+}
+
+func (h *holding) has(s placement.Shard) bool {
+	return int(s/8) < len(h.shards) && h.shards[s/8]>>(s%8)&1 == 1
+}
+
+// readHolding reads the value of a record.
+func readHolding(value []byte) (h holding, err error) {
+	var s storedHolding
+	if err := strict.Unmarshal(value, &s); err != nil {
+		return h, fmt.Errorf("malformed list of shards: %w", err)
+	}
+	if len(s.List) != len(h.list) || len(s.Shards) > placement.MaxShards/8 {
+		return h, fmt.Errorf("malformed list of shards: a digest of %d bytes, and %d bytes of shards", len(s.List), len(s.Shards))
+	}
+	return holding{[16]byte(s.List), s.Shards}, nil
+}
+
+// readHoldings reads what all members say. The namespace is being opened.
+func (ns *Namespace) readHoldings(ctx context.Context) error {
+	if ns.rule == nil {
+		return nil
+	}
+	snap, err := ns.Control.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	all := map[ID]holding{}
+	for r, err := range snap.Scan(ctx, []byte{kindHolding}, nil) {
+		if err != nil {
+			return err
+		}
+		h, err := readHolding(r.Value)
+		if err != nil {
+			return err // it was examined when it came
+		}
+		all[ID(r.Key[1:])] = h
+	}
+	ns.holding.Store(&all)
+	return nil
+}
+
+// hearHolding takes what a member says, which has been examined. updating is held.
+func (ns *Namespace) hearHolding(r *dbadapter.Record) error {
+	h, err := readHolding(r.Value)
+	if err != nil {
+		return err
+	}
+	all := maps.Clone(*ns.holding.Load())
+	all[ID(r.Key[1:])] = h
+	ns.holding.Store(&all)
+	return ns.reholding()
+}
+
+// reholding follows a change of who holds which shard. updating is held.
+func (ns *Namespace) reholding() (failed error) {
+	for _, set := range ns.Sets() {
+		failed = errors.Join(failed, set.vouch(set.relist))
+	}
+	return failed
+}
+
+// tellHolding says which shards this node holds, if it has not said so under this list.
+func (ns *Namespace) tellHolding(ctx context.Context) error {
+	if ns.rule == nil {
+		return nil
+	}
+	ns.updating.Lock()
+	defer ns.updating.Unlock()
+	members := ns.Members()
+	digest := members.Digest()
+	h := holding{digest, make([]byte, (ns.rule.Shards+7)/8)}
+	for i := range members.state.Shards {
+		if one := &members.state.Shards[i]; !one.Dropped {
+			h.shards[one.Shard/8] |= 1 << (one.Shard % 8)
+		}
+	}
+	if said, ok := (*ns.holding.Load())[ns.node.ID]; ns.over || !members.Has(ns.node.ID, RoleRead) || ok && said.list == h.list && slices.Equal(said.shards, h.shards) {
+		return nil
+	}
+	value, err := cbor.Marshal(storedHolding{h.list[:], h.shards})
+	if err != nil {
+		return err
+	}
+	r, err := ns.sayLocked(ctx, controlKey(kindHolding, ns.node.ID), value)
+	if err != nil {
+		return err
+	}
+	return ns.hearHolding(r)
+}
+
+// isHost reports whether a member is a host of the set's shard, and whether that is known.
+func (set *Set) isHost(id ID) (host, known bool) {
+	if set.ns.rule == nil {
+		return true, true
+	}
+	layout := set.ns.placed.Load().layout
+	return layout != nil && layout.Has(set.shard, id), layout != nil
+}
+
+// With reports whether a member is one with which this node syncs the set: a host of its
+// shard, or one that says that it holds it; of a namespace without shards, any member.
+func (set *Set) With(id ID) bool {
+	host, _ := set.isHost(id)
+	if host {
+		return true
+	}
+	h, said := (*set.ns.holding.Load())[id]
+	return said && h.has(set.shard)
+}
+
+// others is how many other members are told what is written here, at most.
+func (set *Set) others() int {
+	members := set.ns.Members().Members()
+	if set.ns.rule != nil {
+		members = slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.ID != set.ns.node.ID && !set.With(m.ID) })
+	}
+	return len(members) - 1
+}
+
+// Audience are the members as of now that are told what is written here, this node among
+// them, and when the first of their roles ends; the zero time if none does: the hosts of
+// the shard, and while they are not known, those that hold it.
+func (set *Set) Audience() (ids map[ID]bool, until time.Time) {
+	ids, until = set.ns.Audience()
+	if set.ns.rule == nil {
+		return ids, until
+	}
+	maps.DeleteFunc(ids, func(id ID, _ bool) bool {
+		host, known := set.isHost(id)
+		return id != set.ns.node.ID && !host && (known || !set.With(id))
+	})
+	return ids, until
+}
+
+// Holders are the members that are asked for what a shard holds, this node not among them:
+// its hosts, the one that others prefer first, and behind them those that say that they hold
+// it, as an old host does until it has handed over.
+func (ns *Namespace) Holders(shard placement.Shard) (ids []ID) {
+	if ns.rule == nil {
+		return ns.Others()
+	}
+	if layout := ns.placed.Load().layout; layout != nil {
+		ids = layout.Hosts(shard)
+	}
+	for _, m := range ns.Members().Members() {
+		if h, said := (*ns.holding.Load())[m.ID]; said && h.has(shard) && !slices.Contains(ids, m.ID) {
+			ids = append(ids, m.ID)
+		}
+	}
+	return slices.DeleteFunc(ids, func(id ID) bool { return id == ns.node.ID || !ns.Admits(id) })
+}
+
+// waitedFor are the members for which the watermark of the set waits, by id, and a digest of
+// them and of the list of members: pledges count under one.
+//
+// Of a shard they are those that may hold it: its hosts, and each other one that does not
+// say, under the list as it is now, that it does not. A member that comes to hold a shard
+// is its host by a later list.
+func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
+	for _, m := range members.Active() {
+		active = append(active, m.ID)
+	}
+	list = members.Digest()
+	if set.ns.rule == nil {
+		return list, active
+	}
+	said := *set.ns.holding.Load()
+	active = slices.DeleteFunc(active, func(id ID) bool {
+		h, ok := said[id]
+		host, known := set.isHost(id)
+		return known && !host && ok && h.list == list && !h.has(set.shard) && id != set.ns.node.ID
+	})
+	sum := sha256.New()
+	sum.Write(list[:])
+	for _, id := range active {
+		sum.Write([]byte(id)) // ids have one length
+	}
+	return [16]byte(sum.Sum(nil)), active
+}

@@ -1,0 +1,205 @@
+package node
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// A shard that was left is not held, also after a crash in the midst of it; held again, it is
+// empty. What an old host may have alone keeps it.
+func TestLeaveNeedsAllHosts(t *testing.T) {
+	w := newMovers(t, 1, 3)
+	w.settle()
+	for n := range 40 {
+		for i := range w.all {
+			w.put(i, fmt.Sprint("k", n))
+		}
+	}
+	layout := must(first(w.all[0].ns.Layout()))
+	old, shard := -1, placement.Shard(0)
+	for i, m := range w.all { // one that is no host of a shard
+		for s := range placement.Shard(w.rule.Shards) {
+			if !layout.Has(s, m.ID) {
+				old, shard = i, s
+			}
+		}
+	}
+	m := w.all[old]
+	set := must(m.ns.Hold(t.Context(), shard)) // as if it had been its host
+	if hold, leave := m.ns.Moves(); len(hold)+len(leave) != 0 {
+		t.Fatalf("%v, %v", hold, leave)
+	}
+	if err := m.ns.Leave(set); !errors.Is(err, reconcile.ErrBusy) {
+		t.Errorf("it left: %v", err)
+	}
+	if _, err := commit(set.Write(draft("k", "value"))); !errors.Is(err, ErrNotHost) {
+		t.Errorf("a write to an old host: %v", err)
+	}
+	if _, err := m.ns.Hold(t.Context(), shard); !errors.Is(err, ErrInvalid) {
+		t.Errorf("held twice: %v", err)
+	}
+	for j := range w.all {
+		w.sync(old, j)
+	}
+	if _, records, _ := set.Live.State(); records == 0 {
+		t.Error("the shard is empty")
+	}
+	_, leave := m.ns.Moves()
+	if !slices.Equal(leave, []*Set{set}) {
+		t.Fatalf("after it was found equal with both hosts: %v; missing %v", leave, set.tenure.handover.Missing())
+	}
+	if err := m.ns.Leave(set); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.ns.Members().state.Shards) == 0 || m.held(shard) != nil || m.part(set.Keys.ID) != nil {
+		t.Error("it is there still")
+	}
+	if _, err := m.ns.Hold(t.Context(), shard); !errors.Is(err, reconcile.ErrBusy) {
+		t.Errorf("held while it is being dropped: %v", err)
+	}
+	verdicts, err := set.Admit(t.Context(), w.all[0].ID, 0, nil)()
+	if len(verdicts) != 0 || err != nil {
+		t.Errorf("%v, %v", verdicts, err)
+	}
+	m.restart(t)
+	if _, kept := m.state.find(shard); kept || m.held(shard) != nil {
+		t.Error("after a crash it is there still")
+	}
+	again := must(m.ns.Hold(t.Context(), shard))
+	if _, records, _ := again.Live.State(); records != 0 || again.Settled() {
+		t.Errorf("%d records, settled: %v", records, again.Settled())
+	}
+}
+
+// What is found equal counts only while the list of members and the layout are as they were
+// when the sync began, and while no record enters that came otherwise.
+func TestHandoverCountsInItsTerm(t *testing.T) {
+	w := newMovers(t, 1, 3)
+	w.settle()
+	layout := must(first(w.all[0].ns.Layout()))
+	shard := placement.Shard(0)
+	hosts, old := []int{}, -1
+	for i, m := range w.all {
+		if layout.Has(shard, m.ID) {
+			hosts = append(hosts, i)
+		} else {
+			old = i
+		}
+	}
+	m := w.all[old]
+	set := must(m.ns.Hold(t.Context(), shard))
+	n := 0
+	put := func(i int) { // a key of the shard
+		for ; w.home(fmt.Sprint("k", n)) != shard; n++ {
+		}
+		w.put(i, fmt.Sprint("k", n))
+		n++
+	}
+	equal := func() {
+		t.Helper()
+		for _, i := range append(hosts, hosts...) {
+			w.sync(old, i)
+		}
+		if !set.tenure.mayEnd() {
+			t.Fatalf("missing %v", set.tenure.handover.Missing())
+		}
+	}
+	equal()
+	// The layout changes while a sync runs.
+	set.rehost()
+	put(hosts[0])
+	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {
+		set.rehost()
+		return store.Apply(t.Context(), writes)
+	}
+	w.sync(old, hosts[0])
+	m.apply = nil
+	w.sync(old, hosts[1])
+	if missing := set.tenure.handover.Missing(); !slices.Equal(missing, []ID{w.all[hosts[0]].ID}) {
+		t.Errorf("after a sync that the layout overtook: missing %v", missing)
+	}
+	equal()
+	// A sync that began in another term, or under another list, brings something.
+	for _, term := range []placement.Term{set.tenure.term() - 1, noTerm} {
+		put(hosts[0])
+		host := w.all[hosts[0]].held(shard)
+		snap := must(host.Store.Snapshot())
+		r := must(snap.Get(fmt.Appendf(nil, "k%d", n-1)))
+		snap.Close()
+		if _, err := set.admit(t.Context(), w.all[hosts[0]].ID, 0, term, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})(); err != nil {
+			t.Fatal(err)
+		}
+		if set.tenure.mayEnd() {
+			t.Errorf("it may leave after a sync of term %d has brought something", term)
+		}
+		equal()
+	}
+	// A write of this node's that began when it was a host.
+	a := must(set.Write(draft("k", "value")))
+	release := a.Hold()
+	set.rehost()
+	set.tenure.equal(w.all[hosts[0]].ID, set.tenure.term())
+	set.tenure.equal(w.all[hosts[1]].ID, set.tenure.term())
+	release()
+	if set.tenure.mayEnd() {
+		t.Error("it may leave after a write")
+	}
+	// A push, which is passed on to hosts.
+	if _, verdict, err := set.Arrived(w.all[hosts[0]].ID, nil); verdict != PushIgnored || !errors.Is(err, ErrNotHost) {
+		t.Errorf("a push: %v, %v", verdict, err)
+	}
+	equal()
+	if err := m.ns.Leave(set); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, nil)(); err != nil {
+		t.Error(err)
+	}
+	snap := must(w.all[hosts[0]].held(shard).Store.Snapshot())
+	defer snap.Close()
+	r := must(dbadapter.Hash(set.Keys.Hasher, must(snap.Get(fmt.Appendf(nil, "k%d", n-1)))))
+	if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, []dbadapter.Hashed{r})(); !errors.Is(err, dbadapter.ErrClosed) {
+		t.Errorf("a record for a shard that was left: %v", err)
+	}
+}
+
+// What a writer routes to a host that has promised to hold all up to a later time comes too
+// late; the promise stays below what does not.
+func TestRoutedWriteKeepsPromise(t *testing.T) {
+	c := newShardCrew(t, []placement.Shard{0}, []placement.Shard{0})
+	c.rounds(1)
+	set := c.set(0, 0)
+	promised := dbadapter.TimestampAt(c.machines[0].clock)
+	set.vouching.mark.Pledged = promised
+	route := func(clock dbadapter.Timestamp) (wire.Reason, int) {
+		t.Helper()
+		r := dbadapter.Record{Key: fmt.Append(nil, clock), Version: dbadapter.Version{Clock: clock, Writer: writerOf(2)}}
+		r.Signature = ed25519.Sign(keyOf(2), SignedBytes(set.Keys.ID, &r))
+		a := set.arrived(c.ns[0].Members(), idOf(2), 0, c.machines[0].clock, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})
+		a.way = byRoute
+		if err := set.let(t.Context(), 0, a); err != nil {
+			t.Fatal(err)
+		}
+		return a.verdicts[0].Reason, len(c.ns[0].Members().state.Shards[0].Vouched.Holds)
+	}
+	if why, holds := route(promised); why != wire.ReasonFloor || holds != 0 {
+		t.Errorf("as late as the promise: declined for %v, %d holds", why, holds)
+	}
+	if why, holds := route(promised + 1); why != 0 || holds != 1 {
+		t.Errorf("later than the promise: declined for %v, %d holds", why, holds)
+	}
+	if why, holds := route(promised + 2); why != 0 || holds != 1 {
+		t.Errorf("behind another one: declined for %v, %d holds", why, holds)
+	}
+	if set.vouching.mark.promise(promised+100) > promised {
+		t.Error("it promises to hold what the other host may lack")
+	}
+}
