@@ -14,4 +14,50 @@
 // is made so.
 //
 //	key ──hash──► set of the directory 7 ──entry──► shard 29 ──layout──► hosts
+//
+// # The feed
+//
+// A [Host] tells all nodes what the sets say that it hosts: for each index its shard, in
+// blocks ([Take], [Block]), and what changes by the log of all of its sets ([Poll], [News]). A
+// driver gives it the entries when a set is settled (Open), each commit (Set), and the
+// messages. It may let a poll that has no news wait until Seq grows.
+//
+// # The locator
+//
+// A [Locator] is the compressed copy of all sets that each node has, over bfield/locator. It
+// polls all hosts of all sets: each of those says what it says, and they are to agree.
+//
+//	host A of set 7 ──news──► the copy of set 7: a file, and changes over it ──► the index
+//	                            ▲ the same sum: attached, and then by its events
+//	host B of set 7 ──news──► diff: where B says otherwise than the copy
+//
+// The copy follows one host. Another is attached once its sum is the copy's; from there on
+// each event of either keeps the diff exact, without B's set ever having been sent. So the
+// node knows what every host says, for the bytes of one and the events of all. What a key's
+// hosts say differently is [OneOf]; it is [Nowhere] only if all hosts are attached, were heard
+// within [Fresh], and none has it. A host that hides or invents entries is not attached: the
+// node asks where it would else have known, and [Locator.Status] shows that host and the
+// others of the set apart.
+//
+// Where no host's events lead on from the copy, the set is fetched anew, and proved by its
+// sum. A copy is on disk with its place in its host's log: after a crash an older one catches
+// up, or is fetched anew.
+//
+// # How a driver uses it
+//
+//	l, err := directory.New(config)                    // reads the copies on disk
+//	l.SetHosts(home, hosts)                            // for all homes, at first and when they change
+//	every second or two, and at once while there is More, for each host:
+//	    p := l.Poll(id); …; l.News(id, p, news, sent)  // sent: when p was sent
+//	    t := l.Take(id, now); …; l.Block(id, t, block, now)
+//	if run := l.Work(); run != nil { go run() }        // after News and Block, and at the start
+//	l.Locate(home, index, now)                         // any time
+//	l.Wrote(home, index, shard, now)                   // after an acknowledged write of this node
+//	l.Save()                                           // before the end
+//
+// # What is not promised
+//
+// Nowhere is promised while one of a set's hosts that holds the key is honest and is polled, or
+// says nothing; Fresh after the entry was durable there. A host says when it was heard by what
+// it answers: one that answers with old news hides what is new.
 package directory

@@ -23,6 +23,8 @@ type Host struct {
 	// The events up to seq, of which the first is that after gone.
 	events    []Event
 	gone, seq uint64
+
+	keep, most int // LogEvents and MaxEvents, but for tests
 }
 
 // told is what is said of a set.
@@ -34,7 +36,7 @@ type told struct {
 // NewHost returns a Host of a namespace of so many shards, without a set. The log is a
 // random number that no other Host has had.
 func NewHost(shards int, log uint64) *Host {
-	return &Host{shards: shards, log: log, sets: map[placement.Shard]*told{}}
+	return &Host{shards: shards, log: log, sets: map[placement.Shard]*told{}, keep: LogEvents, most: MaxEvents}
 }
 
 // Open begins to tell of a set: the indices of its entries, ascending, and what they say. It
@@ -83,9 +85,9 @@ func (h *Host) Set(home placement.Shard, index dbadapter.Index, is Code) {
 func (h *Host) note(e Event) {
 	h.seq++
 	h.events = append(h.events, e)
-	if len(h.events) > 2*LogEvents { // half of it goes at a time
-		h.gone += uint64(len(h.events) - LogEvents)
-		h.events = slices.Clone(h.events[len(h.events)-LogEvents:])
+	if len(h.events) > 2*h.keep { // half of it goes at a time
+		h.gone += uint64(len(h.events) - h.keep)
+		h.events = slices.Clone(h.events[len(h.events)-h.keep:])
 	}
 }
 
@@ -108,9 +110,9 @@ func (h *Host) News(p *Poll) *News {
 		n.Begins, n.From, all = true, h.seq, true
 	}
 	n.Events = h.events[n.From-h.gone:]
-	if len(n.Events) > MaxEvents {
-		n.Events, n.More, all = n.Events[:MaxEvents], true, false
-		n.To = n.From + MaxEvents
+	if len(n.Events) > h.most {
+		n.Events, n.More, all = n.Events[:h.most], true, false
+		n.To = n.From + uint64(h.most)
 	}
 	n.Events = slices.Clone(n.Events)
 	if n.More {

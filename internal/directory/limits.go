@@ -25,6 +25,19 @@ const (
 	// what they have not told one another yet.
 	MaxDiff = 1 << 12
 
-	// leastOver is how many changes over sorted rows are merged into them at the least.
-	leastOver = 1 << 10
+	// leastOver is how many changes over sorted rows are merged into them at the least, and
+	// leastExact how many entries the index has over its base when that is built anew.
+	leastOver  = 1 << 10
+	leastExact = 1 << 12
+
+	// MaxLoads is how many sets are on their way at once: 50 MiB of rows at 10^8 keys in 256
+	// sets.
+	MaxLoads = 16
+
+	// maxRest is the longest time for which a host that has contradicted itself is not asked
+	// for sets.
+	maxRest = 10 * time.Minute
+
+	// maxRecent is how many writes of this node are kept for twice Fresh.
+	maxRecent = 1 << 16
 )

@@ -1,0 +1,285 @@
+package directory
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/bfield/locator"
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// chunk is how many events are applied while look-ups wait: under a millisecond.
+const chunk = 128
+
+// Poll is what to ask a host now. One poll of a host is under way at a time.
+func (l *Locator) Poll(id roster.ID) *Poll {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	h := l.hosts[id]
+	if h == nil || !h.known {
+		return &Poll{All: true}
+	}
+	return &Poll{Log: h.log, Seq: h.seq, All: !h.surveyed}
+}
+
+// News takes in a host's answer to a poll that was sent at a time. An answer to an older
+// poll, and one of a host that is none any more, changes nothing. The error says what an honest
+// host does not say; the host is asked anew then.
+func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error {
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	h := l.hosts[id]
+	if h == nil || h.known && (p.Log != h.log || p.Seq != h.seq) || !h.known && p.Log != 0 {
+		return nil
+	}
+	if !n.Begins && (n.Log != p.Log || n.From != p.Seq) || p.All && !n.All && !n.More {
+		return l.fault(id, nil, "news behind %d were asked for, and came behind %d", p.Seq, n.From)
+	}
+	if n.Begins {
+		l.begin(id, h, n)
+	}
+	var err error
+	for at := 0; at < len(n.Events); at += chunk {
+		l.mu.Lock()
+		for i, e := range n.Events[at:min(at+chunk, len(n.Events))] {
+			if f := l.parts[e.Home].feeds[id]; f != nil && n.From+uint64(at+i)+1 > f.skip {
+				if e := l.event(id, f, &e, sent); e != nil {
+					err = e
+				}
+			}
+		}
+		l.mu.Unlock()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h.seq = n.To
+	if n.More {
+		return err
+	}
+	if e := l.sums(id, h, n, sent); e != nil {
+		err = e
+	}
+	if err == nil {
+		h.heard, h.ever = max(h.heard, sent), true
+	}
+	for _, part := range l.parts {
+		if part.feeds[id] != nil {
+			l.settle(part, sent)
+		}
+	}
+	return err
+}
+
+// begin forgets what the host said by another log.
+func (l *Locator) begin(id roster.ID, h *host, n *News) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h.known, h.surveyed, h.log, h.seq = true, false, n.Log, n.From
+	for _, p := range l.parts {
+		if p.feeds[id] != nil {
+			l.lose(p, id)
+		}
+	}
+}
+
+// event takes in one event of a host's log.
+func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) error {
+	p := l.parts[e.Home]
+	switch e.Kind {
+	case Opened:
+		l.lose(p, id)
+		*f = feed{known: true, sum: e.Sum, since: now}
+		return nil
+	case Closed:
+		l.lose(p, id)
+		return nil
+	}
+	if !f.known {
+		return nil
+	}
+	f.sum.change(e.Index, e.Was, e.Is)
+	if p.load != nil && p.load.host == id {
+		p.load.over.set(pack(e.Index, e.Is))
+	}
+	switch {
+	case id == p.from:
+		if wrong := l.contradicts(p, e.Index, e.Was); wrong {
+			return l.fault(id, p, "index %x of set %d was not as it says", e.Index, e.Home)
+		}
+		l.change(p, e.Index, e.Was, e.Is, id)
+	case f.attached:
+		d, ok := f.diff[e.Index]
+		if ok && d.theirs != e.Was {
+			return l.fault(id, p, "index %x of set %d was not as it says", e.Index, e.Home)
+		}
+		if !ok {
+			d.ours = e.Was
+		}
+		f.differ(e.Index, pair{d.ours, e.Is})
+	}
+	return nil
+}
+
+// differ notes what the copy and the host say of an index.
+func (f *feed) differ(index dbadapter.Index, d pair) {
+	if d.ours == d.theirs {
+		delete(f.diff, index)
+		return
+	}
+	if f.diff[index] = d; len(f.diff) > MaxDiff {
+		f.attached, f.diff = false, nil
+	}
+}
+
+// change changes the copy, as the host says that it follows.
+func (l *Locator) change(p *part, index dbadapter.Index, was, is Code, by roster.ID) {
+	p.sum.change(index, was, is)
+	p.over.set(pack(index, is))
+	delete(p.shared, index)
+	if is == Shared {
+		p.shared[index] = true
+	}
+	if p.inBase || p.building {
+		if is == Gone || is == Shared {
+			l.index.Remove(mix(p.home, index))
+		} else if err := l.index.Set(mix(p.home, index), locator.Shard(is)); err != nil {
+			panic(err) // a message with another shard is not parsed
+		}
+	}
+	for id, f := range p.feeds {
+		if id == by || !f.attached {
+			continue
+		}
+		d, ok := f.diff[index]
+		if !ok {
+			d.theirs = was
+		}
+		f.differ(index, pair{is, d.theirs})
+	}
+}
+
+// contradicts reports whether the copy surely does not say of an index what a host says
+// that it was. A host that could say so unnoticed could take keys away and leave the sum as
+// it is. What the index alone knows may be a false positive: then the copy is in doubt until
+// it has been read (Work).
+func (l *Locator) contradicts(p *part, index dbadapter.Index, was Code) bool {
+	if p.shared[index] || was == Shared {
+		return !p.shared[index] || was != Shared
+	}
+	if i, ok := p.over.find(index); ok {
+		return p.over[i].code() != was
+	}
+	if !p.inBase {
+		p.doubt = true
+		return false
+	}
+	shard, answer := l.index.Lookup(mix(p.home, index))
+	switch {
+	case answer == locator.Nowhere || answer == locator.Removed:
+		return was != Gone
+	case Code(shard) == was:
+		return false
+	case answer == locator.Likely && was == Gone:
+		p.doubt = true
+		return false
+	}
+	return true
+}
+
+// fault counts what an honest host does not say, and forgets what it has told of the set,
+// or of all. A copy that follows it is let go of.
+func (l *Locator) fault(id roster.ID, p *part, format string, args ...any) error {
+	h := l.hosts[id]
+	h.faults++
+	h.surveyed = false
+	if p == nil {
+		h.known = false
+	} else {
+		if p.from == id {
+			p.from = ""
+			p.drop()
+		}
+		l.lose(p, id)
+	}
+	return fmt.Errorf("the directory's host %s contradicts itself: %s", id, fmt.Sprintf(format, args...))
+}
+
+// sums compares what a host's sets should say by its events with what it says. The news
+// reach the end of its log.
+func (l *Locator) sums(id roster.ID, h *host, n *News, now time.Duration) (err error) {
+	told := map[placement.Shard]bool{}
+	for _, s := range n.Sums {
+		p := l.parts[s.Home]
+		f := p.feeds[id]
+		if f == nil {
+			continue
+		}
+		told[s.Home] = true
+		if f.known && f.sum != s.Sum && h.seq >= f.skip {
+			err = l.fault(id, p, "the sum of set %d does not come out", s.Home)
+		}
+		if !f.known && (n.All || err == nil) {
+			*f = feed{known: true, sum: s.Sum, since: now}
+		}
+	}
+	if !n.All {
+		return err
+	}
+	if err == nil {
+		h.surveyed = true
+	}
+	for _, p := range l.parts {
+		if f := p.feeds[id]; f != nil && f.known && !told[p.home] {
+			l.lose(p, id)
+		}
+	}
+	return err
+}
+
+// settle draws the conclusions from what is known of a set's hosts.
+func (l *Locator) settle(p *part, now time.Duration) {
+	l.finish(p, now)
+	for _, f := range p.feeds {
+		if !p.has && f.known && f.sum == (Sum{}) {
+			p.has, p.gen = true, p.gen+1
+			p.inBase = !p.stale // a set without entries: the index has all of it
+		}
+	}
+	for _, f := range p.feeds {
+		if p.has && f.known && !f.attached && f.sum == p.sum {
+			f.attached, f.diff = true, map[dbadapter.Index]pair{}
+		}
+	}
+	if p.from == "" || l.silent(p.from, now) {
+		p.follow(l)
+	}
+}
+
+// silent: the host was not heard for long.
+func (l *Locator) silent(id roster.ID, now time.Duration) bool {
+	h := l.hosts[id]
+	return h == nil || !h.ever || now-h.heard > 2*Fresh
+}
+
+// follow makes the copy say what the host of those that are attached says that was heard last,
+// and follow that one.
+func (p *part) follow(l *Locator) {
+	best := p.from
+	for _, id := range p.hosts {
+		if f := p.feeds[id]; f != nil && f.attached && (best == "" || l.hosts[id].heard > l.hosts[best].heard) {
+			best = id
+		}
+	}
+	if best == p.from {
+		return
+	}
+	p.from = best
+	f := p.feeds[best]
+	diff := f.diff
+	f.diff = map[dbadapter.Index]pair{}
+	for index, d := range diff {
+		l.change(p, index, d.ours, d.theirs, best)
+	}
+}

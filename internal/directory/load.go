@@ -1,0 +1,149 @@
+package directory
+
+import (
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/bfield/keyset"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// load is a set on its way from a host: blocks, with the events since the first of them was
+// asked for over them.
+type load struct {
+	host  roster.ID
+	base  rows
+	over  rows
+	at    keyset.Cursor
+	begin uint64 // events up to here are not in over
+	seq   uint64 // of the latest block
+	asked bool
+	when  time.Duration // it was asked for
+}
+
+// Take is what to ask a host for now, of the sets that this node has no copy of; nil:
+// nothing. Its answer is given to Block; what has no answer, to TakeFailed. After twice Fresh
+// without either another host is preferred.
+func (l *Locator) Take(id roster.ID, now time.Duration) *Take {
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.hosts[id]
+	if h == nil || !h.known {
+		return nil
+	}
+	loads := 0
+	for _, p := range l.parts {
+		if p.load != nil {
+			late := p.load.asked && now-p.load.when > 2*Fresh
+			if late {
+				l.hosts[p.load.host].late++
+			}
+			if late || l.silent(p.load.host, now) {
+				p.load = nil
+				continue
+			}
+			loads++
+		}
+	}
+	for _, p := range l.parts {
+		if p.load == nil && loads < MaxLoads && l.wanted(p, id, now) {
+			p.load = &load{host: id, begin: h.seq}
+			loads++
+		}
+		if p.load != nil && p.load.host == id && !p.load.at.Done && !p.load.asked {
+			p.load.asked, p.load.when = true, now
+			return &Take{Log: h.log, Home: p.home, At: p.load.at}
+		}
+	}
+	return nil
+}
+
+// wanted reports whether a set is to be fetched from a host: no copy of it can be brought up
+// to date by any host's events, and of those that are there this is the one that failed least.
+func (l *Locator) wanted(p *part, id roster.ID, now time.Duration) bool {
+	f := p.feeds[id]
+	if f == nil || !f.known || p.from != "" && !l.silent(p.from, now) {
+		return false
+	}
+	if n := l.hosts[id].failed(); n > 0 && now-f.since < min(maxRest, time.Second<<min(n, 20)) {
+		return false
+	}
+	if p.has && now-f.since <= 2*Fresh && !p.surveyed(l) {
+		return false // another host may say what the copy says
+	}
+	for _, other := range p.hosts {
+		if o := p.feeds[other]; o.known && !l.silent(other, now) && l.hosts[other].failed() < l.hosts[id].failed() {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *host) failed() int { return h.faults + h.late }
+
+func (p *part) surveyed(l *Locator) bool {
+	return !slices.ContainsFunc(p.hosts, func(id roster.ID) bool { return !l.hosts[id].surveyed })
+}
+
+// Block takes in a host's answer to a Take. The error says what an honest host does not say.
+func (l *Locator) Block(id roster.ID, t *Take, b *Block, now time.Duration) error {
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.parts[t.Home]
+	h := l.hosts[id]
+	if h == nil || p.load == nil || p.load.host != id || !p.load.asked || h.log != t.Log || p.load.at != t.At {
+		return nil // of before the host began another log, or was asked by another message
+	}
+	if b.Seq < p.load.begin {
+		return nil // asked for by an earlier load: it may lack events that over lacks, too
+	}
+	p.load.asked = false
+	if b.Home != t.Home || b.Log != t.Log || b.At != t.At {
+		return l.fault(id, p, "it answered with another block")
+	}
+	p.load.base = append(p.load.base, b.rows...)
+	p.load.at, p.load.seq = b.next(), max(p.load.seq, b.Seq)
+	l.settle(p, now)
+	return nil
+}
+
+// TakeFailed tells that a Take has no answer, and will have none: it is asked for again.
+func (l *Locator) TakeFailed(id roster.ID, home placement.Shard) {
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.parts[home]; p.load != nil && p.load.host == id {
+		p.load.asked = false
+	}
+}
+
+// finish makes the copy of a set that has come, once the host's events are heard up to its last
+// block.
+func (l *Locator) finish(p *part, now time.Duration) {
+	if p.load == nil || !p.load.at.Done || l.hosts[p.load.host].seq < p.load.seq {
+		return
+	}
+	id, came := p.load.host, p.load
+	p.load = nil
+	f := p.feeds[id]
+	if !f.known || p.from != "" && !l.silent(p.from, now) {
+		return // what is said by a host that is attached needs no other copy
+	}
+	merged := make(rows, 0, len(came.base)+len(came.over))
+	for x := range merge(slices.Values(came.base), came.over) {
+		merged = append(merged, x)
+	}
+	if merged.sum() != f.sum {
+		_ = l.fault(id, p, "the sum of a set that was fetched does not come out") // counted
+		return
+	}
+	p.drop()
+	p.has, p.fresh, p.sum = true, merged, f.sum // fresh is not nil, also without a row
+	p.noteShared(merged)
+}

@@ -1,0 +1,170 @@
+package directory
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/bfield/locator"
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// Where is what a Locator knows of a key.
+type Where uint8
+
+const (
+	// Unknown: a host of the directory is to be asked for the key's entry.
+	Unknown Where = iota
+	// Nowhere: no key that was acknowledged for Fresh or longer is this one. It is
+	// promised of honest hosts.
+	Nowhere
+	// Here: as In, and this node is a host of the shard.
+	Here
+	// In a shard.
+	In
+	// OneOf several shards; or of one, which not every host names.
+	OneOf
+)
+
+// String is the answer in words.
+func (w Where) String() string {
+	return [...]string{Unknown: "unknown yet", Nowhere: "nowhere", Here: "here", In: "in a shard", OneOf: "one of these"}[w]
+}
+
+// Answer is the answer to a look-up.
+type Answer struct {
+	Where  Where
+	Shard  placement.Shard   // of Here and In; of OneOf the first
+	Others []placement.Shard // of OneOf, behind the first
+	// Sure: every host that could know better says the same, and said so within Fresh; and
+	// it is no false positive. Without it, a shard that does not have the key says nothing
+	// about the key: the directory is to be asked.
+	Sure bool
+}
+
+// Locate says where a key is, whose home and whose index in its home's set of the directory
+// are given.
+func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.Duration) Answer {
+	own, wrote := l.recent.get(mix(home, index), now)
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	p := l.parts[home]
+	if !p.inBase || p.shared[index] {
+		return Answer{}
+	}
+	current := l.current(p, now)
+	var found []placement.Shard
+	shard, answer := l.index.Lookup(mix(home, index))
+	if answer == locator.Likely || answer == locator.Exact {
+		found = append(found, placement.Shard(shard))
+	}
+	apart := wrote && !slices.Equal(found, []placement.Shard{own})
+	if apart && !slices.Contains(found, own) {
+		found = append(found, own)
+	}
+	for _, f := range p.feeds {
+		d, ok := f.diff[index]
+		if !ok {
+			continue
+		}
+		apart = true
+		switch {
+		case d.theirs == Shared:
+			return Answer{}
+		case d.theirs != Gone && !slices.Contains(found, placement.Shard(d.theirs)):
+			found = append(found, placement.Shard(d.theirs))
+		}
+	}
+	switch {
+	case apart && len(found) > 0:
+		return Answer{Where: OneOf, Shard: found[0], Others: found[1:]}
+	case len(found) == 1:
+		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact}
+		if l.Here != nil && l.Here(a.Shard) {
+			a.Where = Here
+		}
+		return a
+	case !current || apart || l.recent.lost(now):
+		return Answer{}
+	}
+	return Answer{Where: Nowhere, Sure: true}
+}
+
+// current reports whether all hosts of a set say what the copy says, but for their diffs,
+// and said so lately.
+func (l *Locator) current(p *part, now time.Duration) bool {
+	if p.doubt || len(p.hosts) == 0 {
+		return false
+	}
+	for _, id := range p.hosts {
+		if h := l.hosts[id]; !h.ever || now-h.heard >= Fresh || !p.feeds[id].attached {
+			return false
+		}
+	}
+	return true
+}
+
+// Wrote tells of a write of this node that was acknowledged: for twice Fresh no feed needs to
+// have told it.
+func (l *Locator) Wrote(home placement.Shard, index dbadapter.Index, shard placement.Shard, now time.Duration) {
+	l.recent.put(mix(home, index), shard, now)
+}
+
+// recent are writes of this node, by key.
+type recent struct {
+	mu     sync.Mutex
+	writes map[uint64]written
+	until  time.Duration // up to then some may be missing
+}
+
+type written struct {
+	shard placement.Shard
+	until time.Duration
+}
+
+func (r *recent) put(key uint64, shard placement.Shard, now time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.writes) >= maxRecent {
+		for k, w := range r.writes {
+			if w.until < now {
+				delete(r.writes, k)
+			}
+		}
+	}
+	if len(r.writes) >= maxRecent {
+		clear(r.writes)
+		r.until = now + 2*Fresh
+	}
+	if r.writes == nil {
+		r.writes = map[uint64]written{}
+	}
+	r.writes[key] = written{shard, now + 2*Fresh}
+}
+
+func (r *recent) get(key uint64, now time.Duration) (placement.Shard, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w, ok := r.writes[key]
+	return w.shard, ok && now <= w.until
+}
+
+func (r *recent) lost(now time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return now < r.until
+}
+
+// mix makes a hash of a home and an index: no two have the same (the finalizer of
+// SplitMix64 is a bijection; Steele, Lea, Flood, 2014).
+func mix(home placement.Shard, index dbadapter.Index) uint64 {
+	x := uint64(home)<<48 | uint64(index)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func compareIDs(a, b roster.ID) int { return cmp.Compare(a, b) }

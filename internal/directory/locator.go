@@ -1,0 +1,271 @@
+package directory
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/bfield/locator"
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/roster"
+)
+
+// Disk keeps the copies of sets, each under a name, in memory's place. A driver's files do.
+type Disk interface {
+	// Read returns what Write has written, or nil if nothing was.
+	Read(name string) ([]byte, error)
+	// Write replaces it, durably and as a whole.
+	Write(name string, data []byte) error
+}
+
+// Config says what a Locator is for.
+type Config struct {
+	// Shards is how many the namespace has.
+	Shards int
+	// Seed of its hashes: random.
+	Seed uint64
+	Disk Disk
+	// Here reports whether this node is a host of a shard, and settled in it; nil: of none.
+	Here func(placement.Shard) bool
+	// Workers is how many goroutines build a base at once; 0: as many as there are
+	// processors.
+	Workers int
+}
+
+// Locator knows in which shard each key is, from what hosts of the directory tell. It is
+// told which hosts a set has (SetHosts), polls each of them (Poll, News), fetches sets
+// (Take, Block), and has work to be run in the background (Work). It keeps some 3.5 bytes a
+// key, half a byte of changes, 8 bytes a key of up to MaxLoads sets on their way, and on
+// disk 5.3 bytes a key.
+//
+// Any number of goroutines may locate. Times are from one clock that goes forward, since
+// any moment.
+type Locator struct {
+	Config
+	index *locator.Locator
+
+	// Taken in this order.
+	writing sync.Mutex // one Save or work at a time: files do not change below what reads them
+	feeding sync.Mutex // one message, change of hosts or step of work at a time
+
+	mu    sync.RWMutex // guards what follows; taken to write under feeding only
+	hosts map[roster.ID]*host
+	parts []*part
+
+	working bool // under feeding
+	damaged int  // copies that were let go of since they did not say what they should
+	recent  recent
+
+	leastOver, leastExact int // constants, but for tests
+}
+
+// host is what is known of a host, for all sets.
+type host struct {
+	log, seq uint64
+	known    bool // its log is known
+	surveyed bool // the sums of all of its sets have been heard since its log began
+	heard    time.Duration
+	ever     bool // heard holds
+	faults   int
+	late     int // blocks that did not come
+}
+
+// part is what is known of one set of the directory.
+type part struct {
+	home  placement.Shard
+	hosts []roster.ID // all that may hold an entry of it which others lack
+	feeds map[roster.ID]*feed
+
+	// The copy is the set as one host has told it: a file, or rows that are to be written;
+	// and what has changed since, over it. sum is the copy's.
+	has    bool
+	stored bool
+	fresh  rows
+	over   rows
+	sum    Sum
+	shared map[dbadapter.Index]bool
+	gen    int       // grows with each copy that takes another's place
+	from   roster.ID // the host that the copy follows, or ""
+	saved  place     // that of the file
+
+	// inBase: the index has the copy. building: it is about to.
+	inBase, building bool
+	// stale: the index may have rows of a copy that is there no more.
+	stale bool
+	// doubt: an event contradicts what the index says, perhaps by a false positive.
+	doubt bool
+
+	load *load
+}
+
+// feed is what one host has told of one set.
+type feed struct {
+	known bool
+	sum   Sum
+	// attached: what the host says is what the copy says, but for diff.
+	attached bool
+	diff     map[dbadapter.Index]pair
+	skip     uint64        // events up to here are in the copy
+	since    time.Duration // it is known
+}
+
+// pair is what the copy and a host say of an index: not the same.
+type pair struct{ ours, theirs Code }
+
+// New returns a Locator with the copies that are on disk; each is read. A copy that is
+// damaged is fetched anew.
+func New(c Config) (*Locator, error) {
+	index, err := locator.New(locator.Config{Shards: c.Shards, Seed: c.Seed, Workers: c.Workers})
+	if err != nil {
+		return nil, err
+	}
+	l := &Locator{Config: c, index: index, hosts: map[roster.ID]*host{}, leastOver: leastOver, leastExact: leastExact}
+	for home := range placement.Shard(c.Shards) {
+		p := &part{home: home, feeds: map[roster.ID]*feed{}, shared: map[dbadapter.Index]bool{}}
+		l.parts = append(l.parts, p)
+		data, err := c.Disk.Read(p.name())
+		if err != nil {
+			return nil, fmt.Errorf("read a copy of the directory: %w", err)
+		}
+		if data == nil {
+			continue
+		}
+		rs, at, sum, err := parseCopy(data, c.Shards, home)
+		if err != nil {
+			l.damaged++
+			continue
+		}
+		p.has, p.stored, p.sum, p.saved = true, true, sum, at
+		p.noteShared(rs)
+	}
+	return l, nil
+}
+
+func (p *part) name() string { return fmt.Sprintf("directory-%04x", p.home) }
+
+func (p *part) noteShared(rs rows) {
+	p.shared = map[dbadapter.Index]bool{}
+	for _, x := range rs {
+		if x.code() == Shared {
+			p.shared[x.index()] = true
+		}
+	}
+}
+
+// SetHosts tells which nodes may hold entries of a set: its hosts by the layout that
+// counts, and those before that have not handed it over yet. This node is one of them if it
+// is a host; its own Host is polled like others.
+func (l *Locator) SetHosts(home placement.Shard, hosts []roster.ID) {
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.parts[home]
+	p.hosts = slices.Clone(hosts)
+	for id := range p.feeds {
+		if !slices.Contains(hosts, id) {
+			l.lose(p, id)
+			delete(p.feeds, id)
+		}
+	}
+	for _, id := range hosts {
+		if p.feeds[id] == nil {
+			p.feeds[id] = &feed{}
+			h := l.hosts[id]
+			if h == nil {
+				h = &host{}
+				l.hosts[id] = h
+			}
+			h.surveyed = false
+			l.resume(p, id, h)
+		}
+	}
+}
+
+// resume goes on from a copy that was read from disk.
+func (l *Locator) resume(p *part, id roster.ID, h *host) {
+	if !p.stored || p.saved.host != id || p.from != "" || len(p.over) > 0 || h.ever {
+		return
+	}
+	if h.known && h.log != p.saved.log {
+		return // a set whose sum is the copy's goes on all the same
+	}
+	if !h.known || p.saved.seq < h.seq {
+		h.known, h.log, h.seq = true, p.saved.log, p.saved.seq
+	}
+	p.from = id
+	*p.feeds[id] = feed{known: true, sum: p.sum, attached: true, diff: map[dbadapter.Index]pair{}, skip: p.saved.seq}
+}
+
+// lose forgets what a host has told of a set.
+func (l *Locator) lose(p *part, id roster.ID) {
+	if f := p.feeds[id]; f != nil {
+		*f = feed{}
+	}
+	if p.from == id {
+		p.from = ""
+		p.follow(l)
+	}
+	if p.load != nil && p.load.host == id {
+		p.load = nil
+	}
+}
+
+// drop lets go of a copy that is wrong, or that no host says any more.
+func (p *part) drop() {
+	*p = part{home: p.home, hosts: p.hosts, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, stale: p.stale || p.inBase || p.building}
+	for _, f := range p.feeds {
+		f.attached, f.diff = false, nil
+	}
+}
+
+// Status is what is known of a host, for a person.
+type Status struct {
+	Host  roster.ID
+	Heard time.Duration // when it was last heard; 0 if never
+	// Sets are those of which it is to tell; Apart those of them of which it tells
+	// otherwise than the copy, or nothing.
+	Sets, Apart int
+	// Faults counts what an honest host does not say: sums that do not come out, events
+	// that contradict what was said before.
+	Faults int
+}
+
+// Status returns that of all hosts, by id. A host that stays apart hides entries, or has
+// some that others lack: look-ups in its sets are slower, and never wrong.
+func (l *Locator) Status() []Status {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	byID := map[roster.ID]*Status{}
+	for _, p := range l.parts {
+		for id, f := range p.feeds {
+			s := byID[id]
+			if s == nil {
+				s = &Status{Host: id, Heard: l.hosts[id].heard, Faults: l.hosts[id].faults}
+				byID[id] = s
+			}
+			s.Sets++
+			if !f.attached {
+				s.Apart++
+			}
+		}
+	}
+	var all []Status
+	for _, s := range byID {
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, func(a, b Status) int { return compareIDs(a.Host, b.Host) })
+	return all
+}
+
+// Damaged counts copies on disk that were let go of, and fetched anew, since they were damaged.
+func (l *Locator) Damaged() int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.damaged
+}
+
+// Stats are those of the index: its bytes, by part.
+func (l *Locator) Stats() locator.Stats { return l.index.Stats() }

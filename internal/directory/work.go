@@ -1,0 +1,240 @@
+package directory
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/syncd-io/syncd/bfield/locator"
+)
+
+// Work returns what is to be done in the background, or nil: it writes copies to disk, reads
+// those that are in doubt, and builds a new base of the index. A driver runs it beside everything
+// else, one at a time, and asks again after it. It returns an error of the disk; then it is
+// to be asked later.
+func (l *Locator) Work() func() error {
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.working {
+		return nil
+	}
+	var save []*part
+	waiting, loading := 0, 0
+	s := l.index.Stats()
+	for _, p := range l.parts {
+		if p.has && (p.fresh != nil || p.doubt || len(p.over) > max(l.leastOver, s.Base/16/l.Shards)) {
+			save = append(save, p)
+		}
+		if p.has && !p.inBase {
+			waiting++
+		}
+		if p.load != nil {
+			loading++
+		}
+	}
+	full := s.Exact > l.leastExact+s.Base/8
+	// While sets come, a base is built each time as many wait as it has, and so all bases together
+	// cost twice the last one.
+	build := waiting > 0 && (loading == 0 || 2*waiting >= l.Shards) || full
+	if len(save) == 0 && !build {
+		return nil
+	}
+	l.working = true
+	return func() error {
+		l.writing.Lock()
+		defer l.writing.Unlock()
+		defer func() {
+			l.feeding.Lock()
+			l.working = false
+			l.feeding.Unlock()
+		}()
+		for _, p := range save {
+			if err := l.save(p); err != nil {
+				return err
+			}
+		}
+		if !build {
+			return nil
+		}
+		return l.build()
+	}
+}
+
+// Save writes all copies to disk as they are, so that the next start has little to catch up
+// with. A crash in the middle, or none of it, loses time alone.
+func (l *Locator) Save() error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	for _, p := range l.parts {
+		l.mu.RLock()
+		due := p.has && (p.fresh != nil || len(p.over) > 0 || !p.stored)
+		l.mu.RUnlock()
+		if due {
+			if err := l.save(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// content is a copy as of one moment.
+type content struct {
+	base iter.Seq[row]
+	over rows
+	sum  Sum
+	at   place
+	gen  int
+}
+
+// content reads what the set's copy holds. ok is false if it has none.
+func (l *Locator) content(p *part) (c content, ok bool, err error) {
+	l.feeding.Lock()
+	l.mu.RLock()
+	fresh, stored := p.fresh, p.stored
+	c, ok = content{over: slices.Clone(p.over), sum: p.sum, gen: p.gen, at: place{host: p.from}}, p.has
+	if p.from != "" {
+		c.at.log, c.at.seq = l.hosts[p.from].log, l.hosts[p.from].seq
+	}
+	l.mu.RUnlock()
+	l.feeding.Unlock()
+	switch {
+	case !ok:
+	case fresh != nil:
+		c.base = slices.Values(fresh)
+	case !stored:
+		c.base = slices.Values(rows{})
+	default:
+		data, err := l.Disk.Read(p.name())
+		if err != nil {
+			return c, false, fmt.Errorf("read a copy of the directory: %w", err)
+		}
+		rs, _, _, err := parseCopy(data, l.Shards, p.home)
+		if err != nil {
+			l.distrust(p, c.gen)
+			return c, false, nil
+		}
+		c.base = slices.Values(rs)
+	}
+	return c, ok, nil
+}
+
+// distrust lets go of a copy that is damaged, or does not say what it should.
+func (l *Locator) distrust(p *part, gen int) {
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.gen != gen {
+		return
+	}
+	if p.from != "" && p.doubt {
+		_ = l.fault(p.from, p, "set %d does not say what its events say", p.home) // counted
+		return
+	}
+	l.damaged++
+	p.from = ""
+	p.drop()
+}
+
+// save writes the copy of a set to disk, and so verifies it.
+func (l *Locator) save(p *part) error {
+	c, ok, err := l.content(p)
+	if err != nil || !ok {
+		return err
+	}
+	merged := make(rows, 0, len(c.over))
+	for x := range merge(c.base, c.over) {
+		merged = append(merged, x)
+	}
+	if merged.sum() != c.sum {
+		l.distrust(p, c.gen)
+		return nil
+	}
+	data, err := appendCopy(nil, l.Shards, p.home, c.at, c.sum, slices.Values(merged))
+	if err == nil {
+		err = l.Disk.Write(p.name(), data)
+	}
+	if err != nil {
+		return fmt.Errorf("write a copy of the directory: %w", err)
+	}
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.gen != c.gen {
+		// The file is of a copy that was let go of: nothing reads it until another has taken its
+		// place, or it is resumed from after a crash, as the older copy that it is.
+		return nil
+	}
+	p.fresh, p.stored, p.saved = nil, true, c.at
+	var over rows
+	unsaved := false
+	for _, x := range p.over {
+		if i, ok := c.over.find(x.index()); !ok || c.over[i] != x {
+			over, unsaved = append(over, x), true
+		}
+	}
+	p.over = over
+	p.doubt = p.doubt && unsaved
+	return nil
+}
+
+// build builds a new base of the index, of all copies. Changes go on.
+func (l *Locator) build() error {
+	begun, built := map[*part]int{}, map[*part]int{}
+	l.mu.Lock()
+	for _, p := range l.parts {
+		if p.building = p.has; p.building {
+			begun[p] = p.gen
+		}
+	}
+	l.mu.Unlock()
+	err := l.index.Rebuild(func(yield func(uint64, locator.Shard) bool) error {
+		for _, p := range l.parts {
+			if _, ok := begun[p]; !ok {
+				continue
+			}
+			c, ok, err := l.content(p)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			sum := Sum{}
+			for x := range merge(c.base, c.over) {
+				sum.add(x, 1)
+				if x.code() != Shared && !yield(mix(p.home, x.index()), locator.Shard(x.code())) {
+					return nil
+				}
+			}
+			if sum != c.sum {
+				l.distrust(p, c.gen)
+				continue
+			}
+			built[p] = c.gen
+		}
+		return nil
+	})
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.parts {
+		gen, ok := built[p]
+		_, was := begun[p]
+		switch {
+		case err != nil: // the index is as it was, with the changes since
+			p.stale = p.stale || was && !p.inBase
+		case ok && p.gen == gen && p.building:
+			p.inBase, p.stale = true, false
+		default: // of a copy that was let go of in between, changes may be over the base
+			p.stale = was
+		}
+		p.building = false
+	}
+	return err
+}
