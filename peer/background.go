@@ -54,6 +54,20 @@ func (n *Node) turn(t node.Turn) {
 		}
 		n.core.Schedule.Note(set, t.Remote, time.Now(), n.connected(remote), err)
 	}
+	for _, control := range t.Control {
+		ns := n.namespaceByID(control.ID())
+		if ns == nil || !n.core.Schedule.DueControl(control, t.Remote, time.Now()) {
+			continue
+		}
+		err := patiently(n.ctx, patience*n.limits.IdleTimeout, func(ctx context.Context, progress func(Report)) error {
+			_, err := ns.sync(ctx, nil, remote, SyncOptions{Progress: progress})
+			return err
+		})
+		if n.ctx.Err() != nil {
+			return
+		}
+		n.core.Schedule.NoteControl(control, t.Remote, time.Now(), n.connected(remote), err)
+	}
 }
 
 // known reports whether there is a way to reach a peer.

@@ -116,6 +116,7 @@ func (ns *Namespace) tend() {
 	if err != nil && ns.ctx.Err() == nil {
 		n.log.Warn("a namespace could not be tended", logNamespace(ns), logError(err))
 	}
+	ns.move()
 	var swept node.Swept
 	for _, sh := range ns.shards() {
 		left := sh.set.Left() // by syncs, too

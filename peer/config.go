@@ -13,7 +13,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // Config says how a node is opened. The zero value is a node in memory, with
@@ -115,9 +114,7 @@ type Config struct {
 	Limits Limits
 
 	restoring bool // Restore opens the node to verify it
-	// holds are the shards that the node, in a test, holds of a namespace that is cut into
-	// shards; others keep no such namespace yet.
-	holds []placement.Shard
+	sharded   bool // a test: the node keeps namespaces that are cut into shards, which others do not yet
 }
 
 // DefaultWatchLog is what Config.WatchLog says.

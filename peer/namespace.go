@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -40,7 +41,8 @@ type Namespace struct {
 	cancel context.CancelFunc
 	gate   *gate // all uses of the records are inside
 
-	held    []*shard // by number
+	held    atomic.Pointer[[]*shard] // by number; the slice is never changed
+	moving  moving
 	synced  lastSyncs
 	tending sync.Mutex
 }
@@ -54,9 +56,9 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 	listed, keepList := n.listCopy(id, s.Name)
 	core, err := n.core.Open(ctx, node.Opening{
 		Secret: secret, State: s, Store: n.watch(id, s.Name), Save: n.saveTo(id),
-		Committed: n.committed,
-		Describe:  func(a *wire.StatusAnswer) { n.describe(id, a) },
-		Listed:    listed, KeepList: keepList,
+		Committed: n.committed, Drop: n.store.Drop,
+		Describe: func(a *wire.StatusAnswer) { n.describe(id, a) },
+		Listed:   listed, KeepList: keepList,
 	})
 	if err != nil {
 		return nil, err
@@ -71,7 +73,7 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 	}
 	ns.ctx, ns.cancel = context.WithCancel(n.ctx)
 	for _, set := range core.Sets() {
-		ns.held = append(ns.held, ns.openShard(set))
+		ns.begin(set)
 	}
 	return ns, nil
 }

@@ -44,7 +44,7 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 
 // addNamespace makes a namespace's folder and opens it; changing is held.
 func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	if err := n.hold(s); err != nil {
+	if err := n.keeps(s); err != nil {
 		return nil, err
 	}
 	if n.dir != "" {
@@ -206,10 +206,14 @@ func (ns *Namespace) abandon() error {
 	return nil
 }
 
-// parts are the keys of the namespace's sets, and then of its control namespace.
+// parts are the keys of the namespace's sets, and then of its control namespace. The node's
+// changing is held.
 func (ns *Namespace) parts() (all []reconcile.Keys) {
 	for _, sh := range ns.shards() {
 		all = append(all, sh.set.Keys)
+	}
+	for _, set := range ns.moving.left {
+		all = append(all, set.Keys)
 	}
 	return append(all, ns.core.Control.Keys)
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter/memdb"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -41,8 +40,8 @@ type Node struct {
 	store     dbadapter.Store
 	book      *addressBook
 	damage    *damageBook
-	repairs   bool              // damage is repaired by itself, and what is damaged kept aside first
-	holds     []placement.Shard // see Config
+	repairs   bool // damage is repaired by itself, and what is damaged kept aside first
+	sharded   bool // see Config
 	metrics   *metrics
 	core      *node.Node // decides
 	places    *syncPlaces
@@ -89,7 +88,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		limits:  cfg.limits(),
 		store:   cfg.Store,
 		host:    cfg.Host,
-		holds:   cfg.holds,
+		sharded: cfg.sharded,
 		gate:    newGate(),
 		closed:  make(chan struct{}),
 		byName:  map[string]*Namespace{},

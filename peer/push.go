@@ -138,7 +138,7 @@ func (p *pushes) serves(id ID, topic string) bool {
 // renew gives the members to which the shard pushes, and when the first of their roles
 // ends.
 func (f *follower) renew() (audience map[node.ID]bool, until time.Time) {
-	audience, until = f.set.Namespace().Audience()
+	audience, until = f.set.Audience()
 	f.small.Store(len(audience) <= wire.MaxDirect)
 	return audience, until
 }

@@ -158,7 +158,7 @@ func (l *links) missing(now time.Time) (missing []ID, wait time.Duration) {
 
 // audience are the members to which a set is pushed.
 func audience(set *node.Set) map[ID]bool {
-	ids, _ := set.Namespace().Audience()
+	ids, _ := set.Audience()
 	out := make(map[ID]bool, len(ids))
 	for id := range ids {
 		out[ID(id)] = true

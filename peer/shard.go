@@ -50,8 +50,23 @@ func (sh *shard) close() {
 	}
 }
 
-// shards are those that are open, by number.
-func (ns *Namespace) shards() []*shard { return ns.held }
+// shards are those that are open now, by number.
+func (ns *Namespace) shards() []*shard {
+	if all := ns.held.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// with are those that a member holds, too, as far as is known.
+func (ns *Namespace) with(id ID) (all []*shard) {
+	for _, sh := range ns.shards() {
+		if sh.set.With(node.ID(id)) {
+			all = append(all, sh)
+		}
+	}
+	return all
+}
 
 // life is over when a shard closes; nil: when the namespace does.
 func (ns *Namespace) life(sh *shard) context.Context {

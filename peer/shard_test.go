@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,39 +15,137 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// shardCluster is three nodes of one namespace of four shards. Each node lacks one of the
-// last three, so that two hold each of these, and all three the first.
+// shardCluster is nodes of one namespace of eight shards, of which two nodes are to hold
+// each. The test is their background, and moves their clock.
 type shardCluster struct {
 	t      *testing.T
-	config [3]Config
-	nodes  [3]*Node
-	spaces [3]*Namespace
+	now    *atomic.Int64
+	base   Config
+	config []Config
+	nodes  []*Node
+	spaces []*Namespace
+	want   [8][]string // what was written to each shard
 }
 
-func newShardCluster(t *testing.T, config Config) *shardCluster {
+func newShardCluster(t *testing.T, size int, config Config) *shardCluster {
 	t.Helper()
-	c := &shardCluster{t: t}
-	for i, holds := range [][]placement.Shard{{0, 1, 2}, {0, 1, 3}, {0, 2, 3}} {
-		config.holds, config.ListenAddrs, config.Dir = holds, []string{"/ip4/127.0.0.1/tcp/0"}, t.TempDir()
-		c.config[i], c.nodes[i] = config, openForTest(t, config)
-	}
-	n := c.nodes[0]
-	secret := n.core.NewSecret()
-	s, err := n.core.FoundShards(secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 4, Replicas: 2})
-	if err == nil {
-		n.changing.Lock()
-		c.spaces[0], err = n.addNamespace(t.Context(), secret, s)
-		n.changing.Unlock()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, n := range c.nodes[1:] {
-		c.spaces[i+1] = joinForTest(t, c.spaces[0], n)
+	c := &shardCluster{t: t, now: &atomic.Int64{}}
+	start := time.Now()
+	config.Clock = func() time.Time { return start.Add(time.Duration(c.now.Load())) }
+	config.sharded, config.ListenAddrs = true, []string{"/ip4/127.0.0.1/tcp/0"}
+	c.base = config
+	for range size {
+		c.join()
 	}
 	return c
 }
 
+// join adds a node, which makes the namespace if it is the first one.
+func (c *shardCluster) join() {
+	c.t.Helper()
+	config := c.base
+	config.Dir = c.t.TempDir()
+	n := openForTest(c.t, config)
+	c.config, c.nodes = append(c.config, config), append(c.nodes, n)
+	if len(c.spaces) > 0 {
+		c.spaces = append(c.spaces, joinForTest(c.t, c.spaces[0], n))
+		return
+	}
+	secret := n.core.NewSecret()
+	s, err := n.core.FoundShards(secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2})
+	var ns *Namespace
+	if err == nil {
+		n.changing.Lock()
+		ns, err = n.addNamespace(c.t.Context(), secret, s)
+		n.changing.Unlock()
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.spaces = append(c.spaces, ns)
+	c.round()
+	if got := len(ns.shards()); got != 8 {
+		c.t.Fatalf("the first node holds %d shards", got)
+	}
+}
+
+// round is what each node does in an interval, one after the other.
+func (c *shardCluster) round() {
+	c.t.Helper()
+	c.now.Add(int64(5 * time.Second))
+	for i, n := range c.nodes {
+		c.spaces[i].tend()
+		n.core.Schedule.Wake()
+		n.core.Schedule.Begin(func(id node.ID) bool { return n.known(ID(id)) })
+		for t, ok := n.core.Schedule.Next(); ok; t, ok = n.core.Schedule.Next() {
+			n.turn(t)
+			n.core.Schedule.Done(t)
+		}
+	}
+}
+
+// settle lets rounds pass until each shard is with its hosts, these nodes, and no other.
+func (c *shardCluster) settle(hosts ...int) {
+	c.t.Helper()
+	for range 60 {
+		if c.settled(hosts) {
+			return
+		}
+		c.round()
+	}
+	for i := range c.spaces {
+		layout, stated, err := c.spaces[i].core.Layout()
+		c.t.Logf("node %d: %v by epoch %d, %v: %v", i, c.numbers(i), stated.Epoch, err, layout)
+	}
+	c.t.Fatal("the shards do not come to their hosts")
+}
+
+func (c *shardCluster) settled(hosts []int) bool {
+	var ids []node.ID
+	for _, i := range hosts {
+		ids = append(ids, node.ID(c.nodes[i].ID()))
+	}
+	for at, i := range hosts {
+		layout, _, err := c.spaces[i].core.Layout()
+		if err != nil {
+			return false
+		}
+		var want []placement.Shard
+		for number := range placement.Shard(8) {
+			of := layout.Hosts(number)
+			if slices.Contains(of, ids[at]) {
+				want = append(want, number)
+			}
+			if len(of) != min(2, len(hosts)) || slices.ContainsFunc(of, func(id node.ID) bool { return !slices.Contains(ids, id) }) {
+				return false
+			}
+		}
+		if !slices.Equal(c.numbers(i), want) {
+			return false
+		}
+	}
+	return true
+}
+
+// numbers are the shards that a node holds.
+func (c *shardCluster) numbers(i int) (all []placement.Shard) {
+	for _, sh := range c.spaces[i].shards() {
+		all = append(all, sh.set.Shard())
+	}
+	return all
+}
+
+// holders are the nodes that hold a shard.
+func (c *shardCluster) holders(number placement.Shard) (all []int) {
+	for i := range c.spaces {
+		if slices.Contains(c.numbers(i), number) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// put writes a record of a shard at a node that holds it.
 func (c *shardCluster) put(i int, number placement.Shard, key string) {
 	c.t.Helper()
 	d := node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: fmt.Append(nil, "by ", i)}}
@@ -55,25 +154,37 @@ func (c *shardCluster) put(i int, number placement.Shard, key string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	c.want[number] = append(c.want[number], key)
+	slices.Sort(c.want[number])
+	c.want[number] = slices.Compact(c.want[number])
 }
 
-// keys are those that a node holds, with the shards that they are in.
-func (c *shardCluster) keys(i int) (keys []string) {
+// keys are those that a node holds of a shard.
+func (c *shardCluster) keys(i int, number placement.Shard) (keys []string) {
 	c.t.Helper()
-	for _, sh := range c.spaces[i].shards() {
-		snap, err := sh.set.Store.Snapshot()
+	sh, err := c.spaces[i].numbered(number)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for r, err := range sh.scan(c.t.Context(), nil, &scan{}) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		for r, err := range snap.Scan(c.t.Context(), nil, nil) {
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			keys = append(keys, fmt.Sprintf("%d/%s", sh.set.Shard(), r.Key))
-		}
-		snap.Close()
+		keys = append(keys, string(r.Key))
 	}
 	return keys
+}
+
+// whole checks that each shard is as it was written at each node that holds it.
+func (c *shardCluster) whole() {
+	c.t.Helper()
+	for number := range placement.Shard(8) {
+		for _, i := range c.holders(number) {
+			if got := c.keys(i, number); !slices.Equal(got, c.want[number]) {
+				c.t.Errorf("node %d holds %q of shard %d, want %q", i, got, number, c.want[number])
+			}
+		}
+	}
 }
 
 // reopen closes a node, and opens it again.
@@ -87,94 +198,94 @@ func (c *shardCluster) reopen(i int) {
 	if c.spaces[i], err = c.nodes[i].Namespace("notes"); err != nil {
 		c.t.Fatal(err)
 	}
-}
-
-// each calls do with each node and each shard that it holds.
-func (c *shardCluster) each(do func(i int, sh *shard)) {
-	for i := range c.nodes {
-		for _, sh := range c.spaces[i].shards() {
-			do(i, sh)
+	for j, other := range c.nodes { // the ports are others
+		if j == i {
+			continue
+		}
+		if _, err := c.nodes[i].Connect(c.t.Context(), other.Addrs()[0]); err != nil {
+			c.t.Fatal(err)
 		}
 	}
 }
 
-// What is written to a shard is pushed to the nodes that hold it, and to no other.
-func TestShardsArePushed(t *testing.T) {
-	c := newShardCluster(t, Config{SyncInterval: time.Hour})
-	var want [3][]string
-	for number := range placement.Shard(4) {
-		key := fmt.Sprint("of ", number)
-		by := slices.IndexFunc(c.nodes[:], func(n *Node) bool { return slices.Contains(n.holds, number) })
-		c.put(by, number, key)
-		for i, n := range c.nodes {
-			if slices.Contains(n.holds, number) {
-				want[i] = append(want[i], fmt.Sprintf("%d/%s", number, key))
+// Shards go to the nodes that join, and leave those that handed them over; and come back
+// when a member is removed. No record is lost, and restarts keep what is held, with what
+// syncs have proved of it.
+func TestShardsComeAndGo(t *testing.T) {
+	c := newShardCluster(t, 1, Config{})
+	for number := range placement.Shard(8) {
+		c.put(0, number, fmt.Sprint("first of ", number))
+	}
+	c.join()
+	c.join()
+	c.settle(0, 1, 2)
+	c.whole()
+	for number := range placement.Shard(8) {
+		of := c.holders(number)
+		if len(of) != 2 {
+			t.Fatalf("%v hold shard %d", of, number)
+		}
+		c.put(of[1], number, fmt.Sprint("second of ", number))
+	}
+	c.round()
+	c.round()
+	c.whole()
+	for i, ns := range c.spaces {
+		records, held := int64(0), c.numbers(i)
+		for _, number := range held {
+			records += int64(len(c.want[number]))
+		}
+		if got := ns.Info().Records; got != records {
+			t.Errorf("node %d tells of %d records, want %d", i, got, records)
+		}
+		if v, err := ns.Verify(t.Context()); err != nil || v.Records != records {
+			t.Errorf("node %d verifies %d records: %v", i, v.Records, err)
+		}
+		c.reopen(i)
+		if got := c.numbers(i); !slices.Equal(got, held) {
+			t.Errorf("node %d held %v before its restart, and holds %v", i, held, got)
+		}
+		for _, sh := range c.spaces[i].shards() {
+			if last, _ := sh.verified.last(); last.At.IsZero() {
+				t.Errorf("after a restart node %d does not know that shard %d was proved", i, sh.set.Shard())
+			}
+		}
+		for number := range placement.Shard(8) {
+			_, err := os.Stat(filepath.Join(namespaceDir(c.config[i].Dir, ns.id), fmt.Sprintf(verifiedOfShard, number)))
+			if kept := err == nil; kept != slices.Contains(held, number) {
+				t.Errorf("node %d, which holds %v, has proofs of shard %d: %t", i, held, number, kept)
 			}
 		}
 	}
-	for i := range c.nodes {
-		waitFor(t, fmt.Sprint("the pushes reach node ", i), func() bool { return slices.Equal(c.keys(i), want[i]) })
+	c.whole()
+	if err := c.spaces[0].Remove(t.Context(), c.nodes[2].ID()); err != nil {
+		t.Fatal(err)
 	}
+	c.settle(0, 1)
+	if got := [][]placement.Shard{c.numbers(0), c.numbers(1)}; len(got[0]) != 8 || len(got[1]) != 8 {
+		t.Errorf("two nodes are left, which hold %v", got)
+	}
+	c.round()
+	c.whole()
 }
 
-// Each shard is synced between the nodes that hold it, by a caller and in the background;
-// restarts keep the shards, and what syncs have proved of them.
-func TestShardsAreSynced(t *testing.T) {
-	c := newShardCluster(t, Config{})
-	for number, by := range []int{1, 1, 2, 2} {
-		c.put(by, placement.Shard(number), fmt.Sprint("of ", number))
+// What is written to a shard is pushed to the node that holds it, too.
+func TestShardsArePushed(t *testing.T) {
+	c := newShardCluster(t, 3, Config{SyncInterval: time.Hour})
+	c.settle(0, 1, 2)
+	for number := range placement.Shard(8) {
+		of := c.holders(number)
+		c.put(of[0], number, fmt.Sprint("of ", number))
+		waitFor(t, fmt.Sprintf("shard %d is pushed", number), func() bool { return slices.Equal(c.keys(of[1], number), c.want[number]) })
 	}
-	report, err := c.spaces[0].Sync(t.Context(), c.nodes[1].ID(), SyncOptions{})
-	if err != nil || !report.Verified || report.Applied != 2 || report.Differences() != 2 {
-		t.Errorf("the first node syncs with the second: %+v, %v", report, err)
-	}
-	var heard int
-	report, err = c.spaces[0].Sync(t.Context(), c.nodes[2].ID(), SyncOptions{Progress: func(r Report) { heard = max(heard, r.Applied+r.Sent) }})
-	if err != nil || !report.Verified || report.Applied != 1 || report.Sent != 1 || heard != 2 {
-		t.Errorf("the first node syncs with the third: %+v, %v; it was told of %d records", report, err, heard)
-	}
-	c.nodes[1].turn(node.Turn{Remote: node.ID(c.nodes[2].ID()), Sets: c.spaces[1].core.Sets()})
-	for i, want := range [][]string{{"0/of 0", "1/of 1", "2/of 2"}, {"0/of 0", "1/of 1", "3/of 3"}, {"0/of 0", "2/of 2", "3/of 3"}} {
-		if got := c.keys(i); !slices.Equal(got, want) {
-			t.Errorf("node %d holds %q, want %q", i, got, want)
-		}
-		if info := c.spaces[i].Info(); info.Records != 3 {
-			t.Errorf("node %d tells of %d records", i, info.Records)
-		}
-		if v, err := c.spaces[i].Verify(t.Context()); err != nil || v.Records != 3 {
-			t.Errorf("node %d verifies %d records: %v", i, v.Records, err)
-		}
-	}
-	c.each(func(i int, sh *shard) {
-		if last, _ := sh.verified.last(); last.At.IsZero() {
-			t.Errorf("no sync has proved shard %d of node %d", sh.set.Shard(), i)
-		}
-	})
-	var before [3][]string
-	for i := range c.nodes {
-		before[i] = c.keys(i)
-		c.reopen(i)
-		if got := c.keys(i); !slices.Equal(got, before[i]) {
-			t.Errorf("node %d held %q before its restart, and holds %q", i, before[i], got)
-		}
-	}
-	c.each(func(i int, sh *shard) {
-		if last, _ := sh.verified.last(); last.At.IsZero() {
-			t.Errorf("after a restart node %d does not know that shard %d was proved", i, sh.set.Shard())
-		}
-	})
-	dir := namespaceDir(c.config[0].Dir, c.spaces[0].id)
-	for name, want := range map[string]bool{"verified-0.cbor": true, "verified-2.cbor": true, "verified-3.cbor": false, verifiedFile: false} {
-		if _, err := os.Stat(filepath.Join(dir, name)); want != (err == nil) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+	c.whole()
 }
 
 // What a node holds of several shards it lists as one: records by key, and what it has kept
-// with numbers that tell of which shard it is.
-func TestShardsAreListedAsOne(t *testing.T) {
-	c := newShardCluster(t, Config{})
+// with numbers that tell of which shard it is. A sync is of all that the two hold.
+func TestShardsAreOne(t *testing.T) {
+	c := newShardCluster(t, 2, Config{})
+	c.settle(0, 1)
 	for i, key := range []string{"d", "a", "f", "c", "b", "e"} {
 		c.put(0, placement.Shard(i%3), key)
 	}
@@ -194,43 +305,46 @@ func TestShardsAreListedAsOne(t *testing.T) {
 		c.put(0, number, "conflict")
 		c.put(1, number, "conflict")
 	}
-	if _, err := c.spaces[0].Sync(t.Context(), c.nodes[1].ID(), SyncOptions{}); err != nil {
-		t.Fatal(err)
+	heard := 0
+	report, err := c.spaces[0].Sync(t.Context(), c.nodes[1].ID(), SyncOptions{Progress: func(r Report) { heard = max(heard, r.Applied+r.Sent) }})
+	if err != nil || !report.Verified || report.Differences() != 8 || report.Applied+report.Sent != heard {
+		t.Errorf("%+v, %v; it was told of %d records", report, err, heard)
+	}
+	at := c.spaces[0]
+	if at.Info().Conflicts == 0 {
+		at = c.spaces[1]
 	}
 	var kept []dbadapter.Kept
-	for k, err := range c.spaces[0].Conflicts(t.Context()) {
+	for k, err := range at.Conflicts(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept = append(kept, k)
 	}
-	if len(kept) != 2 || kept[0].Seq>>keptBits != 0 || kept[1].Seq>>keptBits != 1 || c.spaces[0].Info().Conflicts != 2 {
+	if len(kept) != 2 || kept[0].Seq>>keptBits != 0 || kept[1].Seq>>keptBits != 1 || at.Info().Conflicts != 2 {
 		t.Fatalf("kept: %+v", kept)
 	}
-	before, err := c.spaces[0].numbered(1)
+	second, err := at.numbered(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	latest := before.set.Store.Latest()
-	if v, err := c.spaces[0].RestoreKept(t.Context(), kept[1]); err != nil || v.Clock <= latest || before.set.Store.Latest() != v.Clock {
+	latest := second.set.Store.Latest()
+	if v, err := at.RestoreKept(t.Context(), kept[1]); err != nil || v.Clock <= latest || second.set.Store.Latest() != v.Clock {
 		t.Errorf("restored as %s: %v", v, err)
 	}
-	if err := c.spaces[0].ForgetKept(t.Context(), kept[0].Seq); err != nil {
+	if err := at.ForgetKept(t.Context(), kept[0].Seq); err != nil {
 		t.Fatal(err)
 	}
-	for k := range c.spaces[0].Conflicts(t.Context()) {
+	for k := range at.Conflicts(t.Context()) {
 		if k.Seq == kept[0].Seq || k.Seq == kept[1].Seq {
 			t.Errorf("entry %d is still kept", k.Seq)
 		}
-	}
-	if got := c.spaces[0].Rejected(); len(got) != 0 {
-		t.Errorf("rejected: %+v", got)
 	}
 }
 
 // A node that is not made for shards keeps no namespace that is cut into them.
 func TestShardsAreRefused(t *testing.T) {
-	c := newShardCluster(t, Config{})
+	c := newShardCluster(t, 1, Config{})
 	ticket, err := c.spaces[0].Invite(t.Context(), InviteOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -242,7 +356,7 @@ func TestShardsAreRefused(t *testing.T) {
 	if err := c.nodes[0].Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.config[0].holds = nil
+	c.config[0].sharded = false
 	if _, err := Open(t.Context(), c.config[0]); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("it opens the folder: %v", err)
 	}

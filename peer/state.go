@@ -114,23 +114,9 @@ func saveState(folder string, s *node.State) error {
 	return durable.WriteFile(filepath.Join(folder, stateFile), data)
 }
 
-// hold has a namespace that is cut into shards, and comes to this node, have those that the
-// node holds.
-func (n *Node) hold(s *node.State) error {
-	if err := n.keeps(s); err != nil {
-		return err
-	}
-	for _, shard := range n.holds {
-		if s.Sharded() {
-			s.Shards = append(s.Shards, node.ShardState{Shard: shard, Vouched: s.Vouched})
-		}
-	}
-	return nil
-}
-
 // keeps refuses a namespace that is cut into shards.
 func (n *Node) keeps(s *node.State) error {
-	if s.Sharded() && len(n.holds) == 0 {
+	if s.Sharded() && !n.sharded {
 		return fmt.Errorf("%w: the namespace is cut into shards, which this program does not keep: use a newer one", dbadapter.ErrFormat)
 	}
 	return nil

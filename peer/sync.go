@@ -94,10 +94,11 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 // other waits for it and then finds little to do. ErrBusy says that this took
 // too long.
 func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
-	if all := ns.shards(); len(all) != 1 {
+	all := ns.with(id)
+	if len(all) != 1 {
 		return ns.syncAll(ctx, id, o, all)
 	}
-	return ns.shards()[0].sync(ctx, id, o)
+	return all[0].sync(ctx, id, o)
 }
 
 // sync is Sync of one shard.
@@ -347,7 +348,11 @@ func (ns *Namespace) converse(ctx context.Context, s side) (report Report, err e
 			}
 		})
 	}
-	if report, err = c.End(err); err == nil && s.whole && report.Split == nil && !report.Behind {
+	report, err = c.End(err)
+	if s.control && report.Applied > 0 {
+		ns.moveSoon()
+	}
+	if err == nil && s.whole && report.Split == nil && !report.Behind {
 		ns.synced.note(s.remote, n.now())
 		if s.all && report.Verified {
 			s.shard.proved(s.remote, report.Differences())

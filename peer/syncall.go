@@ -7,9 +7,9 @@ import (
 	"github.com/syncd-io/syncd/internal/node"
 )
 
-// syncAll syncs those of several shards that the peer holds, too, one after the other; and
-// where this node holds no shard, the list of members. The report is their sum, and
-// verified if each of them was.
+// syncAll syncs several shards that the peer is to hold, too, one after the other; and where
+// the two share none, the list of members. The report is the sum of those that the peer
+// holds, and verified if each of them was.
 func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*shard) (sum Report, err error) {
 	if len(all) == 0 {
 		return ns.sync(ctx, nil, id, o)

@@ -179,22 +179,22 @@ func (sh *shard) proved(id ID, differences int) {
 }
 
 // proof is the last proof that the records equal a member's, of the shard of which that is
-// longest ago; zero for never.
+// longest ago, of those that it holds, too; zero for never.
 func (ns *Namespace) proof(id ID) Proof {
-	return ns.oldest(func(sh *shard) Proof { return sh.verified.with(id) })
+	return oldest(ns.with(id), func(sh *shard) Proof { return sh.verified.with(id) })
 }
 
 // lastProof is the last proof that they equal those of any member, likewise.
 func (ns *Namespace) lastProof() Proof {
-	return ns.oldest(func(sh *shard) Proof {
+	return oldest(ns.shards(), func(sh *shard) Proof {
 		last, _ := sh.verified.last()
 		return last
 	})
 }
 
 // oldest is the oldest of the shards' proofs.
-func (ns *Namespace) oldest(of func(*shard) Proof) (p Proof) {
-	for i, sh := range ns.shards() {
+func oldest(all []*shard, of func(*shard) Proof) (p Proof) {
+	for i, sh := range all {
 		if one := of(sh); i == 0 || one.At.Before(p.At) {
 			p = one
 		}

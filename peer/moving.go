@@ -1,0 +1,129 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// moving is what the coming and going of a namespace's shards needs. Which come and go
+// internal/node decides.
+type moving struct {
+	left []*node.Set // that were left, and whose records could not be deleted yet; guarded by the node's changing
+	soon atomic.Bool // a look is on its way
+}
+
+// begin drives a set that is open, from now on.
+func (ns *Namespace) begin(set *node.Set) *shard {
+	sh := ns.openShard(set)
+	all := append(slices.Clone(ns.shards()), sh)
+	slices.SortFunc(all, func(a, b *shard) int { return int(a.set.Shard()) - int(b.set.Shard()) })
+	ns.held.Store(&all)
+	return sh
+}
+
+// moveSoon looks for shards that are to come or go, once for all that asks for it meanwhile:
+// where they are to be may have changed.
+func (ns *Namespace) moveSoon() {
+	if ns.core.Rule() == nil || ns.moving.soon.Swap(true) {
+		return
+	}
+	ns.node.soon(func() {
+		ns.moving.soon.Store(false)
+		if ns.enter("move") != nil {
+			return // it is being closed
+		}
+		defer ns.gate.leave()
+		ns.move()
+	})
+}
+
+// move opens the shards that this node is to hold, and drops those that it may leave. An
+// open namespace is inside its gate.
+func (ns *Namespace) move() {
+	if ns.core.Rule() == nil {
+		return
+	}
+	n := ns.node
+	n.changing.Lock() // no store is salvaged or backed up meanwhile, and the namespace not dropped
+	defer n.changing.Unlock()
+	if ns.ctx.Err() != nil {
+		return
+	}
+	hold, leave := ns.core.Moves()
+	for _, number := range hold {
+		set, err := ns.core.Hold(ns.ctx, number)
+		if err != nil {
+			ns.unmoved("a shard that this node is to hold could not be opened, and is tried again", err)
+			continue
+		}
+		sh := ns.begin(set)
+		n.mu.RLock()
+		p := n.pushes
+		n.mu.RUnlock()
+		if p != nil {
+			p.start(sh)
+		}
+		n.log.Info("this node holds a further shard", logNamespace(ns), slog.Int("shard", int(number)))
+	}
+	for _, set := range leave {
+		if err := ns.core.Leave(set); errors.Is(err, reconcile.ErrBusy) {
+			continue // a record has come meanwhile; it is handed over first
+		} else if err != nil {
+			ns.unmoved("a shard that this node need not hold could not be left, and is tried again", err)
+			continue
+		}
+		ns.forget(set)
+		ns.moving.left = append(ns.moving.left, set)
+	}
+	ns.moving.left = slices.DeleteFunc(ns.moving.left, func(set *node.Set) bool {
+		if err := n.met(ns.core.Discard(context.WithoutCancel(ns.ctx), set)); err != nil {
+			ns.unmoved("the records of a shard that was left could not be deleted, and it is tried again", err)
+			return false
+		}
+		n.log.Info("this node has handed a shard over, and holds it no longer", logNamespace(ns), slog.Int("shard", int(set.Shard())))
+		return true
+	})
+}
+
+// unmoved tells of a shard that could not come or go.
+func (ns *Namespace) unmoved(what string, err error) {
+	if ns.ctx.Err() == nil {
+		ns.node.log.Warn(what, logNamespace(ns), logError(err))
+	}
+}
+
+// forget ends what drives a set that was left, and what is known of it.
+func (ns *Namespace) forget(set *node.Set) {
+	all := slices.Clone(ns.shards())
+	at := slices.IndexFunc(all, func(sh *shard) bool { return sh.set == set })
+	sh := all[at]
+	all = slices.Delete(all, at, at+1)
+	ns.held.Store(&all)
+	sh.end()
+	if err := sh.verified.remove(); err != nil {
+		ns.unmoved("when a shard that was left was last proved equal is still noted", err)
+	}
+}
+
+// remove deletes what is known, and what is noted from now on is not kept.
+func (v *verified) remove() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	path := v.path
+	if v.path = ""; path == "" {
+		return nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove %s: %w", path, err)
+	}
+	return nil
+}
