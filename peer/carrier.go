@@ -34,9 +34,14 @@ type carrier struct {
 }
 
 func newCarrier(stream network.Stream, limits Limits, throttles throttles) *carrier {
+	return newCarrierOf(stream, limits, throttles, 64<<10)
+}
+
+// newCarrierOf makes a carrier that gathers so many bytes before it writes.
+func newCarrierOf(stream network.Stream, limits Limits, throttles throttles, buffer int) *carrier {
 	c := &carrier{stream: stream, pace: pace{stream: stream, idle: limits.IdleTimeout, rate: int64(limits.MinRate), throttles: throttles}}
-	c.in = bufio.NewReaderSize((*pacedReader)(&c.pace), 32<<10)
-	c.out = bufio.NewWriterSize((*pacedWriter)(&c.pace), 64<<10)
+	c.in = bufio.NewReaderSize((*pacedReader)(&c.pace), min(buffer, 32<<10))
+	c.out = bufio.NewWriterSize((*pacedWriter)(&c.pace), buffer)
 	return c
 }
 

@@ -151,8 +151,8 @@ const (
 	siteIPv6 = 48
 	// mostStrangers bounds the connections of peers that are not members, whatever
 	// Limits.Connections: their streams, all open and silent, reserve
-	// 100 × 32 × 256 KiB = 800 MiB of hostMemory.
-	mostStrangers = 100
+	// 80 × 40 × 256 KiB = 800 MiB of hostMemory.
+	mostStrangers = 80
 	// peerConnections is how many connections a peer may have: one is enough, two
 	// are there for a while when two nodes dial one another at once, and those
 	// that broke unseen are counted until their time-out.
@@ -196,8 +196,10 @@ func maxSiteStrangers(l Limits) int { return maxStrangers(l) / 2 }
 
 // peerStreams is how many streams a peer may have open in one direction. A peer
 // that begins more syncs than it may is told so, on streams beyond those that run; its
-// questions, most of which wait, have streams of their own.
-func peerStreams(l Limits) int { return identifyStreams + 4*l.SessionsPerPeer + node.MaxQuestions }
+// questions, most of which wait, have streams of their own, and so have its routed ones.
+func peerStreams(l Limits) int {
+	return identifyStreams + 4*l.SessionsPerPeer + node.MaxQuestions + node.MaxRouted
+}
 
 func (l Limits) withDefaults() Limits {
 	set := func(field *int, value int) {

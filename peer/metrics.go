@@ -27,6 +27,8 @@ type metrics struct {
 	sweep  *prometheus.CounterVec
 	// repairs counts what syncs found where the cells did not prove themselves.
 	repairs *prometheus.CounterVec
+	// lookups counts routed look-ups, routed the requests that they and routed writes took.
+	lookups, routed *prometheus.CounterVec
 
 	records, members, rejected, conflicts, setAside, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost *prometheus.Desc
 }
@@ -65,6 +67,12 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_repairs_total", Help: "What syncs found where the cells did not prove themselves: ranges that were compared exactly or left for later, sums (digest) that this node had kept wrong, collisions of checksums, sketches that were not those of their sets.",
 		}, []string{"what"}),
+		lookups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_lookups_total", Help: "Look-ups of a key in a namespace that is cut into shards, by what they came to: this node was sure itself (here), a host was (sure), no host that is sure has answered (unsure), or no host at all (unavailable).",
+		}, []string{"result"}),
+		routed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), of which some are beside one that is late (hedge), and to hold one (write); those that a host has refused (refused), records that it has declined, answers that this node does not believe (false), and hosts that held nothing where another one held a record (contradicted).",
+		}, []string{"what"}),
 		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
 		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
@@ -86,6 +94,12 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 	}
 	for _, what := range []string{"range", "digest", "collision", "sketch", "left"} {
 		m.repairs.WithLabelValues(what)
+	}
+	for _, result := range []string{"here", "sure", "unsure", "unavailable"} {
+		m.lookups.WithLabelValues(result)
+	}
+	for _, what := range []string{"read", "hedge", "write", "refused", "declined", "false", "contradicted"} {
+		m.routed.WithLabelValues(what)
 	}
 	for _, direction := range []string{"sent", "received"} {
 		m.bytes.WithLabelValues(direction)
@@ -118,6 +132,8 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.sweep.Describe(ch)
 	m.pushes.Describe(ch)
 	m.repairs.Describe(ch)
+	m.lookups.Describe(ch)
+	m.routed.Describe(ch)
 	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost} {
 		ch <- d
 	}
@@ -135,6 +151,8 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.sweep.Collect(ch)
 	m.pushes.Collect(ch)
 	m.repairs.Collect(ch)
+	m.lookups.Collect(ch)
+	m.routed.Collect(ch)
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
@@ -202,6 +220,21 @@ func (m *metrics) swept(ns *Namespace, s node.Swept) {
 	for what, n := range map[string]int64{"collected": s.Collected, "adopted": s.Adopted, "set_aside": s.SetAside} {
 		m.sweep.WithLabelValues(ns.Name(), what).Add(float64(n))
 	}
+}
+
+// lookedUp counts a routed look-up.
+func (m *metrics) lookedUp(f *lookedUp, err error) {
+	result := "unsure"
+	switch {
+	case err != nil:
+		result = "unavailable"
+	case f.Sure && f.Requests == 0:
+		result = "here"
+	case f.Sure:
+		result = "sure"
+	}
+	m.lookups.WithLabelValues(result).Inc()
+	m.routed.WithLabelValues("hedge").Add(float64(f.Hedges))
 }
 
 // found counts the differences that a conversation has found.

@@ -46,6 +46,7 @@ type Node struct {
 	core      *node.Node // decides
 	places    *syncPlaces
 	asking    *syncPlaces // of this node's own questions
+	routing   routing     // of this node's own routed questions
 	recent    recent
 	program   string // its version
 	disk      disk
@@ -105,6 +106,8 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.started, n.begun = n.now().UTC(), time.Now()
 	n.places = newSyncPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
 	n.asking = newSyncPlaces(node.MaxQuestionsInAll, node.MaxQuestions)
+	n.routing.places = newSyncPlaces(node.MaxRoutedInAll, node.MaxRouted)
+	n.routing.large = newSyncPlaces(routeLarge, routeLargePeer)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -138,10 +141,13 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.host.SetStreamHandler(syncProtocol, n.serving(n.serveSync))
 	n.host.SetStreamHandler(joinProtocol, n.serving(n.serveJoin))
 	n.host.SetStreamHandler(askProtocol, n.serving(n.serveAsk))
+	n.host.SetStreamHandler(routeProtocol, n.serving(n.serveRoute))
 	n.onClose(func() error {
 		n.host.RemoveStreamHandler(syncProtocol)
 		n.host.RemoveStreamHandler(joinProtocol)
 		n.host.RemoveStreamHandler(askProtocol)
+		n.host.RemoveStreamHandler(routeProtocol)
+		n.routing.close()
 		return nil
 	})
 	if n.gate.enter() {

@@ -20,7 +20,11 @@ func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, err
 	if err := ctx.Err(); err != nil {
 		return dbadapter.Record{}, err
 	}
-	rec, err := ns.get(key)
+	get := ns.get
+	if ns.core.Rule() != nil {
+		get = func(key []byte) (dbadapter.Record, error) { return ns.getRouted(ctx, key) }
+	}
+	rec, err := get(key)
 	if err != nil {
 		return rec, fmt.Errorf("get %q in %s: %w", clip(key), ns.Name(), err)
 	}

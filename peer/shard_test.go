@@ -24,6 +24,7 @@ type shardCluster struct {
 	config []Config
 	nodes  []*Node
 	spaces []*Namespace
+	secret dbadapter.Secret
 	want   [8][]string // what was written to each shard
 }
 
@@ -51,12 +52,12 @@ func (c *shardCluster) join() {
 		c.spaces = append(c.spaces, joinForTest(c.t, c.spaces[0], n))
 		return
 	}
-	secret := n.core.NewSecret()
-	s, err := n.core.FoundShards(secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2})
+	c.secret = n.core.NewSecret()
+	s, err := n.core.FoundShards(c.secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2})
 	var ns *Namespace
 	if err == nil {
 		n.changing.Lock()
-		ns, err = n.addNamespace(c.t.Context(), secret, s)
+		ns, err = n.addNamespace(c.t.Context(), c.secret, s)
 		n.changing.Unlock()
 	}
 	if err != nil {

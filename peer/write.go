@@ -46,6 +46,9 @@ func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapte
 // Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted, ErrExpired: the
 // key holds no record.
 func (ns *Namespace) Delete(ctx context.Context, key []byte) (dbadapter.Version, error) {
+	if ns.core.Rule() != nil {
+		return ns.offerOne(ctx, "delete", node.Draft{Record: dbadapter.Record{Key: key, Deleted: true}}, true)
+	}
 	return ns.commitOne(ctx, "delete", key, func(set *node.Set) (*node.Attempt, error) { return set.Delete(key) })
 }
 
@@ -148,6 +151,9 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 }
 
 func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (dbadapter.Version, error) {
+	if ns.core.Rule() != nil {
+		return ns.offerOne(ctx, what, d, false)
+	}
 	return ns.commitOne(ctx, what, d.Record.Key, func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
 }
 

@@ -9,16 +9,21 @@ import (
 
 // Present reports whether a record that is held reads as there, by this node's
 // clock.
-func (set *Set) Present(r *dbadapter.Record) bool {
-	return !r.Deleted && !r.Expired(set.ns.node.Now())
+func (set *Set) Present(r *dbadapter.Record) bool { return set.ns.present(r) }
+
+func (ns *Namespace) present(r *dbadapter.Record) bool {
+	return !r.Deleted && !r.Expired(ns.node.Now())
 }
 
 // Absent says why a record that is held reads as absent: ErrDeleted, or ErrExpired
 // by this node's clock; nil if it does not. The record stays what it is: it syncs,
 // and a condition on its version holds, until all members are past it.
-func (set *Set) Absent(r *dbadapter.Record) error {
+func (set *Set) Absent(r *dbadapter.Record) error { return set.ns.Absent(r) }
+
+// Absent is that of each set.
+func (ns *Namespace) Absent(r *dbadapter.Record) error {
 	switch {
-	case set.Present(r):
+	case ns.present(r):
 		return nil
 	case r.Deleted:
 		return fmt.Errorf("%w, by version %s", dbadapter.ErrDeleted, r.Version)

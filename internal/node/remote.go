@@ -25,7 +25,8 @@ type Remote struct {
 	hosts []ID
 }
 
-// Remote is the shard of a key, by the layout that counts now. The error is ErrNoLayout.
+// Remote is the shard of a key, by the layout that counts now. Where none is known here, it
+// has no hosts.
 func (ns *Namespace) Remote(key []byte) (*Remote, error) {
 	r := &Remote{ns: ns, shard: ns.Home(key), key: key}
 	keys := reconcile.DeriveKeys(ns.secret, []byte(ns.creator))
@@ -34,13 +35,11 @@ func (ns *Namespace) Remote(key []byte) (*Remote, error) {
 		all = append(ns.Others(), ns.node.ID)
 	} else {
 		if ns.rule.Kind == placement.Writer {
-			return nil, fmt.Errorf("%w: look-ups by placement writer", dbadapter.ErrNotFound)
+			return nil, fmt.Errorf("%w: this program does not look up records by placement writer", ErrInvalid)
 		}
-		layout, _, err := ns.Layout()
-		if err != nil {
-			return nil, err
+		if layout := ns.placed.Load().layout; layout != nil {
+			all = layout.Hosts(r.shard)
 		}
-		all = layout.Hosts(r.shard)
 		keys = reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(r.shard))
 	}
 	if ns.node.Weaken != nil {
@@ -60,8 +59,22 @@ func (ns *Namespace) Remote(key []byte) (*Remote, error) {
 func (r *Remote) Shard() placement.Shard { return r.shard }
 
 // Hosts are the members that the layout names, the one that others prefer first; this node
-// may be one.
-func (r *Remote) Hosts() []ID { return r.hosts }
+// may be one. The error is ErrNoLayout.
+func (r *Remote) Hosts() ([]ID, error) {
+	if len(r.hosts) == 0 {
+		return nil, ErrNoLayout
+	}
+	return r.hosts, nil
+}
+
+// Candidates are the other nodes that may be asked for the record: the hosts, and those
+// that say that they hold the shard still.
+func (r *Remote) Candidates(connected func(ID) bool) (all []route.Candidate) {
+	for _, id := range r.ns.Holders(r.shard) {
+		all = append(all, route.Candidate{ID: id, Former: !slices.Contains(r.hosts, id), Connected: connected(id)})
+	}
+	return all
+}
 
 // Here is this node's own set of the shard, if it is a host and holds it; or nil.
 func (r *Remote) Here() *Set {

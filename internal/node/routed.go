@@ -19,7 +19,7 @@ import (
 // The bounds of routed questions. Each holds a goroutine, and a record or a frame.
 const (
 	// MaxRouted is how many of one peer are answered at once, MaxRoutedInAll of all peers.
-	MaxRouted      = 16
+	MaxRouted      = 8
 	MaxRoutedInAll = 128
 )
 

@@ -191,6 +191,9 @@ func (a *Attempt) retry() (again bool, err error) {
 // Version is that of the i-th write.
 func (a *Attempt) Version(i int) dbadapter.Version { return a.writes[i].Record.Version }
 
+// Record is the i-th write. It must not be changed.
+func (a *Attempt) Record(i int) *dbadapter.Record { return &a.writes[i].Record.Record }
+
 // nextVersion makes a version of this node. It fails where the clock is wrong, or
 // has been: every other member would refuse the version.
 func (ns *Namespace) nextVersion() (dbadapter.Version, error) { return ns.versionAt(ns.clock.Read()) }

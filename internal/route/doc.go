@@ -15,8 +15,10 @@
 // # Reading
 //
 // A host is *settled* once it has been found equal with a node that held the shard before
-// it. What a settled host answers is final: the record, or that there is none. What
-// another host answers may be too little, so further hosts are asked; if no settled one
+// it. The record that a settled host gives is final. That there is none is confirmed by a
+// second one, where one answers: what was written just now may be at the other host alone,
+// and a host that hides what it holds only makes a look-up slower. What a host that is not
+// settled answers may be too little, so further hosts are asked; if no settled one
 // answers, the greatest of the records heard is given, or that there is none, and either
 // is said not to be sure. Where no host answers, the record is unavailable.
 //

@@ -109,7 +109,8 @@ type Get struct {
 	count    int         // of requests
 	hedges   int
 	heard    bool // a host has answered, or another node has given a record
-	sure     bool // a settled host has answered
+	settled  int  // so many settled hosts have answered,
+	found    bool // and one of them a record
 }
 
 // request is one candidate that was asked.
@@ -165,10 +166,10 @@ func (g *Get) ask(r *request, now time.Duration) Step {
 	return Step{Do: Ask, Peer: r.peer}
 }
 
-// over reports whether the read has its result. Where there is an answer that is not sure,
-// others are awaited until they are overdue.
+// over reports whether the read has its result. Where there is an answer that is not
+// enough, others are awaited until they are overdue.
 func (g *Get) over(now time.Duration) bool {
-	if now >= g.options.Deadline || g.sure && !g.options.All {
+	if now >= g.options.Deadline || !g.options.All && (g.found || g.settled > 1) {
 		return true
 	}
 	return len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool {
@@ -246,7 +247,10 @@ func (g *Get) Answered(peer ID, a Answer, now time.Duration) {
 	r.open, r.took, r.answer = false, now-r.asked, &a
 	g.times.Took(peer, r.took, now)
 	g.heard = g.heard || a.Host || a.Record != nil
-	g.sure = g.sure || a.Host && a.Settled
+	if a.Host && a.Settled {
+		g.settled++
+		g.found = g.found || a.Record != nil
+	}
 }
 
 // Failed notes why a peer has given no answer. busy: it asks to be asked later.

@@ -42,11 +42,14 @@ func (w *twin) over(now time.Duration) bool {
 	if now >= w.o.Deadline {
 		return true
 	}
-	heard := false
+	heard, settled := false, 0
 	for _, s := range w.log {
 		if s.answer != nil {
-			if s.answer.Host && s.answer.Settled && !w.o.All {
-				return true
+			if s.answer.Host && s.answer.Settled {
+				settled++
+				if !w.o.All && (settled == 2 || s.answer.Record != nil) {
+					return true
+				}
 			}
 			if s.answer.Host || s.answer.Record != nil {
 				heard = true
@@ -260,12 +263,14 @@ func TestUnsureAnswerWaitsForOthers(t *testing.T) {
 	}{
 		"a settled one has it":       {Answer{Host: true, Settled: true, Record: version(3)}, 100 * time.Millisecond, 3, true, 0, time.Second},
 		"a settled one has it not":   {Answer{Host: true, Settled: true}, 100 * time.Millisecond, 0, true, 0, time.Second},
+		"both settled, one hides it": {Answer{Host: true, Settled: true, Record: version(3)}, time.Millisecond, 3, true, 0, time.Second},
 		"another unsettled one":      {Answer{Host: true, Record: version(3)}, 100 * time.Millisecond, 3, false, 0, time.Second},
 		"a former host has it":       {Answer{Record: version(3), Layout: Layout{Epoch: 4}}, 100 * time.Millisecond, 3, false, 0, time.Second},
 		"the other one says nothing": {Answer{}, time.Hour, 0, false, Overdue, Overdue + time.Second},
 	} {
 		var times Times
 		w := &world{}
+		absent.Settled = name == "both settled, one hides it"
 		found, err := answering(&times, w, map[ID]time.Duration{one: time.Millisecond, two: c.delay}, map[ID]Answer{one: absent, two: c.two})
 		if err != nil || number(found.Record) != c.want || found.Sure != c.sure || w.now < c.least || w.now > c.most {
 			t.Errorf("%s: %+v, %v, after %v", name, found, err, w.now)

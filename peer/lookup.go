@@ -1,0 +1,276 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// ErrUnsure: no host that can be sure has answered: whether the key holds a record, or
+// which, is not known; try again. It is ErrUnreachable, too.
+var ErrUnsure = fmt.Errorf("%w: no host that is sure of what the key holds has answered", ErrUnreachable)
+
+// routePatience is how long a routed read or write goes on, where its context does not end
+// before.
+const routePatience = 10 * time.Second
+
+// deadline is when a routed read or write is over, by the deciders' clock.
+func (n *Node) deadline(ctx context.Context) time.Duration {
+	over := n.elapsed() + routePatience
+	if at, ok := ctx.Deadline(); ok {
+		over = min(over, at.Sub(n.begun))
+	}
+	return over
+}
+
+// lookedUp is what a look-up has found of a key.
+type lookedUp struct {
+	route.Found
+	// Here: this node is a host, and its own answer was enough, or is among what was found.
+	Here bool
+}
+
+// lookUp finds the record under a key of a namespace that is cut into shards: here, if this
+// node is a host that is sure, and otherwise at the shard's hosts. all: at all of them.
+// The error is ErrUnsure where no host has answered; what is found without being sure is
+// told without an error.
+func (ns *Namespace) lookUp(ctx context.Context, key []byte, all bool) (lookedUp, error) {
+	ctx, cancel := ns.bind(ctx)
+	defer cancel()
+	for tries := 1; ; tries++ {
+		found, why, err := ns.lookUpOnce(ctx, key, all)
+		if errors.Is(err, ErrClosed) && ctx.Err() == nil && tries == 1 {
+			continue // the shard has left this node meanwhile
+		}
+		if err == nil && found.Sure || ctx.Err() != nil || tries > 1 || !ns.heed(ctx, why, found.Moved, found.MovedBy) {
+			ns.node.metrics.lookedUp(&found, err)
+			if err != nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return found, err
+		}
+	}
+}
+
+// getRouted is Get in a namespace that is cut into shards. That a key holds nothing is said
+// where a host is sure of it; otherwise the error is ErrUnsure.
+func (ns *Namespace) getRouted(ctx context.Context, key []byte) (dbadapter.Record, error) {
+	found, err := ns.lookUp(ctx, key, false)
+	switch {
+	case err != nil:
+		return dbadapter.Record{}, err
+	case found.Record != nil:
+		return *found.Record, ns.core.Absent(found.Record)
+	case !found.Sure:
+		return dbadapter.Record{}, ErrUnsure
+	}
+	return dbadapter.Record{}, ErrNotFound
+}
+
+// heed makes this node's list of members equal with that of a host by which the two
+// disagree: the host names another layout, or does not know this node. It reports whether
+// it has learnt something.
+func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Layout, by node.ID) bool {
+	ask := map[ID]bool{}
+	if by != "" && ns.core.Outdated(moved) {
+		ask[ID(by)] = true
+	}
+	for id, err := range why {
+		if errors.Is(err, ErrDenied) && len(ask) < 2 {
+			ask[id] = true
+		}
+	}
+	heard := false
+	for id := range ask {
+		_, err := ns.sync(ctx, nil, id, SyncOptions{})
+		heard = heard || err == nil
+	}
+	return heard
+}
+
+func (ns *Namespace) lookUpOnce(ctx context.Context, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {
+	remote, err := ns.core.Remote(key)
+	if err != nil {
+		return f, nil, err
+	}
+	var own *dbadapter.Record
+	if here := remote.Here(); here != nil {
+		before := here.Settled()
+		if own, err = heldIn(here, key); err != nil {
+			return f, nil, err
+		}
+		f.Here = true
+		if f.Sure = before && here.Settled(); f.Sure && !all {
+			f.Record = own
+			return f, nil, nil
+		}
+	}
+	f.Found, err = ns.readAt(ctx, remote, all)
+	why = map[ID]error{}
+	for _, h := range f.Heard {
+		if h.Err != nil {
+			why[ID(h.Peer)] = h.Err
+		}
+	}
+	ns.contradicted(&f.Found)
+	switch {
+	case own != nil && (f.Record == nil || own.Compare(f.Record) > 0):
+		f.Record, f.Sure = own, false
+	case err != nil:
+		return f, why, fmt.Errorf("%w: %s", ErrUnsure, words(why))
+	}
+	return f, why, nil
+}
+
+// contradicted counts and logs the hosts that are settled and lack what another one that is
+// settled holds: they lag for a moment, or hide it.
+func (ns *Namespace) contradicted(f *route.Found) {
+	if !f.Sure || f.Record == nil {
+		return
+	}
+	n := ns.node
+	for _, h := range f.Heard {
+		if h.Answer != nil && h.Answer.Settled && h.Answer.Record == nil {
+			n.metrics.routed.WithLabelValues("contradicted").Inc()
+			n.refusals.write(n.log.With(logPeer(ID(h.Peer)), logNamespace(ns)), slog.LevelWarn, "a host said of a key that it holds nothing, and another one holds a record: the first has not heard of it yet, or hides it")
+		}
+	}
+}
+
+// heldIn is what a set holds under a key, or nil.
+func heldIn(set *node.Set, key []byte) (*dbadapter.Record, error) {
+	snap, err := set.Store.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	r, err := snap.Get(key)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil //nolint:nilnil // that is the answer
+	}
+	return &r, err
+}
+
+// words say why hosts have not answered, on one line.
+func words(why map[ID]error) string {
+	if len(why) == 0 {
+		return "none was reached"
+	}
+	var all []string
+	for id, err := range why {
+		all = append(all, fmt.Sprintf("%s: %v", id, err))
+	}
+	return strings.Join(all, "; ")
+}
+
+// readAt drives a read at the hosts of a shard.
+func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool) (route.Found, error) {
+	n := ns.node
+	candidates := remote.Candidates(func(id node.ID) bool { return n.connected(ID(id)) })
+	ctx, cut := context.WithCancel(ctx)
+	defer cut() // requests whose answers are awaited no longer
+	r := &n.routing
+	r.mu.Lock()
+	defer r.mu.Unlock() // but while it waits
+	get := route.NewGet(&r.times, candidates, route.GetOptions{Deadline: n.deadline(ctx), All: all}, n.elapsed())
+	heard := make(chan func(now time.Duration))
+	for {
+		step := get.Next(n.elapsed())
+		switch step.Do {
+		case route.Over:
+			return get.Result(n.elapsed())
+		case route.Ask:
+			ns.request(func() {
+				answer, err := ns.readOf(ctx, remote, ID(step.Peer))
+				tell(ctx, heard, func(now time.Duration) {
+					if err != nil {
+						get.Failed(step.Peer, err, errors.Is(err, ErrBusy), now)
+					} else {
+						get.Answered(step.Peer, answer, now)
+					}
+				})
+			})
+		case route.Wait:
+			if !r.wait(ctx, heard, n, step.Until) {
+				found, _ := get.Result(n.elapsed())
+				return found, context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// wait waits for the end of a request, or until a time, without holding mu; false: the
+// context is over.
+func (r *routing) wait(ctx context.Context, heard <-chan func(time.Duration), n *Node, until time.Duration) bool {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	timer := time.NewTimer(until - n.elapsed())
+	defer timer.Stop()
+	select {
+	case note := <-heard:
+		r.noting(func() { note(n.elapsed()) })
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// noting tells a decider something while mu is held.
+func (r *routing) noting(note func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	note()
+}
+
+// tell hands over what a request has come to, unless it is awaited no longer.
+func tell(ctx context.Context, heard chan<- func(time.Duration), note func(now time.Duration)) {
+	select {
+	case heard <- note:
+	case <-ctx.Done():
+	}
+}
+
+// request runs a request beside its caller; it ends before the namespace does.
+func (ns *Namespace) request(run func()) {
+	if !ns.gate.enter() {
+		return // the namespace closes: its context is over, too
+	}
+	go func() {
+		defer ns.gate.leave()
+		run()
+	}()
+}
+
+// readOf asks one host.
+func (ns *Namespace) readOf(ctx context.Context, remote *node.Remote, id ID) (route.Answer, error) {
+	n := ns.node
+	n.metrics.routed.WithLabelValues("read").Inc()
+	ask, m, _, err := n.askRouted(ctx, id, remote.AskRecord)
+	if err != nil {
+		return route.Answer{}, err
+	}
+	answer, err := remote.Record(node.ID(id), ask, m)
+	n.blame(ns, id, m, err)
+	return answer, err
+}
+
+// blame counts and logs an answer that was refused, and one that this node refuses.
+func (n *Node) blame(ns *Namespace, id ID, m wire.Message, err error) {
+	switch _, refused := m.(*wire.Refuse); {
+	case err == nil:
+	case refused:
+		n.metrics.routed.WithLabelValues("refused").Inc()
+	default:
+		n.metrics.routed.WithLabelValues("false").Inc()
+		n.refusals.write(n.log.With(logPeer(id), logNamespace(ns)), slog.LevelWarn, "a host has answered what this node does not believe", logError(err))
+	}
+}

@@ -1,0 +1,305 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// routeProtocol is the libp2p protocol of routed questions: one after the other on a
+// stream.
+const routeProtocol protocol.ID = "/syncd/route/1.0.0"
+
+// Bounds of the streams of routed questions.
+const (
+	// routeIdle is for how long the asker keeps a stream that it does not use; the other
+	// side closes it after routeSilence, so that the asker does before it.
+	routeIdle    = 30 * time.Second
+	routeSilence = 60 * time.Second
+	// routeKept streams to one peer are kept, routeKeptInAll of all: each may reserve 256
+	// KiB of libp2p's memory on both sides.
+	routeKept      = 2
+	routeKeptInAll = 64
+	// routeLarge questions of more than routeSmall bytes are read at once, routeLargePeer of
+	// one peer: 34 MiB, beside 64 KiB for each other one.
+	routeSmall     = 64 << 10
+	routeLarge     = 32
+	routeLargePeer = 4
+	// routeBuffer is that of each direction of a stream: most questions fit in.
+	routeBuffer = 4 << 10
+)
+
+// routing is what a node knows and keeps for its own routed questions.
+type routing struct {
+	places *syncPlaces // of this node's own
+	large  *syncPlaces // of peers' that are large
+
+	mu    sync.Mutex // guards what follows, and the deciders that share times
+	times route.Times
+	idle  map[ID][]*routeStream
+	kept  int // of idle
+}
+
+// routeStream is a stream that is open to a peer.
+type routeStream struct {
+	talk    *carrier
+	release func()
+	over    *time.Timer // closes it while it is idle
+}
+
+func (s *routeStream) cut() {
+	s.talk.cut()
+	s.release()
+}
+
+// elapsed is the clock of the deciders.
+func (n *Node) elapsed() time.Duration { return time.Since(n.begun) }
+
+// askRouted asks a peer; begin makes the question. The message may be a refusal. sent says
+// that the question may have reached the peer.
+func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.Ask, error)) (ask *wire.Ask, m wire.Message, sent bool, err error) {
+	if ask, err = begin(node.ID(id)); err != nil { // before a dial
+		return nil, nil, false, err
+	}
+	leave, err := n.routing.places.take(ctx, id)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	defer leave()
+	frame := wire.Append(nil, ask)
+	if s := n.routing.take(id); s != nil {
+		if m, err = n.exchange(ctx, id, s, frame); err == nil || ctx.Err() != nil {
+			return ask, m, true, err
+		}
+		sent = true // the peer may have closed the stream meanwhile, or has gone; both sides may take the question twice
+	}
+	s, err := n.openRoute(ctx, id)
+	if err != nil {
+		return nil, nil, sent, err
+	}
+	m, err = n.exchange(ctx, id, s, frame)
+	return ask, m, true, err
+}
+
+// openRoute opens a stream to a peer.
+func (n *Node) openRoute(ctx context.Context, id ID) (*routeStream, error) {
+	if !n.connected(id) {
+		if err := n.dial(ctx, id, nil); err != nil {
+			return nil, err
+		}
+	}
+	opening, cancel := context.WithTimeout(ctx, n.limits.DialTimeout)
+	defer cancel()
+	stream, err := n.host.NewStream(overRelays(opening), id, routeProtocol)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	throttles, release := n.bandwidth.of(id)
+	s := &routeStream{talk: newCarrierOf(stream, n.limits, throttles, routeBuffer), release: release}
+	s.talk.calls = true
+	return s, nil
+}
+
+// exchange sends a question over a stream, and keeps the stream once it has the answer.
+func (n *Node) exchange(ctx context.Context, id ID, s *routeStream, frame []byte) (wire.Message, error) {
+	stop := context.AfterFunc(ctx, func() { s.talk.stream.Reset() })
+	defer stop()
+	s.talk.pace.done = ctx.Done()
+	m, err := s.talk.exchange(frame)
+	if err != nil {
+		s.cut()
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, err
+	}
+	if _, answered := m.(*wire.Reply); !answered || !stop() || !n.routing.keep(n.ctx, id, s) {
+		s.cut()
+	}
+	return m, nil
+}
+
+// take takes an idle stream to a peer, the one that was used last; nil: there is none.
+func (r *routing) take(id ID) *routeStream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for all := r.idle[id]; len(all) > 0; {
+		s := all[len(all)-1]
+		all = all[:len(all)-1]
+		r.set(id, all)
+		if s.over.Stop() { // else it is being closed
+			return s
+		}
+	}
+	return nil
+}
+
+// keep keeps a stream that is idle, and reports whether there is room.
+func (r *routing) keep(life context.Context, id ID, s *routeStream) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if life.Err() != nil || len(r.idle[id]) >= routeKept || r.kept >= routeKeptInAll {
+		return false
+	}
+	s.talk.pace.done = nil
+	s.over = time.AfterFunc(routeIdle, func() {
+		r.mu.Lock()
+		r.set(id, slices.DeleteFunc(slices.Clone(r.idle[id]), func(o *routeStream) bool { return o == s }))
+		r.mu.Unlock()
+		_ = s.talk.end(nil) // the peer may be gone
+		s.release()
+	})
+	r.set(id, append(slices.Clone(r.idle[id]), s))
+	return true
+}
+
+// set exchanges the idle streams of a peer. mu is held.
+func (r *routing) set(id ID, all []*routeStream) {
+	r.kept += len(all) - len(r.idle[id])
+	if len(all) == 0 {
+		delete(r.idle, id)
+		return
+	}
+	if r.idle == nil {
+		r.idle = map[ID][]*routeStream{}
+	}
+	r.idle[id] = all
+}
+
+// close closes the streams that are idle. The node's context is over: no more are kept.
+func (r *routing) close() {
+	r.mu.Lock()
+	idle := r.idle
+	r.idle, r.kept = nil, 0
+	r.mu.Unlock()
+	for _, all := range idle {
+		for _, s := range all {
+			if s.over.Stop() {
+				s.cut()
+			}
+		}
+	}
+}
+
+// serveRoute answers the routed questions of a peer, one after the other.
+func (n *Node) serveRoute(stream network.Stream) {
+	remote := stream.Conn().RemotePeer()
+	log := n.log.With(logPeer(remote))
+	throttles, release := n.bandwidth.of(remote)
+	defer release()
+	talk := newCarrierOf(stream, n.limits, throttles, routeBuffer)
+	talk.pace.done = n.ctx.Done()
+	if !n.isMember(remote) {
+		n.refusals.write(log, slog.LevelInfo, "a routed question was denied: not a member")
+		n.metrics.denied.Inc()
+		talk.refuse(wire.CodeDenied)
+		return
+	}
+	for {
+		switch err := n.serveRouted(talk, remote); {
+		case err == nil:
+		case errors.Is(err, io.EOF): // the peer has asked all that it wants
+			_ = talk.end(nil)
+			return
+		case talk.over:
+			return
+		default:
+			n.refusals.write(log, slog.LevelDebug, "a routed question was not answered", logError(err))
+			talk.refuseRouted(err)
+			return
+		}
+	}
+}
+
+// serveRouted reads the next question and answers it; io.EOF: there is none.
+func (n *Node) serveRouted(talk *carrier, remote ID) error {
+	length, err := talk.nextRouted()
+	if err != nil {
+		return err
+	}
+	if length > routeSmall {
+		leave, err := n.routing.large.take(n.ctx, remote)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	talk.pace.begin()
+	m, _, err := wire.Read(talk.in)
+	if err != nil {
+		return broken(err)
+	}
+	question, ok := m.(*wire.Ask)
+	if !ok {
+		return broken(fmt.Errorf("%w: a message of kind %d, not a question", wire.ErrFrame, m.Kind()))
+	}
+	reply, err := n.answerRouted(remote, question)
+	if err != nil {
+		return err
+	}
+	if err := talk.write(wire.Append(nil, reply)); err != nil {
+		talk.cut()
+		return err
+	}
+	return nil
+}
+
+// nextRouted is the length of the next question, which is left unread; io.EOF says that
+// there is none. Between two questions a stream may be silent for routeSilence.
+func (c *carrier) nextRouted() (uint64, error) {
+	if err := c.out.Flush(); err != nil {
+		return 0, broken(err)
+	}
+	c.pace.start, c.pace.bytes = time.Now().Add(routeSilence-c.pace.idle), 0
+	if _, err := c.in.Peek(1); err != nil {
+		if errors.Is(err, io.EOF) {
+			return 0, io.EOF
+		}
+		return 0, broken(err)
+	}
+	c.pace.begin()
+	length, err := c.peekLength()
+	if err != nil {
+		return 0, broken(err)
+	}
+	return length, nil
+}
+
+// refuseRouted ends a stream: with a refusal, unless the stream has broken.
+func (c *carrier) refuseRouted(err error) {
+	if errors.Is(err, ErrUnreachable) {
+		c.cut()
+		return
+	}
+	c.tell(reconcile.Refusal(err))
+}
+
+func (n *Node) answerRouted(remote ID, question *wire.Ask) (*wire.Reply, error) {
+	routed, err := n.core.Routed(node.ID(remote), question)
+	if err != nil {
+		return nil, err
+	}
+	defer routed.Done()
+	ns := n.namespaceByID(routed.Namespace().ID())
+	if ns == nil || !ns.gate.enter() { // it is being dropped
+		return nil, ErrDenied
+	}
+	defer ns.gate.leave()
+	return routed.Answer(ns.ctx)
+}

@@ -1,0 +1,267 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// routedCluster is nodes of one namespace of eight shards, each of which two of them hold.
+// Nothing is pushed, and nothing synced any more.
+type routedCluster struct {
+	*shardCluster
+	metrics []*prometheus.Registry
+}
+
+func newRoutedCluster(t *testing.T, size int) *routedCluster {
+	t.Helper()
+	c := &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}
+	var all []int
+	for i := range size {
+		c.metrics = append(c.metrics, prometheus.NewRegistry())
+		c.base.Registerer = c.metrics[i]
+		c.join()
+		all = append(all, i)
+	}
+	c.settle(all...)
+	return c
+}
+
+func (c *routedCluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// hosts are the numbers of a key's hosts, and others those of the other nodes.
+func (c *routedCluster) hosts(key string) (hosts, others []int) {
+	c.t.Helper()
+	remote, err := c.spaces[0].core.Remote([]byte(key))
+	c.must(err)
+	named, err := remote.Hosts()
+	c.must(err)
+	for i, n := range c.nodes {
+		if slices.Contains(named, node.ID(n.ID())) {
+			hosts = append(hosts, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	if len(hosts) != 2 {
+		c.t.Fatalf("%q has the hosts %v", key, hosts)
+	}
+	return hosts, others
+}
+
+// held is what a node holds itself under a key.
+func (c *routedCluster) held(i int, key string) *dbadapter.Record {
+	c.t.Helper()
+	remote, err := c.spaces[i].core.Remote([]byte(key))
+	c.must(err)
+	sh, err := c.spaces[i].numbered(remote.Shard())
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	c.must(err)
+	r, err := heldIn(sh.set, []byte(key))
+	c.must(err)
+	return r
+}
+
+func (c *routedCluster) put(i int, key, value string, ack route.Ack) (offered, error) {
+	return c.spaces[i].offer(c.t.Context(), node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value)}}, false, ack)
+}
+
+// Any node reads and writes any key, whoever hosts it: what is acknowledged by all hosts is
+// what each node reads, overwritten by any node, without a conflict.
+func TestRoutedReadsAndWrites(t *testing.T) {
+	c := newRoutedCluster(t, 5)
+	want := map[string]string{}
+	for round := range 3 {
+		for i := range 20 {
+			key, by := fmt.Sprint("key ", i), (i+round)%len(c.nodes)
+			want[key] = fmt.Sprintf("%d by %d", round, by)
+			if done, err := c.put(by, key, want[key], route.All); err != nil || done.Held != 2 {
+				t.Fatalf("node %d writes %q: %+v, %v", by, key, done, err)
+			}
+		}
+	}
+	for key, value := range want {
+		hosts, others := c.hosts(key)
+		for i, ns := range c.spaces {
+			got, err := ns.Get(t.Context(), []byte(key))
+			if err != nil || string(got.Value) != value {
+				t.Errorf("node %d reads %q of %q: %v", i, got.Value, key, err)
+			}
+		}
+		for _, i := range hosts {
+			if r := c.held(i, key); r == nil || string(r.Value) != value {
+				t.Errorf("the host %d holds %+v", i, r)
+			}
+		}
+		for _, i := range others {
+			if r := c.held(i, key); r != nil {
+				t.Errorf("node %d holds %q, and is no host", i, key)
+			}
+		}
+	}
+	for i, ns := range c.spaces {
+		for _, sh := range ns.shards() {
+			if n := sh.set.Store.KeptCount(dbadapter.KeptConflict); n != 0 {
+				t.Errorf("node %d keeps %d conflicts of shard %d", i, n, sh.set.Shard())
+			}
+		}
+	}
+	_, others := c.hosts("none")
+	ns := c.spaces[others[0]]
+	if _, err := ns.Get(t.Context(), []byte("none")); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsure) {
+		t.Errorf("a key that is not there: %v", err)
+	}
+	if _, err := ns.Delete(t.Context(), []byte("none")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("to delete what is not there: %v", err)
+	}
+	// All hosts are to acknowledge: otherwise the one that a read asks may not have it yet.
+	large := make([]byte, dbadapter.MaxValue)
+	onFree := node.Draft{Record: dbadapter.Record{Key: []byte("none"), Value: large}, If: &dbadapter.Version{}}
+	done, err := ns.offer(t.Context(), onFree, false, route.All)
+	c.must(err)
+	v := done.Version
+	if got, err := ns.Get(t.Context(), []byte("none")); err != nil || len(got.Value) != len(large) || got.Version != v {
+		t.Errorf("the greatest value: %d bytes, %v", len(got.Value), err)
+	}
+	if _, err := ns.PutIf(t.Context(), []byte("none"), nil, dbadapter.Version{}); !errors.Is(err, ErrConflict) {
+		t.Errorf("a write on a condition that does not hold: %v", err)
+	}
+	if _, err := ns.offer(t.Context(), node.Draft{Record: dbadapter.Record{Key: []byte("none"), Deleted: true}}, true, route.All); err != nil {
+		t.Error(err)
+	}
+	if _, err := ns.Get(t.Context(), []byte("none")); !errors.Is(err, ErrDeleted) {
+		t.Errorf("what is deleted: %v", err)
+	}
+	if _, err := c.put(others[0], "none", "", 3); !errors.Is(err, ErrInvalid) && !errors.Is(err, route.ErrAck) {
+		t.Errorf("three of two hosts: %v", err)
+	}
+}
+
+// A host that is away costs no answer while the other one lives, and its word is missing
+// where all are asked for; where no host can be reached, that is said.
+func TestRoutedWithoutHosts(t *testing.T) {
+	c := newRoutedCluster(t, 5)
+	_, err := c.put(0, "key", "value", route.All)
+	c.must(err)
+	hosts, others := c.hosts("key")
+	asker := c.spaces[others[0]]
+	c.must(c.nodes[hosts[0]].Close(context.Background()))
+	for range 3 {
+		if got, err := asker.Get(t.Context(), []byte("key")); err != nil || string(got.Value) != "value" {
+			t.Errorf("one host is away: %q, %v", got.Value, err)
+		}
+	}
+	if _, err := asker.Put(t.Context(), []byte("key"), []byte("second")); err != nil {
+		t.Errorf("one host is away: %v", err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	done, err := asker.offer(soon, node.Draft{Record: dbadapter.Record{Key: []byte("key"), Value: []byte("third")}}, false, route.All)
+	if !errors.Is(err, ErrUnconfirmed) || done.Held != 1 || done.Need != 2 {
+		t.Errorf("both are asked for: %+v, %v", done, err)
+	}
+	if r := c.held(hosts[1], "key"); r == nil || string(r.Value) != "third" {
+		t.Errorf("what is not confirmed stays written: %+v", r)
+	}
+	c.must(c.nodes[hosts[1]].Close(context.Background()))
+	if _, err := asker.Get(t.Context(), []byte("key")); !errors.Is(err, ErrUnsure) || !errors.Is(err, ErrUnreachable) {
+		t.Errorf("no host is there: %v", err)
+	}
+	soon, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := asker.Put(soon, []byte("key"), nil); !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrUnconfirmed) {
+		t.Errorf("no host is there: %v", err)
+	}
+}
+
+// A host that hides what it holds, one that gives what it made up, and one that says
+// nothing make a look-up slower, and not wrong.
+func TestRoutedWithALyingHost(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	_, err := c.put(0, "key", "value", route.All)
+	c.must(err)
+	hosts, others := c.hosts("key")
+	asker, liar := c.spaces[others[0]], c.nodes[hosts[0]]
+	proofs := reconcile.Keys{Secret: c.secret, ID: asker.ID()}
+	// counted is what the asker has counted of a kind.
+	counted := func(what string) float64 {
+		families, err := c.metrics[others[0]].Gather()
+		c.must(err)
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				for _, l := range m.GetLabel() {
+					if f.GetName() == "syncd_routed_requests_total" && l.GetValue() == what {
+						return m.GetCounter().GetValue()
+					}
+				}
+			}
+		}
+		t.Fatalf("%s is not counted", what)
+		return 0
+	}
+	named := map[string]string{"hides": "contradicted", "forges": "false"}
+	for name, lie := range map[string]*wire.RecordAnswer{
+		"hides":   {Settled: true},
+		"forges":  {Settled: true, Record: &dbadapter.Record{Key: []byte("key"), Value: []byte("forged"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(liar.now()), Writer: 5}}},
+		"silent":  nil,
+		"no host": {Elsewhere: &wire.Elsewhere{Epoch: 1 << 40}},
+	} {
+		liar.host.SetStreamHandler(routeProtocol, func(s network.Stream) {
+			defer s.Reset()
+			for in := bufio.NewReader(s); ; {
+				m, _, err := wire.Read(in)
+				ask, ok := m.(*wire.Ask)
+				if err != nil || !ok {
+					return
+				}
+				if lie == nil {
+					_, _, _ = wire.Read(in) // until the asker gives up
+					return
+				}
+				reply := &wire.Reply{Answer: lie}
+				reconcile.ProveReply(proofs, []byte(liar.ID()), []byte(asker.node.ID()), ask, reply)
+				if _, err := s.Write(wire.Append(nil, reply)); err != nil {
+					return
+				}
+			}
+		})
+		asker.node.routing.close() // streams of before the lie
+		asker.node.routing.times = route.Times{}
+		var before float64
+		if named[name] != "" {
+			before = counted(named[name])
+		}
+		reads := counted("read")
+		for range 10 {
+			if got, err := asker.Get(t.Context(), []byte("key")); err != nil || string(got.Value) != "value" {
+				t.Fatalf("%s: %q, %v", name, got.Value, err)
+			}
+		}
+		if what := named[name]; what != "" && counted(what) == before {
+			t.Errorf("%s: nothing is counted as %s", name, what)
+		}
+		if n := counted("read") - reads; n > 20 {
+			t.Errorf("%s: %v requests for 10 look-ups", name, n)
+		}
+	}
+}
