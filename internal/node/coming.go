@@ -124,6 +124,9 @@ func (ns *Namespace) begin(ctx context.Context, set *Set) error {
 	if err := set.startVouching(ctx, ns.Members().state); err != nil {
 		return err
 	}
+	if err := set.vouch((*watermark).followPromises); err != nil {
+		return err
+	}
 	set.rehost()
 	ns.put(append(slices.Clone(ns.Sets()), set))
 	return nil

@@ -85,6 +85,7 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 	if err != nil {
 		return nil, err
 	}
+	moved := false // what members say of the shards that they hold
 	for n, o := range outcomes {
 		if o.Result == dbadapter.Full {
 			refused(places[n], &refusal{wire.ReasonFull, errFull})
@@ -99,12 +100,15 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 		case r.Key[0] == kindTable:
 			err = errors.Join(err, ns.place())
 		case r.Key[0] == kindHolding:
-			err = errors.Join(err, ns.hearHolding(&r.Record))
+			err, moved = errors.Join(err, ns.hearHolding(&r.Record)), true
 		case r.Key[0] == kindPledge:
 			for _, set := range ns.Sets() {
 				err = errors.Join(err, set.vouch(func(w *watermark) bool { return set.hear(w, &r.Record) }))
 			}
 		}
+	}
+	if moved {
+		err = errors.Join(err, ns.reholding())
 	}
 	return verdicts, err
 }

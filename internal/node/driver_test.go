@@ -48,10 +48,8 @@ type machine struct {
 	raising func()
 	// unopened, if not nil, is why no snapshot of the data can be opened.
 	unopened error
-	// save, if not nil, is called with each state that is to be made durable.
-	save func(*State) error
-	// disk, if not nil, says why no store can be opened or dropped.
-	disk func() error
+	save     func(*State) error // if not nil, is called with each state that is to be made durable
+	disk     func() error       // if not nil, says why no store can be opened or dropped
 
 	mu       sync.Mutex // guards what follows
 	opened   int        // snapshots, less those that were closed
@@ -150,7 +148,9 @@ func (s countedSnapshot) Scan(ctx context.Context, prefix, after []byte) iter.Se
 	}
 	return func(yield func(dbadapter.Hashed, error) bool) {
 		for r, err := range s.Snapshot.Scan(ctx, prefix, after) {
+			m.mu.Lock()
 			m.scanned++
+			m.mu.Unlock()
 			if !yield(r, err) {
 				return
 			}

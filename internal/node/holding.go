@@ -71,7 +71,8 @@ func (ns *Namespace) readHoldings(ctx context.Context) error {
 	return nil
 }
 
-// hearHolding takes what a member says, which has been examined. updating is held.
+// hearHolding takes what a member says, which has been examined; reholding is to follow.
+// updating is held.
 func (ns *Namespace) hearHolding(r *dbadapter.Record) error {
 	h, err := readHolding(r.Value)
 	if err != nil {
@@ -80,7 +81,7 @@ func (ns *Namespace) hearHolding(r *dbadapter.Record) error {
 	all := maps.Clone(*ns.holding.Load())
 	all[ID(r.Key[1:])] = h
 	ns.holding.Store(&all)
-	return ns.reholding()
+	return nil
 }
 
 // reholding follows a change of who holds which shard. updating is held.
@@ -117,7 +118,7 @@ func (ns *Namespace) tellHolding(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return ns.hearHolding(r)
+	return errors.Join(ns.hearHolding(r), ns.reholding())
 }
 
 // isHost reports whether a member is a host of the set's shard, and whether that is known.

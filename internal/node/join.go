@@ -174,6 +174,11 @@ func (ns *Namespace) Rejoin(ctx context.Context, j *Joined) error {
 		return dbadapter.ErrClosed
 	}
 	ns.clock.Observe(hlc.Timestamp(j.State.Vouched.Pledged))
+	if ns.rule != nil && j.State.Vouched.Pledged > ns.Members().state.Vouched.Pledged { // for shards that are to come
+		if err := ns.updateLocked(func(s *State) error { s.Vouched.Pledged = j.State.Vouched.Pledged; return nil }); err != nil {
+			return err
+		}
+	}
 	for _, set := range ns.Sets() {
 		set.declined.forget()
 		if err := set.vouch(func(w *watermark) bool {

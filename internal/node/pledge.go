@@ -57,6 +57,18 @@ func parsePledge(value []byte) (*Pledge, error) {
 	return &Pledge{[16]byte(s.List), s.Vector, s.Promised, s.Wanted, s.Serial, s.Recovers}, nil
 }
 
+// followPromises makes the promises of the other members this node's, as one that joins
+// takes over its inviter's: it imports nothing with a date up to there.
+func (w *watermark) followPromises() (changed bool) {
+	before := w.Pledged
+	for _, s := range w.said {
+		if s.Promised <= s.at.Clock {
+			w.Pledged = max(w.Pledged, s.Promised)
+		}
+	}
+	return w.Pledged > before
+}
+
 // declined notes that a peer has declined, for its floor, records that this node
 // holds, and that the floor is not proven yet.
 func (w *watermark) declined(floor, tau dbadapter.Timestamp) {

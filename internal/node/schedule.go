@@ -80,10 +80,8 @@ func (s *Schedule) lane(remote ID) *lane {
 // partners are the peers that can be reached with the sets that they share
 // with this node, by id, so that a round is a function of its input.
 func (s *Schedule) partners(known func(ID) bool) []Turn {
-	s.node.mu.RLock()
-	defer s.node.mu.RUnlock()
 	shared := map[ID]*Turn{}
-	for _, ns := range s.node.byID {
+	for _, ns := range s.node.namespaces() { // known may ask the node, whose lock a set that comes may wait for
 		for _, m := range ns.Members().Members() {
 			if m.ID != s.node.ID && ns.PausedWith(m.ID) == nil {
 				if shared[m.ID] == nil {

@@ -230,8 +230,10 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 	if deleted < 10 {
 		t.Errorf("%d deletes say little", deleted)
 	}
+	promised := map[placement.Shard]dbadapter.Timestamp{}
 	for i, m := range w.all {
 		for _, set := range m.ns.Sets() {
+			promised[set.shard] = max(promised[set.shard], set.vouching.mark.Pledged)
 			if _, records, _ := set.Live.State(); records != 0 {
 				t.Errorf("%d still holds %d records of shard %d: %+v", i, records, set.shard, set.Collection())
 			}
@@ -243,6 +245,16 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 			}
 		}
 	}
+	// One that comes to hold a shard promises as much: it imports nothing with an older date.
+	for s := range placement.Shard(w.rule.Shards) {
+		if w.all[3].held(s) == nil && promised[s] > 0 {
+			if set := must(w.all[3].ns.Hold(t.Context(), s)); set.vouching.mark.Pledged < promised[s] {
+				t.Errorf("shard %d: %d is promised, and a new host takes over %d", s, promised[s], set.vouching.mark.Pledged)
+			}
+			return
+		}
+	}
+	t.Error("no shard that it does not hold has a promise")
 }
 
 // Each shard goes on after a restart where it was; what is lost is regained shard by shard.

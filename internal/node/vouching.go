@@ -230,6 +230,9 @@ func (set *Set) holdLocked(clock, at dbadapter.Timestamp) error {
 func (ns *Namespace) pledgedUpTo() (promise dbadapter.Timestamp) {
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
+	if ns.rule != nil {
+		promise = ns.Members().state.Vouched.Pledged // of shards that were left, too
+	}
 	for _, set := range ns.Sets() {
 		promise = max(promise, set.vouching.mark.Pledged)
 	}

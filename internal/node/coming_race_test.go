@@ -1,0 +1,94 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// Sets come and go while all else that a driver runs at once goes on: syncs, writes, rounds
+// of the schedule, questions about how the namespace is. (The race detector watches.) What
+// ends is told so, and the last state is that of the last change.
+func TestSetsComeAndGoAtOnce(t *testing.T) {
+	c := newShardCrew(t, []placement.Shard{0, 1}, []placement.Shard{0, 1, 2, 3})
+	a, b, sa := c.machines[0], c.machines[1], c.ns[0]
+	const rounds = 40
+	var wg sync.WaitGroup
+	run := func(fn func(i int) error) {
+		wg.Go(func() {
+			for i := range rounds {
+				if err := fn(i); err != nil && !errors.Is(err, dbadapter.ErrClosed) && !errors.Is(err, reconcile.ErrBusy) &&
+					!errors.Is(err, ErrDenied) && !errors.Is(err, reconcile.ErrPeer) && !errors.Is(err, reconcile.ErrNotVerified) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for _, shard := range []placement.Shard{2, 3} {
+		run(func(int) error {
+			set, err := sa.Hold(t.Context(), shard)
+			if err != nil {
+				return err
+			}
+			if _, err := commit(set.Write(draft("k", "value"))); err != nil {
+				return err
+			}
+			for err = reconcile.ErrBusy; errors.Is(err, reconcile.ErrBusy); { // the list of members changes meanwhile
+				set.tenure.hosts([]ID{b.ID}) // as after a handover to the other machine
+				set.tenure.equal(b.ID, set.tenure.term())
+				err = sa.Leave(set)
+			}
+			if err != nil {
+				return err
+			}
+			return sa.Discard(t.Context(), set)
+		})
+	}
+	run(func(i int) error {
+		for _, set := range sa.Sets() {
+			if _, err := commit(set.Write(draft(fmt.Sprint("put", i), "value"))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	run(func(int) error {
+		for _, set := range sa.Sets() {
+			if _, _, err := a.syncSet(set, b, Ask{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	run(func(int) error { return second(sa.Tend(t.Context())) })
+	run(func(int) error {
+		a.Schedule.Begin(a.IsMember)
+		if turn, ok := a.Schedule.Next(); ok {
+			a.Schedule.Done(turn)
+		}
+		sa.Holders(2)
+		sa.Moves()
+		for _, set := range sa.Sets() {
+			set.Audience()
+			set.Collection()
+		}
+		return sa.MayLack()
+	})
+	run(func(i int) error { return setRole(sa, idOf(10+i), RoleRead) })
+	wg.Wait()
+	if sets, kept := sa.Sets(), sa.Members().state.Shards; len(sets) != 2 || len(kept) != 2 {
+		t.Errorf("%d sets, and %d in the state", len(sets), len(kept))
+	}
+	for shard := range placement.Shard(2) {
+		for i := range rounds {
+			if _, err := c.set(0, shard).get(fmt.Appendf(nil, "put%d", i)); err != nil {
+				t.Errorf("shard %d, put%d: %v", shard, i, err)
+			}
+		}
+	}
+}
