@@ -37,6 +37,7 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 	if !n.Begins && (n.Log != p.Log || n.From != p.Seq) || p.All && !n.All && !n.More {
 		return l.fault(id, nil, "news behind %d were asked for, and came behind %d", p.Seq, n.From)
 	}
+	h.taken = true // read under feeding alone
 	if n.Begins {
 		l.begin(id, h, n)
 	}
@@ -53,11 +54,14 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 		l.mu.Unlock()
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	h.seq = n.To
+	l.mu.Unlock()
 	if n.More {
 		return err
 	}
+	l.lay()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if e := l.sums(id, h, n, sent); e != nil {
 		err = e
 	}

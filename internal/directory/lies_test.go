@@ -201,3 +201,19 @@ func TestHostMiscounts(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 }
+
+// A set of more entries than a node takes is not fetched to its end, and its keys are asked for.
+func TestSetOfTooManyEntries(t *testing.T) {
+	d := newDuo(t)
+	d.node.maxSet = 199
+	d.run()
+	if a := d.node.Locate(0, hidden, d.now); d.errs == 0 || a.Where != Unknown {
+		t.Errorf("%d errors, %+v", d.errs, a)
+	}
+	d.node.maxSet = 200
+	d.now += maxRest
+	d.run()
+	if a := d.node.Locate(0, hidden, d.now); a.Where != In {
+		t.Errorf("with room for it: %+v", a)
+	}
+}

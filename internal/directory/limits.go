@@ -34,6 +34,11 @@ const (
 	// sets.
 	MaxLoads = 16
 
+	// MaxSet is the most entries of a set that a node takes: 128 MiB of rows. While more than
+	// that are on their way, one set at a time is asked for, so that all of them take twice as
+	// much at most.
+	MaxSet = 1 << 24
+
 	// maxRest is the longest time for which a host that has contradicted itself is not asked
 	// for sets.
 	maxRest = 10 * time.Minute

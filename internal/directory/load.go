@@ -15,6 +15,8 @@ type load struct {
 	host  roster.ID
 	base  rows
 	over  rows
+	whole rows // all of it, once it has come, and its sum
+	sum   Sum
 	at    keyset.Cursor
 	begin uint64 // events up to here are not in over
 	seq   uint64 // of the latest block
@@ -34,7 +36,7 @@ func (l *Locator) Take(id roster.ID, now time.Duration) *Take {
 	if h == nil || !h.known {
 		return nil
 	}
-	loads := 0
+	loads, under := 0, 0
 	for _, p := range l.parts {
 		if p.load != nil {
 			late := p.load.asked && now-p.load.when > 2*Fresh
@@ -46,10 +48,16 @@ func (l *Locator) Take(id roster.ID, now time.Duration) *Take {
 				continue
 			}
 			loads++
+			under += len(p.load.base)
 		}
 	}
+	first := true // of the sets that are on their way
 	for _, p := range l.parts {
-		if p.load == nil && loads < MaxLoads && l.wanted(p, id, now) {
+		if p.load != nil && under > l.maxSet && !first {
+			continue // the first one comes to its end, and makes room
+		}
+		first = first && p.load == nil
+		if p.load == nil && loads < MaxLoads && under <= l.maxSet && l.wanted(p, id, now) {
 			p.load = &load{host: id, begin: h.seq}
 			loads++
 		}
@@ -65,7 +73,7 @@ func (l *Locator) Take(id roster.ID, now time.Duration) *Take {
 // to date by any host's events, and of those that are there this is the one that failed least.
 func (l *Locator) wanted(p *part, id roster.ID, now time.Duration) bool {
 	f := p.feeds[id]
-	if f == nil || !f.known || p.from != "" && !l.silent(p.from, now) {
+	if f == nil || !f.known || l.silent(id, now) || p.from != "" && !l.silent(p.from, now) {
 		return false
 	}
 	if n := l.hosts[id].failed(); n > 0 && now-f.since < min(maxRest, time.Second<<min(n, 20)) {
@@ -92,6 +100,17 @@ func (p *part) surveyed(l *Locator) bool {
 func (l *Locator) Block(id roster.ID, t *Take, b *Block, now time.Duration) error {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()
+	if err := l.block(id, t, b); err != nil {
+		return err
+	}
+	l.lay()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settle(l.parts[t.Home], now)
+	return nil
+}
+
+func (l *Locator) block(id roster.ID, t *Take, b *Block) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.parts[t.Home]
@@ -108,7 +127,9 @@ func (l *Locator) Block(id roster.ID, t *Take, b *Block, now time.Duration) erro
 	}
 	p.load.base = append(p.load.base, b.rows...)
 	p.load.at, p.load.seq = b.next(), max(p.load.seq, b.Seq)
-	l.settle(p, now)
+	if len(p.load.base) > l.maxSet {
+		return l.fault(id, p, "a set of more than %d entries", l.maxSet)
+	}
 	return nil
 }
 
@@ -123,10 +144,25 @@ func (l *Locator) TakeFailed(id roster.ID, home placement.Shard) {
 	}
 }
 
-// finish makes the copy of a set that has come, once the host's events are heard up to its last
-// block.
+// lay lays the events over the sets that have come in whole, and whose host's events are
+// heard up to the last block. Look-ups do not wait for it: what a load has changes under
+// feeding alone.
+func (l *Locator) lay() {
+	for _, p := range l.parts {
+		if p.load == nil || !p.load.at.Done || l.hosts[p.load.host].seq < p.load.seq {
+			continue
+		}
+		p.load.whole = make(rows, 0, len(p.load.base)+len(p.load.over)) // not nil, also without a row
+		for x := range merge(slices.Values(p.load.base), p.load.over) {
+			p.load.whole = append(p.load.whole, x)
+		}
+		p.load.sum = p.load.whole.sum()
+	}
+}
+
+// finish makes the copy of a set that has come.
 func (l *Locator) finish(p *part, now time.Duration) {
-	if p.load == nil || !p.load.at.Done || l.hosts[p.load.host].seq < p.load.seq {
+	if p.load == nil || p.load.whole == nil {
 		return
 	}
 	id, came := p.load.host, p.load
@@ -135,15 +171,11 @@ func (l *Locator) finish(p *part, now time.Duration) {
 	if !f.known || p.from != "" && !l.silent(p.from, now) {
 		return // what is said by a host that is attached needs no other copy
 	}
-	merged := make(rows, 0, len(came.base)+len(came.over))
-	for x := range merge(slices.Values(came.base), came.over) {
-		merged = append(merged, x)
-	}
-	if merged.sum() != f.sum {
+	if came.sum != f.sum {
 		_ = l.fault(id, p, "the sum of a set that was fetched does not come out") // counted
 		return
 	}
 	p.drop()
-	p.has, p.fresh, p.sum = true, merged, f.sum // fresh is not nil, also without a row
-	p.noteShared(merged)
+	p.has, p.fresh, p.sum = true, came.whole, f.sum
+	p.noteShared(came.whole)
 }

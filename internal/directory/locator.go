@@ -58,13 +58,14 @@ type Locator struct {
 	damaged int  // copies that were let go of since they did not say what they should
 	recent  recent
 
-	leastOver, leastExact int // constants, but for tests
+	leastOver, leastExact, maxSet int // constants, but for tests
 }
 
 // host is what is known of a host, for all sets.
 type host struct {
 	log, seq uint64
 	known    bool // its log is known
+	taken    bool // events of it were taken in: seq goes forward only
 	surveyed bool // the sums of all of its sets have been heard since its log began
 	heard    time.Duration
 	ever     bool // heard holds
@@ -121,7 +122,7 @@ func New(c Config) (*Locator, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Locator{Config: c, index: index, hosts: map[roster.ID]*host{}, leastOver: leastOver, leastExact: leastExact}
+	l := &Locator{Config: c, index: index, hosts: map[roster.ID]*host{}, leastOver: leastOver, leastExact: leastExact, maxSet: MaxSet}
 	for home := range placement.Shard(c.Shards) {
 		p := &part{home: home, feeds: map[roster.ID]*feed{}, shared: map[dbadapter.Index]bool{}}
 		l.parts = append(l.parts, p)
@@ -186,11 +187,11 @@ func (l *Locator) SetHosts(home placement.Shard, hosts []roster.ID) {
 
 // resume goes on from a copy that was read from disk.
 func (l *Locator) resume(p *part, id roster.ID, h *host) {
-	if !p.stored || p.saved.host != id || p.from != "" || len(p.over) > 0 || h.ever {
+	if !p.stored || p.saved.host != id || p.from != "" || len(p.over) > 0 {
 		return
 	}
-	if h.known && h.log != p.saved.log {
-		return // a set whose sum is the copy's goes on all the same
+	if h.known && h.log != p.saved.log || h.taken && p.saved.seq < h.seq {
+		return // the events in between are another log's, or past: the sums will tell
 	}
 	if !h.known || p.saved.seq < h.seq {
 		h.known, h.log, h.seq = true, p.saved.log, p.saved.seq

@@ -133,7 +133,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	node.leastOver, node.leastExact = 3, 8
+	node.leastOver, node.leastExact, node.maxSet = 3, 8, simIndices // so that sets come one at a time, too
 	w.disk.step = step
 	w.node = node
 	for home := range placement.Shard(simShards) {
