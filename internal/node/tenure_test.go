@@ -203,3 +203,33 @@ func TestRoutedWriteKeepsPromise(t *testing.T) {
 		t.Error("it promises to hold what the other host may lack")
 	}
 }
+
+// A shard waits for each member that may hold it: one that has not said under the list as it
+// is now that it does not.
+func TestShardWaitsForHolders(t *testing.T) {
+	w := newMovers(t, 1, 4)
+	w.settle()
+	set := w.all[0].ns.Sets()[0]
+	waits := func() (others []int) {
+		_, active := set.waitedFor(w.all[0].ns.Members())
+		for i, m := range w.all[1:] {
+			if host, _ := set.isHost(m.ID); !host && slices.Contains(active, m.ID) {
+				others = append(others, i+1)
+			}
+		}
+		return others
+	}
+	if got := waits(); got != nil {
+		t.Errorf("all have said what they hold, and it waits for %v, which are no hosts", got)
+	}
+	before, _ := set.waitedFor(w.all[0].ns.Members())
+	if err := setRole(w.all[0].ns, idOf(50), RoleRead); err != nil {
+		t.Fatal(err)
+	}
+	if got := waits(); len(got) != 2 {
+		t.Errorf("under a list by which no member has said anything it waits for %v beside the hosts", got)
+	}
+	if after, _ := set.waitedFor(w.all[0].ns.Members()); after == before {
+		t.Error("pledges count under another list, too")
+	}
+}
