@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,13 +157,15 @@ func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest
 		return false, err
 	}
 	files := map[string][]byte{identityFile: key}
-	names := map[dbadapter.NamespaceID]string{}
+	of := map[dbadapter.NamespaceID]*Namespace{} // by the ids of their sets
 	var checkpoint dbadapter.Checkpoint
 	// At this moment, no namespace comes or goes, and no state changes.
 	n.changing.Lock()
 	err = n.core.Still(func() (err error) {
 		for _, ns := range n.Namespaces() {
-			names[ns.id] = ns.Name()
+			for _, sh := range ns.shards() {
+				of[sh.set.Keys.ID] = ns
+			}
 			if err := readFolder(namespaceDir(n.dir, ns.id), n.dir, files); err != nil {
 				return err
 			}
@@ -197,9 +201,14 @@ func (n *Node) fill(ctx context.Context, draft *backup.Draft, m *backup.Manifest
 	}
 	m.Mark = copied.Mark
 	for _, c := range copied.Namespaces {
-		m.Namespaces = append(m.Namespaces, backup.Namespace{
-			Name: names[c.ID], ID: hex.EncodeToString(c.ID[:]), Records: c.Records, Seq: c.Seq, Since: c.Since,
-		})
+		one := backup.Namespace{ID: hex.EncodeToString(c.ID[:]), Records: c.Records, Seq: c.Seq, Since: c.Since}
+		if ns := of[c.ID]; ns != nil {
+			one.Name = ns.Name()
+			if ns.id != c.ID {
+				one.Of = hex.EncodeToString(ns.id[:])
+			}
+		}
+		m.Namespaces = append(m.Namespaces, one)
 	}
 	return copied.Whole, nil
 }
@@ -274,9 +283,16 @@ func within(dir, other string) (bool, error) {
 func backupOf(m *backup.Manifest) *Backup {
 	b := &Backup{Generation: m.Generation, Base: m.Base, Node: m.Node, Program: m.Program, Taken: m.Taken, Bytes: m.Bytes(), Namespaces: []BackupNamespace{}}
 	for _, ns := range m.Namespaces {
-		if ns.Name != "" {
-			b.Namespaces = append(b.Namespaces, BackupNamespace{ns.Name, ns.ID, int64(ns.Records)})
+		if ns.Name == "" {
+			continue
 		}
+		id := cmp.Or(ns.Of, ns.ID)
+		at := slices.IndexFunc(b.Namespaces, func(other BackupNamespace) bool { return other.ID == id })
+		if at < 0 {
+			at = len(b.Namespaces)
+			b.Namespaces = append(b.Namespaces, BackupNamespace{Name: ns.Name, ID: id})
+		}
+		b.Namespaces[at].Records += int64(ns.Records)
 	}
 	return b
 }

@@ -196,7 +196,7 @@ func (t *tickingReader) Read(b []byte) (int, error) {
 // tryRestored opens the restored node without a listener, which reads all records
 // and verifies them, and compares it with the manifest.
 func tryRestored(ctx context.Context, dir string, m *backup.Manifest, log *slog.Logger) error {
-	n, err := Open(ctx, Config{Dir: dir, ListenAddrs: []string{}, Logger: log, restoring: true})
+	n, err := Open(ctx, Config{Dir: dir, ListenAddrs: []string{}, Logger: log, restoring: true, sharded: true})
 	if err != nil {
 		return err
 	}
@@ -204,15 +204,12 @@ func tryRestored(ctx context.Context, dir string, m *backup.Manifest, log *slog.
 		if n.ID().String() != m.Node {
 			return fmt.Errorf("%w: it holds the key of node %s, and is a backup of %s", ErrBackupDamaged, n.ID(), m.Node)
 		}
-		for _, want := range m.Namespaces {
-			if want.Name == "" {
-				continue
-			}
+		for _, want := range backupOf(m).Namespaces {
 			ns, err := n.Namespace(want.Name)
 			if err != nil {
 				return fmt.Errorf("%w: %w", ErrBackupDamaged, err)
 			}
-			if info := ns.Info(); info.ID != want.ID || info.Records != int64(want.Records) {
+			if info := ns.Info(); info.ID != want.ID || info.Records != want.Records {
 				return fmt.Errorf("%w: namespace %s has %d records, and had %d", ErrBackupDamaged, want.Name, info.Records, want.Records)
 			}
 		}

@@ -76,8 +76,13 @@ func (ns *Namespace) life(sh *shard) context.Context {
 	return sh.ctx
 }
 
-// shardOf is the shard that a key belongs to.
-func (ns *Namespace) shardOf([]byte) (*shard, error) { return ns.only() }
+// shardOf is the shard that a key belongs to; ErrNotFound: this node does not hold it.
+func (ns *Namespace) shardOf(key []byte) (*shard, error) {
+	if ns.core.Rule() == nil {
+		return ns.only()
+	}
+	return ns.numbered(ns.core.Home(key))
+}
 
 // numbered is the shard of that number; ErrNotFound: this node does not hold it.
 func (ns *Namespace) numbered(number placement.Shard) (*shard, error) {

@@ -3,211 +3,17 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/dbadapter/ondisk"
 	"github.com/syncd-io/syncd/internal/placement"
 )
-
-// shardCluster is nodes of one namespace of eight shards, of which two nodes are to hold
-// each. The test is their background, and moves their clock.
-type shardCluster struct {
-	t      *testing.T
-	now    *atomic.Int64
-	base   Config
-	config []Config
-	nodes  []*Node
-	spaces []*Namespace
-	secret dbadapter.Secret
-	want   [8][]string // what was written to each shard
-}
-
-func newShardCluster(t *testing.T, size int, config Config) *shardCluster {
-	t.Helper()
-	c := &shardCluster{t: t, now: &atomic.Int64{}}
-	start := time.Now()
-	config.Clock = func() time.Time { return start.Add(time.Duration(c.now.Load())) }
-	config.sharded, config.ListenAddrs = true, []string{"/ip4/127.0.0.1/tcp/0"}
-	c.base = config
-	for range size {
-		c.join()
-	}
-	return c
-}
-
-// join adds a node, which makes the namespace if it is the first one.
-func (c *shardCluster) join() {
-	c.t.Helper()
-	config := c.base
-	config.Dir = c.t.TempDir()
-	n := openForTest(c.t, config)
-	c.config, c.nodes = append(c.config, config), append(c.nodes, n)
-	if len(c.spaces) > 0 {
-		c.spaces = append(c.spaces, joinForTest(c.t, c.spaces[0], n))
-		return
-	}
-	c.secret = n.core.NewSecret()
-	s, err := n.core.FoundShards(c.secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2})
-	var ns *Namespace
-	if err == nil {
-		n.changing.Lock()
-		ns, err = n.addNamespace(c.t.Context(), c.secret, s)
-		n.changing.Unlock()
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.spaces = append(c.spaces, ns)
-	c.round()
-	if got := len(ns.shards()); got != 8 {
-		c.t.Fatalf("the first node holds %d shards", got)
-	}
-}
-
-// round is what each node does in an interval, one after the other.
-func (c *shardCluster) round() {
-	c.t.Helper()
-	c.now.Add(int64(5 * time.Second))
-	for i, n := range c.nodes {
-		c.spaces[i].tend()
-		n.core.Schedule.Wake()
-		n.core.Schedule.Begin(func(id node.ID) bool { return n.known(ID(id)) })
-		for t, ok := n.core.Schedule.Next(); ok; t, ok = n.core.Schedule.Next() {
-			n.turn(t)
-			n.core.Schedule.Done(t)
-		}
-	}
-}
-
-// settle lets rounds pass until each shard is with its hosts, these nodes, and no other.
-func (c *shardCluster) settle(hosts ...int) {
-	c.t.Helper()
-	for range 60 {
-		if c.settled(hosts) {
-			return
-		}
-		c.round()
-	}
-	for i := range c.spaces {
-		layout, stated, err := c.spaces[i].core.Layout()
-		c.t.Logf("node %d: %v by epoch %d, %v: %v", i, c.numbers(i), stated.Epoch, err, layout)
-	}
-	c.t.Fatal("the shards do not come to their hosts")
-}
-
-func (c *shardCluster) settled(hosts []int) bool {
-	var ids []node.ID
-	for _, i := range hosts {
-		ids = append(ids, node.ID(c.nodes[i].ID()))
-	}
-	for at, i := range hosts {
-		layout, _, err := c.spaces[i].core.Layout()
-		if err != nil {
-			return false
-		}
-		var want []placement.Shard
-		for number := range placement.Shard(8) {
-			of := layout.Hosts(number)
-			if slices.Contains(of, ids[at]) {
-				want = append(want, number)
-			}
-			if len(of) != min(2, len(hosts)) || slices.ContainsFunc(of, func(id node.ID) bool { return !slices.Contains(ids, id) }) {
-				return false
-			}
-		}
-		if !slices.Equal(c.numbers(i), want) {
-			return false
-		}
-	}
-	return true
-}
-
-// numbers are the shards that a node holds.
-func (c *shardCluster) numbers(i int) (all []placement.Shard) {
-	for _, sh := range c.spaces[i].shards() {
-		all = append(all, sh.set.Shard())
-	}
-	return all
-}
-
-// holders are the nodes that hold a shard.
-func (c *shardCluster) holders(number placement.Shard) (all []int) {
-	for i := range c.spaces {
-		if slices.Contains(c.numbers(i), number) {
-			all = append(all, i)
-		}
-	}
-	return all
-}
-
-// put writes a record of a shard at a node that holds it.
-func (c *shardCluster) put(i int, number placement.Shard, key string) {
-	c.t.Helper()
-	d := node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: fmt.Append(nil, "by ", i)}}
-	_, err := c.spaces[i].commitTo(c.t.Context(), "put", d.Record.Key, func() (*shard, error) { return c.spaces[i].numbered(number) },
-		func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.want[number] = append(c.want[number], key)
-	slices.Sort(c.want[number])
-	c.want[number] = slices.Compact(c.want[number])
-}
-
-// keys are those that a node holds of a shard.
-func (c *shardCluster) keys(i int, number placement.Shard) (keys []string) {
-	c.t.Helper()
-	sh, err := c.spaces[i].numbered(number)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	for r, err := range sh.scan(c.t.Context(), nil, &scan{}) {
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		keys = append(keys, string(r.Key))
-	}
-	return keys
-}
-
-// whole checks that each shard is as it was written at each node that holds it.
-func (c *shardCluster) whole() {
-	c.t.Helper()
-	for number := range placement.Shard(8) {
-		for _, i := range c.holders(number) {
-			if got := c.keys(i, number); !slices.Equal(got, c.want[number]) {
-				c.t.Errorf("node %d holds %q of shard %d, want %q", i, got, number, c.want[number])
-			}
-		}
-	}
-}
-
-// reopen closes a node, and opens it again.
-func (c *shardCluster) reopen(i int) {
-	c.t.Helper()
-	if err := c.nodes[i].Close(c.t.Context()); err != nil {
-		c.t.Fatal(err)
-	}
-	c.nodes[i] = openForTest(c.t, c.config[i])
-	var err error
-	if c.spaces[i], err = c.nodes[i].Namespace("notes"); err != nil {
-		c.t.Fatal(err)
-	}
-	for j, other := range c.nodes { // the ports are others
-		if j == i {
-			continue
-		}
-		if _, err := c.nodes[i].Connect(c.t.Context(), other.Addrs()[0]); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-}
 
 // Shards go to the nodes that join, and leave those that handed them over; and come back
 // when a member is removed. No record is lost, and restarts keep what is held, with what
@@ -268,6 +74,55 @@ func TestShardsComeAndGo(t *testing.T) {
 	}
 	c.round()
 	c.whole()
+}
+
+// A backup, a restore, another store and a salvage keep all shards that a node holds; a drop
+// leaves no record of any.
+func TestFilesOfShards(t *testing.T) {
+	c := newShardCluster(t, 1, Config{})
+	for number := range placement.Shard(8) {
+		for i := range int(number) {
+			c.put(0, number, fmt.Sprintf("%d of %d", i, number))
+		}
+	}
+	folder, config, id := t.TempDir(), c.config[0], c.spaces[0].id
+	b, err := c.nodes[0].Backup(t.Context(), folder, BackupOptions{})
+	if want := []BackupNamespace{{"notes", c.spaces[0].Info().ID, 28}}; err != nil || !slices.Equal(b.Namespaces, want) {
+		t.Fatalf("backed up: %+v, %v; want %+v", b, err, want)
+	}
+	if err := c.nodes[0].Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	config.Dir = filepath.Join(t.TempDir(), "restored")
+	if _, err := Restore(t.Context(), folder, config.Dir, RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.config[0] = config
+	moved, err := Migrate(t.Context(), config.Dir, ondisk.Pebble, MigrateOptions{})
+	if err != nil || moved.Namespaces != 1 || moved.Records < 28 {
+		t.Fatalf("moved: %+v, %v", moved, err)
+	}
+	saved, err := Salvage(t.Context(), config.Dir, nil)
+	if err != nil || len(saved.Damage) != 0 || len(saved.Namespaces) != 1 || saved.Namespaces[0].Lost != nil {
+		t.Fatalf("salvaged: %+v, %v", saved, err)
+	}
+	c.reopen(0)
+	c.whole()
+	if v, err := c.spaces[0].Verify(t.Context()); err != nil || v.Records != 28 || !v.Files {
+		t.Errorf("verified: %+v, %v", v, err)
+	}
+	parts := c.spaces[0].parts()
+	if err := c.nodes[0].DropNamespace(t.Context(), "notes"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(namespaceDir(config.Dir, id)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its folder: %v", err)
+	}
+	for _, keys := range parts {
+		if n, err := verifyNamespace(t.Context(), c.nodes[0].store, keys); err != nil || n != 0 {
+			t.Errorf("%d records of %x are left: %v", n, keys.ID, err)
+		}
+	}
 }
 
 // What is written to a shard is pushed to the node that holds it, too.
@@ -339,6 +194,43 @@ func TestShardsAreOne(t *testing.T) {
 	for k := range at.Conflicts(t.Context()) {
 		if k.Seq == kept[0].Seq || k.Seq == kept[1].Seq {
 			t.Errorf("entry %d is still kept", k.Seq)
+		}
+	}
+}
+
+// A batch is of one shard, which the node holds.
+func TestBatchIsOfOneShard(t *testing.T) {
+	c := newShardCluster(t, 3, Config{})
+	c.settle(0, 1, 2)
+	keys := map[bool]map[placement.Shard][]string{true: {}, false: {}} // by whether the first node holds them
+	held := c.numbers(0)
+	for i := range 200 {
+		key := fmt.Sprint("key ", i)
+		number := c.spaces[0].core.Home([]byte(key))
+		of := keys[slices.Contains(held, number)]
+		of[number] = append(of[number], key)
+	}
+	put := func(keys ...string) error {
+		return c.spaces[0].Batch(t.Context(), func(b *Batch) error {
+			for _, key := range keys {
+				b.Put([]byte(key), nil)
+			}
+			return nil
+		})
+	}
+	var mixed []string
+	for number, of := range keys[true] {
+		if err := put(of...); err != nil || len(c.keys(0, number)) != len(of) {
+			t.Errorf("%q of shard %d: %v", of, number, err)
+		}
+		mixed = append(mixed, of[0])
+	}
+	if err := put(mixed...); !errors.Is(err, ErrInvalid) {
+		t.Errorf("of several shards: %v", err)
+	}
+	for number, of := range keys[false] {
+		if err := put(of...); !errors.Is(err, ErrNotFound) {
+			t.Errorf("of shard %d, which the node does not hold: %v", number, err)
 		}
 	}
 }

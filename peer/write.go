@@ -119,7 +119,8 @@ func (b *Batch) DeleteIf(key []byte, held dbadapter.Version) { b.add(key, nil, t
 // most dbadapter.MaxBatch writes and dbadapter.MaxBatchBytes bytes of values and
 // keys, which count twice. If fn, a limit (dbadapter.MaxBucket among them) or a condition
 // fails, nothing is written; a BatchError says which write it was. What peers send meanwhile
-// is committed before the batch, which then wins, or after it.
+// is committed before the batch, which then wins, or after it. The keys of a batch are of one
+// shard, which this node holds (ErrInvalid, ErrNotFound).
 func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch
 	if err := fn(&b); err != nil {
@@ -132,7 +133,7 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 		return err
 	}
 	defer ns.gate.leave()
-	sh, err := ns.only()
+	sh, err := ns.shardOfAll(b.drafts)
 	var attempt *node.Attempt
 	if err == nil {
 		attempt, err = sh.set.Write(b.drafts...)
@@ -148,6 +149,17 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	}
 	b.attempt = attempt
 	return nil
+}
+
+// shardOfAll is the shard of a batch, which a transaction of one store commits.
+func (ns *Namespace) shardOfAll(drafts []node.Draft) (*shard, error) {
+	first := drafts[0].Record.Key
+	for i := range drafts {
+		if key := drafts[i].Record.Key; ns.core.Home(key) != ns.core.Home(first) {
+			return nil, fmt.Errorf("%w: %q and %q are of different shards, and a batch is of one: write them one by one", ErrInvalid, clip(first), clip(key))
+		}
+	}
+	return ns.shardOf(first)
 }
 
 func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (dbadapter.Version, error) {
