@@ -1,7 +1,7 @@
 // Command scale makes the model of docs/SCALE.md: a namespace of placement *writer* on
 // 1,000 nodes, with 10^8 keys.
 //
-//	go -C bench run ./scale                        # the locator of 10^7 keys is built: half a minute, 1 GB
+//	go -C bench run ./scale                        # the locator of 10^7 keys is built: half a minute, 0.7 GB
 //	go -C bench run ./scale -built 100000000       # of all keys: more than ten minutes on a busy machine
 //	go -C bench run ./scale -built 100000          # seconds
 //

@@ -36,9 +36,10 @@ type Config struct {
 
 // Locator knows in which shard each key is, from what hosts of the directory tell. It is
 // told which hosts a set has (SetHosts), polls each of them (Poll, News), fetches sets
-// (Take, Block), and has work to be run in the background (Work). It keeps some 3.5 bytes a
-// key, half a byte of changes, 8 bytes a key of up to MaxLoads sets on their way, and on
-// disk 5.3 bytes a key.
+// (Take, Block), and has work to be run in the background (Work). It keeps some 3 bytes a
+// key, with 256 shards, and up to half a byte of changes; 8 bytes a key of sets on their way
+// (MaxLoads, MaxSet) and of those that are not on disk yet; and 26 bytes a key while work builds
+// a base. A file takes 5.3 bytes a key.
 //
 // Any number of goroutines may locate. Times are from one clock that goes forward, since
 // any moment.
