@@ -61,14 +61,17 @@ func (ns *Namespace) lookUp(ctx context.Context, key []byte, all bool) (lookedUp
 }
 
 // getRouted is Get in a namespace that is cut into shards. That a key holds nothing is said
-// where a host is sure of it; otherwise the error is ErrUnsure.
+// where a host is sure of it; otherwise the error is ErrUnsure, beside which a record is
+// given that was found without a host that is sure.
 func (ns *Namespace) getRouted(ctx context.Context, key []byte) (dbadapter.Record, error) {
 	found, err := ns.lookUp(ctx, key, false)
 	switch {
 	case err != nil:
 		return dbadapter.Record{}, err
-	case found.Record != nil:
+	case found.Record != nil && found.Sure:
 		return *found.Record, ns.core.Absent(found.Record)
+	case found.Record != nil:
+		return *found.Record, ErrUnsure
 	case !found.Sure:
 		return dbadapter.Record{}, ErrUnsure
 	}

@@ -72,13 +72,13 @@ func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack 
 }
 
 // offerOne is a write of one key in a namespace that is cut into shards, which one host
-// acknowledges.
+// acknowledges, or as many as its draft says.
 func (ns *Namespace) offerOne(ctx context.Context, what string, d node.Draft, deletes bool) (dbadapter.Version, error) {
 	if err := ns.enter(what); err != nil {
 		return dbadapter.Version{}, err
 	}
 	defer ns.gate.leave()
-	done, err := ns.offer(ctx, d, deletes, 1)
+	done, err := ns.offer(ctx, d, deletes, ack(&d))
 	if item, ok := errors.AsType[*node.ItemError](err); ok {
 		err = item.Err
 	}

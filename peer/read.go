@@ -12,6 +12,8 @@ import (
 // Get returns the record under a key. ErrNotFound: the key holds no record.
 // ErrDeleted, ErrExpired: it holds a tombstone, or a record that has expired by
 // this machine's clock; the record returned beside the error tells its version.
+// ErrUnsure, in a namespace that is cut into shards: no host that can be sure has
+// answered; a record beside the error is what was found all the same.
 func (ns *Namespace) Get(ctx context.Context, key []byte) (dbadapter.Record, error) {
 	if err := ns.enter("get"); err != nil {
 		return dbadapter.Record{}, err

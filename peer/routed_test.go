@@ -67,6 +67,12 @@ func (c *routedCluster) hosts(key string) (hosts, others []int) {
 	return hosts, others
 }
 
+// first is the first host of a key.
+func (c *routedCluster) first(key string) int {
+	hosts, _ := c.hosts(key)
+	return hosts[0]
+}
+
 // held is what a node holds itself under a key.
 func (c *routedCluster) held(i int, key string) *dbadapter.Record {
 	c.t.Helper()
@@ -151,6 +157,26 @@ func TestRoutedReadsAndWrites(t *testing.T) {
 	}
 	if _, err := ns.Get(t.Context(), []byte("none")); !errors.Is(err, ErrDeleted) {
 		t.Errorf("what is deleted: %v", err)
+	}
+	for _, all := range []bool{false, true} {
+		at, err := ns.Locate(t.Context(), []byte("key 0"), all)
+		if err != nil || !at.Sure || at.Record == nil || string(at.Record.Value) != want["key 0"] || len(at.Hosts) != 2 || at.Here && len(at.Asked) > 0 && !all {
+			t.Errorf("located, of all %t: %+v, %v", all, at, err)
+		}
+		for _, one := range at.Asked {
+			if all && (!one.Answered || !one.Settled || one.Version != at.Record.Version) {
+				t.Errorf("of all: %+v", one)
+			}
+		}
+	}
+	if v, err := ns.Put(t.Context(), []byte("acks"), []byte("v"), Acks(AckAll)); err != nil || c.held(c.first("acks"), "acks").Version != v {
+		t.Errorf("acknowledged by all: %v", err)
+	}
+	if _, err := ns.Delete(t.Context(), []byte("acks"), Acks(AckMajority)); err != nil {
+		t.Errorf("deleted, by a majority: %v", err)
+	}
+	if _, err := ns.Put(t.Context(), []byte("acks"), nil, Acks(3)); !errors.Is(err, ErrInvalid) {
+		t.Errorf("acknowledged by three of two: %v", err)
 	}
 	if _, err := c.put(others[0], "none", "", 3); !errors.Is(err, ErrInvalid) && !errors.Is(err, route.ErrAck) {
 		t.Errorf("three of two hosts: %v", err)

@@ -45,9 +45,14 @@ func (ns *Namespace) PutIf(ctx context.Context, key, value []byte, held dbadapte
 
 // Delete replaces a record by a tombstone. ErrNotFound, ErrDeleted, ErrExpired: the
 // key holds no record.
-func (ns *Namespace) Delete(ctx context.Context, key []byte) (dbadapter.Version, error) {
+func (ns *Namespace) Delete(ctx context.Context, key []byte, options ...PutOption) (dbadapter.Version, error) {
+	d := draft(key, nil, nil, options)
+	d.Record.Deleted = true
 	if ns.core.Rule() != nil {
-		return ns.offerOne(ctx, "delete", node.Draft{Record: dbadapter.Record{Key: key, Deleted: true}}, true)
+		return ns.offerOne(ctx, "delete", d, true)
+	}
+	if err := errors.Join(unsharded(&d), d.CheckTTL()); err != nil {
+		return dbadapter.Version{}, fmt.Errorf("delete %q in %s: %w", clip(key), ns.Name(), err)
 	}
 	return ns.commitOne(ctx, "delete", key, func(set *node.Set) (*node.Attempt, error) { return set.Delete(key) })
 }
@@ -62,6 +67,7 @@ func (ns *Namespace) DeleteIf(ctx context.Context, key []byte, held dbadapter.Ve
 type Batch struct {
 	drafts  []node.Draft
 	attempt *node.Attempt // nil until it is committed
+	refused error         // of an option that no batch takes
 }
 
 // Versions are those of the writes, in their order, once Namespace.Batch has returned no
@@ -97,6 +103,7 @@ func (b *Batch) add(key, value []byte, deleted bool, held *dbadapter.Version, op
 	d := draft(bytes.Clone(key), bytes.Clone(value), held, options)
 	d.Record.Deleted = deleted
 	b.drafts = append(b.drafts, d)
+	b.refused = errors.Join(b.refused, unsharded(&d))
 }
 
 // Put adds a write to the batch.
@@ -125,6 +132,9 @@ func (ns *Namespace) Batch(ctx context.Context, fn func(b *Batch) error) error {
 	var b Batch
 	if err := fn(&b); err != nil {
 		return err
+	}
+	if b.refused != nil {
+		return fmt.Errorf("write a batch of %d in %s: %w", len(b.drafts), ns.Name(), b.refused)
 	}
 	if len(b.drafts) == 0 {
 		return nil
@@ -165,6 +175,9 @@ func (ns *Namespace) shardOfAll(drafts []node.Draft) (*shard, error) {
 func (ns *Namespace) writeOne(ctx context.Context, what string, d node.Draft) (dbadapter.Version, error) {
 	if ns.core.Rule() != nil {
 		return ns.offerOne(ctx, what, d, false)
+	}
+	if err := unsharded(&d); err != nil {
+		return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), err)
 	}
 	return ns.commitOne(ctx, what, d.Record.Key, func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
 }

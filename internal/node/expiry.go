@@ -32,8 +32,8 @@ func (ns *Namespace) Absent(r *dbadapter.Record) error {
 	}
 }
 
-// checkTTL says what is wrong with a draft's time to live.
-func (d *Draft) checkTTL() error {
+// CheckTTL says what is wrong with a draft's time to live.
+func (d *Draft) CheckTTL() error {
 	switch {
 	case d.TTL < 0:
 		return fmt.Errorf("%w: a time to live of %s; it must be positive", ErrInvalid, d.TTL)

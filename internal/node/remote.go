@@ -179,7 +179,7 @@ func layoutOf(e *wire.Elsewhere) (l route.Layout) {
 // those of the records seen, which it names, and signed. What the draft rests on is that
 // the first of these is what the key holds; nil: nothing.
 func (r *Remote) Make(d Draft, seen ...*dbadapter.Record) (*dbadapter.Record, error) {
-	if err := cmp.Or(d.Record.Validate(), d.checkTTL()); err != nil {
+	if err := cmp.Or(d.Record.Validate(), d.CheckTTL()); err != nil {
 		return nil, err
 	}
 	for _, s := range seen {

@@ -18,6 +18,8 @@ type Draft struct {
 	Record dbadapter.Record
 	If     *dbadapter.Version
 	TTL    time.Duration
+	// Ack, of a write to a shard, is how many hosts are to hold it (route.Ack).
+	Ack int
 }
 
 // ItemError is the error of one draft of several, counted from 0. Held is the version
@@ -57,7 +59,7 @@ func (set *Set) Write(drafts ...Draft) (*Attempt, error) {
 		return nil, fmt.Errorf("%w: a batch has at most %d writes", dbadapter.ErrLimit, dbadapter.MaxBatch)
 	}
 	for i := range drafts {
-		if err := cmp.Or(drafts[i].Record.Validate(), drafts[i].checkTTL()); err != nil {
+		if err := cmp.Or(drafts[i].Record.Validate(), drafts[i].CheckTTL()); err != nil {
 			return nil, &ItemError{Item: i, Err: err}
 		}
 	}
