@@ -20,13 +20,14 @@ import (
 var (
 	firstSeed = flag.Uint64("seed", 0, "TestSeeds: the first seed")
 	seedCount = flag.Int("seeds", 0, "TestSeeds: how many seeds; 0: one if -seed is given, else 80, or 10 under the race detector")
+	passes    = flag.Int("passes", 2, "TestSeeds: how often each plan runs; of 2 runs both must leave the same trace")
 	profile   = flag.String("profile", "mixed", "TestSeeds: what is done to the nodes: calm, rough, clocks, disks, members, ranges or mixed")
 	budget    = flag.Duration("shrink", time.Minute, "TestSeeds: how long to shrink what fails; 0 leaves it as it is")
 	found     = flag.String("found", "", "TestSeeds: the folder for shrunk tapes; a temporary one if empty")
 )
 
-// TestSeeds runs plans drawn from seeds, each twice: the nodes converge, the
-// checker finds no violation, and both runs leave the same trace. It shrinks a
+// TestSeeds runs plans drawn from seeds, each twice or as -passes says: the nodes converge,
+// the checker finds no violation, and both runs leave the same trace. It shrinks a
 // failing run and saves it as a tape; TestFound runs the tapes in scenarios/found.
 func TestSeeds(t *testing.T) {
 	count := *seedCount
@@ -52,7 +53,10 @@ func TestSeeds(t *testing.T) {
 					return
 				}
 				p := plan.Generate(*firstSeed+uint64(n), plan.Profile(*profile))
-				res, wrong := twice(t.Context(), &p)
+				res, wrong := once(t.Context(), &p)
+				if wrong == "" && *passes > 1 {
+					wrong = again(t.Context(), &p, &res)
+				}
 				events.Add(int64(res.Events))
 				sessions.Add(int64(res.Sessions))
 				asks.Add(int64(res.Asks))
@@ -71,7 +75,7 @@ func TestSeeds(t *testing.T) {
 	if kept := liveHeap() - before; kept > 64<<20 {
 		t.Errorf("%d seeds have left %d bytes of live heap", count, kept)
 	}
-	t.Logf("%d seeds from %d on, profile %s, each twice: %d events, %d syncs, %d waits and answers and %d events of watches a pass", count, *firstSeed, *profile, events.Load(), sessions.Load(), asks.Load(), watched.Load())
+	t.Logf("%d seeds from %d on, profile %s, %d passes each: %d events, %d syncs, %d waits and answers and %d events of watches a pass", count, *firstSeed, *profile, *passes, events.Load(), sessions.Load(), asks.Load(), watched.Load())
 }
 
 func liveHeap() int64 {
@@ -84,14 +88,19 @@ func liveHeap() int64 {
 // twice runs a plan two times and describes its failure.
 func twice(ctx context.Context, p *plan.Plan) (Result, string) {
 	res, wrong := once(ctx, p)
-	if wrong != "" {
-		return res, wrong
+	if wrong == "" {
+		wrong = again(ctx, p, &res)
 	}
-	again, err := run(ctx, p, nil)
-	if err == nil && *again.TraceHash != *res.TraceHash {
-		return res, fmt.Sprintf("two runs left two traces, %s and %s", *res.TraceHash, *again.TraceHash)
+	return res, wrong
+}
+
+// again runs a plan once more, and describes how its trace differs.
+func again(ctx context.Context, p *plan.Plan, first *Result) string {
+	second, err := run(ctx, p, nil)
+	if err == nil && *second.TraceHash != *first.TraceHash {
+		return fmt.Sprintf("two runs left two traces, %s and %s", *first.TraceHash, *second.TraceHash)
 	}
-	return res, ""
+	return ""
 }
 
 // once runs a drawn plan, and describes its failure. A node may find its data
