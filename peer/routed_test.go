@@ -14,6 +14,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -29,6 +30,7 @@ type routedCluster struct {
 func newRoutedCluster(t *testing.T, size int) *routedCluster {
 	t.Helper()
 	c := &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}
+	c.kind = placement.Hash
 	var all []int
 	for i := range size {
 		c.metrics = append(c.metrics, prometheus.NewRegistry())

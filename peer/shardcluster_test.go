@@ -15,6 +15,7 @@ import (
 // shardCluster is nodes of one namespace of eight shards, of which two nodes are to hold
 // each. The test is their background, and moves their clock.
 type shardCluster struct {
+	kind   placement.Kind
 	t      *testing.T
 	now    *atomic.Int64
 	base   Config
@@ -27,7 +28,7 @@ type shardCluster struct {
 
 func newShardCluster(t *testing.T, size int, config Config) *shardCluster {
 	t.Helper()
-	c := &shardCluster{t: t, now: &atomic.Int64{}}
+	c := &shardCluster{t: t, now: &atomic.Int64{}, kind: placement.Writer} // by which tests put keys where they like
 	start := time.Now()
 	config.Clock = func() time.Time { return start.Add(time.Duration(c.now.Load())) }
 	config.sharded, config.ListenAddrs = true, []string{"/ip4/127.0.0.1/tcp/0"}
@@ -50,7 +51,7 @@ func (c *shardCluster) join() {
 		return
 	}
 	c.secret = n.core.NewSecret()
-	s, err := n.core.FoundShards(c.secret, "notes", node.Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2})
+	s, err := n.core.FoundShards(c.secret, "notes", node.Policy{}, &placement.Rule{Kind: c.kind, Shards: 8, Replicas: 2})
 	var ns *Namespace
 	if err == nil {
 		n.changing.Lock()

@@ -176,7 +176,7 @@ func (w *movers) put(i int, key string) {
 }
 
 func (w *movers) home(key string) placement.Shard {
-	return w.rule.Home([]byte(key), uint64(len(key))*0x9e3779b97f4a7c15^uint64(key[len(key)-1])<<59)
+	return w.all[0].ns.Home([]byte(key))
 }
 
 // held is the set of a shard at a machine, or nil.

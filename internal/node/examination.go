@@ -88,6 +88,9 @@ func unsigned(by ID) *refusal {
 // examine says why a record must stay outside whatever its signature is, or whose
 // signature it must have; in a namespace without signatures that is "".
 func (set *Set) examine(members *Members, from ID, now time.Time, r *dbadapter.Record) (writer ID, why *refusal) {
+	if !set.ns.placedIn(r.Key, set.shard) {
+		return "", refuse(wire.ReasonWriter, "its key belongs to shard %d, and it came to shard %d", set.ns.Home(r.Key), set.shard)
+	}
 	policy := members.Policy()
 	if err := hlc.Check(r.Version.Clock.Time(), now, policy.MaxSkew); err != nil {
 		return "", &refusal{wire.ReasonClock, err}

@@ -258,5 +258,5 @@ func seen(r *dbadapter.Record) *dbadapter.Record {
 
 // placedIn reports whether a record of the key may be in the shard.
 func (ns *Namespace) placedIn(key []byte, shard placement.Shard) bool {
-	return ns.rule != nil && ns.rule.Kind == placement.Writer || ns.Home(key) == shard
+	return ns.rule == nil || ns.rule.Kind == placement.Writer || ns.Home(key) == shard
 }

@@ -312,7 +312,7 @@ func TestRoutedShards(t *testing.T) {
 	for i := range every {
 		every[i] = placement.Shard(i)
 	}
-	c := newShardCrew(t, every, every, every)
+	c := newShardCrewBy(t, byHash, every, every, every)
 	asker := newMachine(9)
 	if _, err := must(c.ns[0].Remote([]byte("k"))).Hosts(); !errors.Is(err, ErrNoLayout) {
 		t.Errorf("without a layout: %v", err)

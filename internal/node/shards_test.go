@@ -17,6 +17,9 @@ import (
 
 var byHash = &placement.Rule{Kind: placement.Hash, Shards: 16, Replicas: 2}
 
+// byWriter lets tests put each key where they like.
+var byWriter = &placement.Rule{Kind: placement.Writer, Shards: 16, Replicas: 2}
+
 // shardCrew are machines that share a namespace that is cut into shards, each of which
 // holds the shards that the test says.
 type shardCrew struct {
@@ -25,6 +28,10 @@ type shardCrew struct {
 }
 
 func newShardCrew(t *testing.T, held ...[]placement.Shard) *shardCrew {
+	return newShardCrewBy(t, byWriter, held...)
+}
+
+func newShardCrewBy(t *testing.T, rule *placement.Rule, held ...[]placement.Shard) *shardCrew {
 	c := &shardCrew{&crew{t: t}, held}
 	for i := range held {
 		m := newMachine(i + 1)
@@ -34,7 +41,7 @@ func newShardCrew(t *testing.T, held ...[]placement.Shard) *shardCrew {
 		)
 		if i == 0 {
 			secret = m.NewSecret()
-			state = must(m.FoundShards(secret, "notes", Policy{}, byHash))
+			state = must(m.FoundShards(secret, "notes", Policy{}, rule))
 		} else {
 			joined := must(m.redeem(c.machines[0], invite(c.ns[0], RoleWrite)))
 			secret, state = joined.Secret, joined.State
@@ -346,5 +353,28 @@ func TestShardedState(t *testing.T) {
 	}
 	if _, err := m.FoundShards(secret, "notes", Policy{}, &placement.Rule{Kind: placement.Hash, Shards: 3, Replicas: 1}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("three shards: %v", err)
+	}
+}
+
+// A record whose key belongs to another shard stays outside, whoever brings it: a look-up
+// would never come to it.
+func TestKeysOfOtherShardsAreDeclined(t *testing.T) {
+	c := newShardCrewBy(t, byHash, []placement.Shard{0, 1}, []placement.Shard{0, 1})
+	key := func(shard placement.Shard) (key string) {
+		for i := 0; key == ""; i++ {
+			if k := fmt.Sprint("key ", i); c.ns[0].Home([]byte(k)) == shard {
+				key = k
+			}
+		}
+		return key
+	}
+	own, other := key(0), key(1)
+	c.put(0, 0, own)
+	c.put(0, 0, other) // as a member might that runs another program
+	if err := c.sync(1, 0, 0); !errors.Is(err, ErrRejected) || !slices.Equal(c.keys(1, 0), []string{own}) {
+		t.Errorf("%v: shard 0 has %q", err, c.keys(1, 0))
+	}
+	if list := c.set(1, 0).Rejected(); len(list) != 1 || string(list[0].Key) != other {
+		t.Errorf("refused: %+v", list)
 	}
 }
