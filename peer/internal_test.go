@@ -86,14 +86,15 @@ func TestNewerFormatIsRefusedByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer.Format++
+	old := newer.Format
+	newer.Format = node.ShardedFormat + 1
 	if err := saveState(folder, newer); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), Config{Dir: dir}); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("a newer state: %v", err)
 	}
-	newer.Format--
+	newer.Format = old
 	if err := saveState(folder, newer); err != nil {
 		t.Fatal(err)
 	}
