@@ -297,7 +297,7 @@ func (n *Node) answerRouted(remote ID, question *wire.Ask) (*wire.Reply, error) 
 	}
 	defer routed.Done()
 	ns := n.namespaceByID(routed.Namespace().ID())
-	if ns == nil || !ns.gate.enter() { // it is being dropped
+	if ns == nil || ns.core.Rule() == nil || !ns.gate.enter() { // it is not cut into shards, or is being dropped
 		return nil, ErrDenied
 	}
 	defer ns.gate.leave()

@@ -13,7 +13,7 @@ import (
 
 var (
 	seedFlag = flag.Uint64("seed", 0, "seed of the random runs; 0 draws one")
-	runsFlag = flag.Int("runs", 100, "random runs")
+	runsFlag = flag.Int("runs", 40, "random runs")
 )
 
 // check holds the answers about all keys of a set against what its hosts hold.

@@ -16,43 +16,6 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// routed carries a routed question to another machine and its answer back.
-func (m *machine) routed(t *testing.T, other *machine, ask *wire.Ask) wire.Message {
-	t.Helper()
-	question, err := other.Routed(m.ID, carried(ask).(*wire.Ask))
-	if err != nil {
-		return carried(reconcile.Refusal(err))
-	}
-	defer question.Done()
-	reply, err := question.Answer(t.Context())
-	if err != nil {
-		return carried(reconcile.Refusal(err))
-	}
-	return carried(reply)
-}
-
-// read asks another machine for a key.
-func (m *machine) read(t *testing.T, ns *Namespace, other *machine, key string) (route.Answer, error) {
-	t.Helper()
-	r := must(ns.Remote([]byte(key)))
-	ask, err := r.AskRecord(other.ID)
-	if err != nil {
-		return route.Answer{}, err
-	}
-	return r.Record(other.ID, ask, m.routed(t, other, ask))
-}
-
-// offer asks another machine to hold a record.
-func (m *machine) offer(t *testing.T, ns *Namespace, other *machine, record *dbadapter.Record) (route.Outcome, error) {
-	t.Helper()
-	r := must(ns.Remote(record.Key))
-	ask, err := r.AskHold(other.ID, record)
-	if err != nil {
-		return route.Outcome{}, err
-	}
-	return r.Hold(other.ID, ask, m.routed(t, other, ask))
-}
-
 // What is held is answered, tombstones too, and whether the answer is sure: not that of a
 // node that was not found equal with another one yet.
 func TestRoutedReads(t *testing.T) {
@@ -140,6 +103,18 @@ func TestRoutedWrites(t *testing.T) {
 		if n := ns.Sets()[0].Store.KeptCount(dbadapter.KeptConflict); n != 0 || string(must(get(ns, "k")).Value) != "third" {
 			t.Errorf("%d conflicts", n)
 		}
+	}
+	// What is offered once more, as by a member that means to hold promises back, changes nothing.
+	holds := slices.Clone(sa.Sets()[0].vouching.mark.Holds)
+	for range 3 {
+		a.clock = a.clock.Add(2 * time.Minute)
+		must(put(sa, "other", "its clock goes on"))
+		if got, err := c.offer(t, sc, a, third); err != nil || !got.Held {
+			t.Errorf("once more: %+v, %v", got, err)
+		}
+	}
+	if got := sa.Sets()[0].vouching.mark.Holds; !slices.Equal(got, holds) {
+		t.Errorf("what holds promises back was %+v, and is %+v", holds, got)
 	}
 	// A dated import names no writer, and is replaced without having been seen.
 	must(importAll(sa, []Item{{Key: []byte("dated"), Value: []byte("old"), Time: noon.Add(-time.Hour)}}))

@@ -77,12 +77,20 @@ func delay(r *rand.Rand) time.Duration {
 	return time.Duration(1+r.IntN(20)) * time.Millisecond
 }
 
-// each runs a test for many seeds.
+// each runs a test for many seeds, up to the first one that fails, and names that.
 func each(t *testing.T, seeds int, run func(t *testing.T, r *rand.Rand)) {
 	t.Helper()
 	for seed := range seeds {
-		if !t.Run("", func(t *testing.T) { run(t, rand.New(rand.NewPCG(uint64(seed), 13))) }) {
-			t.Fatalf("seed %d", seed)
+		func() {
+			defer func() {
+				if t.Failed() {
+					t.Logf("seed %d", seed)
+				}
+			}()
+			run(t, rand.New(rand.NewPCG(uint64(seed), 13)))
+		}()
+		if t.Failed() {
+			return
 		}
 	}
 }
