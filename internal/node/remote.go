@@ -265,7 +265,9 @@ func (r *Remote) Hold(remote ID, ask *wire.Ask, m wire.Message) (o route.Outcome
 	switch one := said.Outcomes[0]; {
 	case one.Declined != 0:
 		o.Declined = declinedFor(one.Declined)
-	case one.Other == nil:
+	case one.Other == nil, one.Other.Supersedes(ask.Question.(*wire.AskHold).Records[0].Version):
+		// It is held, or was, and another writer that had seen it has written since: to make
+		// it anew over that would undo what came behind it.
 		o.Held = true
 	default:
 		// A version from beyond what this node can follow would stop its clock.

@@ -104,6 +104,10 @@ func TestRoutedWrites(t *testing.T) {
 			t.Errorf("%d conflicts", n)
 		}
 	}
+	// What the host holds has seen the record: that counts as held, and is not written over.
+	if got, err := c.offer(t, sc, b, second); err != nil || !got.Held || got.Other != nil {
+		t.Errorf("what a later one has seen: %+v, %v", got, err)
+	}
 	// What is offered once more, as by a member that means to hold promises back, changes nothing.
 	holds := slices.Clone(sa.Sets()[0].vouching.mark.Holds)
 	for range 3 {
