@@ -322,7 +322,7 @@ func (r *runner) Ended(e *model.Ended) {
 		Compared: e.Report.Method == wire.MethodSketch && len(e.Ask.Prefix) == 0 && e.Ask.Span == (wire.Span{}),
 		Unproved: unproved(e.Err),
 		Wrong:    [2]check.Wrong{check.Wrong(e.Wrong[0]), check.Wrong(e.Wrong[1])}, Still: check.Wrong(e.Still), Struck: e.Struck, Stray: e.Stray, Alike: e.Alike,
-		Collisions: r.collisions(e.Before), Begun: e.Begun, At: r.world.Now(), Damaged: e.Damaged,
+		Collisions: r.collisions(e.Before, e.Report.Repair.Collisions), Begun: e.Begun, At: r.world.Now(), Damaged: e.Damaged,
 	}
 	if !e.Initiator {
 		s.Gets, s.Gives = s.Gives, s.Gets
