@@ -20,7 +20,7 @@ import (
 var (
 	firstSeed = flag.Uint64("seed", 0, "TestSeeds: the first seed")
 	seedCount = flag.Int("seeds", 0, "TestSeeds: how many seeds; 0: one if -seed is given, else 80, or 10 under the race detector")
-	passes    = flag.Int("passes", 2, "TestSeeds: how often each plan runs; of 2 runs both must leave the same trace")
+	passes    = flag.Int("passes", 2, "TestSeeds: how often each plan runs, 1 or 2; both of two runs must leave the same trace")
 	profile   = flag.String("profile", "mixed", "TestSeeds: what is done to the nodes: calm, rough, clocks, disks, members, ranges or mixed")
 	budget    = flag.Duration("shrink", time.Minute, "TestSeeds: how long to shrink what fails; 0 leaves it as it is")
 	found     = flag.String("found", "", "TestSeeds: the folder for shrunk tapes; a temporary one if empty")
@@ -39,6 +39,10 @@ func TestSeeds(t *testing.T) {
 			}
 		})
 	}
+	runs := twice
+	if *passes == 1 {
+		runs = once
+	}
 	before := liveHeap()
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs are short, and leave much behind
 	var next atomic.Int64
@@ -53,10 +57,7 @@ func TestSeeds(t *testing.T) {
 					return
 				}
 				p := plan.Generate(*firstSeed+uint64(n), plan.Profile(*profile))
-				res, wrong := once(t.Context(), &p)
-				if wrong == "" && *passes > 1 {
-					wrong = again(t.Context(), &p, &res)
-				}
+				res, wrong := runs(t.Context(), &p)
 				events.Add(int64(res.Events))
 				sessions.Add(int64(res.Sessions))
 				asks.Add(int64(res.Asks))
@@ -88,19 +89,14 @@ func liveHeap() int64 {
 // twice runs a plan two times and describes its failure.
 func twice(ctx context.Context, p *plan.Plan) (Result, string) {
 	res, wrong := once(ctx, p)
-	if wrong == "" {
-		wrong = again(ctx, p, &res)
+	if wrong != "" {
+		return res, wrong
 	}
-	return res, wrong
-}
-
-// again runs a plan once more, and describes how its trace differs.
-func again(ctx context.Context, p *plan.Plan, first *Result) string {
-	second, err := run(ctx, p, nil)
-	if err == nil && *second.TraceHash != *first.TraceHash {
-		return fmt.Sprintf("two runs left two traces, %s and %s", *first.TraceHash, *second.TraceHash)
+	again, err := run(ctx, p, nil)
+	if err == nil && *again.TraceHash != *res.TraceHash {
+		return res, fmt.Sprintf("two runs left two traces, %s and %s", *res.TraceHash, *again.TraceHash)
 	}
-	return ""
+	return res, ""
 }
 
 // once runs a drawn plan, and describes its failure. A node may find its data
