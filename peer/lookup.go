@@ -107,7 +107,7 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, key []byte, all bool) (f lo
 	var own *dbadapter.Record
 	if here := remote.Here(); here != nil {
 		before := here.Settled()
-		if own, err = heldIn(here, key); err != nil {
+		if own, err = here.Held(key); err != nil {
 			return f, nil, err
 		}
 		f.Here = true
@@ -146,20 +146,6 @@ func (ns *Namespace) contradicted(f *route.Found) {
 			n.refusals.write(n.log.With(logPeer(ID(h.Peer)), logNamespace(ns)), slog.LevelWarn, "a host said of a key that it holds nothing, and another one holds a record: the first has not heard of it yet, or hides it")
 		}
 	}
-}
-
-// heldIn is what a set holds under a key, or nil.
-func heldIn(set *node.Set, key []byte) (*dbadapter.Record, error) {
-	snap, err := set.Store.Snapshot()
-	if err != nil {
-		return nil, err
-	}
-	defer snap.Close()
-	r, err := snap.Get(key)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil //nolint:nilnil // that is the answer
-	}
-	return &r, err
 }
 
 // words say why hosts have not answered, on one line.

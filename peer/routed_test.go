@@ -85,7 +85,7 @@ func (c *routedCluster) held(i int, key string) *dbadapter.Record {
 		return nil
 	}
 	c.must(err)
-	r, err := heldIn(sh.set, []byte(key))
+	r, err := sh.set.Held([]byte(key))
 	c.must(err)
 	return r
 }

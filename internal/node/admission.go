@@ -130,24 +130,27 @@ func (set *Set) keepPromise(a *Arrival) error {
 	if a.way != byRoute {
 		return nil
 	}
+	// What is held already, or in a later version, changes nothing: a record that is sent
+	// again and again must not hold the promises back, nor cost a state each time.
+	changes := make([]bool, len(a.records))
+	for i := range a.records {
+		if a.refused[i] != nil {
+			continue
+		}
+		held, err := set.Held(a.records[i].Key)
+		if err != nil {
+			return err
+		}
+		changes[i] = held == nil || held.Compare(&a.records[i].Record) < 0
+	}
 	at := set.snapshotFromNow()
 	set.ns.updating.Lock()
 	defer set.ns.updating.Unlock() // no promise is made in between
 	late := max(set.vouching.mark.Floor, set.vouching.mark.Pledged)
 	least := ^dbadapter.Timestamp(0)
 	for i := range a.records {
-		if a.refused[i] != nil {
-			continue
-		}
-		// What is held already, or in a later version, changes nothing: a record that is sent
-		// again and again must not hold the promises back, nor cost a state each time.
-		switch held, err := set.get(a.records[i].Key); {
-		case err == nil && held.Compare(&a.records[i].Record) >= 0:
-			continue
-		case err != nil && !errors.Is(err, dbadapter.ErrNotFound):
-			return err
-		}
 		switch clock := a.records[i].Version.Clock; {
+		case !changes[i]:
 		case clock <= late:
 			a.refused[i] = refuse(wire.ReasonFloor, "it is not later than %s, up to when this node has said to hold all", late.Time().Format(time.RFC3339))
 		default:

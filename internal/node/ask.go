@@ -59,30 +59,34 @@ func (n *Node) Asked(remote ID, m *wire.Ask) (*Asked, error) {
 	if p == nil || p.isControl() {
 		return nil, ErrDenied
 	}
-	a := &Asked{set: p.set, remote: remote, ask: m}
-	if !p.ns.Admits(remote) {
-		return nil, ErrDenied
-	}
-	if err := reconcile.CheckAsk(p.Keys, []byte(remote), []byte(n.ID), m); err != nil {
-		return nil, err
-	}
-	if err := a.stands(); err != nil { // that the namespace is paused here is told to a peer that has proved the secret
+	if err := p.ns.mayAsk(p.Keys, remote, m); err != nil {
 		return nil, err
 	}
 	done, ok := n.Sessions.question(remote, n.elapsed())
 	if !ok {
 		return nil, reconcile.ErrBusy
 	}
-	a.done = done
-	return a, nil
+	return &Asked{p.set, remote, m, done}, nil
 }
 
-// stands says what forbids an answer now.
-func (a *Asked) stands() error {
-	if !a.set.ns.Admits(a.remote) {
+// mayAsk says what forbids a peer's question, which is proved with the keys, or nil. That the
+// namespace is paused here is told to a peer that has proved the secret.
+func (ns *Namespace) mayAsk(keys reconcile.Keys, remote ID, m *wire.Ask) error {
+	if !ns.Admits(remote) {
 		return ErrDenied
 	}
-	if a.set.ns.PausedWith(a.remote) != nil {
+	if err := reconcile.CheckAsk(keys, []byte(remote), []byte(ns.node.ID), m); err != nil {
+		return err
+	}
+	return ns.answers(remote)
+}
+
+// answers says what forbids an answer to a peer now, or nil.
+func (ns *Namespace) answers(remote ID) error {
+	if !ns.Admits(remote) {
+		return ErrDenied
+	}
+	if ns.PausedWith(remote) != nil {
 		return reconcile.ErrPaused
 	}
 	return nil
@@ -100,7 +104,7 @@ func (a *Asked) Done() { a.done() }
 // Answer is the answer as of now, about what is durable here; settled says that the peer
 // need not wait for another one. The error says what has come to forbid an answer.
 func (a *Asked) Answer() (m *wire.Reply, settled bool, err error) {
-	if err := a.stands(); err != nil {
+	if err := a.set.ns.answers(a.remote); err != nil {
 		return nil, true, err
 	}
 	m = &wire.Reply{}

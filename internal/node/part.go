@@ -117,3 +117,15 @@ func (p *Part) get(key []byte) (dbadapter.Record, error) {
 	defer snap.Close()
 	return snap.Get(key)
 }
+
+// Held is what is held under a key, a tombstone too, or nil.
+func (p *Part) Held(key []byte) (*dbadapter.Record, error) {
+	held, err := p.get(key)
+	switch {
+	case errors.Is(err, dbadapter.ErrNotFound):
+		return nil, nil //nolint:nilnil // nothing is an answer
+	case err != nil:
+		return nil, err
+	}
+	return &held, nil
+}

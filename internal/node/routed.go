@@ -103,14 +103,11 @@ func (n *Node) Routed(remote ID, m *wire.Ask) (*Routed, error) {
 		return nil, fmt.Errorf("%w: a routed question about %d", reconcile.ErrProtocol, m.Question.Subject())
 	}
 	ns := n.Namespace(m.Namespace)
-	if ns == nil || !ns.Admits(remote) {
+	if ns == nil {
 		return nil, ErrDenied
 	}
-	if err := reconcile.CheckAsk(ns.proofs(), []byte(remote), []byte(n.ID), m); err != nil {
+	if err := ns.mayAsk(ns.proofs(), remote, m); err != nil {
 		return nil, err
-	}
-	if ns.PausedWith(remote) != nil {
-		return nil, reconcile.ErrPaused
 	}
 	done, ok := n.Sessions.routes.take(remote)
 	if !ok {
@@ -155,11 +152,8 @@ func (r *Routed) record(q *wire.AskRecord) (*wire.RecordAnswer, error) {
 	// Before the snapshot, which can then only hold more, and behind it, where the store may
 	// have been found to be damaged meanwhile.
 	before := set.settled()
-	held, err := set.get(q.Key)
-	switch {
-	case err == nil:
-		a.Record = &held
-	case !errors.Is(err, dbadapter.ErrNotFound):
+	var err error
+	if a.Record, err = set.Held(q.Key); err != nil {
 		return nil, err
 	}
 	a.Settled = a.Elsewhere == nil && before && set.settled()
@@ -223,14 +217,14 @@ func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, 
 		case v.Reason != 0:
 			o.Declined = v.Reason
 		case v.Result == dbadapter.Dominated:
-			held, err := set.get(records[i].Key)
+			held, err := set.Held(records[i].Key)
 			switch {
-			case errors.Is(err, dbadapter.ErrNotFound): // it has been collected since
-				o.Declined = wire.ReasonFloor
 			case err != nil:
 				return err
+			case held == nil: // it has been collected since
+				o.Declined = wire.ReasonFloor
 			default:
-				o.Other = seen(&held)
+				o.Other = seen(held)
 			}
 		}
 	}
@@ -239,16 +233,14 @@ func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, 
 
 // unseen is what is held in the place of a record, if the record's writer had not seen it.
 func (set *Set) unseen(r *dbadapter.Record) (*dbadapter.Record, error) {
-	held, err := set.get(r.Key)
+	held, err := set.Held(r.Key)
 	switch {
-	case errors.Is(err, dbadapter.ErrNotFound):
-		return nil, nil //nolint:nilnil // that is the answer
-	case err != nil:
+	case err != nil || held == nil:
 		return nil, err
 	case held.Version == r.Version, held.Version.Writer == 0, r.Supersedes(held.Version):
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil //nolint:nilnil // that is the answer
 	}
-	return seen(&held), nil
+	return seen(held), nil
 }
 
 // seen is what a writer has to know of a record to replace it.
