@@ -44,7 +44,7 @@ type Manifest struct {
 type Namespace struct {
 	Name    string `json:"name,omitempty"` // empty: the store holds it for another one's sake
 	ID      string `json:"id"`
-	Of      string `json:"of,omitempty"` // the id of the namespace of which it is a shard; empty: it is none
+	Of      string `json:"of,omitempty"` // the id of the namespace whose shard it is; empty: it is no shard
 	Records uint64 `json:"records"`      // tombstones included
 	Seq     uint64 `json:"seq"`          // of the last change
 	Since   uint64 `json:"since"`        // the copy holds the changes after this one; 0: all records

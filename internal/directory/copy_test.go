@@ -52,7 +52,7 @@ func TestCopyOfManyBlocks(t *testing.T) {
 	}
 }
 
-// A copy with any bit flipped, or cut, or of another set, is none.
+// A copy with any bit flipped, or cut, or of another set, is refused.
 func TestDamagedCopy(t *testing.T) {
 	data := fileOf(t, rows{pack(1, 0), pack(500, 31)})
 	for bit := range 8 * len(data) {

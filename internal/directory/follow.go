@@ -25,8 +25,8 @@ func (l *Locator) Poll(id roster.ID) *Poll {
 }
 
 // News takes in a host's answer to a poll that was sent at a time. An answer to an older
-// poll, and one of a host that is none any more, changes nothing. The error says what an honest
-// host does not say; the host is asked anew then.
+// poll changes nothing, nor does one from a node that is no host any more. The error says what
+// an honest host does not say; the host is asked anew then.
 func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()

@@ -24,7 +24,7 @@ type News struct {
 	Begins, More, All bool
 	Events            []Event
 	// Sums are those of the sets that the events are about, or of all sets, as of To;
-	// ascending. There are none if More.
+	// ascending. If More, the list is empty.
 	Sums []SetSum
 }
 

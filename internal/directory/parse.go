@@ -9,7 +9,7 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// parser reads fields; after the first one that is none, all are zero.
+// parser reads fields; after the first malformed one, all are zero.
 type parser struct {
 	rest   []byte
 	shards int

@@ -22,8 +22,8 @@ const (
 	Gone Code = 0xffff
 )
 
-// CodeOf is what a bucket of a set of the directory says of its index. An entry whose
-// value is none counts as one that is to be asked for.
+// CodeOf is what a bucket of a set of the directory says of its index. A value that
+// names no shard counts as Shared: the hosts are to be asked.
 func CodeOf(bucket []dbadapter.Hashed, shards int) Code {
 	code := Gone
 	for i := range bucket {

@@ -90,7 +90,7 @@ func (ns *Namespace) readLayout() error {
 	}
 	layout, err := placement.Parse(record.Value, ns.rule)
 	if err != nil {
-		return nil //nolint:nilerr // a table by another program's rules is none here: an admin's node states the next layout
+		return nil //nolint:nilerr // this program cannot read the table: there is no layout here until an admin's node states the next one
 	}
 	ns.placed.Store(&placed{next.stated, layout})
 	return nil

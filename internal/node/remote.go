@@ -14,7 +14,7 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Remote is the shard of a key as a node sees it that need not hold it: whom to ask, what
+// Remote is the shard of a key, seen from a node that may or may not hold it: whom to ask, what
 // to ask, and what an answer means. Which of them is asked, and when, package route says.
 type Remote struct {
 	ns    *Namespace
@@ -87,8 +87,8 @@ func (r *Remote) Here() *Set {
 // Settled reports whether the set is one that is sure of what it does not hold.
 func (set *Set) Settled() bool { return set.settled() }
 
-// elsewhere is nil if this node is a host of the shard by the layout that counts here, and
-// otherwise says by which one it is none.
+// elsewhere is nil if this node is a host of the shard by the layout that counts here.
+// Otherwise it names that layout.
 func (ns *Namespace) elsewhere(shard placement.Shard) *wire.Elsewhere {
 	if ns.rule == nil {
 		if shard == 0 {
