@@ -58,11 +58,11 @@ func (ns *Namespace) move() {
 	if ns.ctx.Err() != nil {
 		return
 	}
-	hold, leave := ns.core.Moves()
-	for _, number := range hold {
-		set, err := ns.core.Hold(ns.ctx, number)
+	take, leave := ns.core.Moves()
+	for _, number := range take {
+		set, err := ns.core.TakeShard(ns.ctx, number)
 		if err != nil {
-			ns.unmoved("a shard that this node is to hold could not be opened, and is tried again", err)
+			ns.unmoved("a shard that this node is to take could not be opened, and is tried again", err)
 			continue
 		}
 		sh := ns.begin(set)

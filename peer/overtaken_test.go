@@ -72,7 +72,7 @@ func TestNoWriteIsOvertaken(t *testing.T) {
 		"from a peer": func(key []byte, at dbadapter.Timestamp) error {
 			r, err := dbadapter.Hash(ns.shards()[0].set.Keys.Hasher, dbadapter.Record{Key: key, Value: []byte("theirs"), Version: dbadapter.Version{Clock: at, Writer: 7}})
 			if err == nil {
-				_, err = ns.shards()[0].set.Admit(t.Context(), node.ID(n.self.id), 0, []dbadapter.Hashed{r})()
+				_, err = ns.shards()[0].set.Admit(t.Context(), node.ID(n.self.id), 0, 0, []dbadapter.Hashed{r})()
 			}
 			return err
 		},

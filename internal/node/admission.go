@@ -25,13 +25,9 @@ func refuse(reason wire.Reason, format string, args ...any) *refusal {
 
 // Admit is the one way in for records from a peer in a sync: each is examined alone, and
 // commit commits those that pass. The verdicts are in the order of the records. theirs is
-// the floor that the peer has greeted with.
-func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
-	return set.admit(ctx, from, theirs, set.tenure.term(), records)
-}
-
-// admit is Admit for a sync that began in a term of this node's tenure.
-func (set *Set) admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, began placement.Term, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
+// the floor that the peer has greeted with; began is the term of this node's tenure in which
+// the sync has begun, 0 for one that counts in none.
+func (set *Set) Admit(ctx context.Context, from ID, theirs dbadapter.Timestamp, began placement.Term, records []dbadapter.Hashed) (commit func() ([]reconcile.Verdict, error)) {
 	a := set.arrived(set.ns.Members(), from, theirs, set.ns.node.Now(), records)
 	a.began = began
 	return func() ([]reconcile.Verdict, error) {

@@ -16,7 +16,7 @@ import (
 
 // admit passes records through the admission, as from the node with that key.
 func admit(ns *Namespace, from int, records ...dbadapter.Record) []reconcile.Verdict {
-	return must(ns.Sets()[0].Admit(context.Background(), idOf(from), 0, hashed(ns, records...))())
+	return must(ns.Sets()[0].Admit(context.Background(), idOf(from), 0, noTerm, hashed(ns, records...))())
 }
 
 // hashed are records as they come out of a session.
@@ -274,7 +274,7 @@ func TestAdmissionInBatches(t *testing.T) {
 	}
 	failure := errors.New("the disk is full")
 	m.apply = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) { return nil, failure }
-	if _, err := ns.Sets()[0].Admit(t.Context(), idOf(writer), 0, hashed(ns, many[1]))(); !errors.Is(err, failure) {
+	if _, err := ns.Sets()[0].Admit(t.Context(), idOf(writer), 0, noTerm, hashed(ns, many[1]))(); !errors.Is(err, failure) {
 		t.Errorf("a store that fails: %v", err)
 	}
 }
@@ -297,7 +297,7 @@ func TestWritesFollowWhatIsAdmitted(t *testing.T) {
 func TestListBetweenExaminationAndCommit(t *testing.T) {
 	_, ns := newNotes(Policy{})
 	late := at(writer, time.Minute)
-	commit := ns.Sets()[0].Admit(t.Context(), idOf(1), 0, hashed(ns,
+	commit := ns.Sets()[0].Admit(t.Context(), idOf(1), 0, noTerm, hashed(ns,
 		signedBy(writer, ns, dbadapter.Record{Key: []byte("removed"), Version: late}),
 		signedBy(other, ns, dbadapter.Record{Key: []byte("stays"), Version: at(other, time.Minute)})))
 	if err := setRole(ns, idOf(writer), RoleRead); err != nil {
@@ -343,7 +343,7 @@ func TestListBetweenCommitAndSweep(t *testing.T) {
 	if _, err := ns.Sets()[0].sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	commit := ns.Sets()[0].Admit(t.Context(), idOf(1), 0, hashed(ns,
+	commit := ns.Sets()[0].Admit(t.Context(), idOf(1), 0, noTerm, hashed(ns,
 		signedBy(writer, ns, dbadapter.Record{Key: []byte("k"), Version: at(writer, time.Minute)})))
 	looked, land := make(chan struct{}), make(chan struct{})
 	m.apply = func(store dbadapter.Namespace, writes []dbadapter.Write) ([]dbadapter.Outcome, error) {

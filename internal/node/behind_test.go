@@ -98,7 +98,7 @@ func TestCollectedTombstoneArrives(t *testing.T) {
 	c.want(0, "b")
 	c.want(1, "-a", "b")
 	tombstone := must(dbadapter.Hash(c.ns[0].Sets()[0].Keys.Hasher, records(c.ns[1])[0]))
-	verdicts := must(c.ns[0].Sets()[0].Admit(t.Context(), c.machines[1].ID, 0, []dbadapter.Hashed{tombstone})())
+	verdicts := must(c.ns[0].Sets()[0].Admit(t.Context(), c.machines[1].ID, 0, noTerm, []dbadapter.Hashed{tombstone})())
 	if verdicts[0].Reason != wire.ReasonFloor {
 		t.Errorf("%+v", verdicts)
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 // Sets of shards come and go while the namespace is open. A driver asks Moves with each
-// round, and when the list of members has changed; it then calls Hold for what is to come,
+// round, and when the list of members has changed; it then calls TakeShard for what is to come,
 // and Leave and Discard for what is to go.
 //
-//	Hold      the state has the shard        then the store is opened, and the set takes records
+//	TakeShard the state has the shard        then the store is opened, and the set takes records
 //	Leave     the state has the shard as dropped, and no record enters any more
 //	Discard   the store is closed and its records are deleted; then the state forgets the shard
 //
@@ -35,9 +35,9 @@ type coming struct {
 	closed    bool
 }
 
-// Moves is which shards this node is to hold and does not, and which sets it may leave: it
+// Moves is which shards this node is to take, and which sets it may leave: it
 // is no host of them, and has handed them over.
-func (ns *Namespace) Moves() (hold []placement.Shard, leave []*Set) {
+func (ns *Namespace) Moves() (take []placement.Shard, leave []*Set) {
 	if ns.rule == nil || !ns.Admits(ns.node.ID) {
 		return nil, nil
 	}
@@ -50,7 +50,7 @@ func (ns *Namespace) Moves() (hold []placement.Shard, leave []*Set) {
 		_, open := slices.BinarySearchFunc(sets, s, func(set *Set, s placement.Shard) int { return int(set.shard) - int(s) })
 		at, kept := state.find(s)
 		if layout.Has(s, ns.node.ID) && !open && !(kept && state.Shards[at].Dropped) {
-			hold = append(hold, s)
+			take = append(take, s)
 		}
 	}
 	for _, set := range sets {
@@ -58,22 +58,22 @@ func (ns *Namespace) Moves() (hold []placement.Shard, leave []*Set) {
 			leave = append(leave, set)
 		}
 	}
-	return hold, leave
+	return take, leave
 }
 
-// Hold makes this node one that holds a shard, durably, and opens the shard's set, which
+// TakeShard makes this node one that holds a shard, durably, and opens the shard's set, which
 // is empty and recovers until it was found equal with another one.
-func (ns *Namespace) Hold(ctx context.Context, shard placement.Shard) (set *Set, err error) {
+func (ns *Namespace) TakeShard(ctx context.Context, shard placement.Shard) (set *Set, err error) {
 	ns.coming.Lock()
 	defer ns.coming.Unlock()
-	if set, err = ns.hold(ctx, shard); err != nil {
-		return nil, fmt.Errorf("hold shard %d of namespace %s: %w", shard, ns.Members().Name(), err)
+	if set, err = ns.takeShard(ctx, shard); err != nil {
+		return nil, fmt.Errorf("take shard %d of namespace %s: %w", shard, ns.Members().Name(), err)
 	}
 	return set, nil
 }
 
-// hold is Hold; coming is held.
-func (ns *Namespace) hold(ctx context.Context, shard placement.Shard) (_ *Set, err error) {
+// takeShard is TakeShard; coming is held.
+func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *Set, err error) {
 	switch at, kept := ns.Members().state.find(shard); {
 	case ns.rule == nil:
 		return nil, ErrOneShard
@@ -86,7 +86,7 @@ func (ns *Namespace) hold(ctx context.Context, shard placement.Shard) (_ *Set, e
 	case kept && ns.Members().state.Shards[at].Dropped:
 		return nil, fmt.Errorf("%w: it is being dropped", reconcile.ErrBusy)
 	}
-	if err := ns.update(func(s *State) error { s.hold(shard); return nil }); err != nil {
+	if err := ns.update(func(s *State) error { s.addShard(shard); return nil }); err != nil {
 		return nil, err
 	}
 	set := &Set{shard: shard}

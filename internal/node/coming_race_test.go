@@ -31,7 +31,7 @@ func TestSetsComeAndGoAtOnce(t *testing.T) {
 	}
 	for _, shard := range []placement.Shard{2, 3} {
 		run(func(int) error {
-			set, err := sa.Hold(t.Context(), shard)
+			set, err := sa.TakeShard(t.Context(), shard)
 			if err != nil {
 				return err
 			}

@@ -120,7 +120,7 @@ func (w *movers) tend(i int) {
 	do(err)
 	hold, leave := m.ns.Moves()
 	for _, shard := range hold {
-		_, err := m.ns.Hold(w.t.Context(), shard)
+		_, err := m.ns.TakeShard(w.t.Context(), shard)
 		do(err)
 		m.holds++
 	}

@@ -25,8 +25,8 @@ const (
 	// kindPledge begins the key of a member's pledge; where the namespace is cut into
 	// shards, the shard follows the id.
 	kindPledge = 'w'
-	// kindHolding begins the key of which shards a member holds.
-	kindHolding = 'h'
+	// kindShards begins the key of which shards a member holds.
+	kindShards = 'h'
 	// kindTable begins the key of the table of the layout that counts; its hash follows.
 	kindTable = 't'
 )
@@ -36,7 +36,7 @@ const (
 var ofMembers = map[byte]func(value []byte) error{
 	kindAddresses: func(value []byte) error { _, err := readAddresses(value); return err },
 	kindPledge:    func(value []byte) error { _, err := parsePledge(value); return err },
-	kindHolding:   func(value []byte) error { _, err := readHolding(value); return err },
+	kindShards:    func(value []byte) error { _, err := readShardsHeld(value); return err },
 }
 
 func controlKey(kind byte, id ID) []byte { return append([]byte{kind}, id...) }
@@ -100,8 +100,8 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 			ns.node.Moved(ID(r.Key[1:]), addrs)
 		case r.Key[0] == kindTable:
 			err = errors.Join(err, ns.place())
-		case r.Key[0] == kindHolding:
-			err, moved = errors.Join(err, ns.hearHolding(&r.Record)), true
+		case r.Key[0] == kindShards:
+			err, moved = errors.Join(err, ns.hearShards(&r.Record)), true
 		case r.Key[0] == kindPledge:
 			for _, set := range ns.Sets() {
 				err = errors.Join(err, set.vouch(func(w *watermark) bool { return set.hear(w, &r.Record) }))
@@ -109,7 +109,7 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 		}
 	}
 	if moved {
-		err = errors.Join(err, ns.reholding())
+		err = errors.Join(err, ns.holdersChanged())
 	}
 	return verdicts, err
 }
@@ -118,7 +118,7 @@ func (ns *Namespace) admitControl(ctx context.Context, from ID, records []dbadap
 // records are signed in unsigned namespaces, too.
 func (ns *Namespace) examineOwn(members *Members, now time.Time, r *dbadapter.Record) *refusal {
 	check, known := ofMembers[r.Key[0]]
-	if !known || r.Key[0] == kindHolding && ns.rule == nil {
+	if !known || r.Key[0] == kindShards && ns.rule == nil {
 		return refuse(wire.ReasonWriter, "the key %.80q is not one of a control namespace", r.Key)
 	}
 	by, shard := ns.about(r.Key)

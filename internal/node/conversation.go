@@ -171,7 +171,7 @@ func (c *Conversation) options(ctx context.Context, enter func(reconcile.Step)) 
 	ns := c.part.ns
 	n := ns.node
 	admit := func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {
-		return c.part.set.admit(ctx, c.remote, c.theirs.Floor, c.inTerm(), records)
+		return c.part.set.Admit(ctx, c.remote, c.theirs.Floor, c.inTerm(), records)
 	}
 	if c.ask.Control {
 		admit = func(records []dbadapter.Hashed) func() ([]reconcile.Verdict, error) {

@@ -62,7 +62,7 @@ func (ns *Namespace) place() error {
 		return err
 	}
 	ns.rehost()
-	return errors.Join(err, ns.reholding())
+	return errors.Join(err, ns.holdersChanged())
 }
 
 // readLayout is place, without what follows.

@@ -55,7 +55,7 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	for hash := range ns.roster.Values() {
 		ns.observe(hash)
 	}
-	return errors.Join(ns.readLayout(), ns.readHoldings(ctx))
+	return errors.Join(ns.readLayout(), ns.readAllShardsHeld(ctx))
 }
 
 // readSet makes the set anew of what the control namespace holds.

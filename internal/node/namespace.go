@@ -56,9 +56,9 @@ type Namespace struct {
 	members  atomic.Pointer[Members]
 	stating  placement.Turn         // of layouts; guarded by updating
 	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while updating is held
-	// holding is what the members say of the shards that they hold; stored while updating
+	// heldBy is what the members say of the shards that they hold; stored while updating
 	// is held, and never changed.
-	holding atomic.Pointer[map[ID]holding]
+	heldBy atomic.Pointer[map[ID]shardsHeld]
 
 	alike   alike
 	twins   twins

@@ -57,7 +57,7 @@ func TestRejectedUntilALaterVersion(t *testing.T) {
 			}
 			b.clock = noon // its clock goes wrong
 			r := must(dbadapter.Hash(sb.Sets()[0].Keys.Hasher, must(get(sc, "k"))))
-			verdicts := must(sb.Sets()[0].Admit(context.Background(), third.ID, 0, []dbadapter.Hashed{r})())
+			verdicts := must(sb.Sets()[0].Admit(context.Background(), third.ID, 0, noTerm, []dbadapter.Hashed{r})())
 			if verdicts[0].Reason != wire.ReasonClock {
 				return fmt.Errorf("it was not refused: %v", verdicts)
 			}

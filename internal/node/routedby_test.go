@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -44,4 +45,11 @@ func (m *machine) offer(t *testing.T, ns *Namespace, other *machine, record *dba
 		return route.Outcome{}, err
 	}
 	return r.Hold(other.ID, ask, m.routed(t, other, ask))
+}
+
+// The bound of what travels has room for each shard, and for as many sets of the directory.
+func TestNumbersOfSets(t *testing.T) {
+	if wire.MaxSets != 2*placement.MaxShards {
+		t.Errorf("%d sets can be named, of %d shards", wire.MaxSets, placement.MaxShards)
+	}
 }

@@ -87,8 +87,8 @@ func (s *State) find(shard placement.Shard) (at int, held bool) {
 	return slices.BinarySearchFunc(s.Shards, shard, func(one ShardState, shard placement.Shard) int { return int(one.Shard) - int(shard) })
 }
 
-// hold makes the node one that holds a shard, and that may lack what the members held of it.
-func (s *State) hold(shard placement.Shard) {
+// addShard makes the node one that holds a shard, and that may lack what the members held of it.
+func (s *State) addShard(shard placement.Shard) {
 	if at, held := s.find(shard); !held {
 		one := ShardState{Shard: shard, Vouched: s.Vouched.clone()}
 		one.Vouched.Recovering = true

@@ -47,7 +47,7 @@ func newShardCrewBy(t *testing.T, rule *placement.Rule, held ...[]placement.Shar
 			secret, state = joined.Secret, joined.State
 		}
 		for _, shard := range held[i] {
-			state.hold(shard)
+			state.addShard(shard)
 		}
 		c.machines, c.ns = append(c.machines, m), append(c.ns, must(m.open(secret, state)))
 	}
@@ -165,7 +165,7 @@ func TestShardsAreSetsOfTheirOwn(t *testing.T) {
 	r := must(snap.Get([]byte("of 1")))
 	for shard, want := range []wire.Reason{0: wire.ReasonSignature, 1: 0} {
 		set := c.set(1, placement.Shard(shard))
-		verdicts, err := set.Admit(t.Context(), c.machines[0].ID, 0, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})()
+		verdicts, err := set.Admit(t.Context(), c.machines[0].ID, 0, noTerm, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})()
 		if err != nil || verdicts[0].Reason != want || set.RejectedCount() != min(int(want), 1) {
 			t.Errorf("to shard %d: %+v, %v, %d rejections", shard, verdicts[0], err, set.RejectedCount())
 		}
@@ -245,7 +245,7 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 				t.Errorf("%d still holds %d records of shard %d: %+v", i, records, set.shard, set.Collection())
 			}
 		}
-		held := (*w.all[0].ns.holding.Load())[m.ID]
+		held := (*w.all[0].ns.heldBy.Load())[m.ID]
 		for s := range placement.Shard(w.rule.Shards) {
 			if held.has(s) != (m.held(s) != nil) {
 				t.Errorf("%d has said of shard %d that it holds it: %v", i, s, held.has(s))
@@ -255,7 +255,7 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 	// One that comes to hold a shard promises as much: it imports nothing with an older date.
 	for s := range placement.Shard(w.rule.Shards) {
 		if w.all[3].held(s) == nil && promised[s] > 0 {
-			if set := must(w.all[3].ns.Hold(t.Context(), s)); set.vouching.mark.Pledged < promised[s] {
+			if set := must(w.all[3].ns.TakeShard(t.Context(), s)); set.vouching.mark.Pledged < promised[s] {
 				t.Errorf("shard %d: %d is promised, and a new host takes over %d", s, promised[s], set.vouching.mark.Pledged)
 			}
 			return
@@ -313,9 +313,9 @@ func TestShardedState(t *testing.T) {
 	m := newMachine(1)
 	secret := m.NewSecret()
 	s := must(m.FoundShards(secret, "notes", Policy{}, byHash))
-	s.hold(7)
-	s.hold(3)
-	s.hold(7)
+	s.addShard(7)
+	s.addShard(3)
+	s.addShard(7)
 	ns := must(m.open(secret, s))
 	if ns.ID() == dbadapter.NamespaceIDOf(secret, s.Creator) || ns.Members().Placement() != string(s.Placement) {
 		t.Error("its id is that of a namespace without shards")

@@ -51,7 +51,7 @@ func TestNamespaceIsShared(t *testing.T) {
 	run(func(i int) error {
 		good := signedBy(2, sa, dbadapter.Record{Key: fmt.Append(nil, "admitted", i), Version: at(2, 0)})
 		bad := dbadapter.Record{Key: fmt.Append(nil, "refused", i), Version: at(2, 0)}
-		_, err := sa.Sets()[0].Admit(context.Background(), b.ID, 0, hashed(sa, good, bad))()
+		_, err := sa.Sets()[0].Admit(context.Background(), b.ID, 0, noTerm, hashed(sa, good, bad))()
 		return err
 	})
 	run(func(i int) error {

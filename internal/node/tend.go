@@ -22,7 +22,7 @@ func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
 	for _, set := range ns.Sets() {
 		set.Live.Rest()
 	}
-	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx), ns.tendLayout(ctx), ns.tellHolding(ctx))
+	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx), ns.tendLayout(ctx), ns.tellShards(ctx))
 	var all Swept
 	for _, set := range ns.Sets() {
 		swept, err := set.tend(ctx)

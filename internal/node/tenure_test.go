@@ -33,7 +33,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 		}
 	}
 	m := w.all[old]
-	set := must(m.ns.Hold(t.Context(), shard)) // as if it had been its host
+	set := must(m.ns.TakeShard(t.Context(), shard)) // as if it had been its host
 	if hold, leave := m.ns.Moves(); len(hold)+len(leave) != 0 {
 		t.Fatalf("%v, %v", hold, leave)
 	}
@@ -43,7 +43,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if _, err := commit(set.Write(draft("k", "value"))); !errors.Is(err, ErrNotHost) {
 		t.Errorf("a write to an old host: %v", err)
 	}
-	if _, err := m.ns.Hold(t.Context(), shard); !errors.Is(err, ErrInvalid) {
+	if _, err := m.ns.TakeShard(t.Context(), shard); !errors.Is(err, ErrInvalid) {
 		t.Errorf("held twice: %v", err)
 	}
 	for j := range w.all {
@@ -62,10 +62,10 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if len(m.ns.Members().state.Shards) == 0 || m.held(shard) != nil || m.part(set.Keys.ID) != nil {
 		t.Error("it is there still")
 	}
-	if _, err := m.ns.Hold(t.Context(), shard); !errors.Is(err, reconcile.ErrBusy) {
+	if _, err := m.ns.TakeShard(t.Context(), shard); !errors.Is(err, reconcile.ErrBusy) {
 		t.Errorf("held while it is being dropped: %v", err)
 	}
-	verdicts, err := set.Admit(t.Context(), w.all[0].ID, 0, nil)()
+	verdicts, err := set.Admit(t.Context(), w.all[0].ID, 0, noTerm, nil)()
 	if len(verdicts) != 0 || err != nil {
 		t.Errorf("%v, %v", verdicts, err)
 	}
@@ -73,7 +73,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if _, kept := m.state.find(shard); kept || m.held(shard) != nil {
 		t.Error("after a crash it is there still")
 	}
-	again := must(m.ns.Hold(t.Context(), shard))
+	again := must(m.ns.TakeShard(t.Context(), shard))
 	if _, records, _ := again.Live.State(); records != 0 || again.Settled() {
 		t.Errorf("%d records, settled: %v", records, again.Settled())
 	}
@@ -95,7 +95,7 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 		}
 	}
 	m := w.all[old]
-	set := must(m.ns.Hold(t.Context(), shard))
+	set := must(m.ns.TakeShard(t.Context(), shard))
 	n := 0
 	put := func(i int) { // a key of the shard
 		for ; w.home(fmt.Sprint("k", n)) != shard; n++ {
@@ -134,7 +134,7 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 		snap := must(host.Store.Snapshot())
 		r := must(snap.Get(fmt.Appendf(nil, "k%d", n-1)))
 		snap.Close()
-		if _, err := set.admit(t.Context(), w.all[hosts[0]].ID, 0, term, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})(); err != nil {
+		if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, term, []dbadapter.Hashed{must(dbadapter.Hash(set.Keys.Hasher, r))})(); err != nil {
 			t.Fatal(err)
 		}
 		if set.tenure.mayEnd() {
@@ -160,13 +160,13 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 	if err := m.ns.Leave(set); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, nil)(); err != nil {
+	if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, noTerm, nil)(); err != nil {
 		t.Error(err)
 	}
 	snap := must(w.all[hosts[0]].held(shard).Store.Snapshot())
 	defer snap.Close()
 	r := must(dbadapter.Hash(set.Keys.Hasher, must(snap.Get(fmt.Appendf(nil, "k%d", n-1)))))
-	if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, []dbadapter.Hashed{r})(); !errors.Is(err, dbadapter.ErrClosed) {
+	if _, err := set.Admit(t.Context(), w.all[hosts[0]].ID, 0, noTerm, []dbadapter.Hashed{r})(); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("a record for a shard that was left: %v", err)
 	}
 }

@@ -8,9 +8,9 @@ import (
 // asks them to hold some. They travel as an Ask and a Reply, on streams of their own that
 // carry one after the other. The Ask names the whole namespace; the question the shard.
 
-// MaxShards is greater than the number of each shard, and of each set of the directory,
+// MaxSets is greater than the number of each shard, and of each set of the directory,
 // whose numbers follow those of the shards.
-const MaxShards = 2 * 4096
+const MaxSets = 2 * 4096
 
 // The subjects of routed questions.
 const (
@@ -179,8 +179,8 @@ func (a *HoldAnswer) appendAnswer(b []byte) []byte {
 
 func (p *parser) shard() uint32 {
 	n := p.uvarint()
-	if n >= MaxShards {
-		p.fail("shard %d; the last one is %d at most", n, MaxShards-1)
+	if n >= MaxSets {
+		p.fail("shard %d; the last one is %d at most", n, MaxSets-1)
 	}
 	return uint32(n)
 }

@@ -91,7 +91,7 @@ func samples() []Message {
 		}},
 		&Reply{Answer: &SetAnswer{Sum: dbadapter.Sum{Records: 300, Digest: dbadapter.Digest{1, 2, 3, 4}}}},
 		&Ask{Version: Version, Namespace: dbadapter.NamespaceID{1, 2, 3}, Nonce: Nonce{4}, Proof: Proof{5}, Greeting: greeting, Question: &AskRecord{Shard: 300, Key: []byte("k")}},
-		&Ask{Version: Version, Question: &AskHold{Shard: MaxShards - 1, Seen: true, Records: []dbadapter.Record{both, gone, imported}}},
+		&Ask{Version: Version, Question: &AskHold{Shard: MaxSets - 1, Seen: true, Records: []dbadapter.Record{both, gone, imported}}},
 		&Ask{Version: Version, Question: &AskHold{Records: []dbadapter.Record{plain}}},
 		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &RecordAnswer{Settled: true, Record: &both}},
 		&Reply{Answer: &RecordAnswer{Settled: true}},

@@ -142,7 +142,7 @@ func TestSignatures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdicts, err := cl.Node(1).process.set.Admit(t.Context(), cl.Node(0).id, 0, []dbadapter.Hashed{h})()
+		verdicts, err := cl.Node(1).process.set.Admit(t.Context(), cl.Node(0).id, 0, 0, []dbadapter.Hashed{h})()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,35 +19,35 @@ import (
 // themselves, in a record of the kind "h", says which do, so that an old host which has not
 // handed over yet is neither forgotten by a collection nor by a new host.
 
-// holding is what a member says of the shards that it holds.
-type holding struct {
+// shardsHeld is what a member says of the shards that it holds.
+type shardsHeld struct {
 	list   [16]byte // the digest of the list of members under which it said so
 	shards []byte   // a bit for each shard, the first in the lowest bit of the first byte
 }
 
-type storedHolding struct {
+type storedShardsHeld struct {
 	List   []byte `cbor:"1,keyasint"`
 	Shards []byte `cbor:"2,keyasint"`
 }
 
-func (h *holding) has(s placement.Shard) bool {
+func (h *shardsHeld) has(s placement.Shard) bool {
 	return int(s/8) < len(h.shards) && h.shards[s/8]>>(s%8)&1 == 1
 }
 
-// readHolding reads the value of a record.
-func readHolding(value []byte) (h holding, err error) {
-	var s storedHolding
+// readShardsHeld reads the value of a record.
+func readShardsHeld(value []byte) (h shardsHeld, err error) {
+	var s storedShardsHeld
 	if err := strict.Unmarshal(value, &s); err != nil {
 		return h, fmt.Errorf("malformed list of shards: %w", err)
 	}
 	if len(s.List) != len(h.list) || len(s.Shards) > placement.MaxShards/8 {
 		return h, fmt.Errorf("malformed list of shards: a digest of %d bytes, and %d bytes of shards", len(s.List), len(s.Shards))
 	}
-	return holding{[16]byte(s.List), s.Shards}, nil
+	return shardsHeld{[16]byte(s.List), s.Shards}, nil
 }
 
-// readHoldings reads what all members say. The namespace is being opened.
-func (ns *Namespace) readHoldings(ctx context.Context) error {
+// readAllShardsHeld reads what all members say. The namespace is being opened.
+func (ns *Namespace) readAllShardsHeld(ctx context.Context) error {
 	if ns.rule == nil {
 		return nil
 	}
@@ -56,44 +56,44 @@ func (ns *Namespace) readHoldings(ctx context.Context) error {
 		return err
 	}
 	defer snap.Close()
-	all := map[ID]holding{}
-	for r, err := range snap.Scan(ctx, []byte{kindHolding}, nil) {
+	all := map[ID]shardsHeld{}
+	for r, err := range snap.Scan(ctx, []byte{kindShards}, nil) {
 		if err != nil {
 			return err
 		}
-		h, err := readHolding(r.Value)
+		h, err := readShardsHeld(r.Value)
 		if err != nil {
 			return err // it was examined when it came
 		}
 		all[ID(r.Key[1:])] = h
 	}
-	ns.holding.Store(&all)
+	ns.heldBy.Store(&all)
 	return nil
 }
 
-// hearHolding takes what a member says, which has been examined; reholding is to follow.
+// hearShards takes what a member says, which has been examined; holdersChanged is to follow.
 // updating is held.
-func (ns *Namespace) hearHolding(r *dbadapter.Record) error {
-	h, err := readHolding(r.Value)
+func (ns *Namespace) hearShards(r *dbadapter.Record) error {
+	h, err := readShardsHeld(r.Value)
 	if err != nil {
 		return err
 	}
-	all := maps.Clone(*ns.holding.Load())
+	all := maps.Clone(*ns.heldBy.Load())
 	all[ID(r.Key[1:])] = h
-	ns.holding.Store(&all)
+	ns.heldBy.Store(&all)
 	return nil
 }
 
-// reholding follows a change of who holds which shard. updating is held.
-func (ns *Namespace) reholding() (failed error) {
+// holdersChanged follows a change of who holds which shard. updating is held.
+func (ns *Namespace) holdersChanged() (failed error) {
 	for _, set := range ns.Sets() {
 		failed = errors.Join(failed, set.vouch(set.relist))
 	}
 	return failed
 }
 
-// tellHolding says which shards this node holds, if it has not said so under this list.
-func (ns *Namespace) tellHolding(ctx context.Context) error {
+// tellShards says which shards this node holds, if it has not said so under this list.
+func (ns *Namespace) tellShards(ctx context.Context) error {
 	if ns.rule == nil {
 		return nil
 	}
@@ -101,24 +101,24 @@ func (ns *Namespace) tellHolding(ctx context.Context) error {
 	defer ns.updating.Unlock()
 	members := ns.Members()
 	digest := members.Digest()
-	h := holding{digest, make([]byte, (ns.rule.Shards+7)/8)}
+	h := shardsHeld{digest, make([]byte, (ns.rule.Shards+7)/8)}
 	for i := range members.state.Shards {
 		if one := &members.state.Shards[i]; !one.Dropped {
 			h.shards[one.Shard/8] |= 1 << (one.Shard % 8)
 		}
 	}
-	if said, ok := (*ns.holding.Load())[ns.node.ID]; ns.over || !members.Has(ns.node.ID, RoleRead) || ok && said.list == h.list && slices.Equal(said.shards, h.shards) {
+	if said, ok := (*ns.heldBy.Load())[ns.node.ID]; ns.over || !members.Has(ns.node.ID, RoleRead) || ok && said.list == h.list && slices.Equal(said.shards, h.shards) {
 		return nil
 	}
-	value, err := cbor.Marshal(storedHolding{h.list[:], h.shards})
+	value, err := cbor.Marshal(storedShardsHeld{h.list[:], h.shards})
 	if err != nil {
 		return err
 	}
-	r, err := ns.sayLocked(ctx, controlKey(kindHolding, ns.node.ID), value)
+	r, err := ns.sayLocked(ctx, controlKey(kindShards, ns.node.ID), value)
 	if err != nil {
 		return err
 	}
-	return errors.Join(ns.hearHolding(r), ns.reholding())
+	return errors.Join(ns.hearShards(r), ns.holdersChanged())
 }
 
 // isHost reports whether a member is a host of the set's shard, and whether that is known.
@@ -137,7 +137,7 @@ func (set *Set) With(id ID) bool {
 	if host {
 		return true
 	}
-	h, said := (*set.ns.holding.Load())[id]
+	h, said := (*set.ns.heldBy.Load())[id]
 	return said && h.has(set.shard)
 }
 
@@ -176,7 +176,7 @@ func (ns *Namespace) Holders(shard placement.Shard) (ids []ID) {
 		ids = layout.Hosts(shard)
 	}
 	for _, m := range ns.Members().Members() {
-		if h, said := (*ns.holding.Load())[m.ID]; said && h.has(shard) && !slices.Contains(ids, m.ID) {
+		if h, said := (*ns.heldBy.Load())[m.ID]; said && h.has(shard) && !slices.Contains(ids, m.ID) {
 			ids = append(ids, m.ID)
 		}
 	}
@@ -197,7 +197,7 @@ func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
 	if set.ns.rule == nil {
 		return list, active
 	}
-	said := *set.ns.holding.Load()
+	said := *set.ns.heldBy.Load()
 	active = slices.DeleteFunc(active, func(id ID) bool {
 		h, ok := said[id]
 		host, known := set.isHost(id)
