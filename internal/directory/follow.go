@@ -109,21 +109,35 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 	}
 	switch {
 	case id == p.from:
-		if wrong := l.contradicts(p, e.Index, e.Was); wrong {
+		wrong, unsure := l.contradicts(p, e.Index, e.Was)
+		if wrong {
 			return l.fault(id, p, "index %x of set %d was not as it says", e.Index, e.Home)
+		}
+		if unsure {
+			p.question(id)
 		}
 		l.change(p, e.Index, e.Was, e.Is, id)
 	case f.attached:
 		d, ok := f.diff[e.Index]
-		if ok && d.theirs != e.Was {
-			return l.fault(id, p, "index %x of set %d was not as it says", e.Index, e.Home)
-		}
-		if !ok {
+		wrong := d.theirs != e.Was
+		if !ok { // it said what the copy says; what is unsure of that, follow questions
 			d.ours = e.Was
+			wrong, _ = l.contradicts(p, e.Index, e.Was)
+		}
+		if wrong {
+			return l.fault(id, p, "index %x of set %d was not as it says", e.Index, e.Home)
 		}
 		f.differ(e.Index, pair{d.ours, e.Is})
 	}
 	return nil
+}
+
+// question puts the copy in doubt, by what a host says, until it has been read (Work).
+func (p *part) question(by roster.ID) {
+	if !p.doubt {
+		p.doubt, p.doubter = true, by
+	}
+	p.doubts++
 }
 
 // differ notes what the copy and the host say of an index.
@@ -165,31 +179,28 @@ func (l *Locator) change(p *part, index dbadapter.Index, was, is Code, by roster
 }
 
 // contradicts reports whether the copy surely does not say of an index what a host says
-// that it was. A host that could say so unnoticed could take keys away and leave the sum as
-// it is. What the index alone knows may be a false positive: then the copy is in doubt until
-// it has been read (Work).
-func (l *Locator) contradicts(p *part, index dbadapter.Index, was Code) bool {
+// that it was, and whether that is unsure. A host that could say so unnoticed could take
+// keys away and leave the sum as it is. What the index alone knows may be a false positive.
+func (l *Locator) contradicts(p *part, index dbadapter.Index, was Code) (wrong, unsure bool) {
 	if p.shared[index] || was == Shared {
-		return !p.shared[index] || was != Shared
+		return !p.shared[index] || was != Shared, false
 	}
 	if i, ok := p.over.find(index); ok {
-		return p.over[i].code() != was
+		return p.over[i].code() != was, false
 	}
 	if !p.inBase {
-		p.doubt = true
-		return false
+		return false, true
 	}
 	shard, answer := l.index.Lookup(mix(p.home, index))
 	switch {
 	case answer == locator.Nowhere || answer == locator.Removed:
-		return was != Gone
+		return was != Gone, false
 	case Code(shard) == was:
-		return false
+		return false, false
 	case answer == locator.Likely && was == Gone:
-		p.doubt = true
-		return false
+		return false, true
 	}
-	return true
+	return true, false
 }
 
 // fault counts what an honest host does not say, and forgets what it has told of the set,
@@ -268,13 +279,13 @@ func (l *Locator) silent(id roster.ID, now time.Duration) bool {
 }
 
 // follow makes the copy say what the host of those that are attached says that was heard last,
-// and follow that one.
+// and follow that one. What that host said was there before its own events rests on its word:
+// a copy that is changed by it is in doubt until it has been read.
 func (p *part) follow(l *Locator) {
-	best := p.from
-	for _, id := range p.hosts {
-		if f := p.feeds[id]; f != nil && f.attached && (best == "" || l.hosts[id].heard > l.hosts[best].heard) {
-			best = id
-		}
+	best := p.best(l)
+	for best != p.from && !p.adds(best) {
+		_ = l.fault(best, p, "what it says of set %d does not come out", p.home) // counted
+		best = p.best(l)
 	}
 	if best == p.from {
 		return
@@ -284,6 +295,27 @@ func (p *part) follow(l *Locator) {
 	diff := f.diff
 	f.diff = map[dbadapter.Index]pair{}
 	for index, d := range diff {
+		p.question(best)
 		l.change(p, index, d.ours, d.theirs, best)
 	}
+}
+
+// best is the host to follow.
+func (p *part) best(l *Locator) roster.ID {
+	best := p.from
+	for _, id := range p.hosts {
+		if f := p.feeds[id]; f != nil && f.attached && (best == "" || l.hosts[id].heard > l.hosts[best].heard) {
+			best = id
+		}
+	}
+	return best
+}
+
+// adds reports whether the sum of an attached host is that of the copy with its diff.
+func (p *part) adds(id roster.ID) bool {
+	sum := p.sum
+	for index, d := range p.feeds[id].diff {
+		sum.change(index, d.ours, d.theirs)
+	}
+	return sum == p.feeds[id].sum
 }

@@ -96,8 +96,11 @@ type part struct {
 	inBase, building bool
 	// stale: the index may have rows of a copy that is there no more.
 	stale bool
-	// doubt: an event contradicts what the index says, perhaps by a false positive.
-	doubt bool
+	// doubt: what a host said was there before is not what the index says, perhaps by a false
+	// positive; or it has only that host's word. doubts counts such words.
+	doubt   bool
+	doubts  int
+	doubter roster.ID // the first of these hosts
 
 	load *load
 }

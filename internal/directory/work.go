@@ -87,6 +87,8 @@ type content struct {
 	sum  Sum
 	at   place
 	gen  int
+	// doubts are those that reading it ends.
+	doubts int
 }
 
 // content reads what the set's copy holds. ok is false if it has none.
@@ -94,7 +96,7 @@ func (l *Locator) content(p *part) (c content, ok bool, err error) {
 	l.feeding.Lock()
 	l.mu.RLock()
 	fresh, stored := p.fresh, p.stored
-	c, ok = content{over: slices.Clone(p.over), sum: p.sum, gen: p.gen, at: place{host: p.from}}, p.has
+	c, ok = content{over: slices.Clone(p.over), sum: p.sum, gen: p.gen, doubts: p.doubts, at: place{host: p.from}}, p.has
 	if p.from != "" {
 		c.at.log, c.at.seq = l.hosts[p.from].log, l.hosts[p.from].seq
 	}
@@ -130,13 +132,14 @@ func (l *Locator) distrust(p *part, gen int) {
 	if p.gen != gen {
 		return
 	}
-	if p.from != "" && p.doubt {
-		_ = l.fault(p.from, p, "set %d does not say what its events say", p.home) // counted
-		return
-	}
-	l.damaged++
+	doubted, by := p.doubt, p.doubter
 	p.from = ""
 	p.drop()
+	if doubted {
+		_ = l.fault(by, p, "set %d does not say what its events say", p.home) // counted
+	} else {
+		l.damaged++
+	}
 }
 
 // save writes the copy of a set to disk, and so verifies it.
@@ -171,14 +174,13 @@ func (l *Locator) save(p *part) error {
 	}
 	p.fresh, p.stored, p.saved = nil, true, c.at
 	var over rows
-	unsaved := false
 	for _, x := range p.over {
 		if i, ok := c.over.find(x.index()); !ok || c.over[i] != x {
-			over, unsaved = append(over, x), true
+			over = append(over, x)
 		}
 	}
 	p.over = over
-	p.doubt = p.doubt && unsaved
+	p.doubt = p.doubts != c.doubts
 	return nil
 }
 
