@@ -59,7 +59,8 @@ type Locator struct {
 	damaged int  // copies that were let go of since they did not say what they should
 	recent  recent
 
-	leastOver, leastExact, maxSet int // constants, but for tests
+	leastOver, leastExact, maxSet int    // constants, but for tests
+	chosen                        func() // called between the choice of copies for a base and its build, for tests
 }
 
 // host is what is known of a host, for all sets.
@@ -126,7 +127,7 @@ func New(c Config) (*Locator, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Locator{Config: c, index: index, hosts: map[roster.ID]*host{}, leastOver: leastOver, leastExact: leastExact, maxSet: MaxSet}
+	l := &Locator{Config: c, index: index, hosts: map[roster.ID]*host{}, leastOver: leastOver, leastExact: leastExact, maxSet: MaxSet, chosen: func() {}}
 	for home := range placement.Shard(c.Shards) {
 		p := &part{home: home, feeds: map[roster.ID]*feed{}, shared: map[dbadapter.Index]bool{}}
 		l.parts = append(l.parts, p)

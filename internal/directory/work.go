@@ -187,13 +187,16 @@ func (l *Locator) save(p *part) error {
 // build builds a new base of the index, of all copies. Changes go on.
 func (l *Locator) build() error {
 	begun, built := map[*part]int{}, map[*part]int{}
+	before := make([]int, len(l.parts)) // gens
 	l.mu.Lock()
-	for _, p := range l.parts {
+	for i, p := range l.parts {
+		before[i] = p.gen
 		if p.building = p.has; p.building {
 			begun[p] = p.gen
 		}
 	}
 	l.mu.Unlock()
+	l.chosen()
 	err := l.index.Rebuild(func(yield func(uint64, locator.Shard) bool) error {
 		for _, p := range l.parts {
 			if _, ok := begun[p]; !ok {
@@ -225,7 +228,7 @@ func (l *Locator) build() error {
 	defer l.feeding.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, p := range l.parts {
+	for i, p := range l.parts {
 		gen, ok := built[p]
 		_, was := begun[p]
 		switch {
@@ -233,8 +236,8 @@ func (l *Locator) build() error {
 			p.stale = p.stale || was && !p.inBase
 		case ok && p.gen == gen && p.building:
 			p.inBase, p.stale = true, false
-		default: // of a copy that was let go of in between, changes may be over the base
-			p.stale = was
+		default: // of a copy that came or was let go of in between, the index has some changes, or none
+			p.inBase, p.stale = false, was || p.gen != before[i]
 		}
 		p.building = false
 	}
