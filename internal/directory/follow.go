@@ -30,6 +30,7 @@ func (l *Locator) Poll(id roster.ID) *Poll {
 func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()
+	l.latest = max(l.latest, sent)
 	h := l.hosts[id]
 	if h == nil || h.known && (p.Log != h.log || p.Seq != h.seq) || !h.known && p.Log != 0 {
 		return nil
@@ -63,6 +64,9 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e := l.sums(id, h, n, sent); e != nil {
+		err = e
+	}
+	if e := l.behind(id, h, sent); e != nil {
 		err = e
 	}
 	if err == nil {
@@ -105,7 +109,9 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 	}
 	f.sum.change(e.Index, e.Was, e.Is)
 	if p.load != nil && p.load.host == id {
-		p.load.over.set(pack(e.Index, e.Is))
+		if p.load.over[e.Index] = e.Is; len(p.load.over) > l.maxSet {
+			return l.fault(id, p, "more than %d changes of set %d while it came", l.maxSet, e.Home)
+		}
 	}
 	switch {
 	case id == p.from:
@@ -117,6 +123,9 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 			p.question(id)
 		}
 		l.change(p, e.Index, e.Was, e.Is, id)
+		if p.entries > l.maxSet {
+			return l.fault(id, p, "a set of more than %d entries", l.maxSet)
+		}
 	case f.attached:
 		d, ok := f.diff[e.Index]
 		wrong := d.theirs != e.Was
@@ -155,6 +164,11 @@ func (f *feed) differ(index dbadapter.Index, d pair) {
 func (l *Locator) change(p *part, index dbadapter.Index, was, is Code, by roster.ID) {
 	p.sum.change(index, was, is)
 	p.over.set(pack(index, is))
+	if was == Gone {
+		p.entries++
+	} else if is == Gone {
+		p.entries--
+	}
 	delete(p.shared, index)
 	if is == Shared {
 		p.shared[index] = true

@@ -293,3 +293,59 @@ func TestSetOfTooManyEntries(t *testing.T) {
 		}
 	})
 }
+
+// A host that answers polls, and no Take, or with blocks that come to no end, holds up neither
+// its own sets nor those of others.
+func TestHostHoldsUp(t *testing.T) {
+	for name, lie := range map[string]func(*duo){
+		"answers no take":       func(d *duo) { d.mute = true },
+		"a block of the future": func(d *duo) { d.omit = func(b *Block) { b.Seq = 1 << 62 } },
+		"small blocks": func(d *duo) {
+			d.omit = func(b *Block) { b.rows, b.Last = b.rows[:min(1, len(b.rows))], false }
+		},
+	} {
+		eachOrder(t, func(t *testing.T, d *duo) {
+			lie(d)
+			d.node.SetHosts(1, []roster.ID{liar})
+			d.node.SetHosts(2, []roster.ID{honest})
+			for _, id := range d.order {
+				d.hosts[id].Open(1, sortedRows(map[dbadapter.Index]Code{1: 1}))
+				d.hosts[id].Open(2, sortedRows(map[dbadapter.Index]Code{1: 3}))
+			}
+			d.run()
+			if a := d.node.Locate(0, hidden, d.now); a.Where != In {
+				t.Errorf("%s: a set of both: %+v, %+v", name, a, d.node.Status())
+			}
+			if a := d.node.Locate(2, 1, d.now); a.Where != In || a.Shard != 3 {
+				t.Errorf("%s: a set of the honest host: %+v", name, a)
+			}
+			if a := d.node.Locate(1, 2, d.now); a.Where == Nowhere && d.mute {
+				t.Errorf("%s: its own set: %+v", name, a)
+			}
+		})
+	}
+}
+
+// A set that grows beyond what a node takes by its events is let go of.
+func TestSetGrowsTooLarge(t *testing.T) {
+	eachOrder(t, func(t *testing.T, d *duo) {
+		d.node.maxSet = 300
+		d.run()
+		for i := range dbadapter.Index(100) {
+			for _, id := range d.order {
+				d.hosts[id].Set(0, 1000+i, 1)
+			}
+		}
+		d.run()
+		if a := d.node.Locate(0, 1050, d.now); a.Where != In {
+			t.Errorf("with room for it: %+v", a)
+		}
+		for _, id := range d.order {
+			d.hosts[id].Set(0, 1200, 1)
+		}
+		d.rounds(1, d.order...)
+		if a := d.node.Locate(0, 1050, d.now); a.Where != Unknown {
+			t.Errorf("without: %+v", a)
+		}
+	})
+}

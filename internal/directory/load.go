@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/bfield/keyset"
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 )
@@ -14,7 +15,7 @@ import (
 type load struct {
 	host  roster.ID
 	base  rows
-	over  rows
+	over  map[dbadapter.Index]Code
 	whole rows // all of it, once it has come, and its sum
 	sum   Sum
 	at    keyset.Cursor
@@ -22,16 +23,32 @@ type load struct {
 	seq   uint64 // of the latest block
 	asked bool
 	when  time.Duration // it was asked for
+	came  time.Duration // the latest block
+	fails int           // of takes, since it came
+}
+
+// maxFails is how many takes in turn may have no answer until a set is asked for elsewhere.
+const maxFails = 3
+
+// laid are the changes, ascending.
+func (o *load) laid() rows {
+	all := make(rows, 0, len(o.over))
+	for index, is := range o.over {
+		all = append(all, pack(index, is))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // Take is what to ask a host for now, of the sets that this node has no copy of; nil:
 // nothing. Its answer is given to Block; what has no answer, to TakeFailed. After twice Fresh
-// without either another host is preferred.
+// without either, or maxFails in turn, another host is preferred.
 func (l *Locator) Take(id roster.ID, now time.Duration) *Take {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.latest = max(l.latest, now)
 	h := l.hosts[id]
 	if h == nil || !h.known {
 		return nil
@@ -58,7 +75,7 @@ func (l *Locator) Take(id roster.ID, now time.Duration) *Take {
 		}
 		first = first && p.load == nil
 		if p.load == nil && loads < MaxLoads && under <= l.maxSet && l.wanted(p, id, now) {
-			p.load = &load{host: id, begin: h.seq}
+			p.load = &load{host: id, begin: h.seq, over: map[dbadapter.Index]Code{}}
 			loads++
 		}
 		if p.load != nil && p.load.host == id && !p.load.at.Done && !p.load.asked {
@@ -100,7 +117,7 @@ func (p *part) surveyed(l *Locator) bool {
 func (l *Locator) Block(id roster.ID, t *Take, b *Block, now time.Duration) error {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()
-	if err := l.block(id, t, b); err != nil {
+	if err := l.block(id, t, b, now); err != nil {
 		return err
 	}
 	l.lay()
@@ -110,7 +127,7 @@ func (l *Locator) Block(id roster.ID, t *Take, b *Block, now time.Duration) erro
 	return nil
 }
 
-func (l *Locator) block(id roster.ID, t *Take, b *Block) error {
+func (l *Locator) block(id roster.ID, t *Take, b *Block, now time.Duration) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.parts[t.Home]
@@ -121,9 +138,12 @@ func (l *Locator) block(id roster.ID, t *Take, b *Block) error {
 	if b.Seq < p.load.begin {
 		return nil // asked for by an earlier load: it may lack events that over lacks, too
 	}
-	p.load.asked = false
+	p.load.asked, p.load.came, p.load.fails = false, now, 0
 	if b.Home != t.Home || b.Log != t.Log || b.At != t.At {
 		return l.fault(id, p, "it answered with another block")
+	}
+	if !b.Last && len(b.rows) < keyset.MaxKeys { // in small ones a set would take for ever
+		return l.fault(id, p, "a block of %d entries that is not the last", len(b.rows))
 	}
 	p.load.base = append(p.load.base, b.rows...)
 	p.load.at, p.load.seq = b.next(), max(p.load.seq, b.Seq)
@@ -139,9 +159,26 @@ func (l *Locator) TakeFailed(id roster.ID, home placement.Shard) {
 	defer l.feeding.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p := l.parts[home]; p.load != nil && p.load.host == id {
-		p.load.asked = false
+	p := l.parts[home]
+	if p.load == nil || p.load.host != id || !p.load.asked {
+		return
 	}
+	p.load.asked = false
+	if p.load.fails++; p.load.fails >= maxFails {
+		p.load = nil
+		l.hosts[id].late++
+	}
+}
+
+// behind finds the sets of which a host has sent a block that is later than all of its log,
+// when a poll was sent behind the block: the events up to it never come.
+func (l *Locator) behind(id roster.ID, h *host, sent time.Duration) (err error) {
+	for _, p := range l.parts {
+		if o := p.load; o != nil && o.host == id && sent > o.came && o.seq > h.seq {
+			err = l.fault(id, p, "a block of set %d is as of event %d, and the log ends with %d", p.home, o.seq, h.seq)
+		}
+	}
+	return err
 }
 
 // lay lays the events over the sets that have come in whole, and whose host's events are
@@ -153,7 +190,7 @@ func (l *Locator) lay() {
 			continue
 		}
 		p.load.whole = make(rows, 0, len(p.load.base)+len(p.load.over)) // not nil, also without a row
-		for x := range merge(slices.Values(p.load.base), p.load.over) {
+		for x := range merge(slices.Values(p.load.base), p.load.laid()) {
 			p.load.whole = append(p.load.whole, x)
 		}
 		p.load.sum = p.load.whole.sum()
@@ -176,6 +213,6 @@ func (l *Locator) finish(p *part, now time.Duration) {
 		return
 	}
 	p.drop()
-	p.has, p.fresh, p.sum = true, came.whole, f.sum
+	p.has, p.fresh, p.sum, p.entries = true, came.whole, f.sum, len(came.whole)
 	p.noteShared(came.whole)
 }

@@ -55,8 +55,11 @@ type Locator struct {
 	hosts map[roster.ID]*host
 	parts []*part
 
-	working bool // under feeding
-	damaged int  // copies that were let go of since they did not say what they should
+	working bool          // under feeding
+	latest  time.Duration // that was heard of; under feeding
+	waits   time.Duration // since when a copy waits for a base, or 0; under feeding
+	took    time.Duration // the last build; under feeding
+	damaged int           // copies that were let go of since they did not say what they should
 	recent  recent
 
 	leastOver, leastExact, maxSet int    // constants, but for tests
@@ -88,10 +91,12 @@ type part struct {
 	fresh  rows
 	over   rows
 	sum    Sum
-	shared map[dbadapter.Index]bool
-	gen    int       // grows with each copy that takes another's place
-	from   roster.ID // the host that the copy follows, or ""
-	saved  place     // that of the file
+	// entries is how many it has.
+	entries int
+	shared  map[dbadapter.Index]bool
+	gen     int       // grows with each copy that takes another's place
+	from    roster.ID // the host that the copy follows, or ""
+	saved   place     // that of the file
 
 	// inBase: the index has the copy. building: it is about to.
 	inBase, building bool
@@ -143,7 +148,7 @@ func New(c Config) (*Locator, error) {
 			l.damaged++
 			continue
 		}
-		p.has, p.stored, p.sum, p.saved = true, true, sum, at
+		p.has, p.stored, p.sum, p.saved, p.entries = true, true, sum, at, len(rs)
 		p.noteShared(rs)
 	}
 	return l, nil

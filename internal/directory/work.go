@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/syncd-io/syncd/bfield/locator"
 )
@@ -35,9 +36,16 @@ func (l *Locator) Work() func() error {
 		}
 	}
 	full := s.Exact > l.leastExact+s.Base/8
+	if waiting == 0 {
+		l.waits = 0
+	} else if l.waits == 0 {
+		l.waits = l.latest
+	}
 	// While sets come, a base is built each time as many wait as it has, and so all bases together
-	// cost twice the last one.
-	build := waiting > 0 && (loading == 0 || 2*waiting >= l.Shards) || full
+	// cost twice the last one. Where sets do not come, the others wait for a time that depends on
+	// what a base costs.
+	long := l.latest-l.waits > max(2*Fresh, 8*l.took)
+	build := waiting > 0 && (loading == 0 || 2*waiting >= l.Shards || long) || full
 	if len(save) == 0 && !build {
 		return nil
 	}
@@ -58,8 +66,24 @@ func (l *Locator) Work() func() error {
 		if !build {
 			return nil
 		}
-		return l.build()
+		return l.timed(l.build)
 	}
+}
+
+// timed notes how long a build takes, as far as what is heard meanwhile tells.
+func (l *Locator) timed(build func() error) error {
+	at := func() time.Duration {
+		l.feeding.Lock()
+		defer l.feeding.Unlock()
+		return l.latest
+	}
+	begun := at()
+	err := build()
+	took := at() - begun
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.took, l.waits = took, 0
+	return err
 }
 
 // Save writes all copies to disk as they are, so that the next start has little to catch up
@@ -87,6 +111,8 @@ type content struct {
 	sum  Sum
 	at   place
 	gen  int
+	// entries are those of the copy, as they were counted.
+	entries int
 	// doubts are those that reading it ends.
 	doubts int
 }
@@ -96,7 +122,7 @@ func (l *Locator) content(p *part) (c content, ok bool, err error) {
 	l.feeding.Lock()
 	l.mu.RLock()
 	fresh, stored := p.fresh, p.stored
-	c, ok = content{over: slices.Clone(p.over), sum: p.sum, gen: p.gen, doubts: p.doubts, at: place{host: p.from}}, p.has
+	c, ok = content{over: slices.Clone(p.over), sum: p.sum, gen: p.gen, doubts: p.doubts, entries: p.entries, at: place{host: p.from}}, p.has
 	if p.from != "" {
 		c.at.log, c.at.seq = l.hosts[p.from].log, l.hosts[p.from].seq
 	}
@@ -181,6 +207,7 @@ func (l *Locator) save(p *part) error {
 	}
 	p.over = over
 	p.doubt = p.doubts != c.doubts
+	p.entries += len(merged) - c.entries
 	return nil
 }
 
