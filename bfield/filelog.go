@@ -5,38 +5,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
-
-	"github.com/zeebo/xxh3"
-)
-
-// A log file, all numbers little-endian:
-//
-//	"BFLOG" 0x00 0x00 0x01   seed   XXH3-64 of these 16 bytes
-//
-// and then frames, each of records that were appended together:
-//
-//	count (4)   ~count (4)   XXH3-64 (8)   count × (op (1)  key (8 + 8)  value (8))
-//
-// The checksum is of the records, seeded with the offset of the frame, so that
-// a frame is right at its own place only.
-
-const (
-	logMagic   = "BFLOG\x00\x00\x01"
-	logHeader  = 24
-	frameHead  = 16
-	recordSize = 25
-	// sector is what a disk writes whole or not at all.
-	sector = 512
 )
 
 // FileLog is a Log in a file that only grows. Append returns when the records
-// are on disk. A frame that a crash left unfinished at the end of the file was
-// never acknowledged, and is cut off; damage anywhere else is ErrLog.
+// are on disk. What a crash left of an Append that had not returned is kept up to
+// its first gap, and cut off from there; damage anywhere else is ErrLog.
 //
 // A log is open once at a time. A lock on a file beside it, with the ending
 // .lock, keeps a second one out, of this process or another, on Linux, macOS
@@ -84,12 +62,7 @@ func (l *FileLog) open() error {
 	return l.recover()
 }
 
-func logStart(seed uint64) []byte {
-	b := binary.LittleEndian.AppendUint64([]byte(logMagic), seed)
-	return binary.LittleEndian.AppendUint64(b, xxh3.Hash(b))
-}
-
-// recover checks the whole file and cuts off an unfinished last frame.
+// recover checks the whole file and cuts off what is left of an unfinished Append.
 func (l *FileLog) recover() error {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -98,95 +71,37 @@ func (l *FileLog) recover() error {
 	// A log is made under another name and renamed when it is whole, so that
 	// even the start of a new one is never torn.
 	start := make([]byte, logHeader)
-	if _, err := l.file.ReadAt(start, 0); err != nil || !bytes.Equal(start[:16], logStart(l.seed)[:16]) || !bytes.Equal(start, logStart(l.seed)) {
-		return fmt.Errorf("it does not begin as the log of a field with seed %d: %w", l.seed, ErrLog)
+	if _, err := l.file.ReadAt(start, 0); err != nil || !bytes.Equal(start, logStart(l.seed)) {
+		return fmt.Errorf("it does not begin as the log, of version %d, of a field with seed %d: %w", logMagic[7], l.seed, ErrLog)
 	}
 	l.end = logHeader
 	for l.end < info.Size() {
 		frame, err := readFrame(l.file, l.end, info.Size())
-		if errors.Is(err, errTorn) {
-			if err := l.file.Truncate(l.end); err != nil {
-				return err
-			}
-			return l.file.Sync()
+		if errors.Is(err, errFrame) {
+			return l.cut(info.Size())
 		}
 		if err != nil {
 			return err
 		}
-		l.end += int64(frameHead + len(frame))
-		l.records += uint64(len(frame) / recordSize)
+		l.end += frame.size()
+		l.records += uint64(len(frame.records) / recordSize)
 	}
 	return nil
 }
 
-// errTorn is what a crash in the middle of an Append leaves.
-var errTorn = errors.New("torn")
-
-// readFrame returns the bytes of the records of the frame at an offset of a
-// file of the given size.
-func readFrame(file io.ReaderAt, at, size int64) ([]byte, error) {
-	head := make([]byte, min(frameHead, size-at))
-	if _, err := file.ReadAt(head, at); err != nil {
-		return nil, err
+// cut cuts off what follows the last whole frame, if an unfinished Append left it.
+func (l *FileLog) cut(size int64) error {
+	damage, err := torn(l.file, l.end, size)
+	if err != nil {
+		return err
 	}
-	if len(head) < frameHead {
-		return nil, errTorn
+	if damage != "" {
+		return fmt.Errorf("%s; bring the log back from a copy: %w", damage, ErrLog)
 	}
-	count := binary.LittleEndian.Uint32(head)
-	if count != ^binary.LittleEndian.Uint32(head[4:]) || count < 1 || count > maxRecords {
-		// A file can have its new length before its new bytes.
-		if rest, err := io.ReadAll(io.NewSectionReader(file, at, min(size-at, frameHead+maxRecords*recordSize+1))); err != nil {
-			return nil, err
-		} else if len(rest) <= frameHead+maxRecords*recordSize && zeros(rest[:min(len(rest), frameHead)]) && zeros(rest) {
-			return nil, errTorn
-		}
-		return nil, fmt.Errorf("the frame at %d has no length: %w", at, ErrLog)
+	if err := l.file.Truncate(l.end); err != nil {
+		return err
 	}
-	length := int64(count) * recordSize
-	if length > size-at-frameHead {
-		return nil, errTorn
-	}
-	records := make([]byte, length)
-	if _, err := file.ReadAt(records, at+frameHead); err != nil {
-		return nil, err
-	}
-	if xxh3.HashSeed(records, uint64(at)) == binary.LittleEndian.Uint64(head[8:]) {
-		return records, nil
-	}
-	// The last frame may be torn in another way: whole sectors that were never
-	// written. With other bytes, or not the last one, it is damaged.
-	if at+frameHead+length == size && missesSector(records, at+frameHead) {
-		return nil, errTorn
-	}
-	return nil, fmt.Errorf("the checksum of the frame at %d is wrong: %w", at, ErrLog)
-}
-
-// missesSector reports whether a sector of bytes that begin at an offset of the
-// file is all zeros. Shorter parts at both ends count from 16 bytes on.
-func missesSector(b []byte, at int64) bool {
-	for len(b) > 0 {
-		n := min(int64(len(b)), sector-at%sector)
-		if n >= 16 && zeros(b[:n]) {
-			return true
-		}
-		b, at = b[n:], at+n
-	}
-	return false
-}
-
-func appendFrame(b []byte, at int64, records []Record) []byte {
-	begin, order := len(b), binary.LittleEndian
-	b = order.AppendUint32(b, uint32(len(records)))
-	b = order.AppendUint32(b, ^uint32(len(records)))
-	b = append(b, make([]byte, 8)...)
-	for _, r := range records {
-		b = append(b, byte(r.Op))
-		b = order.AppendUint64(b, r.Key[0])
-		b = order.AppendUint64(b, r.Key[1])
-		b = order.AppendUint64(b, r.Value)
-	}
-	order.PutUint64(b[begin+8:], xxh3.HashSeed(b[begin+frameHead:], uint64(at)))
-	return b
+	return l.file.Sync()
 }
 
 // Append writes the records and waits until they are on disk. After an error
@@ -200,26 +115,31 @@ func (l *FileLog) Append(records []Record) error {
 	case l.broken != nil:
 		return fmt.Errorf("append to log %s after an earlier error: %w", l.path, l.broken)
 	}
-	at, count := l.end, uint64(len(records))
+	for part := range slices.Chunk(records, maxFrames*maxRecords) {
+		if err := l.append(part); err != nil {
+			l.broken = err
+			return fmt.Errorf("append to a log: %w", err)
+		}
+	}
+	return nil
+}
+
+// append writes the records as the frames of one Append and syncs them.
+func (l *FileLog) append(records []Record) error {
 	var b []byte
-	for len(records) > 0 {
-		n := min(len(records), maxRecords)
-		b = appendFrame(b, at+int64(len(b)), records[:n])
-		records = records[n:]
+	i := 0
+	for part := range slices.Chunk(records, maxRecords) {
+		b = appendFrame(b, l.end+int64(len(b)), i, part)
+		i++
 	}
-	if len(b) == 0 {
-		return nil
+	if _, err := l.file.WriteAt(b, l.end); err != nil {
+		return err
 	}
-	_, err := l.file.WriteAt(b, at)
-	if err == nil {
-		err = l.file.Sync()
-	}
-	if err != nil {
-		l.broken = err
-		return fmt.Errorf("append to a log: %w", err)
+	if err := l.file.Sync(); err != nil {
+		return err
 	}
 	l.end += int64(len(b))
-	l.records += count
+	l.records += uint64(len(records))
 	return nil
 }
 
@@ -241,19 +161,20 @@ func (l *FileLog) Records(from uint64) iter.Seq2[Record, error] {
 		defer file.Close()
 		for at := int64(logHeader); at < end; {
 			frame, err := readFrame(file, at, end)
-			if errors.Is(err, errTorn) {
+			if errors.Is(err, errFrame) {
 				err = fmt.Errorf("the frame at %d was whole before: %w", at, ErrLog)
 			}
 			if err != nil {
 				yield(Record{}, fmt.Errorf("read log %s: %w", l.path, err))
 				return
 			}
-			at += int64(frameHead + len(frame))
-			skip := min(from, uint64(len(frame)/recordSize))
+			at += frame.size()
+			b := frame.records
+			skip := min(from, uint64(len(b)/recordSize))
 			from -= skip
-			for frame = frame[skip*recordSize:]; len(frame) > 0; frame = frame[recordSize:] {
+			for b = b[skip*recordSize:]; len(b) > 0; b = b[recordSize:] {
 				order := binary.LittleEndian
-				r := Record{Op(frame[0]), [2]uint64{order.Uint64(frame[1:]), order.Uint64(frame[9:])}, order.Uint64(frame[17:])}
+				r := Record{Op(b[0]), [2]uint64{order.Uint64(b[1:]), order.Uint64(b[9:])}, order.Uint64(b[17:])}
 				if !yield(r, nil) {
 					return
 				}
@@ -310,7 +231,7 @@ func writeLog(file *os.File, seed uint64, records iter.Seq2[Record, error]) (end
 	b, frame := logStart(seed), make([]Record, 0, maxRecords)
 	flush := func() {
 		if err == nil && len(frame) > 0 {
-			b = appendFrame(b, end+int64(len(b)), frame)
+			b = appendFrame(b, end+int64(len(b)), 0, frame)
 			count += uint64(len(frame))
 			frame = frame[:0]
 		}

@@ -50,5 +50,10 @@ var ErrLog = errors.New("bfield: damaged log")
 // ErrLocked is returned for a log that is open already.
 var ErrLocked = errors.New("bfield: the log is open already, in this program or another")
 
-// maxRecords is the most records that are written, and checked, as one.
-const maxRecords = 4096
+const (
+	// maxRecords is the most records that are written, and checked, as one frame.
+	maxRecords = 4096
+	// maxFrames is the most frames that a FileLog writes and syncs at once: 26 MB of
+	// memory.
+	maxFrames = 256
+)

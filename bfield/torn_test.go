@@ -1,0 +1,111 @@
+package bfield
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// page is what a file system writes whole or not at all.
+const page = 4096
+
+// randomRecords have values that fill all bytes, so that no end of a record is zeros.
+func randomRecords(random *rand.Rand, n int) []Record {
+	records := make([]Record, n)
+	for i := range records {
+		records[i] = Record{Op(1 + random.IntN(3)), [2]uint64{random.Uint64(), random.Uint64()}, random.Uint64()}
+	}
+	return records
+}
+
+// TestTornAppend cuts the power in the middle of an Append of several pages, of
+// which the disk keeps any subset: what was acknowledged before is there, and of
+// the Append its first records at most.
+func TestTornAppend(t *testing.T) {
+	random := draw(t)
+	for _, size := range []int{1, 100, 300, 4096, 8192, 20_000} {
+		for range 20 / (1 + size/maxRecords) {
+			path := filepath.Join(t.TempDir(), "log")
+			l := logAt(t, path)
+			before, torn := randomRecords(random, 1+random.IntN(500)), randomRecords(random, size)
+			if err := errors.Join(l.Append(before[:1]), l.Append(before[1:])); err != nil {
+				t.Fatal(err)
+			}
+			old, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(l.Append(torn), l.Close()); err != nil {
+				t.Fatal(err)
+			}
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := append(bytes.Clone(old), make([]byte, len(whole)-len(old))...)
+			for at := len(old) / page * page; at < len(whole); at += page {
+				if random.IntN(2) == 0 {
+					copy(left[at:min(at+page, len(left))], whole[at:])
+				}
+			}
+			if err := os.WriteFile(path, left, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l, err = OpenFileLog(path, 7)
+			if err != nil {
+				t.Fatalf("%d records behind %d: %v", size, len(before), err)
+			}
+			got := recordsOf(t, l, 0)
+			if want := slices.Concat(before, torn); len(got) < len(before) || !slices.Equal(got, want[:len(got)]) {
+				t.Fatalf("%d records behind %d: %d are left, or others", size, len(before), len(got))
+			}
+			if err := errors.Join(l.Append(before), l.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if again := recordsOf(t, logAt(t, path), 0); !slices.Equal(again, slices.Concat(got, before)) {
+				t.Fatalf("%d records behind %d: %d after the next Append", size, len(before), len(again))
+			}
+		}
+	}
+}
+
+// TestLostSectors: sectors that read as zeros, in frames before which and behind
+// which others were acknowledged, are damage: nothing is cut off.
+func TestLostSectors(t *testing.T) {
+	random := draw(t)
+	path := filepath.Join(t.TempDir(), "log")
+	l := logAt(t, path)
+	for _, n := range []int{300, 20_000, 1} {
+		if err := l.Append(randomRecords(random, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		b := bytes.Clone(whole)
+		for range 1 + random.IntN(3) {
+			// Not the last sectors, where the last record is.
+			at := random.IntN(len(b)/sector-1) * sector
+			clear(b[at : at+sector])
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := OpenFileLog(path, 7); !errors.Is(err, ErrLog) {
+			t.Fatalf("a log without acknowledged sectors: %v", err)
+		}
+		if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, b) {
+			t.Fatal("a damaged log was written to")
+		}
+	}
+}
