@@ -12,6 +12,9 @@ import (
 	"sync"
 )
 
+// unfinished is the ending of the file that Replace is writing.
+const unfinished = ".tmp"
+
 // FileLog is a Log in a file that only grows. Append returns when the records
 // are on disk. What a crash left of an Append that had not returned is kept up to
 // its first gap, and cut off from there; damage anywhere else is ErrLog.
@@ -51,6 +54,10 @@ func OpenFileLog(path string, seed uint64) (*FileLog, error) {
 }
 
 func (l *FileLog) open() error {
+	// Of a Replace that was killed. The lock is ours: no other program writes it.
+	if err := os.Remove(l.path + unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	file, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return l.Replace(func(func(Record, error) bool) {})
@@ -195,9 +202,10 @@ func (l *FileLog) reader() (*os.File, int64, error) {
 	return file, l.end, err
 }
 
-// Replace writes a new file beside the old one and gives it the old one's name.
+// Replace writes a new file beside the old one, with the ending .tmp, and gives it
+// the old one's name.
 func (l *FileLog) Replace(records iter.Seq2[Record, error]) error {
-	file, err := os.CreateTemp(filepath.Dir(l.path), filepath.Base(l.path)+".*")
+	file, err := os.OpenFile(l.path+unfinished, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("replace a log: %w", err)
 	}

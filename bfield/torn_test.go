@@ -109,3 +109,49 @@ func TestLostSectors(t *testing.T) {
 		}
 	}
 }
+
+// TestKilledReplace: what a Replace leaves that was killed is gone when the log is
+// opened again.
+func TestKilledReplace(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "log")
+	names := func() (names []string) {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	l := logAt(t, path)
+	if err := l.Append(someRecords(0, 10)); err != nil {
+		t.Fatal(err)
+	}
+	var during []string
+	err := l.Replace(func(yield func(Record, error) bool) {
+		during = names()
+		yield(Record{}, os.ErrInvalid)
+	})
+	if !errors.Is(err, os.ErrInvalid) || len(during) != 3 {
+		t.Fatalf("in the middle of a Replace there is %v: %v", during, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range during {
+		if name == "log" || name == "log.lock" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(logMagic), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := recordsOf(t, logAt(t, path), 0); !slices.Equal(got, someRecords(0, 10)) {
+		t.Errorf("%d records after a Replace that was killed", len(got))
+	}
+	if left := names(); len(left) != 2 {
+		t.Errorf("after a Replace that was killed there is %v", left)
+	}
+}
