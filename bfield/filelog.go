@@ -150,6 +150,9 @@ func (l *FileLog) append(records []Record) error {
 	return nil
 }
 
+// Seed returns the seed that the log was made for.
+func (l *FileLog) Seed() uint64 { return l.seed }
+
 // Len returns the number of records.
 func (l *FileLog) Len() uint64 {
 	l.mu.Lock()

@@ -7,6 +7,7 @@ import (
 
 // listLog is a Log in memory that can be told to fail.
 type listLog struct {
+	seed     uint64
 	mu       sync.Mutex
 	list     []Record
 	failing  error // of Append and Replace
@@ -43,6 +44,8 @@ func (l *listLog) Records(from uint64) iter.Seq2[Record, error] {
 		}
 	}
 }
+
+func (l *listLog) Seed() uint64 { return l.seed }
 
 func (l *listLog) Len() uint64 {
 	l.mu.Lock()

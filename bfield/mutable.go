@@ -10,7 +10,8 @@ import (
 
 // MutableConfig says what a Mutable is for.
 type MutableConfig struct {
-	// Config of the field. Keys may be exceeded. Seed must be the log's.
+	// Config of the field. Keys may be exceeded. A Seed other than the log's is
+	// refused with ErrLog.
 	Config
 	// Log keeps what was inserted. It stays the caller's to close, after Close.
 	Log Log
@@ -73,6 +74,9 @@ var ErrClosed = errors.New("bfield: closed")
 func OpenMutable(c MutableConfig) (*Mutable, error) {
 	if c.Log == nil {
 		return nil, fmt.Errorf("open a mutable field without a log: %w", ErrConfig)
+	}
+	if c.Log.Seed() != c.Seed {
+		return nil, fmt.Errorf("open a mutable field with seed %d on the log of one with seed %d: give it the log's: %w", c.Seed, c.Log.Seed(), ErrLog)
 	}
 	if c.RepairDelay == 0 {
 		c.RepairDelay = time.Second

@@ -162,6 +162,12 @@ func TestMutableErrors(t *testing.T) {
 	if _, err := OpenMutable(MutableConfig{Log: &listLog{}}); !errors.Is(err, ErrConfig) {
 		t.Errorf("opening without a plan: %v", err)
 	}
+	// Under another seed each key of the log would be Absent.
+	other := c
+	other.Seed = 8
+	if _, err := OpenMutable(MutableConfig{Config: other, Log: logAt(t, filepath.Join(t.TempDir(), "log"))}); !errors.Is(err, ErrLog) {
+		t.Errorf("opening a log of seed 7 under seed 8: %v", err)
+	}
 	log := &listLog{}
 	m := open(t, c, log, -1)
 	if err := m.Insert([]byte("k"), 256); !errors.Is(err, ErrValue) || log.Len() != 0 {
