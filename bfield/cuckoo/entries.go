@@ -123,7 +123,7 @@ func (t *Table) take(id identity) {
 // expand splits buckets while the table is fuller than it should be, and reports
 // whether it did.
 func (t *Table) expand() (did bool) {
-	for range splitsPerInsert {
+	for range t.splits {
 		if t.count < t.grow || t.buckets >= t.most {
 			return did
 		}

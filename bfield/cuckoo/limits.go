@@ -24,8 +24,8 @@ const (
 	// a stash", 2009); each costs every look-up a comparison while it is there.
 	stashSize = 16
 
-	// splitsPerInsert is how many buckets are split by one insertion while the
-	// table grows. One adds more slots than the insertion takes; the second
+	// splitsPerInsert is how many buckets are split by one insertion while a Map
+	// grows. One adds more slots than the insertion takes; the second
 	// makes up for a plan that was filled to the brim.
 	splitsPerInsert = 2
 

@@ -65,6 +65,9 @@ func (c Config) plan() (plan, error) {
 // table is one without chunks that has grown to so many buckets.
 func (p *plan) table(buckets uint64) *Table {
 	t := &Table{config: p.config, spread: spreadOf(p.base, buckets), shape: p.shape, keys: p.keys, most: p.most}
+	// As many as hold the entry at the load at which the table grows, and one that
+	// makes up for a plan that was filled to the brim.
+	t.splits = 1 + int(math.Ceil(1/(float64(p.shape.slots)*growing(p.shape.hashes, p.shape.slots))))
 	t.limit()
 	return t
 }

@@ -54,6 +54,7 @@ type Table struct {
 	keys   int    // up to these the table does not grow
 	grow   int    // entries beyond which it does
 	most   uint64 // buckets that it may grow to
+	splits int    // how many buckets one insertion splits at most
 	stash  []identity
 	apart  map[uint64]uint64 // by hash; see Config.Distinct
 	search search

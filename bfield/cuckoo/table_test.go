@@ -192,6 +192,27 @@ func TestFullTable(t *testing.T) {
 	}
 }
 
+// TestTableGrowsInTime: a table of any shape that grows is, behind each insertion, no
+// fuller than at the load at which it grows.
+func TestTableGrowsInTime(t *testing.T) {
+	for hashes := 2; hashes <= maxHashes; hashes++ {
+		for slots := 1; slots <= 4; slots++ {
+			table, err := New(Config{Hashes: hashes, Slots: slots, FalsePositive: 0x1p-30, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k := range uint64(3000) {
+				if err := table.InsertHash(k, 0); err != nil {
+					t.Fatalf("H %d, B %d: %v", hashes, slots, err)
+				}
+			}
+			if got, most := table.Stats().Load, growing(hashes, slots); got > most+.001 {
+				t.Errorf("H %d, B %d: load %.4f, above %.4f", hashes, slots, got, most)
+			}
+		}
+	}
+}
+
 // Hashes made to share all buckets are refused in the end; nothing grows.
 func TestCrowdedTable(t *testing.T) {
 	r := random(t)
