@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -21,54 +22,132 @@ type offered struct {
 	Version dbadapter.Version
 }
 
+// offering is a routed write on its way.
+type offering struct {
+	ns      *Namespace
+	draft   node.Draft
+	deletes bool // a record must be there
+	need    int  // so many hosts are to hold it
+	// record is what hosts are asked to hold; nil: it is to be made. here: this node, which
+	// holds it already, as a host that is settled or not.
+	record  *dbadapter.Record
+	here    node.ID
+	settled bool
+	version dbadapter.Version // of the record that was made last
+	// taken: a host holds a record of this write, or may. From then on no error may say that
+	// nothing is written, and a condition is not looked at anew: the record that is found
+	// would be the write's own.
+	taken bool
+}
+
 // offer writes to a key of a namespace that is cut into shards: here, if this node is a
 // host, and in any case to the shard's hosts, until as many hold it as ack asks for.
 // deletes: a record must be there. The errors are those of a write here, and besides
-// ErrUnconfirmed, ErrUnreachable where nothing is written, and node.ErrDeclined.
+// ErrUnconfirmed, beside which the version is that of the record which hosts hold or may
+// hold, ErrUnreachable where nothing is written, and node.ErrDeclined.
 func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack route.Ack) (offered, error) {
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	var seen []*dbadapter.Record
+	o := &offering{ns: ns, draft: d, deletes: deletes}
 	heeded := false
 	for tries := 1; ; tries++ {
 		remote, err := ns.core.Remote(d.Record.Key)
-		if err != nil {
-			return offered{}, err
+		if err == nil {
+			o.need, err = enough(remote, ack)
 		}
-		if here := remote.Here(); here != nil {
-			done, err := ns.offerHere(ctx, remote, here, d, deletes, ack)
+		if err == nil && o.record == nil {
+			err = o.make(ctx, remote)
 			if (errors.Is(err, node.ErrNotHost) || errors.Is(err, ErrClosed)) && ctx.Err() == nil && tries < offerTries {
 				continue // the shard has left this node meanwhile
 			}
-			return done, err
 		}
-		if err := enough(remote, ack); err != nil {
-			return offered{}, err
-		}
-		if deletes || d.If != nil {
-			if seen, err = ns.mayOffer(ctx, remote, d, deletes); err != nil {
-				return offered{}, err
-			}
-		}
-		record, err := remote.Make(d, seen...)
 		if err != nil {
-			return offered{}, err
+			return o.ended(ctx, route.Written{}, err)
 		}
-		written, err := ns.hand(ctx, remote, record, "", false, ack)
-		out := offered{written, record.Version}
+		o.version = o.record.Version
+		written, err := o.hand(ctx, remote)
+		o.taken = o.taken || written.Taken()
 		switch {
 		case err == nil:
-			return out, nil
+			return offered{written, o.version}, nil
 		case ctx.Err() != nil || tries >= offerTries:
 		case errors.Is(err, route.ErrOvertaken):
-			seen = append(seen, written.Others...)
+			if !o.again(written.Others) {
+				break
+			}
 			continue
 		case !heeded && ns.heed(ctx, refusals(&written), written.Moved, written.MovedBy):
 			heeded = true
+			if !o.taken {
+				o.record = nil // the list may give another version to it
+			}
 			continue
 		}
-		return out, ns.explainOffer(ctx, &written, err)
+		return o.ended(ctx, written, err)
 	}
+}
+
+// conditional: the write rests on what the key holds.
+func (o *offering) conditional() bool { return o.deletes || o.draft.If != nil }
+
+// again has the record made anew, over what hosts hold in its place, and reports whether it
+// may be. A conditional write is looked up anew, unless a host may have taken it.
+func (o *offering) again(others []*dbadapter.Record) bool {
+	switch {
+	case !o.conditional():
+		o.draft.Seen = append(slices.Clone(o.draft.Seen), append(others, o.record)...)
+	case o.taken:
+		return false
+	}
+	o.record = nil
+	return true
+}
+
+// make makes the record, and holds it here if this node is a host.
+func (o *offering) make(ctx context.Context, remote *node.Remote) error {
+	set := remote.Here()
+	o.here, o.settled = "", false
+	if set != nil {
+		o.here, o.settled = node.ID(o.ns.node.self.id), set.Settled()
+	}
+	if o.conditional() && !o.settled {
+		found, err := o.ns.mayOffer(ctx, remote, o.draft, o.deletes)
+		if err != nil {
+			return err
+		}
+		o.draft.Seen = []*dbadapter.Record{found}
+	}
+	var err error
+	if set == nil {
+		o.record, err = remote.Make(o.draft)
+		return err
+	}
+	sh := o.ns.node.shard(set)
+	if sh == nil {
+		return ErrBusy // it is being opened
+	}
+	attempt, err := set.Write(o.draft)
+	if o.deletes {
+		attempt, err = set.Delete(o.draft.Record.Key, o.draft.Seen...)
+	}
+	if err == nil {
+		err = sh.commit(ctx, attempt)
+	}
+	if err == nil {
+		o.record, o.taken = attempt.Record(0), true
+	}
+	return err
+}
+
+// ended is how a write has ended that was not acknowledged.
+func (o *offering) ended(ctx context.Context, w route.Written, err error) (offered, error) {
+	if w.Need > 0 {
+		err = o.ns.explainOffer(ctx, &w, err)
+	}
+	if o.taken && !errors.Is(err, ErrUnconfirmed) {
+		err = fmt.Errorf("%w: hosts hold the record, or may: read the key to see what stands, and then decide anew: %w", ErrUnconfirmed, err)
+	}
+	return offered{w, o.version}, err
 }
 
 // offerOne is a write of one key in a namespace that is cut into shards, which one host
@@ -82,52 +161,34 @@ func (ns *Namespace) offerOne(ctx context.Context, what string, d node.Draft, de
 	if item, ok := errors.AsType[*node.ItemError](err); ok {
 		err = item.Err
 	}
-	if err != nil {
-		return dbadapter.Version{}, fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), err)
+	switch {
+	case errors.Is(err, ErrUnconfirmed): // with the version that hosts hold, or may
+	case err != nil:
+		done.Version = dbadapter.Version{}
+	default:
+		return done.Version, nil
 	}
-	return done.Version, nil
+	return done.Version, fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), err)
 }
 
-// enough says why there are too few hosts for so many acknowledgements, or nil.
-func enough(remote *node.Remote, ack route.Ack) error {
+// enough is how many hosts are to hold a record, or says why there are too few.
+func enough(remote *node.Remote, ack route.Ack) (need int, err error) {
 	hosts, err := remote.Hosts()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if _, err := ack.Of(len(hosts)); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	if need, err = ack.Of(remote.Named()); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return nil
-}
-
-// offerHere writes here, as to a namespace that is one shard, and hands the record on.
-func (ns *Namespace) offerHere(ctx context.Context, remote *node.Remote, here *node.Set, d node.Draft, deletes bool, ack route.Ack) (offered, error) {
-	if err := enough(remote, ack); err != nil { // before anything is written
-		return offered{}, err
+	if need > len(hosts) {
+		return 0, fmt.Errorf("%w: %d hosts are to hold the record, and of the %d that the layout names %d are members: try again when the next layout names others, or ask for fewer acknowledgements",
+			ErrUnreachable, need, remote.Named(), len(hosts))
 	}
-	sh := ns.node.shard(here)
-	if sh == nil {
-		return offered{}, ErrBusy // it is being opened
-	}
-	attempt, err := here.Write(d)
-	if deletes {
-		attempt, err = here.Delete(d.Record.Key)
-	}
-	if err == nil {
-		err = sh.commit(ctx, attempt)
-	}
-	if err != nil {
-		return offered{}, err
-	}
-	out := offered{Version: attempt.Version(0)}
-	if out.Written, err = ns.hand(ctx, remote, attempt.Record(0), node.ID(ns.node.self.id), here.Settled(), ack); err != nil {
-		err = ns.explainOffer(ctx, &out.Written, err)
-	}
-	return out, err
+	return need, nil
 }
 
 // mayOffer says what a key holds that a write rests on.
-func (ns *Namespace) mayOffer(ctx context.Context, remote *node.Remote, d node.Draft, deletes bool) ([]*dbadapter.Record, error) {
+func (ns *Namespace) mayOffer(ctx context.Context, remote *node.Remote, d node.Draft, deletes bool) (*dbadapter.Record, error) {
 	found, err := ns.lookUp(ctx, d.Record.Key, false)
 	if err != nil {
 		return nil, err
@@ -141,7 +202,7 @@ func (ns *Namespace) mayOffer(ctx context.Context, remote *node.Remote, d node.D
 	if !found.Sure && found.Record == nil {
 		return nil, ErrUnsure
 	}
-	return []*dbadapter.Record{found.Record}, nil
+	return found.Record, nil
 }
 
 // refusals are why hosts have not taken a record.
@@ -169,8 +230,10 @@ func (ns *Namespace) explainOffer(ctx context.Context, w *route.Written, err err
 	switch {
 	case errors.Is(context.Cause(ctx), ErrClosed):
 		return ErrClosed
+	case errors.Is(err, route.ErrOvertaken) && w.Taken():
+		return fmt.Errorf("%w: %d of %d hosts hold the record, and another one holds a version that its writer had not seen: read the key to see which of the two stands, and then decide anew", ErrUnconfirmed, w.Held, w.Need)
 	case errors.Is(err, route.ErrOvertaken):
-		return fmt.Errorf("%w: another version came in between at each of %d attempts", ErrBusy, offerTries)
+		return fmt.Errorf("%w: another version came in between at each attempt", ErrBusy)
 	case errors.Is(err, route.ErrRefused):
 		for _, reason := range why {
 			err = fmt.Errorf("%w: %w", err, reason)
@@ -184,19 +247,20 @@ func (ns *Namespace) explainOffer(ctx context.Context, w *route.Written, err err
 
 // hand drives the write of a record to the hosts of its shard. Requests that are under way
 // at its end go on: a host that takes the record later holds it.
-func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbadapter.Record, here node.ID, settled bool, ack route.Ack) (route.Written, error) {
-	n := ns.node
+func (o *offering) hand(ctx context.Context, remote *node.Remote) (route.Written, error) {
+	ns, n, record := o.ns, o.ns.node, o.record
 	hosts, err := remote.Hosts()
 	if err != nil {
 		return route.Written{}, err
 	}
-	put, err := route.NewPut(hosts, here, settled, ack, n.deadline(ctx), n.elapsed())
+	put, err := route.NewPut(hosts, o.here, o.settled, route.Ack(o.need), n.deadline(ctx), n.elapsed())
 	if err != nil {
 		return route.Written{}, err
 	}
-	if need, _ := ack.Of(len(hosts)); here != "" && need <= 1 {
-		return route.Written{Need: need, Held: 1, Settled: settled}, nil // a push brings it to the others
+	if o.here != "" && o.need <= 1 {
+		return route.Written{Need: o.need, Held: 1, Settled: o.settled}, nil // a push brings it to the others
 	}
+	put.Patient = o.conditional()
 	over := make(chan struct{})
 	defer close(over)
 	heard := make(chan func())

@@ -23,6 +23,7 @@ type Remote struct {
 	// view has the keys and the rights of the shard's set, and no store.
 	view  *Set
 	hosts []ID
+	named int // hosts by the layout, of which some may be no members any longer
 }
 
 // Remote is the shard of a key, by the layout that counts now. Where none is known here, it
@@ -47,6 +48,7 @@ func (ns *Namespace) Remote(key []byte) (*Remote, error) {
 	}
 	r.view = &Set{Part: Part{Keys: keys, ns: ns}, shard: r.shard}
 	r.view.Part.set = r.view
+	r.named = len(all)
 	for _, id := range all {
 		if ns.Admits(id) { // a layout names a removed member until the next one
 			r.hosts = append(r.hosts, id)
@@ -66,6 +68,10 @@ func (r *Remote) Hosts() ([]ID, error) {
 	}
 	return r.hosts, nil
 }
+
+// Named is how many hosts the layout names, also those that are no members any longer. So
+// many are all of them, for a write: a copy that is missing is not one that is there.
+func (r *Remote) Named() int { return r.named }
 
 // Candidates are the other nodes that may be asked for the record: the hosts, and those
 // that say that they hold the shard still.
@@ -176,13 +182,12 @@ func layoutOf(e *wire.Elsewhere) (l route.Layout) {
 }
 
 // Make makes a record of a draft, for the hosts to hold: with a version of this node above
-// those of the records seen, which it names, and signed. What the draft rests on is that
-// the first of these is what the key holds; nil: nothing.
-func (r *Remote) Make(d Draft, seen ...*dbadapter.Record) (*dbadapter.Record, error) {
+// those of the records that the draft's writer has seen, which it names, and signed.
+func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	if err := cmp.Or(d.Record.Validate(), d.CheckTTL()); err != nil {
 		return nil, err
 	}
-	for _, s := range seen {
+	for _, s := range d.Seen {
 		if s != nil {
 			r.ns.clock.Observe(hlc.Timestamp(s.Version.Clock))
 		}
@@ -196,7 +201,7 @@ func (r *Remote) Make(d Draft, seen ...*dbadapter.Record) (*dbadapter.Record, er
 	if d.TTL > 0 {
 		record.Expires = r.view.expiry(d.TTL)
 	}
-	record.Replace(seen...)
+	record.Replace(d.Seen...)
 	hashed, err := dbadapter.Hash(r.view.Keys.Hasher, record)
 	if err != nil {
 		return nil, err
@@ -216,17 +221,7 @@ func (r *Remote) Holds(d Draft, deletes bool, held *dbadapter.Record) error {
 		_, err := r.view.mayDelete(held)
 		return err
 	}
-	if d.If == nil {
-		return nil
-	}
-	var version dbadapter.Version
-	if held != nil {
-		version = held.Version
-	}
-	if version != *d.If {
-		return fmt.Errorf("%w; it is %s now", dbadapter.ErrConflict, version)
-	}
-	return nil
+	return meets(d.If, held)
 }
 
 // declinedFor is the error that a reason stands for.

@@ -16,6 +16,12 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
+// seeing is a draft whose writer has seen what is held elsewhere.
+func seeing(d Draft, seen ...*dbadapter.Record) Draft {
+	d.Seen = seen
+	return d
+}
+
 // What is held is answered, tombstones too, and whether the answer is sure: not that of a
 // node that was not found equal with another one yet.
 func TestRoutedReads(t *testing.T) {
@@ -82,7 +88,7 @@ func TestRoutedWrites(t *testing.T) {
 	if err := a.turn(sa, b); err != nil {
 		t.Fatal(err)
 	}
-	second := must(remote.Make(draft("k", "second"), first))
+	second := must(remote.Make(seeing(draft("k", "second"), first)))
 	got, err := c.offer(t, sc, a, second)
 	if err != nil || got.Held || got.Other == nil || got.Other.Version != over || !got.Other.Supersedes(first.Version) {
 		t.Fatalf("over what was not seen: %+v, %v", got, err)
@@ -90,7 +96,7 @@ func TestRoutedWrites(t *testing.T) {
 	if held := must(get(sa, "k")); held.Version != over {
 		t.Errorf("it holds %s", held.Version)
 	}
-	third := must(remote.Make(draft("k", "third"), second, got.Other))
+	third := must(remote.Make(seeing(draft("k", "third"), second, got.Other)))
 	if third.Version.Compare(over) <= 0 || !third.Supersedes(over) {
 		t.Errorf("%+v does not replace %s", third, over)
 	}
@@ -171,7 +177,7 @@ func TestRoutedWritesAreAdmitted(t *testing.T) {
 	a.apply = func(dbadapter.Namespace, []dbadapter.Write) ([]dbadapter.Outcome, error) {
 		return nil, errors.New("the disk is full")
 	}
-	if got, err := c.offer(t, sc, a, must(remote.Make(draft("k", "w"), good))); !errors.Is(err, reconcile.ErrPeer) || got.Held {
+	if got, err := c.offer(t, sc, a, must(remote.Make(seeing(draft("k", "w"), good)))); !errors.Is(err, reconcile.ErrPeer) || got.Held {
 		t.Errorf("what could not be committed: %+v, %v", got, err)
 	}
 }

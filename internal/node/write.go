@@ -20,6 +20,19 @@ type Draft struct {
 	TTL    time.Duration
 	// Ack, of a write to a shard, is how many hosts are to hold it (route.Ack).
 	Ack int
+	// Seen are what other hosts of the key's shard were found to hold. The record replaces
+	// them, and its conditions are about the latest of them and of what is held here.
+	Seen []*dbadapter.Record
+}
+
+// known is the latest of what a draft's writer knows of the key, or nil.
+func (d *Draft) known(held *dbadapter.Record) *dbadapter.Record {
+	for _, s := range d.Seen {
+		if s != nil && (held == nil || s.Version.Compare(held.Version) > 0) {
+			held = s
+		}
+	}
+	return held
 }
 
 // ItemError is the error of one draft of several, counted from 0. Held is the version
@@ -67,9 +80,10 @@ func (set *Set) Write(drafts ...Draft) (*Attempt, error) {
 }
 
 // Delete prepares to replace the record under a key by a tombstone. Writes fails
-// with ErrNotFound, ErrDeleted or ErrExpired where the key holds no record.
-func (set *Set) Delete(key []byte) (*Attempt, error) {
-	a, err := set.Write(Draft{Record: dbadapter.Record{Key: key, Deleted: true}})
+// with ErrNotFound, ErrDeleted or ErrExpired where the key holds no record. seen is as
+// Draft.Seen.
+func (set *Set) Delete(key []byte, seen ...*dbadapter.Record) (*Attempt, error) {
+	a, err := set.Write(Draft{Record: dbadapter.Record{Key: key, Deleted: true}, Seen: seen})
 	if err == nil {
 		a.deletes = true
 	}
@@ -112,10 +126,23 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		if err != nil {
 			return nil, err
 		}
+		known := d.known(held)
 		if a.deletes {
-			if d.If, err = a.set.mayDelete(held); err != nil {
+			if d.If, err = a.set.mayDelete(known); err != nil {
 				return nil, err
 			}
+		}
+		if known != held { // the store compares with what is held here
+			if err := meets(d.If, known); err != nil {
+				return nil, &ItemError{Item: i, Held: known.Version, Err: err}
+			}
+			if d.If != nil {
+				d.If = &dbadapter.Version{}
+				if held != nil {
+					d.If = &held.Version
+				}
+			}
+			a.set.ns.clock.Observe(hlc.Timestamp(known.Version.Clock))
 		}
 		version, err := a.set.ns.nextVersion()
 		if err != nil {
@@ -129,8 +156,10 @@ func (a *Attempt) Writes() ([]dbadapter.Write, error) {
 		// What a record replaces is what its writer could see. A write of this node
 		// that comes in between, which two calls at once may make of one key, needs
 		// no mention: it has the same incarnation.
-		if held != nil {
+		if len(d.Seen) == 0 {
 			r.Replace(held)
+		} else {
+			r.Replace(append([]*dbadapter.Record{held}, d.Seen...)...)
 		}
 		hashed, err := dbadapter.Hash(a.set.Keys.Hasher, r)
 		if err != nil {
@@ -150,6 +179,19 @@ func (set *Set) mayDelete(held *dbadapter.Record) (*dbadapter.Version, error) {
 		return nil, err
 	}
 	return &held.Version, nil
+}
+
+// meets says whether a condition is met by what its writer knows of the key; nil: nothing
+// is held.
+func meets(condition *dbadapter.Version, known *dbadapter.Record) error {
+	var version dbadapter.Version
+	if known != nil {
+		version = known.Version
+	}
+	if condition != nil && version != *condition {
+		return fmt.Errorf("%w; it is %s now", dbadapter.ErrConflict, version)
+	}
+	return nil
 }
 
 // Judge says what came of a commit. again: call Writes once more. Otherwise the
@@ -172,7 +214,7 @@ func (a *Attempt) Judge(outcomes []dbadapter.Outcome, failed error) (again bool,
 			return a.retry()
 		case dbadapter.Conflict:
 			switch {
-			case a.deletes:
+			case a.deletes || single && len(a.drafts[i].Seen) > 0:
 				return a.retry()
 			case single:
 				failed = fmt.Errorf("%w; it is %s now", failed, o.Held)

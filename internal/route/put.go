@@ -3,6 +3,7 @@ package route
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -128,8 +129,17 @@ type Written struct {
 	Requests int
 }
 
+// Taken reports whether a host holds the record, or may: it was sent, and has not answered.
+func (w *Written) Taken() bool {
+	return w.Held > 0 || slices.ContainsFunc(w.Hosts, func(h Holder) bool { return h.Outcome == nil && h.Sent })
+}
+
 // Put is one write of one record. It is for one goroutine at a time.
 type Put struct {
+	// Patient, which is set before the first step: where a host holds another version, the
+	// answers of the others are awaited all the same. So the caller knows whether a host
+	// has taken the record, as it must of one that rests on a condition.
+	Patient  bool
 	need     int
 	deadline time.Duration
 	hosts    []*host
@@ -187,8 +197,9 @@ func (p *Put) Next(now time.Duration) Step {
 // over reports whether the write has its result. All hosts are asked before, also where
 // fewer are needed.
 func (p *Put) over(now time.Duration) bool {
-	held, left := 0, 0
+	held, left, open, other := 0, 0, false, false
 	for _, h := range p.hosts {
+		open = open || h.open
 		switch {
 		case h.tries == 0 && !h.ended && now < p.deadline:
 			return false
@@ -197,10 +208,10 @@ func (p *Put) over(now time.Duration) bool {
 		case h.Outcome.Held:
 			held++
 		case h.Outcome.Other != nil:
-			return true
+			other = true
 		}
 	}
-	return now >= p.deadline || held >= p.need || held+left < p.need
+	return now >= p.deadline || other && !(open && p.Patient) || held >= p.need || held+left < p.need && !(open && p.Patient && other)
 }
 
 func (p *Put) of(peer ID) *host {

@@ -12,6 +12,7 @@ import (
 type putTwin struct {
 	hosts    []ID
 	here     ID
+	patient  bool
 	need     int
 	deadline time.Duration
 	asked    map[ID]bool
@@ -55,7 +56,8 @@ func (p *putTwin) verdict(now time.Duration) (over bool, err error) {
 		}
 		sent = sent || !ended && (p.sent[h] || p.open[h])
 	}
-	over = now >= p.deadline || all && (later > 0 || p.held() >= p.need || possible < p.need)
+	stays := p.patient && later > 0 && slices.ContainsFunc(p.hosts, func(h ID) bool { return p.open[h] })
+	over = now >= p.deadline || all && (p.held() >= p.need || !stays && (later > 0 || possible < p.need))
 	switch {
 	case p.held() >= p.need:
 		return over, nil
@@ -95,6 +97,8 @@ func TestPutAgainstTwin(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.need = map[Ack]int{0: 1, 1: 1, 2: 2, 3: 3, Majority: len(p.hosts)/2 + 1, All: len(p.hosts)}[ack]
+		p.patient = r.IntN(2) > 0
+		put.Patient = p.patient
 		failing, down := r.IntN(3) > 0, r.IntN(6) == 0
 		for {
 			step := put.Next(w.now)

@@ -1,0 +1,138 @@
+package peer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// write writes at one host alone: nothing is pushed or synced.
+func (c *routedCluster) write(i int, key, value string) dbadapter.Version {
+	c.t.Helper()
+	d := node.Draft{Record: dbadapter.Record{Key: []byte(key), Value: []byte(value)}}
+	v, err := c.spaces[i].commitTo(c.t.Context(), "put", d.Record.Key, func() (*shard, error) { return c.spaces[i].shardOf(d.Record.Key) },
+		func(set *node.Set) (*node.Attempt, error) { return set.Write(d) })
+	c.must(err)
+	return v
+}
+
+// nearest has a node ask one of a key's hosts first.
+func (c *routedCluster) nearest(asker *Namespace, near, far int) {
+	r := &asker.node.routing
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.times = route.Times{}
+	for range 10 {
+		r.times.Took(node.ID(c.nodes[near].ID()), time.Millisecond, asker.node.elapsed())
+		r.times.Took(node.ID(c.nodes[far].ID()), 5*time.Second, asker.node.elapsed())
+	}
+}
+
+// A write on a condition that one host takes, and that another one cannot take because of a
+// version which came in between, is not known to have been refused: its writer is told that.
+func TestRoutedConditionHeldAtOneHost(t *testing.T) {
+	for name, write := range map[string]func(ns *Namespace, held dbadapter.Version) (dbadapter.Version, error){
+		"put": func(ns *Namespace, held dbadapter.Version) (dbadapter.Version, error) {
+			return ns.PutIf(t.Context(), []byte("key"), []byte("mine"), held, Acks(AckAll))
+		},
+		"delete": func(ns *Namespace, _ dbadapter.Version) (dbadapter.Version, error) {
+			return ns.Delete(t.Context(), []byte("key"), Acks(AckAll))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newRoutedCluster(t, 5)
+			done, err := c.put(0, "key", "v1", route.All)
+			c.must(err)
+			hosts, others := c.hosts("key")
+			for by, i := range map[string]int{"another node": others[0], "the host itself": hosts[0]} {
+				asker := c.spaces[i]
+				c.write(hosts[1], "key", "v2 of "+by)
+				c.nearest(asker, hosts[0], hosts[1])
+				v, err := write(asker, done.Version)
+				if !errors.Is(err, ErrUnconfirmed) || errors.Is(err, ErrConflict) || errors.Is(err, ErrDeleted) {
+					t.Errorf("%s: %v", by, err)
+				}
+				if held := c.held(hosts[0], "key"); held.Version != v {
+					t.Errorf("%s: told version %s, and %s is held", by, v, held.Version)
+				}
+				// The next one begins with hosts that hold one version.
+				done, err = c.put(others[1], "key", "next", route.All)
+				c.must(err)
+			}
+		})
+	}
+}
+
+// A host's own write, for which it asks all hosts, goes over what another one holds.
+func TestRoutedWriteAtAHostIsOvertaken(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	_, err := c.put(0, "key", "v1", route.All)
+	c.must(err)
+	hosts, _ := c.hosts("key")
+	c.write(hosts[1], "key", "v2")
+	v, err := c.spaces[hosts[0]].Put(t.Context(), []byte("key"), []byte("mine"), Acks(AckAll))
+	for _, i := range hosts {
+		if held := c.held(i, "key"); err != nil || string(held.Value) != "mine" || held.Version != v {
+			t.Errorf("host %d holds %q of %s after %v of %s", i, held.Value, held.Version, err, v)
+		}
+	}
+	for i, ns := range c.spaces {
+		for _, sh := range ns.shards() {
+			if n := sh.set.Store.KeptCount(dbadapter.KeptConflict); n != 0 {
+				t.Errorf("node %d keeps %d conflicts", i, n)
+			}
+		}
+	}
+}
+
+// A host that may lack records asks one that is sure before it writes on a condition.
+func TestRoutedConditionAtAnUnsettledHost(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	hosts, _ := c.hosts("key")
+	held := c.write(hosts[1], "key", "v1")
+	ns := c.spaces[hosts[0]]
+	c.must(ns.core.MayLack())
+	if _, err := ns.PutIf(t.Context(), []byte("key"), []byte("mine"), dbadapter.Version{}); !errors.Is(err, ErrConflict) {
+		t.Errorf("on the condition that the key is free: %v", err)
+	}
+	if r := c.held(hosts[0], "key"); r != nil {
+		t.Errorf("it is written: %q", r.Value)
+	}
+	v, err := ns.PutIf(t.Context(), []byte("key"), []byte("mine"), held, Acks(AckAll))
+	for _, i := range hosts {
+		if r := c.held(i, "key"); err != nil || r == nil || r.Version != v {
+			t.Errorf("on what the other host holds: host %d holds %+v, %v", i, r, err)
+		}
+	}
+	other := "other"
+	for ns.core.Home([]byte(other)) != ns.core.Home([]byte("key")) {
+		other += "."
+	}
+	c.write(hosts[1], other, "v1")
+	if _, err := ns.Delete(t.Context(), []byte(other), Acks(AckAll)); err != nil || !c.held(hosts[1], other).Deleted {
+		t.Errorf("what the other host holds is deleted: %v", err)
+	}
+	if _, err := ns.Delete(t.Context(), []byte(other)); !errors.Is(err, ErrDeleted) {
+		t.Errorf("to delete it once more: %v", err)
+	}
+}
+
+// A host that is removed is missing from all of them until the next layout names another.
+func TestRoutedAllAfterARemoval(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	key := "key"
+	for c.first(key) == 0 {
+		key += "."
+	}
+	c.must(c.spaces[0].Remove(t.Context(), c.nodes[c.first(key)].ID()))
+	if _, err := c.spaces[0].Put(t.Context(), []byte(key), []byte("v"), Acks(AckAll)); !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnconfirmed) {
+		t.Errorf("acknowledged by all: %v", err)
+	}
+	if _, err := c.spaces[0].Put(t.Context(), []byte(key), []byte("v")); err != nil {
+		t.Errorf("acknowledged by one: %v", err)
+	}
+}
