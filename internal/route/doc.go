@@ -8,7 +8,7 @@
 //		// Ask: send a request to step.Peer, and go on. Wait: until step.Until, or until a
 //		// request ends: tell get.Answered or get.Failed, and go on.
 //	}
-//	found, err := get.Result()
+//	found, err := get.Result(now)
 //
 // Times are read from one clock that only goes forward, as the time since any moment.
 //
@@ -16,8 +16,9 @@
 //
 // A host is *settled* once it has been found equal with a node that held the shard before
 // it. The record that a settled host gives is final. That there is none is confirmed by a
-// second one, where one answers: what was written just now may be at the other host alone,
-// and a host that hides what it holds only makes a look-up slower. What a host that is not
+// second one, where one can be reached: what was written just now may be at the other host
+// alone, and a host that hides what it holds only makes a look-up slower. While a host has
+// not answered, and has not failed, it is not said to be sure. What a host that is not
 // settled answers may be too little, so further hosts are asked; if no settled one
 // answers, the greatest of the records heard is given, or that there is none, and either
 // is said not to be sure. Where no host answers, the record is unavailable.
@@ -26,7 +27,9 @@
 // refuses, cannot be reached or is not settled; and beside it, as a hedge (Dean and
 // Barroso, "The tail at scale", 2013), where its answer takes longer than 95 of 100 did.
 // Hedges are at most one in 32 requests, with a small burst: a shard whose hosts have all
-// become slow is not asked twice as much.
+// become slow is not asked twice as much. A request that takes longer than [Overdue] is one
+// beside which the next host is asked, as often as one in 8 requests, and always after
+// [Abandoned].
 //
 // # Writing
 //

@@ -36,9 +36,11 @@ type Step struct {
 
 // Bounds of a read.
 const (
-	// Overdue is after what time a request no longer holds back the next candidate. An
-	// answer that comes later still counts.
-	Overdue = time.Second
+	// Overdue is after what time a request no longer holds back the next candidate, as long
+	// as few are overdue ([Times]), and Abandoned after what time it does not, however many
+	// are. An answer that comes later still counts.
+	Overdue   = time.Second
+	Abandoned = 4 * time.Second
 	// busyPause is after what time a host that was too busy is asked again; twice as long
 	// each further time.
 	busyPause = 50 * time.Millisecond
@@ -79,7 +81,8 @@ type Heard struct {
 type Found struct {
 	// Record is the one with the greatest version of those heard; nil: none was.
 	Record *dbadapter.Record
-	// Sure: a settled host has said so.
+	// Sure: a settled host has said so; that there is no record, two have, or one where no
+	// other host can be reached. One that is asked still may hold a record.
 	Sure bool
 	// Heard are the candidates that were asked, in that order.
 	Heard []Heard
@@ -116,6 +119,7 @@ type Get struct {
 // request is one candidate that was asked.
 type request struct {
 	peer   ID
+	former bool
 	first  time.Duration // when it was asked first,
 	asked  time.Duration // and last
 	open   bool
@@ -145,7 +149,7 @@ func (g *Get) Next(now time.Duration) Step {
 		return Step{Do: Over}
 	}
 	if len(g.waiting) > 0 && (g.options.All || g.goesOn(now)) {
-		r := &request{peer: g.waiting[0].ID, first: now}
+		r := &request{peer: g.waiting[0].ID, former: g.waiting[0].Former, first: now}
 		g.waiting, g.requests = g.waiting[1:], append(g.requests, r)
 		return g.ask(r, now)
 	}
@@ -166,14 +170,18 @@ func (g *Get) ask(r *request, now time.Duration) Step {
 	return Step{Do: Ask, Peer: r.peer}
 }
 
+// awaited reports whether a host may still say what it holds.
+func (r *request) awaited() bool { return !r.former && (r.open || r.again > 0) }
+
 // over reports whether the read has its result. Where there is an answer that is not
-// enough, others are awaited until they are overdue.
+// enough, others are awaited until they are overdue; hosts until the deadline, where one is
+// sure that it holds nothing.
 func (g *Get) over(now time.Duration) bool {
 	if now >= g.options.Deadline || !g.options.All && (g.found || g.settled > 1) {
 		return true
 	}
 	return len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool {
-		if g.heard && !g.options.All {
+		if g.heard && !g.options.All && !(g.settled == 1 && r.awaited()) {
 			return r.fresh(now) || r.again > 0 && now < r.first+Overdue
 		}
 		return r.open || r.again > 0
@@ -194,7 +202,10 @@ func (g *Get) goesOn(now time.Duration) bool {
 		}
 		one = r
 	}
-	if one == nil || one.hedged { // the hedge has ended
+	if one == nil {
+		return !slices.ContainsFunc(g.requests, func(r *request) bool { return r.open && now < r.asked+Abandoned }) || g.times.overdue()
+	}
+	if one.hedged { // the hedge has ended
 		return true
 	}
 	if now < one.late || !g.times.hedge() {
@@ -219,6 +230,7 @@ func (g *Get) wakes(now time.Duration) time.Duration {
 		}
 		if r.open && len(g.waiting) > 0 {
 			sooner(r.late)
+			sooner(r.asked + Abandoned)
 		}
 		if r.again > 0 {
 			sooner(r.again)
@@ -293,7 +305,10 @@ func (g *Get) Result(now time.Duration) (Found, error) {
 		if h.Answer == nil || !h.Answer.Host || !h.Answer.Settled {
 			return false
 		}
-		return f.Record == nil || h.Answer.Record != nil && h.Answer.Record.Compare(f.Record) == 0
+		if f.Record == nil {
+			return g.settled > 1 || !slices.ContainsFunc(g.requests, (*request).awaited) && !slices.ContainsFunc(g.waiting, func(c Candidate) bool { return !c.Former })
+		}
+		return h.Answer.Record != nil && h.Answer.Record.Compare(f.Record) == 0
 	})
 	if !g.heard {
 		return f, ErrUnavailable

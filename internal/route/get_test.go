@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -61,7 +62,7 @@ func (w *twin) over(now time.Duration) bool {
 		if last == nil {
 			return false
 		}
-		patient := !heard || w.o.All
+		patient := !heard || w.o.All || settled == 1 && !c.Former
 		if last.asked && (patient || now < last.at+Overdue) || last.busy && (patient || now < first+Overdue) {
 			return false
 		}
@@ -83,7 +84,13 @@ func (w *twin) result() (found int, sure, answered bool) {
 			settled = append(settled, number(a.Record))
 		}
 	}
-	return found, slices.Contains(settled, found), answered
+	if sure = slices.Contains(settled, found); found == 0 && len(settled) == 1 {
+		sure = !slices.ContainsFunc(w.candidates, func(c Candidate) bool {
+			last, _ := w.last(c.ID)
+			return !c.Former && (last == nil || last.asked || last.busy)
+		})
+	}
+	return found, sure, answered
 }
 
 // beside is how many requests are open that are not overdue.
@@ -261,16 +268,18 @@ func TestUnsureAnswerWaitsForOthers(t *testing.T) {
 		least time.Duration
 		most  time.Duration
 	}{
-		"a settled one has it":       {Answer{Host: true, Settled: true, Record: version(3)}, 100 * time.Millisecond, 3, true, 0, time.Second},
-		"a settled one has it not":   {Answer{Host: true, Settled: true}, 100 * time.Millisecond, 0, true, 0, time.Second},
-		"both settled, one hides it": {Answer{Host: true, Settled: true, Record: version(3)}, time.Millisecond, 3, true, 0, time.Second},
-		"another unsettled one":      {Answer{Host: true, Record: version(3)}, 100 * time.Millisecond, 3, false, 0, time.Second},
-		"a former host has it":       {Answer{Record: version(3), Layout: Layout{Epoch: 4}}, 100 * time.Millisecond, 3, false, 0, time.Second},
-		"the other one says nothing": {Answer{}, time.Hour, 0, false, Overdue, Overdue + time.Second},
+		"a settled one has it":                              {Answer{Host: true, Settled: true, Record: version(3)}, 100 * time.Millisecond, 3, true, 0, time.Second},
+		"a settled one has it not":                          {Answer{Host: true, Settled: true}, 100 * time.Millisecond, 0, true, 0, time.Second},
+		"both settled, one hides it":                        {Answer{Host: true, Settled: true, Record: version(3)}, time.Millisecond, 3, true, 0, time.Second},
+		"another unsettled one":                             {Answer{Host: true, Record: version(3)}, 100 * time.Millisecond, 3, false, 0, time.Second},
+		"a former host has it":                              {Answer{Record: version(3), Layout: Layout{Epoch: 4}}, 100 * time.Millisecond, 3, false, 0, time.Second},
+		"the other one says nothing":                        {Answer{}, time.Hour, 0, false, Overdue, Overdue + time.Second},
+		"settled, and the other one says nothing":           {Answer{}, time.Hour, 0, false, 10 * time.Second, 10 * time.Second},
+		"settled, and a slow one, which is settled, has it": {Answer{Host: true, Settled: true, Record: version(3)}, 6 * time.Second, 3, true, 6 * time.Second, 7 * time.Second},
 	} {
 		var times Times
 		w := &world{}
-		absent.Settled = name == "both settled, one hides it"
+		absent.Settled = name == "both settled, one hides it" || strings.HasPrefix(name, "settled")
 		found, err := answering(&times, w, map[ID]time.Duration{one: time.Millisecond, two: c.delay}, map[ID]Answer{one: absent, two: c.two})
 		if err != nil || number(found.Record) != c.want || found.Sure != c.sure || w.now < c.least || w.now > c.most {
 			t.Errorf("%s: %+v, %v, after %v", name, found, err, w.now)
@@ -278,5 +287,33 @@ func TestUnsureAnswerWaitsForOthers(t *testing.T) {
 		if want := c.two.Layout.Epoch; found.Moved.Epoch != want {
 			t.Errorf("%s: a layout of epoch %d, want %d", name, found.Moved.Epoch, want)
 		}
+	}
+}
+
+// Where each host takes longer than a request is overdue, few are asked twice; and one that
+// answers no more is asked beside others for a while only.
+func TestOverdueIsBounded(t *testing.T) {
+	answer := Answer{Host: true, Settled: true, Record: version(1)}
+	answers := map[ID]Answer{peerID(1): answer, peerID(2): answer, peerID(3): answer}
+	run := func(delays map[ID]time.Duration) (requests int) {
+		var times Times
+		w := &world{}
+		for range 1000 {
+			found, err := answering(&times, w, delays, answers)
+			if err != nil || !found.Sure {
+				t.Fatal(found, err)
+			}
+			requests += found.Requests
+			w.now += 10 * time.Millisecond
+		}
+		return requests
+	}
+	slow := 1100 * time.Millisecond
+	if n := run(map[ID]time.Duration{peerID(1): slow, peerID(2): slow, peerID(3): slow}); n > 1000+1000/4 {
+		t.Errorf("all are slow: %d requests", n)
+	}
+	near := time.Millisecond
+	if n := run(map[ID]time.Duration{peerID(1): time.Hour, peerID(2): near, peerID(3): near}); n > 1000+window {
+		t.Errorf("one is silent: %d requests", n)
 	}
 }

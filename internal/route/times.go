@@ -43,6 +43,10 @@ const (
 	// after a time without.
 	hedgeShare = 1. / 32
 	hedgeBurst = 4
+	// overdueShare and overdueBurst are the same for requests beside one that is overdue. A
+	// host that stops answering is asked after the others once half of a window is overdue.
+	overdueShare = 1. / 8
+	overdueBurst = window / 2
 )
 
 // Times is how long the requests to peers have taken, from which follow the order in
@@ -51,7 +55,8 @@ const (
 type Times struct {
 	of map[ID]*took
 	// hedges is for how many there is room now, less hedgeBurst: the zero value has all.
-	hedges float64
+	// overdues is the same, less overdueBurst.
+	hedges, overdues float64
 }
 
 // took is what is known of a peer.
@@ -154,15 +159,22 @@ func (t *Times) rests(id ID, now time.Duration) bool {
 	return p != nil && now < p.rests
 }
 
-// asked makes room for a share of a hedge.
-func (t *Times) asked() { t.hedges = min(0, t.hedges+hedgeShare) }
+// asked makes room for a share of a hedge, and of a request beside one that is overdue.
+func (t *Times) asked() {
+	t.hedges, t.overdues = min(0, t.hedges+hedgeShare), min(0, t.overdues+overdueShare)
+}
 
 // hedge takes the room of a hedge, if there is any.
-func (t *Times) hedge() bool {
-	if t.hedges-1 < -hedgeBurst {
+func (t *Times) hedge() bool { return room(&t.hedges, hedgeBurst) }
+
+// overdue takes the room of a request beside one that is overdue, if there is any.
+func (t *Times) overdue() bool { return room(&t.overdues, overdueBurst) }
+
+func room(of *float64, burst float64) bool {
+	if *of-1 < -burst {
 		return false
 	}
-	t.hedges--
+	*of--
 	return true
 }
 
