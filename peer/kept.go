@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -57,10 +58,14 @@ const keptBits = 40
 // RestoreKept writes again what an entry of Conflicts or SetAside holds, as this
 // node's newest write of the key, and forgets the entry. It returns the version
 // that the key then has. Where the entry is a deletion and the key holds no record,
-// it writes nothing, and the version is zero.
+// it writes nothing, and the version is zero. Where this node holds the entry's shard as one
+// that is no host of it any more, the hosts take the write.
 func (ns *Namespace) RestoreKept(ctx context.Context, k dbadapter.Kept) (dbadapter.Version, error) {
 	own := func() (*shard, error) { return ns.numbered(placement.Shard(k.Seq >> keptBits)) }
 	version, err := ns.commitTo(ctx, "restore", k.Record.Key, own, func(set *node.Set) (*node.Attempt, error) { return set.Restore(&k) })
+	if errors.Is(err, node.ErrNotHost) {
+		version, err = ns.offerOne(ctx, "restore", node.Restored(&k), k.Record.Deleted)
+	}
 	if err != nil && !node.IsSo(&k, err) {
 		return version, err
 	}

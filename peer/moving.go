@@ -11,14 +11,16 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
 // moving is what the coming and going of a namespace's shards needs. Which come and go
 // internal/node decides.
 type moving struct {
-	left []*node.Set // that were left, and whose records could not be deleted yet; guarded by the node's changing
-	soon atomic.Bool // a look is on its way
+	lingering []placement.Shard // which are held on for what is kept in them, as was told last; guarded by the node's changing
+	left      []*node.Set       // that were left, and whose records could not be deleted yet; guarded by the node's changing
+	soon      atomic.Bool       // a look is on its way
 }
 
 // begin drives a set that is open, from now on.
@@ -74,6 +76,7 @@ func (ns *Namespace) move() {
 		}
 		n.log.Info("this node holds a further shard", logNamespace(ns), slog.Int("shard", int(number)))
 	}
+	ns.tellLingering()
 	for _, set := range leave {
 		if err := ns.core.Leave(set); errors.Is(err, reconcile.ErrBusy) {
 			continue // a record has come meanwhile; it is handed over first
@@ -92,6 +95,18 @@ func (ns *Namespace) move() {
 		n.log.Info("this node has handed a shard over, and holds it no longer", logNamespace(ns), slog.Int("shard", int(set.Shard())))
 		return true
 	})
+}
+
+// tellLingering tells which shards are held on for what is kept in them, where that changes.
+func (ns *Namespace) tellLingering() {
+	var now []placement.Shard
+	for _, set := range ns.core.Lingering() {
+		if now = append(now, set.Shard()); !slices.Contains(ns.moving.lingering, set.Shard()) {
+			ns.node.log.Warn("this node has handed a shard over, and holds it on: conflicts, or records that were set aside, are listed here alone; restore or forget each (syncd conflicts, syncd rejected)",
+				logNamespace(ns), slog.Int("shard", int(set.Shard())), slog.Int("kept", set.Kept()))
+		}
+	}
+	ns.moving.lingering = now
 }
 
 // unmoved tells of a shard that could not come or go.

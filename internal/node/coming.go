@@ -35,8 +35,8 @@ type coming struct {
 	closed    bool
 }
 
-// Moves is which shards this node is to take, and which sets it may leave: it
-// is no host of them, and has handed them over.
+// Moves is which shards this node is to take, and which sets it may leave: it is no host of
+// them, has handed them over, and keeps nothing in them that was not decided.
 func (ns *Namespace) Moves() (take []placement.Shard, leave []*Set) {
 	if ns.rule == nil || !ns.Admits(ns.node.ID) {
 		return nil, nil
@@ -54,11 +54,22 @@ func (ns *Namespace) Moves() (take []placement.Shard, leave []*Set) {
 		}
 	}
 	for _, set := range sets {
-		if set.tenure.mayEnd() {
+		if set.tenure.mayEnd() && set.Kept() == 0 {
 			leave = append(leave, set)
 		}
 	}
 	return take, leave
+}
+
+// Lingering are the sets that this node could leave, but for what stands in their kept logs,
+// which are nowhere else: a person decides about each entry first.
+func (ns *Namespace) Lingering() (sets []*Set) {
+	for _, set := range ns.Sets() {
+		if set.tenure.mayEnd() && set.Kept() > 0 {
+			sets = append(sets, set)
+		}
+	}
+	return sets
 }
 
 // TakeShard makes this node one that holds a shard, durably, and opens the shard's set, which
@@ -134,7 +145,7 @@ func (ns *Namespace) begin(ctx context.Context, set *Set) error {
 
 // Leave ends that this node holds the set's shard, durably: no record enters it any more,
 // and no sync of it begins. Discard is to follow. reconcile.ErrBusy: it may not be left; a
-// record has come, or the list of members has changed.
+// record has come, the list of members has changed, or something stands in its kept log.
 func (ns *Namespace) Leave(set *Set) error {
 	ns.coming.Lock()
 	defer ns.coming.Unlock()
@@ -152,6 +163,9 @@ func (ns *Namespace) leave(set *Set) error {
 	defer set.commits.Unlock()
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
+	if n := set.Kept(); n > 0 {
+		return fmt.Errorf("%w: %d conflicts, or records that were set aside, are listed in it alone: restore or forget each", reconcile.ErrBusy, n)
+	}
 	if !set.tenure.end() {
 		return fmt.Errorf("%w: its hosts may lack something of it", reconcile.ErrBusy)
 	}

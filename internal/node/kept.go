@@ -7,6 +7,12 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 )
 
+// Kept is how many entries the set's kept log has: conflicts, and what was set aside. They
+// are on this node alone.
+func (set *Set) Kept() int {
+	return set.Store.KeptCount(dbadapter.KeptConflict) + set.Store.KeptCount(dbadapter.KeptSetAside)
+}
+
 // Restore prepares to write again what stands in the kept log, with a version of
 // now: a put, or a deletion. The driver forgets the entry once that is durable.
 // ErrExpired: its time has passed. ErrDeleted, ErrNotFound: it is a deletion, and
@@ -19,7 +25,13 @@ func (set *Set) Restore(k *dbadapter.Kept) (*Attempt, error) {
 	if err := set.Absent(r); err != nil {
 		return nil, fmt.Errorf("what was kept: %w", err)
 	}
-	return set.Write(Draft{Record: dbadapter.Record{Key: r.Key, Value: r.Value, Expires: r.Expires}})
+	return set.Write(Restored(k))
+}
+
+// Restored is what Restore writes.
+func Restored(k *dbadapter.Kept) Draft {
+	r := &k.Record
+	return Draft{Record: dbadapter.Record{Key: r.Key, Value: r.Value, Expires: r.Expires, Deleted: r.Deleted}}
 }
 
 // IsSo reports whether an error of a Restore says that the key holds already what

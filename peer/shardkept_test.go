@@ -1,0 +1,75 @@
+package peer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// A node that has handed a shard over holds it on for the conflicts that it lists in it. What
+// is restored of them is written to the shard's hosts, and with the last one the shard goes.
+func TestConflictsHoldShard(t *testing.T) {
+	c := newRoutedCluster(t, 2)
+	const keys = 64
+	for n := range keys { // written on both sides before a sync; each side loses every other one
+		key := fmt.Sprint("key ", n)
+		for i := range 2 {
+			c.now.Add(int64(time.Millisecond))
+			c.shardCluster.put((n+i)%2, c.spaces[0].core.Home([]byte(key)), key)
+		}
+	}
+	c.round()
+	for range 3 {
+		c.join()
+	}
+	lists := func(i int) (all []dbadapter.Kept) {
+		for k, err := range c.spaces[i].Conflicts(t.Context()) {
+			c.must(err)
+			all = append(all, k)
+		}
+		return all
+	}
+	listed := len(lists(0)) + len(lists(1))
+	at := -1
+	for n := 0; n < 60 && at < 0; n++ {
+		c.round()
+		for i, ns := range c.spaces {
+			if len(ns.core.Lingering()) > 0 {
+				at = i
+			}
+		}
+	}
+	if at < 0 || listed != keys || len(lists(0))+len(lists(1)) != listed {
+		t.Fatalf("node %d holds a shard on; of %d conflicts %d are listed", at, listed, len(lists(0))+len(lists(1)))
+	}
+	number := c.spaces[at].core.Lingering()[0].Shard()
+	restored := 0
+	for _, k := range lists(at) {
+		key := string(k.Record.Key)
+		if c.spaces[at].core.Home(k.Record.Key) == number {
+			if _, err := c.spaces[at].RestoreKept(t.Context(), k); err != nil {
+				t.Fatalf("restore: %v", err)
+			}
+			restored++
+			hosts, _ := c.hosts(key)
+			if !slices.ContainsFunc(hosts, func(i int) bool { // one acknowledges a write
+				r := c.held(i, key)
+				return r != nil && string(r.Value) == string(k.Record.Value)
+			}) {
+				t.Errorf("no host of %q holds what was restored", key)
+			}
+		}
+	}
+	for i := range c.spaces {
+		for _, k := range lists(i) {
+			c.must(c.spaces[i].ForgetKept(t.Context(), k.Seq))
+		}
+	}
+	if restored == 0 {
+		t.Error("nothing was restored")
+	}
+	c.settle(0, 1, 2, 3, 4)
+}
