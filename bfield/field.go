@@ -90,7 +90,7 @@ func New(c Config) (*Field, error) {
 
 func newField(plan Plan, s uint64, workers int) *Field {
 	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
+		workers = min(runtime.GOMAXPROCS(0), MaxWorkers)
 	}
 	f := &Field{plan: plan, seed: seed(s), workers: workers, repaired: true}
 	f.prepare()

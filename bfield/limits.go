@@ -15,6 +15,14 @@ const (
 	// MaxCellsPerKey is the largest m/n: 1.44·k for the largest k, rounded up.
 	MaxCellsPerKey = 128
 
+	// MaxLoad is the largest k/(m/n), the ones set for each bit. With it, 3 bits
+	// in 10,000 are 0 and next to nothing is told apart; plans choose 0.7 to 2.3.
+	MaxLoad = 8
+
+	// MaxWorkers is the most goroutines that build: with w of them, marks lie in
+	// w² lists.
+	MaxWorkers = 256
+
 	// MaxLevels is the most arrays of a cascade. Each holds the part β of the
 	// last one's keys, and β < 1/2 in sensible plans: 64 hold any n.
 	MaxLevels = 64

@@ -27,7 +27,8 @@ type Config struct {
 	Seed uint64
 
 	// Workers is how many goroutines may build at once; 0 stands for one for
-	// each processor. It changes the speed, never the result.
+	// each processor, and MaxWorkers is the most. It changes the speed, never the
+	// result.
 	Workers int
 
 	// Nu, Kappa, Hashes and CellsPerKey are ν, κ, k and m/n, which NewPlan
@@ -90,13 +91,14 @@ func (c Config) check() error {
 		return fmt.Errorf("plan for %d keys: at most %d: %w", c.Keys, uint64(MaxKeys), ErrConfig)
 	case c.Values < 1 || c.Values > Codes(MaxNu, MaxNu/2):
 		return fmt.Errorf("plan for %d values: from 1 to %d: %w", c.Values, Codes(MaxNu, MaxNu/2), ErrConfig)
-	case c.Workers < 0:
-		return fmt.Errorf("%d workers: %w", c.Workers, ErrConfig)
+	case c.Workers < 0 || c.Workers > MaxWorkers:
+		return fmt.Errorf("%d workers: from 0 to %d: %w", c.Workers, MaxWorkers, ErrConfig)
 	}
 	if c.Nu != 0 || c.Kappa != 0 || c.Hashes != 0 || c.CellsPerKey != 0 {
-		if Codes(c.Nu, c.Kappa) < c.Values || c.Hashes < 1 || c.Hashes > MaxHashes || !(c.CellsPerKey > 0 && c.CellsPerKey <= MaxCellsPerKey) {
-			return fmt.Errorf("ν %d, κ %d, k %d and m/n %g for %d values: codes must suffice, 1 ≤ k ≤ %d, 0 < m/n ≤ %d: %w",
-				c.Nu, c.Kappa, c.Hashes, c.CellsPerKey, c.Values, MaxHashes, MaxCellsPerKey, ErrConfig)
+		if Codes(c.Nu, c.Kappa) < c.Values || c.Hashes < 1 || c.Hashes > MaxHashes ||
+			!(c.CellsPerKey >= float64(c.Hashes)/MaxLoad && c.CellsPerKey <= MaxCellsPerKey) {
+			return fmt.Errorf("ν %d, κ %d, k %d and m/n %g for %d values: codes must suffice, 1 ≤ k ≤ %d, k/%d ≤ m/n ≤ %d: %w",
+				c.Nu, c.Kappa, c.Hashes, c.CellsPerKey, c.Values, MaxHashes, MaxLoad, MaxCellsPerKey, ErrConfig)
 		}
 		return nil
 	}

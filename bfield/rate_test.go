@@ -159,6 +159,23 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestExplainsAllPlans: the densest array that is accepted is explained, too; what is
+// denser takes as long as it is dense.
+func TestExplainsAllPlans(t *testing.T) {
+	for _, c := range []Config{
+		{Keys: 1, Values: 10, Nu: 20, Kappa: 4, Hashes: 64, CellsPerKey: 64.0 / MaxLoad},
+		{Keys: MaxKeys, Values: 10, Nu: 57, Kappa: 4, Hashes: 8, CellsPerKey: 8.0 / MaxLoad},
+	} {
+		p, err := NewPlan(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := p.Explain(); strings.Contains(text, "NaN") || p.FalsePositive() > 1 || p.Indeterminate() > 1 {
+			t.Errorf("%+v is explained as\n%s", c, text)
+		}
+	}
+}
+
 func TestImpossible(t *testing.T) {
 	for _, c := range []Config{
 		{Keys: 1, Values: 0, FalsePositive: 0.1},
@@ -169,7 +186,10 @@ func TestImpossible(t *testing.T) {
 		{Keys: 1, Values: 10, FalsePositive: 1e-15},
 		{Keys: 1, Values: 10, FalsePositive: math.NaN()},
 		{Keys: 1, Values: 10, FalsePositive: 0.1, Workers: -1},
+		{Keys: 1, Values: 10, FalsePositive: 0.1, Workers: MaxWorkers + 1},
 		{Keys: 1, Values: 10, FalsePositive: 0.1, Nu: 10},
+		{Keys: 1, Values: 10, Nu: 20, Kappa: 5, Hashes: 64, CellsPerKey: 1e-9},
+		{Keys: 1, Values: 10, Nu: 10, Kappa: 1, Hashes: 10, CellsPerKey: 10.0/MaxLoad - 1e-9},
 		{Keys: 1, Values: 11, Nu: 10, Kappa: 1, Hashes: 3, CellsPerKey: 5},
 		{Keys: 1, Values: 10, Nu: 65, Kappa: 1, Hashes: 3, CellsPerKey: 5},
 		{Keys: 1, Values: 10, Nu: 10, Kappa: 1, Hashes: MaxHashes + 1, CellsPerKey: 5},
