@@ -11,6 +11,10 @@ const (
 	// freshPart: a repair does not wait for its time when the keys inserted
 	// since the last one are this part of those planned.
 	freshPart = 16
+	// restPart: between two repairs that do wait, the background rests as many times
+	// as long as the first one took. Each goes through the whole log, however few
+	// keys are fresh.
+	restPart = 15
 	// exceptionPart and leastExceptions: a rebuild is due when the exceptions
 	// are more than this part of the keys planned, and more than this many.
 	exceptionPart   = 16
@@ -23,6 +27,7 @@ func (m *Mutable) maintain(delay time.Duration) {
 	timer.Stop()
 	defer timer.Stop()
 	waiting := false
+	var rested time.Time // until then the background rests
 	for {
 		select {
 		case <-m.stop:
@@ -31,7 +36,7 @@ func (m *Mutable) maintain(delay time.Duration) {
 			if !m.urgent() {
 				if !waiting {
 					waiting = true
-					timer.Reset(delay)
+					timer.Reset(max(delay, time.Until(rested)))
 				}
 				continue
 			}
@@ -39,14 +44,16 @@ func (m *Mutable) maintain(delay time.Duration) {
 		}
 		waiting = false
 		timer.Stop()
+		begun := time.Now()
 		err := m.Repair()
+		rested = time.Now().Add(restPart * time.Since(begun))
 		if errors.Is(err, ErrClosed) {
 			return
 		}
 		if err != nil {
 			// The disk may be full for a while: the next insertion tries again.
 			waiting = true
-			timer.Reset(delay)
+			timer.Reset(max(delay, time.Until(rested)))
 		}
 		m.mu.Lock()
 		m.failed = err

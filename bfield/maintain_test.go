@@ -66,6 +66,44 @@ func TestBackground(t *testing.T) {
 	})
 }
 
+// TestTrickle: two insertions a second in a field whose log takes a second to scan.
+// Scans take a sixteenth of the time, and an insertion after a rest waits for the
+// delay alone.
+func TestTrickle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, log := shapes["four bits"], &listLog{}
+		c.Keys = 1 << 20
+		scans := 0
+		log.reading = func(i int) {
+			if i == 0 {
+				scans++
+				time.Sleep(time.Second)
+			}
+		}
+		m := open(t, c, log, time.Second)
+		insert := func(k uint64) {
+			if err := m.InsertHash(k, k%1001); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const seconds = 1600
+		for k := range uint64(2 * seconds) {
+			insert(k)
+			time.Sleep(time.Second / 2)
+		}
+		if scans > seconds/16 || scans < seconds/20 {
+			t.Errorf("%d scans of a second each in %d seconds", scans, seconds)
+		}
+		time.Sleep(time.Minute)
+		insert(1 << 40)
+		time.Sleep(2*time.Second + time.Millisecond)
+		synctest.Wait()
+		if s := m.Stats(); !s.Repaired {
+			t.Errorf("an insertion after a rest, and a delay and a scan later: %+v", s)
+		}
+	})
+}
+
 // TestConcurrent has writers, readers and the background at once: a key whose
 // insertion has returned is never Absent.
 func TestConcurrent(t *testing.T) {

@@ -15,8 +15,10 @@ type MutableConfig struct {
 	Config
 	// Log keeps what was inserted. It stays the caller's to close, after Close.
 	Log Log
-	// RepairDelay is how long an insertion waits at most for a repair to begin.
-	// 0 stands for one second; below 0 nothing is repaired but by Repair.
+	// RepairDelay is how long an insertion waits at most for a repair to begin, or
+	// 15 times as long as the last repair took, if that is more: repairs of few keys
+	// take a sixteenth of a processor. 0 stands for one second; below 0 nothing is
+	// repaired but by Repair.
 	RepairDelay time.Duration
 }
 
