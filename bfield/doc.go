@@ -45,8 +45,9 @@
 //
 // Build is for keys that are all at hand. New, Insert and Repair are for keys
 // that come one by one. Mutable is for ever: it logs what is inserted, repairs
-// in the background, and grows. A field is saved by Save and mapped into memory
-// by Open. Keys that are numbers already have methods named …Hash.
+// in the background, and grows. A field is saved by Save, read by Open, and used
+// where its bytes lie by FieldOf. Keys that are numbers already have methods named
+// …Hash.
 //
 // NewPlan shows beforehand what a field will cost, and Explain prints it:
 //

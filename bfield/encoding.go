@@ -1,6 +1,7 @@
 package bfield
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ import (
 //	        …       zeros up to a multiple of 64
 //	        …       the bytes of each array, with zeros up to a multiple of 64
 //
-// Bit i of an array is bit i mod 8 of byte i/8. So a mapped file is looked up
-// in as it is. The checksums find damage, not malice: nothing here is secret.
+// Bit i of an array is bit i mod 8 of byte i/8. So bytes are looked up in where
+// they lie. The checksums find damage, not malice: nothing here is secret.
 // But no bytes, forged ones included, make a reader panic or allocate more than
 // they are long.
 
@@ -93,19 +94,22 @@ func (f *Field) header() []byte {
 // the same answers. It copies the bytes, and fails with ErrFormat if they are
 // anything but a whole field; the field is then as it was.
 func (f *Field) UnmarshalBinary(data []byte) error {
-	g, err := parse(data)
-	if err != nil {
-		return err
+	g, err := FieldOf(bytes.Clone(data))
+	if err == nil {
+		*f = *g
 	}
-	for i := range g.levels {
-		g.levels[i].bytes = append([]byte(nil), g.levels[i].bytes...)
-	}
-	*f = *g
-	return nil
+	return err
 }
 
-// parse returns a field whose arrays are parts of data.
-func parse(data []byte) (*Field, error) {
+// FieldOf is the Field that MarshalBinary or Save saved as data, sealed. It reads all
+// of data once, to verify it, and then uses it where it lies, as ribbon.MapOf does:
+// data must stay as it is for as long as the field is used, or what RepairedFrom has
+// made of it. Mapped into memory, a file is shared by processes, and what is not asked
+// for need not be in memory; but if it is cut, a look-up ends the process, or answers
+// Absent, and the caller must prevent that.
+//
+// It fails with ErrFormat if data is anything but a whole field.
+func FieldOf(data []byte) (*Field, error) {
 	refuse := func(format string, args ...any) (*Field, error) {
 		return nil, fmt.Errorf("load a field of %d bytes: %s: %w", len(data), fmt.Sprintf(format, args...), ErrFormat)
 	}

@@ -93,11 +93,6 @@ func TestSaveAndOpen(t *testing.T) {
 	if err := opened.Insert([]byte("x"), 1); !errors.Is(err, ErrSealed) {
 		t.Errorf("inserting into an opened field: %v", err)
 	}
-	for range 2 {
-		if err := opened.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	// Saving where nothing can be, and opening what is no field.
 	if err := f.Save(filepath.Join(t.TempDir(), "no", "such", "folder")); err == nil {
 		t.Error("saved into a folder that is not there")
@@ -123,6 +118,50 @@ func TestSaveAndOpen(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(folder, "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("opening what is not there: %v", err)
+	}
+}
+
+// TestFieldOf: the bytes are not copied, which can be seen when they change.
+func TestFieldOf(t *testing.T) {
+	c := shapes["two bits"]
+	c.Keys = 1000
+	data := marshal(t, sample(t, c))
+	f, err := FieldOf(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Answer{Found, Absent} {
+		if _, a := f.Lookup([]byte("key 7")); a != want {
+			t.Errorf("%d: key 7 is %v, want %v", i, a, want)
+		}
+		clear(data)
+	}
+}
+
+// TestFileCutWhileOpen: what is done to the file of an open field changes no answer.
+// In one that is mapped, a look-up behind the cut would end the process, and one in
+// the rest of its last page would see zeros: Absent.
+func TestFileCutWhileOpen(t *testing.T) {
+	c := shapes["two bits"]
+	c.Keys = 5000
+	f := sample(t, c)
+	path := filepath.Join(t.TempDir(), "field")
+	if err := f.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{10_000, 0} {
+		if err := os.Truncate(path, size); err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.Keys {
+			if v, a := opened.Lookup(fmt.Appendf(nil, "key %d", i)); a != Found || v != i*7919%c.Values {
+				t.Fatalf("key %d answers %d, %v after the file was cut to %d bytes", i, v, a, size)
+			}
+		}
 	}
 }
 

@@ -37,8 +37,7 @@ func (f *Field) WithHashes(keys, values []uint64) (*Field, error) {
 // An error of the feed is returned as it is. It fails with ErrContradiction if
 // the feed yields a key with two values that the array both shows.
 func (f *Field) RepairedFrom(feed func(yield func(key, value uint64) bool) error) (*Field, error) {
-	// A mapped array goes with its file, which is f's to close.
-	g := f.sealedCopy(f.mapped != nil)
+	g := f.sealedCopy(false)
 	var pending []undecided
 	var wrong error
 	err := feed(func(key, value uint64) bool {
@@ -78,6 +77,6 @@ func (f *Field) sealedCopy(apart bool) *Field {
 	if apart {
 		g.levels[0].bytes = slices.Clone(f.levels[0].bytes)
 	}
-	g.journal, g.sealed, g.mapped, g.repaired = nil, true, nil, false
+	g.journal, g.sealed, g.repaired = nil, true, false
 	return &g
 }

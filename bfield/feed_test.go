@@ -50,7 +50,6 @@ func TestRepairedFrom(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer opened.Close()
 			f = opened
 		}
 	}

@@ -65,7 +65,6 @@ type Field struct {
 
 	journal []entry // what was inserted; nil and sealed after Seal
 	sealed  bool
-	mapped  *mapping // the file behind the arrays, if any
 }
 
 // entry is an inserted key and its value.

@@ -2,13 +2,12 @@ package bfield
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
-
-// mapping is a file in the memory's address space, read only.
-type mapping struct{ data []byte }
 
 // Save writes the field to a file: to a temporary one beside it first, which is
 // synced and then takes its name. After a crash there is the old file or the
@@ -62,42 +61,36 @@ func syncFolder(path string) error {
 	return folder.Sync()
 }
 
-// Open returns the field saved in a file, sealed. The arrays stay in the file,
-// mapped read only where the system can: processes share them, and what is not
-// asked for need not be in memory. Open reads all of it once, to verify the
-// checksums. The file must not change while the field is open; Close it
-// afterwards.
+// Open returns the field saved in a file, sealed, and reads all of it into memory:
+// what is done to the file afterwards changes nothing. FieldOf is for bytes that are
+// mapped into memory.
 //
 // It fails with ErrFormat if the file holds anything but a whole field.
 func Open(path string) (*Field, error) {
-	file, err := os.Open(path)
+	f, err := readField(path)
 	if err != nil {
-		return nil, fmt.Errorf("open a field: %w", err)
-	}
-	defer file.Close()
-	m, err := mapFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("open a field: map %s: %w", path, err)
-	}
-	f, err := parse(m.data)
-	if err != nil {
-		m.unmap() //nolint:errcheck // the file is refused anyhow
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	f.mapped = m
 	return f, nil
 }
 
-// Close gives back the file of a field that Open returned. The field must not
-// be used afterwards. For other fields it does nothing.
-func (f *Field) Close() error {
-	if f.mapped == nil {
-		return nil
+func readField(path string) (*Field, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
-	m := f.mapped
-	f.mapped, f.levels = nil, nil
-	if err := m.unmap(); err != nil {
-		return fmt.Errorf("close a field: %w", err)
+	defer file.Close()
+	// Another file, which may be large, is not read.
+	start := make([]byte, len(magic))
+	if n, err := io.ReadFull(file, start); err != nil || string(start) != magic {
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, err
+		}
+		return FieldOf(start[:n])
 	}
-	return nil
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return FieldOf(data)
 }
