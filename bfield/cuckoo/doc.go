@@ -78,8 +78,8 @@
 //
 // A bucket of a table that grows is split or not; those that are not are hit
 // twice as often. So the limit is lower while a table grows, and it grows from
-// load 0.85 of the limit; a table of planned size is filled to 0.95 of it. No
-// table shrinks.
+// load 0.85 of the limit; a Table of planned size is filled to 0.95 of it, a Map
+// to 0.9. No table shrinks.
 //
 // An insertion that finds no room within its bounds waits in a stash of 16
 // entries, and goes into the table with a later call. An adversary that knows

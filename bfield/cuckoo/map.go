@@ -45,7 +45,7 @@ func NewMap[K, V ~uint64](config MapConfig) (*Map[K, V], error) {
 }
 
 // Set gives a key its value. It moves at most MaxMoves entries and looks at at
-// most 2·682 buckets, however large the Map is. Errors: ErrRange, ErrCrowded;
+// most 2·518 buckets, however large the Map is. Errors: ErrRange, ErrCrowded;
 // the Map is as it was then.
 func (m *Map[K, V]) Set(key K, value V) error {
 	return m.exact.set(entry{uint64(key), uint64(value)})
