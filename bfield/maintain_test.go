@@ -73,10 +73,10 @@ func TestTrickle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, log := shapes["four bits"], &listLog{}
 		c.Keys = 1 << 20
-		scans := 0
+		var scans atomic.Int64
 		log.reading = func(i int) {
 			if i == 0 {
-				scans++
+				scans.Add(1)
 				time.Sleep(time.Second)
 			}
 		}
@@ -91,8 +91,8 @@ func TestTrickle(t *testing.T) {
 			insert(k)
 			time.Sleep(time.Second / 2)
 		}
-		if scans > seconds/16 || scans < seconds/20 {
-			t.Errorf("%d scans of a second each in %d seconds", scans, seconds)
+		if n := scans.Load(); n > seconds/16 || n < seconds/20 {
+			t.Errorf("%d scans of a second each in %d seconds", n, seconds)
 		}
 		time.Sleep(time.Minute)
 		insert(1 << 40)
