@@ -147,6 +147,19 @@ func (f *Field) mark(e entry) {
 	f.levels[0].keys++
 }
 
+// answers reports whether an entry is found although it was not inserted yet, or not
+// since. It stays so without it: insertions of others only add ones to the primary
+// array, and these make the field one to be repaired.
+func (f *Field) answers(e entry) bool {
+	code := f.encode(e)
+	acc := f.levels[0].common(e.key, f.mask(), &f.plan)
+	if acc == code || acc&code != code || !f.repaired {
+		return acc == code
+	}
+	left, answer := f.descend(e.key, acc)
+	return answer == Found && left == code
+}
+
 // encode returns the marker of an entry. It is the same in all arrays.
 func (f *Field) encode(e entry) uint64 {
 	rank := e.value + e.key.whitening(f.codes)

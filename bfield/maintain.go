@@ -3,7 +3,6 @@ package bfield
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"time"
 )
 
@@ -70,8 +69,12 @@ func (m *Mutable) urgent() bool {
 // full reports whether a rebuild is due. The caller holds mu.
 func (m *Mutable) full() bool {
 	planned := m.field.plan.Keys
-	return m.field.levels[0].keys > planned || uint64(len(m.exceptions)) > max(leastExceptions, planned/exceptionPart)
+	return m.field.levels[0].keys > planned || uint64(len(m.exceptions)) > few(planned) || m.repeats > max(leastExceptions, planned)
 }
+
+// few is how many exceptions, or repetitions in a log that was just gone through, a
+// field for so many keys bears.
+func few(planned uint64) uint64 { return max(leastExceptions, planned/exceptionPart) }
 
 // Repair makes each key that was inserted before answer its value, and rebuilds
 // the field if it is full. It does what the background does, at once.
@@ -216,165 +219,4 @@ func (m *Mutable) lastOf(twice []entry, logged uint64) (map[key]uint64, error) {
 		}
 	}
 	return last, nil
-}
-
-// rebuild makes a new field from the log and takes it in place of the old one.
-// What is written meanwhile goes into the old one, and at the end into the new
-// one as well. If keys were changed or removed, the log is replaced by one
-// without them. grown: the field was full.
-func (m *Mutable) rebuild(grown bool) error {
-	var logged uint64
-	last := map[key]exception{} // of keys with more than one record
-	_ = m.locked(true, func() error {
-		m.mu.RLock()
-		defer m.mu.RUnlock()
-		logged = m.log.Len()
-		for k := range m.exceptions {
-			last[k] = exception{removed: true}
-		}
-		return nil
-	})
-	live, err := m.superseded(logged, last)
-	if err != nil {
-		return fmt.Errorf("rebuild: %w", err)
-	}
-	old := m.field // replaced only under maintaining
-	plan := old.plan
-	live += uint64(len(last))
-	if live > plan.Keys || grown && live > plan.Keys*3/4 {
-		plan.Keys = max(live, min(2*plan.Keys, MaxKeys))
-	}
-	f := newField(plan, uint64(m.seed), old.workers)
-	f.sealed = true
-	exceptions, err := m.refill(f, logged, last)
-	if err != nil {
-		return fmt.Errorf("rebuild: %w", err)
-	}
-	err = m.locked(true, func() error { return m.exchange(f, exceptions, logged, last) })
-	if err != nil {
-		return fmt.Errorf("rebuild: %w", err)
-	}
-	return nil
-}
-
-// superseded goes through the first n records of the log and notes in last what
-// became of each key that is in it, or that was changed or removed. It returns
-// how many records are of other keys, or were before the key's first change.
-func (m *Mutable) superseded(n uint64, last map[key]exception) (others uint64, err error) {
-	err = m.chunks(n, func(records []Record) {
-		for _, r := range records {
-			_, ok := last[r.key()]
-			switch {
-			case r.Op == Removed:
-				last[r.key()] = exception{removed: true}
-			case r.Op == Changed || ok:
-				last[r.key()] = exception{value: r.Value}
-			default:
-				others++
-			}
-		}
-	})
-	return others, err
-}
-
-// live yields the first n records of the log that last says nothing of, and
-// then what it says, as insertions.
-func (m *Mutable) live(n uint64, last map[key]exception, each func([]entry)) error {
-	var chunk [chunkEntries]entry
-	err := m.chunks(n, func(records []Record) {
-		entries := chunk[:0]
-		for _, r := range records {
-			if _, ok := last[r.key()]; !ok {
-				entries = append(entries, entry{r.key(), r.Value})
-			}
-		}
-		each(entries)
-	})
-	if err != nil {
-		return err
-	}
-	for k, e := range last {
-		if !e.removed {
-			each([]entry{{k, e.value}})
-		}
-	}
-	return nil
-}
-
-// refill fills a new field with what the log holds, and returns the keys that
-// were inserted with several values as exceptions.
-func (m *Mutable) refill(f *Field, logged uint64, last map[key]exception) (map[key]exception, error) {
-	err := m.live(logged, last, func(entries []entry) {
-		for _, e := range entries {
-			f.mark(e)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return m.complete(f, logged, last)
-}
-
-// complete gives a field the secondary arrays that the keys of the log need, and
-// returns those that were inserted with several values as exceptions.
-func (m *Mutable) complete(f *Field, logged uint64, last map[key]exception) (map[key]exception, error) {
-	var pending []undecided
-	err := m.live(logged, last, func(entries []entry) { pending = f.undecided(pending, entries) })
-	if err != nil {
-		return nil, err
-	}
-	secondary, twice, err := f.secondary(pending)
-	if err != nil {
-		return nil, err
-	}
-	f.levels = append(f.levels, secondary...)
-	f.repaired = true
-	exceptions := map[key]exception{}
-	for _, e := range twice {
-		exceptions[e.key] = exception{value: e.value}
-	}
-	return exceptions, nil
-}
-
-// exchange brings a new field up to date, compacts the log, and takes the field
-// in place of the old one. The caller holds writing.
-func (m *Mutable) exchange(f *Field, exceptions map[key]exception, logged uint64, last map[key]exception) error {
-	next := &Mutable{field: f, exceptions: exceptions}
-	for r, err := range m.log.Records(logged) {
-		if err != nil {
-			return err
-		}
-		next.show(r)
-	}
-	if len(last) > 0 {
-		if err := m.log.Replace(m.compacted(logged, last)); err != nil {
-			return err
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.field, m.exceptions, m.fresh = next.field, next.exceptions, next.fresh
-	return nil
-}
-
-// compacted yields one insertion for each live key of the first n records, and
-// then the records behind them.
-func (m *Mutable) compacted(n uint64, last map[key]exception) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		more := true
-		err := m.live(n, last, func(entries []entry) {
-			for _, e := range entries {
-				more = more && yield(record(Inserted, e.key, e.value), nil)
-			}
-		})
-		if err != nil && more {
-			yield(Record{}, err)
-			return
-		}
-		for r, err := range m.log.Records(n) {
-			if !more || !yield(r, err) {
-				return
-			}
-		}
-	}
 }

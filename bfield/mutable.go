@@ -38,7 +38,8 @@ type MutableConfig struct {
 // Bits cannot be taken out of an array. So changed and removed keys are kept as
 // exceptions, 48 bytes each or so, and when they or the keys have become too
 // many the same goroutine builds the field anew from the log, for more keys.
-// A repair holds β·n keys in memory for its time, 32 bytes each.
+// A repair holds β·n keys in memory for its time, 32 bytes each; a rebuild also those
+// that were changed, removed or inserted several times, 48 bytes each or so.
 type Mutable struct {
 	seed
 	log    Log
@@ -54,6 +55,7 @@ type Mutable struct {
 	field      *Field
 	exceptions map[key]exception
 	fresh      uint64 // insertions since the last repair began
+	repeats    uint64 // insertions, since the last rebuild, of what was there already
 	failed     error  // why the background gave up
 	closed     bool
 
@@ -105,8 +107,8 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 
 // Insert logs that a key has a value, and adds it. If the key was inserted
 // before with another value, the last one holds once that is repaired; Change
-// makes it hold at once. With the same value nothing changes, but the record is
-// kept and the field grows as for another key: look up before you repeat many.
+// makes it hold at once. With the same value nothing changes but the log, which is
+// compacted when it has as many repetitions as keys are planned.
 func (m *Mutable) Insert(key []byte, value uint64) error {
 	return m.write([]Record{record(Inserted, m.keyOf(key), value)})
 }
@@ -189,6 +191,8 @@ func (m *Mutable) show(r Record) {
 		m.exceptions[r.key()] = exception{removed: true}
 	case r.Op == Changed || excepted:
 		m.exceptions[r.key()] = exception{value: r.Value}
+	case m.field.answers(entry{r.key(), r.Value}):
+		m.repeats++
 	default:
 		m.field.mark(entry{r.key(), r.Value})
 		m.fresh++

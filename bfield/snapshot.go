@@ -38,7 +38,10 @@ func (m *Mutable) Snapshot() (*Field, error) {
 		maps.Copy(last, twice)
 		f = newField(f.plan, uint64(m.seed), f.workers)
 		f.sealed = true
-		if twice, err = m.refill(f, logged, last); err != nil {
+		if _, err = m.mark(f, logged, last); err == nil {
+			twice, err = m.complete(f, logged, last)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("snapshot: %w", err)
 		}
 		if len(twice) == 0 {

@@ -1,0 +1,70 @@
+package bfield
+
+import "testing"
+
+// TestRepeats inserts the same keys again and again: neither the log nor the field
+// grows without end, and a log that is full of repetitions is compacted when it is
+// opened.
+func TestRepeats(t *testing.T) {
+	for name, c := range shapes {
+		if c.Values == 1 {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const keys, rounds = 2000, 50
+			c.Keys = keys
+			log := &listLog{}
+			m := open(t, c, log, -1)
+			insert := func(to Log, round uint64) {
+				t.Helper()
+				for k := range uint64(keys) {
+					v := k % c.Values
+					if k == 5 {
+						v = round % c.Values // one key has another value each time
+					}
+					var err error
+					if to == log {
+						err = m.InsertHash(k, v)
+					} else {
+						err = to.Append([]Record{record(Inserted, m.keyOfHash(k), v)})
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			check := func(m *Mutable) {
+				t.Helper()
+				for k := range uint64(keys) {
+					want := k % c.Values
+					if k == 5 {
+						want = (rounds - 1) % c.Values
+					}
+					if v, a := m.LookupHash(k); v != want || a != Found {
+						t.Fatalf("key %d answers %d, %v; its value is %d", k, v, a, want)
+					}
+				}
+			}
+			for round := range uint64(rounds) {
+				insert(log, round)
+				if err := m.Repair(); err != nil {
+					t.Fatal(err)
+				}
+				if s := m.Stats(); s.Planned > 2*keys || s.LogRecords > 4*keys {
+					t.Fatalf("after %d rounds the field is for %d keys, the log has %d records", round+1, s.Planned, s.LogRecords)
+				}
+			}
+			check(m)
+			full := &listLog{}
+			for round := range uint64(rounds) {
+				insert(full, round)
+			}
+			m = open(t, c, full, -1)
+			check(m)
+			if s := m.Stats(); s.Planned > 2*keys || s.LogRecords > keys+keys/exceptionPart+leastExceptions {
+				t.Errorf("opened on a log of repetitions, the field is for %d keys, the log has %d records", s.Planned, s.LogRecords)
+			}
+		})
+	}
+}
