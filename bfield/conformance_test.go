@@ -3,7 +3,7 @@ package bfield
 import (
 	"testing"
 
-	"github.com/syncd-io/syncd/bfield/fieldtest"
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
 )
 
 // shape gives all four numbers, so that no test waits for a plan.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/syncd-io/syncd/bfield/fieldtest"
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
 )
 
 func TestTableIsAField(t *testing.T) {

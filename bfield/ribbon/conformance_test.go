@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/syncd-io/syncd/bfield/fieldtest"
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
 )
 
 // shards is enough keys for two shards, the last one not full.

@@ -7,7 +7,7 @@ const module = "github.com/syncd-io/syncd"
 // its tests may also import packages of its own floor (the tests of a store on disk
 // run the suite beside it).
 var floors = [][]string{
-	{"bfield/fieldtest", "bfield/internal/keyed", "bfield/internal/seeded", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/pgserver", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
+	{"bfield/internal/fieldtest", "bfield/internal/keyed", "bfield/internal/seeded", "internal/child", "internal/durable", "internal/golden", "internal/hlc", "internal/keyhash", "internal/pgserver", "internal/plot", "internal/powercut", "internal/signature", "internal/trials"},
 	{"bfield", "bfield/cuckoo", "bfield/keyset", "bfield/ribbon", "dbadapter", "iblt", "iblt/rateless"},
 	{"bfield/locator", "dbadapter/internal/commit", "dbadapter/internal/damage", "dbadapter/internal/kv", "dbadapter/internal/lifecycle", "dbadapter/internal/queue", "internal/backup", "internal/coded", "internal/rangesum", "internal/roster", "iblt/examples/flowtracker", "iblt/examples/oblivious", "iblt/paper"},
 	{"dbadapter/internal/examiner", "dbadapter/internal/layout", "internal/placement", "internal/route"},
@@ -94,7 +94,7 @@ var fences = []fence{
 	},
 	{
 		imports: []string{"testing", "pgregory.net/rapid", "go.uber.org/goleak"},
-		only:    []string{"bfield/fieldtest", "bfield/internal/seeded", "dbadapter/internal/disktest", "dbadapter/storetest", "internal/child", "internal/golden", "internal/pgserver", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
+		only:    []string{"bfield/internal/fieldtest", "bfield/internal/seeded", "dbadapter/internal/disktest", "dbadapter/storetest", "internal/child", "internal/golden", "internal/pgserver", "internal/powercut", "testnet/internal/failing", "testnet/testnettest"},
 		why:     "test code stays in tests; the conformance suite and the nodes are for the tests of others",
 	},
 }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/syncd-io/syncd/bfield/fieldtest"
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
 )
 
 // plain stores every key with its value: the shortest structure that keeps all
