@@ -80,7 +80,7 @@ func (ns *Namespace) getRouted(ctx context.Context, key []byte) (dbadapter.Recor
 
 // heed makes this node's list of members equal with that of a host by which the two
 // disagree: the host names another layout, or does not know this node. It reports whether
-// it has learnt something.
+// a sync of the lists ran to its end, so that the same question may be answered otherwise.
 func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Layout, by node.ID) bool {
 	ask := map[ID]bool{}
 	if by != "" && ns.core.Outdated(moved) {
@@ -105,14 +105,15 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, key []byte, all bool) (f lo
 		return f, nil, err
 	}
 	var own *dbadapter.Record
+	sure := false // of own
 	if here := remote.Here(); here != nil {
 		before := here.Settled()
 		if own, err = here.Held(key); err != nil {
 			return f, nil, err
 		}
 		f.Here = true
-		if f.Sure = before && here.Settled(); f.Sure && !all {
-			f.Record = own
+		if sure = before && here.Settled(); sure && !all {
+			f.Record, f.Sure = own, true
 			return f, nil, nil
 		}
 	}
@@ -126,7 +127,9 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, key []byte, all bool) (f lo
 	ns.contradicted(&f.Found)
 	switch {
 	case own != nil && (f.Record == nil || own.Compare(f.Record) > 0):
-		f.Record, f.Sure = own, false
+		f.Record, f.Sure = own, sure
+	case sure && (own == nil && f.Record == nil || own != nil && f.Record != nil && own.Compare(f.Record) == 0):
+		f.Sure = true
 	case err != nil:
 		return f, why, fmt.Errorf("%w: %s", ErrUnsure, words(why))
 	}
@@ -243,6 +246,11 @@ func (ns *Namespace) request(run func()) {
 func (ns *Namespace) readOf(ctx context.Context, remote *node.Remote, id ID) (route.Answer, error) {
 	n := ns.node
 	n.metrics.routed.WithLabelValues("read").Inc()
+	leave, err := n.routing.places.take(ctx, id)
+	if err != nil {
+		return route.Answer{}, err
+	}
+	defer leave()
 	ask, m, _, err := n.askRouted(ctx, id, remote.AskRecord)
 	if err != nil {
 		return route.Answer{}, err

@@ -261,8 +261,8 @@ func (o *offering) hand(ctx context.Context, remote *node.Remote) (route.Written
 		return route.Written{Need: o.need, Held: 1, Settled: o.settled}, nil // a push brings it to the others
 	}
 	put.Patient = o.conditional()
-	over := make(chan struct{})
-	defer close(over)
+	over, end := context.WithCancel(ns.ctx)
+	defer end()
 	heard := make(chan func())
 	for {
 		step := put.Next(n.elapsed())
@@ -271,7 +271,7 @@ func (o *offering) hand(ctx context.Context, remote *node.Remote) (route.Written
 			return put.Result()
 		case route.Ask:
 			ns.request(func() {
-				outcome, sent, err := ns.offerTo(remote, ID(step.Peer), record)
+				outcome, sent, err := ns.offerTo(over, remote, ID(step.Peer), record)
 				note := func() {
 					if err != nil {
 						put.Failed(step.Peer, err, sent, n.elapsed())
@@ -281,7 +281,7 @@ func (o *offering) hand(ctx context.Context, remote *node.Remote) (route.Written
 				}
 				select {
 				case heard <- note:
-				case <-over:
+				case <-over.Done():
 				}
 			})
 		case route.Wait:
@@ -300,12 +300,17 @@ func (o *offering) hand(ctx context.Context, remote *node.Remote) (route.Written
 	}
 }
 
-// offerTo asks one host to hold a record. It lasts as long as the namespace, not as the
-// caller's wait.
-func (ns *Namespace) offerTo(remote *node.Remote, id ID, record *dbadapter.Record) (o route.Outcome, sent bool, err error) {
+// offerTo asks one host to hold a record. It lasts as long as the namespace, and not as the
+// caller's wait, which over ends.
+func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, record *dbadapter.Record) (o route.Outcome, sent bool, err error) {
 	n := ns.node
 	ctx, cancel := context.WithTimeout(ns.ctx, routePatience)
 	defer cancel()
+	leave, err := n.placeFor(ctx, over, id, len(record.Key)+len(record.Value))
+	if err != nil {
+		return o, false, err
+	}
+	defer leave()
 	n.metrics.routed.WithLabelValues("write").Inc()
 	ask, m, sent, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHold(id, record) })
 	if err != nil {

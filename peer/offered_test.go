@@ -1,9 +1,15 @@
 package peer
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
@@ -134,5 +140,34 @@ func TestRoutedAllAfterARemoval(t *testing.T) {
 	}
 	if _, err := c.spaces[0].Put(t.Context(), []byte(key), []byte("v")); err != nil {
 		t.Errorf("acknowledged by one: %v", err)
+	}
+}
+
+// Writes that other hosts have acknowledged do not pile up before a host that says nothing.
+func TestRoutedWritesBehindASilentHost(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	hosts, others := c.hosts("key")
+	asker, silent := c.spaces[others[0]], c.nodes[hosts[0]]
+	silent.host.SetStreamHandler(routeProtocol, func(s network.Stream) { _, _ = io.Copy(io.Discard, s) })
+	asker.node.routing.close() // streams of before
+	before := runtime.NumGoroutine()
+	number, key := asker.core.Home([]byte("key")), 0
+	for written := 0; written < 2*routeLeft; key++ {
+		name := fmt.Append(nil, "key ", key)
+		if asker.core.Home(name) != number {
+			continue
+		}
+		if _, err := asker.Put(t.Context(), name, []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		written++
+	}
+	if n := runtime.NumGoroutine() - before; n > routeLeft+routeLeft/2 {
+		t.Errorf("%d goroutines more after %d writes", n, 2*routeLeft)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := asker.Put(ctx, []byte("key"), []byte("v"), Acks(AckAll)); !errors.Is(err, ErrUnconfirmed) {
+		t.Errorf("acknowledged by all: %v", err)
 	}
 }

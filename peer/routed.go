@@ -40,6 +40,10 @@ const (
 	routeLargePeer = 4
 	// routeBuffer is that of each direction of a stream: most questions fit in.
 	routeBuffer = 4 << 10
+	// routeLeft writes of routeLeftBytes wait for one peer, of those that their callers await
+	// no longer: what a host takes in a second or so.
+	routeLeft      = 256
+	routeLeftBytes = 8 << 20
 )
 
 // routing is what a node knows and keeps for its own routed questions.
@@ -51,7 +55,12 @@ type routing struct {
 	times route.Times
 	idle  map[ID][]*routeStream
 	kept  int // of idle
+	// left are writes whose caller has gone, and that wait for a place; see stay.
+	left map[ID]leftWrites
 }
+
+// leftWrites are writes that wait for one peer after they were acknowledged or given up.
+type leftWrites struct{ count, bytes int }
 
 // routeStream is a stream that is open to a peer.
 type routeStream struct {
@@ -68,17 +77,12 @@ func (s *routeStream) cut() {
 // elapsed is the clock of the deciders.
 func (n *Node) elapsed() time.Duration { return time.Since(n.begun) }
 
-// askRouted asks a peer; begin makes the question. The message may be a refusal. sent says
+// askRouted asks a peer, for which its caller has a place; begin makes the question. The message may be a refusal. sent says
 // that the question may have reached the peer.
 func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.Ask, error)) (ask *wire.Ask, m wire.Message, sent bool, err error) {
 	if ask, err = begin(node.ID(id)); err != nil { // before a dial
 		return nil, nil, false, err
 	}
-	leave, err := n.routing.places.take(ctx, id)
-	if err != nil {
-		return nil, nil, false, err
-	}
-	defer leave()
 	frame := wire.Append(nil, ask)
 	if s := n.routing.take(id); s != nil {
 		if m, err = n.exchange(ctx, id, s, frame); err == nil || ctx.Err() != nil {
@@ -92,6 +96,44 @@ func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.
 	}
 	m, err = n.exchange(ctx, id, s, frame)
 	return ask, m, true, err
+}
+
+// placeFor waits for a place for a write of so many bytes to a peer. over ends when the
+// write's caller awaits it no longer; then it goes on to wait only beside a few others: a
+// host that does not answer would otherwise hold all that is written meanwhile. A host that
+// is left out hears of the write from another one.
+func (n *Node) placeFor(ctx, over context.Context, id ID, bytes int) (leave func(), err error) {
+	r := &n.routing
+	while, cancel := bind(ctx, over)
+	leave, err = r.places.take(while, id)
+	cancel()
+	if err == nil || ctx.Err() != nil {
+		return leave, err
+	}
+	if !r.stay(id, 1, bytes) {
+		return nil, ErrBusy
+	}
+	defer r.stay(id, -1, -bytes)
+	return r.places.take(ctx, id)
+}
+
+// stay changes what waits of the writes whose callers have gone, and reports whether it may.
+func (r *routing) stay(id ID, count, bytes int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := r.left[id]
+	of.count, of.bytes = of.count+count, of.bytes+bytes
+	switch {
+	case count > 0 && (of.count > routeLeft || of.bytes > routeLeftBytes):
+		return false
+	case of.count == 0:
+		delete(r.left, id)
+		return true
+	case r.left == nil:
+		r.left = map[ID]leftWrites{}
+	}
+	r.left[id] = of
+	return true
 }
 
 // openRoute opens a stream to a peer.

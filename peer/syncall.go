@@ -3,16 +3,17 @@ package peer
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/syncd-io/syncd/internal/node"
 )
 
 // syncAll syncs several shards that the peer is to hold, too, one after the other; and where
-// the two share none, the list of members. The report is the sum of those that the peer
-// holds, and verified if each of them was.
+// the two share none, the list of members, which proves nothing about records. The report is
+// the sum of those that the peer holds, and verified if it holds all of them and each was.
 func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*shard) (sum Report, err error) {
 	if len(all) == 0 {
-		return ns.sync(ctx, nil, id, o)
+		return ns.syncMembers(ctx, id, o)
 	}
 	var failed, denied error
 	synced := 0
@@ -40,7 +41,28 @@ func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*s
 	if synced == 0 {
 		return Report{Namespace: ns.Name(), Peer: id.String()}, denied
 	}
+	if denied != nil {
+		sum.Verified = false
+		if failed == nil && !o.DryRun && o.Direction == Both {
+			failed = fmt.Errorf("sync %s with %s: %w: that node does not hold yet, or holds no more, a shard which its hosts are to hold; try again in a while", ns.Name(), id, ErrNotVerified)
+		}
+	}
 	return sum, failed
+}
+
+// syncMembers syncs the list of members with a peer that holds none of this node's shards.
+func (ns *Namespace) syncMembers(ctx context.Context, id ID, o SyncOptions) (Report, error) {
+	if o.DryRun {
+		report := Report{Namespace: ns.Name(), Peer: id.String()}
+		err := ns.core.MayCall(node.ID(id))
+		if err == nil {
+			err = fmt.Errorf("%w: that node holds no shard that this one holds, so that there is nothing to compare; syncd cluster shows the hosts", ErrInvalid)
+		}
+		return report, fmt.Errorf("diff %s with %s: %w", ns.Name(), id, err)
+	}
+	report, err := ns.sync(ctx, nil, id, o)
+	report.Verified = false // of the members' list, and not of records
+	return report, err
 }
 
 // added is the report of some shards with that of a further one.

@@ -134,7 +134,13 @@ func (set *Set) isHost(id ID) (host, known bool) {
 // shard, or one that says that it holds it; of a namespace without shards, any member.
 func (set *Set) With(id ID) bool {
 	host, _ := set.isHost(id)
-	if host {
+	return host || set.saidBy(id)
+}
+
+// saidBy reports whether a member says that it holds the set. A host that does not, yet,
+// begins the first sync itself once it does, and denies others' until then.
+func (set *Set) saidBy(id ID) bool {
+	if set.ns.rule == nil {
 		return true
 	}
 	h, said := (*set.ns.heldBy.Load())[id]

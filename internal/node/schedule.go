@@ -108,7 +108,7 @@ func (s *Schedule) partners(known func(ID) bool) []Turn {
 func (t *Turn) add(ns *Namespace) {
 	before := len(t.Sets)
 	for _, set := range ns.Sets() {
-		if set.With(t.Remote) {
+		if set.saidBy(t.Remote) {
 			t.Sets = append(t.Sets, set)
 		}
 	}

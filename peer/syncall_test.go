@@ -1,0 +1,84 @@
+package peer
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// A sync of several shards is verified only if the peer holds each of them, and one of the
+// list of members alone is not; a dry run of it is none.
+func TestSyncAllProvesWhatItCompares(t *testing.T) {
+	c := newShardCluster(t, 2, Config{NoPush: true})
+	c.settle(0, 1)
+	ns, other := c.spaces[0], c.spaces[1]
+	if r, err := ns.Sync(t.Context(), c.nodes[1].ID(), SyncOptions{}); err != nil || !r.Verified {
+		t.Fatalf("both hold all: %+v, %v", r, err)
+	}
+	for _, sh := range other.shards() {
+		if sh.set.Shard() == 3 {
+			sh.end() // it answers for this one no longer
+		}
+	}
+	if r, err := ns.Sync(t.Context(), c.nodes[1].ID(), SyncOptions{}); !errors.Is(err, ErrNotVerified) || r.Verified {
+		t.Errorf("the peer does not hold a shard: verified %t, %v", r.Verified, err)
+	}
+	if r, err := ns.Diff(t.Context(), c.nodes[1].ID(), SyncOptions{}); err != nil || r.Verified {
+		t.Errorf("the peer does not hold a shard: a diff is verified %t, %v", r.Verified, err)
+	}
+
+	c.join() // holds no shard before the next layout
+	if n := len(c.spaces[2].shards()); n != 0 {
+		t.Fatalf("the newcomer holds %d shards", n)
+	}
+	if r, err := c.spaces[2].Sync(t.Context(), c.nodes[0].ID(), SyncOptions{}); err != nil && !errors.Is(err, ErrRejected) || r.Verified {
+		t.Errorf("no shard is shared: verified %t, %v", r.Verified, err)
+	}
+	before := c.spaces[2].core.Members().Digest()
+	if err := ns.SetRole(t.Context(), c.nodes[1].ID(), RoleAdmin); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := c.spaces[2].Diff(t.Context(), c.nodes[0].ID(), SyncOptions{}); !errors.Is(err, ErrInvalid) || r.Verified {
+		t.Errorf("no shard is shared: a diff is verified %t, %v", r.Verified, err)
+	}
+	if c.spaces[2].core.Members().Digest() != before {
+		t.Error("a diff has changed the list of members")
+	}
+}
+
+// A node that is sure by itself is so, too, where all are asked.
+func TestLocateAllIsSure(t *testing.T) {
+	c := newShardCluster(t, 0, Config{NoPush: true})
+	c.kind = placement.Hash
+	c.join()
+	c.join()
+	c.settle(0, 1)
+	ns := c.spaces[0]
+	if _, err := ns.Put(t.Context(), []byte("key"), []byte("v")); err != nil { // here alone
+		t.Fatal(err)
+	}
+	for key, there := range map[string]bool{"key": true, "none": false} {
+		for _, all := range []bool{false, true} {
+			l, err := ns.Locate(t.Context(), []byte(key), all)
+			if err != nil || !l.Sure || (l.Record != nil) != there || !l.Here {
+				t.Errorf("%q, all %t: %+v, %v", key, all, l, err)
+			}
+		}
+	}
+}
+
+// A node syncs a shard with a member that is to hold it once that says that it does: no
+// member is asked for what it does not hold yet.
+func TestNoSyncBeforeTheShardIsThere(t *testing.T) {
+	c := newRoutedCluster(t, 5)
+	for i, metrics := range c.metrics[1:] { // the first one drops shards, which others may not have heard yet
+		families, err := metrics.Gather()
+		c.must(err)
+		for _, f := range families {
+			if n := f.GetMetric()[0].GetCounter().GetValue(); f.GetName() == "syncd_strangers_denied_total" && n != 0 {
+				t.Errorf("node %d has denied %v syncs", i+1, n)
+			}
+		}
+	}
+}
