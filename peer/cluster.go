@@ -66,7 +66,7 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	sh, err := ns.only()
+	sh, err := ns.only("ask each member itself")
 	if err != nil {
 		return nil, fmt.Errorf("ask how the members of %s are: %w", ns.Name(), err)
 	}

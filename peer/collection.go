@@ -106,6 +106,11 @@ func (ns *Namespace) tend() {
 		return
 	}
 	defer ns.tending.Unlock()
+	ns.tendLocked()
+}
+
+// tendLocked is tend; tending is held.
+func (ns *Namespace) tendLocked() {
 	if ns.enter("tend") != nil {
 		return // it is being closed
 	}

@@ -114,7 +114,7 @@ type Config struct {
 	Limits Limits
 
 	restoring bool // Restore opens the node to verify it
-	sharded   bool // the node keeps namespaces that are cut into shards: in tests, and to verify a restore
+	writers   bool // the node keeps namespaces of the placement writer: in tests, which choose the shard of each key, and to verify a restore
 }
 
 // DefaultWatchLog is what Config.WatchLog says.

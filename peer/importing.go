@@ -61,7 +61,7 @@ func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error]) (
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	sh, err := ns.only()
+	sh, err := ns.only("put the records one by one")
 	if err != nil {
 		return ImportResult{}, fmt.Errorf("import into %s: %w", ns.Name(), err)
 	}

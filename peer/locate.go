@@ -31,7 +31,7 @@ func ParseAck(s string) (Ack, error) {
 
 // Acks has a write to a namespace that is cut into shards acknowledged once so many hosts
 // hold it; without it, one. When its time is over first, the error is ErrUnconfirmed, and
-// says which hosts hold it: what is written there stays. In a namespace without shards it
+// says which hosts hold it, and the version is beside it: what is written there stays. In a namespace without shards it
 // is ErrInvalid: WaitFor waits for members there.
 func Acks(a Ack) PutOption { return func(d *node.Draft) { d.Ack = int(a) } }
 
@@ -41,7 +41,7 @@ func ack(d *node.Draft) route.Ack { return route.Ack(d.Ack) }
 // unsharded says what is wrong with a draft for a namespace without shards, or for a batch.
 func unsharded(d *node.Draft) error {
 	if d.Ack != 0 {
-		return fmt.Errorf("%w: a number of acknowledgements, of a batch or in a namespace that is not cut into shards: wait for members instead", ErrInvalid)
+		return fmt.Errorf("%w: a number of acknowledgements, of a batch or in a namespace that is not cut into shards: wait for members instead (put --wait)", ErrInvalid)
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ type Policy struct {
 	// MaxSkew is how far a version may be ahead of the receiver's clock.
 	// 0 means DefaultMaxSkew, which the namespace then has.
 	MaxSkew time.Duration
+	// Placement cuts the namespace into shards, of which each member holds some; nil: it
+	// is one, which all members hold.
+	Placement *Placement
 }
 
 // Namespace is a set of records that this node keeps equal with the other
@@ -190,7 +193,7 @@ func (ns *Namespace) Info() Info {
 		Name:     members.Name(),
 		ID:       hex.EncodeToString(ns.id[:]),
 		Role:     Role(members.Role(node.ID(ns.node.self.id))),
-		Policy:   Policy(members.Policy()),
+		Policy:   policyOf(ns.core),
 		Paused:   ns.core.Paused(),
 		Members:  len(members.Members()),
 		Verified: ns.lastProof().At,

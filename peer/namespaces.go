@@ -18,11 +18,15 @@ import (
 
 // CreateNamespace makes a namespace with a fresh secret; this node is its
 // first admin. The name is local: 1 to 64 letters, digits, '.', '_' or '-',
-// the first a letter or digit. ErrInvalid: it is another text. ErrExists: another
-// namespace has it.
+// the first a letter or digit. ErrInvalid: it is another text, or the placement is none that
+// there is. ErrExists: another namespace has it.
 func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Namespace, error) {
 	secret := n.core.NewSecret()
-	s, err := n.core.Found(secret, name, node.Policy(p))
+	rule, err := p.Placement.rule()
+	if err != nil {
+		return nil, fmt.Errorf("create namespace: %w", err)
+	}
+	s, err := n.core.FoundShards(secret, name, node.Policy{Unsigned: p.Unsigned, MaxSkew: p.MaxSkew}, rule)
 	if err != nil {
 		return nil, fmt.Errorf("create namespace: %w", err)
 	}
@@ -30,16 +34,26 @@ func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Nam
 		return nil, fmt.Errorf("create namespace %s: %w", name, ErrClosed)
 	}
 	defer n.gate.leave()
-	n.changing.Lock()
-	defer n.changing.Unlock()
-	if _, err := n.Namespace(name); !errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("create namespace %s: %w", name, ErrExists)
-	}
-	ns, err := n.addNamespace(ctx, secret, s)
+	ns, err := n.create(ctx, secret, s)
 	if err != nil {
 		return nil, fmt.Errorf("create namespace %s: %w", name, err)
 	}
+	if rule != nil { // the first layout, and the shards: what fails is logged, and done by the background
+		ns.tending.Lock()
+		defer ns.tending.Unlock()
+		ns.tendLocked()
+	}
 	return ns, nil
+}
+
+// create makes a namespace whose name is free.
+func (n *Node) create(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	if _, err := n.Namespace(s.Name); !errors.Is(err, ErrNotFound) {
+		return nil, ErrExists
+	}
+	return n.addNamespace(ctx, secret, s)
 }
 
 // addNamespace makes a namespace's folder and opens it; changing is held.

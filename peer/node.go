@@ -41,7 +41,7 @@ type Node struct {
 	book      *addressBook
 	damage    *damageBook
 	repairs   bool // damage is repaired by itself, and what is damaged kept aside first
-	sharded   bool // see Config
+	writers   bool // see Config
 	metrics   *metrics
 	core      *node.Node // decides
 	places    *syncPlaces
@@ -89,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		limits:  cfg.limits(),
 		store:   cfg.Store,
 		host:    cfg.Host,
-		sharded: cfg.sharded,
+		writers: cfg.writers,
 		gate:    newGate(),
 		closed:  make(chan struct{}),
 		byName:  map[string]*Namespace{},

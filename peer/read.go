@@ -71,7 +71,8 @@ func WithTombstones() ScanOption { return func(s *scan) { s.tombstones = true } 
 
 // Scan yields the records whose keys begin with prefix, by key, as they were
 // when it began; an error ends it. While the loop runs the namespace cannot
-// finish closing: do not close it, or the node, inside the loop.
+// finish closing: do not close it, or the node, inside the loop. A namespace that is cut
+// into shards can be scanned where this node holds all of them; otherwise: ErrInvalid.
 func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOption) iter.Seq2[dbadapter.Record, error] {
 	var s scan
 	for _, o := range options {
@@ -85,6 +86,10 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
+		if err := ns.all(); err != nil {
+			yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
+			return
+		}
 		var all []iter.Seq2[dbadapter.Hashed, error]
 		for _, sh := range ns.shards() {
 			all = append(all, sh.scan(ctx, prefix, &s))

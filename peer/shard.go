@@ -79,7 +79,7 @@ func (ns *Namespace) life(sh *shard) context.Context {
 // shardOf is the shard that a key belongs to; ErrNotFound: this node does not hold it.
 func (ns *Namespace) shardOf(key []byte) (*shard, error) {
 	if ns.core.Rule() == nil {
-		return ns.only()
+		return ns.shards()[0], nil
 	}
 	return ns.numbered(ns.core.Home(key))
 }
@@ -91,16 +91,36 @@ func (ns *Namespace) numbered(number placement.Shard) (*shard, error) {
 			return sh, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: this node does not hold shard %d", ErrNotFound, number)
+	return nil, fmt.Errorf("%w: this node does not hold shard %d: go to a host of it, which locate names", ErrNotFound, number)
 }
 
-// only is the shard of a namespace that has one.
-func (ns *Namespace) only() (*shard, error) {
-	all := ns.shards()
-	if len(all) != 1 {
-		return nil, fmt.Errorf("%w: the namespace has %d shards here", ErrInvalid, len(all))
+// errShards is for what this version does in namespaces of one shard alone.
+var errShards = fmt.Errorf("%w: this version does not do that in a namespace that is cut into shards", ErrInvalid)
+
+// only is the shard of a namespace that is not cut into shards; instead is what to do in
+// another one.
+func (ns *Namespace) only(instead string) (*shard, error) {
+	if ns.core.Rule() != nil {
+		return nil, fmt.Errorf("%w: %s", errShards, instead)
 	}
-	return all[0], nil
+	return ns.shards()[0], nil
+}
+
+// all says why what this node holds is not all that the namespace holds, or nil.
+func (ns *Namespace) all() error {
+	rule, settled := ns.core.Rule(), 0
+	if rule == nil {
+		return nil
+	}
+	for _, sh := range ns.shards() {
+		if sh.set.Settled() {
+			settled++
+		}
+	}
+	if settled < rule.Shards {
+		return fmt.Errorf("%w: this node is sure of what %d of the %d shards hold, and this version reads no other ones in order: read single keys", ErrInvalid, settled, rule.Shards)
+	}
+	return nil
 }
 
 // shard is that of a set; nil where it is being opened, or is closed.

@@ -235,8 +235,9 @@ func TestBatchIsOfOneShard(t *testing.T) {
 	}
 }
 
-// A node that is not made for shards keeps no namespace that is cut into them.
-func TestShardsAreRefused(t *testing.T) {
+// A namespace of the placement writer, which a newer program has made, is neither joined nor
+// opened.
+func TestWriterIsRefused(t *testing.T) {
 	c := newShardCluster(t, 1, Config{})
 	ticket, err := c.spaces[0].Invite(t.Context(), InviteOptions{})
 	if err != nil {
@@ -249,7 +250,7 @@ func TestShardsAreRefused(t *testing.T) {
 	if err := c.nodes[0].Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.config[0].sharded = false
+	c.config[0].writers = false
 	if _, err := Open(t.Context(), c.config[0]); !errors.Is(err, dbadapter.ErrFormat) {
 		t.Errorf("it opens the folder: %v", err)
 	}

@@ -66,7 +66,7 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	if err != nil {
 		return fail(Waited{}, err)
 	}
-	sh, err := ns.only()
+	sh, err := ns.only(insteadOfWait)
 	var about *wire.AskKey // nil: everything
 	if err == nil && o.Key != nil {
 		sh, about, err = ns.versionQuestion(o.Key, o.Version)
@@ -103,9 +103,16 @@ func (ns *Namespace) WaitFor(ctx context.Context, key []byte, v dbadapter.Versio
 	return ns.Wait(ctx, WaitOptions{Key: key, Version: v, Count: members})
 }
 
+// insteadOfWait is what there is in a namespace that is cut into shards.
+const insteadOfWait = "let the write itself wait for hosts of its shard (put --ack)"
+
 // MayWait says what forbids a wait for so many members, before anything is written.
 func (ns *Namespace) MayWait(members int) error {
-	if _, err := ns.core.NewAwaiting(nil, members); err != nil {
+	_, err := ns.core.NewAwaiting(nil, members)
+	if err == nil {
+		_, err = ns.only(insteadOfWait)
+	}
+	if err != nil {
 		return fmt.Errorf("wait in %s: %w", ns.Name(), err)
 	}
 	return nil

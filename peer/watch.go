@@ -97,7 +97,7 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 		return "", err
 	}
 	defer ns.gate.leave()
-	sh, err := ns.only()
+	sh, err := ns.only("read the keys that are needed again and again")
 	if err != nil {
 		return "", err
 	}
@@ -122,7 +122,7 @@ func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchO
 		option(&o)
 	}
 	return func(yield func(Event, error) bool) {
-		sh, err := ns.only()
+		sh, err := ns.only("read the keys that are needed again and again")
 		if err == nil {
 			err = sh.watch(ctx, cursor, &o, func(e *node.Watched) bool { return yield(eventOf(e), nil) })
 		}

@@ -90,7 +90,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	}
 	if len(peers) == 0 {
 		for _, m := range ns.core.Members().Members() {
-			if id := ID(m.ID); id != ns.node.self.id {
+			if id := ID(m.ID); id != ns.node.self.id && sh.set.With(m.ID) {
 				peers = append(peers, id)
 			}
 		}

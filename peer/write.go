@@ -59,8 +59,10 @@ func (ns *Namespace) Delete(ctx context.Context, key []byte, options ...PutOptio
 
 // DeleteIf replaces a record by a tombstone if it has exactly the given
 // version; otherwise it fails with ErrConflict.
-func (ns *Namespace) DeleteIf(ctx context.Context, key []byte, held dbadapter.Version) (dbadapter.Version, error) {
-	return ns.writeOne(ctx, "delete", node.Draft{Record: dbadapter.Record{Key: key, Deleted: true}, If: &held})
+func (ns *Namespace) DeleteIf(ctx context.Context, key []byte, held dbadapter.Version, options ...PutOption) (dbadapter.Version, error) {
+	d := draft(key, nil, &held, options)
+	d.Record.Deleted = true
+	return ns.writeOne(ctx, "delete", d)
 }
 
 // Batch collects writes that are committed together.

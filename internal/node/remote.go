@@ -166,6 +166,8 @@ func (r *Remote) check(remote ID, record *dbadapter.Record) error {
 	}
 	writer, why := r.view.examine(r.ns.Members(), remote, r.ns.node.Now(), record)
 	switch {
+	case why != nil && why.reason == wire.ReasonWriter:
+		return fmt.Errorf("%w: %w", ErrDenied, why.err) // by this node's list, which may be the older one
 	case why != nil:
 		return why.err
 	case writer != "" && !r.view.signed(writer, record):

@@ -10,6 +10,8 @@ import (
 type Policy struct {
 	Signed  bool   `json:"signed" doc:"each record carries its writer's signature"`
 	MaxSkew string `json:"max_skew" doc:"how far a version may be ahead of the receiver's clock"`
+	// Placement is absent where the namespace is one shard.
+	Placement *Placement `json:"placement,omitempty" doc:"how the namespace is cut into shards; absent: it is one, which all members hold"`
 }
 
 // Namespace describes a namespace of this node.
@@ -56,7 +58,7 @@ func NamespaceOf(i peer.Info) Namespace {
 	out := Namespace{
 		Ahead: ahead, Lost: LostOf(i.Lost), Damage: DamageOf(i.Damage), Declined: declined, Silent: holdingsOf(i.Silent), Twins: []Twin{},
 		Name: i.Name, ID: i.ID, Role: i.Role.String(), Paused: i.Paused,
-		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String()},
+		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String(), Placement: placementOf(i.Policy.Placement)},
 		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock, Verified: i.Verified,
 	}
 	out.membership(&i)
@@ -98,6 +100,8 @@ type NewNamespace struct {
 	Name     string `json:"name" doc:"1 to 64 letters, digits, '.', '_' or '-'"`
 	Unsigned bool   `json:"unsigned,omitempty" doc:"without signatures: its members trust one another not to forge"`
 	MaxSkew  string `json:"max_skew,omitempty" doc:"how far a version may be ahead of the receiver's clock; default 5m"`
+
+	Placement *Placement `json:"placement,omitempty" doc:"how the namespace is cut into shards; default: it is one, which all members hold"`
 }
 
 // Invitation asks for a ticket.

@@ -57,6 +57,7 @@ type root struct {
 	Import     importCmd     `cmd:"" group:"records" help:"Write records from JSON lines."`
 	Export     exportCmd     `cmd:"" group:"records" help:"Print all records as JSON lines."`
 	Why        whyCmd        `cmd:"" group:"sync" help:"Say why a key is, or is not, the same at the other members."`
+	Locate     locateCmd     `cmd:"" group:"sync" help:"Say which members hold a key of a namespace of shards."`
 	Wait       waitCmd       `cmd:"" group:"sync" help:"Wait until the other members hold what this node holds."`
 	Sync       syncCmd       `cmd:"" group:"sync" help:"Make this node's records and a peer's equal."`
 	Pause      pauseCmd      `cmd:"" group:"sync" help:"Take a namespace out of all syncs on this node."`

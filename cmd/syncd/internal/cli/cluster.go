@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
+	"github.com/syncd-io/syncd/peer"
 )
 
 // cluster shows how the members of a namespace are, or those of all.
@@ -29,6 +31,10 @@ func (c statusCmd) cluster(ctx context.Context, a *app, daemon *client.Client) e
 	out := []api.NamespaceStatus{}
 	for _, name := range names {
 		st, err := daemon.Cluster(ctx, name, c.Within)
+		if c.NS == "" && errors.Is(err, peer.ErrInvalid) { // not there in this namespace: the others are shown
+			a.remark("%s", err)
+			continue
+		}
 		if err != nil {
 			return attempt(err, "status of the members of %q", name)
 		}

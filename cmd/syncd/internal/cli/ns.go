@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
 type nsCmd struct {
@@ -14,24 +17,64 @@ type nsCmd struct {
 	Ls     nsLsCmd     `cmd:"" help:"List the namespaces of this node."`
 	Rm     nsRmCmd     `cmd:"" help:"Delete a namespace from this node; the other members keep theirs."`
 	Policy nsPolicyCmd `cmd:"" help:"Show what the members of a namespace agree on."`
+	Layout nsLayoutCmd `cmd:"" help:"Show which members hold each shard of a namespace."`
 }
 
 type nsCreateCmd struct {
 	Name     string        `arg:"" help:"1 to 64 letters, digits, '.', '_' or '-'; the name is local to this node."`
 	Unsigned bool          `help:"Without signatures, for members that trust one another not to forge."`
 	MaxSkew  time.Duration `help:"How far a version may be ahead of the receiver's clock." default:"5m"`
+
+	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash or prefix." placeholder:"KIND"`
+	Shards    *int     `help:"With --placement: how many shards, a power of two from 2 to 4096; 32 without it." placeholder:"N"`
+	Replicas  *int     `help:"With --placement: how many members are to hold each shard, 1 to 16; 2 without it." placeholder:"N"`
+	Prefix    []string `help:"With --placement prefix: keys that begin with PREFIX belong to that shard, the first of which is 0; once for each prefix." placeholder:"PREFIX=SHARD" sep:"none"`
+}
+
+// placement is how the namespace is to be cut; nil: it is one shard.
+func (c *nsCreateCmd) placement() (*api.Placement, error) {
+	if c.Placement == "" {
+		if c.Shards != nil || c.Replicas != nil || len(c.Prefix) > 0 {
+			return nil, problem.Usage("--shards, --replicas and --prefix need --placement hash or --placement prefix")
+		}
+		return nil, nil
+	}
+	p := &api.Placement{Kind: c.Placement, Shards: 32, Replicas: 2}
+	if c.Shards != nil {
+		p.Shards = *c.Shards
+	}
+	if c.Replicas != nil {
+		p.Replicas = *c.Replicas
+	}
+	for _, line := range c.Prefix {
+		at := strings.LastIndexByte(line, '=')
+		shard, err := strconv.Atoi(line[at+1:])
+		if at < 1 || err != nil {
+			return nil, problem.Usage("--prefix %s: want PREFIX=SHARD, such as debian/=3", line)
+		}
+		p.Prefixes = append(p.Prefixes, api.PrefixShardOf([]byte(line[:at]), shard))
+	}
+	return p, nil
 }
 
 func (nsCreateCmd) Help() string {
-	return `The policy (signatures, skew) is fixed when the namespace is made.
+	return `The policy (signatures, skew) and the placement (shards) are fixed when the namespace is made.
 
-Example:
-    syncd ns create notes`
+Without --placement all members hold all records. With it, each shard is held by as many members as --replicas says, any member reads and writes all keys, and shards move by themselves when members come and go: ns layout shows where they are.
+
+Examples:
+    syncd ns create notes
+    syncd ns create packages --placement hash --shards 32 --replicas 2
+    syncd ns create releases --placement prefix --shards 4 --prefix stable/=0 --prefix testing/=1`
 }
 
 // Run makes the namespace.
 func (c nsCreateCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
-	ns, err := daemon.CreateNamespace(ctx, api.NewNamespace{Name: c.Name, Unsigned: c.Unsigned, MaxSkew: c.MaxSkew.String()})
+	placement, err := c.placement()
+	if err != nil {
+		return err
+	}
+	ns, err := daemon.CreateNamespace(ctx, api.NewNamespace{Name: c.Name, Unsigned: c.Unsigned, MaxSkew: c.MaxSkew.String(), Placement: placement})
 	if err != nil {
 		return attempt(err, "create namespace %q", c.Name)
 	}
@@ -115,6 +158,33 @@ func (c nsPolicyCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 	t := a.table("", "")
 	t.row("signed", signed)
 	t.row("max skew", ns.Policy.MaxSkew)
+	if p := ns.Policy.Placement; p != nil {
+		t.row("placement", fmt.Sprintf("%s, %d shards of %s", p.Kind, p.Shards, countOf(p.Replicas, "replica")))
+		for _, one := range p.Prefixes {
+			t.row("prefix "+show(one.Bytes()), fmt.Sprintf("shard %d", one.Shard))
+		}
+	}
+	return t.print()
+}
+
+type nsLayoutCmd struct {
+	NS string `arg:"" name:"ns" help:"The namespace's name."`
+}
+
+// Run shows the hosts of each shard.
+func (c nsLayoutCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
+	l, err := daemon.Layout(ctx, c.NS)
+	if err != nil {
+		return attempt(err, "layout of namespace %q", c.NS)
+	}
+	if a.json() {
+		return a.printJSON(l)
+	}
+	a.remark("epoch %d, stated by %s at %s", l.Epoch, l.By, l.At.Format(time.RFC3339))
+	t := a.table("SHARD", "HOSTS")
+	for shard, hosts := range l.Hosts {
+		t.row(strconv.Itoa(shard), strings.Join(hosts, " "))
+	}
 	return t.print()
 }
 

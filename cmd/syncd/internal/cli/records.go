@@ -59,6 +59,7 @@ type putCmd struct {
 	IfAbsent bool           `help:"Only if there is no record, not even a deleted or expired one." xor:"if"`
 	TTL      *time.Duration `name:"ttl" help:"The record expires after this time, such as 90s or 720h; at most 100 years. From then on it reads as absent, on each node by that node's clock." placeholder:"D"`
 	Wait     int            `help:"Answer once so many other members hold the record durably, too. When --timeout is over first, the record stays written, and the exit code is 8." placeholder:"N"`
+	Ack      string         `help:"In a namespace of shards: answer once so many hosts of the key's shard hold the record durably: a number, majority, or all. Without it, one. When --timeout is over first, or 10 seconds, what is written stays, and the exit code is 8." placeholder:"N"`
 	condition
 }
 
@@ -93,8 +94,8 @@ func (c putCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if c.Wait < 0 {
 		return problem.Usage("--wait %d: want a number of members", c.Wait)
 	}
-	o := client.PutOptions{TTL: ttl, Wait: c.Wait}
-	if c.Wait > 0 {
+	o := client.PutOptions{TTL: ttl, Wait: c.Wait, Ack: c.Ack}
+	if c.Wait > 0 || c.Ack != "" {
 		var cancel context.CancelFunc
 		ctx, cancel = a.leaveTime(ctx, &o.Timeout)
 		defer cancel()
@@ -124,7 +125,7 @@ type getCmd struct{ keyArg }
 
 func (getCmd) Help() string {
 	return `Prints the value's bytes and nothing else. With -o json, key, value (or value64, base64 where it is not UTF-8), version, and expires if the record does.
-A key that is not there, was deleted or has expired, is exit code 4.
+A key that is not there, was deleted or has expired, is exit code 4. In a namespace of shards the hosts of the key's shard are asked; where none that can be sure answers, it says so on standard error (with -o json, in unsure), and the value may be an old one; exit code 5 if it has found none.
 
 Examples:
     syncd get notes greeting
@@ -139,6 +140,7 @@ type recordJSON struct {
 	Value64 []byte  `json:"value64,omitempty"`
 	Version string  `json:"version"`
 	Expires string  `json:"expires,omitempty"`
+	Unsure  string  `json:"unsure,omitempty"`
 }
 
 // Run prints the value.
@@ -151,11 +153,14 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return attempt(err, "get %s from %q", show(key), c.NS)
 	}
+	if value.Unsure != "" {
+		a.remark("not sure: %s", value.Unsure)
+	}
 	if !a.json() {
 		_, err = a.stdout.Write(value.Bytes)
 		return err
 	}
-	out := recordJSON{Key: api.KeyOf(key), Version: value.Version, Expires: value.Expires}
+	out := recordJSON{Key: api.KeyOf(key), Version: value.Version, Expires: value.Expires, Unsure: value.Unsure}
 	if utf8.Valid(value.Bytes) {
 		s := string(value.Bytes)
 		out.Value = &s
@@ -167,6 +172,7 @@ func (c getCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 
 type delCmd struct {
 	keyArg
+	Ack string `help:"As in put." placeholder:"N"`
 	condition
 }
 
@@ -188,7 +194,7 @@ func (c delCmd) Run(ctx context.Context, a *app, daemon *client.Client) error {
 	if err != nil {
 		return err
 	}
-	version, err := daemon.Delete(ctx, c.NS, key, cond)
+	version, err := daemon.Delete(ctx, c.NS, key, c.Ack, cond)
 	if err != nil {
 		return attempt(err, "delete %s from %q", show(key), c.NS)
 	}

@@ -42,6 +42,13 @@ func (c *Client) DropNamespace(ctx context.Context, ns string) error {
 	return c.call(ctx, http.MethodDelete, api.NamespacePath(ns), nil, nil, nil)
 }
 
+// Layout says which members hold each shard of a namespace.
+func (c *Client) Layout(ctx context.Context, ns string) (api.Layout, error) {
+	var out api.Layout
+	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/layout", nil, nil, &out)
+	return out, err
+}
+
 // NamespaceStatus describes a namespace and its members.
 func (c *Client) NamespaceStatus(ctx context.Context, ns string) (api.NamespaceStatus, error) {
 	var out api.NamespaceStatus

@@ -21,6 +21,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/endpoint"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/peer"
 )
 
 // dialTimeout bounds connecting to the daemon, which is on this machine.
@@ -176,6 +177,9 @@ type PutOptions struct {
 	// Timeout, if not empty, for how long it waits for them.
 	Wait    int
 	Timeout string
+	// Ack, if not empty, is how many hosts of the key's shard are to hold the record: a
+	// number, majority or all.
+	Ack string
 }
 
 // Put writes a value and returns its version, also beside peer.ErrUnconfirmed.
@@ -193,16 +197,23 @@ func (c *Client) Put(ctx context.Context, ns string, key []byte, value io.Reader
 			r.query.Set("timeout", o.Timeout)
 		}
 	}
+	if o.Ack != "" {
+		r.query.Set("ack", o.Ack)
+	}
 	version, err := c.write(ctx, r)
-	if p, ok := errors.AsType[*problem.Problem](err); ok && p.Waited != nil {
+	if p, ok := errors.AsType[*problem.Problem](err); ok && errors.Is(p, peer.ErrUnconfirmed) {
 		version = p.Version
 	}
 	return version, err
 }
 
-// Delete makes a record a tombstone and returns its version.
-func (c *Client) Delete(ctx context.Context, ns string, key []byte, cond Condition) (string, error) {
-	return c.write(ctx, request{method: http.MethodDelete, path: api.KeyPath(ns, key), header: cond.header()})
+// Delete makes a record a tombstone and returns its version. ack is as in PutOptions.
+func (c *Client) Delete(ctx context.Context, ns string, key []byte, ack string, cond Condition) (string, error) {
+	r := request{method: http.MethodDelete, path: api.KeyPath(ns, key), header: cond.header()}
+	if ack != "" {
+		r.query = url.Values{"ack": {ack}}
+	}
+	return c.write(ctx, r)
 }
 
 func (c *Client) write(ctx context.Context, r request) (string, error) {
@@ -219,6 +230,8 @@ type Value struct {
 	Bytes   []byte
 	Version string
 	Expires string // RFC 3339; empty for never
+	// Unsure, if not empty, says why the value may be an old one.
+	Unsure string
 }
 
 // Get reads a value.
@@ -228,7 +241,7 @@ func (c *Client) Get(ctx context.Context, ns string, key []byte) (Value, error) 
 		return Value{}, err
 	}
 	defer func() { _ = resp.Body.Close() }() // read only
-	v := Value{Version: strings.Trim(resp.Header.Get("ETag"), `"`), Expires: resp.Header.Get("Syncd-Expires")}
+	v := Value{Version: strings.Trim(resp.Header.Get("ETag"), `"`), Expires: resp.Header.Get("Syncd-Expires"), Unsure: resp.Header.Get("Syncd-Unsure")}
 	if v.Bytes, err = io.ReadAll(resp.Body); err != nil {
 		return Value{}, fmt.Errorf("reading the value: %w", err)
 	}

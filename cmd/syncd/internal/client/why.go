@@ -32,3 +32,14 @@ func (c *Client) Wait(ctx context.Context, ns string, in api.WaitRequest) (api.W
 	}
 	return out, err
 }
+
+// Locate says which members hold a key of a namespace of shards.
+func (c *Client) Locate(ctx context.Context, ns string, key []byte, all bool) (api.Located, error) {
+	var out api.Located
+	q := url.Values{}
+	if all {
+		q.Set("all", "true")
+	}
+	err := c.call(ctx, http.MethodGet, api.NamespacePath(ns)+"/locate64/"+base64.RawURLEncoding.EncodeToString(key), q, nil, &out)
+	return out, err
+}

@@ -9,7 +9,7 @@ import (
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
 )
 
-// splitKeyPath cuts an escaped path /v1/ns/{ns}/keys/{key}, or /why/{key}, in two: the
+// splitKeyPath cuts an escaped path /v1/ns/{ns}/keys/{key}, /why/{key} or /locate/{key}, in two: the
 // part up to the key, still escaped, and the key's bytes. ok is false for all
 // other paths.
 func splitKeyPath(escaped string) (head string, key []byte, ok bool, err error) {
@@ -25,18 +25,22 @@ func splitKeyPath(escaped string) (head string, key []byte, ok bool, err error) 
 	if !ok || last == "" {
 		return "", nil, false, nil
 	}
-	head = "/v1/ns/" + ns + "/keys/"
-	if kind == "why" || kind == "why64" {
+	switch kind {
+	case "keys", "key64":
+		head = "/v1/ns/" + ns + "/keys/"
+	case "why", "why64":
 		head = "/v1/ns/" + ns + "/why/"
+	case "locate", "locate64":
+		head = "/v1/ns/" + ns + "/locate/"
 	}
 	switch kind {
-	case "keys", "why":
+	case "keys", "why", "locate":
 		s, err := url.PathUnescape(last)
 		if err != nil {
 			return "", nil, true, problem.Usage("the key in %s: %w", escaped, err)
 		}
 		return head, []byte(s), true, nil
-	case "key64", "why64":
+	case "key64", "why64", "locate64":
 		key, err := base64.RawURLEncoding.Strict().DecodeString(last)
 		if err != nil {
 			return "", nil, true, problem.Usage("the key in %s: %w (URL-safe alphabet, no padding)", escaped, err)

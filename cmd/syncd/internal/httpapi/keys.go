@@ -90,6 +90,7 @@ type getInput struct {
 type delInput struct {
 	RecordParams
 	WriteCondition
+	Ack string `query:"ack" doc:"as in a put"`
 }
 
 type putInput struct {
@@ -98,7 +99,8 @@ type putInput struct {
 	IfNoneMatch string `header:"If-None-Match" doc:"* demands that there is no record, not even a deleted or expired one"`
 	TTL         string `query:"ttl" doc:"after which time the record expires, such as 90s or 720h; at most 100 years; without it, never"`
 	Wait        int    `query:"wait" minimum:"0" doc:"answer once so many other members hold the record durably"`
-	Timeout     string `query:"timeout" doc:"for how long to wait for them, such as 5s; without it, as long as the request lasts"`
+	Timeout     string `query:"timeout" doc:"for how long to wait for them, or for ack, such as 5s; without it, as long as the request lasts, and for ack 10s at most"`
+	Ack         string `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of the key's shard must hold the record durably: a number, majority, or all; without it, 1. Status 504, unconfirmed, where fewer do in time: the record stays written"`
 	RawRequest
 }
 
@@ -114,6 +116,7 @@ type valueOutput struct {
 	Modified    string `header:"Last-Modified"`
 	Expires     string `header:"Expires"`
 	ExpiresAt   string `header:"Syncd-Expires"`
+	Unsure      string `header:"Syncd-Unsure"`
 	Body        []byte
 }
 
@@ -149,7 +152,7 @@ func (s *server) registerKeys() {
 		OperationID: "get", Method: http.MethodGet, Path: path, Summary: "Read a value",
 		Description: "404: there is no such key. 410: it was deleted, and the ETag is the version of the tombstone; or it has expired by the daemon's clock, and the ETag is its version.",
 		Responses: map[string]*huma.Response{
-			"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when", Content: octets},
+			"200": {Description: "The value; the ETag is its version. Of a record that expires, the headers Expires and Syncd-Expires (RFC 3339, to the millisecond) say when. The header Syncd-Unsure is there where no host that can be sure has answered: the value may be an old one", Content: octets},
 			"304": {Description: "The value is that of one of the ETags in If-None-Match"},
 		},
 	}, s.get)
@@ -173,6 +176,10 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 		return nil, err
 	}
 	rec, err := ns.Get(ctx, key)
+	unsure := ""
+	if at := api.ExpiryOf(&rec); errors.Is(err, peer.ErrUnsure) && !rec.Version.IsZero() && !rec.Deleted && (at.IsZero() || time.Now().Before(at)) {
+		unsure, err = err.Error(), nil
+	}
 	if absent(err) {
 		// With the version, for a conditional write over it.
 		p := *problem.From(err)
@@ -194,6 +201,7 @@ func (s *server) get(ctx context.Context, in *getInput) (*valueOutput, error) {
 		ETag:        etag(rec.Version),
 		Modified:    rec.Version.Clock.Time().Format(http.TimeFormat),
 		Body:        rec.Value,
+		Unsure:      unsure,
 	}
 	if at := api.ExpiryOf(&rec); !at.IsZero() {
 		out.Expires, out.ExpiresAt = at.Format(http.TimeFormat), at.Format(time.RFC3339Nano)
@@ -219,6 +227,10 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	if err != nil {
 		return nil, err
 	}
+	options, err := options(ttl, in.Ack)
+	if err != nil {
+		return nil, err
+	}
 	if in.Wait > 0 {
 		if err := ns.MayWait(in.Wait); err != nil { // before anything is written
 			return nil, fail(err)
@@ -232,6 +244,11 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	case err != nil:
 		return nil, fail(problem.Usage("reading the value: %w", err))
 	}
+	if in.Ack != "" && timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
 	var v dbadapter.Version
 	switch {
 	case in.IfMatch != "" && in.IfNoneMatch != "":
@@ -239,12 +256,12 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	case in.IfNoneMatch != "" && in.IfNoneMatch != "*":
 		return nil, fail(problem.Usage("If-None-Match: only * is understood in a write"))
 	case in.IfNoneMatch == "*":
-		v, err = ns.PutIf(ctx, key, value, dbadapter.Version{}, peer.TTL(ttl))
+		v, err = ns.PutIf(ctx, key, value, dbadapter.Version{}, options...)
 	case in.IfMatch == "":
-		v, err = ns.Put(ctx, key, value, peer.TTL(ttl))
+		v, err = ns.Put(ctx, key, value, options...)
 	default:
 		v, err = s.ifMatch(ctx, ns, key, in.IfMatch, func(held dbadapter.Version) (dbadapter.Version, error) {
-			return ns.PutIf(ctx, key, value, held, peer.TTL(ttl))
+			return ns.PutIf(ctx, key, value, held, options...)
 		})
 	}
 	if err == nil && in.Wait > 0 {
@@ -255,17 +272,36 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 	return written(ctx, ns, key, v, err)
 }
 
+// options are those of a write.
+func options(ttl time.Duration, ack string) (all []peer.PutOption, err error) {
+	if ttl != 0 {
+		all = append(all, peer.TTL(ttl))
+	}
+	if ack == "" {
+		return all, nil
+	}
+	a, err := peer.ParseAck(ack)
+	if err != nil {
+		return nil, fail(err)
+	}
+	return append(all, peer.Acks(a)), nil
+}
+
 func (s *server) del(ctx context.Context, in *delInput) (*versionOutput, error) {
 	ns, key, err := s.record(&in.RecordParams)
 	if err != nil {
 		return nil, err
 	}
+	options, err := options(0, in.Ack)
+	if err != nil {
+		return nil, err
+	}
 	var v dbadapter.Version
 	if in.IfMatch == "" {
-		v, err = ns.Delete(ctx, key)
+		v, err = ns.Delete(ctx, key, options...)
 	} else {
 		v, err = s.ifMatch(ctx, ns, key, in.IfMatch, func(held dbadapter.Version) (dbadapter.Version, error) {
-			return ns.DeleteIf(ctx, key, held)
+			return ns.DeleteIf(ctx, key, held, options...)
 		})
 	}
 	return written(ctx, ns, key, v, err)
@@ -278,6 +314,9 @@ func written(ctx context.Context, ns *peer.Namespace, key []byte, v dbadapter.Ve
 		return &versionOutput{etag(v), api.Version{Version: v.String()}}, nil
 	}
 	p := *problem.From(fail(err))
+	if errors.Is(err, peer.ErrUnconfirmed) {
+		p.Version = v.String()
+	}
 	if !errors.Is(err, peer.ErrConflict) && !absent(err) {
 		return nil, &p
 	}

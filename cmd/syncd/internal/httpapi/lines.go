@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -151,7 +152,13 @@ func (s *server) exportLines(ctx context.Context, in *exportInput) (*huma.Stream
 	}
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		h.SetHeader("Content-Type", linesType)
-		if err := writeLines(h.BodyWriter(), ns.Scan(ctx, []byte(in.Prefix), options...), in.Versions); err != nil {
+		begun, err := writeLines(h.BodyWriter(), ns.Scan(ctx, []byte(in.Prefix), options...), in.Versions)
+		if err != nil && !begun {
+			p := problem.From(fail(err))
+			h.SetStatus(p.Status)
+			h.SetHeader("Content-Type", p.ContentType("application/json"))
+			_ = json.NewEncoder(h.BodyWriter()).Encode(p) // the client is gone
+		} else if err != nil {
 			s.Logger.Warn("export broke off", slog.String("namespace", in.NS), slog.Any("error", err))
 			// The status has gone out; only a cut connection tells the client.
 			panic(http.ErrAbortHandler)
@@ -159,25 +166,27 @@ func (s *server) exportLines(ctx context.Context, in *exportInput) (*huma.Stream
 	}}, nil
 }
 
-// writeLines writes records in whole lines.
-func writeLines(w io.Writer, records iter.Seq2[dbadapter.Record, error], versions bool) error {
+// writeLines writes records in whole lines. An error before the first of them has gone out
+// can be answered.
+func writeLines(w io.Writer, records iter.Seq2[dbadapter.Record, error], versions bool) (begun bool, err error) {
 	const chunk = 64 << 10
 	var buf []byte
 	for rec, err := range records {
 		if err != nil {
-			return err
+			return begun, err
 		}
 		e := entryOf(&rec, versions)
 		if buf = jsonlines.Append(buf, &e); len(buf) < chunk {
 			continue
 		}
+		begun = true
 		if _, err := w.Write(buf); err != nil {
-			return err
+			return begun, err
 		}
 		buf = buf[:0]
 	}
-	_, err := w.Write(buf)
-	return err
+	_, err = w.Write(buf)
+	return true, err
 }
 
 // entryOf is the line of a record. A record that came with its time, from a

@@ -54,6 +54,13 @@ func (s *server) registerNamespaces() {
 		Summary: "A namespace, its members and what was refused; with cluster, how all members are",
 	}, s.namespaceStatus)
 	huma.Register(s.api, huma.Operation{
+		OperationID: "layout", Method: http.MethodGet, Path: "/v1/ns/{ns}/layout",
+		Summary: "Which members hold each shard of a namespace",
+	}, ofNamespace(s, func(_ context.Context, ns *peer.Namespace) (api.Layout, error) {
+		l, err := ns.Layout()
+		return api.LayoutOf(&l), err
+	}))
+	huma.Register(s.api, huma.Operation{
 		OperationID: "invite", Method: http.MethodPost, Path: "/v1/invites",
 		Summary: "Make a ticket with which nodes can join a namespace", BodyReadTimeout: -1,
 	}, s.invite)
@@ -93,7 +100,7 @@ func (s *server) createNamespace(ctx context.Context, in *newNamespaceInput) (*n
 	if err != nil {
 		return nil, err
 	}
-	ns, err := s.Node.CreateNamespace(ctx, in.Body.Name, peer.Policy{Unsigned: in.Body.Unsigned, MaxSkew: skew})
+	ns, err := s.Node.CreateNamespace(ctx, in.Body.Name, peer.Policy{Unsigned: in.Body.Unsigned, MaxSkew: skew, Placement: in.Body.Placement.Peer()})
 	if err != nil {
 		return nil, fail(err)
 	}

@@ -34,6 +34,11 @@ func (s *server) registerWhy() {
 		Description: "Asks them at once. A peer that does not answer within 15 s is unknown, and the cause says why.",
 	}, s.why)
 	huma.Register(s.api, huma.Operation{
+		OperationID: "locate", Method: http.MethodGet, Path: "/v1/ns/{ns}/locate/{key}",
+		Summary:     "Which members hold a key of a namespace that is cut into shards",
+		Description: "Looks the key up as a read does, or at all members that may hold it, and tells what was asked and what each has said.",
+	}, s.locate)
+	huma.Register(s.api, huma.Operation{
 		OperationID: "wait", Method: http.MethodPost, Path: "/v1/ns/{ns}/wait",
 		Summary:     "Wait until members hold what this node holds, or a version of a key",
 		Description: "504 (unconfirmed): the time was over first; waited says which members hold it, and what the others said.",

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/syncd-io/syncd/peer"
+)
+
+// Placement says how a namespace is cut into shards.
+type Placement struct {
+	Kind     string        `json:"kind" doc:"what says which shard a key belongs to: hash, a hash of it, or prefix, the longest of its prefixes that the table has, and the hash of a key without one"`
+	Shards   int           `json:"shards" doc:"a power of two from 2 to 4096"`
+	Replicas int           `json:"replicas" doc:"how many members are to hold each shard, 1 to 16"`
+	Prefixes []PrefixShard `json:"prefixes,omitempty" doc:"of the kind prefix: keys that begin so belong to the shard"`
+}
+
+// PrefixShard is a line of the table of the kind prefix.
+type PrefixShard struct {
+	Prefix   string `json:"prefix,omitempty" doc:"keys that begin so, if it is UTF-8"`
+	Prefix64 []byte `json:"prefix64,omitempty" doc:"the prefix, if it is not"`
+	Shard    int    `json:"shard"`
+}
+
+// PrefixShardOf is the JSON form of a line.
+func PrefixShardOf(prefix []byte, shard int) PrefixShard {
+	if utf8.Valid(prefix) {
+		return PrefixShard{Prefix: string(prefix), Shard: shard}
+	}
+	return PrefixShard{Prefix64: prefix, Shard: shard}
+}
+
+// Bytes are the prefix's bytes.
+func (p *PrefixShard) Bytes() []byte {
+	if p.Prefix != "" {
+		return []byte(p.Prefix)
+	}
+	return p.Prefix64
+}
+
+// Peer is the placement as the library takes it.
+func (p *Placement) Peer() *peer.Placement {
+	if p == nil {
+		return nil
+	}
+	out := &peer.Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas}
+	for _, one := range p.Prefixes {
+		out.Prefixes = append(out.Prefixes, peer.PrefixShard{Prefix: one.Bytes(), Shard: one.Shard})
+	}
+	return out
+}
+
+func placementOf(p *peer.Placement) *Placement {
+	if p == nil {
+		return nil
+	}
+	out := &Placement{Kind: p.Kind, Shards: p.Shards, Replicas: p.Replicas}
+	for _, one := range p.Prefixes {
+		out.Prefixes = append(out.Prefixes, PrefixShardOf(one.Prefix, one.Shard))
+	}
+	return out
+}
+
+// Layout says which members hold each shard, for now.
+type Layout struct {
+	Epoch uint64     `json:"epoch" doc:"counts the layouts of the namespace, from 1"`
+	By    string     `json:"by" doc:"the admin whose node stated it"`
+	At    time.Time  `json:"at"`
+	Hosts [][]string `json:"hosts" doc:"of each shard, from 0; the one that others prefer first"`
+}
+
+// LayoutOf describes a layout.
+func LayoutOf(l *peer.Layout) Layout {
+	out := Layout{Epoch: l.Epoch, By: l.By.String(), At: l.At, Hosts: make([][]string, 0, len(l.Hosts))}
+	for _, hosts := range l.Hosts {
+		texts := make([]string, 0, len(hosts))
+		for _, h := range hosts {
+			texts = append(texts, h.String())
+		}
+		out.Hosts = append(out.Hosts, texts)
+	}
+	return out
+}

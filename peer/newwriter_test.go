@@ -1,0 +1,26 @@
+package peer
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// What a node writes right after it has joined is read at once at nodes that have not heard
+// of it: they make their list of members equal with that of the host.
+func TestRecordsOfANewWriterAreRead(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	c.join()
+	for i := range 8 {
+		key := fmt.Sprint("key ", i)
+		if _, err := c.put(4, key, "by the newcomer", route.All); err != nil {
+			t.Fatal(err)
+		}
+		for at, ns := range c.spaces {
+			if r, err := ns.Get(t.Context(), []byte(key)); err != nil || string(r.Value) != "by the newcomer" {
+				t.Errorf("node %d reads %q of %q: %v", at, r.Value, key, err)
+			}
+		}
+	}
+}

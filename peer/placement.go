@@ -1,0 +1,90 @@
+package peer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// Placement says how a namespace is cut into shards. It is fixed when the namespace is
+// made, whose id is made of it.
+type Placement struct {
+	// Kind says what decides which shard a key belongs to: "hash", a hash of it, or
+	// "prefix", a table of prefixes, and the hash of a key that has none of them.
+	Kind string
+	// Shards is their number: a power of two from 2 to 4,096.
+	Shards int
+	// Replicas is how many hosts each shard is to have, 1 to 16.
+	Replicas int
+	// Prefixes is the table of the kind "prefix".
+	Prefixes []PrefixShard
+}
+
+// PrefixShard is a line of the table: keys that begin so belong to the shard.
+type PrefixShard struct {
+	Prefix []byte
+	Shard  int
+}
+
+// Layout says which members hold each shard, for now.
+type Layout struct {
+	Epoch uint64 // counts the layouts of the namespace, from 1
+	By    ID     // the admin whose node stated it
+	At    time.Time
+	Hosts [][]ID // of each shard, the one that others prefer first
+}
+
+// rule is the placement as the node keeps it.
+func (p *Placement) rule() (*placement.Rule, error) {
+	if p == nil {
+		return nil, nil
+	}
+	kind, err := placement.ParseKind(p.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if kind == placement.Writer {
+		return nil, fmt.Errorf("%w: the placement writer is not there yet: choose hash or prefix", ErrInvalid)
+	}
+	r := &placement.Rule{Kind: kind, Shards: p.Shards, Replicas: p.Replicas}
+	for _, one := range p.Prefixes {
+		if one.Shard < 0 || one.Shard >= p.Shards {
+			return nil, fmt.Errorf("%w: prefix %q goes to shard %d of %d", ErrInvalid, one.Prefix, one.Shard, p.Shards)
+		}
+		r.Prefixes = append(r.Prefixes, placement.PrefixShard{Prefix: slices.Clone(one.Prefix), Shard: placement.Shard(one.Shard)})
+	}
+	return r, nil
+}
+
+func policyOf(core *node.Namespace) Policy {
+	agreed := core.Members().Policy()
+	p := Policy{Unsigned: agreed.Unsigned, MaxSkew: agreed.MaxSkew}
+	if rule := core.Rule(); rule != nil {
+		p.Placement = &Placement{Kind: rule.Kind.String(), Shards: rule.Shards, Replicas: rule.Replicas}
+		for _, one := range rule.Prefixes {
+			p.Placement.Prefixes = append(p.Placement.Prefixes, PrefixShard{one.Prefix, int(one.Shard)})
+		}
+	}
+	return p
+}
+
+// Layout is the layout that counts here. ErrInvalid: the namespace is one shard.
+// ErrNotFound: no layout is stated yet, or its table has not come.
+func (ns *Namespace) Layout() (Layout, error) {
+	l, stated, err := ns.core.Layout()
+	if err != nil {
+		return Layout{}, fmt.Errorf("layout of namespace %s: %w", ns.core.Members().Name(), err)
+	}
+	out := Layout{Epoch: stated.Epoch, By: ID(stated.By), At: stated.At.Time()}
+	for s := range l.Shards() {
+		var hosts []ID
+		for _, h := range l.Hosts(placement.Shard(s)) {
+			hosts = append(hosts, ID(h))
+		}
+		out.Hosts = append(out.Hosts, hosts)
+	}
+	return out, nil
+}

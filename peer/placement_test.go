@@ -1,0 +1,53 @@
+package peer
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+)
+
+// A namespace of shards keeps its placement, and has a layout from the start, also after
+// the node has come back.
+func TestPlacement(t *testing.T) {
+	dir := t.TempDir()
+	want := &Placement{Kind: "prefix", Shards: 4, Replicas: 2, Prefixes: []PrefixShard{{[]byte("de"), 1}, {[]byte("debian/"), 3}}}
+	for _, begun := range []bool{false, true} {
+		n, err := Open(t.Context(), Config{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ns *Namespace
+		if begun {
+			ns, err = n.Namespace("packages")
+		} else {
+			ns, err = n.CreateNamespace(t.Context(), "packages", Policy{Placement: want})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ns.Info().Policy.Placement; !reflect.DeepEqual(got, want) {
+			t.Errorf("placement %+v", got)
+		}
+		l, err := ns.Layout()
+		if err != nil || l.Epoch != 1 || len(l.Hosts) != 4 || len(l.Hosts[3]) != 1 || l.Hosts[3][0] != n.ID() {
+			t.Errorf("%+v, %v", l, err)
+		}
+		if !begun {
+			one, err := n.CreateNamespace(t.Context(), "plain", Policy{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := one.Layout(); !errors.Is(err, ErrInvalid) {
+				t.Errorf("a layout of one shard: %v", err)
+			}
+			for _, bad := range []*Placement{{}, {Kind: "hash", Shards: 3, Replicas: 1}, {Kind: "hash", Shards: 4}, {Kind: "prefix", Shards: 4, Replicas: 1, Prefixes: []PrefixShard{{[]byte("a"), -1}}}} {
+				if _, err := n.CreateNamespace(t.Context(), "bad", Policy{Placement: bad}); !errors.Is(err, ErrInvalid) {
+					t.Errorf("%+v: %v", bad, err)
+				}
+			}
+		}
+		if err := n.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
