@@ -22,6 +22,8 @@ func (r *runner) do(e *plan.Event) {
 	r.world.Note(e.Verb.String(), e.Node, e.Peer, nil)
 	n := r.cluster.Node(e.Node)
 	switch e.Verb {
+	case plan.Get:
+		r.read(e.Node, e.Key)
 	case plan.Put, plan.Expiring, plan.Backdate, plan.Touch, plan.Batch, plan.Del:
 		r.write(e)
 	case plan.Dated:
@@ -40,6 +42,7 @@ func (r *runner) do(e *plan.Event) {
 		n.Sync(e.Peer, node.Ask{Prefix: []byte(e.Key)}, nil)
 	case plan.Join:
 		r.history.Granting(e.Peer, e.Node, cmp.Or(role(e.Key), node.RoleWrite).String())
+		r.history.Joins(e.Node)
 		n.Join(e.Peer, role(e.Key))
 	case plan.Redeem:
 		n.Redeem(e.Peer)
@@ -54,6 +57,7 @@ func (r *runner) do(e *plan.Event) {
 	case plan.Remove:
 		r.history.Excuse()
 		n.Remove(e.Peer)
+		r.history.Removed(e.Peer, !n.Lists(e.Peer))
 	case plan.Lapse:
 		r.history.Excuse()
 		n.Lapse(e.Peer)
@@ -135,6 +139,10 @@ func role(name string) node.Role {
 
 // write makes the event's request at its node, as an application would.
 func (r *runner) write(e *plan.Event) {
+	if r.cut() {
+		r.offer(e)
+		return
+	}
 	count := 1
 	if e.Verb == plan.Batch {
 		count = int(e.Amount)

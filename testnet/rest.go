@@ -12,6 +12,9 @@ import (
 // equal reports whether all nodes of each group have the same digest, and the same
 // list of members, in which no node stands that says it is not a member any more.
 func (r *runner) equal() bool {
+	if r.cut() {
+		return r.shardsEqual()
+	}
 	reach := r.reach()
 	for _, group := range reach {
 		if len(reach) > 1 && r.listsLeavers(group[0]) {
@@ -74,13 +77,25 @@ func (r *runner) rested() bool {
 		if len(roster.Returning(func(node int) bool { return slices.Contains(group, node) })) > 0 {
 			return false
 		}
-		for _, record := range n.Records() { // they are equal
+		var records []dbadapter.Record
+		for _, i := range group[:r.differ(len(group))] {
+			records = append(records, r.cluster.Node(i).Records()...)
+		}
+		for _, record := range records {
 			if stated && check.Collectable(&record, now) || !roster.Allows(&record) {
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// differ is how many of so many nodes that are equal hold other records: those of shards do.
+func (r *runner) differ(nodes int) int {
+	if r.cut() {
+		return nodes
+	}
+	return 1
 }
 
 // due is up to when what has expired must be collected in the end.

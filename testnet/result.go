@@ -9,7 +9,7 @@ import (
 //
 //	equal, kept, durable, resurrect, early, aside, lost, collected, floor, backwards,
 //	members, rights, identity, intended, idle, honest, count, keys,
-//	healed, full, why, wait, watch, leak
+//	healed, full, why, wait, watch, answer, handover, replicas, leak
 //	                      what the sync promises; testnet/internal/check says
 //	                      each in a line
 //	status                what a node tells of how it is, or of all that it
@@ -59,6 +59,8 @@ type Result struct {
 	SettledMS int64 `json:"settled_ms"`
 	// Asks is how many waits began, and how many questions were answered.
 	Asks int `json:"asks"`
+	// Routed is how many reads and writes of shards were answered.
+	Routed int `json:"routed,omitempty"`
 	// Watched is how many events programs were told by watches.
 	Watched int `json:"watched"`
 	// Events, Sessions and Frames are numbers of the run; Refused counts the

@@ -86,7 +86,10 @@ type runner struct {
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
 	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
-	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, LogKeeps: p.Log, Watch: r, Watches: r.watches()})
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: rule(p), LogKeeps: p.Log, Watch: r, Watches: r.watches()})
+	if r.cut() {
+		r.history.Sharded(r.cluster.Home)
+	}
 	r.result = Result{
 		Nodes: p.Nodes, Seed: p.Seed, Scenario: p.Name, Tier: "A", SettledMS: -1, plan: p,
 		Violations: []Violation{}, Refused: map[string]int{},
@@ -311,7 +314,7 @@ func (r *runner) Ended(e *model.Ended) {
 		return // versions were lowered under it; what nodes hold in the end is judged
 	case e.Alone && !r.again && !r.crowded, begunAgain(e.Err):
 		return // it moved nothing, or is begun again
-	case !r.again && !r.crowded && e.Report.Method == wire.MethodSame && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
+	case !r.cut() && !r.again && !r.crowded && e.Report.Method == wire.MethodSame && e.Report.Verified && e.Report.Applied == 0 && alike(e.Before):
 		return // most are, and to judge them as the others are takes long
 	}
 	s := check.Sync{
@@ -322,7 +325,7 @@ func (r *runner) Ended(e *model.Ended) {
 		Compared: e.Report.Method == wire.MethodSketch && len(e.Ask.Prefix) == 0 && e.Ask.Span == (wire.Span{}),
 		Unproved: unproved(e.Err),
 		Wrong:    [2]check.Wrong{check.Wrong(e.Wrong[0]), check.Wrong(e.Wrong[1])}, Still: check.Wrong(e.Still), Struck: e.Struck, Stray: e.Stray, Alike: e.Alike,
-		Collisions: r.collisions(e.Before, e.Report.Repair.Collisions), Begun: e.Begun, At: r.world.Now(), Damaged: e.Damaged,
+		Collisions: r.collisions(e.Before, e.Report.Repair.Collisions), Begun: e.Begun, At: r.world.Now(), Damaged: e.Damaged, Shard: e.Shard, Whole: whole(e),
 	}
 	if !e.Initiator {
 		s.Gets, s.Gives = s.Gives, s.Gets

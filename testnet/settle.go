@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 )
@@ -165,6 +166,11 @@ func (r *runner) idle() error {
 	if err := r.lastLooks(); err != nil {
 		return err
 	}
+	if r.cut() {
+		if err := r.lastReads(); err != nil {
+			return err
+		}
+	}
 	return r.pairs(func(a, b int, err error) {
 		if err != nil {
 			r.violate(check.Idle, a, "all nodes were equal, and a sync with node %d failed: %v", b, err)
@@ -203,11 +209,16 @@ func (r *runner) judge() {
 	var finals []check.Final
 	for group, nodes := range r.reach() {
 		for _, i := range nodes {
-			f, err := r.final(i, group)
+			of, err := r.finals(i, group, nodes)
 			if err != nil {
 				r.violate(check.KeptState, i, "%v", err)
 			}
-			finals = append(finals, f)
+			finals = append(finals, of...)
+		}
+		if r.cut() && !r.panicked && r.cluster.Node(nodes[0]).Member() {
+			if wrong := r.replicas(nodes); wrong != "" {
+				r.violate(check.Replicas, nodes[0], "%s", wrong)
+			}
 		}
 	}
 	for i, n := range r.cluster.Nodes() {
@@ -259,6 +270,10 @@ func (r *runner) powerCut() {
 
 // restored compares what a node has taken up from its disk with its records.
 func (r *runner) restored(i int, n *model.Node) {
+	if r.cut() {
+		r.shardsRestored(i, n)
+		return
+	}
 	var kept check.State
 	var err error
 	kept.Digest, kept.Records = n.State()
@@ -274,6 +289,15 @@ func (r *runner) restored(i int, n *model.Node) {
 // finalCells is how many cells are recomputed. A pair shows in about 2·√n of
 // the first n.
 const finalCells = 1 << 10
+
+// finals are what a node holds in the end.
+func (r *runner) finals(node, group int, members []int) ([]check.Final, error) {
+	if r.cut() {
+		return r.shardFinals(node, group, members)
+	}
+	f, err := r.final(node, group)
+	return []check.Final{f}, err
+}
 
 // final is the records of a node, and the state that it keeps of them.
 func (r *runner) final(node, group int) (check.Final, error) {
@@ -295,8 +319,13 @@ func (r *runner) final(node, group int) (check.Final, error) {
 }
 
 // recompute computes the state that a node keeps of its records from the dump.
-func (r *runner) recompute(dump []dbadapter.Record, cells int) (s check.State) {
-	h := r.cluster.Keys().Hasher
+func (r *runner) recompute(dump []dbadapter.Record, cells int) check.State {
+	return stateOf(r.cluster.Keys(), dump, cells)
+}
+
+// stateOf is the state that a dump gives under the keys of its set.
+func stateOf(keys reconcile.Keys, dump []dbadapter.Record, cells int) (s check.State) {
+	h := keys.Hasher
 	buckets := map[dbadapter.Index]*dbadapter.Bucket{}
 	for i := range dump { // by key, as a bucket takes them
 		record := dbadapter.Hashed{Record: dump[i], Index: h.Index(dump[i].Key), Digest: h.Digest(&dump[i])}
@@ -309,7 +338,7 @@ func (r *runner) recompute(dump []dbadapter.Record, cells int) (s check.State) {
 		}
 		b.Add(&record)
 	}
-	sketch := rateless.NewSketch(r.cluster.Keys().Cells, cells)
+	sketch := rateless.NewSketch(keys.Cells, cells)
 	for index, b := range buckets {
 		sketch.Add(coded.Pair(index, b.Pair(h).Checksum))
 	}

@@ -51,6 +51,11 @@
 //	           commits and once in a connection, or another change of the key follows and
 //	           is told, marked; the listing and the events make up what the node holds; a
 //	           cursor expires only where the log does not go back to it, or is another one
+//	answer     what a read at any node gives as sure is not older than what all hosts of the
+//	           shard held, that held all of it, when it was asked; and in the end it is right
+//	handover   a node drops a shard only when its hosts hold what it held
+//	replicas   in the end each shard is held by the hosts that the layout names, by as many as
+//	           there are to be, and by no other node
 //	leak       what was measured is within its bound
 //
 // # What a node may forget

@@ -14,6 +14,10 @@ type Final struct {
 	Node int
 	// Reach numbers the groups of nodes that can reach each other.
 	Reach int
+	// Shard is the number of the shard that the rest is about, if the namespace is cut; -1: it
+	// is about the list of members alone. Members are the nodes that reach each other.
+	Shard   int
+	Members []int
 	// Down says that the node does not run; the other fields are then ignored.
 	Down bool
 	// Outside says that it is not a member any more, as far as it knows.
@@ -70,7 +74,9 @@ func (h *History) Check(finals []Final) []Violation {
 	for _, reach := range slices.Sorted(maps.Keys(groups)) {
 		h.equal(groups[reach])
 		h.back(groups[reach])
-		h.members(groups[reach], finals)
+		if !h.shards.cut() || groups[reach][0].Shard < 0 {
+			h.members(groups[reach], finals)
+		}
 		h.durable(groups[reach])
 	}
 	h.intended()
@@ -147,11 +153,15 @@ func (h *History) durable(group []*Final) {
 			}
 		}
 	}
+	if h.shards.cut() {
+		nodes = group[0].Members
+	}
 	merged := h.hold().merge(nodes)
 	for _, key := range slices.Sorted(maps.Keys(merged)) {
 		w := merged[key]
 		s, ok := have[key]
 		switch {
+		case !h.shards.of(group[0], key):
 		case !ok:
 			h.found.say(Durable, w.node, key, "it held %s; in the end no node has anything of the key", w.stamp)
 		case !w.beats(s):
@@ -182,9 +192,17 @@ func (h *History) intended() {
 	for _, o := range h.ops {
 		switch o.state {
 		case acknowledged:
+			for _, v := range o.made {
+				s := sighting{o.key, stamp{v, o.deleted, o.content, untold}}
+				known[s], asked[answer{s, o.expires}] = true, true
+			}
 			s := sighting{o.key, stamp{o.version, o.deleted, o.content, untold}}
 			known[s], asked[answer{s, o.expires}] = true, true
 		case unknown:
+			for _, v := range o.made {
+				s := sighting{o.key, stamp{v, o.deleted, o.content, untold}}
+				known[s], asked[answer{s, o.expires}] = true, true
+			}
 			open[write{o.key, o.content, o.deleted, o.expires}]++
 		}
 	}

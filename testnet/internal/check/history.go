@@ -40,6 +40,7 @@ type History struct {
 	// logs are the change logs of nodes that are watched, and watches the programs that do.
 	logs    map[dbadapter.LogID]*changeLog
 	watches map[watchOf]*watch
+	shards  shards
 }
 
 // restamp is the replacement of a version at a node by a lesser one.
@@ -57,7 +58,8 @@ type op struct {
 	deleted bool
 	expires bool
 	state   state
-	version dbadapter.Version // if acknowledged
+	version dbadapter.Version   // if acknowledged
+	made    []dbadapter.Version // of a write that hosts of a shard are to hold: those that it had
 	// over is the record of the key that the node held at the request, if any;
 	// disk counts how often the node's disk had been replaced.
 	over *stamp
@@ -172,6 +174,7 @@ func (h *History) Restored(node int) {
 	h.hold().restore(node, h.copies[node])
 	h.lists.restored(node)
 	h.forgetLogs(node)
+	h.shards.restored(h, node)
 	delete(h.gone.at, node)
 	delete(h.gone.keptOut, node)
 	delete(h.gone.announced, node)

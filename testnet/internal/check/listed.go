@@ -108,12 +108,12 @@ func (h *History) listed(f *Final) {
 	full := conflicts == dbadapter.MaxConflicts || bytes > dbadapter.MaxConflictBytes-dbadapter.MaxKey-dbadapter.MaxValue
 	must := h.lists.at[f.Node]
 	for s := range must.aside {
-		if !lists(dbadapter.KeptSetAside, s) {
+		if h.shards.of(f, s.key) && !lists(dbadapter.KeptSetAside, s) {
 			h.found.say(Lost, f.Node, s.key, "it has set %s aside, and does not list it", s.stamp)
 		}
 	}
 	for s := range must.lost {
-		if !full && !lists(dbadapter.KeptConflict, s) {
+		if h.shards.of(f, s.key) && !full && !lists(dbadapter.KeptConflict, s) {
 			h.found.say(Lost, f.Node, s.key, "%s lost its place there to a record whose writer had not seen it, and is not listed", s.stamp)
 		}
 	}

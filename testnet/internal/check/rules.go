@@ -34,6 +34,9 @@ const (
 	Why       Rule = "why"
 	Wait      Rule = "wait"
 	Watch     Rule = "watch"
+	Answer    Rule = "answer"
+	Handover  Rule = "handover"
+	Replicas  Rule = "replicas"
 	Leak      Rule = "leak"
 )
 

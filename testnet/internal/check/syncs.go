@@ -52,6 +52,9 @@ type Sync struct {
 	// Begun and At are when the session began, and ended; Damaged is when more went wrong
 	// at Node for the last time.
 	Begun, At, Damaged time.Duration
+	// Shard is the shard that it was about; Whole says that it moved all that differed of it.
+	Shard int
+	Whole bool
 	// Before are the records of Node and Peer in the snapshots that the session
 	// worked on; After are those when it ended for Node. After[1] is nil if the
 	// peer is down, or was restored from a copy meanwhile.
@@ -63,6 +66,7 @@ func (h *History) Synced(s *Sync) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := &s.Report
+	h.shards.synced(s)
 	if s.Again {
 		if !r.Verified || r.Differences() != 0 || r.Applied != 0 || r.Sent != 0 || r.Rejected != 0 {
 			h.found.say(Idle, s.Node, "", "all nodes were equal, and a sync with node %d found %d differences, applied %d, sent %d, rejected %d, verified %v",

@@ -24,21 +24,25 @@ func (n *Node) Sync(remote int, a node.Ask, done func(error)) {
 			done(errNoNamespace)
 			return
 		}
-		p.sync(remote, p.set.Course(n.cluster.nodes[remote].id, a), done)
+		if p.cut() {
+			p.syncAll(remote, a, done)
+			return
+		}
+		p.sync(p.shard, remote, p.set.Course(n.cluster.nodes[remote].id, a), done)
 	})
 }
 
 // sync holds the conversations of a sync, as many at once as there are.
-func (p *process) sync(remote int, course *node.Course, done func(error)) {
-	p.follow(remote, course, func(_ reconcile.Report, err error) { done(err) })
+func (p *process) sync(sh *shard, remote int, course *node.Course, done func(error)) {
+	p.follow(sh, remote, course, func(_ reconcile.Report, err error) { done(err) })
 }
 
 // syncThen begins a sync of everything, both ways.
 func (p *process) syncThen(remote int, done func(reconcile.Report, error)) {
-	p.follow(remote, p.set.Course(p.node.cluster.nodes[remote].id, node.Ask{}), done)
+	p.follow(p.shard, remote, p.set.Course(p.node.cluster.nodes[remote].id, node.Ask{}), done)
 }
 
-func (p *process) follow(remote int, course *node.Course, done func(reconcile.Report, error)) {
+func (p *process) follow(sh *shard, remote int, course *node.Course, done func(reconcile.Report, error)) {
 	if err := p.ns.MayCall(p.node.cluster.nodes[remote].id); err != nil {
 		p.node.cluster.Watch.Refused(p.node.number, err)
 		done(reconcile.Report{}, err)
@@ -49,7 +53,7 @@ func (p *process) follow(remote int, course *node.Course, done func(reconcile.Re
 	more = func() {
 		for a, ok := course.Next(); ok; a, ok = course.Next() {
 			held++
-			p.hold(remote, a, func(report reconcile.Report, err error) {
+			p.hold(sh, remote, a, func(report reconcile.Report, err error) {
 				held--
 				course.Ended(a, report, err)
 				more()
@@ -64,12 +68,12 @@ func (p *process) follow(remote int, course *node.Course, done func(reconcile.Re
 }
 
 // hold holds a conversation with a node, which may be busy first.
-func (p *process) hold(remote int, a node.Ask, done func(reconcile.Report, error)) {
+func (p *process) hold(sh *shard, remote int, a node.Ask, done func(reconcile.Report, error)) {
 	begun := p.node.world.Now()
 	var retry node.BusyRetry
 	var once func()
 	once = func() {
-		p.dial(remote, a, func(report reconcile.Report, err error) {
+		p.dial(sh, remote, a, func(report reconcile.Report, err error) {
 			if wait, again := retry.Again(p.core, p.node.world.Now()-begun, err); again {
 				p.after(wait, once)
 				return
@@ -91,6 +95,7 @@ func (p *process) background() {
 	wait = func() {
 		p.rounds = p.after(p.core.Schedule.Pause(), func() {
 			p.refused(p.core.Tend(context.Background()))
+			p.move()
 			p.refused(p.core.KeepSummaries(context.Background(), p.node.world.Now()))
 			p.core.Schedule.Begin(p.node.knows)
 			p.turns()
@@ -108,18 +113,9 @@ func (p *process) turns() {
 		if !ok {
 			return
 		}
-		remote := n.cluster.byID[t.Remote].number
-		over := func() {
+		p.turn(t, func() {
 			p.core.Schedule.Done(t)
 			p.turns()
-		}
-		if p.ns == nil || !p.core.Schedule.Due(p.set, t.Remote, p.time()) {
-			p.core.Schedule.Done(t)
-			continue
-		}
-		p.sync(remote, p.set.Course(t.Remote, node.Ask{}), func(err error) {
-			p.core.Schedule.Note(p.set, t.Remote, p.time(), n.cluster.nodes[remote].Up(), err)
-			over()
 		})
 	}
 }

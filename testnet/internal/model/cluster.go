@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/signature"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -36,6 +37,8 @@ type Config struct {
 	Checksums int
 	// Bulk is which syncs are large ones.
 	Bulk node.Bulk
+	// Rule is how the namespace is cut into shards; nil: it is not.
+	Rule *placement.Rule
 	// Push says that nodes push what they write.
 	Push bool
 	// LogKeeps is how many changes a change log keeps at least; 0: all of a run.
@@ -68,6 +71,10 @@ type Watcher interface {
 	Recovering(node int, does bool)
 	// Answered: a node has answered another one's question.
 	Answered(q *Question)
+	// Holds: the node holds a shard from now on, or still, when it has started. Left: it has left the
+	// shard, of which it held these records.
+	Holds(node, shard int)
+	Left(node, shard int, records []dbadapter.Record)
 	// Ended: a session is over at one of its sides.
 	Ended(e *Ended)
 	// Refused: the node refused a write, a record or a session, for that reason.
@@ -105,11 +112,12 @@ type Cluster struct {
 	nodes   []*Node
 	byID    map[node.ID]*Node
 	keys    reconcile.Keys
-	proven  map[[32]byte]bool // signatures that were found to fit
-	open    int               // sessions that hold a snapshot
-	pushed  uint64            // messages, by all nodes
-	resting bool              // waits go no further
-	last    map[[2]int]*tape  // what was sent in the last session that one began with another
+	proven  map[[32]byte]bool                         // signatures that were found to fit
+	open    int                                       // sessions that hold a snapshot
+	pushed  uint64                                    // messages, by all nodes
+	resting bool                                      // waits go no further
+	shards  map[dbadapter.NamespaceID]placement.Shard // by the ids of their sets
+	last    map[[2]int]*tape                          // what was sent in the last session that one began with another
 }
 
 // New makes nodes with empty disks; all are down.
@@ -124,6 +132,13 @@ func New(w *sim.World, net *sim.Net, c Config) *Cluster {
 	}
 	cl.keys = reconcile.DeriveKeys(secret, []byte(cl.nodes[0].id))
 	cl.keys.Hasher = cl.weaken(cl.keys.Hasher)
+	if c.Rule != nil {
+		value, err := c.Rule.Value()
+		if err != nil {
+			panic(err) // the plan was checked
+		}
+		cl.numberShards(slices.Concat([]byte(cl.nodes[0].id), value))
+	}
 	return cl
 }
 

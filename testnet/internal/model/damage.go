@@ -149,7 +149,7 @@ type right struct {
 
 // wrong compares what a process keeps with its records, if it was ever damaged.
 func (p *process) wrong() (w Wrong, sums []Deviation) {
-	if p.node.strikes == 0 || p.ns == nil {
+	if p.node.strikes == 0 || p.ns == nil || p.cut() {
 		return w, nil
 	}
 	live, err := p.set.Live.Snapshot(context.Background(), p.store, nil)

@@ -19,7 +19,7 @@ const stateFile = "state"
 // create makes the namespace at this node, which becomes its first admin.
 func (n *Node) create() error {
 	c := n.cluster
-	s, err := n.process.core.Found(c.keys.Secret, Name, node.Policy{Unsigned: !c.Signed, MaxSkew: c.Skew})
+	s, err := n.process.core.FoundShards(c.keys.Secret, Name, node.Policy{Unsigned: !c.Signed, MaxSkew: c.Skew}, c.Rule)
 	if err != nil {
 		return err
 	}
@@ -44,26 +44,34 @@ func (p *process) save(s *node.State) error {
 		return err
 	}
 	n := p.node
-	if s.Vouched.Recovering {
+	if recovering(s) {
 		n.cluster.Watch.Recovering(n.number, true) // also if it cannot be made durable
 	}
 	if err := n.disk.File(stateFile).Replace(b); err != nil {
 		return err
 	}
-	n.cluster.Watch.Recovering(n.number, s.Vouched.Recovering)
+	n.cluster.Watch.Recovering(n.number, recovering(s))
 	p.vouched = s.Vouched
 	return nil
+}
+
+// recovering reports whether a set may lack what the members once held.
+func recovering(s *node.State) bool {
+	return s.Vouched.Recovering && !s.Sharded() || slices.ContainsFunc(s.Shards, func(one node.ShardState) bool { return one.Vouched.Recovering })
 }
 
 // open opens the namespace of the process.
 func (p *process) open(s *node.State) (err error) {
 	n := p.node
-	n.cluster.Watch.Recovering(n.number, s.Vouched.Recovering)
+	n.cluster.Watch.Recovering(n.number, recovering(s))
 	p.vouched = s.Vouched
 	p.ns, err = p.core.Open(context.Background(), node.Opening{
-		Secret: n.cluster.keys.Secret, State: s, Save: p.save,
+		Secret: n.cluster.keys.Secret, State: s, Save: p.save, Drop: n.drop,
 		Store: func(_ context.Context, id dbadapter.NamespaceID, h dbadapter.Hasher, observe func([]dbadapter.Change)) (dbadapter.Namespace, error) {
-			if id != n.cluster.keys.ID {
+			if s, ok := n.cluster.shardOf(id); ok {
+				return openStore(n.disk, shardName(s), id, h, logOptions{id: n.logID(2 + uint64(s))}, n.wall.now, observe)
+			}
+			if id != n.cluster.keys.ID || p.cut() {
 				p.control, err = openStore(n.disk, "control-", id, h, logOptions{id: n.logID(1)}, n.wall.now, observe)
 				if err == nil {
 					p.control.admitted = n.crash.count
@@ -76,19 +84,23 @@ func (p *process) open(s *node.State) (err error) {
 			}
 			p.store, err = openStore(n.disk, "", id, h, o, n.wall.now, observe)
 			if err == nil {
-				p.store.observed = p.observed
-				p.store.removing = func(writes []dbadapter.Write) { n.cluster.Watch.Removing(n.number, writes) }
-				p.store.removed = p.removed
-				p.store.replacing = func(writes []dbadapter.Write) { n.cluster.Watch.Restamping(n.number, writes) }
-				p.store.admitted = n.crash.count // the last moment at which a crash at the step apply strikes
+				p.shard.hear()
 			}
 			return p.store, err
 		},
 	})
-	if err == nil {
-		p.set = p.ns.Sets()[0]
+	if err != nil {
+		return err
 	}
-	return err
+	if !p.cut() {
+		p.set = p.ns.Sets()[0]
+		return nil
+	}
+	for _, set := range p.ns.Sets() {
+		p.drive(set)
+	}
+	p.moveSoon()
+	return nil
 }
 
 // invite issues a ticket.

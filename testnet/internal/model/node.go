@@ -1,13 +1,13 @@
 package model
 
 import (
-	"context"
 	"crypto/ed25519"
 	"errors"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
@@ -49,25 +49,23 @@ type process struct {
 	node     *Node
 	core     *node.Node
 	ns       *node.Namespace // nil until the node has joined
-	set      *node.Set       // of its records
-	store    *store          // of set
+	*shard                   // the records of a namespace that is not cut into shards; of another one nothing
+	shards   []*shard        // that are open, by number
+	left     []*node.Set     // of shards that were left, whose records are not deleted yet
 	control  *store          // of the control namespace
 	drawn    [node.Purposes]uint64
 	sessions []*session
 	asking   []*sim.Stream // of its own questions
 	vouched  node.Vouched  // as it is durable
 	rounds   *timer
-	pushing  *timer         // when the node looks next for what to push
-	woken    bool           // it is to look at once
+	times    route.Times
+	routing  int            // reads and writes of shards under way
+	moving   bool           // a look for shards that come or go is on its way
 	feeding  *node.Watcher  // of the end of the log, for all programs; nil without them
 	fed      bool           // it is to read
 	windows  []*node.Window // that it has read last
 	syncing  bool           // a sync of the disk is due
 	writes   uint64         // begun here
-	restamps int            // begun here, and records set aside
-	applied  int            // records, in all
-	dump     []dbadapter.Record
-	dumped   int // applied, when dump was made; -1: never
 	right    right
 }
 
@@ -97,7 +95,8 @@ func (n *Node) Start() error {
 	}
 	c := n.cluster
 	n.starts++
-	p := &process{node: n, dumped: -1}
+	p := &process{node: n}
+	p.shard = p.bare()
 	config := node.Config{
 		ID: n.id, Verify: c.verify, Now: n.wall.now, Interval: c.Every, Bulk: c.Bulk, Weaken: c.weaken,
 		Sign:    func(message []byte) ([]byte, error) { return ed25519.Sign(keyOf(n.number), message), nil },
@@ -122,7 +121,10 @@ func (n *Node) Start() error {
 		return err
 	}
 	n.process = p
-	c.Watch.Started(n.number, p.records())
+	c.Watch.Started(n.number, p.everything())
+	for _, s := range n.Shards() {
+		c.Watch.Holds(n.number, s)
+	}
 	p.background()
 	p.watchAll()
 	return nil
@@ -145,37 +147,6 @@ func (p *process) load() error {
 		return err
 	}
 	return p.open(s)
-}
-
-// observed is called with each record that the node now holds.
-func (p *process) observed(r *dbadapter.Record) {
-	p.applied++
-	p.node.cluster.Watch.Observed(p.node.number, r)
-}
-
-// removed is called with each record that has left the node.
-func (p *process) removed(r *dbadapter.Record, how dbadapter.Action) {
-	p.applied++
-	n := p.node
-	by := r.Version.Writer
-	if by == 0 {
-		by = r.Signer
-	}
-	stray := r.Deleted && !p.ns.Members().Policy().Unsigned && !p.ns.Members().MayWrite(by, r.Version.Clock)
-	if how == dbadapter.SetAside || stray { // a deletion without the right leaves nothing to list
-		p.restamps++
-		n.cluster.Watch.SetAside(n.number, r)
-		return
-	}
-	var waited []int
-	list := p.ns.Members()
-	for _, m := range list.Active() {
-		if list.Epoch(n.id) > 0 {
-			break // the members went on without it, and what they have left behind goes
-		}
-		waited = append(waited, n.cluster.byID[m.ID].number)
-	}
-	n.cluster.Watch.Collected(n.number, r, waited)
 }
 
 // Crash ends the process and the machine at once: the disk keeps, loses or tears
@@ -293,27 +264,6 @@ func (n *Node) Freeze(d time.Duration) { n.frozen = max(n.frozen, n.world.Now()+
 
 // Frozen is the time until which the process is frozen.
 func (n *Node) Frozen() time.Duration { return n.frozen }
-
-// records are all that the node holds, tombstones included, by key. They are
-// read once after each commit, and must not be changed.
-func (p *process) records() []dbadapter.Record {
-	if p.ns == nil || p.dumped == p.applied {
-		return p.dump
-	}
-	snap, err := p.store.Snapshot()
-	if err != nil {
-		panic(err) // it is in memory, and open
-	}
-	defer snap.Close()
-	p.dump, p.dumped = make([]dbadapter.Record, 0, len(p.dump)+16), p.applied
-	for r, err := range snap.Scan(context.Background(), nil, nil) {
-		if err != nil {
-			panic(err)
-		}
-		p.dump = append(p.dump, r.Record)
-	}
-	return p.dump
-}
 
 func boolean(b bool) int {
 	if b {

@@ -23,6 +23,8 @@ type logbook struct {
 
 func (l *logbook) Started(_ int, r []dbadapter.Record)     { l.started = append(l.started, r) }
 func (l *logbook) Observed(int, *dbadapter.Record)         {}
+func (l *logbook) Holds(int, int)                          {}
+func (l *logbook) Left(int, int, []dbadapter.Record)       {}
 func (l *logbook) Restamping(int, []dbadapter.Write)       {}
 func (l *logbook) Removing(int, []dbadapter.Write)         {}
 func (l *logbook) Collected(int, *dbadapter.Record, []int) {}

@@ -12,47 +12,63 @@ import (
 
 // pushable makes the process look for what to push, as soon as what it does is done: the
 // namespace's locks are held.
-func (p *process) pushable(*node.Set) {
-	if !p.woken {
-		p.woken = true
-		p.after(0, p.push)
+func (p *process) pushable(set *node.Set) {
+	if sh := p.of(set); sh != nil && !sh.woken {
+		sh.woken = true
+		p.after(0, sh.push)
 	}
 }
 
-// push sends what the namespace has to push, and begins the syncs that pushes bring about.
-func (p *process) push() {
-	p.woken = false
-	p.pushing.stop()
+// push sends what the set has to push, and begins the syncs that pushes bring about.
+func (sh *shard) push() {
+	sh.woken = false
+	sh.pushing.stop()
+	p := sh.process
 	c := p.node.cluster
-	if p.ns == nil || !c.Push {
+	if p.ns == nil || !c.Push || p.of(sh.set) != sh {
 		return
 	}
-	audience, _ := p.ns.Audience()
-	push, wait := p.set.NextPush()
-	for ; push != nil; push, wait = p.set.NextPush() {
-		to, whole := p.set.Direct(push, audience, p.lines())
-		p.say(to, push.Direct(), (*node.Set).ArrivedDirectly)
+	audience, _ := sh.set.Audience()
+	push, wait := sh.set.NextPush()
+	for ; push != nil; push, wait = sh.set.NextPush() {
+		to, whole := sh.set.Direct(push, audience, sh.lines())
+		sh.say(to, push.Direct(), (*node.Set).ArrivedDirectly)
 		if !whole {
-			p.say(slices.Sorted(maps.Keys(audience)), push.Bytes(), (*node.Set).Arrived)
+			sh.say(slices.Sorted(maps.Keys(audience)), push.Bytes(), (*node.Set).Arrived)
 		}
 	}
-	with, _, pause := p.set.NextSync()
+	with, _, pause := sh.set.NextSync()
 	if with != "" {
-		p.sync(c.byID[with].number, p.set.Course(with, node.Ask{}), func(err error) { p.set.HastenedDone(with, with, err) })
+		p.sync(sh, c.byID[with].number, sh.set.Course(with, node.Ask{}), func(err error) { sh.set.HastenedDone(with, with, err) })
 	}
 	if wait == 0 || pause > 0 && pause < wait {
 		wait = pause
 	}
 	if wait > 0 {
-		p.pushing = p.after(wait, p.push)
+		sh.pushing = p.after(wait, sh.push)
 	}
+}
+
+// alike is what another process drives of the same set; nil: it does not hold it.
+func (sh *shard) alike(q *process) *shard {
+	if !q.cut() {
+		return q.shard
+	}
+	if i := slices.IndexFunc(q.shards, func(o *shard) bool { return o.set.Shard() == sh.set.Shard() }); i >= 0 {
+		return q.shards[i]
+	}
+	return nil
 }
 
 // lines are the node's lines: to the members that are up and have it on their list, but for
 // a few at each time, which are being opened, or which no node has opened.
-func (p *process) lines() *node.Lines {
+func (sh *shard) lines() *node.Lines {
+	p := sh.process
 	l := &node.Lines{Taking: map[node.ID][]node.ID{}}
 	for _, other := range p.node.cluster.nodes {
+		if q := other.process; q != nil && sh.alike(q) == nil {
+			continue
+		}
 		switch state := p.line(other); {
 		case state == lineOpen:
 			l.Taking[other.id] = nil
@@ -92,7 +108,8 @@ func (p *process) line(to *Node) int {
 }
 
 // say sends a push to other nodes, which take it in this way.
-func (p *process) say(to []node.ID, push []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+func (sh *shard) say(to []node.ID, push []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+	p := sh.process
 	c := p.node.cluster
 	c.pushed++
 	message := c.pushed
@@ -104,20 +121,25 @@ func (p *process) say(to []node.ID, push []byte, take func(*node.Set, node.ID, [
 		}
 		c.Net.Say(p.node.number, other.number, message, func() {
 			if q := other.process; q != nil {
-				q.now(func() { q.hear(p.node.id, push, take) })
+				q.now(func() {
+					if there := sh.alike(q); there != nil {
+						there.take(p.node.id, push, take)
+					}
+				})
 			}
 		})
 	}
 }
 
-// hear takes a push of another node.
-func (p *process) hear(from node.ID, push []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+// take takes a push of another node.
+func (sh *shard) take(from node.ID, push []byte, take func(*node.Set, node.ID, []byte) (*node.Arrival, node.PushVerdict, error)) {
+	p := sh.process
 	if p.ns == nil {
 		return
 	}
-	a, verdict, err := take(p.set, from, push)
+	a, verdict, err := take(sh.set, from, push)
 	if verdict == node.PushTaken {
-		err = p.set.CommitArrivals(context.Background(), []*node.Arrival{a})
+		err = sh.set.CommitArrivals(context.Background(), []*node.Arrival{a})
 	}
 	p.refused(err)
 }

@@ -118,7 +118,13 @@ func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *sess
 		p.refuse(s, from, err)
 		return nil
 	}
-	x, err := p.begin(from, 1, m, part.AskOf(hello), func(x *session) (*node.Conversation, error) {
+	sh := p.served(part)
+	if sh == nil { // it was left since just now
+		done()
+		p.refuse(s, from, reconcile.ErrBusy)
+		return nil
+	}
+	x, err := p.begin(sh, from, 1, m, part.AskOf(hello), func(x *session) (*node.Conversation, error) {
 		return part.Respond(context.Background(), remote, hello, size, x.enter), nil
 	})
 	if err != nil {
@@ -130,6 +136,14 @@ func (p *process) serve(s *sim.Stream, from int, m *meeting, frame []byte) *sess
 	x.listen(s)
 	x.pump()
 	return x
+}
+
+// served is what a session about a part is of.
+func (p *process) served(part *node.Part) *shard {
+	if part.Set() == nil && p.cut() {
+		return p.bare()
+	}
+	return p.of(part.Set())
 }
 
 func (n *Node) version() byte {

@@ -34,6 +34,8 @@ type Ended struct {
 	Listed []reconcile.KeyDifference
 	// Begun is when the initiator began.
 	Begun time.Duration
+	// Shard is the shard that the session was about; 0 in a namespace without shards.
+	Shard int
 	// Before are the records of Node and Peer when each took its snapshot; nil
 	// for a side that took no snapshot. After are those at the end of the
 	// session, nil if the process has ended.
@@ -81,6 +83,7 @@ type session struct {
 	*node.Conversation
 	begun   time.Duration
 	process *process
+	shard   *shard // whose records it is about; one without any, if it is about the list of members alone
 	meeting *meeting
 	side    int // 0: initiator
 	remote  int
@@ -98,8 +101,8 @@ type session struct {
 	ask     node.Ask
 	listed  []reconcile.KeyDifference
 	before  []dbadapter.Record
-	at      int // p.applied when the snapshot was taken
-	stamped int // p.restamps then
+	at      int // shard.applied when the snapshot was taken
+	stamped int // shard.restamps then
 	applied int // records, by this session
 	wrong   Wrong
 	sums    []Deviation // of wrong
@@ -111,9 +114,9 @@ type session struct {
 }
 
 // begin makes a session of the process; open begins its conversation.
-func (p *process) begin(remote, side int, m *meeting, a node.Ask, open func(x *session) (*node.Conversation, error)) (_ *session, err error) {
+func (p *process) begin(sh *shard, remote, side int, m *meeting, a node.Ask, open func(x *session) (*node.Conversation, error)) (_ *session, err error) {
 	p.flush() // what has a version by now is in the snapshot; package peer needs the lock of commits for that
-	x := &session{begun: p.node.world.Now(), process: p, meeting: m, side: side, remote: remote, old: p.node.old, at: p.applied, stamped: p.restamps, ask: a, before: p.records()}
+	x := &session{begun: p.node.world.Now(), process: p, shard: sh, meeting: m, side: side, remote: remote, old: p.node.old, at: sh.applied, stamped: sh.restamps, ask: a, before: sh.records()}
 	if x.Conversation, err = open(x); err != nil {
 		return nil, err
 	}
@@ -132,12 +135,17 @@ func (x *session) enter(s reconcile.Step) {
 	}
 }
 
-// dial begins a sync with another node.
-func (p *process) dial(remote int, a node.Ask, finish func(reconcile.Report, error)) {
+// dial begins a sync with another node: of a set, or, where sh has none, of the list of
+// members.
+func (p *process) dial(sh *shard, remote int, a node.Ask, finish func(reconcile.Report, error)) {
 	n := p.node
 	there := n.cluster.nodes[remote]
 	m := &meeting{}
-	x, err := p.begin(remote, 0, m, a, func(x *session) (*node.Conversation, error) {
+	var of caller = &p.ns.Control
+	if sh.set != nil {
+		of = sh.set
+	}
+	x, err := p.begin(sh, remote, 0, m, a, func(x *session) (*node.Conversation, error) {
 		a := a
 		if a.Keys != nil {
 			a.Keys = &node.KeyList{Each: func(d reconcile.KeyDifference, _ func() error) error {
@@ -145,7 +153,7 @@ func (p *process) dial(remote int, a node.Ask, finish func(reconcile.Report, err
 				return nil
 			}}
 		}
-		return p.set.Initiate(context.Background(), there.id, a, x.enter)
+		return of.Initiate(context.Background(), there.id, a, x.enter)
 	})
 	if err != nil {
 		finish(reconcile.Report{}, err)
@@ -160,7 +168,7 @@ func (p *process) dial(remote int, a node.Ask, finish func(reconcile.Report, err
 		n.short[remote] = m.stray == nil
 	}
 	n.cluster.last[[2]int{n.number, remote}] = x.tape
-	x.done = p.set.Call(there.id, a)
+	x.done = of.Call(there.id, a)
 	x.listen(n.cluster.Net.Dial(n.number, remote, func(s *sim.Stream) bool { return there.accept(s, n.number, m) }))
 	x.pump()
 }
@@ -204,9 +212,9 @@ func (x *session) pump() {
 		if x.waiting {
 			x.hand()
 		}
-		took := x.process.store.took
+		took := x.shard.took()
 		e := x.Session.Next()
-		x.applied += x.process.store.took - took
+		x.applied += x.shard.took() - took
 		switch e.Want {
 		case reconcile.WantSend:
 			x.send(&e)
@@ -273,6 +281,9 @@ func (x *session) end() {
 		n.cluster.Watch.Refused(n.number, err)
 	}
 	x.process.audit()
+	if x.ask.Control && report.Applied > 0 {
+		x.process.moveSoon()
+	}
 	if !x.ask.Control { // the checker knows the data
 		n.cluster.Watch.Ended(x.judged(report, err))
 	}
@@ -293,25 +304,28 @@ func (x *session) judged(report reconcile.Report, err error) *Ended {
 	n := x.process.node
 	e := &Ended{
 		Node: n.number, Peer: x.remote, Initiator: x.side == 0, Ask: x.ask, Report: report, Err: err, Listed: x.listed,
-		Took: x.applied, Alone: true, Replayed: x.meeting.replayed, Quiet: x.process.applied == x.at+x.applied,
+		Took: x.applied, Alone: true, Replayed: x.meeting.replayed, Quiet: x.shard.applied == x.at+x.applied,
 	}
-	e.Before[0], e.After[0] = x.before, x.process.records()
+	if x.shard.set != nil {
+		e.Shard = int(x.shard.set.Shard())
+	}
+	e.Before[0], e.After[0] = x.before, x.shard.records()
 	e.Wrong[0] = x.wrong
 	e.Still, _ = x.process.wrong()
 	e.Damaged, e.Struck, e.Stray = n.struck, x.struck(), x.meeting.stray != nil
 	if initiator := x.meeting.sides[0]; initiator != nil {
 		e.Begun = initiator.begun
 	}
-	e.Restamped = x.process.restamps != x.stamped
+	e.Restamped = x.shard.restamps != x.stamped
 	if y := x.meeting.sides[1-x.side]; y != nil {
-		e.Restamped = e.Restamped || y.process.restamps != y.stamped
+		e.Restamped = e.Restamped || y.shard.restamps != y.stamped
 		e.Alone, e.Mixed, e.Before[1] = false, x.old != y.old, y.before
 		e.Alike = Common(x.sums, y.sums)
 		e.Wrong[1], e.Struck = y.wrong, e.Struck || y.struck()
 		if y.process.node.process == y.process {
-			e.After[1] = y.process.records()
+			e.After[1] = y.shard.records()
 		}
-		e.Quiet = e.Quiet && y.process.applied == y.at+y.applied
+		e.Quiet = e.Quiet && y.shard.applied == y.at+y.applied
 	}
 	return e
 }

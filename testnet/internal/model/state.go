@@ -18,6 +18,9 @@ func (n *Node) Records() []dbadapter.Record {
 	if n.process == nil {
 		return nil
 	}
+	if n.process.cut() {
+		return n.process.everything()
+	}
 	n.process.dumped = -1
 	return n.process.records()
 }
@@ -27,8 +30,12 @@ func (n *Node) Kept() []dbadapter.Kept {
 	if n.process == nil || n.process.ns == nil {
 		return nil
 	}
+	return n.process.kept()
+}
+
+func (sh *shard) kept() []dbadapter.Kept {
 	log := []dbadapter.Kept{}
-	for k, err := range n.process.store.Kept(context.Background()) {
+	for k, err := range sh.store.Kept(context.Background()) {
 		if err != nil {
 			panic(err) // it is in memory, and open
 		}
@@ -55,6 +62,9 @@ func (n *Node) State() (dbadapter.Digest, uint64) {
 	if n.process.ns == nil {
 		return dbadapter.Digest{}, 0
 	}
+	if n.process.cut() {
+		return n.process.sum()
+	}
 	digest, records, _ := n.process.set.Live.State()
 	return digest, records
 }
@@ -62,23 +72,26 @@ func (n *Node) State() (dbadapter.Digest, uint64) {
 // Cells are the first cells of the live sketch of a node that is up, all of
 // them if there are fewer than asked for.
 func (n *Node) Cells(most int) ([]rateless.Cell, error) {
-	p := n.process
-	if p.ns == nil {
-		return nil, nil
+	if p := n.process; p.ns != nil && !p.cut() {
+		return p.cells(most)
 	}
-	snap, err := p.set.Live.Snapshot(context.Background(), p.store, nil)
+	return nil, nil
+}
+
+func (sh *shard) cells(most int) ([]rateless.Cell, error) {
+	snap, err := sh.set.Live.Snapshot(context.Background(), sh.store, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.Close()
-	return snap.Cells(0, min(most, p.set.Live.Cells()))
+	return snap.Cells(0, min(most, sh.set.Live.Cells()))
 }
 
 // Busy reports whether a session runs at the node, or a write waits for its
 // sync.
 func (n *Node) Busy() bool {
 	p := n.process
-	return p != nil && (len(p.sessions) > 0 || p.ns != nil && len(p.store.waiting) > 0)
+	return p != nil && (len(p.sessions) > 0 || p.routing > 0 || p.ns != nil && slices.ContainsFunc(p.driven(), func(sh *shard) bool { return len(sh.store.waiting) > 0 }))
 }
 
 // Member reports whether the node is a member, as far as it knows.
@@ -132,7 +145,7 @@ func (n *Node) FloorAt() dbadapter.Timestamp {
 // Floor is up to when the node has collected; zero for never, and before it has
 // joined.
 func (n *Node) Floor() (floor time.Time) {
-	if n.process != nil && n.process.ns != nil {
+	if n.process != nil && n.process.ns != nil && !n.process.cut() {
 		floor = n.process.set.Collection().Floor
 	}
 	return floor
@@ -153,7 +166,10 @@ func (n *Node) Latest() dbadapter.Timestamp {
 	if n.process == nil || n.process.ns == nil {
 		return 0
 	}
-	latest := n.process.store.Ceiling()
+	var latest dbadapter.Timestamp
+	for _, sh := range n.process.driven() {
+		latest = max(latest, sh.store.Ceiling())
+	}
 	if ahead := n.process.ns.Ahead(); ahead > 0 {
 		latest = max(latest, dbadapter.TimestampAt(n.wall.now().Add(n.process.ns.Members().Policy().MaxSkew+ahead)))
 	}

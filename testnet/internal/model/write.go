@@ -60,7 +60,7 @@ func (n *Node) ask(records int, told Told, begin func(*process) (*node.Attempt, 
 			refuse(err)
 			return
 		}
-		p.carry(a, records, told)
+		p.shard.carry(a, records, told)
 	})
 }
 
@@ -73,7 +73,8 @@ const (
 // carry writes an attempt to the disk. The process has one line of commits, so
 // that it commits versions in the order in which it made them; package peer needs
 // Attempt.Hold for that.
-func (p *process) carry(a *node.Attempt, records int, told Told) {
+func (sh *shard) carry(a *node.Attempt, records int, told Told) {
+	p := sh.process
 	n := p.node
 	end := func(outcomes []dbadapter.Outcome, err error) {
 		if err != nil {
@@ -92,13 +93,13 @@ func (p *process) carry(a *node.Attempt, records int, told Told) {
 		end(nil, err)
 		return
 	}
-	err = p.store.write(writes, func(outcomes []dbadapter.Outcome, err error) {
+	err = sh.store.write(writes, func(outcomes []dbadapter.Outcome, err error) {
 		for i, o := range outcomes {
 			n.world.Note("written", n.number, int(o.Result), writes[i].Record.Key)
 		}
 		again, err := a.Judge(outcomes, err)
 		if again {
-			p.now(func() { p.carry(a, records, told) })
+			p.now(func() { sh.carry(a, records, told) })
 			return
 		}
 		end(outcomes, err)
@@ -129,8 +130,10 @@ func (p *process) flush() {
 	if p.ns == nil {
 		return
 	}
-	if err := p.store.flush(); err != nil {
-		panic(err)
+	for _, sh := range p.driven() {
+		if err := sh.store.flush(); err != nil {
+			panic(err)
+		}
 	}
 }
 

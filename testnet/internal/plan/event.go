@@ -64,6 +64,7 @@ var examples = map[operands]string{
 // operands reads what follows the verb.
 func (e *Event) operands(rest string) (err error) {
 	form := verbTable[e.Verb].form
+	rest = e.cutAck(rest)
 	if word := form.span(); word != "" {
 		var last string
 		if rest, last, err = cutSpan(rest, word); err != nil {
@@ -278,7 +279,7 @@ func (c *cost) add(e *Event) error {
 	switch e.Verb {
 	case Expand:
 		r := &e.Random
-		n = r.Writes + r.Syncs + r.Members + eventsPerAsk*r.Asks + eventsPerWatch*r.Watches + eventsPerFault*r.Faults
+		n = r.Writes + r.Syncs + r.Members + r.Gets + eventsPerAsk*r.Asks + eventsPerWatch*r.Watches + eventsPerFault*r.Faults
 		data = int64(r.Writes) * int64(r.size()+record)
 		c.largest = max(c.largest, int64(r.size()))
 	case Put, Dated, Expiring, Backdate, Batch:

@@ -54,6 +54,9 @@ func (d *draw) within(span time.Duration) time.Duration {
 
 func (p *Plan) expand(e *Event) (made []Event) {
 	r := &e.Random
+	for n := range r.Gets {
+		made = append(made, p.get(e, n))
+	}
 	for n := 0; n < r.Writes; {
 		w := p.write(e, n, r.Writes-n)
 		n += max(1, int(w.Amount))
@@ -95,6 +98,9 @@ func (r *Random) keys() int { return cmp.Or(r.Keys, DefaultKeys) }
 
 // write draws write n of a line; a batch is left that many more.
 func (p *Plan) write(e *Event, n, left int) Event {
+	if p.Shards > 0 {
+		return p.shardWrite(e, n)
+	}
 	d := p.draw("write", e.At, n)
 	w := Event{At: e.At + d.within(e.For), Node: d.IntN(p.Nodes)}
 	// The smaller of two draws: some keys get many more writes than others, as
@@ -177,7 +183,7 @@ func (p *Plan) fault(e *Event, verbs []Verb, n int) []Event {
 	case Partition:
 		f.Node, f.Key = 0, d.halves(p.Nodes)
 		end.Node, end.Verb = 0, HealAll
-	case Crash, CrashAt:
+	case Crash, CrashAt, CrashAnswering:
 		end.Verb = Start
 		if f.Verb == CrashAt {
 			f.Step = reconcile.Step(d.IntN(len(reconcile.Steps())))
@@ -282,6 +288,9 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 	if profile == Live {
 		line.Random.Watches, p.Log = p.watches()
 	}
+	if profile == Shards {
+		p.shards(&line)
+	}
 	var joins []Event
 	if p.Alone {
 		joins = p.gathering(d, 2*line.At)
@@ -292,6 +301,9 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 		const slower = 12
 		p.Every, p.Settle, line.For = slower*p.Every, slower*p.Settle, slower*line.For
 		line.Random.Size += 2000
+	}
+	if profile == Shards {
+		joins = p.comings(&line)
 	}
 	p.Events = append(joins, line)
 	if p.Ground != "" {

@@ -80,6 +80,9 @@ func (p *parser) event(rest string) error {
 	if err := e.check(p.plan.Nodes); err != nil {
 		return err
 	}
+	if err := e.checkShards(p.plan.Shards > 0); err != nil {
+		return err
+	}
 	if n := len(p.plan.Events); n > 0 && e.At < p.plan.Events[n-1].At {
 		return fmt.Errorf("%s comes after %s; events stand in order of time", span(e.At), span(p.plan.Events[n-1].At))
 	}
@@ -124,6 +127,8 @@ func (p *parser) setting(word, rest string) error {
 		p.plan.Indices, err = number("indices", rest, 1, MaxEvents)
 	case "log":
 		p.plan.Log, err = number("log", rest, 1, MaxEvents)
+	case "shards":
+		p.plan.Shards, p.plan.Replicas, err = parseShards(rest)
 	case "ground":
 		p.plan.Ground, err = rest, checkWord("prefix", rest)
 	case "signed", "push", "alone":
@@ -139,7 +144,7 @@ func (p *parser) setting(word, rest string) error {
 	return err
 }
 
-var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "ground", "log", "signed", "push", "alone", "settle"}
+var settings = []string{"name", "nodes", "seed", "net", "every", "skew", "checksums", "indices", "ground", "log", "shards", "signed", "push", "alone", "settle"}
 
 func (p *parser) expect(rest string) error {
 	x := &p.plan.Expect

@@ -28,6 +28,9 @@ type Plan struct {
 	Signed bool
 	// Push says that nodes push what they write.
 	Push bool
+	// Shards is into how many shards the namespace is cut by the hash of the key, Replicas how
+	// many hosts each is to have; 0: it is not cut.
+	Shards, Replicas int
 	// Alone says that only node 0 has the namespace when the run begins; the
 	// others join when an event says so. Otherwise all are members of all.
 	Alone bool
@@ -79,6 +82,8 @@ type Event struct {
 	Size  int
 	// For is how long the condition lasts, or how old a version is.
 	For time.Duration
+	// Ack is how many hosts are to hold what is written, as in "2" or "majority"; empty: one.
+	Ack string
 	// Amount is the milliseconds of a skew, the number of records of a batch, or of the
 	// members of a wait,
 	// the per mille of a loss, the bit of a flip, the number of a phantom.
@@ -104,6 +109,8 @@ type Random struct {
 	Asks int
 	// Watches are programs that watch, some with breaks.
 	Watches int
+	// Gets are keys read at any node of a namespace that is cut into shards.
+	Gets int
 	// Faults is the number of faults, each with the event that ends it.
 	Faults int
 	// Profile says which faults; empty means mixed.

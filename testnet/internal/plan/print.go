@@ -36,6 +36,9 @@ func (p *Plan) String() string {
 	if p.Log != 0 {
 		fmt.Fprintf(&b, "log %d\n", p.Log)
 	}
+	if p.Shards != 0 {
+		fmt.Fprintf(&b, "shards %d replicas %d placement hash\n", p.Shards, p.Replicas)
+	}
 	if p.Signed {
 		b.WriteString("signed\n")
 	}
@@ -157,6 +160,9 @@ func (e *Event) String() string {
 		line += fmt.Sprintf(" %d %s%s", e.Node, e.Key, e.Watching)
 	case formRandom:
 		line += e.Random.String() + " for " + span(e.For)
+	}
+	if e.Ack != "" {
+		line += " ack " + e.Ack
 	}
 	return line
 }

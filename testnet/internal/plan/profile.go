@@ -26,13 +26,19 @@ const (
 	// that jump; and members ask one another, and wait for one another, as in half of the
 	// plans of Members and Mixed.
 	Live Profile = "live"
-	// Mixed is, by the seed, one of the others but Ranges and Live, or all of them at once; in every
+	// Shards has a namespace that is cut into shards, which is read and written at any node,
+	// with losses, cuts, partitions, crashes, restores and freezes; members are removed, and
+	// come.
+	Shards Profile = "shards"
+	// Mixed is, by the seed, one of the others but Ranges, Live and Shards, or all of them at once; in every
 	// third plan admins change the list of members, too.
 	Mixed Profile = "mixed"
 )
 
 // Profiles lists all of them.
-func Profiles() []Profile { return []Profile{Calm, Rough, Clocks, Disks, Members, Ranges, Live, Mixed} }
+func Profiles() []Profile {
+	return []Profile{Calm, Rough, Clocks, Disks, Members, Ranges, Live, Shards, Mixed}
+}
 
 // eventsPerFault is the most events of one fault: the fault, and its end.
 const eventsPerFault = 3
@@ -48,6 +54,7 @@ var faults = map[Profile][]Verb{
 		Crash, CrashAt, CrashAt, Restore, Partition, Cut, Loss,
 	},
 	Live:    {Partition, Partition, Cut, Loss, Loss, Crash, CrashAt, Restore, RestoreBackup, Freeze, Skew, StopClock},
+	Shards:  {Partition, Partition, Cut, Loss, Crash, Crash, CrashAt, CrashAnswering, Restore, RestoreBackup, Freeze},
 	Members: {Partition, Partition, Partition, Cut, Loss, Crash, CrashAt, Restore, Restore, Skew, Skew, Freeze},
 }
 

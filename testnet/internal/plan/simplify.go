@@ -24,6 +24,8 @@ func (s *shrinker) settings() {
 			p.Signed = p.Signed && slices.ContainsFunc(p.Events, func(e Event) bool { return e.Key == "read" })
 		},
 		func(p *Plan) { p.Push = false },
+		func(p *Plan) { p.Shards = min(p.Shards, 2) },
+		func(p *Plan) { p.Replicas = min(p.Replicas, 2) },
 		func(p *Plan) { p.Checksums = 0 },
 		func(p *Plan) { p.Indices = 0 },
 		func(p *Plan) { p.Log = 0 },
@@ -71,6 +73,7 @@ func (s *shrinker) details() {
 			e.Value = "a"
 		}
 	})
+	s.each(func(e *Event) { e.Ack = "" })
 	s.each(func(e *Event) { e.Watching.Pace = 0 })
 	s.each(func(e *Event) { e.Watching.Prefix = "" })
 	s.each(func(e *Event) { e.For = min(e.For, time.Second) })
@@ -196,7 +199,7 @@ func (s *shrinker) names() {
 	short := map[string]string{}
 	for i := range p.Events {
 		e := &p.Events[i]
-		if !e.Verb.Writes() && e.Verb != Why && e.Verb != WaitKey {
+		if !e.Verb.Writes() && e.Verb != Why && e.Verb != WaitKey && e.Verb != Get {
 			continue
 		}
 		if short[e.Key] == "" {

@@ -6,7 +6,8 @@ type Verb uint8
 // The verbs. The comments show the line of text, without its time.
 const (
 	// Put: "put 2 key7 100B" writes 100 bytes drawn from the seed under key7 at
-	// node 2; "put 2 key7 \"red\"" writes these.
+	// node 2; "put 2 key7 \"red\"" writes these. In a namespace that is cut into shards
+	// "ack 2" at the end asks for so many hosts to hold it, and so it does of del.
 	Put Verb = iota + 1
 	// Del: "del 2 key7" deletes.
 	Del
@@ -75,13 +76,16 @@ const (
 	Watch
 	// Unwatch: "unwatch 2 w" ends the connection of the program, which keeps its cursor.
 	Unwatch
+	// Get: "get 2 key7" reads key7 at node 2, which asks the shard's hosts.
+	Get
 	// Crash: "crash 2" ends the process at once. What was not synced to the disk
 	// is lost, kept or torn. Crashing a node that is down does nothing.
 	Crash
 	// CrashAt: "crash-at 2 apply" crashes it when a session of its next enters
 	// that step.
 	CrashAt
-	// CrashAnswering: "crash-answering 2" crashes it as soon as it has answered a question.
+	// CrashAnswering: "crash-answering 2" crashes it as soon as it has answered a question; one
+	// about a record of a shard, when it has done what is asked, and before the answer leaves.
 	CrashAnswering
 	// Start: "start 2" starts a node that is down; on others it does nothing.
 	Start
@@ -223,6 +227,7 @@ var verbTable = [verbs]struct {
 	Status:         {"status", formLink, operation},
 	Watch:          {"watch", formWatch, operation},
 	Unwatch:        {"unwatch", formDel, operation},
+	Get:            {"get", formDel, operation},
 	Crash:          {"crash", formNode, fault},
 	CrashAt:        {"crash-at", formStep, fault},
 	CrashAnswering: {"crash-answering", formNode, fault},

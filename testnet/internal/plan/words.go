@@ -167,7 +167,7 @@ func netFields(n *Net) []field[any] {
 }
 
 func randomFields(r *Random) []field[*int] {
-	return []field[*int]{{"writes", &r.Writes}, {"keys", &r.Keys}, {"size", &r.Size}, {"syncs", &r.Syncs}, {"members", &r.Members}, {"asks", &r.Asks}, {"watches", &r.Watches}, {"faults", &r.Faults}}
+	return []field[*int]{{"writes", &r.Writes}, {"keys", &r.Keys}, {"size", &r.Size}, {"syncs", &r.Syncs}, {"members", &r.Members}, {"asks", &r.Asks}, {"watches", &r.Watches}, {"gets", &r.Gets}, {"faults", &r.Faults}}
 }
 
 // fields calls set for each part "name=value" of a line, once for each name.
@@ -229,7 +229,7 @@ func parseRandom(line string) (r Random, err error) {
 			}
 			return err
 		}
-		return fmt.Errorf("unknown part %q; random has writes, keys, size, syncs, members, asks, watches, faults, profile", name)
+		return fmt.Errorf("unknown part %q; random has writes, keys, size, syncs, members, asks, watches, gets, faults, profile", name)
 	})
 	return r, err
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"slices"
+	"strings"
 )
 
 // ErrFull: the disk has no room left.
@@ -55,6 +56,17 @@ func (d *Disk) File(name string) *File {
 		d.names = append(d.names, name)
 	}
 	return f
+}
+
+// Remove empties the files whose names begin so, one after the other and durably.
+func (d *Disk) Remove(prefix string) {
+	for _, name := range d.names {
+		if strings.HasPrefix(name, prefix) {
+			d.before()
+			f := d.files[name]
+			f.data, f.unsynced = nil, nil
+		}
+	}
 }
 
 func (d *Disk) before() {

@@ -1,0 +1,175 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// ErrUnsure: no host that can be sure has answered.
+var ErrUnsure = errors.New("no host that is sure of what the key holds has answered")
+
+// Found is what a read of a key at a node has come to.
+type Found struct {
+	Node int
+	Key  string
+	// Record is what was found, a tombstone too; nil: nothing. Sure says that it is final.
+	Record *dbadapter.Record
+	Sure   bool
+	// By are the nodes that were sure.
+	By []int
+	// Err is why nothing is known: no host has answered.
+	Err error
+	// why is why hosts have not answered.
+	why     map[int]error
+	moved   route.Layout
+	movedBy node.ID
+}
+
+// Read reads a key, at the hosts of its shard. A node that dies meanwhile tells nothing.
+func (n *Node) Read(key string, told func(*Found)) {
+	p := n.process
+	if p == nil {
+		told(&Found{Node: n.number, Key: key, Err: ErrDown})
+		return
+	}
+	p.now(func() {
+		if p.ns == nil {
+			told(&Found{Node: n.number, Key: key, Err: errNoNamespace})
+			return
+		}
+		p.routing++
+		p.lookUp([]byte(key), func(f *Found) {
+			p.routing--
+			told(f)
+		})
+	})
+}
+
+// lookUp finds the record under a key: here, if this node is a host that is sure, and
+// otherwise at the shard's hosts; once more, if a host names a layout that is unknown here.
+func (p *process) lookUp(key []byte, done func(*Found)) {
+	p.lookUpOnce(key, func(f *Found) {
+		if f.Err == nil && f.Sure {
+			done(f)
+			return
+		}
+		p.heed(f.why, f.moved, f.movedBy, func(heard bool) {
+			if heard {
+				p.lookUpOnce(key, done)
+			} else {
+				done(f)
+			}
+		})
+	})
+}
+
+func (p *process) lookUpOnce(key []byte, done func(*Found)) {
+	n := p.node
+	f := &Found{Node: n.number, Key: string(key), why: map[int]error{}}
+	p.flush()
+	remote, err := p.ns.Remote(key)
+	if err != nil {
+		f.Err = err
+		done(f)
+		return
+	}
+	var own *dbadapter.Record
+	if here := remote.Here(); here != nil {
+		if own, f.Err = here.Held(key); f.Err != nil {
+			done(f)
+			return
+		}
+		if here.Settled() {
+			f.Record, f.Sure, f.By = own, true, []int{n.number}
+			done(f)
+			return
+		}
+	}
+	candidates := remote.Candidates(func(id node.ID) bool { return n.cluster.byID[id].Up() })
+	get := route.NewGet(&p.times, candidates, route.GetOptions{Deadline: n.world.Now() + routePatience}, n.world.Now())
+	var open []*routed
+	d := &driver{process: p, next: get.Next}
+	d.ask = func(peer route.ID) {
+		to := n.cluster.byID[peer].number
+		ask, err := remote.AskRecord(peer)
+		if err != nil {
+			get.Failed(peer, err, false, n.world.Now())
+			return
+		}
+		open = append(open, p.route(to, ask, func(m wire.Message, _ bool, err error) {
+			var a route.Answer
+			if err == nil {
+				a, err = remote.Record(peer, ask, m)
+			}
+			if err != nil {
+				get.Failed(peer, err, errors.Is(err, reconcile.ErrBusy), n.world.Now())
+			} else {
+				get.Answered(peer, a, n.world.Now())
+			}
+			d.run()
+		}))
+	}
+	d.end = func(now time.Duration) {
+		found, err := get.Result(now)
+		for _, q := range open {
+			q.cut()
+		}
+		f.Record, f.Sure, f.moved, f.movedBy = found.Record, found.Sure, found.Moved, found.MovedBy
+		for _, h := range found.Heard {
+			switch {
+			case h.Err != nil:
+				f.why[n.cluster.byID[h.Peer].number] = h.Err
+			case h.Answer != nil && h.Answer.Host && h.Answer.Settled:
+				f.By = append(f.By, n.cluster.byID[h.Peer].number)
+			}
+		}
+		switch {
+		case own != nil && (f.Record == nil || own.Compare(f.Record) > 0):
+			f.Record, f.Sure = own, false
+		case err != nil:
+			f.Err = fmt.Errorf("%w: %w", ErrUnsure, err)
+		}
+		done(f)
+	}
+	d.run()
+}
+
+// heed makes this node's list of members equal with that of a host by which the two
+// disagree: it names another layout, or does not know this node. heard: it has learnt
+// something.
+func (p *process) heed(why map[int]error, moved route.Layout, by node.ID, done func(heard bool)) {
+	c := p.node.cluster
+	var ask []int
+	if by != "" && p.ns.Outdated(moved) {
+		ask = append(ask, c.byID[by].number)
+	}
+	for _, i := range slices.Sorted(maps.Keys(why)) {
+		if errors.Is(why[i], node.ErrDenied) && len(ask) < 2 && !slices.Contains(ask, i) {
+			ask = append(ask, i)
+		}
+	}
+	heard := false
+	var next func()
+	next = func() {
+		if len(ask) == 0 {
+			done(heard)
+			return
+		}
+		i := ask[0]
+		ask = ask[1:]
+		p.sync(p.bare(), i, p.ns.Course(c.nodes[i].id), func(err error) {
+			heard = heard || err == nil
+			next()
+		})
+	}
+	next()
+}

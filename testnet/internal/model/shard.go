@@ -1,0 +1,322 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// shard is what a process drives of one of the namespace's sets of records. A namespace that
+// is not cut into shards has one.
+type shard struct {
+	process  *process
+	set      *node.Set // nil before the namespace is open
+	store    *store    // of set
+	pushing  *timer    // when the node looks next for what to push
+	woken    bool      // it is to look at once
+	restamps int       // begun here, and records set aside
+	applied  int       // records, in all
+	dump     []dbadapter.Record
+	dumped   int // applied, when dump was made; -1: never
+}
+
+// bare is one that holds nothing: a session about the list of members alone has it, too.
+func (p *process) bare() *shard { return &shard{process: p, dumped: -1} }
+
+// observed is called with each record that the node now holds.
+func (sh *shard) observed(r *dbadapter.Record) {
+	sh.applied++
+	n := sh.process.node
+	n.cluster.Watch.Observed(n.number, r)
+}
+
+// removed is called with each record that has left the set.
+func (sh *shard) removed(r *dbadapter.Record, how dbadapter.Action) {
+	sh.applied++
+	p := sh.process
+	n := p.node
+	by := r.Version.Writer
+	if by == 0 {
+		by = r.Signer
+	}
+	stray := r.Deleted && !p.ns.Members().Policy().Unsigned && !p.ns.Members().MayWrite(by, r.Version.Clock)
+	if how == dbadapter.SetAside || stray { // a deletion without the right leaves nothing to list
+		sh.restamps++
+		n.cluster.Watch.SetAside(n.number, r)
+		return
+	}
+	var waited []int
+	list := p.ns.Members()
+	for _, m := range list.Active() {
+		if list.Epoch(n.id) > 0 {
+			break // the members went on without it, and what they have left behind goes
+		}
+		if p.ns.Rule() == nil || sh.set.With(m.ID) {
+			waited = append(waited, n.cluster.byID[m.ID].number)
+		}
+	}
+	n.cluster.Watch.Collected(n.number, r, waited)
+}
+
+// records are all that the set holds, tombstones included, by key. They are read once after
+// each commit, and must not be changed.
+func (sh *shard) records() []dbadapter.Record {
+	if sh.store == nil || sh.process.ns == nil || sh.dumped == sh.applied {
+		return sh.dump
+	}
+	snap, err := sh.store.Snapshot()
+	if err != nil {
+		panic(err) // it is in memory, and open
+	}
+	defer snap.Close()
+	sh.dump, sh.dumped = make([]dbadapter.Record, 0, len(sh.dump)+16), sh.applied
+	for r, err := range snap.Scan(context.Background(), nil, nil) {
+		if err != nil {
+			panic(err)
+		}
+		sh.dump = append(sh.dump, r.Record)
+	}
+	return sh.dump
+}
+
+// took is how many records the store has taken.
+func (sh *shard) took() int {
+	if sh.store == nil {
+		return 0
+	}
+	return sh.store.took
+}
+
+// everything is the records of all sets, by key.
+func (p *process) everything() (all []dbadapter.Record) {
+	if !p.cut() {
+		return p.records()
+	}
+	for _, sh := range p.shards {
+		all = append(all, sh.records()...)
+	}
+	slices.SortFunc(all, func(a, b dbadapter.Record) int { return slices.Compare(a.Key, b.Key) })
+	return all
+}
+
+// driven are the sets that are open.
+func (p *process) driven() []*shard {
+	if p.cut() {
+		return p.shards
+	}
+	return []*shard{p.shard}
+}
+
+// sum is the sum of all sets' digests, and how many records they hold.
+func (p *process) sum() (sum dbadapter.Digest, records uint64) {
+	for _, sh := range p.shards {
+		d, n, _ := sh.set.Live.State()
+		sum, records = sum.Add(d), records+n
+	}
+	return sum, records
+}
+
+// cut reports whether the namespace is cut into shards.
+func (p *process) cut() bool { return p.node.cluster.Rule != nil }
+
+// of is what drives a set; nil: it is being opened, or was left.
+func (p *process) of(set *node.Set) *shard {
+	if !p.cut() {
+		return p.shard
+	}
+	if i := slices.IndexFunc(p.shards, func(sh *shard) bool { return sh.set == set }); i >= 0 {
+		return p.shards[i]
+	}
+	return nil
+}
+
+// drive begins to drive a set that is open.
+func (p *process) drive(set *node.Set) {
+	sh := p.bare()
+	sh.set, sh.store = set, set.Store.(*store)
+	sh.hear()
+	p.shards = append(p.shards, sh)
+	slices.SortFunc(p.shards, func(a, b *shard) int { return int(a.set.Shard()) - int(b.set.Shard()) })
+	p.pushable(set)
+}
+
+// hear has the store tell of what comes and goes.
+func (sh *shard) hear() {
+	n, s := sh.process.node, sh.store
+	s.observed = sh.observed
+	s.removing = func(writes []dbadapter.Write) { n.cluster.Watch.Removing(n.number, writes) }
+	s.removed = sh.removed
+	s.replacing = func(writes []dbadapter.Write) { n.cluster.Watch.Restamping(n.number, writes) }
+	s.admitted = n.crash.count // the last moment at which a crash at the step apply strikes
+}
+
+// shardName begins the names of the files of a shard's set.
+func shardName(s placement.Shard) string { return fmt.Sprintf("shard-%d-", s) }
+
+// shardOf is the shard of an id among those of the run's namespace.
+func (c *Cluster) shardOf(id dbadapter.NamespaceID) (placement.Shard, bool) {
+	s, ok := c.shards[id]
+	return s, ok
+}
+
+// numberShards notes the id of each shard of the namespace with that root.
+func (c *Cluster) numberShards(root []byte) {
+	c.shards = map[dbadapter.NamespaceID]placement.Shard{}
+	for s := range c.Rule.Shards {
+		c.shards[reconcile.DeriveShardKeys(c.keys.Secret, root, uint32(s)).ID] = placement.Shard(s)
+	}
+}
+
+// drop deletes the files of a shard's set.
+func (n *Node) drop(_ context.Context, id dbadapter.NamespaceID) error {
+	s, ok := n.cluster.shardOf(id)
+	if !ok {
+		return fmt.Errorf("drop %x: no shard of the namespace", id)
+	}
+	n.disk.Remove(shardName(s))
+	return nil
+}
+
+// moveSoon looks for shards that are to come or go, once for all that asks for it meanwhile.
+func (p *process) moveSoon() {
+	if !p.cut() || p.moving {
+		return
+	}
+	p.moving = true
+	p.after(0, func() {
+		p.moving = false
+		p.move()
+	})
+}
+
+// move opens the shards that the node is to hold, and drops those that it may leave.
+func (p *process) move() {
+	if !p.cut() || p.ns == nil {
+		return
+	}
+	n, ctx := p.node, context.Background()
+	take, leave := p.ns.Moves()
+	for _, number := range take {
+		set, err := p.ns.TakeShard(ctx, number)
+		if err != nil {
+			p.refused(err)
+			continue
+		}
+		p.drive(set)
+		n.cluster.Watch.Holds(n.number, int(number))
+		n.world.Note("holds", n.number, int(number), nil)
+	}
+	for _, set := range leave {
+		sh := p.of(set)
+		if err := sh.store.flush(); err != nil {
+			panic(err) // it is in memory
+		}
+		held := sh.records()
+		if err := p.ns.Leave(set); err != nil {
+			p.refused(err)
+			continue
+		}
+		n.cluster.Watch.Left(n.number, int(set.Shard()), held)
+		n.world.Note("left", n.number, int(set.Shard()), nil)
+		p.shards = slices.DeleteFunc(p.shards, func(o *shard) bool { return o == sh })
+		p.left = append(p.left, set)
+	}
+	p.left = slices.DeleteFunc(p.left, func(set *node.Set) bool {
+		err := p.ns.Discard(ctx, set)
+		p.refused(err)
+		return err == nil
+	})
+}
+
+// Shards are the numbers of the shards that the node holds.
+func (n *Node) Shards() (all []int) {
+	if n.process != nil {
+		for _, sh := range n.process.shards {
+			all = append(all, int(sh.set.Shard()))
+		}
+	}
+	return all
+}
+
+// Home is the shard of a key; 0 in a namespace that is one shard.
+func (c *Cluster) Home(key string) int {
+	if c.Rule == nil {
+		return 0
+	}
+	return int(c.Rule.Home([]byte(key), dbadapter.HomeHash(c.keys.Secret, []byte(key))))
+}
+
+// Control is the digest of the control namespace; the zero value before it has joined.
+func (n *Node) Control() (d dbadapter.Digest) {
+	if n.process != nil && n.process.ns != nil {
+		d, _, _ = n.process.ns.Control.Live.State()
+	}
+	return d
+}
+
+// Layout is the layout that counts by this node's list, as its epoch and table; zero while it
+// knows none.
+func (n *Node) Layout() (epoch uint64, table [32]byte) {
+	if n.process == nil || n.process.ns == nil {
+		return 0, table
+	}
+	_, stated, err := n.process.ns.Layout()
+	if err != nil {
+		return 0, table
+	}
+	return stated.Epoch, stated.Table
+}
+
+// Hosts are the nodes that are to hold a shard, by this node's list; nil while it knows no
+// layout.
+func (n *Node) Hosts(shard int) (hosts []int) {
+	if n.process == nil || n.process.ns == nil {
+		return nil
+	}
+	layout, _, err := n.process.ns.Layout()
+	if err != nil {
+		return nil
+	}
+	for _, id := range layout.Hosts(placement.Shard(shard)) {
+		hosts = append(hosts, n.cluster.byID[id].number)
+	}
+	return hosts
+}
+
+// Holding is what a node has of a shard.
+type Holding struct {
+	Shard   int
+	Keys    reconcile.Keys
+	Records []dbadapter.Record
+	Kept    []dbadapter.Kept
+	// Digest, Count and Cells are what it keeps of the records.
+	Digest  dbadapter.Digest
+	Count   uint64
+	Cells   []rateless.Cell
+	Settled bool
+	Floor   time.Time
+}
+
+// Holdings are the shards that the node holds, with so many cells of each at the most.
+func (n *Node) Holdings(cells int) (all []Holding, err error) {
+	if n.process == nil {
+		return nil, nil
+	}
+	for _, sh := range n.process.shards {
+		sh.dumped = -1 // read anew
+		h := Holding{Shard: int(sh.set.Shard()), Keys: sh.set.Keys, Records: sh.records(), Kept: sh.kept(), Settled: sh.set.Settled(), Floor: sh.set.Collection().Floor}
+		h.Digest, h.Count, _ = sh.set.Live.State()
+		if h.Cells, err = sh.cells(cells); err != nil {
+			return nil, err
+		}
+		all = append(all, h)
+	}
+	return all, nil
+}

@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cut has what a namespace takes that is cut into shards, in canonical form.
+const cut = `name cut
+nodes 3
+seed 1
+skew 1m
+shards 8 replicas 2 placement hash
+push
+
+at 1s put 2 key7 100B
+at 1s put 2 key7 100B ack 2
+at 2s put 2 key7 "two words ack 2" ack majority
+at 2s put 2 key7 "ack 2"
+at 3s del 1 key7 ack all
+at 4s get 0 key7
+at 5s random writes=20 gets=10 faults=2 profile=shards for 1m
+
+settle 5m
+expect converged
+`
+
+func TestParseShards(t *testing.T) {
+	p, err := Parse(cut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.String(); got != cut {
+		t.Errorf("printed as\n%s", got)
+	}
+	if p.Shards != 8 || p.Replicas != 2 {
+		t.Errorf("%d shards, %d replicas", p.Shards, p.Replicas)
+	}
+	for i, want := range []string{"", "2", "majority", "", "all", ""} {
+		if got := p.Events[i].Ack; got != want {
+			t.Errorf("event %d: ack %q, want %q", i, got, want)
+		}
+	}
+	if v := p.Events[2].Value; v != "two words ack 2" {
+		t.Errorf("value %q", v)
+	}
+	gets := 0
+	for _, e := range p.Expand().Events[6:] {
+		if e.Verb == Get {
+			gets++
+		}
+	}
+	if gets != 10 {
+		t.Errorf("%d reads drawn, not 10", gets)
+	}
+}
+
+func TestParseShardsErrors(t *testing.T) {
+	const setting = "shards 8 replicas 2 placement hash\n"
+	for _, c := range []struct{ text, want string }{
+		{"shards 8", `"8": want the numbers and the rule, as in shards 8 replicas 2 placement hash`},
+		{"shards 8 replicas 2 placement writer", "want the numbers and the rule"},
+		{"shards 7 replicas 2 placement hash", "want a power of two"},
+		{"shards 128 replicas 2 placement hash", `shards "128": want a number from 2 to 64`},
+		{"shards 8 replicas 0 placement hash", `replicas "0"`},
+		{setting + "at 1s watch 0 w", "watch: a namespace that is cut into shards takes put, del"},
+		{setting + "at 1s random asks=1 for 5s", "takes no drawn asks and watches"},
+		{"at 1s get 0 k", "get and ack are for a namespace that is cut into shards"},
+		{"at 1s put 0 k 1B ack 2", "get and ack are for a namespace"},
+		{"at 1s random gets=1 for 5s", "get and ack are for a namespace"},
+		{setting + "at 1s put 0 k 1B ack none", `size "1B ack none"`},
+		{"at 1s healall\n" + setting, `"shards" stands below an event`},
+	} {
+		if _, err := Parse(c.text); !errors.Is(err, ErrText) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v\n\twant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// The profile shards has what can go wrong with shards: members that go and come, beside
+// crashes, copies and partitions.
+func TestGenerateShards(t *testing.T) {
+	seen := map[Verb]bool{}
+	acks := map[string]bool{}
+	for seed := range uint64(60) {
+		p := Generate(seed, Shards)
+		if p.Shards < 2 || p.Replicas < 1 || p.Replicas > p.Nodes {
+			t.Errorf("seed %d: %d shards, %d replicas of %d nodes", seed, p.Shards, p.Replicas, p.Nodes)
+		}
+		for _, e := range p.Events {
+			seen[e.Verb], acks[e.Ack] = true, true
+			if e.Verb == Remove && e.Peer == 0 || e.At > time.Hour {
+				t.Errorf("seed %d: %s", seed, &e)
+			}
+		}
+	}
+	for _, v := range []Verb{Put, Del, Get, Join, Remove, Crash, CrashAt, Restore, RestoreBackup, Partition, Freeze, Cut, Loss} {
+		if !seen[v] {
+			t.Errorf("the profile never has %s", v)
+		}
+	}
+	for _, ack := range []string{"", "2", "majority", "all"} {
+		if !acks[ack] {
+			t.Errorf("it never asks for %q hosts", ack)
+		}
+	}
+}
