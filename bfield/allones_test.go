@@ -33,8 +33,8 @@ func (w *window) allOnesPlain(set []int) float64 {
 func TestAllOnes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
-		nu := 2 + r.IntN(62)
-		w := newWindow(nu, 1+r.IntN(min(summed, nu)), r.Float64()*0.3)
+		nu := 2 + r.IntN(MaxNu-1)
+		w := newWindow(nu, 1+r.IntN(min(MaxKappa, nu)), r.Float64()*0.3)
 		j := 1 + r.IntN(min(rateTerms, nu))
 		var set []int
 		for at := 0; len(set) < j; at++ {

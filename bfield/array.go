@@ -16,7 +16,8 @@ type array struct {
 	keys   uint64 // inserted
 }
 
-// padding lets the load at the last place, and the byte behind it, stay inside.
+// padding lets the load at the last place stay inside. A byte less would do, but it is
+// part of the format.
 const padding = 9
 
 // bytesFor returns the length of the bytes of an array.
@@ -26,20 +27,10 @@ func newArray(bits uint64, nu int) array {
 	return array{bytes: make([]byte, bytesFor(bits)), bits: bits, places: bits - uint64(nu) + 1}
 }
 
-// longWindow returns 64 bits from a place on.
-func (a *array) longWindow(place uint64) uint64 {
-	b := a.bytes[place>>3:]
-	return binary.LittleEndian.Uint64(b)>>(place&7) | uint64(b[8])<<(64-place&7)
-}
-
 // set puts a code at a place.
 func (a *array) set(place, code uint64) {
 	b := a.bytes[place>>3:]
-	shift := place & 7
-	binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)|code<<shift)
-	if high := code >> (64 - shift); high != 0 {
-		b[8] |= byte(high)
-	}
+	binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)|code<<(place&7))
 }
 
 // insert puts a code at all places of a key.
@@ -52,12 +43,6 @@ func (a *array) insert(k key, code uint64, hashes int) {
 // common returns the AND of a key's windows and the bits of acc. It may stop
 // as soon as less than kappa ones are left.
 func (a *array) common(k key, acc uint64, p *Plan) uint64 {
-	if p.Nu > oneLoad {
-		for i := range p.Hashes {
-			acc &= a.longWindow(k.place(i, a.places))
-		}
-		return acc
-	}
 	// The ones are counted once, when few are left of a stranger's: a branch
 	// that goes either way costs as much as three windows.
 	acc = and(acc, a.bytes, a.places, k, multipliers[:p.unasked])

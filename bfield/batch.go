@@ -33,12 +33,6 @@ func (f *Field) LookupHashes(keys, values []uint64, answers []Answer) {
 
 func (f *Field) lookupGroup(keys []key, values []uint64, answers []Answer) {
 	a, p := &f.levels[0], &f.plan
-	if p.Nu > oneLoad {
-		for i, k := range keys {
-			values[i], answers[i] = f.lookup(k)
-		}
-		return
-	}
 	var acc [group]uint64
 	for i, k := range keys {
 		acc[i] = and(f.mask(), a.bytes, a.places, k, multipliers[:p.unasked])

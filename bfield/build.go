@@ -116,11 +116,11 @@ func (f *Field) fill(a *array, level int, s source) {
 			})
 		})
 		inParallel(workers, func(w int) {
-			// A mark touches the nine bytes from place/8 on.
+			// A mark touches the eight bytes from place/8 on.
 			first, last := uint64(w)*stripe+8, uint64(w+1)*stripe-1
 			for from := range marks {
 				for _, m := range marks[from][w] {
-					if m.place < first || m.place+80 > last {
+					if m.place < first || m.place+72 > last {
 						guard.Lock()
 						across = append(across, m)
 						guard.Unlock()

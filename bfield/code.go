@@ -6,10 +6,9 @@ import (
 	"math/bits"
 )
 
-// MaxNu is the longest code: a window is one machine word. With 64 bits the
-// codes number at most C(64, 32) ≈ 2^60.7, enough for the value ranges up to
-// 2^32 that the paper has in mind with κ = 9.
-const MaxNu = 64
+// MaxNu is the longest code: 8 bytes show 57 bits at each of the 8 places at which a
+// code can begin in its first byte, so that a window is one load.
+const MaxNu = 57
 
 // ErrCode is returned for a value, a code or lengths that do not fit together.
 var ErrCode = errors.New("bfield: no such code")

@@ -52,7 +52,7 @@
 // NewPlan shows beforehand what a field will cost, and Explain prints it:
 //
 //	ν 24, κ 2 (276 codes), k 8 hash functions, m/n 11.5907
-//	false positives α   0.003906 = 2^-8.00 (summed)   paper 0.003693 = 2^-8.08
+//	false positives α   0.003906 = 2^-8.00   paper 0.003693 = 2^-8.08
 //
 // # Where this differs from the paper
 //

@@ -62,10 +62,9 @@ func NewPlan(c Config) (Plan, error) {
 		return Plan{Keys: c.Keys, Values: c.Values, Nu: c.Nu, Kappa: c.Kappa, Hashes: c.Hashes, CellsPerKey: c.CellsPerKey}, nil
 	}
 	var candidates []Plan
-	for kappa, found := 1, 0; kappa <= MaxNu/2 && found < 2; kappa++ {
+	for kappa, found := 1, 0; kappa <= MaxKappa && found < 2; kappa++ {
 		nu := shortest(c.Values, kappa)
-		// One 8-byte load shows 57 bits from any place.
-		if nu == 0 || nu > oneLoad && c.Values <= binomials[oneLoad][oneLoad/2] {
+		if nu == 0 {
 			continue
 		}
 		found++
@@ -89,16 +88,16 @@ func (c Config) check() error {
 	switch {
 	case c.Keys > MaxKeys:
 		return fmt.Errorf("plan for %d keys: at most %d: %w", c.Keys, uint64(MaxKeys), ErrConfig)
-	case c.Values < 1 || c.Values > Codes(MaxNu, MaxNu/2):
-		return fmt.Errorf("plan for %d values: from 1 to %d: %w", c.Values, Codes(MaxNu, MaxNu/2), ErrConfig)
+	case c.Values < 1 || c.Values > Codes(MaxNu, MaxKappa):
+		return fmt.Errorf("plan for %d values: from 1 to %d: %w", c.Values, Codes(MaxNu, MaxKappa), ErrConfig)
 	case c.Workers < 0 || c.Workers > MaxWorkers:
 		return fmt.Errorf("%d workers: from 0 to %d: %w", c.Workers, MaxWorkers, ErrConfig)
 	}
 	if c.Nu != 0 || c.Kappa != 0 || c.Hashes != 0 || c.CellsPerKey != 0 {
-		if Codes(c.Nu, c.Kappa) < c.Values || c.Hashes < 1 || c.Hashes > MaxHashes ||
+		if Codes(c.Nu, c.Kappa) < c.Values || c.Kappa > MaxKappa || c.Hashes < 1 || c.Hashes > MaxHashes ||
 			!(c.CellsPerKey >= float64(c.Hashes)/MaxLoad && c.CellsPerKey <= MaxCellsPerKey) {
-			return fmt.Errorf("ν %d, κ %d, k %d and m/n %g for %d values: codes must suffice, 1 ≤ k ≤ %d, k/%d ≤ m/n ≤ %d: %w",
-				c.Nu, c.Kappa, c.Hashes, c.CellsPerKey, c.Values, MaxHashes, MaxLoad, MaxCellsPerKey, ErrConfig)
+			return fmt.Errorf("ν %d, κ %d, k %d and m/n %g for %d values: codes must suffice, κ ≤ %d, 1 ≤ k ≤ %d, k/%d ≤ m/n ≤ %d: %w",
+				c.Nu, c.Kappa, c.Hashes, c.CellsPerKey, c.Values, MaxKappa, MaxHashes, MaxLoad, MaxCellsPerKey, ErrConfig)
 		}
 		return nil
 	}
@@ -157,14 +156,9 @@ func (p *Plan) fit(alpha float64, to precision) bool {
 		yHigh = miss(high)
 	}
 	// The logarithm of the rate falls smoothly with m between the two: regula
-	// falsi, Illinois' way. A simulated rate is noise on a fine scale: there the
-	// search ends sooner, at the end where the rate is kept.
-	width := 1e-6
-	if p.Kappa > summed {
-		width = 1e-3
-	}
+	// falsi, Illinois' way.
 	for side := 0; ; {
-		if high-low < width*high {
+		if high-low < 1e-6*high {
 			p.CellsPerKey = high
 			return true
 		}
@@ -220,18 +214,13 @@ func (p Plan) lambda() float64 {
 }
 
 // FalsePositive returns α, the probability that a key which was never inserted
-// is answered with a value when all n keys are in. For κ ≤ 4 it is summed (see
-// rate.go). For larger κ it is simulated, and may be off by a few per cent at
-// 2^-12, a tenth at 2^-32 and a quarter at 2^-48. Markers use all C(ν, κ) codes
-// alike, and a code beyond those of the θ values is no answer: hence
-// the factor θ/C(ν, κ).
+// is answered with a value when all n keys are in: summed as in
+// rate.go. Markers use all C(ν, κ) codes alike, and a code beyond those of the θ
+// values is no answer: hence the factor θ/C(ν, κ).
 func (p Plan) FalsePositive() float64 { return p.falsePositive(fine) }
 
 func (p Plan) falsePositive(to precision) float64 {
 	valid := float64(p.Values) / float64(binomials[p.Nu][p.Kappa])
-	if p.Kappa > summed {
-		return valid * newSimulated(p.Nu, p.Kappa, p.lambda(), to).falsePositive(p.Hashes)
-	}
 	return valid * newWindow(p.Nu, p.Kappa, p.lambda()).exactly(p.Kappa, p.Nu, p.Hashes, to)
 }
 
@@ -240,9 +229,6 @@ func (p Plan) falsePositive(to precision) float64 {
 func (p Plan) Indeterminate() float64 {
 	if p.Kappa == p.Nu {
 		return 0
-	}
-	if p.Kappa > summed {
-		return newSimulated(p.Nu, p.Kappa, p.lambda(), fine).indeterminate(p.Hashes)
 	}
 	return 1 - newWindow(p.Nu, p.Kappa, p.lambda()).exactly(0, p.Nu-p.Kappa, p.Hashes, fine)
 }
@@ -272,21 +258,17 @@ func (p Plan) PaperBitsPerKey() float64 {
 // Explain says in a few lines what the plan is and what it costs, with the
 // paper's figures beside the corrected ones.
 func (p Plan) Explain() string {
-	how := "summed"
-	if p.Kappa > summed {
-		how = "simulated"
-	}
 	size := p.PaperBitsPerKey()
 	gib := size * float64(p.Keys) / 8 / (1 << 30)
 	return fmt.Sprintf(`B-field for %d keys with values 0 to %d
 ν %d, κ %d (%d codes), k %d hash functions, m/n %.4f
 primary array  %d bits, %.3f a key
-false positives α   %.4g = 2^%.2f (%s)   paper %.4g = 2^%.2f
+false positives α   %.4g = 2^%.2f   paper %.4g = 2^%.2f
 indeterminate β     %.4g   paper %.4g
 all arrays  at most m·κ/(1−β)/n = %.2f bits a key, %.3f GiB
 `, p.Keys, p.Values-1, p.Nu, p.Kappa, Codes(p.Nu, p.Kappa), p.Hashes, p.CellsPerKey,
 		p.arrayBits(p.Keys), p.CellsPerKey*float64(p.Kappa),
-		p.FalsePositive(), math.Log2(p.FalsePositive()), how, p.PaperFalsePositive(), math.Log2(p.PaperFalsePositive()),
+		p.FalsePositive(), math.Log2(p.FalsePositive()), p.PaperFalsePositive(), math.Log2(p.PaperFalsePositive()),
 		p.Indeterminate(), p.PaperIndeterminate(), size, gib)
 }
 

@@ -25,13 +25,8 @@ import (
 // where s runs over all places whose windows meet V. The sum is cut where its
 // terms no longer count; they fall like those of e^(−νp).
 
-const (
-	// summed is the largest κ whose rates are summed. Above it the terms of the
-	// sum no longer fall, and simulation.go takes over.
-	summed = 4
-	// rateTerms bounds |U|: the subsets of U are gone through one by one.
-	rateTerms = 14
-)
+// rateTerms bounds |U|: the subsets of U are gone through one by one.
+const rateTerms = 14
 
 // precision is how well a rate is computed: the relative size of the first term
 // left out, and the number of products spent on one S_j. If all sets U take

@@ -97,23 +97,6 @@ func TestRatesSimulated(t *testing.T) {
 	}
 }
 
-// TestSplitting holds the simulation of large κ to the sum where both can be had.
-func TestSplitting(t *testing.T) {
-	for i, r := range rows {
-		if r.kappa < 3 {
-			continue
-		}
-		p := rowPlan(i)
-		s := newSimulated(p.Nu, p.Kappa, p.lambda(), fine)
-		if got, want := s.falsePositive(p.Hashes), p.FalsePositive(); !within(got, want, 0.05) {
-			t.Errorf("(%d, %d, %d): α is %.4g by splitting, %.4g by the sum", r.nu, r.kappa, r.k, got, want)
-		}
-		if got, want := s.indeterminate(p.Hashes), p.Indeterminate(); !within(got, want, 0.05) {
-			t.Errorf("(%d, %d, %d): β is %.4g by splitting, %.4g by the sum", r.nu, r.kappa, r.k, got, want)
-		}
-	}
-}
-
 func TestPlans(t *testing.T) {
 	for _, c := range []struct {
 		values    uint64
@@ -127,8 +110,7 @@ func TestPlans(t *testing.T) {
 		{256, math.Pow(2, -20), 24, 2, 41.1},
 		{1000, math.Pow(2, -32), 46, 2, 61.1}, // the paper's case
 		{10000, 1e-3, 41, 3, 40.2},
-		{1 << 32, 1. / 256, 53, 9, 128},
-		{1 << 32, math.Pow(2, -32), 53, 9, 140}, // simulated, and the rate decides
+		{395_010, 1. / 256, 57, 4, 70}, // the most values
 		{5, 0.5, 5, 1, 7.4},
 	} {
 		p, err := NewPlan(Config{Keys: 1e9, Values: c.values, FalsePositive: c.alpha})
@@ -143,8 +125,8 @@ func TestPlans(t *testing.T) {
 			t.Errorf("10^9 keys: an array of %d bits", p.arrayBits(1e9))
 		}
 	}
-	largest := Plan{Keys: MaxKeys, Values: 1, Nu: 64, Kappa: 32, Hashes: MaxHashes, CellsPerKey: MaxCellsPerKey}
-	if got := largest.arrayBits(MaxKeys); got != MaxKeys*MaxCellsPerKey*32 {
+	largest := Plan{Keys: MaxKeys, Values: 1, Nu: MaxNu, Kappa: MaxKappa, Hashes: MaxHashes, CellsPerKey: MaxCellsPerKey}
+	if got := largest.arrayBits(MaxKeys); got != MaxKeys*MaxCellsPerKey*MaxKappa {
 		t.Errorf("the largest array has %d bits", got)
 	}
 }
@@ -152,7 +134,7 @@ func TestPlans(t *testing.T) {
 func TestExplain(t *testing.T) {
 	p := Plan{Keys: 1e9, Values: 1035, Nu: 46, Kappa: 2, Hashes: 10, CellsPerKey: 14.37}
 	text := p.Explain()
-	for _, part := range []string{"ν 46, κ 2 (1035 codes), k 10", "α   0.001094 = 2^-9.84 (summed)   paper 0.0009976", "28740000000 bits", "30.04 bits a key, 3.497 GiB"} {
+	for _, part := range []string{"ν 46, κ 2 (1035 codes), k 10", "α   0.001094 = 2^-9.84   paper 0.0009976", "28740000000 bits", "30.04 bits a key, 3.497 GiB"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in\n%s", part, text)
 		}
@@ -188,10 +170,12 @@ func TestImpossible(t *testing.T) {
 		{Keys: 1, Values: 10, FalsePositive: 0.1, Workers: -1},
 		{Keys: 1, Values: 10, FalsePositive: 0.1, Workers: MaxWorkers + 1},
 		{Keys: 1, Values: 10, FalsePositive: 0.1, Nu: 10},
-		{Keys: 1, Values: 10, Nu: 20, Kappa: 5, Hashes: 64, CellsPerKey: 1e-9},
+		{Keys: 1, Values: 10, Nu: 20, Kappa: 4, Hashes: 64, CellsPerKey: 1e-9},
 		{Keys: 1, Values: 10, Nu: 10, Kappa: 1, Hashes: 10, CellsPerKey: 10.0/MaxLoad - 1e-9},
 		{Keys: 1, Values: 11, Nu: 10, Kappa: 1, Hashes: 3, CellsPerKey: 5},
-		{Keys: 1, Values: 10, Nu: 65, Kappa: 1, Hashes: 3, CellsPerKey: 5},
+		{Keys: 1, Values: 395_011, FalsePositive: 0.1},
+		{Keys: 1, Values: 10, Nu: 20, Kappa: 5, Hashes: 3, CellsPerKey: 5},
+		{Keys: 1, Values: 10, Nu: 58, Kappa: 1, Hashes: 3, CellsPerKey: 5},
 		{Keys: 1, Values: 10, Nu: 10, Kappa: 1, Hashes: MaxHashes + 1, CellsPerKey: 5},
 		{Keys: 1, Values: 10, Nu: 10, Kappa: 1, Hashes: 3, CellsPerKey: math.Inf(1)},
 		{Keys: 1, Values: 10, Nu: 10, Kappa: 1, Hashes: 3, CellsPerKey: math.NaN()},
