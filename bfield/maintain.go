@@ -110,10 +110,8 @@ func (m *Mutable) chunks(n uint64, each func([]Record)) error {
 		if chunk = append(chunk, r); len(chunk) == chunkEntries {
 			each(chunk)
 			chunk = chunk[:0]
-			select {
-			case <-m.stop:
+			if m.isClosed() {
 				return ErrClosed
-			default:
 			}
 		}
 	}
@@ -124,27 +122,15 @@ func (m *Mutable) chunks(n uint64, each func([]Record)) error {
 	return nil
 }
 
-// locked runs a function with the lock on writing, if it is wanted.
-func (m *Mutable) locked(wanted bool, run func() error) error {
-	if wanted {
-		m.writing.Lock()
-		defer m.writing.Unlock()
-	}
-	return run()
-}
-
 // repair scans the log and makes the secondary arrays anew, beside the old
 // ones, for the keys that are indeterminate now.
 func (m *Mutable) repair() error {
-	var logged, before uint64
-	var repaired bool
-	_ = m.locked(true, func() error {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		logged, before, repaired = m.log.Len(), m.fresh, m.field.repaired
-		m.fresh = 0
-		return nil
-	})
+	m.writing.Lock()
+	m.mu.Lock()
+	logged, before, repaired := m.log.Len(), m.fresh, m.field.repaired
+	m.fresh = 0
+	m.mu.Unlock()
+	m.writing.Unlock()
 	if repaired {
 		return nil
 	}
@@ -182,26 +168,26 @@ func (m *Mutable) rescan(logged uint64) error {
 	if err != nil {
 		return err
 	}
-	return m.locked(len(twice) > 0, func() error {
-		last, err := m.lastOf(twice, logged)
-		if err != nil {
-			return err
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	last, err := m.lastOf(twice, logged)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for k, value := range last {
+		if _, ok := m.exceptions[k]; !ok {
+			m.exceptions[k] = exception{value: value}
 		}
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		for k, value := range last {
-			if _, ok := m.exceptions[k]; !ok {
-				m.exceptions[k] = exception{value: value}
-			}
-		}
-		m.field.levels = append(m.field.levels[:1:1], secondary...)
-		m.field.repaired = m.fresh == 0
-		return nil
-	})
+	}
+	m.field.levels = append(m.field.levels[:1:1], secondary...)
+	m.field.repaired = m.fresh == 0
+	return nil
 }
 
 // lastOf returns the last value of each key that was inserted with several.
-// The caller holds writing, or twice is empty.
+// The caller holds writing.
 func (m *Mutable) lastOf(twice []entry, logged uint64) (map[key]uint64, error) {
 	if len(twice) == 0 {
 		return nil, nil

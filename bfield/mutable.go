@@ -46,22 +46,23 @@ type Mutable struct {
 	values uint64 // θ
 
 	// An append to the log holds writing from before it until the field shows
-	// it. It is taken before mu.
+	// it; a repair or a rebuild while it notes how many records there are, and in
+	// the end. It is taken before mu.
 	writing sync.Mutex
 	// A repair or a rebuild holds maintaining; it is taken before writing.
 	maintaining sync.Mutex
 
 	mu         sync.RWMutex // guards what follows
-	field      *Field
+	field      *Field       // this and exceptions change under writing, too
 	exceptions map[key]exception
 	fresh      uint64 // insertions since the last repair began
 	repeats    uint64 // insertions, since the last rebuild, of what was there already
 	failed     error  // why the background gave up
-	closed     bool
 
-	wake chan struct{} // holds one at most: something was written
-	stop chan struct{}
-	done sync.WaitGroup
+	wake    chan struct{} // holds one at most: something was written
+	closing sync.Once     // closes stop
+	stop    chan struct{}
+	done    sync.WaitGroup
 }
 
 // exception is what became of a key, in place of what the arrays say.
@@ -170,9 +171,12 @@ func (m *Mutable) write(records []Record) error {
 }
 
 func (m *Mutable) isClosed() bool {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.closed
+	select {
+	case <-m.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 func (m *Mutable) showAll(records []Record) {
@@ -301,14 +305,11 @@ func (m *Mutable) Stats() MutableStats {
 // log. It returns why the background had given up, if it had. Look-ups go on;
 // the log stays open.
 func (m *Mutable) Close() error {
-	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
+	first := false
+	m.closing.Do(func() { first = true; close(m.stop) })
+	if !first {
 		return nil
 	}
-	m.closed = true
-	m.mu.Unlock()
-	close(m.stop)
 	m.done.Wait()
 	m.maintaining.Lock()
 	defer m.maintaining.Unlock()

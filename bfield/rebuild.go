@@ -10,22 +10,17 @@ import (
 // one as well. If keys were changed or removed, the log is replaced by one
 // without them. grown: the field was full.
 func (m *Mutable) rebuild(grown bool) error {
-	var logged uint64
 	last := map[key]exception{} // of keys with more than one record
-	_ = m.locked(true, func() error {
-		m.mu.RLock()
-		defer m.mu.RUnlock()
-		logged = m.log.Len()
-		for k := range m.exceptions {
-			last[k] = exception{removed: true}
-		}
-		return nil
-	})
-	next, err := m.filled(logged, last, grown)
-	if err != nil {
-		return fmt.Errorf("rebuild: %w", err)
+	m.writing.Lock()
+	logged := m.log.Len()
+	for k := range m.exceptions { // they change under writing alone
+		last[k] = exception{removed: true}
 	}
-	err = m.locked(true, func() error { return m.exchange(next, logged, last) })
+	m.writing.Unlock()
+	next, err := m.filled(logged, last, grown)
+	if err == nil {
+		err = m.exchange(next, logged, last)
+	}
 	if err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
@@ -144,8 +139,10 @@ func (m *Mutable) complete(f *Field, logged uint64, last map[key]exception) (map
 }
 
 // exchange brings a new field up to date, compacts the log, and takes the field
-// in place of the old one. The caller holds writing.
+// in place of the old one.
 func (m *Mutable) exchange(next *Mutable, logged uint64, last map[key]exception) error {
+	m.writing.Lock()
+	defer m.writing.Unlock()
 	for r, err := range m.log.Records(logged) {
 		if err != nil {
 			return err

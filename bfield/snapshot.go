@@ -55,11 +55,8 @@ func (m *Mutable) Snapshot() (*Field, error) {
 func (m *Mutable) now() (*Field, map[key]exception, uint64, error) {
 	m.writing.Lock() // what is written is shown under it
 	defer m.writing.Unlock()
-	m.mu.RLock()
-	closed, exceptions := m.closed, maps.Clone(m.exceptions)
-	m.mu.RUnlock()
-	if closed {
+	if m.isClosed() {
 		return nil, nil, 0, ErrClosed
 	}
-	return m.field.sealedCopy(true), exceptions, m.log.Len(), nil
+	return m.field.sealedCopy(true), maps.Clone(m.exceptions), m.log.Len(), nil
 }
