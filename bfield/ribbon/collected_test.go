@@ -125,8 +125,7 @@ func TestMapOf(t *testing.T) {
 	}
 	data, _ := built.MarshalBinary()
 	for shift := range 9 {
-		at := append(make([]byte, shift, shift+len(data)), data...)[shift:]
-		m, err := MapOf(at)
+		m, err := MapOf(shifted(data, shift))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,5 +137,50 @@ func TestMapOf(t *testing.T) {
 	}
 	if _, err := MapOf(data[:len(data)-1]); !errors.Is(err, ErrFormat) {
 		t.Errorf("cut short: %v", err)
+	}
+}
+
+// shifted is a copy of bytes that begins so many behind where an allocation does.
+func shifted(data []byte, shift int) []byte {
+	return append(make([]byte, shift, shift+len(data)), data...)[shift:]
+}
+
+// So do a Retrieval and a Filter.
+func TestRetrievalOfAndFilterOf(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 8))
+	hashes, values := make([]uint64, 5000), make([]uint64, 5000)
+	for i := range hashes {
+		hashes[i], values[i] = r.Uint64(), r.Uint64N(256)
+	}
+	retrieval, err := BuildRetrievalHashes(Config{ValueBits: 8}, hashes, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filter, err := BuildFilterHashes(Config{FingerprintBits: 8}, hashes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	savedValues, _ := retrieval.MarshalBinary()
+	savedFilter, _ := filter.MarshalBinary()
+	for shift := range 9 {
+		inPlace, err := RetrievalOf(shifted(savedValues, shift))
+		if err != nil {
+			t.Fatal(err)
+		}
+		filterInPlace, err := FilterOf(shifted(savedFilter, shift))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, h := range hashes {
+			if v := inPlace.LookupHash(h); v != values[i] || !filterInPlace.LookupHash(h) {
+				t.Fatalf("%d bytes off: %x is %d, want %d, in the filter: %v", shift, h, v, values[i], filterInPlace.LookupHash(h))
+			}
+		}
+	}
+	if _, err := RetrievalOf(savedFilter); !errors.Is(err, ErrFormat) {
+		t.Errorf("a filter as a retrieval: %v", err)
+	}
+	if _, err := FilterOf(savedValues); !errors.Is(err, ErrFormat) {
+		t.Errorf("a retrieval as a filter: %v", err)
 	}
 }

@@ -9,22 +9,33 @@ func (r *Retrieval) MarshalBinary() ([]byte, error) {
 // with an error that wraps ErrFormat, without more memory than data has. It
 // keeps no part of data.
 func (r *Retrieval) UnmarshalBinary(data []byte) error {
+	read, err := parseRetrieval(data, copiedWords)
+	if err == nil {
+		*r = *read
+	}
+	return err
+}
+
+// RetrievalOf is the Retrieval that MarshalBinary saved as data, used where it lies as
+// by MapOf.
+func RetrievalOf(data []byte) (*Retrieval, error) { return parseRetrieval(data, wordsInPlace) }
+
+func parseRetrieval(data []byte, words wordsOf) (*Retrieval, error) {
 	h, data, err := parseHeader(data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if h.kind != kindRetrieval {
-		return formatError("kind %d is no retrieval", h.kind)
+		return nil, formatError("kind %d is no retrieval", h.kind)
 	}
-	t, rest, err := parseTable(h, h.values, 0, data, copiedWords)
+	t, rest, err := parseTable(h, h.values, 0, data, words)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(rest) != 0 {
-		return formatError("%d bytes too many", len(rest))
+		return nil, formatError("%d bytes too many", len(rest))
 	}
-	*r = Retrieval{seed: h.seed, keys: h.keys, table: t}
-	return nil
+	return &Retrieval{seed: h.seed, keys: h.keys, table: t}, nil
 }
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
@@ -36,22 +47,33 @@ func (f *Filter) MarshalBinary() ([]byte, error) {
 // with an error that wraps ErrFormat, without more memory than data has. It
 // keeps no part of data.
 func (f *Filter) UnmarshalBinary(data []byte) error {
+	read, err := parseFilter(data, copiedWords)
+	if err == nil {
+		*f = *read
+	}
+	return err
+}
+
+// FilterOf is the Filter that MarshalBinary saved as data, used where it lies as by
+// MapOf.
+func FilterOf(data []byte) (*Filter, error) { return parseFilter(data, wordsInPlace) }
+
+func parseFilter(data []byte, words wordsOf) (*Filter, error) {
 	h, data, err := parseHeader(data)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if h.kind >= kinds {
-		return formatError("kind %d is no filter", h.kind)
+		return nil, formatError("kind %d is no filter", h.kind)
 	}
-	t, rest, err := parseTable(h, 0, h.fingerprints, data, copiedWords)
+	t, rest, err := parseTable(h, 0, h.fingerprints, data, words)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(rest) != 0 {
-		return formatError("%d bytes too many", len(rest))
+		return nil, formatError("%d bytes too many", len(rest))
 	}
-	*f = Filter{kind: Kind(h.kind), seed: h.seed, keys: h.keys, table: t}
-	return nil
+	return &Filter{kind: Kind(h.kind), seed: h.seed, keys: h.keys, table: t}, nil
 }
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
@@ -79,6 +101,8 @@ func (m *Map) UnmarshalBinary(data []byte) error {
 // verify it, and then uses it where it lies, a file mapped into memory for
 // example: data must stay as it is for as long as the Map is used. Where the
 // processor's byte order or the alignment of data, to 8, forbid that, it copies.
+// If a mapped file is cut meanwhile, a look-up ends the process: the caller must
+// prevent that.
 func MapOf(data []byte) (*Map, error) { return parseMap(data, wordsInPlace) }
 
 func parseMap(data []byte, words wordsOf) (*Map, error) {
