@@ -12,7 +12,7 @@ const (
 	freshPart = 16
 	// restPart: between two repairs that do wait, the background rests as many times
 	// as long as the first one took. Each goes through the whole log, however few
-	// keys are fresh.
+	// keys are fresh. What is urgent is paid by the many insertions before it.
 	restPart = 15
 	// exceptionPart and leastExceptions: a rebuild is due when the exceptions
 	// are more than this part of the keys planned, and more than this many.
@@ -43,9 +43,11 @@ func (m *Mutable) maintain(delay time.Duration) {
 		}
 		waiting = false
 		timer.Stop()
-		begun := time.Now()
+		urgent, begun := m.urgent(), time.Now()
 		err := m.Repair()
-		rested = time.Now().Add(restPart * time.Since(begun))
+		if !urgent {
+			rested = time.Now().Add(restPart * time.Since(begun))
+		}
 		if errors.Is(err, ErrClosed) {
 			return
 		}

@@ -7,13 +7,13 @@ import (
 
 // rebuild makes a new field from the log and takes it in place of the old one.
 // What is written meanwhile goes into the old one, and at the end into the new
-// one as well. If keys were changed or removed, the log is replaced by one
-// without them. grown: the field was full.
+// one as well. If keys were changed, removed or, many of them, inserted again, the log
+// is replaced by one with each key once. grown: the field was full.
 func (m *Mutable) rebuild(grown bool) error {
 	last := map[key]exception{} // of keys with more than one record
 	m.writing.Lock()
 	logged := m.log.Len()
-	for k := range m.exceptions { // they change under writing alone
+	for k := range m.exceptions { // they change under writing only
 		last[k] = exception{removed: true}
 	}
 	m.writing.Unlock()
