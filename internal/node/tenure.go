@@ -58,7 +58,8 @@ func (t *tenure) entered(began placement.Term) {
 	}
 }
 
-// end ends the tenure, if the shard may be dropped. The set's commits are held alone.
+// end ends the tenure, if the shard may be dropped. It stays ended where that cannot be made
+// durable, since it may be all the same. The set's commits are held alone.
 func (t *tenure) end() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,10 +73,11 @@ func (t *tenure) ended() bool {
 	return t.over
 }
 
+// mayEnd reports whether end would, or has: a set that was left is not asked any more.
 func (t *tenure) mayEnd() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.over && t.handover.MayDrop()
+	return t.over || t.handover.MayDrop()
 }
 
 // rehost follows a change of the list of members or of the layout in all sets.
