@@ -274,6 +274,10 @@ var (
 func (set *Set) adopt(ctx context.Context, w *dbadapter.Write) error {
 	set.commits.Lock()
 	defer set.commits.Unlock()
+	if set.tenure.ended() {
+		return dbadapter.ErrClosed
+	}
+	defer set.tenure.entered(noTerm) // a host of the shard no longer adopts, too: the hosts would decline what it holds
 	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return err

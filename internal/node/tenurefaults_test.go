@@ -47,3 +47,29 @@ func TestLeaveIsTriedAgain(t *testing.T) {
 		t.Errorf("it has left, and is to leave %v", leave)
 	}
 }
+
+// What an old host adopts of a writer that has lost its right is handed over as well; a shard
+// that was left adopts nothing.
+func TestAdoptionByOldHost(t *testing.T) {
+	w := newMovers(t, 1, 3)
+	old, hosts, set := w.old()
+	w.put(hosts[0], w.keyIn(0, 0))
+	w.handed(old, hosts, set)
+	adopt := func() error {
+		r := must(set.get([]byte(w.keyIn(0, 0))))
+		return set.adopt(t.Context(), &dbadapter.Write{Record: must(dbadapter.Hash(set.Keys.Hasher, r)), If: &r.Version})
+	}
+	if err := adopt(); err != nil {
+		t.Fatal(err)
+	}
+	if set.tenure.mayEnd() {
+		t.Error("it may leave with what it has adopted, and has shown no host")
+	}
+	w.handed(old, hosts, set)
+	if err := w.all[old].ns.Leave(set); err != nil {
+		t.Fatal(err)
+	}
+	if err := adopt(); !errors.Is(err, dbadapter.ErrClosed) {
+		t.Errorf("adopted in a shard that was left: %v", err)
+	}
+}
