@@ -72,8 +72,9 @@ func (ns *Namespace) Lingering() (sets []*Set) {
 	return sets
 }
 
-// TakeShard makes this node one that holds a shard, durably, and opens the shard's set, which
-// is empty and recovers until it was found equal with another one.
+// TakeShard makes this node, a host of a shard by the list as it is now, one that holds it,
+// durably, and opens the shard's set, which is empty and recovers until it was found equal with
+// another one. reconcile.ErrBusy: it is no host any more, or is dropping the shard still.
 func (ns *Namespace) TakeShard(ctx context.Context, shard placement.Shard) (set *Set, err error) {
 	ns.coming.Lock()
 	defer ns.coming.Unlock()
@@ -97,7 +98,13 @@ func (ns *Namespace) takeShard(ctx context.Context, shard placement.Shard) (_ *S
 	case kept && ns.Members().state.Shards[at].Dropped:
 		return nil, fmt.Errorf("%w: it is being dropped", reconcile.ErrBusy)
 	}
-	if err := ns.update(func(s *State) error { s.addShard(shard); return nil }); err != nil {
+	if err := ns.update(func(s *State) error {
+		if layout := ns.placed.Load().layout; layout == nil || !layout.Has(shard, ns.node.ID) {
+			return fmt.Errorf("%w: the list of members has changed, and this node is no host of it", reconcile.ErrBusy)
+		}
+		s.addShard(shard)
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	set := &Set{shard: shard}

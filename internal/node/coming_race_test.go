@@ -17,6 +17,11 @@ import (
 func TestSetsComeAndGoAtOnce(t *testing.T) {
 	c := newShardCrew(t, []placement.Shard{0, 1}, []placement.Shard{0, 1, 2, 3})
 	a, b, sa := c.machines[0], c.machines[1], c.ns[0]
+	sa.updating.Lock()
+	if err := sa.stateLocked(t.Context(), must(placement.Plan(sa.rule, []placement.Host{{ID: a.ID, Weight: 1}}))); err != nil {
+		t.Fatal(err)
+	}
+	sa.updating.Unlock()
 	const rounds = 40
 	var wg sync.WaitGroup
 	run := func(fn func(i int) error) {

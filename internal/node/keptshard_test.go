@@ -30,7 +30,16 @@ func (w *movers) old() (old int, hosts []int, set *Set) {
 // lateHost makes a machine hold a shard, of which it is a host no longer.
 func (m *mover) lateHost(t *testing.T, shard placement.Shard) *Set {
 	t.Helper()
-	return must(m.ns.TakeShard(t.Context(), shard))
+	m.ns.updating.Lock()
+	now := m.ns.placed.Load()
+	m.ns.placed.Store(&placed{now.stated, must(placement.Plan(m.ns.rule, []placement.Host{{ID: m.ID, Weight: 1}}))})
+	m.ns.updating.Unlock()
+	set := must(m.ns.TakeShard(t.Context(), shard))
+	m.ns.updating.Lock()
+	m.ns.placed.Store(now)
+	m.ns.rehost()
+	m.ns.updating.Unlock()
+	return set
 }
 
 // keyIn is the n-th key of a shard.

@@ -255,7 +255,7 @@ func TestShardIsCollectedByItsHosts(t *testing.T) {
 	// One that comes to hold a shard promises as much: it imports nothing with an older date.
 	for s := range placement.Shard(w.rule.Shards) {
 		if w.all[3].held(s) == nil && promised[s] > 0 {
-			if set := must(w.all[3].ns.TakeShard(t.Context(), s)); set.vouching.mark.Pledged < promised[s] {
+			if set := w.all[3].lateHost(t, s); set.vouching.mark.Pledged < promised[s] {
 				t.Errorf("shard %d: %d is promised, and a new host takes over %d", s, promised[s], set.vouching.mark.Pledged)
 			}
 			return

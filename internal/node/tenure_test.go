@@ -33,7 +33,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 		}
 	}
 	m := w.all[old]
-	set := must(m.ns.TakeShard(t.Context(), shard)) // as if it had been its host
+	set := m.lateHost(t, shard)
 	if hold, leave := m.ns.Moves(); len(hold)+len(leave) != 0 {
 		t.Fatalf("%v, %v", hold, leave)
 	}
@@ -73,7 +73,7 @@ func TestLeaveNeedsAllHosts(t *testing.T) {
 	if _, kept := m.state.find(shard); kept || m.held(shard) != nil {
 		t.Error("after a crash it is there still")
 	}
-	again := must(m.ns.TakeShard(t.Context(), shard))
+	again := m.lateHost(t, shard)
 	if _, records, _ := again.Live.State(); records != 0 || again.Settled() {
 		t.Errorf("%d records, settled: %v", records, again.Settled())
 	}
@@ -95,7 +95,7 @@ func TestHandoverCountsInItsTerm(t *testing.T) {
 		}
 	}
 	m := w.all[old]
-	set := must(m.ns.TakeShard(t.Context(), shard))
+	set := m.lateHost(t, shard)
 	n := 0
 	put := func(i int) { // a key of the shard
 		for ; w.home(fmt.Sprint("k", n)) != shard; n++ {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
 )
 
 // handed syncs an old host with the shard's hosts until it may leave it.
@@ -71,5 +72,24 @@ func TestAdoptionByOldHost(t *testing.T) {
 	}
 	if err := adopt(); !errors.Is(err, dbadapter.ErrClosed) {
 		t.Errorf("adopted in a shard that was left: %v", err)
+	}
+}
+
+// A shard is taken by the list of members as it is then, and not as it was when the driver
+// asked for the moves: what members say under one list, that they do not hold it, stays true.
+func TestTakeShardByTheListAsItIs(t *testing.T) {
+	w := newMovers(t, 1, 3)
+	w.settle()
+	layout := must(first(w.all[0].ns.Layout()))
+	for i, m := range w.all {
+		if layout.Has(0, m.ID) {
+			continue
+		}
+		if _, err := m.ns.TakeShard(t.Context(), 0); !errors.Is(err, reconcile.ErrBusy) {
+			t.Errorf("%d takes a shard of which it is no host: %v", i, err)
+		}
+		if _, kept := m.ns.Members().state.find(0); kept || m.held(0) != nil {
+			t.Errorf("%d holds it", i)
+		}
 	}
 }
