@@ -23,6 +23,9 @@ func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
 		set.Live.Rest()
 	}
 	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx), ns.tendLayout(ctx), ns.tellShards(ctx))
+	if ns.rule != nil && len(ns.Sets()) == 0 { // it lacks nothing
+		failed = errors.Join(failed, ns.Return(ctx))
+	}
 	var all Swept
 	for _, set := range ns.Sets() {
 		swept, err := set.tend(ctx)

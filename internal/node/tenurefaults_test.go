@@ -93,3 +93,25 @@ func TestTakeShardByTheListAsItIs(t *testing.T) {
 		}
 	}
 }
+
+// A member that holds no shard and has lapsed returns as others do.
+func TestLapsedWithoutSets(t *testing.T) {
+	w := newMovers(t, 1, 2)
+	w.settle()
+	m := &mover{machine: newMachine(9), steps: -1}
+	m.disk = m.wear
+	m.save = func(s *State) error { m.state = s.clone(); return nil }
+	m.clock = w.all[0].clock
+	joined := must(m.redeem(w.all[0].machine, invite(w.all[0].ns, RoleRead))) // a reader hosts nothing
+	m.state = joined.State.clone()
+	m.ns = must(m.open(joined.Secret, joined.State))
+	w.all = append(w.all, m)
+	w.settle()
+	if err := w.all[0].ns.Lapse(t.Context(), m.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	if held, _ := w.all[0].ns.Members().Member(m.ID); held.Lapsed || len(m.ns.Sets()) != 0 {
+		t.Errorf("it holds %d shards, and has lapsed: %t", len(m.ns.Sets()), held.Lapsed)
+	}
+}
