@@ -177,10 +177,12 @@ func (ns *Namespace) leave(set *Set) error {
 		return fmt.Errorf("%w: its hosts may lack something of it", reconcile.ErrBusy)
 	}
 	v := &set.vouching.mark
-	least := max(v.Pledged, v.Floor, set.Store.Ceiling())
+	least := max(v.Pledged, v.Floor, dbadapter.Timestamp(ns.clock.Latest()))
 	if err := ns.updateLocked(func(s *State) error {
 		set.in(s).Dropped = true
-		// A set of this shard that begins later makes no version up to what this one has promised.
+		// A set of this shard that begins later makes no version up to what this one has promised
+		// or written. The store's ceiling, which is ahead of that, would keep out what members
+		// write meanwhile.
 		s.Vouched.Pledged = max(s.Vouched.Pledged, least)
 		return nil
 	}); err != nil {

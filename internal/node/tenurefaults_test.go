@@ -2,10 +2,13 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -113,5 +116,36 @@ func TestLapsedWithoutSets(t *testing.T) {
 	w.settle()
 	if held, _ := w.all[0].ns.Members().Member(m.ID); held.Lapsed || len(m.ns.Sets()) != 0 {
 		t.Errorf("it holds %d shards, and has lapsed: %t", len(m.ns.Sets()), held.Lapsed)
+	}
+}
+
+// What a node has left does not keep it from taking writes of now, when it takes a shard.
+func TestLeaveHoldsNoTimeBack(t *testing.T) {
+	w := newMovers(t, 1, 1)
+	left := 0
+	for n := range 60 {
+		w.pass(time.Second)
+		if n == 3 {
+			w.join()
+			w.join()
+		}
+		for k := range 8 {
+			w.put(0, w.keyIn(placement.Shard(k), n))
+		}
+		held := len(w.all[0].ns.Sets())
+		for i, m := range w.all {
+			w.tend(i)
+			for j := range w.all {
+				w.sync(i, j)
+			}
+			now := dbadapter.TimestampAt(m.clock.Add(time.Millisecond))
+			if p := m.ns.Members().state.Vouched.Pledged; p > now {
+				t.Fatalf("round %d: a shard that is taken next admits nothing before %s; it is %s", n, p.Time(), m.clock)
+			}
+		}
+		left += max(0, held-len(w.all[0].ns.Sets()))
+	}
+	if left == 0 {
+		t.Error(fmt.Sprint("it left nothing: ", len(w.all[0].ns.Sets())))
 	}
 }
