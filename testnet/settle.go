@@ -48,10 +48,10 @@ func (r *runner) settle() error {
 	for end := from + r.plan.Settle; ; {
 		r.cluster.Settle(pace)
 		r.waitForAll()
-		done, err := r.wait(end, pace/2, r.settled)
+		done, err := r.wait(end, pace/2, r.settling)
 		if !done && err == nil && r.lapseSilent() {
 			end += r.plan.Settle
-			done, err = r.wait(end, pace/2, r.settled)
+			done, err = r.wait(end, pace/2, r.settling)
 		}
 		if !done {
 			return err // if it is nil: the checker will say what differs

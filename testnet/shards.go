@@ -12,6 +12,7 @@ import (
 	"github.com/syncd-io/syncd/testnet/internal/check"
 	"github.com/syncd-io/syncd/testnet/internal/model"
 	"github.com/syncd-io/syncd/testnet/internal/plan"
+	"github.com/syncd-io/syncd/testnet/internal/sim"
 )
 
 // A namespace that is cut into shards: what is asked of it, and what is so in the end.
@@ -66,6 +67,31 @@ func (r *runner) Left(node, shard int, records []dbadapter.Record) {
 	r.history.Left(node, shard, r.cluster.Node(node).Hosts(shard), records)
 }
 
+// settling reports whether the nodes are settled, and has some keys read meanwhile: members
+// that came or went make shards move long after the last event.
+func (r *runner) settling() bool {
+	if r.cut() {
+		keys := r.written()
+		for i := range r.cluster.Nodes() {
+			for n := range min(4, len(keys)) {
+				r.read(i, keys[r.world.Draw(sim.ForRead, uint64(i), uint64(r.world.Now()), uint64(n))%uint64(len(keys))])
+			}
+		}
+	}
+	return r.settled()
+}
+
+// written are the keys that the plan writes.
+func (r *runner) written() []string {
+	keys := map[string]bool{}
+	for i := range r.plan.Events {
+		if e := &r.plan.Events[i]; e.Verb.Writes() {
+			keys[e.Key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}
+
 // shardsEqual reports whether the nodes of each group have one list and one layout, hold what
 // that says and are equal in it.
 func (r *runner) shardsEqual() bool {
@@ -117,8 +143,8 @@ func (r *runner) replicas(group []int) string {
 		holders := slices.Sorted(maps.Keys(sums[s]))
 		inReach := slices.DeleteFunc(slices.Clone(hosts), func(i int) bool { return !slices.Contains(group, i) })
 		switch {
-		case len(hosts) != min(r.plan.Replicas, members):
-			return fmt.Sprintf("shard %d has %d hosts; there are %d members, and %d replicas are wanted", s, len(hosts), members, r.plan.Replicas)
+		case len(hosts) != min(r.plan.Replicas, members) || slices.ContainsFunc(hosts, func(i int) bool { return !first.Lists(i) }):
+			return fmt.Sprintf("shard %d has the hosts %v; there are %d members, and %d replicas are wanted", s, hosts, members, r.plan.Replicas)
 		case !slices.Equal(holders, inReach):
 			return fmt.Sprintf("shard %d is held by the nodes %v; its hosts are %v", s, holders, hosts)
 		}
@@ -169,12 +195,7 @@ func (r *runner) shardsRestored(i int, n *model.Node) {
 
 // lastReads reads each key at each node, when all hosts are equal.
 func (r *runner) lastReads() error {
-	keys := map[string]bool{"never-written": true}
-	for i := range r.plan.Events {
-		if e := &r.plan.Events[i]; e.Verb.Writes() {
-			keys[e.Key] = true
-		}
-	}
+	keys := append(r.written(), "never-written")
 	for _, group := range r.reach() {
 		if !r.cluster.Node(group[0]).Member() || r.replicas(group) != "" {
 			continue
@@ -187,7 +208,7 @@ func (r *runner) lastReads() error {
 			}
 		}
 		open := 0
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
+		for _, key := range keys {
 			reach := slices.ContainsFunc(r.cluster.Node(group[0]).Hosts(r.cluster.Home(key)), func(i int) bool { return slices.Contains(group, i) })
 			for _, i := range group {
 				if !reach || r.unsettled(group, key) {

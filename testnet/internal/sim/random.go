@@ -32,6 +32,7 @@ const (
 	ForPush
 	ForLine
 	ForLog
+	ForRead
 	ForWatch
 )
 
