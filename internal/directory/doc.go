@@ -19,8 +19,9 @@
 //
 // A [Host] tells all nodes what the sets say that it hosts: for each index its shard, in
 // blocks ([Take], [Block]), and what changes by the log of all of its sets ([Poll], [News]). A
-// driver gives it the entries when a set is settled (Open), each commit (Set), and the
-// messages. It may let a poll that has no news wait until Seq grows.
+// driver gives it the entries when a set is settled (Open), each commit (Set), the layout by
+// which it is a host (SetLayout), and the messages. Before a poll is answered, each commit up to
+// then has been told, in the order of the commits. It may let a poll that has no news wait until Seq grows.
 //
 // # The locator
 //
@@ -46,7 +47,7 @@
 // # How a driver uses it
 //
 //	l, err := directory.New(config)                    // reads the copies on disk
-//	l.SetHosts(home, hosts)                            // for all homes, at first and when they change
+//	l.SetLayout(layout); l.SetHosts(home, hosts)       // for all homes, at first and when they change
 //	every second or two, and at once while there is More, for each host:
 //	    p := l.Poll(id); …; l.News(id, p, news, sent)  // sent: when p was sent
 //	    t := l.Take(id, now); …; l.Block(id, t, block, now)

@@ -90,6 +90,7 @@ func (m *Poll) parse(p *parser) {
 
 func (m *News) appendTo(b []byte, shards int) ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(append(b, kindNews), m.Log)
+	b = binary.BigEndian.AppendUint64(b, m.Layout)
 	b = append(binary.AppendUvarint(b, m.From), flags(m.All, m.Begins, m.More))
 	b = binary.AppendUvarint(b, uint64(len(m.Events)))
 	for _, e := range m.Events {
@@ -110,9 +111,12 @@ func (m *News) appendTo(b []byte, shards int) ([]byte, error) {
 }
 
 func (m *News) parse(p *parser) {
-	m.Log, m.From = p.uint64(), p.uvarint()
+	m.Log, m.Layout, m.From = p.uint64(), p.uint64(), p.uvarint()
 	f := p.flags(flagAll | flagBegins | flagMore)
 	m.All, m.Begins, m.More = f&flagAll != 0, f&flagBegins != 0, f&flagMore != 0
+	if m.Log == 0 { // a poll of no log has it
+		p.fail("the log 0")
+	}
 	n := p.count(MaxEvents)
 	if m.Begins && (n > 0 || m.More || !m.All) || m.More && (n == 0 || m.All) {
 		p.fail("%d events, flags %d", n, f)

@@ -70,7 +70,7 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 		err = e
 	}
 	if err == nil {
-		h.heard, h.ever = max(h.heard, sent), true
+		h.heard, h.ever, h.layout = max(h.heard, sent), true, n.Layout
 	}
 	for _, part := range l.parts {
 		if part.feeds[id] != nil {

@@ -18,8 +18,9 @@ type Host struct {
 	shards int
 	log    uint64
 
-	mu   sync.Mutex // guards what follows
-	sets map[placement.Shard]*told
+	mu     sync.Mutex // guards what follows
+	layout uint64
+	sets   map[placement.Shard]*told
 	// The events up to seq, of which the first is that after gone.
 	events    []Event
 	gone, seq uint64
@@ -34,9 +35,17 @@ type told struct {
 }
 
 // NewHost returns a Host of a namespace of so many shards, without a set. The log is a
-// random number that no other Host has had.
+// random number, not 0, that no other Host has had.
 func NewHost(shards int, log uint64) *Host {
 	return &Host{shards: shards, log: log, sets: map[placement.Shard]*told{}, keep: LogEvents, most: MaxEvents}
+}
+
+// SetLayout tells by which layout the node is a host: a number that stands for it, as those that
+// ask compute it, too. It is to be told before the node takes a write by that layout.
+func (h *Host) SetLayout(layout uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.layout = layout
 }
 
 // Open begins to tell of a set: the indices of its entries, ascending, and what they say. It
@@ -104,7 +113,7 @@ func (h *Host) Seq() uint64 {
 func (h *Host) News(p *Poll) *News {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := &News{Log: h.log, From: p.Seq, To: h.seq}
+	n := &News{Log: h.log, Layout: h.layout, From: p.Seq, To: h.seq}
 	all := p.All
 	if p.Log != h.log || p.Seq < h.gone || p.Seq > h.seq {
 		n.Begins, n.From, all = true, h.seq, true

@@ -144,6 +144,27 @@ func TestHonestDuo(t *testing.T) {
 	})
 }
 
+// Where a host goes by another layout than the node, a host that the node does not know may hold a key.
+func TestNowhereNeedsOneLayout(t *testing.T) {
+	eachOrder(t, func(t *testing.T, d *duo) {
+		d.node.SetLayout(7)
+		d.hosts[honest].SetLayout(7)
+		d.run()
+		if a := d.node.Locate(0, 5000, d.now); a.Where != Unknown {
+			t.Errorf("a host has another layout: %+v", a)
+		}
+		d.hosts[liar].SetLayout(7)
+		d.rounds(1, d.order...)
+		if a := d.node.Locate(0, 5000, d.now); a.Where != Nowhere {
+			t.Errorf("both have the node's: %+v", a)
+		}
+		d.node.SetLayout(8)
+		if a := d.node.Locate(0, 5000, d.now); a.Where != Unknown {
+			t.Errorf("the node has a later one: %+v", a)
+		}
+	})
+}
+
 // A host that leaves an entry out of its set, or has one more, is apart: no key of the set is
 // nowhere, and none surely anywhere.
 func TestHostHidesOrInvents(t *testing.T) {

@@ -94,13 +94,13 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 }
 
 // current reports whether all hosts of a set say what the copy says, but for their diffs,
-// and said so lately.
+// and said so lately, by the layout that this node goes by: another one may name a further host.
 func (l *Locator) current(p *part, now time.Duration) bool {
 	if p.doubt || len(p.hosts) == 0 {
 		return false
 	}
 	for _, id := range p.hosts {
-		if h := l.hosts[id]; !h.ever || now-h.heard >= Fresh || !p.feeds[id].attached {
+		if h := l.hosts[id]; !h.ever || h.layout != l.layout || now-h.heard >= Fresh || !p.feeds[id].attached {
 			return false
 		}
 	}

@@ -42,7 +42,7 @@ type Config struct {
 // a base. A file takes 5.3 bytes a key.
 //
 // Any number of goroutines may locate. Times are from one clock that goes forward, since
-// any moment.
+// any moment, and goes on while the machine sleeps: what was heard before is old afterwards.
 type Locator struct {
 	Config
 	index *locator.Locator
@@ -51,9 +51,10 @@ type Locator struct {
 	writing sync.Mutex // one Save or work at a time: files do not change below what reads them
 	feeding sync.Mutex // one message, change of hosts or step of work at a time
 
-	mu    sync.RWMutex // guards what follows; taken to write under feeding only
-	hosts map[roster.ID]*host
-	parts []*part
+	mu     sync.RWMutex // guards what follows; taken to write under feeding only
+	layout uint64
+	hosts  map[roster.ID]*host
+	parts  []*part
 
 	working bool          // under feeding
 	latest  time.Duration // that was heard of; under feeding
@@ -73,7 +74,8 @@ type host struct {
 	taken    bool // events of it were taken in: seq goes forward only
 	surveyed bool // the sums of all of its sets have been heard since its log began
 	heard    time.Duration
-	ever     bool // heard holds
+	ever     bool   // heard holds
+	layout   uint64 // by which it was a host then
 	faults   int
 	late     int // blocks that did not come
 }
@@ -163,6 +165,16 @@ func (p *part) noteShared(rs rows) {
 			p.shared[x.index()] = true
 		}
 	}
+}
+
+// SetLayout tells by which layout SetHosts was told the hosts: the number that a host of that
+// layout tells.
+func (l *Locator) SetLayout(layout uint64) {
+	l.feeding.Lock()
+	defer l.feeding.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.layout = layout
 }
 
 // SetHosts tells which nodes may hold entries of a set: its hosts by the layout that

@@ -18,6 +18,9 @@ type Poll struct {
 // News answers a Poll.
 type News struct {
 	Log uint64
+	// Layout stands for the layout by which the node is a host of its sets: what Host.SetLayout
+	// was told.
+	Layout uint64
 	// The events are those behind From up to To. Begins: the place that was asked for is not
 	// in the log, and From is the end of it. More: the log goes on.
 	From, To          uint64

@@ -22,7 +22,7 @@ func messages() map[string]Message {
 	return map[string]Message{
 		"poll from nothing": &Poll{All: true},
 		"poll":              &Poll{Log: 7, Seq: 300},
-		"news, none":        &News{Log: 7, From: 300, To: 300},
+		"news, none":        &News{Log: 7, Layout: 5, From: 300, To: 300},
 		"news, begins":      &News{Log: 7, From: 300, To: 300, Begins: true, All: true, Sums: []SetSum{{0, Sum{1, 2}}, {31, Sum{}}}},
 		"news": &News{
 			Log: 7, From: 300, To: 303,
@@ -69,16 +69,17 @@ func TestGoldenMessages(t *testing.T) {
 
 func TestRefusedMessages(t *testing.T) {
 	for _, m := range []Message{
-		&News{From: 1, To: 2, Begins: true, All: true, Events: []Event{{Kind: Closed}}},
-		&News{Begins: true},
-		&News{More: true},
-		&News{Events: []Event{{Was: 3, Is: 3}}, To: 1},
-		&News{Events: []Event{{Kind: 3}}, To: 1},
-		&News{From: math.MaxUint64, Events: []Event{{Kind: Closed}}},
-		&News{Sums: []SetSum{{3, Sum{}}, {3, Sum{}}}},
-		&News{Sums: []SetSum{{32, Sum{}}}},
+		&News{Log: 7, From: 1, To: 2, Begins: true, All: true, Events: []Event{{Kind: Closed}}},
+		&News{Log: 7, Begins: true},
+		&News{Log: 7, More: true},
+		&News{Log: 7, Events: []Event{{Was: 3, Is: 3}}, To: 1},
+		&News{Log: 7, Events: []Event{{Kind: 3}}, To: 1},
+		&News{Log: 7, From: math.MaxUint64, Events: []Event{{Kind: Closed}}},
+		&News{Log: 7, Sums: []SetSum{{3, Sum{}}, {3, Sum{}}}},
+		&News{Log: 7, Sums: []SetSum{{32, Sum{}}}},
+		&News{},
 		&Take{Home: 32},
-		&News{Events: []Event{{Was: Gone, Is: 32}}, To: 1},
+		&News{Log: 7, Events: []Event{{Was: Gone, Is: 32}}, To: 1},
 	} {
 		data, err := Append(nil, m, 32)
 		if err != nil {
