@@ -117,7 +117,7 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, key []byte, all bool) (f lo
 			return f, nil, nil
 		}
 	}
-	f.Found, err = ns.readAt(ctx, remote, all)
+	f.Found, err = ns.readAt(ctx, remote, all, &ns.node.routing.times, func(ctx context.Context, id ID) (route.Answer, error) { return ns.readOf(ctx, remote, id) })
 	why = map[ID]error{}
 	for _, h := range f.Heard {
 		if h.Err != nil {
@@ -163,8 +163,9 @@ func words(why map[ID]error) string {
 	return strings.Join(all, "; ")
 }
 
-// readAt drives a read at the hosts of a shard.
-func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool) (route.Found, error) {
+// readAt drives a read at the hosts of a shard, of a record or of a page; times are those of
+// such reads.
+func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool, times *route.Times, read func(context.Context, ID) (route.Answer, error)) (route.Found, error) {
 	n := ns.node
 	candidates := remote.Candidates(func(id node.ID) bool { return n.connected(ID(id)) })
 	ctx, cut := context.WithCancel(ctx)
@@ -172,7 +173,7 @@ func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool) 
 	r := &n.routing
 	r.mu.Lock()
 	defer r.mu.Unlock() // but while it waits
-	get := route.NewGet(&r.times, candidates, route.GetOptions{Deadline: n.deadline(ctx), All: all}, n.elapsed())
+	get := route.NewGet(times, candidates, route.GetOptions{Deadline: n.deadline(ctx), All: all}, n.elapsed())
 	heard := make(chan func(now time.Duration))
 	for {
 		step := get.Next(n.elapsed())
@@ -181,7 +182,7 @@ func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool) 
 			return get.Result(n.elapsed())
 		case route.Ask:
 			ns.request(func() {
-				answer, err := ns.readOf(ctx, remote, ID(step.Peer))
+				answer, err := read(ctx, ID(step.Peer))
 				tell(ctx, heard, func(now time.Duration) {
 					if err != nil {
 						get.Failed(step.Peer, err, errors.Is(err, ErrBusy), now)

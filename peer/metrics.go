@@ -71,7 +71,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 			Name: "syncd_lookups_total", Help: "Look-ups of a key in a namespace that is cut into shards, by what they came to: this node was sure itself (here), a host was (sure), no host that is sure has answered (unsure), or no host at all (unavailable).",
 		}, []string{"result"}),
 		routed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), of which some are beside one that is late (hedge), and to hold one (write); those that a host has refused (refused), records that it has declined, answers that this node does not believe (false), and hosts that held nothing where another one held a record (contradicted).",
+			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), of which some are beside one that is late (hedge), for a page of a scan (scan), and to hold one (write); those that a host has refused (refused), records that it has declined, answers that this node does not believe (false), and hosts that held nothing where another one held a record (contradicted).",
 		}, []string{"what"}),
 		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
@@ -98,7 +98,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 	for _, result := range []string{"here", "sure", "unsure", "unavailable"} {
 		m.lookups.WithLabelValues(result)
 	}
-	for _, what := range []string{"read", "hedge", "write", "refused", "declined", "false", "contradicted"} {
+	for _, what := range []string{"read", "hedge", "scan", "write", "refused", "declined", "false", "contradicted"} {
 		m.routed.WithLabelValues(what)
 	}
 	for _, direction := range []string{"sent", "received"} {

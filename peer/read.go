@@ -70,9 +70,11 @@ func After(key []byte) ScanOption { return func(s *scan) { s.after = key } }
 func WithTombstones() ScanOption { return func(s *scan) { s.tombstones = true } }
 
 // Scan yields the records whose keys begin with prefix, by key, as they were
-// when it began; an error ends it. While the loop runs the namespace cannot
-// finish closing: do not close it, or the node, inside the loop. A namespace that is cut
-// into shards can be scanned where this node holds all of them; otherwise: ErrInvalid.
+// when it began; an error ends it. In a namespace that is cut into shards those that this
+// node does not hold are read at hosts, page by page, as each page is when it is read; where
+// no host of a shard that is sure can be reached, the error is ErrUnsure, and a scan After
+// the last key goes on, at this node or at another one. While the loop runs the namespace cannot
+// finish closing: do not close it, or the node, inside the loop.
 func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOption) iter.Seq2[dbadapter.Record, error] {
 	var s scan
 	for _, o := range options {
@@ -86,15 +88,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		if err := ns.all(); err != nil {
-			yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
-			return
-		}
-		var all []iter.Seq2[dbadapter.Hashed, error]
-		for _, sh := range ns.shards() {
-			all = append(all, sh.scan(ctx, prefix, &s))
-		}
-		for rec, err := range byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, all) {
+		for rec, err := range byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, ns.scans(ctx, prefix, &s)) {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}

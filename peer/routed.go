@@ -53,6 +53,7 @@ type routing struct {
 
 	mu    sync.Mutex // guards what follows, and the deciders that share times
 	times route.Times
+	pages route.Times // of pages of scans, which take longer
 	idle  map[ID][]*routeStream
 	kept  int // of idle
 	// left are writes whose caller has gone, and that wait for a place; see stay.

@@ -106,23 +106,6 @@ func (ns *Namespace) only(instead string) (*shard, error) {
 	return ns.shards()[0], nil
 }
 
-// all says why what this node holds is not all that the namespace holds, or nil.
-func (ns *Namespace) all() error {
-	rule, settled := ns.core.Rule(), 0
-	if rule == nil {
-		return nil
-	}
-	for _, sh := range ns.shards() {
-		if sh.set.Settled() {
-			settled++
-		}
-	}
-	if settled < rule.Shards {
-		return fmt.Errorf("%w: this node is sure of what %d of the %d shards hold, and this version reads no other ones in order: read single keys", ErrInvalid, settled, rule.Shards)
-	}
-	return nil
-}
-
 // shard is that of a set; nil where it is being opened, or is closed.
 func (n *Node) shard(set *node.Set) *shard {
 	if sh, ok := n.shards.Load(set); ok {

@@ -55,6 +55,7 @@
 //	                   why.go, confirm.go       what an answer explains; which members hold what
 //	                   askers.go, errand.go     which wait for a commit; how a wait goes
 //	a shard's records  routed.go, remote.go     as they are given and taken for other members; as they are asked for
+//	                   scan.go                  pages of the records of a shard
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go

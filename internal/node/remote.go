@@ -29,15 +29,19 @@ type Remote struct {
 // Remote is the shard of a key, by the layout that counts now. Where none is known here, it
 // has no hosts.
 func (ns *Namespace) Remote(key []byte) (*Remote, error) {
-	r := &Remote{ns: ns, shard: ns.Home(key), key: key}
+	if ns.rule != nil && ns.rule.Kind == placement.Writer {
+		return nil, fmt.Errorf("%w: this program does not look up records by placement writer", ErrInvalid)
+	}
+	return ns.remote(ns.Home(key), key), nil
+}
+
+func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
+	r := &Remote{ns: ns, shard: shard, key: key}
 	keys := reconcile.DeriveKeys(ns.secret, []byte(ns.creator))
 	var all []ID
 	if ns.rule == nil {
 		all = append(ns.Others(), ns.node.ID)
 	} else {
-		if ns.rule.Kind == placement.Writer {
-			return nil, fmt.Errorf("%w: this program does not look up records by placement writer", ErrInvalid)
-		}
 		if layout := ns.placed.Load().layout; layout != nil {
 			all = layout.Hosts(r.shard)
 		}
@@ -54,7 +58,7 @@ func (ns *Namespace) Remote(key []byte) (*Remote, error) {
 			r.hosts = append(r.hosts, id)
 		}
 	}
-	return r, nil
+	return r
 }
 
 // Shard is the shard's number.
@@ -149,7 +153,7 @@ func (r *Remote) Record(remote ID, ask *wire.Ask, m wire.Message) (route.Answer,
 		return a, nil
 	}
 	record := said.Record.Clone()
-	if err := r.check(remote, &record); err != nil {
+	if err := r.check(remote, &record, r.key); err != nil {
 		return route.Answer{}, fmt.Errorf("%w: %w", ErrDeclined, err)
 	}
 	a.Record = &record
@@ -157,8 +161,8 @@ func (r *Remote) Record(remote ID, ask *wire.Ask, m wire.Message) (route.Answer,
 }
 
 // check says why a record of a peer is none for the key, or nil.
-func (r *Remote) check(remote ID, record *dbadapter.Record) error {
-	if string(record.Key) != string(r.key) {
+func (r *Remote) check(remote ID, record *dbadapter.Record, key []byte) error {
+	if string(record.Key) != string(key) {
 		return fmt.Errorf("%w: a record of another key", reconcile.ErrProtocol)
 	}
 	if err := record.Validate(); err != nil {

@@ -131,6 +131,8 @@ func (r *Routed) Answer(ctx context.Context) (*wire.Reply, error) {
 		m.Answer, err = r.record(q)
 	case *wire.AskHold:
 		m.Answer, err = r.hold(ctx, q)
+	case *wire.AskScan:
+		m.Answer, err = r.scan(ctx, q)
 	}
 	if err != nil {
 		return nil, err

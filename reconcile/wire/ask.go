@@ -193,6 +193,8 @@ func (p *parser) ask() Message {
 		m.Question = p.askRecord()
 	case SubjectHold:
 		m.Question = p.askHold()
+	case SubjectScan:
+		m.Question = p.askScan()
 	default:
 		p.fail("a question about %d", subject)
 	}
@@ -229,6 +231,8 @@ func (p *parser) reply() Message {
 		m.Answer = p.recordAnswer()
 	case SubjectHold:
 		m.Answer = p.holdAnswer()
+	case SubjectScan:
+		m.Answer = p.scanAnswer()
 	default:
 		p.fail("an answer about %d", subject)
 	}

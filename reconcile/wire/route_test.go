@@ -23,6 +23,8 @@ func TestRefusesRouted(t *testing.T) {
 		"a record":   answering(SubjectRecord, append([]byte{7}, record...)...),
 		"a hold":     asking(append([]byte{0, byte(SubjectHold), 0, 1}, record...)...),
 		"outcomes":   answering(SubjectHold, 1, 0, byte(ReasonFull)),
+		"a scan":     asking(0, byte(SubjectScan), 0, 5, 0, 0),
+		"a page":     answering(SubjectScan, append([]byte{7}, record...)...),
 	} {
 		if _, err := Parse(frame); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -49,6 +51,12 @@ func TestRefusesRouted(t *testing.T) {
 		"another that is cut":           answering(SubjectHold, 1, 1, 0, 5),
 		"an unknown outcome":            answering(SubjectHold, 1, 7),
 		"outcomes of no host":           answering(SubjectHold, 0, 0, 0),
+		"a page too large":              asking(0, byte(SubjectScan), 0, 0x81, 0x80, 0x20, 0, 0),
+		"a page of no host":             answering(SubjectScan, append([]byte{0, 0}, record...)...),
+		"a page of an unsettled host":   answering(SubjectScan, append([]byte{1}, record...)...),
+		"a page that ends nowhere":      answering(SubjectScan, 7),
+		"a flag of a page":              answering(SubjectScan, 5),
+		"too many records of a page":    answering(SubjectScan, append([]byte{3}, bytes.Repeat(record, BatchRecords+1)...)...),
 	} {
 		if m, err := Parse(frame); !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: %+v, %v", name, m, err)

@@ -1,0 +1,98 @@
+package wire
+
+import "github.com/syncd-io/syncd/dbadapter"
+
+// SubjectScan is a page of a shard's records, by key. It is a routed question.
+const SubjectScan Subject = 7
+
+// AskScan asks for the records of a shard whose keys begin with Prefix and are greater than
+// After, the least keys first: a page. The last key of a page is what the next one is
+// asked for behind, of this host or of another one. So nothing is kept for a scan.
+type AskScan struct {
+	Shard uint32
+	// Most is how many bytes the page's records may take, as they travel: BatchBytes at
+	// most. One record comes in any case.
+	Most          uint32
+	Prefix, After []byte
+}
+
+// ScanAnswer is a page.
+type ScanAnswer struct {
+	// Elsewhere and Settled are as in a RecordAnswer. A page comes from a host that is
+	// settled alone: what is missing in another one's is not missing.
+	Elsewhere *Elsewhere
+	Settled   bool
+	// More: further records follow behind the last one.
+	More bool
+	// Records are in full, tombstones and what has expired too, by key: BatchRecords at most.
+	Records []dbadapter.Record
+}
+
+// Subject is SubjectScan; so is the next one.
+func (*AskScan) Subject() Subject { return SubjectScan }
+
+// Subject is SubjectScan.
+func (*ScanAnswer) Subject() Subject { return SubjectScan }
+
+// scanMore is a flag of ScanAnswer, beside routeHost and routeSettled.
+const scanMore = 4
+
+func (q *AskScan) appendQuestion(b []byte) []byte {
+	b = appendUvarint(appendUvarint(b, uint64(q.Shard)), uint64(q.Most))
+	return appendBytes(appendBytes(b, q.Prefix), q.After)
+}
+
+func (a *ScanAnswer) appendAnswer(b []byte) []byte {
+	if a.Elsewhere != nil {
+		return a.Elsewhere.appendTo(append(b, 0))
+	}
+	flags := byte(routeHost)
+	if a.Settled {
+		flags |= routeSettled
+	}
+	if a.More {
+		flags |= scanMore
+	}
+	b = append(b, flags)
+	for i := range a.Records {
+		b = AppendPushed(b, &a.Records[i])
+	}
+	return b
+}
+
+func (p *parser) askScan() *AskScan {
+	q := &AskScan{Shard: p.shard()}
+	most := p.uvarint()
+	if most > BatchBytes {
+		p.fail("a page of %d bytes; at most %d are allowed", most, BatchBytes)
+	}
+	q.Most = uint32(most)
+	q.Prefix, q.After = p.bytes(dbadapter.MaxKey, "a prefix"), p.bytes(dbadapter.MaxKey, "a key")
+	return q
+}
+
+func (p *parser) scanAnswer() *ScanAnswer {
+	a := &ScanAnswer{}
+	switch flags := p.byte(); flags {
+	case 0:
+		a.Elsewhere = p.elsewhere()
+		return a
+	case routeHost:
+		return a
+	case routeHost | routeSettled:
+		a.Settled = true
+	case routeHost | routeSettled | scanMore:
+		a.Settled, a.More = true, true
+		p.some()
+	default:
+		p.fail("unknown flags %#x", flags)
+	}
+	for len(p.rest) > 0 && p.err == nil {
+		if len(a.Records) == BatchRecords {
+			p.fail("more than %d records in one message", BatchRecords)
+			break
+		}
+		a.Records = append(a.Records, p.pushed())
+	}
+	return a
+}
