@@ -149,6 +149,11 @@ func (r *runner) replicas(group []int) string {
 			return fmt.Sprintf("shard %d is held by the nodes %v; its hosts are %v", s, holders, hosts)
 		}
 		for _, i := range holders {
+			for _, other := range r.cluster.Node(i).SyncsWith(s) {
+				if slices.Contains(group, other) && !slices.Contains(holders, other) {
+					return fmt.Sprintf("shard %d: node %d has not heard that node %d holds it no longer", s, i, other)
+				}
+			}
 			if h, one := sums[s][i], sums[s][holders[0]]; h.Digest != one.Digest || h.Count != one.Count {
 				return fmt.Sprintf("shard %d: node %d holds other records than node %d", s, i, holders[0])
 			}

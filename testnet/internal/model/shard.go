@@ -253,6 +253,22 @@ func (c *Cluster) Home(key string) int {
 	return int(c.Rule.Home([]byte(key), dbadapter.HomeHash(c.keys.Secret, []byte(key))))
 }
 
+// SyncsWith are the other nodes with which the node syncs a shard that it holds, as far as it
+// has heard who does.
+func (n *Node) SyncsWith(shard int) (others []int) {
+	if n.process == nil {
+		return nil
+	}
+	for _, sh := range n.process.shards {
+		for _, other := range n.cluster.nodes {
+			if int(sh.set.Shard()) == shard && other != n && sh.set.With(other.id) {
+				others = append(others, other.number)
+			}
+		}
+	}
+	return others
+}
+
 // Control is the digest of the control namespace; the zero value before it has joined.
 func (n *Node) Control() (d dbadapter.Digest) {
 	if n.process != nil && n.process.ns != nil {
