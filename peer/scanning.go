@@ -119,7 +119,7 @@ func (ns *Namespace) page(ctx context.Context, number placement.Shard, prefix, a
 		remote := ns.core.Shard(number)
 		var mu sync.Mutex // guards pages
 		pages := map[node.ID]*node.Page{}
-		found, err := ns.readAt(ctx, remote, false, &ns.node.routing.pages, func(ctx context.Context, id ID) (route.Answer, error) {
+		found, _ := ns.readAt(ctx, remote, false, &ns.node.routing.pages, func(ctx context.Context, id ID) (route.Answer, error) {
 			page, err := ns.pageOf(ctx, remote, id, prefix, after, most)
 			if err != nil {
 				return route.Answer{}, err
@@ -148,10 +148,7 @@ func (ns *Namespace) page(ctx context.Context, number placement.Shard, prefix, a
 			return nil, context.Cause(ctx)
 		}
 		if tries > 1 || !ns.heed(ctx, why, found.Moved, found.MovedBy) {
-			if err == nil {
-				err = ErrUnsure
-			}
-			return nil, fmt.Errorf("%w: shard %d cannot be read now, and what follows is missing; go on behind the last key when its hosts are there again: %w: %s", ErrUnsure, number, err, words(why))
+			return nil, fmt.Errorf("%w: of shard %d, so that what follows is missing; go on behind the last key when its hosts are there again: %s", ErrUnsure, number, words(why))
 		}
 	}
 }
