@@ -30,7 +30,7 @@ type metrics struct {
 	// lookups counts routed look-ups, routed the requests that they and routed writes took.
 	lookups, routed *prometheus.CounterVec
 
-	records, members, rejected, conflicts, setAside, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost *prometheus.Desc
+	records, members, rejected, conflicts, setAside, shards, short, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost *prometheus.Desc
 }
 
 func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
@@ -77,6 +77,8 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
 		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
 		conflicts: gauge("syncd_conflict_records", "Records kept because one whose writer had not seen them took their place.", "ns"),
+		shards:    gauge("syncd_held_shards", "Shards of a namespace that is cut into them: those that this node holds (held), those among them of which it knows what is not there (sure), those that it is to hold and does not, or is not sure of yet (coming), and those that it holds until their hosts have them (leaving).", "ns", "state"),
+		short:     gauge("syncd_short_shards", "Shards that fewer of their hosts say to hold than there are to be replicas, as far as this node has heard.", "ns"),
 		setAside:  gauge("syncd_set_aside_records", "Records kept because they were set aside.", "ns"),
 		running:   gauge("syncd_running_syncs", "Syncs that are running."),
 		waiting:   gauge("syncd_waiting_records", "Tombstones and records that expire, at most: they wait until all members are past them.", "ns"),
@@ -134,7 +136,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.repairs.Describe(ch)
 	m.lookups.Describe(ch)
 	m.routed.Describe(ch)
-	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost} {
+	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.shards, m.short, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost} {
 		ch <- d
 	}
 	m.standing.describe(ch)
@@ -179,6 +181,13 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 			drifted += float64(sh.set.Live.Drifted())
 		}
 		ch <- prometheus.MustNewConstMetric(m.drift, prometheus.CounterValue, drifted, info.Name)
+		if s := info.Shards; s != nil {
+			gauge(m.shards, int64(s.Held), info.Name, "held")
+			gauge(m.shards, int64(s.Sure), info.Name, "sure")
+			gauge(m.shards, int64(s.Coming), info.Name, "coming")
+			gauge(m.shards, int64(s.Leaving), info.Name, "leaving")
+			gauge(m.short, int64(s.Short), info.Name)
+		}
 		c := ns.Collection()
 		gauge(m.waiting, c.Waiting, info.Name)
 		gauge(m.mark, unixSeconds(c.Mark), info.Name)

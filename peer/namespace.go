@@ -142,6 +142,8 @@ type Info struct {
 	Policy Policy
 	// Paused: the namespace takes part in no syncs on this node.
 	Paused bool
+	// Shards is how the shards stand; nil where the namespace is not cut into them.
+	Shards *Shards
 	// Records counts what this node holds of the namespace, tombstones included.
 	Records int64
 	// Digest is the sum of the digests of these records; equal sets have equal ones.
@@ -205,6 +207,10 @@ func (ns *Namespace) Info() Info {
 		Removed:  ns.removal(),
 		Twins:    ns.twins(),
 		Twinned:  ns.twinned(),
+	}
+	if r, err := ns.core.Replicas(); err == nil {
+		shards := Shards(r)
+		info.Shards = &shards
 	}
 	for _, sh := range ns.shards() {
 		digest, records, _ := sh.set.Live.State()

@@ -37,6 +37,21 @@ type Layout struct {
 	Hosts [][]ID // of each shard, the one that others prefer first
 }
 
+// Shards is how the shards of a namespace stand.
+type Shards struct {
+	// Epoch is that of the layout that counts here; 0: none is known.
+	Epoch uint64
+	// Held are the shards that this node holds, and Sure those among them of which it
+	// knows what is not there.
+	Held, Sure int
+	// Coming are those that this node is to hold, and does not, or is not sure of yet;
+	// Leaving those that it holds until their hosts have them.
+	Coming, Leaving int
+	// Short are the shards that fewer of their hosts say to hold than the placement has
+	// replicas, as far as this node has heard. A host says so once it has begun to fetch.
+	Short int
+}
+
 // rule is the placement as the node keeps it.
 func (p *Placement) rule() (*placement.Rule, error) {
 	if p == nil {

@@ -8,6 +8,7 @@
 //	                   shards.go                what a node keeps of each of several
 //	                   holders.go               which members hold which shard; with whom a set is synced
 //	                   coming.go, tenure.go     sets that come and go; when a shard may be dropped
+//	                   replicas.go              how the shards stand
 //	what is synced     part.go                  the records of a set, or the control namespace
 //	rights             list.go                  the list of members, of statements that are durable
 //	                   listcopy.go              the copy of it that stands beside the store

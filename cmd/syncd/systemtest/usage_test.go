@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,9 +117,9 @@ func (d *daemon) rested() {
 	}
 }
 
-// metric is the sum of a metric over its labels; 0 before it was counted for the first
-// time.
-func (d *daemon) metric(name string) (sum float64) {
+// metric is the sum of a metric over its labels, of those that have one like result="sure"
+// if it is given; 0 before it was counted for the first time.
+func (d *daemon) metric(name string, with ...string) (sum float64) {
 	d.t.Helper()
 	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var dialer net.Dialer
@@ -135,7 +136,8 @@ func (d *daemon) metric(name string) (sum float64) {
 	defer answer.Body.Close()
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 		label, value, _ := strings.Cut(lines.Text(), " ")
-		if before, _, _ := strings.Cut(label, "{"); before != name {
+		before, labels, _ := strings.Cut(label, "{")
+		if before != name || slices.ContainsFunc(with, func(one string) bool { return !strings.Contains(labels, one) }) {
 			continue
 		}
 		if i := strings.LastIndexByte(lines.Text(), ' '); i >= 0 {

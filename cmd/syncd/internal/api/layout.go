@@ -61,6 +61,16 @@ func placementOf(p *peer.Placement) *Placement {
 	return out
 }
 
+// Shards is how the shards of a namespace stand.
+type Shards struct {
+	Epoch   uint64 `json:"epoch" doc:"of the layout that counts here; 0: none is known"`
+	Held    int    `json:"held" doc:"shards that this node holds"`
+	Sure    int    `json:"sure" doc:"of these, those of which it knows what is not there"`
+	Coming  int    `json:"coming" doc:"shards that this node is to hold, and does not, or is not sure of yet"`
+	Leaving int    `json:"leaving" doc:"shards that it holds until their hosts have them"`
+	Short   int    `json:"short" doc:"shards that fewer of their hosts say to hold than there are to be replicas, as far as this node has heard"`
+}
+
 // Layout says which members hold each shard, for now.
 type Layout struct {
 	Epoch uint64     `json:"epoch" doc:"counts the layouts of the namespace, from 1"`

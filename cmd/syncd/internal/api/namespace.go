@@ -21,7 +21,8 @@ type Namespace struct {
 	Role      string       `json:"role" doc:"of this node; none: it is not a member any more" enum:"read,write,admin,none"`
 	Policy    Policy       `json:"policy"`
 	Paused    bool         `json:"paused" doc:"it takes part in no syncs on this node"`
-	Records   int64        `json:"records" doc:"deleted ones included"`
+	Shards    *Shards      `json:"shards,omitempty" doc:"how the shards stand; absent where the namespace is not cut into them"`
+	Records   int64        `json:"records" doc:"that this node holds, deleted ones included"`
 	Digest    string       `json:"digest" doc:"equal sets have equal digests"`
 	Members   int          `json:"members"`
 	Rejected  int          `json:"rejected" doc:"records that peers offered and this node refused"`
@@ -60,6 +61,10 @@ func NamespaceOf(i peer.Info) Namespace {
 		Name: i.Name, ID: i.ID, Role: i.Role.String(), Paused: i.Paused,
 		Policy:  Policy{Signed: !i.Policy.Unsigned, MaxSkew: i.Policy.MaxSkew.String(), Placement: placementOf(i.Policy.Placement)},
 		Records: i.Records, Digest: i.Digest.String(), Members: i.Members, Rejected: i.Rejected, SetAside: i.SetAside, Conflicts: i.Conflicts, Clock: i.Clock, Verified: i.Verified,
+	}
+	if i.Shards != nil {
+		shards := Shards(*i.Shards)
+		out.Shards = &shards
 	}
 	out.membership(&i)
 	return out

@@ -40,7 +40,7 @@ func TestMonitoring(t *testing.T) {
 			}
 		}
 	}
-	units := []string{"_total", "_seconds", "_bytes", "_records", "_members", "_syncs", "_twins", "_namespaces", "_peers", "_info", "_damaged"}
+	units := []string{"_total", "_seconds", "_bytes", "_records", "_members", "_syncs", "_twins", "_namespaces", "_peers", "_info", "_damaged", "_shards"}
 	for name := range served {
 		if strings.HasPrefix(name, "syncd_") && !slices.ContainsFunc(units, func(u string) bool { return strings.HasSuffix(name, u) }) {
 			t.Errorf("%s does not end with a unit", name)
@@ -83,6 +83,9 @@ func servedMetrics(t *testing.T) map[string][]string {
 	}
 	ns, err := nodes[0].CreateNamespace(t.Context(), "notes", peer.Policy{})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nodes[0].CreateNamespace(t.Context(), "packages", peer.Policy{Placement: &peer.Placement{Kind: "hash", Shards: 2, Replicas: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	ticket, err := ns.Invite(t.Context(), peer.InviteOptions{})

@@ -88,7 +88,7 @@ func (c nsCreateCmd) Run(ctx context.Context, a *app, daemon *client.Client) err
 type nsLsCmd struct{}
 
 func (nsLsCmd) Help() string {
-	return `"held" counts records, deleted ones included: they are tombstones, which syncs compare and carry like others.`
+	return `"held" counts records, deleted ones included: they are tombstones, which syncs compare and carry like others. In a namespace of shards it counts those of the shards that this node holds.`
 }
 
 // Run lists the namespaces.

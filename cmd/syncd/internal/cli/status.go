@@ -79,7 +79,7 @@ func (c statusCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	for i := range st.Namespaces {
 		ns := &st.Namespaces[i]
-		for _, notice := range slices.Concat(pauses(ns), membershipTroubles(ns), lonely(ns, st.Peers), keptNotices(ns), clockTroubles(ns), silent(ns)) {
+		for _, notice := range slices.Concat(pauses(ns), membershipTroubles(ns), lonely(ns, st.Peers), keptNotices(ns), clockTroubles(ns), silent(ns), shortOf(ns)) {
 			if err := a.printf("\n%s: %s\n", ns.Name, notice); err != nil {
 				return err
 			}
@@ -164,6 +164,9 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	t.row("id", ns.ID)
 	t.row("held", countOf(ns.Records, "record")+", deleted ones included")
 	t.row("digest", ns.Digest)
+	if s := ns.Shards; s != nil {
+		t.row("shards", shardsLine(s, ns.Policy.Placement))
+	}
 	for _, notice := range pauses(&ns.Namespace) {
 		t.row("syncs", notice)
 	}
@@ -178,6 +181,9 @@ func (c statusCmd) namespace(ctx context.Context, a *app, daemon *client.Client)
 	}
 	for _, trouble := range silent(&ns.Namespace) {
 		t.row("silent", trouble)
+	}
+	for _, trouble := range shortOf(&ns.Namespace) {
+		t.row("replicas", trouble)
 	}
 	if err := t.print(); err != nil {
 		return err

@@ -70,6 +70,40 @@ func lonely(ns *api.Namespace, peers []api.Peer) []string {
 	return []string{fmt.Sprintf("no connection to another member (%d are known), and so no syncs: see that one runs and that its address is right (syncd peer ls shows them, syncd peer add gives one)", others)}
 }
 
+// shardsLine says which shards a node holds, of how many.
+func shardsLine(s *api.Shards, p *api.Placement) string {
+	if s.Epoch == 0 {
+		return fmt.Sprintf("%d held of %d; no layout is known here yet", s.Held, p.Shards)
+	}
+	line := fmt.Sprintf("%d held of %d, sure of %d, by layout %d", s.Held, p.Shards, s.Sure, s.Epoch)
+	if s.Coming > 0 {
+		line += fmt.Sprintf("; %d coming", s.Coming)
+	}
+	if s.Leaving > 0 {
+		line += fmt.Sprintf("; %d leaving", s.Leaving)
+	}
+	return line
+}
+
+// shortOf says that shards have fewer replicas than they are to have, and what to do.
+func shortOf(ns *api.Namespace) []string {
+	s, p := ns.Shards, ns.Policy.Placement
+	if s == nil || p == nil || ns.Role == "none" {
+		return nil
+	}
+	if s.Epoch == 0 {
+		return []string{"which members hold which shard is not known here yet: sync with a member (syncd sync)"}
+	}
+	if s.Short == 0 {
+		return nil
+	}
+	cure := "their hosts are fetching them, or are away: see that they run, or go on without one (syncd member rm, syncd member lapse)"
+	if ns.Members < p.Replicas {
+		cure = "invite more members (syncd invite)"
+	}
+	return []string{fmt.Sprintf("%d of %d shards are held by fewer than %s: %s", s.Short, p.Shards, countOf(p.Replicas, "host"), cure)}
+}
+
 // clockOff says how this machine's clock differs from its peers'.
 func clockOff(c *api.Clock) string {
 	way, by := "ahead of", c.Offset

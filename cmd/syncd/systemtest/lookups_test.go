@@ -1,0 +1,166 @@
+//go:build linux
+
+package systemtest
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
+	"github.com/syncd-io/syncd/peer"
+)
+
+var (
+	shardsDaemons = flag.Int("shards-daemons", 3, "how many daemons TestShards has")
+	shardsRecords = flag.Int("shards-records", 400, "how many records they hold: half of them, at most, Debian's index under the names of releases, and generated ones")
+	shardsGets    = flag.Int("shards-gets", 400, "how many keys are looked up then, one in four of which is not there")
+)
+
+// TestShards measures look-ups at daemons of one namespace of 32 shards and 2 replicas, drawn
+// by chance: that no answer is wrong, how many requests to hosts one takes, and how long one
+// takes that goes to a host, beside the same one at that host.
+func TestShards(t *testing.T) {
+	t.Logf("seed %d", *shardsSeed)
+	s := newSharded(t, *shardsDaemons, api.Placement{Kind: "hash", Shards: 32, Replicas: 2})
+	s.settled()
+	keys := s.load()
+	s.lookUp("keys that are there", keys, *shardsGets*3/4, "")
+	s.lookUp("keys that are not", keys, *shardsGets/4, " is not there")
+	s.latency(keys)
+}
+
+// load writes the records, at all daemons at once.
+func (s *sharded) load() (keys []string) {
+	s.t.Helper()
+	index := debianIndex(s.t)
+	began := time.Now()
+	for _, name := range index.names[:min(len(index.names), *shardsRecords/2)] {
+		key := "bookworm/" + name
+		s.acknowledged[key] = index.stanzas[name]
+		keys = append(keys, key)
+	}
+	debian := len(keys)
+	for i := len(keys); i < *shardsRecords; i++ {
+		key := fmt.Sprintf("testing/generated-%d", i)
+		s.acknowledged[key] = valueOf(i)
+		keys = append(keys, key)
+	}
+	s.each(8, len(keys), func(d *daemon, i int) {
+		_, err := d.api.Put(s.t.Context(), namespace, []byte(keys[i]), strings.NewReader(s.acknowledged[keys[i]]), client.PutOptions{Ack: "all"}, client.Condition{})
+		if err != nil {
+			s.t.Errorf("%s: put %s: %v", d.name, keys[i], err)
+		}
+	})
+	took := time.Since(began)
+	s.t.Logf("%d records, %d of them Debian's, in %s: %.0f a second, each acknowledged by both hosts", len(keys), debian, took.Round(time.Millisecond), float64(len(keys))/took.Seconds())
+	return keys
+}
+
+// each calls do for 0 … n-1, so many at a time of each daemon, which are drawn by chance.
+func (s *sharded) each(atOnce, n int, do func(d *daemon, i int)) {
+	work := make(chan [2]int)
+	var running sync.WaitGroup
+	for range atOnce {
+		running.Go(func() {
+			for w := range work {
+				do(s.daemons[w[0]], w[1])
+			}
+		})
+	}
+	for i := range n {
+		work <- [2]int{s.random.IntN(len(s.daemons)), i}
+	}
+	close(work)
+	running.Wait()
+}
+
+// lookUp reads n keys, with that suffix, and tells what was asked for them.
+func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
+	s.t.Helper()
+	draws := make([]string, n)
+	for i := range draws {
+		draws[i] = keys[s.random.IntN(len(keys))] + suffix
+	}
+	wrong, began, before := 0, time.Now(), s.requests()
+	var mu sync.Mutex
+	s.each(4, len(draws), func(d *daemon, i int) {
+		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]))
+		want, there := s.acknowledged[draws[i]]
+		switch {
+		case there && err == nil && string(value.Bytes) == want && value.Unsure == "":
+		case !there && errors.Is(err, peer.ErrNotFound):
+		default:
+			mu.Lock()
+			defer mu.Unlock()
+			wrong++
+			s.t.Errorf("%s reads %.60q of %q: %v, %s", d.name, value.Bytes, draws[i], err, value.Unsure)
+		}
+	})
+	took, after := time.Since(began), s.requests()
+	here, asked, reads := after.here-before.here, after.asked-before.asked, after.reads-before.reads
+	s.t.Logf("%d look-ups of %s, in %s: %d wrong; %.0f were answered by the daemon itself, %.0f by hosts, with %.4f requests each; %.0f requests were hedges",
+		n, what, took.Round(time.Millisecond), wrong, here, asked, reads/asked, after.hedges-before.hedges)
+	if int(here+asked) != n {
+		s.t.Errorf("%d look-ups, and the daemons tell of %.0f", n, here+asked)
+	}
+}
+
+// latency measures look-ups by a daemon that is no host, beside the same ones at a host, in
+// turns: over the same link of the client, in the same state of the machine.
+func (s *sharded) latency(keys []string) {
+	s.t.Helper()
+	of := map[string]*daemon{}
+	for _, d := range s.daemons {
+		of[d.id] = d
+	}
+	var routed, direct []time.Duration
+	for range min(300, *shardsGets) {
+		key := keys[s.random.IntN(len(keys))]
+		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key), false)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		var others []*daemon
+		for _, d := range s.daemons {
+			if !slices.Contains(l.Hosts, d.id) {
+				others = append(others, d)
+			}
+		}
+		host, other := of[l.Hosts[0]], others[s.random.IntN(len(others))]
+		for _, at := range []struct {
+			d   *daemon
+			all *[]time.Duration
+		}{{host, &direct}, {other, &routed}} {
+			began := time.Now()
+			if _, err := at.d.api.Get(s.t.Context(), namespace, []byte(key)); err != nil {
+				s.t.Errorf("%s: %v", at.d.name, err)
+			}
+			*at.all = append(*at.all, time.Since(began))
+		}
+	}
+	middle := func(all []time.Duration) time.Duration { slices.Sort(all); return all[len(all)/2] }
+	r, d := middle(routed), middle(direct)
+	s.t.Logf("a look-up at a daemon that asks a host takes %s, at the host itself %s: %.2f times, medians of %d", r, d, float64(r)/float64(d), len(routed))
+}
+
+// requests are counts of all daemons.
+type requests struct{ here, asked, reads, hedges float64 }
+
+func (s *sharded) requests() (sum requests) {
+	s.t.Helper()
+	for _, d := range s.daemons {
+		here := d.metric("syncd_lookups_total", `result="here"`)
+		sum.here += here
+		sum.asked += d.metric("syncd_lookups_total") - here
+		sum.reads += d.metric("syncd_routed_requests_total", `what="read"`)
+		sum.hedges += d.metric("syncd_routed_requests_total", `what="hedge"`)
+	}
+	return sum
+}
