@@ -145,6 +145,9 @@ func (ns *Namespace) begin(ctx context.Context, set *Set) error {
 	if err := set.vouch((*watermark).followPromises); err != nil {
 		return err
 	}
+	if err := set.vouch((*watermark).recoverAlone); err != nil { // of a namespace's only member: no other one can have held anything
+		return err
+	}
 	set.rehost()
 	ns.put(append(slices.Clone(ns.Sets()), set))
 	return nil

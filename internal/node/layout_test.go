@@ -91,6 +91,22 @@ func TestLayoutReachesMembers(t *testing.T) {
 	}
 }
 
+// A founder holds its shards when it was tended once, and is sure at once of what they do not
+// hold: no other node can have held anything.
+func TestFounderHoldsAtOnce(t *testing.T) {
+	sa := newMachine(1).shards("notes")
+	sa.tended(t)
+	take, _ := sa.Moves()
+	for _, shard := range take {
+		if set := must(sa.TakeShard(t.Context(), shard)); !set.Settled() {
+			t.Errorf("it is not sure of shard %d: %+v", shard, set.Collection())
+		}
+	}
+	if len(take) != byHash.Shards {
+		t.Errorf("it takes %d shards of %d", len(take), byHash.Shards)
+	}
+}
+
 // A table that no statement names, a damaged one, and one that is dressed up stay outside.
 func TestTableAdmission(t *testing.T) {
 	a := newMachine(1)
