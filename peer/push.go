@@ -305,7 +305,7 @@ func (p *pushes) commit(f *follower) {
 func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	members := f.ns.core.Members()
+	members, audiences := f.ns.core.Members(), f.ns.core.Audiences()
 	audience, until := f.renew()
 	p.host.membersChanged(func(ID) bool { return false })
 	p.links.opened(f.ctx, f.set)
@@ -316,12 +316,12 @@ func (p *pushes) send(f *follower, topic *pubsub.Topic, running *sync.WaitGroup)
 		case <-f.pushable:
 		case <-timer.C:
 		}
-		if now := f.ns.core.Members(); now != members || !until.IsZero() && p.node.now().After(until) {
+		if now, held := f.ns.core.Members(), f.ns.core.Audiences(); now != members || held != audiences || !until.IsZero() && p.node.now().After(until) {
 			before := audience
 			audience, until = f.renew()
 			p.host.membersChanged(func(id ID) bool { return before[node.ID(id)] && !audience[node.ID(id)] })
 			p.direct.changed()
-			members = now
+			members, audiences = now, held
 		}
 		push, wait := f.set.NextPush()
 		for ; push != nil; push, wait = f.set.NextPush() {

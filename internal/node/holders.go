@@ -86,8 +86,10 @@ func (ns *Namespace) hearShards(r *dbadapter.Record) error {
 
 // holdersChanged follows a change of who holds which shard. updating is held.
 func (ns *Namespace) holdersChanged() (failed error) {
+	ns.audiences.Add(1)
 	for _, set := range ns.Sets() {
 		failed = errors.Join(failed, set.vouch(set.relist))
+		set.pushable()
 	}
 	return failed
 }
@@ -155,6 +157,11 @@ func (set *Set) others() int {
 	}
 	return len(members) - 1
 }
+
+// Audiences changes where the audiences of sets do while the list of members does not: with a
+// table of the layout, or with what a member says that it holds. The driver is told by
+// Config.Pushable.
+func (ns *Namespace) Audiences() uint64 { return ns.audiences.Load() }
 
 // Audience are the members as of now that are told what is written here, this node among
 // them, and when the first of their roles ends; the zero time if none does: the hosts of

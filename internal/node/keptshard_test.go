@@ -105,3 +105,35 @@ func TestKeptEntriesHoldShard(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The driver hears of it where those change to whom a set is pushed: with a table of the layout,
+// and with what a member says that it holds.
+func TestAudienceFollowsHolders(t *testing.T) {
+	w := newMovers(t, 1, 3)
+	old, hosts, _ := w.old()
+	m := w.all[hosts[0]]
+	set, told := m.held(0), false
+	m.Pushable = func(s *Set) { told = told || s == set }
+	changes := func(what string, change func()) {
+		t.Helper()
+		before := m.ns.Audiences()
+		told = false
+		if change(); m.ns.Audiences() == before || !told {
+			t.Errorf("%s: it changes: %t, and is told: %t", what, m.ns.Audiences() != before, told)
+		}
+	}
+	changes("a table", func() {
+		m.ns.updating.Lock()
+		defer m.ns.updating.Unlock()
+		m.ns.placed.Store(&placed{stated: m.ns.placed.Load().stated})
+		if err := m.ns.place(); err != nil {
+			t.Error(err)
+		}
+	})
+	changes("what a member holds", func() {
+		if err := w.all[old].ns.tellShards(t.Context()); err != nil {
+			t.Error(err)
+		}
+		w.sync(old, hosts[0])
+	})
+}

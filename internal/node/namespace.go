@@ -58,7 +58,8 @@ type Namespace struct {
 	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while updating is held
 	// heldBy is what the members say of the shards that they hold; stored while updating
 	// is held, and never changed.
-	heldBy atomic.Pointer[map[ID]shardsHeld]
+	heldBy    atomic.Pointer[map[ID]shardsHeld]
+	audiences atomic.Uint64 // see Audiences
 
 	alike   alike
 	twins   twins
