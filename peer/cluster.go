@@ -188,9 +188,12 @@ func (d *disk) lately(n *Node) *wire.Disk {
 }
 
 // Unproved says which namespaces no sync has proved equal to another member within a time;
-// nil: each was, or has no other member. It is what a load balancer may ask of a node.
+// nil: each was, has no other member, or has no shard that this node is to hold. It is what a load balancer may ask of a node.
 func (n *Node) Unproved(within time.Duration) (names []string) {
 	for _, ns := range n.Namespaces() {
+		if _, _, err := ns.core.Layout(); err == nil && len(ns.shards()) == 0 {
+			continue // it holds no shard, and so no record; its hosts answer
+		}
 		last := ns.lastProof()
 		if _, others := ns.verifiedAge(); others && (last.At.IsZero() || n.now().Sub(last.At) > within) {
 			names = append(names, ns.Name())

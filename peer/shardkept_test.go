@@ -73,3 +73,29 @@ func TestConflictsHoldShard(t *testing.T) {
 	}
 	c.settle(0, 1, 2, 3, 4)
 }
+
+// A node without a shard has no records that a sync could prove equal.
+func TestUnprovedWithoutShards(t *testing.T) {
+	c := newShardCluster(t, 2, Config{NoPush: true})
+	ticket, err := c.spaces[0].Invite(t.Context(), InviteOptions{Role: RoleRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := c.base
+	config.Dir = t.TempDir()
+	n := openForTest(t, config)
+	ns, err := n.Join(t.Context(), ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.nodes, c.spaces, c.config = append(c.nodes, n), append(c.spaces, ns), append(c.config, config)
+	c.settle(0, 1)
+	for range 3 {
+		c.round()
+	}
+	for i, n := range c.nodes {
+		if names := n.Unproved(time.Hour); len(names) != 0 {
+			t.Errorf("node %d, with %d shards, is not proved: %q", i, len(c.numbers(i)), names)
+		}
+	}
+}
