@@ -188,10 +188,11 @@ func (d *disk) lately(n *Node) *wire.Disk {
 }
 
 // Unproved says which namespaces no sync has proved equal to another member within a time;
-// nil: each was, has no other member, or has no shard that this node is to hold. It is what a load balancer may ask of a node.
+// nil: each was, has no other member, or
+// has no shard that this node holds or is to hold. It is what a load balancer may ask of a node.
 func (n *Node) Unproved(within time.Duration) (names []string) {
 	for _, ns := range n.Namespaces() {
-		if _, _, err := ns.core.Layout(); err == nil && len(ns.shards()) == 0 {
+		if r, err := ns.core.Replicas(); err == nil && r.Epoch != 0 && r.Held == 0 && r.Coming == 0 {
 			continue // it holds no shard, and so no record; its hosts answer
 		}
 		last := ns.lastProof()

@@ -43,8 +43,12 @@ func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*s
 	}
 	if denied != nil {
 		sum.Verified = false
-		if failed == nil && !o.DryRun && o.Direction == Both {
-			failed = fmt.Errorf("sync %s with %s: %w: that node does not hold yet, or holds no more, a shard which its hosts are to hold; try again in a while", ns.Name(), id, ErrNotVerified)
+		verb, kind := "sync", ErrNotVerified
+		if o.DryRun {
+			verb, kind = "diff", ErrBusy // what was not compared is not told to be the same
+		}
+		if failed == nil {
+			failed = fmt.Errorf("%s %s with %s: %w: that node does not hold yet, or holds no more, a shard which its hosts are to hold; try again in a while", verb, ns.Name(), id, kind)
 		}
 	}
 	return sum, failed

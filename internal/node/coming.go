@@ -145,7 +145,7 @@ func (ns *Namespace) begin(ctx context.Context, set *Set) error {
 	if err := set.vouch((*watermark).followPromises); err != nil {
 		return err
 	}
-	if err := set.vouch((*watermark).recoverAlone); err != nil { // of a namespace's only member: no other one can have held anything
+	if err := set.vouch((*watermark).recoverOnly); err != nil {
 		return err
 	}
 	set.rehost()

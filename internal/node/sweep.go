@@ -277,7 +277,6 @@ func (set *Set) adopt(ctx context.Context, w *dbadapter.Write) error {
 	if set.tenure.ended() {
 		return dbadapter.ErrClosed
 	}
-	defer set.tenure.entered(noTerm) // a host of the shard no longer adopts, too: the hosts would decline what it holds
 	snap, err := set.Store.Snapshot()
 	if err != nil {
 		return err
@@ -304,6 +303,9 @@ func (set *Set) adopt(ctx context.Context, w *dbadapter.Write) error {
 	} else if err != nil {
 		return err
 	}
+	// A host of the shard no longer adopts, too: the hosts would decline what it holds. What
+	// has become of a commit that failed is not known.
+	defer set.tenure.entered(noTerm)
 	outcomes, err := set.Store.Apply(ctx, writes)
 	if err != nil {
 		return err

@@ -372,6 +372,14 @@ func (w *watermark) recoverAlone() (changed bool) {
 	return changed
 }
 
+// recoverOnly ends the recovery of a set that has just been taken by a namespace's only member:
+// no other one, also none that has lapsed, can have held anything.
+func (w *watermark) recoverOnly() (changed bool) {
+	changed = w.Recovering && w.alone
+	w.Recovering = w.Recovering && !changed
+	return changed
+}
+
 // metAll reports whether this node was found equal with each other member.
 func (w *watermark) metAll() bool {
 	for _, id := range w.active {

@@ -97,7 +97,7 @@ func shortOf(ns *api.Namespace) []string {
 	if s.Short == 0 {
 		return nil
 	}
-	cure := "their hosts are fetching them, or are away: see that they run, or go on without one (syncd member rm, syncd member lapse)"
+	cure := "their hosts are fetching them, or are away, or too few members may write: see that they run, go on without one (syncd member rm, syncd member lapse), or invite more (syncd invite)"
 	if ns.Members < p.Replicas {
 		cure = "invite more members (syncd invite)"
 	}
