@@ -261,7 +261,9 @@ func (r *runner) Collected(node int, record *dbadapter.Record, waited []int) {
 func (r *runner) Recovering(node int, does bool) { r.history.Recovering(node, does) }
 
 // SetAside is told of records that are kept for a person.
-func (r *runner) SetAside(node int, record *dbadapter.Record) { r.history.SetAside(node, record) }
+func (r *runner) SetAside(node int, record *dbadapter.Record) {
+	r.history.SetAside(node, record, r.cluster.Node(node).Clock())
+}
 
 // Refused counts a refusal.
 func (r *runner) Refused(_ int, err error) {

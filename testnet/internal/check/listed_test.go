@@ -1,6 +1,10 @@
 package check
 
-import "github.com/syncd-io/syncd/dbadapter"
+import (
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
 
 // logging is a node with a kept log.
 func logging(f Final, why dbadapter.Why, kept ...dbadapter.Record) Final {
@@ -29,7 +33,7 @@ func listedCases() []ruleCase {
 		h.Excuse()
 		h.written(0, red)
 		h.Observe(0, &red)
-		h.SetAside(0, &red)
+		h.SetAside(0, &red, time.Time{})
 	}
 	overwritten := func(h *History, by dbadapter.Record) {
 		h.written(0, red)
@@ -62,7 +66,7 @@ func listedCases() []ruleCase {
 			h.Excuse()
 			h.written(0, erased)
 			h.Observe(0, &erased)
-			h.SetAside(0, &erased)
+			h.SetAside(0, &erased, time.Time{})
 			return []Final{logging(final(0, 0), dbadapter.KeptSetAside)}
 		}},
 		{"lost: announced, and gone after a crash", "lost", func(h *History) []Final {

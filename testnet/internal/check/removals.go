@@ -74,12 +74,14 @@ func (h *History) Collected(node int, r *dbadapter.Record, waited []int) {
 	h.remove(node, key, s)
 }
 
-// SetAside notes that a node has set a record aside, for a person.
-func (h *History) SetAside(node int, r *dbadapter.Record) {
+// SetAside notes that a node has set a record aside, for a person, when its clock said now. What
+// has expired by then may be: the peer which declines it may have collected it, or have a floor
+// that waits for this node, and by another clock it may be alive.
+func (h *History) SetAside(node int, r *dbadapter.Record, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	key, s := string(r.Key), stampOf(r)
-	if !h.gone.excused && !h.superseded(key, s) {
+	if !h.gone.excused && !h.superseded(key, s) && !r.Expired(now) {
 		h.found.say(Aside, node, key, "it has set %s aside; no node was restored, nor left behind by the others", s)
 	}
 	h.remove(node, key, s)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 )
@@ -15,8 +16,11 @@ func TestRemovals(t *testing.T) {
 	version := func(clock dbadapter.Timestamp) dbadapter.Version {
 		return dbadapter.Version{Clock: clock, Writer: 1, Incarnation: 1}
 	}
+	now := dbadapter.Epoch.AddDate(6, 0, 0)
 	live := &dbadapter.Record{Key: []byte("k"), Version: version(1)}
 	gone := &dbadapter.Record{Key: []byte("k"), Version: version(2), Deleted: true}
+	expires := gone.Clone()
+	expires.Expires = dbadapter.TimestampAt(now)
 	acknowledged := func(h *History, r *dbadapter.Record) {
 		h.Acknowledge(h.Intend(0, "k", r.Deleted, nil), r.Version)
 	}
@@ -34,22 +38,28 @@ func TestRemovals(t *testing.T) {
 			h.Excuse()
 			h.Collected(0, gone, []int{0, 1})
 		}, nil},
-		"set aside": {func(h *History) { h.SetAside(0, gone) }, []Rule{Aside}},
+		"set aside": {func(h *History) { h.SetAside(0, gone, time.Time{}) }, []Rule{Aside}},
+		"set aside when it had expired": {func(h *History) {
+			h.SetAside(0, &expires, now)
+		}, nil},
+		"set aside before it has expired": {func(h *History) {
+			h.SetAside(0, &expires, now.Add(-time.Second))
+		}, []Rule{Aside}},
 		"set aside by one that two admins gave different rights apart": {func(h *History) {
 			h.Founded(1)
 			h.Granting(1, 0, "read")
 			h.Granting(2, 0, "write")
-			h.SetAside(0, gone)
+			h.SetAside(0, gone, time.Time{})
 		}, nil},
 		"set aside by one that two admins gave the same right": {func(h *History) {
 			h.Founded(1)
 			h.Granting(1, 0, "write")
 			h.Granting(2, 0, "admin")
-			h.SetAside(0, gone)
+			h.SetAside(0, gone, time.Time{})
 		}, []Rule{Aside}},
 		"set aside after a copy": {func(h *History) {
 			h.Restored(1)
-			h.SetAside(0, gone)
+			h.SetAside(0, gone, time.Time{})
 		}, nil},
 		"back": {func(h *History) {
 			h.Observe(1, gone)
