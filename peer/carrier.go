@@ -261,6 +261,7 @@ type pace struct {
 	rate      int64 // bytes a second
 	throttles throttles
 	done      <-chan struct{} // closed when the bytes are of no use any more; nil: never
+	part      func()          // called when bytes have come, unless nil
 
 	start time.Time // of the frame being read
 	bytes int64     // of it
@@ -284,6 +285,9 @@ func (r *pacedReader) Read(b []byte) (int, error) {
 	}
 	n, err := p.stream.Read(b)
 	p.bytes += int64(n)
+	if n > 0 && p.part != nil {
+		p.part()
+	}
 	p.start = p.start.Add(p.throttles.receive.wait(n, p.done))
 	return n, err
 }

@@ -19,7 +19,7 @@ import (
 var ErrUnsure = fmt.Errorf("%w: no host that is sure of what the key holds has answered", ErrUnreachable)
 
 // routePatience is how long a routed read or write goes on, where its context does not end
-// before.
+// before; that of a page goes on for so long after a part of it has come.
 const routePatience = 10 * time.Second
 
 // deadline is when a routed read or write is over, by the deciders' clock.
@@ -117,7 +117,7 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, key []byte, all bool) (f lo
 			return f, nil, nil
 		}
 	}
-	f.Found, err = ns.readAt(ctx, remote, all, &ns.node.routing.times, func(ctx context.Context, id ID) (route.Answer, error) { return ns.readOf(ctx, remote, id) })
+	f.Found, err = ns.readAt(ctx, remote, all, &ns.node.routing.times, 0, func(ctx context.Context, id ID, _ func()) (route.Answer, error) { return ns.readOf(ctx, remote, id) })
 	why = map[ID]error{}
 	for _, h := range f.Heard {
 		if h.Err != nil {
@@ -164,8 +164,9 @@ func words(why map[ID]error) string {
 }
 
 // readAt drives a read at the hosts of a shard, of a record or of a page; times are those of
-// such reads.
-func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool, times *route.Times, read func(context.Context, ID) (route.Answer, error)) (route.Found, error) {
+// such reads. read calls part when a part of its answer has come; then the read goes on for
+// the time patience from there, if that is not 0.
+func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool, times *route.Times, patience time.Duration, read func(ctx context.Context, id ID, part func()) (route.Answer, error)) (route.Found, error) {
 	n := ns.node
 	candidates := remote.Candidates(func(id node.ID) bool { return n.connected(ID(id)) })
 	ctx, cut := context.WithCancel(ctx)
@@ -173,7 +174,7 @@ func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool, 
 	r := &n.routing
 	r.mu.Lock()
 	defer r.mu.Unlock() // but while it waits
-	get := route.NewGet(times, candidates, route.GetOptions{Deadline: n.deadline(ctx), All: all}, n.elapsed())
+	get := route.NewGet(times, candidates, route.GetOptions{Deadline: n.deadline(ctx), Patience: patience, All: all}, n.elapsed())
 	heard := make(chan func(now time.Duration))
 	for {
 		step := get.Next(n.elapsed())
@@ -182,7 +183,9 @@ func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool, 
 			return get.Result(n.elapsed())
 		case route.Ask:
 			ns.request(func() {
-				answer, err := read(ctx, ID(step.Peer))
+				answer, err := read(ctx, ID(step.Peer), func() {
+					tell(ctx, heard, func(now time.Duration) { get.Delivers(step.Peer, now) })
+				})
 				tell(ctx, heard, func(now time.Duration) {
 					if err != nil {
 						get.Failed(step.Peer, err, errors.Is(err, ErrBusy), now)
@@ -252,7 +255,7 @@ func (ns *Namespace) readOf(ctx context.Context, remote *node.Remote, id ID) (ro
 		return route.Answer{}, err
 	}
 	defer leave()
-	ask, m, _, err := n.askRouted(ctx, id, remote.AskRecord)
+	ask, m, _, err := n.askRouted(ctx, id, remote.AskRecord, nil)
 	if err != nil {
 		return route.Answer{}, err
 	}

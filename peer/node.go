@@ -106,7 +106,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.started, n.begun = n.now().UTC(), time.Now()
 	n.places = newSyncPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
 	n.asking = newSyncPlaces(node.MaxQuestionsInAll, node.MaxQuestions)
-	n.routing.places = newSyncPlaces(node.MaxRoutedInAll, node.MaxRouted)
+	n.routing.places, n.routing.paging = newSyncPlaces(node.MaxRoutedInAll, node.MaxRouted), make(chan struct{}, scanPages)
 	n.routing.large = newSyncPlaces(routeLarge, routeLargePeer)
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {

@@ -312,7 +312,7 @@ func (ns *Namespace) offerTo(over context.Context, remote *node.Remote, id ID, r
 	}
 	defer leave()
 	n.metrics.routed.WithLabelValues("write").Inc()
-	ask, m, sent, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHold(id, record) })
+	ask, m, sent, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHold(id, record) }, nil)
 	if err != nil {
 		return o, sent, err
 	}

@@ -59,6 +59,7 @@ type ScanOption func(*scan)
 type scan struct {
 	after      []byte
 	tombstones bool
+	room       int64 // bytes of pages of other hosts that wait to be read
 }
 
 // After starts the scan beyond a key, which need not exist.
@@ -76,7 +77,7 @@ func WithTombstones() ScanOption { return func(s *scan) { s.tombstones = true } 
 // the last key goes on, at this node or at another one. While the loop runs the namespace cannot
 // finish closing: do not close it, or the node, inside the loop.
 func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOption) iter.Seq2[dbadapter.Record, error] {
-	var s scan
+	s := scan{room: scanBytes}
 	for _, o := range options {
 		o(&s)
 	}
@@ -96,7 +97,7 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 				yield(dbadapter.Record{}, fmt.Errorf("scan %s: %w", ns.Name(), err))
 				return
 			}
-			if !yield(rec.Record, nil) {
+			if !putOff(&rec.Record) && !yield(rec.Record, nil) {
 				return
 			}
 		}

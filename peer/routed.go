@@ -48,8 +48,9 @@ const (
 
 // routing is what a node knows and keeps for its own routed questions.
 type routing struct {
-	places *syncPlaces // of this node's own
-	large  *syncPlaces // of peers' that are large
+	places *syncPlaces   // of this node's own
+	paging chan struct{} // a place for each page that is fetched
+	large  *syncPlaces   // of peers' that are large
 
 	mu    sync.Mutex // guards what follows, and the deciders that share times
 	times route.Times
@@ -78,15 +79,16 @@ func (s *routeStream) cut() {
 // elapsed is the clock of the deciders.
 func (n *Node) elapsed() time.Duration { return time.Since(n.begun) }
 
-// askRouted asks a peer, for which its caller has a place; begin makes the question. The message may be a refusal. sent says
-// that the question may have reached the peer.
-func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.Ask, error)) (ask *wire.Ask, m wire.Message, sent bool, err error) {
+// askRouted asks a peer, for which its caller has a place; begin makes the question, and
+// part, unless it is nil, is called when a part of the answer has come. The message may be a
+// refusal. sent says that the question may have reached the peer.
+func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.Ask, error), part func()) (ask *wire.Ask, m wire.Message, sent bool, err error) {
 	if ask, err = begin(node.ID(id)); err != nil { // before a dial
 		return nil, nil, false, err
 	}
 	frame := wire.Append(nil, ask)
 	if s := n.routing.take(id); s != nil {
-		if m, err = n.exchange(ctx, id, s, frame); err == nil || ctx.Err() != nil {
+		if m, err = n.exchange(ctx, id, s, frame, part); err == nil || ctx.Err() != nil {
 			return ask, m, true, err
 		}
 		sent = true // the peer may have closed the stream meanwhile, or has gone; both sides may take the question twice
@@ -95,7 +97,7 @@ func (n *Node) askRouted(ctx context.Context, id ID, begin func(node.ID) (*wire.
 	if err != nil {
 		return nil, nil, sent, err
 	}
-	m, err = n.exchange(ctx, id, s, frame)
+	m, err = n.exchange(ctx, id, s, frame, part)
 	return ask, m, true, err
 }
 
@@ -160,10 +162,10 @@ func (n *Node) openRoute(ctx context.Context, id ID) (*routeStream, error) {
 }
 
 // exchange sends a question over a stream, and keeps the stream once it has the answer.
-func (n *Node) exchange(ctx context.Context, id ID, s *routeStream, frame []byte) (wire.Message, error) {
+func (n *Node) exchange(ctx context.Context, id ID, s *routeStream, frame []byte, part func()) (wire.Message, error) {
 	stop := context.AfterFunc(ctx, func() { s.talk.stream.Reset() })
 	defer stop()
-	s.talk.pace.done = ctx.Done()
+	s.talk.pace.done, s.talk.pace.part = ctx.Done(), part
 	m, err := s.talk.exchange(frame)
 	if err != nil {
 		s.cut()
@@ -200,7 +202,7 @@ func (r *routing) keep(life context.Context, id ID, s *routeStream) bool {
 	if life.Err() != nil || len(r.idle[id]) >= routeKept || r.kept >= routeKeptInAll {
 		return false
 	}
-	s.talk.pace.done = nil
+	s.talk.pace.done, s.talk.pace.part = nil, nil
 	s.over = time.AfterFunc(routeIdle, func() {
 		r.mu.Lock()
 		r.set(id, slices.DeleteFunc(slices.Clone(r.idle[id]), func(o *routeStream) bool { return o == s }))

@@ -29,7 +29,12 @@ type routedCluster struct {
 
 func newRoutedCluster(t *testing.T, size int) *routedCluster {
 	t.Helper()
-	c := &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}
+	return newRoutedClusterOf(t, size, Config{NoPush: true})
+}
+
+func newRoutedClusterOf(t *testing.T, size int, base Config) *routedCluster {
+	t.Helper()
+	c := &routedCluster{shardCluster: newShardCluster(t, 0, base)}
 	c.kind = placement.Hash
 	var all []int
 	for i := range size {

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
+	"golang.org/x/time/rate"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -104,6 +106,52 @@ func TestScanGoesOnWithoutAHost(t *testing.T) {
 	}
 	if len(got) > 0 && !slices.Equal(got, want[:len(got)]) {
 		t.Errorf("a gap before the error: %q", got)
+	}
+}
+
+// A scan that has no room for its pages fetches them when their turn comes, and yields the
+// same.
+func TestScanWithoutRoom(t *testing.T) {
+	t.Parallel()
+	c := newRoutedCluster(t, 5)
+	want := c.filled()
+	for _, room := range []int64{0, wire.BatchBytes} {
+		if got, err := scanned(t.Context(), c.spaces[0], "key", func(s *scan) { s.room = room }); err != nil || !slices.Equal(got, want) {
+			t.Errorf("with room for %d bytes: %q, %v", room, got, err)
+		}
+	}
+}
+
+// A scan whose pages take longer than a look-up may take in all goes on as long as they
+// come: the node's own bound of the bandwidth makes them slow.
+func TestScanOverASlowLink(t *testing.T) {
+	t.Parallel()
+	c := newRoutedClusterOf(t, 5, Config{NoPush: true, Bandwidth: Bandwidth{Receive: 1 << 30}})
+	value := strings.Repeat("v", wire.BatchBytes)
+	asker, has := c.spaces[0], map[placement.Shard]bool{}
+	var want []string // a record of each shard that others hold, and no further one
+	for i := range 100 {
+		key := fmt.Sprintf("key %02d", i)
+		home := asker.core.Home([]byte(key))
+		if hosts, _ := c.hosts(key); has[home] || slices.Contains(hosts, 0) {
+			continue
+		}
+		has[home] = true
+		_, err := c.put(1, key, value, route.All)
+		c.must(err)
+		want = append(want, fmt.Sprintf("%s=%.20s", key, value))
+	}
+	perSecond := int64(len(want) * wire.BatchBytes / 13)
+	slow := asker.node.bandwidth.receive
+	slow.SetBurst(int(perSecond / burstPart))
+	slow.SetLimit(rate.Limit(perSecond))
+	asker.node.routing.close()
+	begun := time.Now()
+	if got, err := scanned(t.Context(), asker, "key"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d of %d records after %v, %v", len(got), len(want), time.Since(begun), err)
+	}
+	if took := time.Since(begun); took < routePatience {
+		t.Errorf("the scan took %v, so that the test shows nothing", took)
 	}
 }
 

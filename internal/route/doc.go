@@ -29,7 +29,7 @@
 // Hedges are at most one in 32 requests, with a small burst: a shard whose hosts have all
 // become slow is not asked twice as much. A request that takes longer than [Overdue] is one
 // beside which the next host is asked, as often as one in 8 requests, and always after
-// [Abandoned].
+// [Abandoned]. Where parts of an answer come ([Get.Delivers]), the time counts from the last.
 //
 // # Writing
 //

@@ -98,6 +98,9 @@ type Found struct {
 type GetOptions struct {
 	// Deadline is when it is over, whatever has come.
 	Deadline time.Duration
+	// Patience, if not 0, puts the deadline off to so long after a host has delivered a part
+	// of its answer (Get.Delivers).
+	Patience time.Duration
 	// All: each candidate is asked, at once, and all answers are awaited.
 	All bool
 }
@@ -122,6 +125,8 @@ type request struct {
 	former bool
 	first  time.Duration // when it was asked first,
 	asked  time.Duration // and last
+	due    time.Duration // until when the next candidate waits for it,
+	lost   time.Duration // and until when it may, if many are overdue
 	open   bool
 	tries  int
 	late   time.Duration // from when on a hedge may follow
@@ -133,7 +138,7 @@ type request struct {
 }
 
 // fresh reports whether the next candidate waits for the request.
-func (r *request) fresh(now time.Duration) bool { return r.open && now < r.asked+Overdue }
+func (r *request) fresh(now time.Duration) bool { return r.open && now < r.due }
 
 // NewGet begins a read. The candidates are those that the caller knows; each is asked
 // once at most, but for one that is too busy.
@@ -164,6 +169,7 @@ func (g *Get) Next(now time.Duration) Step {
 func (g *Get) ask(r *request, now time.Duration) Step {
 	r.open, r.asked, r.again, r.err = true, now, 0, nil
 	r.late, r.hedged = now+g.times.Late(r.peer), false
+	r.due, r.lost = now+Overdue, now+Abandoned
 	r.tries++
 	g.count++
 	g.times.asked()
@@ -203,7 +209,7 @@ func (g *Get) goesOn(now time.Duration) bool {
 		one = r
 	}
 	if one == nil {
-		return !slices.ContainsFunc(g.requests, func(r *request) bool { return r.open && now < r.asked+Abandoned }) || g.times.overdue()
+		return !slices.ContainsFunc(g.requests, func(r *request) bool { return r.open && now < r.lost }) || g.times.overdue()
 	}
 	if one.hedged { // the hedge has ended
 		return true
@@ -226,11 +232,11 @@ func (g *Get) wakes(now time.Duration) time.Duration {
 	}
 	for _, r := range g.requests {
 		if r.open {
-			sooner(r.asked + Overdue)
+			sooner(r.due)
 		}
 		if r.open && len(g.waiting) > 0 {
 			sooner(r.late)
-			sooner(r.asked + Abandoned)
+			sooner(r.lost)
 		}
 		if r.again > 0 {
 			sooner(r.again)
@@ -262,6 +268,19 @@ func (g *Get) Answered(peer ID, a Answer, now time.Duration) {
 	if a.Host && a.Settled {
 		g.settled++
 		g.found = g.found || a.Record != nil
+	}
+}
+
+// Delivers notes that a part of a peer's answer has come. The next candidate is asked only
+// once nothing has come for the time Abandoned: it would share the link, and begin anew.
+func (g *Get) Delivers(peer ID, now time.Duration) {
+	r := g.of(peer)
+	if r == nil {
+		return
+	}
+	r.due, r.lost, r.late = now+Abandoned, now+Abandoned, now+Abandoned
+	if g.options.Patience > 0 {
+		g.options.Deadline = max(g.options.Deadline, now+g.options.Patience)
 	}
 }
 

@@ -317,3 +317,38 @@ func TestOverdueIsBounded(t *testing.T) {
 		t.Errorf("one is silent: %d requests", n)
 	}
 }
+
+// A host that goes on to deliver is awaited beyond the deadline, and no other one is asked
+// beside it; once it stops, the next one is.
+func TestGetAwaitsWhatIsDelivered(t *testing.T) {
+	const patience = 10 * time.Second
+	var times Times
+	g := NewGet(&times, []Candidate{{ID: peerID(0)}, {ID: peerID(1)}}, GetOptions{Deadline: patience, Patience: patience}, 0)
+	now := time.Duration(0)
+	if step := g.Next(now); step.Do != Ask || step.Peer != peerID(0) {
+		t.Fatalf("first %+v", step)
+	}
+	for now = hedgeUnknown / 2; now < 6*patience; now += Abandoned - 1 {
+		if step := g.Next(now); step.Do != Wait {
+			t.Fatalf("at %v, while the host delivers: %+v", now, step)
+		}
+		g.Delivers(peerID(0), now)
+	}
+	stopped := now - Abandoned + 1
+	for now = stopped; ; {
+		step := g.Next(now)
+		if step.Do == Ask {
+			if step.Peer != peerID(1) || now != stopped+Abandoned {
+				t.Errorf("the host has stopped at %v; at %v %+v", stopped, now, step)
+			}
+			break
+		}
+		if step.Do != Wait || step.Until <= now {
+			t.Fatalf("at %v %+v", now, step)
+		}
+		now = step.Until
+	}
+	if step := g.Next(stopped + patience); step.Do != Over {
+		t.Errorf("nothing has come for %v: %+v", patience, step)
+	}
+}
