@@ -25,7 +25,8 @@ const unfinished = ".tmp"
 type FileLog struct {
 	path string
 	seed uint64
-	lock *os.File // the log's own file will not do: Replace changes it
+	lock *os.File             // the log's own file will not do: Replace changes it
+	sync func(*os.File) error // (*os.File).Sync, but for tests
 
 	mu      sync.Mutex // guards what follows
 	file    *os.File
@@ -38,11 +39,15 @@ type FileLog struct {
 // OpenFileLog opens the log of a field with this seed, or makes an empty one.
 // It fails with ErrLocked if the log is open already.
 func OpenFileLog(path string, seed uint64) (*FileLog, error) {
+	return openFileLog(path, seed, (*os.File).Sync)
+}
+
+func openFileLog(path string, seed uint64, sync func(*os.File) error) (*FileLog, error) {
 	lock, err := lockFile(path + ".lock")
 	if err != nil {
 		return nil, fmt.Errorf("open log %s: %w", path, err)
 	}
-	l := &FileLog{path: path, seed: seed, lock: lock}
+	l := &FileLog{path: path, seed: seed, lock: lock, sync: sync}
 	if err := l.open(); err != nil {
 		if l.file != nil {
 			l.file.Close()
@@ -66,7 +71,16 @@ func (l *FileLog) open() error {
 		return err
 	}
 	l.file = file
-	return l.recover()
+	if err := l.recover(); err != nil {
+		return err
+	}
+	// What was read may be in memory only, if the process was killed before its sync. The
+	// next Append would be taken for proof that it was on disk. The same goes for the
+	// name that a Replace gave the file.
+	if err := l.sync(file); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(l.path))
 }
 
 // recover checks the whole file and cuts off what is left of an unfinished Append.
@@ -105,14 +119,13 @@ func (l *FileLog) cut(size int64) error {
 	if damage != "" {
 		return fmt.Errorf("%s; bring the log back from a copy: %w", damage, ErrLog)
 	}
-	if err := l.file.Truncate(l.end); err != nil {
-		return err
-	}
-	return l.file.Sync()
+	return l.file.Truncate(l.end)
 }
 
 // Append writes the records and waits until they are on disk. After an error
-// of the disk the log takes no more: what it holds is known when it is opened anew.
+// of the disk the log takes no more until it is opened anew. What was written of the
+// records that failed is cut off; if the disk refuses that, too, any first few of them
+// may be in the log then, on disk or in the system's memory alone.
 func (l *FileLog) Append(records []Record) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,6 +137,10 @@ func (l *FileLog) Append(records []Record) error {
 	}
 	for part := range slices.Chunk(records, maxFrames*maxRecords) {
 		if err := l.append(part); err != nil {
+			// After a sync that failed, Linux takes the pages for written: whoever opens
+			// the log before the machine starts anew would read frames that are not on
+			// disk, and no later sync would write them. The first error is told.
+			_ = l.file.Truncate(l.end)
 			l.broken = err
 			return fmt.Errorf("append to a log: %w", err)
 		}
@@ -142,7 +159,7 @@ func (l *FileLog) append(records []Record) error {
 	if _, err := l.file.WriteAt(b, l.end); err != nil {
 		return err
 	}
-	if err := l.file.Sync(); err != nil {
+	if err := l.sync(l.file); err != nil {
 		return err
 	}
 	l.end += int64(len(b))

@@ -267,6 +267,36 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFailedSync: what was written before a sync that failed is not there when the log is
+// opened anew, as it may not be on disk, and what is not there can be appended again.
+func TestFailedSync(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	l := logAt(t, path)
+	if err := l.Append(someRecords(0, 3)); err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("a bad sector")
+	l.sync = func(*os.File) error { return failure }
+	for range 2 {
+		if err := l.Append(someRecords(3, 5000)); !errors.Is(err, failure) {
+			t.Fatalf("appended without a sync: %v", err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = logAt(t, path)
+	if got := recordsOf(t, l, 0); !slices.Equal(got, someRecords(0, 3)) {
+		t.Errorf("%d records after opening anew", len(got))
+	}
+	if err := l.Append(someRecords(3, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := recordsOf(t, l, 0); !slices.Equal(got, someRecords(0, 4)) {
+		t.Errorf("%d records after the next Append", len(got))
+	}
+}
+
 // FuzzFileLog: no bytes panic. What is accepted reads as many records as it
 // says, and reads the same when it is opened again.
 func FuzzFileLog(f *testing.F) {

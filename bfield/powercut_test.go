@@ -29,18 +29,28 @@ func TestPowerCut(t *testing.T) {
 	for _, c := range []struct {
 		do     string
 		synced bool
+		killed bool     // the process alone: the disk keeps its power
 		want   []Record // nil for no log
 	}{
-		{"open", false, nil},
-		{"open", true, []Record{}},
-		{"append", false, []Record{}},
-		{"append", true, both[:100]},
-		{"append", true, both},
-		{"replace", false, both},
-		{"replace", true, both[:1]},
-		{"append", true, append(both[:1:1], both[:100]...)},
+		{"open", false, false, nil},
+		{"open", true, false, []Record{}},
+		{"append", false, false, []Record{}},
+		{"append", true, false, both[:100]},
+		{"append", true, false, both},
+		{"replace", false, false, both},
+		{"replace", true, false, both[:1]},
+		{"append", true, false, append(both[:1:1], both[:100]...)},
+		// What the next process reads, since the system still has it, lasts.
+		{"empty", true, false, []Record{}},
+		{"append", false, true, nil},
+		{"open", true, false, both[:100]},
+		{"replace", false, true, nil},
+		{"open", true, false, both[:1]},
 	} {
-		cutAfter(t, disk, c.do, path, c.synced)
+		cutAfter(t, disk, c.do, path, c.synced, c.killed)
+		if c.killed {
+			continue
+		}
 		name := fmt.Sprintf("%s, synced = %t", c.do, c.synced)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			if c.want != nil {
@@ -62,8 +72,8 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// cutAfter starts the process, waits until it is done, and cuts the power.
-func cutAfter(t *testing.T, disk *powercut.Disk, do, path string, synced bool) {
+// cutAfter starts the process, waits until it is done, and cuts the power, or kills it.
+func cutAfter(t *testing.T, disk *powercut.Disk, do, path string, synced, killed bool) {
 	t.Helper()
 	environment := []string{fmt.Sprintf("BFIELD_POWERCUT=%s %s", do, path)}
 	if !synced {
@@ -71,6 +81,10 @@ func cutAfter(t *testing.T, disk *powercut.Disk, do, path string, synced bool) {
 	}
 	writer := child.Start(t, "TestPowerCut", environment...)
 	writer.Expect("done")
+	if killed {
+		writer.Kill()
+		return
+	}
 	err := disk.Cut(writer.Pid())
 	writer.Kill()
 	if err == nil {
@@ -96,6 +110,8 @@ func doUntilCut(t *testing.T, what []string) {
 	switch what[0] {
 	case "append":
 		err = l.Append(someRecords(0, 100))
+	case "empty":
+		err = l.Replace(func(func(Record, error) bool) {})
 	case "replace":
 		err = l.Replace(func(yield func(Record, error) bool) { yield(someRecords(0, 1)[0], nil) })
 	}

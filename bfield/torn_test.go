@@ -73,6 +73,61 @@ func TestTornAppend(t *testing.T) {
 	}
 }
 
+// TestTornAppendAfterKill: a process is killed between the write and the sync of an
+// Append, and the next one opens the log, which the system's memory still shows whole. The
+// power is cut in the middle of its first Append: what was acknowledged is there.
+func TestTornAppendAfterKill(t *testing.T) {
+	random := draw(t)
+	for range 40 {
+		path := filepath.Join(t.TempDir(), "log")
+		l := logAt(t, path)
+		before, killed, torn := randomRecords(random, 100), randomRecords(random, 1000), randomRecords(random, 10)
+		if err := l.Append(before); err != nil {
+			t.Fatal(err)
+		}
+		synced, err := os.ReadFile(path) // what is surely on disk
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.sync = func(*os.File) error { return nil }
+		if err := errors.Join(l.Append(killed), l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		cut := false
+		l, err = openFileLog(path, 7, func(*os.File) error {
+			if cut {
+				return nil
+			}
+			synced, err = os.ReadFile(path)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut = true
+		if err := errors.Join(l.Append(torn), l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := append(bytes.Clone(synced), make([]byte, len(whole)-len(synced))...)
+		for at := len(synced) / page * page; at < len(whole); at += page {
+			if random.IntN(2) == 0 {
+				copy(left[at:min(at+page, len(left))], whole[at:])
+			}
+		}
+		if err := os.WriteFile(path, left, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := recordsOf(t, logAt(t, path), 0)
+		if want := slices.Concat(before, killed, torn); len(got) < len(before) || !slices.Equal(got, want[:len(got)]) {
+			t.Fatalf("%d records are left, or others", len(got))
+		}
+	}
+}
+
 // TestLostSectors: sectors that read as zeros, in frames before which and behind
 // which others were acknowledged, are damage: nothing is cut off.
 func TestLostSectors(t *testing.T) {
