@@ -8,9 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
+	"github.com/dgraph-io/ristretto/v2/z"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/internal/damage"
@@ -64,7 +66,7 @@ func (e Engine) open(dir string) (_ *db, err error) {
 		}
 	}()
 	d := &db{}
-	d.badger, err = badger.OpenManaged(e.options(dir, &d.steps))
+	d.badger, err = e.openFiles(dir, d)
 	switch {
 	case err == nil:
 		d.times.start(d.badger)
@@ -77,6 +79,19 @@ func (e Engine) open(dir string) (_ *db, err error) {
 		return nil, damage.Corrupt("the database files", "%v", err)
 	}
 	return nil, fmt.Errorf("open the database files: %w", err)
+}
+
+// openFiles opens Badger's files. Badger empties the log of a table in memory before it
+// deletes it, and makes a new one empty; where the process was killed in between, it takes
+// the empty file for one that it has just made, makes it one, and refuses to go on. The next
+// attempt reads it as a log without entries.
+func (e Engine) openFiles(dir string, d *db) (*badger.DB, error) {
+	for tries := 0; ; tries++ {
+		files, err := badger.OpenManaged(e.options(dir, &d.steps))
+		if err == nil || !strings.HasSuffix(err.Error(), z.NewFile.Error()) || tries > e.sizes().waiting+1 {
+			return files, err
+		}
+	}
 }
 
 const (
