@@ -137,9 +137,10 @@ func (l *FileLog) Append(records []Record) error {
 	}
 	for part := range slices.Chunk(records, maxFrames*maxRecords) {
 		if err := l.append(part); err != nil {
-			// After a sync that failed, Linux takes the pages for written: whoever opens
-			// the log before the machine starts anew would read frames that are not on
-			// disk, and no later sync would write them. The first error is told.
+			// After a sync that failed, Linux takes the pages for written: a
+			// process that opens the log before the machine starts anew would read frames
+			// that are not on disk, and no later sync would write them. The caller gets the
+			// first error, not that of cutting the file.
 			_ = l.file.Truncate(l.end)
 			l.broken = err
 			return fmt.Errorf("append to a log: %w", err)

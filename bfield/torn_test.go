@@ -22,6 +22,25 @@ func randomRecords(random *rand.Rand, n int) []Record {
 	return records
 }
 
+// tear cuts the power: of the pages of the file behind what is surely on disk, the disk keeps
+// any subset.
+func tear(t *testing.T, random *rand.Rand, path string, synced []byte) {
+	t.Helper()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := append(bytes.Clone(synced), make([]byte, len(whole)-len(synced))...)
+	for at := len(synced) / page * page; at < len(whole); at += page {
+		if random.IntN(2) == 0 {
+			copy(left[at:min(at+page, len(left))], whole[at:])
+		}
+	}
+	if err := os.WriteFile(path, left, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestTornAppend cuts the power in the middle of an Append of several pages, of
 // which the disk keeps any subset: what was acknowledged before is there, and of
 // the Append its first records at most.
@@ -42,19 +61,7 @@ func TestTornAppend(t *testing.T) {
 			if err := errors.Join(l.Append(torn), l.Close()); err != nil {
 				t.Fatal(err)
 			}
-			whole, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			left := append(bytes.Clone(old), make([]byte, len(whole)-len(old))...)
-			for at := len(old) / page * page; at < len(whole); at += page {
-				if random.IntN(2) == 0 {
-					copy(left[at:min(at+page, len(left))], whole[at:])
-				}
-			}
-			if err := os.WriteFile(path, left, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			tear(t, random, path, old)
 			l, err = OpenFileLog(path, 7)
 			if err != nil {
 				t.Fatalf("%d records behind %d: %v", size, len(before), err)
@@ -108,19 +115,7 @@ func TestTornAppendAfterKill(t *testing.T) {
 		if err := errors.Join(l.Append(torn), l.Close()); err != nil {
 			t.Fatal(err)
 		}
-		whole, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		left := append(bytes.Clone(synced), make([]byte, len(whole)-len(synced))...)
-		for at := len(synced) / page * page; at < len(whole); at += page {
-			if random.IntN(2) == 0 {
-				copy(left[at:min(at+page, len(left))], whole[at:])
-			}
-		}
-		if err := os.WriteFile(path, left, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tear(t, random, path, synced)
 		got := recordsOf(t, logAt(t, path), 0)
 		if want := slices.Concat(before, killed, torn); len(got) < len(before) || !slices.Equal(got, want[:len(got)]) {
 			t.Fatalf("%d records are left, or others", len(got))

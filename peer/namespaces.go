@@ -18,8 +18,8 @@ import (
 
 // CreateNamespace makes a namespace with a fresh secret; this node is its
 // first admin. The name is local: 1 to 64 letters, digits, '.', '_' or '-',
-// the first a letter or digit. ErrInvalid: it is another text, or the placement is none that
-// there is. ErrExists: another namespace has it.
+// the first a letter or digit. ErrInvalid: the name is another text, or there is
+// no such placement. ErrExists: another namespace has it.
 func (n *Node) CreateNamespace(ctx context.Context, name string, p Policy) (*Namespace, error) {
 	secret := n.core.NewSecret()
 	rule, err := p.Placement.rule()

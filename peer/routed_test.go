@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,14 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -235,7 +232,6 @@ func TestRoutedWithALyingHost(t *testing.T) {
 	c.must(err)
 	hosts, others := c.hosts("key")
 	asker, liar := c.spaces[others[0]], c.nodes[hosts[0]]
-	proofs := reconcile.Keys{Secret: c.secret, ID: asker.ID()}
 	// counted is what the asker has counted of a kind.
 	counted := func(what string) float64 {
 		families, err := c.metrics[others[0]].Gather()
@@ -253,31 +249,13 @@ func TestRoutedWithALyingHost(t *testing.T) {
 		return 0
 	}
 	named := map[string]string{"hides": "contradicted", "forges": "false"}
-	for name, lie := range map[string]*wire.RecordAnswer{
-		"hides":   {Settled: true},
-		"forges":  {Settled: true, Record: &dbadapter.Record{Key: []byte("key"), Value: []byte("forged"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(liar.now()), Writer: 5}}},
+	for name, lie := range map[string]wire.Answering{
+		"hides":   &wire.RecordAnswer{Settled: true},
+		"forges":  &wire.RecordAnswer{Settled: true, Record: &dbadapter.Record{Key: []byte("key"), Value: []byte("forged"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(liar.now()), Writer: 5}}},
 		"silent":  nil,
-		"no host": {Elsewhere: &wire.Elsewhere{Epoch: 1 << 40}},
+		"no host": &wire.RecordAnswer{Elsewhere: &wire.Elsewhere{Epoch: 1 << 40}},
 	} {
-		liar.host.SetStreamHandler(routeProtocol, func(s network.Stream) {
-			defer s.Reset()
-			for in := bufio.NewReader(s); ; {
-				m, _, err := wire.Read(in)
-				ask, ok := m.(*wire.Ask)
-				if err != nil || !ok {
-					return
-				}
-				if lie == nil {
-					_, _, _ = wire.Read(in) // until the asker gives up
-					return
-				}
-				reply := &wire.Reply{Answer: lie}
-				reconcile.ProveReply(proofs, []byte(liar.ID()), []byte(asker.node.ID()), ask, reply)
-				if _, err := s.Write(wire.Append(nil, reply)); err != nil {
-					return
-				}
-			}
-		})
+		c.lies(liar, asker, func(*wire.Ask) wire.Answering { return lie })
 		asker.node.routing.close() // streams of before the lie
 		asker.node.routing.times = route.Times{}
 		var before float64

@@ -80,7 +80,7 @@ type awayScan struct {
 	equal  bool       // the last time came to its end
 }
 
-// fetched is a page, or why there is none.
+// fetched is a page, or the reason why there is no page.
 type fetched struct {
 	records []dbadapter.Record
 	more    bool // further ones follow

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,14 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/network"
 	"golang.org/x/time/rate"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
-	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -179,7 +176,6 @@ func TestScanWithALyingHost(t *testing.T) {
 	want := c.filled()
 	hosts, others := c.hosts("key 01")
 	asker, liar := c.spaces[others[0]], c.nodes[hosts[0]]
-	proofs := reconcile.Keys{Secret: c.secret, ID: asker.ID()}
 	own := *c.held(hosts[0], "key 01")
 	forged, other := own, own
 	forged.Value = []byte("forged")
@@ -195,21 +191,9 @@ func TestScanWithALyingHost(t *testing.T) {
 		"no host":       {Elsewhere: &wire.Elsewhere{Epoch: 1 << 40}},
 	} {
 		var asked atomic.Int64
-		liar.host.SetStreamHandler(routeProtocol, func(s network.Stream) {
-			defer s.Reset()
-			for in := bufio.NewReader(s); ; {
-				m, _, err := wire.Read(in)
-				ask, ok := m.(*wire.Ask)
-				if err != nil || !ok {
-					return
-				}
-				asked.Add(1)
-				reply := &wire.Reply{Answer: lie}
-				reconcile.ProveReply(proofs, []byte(liar.ID()), []byte(asker.node.ID()), ask, reply)
-				if _, err := s.Write(wire.Append(nil, reply)); err != nil {
-					return
-				}
-			}
+		c.lies(liar, asker, func(*wire.Ask) wire.Answering {
+			asked.Add(1)
+			return lie
 		})
 		asker.node.routing.close() // streams of before the lie
 		asker.node.routing.mu.Lock()

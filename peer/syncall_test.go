@@ -7,8 +7,8 @@ import (
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
-// A sync of several shards is verified only if the peer holds each of them, and one of the
-// list of members alone is not; a dry run of it is none.
+// A sync of several shards is verified only if the peer holds each of them. A sync of the list of
+// members alone is not verified, and a dry run syncs nothing.
 func TestSyncAllProvesWhatItCompares(t *testing.T) {
 	c := newShardCluster(t, 2, Config{NoPush: true})
 	c.settle(0, 1)

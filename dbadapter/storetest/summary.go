@@ -161,7 +161,7 @@ func testSummaryCrowd(t *testing.T, h Harness) {
 				}
 				seed = byte(len(summary) - 300<<10)
 				if !bytes.Equal(summary, summaryOf(seed, len(summary))) || seq != uint64(seed)%2 && seed != 0 {
-					t.Errorf("the summary of %d bytes up to change %d is none that was saved", len(summary), seq)
+					t.Errorf("the summary of %d bytes up to change %d was never saved", len(summary), seq)
 				}
 			}
 		})

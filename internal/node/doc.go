@@ -6,7 +6,7 @@
 //	a namespace        namespace.go             its members, clock and state, and its sets of records
 //	                   set.go                   a set of records, with what is decided about it alone
 //	                   shards.go                what a node keeps of each of several
-//	                   holders.go               which members hold which shard; with whom a set is synced
+//	                   holders.go               which members hold which shard; which of them a set is synced with
 //	                   coming.go, tenure.go     sets that come and go; when a shard may be dropped
 //	                   replicas.go              how the shards stand
 //	what is synced     part.go                  the records of a set, or the control namespace

@@ -106,8 +106,8 @@ func TestKeptEntriesHoldShard(t *testing.T) {
 	}
 }
 
-// The driver hears of it where those change to whom a set is pushed: with a table of the layout,
-// and with what a member says that it holds.
+// The driver hears of each change of the members that a set is pushed to: with a table of the
+// layout, and with what a member says that it holds.
 func TestAudienceFollowsHolders(t *testing.T) {
 	w := newMovers(t, 1, 3)
 	old, hosts, _ := w.old()

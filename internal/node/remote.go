@@ -14,8 +14,9 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// Remote is the shard of a key, seen from a node that may or may not hold it: whom to ask, what
-// to ask, and what an answer means. Which of them is asked, and when, package route says.
+// Remote is the shard of a key, seen from a node that may or may not hold it: which hosts
+// there are to ask, what to ask, and what an answer means. Package route says which of them is
+// asked when.
 type Remote struct {
 	ns    *Namespace
 	shard placement.Shard

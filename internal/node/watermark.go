@@ -30,7 +30,7 @@ type watermark struct {
 	list [16]byte
 	// active are the members under the list that have not lapsed, by id.
 	active []ID
-	// alone: there is no other member, also none that has lapsed.
+	// alone: there is no other member, also one that has lapsed.
 	alone bool
 	// known are readings of the members' clocks: this node holds, or dominates,
 	// or has collected all that the member held in a snapshot with that reading.
@@ -373,7 +373,7 @@ func (w *watermark) recoverAlone() (changed bool) {
 }
 
 // recoverOnly ends the recovery of a set that has just been taken by a namespace's only member:
-// no other one, also none that has lapsed, can have held anything.
+// no other one, also one that has lapsed, can have held anything.
 func (w *watermark) recoverOnly() (changed bool) {
 	changed = w.Recovering && w.alone
 	w.Recovering = w.Recovering && !changed

@@ -71,7 +71,7 @@ type Answer struct {
 type Heard struct {
 	Peer   ID
 	Answer *Answer // nil: no answer
-	// Err is why there is none; nil while one may come.
+	// Err is why there is no answer; nil while one may come.
 	Err error
 	// Took is how long the answer took.
 	Took time.Duration

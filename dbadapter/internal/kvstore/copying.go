@@ -231,7 +231,7 @@ func (s *snapshot) copyOthers(ctx context.Context, out *copyWriter, m *meta, aft
 func keptSeq(key []byte) (uint64, error) {
 	kind := key[prefixSize-1]
 	if kind != layout.KindKept && kind != kindMore || len(key) != keptKeySize {
-		return 0, damage.Corrupt("an entry", "its key, %x, is none that a namespace has", key)
+		return 0, damage.Corrupt("an entry", "no namespace has a key like its own, %x", key)
 	}
 	return binary.BigEndian.Uint64(key[prefixSize+1:]), nil
 }

@@ -11,7 +11,7 @@ import (
 //
 // A holder of a shard is *whole* if it was there when nothing had been lost: it was found
 // equal, in a sync of everything, with a whole holder, or with another one where no whole one
-// is left. What all whole holders hold at one moment is *spread*: whoever is whole later holds
+// is left. What all whole holders hold at one moment is *spread*: a later whole holder holds
 // it, too, and a read that is sure gives it, or what came behind it. This is not what a node
 // says of itself, which is what the rule judges.
 

@@ -39,8 +39,8 @@ var sharded = []Verb{
 	Put, Del, Get, Sync, Join, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Expand,
 }
 
-// cutAck takes "ack 2" off the end of what is written. A quoted value ends with its quote, so
-// that its last words are none.
+// cutAck takes "ack 2" off the end of what is written. The last words of a
+// quoted value end with its quote and are no ack.
 func (e *Event) cutAck(rest string) string {
 	if e.Verb != Put && e.Verb != Del {
 		return rest

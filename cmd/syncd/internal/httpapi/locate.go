@@ -22,7 +22,7 @@ func (s *server) locate(ctx context.Context, in *locateInput) (*locateOutput, er
 		return nil, err
 	}
 	located, err := ns.Locate(ctx, key, in.All)
-	if err != nil && !errors.Is(err, peer.ErrUnsure) { // that is an answer: it says whom it has asked
+	if err != nil && !errors.Is(err, peer.ErrUnsure) { // an unsure answer says which hosts were asked
 		return nil, fail(err)
 	}
 	return &locateOutput{api.LocatedOf(key, &located)}, nil
