@@ -373,7 +373,7 @@ func (w *watermark) recoverAlone() (changed bool) {
 }
 
 // recoverOnly ends the recovery of a set that has just been taken by a namespace's only member:
-// no other one, also one that has lapsed, can have held anything.
+// no other member, of those that have lapsed either, can have held anything.
 func (w *watermark) recoverOnly() (changed bool) {
 	changed = w.Recovering && w.alone
 	w.Recovering = w.Recovering && !changed

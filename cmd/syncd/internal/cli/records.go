@@ -125,7 +125,7 @@ type getCmd struct{ keyArg }
 
 func (getCmd) Help() string {
 	return `Prints the value's bytes and nothing else. With -o json, key, value (or value64, base64 where it is not UTF-8), version, and expires if the record does.
-A key that is not there, was deleted or has expired, is exit code 4. In a namespace of shards the hosts of the key's shard are asked; where none that can be sure answers, it says so on standard error (with -o json, in unsure), and the value may be an old one; exit code 5 if it has found none.
+A key that is not there, was deleted or has expired, is exit code 4. In a namespace of shards the hosts of the key's shard are asked; where no host that can be sure answers, it says so on standard error (with -o json, in unsure), and the value may be an old one; exit code 5 if it has found none.
 
 Examples:
     syncd get notes greeting
