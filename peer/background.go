@@ -13,6 +13,9 @@ import (
 // closes. The schedule decides which peer is next, and when.
 func (n *Node) background() {
 	defer n.gate.leave()
+	if n.gate.enter() {
+		go n.followAll()
+	}
 	var running sync.WaitGroup
 	defer running.Wait()
 	schedule := n.core.Schedule

@@ -33,7 +33,7 @@ func (ns *Namespace) kept(ctx context.Context, what string, why dbadapter.Why) i
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		for _, sh := range ns.shards() {
+		for _, sh := range ns.records() {
 			for k, err := range sh.set.Store.Kept(ctx) {
 				if ctx.Err() != nil {
 					err = context.Cause(ctx)

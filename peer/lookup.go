@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -36,22 +37,34 @@ type lookedUp struct {
 	route.Found
 	// Here: this node is a host, and its own answer was enough, or is among what was found.
 	Here bool
+	// Shard is that of the key, as far as it was found; 0 beside an error.
+	Shard placement.Shard
 }
 
 // lookUp finds the record under a key of a namespace that is cut into shards: here, if this
 // node is a host that is sure, and otherwise at the shard's hosts. all: at all of them.
 // The error is ErrUnsure where no host has answered; what is found without being sure is
 // told without an error.
-func (ns *Namespace) lookUp(ctx context.Context, key []byte, all bool) (lookedUp, error) {
+func (ns *Namespace) lookUp(ctx context.Context, key []byte, all bool) (found lookedUp, err error) {
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
+	if ns.core.Writers() {
+		found, err = ns.lookUpWritten(ctx, key, all)
+	} else {
+		found, err = ns.lookUpIn(ctx, ns.core.Home(key), key, all)
+	}
+	ns.node.metrics.lookedUp(&found, err)
+	return found, err
+}
+
+// lookUpIn is lookUp in one of the namespace's sets.
+func (ns *Namespace) lookUpIn(ctx context.Context, in placement.Shard, key []byte, all bool) (lookedUp, error) {
 	for tries := 1; ; tries++ {
-		found, why, err := ns.lookUpOnce(ctx, key, all)
+		found, why, err := ns.lookUpOnce(ctx, in, key, all)
 		if errors.Is(err, ErrClosed) && ctx.Err() == nil && tries == 1 {
 			continue // the shard has left this node meanwhile
 		}
 		if err == nil && found.Sure || ctx.Err() != nil || tries > 1 || !ns.heed(ctx, why, found.Moved, found.MovedBy) {
-			ns.node.metrics.lookedUp(&found, err)
 			if err != nil && ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
@@ -99,11 +112,9 @@ func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Lay
 	return heard
 }
 
-func (ns *Namespace) lookUpOnce(ctx context.Context, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {
-	remote, err := ns.core.Remote(key)
-	if err != nil {
-		return f, nil, err
-	}
+func (ns *Namespace) lookUpOnce(ctx context.Context, in placement.Shard, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {
+	f.Shard = in
+	remote := ns.core.RemoteIn(key, in)
 	var own *dbadapter.Record
 	sure := false // of own
 	if here := remote.Here(); here != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -46,6 +47,7 @@ type Namespace struct {
 
 	held    atomic.Pointer[[]*shard] // by number; the slice is never changed
 	moving  moving
+	follows *following // nil where the placement is not writer
 	synced  lastSyncs
 	tending sync.Mutex
 }
@@ -78,6 +80,9 @@ func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *no
 	for _, set := range core.Sets() {
 		ns.begin(set)
 	}
+	if err := ns.openFollowing(); err != nil {
+		return nil, errors.Join(err, ns.close())
+	}
 	return ns, nil
 }
 
@@ -95,6 +100,7 @@ func (ns *Namespace) close() error {
 	ns.gate.close()
 	ns.cancel()
 	<-ns.gate.empty
+	ns.follows.rest(ns)
 	for _, sh := range ns.shards() {
 		sh.close()
 	}
@@ -212,7 +218,7 @@ func (ns *Namespace) Info() Info {
 		shards := Shards(r)
 		info.Shards = &shards
 	}
-	for _, sh := range ns.shards() {
+	for _, sh := range ns.records() {
 		digest, records, _ := sh.set.Live.State()
 		info.Records += int64(records)
 		info.Digest = info.Digest.Add(digest)

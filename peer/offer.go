@@ -48,6 +48,9 @@ type offering struct {
 func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack route.Ack) (offered, error) {
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
+	if ns.core.Writers() {
+		return ns.offerWritten(ctx, d, deletes, ack)
+	}
 	o := &offering{ns: ns, draft: d, deletes: deletes}
 	heeded := false
 	for tries := 1; ; tries++ {

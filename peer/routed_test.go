@@ -26,13 +26,13 @@ type routedCluster struct {
 
 func newRoutedCluster(t *testing.T, size int) *routedCluster {
 	t.Helper()
-	return newRoutedClusterOf(t, size, Config{NoPush: true})
+	return newClusterOf(t, placement.Hash, size, Config{NoPush: true})
 }
 
-func newRoutedClusterOf(t *testing.T, size int, base Config) *routedCluster {
+func newClusterOf(t *testing.T, kind placement.Kind, size int, base Config) *routedCluster {
 	t.Helper()
 	c := &routedCluster{shardCluster: newShardCluster(t, 0, base)}
-	c.kind = placement.Hash
+	c.kind = kind
 	var all []int
 	for i := range size {
 		c.metrics = append(c.metrics, prometheus.NewRegistry())

@@ -123,7 +123,7 @@ func TestScanWithoutRoom(t *testing.T) {
 // come: the node's own bound of the bandwidth makes them slow.
 func TestScanOverASlowLink(t *testing.T) {
 	t.Parallel()
-	c := newRoutedClusterOf(t, 5, Config{NoPush: true, Bandwidth: Bandwidth{Receive: 1 << 30}})
+	c := newClusterOf(t, placement.Hash, 5, Config{NoPush: true, Bandwidth: Bandwidth{Receive: 1 << 30}})
 	value := strings.Repeat("v", wire.BatchBytes)
 	asker, has := c.spaces[0], map[placement.Shard]bool{}
 	var want []string // a record of each shard that others hold, and no further one

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -56,6 +57,11 @@ func (ns *Namespace) shards() []*shard {
 		return *all
 	}
 	return nil
+}
+
+// records are those of the sets of records, without those of the directory.
+func (ns *Namespace) records() []*shard {
+	return slices.DeleteFunc(slices.Clone(ns.shards()), func(sh *shard) bool { return sh.set.Directory() })
 }
 
 // with are those that a member holds, too, as far as is known.

@@ -200,7 +200,11 @@ func TestShardsAreOne(t *testing.T) {
 
 // A batch is of one shard, which the node holds.
 func TestBatchIsOfOneShard(t *testing.T) {
-	c := newShardCluster(t, 3, Config{})
+	c := newShardCluster(t, 0, Config{})
+	c.kind = placement.Hash
+	for range 3 {
+		c.join()
+	}
 	c.settle(0, 1, 2)
 	keys := map[bool]map[placement.Shard][]string{true: {}, false: {}} // by whether the first node holds them
 	held := c.numbers(0)

@@ -63,7 +63,7 @@ func (c *shardCluster) join() {
 	}
 	c.spaces = append(c.spaces, ns)
 	c.round()
-	if got := len(ns.shards()); got != 8 {
+	if got := len(c.numbers(0)); got != 8 {
 		c.t.Fatalf("the first node holds %d shards", got)
 	}
 }
@@ -126,10 +126,12 @@ func (c *shardCluster) settled(hosts []int) bool {
 	return true
 }
 
-// numbers are the shards that a node holds.
+// numbers are the shards that a node holds, without the sets of the directory.
 func (c *shardCluster) numbers(i int) (all []placement.Shard) {
 	for _, sh := range c.spaces[i].shards() {
-		all = append(all, sh.set.Shard())
+		if !sh.set.Directory() {
+			all = append(all, sh.set.Shard())
+		}
 	}
 	return all
 }

@@ -43,6 +43,8 @@ type Answer struct {
 	// it is no false positive. Without it, a shard that does not have the key says nothing
 	// about the key: the directory is to be asked.
 	Sure bool
+	// Current: as Sure, but that it may be a false positive. A record that is there is the key's.
+	Current bool
 }
 
 // Locate says where a key is, whose home and whose index in its home's set of the directory
@@ -82,7 +84,7 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 	case apart && len(found) > 0:
 		return Answer{Where: OneOf, Shard: found[0], Others: found[1:]}
 	case len(found) == 1:
-		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact}
+		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact, Current: current}
 		if l.Here != nil && l.Here(a.Shard) {
 			a.Where = Here
 		}
@@ -90,7 +92,7 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 	case !current || apart || l.recent.lost(now):
 		return Answer{}
 	}
-	return Answer{Where: Nowhere, Sure: true}
+	return Answer{Where: Nowhere, Sure: true, Current: true}
 }
 
 // current reports whether all hosts of a set say what the copy says, but for their diffs,

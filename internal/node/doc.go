@@ -57,6 +57,8 @@
 //	                   askers.go, errand.go     which wait for a commit; how a wait goes
 //	a shard's records  routed.go, remote.go     as they are given and taken for other members; as they are asked for
 //	                   scan.go                  pages of the records of a shard
+//	the directory      telling.go               what this node tells of it
+//	                   entry.go                 a record and its entry, as they are written
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go

@@ -40,7 +40,7 @@ func readShardsHeld(value []byte) (h shardsHeld, err error) {
 	if err := strict.Unmarshal(value, &s); err != nil {
 		return h, fmt.Errorf("malformed list of shards: %w", err)
 	}
-	if len(s.List) != len(h.list) || len(s.Shards) > placement.MaxShards/8 {
+	if len(s.List) != len(h.list) || len(s.Shards) > 2*placement.MaxShards/8 {
 		return h, fmt.Errorf("malformed list of shards: a digest of %d bytes, and %d bytes of shards", len(s.List), len(s.Shards))
 	}
 	return shardsHeld{[16]byte(s.List), s.Shards}, nil
@@ -103,7 +103,7 @@ func (ns *Namespace) tellShards(ctx context.Context) error {
 	defer ns.updating.Unlock()
 	members := ns.Members()
 	digest := members.Digest()
-	h := shardsHeld{digest, make([]byte, (ns.rule.Shards+7)/8)}
+	h := shardsHeld{digest, make([]byte, (ns.rule.Sets()+7)/8)}
 	for i := range members.state.Shards {
 		if one := &members.state.Shards[i]; !one.Dropped {
 			h.shards[one.Shard/8] |= 1 << (one.Shard % 8)
@@ -129,7 +129,7 @@ func (set *Set) isHost(id ID) (host, known bool) {
 		return true, true
 	}
 	layout := set.ns.placed.Load().layout
-	return layout != nil && layout.Has(set.shard, id), layout != nil
+	return layout != nil && layout.Has(set.ns.rule.Place(set.shard), id), layout != nil
 }
 
 // With reports whether a member is one with which this node syncs the set: a host of its
@@ -186,7 +186,7 @@ func (ns *Namespace) Holders(shard placement.Shard) (ids []ID) {
 		return ns.Others()
 	}
 	if layout := ns.placed.Load().layout; layout != nil {
-		ids = layout.Hosts(shard)
+		ids = layout.Hosts(ns.rule.Place(shard))
 	}
 	for _, m := range ns.Members().Members() {
 		if h, said := (*ns.heldBy.Load())[m.ID]; said && h.has(shard) && !slices.Contains(ids, m.ID) {

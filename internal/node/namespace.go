@@ -64,6 +64,7 @@ type Namespace struct {
 	alike   alike
 	twins   twins
 	twinned twinned
+	telling telling
 	// suspected: an audit is due.
 	suspected suspicion
 	// otherStore: the opening found another store than the state was last beside.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
@@ -28,13 +29,25 @@ type Remote struct {
 }
 
 // Remote is the shard of a key, by the layout that counts now. Where none is known here, it
-// has no hosts.
+// has no hosts. With placement writer the directory says which shard it is: RemoteIn.
 func (ns *Namespace) Remote(key []byte) (*Remote, error) {
-	if ns.rule != nil && ns.rule.Kind == placement.Writer {
-		return nil, fmt.Errorf("%w: this program does not look up records by placement writer", ErrInvalid)
+	if ns.Writers() {
+		return nil, fmt.Errorf("%w: by placement writer the directory says which shard a key is in", ErrInvalid)
 	}
 	return ns.remote(ns.Home(key), key), nil
 }
+
+// Writers reports whether the namespace's placement is writer.
+func (ns *Namespace) Writers() bool { return ns.rule != nil && ns.rule.Kind == placement.Writer }
+
+// Entries is the number of the set of the directory that has a key's entry. The placement is
+// writer.
+func (ns *Namespace) Entries(key []byte) placement.Shard {
+	return placement.Shard(directory.SetNumber(ns.rule.Shards, ns.Home(key)))
+}
+
+// RemoteIn is a key in one of the namespace's sets.
+func (ns *Namespace) RemoteIn(key []byte, set placement.Shard) *Remote { return ns.remote(set, key) }
 
 func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
 	r := &Remote{ns: ns, shard: shard, key: key}
@@ -44,7 +57,7 @@ func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
 		all = append(ns.Others(), ns.node.ID)
 	} else {
 		if layout := ns.placed.Load().layout; layout != nil {
-			all = layout.Hosts(r.shard)
+			all = layout.Hosts(ns.rule.Place(r.shard))
 		}
 		keys = reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(r.shard))
 	}
@@ -108,7 +121,7 @@ func (ns *Namespace) elsewhere(shard placement.Shard) *wire.Elsewhere {
 		return &wire.Elsewhere{}
 	}
 	layout, stated, err := ns.Layout()
-	if err == nil && int(shard) < layout.Shards() && layout.Has(shard, ns.node.ID) {
+	if err == nil && int(shard) < ns.rule.Sets() && layout.Has(ns.rule.Place(shard), ns.node.ID) {
 		return nil
 	}
 	return &wire.Elsewhere{Epoch: stated.Epoch, Table: stated.Table}
@@ -256,7 +269,11 @@ func (r *Remote) Hold(remote ID, ask *wire.Ask, m wire.Message) (o route.Outcome
 	if err != nil {
 		return o, err
 	}
-	said := reply.Answer.(*wire.HoldAnswer)
+	return r.outcome(reply.Answer.(*wire.HoldAnswer), ask.Question.(*wire.AskHold))
+}
+
+// outcome is what an answer says of the one record of a question.
+func (r *Remote) outcome(said *wire.HoldAnswer, q *wire.AskHold) (o route.Outcome, err error) {
 	if said.Elsewhere != nil {
 		return route.Outcome{Elsewhere: true, Layout: layoutOf(said.Elsewhere)}, nil
 	}
@@ -267,7 +284,7 @@ func (r *Remote) Hold(remote ID, ask *wire.Ask, m wire.Message) (o route.Outcome
 	switch one := said.Outcomes[0]; {
 	case one.Declined != 0:
 		o.Declined = declinedFor(one.Declined)
-	case one.Other == nil, one.Other.Supersedes(ask.Question.(*wire.AskHold).Records[0].Version):
+	case one.Other == nil, one.Other.Supersedes(q.Records[0].Version):
 		// It is held, or was, and another writer that had seen it has written since: to make
 		// it anew over that would undo what came behind it.
 		o.Held = true

@@ -133,6 +133,8 @@ func (r *Routed) Answer(ctx context.Context) (*wire.Reply, error) {
 		m.Answer, err = r.hold(ctx, q)
 	case *wire.AskScan:
 		m.Answer, err = r.scan(ctx, q)
+	case *wire.AskFeed:
+		m.Answer, err = r.feed(ctx, q)
 	}
 	if err != nil {
 		return nil, err
@@ -252,5 +254,8 @@ func seen(r *dbadapter.Record) *dbadapter.Record {
 
 // placedIn reports whether a record of the key may be in the shard.
 func (ns *Namespace) placedIn(key []byte, shard placement.Shard) bool {
-	return ns.rule == nil || ns.rule.Kind == placement.Writer || ns.Home(key) == shard
+	if ns.rule == nil || ns.rule.Kind == placement.Writer && !ns.rule.Directory(shard) {
+		return true
+	}
+	return ns.Home(key) == ns.rule.Place(shard)
 }

@@ -34,10 +34,15 @@ type Set struct {
 	// hastening are the syncs that pushes bring about.
 	hastening hastening
 	tenure    tenure
+	// noted is what has changed since the set of the directory was told of.
+	noted noted
 }
 
 // Shard is the set's number among the shards of the namespace; 0 if that has none.
 func (set *Set) Shard() placement.Shard { return set.shard }
+
+// Directory reports whether the set is one of the directory: its records are entries.
+func (set *Set) Directory() bool { return set.ns.rule != nil && set.ns.rule.Directory(set.shard) }
 
 // open opens the set's records.
 func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) error {
@@ -48,6 +53,9 @@ func (set *Set) open(ctx context.Context, ns *Namespace, keys reconcile.Keys) er
 // observe is told of each commit.
 func (set *Set) observe(changes []dbadapter.Change) {
 	set.wakeAskers(changes)
+	if set.Directory() {
+		set.noted.note(changes)
+	}
 	if set.committed != nil {
 		set.committed(set)
 	}

@@ -106,6 +106,21 @@ func (r *Rule) Validate() error {
 	return nil
 }
 
+// Sets is how many sets of records the namespace has: one for each shard, and under the
+// kind Writer, behind these, one of the directory for each shard of keys.
+func (r *Rule) Sets() int {
+	if r.Kind == Writer {
+		return 2 * r.Shards
+	}
+	return r.Shards
+}
+
+// Place is the shard whose hosts hold a set.
+func (r *Rule) Place(set Shard) Shard { return set % Shard(r.Shards) }
+
+// Directory reports whether a set is one of the directory.
+func (r *Rule) Directory(set Shard) bool { return int(set) >= r.Shards }
+
 // Home is the shard of a key whose keyed hash is given; under the kind Writer, the
 // shard of its entry in the directory.
 func (r *Rule) Home(key []byte, hash uint64) Shard {

@@ -195,6 +195,8 @@ func (p *parser) ask() Message {
 		m.Question = p.askHold()
 	case SubjectScan:
 		m.Question = p.askScan()
+	case SubjectFeed:
+		m.Question = &AskFeed{Message: p.feed("a question about the feed")}
 	default:
 		p.fail("a question about %d", subject)
 	}
@@ -233,6 +235,8 @@ func (p *parser) reply() Message {
 		m.Answer = p.holdAnswer()
 	case SubjectScan:
 		m.Answer = p.scanAnswer()
+	case SubjectFeed:
+		m.Answer = &FeedAnswer{Message: p.feed("an answer about the feed")}
 	default:
 		p.fail("an answer about %d", subject)
 	}

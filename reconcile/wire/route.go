@@ -22,7 +22,9 @@ const (
 
 // Routed reports whether questions about the subject travel on the streams of routed
 // questions.
-func (s Subject) Routed() bool { return s == SubjectRecord || s == SubjectHold || s == SubjectScan }
+func (s Subject) Routed() bool {
+	return s == SubjectRecord || s == SubjectHold || s == SubjectScan || s == SubjectFeed
+}
 
 // AskRecord asks for the record under a key of a shard. A namespace that is one shard has
 // shard 0.

@@ -1,0 +1,262 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// What this node tells of the sets of the directory that it hosts. A commit notes which
+// indices it has changed, under the store's locks; what is said of them is read and told
+// when a poll comes. So each commit before a poll is in its answer, in the order of the
+// commits, and a node whom nobody asks reads nothing.
+
+// maxNoted is how many changed indices of a set are noted between two polls: 64 KiB. With
+// more the set is told anew.
+const maxNoted = 1 << 12
+
+// telling is what a namespace tells of the directory.
+type telling struct {
+	mu   sync.Mutex // one poll is prepared at a time; guards what follows
+	host *directory.Host
+	open map[placement.Shard]*Set // of which it tells, by home
+}
+
+// noted are the indices of a set that have changed since the set was told of.
+type noted struct {
+	mu      sync.Mutex // guards what follows
+	indices map[dbadapter.Index]bool
+	many    bool // more than are noted
+}
+
+func (n *noted) note(changes []dbadapter.Change) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.indices == nil {
+		n.indices = map[dbadapter.Index]bool{}
+	}
+	for i := range changes {
+		n.indices[changes[i].Index] = true
+	}
+	if len(n.indices) > maxNoted {
+		n.indices, n.many = nil, true
+	}
+}
+
+// take takes what is noted, ascending.
+func (n *noted) take() (indices []dbadapter.Index, many bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	indices, many = slices.Sorted(maps.Keys(n.indices)), n.many
+	n.indices, n.many = nil, false
+	return indices, many
+}
+
+// again notes that the set is to be told anew.
+func (n *noted) again() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.indices, n.many = nil, true
+}
+
+// Tell answers a message of the directory's feed, as a host of its sets; nil: it does not
+// tell of the set that a take is about.
+func (ns *Namespace) Tell(ctx context.Context, m directory.Message) (directory.Message, error) {
+	if !ns.Writers() {
+		return nil, fmt.Errorf("%w: the namespace has no directory", reconcile.ErrProtocol)
+	}
+	t := &ns.telling
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.host == nil {
+		var log [8]byte
+		ns.node.random(log[:], ForNonce)
+		t.host = directory.NewHost(ns.rule.Shards, binary.BigEndian.Uint64(log[:])|1)
+		t.open = map[placement.Shard]*Set{}
+	}
+	switch m := m.(type) {
+	case *directory.Poll:
+		if err := ns.catchUp(ctx); err != nil {
+			return nil, err
+		}
+		return t.host.News(m), nil
+	case *directory.Take:
+		if b, err := t.host.Block(m); err == nil {
+			return b, nil
+		}
+		return nil, nil //nolint:nilnil // that is the answer
+	}
+	return nil, fmt.Errorf("%w: a message of the directory's feed that asks nothing", reconcile.ErrProtocol)
+}
+
+// catchUp tells what the sets say now. telling.mu is held.
+func (ns *Namespace) catchUp(ctx context.Context) error {
+	t := &ns.telling
+	t.host.SetLayout(ns.LayoutMark())
+	for home, set := range t.open {
+		if ns.held(set.shard) != set {
+			t.host.Close(home)
+			delete(t.open, home)
+		}
+	}
+	for _, set := range ns.Sets() {
+		if !set.Directory() {
+			continue
+		}
+		if err := set.tell(ctx, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell tells what the set says now, if this node is settled in it.
+func (set *Set) tell(ctx context.Context, t *telling) (err error) {
+	home := set.ns.rule.Place(set.shard)
+	indices, many := set.noted.take()
+	_, open := t.open[home]
+	if host, _ := set.isHost(set.ns.node.ID); !host || !set.settled() {
+		if open {
+			t.host.Close(home)
+			delete(t.open, home)
+		}
+		return nil
+	}
+	if open && !many && len(indices) == 0 {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			set.noted.again()
+		}
+	}()
+	snap, err := set.Store.Snapshot()
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	if !open || many {
+		var failed error
+		t.host.Open(home, set.entries(ctx, snap, &failed))
+		if failed != nil {
+			t.host.Close(home)
+			delete(t.open, home)
+			return failed
+		}
+		t.open[home] = set
+		return nil
+	}
+	buckets, err := snap.Buckets(indices)
+	if err != nil {
+		return err
+	}
+	for i, bucket := range buckets {
+		t.host.Set(home, indices[i], directory.CodeOf(bucket, set.ns.rule.Shards))
+	}
+	return nil
+}
+
+// entries are what the set says of all indices, ascending. failed is set when they end early.
+func (set *Set) entries(ctx context.Context, snap dbadapter.Snapshot, failed *error) iter.Seq2[dbadapter.Index, directory.Code] {
+	return func(yield func(dbadapter.Index, directory.Code) bool) {
+		var indices []dbadapter.Index
+		flush := func() bool {
+			var buckets [][]dbadapter.Hashed
+			buckets, *failed = snap.Buckets(indices)
+			for i, bucket := range buckets {
+				if code := directory.CodeOf(bucket, set.ns.rule.Shards); code != directory.Gone && !yield(indices[i], code) {
+					return false
+				}
+			}
+			indices = indices[:0]
+			return *failed == nil
+		}
+		for pair, err := range snap.Pairs(ctx, 0, 0) {
+			if err != nil {
+				*failed = err
+				return
+			}
+			if indices = append(indices, pair.Index); len(indices) == wire.BatchRecords && !flush() {
+				return
+			}
+		}
+		if len(indices) > 0 {
+			flush()
+		}
+	}
+}
+
+// LayoutMark stands for the layout that counts here, as the feed of the directory tells it:
+// the first 8 bytes of its table's hash, or 0.
+func (ns *Namespace) LayoutMark() uint64 {
+	layout, _, err := ns.Layout()
+	if err != nil {
+		return 0
+	}
+	table := layout.Table()
+	return binary.BigEndian.Uint64(table[:])
+}
+
+// feed answers a message of the directory's feed.
+func (r *Routed) feed(ctx context.Context, q *wire.AskFeed) (*wire.FeedAnswer, error) {
+	if !r.ns.Writers() {
+		return nil, fmt.Errorf("%w: the namespace has no directory", reconcile.ErrProtocol)
+	}
+	m, err := directory.Parse(q.Message, r.ns.rule.Shards)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
+	}
+	answer, err := r.ns.Tell(ctx, m)
+	if err != nil || answer == nil {
+		return &wire.FeedAnswer{}, err
+	}
+	data, err := directory.Append(nil, answer, r.ns.rule.Shards)
+	return &wire.FeedAnswer{Message: data}, err
+}
+
+// Tellers are the members that may hold entries of the keys whose home is a shard, this node
+// among them: its hosts, and those that hold it still.
+func (ns *Namespace) Tellers(home placement.Shard) []ID {
+	set := placement.Shard(directory.SetNumber(ns.rule.Shards, home))
+	ids := ns.Holders(set)
+	if layout := ns.placed.Load().layout; layout != nil && layout.Has(home, ns.node.ID) {
+		ids = append(ids, ns.node.ID)
+	}
+	return ids
+}
+
+// AskFeed asks a host of the directory.
+func (ns *Namespace) AskFeed(remote ID, m directory.Message) (*wire.Ask, error) {
+	data, err := directory.Append(nil, m, ns.rule.Shards)
+	if err != nil {
+		return nil, err
+	}
+	return (&Remote{ns: ns}).ask(remote, &wire.AskFeed{Message: data})
+}
+
+// Feed is what a message of the peer answers to AskFeed; nil: it does not tell of the set.
+func (ns *Namespace) Feed(remote ID, ask *wire.Ask, m wire.Message) (directory.Message, error) {
+	reply, err := (&Remote{ns: ns}).reply(remote, ask, m)
+	if err != nil {
+		return nil, err
+	}
+	data := reply.Answer.(*wire.FeedAnswer).Message // CheckReply has compared the subjects
+	if len(data) == 0 {
+		return nil, nil //nolint:nilnil // that is the answer
+	}
+	answer, err := directory.Parse(data, ns.rule.Shards)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
+	}
+	return answer, nil
+}

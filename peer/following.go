@@ -1,0 +1,242 @@
+package peer
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/durable"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Bounds of what a node does to follow the directory.
+const (
+	// followEvery is how often each host of the directory is polled: twice within
+	// directory.Fresh, and a little more.
+	followEvery = 2 * time.Second
+	// followHosts hosts are asked at once.
+	followHosts = 8
+	// followSteps is how many polls and takes of one host there are in a round: 12 MiB of
+	// blocks at most.
+	followSteps = 256
+	// followPatience is how long one question may take.
+	followPatience = 10 * time.Second
+)
+
+// following is what a node follows of a namespace's directory.
+type following struct {
+	locator *directory.Locator
+	now     func() time.Duration // a wakeful clock, but for tests
+	round   sync.Mutex           // one round at a time
+	working atomic.Bool
+	faults  map[node.ID]int // that are in the log; guarded by round
+}
+
+// copies are the files of a locator, in the namespace's folder; in memory, if the node has none.
+type copies struct {
+	folder string
+	mu     sync.Mutex // guards files
+	files  map[string][]byte
+}
+
+// Read implements directory.Disk.
+func (c *copies) Read(name string) ([]byte, error) {
+	if c.folder == "" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.files[name], nil
+	}
+	data, err := os.ReadFile(filepath.Join(c.folder, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// Write implements directory.Disk.
+func (c *copies) Write(name string, data []byte) error {
+	if c.folder == "" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.files[name] = data
+		return nil
+	}
+	return durable.WriteFile(filepath.Join(c.folder, name), data)
+}
+
+// openFollowing opens what the node follows of the directory, if there is one.
+func (ns *Namespace) openFollowing() (err error) {
+	if !ns.core.Writers() {
+		return nil
+	}
+	disk := &copies{files: map[string][]byte{}}
+	if ns.node.dir != "" {
+		disk.folder = namespaceDir(ns.node.dir, ns.id)
+	}
+	var seed [8]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		return err
+	}
+	f := &following{now: new(wakeful).now, faults: map[node.ID]int{}}
+	f.locator, err = directory.New(directory.Config{
+		Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk,
+		Here: func(s placement.Shard) bool {
+			sh, err := ns.numbered(s)
+			return err == nil && sh.set.Settled()
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("open what is known of the directory: %w", err)
+	}
+	ns.follows = f
+	return nil
+}
+
+// rest makes durable what is known, for the next start.
+func (f *following) rest(ns *Namespace) {
+	if f == nil {
+		return
+	}
+	if err := f.locator.Save(); err != nil {
+		ns.node.log.Warn("what is known of the directory could not be saved: the next start fetches it anew", logNamespace(ns), logError(err))
+	}
+}
+
+// followAll follows the directories of all namespaces until the node closes.
+func (n *Node) followAll() {
+	defer n.gate.leave()
+	var running sync.WaitGroup
+	defer running.Wait()
+	for n.pause(followEvery) {
+		for _, ns := range n.Namespaces() {
+			if ns.follows == nil || !ns.gate.enter() {
+				continue
+			}
+			running.Go(func() {
+				defer ns.gate.leave()
+				ns.followDirectory(ns.ctx)
+				if run := ns.follows.locator.Work(); run != nil && !ns.follows.working.Swap(true) {
+					ns.request(func() {
+						defer ns.follows.working.Store(false)
+						ns.work(run)
+					})
+				}
+			})
+		}
+	}
+}
+
+// work does a piece of the locator's work.
+func (ns *Namespace) work(run func() error) {
+	if err := run(); err != nil {
+		ns.node.refusals.write(ns.node.log, slog.LevelWarn, "what is known of the directory could not be written, and it is tried again", logNamespace(ns), logError(err))
+	}
+}
+
+// followDirectory asks each host of the directory once what is new, and for sets that are missing. A
+// round that is under way already is left alone.
+func (ns *Namespace) followDirectory(ctx context.Context) {
+	f := ns.follows
+	if !f.round.TryLock() {
+		return
+	}
+	defer f.round.Unlock()
+	f.locator.SetLayout(ns.core.LayoutMark())
+	all := map[node.ID]bool{}
+	for home := range placement.Shard(ns.core.Rule().Shards) {
+		ids := ns.core.Tellers(home)
+		f.locator.SetHosts(home, ids)
+		for _, id := range ids {
+			all[id] = true
+		}
+	}
+	places := make(chan struct{}, followHosts)
+	var running sync.WaitGroup
+	for id := range all {
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			if err := ns.followHost(ctx, id); err != nil && ctx.Err() == nil {
+				ns.node.refusals.write(ns.node.log.With(logPeer(ID(id))), slog.LevelDebug, "a host of the directory was not followed", logNamespace(ns), logError(err))
+			}
+		})
+	}
+	running.Wait()
+	for _, s := range f.locator.Status() {
+		if s.Faults > f.faults[s.Host] {
+			f.faults[s.Host] = s.Faults
+			ns.node.log.Warn("a host of the directory contradicts itself: what it says is asked for anew, and look-ups in its sets are slower", logPeer(ID(s.Host)), logNamespace(ns), slog.Int("faults", s.Faults))
+		}
+	}
+}
+
+// followHost asks one host.
+func (ns *Namespace) followHost(ctx context.Context, id node.ID) error {
+	l := ns.follows.locator
+	more := true
+	for range followSteps {
+		if more {
+			poll, sent := l.Poll(id), ns.follows.now()
+			answer, err := ns.feedOf(ctx, id, poll)
+			if err != nil {
+				return err
+			}
+			news, ok := answer.(*directory.News)
+			if !ok {
+				return errNoNews
+			}
+			if err := l.News(id, poll, news, sent); err != nil {
+				return err // it is counted
+			}
+			more = news.More
+			continue
+		}
+		take := l.Take(id, ns.follows.now())
+		if take == nil {
+			return nil
+		}
+		answer, err := ns.feedOf(ctx, id, take)
+		block, ok := answer.(*directory.Block)
+		if !ok {
+			l.TakeFailed(id, take.Home)
+			return err
+		}
+		if err := l.Block(id, take, block, ns.follows.now()); err != nil {
+			return err
+		}
+		more = true // for what has happened meanwhile
+	}
+	return nil
+}
+
+var errNoNews = errors.New("the answer to a poll is no news")
+
+// feedOf asks a host, which may be this node; nil: it does not tell of the set.
+func (ns *Namespace) feedOf(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error) {
+	if ID(id) == ns.node.self.id {
+		return ns.core.Tell(ctx, m)
+	}
+	n := ns.node
+	ctx, cancel := context.WithTimeout(ctx, followPatience)
+	defer cancel()
+	n.metrics.routed.WithLabelValues("feed").Inc()
+	ask, answer, _, err := n.askRouted(ctx, ID(id), func(id node.ID) (*wire.Ask, error) { return ns.core.AskFeed(id, m) }, nil)
+	if err != nil {
+		return nil, err
+	}
+	told, err := ns.core.Feed(id, ask, answer)
+	n.blame(ns, ID(id), answer, err)
+	return told, err
+}

@@ -1,0 +1,29 @@
+package peer
+
+import (
+	"sync"
+	"time"
+)
+
+// wakeful is a clock that only goes forward, and goes on while the machine sleeps, which the
+// monotonic clock of some systems does not: it takes the longer of what the two clocks
+// say has passed. A wall clock that is set forward makes what was heard old at once.
+type wakeful struct {
+	mu   sync.Mutex // guards what follows
+	last time.Time
+	at   time.Duration
+}
+
+func (c *wakeful) now() time.Duration {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.last.IsZero() {
+		c.pass(now.Sub(c.last), now.Round(0).Sub(c.last.Round(0)))
+	}
+	c.last = now
+	return c.at
+}
+
+// pass lets time pass, as the monotonic clock and the wall clock say. mu is held.
+func (c *wakeful) pass(monotonic, wall time.Duration) { c.at += max(monotonic, wall, 0) }

@@ -1,0 +1,32 @@
+package wire
+
+// The feed of the directory travels as questions and answers about its own messages, on the
+// streams of routed questions: who may ask, and what proves the answer, is the same.
+
+// SubjectFeed is the feed of the directory.
+const SubjectFeed Subject = 6
+
+// MaxFeed is the greatest message of the feed in bytes.
+const MaxFeed = 256 << 10
+
+// AskFeed is a poll or a take of the feed, as package directory writes it.
+type AskFeed struct{ Message []byte }
+
+// FeedAnswer is the answer to it, the news or a block; empty: the peer tells of no such set.
+type FeedAnswer struct{ Message []byte }
+
+// Subject is SubjectFeed.
+func (*AskFeed) Subject() Subject { return SubjectFeed }
+
+// Subject is SubjectFeed.
+func (*FeedAnswer) Subject() Subject { return SubjectFeed }
+
+func (q *AskFeed) appendQuestion(b []byte) []byte  { return appendBytes(b, q.Message) }
+func (a *FeedAnswer) appendAnswer(b []byte) []byte { return appendBytes(b, a.Message) }
+
+func (p *parser) feed(what string) []byte {
+	if b := p.bytes(MaxFeed, what); len(b) > 0 {
+		return b
+	}
+	return nil
+}
