@@ -68,9 +68,11 @@ func (r *runner) Left(node, shard int, records []dbadapter.Record) {
 }
 
 // settling reports whether the nodes are settled, and has some keys read meanwhile: members
-// that came or went make shards move long after the last event.
+// that came or went make shards move long after the last event. What was kept of shards that
+// have moved, a person decides upon.
 func (r *runner) settling() bool {
 	if r.cut() {
+		r.decide()
 		keys := r.written()
 		for i := range r.cluster.Nodes() {
 			for n := range min(4, len(keys)) {

@@ -55,6 +55,16 @@ func (l *listing) setAside(node int, s sighting) {
 	l.put(node, must)
 }
 
+// Forgot notes that a person has taken a record out of a node's kept log.
+func (h *History) Forgot(node int, r *dbadapter.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	must, s := h.lists.at[node], stampOf(r)
+	for _, listed := range []map[sighting]bool{must.aside, must.lost} {
+		maps.DeleteFunc(listed, func(t sighting, _ bool) bool { return t.key == string(r.Key) && t.alike(s) })
+	}
+}
+
 // replaced notes that one record took the place of another at a node. What was
 // deleted, or expires, all members may be past: then nothing is lost.
 func (l *listing) replaced(node int, key string, by, old stamp) {

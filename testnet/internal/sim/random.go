@@ -34,6 +34,7 @@ const (
 	ForLog
 	ForRead
 	ForWatch
+	ForDecision
 )
 
 // Draw is 64 random bits for a purpose and up to three counters.
