@@ -20,7 +20,10 @@ alone+='|Plans|PlacesAreIndependent|Splitting|Size|Rates|RatesSimulated|LocatorT
 alone+='|CellsADifference|FalseRecoveries|HostileStreams|HostileVectors|ListingWork|StructuredPairsDecodeAsRandomOnes'
 alone+='|Estimate|EstimateOfSketches|DecoderEstimate|TwinLarge|FortyDifferencesFromTheFirstMessage'
 alone+='|SketchBytes|ManyDifferences|FortyDifferences|SyncFindsEachKind|CellsForEver|Tape|Traces|Command'
-alone+='|Scenarios|Summaries$|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge)'
+alone+='|SalvageFlips|Rest$|Scenarios|Summaries$|Watchers|RandomRuns|WatermarkHistories|AdmissionInBatches|DatedRecordsOfAnySigner|ImportAgainstTwin|SyncsConverge)'
+
+# Parts of the conformance suite of stores of which the same is true: they write much, in one goroutine.
+large='^TestStore$/^(many_conflicts|large_conflicts|largest_batches|as_many_keys_as_an_index_takes|model)$'
 
 module=$(go list -m)
 # starting prints the packages in which files of a kind start a goroutine.
@@ -54,10 +57,10 @@ if (($# > 1)); then
 fi
 
 mapfile -t holders < <(go list -f '{{$d := .Dir}}{{range .TestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}' "${raced[@]}" |
-  xargs grep -lE "^func ${alone#^}" | xargs -n 1 dirname | sort -u)
+  xargs grep -lE "^func (${alone#^}|TestStore\\()" | xargs -n 1 dirname | sort -u)
 
 code=0
-go test -json -vet=off -shuffle="$seed" -timeout 20m -race -skip "$alone" "${raced[@]}" || code=$?
+go test -json -vet=off -shuffle="$seed" -timeout 20m -race -skip "$alone|$large" "${raced[@]}" || code=$?
 go test -json -vet=off -shuffle="$seed" -timeout 20m "${plain[@]}" || code=$?
-go test -json -vet=off -shuffle="$seed" -timeout 20m -run "$alone" "${holders[@]}" || code=$?
+go test -json -vet=off -shuffle="$seed" -timeout 20m -run "$alone|$large" "${holders[@]}" || code=$?
 exit $code
