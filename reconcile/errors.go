@@ -135,6 +135,9 @@ func Refused(m *wire.Refuse) error {
 			removed.Statements = append(removed.Statements, bytes.Clone(s))
 		}
 		return removed
+	case m.Code == wire.CodeVersion && m.Version == wire.Version:
+		return fmt.Errorf("%w: both sides speak version %d, but map records to cells in different ways (this one in way %d); upgrade the older of the two",
+			err, wire.Version, rateless.MappingVersion)
 	case m.Code == wire.CodeVersion:
 		return fmt.Errorf("%w: this side speaks version %d, the peer version %d; upgrade the older of the two", err, wire.Version, m.Version)
 	case m.Code == wire.CodePaused:

@@ -25,6 +25,7 @@ func TestNoWorkBeforeProof(t *testing.T) {
 		"another prefix": {func(h *wire.Hello) { h.Prefix, h.Proof[5] = []byte("p"), h.Proof[5]+1 }, 0, ErrDenied},
 		"another secret": {func(h *wire.Hello) { h.Namespace[0]++ }, 0, ErrDenied},
 		"old version":    {func(h *wire.Hello) { h.Version-- }, 0, ErrVersion},
+		"old mapping":    {func(h *wire.Hello) { h.Mapping-- }, 0, ErrVersion},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opened, budget := 0, &counted{most: 1 << 30}

@@ -190,6 +190,11 @@ func TestUnknownVersions(t *testing.T) {
 			t.Errorf("refused by version %d: %v", version, s.Err())
 		}
 	}
+	s, o := asking(t, a, b)
+	p := script{o: o, stranger: true, says: inTurn(&wire.Refuse{Code: wire.CodeVersion, Version: wire.Version})}
+	if p.play(t, s, 10); !errors.Is(s.Err(), ErrVersion) || !strings.Contains(s.Err().Error(), "map records to cells in different ways") {
+		t.Errorf("refused for the mapping: %v", s.Err())
+	}
 }
 
 // A record that was deleted since does not come back, from any sender.

@@ -31,7 +31,7 @@ func (r *report) charts() (map[string][]byte, error) {
 		}
 		mean.Series, tail.Series = append(mean.Series, m), append(tail.Series, p)
 	}
-	means := plot.Series{Name: "joined, decoder of iblt", Draw: plot.Markers}
+	means := plot.Series{Name: "blocks, decoder of iblt", Draw: plot.Markers}
 	tails := means
 	for _, row := range r.Decoder {
 		if row.Records == mixed {

@@ -9,7 +9,7 @@ import (
 )
 
 // sizes are the numbers of differences that are measured.
-var sizes = []int{1, 2, 3, 5, 10, 20, 40, 64, 100, 256, 1000, 3000, 10_000, 100_000, 1_000_000}
+var sizes = []int{1, 2, 3, 5, 10, 20, 40, 64, 100, 256, 1000, 3000, 10_000, 100_000}
 
 // row is one measured point: a law, the make-up of the differences, and their
 // number.
@@ -22,9 +22,9 @@ type row struct {
 
 // The names of the laws in tables and charts.
 const (
-	lawShipped = "joined"
+	lawShipped = "blocks"
+	lawJoined  = "joined"
 	lawRegular = "regular"
-	lawClasses = "classes alone"
 	lawGiven   = "given"
 )
 
@@ -71,11 +71,11 @@ func (r *runner) measure(kind records, d, n int) ([]int, error) {
 }
 
 // simulate runs the ideal peel with a law.
-func (r *runner) simulate(name string, law design, d, n int) []int {
+func (r *runner) simulate(name string, law law, d, n int) []int {
 	fmt.Fprintf(r.log, "simulation, %s, d = %d: %d trials\n", name, d, n)
 	cells := make([]int, n)
 	_ = trials.Run(n, func() func(int) error { // no trial fails
-		s := &simulator{design: law}
+		s := &simulator{law: law}
 		return func(number int) error {
 			cells[number] = s.trial(d, r.seedFor("simulation", d, number))
 			return nil
@@ -101,11 +101,11 @@ func (r *runner) real(ds []int) (rows []row, err error) {
 // named is a law with the name that it has in tables.
 type named struct {
 	name string
-	law  design
+	law  law
 }
 
 // laws are compared in simulations.
-var laws = []named{{lawShipped, shipped}, {lawRegular, regular}, {lawClasses, classesOnly}}
+var laws = []named{{lawShipped, shipped}, {lawJoined, joined}, {lawRegular, regular}}
 
 // simulated are the rows of some laws.
 func (r *runner) simulated(laws []named, ds []int) (rows []row) {

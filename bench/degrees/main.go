@@ -27,6 +27,7 @@ type options struct {
 	form         string
 	given        string
 	share, bound bool
+	search       int
 }
 
 func parse(args []string, log io.Writer) (o options, err error) {
@@ -37,8 +38,9 @@ func parse(args []string, log io.Writer) (o options, err error) {
 	flags.StringVar(&o.only, "only", "", "measure these numbers of differences alone, separated by commas")
 	flags.StringVar(&o.plots, "plots", "", "folder to write the charts to; without it no chart is drawn")
 	flags.StringVar(&o.form, "o", "text", "form of the output: text or json")
-	flags.StringVar(&o.given, "design", "", "simulate another law, such as "+shipped.String())
+	flags.StringVar(&o.given, "law", "", "simulate another law, such as "+shipped.String())
 	flags.BoolVar(&o.share, "share", false, fmt.Sprintf("measure how often %d differences come out of %d cells, and nothing else", firstDifferences, firstCells))
+	flags.IntVar(&o.search, "search", 0, "climb from the shipped law, or that of --law, to better ones by so many attempts, and nothing else")
 	flags.BoolVar(&o.bound, "bound", false, "print what no law can better, and nothing else")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -50,8 +52,10 @@ func parse(args []string, log io.Writer) (o options, err error) {
 		return o, fmt.Errorf("read --trials: %v is no factor above 0 and up to 10,000", o.factor)
 	case o.form != "text" && o.form != "json":
 		return o, fmt.Errorf("read -o: %q is neither text nor json", o.form)
+	case o.search < 0 || o.search > 0 && (o.share || o.bound || o.plots != ""):
+		return o, fmt.Errorf("read --search: it takes a number of attempts, and no --share, --bound or --plots")
 	case o.given != "" && (o.bound || o.plots != ""):
-		return o, fmt.Errorf("read --design: a given law has no --bound and no --plots")
+		return o, fmt.Errorf("read --law: a given law has no --bound and no --plots")
 	case o.plots != "" && (o.share || o.bound):
 		return o, fmt.Errorf("read --plots: there are no charts of --share and --bound")
 	}
@@ -94,14 +98,18 @@ func run(args []string, out, log io.Writer) error {
 	}
 	laws, given := laws, o.given != ""
 	if given {
-		law, err := parseDesign(o.given)
+		law, err := parseLaw(o.given)
 		if err != nil {
 			return err
 		}
 		laws = []named{{lawGiven, law}}
 	}
 	r := &runner{seed: o.seed, factor: o.factor, log: log}
-	found := &report{Seed: o.seed, Factor: o.factor, Design: laws[0].law.String()}
+	if o.search > 0 {
+		fmt.Fprintln(out, r.search(laws[0].law.(*blocks), o.search))
+		return nil
+	}
+	found := &report{Seed: o.seed, Factor: o.factor, Law: fmt.Sprint(laws[0].law)}
 	all := !o.share && !o.bound
 	if all && !given {
 		if found.Decoder, err = r.real(ds); err != nil {

@@ -57,8 +57,8 @@ func TestBounds(t *testing.T) {
 	near(t, "collision of three in 2 cells", collision(3, 2), 1, 0)
 	near(t, "cells for 1 %", float64(least(func(n int) float64 { return collision(2, n) })), 8, 0)
 	const trials = 20_000
-	for _, law := range []design{shipped, regular, twoClasses} {
-		s := &simulator{design: law}
+	for name, law := range compared {
+		s := &simulator{law: law}
 		cells := make([]int, trials)
 		for i := range cells {
 			cells[i] = s.trial(2, seedOf(8, uint64(i)))
@@ -72,10 +72,10 @@ func TestBounds(t *testing.T) {
 			}
 			p := law.alike(n)
 			if p < collision(2, n)-1e-12 {
-				t.Errorf("%v: %d cells fail with %v, below the bound", law, n, p)
+				t.Errorf("%s: %d cells fail with %v, below the bound", name, n, p)
 			}
 			if z := deviation(failed, trials*p, trials*p*(1-p)+1e-9); z > never {
-				t.Errorf("%v: %d cells do not suffice in %v trials, want %.1f: %.1f deviations", law, n, failed, trials*p, z)
+				t.Errorf("%s: %d cells do not suffice in %v trials, want %.1f: %.1f deviations", name, n, failed, trials*p, z)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func TestCommand(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(log.String(), "simulation, joined, d = 30: 100 trials\n") {
+	if !strings.Contains(log.String(), "simulation, blocks, d = 30: 100 trials\n") {
 		t.Errorf("the log is %q", &log)
 	}
 	for _, name := range []string{"iblt-cells-mean.svg", "iblt-cells-99th.svg"} {
@@ -131,7 +131,7 @@ func TestCommandJSON(t *testing.T) {
 	if r := read("--only", "5"); len(r.Decoder) != 3 || len(r.Laws) != 3 || len(r.Shares) != 0 || r.Decoder[1].Records != mismatched || r.Laws[0].P99 < 1 {
 		t.Errorf("%s", &out)
 	}
-	if r := read("--only", "5", "--design", "56|.53|1:.68"); len(r.Decoder) != 0 || len(r.Laws) != 1 || r.Design != "56|0.53|1:0.68" {
+	if r := read("--only", "5", "--law", "56|.53,.6|256:67"); len(r.Decoder) != 0 || len(r.Laws) != 1 || r.Law != "56|0.53,0.6|256:67" {
 		t.Errorf("%s", &out)
 	}
 	if r := read("--share"); len(r.Shares) != 4 || len(r.Decoder)+len(r.Laws)+len(r.Pairs) != 0 || r.Shares[0].Good < 490 || r.Shares[0].Trials != 500 {
@@ -144,7 +144,7 @@ func TestCommandJSON(t *testing.T) {
 
 func TestCommandHelps(t *testing.T) {
 	var out, log bytes.Buffer
-	if err := run([]string{"-h"}, &out, &log); err != nil || !strings.Contains(log.String(), "-design") || out.Len() != 0 {
+	if err := run([]string{"-h"}, &out, &log); err != nil || !strings.Contains(log.String(), "-law") || out.Len() != 0 {
 		t.Errorf("-h: %v, %s", err, &log)
 	}
 }
@@ -158,8 +158,9 @@ func TestCommandRefuses(t *testing.T) {
 		{"--only", "0"},
 		{"--only", "2,"},
 		{"-o", "xml"},
-		{"--design", "64|.5"},
-		{"--design", shipped.String(), "--bound"},
+		{"--law", "64|.5"},
+		{"--search", "-1"},
+		{"--law", shipped.String(), "--bound"},
 		{"--share", "--plots", "."},
 	} {
 		var out, log bytes.Buffer

@@ -11,7 +11,7 @@ import (
 type report struct {
 	Seed    uint64      `json:"seed"`
 	Factor  float64     `json:"trials_factor"`
-	Design  string      `json:"design"` // the shipped law, or the given one
+	Law     string      `json:"law"` // the shipped law, or the given one
 	Decoder []row       `json:"decoder,omitempty"`
 	Laws    []row       `json:"laws,omitempty"`
 	Shares  []share     `json:"shares,omitempty"`
@@ -27,7 +27,7 @@ func (r *report) json(out io.Writer) error {
 
 // text prints Markdown.
 func (r *report) text(out io.Writer) {
-	fmt.Fprintf(out, "Seed %d, trials × %g, law %s.\n", r.Seed, r.Factor, code(r.Design))
+	fmt.Fprintf(out, "Seed %d, trials × %g, law %s.\n", r.Seed, r.Factor, code(r.Law))
 	if len(r.Decoder) > 0 {
 		fmt.Fprintf(out, "\n## The decoder of iblt, by what the differences are\n\n")
 		table(out, r.Decoder, func(r row) string { return string(r.Records) })
@@ -45,14 +45,14 @@ func (r *report) text(out io.Writer) {
 	}
 	if len(r.Pairs) > 0 {
 		fmt.Fprintf(out, "\n## Two differences: chance that n cells do not suffice, %%\n\n")
-		fmt.Fprintf(out, "| n | cells a difference | any law, at least | joined | regular |\n|---|---|---|---|---|\n")
+		fmt.Fprintf(out, "| n | cells a difference | any law, at least | blocks | joined | regular |\n|---|---|---|---|---|---|\n")
 		for _, p := range r.Pairs {
-			fmt.Fprintf(out, "| %d | %.1f | %.3f | %.3f | %.3f |\n", p.Cells, float64(p.Cells)/2, 100*p.AnyLaw, 100*p.Shipped, 100*p.Regular)
+			fmt.Fprintf(out, "| %d | %.1f | %.3f | %.3f | %.3f | %.3f |\n", p.Cells, float64(p.Cells)/2, 100*p.AnyLaw, 100*p.Shipped, 100*p.Joined, 100*p.Regular)
 		}
 	}
 	if len(r.Few) > 0 {
 		fmt.Fprintf(out, "\n## Few differences: 99th percentile in cells a difference, and mean; %s trials each\n\n", thousands(r.Few[0].Trials))
-		fmt.Fprintf(out, "| differences | any law, at least | joined | mean | best single α | its 99th | mean |\n|---|---|---|---|---|---|---|\n")
+		fmt.Fprintf(out, "| differences | any law, at least | blocks | mean | best single α | its 99th | mean |\n|---|---|---|---|---|---|---|\n")
 		for _, o := range r.Few {
 			fmt.Fprintf(out, "| %d | %.2f | %.2f | %.3f | %.2f | %.2f | %.3f |\n", o.Differences, o.AnyLaw, o.Shipped, o.ShippedMean, o.Alpha, o.Best, o.BestMean)
 		}

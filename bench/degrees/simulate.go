@@ -3,10 +3,11 @@ package main
 // simulator decodes differences by a law in the ideal way: it sees whether a
 // cell holds one key, where a Decoder tests sums. Its memory serves all trials.
 type simulator struct {
-	design design
-	count  []int32 // keys in a cell
-	keys   []int32 // their numbers, added without carries
-	queue  []int
+	law   law
+	count []int32 // keys in a cell
+	keys  []int32 // their numbers, added without carries
+	queue []int
+	cells []int32 // of one key
 }
 
 // trial is the number of cells after which d differences are decoded. Mappings
@@ -29,9 +30,10 @@ func (s *simulator) decode(d int, seed uint64, limit int) (n int, ok bool) {
 	clear(count)
 	clear(keys)
 	for k := range d {
-		for w := s.design.start(seed, k); w.at < limit; w.step() {
-			count[w.at]++
-			keys[w.at] ^= int32(k)
+		s.cells = s.law.cells(s.cells[:0], seed, k, limit)
+		for _, at := range s.cells {
+			count[at]++
+			keys[at] ^= int32(k)
 		}
 	}
 	left := d
@@ -45,11 +47,12 @@ func (s *simulator) decode(d int, seed uint64, limit int) (n int, ok bool) {
 			}
 			k := keys[at]
 			left--
-			for w := s.design.start(seed, int(k)); w.at < limit; w.step() {
-				count[w.at]--
-				keys[w.at] ^= k
-				if count[w.at] == 1 && w.at <= n {
-					s.queue = append(s.queue, w.at)
+			s.cells = s.law.cells(s.cells[:0], seed, int(k), limit)
+			for _, at := range s.cells {
+				count[at]--
+				keys[at] ^= k
+				if count[at] == 1 && int(at) <= n {
+					s.queue = append(s.queue, int(at))
 				}
 			}
 		}

@@ -30,7 +30,7 @@ func BenchmarkMapping(b *testing.B) {
 	for b.Loop() {
 		k++
 		for m := w.start(k); m.at < 1<<14; {
-			steps += m.fill(w.laws, cells[:], 1<<14)
+			steps += m.fill(w.tables, cells[:], 1<<14)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(steps), "ns/step")

@@ -16,11 +16,8 @@ import (
 // the sketch; while the sequence yields pairs faster than they are added,
 // further ones start, up to GOMAXPROCS in all, each with a sketch of its own,
 // and these are added up at the end. A sketch rather than a range of the cells
-// for each: a mapping can only be drawn from its start, which takes three quarters
-// of the time of an Add, and all that have a share of a pair would draw it.
-// To draw many mappings before adding, or to sort the additions by place into
-// tiles that fit the cache, saved a tenth of the time at 2^17 cells and nothing
-// at 2^14: not enough to keep.
+// for each: every pair is in the first cells, and what belongs to no cell, the
+// hash of the pair and its index's seed, would be done by all.
 func (s *Sketch) AddAll(pairs iter.Seq2[Pair, error]) error {
 	b := newBulk(s)
 	if err := b.read(pairs); err != nil {

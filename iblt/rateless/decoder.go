@@ -169,7 +169,7 @@ func (d *Decoder) subtract(m *mapping, cell *Cell) {
 	end := uint64(len(d.cells))
 	var cells [batch]uint32
 	for m.at < end {
-		n := m.fill(d.words.laws, cells[:], end)
+		n := m.fill(d.words.tables, cells[:], end)
 		d.work.Updates += n
 		for _, at := range cells[:n] {
 			s := &d.cells[at]

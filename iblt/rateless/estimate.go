@@ -6,40 +6,39 @@ import (
 )
 
 // visiting is the probability that a pair belongs to cell j.
-func visiting(j int) float64 {
-	sum, below := 0.0, uint64(0)
-	for class, upTo := range shares {
-		sum += float64(upTo-below) / 100 * visitingOf(class, j)
-		below = upTo
-	}
-	return sum
-}
-
-// visitingOf is the probability that a pair of a class, counted from 0, belongs
-// to cell j. Its cells are independent of one another: the step law has no
-// memory.
-func visitingOf(class, j int) float64 {
+func (t *tables) visiting(j int) float64 {
 	switch {
 	case j == 0:
 		return 1
-	case j < turn:
-		return visitingBy(alphas[0], j)
 	case j < join:
-		return visitingBy(alphas[1], j)
+		return float64(openings[j]) / 256
 	}
-	return visitingBy(alphas[len(openings)+class], j)
+	return t.visits[t.edgeAt(uint64(j))-joinEdge]
 }
 
-// visitingBy is 1 − ((j−1+c)/(j+c))^(1/α), with c = (1 + 1/α)/2.
-func visitingBy(hundredths uint64, j int) float64 {
-	alpha := float64(hundredths) / 100
-	c := (1 + 1/alpha) / 2
-	return -math.Expm1(math.Log1p(-1/(float64(j)+c)) / alpha)
+// visitsOf is the probability that a pair belongs to a cell from an edge to
+// the next, for each edge from that of cell join on. One in a stride of edges begins
+// a block, each as likely as the others.
+func (t *tables) visitsOf() (visits [lastEdge - joinEdge]float64) {
+	for _, c := range classes {
+		stride := int(c.stride)
+		share := float64(c.share) / 256 / float64(stride)
+		sum := 0.0 // over the blocks that an edge's cells may lie in
+		inverse := func(edge int) float64 { return 1 / float64(t.edges[edge+stride]-t.edges[edge]) }
+		for edge := joinEdge - stride + 1; edge < lastEdge; edge++ {
+			sum += inverse(edge)
+			if edge >= joinEdge {
+				visits[edge-joinEdge] += float64(share * sum) // rounded, so that no processor fuses it
+				sum -= inverse(edge + 1 - stride)
+			}
+		}
+	}
+	return visits
 }
 
 // missing is the logarithm of the probability that a pair does not belong to
 // cell j > 0.
-func missing(j int) float64 { return math.Log1p(-visiting(j)) }
+func (t *tables) missing(j int) float64 { return math.Log1p(-t.visiting(j)) }
 
 // sample tells how many of some cells (or bits of the estimator) that a pair belongs to with
 // nearly the same probability are equal on both sides, and how many differ.
@@ -52,9 +51,9 @@ type sample struct {
 
 // equalWith is the probability that a cell of s looks equal under d
 // differences: each of them misses it, or chance has it so. All are taken as
-// independent of one another. Cells are, but for how many of the differences
-// fall in each class; a luck of classes that the likelihood does not know of
-// adds 1.07/√d to the standard error beyond cell join. The estimator's bits are not quite: d
+// independent of one another. Cells are below join. Beyond it a pair that is in
+// a cell is in no other of its block, and how many of the differences fall in
+// each class is a matter of luck that the likelihood does not know of. The estimator's bits are not quite: d
 // differences flip d/2 bits, less what meets in one, and not some number about
 // it. That makes estimates of some hundred differences better than theory says.
 func (s *sample) equalWith(d float64) (equal, missed float64) {
@@ -199,7 +198,7 @@ func (d *Decoder) Estimate() float64 {
 	for _, b := range d.seen {
 		if at > 0 {
 			samples = append(samples, sample{
-				missing: missing(at + int(b.total-1)/2),
+				missing: d.words.tables.missing(at + int(b.total-1)/2),
 				equal:   float64(b.zero),
 				differ:  float64(b.total - b.zero),
 			})

@@ -262,6 +262,7 @@ func TestDecoderEstimateUsesEstimators(t *testing.T) {
 // TestSlope compares with the difference quotient of the likelihood, of cells and
 // of estimators side by side.
 func TestSlope(t *testing.T) {
+	missing := theTables().missing
 	samples := []sample{
 		{missing: missing(10), equal: 3, differ: 20},
 		{missing: missing(100), equal: 30, differ: 10},
@@ -286,7 +287,7 @@ func TestLikeliestIsLikeliest(t *testing.T) {
 		var samples []sample
 		n := rapid.IntRange(2, 2000).Draw(t, "samples")
 		for i := 1; i < n; i++ {
-			s := sample{missing: missing(i * i)}
+			s := sample{missing: theTables().missing(i * i)}
 			if i >= cells {
 				s.chance = 0.5
 			}

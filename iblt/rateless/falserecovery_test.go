@@ -104,7 +104,7 @@ func TestFalseRecoveries(t *testing.T) {
 				}
 				tests++
 				if p.cell.Count == 1 {
-					exposed += visiting(int(p.at))
+					exposed += peel.words.tables.visiting(int(p.at))
 				} // the other two: 10^−9 of it, and less
 			}
 			wrong += decodeToFirstWrong(t, &peel, s, 4*d)
@@ -172,7 +172,7 @@ func TestFalseRecoveriesByKind(t *testing.T) {
 			peel := shortPeel{Decoder: NewSourceDecoder(Key{1}, zeros{}, nothing), bits: c.bits}
 			peel.test = func(p *pick, _ Index) {
 				tests++
-				exposed += visiting(int(p.at))
+				exposed += w.tables.visiting(int(p.at))
 			}
 			peel.held = func(p *pick, k Index) Checksum {
 				switch {

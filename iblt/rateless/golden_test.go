@@ -20,45 +20,36 @@ func TestGolden(t *testing.T) {
 	w := expand(key)
 	var b strings.Builder
 	fmt.Fprintf(&b, "# mapping version %d, key: byte i is 7·i + 1; docs/IBLT.md section 9 says what each line is\n", MappingVersion)
-	fmt.Fprintf(&b, "words: mapping %016x, tail %016x, check %016x\n", w.mapping, w.tail, w.check)
-	fmt.Fprintln(&b, "# law: shift c, mantissa[1, 512, 1024], exponent[0, 30], and the digest of all under the zero key: of a record without")
-	fmt.Fprintln(&b, "# version, flags and value whose key is all mantissas in 8 and then all exponents in 16 hexadecimal digits")
-	for i := range w.laws {
-		law := &w.laws[i]
-		// Digests of the tables in full, and some entries to look at.
-		var bytes []byte
-		for _, x := range law.mantissa {
-			bytes = fmt.Appendf(bytes, "%08x", x)
-		}
-		for _, x := range law.exponent {
-			bytes = fmt.Appendf(bytes, "%016x", x)
-		}
-		var zero keyhash.Key
-		fmt.Fprintf(&b, "law %d: c %09x, mantissa %08x %08x %08x, exponent %016x %016x, all %v\n", i, law.c,
-			law.mantissa[1], law.mantissa[512], law.mantissa[mantissas], law.exponent[0], law.exponent[30],
-			hexOf(zero.Digest(bytes, nil, 0, nil)))
+	fmt.Fprintf(&b, "words: mapping %016x, check %016x\n", w.mapping, w.check)
+	fmt.Fprintln(&b, "# masks: digit i of the probabilities of the cells below 64, the lowest first; bit j is cell j")
+	fmt.Fprintf(&b, "masks: %016x\n", w.tables.masks)
+	fmt.Fprintln(&b, "# edges: those of one octave, and the digest of all up to edge 1984 under the zero key: of a record without version,")
+	fmt.Fprintln(&b, "# flags and value whose key is each in hexadecimal and a space")
+	fmt.Fprintf(&b, "edges 384 to 448: %d\n", w.tables.edges[joinEdge:joinEdge+octaveEdges+1])
+	var bytes []byte
+	for _, edge := range w.tables.edges[:lastEdge+1] {
+		bytes = fmt.Appendf(bytes, "%x ", edge)
 	}
+	var zero keyhash.Key
+	fmt.Fprintf(&b, "edges: %d bytes, %v\n", len(bytes), hexOf(zero.Digest(bytes, nil, 0, nil)))
 	indices := []Index{1, 2, 3, 12345678901234, 1 << 47, p - 1}
-	fmt.Fprintln(&b, "# mapping of an index: its seed, the law from cell 68 on, the cells below 2^22")
+	fmt.Fprintln(&b, "# mapping of an index: its seed, the cells below 64 as bits, stride and first edge of its blocks, the cells below 2^22")
 	for _, k := range indices {
 		seed := w.seed(k)
-		fmt.Fprintf(&b, "mapping %012x: seed %016x, law %d, cells", uint64(k), seed, class(seed))
-		var cells [batch]uint32
-		for m := w.start(k); m.at < 1<<22; {
-			for _, at := range cells[:m.fill(w.laws, cells[:], 1<<22)] {
-				fmt.Fprintf(&b, " %d", at)
-			}
+		blocks := w.tables.blocks(seed)
+		fmt.Fprintf(&b, "mapping %012x: seed %016x, opening %016x, stride %d, edge %d, cells", uint64(k), seed, w.tables.opening(seed), blocks.stride, blocks.edge)
+		for _, at := range cellsOf(&w, k, 1<<22) {
+			fmt.Fprintf(&b, " %d", at)
 		}
 		fmt.Fprintln(&b)
 	}
 	// A digest over many longer mappings.
-	var bytes []byte
+	bytes = bytes[:0]
 	for k := Index(1); k <= 2000; k++ {
 		for _, at := range cellsOf(&w, k*k*k*31, MaxCells) {
 			bytes = fmt.Appendf(bytes, "%x ", at)
 		}
 	}
-	var zero keyhash.Key
 	fmt.Fprintln(&b, "# the cells below 2^31 - 1 of the indices 31·n^3, n = 1 … 2000, each in hexadecimal and a space, and their digest as above")
 	fmt.Fprintf(&b, "2000 mappings: %d bytes, %v\n", len(bytes), hexOf(zero.Digest(bytes, nil, 0, nil)))
 

@@ -57,7 +57,7 @@ func checkHostile(t *testing.T, key Key, cells []Cell, burst int, local Source, 
 func forge(w *words, r *rand.Rand, at int) Cell {
 	for {
 		k := randomIndex(r)
-		if m := w.startAt(k, uint64(at)); m.at == uint64(at) {
+		if w.belongs(k, uint64(at)) {
 			return w.cellOf(Pair{Index: k, Checksum: randomChecksum(r)})
 		}
 	}

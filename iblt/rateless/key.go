@@ -13,9 +13,8 @@ type Key [32]byte
 // words are what Key is expanded to: the numbers that the mapping and the check
 // hash multiply with.
 type words struct {
-	laws    *laws
+	tables  *tables
 	mapping [4]uint64
-	tail    uint64
 	check   [3]uint64
 }
 
@@ -28,13 +27,12 @@ const odd = 0x9e3779b97f4a7c15
 
 func expand(key Key) words {
 	hash := keyhash.Key(key)
-	a := hash.Digest([]byte("iblt walk"), nil, MappingVersion, nil)
+	a := hash.Digest([]byte("iblt mapping"), nil, MappingVersion, nil)
 	b := hash.Digest([]byte("iblt check"), nil, MappingVersion, nil)
 	return words{
-		laws:    theLaws(),
+		tables:  theTables(),
 		mapping: [4]uint64{a[0] | topBit, a[1] | 1, a[2], a[3] | 1},
-		tail:    b[0],
-		check:   [3]uint64{b[1] | topBit, b[2] | topBit, b[3]},
+		check:   [3]uint64{b[0] | topBit, b[1] | topBit, b[2]},
 	}
 }
 

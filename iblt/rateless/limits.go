@@ -5,7 +5,7 @@ import "github.com/syncd-io/syncd/internal/keyhash"
 const (
 	// MappingVersion names the mapping and the check hash. Sketches of two
 	// versions cannot be compared; peers refuse one another's by it.
-	MappingVersion = 2
+	MappingVersion = 3
 	// P is the prime 2^48 − 59: cells are sums in the field of P elements.
 	P = keyhash.P
 	// CellSize is the length of a cell on the wire, in bytes: 6 bits of count,

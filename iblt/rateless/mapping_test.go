@@ -2,77 +2,150 @@ package rateless
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// cellsOf is the naive mapping: the cells of k below end, one step at a time.
+// cellsOf is the naive mapping, by its definition: the cells of k below end.
 func cellsOf(w *words, k Index, end uint64) []uint64 {
-	var cells []uint64
 	seed := w.seed(k)
-	at, state := uint64(0), seed
-	for law, end := &w.laws[0], min(end, turn); at < end; {
-		cells = append(cells, at)
-		state += increment
-		at = after(at, law.c, law.power(draw(state)))
+	word := func(i int) uint64 { return draw(seed + uint64(i)*increment) }
+	cells := []uint64{}
+	if end > 0 {
+		cells = append(cells, 0)
 	}
-	if at >= turn {
-		law := &w.laws[1]
-		state += increment
-		at = after(turn-1, law.c, law.power(draw(state)))
-		for at < min(end, join) {
-			cells = append(cells, at)
-			state += increment
-			at = after(at, law.c, law.power(draw(state)))
+	for j := uint64(1); j < min(join, end); j++ {
+		number := 0 // of the opposite digits of eight words, the first the lowest
+		for i := range digits {
+			number |= int(^word(1+i)>>j&1) << i
+		}
+		if number < int(openings[j]) {
+			cells = append(cells, j)
 		}
 	}
-	law := &w.laws[class(seed)]
-	at, state = join-1, seed^w.tail
-	for {
-		state += increment
-		at = after(at, law.c, law.power(draw(state)))
-		if at >= end {
+	class, upTo := 0, uint64(classes[0].share)
+	for seed>>56 >= upTo {
+		class++
+		upTo += uint64(classes[class].share)
+	}
+	stride := uint64(classes[class].stride)
+	edge := joinEdge - seed%(1<<32)*stride/(1<<32)
+	for b := 0; ; b++ {
+		low, high := uint64(w.tables.edges[min(edge, lastEdge)]), uint64(w.tables.edges[min(edge+stride, lastEdge)])
+		if low >= end {
 			return cells
 		}
-		cells = append(cells, at)
+		if at := low + word(9+b)/(1<<32)*(high-low)/(1<<32); at >= join && at < end {
+			cells = append(cells, at)
+		}
+		edge += stride
 	}
 }
 
-func TestMappingFromAnywhere(t *testing.T) {
+// TestMappings compares the ways in which the cells of an index are drawn: in
+// order, of a window, and one by one.
+func TestMappings(t *testing.T) {
 	const seed = 1
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := expand(Key{7})
-	for range 3000 {
+	for range 2000 {
 		k := randomIndex(r)
 		from, end := r.Uint64N(5000), r.Uint64N(1<<14)
 		if r.IntN(2) == 0 {
 			from, end = r.Uint64N(70), r.Uint64N(200)
 		}
-		var want, got []uint64
-		for _, at := range cellsOf(&w, k, end) {
-			if at >= from {
-				want = append(want, at)
-			}
-		}
-		m := w.startAt(k, from)
+		want := cellsOf(&w, k, end)
+		var got []uint64
 		buf := make([]uint32, 1+r.IntN(8))
-		for m.at < end {
-			for _, at := range buf[:m.fill(w.laws, buf, end)] {
+		for m := w.start(k); m.at < end; {
+			for _, at := range buf[:m.fill(w.tables, buf, end)] {
 				got = append(got, uint64(at))
 			}
 		}
-		if len(got) != len(want) {
-			t.Fatalf("seed %d: cells [%d, %d) of %d are %v, want %v", seed, from, end, k, got, want)
+		if !slices.Equal(got, want) && len(got)+len(want) > 0 {
+			t.Fatalf("seed %d: cells below %d of %d are %v, want %v", seed, end, k, got, want)
 		}
-		for i := range got {
-			if got[i] != want[i] {
-				t.Fatalf("seed %d: cells [%d, %d) of %d are %v, want %v", seed, from, end, k, got, want)
+		for _, at := range []uint64{from, r.Uint64N(200), r.Uint64N(MaxCells)} {
+			_, want := slices.BinarySearch(cellsOf(&w, k, at+1), at)
+			if got := w.belongs(k, at); got != want {
+				t.Fatalf("seed %d: %d belongs to cell %d: %v, want %v", seed, k, at, got, want)
+			}
+		}
+		for _, at := range want {
+			if !w.belongs(k, at) {
+				t.Fatalf("seed %d: %d does not belong to its cell %d", seed, k, at)
+			}
+		}
+		if from > end {
+			continue
+		}
+		window := NewWindow(Key{7}, int(from), int(end))
+		window.Add(Pair{Index: k, Checksum: 1})
+		for i, c := range window.Prefix(window.Len()) {
+			if _, in := slices.BinarySearch(want, from+uint64(i)); in != (c.Count == 1) {
+				t.Fatalf("seed %d: cell %d of [%d, %d) holds %d: %v, want %v", seed, from+uint64(i), from, end, k, c.Count == 1, in)
 			}
 		}
 	}
 }
 
-// TestVisiting counts the visits of many mappings to each cell against the formula
+// TestMappingsEnd: the cells of an index end before MaxCells, and the last ones
+// are found by one draw, too.
+func TestMappingsEnd(t *testing.T) {
+	w := expand(Key{8})
+	for k := Index(1); k <= 3000; k++ {
+		cells := cellsOf(&w, k, MaxCells)
+		if last := cells[len(cells)-1]; last >= MaxCells || !w.belongs(k, last) {
+			t.Fatalf("the last cell of %d is %d", k, last)
+		}
+		var got int
+		var buf [batch]uint32
+		for m := w.start(k); m.at < MaxCells; {
+			got += m.fill(w.tables, buf[:], MaxCells)
+		}
+		if got != len(cells) {
+			t.Fatalf("%d has %d cells, want %d", k, got, len(cells))
+		}
+	}
+}
+
+// TestEdges compares the edges with their definition, and the search of them
+// with a scan.
+func TestEdges(t *testing.T) {
+	tables := theTables()
+	for n, edge := range tables.edges {
+		n = min(n, lastEdge)
+		power := func(x uint32) *big.Int {
+			return new(big.Int).Exp(big.NewInt(int64(x)), big.NewInt(octaveEdges), nil)
+		}
+		root := new(big.Int).Lsh(big.NewInt(1), uint(n))
+		if power(edge).Cmp(root) > 0 || power(edge+1).Cmp(root) <= 0 {
+			t.Fatalf("edge %d is %d", n, edge)
+		}
+	}
+	if tables.edges[joinEdge] != join || tables.edges[lastEdge] != MaxCells+1 {
+		t.Fatalf("the blocks go from %d to %d", tables.edges[joinEdge], tables.edges[lastEdge])
+	}
+	r := rand.New(rand.NewPCG(2, 0))
+	check := func(at uint64) {
+		if edge := tables.edgeAt(at); uint64(tables.edges[edge]) > at || uint64(tables.edges[edge+1]) <= at {
+			t.Fatalf("the edge of %d is %d, at %d", at, edge, tables.edges[edge])
+		}
+	}
+	for at := uint64(join); at < 5000; at++ {
+		check(at)
+		check(uint64(MaxCells) - at)
+		check(join + r.Uint64N(MaxCells-join))
+	}
+	for _, edge := range tables.edges[joinEdge : lastEdge+1] {
+		check(uint64(edge) - min(1, uint64(edge)-join))
+		check(min(uint64(edge), MaxCells))
+	}
+}
+
+// TestVisiting counts the cells of many indices against the probabilities
 // that the estimate uses.
 func TestVisiting(t *testing.T) {
 	const seed, mappings, end = 3, 200_000, 1 << 16
@@ -82,7 +155,7 @@ func TestVisiting(t *testing.T) {
 	var cells [batch]uint32
 	for range mappings {
 		for m := w.start(randomIndex(r)); m.at < end; {
-			for _, at := range cells[:m.fill(w.laws, cells[:], end)] {
+			for _, at := range cells[:m.fill(w.tables, cells[:], end)] {
 				visits[at]++
 			}
 		}
@@ -93,8 +166,8 @@ func TestVisiting(t *testing.T) {
 	deviation := func(got, want, variance float64) float64 { return (got - want) / math.Sqrt(variance) }
 	worst, squares, tested := 0.0, 0.0, 0
 	for j := 1; j < 4096; j++ {
-		want := mappings * visiting(j)
-		z := deviation(float64(visits[j]), want, want*(1-visiting(j)))
+		p := w.tables.visiting(j)
+		z := deviation(float64(visits[j]), mappings*p, mappings*p*(1-p))
 		worst, squares, tested = max(worst, math.Abs(z)), squares+z*z, tested+1
 	}
 	// 4095 deviations, each standard normal: the largest is below 5.5 but once
@@ -103,11 +176,11 @@ func TestVisiting(t *testing.T) {
 	if worst > 5.5 || math.Abs(squares/float64(tested)-1) > 0.12 {
 		t.Errorf("visits deviate by up to %.2f, mean square %.3f", worst, squares/float64(tested))
 	}
-	for from := 64; from < end; from *= 2 {
+	for from := join; from < end; from *= 2 {
 		got, want := 0, 0.0
 		for j := from; j < 2*from; j++ {
 			got += visits[j]
-			want += mappings * visiting(j)
+			want += mappings * w.tables.visiting(j)
 		}
 		// Visits of one mapping attract no others: their number is binomial
 		// or narrower, up to the spread between the classes.
@@ -118,54 +191,61 @@ func TestVisiting(t *testing.T) {
 	}
 }
 
-// TestPowerIsUToTheMinusAlpha compares the fixed-point tables with floating
-// point.
-func TestPowerIsUToTheMinusAlpha(t *testing.T) {
-	const seed = 4
-	r := rand.New(rand.NewPCG(seed, 0))
-	for i, hundredths := range alphas {
-		law, alpha := &theLaws()[i], float64(hundredths)/100
-		if c := (1 + 1/alpha) / 2; math.Abs(float64(law.c)/(1<<32)-c) > 1.0/(1<<32) {
-			t.Errorf("α = %v: c = %v, want %v", alpha, float64(law.c)/(1<<32), c)
-		}
-		for range 100_000 {
-			random := r.Uint64()>>r.IntN(30) | 1
-			want := math.Pow(float64(random)/(1<<64), -alpha) * (1 << 32)
-			if want > 1<<62 {
-				continue // beyond any cell: saturated
-			}
-			got := float64(law.power(random))
-			if math.Abs(got-want) > want*2e-7+2 {
-				t.Fatalf("α = %v: power(%#x) = %v, want %v (seed %d)", alpha, random, got, want, seed)
-			}
-		}
-		for _, random := range []uint64{1, 3, math.MaxUint64, 1 << 63, 1<<63 - 1} {
-			power := law.power(random)
-			if at := after(0, law.c, power); at < 1 {
-				t.Errorf("α = %v, random %#x: step of %d", alpha, random, at)
-			}
-			if at := after(MaxCells-1, law.c, power); at < MaxCells {
-				t.Errorf("α = %v, random %#x: from the last cell back to %d", alpha, random, at)
-			}
-		}
-		if far := after(0, law.c, law.exponent[64]>>1); law.exponent[64] == math.MaxUint64 && far < MaxCells/2 {
-			t.Errorf("α = %v: the longest step ends at %d", alpha, far)
-		}
-	}
-}
-
-// TestClasses counts the classes of random indices.
+// TestClasses counts the classes and first edges of random indices.
 func TestClasses(t *testing.T) {
 	const seed, n = 5, 100_000
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := expand(Key{3})
-	var counts [len(alphas)]float64
+	counts := map[uint32]float64{}
+	backs := map[uint32]float64{}
 	for range n {
-		counts[class(w.seed(randomIndex(r)))]++
-	}
-	for i, share := range []float64{0, 0, .18, .56, .26} {
-		if want := share * n; math.Abs(counts[i]-want) > 5*math.Sqrt(n*share*(1-share)) {
-			t.Errorf("class %d has %.0f of %d indices, want %.0f", i, counts[i], n, want)
+		b := w.tables.blocks(w.seed(randomIndex(r)))
+		counts[b.stride]++
+		backs[b.stride] += float64(joinEdge-b.edge) / float64(b.stride-1)
+		if b.edge > joinEdge || b.edge+b.stride <= joinEdge {
+			t.Fatalf("blocks of stride %d begin at edge %d", b.stride, b.edge)
 		}
+	}
+	whole := 0
+	for _, c := range classes {
+		share := float64(c.share) / 256
+		whole += int(c.share)
+		got := counts[uint32(c.stride)]
+		if want := share * n; math.Abs(got-want) > 6*math.Sqrt(n*share*(1-share)) {
+			t.Errorf("stride %d has %.0f of %d indices, want %.0f", c.stride, got, n, want)
+		}
+		if mean := backs[uint32(c.stride)] / got; math.Abs(mean-.5) > 6*math.Sqrt(.13/got) {
+			t.Errorf("the first edges of stride %d lie %.3f of it before join, want 1/2", c.stride, mean)
+		}
+		if c.stride > maxStride {
+			t.Errorf("stride %d is above %d", c.stride, maxStride)
+		}
+	}
+	if whole != 256 {
+		t.Errorf("the shares add up to %d", whole)
+	}
+}
+
+// TestManyPlaces adds indices with more cells than are drawn at once.
+func TestManyPlaces(t *testing.T) {
+	const end = 1 << 18
+	w := expand(Key{4})
+	most := 0
+	for k := Index(1); k <= 40; k++ {
+		s := NewSketch(Key{4}, end)
+		s.Add(Pair{Index: k, Checksum: 1})
+		var got []uint64
+		for i, c := range s.Prefix(end) {
+			if c.Count == 1 {
+				got = append(got, uint64(i))
+			}
+		}
+		if want := cellsOf(&w, k, end); !slices.Equal(got, want) {
+			t.Fatalf("%d is in the cells %v, want %v", k, got, want)
+		}
+		most = max(most, len(got))
+	}
+	if most <= len(places{}) {
+		t.Errorf("no index has more than %d cells", most)
 	}
 }

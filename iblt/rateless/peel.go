@@ -98,9 +98,7 @@ func (d *Decoder) plausible(p *pick, k Index) bool {
 			return false
 		}
 	}
-	at := uint64(p.at)
-	m := d.words.startAt(k, at)
-	return m.at == at && !d.known.has(k)
+	return d.words.belongs(k, uint64(p.at)) && !d.known.has(k)
 }
 
 // accept takes the pair with index k out of all cells if what we hold under k

@@ -51,7 +51,7 @@ func TestLowerBoundWhenSaturated(t *testing.T) {
 		at := 0
 		for _, b := range seen {
 			if at > 0 {
-				samples = append(samples, sample{missing: missing(at + int(b.total-1)/2), differ: float64(b.total)})
+				samples = append(samples, sample{missing: theTables().missing(at + int(b.total-1)/2), differ: float64(b.total)})
 			}
 			at += int(b.total)
 		}

@@ -2,6 +2,7 @@ package rateless
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -80,19 +81,40 @@ func (s *Sketch) Replace(old, new Pair) {
 	s.apply(new.Index, &c)
 }
 
-// apply adds c to the cells of index k.
+// apply adds c to the cells of index k. The places of those that may be far apart
+// are drawn before they are touched, so that the processor fetches the cells side
+// by side.
 func (s *Sketch) apply(k Index, c *Cell) {
 	s.cells.term()
-	from, to, term := uint64(s.from), uint64(s.from+s.Len()), sumOf(c)
-	m := s.words.startAt(k, from)
-	if s.estimator != nil { // then from is 0, and the mapping has not drawn yet
-		s.estimator.flip(draw(m.state), c.Check)
+	t, seed, term := s.words.tables, s.words.seed(k), sumOf(c)
+	if s.estimator != nil {
+		s.estimator.flip(draw(seed), c.Check)
 	}
-	var at [64]uint32 // more than most mappings have: few go around twice
-	for m.at < to {
-		for _, i := range at[:m.fill(s.words.laws, at[:], to)] {
-			s.cells.at[uint64(i)-from].add(&term)
+	from, to := uint64(s.from), uint64(s.from+s.Len())
+	if from < join {
+		for word := t.opening(seed) & (1<<to - 1) >> from; word != 0; word &= word - 1 {
+			s.cells.at[bits.TrailingZeros64(word)].add(&term)
 		}
+	}
+	if to <= join {
+		return
+	}
+	b := t.blocks(seed)
+	if from > join {
+		b = t.blocksFrom(seed, from)
+	}
+	var at places
+	for n := len(at); n == len(at); { // full: there may be more
+		n, b = b.places(t, &at, max(from, join), to)
+		s.addAt(at[:n], term)
+	}
+}
+
+// addAt adds a term to some cells.
+func (s *Sketch) addAt(cells []uint32, term sum) {
+	sums, from := s.cells.at, uint32(s.from)
+	for _, at := range cells {
+		sums[at-from].add(&term)
 	}
 }
 
