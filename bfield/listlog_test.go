@@ -13,7 +13,8 @@ type listLog struct {
 	failing  error // of Append and Replace
 	damaged  error // of Records
 	replaced int
-	reading  func(i int) // called before record i of a scan is yielded
+	reading  func(i int)  // called before record i of a scan is yielded
+	scanning func() error // called at the start of a scan
 }
 
 func (l *listLog) Append(records []Record) error {
@@ -28,8 +29,14 @@ func (l *listLog) Append(records []Record) error {
 func (l *listLog) Records(from uint64) iter.Seq2[Record, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	list, damaged := l.list[from:len(l.list):len(l.list)], l.damaged
+	list, damaged, scanning := l.list[from:len(l.list):len(l.list)], l.damaged, l.scanning
 	return func(yield func(Record, error) bool) {
+		if scanning != nil {
+			if err := scanning(); err != nil {
+				yield(Record{}, err)
+				return
+			}
+		}
 		if damaged != nil {
 			yield(Record{}, damaged)
 			return

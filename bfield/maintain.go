@@ -27,12 +27,13 @@ func (m *Mutable) maintain(delay time.Duration) {
 	defer timer.Stop()
 	waiting := false
 	var rested time.Time // until then the background rests
+	var again time.Time  // before it no repair is tried, also no urgent one: the last one failed
 	for {
 		select {
 		case <-m.stop:
 			return
 		case <-m.wake:
-			if !m.urgent() {
+			if !m.urgent() || time.Now().Before(again) {
 				if !waiting {
 					waiting = true
 					timer.Reset(max(delay, time.Until(rested)))
@@ -43,17 +44,17 @@ func (m *Mutable) maintain(delay time.Duration) {
 		}
 		waiting = false
 		timer.Stop()
-		urgent, begun := m.urgent(), time.Now()
-		err := m.Repair()
+		urgent := m.urgent()
+		took, err := m.mend()
 		if !urgent {
-			rested = time.Now().Add(restPart * time.Since(begun))
+			rested = time.Now().Add(restPart * took)
 		}
 		if errors.Is(err, ErrClosed) {
 			return
 		}
 		if err != nil {
-			// The disk may be full for a while: the next insertion tries again.
-			waiting = true
+			// The disk may be full for a while.
+			waiting, again = true, time.Now().Add(delay)
 			timer.Reset(max(delay, time.Until(rested)))
 		}
 		m.mu.Lock()
@@ -81,18 +82,26 @@ func few(planned uint64) uint64 { return max(leastExceptions, planned/exceptionP
 // Repair makes each key that was inserted before answer its value, and rebuilds
 // the field if it is full. It does what the background does, at once.
 func (m *Mutable) Repair() error {
+	_, err := m.mend()
+	return err
+}
+
+// mend is Repair, and says how long it took, without the wait for another one.
+func (m *Mutable) mend() (took time.Duration, err error) {
 	m.maintaining.Lock()
 	defer m.maintaining.Unlock()
 	if m.isClosed() {
-		return ErrClosed
+		return 0, ErrClosed
 	}
+	begun := time.Now()
+	defer func() { took = time.Since(begun) }()
 	m.mu.RLock()
 	full := m.full()
 	m.mu.RUnlock()
 	if full {
-		return m.rebuild(true)
+		return 0, m.rebuild(true)
 	}
-	return m.repair()
+	return 0, m.repair()
 }
 
 // chunks yields the first n records of the log in pieces.

@@ -303,13 +303,9 @@ func (m *Mutable) Stats() MutableStats {
 
 // Close stops the background and waits for it, and for all calls that use the
 // log. It returns why the background had given up, if it had. Look-ups go on;
-// the log stays open.
+// the log stays open. It may be called several times, also at once.
 func (m *Mutable) Close() error {
-	first := false
-	m.closing.Do(func() { first = true; close(m.stop) })
-	if !first {
-		return nil
-	}
+	m.closing.Do(func() { close(m.stop) })
 	m.done.Wait()
 	m.maintaining.Lock()
 	defer m.maintaining.Unlock()
