@@ -53,7 +53,8 @@
 //	           cursor expires only where the log does not go back to it, or is another one
 //	answer     what a read at any node gives as sure is not older than what all hosts of the
 //	           shard held, that held all of it, when it was asked; and in the end it is right
-//	handover   a node drops a shard only when its hosts hold what it held
+//	handover   a node drops a shard only when each of its hosts holds what it held when the
+//	           two were found equal, and one of them what came since
 //	replicas   in the end each shard is held by the hosts that the layout names, by as many as
 //	           there are to be, and by no other node
 //	leak       what was measured is within its bound

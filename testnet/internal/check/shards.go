@@ -24,7 +24,13 @@ type shards struct {
 	spread map[string]stamp
 	// away are the nodes that were removed for good.
 	away map[int]bool
+	// met is, of a shard's holder and another node, what the holder had when they were found
+	// equal last, since it holds the shard.
+	met map[meeting]map[string]stamp
 }
+
+// meeting is of two nodes, which hold a shard both.
+type meeting struct{ shard, node, peer int }
 
 func (s *shards) cut() bool { return s.home != nil }
 
@@ -35,7 +41,7 @@ func (s *shards) of(f *Final, key string) bool { return !s.cut() || s.home(key) 
 func (h *History) Sharded(home func(key string) int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.shards = shards{home: home, holders: map[int]map[int]bool{}, spread: map[string]stamp{}, away: map[int]bool{}}
+	h.shards = shards{home: home, holders: map[int]map[int]bool{}, spread: map[string]stamp{}, away: map[int]bool{}, met: map[meeting]map[string]stamp{}}
 }
 
 // Holds notes that a node holds a shard, and nothing of it if it did not before.
@@ -53,20 +59,37 @@ func (h *History) Holds(node, shard int) {
 }
 
 // Left notes that a node has dropped a shard, of which it held these records. hosts are those
-// that it handed the shard over to.
+// that it handed the shard over to: each holds what the node had when the two were found equal
+// last. What came to the node since it was given by a host, or by one that has the same duty
+// (placement.Handover): a host holds it.
 func (h *History) Left(node, shard int, hosts []int, dump []dbadapter.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.spreads(shard)
 	for i := range dump {
 		key, must := string(dump[i].Key), stampOf(&dump[i])
-		for _, host := range hosts {
+		has := func(host int) bool {
 			held, ok := h.hold().held(host, key)
-			if h.disks[host] == 0 && !h.shards.away[host] && (!ok || must.beats(held)) && !h.left(host, key, must) {
+			return h.disks[host] > 0 || h.shards.away[host] || ok && !must.beats(held) || h.left(host, key, must)
+		}
+		late := 0 // hosts which the node has not met since the record came to it
+		for _, host := range hosts {
+			met, ever := h.shards.met[meeting{shard, node, host}]
+			switch had, ok := met[key]; {
+			case has(host):
+			case ever && (!ok || must.beats(had)):
+				late++
+			default:
 				h.found.say(Handover, node, key, "it has dropped shard %d with %s, of which node %d, a host, has nothing", shard, must, host)
 			}
 		}
+		if late > 0 && !slices.ContainsFunc(hosts, has) {
+			h.found.say(Handover, node, key, "it has dropped shard %d with %s, which came late, and of which no host has anything", shard, must)
+		}
 	}
+	maps.DeleteFunc(h.shards.met, func(m meeting, _ map[string]stamp) bool {
+		return m.shard == shard && (m.node == node || m.peer == node)
+	})
 	delete(h.shards.holders[shard], node)
 	h.forgetShard(node, shard)
 	h.spreads(shard)
@@ -112,6 +135,7 @@ func (s *shards) restored(h *History, node int) {
 	for _, of := range s.holders {
 		delete(of, node)
 	}
+	maps.DeleteFunc(s.met, func(m meeting, _ map[string]stamp) bool { return m.node == node || m.peer == node })
 	if s.cut() {
 		s.lost(h)
 	}
@@ -148,6 +172,9 @@ func (s *shards) synced(sync *Sync) {
 	}
 	_, here := of[sync.Node]
 	_, there := of[sync.Peer]
+	if here && there {
+		s.met[meeting{sync.Shard, sync.Node, sync.Peer}] = stamps(sync.Before[0])
+	}
 	if !here || !there || of[sync.Node] || !of[sync.Peer] && len(s.whole(sync.Shard)) > 0 {
 		return
 	}

@@ -104,6 +104,25 @@ func TestHandovers(t *testing.T) {
 	h.Holds(0, 1)
 	h.Started(0, nil)
 	says(t, h, "the host holds it")
+
+	// What came since the two met last a host holds, and not each of them yet.
+	h, r = cutHistory(true)
+	h.Holds(2, 1)
+	verified := reconcile.Report{Verified: true}
+	h.Synced(&Sync{Node: 0, Peer: 2, Shard: 1, Whole: true, Report: verified, Before: [2][]dbadapter.Record{{}, {}}})
+	h.Left(0, 1, []int{1, 2}, []dbadapter.Record{*r})
+	says(t, h, "a host holds what came late")
+	h, r = cutHistory(false)
+	h.Holds(2, 1)
+	for _, peer := range []int{1, 2} {
+		h.Synced(&Sync{Node: 0, Peer: peer, Shard: 1, Whole: true, Report: verified, Before: [2][]dbadapter.Record{{}, {}}})
+	}
+	h.Left(0, 1, []int{1, 2}, []dbadapter.Record{*r})
+	says(t, h, "no host holds what came late", "which came late, and of which no host has anything")
+	h, r = cutHistory(true)
+	h.Holds(2, 1)
+	h.Left(0, 1, []int{1, 2}, []dbadapter.Record{*r})
+	says(t, h, "one host was never met", "of which node 2, a host, has nothing")
 }
 
 func TestCountedHosts(t *testing.T) {
