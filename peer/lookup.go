@@ -17,7 +17,7 @@ import (
 
 // ErrUnsure: no host that can be sure has answered: whether the key holds a record, or
 // which, is not known; try again. It is ErrUnreachable, too.
-var ErrUnsure = fmt.Errorf("%w: no host that is sure of what the key holds has answered", ErrUnreachable)
+var ErrUnsure = node.ErrUnsure
 
 // routePatience is how long a routed read or write goes on, where its context does not end
 // before; that of a page goes on for so long after a part of it has come.

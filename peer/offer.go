@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -13,31 +12,10 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// offerTries is how often a record is made anew, because a host holds what it has not seen.
-const offerTries = 8
-
 // offered is how a routed write has ended.
 type offered struct {
 	route.Written
 	Version dbadapter.Version
-}
-
-// offering is a routed write on its way.
-type offering struct {
-	ns      *Namespace
-	draft   node.Draft
-	deletes bool // a record must be there
-	need    int  // so many hosts are to hold it
-	// record is what hosts are asked to hold; nil: it is to be made. here: this node, which
-	// holds it already, as a host that is settled or not.
-	record  *dbadapter.Record
-	here    node.ID
-	settled bool
-	version dbadapter.Version // of the record that was made last
-	// taken: a host holds a record of this write, or may. From then on no error may say that
-	// nothing is written, and a condition is not looked at anew: the record that is found
-	// would be the write's own.
-	taken bool
 }
 
 // offer writes to a key of a namespace that is cut into shards: here, if this node is a
@@ -51,106 +29,56 @@ func (ns *Namespace) offer(ctx context.Context, d node.Draft, deletes bool, ack 
 	if ns.core.Writers() {
 		return ns.offerWritten(ctx, d, deletes, ack)
 	}
-	o := &offering{ns: ns, draft: d, deletes: deletes}
-	heeded := false
-	for tries := 1; ; tries++ {
-		remote, err := ns.core.Remote(d.Record.Key)
-		if err == nil {
-			o.need, err = enough(remote, ack)
-		}
-		if err == nil && o.record == nil {
-			err = o.make(ctx, remote)
-			if (errors.Is(err, node.ErrNotHost) || errors.Is(err, ErrClosed)) && ctx.Err() == nil && tries < offerTries {
-				continue // the shard has left this node meanwhile
+	for o := ns.core.Offer(d, deletes, ack); ; {
+		switch o.Next() {
+		case node.OfferLookUp:
+			found, err := ns.lookUp(ctx, d.Record.Key, false)
+			o.LookedUp(found.Record, found.Sure, err)
+		case node.OfferCommit:
+			o.Committed(ns.commitOffered(ctx, o))
+		case node.OfferHand:
+			written, err := ns.handOffered(ctx, o)
+			o.Handed(written, err, ctx.Err() != nil)
+		case node.OfferHeed:
+			written, _ := o.Result()
+			o.Heeded(ns.heed(ctx, refusals(&written), written.Moved, written.MovedBy))
+		case node.OfferOver:
+			written, err := o.Result()
+			if err != nil {
+				err = ns.unacknowledged(ctx, &written, o.Taken(), err)
 			}
+			return offered{written, o.Version()}, err
 		}
-		if err != nil {
-			return o.ended(ctx, route.Written{}, err)
-		}
-		o.version = o.record.Version
-		written, err := o.hand(ctx, remote)
-		o.taken = o.taken || written.Taken()
-		switch {
-		case err == nil:
-			return offered{written, o.version}, nil
-		case ctx.Err() != nil || tries >= offerTries:
-		case errors.Is(err, route.ErrOvertaken):
-			if !o.again(written.Others) {
-				break
-			}
-			continue
-		case !heeded && ns.heed(ctx, refusals(&written), written.Moved, written.MovedBy):
-			heeded = true
-			if !o.taken {
-				o.record = nil // the list may give another version to it
-			}
-			continue
-		}
-		return o.ended(ctx, written, err)
 	}
 }
 
-// conditional: the write rests on what the key holds.
-func (o *offering) conditional() bool { return o.deletes || o.draft.If != nil }
-
-// again has the record made anew, over what hosts hold in its place, and reports whether it
-// may be. A conditional write is looked up anew, unless a host may have taken it.
-func (o *offering) again(others []*dbadapter.Record) bool {
-	switch {
-	case !o.conditional():
-		o.draft.Seen = append(slices.Clone(o.draft.Seen), append(others, o.record)...)
-	case o.taken:
-		return false
-	}
-	o.record = nil
-	return true
-}
-
-// make makes the record, and holds it here if this node is a host.
-func (o *offering) make(ctx context.Context, remote *node.Remote) error {
-	set := remote.Here()
-	o.here, o.settled = "", false
-	if set != nil {
-		o.here, o.settled = node.ID(o.ns.node.self.id), set.Settled()
-	}
-	if o.conditional() && !o.settled {
-		found, err := o.ns.mayOffer(ctx, remote, o.draft, o.deletes)
-		if err != nil {
-			return err
-		}
-		o.draft.Seen = []*dbadapter.Record{found}
-	}
-	var err error
-	if set == nil {
-		o.record, err = remote.Make(o.draft)
-		return err
-	}
-	sh := o.ns.node.shard(set)
+// commitOffered commits a record here, which is a host.
+func (ns *Namespace) commitOffered(ctx context.Context, o *node.Offering) error {
+	sh := ns.node.shard(o.Set())
 	if sh == nil {
 		return ErrBusy // it is being opened
 	}
-	attempt, err := set.Write(o.draft)
-	if o.deletes {
-		attempt, err = set.Delete(o.draft.Record.Key, o.draft.Seen...)
-	}
-	if err == nil {
-		err = sh.commit(ctx, attempt)
-	}
-	if err == nil {
-		o.record, o.taken = attempt.Record(0), true
-	}
-	return err
+	return sh.commit(ctx, o.Attempt())
 }
 
-// ended is how a write has ended that was not acknowledged.
-func (o *offering) ended(ctx context.Context, w route.Written, err error) (offered, error) {
-	if w.Need > 0 {
-		err = o.ns.explainOffer(ctx, &w, err)
+func (ns *Namespace) handOffered(ctx context.Context, o *node.Offering) (route.Written, error) {
+	put, err := o.Put(ns.node.deadline(ctx), ns.node.elapsed())
+	if err != nil {
+		return route.Written{}, err
 	}
-	if o.taken && !errors.Is(err, ErrUnconfirmed) {
+	return ns.hand(ctx, o.Remote(), o.Record(), put)
+}
+
+// unacknowledged is the error of a write that was not acknowledged. taken: a host holds a record of
+// it, or may: then no error says that nothing is written.
+func (ns *Namespace) unacknowledged(ctx context.Context, w *route.Written, taken bool, err error) error {
+	if w.Need > 0 {
+		err = ns.explainOffer(ctx, w, err)
+	}
+	if taken && !errors.Is(err, ErrUnconfirmed) {
 		err = fmt.Errorf("%w: hosts hold the record, or may: read the key to see what stands, and then decide anew: %w", ErrUnconfirmed, err)
 	}
-	return offered{w, o.version}, err
+	return err
 }
 
 // offerOne is a write of one key in a namespace that is cut into shards, which one host
@@ -174,38 +102,13 @@ func (ns *Namespace) offerOne(ctx context.Context, what string, d node.Draft, de
 	return done.Version, fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), err)
 }
 
-// enough is how many hosts are to hold a record, or says why there are too few.
-func enough(remote *node.Remote, ack route.Ack) (need int, err error) {
-	hosts, err := remote.Hosts()
-	if err != nil {
-		return 0, err
-	}
-	if need, err = ack.Of(remote.Named()); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if need > len(hosts) {
-		return 0, fmt.Errorf("%w: %d hosts are to hold the record, and of the %d that the layout names %d are members: try again when the next layout names others, or ask for fewer acknowledgements",
-			ErrUnreachable, need, remote.Named(), len(hosts))
-	}
-	return need, nil
-}
-
 // mayOffer says what a key holds that a write rests on.
 func (ns *Namespace) mayOffer(ctx context.Context, remote *node.Remote, d node.Draft, deletes bool) (*dbadapter.Record, error) {
 	found, err := ns.lookUp(ctx, d.Record.Key, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := remote.Holds(d, deletes, found.Record); err != nil {
-		if !found.Sure {
-			return nil, ErrUnsure
-		}
-		return nil, err
-	}
-	if !found.Sure && found.Record == nil {
-		return nil, ErrUnsure
-	}
-	return found.Record, nil
+	return found.Record, remote.Holds(d, deletes, found.Record, found.Sure)
 }
 
 // refusals are why hosts have not taken a record.
@@ -250,20 +153,8 @@ func (ns *Namespace) explainOffer(ctx context.Context, w *route.Written, err err
 
 // hand drives the write of a record to the hosts of its shard. Requests that are under way
 // at its end go on: a host that takes the record later holds it.
-func (o *offering) hand(ctx context.Context, remote *node.Remote) (route.Written, error) {
-	ns, n, record := o.ns, o.ns.node, o.record
-	hosts, err := remote.Hosts()
-	if err != nil {
-		return route.Written{}, err
-	}
-	put, err := route.NewPut(hosts, o.here, o.settled, route.Ack(o.need), n.deadline(ctx), n.elapsed())
-	if err != nil {
-		return route.Written{}, err
-	}
-	if o.here != "" && o.need <= 1 {
-		return route.Written{Need: o.need, Held: 1, Settled: o.settled}, nil // a push brings it to the others
-	}
-	put.Patient = o.conditional()
+func (ns *Namespace) hand(ctx context.Context, remote *node.Remote, record *dbadapter.Record, put *route.Put) (route.Written, error) {
+	n := ns.node
 	over, end := context.WithCancel(ns.ctx)
 	defer end()
 	heard := make(chan func())

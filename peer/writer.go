@@ -91,7 +91,7 @@ func (ns *Namespace) offerWritten(ctx context.Context, d node.Draft, deletes boo
 	var others []*dbadapter.Record // of hosts that hold what was not seen
 	for tries := 1; ; tries++ {
 		entries := ns.core.RemoteIn(key, ns.core.Entries(key))
-		if _, err := enough(entries, ack); err != nil {
+		if _, err := entries.Enough(ack); err != nil {
 			return offered{}, err
 		}
 		shard, seen, err := ns.writtenIn(ctx, key, tries == 1)
@@ -127,12 +127,11 @@ func (ns *Namespace) offerWritten(ctx context.Context, d node.Draft, deletes boo
 				ns.follows.locator.Wrote(ns.core.Home(key), entries.Index(), shard, ns.follows.now())
 			}
 			return offered{written, record.Version}, nil
-		case errors.Is(err, route.ErrOvertaken) && ctx.Err() == nil && tries < offerTries && !(taken && conditional):
+		case errors.Is(err, route.ErrOvertaken) && ctx.Err() == nil && tries < node.OfferTries && !(taken && conditional):
 			others = append(others, append(written.Others, record)...)
 			continue
 		}
-		o := &offering{ns: ns, draft: d, taken: taken, version: record.Version}
-		return o.ended(ctx, written, err)
+		return offered{written, record.Version}, ns.unacknowledged(ctx, &written, taken, err)
 	}
 }
 
@@ -158,11 +157,12 @@ func (ns *Namespace) writtenIn(ctx context.Context, key []byte, first bool) (pla
 
 // handOver gives a record to the hosts of its set, this node among them if it is one.
 func (ns *Namespace) handOver(ctx context.Context, remote *node.Remote, record *dbadapter.Record, ack route.Ack) (route.Written, error) {
-	need, err := enough(remote, ack)
+	need, err := remote.Enough(ack)
 	if err != nil {
 		return route.Written{}, err
 	}
-	o := &offering{ns: ns, need: need, record: record, version: record.Version}
+	var here node.ID
+	settled := false
 	if remote.Here() != nil {
 		held, err := remote.HoldHere(ctx, record)
 		switch {
@@ -174,8 +174,18 @@ func (ns *Namespace) handOver(ctx context.Context, remote *node.Remote, record *
 			return route.Written{Others: []*dbadapter.Record{held.Other}}, route.ErrOvertaken
 		case held.Elsewhere:
 			return route.Written{}, node.ErrNotHost
+		case need <= 1:
+			return route.Written{Need: need, Held: 1, Settled: held.Settled}, nil // a push brings it to the others
 		}
-		o.here, o.settled = node.ID(ns.node.self.id), held.Settled
+		here, settled = node.ID(ns.node.self.id), held.Settled
 	}
-	return o.hand(ctx, remote)
+	hosts, err := remote.Hosts()
+	if err != nil {
+		return route.Written{}, err
+	}
+	put, err := route.NewPut(hosts, here, settled, route.Ack(need), ns.node.deadline(ctx), ns.node.elapsed())
+	if err != nil {
+		return route.Written{}, err
+	}
+	return ns.hand(ctx, remote, record, put)
 }

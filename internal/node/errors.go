@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/reconcile"
@@ -15,6 +16,9 @@ var (
 	// ErrUnreachable: no connection to the peer, or it broke; try again. The
 	// drivers wrap it around what their networks say.
 	ErrUnreachable = errors.New("the peer cannot be reached")
+	// ErrUnsure: no host that can be sure has answered: whether the key holds a record, or
+	// which, is not known; try again. It is ErrUnreachable, too.
+	ErrUnsure = fmt.Errorf("%w: no host that is sure of what the key holds has answered", ErrUnreachable)
 	// ErrRejected: the sync ran to its end, and one side declined records of
 	// the other.
 	ErrRejected = errors.New("records were declined")

@@ -233,15 +233,20 @@ func (r *Remote) Make(d Draft) (*dbadapter.Record, error) {
 	return &writes[0].Record.Record, nil
 }
 
-// Holds says whether a draft may follow what the key was found to hold, which the caller
-// is sure of: ErrConflict, ErrNotFound, ErrDeleted or ErrExpired. deletes: it is to delete
-// a record that is there.
-func (r *Remote) Holds(d Draft, deletes bool, held *dbadapter.Record) error {
+// Holds says whether a draft may follow what the key was found to hold: ErrConflict,
+// ErrNotFound, ErrDeleted or ErrExpired; and ErrUnsure, where no host was sure of that and it
+// is none, or nothing. deletes: it is to delete a record that is there.
+func (r *Remote) Holds(d Draft, deletes bool, held *dbadapter.Record, sure bool) error {
+	var err error
 	if deletes {
-		_, err := r.view.mayDelete(held)
-		return err
+		_, err = r.view.mayDelete(held)
+	} else {
+		err = meets(d.If, held)
 	}
-	return meets(d.If, held)
+	if !sure && (err != nil || held == nil) {
+		return ErrUnsure
+	}
+	return err
 }
 
 // declinedFor is the error that a reason stands for.

@@ -14,9 +14,6 @@ import (
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
-// ErrUnsure: no host that can be sure has answered.
-var ErrUnsure = errors.New("no host that is sure of what the key holds has answered")
-
 // Found is what a read of a key at a node has come to.
 type Found struct {
 	Node int
@@ -136,7 +133,7 @@ func (p *process) lookUpOnce(key []byte, done func(*Found)) {
 		case own != nil && (f.Record == nil || own.Compare(f.Record) > 0):
 			f.Record, f.Sure = own, false
 		case err != nil:
-			f.Err = fmt.Errorf("%w: %w", ErrUnsure, err)
+			f.Err = fmt.Errorf("%w: %w", node.ErrUnsure, err)
 		}
 		done(f)
 	}

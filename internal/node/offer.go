@@ -1,0 +1,271 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// OfferTries is how often a record is made anew, because a host holds what it has not seen.
+const OfferTries = 8
+
+// Offering is a write of one key of a namespace that is cut into shards, at any node: the
+// record is made here, held here if this node is a host, and goes to the shard's hosts until
+// as many hold it as are to. It decides what comes next; a driver carries that out, for one
+// goroutine at a time:
+//
+//	for o := ns.Offer(draft, deletes, ack); ; {
+//		switch o.Next() {
+//		case OfferLookUp: // look the key up, and tell o.LookedUp
+//		case OfferCommit: // commit o.Attempt(), and tell o.Committed
+//		case OfferHand:   // drive o.Put at the hosts of o.Remote(), and tell o.Handed
+//		case OfferHeed:   // make the lists equal with hosts that disagree, and tell o.Heeded
+//		case OfferOver:   // o.Result()
+//		}
+//	}
+type Offering struct {
+	ns      *Namespace
+	draft   Draft
+	deletes bool // a record must be there
+	ack     route.Ack
+
+	next   OfferDo // 0: another try begins
+	tries  int
+	heeded bool
+	remote *Remote
+	need   int // so many hosts are to hold it
+	// record is what hosts are asked to hold; nil: it is to be made. here: this node, which
+	// holds it already, as a host that is settled or not.
+	record  *dbadapter.Record
+	here    ID
+	settled bool
+	set     *Set
+	attempt *Attempt
+	version dbadapter.Version // of the record that was made last
+	// taken: a host holds a record of this write, or may. From then on a condition is not
+	// looked at anew: the record that is found would be the write's own.
+	taken   bool
+	written route.Written
+	err     error
+}
+
+// OfferDo is what the driver of an Offering does next.
+type OfferDo uint8
+
+// The steps of an Offering.
+const (
+	OfferLookUp OfferDo = iota + 1
+	OfferCommit
+	OfferHand
+	OfferHeed
+	OfferOver
+)
+
+// Offer begins a write. deletes: a record must be there.
+func (ns *Namespace) Offer(d Draft, deletes bool, ack route.Ack) *Offering {
+	return &Offering{ns: ns, draft: d, deletes: deletes, ack: ack}
+}
+
+// Next is what to do now.
+func (o *Offering) Next() OfferDo {
+	for o.next == 0 {
+		o.try()
+	}
+	return o.next
+}
+
+// try begins one.
+func (o *Offering) try() {
+	o.tries++
+	var err error
+	if o.remote, err = o.ns.Remote(o.draft.Record.Key); err == nil {
+		o.need, err = o.remote.Enough(o.ack)
+	}
+	switch {
+	case err != nil:
+		o.end(route.Written{}, err)
+		return
+	case o.record != nil:
+		o.hand()
+		return
+	}
+	o.set, o.here, o.settled = o.remote.Here(), "", false
+	if o.set != nil {
+		o.here, o.settled = o.ns.node.ID, o.set.Settled()
+	}
+	if o.conditional() && !o.settled {
+		o.next = OfferLookUp
+		return
+	}
+	o.make()
+}
+
+// Enough is how many hosts are to hold a record, or says why there are too few.
+func (r *Remote) Enough(ack route.Ack) (need int, err error) {
+	hosts, err := r.Hosts()
+	if err != nil {
+		return 0, err
+	}
+	if need, err = ack.Of(r.named); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if need > len(hosts) {
+		return 0, fmt.Errorf("%w: %d hosts are to hold the record, and of the %d that the layout names %d are members: try again when the next layout names others, or ask for fewer acknowledgements",
+			ErrUnreachable, need, r.named, len(hosts))
+	}
+	return need, nil
+}
+
+// conditional: the write rests on what the key holds.
+func (o *Offering) conditional() bool { return o.deletes || o.draft.If != nil }
+
+// LookedUp tells what a look-up of the key has found, and whether a host was sure of that.
+func (o *Offering) LookedUp(found *dbadapter.Record, sure bool, err error) {
+	if err == nil {
+		err = o.remote.Holds(o.draft, o.deletes, found, sure)
+	}
+	if err != nil {
+		o.end(route.Written{}, err)
+		return
+	}
+	o.draft.Seen = []*dbadapter.Record{found}
+	o.make()
+}
+
+// make makes the record; of a host it is committed there first.
+func (o *Offering) make() {
+	var err error
+	switch {
+	case o.set == nil:
+		o.record, err = o.remote.Make(o.draft)
+	case o.deletes:
+		o.attempt, err = o.set.Delete(o.draft.Record.Key, o.draft.Seen...)
+	default:
+		o.attempt, err = o.set.Write(o.draft)
+	}
+	switch {
+	case err != nil:
+		o.unmade(err)
+	case o.set == nil:
+		o.hand()
+	default:
+		o.next = OfferCommit
+	}
+}
+
+// Attempt is what is to be committed, and Set of which set.
+func (o *Offering) Attempt() *Attempt { return o.attempt }
+
+// Set: see Attempt.
+func (o *Offering) Set() *Set { return o.set }
+
+// Committed tells that the attempt was committed, or why it was not.
+func (o *Offering) Committed(err error) {
+	if err != nil {
+		o.unmade(err)
+		return
+	}
+	o.record, o.taken = o.attempt.Record(0), true
+	o.hand()
+}
+
+// unmade follows a record that could not be made. A shard that has left this node meanwhile
+// is written to as one of others.
+func (o *Offering) unmade(err error) {
+	if (errors.Is(err, ErrNotHost) || errors.Is(err, dbadapter.ErrClosed)) && o.tries < OfferTries {
+		o.next = 0
+		return
+	}
+	o.end(route.Written{}, err)
+}
+
+// hand has the hosts asked, unless it is enough that this node holds the record: then a push
+// brings it to the others.
+func (o *Offering) hand() {
+	o.version = o.record.Version
+	if o.here == "" || o.need > 1 {
+		o.next = OfferHand
+		return
+	}
+	held := route.Outcome{Held: true, Settled: o.settled}
+	o.end(route.Written{Need: o.need, Held: 1, Settled: o.settled, Hosts: []route.Holder{{Peer: o.here, Outcome: &held}}}, nil)
+}
+
+// Remote is the key's shard, and Record what its hosts are asked to hold.
+func (o *Offering) Remote() *Remote { return o.remote }
+
+// Record: see Remote.
+func (o *Offering) Record() *dbadapter.Record { return o.record }
+
+// Put begins the write to the hosts, until a deadline.
+func (o *Offering) Put(deadline, now time.Duration) (*route.Put, error) {
+	hosts, err := o.remote.Hosts()
+	if err != nil {
+		return nil, err
+	}
+	put, err := route.NewPut(hosts, o.here, o.settled, route.Ack(o.need), deadline, now)
+	if err != nil {
+		return nil, err
+	}
+	put.Patient = o.conditional()
+	return put, nil
+}
+
+// Handed tells what hosts have done with the record: what Put.Result says. last: the caller
+// waits no longer.
+func (o *Offering) Handed(w route.Written, err error, last bool) {
+	o.taken = o.taken || w.Taken()
+	switch {
+	case err == nil || last || o.tries >= OfferTries:
+		o.end(w, err)
+	case errors.Is(err, route.ErrOvertaken) && o.again(w.Others):
+		o.next = 0
+	case errors.Is(err, route.ErrOvertaken) || o.heeded:
+		o.end(w, err)
+	default:
+		o.written, o.err, o.next = w, err, OfferHeed
+	}
+}
+
+// again has the record made anew, over what hosts hold in its place, and reports whether it
+// may be. A conditional write is looked up anew, unless a host may have taken it.
+func (o *Offering) again(others []*dbadapter.Record) bool {
+	switch {
+	case !o.conditional():
+		o.draft.Seen = append(slices.Clone(o.draft.Seen), append(others, o.record)...)
+	case o.taken:
+		return false
+	}
+	o.record = nil
+	return true
+}
+
+// Heeded tells whether this node has learnt something of the hosts that have not taken the
+// record, so that they may take it now.
+func (o *Offering) Heeded(heard bool) {
+	if !heard {
+		o.end(o.written, o.err)
+		return
+	}
+	o.heeded, o.next = true, 0
+	if !o.taken {
+		o.record = nil // the list may give another version to it
+	}
+}
+
+func (o *Offering) end(w route.Written, err error) { o.written, o.err, o.next = w, err, OfferOver }
+
+// Result is how the write has ended, and what hosts have done with the record last. An error
+// is one of a write here, of package route, ErrUnsure, or ErrUnreachable.
+func (o *Offering) Result() (route.Written, error) { return o.written, o.err }
+
+// Version is that of the record which was made last; the zero value: none was.
+func (o *Offering) Version() dbadapter.Version { return o.version }
+
+// Taken reports whether a host holds a record of this write, or may: no error may then say
+// that nothing is written.
+func (o *Offering) Taken() bool { return o.taken }

@@ -1,0 +1,117 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// keyAt is a key whose shard a node is a host of, or not.
+func (w *movers) keyAt(i int, host bool) []byte {
+	layout := must(first(w.all[i].ns.Layout()))
+	for n := 0; ; n++ {
+		key := fmt.Sprint("key", n)
+		if layout.Has(w.home(key), w.all[i].ID) == host {
+			return []byte(key)
+		}
+	}
+}
+
+// offers carries out a write until its end, and returns the steps that it took. hand is what
+// the hosts do, one call a step.
+func offers(t *testing.T, o *Offering, found *dbadapter.Record, heard bool, hand ...func() (route.Written, error)) (steps []OfferDo) {
+	t.Helper()
+	for range 100 {
+		do := o.Next()
+		steps = append(steps, do)
+		switch do {
+		case OfferLookUp:
+			o.LookedUp(found, found != nil, nil)
+		case OfferCommit:
+			_, err := commit(o.Attempt(), nil)
+			o.Committed(err)
+		case OfferHand:
+			w, err := hand[0]()
+			if hand = hand[1:]; len(hand) == 0 {
+				hand = append(hand, func() (route.Written, error) { return w, err })
+			}
+			o.Handed(w, err, false)
+		case OfferHeed:
+			o.Heeded(heard)
+		case OfferOver:
+			return steps
+		}
+	}
+	t.Fatalf("a write goes on after %v", steps)
+	return nil
+}
+
+// answers are what hosts come to: an error, and whether one may hold the record.
+func answers(err error, taken bool, others ...*dbadapter.Record) func() (route.Written, error) {
+	return func() (route.Written, error) {
+		return route.Written{Need: 2, Others: others, Hosts: []route.Holder{{Peer: "host", Sent: taken}}}, err
+	}
+}
+
+func TestOffers(t *testing.T) {
+	w := newMovers(t, 3, 4)
+	w.settle()
+	ns := w.all[0].ns
+	there, here := w.keyAt(0, false), w.keyAt(0, true)
+	write := func(key []byte) Draft { return Draft{Record: dbadapter.Record{Key: key, Value: []byte("v")}} }
+	other := must(must(w.all[1].ns.Remote(there)).Make(write(there)))
+	over := answers(route.ErrOvertaken, false, other)
+	for _, c := range []struct {
+		what  string
+		o     *Offering
+		found *dbadapter.Record
+		heard bool
+		hand  []func() (route.Written, error)
+		want  []OfferDo
+		err   error
+		taken bool
+	}{
+		{"elsewhere", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferHand, OfferOver}, nil, true},
+		{"here, by one", ns.Offer(write(here), false, 1), nil, false, nil, []OfferDo{OfferCommit, OfferOver}, nil, true},
+		{"here, by all", ns.Offer(write(here), false, route.All), nil, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferCommit, OfferHand, OfferOver}, nil, true},
+		{"too many", ns.Offer(write(there), false, 3), nil, false, nil, []OfferDo{OfferOver}, ErrInvalid, false},
+		{"overtaken once", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){over, answers(nil, true)}, []OfferDo{OfferHand, OfferHand, OfferOver}, nil, true},
+		{"overtaken for ever", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){over}, append(slices.Repeat([]OfferDo{OfferHand}, OfferTries), OfferOver), route.ErrOvertaken, false},
+		{"heard of another list", ns.Offer(write(there), false, 1), nil, true, []func() (route.Written, error){answers(route.ErrRefused, false), answers(nil, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferOver}, nil, true},
+		{"heard, and refused again", ns.Offer(write(there), false, 1), nil, true, []func() (route.Written, error){answers(route.ErrRefused, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferOver}, route.ErrRefused, true},
+		{"nothing heard", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){answers(route.ErrUnwritten, false)}, []OfferDo{OfferHand, OfferHeed, OfferOver}, route.ErrUnwritten, false},
+		{"a deletion of what is there", ns.Offer(write(there), true, 1), other, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferOver}, nil, true},
+		{"a deletion of what no host is sure of", ns.Offer(write(there), true, 1), nil, false, nil, []OfferDo{OfferLookUp, OfferOver}, ErrUnsure, false},
+		{"a deletion, overtaken, is looked up anew", ns.Offer(write(there), true, 1), other, false, []func() (route.Written, error){over, answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferLookUp, OfferHand, OfferOver}, nil, true},
+		{"a deletion that a host may have taken is not", ns.Offer(write(there), true, 1), other, false, []func() (route.Written, error){answers(route.ErrOvertaken, true, other)}, []OfferDo{OfferLookUp, OfferHand, OfferOver}, route.ErrOvertaken, true},
+	} {
+		got := offers(t, c.o, c.found, c.heard, c.hand...)
+		_, err := c.o.Result()
+		if !slices.Equal(got, c.want) || !errors.Is(err, c.err) || c.o.Taken() != c.taken {
+			t.Errorf("%s: %v, %v, taken %t; want %v, %v, %t", c.what, got, err, c.o.Taken(), c.want, c.err, c.taken)
+		}
+	}
+}
+
+// A record that is made anew is later than what hosts hold, and names it; one that a host may
+// hold stays the same when the lists of members have become equal.
+func TestOffersMadeAnew(t *testing.T) {
+	w := newMovers(t, 3, 4)
+	w.settle()
+	ns, key := w.all[0].ns, w.keyAt(0, false)
+	d := Draft{Record: dbadapter.Record{Key: key, Value: []byte("v")}}
+	other := must(must(w.all[1].ns.Remote(key)).Make(d))
+	var made []dbadapter.Record
+	o := ns.Offer(d, false, 1)
+	each := func(next func() (route.Written, error)) func() (route.Written, error) {
+		return func() (route.Written, error) { made = append(made, *o.Record()); return next() }
+	}
+	offers(t, o, nil, true, each(answers(route.ErrOvertaken, false, other)), each(answers(route.ErrRefused, true)), each(answers(nil, true)))
+	if len(made) != 3 || !made[1].Supersedes(other.Version) || !made[1].Supersedes(made[0].Version) || made[2].Version != made[1].Version || o.Version() != made[2].Version {
+		t.Errorf("%+v were made", made)
+	}
+}
