@@ -24,6 +24,9 @@ type shards struct {
 	spread map[string]stamp
 	// away are the nodes that were removed for good.
 	away map[int]bool
+	// behind are, of each shard, the holders that took what they hold from a node whose files
+	// were put back, which nothing tells: until they are whole.
+	behind map[int]map[int]bool
 	// met is, of a shard's holder and another node, what the holder had when they were found
 	// equal last, since it holds the shard.
 	met map[meeting]map[string]stamp
@@ -41,7 +44,7 @@ func (s *shards) of(f *Final, key string) bool { return !s.cut() || s.home(key) 
 func (h *History) Sharded(home func(key string) int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.shards = shards{home: home, holders: map[int]map[int]bool{}, spread: map[string]stamp{}, away: map[int]bool{}, met: map[meeting]map[string]stamp{}}
+	h.shards = shards{home: home, holders: map[int]map[int]bool{}, spread: map[string]stamp{}, away: map[int]bool{}, met: map[meeting]map[string]stamp{}, behind: map[int]map[int]bool{}}
 }
 
 // Holds notes that a node holds a shard, and nothing of it if it did not before.
@@ -91,6 +94,7 @@ func (h *History) Left(node, shard int, hosts []int, dump []dbadapter.Record) {
 		return m.shard == shard && (m.node == node || m.peer == node)
 	})
 	delete(h.shards.holders[shard], node)
+	delete(h.shards.behind[shard], node)
 	h.forgetShard(node, shard)
 	h.spreads(shard)
 }
@@ -164,8 +168,15 @@ func (s *shards) whole(shard int) (nodes []int) {
 	return nodes
 }
 
+// old reports whether a holder may be behind, with nothing that tells it: its files were put
+// back, or it has met nothing but such a holder since.
+func (h *History) old(node, shard int) bool {
+	s := &h.shards
+	return (h.disks[node] > 0 || s.behind[shard][node]) && !s.holders[shard][node]
+}
+
 // synced follows a sync: a holder that is proved equal with a whole one is whole.
-func (s *shards) synced(sync *Sync) {
+func (s *shards) synced(h *History, sync *Sync) {
 	of := s.holders[sync.Shard]
 	if !s.cut() || !sync.Whole || sync.Failed || !sync.Report.Verified {
 		return
@@ -176,6 +187,12 @@ func (s *shards) synced(sync *Sync) {
 		s.met[meeting{sync.Shard, sync.Node, sync.Peer}] = stamps(sync.Before[0])
 	}
 	if !here || !there || of[sync.Node] || !of[sync.Peer] && len(s.whole(sync.Shard)) > 0 {
+		if here && h.old(sync.Peer, sync.Shard) && !of[sync.Node] {
+			if s.behind[sync.Shard] == nil {
+				s.behind[sync.Shard] = map[int]bool{}
+			}
+			s.behind[sync.Shard][sync.Node] = true
+		}
 		return
 	}
 	of[sync.Node] = true
@@ -285,8 +302,8 @@ func (h *History) WasRead(r *Read, record *dbadapter.Record, sure bool, by []int
 	if slices.ContainsFunc(by, func(node int) bool { return h.shards.away[node] }) {
 		return // it has not heard that it is no host any more
 	}
-	if slices.ContainsFunc(by, func(node int) bool { return h.disks[node] > 0 && !h.shards.holders[h.shards.home(r.Key)][node] }) {
-		return // its files were put back, and nothing tells it
+	if slices.ContainsFunc(by, func(node int) bool { return h.old(node, h.shards.home(r.Key)) }) {
+		return // its files were put back, or another's that it met, and nothing tells it
 	}
 	what := "nothing"
 	if record != nil {

@@ -70,6 +70,25 @@ func TestReads(t *testing.T) {
 			h.Holds(2, 1)
 			h.WasRead(h.Reading(2, "k"), nil, true, []int{2})
 		}, []string{"a read was sure of nothing, by the nodes [2]"}},
+		{"a newcomer has met a copy", true, func(h *History, _ *dbadapter.Record) {
+			h.Copied(1)
+			h.Restored(1)
+			h.Holds(1, 1)
+			h.Holds(2, 1)
+			h.shards.synced(h, &Sync{Node: 2, Peer: 1, Shard: 1, Whole: true, Report: reconcile.Report{Verified: true}})
+			h.WasRead(h.Reading(2, "k"), nil, true, []int{2})
+		}, nil},
+		{"a newcomer has met a copy, and then a whole one", true, func(h *History, r *dbadapter.Record) {
+			h.Copied(1)
+			h.Restored(1)
+			h.Holds(1, 1)
+			h.Holds(2, 1)
+			for _, peer := range []int{1, 0} {
+				h.shards.synced(h, &Sync{Node: 2, Peer: peer, Shard: 1, Whole: true, Report: reconcile.Report{Verified: true}, Before: [2][]dbadapter.Record{{}, {*r}}})
+			}
+			h.Observe(2, r)
+			h.WasRead(h.Reading(2, "k"), nil, true, []int{2})
+		}, []string{"a read was sure of nothing, by the nodes [2]"}},
 		{"a removed node has not heard of it", true, func(h *History, _ *dbadapter.Record) {
 			h.Removed(1, true)
 			h.WasRead(h.Reading(2, "k"), nil, true, []int{1})
