@@ -54,17 +54,36 @@ type ImportResult struct {
 // An undated item whose value is there already makes no new version. A dated
 // one is the record with that date, and wins or loses by it as if it had been
 // written then.
-func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error]) (ImportResult, error) {
+//
+// In a namespace that is cut into shards the items go to the hosts of their shards, some
+// thousands at a time, and count once one host of each, or as many as Acks says, holds them
+// durably. An item that is written where its host did not answer in time may be there all the
+// same: the error is ErrUnconfirmed then, and the import may be repeated from there on, or as
+// a whole: what is there already is unchanged. Items behind the one that failed may be written,
+// too, and the counts beside Items leave out some of those before it.
+func (ns *Namespace) Import(ctx context.Context, items iter.Seq2[Item, error], options ...PutOption) (ImportResult, error) {
 	if err := ns.enter("import"); err != nil {
 		return ImportResult{}, err
 	}
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	sh, err := ns.only("put the records one by one")
+	d := draft(nil, nil, nil, options)
+	if ns.core.Rule() != nil && d.TTL == 0 {
+		result, err := ns.importShards(ctx, items, ack(&d))
+		if err != nil {
+			err = fmt.Errorf("import into %s: %w", ns.Name(), err)
+		}
+		return result, err
+	}
+	err := unsharded(&d)
+	if d.TTL != 0 {
+		err = fmt.Errorf("%w: an item says itself when it expires", ErrInvalid)
+	}
 	if err != nil {
 		return ImportResult{}, fmt.Errorf("import into %s: %w", ns.Name(), err)
 	}
+	sh := ns.shards()[0]
 	im := sh.set.Import()
 	failed := sh.collect(ctx, im, items)
 	if failed != nil {

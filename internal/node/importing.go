@@ -132,18 +132,21 @@ func (im *Import) Cut() *ImportBatch {
 }
 
 // Check says what makes an item unfit to be imported.
-func (im *Import) Check(item *Item) error {
+func (im *Import) Check(item *Item) error { return im.set.ns.CheckItem(item) }
+
+// CheckItem is Check of an import into whatever shard.
+func (ns *Namespace) CheckItem(item *Item) error {
 	r := item.record()
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	if last := im.set.ns.node.Now().Add(MaxTTL); item.Expires.After(last) {
+	if last := ns.node.Now().Add(MaxTTL); item.Expires.After(last) {
 		return fmt.Errorf("%w: it expires at %s; at most %s from now is allowed", dbadapter.ErrLimit, item.Expires.Format(time.RFC3339), MaxTTL)
 	}
 	if item.Time.IsZero() {
 		return nil
 	}
-	return hlc.Check(item.Time, im.set.ns.node.Now(), im.set.ns.Members().Policy().MaxSkew)
+	return hlc.Check(item.Time, ns.node.Now(), ns.Members().Policy().MaxSkew)
 }
 
 // Add adds an item to the batch, which keeps a copy, if there is room for it: a batch that

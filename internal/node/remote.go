@@ -285,11 +285,20 @@ func (r *Remote) outcome(said *wire.HoldAnswer, q *wire.AskHold) (o route.Outcom
 	if len(said.Outcomes) != 1 {
 		return o, fmt.Errorf("%w: %d outcomes of one record", reconcile.ErrProtocol, len(said.Outcomes))
 	}
+	return r.outcomeOf(said, 0, q)
+}
+
+// outcomeOf is what a host says to have done with the record i.
+func (r *Remote) outcomeOf(said *wire.HoldAnswer, i int, asked *wire.AskHold) (o route.Outcome, err error) {
 	o.Settled = said.Settled
-	switch one := said.Outcomes[0]; {
+	switch one := said.Outcomes[i]; {
+	case one.There && !asked.New:
+		return o, fmt.Errorf("%w: a record that is said to be nothing new was not asked about so", reconcile.ErrProtocol)
+	case one.There:
+		o.There = true
 	case one.Declined != 0:
 		o.Declined = declinedFor(one.Declined)
-	case one.Other == nil, one.Other.Supersedes(q.Records[0].Version):
+	case one.Other == nil, one.Other.Supersedes(asked.Records[i].Version):
 		// It is held, or was, and another writer that had seen it has written since: to make
 		// it anew over that would undo what came behind it.
 		o.Held = true

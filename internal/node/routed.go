@@ -189,12 +189,17 @@ func (r *Routed) hold(ctx context.Context, q *wire.AskHold) (*wire.HoldAnswer, e
 	let := make([]dbadapter.Hashed, 0, len(records))
 	for i := range records {
 		var err error
-		if q.Seen {
+		if q.New {
+			if answer.Outcomes[i].There, err = set.there(&records[i].Record); err != nil {
+				return nil, err
+			}
+		}
+		if q.Seen && !answer.Outcomes[i].There {
 			if answer.Outcomes[i].Other, err = set.unseen(&records[i].Record); err != nil {
 				return nil, err
 			}
 		}
-		if answer.Outcomes[i].Other == nil {
+		if o := &answer.Outcomes[i]; o.Other == nil && !o.There {
 			places, let = append(places, i), append(let, records[i])
 		}
 	}
@@ -233,6 +238,16 @@ func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, 
 		}
 	}
 	return nil
+}
+
+// there reports whether what a record says is held already. One without a writer is the
+// same everywhere by its version, which an older one cannot stand for.
+func (set *Set) there(r *dbadapter.Record) (bool, error) {
+	held, err := set.Held(r.Key)
+	if err != nil || held == nil || !held.SameContent(r) {
+		return false, err
+	}
+	return r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0, nil
 }
 
 // unseen is what is held in the place of a record, if the record's writer had not seen it.

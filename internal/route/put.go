@@ -89,6 +89,9 @@ var (
 type Outcome struct {
 	// Held: it holds the record durably.
 	Held bool
+	// There, of a record that is to be held only if it says something new: its content is held
+	// already, by this or another version.
+	There bool
 	// Settled is as in an Answer.
 	Settled bool
 	// Other, if not nil, is what it holds in its place: a version, and what that replaces.

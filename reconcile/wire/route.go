@@ -58,7 +58,10 @@ type AskHold struct {
 	Shard uint32
 	// Seen asks it to admit a record only if it holds nothing under the key, or the very
 	// record, or what the record's writer had seen: what cannot become a conflict.
-	Seen    bool
+	Seen bool
+	// New asks it not to admit a record whose content it holds already: a record without a
+	// writer, unless what it holds is an older version; and to tell such ones apart.
+	New     bool
 	Records []dbadapter.Record
 }
 
@@ -73,8 +76,11 @@ type HoldAnswer struct {
 	Outcomes []HoldOutcome
 }
 
-// HoldOutcome is what has become of a record: it is held durably if both fields are zero.
+// HoldOutcome is what has become of a record: it is held durably if all fields are zero.
 type HoldOutcome struct {
+	// There: the question asks for what is New, and this is not: what the record says is
+	// held durably, by this or another version.
+	There bool
 	// Other is what the peer holds in the record's place: one of a greater version, or,
 	// where the question asks so, one that its writer had not seen. It has its version, and
 	// what it replaces, alone.
@@ -102,13 +108,17 @@ const (
 	routeRecord              // of RecordAnswer
 )
 
-// routeSeen is the one flag of AskHold.
-const routeSeen = 1
+// flags of AskHold
+const (
+	routeSeen = 1 << iota
+	routeNew
+)
 
 // outcomes of a record; all others are reasons
 const (
 	outcomeHeld  = 0
 	outcomeOther = 1
+	outcomeThere = 0x80
 )
 
 func (q *AskRecord) appendQuestion(b []byte) []byte {
@@ -147,7 +157,10 @@ func (e *Elsewhere) appendTo(b []byte) []byte {
 func (q *AskHold) appendQuestion(b []byte) []byte {
 	flags := byte(0)
 	if q.Seen {
-		flags = routeSeen
+		flags |= routeSeen
+	}
+	if q.New {
+		flags |= routeNew
 	}
 	b = append(appendUvarint(b, uint64(q.Shard)), flags)
 	for i := range q.Records {
@@ -167,6 +180,8 @@ func (a *HoldAnswer) appendAnswer(b []byte) []byte {
 	b = append(b, flags)
 	for _, o := range a.Outcomes {
 		switch {
+		case o.There:
+			b = append(b, outcomeThere)
 		case o.Declined != 0:
 			b = append(b, byte(o.Declined))
 		case o.Other == nil:
@@ -218,7 +233,12 @@ func (p *parser) elsewhere() *Elsewhere {
 }
 
 func (p *parser) askHold() *AskHold {
-	q := &AskHold{Shard: p.shard(), Seen: p.bool()}
+	q := &AskHold{Shard: p.shard()}
+	flags := p.byte()
+	if flags > routeSeen|routeNew {
+		p.fail("unknown flags %#x", flags)
+	}
+	q.Seen, q.New = flags&routeSeen != 0, flags&routeNew != 0
 	p.some()
 	for len(p.rest) > 0 {
 		if len(q.Records) == BatchRecords {
@@ -260,6 +280,9 @@ func (p *parser) outcome() (o HoldOutcome) {
 	case outcomeOther:
 		p.rest = p.rest[1:]
 		o.Other = p.other()
+	case outcomeThere:
+		p.rest = p.rest[1:]
+		o.There = true
 	default:
 		o.Declined = p.reason()
 	}

@@ -47,7 +47,7 @@ func TestRefusesRouted(t *testing.T) {
 		"another of version zeros":      answering(SubjectHold, append([]byte{1, 1, 0}, make([]byte, dbadapter.VersionSize)...)...),
 		"another with a flag":           answering(SubjectHold, append([]byte{1, 1, 32}, bytes.Repeat([]byte{1}, 40)...)...),
 		"another that replaces nothing": answering(SubjectHold, append([]byte{1, 1, 64}, append(bytes.Repeat([]byte{1}, dbadapter.VersionSize), 0)...)...),
-		"a flag of a hold":              asking(append([]byte{0, byte(SubjectHold), 0, 2}, record...)...),
+		"a flag of a hold":              asking(append([]byte{0, byte(SubjectHold), 0, 4}, record...)...),
 		"another that is cut":           answering(SubjectHold, 1, 1, 0, 5),
 		"an unknown outcome":            answering(SubjectHold, 1, 7),
 		"outcomes of no host":           answering(SubjectHold, 0, 0, 0),

@@ -30,7 +30,7 @@ func TestKillBackup(t *testing.T) {
 		for i := from; i < to; i++ {
 			fmt.Fprintf(&lines, `{"key":"key %d","value":"value %d of round %d"}`+"\n", i, i, round)
 		}
-		if _, err := d.api.Import(t.Context(), namespace, lines.Bytes(), 1); err != nil {
+		if _, err := d.api.Import(t.Context(), namespace, lines.Bytes(), 1, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

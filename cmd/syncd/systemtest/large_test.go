@@ -213,7 +213,7 @@ func fillEvery(d *daemon, from, to, step int, value string) {
 	for i := from; i < to; i++ {
 		fmt.Fprintf(&lines, `{"key":"%s","value":"%s"}`+"\n", keyOf(i*step), value)
 		if lines.Len() > 1<<20 || i == to-1 {
-			if _, err := d.api.Import(d.t.Context(), namespace, lines.Bytes(), 1); err != nil {
+			if _, err := d.api.Import(d.t.Context(), namespace, lines.Bytes(), 1, ""); err != nil {
 				d.t.Fatal(err)
 			}
 			lines.Reset()

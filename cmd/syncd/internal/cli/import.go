@@ -20,6 +20,7 @@ type importCmd struct {
 	NS       string `arg:"" name:"ns" help:"The namespace's name."`
 	File     string `arg:"" optional:"" default:"-" help:"File of JSON lines; - or nothing reads standard input."`
 	FromLine int    `help:"Begin at this line, as the message of an import that stopped says." default:"1" placeholder:"N" env:"-"`
+	Ack      string `help:"In a namespace of shards: a record counts once so many hosts of its key's shard hold it durably: a number, majority, or all. Without it, one." placeholder:"N"`
 }
 
 func (importCmd) Help() string {
@@ -33,6 +34,8 @@ func (importCmd) Help() string {
 key64 and value64 are base64, for bytes that are not UTF-8. time (RFC 3339, with capital T and Z, no leap seconds) is the time of the record's version, cut to the millisecond, from 2020 to at most the namespace's skew ahead of this machine's clock: two sites that import the same dated lines hold the same records. expires is the time from which on the record reads as absent, at most 100 years ahead; a line whose time has come is left out and counted. A value that is there already makes no new version.
 
 Unknown or doubled fields are errors; lines of white space are skipped, but counted. An import that stops, also by ctrl-C, says how many lines it kept and how to go on.
+
+In a namespace of shards the records go to the hosts of their shards. Where too few of them take a record, the import stops and says at which line (exit code 5, or 8 where some may hold it); of the lines behind it some may be kept, and are unchanged when they come again.
 
 Examples:
     syncd import notes notes.jsonl
@@ -71,7 +74,7 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 	}
 	bars := a.bars()
 	s := importer{
-		ns: c.NS, daemon: daemon, bar: bars.Bytes("import "+name, size),
+		ns: c.NS, ack: c.Ack, daemon: daemon, bar: bars.Bytes("import "+name, size),
 		chunk: make([]byte, 0, chunkBytes), first: c.FromLine,
 	}
 	err := s.send(ctx, jsonlines.NewLines(&interruptible{ctx: ctx, r: in}, 1))
@@ -100,6 +103,7 @@ func (c importCmd) Run(ctx context.Context, a *app, daemon *client.Client) error
 // importer passes lines on in chunks.
 type importer struct {
 	ns     string
+	ack    string
 	daemon *client.Client
 	bar    *progress.Bar
 
@@ -147,7 +151,7 @@ func (s *importer) flush(ctx context.Context) error {
 	s.sent = true
 	outliving, stop := outlive(ctx, importGrace)
 	defer stop()
-	r, err := s.daemon.Import(outliving, s.ns, s.chunk, s.first)
+	r, err := s.daemon.Import(outliving, s.ns, s.chunk, s.first, s.ack)
 	var p *problem.Problem
 	switch {
 	case errors.As(err, &p):
@@ -176,6 +180,9 @@ func (c importCmd) stopped(name string, s *importer, err error) error {
 		line, err = long.Line, long
 	}
 	again := fmt.Sprintf("go on with: syncd import %s %s --from-line %d", c.NS, c.File, line)
+	if c.Ack != "" {
+		again += " --ack " + c.Ack
+	}
 	stop := &stoppedImport{line: line, kept: s.kept.Records}
 	switch {
 	case errors.Is(err, problem.ErrMalformed), errors.Is(err, peer.ErrLimit), errors.Is(err, peer.ErrFutureVersion):

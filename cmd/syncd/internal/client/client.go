@@ -262,11 +262,15 @@ func (c *Client) List(ctx context.Context, ns string, prefix []byte, cursor stri
 	return out, err
 }
 
-// Import sends lines; first is the number of the first one.
-func (c *Client) Import(ctx context.Context, ns string, lines []byte, first int) (api.ImportResult, error) {
+// Import sends lines; first is the number of the first one. ack is as in PutOptions.
+func (c *Client) Import(ctx context.Context, ns string, lines []byte, first int, ack string) (api.ImportResult, error) {
 	var out api.ImportResult
+	query := url.Values{"line": {fmt.Sprint(first)}}
+	if ack != "" {
+		query.Set("ack", ack)
+	}
 	resp, err := c.do(ctx, request{
-		method: http.MethodPost, path: api.NamespacePath(ns) + "/import", query: url.Values{"line": {fmt.Sprint(first)}},
+		method: http.MethodPost, path: api.NamespacePath(ns) + "/import", query: query,
 		body: bytes.NewReader(lines), kind: "application/x-ndjson",
 	})
 	if err != nil {

@@ -26,6 +26,7 @@ var lines = map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: "s
 type importInput struct {
 	NS   string `path:"ns" doc:"the namespace's local name"`
 	Line int    `query:"line" default:"1" minimum:"1" doc:"the number of the first line, for messages"`
+	Ack  string `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of a key's shard must hold each record durably before it counts: a number, majority, or all; without it, 1"`
 	RawRequest
 }
 
@@ -42,7 +43,9 @@ func (s *server) registerLines() {
 		OperationID: "import", Method: http.MethodPost, Path: "/v1/ns/{ns}/import", Summary: "Import records, a JSON object a line",
 		Description: `{"key":"a","value":"one","time":"2024-03-01T12:00:00Z"}; key64 and value64 are base64, time and expires are optional. ` +
 			"What has expired is left out and counted. " +
-			"A line that is no record ends the import: the problem says which one, and how many records before it were kept.",
+			"A line that is no record ends the import: the problem says which one, and how many records before it were kept. " +
+			"In a namespace that is cut into shards the records go to the hosts of their shards; where too few of them take a record in time (502, 504) the problem says so, too. " +
+			"Records behind that one may be kept as well: sent again, they are unchanged.",
 		RequestBody: &huma.RequestBody{Required: true, Content: lines},
 	}, s.importLines)
 	huma.Register(s.api, huma.Operation{
@@ -61,9 +64,13 @@ func (s *server) importLines(ctx context.Context, in *importInput) (*importOutpu
 	if err != nil {
 		return nil, err
 	}
+	options, err := options(0, in.Ack)
+	if err != nil {
+		return nil, err
+	}
 	r := jsonlines.NewReader(in.body, in.Line)
 	at := &lineOf{first: in.Line}
-	done, err := ns.Import(ctx, items(r, at))
+	done, err := ns.Import(ctx, items(r, at), options...)
 	if err == nil {
 		return &importOutput{api.ImportResultOf(done, r.Line()-in.Line+1)}, nil
 	}

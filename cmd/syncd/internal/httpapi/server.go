@@ -297,7 +297,7 @@ var refusals = map[string]map[string]string{
 		"413": "An item, or the batch, is too large",
 	},
 	"watch":            {"400": "The cursor is malformed", "410": "The cursor has expired: watch from start"},
-	"import":           {"400": "A line is no record", "413": "A key or value is too long"},
+	"import":           {"400": "A line is no record", "413": "A key or value is too long", "502": "No host of a record's shard can be reached", "504": "Fewer hosts of a record's shard than asked for have said in time that they hold it"},
 	"create-namespace": {"400": "The name or the skew is malformed", "409": "The name is taken"},
 	"invite":           {"403": "This node is no admin", "404": "No such namespace"},
 	"join":             {"400": "The ticket is malformed", "403": "The ticket was refused", "502": "The inviter cannot be reached"},

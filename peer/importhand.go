@@ -1,0 +1,355 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// importPatience is for how long a host has to take a message of an import: many records.
+const importPatience = 30 * time.Second
+
+// landing is how far an item has come to the hosts of its shard.
+type landing struct {
+	record *dbadapter.Record // nil: it is to be made
+	// seen are what hosts were found to hold in its place, and the records that were made of
+	// it before.
+	seen []*dbadapter.Record
+	held []ID   // hosts that hold the record, or what it says
+	here *shard // where this node holds it, too; nil: it does not
+	// The rest is what becomes of it.
+	done, fresh, stale, full, expired, late bool
+	sent                                    bool // a host may hold it that has not said so
+	why                                     map[ID]error
+}
+
+// again has the record made anew, over what a host holds in its place; nil: its date was
+// refused, and it is to be written as of now.
+func (i *imported) again(other *dbadapter.Record) {
+	if other == nil {
+		i.Time, i.late = time.Time{}, true
+	} else {
+		i.seen = append(i.seen, other, i.record)
+	}
+	i.record, i.held = nil, nil
+}
+
+// heard notes what a host has done with the record.
+func (i *imported) heard(id ID, o *route.Outcome) {
+	i.fresh = i.fresh || o.Held
+	if i.record == nil { // another host has had it made anew meanwhile
+		return
+	}
+	dated := i.record.Version.Writer == 0
+	switch {
+	case o.Held, o.There:
+	case o.Other != nil && !dated:
+		i.again(o.Other)
+		return
+	case o.Other != nil:
+		i.stale = true
+	case errors.Is(o.Declined, ErrLimit):
+		i.full = true
+	case dated && !i.late && !i.Time.IsZero() && !errors.Is(o.Declined, ErrFutureVersion):
+		i.again(nil)
+		return
+	default:
+		i.failed(id, o.Declined, false)
+		return
+	}
+	if !slices.Contains(i.held, id) {
+		i.held = append(i.held, id)
+	}
+}
+
+// failed notes why a host does not hold it.
+func (i *imported) failed(id ID, err error, sent bool) {
+	if i.why == nil {
+		i.why = map[ID]error{}
+	}
+	i.why[id], i.sent = err, i.sent || sent
+}
+
+// count adds what has become of the item.
+func (r *ImportResult) count(i *imported) {
+	r.Items++
+	switch {
+	case i.expired:
+		r.Expired++
+	case i.full:
+		r.Full++
+	case i.fresh:
+		r.Written++
+	case i.stale:
+		r.Stale++
+	default:
+		r.Unchanged++
+	}
+	if i.late {
+		r.Late++
+	}
+}
+
+// hand brings items of a shard to its hosts, until as many as are asked for hold each. It
+// returns the error of the first item for which that failed.
+func (im *shardImport) hand(ctx context.Context, number placement.Shard, part []*imported) (counts ImportResult, failed *itemError) {
+	over := time.Now().Add(importPatience)
+	heeded := false
+	var need int
+	var err error
+	for tries := 1; ; tries++ {
+		remote := im.ns.core.Shard(number)
+		left := slices.DeleteFunc(slices.Clone(part), func(i *imported) bool { return i.done })
+		if need, err = remote.Enough(im.ack); err == nil {
+			err = im.turn(ctx, remote, need, left)
+		}
+		left = slices.DeleteFunc(left, func(i *imported) bool { return i.done })
+		if len(left) == 0 || err != nil || ctx.Err() != nil || tries >= node.OfferTries || time.Now().After(over) {
+			break
+		}
+		why := map[ID]error{}
+		for _, i := range left {
+			for id, err := range i.why {
+				why[id] = err
+			}
+		}
+		if len(why) > 0 && !heeded {
+			heeded = im.ns.heedHosts(ctx, why)
+		} else if len(why) > 0 && !sleep(ctx, time.Duration(tries)*100*time.Millisecond) {
+			break
+		}
+	}
+	for _, i := range part {
+		if i.done {
+			counts.count(i)
+			continue
+		}
+		return counts, &itemError{i.number, im.explain(ctx, i, need, err)}
+	}
+	return counts, nil
+}
+
+// elsewhere is why a host has not taken records: it is none, by a layout.
+type elsewhere struct{ layout route.Layout }
+
+func (e *elsewhere) Error() string { return errNoHost.Error() }
+
+// heedHosts is heed, of what hosts have answered to an import.
+func (ns *Namespace) heedHosts(ctx context.Context, why map[ID]error) bool {
+	var moved route.Layout
+	var by node.ID
+	for id, err := range why {
+		if e, ok := errors.AsType[*elsewhere](err); ok && e.layout.Epoch > moved.Epoch {
+			moved, by = e.layout, node.ID(id)
+		}
+	}
+	return ns.heed(ctx, why, moved, by)
+}
+
+// explain is the error of an item that too few hosts hold.
+func (im *shardImport) explain(ctx context.Context, i *imported, need int, err error) error {
+	switch cause := context.Cause(ctx); {
+	case cause != nil && len(i.held) == 0 && !i.sent:
+		return cause
+	case len(i.held) > 0 || i.sent:
+		err = fmt.Errorf("%w: %d of %d hosts of its shard hold it; %s", ErrUnconfirmed, len(i.held), need, words(i.why))
+	case err != nil:
+	default:
+		err = fmt.Errorf("%w: no host of its shard has taken it; %s", ErrUnreachable, words(i.why))
+		for _, why := range i.why {
+			if errors.Is(why, node.ErrDeclined) {
+				err = fmt.Errorf("no host of its shard has taken it: %w", why)
+			}
+		}
+	}
+	return err
+}
+
+// turn asks the hosts once to hold items, in messages.
+func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, items []*imported) error {
+	for _, i := range items {
+		if err := im.prepare(ctx, i); err != nil {
+			return err
+		}
+	}
+	for _, writers := range []bool{true, false} { // those with a writer, and those without
+		for rest := items; len(rest) > 0; {
+			var some []*imported
+			some, rest = cut(rest, writers)
+			if len(some) == 0 {
+				continue
+			}
+			if err := im.message(ctx, remote, need, some); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// prepare sees to items that need no record, and to those of which this node writes one.
+func (im *shardImport) prepare(ctx context.Context, i *imported) error {
+	switch {
+	case i.record != nil:
+	case i.Expired(im.ns.core):
+		i.done, i.expired = true, true
+	case i.Deleted && i.Time.IsZero() && len(i.seen) == 0:
+		found, err := im.ns.lookUp(ctx, i.Key, false)
+		switch {
+		case err != nil:
+			return err
+		case found.Record != nil:
+			i.seen = append(i.seen, found.Record)
+		case found.Sure:
+			i.done = true // there is nothing to delete
+		default:
+			return ErrUnsure
+		}
+	case i.here != nil: // another host holds what this one has not seen
+		attempt, err := i.here.set.Write(node.Draft{Record: dbadapter.Record{Key: i.Key, Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}, Seen: i.seen})
+		if err == nil {
+			err = i.here.commit(ctx, attempt)
+		}
+		if err != nil {
+			return err
+		}
+		i.record, i.held = attempt.Record(0), []ID{im.ns.node.self.id}
+	}
+	return nil
+}
+
+// cut takes as many items as a message has room for: those with a writer, or those without.
+func cut(items []*imported, writers bool) (some, rest []*imported) {
+	size := 0
+	for at, i := range items {
+		if i.done || i.writer() != writers {
+			continue
+		}
+		size += (&dbadapter.Record{Key: i.Key, Value: i.Value}).Weight() + recordCost
+		if len(some) > 0 && (size > wire.BatchBytes || len(some) == wire.BatchRecords) {
+			return some, items[at:]
+		}
+		some = append(some, i)
+	}
+	return some, nil
+}
+
+// writer reports whether the item's record has a writer, or will have one.
+func (i *imported) writer() bool {
+	if i.record != nil {
+		return i.record.Version.Writer != 0
+	}
+	return i.Time.IsZero()
+}
+
+// message asks hosts to hold the records of some items: first those that have answered so
+// far, and the others where they are needed.
+func (im *shardImport) message(ctx context.Context, remote *node.Remote, need int, items []*imported) error {
+	if err := im.make(remote, items); err != nil {
+		return err
+	}
+	records := make([]dbadapter.Record, len(items))
+	for at, i := range items {
+		records[at] = *i.record
+	}
+	named, err := remote.Hosts()
+	if err != nil {
+		return err
+	}
+	lacks := func(i *imported) bool { return i.record != nil && !i.full && len(i.held) < need }
+	for _, slow := range []bool{false, true} {
+		if slow && !slices.ContainsFunc(items, lacks) {
+			break
+		}
+		var asking sync.WaitGroup
+		var mu sync.Mutex // guards items
+		for _, host := range named {
+			id := ID(host)
+			if id == im.ns.node.self.id || im.isSlow(id) != slow {
+				continue
+			}
+			asking.Go(func() {
+				outcomes, sent, err := im.ask(ctx, remote, id, records)
+				mu.Lock()
+				defer mu.Unlock()
+				for at, i := range items {
+					switch {
+					case err != nil:
+						i.failed(id, err, sent)
+					default:
+						i.heard(id, &outcomes[at])
+					}
+				}
+			})
+		}
+		asking.Wait()
+	}
+	for _, i := range items {
+		i.done = i.full || i.record != nil && len(i.held) >= need
+	}
+	return nil
+}
+
+// make makes the records that are missing.
+func (im *shardImport) make(remote *node.Remote, items []*imported) error {
+	var missing []*imported
+	var of []*node.Item
+	var seen [][]*dbadapter.Record
+	for _, i := range items {
+		if i.record == nil {
+			missing, of, seen = append(missing, i), append(of, &i.Item), append(seen, i.seen)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	records, err := remote.MakeAll(of, seen)
+	if err != nil {
+		return err
+	}
+	for at, i := range missing {
+		i.record = &records[at]
+	}
+	return nil
+}
+
+func (im *shardImport) isSlow(id ID) bool {
+	im.mu.Lock()
+	defer im.mu.Unlock()
+	return im.slow[id]
+}
+
+// ask asks one host to hold records.
+func (im *shardImport) ask(ctx context.Context, remote *node.Remote, id ID, records []dbadapter.Record) (outcomes []route.Outcome, sent bool, err error) {
+	ns, n := im.ns, im.ns.node
+	ctx, cancel := context.WithTimeout(ctx, importPatience)
+	defer cancel()
+	leave, err := n.routing.places.take(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	defer leave()
+	n.metrics.routed.WithLabelValues("write").Inc()
+	ask, m, sent, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHoldNew(id, records) }, nil)
+	im.mu.Lock()
+	im.slow[id] = err != nil
+	im.mu.Unlock()
+	if err != nil {
+		return nil, sent, err
+	}
+	outcomes, err = remote.HoldNew(node.ID(id), ask, m)
+	n.blame(ns, id, m, err)
+	if err == nil && outcomes[0].Elsewhere {
+		return nil, false, &elsewhere{outcomes[0].Layout}
+	}
+	return outcomes, sent && err != nil && !errors.Is(err, ErrDenied) && !errors.Is(err, ErrBusy), err
+}

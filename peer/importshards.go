@@ -1,0 +1,229 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// An import into a namespace that is cut into shards collects a window of items, sorts it by
+// shards, and hands each shard's items to its hosts, many in a message, while the next window
+// is collected. Where this node is a host that is settled, they are imported here first.
+
+// Bounds of a window; two are in memory at once. A window ends before a key that it has
+// already: the next item of the key sees what this one wrote.
+const (
+	importWindow      = 8192
+	importWindowBytes = 8 << 20
+	// importShardsAtOnce are handed over beside one another.
+	importShardsAtOnce = 16
+)
+
+// shardImport is an import into several shards.
+type shardImport struct {
+	ns  *Namespace
+	ack route.Ack
+
+	mu     sync.Mutex // guards what follows
+	result ImportResult
+	// slow are hosts that did not answer: they are asked where the others are too few.
+	slow map[ID]bool
+}
+
+// imported is an item on its way.
+type imported struct {
+	node.Item
+	number int64 // counted from 1
+	landing
+}
+
+// errWriters is for what needs to know the shard of a key from the key alone.
+var errWriters = fmt.Errorf("%w: this version does not do that by placement writer, where the directory says which shard a key is in", ErrInvalid)
+
+// itemError is why an item could not be imported.
+type itemError struct {
+	number int64
+	err    error
+}
+
+func (e *itemError) Error() string { return fmt.Sprintf("item %d: %v", e.number, e.err) }
+
+func (e *itemError) Unwrap() error { return e.err }
+
+// window is what is imported at a time.
+type window struct {
+	items  []*imported
+	places map[string]struct{}
+	weight int
+}
+
+// full reports whether an item has to wait for the next window.
+func (w *window) full(item *node.Item) bool {
+	_, there := w.places[string(item.Key)]
+	return there || len(w.items) >= importWindow || len(w.items) > 0 && w.weight+len(item.Key)+len(item.Value) > importWindowBytes
+}
+
+func (w *window) add(item *node.Item, number int64) {
+	own := *item
+	own.Key, own.Value = bytes.Clone(item.Key), bytes.Clone(item.Value)
+	w.items = append(w.items, &imported{Item: own, number: number})
+	w.places[string(own.Key)] = struct{}{}
+	w.weight += len(item.Key) + len(item.Value)
+}
+
+// importShards imports into a namespace that is cut into shards.
+func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], ack route.Ack) (ImportResult, error) {
+	if ns.core.Writers() {
+		return ImportResult{}, errWriters
+	}
+	im := &shardImport{ns: ns, ack: ack, slow: map[ID]bool{}}
+	under := make(chan error, 1)
+	under <- nil // of the window that is being imported
+	w := &window{places: map[string]struct{}{}}
+	begin := func() error { // when the window before has ended
+		if err := <-under; err != nil {
+			return err
+		}
+		begun := w
+		w = &window{places: map[string]struct{}{}}
+		go func() { under <- im.run(ctx, begun) }()
+		return nil
+	}
+	number, failed := int64(0), error(nil)
+	for item, err := range items {
+		own := node.Item(item)
+		if err == nil {
+			err = ns.core.CheckItem(&own)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if number++; err != nil {
+			failed = &itemError{number, err}
+			break
+		}
+		if w.full(&own) {
+			if err := begin(); err != nil {
+				return im.result, err
+			}
+		}
+		w.add(&own, number)
+	}
+	if len(w.items) > 0 {
+		if err := begin(); err != nil {
+			return im.result, err
+		}
+	}
+	if err := <-under; err != nil {
+		failed = err // of an item before it
+	}
+	return im.result, failed
+}
+
+// run imports a window. The error is that of its first item that failed; those behind it may
+// be written all the same, and are unchanged when they are imported again.
+func (im *shardImport) run(ctx context.Context, w *window) error {
+	parts := map[placement.Shard][]*imported{}
+	for _, item := range w.items {
+		number := im.ns.core.Home(item.Key)
+		parts[number] = append(parts[number], item)
+	}
+	places := make(chan struct{}, importShardsAtOnce)
+	var running sync.WaitGroup
+	var mu sync.Mutex // guards what follows
+	var sum ImportResult
+	var failed *itemError
+	for number, part := range parts {
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			counts, err := im.shard(ctx, number, part)
+			mu.Lock()
+			defer mu.Unlock()
+			sum.add(&counts)
+			if err != nil && (failed == nil || err.number < failed.number) {
+				failed = err
+			}
+		})
+	}
+	running.Wait()
+	if failed != nil {
+		im.result.Items = failed.number - 1
+		return failed
+	}
+	im.result.add(&sum)
+	return nil
+}
+
+// add adds the counts of further items.
+func (r *ImportResult) add(o *ImportResult) {
+	r.Items += o.Items
+	r.Written += o.Written
+	r.Unchanged += o.Unchanged
+	r.Stale += o.Stale
+	r.Expired += o.Expired
+	r.Full += o.Full
+	r.Late += o.Late
+}
+
+// shard imports a window's items of a shard.
+func (im *shardImport) shard(ctx context.Context, number placement.Shard, part []*imported) (ImportResult, *itemError) {
+	remote := im.ns.core.Shard(number)
+	need, err := remote.Enough(im.ack)
+	if err != nil {
+		return ImportResult{}, &itemError{part[0].number, err}
+	}
+	named, _ := remote.Hosts() // Enough has asked
+	self := node.ID(im.ns.node.self.id)
+	others := len(slices.DeleteFunc(slices.Clone(named), func(id node.ID) bool { return id == self }))
+	set := remote.Here()
+	if set == nil || !set.Settled() && others >= need {
+		return im.hand(ctx, number, part)
+	}
+	sh := im.ns.node.shard(set)
+	if sh == nil {
+		return ImportResult{}, &itemError{part[0].number, ErrBusy} // it is being opened
+	}
+	here := set.Import()
+	err = sh.collect(ctx, here, func(yield func(Item, error) bool) {
+		for _, item := range part {
+			if !yield(Item(item.Item), nil) {
+				return
+			}
+		}
+	})
+	counts := ImportResult(here.Result)
+	if err != nil {
+		return counts, &itemError{part[min(counts.Items, int64(len(part)-1))].number, err}
+	}
+	if need <= 1 { // a push brings it to the others
+		return counts, nil
+	}
+	held, failed := im.heldHere(sh, part)
+	if failed == nil {
+		_, failed = im.hand(ctx, number, held)
+	}
+	return counts, failed
+}
+
+// heldHere are the records that this node holds of a part, which other hosts are to hold, too.
+func (im *shardImport) heldHere(sh *shard, part []*imported) (held []*imported, failed *itemError) {
+	for _, item := range part {
+		r, err := sh.set.Held(item.Key)
+		if err != nil {
+			return nil, &itemError{item.number, err}
+		}
+		if r != nil {
+			item.landing = landing{record: r, held: []ID{im.ns.node.self.id}, here: sh}
+			held = append(held, item)
+		}
+	}
+	return held, nil
+}
