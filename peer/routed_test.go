@@ -31,6 +31,11 @@ func newRoutedCluster(t *testing.T, size int) *routedCluster {
 
 func newClusterOf(t *testing.T, kind placement.Kind, size int, base Config) *routedCluster {
 	t.Helper()
+	return newRoutedClusterBy(t, placement.Hash, size, base)
+}
+
+func newRoutedClusterBy(t *testing.T, kind placement.Kind, size int, base Config) *routedCluster {
+	t.Helper()
 	c := &routedCluster{shardCluster: newShardCluster(t, 0, base)}
 	c.kind = kind
 	var all []int

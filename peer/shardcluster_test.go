@@ -51,7 +51,11 @@ func (c *shardCluster) join() {
 		return
 	}
 	c.secret = n.core.NewSecret()
-	s, err := n.core.FoundShards(c.secret, "notes", node.Policy{}, &placement.Rule{Kind: c.kind, Shards: 8, Replicas: 2})
+	rule := &placement.Rule{Kind: c.kind, Shards: 8, Replicas: 2}
+	if c.kind == placement.Prefix {
+		rule.Prefixes = []placement.PrefixShard{{Prefix: []byte("k"), Shard: 5}, {Prefix: []byte("key 1"), Shard: 2}}
+	}
+	s, err := n.core.FoundShards(c.secret, "notes", node.Policy{}, rule)
 	var ns *Namespace
 	if err == nil {
 		n.changing.Lock()

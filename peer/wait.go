@@ -50,6 +50,13 @@ type Waited struct {
 // so, as pushes bring it there; of a wait for everything a sync follows if that takes
 // long. When the context is over first, the error is ErrUnconfirmed, and what was found
 // stands beside it.
+//
+// In a namespace that is cut into shards the members that count are the hosts of a shard
+// beside this node, by the layout when the wait begins. A wait for a key is for the hosts of
+// its shard, all or Count of them; without a Version, for what a read finds here. A host that
+// lacks the record is given it. A wait for everything is for each shard that this node holds:
+// until its other hosts, or Count of them, hold what this node holds of it. What this node
+// wrote to other shards is not here, and is waited for by its key, or as it is written (Acks).
 func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	fail := func(w Waited, err error) (Waited, error) {
 		return w, fmt.Errorf("wait in %s: %w", ns.Name(), err)
@@ -58,6 +65,13 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 		return Waited{}, err
 	}
 	defer ns.gate.leave()
+	if ns.core.Rule() != nil {
+		w, err := ns.waitShards(ctx, &o)
+		if err != nil {
+			return fail(w, err)
+		}
+		return w, nil
+	}
 	named := make([]node.ID, len(o.Peers))
 	for i, id := range o.Peers {
 		named[i] = node.ID(id)
@@ -66,9 +80,9 @@ func (ns *Namespace) Wait(ctx context.Context, o WaitOptions) (Waited, error) {
 	if err != nil {
 		return fail(Waited{}, err)
 	}
-	sh, err := ns.only(insteadOfWait)
+	sh := ns.shards()[0]
 	var about *wire.AskKey // nil: everything
-	if err == nil && o.Key != nil {
+	if o.Key != nil {
 		sh, about, err = ns.versionQuestion(o.Key, o.Version)
 	}
 	if err != nil {
@@ -97,20 +111,19 @@ func (ns *Namespace) versionQuestion(key []byte, v dbadapter.Version) (*shard, *
 	return sh, q, err
 }
 
-// WaitFor waits until so many other members hold a version of a key, or a later one,
+// WaitFor waits until so many other members, or other hosts of the key's shard, hold a version of a key, or a later one,
 // durably. See Wait.
 func (ns *Namespace) WaitFor(ctx context.Context, key []byte, v dbadapter.Version, members int) (Waited, error) {
 	return ns.Wait(ctx, WaitOptions{Key: key, Version: v, Count: members})
 }
 
-// insteadOfWait is what there is in a namespace that is cut into shards.
-const insteadOfWait = "let the write itself wait for hosts of its shard (put --ack)"
-
-// MayWait says what forbids a wait for so many members, before anything is written.
-func (ns *Namespace) MayWait(members int) error {
-	_, err := ns.core.NewAwaiting(nil, members)
-	if err == nil {
-		_, err = ns.only(insteadOfWait)
+// MayWait says what forbids a wait for so many members to hold a key, before anything is
+// written.
+func (ns *Namespace) MayWait(key []byte, members int) (err error) {
+	if ns.core.Rule() != nil {
+		err = ns.mayWaitFor(key, members)
+	} else {
+		_, err = ns.core.NewAwaiting(nil, members)
 	}
 	if err != nil {
 		return fmt.Errorf("wait in %s: %w", ns.Name(), err)

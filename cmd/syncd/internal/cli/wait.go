@@ -35,6 +35,8 @@ type waitCmd struct {
 func (waitCmd) Help() string {
 	return `Waits until all other members, or those named, hold what this node held when the command began, or later versions of it. Members that have lapsed are waited for only where they are named. Each says so itself, of what it holds durably; where pushes do not bring it there soon, a sync does. Prints the members that hold it.
 
+In a namespace of shards the hosts of a shard beside this node are waited for: with --key those of the key's shard, for the version that this node reads or --of-version; without it, those of each shard that this node holds. --count is of the hosts of each.
+
 When --timeout is over first, the exit code is 8, and the error says which member is missing and what it said last.
 
 Examples:

@@ -98,7 +98,7 @@ type putInput struct {
 	WriteCondition
 	IfNoneMatch string `header:"If-None-Match" doc:"* demands that there is no record, not even a deleted or expired one"`
 	TTL         string `query:"ttl" doc:"after which time the record expires, such as 90s or 720h; at most 100 years; without it, never"`
-	Wait        int    `query:"wait" minimum:"0" doc:"answer once so many other members hold the record durably"`
+	Wait        int    `query:"wait" minimum:"0" doc:"answer once so many other members, or other hosts of the key's shard, hold the record durably"`
 	Timeout     string `query:"timeout" doc:"for how long to wait for them, or for ack, such as 5s; without it, as long as the request lasts, and for ack 10s at most"`
 	Ack         string `query:"ack" doc:"of a namespace that is cut into shards: how many hosts of the key's shard must hold the record durably: a number, majority, or all; without it, 1. Status 504, unconfirmed, where fewer do in time: the record stays written"`
 	RawRequest
@@ -232,7 +232,7 @@ func (s *server) put(ctx context.Context, in *putInput) (*versionOutput, error) 
 		return nil, err
 	}
 	if in.Wait > 0 {
-		if err := ns.MayWait(in.Wait); err != nil { // before anything is written
+		if err := ns.MayWait(key, in.Wait); err != nil { // before anything is written
 			return nil, fail(err)
 		}
 	}
