@@ -42,6 +42,9 @@ type following struct {
 	round   sync.Mutex           // one round at a time
 	working atomic.Bool
 	faults  map[node.ID]int // that are in the log; guarded by round
+
+	meetings meetings
+	meeting  atomic.Bool
 }
 
 // copies are the files of a locator, in the namespace's folder; in memory, if the node has none.
@@ -90,12 +93,14 @@ func (ns *Namespace) openFollowing() (err error) {
 		return err
 	}
 	f := &following{now: new(wakeful).now, faults: map[node.ID]int{}}
+	f.meetings.every = f.now() + meetingsEvery
 	f.locator, err = directory.New(directory.Config{
 		Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk,
 		Here: func(s placement.Shard) bool {
 			sh, err := ns.numbered(s)
 			return err == nil && sh.set.Settled()
 		},
+		Met: func(s placement.Shard) { f.meetings.met(s, f.now()) },
 	})
 	if err != nil {
 		return fmt.Errorf("open what is known of the directory: %w", err)
@@ -133,6 +138,12 @@ func (n *Node) followAll() {
 						ns.work(run)
 					})
 				}
+				if !ns.follows.meeting.Swap(true) {
+					ns.request(func() {
+						defer ns.follows.meeting.Store(false)
+						ns.meet(ns.ctx)
+					})
+				}
 			})
 		}
 	}
@@ -153,11 +164,10 @@ func (ns *Namespace) followDirectory(ctx context.Context) {
 		return
 	}
 	defer f.round.Unlock()
-	f.locator.SetLayout(ns.core.LayoutMark())
+	layout, hosts := ns.core.Tellers()
+	f.locator.SetHosts(layout, hosts)
 	all := map[node.ID]bool{}
-	for home := range placement.Shard(ns.core.Rule().Shards) {
-		ids := ns.core.Tellers(home)
-		f.locator.SetHosts(home, ids)
+	for _, ids := range hosts {
 		for _, id := range ids {
 			all[id] = true
 		}

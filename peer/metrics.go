@@ -29,6 +29,8 @@ type metrics struct {
 	repairs *prometheus.CounterVec
 	// lookups counts routed look-ups, routed the requests that they and routed writes took.
 	lookups, routed *prometheus.CounterVec
+	// met counts what became of records that the directory had placed elsewhere.
+	met *prometheus.CounterVec
 
 	records, members, rejected, conflicts, setAside, shards, short, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost *prometheus.Desc
 }
@@ -73,6 +75,9 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		routed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_routed_requests_total", Help: "Requests to hosts of shards: for a record (read), of which some are beside one that is late (hedge), for a page of a scan (scan), and to hold one (write); those that a host has refused (refused), records that it has declined, answers that this node does not believe (false), and hosts that held nothing where another one held a record (contradicted).",
 		}, []string{"what"}),
+		met: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "syncd_first_writes_met_total", Help: "Records, by placement writer, of which the directory named another shard: that were taken out of their shard and listed as conflicts there (receded), and that were written anew since the other shard had none (restored).",
+		}, []string{"ns", "what"}),
 		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
 		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
@@ -135,6 +140,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.pushes.Describe(ch)
 	m.repairs.Describe(ch)
 	m.lookups.Describe(ch)
+	m.met.Describe(ch)
 	m.routed.Describe(ch)
 	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.shards, m.short, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost} {
 		ch <- d
@@ -154,6 +160,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.pushes.Collect(ch)
 	m.repairs.Collect(ch)
 	m.lookups.Collect(ch)
+	m.met.Collect(ch)
 	m.routed.Collect(ch)
 	gauge := func(d *prometheus.Desc, value int64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)

@@ -89,7 +89,11 @@ func (ns *Namespace) Scan(ctx context.Context, prefix []byte, options ...ScanOpt
 		defer ns.gate.leave()
 		ctx, cancel := ns.bind(ctx)
 		defer cancel()
-		for rec, err := range byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, ns.scans(ctx, prefix, &s)) {
+		all := byKey(func(r *dbadapter.Hashed) []byte { return r.Key }, ns.scans(ctx, prefix, &s))
+		if ns.core.Writers() {
+			all = oneOfKey(all)
+		}
+		for rec, err := range all {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}

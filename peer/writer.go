@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
@@ -28,7 +29,7 @@ func (ns *Namespace) lookUpWritten(ctx context.Context, key []byte, all bool) (l
 	asked := false
 	if a.Where == directory.In || a.Where == directory.Here {
 		asked = true
-		if hinted, err = ns.lookUpIn(ctx, a.Shard, key, all); err == nil && hinted.Sure && a.Current && !all && there(hinted.Record) {
+		if hinted, err = ns.lookUpIn(ctx, a.Shard, key, all); err == nil && hinted.Sure && a.Decided(a.Shard) && !all && there(hinted.Record) {
 			return hinted, nil
 		}
 	}
@@ -60,8 +61,9 @@ func (ns *Namespace) lookUpWritten(ctx context.Context, key []byte, all bool) (l
 		found.add(&entry)
 	}
 	// Where the record of an entry is not there, its author is about to write it, or has ended in
-	// between; an older one is the last that was acknowledged.
-	found.Sure = found.Sure && entry.Sure && found.Record != nil
+	// between; an older one is the last that was acknowledged. While the hosts of the directory
+	// are not heard to agree, another first write may win.
+	found.Sure = found.Sure && entry.Sure && found.Record != nil && a.Decided(shard)
 	return found, err
 }
 
@@ -75,8 +77,8 @@ func there(r *dbadapter.Record) bool { return r != nil && !r.Deleted }
 
 // whereIs is what the locator says of a key.
 func (ns *Namespace) whereIs(key []byte) directory.Answer {
-	entries := ns.core.RemoteIn(key, ns.core.Entries(key))
-	return ns.follows.locator.Locate(ns.core.Home(key), entries.Index(), ns.follows.now())
+	home, index := ns.core.EntryIndex(key)
+	return ns.follows.locator.Locate(home, index, ns.follows.now())
 }
 
 // offerWritten is offer where the placement is writer: the entry goes to the directory
@@ -115,8 +117,12 @@ func (ns *Namespace) offerWritten(ctx context.Context, d node.Draft, deletes boo
 		if err != nil {
 			return offered{}, err
 		}
+		begun := ns.follows.now()
 		written, err := ns.handOver(ctx, entries, entry, ack)
 		taken = taken || written.Taken()
+		if err == nil && ns.follows.now()-begun > entryPatience {
+			err = errSlept
+		}
 		if err == nil {
 			written, err = ns.handOver(ctx, remote, record, ack)
 			taken = true
@@ -124,7 +130,8 @@ func (ns *Namespace) offerWritten(ctx context.Context, d node.Draft, deletes boo
 		switch {
 		case err == nil:
 			if !record.Deleted {
-				ns.follows.locator.Wrote(ns.core.Home(key), entries.Index(), shard, ns.follows.now())
+				home, index := ns.core.EntryIndex(key)
+				ns.follows.locator.Wrote(home, index, shard, ns.follows.now())
 			}
 			return offered{written, record.Version}, nil
 		case errors.Is(err, route.ErrOvertaken) && ctx.Err() == nil && tries < node.OfferTries && !(taken && conditional):
@@ -134,6 +141,12 @@ func (ns *Namespace) offerWritten(ctx context.Context, d node.Draft, deletes boo
 		return offered{written, record.Version}, ns.unacknowledged(ctx, &written, taken, err)
 	}
 }
+
+// entryPatience is how much later than its entry a record is written, at the latest: an entry
+// without a record for longer counts as one whose author has ended.
+const entryPatience = 30 * time.Second
+
+var errSlept = fmt.Errorf("%w: this machine has slept between the entry of the directory and the record, or was too slow: write it again", ErrBusy)
 
 // writtenIn is the shard in which a write of a key belongs, and the key's entry, if the
 // directory has one. first: what is nowhere needs no question; a host of the directory
@@ -164,7 +177,7 @@ func (ns *Namespace) handOver(ctx context.Context, remote *node.Remote, record *
 	var here node.ID
 	settled := false
 	if remote.Here() != nil {
-		held, err := remote.HoldHere(ctx, record)
+		held, err := remote.HoldHere(ctx, record, true)
 		switch {
 		case err != nil:
 			return route.Written{}, err

@@ -1,10 +1,15 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
@@ -18,11 +23,27 @@ import (
 type writerCluster struct {
 	*routedCluster
 	time time.Duration // of the locators
+	cut  sync.Map      // the ids of nodes that reach one another only
 }
 
 func newWriterCluster(t *testing.T, size int) *writerCluster {
 	t.Helper()
-	c := &writerCluster{newClusterOf(t, placement.Writer, size, Config{NoPush: true}), time.Hour}
+	c := &writerCluster{routedCluster: &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}, time: time.Hour}
+	c.kind = placement.Writer
+	var all []int
+	for i := range size {
+		c.metrics = append(c.metrics, prometheus.NewRegistry())
+		c.base.Registerer = c.metrics[i]
+		c.base.Dialed = func(_ context.Context, to ID, conn net.Conn) (net.Conn, error) {
+			if c.apart(c.nodes[i].ID(), to) {
+				return nil, errApart
+			}
+			return conn, nil
+		}
+		c.join()
+		all = append(all, i)
+	}
+	c.settle(all...)
 	for tries := 0; !c.told(); tries++ {
 		if tries == 60 {
 			t.Fatal("a node takes another one for a holder of what that has handed over")
@@ -33,12 +54,50 @@ func newWriterCluster(t *testing.T, size int) *writerCluster {
 	return c
 }
 
+var errApart = errors.New("the network is cut")
+
+func (c *writerCluster) apart(a, b ID) bool {
+	_, inA := c.cut.Load(a)
+	_, inB := c.cut.Load(b)
+	return inA != inB
+}
+
+// part cuts the network between some nodes and the others.
+func (c *writerCluster) part(some ...int) {
+	c.t.Helper()
+	for _, i := range some {
+		c.cut.Store(c.nodes[i].ID(), true)
+	}
+	for _, n := range c.nodes {
+		for _, o := range c.nodes {
+			if c.apart(n.ID(), o.ID()) {
+				c.must(n.host.Network().ClosePeer(o.ID()))
+			}
+		}
+	}
+}
+
+// heal ends the cut; rounds pass until the sets are equal.
+func (c *writerCluster) heal() {
+	c.t.Helper()
+	c.cut.Clear()
+	for _, n := range c.nodes {
+		for _, o := range c.nodes {
+			if n != o {
+				_, err := n.Connect(c.t.Context(), o.Addrs()[0])
+				c.must(err)
+			}
+		}
+	}
+}
+
 // told: each node has heard which shards the others have handed over. Until then what those
 // hold is unknown.
 func (c *writerCluster) told() bool {
 	for _, ns := range c.spaces {
-		for home := range placement.Shard(8) {
-			if len(ns.core.Tellers(home)) != 2 {
+		_, of := ns.core.Tellers()
+		for _, hosts := range of {
+			if len(hosts) != 2 {
 				return false
 			}
 		}

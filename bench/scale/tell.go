@@ -89,9 +89,12 @@ func (o *options) tell(log io.Writer) (t told, err error) {
 		return t, err
 	}
 	const id = roster.ID("the host")
+	hosts := map[placement.Shard][]roster.ID{}
 	for home := range o.shards {
-		node.SetHosts(placement.Shard(home), []roster.ID{id})
+		hosts[placement.Shard(home)] = []roster.ID{id}
 	}
+	host.SetLayout(1)
+	node.SetHosts(1, hosts)
 	begin, now := processor(), time.Minute
 	for idle := false; !idle; {
 		idle = true

@@ -103,6 +103,7 @@ func FuzzCopy(f *testing.F) {
 func TestAtOnce(t *testing.T) {
 	const shards, id = 4, roster.ID("a host")
 	h := NewHost(shards, 1)
+	h.SetLayout(testLayout)
 	for home := range placement.Shard(shards) {
 		h.Open(home, sortedRows(map[dbadapter.Index]Code{1: 1, 2: 2, 3: 3}))
 	}
@@ -113,7 +114,7 @@ func TestAtOnce(t *testing.T) {
 	}
 	node.leastOver, node.leastExact = 10, 50
 	for home := range placement.Shard(shards) {
-		node.SetHosts(home, []roster.ID{id})
+		node.SetHosts(testLayout, map[placement.Shard][]roster.ID{home: {id}})
 	}
 	done := make(chan struct{})
 	var all sync.WaitGroup

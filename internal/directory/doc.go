@@ -47,7 +47,7 @@
 // # How a driver uses it
 //
 //	l, err := directory.New(config)                    // reads the copies on disk
-//	l.SetLayout(layout); l.SetHosts(home, hosts)       // for all homes, at first and when they change
+//	l.SetHosts(layout, hosts)                          // of all homes, at first and when they change
 //	every second or two, and at once while there is More, for each host:
 //	    p := l.Poll(id); …; l.News(id, p, news, sent)  // sent: when p was sent
 //	    t := l.Take(id, now); …; l.Block(id, t, block, now)

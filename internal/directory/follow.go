@@ -108,9 +108,13 @@ func (l *Locator) event(id roster.ID, f *feed, e *Event, now time.Duration) erro
 		return nil
 	}
 	f.sum.change(e.Index, e.Was, e.Is)
+	l.recent.told(mix(e.Home, e.Index), e.Is)
+	if l.Met != nil && e.Was < Shared && e.Is < Shared {
+		l.Met(placement.Shard(e.Was))
+	}
 	if p.load != nil && p.load.host == id {
-		if p.load.over[e.Index] = e.Is; len(p.load.over) > l.maxSet {
-			return l.fault(id, p, "more than %d changes of set %d while it came", l.maxSet, e.Home)
+		if p.load.over[e.Index] = e.Is; len(p.load.over) > min(l.maxSet, maxLaid) {
+			return l.fault(id, p, "more than %d changes of set %d while it came", min(l.maxSet, maxLaid), e.Home)
 		}
 	}
 	switch {

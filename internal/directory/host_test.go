@@ -27,6 +27,7 @@ func TestHostTwin(t *testing.T) {
 	const shards, home = 8, 5
 	twin := map[dbadapter.Index]Code{}
 	h := NewHost(shards, 1)
+	h.SetLayout(testLayout)
 	for len(twin) < 6000 {
 		twin[dbadapter.Index(1+r.Uint64N(20_000))] = Code(r.IntN(shards))
 	}
@@ -88,6 +89,7 @@ func TestHostTwin(t *testing.T) {
 
 func TestHostLog(t *testing.T) {
 	h := NewHost(4, 9)
+	h.SetLayout(testLayout)
 	h.Set(1, 5, 2) // not open
 	h.Open(1, sortedRows(nil))
 	h.Set(1, 5, 2)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -21,6 +22,9 @@ type duo struct {
 	now   time.Duration
 	errs  int
 }
+
+// testLayout is the layout of nodes and hosts in tests.
+const testLayout = 7
 
 const (
 	liar   = roster.ID("a liar")
@@ -46,7 +50,7 @@ func newDuo(t *testing.T, order []roster.ID) *duo {
 	for i, id := range []roster.ID{liar, honest} {
 		d.hosts[id] = newHost(uint64(i + 1))
 	}
-	node.SetHosts(0, order)
+	node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: order})
 	return d
 }
 
@@ -57,6 +61,7 @@ func newHost(log uint64) *Host {
 		entries[1+i] = 1
 	}
 	h := NewHost(4, log)
+	h.SetLayout(testLayout)
 	h.Open(0, sortedRows(entries))
 	return h
 }
@@ -147,18 +152,17 @@ func TestHonestDuo(t *testing.T) {
 // Where a host goes by another layout than the node, a host that the node does not know may hold a key.
 func TestNowhereNeedsOneLayout(t *testing.T) {
 	eachOrder(t, func(t *testing.T, d *duo) {
-		d.node.SetLayout(7)
-		d.hosts[honest].SetLayout(7)
+		d.hosts[liar].SetLayout(6)
 		d.run()
 		if a := d.node.Locate(0, 5000, d.now); a.Where != Unknown {
 			t.Errorf("a host has another layout: %+v", a)
 		}
-		d.hosts[liar].SetLayout(7)
+		d.hosts[liar].SetLayout(testLayout)
 		d.rounds(1, d.order...)
 		if a := d.node.Locate(0, 5000, d.now); a.Where != Nowhere {
 			t.Errorf("both have the node's: %+v", a)
 		}
-		d.node.SetLayout(8)
+		d.node.SetHosts(8, nil)
 		if a := d.node.Locate(0, 5000, d.now); a.Where != Unknown {
 			t.Errorf("the node has a later one: %+v", a)
 		}
@@ -186,7 +190,7 @@ func hidesOrInvents(t *testing.T, d *duo, name string, is Code) {
 	if d.status(liar).Apart+d.status(honest).Apart != 1 {
 		t.Errorf("%s: %+v", name, d.node.Status())
 	}
-	d.node.SetHosts(0, []roster.ID{honest}) // an admin has removed it
+	d.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {honest}}) // an admin has removed it
 	d.run()
 	if a := d.node.Locate(0, 5000, d.now); a.Where != Nowhere {
 		t.Errorf("%s: without it: %+v", name, a)
@@ -244,9 +248,9 @@ func TestHostTelescopesApart(t *testing.T) {
 	for name, is := range map[string][2]Code{"takes away": {Gone, 3}, "moves": {3, Gone}} {
 		for _, restarts := range []bool{false, true} {
 			eachOrder(t, func(t *testing.T, d *duo) {
-				d.node.SetHosts(0, []roster.ID{honest})
+				d.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {honest}})
 				d.rounds(40, honest)
-				d.node.SetHosts(0, d.order)
+				d.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: d.order})
 				d.rounds(40, d.order...)
 				tellFalse(d.hosts[liar], is[0], is[1])
 				d.rounds(1, d.order...)
@@ -327,8 +331,8 @@ func TestHostHoldsUp(t *testing.T) {
 	} {
 		eachOrder(t, func(t *testing.T, d *duo) {
 			lie(d)
-			d.node.SetHosts(1, []roster.ID{liar})
-			d.node.SetHosts(2, []roster.ID{honest})
+			d.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{1: {liar}})
+			d.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{2: {honest}})
 			for _, id := range d.order {
 				d.hosts[id].Open(1, sortedRows(map[dbadapter.Index]Code{1: 1}))
 				d.hosts[id].Open(2, sortedRows(map[dbadapter.Index]Code{1: 3}))

@@ -39,6 +39,10 @@ const (
 	// much at most.
 	MaxSet = 1 << 24
 
+	// maxLaid is how many indices of a set may change while it comes, some 50 bytes each: at
+	// 1,000 changes a second that takes 17 minutes.
+	maxLaid = 1 << 20
+
 	// maxRest is the longest time for which a host that has contradicted itself is not asked
 	// for sets.
 	maxRest = 10 * time.Minute

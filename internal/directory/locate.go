@@ -45,6 +45,17 @@ type Answer struct {
 	Sure bool
 	// Current: as Sure, but that it may be a false positive. A record that is there is the key's.
 	Current bool
+	// agreed: each host of the set was heard to say so, some longer ago than Fresh perhaps.
+	agreed bool
+	// heard: all hosts of the set were heard within Fresh, whatever they say.
+	heard bool
+}
+
+// Decided reports whether no other first write of the key can have been acknowledged, than the one
+// that has put it in a shard, as far as the hosts of its entry have told: all of them name the
+// shard, or all of them were heard within Fresh, and none names another one.
+func (a Answer) Decided(shard placement.Shard) bool {
+	return a.agreed && a.Shard == shard || a.heard && len(a.Others) == 0
 }
 
 // Locate says where a key is, whose home and whose index in its home's set of the directory
@@ -54,10 +65,10 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	p := l.parts[home]
-	if !p.inBase || p.shared[index] {
-		return Answer{}
-	}
 	current := l.current(p, now)
+	if !p.inBase || p.shared[index] {
+		return Answer{heard: current}
+	}
 	var found []placement.Shard
 	shard, answer := l.index.Lookup(mix(home, index))
 	if answer == locator.Likely || answer == locator.Exact {
@@ -82,23 +93,24 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 	}
 	switch {
 	case apart && len(found) > 0:
-		return Answer{Where: OneOf, Shard: found[0], Others: found[1:]}
+		return Answer{Where: OneOf, Shard: found[0], Others: found[1:], heard: current}
 	case len(found) == 1:
-		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact, Current: current}
+		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact, Current: current, heard: current}
+		a.agreed = !p.doubt && !slices.ContainsFunc(p.hosts, func(id roster.ID) bool { return !p.feeds[id].attached })
 		if l.Here != nil && l.Here(a.Shard) {
 			a.Where = Here
 		}
 		return a
 	case !current || apart || l.recent.lost(now):
-		return Answer{}
+		return Answer{heard: current}
 	}
-	return Answer{Where: Nowhere, Sure: true, Current: true}
+	return Answer{Where: Nowhere, Sure: true, Current: true, heard: true}
 }
 
 // current reports whether all hosts of a set say what the copy says, but for their diffs,
 // and said so lately, by the layout that this node goes by: another one may name a further host.
 func (l *Locator) current(p *part, now time.Duration) bool {
-	if p.doubt || len(p.hosts) == 0 {
+	if p.doubt || len(p.hosts) == 0 || l.layout == 0 {
 		return false
 	}
 	for _, id := range p.hosts {
@@ -115,11 +127,13 @@ func (l *Locator) Wrote(home placement.Shard, index dbadapter.Index, shard place
 	l.recent.put(mix(home, index), shard, now)
 }
 
-// recent are writes of this node, by key.
+// recent are writes of this node, by key: in two generations, so that neither a put nor a get
+// looks through them.
 type recent struct {
-	mu     sync.Mutex
-	writes map[uint64]written
-	until  time.Duration // up to then some may be missing
+	mu            sync.Mutex
+	writes, older map[uint64]written
+	turned        time.Duration // writes began
+	until         time.Duration // up to then some may be missing
 }
 
 type written struct {
@@ -130,19 +144,12 @@ type written struct {
 func (r *recent) put(key uint64, shard placement.Shard, now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.writes) >= maxRecent {
-		for k, w := range r.writes {
-			if w.until < now {
-				delete(r.writes, k)
-			}
+	full := len(r.writes) >= maxRecent/2
+	if full || r.writes == nil || now-r.turned > 2*Fresh {
+		if full && now-r.turned <= 2*Fresh { // what goes may count still: it was put before turned
+			r.until = max(r.until, r.turned+2*Fresh)
 		}
-	}
-	if len(r.writes) >= maxRecent {
-		clear(r.writes)
-		r.until = now + 2*Fresh
-	}
-	if r.writes == nil {
-		r.writes = map[uint64]written{}
+		r.older, r.writes, r.turned = r.writes, map[uint64]written{}, now
 	}
 	r.writes[key] = written{shard, now + 2*Fresh}
 }
@@ -151,7 +158,21 @@ func (r *recent) get(key uint64, now time.Duration) (placement.Shard, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w, ok := r.writes[key]
+	if !ok {
+		w, ok = r.older[key]
+	}
 	return w.shard, ok && now <= w.until
+}
+
+// told forgets a write of which a host tells: what is told later is later than the write.
+func (r *recent) told(key uint64, is Code) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, writes := range []map[uint64]written{r.writes, r.older} {
+		if w, ok := writes[key]; ok && Code(w.shard) == is {
+			delete(writes, key)
+		}
+	}
 }
 
 func (r *recent) lost(now time.Duration) bool {

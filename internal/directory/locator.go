@@ -29,6 +29,9 @@ type Config struct {
 	Disk Disk
 	// Here reports whether this node is a host of a shard, and settled in it; nil: of none.
 	Here func(placement.Shard) bool
+	// Met, if not nil, is told of a shard out of which a host says that a key has gone into
+	// another one: a first write has lost there, perhaps. It is called under locks of the Locator.
+	Met func(placement.Shard)
 	// Workers is how many goroutines build a base at once; 0: as many as there are
 	// processors.
 	Workers int
@@ -167,25 +170,24 @@ func (p *part) noteShared(rs rows) {
 	}
 }
 
-// SetLayout tells by which layout SetHosts was told the hosts: the number that a host of that
-// layout tells.
-func (l *Locator) SetLayout(layout uint64) {
+// SetHosts tells the layout that counts, as the number that a host tells of it, and which nodes
+// may hold entries of each set that is named: its hosts by that layout, and those before
+// that have not handed it over yet. This node is one of them if it is a host; its own Host is
+// polled like others. A set that is not named keeps its hosts. Both are told at once: the hosts of
+// one layout, taken for those of another, would make a key nowhere that a further host has.
+// The layout 0 stands for none: no key is nowhere then.
+func (l *Locator) SetHosts(layout uint64, hosts map[placement.Shard][]roster.ID) {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.layout = layout
+	for home, ids := range hosts {
+		l.setHosts(l.parts[home], ids)
+	}
 }
 
-// SetHosts tells which nodes may hold entries of a set: its hosts by the layout that
-// counts, and those before that have not handed it over yet. This node is one of them if it
-// is a host; its own Host is polled like others.
-func (l *Locator) SetHosts(home placement.Shard, hosts []roster.ID) {
-	l.feeding.Lock()
-	defer l.feeding.Unlock()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := l.parts[home]
+func (l *Locator) setHosts(p *part, hosts []roster.ID) {
 	p.hosts = slices.Clone(hosts)
 	for id := range p.feeds {
 		if !slices.Contains(hosts, id) {

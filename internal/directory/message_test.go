@@ -164,6 +164,7 @@ func sortedRows(m map[dbadapter.Index]Code) func(yield func(dbadapter.Index, Cod
 // feedSize carries a whole set, and returns the bytes of all its messages.
 func feedSize(t *testing.T, entries func(yield func(dbadapter.Index, Code) bool), shards int) (bytes, keys int) {
 	h := NewHost(shards, 1)
+	h.SetLayout(testLayout)
 	h.Open(placement.Shard(shards-1), entries)
 	for at := (keyset.Cursor{}); !at.Done; {
 		ask, err := Append(nil, &Take{Log: 1, Home: placement.Shard(shards - 1), At: at}, shards)

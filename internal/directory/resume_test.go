@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -21,6 +22,7 @@ func TestResume(t *testing.T) {
 		return node
 	}
 	h := NewHost(2, 5)
+	h.SetLayout(testLayout)
 	h.Open(0, sortedRows(map[dbadapter.Index]Code{1: 1, 2: 0}))
 	h.Open(1, sortedRows(map[dbadapter.Index]Code{3: 1}))
 	catchUp := func(node *Locator) (taken int) {
@@ -50,8 +52,8 @@ func TestResume(t *testing.T) {
 		return taken
 	}
 	node := start()
-	node.SetHosts(0, []roster.ID{id})
-	node.SetHosts(1, []roster.ID{id})
+	node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {id}})
+	node.SetHosts(testLayout, map[placement.Shard][]roster.ID{1: {id}})
 	catchUp(node)
 	h.Set(0, 10, 1)
 	catchUp(node)
@@ -64,24 +66,24 @@ func TestResume(t *testing.T) {
 	}
 	h.most = 1
 	node = start()
-	node.SetHosts(0, []roster.ID{id})
+	node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {id}})
 	for range 3 {
 		p := node.Poll(id)
 		if err := node.News(id, p, h.News(p), time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
-	node.SetHosts(1, []roster.ID{id})
+	node.SetHosts(testLayout, map[placement.Shard][]roster.ID{1: {id}})
 	catchUp(node)
-	node.SetHosts(1, []roster.ID{id}) // again, to no effect
+	node.SetHosts(testLayout, map[placement.Shard][]roster.ID{1: {id}}) // again, to no effect
 	if a := node.Locate(0, 24, time.Minute); a.Where != In || a.Shard != 1 {
 		t.Errorf("%+v", a)
 	}
 
 	// All sets at once: nothing is fetched.
 	node = start()
-	node.SetHosts(0, []roster.ID{id})
-	node.SetHosts(1, []roster.ID{id})
+	node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {id}})
+	node.SetHosts(testLayout, map[placement.Shard][]roster.ID{1: {id}})
 	if n := catchUp(node); n > 0 {
 		t.Errorf("%d blocks were fetched", n)
 	}

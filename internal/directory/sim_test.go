@@ -117,6 +117,7 @@ func (w *world) openSet(h *simHost, home placement.Shard) {
 
 func (w *world) restart(h *simHost) {
 	h.host = NewHost(simShards, w.r.Uint64())
+	h.host.SetLayout(testLayout)
 	h.host.keep, h.host.most = 30, 1+w.r.IntN(20)
 	h.open = map[placement.Shard]bool{}
 	for _, home := range slices.Sorted(maps.Keys(h.sets)) {
@@ -137,7 +138,7 @@ func (w *world) start() {
 	w.disk.step = step
 	w.node = node
 	for home := range placement.Shard(simShards) {
-		w.node.SetHosts(home, w.of[home])
+		w.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{home: w.of[home]})
 	}
 }
 
@@ -282,7 +283,7 @@ func (w *world) step() {
 		} else {
 			w.give(home, w.anyHost().id)
 		}
-		w.node.SetHosts(home, w.of[home])
+		w.node.SetHosts(testLayout, map[placement.Shard][]roster.ID{home: w.of[home]})
 	case n == 94: // a set that is not settled for a while
 		h := w.anyHost()
 		for _, home := range slices.Sorted(maps.Keys(h.sets)) {

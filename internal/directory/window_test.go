@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 )
 
@@ -19,9 +20,10 @@ func TestSetOpensWhileBuilding(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := NewHost(4, 1)
+		h.SetLayout(testLayout)
 		h.Open(0, sortedRows(map[dbadapter.Index]Code{1: 1}))
-		node.SetHosts(0, []roster.ID{id})
-		node.SetHosts(1, []roster.ID{id})
+		node.SetHosts(testLayout, map[placement.Shard][]roster.ID{0: {id}})
+		node.SetHosts(testLayout, map[placement.Shard][]roster.ID{1: {id}})
 		now := time.Minute
 		poll := func() {
 			now += time.Second

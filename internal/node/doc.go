@@ -60,7 +60,7 @@
 //	                   remotebulk.go            imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
 //	the directory      telling.go               what this node tells of it
-//	                   entry.go                 a record and its entry, as they are written
+//	                   entry.go                 a record and its entry, as they are written; one that recedes
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go

@@ -5,6 +5,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -26,18 +27,59 @@ func (r *Remote) Entry(record *dbadapter.Record, shard placement.Shard) (*dbadap
 	return &writes[0].Record.Record, nil
 }
 
-// Index is the key's index in the set.
-func (r *Remote) Index() dbadapter.Index { return r.view.Keys.Hasher.Index(r.key) }
+// EntryIndex is the index of a key's entry in its set of the directory, and the home of the key.
+func (ns *Namespace) EntryIndex(key []byte) (home placement.Shard, index dbadapter.Index) {
+	home = ns.Home(key)
+	hasher, known := ns.entryHashers.Load(home)
+	if !known {
+		hasher, _ = ns.entryHashers.LoadOrStore(home, ns.RemoteIn(key, ns.Entries(key)).view.Keys.Hasher)
+	}
+	return home, hasher.(dbadapter.Hasher).Index(key)
+}
+
+// Recede makes a tombstone that takes the place of a record whose first write has lost, and does not
+// supersede it, so that each host lists the record as a conflict. Its incarnation is its
+// own: one of this node's would supersede what this node wrote.
+func (r *Remote) Recede(lost *dbadapter.Record) (*dbadapter.Record, error) {
+	r.ns.clock.Observe(hlc.Timestamp(lost.Version.Clock))
+	version, err := r.ns.nextVersion()
+	if err != nil {
+		return nil, err
+	}
+	version.Incarnation = r.ns.node.Random(ForNonce)
+	hashed, err := dbadapter.Hash(r.view.Keys.Hasher, dbadapter.Record{Key: r.key, Version: version, Deleted: true})
+	if err != nil {
+		return nil, err
+	}
+	writes := []dbadapter.Write{{Record: hashed}}
+	if err := r.view.authorize(writes); err != nil {
+		return nil, err
+	}
+	return &writes[0].Record.Record, nil
+}
 
 // HoldHere is AskHold and Hold with this node as the host: it admits a record that it has
-// made as one that another node offers.
-func (r *Remote) HoldHere(ctx context.Context, record *dbadapter.Record) (route.Outcome, error) {
-	q := &wire.AskHold{Shard: uint32(r.shard), Seen: true, Records: []dbadapter.Record{*record}}
+// made as one that another node offers. seen: not in the place of what its writer has not seen.
+func (r *Remote) HoldHere(ctx context.Context, record *dbadapter.Record, seen bool) (route.Outcome, error) {
+	q := &wire.AskHold{Shard: uint32(r.shard), Seen: seen, Records: []dbadapter.Record{*record}}
 	said, err := (&Routed{ns: r.ns, remote: r.ns.node.ID}).hold(ctx, q)
 	if err != nil {
 		return route.Outcome{}, err
 	}
 	return r.outcome(said, q)
+}
+
+// Settles reports whether this node is the one of the shard's hosts that carries out what becomes of
+// the key's record: the first of those that are connected and may write.
+func (r *Remote) Settles(connected func(ID) bool) bool {
+	members := r.ns.Members()
+	for _, id := range r.hosts {
+		self := id == r.ns.node.ID
+		if m, ok := members.Member(id); ok && m.Role != RoleRead && (self || connected(id)) {
+			return self
+		}
+	}
+	return false
 }
 
 // OwnShard is the shard in which this node writes a key that has none: the one that it is

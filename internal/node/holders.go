@@ -181,11 +181,16 @@ func (set *Set) Audience() (ids map[ID]bool, until time.Time) {
 // Holders are the members that are asked for what a shard holds, this node not among them:
 // its hosts, the one that others prefer first, and behind them those that say that they hold
 // it, as an old host does until it has handed over.
-func (ns *Namespace) Holders(shard placement.Shard) (ids []ID) {
+func (ns *Namespace) Holders(shard placement.Shard) []ID {
 	if ns.rule == nil {
 		return ns.Others()
 	}
-	if layout := ns.placed.Load().layout; layout != nil {
+	return ns.holders(ns.placed.Load().layout, shard)
+}
+
+// holders is Holders by a layout; nil: none is known.
+func (ns *Namespace) holders(layout *placement.Layout, shard placement.Shard) (ids []ID) {
+	if layout != nil {
 		ids = layout.Hosts(ns.rule.Place(shard))
 	}
 	for _, m := range ns.Members().Members() {

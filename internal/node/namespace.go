@@ -65,6 +65,8 @@ type Namespace struct {
 	twins   twins
 	twinned twinned
 	telling telling
+	// entryHashers are those of the sets of the directory, by home.
+	entryHashers sync.Map
 	// suspected: an audit is due.
 	suspected suspicion
 	// otherStore: the opening found another store than the state was last beside.

@@ -102,7 +102,7 @@ func (ns *Namespace) Tell(ctx context.Context, m directory.Message) (directory.M
 // catchUp tells what the sets say now. telling.mu is held.
 func (ns *Namespace) catchUp(ctx context.Context) error {
 	t := &ns.telling
-	t.host.SetLayout(ns.LayoutMark())
+	t.host.SetLayout(layoutMark(ns.placed.Load().layout))
 	for home, set := range t.open {
 		if ns.held(set.shard) != set {
 			t.host.Close(home)
@@ -196,11 +196,10 @@ func (set *Set) entries(ctx context.Context, snap dbadapter.Snapshot, failed *er
 	}
 }
 
-// LayoutMark stands for the layout that counts here, as the feed of the directory tells it:
-// the first 8 bytes of its table's hash, or 0.
-func (ns *Namespace) LayoutMark() uint64 {
-	layout, _, err := ns.Layout()
-	if err != nil {
+// layoutMark stands for a layout, as the feed of the directory tells it: the first 8 bytes of
+// its table's hash; 0 for none.
+func layoutMark(layout *placement.Layout) uint64 {
+	if layout == nil {
 		return 0
 	}
 	table := layout.Table()
@@ -224,15 +223,19 @@ func (r *Routed) feed(ctx context.Context, q *wire.AskFeed) (*wire.FeedAnswer, e
 	return &wire.FeedAnswer{Message: data}, err
 }
 
-// Tellers are the members that may hold entries of the keys whose home is a shard, this node
-// among them: its hosts, and those that hold it still.
-func (ns *Namespace) Tellers(home placement.Shard) []ID {
-	set := placement.Shard(directory.SetNumber(ns.rule.Shards, home))
-	ids := ns.Holders(set)
-	if layout := ns.placed.Load().layout; layout != nil && layout.Has(home, ns.node.ID) {
-		ids = append(ids, ns.node.ID)
+// Tellers are the members that may hold entries of the keys whose home is a shard, by home, this
+// node among them: its hosts by the layout that counts, and those that hold it still. layout
+// stands for that layout, and is 0 where none is known.
+func (ns *Namespace) Tellers() (layout uint64, of map[placement.Shard][]ID) {
+	counts := ns.placed.Load().layout
+	of = map[placement.Shard][]ID{}
+	for home := range placement.Shard(ns.rule.Shards) {
+		of[home] = ns.holders(counts, placement.Shard(directory.SetNumber(ns.rule.Shards, home)))
+		if counts != nil && counts.Has(home, ns.node.ID) {
+			of[home] = append(of[home], ns.node.ID)
+		}
 	}
-	return ids
+	return layoutMark(counts), of
 }
 
 // AskFeed asks a host of the directory.
