@@ -42,6 +42,9 @@ type following struct {
 	round   sync.Mutex           // one round at a time
 	working atomic.Bool
 	faults  map[node.ID]int // that are in the log; guarded by round
+	// apart is since when hosts tell otherwise than others; told: it is in the log. Guarded by round.
+	apart map[node.ID]time.Duration
+	told  map[node.ID]bool
 
 	meetings meetings
 	meeting  atomic.Bool
@@ -92,7 +95,7 @@ func (ns *Namespace) openFollowing() (err error) {
 	if _, err := rand.Read(seed[:]); err != nil {
 		return err
 	}
-	f := &following{now: new(wakeful).now, faults: map[node.ID]int{}}
+	f := &following{now: new(wakeful).now, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
 	f.meetings.every = f.now() + meetingsEvery
 	f.locator, err = directory.New(directory.Config{
 		Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk,
@@ -185,10 +188,35 @@ func (ns *Namespace) followDirectory(ctx context.Context) {
 	}
 	running.Wait()
 	for _, s := range f.locator.Status() {
-		if s.Faults > f.faults[s.Host] {
-			f.faults[s.Host] = s.Faults
-			ns.node.log.Warn("a host of the directory contradicts itself: what it says is asked for anew, and look-ups in its sets are slower", logPeer(ID(s.Host)), logNamespace(ns), slog.Int("faults", s.Faults))
-		}
+		f.tell(ns, &s)
+	}
+}
+
+// apartFor is for how long a host tells otherwise than others until the log says so: what is on its
+// way to it has come by then.
+const apartFor = time.Minute
+
+// tell logs what is wrong with a host of the directory. round is held.
+func (f *following) tell(ns *Namespace, s *directory.Status) {
+	log := ns.node.log.With(logPeer(ID(s.Host)), logNamespace(ns))
+	if s.Faults > f.faults[s.Host] {
+		f.faults[s.Host] = s.Faults
+		log.Warn("a host of the directory contradicts itself: what it says is asked for anew, and look-ups in its sets are slower", slog.Int("faults", s.Faults))
+	}
+	now := f.now()
+	if s.Apart == 0 || now-s.Heard > 2*directory.Fresh { // one that is not heard is away
+		delete(f.apart, s.Host)
+		delete(f.told, s.Host)
+		return
+	}
+	since, known := f.apart[s.Host]
+	if !known {
+		since = now
+		f.apart[s.Host] = now
+	}
+	if now-since >= apartFor && !f.told[s.Host] {
+		f.told[s.Host] = true
+		log.Warn("a host tells of the directory otherwise than the others of its sets: it hides entries, or has some that they lack; look-ups of their keys are slower", slog.Int("sets", s.Apart))
 	}
 }
 

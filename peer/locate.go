@@ -48,7 +48,8 @@ func unsharded(d *node.Draft) error {
 
 // Located is where a key is, and what its hosts say of it.
 type Located struct {
-	// Shard is the number of the key's shard.
+	// Shard is the number of the key's shard; by placement writer, where no record of the key was
+	// found, of the one whose hosts would have its entry of the directory.
 	Shard int
 	// Hosts are the members that are to hold it by the layout that counts here; none if
 	// no layout is known yet.
@@ -101,16 +102,13 @@ func (ns *Namespace) locate(ctx context.Context, key []byte, all bool) (l Locate
 	if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
 		return l, err
 	}
-	remote, err := ns.core.Remote(key)
-	if err != nil {
-		return l, err
-	}
-	l.Shard = int(remote.Shard())
+	found, err := ns.lookUp(ctx, key, all)
+	remote := ns.core.RemoteIn(key, found.Shard)
+	l.Shard = int(ns.core.Rule().Place(found.Shard))
 	hosts, _ := remote.Hosts() // none is an answer
 	for _, id := range hosts {
 		l.Hosts = append(l.Hosts, ID(id))
 	}
-	found, err := ns.lookUp(ctx, key, all)
 	l.Record, l.Sure, l.Here = found.Record, found.Sure, found.Here
 	for _, h := range found.Heard {
 		at := LocatedAt{Peer: ID(h.Peer), Took: h.Took, Err: h.Err}

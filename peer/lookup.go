@@ -37,7 +37,7 @@ type lookedUp struct {
 	route.Found
 	// Here: this node is a host, and its own answer was enough, or is among what was found.
 	Here bool
-	// Shard is that of the key, as far as it was found; 0 beside an error.
+	// Shard is the set in which the key was looked for last.
 	Shard placement.Shard
 }
 

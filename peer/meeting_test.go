@@ -1,9 +1,12 @@
 package peer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -224,5 +227,78 @@ func TestConflictsOfEntriesAreNotKept(t *testing.T) {
 	}
 	if kept == 0 {
 		t.Error("the two entries did not meet")
+	}
+}
+
+// What a host of the directory does not tell of, or tells otherwise than the others, is in a metric
+// that names it, and in the log once that lasts.
+func TestApartHostIsNamed(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	log := &bytes.Buffer{}
+	ns := c.spaces[0]
+	ns.node.log = slog.New(slog.NewTextHandler(log, nil))
+	id := c.nodes[1].ID()
+	apart := func() (sets float64) {
+		families, err := c.metrics[0].Gather()
+		c.must(err)
+		for _, f := range families {
+			for _, m := range f.Metric {
+				for _, label := range m.Label {
+					if f.GetName() == "syncd_directory_apart_sets" && label.GetName() == "host" && label.GetValue() == id.String() {
+						sets += m.GetGauge().GetValue()
+					}
+				}
+			}
+		}
+		return sets
+	}
+	if got := apart(); got != 0 {
+		t.Errorf("%v sets of an honest host are apart", got)
+	}
+	status := &directory.Status{Host: node.ID(id), Sets: 2, Apart: 1}
+	for range 3 {
+		c.time += apartFor / 2
+		status.Heard = c.time
+		ns.follows.tell(ns, status)
+	}
+	if got := log.String(); strings.Count(got, id.String()) != 1 || !strings.Contains(got, "hides entries") {
+		t.Errorf("the log: %q", got)
+	}
+	layout, hosts := ns.core.Tellers()
+	stranger := node.ID(c.nodes[1].ID())
+	for home := range hosts {
+		if !slices.Contains(hosts[home], stranger) {
+			hosts[home] = append(hosts[home], stranger) // which it does not tell of
+		}
+	}
+	ns.follows.locator.SetHosts(layout, hosts)
+	if got := apart(); got == 0 {
+		t.Error("no set is apart of which the host does not tell")
+	}
+}
+
+// Locate and Why find the shard in which a key was written first.
+func TestWriterLocate(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	_, err := c.put(0, "key", "1", 2)
+	c.must(err)
+	c.follow()
+	shard := int(c.spaces[0].core.OwnShard([]byte("key")))
+	for i, ns := range c.spaces {
+		for _, all := range []bool{false, true} {
+			if l, err := ns.Locate(t.Context(), []byte("key"), all); err != nil || l.Shard != shard || !l.Sure || l.Record == nil || len(l.Hosts) != 2 {
+				t.Errorf("node %d, of all %t: %+v, %v", i, all, l, err)
+			}
+		}
+		if l, err := ns.Locate(t.Context(), []byte("none"), false); err != nil || l.Record != nil || !l.Sure || l.Shard != int(ns.core.Home([]byte("none"))) {
+			t.Errorf("node %d, of a key that is not there: %+v, %v", i, l, err)
+		}
+	}
+	why, err := c.spaces[0].Why(t.Context(), []byte("key"))
+	if err != nil || len(why) != 1 || why[0].Standing != StandingSame {
+		t.Errorf("%+v, %v", why, err)
+	}
+	if _, err := c.spaces[0].Why(t.Context(), []byte("none")); !errors.Is(err, ErrNotFound) {
+		t.Errorf("why of a key that is nowhere: %v", err)
 	}
 }

@@ -32,7 +32,7 @@ type metrics struct {
 	// met counts what became of records that the directory had placed elsewhere.
 	met *prometheus.CounterVec
 
-	records, members, rejected, conflicts, setAside, shards, short, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost *prometheus.Desc
+	records, members, rejected, conflicts, setAside, shards, short, running, waiting, mark, floor, twins, offset, drift, findings, damaged, lost, apart, faults *prometheus.Desc
 }
 
 func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
@@ -78,6 +78,8 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		met: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_first_writes_met_total", Help: "Records, by placement writer, of which the directory named another shard: that were taken out of their shard and listed as conflicts there (receded), and that were written anew since the other shard had none (restored).",
 		}, []string{"ns", "what"}),
+		apart:     gauge("syncd_directory_apart_sets", "Sets of the directory, by placement writer, of which a host tells otherwise than others, or nothing: look-ups of their keys ask hosts.", "ns", "host"),
+		faults:    gauge("syncd_directory_faults_total", "What a host of the directory has told that no honest one tells, since this node has started: what contradicts what it has told before.", "ns", "host"),
 		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),
 		rejected:  gauge("syncd_rejected_records", "Records of peers that were refused and are remembered.", "ns"),
@@ -142,7 +144,7 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.lookups.Describe(ch)
 	m.met.Describe(ch)
 	m.routed.Describe(ch)
-	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.shards, m.short, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost} {
+	for _, d := range []*prometheus.Desc{m.records, m.members, m.rejected, m.conflicts, m.setAside, m.shards, m.short, m.running, m.waiting, m.mark, m.floor, m.twins, m.offset, m.drift, m.findings, m.damaged, m.lost, m.apart, m.faults} {
 		ch <- d
 	}
 	m.standing.describe(ch)
@@ -194,6 +196,13 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 			gauge(m.shards, int64(s.Coming), info.Name, "coming")
 			gauge(m.shards, int64(s.Leaving), info.Name, "leaving")
 			gauge(m.short, int64(s.Short), info.Name)
+		}
+		if f := ns.follows; f != nil {
+			for _, s := range f.locator.Status() {
+				host := ID(s.Host).String()
+				gauge(m.apart, int64(s.Apart), info.Name, host)
+				ch <- prometheus.MustNewConstMetric(m.faults, prometheus.CounterValue, float64(s.Faults), info.Name, host)
+			}
 		}
 		c := ns.Collection()
 		gauge(m.waiting, c.Waiting, info.Name)

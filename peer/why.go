@@ -80,7 +80,7 @@ func (ns *Namespace) Why(ctx context.Context, key []byte, peers ...ID) ([]Why, e
 	fail := func(err error) ([]Why, error) {
 		return nil, fmt.Errorf("why %q in %s: %w", clip(key), ns.Name(), err)
 	}
-	sh, err := ns.shardOf(key)
+	sh, err := ns.shardFor(ctx, key)
 	if err != nil {
 		return fail(err)
 	}

@@ -22,7 +22,7 @@ import (
 func (ns *Namespace) lookUpWritten(ctx context.Context, key []byte, all bool) (lookedUp, error) {
 	a := ns.whereIs(key)
 	if a.Where == directory.Nowhere && !all {
-		return lookedUp{Found: route.Found{Sure: true}}, nil
+		return lookedUp{Found: route.Found{Sure: true}, Shard: ns.core.Entries(key)}, nil
 	}
 	var hinted lookedUp
 	var err error
@@ -65,6 +65,24 @@ func (ns *Namespace) lookUpWritten(ctx context.Context, key []byte, all bool) (l
 	// are not heard to agree, another first write may win.
 	found.Sure = found.Sure && entry.Sure && found.Record != nil && a.Decided(shard)
 	return found, err
+}
+
+// shardFor is the shard that a key's record is in; ErrNotFound: this node does not hold it, or by
+// placement writer the key is in none.
+func (ns *Namespace) shardFor(ctx context.Context, key []byte) (*shard, error) {
+	if !ns.core.Writers() {
+		return ns.shardOf(key)
+	}
+	found, err := ns.lookUp(ctx, key, false)
+	switch {
+	case err != nil:
+		return nil, err
+	case found.Record == nil && !found.Sure:
+		return nil, ErrUnsure
+	case ns.core.Rule().Directory(found.Shard):
+		return nil, ErrNotFound
+	}
+	return ns.numbered(found.Shard)
 }
 
 // add adds what another look-up of the key took.
