@@ -87,7 +87,7 @@ type runner struct {
 func newRunner(ctx context.Context, p *plan.Plan, progress func(Progress)) *runner {
 	r := &runner{ctx: ctx, plan: p, world: sim.New(p.Seed), fills: map[int]int{}, replaced: map[int]bool{}, deciding: map[entry]bool{}, progress: progress}
 	r.net = sim.NewNet(r.world, sim.Behaviour(p.Net))
-	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: rule(p), LogKeeps: p.Log, Watch: r, Watches: r.watches()})
+	r.cluster = model.New(r.world, r.net, model.Config{Nodes: p.Nodes, Skew: p.Skew, Signed: p.Signed, Every: p.Every, Indices: r.indices(), Ground: p.Ground, Checksums: p.Checksums, Bulk: r.bulk(), Push: p.Push, Rule: p.Rule(), LogKeeps: p.Log, Watch: r, Watches: r.watches()})
 	if r.cut() {
 		r.history.Sharded(r.cluster.Home)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
-	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/testnet/internal/check"
@@ -16,14 +15,6 @@ import (
 )
 
 // A namespace that is cut into shards: what is asked of it, and what is so in the end.
-
-// rule is how the plan's namespace is cut; nil: it is not.
-func rule(p *plan.Plan) *placement.Rule {
-	if p.Shards == 0 {
-		return nil
-	}
-	return &placement.Rule{Kind: placement.Hash, Shards: p.Shards, Replicas: p.Replicas}
-}
 
 func (r *runner) cut() bool { return r.plan.Shards > 0 }
 

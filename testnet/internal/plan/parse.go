@@ -128,7 +128,7 @@ func (p *parser) setting(word, rest string) error {
 	case "log":
 		p.plan.Log, err = number("log", rest, 1, MaxEvents)
 	case "shards":
-		p.plan.Shards, p.plan.Replicas, err = parseShards(rest)
+		err = p.plan.parseShards(rest)
 	case "ground":
 		p.plan.Ground, err = rest, checkWord("prefix", rest)
 	case "signed", "push", "alone":

@@ -3,6 +3,7 @@ package plan
 import (
 	"time"
 
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 )
 
@@ -28,9 +29,11 @@ type Plan struct {
 	Signed bool
 	// Push says that nodes push what they write.
 	Push bool
-	// Shards is into how many shards the namespace is cut by the hash of the key, Replicas how
+	// Shards is into how many shards the namespace is cut, by the hash of the key; Replicas how
 	// many hosts each is to have; 0: it is not cut.
 	Shards, Replicas int
+	// Prefixes is the table of a namespace that is cut by prefixes of keys first.
+	Prefixes []placement.PrefixShard
 	// Alone says that only node 0 has the namespace when the run begins; the
 	// others join when an event says so. Otherwise all are members of all.
 	Alone bool

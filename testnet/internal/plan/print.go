@@ -37,7 +37,7 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "log %d\n", p.Log)
 	}
 	if p.Shards != 0 {
-		fmt.Fprintf(&b, "shards %d replicas %d placement hash\n", p.Shards, p.Replicas)
+		b.WriteString(p.printShards() + "\n")
 	}
 	if p.Signed {
 		b.WriteString("signed\n")

@@ -14,20 +14,55 @@ import (
 // A namespace that is cut into shards: its setting, the events that it takes, and what its
 // random lines draw.
 
-// parseShards reads "8 replicas 2 placement hash".
-func parseShards(rest string) (shards, replicas int, err error) {
+// parseShards reads "8 replicas 2 placement hash", or "placement prefix k1=3 k2=0": the table of
+// prefixes with their shards.
+func (p *Plan) parseShards(rest string) (err error) {
 	words := strings.Fields(rest)
-	if len(words) != 5 || words[1] != "replicas" || words[3] != "placement" || words[4] != placement.Hash.String() {
-		return 0, 0, fmt.Errorf("%q: want the numbers and the rule, as in shards 8 replicas 2 placement hash", rest)
+	if len(words) < 5 || words[1] != "replicas" || words[3] != "placement" || words[4] != placement.Prefix.String() && (words[4] != placement.Hash.String() || len(words) > 5) {
+		return fmt.Errorf("%q: want the numbers and the rule, as in shards 8 replicas 2 placement hash, or … placement prefix k1=3 k2=0", rest)
 	}
-	if shards, err = number("shards", words[0], 2, maxShards); err != nil {
-		return 0, 0, err
+	if p.Shards, err = number("shards", words[0], 2, maxShards); err != nil {
+		return err
 	}
-	if replicas, err = number("replicas", words[2], 1, placement.MaxReplicas); err != nil {
-		return 0, 0, err
+	if p.Replicas, err = number("replicas", words[2], 1, placement.MaxReplicas); err != nil {
+		return err
 	}
-	rule := placement.Rule{Kind: placement.Hash, Shards: shards, Replicas: replicas}
-	return shards, replicas, rule.Validate()
+	for _, line := range words[5:] {
+		prefix, to, found := strings.Cut(line, "=")
+		if !found {
+			return fmt.Errorf("%q: want a prefix and its shard, as in k1=3", line)
+		}
+		shard, err := number("the shard of a prefix", to, 0, maxShards-1)
+		if err != nil {
+			return err
+		}
+		p.Prefixes = append(p.Prefixes, placement.PrefixShard{Prefix: []byte(prefix), Shard: placement.Shard(shard)})
+	}
+	if words[4] == placement.Prefix.String() && len(p.Prefixes) == 0 {
+		return errors.New("placement prefix: want at least one prefix and its shard, as in k1=3")
+	}
+	return p.Rule().Validate()
+}
+
+// Rule is how the namespace is cut into shards; nil: it is not.
+func (p *Plan) Rule() *placement.Rule {
+	if p.Shards == 0 {
+		return nil
+	}
+	rule := &placement.Rule{Kind: placement.Hash, Shards: p.Shards, Replicas: p.Replicas, Prefixes: p.Prefixes}
+	if len(p.Prefixes) > 0 {
+		rule.Kind = placement.Prefix
+	}
+	return rule
+}
+
+// printShards prints what parseShards reads.
+func (p *Plan) printShards() string {
+	line := fmt.Sprintf("shards %d replicas %d placement %s", p.Shards, p.Replicas, p.Rule().Kind)
+	for _, to := range p.Prefixes {
+		line += fmt.Sprintf(" %s=%d", to.Prefix, to.Shard)
+	}
+	return line
 }
 
 // maxShards is the most shards of a run: a node keeps a live sketch of each that it holds.
@@ -36,7 +71,7 @@ const maxShards = 64
 // sharded are the verbs of a namespace that is cut into shards. The others ask a node for
 // all that the namespace holds, or damage what one set keeps.
 var sharded = []Verb{
-	Put, Del, Get, Sync, Join, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Expand,
+	Put, Del, Get, Sync, Join, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Expand,
 }
 
 // cutAck takes "ack 2" off the end of what is written. The last words of a

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // cut has what a namespace takes that is cut into shards, in canonical form.
@@ -57,6 +59,20 @@ func TestParseShards(t *testing.T) {
 	}
 }
 
+// A table of prefixes stands behind the placement.
+func TestParsePrefixes(t *testing.T) {
+	const table = "shards 8 replicas 2 placement prefix k1=3 k2=0"
+	text := strings.Replace(cut, "shards 8 replicas 2 placement hash", table, 1)
+	p, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := p.Rule()
+	if got := p.String(); got != text || rule.Kind != placement.Prefix || rule.Home([]byte("k15"), 0) != 3 || rule.Home([]byte("k2"), 0) != 0 {
+		t.Errorf("%+v, printed as\n%s", rule, got)
+	}
+}
+
 func TestParseShardsErrors(t *testing.T) {
 	const setting = "shards 8 replicas 2 placement hash\n"
 	for _, c := range []struct{ text, want string }{
@@ -65,6 +81,11 @@ func TestParseShardsErrors(t *testing.T) {
 		{"shards 7 replicas 2 placement hash", "want a power of two"},
 		{"shards 128 replicas 2 placement hash", `shards "128": want a number from 2 to 64`},
 		{"shards 8 replicas 0 placement hash", `replicas "0"`},
+		{"shards 8 replicas 2 placement hash k1=3", "want the numbers and the rule"},
+		{"shards 8 replicas 2 placement prefix", "want at least one prefix"},
+		{"shards 8 replicas 2 placement prefix k1", `"k1": want a prefix and its shard`},
+		{"shards 8 replicas 2 placement prefix k1=8", "the last one is 7"},
+		{"shards 8 replicas 2 placement prefix k1=1 k1=2", "is in the table twice"},
 		{setting + "at 1s watch 0 w", "watch: a namespace that is cut into shards takes put, del"},
 		{setting + "at 1s random asks=1 for 5s", "takes no drawn asks and watches"},
 		{"at 1s get 0 k", "get and ack are for a namespace that is cut into shards"},

@@ -24,7 +24,12 @@ func (s *shrinker) settings() {
 			p.Signed = p.Signed && slices.ContainsFunc(p.Events, func(e Event) bool { return e.Key == "read" })
 		},
 		func(p *Plan) { p.Push = false },
-		func(p *Plan) { p.Shards = min(p.Shards, 2) },
+		func(p *Plan) { p.Prefixes = nil },
+		func(p *Plan) {
+			if len(p.Prefixes) == 0 { // else one may go to a shard that is there no longer
+				p.Shards = min(p.Shards, 2)
+			}
+		},
 		func(p *Plan) { p.Replicas = min(p.Replicas, 2) },
 		func(p *Plan) { p.Checksums = 0 },
 		func(p *Plan) { p.Indices = 0 },
