@@ -97,11 +97,16 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 		return "", err
 	}
 	defer ns.gate.leave()
-	sh, err := ns.only("read the keys that are needed again and again")
-	if err != nil {
-		return "", err
+	if ns.core.Rule() != nil {
+		ctx, cancel := context.WithTimeout(ns.ctx, 2*routePatience)
+		defer cancel()
+		places, err := ns.nowShards(ctx)
+		if err != nil {
+			return "", fmt.Errorf("watch %s: %w", ns.Name(), err)
+		}
+		return cursorOf(places), nil
 	}
-	w, err := sh.set.NewWatcher("", nil)
+	w, err := ns.shards()[0].set.NewWatcher("", nil)
 	if err != nil {
 		return "", err
 	}
@@ -116,15 +121,28 @@ func (ns *Namespace) Cursor() (Cursor, error) {
 // trimming of the change log (Config.WatchLog): one that is too far behind ends with
 // ErrCursorExpired. A watch does not end the life of the namespace: when that closes, the
 // watch ends with ErrClosed.
+//
+// In a namespace that is cut into shards the order is that of the commits in each shard, and
+// so of the changes of a key; what is held comes by key in each shard, and EventAt when all
+// shards have told it. A shard that this node does not hold is watched at a host that is
+// settled, which is asked anew within a second. When that host is away for 2 s another one
+// tells again what it holds, tombstones too, with Coalesced set; what was deleted while no
+// host was heard, and collected by then, it cannot tell. After 30 s without a host only the
+// one that has made the cursor goes on, within a minute: then the watch ends with ErrUnsure,
+// and goes on from the last cursor when the hosts are there again, or with ErrCursorExpired.
+// An event that is not the last one of a page has the cursor before the page: from it the
+// page is told again.
 func (ns *Namespace) Watch(ctx context.Context, cursor Cursor, options ...WatchOption) iter.Seq2[Event, error] {
 	var o watch
 	for _, option := range options {
 		option(&o)
 	}
 	return func(yield func(Event, error) bool) {
-		sh, err := ns.only("read the keys that are needed again and again")
-		if err == nil {
-			err = sh.watch(ctx, cursor, &o, func(e *node.Watched) bool { return yield(eventOf(e), nil) })
+		var err error
+		if ns.core.Rule() != nil {
+			err = ns.watchShards(ctx, cursor, &o, func(e Event) bool { return yield(e, nil) })
+		} else {
+			err = ns.shards()[0].watch(ctx, cursor, &o, func(e *node.Watched) bool { return yield(eventOf(e), nil) })
 		}
 		if err != nil {
 			yield(Event{}, fmt.Errorf("watch %s: %w", ns.Name(), err))

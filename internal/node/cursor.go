@@ -45,8 +45,27 @@ func (p place) cursor() Cursor {
 	return Cursor(b)
 }
 
-// maxCursor is the length of the longest cursor.
-var maxCursor = 16 + 1 + 20 + 1 + base64.RawURLEncoding.EncodedLen(dbadapter.MaxKey)
+// MaxCursor is the length of the longest cursor.
+const MaxCursor = 16 + 1 + 20 + 1 + (dbadapter.MaxKey*8+5)/6
+
+// Listing reports whether the cursor is that of a watch which tells what is held.
+func (c Cursor) Listing() bool {
+	at, err := c.read()
+	return err == nil && at.listed != nil
+}
+
+// Check says what is wrong with the cursor.
+func (c Cursor) Check() error {
+	_, err := c.read()
+	return err
+}
+
+// Made reports whether a watch of the set has made the cursor, and says so of those of now
+// and from the start.
+func (c Cursor) Made(set *Set) bool {
+	at, err := c.read()
+	return err == nil && (at.log == 0 || at.log == set.Store.Log())
+}
 
 // read returns the place that a cursor names.
 func (c Cursor) read() (p place, err error) {
@@ -57,7 +76,7 @@ func (c Cursor) read() (p place, err error) {
 		return place{listed: []byte{}}, nil
 	}
 	bad := fmt.Errorf("%w: %.80q is no cursor of a watch: take that of an event, or %q", ErrInvalid, string(c), string(FromStart))
-	parts := strings.Split(string(c[:min(len(c), maxCursor+1)]), ".")
+	parts := strings.Split(string(c[:min(len(c), MaxCursor+1)]), ".")
 	if len(parts) != 2 && len(parts) != 3 {
 		return place{}, bad
 	}

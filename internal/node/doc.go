@@ -59,6 +59,7 @@
 //	                   offer.go                 a write of one record, until as many hosts hold it as are to
 //	                   remotebulk.go            imports, many records at a time
 //	                   scan.go                  pages of the records of a shard
+//	                   changes.go               pages of a watch of a shard
 //	the directory      telling.go               what this node tells of it
 //	                   entry.go                 a record and its entry, as they are written; one that recedes
 //	after damage       lost.go                  what is missing since files were made anew

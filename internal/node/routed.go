@@ -133,6 +133,8 @@ func (r *Routed) Answer(ctx context.Context) (*wire.Reply, error) {
 		m.Answer, err = r.hold(ctx, q)
 	case *wire.AskScan:
 		m.Answer, err = r.scan(ctx, q)
+	case *wire.AskChanges:
+		m.Answer, err = r.changes(ctx, q)
 	case *wire.AskFeed:
 		m.Answer, err = r.feed(ctx, q)
 	}

@@ -46,6 +46,8 @@ type Watcher struct {
 	log     dbadapter.LogID
 	at      uint64 // all changes up to it are told or passed over
 	listing *listing
+	// All: of what is held, tombstones and what has expired are listed, too.
+	All bool
 	// pending are the keys of which a change was passed over, and the next one is to
 	// come; unsure: up to that change, so many were that they are not remembered.
 	pending memory
@@ -230,8 +232,11 @@ func (w *Watcher) List(ctx context.Context, told []Watched) ([]Watched, error) {
 		}
 		l.after = r.Key
 		bytes += itemBytes + len(r.Key) + len(r.Value)
-		if w.set.Present(&r.Record) {
-			told = append(told, Watched{Cursor: w.Cursor(), Kind: PutKind, Key: r.Key, Record: &r.Record})
+		if kind := PutKind; w.All || w.set.Present(&r.Record) {
+			if r.Deleted {
+				kind = DeleteKind
+			}
+			told = append(told, Watched{Cursor: w.Cursor(), Kind: kind, Key: r.Key, Record: &r.Record})
 		}
 	}
 	l.finish(snap.Seq())

@@ -195,6 +195,8 @@ func (p *parser) ask() Message {
 		m.Question = p.askHold()
 	case SubjectScan:
 		m.Question = p.askScan()
+	case SubjectChanges:
+		m.Question = p.askChanges()
 	case SubjectFeed:
 		m.Question = &AskFeed{Message: p.feed("a question about the feed")}
 	default:
@@ -235,6 +237,8 @@ func (p *parser) reply() Message {
 		m.Answer = p.holdAnswer()
 	case SubjectScan:
 		m.Answer = p.scanAnswer()
+	case SubjectChanges:
+		m.Answer = p.changesAnswer()
 	case SubjectFeed:
 		m.Answer = &FeedAnswer{Message: p.feed("an answer about the feed")}
 	default:

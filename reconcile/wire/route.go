@@ -23,7 +23,7 @@ const (
 // Routed reports whether questions about the subject travel on the streams of routed
 // questions.
 func (s Subject) Routed() bool {
-	return s == SubjectRecord || s == SubjectHold || s == SubjectScan || s == SubjectFeed
+	return s == SubjectRecord || s == SubjectHold || s == SubjectScan || s == SubjectFeed || s == SubjectChanges
 }
 
 // AskRecord asks for the record under a key of a shard. A namespace that is one shard has

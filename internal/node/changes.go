@@ -1,0 +1,128 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// A watch of a shard that others hold: pages of what a host's own watch would tell. Nothing
+// is kept at the host between two of them: the cursor says all.
+
+// WatchPage is what a watch of a shard has to tell next.
+type WatchPage struct {
+	// Answer is what the host says of itself. Its record is not nil if it is settled.
+	Answer route.Answer
+	// Expired: the cursor is none of the host's, or reaches too far back.
+	Expired bool
+	Told    []Watched
+	Next    Cursor
+	More    bool // at once
+}
+
+// AskChanges asks a host for what a watch has to tell behind a cursor. all: of what is held,
+// tombstones and what has expired, too.
+func (r *Remote) AskChanges(remote ID, cursor Cursor, prefix []byte, all bool) (*wire.Ask, error) {
+	return r.ask(remote, &wire.AskChanges{Shard: uint32(r.shard), All: all, Cursor: []byte(cursor), Prefix: prefix})
+}
+
+// Changes is what a message of the peer answers to AskChanges. Each record is examined as one
+// that comes in a sync. It keeps nothing of m.
+func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, error) {
+	reply, err := r.reply(remote, ask, m)
+	if err != nil {
+		return nil, err
+	}
+	said, asked := reply.Answer.(*wire.ChangesAnswer), ask.Question.(*wire.AskChanges)
+	p := &WatchPage{
+		Answer:  route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Layout: layoutOf(said.Elsewhere)},
+		Expired: said.Expired, Next: Cursor(said.Next), More: said.More,
+	}
+	if !said.Settled || said.Expired {
+		return p, nil
+	}
+	if at, err := p.Next.read(); err != nil || at.log == 0 && p.Next != FromStart {
+		return nil, fmt.Errorf("%w: a page of a watch with no cursor", reconcile.ErrProtocol)
+	}
+	for i := range said.Changes {
+		c := &said.Changes[i]
+		t := Watched{Cursor: Cursor(asked.Cursor), Coalesced: c.Coalesced, Kind: GoneKind, Key: bytes.Clone(c.Key)}
+		switch {
+		case c.Record != nil:
+			record := c.Record.Clone()
+			if err := r.check(remote, &record, record.Key); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrDeclined, err)
+			}
+			t.Record, t.Key, t.Kind = &record, record.Key, PutKind
+			if record.Deleted {
+				t.Kind = DeleteKind
+			}
+		case len(c.Key) == 0:
+			t.Kind = AtKind
+		}
+		if t.Kind != AtKind && (!bytes.HasPrefix(t.Key, asked.Prefix) || !r.ns.placedIn(t.Key, r.shard)) {
+			return nil, fmt.Errorf("%w: a page of a watch with a key that was not asked for", reconcile.ErrProtocol)
+		}
+		p.Told = append(p.Told, t)
+	}
+	if n := len(p.Told); n > 0 {
+		p.Told[n-1].Cursor = p.Next // of the others, what a watch would be told again is the page
+	}
+	return p, nil
+}
+
+// changes answers with a page of a watch, if this node is a host that is settled.
+func (r *Routed) changes(ctx context.Context, q *wire.AskChanges) (*wire.ChangesAnswer, error) {
+	shard := placement.Shard(q.Shard)
+	away, set := r.ns.elsewhere(shard), r.ns.held(shard)
+	if away != nil || set == nil || !set.settled() {
+		return &wire.ChangesAnswer{Elsewhere: away}, nil
+	}
+	w, err := set.NewWatcher(Cursor(q.Cursor), q.Prefix)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
+	}
+	w.All = q.All
+	var told []Watched
+	more := true
+	if w.Listing() {
+		told, err = w.List(ctx, nil)
+	} else {
+		var win *Window
+		if win, err = w.Read(ctx); err == nil {
+			told, more = w.Take(win, nil), win.To < win.End
+		}
+	}
+	if errors.Is(err, ErrCursorExpired) {
+		return &wire.ChangesAnswer{Settled: true, Expired: true}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &wire.ChangesAnswer{Settled: true, More: more, Next: []byte(w.Cursor())}
+	size := 0
+	var buffer []byte
+	for i := range told {
+		c := wire.Change{Coalesced: told[i].Coalesced, Key: told[i].Key, Record: told[i].Record}
+		if c.Record != nil {
+			c.Key = nil
+			buffer = wire.AppendPushed(buffer[:0], c.Record)
+			size += len(buffer)
+		}
+		if size += len(c.Key); i > 0 && (size > wire.BatchBytes || i == wire.BatchRecords) {
+			a.More, a.Next = true, []byte(told[i-1].Cursor)
+			break
+		}
+		a.Changes = append(a.Changes, c)
+	}
+	if away := r.ns.elsewhere(shard); away != nil || !set.settled() { // since
+		return &wire.ChangesAnswer{Elsewhere: away}, nil
+	}
+	return a, nil
+}

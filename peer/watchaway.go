@@ -1,0 +1,201 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Times of a watch of a shard at its hosts.
+const (
+	// watchIdle is the pause after a page that has told something, and was the last one; it
+	// doubles up to watchIdleMost.
+	watchIdle     = 50 * time.Millisecond
+	watchIdleMost = time.Second
+	// watchStay is for how long a host that does not answer is tried, before another one
+	// tells again what is held.
+	watchStay = 2 * time.Second
+	// watchGap is the longest time without a host after which another one may do so: what
+	// was deleted meanwhile, and collected already, it could not tell.
+	watchGap = 30 * time.Second
+	// watchPatience is for how long a watch goes on without a host.
+	watchPatience = time.Minute
+)
+
+// shardWatch is the watch of one shard. It is used by one goroutine.
+type shardWatch struct {
+	ns     *Namespace
+	number placement.Shard
+	prefix []byte
+	place  shardPlace
+	out    chan<- toldOf
+
+	host   ID        // that has told last; empty: none has
+	told   bool      // this watch has been told something, or where it is
+	behind bool      // the page before was not the last one: changes may have been passed over
+	last   time.Time // when a host has told, or the watch began
+	heeded time.Time // when the list of members was last made equal with a host's
+}
+
+// run tells what becomes of the shard until the context is over.
+func (s *shardWatch) run(ctx context.Context) {
+	pause := watchIdle
+	for ctx.Err() == nil {
+		var err error
+		moved := true
+		if sh := s.ns.settledHere(s.number, s.place.cursor); sh != nil && !s.place.all {
+			err = s.here(ctx, sh)
+		} else {
+			moved, err = s.turn(ctx)
+		}
+		if err != nil {
+			s.tell(ctx, toldOf{err: err})
+			return
+		}
+		if moved {
+			pause = watchIdle
+			continue
+		}
+		if !sleep(ctx, pause) {
+			return
+		}
+		pause = min(2*pause, watchIdleMost)
+	}
+}
+
+// tell hands over what the shard has to tell; false: the watch is over.
+func (s *shardWatch) tell(ctx context.Context, t toldOf) bool {
+	t.number, t.place = s.number, s.place
+	select {
+	case s.out <- t:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// here watches this node's own set, until the shard leaves the node.
+func (s *shardWatch) here(ctx context.Context, sh *shard) error {
+	err := sh.watch(ctx, Cursor(s.place.cursor), &watch{prefix: s.prefix}, func(e *node.Watched) bool {
+		s.place.cursor, s.told = e.Cursor, true
+		return s.tell(ctx, toldOf{events: []node.Watched{*e}})
+	})
+	s.last, s.host = time.Now(), s.ns.node.self.id
+	if ctx.Err() == nil && errors.Is(err, ErrClosed) { // the shard alone
+		return nil
+	}
+	return err
+}
+
+// turn asks the hosts for a page: the one that has told last, and then the others. It reports
+// whether the watch has come further. The error ends it.
+func (s *shardWatch) turn(ctx context.Context) (moved bool, err error) {
+	remote := s.ns.core.Shard(s.number)
+	hosts, err := s.ns.otherHosts(remote, nil)
+	if err != nil && !errors.Is(err, node.ErrNoLayout) {
+		return false, err
+	}
+	if at := slices.Index(hosts, node.ID(s.host)); at > 0 {
+		hosts[0], hosts[at] = hosts[at], hosts[0]
+	}
+	why := map[ID]error{}
+	var others []ID // settled hosts that do not know the cursor
+	var layout route.Layout
+	var by node.ID
+	for _, host := range hosts {
+		id := ID(host)
+		page, err := s.page(ctx, remote, id)
+		switch {
+		case ctx.Err() != nil:
+			return false, context.Cause(ctx)
+		case err != nil:
+			why[id] = err
+		case !page.Answer.Host:
+			why[id] = errNoHost
+			if page.Answer.Layout.Epoch > layout.Epoch {
+				layout, by = page.Answer.Layout, host
+			}
+		case !page.Answer.Settled:
+			why[id] = errNotSure
+		case page.Expired:
+			others = append(others, id)
+		default:
+			s.host, s.last = id, time.Now()
+			return s.take(ctx, page), nil
+		}
+	}
+	if len(why) > 0 && time.Since(s.heeded) > watchStay {
+		s.heeded = time.Now()
+		s.ns.heed(ctx, why, layout, by)
+	}
+	return s.without(why, others)
+}
+
+// without decides what follows where no host goes on at the cursor.
+func (s *shardWatch) without(why map[ID]error, others []ID) (moved bool, err error) {
+	gap := time.Since(s.last)
+	anew := s.told && len(others) > 0 // another host may tell what is held
+	_, gone := why[s.host]
+	switch {
+	case anew && gap <= watchGap && (!gone || gap > watchStay):
+		s.place, s.host, s.behind = shardPlace{node.FromStart, true}, others[0], false
+		return true, nil
+	case !s.told && len(others) > 0 && len(why) == 0, anew && gap > watchPatience:
+		return false, fmt.Errorf("%w: no host of shard %d that can be reached has made it; watch from %q, which tells all that is held first", ErrCursorExpired, s.number, string(FromStart))
+	case gap > watchPatience, !s.told && gap > routePatience:
+		return false, fmt.Errorf("%w: of shard %d, so that what has become of it is not known; go on from the last cursor when its hosts are there again: %s", ErrUnsure, s.number, words(why))
+	}
+	return false, nil
+}
+
+// page asks one host.
+func (s *shardWatch) page(ctx context.Context, remote *node.Remote, id ID) (*node.WatchPage, error) {
+	ns, n := s.ns, s.ns.node
+	if err := ns.enter("watch"); err != nil {
+		return nil, err
+	}
+	defer ns.gate.leave()
+	ctx, cancel := context.WithTimeout(ctx, routePatience)
+	defer cancel()
+	leave, err := n.routing.places.take(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	n.metrics.routed.WithLabelValues("watch").Inc()
+	ask, m, _, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) {
+		return remote.AskChanges(id, s.place.cursor, s.prefix, s.place.all)
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	page, err := remote.Changes(node.ID(id), ask, m)
+	n.blame(ns, id, m, err)
+	return page, err
+}
+
+// take tells what a page says, and reports whether that is anything, or more follows.
+func (s *shardWatch) take(ctx context.Context, page *node.WatchPage) bool {
+	again, events := s.place.all, page.Told[:0]
+	for _, e := range page.Told {
+		e.Coalesced = e.Coalesced || again || s.behind
+		if e.Kind == node.AtKind && again {
+			s.place.all = false
+			continue
+		}
+		events = append(events, e)
+	}
+	changed := s.place.cursor != page.Next || again
+	s.place.cursor, s.told, s.behind = page.Next, true, page.More && !page.Next.Listing()
+	if changed && s.out != nil {
+		s.tell(ctx, toldOf{events: events})
+	}
+	return page.More || len(page.Told) > 0
+}

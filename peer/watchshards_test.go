@@ -1,0 +1,148 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// shardsSeen is what a watch over shards has told.
+type shardsSeen struct {
+	values map[string]string // of the keys that are there
+	last   Cursor
+	at     int // events of EventAt
+}
+
+// follow watches until enough says so, or a minute is over.
+func (c *routedCluster) follow(i int, s *shardsSeen, enough func() bool) error {
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	for e, err := range c.spaces[i].Watch(ctx, s.last) {
+		if err != nil {
+			return err
+		}
+		s.last = e.Cursor
+		switch e.Kind {
+		case EventPut:
+			s.values[string(e.Key)] = string(e.Record.Value)
+		case EventAt:
+			s.at++
+		default:
+			delete(s.values, string(e.Key))
+		}
+		if enough() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// A watch at any node tells all that is held, and then what becomes of it, at whatever node
+// that is written; it goes on from its cursor after its node and a host were started again,
+// and when a host dies another one tells.
+func TestWatchShards(t *testing.T) {
+	for _, kind := range []placement.Kind{placement.Hash, placement.Prefix} {
+		t.Run(fmt.Sprint(kind), func(t *testing.T) {
+			c := newRoutedClusterBy(t, kind, 3, Config{NoPush: true})
+			want := map[string]string{}
+			put := func(i int, key, value string) {
+				t.Helper()
+				want[key] = value
+				_, err := c.put(i, key, value, route.All)
+				c.must(err)
+			}
+			for i := range 60 {
+				put(i%3, fmt.Sprint("key ", i), "first")
+			}
+			for i := range c.spaces {
+				s := &shardsSeen{values: map[string]string{}, last: FromStart}
+				if err := c.follow(i, s, func() bool { return s.at > 0 }); err != nil || !maps.Equal(s.values, want) || s.at != 1 {
+					t.Fatalf("node %d: %d of %d keys, %v", i, len(s.values), len(want), err)
+				}
+			}
+			now, err := c.spaces[0].Cursor()
+			c.must(err)
+			s := &shardsSeen{values: maps.Clone(want), last: now}
+			same := func() bool { return maps.Equal(s.values, want) }
+			for i := range 20 {
+				put(i%3, fmt.Sprint("key ", i), "second")
+			}
+			put(2, "last", "x")
+			c.must(c.follow(0, s, same))
+			c.reopen(1)
+			c.reopen(0)
+			for i := range 20 {
+				put(i%3, fmt.Sprint("key ", 2*i), "third")
+			}
+			_, err = c.spaces[1].Delete(t.Context(), []byte("key 7"), Acks(AckAll))
+			c.must(err)
+			delete(want, "key 7")
+			c.must(c.follow(0, s, same))
+			if _, err := c.spaces[0].Cursor(); err != nil {
+				t.Error(err)
+			}
+			for _, bad := range []Cursor{"s1,start", "s2", Cursor(fmt.Sprint("s1", ",start,start,start,start,start,start,start,x")), "0000000000000001.5"} {
+				for _, err := range c.spaces[0].Watch(t.Context(), bad) {
+					if !errors.Is(err, ErrInvalid) {
+						t.Errorf("%q: %v", bad, err)
+					}
+					break
+				}
+			}
+		})
+	}
+}
+
+// When the host that tells dies, another one tells again what it holds, with what was deleted
+// meanwhile, and goes on.
+func TestWatchShardsWithoutHost(t *testing.T) {
+	c := newRoutedCluster(t, 3)
+	hosts, others := c.hosts("key")
+	for i := range 30 {
+		_, err := c.put(0, fmt.Sprint("key ", i), "first", route.All)
+		c.must(err)
+	}
+	_, err := c.put(0, "key", "first", route.All)
+	c.must(err)
+	s := &shardsSeen{values: map[string]string{}, last: FromStart}
+	stage := 0
+	c.must(c.follow(others[0], s, func() bool {
+		switch {
+		case stage == 0 && s.at == 1:
+			if stage = 1; s.values["key"] != "first" {
+				t.Errorf("it tells %v", s.values)
+			}
+			told := c.teller(others[0], "key")
+			c.must(c.nodes[told].Close(context.Background()))
+			other := hosts[0] + hosts[1] - told
+			_, err := c.spaces[other].Delete(t.Context(), []byte("key"))
+			c.must(err)
+			_, err = c.spaces[other].Put(t.Context(), []byte("key"), []byte("second"))
+			c.must(err)
+		case stage == 1 && s.values["key"] == "second":
+			return true
+		}
+		return false
+	}))
+}
+
+// teller is the host of a key of which a watch would be told first.
+func (c *routedCluster) teller(asker int, key string) int {
+	remote, err := c.spaces[asker].core.Remote([]byte(key))
+	c.must(err)
+	named, err := remote.Hosts()
+	c.must(err)
+	for i, n := range c.nodes {
+		if string(n.ID()) == string(named[0]) {
+			return i
+		}
+	}
+	c.t.Fatal("no host")
+	return 0
+}

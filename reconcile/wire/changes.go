@@ -1,0 +1,154 @@
+package wire
+
+import "github.com/syncd-io/syncd/dbadapter"
+
+// SubjectChanges is what a watch of a shard has to tell. It is a routed question.
+const SubjectChanges Subject = 8
+
+// MaxCursor is the most bytes of the cursor of a watch of one shard, which only the node
+// understands that has made it.
+const MaxCursor = 40 + (dbadapter.MaxKey*8+5)/6
+
+// AskChanges asks for what has become of the keys of a shard that begin with Prefix, behind a
+// cursor of the peer's; empty: for the cursor of now; "start": for what is held first.
+type AskChanges struct {
+	Shard uint32
+	// All: of what is held, tombstones and what has expired are told, too.
+	All            bool
+	Cursor, Prefix []byte
+}
+
+// ChangesAnswer is a page of a watch.
+type ChangesAnswer struct {
+	// Elsewhere and Settled are as in a RecordAnswer. A page comes from a host that is
+	// settled alone.
+	Elsewhere *Elsewhere
+	Settled   bool
+	// Expired: the cursor is none of the peer's, or too old. There is no page then.
+	Expired bool
+	// More: there is more to be told at once.
+	More bool
+	// Next is the cursor behind the page.
+	Next []byte
+	// Changes are at most BatchRecords.
+	Changes []Change
+}
+
+// Change is what a watch tells.
+type Change struct {
+	// Coalesced: other changes of the key may have been passed over.
+	Coalesced bool
+	// Record is what the key holds, a tombstone, too; nil: nothing any more.
+	Record *dbadapter.Record
+	// Key is that of a key which holds nothing any more. Where it is empty, and Record nil,
+	// all that was held has been told.
+	Key []byte
+}
+
+// Subject is SubjectChanges; so is the next one.
+func (*AskChanges) Subject() Subject { return SubjectChanges }
+
+// Subject is SubjectChanges.
+func (*ChangesAnswer) Subject() Subject { return SubjectChanges }
+
+// flags of a ChangesAnswer, beside routeHost and routeSettled
+const (
+	changesExpired = 4 << iota
+	changesMore
+)
+
+// flags of a Change
+const (
+	changeCoalesced = 1 << iota
+	changeRecord
+)
+
+func (q *AskChanges) appendQuestion(b []byte) []byte {
+	all := byte(0)
+	if q.All {
+		all = 1
+	}
+	b = append(appendUvarint(b, uint64(q.Shard)), all)
+	return appendBytes(appendBytes(b, q.Cursor), q.Prefix)
+}
+
+func (a *ChangesAnswer) appendAnswer(b []byte) []byte {
+	if a.Elsewhere != nil {
+		return a.Elsewhere.appendTo(append(b, 0))
+	}
+	flags := byte(routeHost)
+	for bit, is := range map[byte]bool{routeSettled: a.Settled, changesExpired: a.Expired, changesMore: a.More} {
+		if is {
+			flags |= bit
+		}
+	}
+	if b = append(b, flags); !a.Settled || a.Expired {
+		return b
+	}
+	b = appendBytes(b, a.Next)
+	for i := range a.Changes {
+		c := &a.Changes[i]
+		flags := byte(0)
+		if c.Coalesced {
+			flags |= changeCoalesced
+		}
+		if c.Record == nil {
+			b = appendBytes(append(b, flags), c.Key)
+		} else {
+			b = AppendPushed(append(b, flags|changeRecord), c.Record)
+		}
+	}
+	return b
+}
+
+func (p *parser) askChanges() *AskChanges {
+	q := &AskChanges{Shard: p.shard(), All: p.bool()}
+	q.Cursor, q.Prefix = p.bytes(MaxCursor, "a cursor"), p.bytes(dbadapter.MaxKey, "a prefix")
+	return q
+}
+
+func (p *parser) changesAnswer() *ChangesAnswer {
+	a := &ChangesAnswer{}
+	flags := p.byte()
+	switch flags {
+	case 0:
+		a.Elsewhere = p.elsewhere()
+		return a
+	case routeHost:
+		return a
+	case routeHost | routeSettled | changesExpired:
+		a.Settled, a.Expired = true, true
+		return a
+	case routeHost | routeSettled, routeHost | routeSettled | changesMore:
+		a.Settled, a.More = true, flags&changesMore != 0
+	default:
+		p.fail("unknown flags %#x", flags)
+		return a
+	}
+	if a.Next = p.bytes(MaxCursor, "a cursor"); p.err == nil && len(a.Next) == 0 {
+		p.fail("a page without a cursor")
+	}
+	for len(p.rest) > 0 && p.err == nil {
+		if len(a.Changes) == BatchRecords {
+			p.fail("more than %d changes in one message", BatchRecords)
+			break
+		}
+		a.Changes = append(a.Changes, p.change())
+	}
+	return a
+}
+
+func (p *parser) change() (c Change) {
+	flags := p.byte()
+	c.Coalesced = flags&changeCoalesced != 0
+	switch {
+	case flags > changeCoalesced|changeRecord:
+		p.fail("unknown flags %#x", flags)
+	case flags&changeRecord != 0:
+		r := p.pushed()
+		c.Record = &r
+	default:
+		c.Key = p.bytes(dbadapter.MaxKey, "a key")
+	}
+	return c
+}
