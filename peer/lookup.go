@@ -115,20 +115,20 @@ func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Lay
 func (ns *Namespace) lookUpOnce(ctx context.Context, in placement.Shard, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {
 	f.Shard = in
 	remote := ns.core.RemoteIn(key, in)
-	var own *dbadapter.Record
-	sure := false // of own
+	o := route.GetOptions{All: all}
 	if here := remote.Here(); here != nil {
-		before := here.Settled()
-		if own, err = here.Held(key); err != nil {
+		own, err := here.Answer(key)
+		if err != nil {
 			return f, nil, err
 		}
 		f.Here = true
-		if sure = before && here.Settled(); sure && !all {
-			f.Record, f.Sure = own, true
+		if own.Current && own.Record != nil && !all {
+			f.Record, f.Sure = own.Record, true
 			return f, nil, nil
 		}
+		o.Here = &own
 	}
-	f.Found, err = ns.readAt(ctx, remote, all, &ns.node.routing.times, 0, func(ctx context.Context, id ID, _ func()) (route.Answer, error) { return ns.readOf(ctx, remote, id) })
+	f.Found, err = ns.readAt(ctx, remote, o, &ns.node.routing.times, func(ctx context.Context, id ID, _ func()) (route.Answer, error) { return ns.readOf(ctx, remote, id) })
 	why = map[ID]error{}
 	for _, h := range f.Heard {
 		if h.Err != nil {
@@ -136,18 +136,13 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, in placement.Shard, key []b
 		}
 	}
 	ns.contradicted(&f.Found)
-	switch {
-	case own != nil && (f.Record == nil || own.Compare(f.Record) > 0):
-		f.Record, f.Sure = own, sure
-	case sure && (own == nil && f.Record == nil || own != nil && f.Record != nil && own.Compare(f.Record) == 0):
-		f.Sure = true
-	case err != nil:
+	if err != nil && f.Record == nil && !f.Sure {
 		return f, why, fmt.Errorf("%w: %s", ErrUnsure, words(why))
 	}
 	return f, why, nil
 }
 
-// contradicted counts and logs the hosts that are settled and lack what another one that is
+// contradicted counts and logs the hosts that are current and lack what another one that is
 // settled holds: they lag for a moment, or hide it.
 func (ns *Namespace) contradicted(f *route.Found) {
 	if !f.Sure || f.Record == nil {
@@ -155,7 +150,7 @@ func (ns *Namespace) contradicted(f *route.Found) {
 	}
 	n := ns.node
 	for _, h := range f.Heard {
-		if h.Answer != nil && h.Answer.Settled && h.Answer.Record == nil {
+		if h.Answer != nil && h.Answer.Current && h.Answer.Record == nil {
 			n.metrics.routed.WithLabelValues("contradicted").Inc()
 			n.refusals.write(n.log.With(logPeer(ID(h.Peer)), logNamespace(ns)), slog.LevelWarn, "a host said of a key that it holds nothing, and another one holds a record: the first has not heard of it yet, or hides it")
 		}
@@ -175,9 +170,9 @@ func words(why map[ID]error) string {
 }
 
 // readAt drives a read at the hosts of a shard, of a record or of a page; times are those of
-// such reads. read calls part when a part of its answer has come; then the read goes on for
-// the time patience from there, if that is not 0.
-func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool, times *route.Times, patience time.Duration, read func(ctx context.Context, id ID, part func()) (route.Answer, error)) (route.Found, error) {
+// such reads. Of the options the deadline is set here. read calls part when a part of its
+// answer has come.
+func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, o route.GetOptions, times *route.Times, read func(ctx context.Context, id ID, part func()) (route.Answer, error)) (route.Found, error) {
 	n := ns.node
 	candidates := remote.Candidates(func(id node.ID) bool { return n.connected(ID(id)) })
 	ctx, cut := context.WithCancel(ctx)
@@ -185,7 +180,8 @@ func (ns *Namespace) readAt(ctx context.Context, remote *node.Remote, all bool, 
 	r := &n.routing
 	r.mu.Lock()
 	defer r.mu.Unlock() // but while it waits
-	get := route.NewGet(times, candidates, route.GetOptions{Deadline: n.deadline(ctx), Patience: patience, All: all}, n.elapsed())
+	o.Deadline = n.deadline(ctx)
+	get := route.NewGet(times, candidates, o, n.elapsed())
 	heard := make(chan func(now time.Duration))
 	for {
 		step := get.Next(n.elapsed())

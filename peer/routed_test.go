@@ -255,8 +255,8 @@ func TestRoutedWithALyingHost(t *testing.T) {
 	}
 	named := map[string]string{"hides": "contradicted", "forges": "false"}
 	for name, lie := range map[string]wire.Answering{
-		"hides":   &wire.RecordAnswer{Settled: true},
-		"forges":  &wire.RecordAnswer{Settled: true, Record: &dbadapter.Record{Key: []byte("key"), Value: []byte("forged"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(liar.now()), Writer: 5}}},
+		"hides":   &wire.RecordAnswer{Settled: true, Current: true},
+		"forges":  &wire.RecordAnswer{Settled: true, Current: true, Record: &dbadapter.Record{Key: []byte("key"), Value: []byte("forged"), Version: dbadapter.Version{Clock: dbadapter.TimestampAt(liar.now()), Writer: 5}}},
 		"silent":  nil,
 		"no host": &wire.RecordAnswer{Elsewhere: &wire.Elsewhere{Epoch: 1 << 40}},
 	} {

@@ -48,7 +48,7 @@ func (ns *Namespace) scans(ctx context.Context, prefix []byte, s *scan) (all []i
 	var away []placement.Shard
 	for number := range placement.Shard(rule.Shards) {
 		var sh *shard
-		if set := ns.core.Shard(number).Here(); set != nil && set.Settled() {
+		if set := ns.core.Shard(number).Here(); set != nil && set.Proved() {
 			sh = ns.node.shard(set)
 		}
 		if sh == nil {
@@ -234,7 +234,7 @@ func (a *awayScan) page(ctx context.Context, number placement.Shard, after []byt
 	remote := a.core.Shard(number)
 	var mu sync.Mutex // guards pages
 	pages := map[node.ID]*node.Page{}
-	found, _ := a.readAt(ctx, remote, false, &a.node.routing.pages, routePatience, func(ctx context.Context, id ID, part func()) (route.Answer, error) {
+	found, _ := a.readAt(ctx, remote, route.GetOptions{Patience: routePatience}, &a.node.routing.pages, func(ctx context.Context, id ID, part func()) (route.Answer, error) {
 		page, err := a.pageOf(ctx, remote, id, after, part)
 		if err != nil {
 			return route.Answer{}, err

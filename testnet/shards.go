@@ -207,7 +207,8 @@ func (r *runner) lastReads() error {
 		}
 		open := 0
 		for _, key := range keys {
-			reach := slices.ContainsFunc(r.cluster.Node(group[0]).Hosts(r.cluster.Home(key)), func(i int) bool { return slices.Contains(group, i) })
+			// What a host took that is out of reach the others cannot know.
+			reach := !slices.ContainsFunc(r.cluster.Node(group[0]).Hosts(r.cluster.Home(key)), func(i int) bool { return !slices.Contains(group, i) })
 			for _, i := range group {
 				if !reach || r.unsettled(group, key) {
 					continue

@@ -54,14 +54,16 @@ type reasons struct {
 	// has written just now no other one may hold.
 	first, own bool
 	since      time.Duration
+	// renew: this node is asked what it holds, and was not found equal with the peer lately.
+	renew bool
 }
 
 // any reports whether there is a reason for a sync.
-func (r *reasons) any() bool { return r.gap || r.more || r.first || r.sets != nil }
+func (r *reasons) any() bool { return r.gap || r.more || r.first || r.renew || r.sets != nil }
 
 // again adds reasons that a sync has not done away with.
 func (r *reasons) again(of reasons) {
-	r.gap, r.more = r.gap || of.gap, r.more || of.more
+	r.gap, r.more, r.renew = r.gap || of.gap, r.more || of.more, r.renew || of.renew
 	if of.first {
 		r.first, r.own, r.since = true, of.own, of.since
 	}
@@ -141,7 +143,7 @@ func (h *hastening) want(set *Set, with, from ID, now time.Duration, change func
 	w.from = from
 	if change(w); !was && w.any() {
 		w.due = max(now+set.ns.node.jittered(p.Pause/4, ForPush), w.last+w.pause)
-		if h.fresh > 0 && !w.gap && !w.more && w.sets == nil {
+		if h.fresh > 0 && !w.gap && !w.more && !w.renew && w.sets == nil {
 			w.due = max(w.due, h.fresh+settling)
 		}
 		set.pushable()

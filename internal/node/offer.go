@@ -94,10 +94,11 @@ func (o *Offering) try() {
 		return
 	}
 	o.set, o.here, o.settled = o.remote.Here(), "", false
+	sure := false // what is held here is enough for a condition
 	if o.set != nil {
-		o.here, o.settled = o.ns.node.ID, o.set.Settled()
+		o.here, o.settled, sure = o.ns.node.ID, o.set.Settled(), o.set.Current()
 	}
-	if o.conditional() && !o.settled {
+	if o.conditional() && !sure {
 		o.next = OfferLookUp
 		return
 	}

@@ -33,7 +33,7 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	for _, set := range sets {
 		host, known := set.isHost(ns.node.ID)
 		switch {
-		case set.settled():
+		case set.Proved():
 			r.Sure++
 		case host:
 			r.Coming++

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -155,14 +156,27 @@ func (r *Routed) record(q *wire.AskRecord) (*wire.RecordAnswer, error) {
 	if set == nil {
 		return a, nil
 	}
-	// Before the snapshot, which can then only hold more, and behind it, where the store may
-	// have been found to be damaged meanwhile.
-	before := set.settled()
-	var err error
-	if a.Record, err = set.Held(q.Key); err != nil {
+	own, err := set.Answer(q.Key)
+	if err != nil {
 		return nil, err
 	}
-	a.Settled = a.Elsewhere == nil && before && set.settled()
+	a.Record = own.Record
+	if a.Elsewhere == nil {
+		a.Settled, a.Current = own.Settled, own.Current
+	}
+	return a, nil
+}
+
+// Answer is what a host says of a key: what it holds, and how sure it is.
+func (set *Set) Answer(key []byte) (a route.Answer, err error) {
+	// Before the snapshot, which can then only hold more, and behind it, where the store may
+	// have been found to be damaged meanwhile.
+	settled, current := set.settled(), set.Current()
+	if a.Record, err = set.Held(key); err != nil {
+		return a, err
+	}
+	a.Host, a.Settled = true, settled && set.settled()
+	a.Current = a.Settled && current
 	return a, nil
 }
 

@@ -40,7 +40,7 @@ func (r *Remote) Page(remote ID, ask *wire.Ask, m wire.Message) (*Page, error) {
 		return nil, err
 	}
 	said, asked := reply.Answer.(*wire.ScanAnswer), ask.Question.(*wire.AskScan)
-	p := &Page{Answer: route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Layout: layoutOf(said.Elsewhere)}, More: said.More}
+	p := &Page{Answer: route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Current: said.Settled, Layout: layoutOf(said.Elsewhere)}, More: said.More}
 	if !said.Settled {
 		return p, nil
 	}
@@ -60,11 +60,12 @@ func (r *Remote) Page(remote ID, ask *wire.Ask, m wire.Message) (*Page, error) {
 	return p, nil
 }
 
-// scan answers with a page of what is held, if this node is a host that is settled.
+// scan answers with a page of what is held, if this node is a host that is settled, and was
+// found equal with another one since it took up the shard or was started.
 func (r *Routed) scan(ctx context.Context, q *wire.AskScan) (*wire.ScanAnswer, error) {
 	shard := placement.Shard(q.Shard)
 	away, set := r.ns.elsewhere(shard), r.ns.held(shard)
-	if away != nil || set == nil || !set.settled() {
+	if away != nil || set == nil || !set.Proved() {
 		return &wire.ScanAnswer{Elsewhere: away}, nil
 	}
 	snap, err := set.Store.Snapshot()
@@ -86,7 +87,7 @@ func (r *Routed) scan(ctx context.Context, q *wire.AskScan) (*wire.ScanAnswer, e
 		}
 		a.Records = append(a.Records, record.Record.Clone())
 	}
-	if away := r.ns.elsewhere(shard); away != nil || !set.settled() { // since
+	if away := r.ns.elsewhere(shard); away != nil || !set.Proved() { // since
 		return &wire.ScanAnswer{Elsewhere: away}, nil
 	}
 	return a, nil

@@ -35,7 +35,8 @@ type Set struct {
 	hastening hastening
 	tenure    tenure
 	// noted is what has changed since the set of the directory was told of.
-	noted noted
+	noted   noted
+	current current
 }
 
 // Shard is the set's number among the shards of the namespace; 0 if that has none.

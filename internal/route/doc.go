@@ -15,16 +15,17 @@
 // # Reading
 //
 // A host is *settled* once it has been found equal with a node that held the shard before
-// it. The record that a settled host gives is final. That there is none is confirmed by a
-// second one, where one can be reached: what was written just now may be at the other host
+// it, and *current* while it was found equal lately with each other one that may hold it. The
+// record that a current host gives is final. That there is none is confirmed by a second one,
+// where one can be reached: what was written just now may be at the other host
 // alone, and a host that hides what it holds only makes a look-up slower. While a host has
 // not answered, and has not failed, it is not said to be sure. What a host that is not
-// settled answers may be too little, so further hosts are asked; if no settled one
-// answers, the greatest of the records heard is given, or that there is none, and either
+// current answers may be too little, so further hosts are asked; what a settled one holds is
+// sure all the same once each candidate has answered. Otherwise the greatest of the records heard is given, or that there is none, and either
 // is said not to be sure. Where no host answers, the record is unavailable.
 //
 // The nearest host is asked first ([Times]). The next one is asked at once where a host
-// refuses, cannot be reached or is not settled; and beside it, as a hedge (Dean and
+// refuses, cannot be reached or is not current; and beside it, as a hedge (Dean and
 // Barroso, "The tail at scale", 2013), where its answer takes longer than 95 of 100 did.
 // Hedges are at most one in 32 requests, with a small burst: a shard whose hosts have all
 // become slow is not asked twice as much. A request that takes longer than [Overdue] is one

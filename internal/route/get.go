@@ -62,7 +62,8 @@ type Answer struct {
 	Host   bool
 	Layout Layout
 	// Settled: the host has been found equal with one that held the shard before it.
-	Settled bool
+	// Current, only then: lately with each other one that may hold the shard, too.
+	Settled, Current bool
 	// Record is what it holds under the key, a tombstone too; nil: nothing.
 	Record *dbadapter.Record
 }
@@ -81,8 +82,10 @@ type Heard struct {
 type Found struct {
 	// Record is the one with the greatest version of those heard; nil: none was.
 	Record *dbadapter.Record
-	// Sure: a settled host has said so; that there is no record, two have, or one where no
-	// other host can be reached. One that is asked still may hold a record.
+	// Sure: a host that is current has said so; that there is no record, two have, or one
+	// where no other host can be reached. Or a settled one has, and all candidates have
+	// answered: so whatever any of them has acknowledged was heard. One that is asked still
+	// may hold a record.
 	Sure bool
 	// Heard are the candidates that were asked, in that order.
 	Heard []Heard
@@ -103,6 +106,9 @@ type GetOptions struct {
 	Patience time.Duration
 	// All: each candidate is asked, at once, and all answers are awaited.
 	All bool
+	// Here, if not nil, is the caller's own answer, as a host. That it holds nothing another
+	// host confirms, unless it is overdue.
+	Here *Answer
 }
 
 // Get is one read of a key. It is for one goroutine at a time; its Times may be shared by
@@ -114,8 +120,9 @@ type Get struct {
 	requests []*request  // in the order in which they were asked first
 	count    int         // of requests
 	hedges   int
-	heard    bool // a host has answered, or another node has given a record
-	settled  int  // so many settled hosts have answered,
+	heard    bool // another host has answered, or another node has given a record
+	own      bool // the caller is a host that is current
+	current  int  // so many hosts that are current have answered,
 	found    bool // and one of them a record
 }
 
@@ -144,6 +151,9 @@ func (r *request) fresh(now time.Duration) bool { return r.open && now < r.due }
 // once at most, but for one that is too busy.
 func NewGet(times *Times, candidates []Candidate, o GetOptions, now time.Duration) *Get {
 	g := &Get{times: times, options: o, waiting: slices.Clone(candidates)}
+	if h := o.Here; h.current() {
+		g.own, g.current, g.found = true, 1, h.Record != nil
+	}
 	times.sort(g.waiting, now)
 	return g
 }
@@ -183,11 +193,11 @@ func (r *request) awaited() bool { return !r.former && (r.open || r.again > 0) }
 // enough, others are awaited until they are overdue; hosts until the deadline, where one is
 // sure that it holds nothing.
 func (g *Get) over(now time.Duration) bool {
-	if now >= g.options.Deadline || !g.options.All && (g.found || g.settled > 1) {
+	if now >= g.options.Deadline || !g.options.All && (g.found || g.current > 1) {
 		return true
 	}
 	return len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool {
-		if g.heard && !g.options.All && !(g.settled == 1 && r.awaited()) {
+		if (g.heard || g.options.Here != nil) && !g.options.All && !(g.current == 1 && !g.own && r.awaited()) {
 			return r.fresh(now) || r.again > 0 && now < r.first+Overdue
 		}
 		return r.open || r.again > 0
@@ -265,10 +275,23 @@ func (g *Get) Answered(peer ID, a Answer, now time.Duration) {
 	r.open, r.took, r.answer = false, now-r.asked, &a
 	g.times.Took(peer, r.took, now)
 	g.heard = g.heard || a.Host || a.Record != nil
-	if a.Host && a.Settled {
-		g.settled++
+	if a.current() {
+		g.current++
 		g.found = g.found || a.Record != nil
 	}
+}
+
+func (a *Answer) current() bool { return a != nil && a.Host && a.Settled && a.Current }
+
+// vouches reports whether an answer is one that can be sure. complete: each candidate has
+// answered.
+func (a *Answer) vouches(complete bool) bool {
+	return a.current() || complete && a != nil && a.Host && a.Settled
+}
+
+// absent reports whether enough is known of a record that no host has given.
+func (g *Get) absent(complete bool) bool {
+	return complete || g.current > 1 || g.own || !slices.ContainsFunc(g.requests, (*request).awaited) && !slices.ContainsFunc(g.waiting, func(c Candidate) bool { return !c.Former })
 }
 
 // Delivers notes that a part of a peer's answer has come. The next candidate is asked only
@@ -302,6 +325,10 @@ func (g *Get) Failed(peer ID, why error, busy bool, now time.Duration) {
 // are still open are cut. The error is ErrUnavailable.
 func (g *Get) Result(now time.Duration) (Found, error) {
 	f := Found{Requests: g.count, Hedges: g.hedges}
+	complete := len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool { return r.answer == nil })
+	if g.options.Here != nil {
+		f.Record = g.options.Here.Record
+	}
 	for _, r := range g.requests {
 		if r.open {
 			g.times.Cut(r.peer, now-r.asked, now)
@@ -320,15 +347,16 @@ func (g *Get) Result(now time.Duration) (Found, error) {
 	}
 	// A record beyond what the settled hosts hold is given, and not called sure: it may be
 	// a write of just now, or what has been collected since.
-	f.Sure = slices.ContainsFunc(f.Heard, func(h Heard) bool {
-		if h.Answer == nil || !h.Answer.Host || !h.Answer.Settled {
+	sure := func(a *Answer) bool {
+		if !a.vouches(complete) {
 			return false
 		}
 		if f.Record == nil {
-			return g.settled > 1 || !slices.ContainsFunc(g.requests, (*request).awaited) && !slices.ContainsFunc(g.waiting, func(c Candidate) bool { return !c.Former })
+			return g.absent(complete)
 		}
-		return h.Answer.Record != nil && h.Answer.Record.Compare(f.Record) == 0
-	})
+		return a.Record != nil && a.Record.Compare(f.Record) == 0
+	}
+	f.Sure = sure(g.options.Here) || slices.ContainsFunc(f.Heard, func(h Heard) bool { return sure(h.Answer) })
 	if !g.heard {
 		return f, ErrUnavailable
 	}

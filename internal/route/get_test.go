@@ -43,10 +43,16 @@ func (w *twin) over(now time.Duration) bool {
 	if now >= w.o.Deadline {
 		return true
 	}
-	heard, settled := false, 0
+	here := w.o.Here
+	heard, settled, own := here != nil, 0, here != nil && here.Host && here.Settled && here.Current
+	if own {
+		if settled = 1; !w.o.All && here.Record != nil {
+			return true
+		}
+	}
 	for _, s := range w.log {
 		if s.answer != nil {
-			if s.answer.Host && s.answer.Settled {
+			if s.answer.Host && s.answer.Settled && s.answer.Current {
 				settled++
 				if !w.o.All && (settled == 2 || s.answer.Record != nil) {
 					return true
@@ -62,7 +68,7 @@ func (w *twin) over(now time.Duration) bool {
 		if last == nil {
 			return false
 		}
-		patient := !heard || w.o.All || settled == 1 && !c.Former
+		patient := !heard || w.o.All || settled == 1 && !own && !c.Former
 		if last.asked && (patient || now < last.at+Overdue) || last.busy && (patient || now < first+Overdue) {
 			return false
 		}
@@ -72,19 +78,34 @@ func (w *twin) over(now time.Duration) bool {
 
 // result is the version found, whether it is sure, and whether there was an answer.
 func (w *twin) result() (found int, sure, answered bool) {
-	settled := []int{}
-	for _, s := range w.log {
-		a := s.answer
-		if a == nil {
-			continue
-		}
+	var settled, current []int
+	own := false
+	hear := func(a *Answer) {
 		found = max(found, number(a.Record))
-		answered = answered || a.Host || a.Record != nil
 		if a.Host && a.Settled {
-			settled = append(settled, number(a.Record))
+			if settled = append(settled, number(a.Record)); a.Current {
+				current = append(current, number(a.Record))
+			}
 		}
 	}
-	if sure = slices.Contains(settled, found); found == 0 && len(settled) == 1 {
+	if w.o.Here != nil {
+		hear(w.o.Here)
+		own = len(current) > 0
+	}
+	for _, s := range w.log {
+		if a := s.answer; a != nil {
+			hear(a)
+			answered = answered || a.Host || a.Record != nil
+		}
+	}
+	complete := !slices.ContainsFunc(w.candidates, func(c Candidate) bool {
+		last, _ := w.last(c.ID)
+		return last == nil || last.answer == nil
+	})
+	if complete {
+		return found, slices.Contains(settled, found), answered
+	}
+	if sure = slices.Contains(current, found); found == 0 && len(current) == 1 && !own {
 		sure = !slices.ContainsFunc(w.candidates, func(c Candidate) bool {
 			last, _ := w.last(c.ID)
 			return !c.Former && (last == nil || last.asked || last.busy)
@@ -118,6 +139,9 @@ func TestGetAgainstTwin(t *testing.T) {
 			candidates = append(candidates, Candidate{peerID(i), r.IntN(5) == 0, r.IntN(4) > 0})
 		}
 		o := GetOptions{Deadline: time.Duration(1+r.IntN(8)) * time.Second, All: r.IntN(5) == 0}
+		if r.IntN(3) == 0 {
+			o.Here = &Answer{Host: true, Settled: r.IntN(3) > 0, Current: r.IntN(2) > 0, Record: version(r.IntN(3))}
+		}
 		get, other := NewGet(&times, candidates, o, w.now), &twin{candidates: candidates, o: o}
 		asked := map[ID]int{}
 		mayAsk := func(peer ID) bool { return asked[peer] == 0 }
@@ -157,7 +181,8 @@ func TestGetAgainstTwin(t *testing.T) {
 				case 1:
 					get.Failed(peer, errHost, false, w.now)
 				default:
-					s.answer = &Answer{Host: r.IntN(5) > 0, Settled: r.IntN(2) > 0, Record: version(r.IntN(4))}
+					s.answer = &Answer{Host: r.IntN(5) > 0, Settled: r.IntN(3) > 0, Record: version(r.IntN(4))}
+					s.answer.Current = r.IntN(2) > 0
 					if !s.answer.Host {
 						s.answer.Layout.Epoch = r.Uint64N(3)
 					}
@@ -224,7 +249,7 @@ func TestNearestIsAsked(t *testing.T) {
 	w := &world{}
 	near, far := peerID(1), peerID(2)
 	delays := map[ID]time.Duration{near: 2 * time.Millisecond, far: 40 * time.Millisecond}
-	answer := Answer{Host: true, Settled: true, Record: version(1)}
+	answer := Answer{Host: true, Settled: true, Current: true, Record: version(1)}
 	answers := map[ID]Answer{near: answer, far: answer}
 	run := func(n int) (of map[ID]int, requests, hedges int) {
 		of = map[ID]int{}
@@ -268,18 +293,21 @@ func TestUnsureAnswerWaitsForOthers(t *testing.T) {
 		least time.Duration
 		most  time.Duration
 	}{
-		"a settled one has it":                              {Answer{Host: true, Settled: true, Record: version(3)}, 100 * time.Millisecond, 3, true, 0, time.Second},
-		"a settled one has it not":                          {Answer{Host: true, Settled: true}, 100 * time.Millisecond, 0, true, 0, time.Second},
-		"both settled, one hides it":                        {Answer{Host: true, Settled: true, Record: version(3)}, time.Millisecond, 3, true, 0, time.Second},
+		"a settled one has it":                              {Answer{Host: true, Settled: true, Current: true, Record: version(3)}, 100 * time.Millisecond, 3, true, 0, time.Second},
+		"a settled one has it not":                          {Answer{Host: true, Settled: true, Current: true}, 100 * time.Millisecond, 0, true, 0, time.Second},
+		"both settled, one hides it":                        {Answer{Host: true, Settled: true, Current: true, Record: version(3)}, time.Millisecond, 3, true, 0, time.Second},
+		"both settled, and not current":                     {Answer{Host: true, Settled: true, Record: version(3)}, 100 * time.Millisecond, 3, true, 0, time.Second},
+		"one settled, and the other one says nothing":       {Answer{}, time.Hour, 0, false, Overdue, Overdue + time.Second},
 		"another unsettled one":                             {Answer{Host: true, Record: version(3)}, 100 * time.Millisecond, 3, false, 0, time.Second},
 		"a former host has it":                              {Answer{Record: version(3), Layout: Layout{Epoch: 4}}, 100 * time.Millisecond, 3, false, 0, time.Second},
 		"the other one says nothing":                        {Answer{}, time.Hour, 0, false, Overdue, Overdue + time.Second},
 		"settled, and the other one says nothing":           {Answer{}, time.Hour, 0, false, 10 * time.Second, 10 * time.Second},
-		"settled, and a slow one, which is settled, has it": {Answer{Host: true, Settled: true, Record: version(3)}, 6 * time.Second, 3, true, 6 * time.Second, 7 * time.Second},
+		"settled, and a slow one, which is settled, has it": {Answer{Host: true, Settled: true, Current: true, Record: version(3)}, 6 * time.Second, 3, true, 6 * time.Second, 7 * time.Second},
 	} {
 		var times Times
 		w := &world{}
-		absent.Settled = name == "both settled, one hides it" || strings.HasPrefix(name, "settled")
+		absent.Settled = strings.Contains(name, "settled") && name != "a settled one has it" && !strings.Contains(name, "unsettled")
+		absent.Current = name == "both settled, one hides it" || strings.HasPrefix(name, "settled")
 		found, err := answering(&times, w, map[ID]time.Duration{one: time.Millisecond, two: c.delay}, map[ID]Answer{one: absent, two: c.two})
 		if err != nil || number(found.Record) != c.want || found.Sure != c.sure || w.now < c.least || w.now > c.most {
 			t.Errorf("%s: %+v, %v, after %v", name, found, err, w.now)
@@ -293,7 +321,7 @@ func TestUnsureAnswerWaitsForOthers(t *testing.T) {
 // Where each host takes longer than a request is overdue, few are asked twice; and one that
 // answers no more is asked beside others for a while only.
 func TestOverdueIsBounded(t *testing.T) {
-	answer := Answer{Host: true, Settled: true, Record: version(1)}
+	answer := Answer{Host: true, Settled: true, Current: true, Record: version(1)}
 	answers := map[ID]Answer{peerID(1): answer, peerID(2): answer, peerID(3): answer}
 	run := func(delays map[ID]time.Duration) (requests int) {
 		var times Times

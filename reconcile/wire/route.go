@@ -48,6 +48,9 @@ type RecordAnswer struct {
 	// Settled: the peer is a host that was found equal with one that held the shard before
 	// it, so that what it does not hold is not there.
 	Settled bool
+	// Current, only with Settled: it was found equal with each other member that may hold the
+	// shard, a few seconds ago.
+	Current bool
 	// Record is in full, a tombstone too; nil: nothing is held.
 	Record *dbadapter.Record
 }
@@ -105,7 +108,8 @@ func (*HoldAnswer) Subject() Subject { return SubjectHold }
 const (
 	routeHost    = 1 << iota // the peer is a host of the shard
 	routeSettled             // only with routeHost
-	routeRecord              // of RecordAnswer
+	routeRecord              // of RecordAnswer; so is the next one
+	routeCurrent             // only with routeSettled
 )
 
 // flags of AskHold
@@ -132,6 +136,9 @@ func (a *RecordAnswer) appendAnswer(b []byte) []byte {
 	}
 	if a.Settled {
 		flags |= routeSettled
+	}
+	if a.Current {
+		flags |= routeCurrent
 	}
 	if a.Record != nil {
 		flags |= routeRecord
@@ -210,10 +217,10 @@ func (p *parser) askRecord() *AskRecord {
 
 func (p *parser) recordAnswer() *RecordAnswer {
 	flags := p.byte()
-	if flags > routeHost|routeSettled|routeRecord || flags&(routeHost|routeSettled) == routeSettled {
+	if flags >= routeCurrent<<1 || flags&(routeHost|routeSettled) == routeSettled || flags&(routeSettled|routeCurrent) == routeCurrent {
 		p.fail("unknown flags %#x", flags)
 	}
-	a := &RecordAnswer{Settled: flags&routeSettled != 0}
+	a := &RecordAnswer{Settled: flags&routeSettled != 0, Current: flags&routeCurrent != 0}
 	if flags&routeHost == 0 {
 		a.Elsewhere = p.elsewhere()
 	}

@@ -96,6 +96,7 @@ func samples() []Message {
 		&Ask{Version: Version, Question: &AskHold{Shard: 300, Seen: true, New: true, Records: []dbadapter.Record{both, plain}}},
 		&Reply{Nonce: Nonce{6}, Proof: Proof{7}, Greeting: greeting, Answer: &RecordAnswer{Settled: true, Record: &both}},
 		&Reply{Answer: &RecordAnswer{Settled: true}},
+		&Reply{Answer: &RecordAnswer{Settled: true, Current: true}},
 		&Reply{Answer: &RecordAnswer{Record: &gone}},
 		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{Epoch: 300, Table: [32]byte{8, 31: 9}}, Record: &plain}},
 		&Reply{Answer: &RecordAnswer{Elsewhere: &Elsewhere{}}},

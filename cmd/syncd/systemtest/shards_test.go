@@ -40,6 +40,7 @@ func TestShardsByInvitation(t *testing.T) {
 	s.settled()
 	s.write(*shardsKeys, "all are there", "1")
 	s.read()
+	s.behind()
 
 	killed := s.daemons[1+s.random.IntN(4)]
 	killed.kill()

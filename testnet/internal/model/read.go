@@ -79,20 +79,21 @@ func (p *process) lookUpOnce(key []byte, done func(*Found)) {
 		done(f)
 		return
 	}
-	var own *dbadapter.Record
+	o := route.GetOptions{Deadline: n.world.Now() + routePatience}
 	if here := remote.Here(); here != nil {
-		if own, f.Err = here.Held(key); f.Err != nil {
+		own, err := here.Answer(key)
+		if err != nil || own.Current && own.Record != nil {
+			f.Record, f.Sure, f.By, f.Err = own.Record, err == nil, []int{n.number}, err
 			done(f)
 			return
 		}
-		if here.Settled() {
-			f.Record, f.Sure, f.By = own, true, []int{n.number}
-			done(f)
-			return
+		o.Here = &own
+		if own.Settled {
+			f.By = []int{n.number}
 		}
 	}
 	candidates := remote.Candidates(func(id node.ID) bool { return n.cluster.byID[id].Up() })
-	get := route.NewGet(&p.times, candidates, route.GetOptions{Deadline: n.world.Now() + routePatience}, n.world.Now())
+	get := route.NewGet(&p.times, candidates, o, n.world.Now())
 	var open []*routed
 	d := &driver{process: p, next: get.Next}
 	d.ask = func(peer route.ID) {
@@ -129,10 +130,7 @@ func (p *process) lookUpOnce(key []byte, done func(*Found)) {
 				f.By = append(f.By, n.cluster.byID[h.Peer].number)
 			}
 		}
-		switch {
-		case own != nil && (f.Record == nil || own.Compare(f.Record) > 0):
-			f.Record, f.Sure = own, false
-		case err != nil:
+		if err != nil && f.Record == nil && !f.Sure {
 			f.Err = fmt.Errorf("%w: %w", node.ErrUnsure, err)
 		}
 		done(f)

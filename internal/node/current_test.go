@@ -1,0 +1,128 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// newTimedMovers are movers that have settled, and whose clocks both go as the test says. Shard
+// is one that the first two of the three hold.
+func newTimedMovers(t *testing.T) (w *movers, shard placement.Shard) {
+	t.Helper()
+	w = newMovers(t, 1, 3)
+	for _, m := range w.all {
+		m.Elapsed = func() time.Duration { return m.clock.Sub(noon) }
+	}
+	w.settle()
+	for s := range placement.Shard(w.rule.Shards) {
+		if w.all[0].held(s) != nil && w.all[1].held(s) != nil {
+			return w, s
+		}
+	}
+	t.Fatal("no shard is held by the first two")
+	return nil, 0
+}
+
+// syncShard is a sync of one shard that the first machine begins.
+func (w *movers) syncShard(i, j int, shard placement.Shard) {
+	w.t.Helper()
+	if _, _, err := w.all[i].syncSet(w.all[i].held(shard), w.all[j].machine, Ask{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A host that was down while another one took a write is not sure, and gives no page, until it
+// was found equal with the other one. What was found before it was started does not count.
+func TestHostThatWasDownIsNotSure(t *testing.T) {
+	w, shard := newTimedMovers(t)
+	x, y, asker := w.all[0], w.all[1], w.all[2]
+	key := w.keyIn(shard, 0)
+	w.put(1, key)
+	w.syncShard(0, 1, shard)
+	w.put(1, key) // while x is down
+	x.restart(t)
+	read := func() (current, page bool) {
+		t.Helper()
+		got, err := asker.read(t, asker.ns, x.machine, key)
+		if err != nil || got.Record == nil || !got.Settled {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		r := asker.ns.Shard(shard)
+		ask := must(r.AskScan(x.ID, nil, nil, 1<<10))
+		scanned, err := r.Page(x.ID, ask, asker.routed(t, x.machine, ask))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Current, len(scanned.Records) > 0
+	}
+	if current, page := read(); current || page {
+		t.Errorf("while it lacks a write: current %t, a page %t", current, page)
+	}
+	w.syncShard(1, 0, shard) // y begins it: x does not know when its snapshot was taken
+	if current, page := read(); current || !page {
+		t.Errorf("after a sync that the other one began: current %t, a page %t", current, page)
+	}
+	w.syncShard(0, 1, shard)
+	if current, page := read(); !current || !page {
+		t.Errorf("after a sync that it began: current %t, a page %t", current, page)
+	}
+	if r, err := y.held(shard).get([]byte(key)); err != nil || r.Version != w.acked[key] {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A host is sure for a while after it began to be found equal with the other one, by either
+// clock; what it has been asked then makes it sync again before that. One that has a shard
+// alone is always sure.
+func TestSureLapsesAndIsRenewed(t *testing.T) {
+	w, shard := newTimedMovers(t)
+	x, y := w.all[0], w.all[1]
+	x.Push.On = true
+	set := x.held(shard)
+	w.syncShard(0, 1, shard)
+	next := func() ID {
+		with, _, _ := set.NextSync()
+		if with != "" {
+			set.HastenedDone(with, with, nil)
+		}
+		return with
+	}
+	for next() != "" { // what the beginning has brought about
+		w.pass(time.Second)
+	}
+	w.syncShard(0, 1, shard)
+	if !set.Current() || next() != "" {
+		t.Error("after a sync it is not sure, or syncs again at once")
+	}
+	w.pass(renewAfter + 1)
+	if !set.Current() {
+		t.Error("it is not sure a moment later")
+	}
+	w.pass(time.Second)
+	if got := next(); got != y.ID {
+		t.Errorf("it syncs with %q", got)
+	}
+	w.pass(CurrentFor)
+	if set.Current() || !set.Proved() {
+		t.Errorf("after %s: current %t, proved %t", CurrentFor, set.Current(), set.Proved())
+	}
+	w.syncShard(0, 1, shard)
+	still := x.clock.Sub(noon)
+	x.Elapsed = func() time.Duration { return still } // the machine sleeps
+	w.pass(CurrentFor + time.Second)
+	if set.Current() {
+		t.Error("it is sure after a sleep")
+	}
+	alone := newMovers(t, 1, 1)
+	alone.settle()
+	for range 2 {
+		for _, set := range alone.all[0].ns.Sets() {
+			if !set.Current() || !set.Proved() {
+				t.Errorf("the one that holds shard %d is not sure", set.shard)
+			}
+		}
+		alone.all[0].restart(t)
+	}
+}
