@@ -19,6 +19,9 @@ const (
 	// doubles up to watchIdleMost.
 	watchIdle     = 50 * time.Millisecond
 	watchIdleMost = time.Second
+	// watchEmpty pages that tell nothing, though more follows, are asked for without a pause: a
+	// host passes over many changes of other keys in each, or leads the watch on.
+	watchEmpty = 16
 	// watchStay is for how long a host that does not answer is tried, before another one
 	// tells again what is held.
 	watchStay = 2 * time.Second
@@ -40,6 +43,7 @@ type shardWatch struct {
 	host   ID        // that has told last; empty: none has
 	told   bool      // this watch has been told something, or where it is
 	behind bool      // the page before was not the last one: changes may have been passed over
+	empty  int       // pages since the last one that told something
 	last   time.Time // when a host has told, or the watch began
 	heeded time.Time // when the list of members was last made equal with a host's
 }
@@ -61,12 +65,16 @@ func (s *shardWatch) run(ctx context.Context) {
 		}
 		if moved {
 			pause = watchIdle
-			continue
+			if s.empty <= watchEmpty {
+				continue
+			}
 		}
 		if !sleep(ctx, pause) {
 			return
 		}
-		pause = min(2*pause, watchIdleMost)
+		if !moved {
+			pause = min(2*pause, watchIdleMost)
+		}
 	}
 }
 
@@ -191,6 +199,9 @@ func (s *shardWatch) take(ctx context.Context, page *node.WatchPage) bool {
 			continue
 		}
 		events = append(events, e)
+	}
+	if s.empty++; len(page.Told) > 0 {
+		s.empty = 0
 	}
 	changed := s.place.cursor != page.Next || again
 	s.place.cursor, s.told, s.behind = page.Next, true, page.More && !page.Next.Listing()

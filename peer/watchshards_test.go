@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // shardsSeen is what a watch over shards has told.
@@ -145,4 +147,62 @@ func (c *routedCluster) teller(asker int, key string) int {
 	}
 	c.t.Fatal("no host")
 	return 0
+}
+
+// A host that leads a watch on without telling anything is not asked without a pause; one
+// that leads it nowhere, or ends a listing that it has not begun, is not believed, and the
+// watch goes on at the other hosts.
+func TestWatchShardsWithALyingHost(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	_, err := c.put(0, "key", "value", route.All)
+	c.must(err)
+	hosts, others := c.hosts("key")
+	asker := c.spaces[others[0]]
+	var asked atomic.Int64
+	for name, answer := range map[string]func(q *wire.AskChanges) *wire.ChangesAnswer{
+		"leads on": func(*wire.AskChanges) *wire.ChangesAnswer {
+			return &wire.ChangesAnswer{Settled: true, More: true, Next: fmt.Appendf(nil, "0000000000000001.%d", asked.Load())}
+		},
+		"leads nowhere": func(q *wire.AskChanges) *wire.ChangesAnswer {
+			return &wire.ChangesAnswer{Settled: true, More: true, Next: q.Cursor}
+		},
+		"ends no listing": func(*wire.AskChanges) *wire.ChangesAnswer {
+			return &wire.ChangesAnswer{Settled: true, Changes: []wire.Change{{}}, Next: []byte("0000000000000001.7")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked.Store(0)
+			for _, host := range hosts {
+				c.lies(c.nodes[host], asker, func(ask *wire.Ask) wire.Answering {
+					q, ok := ask.Question.(*wire.AskChanges)
+					if !ok || asker.core.Home([]byte("key")) != placement.Shard(q.Shard) {
+						return nil
+					}
+					asked.Add(1)
+					return answer(q)
+				})
+			}
+			asker.node.routing.close() // streams of before the lie
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			out := make(chan toldOf)
+			s := &shardWatch{ns: asker, number: asker.core.Home([]byte("key")), out: out, last: time.Now()}
+			s.place.cursor = "0000000000000001.3"
+			var events atomic.Int64
+			go func() {
+				for {
+					select {
+					case o := <-out:
+						events.Add(int64(len(o.events)))
+					case <-ctx.Done():
+						return
+					}
+				}
+			}()
+			s.run(ctx)
+			if n := asked.Load(); n == 0 || n > 200 || events.Load() > 0 {
+				t.Errorf("%d pages were asked for in three seconds, and %d events told", n, events.Load())
+			}
+		})
+	}
 }

@@ -50,6 +50,11 @@ func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, 
 	if at, err := p.Next.read(); err != nil || at.log == 0 && p.Next != FromStart {
 		return nil, fmt.Errorf("%w: a page of a watch with no cursor", reconcile.ErrProtocol)
 	}
+	if said.More && p.Next == Cursor(asked.Cursor) {
+		return nil, fmt.Errorf("%w: a page of a watch, behind which more follows, leads no further", reconcile.ErrProtocol)
+	}
+	// Only a page with which a listing ends may say that it has ended.
+	ends := Cursor(asked.Cursor).Listing() && !p.Next.Listing()
 	for i := range said.Changes {
 		c := &said.Changes[i]
 		t := Watched{Cursor: Cursor(asked.Cursor), Coalesced: c.Coalesced, Kind: GoneKind, Key: bytes.Clone(c.Key)}
@@ -63,8 +68,10 @@ func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, 
 			if record.Deleted {
 				t.Kind = DeleteKind
 			}
-		case len(c.Key) == 0:
+		case len(c.Key) == 0 && ends && i == len(said.Changes)-1:
 			t.Kind = AtKind
+		case len(c.Key) == 0:
+			return nil, fmt.Errorf("%w: a page of a watch ends a listing where there is none", reconcile.ErrProtocol)
 		}
 		if t.Kind != AtKind && (!bytes.HasPrefix(t.Key, asked.Prefix) || !r.ns.placedIn(t.Key, r.shard)) {
 			return nil, fmt.Errorf("%w: a page of a watch with a key that was not asked for", reconcile.ErrProtocol)
