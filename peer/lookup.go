@@ -91,6 +91,8 @@ func (ns *Namespace) getRouted(ctx context.Context, key []byte) (dbadapter.Recor
 	return dbadapter.Record{}, ErrNotFound
 }
 
+var errOtherList = errors.New("it has another list of members")
+
 // heed makes this node's list of members equal with that of a host by which the two
 // disagree: the host names another layout, or does not know this node. It reports whether
 // a sync of the lists ran to its end, so that the same question may be answered otherwise.
@@ -100,7 +102,7 @@ func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Lay
 		ask[ID(by)] = true
 	}
 	for id, err := range why {
-		if errors.Is(err, ErrDenied) && len(ask) < 2 {
+		if (errors.Is(err, ErrDenied) || errors.Is(err, errOtherList)) && len(ask) < 2 {
 			ask[id] = true
 		}
 	}
@@ -131,8 +133,11 @@ func (ns *Namespace) lookUpOnce(ctx context.Context, in placement.Shard, key []b
 	f.Found, err = ns.readAt(ctx, remote, o, &ns.node.routing.times, func(ctx context.Context, id ID, _ func()) (route.Answer, error) { return ns.readOf(ctx, remote, id) })
 	why = map[ID]error{}
 	for _, h := range f.Heard {
-		if h.Err != nil {
+		switch {
+		case h.Err != nil:
 			why[ID(h.Peer)] = h.Err
+		case h.Answer != nil && h.Answer.OtherList:
+			why[ID(h.Peer)] = errOtherList
 		}
 	}
 	ns.contradicted(&f.Found)

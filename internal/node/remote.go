@@ -162,7 +162,7 @@ func (r *Remote) Record(remote ID, ask *wire.Ask, m wire.Message) (route.Answer,
 		return route.Answer{}, err
 	}
 	said := reply.Answer.(*wire.RecordAnswer) // CheckReply has compared the subjects
-	a := route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Current: said.Current, Layout: layoutOf(said.Elsewhere)}
+	a := route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Current: said.Current, OtherList: reply.Greeting.List != r.ns.Members().Digest(), Layout: layoutOf(said.Elsewhere)}
 	if said.Record == nil {
 		return a, nil
 	}

@@ -64,6 +64,9 @@ type Answer struct {
 	// Settled: the host has been found equal with one that held the shard before it.
 	// Current, only then: lately with each other one that may hold the shard, too.
 	Settled, Current bool
+	// OtherList: the host's list of members is not the asker's, so that the candidates may lack a
+	// holder that the host knows. Only what it is current in is sure, then.
+	OtherList bool
 	// Record is what it holds under the key, a tombstone too; nil: nothing.
 	Record *dbadapter.Record
 }
@@ -286,7 +289,7 @@ func (a *Answer) current() bool { return a != nil && a.Host && a.Settled && a.Cu
 // vouches reports whether an answer is one that can be sure. complete: each candidate has
 // answered.
 func (a *Answer) vouches(complete bool) bool {
-	return a.current() || complete && a != nil && a.Host && a.Settled
+	return a.current() || complete && a != nil && a.Host && a.Settled && !a.OtherList
 }
 
 // absent reports whether enough is known of a record that no host has given.

@@ -82,7 +82,7 @@ func (w *twin) result() (found int, sure, answered bool) {
 	own := false
 	hear := func(a *Answer) {
 		found = max(found, number(a.Record))
-		if a.Host && a.Settled {
+		if a.Host && a.Settled && (a.Current || !a.OtherList) {
 			if settled = append(settled, number(a.Record)); a.Current {
 				current = append(current, number(a.Record))
 			}
@@ -181,7 +181,7 @@ func TestGetAgainstTwin(t *testing.T) {
 				case 1:
 					get.Failed(peer, errHost, false, w.now)
 				default:
-					s.answer = &Answer{Host: r.IntN(5) > 0, Settled: r.IntN(3) > 0, Record: version(r.IntN(4))}
+					s.answer = &Answer{Host: r.IntN(5) > 0, Settled: r.IntN(3) > 0, OtherList: r.IntN(4) == 0, Record: version(r.IntN(4))}
 					s.answer.Current = r.IntN(2) > 0
 					if !s.answer.Host {
 						s.answer.Layout.Epoch = r.Uint64N(3)
@@ -297,6 +297,7 @@ func TestUnsureAnswerWaitsForOthers(t *testing.T) {
 		"a settled one has it not":                          {Answer{Host: true, Settled: true, Current: true}, 100 * time.Millisecond, 0, true, 0, time.Second},
 		"both settled, one hides it":                        {Answer{Host: true, Settled: true, Current: true, Record: version(3)}, time.Millisecond, 3, true, 0, time.Second},
 		"both settled, and not current":                     {Answer{Host: true, Settled: true, Record: version(3)}, 100 * time.Millisecond, 3, true, 0, time.Second},
+		"both settled, by another list":                     {Answer{Host: true, Settled: true, OtherList: true, Record: version(3)}, 100 * time.Millisecond, 3, false, 0, time.Second},
 		"one settled, and the other one says nothing":       {Answer{}, time.Hour, 0, false, Overdue, Overdue + time.Second},
 		"another unsettled one":                             {Answer{Host: true, Record: version(3)}, 100 * time.Millisecond, 3, false, 0, time.Second},
 		"a former host has it":                              {Answer{Record: version(3), Layout: Layout{Epoch: 4}}, 100 * time.Millisecond, 3, false, 0, time.Second},
