@@ -39,6 +39,7 @@ const (
 type following struct {
 	locator *directory.Locator
 	now     func() time.Duration // a wakeful clock, but for tests
+	steady  func() time.Duration // one that never runs fast, but for tests
 	round   sync.Mutex           // one round at a time
 	working atomic.Bool
 	faults  map[node.ID]int // that are in the log; guarded by round
@@ -95,7 +96,7 @@ func (ns *Namespace) openFollowing() (err error) {
 	if _, err := rand.Read(seed[:]); err != nil {
 		return err
 	}
-	f := &following{now: new(wakeful).now, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
+	f := &following{now: new(wakeful).now, steady: ns.node.elapsed, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
 	f.meetings.every = f.now() + meetingsEvery
 	f.locator, err = directory.New(directory.Config{
 		Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk,

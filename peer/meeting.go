@@ -182,7 +182,8 @@ func (ns *Namespace) found(ctx context.Context, key []byte, held placement.Shard
 		f.whole = entry.Sure
 		return f, err
 	}
-	now := ns.follows.now()
+	// By a clock that never runs fast: a step of the machine's would end the wait.
+	now := ns.follows.steady()
 	if entry.Record.Deleted {
 		if now-ns.follows.meetings.absentSince(key, entry.Record.Version, now) < absentFor {
 			return f, nil // the tombstone of the record is on its way
@@ -200,8 +201,9 @@ func (ns *Namespace) found(ctx context.Context, key []byte, held placement.Shard
 	if err != nil {
 		return f, err
 	}
-	// A tombstone that is older than the entry is of an earlier record: the entry's is not there.
-	if r := there.Record; r != nil && (!r.Deleted || r.Version.Compare(f.Entry.Version) >= 0) {
+	// A tombstone behind an entry that leads to a record is no reason to recede: it is of an
+	// earlier record, or of one that receded itself. A key that is deleted has an entry that says so.
+	if r := there.Record; r != nil && !r.Deleted {
 		f.There, f.whole = r, true
 		return f, nil
 	}

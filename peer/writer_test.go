@@ -112,6 +112,7 @@ func (c *writerCluster) follow() {
 		c.time += time.Second
 		for _, ns := range c.spaces {
 			ns.follows.now = func() time.Duration { return c.time }
+			ns.follows.steady = ns.follows.now
 			ns.followDirectory(c.t.Context())
 			for run := ns.follows.locator.Work(); run != nil; run = ns.follows.locator.Work() {
 				c.must(run())

@@ -19,7 +19,7 @@ import (
 // What this node tells of the sets of the directory that it hosts. A commit notes which
 // indices it has changed, under the store's locks; what is said of them is read and told
 // when a poll comes. So each commit before a poll is in its answer, in the order of the
-// commits, and a node whom nobody asks reads nothing.
+// commits, and a node that is not asked reads nothing.
 
 // maxNoted is how many changed indices of a set are noted between two polls: 64 KiB. With
 // more the set is told anew.
