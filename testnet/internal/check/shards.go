@@ -71,15 +71,16 @@ func (h *History) Left(node, shard int, hosts []int, dump []dbadapter.Record) {
 	h.spreads(shard)
 	for i := range dump {
 		key, must := string(dump[i].Key), stampOf(&dump[i])
+		excused := func(host int) bool { return h.disks[host] > 0 || h.shards.away[host] }
 		has := func(host int) bool {
 			held, ok := h.hold().held(host, key)
-			return h.disks[host] > 0 || h.shards.away[host] || ok && !must.beats(held) || h.left(host, key, must)
+			return ok && !must.beats(held) || h.left(host, key, must)
 		}
 		late := 0 // hosts which the node has not met since the record came to it
 		for _, host := range hosts {
 			met, ever := h.shards.met[meeting{shard, node, host}]
 			switch had, ok := met[key]; {
-			case has(host):
+			case excused(host) || has(host):
 			case ever && (!ok || must.beats(had)):
 				late++
 			default:
