@@ -26,6 +26,9 @@ type landing struct {
 	seen []*dbadapter.Record
 	held []ID   // hosts that hold the record, or what it says
 	here *shard // where this node holds it, too; nil: it does not
+	// foreign: the record was not made of the item. This node held it instead, and it is
+	// brought to the other hosts as it is.
+	foreign bool
 	// The rest is what becomes of it.
 	done, fresh, stale, full, expired, late bool
 	sent                                    bool // a host may hold it that has not said so
@@ -52,14 +55,14 @@ func (i *imported) heard(id ID, o *route.Outcome) {
 	dated := i.record.Version.Writer == 0
 	switch {
 	case o.Held, o.There:
-	case o.Other != nil && !dated:
+	case o.Other != nil && !dated && !i.foreign:
 		i.again(o.Other)
 		return
 	case o.Other != nil:
 		i.stale = true
 	case errors.Is(o.Declined, ErrLimit):
 		i.full = true
-	case dated && !i.late && !i.Time.IsZero() && !errors.Is(o.Declined, ErrFutureVersion):
+	case dated && !i.foreign && !i.late && !i.Time.IsZero() && !errors.Is(o.Declined, ErrFutureVersion):
 		i.again(nil)
 		return
 	default:

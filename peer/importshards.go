@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
@@ -221,9 +222,19 @@ func (im *shardImport) heldHere(sh *shard, part []*imported) (held []*imported, 
 			return nil, &itemError{item.number, err}
 		}
 		if r != nil {
-			item.landing = landing{record: r, held: []ID{im.ns.node.self.id}, here: sh}
+			item.landing = landing{record: r, held: []ID{im.ns.node.self.id}, here: sh, foreign: !item.made(r)}
 			held = append(held, item)
 		}
 	}
 	return held, nil
+}
+
+// made reports whether a record that is held here was made of the item, as far as that can be
+// seen: of a dated one it has the date.
+func (i *imported) made(r *dbadapter.Record) bool {
+	own := dbadapter.Record{Value: i.Value, Deleted: i.Deleted, Expires: i.ExpiryStamp()}
+	if !i.Time.IsZero() && r.Version != (dbadapter.Version{Clock: dbadapter.TimestampAt(i.Time)}) {
+		return false
+	}
+	return r.SameContent(&own)
 }
