@@ -125,9 +125,12 @@ func (im *shardImport) hand(ctx context.Context, number placement.Shard, part []
 				why[id] = err
 			}
 		}
-		if len(why) > 0 && !heeded {
-			heeded = im.ns.heedHosts(ctx, why)
-		} else if len(why) > 0 && !sleep(ctx, time.Duration(tries)*100*time.Millisecond) {
+		if len(why) == 0 {
+			continue
+		}
+		if !heeded && im.ns.heedHosts(ctx, why) {
+			heeded = true
+		} else if !sleep(ctx, time.Duration(tries)*100*time.Millisecond) {
 			break
 		}
 	}

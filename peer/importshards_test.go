@@ -117,7 +117,11 @@ func TestImportShardsWithoutHost(t *testing.T) {
 			t.Fatalf("%q is nowhere", item.Key)
 		}
 	}
+	begun := time.Now()
 	got, err = c.spaces[0].Import(t.Context(), sequence(items), Acks(AckAll))
+	if took := time.Since(begun); took < 2*time.Second {
+		t.Errorf("the hosts were asked over and over within %s: one that restarts needs longer", took)
+	}
 	if !errors.Is(err, ErrUnconfirmed) || got.Items >= 300 || !strings.Contains(err.Error(), fmt.Sprintf("item %d: ", got.Items+1)) {
 		t.Errorf("at all hosts: %+v, %v", got, err)
 	}
