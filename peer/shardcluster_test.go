@@ -13,22 +13,23 @@ import (
 )
 
 // shardCluster is nodes of one namespace of eight shards, of which two nodes are to hold
-// each. The test is their background, and moves their clock.
+// each, unless replicas says otherwise. The test is their background, and moves their clock.
 type shardCluster struct {
-	kind   placement.Kind
-	t      *testing.T
-	now    *atomic.Int64
-	base   Config
-	config []Config
-	nodes  []*Node
-	spaces []*Namespace
-	secret dbadapter.Secret
-	want   [8][]string // what was written to each shard
+	kind     placement.Kind
+	replicas int
+	t        *testing.T
+	now      *atomic.Int64
+	base     Config
+	config   []Config
+	nodes    []*Node
+	spaces   []*Namespace
+	secret   dbadapter.Secret
+	want     [8][]string // what was written to each shard
 }
 
 func newShardCluster(t *testing.T, size int, config Config) *shardCluster {
 	t.Helper()
-	c := &shardCluster{t: t, now: &atomic.Int64{}, kind: placement.Writer} // by which tests put keys where they like
+	c := &shardCluster{t: t, now: &atomic.Int64{}, replicas: 2, kind: placement.Writer} // by which tests put keys where they like
 	start := time.Now()
 	config.Clock = func() time.Time { return start.Add(time.Duration(c.now.Load())) }
 	config.writers, config.ListenAddrs = true, []string{"/ip4/127.0.0.1/tcp/0"}
@@ -51,7 +52,7 @@ func (c *shardCluster) join() {
 		return
 	}
 	c.secret = n.core.NewSecret()
-	rule := &placement.Rule{Kind: c.kind, Shards: 8, Replicas: 2}
+	rule := &placement.Rule{Kind: c.kind, Shards: 8, Replicas: c.replicas}
 	if c.kind == placement.Prefix {
 		rule.Prefixes = []placement.PrefixShard{{Prefix: []byte("k"), Shard: 5}, {Prefix: []byte("key 1"), Shard: 2}}
 	}
@@ -119,7 +120,7 @@ func (c *shardCluster) settled(hosts []int) bool {
 			if slices.Contains(of, ids[at]) {
 				want = append(want, number)
 			}
-			if len(of) != min(2, len(hosts)) || slices.ContainsFunc(of, func(id node.ID) bool { return !slices.Contains(ids, id) }) {
+			if len(of) != min(c.replicas, len(hosts)) || slices.ContainsFunc(of, func(id node.ID) bool { return !slices.Contains(ids, id) }) {
 				return false
 			}
 		}

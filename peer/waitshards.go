@@ -209,9 +209,7 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, erro
 		done, need = done && a.w.Done(), max(need, a.w.Need())
 		found := waitedOf(a.w)
 		for _, m := range found.Missing {
-			if !a.w.Done() || o.Count == 0 {
-				lacks[m.Peer] = Unconfirmed{m.Peer, fmt.Sprintf("shard %d: %s", a.sh.set.Shard(), m.Why)}
-			}
+			lacks[m.Peer] = Unconfirmed{m.Peer, fmt.Sprintf("shard %d: %s", a.sh.set.Shard(), m.Why)}
 		}
 	}
 	sum := Waited{Held: []ID{}, Missing: []Unconfirmed{}}
