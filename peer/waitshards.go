@@ -74,6 +74,9 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 	if o.Count > len(hosts) {
 		return Waited{}, tooFew(o.Count, len(hosts), uint32(remote.Shard()))
 	}
+	if all, _ := remote.Hosts(); o.Count == 0 && len(o.Peers) == 0 && remote.Named() > len(all) {
+		return Waited{}, fmt.Errorf("%w: of the %d hosts that the layout names for the key's shard %d are members: try again when the next layout names others, or wait for fewer", ErrUnreachable, remote.Named(), len(all))
+	}
 	version := o.Version
 	found, err := ns.lookUp(ctx, o.Key, false)
 	switch {
