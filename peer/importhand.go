@@ -33,7 +33,14 @@ type landing struct {
 	done, fresh, stale, full, expired, late bool
 	sent                                    bool // a host may hold it that has not said so
 	why                                     map[ID]error
+	err                                     error // why this node could not prepare it: it is given up
 }
+
+// taken reports whether a node holds what was made of the item, or may.
+func (i *imported) taken() bool { return len(i.held) > 0 || i.sent || i.fresh || i.here != nil }
+
+// over reports whether nothing more is done for the item.
+func (i *imported) over() bool { return i.done || i.err != nil }
 
 // again has the record made anew, over what a host holds in its place; nil: its date was
 // refused, and it is to be written as of now.
@@ -111,11 +118,11 @@ func (im *shardImport) hand(ctx context.Context, number placement.Shard, part []
 	var err error
 	for tries := 1; ; tries++ {
 		remote := im.ns.core.Shard(number)
-		left := slices.DeleteFunc(slices.Clone(part), func(i *imported) bool { return i.done })
+		left := slices.DeleteFunc(slices.Clone(part), (*imported).over)
 		if need, err = remote.Enough(im.ack); err == nil {
 			err = im.turn(ctx, remote, need, left)
 		}
-		left = slices.DeleteFunc(left, func(i *imported) bool { return i.done })
+		left = slices.DeleteFunc(left, (*imported).over)
 		if len(left) == 0 || err != nil || ctx.Err() != nil || tries >= node.OfferTries || time.Now().After(over) {
 			break
 		}
@@ -164,9 +171,11 @@ func (ns *Namespace) heedHosts(ctx context.Context, why map[ID]error) bool {
 // explain is the error of an item that too few hosts hold.
 func (im *shardImport) explain(ctx context.Context, i *imported, need int, err error) error {
 	switch cause := context.Cause(ctx); {
-	case cause != nil && len(i.held) == 0 && !i.sent:
+	case i.err != nil:
+		return i.err
+	case cause != nil && !i.taken():
 		return cause
-	case len(i.held) > 0 || i.sent:
+	case i.taken():
 		err = fmt.Errorf("%w: %d of %d hosts of its shard hold it; %s", ErrUnconfirmed, len(i.held), need, words(i.why))
 	case err != nil:
 	default:
@@ -183,9 +192,7 @@ func (im *shardImport) explain(ctx context.Context, i *imported, need int, err e
 // turn asks the hosts once to hold items, in messages.
 func (im *shardImport) turn(ctx context.Context, remote *node.Remote, need int, items []*imported) error {
 	for _, i := range items {
-		if err := im.prepare(ctx, i); err != nil {
-			return err
-		}
+		i.err = im.prepare(ctx, i)
 	}
 	for _, writers := range []bool{true, false} { // those with a writer, and those without
 		for rest := items; len(rest) > 0; {
@@ -237,7 +244,7 @@ func (im *shardImport) prepare(ctx context.Context, i *imported) error {
 func cut(items []*imported, writers bool) (some, rest []*imported) {
 	size := 0
 	for at, i := range items {
-		if i.done || i.writer() != writers {
+		if i.over() || i.writer() != writers {
 			continue
 		}
 		size += (&dbadapter.Record{Key: i.Key, Value: i.Value}).Weight() + recordCost
@@ -270,6 +277,9 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 	named, err := remote.Hosts()
 	if err != nil {
 		return err
+	}
+	for _, i := range items { // one that a new layout does not name counts no longer
+		i.held = slices.DeleteFunc(i.held, func(id ID) bool { return !slices.Contains(named, node.ID(id)) })
 	}
 	lacks := func(i *imported) bool { return i.record != nil && !i.full && len(i.held) < need }
 	for _, slow := range []bool{false, true} {

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -54,5 +55,18 @@ func TestImportHeard(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What a host has taken is not said to be nowhere, although its record was made anew since.
+func TestImportExplainsWhatWasTaken(t *testing.T) {
+	im := &shardImport{}
+	i := &imported{landing: landing{fresh: true}}
+	if err := im.explain(t.Context(), i, 2, nil); !errors.Is(err, ErrUnconfirmed) {
+		t.Error(err)
+	}
+	i = &imported{}
+	if err := im.explain(t.Context(), i, 2, nil); !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrUnconfirmed) {
+		t.Error(err)
 	}
 }

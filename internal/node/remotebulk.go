@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -84,6 +85,9 @@ func (r *Remote) HoldNew(remote ID, ask *wire.Ask, m wire.Message) ([]route.Outc
 	for i := range all {
 		var failed error
 		all[i], failed = r.outcomeOf(said, i, asked)
+		if errors.Is(failed, ErrDeclined) { // of this record alone
+			all[i].Declined, failed = failed, nil
+		}
 		err = cmp.Or(err, failed)
 	}
 	return all, err
