@@ -10,6 +10,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
 )
 
 // A wait in a namespace that is cut into shards is for the hosts of a key's shard; or, of
@@ -140,7 +141,7 @@ func (ns *Namespace) awaitVersion(ctx context.Context, remote *node.Remote, id I
 			heard(nil)
 			return
 		case record != nil && record.Version.Compare(v) >= 0:
-			o, _, offered := ns.offerTo(ctx, remote, id, record)
+			o, offered := ns.offerWhile(ctx, remote, id, record)
 			if offered == nil && o.Held || o.Other != nil && o.Other.Version.Compare(v) >= 0 {
 				heard(nil)
 				return
@@ -153,6 +154,24 @@ func (ns *Namespace) awaitVersion(ctx context.Context, remote *node.Remote, id I
 		if !sleep(ctx, pause) {
 			return
 		}
+	}
+}
+
+// offerWhile asks a host to hold a record. It waits no longer than its context; the request
+// goes on.
+func (ns *Namespace) offerWhile(ctx context.Context, remote *node.Remote, id ID, record *dbadapter.Record) (o route.Outcome, err error) {
+	heard := make(chan struct{})
+	var found route.Outcome
+	var failed error
+	ns.request(func() {
+		defer close(heard)
+		found, _, failed = ns.offerTo(ctx, remote, id, record)
+	})
+	select {
+	case <-heard:
+		return found, failed
+	case <-ctx.Done():
+		return o, context.Cause(ctx)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // A wait for a key ends once all hosts of its shard hold it, at whatever node it begins; the
@@ -74,5 +75,53 @@ func TestWaitShardsByPrefix(t *testing.T) {
 	items := shardItems(0, 50, "v")
 	if got, err := c.spaces[others[0]].Import(t.Context(), sequence(items), Acks(AckAll)); err != nil || got.Items != 50 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A wait for fewer hosts than there are lists as holders those that have said so, and no
+// host that is away.
+func TestWaitShardsForSome(t *testing.T) {
+	c := &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}
+	c.kind, c.replicas = placement.Hash, 3
+	for range 3 {
+		c.join()
+	}
+	c.settle(0, 1, 2)
+	c.write(0, "key", "value")
+	c.must(c.nodes[2].Close(context.Background()))
+	got, err := c.spaces[0].Wait(t.Context(), WaitOptions{Count: 1})
+	if err != nil || len(got.Held) != 1 || got.Held[0] != c.nodes[1].ID() || len(got.Missing) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A host that is removed counts as missing until the next layout names another.
+func TestWaitShardsAfterARemoval(t *testing.T) {
+	c := newRoutedCluster(t, 2)
+	c.write(0, "key", "value")
+	c.must(c.spaces[0].Remove(t.Context(), c.nodes[1].ID()))
+	if got, err := c.spaces[0].Wait(t.Context(), WaitOptions{Key: []byte("key")}); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A wait ends with its context, also while a host keeps still that was given the record.
+func TestWaitShardsEndsInTime(t *testing.T) {
+	c := newRoutedCluster(t, 3)
+	hosts, _ := c.hosts("key")
+	c.write(hosts[0], "key", "value")
+	asker := c.spaces[hosts[0]]
+	c.lies(c.nodes[hosts[1]], asker, func(ask *wire.Ask) wire.Answering {
+		if _, ok := ask.Question.(*wire.AskRecord); ok {
+			return &wire.RecordAnswer{Settled: true}
+		}
+		return nil
+	})
+	asker.node.routing.close() // streams of before
+	soon, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	begun := time.Now()
+	if got, err := asker.Wait(soon, WaitOptions{Key: []byte("key")}); !errors.Is(err, ErrUnconfirmed) || time.Since(begun) > 5*time.Second {
+		t.Errorf("after %s: %+v, %v", time.Since(begun), got, err)
 	}
 }
