@@ -90,6 +90,9 @@ func (o *Offering) try() {
 		o.end(route.Written{}, err)
 		return
 	case o.record != nil:
+		if !slices.Contains(o.remote.hosts, o.ns.node.ID) {
+			o.here = "" // a new layout names others: what is held here does not count
+		}
 		o.hand()
 		return
 	}

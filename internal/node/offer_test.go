@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 )
 
@@ -113,5 +114,22 @@ func TestOffersMadeAnew(t *testing.T) {
 	offers(t, o, nil, true, each(answers(route.ErrOvertaken, false, other)), each(answers(route.ErrRefused, true)), each(answers(nil, true)))
 	if len(made) != 3 || !made[1].Supersedes(other.Version) || !made[1].Supersedes(made[0].Version) || made[2].Version != made[1].Version || o.Version() != made[2].Version {
 		t.Errorf("%+v were made", made)
+	}
+}
+
+// A node that a new layout does not name acknowledges nothing by itself, although it holds
+// the record.
+func TestOffersAfterANewLayout(t *testing.T) {
+	w := newMovers(t, 3, 4)
+	w.settle()
+	m := w.all[0]
+	o := m.ns.Offer(Draft{Record: dbadapter.Record{Key: w.keyAt(0, true), Value: []byte("v")}}, false, route.All)
+	moves := func() (route.Written, error) {
+		m.ns.placed.Store(&placed{m.ns.placed.Load().stated, must(placement.Plan(m.ns.rule, []placement.Host{{ID: w.all[1].ID, Weight: 1}}))})
+		return answers(route.ErrRefused, true)()
+	}
+	got := offers(t, o, nil, true, moves, answers(nil, true))
+	if want := []OfferDo{OfferCommit, OfferHand, OfferHeed, OfferHand, OfferOver}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
