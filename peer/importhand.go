@@ -171,6 +171,8 @@ func (ns *Namespace) heedHosts(ctx context.Context, why map[ID]error) bool {
 // explain is the error of an item that too few hosts hold.
 func (im *shardImport) explain(ctx context.Context, i *imported, need int, err error) error {
 	switch cause := context.Cause(ctx); {
+	case i.err != nil && i.taken():
+		return fmt.Errorf("%w: %w", ErrUnconfirmed, i.err)
 	case i.err != nil:
 		return i.err
 	case cause != nil && !i.taken():
