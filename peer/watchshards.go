@@ -91,7 +91,9 @@ func (ns *Namespace) nowShards(ctx context.Context) ([]shardPlace, error) {
 			}
 			s := &shardWatch{ns: ns, number: number, last: time.Now()}
 			for errs[i] == nil && s.place.cursor == "" {
-				_, errs[i] = s.turn(ctx)
+				if _, errs[i] = s.turn(ctx); errs[i] == nil && s.place.cursor == "" && !sleep(ctx, watchIdle) {
+					errs[i] = context.Cause(ctx)
+				}
 			}
 			places[i] = s.place
 		})

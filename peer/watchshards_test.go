@@ -206,3 +206,26 @@ func TestWatchShardsWithALyingHost(t *testing.T) {
 		})
 	}
 }
+
+// A cursor of now is asked for with pauses where the hosts are not sure.
+func TestWatchShardsFromNowWithoutHost(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	hosts, others := c.hosts("key")
+	asker := c.spaces[others[0]]
+	var asked atomic.Int64
+	for _, host := range hosts {
+		c.lies(c.nodes[host], asker, func(*wire.Ask) wire.Answering {
+			asked.Add(1)
+			return &wire.ChangesAnswer{}
+		})
+	}
+	asker.node.routing.close() // streams of before the lie
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := asker.nowShards(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if n := asked.Load(); n == 0 || n > 500 {
+		t.Errorf("%d pages were asked for in a second", n)
+	}
+}
