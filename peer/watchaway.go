@@ -15,8 +15,8 @@ import (
 
 // Times of a watch of a shard at its hosts.
 const (
-	// watchIdle is the pause after a page that has told something, and was the last one; it
-	// doubles up to watchIdleMost.
+	// watchIdle is the pause after a page that has told something, and was the last one; after
+	// each that tells nothing it doubles, up to watchIdleMost.
 	watchIdle     = 50 * time.Millisecond
 	watchIdleMost = time.Second
 	// watchEmpty pages that tell nothing, though more follows, are asked for without a pause: a
@@ -25,8 +25,8 @@ const (
 	// watchStay is for how long a host that does not answer is tried, before another one
 	// tells again what is held.
 	watchStay = 2 * time.Second
-	// watchGap is the longest time without a host after which another one may do so: what
-	// was deleted meanwhile, and collected already, it could not tell.
+	// watchGap is the longest time since the watch was level with its host after which another
+	// one may do so: what was deleted meanwhile, and collected already, it could not tell.
 	watchGap = 30 * time.Second
 	// watchPatience is for how long a watch goes on without a host.
 	watchPatience = time.Minute
@@ -40,40 +40,53 @@ type shardWatch struct {
 	place  shardPlace
 	out    chan<- toldOf
 
-	host   ID        // that has told last; empty: none has
-	told   bool      // this watch has been told something, or where it is
-	behind bool      // the page before was not the last one: changes may have been passed over
-	empty  int       // pages since the last one that told something
-	last   time.Time // when a host has told, or the watch began
-	heeded time.Time // when the list of members was last made equal with a host's
+	host    ID        // that has told last; empty: none has
+	told    bool      // this watch has been told something, or where it is
+	listing bool      // the watch has yet to tell that all that was held is told
+	behind  bool      // the page before was not the last one: changes may have been passed over
+	empty   int       // pages since the last one that told something
+	last    time.Time // when a host has told, or the watch began
+	heeded  time.Time // when the list of members was last made equal with a host's
+
+	pause time.Duration // before the next page that does not follow at once
+	clock wakeful
+	level time.Duration // by the clock: all changes of before are told, or are not to be
+}
+
+// newShardWatch is a watch of a shard from a place on.
+func newShardWatch(ns *Namespace, number placement.Shard, place shardPlace) *shardWatch {
+	s := &shardWatch{ns: ns, number: number, place: place, listing: place.cursor.Listing(), last: time.Now()}
+	s.clock.now()           // begins at 0
+	s.level = -2 * watchGap // how old a cursor is, is not known
+	return s
 }
 
 // run tells what becomes of the shard until the context is over.
 func (s *shardWatch) run(ctx context.Context) {
-	pause := watchIdle
+	s.pause = watchIdle
 	for ctx.Err() == nil {
 		var err error
-		moved := true
+		more := true
 		if sh := s.ns.settledHere(s.number, s.place.cursor); sh != nil && !s.place.all {
 			err = s.here(ctx, sh)
 		} else {
-			moved, err = s.turn(ctx)
+			more, err = s.turn(ctx)
 		}
 		if err != nil {
 			s.tell(ctx, toldOf{err: err})
 			return
 		}
-		if moved {
-			pause = watchIdle
+		if more {
+			s.pause = watchIdle
 			if s.empty <= watchEmpty {
 				continue
 			}
 		}
-		if !sleep(ctx, pause) {
+		if !sleep(ctx, s.pause) {
 			return
 		}
-		if !moved {
-			pause = min(2*pause, watchIdleMost)
+		if !more {
+			s.pause = min(2*s.pause, watchIdleMost)
 		}
 	}
 }
@@ -91,20 +104,36 @@ func (s *shardWatch) tell(ctx context.Context, t toldOf) bool {
 
 // here watches this node's own set, until the shard leaves the node.
 func (s *shardWatch) here(ctx context.Context, sh *shard) error {
-	err := sh.watch(ctx, Cursor(s.place.cursor), &watch{prefix: s.prefix}, func(e *node.Watched) bool {
-		s.place.cursor, s.told = e.Cursor, true
-		return s.tell(ctx, toldOf{events: []node.Watched{*e}})
+	if s.place.cursor == node.FromStart {
+		s.level = s.clock.now()
+	}
+	level := false // the watch waits for changes
+	wait := func() { level, s.level = true, s.clock.now() }
+	err := sh.watch(ctx, Cursor(s.place.cursor), &watch{prefix: s.prefix, wait: wait}, func(e *node.Watched) bool {
+		level, s.place.cursor, s.told = false, e.Cursor, true
+		events := []node.Watched{*e}
+		if e.Kind == node.AtKind {
+			if !s.listing {
+				events = nil
+			}
+			s.listing = false
+		}
+		return s.tell(ctx, toldOf{events: events})
 	})
 	s.last, s.host = time.Now(), s.ns.node.self.id
+	if level {
+		s.level = s.clock.now()
+	}
 	if ctx.Err() == nil && errors.Is(err, ErrClosed) { // the shard alone
+		s.told = true
 		return nil
 	}
 	return err
 }
 
 // turn asks the hosts for a page: the one that has told last, and then the others. It reports
-// whether the watch has come further. The error ends it.
-func (s *shardWatch) turn(ctx context.Context) (moved bool, err error) {
+// whether the next page is to follow at once. The error ends the watch.
+func (s *shardWatch) turn(ctx context.Context) (more bool, err error) {
 	remote := s.ns.core.Shard(s.number)
 	hosts, err := s.ns.otherHosts(remote, nil)
 	if err != nil && !errors.Is(err, node.ErrNoLayout) {
@@ -114,11 +143,14 @@ func (s *shardWatch) turn(ctx context.Context) (moved bool, err error) {
 		hosts[0], hosts[at] = hosts[at], hosts[0]
 	}
 	why := map[ID]error{}
+	if here := s.ns.core.Shard(s.number).Here(); here != nil && !here.Settled() {
+		why[s.ns.node.self.id] = errNotSure // it may have made the cursor
+	}
 	var others []ID // settled hosts that do not know the cursor
 	var layout route.Layout
 	var by node.ID
 	for _, host := range hosts {
-		id := ID(host)
+		id, asked := ID(host), s.clock.now()
 		page, err := s.page(ctx, remote, id)
 		switch {
 		case ctx.Err() != nil:
@@ -132,10 +164,15 @@ func (s *shardWatch) turn(ctx context.Context) (moved bool, err error) {
 			}
 		case !page.Answer.Settled:
 			why[id] = errNotSure
+		case page.Expired && id == s.host && s.told: // as where this node holds the shard itself
+			return false, fmt.Errorf("%w: at %s, which has made it, for shard %d; watch from %q, which tells all that is held first", ErrCursorExpired, id, s.number, string(FromStart))
 		case page.Expired:
 			others = append(others, id)
 		default:
 			s.host, s.last = id, time.Now()
+			if !page.More || s.place.cursor == node.FromStart && !s.place.all {
+				s.level = asked
+			}
 			return s.take(ctx, page), nil
 		}
 	}
@@ -147,12 +184,12 @@ func (s *shardWatch) turn(ctx context.Context) (moved bool, err error) {
 }
 
 // without decides what follows where no host goes on at the cursor.
-func (s *shardWatch) without(why map[ID]error, others []ID) (moved bool, err error) {
+func (s *shardWatch) without(why map[ID]error, others []ID) (more bool, err error) {
 	gap := time.Since(s.last)
 	anew := s.told && len(others) > 0 // another host may tell what is held
 	_, gone := why[s.host]
 	switch {
-	case anew && gap <= watchGap && (!gone || gap > watchStay):
+	case anew && s.clock.now()-s.level <= watchGap && (!gone || gap > watchStay):
 		s.place, s.host, s.behind = shardPlace{node.FromStart, true}, others[0], false
 		return true, nil
 	case !s.told && len(others) > 0 && len(why) == 0, anew && gap > watchPatience:
@@ -189,24 +226,27 @@ func (s *shardWatch) page(ctx context.Context, remote *node.Remote, id ID) (*nod
 	return page, err
 }
 
-// take tells what a page says, and reports whether that is anything, or more follows.
+// take tells what a page says, and reports whether more follows at once.
 func (s *shardWatch) take(ctx context.Context, page *node.WatchPage) bool {
 	again, events := s.place.all, page.Told[:0]
 	for _, e := range page.Told {
 		e.Coalesced = e.Coalesced || again || s.behind
-		if e.Kind == node.AtKind && again {
+		if e.Kind == node.AtKind {
 			s.place.all = false
-			continue
+			if !s.listing {
+				continue
+			}
+			s.listing = false
 		}
 		events = append(events, e)
 	}
 	if s.empty++; len(page.Told) > 0 {
-		s.empty = 0
+		s.empty, s.pause = 0, watchIdle
 	}
 	changed := s.place.cursor != page.Next || again
 	s.place.cursor, s.told, s.behind = page.Next, true, page.More && !page.Next.Listing()
 	if changed && s.out != nil {
 		s.tell(ctx, toldOf{events: events})
 	}
-	return page.More || len(page.Told) > 0
+	return page.More
 }

@@ -89,7 +89,7 @@ func (ns *Namespace) nowShards(ctx context.Context) ([]shardPlace, error) {
 				}
 				return
 			}
-			s := &shardWatch{ns: ns, number: number, last: time.Now()}
+			s := newShardWatch(ns, number, shardPlace{})
 			for errs[i] == nil && s.place.cursor == "" {
 				if _, errs[i] = s.turn(ctx); errs[i] == nil && s.place.cursor == "" && !sleep(ctx, watchIdle) {
 					errs[i] = context.Cause(ctx)
@@ -126,6 +126,7 @@ func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, y
 	defer cancel()
 	var places []shardPlace
 	var err error
+	began := time.Now()
 	if cursor == "" {
 		places, err = ns.nowShards(ctx)
 	} else {
@@ -137,10 +138,14 @@ func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, y
 	out := make(chan toldOf)
 	listing := 0 // shards that have not told all that they held
 	for i, place := range places {
-		if place.cursor.Listing() && !place.all {
+		s := newShardWatch(ns, placement.Shard(i), place)
+		s.prefix, s.out = o.prefix, out
+		if s.listing {
 			listing++
 		}
-		s := &shardWatch{ns: ns, number: placement.Shard(i), prefix: o.prefix, place: place, last: time.Now(), out: out}
+		if cursor == "" {
+			s.level = -time.Since(began)
+		}
 		running.Go(func() { s.run(ctx) })
 	}
 	quiet := newQuiet(o)

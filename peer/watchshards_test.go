@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -169,6 +170,12 @@ func TestWatchShardsWithALyingHost(t *testing.T) {
 		"ends no listing": func(*wire.AskChanges) *wire.ChangesAnswer {
 			return &wire.ChangesAnswer{Settled: true, Changes: []wire.Change{{}}, Next: []byte("0000000000000001.7")}
 		},
+		"repeats": func(q *wire.AskChanges) *wire.ChangesAnswer {
+			return &wire.ChangesAnswer{Settled: true, Changes: []wire.Change{{Key: []byte("key")}}, Next: fmt.Appendf(nil, "0000000000000001.%d", asked.Load()+7)}
+		},
+		"turns back": func(*wire.AskChanges) *wire.ChangesAnswer {
+			return &wire.ChangesAnswer{Settled: true, Changes: []wire.Change{{Key: []byte("key")}}, Next: []byte("start")}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked.Store(0)
@@ -186,8 +193,8 @@ func TestWatchShardsWithALyingHost(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			out := make(chan toldOf)
-			s := &shardWatch{ns: asker, number: asker.core.Home([]byte("key")), out: out, last: time.Now()}
-			s.place.cursor = "0000000000000001.3"
+			s := newShardWatch(asker, asker.core.Home([]byte("key")), shardPlace{cursor: "0000000000000001.3"})
+			s.out = out
 			var events atomic.Int64
 			go func() {
 				for {
@@ -200,7 +207,7 @@ func TestWatchShardsWithALyingHost(t *testing.T) {
 				}
 			}()
 			s.run(ctx)
-			if n := asked.Load(); n == 0 || n > 200 || events.Load() > 0 {
+			if n := asked.Load(); n == 0 || n > 200 || events.Load() > 0 && name != "repeats" {
 				t.Errorf("%d pages were asked for in three seconds, and %d events told", n, events.Load())
 			}
 		})
@@ -227,5 +234,59 @@ func TestWatchShardsFromNowWithoutHost(t *testing.T) {
 	}
 	if n := asked.Load(); n == 0 || n > 500 {
 		t.Errorf("%d pages were asked for in a second", n)
+	}
+}
+
+// What a watch of a shard makes of what its host does, page by page.
+func TestWatchShardsByPages(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	_, others := c.hosts("key")
+	asker := c.spaces[others[0]]
+	number := asker.core.Home([]byte("key"))
+	other := []ID{c.nodes[0].ID()}
+	made := func(told bool, level time.Duration) *shardWatch {
+		s := newShardWatch(asker, number, shardPlace{cursor: "0000000000000001.3"})
+		s.told, s.level, s.host = told, level, asker.node.self.id
+		return s
+	}
+	for _, old := range []bool{false, true} { // the watch is far behind, although a host has told just now
+		s := made(true, 0)
+		if old {
+			s.level = -watchGap
+		}
+		if more, err := s.without(map[ID]error{}, other); err != nil || more == old || s.place.all == old {
+			t.Errorf("old %v: %v, %v, %+v", old, more, err, s.place)
+		}
+	}
+	at := func() *node.WatchPage {
+		return &node.WatchPage{Told: []node.Watched{{Kind: node.AtKind}}, Next: "0000000000000001.9", More: true}
+	}
+	for start, want := range map[Cursor]int{"start": 1, "0000000000000001.3": 0, "0000000000000001.3.YQ": 1} {
+		s := newShardWatch(asker, number, shardPlace{cursor: node.Cursor(start), all: true})
+		out := make(chan toldOf, 4)
+		s.out = out
+		s.take(t.Context(), at())
+		s.place = shardPlace{node.FromStart, true} // a second host tells anew
+		s.take(t.Context(), at())
+		if n := len((<-out).events) + len((<-out).events); n != want || s.place.all {
+			t.Errorf("from %s: %d times that all is told", start, n)
+		}
+	}
+}
+
+// A watch ends where the host that has told says that its cursor has expired.
+func TestWatchShardsExpires(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	hosts, others := c.hosts("key")
+	asker := c.spaces[others[0]]
+	told := c.nodes[hosts[0]]
+	c.lies(told, asker, func(*wire.Ask) wire.Answering { return &wire.ChangesAnswer{Settled: true, Expired: true} })
+	asker.node.routing.close()
+	s := newShardWatch(asker, asker.core.Home([]byte("key")), shardPlace{cursor: "0000000000000001.3"})
+	s.told, s.host, s.level = true, told.ID(), 0
+	for range 2 {
+		if _, err := s.turn(t.Context()); !errors.Is(err, ErrCursorExpired) {
+			t.Error(err)
+		}
 	}
 }

@@ -44,6 +44,9 @@ func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, 
 		Answer:  route.Answer{Host: said.Elsewhere == nil, Settled: said.Settled, Layout: layoutOf(said.Elsewhere)},
 		Expired: said.Expired, Next: Cursor(said.Next), More: said.More,
 	}
+	if said.Settled && said.Expired && Cursor(asked.Cursor) == FromStart {
+		return nil, fmt.Errorf("%w: what is held is said to have expired", reconcile.ErrProtocol)
+	}
 	if !said.Settled || said.Expired {
 		return p, nil
 	}
@@ -52,6 +55,9 @@ func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, 
 	}
 	if said.More && p.Next == Cursor(asked.Cursor) {
 		return nil, fmt.Errorf("%w: a page of a watch, behind which more follows, leads no further", reconcile.ErrProtocol)
+	}
+	if p.Next.Listing() && !Cursor(asked.Cursor).Listing() {
+		return nil, fmt.Errorf("%w: a page of a watch begins a listing that was not asked for", reconcile.ErrProtocol)
 	}
 	// Only a page with which a listing ends may say that it has ended.
 	ends := Cursor(asked.Cursor).Listing() && !p.Next.Listing()
@@ -113,6 +119,15 @@ func (r *Routed) changes(ctx context.Context, q *wire.AskChanges) (*wire.Changes
 		return nil, err
 	}
 	a := &wire.ChangesAnswer{Settled: true, More: more, Next: []byte(w.Cursor())}
+	fillPage(a, told, Cursor(q.Cursor))
+	if away := r.ns.elsewhere(shard); away != nil || !set.settled() { // since
+		return &wire.ChangesAnswer{Elsewhere: away}, nil
+	}
+	return a, nil
+}
+
+// fillPage takes into a page what is told behind the asked cursor, as much as a page holds.
+func fillPage(a *wire.ChangesAnswer, told []Watched, asked Cursor) {
 	size := 0
 	var buffer []byte
 	for i := range told {
@@ -122,14 +137,17 @@ func (r *Routed) changes(ctx context.Context, q *wire.AskChanges) (*wire.Changes
 			buffer = wire.AppendPushed(buffer[:0], c.Record)
 			size += len(buffer)
 		}
-		if size += len(c.Key); i > 0 && (size > wire.BatchBytes || i == wire.BatchRecords) {
+		size += len(c.Key)
+		// In the midst of a change of several keys the cursor is that before it: a page that
+		// ends there may lead no further, and is larger instead.
+		full := size > wire.BatchBytes && i > 0 && (told[i-1].Cursor != asked || size > wire.MaxFrame-frameRoom)
+		if full || i == wire.BatchRecords {
 			a.More, a.Next = true, []byte(told[i-1].Cursor)
-			break
+			return
 		}
 		a.Changes = append(a.Changes, c)
 	}
-	if away := r.ns.elsewhere(shard); away != nil || !set.settled() { // since
-		return &wire.ChangesAnswer{Elsewhere: away}, nil
-	}
-	return a, nil
 }
+
+// frameRoom is what a page takes at most beside the keys and records.
+const frameRoom = 1 << 15
