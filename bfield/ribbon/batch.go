@@ -16,7 +16,7 @@ type pending struct {
 // the batch before it is answered. Places are handed on by value, so that they
 // stay on the stack.
 func (t *table) lookups(k keyList, seed uint64, answer func(i int, h uint64, p place, ok bool)) {
-	n := k.len()
+	n := k.Len()
 	if len(t.levels) == 0 {
 		for i := range n {
 			answer(i, 0, place{}, false)
@@ -30,7 +30,7 @@ func (t *table) lookups(k keyList, seed uint64, answer func(i int, h uint64, p p
 			next := &two[from/batch%2]
 			m := min(batch, n-from)
 			for i := range m {
-				h := k.hash(from+i, seed)
+				h := k.Hash(from+i, seed)
 				next.hashes[i] = h
 				p, _ := t.find(h)
 				next.places[i] = p

@@ -50,7 +50,7 @@ func TestMapAgainstGoMap(t *testing.T) {
 
 // Two keys that only look equal under a seed are built under another.
 func TestCollisionsTakeAnotherSeed(t *testing.T) {
-	k := keyList{numbers: []uint64{1, 2}}
+	k := numbersOf([]uint64{1, 2})
 	var tried []uint64
 	err := k.build(7, []uint64{3, 4}, func(seed uint64) error {
 		tried = append(tried, seed)
@@ -73,12 +73,12 @@ func TestCollisionsTakeAnotherSeed(t *testing.T) {
 // contradict. Comparing all pairs would take longer than a test may.
 func TestContradictionAmongMany(t *testing.T) {
 	const n = 1 << 21
-	k := keyList{numbers: make([]uint64, n+2)}
+	k := numbersOf(make([]uint64, n+2))
 	values := make([]uint64, n+2)
 	if err := k.contradiction(1, values); err != nil {
 		t.Errorf("one key with one value: %v", err)
 	}
-	k.numbers[n], k.numbers[n+1], values[n+1] = 1, 1, 1
+	k.Numbers[n], k.Numbers[n+1], values[n+1] = 1, 1, 1
 	err := k.contradiction(1, values)
 	if !errors.Is(err, ErrContradiction) || !strings.Contains(err.Error(), "keys 2097152 and 2097153") {
 		t.Errorf("error %v, want of keys %d and %d", err, n, n+1)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
 )
 
 // shards is enough keys for two shards, the last one not full.
@@ -49,13 +50,13 @@ func buildAs(c Config, in fieldtest.Input) (fieldtest.Field, error) {
 	c.Seed, c.Workers = in.Seed, in.Workers
 	switch {
 	case c.ValueBits == 0:
-		f, err := buildFilter(c, keyList{in.Keys, in.Hashes})
+		f, err := buildFilter(c, keyList{keyed.List{Bytes: in.Keys, Numbers: in.Hashes}})
 		return filter{f}, err
 	case c.FingerprintBits == 0:
-		r, err := buildRetrieval(c, keyList{in.Keys, in.Hashes}, in.Values)
+		r, err := buildRetrieval(c, keyList{keyed.List{Bytes: in.Keys, Numbers: in.Hashes}}, in.Values)
 		return retrieval{r}, err
 	default:
-		return buildMap(c, keyList{in.Keys, in.Hashes}, in.Values)
+		return buildMap(c, keyList{keyed.List{Bytes: in.Keys, Numbers: in.Hashes}}, in.Values)
 	}
 }
 

@@ -48,12 +48,12 @@ type Filter struct {
 // BuildFilter builds a Filter of the keys, from the Filter, FingerprintBits,
 // Seed and Workers of the configuration.
 func BuildFilter(c Config, of [][]byte) (*Filter, error) {
-	return buildFilter(c, keyList{bytes: of})
+	return buildFilter(c, bytesOf(of))
 }
 
 // BuildFilterHashes is BuildFilter for keys that are 64-bit numbers.
 func BuildFilterHashes(c Config, hashes []uint64) (*Filter, error) {
-	return buildFilter(c, keyList{numbers: hashes})
+	return buildFilter(c, numbersOf(hashes))
 }
 
 func buildFilter(c Config, k keyList) (*Filter, error) {
@@ -70,7 +70,7 @@ func buildFilter(c Config, k keyList) (*Filter, error) {
 	default:
 		return nil, fmt.Errorf("ribbon: no filter of kind %d: 0 to %d are possible", c.Filter, kinds-1)
 	}
-	f := &Filter{kind: c.Filter, keys: k.len()}
+	f := &Filter{kind: c.Filter, keys: k.Len()}
 	err := k.build(c.Seed, nil, func(seed uint64) (err error) {
 		f.seed = seed
 		f.table, err = build(0, c.FingerprintBits, f.keys, c.workers(), k.source(seed, nil))
@@ -108,12 +108,12 @@ func (f *Filter) accepts(p place) bool {
 // LookupBatch sets found[i] to Lookup of keys[i], faster than one by one. It
 // panics if found is shorter than keys.
 func (f *Filter) LookupBatch(keys [][]byte, found []bool) {
-	f.lookups(keyList{bytes: keys}, found[:len(keys)])
+	f.lookups(bytesOf(keys), found[:len(keys)])
 }
 
 // LookupHashes is LookupBatch for keys that are 64-bit numbers.
 func (f *Filter) LookupHashes(hashes []uint64, found []bool) {
-	f.lookups(keyList{numbers: hashes}, found[:len(hashes)])
+	f.lookups(numbersOf(hashes), found[:len(hashes)])
 }
 
 func (f *Filter) lookups(k keyList, found []bool) {

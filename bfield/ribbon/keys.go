@@ -1,7 +1,6 @@
 package ribbon
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,34 +9,18 @@ import (
 	"github.com/syncd-io/syncd/bfield/internal/keyed"
 )
 
-// keyList is the keys of a build or of a batch: byte strings or 64-bit numbers.
-type keyList struct {
-	bytes   [][]byte
-	numbers []uint64
-}
+// keyList is the keys of a build or of a batch.
+type keyList struct{ keyed.List }
 
-func (k keyList) len() int { return max(len(k.bytes), len(k.numbers)) }
+func bytesOf(keys [][]byte) keyList { return keyList{keyed.List{Bytes: keys}} }
 
-// hash returns the hash of key i.
-func (k keyList) hash(i int, seed uint64) uint64 {
-	if k.bytes != nil {
-		return keyed.Bytes(k.bytes[i], seed)
-	}
-	return keyed.Uint64(k.numbers[i], seed)
-}
-
-func (k keyList) equal(i, j int) bool {
-	if k.bytes != nil {
-		return bytes.Equal(k.bytes[i], k.bytes[j])
-	}
-	return k.numbers[i] == k.numbers[j]
-}
+func numbersOf(keys []uint64) keyList { return keyList{keyed.List{Numbers: keys}} }
 
 // source returns the hashes with the values; nil stands for zeros.
 func (k keyList) source(seed uint64, values []uint64) source {
 	return func(into []entry, from int) {
 		for i := range into {
-			into[i] = entry{hash: k.hash(from+i, seed)}
+			into[i] = entry{hash: k.Hash(from+i, seed)}
 			if values != nil {
 				into[i].value = values[from+i]
 			}
@@ -64,7 +47,7 @@ func (k keyList) build(seed uint64, values []uint64, try func(seed uint64) error
 		seed += mulCoefficient
 	}
 	if err != nil {
-		return fmt.Errorf("ribbon: %d keys: %w (%w)", k.len(), ErrUnsolvable, err)
+		return fmt.Errorf("ribbon: %d keys: %w (%w)", k.Len(), ErrUnsolvable, err)
 	}
 	return nil
 }
@@ -75,9 +58,9 @@ func (k keyList) contradiction(seed uint64, values []uint64) error {
 		hash  uint64
 		index int
 	}
-	places := make([]place, k.len())
+	places := make([]place, k.Len())
 	for i := range places {
-		places[i] = place{k.hash(i, seed), i}
+		places[i] = place{k.Hash(i, seed), i}
 	}
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.index, b.index))
@@ -89,7 +72,7 @@ func (k keyList) contradiction(seed uint64, values []uint64) error {
 		if i > 0 && p.hash != places[i-1].hash {
 			firsts = firsts[:0]
 		}
-		at := slices.IndexFunc(firsts, func(first int) bool { return k.equal(first, p.index) })
+		at := slices.IndexFunc(firsts, func(first int) bool { return k.Equal(first, p.index) })
 		if at < 0 {
 			firsts = append(firsts, p.index)
 			continue

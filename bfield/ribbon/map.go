@@ -28,16 +28,16 @@ func lowBits(values, fingerprints int) int { return min(values, 64-fingerprints)
 // more than once, if its value is the same each time; otherwise the error wraps
 // ErrContradiction.
 func BuildMap(c Config, of [][]byte, values []uint64) (*Map, error) {
-	return buildMap(c, keyList{bytes: of}, values)
+	return buildMap(c, bytesOf(of), values)
 }
 
 // BuildMapHashes is BuildMap for keys that are 64-bit numbers.
 func BuildMapHashes(c Config, hashes, values []uint64) (*Map, error) {
-	return buildMap(c, keyList{numbers: hashes}, values)
+	return buildMap(c, numbersOf(hashes), values)
 }
 
 func buildMap(c Config, k keyList, values []uint64) (*Map, error) {
-	if err := c.checkValues(k.len(), values); err != nil {
+	if err := c.checkValues(k.Len(), values); err != nil {
 		return nil, err
 	}
 	if err := c.checkFingerprint(); err != nil {
@@ -45,7 +45,7 @@ func buildMap(c Config, k keyList, values []uint64) (*Map, error) {
 	}
 	var m *Map
 	err := k.build(c.Seed, values, func(seed uint64) (err error) {
-		m, err = tablesOf(c, seed, k.len(), k.source(seed, values))
+		m, err = tablesOf(c, seed, k.Len(), k.source(seed, values))
 		return err
 	})
 	if err != nil {
@@ -114,12 +114,12 @@ func (m *Map) value(p place, h uint64) uint64 {
 // by one. Where found[i] is false, values[i] is 0. It panics if values or found
 // is shorter than keys.
 func (m *Map) LookupBatch(keys [][]byte, values []uint64, found []bool) {
-	m.lookups(keyList{bytes: keys}, values[:len(keys)], found[:len(keys)])
+	m.lookups(bytesOf(keys), values[:len(keys)], found[:len(keys)])
 }
 
 // LookupHashes is LookupBatch for keys that are 64-bit numbers.
 func (m *Map) LookupHashes(hashes, values []uint64, found []bool) {
-	m.lookups(keyList{numbers: hashes}, values[:len(hashes)], found[:len(hashes)])
+	m.lookups(numbersOf(hashes), values[:len(hashes)], found[:len(hashes)])
 }
 
 func (m *Map) lookups(k keyList, values []uint64, found []bool) {

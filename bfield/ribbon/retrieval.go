@@ -16,19 +16,19 @@ type Retrieval struct {
 // than once, if its value is the same each time; otherwise the error wraps
 // ErrContradiction.
 func BuildRetrieval(c Config, of [][]byte, values []uint64) (*Retrieval, error) {
-	return buildRetrieval(c, keyList{bytes: of}, values)
+	return buildRetrieval(c, bytesOf(of), values)
 }
 
 // BuildRetrievalHashes is BuildRetrieval for keys that are 64-bit numbers.
 func BuildRetrievalHashes(c Config, hashes, values []uint64) (*Retrieval, error) {
-	return buildRetrieval(c, keyList{numbers: hashes}, values)
+	return buildRetrieval(c, numbersOf(hashes), values)
 }
 
 func buildRetrieval(c Config, k keyList, values []uint64) (*Retrieval, error) {
-	if err := c.checkValues(k.len(), values); err != nil {
+	if err := c.checkValues(k.Len(), values); err != nil {
 		return nil, err
 	}
-	r := &Retrieval{keys: k.len()}
+	r := &Retrieval{keys: k.Len()}
 	err := k.build(c.Seed, values, func(seed uint64) (err error) {
 		r.seed = seed
 		r.table, err = newTable(c.ValueBits, 0, r.keys, c.workers(), k.source(seed, values))
@@ -58,12 +58,12 @@ func (r *Retrieval) lookup(h uint64) uint64 {
 // of many keys at once, so it is faster than Lookup for each. It panics if
 // values is shorter than keys.
 func (r *Retrieval) LookupBatch(keys [][]byte, values []uint64) {
-	r.lookups(keyList{bytes: keys}, values[:len(keys)])
+	r.lookups(bytesOf(keys), values[:len(keys)])
 }
 
 // LookupHashes is LookupBatch for keys that are 64-bit numbers.
 func (r *Retrieval) LookupHashes(hashes, values []uint64) {
-	r.lookups(keyList{numbers: hashes}, values[:len(hashes)])
+	r.lookups(numbersOf(hashes), values[:len(hashes)])
 }
 
 func (r *Retrieval) lookups(k keyList, values []uint64) {

@@ -1,0 +1,164 @@
+// Package bloom measures bfield/bloom beside bits-and-blooms/bloom, Go's best-known Bloom
+// filter.
+package bloom
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+
+	peer "github.com/bits-and-blooms/bloom/v3"
+
+	"github.com/syncd-io/syncd/bfield/bloom"
+)
+
+const bitsPerKey = 13
+
+var sizes = []int{1_000_000, 10_000_000}
+
+// paired runs ours and the peer in turns, and reports the median of each, in nanoseconds
+// a key, and of the ratios of each turn. It counts the processor's time, of which other
+// programs take less than of the clock's.
+func paired(b *testing.B, keys int, ours, theirs func()) {
+	b.Helper()
+	var us, them, ratios []float64
+	for b.Loop() {
+		for range 5 {
+			p, o := timed(theirs), timed(ours)
+			us, them, ratios = append(us, o/float64(keys)), append(them, p/float64(keys)), append(ratios, o/p)
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(median(us), "ns/key-ours")
+	b.ReportMetric(median(them), "ns/key-peer")
+	b.ReportMetric(median(ratios), "ratio")
+}
+
+func timed(f func()) float64 {
+	begin := processorTime()
+	f()
+	return float64(processorTime() - begin)
+}
+
+func processorTime() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// draw returns keys of eight bytes, which both take, one behind the other in memory.
+func draw(n int, seed uint64) [][]byte {
+	r := rand.New(rand.NewPCG(seed, uint64(n)))
+	all, keys := make([]byte, 8*n), make([][]byte, n)
+	for i := range keys {
+		keys[i] = all[8*i : 8*i+8]
+		binary.LittleEndian.PutUint64(keys[i], r.Uint64())
+	}
+	return keys
+}
+
+func made(b *testing.B, kind bloom.Kind, n int) *bloom.Filter {
+	f, err := bloom.New(bloom.Config{Keys: n, BitsPerKey: bitsPerKey, Kind: kind})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return f
+}
+
+func theirs(n int) *peer.BloomFilter { return peer.New(uint(bitsPerKey*n), 9) }
+
+var sink int
+
+// BenchmarkBloomInsert inserts n keys into an empty filter, one by one. Both filters have 13
+// bits a key; the peer sets 9 of them, as Classic does.
+func BenchmarkBloomInsert(b *testing.B) {
+	each(b, func(b *testing.B, kind bloom.Kind, n int) {
+		keys := draw(n, 1)
+		paired(b, n, func() {
+			f := made(b, kind, n)
+			for _, k := range keys {
+				f.Insert(k)
+			}
+		}, func() {
+			f := theirs(n)
+			for _, k := range keys {
+				f.Add(k)
+			}
+		})
+	})
+}
+
+// BenchmarkBloomLookup looks n keys up, all there or all strangers, one by one; and in batches
+// beside one by one of the peer.
+func BenchmarkBloomLookup(b *testing.B) {
+	each(b, func(b *testing.B, kind bloom.Kind, n int) {
+		keys := draw(n, 1)
+		ours, peers := made(b, kind, n), theirs(n)
+		for _, k := range keys {
+			ours.Insert(k)
+			peers.Add(k)
+		}
+		rand.New(rand.NewPCG(3, 4)).Shuffle(n, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		for name, asked := range map[string][][]byte{"hit": keys, "miss": draw(n, 2)} {
+			one := func() {
+				for _, k := range asked {
+					if peers.Test(k) {
+						sink++
+					}
+				}
+			}
+			b.Run(name, func(b *testing.B) {
+				paired(b, n, func() {
+					for _, k := range asked {
+						if ours.Lookup(k) {
+							sink++
+						}
+					}
+				}, one)
+			})
+			b.Run(name+"-batch", func(b *testing.B) {
+				found := make([]bool, 1024)
+				paired(b, n, func() {
+					for part := range slices.Chunk(asked, len(found)) {
+						ours.LookupBatch(part, found)
+						if found[0] {
+							sink++
+						}
+					}
+				}, one)
+			})
+		}
+		b.Run("rate", func(b *testing.B) {
+			falsely := 0
+			strangers := draw(10_000_000, 5)
+			for range b.N {
+				falsely = 0
+				for _, k := range strangers {
+					if ours.Lookup(k) {
+						falsely++
+					}
+				}
+			}
+			b.ReportMetric(100*float64(falsely)/float64(len(strangers)), "%falsely")
+			b.ReportMetric(float64(ours.Stats().Bits)/float64(n), "bits/key")
+		})
+	})
+}
+
+func each(b *testing.B, run func(b *testing.B, kind bloom.Kind, n int)) {
+	for _, kind := range []bloom.Kind{bloom.Blocked, bloom.Classic} {
+		for _, n := range sizes {
+			b.Run(fmt.Sprintf("%v/n=%d", kind, n), func(b *testing.B) { run(b, kind, n) })
+		}
+	}
+}

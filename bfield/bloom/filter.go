@@ -1,0 +1,182 @@
+package bloom
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
+)
+
+// Filter is a set of keys that errs towards yes. Many goroutines may look keys up at
+// once; an insertion or a merge wants it for itself alone.
+type Filter struct {
+	kind   Kind
+	hashes int
+	seed   uint64
+	size   int // words, 1 or more
+	keys   int
+	words  []uint64
+}
+
+// New returns a filter without keys.
+func New(c Config) (*Filter, error) {
+	f, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	f.words = make([]uint64, f.size)
+	return f, nil
+}
+
+// BuildFilter builds a Filter of the keys.
+func BuildFilter(c Config, of [][]byte) (*Filter, error) {
+	return build(c, keyed.List{Bytes: of})
+}
+
+// BuildFilterHashes is BuildFilter for keys that are 64-bit numbers.
+func BuildFilterHashes(c Config, hashes []uint64) (*Filter, error) {
+	return build(c, keyed.List{Numbers: hashes})
+}
+
+func build(c Config, k keyed.List) (*Filter, error) {
+	if c.Keys == 0 {
+		c.Keys = k.Len()
+	}
+	f, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	workers := max(1, min(c.workers(), k.Len()/minShare))
+	f.keys = k.Len()
+	if workers == 1 {
+		for i := range k.Len() {
+			f.set(k.Hash(i, f.seed))
+		}
+		return f, nil
+	}
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			for i := w * k.Len() / workers; i < (w+1)*k.Len()/workers; i++ {
+				f.setShared(k.Hash(i, f.seed))
+			}
+		})
+	}
+	wait.Wait()
+	return f, nil
+}
+
+// minShare is how many keys are worth a goroutine.
+const minShare = 4096
+
+// Insert inserts a key. A key that is inserted twice counts twice in Stats and changes
+// nothing else.
+func (f *Filter) Insert(key []byte) { f.insertHash(keyed.Bytes(key, f.seed)) }
+
+// InsertHash is Insert for a key that is a 64-bit number.
+func (f *Filter) InsertHash(hash uint64) { f.insertHash(keyed.Uint64(hash, f.seed)) }
+
+func (f *Filter) insertHash(h uint64) {
+	f.keys++
+	f.set(h)
+}
+
+func (f *Filter) set(h uint64) {
+	if f.kind == Blocked {
+		setBlock(f.block(h), h, f.hashes)
+		return
+	}
+	p := placesOf(h)
+	for range f.hashes {
+		at := f.place(&p)
+		f.words[at>>6] |= 1 << (at & 63)
+	}
+}
+
+// setShared is set while other goroutines set bits too.
+func (f *Filter) setShared(h uint64) {
+	if f.kind == Blocked {
+		var bits [blockWords]uint64
+		setBlock(&bits, h, f.hashes)
+		b := f.block(h)
+		for i, w := range bits {
+			if w != 0 {
+				atomic.OrUint64(&b[i], w)
+			}
+		}
+		return
+	}
+	p := placesOf(h)
+	for range f.hashes {
+		at := f.place(&p)
+		atomic.OrUint64(&f.words[at>>6], 1<<(at&63))
+	}
+}
+
+// Lookup says whether a key is in the set, or looks as if it were.
+func (f *Filter) Lookup(key []byte) bool { return f.lookup(keyed.Bytes(key, f.seed)) }
+
+// LookupHash is Lookup for a key that is a 64-bit number.
+func (f *Filter) LookupHash(hash uint64) bool { return f.lookup(keyed.Uint64(hash, f.seed)) }
+
+func (f *Filter) lookup(h uint64) bool {
+	if f.kind == Blocked {
+		return inBlock(f.block(h), h, f.hashes)
+	}
+	p := placesOf(h)
+	for range f.hashes {
+		if at := f.place(&p); f.words[at>>6]>>(at&63)&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ErrDifferent is wrapped by the error of a Merge of filters that cannot be merged.
+var ErrDifferent = errors.New("the filters differ in kind, size, hashes or seed")
+
+// Merge makes f the filter of its keys and of other's. Both must be of one Config.
+func (f *Filter) Merge(other *Filter) error {
+	if f.kind != other.kind || f.hashes != other.hashes || f.seed != other.seed || f.size != other.size {
+		return fmt.Errorf("bloom: %w: %v, %d words, %d hashes, seed %d; and %v, %d words, %d hashes, seed %d", ErrDifferent,
+			f.kind, f.size, f.hashes, f.seed, other.kind, other.size, other.hashes, other.seed)
+	}
+	for i, w := range other.words {
+		f.words[i] |= w
+	}
+	f.keys += other.keys
+	return nil
+}
+
+// Stats tells of a filter.
+type Stats struct {
+	Keys   int // insertions: a key that was inserted twice counts twice
+	Bits   int // of everything that look-ups read
+	Hashes int // bits that a key sets
+
+	// FalsePositive is the probability that a stranger is found, by the bits that are
+	// set now.
+	FalsePositive float64
+}
+
+// Stats counts the bits that are set, which takes a pass over all.
+func (f *Filter) Stats() Stats {
+	s := Stats{Keys: f.keys, Bits: 64 * f.size, Hashes: f.hashes}
+	part := f.size // words of which a key's bits are
+	if f.kind == Blocked {
+		part = blockWords
+	}
+	for from := 0; from < f.size; from += part {
+		ones := 0
+		for _, w := range f.words[from : from+part] {
+			ones += bits.OnesCount64(w)
+		}
+		full := float64(ones) / float64(64*part)
+		s.FalsePositive += math.Pow(full, float64(f.hashes)) * float64(part) / float64(f.size)
+	}
+	return s
+}
