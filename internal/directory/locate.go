@@ -96,7 +96,7 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 		return Answer{Where: OneOf, Shard: found[0], Others: found[1:], heard: current}
 	case len(found) == 1:
 		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact, Current: current, heard: current}
-		a.agreed = !p.doubt && !slices.ContainsFunc(p.hosts, func(id roster.ID) bool { return !p.feeds[id].attached })
+		a.agreed = !p.doubt && p.layout == l.layout && !slices.ContainsFunc(p.hosts, func(id roster.ID) bool { return !p.feeds[id].attached })
 		if l.Here != nil && l.Here(a.Shard) {
 			a.Where = Here
 		}
@@ -110,7 +110,7 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 // current reports whether all hosts of a set say what the copy says, but for their diffs,
 // and said so lately, by the layout that this node goes by: another one may name a further host.
 func (l *Locator) current(p *part, now time.Duration) bool {
-	if p.doubt || len(p.hosts) == 0 || l.layout == 0 {
+	if p.doubt || len(p.hosts) == 0 || l.layout == 0 || p.layout != l.layout {
 		return false
 	}
 	for _, id := range p.hosts {

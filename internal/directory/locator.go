@@ -85,9 +85,10 @@ type host struct {
 
 // part is what is known of one set of the directory.
 type part struct {
-	home  placement.Shard
-	hosts []roster.ID // all that may hold an entry of it which others lack
-	feeds map[roster.ID]*feed
+	home   placement.Shard
+	hosts  []roster.ID // all that may hold an entry of it which others lack
+	layout uint64      // by which they are that
+	feeds  map[roster.ID]*feed
 
 	// The copy is the set as one host has told it: a file, or rows that are to be written;
 	// and what has changed since, over it. sum is the copy's.
@@ -173,9 +174,9 @@ func (p *part) noteShared(rs rows) {
 // SetHosts tells the layout that counts, as the number that a host tells of it, and which nodes
 // may hold entries of each set that is named: its hosts by that layout, and those before
 // that have not handed it over yet. This node is one of them if it is a host; its own Host is
-// polled like others. A set that is not named keeps its hosts. Both are told at once: the hosts of
-// one layout, taken for those of another, would make a key nowhere that a further host has.
-// The layout 0 stands for none: no key is nowhere then.
+// polled like others. A set that is not named keeps its hosts, by the layout with which they
+// were told: until they are told with the one that counts, no key of the set is nowhere, as a
+// further host may have it. The layout 0 stands for none: no key is nowhere then.
 func (l *Locator) SetHosts(layout uint64, hosts map[placement.Shard][]roster.ID) {
 	l.feeding.Lock()
 	defer l.feeding.Unlock()
@@ -184,6 +185,7 @@ func (l *Locator) SetHosts(layout uint64, hosts map[placement.Shard][]roster.ID)
 	l.layout = layout
 	for home, ids := range hosts {
 		l.setHosts(l.parts[home], ids)
+		l.parts[home].layout = layout
 	}
 }
 
@@ -240,7 +242,7 @@ func (l *Locator) lose(p *part, id roster.ID) {
 
 // drop lets go of a copy that is wrong, or that no host says any more.
 func (p *part) drop() {
-	*p = part{home: p.home, hosts: p.hosts, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, stale: p.stale || p.inBase || p.building}
+	*p = part{home: p.home, hosts: p.hosts, layout: p.layout, feeds: p.feeds, load: p.load, gen: p.gen + 1, shared: map[dbadapter.Index]bool{}, stale: p.stale || p.inBase || p.building}
 	for _, f := range p.feeds {
 		f.attached, f.diff = false, nil
 	}
