@@ -9,15 +9,22 @@ import (
 // monotonic clock of some systems does not: it takes the longer of what the two clocks
 // say has passed. A wall clock that is set forward makes what was heard old at once.
 type wakeful struct {
+	read func() time.Time // time.Now, but for tests
+
 	mu   sync.Mutex // guards what follows
 	last time.Time
 	at   time.Duration
 }
 
 func (c *wakeful) now() time.Duration {
-	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Under the lock: a time that was read before another's would pass once more after it.
+	read := c.read
+	if read == nil {
+		read = time.Now
+	}
+	now := read()
 	if !c.last.IsZero() {
 		c.pass(now.Sub(c.last), now.Round(0).Sub(c.last.Round(0)))
 	}

@@ -1,6 +1,9 @@
 package peer
 
 import (
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -12,7 +15,7 @@ func TestWakeful(t *testing.T) {
 		{time.Second, time.Second, time.Second},
 		{time.Second, time.Hour, time.Hour + time.Second},             // it slept
 		{time.Second, -time.Hour, time.Hour + 2*time.Second},          // its clock was set back
-		{-time.Second, -time.Second, time.Hour + 2*time.Second},       // two calls changed places
+		{-time.Second, -time.Second, time.Hour + 2*time.Second},       // a clock that goes back
 		{time.Second, time.Second - 3, time.Hour + 3*time.Second},     // its clock is being slowed down
 		{time.Second, time.Second + 5, time.Hour + 4*time.Second + 5}, // or sped up
 		{0, 0, time.Hour + 4*time.Second + 5},
@@ -24,5 +27,34 @@ func TestWakeful(t *testing.T) {
 	first := c.now()
 	if second := c.now(); second < first {
 		t.Errorf("%v, then %v", first, second)
+	}
+}
+
+// What many read at once passes once: a time that is read before another one is not noted after it.
+func TestWakefulAtOnce(t *testing.T) {
+	const readers, times = 8, 500
+	var reads atomic.Int64
+	begun := time.Now().Round(0)
+	c := wakeful{read: func() time.Time {
+		now := begun.Add(time.Duration(reads.Add(1)) * time.Second)
+		runtime.Gosched() // another one reads meanwhile, if it may
+		return now
+	}}
+	var all sync.WaitGroup
+	for range readers {
+		all.Go(func() {
+			last := time.Duration(-1)
+			for range times {
+				now := c.now()
+				if now < last {
+					t.Errorf("%v, then %v", last, now)
+				}
+				last = now
+			}
+		})
+	}
+	all.Wait()
+	if want := (readers*times - 1) * time.Second; c.at != want {
+		t.Errorf("%v have passed, and the clock says %v", want, c.at)
 	}
 }
