@@ -81,3 +81,6 @@ func (r *Retrieval) Stats() Stats {
 	s.add(r.table)
 	return s.done(r.table.values)
 }
+
+// ValueBits is the width of the values.
+func (r *Retrieval) ValueBits() int { return r.table.values }

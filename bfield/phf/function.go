@@ -1,0 +1,132 @@
+package phf
+
+import (
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/ribbon"
+)
+
+// Function is a perfect hash function: the keys that it was built of have numbers from 0 to
+// Slots()−1, no two of them the same. It may be read by many goroutines at once.
+type Function struct {
+	choiceBits int
+	minimal    bool
+	seed       uint64
+	keys       int
+	slots      int
+	shards     []shard
+	// moved has, for each slot behind the numbers of a minimal function's shard, the one
+	// that stands for it.
+	moved   []uint16
+	choices *ribbon.Retrieval
+}
+
+// shard is a part of the keys, by their hashes, with slots of its own.
+type shard struct {
+	keys  uint32
+	salt  uint32
+	first uint64 // its first number
+	moved uint64 // where its part of Function.moved begins
+}
+
+// shardKeys is how many keys a shard has on average.
+const shardKeys = 1 << 15
+
+// number counts what is before each shard.
+func (f *Function) number() {
+	var first, moved uint64
+	for i := range f.shards {
+		s := &f.shards[i]
+		s.first, s.moved = first, moved
+		m := uint64(slotsOf(int(s.keys), f.choiceBits))
+		if f.minimal {
+			first += uint64(s.keys)
+			moved += m - uint64(s.keys)
+		} else {
+			first += m
+		}
+	}
+	f.slots = int(first)
+}
+
+// movedSlots is the length of moved of a minimal function.
+func (f *Function) movedSlots() int {
+	if len(f.shards) == 0 {
+		return 0
+	}
+	s := f.shards[len(f.shards)-1]
+	return int(s.moved) + slotsOf(int(s.keys), f.choiceBits) - int(s.keys)
+}
+
+// Slots is how many numbers there are: of a minimal function as many as keys that differ.
+func (f *Function) Slots() int { return f.slots }
+
+// Lookup returns the number of a key; of a key that was not there, that of any other one.
+func (f *Function) Lookup(key []byte) uint64 { return f.lookup(keyed.Bytes(key, f.seed)) }
+
+// LookupHash is Lookup for a key that is a 64-bit number.
+func (f *Function) LookupHash(hash uint64) uint64 { return f.lookup(keyed.Uint64(hash, f.seed)) }
+
+func (f *Function) lookup(h uint64) uint64 {
+	if f.slots == 0 {
+		return 0
+	}
+	return f.chosen(h, uint32(f.choices.LookupHash(h)))
+}
+
+// chosen is the number of a hash whose choice is known.
+func (f *Function) chosen(h uint64, choice uint32) uint64 {
+	s := &f.shards[position(h, uint64(len(f.shards)))]
+	at := slot(h, s.salt, choice, uint32(slotsOf(int(s.keys), f.choiceBits)))
+	if f.minimal && at >= s.keys {
+		at = uint32(f.moved[s.moved+uint64(at-s.keys)])
+	}
+	return s.first + uint64(at)
+}
+
+// LookupBatch sets numbers[i] to Lookup of keys[i], faster than one by one. It panics if
+// numbers is shorter than keys.
+func (f *Function) LookupBatch(keys [][]byte, numbers []uint64) {
+	f.lookups(keyed.List{Bytes: keys}, numbers[:len(keys)])
+}
+
+// LookupHashes is LookupBatch for keys that are 64-bit numbers.
+func (f *Function) LookupHashes(hashes, numbers []uint64) {
+	f.lookups(keyed.List{Numbers: hashes}, numbers[:len(hashes)])
+}
+
+// batch is how many keys are hashed before the choices of all are looked up.
+const batch = 256
+
+func (f *Function) lookups(k keyed.List, numbers []uint64) {
+	if f.slots == 0 {
+		clear(numbers)
+		return
+	}
+	var hashes, choices [batch]uint64
+	for from := 0; from < len(numbers); from += batch {
+		n := min(batch, len(numbers)-from)
+		for i := range n {
+			hashes[i] = k.Hash(from+i, f.seed)
+		}
+		f.choices.LookupHashes(hashes[:n], choices[:n])
+		for i := range n {
+			numbers[from+i] = f.chosen(hashes[i], uint32(choices[i]))
+		}
+	}
+}
+
+// Stats tells of a built function.
+type Stats struct {
+	Keys  int // that differ
+	Slots int // numbers: as many as keys, if it is minimal
+	Bits  int // of everything that look-ups read
+}
+
+// Stats tells of keys, numbers and bits.
+func (f *Function) Stats() Stats {
+	s := Stats{Keys: f.keys, Slots: f.slots}
+	if f.slots > 0 {
+		s.Bits = f.choices.Stats().Bits + 16*len(f.moved) + 192*len(f.shards)
+	}
+	return s
+}

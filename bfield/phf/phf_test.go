@@ -1,0 +1,189 @@
+package phf
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/internal/seeded"
+)
+
+var configs = []Config{{ChoiceBits: 1}, {ChoiceBits: 2}, {Minimal: true}}
+
+// errTwice is the error of a table for one key with two values.
+var errTwice = errors.New("one key with two values")
+
+// table is a static map: the values of keys at their numbers.
+type table struct {
+	*Function
+	values []uint64
+}
+
+func tableOf(c Config, in fieldtest.Input) (fieldtest.Field, error) {
+	c.Seed, c.Workers = in.Seed, in.Workers
+	f, err := build(c, keyed.List{Bytes: in.Keys, Numbers: in.Hashes})
+	if err != nil {
+		return nil, err
+	}
+	t := table{f, make([]uint64, f.Slots())}
+	set := make([]bool, f.Slots())
+	for i, v := range in.Values {
+		var at uint64
+		if in.Keys != nil {
+			at = f.Lookup(in.Keys[i])
+		} else {
+			at = f.LookupHash(in.Hashes[i])
+		}
+		if set[at] && t.values[at] != v {
+			return nil, errTwice
+		}
+		t.values[at], set[at] = v, true
+	}
+	return t, nil
+}
+
+func (t table) value(at uint64) uint64 {
+	if len(t.values) == 0 {
+		return 0
+	}
+	return t.values[at]
+}
+
+func (t table) Lookup(key []byte) (uint64, bool)   { return t.value(t.Function.Lookup(key)), true }
+func (t table) LookupHash(h uint64) (uint64, bool) { return t.value(t.Function.LookupHash(h)), true }
+
+func (t table) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+	t.Function.LookupBatch(keys, values)
+	t.found(values, found)
+}
+
+func (t table) LookupHashes(hashes, values []uint64, found []bool) {
+	t.Function.LookupHashes(hashes, values)
+	t.found(values, found)
+}
+
+func (t table) found(values []uint64, found []bool) {
+	for i := range values {
+		values[i], found[i] = t.value(values[i]), true
+	}
+}
+
+// A table of values at the numbers is held to what all structures promise. What is saved is
+// the function alone, so loading has a test of its own (saved_test.go).
+func TestConformance(t *testing.T) {
+	for _, c := range configs {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			saved := map[string][]uint64{}
+			fieldtest.Run(t, fieldtest.Suite{
+				Build: func(in fieldtest.Input) (fieldtest.Field, error) {
+					f, err := tableOf(c, in)
+					if err == nil {
+						data, _ := f.MarshalBinary()
+						saved[string(data)] = f.(table).values
+					}
+					return f, err
+				},
+				Load: func(data []byte) (fieldtest.Field, error) {
+					f := new(Function)
+					err := f.UnmarshalBinary(data)
+					return table{f, saved[string(data)]}, err
+				},
+				FalsePositive: [2]float64{1, 1},
+				Contradiction: errTwice,
+				Large:         3 * shardKeys,
+			})
+		})
+	}
+}
+
+// The keys of a function have numbers that differ; of a minimal one, all numbers.
+func TestNumbersDiffer(t *testing.T) {
+	r := seeded.New(t)
+	for _, c := range configs {
+		for _, n := range []int{0, 1, 2, 3, 4, 5, 10, 100, 1000, shardKeys - 1, shardKeys, 5*shardKeys + r.IntN(1000)} {
+			keys := make([]uint64, n)
+			for i := range keys {
+				keys[i] = r.Uint64()
+			}
+			c.Seed = r.Uint64()
+			f, err := BuildHashes(c, keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := make([]bool, f.Slots())
+			for _, k := range keys {
+				at := f.LookupHash(k)
+				if at >= uint64(f.Slots()) || seen[at] {
+					t.Fatalf("%+v, %d keys: number %d of %d comes twice, or is none", c, n, at, f.Slots())
+				}
+				seen[at] = true
+			}
+			if c.Minimal && f.Slots() != n {
+				t.Errorf("%d keys have %d numbers", n, f.Slots())
+			}
+			for range 100 { // strangers
+				if at := f.LookupHash(r.Uint64()); at >= uint64(max(1, f.Slots())) {
+					t.Fatalf("%+v, %d keys: a stranger has number %d of %d", c, n, at, f.Slots())
+				}
+			}
+		}
+	}
+}
+
+// The table of the package's text, for 2^18 keys.
+func TestBitsOfTheText(t *testing.T) {
+	keys := make([]uint64, 1<<18)
+	for i := range keys {
+		keys[i] = uint64(i)
+	}
+	for _, row := range []struct {
+		config      Config
+		bits, slots float64
+	}{
+		{Config{ChoiceBits: 1}, 1.03, 2.11},
+		{Config{ChoiceBits: 2}, 2.03, 1.031},
+		{Config{Minimal: true}, 2.51, 1},
+	} {
+		f, err := BuildHashes(row.config, keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := f.Stats()
+		bits, slots := float64(s.Bits)/float64(s.Keys), float64(s.Slots)/float64(s.Keys)
+		if bits > row.bits || slots > row.slots || s.Keys != len(keys) {
+			t.Errorf("%+v: %.3f bits and %.3f numbers a key, %d keys", row.config, bits, slots, s.Keys)
+		}
+	}
+}
+
+// Keys that crowd in one shard, as an adversary could choose them, are refused.
+func TestCrowdedShard(t *testing.T) {
+	hashes := make([]uint64, 4*shardKeys)
+	for i := range hashes {
+		hashes[i] = uint64(i)
+	}
+	if _, err := solve(Config{}, 2, hashes); !errors.Is(err, ErrUnsolvable) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestConfigsThatCannotBe(t *testing.T) {
+	for _, c := range []Config{{ChoiceBits: -1}, {ChoiceBits: 3}, {ChoiceBits: 1, Minimal: true}} {
+		if _, err := Build(c, nil); err == nil {
+			t.Errorf("%+v: a function is built", c)
+		}
+	}
+}
+
+// Keys that differ and have one hash under a seed are built under another.
+func TestCollisionsTakeAnotherSeed(t *testing.T) {
+	if _, differ := distinct(keyed.List{Numbers: []uint64{1, 2, 1}}, 7); !differ {
+		t.Error("one key twice is taken for a collision")
+	}
+	hashes, _ := distinct(keyed.List{Numbers: []uint64{1, 2, 1}}, 7)
+	if len(hashes) != 2 {
+		t.Errorf("%d hashes of 2 keys", len(hashes))
+	}
+}
