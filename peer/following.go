@@ -97,14 +97,14 @@ func (ns *Namespace) openFollowing() (err error) {
 		return err
 	}
 	f := &following{now: new(wakeful).now, steady: ns.node.elapsed, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
-	f.meetings.every = f.now() + meetingsEvery
+	f.meetings.every = f.steady() + meetingsEvery
 	f.locator, err = directory.New(directory.Config{
 		Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk,
 		Here: func(s placement.Shard) bool {
 			sh, err := ns.numbered(s)
 			return err == nil && sh.set.Settled()
 		},
-		Met: func(s placement.Shard) { f.meetings.met(s, f.now()) },
+		Met: f.meetings.met,
 	})
 	if err != nil {
 		return fmt.Errorf("open what is known of the directory: %w", err)

@@ -1,13 +1,12 @@
 package peer
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"maps"
-	"sync"
-	"time"
+	"slices"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
@@ -19,115 +18,37 @@ import (
 // (docs/decisions/0052): the hosts of a shard look for records of which the directory says that
 // they are elsewhere, and carry out what package directory says of them.
 
-const (
-	// meetingsEvery is how often all records are looked through; a shard out of which a host of
-	// the directory says that a key has gone is looked through at once, and again after
-	// meetingsSoon while something of it is not decided.
-	meetingsEvery = 10 * time.Minute
-	meetingsSoon  = 10 * time.Second
-	// absentFor is for how long the record of an entry must not be there until its author counts
-	// as ended: its record follows within entryPatience, and is on its way for routePatience.
-	absentFor = 2 * time.Minute
-	// meetingsAtOnce are remembered of a shard in one look, by their keys: 64 KiB at most each.
-	meetingsAtOnce = 1024
-)
-
-// meetings are the first writes that may have met.
-type meetings struct {
-	mu    sync.Mutex // guards what follows
-	due   map[placement.Shard]time.Duration
-	every time.Duration // when all shards are due
-	// absent is since when the record of an entry is known not to be there, by key.
-	absent map[string]absence
-}
-
-type absence struct {
-	entry dbadapter.Version
-	since time.Duration
-}
-
-// met notes that a first write may have lost in a shard.
-func (m *meetings) met(s placement.Shard, at time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.due == nil {
-		m.due = map[placement.Shard]time.Duration{}
-	}
-	if old, ok := m.due[s]; !ok || at < old {
-		m.due[s] = at
-	}
-}
-
-// take are the shards that are due.
-func (m *meetings) take(now time.Duration) (all bool, some map[placement.Shard]bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if all = now >= m.every; all {
-		m.every = now + meetingsEvery
-		clear(m.due)
-		return true, nil
-	}
-	some = map[placement.Shard]bool{}
-	maps.DeleteFunc(m.due, func(s placement.Shard, at time.Duration) bool {
-		some[s] = some[s] || at <= now
-		return at <= now
-	})
-	return false, some
-}
-
-// absentSince notes that the record of a key's entry is not there, and says since when.
-func (m *meetings) absentSince(key []byte, entry dbadapter.Version, now time.Duration) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.absent == nil || len(m.absent) >= meetingsAtOnce {
-		m.absent = map[string]absence{}
-	}
-	a, ok := m.absent[string(key)]
-	if !ok || a.entry != entry {
-		a = absence{entry, now}
-		m.absent[string(key)] = a
-	}
-	return a.since
-}
-
 // meet looks through the shards that are due, as one of their hosts.
 func (ns *Namespace) meet(ctx context.Context) {
 	f := ns.follows
-	all, some := f.meetings.take(f.now())
+	held := map[placement.Shard]*shard{}
 	for _, sh := range ns.records() {
-		if number := sh.set.Shard(); all || some[number] {
-			if again, err := sh.meet(ctx); again || err != nil {
-				f.meetings.met(number, f.now()+meetingsSoon)
-			}
+		held[sh.set.Shard()] = sh
+	}
+	for _, number := range f.meetings.due(slices.Sorted(maps.Keys(held)), f.steady()) {
+		sh := held[number]
+		err := f.meetings.look(ctx, number, &lookThrough{
+			keys: sh.keys, elsewhere: sh.elsewhere, now: f.steady,
+			decide: func(key []byte) (verdict, error) { return sh.decide(ctx, key) },
+			failed: func(err error) {
+				ns.node.refusals.write(ns.node.log, slog.LevelDebug, "what becomes of a record that the directory places elsewhere could not be decided, and is tried again", logNamespace(ns), logError(err))
+			},
+		})
+		if err != nil && ctx.Err() == nil {
+			ns.node.refusals.write(ns.node.log, slog.LevelWarn, "the records of a shard could not be looked through, and it is tried again", logNamespace(ns), slog.Int("shard", int(number)), logError(err))
 		}
 	}
 }
 
-// meet looks through the records of a shard. again: something of it is not decided.
-func (sh *shard) meet(ctx context.Context) (again bool, err error) {
-	var lost [][]byte
-	for r, err := range sh.scan(ctx, nil, &scan{}) {
-		if err != nil {
-			return true, err
-		}
-		if again = len(lost) >= meetingsAtOnce; again {
-			break
-		}
-		if sh.elsewhere(r.Key) {
-			lost = append(lost, bytes.Clone(r.Key))
+// keys are those of the shard's records behind one.
+func (sh *shard) keys(after []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for r, err := range sh.scan(sh.ns.ctx, nil, &scan{after: after}) {
+			if !yield(r.Key, err) {
+				return
+			}
 		}
 	}
-	for _, key := range lost {
-		if ctx.Err() != nil {
-			return true, context.Cause(ctx)
-		}
-		decided, err := sh.decide(ctx, key)
-		again = again || !decided
-		if err != nil {
-			sh.ns.node.refusals.write(sh.ns.node.log, slog.LevelDebug, "what becomes of a record that the directory places elsewhere could not be decided, and is tried again", logNamespace(sh.ns), logError(err))
-		}
-	}
-	return again, nil
 }
 
 // elsewhere reports whether the locator places a key, of which the shard has a record, elsewhere.
@@ -138,63 +59,85 @@ func (sh *shard) elsewhere(key []byte) bool {
 	case directory.OneOf:
 		return a.Shard != sh.set.Shard() || len(a.Others) > 0
 	case directory.Nowhere:
-		return true // an entry that is on its way, or a deletion that was not carried to its end
+		return true // an entry that is on its way or lost, or a deletion that was not carried to its end
 	}
 	return false
 }
 
-// decide does what becomes of a record that the directory places in another shard.
-func (sh *shard) decide(ctx context.Context, key []byte) (decided bool, err error) {
+// decide does what becomes of a record that the directory places in another shard, or in none.
+func (sh *shard) decide(ctx context.Context, key []byte) (verdict, error) {
 	ns, number := sh.ns, sh.set.Shard()
 	own := ns.core.RemoteIn(key, number)
 	if !own.Settles(func(id node.ID) bool { return ns.node.connected(ID(id)) }) {
-		return true, nil // another host does
+		return decided, nil // another host does
 	}
 	found, err := ns.found(ctx, key, number)
 	if err != nil {
-		return false, err
+		return undecided, err
 	}
 	held, err := sh.set.Held(key)
-	if err != nil || held == nil {
-		return true, err
+	if err != nil {
+		return undecided, err
+	}
+	if held == nil {
+		return decided, nil
 	}
 	switch directory.FateOf(held, number, ns.core.Rule().Shards, found.Found) {
 	case directory.Recede:
-		err := ns.recede(ctx, own, held)
-		return err == nil, err
+		return decided, ns.recede(ctx, own, held)
 	case directory.Restore:
-		err := ns.restoreMet(ctx, own, held, found.Entry)
-		return err == nil, err
+		return decided, ns.restoreMet(ctx, own, held, found.Entry)
 	}
-	return found.whole, nil
+	return found.verdict, nil
 }
 
-// foundOf is what was found of a key; whole: nothing of it is unknown.
+// foundOf is what was found of a key, and what that is for its record if it stays.
 type foundOf struct {
 	directory.Found
-	whole bool
+	verdict verdict
 }
 
 // found asks the directory and the shard that it names about a key that is held in a shard.
 func (ns *Namespace) found(ctx context.Context, key []byte, held placement.Shard) (f foundOf, err error) {
+	f.verdict = undecided
 	entry, err := ns.lookUpIn(ctx, ns.core.Entries(key), key, false)
-	if err != nil || entry.Record == nil {
-		f.whole = entry.Sure
+	if err != nil {
 		return f, err
 	}
 	// By a clock that never runs fast: a step of the machine's would end the wait.
 	now := ns.follows.steady()
-	if entry.Record.Deleted {
-		if now-ns.follows.meetings.absentSince(key, entry.Record.Version, now) < absentFor {
-			return f, nil // the tombstone of the record is on its way
+	lasted := func(entry dbadapter.Version) bool {
+		since, noted := ns.follows.meetings.absentSince(held, key, entry, now)
+		over := noted && now-since >= absentFor
+		switch {
+		case !noted:
+			f.verdict = noRoom
+		case !over:
+			f.verdict = awaited
 		}
-		f.Entry, f.whole = entry.Record, true
+		return over
+	}
+	switch {
+	case entry.Record == nil && !entry.Sure:
+		return f, nil
+	case entry.Record == nil:
+		// The record must be what the shard's hosts hold, for sure: a tombstone that one of them has
+		// may be that of a delete whose entry is collected already.
+		own, err := ns.lookUpIn(ctx, held, key, false)
+		if err == nil && own.Sure && there(own.Record) {
+			f.Sure = lasted(dbadapter.Version{})
+		}
+		return f, err
+	case entry.Record.Deleted:
+		if lasted(entry.Record.Version) { // else the tombstone of the record is on its way
+			f.Entry, f.verdict = entry.Record, decided
+		}
 		return f, nil
 	}
 	f.Entry = entry.Record
 	named, err := directory.ShardOf(f.Entry, ns.core.Rule().Shards)
 	if err != nil || named == held {
-		f.whole = true
+		f.verdict = decided
 		return f, err
 	}
 	there, err := ns.lookUpIn(ctx, named, key, false)
@@ -204,10 +147,12 @@ func (ns *Namespace) found(ctx context.Context, key []byte, held placement.Shard
 	// A tombstone behind an entry that leads to a record is no reason to recede: it is of an
 	// earlier record, or of one that receded itself. A key that is deleted has an entry that says so.
 	if r := there.Record; r != nil && !r.Deleted {
-		f.There, f.whole = r, true
+		f.There, f.verdict = r, decided
 		return f, nil
 	}
-	f.Sure = there.Sure && now-ns.follows.meetings.absentSince(key, f.Entry.Version, now) >= absentFor
+	if there.Sure {
+		f.Sure = lasted(f.Entry.Version)
+	}
 	return f, nil
 }
 
@@ -226,9 +171,16 @@ func (ns *Namespace) recede(ctx context.Context, own *node.Remote, held *dbadapt
 	return nil
 }
 
-// restoreMet writes a record anew that an entry of the directory hides which leads nowhere.
+// restoreMet writes a record anew that the directory hides: by an entry that leads nowhere, or, if
+// that is nil, by none.
 func (ns *Namespace) restoreMet(ctx context.Context, own *node.Remote, held, entry *dbadapter.Record) error {
-	record, err := own.Make(node.Draft{Record: dbadapter.Record{Key: held.Key, Value: held.Value, Expires: held.Expires}, Seen: []*dbadapter.Record{held, entry}})
+	seen := []*dbadapter.Record{held}
+	why := "no entry of the directory led to it: the entry was lost, or that of a delete which was not acknowledged"
+	if entry != nil {
+		seen = append(seen, entry)
+		why = "the entry of the directory that had hidden it leads to none, since its author has ended before the record was written, or that was lost"
+	}
+	record, err := own.Make(node.Draft{Record: dbadapter.Record{Key: held.Key, Value: held.Value, Expires: held.Expires}, Seen: seen})
 	if err != nil {
 		return err
 	}
@@ -244,6 +196,6 @@ func (ns *Namespace) restoreMet(ctx context.Context, own *node.Remote, held, ent
 		return err
 	}
 	ns.node.metrics.met.WithLabelValues(ns.Name(), "restored").Inc()
-	ns.node.refusals.write(ns.node.log, slog.LevelWarn, "a record was written anew: the entry of the directory that had hidden it leads to none, since its author has ended before the record was written, or that was lost", logNamespace(ns), slog.Int("shard", int(own.Shard())))
+	ns.node.refusals.write(ns.node.log, slog.LevelWarn, "a record was written anew: "+why, logNamespace(ns), slog.Int("shard", int(own.Shard())))
 	return nil
 }

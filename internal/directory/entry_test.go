@@ -82,6 +82,7 @@ func TestFate(t *testing.T) {
 		want Fate
 	}{
 		{"the directory is not settled", Found{}, Stay},
+		{"there is no entry, for good", Found{Sure: true}, Restore},
 		{"the entry names this shard", Found{Entry: &same, Sure: true}, Stay},
 		{"the entry names no shard", Found{Entry: &wrong, Sure: true}, Stay},
 		{"an older entry: this record's is on the way", Found{Entry: &older, There: record(4), Sure: true}, Stay},
@@ -100,7 +101,7 @@ func TestFate(t *testing.T) {
 	}
 	tombstone := record(5)
 	tombstone.Deleted, tombstone.Value, tombstone.Expires = true, nil, 0
-	if FateOf(tombstone, 1, 4, Found{Entry: &other, There: record(6)}) != Stay {
+	if FateOf(tombstone, 1, 4, Found{Entry: &other, There: record(6)}) != Stay || FateOf(tombstone, 1, 4, Found{Sure: true}) != Stay {
 		t.Error("a tombstone gives way")
 	}
 }

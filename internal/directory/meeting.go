@@ -18,18 +18,23 @@ const (
 	Recede
 	// Restore: the entry that has won leads to no record, or to none as great, and never
 	// will: its author ended between the entry and the record. A host writes the record
-	// anew, with a version of its own and an entry that names this shard.
+	// anew, with a version of its own and an entry that names this shard. So does it where no
+	// entry is left: it was lost, or it was the tombstone of a delete that ended before that of
+	// the record, and was collected. Nothing tells the two apart, and a delete that was not
+	// acknowledged may be undone; a record that was acknowledged must not be lost.
 	Restore
 )
 
-// Found is what is known of a key for which the directory names another shard.
+// Found is what is known of a key for which the directory names another shard, or none.
 type Found struct {
 	// Entry is what a host of the directory that is settled in the key's set holds, or nil.
 	Entry *dbadapter.Record
 	// There is the record that hosts of the shard that the entry names hold, or nil.
 	There *dbadapter.Record
 	// Sure: the hosts of that shard that were asked are settled in it, and have answered
-	// later than a write that the entry belongs to can have been under way.
+	// later than a write that the entry belongs to can have been under way. Without an entry:
+	// the directory's hosts are sure that there is none, as late, and the hosts of the
+	// record's shard that it is what they hold.
 	Sure bool
 }
 
@@ -38,7 +43,12 @@ type Found struct {
 // whose author has failed in between must not take the place of a record that is there.
 func FateOf(held *dbadapter.Record, shard placement.Shard, shards int, f Found) Fate {
 	switch {
-	case held.Deleted, f.Entry == nil:
+	case held.Deleted:
+		return Stay
+	case f.Entry == nil:
+		if f.Sure {
+			return Restore
+		}
 		return Stay
 	case f.Entry.Deleted:
 		// The key was deleted where an entry that had won led to, or here by an author that

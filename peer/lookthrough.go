@@ -1,0 +1,248 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// When the records of a shard are looked through for those that the directory places elsewhere,
+// how far that has come, and of which of them the entry must go on to lead nowhere.
+
+const (
+	// meetingsEvery is how often all records are looked through; a shard out of which a host of
+	// the directory says that a key has gone is looked through at once. meetingsSoon lies between two
+	// looks at a shard at the least, and meetingsShare times what the last one took: they take
+	// a ninth of the time of one goroutine.
+	meetingsEvery = 10 * time.Minute
+	meetingsSoon  = 10 * time.Second
+	meetingsShare = 8
+	// absentFor is for how long the record of an entry must not be there until its author counts
+	// as ended: its record follows within entryPatience, and is on its way for routePatience.
+	absentFor = 2 * time.Minute
+	// meetingsAtOnce keys are remembered of a shard in one look, and as many that wait for
+	// absentFor: 64 KiB at most each. The next look goes on behind them.
+	meetingsAtOnce = 1024
+	// meetingsFailed keys of which hosts do not answer end a look: each takes routePatience.
+	meetingsFailed = 4
+)
+
+// meetings are the first writes that may have met.
+type meetings struct {
+	most int // meetingsAtOnce, but for tests
+
+	mu    sync.Mutex    // guards what follows
+	every time.Duration // when all shards are due
+	of    map[placement.Shard]*looking
+}
+
+// looking is how far the records of a shard are looked through.
+type looking struct {
+	wanted bool          // from the beginning, once no look is under way
+	under  bool          // a look is under way, and goes on behind after
+	after  []byte        // nil: at the beginning
+	rest   time.Duration // no look goes on before
+	absent map[string]absence
+}
+
+// absence is since when the entry of a key was known to lead to no record.
+type absence struct {
+	entry dbadapter.Version // zero: there is no entry
+	since time.Duration
+}
+
+// verdict is what has become of a record that the directory places elsewhere.
+type verdict uint8
+
+const (
+	decided   verdict = iota // nothing is left to do here
+	undecided                // not all that it takes is known; it is looked at again
+	awaited                  // it is noted in absent, and looked at again after absentFor
+	noRoom                   // as awaited, but that it is not noted: as many are already
+)
+
+// shard is the state of a shard. mu is held.
+func (m *meetings) shard(s placement.Shard) *looking {
+	if m.of == nil {
+		m.of = map[placement.Shard]*looking{}
+	}
+	if m.of[s] == nil {
+		m.of[s] = &looking{}
+	}
+	return m.of[s]
+}
+
+// met notes that a first write may have lost in a shard. However often that is said until the
+// look begins, there is one.
+func (m *meetings) met(s placement.Shard) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shard(s).wanted = true
+}
+
+// due are those of the shards of which this node holds records that are to be looked at now;
+// what was noted of others is forgotten.
+func (m *meetings) due(held []placement.Shard, now time.Duration) (due []placement.Shard) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := now >= m.every
+	if all {
+		m.every = now + meetingsEvery
+	}
+	maps.DeleteFunc(m.of, func(s placement.Shard, _ *looking) bool { return !slices.Contains(held, s) })
+	for _, s := range held {
+		l := m.shard(s)
+		l.wanted = l.wanted || all
+		if now >= l.rest && (l.wanted || l.under || len(l.over(now)) > 0) {
+			due = append(due, s)
+		}
+	}
+	return due
+}
+
+// over are the keys whose absence has lasted. mu is held.
+func (l *looking) over(now time.Duration) (keys []string) {
+	for key, a := range l.absent {
+		if now-a.since >= absentFor {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// absentSince is since when the entry of a key, of this version, is known to lead nowhere, which it
+// notes. noted is false where there is no room for that.
+func (m *meetings) absentSince(s placement.Shard, key []byte, entry dbadapter.Version, now time.Duration) (since time.Duration, noted bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.shard(s)
+	a, ok := l.absent[string(key)]
+	if ok && a.entry == entry {
+		return a.since, true
+	}
+	if !ok && len(l.absent) >= m.room() {
+		return now, false
+	}
+	if l.absent == nil {
+		l.absent = map[string]absence{}
+	}
+	l.absent[string(key)] = absence{entry, now}
+	return now, true
+}
+
+func (m *meetings) room() int {
+	if m.most > 0 {
+		return m.most
+	}
+	return meetingsAtOnce
+}
+
+// lookThrough is what a look at a shard needs.
+type lookThrough struct {
+	keys      func(after []byte) iter.Seq2[[]byte, error] // of its records, ascending
+	elsewhere func(key []byte) bool
+	decide    func(key []byte) (verdict, error)
+	failed    func(error) // a decision
+	now       func() time.Duration
+}
+
+// look looks at a shard: again at the keys whose absence has lasted, and then at what the
+// directory places elsewhere, from where the last look has ended. A key that is not decided
+// has all of them looked at once more, behind those that follow it.
+func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) error {
+	begun := t.now()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		now := t.now()
+		m.shard(s).rest = now + max(meetingsSoon, meetingsShare*(now-begun))
+	}()
+	m.mu.Lock()
+	l := m.shard(s)
+	lasted := l.over(begun)
+	m.mu.Unlock()
+	failures := 0
+	decide := func(key []byte) (verdict, error) {
+		if ctx.Err() != nil {
+			return undecided, context.Cause(ctx)
+		}
+		v, err := t.decide(key)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if v != awaited {
+			delete(l.absent, string(key)) // or else it is of another entry since now
+		}
+		if err != nil {
+			v = undecided
+			failures++
+			t.failed(err)
+		}
+		l.wanted = l.wanted || v == undecided
+		return v, nil
+	}
+	for _, key := range lasted {
+		if v, err := decide([]byte(key)); err != nil {
+			return err
+		} else if v == undecided && failures >= meetingsFailed {
+			return nil
+		}
+	}
+	m.mu.Lock()
+	if !l.under && l.wanted {
+		l.wanted, l.under, l.after = false, true, nil
+	}
+	under, after := l.under, l.after
+	m.mu.Unlock()
+	if !under {
+		return nil
+	}
+	lost, whole, err := m.lost(t, after)
+	if err != nil {
+		return err
+	}
+	for i, key := range lost {
+		v, err := decide(key)
+		if err != nil {
+			return err
+		}
+		if v == noRoom {
+			return nil // it is the first of the next look
+		}
+		m.mu.Lock()
+		l.after = key
+		m.mu.Unlock()
+		if failures >= meetingsFailed && i < len(lost)-1 {
+			return nil
+		}
+	}
+	if whole {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		l.under, l.after = false, nil
+	}
+	return nil
+}
+
+// lost are the next keys that the directory places elsewhere; whole: there are no more.
+func (m *meetings) lost(t *lookThrough, after []byte) (lost [][]byte, whole bool, err error) {
+	for key, err := range t.keys(after) {
+		if err != nil {
+			return nil, false, err
+		}
+		if !t.elsewhere(key) {
+			continue
+		}
+		if lost = append(lost, bytes.Clone(key)); len(lost) >= m.room() {
+			return lost, false, nil
+		}
+	}
+	return lost, true, nil
+}

@@ -1,0 +1,258 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// looked are the records of a shard, and what is decided of each in a test.
+type looked struct {
+	m        meetings
+	time     time.Duration
+	records  []string
+	verdicts map[string]func() (verdict, error) // of what is elsewhere
+	asked    []string                           // in the last look
+	scans    int
+}
+
+// look lets ten seconds pass and looks at shard 1, if it is due.
+func (k *looked) look(t *testing.T) (due bool) {
+	t.Helper()
+	k.time += meetingsSoon
+	k.asked = nil
+	all := k.m.due([]placement.Shard{1}, k.time)
+	for _, s := range all {
+		err := k.m.look(t.Context(), s, &lookThrough{
+			keys: func(after []byte) iter.Seq2[[]byte, error] {
+				k.scans++
+				return func(yield func([]byte, error) bool) {
+					for _, key := range k.records {
+						if key > string(after) && !yield([]byte(key), nil) {
+							return
+						}
+					}
+				}
+			},
+			elsewhere: func(key []byte) bool { return k.verdicts[string(key)] != nil },
+			decide: func(key []byte) (verdict, error) {
+				k.asked = append(k.asked, string(key))
+				return k.verdicts[string(key)]()
+			},
+			failed: func(error) {},
+			now:    func() time.Duration { return k.time },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return len(all) > 0
+}
+
+func newLooked(records int) *looked {
+	k := &looked{time: time.Hour, verdicts: map[string]func() (verdict, error){}}
+	k.m.most, k.m.every = 4, 1000*time.Hour
+	for i := range records {
+		k.records = append(k.records, fmt.Sprintf("key %02d", i))
+	}
+	return k
+}
+
+// A look goes on where the last one has ended: records that cannot be decided, as many as are
+// remembered at once, hide none that follow them, and are looked at again.
+func TestLooksGoOn(t *testing.T) {
+	k := newLooked(20)
+	stuck := k.records[:10]
+	times := map[string]int{}
+	for i, key := range k.records {
+		k.verdicts[key] = func() (verdict, error) {
+			times[key]++
+			if i < 5 {
+				return undecided, errors.New("its hosts do not answer")
+			}
+			if i < len(stuck) {
+				return undecided, nil
+			}
+			delete(k.verdicts, key)
+			return decided, nil
+		}
+	}
+	k.m.met(1)
+	for range 12 { // 20 keys, four at a time, twice
+		k.look(t)
+	}
+	for i, key := range k.records {
+		if i < len(stuck) && times[key] < 2 || i >= len(stuck) && times[key] != 1 {
+			t.Errorf("%q was looked at %d times", key, times[key])
+		}
+	}
+	for _, key := range stuck {
+		k.verdicts[key] = func() (verdict, error) {
+			delete(k.verdicts, key)
+			return decided, nil
+		}
+	}
+	for range 10 {
+		k.look(t)
+	}
+	if len(k.verdicts) > 0 || k.look(t) {
+		t.Errorf("%d are left, and the shard is due: %t", len(k.verdicts), k.look(t))
+	}
+}
+
+// However many keys go out of a shard, it is looked through once, and not again before ten
+// seconds; once more for those that go while it is.
+func TestLooksAreGathered(t *testing.T) {
+	k := newLooked(10)
+	for range 100 {
+		k.m.met(1)
+	}
+	k.look(t)
+	if k.look(t) || k.scans != 1 {
+		t.Errorf("100 keys that have gone are looked for %d times", k.scans)
+	}
+	k.m.met(1)
+	k.look(t)
+	k.m.met(1)
+	k.time -= meetingsSoon + 1
+	if k.look(t) {
+		t.Error("a shard is due at once after a look")
+	}
+	k.time++
+	if !k.look(t) || k.scans != 3 {
+		t.Errorf("%d looks", k.scans)
+	}
+	for _, key := range k.records {
+		k.verdicts[key] = func() (verdict, error) {
+			if key == k.records[0] {
+				k.m.met(1) // behind it
+			}
+			return decided, nil
+		}
+	}
+	k.m.met(1)
+	k.look(t)
+	k.verdicts = map[string]func() (verdict, error){}
+	for range 5 {
+		k.look(t)
+	}
+	if k.scans < 6 || k.look(t) {
+		t.Errorf("%d looks: what goes while a look is under way is not looked for", k.scans)
+	}
+}
+
+// Of each shard so many absences are remembered, and none is forgotten before its time: with
+// more records than that each comes to its end, and one shard takes no other one's room.
+func TestAbsencesAreBounded(t *testing.T) {
+	k := newLooked(10)
+	ended := map[string]time.Duration{}
+	for _, key := range k.records {
+		k.verdicts[key] = func() (verdict, error) {
+			since, noted := k.m.absentSince(1, []byte(key), dbadapter.Version{}, k.time)
+			switch {
+			case !noted:
+				return noRoom, nil
+			case k.time-since < absentFor:
+				return awaited, nil
+			}
+			ended[key] = k.time
+			delete(k.verdicts, key)
+			return decided, nil
+		}
+	}
+	k.m.met(1)
+	for range 60 { // three times two minutes, and a look behind each
+		for i := range 100 { // another shard, which is not held
+			k.m.absentSince(2, fmt.Append(nil, "other ", i), dbadapter.Version{}, k.time)
+		}
+		k.look(t)
+		for s, l := range k.m.of {
+			if len(l.absent) > k.m.most {
+				t.Fatalf("%d absences of shard %d are remembered", len(l.absent), s)
+			}
+		}
+	}
+	if len(ended) != len(k.records) || len(k.m.of[1].absent) != 0 {
+		t.Errorf("%d of %d have come to an end; %d are remembered", len(ended), len(k.records), len(k.m.of[1].absent))
+	}
+}
+
+// An absence counts for one entry: what another one leads to is unknown until it, too, was
+// absent for as long. One that ends without a decision is looked for again.
+func TestAbsenceIsOfOneEntry(t *testing.T) {
+	k := newLooked(1)
+	entry := dbadapter.Version{Clock: 1}
+	var when []time.Duration
+	begun := k.time
+	k.verdicts[k.records[0]] = func() (verdict, error) {
+		since, _ := k.m.absentSince(1, []byte(k.records[0]), entry, k.time)
+		if k.time-since < absentFor {
+			return awaited, nil
+		}
+		when = append(when, k.time-begun)
+		return undecided, nil
+	}
+	k.m.met(1)
+	for range 6 {
+		k.look(t)
+	}
+	entry.Clock = 2
+	for len(when) < 2 && k.time < begun+time.Hour {
+		k.look(t)
+	}
+	// 10 s to the first look, two minutes until the other entry is seen, two more; and two anew.
+	if want := []time.Duration{meetingsSoon + 2*absentFor, meetingsSoon + 3*absentFor}; !slices.Equal(when, want) {
+		t.Errorf("ended after %v, want %v", when, want)
+	}
+}
+
+// A record that no entry leads to is written anew with one: its entry was lost, or was that of a
+// delete that was not finished, and is collected. Until then scans gave it, and no read found it.
+func TestRecordWithoutEntry(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	const key = "without an entry"
+	shard := c.spaces[0].core.OwnShard([]byte(key))
+	c.shardCluster.put(0, shard, key)
+	c.round()
+	c.follow()
+	deleted := "deleted in full"
+	_, err := c.put(0, deleted, "1", AckAll)
+	c.must(err)
+	c.follow()
+	_, err = c.spaces[1].Delete(t.Context(), []byte(deleted), Acks(AckAll))
+	c.must(err)
+	begun := c.time
+	for c.time < begun+absentFor+10*meetingsSoon {
+		if got, err := c.get(1, key); c.time < begun+absentFor && err == nil {
+			t.Fatalf("after %v it reads %q", c.time-begun, got)
+		}
+		c.round()
+		c.follow()
+		for _, ns := range c.spaces {
+			ns.meet(t.Context())
+		}
+		c.time += meetingsSoon
+	}
+	c.round()
+	c.follow()
+	for i := range c.nodes {
+		if got, err := c.get(i, key); err != nil || got != "by 0" {
+			t.Errorf("node %d reads %q, %v", i, got, err)
+		}
+		if got := c.scanned(i, key); !slices.Equal(got, []string{"by 0"}) {
+			t.Errorf("node %d scans %q", i, got)
+		}
+		if got, err := c.get(i, deleted); !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDeleted) {
+			t.Errorf("node %d reads what was deleted: %q, %v", i, got, err)
+		}
+	}
+	if listed := c.conflicts(key); len(listed) != 0 {
+		t.Errorf("conflicts: %v", listed)
+	}
+}
