@@ -23,12 +23,7 @@ import (
 
 // Bounds of what a node does to follow the directory.
 const (
-	// followEvery is how often each host of the directory is polled: twice within
-	// directory.Fresh, and a little more.
-	followEvery = 2 * time.Second
-	// followHosts hosts are asked at once.
-	followHosts = 8
-	// followSteps is how many polls and takes of one host there are in a round: 12 MiB of
+	// followSteps is how many polls and takes of one host there are in a turn: 12 MiB of
 	// blocks at most.
 	followSteps = 256
 	// followPatience is how long one question may take.
@@ -40,10 +35,16 @@ type following struct {
 	locator *directory.Locator
 	now     func() time.Duration // a wakeful clock, but for tests
 	steady  func() time.Duration // one that never runs fast, but for tests
-	round   sync.Mutex           // one round at a time
+	// ask asks a host, which may be this node: feedOf, but for tests; nil: it does not tell of the set.
+	ask     func(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error)
+	turns   followTurns
 	working atomic.Bool
-	faults  map[node.ID]int // that are in the log; guarded by round
-	// apart is since when hosts tell otherwise than others; told: it is in the log. Guarded by round.
+
+	mu      sync.Mutex      // guards what follows
+	tellers *node.Tellers   // of which the locator has heard
+	logged  time.Duration   // when the log was last told what is wrong
+	faults  map[node.ID]int // that are in the log
+	// apart is since when hosts tell otherwise than others; told: it is in the log.
 	apart map[node.ID]time.Duration
 	told  map[node.ID]bool
 
@@ -96,7 +97,7 @@ func (ns *Namespace) openFollowing() (err error) {
 	if _, err := rand.Read(seed[:]); err != nil {
 		return err
 	}
-	f := &following{now: new(wakeful).now, steady: ns.node.elapsed, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
+	f := &following{now: new(wakeful).now, steady: ns.node.elapsed, ask: ns.feedOf, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
 	f.meetings.every = f.steady() + meetingsEvery
 	f.locator, err = directory.New(directory.Config{
 		Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk,
@@ -128,14 +129,16 @@ func (n *Node) followAll() {
 	defer n.gate.leave()
 	var running sync.WaitGroup
 	defer running.Wait()
-	for n.pause(followEvery) {
+	for n.pause(followTick) {
 		for _, ns := range n.Namespaces() {
 			if ns.follows == nil || !ns.gate.enter() {
 				continue
 			}
 			running.Go(func() {
 				defer ns.gate.leave()
-				ns.followDirectory(ns.ctx)
+				ns.heedTellers()
+				ns.followDue()
+				ns.follows.logHosts(ns)
 				if run := ns.follows.locator.Work(); run != nil && !ns.follows.working.Swap(true) {
 					ns.request(func() {
 						defer ns.follows.working.Store(false)
@@ -160,36 +163,50 @@ func (ns *Namespace) work(run func() error) {
 	}
 }
 
-// followDirectory asks each host of the directory once what is new, and for sets that are missing. A
-// round that is under way already is left alone.
-func (ns *Namespace) followDirectory(ctx context.Context) {
+// heedTellers tells the locator which hosts the directory has.
+func (ns *Namespace) heedTellers() {
 	f := ns.follows
-	if !f.round.TryLock() {
-		return
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := ns.core.Tellers(); t != f.tellers {
+		f.tellers = t
+		f.locator.SetHosts(t.Layout, t.Of)
+		f.turns.set(t.All)
 	}
-	defer f.round.Unlock()
-	layout, hosts := ns.core.Tellers()
-	f.locator.SetHosts(layout, hosts)
-	all := map[node.ID]bool{}
-	for _, ids := range hosts {
-		for _, id := range ids {
-			all[id] = true
+}
+
+// followDue asks each host of the directory that is due what is new, and for sets that are missing,
+// beside its caller.
+func (ns *Namespace) followDue() {
+	f := ns.follows
+	for {
+		id, turn := f.turns.begin(f.now())
+		if turn == nil {
+			return
 		}
-	}
-	places := make(chan struct{}, followHosts)
-	var running sync.WaitGroup
-	for id := range all {
-		places <- struct{}{}
-		running.Go(func() {
-			defer func() { <-places }()
-			if err := ns.followHost(ctx, id); err != nil && ctx.Err() == nil {
+		ns.request(func() {
+			err := ns.followHost(ns.ctx, id)
+			f.turns.ended(id, turn, err == nil, f.now())
+			if ns.ctx.Err() != nil {
+				return
+			}
+			if err != nil {
 				ns.node.refusals.write(ns.node.log.With(logPeer(ID(id))), slog.LevelDebug, "a host of the directory was not followed", logNamespace(ns), logError(err))
 			}
+			ns.followDue() // another one may have waited for the place
 		})
 	}
-	running.Wait()
-	for _, s := range f.locator.Status() {
-		f.tell(ns, &s)
+}
+
+// logHosts logs what is wrong with hosts of the directory, every followEvery.
+func (f *following) logHosts(ns *Namespace) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if now := f.now(); now-f.logged >= followEvery {
+		f.logged = now
+		for _, s := range f.locator.Status() {
+			f.tell(ns, &s)
+		}
 	}
 }
 
@@ -197,7 +214,7 @@ func (ns *Namespace) followDirectory(ctx context.Context) {
 // way to it has come by then.
 const apartFor = time.Minute
 
-// tell logs what is wrong with a host of the directory. round is held.
+// tell logs what is wrong with a host of the directory. mu is held.
 func (f *following) tell(ns *Namespace, s *directory.Status) {
 	log := ns.node.log.With(logPeer(ID(s.Host)), logNamespace(ns))
 	if s.Faults > f.faults[s.Host] {
@@ -224,11 +241,16 @@ func (f *following) tell(ns *Namespace, s *directory.Status) {
 // followHost asks one host.
 func (ns *Namespace) followHost(ctx context.Context, id node.ID) error {
 	l := ns.follows.locator
+	ask := func(m directory.Message) (directory.Message, error) {
+		ctx, cancel := context.WithTimeout(ctx, followPatience)
+		defer cancel()
+		return ns.follows.ask(ctx, id, m)
+	}
 	more := true
 	for range followSteps {
 		if more {
 			poll, sent := l.Poll(id), ns.follows.now()
-			answer, err := ns.feedOf(ctx, id, poll)
+			answer, err := ask(poll)
 			if err != nil {
 				return err
 			}
@@ -246,7 +268,7 @@ func (ns *Namespace) followHost(ctx context.Context, id node.ID) error {
 		if take == nil {
 			return nil
 		}
-		answer, err := ns.feedOf(ctx, id, take)
+		answer, err := ask(take)
 		block, ok := answer.(*directory.Block)
 		if !ok {
 			l.TakeFailed(id, take.Home)
@@ -268,8 +290,6 @@ func (ns *Namespace) feedOf(ctx context.Context, id node.ID, m directory.Message
 		return ns.core.Tell(ctx, m)
 	}
 	n := ns.node
-	ctx, cancel := context.WithTimeout(ctx, followPatience)
-	defer cancel()
 	n.metrics.routed.WithLabelValues("feed").Inc()
 	ask, answer, _, err := n.askRouted(ctx, ID(id), func(id node.ID) (*wire.Ask, error) { return ns.core.AskFeed(id, m) }, nil)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -264,14 +265,15 @@ func TestApartHostIsNamed(t *testing.T) {
 	if got := log.String(); strings.Count(got, id.String()) != 1 || !strings.Contains(got, "hides entries") {
 		t.Errorf("the log: %q", got)
 	}
-	layout, hosts := ns.core.Tellers()
+	tellers := ns.core.Tellers()
+	hosts := maps.Clone(tellers.Of)
 	stranger := node.ID(c.nodes[1].ID())
 	for home := range hosts {
 		if !slices.Contains(hosts[home], stranger) {
-			hosts[home] = append(hosts[home], stranger) // which it does not tell of
+			hosts[home] = append(slices.Clone(hosts[home]), stranger) // which it does not tell of
 		}
 	}
-	ns.follows.locator.SetHosts(layout, hosts)
+	ns.follows.locator.SetHosts(tellers.Layout, hosts)
 	if got := apart(); got == 0 {
 		t.Error("no set is apart of which the host does not tell")
 	}

@@ -95,8 +95,7 @@ func (c *writerCluster) heal() {
 // hold is unknown.
 func (c *writerCluster) told() bool {
 	for _, ns := range c.spaces {
-		_, of := ns.core.Tellers()
-		for _, hosts := range of {
+		for _, hosts := range ns.core.Tellers().Of {
 			if len(hosts) != 2 {
 				return false
 			}
@@ -113,12 +112,21 @@ func (c *writerCluster) follow() {
 		for _, ns := range c.spaces {
 			ns.follows.now = func() time.Duration { return c.time }
 			ns.follows.steady = ns.follows.now
-			ns.followDirectory(c.t.Context())
+			c.followFrom(ns)
 			for run := ns.follows.locator.Work(); run != nil; run = ns.follows.locator.Work() {
 				c.must(run())
 			}
 		}
 	}
+}
+
+// followFrom lets a node ask each host of the directory once, and waits for the answers.
+func (c *writerCluster) followFrom(ns *Namespace) {
+	ns.heedTellers()
+	for _, id := range ns.core.Tellers().All {
+		_ = ns.followHost(c.t.Context(), id) // one that is cut off is not heard
+	}
+	ns.follows.logHosts(ns)
 }
 
 func (c *writerCluster) get(i int, key string) (string, error) {

@@ -62,6 +62,7 @@
 //	                   scan.go                  pages of the records of a shard
 //	                   changes.go               pages of a watch of a shard
 //	the directory      telling.go               what this node tells of it
+//	                   tellers.go               which members tell of it
 //	                   entry.go                 a record and its entry, as they are written; one that recedes
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state

@@ -65,6 +65,7 @@ type Namespace struct {
 	twins   twins
 	twinned twinned
 	telling telling
+	tellers atomic.Pointer[Tellers]
 	// entryHashers are those of the sets of the directory, by home.
 	entryHashers sync.Map
 	// suspected: an audit is due.

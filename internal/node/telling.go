@@ -223,21 +223,6 @@ func (r *Routed) feed(ctx context.Context, q *wire.AskFeed) (*wire.FeedAnswer, e
 	return &wire.FeedAnswer{Message: data}, err
 }
 
-// Tellers are the members that may hold entries of the keys whose home is a shard, by home, this
-// node among them: its hosts by the layout that counts, and those that hold it still. layout
-// stands for that layout, and is 0 where none is known.
-func (ns *Namespace) Tellers() (layout uint64, of map[placement.Shard][]ID) {
-	counts := ns.placed.Load().layout
-	of = map[placement.Shard][]ID{}
-	for home := range placement.Shard(ns.rule.Shards) {
-		of[home] = ns.holders(counts, placement.Shard(directory.SetNumber(ns.rule.Shards, home)))
-		if counts != nil && counts.Has(home, ns.node.ID) {
-			of[home] = append(of[home], ns.node.ID)
-		}
-	}
-	return layoutMark(counts), of
-}
-
 // AskFeed asks a host of the directory.
 func (ns *Namespace) AskFeed(remote ID, m directory.Message) (*wire.Ask, error) {
 	data, err := directory.Append(nil, m, ns.rule.Shards)

@@ -1,0 +1,55 @@
+package node
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// Tellers are the members that may hold entries of the directory, this node among them. A
+// value does not change.
+type Tellers struct {
+	// Layout stands for the layout that counts, and is 0 where none is known.
+	Layout uint64
+	// Of are those of the keys whose home is a shard, by home: its hosts by that layout, and those
+	// that hold it still.
+	Of map[placement.Shard][]ID
+	// All are all of them, ascending.
+	All []ID
+
+	members *Members
+	placed  *placed
+	heldBy  *map[ID]shardsHeld
+	since   time.Time
+	until   time.Time // when the first of the members' roles ends; zero if none does
+}
+
+// Tellers are those as of now: the same value as before, unless something of them may have changed.
+func (ns *Namespace) Tellers() *Tellers {
+	now := ns.node.Now()
+	t := &Tellers{members: ns.Members(), placed: ns.placed.Load(), heldBy: ns.heldBy.Load(), since: now}
+	if old := ns.tellers.Load(); old != nil && old.members == t.members && old.placed == t.placed && old.heldBy == t.heldBy &&
+		!now.Before(old.since) && (old.until.IsZero() || !now.After(old.until)) {
+		return old
+	}
+	_, t.until = ns.Audience()
+	counts := t.placed.layout
+	t.Layout, t.Of = layoutMark(counts), map[placement.Shard][]ID{}
+	all := map[ID]bool{}
+	for home := range placement.Shard(ns.rule.Shards) {
+		of := ns.holders(counts, placement.Shard(directory.SetNumber(ns.rule.Shards, home)))
+		if counts != nil && counts.Has(home, ns.node.ID) {
+			of = append(of, ns.node.ID)
+		}
+		t.Of[home] = of
+		for _, id := range of {
+			all[id] = true
+		}
+	}
+	t.All = slices.Sorted(maps.Keys(all))
+	ns.tellers.Store(t)
+	return t
+}

@@ -1,0 +1,119 @@
+package peer
+
+import (
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/internal/node"
+)
+
+// Bounds of which hosts of the directory are asked at once, and when. A host that does not
+// answer keeps no other one waiting.
+const (
+	// followEvery is how often each host of the directory is polled: twice within
+	// directory.Fresh, and a little more.
+	followEvery = 2 * time.Second
+	// followTick is how often it is looked which of them are due.
+	followTick = 500 * time.Millisecond
+	// followHosts are asked at once, of those that have answered last time; one that has not
+	// answered for followEvery counts no longer.
+	followHosts = 16
+	// followSilent are asked at once of those that have not answered last time, or for
+	// followEvery.
+	followSilent = 16
+	// followMost are asked at once in all.
+	followMost = 64
+	// followRest is the longest pause after a host that has not answered. It doubles from
+	// followEvery on.
+	followRest = 10 * time.Second
+)
+
+// followTurns say which hosts are asked now. Each has a time of its own.
+type followTurns struct {
+	over func(node.ID) // called behind ended, for tests
+
+	mu sync.Mutex // guards what follows
+	of map[node.ID]*followTurn
+}
+
+// followTurn is when one host is asked.
+type followTurn struct {
+	listed   bool // it is a host
+	running  bool
+	begun    time.Duration // the last time
+	due      time.Duration
+	failures int // in a row
+}
+
+// set tells which hosts there are. Another one is not asked any more.
+func (t *followTurns) set(hosts []node.ID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of := make(map[node.ID]*followTurn, len(hosts))
+	for id, h := range t.of {
+		if h.listed = false; h.running {
+			of[id] = h // if it comes back, it is not asked twice at once
+		}
+	}
+	for _, id := range hosts {
+		if of[id] == nil {
+			if of[id] = t.of[id]; of[id] == nil {
+				of[id] = &followTurn{}
+			}
+		}
+		of[id].listed = true
+	}
+	t.of = of
+}
+
+// begin is a host that is to be asked now, the one that is due longest; "": none is, or as many
+// are being asked as may be. ended is to be called with its turn.
+func (t *followTurns) begin(now time.Duration) (id node.ID, turn *followTurn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	answering, silent := 0, 0
+	for _, h := range t.of {
+		switch {
+		case !h.running:
+		case h.failures == 0 && now-h.begun < followEvery:
+			answering++
+		default:
+			silent++
+		}
+	}
+	if answering+silent >= followMost {
+		return "", nil
+	}
+	for other, h := range t.of {
+		room := answering < followHosts
+		if h.failures > 0 {
+			room = silent < followSilent
+		}
+		if room && h.listed && !h.running && h.due <= now && (turn == nil || h.due < turn.due) {
+			id, turn = other, h
+		}
+	}
+	if turn != nil {
+		turn.running, turn.begun = true, now
+	}
+	return id, turn
+}
+
+// ended tells that a host was asked, and whether it has answered.
+func (t *followTurns) ended(id node.ID, turn *followTurn, answered bool, now time.Duration) {
+	if t.over != nil {
+		defer t.over(id)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	turn.running = false
+	if !turn.listed {
+		delete(t.of, id)
+	}
+	if answered {
+		turn.failures, turn.due = 0, turn.begun+followEvery
+		return
+	}
+	turn.due = now + min(followEvery<<turn.failures, followRest)
+	turn.failures = min(turn.failures+1, 8)
+}
