@@ -117,7 +117,7 @@ func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Lay
 func (ns *Namespace) lookUpOnce(ctx context.Context, in placement.Shard, key []byte, all bool) (f lookedUp, why map[ID]error, err error) {
 	f.Shard = in
 	remote := ns.core.RemoteIn(key, in)
-	o := route.GetOptions{All: all}
+	o := route.GetOptions{All: all, Unheard: remote.Unheard()}
 	if here := remote.Here(); here != nil {
 		own, err := here.Answer(key)
 		if err != nil {

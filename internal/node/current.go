@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -9,7 +10,8 @@ import (
 // acknowledged since the two were found equal: it was down, or they are apart. So it is *current*
 // only while each other member that may hold the shard has been found equal with it, within
 // CurrentFor, in a sync that it began itself: its peer's snapshot is later than the moment that
-// counts. What it says then is not older than what any of them had acknowledged CurrentFor
+// counts. Those are the members for which a collection waits, too (docs/decisions/0053): a host
+// of an earlier layout may have taken a write, and not have said yet that it holds the shard. What it says then is not older than what any of them had acknowledged CurrentFor
 // before. A sync that others begin tells nothing of when their snapshot was taken.
 //
 // A set that is asked has such syncs made, as pushes do (hastening); one that is not asked
@@ -36,7 +38,8 @@ type beside struct {
 	members *Members
 	placed  *placed
 	heldBy  *map[ID]shardsHeld
-	ids     []ID
+	holders []ID // of Holders
+	all     []ID // and of unheard
 }
 
 // moment is a time by two clocks: one that setting a clock does not move, and one that goes on
@@ -70,16 +73,17 @@ func (c *current) equal(peer ID, began *moment) {
 	}
 }
 
-// of are the other members that may hold the set: its hosts, and those that say that they hold
-// it. mu is held.
-func (b *beside) of(set *Set) []ID {
+// of finds the other members that may hold the set: its hosts, those that say that they hold
+// it, and those that have not said that they do not. mu is held.
+func (b *beside) of(set *Set) *beside {
 	ns := set.ns
 	now := beside{members: ns.Members(), placed: ns.placed.Load(), heldBy: ns.heldBy.Load()}
 	if b.members != now.members || b.placed != now.placed || b.heldBy != now.heldBy {
-		now.ids = ns.Holders(set.shard)
+		now.holders = ns.Holders(set.shard)
+		now.all = slices.Concat(now.holders, set.unheard(now.holders))
 		*b = now
 	}
-	return b.ids
+	return b
 }
 
 // Current reports whether the set is sure of what it holds, and of what it does not, as of
@@ -93,10 +97,11 @@ func (set *Set) Current() bool {
 	var due []ID
 	c := &set.current
 	c.mu.Lock()
-	for _, id := range c.beside.of(set) {
+	beside := c.beside.of(set)
+	for i, id := range beside.all {
 		at, known := c.at[id]
 		is = is && known && at.within(CurrentFor, now)
-		if !known || !at.within(renewAfter, now) {
+		if i < len(beside.holders) && (!known || !at.within(renewAfter, now)) {
 			due = append(due, id)
 		}
 	}
@@ -118,7 +123,7 @@ func (set *Set) Proved() bool {
 	c := &set.current
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.met || len(c.beside.of(set)) == 0
+	return c.met || len(c.beside.of(set).holders) == 0
 }
 
 // renew has a sync made with a member that may hold what this node does not.

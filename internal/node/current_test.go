@@ -126,3 +126,37 @@ func TestSureLapsesAndIsRenewed(t *testing.T) {
 		alone.all[0].restart(t)
 	}
 }
+
+// A member that was a host by an earlier layout may have acknowledged a write before the others
+// heard that it holds the shard. While it has not said, under the list as it is now, that it holds
+// nothing, no host is sure, and an asker to which all others have answered is not sure either.
+func TestMemberThatHasNotSaidWhatItHoldsKeepsHostsUnsure(t *testing.T) {
+	w, shard := newTimedMovers(t)
+	x, third := w.all[0], w.all[2]
+	sure := func(what string, want bool) {
+		t.Helper()
+		w.syncShard(0, 1, shard)
+		unheard := x.ns.Shard(shard).Unheard()
+		if got := x.held(shard).Current(); got != want || unheard == want {
+			t.Errorf("%s: current %t, a member is unheard %t", what, got, unheard)
+		}
+	}
+	sure("all have said what they hold", true)
+	w.pass(CurrentFor + time.Second)
+	if err := x.ns.SetRole(t.Context(), third.ID, RoleAdmin, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	w.apart[[2]int{0, 2}], w.apart[[2]int{1, 2}] = true, true
+	for range 2 {
+		w.tend(0)
+		w.sync(0, 1)
+		w.tend(1)
+		w.sync(1, 0)
+	}
+	sure("the third has not said so under the new list", false)
+	clear(w.apart)
+	w.sync(2, 0)
+	w.tend(2)
+	w.sync(2, 0)
+	sure("the third has said that it holds nothing", true)
+}

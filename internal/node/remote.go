@@ -100,6 +100,12 @@ func (r *Remote) Candidates(connected func(ID) bool) (all []route.Candidate) {
 	return all
 }
 
+// Unheard reports whether a member that is none of the candidates may hold the shard: it has not
+// said yet, under the list as it is now, that it does not.
+func (r *Remote) Unheard() bool {
+	return len(r.view.unheard(r.ns.Holders(r.shard))) > 0
+}
+
 // Here is this node's own set of the shard, if it is a host and holds it; or nil.
 func (r *Remote) Here() *Set {
 	if !slices.Contains(r.hosts, r.ns.node.ID) {

@@ -109,6 +109,9 @@ type GetOptions struct {
 	Patience time.Duration
 	// All: each candidate is asked, at once, and all answers are awaited.
 	All bool
+	// Unheard: a member that is no candidate may hold the record, so that the answers of all
+	// candidates are not enough.
+	Unheard bool
 	// Here, if not nil, is the caller's own answer, as a host. That it holds nothing another
 	// host confirms, unless it is overdue.
 	Here *Answer
@@ -328,7 +331,7 @@ func (g *Get) Failed(peer ID, why error, busy bool, now time.Duration) {
 // are still open are cut. The error is ErrUnavailable.
 func (g *Get) Result(now time.Duration) (Found, error) {
 	f := Found{Requests: g.count, Hedges: g.hedges}
-	complete := len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool { return r.answer == nil })
+	complete := !g.options.Unheard && len(g.waiting) == 0 && !slices.ContainsFunc(g.requests, func(r *request) bool { return r.answer == nil })
 	if g.options.Here != nil {
 		f.Record = g.options.Here.Record
 	}

@@ -98,7 +98,7 @@ func (w *twin) result() (found int, sure, answered bool) {
 			answered = answered || a.Host || a.Record != nil
 		}
 	}
-	complete := !slices.ContainsFunc(w.candidates, func(c Candidate) bool {
+	complete := !w.o.Unheard && !slices.ContainsFunc(w.candidates, func(c Candidate) bool {
 		last, _ := w.last(c.ID)
 		return last == nil || last.answer == nil
 	})
@@ -138,7 +138,7 @@ func TestGetAgainstTwin(t *testing.T) {
 		for i := range r.IntN(6) {
 			candidates = append(candidates, Candidate{peerID(i), r.IntN(5) == 0, r.IntN(4) > 0})
 		}
-		o := GetOptions{Deadline: time.Duration(1+r.IntN(8)) * time.Second, All: r.IntN(5) == 0}
+		o := GetOptions{Deadline: time.Duration(1+r.IntN(8)) * time.Second, All: r.IntN(5) == 0, Unheard: r.IntN(5) == 0}
 		if r.IntN(3) == 0 {
 			o.Here = &Answer{Host: true, Settled: r.IntN(3) > 0, Current: r.IntN(2) > 0, Record: version(r.IntN(3))}
 		}

@@ -79,7 +79,7 @@ func (p *process) lookUpOnce(key []byte, done func(*Found)) {
 		done(f)
 		return
 	}
-	o := route.GetOptions{Deadline: n.world.Now() + routePatience}
+	o := route.GetOptions{Deadline: n.world.Now() + routePatience, Unheard: remote.Unheard()}
 	if here := remote.Here(); here != nil {
 		own, err := here.Answer(key)
 		if err != nil || own.Current && own.Record != nil {
