@@ -10,7 +10,8 @@ import (
 )
 
 // background syncs every shard with each of the members, until the node
-// closes. The schedule decides which peer is next, and when.
+// closes. The schedule decides which peer is next, and when; a round begins at once where
+// others are to hear of shards that this node takes, or of a layout.
 func (n *Node) background() {
 	defer n.gate.leave()
 	if n.gate.enter() {
@@ -31,9 +32,17 @@ func (n *Node) background() {
 			})
 		}
 	}
-	for n.pause(schedule.Pause()) {
-		for _, ns := range n.Namespaces() {
-			running.Go(ns.tend)
+	for timer := time.NewTimer(schedule.Pause()); ; {
+		select {
+		case <-n.ctx.Done():
+			timer.Stop()
+			return
+		case <-n.hurried:
+		case <-timer.C:
+			timer.Reset(schedule.Pause())
+			for _, ns := range n.Namespaces() {
+				running.Go(ns.tend)
+			}
 		}
 		schedule.Begin(func(id node.ID) bool { return n.known(ID(id)) })
 		begin()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -21,6 +22,7 @@ type moving struct {
 	lingering []placement.Shard // which are held on for what is kept in them, as was told last; guarded by the node's changing
 	left      []*node.Set       // that were left, and whose records could not be deleted yet; guarded by the node's changing
 	soon      atomic.Bool       // a look is on its way
+	later     *time.Timer       // to the next look; guarded by the node's changing
 }
 
 // begin drives a set that is open, from now on.
@@ -48,6 +50,34 @@ func (ns *Namespace) moveSoon() {
 	})
 }
 
+// relisted looks for shards soon where a layout may be due, or shards may be to come or go. The
+// namespace's locks are held.
+func (n *Node) relisted(core *node.Namespace) {
+	n.soon(func() {
+		if ns := n.namespaceByID(core.ID()); ns != nil {
+			ns.moveSoon()
+		}
+	})
+}
+
+// arrange states the layout if that is due, says which shards this node holds, and looks again
+// when a layout will be due. The node's changing is held.
+func (ns *Namespace) arrange() {
+	wait, stated, err := ns.core.Arrange(ns.ctx)
+	if err != nil {
+		ns.unmoved("the layout of the shards, or which of them this node holds, could not be stated, and is tried again", err)
+	}
+	if stated {
+		wake(ns.node.hurried)
+	}
+	if ns.moving.later != nil {
+		ns.moving.later.Stop()
+	}
+	if wait > 0 {
+		ns.moving.later = time.AfterFunc(wait, ns.moveSoon)
+	}
+}
+
 // move opens the shards that this node is to hold, and drops those that it may leave. An
 // open namespace is inside its gate.
 func (ns *Namespace) move() {
@@ -60,6 +90,7 @@ func (ns *Namespace) move() {
 	if ns.ctx.Err() != nil {
 		return
 	}
+	defer ns.arrange()
 	take, leave := ns.core.Moves()
 	for _, number := range take {
 		set, err := ns.core.TakeShard(ns.ctx, number)
@@ -75,6 +106,9 @@ func (ns *Namespace) move() {
 			p.start(sh)
 		}
 		n.log.Info("this node holds a further shard", logNamespace(ns), slog.Int("shard", int(number)))
+	}
+	if len(take) > 0 {
+		wake(n.hurried)
 	}
 	ns.tellLingering()
 	for _, set := range leave {

@@ -56,6 +56,7 @@ type Node struct {
 	shards    sync.Map // *node.Set to its *shard, of those that are open
 	bandwidth *bandwidth
 	engaged   engagements
+	hurried   chan struct{} // holds a token when a round of background syncs is to begin at once
 
 	ctx     context.Context // over when the node closes
 	cancel  context.CancelFunc
@@ -91,11 +92,10 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		host:    cfg.Host,
 		writers: cfg.writers,
 		gate:    newGate(),
+		hurried: make(chan struct{}, 1),
 		closed:  make(chan struct{}),
 		byName:  map[string]*Namespace{},
 		byID:    map[dbadapter.NamespaceID]*Namespace{},
-
-		unserved: map[string]*unserved{},
 	}
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
@@ -103,6 +103,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.now == nil {
 		n.now = time.Now
 	}
+	n.unserved = map[string]*unserved{}
 	n.started, n.begun = n.now().UTC(), time.Now()
 	n.places = newSyncPlaces(n.limits.Sessions, cfg.Bandwidth.ownPerPeer(n.limits))
 	n.asking = newSyncPlaces(node.MaxQuestionsInAll, node.MaxQuestions)
@@ -263,7 +264,7 @@ func (n *Node) newCore(interval time.Duration, push node.Pushing) *node.Node {
 			rand.Read(b[:]) // never fails (crypto/rand)
 			return binary.BigEndian.Uint64(b[:])
 		},
-		Push: push, Pushable: n.pushable, Pushes: n.peerPushes,
+		Push: push, Pushable: n.pushable, Relisted: n.relisted, Pushes: n.peerPushes,
 		Doubted: func(set *node.Set, by node.DeclinedBy) {
 			n.log.Warn("a peer declines what this node wrote: the records' times are ahead of its clock; is this machine's clock right? If it was wrong and is set: syncd restamp",
 				slog.String("ns", set.Namespace().Members().Name()), logPeer(ID(by.Peer)), slog.Int("records", by.Records))

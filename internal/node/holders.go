@@ -94,10 +94,17 @@ func (ns *Namespace) holdersChanged() (failed error) {
 	return failed
 }
 
-// tellShards says which shards this node holds, if it has not said so under this list.
-func (ns *Namespace) tellShards(ctx context.Context) error {
+// listQuiet is for how long the list of members must have been the same before a node says anew,
+// under that list alone, which shards it holds: where many members come one after the other, each
+// would otherwise say so as many times.
+const listQuiet = 2 * time.Second
+
+// tellShards says which shards this node holds, if it has not said so under this list: at once
+// where that has changed, and otherwise when the list has been the same for the time quiet. It
+// says how long to wait for that.
+func (ns *Namespace) tellShards(ctx context.Context, quiet time.Duration) (wait time.Duration, err error) {
 	if ns.rule == nil {
-		return nil
+		return 0, nil
 	}
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
@@ -109,18 +116,23 @@ func (ns *Namespace) tellShards(ctx context.Context) error {
 			h.shards[one.Shard/8] |= 1 << (one.Shard % 8)
 		}
 	}
-	if said, ok := (*ns.heldBy.Load())[ns.node.ID]; ns.over || !members.Has(ns.node.ID, RoleRead) || ok && said.list == h.list && slices.Equal(said.shards, h.shards) {
-		return nil
+	said, ok := (*ns.heldBy.Load())[ns.node.ID]
+	same := ok && slices.Equal(said.shards, h.shards)
+	if ns.over || !members.Has(ns.node.ID, RoleRead) || same && said.list == h.list {
+		return 0, nil
+	}
+	if since := ns.node.Now().Sub(ns.listed); same && since >= 0 && since < quiet {
+		return quiet - since, nil
 	}
 	value, err := cbor.Marshal(storedShardsHeld{h.list[:], h.shards})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r, err := ns.sayLocked(ctx, controlKey(kindShards, ns.node.ID), value)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return errors.Join(ns.hearShards(r), ns.holdersChanged())
+	return 0, errors.Join(ns.hearShards(r), ns.holdersChanged())
 }
 
 // isHost reports whether a member is a host of the set's shard, and whether that is known.

@@ -131,7 +131,7 @@ func TestAudienceFollowsHolders(t *testing.T) {
 		}
 	})
 	changes("what a member holds", func() {
-		if err := w.all[old].ns.tellShards(t.Context()); err != nil {
+		if _, err := w.all[old].ns.tellShards(t.Context(), 0); err != nil {
 			t.Error(err)
 		}
 		w.sync(old, hosts[0])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
@@ -62,7 +63,15 @@ func (ns *Namespace) place() error {
 		return err
 	}
 	ns.rehost()
+	ns.relisted()
 	return errors.Join(err, ns.holdersChanged())
+}
+
+// relisted tells the driver that shards may be due to come, to go or to be laid out anew.
+func (ns *Namespace) relisted() {
+	if ns.rule != nil && ns.node.Relisted != nil {
+		ns.node.Relisted(ns)
+	}
 }
 
 // readLayout is place, without what follows.
@@ -111,36 +120,54 @@ func (ns *Namespace) examineTable(r *dbadapter.Hashed) error {
 	return err
 }
 
+// Arrange states the next layout if that is due here, and says which shards this node holds. A
+// driver calls it when Config.Relisted has told it to, after shards have come or gone, and again
+// after the time that it gives; 0: nothing is to come. stated: a layout has been, which the
+// members that hold no shard hear of only if a round of syncs begins. Tend does the same with
+// each round.
+func (ns *Namespace) Arrange(ctx context.Context) (wait time.Duration, stated bool, err error) {
+	turn, stated, err := ns.tendLayout(ctx)
+	quiet, failed := ns.tellShards(ctx, listQuiet)
+	if wait = turn; quiet > 0 && (wait == 0 || quiet < wait) {
+		wait = quiet
+	}
+	return wait, stated, errors.Join(err, failed)
+}
+
 // tendLayout states the next layout where this node is the admin whose turn it is, and
-// drops the tables of layouts that count no longer.
-func (ns *Namespace) tendLayout(ctx context.Context) error {
+// drops the tables of layouts that count no longer. It says how long to wait until the turn
+// comes, if nothing changes until then; 0: none is to come.
+func (ns *Namespace) tendLayout(ctx context.Context) (wait time.Duration, stated bool, err error) {
 	if ns.rule == nil {
-		return nil
+		return 0, false, nil
 	}
 	ns.updating.Lock()
 	defer ns.updating.Unlock()
 	if ns.over {
-		return nil
+		return 0, false, nil
 	}
 	if err := errors.Join(ns.place(), ns.dropTables(ctx)); err != nil { // what could not be read is tried again
-		return err
+		return 0, false, err
 	}
 	members, now := ns.Members(), ns.node.Now()
 	if !members.Has(ns.node.ID, RoleAdmin) {
-		return nil
+		return 0, false, nil
 	}
 	hosts := placement.HostsOf(members.List, func(ID) (int, string, bool) { return 1, "", true })
 	placed := ns.placed.Load()
 	at, due := ns.stating.At(now, placed.layout, hosts, admins(members), ns.node.ID)
 	// Nothing is under way in a namespace that has had no layout, and no other member.
-	if first := placed.stated.Epoch == 0 && members.alone(ns.node.ID); !due || now.Before(at) && !first {
-		return nil
+	if first := placed.stated.Epoch == 0 && members.alone(ns.node.ID); !due {
+		return 0, false, nil
+	} else if now.Before(at) && !first {
+		return at.Sub(now), false, nil
 	}
 	next, err := placement.Plan(ns.rule, hosts)
 	if err != nil {
-		return err
+		return 0, false, err
 	}
-	return ns.stateLocked(ctx, next)
+	err = ns.stateLocked(ctx, next)
+	return 0, err == nil, err
 }
 
 // stateLocked states a layout. First its table, which counts for nothing without the

@@ -177,8 +177,10 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	for _, p := range ns.parts() {
 		p.declined.forget()
 	}
+	ns.listed = ns.node.Now()
 	failed := ns.readLayout()
 	ns.rehost()
+	ns.relisted()
 	ns.node.Schedule.Wake()
 	for _, set := range ns.Sets() {
 		set.pushable()

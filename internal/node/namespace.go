@@ -48,9 +48,10 @@ type Namespace struct {
 	// writes to the control namespace. It guards over, losses, unsaved, roster, and the
 	// vouching of each set. A caller that holds commits, too, has taken that before.
 	updating sync.Mutex
-	over     bool   // the namespace is being dropped: its state is not this one's any more
-	losses   uint64 // how many were found since the opening
-	unsaved  bool   // the state is not durable as it is: a loss could not be noted
+	listed   time.Time // when the list last changed; guarded by updating
+	over     bool      // the namespace is being dropped: its state is not this one's any more
+	losses   uint64    // how many were found since the opening
+	unsaved  bool      // the state is not durable as it is: a loss could not be noted
 	roster   *roster.Set
 	dropped  roster.Digest // of the list under which what former members said was dropped last
 	members  atomic.Pointer[Members]

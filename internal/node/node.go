@@ -66,6 +66,10 @@ type Config struct {
 	// Pushable, if not nil, is told, while locks are held, that a driver is to ask
 	// NextPush and NextSync of the set at once. It must not wait.
 	Pushable func(set *Set)
+	// Relisted, if not nil, is told, while locks are held, that the list of members of a
+	// namespace that is cut into shards has changed, or that the table of its layout has come: a
+	// driver is to ask Arrange and Moves at once. It must not wait.
+	Relisted func(ns *Namespace)
 	// Pushes, if not nil, reports whether a peer with which a sync has just ended is one
 	// that pushes, so that what it writes is heard of between syncs. nil: each is.
 	Pushes func(id ID) bool

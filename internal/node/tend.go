@@ -22,7 +22,10 @@ func (ns *Namespace) Tend(ctx context.Context) (Swept, error) {
 	for _, set := range ns.Sets() {
 		set.Live.Rest()
 	}
-	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx), ns.tendLayout(ctx), ns.tellShards(ctx))
+	failed := errors.Join(ns.expire(ctx), ns.dropFormer(ctx))
+	_, _, err := ns.tendLayout(ctx)
+	_, told := ns.tellShards(ctx, 0)
+	failed = errors.Join(failed, err, told)
 	if ns.rule != nil && len(ns.Sets()) == 0 { // it lacks nothing
 		failed = errors.Join(failed, ns.Return(ctx))
 	}

@@ -97,12 +97,19 @@ func (p *process) background() {
 			p.refused(p.core.Tend(context.Background()))
 			p.move()
 			p.refused(p.core.KeepSummaries(context.Background(), p.node.world.Now()))
-			p.core.Schedule.Begin(p.node.knows)
-			p.turns()
+			p.round()
 			wait()
 		})
 	}
 	wait()
+}
+
+// round begins a sync with each member, if there are background syncs.
+func (p *process) round() {
+	if p.node.cluster.Every > 0 {
+		p.core.Schedule.Begin(p.node.knows)
+		p.turns()
+	}
 }
 
 // turns begins the syncs that the schedule has a place for.

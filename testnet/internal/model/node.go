@@ -46,27 +46,28 @@ type Node struct {
 // process is the state that a crash loses: the node's decisions in memory, and
 // the driver's work in progress.
 type process struct {
-	node     *Node
-	core     *node.Node
-	ns       *node.Namespace // nil until the node has joined
-	*shard                   // the records of a namespace that is not cut into shards; of another one nothing
-	shards   []*shard        // that are open, by number
-	left     []*node.Set     // of shards that were left, whose records are not deleted yet
-	control  *store          // of the control namespace
-	drawn    [node.Purposes]uint64
-	sessions []*session
-	asking   []*sim.Stream // of its own questions
-	vouched  node.Vouched  // as it is durable
-	rounds   *timer
-	times    route.Times
-	routing  int            // reads and writes of shards under way
-	moving   bool           // a look for shards that come or go is on its way
-	feeding  *node.Watcher  // of the end of the log, for all programs; nil without them
-	fed      bool           // it is to read
-	windows  []*node.Window // that it has read last
-	syncing  bool           // a sync of the disk is due
-	writes   uint64         // begun here
-	right    right
+	node      *Node
+	core      *node.Node
+	ns        *node.Namespace // nil until the node has joined
+	*shard                    // the records of a namespace that is not cut into shards; of another one nothing
+	shards    []*shard        // that are open, by number
+	left      []*node.Set     // of shards that were left, whose records are not deleted yet
+	control   *store          // of the control namespace
+	drawn     [node.Purposes]uint64
+	sessions  []*session
+	asking    []*sim.Stream // of its own questions
+	vouched   node.Vouched  // as it is durable
+	rounds    *timer
+	times     route.Times
+	routing   int            // reads and writes of shards under way
+	moving    bool           // a look for shards that come or go is on its way
+	arranging *timer         // of the next look
+	feeding   *node.Watcher  // of the end of the log, for all programs; nil without them
+	fed       bool           // it is to read
+	windows   []*node.Window // that it has read last
+	syncing   bool           // a sync of the disk is due
+	writes    uint64         // begun here
+	right     right
 }
 
 func newNode(c *Cluster, number int) *Node {
@@ -110,6 +111,7 @@ func (n *Node) Start() error {
 	if c.Push {
 		config.Push, config.Elapsed, config.Pushable = node.Pushing{On: true}, n.world.Now, p.pushable
 	}
+	config.Relisted = func(*node.Namespace) { p.moveSoon() }
 	p.core = node.New(config)
 	err := p.load()
 	n.world.Note("start", n.number, boolean(err == nil), nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -345,5 +346,52 @@ func TestRestamp(t *testing.T) {
 	c.World.Run(c.World.Now() + time.Minute)
 	if value, ok := c.Node(0).Get("k"); !ok || string(value) != "written six hours from now" {
 		t.Errorf("the other node holds %q", value)
+	}
+}
+
+// Shards have their hosts within seconds of the joins, and not only after a round of background
+// syncs: the layout is stated when it is due, and the hosts say at once what they hold.
+func TestShardsComeSoonAfterJoins(t *testing.T) {
+	w := sim.New(1)
+	cl := New(w, sim.NewNet(w, sim.Behaviour{Delay: 10 * time.Millisecond}), Config{
+		Nodes: 4, Every: 10 * time.Minute, Push: true, Watch: &logbook{}, Skew: time.Minute,
+		Rule: &placement.Rule{Kind: placement.Hash, Shards: 8, Replicas: 2},
+	})
+	for _, n := range cl.Nodes() {
+		if err := n.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cl.Found(false); err != nil {
+		t.Fatal(err)
+	}
+	w.Run(time.Second)
+	if n := len(cl.Node(0).Shards()); n != 8 {
+		t.Errorf("the first node holds %d shards", n)
+	}
+	for i := 1; i < 4; i++ {
+		cl.Node(i).Join(0, node.RoleWrite)
+		w.Run(w.Now() + time.Second)
+	}
+	w.Run(w.Now() + 30*time.Second)
+	held := map[int]int{}
+	for _, n := range cl.Nodes() {
+		for _, s := range n.Shards() {
+			held[s]++
+		}
+		for s := range 8 {
+			if holders := n.process.ns.Holders(placement.Shard(s)); len(holders) < 1 {
+				t.Errorf("node %d knows no other holder of shard %d", n.number, s)
+			}
+		}
+		r, err := n.process.ns.Replicas()
+		if err != nil || r.Epoch < 2 || r.Short > 0 || r.Coming > 0 || r.Leaving > 0 && n.number > 0 {
+			t.Errorf("node %d: %+v, %v", n.number, r, err)
+		}
+	}
+	for s := range 8 {
+		if held[s] < 2 { // the first node leaves shards once it was found equal with their hosts
+			t.Errorf("shard %d is held by %d nodes", s, held[s])
+		}
 	}
 }

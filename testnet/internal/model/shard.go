@@ -196,12 +196,27 @@ func (p *process) moveSoon() {
 	})
 }
 
+// arrange states the layout if that is due, says which shards the node holds, and looks again
+// when a layout will be due.
+func (p *process) arrange() {
+	wait, stated, err := p.ns.Arrange(context.Background())
+	p.refused(err)
+	if stated {
+		p.round()
+	}
+	p.arranging.stop()
+	if wait > 0 {
+		p.arranging = p.after(wait, p.moveSoon)
+	}
+}
+
 // move opens the shards that the node is to hold, and drops those that it may leave.
 func (p *process) move() {
 	if !p.cut() || p.ns == nil {
 		return
 	}
 	n, ctx := p.node, context.Background()
+	defer p.arrange()
 	take, leave := p.ns.Moves()
 	for _, number := range take {
 		set, err := p.ns.TakeShard(ctx, number)
@@ -212,6 +227,9 @@ func (p *process) move() {
 		p.drive(set)
 		n.cluster.Watch.Holds(n.number, int(number))
 		n.world.Note("holds", n.number, int(number), nil)
+	}
+	if len(take) > 0 {
+		p.round()
 	}
 	for _, set := range leave {
 		sh := p.of(set)
