@@ -10,8 +10,8 @@ import (
 // acknowledged since the two were found equal: it was down, or they are apart. So it is *current*
 // only while each other member that may hold the shard has been found equal with it, within
 // CurrentFor, in a sync that it began itself: its peer's snapshot is later than the moment that
-// counts. Those are the members for which a collection waits, too (docs/decisions/0053): a host
-// of an earlier layout may have taken a write, and not have said yet that it holds the shard. What it says then is not older than what any of them had acknowledged CurrentFor
+// counts. A host of an earlier layout is one of them until it says that it does not hold the shard:
+// it may have taken a write without having said yet that it does (without). What it says then is not older than what any of them had acknowledged CurrentFor
 // before. A sync that others begin tells nothing of when their snapshot was taken.
 //
 // A set that is asked has such syncs made, as pushes do (hastening); one that is not asked
@@ -38,6 +38,7 @@ type beside struct {
 	members *Members
 	placed  *placed
 	heldBy  *map[ID]shardsHeld
+	without *without
 	holders []ID // of Holders
 	all     []ID // and of unheard
 }
@@ -74,11 +75,11 @@ func (c *current) equal(peer ID, began *moment) {
 }
 
 // of finds the other members that may hold the set: its hosts, those that say that they hold
-// it, and those that have not said that they do not. mu is held.
+// it, and those that may without having said so. mu is held.
 func (b *beside) of(set *Set) *beside {
 	ns := set.ns
-	now := beside{members: ns.Members(), placed: ns.placed.Load(), heldBy: ns.heldBy.Load()}
-	if b.members != now.members || b.placed != now.placed || b.heldBy != now.heldBy {
+	now := beside{members: ns.Members(), placed: ns.placed.Load(), heldBy: ns.heldBy.Load(), without: ns.without.Load()}
+	if b.members != now.members || b.placed != now.placed || b.heldBy != now.heldBy || b.without != now.without {
 		now.holders = ns.Holders(set.shard)
 		now.all = slices.Concat(now.holders, set.unheard(now.holders))
 		*b = now

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -128,8 +129,9 @@ func TestSureLapsesAndIsRenewed(t *testing.T) {
 }
 
 // A member that was a host by an earlier layout may have acknowledged a write before the others
-// heard that it holds the shard. While it has not said, under the list as it is now, that it holds
-// nothing, no host is sure, and an asker to which all others have answered is not sure either.
+// heard that it holds the shard. Until it says that it holds nothing, no host is sure, and an asker
+// to which all others have answered is not sure either. A change of the list that gives no member a
+// shard keeps what was said before.
 func TestMemberThatHasNotSaidWhatItHoldsKeepsHostsUnsure(t *testing.T) {
 	w, shard := newTimedMovers(t)
 	x, third := w.all[0], w.all[2]
@@ -142,21 +144,54 @@ func TestMemberThatHasNotSaidWhatItHoldsKeepsHostsUnsure(t *testing.T) {
 		}
 	}
 	sure("all have said what they hold", true)
-	w.pass(CurrentFor + time.Second)
-	if err := x.ns.SetRole(t.Context(), third.ID, RoleAdmin, time.Time{}); err != nil {
+	w.apart[[2]int{0, 2}], w.apart[[2]int{1, 2}] = true, true
+	both := func() {
+		for range 2 {
+			w.pass(CurrentFor)
+			w.tend(0)
+			w.sync(0, 1)
+			w.tend(1)
+			w.sync(1, 0)
+		}
+	}
+	for _, id := range []ID{third.ID, idOf(50)} {
+		if err := x.ns.SetRole(t.Context(), id, RoleRead, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both()
+	sure("members have other roles", true)
+
+	// A layout by which the third is a host of all, and the next one, of the two, which it has not
+	// heard of yet when it takes a write.
+	if err := x.ns.SetRole(t.Context(), third.ID, RoleWrite, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	w.apart[[2]int{0, 2}], w.apart[[2]int{1, 2}] = true, true
-	for range 2 {
-		w.tend(0)
-		w.sync(0, 1)
-		w.tend(1)
-		w.sync(1, 0)
+	state := func(hosts ...ID) {
+		t.Helper()
+		var all []placement.Host
+		for _, id := range hosts {
+			all = append(all, placement.Host{ID: id, Weight: 1})
+		}
+		x.ns.updating.Lock()
+		defer x.ns.updating.Unlock()
+		if err := x.ns.stateLocked(t.Context(), must(placement.Plan(w.rule, all))); err != nil {
+			t.Fatal(err)
+		}
 	}
-	sure("the third has not said so under the new list", false)
+	state(x.ID, third.ID)
+	both()
+	if !slices.Contains(x.ns.Holders(shard), third.ID) {
+		t.Fatal("the third is no host")
+	}
+	state(x.ID, w.all[1].ID)
+	both()
+	sure("the third was a host, and has said nothing since", false)
 	clear(w.apart)
-	w.sync(2, 0)
-	w.tend(2)
-	w.sync(2, 0)
+	for range 3 {
+		w.sync(2, 0)
+		w.tend(2)
+		w.sync(2, 1)
+	}
 	sure("the third has said that it holds nothing", true)
 }

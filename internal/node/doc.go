@@ -9,6 +9,7 @@
 //	                   holders.go               which members hold which shard; which of them a set is synced with
 //	                   coming.go, tenure.go     sets that come and go; when a shard may be dropped
 //	                   replicas.go              how the shards stand
+//	                   without.go               which members are known to hold none of a shard
 //	                   current.go               whether a host is sure of what it holds
 //	what is synced     part.go                  the records of a set, or the control namespace
 //	rights             list.go                  the list of members, of statements that are durable

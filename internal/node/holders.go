@@ -34,6 +34,13 @@ func (h *shardsHeld) has(s placement.Shard) bool {
 	return int(s/8) < len(h.shards) && h.shards[s/8]>>(s%8)&1 == 1
 }
 
+func (h *shardsHeld) add(s placement.Shard) {
+	for int(s/8) >= len(h.shards) {
+		h.shards = append(h.shards, 0)
+	}
+	h.shards[s/8] |= 1 << (s % 8)
+}
+
 // readShardsHeld reads the value of a record.
 func readShardsHeld(value []byte) (h shardsHeld, err error) {
 	var s storedShardsHeld
@@ -81,6 +88,7 @@ func (ns *Namespace) hearShards(r *dbadapter.Record) error {
 	all := maps.Clone(*ns.heldBy.Load())
 	all[ID(r.Key[1:])] = h
 	ns.heldBy.Store(&all)
+	ns.reckon()
 	return nil
 }
 
@@ -216,7 +224,9 @@ func (ns *Namespace) holders(layout *placement.Layout, shard placement.Shard) (i
 // waitedFor are the members for which the watermark of the set waits, by id, and a digest of
 // them and of the list of members: pledges count under one.
 //
-// Of a shard they are those that may hold it.
+// Of a shard they are those that may hold it: its hosts, and each other one that does not
+// say, under the list as it is now, that it does not. A member that comes to hold a shard
+// is its host by a later list.
 func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
 	for _, m := range members.Active() {
 		active = append(active, m.ID)
@@ -225,30 +235,16 @@ func (set *Set) waitedFor(members *Members) (list [16]byte, active []ID) {
 	if set.ns.rule == nil {
 		return list, active
 	}
-	active = slices.DeleteFunc(active, func(id ID) bool { return !set.mayHold(id, list) && id != set.ns.node.ID })
+	said := *set.ns.heldBy.Load()
+	active = slices.DeleteFunc(active, func(id ID) bool {
+		h, ok := said[id]
+		host, known := set.isHost(id)
+		return known && !host && ok && h.list == list && !h.has(set.shard) && id != set.ns.node.ID
+	})
 	sum := sha256.New()
 	sum.Write(list[:])
 	for _, id := range active {
 		sum.Write([]byte(id)) // ids have one length
 	}
 	return [16]byte(sum.Sum(nil)), active
-}
-
-// mayHold reports whether a member may hold the set: it is a host, or it does not say, under
-// the list as it is now, that it does not. A member that comes to hold a shard is its host by a
-// later list.
-func (set *Set) mayHold(id ID, list [16]byte) bool {
-	host, known := set.isHost(id)
-	h, said := (*set.ns.heldBy.Load())[id]
-	return host || !known || !said || h.list != list || h.has(set.shard)
-}
-
-// unheard are the members for which the watermark of the set waits and that are none of its
-// Holders: each may hold it without having said so.
-func (set *Set) unheard(holders []ID) []ID {
-	if set.ns.rule == nil {
-		return nil
-	}
-	_, active := set.waitedFor(set.ns.Members())
-	return slices.DeleteFunc(active, func(id ID) bool { return id == set.ns.node.ID || slices.Contains(holders, id) })
 }

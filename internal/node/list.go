@@ -55,7 +55,11 @@ func (ns *Namespace) openList(ctx context.Context, o *Opening) error {
 	for hash := range ns.roster.Values() {
 		ns.observe(hash)
 	}
-	return errors.Join(ns.readLayout(), ns.readAllShardsHeld(ctx))
+	if err := errors.Join(ns.readLayout(), ns.readAllShardsHeld(ctx)); err != nil || ns.rule == nil {
+		return err
+	}
+	ns.reckon()
+	return nil
 }
 
 // readSet makes the set anew of what the control namespace holds.
@@ -179,6 +183,9 @@ func (ns *Namespace) publish(taken [][]byte) error {
 	}
 	ns.listed = ns.node.Now()
 	failed := ns.readLayout()
+	if ns.rule != nil {
+		ns.reckon()
+	}
 	ns.rehost()
 	ns.relisted()
 	ns.node.Schedule.Wake()

@@ -55,8 +55,9 @@ type Namespace struct {
 	roster   *roster.Set
 	dropped  roster.Digest // of the list under which what former members said was dropped last
 	members  atomic.Pointer[Members]
-	stating  placement.Turn         // of layouts; guarded by updating
-	placed   atomic.Pointer[placed] // never nil where there is a rule; stored while updating is held
+	stating  placement.Turn          // of layouts; guarded by updating
+	without  atomic.Pointer[without] // as placed
+	placed   atomic.Pointer[placed]  // never nil where there is a rule; stored while updating is held
 	// heldBy is what the members say of the shards that they hold; stored while updating
 	// is held, and never changed.
 	heldBy    atomic.Pointer[map[ID]shardsHeld]

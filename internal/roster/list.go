@@ -56,6 +56,7 @@ type List struct {
 
 	placement string
 	layout    StatedLayout
+	layouts   int // statements, also void ones
 	active    []Member
 	byID      map[ID]int
 	writers   map[dbadapter.WriterID]ID // of all that ever wrote
@@ -84,6 +85,10 @@ func (l *List) Placement() string { return l.placement }
 
 // Layout is the layout that counts; false: none stands.
 func (l *List) Layout() (StatedLayout, bool) { return l.layout, l.layout.Epoch > 0 }
+
+// Layouts is how many statements of layouts the set has, void ones and those that another one has
+// followed included.
+func (l *List) Layouts() int { return l.layouts }
 
 // Members are the members by id.
 func (l *List) Members() []Member { return l.members }
