@@ -219,7 +219,7 @@ func (f *following) tell(ns *Namespace, s *directory.Status) {
 	log := ns.node.log.With(logPeer(ID(s.Host)), logNamespace(ns))
 	if s.Faults > f.faults[s.Host] {
 		f.faults[s.Host] = s.Faults
-		log.Warn("a host of the directory contradicts itself: what it says is asked for anew, and look-ups in its sets are slower", slog.Int("faults", s.Faults))
+		log.Warn("a host of the directory contradicts itself: what it says is asked for anew, and look-ups of keys of its sets ask hosts meanwhile", slog.Int("faults", s.Faults))
 	}
 	now := f.now()
 	if s.Apart == 0 || now-s.Heard > 2*directory.Fresh { // one that is not heard is away
@@ -234,7 +234,7 @@ func (f *following) tell(ns *Namespace, s *directory.Status) {
 	}
 	if now-since >= apartFor && !f.told[s.Host] {
 		f.told[s.Host] = true
-		log.Warn("a host tells of the directory otherwise than the others of its sets: it hides entries, or has some that they lack; look-ups of their keys are slower", slog.Int("sets", s.Apart))
+		log.Warn("a host tells of the directory otherwise than another one of its sets: one of the two hides entries, or has some that there are not, most likely the one that is named for the most sets; each look-up of a key of these sets asks hosts until both tell the same, or an admin removes one", slog.Int("sets", s.Apart))
 	}
 }
 

@@ -78,7 +78,7 @@ func newMetrics(n *Node, registerer prometheus.Registerer) (*metrics, error) {
 		met: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "syncd_first_writes_met_total", Help: "Records, by placement writer, of which the directory named another shard: that were taken out of their shard and listed as conflicts there (receded), and that were written anew since the other shard had none (restored).",
 		}, []string{"ns", "what"}),
-		apart:     gauge("syncd_directory_apart_sets", "Sets of the directory, by placement writer, of which a host tells otherwise than others, or nothing: look-ups of their keys ask hosts.", "ns", "host"),
+		apart:     gauge("syncd_directory_apart_sets", "Sets of the directory, by placement writer, of which a host tells otherwise than another one, which is counted too, or nothing: look-ups of their keys ask hosts.", "ns", "host"),
 		faults:    gauge("syncd_directory_faults_total", "What a host of the directory has told that no honest one tells, since this node has started: what contradicts what it has told before.", "ns", "host"),
 		records:   gauge("syncd_records", "Records held, tombstones included.", "ns"),
 		members:   gauge("syncd_members", "Members in the list of this node.", "ns"),

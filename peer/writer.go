@@ -63,8 +63,45 @@ func (ns *Namespace) lookUpWritten(ctx context.Context, key []byte, all bool) (l
 	// Where the record of an entry is not there, its author is about to write it, or has ended in
 	// between; an older one is the last that was acknowledged. While the hosts of the directory
 	// are not heard to agree, another first write may win.
-	found.Sure = found.Sure && entry.Sure && found.Record != nil && a.Decided(shard)
+	found.Sure = found.Sure && entry.Sure && found.Record != nil && (a.Decided(shard) || a.Answering && ns.entriesName(ctx, key, shard, &found))
 	return found, err
+}
+
+// entriesName reports whether all hosts of a key's entry, each of which is asked, hold one that names a
+// shard, or none. So what a feed leaves open of a host that tells otherwise than others is
+// decided by the records: those it cannot make. What it takes is added to found.
+func (ns *Namespace) entriesName(ctx context.Context, key []byte, shard placement.Shard, found *lookedUp) bool {
+	in := ns.core.Entries(key)
+	tellers := ns.core.Tellers().Of[ns.core.Home(key)]
+	entry, err := ns.lookUpIn(ctx, in, key, true)
+	found.add(&entry)
+	if err != nil || len(tellers) == 0 {
+		return false
+	}
+	said := map[node.ID]*route.Answer{}
+	for _, h := range entry.Heard {
+		said[h.Peer] = h.Answer
+	}
+	if here := ns.core.RemoteIn(key, in).Here(); here != nil {
+		own, err := here.Answer(key)
+		if err != nil {
+			return false
+		}
+		said[node.ID(ns.node.self.id)] = &own
+	}
+	for _, id := range tellers {
+		a := said[id]
+		if a == nil || !a.Host || !a.Settled || a.OtherList {
+			return false
+		}
+		if !there(a.Record) {
+			continue
+		}
+		if named, err := directory.ShardOf(a.Record, ns.core.Rule().Shards); err != nil || named != shard {
+			return false
+		}
+	}
+	return true
 }
 
 // shardFor is the shard that a key's record is in; ErrNotFound: this node does not hold it, or by

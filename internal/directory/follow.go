@@ -35,6 +35,9 @@ func (l *Locator) News(id roster.ID, p *Poll, n *News, sent time.Duration) error
 	if h == nil || h.known && (p.Log != h.log || p.Seq != h.seq) || !h.known && p.Log != 0 {
 		return nil
 	}
+	l.mu.Lock()
+	h.answered, h.replied = max(h.answered, sent), true
+	l.mu.Unlock()
 	if !n.Begins && (n.Log != p.Log || n.From != p.Seq) || p.All && !n.All && !n.More {
 		return l.fault(id, nil, "news behind %d were asked for, and came behind %d", p.Seq, n.From)
 	}

@@ -47,8 +47,11 @@ type Answer struct {
 	Current bool
 	// agreed: each host of the set was heard to say so, some longer ago than Fresh perhaps.
 	agreed bool
-	// heard: all hosts of the set were heard within Fresh, whatever they say.
+	// heard: all hosts of the set were heard within Fresh, and what each of them says is known.
 	heard bool
+	// Answering: all hosts of the set have answered within Fresh, whatever they have told. What
+	// their feeds leave open may be asked of all of them.
+	Answering bool
 }
 
 // Decided reports whether no other first write of the key can have been acknowledged, than the one
@@ -66,8 +69,9 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 	defer l.mu.RUnlock()
 	p := l.parts[home]
 	current := l.current(p, now)
+	answering := current || l.answering(p, now)
 	if !p.inBase || p.shared[index] {
-		return Answer{heard: current}
+		return Answer{heard: current, Answering: answering}
 	}
 	var found []placement.Shard
 	shard, answer := l.index.Lookup(mix(home, index))
@@ -86,25 +90,25 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 		apart = true
 		switch {
 		case d.theirs == Shared:
-			return Answer{}
+			return Answer{Answering: answering}
 		case d.theirs != Gone && !slices.Contains(found, placement.Shard(d.theirs)):
 			found = append(found, placement.Shard(d.theirs))
 		}
 	}
 	switch {
 	case apart && len(found) > 0:
-		return Answer{Where: OneOf, Shard: found[0], Others: found[1:], heard: current}
+		return Answer{Where: OneOf, Shard: found[0], Others: found[1:], heard: current, Answering: answering}
 	case len(found) == 1:
-		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact, Current: current, heard: current}
+		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact, Current: current, heard: current, Answering: answering}
 		a.agreed = !p.doubt && p.layout == l.layout && !slices.ContainsFunc(p.hosts, func(id roster.ID) bool { return !p.feeds[id].attached })
 		if l.Here != nil && l.Here(a.Shard) {
 			a.Where = Here
 		}
 		return a
 	case !current || apart || l.recent.lost(now):
-		return Answer{heard: current}
+		return Answer{heard: current, Answering: answering}
 	}
-	return Answer{Where: Nowhere, Sure: true, Current: true, heard: true}
+	return Answer{Where: Nowhere, Sure: true, Current: true, heard: true, Answering: true}
 }
 
 // current reports whether all hosts of a set say what the copy says, but for their diffs,
@@ -119,6 +123,16 @@ func (l *Locator) current(p *part, now time.Duration) bool {
 		}
 	}
 	return true
+}
+
+// answering reports whether all hosts of a set have answered lately.
+func (l *Locator) answering(p *part, now time.Duration) bool {
+	for _, id := range p.hosts {
+		if h := l.hosts[id]; !h.replied || now-h.answered >= Fresh {
+			return false
+		}
+	}
+	return len(p.hosts) > 0 && l.layout != 0 && p.layout == l.layout
 }
 
 // Wrote tells of a write of this node that was acknowledged: for twice Fresh no feed needs to

@@ -77,8 +77,10 @@ type host struct {
 	taken    bool // events of it were taken in: seq goes forward only
 	surveyed bool // the sums of all of its sets have been heard since its log began
 	heard    time.Duration
-	ever     bool   // heard holds
-	layout   uint64 // by which it was a host then
+	ever     bool          // heard holds
+	answered time.Duration // it has, whatever it has told
+	replied  bool          // answered holds
+	layout   uint64        // by which it was a host then
 	faults   int
 	late     int // blocks that did not come
 }
@@ -252,21 +254,26 @@ func (p *part) drop() {
 type Status struct {
 	Host  roster.ID
 	Heard time.Duration // when it was last heard; 0 if never
-	// Sets are those of which it is to tell; Apart those of them of which it tells
-	// otherwise than the copy, or nothing.
+	// Sets are those of which it is to tell; Apart those of them of which it tells nothing, or
+	// otherwise than another host. Which of the two is wrong, nothing here says: one that lies is
+	// apart in all of its sets, and each other host in those alone that it has with that one.
 	Sets, Apart int
 	// Faults counts what an honest host does not say: sums that do not come out, events
 	// that contradict what was said before.
 	Faults int
 }
 
-// Status returns that of all hosts, by id. A host that stays apart hides entries, or has
-// some that others lack: look-ups in its sets are slower, and never wrong.
+// Status returns that of all hosts, by id. While a host stays apart no key of its sets is
+// nowhere, and none surely in a shard: each look-up there asks hosts. No look-up is wrong.
 func (l *Locator) Status() []Status {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	byID := map[roster.ID]*Status{}
 	for _, p := range l.parts {
+		differ := false // from the copy
+		for _, f := range p.feeds {
+			differ = differ || f.known && !f.attached
+		}
 		for id, f := range p.feeds {
 			s := byID[id]
 			if s == nil {
@@ -274,7 +281,7 @@ func (l *Locator) Status() []Status {
 				byID[id] = s
 			}
 			s.Sets++
-			if !f.attached {
+			if !f.attached || differ {
 				s.Apart++
 			}
 		}

@@ -1,0 +1,154 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// A host of the directory whose feed hides entries, has some that there are not, or some that lead
+// elsewhere, makes look-ups in its sets ask hosts, and none wrong or unsure; it is named in the
+// log. Other sets are looked up as before.
+func TestHostLiesAboutTheDirectory(t *testing.T) {
+	for name, lie := range map[string]func(code directory.Code, known bool) directory.Code{
+		"hides": func(code directory.Code, _ bool) directory.Code { return directory.Gone },
+		"invents": func(code directory.Code, known bool) directory.Code {
+			if known {
+				return code
+			}
+			return 3
+		},
+		"moves": func(code directory.Code, known bool) directory.Code {
+			if known {
+				return (code + 1) % 8
+			}
+			return directory.Gone
+		},
+	} {
+		t.Run(name, func(t *testing.T) { lyingHost(t, lie) })
+	}
+}
+
+func lyingHost(t *testing.T, lie func(directory.Code, bool) directory.Code) {
+	const keys = 40
+	c := newWriterCluster(t, 3)
+	ns := c.spaces[0]
+	tellers := ns.core.Tellers()
+	sets := map[node.ID]int{}
+	for _, hosts := range tellers.Of {
+		for _, id := range hosts {
+			sets[id]++
+		}
+	}
+	liar := node.ID(c.nodes[1].ID()) // which is to host half of the sets at least
+	if other := node.ID(c.nodes[2].ID()); sets[other] > sets[liar] {
+		liar = other
+	}
+	told := map[placement.Shard]map[dbadapter.Index]directory.Code{}
+	tell := func(key string, code directory.Code) {
+		home, index := ns.core.EntryIndex([]byte(key))
+		if !slices.Contains(tellers.Of[home], liar) {
+			return
+		}
+		if told[home] == nil {
+			told[home] = map[dbadapter.Index]directory.Code{}
+		}
+		if told[home][index] = code; code == directory.Gone {
+			delete(told[home], index)
+		}
+	}
+	for k := range keys {
+		key := fmt.Sprint("key ", k)
+		done, err := c.put(k%3, key, "1", route.All)
+		if err != nil || done.Held != 2 {
+			t.Fatal(done, err)
+		}
+		code := directory.Code(c.spaces[k%3].core.OwnShard([]byte(key)))
+		if k%8 > 0 {
+			code = lie(code, true)
+		}
+		tell(key, code)
+		tell(fmt.Sprint("none ", k), lie(directory.Gone, false))
+	}
+	host := directory.NewHost(8, 99)
+	host.SetLayout(tellers.Layout)
+	for home, hosts := range tellers.Of {
+		if slices.Contains(hosts, liar) {
+			host.Open(home, ascending(told[home]))
+		}
+	}
+	log := &bytes.Buffer{}
+	ns.node.log = slog.New(slog.NewTextHandler(log, nil))
+	ns.follows.ask = func(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error) {
+		switch poll := m.(type) {
+		case *directory.Poll:
+			if id == liar {
+				return host.News(poll), nil
+			}
+		case *directory.Take:
+			if id == liar {
+				return host.Block(poll)
+			}
+		}
+		return ns.feedOf(ctx, id, m)
+	}
+	for range 10 {
+		c.time += apartFor / 5
+		c.follow()
+	}
+	if !strings.Contains(log.String(), ID(liar).String()) || !strings.Contains(log.String(), "tells of the directory otherwise") {
+		t.Errorf("the log: %q", log)
+	}
+	asked := 0
+	for k := range keys {
+		key := []byte(fmt.Sprint("key ", k))
+		f, err := ns.lookUp(t.Context(), key, false)
+		if err != nil || f.Record == nil || string(f.Record.Value) != "1" || !f.Sure {
+			t.Errorf("%q: %+v, %v", key, f, err)
+		}
+		if got, err := c.get(0, string(key)); got != "1" || err != nil {
+			t.Errorf("%q reads %q, %v", key, got, err)
+		}
+		none := []byte(fmt.Sprint("none ", k))
+		f, err = ns.lookUp(t.Context(), none, false)
+		if err != nil || f.Record != nil || !f.Sure {
+			t.Errorf("%q: %+v, %v", none, f, err)
+		}
+		if _, err := ns.Get(t.Context(), none); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%q: %v", none, err)
+		}
+		if f.Requests > 0 {
+			asked++
+		}
+		if lies := slices.Contains(tellers.Of[ns.core.Home(none)], liar); f.Requests > 0 && !lies && ns.whereIs(none).Where == directory.Nowhere {
+			t.Errorf("%q is in a set of honest hosts, and took %d requests", none, f.Requests)
+		}
+	}
+	if asked == 0 {
+		t.Error("no miss took a request, though a host tells otherwise")
+	}
+}
+
+// ascending are what is told of a set, by index.
+func ascending(told map[dbadapter.Index]directory.Code) iter.Seq2[dbadapter.Index, directory.Code] {
+	return func(yield func(dbadapter.Index, directory.Code) bool) {
+		for _, index := range slices.Sorted(maps.Keys(told)) {
+			if !yield(index, told[index]) {
+				return
+			}
+		}
+	}
+}
