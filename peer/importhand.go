@@ -156,6 +156,9 @@ type elsewhere struct{ layout route.Layout }
 
 func (e *elsewhere) Error() string { return errNoHost.Error() }
 
+// Unwrap makes it what other writes call it.
+func (e *elsewhere) Unwrap() error { return errNoHost }
+
 // heedHosts is heed, of what hosts have answered to an import.
 func (ns *Namespace) heedHosts(ctx context.Context, why map[ID]error) bool {
 	var moved route.Layout

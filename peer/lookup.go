@@ -94,7 +94,7 @@ func (ns *Namespace) getRouted(ctx context.Context, key []byte) (dbadapter.Recor
 var errOtherList = errors.New("it has another list of members")
 
 // heed makes this node's list of members equal with that of a host by which the two
-// disagree: the host names another layout, or does not know this node. It reports whether
+// disagree: the host names another layout, an older one too, or does not know this node. It reports whether
 // a sync of the lists ran to its end, so that the same question may be answered otherwise.
 func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Layout, by node.ID) bool {
 	ask := map[ID]bool{}
@@ -102,7 +102,7 @@ func (ns *Namespace) heed(ctx context.Context, why map[ID]error, moved route.Lay
 		ask[ID(by)] = true
 	}
 	for id, err := range why {
-		if (errors.Is(err, ErrDenied) || errors.Is(err, errOtherList)) && len(ask) < 2 {
+		if (errors.Is(err, ErrDenied) || errors.Is(err, errOtherList) || errors.Is(err, errNoHost)) && len(ask) < 2 {
 			ask[id] = true
 		}
 	}

@@ -2,8 +2,13 @@ package peer
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
@@ -23,4 +28,44 @@ func TestHostsWithAnotherListAreNotSure(t *testing.T) {
 	if got, err := asker.Get(t.Context(), []byte("key")); !errors.Is(err, ErrUnsure) {
 		t.Errorf("%q, %v; want ErrUnsure", got.Value, err)
 	}
+}
+
+// A layout is stated that its new hosts have not heard of: a write that goes to them tells them.
+func TestWritesTellHostsOfTheirLayout(t *testing.T) {
+	c := newRoutedCluster(t, 4)
+	before, _, err := c.spaces[0].core.Layout()
+	c.must(err)
+	c.join()
+	key := ""
+	for rounds := 0; key == ""; rounds++ {
+		if rounds == 100 {
+			t.Fatal("no shard has moved")
+		}
+		c.now.Add(int64(5 * time.Second))
+		c.spaces[0].tend()
+		key = c.movedUnheard(before)
+	}
+	if _, err := c.put(0, key, "value", route.All); err != nil {
+		t.Errorf("%q: %v", key, err)
+	}
+}
+
+// movedUnheard is a key that by node 0's layout has a host which has not heard of it, and was
+// none before.
+func (c *routedCluster) movedUnheard(before *placement.Layout) string {
+	now, newest, err := c.spaces[0].core.Layout()
+	c.must(err)
+	for i := range 1000 {
+		key := fmt.Sprint("key ", i)
+		shard := c.spaces[0].core.Rule().Place(c.spaces[0].core.Home([]byte(key)))
+		for _, id := range now.Hosts(shard) {
+			for n, ns := range c.spaces {
+				_, stated, _ := ns.core.Layout()
+				if n > 0 && node.ID(c.nodes[n].ID()) == id && stated.Epoch < newest.Epoch && !slices.Contains(before.Hosts(shard), id) {
+					return key
+				}
+			}
+		}
+	}
+	return ""
 }

@@ -13,6 +13,10 @@ import (
 // OfferTries is how often a record is made anew, because a host holds what it has not seen.
 const OfferTries = 8
 
+// maxHeeds is how often lists are made equal for one write: the next layout may be stated
+// meanwhile, and each host may be behind.
+const maxHeeds = 3
+
 // Offering is a write of one key of a namespace that is cut into shards, at any node: the
 // record is made here, held here if this node is a host, and goes to the shard's hosts until
 // as many hold it as are to. It decides what comes next; a driver carries that out, for one
@@ -35,7 +39,7 @@ type Offering struct {
 
 	next   OfferDo // 0: another try begins
 	tries  int
-	heeded bool
+	heeds  int // so often lists were made equal with those of hosts that disagree
 	remote *Remote
 	need   int // so many hosts are to hold it
 	// record is what hosts are asked to hold; nil: it is to be made. here: this node, which
@@ -228,7 +232,7 @@ func (o *Offering) Handed(w route.Written, err error, last bool) {
 		o.end(w, err)
 	case errors.Is(err, route.ErrOvertaken) && o.again(w.Others):
 		o.next = 0
-	case errors.Is(err, route.ErrOvertaken) || o.heeded:
+	case errors.Is(err, route.ErrOvertaken) || o.heeds == maxHeeds:
 		o.end(w, err)
 	default:
 		o.written, o.err, o.next = w, err, OfferHeed
@@ -255,7 +259,8 @@ func (o *Offering) Heeded(heard bool) {
 		o.end(o.written, o.err)
 		return
 	}
-	o.heeded, o.next = true, 0
+	o.next = 0
+	o.heeds++
 	if !o.taken {
 		o.record = nil // the list may give another version to it
 	}

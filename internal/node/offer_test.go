@@ -83,7 +83,7 @@ func TestOffers(t *testing.T) {
 		{"overtaken once", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){over, answers(nil, true)}, []OfferDo{OfferHand, OfferHand, OfferOver}, nil, true},
 		{"overtaken for ever", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){over}, append(slices.Repeat([]OfferDo{OfferHand}, OfferTries), OfferOver), route.ErrOvertaken, false},
 		{"heard of another list", ns.Offer(write(there), false, 1), nil, true, []func() (route.Written, error){answers(route.ErrRefused, false), answers(nil, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferOver}, nil, true},
-		{"heard, and refused again", ns.Offer(write(there), false, 1), nil, true, []func() (route.Written, error){answers(route.ErrRefused, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferOver}, route.ErrRefused, true},
+		{"heard, and refused again", ns.Offer(write(there), false, 1), nil, true, []func() (route.Written, error){answers(route.ErrRefused, true)}, []OfferDo{OfferHand, OfferHeed, OfferHand, OfferHeed, OfferHand, OfferHeed, OfferHand, OfferOver}, route.ErrRefused, true},
 		{"nothing heard", ns.Offer(write(there), false, 1), nil, false, []func() (route.Written, error){answers(route.ErrUnwritten, false)}, []OfferDo{OfferHand, OfferHeed, OfferOver}, route.ErrUnwritten, false},
 		{"a deletion of what is there", ns.Offer(write(there), true, 1), other, false, []func() (route.Written, error){answers(nil, true)}, []OfferDo{OfferLookUp, OfferHand, OfferOver}, nil, true},
 		{"a deletion of what no host is sure of", ns.Offer(write(there), true, 1), nil, false, nil, []OfferDo{OfferLookUp, OfferOver}, ErrUnsure, false},

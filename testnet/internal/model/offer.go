@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -118,10 +119,14 @@ func (p *process) refusals(w *route.Written) map[int]error {
 			why[p.node.cluster.byID[h.Peer].number] = h.Err
 		case o != nil && o.Declined != nil:
 			why[p.node.cluster.byID[h.Peer].number] = o.Declined
+		case o != nil && o.Elsewhere:
+			why[p.node.cluster.byID[h.Peer].number] = errNoHost
 		}
 	}
 	return why
 }
+
+var errNoHost = errors.New("it is no host of the shard by its list")
 
 // hand drives the write of a record to the hosts of its shard. Requests that are under way
 // at its end go on: a host that takes the record later holds it.

@@ -148,7 +148,7 @@ func (p *process) heed(why map[int]error, moved route.Layout, by node.ID, done f
 		ask = append(ask, c.byID[by].number)
 	}
 	for _, i := range slices.Sorted(maps.Keys(why)) {
-		if errors.Is(why[i], node.ErrDenied) && len(ask) < 2 && !slices.Contains(ask, i) {
+		if (errors.Is(why[i], node.ErrDenied) || errors.Is(why[i], errNoHost)) && len(ask) < 2 && !slices.Contains(ask, i) {
 			ask = append(ask, i)
 		}
 	}
