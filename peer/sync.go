@@ -95,7 +95,7 @@ func (ns *Namespace) Diff(ctx context.Context, id ID, o SyncOptions) (Report, er
 // too long.
 func (ns *Namespace) Sync(ctx context.Context, id ID, o SyncOptions) (Report, error) {
 	all := ns.with(id)
-	if len(all) != 1 {
+	if ns.core.Rule() != nil {
 		return ns.syncAll(ctx, id, o, all)
 	}
 	return all[0].sync(ctx, id, o)

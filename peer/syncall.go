@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // syncAll syncs several shards that the peer is to hold, too, one after the other; and where
 // the two share none, the list of members, which proves nothing about records. The report is
-// the sum of those that the peer holds, and verified if it holds all of them and each was.
+// the sum of those that the peer holds, and verified if it holds all of them, each
+// was, and this node has taken all that it is to hold with the peer.
 func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*shard) (sum Report, err error) {
 	if len(all) == 0 {
 		return ns.syncMembers(ctx, id, o)
@@ -41,17 +44,29 @@ func (ns *Namespace) syncAll(ctx context.Context, id ID, o SyncOptions, all []*s
 	if synced == 0 {
 		return Report{Namespace: ns.Name(), Peer: id.String()}, denied
 	}
-	if denied != nil {
+	lacking := ns.lacking(id)
+	if denied != nil || lacking {
 		sum.Verified = false
 		verb, kind := "sync", ErrNotVerified
 		if o.DryRun {
 			verb, kind = "diff", ErrBusy // what was not compared is not told to be the same
 		}
 		if failed == nil {
-			failed = fmt.Errorf("%s %s with %s: %w: that node does not hold yet, or holds no more, a shard which its hosts are to hold; try again in a while", verb, ns.Name(), id, kind)
+			what := "that node does not hold yet, or holds no more, a shard which its hosts are to hold"
+			if lacking {
+				what = "this node does not hold yet a shard which it is to hold, and which that node holds or is to hold"
+			}
+			failed = fmt.Errorf("%s %s with %s: %w: %s; try again in a while", verb, ns.Name(), id, kind, what)
 		}
 	}
 	return sum, failed
+}
+
+// lacking reports whether a shard that a peer holds, or is to hold, is one that this node is to
+// hold and has not taken yet: of it nothing was compared.
+func (ns *Namespace) lacking(id ID) bool {
+	take, _ := ns.core.Moves()
+	return slices.ContainsFunc(take, func(number placement.Shard) bool { return slices.Contains(ns.core.Holders(number), node.ID(id)) })
 }
 
 // syncMembers syncs the list of members with a peer that holds none of this node's shards.

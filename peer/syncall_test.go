@@ -3,6 +3,7 @@ package peer
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/syncd-io/syncd/internal/placement"
 )
@@ -44,6 +45,33 @@ func TestSyncAllProvesWhatItCompares(t *testing.T) {
 	}
 	if c.spaces[2].core.Members().Digest() != before {
 		t.Error("a diff has changed the list of members")
+	}
+}
+
+// A sync is not verified while a shard that both are to hold is still to be taken here.
+func TestSyncAllCountsShardsToTake(t *testing.T) {
+	c := newShardCluster(t, 3, Config{NoPush: true})
+	c.settle(0, 1, 2)
+	ns := c.spaces[0]
+	c.nodes[0].changing.Lock() // it takes no shard
+	defer c.nodes[0].changing.Unlock()
+	if err := ns.Remove(t.Context(), c.nodes[2].ID()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := ns.core.Tend(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.now.Add(int64(time.Minute))
+	}
+	if take, _ := ns.core.Moves(); len(take) == 0 || len(take) == 8 {
+		t.Fatalf("to be taken are %v", take)
+	}
+	if r, err := ns.Sync(t.Context(), c.nodes[1].ID(), SyncOptions{}); !errors.Is(err, ErrNotVerified) || r.Verified {
+		t.Errorf("verified %t, %v", r.Verified, err)
+	}
+	if r, err := ns.Diff(t.Context(), c.nodes[1].ID(), SyncOptions{}); !errors.Is(err, ErrBusy) || r.Verified {
+		t.Errorf("a diff is verified %t, %v", r.Verified, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
@@ -53,6 +54,9 @@ func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, 
 	if at, err := p.Next.read(); err != nil || at.log == 0 && p.Next != FromStart {
 		return nil, fmt.Errorf("%w: a page of a watch with no cursor", reconcile.ErrProtocol)
 	}
+	if from, at := logOf(Cursor(asked.Cursor)), logOf(p.Next); from != 0 && at != from {
+		return nil, fmt.Errorf("%w: a page of a watch leads into another log", reconcile.ErrProtocol)
+	}
 	if said.More && p.Next == Cursor(asked.Cursor) {
 		return nil, fmt.Errorf("%w: a page of a watch, behind which more follows, leads no further", reconcile.ErrProtocol)
 	}
@@ -84,10 +88,22 @@ func (r *Remote) Changes(remote ID, ask *wire.Ask, m wire.Message) (*WatchPage, 
 		}
 		p.Told = append(p.Told, t)
 	}
+	if n := len(p.Told); ends && (n == 0 || p.Told[n-1].Kind != AtKind) {
+		return nil, fmt.Errorf("%w: a page of a watch leads out of a listing without saying that it has ended", reconcile.ErrProtocol)
+	}
 	if n := len(p.Told); n > 0 {
 		p.Told[n-1].Cursor = p.Next // of the others, what a watch would be told again is the page
 	}
 	return p, nil
+}
+
+// logOf is the log that a cursor names; 0: none.
+func logOf(c Cursor) dbadapter.LogID {
+	at, err := c.read()
+	if err != nil {
+		return 0
+	}
+	return at.log
 }
 
 // changes answers with a page of a watch, if this node is a host that is settled.

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -28,5 +30,55 @@ func TestChangesFillAPage(t *testing.T) {
 		if len(a.Changes) != test.count || a.More != test.more || Cursor(a.Next) != behind {
 			t.Errorf("%+v: %d changes, more %v, next %s", test, len(a.Changes), a.More, a.Next)
 		}
+	}
+}
+
+// A host is not believed that leads a watch out of a listing without saying that it has ended, or
+// into another log; nor one that gives a larger page of a scan than was asked for.
+func TestPagesThatAreNotBelieved(t *testing.T) {
+	w, shard := newTimedMovers(t)
+	x, asker := w.all[0], w.all[2]
+	for i := range 3 {
+		w.put(0, w.keyIn(shard, i))
+	}
+	w.syncShard(0, 1, shard)
+	r := asker.ns.Shard(shard)
+	watched := func(cursor Cursor, lie func(a *wire.ChangesAnswer)) (*WatchPage, error) {
+		t.Helper()
+		ask := must(r.AskChanges(x.ID, cursor, nil, true))
+		m := asker.routed(t, x.machine, ask)
+		lie(m.(*wire.Reply).Answer.(*wire.ChangesAnswer))
+		return r.Changes(x.ID, ask, m)
+	}
+	honest, err := watched(FromStart, func(*wire.ChangesAnswer) {})
+	if err != nil || honest.Next.Listing() || len(honest.Told) == 0 {
+		t.Fatalf("%+v, %v", honest, err)
+	}
+	for name, lie := range map[string]func(a *wire.ChangesAnswer){
+		"without the end of the listing": func(a *wire.ChangesAnswer) { a.Changes = a.Changes[:len(a.Changes)-1] },
+		"empty":                          func(a *wire.ChangesAnswer) { a.Changes = nil },
+	} {
+		if _, err := watched(FromStart, lie); !errors.Is(err, reconcile.ErrProtocol) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := watched(honest.Next, func(a *wire.ChangesAnswer) { a.Next = []byte("0000000000000001.7") }); !errors.Is(err, reconcile.ErrProtocol) {
+		t.Errorf("another log: %v", err)
+	}
+	scanned := func(most uint32) error {
+		ask := must(r.AskScan(x.ID, nil, nil, 1<<20))
+		m := asker.routed(t, x.machine, ask)
+		if n := len(m.(*wire.Reply).Answer.(*wire.ScanAnswer).Records); n < 2 {
+			t.Fatalf("a page of %d records", n)
+		}
+		ask.Question.(*wire.AskScan).Most = most
+		_, err := r.Page(x.ID, ask, m)
+		return err
+	}
+	if err := scanned(1 << 20); err != nil {
+		t.Error(err)
+	}
+	if err := scanned(1); !errors.Is(err, reconcile.ErrProtocol) {
+		t.Errorf("a page of more than was asked for: %v", err)
 	}
 }

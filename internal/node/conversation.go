@@ -350,9 +350,9 @@ func (c *Conversation) End(err error) (reconcile.Report, error) {
 		if report.Verified {
 			c.part.set.tenure.equal(c.remote, c.inTerm())
 			if c.incoming {
-				c.part.set.current.equal(c.remote, nil)
+				c.part.set.current.equal(c.part.set, c.remote, nil)
 			} else {
-				c.part.set.current.equal(c.remote, &c.asOf)
+				c.part.set.current.equal(c.part.set, c.remote, &c.asOf)
 			}
 		}
 		err = c.settle(context.Background(), &report)

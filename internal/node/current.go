@@ -27,7 +27,7 @@ const renewAfter = CurrentFor * 2 / 5
 // current is with which other holders a set was found equal since it was opened.
 type current struct {
 	mu  sync.Mutex // guards what follows
-	met bool       // with one, at least
+	met bool       // with one, at least, that is a host or has said that it holds the set
 	// at is when the last such sync began that this node began, of each.
 	at     map[ID]moment
 	beside beside
@@ -59,10 +59,11 @@ func (m moment) within(d time.Duration, now moment) bool {
 
 // equal notes a sync of everything under one list that has proved this node and a peer equal.
 // began is when it began, if this node began it; else nil.
-func (c *current) equal(peer ID, began *moment) {
+func (c *current) equal(set *Set, peer ID, began *moment) {
+	holder := set.With(peer)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.met = true
+	c.met = c.met || holder
 	if began == nil {
 		return
 	}

@@ -195,3 +195,19 @@ func TestMemberThatHasNotSaidWhatItHoldsKeepsHostsUnsure(t *testing.T) {
 	}
 	sure("the third has said that it holds nothing", true)
 }
+
+// A member that is no host and does not say that it holds the shard proves nothing.
+func TestProvedByHoldersAlone(t *testing.T) {
+	w, shard := newTimedMovers(t)
+	x := w.all[0]
+	x.restart(t)
+	set := x.held(shard)
+	set.current.equal(set, w.all[2].ID, nil)
+	if set.Proved() {
+		t.Error("proved by a member that holds nothing")
+	}
+	set.current.equal(set, w.all[1].ID, nil)
+	if !set.Proved() {
+		t.Error("not proved by a host")
+	}
+}

@@ -1,8 +1,6 @@
 package node
 
 import (
-	"slices"
-
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
@@ -30,7 +28,9 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	}
 	sets, placed, heldBy := ns.Sets(), ns.placed.Load(), *ns.heldBy.Load()
 	r.Held = len(sets)
+	held := map[placement.Shard]bool{}
 	for _, set := range sets {
+		held[set.shard] = true
 		host, known := set.isHost(ns.node.ID)
 		switch {
 		case set.Proved():
@@ -49,14 +49,14 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	for s := range placement.Shard(ns.rule.Shards) {
 		replicas := 0
 		for _, id := range placed.layout.Hosts(s) {
-			held := slices.ContainsFunc(sets, func(set *Set) bool { return set.shard == s })
+			holds := held[s]
 			if id != ns.node.ID {
 				said, ok := heldBy[id]
-				held = ok && said.has(s) && ns.Admits(id)
-			} else if !held {
+				holds = ok && said.has(s) && ns.Admits(id)
+			} else if !holds {
 				r.Coming++
 			}
-			if held {
+			if holds {
 				replicas++
 			}
 		}

@@ -44,8 +44,13 @@ func (r *Remote) Page(remote ID, ask *wire.Ask, m wire.Message) (*Page, error) {
 	if !said.Settled {
 		return p, nil
 	}
-	last := asked.After
+	last, size := asked.After, 0
+	var buffer []byte
 	for i := range said.Records {
+		buffer = wire.AppendPushed(buffer[:0], &said.Records[i])
+		if size += len(buffer); i > 0 && size > int(asked.Most) {
+			return nil, fmt.Errorf("%w: a page of more than was asked for", reconcile.ErrProtocol)
+		}
 		record := said.Records[i].Clone()
 		if bytes.Compare(record.Key, last) <= 0 || !bytes.HasPrefix(record.Key, asked.Prefix) || !r.ns.placedIn(record.Key, r.shard) {
 			return nil, fmt.Errorf("%w: a page with a record that was not asked for, or out of order", reconcile.ErrProtocol)
