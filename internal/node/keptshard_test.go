@@ -32,7 +32,7 @@ func (m *mover) lateHost(t *testing.T, shard placement.Shard) *Set {
 	t.Helper()
 	m.ns.updating.Lock()
 	now := m.ns.placed.Load()
-	m.ns.placed.Store(&placed{now.stated, must(placement.Plan(m.ns.rule, []placement.Host{{ID: m.ID, Weight: 1}}))})
+	m.ns.placed.Store(&placed{stated: now.stated, layout: must(placement.Plan(m.ns.rule, []placement.Host{{ID: m.ID, Weight: 1}}))})
 	m.ns.updating.Unlock()
 	set := must(m.ns.TakeShard(t.Context(), shard))
 	m.ns.updating.Lock()

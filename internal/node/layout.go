@@ -26,6 +26,10 @@ var ErrNoLayout = fmt.Errorf("%w: the layout of the shards is not known here yet
 type placed struct {
 	stated roster.StatedLayout
 	layout *placement.Layout // nil: none is stated, or its table is not here
+	// last is layout, or while that is not here, the one before, if this process had it: reads and
+	// writes go on by it, as they do at a node that has not heard of the next one. No shard is
+	// taken or left by it.
+	last *placement.Layout
 }
 
 func tableKey(name roster.Table) []byte { return append([]byte{kindTable}, name[:]...) }
@@ -82,6 +86,9 @@ func (ns *Namespace) readLayout() error {
 	}
 	before, next := ns.placed.Load(), &placed{}
 	next.stated, _ = ns.Members().List.Layout()
+	if before != nil {
+		next.last = before.last
+	}
 	if before != nil && before.layout != nil && before.stated.Table == next.stated.Table {
 		next.layout = before.layout
 		ns.placed.Store(next)
@@ -102,7 +109,7 @@ func (ns *Namespace) readLayout() error {
 	if err != nil {
 		return nil //nolint:nilerr // this program cannot read the table: there is no layout here until an admin's node states the next one
 	}
-	ns.placed.Store(&placed{next.stated, layout})
+	ns.placed.Store(&placed{stated: next.stated, layout: layout, last: layout})
 	return nil
 }
 

@@ -151,3 +151,48 @@ func TestOneShard(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A layout is stated, and its table has not come: reads and writes go on by the one before, and no
+// shard is taken or left by it. A write that comes to a host of the one before is kept until
+// the hosts are known.
+func TestTableIsLate(t *testing.T) {
+	w := newMovers(t, 5, 4)
+	w.settle()
+	admin, asker := w.all[0], w.all[3]
+	before := must(asker.ns.Remote(w.keyAt(3, false)))
+	hosts := slices.Clone(must(before.Hosts()))
+	next := must(placement.Plan(w.rule, []placement.Host{{ID: asker.ID, Weight: 1}}))
+	admin.ns.updating.Lock()
+	err := admin.ns.declareLocked(t.Context(), roster.Draft{Kind: roster.Layout, Table: next.Table()})
+	admin.ns.updating.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range w.all[1:] {
+		hearing(t, m.machine, m.ns, admin.machine)
+	}
+	for i, m := range w.all {
+		if _, stated, err := m.ns.Layout(); !errors.Is(err, ErrNoLayout) || stated.Table != next.Table() {
+			t.Fatalf("node %d: %+v, %v", i, stated, err)
+		}
+		if take, leave := m.ns.Moves(); len(take)+len(leave) > 0 {
+			t.Errorf("node %d takes %v and leaves %v", i, take, leave)
+		}
+	}
+	remote := must(asker.ns.Remote(before.key))
+	if got, err := remote.Hosts(); err != nil || !slices.Equal(got, hosts) {
+		t.Errorf("hosts %v, %v; want %v", got, err, hosts)
+	}
+	record := must(remote.Make(draft(string(before.key), "v")))
+	for _, m := range w.all[:3] {
+		got, err := asker.offer(t, asker.ns, m.machine, record)
+		if host := slices.Contains(hosts, m.ID); err != nil || got.Held != host || got.Elsewhere == host {
+			t.Errorf("at a host %t: %+v, %v", host, got, err)
+		}
+	}
+	for _, m := range w.all[:3] {
+		if set := m.ns.held(remote.Shard()); set != nil && set.tenure.mayEnd() {
+			t.Error("the shard may be left")
+		}
+	}
+}

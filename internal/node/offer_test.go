@@ -125,7 +125,8 @@ func TestOffersAfterANewLayout(t *testing.T) {
 	m := w.all[0]
 	o := m.ns.Offer(Draft{Record: dbadapter.Record{Key: w.keyAt(0, true), Value: []byte("v")}}, false, route.All)
 	moves := func() (route.Written, error) {
-		m.ns.placed.Store(&placed{m.ns.placed.Load().stated, must(placement.Plan(m.ns.rule, []placement.Host{{ID: w.all[1].ID, Weight: 1}}))})
+		next := must(placement.Plan(m.ns.rule, []placement.Host{{ID: w.all[1].ID, Weight: 1}}))
+		m.ns.placed.Store(&placed{stated: m.ns.placed.Load().stated, layout: next, last: next})
 		return answers(route.ErrRefused, true)()
 	}
 	got := offers(t, o, nil, true, moves, answers(nil, true))

@@ -28,8 +28,8 @@ type Remote struct {
 	named int // hosts by the layout, of which some may be no members any longer
 }
 
-// Remote is the shard of a key, by the layout that counts now. Where none is known here, it
-// has no hosts. With placement writer the directory says which shard it is: RemoteIn.
+// Remote is the shard of a key, by the layout that counts now, or while its table has not come, by
+// the one before. Where none is known here, it has no hosts. With placement writer the directory says which shard it is: RemoteIn.
 func (ns *Namespace) Remote(key []byte) (*Remote, error) {
 	if ns.Writers() {
 		return nil, fmt.Errorf("%w: by placement writer the directory says which shard a key is in", ErrInvalid)
@@ -56,7 +56,7 @@ func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
 	if ns.rule == nil {
 		all = append(ns.Others(), ns.node.ID)
 	} else {
-		if layout := ns.placed.Load().layout; layout != nil {
+		if layout := ns.placed.Load().last; layout != nil {
 			all = layout.Hosts(ns.rule.Place(r.shard))
 		}
 		keys = reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(r.shard))
@@ -91,10 +91,18 @@ func (r *Remote) Hosts() ([]ID, error) {
 // many are all of them, for a write: a copy that is missing is not one that is there.
 func (r *Remote) Named() int { return r.named }
 
+// holders is Namespace.Holders, by the layout that the hosts are of.
+func (r *Remote) holders() []ID {
+	if r.ns.rule == nil {
+		return r.ns.Others()
+	}
+	return r.ns.holders(r.ns.placed.Load().last, r.shard)
+}
+
 // Candidates are the other nodes that may be asked for the record: the hosts, and those
 // that say that they hold the shard still.
 func (r *Remote) Candidates(connected func(ID) bool) (all []route.Candidate) {
-	for _, id := range r.ns.Holders(r.shard) {
+	for _, id := range r.holders() {
 		all = append(all, route.Candidate{ID: id, Former: !slices.Contains(r.hosts, id), Connected: connected(id)})
 	}
 	return all
@@ -103,7 +111,7 @@ func (r *Remote) Candidates(connected func(ID) bool) (all []route.Candidate) {
 // Unheard reports whether a member that is none of the candidates may hold the shard: it has not
 // said yet, under the list as it is now, that it does not.
 func (r *Remote) Unheard() bool {
-	return len(r.view.unheard(r.ns.Holders(r.shard))) > 0
+	return len(r.view.unheard(r.holders())) > 0
 }
 
 // Here is this node's own set of the shard, if it is a host and holds it; or nil.
@@ -117,8 +125,9 @@ func (r *Remote) Here() *Set {
 // Settled reports whether the set is one that is sure of what it does not hold.
 func (set *Set) Settled() bool { return set.settled() }
 
-// elsewhere is nil if this node is a host of the shard by the layout that counts here.
-// Otherwise it names that layout.
+// elsewhere is nil if this node is a host of the shard by the layout that counts here, or while
+// its table has not come, by the one before: what it takes it keeps until it knows. Otherwise it
+// names the layout that counts.
 func (ns *Namespace) elsewhere(shard placement.Shard) *wire.Elsewhere {
 	if ns.rule == nil {
 		if shard == 0 {
@@ -126,11 +135,11 @@ func (ns *Namespace) elsewhere(shard placement.Shard) *wire.Elsewhere {
 		}
 		return &wire.Elsewhere{}
 	}
-	layout, stated, err := ns.Layout()
-	if err == nil && int(shard) < ns.rule.Sets() && layout.Has(ns.rule.Place(shard), ns.node.ID) {
+	now := ns.placed.Load()
+	if now.last != nil && int(shard) < ns.rule.Sets() && now.last.Has(ns.rule.Place(shard), ns.node.ID) {
 		return nil
 	}
-	return &wire.Elsewhere{Epoch: stated.Epoch, Table: stated.Table}
+	return &wire.Elsewhere{Epoch: now.stated.Epoch, Table: now.stated.Table}
 }
 
 // Outdated reports whether the layout by which a peer said that it is no host is one that
