@@ -76,31 +76,41 @@ type sharded struct {
 	// open are the values of writes without an acknowledgement, of the keys whose last write
 	// that was: either is right.
 	open map[string][]string
+	// person, if not nil, does what daemons wait for while shards come to their hosts.
+	person func()
 }
 
 func newSharded(t *testing.T, n int, p api.Placement) *sharded {
 	t.Helper()
 	s := &sharded{t: t, placement: p, random: rand.New(rand.NewPCG(*shardsSeed, 0)), acknowledged: map[string]string{}, open: map[string][]string{}}
-	for i := range n {
-		d := newDaemonEvery(t, fmt.Sprint("node ", i), t.TempDir(), *shardsInterval)
-		s.daemons = append(s.daemons, d)
-		if i == 0 {
-			if _, err := d.api.CreateNamespace(t.Context(), api.NewNamespace{Name: namespace, Placement: &p}); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		ticket, err := s.daemons[s.random.IntN(i)].api.Invite(t.Context(), api.Invitation{NS: namespace, Role: "admin"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if joined, err := d.api.Join(t.Context(), ticket); err != nil {
-			t.Fatal(err)
-		} else if joined.Problem != "" {
-			t.Logf("%s: the first sync: %s", d.name, joined.Problem)
-		}
+	for range n {
+		s.grow(nil)
 	}
 	return s
+}
+
+// grow adds a daemon, in a network of its own if one is given, by an invitation of one of
+// those before it.
+func (s *sharded) grow(in *network) {
+	t := s.t
+	t.Helper()
+	d := newDaemonIn(t, in, fmt.Sprint("node ", len(s.daemons)), t.TempDir(), *shardsInterval)
+	defer func() { s.daemons = append(s.daemons, d) }()
+	if len(s.daemons) == 0 {
+		if _, err := d.api.CreateNamespace(t.Context(), api.NewNamespace{Name: namespace, Placement: &s.placement}); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	ticket, err := s.daemons[s.random.IntN(len(s.daemons))].api.Invite(t.Context(), api.Invitation{NS: namespace, Role: "admin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if joined, err := d.api.Join(t.Context(), ticket); err != nil {
+		t.Fatal(err)
+	} else if joined.Problem != "" {
+		t.Logf("%s: the first sync: %s", d.name, joined.Problem)
+	}
 }
 
 // settled waits until the daemons, and no others, hold each shard as often as it is to be,
@@ -109,15 +119,29 @@ func (s *sharded) settled() {
 	s.t.Helper()
 	began := time.Now()
 	for ; ; time.Sleep(100 * time.Millisecond) { // no daemon tells when it is so
+		if s.person != nil {
+			s.person()
+		}
 		last := s.unsettled()
 		if last == "" {
 			break
 		}
 		if time.Since(began) > movePatience {
+			s.tellKept()
 			s.t.Fatalf("after %s: %s; the log of %s ends with:\n%s", movePatience, last, s.daemons[0].name, s.daemons[0].log.tail())
 		}
 	}
 	s.t.Logf("%d daemons hold %d replicas of %d shards after %s", len(s.daemons), s.placement.Replicas, s.placement.Shards, time.Since(began).Round(10*time.Millisecond))
+}
+
+// tellKept logs what a person has to decide, which holds a shard at its old host.
+func (s *sharded) tellKept() {
+	for _, d := range s.daemons {
+		for _, list := range []string{client.Conflicts, client.Rejected} {
+			kept, err := d.api.Kept(s.t.Context(), namespace, list, nil, 0, 10)
+			s.t.Logf("%s, %s: %d entries or more, %v", d.name, list, len(kept.Entries), err)
+		}
+	}
 }
 
 // unsettled says what is not so yet.
