@@ -24,6 +24,35 @@ const CurrentFor = 5 * time.Second
 // current: a hastened sync begins within a second.
 const renewAfter = CurrentFor * 2 / 5
 
+// Renewals are bounded for a node as a whole: with thousands of shards that are all read they would
+// be thousands of syncs a second. A set that gets none is not current, and its askers ask each holder.
+const (
+	// maxRenewals is how many there are a second. A sync of equal sets takes some milliseconds of
+	// a processor on both sides together, so that they take no more than a part of one; 150 pairs
+	// of a shard and another holder stay current all the time.
+	maxRenewals = 64
+	// renewalsAtOnce is how many there may be at once, after a time without any.
+	renewalsAtOnce = maxRenewals
+)
+
+// renewals holds a node's renewals to maxRenewals.
+type renewals struct {
+	mu   sync.Mutex
+	next time.Duration // when the next one would be, if they came evenly
+}
+
+// take reports whether there may be one more.
+func (r *renewals) take(now time.Duration) bool {
+	const each = time.Second / maxRenewals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next > now+(renewalsAtOnce-1)*each {
+		return false
+	}
+	r.next = max(r.next, now) + each
+	return true
+}
+
 // current is with which other holders a set was found equal since it was opened.
 type current struct {
 	mu  sync.Mutex // guards what follows
@@ -128,12 +157,17 @@ func (set *Set) Proved() bool {
 	return c.met || len(c.beside.of(set).holders) == 0
 }
 
-// renew has a sync made with a member that may hold what this node does not.
+// renew has a sync made with a member that may hold what this node does not, if the node has one
+// left.
 func (h *hastening) renew(set *Set, with ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, running := h.running[with]; running {
 		return
 	}
-	h.want(set, with, with, set.ns.node.elapsed(), func(w *want) { w.renew = true })
+	now := set.ns.node.elapsed()
+	if w := h.wants[with]; w != nil && w.renew || !set.ns.node.renewals.take(now) {
+		return
+	}
+	h.want(set, with, with, now, func(w *want) { w.renew = true })
 }

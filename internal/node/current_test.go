@@ -211,3 +211,47 @@ func TestProvedByHoldersAlone(t *testing.T) {
 		t.Error("not proved by a host")
 	}
 }
+
+// A node begins so many renewals a second; a set that gets none is not current, and gets one later.
+func TestRenewalsAreBounded(t *testing.T) {
+	w, shard := newTimedMovers(t)
+	x := w.all[0]
+	x.Push.On = true
+	set := x.held(shard)
+	w.syncShard(0, 1, shard)
+	w.pass(time.Minute)
+	for with, _, _ := set.NextSync(); with != ""; with, _, _ = set.NextSync() { // what the beginning has brought about
+		set.HastenedDone(with, with, nil)
+		w.pass(time.Minute)
+	}
+	wanted := func() bool {
+		set.hastening.mu.Lock()
+		defer set.hastening.mu.Unlock()
+		of := set.hastening.wants[w.all[1].ID]
+		return of != nil && of.renew
+	}
+	begun := 0
+	for at := x.elapsed(); x.elapsed() < at+10*time.Second; w.pass(time.Millisecond) {
+		for range 3 { // other sets
+			if x.renewals.take(x.elapsed()) {
+				begun++
+			}
+		}
+	}
+	if begun > 10*maxRenewals+renewalsAtOnce || begun < 10*maxRenewals {
+		t.Errorf("%d renewals in ten seconds", begun)
+	}
+	for x.renewals.take(x.elapsed()) { // others take what is left
+	}
+	if set.Current() || wanted() {
+		t.Errorf("over the bound: current %t, a sync is wanted %t", set.Current(), wanted())
+	}
+	w.pass(time.Second)
+	if set.Current() || !wanted() {
+		t.Error("later it asks for no sync")
+	}
+	before := x.renewals.next
+	if set.Current(); x.renewals.next != before {
+		t.Error("one that is wanted already counts twice")
+	}
+}

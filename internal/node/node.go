@@ -105,7 +105,8 @@ type Node struct {
 	byID  map[dbadapter.NamespaceID]*Namespace
 	parts map[dbadapter.NamespaceID]*Part // by their own ids
 
-	offsets offsets // has a lock of its own
+	offsets  offsets // has a lock of its own
+	renewals renewals
 }
 
 // New is a node without namespaces.
