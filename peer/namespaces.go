@@ -196,7 +196,7 @@ func (n *Node) drop(ctx context.Context, name string) (*Namespace, error) {
 		return ns, err
 	}
 	// The drop has begun on disk, and is finished whatever becomes of ctx.
-	err = n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.parts()...)
+	err = n.finishDrop(context.WithoutCancel(ctx), ns.id, ns.core.Parts()...)
 	return ns, errors.Join(n.met(err), n.damage.dropped(ns.id))
 }
 

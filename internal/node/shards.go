@@ -82,6 +82,9 @@ func (s *State) Parts(secret dbadapter.Secret) (all []reconcile.Keys) {
 	return append(all, reconcile.DeriveControlKeys(secret, s.Root()))
 }
 
+// Parts are State.Parts of the namespace: also of shards whose stores could not be opened.
+func (ns *Namespace) Parts() []reconcile.Keys { return ns.Members().state.Parts(ns.secret) }
+
 // find is where a shard is among those that are held, or would be.
 func (s *State) find(shard placement.Shard) (at int, held bool) {
 	return slices.BinarySearchFunc(s.Shards, shard, func(one ShardState, shard placement.Shard) int { return int(one.Shard) - int(shard) })
