@@ -63,9 +63,9 @@ const (
 	// burst adds at least a 12th.
 	stepDown = 12
 	// twinCells is 16 KiB. Of 40 differences 128 cells leave twins in 17 of
-	// 10,000 syncs; neither of two indices of the class that is rarest in later
-	// cells is in one from cell 128 up to here with probability 1.7 %, and of all
-	// other classes each is in one.
+	// 10,000 syncs. Two indices of the class that is rarest in later cells, and in
+	// none from 64 to 127, are in none up to here either with probability 0.2 %; of
+	// all other classes each is in one.
 	twinCells = 1024
 	// Beyond stuckAt times the cells that decode so many differences, and stuckSlack
 	// more, which is what twins were given, the cells are not those of two sets, or
