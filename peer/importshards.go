@@ -45,8 +45,11 @@ type imported struct {
 	landing
 }
 
-// errWriters is for what needs to know the shard of a key from the key alone.
-var errWriters = fmt.Errorf("%w: this version does not do that by placement writer, where the directory says which shard a key is in", ErrInvalid)
+// What needs to know the shard of a key from the key alone.
+var (
+	errImportWriters = fmt.Errorf("%w: there is no import by placement writer yet, where the directory says which shard a key is in: put the records one by one (put), or choose the placement hash or prefix", ErrInvalid)
+	errWatchWriters  = fmt.Errorf("%w: there is no watch by placement writer yet, where a key may go from one shard to another: read the keys again (get, ls, export), wait for one (wait --key), or choose the placement hash or prefix", ErrInvalid)
+)
 
 // itemError is why an item could not be imported.
 type itemError struct {
@@ -82,7 +85,7 @@ func (w *window) add(item *node.Item, number int64) {
 // importShards imports into a namespace that is cut into shards.
 func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], ack route.Ack) (ImportResult, error) {
 	if ns.core.Writers() {
-		return ImportResult{}, errWriters
+		return ImportResult{}, errImportWriters
 	}
 	im := &shardImport{ns: ns, ack: ack, slow: map[ID]bool{}}
 	under := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/route"
 )
@@ -27,9 +28,6 @@ const (
 
 // waitShards is Wait in a namespace that is cut into shards.
 func (ns *Namespace) waitShards(ctx context.Context, o *WaitOptions) (Waited, error) {
-	if ns.core.Writers() {
-		return Waited{}, errWriters
-	}
 	over, cancel := ns.bind(ctx)
 	defer cancel()
 	if o.Key != nil {
@@ -59,7 +57,7 @@ func tooFew(count, there int, shard uint32) error {
 
 // waitKey waits until hosts of a key's shard hold a version of it, or a later one.
 func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *WaitOptions) (Waited, error) {
-	remote, err := ns.core.Remote(o.Key)
+	remote, found, err := ns.awaited(ctx, o)
 	if err != nil {
 		return Waited{}, err
 	}
@@ -79,15 +77,7 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 		return Waited{}, fmt.Errorf("%w: of the %d hosts that the layout names for the key's shard %d are members: try again when the next layout names others, or wait for fewer", ErrUnreachable, remote.Named(), len(all))
 	}
 	version := o.Version
-	found, err := ns.lookUp(ctx, o.Key, false)
-	switch {
-	case err != nil && version.IsZero():
-		return Waited{}, err
-	case version.IsZero() && found.Record == nil && found.Sure:
-		return Waited{}, fmt.Errorf("%w: there is nothing under the key to wait for", dbadapter.ErrNotFound)
-	case version.IsZero() && found.Record == nil:
-		return Waited{}, ErrUnsure
-	case version.IsZero():
+	if version.IsZero() {
 		version = found.Record.Version
 	}
 	if len(hosts) == 0 { // this node is the only host
@@ -115,6 +105,43 @@ func (ns *Namespace) waitKey(ctx context.Context, cancel context.CancelFunc, o *
 	}
 	looking.Wait()
 	return ns.waitedFor(ctx, w.Done(), waitedOf(w), w.Need())
+}
+
+// awaited is the shard of a key that is waited for, and what is known of the key. Where the
+// placement is writer, that is the shard in which the record was found; of a key that was
+// deleted, the set of its entry, by whose tombstone it reads as deleted. Where the hosts that
+// were asked have not heard of the version, that is the shard of the record before it.
+func (ns *Namespace) awaited(ctx context.Context, o *WaitOptions) (*node.Remote, lookedUp, error) {
+	writers := ns.core.Writers()
+	found, err := ns.lookUp(ctx, o.Key, false)
+	if writers && !o.Version.IsZero() && (found.Record == nil || found.Record.Version.Compare(o.Version) < 0) {
+		// The locator may not have heard of the write yet; the directory has.
+		var entry lookedUp
+		entry, err = ns.lookUpIn(ctx, ns.core.Entries(o.Key), o.Key, false)
+		if r := entry.Record; err == nil && r != nil && !r.Deleted {
+			entry.Record = nil // the shard has the record
+			entry.Shard, err = directory.ShardOf(r, ns.core.Rule().Shards)
+			return ns.core.RemoteIn(o.Key, entry.Shard), entry, err
+		}
+		found = entry
+	}
+	switch {
+	case err != nil && (writers || o.Version.IsZero()):
+		return nil, found, err
+	case found.Record == nil && !found.Sure && (writers || o.Version.IsZero()):
+		return nil, found, ErrUnsure
+	case found.Record == nil && (writers || o.Version.IsZero()):
+		return nil, found, fmt.Errorf("%w: there is nothing under the key to wait for", dbadapter.ErrNotFound)
+	case writers && found.Record.Deleted && !ns.core.Rule().Directory(found.Shard):
+		if o.Version.IsZero() {
+			o.Version = found.Record.Version
+		}
+		found.Record = nil // the entry has another value
+		return ns.core.RemoteIn(o.Key, ns.core.Entries(o.Key)), found, nil
+	case writers:
+		return ns.core.RemoteIn(o.Key, found.Shard), found, nil
+	}
+	return ns.core.RemoteIn(o.Key, ns.core.Home(o.Key)), found, nil
 }
 
 // waitedFor is the end of a wait.
@@ -247,15 +274,31 @@ func (ns *Namespace) waitHeld(ctx context.Context, o *WaitOptions) (Waited, erro
 	return ns.waitedFor(ctx, done, sum, need)
 }
 
-// mayWaitFor says what forbids a wait for so many hosts of a key's shard.
+// mayWaitFor says what forbids a wait for so many hosts of a key's shard. Where the placement
+// is writer, that is the one which the locator takes to be the key's; where it does not know,
+// there are as many as each shard has at most.
 func (ns *Namespace) mayWaitFor(key []byte, members int) error {
-	remote, err := ns.core.Remote(key)
-	if err != nil {
-		return err
+	shard, known := ns.core.Home(key), true
+	if ns.core.Writers() {
+		a := ns.whereIs(key)
+		switch a.Where {
+		case directory.In, directory.Here:
+			shard = a.Shard
+		case directory.Nowhere:
+			shard = ns.core.OwnShard(key)
+		default:
+			known = false
+		}
 	}
+	remote := ns.core.RemoteIn(key, shard)
 	hosts, err := ns.otherHosts(remote, nil)
-	if err == nil && members > len(hosts) {
-		err = tooFew(members, len(hosts), uint32(remote.Shard()))
+	switch {
+	case err != nil:
+		return err
+	case !known && members <= remote.Named():
+		return nil // the wait says it, once the write has found the shard
+	case members > len(hosts):
+		return tooFew(members, len(hosts), uint32(shard))
 	}
-	return err
+	return nil
 }

@@ -71,6 +71,9 @@ func (c Cursor) places(shards int) ([]shardPlace, error) {
 
 // nowShards is the cursor of now: what is acknowledged from now on follows it.
 func (ns *Namespace) nowShards(ctx context.Context) ([]shardPlace, error) {
+	if ns.core.Writers() {
+		return nil, errWatchWriters
+	}
 	places := make([]shardPlace, ns.core.Rule().Shards)
 	errs := make([]error, len(places))
 	slots := make(chan struct{}, shardsAwaited)
@@ -120,6 +123,9 @@ type toldOf struct {
 
 // watchShards is Watch in a namespace that is cut into shards.
 func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, yield func(Event) bool) error {
+	if ns.core.Writers() {
+		return errWatchWriters
+	}
 	ctx, cancel := ns.bind(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
