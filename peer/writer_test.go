@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/syncd-io/syncd/dbadapter"
@@ -26,12 +28,20 @@ type writerCluster struct {
 	cut  sync.Map      // the ids of nodes that reach one another only
 }
 
+// idsOfWriters draws ids by which firstWriters finds a key.
+const idsOfWriters = 2
+
 func newWriterCluster(t *testing.T, size int) *writerCluster {
 	t.Helper()
 	c := &writerCluster{routedCluster: &routedCluster{shardCluster: newShardCluster(t, 0, Config{NoPush: true})}, time: time.Hour}
 	c.kind = placement.Writer
 	var all []int
 	for i := range size {
+		// The layout is drawn by the ids. By these each node is preferred for a shard, and each
+		// two of them hold entries together.
+		key, err := crypto.UnmarshalEd25519PrivateKey(ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-2), idsOfWriters, byte(i))))
+		c.must(err)
+		c.base.Identity = key
 		c.metrics = append(c.metrics, prometheus.NewRegistry())
 		c.base.Registerer = c.metrics[i]
 		c.base.Dialed = func(_ context.Context, to ID, conn net.Conn) (net.Conn, error) {
