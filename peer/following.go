@@ -49,6 +49,7 @@ type following struct {
 	told  map[node.ID]bool
 
 	meetings meetings
+	dangling dangling
 	meeting  atomic.Bool
 }
 

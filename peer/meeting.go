@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"log/slog"
 	"maps"
@@ -75,16 +74,24 @@ func (sh *shard) decide(ctx context.Context, key []byte) (verdict, error) {
 	if err != nil {
 		return undecided, err
 	}
-	held, err := sh.set.Held(key)
+	// Another host may hold a later record, which this one has not heard of: then all of this is
+	// not about what stands.
+	at, err := ns.lookUpIn(ctx, number, key, false)
 	if err != nil {
 		return undecided, err
 	}
-	if held == nil {
+	held, err := sh.set.Held(key)
+	switch {
+	case err != nil:
+		return undecided, err
+	case held == nil:
 		return decided, nil
+	case !at.Sure || at.Record == nil || at.Record.Version != held.Version:
+		return undecided, nil
 	}
 	switch directory.FateOf(held, number, ns.core.Rule().Shards, found.Found) {
 	case directory.Recede:
-		return decided, ns.recede(ctx, own, held)
+		return ns.recede(ctx, sh, held)
 	case directory.Restore:
 		return decided, ns.restoreMet(ctx, own, held, found.Entry)
 	}
@@ -118,16 +125,11 @@ func (ns *Namespace) found(ctx context.Context, key []byte, held placement.Shard
 		return over
 	}
 	switch {
-	case entry.Record == nil && !entry.Sure:
-		return f, nil
+	case !entry.Sure:
+		return f, nil // another host of the directory may know of a later entry
 	case entry.Record == nil:
-		// The record must be what the shard's hosts hold, for sure: a tombstone that one of them has
-		// may be that of a delete whose entry is collected already.
-		own, err := ns.lookUpIn(ctx, held, key, false)
-		if err == nil && own.Sure && there(own.Record) {
-			f.Sure = lasted(dbadapter.Version{})
-		}
-		return f, err
+		f.Sure = lasted(dbadapter.Version{})
+		return f, nil
 	case entry.Record.Deleted:
 		if lasted(entry.Record.Version) { // else the tombstone of the record is on its way
 			f.Entry, f.verdict = entry.Record, decided
@@ -157,18 +159,13 @@ func (ns *Namespace) found(ctx context.Context, key []byte, held placement.Shard
 }
 
 // recede takes a record out of a shard that has lost, and has each host of it list it.
-func (ns *Namespace) recede(ctx context.Context, own *node.Remote, held *dbadapter.Record) error {
-	tombstone, err := own.Recede(held)
-	if err != nil {
-		return err
-	}
-	outcome, err := own.HoldHere(ctx, tombstone, false)
-	if err = errors.Join(err, outcome.Declined); err != nil || !outcome.Held {
-		return err // it holds a later record since just now
+func (ns *Namespace) recede(ctx context.Context, sh *shard, held *dbadapter.Record) (verdict, error) {
+	if receded, err := sh.set.Recede(ctx, held); err != nil || !receded {
+		return undecided, err // it holds a later record since just now
 	}
 	ns.node.metrics.met.WithLabelValues(ns.Name(), "receded").Inc()
-	ns.node.refusals.write(ns.node.log, slog.LevelWarn, "a key was first written by two nodes that had not heard of one another: one record stands, and the other one is in the list of conflicts of this shard's hosts (syncd conflicts)", logNamespace(ns), slog.Int("shard", int(own.Shard())))
-	return nil
+	ns.node.refusals.write(ns.node.log, slog.LevelWarn, "a key was first written by two nodes that had not heard of one another: one record stands, and the other one is in the list of conflicts of this shard's hosts (syncd conflicts)", logNamespace(ns), slog.Int("shard", int(sh.set.Shard())))
+	return decided, nil
 }
 
 // restoreMet writes a record anew that the directory hides: by an entry that leads nowhere, or, if

@@ -15,33 +15,55 @@ import (
 	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
 )
 
 // firstWriters are two nodes and a key whose entry both hold, and which each of them writes in a
-// shard of its own that others prefer it for.
-func (c *writerCluster) firstWriters() (a, b int, key string) {
+// shard of its own; the first one's is also held by a third one.
+func (c *writerCluster) firstWriters() (a, b, third int, key string) {
 	c.t.Helper()
-	first := func(i int) bool {
-		hosts, err := c.spaces[i].core.RemoteIn([]byte("any"), c.spaces[i].core.OwnShard([]byte("any"))).Hosts()
-		c.must(err)
-		return hosts[0] == node.ID(c.nodes[i].ID())
-	}
 	for i := range 1000 {
 		key := fmt.Sprint("met ", i)
-		hosts, err := c.spaces[0].core.RemoteIn([]byte(key), c.spaces[0].core.Entries([]byte(key))).Hosts()
-		c.must(err)
-		var both []int
-		for at, n := range c.nodes {
-			if slices.Contains(hosts, node.ID(n.ID())) && first(at) {
-				both = append(both, at)
+		at := c.holding(key, c.spaces[0].core.Entries([]byte(key)))
+		for _, a := range at {
+			for _, b := range at {
+				ownA, ownB := c.spaces[a].core.OwnShard([]byte(key)), c.spaces[b].core.OwnShard([]byte(key))
+				of := c.holding(key, ownA)
+				if ownA != ownB && !slices.Contains(of, b) && slices.Contains(c.holding(key, ownB), b) && slices.Contains(of, a) {
+					return a, b, of[0] + of[1] - a, key
+				}
 			}
 		}
-		if len(both) == 2 {
-			return both[0], both[1], key
+	}
+	c.t.Fatal("no two hosts of an entry have a shard each: choose other idsOfWriters")
+	return 0, 0, 0, ""
+}
+
+// holding are the nodes that host a set, by the layout.
+func (c *writerCluster) holding(key string, set placement.Shard) (all []int) {
+	c.t.Helper()
+	hosts, err := c.spaces[0].core.RemoteIn([]byte(key), set).Hosts()
+	c.must(err)
+	for i, n := range c.nodes {
+		if slices.Contains(hosts, node.ID(n.ID())) {
+			all = append(all, i)
 		}
 	}
-	c.t.Fatal("no two hosts of an entry are preferred for a shard each: choose other idsOfWriters")
-	return 0, 0, ""
+	return all
+}
+
+// entered makes a node write the entry of a key, and not its record.
+func (c *writerCluster) entered(i int, d *dbadapter.Record, shard placement.Shard, seen ...*dbadapter.Record) *dbadapter.Record {
+	c.t.Helper()
+	ns := c.spaces[i]
+	record, err := ns.core.RemoteIn(d.Key, shard).Make(node.Draft{Record: *d, Seen: seen})
+	c.must(err)
+	entries := ns.core.RemoteIn(d.Key, ns.core.Entries(d.Key))
+	entry, err := entries.Entry(record, shard)
+	c.must(err)
+	_, err = ns.handOver(c.t.Context(), entries, entry, 1)
+	c.must(err)
+	return entry
 }
 
 // conflicts are the values of a key that are listed as conflicts, at the nodes where they are.
@@ -74,7 +96,7 @@ func (c *writerCluster) scanned(i int, key string) (values []string) {
 // the list of each host of its shard.
 func TestFirstWritesMeet(t *testing.T) {
 	c := newWriterCluster(t, 4)
-	a, b, key := c.firstWriters()
+	a, b, _, key := c.firstWriters()
 	won, lost := fmt.Sprint("by ", b), fmt.Sprint("by ", a)
 	shards := map[int]placement.Shard{a: c.spaces[a].core.OwnShard([]byte(key)), b: c.spaces[b].core.OwnShard([]byte(key))}
 	if shards[a] == shards[b] {
@@ -154,22 +176,13 @@ func TestFirstWritesMeet(t *testing.T) {
 // apart from it: that one is written anew.
 func TestEntryWithoutRecordGivesWay(t *testing.T) {
 	c := newWriterCluster(t, 4)
-	a, b, key := c.firstWriters()
+	a, b, _, key := c.firstWriters()
 	c.part(b)
 	c.follow()
 	_, err := c.put(a, key, "acknowledged", 1)
 	c.must(err)
 	c.now.Add(int64(time.Second))
-	ns := c.spaces[b]
-	shard := ns.core.OwnShard([]byte(key))
-	record, err := ns.core.RemoteIn([]byte(key), shard).Make(node.Draft{Record: dbadapter.Record{Key: []byte(key)}})
-	c.must(err)
-	entries := ns.core.RemoteIn([]byte(key), ns.core.Entries([]byte(key)))
-	entry, err := entries.Entry(record, shard)
-	c.must(err)
-	if _, err := ns.handOver(t.Context(), entries, entry, 1); err != nil {
-		t.Fatal(err)
-	}
+	c.entered(b, &dbadapter.Record{Key: []byte(key)}, c.spaces[b].core.OwnShard([]byte(key)))
 	c.heal()
 	for range 20 {
 		c.round()
@@ -190,6 +203,71 @@ func TestEntryWithoutRecordGivesWay(t *testing.T) {
 	}
 	if listed := c.conflicts(key); len(listed) != 0 {
 		t.Errorf("conflicts: %v", listed)
+	}
+}
+
+// What a host of a shard has not heard of may stand in the place of what has lost: without the other
+// host nothing recedes, and no record is written anew without the other host of the directory.
+func TestMeetingsTakeAllHosts(t *testing.T) {
+	for name, restores := range map[string]bool{"recede": false, "restore": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newWriterCluster(t, 4)
+			a, b, third, key := c.firstWriters()
+			own := c.spaces[a].core.OwnShard([]byte(key))
+			away := third
+			if restores {
+				away = b
+				_, err := c.put(a, key, "1", route.All)
+				c.must(err)
+				// Another node's entry leads to a shard that b has no part in, and to no record.
+				for shard := range placement.Shard(8) {
+					if shard != own && !slices.Contains(c.holding(key, shard), b) {
+						c.now.Add(int64(time.Second))
+						c.entered(a, &dbadapter.Record{Key: []byte(key)}, shard)
+						break
+					}
+				}
+			} else {
+				c.part(b)
+				for _, i := range []int{a, b} {
+					_, err := c.put(i, key, fmt.Sprint("by ", i), 1)
+					c.must(err)
+					c.now.Add(int64(time.Second))
+				}
+				c.heal()
+			}
+			c.round()
+			c.round()
+			c.follow()
+			sh, err := c.spaces[a].numbered(own)
+			c.must(err)
+			before, err := sh.set.Held([]byte(key))
+			c.must(err)
+			changed := func() bool {
+				c.round()
+				c.follow()
+				for _, ns := range c.spaces {
+					ns.meet(t.Context())
+				}
+				c.time += absentFor / 4
+				now, err := sh.set.Held([]byte(key))
+				c.must(err)
+				return now.Version != before.Version
+			}
+			c.part(away)
+			c.now.Add(int64(2 * node.CurrentFor))
+			for range 8 {
+				if changed() {
+					t.Fatalf("node %d has decided without node %d", a, away)
+				}
+			}
+			c.heal()
+			for tries := 0; !changed(); tries++ {
+				if tries == 60 {
+					t.Fatal("nothing is decided with all hosts")
+				}
+			}
+		})
 	}
 }
 

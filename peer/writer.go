@@ -29,7 +29,7 @@ func (ns *Namespace) lookUpWritten(ctx context.Context, key []byte, all bool) (l
 	asked := false
 	if a.Where == directory.In || a.Where == directory.Here {
 		asked = true
-		if hinted, err = ns.lookUpIn(ctx, a.Shard, key, all); err == nil && hinted.Sure && a.Decided(a.Shard) && !all && there(hinted.Record) {
+		if hinted, err = ns.lookUpIn(ctx, a.Shard, key, all); err == nil && hinted.Sure && a.Decided() && !all && there(hinted.Record) {
 			return hinted, nil
 		}
 	}
@@ -60,10 +60,12 @@ func (ns *Namespace) lookUpWritten(ctx context.Context, key []byte, all bool) (l
 		found, err = ns.lookUpIn(ctx, shard, key, all)
 		found.add(&entry)
 	}
-	// Where the record of an entry is not there, its author is about to write it, or has ended in
-	// between; an older one is the last that was acknowledged. While the hosts of the directory
-	// are not heard to agree, another first write may win.
-	found.Sure = found.Sure && entry.Sure && found.Record != nil && (a.Decided(shard) || a.Answering && ns.entriesName(ctx, key, shard, &found))
+	// While the hosts of the directory are not heard to agree, another first write may win.
+	found.Sure = found.Sure && entry.Sure && (a.Decided() || a.Answering && ns.entriesName(ctx, key, shard, &found))
+	if err == nil && found.Sure && dangles(entry.Record, found.Record) {
+		found.Sure = false
+		ns.lookBehind(ctx, shard, entry.Record, &found)
+	}
 	return found, err
 }
 
@@ -157,7 +159,7 @@ func (ns *Namespace) offerWritten(ctx context.Context, d node.Draft, deletes boo
 		}
 		remote := ns.core.RemoteIn(key, shard)
 		if conditional {
-			held, err := ns.mayOffer(ctx, remote, d, deletes)
+			held, err := ns.mayOffer(ctx, remote, d, deletes, seen)
 			if err != nil {
 				return offered{}, err
 			}

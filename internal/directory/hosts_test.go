@@ -32,7 +32,7 @@ func TestHostsOfAnotherLayout(t *testing.T) {
 			if a := d.node.Locate(0, 5000, d.now); a.Where == Nowhere || a.heard {
 				t.Errorf("%s: a key that the further host has: %+v", name, a)
 			}
-			if a := d.node.Locate(0, hidden, d.now); a.Current || a.Decided(1) {
+			if a := d.node.Locate(0, hidden, d.now); a.Current || a.Decided() {
 				t.Errorf("%s: where the further host may know better: %+v", name, a)
 			}
 			d.node.SetHosts(8, map[placement.Shard][]roster.ID{0: all})

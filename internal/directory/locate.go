@@ -45,8 +45,6 @@ type Answer struct {
 	Sure bool
 	// Current: as Sure, but that it may be a false positive. A record that is there is the key's.
 	Current bool
-	// agreed: each host of the set was heard to say so, some longer ago than Fresh perhaps.
-	agreed bool
 	// heard: all hosts of the set were heard within Fresh, and what each of them says is known.
 	heard bool
 	// Answering: all hosts of the set have answered within Fresh, whatever they have told. What
@@ -54,12 +52,11 @@ type Answer struct {
 	Answering bool
 }
 
-// Decided reports whether no other first write of the key can have been acknowledged, than the one
-// that has put it in a shard, as far as the hosts of its entry have told: all of them name the
-// shard, or all of them were heard within Fresh, and none names another one.
-func (a Answer) Decided(shard placement.Shard) bool {
-	return a.agreed && a.Shard == shard || a.heard && len(a.Others) == 0
-}
+// Decided reports whether no other first write of the key was acknowledged longer than Fresh ago,
+// than the one that has put it in its shard, as far as the hosts of its entry have told: all of them
+// were heard within Fresh, and no two name different shards. What they said before counts for
+// nothing: the key may have been deleted since, and written first in another shard.
+func (a Answer) Decided() bool { return a.heard && len(a.Others) == 0 }
 
 // Locate says where a key is, whose home and whose index in its home's set of the directory
 // are given.
@@ -100,7 +97,6 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 		return Answer{Where: OneOf, Shard: found[0], Others: found[1:], heard: current, Answering: answering}
 	case len(found) == 1:
 		a := Answer{Where: In, Shard: found[0], Sure: current && answer == locator.Exact, Current: current, heard: current, Answering: answering}
-		a.agreed = !p.doubt && p.layout == l.layout && !slices.ContainsFunc(p.hosts, func(id roster.ID) bool { return !p.feeds[id].attached })
 		if l.Here != nil && l.Here(a.Shard) {
 			a.Where = Here
 		}

@@ -24,6 +24,8 @@ type Arrival struct {
 	// noTerm if it was not under one list.
 	began placement.Term
 	way   way
+	// over, unless it is nil, is the version that must be held: each record is to take its place.
+	over *dbadapter.Version
 	// What follows has one entry for each record. A verdict is there once the record was
 	// refused, or committed.
 	records  []dbadapter.Hashed
@@ -50,7 +52,7 @@ func (set *Set) arrived(members *Members, from ID, theirs dbadapter.Timestamp, n
 
 // slice is a part of the records.
 func (a *Arrival) slice(first, last int) *Arrival {
-	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
+	return &Arrival{a.from, a.theirs, a.members, a.began, a.way, a.over, a.records[first:last], a.refused[first:last], a.verdicts[first:last]}
 }
 
 // PushVerdict is what a driver does with a push that has come.

@@ -2,10 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
-	"github.com/syncd-io/syncd/internal/hlc"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -37,25 +39,47 @@ func (ns *Namespace) EntryIndex(key []byte) (home placement.Shard, index dbadapt
 	return home, hasher.(dbadapter.Hasher).Index(key)
 }
 
-// Recede makes a tombstone that takes the place of a record whose first write has lost, and does not
-// supersede it, so that each host lists the record as a conflict. Its incarnation is its
-// own: one of this node's would supersede what this node wrote.
-func (r *Remote) Recede(lost *dbadapter.Record) (*dbadapter.Record, error) {
-	r.ns.clock.Observe(hlc.Timestamp(lost.Version.Clock))
-	version, err := r.ns.nextVersion()
-	if err != nil {
-		return nil, err
+// Recede takes a record whose first write has lost out of the set: it writes a tombstone that takes
+// the record's place and does not supersede it, so that each host lists it as a conflict. false: the
+// set holds another record by now, or the tombstone would come too late for what this node has said
+// to hold; then nothing is written.
+//
+// The tombstone has the least version that takes the record's place: a later write of the key, of
+// which this host has not heard yet, stands. Its incarnation is its own: one of this node's would
+// supersede what this node wrote.
+func (set *Set) Recede(ctx context.Context, lost *dbadapter.Record) (bool, error) {
+	ns := set.ns
+	ns.updating.Lock()
+	clock := max(lost.Version.Clock, set.vouching.mark.Floor, set.vouching.mark.Pledged) + 1
+	ns.updating.Unlock()
+	members := ns.Members()
+	if !members.Policy().Unsigned {
+		least, ok := members.WritesFrom(ns.self, clock)
+		if !ok {
+			return false, fmt.Errorf("%w: this node has no right to write at %s", ErrDenied, clock.Time().UTC().Format(time.RFC3339))
+		}
+		clock = least
 	}
-	version.Incarnation = r.ns.node.Random(ForNonce)
-	hashed, err := dbadapter.Hash(r.view.Keys.Hasher, dbadapter.Record{Key: r.key, Version: version, Deleted: true})
+	tombstone := dbadapter.Record{
+		Key: lost.Key, Deleted: true,
+		Version: dbadapter.Version{Clock: clock, Writer: ns.self, Incarnation: ns.node.Random(ForNonce)},
+	}
+	hashed, err := dbadapter.Hash(set.Keys.Hasher, tombstone)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	writes := []dbadapter.Write{{Record: hashed}}
-	if err := r.view.authorize(writes); err != nil {
-		return nil, err
+	if err := set.authorize(writes); err != nil {
+		return false, err
 	}
-	return &writes[0].Record.Record, nil
+	a := set.arrived(members, ns.node.ID, 0, ns.node.Now(), []dbadapter.Hashed{writes[0].Record})
+	a.way, a.began, a.over = byRoute, set.tenure.term(), &lost.Version
+	if err := set.let(ctx, set.past(), a); errors.Is(err, dbadapter.ErrConflict) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return a.verdicts[0].Reason == 0 && a.verdicts[0].Result == dbadapter.Applied, nil
 }
 
 // HoldHere is AskHold and Hold with this node as the host: it admits a record that it has

@@ -140,6 +140,17 @@ func (l *List) MayWrite(w dbadapter.WriterID, clock dbadapter.Timestamp) bool {
 	return slices.ContainsFunc(l.spans[l.writers[w]], func(s span) bool { return s.from <= clock && clock <= s.to })
 }
 
+// WritesFrom is the least clock, of this one and later ones, at which a version of the writer
+// counts; false: there is none.
+func (l *List) WritesFrom(w dbadapter.WriterID, clock dbadapter.Timestamp) (least dbadapter.Timestamp, ok bool) {
+	for _, s := range l.spans[l.writers[w]] {
+		if from := max(s.from, clock); from <= s.to && (!ok || from < least) {
+			least, ok = from, true
+		}
+	}
+	return least, ok
+}
+
 // Former is the node that had a role and lost it.
 func (l *List) Former(id ID) (FormerMember, bool) {
 	f, ok := l.former[id]

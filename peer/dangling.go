@@ -1,0 +1,102 @@
+package peer
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// Where an entry of the directory leads to no record, its author is about to write that, or has ended
+// in between. The entry may hide a record of another shard then, which was acknowledged: its hosts
+// write it anew (meeting.go), once they have found that out. So a look-up is not sure at first. Once
+// the record was not there for absentFor, it asks all shards, which is dear: if none of them has the
+// key, that is sure. A put writes to the shard that the entry names, and a deletion needs no record
+// there; either ends the matter for all.
+
+const (
+	// danglingMost entries are remembered, by their keys: 64 KiB at most each. Where there is no
+	// room, those that were noted longer than danglingFor ago are forgotten.
+	danglingMost = 1024
+	danglingFor  = 10 * time.Minute
+	// behindAtOnce shards are asked at once.
+	behindAtOnce = 8
+)
+
+// dangling are entries that were found to lead to no record, by key.
+type dangling struct {
+	mu sync.Mutex // guards what follows
+	of map[string]absence
+}
+
+// since is since when the entry of a key, of this version, is known to lead to no record, which it
+// notes. Where there is no room for that, it is now.
+func (d *dangling) since(key []byte, entry dbadapter.Version, now time.Duration) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a, ok := d.of[string(key)]
+	if ok && a.entry == entry {
+		return a.since
+	}
+	if !ok && len(d.of) >= danglingMost {
+		maps.DeleteFunc(d.of, func(_ string, a absence) bool { return now-a.since >= danglingFor })
+		if len(d.of) >= danglingMost {
+			return now
+		}
+	}
+	if d.of == nil {
+		d.of = map[string]absence{}
+	}
+	d.of[string(key)] = absence{entry, now}
+	return now
+}
+
+// dangles reports whether an entry that names a shard leads to no record of it, when the shard holds
+// found. A record that is older than the entry is the last one that was acknowledged; a tombstone
+// may be of what was there before.
+func dangles(entry, found *dbadapter.Record) bool {
+	return found == nil || found.Deleted && found.Version.Compare(entry.Version) < 0
+}
+
+// lookBehind makes a look-up sure whose entry leads to no record, if no other shard has one for sure;
+// if one has, that is what is found. named is the shard that the entry names.
+func (ns *Namespace) lookBehind(ctx context.Context, named placement.Shard, entry *dbadapter.Record, found *lookedUp) {
+	f := ns.follows
+	if now := f.steady(); now-f.dangling.since(entry.Key, entry.Version, now) < absentFor {
+		return
+	}
+	ctx, over := context.WithCancel(ctx)
+	defer over()
+	var mu sync.Mutex // guards found, and what follows
+	sure := true
+	places := make(chan struct{}, behindAtOnce)
+	var running sync.WaitGroup
+	for shard := range placement.Shard(ns.core.Rule().Shards) {
+		if shard == named {
+			continue
+		}
+		places <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		running.Go(func() {
+			defer func() { <-places }()
+			other, err := ns.lookUpIn(ctx, shard, entry.Key, false)
+			mu.Lock()
+			defer mu.Unlock()
+			found.add(&other)
+			if there(other.Record) && (!there(found.Record) || other.Record.Compare(found.Record) > 0) {
+				found.Record, found.Shard = other.Record, shard
+			}
+			if err != nil || !other.Sure || there(other.Record) {
+				sure = false
+				over() // it cannot become sure any more
+			}
+		})
+	}
+	running.Wait()
+	found.Sure = sure && ctx.Err() == nil
+}
