@@ -56,7 +56,7 @@ func TestWriterWait(t *testing.T) {
 		}
 		cancel()
 	}
-	gone, err := c.spaces[1].Delete(t.Context(), key)
+	gone, err := c.spaces[1].Delete(t.Context(), key, Acks(AckAll)) // no push brings it to the others here
 	c.must(err)
 	for i, ns := range c.spaces {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
