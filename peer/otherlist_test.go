@@ -35,11 +35,13 @@ func TestWritesTellHostsOfTheirLayout(t *testing.T) {
 	c := newRoutedCluster(t, 4)
 	before, _, err := c.spaces[0].core.Layout()
 	c.must(err)
-	c.join()
 	key := ""
 	for rounds := 0; key == ""; rounds++ {
-		if rounds == 100 {
+		if rounds == 300 {
 			t.Fatal("no shard has moved")
+		}
+		if rounds%30 == 0 { // another one, if no shard has moved to a node that has not heard of it
+			c.join()
 		}
 		c.now.Add(int64(5 * time.Second))
 		c.spaces[0].tend()

@@ -162,7 +162,7 @@ func (p *process) heed(why map[int]error, moved route.Layout, by node.ID, done f
 		i := ask[0]
 		ask = ask[1:]
 		p.sync(p.bare(), i, p.ns.Course(c.nodes[i].id), func(err error) {
-			heard = heard || err == nil
+			heard = heard || err == nil || errors.Is(err, node.ErrRejected)
 			next()
 		})
 	}
