@@ -61,7 +61,7 @@ const opening = 12
 // decoder gives up, and the ranges decide.
 const most = 4
 
-func (d *decoder) mask() int { return 1<<d.countBits - 1 }
+func (d *decoder) mask() int { return 1<<countBits - 1 }
 
 // take adds new cells, from which what was found is subtracted, and peels.
 func (d *decoder) take(cells []cell) {

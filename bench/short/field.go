@@ -9,20 +9,23 @@ import (
 // count of countBits. The low checkBits of a checksum are a hash of its index and
 // its other bits, so that it checks itself.
 type form struct {
-	bits, checkBits, countBits int
-	p                          uint64
+	bits, checkBits int
+	p               uint64
 }
 
-func newForm(width, check, count int) form {
+// countBits is the width of the count.
+const countBits = 4
+
+func newForm(width, check int) form {
 	p := uint64(1)<<width - 1
 	for !new(big.Int).SetUint64(p).ProbablyPrime(20) {
 		p -= 2
 	}
-	return form{width, check, count, p}
+	return form{width, check, p}
 }
 
 // bytes is the size of a cell.
-func (f *form) bytes() float64 { return float64(2*f.bits+f.countBits) / 8 }
+func (f *form) bytes() float64 { return float64(2*f.bits+countBits) / 8 }
 
 func (f *form) add(a, b uint64) uint64 {
 	if a += b; a >= f.p {

@@ -9,7 +9,7 @@ import (
 // TestHostile: whatever the cells are, acts stay below their multiple of the cells and
 // tests below cells and cells that were walked, and a decode ends.
 func TestHostile(t *testing.T) {
-	o := newWorld(newForm(42, 8, 4), 2000, 5)
+	o := newWorld(newForm(42, 8), 2000, 5)
 	held := make([]uint64, 0, len(o.local))
 	for k := range o.local {
 		held = append(held, k)

@@ -32,7 +32,7 @@ func main() {
 			fmt.Fprintf(os.Stderr, "read --bits: %q is no width from 16 to 48\n", width)
 			os.Exit(1)
 		}
-		o := newWorld(newForm(bits, *check, 4), *records, *seed)
+		o := newWorld(newForm(bits, *check), *records, *seed)
 		for _, e := range []struct{ d, trials int }{{10, 20_000}, {40, 5000}, {100, 2000}, {1000, 100}, {10_000, 5}} {
 			if *only == 0 || *only == e.d {
 				for _, changed := range []int{0, e.d / 2, e.d} {

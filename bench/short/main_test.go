@@ -46,7 +46,7 @@ func TestMapping(t *testing.T) {
 func TestField(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, bits := range []int{32, 38, 42, 44, 48} {
-		f := newForm(bits, 8, 4)
+		f := newForm(bits, 8)
 		for range 200 {
 			a := 1 + r.Uint64N(f.p-1)
 			if f.mul(a, f.inverse(a)) != 1 || f.add(a, f.neg(a)) != 0 {
@@ -60,7 +60,7 @@ func TestField(t *testing.T) {
 // accepted wrongly.
 func TestDecode(t *testing.T) {
 	for _, check := range []int{8, 4} {
-		o := newWorld(newForm(42, check, 4), 10_000, 3)
+		o := newWorld(newForm(42, check), 10_000, 3)
 		wrong := 0
 		for i := range 600 {
 			d := 1 + i%60

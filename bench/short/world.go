@@ -75,7 +75,7 @@ func (o *world) decode(d, changed int, gate float64) outcome {
 		}
 		for _, at := range o.w.cells(room[:0], k, m) {
 			c := &cells[at]
-			c.s1, c.s2, c.count = o.add(c.s1, by.s1), o.add(c.s2, by.s2), (c.count+by.count)&(1<<o.countBits-1)
+			c.s1, c.s2, c.count = o.add(c.s1, by.s1), o.add(c.s2, by.s2), (c.count+by.count)&(1<<countBits-1)
 		}
 	}
 	dec := newDecoder(o.form, &o.w, o.local, gate)
