@@ -26,6 +26,7 @@ type decoder struct {
 	w     *words
 	local map[uint64]uint64
 	gate  float64
+	most  int // acts that a cell may bring
 
 	cells   []cell
 	nonzero int
@@ -47,7 +48,7 @@ type decoder struct {
 
 func newDecoder(f form, w *words, local map[uint64]uint64, gate float64) *decoder {
 	return &decoder{
-		form: f, w: w, local: local, gate: gate,
+		form: f, w: w, local: local, gate: gate, most: most,
 		found: map[uint64]belief{}, homes: map[int32]uint64{}, bans: map[ban]bool{},
 	}
 }
@@ -210,7 +211,7 @@ func (d *decoder) test(at int32) {
 	if !again && !d.reconsider(k, at) {
 		return
 	}
-	if d.out = d.accepts+d.vetoed+d.undone >= most*len(d.cells); d.out {
+	if d.out = d.accepts+d.vetoed+d.undone >= d.most*len(d.cells); d.out {
 		return
 	}
 	d.accepts++
@@ -251,7 +252,7 @@ func (d *decoder) reconsider(k uint64, at int32) bool {
 	f, ok := d.homes[zero]
 	if zeros > 1 || !ok || f == k {
 		d.vetoed++
-		d.out = d.accepts+d.vetoed+d.undone >= most*len(d.cells)
+		d.out = d.accepts+d.vetoed+d.undone >= d.most*len(d.cells)
 		return false
 	}
 	d.undone++
@@ -261,6 +262,6 @@ func (d *decoder) reconsider(k uint64, at int32) bool {
 	delete(d.homes, zero)
 	d.apply(f, b.cell, +1)
 	d.enqueue(at)
-	d.out = d.accepts+d.vetoed+d.undone >= most*len(d.cells)
+	d.out = d.accepts+d.vetoed+d.undone >= d.most*len(d.cells)
 	return false
 }
