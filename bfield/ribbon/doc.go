@@ -48,11 +48,29 @@
 // What may not bump, the last level and the other kinds of filters, moves the
 // keys of a stretch that fails to other places by a salt, which is kept.
 //
+// # Values of variable length
+//
+// A [Coded] gives frequent values few bits: they are written in a Huffman code
+// ([Code]), whose codewords have different lengths and of which no one begins
+// another. Each bit of a key's codeword is an equation of its own, in a retrieval
+// of 1 bit, of the key together with the number of the bit:
+//
+//	value  frequency  codeword     equations of a key with value "b"
+//	a      1/2        0
+//	b      1/4        10           (key, 0) → 1,  (key, 1) → 0
+//	c      1/4        11
+//
+// A look-up asks for bit 0, bit 1, … until the bits are a codeword. The size is
+// the codewords' mean length, at most one bit above the entropy of the values,
+// and 1.7 % from 10^6 equations on (1.6 % of it two bits a bucket, which wider
+// values share), and 8 bytes for each value of the code. Each bit is another place in memory.
+//
 // # What it does not do
 //
 // The set is fixed: another key means another build. A build holds all keys'
 // hashes and values, 16 bytes a key, beside its input. Few keys take much space:
 // the smallest level has 192 slots. A key given twice takes the space of two.
+// A Coded holds 16 bytes an equation while it is built, and 4 a key.
 //
 // Hashing is as package keyed says: an adversary that knows the seed can make
 // keys that cannot be built, or that a filter accepts. Hash untrusted keys under
@@ -65,6 +83,7 @@
 // and Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021
 // (standard); Dillinger, Hübschle-Schneider, Sanders and Walzer, "Fast succinct
 // retrieval and approximate membership using ribbon", SEA 2022 (homogeneous,
-// bumped, interleaved). The lower bound of a filter is log2(1/ε) bits a key for
+// bumped, interleaved); P. Sanders, slides "Space efficient hash tables" (values in
+// prefix-free codes by 1-bit retrieval). The lower bound of a filter is log2(1/ε) bits a key for
 // a false positive rate ε; slides that give it as "2^-f" mean the rate.
 package ribbon

@@ -1,0 +1,202 @@
+package ribbon
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ErrNoCodeword is wrapped by the error of a build that was given a value which
+// its Code does not have.
+var ErrNoCodeword = errors.New("the code has no codeword for the value")
+
+const (
+	// longestCodeword is the most bits of a codeword. Frequencies of which the
+	// sum is below 9·10^6 (a Fibonacci number) never lead to a longer one.
+	longestCodeword = 32
+
+	// mostSymbols bounds the values of a Code, of which each takes 16 bytes and more.
+	mostSymbols = 1 << 20
+)
+
+// Code is a canonical Huffman code: frequent values have short codewords, and no
+// codeword begins another one. It is described by the lengths alone, as codewords
+// count upwards in the order of length, then value (Schwartz and Kallick,
+// "Generating a canonical prefix encoding", 1964). It does not change.
+type Code struct {
+	symbols []uint64                    // values, in the order of their codewords
+	counts  [longestCodeword + 1]uint64 // codewords of each length; Σ counts[l]·2^-l is 1, or there are no symbols
+}
+
+// NewCode returns the code for values of the given frequencies, or of weights in
+// their proportion: positive, with a sum below 2^63. Of a single value the codeword
+// has no bits. Where Huffman's codewords are longer than 32 bits, frequencies are
+// halved until they fit, which is not the best such code, and only changes
+// codewords of values that come once in millions.
+func NewCode(frequencies map[uint64]uint64) (*Code, error) {
+	if len(frequencies) > mostSymbols {
+		return nil, fmt.Errorf("ribbon: a code of %d values: at most %d are possible", len(frequencies), mostSymbols)
+	}
+	tree := make([]node, 0, 2*len(frequencies))
+	sum := uint64(0)
+	for value, f := range frequencies {
+		if f == 0 {
+			return nil, fmt.Errorf("ribbon: value %d has frequency 0: give it at least 1, or leave it out", value)
+		}
+		if f > math.MaxInt64-sum {
+			return nil, errors.New("ribbon: the frequencies sum to 2^63 or more: divide them")
+		}
+		sum += f
+		tree = append(tree, node{weight: f, value: value})
+	}
+	// The map has no order: equal frequencies must not depend on it.
+	slices.SortFunc(tree, func(a, b node) int { return cmp.Compare(a.value, b.value) })
+	n := len(tree)
+	for {
+		if tree = join(tree[:n]); n == 0 || depths(tree) <= longestCodeword {
+			break
+		}
+		for i := range n {
+			tree[i].weight = tree[i].weight/2 + 1
+		}
+	}
+	leaves := tree[:n]
+	slices.SortFunc(leaves, func(a, b node) int {
+		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.value, b.value))
+	})
+	c := &Code{symbols: make([]uint64, n)}
+	for i, l := range leaves {
+		c.symbols[i] = l.value
+		c.counts[l.depth]++
+	}
+	return c, nil
+}
+
+// node is a node of a Huffman tree. Parents come behind their children.
+type node struct {
+	weight, value uint64
+	parent, depth int
+}
+
+// join makes the tree over its leaves, the root last.
+func join(tree []node) []node {
+	h := &lightest{tree: tree}
+	for i := range tree {
+		h.order = append(h.order, i)
+	}
+	heap.Init(h)
+	for len(h.order) > 1 {
+		a, b := heap.Pop(h).(int), heap.Pop(h).(int)
+		parent := len(h.tree)
+		h.tree[a].parent, h.tree[b].parent = parent, parent
+		h.tree = append(h.tree, node{weight: h.tree[a].weight + h.tree[b].weight})
+		heap.Push(h, parent)
+	}
+	return h.tree
+}
+
+// depths sets the depth of each node, and returns the greatest.
+func depths(tree []node) (deepest int) {
+	tree[len(tree)-1].depth = 0
+	for i := len(tree) - 2; i >= 0; i-- {
+		tree[i].depth = tree[tree[i].parent].depth + 1
+		deepest = max(deepest, tree[i].depth)
+	}
+	return deepest
+}
+
+// lightest is a heap of the nodes without parents; of equal weights the older.
+type lightest struct {
+	tree  []node
+	order []int
+}
+
+// Len implements heap.Interface.
+func (h *lightest) Len() int { return len(h.order) }
+
+// Less implements heap.Interface.
+func (h *lightest) Less(i, j int) bool {
+	a, b := h.order[i], h.order[j]
+	return cmp.Or(cmp.Compare(h.tree[a].weight, h.tree[b].weight), cmp.Compare(a, b)) < 0
+}
+
+// Swap implements heap.Interface.
+func (h *lightest) Swap(i, j int) { h.order[i], h.order[j] = h.order[j], h.order[i] }
+
+// Push implements heap.Interface.
+func (h *lightest) Push(x any) { h.order = append(h.order, x.(int)) }
+
+// Pop implements heap.Interface.
+func (h *lightest) Pop() any {
+	last := h.order[len(h.order)-1]
+	h.order = h.order[:len(h.order)-1]
+	return last
+}
+
+// codeword is the bits of a value, the first one highest.
+type codeword struct {
+	bits   uint32
+	length uint8
+}
+
+// codewords returns the codeword of each symbol.
+func (c *Code) codewords() []codeword {
+	words := make([]codeword, 0, len(c.symbols))
+	next := uint64(0)
+	for length, count := range c.counts {
+		next <<= 1
+		for range count {
+			words = append(words, codeword{uint32(next), uint8(length)})
+			next++
+		}
+	}
+	return words
+}
+
+// decoder follows codewords bit by bit: of those of length bits, the first is
+// first, and stands for symbol index.
+type decoder struct {
+	length       int
+	first, index uint64
+}
+
+// symbol returns the symbol of the bits read so far, if they are a codeword.
+// All codewords of fewer bits are below first, as the bits of others are not.
+func (d *decoder) symbol(c *Code, bits uint64) (value uint64, ok bool) {
+	if i := bits - d.first; i < c.counts[d.length] {
+		return c.symbols[d.index+i], true
+	}
+	return 0, false
+}
+
+// longer goes on to codewords of one bit more.
+func (d *decoder) longer(c *Code) {
+	count := c.counts[d.length]
+	d.index += count
+	d.first = (d.first + count) << 1
+	d.length++
+}
+
+// bounds are the lengths of the shortest and the longest codeword.
+func (c *Code) bounds() (shortest, longest uint64) {
+	shortest = longestCodeword
+	for length, count := range c.counts {
+		if count > 0 {
+			shortest, longest = min(shortest, uint64(length)), uint64(length)
+		}
+	}
+	return min(shortest, longest), longest
+}
+
+// whole says whether the codewords leave no string of bits without a meaning:
+// Kraft's inequality is an equality.
+func (c *Code) whole() bool {
+	sum := uint64(0)
+	for length, count := range c.counts {
+		sum += count << (longestCodeword - length) // count ≤ mostSymbols: no overflow
+	}
+	return sum == 1<<longestCodeword
+}

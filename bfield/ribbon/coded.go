@@ -1,0 +1,217 @@
+package ribbon
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
+)
+
+// Coded is a Retrieval of values of variable length: a value takes the bits of its
+// codeword in a Code, so that few bits go to values that come often. Each bit of a
+// key's codeword is one equation of a Retrieval of 1 bit, and a look-up asks for bit
+// after bit until they are a codeword. For a key that it was not built from it
+// returns any value of the code. It may be read by many goroutines at once.
+type Coded struct {
+	keys int
+	code *Code
+	bits *Retrieval
+}
+
+// bitHash is the key of bit i of a codeword. Each bit has a place of its own:
+// places near each other would fill some buckets and leave others empty, and
+// a fuller bucket bumps more.
+func bitHash(h uint64, i int) uint64 { return h + uint64(i)*mulLevel }
+
+// BuildCoded builds a Coded with values[i] for keys[i], from the Seed and Workers of
+// the configuration. A nil code stands for that of the frequencies in values; the
+// error for a value that a given code does not have wraps ErrNoCodeword. One key may
+// be given more than once, if its value is the same each time; otherwise the error
+// wraps ErrContradiction.
+func BuildCoded(c Config, code *Code, of [][]byte, values []uint64) (*Coded, error) {
+	return buildCoded(c, code, bytesOf(of), values)
+}
+
+// BuildCodedHashes is BuildCoded for keys that are 64-bit numbers.
+func BuildCodedHashes(c Config, code *Code, hashes, values []uint64) (*Coded, error) {
+	return buildCoded(c, code, numbersOf(hashes), values)
+}
+
+func buildCoded(c Config, code *Code, k keyList, values []uint64) (*Coded, error) {
+	if k.Len() != len(values) {
+		return nil, fmt.Errorf("ribbon: %d keys with %d values", k.Len(), len(values))
+	}
+	if code == nil {
+		frequencies := map[uint64]uint64{}
+		for _, v := range values {
+			frequencies[v]++
+		}
+		var err error
+		if code, err = NewCode(frequencies); err != nil {
+			return nil, err
+		}
+	}
+	e, err := equationsOf(code, values)
+	if err != nil {
+		return nil, err
+	}
+	r := &Retrieval{keys: e.n}
+	err = k.build(c.Seed, values, func(seed uint64) (err error) {
+		r.seed = seed
+		r.table, err = newTable(1, 0, e.n, c.workers(), e.source(k, seed))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Coded{keys: k.Len(), code: code, bits: r}, nil
+}
+
+// equations are the bits of the codewords of many keys, one after the other.
+type equations struct {
+	words   []codeword // of each symbol
+	symbols []uint32   // of each key
+	begins  []int      // the first equation of each stretch of keys
+	n       int
+}
+
+// stretch is how many keys have one entry in begins.
+const stretch = 64
+
+func equationsOf(c *Code, values []uint64) (*equations, error) {
+	e := &equations{words: c.codewords(), symbols: make([]uint32, len(values))}
+	numbers := make(map[uint64]uint32, len(c.symbols))
+	for i, s := range c.symbols {
+		numbers[s] = uint32(i)
+	}
+	for i, v := range values {
+		s, ok := numbers[v]
+		if !ok {
+			return nil, fmt.Errorf("ribbon: %w: value %d of key %d", ErrNoCodeword, v, i)
+		}
+		if i%stretch == 0 {
+			e.begins = append(e.begins, e.n)
+		}
+		e.symbols[i] = s
+		e.n += int(e.words[s].length)
+	}
+	return e, nil
+}
+
+// source returns the equations for the keys hashed under seed.
+func (e *equations) source(k keyList, seed uint64) source {
+	return func(into []entry, from int) {
+		if len(into) == 0 {
+			return
+		}
+		// The last stretch that begins at from or before.
+		at := sort.SearchInts(e.begins, from+1) - 1
+		bit := from - e.begins[at]
+		key := at * stretch
+		for i := 0; i < len(into); key++ {
+			w := e.words[e.symbols[key]]
+			if bit >= int(w.length) {
+				bit -= int(w.length)
+				continue
+			}
+			for h := k.Hash(key, seed); bit < int(w.length) && i < len(into); bit++ {
+				into[i] = entry{
+					hash:  keyed.Uint64(bitHash(h, bit), seed),
+					value: uint64(w.bits >> (int(w.length) - 1 - bit) & 1),
+				}
+				i++
+			}
+			bit = 0
+		}
+	}
+}
+
+// Lookup returns the value of a key.
+func (c *Coded) Lookup(key []byte) uint64 { return c.lookup(keyed.Bytes(key, c.bits.seed)) }
+
+// LookupHash is Lookup for a key that is a 64-bit number.
+func (c *Coded) LookupHash(hash uint64) uint64 { return c.lookup(keyed.Uint64(hash, c.bits.seed)) }
+
+func (c *Coded) lookup(h uint64) uint64 {
+	if len(c.code.symbols) == 0 {
+		return 0
+	}
+	bits := uint64(0)
+	for d := (decoder{}); ; d.longer(c.code) {
+		if value, ok := d.symbol(c.code, bits); ok {
+			return value
+		}
+		bits = bits<<1 | c.bits.LookupHash(bitHash(h, d.length))
+	}
+}
+
+// LookupBatch sets values[i] to the value of keys[i]. It waits for the memory of the
+// same bit of many keys at once, so it is faster than Lookup for each. It panics if
+// values is shorter than keys.
+func (c *Coded) LookupBatch(keys [][]byte, values []uint64) {
+	c.lookups(bytesOf(keys), values[:len(keys)])
+}
+
+// LookupHashes is LookupBatch for keys that are 64-bit numbers.
+func (c *Coded) LookupHashes(hashes, values []uint64) {
+	c.lookups(numbersOf(hashes), values[:len(hashes)])
+}
+
+// codedBatch is how many keys go from bit to bit together: some batches, as
+// fewer and fewer of them have another bit.
+const codedBatch = 8 * batch
+
+func (c *Coded) lookups(k keyList, values []uint64) {
+	clear(values)
+	if len(c.code.symbols) == 0 {
+		return
+	}
+	var hashes, asked, answers, bits [codedBatch]uint64
+	var keys [codedBatch]int // those without a codeword yet
+	for from := 0; from < len(values); from += codedBatch {
+		left := min(codedBatch, len(values)-from)
+		for i := range left {
+			keys[i], hashes[i], bits[i] = from+i, k.Hash(from+i, c.bits.seed), 0
+		}
+		for d := (decoder{}); ; d.longer(c.code) {
+			kept := 0
+			for i := range left {
+				value, ok := d.symbol(c.code, bits[i])
+				if ok {
+					values[keys[i]] = value
+					continue
+				}
+				keys[kept], hashes[kept], bits[kept] = keys[i], hashes[i], bits[i]
+				asked[kept] = bitHash(hashes[i], d.length)
+				kept++
+			}
+			if left = kept; left == 0 {
+				break
+			}
+			c.bits.LookupHashes(asked[:left], answers[:left])
+			for i := range left {
+				bits[i] = bits[i]<<1 | answers[i]
+			}
+		}
+	}
+}
+
+// Stats tells of keys, bits and overhead. Bits has the values of the code, and
+// Overhead is over the bits of all keys' codewords.
+func (c *Coded) Stats() Stats {
+	s := Stats{Keys: c.keys, FalsePositive: 1}
+	s.add(c.bits.table)
+	s.Bits += 64 * len(c.code.symbols)
+	if c.bits.keys > 0 {
+		s.Overhead = float64(s.Bits)/float64(c.bits.keys) - 1
+	}
+	return s
+}
+
+// CodeBits is the mean length of the keys' codewords; 0 without keys.
+func (c *Coded) CodeBits() float64 {
+	if c.keys == 0 {
+		return 0
+	}
+	return float64(c.bits.keys) / float64(c.keys)
+}

@@ -1,0 +1,319 @@
+package ribbon
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+	"pgregory.net/rapid"
+
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
+	"github.com/syncd-io/syncd/bfield/internal/keyed"
+)
+
+// coded, asked for a value with an answer: always yes.
+type coded struct{ *Coded }
+
+func (c coded) Lookup(key []byte) (uint64, bool)   { return c.Coded.Lookup(key), true }
+func (c coded) LookupHash(h uint64) (uint64, bool) { return c.Coded.LookupHash(h), true }
+func (c coded) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+	c.Coded.LookupBatch(keys, values)
+	for i := range found {
+		found[i] = true
+	}
+}
+
+func (c coded) LookupHashes(hashes, values []uint64, found []bool) {
+	c.Coded.LookupHashes(hashes, values)
+	for i := range found {
+		found[i] = true
+	}
+}
+
+func TestConformanceOfCoded(t *testing.T) {
+	for _, values := range []uint64{2, 256} {
+		t.Run(fmt.Sprintf("%d values", values), func(t *testing.T) {
+			s := fieldtest.Suite{
+				Build: func(in fieldtest.Input) (fieldtest.Field, error) {
+					c, err := buildCoded(Config{Seed: in.Seed, Workers: in.Workers}, nil, keyList{keyed.List{Bytes: in.Keys, Numbers: in.Hashes}}, in.Values)
+					return coded{c}, err
+				},
+				Load: func(data []byte) (fieldtest.Field, error) {
+					c := new(Coded)
+					return coded{c}, c.UnmarshalBinary(data)
+				},
+				Values:        values,
+				FalsePositive: [2]float64{1, 1},
+				Contradiction: ErrContradiction,
+			}
+			if values == 2 {
+				s.Large = shards
+			}
+			fieldtest.Run(t, s)
+		})
+	}
+}
+
+// drawFrequencies gives frequencies of some values, flat or as skewed as they can be.
+func drawFrequencies(r *rand.Rand) map[uint64]uint64 {
+	frequencies := map[uint64]uint64{}
+	skew := r.IntN(62)
+	for range r.IntN(60) {
+		frequencies[r.Uint64()>>r.IntN(64)] = 1 + r.Uint64N(1<<r.IntN(skew+1))>>7
+	}
+	return frequencies
+}
+
+// A Coded answers what a map does, whatever the frequencies say of the values.
+func TestCodedAgainstMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed := rapid.Uint64().Draw(t, "seed")
+		r := rand.New(rand.NewPCG(seed, 0))
+		frequencies := drawFrequencies(r)
+		code, err := NewCode(frequencies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin := map[uint64]uint64{}
+		var hashes, values []uint64
+		if n := len(code.symbols); n > 0 {
+			for range r.IntN(2000) {
+				// Short codewords come often, and long ones, too.
+				h, v := r.Uint64N(5000), code.symbols[r.IntN(1+r.IntN(n))]
+				if old, ok := twin[h]; ok {
+					v = old
+				}
+				twin[h] = v
+				hashes, values = append(hashes, h), append(values, v)
+			}
+		}
+		c, err := BuildCodedHashes(Config{Seed: r.Uint64()}, code, hashes, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for h, v := range twin {
+			if got := c.LookupHash(h); got != v {
+				t.Fatalf("key %d answers %d, want %d", h, got, v)
+			}
+		}
+		got := make([]uint64, len(hashes))
+		c.LookupHashes(hashes, got)
+		if !slices.Equal(got, values) {
+			t.Fatal("a batch answers otherwise")
+		}
+	})
+}
+
+// A code is whole and prefix-free, its codewords are no longer than allowed, and, where
+// the bound does not matter, within a bit of the entropy.
+func TestCodeOfFrequencies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		frequencies := drawFrequencies(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
+		code, err := NewCode(frequencies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(code.symbols) != len(frequencies) || len(frequencies) > 0 && !code.whole() {
+			t.Fatalf("%d values; lengths %v of %d", len(frequencies), code.counts, len(code.symbols))
+		}
+		words := code.codewords()
+		sum, bits, entropy := 0.0, 0.0, 0.0
+		for _, f := range frequencies {
+			sum += float64(f)
+		}
+		for i, s := range code.symbols {
+			f := float64(frequencies[s])
+			bits += f / sum * float64(words[i].length)
+			entropy -= f / sum * math.Log2(f/sum)
+			for j := range i {
+				if a, b := words[j], words[i]; b.bits>>(b.length-a.length) == a.bits {
+					t.Fatalf("codeword %v begins %v", a, b)
+				}
+			}
+		}
+		if len(words) > 0 && words[len(words)-1].length < longestCodeword && (bits < entropy-1e-9 || bits > entropy+1) {
+			t.Fatalf("%.3f bits at an entropy of %.3f", bits, entropy)
+		}
+	})
+}
+
+// Fibonacci's numbers make the deepest tree: it is cut to the bound, and costs hardly more.
+func TestLongCodewords(t *testing.T) {
+	frequencies := map[uint64]uint64{}
+	a, b := uint64(1), uint64(1)
+	for v := range uint64(80) {
+		frequencies[v] = a
+		a, b = b, a+b
+	}
+	code, err := NewCode(frequencies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, longest := code.bounds(); longest > longestCodeword || !code.whole() {
+		t.Fatalf("codewords of %d bits, whole: %v", longest, code.whole())
+	}
+	hashes, values := make([]uint64, 80), make([]uint64, 80)
+	for i := range hashes {
+		hashes[i], values[i] = uint64(i), uint64(i)
+	}
+	c, err := BuildCodedHashes(Config{}, code, hashes, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range hashes {
+		if got := c.LookupHash(hashes[i]); got != values[i] {
+			t.Fatalf("key %d answers %d", i, got)
+		}
+	}
+}
+
+// A value without a codeword, and frequencies that make no code, are refused.
+func TestWhatACodeRefuses(t *testing.T) {
+	code, err := NewCode(map[uint64]uint64{1: 5, 2: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := BuildCodedHashes(Config{}, code, []uint64{7, 8}, []uint64{1, 3}); !errors.Is(err, ErrNoCodeword) {
+		t.Errorf("a value outside the code: %v", err)
+	}
+	if _, err := BuildCodedHashes(Config{}, nil, []uint64{7, 8}, []uint64{1}); err == nil {
+		t.Error("two keys with one value are taken")
+	}
+	for name, f := range map[string]map[uint64]uint64{"zero": {1: 0}, "too large": {1: 1 << 62, 2: 1 << 62}} {
+		if _, err := NewCode(f); err == nil {
+			t.Errorf("frequencies %s are taken", name)
+		}
+	}
+}
+
+// The size is the codewords' bits, and a little: of keys with one value, nothing.
+func TestSizeOfCoded(t *testing.T) {
+	const n = 300_000
+	r := rand.New(rand.NewPCG(3, 4))
+	hashes, values := make([]uint64, n), make([]uint64, n)
+	for i := range hashes {
+		hashes[i] = r.Uint64()
+		for values[i] = 0; r.IntN(2) == 0; values[i]++ {
+		}
+	}
+	c, err := BuildCodedHashes(Config{}, nil, hashes, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Half of the values are 0, a quarter 1, …: the entropy is 2 bits. Of the overhead
+	// 1.6 % are two bits for each 128 of a bucket.
+	if b := c.CodeBits(); b < 1.98 || b > 2.02 {
+		t.Errorf("codewords of %.3f bits in the mean, want 2", b)
+	}
+	if s := c.Stats(); s.Keys != n || s.Overhead < 0 || s.Overhead > 0.021 {
+		t.Errorf("%+v", s)
+	}
+	if c, err = BuildCodedHashes(Config{}, nil, hashes, make([]uint64, n)); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Stats(); s.Bits != 64 || c.CodeBits() != 0 || c.LookupHash(hashes[5]) != 0 {
+		t.Errorf("of one value: %+v", s)
+	}
+}
+
+func codedSamples(t testing.TB) map[string]*Coded {
+	hashes, values := make([]uint64, 4000), make([]uint64, 4000)
+	for i := range hashes {
+		hashes[i] = uint64(i) * mulCoefficient
+		values[i] = rehash(uint64(i), 1) >> (50 + i%14)
+	}
+	all := map[string]*Coded{}
+	for _, n := range []int{0, 1, 40, len(hashes)} {
+		c, err := BuildCodedHashes(Config{Seed: 5}, nil, hashes[:n], values[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[fmt.Sprint(n)] = c
+	}
+	return all
+}
+
+// The checksums pin the format, the codewords and every constant that places a bit.
+func TestGoldenSavedCoded(t *testing.T) {
+	want := map[string]uint64{"0": 0x2ade6191c9699f98, "1": 0x9ca722967d3250a9, "40": 0xd4dbe1b29e430399, "4000": 0x9dad0c113ca1ed0e}
+	for name, c := range codedSamples(t) {
+		data, err := c.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := xxh3.Hash(data); got != want[name] {
+			t.Errorf("%q: %#x, want %#x", name, got, want[name])
+		}
+	}
+}
+
+// loads checks what loads: look-ups end, and it is saved as the same bytes.
+func loads(t *testing.T, data []byte) bool {
+	c := new(Coded)
+	if err := c.UnmarshalBinary(data); err != nil {
+		if !errors.Is(err, ErrFormat) {
+			t.Fatalf("error %v does not wrap ErrFormat", err)
+		}
+		return false
+	}
+	if again, err := c.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+		t.Fatalf("saved again, it differs (%v)", err)
+	}
+	hashes, values := make([]uint64, 100), make([]uint64, 100)
+	for i := range hashes {
+		hashes[i] = uint64(i) * mulFingerprint
+	}
+	c.LookupHashes(hashes, values)
+	c.Lookup(nil)
+	c.Stats()
+	return true
+}
+
+func FuzzUnmarshalCoded(f *testing.F) {
+	for _, c := range codedSamples(f) {
+		data, err := c.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { loads(t, resealed(data)) })
+}
+
+// Each field, set to what no Coded has, is refused by itself; so is a file cut off.
+func TestCodedFieldsThatCannotBe(t *testing.T) {
+	good, err := codedSamples(t)["40"].MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !loads(t, resealed(good)) {
+		t.Fatal("the sample does not load")
+	}
+	set := func(at int, value uint32) []byte {
+		bad := bytes.Clone(good)
+		binary.LittleEndian.PutUint32(bad[at:], value)
+		return resealed(bad)
+	}
+	twice := bytes.Clone(good)
+	copy(twice[codedHeader:codedHeader+8], twice[codedHeader+8:])
+	for name, bad := range map[string][]byte{
+		"magic": set(0, 0), "version": set(4, 2), "behind it": set(4, 1<<8|version), "no keys": set(8, 0), "many keys": set(8, 1<<30),
+		"overflowing keys": set(12, 1<<31), "a codeword more": set(16+4*32, 1), "no bits": set(16, 1),
+		"codewords without end": set(16+4*31, 1<<32-1), "a value twice": resealed(twice), "bits of another kind": set(codedHeader+8*len(codedSamples(t)["40"].code.symbols), 0),
+	} {
+		if loads(t, bad) {
+			t.Errorf("%s: it loads", name)
+		}
+	}
+	for n := range good {
+		if loads(t, resealed(good[:n])) || n > 0 && loads(t, good[:n]) {
+			t.Fatalf("the first %d bytes load", n)
+		}
+	}
+}
