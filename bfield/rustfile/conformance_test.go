@@ -1,0 +1,81 @@
+package rustfile_test
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/syncd-io/syncd/bfield"
+	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
+	"github.com/syncd-io/syncd/bfield/rustfile"
+)
+
+// adapted is a Field of the suite; a key that is a number is its eight bytes.
+type adapted struct{ *rustfile.Field }
+
+func bytesOf(h uint64) []byte { return binary.LittleEndian.AppendUint64([]byte("hash "), h) }
+
+func (f adapted) Lookup(key []byte) (uint64, bool) {
+	v, a := f.Field.Lookup(key)
+	return v, a == bfield.Found
+}
+
+func (f adapted) LookupHash(h uint64) (uint64, bool) { return f.Lookup(bytesOf(h)) }
+
+func (f adapted) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+	answers := make([]bfield.Answer, len(keys))
+	f.Field.LookupBatch(keys, values, answers)
+	for i, a := range answers {
+		found[i] = a == bfield.Found
+	}
+}
+
+func (f adapted) LookupHashes(hashes, values []uint64, found []bool) {
+	keys := make([][]byte, len(hashes))
+	for i, h := range hashes {
+		keys[i] = bytesOf(h)
+	}
+	f.LookupBatch(keys, values, found)
+}
+
+// MarshalBinary puts the files one after the other, each behind its length.
+func (f adapted) MarshalBinary() (b []byte, err error) {
+	for _, file := range f.Files() {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(file)))
+		b = append(b, file...)
+	}
+	return b, nil
+}
+
+func loaded(data []byte) (fieldtest.Field, error) {
+	var files [][]byte
+	for len(data) >= 8 {
+		n := binary.LittleEndian.Uint64(data)
+		files, data = append(files, data[8:8+n]), data[8+n:]
+	}
+	f, err := rustfile.FieldOf(files...)
+	return adapted{f}, err
+}
+
+func TestConformance(t *testing.T) {
+	const bitsPerKey, large = 24, 20_000
+	plan, err := bfield.NewPlan(bfield.Config{Keys: large, Values: 276, Nu: 24, Kappa: 2, Hashes: 8, CellsPerKey: bitsPerKey / 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alpha := plan.FalsePositive()
+	fieldtest.Run(t, fieldtest.Suite{
+		Values: 276, Contradiction: bfield.ErrContradiction, Large: large, Load: loaded, Unchecked: true,
+		// A key that the first array leaves open is taken for a stranger by the next
+		// alone, and the places are an arithmetic progression: the rate is higher.
+		FalsePositive: [2]float64{0.8 * alpha, 1.6 * alpha},
+		Build: func(in fieldtest.Input) (fieldtest.Field, error) {
+			keys := in.Keys
+			for _, h := range in.Hashes {
+				keys = append(keys, bytesOf(h))
+			}
+			c := rustfile.Config{Size: max(2048, bitsPerKey*uint64(in.Len())), Hashes: 8, Nu: 24, Kappa: 2, Arrays: 6, Scale: 0.3, LeastScale: 0.25}
+			f, err := rustfile.Build(c, keys, in.Values)
+			return adapted{f}, err
+		},
+	})
+}
