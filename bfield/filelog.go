@@ -92,7 +92,11 @@ func (l *FileLog) recover() error {
 	// A log is made under another name and renamed when it is whole, so that
 	// even the start of a new one is never torn.
 	start := make([]byte, logHeader)
-	if _, err := l.file.ReadAt(start, 0); err != nil || !bytes.Equal(start, logStart(l.seed)) {
+	_, err = l.file.ReadAt(start, 0)
+	if last := len(logMagic) - 1; string(start[:last]) == logMagic[:last] && start[last] != logMagic[last] {
+		return fmt.Errorf("it is a log of version %d, where version %d is read: make it anew from what it was made of: %w", start[last], logMagic[last], ErrLog)
+	}
+	if err != nil || !bytes.Equal(start, logStart(l.seed)) {
 		return fmt.Errorf("it does not begin as the log, of version %d, of a field with seed %d: %w", logMagic[7], l.seed, ErrLog)
 	}
 	l.end = logHeader

@@ -50,7 +50,7 @@ type Config struct {
 	// Seed of the hashes. Filters of different seeds err at different keys.
 	Seed uint64
 
-	// Workers is how many goroutines build at once; the default is GOMAXPROCS. It
+	// Workers is how many goroutines build at once, up to 256; the default is GOMAXPROCS. It
 	// changes the time only.
 	Workers int
 }
@@ -58,6 +58,8 @@ type Config struct {
 const (
 	maxHashes = 32
 	maxBits   = 64
+	// maxWorkers is the most goroutines of a build, each of which goes through a part of the keys.
+	maxWorkers = 256
 	// maxWords keeps a filter to 8 TiB, so that no product overflows.
 	maxWords = 1 << 40
 )
@@ -66,12 +68,14 @@ func (c Config) workers() int {
 	if c.Workers > 0 {
 		return c.Workers
 	}
-	return runtime.GOMAXPROCS(0)
+	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
 
 // plan returns the filter, without its words.
 func (c Config) plan() (*Filter, error) {
 	switch {
+	case c.Workers < 0 || c.Workers > maxWorkers:
+		return nil, fmt.Errorf("bloom: %d workers: 0 to %d are possible", c.Workers, maxWorkers)
 	case c.Keys < 0:
 		return nil, fmt.Errorf("bloom: a filter for %d keys", c.Keys)
 	case c.Kind >= kinds:

@@ -18,7 +18,7 @@ type Config struct {
 	// Seed of the hashes.
 	Seed uint64
 
-	// Workers is how many goroutines build at once; the default is GOMAXPROCS. It
+	// Workers is how many goroutines build at once, up to 256; the default is GOMAXPROCS. It
 	// changes the time only: the result is the same in every bit.
 	Workers int
 }
@@ -28,15 +28,20 @@ type Config struct {
 // seed may.
 var ErrUnsolvable = errors.New("the hashes of the keys are not spread")
 
+// maxWorkers is the most goroutines of a build: each has memory of its own.
+const maxWorkers = 256
+
 func (c Config) workers() int {
 	if c.Workers > 0 {
 		return c.Workers
 	}
-	return runtime.GOMAXPROCS(0)
+	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
 
 func (c Config) bits() (int, error) {
 	switch {
+	case c.Workers < 0 || c.Workers > maxWorkers:
+		return 0, fmt.Errorf("phf: %d workers: 0 to %d are possible", c.Workers, maxWorkers)
 	case c.ChoiceBits < 0 || c.ChoiceBits > 2:
 		return 0, fmt.Errorf("phf: choices of %d bits: 1 and 2 are possible", c.ChoiceBits)
 	case c.ChoiceBits == 1 && c.Minimal:

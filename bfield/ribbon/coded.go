@@ -38,6 +38,9 @@ func BuildCodedHashes(c Config, code *Code, hashes, values []uint64) (*Coded, er
 }
 
 func buildCoded(c Config, code *Code, k keyList, values []uint64) (*Coded, error) {
+	if err := c.checkWorkers(); err != nil {
+		return nil, err
+	}
 	if k.Len() != len(values) {
 		return nil, fmt.Errorf("ribbon: %d keys with %d values", k.Len(), len(values))
 	}

@@ -22,7 +22,7 @@ type Config struct {
 	// Seed of the hashes. Structures of different seeds err at different keys.
 	Seed uint64
 
-	// Workers is how many goroutines build at once; the default is
+	// Workers is how many goroutines build at once, up to 256; the default is
 	// GOMAXPROCS. It changes the time only: the result is the same in every
 	// bit.
 	Workers int
@@ -53,14 +53,28 @@ type Stats struct {
 	FalsePositive float64
 }
 
+// maxWorkers is the most goroutines of a build: each has memory of its own.
+const maxWorkers = 256
+
+func (c Config) checkWorkers() error {
+	if c.Workers < 0 || c.Workers > maxWorkers {
+		return fmt.Errorf("ribbon: %d workers: 0 to %d are possible", c.Workers, maxWorkers)
+	}
+	return nil
+}
+
+// workers is how many goroutines build; checkWorkers was asked before.
 func (c Config) workers() int {
 	if c.Workers > 0 {
 		return c.Workers
 	}
-	return runtime.GOMAXPROCS(0)
+	return min(runtime.GOMAXPROCS(0), maxWorkers)
 }
 
 func (c Config) checkValues(keys int, values []uint64) error {
+	if err := c.checkWorkers(); err != nil {
+		return err
+	}
 	if c.ValueBits < 1 || c.ValueBits > 64 {
 		return fmt.Errorf("ribbon: values of %d bits: 1 to 64 are possible", c.ValueBits)
 	}
@@ -76,6 +90,9 @@ func (c Config) checkValues(keys int, values []uint64) error {
 }
 
 func (c Config) checkFingerprint() error {
+	if err := c.checkWorkers(); err != nil {
+		return err
+	}
 	if c.FingerprintBits < 1 || c.FingerprintBits > maxFingerprint {
 		return fmt.Errorf("ribbon: fingerprints of %d bits: 1 to %d are possible", c.FingerprintBits, maxFingerprint)
 	}
