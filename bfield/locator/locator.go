@@ -38,7 +38,7 @@ type Config struct {
 	// Seed of the hashes; a random one that others do not know keeps them from
 	// choosing keys that are answered wrongly, or that crowd.
 	Seed uint64
-	// Workers is how many goroutines build a base at once; the default is
+	// Workers is how many goroutines build a base at once, up to 256; the default is
 	// GOMAXPROCS. It is not saved.
 	Workers int
 }
@@ -116,7 +116,7 @@ func (c Config) check() error {
 		return fmt.Errorf("%w: a false positive rate of 2^-%d; 2^-1 to 2^-%d are possible", ErrConfig, c.FalsePositiveBits, MaxFalsePositiveBits)
 	case c.Delta > FieldDelta:
 		return fmt.Errorf("%w: delta %d", ErrConfig, c.Delta)
-	case c.Workers < 0:
+	case c.Workers < 0 || c.Workers > bfield.MaxWorkers:
 		return fmt.Errorf("%w: %d workers", ErrConfig, c.Workers)
 	}
 	return nil

@@ -192,6 +192,7 @@ func TestRefusals(t *testing.T) {
 		{Shards: 1, FalsePositiveBits: 33},
 		{Shards: 1, Delta: 2},
 		{Shards: 1, Workers: -1},
+		{Shards: 1, Workers: 257},
 	} {
 		if _, err := New(c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
