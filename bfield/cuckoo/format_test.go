@@ -14,11 +14,14 @@ import (
 
 // What is saved is a format: other versions and processors read it.
 func TestGoldenFormat(t *testing.T) {
-	m := newMap(t, MapConfig{Seed: 1})
-	for i := range uint64(26_000) { // it grows a little
-		if err := m.Set(i*i*0x9e3779b97f4a7c15&keyMask, i); err != nil {
-			t.Fatal(err)
+	grown := func(c MapConfig, n uint64) *Map[uint64, uint64] { // it grows a little
+		m := newMap(t, c)
+		for i := range n {
+			if err := m.Set(i*i*0x9e3779b97f4a7c15&keyMask, i); err != nil {
+				t.Fatal(err)
+			}
 		}
+		return m
 	}
 	table, err := New(Config{ValueBits: 10, Hashes: 3, Slots: 2, Seed: 2, Distinct: true})
 	if err != nil {
@@ -35,7 +38,8 @@ func TestGoldenFormat(t *testing.T) {
 		size int
 		sum  uint64
 	}{
-		{"map", m, 328320, 0x3776f4dea6fca02a},
+		{"map of 8,192 buckets at first", grown(MapConfig{Seed: 1}, 50_000), 631296, 0xe779a9763459beda},
+		{"map of 11,174 at first", grown(MapConfig{Seed: 1, Keys: 60_000}, 70_000), 883776, 0xc82deaa46a570f7c},
 		{"table", table, 5696, 0xee8c9926672a5314},
 	} {
 		data, err := v.from.MarshalBinary()

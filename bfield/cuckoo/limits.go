@@ -29,9 +29,14 @@ const (
 	// makes up for a plan that was filled to the brim.
 	splitsPerInsert = 2
 
-	// mapBase is the least number of buckets of a Map, 257 KiB. A tag has 36 bits
-	// for r + 1 = ⌊x / base⌋ + 1 of numbers x < 2^48.
-	mapBase = 1<<12 + 1
+	// leastBase is the least number of buckets that a Map can have: a tag has 36 bits
+	// for r + 1 = ⌊x / base⌋ + 1 of numbers x < 2^48. mapBase is the least that a new one
+	// has, 512 KiB: a power of two, for spread.masked.
+	leastBase = 1<<12 + 1
+	mapBase   = 1 << 13
+
+	// nearBuckets are 1 MiB, which a second-level cache holds.
+	nearBuckets = 1 << 14
 
 	// mapNodes and mapDepth bound an insertion into a Map. With six ways out of
 	// each bucket, 518 buckets are within three moves; the fourth is for those

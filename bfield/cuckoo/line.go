@@ -32,9 +32,11 @@ func tagOf(r uint64, choice uint8) uint64 { return 2*r + 2 + uint64(choice) }
 // that is, the processor could only guess; so the low parts of all six tags are
 // compared at once, without a branch. A lane of x − ones has its top bit set
 // where x is 0, and now and then above such a lane; the rest of the tag decides.
-func (l *line) matches(tag uint64) uint64 {
+func (l *line) matches(tag uint64) uint64 { return matches(tag, l.tags, l.tags45) }
+
+func matches(tag, tags uint64, tags45 uint32) uint64 {
 	low := tag & 0xffff * ones
-	x, y := l.tags^low, uint64(l.tags45)^low&0xffff_ffff
+	x, y := tags^low, uint64(tags45)^low&0xffff_ffff
 	return (x-ones)&^x&tops>>15 | (y-ones)&^y&(tops&0xffff_ffff)>>14
 }
 

@@ -66,7 +66,7 @@ func readExact(r io.Reader) (*exact, error) {
 	switch {
 	case in.err != nil:
 		return nil, in.err
-	case base < mapBase || base > maxBuckets || buckets < base || buckets > maxBuckets:
+	case base < leastBase || base > maxBuckets || buckets < base || buckets > maxBuckets:
 		return nil, errFormat("%d buckets that were %d", buckets, base)
 	case keys > base*mapSlots || count > buckets*mapSlots+stashSize || stash > stashSize:
 		return nil, errFormat("%d keys planned, %d there, %d of them in the stash", keys, count, stash)

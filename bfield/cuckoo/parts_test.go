@@ -92,6 +92,9 @@ func TestSplit(t *testing.T) {
 				if want >= s.buckets {
 					want = x % (base << s.level)
 				}
+				if bucket, r := s.masked(x); s.mask != 0 && (bucket != want || r != x/base) {
+					t.Fatalf("base %d, %d buckets: %d is masked to %d and %d, want %d and %d", base, s.buckets, x, bucket, r, want, x/base)
+				}
 				if now := at(x); now != want || now != before[i] && (before[i] != parent || now != child) {
 					t.Fatalf("base %d, split %d into %d: %d went from %d to %d, want %d", base, parent, child, x, before[i], now, want)
 				}

@@ -16,6 +16,7 @@ type spread struct {
 	level      uint
 	reciprocal uint64 // ⌈2^(64+shift) / base⌉, where 2^shift < base ≤ 2^(shift+1)
 	shift      uint
+	mask       uint64 // base·2^(level+1) − 1 if base is a power of two, else 0; see masked
 }
 
 // spreadOf is the spread after base ≥ 2 has grown to so many buckets.
@@ -25,9 +26,17 @@ func spreadOf(base, buckets uint64) spread {
 	if rest > 0 {
 		quotient++
 	}
-	return spread{
+	s := spread{
 		base: base, buckets: buckets, level: uint(bits.Len64(buckets/base)) - 1,
 		reciprocal: quotient, shift: shift,
+	}
+	s.remask()
+	return s
+}
+
+func (s *spread) remask() {
+	if s.base&(s.base-1) == 0 {
+		s.mask = s.base<<(s.level+1) - 1
 	}
 }
 
@@ -53,6 +62,15 @@ func (s *spread) at(q, r uint64) uint64 {
 	return b + far&uint64(int64(b+far-s.buckets)>>63)
 }
 
+// masked returns at(divide(x)) and x div base where base is a power of two, in a third
+// of the instructions: as many as these take, so few look-ups does the processor have
+// under way at once.
+func (s *spread) masked(x uint64) (bucket, r uint64) {
+	b := x & s.mask
+	missing := ^uint64(int64(b-s.buckets) >> 63) // ones if there is no such bucket yet
+	return b - (s.mask-s.mask>>1)&missing, x >> ((s.shift + 1) & 63)
+}
+
 // split adds a bucket: what addressed parent may address child from now on.
 func (s *spread) split() (parent, child uint64) {
 	child = s.buckets
@@ -60,6 +78,7 @@ func (s *spread) split() (parent, child uint64) {
 	s.buckets++
 	if s.buckets == s.base<<(s.level+1) {
 		s.level++
+		s.remask()
 	}
 	return parent, child
 }
