@@ -8,6 +8,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/node"
 	"github.com/syncd-io/syncd/internal/route"
 )
 
@@ -42,11 +43,11 @@ func TestEntryWithoutRecordBindsNoKey(t *testing.T) {
 			t.Errorf("node %d has deleted it, and reads %q, %v", i, got, err)
 		}
 		key = at("looked up by ", i)
-		for begun := c.time; c.time < begun+absentFor; c.follow() {
+		for begun := c.time; c.time < begun+node.AbsentFor; c.follow() {
 			if got, err := c.get(i, key); !errors.Is(err, ErrUnsure) {
 				t.Fatalf("node %d, after %v: %q, %v", i, c.time-begun, got, err)
 			}
-			c.time += absentFor / 4
+			c.time += node.AbsentFor / 4
 		}
 		if got, err := c.get(i, key); !errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsure) {
 			t.Errorf("node %d, in the end: %q, %v", i, got, err)
@@ -75,11 +76,11 @@ func TestEntryWithoutRecordHidesNone(t *testing.T) {
 			if errors.Is(err, ErrNotFound) || err == nil && got != "by 0" {
 				t.Errorf("node %d reads %q, %v", i, got, err)
 			}
-			if got != "by 0" && c.time > time.Hour+2*absentFor {
+			if got != "by 0" && c.time > time.Hour+2*node.AbsentFor {
 				t.Errorf("node %d finds %q, %v", i, got, err)
 			}
 		}
-		c.time += absentFor / 2
+		c.time += node.AbsentFor / 2
 	}
 }
 
@@ -136,26 +137,4 @@ func union(a, b []int) map[int]bool {
 		all[i] = true
 	}
 	return all
-}
-
-// Entries that are remembered are bounded, and give way to others once their time is over.
-func TestDanglingIsBounded(t *testing.T) {
-	var d dangling
-	v := dbadapter.Version{Clock: 1}
-	for i := range danglingMost + 10 {
-		d.since(fmt.Append(nil, i), v, time.Duration(i))
-	}
-	if len(d.of) != danglingMost {
-		t.Errorf("%d are remembered", len(d.of))
-	}
-	if got := d.since([]byte("5"), v, time.Minute); got != 5 {
-		t.Errorf("since %d", got)
-	}
-	if got := d.since([]byte("5"), dbadapter.Version{Clock: 2}, time.Minute); got != time.Minute {
-		t.Errorf("another entry: since %d", got)
-	}
-	later := 2 * danglingFor
-	if got := d.since([]byte("new"), v, later); got != later || len(d.of) != 1 {
-		t.Errorf("since %v, and %d are remembered", got, len(d.of))
-	}
 }

@@ -48,8 +48,7 @@ type following struct {
 	apart map[node.ID]time.Duration
 	told  map[node.ID]bool
 
-	meetings meetings
-	dangling dangling
+	byWriter *node.ByWriter
 	meeting  atomic.Bool
 }
 
@@ -99,19 +98,20 @@ func (ns *Namespace) openFollowing() (err error) {
 		return err
 	}
 	f := &following{now: new(wakeful).now, steady: ns.node.elapsed, ask: ns.feedOf, faults: map[node.ID]int{}, apart: map[node.ID]time.Duration{}, told: map[node.ID]bool{}}
-	f.meetings.every = f.steady() + meetingsEvery
+	ns.follows = f
+	f.byWriter = ns.core.NewByWriter(byWriter{ns})
 	f.locator, err = directory.New(directory.Config{
 		Shards: ns.core.Rule().Shards, Seed: binary.BigEndian.Uint64(seed[:]), Disk: disk,
 		Here: func(s placement.Shard) bool {
 			sh, err := ns.numbered(s)
 			return err == nil && sh.set.Settled()
 		},
-		Met: f.meetings.met,
+		Met: f.byWriter.HeardOf,
 	})
 	if err != nil {
+		ns.follows = nil
 		return fmt.Errorf("open what is known of the directory: %w", err)
 	}
-	ns.follows = f
 	return nil
 }
 
@@ -149,7 +149,7 @@ func (n *Node) followAll() {
 				if !ns.follows.meeting.Swap(true) {
 					ns.request(func() {
 						defer ns.follows.meeting.Store(false)
-						ns.meet(ns.ctx)
+						ns.follows.byWriter.Meet(ns.ctx)
 					})
 				}
 			})

@@ -33,13 +33,7 @@ func (n *Node) deadline(ctx context.Context) time.Duration {
 }
 
 // lookedUp is what a look-up has found of a key.
-type lookedUp struct {
-	route.Found
-	// Here: this node is a host, and its own answer was enough, or is among what was found.
-	Here bool
-	// Shard is the set in which the key was looked for last.
-	Shard placement.Shard
-}
+type lookedUp = node.LookedUp
 
 // lookUp finds the record under a key of a namespace that is cut into shards: here, if this
 // node is a host that is sure, and otherwise at the shard's hosts. all: at all of them.
@@ -49,7 +43,7 @@ func (ns *Namespace) lookUp(ctx context.Context, key []byte, all bool) (found lo
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
 	if ns.core.Writers() {
-		found, err = ns.lookUpWritten(ctx, key, all)
+		found, err = ns.follows.byWriter.LookUp(ctx, key, all)
 	} else {
 		found, err = ns.lookUpIn(ctx, ns.core.Home(key), key, all)
 	}

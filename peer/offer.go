@@ -102,20 +102,6 @@ func (ns *Namespace) offerOne(ctx context.Context, what string, d node.Draft, de
 	return done.Version, fmt.Errorf("%s %q in %s: %w", what, clip(d.Record.Key), ns.Name(), err)
 }
 
-// mayOffer says what a key holds that a write rests on. entry is that of the directory, if there is
-// one. A deletion may rest on it alone: its record is there, or was about to be written, and the
-// tombstone supersedes both.
-func (ns *Namespace) mayOffer(ctx context.Context, remote *node.Remote, d node.Draft, deletes bool, entry []*dbadapter.Record) (*dbadapter.Record, error) {
-	found, err := ns.lookUp(ctx, d.Record.Key, false)
-	if err != nil {
-		return nil, err
-	}
-	if deletes && !found.Sure && len(entry) > 0 && there(entry[0]) && dangles(entry[0], found.Record) {
-		found.Record = entry[0]
-	}
-	return found.Record, remote.Holds(d, deletes, found.Record, found.Sure)
-}
-
 // refusals are why hosts have not taken a record.
 func refusals(w *route.Written) map[ID]error {
 	why := map[ID]error{}

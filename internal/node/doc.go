@@ -65,6 +65,9 @@
 //	the directory      telling.go               what this node tells of it
 //	                   tellers.go               which members tell of it
 //	                   entry.go                 a record and its entry, as they are written; one that recedes
+//	                   bywriter.go, dangling.go reads by locator and entry; entries that lead to no record
+//	                   bywriterput.go           writes: the entry first
+//	                   meeting.go, meetings.go  what becomes of first writes that met, and when that is looked for
 //	after damage       lost.go                  what is missing since files were made anew
 //	                   otherstore.go            records that were restored beside a newer state
 //	for a backup       still.go

@@ -1,4 +1,4 @@
-package peer
+package node
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ type looked struct {
 // look lets ten seconds pass and looks at shard 1, if it is due.
 func (k *looked) look(t *testing.T) (due bool) {
 	t.Helper()
-	k.time += meetingsSoon
+	k.time += MeetingsSoon
 	k.asked = nil
 	all := k.m.due([]placement.Shard{1}, k.time)
 	for _, s := range all {
@@ -120,7 +120,7 @@ func TestLooksAreGathered(t *testing.T) {
 	k.m.met(1)
 	k.look(t)
 	k.m.met(1)
-	k.time -= meetingsSoon + 1
+	k.time -= MeetingsSoon + 1
 	if k.look(t) {
 		t.Error("a shard is due at once after a look")
 	}
@@ -158,7 +158,7 @@ func TestAbsencesAreBounded(t *testing.T) {
 			switch {
 			case !noted:
 				return noRoom, nil
-			case k.time-since < absentFor:
+			case k.time-since < AbsentFor:
 				return awaited, nil
 			}
 			ended[key] = k.time
@@ -192,7 +192,7 @@ func TestAbsenceIsOfOneEntry(t *testing.T) {
 	begun := k.time
 	k.verdicts[k.records[0]] = func() (verdict, error) {
 		since, _ := k.m.absentSince(1, []byte(k.records[0]), entry, k.time)
-		if k.time-since < absentFor {
+		if k.time-since < AbsentFor {
 			return awaited, nil
 		}
 		when = append(when, k.time-begun)
@@ -207,56 +207,7 @@ func TestAbsenceIsOfOneEntry(t *testing.T) {
 		k.look(t)
 	}
 	// 10 s to the first look, two minutes until the other entry is seen, two more; and two anew.
-	if want := []time.Duration{meetingsSoon + 2*absentFor, meetingsSoon + 3*absentFor}; !slices.Equal(when, want) {
+	if want := []time.Duration{MeetingsSoon + 2*AbsentFor, MeetingsSoon + 3*AbsentFor}; !slices.Equal(when, want) {
 		t.Errorf("ended after %v, want %v", when, want)
-	}
-}
-
-// A record that no entry leads to is written anew with one: its entry was lost, or was that of a
-// delete that was not finished, and is collected. Until then scans gave it, and no read found it.
-func TestRecordWithoutEntry(t *testing.T) {
-	c := newWriterCluster(t, 3)
-	const key = "without an entry"
-	by := 0 // a node that hosts a shard
-	for len(c.numbers(by)) == 0 {
-		by++
-	}
-	value := fmt.Sprint("by ", by)
-	c.shardCluster.put(by, c.spaces[by].core.OwnShard([]byte(key)), key)
-	c.round()
-	c.follow()
-	deleted := "deleted in full"
-	_, err := c.put(0, deleted, "1", AckAll)
-	c.must(err)
-	c.follow()
-	_, err = c.spaces[1].Delete(t.Context(), []byte(deleted), Acks(AckAll))
-	c.must(err)
-	begun := c.time
-	for c.time < begun+absentFor+10*meetingsSoon {
-		if got, err := c.get(1, key); c.time < begun+absentFor && err == nil {
-			t.Fatalf("after %v it reads %q", c.time-begun, got)
-		}
-		c.round()
-		c.follow()
-		for _, ns := range c.spaces {
-			ns.meet(t.Context())
-		}
-		c.time += meetingsSoon
-	}
-	c.round()
-	c.follow()
-	for i := range c.nodes {
-		if got, err := c.get(i, key); err != nil || got != value {
-			t.Errorf("node %d reads %q, %v", i, got, err)
-		}
-		if got := c.scanned(i, key); !slices.Equal(got, []string{value}) {
-			t.Errorf("node %d scans %q", i, got)
-		}
-		if got, err := c.get(i, deleted); !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDeleted) {
-			t.Errorf("node %d reads what was deleted: %q, %v", i, got, err)
-		}
-	}
-	if listed := c.conflicts(key); len(listed) != 0 {
-		t.Errorf("conflicts: %v", listed)
 	}
 }

@@ -1,4 +1,4 @@
-package peer
+package node
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // Where an entry of the directory leads to no record, its author is about to write that, or has ended
 // in between. The entry may hide a record of another shard then, which was acknowledged: its hosts
 // write it anew (meeting.go), once they have found that out. So a look-up is not sure at first. Once
-// the record was not there for absentFor, it asks all shards, which is dear: if none of them has the
+// the record was not there for AbsentFor, it asks all shards, which is dear: if none of them has the
 // key, that is sure. A put writes to the shard that the entry names, and a deletion needs no record
 // there; either ends the matter for all.
 
@@ -22,8 +22,6 @@ const (
 	// room, those that were noted longer than danglingFor ago are forgotten.
 	danglingMost = 1024
 	danglingFor  = 10 * time.Minute
-	// behindAtOnce shards are asked at once.
-	behindAtOnce = 8
 )
 
 // dangling are entries that were found to lead to no record, by key.
@@ -63,40 +61,32 @@ func dangles(entry, found *dbadapter.Record) bool {
 
 // lookBehind makes a look-up sure whose entry leads to no record, if no other shard has one for sure;
 // if one has, that is what is found. named is the shard that the entry names.
-func (ns *Namespace) lookBehind(ctx context.Context, named placement.Shard, entry *dbadapter.Record, found *lookedUp) {
-	f := ns.follows
-	if now := f.steady(); now-f.dangling.since(entry.Key, entry.Version, now) < absentFor {
+func (w *ByWriter) lookBehind(ctx context.Context, named placement.Shard, entry *dbadapter.Record, found *LookedUp) {
+	if now := w.do.Steady(); now-w.dangling.since(entry.Key, entry.Version, now) < AbsentFor {
 		return
 	}
 	ctx, over := context.WithCancel(ctx)
 	defer over()
+	var others []placement.Shard
+	for shard := range placement.Shard(w.ns.rule.Shards) {
+		if shard != named {
+			others = append(others, shard)
+		}
+	}
 	var mu sync.Mutex // guards found, and what follows
 	sure := true
-	places := make(chan struct{}, behindAtOnce)
-	var running sync.WaitGroup
-	for shard := range placement.Shard(ns.core.Rule().Shards) {
-		if shard == named {
-			continue
+	w.do.Each(ctx, others, func(shard placement.Shard) {
+		other, err := w.do.LookUpIn(ctx, shard, entry.Key, false)
+		mu.Lock()
+		defer mu.Unlock()
+		found.Add(&other)
+		if there(other.Record) && (!there(found.Record) || other.Record.Compare(found.Record) > 0) {
+			found.Record, found.Shard = other.Record, shard
 		}
-		places <- struct{}{}
-		if ctx.Err() != nil {
-			break
+		if err != nil || !other.Sure || there(other.Record) {
+			sure = false
+			over() // it cannot become sure any more
 		}
-		running.Go(func() {
-			defer func() { <-places }()
-			other, err := ns.lookUpIn(ctx, shard, entry.Key, false)
-			mu.Lock()
-			defer mu.Unlock()
-			found.add(&other)
-			if there(other.Record) && (!there(found.Record) || other.Record.Compare(found.Record) > 0) {
-				found.Record, found.Shard = other.Record, shard
-			}
-			if err != nil || !other.Sure || there(other.Record) {
-				sure = false
-				over() // it cannot become sure any more
-			}
-		})
-	}
-	running.Wait()
+	})
 	found.Sure = sure && ctx.Err() == nil
 }

@@ -1,4 +1,4 @@
-package peer
+package node
 
 import (
 	"bytes"
@@ -18,19 +18,19 @@ import (
 
 const (
 	// meetingsEvery is how often all records are looked through; a shard out of which a host of
-	// the directory says that a key has gone is looked through at once. meetingsSoon lies between two
+	// the directory says that a key has gone is looked through at once. MeetingsSoon lies between two
 	// looks at a shard at the least, and meetingsShare times what the last one took: they take
 	// a ninth of the time of one goroutine.
 	meetingsEvery = 10 * time.Minute
-	meetingsSoon  = 10 * time.Second
+	MeetingsSoon  = 10 * time.Second
 	meetingsShare = 8
-	// absentFor is for how long the record of an entry must not be there until its author counts
-	// as ended: its record follows within entryPatience, and is on its way for routePatience.
-	absentFor = 2 * time.Minute
+	// AbsentFor is for how long the record of an entry must not be there until its author counts
+	// as ended: its record follows within entryPatience, and is on its way for routedPatience.
+	AbsentFor = 2 * time.Minute
 	// meetingsAtOnce keys are remembered of a shard in one look, and as many that wait for
-	// absentFor: 64 KiB at most each. The next look goes on behind them.
+	// AbsentFor: 64 KiB at most each. The next look goes on behind them.
 	meetingsAtOnce = 1024
-	// meetingsFailed keys of which hosts do not answer end a look: each takes routePatience.
+	// meetingsFailed keys of which hosts do not answer end a look: each takes routedPatience.
 	meetingsFailed = 4
 )
 
@@ -64,7 +64,7 @@ type verdict uint8
 const (
 	decided   verdict = iota // nothing is left to do here
 	undecided                // not all that it takes is known; it is looked at again
-	awaited                  // it is noted in absent, and looked at again after absentFor
+	awaited                  // it is noted in absent, and looked at again after AbsentFor
 	noRoom                   // as awaited, but that it is not noted: as many are already
 )
 
@@ -110,7 +110,7 @@ func (m *meetings) due(held []placement.Shard, now time.Duration) (due []placeme
 // over are the keys whose absence has lasted. mu is held.
 func (l *looking) over(now time.Duration) (keys []string) {
 	for key, a := range l.absent {
-		if now-a.since >= absentFor {
+		if now-a.since >= AbsentFor {
 			keys = append(keys, key)
 		}
 	}
@@ -163,7 +163,7 @@ func (m *meetings) look(ctx context.Context, s placement.Shard, t *lookThrough) 
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		now := t.now()
-		m.shard(s).rest = now + max(meetingsSoon, meetingsShare*(now-begun))
+		m.shard(s).rest = now + max(MeetingsSoon, meetingsShare*(now-begun))
 	}()
 	m.mu.Lock()
 	l := m.shard(s)

@@ -1,0 +1,185 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// ByWriter reads and writes the keys of a namespace whose placement is writer: the locator says
+// which shard a key is in, and where it is not sure, the key's entry of the directory does. It also
+// decides what becomes of first writes that met (Meet). What takes requests or time its driver
+// does; its methods may wait for that, and any number of goroutines may call them.
+type ByWriter struct {
+	ns       *Namespace
+	do       WriterDriver
+	meetings meetings
+	dangling dangling
+}
+
+// WriterDriver is what a ByWriter has its driver do.
+type WriterDriver interface {
+	// LookUpIn looks a key up in one of the namespace's sets, at its hosts, or at all that may
+	// hold the set.
+	LookUpIn(ctx context.Context, in placement.Shard, key []byte, all bool) (LookedUp, error)
+	// Hand drives the write of a record to the hosts of its set, until need of them hold it. here
+	// is this node, if it holds it already, settled or not.
+	Hand(ctx context.Context, remote *Remote, record *dbadapter.Record, here ID, settled bool, need int) (route.Written, error)
+	// Each calls do with each of the sets, some at once, until the context is over.
+	Each(ctx context.Context, sets []placement.Shard, do func(placement.Shard))
+	// Connected reports whether there is a connection to a member.
+	Connected(id ID) bool
+	// Locator is that of this node. Now is its clock, which goes on while the machine sleeps;
+	// Steady one that never runs fast.
+	Locator() *directory.Locator
+	Now() time.Duration
+	Steady() time.Duration
+	// Met is told what has become of a record of a shard that the directory places elsewhere.
+	Met(what Meeting, shard placement.Shard, err error)
+}
+
+// Meeting is what has become of a record that the directory places elsewhere.
+type Meeting uint8
+
+// What becomes of such records.
+const (
+	// Receded: another first write of the key stands, and the record is a listed conflict.
+	Receded Meeting = iota + 1
+	// RestoredLost: the record was written anew, since no entry led to it. RestoredHidden: since
+	// the entry that hid it leads to none.
+	RestoredLost
+	RestoredHidden
+	// Undecided: that failed, and is tried again. Unlooked: the shard's records could not be
+	// looked through.
+	Undecided
+	Unlooked
+)
+
+// NewByWriter returns that of a namespace, which is looked through first after a while.
+func (ns *Namespace) NewByWriter(do WriterDriver) *ByWriter {
+	return &ByWriter{ns: ns, do: do, meetings: meetings{every: do.Steady() + meetingsEvery}}
+}
+
+// HeardOf is told of a shard out of which a host of the directory says that a key has gone into
+// another one (directory.Config.Met).
+func (w *ByWriter) HeardOf(shard placement.Shard) { w.meetings.met(shard) }
+
+// LookedUp is what a look-up has found of a key.
+type LookedUp struct {
+	route.Found
+	// Here: this node is a host, and its own answer was enough, or is among what was found.
+	Here bool
+	// Shard is the set in which the key was looked for last.
+	Shard placement.Shard
+}
+
+// Add adds what another look-up of the key took.
+func (f *LookedUp) Add(o *LookedUp) {
+	f.Requests, f.Hedges = f.Requests+o.Requests, f.Hedges+o.Hedges
+	f.Heard = append(f.Heard, o.Heard...)
+}
+
+func there(r *dbadapter.Record) bool { return r != nil && !r.Deleted }
+
+// LookUp finds the record under a key. A key that is nowhere for sure takes
+// no request; one that the locator places takes one, if it is there; any other, one to
+// the directory first.
+func (w *ByWriter) LookUp(ctx context.Context, key []byte, all bool) (LookedUp, error) {
+	ns := w.ns
+	a := w.WhereIs(key)
+	if a.Where == directory.Nowhere && !all {
+		return LookedUp{Found: route.Found{Sure: true}, Shard: ns.Entries(key)}, nil
+	}
+	var hinted LookedUp
+	var err error
+	asked := false
+	if a.Where == directory.In || a.Where == directory.Here {
+		asked = true
+		if hinted, err = w.do.LookUpIn(ctx, a.Shard, key, all); err == nil && hinted.Sure && a.Decided() && !all && there(hinted.Record) {
+			return hinted, nil
+		}
+	}
+	entry, err := w.do.LookUpIn(ctx, ns.Entries(key), key, all)
+	entry.Add(&hinted)
+	switch {
+	case err != nil && there(hinted.Record):
+		hinted.Add(&entry)
+		hinted.Sure = false
+		return hinted, nil
+	case err != nil:
+		return entry, err
+	case entry.Record == nil && hinted.Record != nil:
+		hinted.Add(&entry)
+		hinted.Sure = false
+		return hinted, nil
+	case entry.Record == nil, entry.Record.Deleted:
+		return entry, nil
+	}
+	shard, err := directory.ShardOf(entry.Record, ns.rule.Shards)
+	if err != nil {
+		return entry, fmt.Errorf("%w: %w", dbadapter.ErrCorrupt, err) // it was examined when it came
+	}
+	found := hinted
+	if asked && shard == a.Shard && hinted.Sure && there(hinted.Record) {
+		found.Add(&entry)
+	} else {
+		found, err = w.do.LookUpIn(ctx, shard, key, all)
+		found.Add(&entry)
+	}
+	// While the hosts of the directory are not heard to agree, another first write may win.
+	found.Sure = found.Sure && entry.Sure && (a.Decided() || a.Answering && w.entriesName(ctx, key, shard, &found))
+	if err == nil && found.Sure && dangles(entry.Record, found.Record) {
+		found.Sure = false
+		w.lookBehind(ctx, shard, entry.Record, &found)
+	}
+	return found, err
+}
+
+// entriesName reports whether all hosts of a key's entry, each of which is asked, hold one that names a
+// shard, or none. So what a feed leaves open of a host that tells otherwise than others is
+// decided by the records: those it cannot make. What it takes is added to found.
+func (w *ByWriter) entriesName(ctx context.Context, key []byte, shard placement.Shard, found *LookedUp) bool {
+	ns := w.ns
+	in := ns.Entries(key)
+	tellers := ns.Tellers().Of[ns.Home(key)]
+	entry, err := w.do.LookUpIn(ctx, in, key, true)
+	found.Add(&entry)
+	if err != nil || len(tellers) == 0 {
+		return false
+	}
+	said := map[ID]*route.Answer{}
+	for _, h := range entry.Heard {
+		said[h.Peer] = h.Answer
+	}
+	if here := ns.RemoteIn(key, in).Here(); here != nil {
+		own, err := here.Answer(key)
+		if err != nil {
+			return false
+		}
+		said[ns.node.ID] = &own
+	}
+	for _, id := range tellers {
+		a := said[id]
+		if a == nil || !a.Host || !a.Settled || a.OtherList {
+			return false
+		}
+		if !there(a.Record) {
+			continue
+		}
+		if named, err := directory.ShardOf(a.Record, ns.rule.Shards); err != nil || named != shard {
+			return false
+		}
+	}
+	return true
+}
+
+// WhereIs is what the locator says of a key.
+func (w *ByWriter) WhereIs(key []byte) directory.Answer {
+	home, index := w.ns.EntryIndex(key)
+	return w.do.Locator().Locate(home, index, w.do.Now())
+}

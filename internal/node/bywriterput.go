@@ -1,0 +1,162 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile"
+)
+
+// WriterOffer is how a write has ended.
+type WriterOffer struct {
+	route.Written
+	// Version is that of the record which was made last; zero: none was.
+	Version dbadapter.Version
+	// Taken: a host holds a record or an entry of this write, or may. No error may then say that
+	// nothing is written.
+	Taken bool
+}
+
+// Offer writes a key: the entry goes to the directory first, and then the record to its shard, which
+// is this node's own where the key has none. deletes: a record must be there. made, if not nil, is
+// told of each version before a host hears of it.
+func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.Ack, made func(dbadapter.Version)) (o WriterOffer, err error) {
+	ns, key := w.ns, d.Record.Key
+	if err := (&dbadapter.Record{Key: key}).Validate(); err != nil {
+		return o, err
+	}
+	conditional := deletes || d.If != nil
+	var others []*dbadapter.Record // of hosts that hold what was not seen
+	for tries := 1; ; tries++ {
+		entries := ns.RemoteIn(key, ns.Entries(key))
+		if _, err := entries.Enough(ack); err != nil {
+			return o.unmade(err)
+		}
+		shard, seen, err := w.writtenIn(ctx, key, tries == 1)
+		if err != nil {
+			return o.unmade(err)
+		}
+		remote := ns.RemoteIn(key, shard)
+		if conditional {
+			held, err := w.mayOffer(ctx, remote, d, deletes, seen)
+			if err != nil {
+				return o.unmade(err)
+			}
+			seen = append([]*dbadapter.Record{held}, seen...)
+		}
+		d.Seen = append(seen, others...)
+		record, err := remote.Make(d)
+		if err != nil {
+			return o.unmade(err)
+		}
+		entry, err := entries.Entry(record, shard)
+		if err != nil {
+			return o.unmade(err)
+		}
+		if o.Version = record.Version; made != nil {
+			made(o.Version)
+		}
+		begun := w.do.Now()
+		o.Written, err = w.HandOver(ctx, entries, entry, ack)
+		o.Taken = o.Taken || o.Written.Taken()
+		if err == nil && w.do.Now()-begun > entryPatience {
+			err = errSlept
+		}
+		if err == nil {
+			o.Written, err = w.HandOver(ctx, remote, record, ack)
+			o.Taken = true
+		}
+		switch {
+		case err == nil:
+			if !record.Deleted {
+				home, index := ns.EntryIndex(key)
+				w.do.Locator().Wrote(home, index, shard, w.do.Now())
+			}
+			return o, nil
+		case errors.Is(err, route.ErrOvertaken) && ctx.Err() == nil && tries < OfferTries && !(o.Taken && conditional):
+			others = append(others, append(o.Others, record)...)
+			continue
+		}
+		return o, err
+	}
+}
+
+// unmade follows a record that could not be made. What an earlier try has written stays.
+func (o WriterOffer) unmade(err error) (WriterOffer, error) {
+	o.Written = route.Written{}
+	return o, err
+}
+
+// mayOffer says what a key holds that a write rests on. entry is that of the directory, if there is
+// one. A deletion may rest on it alone: its record is there, or was about to be written, and the
+// tombstone supersedes both.
+func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, deletes bool, entry []*dbadapter.Record) (*dbadapter.Record, error) {
+	found, err := w.LookUp(ctx, d.Record.Key, false)
+	if err != nil {
+		return nil, err
+	}
+	if deletes && !found.Sure && len(entry) > 0 && there(entry[0]) && dangles(entry[0], found.Record) {
+		found.Record = entry[0]
+	}
+	return found.Record, remote.Holds(d, deletes, found.Record, found.Sure)
+}
+
+// entryPatience is how much later than its entry a record is written, at the latest: an entry
+// without a record for longer counts as one whose author has ended.
+const entryPatience = 30 * time.Second
+
+var errSlept = fmt.Errorf("%w: this machine has slept between the entry of the directory and the record, or was too slow: write it again", reconcile.ErrBusy)
+
+// writtenIn is the shard in which a write of a key belongs, and the key's entry, if the
+// directory has one. first: what is nowhere needs no question; a host of the directory
+// tells if it holds an entry all the same.
+func (w *ByWriter) writtenIn(ctx context.Context, key []byte, first bool) (placement.Shard, []*dbadapter.Record, error) {
+	ns := w.ns
+	if first && w.WhereIs(key).Where == directory.Nowhere {
+		return ns.OwnShard(key), nil, nil
+	}
+	entry, err := w.do.LookUpIn(ctx, ns.Entries(key), key, false)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case entry.Record == nil:
+		return ns.OwnShard(key), nil, nil
+	case entry.Record.Deleted:
+		return ns.OwnShard(key), []*dbadapter.Record{entry.Record}, nil
+	}
+	shard, err := directory.ShardOf(entry.Record, ns.rule.Shards)
+	return shard, []*dbadapter.Record{entry.Record}, err
+}
+
+// HandOver gives a record to the hosts of its set, this node among them if it is one.
+func (w *ByWriter) HandOver(ctx context.Context, remote *Remote, record *dbadapter.Record, ack route.Ack) (route.Written, error) {
+	need, err := remote.Enough(ack)
+	if err != nil {
+		return route.Written{}, err
+	}
+	var here ID
+	settled := false
+	if remote.Here() != nil {
+		held, err := remote.HoldHere(ctx, record, true)
+		switch {
+		case err != nil:
+			return route.Written{}, err
+		case held.Declined != nil:
+			return route.Written{}, held.Declined
+		case held.Other != nil:
+			return route.Written{Others: []*dbadapter.Record{held.Other}}, route.ErrOvertaken
+		case held.Elsewhere:
+			return route.Written{}, ErrNotHost
+		case need <= 1:
+			return route.Written{Need: need, Held: 1, Settled: held.Settled, Hosts: []route.Holder{{Peer: w.ns.node.ID, Outcome: &held}}}, nil // a push brings it to the others
+		}
+		here, settled = w.ns.node.ID, held.Settled
+	}
+	return w.do.Hand(ctx, remote, record, here, settled, need)
+}
