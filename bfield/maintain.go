@@ -10,56 +10,66 @@ const (
 	// freshPart: a repair does not wait for its time when the keys inserted
 	// since the last one are this part of those planned.
 	freshPart = 16
-	// restPart: between two repairs that do wait, the background rests as many times
-	// as long as the first one took. Each goes through the whole log, however few
-	// keys are fresh. What is urgent is paid by the many insertions before it.
-	restPart = 15
 	// exceptionPart and leastExceptions: a rebuild is due when the exceptions
 	// are more than this part of the keys planned, and more than this many.
 	exceptionPart   = 16
 	leastExceptions = 1024
 )
 
-// maintain repairs and rebuilds when there is need, until Close.
-func (m *Mutable) maintain(delay time.Duration) {
-	timer := time.NewTimer(delay)
-	timer.Stop()
+// keep owns the maintenance of a Mutable until Close: all repairs, rebuilds and snapshots
+// run in its goroutine, one after the other. It begins those that are due by itself.
+func (m *Mutable) keep(s schedule) {
+	timer := time.NewTimer(0)
 	defer timer.Stop()
-	waiting := false
-	var rested time.Time // until then the background rests
-	var again time.Time  // before it no repair is tried, also no urgent one: the last one failed
 	for {
 		select {
 		case <-m.stop:
 			return
+		case t := <-m.tasks:
+			t.done <- t.run()
+			continue
 		case <-m.wake:
-			if !m.urgent() || time.Now().Before(again) {
-				if !waiting {
-					waiting = true
-					timer.Reset(max(delay, time.Until(rested)))
-				}
-				continue
+			if s.delay < 0 {
+				continue // repaired by Repair only
 			}
+			s.written(time.Now(), m.urgent())
 		case <-timer.C:
 		}
-		waiting = false
-		timer.Stop()
-		urgent := m.urgent()
-		took, err := m.mend()
-		if !urgent {
-			rested = time.Now().Add(restPart * took)
+		now := time.Now()
+		if s.due.IsZero() {
+			continue
 		}
+		if s.due.After(now) {
+			timer.Reset(s.due.Sub(now))
+			continue
+		}
+		urgent, begun := m.urgent(), now
+		err := m.mend()
 		if errors.Is(err, ErrClosed) {
 			return
 		}
-		if err != nil {
-			// The disk may be full for a while.
-			waiting, again = true, time.Now().Add(delay)
-			timer.Reset(max(delay, time.Until(rested)))
+		m.failed, now = err, time.Now()
+		s.ended(now, now.Sub(begun), urgent, m.failed)
+		if !s.due.IsZero() {
+			timer.Reset(s.due.Sub(now))
 		}
-		m.mu.Lock()
-		m.failed = err
-		m.mu.Unlock()
+	}
+}
+
+// task is a call that waits for the goroutine of keep to do its work.
+type task struct {
+	run  func() error
+	done chan error // of capacity 1
+}
+
+// ask has work done by the goroutine of keep.
+func (m *Mutable) ask(run func() error) error {
+	t := task{run, make(chan error, 1)}
+	select {
+	case m.tasks <- t:
+		return <-t.done
+	case <-m.stop:
+		return ErrClosed
 	}
 }
 
@@ -81,27 +91,19 @@ func few(planned uint64) uint64 { return max(leastExceptions, planned/exceptionP
 
 // Repair makes each key that was inserted before answer its value, and rebuilds
 // the field if it is full. It does what the background does, at once.
-func (m *Mutable) Repair() error {
-	_, err := m.mend()
-	return err
-}
+func (m *Mutable) Repair() error { return m.ask(m.mend) }
 
-// mend is Repair, and says how long it took, without the wait for another one.
-func (m *Mutable) mend() (took time.Duration, err error) {
-	m.maintaining.Lock()
-	defer m.maintaining.Unlock()
+func (m *Mutable) mend() error {
 	if m.isClosed() {
-		return 0, ErrClosed
+		return ErrClosed
 	}
-	begun := time.Now()
-	defer func() { took = time.Since(begun) }()
 	m.mu.RLock()
 	full := m.full()
 	m.mu.RUnlock()
 	if full {
-		return 0, m.rebuild(true)
+		return m.rebuild(true)
 	}
-	return 0, m.repair()
+	return m.repair()
 }
 
 // chunks yields the first n records of the log in pieces.

@@ -208,14 +208,12 @@ func TestWhileMaintaining(t *testing.T) {
 			}
 			delete(twin, 8)
 		}
-		m.maintaining.Lock()
 		var err error
 		if rebuild {
 			err = m.rebuild(true)
 		} else {
 			err = m.repair()
 		}
-		m.maintaining.Unlock()
 		log.reading = nil
 		if err != nil || !once {
 			t.Fatal(err, once)

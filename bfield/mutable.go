@@ -18,7 +18,7 @@ type MutableConfig struct {
 	// RepairDelay is how long an insertion waits at most for a repair to begin, or
 	// 15 times as long as the last repair took, if that is more: repairs of few keys
 	// take a sixteenth of a processor. 0 stands for one second; below 0 nothing is
-	// repaired but by Repair.
+	// repaired but by Repair. Whatever it is, Close ends a goroutine.
 	RepairDelay time.Duration
 }
 
@@ -49,20 +49,19 @@ type Mutable struct {
 	// it; a repair or a rebuild while it notes how many records there are, and in
 	// the end. It is taken before mu.
 	writing sync.Mutex
-	// A repair or a rebuild holds maintaining; it is taken before writing.
-	maintaining sync.Mutex
 
 	mu         sync.RWMutex // guards what follows
 	field      *Field       // this and exceptions change under writing, too
 	exceptions map[key]exception
 	fresh      uint64 // insertions since the last repair began
 	repeats    uint64 // insertions, since the last rebuild, of what was there already
-	failed     error  // why the background gave up
 
 	wake    chan struct{} // holds one at most: something was written
-	closing sync.Once     // closes stop
+	tasks   chan task
+	closing sync.Once // closes stop
 	stop    chan struct{}
-	done    sync.WaitGroup
+	kept    sync.WaitGroup // the goroutine of keep
+	failed  error          // of the last repair that was due; that goroutine's
 }
 
 // exception is what became of a key, in place of what the arrays say.
@@ -92,7 +91,7 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 	}
 	m := &Mutable{
 		seed: seed(c.Seed), values: c.Values, log: c.Log, field: newField(plan, c.Seed, c.Workers), exceptions: map[key]exception{},
-		wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		wake: make(chan struct{}, 1), tasks: make(chan task), stop: make(chan struct{}),
 	}
 	m.field.sealed = true // the log keeps its keys
 	if c.Log.Len() > 0 {
@@ -100,9 +99,7 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 			return nil, fmt.Errorf("open a mutable field: %w", err)
 		}
 	}
-	if c.RepairDelay > 0 {
-		m.done.Go(func() { m.maintain(c.RepairDelay) })
-	}
+	m.kept.Go(func() { m.keep(schedule{delay: c.RepairDelay}) })
 	return m, nil
 }
 
@@ -306,12 +303,8 @@ func (m *Mutable) Stats() MutableStats {
 // the log stays open. It may be called several times, also at once.
 func (m *Mutable) Close() error {
 	m.closing.Do(func() { close(m.stop) })
-	m.done.Wait()
-	m.maintaining.Lock()
-	defer m.maintaining.Unlock()
+	m.kept.Wait()
 	m.writing.Lock()
 	defer m.writing.Unlock()
-	m.mu.RLock()
-	defer m.mu.RUnlock()
 	return m.failed
 }

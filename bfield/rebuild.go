@@ -31,7 +31,7 @@ func (m *Mutable) rebuild(grown bool) error {
 // repetitions are left among the records. If these were many, their keys go into last,
 // and a second field is filled, which is as large as the others need.
 func (m *Mutable) filled(n uint64, last map[key]exception, grown bool) (*Mutable, error) {
-	old := m.field // replaced only under maintaining
+	old := m.field // replaced by a rebuild only
 	for first := true; ; first = false {
 		live, err := m.superseded(n, last)
 		if err != nil {

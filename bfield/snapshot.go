@@ -9,8 +9,16 @@ import (
 // that was written before the call. Look-ups and writes go on; they wait for a
 // copy of the primary array at most. The Mutable stays as it is.
 func (m *Mutable) Snapshot() (*Field, error) {
-	m.maintaining.Lock() // no rebuild replaces the log meanwhile
-	defer m.maintaining.Unlock()
+	var f *Field
+	// No rebuild replaces the log meanwhile.
+	err := m.ask(func() (err error) {
+		f, err = m.snapshot()
+		return err
+	})
+	return f, err
+}
+
+func (m *Mutable) snapshot() (*Field, error) {
 	f, exceptions, logged, err := m.now()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,48 @@
+package bfield
+
+import "time"
+
+// schedule says when the background repairs next: a function of the times at which
+// something was written and at which repairs ended.
+type schedule struct {
+	delay  time.Duration
+	due    time.Time // of the next repair; zero: nothing was written since the last one
+	rested time.Time // before it no repair is due, unless it is urgent
+	failed time.Time // before it no repair is due at all: the last one failed
+}
+
+// restPart: between two repairs that are not urgent, the background rests as many times
+// as long as the first one took. Each goes through the whole log, however few
+// keys are fresh. What is urgent is paid by the many insertions before it.
+const restPart = 15
+
+// written notes that something was written.
+func (s *schedule) written(now time.Time, urgent bool) {
+	at := later(now.Add(s.delay), s.rested)
+	if urgent {
+		at = now
+	}
+	if at = later(at, s.failed); s.due.IsZero() || at.Before(s.due) {
+		s.due = at
+	}
+}
+
+// ended notes that a repair ended which took so long. One that failed is tried again:
+// the disk may be full for a while.
+func (s *schedule) ended(now time.Time, took time.Duration, urgent bool, err error) {
+	s.due = time.Time{}
+	if !urgent {
+		s.rested = now.Add(restPart * took)
+	}
+	if err != nil {
+		s.failed = now.Add(s.delay)
+		s.due = later(s.failed, s.rested)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
