@@ -38,7 +38,7 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-func openForTest(t *testing.T, cfg Config) *Node {
+func openForTest(t testing.TB, cfg Config) *Node {
 	t.Helper()
 	n, err := Open(t.Context(), cfg)
 	if err != nil {
@@ -52,7 +52,7 @@ func openForTest(t *testing.T, cfg Config) *Node {
 	return n
 }
 
-func joinForTest(t *testing.T, at *Namespace, n *Node) *Namespace {
+func joinForTest(t testing.TB, at *Namespace, n *Node) *Namespace {
 	t.Helper()
 	ticket, err := at.Invite(t.Context(), InviteOptions{})
 	if err != nil {

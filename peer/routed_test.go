@@ -24,17 +24,17 @@ type routedCluster struct {
 	metrics []*prometheus.Registry
 }
 
-func newRoutedCluster(t *testing.T, size int) *routedCluster {
+func newRoutedCluster(t testing.TB, size int) *routedCluster {
 	t.Helper()
 	return newClusterOf(t, placement.Hash, size, Config{NoPush: true})
 }
 
-func newClusterOf(t *testing.T, kind placement.Kind, size int, base Config) *routedCluster {
+func newClusterOf(t testing.TB, kind placement.Kind, size int, base Config) *routedCluster {
 	t.Helper()
-	return newRoutedClusterBy(t, placement.Hash, size, base)
+	return newRoutedClusterBy(t, kind, size, base)
 }
 
-func newRoutedClusterBy(t *testing.T, kind placement.Kind, size int, base Config) *routedCluster {
+func newRoutedClusterBy(t testing.TB, kind placement.Kind, size int, base Config) *routedCluster {
 	t.Helper()
 	c := &routedCluster{shardCluster: newShardCluster(t, 0, base)}
 	c.kind = kind

@@ -17,7 +17,7 @@ import (
 type shardCluster struct {
 	kind     placement.Kind
 	replicas int
-	t        *testing.T
+	t        testing.TB
 	now      *atomic.Int64
 	base     Config
 	config   []Config
@@ -27,7 +27,7 @@ type shardCluster struct {
 	want     [8][]string // what was written to each shard
 }
 
-func newShardCluster(t *testing.T, size int, config Config) *shardCluster {
+func newShardCluster(t testing.TB, size int, config Config) *shardCluster {
 	t.Helper()
 	c := &shardCluster{t: t, now: &atomic.Int64{}, replicas: 2, kind: placement.Writer} // by which tests put keys where they like
 	start := time.Now()

@@ -32,11 +32,7 @@ func (r *Remote) Entry(record *dbadapter.Record, shard placement.Shard) (*dbadap
 // EntryIndex is the index of a key's entry in its set of the directory, and the home of the key.
 func (ns *Namespace) EntryIndex(key []byte) (home placement.Shard, index dbadapter.Index) {
 	home = ns.Home(key)
-	hasher, known := ns.entryHashers.Load(home)
-	if !known {
-		hasher, _ = ns.entryHashers.LoadOrStore(home, ns.RemoteIn(key, ns.Entries(key)).view.Keys.Hasher)
-	}
-	return home, hasher.(dbadapter.Hasher).Index(key)
+	return home, ns.view(placement.Shard(directory.SetNumber(ns.rule.Shards, home))).Keys.Hasher.Index(key)
 }
 
 // Recede takes a record whose first write has lost out of the set: it writes a tombstone that takes

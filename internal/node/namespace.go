@@ -68,8 +68,8 @@ type Namespace struct {
 	twinned twinned
 	telling telling
 	tellers atomic.Pointer[Tellers]
-	// entryHashers are those of the sets of the directory, by home.
-	entryHashers sync.Map
+	// views are sets without a store, by shard; see view.
+	views sync.Map
 	// suspected: an audit is due.
 	suspected suspicion
 	// otherStore: the opening found another store than the state was last beside.

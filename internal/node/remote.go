@@ -50,8 +50,7 @@ func (ns *Namespace) Entries(key []byte) placement.Shard {
 func (ns *Namespace) RemoteIn(key []byte, set placement.Shard) *Remote { return ns.remote(set, key) }
 
 func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
-	r := &Remote{ns: ns, shard: shard, key: key}
-	keys := reconcile.DeriveKeys(ns.secret, []byte(ns.creator))
+	r := &Remote{ns: ns, shard: shard, key: key, view: ns.view(shard)}
 	var all []ID
 	if ns.rule == nil {
 		all = append(ns.Others(), ns.node.ID)
@@ -59,13 +58,7 @@ func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
 		if layout := ns.placed.Load().last; layout != nil {
 			all = layout.Hosts(ns.rule.Place(r.shard))
 		}
-		keys = reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(r.shard))
 	}
-	if ns.node.Weaken != nil {
-		keys.Hasher = ns.node.Weaken(keys.Hasher)
-	}
-	r.view = &Set{Part: Part{Keys: keys, ns: ns}, shard: r.shard}
-	r.view.Part.set = r.view
 	r.named = len(all)
 	for _, id := range all {
 		if ns.Admits(id) { // a layout names a removed member until the next one
@@ -73,6 +66,25 @@ func (ns *Namespace) remote(shard placement.Shard, key []byte) *Remote {
 		}
 	}
 	return r
+}
+
+// view is a shard's set with its keys and rights, and no store. It is made once: what it is
+// made of does not change while the namespace is open.
+func (ns *Namespace) view(shard placement.Shard) *Set {
+	if known, ok := ns.views.Load(shard); ok {
+		return known.(*Set)
+	}
+	keys := reconcile.DeriveKeys(ns.secret, []byte(ns.creator))
+	if ns.rule != nil {
+		keys = reconcile.DeriveShardKeys(ns.secret, ns.Members().state.Root(), uint32(shard))
+	}
+	if ns.node.Weaken != nil {
+		keys.Hasher = ns.node.Weaken(keys.Hasher)
+	}
+	set := &Set{Part: Part{Keys: keys, ns: ns}, shard: shard}
+	set.Part.set = set
+	made, _ := ns.views.LoadOrStore(shard, set)
+	return made.(*Set)
 }
 
 // Shard is the shard's number.
