@@ -98,7 +98,10 @@ func (r *runner) shardsEqual() bool {
 			continue
 		}
 		// Nodes that share no shard sync the list alone: tables of older layouts are to have gone.
-		if r.replicas(group) != "" || slices.ContainsFunc(group, func(i int) bool { return r.cluster.Node(i).Control() != first.Control() }) {
+		// What a node will still say by itself would differ then.
+		if r.replicas(group) != "" || slices.ContainsFunc(group, func(i int) bool {
+			return r.cluster.Node(i).Control() != first.Control() || r.cluster.Node(i).ToArrange()
+		}) {
 			return false
 		}
 	}

@@ -62,6 +62,7 @@ type process struct {
 	routing   int            // reads and writes of shards under way
 	moving    bool           // a look for shards that come or go is on its way
 	arranging *timer         // of the next look
+	toArrange bool           // it is set
 	feeding   *node.Watcher  // of the end of the log, for all programs; nil without them
 	fed       bool           // it is to read
 	windows   []*node.Window // that it has read last

@@ -205,7 +205,7 @@ func (p *process) arrange() {
 		p.round()
 	}
 	p.arranging.stop()
-	if wait > 0 {
+	if p.toArrange = wait > 0; p.toArrange {
 		p.arranging = p.after(wait, p.moveSoon)
 	}
 }
@@ -252,6 +252,10 @@ func (p *process) move() {
 		return err == nil
 	})
 }
+
+// ToArrange reports whether the node will look again by itself at the layout and at what it says
+// of its shards, since more of that is due then.
+func (n *Node) ToArrange() bool { return n.process != nil && (n.process.moving || n.process.toArrange) }
 
 // Shards are the numbers of the shards that the node holds.
 func (n *Node) Shards() (all []int) {
