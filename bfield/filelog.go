@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/syncd-io/syncd/bfield/internal/infile"
 )
 
 // unfinished is the ending of the file that Replace is writing.
@@ -80,7 +82,7 @@ func (l *FileLog) open() error {
 	if err := l.sync(file); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(l.path))
+	return infile.SyncFolder(filepath.Dir(l.path))
 }
 
 // recover checks the whole file and cuts off what is left of an unfinished Append.
@@ -252,7 +254,7 @@ func (l *FileLog) Replace(records iter.Seq2[Record, error]) error {
 		l.file.Close()
 	}
 	l.file, l.end, l.records, l.broken = file, end, count, nil
-	if err := syncFolder(filepath.Dir(l.path)); err != nil {
+	if err := infile.SyncFolder(filepath.Dir(l.path)); err != nil {
 		l.broken = err
 		return fmt.Errorf("replace a log: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/syncd-io/syncd/bfield/internal/infile"
 )
 
 // Save writes the files NAME.0.bfd, NAME.1.bfd and so on into a folder: to temporary
@@ -57,7 +59,7 @@ func (f *Field) save(folder, name string) (err error) {
 		}
 		made[i] = path(i)
 	}
-	return syncFolder(folder)
+	return infile.SyncFolder(folder)
 }
 
 // write returns the name of a new temporary file, also if writing it failed.
@@ -74,13 +76,4 @@ func write(folder, name string, data []byte) (string, error) {
 		return file.Name(), err
 	}
 	return file.Name(), file.Close()
-}
-
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	return folder.Sync()
 }

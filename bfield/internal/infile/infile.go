@@ -1,0 +1,114 @@
+// Package infile keeps the structures under bfield/ in files: each is written whole or
+// not at all, and read into memory, so that what is done to a file afterwards changes no
+// answer. A file that is mapped into memory would end the process when it is cut, and
+// the rest of its last page would read as zeros.
+package infile
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Write makes a file of what write writes: a temporary one beside it first, which is
+// synced and then takes its name. After a crash there is the old file or the new one.
+func Write(path string, write func(io.Writer) error) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("save %s: %w", path, err)
+	}
+	if err = fill(file, write); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		os.Remove(file.Name())
+		return fmt.Errorf("save %s: %w", path, err)
+	}
+	if err := SyncFolder(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("save %s: %w", path, err)
+	}
+	return nil
+}
+
+// fill writes, syncs and closes a file.
+func fill(file *os.File, write func(io.Writer) error) error {
+	defer file.Close()
+	w := bufio.NewWriterSize(file, 1<<20)
+	if err := write(w); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// Marshal is Write of what a MarshalBinary returns.
+func Marshal(path string, marshal func() ([]byte, error)) error {
+	return Write(path, func(w io.Writer) error {
+		data, err := marshal()
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	})
+}
+
+// Read has a file read by a function.
+func Read(path string, read func(io.Reader) error) error {
+	file, err := os.Open(path)
+	if err == nil {
+		defer file.Close()
+		err = read(bufio.NewReaderSize(file, 1<<16))
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	return nil
+}
+
+// Parse has the bytes of a file parsed; they are the function's to keep. Of a file that
+// begins otherwise than with magic, which may be large, no more than that is read.
+func Parse(path, magic string, parse func([]byte) error) error {
+	data, err := bytesOf(path, magic)
+	if err == nil {
+		err = parse(data)
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	return nil
+}
+
+func bytesOf(path, magic string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	start := make([]byte, len(magic))
+	n, err := io.ReadFull(file, start)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	if string(start) != magic {
+		return start[:n], nil
+	}
+	return os.ReadFile(path)
+}
+
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return folder.Sync()
+}
