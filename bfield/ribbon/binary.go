@@ -13,7 +13,8 @@ import (
 //
 //	4 bytes  "RIBN"
 //	1        version: 1
-//	1        kind: 0 … 2 a filter of that Kind, 3 a Retrieval, 4 a Map
+//	1        kind: 1 or 2 a filter of the Kind one below, 3 a Retrieval, 4 a Map;
+//	         0 was a homogeneous filter, which a standard one beats
 //	1        value bits (0 for a filter)
 //	1        fingerprint bits (0 for a Retrieval)
 //	8        seed
@@ -34,8 +35,8 @@ const (
 	headerSize = 24
 	sumSize    = 8
 
-	kindRetrieval = byte(kinds)
-	kindMap       = byte(kinds) + 1
+	kindRetrieval = byte(kinds) + 1
+	kindMap       = byte(kinds) + 2
 )
 
 // ErrFormat is wrapped by the errors of UnmarshalBinary.
@@ -100,6 +101,9 @@ func parseHeader(data []byte) (h header, tables []byte, err error) {
 		return h, nil, formatError("the checksum does not match")
 	}
 	h = header{kind: data[5], values: int(data[6]), fingerprints: int(data[7]), seed: binary.LittleEndian.Uint64(data[8:])}
+	if h.kind == 0 {
+		return h, nil, formatError("a homogeneous filter is no longer read: build a standard one")
+	}
 	if h.kind > kindMap {
 		return h, nil, formatError("kind %d is unknown", h.kind)
 	}
@@ -125,7 +129,7 @@ func parseTable(h header, values, fingerprints int, data []byte, words wordsOf) 
 	}
 	levels := binary.LittleEndian.Uint64(data)
 	data = data[8:]
-	single := h.kind == byte(Homogeneous) || h.kind == byte(Standard)
+	single := h.kind == byte(Standard)+1
 	if (levels == 0) != (h.keys == 0) || levels > maxLevels || single && levels > 1 {
 		return nil, nil, formatError("%d levels for %d keys", levels, h.keys)
 	}

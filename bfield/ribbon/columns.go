@@ -9,9 +9,9 @@ import "math/bits"
 // of two words under masks (see place.value).
 
 // solve substitutes back: it fills the blocks of words (width words each) with
-// a solution of the band, whose length is 64 × the number of blocks. free gives
-// the bits of a slot that no equation decides.
-func (b band) solve(words []uint64, width int, free func(slot int) uint64) {
+// a solution of the band, whose length is 64 × the number of blocks. A
+// slot that no equation decides has zeros.
+func (b band) solve(words []uint64, width int) {
 	// state[j] holds column j of the slots i … i+63.
 	var space [64]uint64
 	state := space[:width]
@@ -20,9 +20,6 @@ func (b band) solve(words []uint64, width int, free func(slot int) uint64) {
 		for i := 63; i >= 0; i-- {
 			r := rows[i]
 			c := r.coefficients
-			if c == 0 {
-				r.result = free(block*64 + i)
-			}
 			for j, s := range state {
 				s <<= 1
 				state[j] = s | (uint64(bits.OnesCount64(s&c))^r.result>>(j&63))&1

@@ -16,7 +16,7 @@ type Config struct {
 	// with probability 2^-f. 1 to 32.
 	FingerprintBits int
 
-	// Filter chooses the kind of a filter; the default is Homogeneous.
+	// Filter chooses the kind of a filter; the default is Standard.
 	Filter Kind
 
 	// Seed of the hashes. Structures of different seeds err at different keys.

@@ -82,8 +82,7 @@
 // matrices with one short random block per row", 2019 (the ribbon); Dillinger
 // and Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021
 // (standard); Dillinger, Hübschle-Schneider, Sanders and Walzer, "Fast succinct
-// retrieval and approximate membership using ribbon", SEA 2022 (homogeneous,
-// bumped, interleaved); P. Sanders, slides "Space efficient hash tables" (values in
+// retrieval and approximate membership using ribbon", SEA 2022 (bumped, interleaved); P. Sanders, slides "Space efficient hash tables" (values in
 // prefix-free codes by 1-bit retrieval). The lower bound of a filter is log2(1/ε) bits a key for
 // a false positive rate ε; slides that give it as "2^-f" mean the rate.
 package ribbon

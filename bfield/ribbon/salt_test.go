@@ -1,13 +1,9 @@
 package ribbon
 
 import (
-	"flag"
-	"math"
 	"math/rand/v2"
 	"testing"
 )
-
-var filters = flag.Int("filters", 4, "filters of TestHomogeneousRate")
 
 // The hashes of a shard are a range that salts do not leave, and neighbouring
 // shards' ranges meet.
@@ -52,72 +48,11 @@ func TestSaltsDiffer(t *testing.T) {
 	}
 }
 
-// The mean rate of homogeneous filters stays within what a shard may accept,
-// crowded stretches included: 0.39 % to 0.3945 % at 8 bits. The bounds are six
-// standard deviations wide. More -filters make them narrow.
-func TestHomogeneousRate(t *testing.T) {
-	const seed, n, strangers = 21, 150_000, 250_000
-	r := rand.New(rand.NewPCG(seed, 0))
-	hits, asked := 0, 0.0
-	hashes, found := make([]uint64, n), make([]bool, strangers)
-	strange := make([]uint64, strangers)
-	for range *filters {
-		for i := range hashes {
-			hashes[i] = r.Uint64()
-		}
-		f, err := BuildFilterHashes(Config{FingerprintBits: 8, Seed: r.Uint64()}, hashes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range strange {
-			strange[i] = r.Uint64()
-		}
-		f.LookupHashes(strange, found)
-		for _, yes := range found {
-			if yes {
-				hits++
-			}
-		}
-		asked += strangers
-	}
-	low, high := asked/256, asked/256*(1+mostExcess)
-	if h := float64(hits); h < low-6*math.Sqrt(low) || h > high+6*math.Sqrt(high) {
-		t.Errorf("a rate of %.5f, want %.5f to %.5f (seed %d)", h/asked, low/asked, high/asked, seed)
-	}
-	t.Logf("a rate of %.5f over %d filters (seed %d)", float64(hits)/asked, *filters, seed)
-}
-
-// rank agrees with counting the vectors that the words span.
-func TestRankCountsTheSpan(t *testing.T) {
-	const seed = 4
-	r := rand.New(rand.NewPCG(seed, 0))
-	for range 2000 {
-		words := make([]uint64, 1+r.IntN(8))
-		mask := uint64(1)<<(1+r.IntN(10)) - 1
-		for i := range words {
-			words[i] = r.Uint64() & mask << r.IntN(50)
-		}
-		span := map[uint64]bool{}
-		for pick := range 1 << len(words) {
-			sum := uint64(0)
-			for i, w := range words {
-				if pick>>i&1 != 0 {
-					sum ^= w
-				}
-			}
-			span[sum] = true
-		}
-		if got := rank(words); 1<<got != len(span) {
-			t.Fatalf("rank of %#x is %d, but they span %d vectors (seed %d)", words, got, len(span), seed)
-		}
-	}
-}
-
-// A homogeneous shard with more keys in a bucket than columns is tried again
-// with a salt, which spreads them.
+// A shard with more keys in a bucket than columns is tried again with a salt, which
+// spreads them.
 func TestCrowdedShardIsSalted(t *testing.T) {
 	const n, f = 5000, 8
-	l := level{buckets: (homogeneousSlots(n, f) + bucketSlots - 1) / bucketSlots}
+	l := level{buckets: (standardSlots(n) + bucketSlots - 1) / bucketSlots}
 	var list []entry
 	for h := uint64(0); len(list) < n; h++ {
 		crowd := l.start(rehash(h, 0))/bucketSlots == 20
@@ -125,7 +60,7 @@ func TestCrowdedShardIsSalted(t *testing.T) {
 			list = append(list, entry{hash: h})
 		}
 	}
-	tb, err := newHomogeneous(0, f, n, 1, func(into []entry, from int) { copy(into, list[from:]) })
+	tb, err := newStandard(0, f, n, 1, func(into []entry, from int) { copy(into, list[from:]) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +68,7 @@ func TestCrowdedShardIsSalted(t *testing.T) {
 		t.Error("300 keys in a bucket of 128 slots stay there")
 	}
 	for _, e := range list {
-		if p, _ := tb.find(e.hash); tb.value(p, 0, f) != 0 {
+		if p, _ := tb.find(e.hash); tb.value(p, 0, f) != fingerprint(p.hash, f) {
 			t.Fatalf("hash %d is not accepted", e.hash)
 		}
 	}

@@ -40,7 +40,7 @@ func parseRetrieval(data []byte, words wordsOf) (*Retrieval, error) {
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.
 func (f *Filter) MarshalBinary() ([]byte, error) {
-	return marshal(header{byte(f.kind), 0, f.table.fingerprints, f.seed, f.keys}, f.table), nil
+	return marshal(header{byte(f.kind) + 1, 0, f.table.fingerprints, f.seed, f.keys}, f.table), nil
 }
 
 // UnmarshalBinary reads what MarshalBinary returned. It refuses anything else
@@ -63,7 +63,7 @@ func parseFilter(data []byte, words wordsOf) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.kind >= kinds {
+	if h.kind > byte(kinds) {
 		return nil, formatError("kind %d is no filter", h.kind)
 	}
 	t, rest, err := parseTable(h, 0, h.fingerprints, data, words)
@@ -73,7 +73,7 @@ func parseFilter(data []byte, words wordsOf) (*Filter, error) {
 	if len(rest) != 0 {
 		return nil, formatError("%d bytes too many", len(rest))
 	}
-	return &Filter{kind: Kind(h.kind), seed: h.seed, keys: h.keys, table: t}, nil
+	return &Filter{kind: Kind(h.kind - 1), seed: h.seed, keys: h.keys, table: t}, nil
 }
 
 // MarshalBinary returns the saved form, which UnmarshalBinary reads.

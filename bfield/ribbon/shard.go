@@ -11,11 +11,10 @@ var (
 
 // solver fills one level of a table.
 type solver struct {
-	table       *table
-	level       *level
-	bump        bool // what fails may be bumped
-	homogeneous bool // all equations have the result zero
-	workers     int
+	table   *table
+	level   *level
+	bump    bool // what fails may be bumped
+	workers int
 }
 
 // solve partitions the entries of a source into memory, one entry each, and
@@ -53,21 +52,8 @@ func (s *solver) solve(memory []entry, read source) (bumped []entry, err error) 
 
 // result is what the row of an entry must give.
 func (s *solver) result(e entry) uint64 {
-	if s.homogeneous {
-		return 0
-	}
 	f := s.table.fingerprints
 	return e.value<<f | fingerprint(e.hash, f)
-}
-
-// free gives the bits of a slot that no equation decides, from its number among
-// all slots: random ones in a homogeneous system, whose solution would be zeros
-// otherwise and accept every key.
-func (s *solver) free(slot uint64) uint64 {
-	if !s.homogeneous {
-		return 0
-	}
-	return rehash(rehash(slot*mulCoefficient, 0), mulFingerprint)
 }
 
 // builder solves shards, one after the other, with memory that it keeps.
@@ -94,9 +80,6 @@ func (b *builder) build(shard int, entries []entry) (bumped int, err error) {
 		}
 		b.moved = moved
 		_, err = b.try(shard, moved)
-		if err == nil && b.homogeneous && at.number < maxSalt && b.crowded(shard) {
-			err = errUnsolved
-		}
 		if !errors.Is(err, errUnsolved) {
 			return 0, err
 		}
@@ -135,10 +118,7 @@ func (b *builder) try(shard int, entries []entry) (bumped int, err error) {
 		}
 		bumped += copy(entries[bumped:], in[kept:])
 	}
-	base := shard * shardBlocks * 64
-	b.band.solve(b.blocks(shard), b.table.width(), func(slot int) uint64 {
-		return b.free(uint64(base + slot))
-	})
+	b.band.solve(b.blocks(shard), b.table.width())
 	return bumped, nil
 }
 

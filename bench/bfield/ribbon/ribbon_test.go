@@ -86,7 +86,7 @@ func BenchmarkBuild(b *testing.B) {
 			})
 			b.ReportMetric(100*r.Stats().Overhead, "%overhead")
 		})
-		b.Run(fmt.Sprintf("homogeneous-f=8/n=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("standard-f=8/n=%d", n), func(b *testing.B) {
 			keys, _ := draw(n, 8)
 			var f *ribbon.Filter
 			paired(b, n, func() {
