@@ -28,6 +28,11 @@ const (
 	followSteps = 256
 	// followPatience is how long one question may take.
 	followPatience = 10 * time.Second
+	// followPause is the least time between a poll that was answered with news and the next one
+	// that waits; and newsGather that from a commit to such an answer: a node that reads while many
+	// write asks each host at most 40 times a second.
+	followPause = 20 * time.Millisecond
+	newsGather  = 5 * time.Millisecond
 )
 
 // following is what a node follows of a namespace's directory.
@@ -186,8 +191,11 @@ func (ns *Namespace) followDue() {
 			return
 		}
 		ns.request(func() {
-			err := ns.followHost(ns.ctx, id)
-			f.turns.ended(id, turn, err == nil, f.now())
+			waited, err := ns.followHost(ns.ctx, id, turn.waits && ns.node.limits.IdleTimeout >= 2*directory.MaxWait)
+			if waited && err == nil {
+				ns.node.pause(followPause)
+			}
+			f.turns.ended(id, turn, err == nil, waited, f.now())
 			if ns.ctx.Err() != nil {
 				return
 			}
@@ -239,8 +247,33 @@ func (f *following) tell(ns *Namespace, s *directory.Status) {
 	}
 }
 
-// followHost asks one host.
-func (ns *Namespace) followHost(ctx context.Context, id node.ID) error {
+// waitForNews lets one poll wait for news. What is committed within newsGather is told in one answer.
+func waitForNews(ctx context.Context) node.Waiter {
+	var over <-chan time.Time
+	return func(rung <-chan struct{}) bool {
+		if over == nil {
+			over = time.After(directory.MaxWait)
+		}
+		select {
+		case <-rung:
+		case <-over:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+		select {
+		case <-time.After(newsGather):
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// followHost asks one host. wait: the first poll may wait there for news. waited reports whether
+// it has, or has brought some: then the next poll may follow at once, and else the host answers
+// without waiting.
+func (ns *Namespace) followHost(ctx context.Context, id node.ID, wait bool) (waited bool, err error) {
 	l := ns.follows.locator
 	ask := func(m directory.Message) (directory.Message, error) {
 		ctx, cancel := context.WithTimeout(ctx, followPatience)
@@ -251,36 +284,38 @@ func (ns *Namespace) followHost(ctx context.Context, id node.ID) error {
 	for range followSteps {
 		if more {
 			poll, sent := l.Poll(id), ns.follows.now()
+			poll.Wait, wait = wait && poll.Log != 0 && !poll.All, false
 			answer, err := ask(poll)
 			if err != nil {
-				return err
+				return waited, err
 			}
 			news, ok := answer.(*directory.News)
 			if !ok {
-				return errNoNews
+				return waited, errNoNews
 			}
 			if err := l.News(id, poll, news, sent); err != nil {
-				return err // it is counted
+				return waited, err // it is counted
 			}
+			waited = waited || poll.Wait && (len(news.Events) > 0 || ns.follows.now()-sent >= directory.MaxWait/2)
 			more = news.More
 			continue
 		}
 		take := l.Take(id, ns.follows.now())
 		if take == nil {
-			return nil
+			return waited, nil
 		}
 		answer, err := ask(take)
 		block, ok := answer.(*directory.Block)
 		if !ok {
 			l.TakeFailed(id, take.Home)
-			return err
+			return waited, err
 		}
 		if err := l.Block(id, take, block, ns.follows.now()); err != nil {
-			return err
+			return waited, err
 		}
 		more = true // for what has happened meanwhile
 	}
-	return nil
+	return waited, nil
 }
 
 var errNoNews = errors.New("the answer to a poll is no news")
@@ -288,7 +323,7 @@ var errNoNews = errors.New("the answer to a poll is no news")
 // feedOf asks a host, which may be this node; nil: it does not tell of the set.
 func (ns *Namespace) feedOf(ctx context.Context, id node.ID, m directory.Message) (directory.Message, error) {
 	if ID(id) == ns.node.self.id {
-		return ns.core.Tell(ctx, m)
+		return ns.core.Tell(ctx, m, waitForNews(ctx))
 	}
 	n := ns.node
 	n.metrics.routed.WithLabelValues("feed").Inc()

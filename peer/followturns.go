@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -18,6 +19,9 @@ const (
 	// followHosts are asked at once, of those that have answered last time; one that has not
 	// answered for followEvery counts no longer.
 	followHosts = 16
+	// followWaits are asked beside them to answer once they have news; where there are more hosts
+	// the others are polled as by followEvery. Each takes a goroutine and the buffers of a stream.
+	followWaits = 64
 	// followSilent are asked at once of those that have not answered last time, or for
 	// followEvery.
 	followSilent = 16
@@ -40,6 +44,7 @@ type followTurns struct {
 type followTurn struct {
 	listed   bool // it is a host
 	running  bool
+	waits    bool          // the poll may wait at the host
 	begun    time.Duration // the last time
 	due      time.Duration
 	failures int // in a row
@@ -71,10 +76,12 @@ func (t *followTurns) set(hosts []node.ID) {
 func (t *followTurns) begin(now time.Duration) (id node.ID, turn *followTurn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	answering, silent := 0, 0
+	answering, silent, waits := 0, 0, 0
 	for _, h := range t.of {
 		switch {
 		case !h.running:
+		case h.waits && now-h.begun < directory.MaxWait+followEvery:
+			waits++
 		case h.failures == 0 && now-h.begun < followEvery:
 			answering++
 		default:
@@ -85,7 +92,7 @@ func (t *followTurns) begin(now time.Duration) (id node.ID, turn *followTurn) {
 		return "", nil
 	}
 	for other, h := range t.of {
-		room := answering < followHosts
+		room := answering < followHosts || waits < followWaits
 		if h.failures > 0 {
 			room = silent < followSilent
 		}
@@ -95,12 +102,14 @@ func (t *followTurns) begin(now time.Duration) (id node.ID, turn *followTurn) {
 	}
 	if turn != nil {
 		turn.running, turn.begun = true, now
+		turn.waits = turn.failures == 0 && waits < followWaits
 	}
 	return id, turn
 }
 
-// ended tells that a host was asked, and whether it has answered.
-func (t *followTurns) ended(id node.ID, turn *followTurn, answered bool, now time.Duration) {
+// ended tells that a host was asked, and whether it has answered; waited: as late as it was to, or with
+// news, so that it can be asked again at once.
+func (t *followTurns) ended(id node.ID, turn *followTurn, answered, waited bool, now time.Duration) {
 	if t.over != nil {
 		defer t.over(id)
 	}
@@ -110,7 +119,11 @@ func (t *followTurns) ended(id node.ID, turn *followTurn, answered bool, now tim
 	if !turn.listed {
 		delete(t.of, id)
 	}
-	if answered {
+	switch {
+	case answered && waited:
+		turn.failures, turn.due = 0, now
+		return
+	case answered:
 		turn.failures, turn.due = 0, turn.begun+followEvery
 		return
 	}

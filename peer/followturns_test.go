@@ -40,6 +40,9 @@ func TestSilentHostHoldsUpNoOther(t *testing.T) {
 			<-stop // longer than any patience
 			return nil, ctx.Err()
 		}
+		if p, polls := m.(*directory.Poll); polls {
+			p.Wait = false
+		}
 		return ns.feedOf(ctx, id, m)
 	}
 	f.turns.over = func(id node.ID) { heard <- id }
@@ -108,7 +111,7 @@ func (u *turned) tick(silent func(node.ID) bool) {
 	for id, turn := range u.under {
 		if u.time-turn.begun >= followPatience {
 			delete(u.under, id)
-			u.ended(id, turn, false, u.time)
+			u.ended(id, turn, false, false, u.time)
 		}
 	}
 	for id, turn := u.begin(u.time); turn != nil; id, turn = u.begin(u.time) {
@@ -116,7 +119,7 @@ func (u *turned) tick(silent func(node.ID) bool) {
 		if silent(id) {
 			u.under[id] = turn
 		} else {
-			u.ended(id, turn, true, u.time)
+			u.ended(id, turn, true, false, u.time)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (c *writerCluster) follow() {
 func (c *writerCluster) followFrom(ns *Namespace) {
 	ns.heedTellers()
 	for _, id := range ns.core.Tellers().All {
-		_ = ns.followHost(c.t.Context(), id) // one that is cut off is not heard
+		_, _ = ns.followHost(c.t.Context(), id, false) // one that is cut off is not heard
 	}
 	ns.follows.logHosts(ns)
 }

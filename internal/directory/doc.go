@@ -21,7 +21,8 @@
 // blocks ([Take], [Block]), and what changes by the log of all of its sets ([Poll], [News]). A
 // driver gives it the entries when a set is settled (Open), each commit (Set), the layout by
 // which it is a host (SetLayout), and the messages. Before a poll is answered, each commit up to
-// then has been told, in the order of the commits. It may let a poll that has no news wait until Seq grows.
+// then has been told, in the order of the commits. A poll that asks for it (Poll.Wait) may wait
+// while it would be answered without news (Idle), up to MaxWait.
 //
 // # The locator
 //
@@ -54,6 +55,7 @@
 //	if run := l.Work(); run != nil { go run() }        // after News and Block, and at the start
 //	l.Locate(home, index, now)                         // any time
 //	l.Wrote(home, index, shard, now)                   // after an acknowledged write of this node
+//	l.Found(home, index, shard, now)                   // after a read that found what the locator did not place
 //	l.Save()                                           // before the end
 //
 // # What is not promised

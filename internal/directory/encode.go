@@ -27,6 +27,7 @@ const (
 	kindBlock
 
 	flagAll    = 1
+	flagWait   = 2
 	flagBegins = 2
 	flagMore   = 4
 	flagBegun  = 1
@@ -80,12 +81,13 @@ func flags(set ...bool) (f byte) {
 
 func (m *Poll) appendTo(b []byte, _ int) ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(append(b, kindPoll), m.Log)
-	return append(binary.AppendUvarint(b, m.Seq), flags(m.All)), nil
+	return append(binary.AppendUvarint(b, m.Seq), flags(m.All, m.Wait)), nil
 }
 
 func (m *Poll) parse(p *parser) {
 	m.Log, m.Seq = p.uint64(), p.uvarint()
-	m.All = p.flags(flagAll) != 0
+	f := p.flags(flagAll | flagWait)
+	m.All, m.Wait = f&flagAll != 0, f&flagWait != 0
 }
 
 func (m *News) appendTo(b []byte, shards int) ([]byte, error) {

@@ -100,12 +100,12 @@ func (h *Host) note(e Event) {
 	}
 }
 
-// Seq is the number of the last event: a driver that lets a poll wait wakes it when the
-// number grows.
-func (h *Host) Seq() uint64 {
+// Idle reports whether the answer to a poll would tell nothing that the asker does not know: a
+// driver may let the poll wait until that is not so.
+func (h *Host) Idle(p *Poll) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.seq
+	return p.Log == h.log && p.Seq == h.seq && !p.All
 }
 
 // News answers a poll: the events behind its place, and the sums of the sets that they are

@@ -32,7 +32,7 @@ func TestHostTwin(t *testing.T) {
 		twin[dbadapter.Index(1+r.Uint64N(20_000))] = Code(r.IntN(shards))
 	}
 	h.Open(home, sortedRows(twin))
-	begin := h.Seq()
+	begin := h.seq
 	change := func() {
 		index := dbadapter.Index(1 + r.Uint64N(20_000))
 		is := Code(r.IntN(shards))
@@ -94,8 +94,8 @@ func TestHostLog(t *testing.T) {
 	h.Open(1, sortedRows(nil))
 	h.Set(1, 5, 2)
 	h.Set(1, 5, 2) // an overwritten record
-	if h.Seq() != 2 {
-		t.Fatalf("%d events", h.Seq())
+	if h.seq != 2 {
+		t.Fatalf("%d events", h.seq)
 	}
 	for i := range uint64(3 * LogEvents) {
 		h.Set(1, dbadapter.Index(6+i%3), Code(i/3%4))
@@ -106,7 +106,7 @@ func TestHostLog(t *testing.T) {
 	for _, c := range []struct {
 		p      Poll
 		begins bool
-	}{{Poll{9, h.gone - 1, false}, true}, {Poll{9, h.gone, false}, false}, {Poll{8, h.gone, false}, true}, {Poll{9, h.seq, false}, false}, {Poll{9, h.seq + 1, false}, true}} {
+	}{{Poll{Log: 9, Seq: h.gone - 1}, true}, {Poll{Log: 9, Seq: h.gone}, false}, {Poll{Log: 8, Seq: h.gone}, true}, {Poll{Log: 9, Seq: h.seq}, false}, {Poll{Log: 9, Seq: h.seq + 1}, true}} {
 		if n := h.News(&c.p); n.Begins != c.begins {
 			t.Errorf("%+v: begins %v", c.p, n.Begins)
 		}
@@ -114,6 +114,11 @@ func TestHostLog(t *testing.T) {
 	h.Close(1)
 	if _, err := h.Block(&Take{Log: 9, Home: 1}); err == nil {
 		t.Error("a block of a closed set")
+	}
+	for p, want := range map[Poll]bool{{Log: 9, Seq: h.seq, Wait: true}: true, {Log: 9, Seq: h.seq - 1}: false, {Log: 8, Seq: h.seq}: false, {Log: 9, Seq: h.seq, All: true}: false} {
+		if h.Idle(&p) != want {
+			t.Errorf("%+v: it would be answered without news: %v", p, !want)
+		}
 	}
 	if n := h.News(&Poll{Log: 9, Seq: h.seq - 1}); len(n.Events) != 1 || n.Events[0].Kind != Closed || len(n.Sums) != 0 {
 		t.Errorf("%+v", n)

@@ -20,6 +20,11 @@ const (
 	// driver that wants such answers polls at least twice as often.
 	Fresh = 5 * time.Second
 
+	// MaxWait is for how long a poll without news waits at a host. The answer tells of the time at
+	// which the poll was sent, and the next one waits as long: what is known is up to twice as old
+	// and a round trip, which leaves 2 s of Fresh.
+	MaxWait = 1500 * time.Millisecond
+
 	// MaxDiff is how many keys a host may place elsewhere than the copy does, until it
 	// counts as one of which nothing is known: some 100 bytes each. Honest hosts differ in
 	// what they have not told one another yet.

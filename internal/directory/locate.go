@@ -137,6 +137,13 @@ func (l *Locator) Wrote(home placement.Shard, index dbadapter.Index, shard place
 	l.recent.put(mix(home, index), shard, now)
 }
 
+// Found tells that a host holds a key's record in a shard, which the locator has not said: for twice
+// Fresh the key is not nowhere here, whatever the feeds have told so far. It is kept of
+// maxRecent/4 keys in that time; a further one may be nowhere until the feeds tell of it.
+func (l *Locator) Found(home placement.Shard, index dbadapter.Index, shard placement.Shard, now time.Duration) {
+	l.recent.found(mix(home, index), shard, now)
+}
+
 // recent are writes of this node, by key: in two generations, so that neither a put nor a get
 // looks through them.
 type recent struct {
@@ -162,6 +169,16 @@ func (r *recent) put(key uint64, shard placement.Shard, now time.Duration) {
 		r.older, r.writes, r.turned = r.writes, map[uint64]written{}, now
 	}
 	r.writes[key] = written{shard, now + 2*Fresh}
+}
+
+// found is put, but that nothing goes for it.
+func (r *recent) found(key uint64, shard placement.Shard, now time.Duration) {
+	r.mu.Lock()
+	room := len(r.writes) < maxRecent/4 || now-r.turned > 2*Fresh
+	r.mu.Unlock()
+	if room {
+		r.put(key, shard, now)
+	}
 }
 
 func (r *recent) get(key uint64, now time.Duration) (placement.Shard, bool) {

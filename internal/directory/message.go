@@ -13,6 +13,8 @@ import (
 type Poll struct {
 	Log, Seq uint64
 	All      bool // and for the sums of all of its sets
+	// Wait: without news, the host may answer later, up to MaxWait, and is to do so once there are any.
+	Wait bool
 }
 
 // News answers a Poll.

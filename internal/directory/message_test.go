@@ -22,6 +22,7 @@ func messages() map[string]Message {
 	return map[string]Message{
 		"poll from nothing": &Poll{All: true},
 		"poll":              &Poll{Log: 7, Seq: 300},
+		"poll that waits":   &Poll{Log: 7, Seq: 300, Wait: true},
 		"news, none":        &News{Log: 7, Layout: 5, From: 300, To: 300},
 		"news, begins":      &News{Log: 7, From: 300, To: 300, Begins: true, All: true, Sums: []SetSum{{0, Sum{1, 2}}, {31, Sum{}}}},
 		"news": &News{

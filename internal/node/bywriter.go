@@ -95,6 +95,17 @@ func (w *ByWriter) LookUp(ctx context.Context, key []byte, all bool) (LookedUp, 
 	if a.Where == directory.Nowhere && !all {
 		return LookedUp{Found: route.Found{Sure: true}, Shard: ns.Entries(key)}, nil
 	}
+	found, err := w.lookUpBy(ctx, key, a, all)
+	if placed := (a.Where == directory.In || a.Where == directory.Here) && a.Shard == found.Shard; err == nil && there(found.Record) && !placed {
+		home, index := ns.EntryIndex(key)
+		w.do.Locator().Found(home, index, found.Shard, w.do.Now())
+	}
+	return found, err
+}
+
+// lookUpBy is LookUp of a key of which the locator has said so much.
+func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer, all bool) (LookedUp, error) {
+	ns := w.ns
 	var hinted LookedUp
 	var err error
 	asked := false

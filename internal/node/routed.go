@@ -22,6 +22,10 @@ const (
 	// MaxRouted is how many of one peer are answered at once, MaxRoutedInAll of all peers.
 	MaxRouted      = 8
 	MaxRoutedInAll = 128
+	// MaxWaiting polls of one peer wait for news at once, MaxWaitingInAll of all peers: a goroutine
+	// and the buffers of a stream each, 16 KiB. A further one is answered at once.
+	MaxWaiting      = 4
+	MaxWaitingInAll = 512
 )
 
 // routes counts the routed questions that are being answered.
@@ -29,6 +33,29 @@ type routes struct {
 	mu  sync.Mutex // guards what follows
 	all int
 	of  map[ID]int
+
+	waiting int // polls, which are not in all
+	waits   map[ID]int
+}
+
+// park takes a place for a poll of a peer that waits for news.
+func (r *routes) park(remote ID) (release func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting >= MaxWaitingInAll || r.waits[remote] >= MaxWaiting {
+		return nil, false
+	}
+	if r.waits == nil {
+		r.waits = map[ID]int{}
+	}
+	r.waiting++
+	r.waits[remote]++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.waiting--
+		decrement(r.waits, remote)
+	}, true
 }
 
 // take takes a place for a question of a peer.
@@ -123,8 +150,9 @@ func (r *Routed) Namespace() *Namespace { return r.ns }
 // Done ends the question.
 func (r *Routed) Done() { r.done() }
 
-// Answer answers the question. What it says to be held is durable.
-func (r *Routed) Answer(ctx context.Context) (*wire.Reply, error) {
+// Answer answers the question. What it says to be held is durable. A poll of the directory may wait,
+// unless wait is nil.
+func (r *Routed) Answer(ctx context.Context, wait Waiter) (*wire.Reply, error) {
 	m := &wire.Reply{}
 	var err error
 	switch q := r.ask.Question.(type) {
@@ -137,7 +165,7 @@ func (r *Routed) Answer(ctx context.Context) (*wire.Reply, error) {
 	case *wire.AskChanges:
 		m.Answer, err = r.changes(ctx, q)
 	case *wire.AskFeed:
-		m.Answer, err = r.feed(ctx, q)
+		m.Answer, err = r.feed(ctx, q, wait)
 	}
 	if err != nil {
 		return nil, err

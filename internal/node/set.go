@@ -56,6 +56,7 @@ func (set *Set) observe(changes []dbadapter.Change) {
 	set.wakeAskers(changes)
 	if set.Directory() {
 		set.noted.note(changes)
+		set.ns.telling.bell.ring()
 	}
 	if set.committed != nil {
 		set.committed(set)

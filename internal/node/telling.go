@@ -25,8 +25,38 @@ import (
 // more the set is told anew.
 const maxNoted = 1 << 12
 
+// bell wakes polls that wait for a commit.
+type bell struct {
+	mu   sync.Mutex
+	rung chan struct{} // nil: no poll waits
+}
+
+// listen returns what the next ring closes.
+func (b *bell) listen() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung == nil {
+		b.rung = make(chan struct{})
+	}
+	return b.rung
+}
+
+func (b *bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rung != nil {
+		close(b.rung)
+		b.rung = nil
+	}
+}
+
+// Waiter lets a poll of the directory's feed wait until rung is closed, and reports whether it may
+// wait again. false: it has waited for directory.MaxWait, or is not to wait.
+type Waiter func(rung <-chan struct{}) bool
+
 // telling is what a namespace tells of the directory.
 type telling struct {
+	bell bell       // rung by each commit to a set of the directory
 	mu   sync.Mutex // one poll is prepared at a time; guards what follows
 	host *directory.Host
 	open map[placement.Shard]*Set // of which it tells, by home
@@ -70,11 +100,25 @@ func (n *noted) again() {
 }
 
 // Tell answers a message of the directory's feed, as a host of its sets; nil: it does not
-// tell of the set that a take is about.
-func (ns *Namespace) Tell(ctx context.Context, m directory.Message) (directory.Message, error) {
+// tell of the set that a take is about. A poll that may wait waits by wait; nil: it is answered at once.
+func (ns *Namespace) Tell(ctx context.Context, m directory.Message, wait Waiter) (directory.Message, error) {
 	if !ns.Writers() {
 		return nil, fmt.Errorf("%w: the namespace has no directory", reconcile.ErrProtocol)
 	}
+	p, polls := m.(*directory.Poll)
+	for waits := polls && p.Wait && wait != nil; waits; {
+		rung := ns.telling.bell.listen() // before the look
+		answer, err := ns.tellNow(ctx, m, true)
+		if err != nil || answer != nil {
+			return answer, err
+		}
+		waits = wait(rung)
+	}
+	return ns.tellNow(ctx, m, false)
+}
+
+// tellNow is Tell without a wait; nil, too, if the poll may wait and there are no news.
+func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits bool) (directory.Message, error) {
 	t := &ns.telling
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,6 +132,9 @@ func (ns *Namespace) Tell(ctx context.Context, m directory.Message) (directory.M
 	case *directory.Poll:
 		if err := ns.catchUp(ctx); err != nil {
 			return nil, err
+		}
+		if waits && t.host.Idle(m) {
+			return nil, nil //nolint:nilnil // it waits
 		}
 		return t.host.News(m), nil
 	case *directory.Take:
@@ -207,7 +254,7 @@ func layoutMark(layout *placement.Layout) uint64 {
 }
 
 // feed answers a message of the directory's feed.
-func (r *Routed) feed(ctx context.Context, q *wire.AskFeed) (*wire.FeedAnswer, error) {
+func (r *Routed) feed(ctx context.Context, q *wire.AskFeed, wait Waiter) (*wire.FeedAnswer, error) {
 	if !r.ns.Writers() {
 		return nil, fmt.Errorf("%w: the namespace has no directory", reconcile.ErrProtocol)
 	}
@@ -215,12 +262,34 @@ func (r *Routed) feed(ctx context.Context, q *wire.AskFeed) (*wire.FeedAnswer, e
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", reconcile.ErrProtocol, err)
 	}
-	answer, err := r.ns.Tell(ctx, m)
+	answer, err := r.ns.Tell(ctx, m, r.waiter(wait))
+	if err == nil {
+		err = r.ns.answers(r.remote) // it may have waited
+	}
 	if err != nil || answer == nil {
 		return &wire.FeedAnswer{}, err
 	}
 	data, err := directory.Append(nil, answer, r.ns.rule.Shards)
 	return &wire.FeedAnswer{Message: data}, err
+}
+
+// waiter lets the question wait in a place of its own kind: it takes none of those that are answered.
+func (r *Routed) waiter(wait Waiter) Waiter {
+	if wait == nil {
+		return nil
+	}
+	parked := false
+	return func(rung <-chan struct{}) bool {
+		if !parked {
+			release, ok := r.ns.node.Sessions.routes.park(r.remote)
+			if !ok {
+				return false
+			}
+			r.done()
+			parked, r.done = true, release
+		}
+		return wait(rung)
+	}
 }
 
 // AskFeed asks a host of the directory.

@@ -113,7 +113,7 @@ func (p *process) answerRouted(s *sim.Stream, from int, frame []byte) {
 		return
 	}
 	defer question.Done()
-	reply, err := question.Answer(context.Background())
+	reply, err := question.Answer(context.Background(), nil)
 	if err != nil {
 		p.refuse(s, from, err)
 		return

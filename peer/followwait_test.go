@@ -1,0 +1,93 @@
+package peer
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// A poll that waits at a host of a key's entry is answered once the key is written, so that the node
+// knows of it without another poll.
+func TestPollsWaitForNews(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	const asker, key = 2, "new"
+	ns := c.spaces[asker]
+	if a := ns.whereIs([]byte(key)); a.Where != directory.Nowhere {
+		t.Fatalf("before it is written it is %+v", a)
+	}
+	tellers := ns.core.Tellers()
+	var polls sync.WaitGroup
+	for _, id := range tellers.All {
+		polls.Go(func() {
+			waited, err := ns.followHost(t.Context(), id, true)
+			if tells := slices.Contains(tellers.Of[ns.core.Home([]byte(key))], id); err != nil || waited != tells {
+				t.Errorf("a host that tells of the key: %v; its answer was waited for: %v, %v", tells, waited, err)
+			}
+		})
+	}
+	_, err := c.put(0, key, "1", route.All)
+	c.must(err)
+	polls.Wait()
+	if a := ns.whereIs([]byte(key)); a.Where != directory.In && a.Where != directory.Here {
+		t.Errorf("its hosts have answered, and it is %+v", a)
+	}
+}
+
+// What a node has written itself, or has read, it does not call nowhere, though no poll has told it.
+func TestNodeReadsWhatItHasSeen(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	_, err := c.put(0, "key", "1", route.All)
+	c.must(err)
+	if got, err := c.get(0, "key"); err != nil || got != "1" {
+		t.Errorf("the node that has written it reads %q, %v", got, err)
+	}
+	if got, err := c.get(1, "key"); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("a node that has not heard of it reads %q, %v", got, err)
+	}
+	if f, err := c.spaces[1].lookUp(t.Context(), []byte("key"), true); err != nil || f.Record == nil {
+		t.Fatalf("it asks all hosts: %+v, %v", f, err)
+	}
+	if got, err := c.get(1, "key"); err != nil || got != "1" {
+		t.Errorf("it has read the key, and then reads %q, %v", got, err)
+	}
+	c.follow()
+	if _, err := c.spaces[2].Delete(t.Context(), []byte("key"), Acks(AckAll)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.nodes {
+		if got, err := c.get(i, "key"); !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrDeleted) {
+			t.Errorf("node %d reads a key that was deleted: %q, %v", i, got, err)
+		}
+	}
+}
+
+// Turns that wait take no places of those that do not, and a turn that has waited is followed by the
+// next one at once.
+func TestTurnsThatWait(t *testing.T) {
+	u := newTurned(followWaits + followHosts + 1)
+	var waits []node.ID
+	turns := map[node.ID]*followTurn{}
+	for id, turn := u.begin(u.time); turn != nil; id, turn = u.begin(u.time) {
+		turns[id] = turn
+		if turn.waits {
+			waits = append(waits, id)
+		}
+	}
+	if len(waits) != followWaits || len(turns) != followWaits+followHosts {
+		t.Fatalf("%d turns wait, of %d", len(waits), len(turns))
+	}
+	u.time += directory.MaxWait
+	u.ended(waits[0], turns[waits[0]], true, true, u.time)
+	if due := turns[waits[0]].due; due > u.time {
+		t.Errorf("it has waited, and is due in %v", due-u.time)
+	}
+	u.ended(waits[1], turns[waits[1]], true, false, u.time)
+	if due := turns[waits[1]].due; due != turns[waits[1]].begun+followEvery {
+		t.Errorf("the host does not wait, and is due in %v", due-u.time)
+	}
+}
