@@ -61,7 +61,7 @@ func buildCoded(c Config, code *Code, k keyList, values []uint64) (*Coded, error
 	r := &Retrieval{keys: e.n}
 	err = k.build(c.Seed, values, func(seed uint64) (err error) {
 		r.seed = seed
-		r.table, err = newTable(1, 0, e.n, c.workers(), e.source(k, seed))
+		r.table, err = c.table(1, 0, e.n, e.source(k, seed))
 		return err
 	})
 	if err != nil {

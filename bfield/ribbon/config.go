@@ -19,6 +19,10 @@ type Config struct {
 	// Filter chooses the kind of a filter; the default is Standard.
 	Filter Kind
 
+	// TwoLayers keeps a Retrieval, a Map, a Coded and a Bumped filter to two layers, so
+	// that a look-up looks into two at most. It takes some half a per cent more of the space.
+	TwoLayers bool
+
 	// Seed of the hashes. Structures of different seeds err at different keys.
 	Seed uint64
 
@@ -69,6 +73,14 @@ func (c Config) workers() int {
 		return c.Workers
 	}
 	return min(runtime.GOMAXPROCS(0), maxWorkers)
+}
+
+// table builds the table of a structure that bumps.
+func (c Config) table(values, fingerprints, n int, read source) (*table, error) {
+	if c.TwoLayers {
+		return newTwoLayers(values, fingerprints, n, c.workers(), read)
+	}
+	return newTable(values, fingerprints, n, c.workers(), read)
 }
 
 func (c Config) checkValues(keys int, values []uint64) error {

@@ -82,10 +82,12 @@ func TestConformance(t *testing.T) {
 		{ValueBits: 1, FingerprintBits: 1},
 		{ValueBits: 16, FingerprintBits: 10},
 		{ValueBits: 64, FingerprintBits: 32},
+		{ValueBits: 8, FingerprintBits: 12, TwoLayers: true},
+		{Filter: Bumped, FingerprintBits: 9, TwoLayers: true},
 		{Filter: Standard, FingerprintBits: 8},
 		{Filter: Bumped, FingerprintBits: 12},
 	} {
-		t.Run(fmt.Sprintf("%v of %d+%d bits", c.Filter, c.FingerprintBits, c.ValueBits), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%v of %d+%d bits, two layers %v", c.Filter, c.FingerprintBits, c.ValueBits, c.TwoLayers), func(t *testing.T) {
 			low := math.Ldexp(1, -c.FingerprintBits)
 			s := fieldtest.Suite{
 				Build:         func(in fieldtest.Input) (fieldtest.Field, error) { return buildAs(c, in) },

@@ -45,6 +45,9 @@
 // in the same way, and a last one, of at most 3000 keys, has room to spare.
 // Together that is 0.3 % more than the values, from 10^6 keys of 8 bits on.
 //
+// With [Config.TwoLayers] the second level is the last, whatever the number of keys
+// (Bu¹RR): it has 8 % room to spare, which is half a per cent of the whole.
+//
 // What may not bump, the last level and the other kinds of filters, moves the
 // keys of a stretch that fails to other places by a salt, which is kept.
 //
@@ -83,6 +86,6 @@
 // and Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021
 // (standard); Dillinger, Hübschle-Schneider, Sanders and Walzer, "Fast succinct
 // retrieval and approximate membership using ribbon", SEA 2022 (bumped, interleaved); P. Sanders, slides "Space efficient hash tables" (values in
-// prefix-free codes by 1-bit retrieval). The lower bound of a filter is log2(1/ε) bits a key for
+// prefix-free codes by 1-bit retrieval, each key in one of two layers). The lower bound of a filter is log2(1/ε) bits a key for
 // a false positive rate ε; slides that give it as "2^-f" mean the rate.
 package ribbon

@@ -55,6 +55,9 @@ func buildFilter(c Config, k keyList) (*Filter, error) {
 		return nil, err
 	}
 	build := newTable
+	if c.TwoLayers {
+		build = newTwoLayers
+	}
 	switch c.Filter {
 	case Standard:
 		build = newStandard

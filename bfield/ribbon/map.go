@@ -59,9 +59,9 @@ func tablesOf(c Config, seed uint64, n int, read source) (*Map, error) {
 	m := &Map{seed: seed, keys: n}
 	low := lowBits(c.ValueBits, c.FingerprintBits)
 	var err error
-	m.main, err = newTable(low, c.FingerprintBits, n, c.workers(), read.bits(0, low))
+	m.main, err = c.table(low, c.FingerprintBits, n, read.bits(0, low))
 	if err == nil && low < c.ValueBits {
-		m.high, err = newTable(c.ValueBits-low, 0, n, c.workers(), read.bits(low, c.ValueBits-low))
+		m.high, err = c.table(c.ValueBits-low, 0, n, read.bits(low, c.ValueBits-low))
 	}
 	return m, err
 }

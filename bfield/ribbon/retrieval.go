@@ -31,7 +31,7 @@ func buildRetrieval(c Config, k keyList, values []uint64) (*Retrieval, error) {
 	r := &Retrieval{keys: k.Len()}
 	err := k.build(c.Seed, values, func(seed uint64) (err error) {
 		r.seed = seed
-		r.table, err = newTable(c.ValueBits, 0, r.keys, c.workers(), k.source(seed, values))
+		r.table, err = c.table(c.ValueBits, 0, r.keys, k.source(seed, values))
 		return err
 	})
 	if err != nil {

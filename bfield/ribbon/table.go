@@ -28,12 +28,23 @@ type table struct {
 
 func (t *table) width() int { return t.values + t.fingerprints }
 
-// newTable builds a table of the n keys of a source.
+// newTable builds a table of the n keys of a source, with as many levels as it takes.
 func newTable(values, fingerprints, n, workers int, read source) (*table, error) {
+	return newLevels(maxLevels, values, fingerprints, n, workers, read)
+}
+
+// newTwoLayers builds a table of two levels at most: what the first one bumps, the
+// second holds without bumping (the slides' Bu¹RR). It has the room of a standard
+// filter for a sixteenth of the keys.
+func newTwoLayers(values, fingerprints, n, workers int, read source) (*table, error) {
+	return newLevels(2, values, fingerprints, n, workers, read)
+}
+
+func newLevels(most, values, fingerprints, n, workers int, read source) (*table, error) {
 	t := &table{values: values, fingerprints: fingerprints}
 	memory := make([]entry, n)
 	for n > 0 {
-		bumped, err := t.addLevel(memory[:n], workers, read)
+		bumped, err := t.addLevel(memory[:n], len(t.levels)+1 < most, workers, read)
 		if err != nil {
 			return nil, err
 		}
@@ -44,23 +55,29 @@ func newTable(values, fingerprints, n, workers int, read source) (*table, error)
 }
 
 // addLevel builds the next level, in the given memory of one entry a key, and
-// returns the entries that it bumped.
-func (t *table) addLevel(memory []entry, workers int, read source) (bumped []entry, err error) {
-	if len(t.levels) == maxLevels {
-		return nil, errUnsolved
-	}
+// returns the entries that it bumped. It bumps if it may and there are many.
+func (t *table) addLevel(memory []entry, may bool, workers int, read source) (bumped []entry, err error) {
 	n := uint64(len(memory))
 	s := solver{table: t, workers: workers}
-	if s.bump = n > lastKeys; s.bump {
+	if s.bump = may && n > lastKeys; s.bump {
 		s.level = newLevel((n*overloadSlots+overloadKeys-1)/overloadKeys, t.width())
 		s.level.codes = make([]uint64, codeWords(s.level.buckets))
 	} else {
-		s.level = newLevel((n*lastSlots+lastKeys-1)/lastKeys, t.width())
+		s.level = newLevel(lastLevelSlots(n), t.width())
 		s.level.salts = s.level.newSalts()
 	}
 	bumped, err = s.solve(memory, read)
 	t.levels = append(t.levels, *s.level)
 	return bumped, err
+}
+
+// lastLevelSlots is the slots of a level that may not bump. What is one shard's edge to
+// many keys is much of few, so that these have a quarter more.
+func lastLevelSlots(n uint64) uint64 {
+	if n > lastKeys {
+		return standardSlots(int(n)) + lastSlots - lastKeys
+	}
+	return (n*lastSlots + lastKeys - 1) / lastKeys
 }
 
 // newLevel returns an empty level, without codes or salts, of at least so many slots
