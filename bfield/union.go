@@ -1,0 +1,36 @@
+package bfield
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Union returns a field that holds the keys of f and of g: the OR of their primary
+// arrays, which is, bit for bit, that of a field into which both were inserted. So a
+// set that is split over machines is built by each from its part alone, planned for
+// the keys of all, and united as the fields arrive (the paper's "Scalability").
+//
+// The union is sealed, and not repaired: keys that were settled by a secondary array
+// of f or g, and those that became indeterminate since, are answered Indeterminate
+// until RepairedFrom has gone through the keys of both. No value is wrong meanwhile
+// but of a key that f and g hold with two. f and g stay as they are. It fails with
+// ErrConfig unless both have one seed and one plan.
+func (f *Field) Union(g *Field) (*Field, error) {
+	if f.seed != g.seed || f.plan != g.plan || f.levels[0].bits != g.levels[0].bits {
+		return nil, fmt.Errorf("unite fields of different seeds or plans: %w", ErrConfig)
+	}
+	u := f.sealedCopy(true)
+	into, from := &u.levels[0], &g.levels[0]
+	into.keys += from.keys
+	for a, b := into.bytes, from.bytes; len(a) > 0; {
+		if len(a) < 8 {
+			for i := range a {
+				a[i] |= b[i]
+			}
+			break
+		}
+		binary.LittleEndian.PutUint64(a, binary.LittleEndian.Uint64(a)|binary.LittleEndian.Uint64(b))
+		a, b = a[8:], b[8:]
+	}
+	return u, nil
+}

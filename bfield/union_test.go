@@ -1,0 +1,98 @@
+package bfield_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/syncd-io/syncd/bfield"
+)
+
+// TestUnion builds a set in three parts, unites them, repairs, and compares with the
+// set built as a whole: each bit is the same.
+func TestUnion(t *testing.T) {
+	const n = 30_000
+	c := bfield.Config{Keys: n, Values: 256, FalsePositive: 1.0 / 256, Seed: 3}
+	keys, values := make([]uint64, n), make([]uint64, n)
+	for i := range keys {
+		keys[i], values[i] = uint64(i)*0x9e3779b97f4a7c15, uint64(i*i%256)
+	}
+	whole, err := bfield.BuildHashes(c, keys, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var united *bfield.Field
+	for part := range 3 {
+		from, end := part*n/3, (part+1)*n/3
+		f, err := bfield.BuildHashes(c, keys[from:end], values[from:end])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if united == nil {
+			united = f
+			continue
+		}
+		if united, err = united.Union(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unsure := 0
+	for i, k := range keys {
+		switch v, answer := united.LookupHash(k); {
+		case answer == bfield.Indeterminate:
+			unsure++
+		case answer != bfield.Found || v != values[i]:
+			t.Fatalf("before the repair, key %d is %d, %v; want %d", i, v, answer, values[i])
+		}
+	}
+	// Of the keys the part β is indeterminate: within five standard deviations.
+	if beta := united.Plan().Indeterminate(); float64(unsure) < 0.8*beta*n || float64(unsure) > 1.2*beta*n {
+		t.Errorf("%d of %d keys are indeterminate; β is %.4f", unsure, n, beta)
+	}
+	repaired, err := united.RepairedFrom(func(yield func(key, value uint64) bool) error {
+		for i, k := range keys {
+			if !yield(k, values[i]) {
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := whole.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := repaired.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a, b) {
+		t.Error("the united field is another than the one built as a whole")
+	}
+}
+
+func TestUnionRefuses(t *testing.T) {
+	c := bfield.Config{Keys: 100, Values: 16, FalsePositive: 0.01}
+	f, err := bfield.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*bfield.Config){
+		"another seed":   func(c *bfield.Config) { c.Seed = 1 },
+		"more keys":      func(c *bfield.Config) { c.Keys = 101 },
+		"another rate":   func(c *bfield.Config) { c.FalsePositive = 0.02 },
+		"another values": func(c *bfield.Config) { c.Values = 15 },
+	} {
+		d := c
+		change(&d)
+		g, err := bfield.New(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Union(g); !errors.Is(err, bfield.ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
