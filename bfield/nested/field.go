@@ -1,0 +1,149 @@
+package nested
+
+import (
+	"fmt"
+
+	"github.com/syncd-io/syncd/bfield"
+)
+
+// Config says what a field is for.
+type Config struct {
+	// FalsePositive is α, the wanted probability that a key which was not given is
+	// answered with a value; from bfield.MinFalsePositive to 1/2.
+	FalsePositive float64
+
+	// Seed of the hashes. Fields with different seeds err on different keys.
+	Seed uint64
+
+	// Workers is how many goroutines build at once, as in bfield.Config.
+	Workers int
+}
+
+// Field is a chain of B-fields. Any number of goroutines may look up at once.
+type Field struct {
+	order  []uint64 // the values, the most frequent first
+	layers []layer
+	fields []*bfield.Field // one a layer; all are repaired
+}
+
+// Build returns a field that holds keys[i] with values[i]. A key twice with one value
+// is fine; with two values it is bfield.ErrContradiction. Too many values for the
+// B-field, some 395,000 that are alike frequent, are bfield.ErrConfig.
+func Build(c Config, keys [][]byte, values []uint64) (*Field, error) {
+	return build(c, keys, values, bfield.Build)
+}
+
+// BuildHashes is Build for keys that are numbers.
+func BuildHashes(c Config, keys, values []uint64) (*Field, error) {
+	return build(c, keys, values, bfield.BuildHashes)
+}
+
+func build[K any](c Config, keys []K, values []uint64, one func(bfield.Config, []K, []uint64) (*bfield.Field, error)) (*Field, error) {
+	if len(keys) != len(values) {
+		return nil, fmt.Errorf("nested: %d keys with %d values: %w", len(keys), len(values), bfield.ErrConfig)
+	}
+	if !(c.FalsePositive >= bfield.MinFalsePositive && c.FalsePositive <= mostAlpha) {
+		return nil, fmt.Errorf("nested: a false positive rate of %g: from %.2g to %g: %w", c.FalsePositive, bfield.MinFalsePositive, mostAlpha, bfield.ErrConfig)
+	}
+	f := &Field{}
+	if len(keys) == 0 {
+		return f, nil
+	}
+	order, counts := ranked(values)
+	f.order, f.layers = order, plan(counts, c.FalsePositive)
+	ranks := make(map[uint64]uint64, len(order))
+	for i, v := range order {
+		ranks[v] = uint64(i)
+	}
+	left := make([]uint64, len(values))
+	for i, v := range values {
+		left[i] = ranks[v]
+	}
+	for i, l := range f.layers {
+		// Another seed a layer: keys that meet in one must not meet in the next.
+		field, err := one(bfield.Config{
+			Keys: l.keys, Values: l.codes(), FalsePositive: l.alpha,
+			Seed: c.Seed + uint64(i)*seedStep, Workers: c.Workers,
+		}, keys, capped(left, uint64(l.frequent)))
+		if err != nil {
+			return nil, fmt.Errorf("nested: layer %d: %w", i, err)
+		}
+		f.fields = append(f.fields, field)
+		keys, left = beyond(keys, left, uint64(l.frequent))
+	}
+	return f, nil
+}
+
+// seedStep is 2^64/φ, an odd number without a pattern.
+const seedStep = 0x9e3779b97f4a7c15
+
+// capped returns the ranks, those from the escape on as the escape.
+func capped(ranks []uint64, escape uint64) []uint64 {
+	values := make([]uint64, len(ranks))
+	for i, r := range ranks {
+		values[i] = min(r, escape)
+	}
+	return values
+}
+
+// beyond returns the keys of ranks from first on, with these ranks counted from there.
+func beyond[K any](keys []K, ranks []uint64, first uint64) (rest []K, left []uint64) {
+	for i, r := range ranks {
+		if r >= first {
+			rest, left = append(rest, keys[i]), append(left, r-first)
+		}
+	}
+	return rest, left
+}
+
+// Lookup returns the value of a key, and whether the key is there or, at the rate α,
+// looks as if it were.
+func (f *Field) Lookup(key []byte) (value uint64, ok bool) {
+	return f.lookup(func(layer *bfield.Field) (uint64, bfield.Answer) { return layer.Lookup(key) })
+}
+
+// LookupHash is Lookup for a key that is a number.
+func (f *Field) LookupHash(key uint64) (value uint64, ok bool) {
+	return f.lookup(func(layer *bfield.Field) (uint64, bfield.Answer) { return layer.LookupHash(key) })
+}
+
+func (f *Field) lookup(ask func(*bfield.Field) (uint64, bfield.Answer)) (value uint64, ok bool) {
+	for i, field := range f.fields {
+		v, answer := ask(field)
+		if answer != bfield.Found {
+			return 0, false
+		}
+		if l := &f.layers[i]; v < uint64(l.frequent) {
+			return f.order[l.first+int(v)], true
+		}
+	}
+	return 0, false
+}
+
+// Stats are counts of a field.
+type Stats struct {
+	Keys   int
+	Layers int
+	Bits   uint64 // of all fields, and 64 for each value
+	// FalsePositive is α by the plans of the fields.
+	FalsePositive float64
+}
+
+// Stats returns the field's counts.
+func (f *Field) Stats() Stats {
+	s := Stats{Layers: len(f.layers), Bits: 64 * uint64(len(f.order))}
+	// From the last layer on: of what a layer takes for a key, one code of all leads on.
+	for i := len(f.layers) - 1; i >= 0; i-- {
+		l, own := f.layers[i], f.fields[i].Plan().FalsePositive()
+		if l.last {
+			s.FalsePositive = own
+		} else {
+			s.FalsePositive = own * (float64(l.frequent) + s.FalsePositive) / float64(l.codes())
+		}
+		s.Bits += f.fields[i].Stats().Bits
+	}
+	if len(f.layers) > 0 {
+		s.Keys = int(f.layers[0].keys)
+	}
+	return s
+}
