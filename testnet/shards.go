@@ -20,6 +20,10 @@ func (r *runner) cut() bool { return r.plan.Shards > 0 }
 
 // offer writes at any node.
 func (r *runner) offer(e *plan.Event) {
+	if r.plan.Writer {
+		r.offerWritten(e)
+		return
+	}
 	o := model.Offer{Key: e.Key, Deletes: e.Verb == plan.Del}
 	if !o.Deletes {
 		o.Value = r.plan.Value(e, 0)
@@ -41,6 +45,10 @@ func (r *runner) offer(e *plan.Event) {
 
 // read reads a key at any node.
 func (r *runner) read(node int, key string) {
+	if r.plan.Writer {
+		r.readWritten(node, key)
+		return
+	}
 	read := r.history.Reading(node, key)
 	r.cluster.Node(node).Read(key, func(f *model.Found) {
 		if f.Err == nil {
@@ -64,7 +72,7 @@ func (r *runner) Left(node, shard int, records []dbadapter.Record) {
 func (r *runner) settling() bool {
 	if r.cut() {
 		r.decide()
-		keys := r.written()
+		keys := r.plannedKeys()
 		for i := range r.cluster.Nodes() {
 			for n := range min(4, len(keys)) {
 				r.read(i, keys[r.world.Draw(sim.ForRead, uint64(i), uint64(r.world.Now()), uint64(n))%uint64(len(keys))])
@@ -74,8 +82,8 @@ func (r *runner) settling() bool {
 	return r.settled()
 }
 
-// written are the keys that the plan writes.
-func (r *runner) written() []string {
+// plannedKeys are the keys that the plan writes.
+func (r *runner) plannedKeys() []string {
 	keys := map[string]bool{}
 	for i := range r.plan.Events {
 		if e := &r.plan.Events[i]; e.Verb.Writes() {
@@ -99,7 +107,7 @@ func (r *runner) shardsEqual() bool {
 		}
 		// Nodes that share no shard sync the list alone: tables of older layouts are to have gone.
 		// What a node will still say by itself would differ then.
-		if r.replicas(group) != "" || slices.ContainsFunc(group, func(i int) bool {
+		if r.replicas(group) != "" || r.plan.Writer && r.meets(group) != "" || slices.ContainsFunc(group, func(i int) bool {
 			return r.cluster.Node(i).Control() != first.Control() || r.cluster.Node(i).ToArrange()
 		}) {
 			return false
@@ -133,7 +141,7 @@ func (r *runner) replicas(group []int) string {
 			sums[h.Shard][i] = h
 		}
 	}
-	for s := range r.plan.Shards {
+	for s := range r.plan.Rule().Sets() {
 		hosts := first.Hosts(s)
 		slices.Sort(hosts)
 		holders := slices.Sorted(maps.Keys(sums[s]))
@@ -168,6 +176,9 @@ func (r *runner) shardFinals(node, group int, members []int) (finals []check.Fin
 		Node: node, Reach: group * (r.plan.Shards + 1), Outside: !n.Member(), Roster: r.roster(n), Shard: -1, Members: members,
 	}
 	finals = append(finals, whole)
+	if r.plan.Writer {
+		return finals, nil
+	}
 	all, err := n.Holdings(finalCells)
 	for _, h := range all {
 		f := whole
@@ -196,7 +207,10 @@ func (r *runner) shardsRestored(i int, n *model.Node) {
 
 // lastReads reads each key at each node, when all hosts are equal.
 func (r *runner) lastReads() error {
-	keys := append(r.written(), "never-written")
+	if r.plan.Writer {
+		return r.lastWritten()
+	}
+	keys := append(r.plannedKeys(), "never-written")
 	for _, group := range r.reach() {
 		if !r.cluster.Node(group[0]).Member() || r.replicas(group) != "" {
 			continue

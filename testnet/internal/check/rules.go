@@ -37,6 +37,7 @@ const (
 	Answer    Rule = "answer"
 	Handover  Rule = "handover"
 	Replicas  Rule = "replicas"
+	Placed    Rule = "placed"
 	Leak      Rule = "leak"
 )
 

@@ -100,6 +100,9 @@ func (p *process) open(s *node.State) (err error) {
 		p.drive(set)
 	}
 	p.moveSoon()
+	if p.ns.Writers() {
+		return p.openWriter()
+	}
 	return nil
 }
 

@@ -69,6 +69,8 @@ type process struct {
 	syncing   bool           // a sync of the disk is due
 	writes    uint64         // begun here
 	right     right
+	writer    *writer // where the placement is writer
+	routines  []*routine
 }
 
 func newNode(c *Cluster, number int) *Node {
@@ -192,6 +194,9 @@ func (n *Node) end(silently bool) {
 		} else {
 			s.Reset()
 		}
+	}
+	for _, r := range p.routines {
+		r.stop()
 	}
 	if p.ns != nil {
 		_ = p.ns.Close() // it is in memory

@@ -39,6 +39,10 @@ func (n *Node) Offer(o Offer) {
 			return
 		}
 		p.routing++
+		if p.writer != nil {
+			p.offerWritten(&o)
+			return
+		}
 		draft := node.Draft{Record: dbadapter.Record{Key: []byte(o.Key), Value: o.Value, Deleted: o.Deletes}}
 		w := &offer{Offer: o, process: p, decides: p.ns.Offer(draft, o.Deletes, o.Ack)}
 		p.flush()
@@ -128,16 +132,24 @@ func (p *process) refusals(w *route.Written) map[int]error {
 
 var errNoHost = errors.New("it is no host of the shard by its list")
 
-// hand drives the write of a record to the hosts of its shard. Requests that are under way
-// at its end go on: a host that takes the record later holds it.
+// hand drives the write of a record to the hosts of its shard.
 func (w *offer) hand() {
 	p, o := w.process, w.decides
-	n, remote, record := p.node, o.Remote(), o.Record()
-	put, err := o.Put(n.world.Now()+routePatience, n.world.Now())
+	now := p.node.world.Now()
+	put, err := o.Put(now+routePatience, now)
 	if err != nil {
 		w.then(func() { o.Handed(route.Written{}, err, false) })
 		return
 	}
+	p.hand(o.Remote(), o.Record(), put, func(written route.Written, err error) {
+		w.then(func() { o.Handed(written, err, false) })
+	})
+}
+
+// hand drives the write of a record to the hosts of its set. Requests that are under way
+// at its end go on: a host that takes the record later holds it.
+func (p *process) hand(remote *node.Remote, record *dbadapter.Record, put *route.Put, done func(route.Written, error)) {
+	n := p.node
 	d := &driver{process: p, next: put.Next}
 	d.ask = func(peer route.ID) {
 		to := n.cluster.byID[peer].number
@@ -167,7 +179,7 @@ func (w *offer) hand() {
 		if err != nil {
 			err = fmt.Errorf("%d of %d hosts hold it: %w", written.Held, written.Need, err)
 		}
-		w.then(func() { o.Handed(written, err, false) })
+		done(written, err)
 	}
 	d.run()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -25,6 +26,9 @@ type Found struct {
 	By []int
 	// Err is why nothing is known: no host has answered.
 	Err error
+	// Requests is how many nodes were asked.
+	Requests int
+	found    route.Found
 	// why is why hosts have not answered.
 	why     map[int]error
 	moved   route.Layout
@@ -44,24 +48,34 @@ func (n *Node) Read(key string, told func(*Found)) {
 			return
 		}
 		p.routing++
-		p.lookUp([]byte(key), func(f *Found) {
+		done := func(f *Found) {
 			p.routing--
 			told(f)
-		})
+		}
+		if p.writer != nil {
+			p.readWritten([]byte(key), done)
+			return
+		}
+		p.lookUp([]byte(key), done)
 	})
 }
 
 // lookUp finds the record under a key: here, if this node is a host that is sure, and
 // otherwise at the shard's hosts; once more, if a host names a layout that is unknown here.
 func (p *process) lookUp(key []byte, done func(*Found)) {
-	p.lookUpOnce(key, func(f *Found) {
+	p.lookUpIn(p.ns.Home(key), key, false, done)
+}
+
+// lookUpIn is lookUp in one of the namespace's sets; all: at all that may hold it.
+func (p *process) lookUpIn(in placement.Shard, key []byte, all bool, done func(*Found)) {
+	p.lookUpOnce(in, key, all, func(f *Found) {
 		if f.Err == nil && f.Sure {
 			done(f)
 			return
 		}
 		p.heed(f.why, f.moved, f.movedBy, func(heard bool) {
 			if heard {
-				p.lookUpOnce(key, done)
+				p.lookUpOnce(in, key, all, done)
 			} else {
 				done(f)
 			}
@@ -69,21 +83,17 @@ func (p *process) lookUp(key []byte, done func(*Found)) {
 	})
 }
 
-func (p *process) lookUpOnce(key []byte, done func(*Found)) {
+func (p *process) lookUpOnce(in placement.Shard, key []byte, all bool, done func(*Found)) {
 	n := p.node
 	f := &Found{Node: n.number, Key: string(key), why: map[int]error{}}
 	p.flush()
-	remote, err := p.ns.Remote(key)
-	if err != nil {
-		f.Err = err
-		done(f)
-		return
-	}
-	o := route.GetOptions{Deadline: n.world.Now() + routePatience, Unheard: remote.Unheard()}
+	remote := p.ns.RemoteIn(key, in)
+	o := route.GetOptions{All: all, Deadline: n.world.Now() + routePatience, Unheard: remote.Unheard()}
 	if here := remote.Here(); here != nil {
 		own, err := here.Answer(key)
-		if err != nil || own.Current && own.Record != nil {
+		if err != nil || own.Current && own.Record != nil && !all {
 			f.Record, f.Sure, f.By, f.Err = own.Record, err == nil, []int{n.number}, err
+			f.found.Record, f.found.Sure = f.Record, f.Sure
 			done(f)
 			return
 		}
@@ -121,6 +131,7 @@ func (p *process) lookUpOnce(key []byte, done func(*Found)) {
 		for _, q := range open {
 			q.cut()
 		}
+		f.found, f.Requests = found, found.Requests
 		f.Record, f.Sure, f.moved, f.movedBy = found.Record, found.Sure, found.Moved, found.MovedBy
 		for _, h := range found.Heard {
 			switch {

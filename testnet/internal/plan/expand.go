@@ -288,8 +288,11 @@ func GenerateFor(seed uint64, profile Profile, nodes int) Plan {
 	if profile == Live {
 		line.Random.Watches, p.Log = p.watches()
 	}
-	if profile == Shards {
+	if profile == Shards || profile == Writer {
 		p.shards(&line)
+	}
+	if profile == Writer {
+		p.Writer, p.Settle = true, writtenSettle
 	}
 	var joins []Event
 	if p.Alone {

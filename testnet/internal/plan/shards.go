@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
@@ -14,13 +15,18 @@ import (
 // A namespace that is cut into shards: its setting, the events that it takes, and what its
 // random lines draw.
 
-// parseShards reads "8 replicas 2 placement hash", or "placement prefix k1=3 k2=0": the table of
+// parseShards reads "8 replicas 2 placement hash", "placement writer", or "placement prefix k1=3 k2=0": the table of
 // prefixes with their shards.
 func (p *Plan) parseShards(rest string) (err error) {
 	words := strings.Fields(rest)
-	if len(words) < 5 || words[1] != "replicas" || words[3] != "placement" || words[4] != placement.Prefix.String() && (words[4] != placement.Hash.String() || len(words) > 5) {
-		return fmt.Errorf("%q: want the numbers and the rule, as in shards 8 replicas 2 placement hash, or … placement prefix k1=3 k2=0", rest)
+	if len(words) < 5 || words[1] != "replicas" || words[3] != "placement" || words[4] != placement.Prefix.String() && len(words) > 5 {
+		return fmt.Errorf("%q: want the numbers and the rule, as in shards 8 replicas 2 placement hash, … placement writer, or … placement prefix k1=3 k2=0", rest)
 	}
+	kind, err := placement.ParseKind(words[4])
+	if err != nil {
+		return err
+	}
+	p.Writer = kind == placement.Writer
 	if p.Shards, err = number("shards", words[0], 2, maxShards); err != nil {
 		return err
 	}
@@ -50,7 +56,10 @@ func (p *Plan) Rule() *placement.Rule {
 		return nil
 	}
 	rule := &placement.Rule{Kind: placement.Hash, Shards: p.Shards, Replicas: p.Replicas, Prefixes: p.Prefixes}
-	if len(p.Prefixes) > 0 {
+	switch {
+	case p.Writer:
+		rule.Kind = placement.Writer
+	case len(p.Prefixes) > 0:
 		rule.Kind = placement.Prefix
 	}
 	return rule
@@ -65,6 +74,10 @@ func (p *Plan) printShards() string {
 	return line
 }
 
+// writtenSettle is how long nodes have to settle by placement writer: all records are looked through
+// every ten minutes for first writes that met.
+const writtenSettle = 30 * time.Minute
+
 // maxShards is the most shards of a run: a node keeps a live sketch of each that it holds.
 const maxShards = 64
 
@@ -73,6 +86,10 @@ const maxShards = 64
 var sharded = []Verb{
 	Put, Del, Get, Sync, Join, Remove, Lapse, Crash, CrashAt, CrashAnswering, Start, Freeze, Cut, Heal, Partition, HealAll, Loss, Copy, Restore, RestoreBackup, Skew, StopClock, Expand,
 }
+
+// goings are the verbs after which what was acknowledged may be lost, which the checker does not
+// follow by placement writer.
+var goings = []Verb{Join, Remove, Lapse, Restore, RestoreBackup}
 
 // cutAck takes "ack 2" off the end of what is written. The last words of a
 // quoted value end with its quote and are no ack.
@@ -91,8 +108,11 @@ func (e *Event) cutAck(rest string) string {
 
 // checkShards says what is wrong with an event in a namespace that is cut into shards, or in
 // one that is not.
-func (e *Event) checkShards(cut bool) error {
+func (e *Event) checkShards(cut, writer bool) error {
 	switch {
+	case writer && slices.Contains(goings, e.Verb):
+		return fmt.Errorf("%s: by placement writer no files are put back, and no member goes or comes", e.Verb)
+	case e.Verb == Lie && writer: // of the directory
 	case cut && !slices.Contains(sharded, e.Verb):
 		return fmt.Errorf("%s: a namespace that is cut into shards takes %s", e.Verb, join(sharded))
 	case cut && e.Verb == Expand && e.Random.Asks+e.Random.Watches > 0:

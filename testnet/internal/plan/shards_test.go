@@ -73,11 +73,24 @@ func TestParsePrefixes(t *testing.T) {
 	}
 }
 
+func TestParseWriter(t *testing.T) {
+	text := strings.Replace(cut, "placement hash", "placement writer", 1)
+	p, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.String(); got != text || p.Rule().Kind != placement.Writer {
+		t.Errorf("%+v, printed as\n%s", p.Rule(), got)
+	}
+}
+
 func TestParseShardsErrors(t *testing.T) {
 	const setting = "shards 8 replicas 2 placement hash\n"
 	for _, c := range []struct{ text, want string }{
 		{"shards 8", `"8": want the numbers and the rule, as in shards 8 replicas 2 placement hash`},
-		{"shards 8 replicas 2 placement writer", "want the numbers and the rule"},
+		{"shards 8 replicas 2 placement sorted", "want hash, prefix or writer"},
+		{"shards 8 replicas 2 placement writer\nat 1s remove 0>1", "no member goes or comes"},
+		{setting + "at 1s lie 1", "lie: a namespace that is cut into shards takes"},
 		{"shards 7 replicas 2 placement hash", "want a power of two"},
 		{"shards 128 replicas 2 placement hash", `shards "128": want a number from 2 to 64`},
 		{"shards 8 replicas 0 placement hash", `replicas "0"`},

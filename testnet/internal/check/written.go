@@ -1,0 +1,234 @@
+package check
+
+import (
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Written judges a namespace whose placement is writer. A key may be in several shards for a
+// while there, so that the rules about what a node holds under a key do not apply; these do:
+//
+//	answer    a read that is sure is not older than what was acknowledged AnswerAge before it was asked,
+//	          by however few hosts, also one that takes no request; what is read was asked for;
+//	          and in the end each node reads the same of each key, surely
+//	durable   what was acknowledged stands in the end, or what came after it
+//	lost      of two first writes that met, or two writes that had not seen one another, the one
+//	          that does not stand is listed as a conflict
+//	placed    in the end a key's record is in the one shard that its entry names
+//
+// Files are not put back and members do not go in such a run. It is for one goroutine at a time.
+type Written struct {
+	found verdict
+	ops   []writtenOp
+	// over are versions that a record was seen to supersede, and listed those in a kept log.
+	over, listed map[dbadapter.Version]bool
+}
+
+// writtenOp is a write that a program asked for.
+type writtenOp struct {
+	key          string
+	deletes      bool
+	content      [32]byte
+	asked, acked time.Duration
+	refused, ack bool
+	version      dbadapter.Version
+}
+
+// AnswerAge is how old what a sure read misses may be: what a host or the locator is sure of may
+// be so old.
+const AnswerAge = 5 * time.Second
+
+// NewWritten returns one without a history.
+func NewWritten() *Written {
+	return &Written{over: map[dbadapter.Version]bool{}, listed: map[dbadapter.Version]bool{}}
+}
+
+// Asked notes that a write begins, and returns its number.
+func (w *Written) Asked(key string, deletes bool, value []byte, now time.Duration) int {
+	w.ops = append(w.ops, writtenOp{key: key, deletes: deletes, content: contentOf(deletes, value), asked: now})
+	return len(w.ops) - 1
+}
+
+// Acknowledged notes that a write is, as a version.
+func (w *Written) Acknowledged(op int, v dbadapter.Version, now time.Duration) {
+	o := &w.ops[op]
+	o.ack, o.version, o.acked = true, v, now
+}
+
+// Refused notes that nothing of a write was written.
+func (w *Written) Refused(op int) { w.ops[op].refused = true }
+
+// Observed notes a record that a node holds now, of a shard.
+func (w *Written) Observed(r *dbadapter.Record) {
+	for i := range w.ops {
+		if o := &w.ops[i]; o.ack && o.key == string(r.Key) && supersedes(r, o.version) {
+			w.over[o.version] = true
+		}
+	}
+}
+
+// supersedes reports whether the writer of a record had seen a version.
+func supersedes(r *dbadapter.Record, v dbadapter.Version) bool {
+	if v.Writer == r.Version.Writer && v.Incarnation == r.Version.Incarnation {
+		return v.Clock < r.Version.Clock
+	}
+	for _, p := range r.Replaces {
+		if p.Writer == v.Writer {
+			return v.Clock <= p.Clock
+		}
+	}
+	return false
+}
+
+// Listed notes a record in a node's list of conflicts.
+func (w *Written) Listed(r *dbadapter.Record) { w.listed[r.Version] = true }
+
+// WrittenRead is a read under way.
+type WrittenRead struct {
+	Node  int
+	Key   string
+	Asked time.Duration
+}
+
+// Read judges what a read has found. requests is how many nodes it has asked.
+func (w *Written) Read(r WrittenRead, record *dbadapter.Record, sure bool, requests int) {
+	w.intended(r.Node, r.Key, record)
+	if !sure {
+		return
+	}
+	for i := range w.ops {
+		o := &w.ops[i]
+		if o.key != r.Key || !o.ack || o.acked+AnswerAge >= r.Asked || !w.misses(record, o) {
+			continue
+		}
+		how := "after asking"
+		if requests == 0 {
+			how = "without asking a node"
+		}
+		w.found.say(Answer, r.Node, r.Key, "a read was sure of %s %s; %s was acknowledged %s before", what(record), how, stamp{version: o.version, deleted: o.deletes, content: o.content}, r.Asked-o.acked)
+	}
+}
+
+func what(record *dbadapter.Record) string {
+	if record == nil {
+		return "nothing"
+	}
+	return stampOf(record).String()
+}
+
+// misses reports whether what was found is before a write: not where it may have been deleted since.
+func (w *Written) misses(record *dbadapter.Record, o *writtenOp) bool {
+	s := stamp{version: o.version, deleted: o.deletes, content: o.content, rest: untold}
+	if record != nil {
+		return s.beats(stampOf(record))
+	}
+	if o.deletes {
+		return false
+	}
+	for i := range w.ops {
+		if d := &w.ops[i]; d.key == o.key && d.deletes && !d.refused && (!d.ack || d.version.Clock > o.version.Clock) {
+			return false
+		}
+	}
+	return true
+}
+
+// intended judges whether a program asked for a record.
+func (w *Written) intended(node int, key string, record *dbadapter.Record) {
+	if record == nil || record.Deleted {
+		return
+	}
+	content := contentOf(false, record.Value)
+	for i := range w.ops {
+		if o := &w.ops[i]; o.key == key && o.content == content {
+			return
+		}
+	}
+	w.found.say(Intended, node, key, "a read gave %s, which no program has written", stampOf(record))
+}
+
+// WrittenFinal is what the nodes hold of a key in the end.
+type WrittenFinal struct {
+	Key string
+	// Named is the shard that Entry names; -1: there is no entry. Records are the records that are not
+	// deleted, by shard.
+	Named   int
+	Entry   *dbadapter.Record
+	Records map[int]*dbadapter.Record
+}
+
+// Last judges what is held in the end, and Verdict gives what was found.
+func (w *Written) Last(f *WrittenFinal) {
+	var stands *dbadapter.Record
+	for shard, r := range f.Records {
+		if shard != f.Named {
+			w.found.say(Placed, -1, f.Key, "shard %d holds %s, and the entry names shard %d", shard, stampOf(r), f.Named)
+		}
+		if stands == nil || stampOf(r).beats(stampOf(stands)) {
+			stands = r
+		}
+	}
+	if f.Named >= 0 && f.Records[f.Named] == nil && w.acknowledged(f.Entry.Version) {
+		w.found.say(Placed, -1, f.Key, "the entry names shard %d, which holds nothing", f.Named)
+	}
+	for i := range w.ops {
+		o := &w.ops[i]
+		if o.key != f.Key || !o.ack {
+			continue
+		}
+		if w.misses(stands, o) {
+			w.found.say(Durable, -1, f.Key, "%s was acknowledged, and %s stands", stamp{version: o.version, deleted: o.deletes, content: o.content}, what(stands))
+		}
+		if !o.deletes && (stands == nil || stands.Version != o.version) && !w.told(o) {
+			w.found.say(Lost, -1, f.Key, "%s was acknowledged, does not stand, was not seen by what does, and is listed nowhere", stamp{version: o.version, content: o.content})
+		}
+	}
+}
+
+// acknowledged reports whether the write of an entry was: one whose author has ended before the
+// record may lead nowhere.
+func (w *Written) acknowledged(v dbadapter.Version) bool {
+	for i := range w.ops {
+		if o := &w.ops[i]; o.ack && !o.deletes && o.version == v {
+			return true
+		}
+	}
+	return false
+}
+
+// told reports whether what became of a write is known: another one has seen it, or was asked for
+// after it and may have; it is listed; or the same content was written anew.
+func (w *Written) told(o *writtenOp) bool {
+	if w.over[o.version] || w.listed[o.version] {
+		return true
+	}
+	for i := range w.ops {
+		if p := &w.ops[i]; p != o && p.key == o.key && !p.refused && p.asked > o.acked {
+			return true
+		}
+	}
+	return false
+}
+
+// Final judges a read when nothing is under way any more.
+func (w *Written) Final(node int, key string, record *dbadapter.Record, sure bool, why error, held *dbadapter.Record) {
+	live := func(r *dbadapter.Record) *dbadapter.Record {
+		if r == nil || r.Deleted {
+			return nil
+		}
+		return r
+	}
+	a, b := live(record), live(held)
+	switch {
+	case why != nil:
+		w.found.say(Answer, node, key, "all hosts are equal and in reach, and a read fails: %v", why)
+	case !sure:
+		w.found.say(Answer, node, key, "all hosts are equal and in reach, and a read is not sure")
+	case (a == nil) != (b == nil), a != nil && a.Version != b.Version:
+		w.found.say(Answer, node, key, "a read gives %s, and the hosts hold %s", what(a), what(b))
+	}
+}
+
+// Verdict is what was found.
+func (w *Written) Verdict() []Violation { return w.found.sorted() }

@@ -1,0 +1,71 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+)
+
+// Each promise of placement writer that is broken is found, and what keeps it is not.
+func TestWritten(t *testing.T) {
+	v := func(clock int) dbadapter.Version {
+		return dbadapter.Version{Clock: dbadapter.Timestamp(clock), Writer: dbadapter.WriterID(clock), Incarnation: 1}
+	}
+	rec := func(clock int, value string) *dbadapter.Record {
+		return &dbadapter.Record{Key: []byte("k"), Value: []byte(value), Version: v(clock)}
+	}
+	put := func(w *Written, clock int, value string, asked time.Duration) {
+		w.Acknowledged(w.Asked("k", false, []byte(value), asked), v(clock), asked+time.Second)
+	}
+	const read = time.Minute
+	at := WrittenRead{Key: "k", Asked: read}
+	for name, c := range map[string]struct {
+		do   func(w *Written)
+		want string // the rule; empty: nothing is found
+	}{
+		"nothing, surely, of what was acknowledged": {func(w *Written) { put(w, 1, "a", 0); w.Read(at, nil, true, 0) }, "answer"},
+		"the same, unsurely":                        {func(w *Written) { put(w, 1, "a", 0); w.Read(at, nil, false, 0) }, ""},
+		"of what was just acknowledged":             {func(w *Written) { put(w, 1, "a", read-4*time.Second); w.Read(at, nil, true, 0) }, ""},
+		"it may be deleted": {func(w *Written) {
+			put(w, 1, "a", 0)
+			w.Asked("k", true, nil, time.Second)
+			w.Read(at, nil, true, 0)
+		}, ""},
+		"an older record":  {func(w *Written) { put(w, 1, "a", 0); put(w, 2, "b", 0); w.Read(at, rec(1, "a"), true, 1) }, "answer"},
+		"what was made up": {func(w *Written) { w.Read(at, rec(1, "a"), false, 1) }, "intended"},
+		"what was lost":    {func(w *Written) { put(w, 1, "a", 0); w.Last(&WrittenFinal{Key: "k", Named: -1}) }, "durable"},
+		"an entry that leads nowhere": {func(w *Written) {
+			put(w, 1, "a", 0)
+			w.Asked("k", true, nil, time.Second)
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, "")})
+		}, "placed"},
+		"a record elsewhere": {func(w *Written) {
+			put(w, 1, "a", 0)
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(1, ""), Records: map[int]*dbadapter.Record{1: rec(1, "a"), 2: rec(1, "a")}})
+		}, "placed"},
+		"a first write that lost and is not listed": {func(w *Written) {
+			put(w, 1, "a", 0)
+			put(w, 2, "b", 0)
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(2, ""), Records: map[int]*dbadapter.Record{1: rec(2, "b")}})
+		}, "lost"},
+		"one that is listed": {func(w *Written) {
+			put(w, 1, "a", 0)
+			put(w, 2, "b", 0)
+			w.Listed(rec(1, "a"))
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(2, ""), Records: map[int]*dbadapter.Record{1: rec(2, "b")}})
+		}, ""},
+		"a last read that is not sure": {func(w *Written) { w.Final(0, "k", nil, false, nil, nil) }, "answer"},
+	} {
+		w := NewWritten()
+		c.do(w)
+		var found []string
+		for _, one := range w.Verdict() {
+			found = append(found, string(one.Rule))
+		}
+		if c.want == "" && len(found) > 0 || c.want != "" && !strings.Contains(strings.Join(found, " "), c.want) {
+			t.Errorf("%s: found %v, want %q: %v", name, found, c.want, w.Verdict())
+		}
+	}
+}

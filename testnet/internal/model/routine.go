@@ -1,0 +1,59 @@
+package model
+
+import (
+	"context"
+	"iter"
+	"slices"
+)
+
+// routine is code of a process that waits for what the simulation brings: a coroutine. It runs
+// only while a step of it does, so that a run stays a function of its seed.
+type routine struct {
+	process *process
+	next    func() (wait, bool)
+	stop    func()
+	yield   func(wait) bool
+	over    context.CancelFunc // of its context
+}
+
+type routineKey struct{}
+
+// routineOf is the routine that a context is of.
+func routineOf(ctx context.Context) *routine { return ctx.Value(routineKey{}).(*routine) }
+
+// wait begins what a routine waits for, and has done called once when that is over.
+type wait func(done func())
+
+// routine runs code that may await; its context ends with the process.
+func (p *process) routine(body func(ctx context.Context)) {
+	r := &routine{process: p}
+	r.next, r.stop = iter.Pull(func(yield func(wait) bool) {
+		ctx, over := context.WithCancel(context.WithValue(context.Background(), routineKey{}, r))
+		defer over()
+		r.yield, r.over = yield, over
+		body(ctx)
+	})
+	p.routines = append(p.routines, r)
+	r.step()
+}
+
+// step runs the routine until it waits for something.
+func (r *routine) step() {
+	begin, more := r.next()
+	if !more {
+		p := r.process
+		p.routines = slices.DeleteFunc(p.routines, func(o *routine) bool { return o == r })
+		return
+	}
+	begin(func() { r.process.now(r.step) })
+}
+
+// await waits for what begin begins. The error is ErrDown where the process ends meanwhile: the
+// code is to end then, without doing anything more.
+func (r *routine) await(begin wait) error {
+	if !r.yield(begin) {
+		r.over()
+		return ErrDown
+	}
+	return nil
+}
