@@ -62,7 +62,7 @@ func (b *Bucket) Pair(h Hasher) Pair {
 	if b.Records == 0 {
 		return Pair{}
 	}
-	return Pair{Index: b.index, Checksum: h.Checksum(b.latest, b.digests)}
+	return Pair{Index: b.index, Checksum: h.Checksum(b.index, b.latest, b.digests)}
 }
 
 // Reset empties the bucket, whose memory is used again for the next records.

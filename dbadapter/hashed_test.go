@@ -38,7 +38,7 @@ func TestBucket(t *testing.T) {
 		r := Hashed{Index: 7, Digest: Digest{uint64(n), 5}, Record: Record{Version: Version{Clock: Timestamp(n*5%6) << 40}}}
 		b.Add(&r)
 		digests, sum, latest = append(digests, r.Digest), sum.Add(r.Digest), max(latest, r.Version.Clock)
-		if got, want := b.Pair(h), (Pair{7, h.Checksum(latest, digests)}); got != want || b.Records != n+1 || b.Digest != sum {
+		if got, want := b.Pair(h), (Pair{7, h.Checksum(7, latest, digests)}); got != want || b.Records != n+1 || b.Digest != sum {
 			t.Errorf("%d records: pair %v, not %v, sum %v", b.Records, got, want, b.Digest)
 		}
 		if n == 0 && PairOf(h, &r) != b.Pair(h) {

@@ -10,12 +10,14 @@ import (
 )
 
 // Index is a key's place: a keyed hash of the key, a number from 1 to P − 1 for
-// the prime P = 2^48 − 59. Keys that share an index share a bucket.
+// the prime P = 2^42 − 11. Keys that share an index share a bucket.
 type Index uint64
 
 // Checksum stands for the records of one bucket, their versions and content: a
-// number from 1 to P − 1, whose upper 26 bits tell the newest version's time to
-// 64 seconds; 0 stands for no record at all.
+// number from 1 to P − 1; 0 stands for no record at all. From above it has 12 bits of
+// the newest version's time, in units of 64 seconds modulo 2^12 (73 hours), 22 bits
+// of a hash of the versions and content, and 8 bits that are a hash of the index and
+// the other bits, so that a decoder can tell it from the sum of several.
 type Checksum uint64
 
 // Pair is an index with the checksum of its bucket.
@@ -37,18 +39,17 @@ type Hasher interface {
 	// Digest is the 256-bit hash of a record's key, version, tombstone flag,
 	// expiry, value and what it replaces; never of its signature.
 	Digest(r *Record) Digest
-	// Checksum stands for the records of one bucket, given their versions'
-	// greatest clock and their digests in the order of their keys. It is
+	// Checksum stands for the records of the bucket of an index, given their
+	// versions' greatest clock and their digests in the order of their keys. It is
 	// never 0 for a bucket that holds a record.
-	Checksum(latest Timestamp, digests []Digest) Checksum
+	Checksum(index Index, latest Timestamp, digests []Digest) Checksum
 }
 
-// Layout of a checksum: 26 bits of time above 22 bits of hash.
+// Layout of a checksum: 12 bits of time above 22 bits of hash above its check.
 const (
+	checksumTimeBits = keyhash.RestBits - checksumHashBits
 	checksumHashBits = 22
 	checksumUnit     = 64 * 1000 // milliseconds
-	// maxUnits keeps the checksum below P; it lies in the year 2156.
-	maxUnits = 1<<26 - 2
 )
 
 // NewHasher is the hasher that all members of a namespace share.
@@ -68,7 +69,7 @@ func (h *hasher) Digest(r *Record) Digest {
 	return h.key.Digest(r.Key, r.AppendOptional(head), flags, r.Value)
 }
 
-func (h *hasher) Checksum(latest Timestamp, digests []Digest) Checksum {
+func (h *hasher) Checksum(index Index, latest Timestamp, digests []Digest) Checksum {
 	if len(digests) == 0 {
 		return 0
 	}
@@ -76,28 +77,32 @@ func (h *hasher) Checksum(latest Timestamp, digests []Digest) Checksum {
 	if len(digests) > 1 {
 		hash = keyhash.Bucket(&h.key, digests)
 	}
-	return max(1, Checksum(units(latest)<<checksumHashBits|hash&(1<<checksumHashBits-1)))
+	return Checksum(keyhash.Seal(uint64(index), units(latest)<<checksumHashBits|hash&(1<<checksumHashBits-1)))
 }
 
-// units is the version's time in units of 64 s since Epoch.
+// units is the version's time in units of 64 s since Epoch, modulo 2^12.
 func units(t Timestamp) uint64 {
 	ms := hlc.Timestamp(t).UnixMilli() - Epoch.UnixMilli()
-	return uint64(min(max(ms, 0)/checksumUnit, maxUnits))
+	return uint64(max(ms, 0)/checksumUnit) % (1 << checksumTimeBits)
 }
 
-// Age compares the times in two checksums: −1 if the records of c are surely
-// older than those of d, +1 if surely newer, 0 if they fall in the same 64
-// seconds and only the versions can tell.
+// Age compares the times in two checksums: −1 if the records of c are older than
+// those of d, +1 if they are newer, if less than 36 hours lie between them; for others
+// it is as good as random. 0: they fall in the same 64 seconds, or lie just between. It
+// says what is likely to be sent in vain; what is newer only the versions tell.
 func (c Checksum) Age(d Checksum) int {
-	uc, ud := c>>checksumHashBits, d>>checksumHashBits
-	switch {
-	case uc < ud:
-		return -1
-	case uc > ud:
+	const half = 1 << (checksumTimeBits - 1)
+	switch ahead := uint64(c>>timeShift-d>>timeShift) % (2 * half); {
+	case ahead == 0 || ahead == half:
+		return 0
+	case ahead < half:
 		return 1
 	}
-	return 0
+	return -1
 }
+
+// timeShift is where the time of a checksum begins.
+const timeShift = keyhash.CheckBits + checksumHashBits
 
 // NamespaceIDOf is the name under which members know a namespace: a hash of its
 // secret, which tells nothing of the secret itself, and of its creator, whose list

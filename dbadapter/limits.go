@@ -16,7 +16,7 @@ const (
 	MaxBatch      = 4096
 	MaxBatchBytes = 1<<20 + 1<<19
 	// MaxBucket is how many records that are not tombstones may share an index. Four
-	// keys do in one of 5·10^12 namespaces of 10^8 records (n⁴/24p³); a member that
+	// keys do in one of 2·10^7 namespaces of 10^8 records (n⁴/24p³); a member that
 	// knows the secret can find as many as it likes, and a bucket is read whole.
 	MaxBucket = 64
 	// MaxBucketKeys is how many keys may share an index, tombstones included: what is

@@ -1,6 +1,8 @@
 package dbadapter
 
-// The space of indices is cut into Ranges parts of 2^36 indices, the first and
+import "github.com/syncd-io/syncd/internal/keyhash"
+
+// The space of indices is cut into Ranges parts of 2^30 indices, the first and
 // the last a few short. Indices are hashes, so that ranges are equally full.
 const (
 	// Ranges is the number of ranges: of 10^7 records one holds 2,400, which can
@@ -12,8 +14,8 @@ const (
 	// RangeGroups is the number of groups.
 	RangeGroups = Ranges / RangesInGroup
 
-	rangeShift = 36
-	indexEnd   = 1<<48 - 59 // indices are less
+	rangeShift = 30
+	indexEnd   = keyhash.P // indices are less
 )
 
 // Range is a part of the space of indices, from 0 to Ranges − 1.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/syncd-io/syncd/internal/golden"
+	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
 func TestValidate(t *testing.T) {
@@ -175,7 +176,7 @@ func TestGolden(t *testing.T) {
 			fmt.Fprintf(&b, " expires %016x replaces %v, in binary %x", uint64(r.Expires), r.Replaces, r.AppendOptional(nil))
 		}
 		fmt.Fprintln(&b)
-		fmt.Fprintf(&b, "  index %012x checksum %012x digest %v offer %x\n",
+		fmt.Fprintf(&b, "  index %011x checksum %011x digest %v offer %x\n",
 			uint64(hashed.Index), uint64(PairOf(h, &hashed).Checksum), hashed.Digest, r.ContentHash())
 	}
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {5, 0}} {
@@ -183,7 +184,7 @@ func TestGolden(t *testing.T) {
 		for _, i := range order {
 			bucket.Add(&records[i])
 		}
-		fmt.Fprintf(&b, "bucket of the records %v, if they shared an index, in this order: checksum %012x\n", order, uint64(bucket.Pair(h).Checksum))
+		fmt.Fprintf(&b, "bucket of the records %v, if they shared an index, in this order: checksum %011x\n", order, uint64(bucket.Pair(h).Checksum))
 	}
 	version, _ := vectorRecords()[0].Version.AppendBinary(nil)
 	fmt.Fprintf(&b, "version of record 0 in binary: %x\n", version)
@@ -191,9 +192,9 @@ func TestGolden(t *testing.T) {
 	control, controlID := ControlOf(secret, creator)
 	fmt.Fprintf(&b, "namespace of the creator %q: %x\n", creator, NamespaceIDOf(secret, creator))
 	fmt.Fprintf(&b, "its control namespace: secret %x, id %x\n", control, controlID)
-	for _, i := range []Index{1, 1<<36 - 1, 1 << 36, 63<<36 + 5, 1 << 42, 0x1b5d3198ecbf, 4095 << 36, 1<<48 - 60} {
+	for _, i := range []Index{1, 1<<30 - 1, 1 << 30, 63<<30 + 5, 1 << 36, 0x1b5d3198ecb, 4095 << 30, 1<<42 - 12} {
 		from, to := RangeOf(i).Bounds()
-		fmt.Fprintf(&b, "index %012x: range %d of group %d, from %012x to %012x\n", uint64(i), RangeOf(i), RangeOf(i)/RangesInGroup, uint64(from), uint64(to-1))
+		fmt.Fprintf(&b, "index %011x: range %d of group %d, from %011x to %011x\n", uint64(i), RangeOf(i), RangeOf(i)/RangesInGroup, uint64(from), uint64(to-1))
 	}
 	golden.Compare(t, "testdata/golden.txt", b.String())
 }
@@ -236,16 +237,16 @@ func TestDigestCoversEachField(t *testing.T) {
 }
 
 func TestChecksum(t *testing.T) {
+	const index = 77
 	h := NewHasher(Secret{1})
-	if h.Checksum(0, nil) != 0 {
+	if h.Checksum(index, 0, nil) != 0 {
 		t.Error("an empty bucket has a checksum")
 	}
-	at := func(tm time.Time, hash uint64) Checksum { return h.Checksum(TimestampAt(tm), []Digest{{hash}}) }
-	if at(Epoch, 0) != 1 || at(Epoch.AddDate(-1, 0, 0), 0) != 1 {
-		t.Error("a checksum of 0 does not become 1")
-	}
-	if far := at(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC), 1<<22-1); uint64(far) >= 1<<48-59 {
-		t.Errorf("the greatest checksum %d is not below P", far)
+	at := func(tm time.Time, hash uint64) Checksum { return h.Checksum(index, TimestampAt(tm), []Digest{{hash}}) }
+	for _, c := range []Checksum{at(Epoch, 0), at(Epoch.AddDate(-1, 0, 0), 0), at(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC), 1<<22-1), at(Epoch.Add(4095*64*time.Second), 1<<22-1)} {
+		if !keyhash.Sealed(index, uint64(c)) || keyhash.Sealed(index+1, uint64(c)) {
+			t.Errorf("%d is no checksum of its index, or one of the next", c)
+		}
 	}
 	start := Epoch.AddDate(6, 0, 0).Truncate(64 * time.Second)
 	a, b, c := at(start, 5), at(start.Add(64*time.Second-time.Millisecond), 9), at(start.Add(64*time.Second), 1)
@@ -254,5 +255,19 @@ func TestChecksum(t *testing.T) {
 	}
 	if a == b {
 		t.Error("the hash does not enter the checksum")
+	}
+	// The time wraps after 4096 units: 36 hours are told on both sides of a wrap.
+	for units := range time.Duration(10_000) {
+		early := at(start, 3)
+		late := at(start.Add(units*64*time.Second), 4)
+		want := 0
+		if ahead := units % 4096; ahead > 2048 {
+			want = -1
+		} else if ahead > 0 && ahead < 2048 {
+			want = 1
+		}
+		if late.Age(early) != want || early.Age(late) != -want {
+			t.Fatalf("%d units later: ages %d and %d, want %d", units, late.Age(early), early.Age(late), want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 // An audit is content with what commits and syncs make, and sees each kind of
@@ -29,7 +30,7 @@ func TestAudit(t *testing.T) {
 	}
 	_, _, seq := ns.shards()[0].set.Live.State()
 	for what, change := range map[string]dbadapter.Change{
-		"a pair":   {Index: 5, New: 7},
+		"a pair":   {Index: 5, New: dbadapter.Checksum(rateless.Seal(5, 7))},
 		"a digest": {Delta: dbadapter.Digest{1}},
 		"a number": {Records: 1},
 	} {

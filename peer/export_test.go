@@ -6,6 +6,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/node"
 )
 
@@ -80,9 +81,9 @@ func PutAside(ns *Namespace, keys ...string) error {
 // the sum of a range.
 func Spoil(ns *Namespace, sketch bool) {
 	_, _, seq := ns.shards()[0].set.Live.State()
-	c := dbadapter.Change{Seq: seq, Index: 5 << 36}
+	c := dbadapter.Change{Seq: seq, Index: 5 << 30}
 	if c.Delta = (dbadapter.Digest{1, 2}); sketch {
-		c.New, c.Delta = 77, dbadapter.Digest{}
+		c.New, c.Delta = dbadapter.Checksum(rateless.Seal(5<<30, 77)), dbadapter.Digest{}
 	}
 	ns.shards()[0].set.Live.Observe([]dbadapter.Change{c})
 }

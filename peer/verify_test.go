@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
 // lines is a log that a test reads.
@@ -69,7 +70,7 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("a sound node: %+v, %v", v, err)
 	}
 	_, _, seq := ns.shards()[0].set.Live.State()
-	ns.shards()[0].set.Live.Observe([]dbadapter.Change{{Seq: seq, Index: 5, New: 7, Records: 1}})
+	ns.shards()[0].set.Live.Observe([]dbadapter.Change{{Seq: seq, Index: 5, New: dbadapter.Checksum(rateless.Seal(5, 7)), Records: 1}})
 	if v, err := ns.Verify(t.Context()); err != nil || v.Drift == "" || ns.shards()[0].set.Live.Drifted() != 1 || log.count("had drifted") != 1 {
 		t.Fatalf("a node that has drifted: %+v, %v", v, err)
 	}

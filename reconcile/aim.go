@@ -57,12 +57,12 @@ const (
 	// wellKnown is how many cells a difference must have come for the
 	// estimate to be good to a few percent.
 	wellKnown = 0.7
-	// minBurst is 1 KiB: a round trip costs more.
+	// minBurst is 700 bytes: a round trip costs more.
 	minBurst = 64
 	// stepDown bounds the rounds where the aim was too low: each further
 	// burst adds at least a 12th.
 	stepDown = 12
-	// twinCells is 16 KiB. Of 40 differences 128 cells leave twins in 17 of
+	// twinCells is 11 KiB. Of 40 differences 128 cells leave twins in 17 of
 	// 10,000 syncs. Two indices of the class that is rarest in later cells, and in
 	// none from 64 to 127, are in none up to here either with probability 0.2 %; of
 	// all other classes each is in one.

@@ -87,7 +87,7 @@ func TestRandomCellsAreBounded(t *testing.T) {
 	random := func(n int) []rateless.Cell {
 		cells := make([]rateless.Cell, n)
 		for i := range cells {
-			cells[i] = rateless.Cell{S1: 1 + rng.Uint64N(rateless.P-1), S2: 1 + rng.Uint64N(rateless.P-1), Check: rng.Uint32N(1 << 26), Count: uint8(rng.IntN(64))}
+			cells[i] = rateless.Cell{S1: 1 + rng.Uint64N(rateless.P-1), S2: 1 + rng.Uint64N(rateless.P-1), Count: uint8(rng.IntN(16))}
 		}
 		return cells
 	}

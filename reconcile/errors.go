@@ -152,15 +152,6 @@ func violation(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))
 }
 
-// forged names a decode that no honest cells lead to as what it is: the other
-// side's doing.
-func forged(err error) error {
-	if errors.Is(err, rateless.ErrForged) || errors.Is(err, rateless.ErrCell) {
-		return fmt.Errorf("%w: %w", ErrProtocol, err)
-	}
-	return err
-}
-
 func unexpected(m wire.Message) error {
 	if r, ok := m.(*wire.Refuse); ok {
 		return Refused(r)

@@ -22,7 +22,7 @@ import (
 func teller(a *side, o Options, forge func(from int, cells []rateless.Cell), most int) *script {
 	var pairs []rateless.Pair
 	for _, r := range a.dump() {
-		pairs = append(pairs, coded.Pair(a.keys.Hasher.Index(r.Key), a.keys.Hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.keys.Hasher.Digest(&r)})))
+		pairs = append(pairs, pairOf(a.keys.Hasher, &r))
 	}
 	cells := func(from, to int) []rateless.Cell {
 		w := rateless.NewWindow(a.keys.Cells, from, to)
@@ -65,10 +65,16 @@ func teller(a *side, o Options, forge func(from int, cells []rateless.Cell), mos
 	}}
 }
 
+// pairOf is the pair of a record that is alone under its index.
+func pairOf(h dbadapter.Hasher, r *dbadapter.Record) rateless.Pair {
+	index := h.Index(r.Key)
+	return coded.Pair(index, h.Checksum(index, r.Version.Clock, []dbadapter.Digest{h.Digest(r)}))
+}
+
 // plus adds d to c.
 func plus(c *rateless.Cell, d rateless.Cell) {
 	c.S1, c.S2 = keyhash.Add(c.S1, d.S1), keyhash.Add(c.S2, d.S2)
-	c.Check, c.Count = (c.Check+d.Check)&(1<<26-1), (c.Count+d.Count)&63
+	c.Count = (c.Count + d.Count) & 15
 }
 
 // times adds a pair so many times to the cells it belongs to, or takes it out.
@@ -123,7 +129,7 @@ func pure(key rateless.Key, p rateless.Pair) func(int, []rateless.Cell) {
 // with a named error, or unverified; it asks for cells in bounded rounds and
 // lets nothing in.
 func TestForgedCells(t *testing.T) {
-	nowhere := rateless.Pair{Index: 12345, Checksum: 67890}
+	nowhere := rateless.Pair{Index: 12345, Checksum: rateless.Seal(12345, 67890)}
 	const enough = 2048 // cells, after which a peer that is asked for more is gone
 	for name, c := range map[string]struct {
 		forge   func(a, b *side) func(from int, cells []rateless.Cell)
@@ -134,14 +140,14 @@ func TestForgedCells(t *testing.T) {
 		// A record of both is told to be newer, and does not come.
 		"a checksum of no record": {func(a, b *side) func(int, []rateless.Cell) {
 			own := b.dump()[0]
-			p := coded.Pair(b.keys.Hasher.Index(own.Key), b.keys.Hasher.Checksum(own.Version.Clock, []dbadapter.Digest{b.keys.Hasher.Digest(&own)}))
-			remove, add := times(a.keys.Cells, p, -1), times(a.keys.Cells, rateless.Pair{Index: p.Index, Checksum: 1 << 47}, 1)
+			p := pairOf(b.keys.Hasher, &own)
+			remove, add := times(a.keys.Cells, p, -1), times(a.keys.Cells, rateless.Pair{Index: p.Index, Checksum: rateless.Seal(p.Index, 1<<33)}, 1)
 			return func(from int, cells []rateless.Cell) { remove(from, cells); add(from, cells) }
 		}, true},
-		// Counts and checks go round; the sums do not.
+		// Counts go round; the sums do not.
 		"twice a pair":      {func(a, _ *side) func(int, []rateless.Cell) { return times(a.keys.Cells, nowhere, 2) }, false},
-		"64 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.keys.Cells, nowhere, 64) }, false},
-		"65 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.keys.Cells, nowhere, 65) }, false},
+		"16 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.keys.Cells, nowhere, 16) }, false},
+		"17 times a pair":   {func(a, _ *side) func(int, []rateless.Cell) { return times(a.keys.Cells, nowhere, 17) }, false},
 		"half a key":        {func(a, _ *side) func(int, []rateless.Cell) { return halfInserted(a.keys.Cells, nowhere) }, false},
 		"a pure cell often": {func(a, _ *side) func(int, []rateless.Cell) { return pure(a.keys.Cells, nowhere) }, false},
 		"another key":       {func(*side, *side) func(int, []rateless.Cell) { return times(rateless.Key{1}, nowhere, 1) }, false},
@@ -195,7 +201,7 @@ func TestCellsForEver(t *testing.T) {
 	s, o := asked(t, a, b)
 	p := teller(a, o, func(_ int, cells []rateless.Cell) {
 		for i := range cells {
-			cells[i].Count = (cells[i].Count + 32) & 63
+			cells[i].Count = (cells[i].Count + 8) & 15
 		}
 	}, MaxCells)
 	asks := 0

@@ -261,7 +261,7 @@ func (d *damager) cells(cells []rateless.Cell, from int) {
 		index := d.index()
 		sum := d.w.sides[d.rng.IntN(2)].sums[index]
 		if sum == 0 || d.rng.IntN(2) == 0 {
-			sum = dbadapter.Checksum(1 + d.rng.Uint64N(keyhash.P-1))
+			sum = dbadapter.Checksum(keyhash.Seal(uint64(index), d.rng.Uint64N(1<<34)))
 		}
 		s := rateless.NewWindow(testKeys.Cells, from, from+len(cells))
 		if p := coded.Pair(index, sum); d.rng.IntN(2) == 0 {
@@ -285,14 +285,14 @@ func (d *damager) cells(cells []rateless.Cell, from int) {
 		}
 	case 2: // so often that the count wraps
 		forged := pair()
-		for range [...]int{31, 32, 63, 64, 65, 128}[d.rng.IntN(6)] {
+		for range [...]int{7, 8, 15, 16, 17, 32}[d.rng.IntN(6)] {
 			for i, c := range forged {
 				plus(&cells[i], c)
 			}
 		}
 	case 3: // rubbish in range
 		for i := range cells[at:] {
-			cells[at+i] = rateless.Cell{S1: d.rng.Uint64N(keyhash.P), S2: d.rng.Uint64N(keyhash.P), Check: d.rng.Uint32N(1 << 26), Count: uint8(d.rng.Uint32N(64))}
+			cells[at+i] = rateless.Cell{S1: d.rng.Uint64N(keyhash.P), S2: d.rng.Uint64N(keyhash.P), Count: uint8(d.rng.Uint32N(16))}
 		}
 	case 4:
 		clear(cells[at:])

@@ -12,7 +12,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/dbadapter/storetest"
 	"github.com/syncd-io/syncd/iblt/rateless"
-	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -125,17 +124,6 @@ func TestCellsDripped(t *testing.T) {
 	p.play(t, s, 20)
 	if !errors.Is(s.Err(), ErrProtocol) {
 		t.Error(s.Err())
-	}
-}
-
-// More pairs come out than cells went in: the cells are those of no set, and
-// that is the peer's fault, not a failure of ours.
-func TestForgedCellsBreakTheProtocol(t *testing.T) {
-	for _, err := range []error{rateless.ErrForged, rateless.ErrCell} {
-		named := forged(fmt.Errorf("decode: %w", err))
-		if !errors.Is(named, ErrProtocol) || !errors.Is(named, err) || refusal(named).Code != wire.CodeProtocol {
-			t.Errorf("%v becomes %v", err, named)
-		}
 	}
 }
 
@@ -272,7 +260,7 @@ func TestHiddenPairIsMissed(t *testing.T) {
 		}
 		hidden := rateless.NewSketch(a.keys.Cells, FirstCells)
 		for _, r := range told {
-			hidden.Add(coded.Pair(a.keys.Hasher.Index(r.Key), a.keys.Hasher.Checksum(r.Version.Clock, []dbadapter.Digest{a.keys.Hasher.Digest(&r)})))
+			hidden.Add(pairOf(a.keys.Hasher, &r))
 		}
 		s, o := asked(t, a, b)
 		p := script{o: o, says: inTurn(

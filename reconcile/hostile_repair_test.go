@@ -56,7 +56,7 @@ func TestHostileRepairs(t *testing.T) {
 		"a listing of another set":    {responder, listingWith(func(m *wire.Listing) { m.Sum.Digest[0]++ }), ErrNotVerified},
 		"a mark of no range listed": {initiator, func(m wire.Message) wire.Message {
 			if l, ok := m.(*wire.Marks); ok {
-				l.Marks[0].Index = l.Marks[0].Index%(1<<36) + 1
+				l.Marks[0].Index = l.Marks[0].Index%(1<<30) + 1
 			}
 			return m
 		}, ErrProtocol},
@@ -76,7 +76,7 @@ func TestHostileRepairs(t *testing.T) {
 					listed = true
 				case *wire.Indices:
 					if listed {
-						m.Indices[0] = m.Indices[0]%(1<<36) + 1
+						m.Indices[0] = m.Indices[0]%(1<<30) + 1
 					}
 				}
 				return m

@@ -182,7 +182,7 @@ func TestUnknownVersions(t *testing.T) {
 			t.Errorf("version %d was answered with %+v", h.Version, heard[0])
 		}
 	}
-	for _, version := range []byte{0, 2, 255} {
+	for _, version := range []byte{0, 1, 3, 255} {
 		s, o := asking(t, a, b)
 		p := script{o: o, stranger: true, says: inTurn(&wire.Refuse{Code: wire.CodeVersion, Version: version})}
 		heard := p.play(t, s, 10)

@@ -50,7 +50,7 @@ func freeze(hasher dbadapter.Hasher, records []dbadapter.Record) *frozen {
 			latest = max(latest, bucket[n].Version.Clock)
 			digests = append(digests, hasher.Digest(&bucket[n]))
 		}
-		f.sums[i] = hasher.Checksum(latest, digests)
+		f.sums[i] = hasher.Checksum(i, latest, digests)
 		f.sketch.Add(coded.Pair(i, f.sums[i]))
 	}
 	return f
@@ -326,7 +326,7 @@ func worlds(t testing.TB, times int) (all []*world) {
 		}
 		sides := [2]*frozen{freeze(hasher, a), freeze(hasher, b)}
 		if s.phantom {
-			sides[0].sketch.Add(rateless.Pair{Index: rateless.Index(1 + rng.Uint64N(rateless.P-1)), Checksum: 5})
+			sides[0].sketch.Add(sealed(dbadapter.Index(1+rng.Uint64N(rateless.P-1)), 5))
 		}
 		all = append(all, recordWorld(t, &world{
 			name: s.name, wish: s.wish, sides: sides,

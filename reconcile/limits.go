@@ -4,32 +4,33 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Bounds of one sync, and what each comes from.
 const (
 	// FirstCells is how many cells Hello carries unless the caller has reason
-	// to choose otherwise: 128 cells, 2 KiB, decode 40 differences in 99.8 %
+	// to choose otherwise: 128 cells, 1.4 KiB, decode 40 differences in 99.8 %
 	// of syncs.
 	FirstCells = 128
 	// QuietCells is the least that a caller can choose, for a peer with which
-	// nothing differs most of the time: 192 bytes, without an estimator. They
+	// nothing differs most of the time: 132 bytes, without an estimator. They
 	// decode one difference always, two in 99.6 %, three in 98 % and five in 90 %
 	// of syncs (TestQuietOpenings). The estimator follows if more are asked for.
-	QuietCells = 12
-	// MaxFirstCells is the most: above 64 KiB an estimate first is cheaper.
+	QuietCells = rateless.MinCells
+	// MaxFirstCells is the most: above 44 KiB an estimate first is cheaper.
 	MaxFirstCells = 4096
 
 	// PartsFrom is how many differences are too many for one stream of cells: the sync
 	// goes on in parts. A live sketch of 2^17 cells serves that many without a scan,
 	// also where the estimate is a quarter too low.
 	PartsFrom = 1 << 16
-	// PartSize is about how many differences a part holds: 9 MiB of cells and notes, a
+	// PartSize is about how many differences a part holds: 8 MiB of cells and notes, a
 	// tenth of a second of peeling. A broken sync loses at most the parts on the way.
 	PartSize = 1 << 15
 
-	// MaxCells ends the search for differences by cells: 2^17 cells are 2 MiB and
+	// MaxCells ends the search for differences by cells: 2^17 cells are 1.4 MiB and
 	// decode 118,000 differences, nearly twice PartsFrom. Beyond it the sync goes on in
 	// parts, or everything is sent.
 	MaxCells = 1 << 17

@@ -16,13 +16,13 @@ import (
 // newer is luck.
 type misread struct{ dbadapter.Hasher }
 
-func (m misread) Checksum(latest dbadapter.Timestamp, digests []dbadapter.Digest) dbadapter.Checksum {
-	c := m.Hasher.Checksum(latest, digests)
+func (m misread) Checksum(index dbadapter.Index, latest dbadapter.Timestamp, digests []dbadapter.Digest) dbadapter.Checksum {
+	c := m.Hasher.Checksum(index, latest, digests)
 	if c == 0 {
 		return 0
 	}
 	rng := rand.New(rand.NewPCG(uint64(c), uint64(latest)))
-	return max(1, dbadapter.Checksum(rng.Uint64N(1<<26-1))<<22|c&(1<<22-1))
+	return m.Hasher.Checksum(index, dbadapter.Timestamp(rng.Uint64N(1<<62)), digests)
 }
 
 // The times in checksums say what is likely to be sent in vain, and nothing else: where they

@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -26,7 +29,7 @@ func (b *responder) differ() (found []coded.Difference, ok bool, err error) {
 			return nil, false, err
 		}
 	}
-	for !d.Done() {
+	for !d.Done() && !b.stuck {
 		ask := b.ask(d)
 		if b.stuck {
 			break
@@ -52,10 +55,17 @@ func (b *responder) estimate(d *rateless.Decoder, theirs rateless.Estimator) {
 	}
 }
 
-// peel hands cells to the decoder.
+// peel hands cells to the decoder. Where it gives up, the ranges decide: the cells of
+// this side may have been kept wrong.
 func (b *responder) peel(d *rateless.Decoder, cells []rateless.Cell) error {
-	if err := d.AddCells(cells); err != nil {
-		return forged(err)
+	err := d.AddCells(cells)
+	switch {
+	case errors.Is(err, rateless.ErrForged):
+		b.stuck = true
+	case errors.Is(err, rateless.ErrCell):
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	case err != nil:
+		return err
 	}
 	return b.link.tick()
 }

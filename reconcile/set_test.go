@@ -34,7 +34,8 @@ func newSet(keys Keys, cells int) *set {
 
 func (s *set) pair(r *dbadapter.Record) (dbadapter.Pair, dbadapter.Digest) {
 	d := s.keys.Hasher.Digest(r)
-	return dbadapter.Pair{Index: s.keys.Hasher.Index(r.Key), Checksum: s.keys.Hasher.Checksum(r.Version.Clock, []dbadapter.Digest{d})}, d
+	index := s.keys.Hasher.Index(r.Key)
+	return dbadapter.Pair{Index: index, Checksum: s.keys.Hasher.Checksum(index, r.Version.Clock, []dbadapter.Digest{d})}, d
 }
 
 func (s *set) Apply(records []dbadapter.Record) ([]Verdict, error) {

@@ -70,7 +70,8 @@ func TestShippedConstants(t *testing.T) {
 	}
 	window := rateless.NewWindow(rateless.Key{seed}, 0, end)
 	for k := range indices {
-		pair := rateless.Pair{Index: rateless.Index(1 + k), Checksum: 1}
+		index := rateless.Index(1 + k)
+		pair := rateless.Pair{Index: index, Checksum: rateless.Seal(index, 1)}
 		window.Add(pair)
 		n := 0
 		for j, c := range window.Prefix(end) {

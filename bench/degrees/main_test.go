@@ -85,7 +85,7 @@ func TestBounds(t *testing.T) {
 func TestCommand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "by it")
 	var out, log bytes.Buffer
-	if err := run([]string{"--trials", "0.005", "--only", "2,30", "--plots", dir}, &out, &log); err != nil {
+	if err := run([]string{"--trials", "0.005", "--only", "20,30", "--plots", dir}, &out, &log); err != nil {
 		t.Fatal(err)
 	}
 	tables := strings.Split(out.String(), "\n## ")
@@ -94,8 +94,8 @@ func TestCommand(t *testing.T) {
 	}
 	for _, table := range tables[1:] {
 		lines := strings.Split(strings.TrimSpace(table), "\n")[2:]
-		if len(lines) != 4 || !strings.HasPrefix(lines[2], "| 2 | 100 | 1.") || !strings.HasPrefix(lines[3], "| 30 | 100 | 1.") {
-			t.Errorf("not a table of 2 and 30 differences:\n%s", table)
+		if len(lines) != 4 || !strings.HasPrefix(lines[2], "| 20 | 100 | 1.") || !strings.HasPrefix(lines[3], "| 30 | 100 | 1.") {
+			t.Errorf("not a table of 20 and 30 differences:\n%s", table)
 		}
 		for _, line := range lines {
 			if strings.Count(line, "|") != 12 {

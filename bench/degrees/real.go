@@ -51,8 +51,8 @@ func newTrial(d int, r records, seed uint64) *trial {
 	for i := range 4 {
 		binary.LittleEndian.PutUint64(t.key[8*i:], random.next())
 	}
-	number := func() uint64 { return 1 + random.next()%(keyhash.P-1) }
-	t.factor = number()
+	t.factor = 1 + random.next()%(keyhash.P-1)
+	sum := func(i int) rateless.Checksum { return rateless.Seal(t.index(i), random.next()>>(64-keyhash.RestBits)) }
 	for _, s := range []*set{&t.theirs, &t.ours} {
 		s.trial, s.sums = t, make([]rateless.Checksum, d+1)
 		s.sketch = rateless.NewWindow(t.key, 0, 0)
@@ -60,10 +60,10 @@ func newTrial(d int, r records, seed uint64) *trial {
 	for i := 1; i <= d; i++ {
 		kind := r.kind(i)
 		if kind != rateless.MissingThere {
-			t.theirs.sums[i] = rateless.Checksum(number())
+			t.theirs.sums[i] = sum(i)
 		}
 		if kind != rateless.MissingHere {
-			t.ours.sums[i] = rateless.Checksum(number())
+			t.ours.sums[i] = sum(i)
 		}
 		if t.theirs.sums[i] == t.ours.sums[i] {
 			i-- // equal by chance: drawn again

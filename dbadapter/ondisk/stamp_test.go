@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/dbadapter/internal/kvstore"
 	"github.com/syncd-io/syncd/dbadapter/ondisk"
 )
 
@@ -35,7 +36,7 @@ func TestSalvageMendsStamp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, at := range []int{0, bytes.Index(good, []byte(kind)), bytes.IndexByte(good, '8'), len(good) - 1} {
+		for _, at := range []int{0, bytes.Index(good, []byte(kind)), bytes.IndexByte(good, '0'+kvstore.Format), len(good) - 1} {
 			flipped := bytes.Clone(good)
 			flipped[at] ^= 4
 			if err := os.WriteFile(stamp, flipped, 0o600); err != nil {
@@ -65,9 +66,9 @@ func TestSalvageMendsStamp(t *testing.T) {
 	}
 }
 
-// A store of an earlier format, whose stamp has no checksum, is whole: it is opened and
+// A store of an earlier format is whole, also one whose stamp has no checksum: it is opened and
 // salvaged by the program that wrote it, and no error tells a person to empty its folder.
-func TestStampWithoutChecksum(t *testing.T) {
+func TestStampOfAnEarlierFormat(t *testing.T) {
 	dir := t.TempDir()
 	s, err := ondisk.Open(dir, ondisk.Badger, ondisk.Options{})
 	if err != nil {
@@ -77,7 +78,7 @@ func TestStampWithoutChecksum(t *testing.T) {
 		t.Fatal(err)
 	}
 	stamp := filepath.Join(dir, "FORMAT")
-	for _, old := range []string{"syncd store over badger, disk format 7\n", "syncd store over badger, disk format 6\n"} {
+	for _, old := range []string{string(kvstore.Stamp("badger", 8)), "syncd store over badger, disk format 7\n", "syncd store over badger, disk format 6\n"} {
 		if err := os.WriteFile(stamp, []byte(old), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // format counts the forms that the tables have had.
-const format = 4 // the schema below inserts it
+const format = 5 // the schema below inserts it
 
 // The schema. A namespace is numbered when it is first opened, and a number is
 // never used twice; one whose id is NULL has been dropped and is being erased. The id of
@@ -75,7 +75,7 @@ CREATE TABLE IF NOT EXISTS summaries (
 	seq bigint NOT NULL,
 	summary bytea NOT NULL
 );
-INSERT INTO store (id, format, owner, commits, next) VALUES ('%s', 4, '', 0, 1) ON CONFLICT DO NOTHING`
+INSERT INTO store (id, format, owner, commits, next) VALUES ('%s', 5, '', 0, 1) ON CONFLICT DO NOTHING`
 
 // tables are all tables, those that grow first.
 var tables = []string{"records", "log", "kept", "summaries", "namespaces", "opened", "store"}
@@ -102,7 +102,7 @@ func setUp(ctx context.Context, conn *pgx.Conn, name string) error {
 	case err != nil:
 		return fmt.Errorf("read the table of the store: %w", err)
 	case found != format:
-		return fmt.Errorf("%w: it has format %d, and this program reads and writes %d; use the program that it was written with, or another schema",
+		return fmt.Errorf("%w: it has format %d, and this program reads and writes %d; export it with the program that wrote it and import it with this one, or use another schema",
 			dbadapter.ErrFormat, found, format)
 	}
 	return nil

@@ -104,7 +104,7 @@ func (t *twin) comparePairs(s dbadapter.Snapshot, buckets map[dbadapter.Index][]
 }
 
 // maxIndex is the greatest index.
-const maxIndex = 1<<48 - 1
+const maxIndex = 1<<42 - 1
 
 // pairsBetween compares the pairs of a range with those of the indices wanted, whose
 // checksums are given.
@@ -128,7 +128,7 @@ func pairsBetween(s dbadapter.Snapshot, from, to dbadapter.Index, want []dbadapt
 
 // compareBuckets looks up all buckets, and some that are empty.
 func (t *twin) compareBuckets(s dbadapter.Snapshot, buckets map[dbadapter.Index][]dbadapter.Record) error {
-	indices := append(slices.Collect(maps.Keys(buckets)), 1, 2, 3, 1<<40, 1<<48+1, 1<<63+2)
+	indices := append(slices.Collect(maps.Keys(buckets)), 1, 2, 3, 1<<40, 1<<42+1, 1<<48+1, 1<<63+2)
 	sums := make([]dbadapter.Checksum, len(indices))
 	for i := range sums {
 		sums[i] = 12345 // must be overwritten

@@ -202,13 +202,16 @@ func (t *twin) scan(ctx context.Context, s dbadapter.Snapshot, prefix, after []b
 }
 
 func (t *twin) checksum(bucket []dbadapter.Record) dbadapter.Checksum {
+	if len(bucket) == 0 {
+		return 0
+	}
 	var latest dbadapter.Timestamp
 	var digests []dbadapter.Digest
 	for i := range bucket {
 		latest = max(latest, bucket[i].Version.Clock)
 		digests = append(digests, t.hasher.Digest(&bucket[i]))
 	}
-	return t.hasher.Checksum(latest, digests)
+	return t.hasher.Checksum(t.hasher.Index(bucket[0].Key), latest, digests)
 }
 
 func (t *twin) digest() (d dbadapter.Digest) {

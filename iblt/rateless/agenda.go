@@ -14,7 +14,7 @@ type agenda struct {
 }
 
 // grow moves the horizon to at least n and returns the steps it took.
-func (a *agenda) grow(n int, mappings []pending) int {
+func (a *agenda) grow(n int, found []belief) int {
 	if n <= len(a.heads) {
 		return 0
 	}
@@ -27,21 +27,25 @@ func (a *agenda) grow(n int, mappings []pending) int {
 	at := a.far
 	a.far = none
 	for at != none {
-		next := mappings[at].next
-		steps += a.put(at, mappings)
+		next := found[at].next
+		a.put(at, found)
+		steps++
 		at = next
 	}
 	return steps
 }
 
-// put enters pair at under the cell where its mapping stands.
-func (a *agenda) put(at int32, mappings []pending) int {
+// put enters pair at under the cell where its mapping stands, unless it was put
+// back.
+func (a *agenda) put(at int32, found []belief) {
+	if !found[at].held() {
+		return
+	}
 	head := &a.far
-	if cell := mappings[at].mapping.at; cell < uint64(len(a.heads)) {
+	if cell := found[at].mapping.at; cell < uint64(len(a.heads)) {
 		head = &a.heads[cell]
 	}
-	mappings[at].next, *head = *head, at
-	return 1
+	found[at].next, *head = *head, at
 }
 
 // take empties the list of a cell and returns its first pair.

@@ -27,7 +27,7 @@ const (
 // search (docs/DEGREES.md).
 var classes = [...]struct{ share, stride uint16 }{{33, 9}, {50, 32}, {106, 67}, {67, 185}}
 
-const maxStride = 185
+const minStride, maxStride = 9, 185
 
 // tables are what all mappings share. They are made of integers, so that
 // each processor makes the same.

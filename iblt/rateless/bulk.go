@@ -31,7 +31,7 @@ func (s *Sketch) AddAll(pairs iter.Seq2[Pair, error]) error {
 // work, beside which handing over costs nothing. Fewer pairs start nothing.
 const blockPairs = 1024
 
-// bulkCells bounds the cells of all sketches that AddAll makes: 2^21 are 48 MiB,
+// bulkCells bounds the cells of all sketches that AddAll makes: 2^21 are 32 MiB,
 // 16 sketches of 2^17 cells.
 const bulkCells = 1 << 21
 

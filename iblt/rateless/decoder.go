@@ -2,49 +2,14 @@ package rateless
 
 import "fmt"
 
-// Kind tells on which side a difference is.
-type Kind uint8
-
-// The kinds of difference, as seen by the side that decodes.
-const (
-	MissingHere  Kind = iota + 1 // they hold the index, we do not
-	MissingThere                 // we hold the index, they do not
-	Mismatched                   // both hold it, with different checksums
-)
-
-func (k Kind) String() string {
-	switch k {
-	case MissingHere:
-		return "missing here"
-	case MissingThere:
-		return "missing there"
-	case Mismatched:
-		return "mismatched"
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
-}
-
-// Difference is one index at which two sets differ. The Checksum of a side
-// that does not hold the index is 0.
-type Difference struct {
-	Kind   Kind
-	Index  Index
-	Theirs Checksum
-	Ours   Checksum
-}
-
-// Source hands out the cells [from, to) of the local set, all as of one
-// moment. A *Sketch is a Source.
-type Source interface {
-	Cells(from, to int) ([]Cell, error)
-}
-
-// Lookup writes to sums[i] the local checksum under indices[i], or 0 where
-// there is none, as of the same moment as the cells of the Source.
-type Lookup func(indices []Index, sums []Checksum) error
-
 // Decoder finds the differences between a peer's set and the local one from
 // the peer's cells, as they come. It is not safe for concurrent use.
+//
+// What is left of a cell, theirs − ours − found, is zero, holds one difference, or
+// holds several. One difference passes all tests (test.go). Several pass them by
+// chance, some once in a thousand decodes: what was found so is wrong, and leaves
+// cells that contradict what is real. Then the Decoder has second thoughts
+// (accept.go): it puts a pair back.
 type Decoder struct {
 	words  words
 	local  Source
@@ -52,42 +17,54 @@ type Decoder struct {
 
 	cells      []slot // theirs − ours − found
 	nonzero    int    // cells that are not zero
+	late       int    // of them, those of the later half
 	queue      []int32
-	found      []Difference
-	mappings   []pending
-	known      indexSet // the indices of found
+	waiting    waiting
+	found      []belief
+	live       int // beliefs that are held
+	known      indexMap
+	bans       map[ban]bool
 	agenda     agenda
 	round      round
 	seen       tally
 	estimators [2]Estimator // theirs and ours, for the estimate
 	work       work
+	gate       float64 // mostExpected; tests have others
 	err        error
 }
 
-// slot is a cell that is being peeled. queued tells that it stands in the
-// queue already.
+// slot is a cell that is being peeled.
 type slot struct {
-	Cell
-	queued bool
+	s1, s2 uint64
+	home   int32 // one more than the number of the last belief that came out of it
+	count  uint8
+	queued bool // it stands in the queue
+	waits  bool // it stands among the waiting
 }
 
-// pending is where the mapping of a found pair stands: at the first of its cells
-// that has not come yet. cell is what the pair is worth in each of its cells.
-type pending struct {
-	mapping mapping
-	cell    Cell
-	next    int32 // the next pair at the same place of the agenda
-}
+func (s *slot) isZero() bool { return s.s1|s.s2|uint64(s.count) == 0 }
 
-// work counts what a Decoder has done. Whatever n cells a peer sends, Updates is
-// the number of cells that the found pairs, at most n, belong to; Tests and
-// Lookups are at most n + Updates, and Moves at most 3·n + Updates.
+func (s *slot) cell() Cell { return Cell{s.s1, s.s2, s.count} }
+
+// single reports whether a cell may hold one difference only.
+func (s *slot) single() bool { return (s.count+1)&countMask <= 2 && s.s1 != 0 && s.s2 != 0 }
+
+// work counts what a Decoder has done. Whatever n cells a peer sends, Acts is at
+// most 4·n; Walked is the number of cells that the pairs of these acts belong to,
+// and Tests and Lookups are at most n + Walked + Acts, Moves at most
+// 12·n + Walked.
 type work struct {
-	Tests   int // cells tested for being pure or poisoned
+	Tests   int // cells tested for holding one difference
 	Lookups int // indices looked up
-	Updates int // cells that a found pair was taken out of
+	Walked  int // cells of pairs that were accepted, refused or put back
 	Moves   int // steps of the bookkeeping of mappings
+	Acts    int // pairs accepted, refused for a cell that is zero, and put back
+	Undone  int // of them, those put back
+	Refused int // of them, those refused
 }
+
+// actsACell bounds the acts: beyond it the Decoder gives up.
+const actsACell = 4
 
 // NewDecoder returns a Decoder for the local set that is sketched by local. The
 // sketch must stay as it is while the Decoder takes cells, or be a Clone.
@@ -102,17 +79,18 @@ func NewSourceDecoder(key Key, local Source, lookup Lookup) *Decoder {
 }
 
 func newDecoder(w words, local Source, lookup Lookup) *Decoder {
-	return &Decoder{words: w, local: local, lookup: lookup, agenda: agenda{far: none}, known: newIndexSet()}
+	return &Decoder{words: w, local: local, lookup: lookup, gate: mostExpected, agenda: agenda{far: none}, known: newIndexMap()}
 }
 
 // AddCells takes the next cells of the peer's sequence, subtracts ours, and
-// peels as far as possible. Errors come from the Source or the Lookup, or are
-// ErrCell or ErrForged; after one, the Decoder takes no more cells.
+// peels as far as possible, once MinCells have come. Errors come from the Source
+// or the Lookup, or are ErrCell or ErrForged; after one, the Decoder takes no more
+// cells.
 func (d *Decoder) AddCells(theirs []Cell) error {
 	if d.err == nil {
 		d.err = d.take(theirs)
 	}
-	if d.err == nil {
+	if d.err == nil && len(d.cells) >= MinCells {
 		d.err = d.peel()
 	}
 	return d.err
@@ -132,16 +110,22 @@ func (d *Decoder) take(theirs []Cell) error {
 		return fmt.Errorf("subtract our cells [%d, %d): the source gave %d", from, to, len(ours))
 	}
 	for i := range theirs {
-		if !theirs[i].inRange() {
+		c := theirs[i]
+		if !c.inRange() {
 			return fmt.Errorf("take cell %d: a field is out of range: %w", from+i, ErrCell)
 		}
-		s := slot{Cell: theirs[i]}
-		s.sub(&ours[i])
-		d.seen.add(from+i, s.IsZero())
-		if !s.IsZero() {
+		c.sub(&ours[i])
+		d.seen.add(from+i, c.IsZero())
+		if !c.IsZero() {
 			d.nonzero++
+			d.late++
 		}
-		d.cells = append(d.cells, s)
+		d.cells = append(d.cells, slot{s1: c.S1, s2: c.S2, count: c.Count})
+	}
+	for i := from / 2; i < to/2; i++ { // no longer of the later half
+		if !d.cells[i].isZero() {
+			d.late--
+		}
 	}
 	d.resume(from, to)
 	for i := from; i < to; i++ {
@@ -152,57 +136,72 @@ func (d *Decoder) take(theirs []Cell) error {
 
 // resume takes the pairs found so far out of the new cells [from, to).
 func (d *Decoder) resume(from, to int) {
-	d.work.Moves += d.agenda.grow(to, d.mappings)
+	d.work.Moves += d.agenda.grow(to, d.found)
+	end := uint64(to)
+	var cells [batch]uint32
 	for i := from; i < to; i++ {
 		for at := d.agenda.take(i); at != none; {
-			p := &d.mappings[at]
-			next := p.next
-			d.subtract(&p.mapping, &p.cell)
-			d.work.Moves += d.agenda.put(at, d.mappings)
+			b := &d.found[at]
+			next := b.next
+			for b.mapping.at < end {
+				n := b.mapping.fill(d.words.tables, cells[:], end)
+				d.subtract(cells[:n], &b.cell)
+			}
+			d.agenda.put(at, d.found)
+			d.work.Moves++
 			at = next
 		}
 	}
 }
 
-// subtract takes cell out of the cells of a mapping, as far as they have come.
-func (d *Decoder) subtract(m *mapping, cell *Cell) {
-	end := uint64(len(d.cells))
-	var cells [batch]uint32
-	for m.at < end {
-		n := m.fill(d.words.tables, cells[:], end)
-		d.work.Updates += n
-		for _, at := range cells[:n] {
-			s := &d.cells[at]
-			if s.IsZero() {
-				d.nonzero++
-			}
-			s.sub(cell)
-			if s.IsZero() {
-				d.nonzero--
-			}
-			d.enqueue(int32(at))
+// subtract takes a term out of some cells, which have come.
+func (d *Decoder) subtract(cells []uint32, term *Cell) {
+	d.work.Walked += len(cells)
+	half := uint32(len(d.cells) / 2)
+	for _, at := range cells {
+		s := &d.cells[at]
+		change := 0
+		if s.isZero() {
+			change = 1
 		}
+		c := s.cell()
+		c.sub(term)
+		s.s1, s.s2, s.count = c.S1, c.S2, c.Count
+		if s.isZero() {
+			change--
+		}
+		d.nonzero += change
+		if at >= half {
+			d.late += change
+		}
+		d.enqueue(int32(at))
 	}
 }
 
-// enqueue puts a cell that has changed into the queue if it may hold one pair
-// only.
+// enqueue puts a cell that has changed into the queue if it may hold one
+// difference only.
 func (d *Decoder) enqueue(at int32) {
-	s := &d.cells[at]
-	if !s.queued && (s.Count+1)&countMask <= 2 && s.S1 != 0 && s.S2 != 0 {
+	if s := &d.cells[at]; !s.queued && s.single() {
 		s.queued = true
 		d.queue = append(d.queue, at)
 	}
 }
 
-// Done reports whether the cells so far are explained in full: at least one
-// has come, and all are zero after peeling.
-func (d *Decoder) Done() bool { return len(d.cells) > 0 && d.nonzero == 0 && d.err == nil }
+// Done reports whether the cells so far are explained in full: MinCells have
+// come at least, and all are zero after peeling.
+func (d *Decoder) Done() bool { return len(d.cells) >= MinCells && d.nonzero == 0 && d.err == nil }
 
 // Cells is the number of cells taken so far.
 func (d *Decoder) Cells() int { return len(d.cells) }
 
-// Differences returns what was found so far, in the order of finding. The
-// slice is the Decoder's: it is valid until the next AddCells and must not be
-// changed.
-func (d *Decoder) Differences() []Difference { return d.found }
+// Differences returns what was found so far, in the order of finding: it
+// depends on the cells and on the local set alone. Each index stands there once.
+func (d *Decoder) Differences() []Difference {
+	out := make([]Difference, 0, d.live)
+	for i := range d.found {
+		if b := &d.found[i]; b.held() {
+			out = append(out, b.difference())
+		}
+	}
+	return out
+}

@@ -12,8 +12,15 @@ type sides struct {
 	want         map[Index]Difference
 }
 
-func randomIndex(r *rand.Rand) Index       { return Index(r.Uint64N(p-1) + 1) }
-func randomChecksum(r *rand.Rand) Checksum { return Checksum(r.Uint64N(p-1) + 1) }
+func randomIndex(r *rand.Rand) Index { return Index(r.Uint64N(p-1) + 1) }
+
+// randomChecksum is a checksum of index k.
+func randomChecksum(r *rand.Rand, k Index) Checksum { return Seal(k, r.Uint64N(1<<34)) }
+
+func randomPair(r *rand.Rand) Pair {
+	k := randomIndex(r)
+	return Pair{Index: k, Checksum: randomChecksum(r, k)}
+}
 
 // diverge makes two sets with the given numbers of differences of each kind
 // and common pairs.
@@ -29,28 +36,32 @@ func diverge(r *rand.Rand, key Key, m, common, here, there, mismatched int) *sid
 			}
 		}
 	}
+	freshPair := func() Pair {
+		k := fresh()
+		return Pair{Index: k, Checksum: randomChecksum(r, k)}
+	}
 	for range common {
-		q := Pair{Index: fresh(), Checksum: randomChecksum(r)}
+		q := freshPair()
 		s.theirs.Add(q)
 		s.ours.Add(q)
 		s.local[q.Index] = q.Checksum
 	}
 	for range here {
-		q := Pair{Index: fresh(), Checksum: randomChecksum(r)}
+		q := freshPair()
 		s.theirs.Add(q)
 		s.want[q.Index] = Difference{MissingHere, q.Index, q.Checksum, 0}
 	}
 	for range there {
-		q := Pair{Index: fresh(), Checksum: randomChecksum(r)}
+		q := freshPair()
 		s.ours.Add(q)
 		s.local[q.Index] = q.Checksum
 		s.want[q.Index] = Difference{MissingThere, q.Index, 0, q.Checksum}
 	}
 	for range mismatched {
-		q := Pair{Index: fresh(), Checksum: randomChecksum(r)}
-		t := Pair{Index: q.Index, Checksum: randomChecksum(r)}
-		if q == t {
-			t.Checksum = t.Checksum%(p-1) + 1
+		q := freshPair()
+		t := Pair{Index: q.Index, Checksum: randomChecksum(r, q.Index)}
+		for q == t {
+			t.Checksum = randomChecksum(r, q.Index)
 		}
 		s.ours.Add(q)
 		s.theirs.Add(t)
@@ -67,7 +78,7 @@ func (s *sides) lookup(indices []Index, sums []Checksum) error {
 	return nil
 }
 
-const p = 1<<48 - 59
+const p = 1<<42 - 11
 
 func TestDecoderFindsEachKind(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

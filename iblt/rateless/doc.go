@@ -6,7 +6,7 @@
 //
 // A record stands in its set as a [Pair]: the index k of its key, and a
 // checksum v of its version and content, both numbers from 1 to p − 1 for the
-// prime p = 2^48 − 59. The pairs of a set are added into the cells of an endless
+// prime p = 2^42 − 11. The pairs of a set are added into the cells of an endless
 // sequence: each into cell 0 and then, by a keyed mapping, into some cells
 // beyond, fewer and fewer of them the further they are. Two sets of which one has changed k, and the other
 // lacks l:
@@ -18,8 +18,8 @@
 //	l taken out      k: poisoned           k: poisoned  zero      k: poisoned
 //	k taken out      zero                  zero         zero      zero: done
 //
-// A [Cell] is four sums over its pairs: how many, Σ v, Σ k·v, and Σ h(k, v) for
-// a keyed hash h. Subtracted, all that both sets hold cancels, as m does above,
+// A [Cell] is three sums over its pairs: how many, Σ v and Σ k·v, in 11 bytes.
+// Subtracted, all that both sets hold cancels, as m does above,
 // and what is left are sums over the difference alone:
 //
 //	theirs − ours      count  s1      s2           what it is
@@ -31,7 +31,13 @@
 // In each of the three k = s2/s1. The key comes out of the poisoned cell too,
 // and one look-up of our own b gives a: a record that changed costs one
 // difference, where a set of elements sees two, and an XOR of keys sees nothing,
-// because the key cancels. h tells these cells from sums that only look so.
+// because the key cancels.
+//
+// Nothing in a cell tells these three from sums that only look so; the rest does.
+// k must belong to this cell, which one draw tells. The lowest 8 bits of a
+// checksum are a hash of k and its other bits ([Seal]). And a difference that is
+// real belongs to no cell that is zero: where what was found contradicts that, the
+// decoder puts it back.
 //
 // A difference that is solved is taken out of the other cells it belongs to, some
 // of which turn pure or poisoned by it, as cell 0 does when l goes, and so on:
@@ -56,7 +62,7 @@
 // # Use
 //
 // One side keeps a [Sketch] of its set, made in one go by [Sketch.AddAll] and
-// brought up to date at the cost of some 100 to 200 ns a write, and sends its first
+// brought up to date at the cost of some 100 to 150 ns a write, and sends its first
 // cells. The other subtracts its own and peels with a [Decoder], asking for
 // more until it is Done:
 //
@@ -75,11 +81,11 @@
 // # Limits, and what is not promised
 //
 // A decode that is Done has explained the cells, not proved the sets equal: two
-// contents with one checksum (which has 48 bits) cancel unseen, and a peer that
-// knows the key can forge cells. Package reconcile proves a sync by digests.
-// What forged cells cannot do is cost more than their number allows: each
-// cell is tested only after it changed, each index is found at most once, and
-// there are never more pairs than cells.
+// contents with one checksum (34 bits of which tell them apart) cancel unseen, and
+// a peer that knows the key can forge cells. Package reconcile proves a sync by
+// digests. What forged cells cannot do is cost more than their number allows: each
+// cell is tested only after it changed, and a decode that accepts, refuses and puts
+// back more than four pairs a cell is given up ([ErrForged]).
 //
 // # Sources
 //

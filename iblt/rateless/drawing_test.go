@@ -10,7 +10,7 @@ import (
 // indices that belong to the cells that it gives them.
 func TestDrawing(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 0))
-	theirs, ours := NewSketch(Key{}, 4), NewSketch(Key{}, 4)
+	theirs, ours := NewSketch(Key{}, MinCells), NewSketch(Key{}, MinCells)
 	in := func(cells ...uint64) Index {
 		for {
 			if k := randomIndex(r); slices.Equal(cellsOf(&theirs.words, k, 4), cells) {
@@ -20,7 +20,7 @@ func TestDrawing(t *testing.T) {
 	}
 	pair := func(k Index, v Checksum) Pair { return Pair{Index: k, Checksum: v} }
 	k, l, m := in(0, 1, 3), in(0, 2), in(0, 3)
-	const a, b, v, x = 5, 6, 7, 8
+	a, b, v, x := Seal(k, 5), Seal(k, 6), Seal(l, 7), Seal(m, 8)
 	for _, p := range []Pair{pair(k, a), pair(l, v), pair(m, x)} {
 		theirs.Add(p)
 	}
@@ -33,7 +33,7 @@ func TestDrawing(t *testing.T) {
 		for i, c := range theirs.Prefix(4) {
 			c.sub(&sums[i])
 			got := "neither"
-			alone := func(p Pair) Cell { return theirs.words.cellOf(p) }
+			alone := func(p Pair) Cell { return cellOf(p) }
 			poisoned, old := alone(pair(k, a)), alone(pair(k, b))
 			poisoned.sub(&old)
 			switch {
@@ -57,7 +57,7 @@ func TestDrawing(t *testing.T) {
 		}
 		return nil
 	})
-	if err := d.AddCells(theirs.Prefix(4)); err != nil {
+	if err := d.AddCells(theirs.Prefix(MinCells)); err != nil {
 		t.Fatal(err)
 	}
 	theirs.Remove(pair(l, v))

@@ -189,7 +189,7 @@ func (d *Decoder) AddEstimators(theirs, ours Estimator) {
 // standard error is 2.5/√d. While all cells differ and there are no estimators it is
 // a lower bound.
 func (d *Decoder) Estimate() float64 {
-	found := float64(len(d.found))
+	found := float64(d.live)
 	if len(d.cells) > 0 && d.nonzero == 0 {
 		return found
 	}

@@ -21,9 +21,10 @@ func TestPlacesOfTheEstimator(t *testing.T) {
 	var at [8 * EstimatorSize]float64
 	var flipped [2]float64 // missing, mismatched
 	for i := range n {
-		k, a, b := randomIndex(r), randomChecksum(r), Checksum(0)
+		k := randomIndex(r)
+		a, b := randomChecksum(r, k), Checksum(0)
 		if i%2 == 1 {
-			b = randomChecksum(r)
+			b = randomChecksum(r, k)
 		}
 		s.Replace(Pair{Index: k, Checksum: a}, Pair{Index: k, Checksum: b})
 		for i, bits := range s.estimator {
@@ -61,7 +62,7 @@ func TestEstimatorIsOfTheSet(t *testing.T) {
 	short, long := NewSketch(Key{1}, 0), NewSketch(Key{1}, 5000)
 	for _, q := range randomPairs(r, 500) {
 		short.Add(q)
-		first := Pair{Index: q.Index, Checksum: randomChecksum(r)}
+		first := Pair{Index: q.Index, Checksum: randomChecksum(r, q.Index)}
 		long.Add(first)
 		long.Replace(first, q)
 	}
@@ -86,7 +87,7 @@ func TestEstimatorIsOfTheSet(t *testing.T) {
 func simulateEstimators(r *rand.Rand, d int) (theirs, ours Estimator) {
 	theirs, ours = make(Estimator, EstimatorSize), make(Estimator, EstimatorSize)
 	for range d {
-		theirs.flip(r.Uint64(), r.Uint32())
+		theirs.flip(r.Uint64(), Checksum(r.Uint64()))
 	}
 	return theirs, ours
 }

@@ -10,7 +10,8 @@ import (
 //
 // The bits stand in octaves: half of all indices have their bit in the first, a
 // quarter in the second, and so on; the last two have equally many. Each pair
-// flips its index's bit or leaves it, as the lowest bit of h(k, v) says. What
+// flips its index's bit or leaves it, as the lowest bit of its checksum says, which
+// is one of a hash. What
 // both sets hold cancels, and a difference of either kind flips with
 // probability 1/2. The octaves where some bits hold no difference and some
 // hold one or more tell the number.
@@ -26,12 +27,12 @@ const (
 	anOctave = 128 // bits
 )
 
-// flip adds a check to the bit that a hash of the index chooses, or takes it
-// away, which is the same. The lowest bit of hash does not count.
-func (e Estimator) flip(hash uint64, check uint32) {
+// flip adds the lowest bit of a checksum to the bit that a hash of the index chooses,
+// or takes it away, which is the same. The lowest bit of hash does not count.
+func (e Estimator) flip(hash uint64, v Checksum) {
 	octave := min(bits.LeadingZeros64(hash), octaves-1)
 	at := octave*anOctave + int(hash>>1%anOctave)
-	e[at/8] ^= byte(check&1) << (at % 8)
+	e[at/8] ^= byte(v&1) << (at % 8)
 }
 
 // unhit is the logarithm of the probability that an index has not a certain bit

@@ -9,7 +9,7 @@ import (
 	"github.com/syncd-io/syncd/iblt/rateless"
 )
 
-// number hashes parts to a number from 1 to P − 1. The secret is shared by both
+// number hashes parts to 64 bits. The secret is shared by both
 // sides and kept from those that choose the keys.
 func number(secret []byte, parts ...string) uint64 {
 	mac := hmac.New(sha256.New, secret)
@@ -17,17 +17,15 @@ func number(secret []byte, parts ...string) uint64 {
 		mac.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(part))))
 		mac.Write([]byte(part))
 	}
-	return 1 + binary.LittleEndian.Uint64(mac.Sum(nil))%(rateless.P-1)
+	return binary.LittleEndian.Uint64(mac.Sum(nil))
 }
 
 // Keys and values of any kind become pairs by a keyed hash. A value that changes
 // leaves the index as it is: that is what makes it one difference.
 func ExamplePair() {
 	pair := func(key, value string) rateless.Pair {
-		return rateless.Pair{
-			Index:    rateless.Index(number([]byte("secret"), key)),
-			Checksum: rateless.Checksum(number([]byte("secret"), key, value)),
-		}
+		index := rateless.Index(1 + number([]byte("secret"), key)%(rateless.P-1))
+		return rateless.Pair{Index: index, Checksum: rateless.Seal(index, number([]byte("secret"), key, value)>>30)}
 	}
 	before, after := pair("/etc/motd", "welcome"), pair("/etc/motd", "farewell")
 	fmt.Println(before.Index == after.Index, before.Checksum == after.Checksum)

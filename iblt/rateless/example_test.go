@@ -12,16 +12,19 @@ func Example() {
 	key := rateless.Key{1, 2, 3} // shared by both sides
 	theirs, ours := rateless.NewSketch(key, 1024), rateless.NewSketch(key, 1024)
 	local := map[rateless.Index]rateless.Checksum{}
+	pair := func(index rateless.Index, content uint64) rateless.Pair {
+		return rateless.Pair{Index: index, Checksum: rateless.Seal(index, content)}
+	}
 	for i := range rateless.Index(100) {
-		p := rateless.Pair{Index: 1000 + i, Checksum: 7}
+		p := pair(1000+i, 7)
 		theirs.Add(p)
 		ours.Add(p)
 		local[p.Index] = p.Checksum
 	}
-	theirs.Add(rateless.Pair{Index: 1, Checksum: 11})
-	ours.Add(rateless.Pair{Index: 2, Checksum: 22})
-	local[2] = 22
-	theirs.Replace(rateless.Pair{Index: 1050, Checksum: 7}, rateless.Pair{Index: 1050, Checksum: 8})
+	theirs.Add(pair(1, 11))
+	ours.Add(pair(2, 22))
+	local[2] = rateless.Seal(2, 22)
+	theirs.Replace(pair(1050, 7), pair(1050, 8))
 
 	decoder := rateless.NewDecoder(ours, func(indices []rateless.Index, sums []rateless.Checksum) error {
 		for i, k := range indices {
@@ -33,11 +36,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	found := slices.Clone(decoder.Differences())
+	found := decoder.Differences()
 	slices.SortFunc(found, func(a, b rateless.Difference) int { return int(a.Index) - int(b.Index) })
 	fmt.Println("done:", decoder.Done())
 	for _, d := range found {
-		fmt.Printf("%s: index %d, theirs %d, ours %d\n", d.Kind, d.Index, d.Theirs, d.Ours)
+		fmt.Printf("%s: index %d, theirs %d, ours %d\n", d.Kind, d.Index, d.Theirs.Rest(), d.Ours.Rest())
 	}
 	// Output:
 	// done: true
@@ -51,7 +54,8 @@ func ExampleDecoder_AddCells() {
 	key := rateless.Key{}
 	theirs, ours := rateless.NewSketch(key, 4096), rateless.NewSketch(key, 4096)
 	for i := range rateless.Index(1000) {
-		theirs.Add(rateless.Pair{Index: 1 + i*i*i, Checksum: 5})
+		k := 1 + i*i*i
+		theirs.Add(rateless.Pair{Index: k, Checksum: rateless.Seal(k, 5)})
 	}
 	nothing := func(_ []rateless.Index, sums []rateless.Checksum) error { clear(sums); return nil }
 	decoder := rateless.NewDecoder(ours, nothing)
@@ -76,7 +80,8 @@ func ExampleEstimate() {
 	key := rateless.Key{}
 	theirs, ours := rateless.NewSketch(key, 128), rateless.NewSketch(key, 128)
 	for i := range rateless.Index(10_000) {
-		p := rateless.Pair{Index: 1 + i*i*i, Checksum: 5}
+		k := 1 + i*i*i
+		p := rateless.Pair{Index: k, Checksum: rateless.Seal(k, 5)}
 		theirs.Add(p)
 		if i >= 2000 {
 			ours.Add(p)
@@ -90,7 +95,7 @@ func ExampleEstimate() {
 // A sketch that has become too short grows by a window of the same sequence.
 func ExampleSketch_Append() {
 	key := rateless.Key{}
-	pairs := []rateless.Pair{{Index: 3, Checksum: 4}, {Index: 5, Checksum: 6}}
+	pairs := []rateless.Pair{{Index: 3, Checksum: rateless.Seal(3, 4)}, {Index: 5, Checksum: rateless.Seal(5, 6)}}
 	sketch, tail := rateless.NewSketch(key, 64), rateless.NewWindow(key, 64, 256)
 	for _, p := range pairs {
 		sketch.Add(p)

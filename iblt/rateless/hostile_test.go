@@ -58,7 +58,7 @@ func forge(w *words, r *rand.Rand, at int) Cell {
 	for {
 		k := randomIndex(r)
 		if w.belongs(k, uint64(at)) {
-			return w.cellOf(Pair{Index: k, Checksum: randomChecksum(r)})
+			return cellOf(sealed(k, r.Uint64N(1<<34)))
 		}
 	}
 }
@@ -85,8 +85,7 @@ func TestForgedPureCells(t *testing.T) {
 // TestForgedRepeats: the same pair in each cell, in those it belongs to and
 // those it does not.
 func TestForgedRepeats(t *testing.T) {
-	w := expand(Key{})
-	one := w.cellOf(Pair{Index: 77, Checksum: 99})
+	one := cellOf(sealed(77, 99))
 	cells := make([]Cell, 1000)
 	for i := range cells {
 		cells[i] = one
@@ -121,22 +120,31 @@ func TestForgedMorePairsThanCells(t *testing.T) {
 	}
 }
 
-// TestAcceptingTooManyPairsIsForged: found pairs are never more than cells,
-// even if each test passed.
-func TestAcceptingTooManyPairsIsForged(t *testing.T) {
-	d := NewSourceDecoder(Key{}, zeros{}, nothing)
-	if err := d.AddCells(make([]Cell, 3)); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		c := d.words.cellOf(Pair{Index: Index(i + 1), Checksum: 5})
-		if err := d.accept(&c, Index(i+1), 0); err != nil {
+// TestTooManyActsAreForged: pairs are never more than cells, and acts never more
+// than four times as many, even if each test passed.
+func TestTooManyActsAreForged(t *testing.T) {
+	const seed, n = 23, MinCells
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, acts := range []int{0, actsACell*n - 1} {
+		d := NewSourceDecoder(Key{}, zeros{}, nothing)
+		if err := d.AddCells(make([]Cell, n)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	c := d.words.cellOf(Pair{Index: 9, Checksum: 5})
-	if err := d.accept(&c, 9, 0); !errors.Is(err, ErrForged) {
-		t.Fatalf("a fourth pair out of three cells: %v", err)
+		d.work.Acts = acts
+		var err error
+		accepted := 0
+		for ; err == nil; accepted++ {
+			k := randomIndex(r)
+			for at := range d.cells { // none is zero
+				d.cells[at].count = 7
+			}
+			c := cellOf(sealed(k, 5))
+			d.cells[0] = slot{s1: c.S1, s2: c.S2, count: c.Count}
+			err = d.accept(0, k, 0)
+		}
+		if !errors.Is(err, ErrForged) || accepted != min(n, actsACell*n-acts)+1 {
+			t.Errorf("after %d acts and %d pairs out of %d cells: %v", acts, accepted, n, err)
+		}
 	}
 }
 
@@ -146,28 +154,28 @@ func TestRulesOfAcceptance(t *testing.T) {
 	w := expand(Key{})
 	const k = 77
 	minus := func(a, b Cell) Cell { a.sub(&b); return a }
-	pair := func(v Checksum) Cell { return w.cellOf(Pair{Index: k, Checksum: v}) }
-	offByOne := func(c Cell) Cell { c.Check = (c.Check + 1) & checkMask; return c }
+	pair := func(rest uint64) Cell { return cellOf(sealed(k, rest)) }
+	five, six, seven := Seal(k, 5), Seal(k, 6), Seal(k, 7)
+	unsealed := cellOf(Pair{Index: k, Checksum: five ^ 1})
 	for _, c := range []struct {
 		name string
-		cell Cell // cell 0 of theirs − ours
+		cell Cell // of theirs − ours, in each cell of k
 		ours Checksum
 		want int
 	}{
 		{"missing here", pair(5), 0, 1},
-		{"missing here, but we hold the same", pair(5), 5, 0},
-		{"missing here, but we hold another", pair(5), 6, 0},
-		{"missing here, check wrong", offByOne(pair(5)), 0, 0},
-		{"missing there", minus(Cell{}, pair(5)), 5, 1},
+		{"missing here, but we hold the same", pair(5), five, 0},
+		{"missing here, but we hold another", pair(5), six, 0},
+		{"missing here, no checksum of it", unsealed, 0, 0},
+		{"missing there", minus(Cell{}, pair(5)), five, 1},
 		{"missing there, but we do not hold it", minus(Cell{}, pair(5)), 0, 0},
-		{"missing there, but we hold another", minus(Cell{}, pair(5)), 6, 0},
-		{"missing there, check wrong", offByOne(minus(Cell{}, pair(5))), 5, 0},
-		{"mismatched", minus(pair(5), pair(6)), 6, 1},
+		{"missing there, but we hold another", minus(Cell{}, pair(5)), six, 0},
+		{"mismatched", minus(pair(5), pair(6)), six, 1},
 		{"mismatched, but we do not hold it", minus(pair(5), pair(6)), 0, 0},
-		{"mismatched, but we hold another", minus(pair(5), pair(6)), 7, 0},
-		{"mismatched, check wrong", offByOne(minus(pair(5), pair(6))), 6, 0},
-		{"mismatched, theirs would be none", Cell{S1: p - 6, S2: minus(Cell{}, pair(6)).S2, Check: (w.hash(k, 0) - w.hash(k, 6)) & checkMask}, 6, 0},
-		{"index zero", Cell{S1: 5, Count: 1, Check: w.hash(0, 5)}, 0, 0},
+		{"mismatched, but we hold another", minus(pair(5), pair(6)), seven, 0},
+		{"mismatched, no checksum of it", minus(unsealed, pair(6)), six, 0},
+		{"mismatched, theirs would be none", Cell{S1: p - uint64(six), S2: minus(Cell{}, pair(6)).S2}, six, 0},
+		{"index zero", Cell{S1: uint64(Seal(0, 5)), Count: 1}, 0, 0},
 		{"two pairs", minus(pair(5), minus(Cell{}, pair(6))), 0, 0},
 	} {
 		d := NewSourceDecoder(Key{}, zeros{}, func(_ []Index, sums []Checksum) error {
@@ -176,7 +184,14 @@ func TestRulesOfAcceptance(t *testing.T) {
 			}
 			return nil
 		})
-		if err := d.AddCells([]Cell{c.cell}); err != nil {
+		cells := make([]Cell, MinCells)
+		for _, at := range cellsOf(&w, k, MinCells) {
+			cells[at] = c.cell
+		}
+		if err := d.AddCells(cells[:MinCells-1]); err != nil || len(d.Differences()) > 0 || d.Done() {
+			t.Fatalf("%s: of too few cells: %v, %v, done %v", c.name, d.Differences(), err, d.Done())
+		}
+		if err := d.AddCells(cells[MinCells-1:]); err != nil {
 			t.Fatal(err)
 		}
 		if len(d.Differences()) != c.want || d.Done() != (c.want == 1) {
@@ -187,24 +202,24 @@ func TestRulesOfAcceptance(t *testing.T) {
 
 func TestDecoderErrors(t *testing.T) {
 	failed := errors.New("failed")
-	s := NewSketch(Key{}, 10)
-	s.Add(Pair{Index: 1, Checksum: 1})
+	s := NewSketch(Key{}, MinCells)
+	s.Add(sealed(1, 1))
 	d := NewSourceDecoder(Key{}, zeros{}, func([]Index, []Checksum) error { return failed })
-	if err := d.AddCells(s.Prefix(10)); !errors.Is(err, failed) || d.Done() {
+	if err := d.AddCells(s.Prefix(MinCells)); !errors.Is(err, failed) || d.Done() {
 		t.Errorf("failing look-up: %v, done %v", err, d.Done())
 	}
 	d = NewDecoder(NewSketch(Key{}, 5), nothing)
 	if err := d.AddCells(s.Prefix(10)); err == nil || d.Done() {
 		t.Errorf("more cells than ours: %v, done %v", err, d.Done())
 	}
-	for _, c := range []Cell{{S1: p}, {S2: p}, {Check: 1 << 26}, {Count: 64}} {
+	for _, c := range []Cell{{S1: p}, {S2: p}, {Count: 16}} {
 		d = NewSourceDecoder(Key{}, zeros{}, nothing)
 		if err := d.AddCells([]Cell{c}); !errors.Is(err, ErrCell) || d.Done() {
 			t.Errorf("%+v: %v, done %v", c, err, d.Done())
 		}
 		d = NewSourceDecoder(Key{}, zeros{}, nothing)
-		if err := d.AddCells(make([]Cell, 1)); err != nil || !d.Done() {
-			t.Errorf("a zero cell: %v, done %v", err, d.Done())
+		if err := d.AddCells(make([]Cell, MinCells)); err != nil || !d.Done() {
+			t.Errorf("zero cells: %v, done %v", err, d.Done())
 		}
 		if err := d.AddCells([]Cell{c}); !errors.Is(err, ErrCell) || d.Done() {
 			t.Errorf("%+v after all was explained: %v, done %v", c, err, d.Done())
@@ -217,8 +232,10 @@ func TestDecoderErrors(t *testing.T) {
 	if err := d.AddCells(nil); err != nil || d.Done() || d.Estimate() != 0 {
 		t.Errorf("no cells: %v, done %v", err, d.Done())
 	}
-	if err := d.AddCells(make([]Cell, 1)); err != nil || !d.Done() {
-		t.Errorf("one zero cell: %v, done %v", err, d.Done())
+	for n := 1; n <= MinCells; n++ {
+		if err := d.AddCells(make([]Cell, 1)); err != nil || d.Done() != (n == MinCells) {
+			t.Errorf("%d zero cells: %v, done %v", n, err, d.Done())
+		}
 	}
 }
 
@@ -241,13 +258,13 @@ func FuzzDecoder(f *testing.F) {
 			number := uint64(binary.LittleEndian.Uint16(edits[2:]))
 			switch edits[0] % 4 {
 			case 0: // a pair that may or may not belong here
-				c := w.cellOf(Pair{Index: Index(number + 1), Checksum: Checksum(edits[3]) + 1})
+				c := cellOf(sealed(Index(number+1), uint64(edits[3])))
 				cells[at].add(&c)
 			case 1: // another cell
 				c := cells[number%m]
 				cells[at].sub(&c)
 			case 2: // raw fields
-				c := Cell{S1: number * 0x1234567, S2: number * 0x7654321, Check: uint32(number) << 8 & checkMask, Count: edits[3] & countMask}
+				c := Cell{S1: number * 0x1234567, S2: number * 0x7654321, Count: edits[3] & countMask}
 				cells[at].add(&c)
 			case 3: // a pair that does belong here
 				c := forge(&w, rand.New(rand.NewPCG(number, 0)), at)

@@ -1,7 +1,6 @@
 package rateless
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,8 +10,9 @@ import (
 )
 
 const (
-	// hostileWork is the constant of the promise: tests, look-ups, updates and
-	// moves are at most 5 · (cells + cells of the accepted pairs).
+	// hostileWork is the constant of the promise: tests, look-ups, cells walked and
+	// moves are at most 5 · (cells + cells of the pairs that were accepted, refused
+	// or put back).
 	hostileWork = 5
 	// hostileBytes is what a cell may take in memory while it is decoded.
 	hostileBytes = 400
@@ -26,13 +26,13 @@ func hostile(d *Decoder) error {
 		return err
 	}
 	w, cells := d.work, len(d.cells)
-	if work := w.Tests + w.Lookups + w.Updates + w.Moves; work > hostileWork*(cells+w.Updates) {
+	if work := w.Tests + w.Lookups + w.Walked + w.Moves; work > hostileWork*(cells+w.Walked) {
 		return fmt.Errorf("%d cells: %+v", cells, w)
 	}
 	r := &d.round
-	bytes := cap(d.cells)*int(unsafe.Sizeof(slot{})) + cap(d.found)*int(unsafe.Sizeof(Difference{})) +
-		cap(d.mappings)*int(unsafe.Sizeof(pending{})) + (cap(d.queue)+cap(r.queue)+cap(d.agenda.heads))*4 +
-		cap(r.picks)*int(unsafe.Sizeof(pick{})) + (cap(r.inverses)+cap(r.scratch)+cap(r.indices)+cap(r.sums)+len(d.known.slots))*8
+	bytes := cap(d.cells)*int(unsafe.Sizeof(slot{})) + cap(d.found)*int(unsafe.Sizeof(belief{})) +
+		(cap(d.queue)+cap(r.queue)+cap(d.waiting)+cap(d.agenda.heads))*4 + cap(r.picks)*int(unsafe.Sizeof(pick{})) +
+		(cap(r.inverses)+cap(r.scratch)+cap(r.indices)+cap(r.sums)+2*len(d.known.slots)+5*len(d.bans))*8
 	if bytes > hostileBytes*cells+8<<10 {
 		return fmt.Errorf("%d cells: %d bytes", cells, bytes)
 	}
@@ -83,7 +83,7 @@ func TestHostileStreams(t *testing.T) {
 		}
 		pairs += len(d.found)
 		w := d.work
-		most = max(most, float64(w.Tests+w.Lookups+w.Updates+w.Moves)/float64(len(d.cells)+w.Updates))
+		most = max(most, float64(w.Tests+w.Lookups+w.Walked+w.Moves)/float64(len(d.cells)+w.Walked))
 		if stream%5000 == 0 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)
@@ -95,7 +95,7 @@ func TestHostileStreams(t *testing.T) {
 	}
 	t.Logf("%d streams: %d refused as cells, %d decoded, of which %d were found forged and %d explained in full; %d pairs; at most %.2f work a cell and a cell of a pair",
 		n, refused, n-refused, forged, done, pairs, most)
-	if refused < n/20 || n-refused < n/2 || pairs < n || done < n/50 {
+	if refused < n/20 || n-refused < n/2 || pairs < n || done < n/100 {
 		t.Error("one side of the checks was not tried")
 	}
 }
@@ -105,43 +105,12 @@ func (f *forger) damage(b []byte) bool {
 	if f.IntN(16) > 0 {
 		return false
 	}
-	at := f.IntN(len(b)/8) * 8
-	word := binary.LittleEndian.Uint64(b[at:])
-	binary.LittleEndian.PutUint64(b[at:], word&^sumMask|(p+f.Uint64N(sumMask-p+1)))
+	wrong := Cell{S1: f.Uint64N(p), S2: f.Uint64N(p), Count: uint8(f.IntN(16))}
+	if large := p + f.Uint64N(sumMask-p+1); f.IntN(2) == 0 {
+		wrong.S1 = large
+	} else {
+		wrong.S2 = large
+	}
+	copy(b[f.IntN(len(b)/CellSize)*CellSize:], AppendCells(nil, []Cell{wrong}))
 	return true
-}
-
-// TestHostileStreamsPassChecks gives the forger what 2^26 trials a cell would: each
-// check agrees. Then there are more pairs to be had than cells.
-func TestHostileStreamsPassChecks(t *testing.T) {
-	const seed = 34
-	f := newForger(rand.New(rand.NewPCG(seed, 0)), Key{34}, 2000)
-	n, forged := 3000**trials, 0
-	for i := range n {
-		cells, forgery := f.stream()
-		peel := shortPeel{Decoder: NewSourceDecoder(Key{34}, f.ours, f.lookup), test: func(*pick, Index) {}}
-		peel.held = func(_ *pick, k Index) Checksum { return f.local[k] }
-		burst := 1 + f.IntN(len(cells))
-		for len(cells) > 0 && peel.err == nil {
-			next := min(burst, len(cells))
-			peel.err = peel.take(cells[:next])
-			cells = cells[next:]
-			for len(peel.queue) > 0 && peel.err == nil {
-				peel.err = peel.oneRound()
-			}
-		}
-		if peel.err != nil {
-			if !errors.Is(peel.err, ErrForged) {
-				t.Fatal(peel.err)
-			}
-			forged++
-		}
-		if err := hostile(peel.Decoder); err != nil {
-			t.Fatalf("stream %d of seed %d, %s: %v", i, seed, forgeries[forgery].name, err)
-		}
-	}
-	t.Logf("%d streams, %d found forged", n, forged)
-	if forged == 0 {
-		t.Error("no stream had more pairs than cells: the forger is too weak")
-	}
 }

@@ -3,14 +3,18 @@ package rateless
 import "github.com/syncd-io/syncd/internal/keyhash"
 
 const (
-	// MappingVersion names the mapping and the check hash. Sketches of two
+	// MappingVersion names the mapping and the form of cells. Sketches of two
 	// versions cannot be compared; peers refuse one another's by it.
-	MappingVersion = 3
-	// P is the prime 2^48 − 59: cells are sums in the field of P elements.
+	MappingVersion = 4
+	// P is the prime 2^42 − 11: cells are sums in the field of P elements.
 	P = keyhash.P
-	// CellSize is the length of a cell on the wire, in bytes: 6 bits of count,
-	// two sums of 48 bits and 26 bits of check fill 128 bits exactly.
-	CellSize = 16
+	// CellSize is the length of a cell on the wire, in bytes: two sums of 42 bits
+	// and 4 bits of count fill 88 bits exactly.
+	CellSize = 11
+	// MinCells is how many cells must have come before a Decoder looks at the
+	// first. One cell alone passes for one pair by chance, is zero then, and no
+	// other contradicts it.
+	MinCells = 12
 	// MaxCells bounds the positions of cells: a sketch, and the stream of cells
 	// that a Decoder takes, end there.
 	MaxCells = 1<<31 - 1

@@ -82,7 +82,7 @@ func TestMappings(t *testing.T) {
 			continue
 		}
 		window := NewWindow(Key{7}, int(from), int(end))
-		window.Add(Pair{Index: k, Checksum: 1})
+		window.Add(sealed(k, 1))
 		for i, c := range window.Prefix(window.Len()) {
 			if _, in := slices.BinarySearch(want, from+uint64(i)); in != (c.Count == 1) {
 				t.Fatalf("seed %d: cell %d of [%d, %d) holds %d: %v, want %v", seed, from+uint64(i), from, end, k, c.Count == 1, in)
@@ -233,7 +233,7 @@ func TestManyPlaces(t *testing.T) {
 	most := 0
 	for k := Index(1); k <= 40; k++ {
 		s := NewSketch(Key{4}, end)
-		s.Add(Pair{Index: k, Checksum: 1})
+		s.Add(sealed(k, 1))
 		var got []uint64
 		for i, c := range s.Prefix(end) {
 			if c.Count == 1 {

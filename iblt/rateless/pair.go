@@ -10,9 +10,18 @@ import (
 // hash, so that a peer cannot choose two keys that share an index.
 type Index uint64
 
-// Checksum stands for what is stored under an index: a number from 1 to P − 1,
-// or 0 for nothing stored.
+// Checksum stands for what is stored under an index: a number that Seal made for
+// this index, or 0 for nothing stored. Its lowest 8 bits check index and other
+// bits, so that a Decoder can tell it from the sum of several.
 type Checksum uint64
+
+// Seal is the checksum that stands for rest, a hash of what is stored under index
+// k: a number from 1 to 2^34 − 2. 0 and 2^34 − 1 are taken for their neighbours;
+// a larger number has no meaning.
+func Seal(k Index, rest uint64) Checksum { return Checksum(keyhash.Seal(uint64(k), rest)) }
+
+// Rest is what Seal was given; of the checksum 0 it is 0.
+func (v Checksum) Rest() uint64 { return uint64(v) >> keyhash.CheckBits }
 
 // Pair is one element of the set that is reconciled.
 type Pair struct {
@@ -22,7 +31,7 @@ type Pair struct {
 
 // isPair reports whether p may be in a set, or stands for no record.
 func isPair(p Pair) bool {
-	return p.Checksum == 0 || p.Index-1 < keyhash.P-1 && p.Checksum < keyhash.P
+	return p.Checksum == 0 || p.Index-1 < keyhash.P-1 && keyhash.Sealed(uint64(p.Index), uint64(p.Checksum))
 }
 
 func notAPair(p Pair) error {

@@ -26,7 +26,7 @@ type pick struct {
 // peel tests the queued cells in rounds, first come first served, until no cell is
 // left. Testing the latest first would test more often and err more often.
 func (d *Decoder) peel() error {
-	for len(d.queue) > 0 {
+	for d.awake(); len(d.queue) > 0; d.awake() {
 		r := &d.round
 		d.queue, r.queue = r.queue[:0], d.queue
 		d.collect()
@@ -39,7 +39,11 @@ func (d *Decoder) peel() error {
 		}
 		d.work.Lookups += len(r.indices)
 		for i := range r.picks {
-			if err := d.accept(&r.picks[i].cell, r.indices[i], r.sums[i]); err != nil {
+			p := &r.picks[i]
+			if d.cells[p.at].cell() != p.cell {
+				continue // what changed it has queued it again
+			}
+			if err := d.accept(p.at, r.indices[i], r.sums[i]); err != nil {
 				return err
 			}
 		}
@@ -47,18 +51,27 @@ func (d *Decoder) peel() error {
 	return nil
 }
 
-// collect takes a copy of each queued cell that still may hold one pair only.
+// collect takes a copy of each queued cell that still may hold one difference
+// only and is sparse enough.
 func (d *Decoder) collect() {
 	r := &d.round
 	r.picks, r.inverses = r.picks[:0], r.inverses[:0]
+	first := d.firstSparse()
 	for _, at := range r.queue {
 		s := &d.cells[at]
 		s.queued = false
-		if (s.Count+1)&countMask > 2 || s.S1 == 0 || s.S2 == 0 {
+		if !s.single() {
 			continue
 		}
-		r.picks = append(r.picks, pick{cell: s.Cell, at: at})
-		r.inverses = append(r.inverses, s.S1)
+		if at < first {
+			if !s.waits {
+				s.waits = true
+				d.waiting.push(at)
+			}
+			continue
+		}
+		r.picks = append(r.picks, pick{cell: s.cell(), at: at})
+		r.inverses = append(r.inverses, s.s1)
 	}
 	d.work.Tests += len(r.picks)
 }
@@ -88,54 +101,8 @@ func (d *Decoder) divide() {
 
 // plausible reports whether a cell may hold index k alone.
 func (d *Decoder) plausible(p *pick, k Index) bool {
-	switch p.cell.Count {
-	case 1:
-		if d.words.hash(k, Checksum(p.cell.S1)) != p.cell.Check {
-			return false
-		}
-	case countMask:
-		if -d.words.hash(k, Checksum(keyhash.P-p.cell.S1))&checkMask != p.cell.Check {
-			return false
-		}
+	if p.cell.Count == 1 && !keyhash.Sealed(uint64(k), p.cell.S1) {
+		return false
 	}
-	return d.words.belongs(k, uint64(p.at)) && !d.known.has(k)
-}
-
-// accept takes the pair with index k out of all cells if what we hold under k
-// agrees with it. cell is the sum of what both sides hold under k: what the
-// pair is worth in each of its cells.
-func (d *Decoder) accept(cell *Cell, k Index, ours Checksum) error {
-	difference := Difference{Index: k, Ours: ours}
-	switch cell.Count {
-	case 1:
-		difference.Kind = MissingHere
-		difference.Theirs = Checksum(cell.S1)
-		if ours != 0 {
-			return nil
-		}
-	case countMask:
-		difference.Kind = MissingThere
-		if ours != Checksum(keyhash.P-cell.S1) {
-			return nil
-		}
-	default:
-		difference.Kind = Mismatched
-		theirs := Checksum(keyhash.Add(cell.S1, uint64(ours)))
-		difference.Theirs = theirs
-		if ours == 0 || theirs == 0 || (d.words.hash(k, theirs)-d.words.hash(k, ours))&checkMask != cell.Check {
-			return nil
-		}
-	}
-	if !d.known.add(k) {
-		return nil // another cell of this round was solved to the same pair
-	}
-	if len(d.found) == len(d.cells) {
-		return fmt.Errorf("peel %d cells: more pairs than cells: %w", len(d.cells), ErrForged)
-	}
-	d.found = append(d.found, difference)
-	d.mappings = append(d.mappings, pending{mapping: d.words.start(k), cell: *cell})
-	last := &d.mappings[len(d.mappings)-1]
-	d.subtract(&last.mapping, cell)
-	d.work.Moves += d.agenda.put(int32(len(d.mappings)-1), d.mappings)
-	return nil
+	return d.words.belongs(k, uint64(p.at))
 }

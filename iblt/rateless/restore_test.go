@@ -12,14 +12,14 @@ func TestRestore(t *testing.T) {
 	key := Key{1, 2}
 	s := NewSketch(key, 500)
 	for i := range Index(3000) {
-		s.Add(Pair{i + 1, Checksum(i*i + 7)})
+		s.Add(sealed(i+1, uint64(i*i+7)))
 	}
 	r, err := Restore(key, s.Prefix(500), s.Estimator())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range Index(70_000) { // more than a sum has room for without being reduced
-		old, fresh := Pair{i%9 + 1, Checksum(i + 1)}, Pair{i%9 + 1, Checksum(i + 2)}
+	for i := range Index(270_000) { // more than a sum has room for without being reduced
+		old, fresh := sealed(i%9+1, uint64(i+1)), sealed(i%9+1, uint64(i+2))
 		s.Replace(old, fresh)
 		r.Replace(old, fresh)
 	}

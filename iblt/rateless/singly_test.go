@@ -7,26 +7,36 @@ import "github.com/syncd-io/syncd/internal/keyhash"
 func (d *Decoder) peelSingly() error {
 	var k [1]Index
 	var v [1]Checksum
-	for head := 0; head < len(d.queue); head++ {
-		at := d.queue[head]
-		s := &d.cells[at]
-		s.queued = false
-		if (s.Count+1)&countMask > 2 || s.S1 == 0 || s.S2 == 0 {
-			continue
-		}
-		d.work.Tests++
-		p := pick{cell: s.Cell, at: at}
-		k[0] = Index(keyhash.Mul(s.S2, keyhash.Inv(s.S1)))
-		if !d.plausible(&p, k[0]) {
-			continue
-		}
-		if err := d.lookup(k[:], v[:]); err != nil {
-			return err
-		}
-		if err := d.accept(&p.cell, k[0], v[0]); err != nil {
-			return err
+	for d.awake(); len(d.queue) > 0; d.awake() {
+		r := &d.round
+		d.queue, r.queue = r.queue[:0], d.queue
+		first := d.firstSparse()
+		for _, at := range r.queue {
+			s := &d.cells[at]
+			s.queued = false
+			if !s.single() {
+				continue
+			}
+			if at < first {
+				if !s.waits {
+					s.waits = true
+					d.waiting.push(at)
+				}
+				continue
+			}
+			d.work.Tests++
+			p := pick{cell: s.cell(), at: at}
+			k[0] = Index(keyhash.Mul(s.s2, keyhash.Inv(s.s1)))
+			if !d.plausible(&p, k[0]) {
+				continue
+			}
+			if err := d.lookup(k[:], v[:]); err != nil {
+				return err
+			}
+			if err := d.accept(at, k[0], v[0]); err != nil {
+				return err
+			}
 		}
 	}
-	d.queue = d.queue[:0]
 	return nil
 }

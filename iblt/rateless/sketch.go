@@ -41,8 +41,7 @@ func (s *Sketch) Add(p Pair) {
 	if p.Checksum == 0 {
 		return
 	}
-	c := s.words.cellOf(p)
-	s.apply(p.Index, &c)
+	s.apply(p.Index, termOf(p), p.Checksum)
 }
 
 // Remove takes a pair out of the set. A pair whose Checksum is 0 stands for no
@@ -53,10 +52,7 @@ func (s *Sketch) Remove(p Pair) {
 	if p.Checksum == 0 {
 		return
 	}
-	var c Cell
-	d := s.words.cellOf(p)
-	c.sub(&d)
-	s.apply(p.Index, &c)
+	s.apply(p.Index, negative(termOf(p)), p.Checksum)
 }
 
 // Replace removes old and adds new, which must have the same Index, in one
@@ -70,25 +66,17 @@ func (s *Sketch) Replace(old, new Pair) {
 	if old.Checksum == new.Checksum {
 		return
 	}
-	var c Cell
-	if new.Checksum != 0 {
-		c = s.words.cellOf(new)
-	}
-	if old.Checksum != 0 {
-		d := s.words.cellOf(old)
-		c.sub(&d)
-	}
-	s.apply(new.Index, &c)
+	s.apply(new.Index, between(old, new), old.Checksum^new.Checksum)
 }
 
-// apply adds c to the cells of index k. The places of those that may be far apart
-// are drawn before they are touched, so that the processor fetches the cells side
-// by side.
-func (s *Sketch) apply(k Index, c *Cell) {
+// apply adds a term to the cells of index k, and a checksum to its bit of the
+// estimator. The places of those that may be far apart are drawn before they are
+// touched, so that the processor fetches the cells side by side.
+func (s *Sketch) apply(k Index, term sum, v Checksum) {
 	s.cells.term()
-	t, seed, term := s.words.tables, s.words.seed(k), sumOf(c)
+	t, seed := s.words.tables, s.words.seed(k)
 	if s.estimator != nil {
-		s.estimator.flip(draw(seed), c.Check)
+		s.estimator.flip(draw(seed), v)
 	}
 	from, to := uint64(s.from), uint64(s.from+s.Len())
 	if from < join {

@@ -115,10 +115,11 @@ func TestStructuredPairsDecodeAsRandomOnes(t *testing.T) {
 	for i := range n {
 		key := Key{byte(i), byte(i >> 8), 1}
 		theirs, ours := NewSketch(key, 2*d), NewSketch(key, 2*d)
-		sum := func(k Index) Checksum { return 123456<<22 | Checksum(k) }
+		sum := func(k Index) Checksum { return Seal(k, 1234<<22|uint64(k)) }
+		raised := func(k Index) Checksum { return Seal(k, 1234<<22|uint64(k)+1) }
 		for k := Index(1); k <= d; k++ {
 			ours.Add(Pair{Index: k, Checksum: sum(k)})
-			theirs.Add(Pair{Index: k, Checksum: sum(k) + 1})
+			theirs.Add(Pair{Index: k, Checksum: raised(k)})
 		}
 		decoder := NewDecoder(ours, func(indices []Index, sums []Checksum) error {
 			for i, k := range indices {
@@ -135,7 +136,7 @@ func TestStructuredPairsDecodeAsRandomOnes(t *testing.T) {
 			}
 		}
 		for _, f := range decoder.Differences() {
-			if f != (Difference{Mismatched, f.Index, sum(f.Index) + 1, sum(f.Index)}) {
+			if f != (Difference{Mismatched, f.Index, raised(f.Index), sum(f.Index)}) {
 				t.Fatalf("found %+v", f)
 			}
 		}

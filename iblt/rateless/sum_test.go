@@ -11,14 +11,14 @@ import (
 // more, and compares each step near the limit with a cell that is reduced at
 // once.
 func TestSumHasRoom(t *testing.T) {
-	largest := Cell{S1: keyhash.P - 1, S2: keyhash.P - 1, Check: checkMask, Count: countMask}
-	term := sumOf(&largest)
+	biggest := Cell{S1: keyhash.P - 1, S2: keyhash.P - 1, Count: countMask}
+	term := sumOf(&biggest)
 	s := sums{at: make([]sum, 2)}
 	var want Cell
 	for i := range 2*maxTerms + 3 {
 		s.term()
 		s.at[1].add(&term)
-		want.add(&largest)
+		want.add(&biggest)
 		if i%maxTerms < 3 || i%maxTerms > maxTerms-3 || i%1000 == 0 {
 			if got := s.values(0, 2); got[1] != want || !got[0].IsZero() {
 				t.Fatalf("after %d terms: %v, want %v and zero", i+1, got, want)
@@ -27,27 +27,42 @@ func TestSumHasRoom(t *testing.T) {
 	}
 }
 
-func TestReduce(t *testing.T) {
-	const seed = 2
-	r := rand.New(rand.NewPCG(seed, 0))
-	check := func(x uint64) {
-		if got := reduce(x); got != x%keyhash.P {
-			t.Fatalf("reduce(%d) = %d, want %d (seed %d)", x, got, x%keyhash.P, seed)
+// largest is the pair of the largest numbers.
+var largest = sealed(keyhash.P-1, 1<<34-2)
+
+// TestTerms: what an update adds is the difference of two cells.
+func TestTerms(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 0))
+	for range 1000 {
+		old := randomPair(r)
+		fresh := sealed(old.Index, r.Uint64N(1<<34))
+		none := Pair{Index: old.Index}
+		for _, c := range [][2]Pair{{old, fresh}, {old, none}, {none, fresh}, {largest, Pair{Index: largest.Index}}} {
+			var want Cell
+			for i, q := range []Pair{c[1], c[0]} {
+				if cell := cellOf(q); q.Checksum != 0 && i == 0 {
+					want.add(&cell)
+				} else if q.Checksum != 0 {
+					want.sub(&cell)
+				}
+			}
+			if got := between(c[0], c[1]); got != sumOf(&want) {
+				t.Fatalf("from %v to %v: %x, want %x", c[0], c[1], got, sumOf(&want))
+			}
 		}
-	}
-	for _, x := range []uint64{0, 1, keyhash.P - 1, keyhash.P, keyhash.P + 1, 2*keyhash.P - 1, 2 * keyhash.P, 1<<48 - 1, 1 << 48, 1<<64 - 1, (1<<64 - 1) / keyhash.P * keyhash.P} {
-		check(x)
-		check(x - 1)
-	}
-	for range 100_000 {
-		check(r.Uint64() >> r.IntN(64))
+		plus := cellOf(old)
+		minus := times(plus, p-1)
+		minus.Count = countMask
+		if termOf(old) != sumOf(&plus) || negative(termOf(old)) != sumOf(&minus) {
+			t.Fatalf("%v: %x and %x", old, termOf(old), negative(termOf(old)))
+		}
 	}
 }
 
 // TestAppendOfFullSums appends a window whose sums are nearly full to a sketch
 // whose sums are not.
 func TestAppendOfFullSums(t *testing.T) {
-	p := Pair{Index: keyhash.P - 1, Checksum: keyhash.P - 1}
+	p := largest
 	head, tail, want := NewSketch(Key{}, 8), NewWindow(Key{}, 8, 600), NewSketch(Key{}, 600)
 	cells := cellsOf(&head.words, p.Index, 600)
 	if cells[len(cells)-1] < 8 {
@@ -78,9 +93,9 @@ func TestAppendOfFullSums(t *testing.T) {
 
 // TestCopiesOfFullSums adds on to copies of sketches whose sums are full.
 func TestCopiesOfFullSums(t *testing.T) {
-	p := Pair{Index: keyhash.P - 1, Checksum: keyhash.P - 1}
+	p := largest
 	full, want := NewSketch(Key{}, 8), Cell{}
-	term := full.words.cellOf(p)
+	term := cellOf(p)
 	for range maxTerms {
 		full.Add(p)
 		want.add(&term)

@@ -2,6 +2,7 @@ package rateless
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -27,8 +28,8 @@ type side struct {
 // definition of a cell.
 func (tw *twin) sums(set map[Index]Checksum, from, to int) []Cell {
 	type sum struct {
-		s1, s2       big.Int
-		check, count uint64
+		s1, s2 big.Int
+		count  uint64
 	}
 	all := make([]sum, to)
 	for k, v := range set {
@@ -36,7 +37,6 @@ func (tw *twin) sums(set map[Index]Checksum, from, to int) []Cell {
 			c := &all[at]
 			c.s1.Add(&c.s1, new(big.Int).SetUint64(uint64(v)))
 			c.s2.Add(&c.s2, new(big.Int).Mul(new(big.Int).SetUint64(uint64(k)), new(big.Int).SetUint64(uint64(v))))
-			c.check += uint64(tw.words.hash(k, v))
 			c.count++
 		}
 	}
@@ -46,8 +46,7 @@ func (tw *twin) sums(set map[Index]Checksum, from, to int) []Cell {
 		cells = append(cells, Cell{
 			S1:    c.s1.Mod(&c.s1, big.NewInt(p)).Uint64(),
 			S2:    c.s2.Mod(&c.s2, big.NewInt(p)).Uint64(),
-			Check: uint32(c.check % (1 << 26)),
-			Count: uint8(c.count % 64),
+			Count: uint8(c.count % 16),
 		})
 	}
 	return cells
@@ -120,53 +119,82 @@ func (tw *twin) lookup(indices []Index, sums []Checksum) error {
 }
 
 // against compares a decoder that takes cells in the given bursts with the twin
-// after each burst.
-func (tw *twin) against(key Key, theirs, ours *Sketch, bursts []int) error {
+// after each burst. A sum of several differences that passes for one by chance is taken
+// out for a while: then the two have to agree again when the decoder is done.
+// TestDecodes counts how often that comes to pass; strayed tells whether it did here.
+func (tw *twin) against(key Key, theirs, ours *Sketch, bursts []int) (strayed bool, err error) {
 	d := NewDecoder(ours, tw.lookup)
+	d.gate = math.Inf(1) // the twin tests all cells
 	at := 0
 	for _, burst := range bursts {
 		burst = min(burst, theirs.Len()-at)
 		cells, err := theirs.Cells(at, at+burst)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if err := d.AddCells(cells); err != nil {
-			return err
+			return false, err
 		}
 		at += burst
+		if err := bounded(d); err != nil {
+			return false, err
+		}
+		if at < MinCells {
+			continue
+		}
 		want, done := tw.peel(at)
+		for _, got := range d.Differences() {
+			if tw.theirs[got.Index] != got.Theirs || tw.ours[got.Index] != got.Ours {
+				strayed = true
+			}
+		}
+		if strayed = strayed || d.work.Undone+d.work.Refused > 0; strayed && !d.Done() {
+			continue
+		}
 		if d.Done() != done || len(d.Differences()) != len(want) {
-			return fmt.Errorf("after %d cells: done %v with %d differences, want %v with %d", at, d.Done(), len(d.Differences()), done, len(want))
+			return false, fmt.Errorf("after %d cells: done %v with %d differences, want %v with %d", at, d.Done(), len(d.Differences()), done, len(want))
 		}
 		for _, got := range d.Differences() {
 			if want[got.Index] != got {
-				return fmt.Errorf("after %d cells: found %+v, want %+v", at, got, want[got.Index])
+				return false, fmt.Errorf("after %d cells: found %+v, want %+v", at, got, want[got.Index])
 			}
 		}
-		if err := bounded(d); err != nil {
-			return err
-		}
 	}
-	return nil
+	return strayed, nil
 }
 
-// bounded checks the promise of Work.
+// bounded checks the promise of work.
 func bounded(d *Decoder) error {
 	cells, w := d.Cells(), d.work
 	switch {
-	case len(d.found) > cells:
-		return fmt.Errorf("%d differences from %d cells", len(d.found), cells)
-	case w.Tests > cells+w.Updates, w.Lookups > w.Tests, w.Moves > w.Updates+3*cells:
+	case d.live > cells:
+		return fmt.Errorf("%d differences from %d cells", d.live, cells)
+	case w.Acts > actsACell*cells+1, len(d.found) > w.Acts, len(d.bans) > w.Undone, w.Undone+w.Refused > w.Acts:
+		return fmt.Errorf("%d cells, %d found, %d bans: %+v", cells, len(d.found), len(d.bans), w)
+	case w.Tests > cells+w.Walked+w.Acts, w.Lookups > w.Tests, w.Moves > w.Walked+3*actsACell*cells:
 		return fmt.Errorf("%d cells: %+v", cells, w)
-	case len(d.agenda.heads) > 2*cells+1, cap(d.queue) > 4*cells+64, cap(d.round.queue) > 4*cells+64, len(d.known.slots) > 4*cells+64:
+	case len(d.agenda.heads) > 2*cells+1, cap(d.queue) > 4*cells+64, cap(d.round.queue) > 4*cells+64, cap(d.waiting) > 4*cells+64, len(d.known.slots) > 4*actsACell*cells+64:
 		return fmt.Errorf("%d cells: memory for %d, %d, %d, %d", cells, len(d.agenda.heads), cap(d.queue), cap(d.round.queue), len(d.known.slots))
 	}
-	degrees := 0
-	for _, f := range d.found {
-		degrees += len(cellsOf(&d.words, f.Index, uint64(cells)))
+	nonzero, late, live := 0, 0, 0
+	for i := range d.cells {
+		if !d.cells[i].isZero() {
+			nonzero++
+			if i >= cells/2 {
+				late++
+			}
+		}
 	}
-	if w.Updates != degrees {
-		return fmt.Errorf("%d updates for pairs of %d cells in all", w.Updates, degrees)
+	degrees := 0
+	for _, f := range d.Differences() {
+		degrees += len(cellsOf(&d.words, f.Index, uint64(cells)))
+		live++
+	}
+	if d.nonzero != nonzero || d.late != late || d.live != live {
+		return fmt.Errorf("%d cells, %d late, %d pairs, counted %d, %d, %d", nonzero, late, live, d.nonzero, d.late, d.live)
+	}
+	if w.Walked < degrees || w.Undone+w.Refused == 0 && w.Walked != degrees {
+		return fmt.Errorf("%d cells walked for pairs of %d cells in all", w.Walked, degrees)
 	}
 	return nil
 }
@@ -179,14 +207,17 @@ func TestTwin(t *testing.T) {
 		theirs, ours := NewSketch(key, m), NewSketch(key, m)
 		// Few indices and checksums, among them the smallest and largest, so
 		// that pairs meet.
-		indices := rapid.SampledFrom([]Index{1, 2, 3, 5, 8, 13, p - 1, p - 2, 1 << 47, 1 << 24, 77, 78, 79, 80, 81})
-		sums := rapid.SampledFrom([]Checksum{0, 1, 2, 3, p - 1, p - 2, 1 << 47, 1 << 22})
+		indices := rapid.SampledFrom([]Index{1, 2, 3, 5, 8, 13, p - 1, p - 2, 1 << 41, 1 << 24, 77, 78, 79, 80, 81})
+		rests := rapid.SampledFrom([]uint64{0, 1, 2, 3, 1<<34 - 2, 1<<34 - 3, 1 << 33, 1 << 22})
 		for range rapid.IntRange(0, 40).Draw(t, "changes") {
 			set, sketch := tw.theirs, theirs
 			if rapid.Bool().Draw(t, "ours") {
 				set, sketch = tw.ours, ours
 			}
-			k, v := indices.Draw(t, "k"), sums.Draw(t, "v")
+			k, v := indices.Draw(t, "k"), Checksum(0)
+			if rest := rests.Draw(t, "v"); rest > 0 {
+				v = Seal(k, rest)
+			}
 			old, fresh := Pair{Index: k, Checksum: set[k]}, Pair{Index: k, Checksum: v}
 			if rapid.Bool().Draw(t, "replace") {
 				sketch.Replace(old, fresh)
@@ -213,7 +244,7 @@ func TestTwin(t *testing.T) {
 			t.Fatalf("window [%d, %d): %v, want %v", from, to, got, want)
 		}
 		bursts := rapid.SliceOfN(rapid.IntRange(0, 40), 1, 12).Draw(t, "bursts")
-		if err := tw.against(key, theirs, ours, bursts); err != nil {
+		if _, err := tw.against(key, theirs, ours, bursts); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -222,7 +253,7 @@ func TestTwin(t *testing.T) {
 // TestTwinLarge has sets large enough for the mappings of the classes.
 func TestTwinLarge(t *testing.T) {
 	const seed = 11
-	t.Logf("seed %d", seed)
+	strayed := 0
 	for trial := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, trial))
 		key, m := Key{byte(trial)}, 700
@@ -243,9 +274,16 @@ func TestTwinLarge(t *testing.T) {
 		for total := 0; total < m; total += bursts[len(bursts)-1] {
 			bursts = append(bursts, 1+r.IntN(150))
 		}
-		if err := tw.against(key, s.theirs, s.ours, bursts); err != nil {
-			t.Fatalf("trial %d: %v", trial, err)
+		astray, err := tw.against(key, s.theirs, s.ours, bursts)
+		if err != nil {
+			t.Fatalf("trial %d of seed %d: %v", trial, seed, err)
 		}
+		if astray {
+			strayed++
+		}
+	}
+	if strayed > 5 {
+		t.Errorf("%d of 20 trials went astray (seed %d)", strayed, seed)
 	}
 }
 
@@ -256,7 +294,7 @@ func TestEverySmallDifference(t *testing.T) {
 	sets := []map[Index]Checksum{{}}
 	for _, k := range indices {
 		for _, set := range sets {
-			for _, v := range []Checksum{1, p - 1} {
+			for _, v := range []Checksum{Seal(k, 1), Seal(k, 1<<34-2)} {
 				with := map[Index]Checksum{k: v}
 				for other, sum := range set {
 					with[other] = sum
@@ -275,7 +313,7 @@ func TestEverySmallDifference(t *testing.T) {
 				b.Add(Pair{Index: k, Checksum: v})
 			}
 			tw := &twin{words: expand(Key{}), theirs: theirs, ours: ours}
-			if err := tw.against(Key{}, a, b, []int{1, 2, 17}); err != nil {
+			if _, err := tw.against(Key{}, a, b, []int{1, 2, 9, 8}); err != nil {
 				t.Fatalf("theirs %v, ours %v: %v", theirs, ours, err)
 			}
 		}
@@ -296,12 +334,16 @@ func FuzzTwin(f *testing.F) {
 			if changes[0]&1 == 1 {
 				set, sketch = tw.ours, ours
 			}
-			k, v := Index(changes[1])+1, Checksum(changes[2])
+			k, rest := Index(changes[1])+1, uint64(changes[2])
 			if changes[0]&2 == 2 {
 				k = p - k
 			}
-			if changes[0]&4 == 4 && v != 0 {
-				v = p - v
+			v := Checksum(0)
+			if changes[0]&4 == 4 && rest != 0 {
+				rest = 1<<34 - 1 - rest
+			}
+			if rest != 0 {
+				v = Seal(k, rest)
 			}
 			sketch.Replace(Pair{Index: k, Checksum: set[k]}, Pair{Index: k, Checksum: v})
 			if set[k] = v; v == 0 {
@@ -315,7 +357,7 @@ func FuzzTwin(f *testing.F) {
 		if len(bursts) > 16 {
 			bursts = append(bursts[:15], m) // the twin is slow
 		}
-		if err := tw.against(key, theirs, ours, bursts); err != nil {
+		if _, err := tw.against(key, theirs, ours, bursts); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -31,7 +31,7 @@ func BenchmarkReplace(b *testing.B) {
 			old, fresh := randomPairs(r, 1<<16), randomPairs(r, 1<<16)
 			var own [][]uint32 // of each batch of pairs
 			for i := range old {
-				fresh[i].Index = old[i].Index
+				fresh[i] = sealed(old[i].Index, r.Uint64N(1<<34))
 				s.Add(old[i])
 				if i%batch == 0 {
 					own = append(own, nil)

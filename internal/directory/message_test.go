@@ -30,12 +30,12 @@ func messages() map[string]Message {
 			Events: []Event{{Home: 3, Index: 1 << 40, Was: Gone, Is: 31}, {Home: 4, Kind: Opened, Sum: Sum{3, 4}}, {Home: 5, Kind: Closed}},
 			Sums:   []SetSum{{3, Sum{5, 6}}, {4, Sum{3, 4}}},
 		},
-		"news, more":    &News{Log: 7, From: 300, To: 301, More: true, Events: []Event{{Home: 31, Index: 1<<48 - 1, Was: 0, Is: Shared}}},
+		"news, more":    &News{Log: 7, From: 300, To: 301, More: true, Events: []Event{{Home: 31, Index: 1<<42 - 12, Was: 0, Is: Shared}}},
 		"take":          &Take{Log: 7, Home: 31},
 		"take, on":      &Take{Log: 7, Home: 31, At: begun},
 		"block, empty":  &Block{Log: 7, Home: 31, Seq: 9, Last: true},
 		"block":         &Block{Log: 7, Home: 31, Seq: 9, rows: rows{pack(1, 0), pack(500, 31)}},
-		"block, shared": &Block{Log: 7, Home: 31, Seq: 9, At: begun, Last: true, rows: rows{pack(501, Shared), pack(1<<48-1, 3)}},
+		"block, shared": &Block{Log: 7, Home: 31, Seq: 9, At: begun, Last: true, rows: rows{pack(501, Shared), pack(1<<42-12, 3)}},
 	}
 }
 
@@ -142,7 +142,7 @@ func TestSizeOfFeed(t *testing.T) {
 func randomRows(r *rand.Rand, n, shards int) func(yield func(dbadapter.Index, Code) bool) {
 	m := make(map[dbadapter.Index]Code, n)
 	for range n {
-		m[dbadapter.Index(1+r.Uint64N(1<<48-60))] = Code(r.IntN(shards))
+		m[dbadapter.Index(1+r.Uint64N(1<<42-12))] = Code(r.IntN(shards))
 	}
 	return sortedRows(m)
 }

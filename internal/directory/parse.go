@@ -6,6 +6,7 @@ import (
 
 	"github.com/syncd-io/syncd/bfield/keyset"
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/internal/placement"
 )
 
@@ -114,8 +115,8 @@ func (p *parser) rows(at *keyset.Cursor) (rs rows, from keyset.Cursor, last bool
 		p.fail("%v", err)
 		return nil, from, false
 	}
-	if len(hashes) > 0 && hashes[len(hashes)-1] >= 1<<48 {
-		p.fail("an index of more than 48 bits")
+	if len(hashes) > 0 && hashes[len(hashes)-1] >= keyhash.P {
+		p.fail("an index outside the field")
 	}
 	width := codeWidth(p.shards, wide)
 	packed := p.take((len(hashes)*int(width) + 7) / 8)

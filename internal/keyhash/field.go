@@ -2,14 +2,14 @@ package keyhash
 
 import "math/bits"
 
-// P = 2^48 − 59 is the largest prime below 2^48; indices, checksums and the
+// P = 2^42 − 11 is the largest prime below 2^42; indices, checksums and the
 // sums of cells are numbers modulo P. A prime so close under a power of two
-// reduces without division: 2^48 ≡ 59, so the part of a product above bit 48
-// is folded back after multiplying it by 59.
-const P = 1<<48 - 59
+// reduces without division: 2^42 ≡ 11, so the part of a product above bit 42
+// is folded back after multiplying it by 11.
+const P = 1<<42 - 11
 
 const (
-	foldBits = 48
+	foldBits = 42
 	foldMask = 1<<foldBits - 1
 	foldBy   = 1<<foldBits - P
 )
@@ -32,31 +32,34 @@ func Sub(a, b uint64) uint64 {
 	return d
 }
 
-// Mul returns a·b mod P, for a and b below 2^48.
-func Mul(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	// The product has 96 bits. The first fold leaves less than 2^54, the
-	// second less than 2^48 + 2^12.
-	x := lo&foldMask + foldBy*(hi<<(64-foldBits)|lo>>foldBits)
-	x = x&foldMask + foldBy*(x>>foldBits)
+// Reduce returns x mod P.
+func Reduce(x uint64) uint64 {
+	x = x&foldMask + foldBy*(x>>foldBits) // below 2^42 + 2^26
 	if x >= P {
 		x -= P
 	}
 	return x
 }
 
+// Mul returns a·b mod P, for a and b below 2^42.
+func Mul(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	// The product has 84 bits; folded, less than 2^46.
+	return Reduce(lo&foldMask + foldBy*(hi<<(64-foldBits)|lo>>foldBits))
+}
+
 // Inv returns the number whose product with a is 1 mod P; Inv(0) is 0. It is
-// the power P − 2 (Fermat), whose binary form 1…1 (42 ones) 000011 needs 47
+// the power P − 2 (Fermat), whose binary form 1…1 (38 ones) 0011 needs 41
 // squarings and 8 products.
 func Inv(a uint64) uint64 {
 	x2 := Mul(Mul(a, a), a) // exponent 2^2 − 1, and so on
 	x4 := Mul(square(x2, 2), x2)
-	x5 := Mul(Mul(x4, x4), a)
-	x10 := Mul(square(x5, 5), x5)
-	x20 := Mul(square(x10, 10), x10)
-	x21 := Mul(Mul(x20, x20), a)
-	x42 := Mul(square(x21, 21), x21)
-	return Mul(square(x42, 6), x2)
+	x8 := Mul(square(x4, 4), x4)
+	x9 := Mul(Mul(x8, x8), a)
+	x18 := Mul(square(x9, 9), x9)
+	x19 := Mul(Mul(x18, x18), a)
+	x38 := Mul(square(x19, 19), x19)
+	return Mul(square(x38, 4), x2)
 }
 
 func square(a uint64, times int) uint64 {

@@ -7,7 +7,7 @@ import (
 )
 
 // edges are the numbers at which folding and reducing change.
-var edges = []uint64{0, 1, 2, 58, 59, 60, 1<<24 - 1, 1 << 24, 1<<47 - 1, 1 << 47, P - 60, P - 59, P - 2, P - 1}
+var edges = []uint64{0, 1, 2, 10, 11, 12, 1<<21 - 1, 1 << 21, 1<<41 - 1, 1 << 41, P - 12, P - 11, P - 2, P - 1}
 
 func operands(r *rand.Rand, n int) []uint64 {
 	out := append([]uint64(nil), edges...)
@@ -53,11 +53,28 @@ func TestFieldAgreesWithBigIntegers(t *testing.T) {
 }
 
 func TestMulReducesUnreducedOperands(t *testing.T) {
-	const top = 1<<48 - 1
+	const top = 1<<42 - 1
 	x := new(big.Int).SetUint64(top)
 	want := x.Mod(x.Mul(x, x), big.NewInt(P)).Uint64()
 	if got := Mul(top, top); got != want {
-		t.Fatalf("Mul(2^48−1, 2^48−1) = %d, want %d", got, want)
+		t.Fatalf("Mul(2^42−1, 2^42−1) = %d, want %d", got, want)
+	}
+}
+
+func TestReduce(t *testing.T) {
+	const seed = 2
+	r := rand.New(rand.NewPCG(seed, 0))
+	check := func(x uint64) {
+		if got := Reduce(x); got != x%P {
+			t.Fatalf("Reduce(%d) = %d, want %d (seed %d)", x, got, x%P, seed)
+		}
+	}
+	for _, x := range []uint64{0, 1, P - 1, P, P + 1, 2*P - 1, 2 * P, 1<<42 - 1, 1 << 42, 1<<60 - 1, 1<<64 - 1, (1<<64 - 1) / P * P} {
+		check(x)
+		check(x - 1)
+	}
+	for range 100_000 {
+		check(r.Uint64() >> r.IntN(64))
 	}
 }
 
@@ -80,14 +97,14 @@ func TestInvAllIsInvOfEach(t *testing.T) {
 }
 
 func BenchmarkMul(b *testing.B) {
-	x := uint64(123456789123456)
+	x := uint64(1234567891234)
 	for b.Loop() {
 		x = Mul(x, x)
 	}
 }
 
 func BenchmarkInv(b *testing.B) {
-	x := uint64(123456789123456)
+	x := uint64(1234567891234)
 	for b.Loop() {
 		x = Inv(x)
 	}

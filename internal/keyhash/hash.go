@@ -28,7 +28,7 @@ const (
 const block = 32
 
 // Index is the place of a key: a 64-bit hash reduced to [1, P−1]. The
-// reduction favours no index by more than 2^-16.
+// reduction favours no index by more than 2^-22.
 func (k *Key) Index(key []byte) uint64 { return k.sum64(tagIndex, key)%(P-1) + 1 }
 
 // Home is the hash of a key whose first bits say in which shard it is.

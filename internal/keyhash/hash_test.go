@@ -30,7 +30,7 @@ func TestGolden(t *testing.T) {
 	fmt.Fprintln(&b, "# most significant digit first; docs/PROTOCOL.md, \"Hashed numbers\", has the formulas")
 	fmt.Fprintln(&b, "# index: length of the key")
 	for _, n := range []int{0, 1, 8, 23, 24, 25, 56, 120, 121, 1024} {
-		fmt.Fprintf(&b, "index %d: %012x\n", n, key.Index(pattern(n)))
+		fmt.Fprintf(&b, "index %d: %011x\n", n, key.Index(pattern(n)))
 	}
 	fmt.Fprintln(&b, "# home: length of the key")
 	for _, n := range []int{1, 24, 1024} {
@@ -62,8 +62,14 @@ func TestGolden(t *testing.T) {
 		fmt.Fprintf(&b, "bucket %d: %016x\n", n, Bucket(&key, digests[:n]))
 	}
 	fmt.Fprintln(&b, "# inverse and square modulo p")
-	for _, x := range []uint64{1, 2, 59, P - 1, 1 << 47} {
-		fmt.Fprintf(&b, "inverse %012x: %012x, square %012x\n", x, Inv(x), Mul(x, x))
+	for _, x := range []uint64{1, 2, 11, P - 1, 1 << 41} {
+		fmt.Fprintf(&b, "inverse %011x: %011x, square %011x\n", x, Inv(x), Mul(x, x))
+	}
+	fmt.Fprintln(&b, "# seal of an index and the rest of its checksum")
+	for _, k := range []uint64{1, 2, 12345678901, P - 1} {
+		for _, rest := range []uint64{0, 1, 2, 9876543210, 1<<RestBits - 2, 1<<RestBits - 1} {
+			fmt.Fprintf(&b, "seal %011x %09x: %011x\n", k, rest, Seal(k, rest))
+		}
 	}
 	golden.Compare(t, "testdata/golden.txt", b.String())
 }

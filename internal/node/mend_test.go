@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
@@ -14,9 +15,9 @@ import (
 // in its live sketch, or the sum of a range is not that of its records.
 func spoil(ns *Namespace, sketch bool) {
 	_, _, seq := ns.Sets()[0].Live.State()
-	c := dbadapter.Change{Seq: seq, Index: 5 << 36}
+	c := dbadapter.Change{Seq: seq, Index: 5 << 30}
 	if c.Delta = (dbadapter.Digest{1, 2}); sketch {
-		c.New, c.Delta = 77, dbadapter.Digest{}
+		c.New, c.Delta = dbadapter.Checksum(rateless.Seal(5<<30, 77)), dbadapter.Digest{}
 	}
 	ns.Sets()[0].Live.Observe([]dbadapter.Change{c})
 }

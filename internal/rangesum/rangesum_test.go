@@ -21,7 +21,7 @@ func TestSharesAreApart(t *testing.T) {
 	for step := range 20_000 {
 		n := random.IntN(len(twins))
 		w := &twins[n]
-		i := dbadapter.Index(1 + random.Uint64N(1<<48-60))
+		i := dbadapter.Index(1 + random.Uint64N(1<<42-12))
 		if random.IntN(2) == 0 {
 			i = dbadapter.Index(1 + random.Uint64N(1<<38)) // of a few ranges, so that they change often
 		}

@@ -27,8 +27,8 @@ func TestAudit(t *testing.T) {
 		t.Fatalf("a sound state has drifted: %v, %v", d, err)
 	}
 	s.live.mu.Lock()
-	s.live.sketch.Add(rateless.Pair{Index: 77, Checksum: 5})
-	s.live.ranges.Add(3<<36, dbadapter.Sum{Records: 1})
+	s.live.sketch.Add(rateless.Pair{Index: 77, Checksum: rateless.Seal(77, 5)})
+	s.live.ranges.Add(3<<30, dbadapter.Sum{Records: 1})
 	s.live.mu.Unlock()
 	open := s.snapshot()
 	d, err := s.live.Audit(t.Context(), during, nil)

@@ -26,23 +26,23 @@
 //
 // # Memory
 //
-// A cell takes 24 bytes. For a namespace of n records,
+// A cell takes 16 bytes. For a namespace of n records,
 //
-//	Live      24·L + 164,352        L = 2^14 cells for n < 2^18, else 2^17: 0.4 or 3 MiB; and 2.5 KiB
+//	Live      16·L + 164,352        L = 2^14 cells for n < 2^18, else 2^17: 0.4 or 2.2 MiB; and 2.5 KiB
 //	                                for each of 64 groups of ranges
 //	undo log  64·c                  c ≤ 2^18 changes since the oldest snapshot, 16 MiB; nothing
 //	                                while there is no snapshot; 2.3 times as much while it grows
-//	Snapshot  840 + 24·(t − f)      t − f cells beyond the live ones, ≤ 3·2^20 (72 MiB), until
+//	Snapshot  840 + 16·(t − f)      t − f cells beyond the live ones, ≤ 3·2^20 (48 MiB), until
 //	                                Decoded; nothing for a decode of fewer than about 0.9·L; 2.5 KiB
 //	                                for each group of ranges that is written to meanwhile
 //	places    8·m                  until Live.Rest has been called twice, m ≤ 2^21 (16 MiB); twice as much
 //	                                while they grow
-//	Prefix    160 KiB + 48·m + 24·P           m records with the prefix; P ≤ 2^22 cells (96 MiB), at least
+//	Prefix    160 KiB + 48·m + 16·P           m records with the prefix; P ≤ 2^22 cells (64 MiB), at least
 //	                                L of m and at most twice as many as were asked for
 //
 // and a call of Cells takes 48·(to − from) more; while it lengthens the sketch of a
 // Prefix, the old one is there too. A scan uses all processors; the
-// sketches that they fill take up to 48 MiB until it ends. All but a Live is
+// sketches that they fill take up to 32 MiB until it ends. All but a Live is
 // released by Close. An open snapshot also keeps its store from reclaiming what
 // was overwritten since.
 //

@@ -25,23 +25,23 @@ const (
 const aheadBytes = 4 << 20
 
 // Memory that the replica of a prefix reserves: an entry of a map for each record and
-// its index, for so many records at once, 24 bytes for each cell, and the sums of the ranges.
+// its index, for so many records at once, 16 bytes for each cell, and the sums of the ranges.
 const (
 	rangeBytes   = 160 << 10
 	listedBytes  = 96 // an entry of the map that lists ranges
 	recordBytes  = 48
 	placeBytes   = 16 // an index in a slice that grows
-	cellBytes    = 24
+	cellBytes    = 16
 	reserveEvery = 4096
 )
 
 // spanCells is the length of the first sketch of a span: it decodes the differences of
-// a part that was well estimated, and takes 1.5 MiB.
+// a part that was well estimated, and takes 1 MiB.
 const spanCells = 1 << 16
 
-// liveCells is the length of the live sketch of a set: 2^14 cells (384 KiB)
+// liveCells is the length of the live sketch of a set: 2^14 cells (256 KiB)
 // serve 14,000 differences, and from a quarter of a million records 2^17 cells
-// (3 MiB) serve 118,000.
+// (2 MiB) serve 118,000.
 func liveCells(records uint64) int {
 	if records < 1<<18 {
 		return 1 << 14

@@ -132,7 +132,7 @@ func TestLockOrder(t *testing.T) {
 		changes := make([]dbadapter.Change, maxUndo+1)
 		_, _, seq := s.live.State()
 		for i := range changes {
-			changes[i] = dbadapter.Change{Seq: seq + 1 + uint64(i), Index: 5, Old: 7, New: 7}
+			changes[i] = dbadapter.Change{Seq: seq + 1 + uint64(i), Index: 5}
 		}
 		s.live.Observe(changes)
 	}

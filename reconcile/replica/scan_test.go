@@ -60,7 +60,8 @@ func over(t *testing.T, s *side, err error) opened {
 	rng := seeded(t, 22)
 	further := make([]dbadapter.Pair, 10_000)
 	for i := range further {
-		further[i] = dbadapter.Pair{Index: dbadapter.Index(1 + rng.Uint64N(1<<47)), Checksum: dbadapter.Checksum(1 + rng.Uint64N(1<<47))}
+		index := rateless.Index(1 + rng.Uint64N(1<<41))
+		further[i] = dbadapter.Pair{Index: dbadapter.Index(index), Checksum: dbadapter.Checksum(rateless.Seal(index, rng.Uint64N(1<<34)))}
 	}
 	return opened{s.ns, scanned{snap, further, err}}
 }

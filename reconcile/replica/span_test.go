@@ -104,6 +104,6 @@ func same(t *testing.T, span wire.Span, r reconcile.Replica, side *side) {
 		t.Errorf("%v: %d records too many", span, len(all))
 	}
 	for i := range dbadapter.Index(50) {
-		checkBucket(t, r, want, i<<36+1)
+		checkBucket(t, r, want, i<<30+1)
 	}
 }

@@ -76,9 +76,10 @@ func keysCheck(keys reconcile.Keys) dbadapter.Digest {
 	probe := dbadapter.Record{Key: []byte("summary"), Version: dbadapter.Version{Clock: 1}}
 	d := keys.Hasher.Digest(&probe)
 	cells := rateless.NewSketch(keys.Cells, 4)
-	cells.Add(coded.Pair(keys.Hasher.Index(probe.Key), keys.Hasher.Checksum(1, []dbadapter.Digest{d})))
+	index := keys.Hasher.Index(probe.Key)
+	cells.Add(coded.Pair(index, keys.Hasher.Checksum(index, 1, []dbadapter.Digest{d})))
 	for i, c := range cells.Prefix(4) {
-		d = d.Add(dbadapter.Digest{c.S1, c.S2 << i, uint64(c.Check), uint64(keys.Hasher.Index(probe.Key))})
+		d = d.Add(dbadapter.Digest{c.S1, c.S2 << i, uint64(c.Count), uint64(index)})
 	}
 	return d
 }

@@ -36,6 +36,6 @@ func Example() {
 	// Output:
 	// More: 03 04 ac 02
 	// 4 bytes: the peer asks for 300 cells
-	// 5 bytes: the peer refuses with code 3 of version 1
+	// 5 bytes: the peer refuses with code 3 of version 2
 	// true
 }

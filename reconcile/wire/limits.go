@@ -6,7 +6,7 @@ import "github.com/syncd-io/syncd/dbadapter"
 const (
 	// Version is the protocol's version byte. Another one is answered with
 	// Refuse, which carries ours.
-	Version = 1
+	Version = 2
 
 	// MaxFrame holds one record of the greatest size, with room for its
 	// fields and for the batch around it.
@@ -18,11 +18,11 @@ const (
 	BatchBytes   = 1 << 19
 	BatchRecords = 2048
 
-	// MaxCells is the most cells in one frame: 256 KiB.
+	// MaxCells is the most cells in one frame: 176 KiB.
 	MaxCells = 1 << 14
 
-	// MaxIndices is the most indices in one frame; a delta takes up to 7
-	// bytes, so that a full list takes 224 KiB.
+	// MaxIndices is the most indices in one frame; a delta takes up to 6
+	// bytes, so that a full list takes 192 KiB.
 	MaxIndices = 1 << 15
 
 	// MaxOffers is the most offers in one frame; an offer takes up to 1.3 KiB, so
@@ -38,8 +38,8 @@ const (
 	// sync.
 	MaxRefusals = 1 << 12
 
-	// MaxMarks is the most marks in one frame; a mark takes up to 15 bytes, so that
-	// a full list takes 480 KiB.
+	// MaxMarks is the most marks in one frame; a mark takes up to 14 bytes, so that
+	// a full list takes 448 KiB.
 	MaxMarks = 1 << 15
 
 	// MaxStatement is the most bytes of a statement of a list of members, and

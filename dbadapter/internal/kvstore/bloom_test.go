@@ -22,7 +22,7 @@ func TestBloom(t *testing.T) {
 	for f.layers.Load() != nil && len(*f.layers.Load()) < 4 {
 		some := make([]dbadapter.Change, 1+rng.IntN(500))
 		for i := range some {
-			some[i].Index = dbadapter.Index(1 + rng.Uint64N(1<<48-60))
+			some[i].Index = dbadapter.Index(1 + rng.Uint64N(1<<42-12))
 		}
 		for i := range some {
 			if f.mayHold(some[i].Index) {

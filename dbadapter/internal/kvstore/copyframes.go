@@ -119,7 +119,7 @@ func newCopyReader(r io.Reader) (*copyReader, error) {
 		return nil, err
 	}
 	if string(line[:n]) != copyMagic() {
-		return nil, fmt.Errorf("%w: the copy begins with %q; this program reads copies of disk format %d: use the program that made it",
+		return nil, fmt.Errorf("%w: the copy begins with %q; this program reads copies of disk format %d: restore it with the program that made it, export the records, and import them with this one",
 			dbadapter.ErrFormat, line[:n], Format)
 	}
 	return c, nil

@@ -12,7 +12,7 @@ import (
 )
 
 // Format is the number of the disk format that this program reads and writes.
-const Format = 8
+const Format = 9
 
 const (
 	formatFile = "FORMAT"

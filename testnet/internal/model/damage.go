@@ -7,6 +7,7 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/iblt/rateless"
 	"github.com/syncd-io/syncd/internal/coded"
+	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/reconcile/replica"
 	"github.com/syncd-io/syncd/reconcile/wire"
 	"github.com/syncd-io/syncd/testnet/internal/sim"
@@ -120,9 +121,10 @@ func (n *Node) Phantom(number uint64) {
 // drawPair is a pair that no node holds.
 func (n *Node) drawPair(a, b uint64) rateless.Pair {
 	draw := func(c uint64) uint64 {
-		return 1 + n.world.Draw(sim.ForPhantom, a<<8|uint64(n.number), b, c)%(1<<47)
+		return 1 + n.world.Draw(sim.ForPhantom, a<<8|uint64(n.number), b, c)%(1<<41)
 	}
-	return rateless.Pair{Index: rateless.Index(draw(0)), Checksum: rateless.Checksum(draw(1))}
+	index := rateless.Index(draw(0))
+	return rateless.Pair{Index: index, Checksum: rateless.Seal(index, draw(1)>>8)}
 }
 
 // keptSums is what the process keeps of each range.
@@ -274,7 +276,7 @@ func Common(a, b []Deviation) (n int) {
 func (n *Node) FalsePeel(remote int) { n.stray[remote] = true }
 
 // stray is what the initiator's cells hold beside its own in a session: a pair that neither
-// side holds, in all of them or in those of its first message only, or a wrong check.
+// side holds, in all of them or in those of its first message only, or in one cell.
 type stray struct {
 	cells []rateless.Cell // that are added to its own
 	later bool
@@ -305,14 +307,13 @@ func (s *stray) into(m wire.Message, frame []byte) []byte {
 }
 
 func (s *stray) add(cells []rateless.Cell) []rateless.Cell {
-	const p = 1<<48 - 59
 	cells = slices.Clone(cells)
 	for i := range cells {
 		if s.sent < len(s.cells) {
 			a := &s.cells[s.sent]
 			cells[i] = rateless.Cell{
-				S1: (cells[i].S1 + a.S1) % p, S2: (cells[i].S2 + a.S2) % p,
-				Check: (cells[i].Check + a.Check) % (1 << 26), Count: (cells[i].Count + a.Count) % (1 << 6),
+				S1: keyhash.Add(cells[i].S1, a.S1), S2: keyhash.Add(cells[i].S2, a.S2),
+				Count: (cells[i].Count + a.Count) % (1 << 4),
 			}
 		}
 		s.sent++

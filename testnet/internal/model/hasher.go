@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/keyhash"
 )
 
 // Coarse is a hasher with few indices, so that many keys share one: shared
@@ -37,7 +38,7 @@ func (g *ground) Index(key []byte) dbadapter.Index {
 	return g.Hasher.Index(key)
 }
 
-// checksumBits is how many bits of a checksum tell no time.
+// checksumBits is how many bits of what a checksum says tell no time.
 const checksumBits = 22
 
 // Colliding is a hasher whose checksums tell records of one minute apart by few bits,
@@ -51,10 +52,12 @@ type colliding struct {
 }
 
 // Checksum implements dbadapter.Hasher.
-func (c *colliding) Checksum(latest dbadapter.Timestamp, digests []dbadapter.Digest) dbadapter.Checksum {
-	sum := c.Hasher.Checksum(latest, digests)
+func (c *colliding) Checksum(index dbadapter.Index, latest dbadapter.Timestamp, digests []dbadapter.Digest) dbadapter.Checksum {
+	sum := uint64(c.Hasher.Checksum(index, latest, digests))
 	if sum == 0 {
 		return 0
 	}
-	return max(1, sum>>checksumBits<<checksumBits|sum&(1<<c.bits-1))
+	const dropped = 1<<checksumBits - 1
+	rest := sum >> keyhash.CheckBits
+	return dbadapter.Checksum(keyhash.Seal(uint64(index), rest&^dropped|rest&(1<<c.bits-1)))
 }

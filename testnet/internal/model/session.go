@@ -164,7 +164,7 @@ func (p *process) dial(sh *shard, remote int, a node.Ask, finish func(reconcile.
 		delete(n.stray, remote)
 		m.stray = n.drawStray(n.starts, uint64(remote))
 	} else if n.short[remote] && a.Moves() && len(a.Prefix) == 0 && a.Span == (wire.Span{}) {
-		m.stray = p.shortStray(there)
+		m.stray = p.shortStray(there, n.starts)
 		n.short[remote] = m.stray == nil
 	}
 	n.cluster.last[[2]int{n.number, remote}] = x.tape

@@ -13,41 +13,36 @@ func (n *Node) ShortCheck(remote int) { n.short[remote] = true }
 // opens with.
 const shortCells = 64
 
-// shortStray finds the first cell of a sync that holds several differences and, but for
-// its check, looks like one that holds a single pair: count 1 or −1, and an index that
-// belongs to this cell. Its check becomes that of the pair. By chance that is one check
-// of 2^26; what the decoder then does is the same. nil: no cell is like that.
-func (p *process) shortStray(there *Node) *stray {
+// shortStray finds the first cell of a sync that holds several differences, and makes it
+// look like one that holds a single pair, which neither side holds. By chance a cell
+// looks so in one test of some thousands; what the decoder then does is the same. nil: no
+// cell holds several.
+func (p *process) shortStray(there *Node, number uint64) *stray {
 	q := there.process
 	if q == nil || q.ns == nil {
 		return nil
 	}
 	ours, theirs := p.compute().cells, q.compute().cells
-	for j := range shortCells {
+	for j := 1; j < shortCells; j++ {
 		a, b := &ours[j], &theirs[j]
-		s1, s2 := keyhash.Sub(a.S1, b.S1), keyhash.Sub(a.S2, b.S2)
-		check, count := (a.Check-b.Check)%(1<<26), (a.Count-b.Count)%(1<<6)
-		if s1 == 0 || s2 == 0 || count != 1 && count != 1<<6-1 {
+		left := rateless.Cell{S1: keyhash.Sub(a.S1, b.S1), S2: keyhash.Sub(a.S2, b.S2), Count: (a.Count - b.Count) % (1 << 4)}
+		if left.IsZero() || (left.Count+1)%(1<<4) <= 2 {
 			continue
 		}
-		k := keyhash.Mul(s2, keyhash.Inv(s1))
-		v := s1
-		if count != 1 {
-			v = keyhash.Sub(0, s1)
+		for draw := range uint64(1000) {
+			one := rateless.NewSketch(p.set.Keys.Cells, j+1)
+			one.Add(p.node.drawPair(number, draw+2))
+			alone := one.Prefix(j + 1)[j]
+			if alone.IsZero() {
+				continue // it is not of this cell
+			}
+			cells := make([]rateless.Cell, j+1)
+			cells[j] = rateless.Cell{
+				S1: keyhash.Sub(alone.S1, left.S1), S2: keyhash.Sub(alone.S2, left.S2),
+				Count: (alone.Count - left.Count) % (1 << 4),
+			}
+			return &stray{cells: cells}
 		}
-		one := rateless.NewSketch(p.set.Keys.Cells, j+1)
-		one.Add(rateless.Pair{Index: rateless.Index(k), Checksum: rateless.Checksum(v)})
-		alone := one.Prefix(j + 1)[j]
-		right := alone.Check
-		if count != 1 {
-			right = -alone.Check % (1 << 26)
-		}
-		if alone.Count != 1 || right == check {
-			continue // it is not of this cell, or is there
-		}
-		cells := make([]rateless.Cell, j+1)
-		cells[j].Check = (right - check) % (1 << 26)
-		return &stray{cells: cells}
 	}
 	return nil
 }

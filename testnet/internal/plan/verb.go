@@ -137,10 +137,9 @@ const (
 	// node 1 hold a pair that neither holds, as if it had been peeled out of them
 	// wrongly. By the seed those that are asked for later hold it, too, or not.
 	FalsePeel
-	// ShortCheck: "short-check 0>1": in the next sync that node 0 begins with node 1, the
-	// check of a cell that holds several differences is that of one, as if the check had
-	// fewer bits: the decoder takes a pair out that neither holds. It waits for a sync
-	// whose cells allow it.
+	// ShortCheck: "short-check 0>1": in the next sync that node 0 begins with node 1, a
+	// cell that holds several differences passes for one that holds a pair that neither
+	// node holds, as happens by chance. It waits for a sync whose cells allow it.
 	ShortCheck
 	// Full: "full 2 for 10s": its disk takes no more writes for that long.
 	Full

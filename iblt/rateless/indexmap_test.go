@@ -1,0 +1,33 @@
+package rateless
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestIndexMap compares with a map of Go, and holds it to at most half full: a
+// fuller one would take many steps for an index that is not in it.
+func TestIndexMap(t *testing.T) {
+	r := rand.New(rand.NewPCG(41, 0))
+	s, want := newIndexMap(), map[Index]int32{}
+	for i := range int32(5000) {
+		k := Index(1 + r.Uint64N(4000))
+		if r.IntN(2) == 0 {
+			k = randomIndex(r)
+		}
+		number, held := want[k]
+		if !held {
+			number = -1
+		}
+		if got := s.get(k); got != number {
+			t.Fatalf("index %d has number %d, want %d", k, got, number)
+		}
+		if s.set(k, i); s.get(k) != i {
+			t.Fatalf("index %d has number %d, want %d", k, s.get(k), i)
+		}
+		want[k] = i
+		if s.used != len(want) || 2*s.used > len(s.slots) {
+			t.Fatalf("%d of %d indices in %d slots", s.used, len(want), len(s.slots))
+		}
+	}
+}
