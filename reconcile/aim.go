@@ -53,15 +53,15 @@ func twins(d *rateless.Decoder, all float64) bool {
 // TestManyDifferences bound the cells and rounds that come of it.
 const (
 	firstAim = 0.92
-	lastAim  = 1.05
+	lastAim  = 0.99
 	// wellKnown is how many cells a difference must have come for the
 	// estimate to be good to a few percent.
 	wellKnown = 0.7
-	// minBurst is 700 bytes: a round trip costs more.
+	// minBurst is 704 bytes: a round trip costs more.
 	minBurst = 64
 	// stepDown bounds the rounds where the aim was too low: each further
-	// burst adds at least a 12th.
-	stepDown = 12
+	// burst adds at least a 20th.
+	stepDown = 20
 	// twinCells is 11 KiB. Of 40 differences 128 cells leave twins in 17 of
 	// 10,000 syncs. Two indices of the class that is rarest in later cells, and in
 	// none from 64 to 127, are in none up to here either with probability 0.2 %; of
@@ -75,18 +75,18 @@ const (
 )
 
 // CellsToOpen is how many cells a Hello should carry for d differences to come
-// out of it in all but about one sync in a hundred, from QuietCells for up to two
-// to MaxFirstCells.
+// out of it in 99.5 % of syncs (98 % at 1,000), from QuietCells for up to five to
+// MaxFirstCells.
 func CellsToOpen(d int) int {
 	if d <= quiet {
 		return QuietCells
 	}
 	most := float64(min(d, MaxFirstCells))
-	return min(int(1.10*most+5.8*math.Sqrt(most))+30, MaxFirstCells)
+	return min(int(1.10*most+5.2*math.Sqrt(most))+18, MaxFirstCells)
 }
 
 // quiet is the number of differences up to which QuietCells are enough.
-const quiet = 2
+const quiet = 5
 
 // cellsFor is about the mean number of cells that decode d differences: 1.46,
 // 1.28, 1.19 and 1.13 cells a difference at d = 64, 256, 1,000 and 10,000, where

@@ -10,6 +10,8 @@ type initiator struct {
 	party
 	cells int  // sent so far
 	later bool // the first cells wait until they are asked for
+	// estimated: the estimator was sent.
+	estimated bool
 	// sends is about how many bytes of records this side has to send.
 	sends int64
 	// fetch are the offered indices that this side asks for.

@@ -15,7 +15,7 @@ func (a *initiator) sketch(m *wire.Hello) error {
 	if m.Records == 0 || m.Method == wire.MethodAll && !m.DryRun {
 		return nil
 	}
-	if a.later = m.Span != (wire.Span{}) || len(m.Behind) > 0; a.later {
+	if a.later = m.Span != (wire.Span{}) || len(m.Behind) > 0 || a.opts.FirstCells == NoCells; a.later {
 		return nil // the sums may decide, and cost no scan; the responder asks for cells if not
 	}
 	first := a.opts.FirstCells
@@ -26,7 +26,7 @@ func (a *initiator) sketch(m *wire.Hello) error {
 	if err := a.link.reserve(cellBytes * int64(a.cells)); err != nil {
 		return err
 	}
-	if a.cells > QuietCells {
+	if a.estimated = a.cells >= FirstCells; a.estimated {
 		m.Estimator = a.replica.Estimator()
 	}
 	var err error
@@ -63,8 +63,8 @@ func (a *initiator) cellsAsked(m *wire.More) error {
 	}
 	a.link.report.Rounds++
 	var estimator rateless.Estimator
-	if a.cells == QuietCells || a.cells == 0 {
-		estimator = a.replica.Estimator()
+	if !a.estimated {
+		a.estimated, estimator = true, a.replica.Estimator()
 	}
 	for end := a.cells + int(m.Cells); a.cells < end; {
 		to := min(end, a.cells+wire.MaxCells)

@@ -100,7 +100,7 @@ func (p *Part) Initiate(ctx context.Context, remote ID, a Ask, enter func(reconc
 		o.Behind, c.behind = nil, nil
 	}
 	if a.whole() {
-		o.FirstCells = c.part.openings.cells(remote)
+		o.FirstCells = c.opening()
 	}
 	c.left = p.ns.node.Now()
 	c.Session = reconcile.Initiate(replica, o)

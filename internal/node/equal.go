@@ -24,6 +24,14 @@ type proof struct {
 // equalRest is for how many intervals a pair that was proved equal is not synced, at most.
 const equalRest = 5
 
+// has reports whether a peer was last proved to hold what has this digest.
+func (e *equal) has(id ID, digest dbadapter.Digest) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, ok := e.of[id]
+	return ok && p.digest == digest
+}
+
 // note remembers a proof.
 func (e *equal) note(id ID, digest dbadapter.Digest, now time.Duration) {
 	e.mu.Lock()

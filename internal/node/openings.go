@@ -39,3 +39,13 @@ func (o *openings) note(id ID, differences int) {
 	}
 	o.of[id] = [remembered]int(append(o.last(id)[1:remembered:remembered], reconcile.CellsToOpen(differences)))
 }
+
+// opening is how many cells the Hello of a conversation carries: none to a peer that pushes
+// and was last proved to hold what this node holds. What it has taken since it would
+// have pushed.
+func (c *Conversation) opening() int {
+	if !c.ask.Control && c.part.ns.node.Push.On && c.part.set.equal.has(c.remote, c.opened) {
+		return reconcile.NoCells
+	}
+	return c.part.openings.cells(c.remote)
+}
