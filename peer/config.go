@@ -114,7 +114,6 @@ type Config struct {
 	Limits Limits
 
 	restoring bool // Restore opens the node to verify it
-	writers   bool // the node keeps namespaces of the placement writer: in tests, which choose the shard of each key, and to verify a restore
 }
 
 // DefaultWatchLog is what Config.WatchLog says.

@@ -54,9 +54,6 @@ type Namespace struct {
 
 // openNamespace opens a namespace's records and brings its sketch up to date.
 func (n *Node) openNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	if err := n.keeps(s); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Name, err)
-	}
 	id := dbadapter.NamespaceIDOf(secret, s.Root())
 	listed, keepList := n.listCopy(id, s.Name)
 	core, err := n.core.Open(ctx, node.Opening{

@@ -58,9 +58,6 @@ func (n *Node) create(ctx context.Context, secret dbadapter.Secret, s *node.Stat
 
 // addNamespace makes a namespace's folder and opens it; changing is held.
 func (n *Node) addNamespace(ctx context.Context, secret dbadapter.Secret, s *node.State) (*Namespace, error) {
-	if err := n.keeps(s); err != nil {
-		return nil, err
-	}
 	if n.dir != "" {
 		if err := os.MkdirAll(filepath.Join(n.dir, namespacesDir), durable.DirMode); err != nil {
 			return nil, err

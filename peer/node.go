@@ -41,7 +41,6 @@ type Node struct {
 	book      *addressBook
 	damage    *damageBook
 	repairs   bool // damage is repaired by itself, and what is damaged kept aside first
-	writers   bool // see Config
 	metrics   *metrics
 	core      *node.Node // decides
 	places    *syncPlaces
@@ -90,7 +89,6 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		limits:  cfg.limits(),
 		store:   cfg.Store,
 		host:    cfg.Host,
-		writers: cfg.writers,
 		gate:    newGate(),
 		hurried: make(chan struct{}, 1),
 		closed:  make(chan struct{}),

@@ -12,8 +12,9 @@ import (
 // Placement says how a namespace is cut into shards. It is fixed when the namespace is
 // made, whose id is made of it.
 type Placement struct {
-	// Kind says what decides which shard a key belongs to: "hash", a hash of it, or
-	// "prefix", a table of prefixes, and the hash of a key that has none of them.
+	// Kind says what decides which shard a key belongs to: "hash", a hash of it; "prefix",
+	// a table of prefixes, and the hash of a key that has none of them; "writer", the node
+	// that writes it first, which puts it into a shard that it holds.
 	Kind string
 	// Shards is their number: a power of two from 2 to 4,096.
 	Shards int
@@ -60,9 +61,6 @@ func (p *Placement) rule() (*placement.Rule, error) {
 	kind, err := placement.ParseKind(p.Kind)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	if kind == placement.Writer {
-		return nil, fmt.Errorf("%w: the placement writer is not there yet: choose hash or prefix", ErrInvalid)
 	}
 	r := &placement.Rule{Kind: kind, Shards: p.Shards, Replicas: p.Replicas}
 	for _, one := range p.Prefixes {

@@ -196,7 +196,7 @@ func (t *tickingReader) Read(b []byte) (int, error) {
 // tryRestored opens the restored node without a listener, which reads all records
 // and verifies them, and compares it with the manifest.
 func tryRestored(ctx context.Context, dir string, m *backup.Manifest, log *slog.Logger) error {
-	n, err := Open(ctx, Config{Dir: dir, ListenAddrs: []string{}, Logger: log, restoring: true, writers: true})
+	n, err := Open(ctx, Config{Dir: dir, ListenAddrs: []string{}, Logger: log, restoring: true})
 	if err != nil {
 		return err
 	}

@@ -244,24 +244,3 @@ func TestBatchIsOfOneShard(t *testing.T) {
 		}
 	}
 }
-
-// A namespace of the placement writer, which a newer program has made, is neither joined nor
-// opened.
-func TestWriterIsRefused(t *testing.T) {
-	c := newShardCluster(t, 1, Config{})
-	ticket, err := c.spaces[0].Invite(t.Context(), InviteOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := openForTest(t, Config{Dir: t.TempDir(), ListenAddrs: []string{"/ip4/127.0.0.1/tcp/0"}})
-	if _, err := other.Join(t.Context(), ticket); !errors.Is(err, dbadapter.ErrFormat) || len(other.Namespaces()) != 0 {
-		t.Errorf("it joins: %v", err)
-	}
-	if err := c.nodes[0].Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	c.config[0].writers = false
-	if _, err := Open(t.Context(), c.config[0]); !errors.Is(err, dbadapter.ErrFormat) {
-		t.Errorf("it opens the folder: %v", err)
-	}
-}

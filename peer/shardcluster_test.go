@@ -32,7 +32,7 @@ func newShardCluster(t testing.TB, size int, config Config) *shardCluster {
 	c := &shardCluster{t: t, now: &atomic.Int64{}, replicas: 2, kind: placement.Writer} // by which tests put keys where they like
 	start := time.Now()
 	config.Clock = func() time.Time { return start.Add(time.Duration(c.now.Load())) }
-	config.writers, config.ListenAddrs = true, []string{"/ip4/127.0.0.1/tcp/0"}
+	config.ListenAddrs = []string{"/ip4/127.0.0.1/tcp/0"}
 	c.base = config
 	for range size {
 		c.join()

@@ -12,7 +12,6 @@ import (
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/durable"
 	"github.com/syncd-io/syncd/internal/node"
-	"github.com/syncd-io/syncd/internal/placement"
 )
 
 // bookFormat is the format of the address book; a program that finds another
@@ -113,18 +112,6 @@ func saveState(folder string, s *node.State) error {
 		return err
 	}
 	return durable.WriteFile(filepath.Join(folder, stateFile), data)
-}
-
-// keeps refuses a namespace whose keys this program cannot find yet.
-func (n *Node) keeps(s *node.State) error {
-	if !s.Sharded() || n.writers {
-		return nil
-	}
-	rule, err := placement.ParseRule(s.Placement)
-	if err == nil && rule.Kind == placement.Writer {
-		err = fmt.Errorf("%w: the namespace has the placement writer, which this program does not keep yet: use a newer one", dbadapter.ErrFormat)
-	}
-	return err
 }
 
 // loadState reads the folder of a namespace.

@@ -26,19 +26,37 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	if ns.rule == nil {
 		return r, ErrOneShard
 	}
-	sets, placed, heldBy := ns.Sets(), ns.placed.Load(), *ns.heldBy.Load()
-	r.Held = len(sets)
-	held := map[placement.Shard]bool{}
-	for _, set := range sets {
-		held[set.shard] = true
+	placed, heldBy := ns.placed.Load(), *ns.heldBy.Load()
+	// By placement writer a shard is two sets: its records, and its entries of the directory.
+	type pair struct {
+		sure          int
+		host, leaving bool
+	}
+	held, whole := map[placement.Shard]*pair{}, 1
+	if ns.Writers() {
+		whole = 2
+	}
+	for _, set := range ns.Sets() {
+		of := held[ns.rule.Place(set.shard)]
+		if of == nil {
+			of = &pair{}
+			held[ns.rule.Place(set.shard)] = of
+		}
+		if set.Proved() {
+			of.sure++
+		}
 		host, known := set.isHost(ns.node.ID)
+		of.host, of.leaving = of.host || host, of.leaving || known && !host
+	}
+	r.Held = len(held)
+	for _, of := range held {
 		switch {
-		case set.Proved():
+		case of.sure == whole:
 			r.Sure++
-		case host:
+		case of.host:
 			r.Coming++
 		}
-		if known && !host {
+		if of.leaving {
 			r.Leaving++
 		}
 	}
@@ -49,7 +67,7 @@ func (ns *Namespace) Replicas() (r Replicas, err error) {
 	for s := range placement.Shard(ns.rule.Shards) {
 		replicas := 0
 		for _, id := range placed.layout.Hosts(s) {
-			holds := held[s]
+			holds := held[s] != nil
 			if id != ns.node.ID {
 				said, ok := heldBy[id]
 				holds = ok && said.has(s) && ns.Admits(id)

@@ -25,7 +25,7 @@ type nsCreateCmd struct {
 	Unsigned bool          `help:"Without signatures, for members that trust one another not to forge."`
 	MaxSkew  time.Duration `help:"How far a version may be ahead of the receiver's clock." default:"5m"`
 
-	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash or prefix." placeholder:"KIND"`
+	Placement string   `help:"Cut the namespace into shards, of which each member holds some: by hash, prefix or writer." placeholder:"KIND"`
 	Shards    *int     `help:"With --placement: how many shards, a power of two from 2 to 4096; 32 without it." placeholder:"N"`
 	Replicas  *int     `help:"With --placement: how many members are to hold each shard, 1 to 16; 2 without it." placeholder:"N"`
 	Prefix    []string `help:"With --placement prefix: keys that begin with PREFIX belong to that shard, the first of which is 0; once for each prefix." placeholder:"PREFIX=SHARD" sep:"none"`
@@ -35,7 +35,7 @@ type nsCreateCmd struct {
 func (c *nsCreateCmd) placement() (*api.Placement, error) {
 	if c.Placement == "" {
 		if c.Shards != nil || c.Replicas != nil || len(c.Prefix) > 0 {
-			return nil, problem.Usage("--shards, --replicas and --prefix need --placement hash or --placement prefix")
+			return nil, problem.Usage("--shards, --replicas and --prefix need --placement hash, prefix or writer")
 		}
 		return nil, nil
 	}
@@ -60,12 +60,13 @@ func (c *nsCreateCmd) placement() (*api.Placement, error) {
 func (nsCreateCmd) Help() string {
 	return `The policy (signatures, skew) and the placement (shards) are fixed when the namespace is made.
 
-Without --placement all members hold all records. With it, each shard is held by as many members as --replicas says, any member reads and writes all keys, and shards move by themselves when members come and go: ns layout shows where they are.
+Without --placement all members hold all records. With it, each shard is held by as many members as --replicas says, any member reads and writes all keys, and shards move by themselves when members come and go: ns layout shows where they are. hash spreads keys by a hash of each; prefix keeps keys of one prefix together; writer puts a key into a shard of the node that writes it first, and each node then knows where each key is.
 
 Examples:
     syncd ns create notes
     syncd ns create packages --placement hash --shards 32 --replicas 2
-    syncd ns create releases --placement prefix --shards 4 --prefix stable/=0 --prefix testing/=1`
+    syncd ns create releases --placement prefix --shards 4 --prefix stable/=0 --prefix testing/=1
+    syncd ns create logs --placement writer --shards 32 --replicas 2`
 }
 
 // Run makes the namespace.
