@@ -48,7 +48,7 @@
 // With [Config.TwoLayers] the second level is the last, whatever the number of keys
 // (Bu¹RR): it has 8 % room to spare, which is half a per cent of the whole.
 //
-// What may not bump, the last level and the other kinds of filters, moves the
+// What may not bump, the last level and standard filters, moves the
 // keys of a stretch that fails to other places by a salt, which is kept.
 //
 // # Values of variable length
