@@ -145,7 +145,7 @@ func (w *writer) tell(id node.ID, m directory.Message, done func(directory.Messa
 	p := w.process
 	if id == p.node.id {
 		p.flush() // so that only what is durable is told
-		answer, err := p.ns.Tell(context.Background(), m)
+		answer, err := p.ns.Tell(context.Background(), m, nil)
 		p.refused(err)
 		done(answer)
 		return
