@@ -98,7 +98,7 @@ bench-bfield: ## the structures under bfield/ beside their peers, in one run eac
 	cd bench && go test -run '^$$' -bench '$(or $(ONLY),.)' -benchtime 1x -timeout 2h ./bfield/...
 
 figures: ## the figures of docs/PERFORMANCE.md that are counts, and the cost of a sync against the size of the set
-	go test -v -run 'FortyDifferences|SketchBytes|ManyDifferences|Openings|NoCells' ./reconcile -trials 10000 | grep -v seed
+	go test -v -run 'FortyDifferences|SketchBytes|ManyDifferences|Openings|NoCells|WholeConversation' ./reconcile -trials 10000 | grep -v seed
 	go run ./cmd/syncd bench sync --records 10000,1000000 --differences 100
 
 clean: ## remove what was built here

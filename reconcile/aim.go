@@ -82,7 +82,7 @@ func CellsToOpen(d int) int {
 		return QuietCells
 	}
 	most := float64(min(d, MaxFirstCells))
-	return min(int(1.10*most+5.2*math.Sqrt(most))+18, MaxFirstCells)
+	return min(int(1.10*most+5.2*math.Sqrt(most))+22, MaxFirstCells)
 }
 
 // quiet is the number of differences up to which QuietCells are enough.

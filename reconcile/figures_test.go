@@ -107,7 +107,7 @@ func TestFortyDifferences(t *testing.T) {
 
 // Where little differs most of the time a sync of equal sets costs 600 bytes at the
 // most, in both directions and however large the sets are, and the first cells show
-// up to five differences in 99.6 of 100 syncs, and ten in 96: for 60 bytes a difference in half of
+// up to five differences in 99.7 of 100 syncs, and ten in 96: for 60 bytes a difference in half of
 // the syncs, with both greetings.
 func TestQuietOpenings(t *testing.T) {
 	rng := seeded(t, 12)
@@ -134,7 +134,7 @@ func TestQuietOpenings(t *testing.T) {
 					t.Errorf("%d bytes for two equal sets", size)
 				}
 			}
-			costs[n] = float64(equal+r.SketchBytes+2*quietSlack) / float64(c.differences)
+			costs[n] = float64(equal+r.SketchBytes+2*quietSlack) / float64(max(c.differences, 1))
 		}
 		slices.Sort(costs)
 		rate, n := float64(one)/float64(syncs), float64(syncs)
@@ -259,5 +259,37 @@ func TestSketchBytes(t *testing.T) {
 	}
 	if mismatched > 1.05*missing {
 		t.Errorf("2,000 mismatched take %.0f cells, 2,000 missing %.0f", mismatched, missing)
+	}
+}
+
+// What finding differences costs all told where nothing was known of them: the heads of
+// Hello and Welcome, estimators, cells and the requests for them. Medians of 31 seeds.
+func TestWholeConversation(t *testing.T) {
+	const seeds = 31
+	a, b, o := sets(seeded(t, 15), 1000, 0, 0, time.Hour)
+	o.DryRun = true
+	equal := meet(t, a, b, o)
+	heads := equal.WireBytesSent + equal.WireBytesReceived - equal.SketchBytes + 2*quietSlack
+	for _, c := range []struct {
+		differences int
+		most        float64
+	}{{100, 28}, {1000, 14}, {10_000, 13}} {
+		costs, rounds, over := make([]float64, seeds), make([]int, seeds), 0
+		for seed := range costs {
+			a, b, o := sets(rand.New(rand.NewPCG(uint64(seed), 3)), 1000, c.differences/2, 0, time.Hour)
+			o.DryRun = true
+			r := meet(t, a, b, o)
+			rounds[seed] = r.Rounds
+			costs[seed] = float64(heads+r.SketchBytes+int64(20*(r.Rounds-1))) / float64(c.differences)
+			if r.Rounds > 3 {
+				over++
+			}
+		}
+		slices.Sort(costs)
+		slices.Sort(rounds)
+		t.Logf("%d differences: %.2f bytes each (%.2f to %.2f), %d round trips, more than three in %d of %d", c.differences, costs[seeds/2], costs[0], costs[seeds-1], rounds[seeds/2], over, seeds)
+		if costs[seeds/2] > c.most || rounds[seeds/2] > 3 {
+			t.Errorf("%d differences: %.2f bytes each in %d round trips", c.differences, costs[seeds/2], rounds[seeds/2])
+		}
 	}
 }
