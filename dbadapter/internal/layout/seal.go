@@ -22,7 +22,7 @@ const (
 )
 
 const (
-	// NumberSize is the length of an index or a checksum: they are below 2^48.
+	// NumberSize is the length of an index or a checksum: they are below 2^42.
 	NumberSize = 6
 	// SealSize is the length of a seal.
 	SealSize = 8
