@@ -112,7 +112,6 @@ func (e *Event) checkShards(cut, writer bool) error {
 	switch {
 	case writer && slices.Contains(goings, e.Verb):
 		return fmt.Errorf("%s: by placement writer no files are put back, and no member goes or comes", e.Verb)
-	case e.Verb == Lie && writer: // of the directory
 	case cut && !slices.Contains(sharded, e.Verb):
 		return fmt.Errorf("%s: a namespace that is cut into shards takes %s", e.Verb, join(sharded))
 	case cut && e.Verb == Expand && e.Random.Asks+e.Random.Watches > 0:
