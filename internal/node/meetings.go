@@ -18,10 +18,10 @@ import (
 
 const (
 	// meetingsEvery is how often all records are looked through; a shard out of which a host of
-	// the directory says that a key has gone is looked through at once. MeetingsSoon lies between two
-	// looks at a shard at the least, and meetingsShare times what the last one took: they take
-	// a ninth of the time of one goroutine.
+	// the directory says that a key has gone is looked through at once.
 	meetingsEvery = 10 * time.Minute
+	// MeetingsSoon lies between two looks at a shard at the least, and meetingsShare times what
+	// the last one took: they take a ninth of the time of one goroutine.
 	MeetingsSoon  = 10 * time.Second
 	meetingsShare = 8
 	// AbsentFor is for how long the record of an entry must not be there until its author counts

@@ -1,0 +1,83 @@
+package peer
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+)
+
+// firstWriters are two nodes and a key whose entry both hold, and which each of them writes in a
+// shard of its own; the first one's is also held by a third one.
+func (c *writerCluster) firstWriters() (a, b, third int, key string) {
+	c.t.Helper()
+	for i := range 1000 {
+		key := fmt.Sprint("met ", i)
+		at := c.holding(key, c.spaces[0].core.Entries([]byte(key)))
+		for _, a := range at {
+			for _, b := range at {
+				ownA, ownB := c.spaces[a].core.OwnShard([]byte(key)), c.spaces[b].core.OwnShard([]byte(key))
+				of := c.holding(key, ownA)
+				if ownA != ownB && !slices.Contains(of, b) && slices.Contains(c.holding(key, ownB), b) && slices.Contains(of, a) {
+					return a, b, of[0] + of[1] - a, key
+				}
+			}
+		}
+	}
+	c.t.Fatal("no two hosts of an entry have a shard each: choose other idsOfWriters")
+	return 0, 0, 0, ""
+}
+
+// holding are the nodes that host a set, by the layout.
+func (c *writerCluster) holding(key string, set placement.Shard) (all []int) {
+	c.t.Helper()
+	hosts, err := c.spaces[0].core.RemoteIn([]byte(key), set).Hosts()
+	c.must(err)
+	for i, n := range c.nodes {
+		if slices.Contains(hosts, node.ID(n.ID())) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// entered makes a node write the entry of a key, and not its record.
+func (c *writerCluster) entered(i int, d *dbadapter.Record, shard placement.Shard, seen ...*dbadapter.Record) *dbadapter.Record {
+	c.t.Helper()
+	ns := c.spaces[i]
+	record, err := ns.core.RemoteIn(d.Key, shard).Make(node.Draft{Record: *d, Seen: seen})
+	c.must(err)
+	entries := ns.core.RemoteIn(d.Key, ns.core.Entries(d.Key))
+	entry, err := entries.Entry(record, shard)
+	c.must(err)
+	_, err = ns.follows.byWriter.HandOver(c.t.Context(), entries, entry, 1)
+	c.must(err)
+	return entry
+}
+
+// conflicts are the values of a key that are listed as conflicts, at the nodes where they are.
+func (c *writerCluster) conflicts(key string) map[int][]string {
+	found := map[int][]string{}
+	for i, ns := range c.spaces {
+		for k, err := range ns.Conflicts(c.t.Context()) {
+			c.must(err)
+			if string(k.Record.Key) == key {
+				found[i] = append(found[i], string(k.Record.Value))
+			}
+		}
+	}
+	return found
+}
+
+// scanned is what a node's scan says of a key.
+func (c *writerCluster) scanned(i int, key string) (values []string) {
+	for r, err := range c.spaces[i].Scan(c.t.Context(), []byte(key)) {
+		c.must(err)
+		if string(r.Key) == key {
+			values = append(values, string(r.Value))
+		}
+	}
+	return values
+}
