@@ -198,13 +198,18 @@ func (w *Written) acknowledged(v dbadapter.Version) bool {
 }
 
 // told reports whether what became of a write is known: another one has seen it, or was asked for
-// after it and may have; it is listed; or the same content was written anew.
+// after it and may have; a later one of the same writer's incarnation is there, which has seen it
+// by that alone (Record.Supersedes); it is listed; or the same content was written anew.
 func (w *Written) told(o *writtenOp) bool {
 	if w.over[o.version] || w.listed[o.version] {
 		return true
 	}
 	for i := range w.ops {
-		if p := &w.ops[i]; p != o && p.key == o.key && !p.refused && p.asked > o.acked {
+		p := &w.ops[i]
+		if p == o || p.key != o.key {
+			continue
+		}
+		if own := (&dbadapter.Record{Version: p.version}); !p.refused && p.asked > o.acked || p.ack && own.Supersedes(o.version) {
 			return true
 		}
 	}

@@ -56,6 +56,14 @@ func TestWritten(t *testing.T) {
 			w.Listed(rec(1, "a"))
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(2, ""), Records: map[int]*dbadapter.Record{1: rec(2, "b")}})
 		}, ""},
+		"one of two that a node has written at the same time": {func(w *Written) {
+			one, two := w.Asked("k", false, []byte("a"), 0), w.Asked("k", false, []byte("b"), 0)
+			later := dbadapter.Version{Clock: 2, Writer: v(1).Writer, Incarnation: v(1).Incarnation}
+			w.Acknowledged(one, v(1), time.Second)
+			w.Acknowledged(two, later, time.Second)
+			stands := &dbadapter.Record{Key: []byte("k"), Value: []byte("b"), Version: later}
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: stands, Records: map[int]*dbadapter.Record{1: stands}})
+		}, ""},
 		"a last read that is not sure": {func(w *Written) { w.Final(0, "k", nil, false, nil, nil) }, "answer"},
 	} {
 		w := NewWritten()
