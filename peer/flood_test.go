@@ -129,7 +129,7 @@ func TestShortFirstFrameIsAnsweredAtOnce(t *testing.T) {
 	h := rawHost(t)
 	dialNode(t, h, n)
 	// The last announces 81,921 bytes, one more than a first message may have.
-	for _, frame := range [][]byte{{0}, {1, 1}, {1, 200}, {2, 1, 1}, {0x81, 0x80, 0x05, 1}} {
+	for _, frame := range [][]byte{{0}, {1, 1}, {1, 200}, {2, 1, wire.Version}, {0x81, 0x80, 0x05, 1}} {
 		s, err := h.NewStream(t.Context(), n.ID(), peer.SyncProtocol)
 		if err != nil {
 			t.Fatal(err)
