@@ -212,16 +212,21 @@ func TestBatchIsOfOneShard(t *testing.T) {
 		c.join()
 	}
 	c.settle(0, 1, 2)
-	keys := map[bool]map[placement.Shard][]string{true: {}, false: {}} // by whether the first node holds them
-	held := c.numbers(0)
+	at, held := 0, c.numbers(0) // the node that holds the most: two shards out of eight at the least
+	for i := range c.nodes {
+		if of := c.numbers(i); len(of) > len(held) {
+			at, held = i, of
+		}
+	}
+	keys := map[bool]map[placement.Shard][]string{true: {}, false: {}} // by whether the node holds them
 	for i := range 200 {
 		key := fmt.Sprint("key ", i)
-		number := c.spaces[0].core.Home([]byte(key))
+		number := c.spaces[at].core.Home([]byte(key))
 		of := keys[slices.Contains(held, number)]
 		of[number] = append(of[number], key)
 	}
 	put := func(keys ...string) error {
-		return c.spaces[0].Batch(t.Context(), func(b *Batch) error {
+		return c.spaces[at].Batch(t.Context(), func(b *Batch) error {
 			for _, key := range keys {
 				b.Put([]byte(key), nil)
 			}
@@ -230,7 +235,7 @@ func TestBatchIsOfOneShard(t *testing.T) {
 	}
 	var mixed []string
 	for number, of := range keys[true] {
-		if err := put(of...); err != nil || len(c.keys(0, number)) != len(of) {
+		if err := put(of...); err != nil || len(c.keys(at, number)) != len(of) {
 			t.Errorf("%q of shard %d: %v", of, number, err)
 		}
 		mixed = append(mixed, of[0])

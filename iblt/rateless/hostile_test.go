@@ -264,7 +264,7 @@ func FuzzDecoder(f *testing.F) {
 				c := cells[number%m]
 				cells[at].sub(&c)
 			case 2: // raw fields
-				c := Cell{S1: number * 0x1234567, S2: number * 0x7654321, Count: edits[3] & countMask}
+				c := Cell{S1: number * 0x1234567 % p, S2: number * 0x7654321 % p, Count: edits[3] & countMask}
 				cells[at].add(&c)
 			case 3: // a pair that does belong here
 				c := forge(&w, rand.New(rand.NewPCG(number, 0)), at)
