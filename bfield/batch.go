@@ -1,31 +1,21 @@
 package bfield
 
+import "github.com/syncd-io/syncd/bfield/keyed"
+
 // group is how many keys a batch asks for side by side. The loads of one key
 // must wait for nothing, so the processor fetches those of many at once.
 const group = 32
 
-// LookupBatch sets values[i] and answers[i] to what Lookup(keys[i]) returns.
-// Both must be as long as keys.
-func (f *Field) LookupBatch(keys [][]byte, values []uint64, answers []Answer) {
-	values, answers = values[:len(keys)], answers[:len(keys)]
+// LookupBatch sets values[i] and answers[i] to what Lookup of key i returns.
+// It panics if one of them is shorter than keys.
+func (f *Field) LookupBatch(keys keyed.List, values []uint64, answers []Answer) {
+	n := keys.Len()
+	values, answers = values[:n], answers[:n]
 	var asked [group]key
-	for from := 0; from < len(keys); from += group {
-		end := min(from+group, len(keys))
+	for from := 0; from < n; from += group {
+		end := min(from+group, n)
 		for i := from; i < end; i++ {
-			asked[i-from] = f.keyOf(keys[i])
-		}
-		f.lookupGroup(asked[:end-from], values[from:end], answers[from:end])
-	}
-}
-
-// LookupHashes is LookupBatch for keys that are numbers.
-func (f *Field) LookupHashes(keys, values []uint64, answers []Answer) {
-	values, answers = values[:len(keys)], answers[:len(keys)]
-	var asked [group]key
-	for from := 0; from < len(keys); from += group {
-		end := min(from+group, len(keys))
-		for i := from; i < end; i++ {
-			asked[i-from] = f.keyOfHash(keys[i])
+			asked[i-from] = f.keyOf(keys.At(i))
 		}
 		f.lookupGroup(asked[:end-from], values[from:end], answers[from:end])
 	}

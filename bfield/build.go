@@ -4,22 +4,16 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
-// Build returns a field that holds keys[i] with values[i], repaired and sealed.
+// Build returns a field that holds key i with values[i], repaired and sealed.
 // A key twice with one value is fine; with two values it is ErrContradiction.
 // The secondary arrays are just as large as they must be. Workers change the
 // speed, not one bit of the result.
-func Build(c Config, keys [][]byte, values []uint64) (*Field, error) {
-	return build(c, len(keys), values, func(f *Field, i int) key { return f.keyOf(keys[i]) })
-}
-
-// BuildHashes is Build for keys that are numbers.
-func BuildHashes(c Config, keys, values []uint64) (*Field, error) {
-	return build(c, len(keys), values, func(f *Field, i int) key { return f.keyOfHash(keys[i]) })
-}
-
-func build(c Config, n int, values []uint64, keyAt func(*Field, int) key) (*Field, error) {
+func Build(c Config, keys keyed.List, values []uint64) (*Field, error) {
+	n := keys.Len()
 	if n != len(values) {
 		return nil, fmt.Errorf("build from %d keys and %d values: %w", n, len(values), ErrConfig)
 	}
@@ -37,7 +31,7 @@ func build(c Config, n int, values []uint64, keyAt func(*Field, int) key) (*Fiel
 	f.sealed = true
 	s := source{n, func(chunk []entry, from int) {
 		for i := range chunk {
-			chunk[i] = entry{keyAt(f, from+i), values[from+i]}
+			chunk[i] = entry{f.keyOf(keys.At(from + i)), values[from+i]}
 		}
 	}}
 	f.fill(&f.levels[0], 0, s)

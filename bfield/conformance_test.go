@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // shape gives all four numbers, so that no test waits for a plan.
@@ -25,27 +26,14 @@ var shapes = map[string]Config{
 // built adapts a Field to the conformance suite.
 type built struct{ *Field }
 
-func (b built) Lookup(key []byte) (uint64, bool) {
+func (b built) Lookup(key keyed.Key) (uint64, bool) {
 	v, a := b.Field.Lookup(key)
 	return v, a == Found
 }
 
-func (b built) LookupHash(h uint64) (uint64, bool) {
-	v, a := b.Field.LookupHash(h)
-	return v, a == Found
-}
-
-func (b built) LookupBatch(keys [][]byte, values []uint64, found []bool) {
-	answers := make([]Answer, len(keys))
+func (b built) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	answers := make([]Answer, keys.Len())
 	b.Field.LookupBatch(keys, values, answers)
-	for i, a := range answers {
-		found[i] = a == Found
-	}
-}
-
-func (b built) LookupHashes(keys, values []uint64, found []bool) {
-	answers := make([]Answer, len(keys))
-	b.Field.LookupHashes(keys, values, answers)
 	for i, a := range answers {
 		found[i] = a == Found
 	}
@@ -70,12 +58,7 @@ func TestConformance(t *testing.T) {
 				Build: func(in fieldtest.Input) (fieldtest.Field, error) {
 					c := c
 					c.Keys, c.Seed, c.Workers = uint64(in.Len()), in.Seed, in.Workers
-					var f *Field
-					if in.Keys != nil {
-						f, err = Build(c, in.Keys, in.Values)
-					} else {
-						f, err = BuildHashes(c, in.Hashes, in.Values)
-					}
+					f, err := Build(c, in.List(), in.Values)
 					return built{f}, err
 				},
 				// Parallel work begins at 2·16384 keys. In smaller fields the part
@@ -104,12 +87,7 @@ func inserted(c Config, in fieldtest.Input) (fieldtest.Field, error) {
 		return nil, err
 	}
 	for i, v := range in.Values {
-		if in.Keys != nil {
-			err = f.Insert(in.Keys[i], v)
-		} else {
-			err = f.InsertHash(in.Hashes[i], v)
-		}
-		if err != nil {
+		if err := f.Insert(in.List().At(i), v); err != nil {
 			return nil, err
 		}
 	}

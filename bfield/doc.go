@@ -41,13 +41,13 @@
 // # Use
 //
 //	f, err := bfield.Build(bfield.Config{Keys: n, Values: 256, FalsePositive: 1.0 / 256}, keys, values)
-//	value, answer := f.Lookup(key)
+//	value, answer := f.Lookup(keyed.Bytes(key))
 //
 // Build is for keys that are all at hand. New, Insert and Repair are for keys
 // that come one by one. Mutable is for ever: it logs what is inserted, repairs
 // in the background, and grows. A field is saved by Save, read by Open, and used
-// where its bytes lie by FieldOf. Keys that are numbers already have methods named
-// …Hash.
+// where its bytes lie by FieldOf. Keys are those of package keyed: byte strings or
+// numbers.
 //
 // NewPlan shows beforehand what a field will cost, and Explain prints it:
 //
@@ -79,7 +79,7 @@
 //
 // The hash is XXH3 under a seed that is stored with the field: an adversary
 // that knows the seed and may choose keys can raise α for chosen keys. Hash
-// untrusted keys under a secret first, and use the methods named …Hash. Pairs of
+// untrusted keys under a secret first, and give the hashes as numbers. Pairs of
 // 64-bit keys never collide; two other keys share their 128-bit hash with
 // probability 2^-128.
 package bfield

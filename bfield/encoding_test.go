@@ -12,6 +12,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/internal/golden"
 )
 
@@ -25,7 +26,7 @@ func sample(t testing.TB, c Config) *Field {
 		keys = append(keys, fmt.Appendf(nil, "key %d", i))
 		values = append(values, i*7919%c.Values)
 	}
-	f, err := Build(c, keys, values)
+	f, err := Build(c, keyed.ByteStrings(keys), values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,12 +53,12 @@ func TestGolden(t *testing.T) {
 		data := marshal(t, f)
 		fmt.Fprintf(&b, "%s: %d bytes, arrays of %v keys, XXH3 %016x\nheader %s\n", name, len(data), f.Stats().LevelKeys, xxh3.Hash(data), hex.EncodeToString(data[:headerLength(len(f.levels))]))
 		for _, word := range []string{"", "key 0", "key 299", "a stranger"} {
-			k := f.keyOf([]byte(word))
-			value, answer := f.Lookup([]byte(word))
+			k := f.keyOf(keyed.Bytes([]byte(word)))
+			value, answer := f.Lookup(keyed.Bytes([]byte(word)))
 			fmt.Fprintf(&b, "%q: hash %016x %016x, whitening %d, places %d %d, then %d; %v %d\n", word, k.a, k.b, k.whitening(f.codes),
 				k.place(0, f.levels[0].places), k.place(1, f.levels[0].places), k.at(1).place(0, 2049-uint64(c.Nu)), answer, value)
 		}
-		k := f.keyOfHash(1 << 63)
+		k := f.keyOf(keyed.Number(1 << 63))
 		fmt.Fprintf(&b, "number 2^63: hash %016x %016x\n", k.a, k.b)
 	}
 	golden.Compare(t, "testdata/golden.txt", b.String())
@@ -86,11 +87,11 @@ func TestSaveAndOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range c.Keys {
-		if v, a := opened.Lookup(fmt.Appendf(nil, "key %d", i)); a != Found || v != i*7919%c.Values {
+		if v, a := opened.Lookup(keyed.Bytes(fmt.Appendf(nil, "key %d", i))); a != Found || v != i*7919%c.Values {
 			t.Fatalf("key %d answers %d, %v from the file", i, v, a)
 		}
 	}
-	if err := opened.Insert([]byte("x"), 1); !errors.Is(err, ErrSealed) {
+	if err := opened.Insert(keyed.Bytes([]byte("x")), 1); !errors.Is(err, ErrSealed) {
 		t.Errorf("inserting into an opened field: %v", err)
 	}
 	// Saving where nothing can be, and opening what is no field.
@@ -131,7 +132,7 @@ func TestFieldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []Answer{Found, Absent} {
-		if _, a := f.Lookup([]byte("key 7")); a != want {
+		if _, a := f.Lookup(keyed.Bytes([]byte("key 7"))); a != want {
 			t.Errorf("%d: key 7 is %v, want %v", i, a, want)
 		}
 		clear(data)
@@ -158,7 +159,7 @@ func TestFileCutWhileOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range c.Keys {
-			if v, a := opened.Lookup(fmt.Appendf(nil, "key %d", i)); a != Found || v != i*7919%c.Values {
+			if v, a := opened.Lookup(keyed.Bytes(fmt.Appendf(nil, "key %d", i))); a != Found || v != i*7919%c.Values {
 				t.Fatalf("key %d answers %d, %v after the file was cut to %d bytes", i, v, a, size)
 			}
 		}
@@ -174,7 +175,7 @@ func TestUnrepairedIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range c.Keys {
-		if err := f.InsertHash(i, i%c.Values); err != nil {
+		if err := f.Insert(keyed.Number(i), i%c.Values); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,7 +185,7 @@ func TestUnrepairedIsSaved(t *testing.T) {
 	}
 	indeterminate := 0
 	for i := range c.Keys {
-		v, a := g.LookupHash(i)
+		v, a := g.Lookup(keyed.Number(i))
 		if a == Absent || a == Found && v != i%c.Values {
 			t.Fatalf("key %d answers %d, %v", i, v, a)
 		}
@@ -269,8 +270,8 @@ func FuzzLoad(f *testing.F) {
 			return
 		}
 		for i := range uint64(50) {
-			g.LookupHash(i * goldenRatio)
-			g.CandidatesHash(i * goldenRatio)
+			g.Lookup(keyed.Number(i * goldenRatio))
+			g.Candidates(keyed.Number(i * goldenRatio))
 		}
 		if !bytes.Equal(marshal(t, &g), data) {
 			t.Error("accepted bytes are saved differently")

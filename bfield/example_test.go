@@ -4,19 +4,20 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/bfield"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // A list of hosts with one of four risk classes each.
 func ExampleBuild() {
 	hosts := [][]byte{[]byte("good.example"), []byte("bad.example"), []byte("worse.example")}
 	risks := []uint64{0, 2, 3}
-	f, err := bfield.Build(bfield.Config{Keys: 3, Values: 4, FalsePositive: 1.0 / (1 << 20)}, hosts, risks)
+	f, err := bfield.Build(bfield.Config{Keys: 3, Values: 4, FalsePositive: 1.0 / (1 << 20)}, keyed.ByteStrings(hosts), risks)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, host := range []string{"bad.example", "worse.example", "unheard.example"} {
-		risk, answer := f.Lookup([]byte(host))
+		risk, answer := f.Lookup(keyed.Bytes([]byte(host)))
 		fmt.Println(host, risk, answer)
 	}
 	// Output:

@@ -3,19 +3,21 @@ package bfield
 import (
 	"fmt"
 	"slices"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // A field need not remember its keys if something else does: a store, or other
-// nodes that have told them. WithHashes and RepairedFrom are for that. Both
+// nodes that have told them. With and RepairedFrom are for that. Both
 // leave the field as it is and return another, so that look-ups go on.
 
-// WithHashes returns a copy of the field in which keys are inserted too: sealed,
+// With returns a copy of the field in which keys are inserted too: sealed,
 // and not repaired. Look-ups of it never say Absent of a key that it holds; of
 // the part β they say Indeterminate until RepairedFrom. Only the primary array
 // is copied. A key that f holds with another value must not be among them.
-func (f *Field) WithHashes(keys, values []uint64) (*Field, error) {
-	if len(keys) != len(values) {
-		return nil, fmt.Errorf("insert %d keys with %d values: %w", len(keys), len(values), ErrConfig)
+func (f *Field) With(keys keyed.List, values []uint64) (*Field, error) {
+	if keys.Len() != len(values) {
+		return nil, fmt.Errorf("insert %d keys with %d values: %w", keys.Len(), len(values), ErrConfig)
 	}
 	for _, v := range values {
 		if v >= f.plan.Values {
@@ -23,8 +25,8 @@ func (f *Field) WithHashes(keys, values []uint64) (*Field, error) {
 		}
 	}
 	g := f.sealedCopy(true)
-	for i, k := range keys {
-		g.mark(entry{g.keyOfHash(k), values[i]})
+	for i, v := range values {
+		g.mark(entry{g.keyOf(keys.At(i)), v})
 	}
 	return g, nil
 }
@@ -36,12 +38,12 @@ func (f *Field) WithHashes(keys, values []uint64) (*Field, error) {
 //
 // An error of the feed is returned as it is. It fails with ErrContradiction if
 // the feed yields a key with two values that the array both shows.
-func (f *Field) RepairedFrom(feed func(yield func(key, value uint64) bool) error) (*Field, error) {
+func (f *Field) RepairedFrom(feed func(yield func(key keyed.Key, value uint64) bool) error) (*Field, error) {
 	g := f.sealedCopy(false)
 	var pending []undecided
 	var wrong error
-	err := feed(func(key, value uint64) bool {
-		e := entry{g.keyOfHash(key), value}
+	err := feed(func(key keyed.Key, value uint64) bool {
+		e := entry{g.keyOf(key), value}
 		if value >= g.plan.Values {
 			wrong = fmt.Errorf("repair: value %d: the values go from 0 to %d: %w", value, g.plan.Values-1, ErrValue)
 			return false

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // A field of which others remember the keys: it grows by copies, is repaired from
@@ -22,16 +24,16 @@ func TestRepairedFrom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed := func(yield func(key, value uint64) bool) error {
+	feed := func(yield func(key keyed.Key, value uint64) bool) error {
 		for _, i := range r.Perm(n) {
-			yield(keys[i], values[i])
-			yield(r.Uint64(), r.Uint64N(256)) // strangers do no harm
+			yield(keyed.Number(keys[i]), values[i])
+			yield(keyed.Number(r.Uint64()), r.Uint64N(256)) // strangers do no harm
 		}
 		return nil
 	}
 	for from := 0; from < n; from += 1000 {
 		before := f
-		if f, err = f.WithHashes(keys[from:from+1000], values[from:from+1000]); err != nil {
+		if f, err = f.With(keyed.Numbers(keys[from:from+1000]), values[from:from+1000]); err != nil {
 			t.Fatal(err)
 		}
 		if before.Stats().Keys != uint64(from) {
@@ -55,10 +57,10 @@ func TestRepairedFrom(t *testing.T) {
 	}
 	doubtful := 0
 	for i, k := range keys {
-		v, a := f.LookupHash(k)
+		v, a := f.Lookup(keyed.Number(k))
 		switch {
 		case a == Found && v == values[i]:
-		case a == Indeterminate && slices.Contains(f.CandidatesHash(k), values[i]):
+		case a == Indeterminate && slices.Contains(f.Candidates(keyed.Number(k)), values[i]):
 			doubtful++
 		default:
 			t.Fatalf("key %d before repair: %d, %v", i, v, a)
@@ -70,16 +72,16 @@ func TestRepairedFrom(t *testing.T) {
 	if f, err = f.RepairedFrom(feed); err != nil {
 		t.Fatal(err)
 	}
-	built, err := BuildHashes(c, keys, values)
+	built, err := Build(c, keyed.Numbers(keys), values)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, k := range append(keys, keys[0]+1, keys[1]+1, keys[2]+1) {
-		v, a := f.LookupHash(k)
+		v, a := f.Lookup(keyed.Number(k))
 		if i < n && (a != Found || v != values[i]) {
 			t.Fatalf("key %d after repair: %d, %v", i, v, a)
 		}
-		if wantV, want := built.LookupHash(k); i < n && (v != wantV || a != want) {
+		if wantV, want := built.Lookup(keyed.Number(k)); i < n && (v != wantV || a != want) {
 			t.Fatalf("key %d: %d, %v; built at once %d, %v", i, v, a, wantV, want)
 		}
 	}
@@ -93,30 +95,30 @@ func TestFeedRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WithHashes([]uint64{1}, nil); !errors.Is(err, ErrConfig) {
+	if _, err := f.With(keyed.Numbers([]uint64{1}), nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("a key without a value: %v", err)
 	}
-	if _, err := f.WithHashes([]uint64{1}, []uint64{4}); !errors.Is(err, ErrValue) {
+	if _, err := f.With(keyed.Numbers([]uint64{1}), []uint64{4}); !errors.Is(err, ErrValue) {
 		t.Errorf("a value of θ: %v", err)
 	}
 	failed := errors.New("failed")
-	if _, err := f.RepairedFrom(func(func(_, _ uint64) bool) error { return failed }); !errors.Is(err, failed) {
+	if _, err := f.RepairedFrom(func(func(keyed.Key, uint64) bool) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("a feed that fails: %v", err)
 	}
-	if _, err := f.RepairedFrom(func(yield func(_, _ uint64) bool) error {
-		yield(1, 4)
+	if _, err := f.RepairedFrom(func(yield func(keyed.Key, uint64) bool) error {
+		yield(keyed.Number(1), 4)
 		return nil
 	}); !errors.Is(err, ErrValue) {
 		t.Errorf("a feed with a value of θ: %v", err)
 	}
 	// One key with two values, both inserted: no array can tell them apart.
-	g, err := f.WithHashes([]uint64{1, 1}, []uint64{2, 3})
+	g, err := f.With(keyed.Numbers([]uint64{1, 1}), []uint64{2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.RepairedFrom(func(yield func(_, _ uint64) bool) error {
-		yield(1, 2)
-		yield(1, 3)
+	if _, err := g.RepairedFrom(func(yield func(keyed.Key, uint64) bool) error {
+		yield(keyed.Number(1), 2)
+		yield(keyed.Number(1), 3)
 		return nil
 	}); !errors.Is(err, ErrContradiction) {
 		t.Errorf("a key with two values: %v", err)

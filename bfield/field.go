@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 	"runtime"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // Answer is what a look-up knows.
@@ -119,22 +121,14 @@ func (f *Field) Plan() Plan { return f.plan }
 //
 // Until Repair, the key or any other that shares bits with it may be answered
 // Indeterminate, never Absent.
-func (f *Field) Insert(key []byte, value uint64) error {
-	return f.insert(entry{f.keyOf(key), value})
-}
-
-// InsertHash is Insert for a key that is a number.
-func (f *Field) InsertHash(key, value uint64) error {
-	return f.insert(entry{f.keyOfHash(key), value})
-}
-
-func (f *Field) insert(e entry) error {
+func (f *Field) Insert(key keyed.Key, value uint64) error {
 	if f.sealed {
 		return fmt.Errorf("insert: %w", ErrSealed)
 	}
-	if e.value >= f.plan.Values {
-		return fmt.Errorf("insert value %d: the values go from 0 to %d: %w", e.value, f.plan.Values-1, ErrValue)
+	if value >= f.plan.Values {
+		return fmt.Errorf("insert value %d: the values go from 0 to %d: %w", value, f.plan.Values-1, ErrValue)
 	}
+	e := entry{f.keyOf(key), value}
 	f.journal = append(f.journal, e)
 	f.mark(e)
 	return nil
@@ -183,10 +177,7 @@ func (f *Field) decode(k key, code uint64) uint64 {
 }
 
 // Lookup returns the value of a key. If the answer is not Found, the value is 0.
-func (f *Field) Lookup(key []byte) (uint64, Answer) { return f.lookup(f.keyOf(key)) }
-
-// LookupHash is Lookup for a key that is a number.
-func (f *Field) LookupHash(key uint64) (uint64, Answer) { return f.lookup(f.keyOfHash(key)) }
+func (f *Field) Lookup(key keyed.Key) (uint64, Answer) { return f.lookup(f.keyOf(key)) }
 
 func (f *Field) lookup(k key) (uint64, Answer) {
 	return f.judge(k, f.levels[0].common(k, f.mask(), &f.plan))
@@ -260,10 +251,7 @@ func (f *Field) descend(k key, acc uint64) (uint64, Answer) {
 // allow are very many: no more than MaxCandidates values are returned, and no
 // more than 64 times as many codes are tried. Until Repair they are those of the
 // primary array, also for keys that Lookup finds.
-func (f *Field) Candidates(key []byte) []uint64 { return f.candidates(f.keyOf(key)) }
-
-// CandidatesHash is Candidates for a key that is a number.
-func (f *Field) CandidatesHash(key uint64) []uint64 { return f.candidates(f.keyOfHash(key)) }
+func (f *Field) Candidates(key keyed.Key) []uint64 { return f.candidates(f.keyOf(key)) }
 
 func (f *Field) candidates(k key) []uint64 {
 	acc := f.levels[0].common(k, f.mask(), &f.plan)

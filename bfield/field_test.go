@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 func draw(t *testing.T) *rand.Rand {
@@ -43,7 +45,7 @@ func TestUntilRepaired(t *testing.T) {
 			check := func() {
 				wrong := 0
 				for i, k := range keys {
-					v, a := f.LookupHash(k)
+					v, a := f.Lookup(keyed.Number(k))
 					switch {
 					case a == Absent:
 						t.Fatalf("key %d of %d is absent", i, len(keys))
@@ -55,7 +57,7 @@ func TestUntilRepaired(t *testing.T) {
 					case v != values[i]:
 						wrong++
 					}
-					if got := f.CandidatesHash(k); !slices.Contains(got, values[i]) && len(got) < MaxCandidates {
+					if got := f.Candidates(keyed.Number(k)); !slices.Contains(got, values[i]) && len(got) < MaxCandidates {
 						t.Fatalf("key %d of %d, value %d, has candidates %v", i, len(keys), values[i], got)
 					}
 				}
@@ -68,7 +70,7 @@ func TestUntilRepaired(t *testing.T) {
 			for _, n := range []int{1, 5000, 4000, 3000, 7000, 1} {
 				for range n {
 					k, v := random.Uint64(), random.Uint64N(c.Values)
-					if err := f.InsertHash(k, v); err != nil {
+					if err := f.Insert(keyed.Number(k), v); err != nil {
 						t.Fatal(err)
 					}
 					keys, values = append(keys, k), append(values, v)
@@ -99,7 +101,7 @@ func TestGrowth(t *testing.T) {
 	keys := make([]uint64, 50_000)
 	for i := range keys {
 		keys[i] = random.Uint64()
-		if err := f.InsertHash(keys[i], uint64(i)%256); err != nil {
+		if err := f.Insert(keyed.Number(keys[i]), uint64(i)%256); err != nil {
 			t.Fatal(err)
 		}
 		if i%9000 == 0 {
@@ -112,13 +114,13 @@ func TestGrowth(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, k := range keys {
-		if v, a := f.LookupHash(k); a != Found || v != uint64(i)%256 {
+		if v, a := f.Lookup(keyed.Number(k)); a != Found || v != uint64(i)%256 {
 			t.Fatalf("key %d answers %d, %v", i, v, a)
 		}
 	}
 	hits, trials := 0, 200_000
 	for range trials {
-		if _, a := f.LookupHash(random.Uint64()); a == Found {
+		if _, a := f.Lookup(keyed.Number(random.Uint64())); a == Found {
 			hits++
 		}
 	}
@@ -141,13 +143,13 @@ func TestSkewedValues(t *testing.T) {
 	for i := range keys {
 		keys[i] = random.Uint64()
 	}
-	f, err := BuildHashes(c, keys, make([]uint64, n))
+	f, err := Build(c, keyed.Numbers(keys), make([]uint64, n))
 	if err != nil {
 		t.Fatal(err)
 	}
 	hits := 0
 	for range trials {
-		if _, a := f.LookupHash(random.Uint64()); a == Found {
+		if _, a := f.Lookup(keyed.Number(random.Uint64())); a == Found {
 			hits++
 		}
 	}
@@ -167,13 +169,13 @@ func TestPlacesAreIndependent(t *testing.T) {
 	for i := range keys {
 		keys[i] = random.Uint64()
 	}
-	f, err := BuildHashes(c, keys, make([]uint64, len(keys)))
+	f, err := Build(c, keyed.Numbers(keys), make([]uint64, len(keys)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	hits := 0
 	for range 5_000_000 {
-		if _, a := f.LookupHash(random.Uint64()); a == Found {
+		if _, a := f.Lookup(keyed.Number(random.Uint64())); a == Found {
 			hits++
 		}
 	}
@@ -193,7 +195,7 @@ func TestSize(t *testing.T) {
 		for i := range keys {
 			keys[i], values[i] = random.Uint64(), random.Uint64N(c.Values)
 		}
-		f, err := BuildHashes(c, keys, values)
+		f, err := Build(c, keyed.Numbers(keys), values)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,51 +216,51 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Insert([]byte("k"), 256); !errors.Is(err, ErrValue) {
+	if err := f.Insert(keyed.Bytes([]byte("k")), 256); !errors.Is(err, ErrValue) {
 		t.Errorf("inserting value 256 of 256: %v", err)
 	}
-	if _, err := Build(c, [][]byte{[]byte("k")}, []uint64{256}); !errors.Is(err, ErrValue) {
+	if _, err := Build(c, keyed.ByteStrings([][]byte{[]byte("k")}), []uint64{256}); !errors.Is(err, ErrValue) {
 		t.Errorf("building with value 256 of 256: %v", err)
 	}
-	if _, err := Build(c, [][]byte{[]byte("k")}, nil); !errors.Is(err, ErrConfig) {
+	if _, err := Build(c, keyed.ByteStrings([][]byte{[]byte("k")}), nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("building from a key without a value: %v", err)
 	}
 	// A contradiction is found by Repair; until then, and after, both values
 	// are candidates, and the other keys answer.
 	for i := range uint64(9) {
-		if err := f.InsertHash(i, i); err != nil {
+		if err := f.Insert(keyed.Number(i), i); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.InsertHash(3, 33); err != nil {
+	if err := f.Insert(keyed.Number(3), 33); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		if err := f.Repair(); !errors.Is(err, ErrContradiction) {
 			t.Fatalf("repair with a contradiction: %v", err)
 		}
-		if _, a := f.LookupHash(3); a != Indeterminate {
+		if _, a := f.Lookup(keyed.Number(3)); a != Indeterminate {
 			t.Errorf("a key with two values is %v", a)
 		}
-		got := f.CandidatesHash(3)
+		got := f.Candidates(keyed.Number(3))
 		if !slices.Contains(got, 3) || !slices.Contains(got, 33) {
 			t.Errorf("candidates of a key with two values: %v", got)
 		}
-		if v, a := f.LookupHash(4); v != 4 || a != Found {
+		if v, a := f.Lookup(keyed.Number(4)); v != 4 || a != Found {
 			t.Errorf("key 4 answers %d, %v", v, a)
 		}
 	}
 	if err := f.Seal(); !errors.Is(err, ErrContradiction) {
 		t.Errorf("sealing with a contradiction: %v", err)
 	}
-	sealed, err := Build(c, nil, nil)
+	sealed, err := Build(c, keyed.List{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sealed.Insert(nil, 0); !errors.Is(err, ErrSealed) {
+	if err := sealed.Insert(keyed.Bytes(nil), 0); !errors.Is(err, ErrSealed) {
 		t.Errorf("inserting into a sealed field: %v", err)
 	}
-	if got := sealed.Candidates([]byte("k")); got != nil {
+	if got := sealed.Candidates(keyed.Bytes([]byte("k"))); got != nil {
 		t.Errorf("candidates in an empty field: %v", got)
 	}
 	if err := sealed.Repair(); err != nil {
@@ -296,7 +298,7 @@ func FuzzTwin(f *testing.F) {
 					t.Fatal(err)
 				}
 				for key, want := range twin {
-					if got, a := field.Lookup([]byte(key)); a != Found || got != want {
+					if got, a := field.Lookup(keyed.Bytes([]byte(key))); a != Found || got != want {
 						t.Fatalf("step %d: %q answers %d, %v; its value is %d", i, key, got, a, want)
 					}
 				}
@@ -305,10 +307,10 @@ func FuzzTwin(f *testing.F) {
 			key := strconv.Itoa(int(step))
 			want := uint64(step) * 7919 % c.Values
 			twin[key] = want
-			if err := field.Insert([]byte(key), want); err != nil {
+			if err := field.Insert(keyed.Bytes([]byte(key)), want); err != nil {
 				t.Fatal(err)
 			}
-			if _, a := field.Lookup([]byte(key)); a == Absent {
+			if _, a := field.Lookup(keyed.Bytes([]byte(key))); a == Absent {
 				t.Fatalf("step %d: %q is absent", i, key)
 			}
 		}

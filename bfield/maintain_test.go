@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // TestBackground: an insertion is repaired within the delay, many at once, and
@@ -19,7 +21,7 @@ func TestBackground(t *testing.T) {
 		log := &listLog{}
 		m := open(t, c, log, time.Minute)
 		for i := range uint64(200) {
-			if err := m.InsertHash(i, i); err != nil {
+			if err := m.Insert(keyed.Number(i), i); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -34,7 +36,7 @@ func TestBackground(t *testing.T) {
 		}
 		// A sixteenth of the keys planned does not wait.
 		for i := range uint64(300) {
-			if err := m.InsertHash(1000+i, i); err != nil {
+			if err := m.Insert(keyed.Number(1000+i), i); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -46,18 +48,18 @@ func TestBackground(t *testing.T) {
 		log.mu.Lock()
 		log.damaged = errors.New("a bad sector")
 		log.mu.Unlock()
-		if err := m.InsertHash(5000, 1); err != nil {
+		if err := m.Insert(keyed.Number(5000), 1); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
-		if _, a := m.LookupHash(5000); a == Absent {
+		if _, a := m.Lookup(keyed.Number(5000)); a == Absent {
 			t.Error("an inserted key is absent")
 		}
 		if err := m.Close(); !errors.Is(err, log.damaged) {
 			t.Errorf("closing after a scan that failed: %v", err)
 		}
-		if err := m.InsertHash(1, 1); !errors.Is(err, ErrClosed) {
+		if err := m.Insert(keyed.Number(1), 1); !errors.Is(err, ErrClosed) {
 			t.Errorf("inserting after Close: %v", err)
 		}
 		if err := m.Close(); !errors.Is(err, log.damaged) {
@@ -82,7 +84,7 @@ func TestTrickle(t *testing.T) {
 		}
 		m := open(t, c, log, time.Second)
 		insert := func(k uint64) {
-			if err := m.InsertHash(k, k%1001); err != nil {
+			if err := m.Insert(keyed.Number(k), k%1001); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,12 +117,12 @@ func TestConcurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range uint64(n) {
-			if err := m.InsertHash(i, i%256); err != nil {
+			if err := m.Insert(keyed.Number(i), i%256); err != nil {
 				t.Error(err)
 				return
 			}
 			if i%10 == 0 {
-				if err := m.ChangeHash(i, (i+1)%256); err != nil {
+				if err := m.Change(keyed.Number(i), (i+1)%256); err != nil {
 					t.Error(err)
 					return
 				}
@@ -143,7 +145,7 @@ func TestConcurrent(t *testing.T) {
 					continue
 				}
 				k := random.Uint64N(end)
-				v, a := m.LookupHash(k)
+				v, a := m.Lookup(keyed.Number(k))
 				if a == Absent {
 					t.Errorf("key %d answers %d, %v", k, v, a)
 				}
@@ -159,7 +161,7 @@ func TestConcurrent(t *testing.T) {
 		if k%10 == 0 {
 			want = (k + 1) % 256
 		}
-		if v, a := m.LookupHash(k); a != Found || v != want {
+		if v, a := m.Lookup(keyed.Number(k)); a != Found || v != want {
 			t.Fatalf("key %d answers %d, %v; its value is %d", k, v, a, want)
 		}
 	}
@@ -185,12 +187,12 @@ func TestWhileMaintaining(t *testing.T) {
 			twin[k] = v
 		}
 		for k := range uint64(2000) {
-			note(m.InsertHash(k, k%1001), k, k%1001)
+			note(m.Insert(keyed.Number(k), k%1001), k, k%1001)
 		}
 		// Key 5 has two values before the scan, and a third one in the middle.
-		note(m.InsertHash(5, 55), 5, 55)
+		note(m.Insert(keyed.Number(5), 55), 5, 55)
 		if rebuild {
-			note(m.ChangeHash(6, 66), 6, 66)
+			note(m.Change(keyed.Number(6), 66), 6, 66)
 		}
 		once := false
 		log.reading = func(i int) {
@@ -199,11 +201,11 @@ func TestWhileMaintaining(t *testing.T) {
 			}
 			once = true
 			for k := uint64(10_000); k < 11_000; k++ {
-				note(m.InsertHash(k, k%1001), k, k%1001)
+				note(m.Insert(keyed.Number(k), k%1001), k, k%1001)
 			}
-			note(m.InsertHash(5, 555), 5, 555)
-			note(m.ChangeHash(7, 77), 7, 77)
-			if err := m.RemoveHash(8); err != nil {
+			note(m.Insert(keyed.Number(5), 555), 5, 555)
+			note(m.Change(keyed.Number(7), 77), 7, 77)
+			if err := m.Remove(keyed.Number(8)); err != nil {
 				t.Fatal(err)
 			}
 			delete(twin, 8)
@@ -222,11 +224,11 @@ func TestWhileMaintaining(t *testing.T) {
 			t.Errorf("1000 keys inserted during the scan: %+v", s)
 		}
 		for k, want := range twin {
-			if v, a := m.LookupHash(k); a == Absent || (k == 5 && !rebuild || k == 7) && (a != Found || v != want) {
+			if v, a := m.Lookup(keyed.Number(k)); a == Absent || (k == 5 && !rebuild || k == 7) && (a != Found || v != want) {
 				t.Errorf("rebuild %v: key %d answers %d, %v; its value is %d", rebuild, k, v, a, want)
 			}
 		}
-		if _, a := m.LookupHash(8); a != Absent {
+		if _, a := m.Lookup(keyed.Number(8)); a != Absent {
 			t.Errorf("a key removed during the scan is %v", a)
 		}
 		for range 2 { // the second one is of no use, and does no harm
@@ -235,7 +237,7 @@ func TestWhileMaintaining(t *testing.T) {
 			}
 		}
 		for k, want := range twin {
-			if v, a := m.LookupHash(k); a != Found || v != want {
+			if v, a := m.Lookup(keyed.Number(k)); a != Found || v != want {
 				t.Errorf("rebuild %v: after repair key %d answers %d, %v; its value is %d", rebuild, k, v, a, want)
 			}
 		}

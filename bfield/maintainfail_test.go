@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // TestFailingRepairRests: the log cannot be scanned, and so many keys are inserted that a
@@ -20,7 +22,7 @@ func TestFailingRepairRests(t *testing.T) {
 		log.scanning = func() error { scans.Add(1); return bad }
 		m := open(t, c, log, time.Minute)
 		for k := range uint64(2000) {
-			if err := m.InsertHash(k, k%1001); err != nil {
+			if err := m.Insert(keyed.Number(k), k%1001); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -59,7 +61,7 @@ func TestCloseTwice(t *testing.T) {
 		}
 		m := open(t, shapes["four bits"], log, time.Second)
 		for k := range uint64(600) { // more than one chunk: the scan is given up
-			if err := m.InsertHash(k, 1); err != nil {
+			if err := m.Insert(keyed.Number(k), 1); err != nil {
 				t.Fatal(err)
 			}
 		}

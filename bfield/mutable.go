@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // MutableConfig says what a Mutable is for.
@@ -107,34 +109,19 @@ func OpenMutable(c MutableConfig) (*Mutable, error) {
 // before with another value, the last one holds once that is repaired; Change
 // makes it hold at once. With the same value nothing changes but the log, which is
 // compacted when it has as many repetitions as keys are planned.
-func (m *Mutable) Insert(key []byte, value uint64) error {
+func (m *Mutable) Insert(key keyed.Key, value uint64) error {
 	return m.write([]Record{record(Inserted, m.keyOf(key), value)})
 }
 
-// InsertHash is Insert for a key that is a number.
-func (m *Mutable) InsertHash(key, value uint64) error {
-	return m.write([]Record{record(Inserted, m.keyOfHash(key), value)})
-}
-
 // Change gives an inserted key another value.
-func (m *Mutable) Change(key []byte, value uint64) error {
+func (m *Mutable) Change(key keyed.Key, value uint64) error {
 	return m.write([]Record{record(Changed, m.keyOf(key), value)})
-}
-
-// ChangeHash is Change for a key that is a number.
-func (m *Mutable) ChangeHash(key, value uint64) error {
-	return m.write([]Record{record(Changed, m.keyOfHash(key), value)})
 }
 
 // Remove takes a key out: it is Absent, and after the next rebuild a key like
 // any that was never inserted.
-func (m *Mutable) Remove(key []byte) error {
+func (m *Mutable) Remove(key keyed.Key) error {
 	return m.write([]Record{record(Removed, m.keyOf(key), 0)})
-}
-
-// RemoveHash is Remove for a key that is a number.
-func (m *Mutable) RemoveHash(key uint64) error {
-	return m.write([]Record{record(Removed, m.keyOfHash(key), 0)})
 }
 
 func record(op Op, k key, value uint64) Record { return Record{op, [2]uint64{k.a, k.b}, value} }
@@ -201,17 +188,10 @@ func (m *Mutable) show(r Record) {
 }
 
 // Lookup returns the value of a key, as Field.Lookup does.
-func (m *Mutable) Lookup(key []byte) (uint64, Answer) {
+func (m *Mutable) Lookup(key keyed.Key) (uint64, Answer) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.lookup(m.keyOf(key))
-}
-
-// LookupHash is Lookup for a key that is a number.
-func (m *Mutable) LookupHash(key uint64) (uint64, Answer) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.lookup(m.keyOfHash(key))
 }
 
 func (m *Mutable) lookup(k key) (uint64, Answer) {
@@ -225,24 +205,12 @@ func (m *Mutable) lookup(k key) (uint64, Answer) {
 }
 
 // LookupBatch looks up many keys at once, as Field.LookupBatch does.
-func (m *Mutable) LookupBatch(keys [][]byte, values []uint64, answers []Answer) {
+func (m *Mutable) LookupBatch(keys keyed.List, values []uint64, answers []Answer) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	m.field.LookupBatch(keys, values, answers)
-	for i := 0; i < len(keys) && len(m.exceptions) > 0; i++ {
-		if e, ok := m.exceptions[m.keyOf(keys[i])]; ok {
-			values[i], answers[i] = e.answer()
-		}
-	}
-}
-
-// LookupHashes is LookupBatch for keys that are numbers.
-func (m *Mutable) LookupHashes(keys, values []uint64, answers []Answer) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	m.field.LookupHashes(keys, values, answers)
-	for i := 0; i < len(keys) && len(m.exceptions) > 0; i++ {
-		if e, ok := m.exceptions[m.keyOfHash(keys[i])]; ok {
+	for i := 0; i < keys.Len() && len(m.exceptions) > 0; i++ {
+		if e, ok := m.exceptions[m.keyOf(keys.At(i))]; ok {
 			values[i], answers[i] = e.answer()
 		}
 	}
@@ -256,17 +224,10 @@ func (e exception) answer() (uint64, Answer) {
 }
 
 // Candidates returns the values that a key may have, as Field.Candidates does.
-func (m *Mutable) Candidates(key []byte) []uint64 {
+func (m *Mutable) Candidates(key keyed.Key) []uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.candidates(m.keyOf(key))
-}
-
-// CandidatesHash is Candidates for a key that is a number.
-func (m *Mutable) CandidatesHash(key uint64) []uint64 {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.candidates(m.keyOfHash(key))
 }
 
 func (m *Mutable) candidates(k key) []uint64 {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,10 +52,10 @@ func TestMutableTwin(t *testing.T) {
 				t.Helper()
 				ghosts := 0
 				values, answers := make([]uint64, len(all)), make([]Answer, len(all))
-				m.LookupHashes(all, values, answers)
+				m.LookupBatch(keyed.Numbers(all), values, answers)
 				for i, k := range all {
 					want, live := twin[k]
-					v, a := m.LookupHash(k)
+					v, a := m.Lookup(keyed.Number(k))
 					if a != answers[i] || v != values[i] {
 						t.Fatalf("key %d answers %d, %v; in a batch %d, %v", k, v, a, values[i], answers[i])
 					}
@@ -74,7 +76,7 @@ func TestMutableTwin(t *testing.T) {
 							t.Fatalf("key %d answers %d; its value is %d; the %d-th such answer", k, v, want, wrong)
 						}
 					}
-					if got := m.CandidatesHash(k); live && !slices.Contains(got, want) && len(got) < MaxCandidates {
+					if got := m.Candidates(keyed.Number(k)); live && !slices.Contains(got, want) && len(got) < MaxCandidates {
 						t.Fatalf("key %d, value %d, has candidates %v", k, want, got)
 					}
 				}
@@ -89,21 +91,21 @@ func TestMutableTwin(t *testing.T) {
 					var err error
 					switch op := random.IntN(8); {
 					case live && op < 2:
-						err = m.RemoveHash(k)
+						err = m.Remove(keyed.Number(k))
 						delete(twin, k)
-						if _, a := m.LookupHash(k); a != Absent {
+						if _, a := m.Lookup(keyed.Number(k)); a != Absent {
 							t.Fatalf("key %d was removed and is %v", k, a)
 						}
 					case live && op < 4:
-						err = m.ChangeHash(k, v)
+						err = m.Change(keyed.Number(k), v)
 						twin[k] = v
-						if got, a := m.LookupHash(k); got != v || a != Found {
+						if got, a := m.Lookup(keyed.Number(k)); got != v || a != Found {
 							t.Fatalf("key %d was changed to %d and answers %d, %v", k, v, got, a)
 						}
 					default:
 						// Insert anew, or again, perhaps with another value.
 						again[k] = again[k] || live
-						err = m.InsertHashes([]uint64{k}, []uint64{v})
+						err = m.InsertBatch(keyed.Numbers([]uint64{k}), []uint64{v})
 						twin[k] = v
 					}
 					if err != nil {
@@ -130,7 +132,7 @@ func TestMutableTwin(t *testing.T) {
 						t.Fatalf("a snapshot that is not repaired: %+v", f.Stats())
 					}
 					for k, want := range twin {
-						if v, a := f.LookupHash(k); v != want || a != Found {
+						if v, a := f.Lookup(keyed.Number(k)); v != want || a != Found {
 							t.Fatalf("in the snapshot key %d answers %d, %v; its value is %d", k, v, a, want)
 						}
 					}
@@ -170,28 +172,28 @@ func TestMutableErrors(t *testing.T) {
 	}
 	log := &listLog{}
 	m := open(t, c, log, -1)
-	if err := m.Insert([]byte("k"), 256); !errors.Is(err, ErrValue) || log.Len() != 0 {
+	if err := m.Insert(keyed.Bytes([]byte("k")), 256); !errors.Is(err, ErrValue) || log.Len() != 0 {
 		t.Errorf("inserting value 256 of 256: %v, %d records", err, log.Len())
 	}
-	if err := m.InsertBatch([][]byte{nil}, nil); !errors.Is(err, ErrConfig) {
+	if err := m.InsertBatch(keyed.ByteStrings([][]byte{nil}), nil); !errors.Is(err, ErrConfig) {
 		t.Errorf("inserting a key without a value: %v", err)
 	}
-	if err := m.InsertHashes(nil, []uint64{1}); !errors.Is(err, ErrConfig) {
+	if err := m.InsertBatch(keyed.List{}, []uint64{1}); !errors.Is(err, ErrConfig) {
 		t.Errorf("inserting a value without a key: %v", err)
 	}
 	// What cannot be logged is not inserted.
 	log.failing = errors.New("disk full")
-	if err := m.Insert([]byte("k"), 1); !errors.Is(err, log.failing) {
+	if err := m.Insert(keyed.Bytes([]byte("k")), 1); !errors.Is(err, log.failing) {
 		t.Errorf("inserting with a full disk: %v", err)
 	}
-	if _, a := m.Lookup([]byte("k")); a != Absent {
+	if _, a := m.Lookup(keyed.Bytes([]byte("k"))); a != Absent {
 		t.Errorf("a key that was not logged is %v", a)
 	}
 	log.failing = nil
-	if err := m.InsertBatch([][]byte{[]byte("k"), []byte("l")}, []uint64{1, 2}); err != nil {
+	if err := m.InsertBatch(keyed.ByteStrings([][]byte{[]byte("k"), []byte("l")}), []uint64{1, 2}); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Remove([]byte("l")); err != nil {
+	if err := m.Remove(keyed.Bytes([]byte("l"))); err != nil {
 		t.Fatal(err)
 	}
 	// A rebuild whose log cannot be replaced changes nothing.
@@ -203,7 +205,7 @@ func TestMutableErrors(t *testing.T) {
 	check := func() {
 		t.Helper()
 		values, answers := make([]uint64, 2), make([]Answer, 2)
-		m.LookupBatch([][]byte{[]byte("k"), []byte("l")}, values, answers)
+		m.LookupBatch(keyed.ByteStrings([][]byte{[]byte("k"), []byte("l")}), values, answers)
 		if values[0] != 1 || answers[0] != Found || answers[1] != Absent {
 			t.Errorf("k and l answer %v, %v", values, answers)
 		}
@@ -216,16 +218,16 @@ func TestMutableErrors(t *testing.T) {
 	if log.replaced != 1 || log.Len() != 1 {
 		t.Errorf("after a rebuild the log has %d records, replaced %d times", log.Len(), log.replaced)
 	}
-	if err := m.Change([]byte("k"), 5); err != nil {
+	if err := m.Change(keyed.Bytes([]byte("k")), 5); err != nil {
 		t.Fatal(err)
 	}
-	if v, a := m.Lookup([]byte("k")); v != 5 || a != Found {
+	if v, a := m.Lookup(keyed.Bytes([]byte("k"))); v != 5 || a != Found {
 		t.Errorf("a changed key answers %d, %v", v, a)
 	}
-	if got := m.Candidates([]byte("k")); !slices.Equal(got, []uint64{5}) {
+	if got := m.Candidates(keyed.Bytes([]byte("k"))); !slices.Equal(got, []uint64{5}) {
 		t.Errorf("a changed key has candidates %v", got)
 	}
-	if got := m.Candidates([]byte("l")); got != nil {
+	if got := m.Candidates(keyed.Bytes([]byte("l"))); got != nil {
 		t.Errorf("a removed key has candidates %v", got)
 	}
 	// Logs that no Mutable wrote.
@@ -245,7 +247,7 @@ func TestReopen(t *testing.T) {
 	log := logAt(t, path)
 	m := open(t, c, log, 0)
 	for i := range 100 {
-		if err := m.Insert(fmt.Appendf(nil, "key %d", i), uint64(i)); err != nil {
+		if err := m.Insert(keyed.Bytes(fmt.Appendf(nil, "key %d", i)), uint64(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,7 +260,7 @@ func TestReopen(t *testing.T) {
 	}
 	m = open(t, c, logAt(t, path), 0)
 	for i := range 100 {
-		v, a := m.Lookup(fmt.Appendf(nil, "key %d", i))
+		v, a := m.Lookup(keyed.Bytes(fmt.Appendf(nil, "key %d", i)))
 		if i < 99 && (a != Found || v != uint64(i)) || i == 99 && m.Stats().Keys != 99 {
 			t.Errorf("key %d answers %d, %v; %d keys", i, v, a, m.Stats().Keys)
 		}
@@ -272,7 +274,7 @@ func TestClosed(t *testing.T) {
 	c.Keys = 1000
 	m := open(t, c, log, -1)
 	for k := range uint64(10) {
-		if err := m.InsertHash(k, 1); err != nil {
+		if err := m.Insert(keyed.Number(k), 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -296,7 +298,7 @@ func TestClosed(t *testing.T) {
 		t.Error("Close is back and a repair still reads the log")
 	}
 	_, snapshot := m.Snapshot()
-	for what, err := range map[string]error{"insert": m.InsertHash(1, 1), "repair": m.Repair(), "snapshot": snapshot} {
+	for what, err := range map[string]error{"insert": m.Insert(keyed.Number(1), 1), "repair": m.Repair(), "snapshot": snapshot} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%s after Close: error %v", what, err)
 		}

@@ -1,45 +1,34 @@
 package bfield
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
+)
 
 // InsertBatch inserts many keys with one append to the log. Look-ups may see the
 // first of them before the others.
-func (m *Mutable) InsertBatch(keys [][]byte, values []uint64) error {
-	return m.writeBatch(Inserted, len(keys), values, func(i int) key { return m.keyOf(keys[i]) })
-}
-
-// InsertHashes is InsertBatch for keys that are numbers.
-func (m *Mutable) InsertHashes(keys, values []uint64) error {
-	return m.writeBatch(Inserted, len(keys), values, func(i int) key { return m.keyOfHash(keys[i]) })
+func (m *Mutable) InsertBatch(keys keyed.List, values []uint64) error {
+	return m.writeBatch(Inserted, keys, values)
 }
 
 // ChangeBatch gives many inserted keys other values, with one append to the log.
-func (m *Mutable) ChangeBatch(keys [][]byte, values []uint64) error {
-	return m.writeBatch(Changed, len(keys), values, func(i int) key { return m.keyOf(keys[i]) })
-}
-
-// ChangeHashes is ChangeBatch for keys that are numbers.
-func (m *Mutable) ChangeHashes(keys, values []uint64) error {
-	return m.writeBatch(Changed, len(keys), values, func(i int) key { return m.keyOfHash(keys[i]) })
+func (m *Mutable) ChangeBatch(keys keyed.List, values []uint64) error {
+	return m.writeBatch(Changed, keys, values)
 }
 
 // RemoveBatch takes many keys out, with one append to the log.
-func (m *Mutable) RemoveBatch(keys [][]byte) error {
-	return m.writeBatch(Removed, len(keys), make([]uint64, len(keys)), func(i int) key { return m.keyOf(keys[i]) })
+func (m *Mutable) RemoveBatch(keys keyed.List) error {
+	return m.writeBatch(Removed, keys, make([]uint64, keys.Len()))
 }
 
-// RemoveHashes is RemoveBatch for keys that are numbers.
-func (m *Mutable) RemoveHashes(keys []uint64) error {
-	return m.writeBatch(Removed, len(keys), make([]uint64, len(keys)), func(i int) key { return m.keyOfHash(keys[i]) })
-}
-
-func (m *Mutable) writeBatch(op Op, n int, values []uint64, keyAt func(i int) key) error {
-	if n != len(values) {
-		return fmt.Errorf("write %d keys with %d values: %w", n, len(values), ErrConfig)
+func (m *Mutable) writeBatch(op Op, keys keyed.List, values []uint64) error {
+	if keys.Len() != len(values) {
+		return fmt.Errorf("write %d keys with %d values: %w", keys.Len(), len(values), ErrConfig)
 	}
-	records := make([]Record, n)
+	records := make([]Record, len(values))
 	for i := range records {
-		records[i] = record(op, keyAt(i), values[i])
+		records[i] = record(op, m.keyOf(keys.At(i)), values[i])
 	}
 	return m.write(records)
 }

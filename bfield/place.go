@@ -3,7 +3,7 @@ package bfield
 import (
 	"math/bits"
 
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // key is what is left of a key: 128 bits under the field's seed. The footnote
@@ -13,13 +13,8 @@ type key struct{ a, b uint64 }
 // seed turns keys into numbers.
 type seed uint64
 
-func (s seed) keyOf(k []byte) key {
-	a, b := keyed.Bytes128(k, uint64(s))
-	return key{a, b}
-}
-
-func (s seed) keyOfHash(h uint64) key {
-	a, b := keyed.Uint128(h, uint64(s))
+func (s seed) keyOf(k keyed.Key) key {
+	a, b := k.Hash128(uint64(s))
 	return key{a, b}
 }
 

@@ -1,6 +1,10 @@
 package bfield
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
+)
 
 // TestRepeats inserts the same keys again and again: neither the log nor the field
 // grows without end, and a log that is full of repetitions is compacted when it is
@@ -25,9 +29,9 @@ func TestRepeats(t *testing.T) {
 					}
 					var err error
 					if to == log {
-						err = m.InsertHash(k, v)
+						err = m.Insert(keyed.Number(k), v)
 					} else {
-						err = to.Append([]Record{record(Inserted, m.keyOfHash(k), v)})
+						err = to.Append([]Record{record(Inserted, m.keyOf(keyed.Number(k)), v)})
 					}
 					if err != nil {
 						t.Fatal(err)
@@ -41,7 +45,7 @@ func TestRepeats(t *testing.T) {
 					if k == 5 {
 						want = (rounds - 1) % c.Values
 					}
-					if v, a := m.LookupHash(k); v != want || a != Found {
+					if v, a := m.Lookup(keyed.Number(k)); v != want || a != Found {
 						t.Fatalf("key %d answers %d, %v; its value is %d", k, v, a, want)
 					}
 				}

@@ -3,6 +3,8 @@ package bfield
 import (
 	"testing"
 	"testing/synctest"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // A snapshot holds what was written before the call; keys that are written while
@@ -13,7 +15,7 @@ func TestWritesGoOnDuringASnapshot(t *testing.T) {
 	m := open(t, c, log, -1)
 	want := map[uint64]uint64{}
 	for k := range uint64(500) {
-		if err := m.InsertHash(k, k%256); err != nil {
+		if err := m.Insert(keyed.Number(k), k%256); err != nil {
 			t.Fatal(err)
 		}
 		want[k] = k % 256
@@ -21,16 +23,16 @@ func TestWritesGoOnDuringASnapshot(t *testing.T) {
 	for _, change := range []func(){
 		func() {},
 		func() { // a key that was inserted with two values
-			if err := m.InsertHash(7, 9); err != nil {
+			if err := m.Insert(keyed.Number(7), 9); err != nil {
 				t.Fatal(err)
 			}
 			want[7] = 9
 		},
 		func() {
-			if err := m.ChangeHashes([]uint64{1, 2}, []uint64{100, 101}); err != nil {
+			if err := m.ChangeBatch(keyed.Numbers([]uint64{1, 2}), []uint64{100, 101}); err != nil {
 				t.Fatal(err)
 			}
-			if err := m.RemoveHashes([]uint64{3, 4}); err != nil {
+			if err := m.RemoveBatch(keyed.Numbers([]uint64{3, 4})); err != nil {
 				t.Fatal(err)
 			}
 			want[1], want[2] = 100, 101
@@ -48,7 +50,7 @@ func TestWritesGoOnDuringASnapshot(t *testing.T) {
 			m.writing.Unlock()
 			if writes < 50 {
 				writes++
-				if err := m.InsertHash(1_000_000+writes, 1); err != nil {
+				if err := m.Insert(keyed.Number(1_000_000+writes), 1); err != nil {
 					t.Error(err)
 				}
 			}
@@ -59,7 +61,7 @@ func TestWritesGoOnDuringASnapshot(t *testing.T) {
 			t.Fatal(writes, err)
 		}
 		for k, v := range want {
-			if got, a := f.LookupHash(k); got != v || a != Found {
+			if got, a := f.Lookup(keyed.Number(k)); got != v || a != Found {
 				t.Fatalf("key %d answers %d, %v in the snapshot; its value is %d", k, got, a, v)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // TestUnion builds a set in three parts, unites them, repairs, and compares with the
@@ -17,14 +18,14 @@ func TestUnion(t *testing.T) {
 	for i := range keys {
 		keys[i], values[i] = uint64(i)*0x9e3779b97f4a7c15, uint64(i*i%256)
 	}
-	whole, err := bfield.BuildHashes(c, keys, values)
+	whole, err := bfield.Build(c, keyed.Numbers(keys), values)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var united *bfield.Field
 	for part := range 3 {
 		from, end := part*n/3, (part+1)*n/3
-		f, err := bfield.BuildHashes(c, keys[from:end], values[from:end])
+		f, err := bfield.Build(c, keyed.Numbers(keys[from:end]), values[from:end])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +39,7 @@ func TestUnion(t *testing.T) {
 	}
 	unsure := 0
 	for i, k := range keys {
-		switch v, answer := united.LookupHash(k); {
+		switch v, answer := united.Lookup(keyed.Number(k)); {
 		case answer == bfield.Indeterminate:
 			unsure++
 		case answer != bfield.Found || v != values[i]:
@@ -49,9 +50,9 @@ func TestUnion(t *testing.T) {
 	if beta := united.Plan().Indeterminate(); float64(unsure) < 0.8*beta*n || float64(unsure) > 1.2*beta*n {
 		t.Errorf("%d of %d keys are indeterminate; β is %.4f", unsure, n, beta)
 	}
-	repaired, err := united.RepairedFrom(func(yield func(key, value uint64) bool) error {
+	repaired, err := united.RepairedFrom(func(yield func(key keyed.Key, value uint64) bool) error {
 		for i, k := range keys {
-			if !yield(k, values[i]) {
+			if !yield(keyed.Number(k), values[i]) {
 				break
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 const rounds = 7
@@ -85,13 +86,13 @@ func BenchmarkBFieldMap(b *testing.B) {
 			inField := func(asked []uint64) func() {
 				return func() {
 					for _, k := range asked {
-						if _, a := f.LookupHash(k); a == bfield.Found {
+						if _, a := f.Lookup(keyed.Number(k)); a == bfield.Found {
 							sink++
 						}
 					}
 				}
 			}
-			inBatch := func(asked []uint64) func() { return func() { f.LookupHashes(asked, out, answers) } }
+			inBatch := func(asked []uint64) func() { return func() { f.LookupBatch(keyed.Numbers(asked), out, answers) } }
 			for b.Loop() {
 				times, ratios := turns(n, []int{0, 0, 2, 2, 2, 5, 5, 5}, func() {
 					m = make(map[uint64]uint16, n)
@@ -100,7 +101,7 @@ func BenchmarkBFieldMap(b *testing.B) {
 					}
 				}, func() {
 					var err error
-					if f, err = bfield.BuildHashes(c, keys, values); err != nil {
+					if f, err = bfield.Build(c, keyed.Numbers(keys), values); err != nil {
 						b.Fatal(err)
 					}
 				}, inMap(keys), inField(keys), inBatch(keys), inMap(strangers), inField(strangers), inBatch(strangers))
@@ -139,7 +140,7 @@ func BenchmarkBFieldAlpha(b *testing.B) {
 			for i := range keys {
 				keys[i], values[i] = random.Uint64(), random.Uint64N(c.Values)
 			}
-			f, err := bfield.BuildHashes(c, keys, values)
+			f, err := bfield.Build(c, keyed.Numbers(keys), values)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -167,7 +168,7 @@ func strangersFound(f *bfield.Field, trials int) int64 {
 		wg.Go(func() {
 			random, mine := rand.New(rand.NewPCG(5, uint64(w))), int64(0)
 			for range trials / workers {
-				if _, a := f.LookupHash(random.Uint64()); a == bfield.Found {
+				if _, a := f.Lookup(keyed.Number(random.Uint64())); a == bfield.Found {
 					mine++
 				}
 			}
@@ -191,11 +192,11 @@ func BenchmarkBFieldWhole(b *testing.B) {
 			keys[i], values[i] = random.Uint64(), random.Uint64N(256)
 		}
 		for b.Loop() {
-			f, err := bfield.BuildHashes(bfield.Config{Keys: n, Values: 256, FalsePositive: 1.0 / 256}, keys, values)
+			f, err := bfield.Build(bfield.Config{Keys: n, Values: 256, FalsePositive: 1.0 / 256}, keyed.Numbers(keys), values)
 			if err != nil {
 				b.Fatal(err)
 			}
-			report(b, f, n, func(i int) (uint64, bfield.Answer) { return f.LookupHash(keys[i]) }, values)
+			report(b, f, n, func(i int) (uint64, bfield.Answer) { return f.Lookup(keyed.Number(keys[i])) }, values)
 		}
 	})
 	b.Run("urls-θ1000-α2^-32", func(b *testing.B) {
@@ -206,11 +207,11 @@ func BenchmarkBFieldWhole(b *testing.B) {
 			values[i] = random.Uint64N(1000)
 		}
 		for b.Loop() {
-			f, err := bfield.Build(bfield.Config{Keys: n, Values: 1000, FalsePositive: math.Pow(2, -32)}, keys, values)
+			f, err := bfield.Build(bfield.Config{Keys: n, Values: 1000, FalsePositive: math.Pow(2, -32)}, keyed.ByteStrings(keys), values)
 			if err != nil {
 				b.Fatal(err)
 			}
-			report(b, f, n, func(i int) (uint64, bfield.Answer) { return f.Lookup(keys[i]) }, values)
+			report(b, f, n, func(i int) (uint64, bfield.Answer) { return f.Lookup(keyed.Bytes(keys[i])) }, values)
 			b.ReportMetric(f.Stats().BitsPerKey*1e9/8/(1<<30), "GiB-at-10^9")
 			b.ReportMetric(math.Log2(f.Plan().FalsePositive()), "log2-α-computed")
 			// What the paper's own figures, ν 20, κ 3, k 14, give at this size.

@@ -22,6 +22,7 @@ import (
 	"math/rand/v2"
 	"os"
 
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -119,12 +120,12 @@ func measure(records, more, value int, seed uint64) (r result, err error) {
 // filter is the bytes of a filter of the held pairs, and how many of the others it
 // takes for held.
 func filter(bits int, held, others []uint64, seed uint64) (size, mistaken int, err error) {
-	f, err := ribbon.BuildFilterHashes(ribbon.Config{FingerprintBits: bits, Filter: ribbon.Bumped, Seed: seed}, held)
+	f, err := ribbon.BuildFilter(ribbon.Config{FingerprintBits: bits, Filter: ribbon.Bumped, Seed: seed}, keyed.Numbers(held))
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, p := range others {
-		if f.LookupHash(p) {
+		if f.Lookup(keyed.Number(p)) {
 			mistaken++
 		}
 	}

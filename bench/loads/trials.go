@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/syncd-io/syncd/bfield/cuckoo"
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/internal/trials"
 )
 
@@ -92,7 +93,7 @@ func (o options) loads() ([]reached, error) {
 			err := o.each(func(trial int) error {
 				t, r, err := o.table(s, v.search, trial)
 				for err == nil && t.Stats().Stash == 0 {
-					err = t.InsertHash(r.Uint64(), 0)
+					err = t.Insert(keyed.Number(r.Uint64()), 0)
 				}
 				if err == nil {
 					stats := t.Stats()
@@ -154,7 +155,7 @@ func (o options) costs() ([]costs, error) {
 			slots := float64(t.Stats().Slots)
 			fill := func(load float64) error {
 				for t.Len() < int(load*slots) {
-					if err := t.InsertHash(r.Uint64(), 0); err != nil {
+					if err := t.Insert(keyed.Number(r.Uint64()), 0); err != nil {
 						return err
 					}
 				}

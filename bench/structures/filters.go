@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/syncd-io/syncd/bfield/bloom"
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
@@ -46,7 +47,7 @@ func buildBlooms(t *task) (*built, error) {
 	none := 1.0
 	for v, keys := range t.byValue() {
 		c.Keys, c.Seed = max(1, len(keys)), t.seed+uint64(v)
-		f, err := bloom.BuildFilterHashes(c, keys)
+		f, err := bloom.BuildFilter(c, keyed.Numbers(keys))
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +62,7 @@ func buildBlooms(t *task) (*built, error) {
 		planned: 1 - none, bits: bits, keep: of,
 		answer: func(key uint64) (value uint64, n int) {
 			for v, f := range of {
-				if f.LookupHash(key) {
+				if f.Lookup(keyed.Number(key)) {
 					if n == 0 {
 						value = uint64(v)
 					}
@@ -70,11 +71,11 @@ func buildBlooms(t *task) (*built, error) {
 			}
 			return value, n
 		},
-		among: func(key, value uint64) bool { return of[value].LookupHash(key) },
+		among: func(key, value uint64) bool { return of[value].Lookup(keyed.Number(key)) },
 		single: func(keys []uint64) (n int) {
 			for _, k := range keys {
 				for _, f := range of {
-					if f.LookupHash(k) {
+					if f.Lookup(keyed.Number(k)) {
 						n++
 					}
 				}
@@ -85,7 +86,7 @@ func buildBlooms(t *task) (*built, error) {
 			var found [group]bool
 			groups(keys, func(keys []uint64) {
 				for _, f := range of {
-					f.LookupHashes(keys, found[:len(keys)])
+					f.LookupBatch(keyed.Numbers(keys), found[:len(keys)])
 					n += count(found[:len(keys)])
 				}
 			})
@@ -104,7 +105,7 @@ func buildRibbons(t *task) (*built, error) {
 	}
 	of := make([]*ribbon.Filter, t.Values)
 	for v, keys := range t.byValue() {
-		f, err := ribbon.BuildFilterHashes(ribbon.Config{FingerprintBits: fingerprint, Seed: t.seed + uint64(v), Workers: 1}, keys)
+		f, err := ribbon.BuildFilter(ribbon.Config{FingerprintBits: fingerprint, Seed: t.seed + uint64(v), Workers: 1}, keyed.Numbers(keys))
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +119,7 @@ func buildRibbons(t *task) (*built, error) {
 		planned: 1 - math.Pow(1-math.Ldexp(1, -fingerprint), float64(t.Values)), bits: bits, keep: of,
 		answer: func(key uint64) (value uint64, n int) {
 			for v, f := range of {
-				if f.LookupHash(key) {
+				if f.Lookup(keyed.Number(key)) {
 					if n == 0 {
 						value = uint64(v)
 					}
@@ -127,11 +128,11 @@ func buildRibbons(t *task) (*built, error) {
 			}
 			return value, n
 		},
-		among: func(key, value uint64) bool { return of[value].LookupHash(key) },
+		among: func(key, value uint64) bool { return of[value].Lookup(keyed.Number(key)) },
 		single: func(keys []uint64) (n int) {
 			for _, k := range keys {
 				for _, f := range of {
-					if f.LookupHash(k) {
+					if f.Lookup(keyed.Number(k)) {
 						n++
 					}
 				}
@@ -142,7 +143,7 @@ func buildRibbons(t *task) (*built, error) {
 			var found [group]bool
 			groups(keys, func(keys []uint64) {
 				for _, f := range of {
-					f.LookupHashes(keys, found[:len(keys)])
+					f.LookupBatch(keyed.Numbers(keys), found[:len(keys)])
 					n += count(found[:len(keys)])
 				}
 			})

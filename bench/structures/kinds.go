@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/syncd-io/syncd/bfield"
 	"github.com/syncd-io/syncd/bfield/cuckoo"
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
@@ -82,14 +83,14 @@ func count(found []bool) (n int) {
 
 func buildField(t *task) (*built, error) {
 	c := bfield.Config{Keys: uint64(t.Keys), Values: uint64(t.Values), FalsePositive: t.rate(), Seed: t.seed, Workers: 1}
-	f, err := bfield.BuildHashes(c, t.keys, t.values)
+	f, err := bfield.Build(c, keyed.Numbers(t.keys), t.values)
 	if err != nil {
 		return nil, err
 	}
 	return &built{
 		planned: f.Plan().FalsePositive(), bits: int(f.Stats().Bits), keep: f,
 		answer: func(key uint64) (uint64, int) {
-			v, a := f.LookupHash(key)
+			v, a := f.Lookup(keyed.Number(key))
 			switch a {
 			case bfield.Found:
 				return v, 1
@@ -101,7 +102,7 @@ func buildField(t *task) (*built, error) {
 		},
 		single: func(keys []uint64) (n int) {
 			for _, k := range keys {
-				if _, a := f.LookupHash(k); a == bfield.Found {
+				if _, a := f.Lookup(keyed.Number(k)); a == bfield.Found {
 					n++
 				}
 			}
@@ -111,7 +112,7 @@ func buildField(t *task) (*built, error) {
 			var values [group]uint64
 			var answers [group]bfield.Answer
 			groups(keys, func(keys []uint64) {
-				f.LookupHashes(keys, values[:len(keys)], answers[:len(keys)])
+				f.LookupBatch(keyed.Numbers(keys), values[:len(keys)], answers[:len(keys)])
 				for _, a := range answers[:len(keys)] {
 					if a == bfield.Found {
 						n++
@@ -125,22 +126,22 @@ func buildField(t *task) (*built, error) {
 
 func buildRibbon(t *task) (*built, error) {
 	c := ribbon.Config{ValueBits: t.valueBits(), FingerprintBits: t.Bits, Seed: t.seed, Workers: 1}
-	m, err := ribbon.BuildMapHashes(c, t.keys, t.values)
+	m, err := ribbon.BuildMap(c, keyed.Numbers(t.keys), t.values)
 	if err != nil {
 		return nil, err
 	}
 	return &built{
 		planned: m.Stats().FalsePositive, bits: m.Stats().Bits, keep: m,
-		answer: func(key uint64) (uint64, int) { return one(m.LookupHash(key)) },
+		answer: func(key uint64) (uint64, int) { return one(m.Lookup(keyed.Number(key))) },
 		single: func(keys []uint64) (n int) {
 			for _, k := range keys {
-				if _, ok := m.LookupHash(k); ok {
+				if _, ok := m.Lookup(keyed.Number(k)); ok {
 					n++
 				}
 			}
 			return n
 		},
-		batch: inBatches(m.LookupHashes),
+		batch: inBatches(func(keys, values []uint64, found []bool) { m.LookupBatch(keyed.Numbers(keys), values, found) }),
 	}, nil
 }
 
@@ -162,22 +163,22 @@ func buildTable(t *task) (*built, error) {
 		return nil, err
 	}
 	for i, k := range t.keys {
-		if err := m.InsertHash(k, t.values[i]); err != nil {
+		if err := m.Insert(keyed.Number(k), t.values[i]); err != nil {
 			return nil, err
 		}
 	}
 	return &built{
 		planned: m.Stats().FalsePositive, bits: m.Stats().Bytes * 8, keep: m,
-		answer: func(key uint64) (uint64, int) { return one(m.LookupHash(key)) },
+		answer: func(key uint64) (uint64, int) { return one(m.Lookup(keyed.Number(key))) },
 		single: func(keys []uint64) (n int) {
 			for _, k := range keys {
-				if _, ok := m.LookupHash(k); ok {
+				if _, ok := m.Lookup(keyed.Number(k)); ok {
 					n++
 				}
 			}
 			return n
 		},
-		batch: inBatches(m.LookupHashes),
+		batch: inBatches(func(keys, values []uint64, found []bool) { m.LookupBatch(keyed.Numbers(keys), values, found) }),
 	}, nil
 }
 

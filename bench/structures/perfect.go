@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/phf"
 )
 
@@ -15,7 +16,7 @@ type perfect struct {
 }
 
 func buildPerfect(t *task) (*built, error) {
-	f, err := phf.BuildHashes(phf.Config{Minimal: true, Seed: t.seed, Workers: 1}, t.keys)
+	f, err := phf.Build(phf.Config{Minimal: true, Seed: t.seed, Workers: 1}, keyed.Numbers(t.keys))
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +24,7 @@ func buildPerfect(t *task) (*built, error) {
 	width := p.value + p.fingerprint
 	p.words = make([]uint64, f.Slots()*width/64+2) // get reads one word on
 	for i, k := range t.keys {
-		p.put(f.LookupHash(k), t.values[i]|p.print(k)<<p.value)
+		p.put(f.Lookup(keyed.Number(k)), t.values[i]|p.print(k)<<p.value)
 	}
 	return &built{
 		planned: math.Ldexp(1, -t.Bits), bits: f.Stats().Bits + len(p.words)*64, keep: p,
@@ -39,7 +40,7 @@ func buildPerfect(t *task) (*built, error) {
 		batch: func(keys []uint64) (n int) {
 			var numbers [group]uint64
 			groups(keys, func(keys []uint64) {
-				p.function.LookupHashes(keys, numbers[:len(keys)])
+				p.function.LookupBatch(keyed.Numbers(keys), numbers[:len(keys)])
 				for i, k := range keys {
 					if p.get(numbers[i])>>p.value == p.print(k) {
 						n++
@@ -52,7 +53,7 @@ func buildPerfect(t *task) (*built, error) {
 }
 
 func (p *perfect) lookup(key uint64) (value uint64, ok bool) {
-	entry := p.get(p.function.LookupHash(key))
+	entry := p.get(p.function.Lookup(keyed.Number(key)))
 	return entry & (1<<p.value - 1), entry>>p.value == p.print(key)
 }
 

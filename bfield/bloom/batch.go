@@ -1,31 +1,23 @@
 package bloom
 
-import "github.com/syncd-io/syncd/bfield/internal/keyed"
+import "github.com/syncd-io/syncd/bfield/keyed"
 
-// LookupBatch sets found[i] to Lookup of keys[i]. In a Classic filter larger than the cache
+// LookupBatch sets found[i] to Lookup of key i. In a Classic filter larger than the cache
 // that is faster than one by one; a Blocked one gains nothing. It panics if found is shorter
 // than keys.
-func (f *Filter) LookupBatch(keys [][]byte, found []bool) {
-	f.lookups(keyed.List{Bytes: keys}, found[:len(keys)])
-}
-
-// LookupHashes is LookupBatch for keys that are 64-bit numbers.
-func (f *Filter) LookupHashes(hashes []uint64, found []bool) {
-	f.lookups(keyed.List{Numbers: hashes}, found[:len(hashes)])
-}
-
-func (f *Filter) lookups(k keyed.List, found []bool) {
+func (f *Filter) LookupBatch(keys keyed.List, found []bool) {
+	found = found[:keys.Len()]
 	if f.kind == Blocked {
 		// Without a branch on what a block holds, the processor is many keys ahead of
 		// the memory by itself.
 		for i := range found {
-			h := k.Hash(i, f.seed)
+			h := keys.At(i).Hash(f.seed)
 			found[i] = inBlock(f.block(h), h, f.hashes)
 		}
 		return
 	}
 	for from := 0; from < len(found); from += batch {
-		f.lookupPlaces(k, from, found[from:min(from+batch, len(found))])
+		f.lookupPlaces(keys, from, found[from:min(from+batch, len(found))])
 	}
 }
 
@@ -34,12 +26,12 @@ const batch = 32
 
 // lookupPlaces looks at one bit of each key, then at another of those that are left: the
 // loads of a round wait for each other's memory at once, and no branch is mispredicted.
-func (f *Filter) lookupPlaces(k keyed.List, from int, found []bool) {
+func (f *Filter) lookupPlaces(keys keyed.List, from int, found []bool) {
 	clear(found)
 	var at [batch]places
 	var left [batch]uint8
 	for i := range found {
-		at[i] = placesOf(k.Hash(from+i, f.seed))
+		at[i] = placesOf(keys.At(from + i).Hash(f.seed))
 		left[i] = uint8(i)
 	}
 	n := len(found)

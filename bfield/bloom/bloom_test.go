@@ -8,23 +8,17 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
 	"github.com/syncd-io/syncd/bfield/internal/seeded"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // filter, asked for a value: always 0.
 type filter struct{ *Filter }
 
-func (f filter) Lookup(key []byte) (uint64, bool)   { return 0, f.Filter.Lookup(key) }
-func (f filter) LookupHash(h uint64) (uint64, bool) { return 0, f.Filter.LookupHash(h) }
-func (f filter) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+func (f filter) Lookup(key keyed.Key) (uint64, bool) { return 0, f.Filter.Lookup(key) }
+func (f filter) LookupBatch(keys keyed.List, values []uint64, found []bool) {
 	clear(values)
 	f.Filter.LookupBatch(keys, found)
-}
-
-func (f filter) LookupHashes(hashes, values []uint64, found []bool) {
-	clear(values)
-	f.Filter.LookupHashes(hashes, found)
 }
 
 func TestConformance(t *testing.T) {
@@ -46,7 +40,7 @@ func TestConformance(t *testing.T) {
 				Build: func(in fieldtest.Input) (fieldtest.Field, error) {
 					c := c
 					c.Seed, c.Workers = in.Seed, in.Workers
-					f, err := build(c, keyed.List{Bytes: in.Keys, Numbers: in.Hashes})
+					f, err := BuildFilter(c, in.List())
 					return filter{f}, err
 				},
 				Load: func(data []byte) (fieldtest.Field, error) {
@@ -89,7 +83,7 @@ func TestInsertBuildAndMergeAgree(t *testing.T) {
 		for i := range keys {
 			keys[i] = r.Uint64()
 		}
-		built, err := BuildFilterHashes(c, keys)
+		built, err := BuildFilter(c, keyed.Numbers(keys))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,8 +94,8 @@ func TestInsertBuildAndMergeAgree(t *testing.T) {
 			}
 		}
 		for i, k := range keys {
-			parts[0].InsertHash(k)
-			parts[1+i%2].InsertHash(k)
+			parts[0].Insert(keyed.Number(k))
+			parts[1+i%2].Insert(keyed.Number(k))
 		}
 		if err := parts[1].Merge(parts[2]); err != nil {
 			t.Fatal(err)
@@ -129,7 +123,7 @@ func TestStatsCountTheBits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3000 {
-		f.InsertHash(r.Uint64())
+		f.Insert(keyed.Number(r.Uint64()))
 	}
 	var rate float64
 	for b := range f.size / 8 {

@@ -37,5 +37,5 @@
 // It does not forget, and it does not grow: with more keys than Config.Keys it still
 // finds each of them, and strangers too often. Hashing is as package keyed says: an
 // adversary that knows the seed can make keys that the filter accepts. Hash untrusted
-// keys under a secret first, and use the methods named …Hash.
+// keys under a secret first, and give the hashes as numbers.
 package bloom

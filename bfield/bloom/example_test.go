@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/bfield/bloom"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // A set that is on two machines: each makes a filter of its keys, and their merge is the
@@ -18,11 +19,11 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	here.Insert([]byte("amber"))
-	there.Insert([]byte("birch"))
+	here.Insert(keyed.Bytes([]byte("amber")))
+	there.Insert(keyed.Bytes([]byte("birch")))
 	if err := here.Merge(there); err != nil {
 		panic(err)
 	}
-	fmt.Println(here.Lookup([]byte("amber")), here.Lookup([]byte("birch")), here.Lookup([]byte("cedar")))
+	fmt.Println(here.Lookup(keyed.Bytes([]byte("amber"))), here.Lookup(keyed.Bytes([]byte("birch"))), here.Lookup(keyed.Bytes([]byte("cedar"))))
 	// Output: true true false
 }

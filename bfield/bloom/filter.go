@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // Filter is a set of keys that errs towards yes. Many goroutines may look keys up at
@@ -33,36 +33,28 @@ func New(c Config) (*Filter, error) {
 }
 
 // BuildFilter builds a Filter of the keys.
-func BuildFilter(c Config, of [][]byte) (*Filter, error) {
-	return build(c, keyed.List{Bytes: of})
-}
-
-// BuildFilterHashes is BuildFilter for keys that are 64-bit numbers.
-func BuildFilterHashes(c Config, hashes []uint64) (*Filter, error) {
-	return build(c, keyed.List{Numbers: hashes})
-}
-
-func build(c Config, k keyed.List) (*Filter, error) {
+func BuildFilter(c Config, keys keyed.List) (*Filter, error) {
+	n := keys.Len()
 	if c.Keys == 0 {
-		c.Keys = k.Len()
+		c.Keys = n
 	}
 	f, err := New(c)
 	if err != nil {
 		return nil, err
 	}
-	workers := max(1, min(c.workers(), k.Len()/minShare))
-	f.keys = k.Len()
+	workers := max(1, min(c.workers(), n/minShare))
+	f.keys = n
 	if workers == 1 {
-		for i := range k.Len() {
-			f.set(k.Hash(i, f.seed))
+		for i := range n {
+			f.set(keys.At(i).Hash(f.seed))
 		}
 		return f, nil
 	}
 	var wait sync.WaitGroup
 	for w := range workers {
 		wait.Go(func() {
-			for i := w * k.Len() / workers; i < (w+1)*k.Len()/workers; i++ {
-				f.setShared(k.Hash(i, f.seed))
+			for i := w * n / workers; i < (w+1)*n/workers; i++ {
+				f.setShared(keys.At(i).Hash(f.seed))
 			}
 		})
 	}
@@ -75,14 +67,9 @@ const minShare = 4096
 
 // Insert inserts a key. A key that is inserted twice counts twice in Stats and changes
 // nothing else.
-func (f *Filter) Insert(key []byte) { f.insertHash(keyed.Bytes(key, f.seed)) }
-
-// InsertHash is Insert for a key that is a 64-bit number.
-func (f *Filter) InsertHash(hash uint64) { f.insertHash(keyed.Uint64(hash, f.seed)) }
-
-func (f *Filter) insertHash(h uint64) {
+func (f *Filter) Insert(key keyed.Key) {
 	f.keys++
-	f.set(h)
+	f.set(key.Hash(f.seed))
 }
 
 func (f *Filter) set(h uint64) {
@@ -118,12 +105,8 @@ func (f *Filter) setShared(h uint64) {
 }
 
 // Lookup says whether a key is in the set, or looks as if it were.
-func (f *Filter) Lookup(key []byte) bool { return f.lookup(keyed.Bytes(key, f.seed)) }
-
-// LookupHash is Lookup for a key that is a 64-bit number.
-func (f *Filter) LookupHash(hash uint64) bool { return f.lookup(keyed.Uint64(hash, f.seed)) }
-
-func (f *Filter) lookup(h uint64) bool {
+func (f *Filter) Lookup(key keyed.Key) bool {
+	h := key.Hash(f.seed)
 	if f.kind == Blocked {
 		return inBlock(f.block(h), h, f.hashes)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 func samples(t testing.TB) map[string]*Filter {
@@ -21,7 +23,7 @@ func samples(t testing.TB) map[string]*Filter {
 			t.Fatal(err)
 		}
 		for i := range c.Keys {
-			f.InsertHash(uint64(i) * mulPlaces)
+			f.Insert(keyed.Number(uint64(i) * mulPlaces))
 		}
 		all[name] = f
 	}
@@ -97,9 +99,9 @@ func FuzzUnmarshal(f *testing.F) {
 		for i := range keys {
 			keys[i] = uint64(i) * mulStep
 		}
-		s.LookupHashes(keys, found[:])
+		s.LookupBatch(keyed.Numbers(keys), found[:])
 		for i, k := range keys {
-			if s.LookupHash(k) != found[i] {
+			if s.Lookup(keyed.Number(k)) != found[i] {
 				t.Fatalf("key %d: alone %v, in a batch %v", i, !found[i], found[i])
 			}
 		}

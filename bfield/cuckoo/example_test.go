@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/bfield/cuckoo"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 func ExampleMap() {
@@ -33,11 +34,11 @@ func ExampleTable() {
 	if err != nil {
 		panic(err)
 	}
-	if err := t.Insert([]byte("Godzilla"), 2); err != nil {
+	if err := t.Insert(keyed.Bytes([]byte("Godzilla")), 2); err != nil {
 		panic(err)
 	}
-	fmt.Println(t.Lookup([]byte("Godzilla")))
-	fmt.Println(t.Delete([]byte("Godzilla"), 3), t.Delete([]byte("Godzilla"), 2), t.Len())
+	fmt.Println(t.Lookup(keyed.Bytes([]byte("Godzilla"))))
+	fmt.Println(t.Delete(keyed.Bytes([]byte("Godzilla")), 3), t.Delete(keyed.Bytes([]byte("Godzilla")), 2), t.Len())
 	// Output:
 	// 2 true
 	// false true 0

@@ -47,12 +47,7 @@ func filled(c Config, in fieldtest.Input) (*Table, error) {
 		return nil, err
 	}
 	for i, v := range in.Values {
-		if in.Keys != nil {
-			err = table.Insert(in.Keys[i], v)
-		} else {
-			err = table.InsertHash(in.Hashes[i], v)
-		}
-		if err != nil {
+		if err := table.Insert(in.List().At(i), v); err != nil {
 			return nil, err
 		}
 	}

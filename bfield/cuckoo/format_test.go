@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // What is saved is a format: other versions and processors read it.
@@ -28,7 +30,7 @@ func TestGoldenFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range uint64(1500) {
-		if err := table.InsertHash(i, i&1023); err != nil {
+		if err := table.Insert(keyed.Number(i), i&1023); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +68,7 @@ func samples(t testing.TB) (mapBytes, tableBytes []byte) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for table.Stats().Stash < 3 {
-		if err := table.InsertHash(r.Uint64(), r.Uint64()&63); err != nil {
+		if err := table.Insert(keyed.Number(r.Uint64()), r.Uint64()&63); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,9 +129,9 @@ func tryTable(t *testing.T, data []byte) (accepted bool) {
 		t.Fatalf("%d bytes were read and saved as %d others; %v", len(data), len(again), err)
 	}
 	for k := range uint64(100) {
-		_ = table.InsertHash(k, k&1)
-		table.LookupHash(k)
-		table.DeleteHash(k, 0)
+		_ = table.Insert(keyed.Number(k), k&1)
+		table.Lookup(keyed.Number(k))
+		table.Delete(keyed.Number(k), 0)
 	}
 	return true
 }
@@ -280,12 +282,12 @@ func FuzzTable(f *testing.F) {
 				old, had := twin[k]
 				switch {
 				case ops[0]>>6 == 0 && had:
-					if !table.DeleteHash(k, old) {
+					if !table.Delete(keyed.Number(k), old) {
 						t.Fatalf("%d is gone", k)
 					}
 					delete(twin, k)
 				case ops[0]>>6 != 0 && !had:
-					if err := table.InsertHash(k, v); err == nil {
+					if err := table.Insert(keyed.Number(k), v); err == nil {
 						twin[k] = v
 					} else if !errors.Is(err, ErrFull) && !errors.Is(err, ErrCrowded) {
 						t.Fatal(err)
@@ -294,7 +296,7 @@ func FuzzTable(f *testing.F) {
 			}
 		}
 		for k, v := range twin {
-			if got, ok := table.LookupHash(k); !ok || got != v {
+			if got, ok := table.Lookup(keyed.Number(k)); !ok || got != v {
 				t.Fatalf("%d has %d, %v, want %d", k, got, ok, v)
 			}
 		}

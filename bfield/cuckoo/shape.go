@@ -1,6 +1,6 @@
 package cuckoo
 
-import "github.com/syncd-io/syncd/bfield/internal/keyed"
+import "github.com/syncd-io/syncd/bfield/keyed"
 
 // shape is how a Table's buckets lie in words. A slot has, from its lowest bit,
 // the number of the hash function by which its entry is there, the fingerprint,
@@ -57,7 +57,7 @@ func scale(bits32, n uint64) uint64 { return bits32 * n >> 32 }
 // is not known (Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo filter:
 // practically better than Bloom", 2014, section 3).
 func (t *Table) step(fingerprint uint64, choice int) (far, descent uint64) {
-	h := keyed.Uint64(fingerprint<<2|uint64(choice), t.config.Seed)
+	h := keyed.Number(fingerprint<<2 | uint64(choice)).Hash(t.config.Seed)
 	if choice == 0 {
 		return 0, h & (1<<32 - 1)
 	}

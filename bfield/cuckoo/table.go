@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // Config says how a Table is made. Keys of 0 is a small table.
@@ -82,23 +82,13 @@ func (t *Table) limit() {
 // Insert adds a key with its value. Inserting it again with the same value
 // changes nothing. Errors: ErrRange, ErrConflict, ErrCrowded, ErrFull; the Table
 // holds what it held then.
-func (t *Table) Insert(key []byte, value uint64) error {
-	return t.insert(keyed.Bytes(key, t.config.Seed), value)
-}
-
-// InsertHash is Insert for keys that are 64-bit numbers.
-func (t *Table) InsertHash(hash, value uint64) error {
-	return t.insert(keyed.Uint64(hash, t.config.Seed), value)
+func (t *Table) Insert(key keyed.Key, value uint64) error {
+	return t.insert(key.Hash(t.config.Seed), value)
 }
 
 // Lookup returns the value of a key, and whether it was found.
-func (t *Table) Lookup(key []byte) (value uint64, ok bool) {
-	return t.lookup(keyed.Bytes(key, t.config.Seed))
-}
-
-// LookupHash is Lookup for keys that are 64-bit numbers.
-func (t *Table) LookupHash(hash uint64) (value uint64, ok bool) {
-	return t.lookup(keyed.Uint64(hash, t.config.Seed))
+func (t *Table) Lookup(key keyed.Key) (value uint64, ok bool) {
+	return t.lookup(key.Hash(t.config.Seed))
 }
 
 // Delete takes a key with this value out, and reports whether it was found.
@@ -110,13 +100,8 @@ func (t *Table) LookupHash(hash uint64) (value uint64, ok bool) {
 // by 2^v for uniform values of v bits. Unless Config.Distinct keeps them apart,
 // keys that look the same and have the same value share an entry, and the
 // deletion of one takes it from both.
-func (t *Table) Delete(key []byte, value uint64) bool {
-	return t.remove(keyed.Bytes(key, t.config.Seed), value)
-}
-
-// DeleteHash is Delete for keys that are 64-bit numbers.
-func (t *Table) DeleteHash(hash, value uint64) bool {
-	return t.remove(keyed.Uint64(hash, t.config.Seed), value)
+func (t *Table) Delete(key keyed.Key, value uint64) bool {
+	return t.remove(key.Hash(t.config.Seed), value)
 }
 
 // Len is the number of entries.

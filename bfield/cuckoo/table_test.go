@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // A Table whose keys are distinct does what a Go map does for the keys that are
@@ -34,17 +36,17 @@ func TestTableEqualsTwin(t *testing.T) {
 				if !had {
 					continue // never delete what was never inserted
 				}
-				if c.ValueBits > 0 && table.DeleteHash(k, v^1) {
+				if c.ValueBits > 0 && table.Delete(keyed.Number(k), v^1) {
 					t.Fatalf("%+v, step %d: deleted %#x with another value", c, i, k)
 				}
-				if !table.DeleteHash(k, v) {
+				if !table.Delete(keyed.Number(k), v) {
 					t.Fatalf("%+v, step %d: %#x was not there", c, i, k)
 				}
 				delete(twin, k)
 			} else {
 				k, v = r.Uint64(), r.Uint64()&(1<<c.ValueBits-1)
 				recent[r.IntN(len(recent))] = k
-				if err := table.InsertHash(k, v); err != nil {
+				if err := table.Insert(keyed.Number(k), v); err != nil {
 					t.Fatalf("%+v, step %d: %v", c, i, err)
 				}
 				twin[k] = v
@@ -55,7 +57,7 @@ func TestTableEqualsTwin(t *testing.T) {
 			}
 		}
 		for k, v := range twin {
-			if got, ok := table.LookupHash(k); !ok || got != v {
+			if got, ok := table.Lookup(keyed.Number(k)); !ok || got != v {
 				t.Fatalf("%+v: %#x has %d, %v, want %d", c, k, got, ok, v)
 			}
 		}
@@ -65,7 +67,7 @@ func TestTableEqualsTwin(t *testing.T) {
 		}
 		apart += most
 		for k, v := range twin {
-			if !table.DeleteHash(k, v) {
+			if !table.Delete(keyed.Number(k), v) {
 				t.Fatalf("%+v: %#x is gone", c, k)
 			}
 		}
@@ -108,7 +110,7 @@ func TestFalsePositiveRate(t *testing.T) {
 		const strangers = 200_000
 		hits := 0
 		for range strangers {
-			if _, ok := table.LookupHash(r.Uint64()); ok {
+			if _, ok := table.Lookup(keyed.Number(r.Uint64())); ok {
 				hits++
 			}
 		}
@@ -138,7 +140,7 @@ func TestLoadsReached(t *testing.T) {
 			t.Fatal(err)
 		}
 		for table.Stats().Stash == 0 {
-			if err := table.InsertHash(r.Uint64(), 0); err != nil {
+			if err := table.Insert(keyed.Number(r.Uint64()), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -166,7 +168,7 @@ func TestFullTable(t *testing.T) {
 		twin := map[uint64]uint64{}
 		for range 1 << 20 {
 			k, v := r.Uint64(), r.Uint64()&(1<<c.ValueBits-1)
-			if err = table.InsertHash(k, v); err != nil {
+			if err = table.Insert(keyed.Number(k), v); err != nil {
 				break
 			}
 			twin[k] = v
@@ -176,13 +178,13 @@ func TestFullTable(t *testing.T) {
 			t.Errorf("%+v: error %v, %+v", c, err, s)
 		}
 		for k, v := range twin {
-			if got, ok := table.LookupHash(k); !ok || got != v {
+			if got, ok := table.Lookup(keyed.Number(k)); !ok || got != v {
 				t.Fatalf("%+v: %#x has %d, %v, want %d", c, k, got, ok, v)
 			}
 		}
 		table = savedTable(t, table)
 		for k, v := range twin { // and it empties, the stash included
-			if !table.DeleteHash(k, v) {
+			if !table.Delete(keyed.Number(k), v) {
 				t.Fatalf("%+v: %#x is gone", c, k)
 			}
 		}
@@ -202,7 +204,7 @@ func TestTableGrowsInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			for k := range uint64(3000) {
-				if err := table.InsertHash(k, 0); err != nil {
+				if err := table.Insert(keyed.Number(k), 0); err != nil {
 					t.Fatalf("H %d, B %d: %v", hashes, slots, err)
 				}
 			}
@@ -271,7 +273,7 @@ func TestConfigsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := table.Insert([]byte("key"), 256); !errors.Is(err, ErrRange) || table.Len() != 0 {
+	if err := table.Insert(keyed.Bytes([]byte("key")), 256); !errors.Is(err, ErrRange) || table.Len() != 0 {
 		t.Errorf("a value of nine bits: error %v", err)
 	}
 }
@@ -286,9 +288,9 @@ func TestConflict(t *testing.T) {
 	conflicts, shared := 0, 0
 	for range 3000 {
 		k, v := rand.Uint64(), rand.Uint64N(16)
-		old, found := table.LookupHash(k)
+		old, found := table.Lookup(keyed.Number(k))
 		before := table.Len()
-		err := table.InsertHash(k, v)
+		err := table.Insert(keyed.Number(k), v)
 		switch {
 		case found && old != v:
 			conflicts++

@@ -1,30 +1,20 @@
 package cuckoo
 
-import "github.com/syncd-io/syncd/bfield/internal/keyed"
+import "github.com/syncd-io/syncd/bfield/keyed"
 
-// LookupBatch sets values[i] and found[i] for keys[i], as Lookup answers; where
+// LookupBatch sets values[i] and found[i] for key i, as Lookup answers; where
 // found[i] is false, values[i] is 0. It panics if values or found is shorter
 // than keys. The buckets of many keys are fetched at once.
-func (t *Table) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+func (t *Table) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	n := keys.Len()
+	values, found = values[:n], found[:n]
 	var hashes [batch]uint64
-	for begin := 0; begin < len(keys); begin += batch {
-		part := keys[begin:min(begin+batch, len(keys))]
-		for i, k := range part {
-			hashes[i&(batch-1)] = keyed.Bytes(k, t.config.Seed)
+	for begin := 0; begin < n; begin += batch {
+		end := min(begin+batch, n)
+		for i := begin; i < end; i++ {
+			hashes[i&(batch-1)] = keys.At(i).Hash(t.config.Seed)
 		}
-		t.lookups(hashes[:len(part)], values[begin:begin+len(part)], found[begin:begin+len(part)])
-	}
-}
-
-// LookupHashes is LookupBatch for keys that are 64-bit numbers.
-func (t *Table) LookupHashes(keys, values []uint64, found []bool) {
-	var hashes [batch]uint64
-	for begin := 0; begin < len(keys); begin += batch {
-		part := keys[begin:min(begin+batch, len(keys))]
-		for i, k := range part {
-			hashes[i&(batch-1)] = keyed.Uint64(k, t.config.Seed)
-		}
-		t.lookups(hashes[:len(part)], values[begin:begin+len(part)], found[begin:begin+len(part)])
+		t.lookups(hashes[:end-begin], values[begin:end], found[begin:end])
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // random is seeded anew in each run; a failure prints the seed.
@@ -38,7 +40,7 @@ func newFilled(t testing.TB, config Config, n int, r *rand.Rand) *Table {
 		t.Fatal(err)
 	}
 	for i := range n {
-		if err := table.InsertHash(r.Uint64(), r.Uint64()&(1<<config.ValueBits-1)); err != nil {
+		if err := table.Insert(keyed.Number(r.Uint64()), r.Uint64()&(1<<config.ValueBits-1)); err != nil {
 			t.Fatalf("key %d of %d: %v; %+v", i, n, err, table.Stats())
 		}
 	}

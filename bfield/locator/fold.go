@@ -1,6 +1,9 @@
 package locator
 
-import "github.com/syncd-io/syncd/bfield"
+import (
+	"github.com/syncd-io/syncd/bfield"
+	"github.com/syncd-io/syncd/bfield/keyed"
+)
 
 // fold merges the tail into what is below it, and begins another. The caller
 // holds writing.
@@ -85,7 +88,7 @@ func (l *Locator) intoField(v *view, hashes, shards []uint64) error {
 			return err
 		}
 	}
-	field, err := field.WithHashes(hashes, shards)
+	field, err := field.With(keyed.Numbers(hashes), shards)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/syncd-io/syncd/bfield"
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
@@ -133,7 +133,7 @@ func newLocator(c Config, v *view) *Locator {
 func (c Config) base() ribbon.Config {
 	return ribbon.Config{
 		ValueBits: max(1, bits.Len(uint(c.Shards-1))), FingerprintBits: c.FalsePositiveBits,
-		Seed: keyed.Uint64(seedOfBase, c.Seed), Workers: c.Workers,
+		Seed: keyed.Number(seedOfBase).Hash(c.Seed), Workers: c.Workers,
 	}
 }
 
@@ -141,7 +141,7 @@ func (c Config) base() ribbon.Config {
 func (c Config) field(keys uint64) bfield.Config {
 	return bfield.Config{
 		Keys: keys, Values: uint64(c.Shards), FalsePositive: math.Ldexp(1, -c.FalsePositiveBits),
-		Seed: keyed.Uint64(seedOfField, c.Seed), Workers: c.Workers,
+		Seed: keyed.Number(seedOfField).Hash(c.Seed), Workers: c.Workers,
 	}
 }
 
@@ -170,7 +170,7 @@ func (v *view) exact(key uint64) (code uint32, ok bool) {
 
 // lower is what the layers below the exact map say of a hash.
 func (v *view) lower(hash uint64) (Shard, Answer) {
-	if s, ok := v.base.LookupHash(hash); ok {
+	if s, ok := v.base.Lookup(keyed.Number(hash)); ok {
 		return Shard(s), Likely
 	}
 	return v.delta(hash)
@@ -180,7 +180,7 @@ func (v *view) delta(hash uint64) (Shard, Answer) {
 	if v.field == nil {
 		return 0, Nowhere
 	}
-	s, answer := v.field.LookupHash(hash)
+	s, answer := v.field.Lookup(keyed.Number(hash))
 	switch answer {
 	case bfield.Found:
 		return Shard(s), Likely

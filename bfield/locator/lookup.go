@@ -1,5 +1,7 @@
 package locator
 
+import "github.com/syncd-io/syncd/bfield/keyed"
+
 // Lookup says in which shard the key with this hash is, and how sure that is.
 // The shard is 0 if the answer is Nowhere, Removed or OneOf.
 func (l *Locator) Lookup(hash uint64) (Shard, Answer) {
@@ -51,7 +53,7 @@ func (l *Locator) LookupBatch(hashes []uint64, shards []Shard, answers []Answer)
 			rest[n], at[n] = hashes[i], i
 			n++
 		}
-		v.base.LookupHashes(rest[:n], values[:n], found[:n])
+		v.base.LookupBatch(keyed.Numbers(rest[:n]), values[:n], found[:n])
 		for j, i := range at[:n] {
 			if found[j] {
 				shards[i], answers[i] = l.known(Shard(values[j]), Likely)
@@ -83,7 +85,7 @@ func (l *Locator) Candidates(hash uint64) []Shard {
 		return nil
 	}
 	var shards []Shard
-	for _, s := range v.field.CandidatesHash(hash) {
+	for _, s := range v.field.Candidates(keyed.Number(hash)) {
 		shards = append(shards, Shard(s))
 	}
 	return shards

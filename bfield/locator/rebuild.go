@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/syncd-io/syncd/bfield"
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
@@ -127,7 +128,7 @@ func (l *Locator) sift(v *view, entries []entry, drop []bool) {
 		for i, e := range part {
 			hashes[i] = l.hash(e.key)
 		}
-		v.base.LookupHashes(hashes[:len(part)], values[:], found[:])
+		v.base.LookupBatch(keyed.Numbers(hashes[:len(part)]), values[:], found[:])
 		for i := range part {
 			e := &part[i]
 			drop[from+i] = found[i] && values[i] == uint64(e.code)
@@ -151,15 +152,15 @@ func (l *Locator) Repair(feed Feed) error {
 		l.endRepair(nil)
 		return nil
 	}
-	field, err := v.field.RepairedFrom(func(yield func(key, value uint64) bool) error {
+	field, err := v.field.RepairedFrom(func(yield func(key keyed.Key, value uint64) bool) error {
 		return feed(func(hash uint64, s Shard) bool {
 			if _, ok := v.exact(l.key(hash)); ok {
 				return true
 			}
-			if _, ok := v.base.LookupHash(hash); ok {
+			if _, ok := v.base.Lookup(keyed.Number(hash)); ok {
 				return true
 			}
-			return yield(hash, uint64(s))
+			return yield(keyed.Number(hash), uint64(s))
 		})
 	})
 	l.endRepair(field)

@@ -1,6 +1,10 @@
 package locator
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
+)
 
 // Set says that a key is in a shard now: a new key, or one that has moved. What
 // the Locator answers already costs nothing, so a feed may be fed again.
@@ -39,9 +43,9 @@ func (l *Locator) change(hashes []uint64, code func(i int) uint32) {
 	for from := 0; from < len(hashes); from += batch {
 		part := hashes[from:min(from+batch, len(hashes))]
 		if len(part) == 1 {
-			values[0], found[0] = base.LookupHash(part[0])
+			values[0], found[0] = base.Lookup(keyed.Number(part[0]))
 		} else {
-			base.LookupHashes(part, values[:], found[:])
+			base.LookupBatch(keyed.Numbers(part), values[:], found[:])
 		}
 		for i, hash := range part {
 			s, answer := Shard(values[i]), Likely

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/syncd-io/syncd/bfield"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // Config says what a field is for.
@@ -26,27 +27,18 @@ type Field struct {
 	fields []*bfield.Field // one a layer; all are repaired
 }
 
-// Build returns a field that holds keys[i] with values[i]. A key twice with one value
+// Build returns a field that holds key i with values[i]. A key twice with one value
 // is fine; with two values it is bfield.ErrContradiction. Too many values for the
 // B-field, some 395,000 that are alike frequent, are bfield.ErrConfig.
-func Build(c Config, keys [][]byte, values []uint64) (*Field, error) {
-	return build(c, keys, values, bfield.Build)
-}
-
-// BuildHashes is Build for keys that are numbers.
-func BuildHashes(c Config, keys, values []uint64) (*Field, error) {
-	return build(c, keys, values, bfield.BuildHashes)
-}
-
-func build[K any](c Config, keys []K, values []uint64, one func(bfield.Config, []K, []uint64) (*bfield.Field, error)) (*Field, error) {
-	if len(keys) != len(values) {
-		return nil, fmt.Errorf("nested: %d keys with %d values: %w", len(keys), len(values), bfield.ErrConfig)
+func Build(c Config, keys keyed.List, values []uint64) (*Field, error) {
+	if keys.Len() != len(values) {
+		return nil, fmt.Errorf("nested: %d keys with %d values: %w", keys.Len(), len(values), bfield.ErrConfig)
 	}
 	if !(c.FalsePositive >= bfield.MinFalsePositive && c.FalsePositive <= mostAlpha) {
 		return nil, fmt.Errorf("nested: a false positive rate of %g: from %.2g to %g: %w", c.FalsePositive, bfield.MinFalsePositive, mostAlpha, bfield.ErrConfig)
 	}
 	f := &Field{}
-	if len(keys) == 0 {
+	if len(values) == 0 {
 		return f, nil
 	}
 	order, counts := ranked(values)
@@ -61,7 +53,7 @@ func build[K any](c Config, keys []K, values []uint64, one func(bfield.Config, [
 	}
 	for i, l := range f.layers {
 		// Another seed a layer: keys that meet in one must not meet in the next.
-		field, err := one(bfield.Config{
+		field, err := bfield.Build(bfield.Config{
 			Keys: l.keys, Values: l.codes(), FalsePositive: l.alpha,
 			Seed: c.Seed + uint64(i)*seedStep, Workers: c.Workers,
 		}, keys, capped(left, uint64(l.frequent)))
@@ -87,29 +79,20 @@ func capped(ranks []uint64, escape uint64) []uint64 {
 }
 
 // beyond returns the keys of ranks from first on, with these ranks counted from there.
-func beyond[K any](keys []K, ranks []uint64, first uint64) (rest []K, left []uint64) {
-	for i, r := range ranks {
+func beyond(keys keyed.List, ranks []uint64, first uint64) (rest keyed.List, left []uint64) {
+	for _, r := range ranks {
 		if r >= first {
-			rest, left = append(rest, keys[i]), append(left, r-first)
+			left = append(left, r-first)
 		}
 	}
-	return rest, left
+	return keys.Choose(func(i int) bool { return ranks[i] >= first }), left
 }
 
 // Lookup returns the value of a key, and whether the key is there or, at the rate α,
 // looks as if it were.
-func (f *Field) Lookup(key []byte) (value uint64, ok bool) {
-	return f.lookup(func(layer *bfield.Field) (uint64, bfield.Answer) { return layer.Lookup(key) })
-}
-
-// LookupHash is Lookup for a key that is a number.
-func (f *Field) LookupHash(key uint64) (value uint64, ok bool) {
-	return f.lookup(func(layer *bfield.Field) (uint64, bfield.Answer) { return layer.LookupHash(key) })
-}
-
-func (f *Field) lookup(ask func(*bfield.Field) (uint64, bfield.Answer)) (value uint64, ok bool) {
+func (f *Field) Lookup(key keyed.Key) (value uint64, ok bool) {
 	for i, field := range f.fields {
-		v, answer := ask(field)
+		v, answer := field.Lookup(key)
 		if answer != bfield.Found {
 			return 0, false
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // draws are laws of values: a name, and a value of a random number.
@@ -42,12 +43,12 @@ func TestField(t *testing.T) {
 				twin[k], keys, values = v, append(keys, k), append(values, v)
 				most = max(most, v)
 			}
-			f, err := BuildHashes(Config{FalsePositive: alpha, Seed: r.Uint64()}, keys, values)
+			f, err := Build(Config{FalsePositive: alpha, Seed: r.Uint64()}, keyed.Numbers(keys), values)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for k, want := range twin {
-				if v, ok := f.LookupHash(k); !ok || v != want {
+				if v, ok := f.Lookup(keyed.Number(k)); !ok || v != want {
 					t.Fatalf("key %x is %d, %v; want %d (seed %d)", k, v, ok, want, seed)
 				}
 			}
@@ -55,7 +56,7 @@ func TestField(t *testing.T) {
 			const strangers = 1_000_000
 			found := 0
 			for range strangers {
-				if _, ok := f.LookupHash(r.Uint64()); ok {
+				if _, ok := f.Lookup(keyed.Number(r.Uint64())); ok {
 					found++
 				}
 			}
@@ -77,19 +78,19 @@ func TestField(t *testing.T) {
 }
 
 func TestSmall(t *testing.T) {
-	if f, err := Build(Config{FalsePositive: 0.01}, nil, nil); err != nil || f.Stats() != (Stats{}) {
+	if f, err := Build(Config{FalsePositive: 0.01}, keyed.List{}, nil); err != nil || f.Stats() != (Stats{}) {
 		t.Errorf("a field of no key: %v", err)
 	}
 	var keys [][]byte
 	var values []uint64
 	for i := range 50 {
 		keys, values = append(keys, fmt.Append(nil, i)), append(values, uint64(i*i%7))
-		f, err := Build(Config{FalsePositive: 0.01}, keys, values)
+		f, err := Build(Config{FalsePositive: 0.01}, keyed.ByteStrings(keys), values)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for j, k := range keys {
-			if v, ok := f.Lookup(k); !ok || v != values[j] {
+			if v, ok := f.Lookup(keyed.Bytes(k)); !ok || v != values[j] {
 				t.Fatalf("of %d keys, %d is %d, %v", len(keys), j, v, ok)
 			}
 		}
@@ -109,7 +110,7 @@ func TestRefuses(t *testing.T) {
 		"a rate of NaN": {[]uint64{1, 1}, math.NaN(), bfield.ErrConfig},
 		"a rate of 1":   {[]uint64{1, 1}, 1, bfield.ErrConfig},
 	} {
-		if _, err := Build(Config{FalsePositive: c.alpha}, two, c.values); !errors.Is(err, c.want) {
+		if _, err := Build(Config{FalsePositive: c.alpha}, keyed.ByteStrings(two), c.values); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,45 +8,36 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
-
-// Build builds the function of the keys.
-func Build(c Config, keys [][]byte) (*Function, error) {
-	return build(c, keyed.List{Bytes: keys})
-}
-
-// BuildHashes is Build for keys that are 64-bit numbers.
-func BuildHashes(c Config, hashes []uint64) (*Function, error) {
-	return build(c, keyed.List{Numbers: hashes})
-}
 
 // seeds is how many seeds are tried until no two keys have one hash: of 10^9 keys two have
 // one in 2.7 % of all cases.
 const seeds = 12
 
-func build(c Config, k keyed.List) (*Function, error) {
+// Build builds the function of the keys.
+func Build(c Config, keys keyed.List) (*Function, error) {
 	bits, err := c.bits()
 	if err != nil {
 		return nil, err
 	}
 	for range seeds {
-		hashes, differ := distinct(k, c.Seed)
+		hashes, differ := distinct(keys, c.Seed)
 		if differ {
 			return solve(c, bits, hashes)
 		}
 		c.Seed += mulSalt
 	}
-	return nil, fmt.Errorf("phf: %d keys: %w: keys that differ have one hash under %d seeds", k.Len(), ErrUnsolvable, seeds)
+	return nil, fmt.Errorf("phf: %d keys: %w: keys that differ have one hash under %d seeds", keys.Len(), ErrUnsolvable, seeds)
 }
 
 // distinct returns the hashes of the keys, sorted, each once. differ is false if two keys
 // that are not the same have one hash.
-func distinct(k keyed.List, seed uint64) (hashes []uint64, differ bool) {
-	hashes = make([]uint64, k.Len())
+func distinct(keys keyed.List, seed uint64) (hashes []uint64, differ bool) {
+	hashes = make([]uint64, keys.Len())
 	for i := range hashes {
-		hashes[i] = k.Hash(i, seed)
+		hashes[i] = keys.At(i).Hash(seed)
 	}
 	slices.Sort(hashes)
 	first := map[uint64]int{} // a key of each hash that comes twice
@@ -58,11 +49,11 @@ func distinct(k keyed.List, seed uint64) (hashes []uint64, differ bool) {
 	if len(first) == 0 {
 		return hashes, true
 	}
-	for i := range k.Len() {
-		h := k.Hash(i, seed)
+	for i := range keys.Len() {
+		h := keys.At(i).Hash(seed)
 		if at, twice := first[h]; twice && at < 0 {
 			first[h] = i
-		} else if twice && !k.Equal(at, i) {
+		} else if twice && !keys.At(at).Equal(keys.At(i)) {
 			return nil, false
 		}
 	}
@@ -89,7 +80,7 @@ func solve(c Config, bits int, hashes []uint64) (*Function, error) {
 		values[i] = uint64(choice)
 	}
 	var err error
-	f.choices, err = ribbon.BuildRetrievalHashes(ribbon.Config{ValueBits: bits, Seed: c.Seed, Workers: c.Workers}, hashes, values)
+	f.choices, err = ribbon.BuildRetrieval(ribbon.Config{ValueBits: bits, Seed: c.Seed, Workers: c.Workers}, keyed.Numbers(hashes), values)
 	if err != nil {
 		return nil, fmt.Errorf("phf: choices of %d keys: %w", len(hashes), errors.Join(ErrUnsolvable, err))
 	}

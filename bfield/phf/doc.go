@@ -42,7 +42,7 @@
 // A key that was not there is given a number as well, that of another key; ask a filter first
 // if that matters. The set is fixed. A key given twice counts once. Hashing is as package
 // keyed says: an adversary that knows the seed can make keys that no function can be built
-// of. Hash untrusted keys under a secret first, and use the functions named …Hashes.
+// of. Hash untrusted keys under a secret first, and give the hashes as numbers.
 //
 // # Sources
 //

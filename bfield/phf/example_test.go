@@ -3,6 +3,7 @@ package phf_test
 import (
 	"fmt"
 
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/phf"
 )
 
@@ -10,14 +11,14 @@ import (
 // at the keys' numbers.
 func Example() {
 	keys := [][]byte{[]byte("amber"), []byte("birch"), []byte("cedar")}
-	f, err := phf.Build(phf.Config{Minimal: true}, keys)
+	f, err := phf.Build(phf.Config{Minimal: true}, keyed.ByteStrings(keys))
 	if err != nil {
 		panic(err)
 	}
 	colours := make([]string, f.Slots())
 	for i, colour := range []string{"yellow", "white", "red"} {
-		colours[f.Lookup(keys[i])] = colour
+		colours[f.Lookup(keyed.Bytes(keys[i]))] = colour
 	}
-	fmt.Println(len(colours), colours[f.Lookup([]byte("birch"))])
+	fmt.Println(len(colours), colours[f.Lookup(keyed.Bytes([]byte("birch")))])
 	// Output: 3 white
 }

@@ -1,7 +1,7 @@
 package phf
 
 import (
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
@@ -61,16 +61,12 @@ func (f *Function) movedSlots() int {
 func (f *Function) Slots() int { return f.slots }
 
 // Lookup returns the number of a key; of a key that was not there, that of any other one.
-func (f *Function) Lookup(key []byte) uint64 { return f.lookup(keyed.Bytes(key, f.seed)) }
-
-// LookupHash is Lookup for a key that is a 64-bit number.
-func (f *Function) LookupHash(hash uint64) uint64 { return f.lookup(keyed.Uint64(hash, f.seed)) }
-
-func (f *Function) lookup(h uint64) uint64 {
+func (f *Function) Lookup(key keyed.Key) uint64 {
 	if f.slots == 0 {
 		return 0
 	}
-	return f.chosen(h, uint32(f.choices.LookupHash(h)))
+	h := key.Hash(f.seed)
+	return f.chosen(h, uint32(f.choices.Lookup(keyed.Number(h))))
 }
 
 // chosen is the number of a hash whose choice is known.
@@ -83,21 +79,13 @@ func (f *Function) chosen(h uint64, choice uint32) uint64 {
 	return s.first + uint64(at)
 }
 
-// LookupBatch sets numbers[i] to Lookup of keys[i], faster than one by one. It panics if
-// numbers is shorter than keys.
-func (f *Function) LookupBatch(keys [][]byte, numbers []uint64) {
-	f.lookups(keyed.List{Bytes: keys}, numbers[:len(keys)])
-}
-
-// LookupHashes is LookupBatch for keys that are 64-bit numbers.
-func (f *Function) LookupHashes(hashes, numbers []uint64) {
-	f.lookups(keyed.List{Numbers: hashes}, numbers[:len(hashes)])
-}
-
 // batch is how many keys are hashed before the choices of all are looked up.
 const batch = 256
 
-func (f *Function) lookups(k keyed.List, numbers []uint64) {
+// LookupBatch sets numbers[i] to Lookup of key i, faster than one by one. It panics if
+// numbers is shorter than keys.
+func (f *Function) LookupBatch(keys keyed.List, numbers []uint64) {
+	numbers = numbers[:keys.Len()]
 	if f.slots == 0 {
 		clear(numbers)
 		return
@@ -106,9 +94,9 @@ func (f *Function) lookups(k keyed.List, numbers []uint64) {
 	for from := 0; from < len(numbers); from += batch {
 		n := min(batch, len(numbers)-from)
 		for i := range n {
-			hashes[i] = k.Hash(from+i, f.seed)
+			hashes[i] = keys.At(from + i).Hash(f.seed)
 		}
-		f.choices.LookupHashes(hashes[:n], choices[:n])
+		f.choices.LookupBatch(keyed.Numbers(hashes[:n]), choices[:n])
 		for i := range n {
 			numbers[from+i] = f.chosen(hashes[i], uint32(choices[i]))
 		}

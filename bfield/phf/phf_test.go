@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
 	"github.com/syncd-io/syncd/bfield/internal/seeded"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 var configs = []Config{{ChoiceBits: 1}, {ChoiceBits: 2}, {Minimal: true}}
@@ -23,19 +23,14 @@ type table struct {
 
 func tableOf(c Config, in fieldtest.Input) (fieldtest.Field, error) {
 	c.Seed, c.Workers = in.Seed, in.Workers
-	f, err := build(c, keyed.List{Bytes: in.Keys, Numbers: in.Hashes})
+	f, err := Build(c, in.List())
 	if err != nil {
 		return nil, err
 	}
 	t := table{f, make([]uint64, f.Slots())}
 	set := make([]bool, f.Slots())
 	for i, v := range in.Values {
-		var at uint64
-		if in.Keys != nil {
-			at = f.Lookup(in.Keys[i])
-		} else {
-			at = f.LookupHash(in.Hashes[i])
-		}
+		at := f.Lookup(in.List().At(i))
 		if set[at] && t.values[at] != v {
 			return nil, errTwice
 		}
@@ -51,16 +46,12 @@ func (t table) value(at uint64) uint64 {
 	return t.values[at]
 }
 
-func (t table) Lookup(key []byte) (uint64, bool)   { return t.value(t.Function.Lookup(key)), true }
-func (t table) LookupHash(h uint64) (uint64, bool) { return t.value(t.Function.LookupHash(h)), true }
-
-func (t table) LookupBatch(keys [][]byte, values []uint64, found []bool) {
-	t.Function.LookupBatch(keys, values)
-	t.found(values, found)
+func (t table) Lookup(key keyed.Key) (uint64, bool) {
+	return t.value(t.Function.Lookup(key)), true
 }
 
-func (t table) LookupHashes(hashes, values []uint64, found []bool) {
-	t.Function.LookupHashes(hashes, values)
+func (t table) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	t.Function.LookupBatch(keys, values)
 	t.found(values, found)
 }
 
@@ -108,13 +99,13 @@ func TestNumbersDiffer(t *testing.T) {
 				keys[i] = r.Uint64()
 			}
 			c.Seed = r.Uint64()
-			f, err := BuildHashes(c, keys)
+			f, err := Build(c, keyed.Numbers(keys))
 			if err != nil {
 				t.Fatal(err)
 			}
 			seen := make([]bool, f.Slots())
 			for _, k := range keys {
-				at := f.LookupHash(k)
+				at := f.Lookup(keyed.Number(k))
 				if at >= uint64(f.Slots()) || seen[at] {
 					t.Fatalf("%+v, %d keys: number %d of %d comes twice, or is none", c, n, at, f.Slots())
 				}
@@ -124,7 +115,7 @@ func TestNumbersDiffer(t *testing.T) {
 				t.Errorf("%d keys have %d numbers", n, f.Slots())
 			}
 			for range 100 { // strangers
-				if at := f.LookupHash(r.Uint64()); at >= uint64(max(1, f.Slots())) {
+				if at := f.Lookup(keyed.Number(r.Uint64())); at >= uint64(max(1, f.Slots())) {
 					t.Fatalf("%+v, %d keys: a stranger has number %d of %d", c, n, at, f.Slots())
 				}
 			}
@@ -146,7 +137,7 @@ func TestBitsOfTheText(t *testing.T) {
 		{Config{ChoiceBits: 2}, 2.03, 1.031},
 		{Config{Minimal: true}, 2.51, 1},
 	} {
-		f, err := BuildHashes(row.config, keys)
+		f, err := Build(row.config, keyed.Numbers(keys))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +162,7 @@ func TestCrowdedShard(t *testing.T) {
 
 func TestConfigsThatCannotBe(t *testing.T) {
 	for _, c := range []Config{{ChoiceBits: -1}, {ChoiceBits: 3}, {ChoiceBits: 1, Minimal: true}} {
-		if _, err := Build(c, nil); err == nil {
+		if _, err := Build(c, keyed.List{}); err == nil {
 			t.Errorf("%+v: a function is built", c)
 		}
 	}
@@ -179,10 +170,10 @@ func TestConfigsThatCannotBe(t *testing.T) {
 
 // Keys that differ and have one hash under a seed are built under another.
 func TestCollisionsTakeAnotherSeed(t *testing.T) {
-	if _, differ := distinct(keyed.List{Numbers: []uint64{1, 2, 1}}, 7); !differ {
+	if _, differ := distinct(keyed.Numbers([]uint64{1, 2, 1}), 7); !differ {
 		t.Error("one key twice is taken for a collision")
 	}
-	hashes, _ := distinct(keyed.List{Numbers: []uint64{1, 2, 1}}, 7)
+	hashes, _ := distinct(keyed.Numbers([]uint64{1, 2, 1}), 7)
 	if len(hashes) != 2 {
 		t.Errorf("%d hashes of 2 keys", len(hashes))
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 func samples(t testing.TB) map[string]*Function {
@@ -19,7 +21,7 @@ func samples(t testing.TB) map[string]*Function {
 	for i, c := range configs {
 		for _, n := range []int{0, 1, len(keys)} {
 			c.Seed = uint64(i)
-			f, err := BuildHashes(c, keys[:n])
+			f, err := Build(c, keyed.Numbers(keys[:n]))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +113,7 @@ func FuzzUnmarshal(f *testing.F) {
 			return
 		}
 		for i := range uint64(1000) {
-			if at := s.LookupHash(i * mulFirst); at >= uint64(max(1, s.Slots())) {
+			if at := s.Lookup(keyed.Number(i * mulFirst)); at >= uint64(max(1, s.Slots())) {
 				t.Fatalf("number %d of %d", at, s.Slots())
 			}
 		}

@@ -1,5 +1,7 @@
 package ribbon
 
+import "github.com/syncd-io/syncd/bfield/keyed"
+
 // batch is how many keys a batched look-up works on at once. Each waits for up
 // to five cache lines, of which a core fetches some tens at a time; more keys
 // than that gain nothing, and 32 places fit in the first-level cache.
@@ -15,7 +17,7 @@ type pending struct {
 // ok is false if the table is empty. While the memory of a batch is on its way,
 // the batch before it is answered. Places are handed on by value, so that they
 // stay on the stack.
-func (t *table) lookups(k keyList, seed uint64, answer func(i int, h uint64, p place, ok bool)) {
+func (t *table) lookups(k keyed.List, seed uint64, answer func(i int, h uint64, p place, ok bool)) {
 	n := k.Len()
 	if len(t.levels) == 0 {
 		for i := range n {
@@ -30,7 +32,7 @@ func (t *table) lookups(k keyList, seed uint64, answer func(i int, h uint64, p p
 			next := &two[from/batch%2]
 			m := min(batch, n-from)
 			for i := range m {
-				h := k.Hash(from+i, seed)
+				h := k.At(from + i).Hash(seed)
 				next.hashes[i] = h
 				p, _ := t.find(h)
 				next.places[i] = p

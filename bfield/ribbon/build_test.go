@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // A Map answers as Go's map does, for keys that come once, twice or often, and
@@ -31,18 +33,18 @@ func TestMapAgainstGoMap(t *testing.T) {
 			}
 			of, values = append(of, key), append(values, value)
 		}
-		m, err := BuildMap(c, of, values)
+		m, err := BuildMap(c, keyed.ByteStrings(of), values)
 		if err != nil {
 			t.Fatalf("%d keys, %+v: %v", n, c, err)
 		}
 		for key, want := range twin {
-			if got, ok := m.Lookup([]byte(key)); !ok || got != want {
+			if got, ok := m.Lookup(keyed.Bytes([]byte(key))); !ok || got != want {
 				t.Fatalf("%d keys, %+v: %q answers %d, %v, want %d", n, c, key, got, ok, want)
 			}
 		}
 		i := r.IntN(n)
 		of, values = append(of, of[i]), append(values, values[i]^1)
-		if _, err := BuildMap(c, of, values); !errors.Is(err, ErrContradiction) {
+		if _, err := BuildMap(c, keyed.ByteStrings(of), values); !errors.Is(err, ErrContradiction) {
 			t.Fatalf("%d keys, %+v: key %d has two values, error %v", n, c, i, err)
 		}
 	})
@@ -50,7 +52,7 @@ func TestMapAgainstGoMap(t *testing.T) {
 
 // Two keys that only look equal under a seed are built under another.
 func TestCollisionsTakeAnotherSeed(t *testing.T) {
-	k := numbersOf([]uint64{1, 2})
+	k := keyList{keyed.Numbers([]uint64{1, 2})}
 	var tried []uint64
 	err := k.build(7, []uint64{3, 4}, func(seed uint64) error {
 		tried = append(tried, seed)
@@ -73,12 +75,13 @@ func TestCollisionsTakeAnotherSeed(t *testing.T) {
 // contradict. Comparing all pairs would take longer than a test may.
 func TestContradictionAmongMany(t *testing.T) {
 	const n = 1 << 21
-	k := numbersOf(make([]uint64, n+2))
+	keys := make([]uint64, n+2)
+	k := keyList{keyed.Numbers(keys)}
 	values := make([]uint64, n+2)
 	if err := k.contradiction(1, values); err != nil {
 		t.Errorf("one key with one value: %v", err)
 	}
-	k.Numbers[n], k.Numbers[n+1], values[n+1] = 1, 1, 1
+	keys[n], keys[n+1], values[n+1] = 1, 1, 1
 	err := k.contradiction(1, values)
 	if !errors.Is(err, ErrContradiction) || !strings.Contains(err.Error(), "keys 2097152 and 2097153") {
 		t.Errorf("error %v, want of keys %d and %d", err, n, n+1)
@@ -111,15 +114,30 @@ func TestCrowdedBucket(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	two := [][]byte{[]byte("a"), []byte("b")}
 	for what, build := range map[string]func() error{
-		"no value bits":       func() error { _, err := BuildRetrieval(Config{}, two, []uint64{0, 0}); return err },
-		"65 value bits":       func() error { _, err := BuildRetrieval(Config{ValueBits: 65}, two, []uint64{0, 0}); return err },
-		"a value too wide":    func() error { _, err := BuildRetrieval(Config{ValueBits: 3}, two, []uint64{7, 8}); return err },
-		"a value missing":     func() error { _, err := BuildRetrieval(Config{ValueBits: 3}, two, []uint64{7}); return err },
-		"no fingerprint bits": func() error { _, err := BuildMap(Config{ValueBits: 3}, two, []uint64{7, 7}); return err },
-		"33 fingerprint bits": func() error { _, err := BuildFilter(Config{FingerprintBits: 33}, two); return err },
-		"an unknown filter":   func() error { _, err := BuildFilter(Config{FingerprintBits: 8, Filter: 3}, two); return err },
+		"no value bits": func() error { _, err := BuildRetrieval(Config{}, keyed.ByteStrings(two), []uint64{0, 0}); return err },
+		"65 value bits": func() error {
+			_, err := BuildRetrieval(Config{ValueBits: 65}, keyed.ByteStrings(two), []uint64{0, 0})
+			return err
+		},
+		"a value too wide": func() error {
+			_, err := BuildRetrieval(Config{ValueBits: 3}, keyed.ByteStrings(two), []uint64{7, 8})
+			return err
+		},
+		"a value missing": func() error {
+			_, err := BuildRetrieval(Config{ValueBits: 3}, keyed.ByteStrings(two), []uint64{7})
+			return err
+		},
+		"no fingerprint bits": func() error {
+			_, err := BuildMap(Config{ValueBits: 3}, keyed.ByteStrings(two), []uint64{7, 7})
+			return err
+		},
+		"33 fingerprint bits": func() error { _, err := BuildFilter(Config{FingerprintBits: 33}, keyed.ByteStrings(two)); return err },
+		"an unknown filter": func() error {
+			_, err := BuildFilter(Config{FingerprintBits: 8, Filter: 3}, keyed.ByteStrings(two))
+			return err
+		},
 		"a map's missing value": func() error {
-			_, err := BuildMap(Config{ValueBits: 3, FingerprintBits: 8}, two, nil)
+			_, err := BuildMap(Config{ValueBits: 3, FingerprintBits: 8}, keyed.ByteStrings(two), nil)
 			return err
 		},
 	} {
@@ -135,13 +153,13 @@ func TestLookupsDoNotAllocate(t *testing.T) {
 	for i := range hashes {
 		hashes[i], values[i] = uint64(i), uint64(i)
 	}
-	m, err := BuildMapHashes(Config{ValueBits: 64, FingerprintBits: 8}, hashes, values)
+	m, err := BuildMap(Config{ValueBits: 64, FingerprintBits: 8}, keyed.Numbers(hashes), values)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		m.LookupHash(5)
-		m.LookupHashes(hashes, values, found)
+		m.Lookup(keyed.Number(5))
+		m.LookupBatch(keyed.Numbers(hashes), values, found)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sort"
 
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // Coded is a Retrieval of values of variable length: a value takes the bits of its
@@ -23,21 +23,13 @@ type Coded struct {
 // a fuller bucket bumps more.
 func bitHash(h uint64, i int) uint64 { return h + uint64(i)*mulLevel }
 
-// BuildCoded builds a Coded with values[i] for keys[i], from the Seed and Workers of
+// BuildCoded builds a Coded with values[i] for key i, from the Seed and Workers of
 // the configuration. A nil code stands for that of the frequencies in values; the
 // error for a value that a given code does not have wraps ErrNoCodeword. One key may
 // be given more than once, if its value is the same each time; otherwise the error
 // wraps ErrContradiction.
-func BuildCoded(c Config, code *Code, of [][]byte, values []uint64) (*Coded, error) {
-	return buildCoded(c, code, bytesOf(of), values)
-}
-
-// BuildCodedHashes is BuildCoded for keys that are 64-bit numbers.
-func BuildCodedHashes(c Config, code *Code, hashes, values []uint64) (*Coded, error) {
-	return buildCoded(c, code, numbersOf(hashes), values)
-}
-
-func buildCoded(c Config, code *Code, k keyList, values []uint64) (*Coded, error) {
+func BuildCoded(c Config, code *Code, keys keyed.List, values []uint64) (*Coded, error) {
+	k := keyList{keys}
 	if err := c.checkWorkers(); err != nil {
 		return nil, err
 	}
@@ -117,9 +109,9 @@ func (e *equations) source(k keyList, seed uint64) source {
 				bit -= int(w.length)
 				continue
 			}
-			for h := k.Hash(key, seed); bit < int(w.length) && i < len(into); bit++ {
+			for h := k.At(key).Hash(seed); bit < int(w.length) && i < len(into); bit++ {
 				into[i] = entry{
-					hash:  keyed.Uint64(bitHash(h, bit), seed),
+					hash:  keyed.Number(bitHash(h, bit)).Hash(seed),
 					value: uint64(w.bits >> (int(w.length) - 1 - bit) & 1),
 				}
 				i++
@@ -130,12 +122,8 @@ func (e *equations) source(k keyList, seed uint64) source {
 }
 
 // Lookup returns the value of a key.
-func (c *Coded) Lookup(key []byte) uint64 { return c.lookup(keyed.Bytes(key, c.bits.seed)) }
-
-// LookupHash is Lookup for a key that is a 64-bit number.
-func (c *Coded) LookupHash(hash uint64) uint64 { return c.lookup(keyed.Uint64(hash, c.bits.seed)) }
-
-func (c *Coded) lookup(h uint64) uint64 {
+func (c *Coded) Lookup(key keyed.Key) uint64 {
+	h := key.Hash(c.bits.seed)
 	if len(c.code.symbols) == 0 {
 		return 0
 	}
@@ -144,54 +132,46 @@ func (c *Coded) lookup(h uint64) uint64 {
 		if value, ok := d.symbol(c.code, bits); ok {
 			return value
 		}
-		bits = bits<<1 | c.bits.LookupHash(bitHash(h, d.length))
+		bits = bits<<1 | c.bits.Lookup(keyed.Number(bitHash(h, d.length)))
 	}
-}
-
-// LookupBatch sets values[i] to the value of keys[i]. It waits for the memory of the
-// same bit of many keys at once, so it is faster than Lookup for each. It panics if
-// values is shorter than keys.
-func (c *Coded) LookupBatch(keys [][]byte, values []uint64) {
-	c.lookups(bytesOf(keys), values[:len(keys)])
-}
-
-// LookupHashes is LookupBatch for keys that are 64-bit numbers.
-func (c *Coded) LookupHashes(hashes, values []uint64) {
-	c.lookups(numbersOf(hashes), values[:len(hashes)])
 }
 
 // codedBatch is how many keys go from bit to bit together: some batches, as
 // fewer and fewer of them have another bit.
 const codedBatch = 8 * batch
 
-func (c *Coded) lookups(k keyList, values []uint64) {
+// LookupBatch sets values[i] to the value of key i. It waits for the memory of the
+// same bit of many keys at once, so it is faster than Lookup for each. It panics if
+// values is shorter than keys.
+func (c *Coded) LookupBatch(keys keyed.List, values []uint64) {
+	values = values[:keys.Len()]
 	clear(values)
 	if len(c.code.symbols) == 0 {
 		return
 	}
 	var hashes, asked, answers, bits [codedBatch]uint64
-	var keys [codedBatch]int // those without a codeword yet
+	var at [codedBatch]int // the keys without a codeword yet
 	for from := 0; from < len(values); from += codedBatch {
 		left := min(codedBatch, len(values)-from)
 		for i := range left {
-			keys[i], hashes[i], bits[i] = from+i, k.Hash(from+i, c.bits.seed), 0
+			at[i], hashes[i], bits[i] = from+i, keys.At(from+i).Hash(c.bits.seed), 0
 		}
 		for d := (decoder{}); ; d.longer(c.code) {
 			kept := 0
 			for i := range left {
 				value, ok := d.symbol(c.code, bits[i])
 				if ok {
-					values[keys[i]] = value
+					values[at[i]] = value
 					continue
 				}
-				keys[kept], hashes[kept], bits[kept] = keys[i], hashes[i], bits[i]
+				at[kept], hashes[kept], bits[kept] = at[i], hashes[i], bits[i]
 				asked[kept] = bitHash(hashes[i], d.length)
 				kept++
 			}
 			if left = kept; left == 0 {
 				break
 			}
-			c.bits.LookupHashes(asked[:left], answers[:left])
+			c.bits.LookupBatch(keyed.Numbers(asked[:left]), answers[:left])
 			for i := range left {
 				bits[i] = bits[i]<<1 | answers[i]
 			}

@@ -14,23 +14,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // coded, asked for a value with an answer: always yes.
 type coded struct{ *Coded }
 
-func (c coded) Lookup(key []byte) (uint64, bool)   { return c.Coded.Lookup(key), true }
-func (c coded) LookupHash(h uint64) (uint64, bool) { return c.Coded.LookupHash(h), true }
-func (c coded) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+func (c coded) Lookup(key keyed.Key) (uint64, bool) { return c.Coded.Lookup(key), true }
+func (c coded) LookupBatch(keys keyed.List, values []uint64, found []bool) {
 	c.Coded.LookupBatch(keys, values)
-	for i := range found {
-		found[i] = true
-	}
-}
-
-func (c coded) LookupHashes(hashes, values []uint64, found []bool) {
-	c.Coded.LookupHashes(hashes, values)
 	for i := range found {
 		found[i] = true
 	}
@@ -41,7 +33,7 @@ func TestConformanceOfCoded(t *testing.T) {
 		t.Run(fmt.Sprintf("%d values", values), func(t *testing.T) {
 			s := fieldtest.Suite{
 				Build: func(in fieldtest.Input) (fieldtest.Field, error) {
-					c, err := buildCoded(Config{Seed: in.Seed, Workers: in.Workers}, nil, keyList{keyed.List{Bytes: in.Keys, Numbers: in.Hashes}}, in.Values)
+					c, err := BuildCoded(Config{Seed: in.Seed, Workers: in.Workers}, nil, in.List(), in.Values)
 					return coded{c}, err
 				},
 				Load: func(data []byte) (fieldtest.Field, error) {
@@ -93,17 +85,17 @@ func TestCodedAgainstMap(t *testing.T) {
 				hashes, values = append(hashes, h), append(values, v)
 			}
 		}
-		c, err := BuildCodedHashes(Config{Seed: r.Uint64()}, code, hashes, values)
+		c, err := BuildCoded(Config{Seed: r.Uint64()}, code, keyed.Numbers(hashes), values)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for h, v := range twin {
-			if got := c.LookupHash(h); got != v {
+			if got := c.Lookup(keyed.Number(h)); got != v {
 				t.Fatalf("key %d answers %d, want %d", h, got, v)
 			}
 		}
 		got := make([]uint64, len(hashes))
-		c.LookupHashes(hashes, got)
+		c.LookupBatch(keyed.Numbers(hashes), got)
 		if !slices.Equal(got, values) {
 			t.Fatal("a batch answers otherwise")
 		}
@@ -162,12 +154,12 @@ func TestLongCodewords(t *testing.T) {
 	for i := range hashes {
 		hashes[i], values[i] = uint64(i), uint64(i)
 	}
-	c, err := BuildCodedHashes(Config{}, code, hashes, values)
+	c, err := BuildCoded(Config{}, code, keyed.Numbers(hashes), values)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range hashes {
-		if got := c.LookupHash(hashes[i]); got != values[i] {
+		if got := c.Lookup(keyed.Number(hashes[i])); got != values[i] {
 			t.Fatalf("key %d answers %d", i, got)
 		}
 	}
@@ -179,10 +171,10 @@ func TestWhatACodeRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := BuildCodedHashes(Config{}, code, []uint64{7, 8}, []uint64{1, 3}); !errors.Is(err, ErrNoCodeword) {
+	if _, err := BuildCoded(Config{}, code, keyed.Numbers([]uint64{7, 8}), []uint64{1, 3}); !errors.Is(err, ErrNoCodeword) {
 		t.Errorf("a value outside the code: %v", err)
 	}
-	if _, err := BuildCodedHashes(Config{}, nil, []uint64{7, 8}, []uint64{1}); err == nil {
+	if _, err := BuildCoded(Config{}, nil, keyed.Numbers([]uint64{7, 8}), []uint64{1}); err == nil {
 		t.Error("two keys with one value are taken")
 	}
 	for name, f := range map[string]map[uint64]uint64{"zero": {1: 0}, "too large": {1: 1 << 62, 2: 1 << 62}} {
@@ -202,7 +194,7 @@ func TestSizeOfCoded(t *testing.T) {
 		for values[i] = 0; r.IntN(2) == 0; values[i]++ {
 		}
 	}
-	c, err := BuildCodedHashes(Config{}, nil, hashes, values)
+	c, err := BuildCoded(Config{}, nil, keyed.Numbers(hashes), values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,10 +206,10 @@ func TestSizeOfCoded(t *testing.T) {
 	if s := c.Stats(); s.Keys != n || s.Overhead < 0 || s.Overhead > 0.021 {
 		t.Errorf("%+v", s)
 	}
-	if c, err = BuildCodedHashes(Config{}, nil, hashes, make([]uint64, n)); err != nil {
+	if c, err = BuildCoded(Config{}, nil, keyed.Numbers(hashes), make([]uint64, n)); err != nil {
 		t.Fatal(err)
 	}
-	if s := c.Stats(); s.Bits != 64 || c.CodeBits() != 0 || c.LookupHash(hashes[5]) != 0 {
+	if s := c.Stats(); s.Bits != 64 || c.CodeBits() != 0 || c.Lookup(keyed.Number(hashes[5])) != 0 {
 		t.Errorf("of one value: %+v", s)
 	}
 }
@@ -230,7 +222,7 @@ func codedSamples(t testing.TB) map[string]*Coded {
 	}
 	all := map[string]*Coded{}
 	for _, n := range []int{0, 1, 40, len(hashes)} {
-		c, err := BuildCodedHashes(Config{Seed: 5}, nil, hashes[:n], values[:n])
+		c, err := BuildCoded(Config{Seed: 5}, nil, keyed.Numbers(hashes[:n]), values[:n])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,8 +261,8 @@ func loads(t *testing.T, data []byte) bool {
 	for i := range hashes {
 		hashes[i] = uint64(i) * mulFingerprint
 	}
-	c.LookupHashes(hashes, values)
-	c.Lookup(nil)
+	c.LookupBatch(keyed.Numbers(hashes), values)
+	c.Lookup(keyed.Bytes(nil))
 	c.Stats()
 	return true
 }

@@ -8,7 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // Feed calls yield for each of many keys, with its value, until yield returns
@@ -21,7 +21,7 @@ type Several struct {
 	Values []uint64 // those that differ, ascending
 }
 
-// BuildMapFrom is BuildMapHashes for keys that come one by one. It keeps 9 bytes
+// BuildMapFrom is BuildMap for numbers that come one by one. It keeps 9 bytes
 // a key while values have 8 bits, 10 while they have 16, beside the 16 of each
 // build. Keys that come with several values are left out of the Map and returned;
 // more than most of these are an error that wraps ErrContradiction. An error of
@@ -66,7 +66,7 @@ func BuildMapFrom(c Config, feed Feed, most int) (*Map, []Several, error) {
 func (c *collected) build(config Config) (*Map, error) {
 	return tablesOf(config, config.Seed, c.n, func(into []entry, from int) {
 		for i := range into {
-			into[i] = entry{keyed.Uint64(c.hash(from+i), config.Seed), c.value(from + i)}
+			into[i] = entry{keyed.Number(c.hash(from + i)).Hash(config.Seed), c.value(from + i)}
 		}
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 func feedOf(hashes, values []uint64) Feed {
@@ -33,7 +35,7 @@ func TestBuildMapFrom(t *testing.T) {
 				hashes[i], values[i] = r.Uint64(), r.Uint64()>>(64-width)
 			}
 			c := Config{ValueBits: width, FingerprintBits: 7, Seed: 5}
-			want, err := BuildMapHashes(c, hashes, values)
+			want, err := BuildMap(c, keyed.Numbers(hashes), values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +93,7 @@ func TestSeveralValues(t *testing.T) {
 		if _, out := want[h]; out {
 			continue
 		}
-		if v, ok := m.LookupHash(h); !ok || v != values[i] {
+		if v, ok := m.Lookup(keyed.Number(h)); !ok || v != values[i] {
 			t.Fatalf("%x is %d, %v, want %d", h, v, ok, values[i])
 		}
 	}
@@ -119,7 +121,7 @@ func TestMapOf(t *testing.T) {
 	for i := range hashes {
 		hashes[i], values[i] = r.Uint64(), r.Uint64N(256)
 	}
-	built, err := BuildMapHashes(Config{ValueBits: 8, FingerprintBits: 8}, hashes, values)
+	built, err := BuildMap(Config{ValueBits: 8, FingerprintBits: 8}, keyed.Numbers(hashes), values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,7 @@ func TestMapOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, h := range hashes {
-			if v, ok := m.LookupHash(h); !ok || v != values[i] {
+			if v, ok := m.Lookup(keyed.Number(h)); !ok || v != values[i] {
 				t.Fatalf("%d bytes off: %x is %d, %v, want %d", shift, h, v, ok, values[i])
 			}
 		}
@@ -152,11 +154,11 @@ func TestRetrievalOfAndFilterOf(t *testing.T) {
 	for i := range hashes {
 		hashes[i], values[i] = r.Uint64(), r.Uint64N(256)
 	}
-	retrieval, err := BuildRetrievalHashes(Config{ValueBits: 8}, hashes, values)
+	retrieval, err := BuildRetrieval(Config{ValueBits: 8}, keyed.Numbers(hashes), values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	filter, err := BuildFilterHashes(Config{FingerprintBits: 8}, hashes)
+	filter, err := BuildFilter(Config{FingerprintBits: 8}, keyed.Numbers(hashes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +174,8 @@ func TestRetrievalOfAndFilterOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, h := range hashes {
-			if v := inPlace.LookupHash(h); v != values[i] || !filterInPlace.LookupHash(h) {
-				t.Fatalf("%d bytes off: %x is %d, want %d, in the filter: %v", shift, h, v, values[i], filterInPlace.LookupHash(h))
+			if v := inPlace.Lookup(keyed.Number(h)); v != values[i] || !filterInPlace.Lookup(keyed.Number(h)) {
+				t.Fatalf("%d bytes off: %x is %d, want %d, in the filter: %v", shift, h, v, values[i], filterInPlace.Lookup(keyed.Number(h)))
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // shards is enough keys for two shards, the last one not full.
@@ -15,17 +15,12 @@ const shards = shardSlots + shardSlots/4
 // retrieval, asked for a value with an answer: always yes.
 type retrieval struct{ *Retrieval }
 
-func (r retrieval) Lookup(key []byte) (uint64, bool)   { return r.Retrieval.Lookup(key), true }
-func (r retrieval) LookupHash(h uint64) (uint64, bool) { return r.Retrieval.LookupHash(h), true }
-func (r retrieval) LookupBatch(keys [][]byte, values []uint64, found []bool) {
-	r.Retrieval.LookupBatch(keys, values)
-	for i := range found {
-		found[i] = true
-	}
+func (r retrieval) Lookup(key keyed.Key) (uint64, bool) {
+	return r.Retrieval.Lookup(key), true
 }
 
-func (r retrieval) LookupHashes(hashes, values []uint64, found []bool) {
-	r.Retrieval.LookupHashes(hashes, values)
+func (r retrieval) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	r.Retrieval.LookupBatch(keys, values)
 	for i := range found {
 		found[i] = true
 	}
@@ -34,29 +29,23 @@ func (r retrieval) LookupHashes(hashes, values []uint64, found []bool) {
 // filter, asked for a value: always 0.
 type filter struct{ *Filter }
 
-func (f filter) Lookup(key []byte) (uint64, bool)   { return 0, f.Filter.Lookup(key) }
-func (f filter) LookupHash(h uint64) (uint64, bool) { return 0, f.Filter.LookupHash(h) }
-func (f filter) LookupBatch(keys [][]byte, values []uint64, found []bool) {
+func (f filter) Lookup(key keyed.Key) (uint64, bool) { return 0, f.Filter.Lookup(key) }
+func (f filter) LookupBatch(keys keyed.List, values []uint64, found []bool) {
 	clear(values)
 	f.Filter.LookupBatch(keys, found)
-}
-
-func (f filter) LookupHashes(hashes, values []uint64, found []bool) {
-	clear(values)
-	f.Filter.LookupHashes(hashes, found)
 }
 
 func buildAs(c Config, in fieldtest.Input) (fieldtest.Field, error) {
 	c.Seed, c.Workers = in.Seed, in.Workers
 	switch {
 	case c.ValueBits == 0:
-		f, err := buildFilter(c, keyList{keyed.List{Bytes: in.Keys, Numbers: in.Hashes}})
+		f, err := BuildFilter(c, in.List())
 		return filter{f}, err
 	case c.FingerprintBits == 0:
-		r, err := buildRetrieval(c, keyList{keyed.List{Bytes: in.Keys, Numbers: in.Hashes}}, in.Values)
+		r, err := BuildRetrieval(c, in.List(), in.Values)
 		return retrieval{r}, err
 	default:
-		return buildMap(c, keyList{keyed.List{Bytes: in.Keys, Numbers: in.Hashes}}, in.Values)
+		return BuildMap(c, in.List(), in.Values)
 	}
 }
 

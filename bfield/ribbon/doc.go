@@ -77,7 +77,7 @@
 //
 // Hashing is as package keyed says: an adversary that knows the seed can make
 // keys that cannot be built, or that a filter accepts. Hash untrusted keys under
-// a secret first, and use the methods named …Hash.
+// a secret first, and give the hashes as numbers.
 //
 // # Sources
 //

@@ -3,6 +3,7 @@ package ribbon_test
 import (
 	"fmt"
 
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
@@ -22,12 +23,12 @@ func ExampleBuildMap() {
 	for i := range values {
 		values[i] = uint64(i % 256)
 	}
-	m, err := ribbon.BuildMap(ribbon.Config{ValueBits: 8, FingerprintBits: 16}, keys, values)
+	m, err := ribbon.BuildMap(ribbon.Config{ValueBits: 8, FingerprintBits: 16}, keyed.ByteStrings(keys), values)
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(m.Lookup(keys[1000]))
-	_, found := m.Lookup([]byte("never inserted"))
+	fmt.Println(m.Lookup(keyed.Bytes(keys[1000])))
+	_, found := m.Lookup(keyed.Bytes([]byte("never inserted")))
 	fmt.Println(found)
 	saved, err := m.MarshalBinary()
 	if err != nil {
@@ -47,11 +48,11 @@ func ExampleBuildRetrieval() {
 	for i := range values {
 		values[i] = uint64(i)
 	}
-	r, err := ribbon.BuildRetrieval(ribbon.Config{ValueBits: 10}, keys, values)
+	r, err := ribbon.BuildRetrieval(ribbon.Config{ValueBits: 10}, keyed.ByteStrings(keys), values)
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(r.Lookup(keys[7]), r.Lookup(keys[999]))
+	fmt.Println(r.Lookup(keyed.Bytes(keys[7])), r.Lookup(keyed.Bytes(keys[999])))
 	// Output: 7 999
 }
 
@@ -59,18 +60,18 @@ func ExampleBuildRetrieval() {
 // others, and never for a key of the set.
 func ExampleBuildFilter() {
 	keys := keysOf("key", 10_000)
-	f, err := ribbon.BuildFilter(ribbon.Config{FingerprintBits: 8}, keys)
+	f, err := ribbon.BuildFilter(ribbon.Config{FingerprintBits: 8}, keyed.ByteStrings(keys))
 	if err != nil {
 		panic(err)
 	}
 	in, others := 0, 0
 	for _, key := range keys {
-		if f.Lookup(key) {
+		if f.Lookup(keyed.Bytes(key)) {
 			in++
 		}
 	}
 	for _, key := range keysOf("other", 10_000) {
-		if f.Lookup(key) {
+		if f.Lookup(keyed.Bytes(key)) {
 			others++
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // A file is what MarshalBinary returns; what is done to it while the structure is open
@@ -17,7 +19,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	coded, err := BuildCodedHashes(Config{}, code, []uint64{10, 20, 30}, []uint64{1, 2, 3})
+	coded, err := BuildCoded(Config{}, code, keyed.Numbers([]uint64{10, 20, 30}), []uint64{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}

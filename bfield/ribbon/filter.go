@@ -3,7 +3,7 @@ package ribbon
 import (
 	"fmt"
 
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // Kind is a way to make a filter from a ribbon.
@@ -41,16 +41,8 @@ type Filter struct {
 
 // BuildFilter builds a Filter of the keys, from the Filter, FingerprintBits,
 // Seed and Workers of the configuration.
-func BuildFilter(c Config, of [][]byte) (*Filter, error) {
-	return buildFilter(c, bytesOf(of))
-}
-
-// BuildFilterHashes is BuildFilter for keys that are 64-bit numbers.
-func BuildFilterHashes(c Config, hashes []uint64) (*Filter, error) {
-	return buildFilter(c, numbersOf(hashes))
-}
-
-func buildFilter(c Config, k keyList) (*Filter, error) {
+func BuildFilter(c Config, keys keyed.List) (*Filter, error) {
+	k := keyList{keys}
 	if err := c.checkFingerprint(); err != nil {
 		return nil, err
 	}
@@ -78,14 +70,8 @@ func buildFilter(c Config, k keyList) (*Filter, error) {
 }
 
 // Lookup says whether a key is in the set, or looks as if it were.
-func (f *Filter) Lookup(key []byte) bool {
-	p, ok := f.table.find(keyed.Bytes(key, f.seed))
-	return ok && f.accepts(p)
-}
-
-// LookupHash is Lookup for a key that is a 64-bit number.
-func (f *Filter) LookupHash(hash uint64) bool {
-	p, ok := f.table.find(keyed.Uint64(hash, f.seed))
+func (f *Filter) Lookup(key keyed.Key) bool {
+	p, ok := f.table.find(key.Hash(f.seed))
 	return ok && f.accepts(p)
 }
 
@@ -96,20 +82,12 @@ func (f *Filter) accepts(p place) bool {
 	return f.table.value(p, 0, bits) == fingerprint(p.hash, bits)
 }
 
-// LookupBatch sets found[i] to Lookup of keys[i], faster than one by one. It
+// LookupBatch sets found[i] to Lookup of key i, faster than one by one. It
 // panics if found is shorter than keys.
-func (f *Filter) LookupBatch(keys [][]byte, found []bool) {
-	f.lookups(bytesOf(keys), found[:len(keys)])
-}
-
-// LookupHashes is LookupBatch for keys that are 64-bit numbers.
-func (f *Filter) LookupHashes(hashes []uint64, found []bool) {
-	f.lookups(numbersOf(hashes), found[:len(hashes)])
-}
-
-func (f *Filter) lookups(k keyList, found []bool) {
-	f.table.lookups(k, f.seed, func(i int, _ uint64, p place, ok bool) {
-		found[i] = ok && f.accepts(p)
+func (f *Filter) LookupBatch(keys keyed.List, found []bool) {
+	is := found[:keys.Len()]
+	f.table.lookups(keys, f.seed, func(i int, _ uint64, p place, ok bool) {
+		is[i] = ok && f.accepts(p)
 	})
 }
 

@@ -6,21 +6,17 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
-// keyList is the keys of a build or of a batch.
+// keyList is the keys of a build.
 type keyList struct{ keyed.List }
-
-func bytesOf(keys [][]byte) keyList { return keyList{keyed.List{Bytes: keys}} }
-
-func numbersOf(keys []uint64) keyList { return keyList{keyed.List{Numbers: keys}} }
 
 // source returns the hashes with the values; nil stands for zeros.
 func (k keyList) source(seed uint64, values []uint64) source {
 	return func(into []entry, from int) {
 		for i := range into {
-			into[i] = entry{hash: k.Hash(from+i, seed)}
+			into[i] = entry{hash: k.At(from + i).Hash(seed)}
 			if values != nil {
 				into[i].value = values[from+i]
 			}
@@ -60,7 +56,7 @@ func (k keyList) contradiction(seed uint64, values []uint64) error {
 	}
 	places := make([]place, k.Len())
 	for i := range places {
-		places[i] = place{k.Hash(i, seed), i}
+		places[i] = place{k.At(i).Hash(seed), i}
 	}
 	slices.SortFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.index, b.index))
@@ -72,7 +68,7 @@ func (k keyList) contradiction(seed uint64, values []uint64) error {
 		if i > 0 && p.hash != places[i-1].hash {
 			firsts = firsts[:0]
 		}
-		at := slices.IndexFunc(firsts, func(first int) bool { return k.Equal(first, p.index) })
+		at := slices.IndexFunc(firsts, func(first int) bool { return k.At(first).Equal(k.At(p.index)) })
 		if at < 0 {
 			firsts = append(firsts, p.index)
 			continue

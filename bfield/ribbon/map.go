@@ -3,7 +3,7 @@ package ribbon
 import (
 	"math"
 
-	"github.com/syncd-io/syncd/bfield/internal/keyed"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // Map is an approximate static map: it returns the value of each key that it
@@ -23,20 +23,12 @@ type Map struct {
 // lowBits is how many bits of the values fit beside the fingerprint.
 func lowBits(values, fingerprints int) int { return min(values, 64-fingerprints) }
 
-// BuildMap builds a Map with values[i] for keys[i], from the ValueBits,
+// BuildMap builds a Map with values[i] for key i, from the ValueBits,
 // FingerprintBits, Seed and Workers of the configuration. One key may be given
 // more than once, if its value is the same each time; otherwise the error wraps
 // ErrContradiction.
-func BuildMap(c Config, of [][]byte, values []uint64) (*Map, error) {
-	return buildMap(c, bytesOf(of), values)
-}
-
-// BuildMapHashes is BuildMap for keys that are 64-bit numbers.
-func BuildMapHashes(c Config, hashes, values []uint64) (*Map, error) {
-	return buildMap(c, numbersOf(hashes), values)
-}
-
-func buildMap(c Config, k keyList, values []uint64) (*Map, error) {
+func BuildMap(c Config, keys keyed.List, values []uint64) (*Map, error) {
+	k := keyList{keys}
 	if err := c.checkValues(k.Len(), values); err != nil {
 		return nil, err
 	}
@@ -78,16 +70,8 @@ func (read source) bits(from, n int) source {
 
 // Lookup returns the value of a key, and whether the key is there or looks as
 // if it were.
-func (m *Map) Lookup(key []byte) (value uint64, ok bool) {
-	return m.lookup(keyed.Bytes(key, m.seed))
-}
-
-// LookupHash is Lookup for a key that is a 64-bit number.
-func (m *Map) LookupHash(hash uint64) (value uint64, ok bool) {
-	return m.lookup(keyed.Uint64(hash, m.seed))
-}
-
-func (m *Map) lookup(h uint64) (value uint64, ok bool) {
+func (m *Map) Lookup(key keyed.Key) (value uint64, ok bool) {
+	h := key.Hash(m.seed)
 	p, ok := m.main.find(h)
 	if !ok || !m.accepts(p) {
 		return 0, false
@@ -110,23 +94,15 @@ func (m *Map) value(p place, h uint64) uint64 {
 	return v
 }
 
-// LookupBatch sets values[i] and found[i] to Lookup of keys[i], faster than one
+// LookupBatch sets values[i] and found[i] to Lookup of key i, faster than one
 // by one. Where found[i] is false, values[i] is 0. It panics if values or found
 // is shorter than keys.
-func (m *Map) LookupBatch(keys [][]byte, values []uint64, found []bool) {
-	m.lookups(bytesOf(keys), values[:len(keys)], found[:len(keys)])
-}
-
-// LookupHashes is LookupBatch for keys that are 64-bit numbers.
-func (m *Map) LookupHashes(hashes, values []uint64, found []bool) {
-	m.lookups(numbersOf(hashes), values[:len(hashes)], found[:len(hashes)])
-}
-
-func (m *Map) lookups(k keyList, values []uint64, found []bool) {
-	m.main.lookups(k, m.seed, func(i int, h uint64, p place, ok bool) {
-		values[i], found[i] = 0, ok && m.accepts(p)
-		if found[i] {
-			values[i] = m.value(p, h)
+func (m *Map) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	v, is := values[:keys.Len()], found[:keys.Len()]
+	m.main.lookups(keys, m.seed, func(i int, h uint64, p place, ok bool) {
+		v[i], is[i] = 0, ok && m.accepts(p)
+		if is[i] {
+			v[i] = m.value(p, h)
 		}
 	})
 }

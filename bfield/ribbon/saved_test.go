@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // saved is what each of the three types can do.
@@ -36,16 +38,16 @@ func samples(t testing.TB) map[string]saved {
 		}
 		all[name] = s
 	}
-	r, err := BuildRetrievalHashes(Config{ValueBits: 5, Seed: 1}, hashes, narrow)
+	r, err := BuildRetrieval(Config{ValueBits: 5, Seed: 1}, keyed.Numbers(hashes), narrow)
 	add("retrieval", r, err)
-	r, err = BuildRetrievalHashes(Config{ValueBits: 5}, nil, nil)
+	r, err = BuildRetrieval(Config{ValueBits: 5}, keyed.List{}, nil)
 	add("retrieval of nothing", r, err)
-	m, err := BuildMapHashes(Config{ValueBits: 5, FingerprintBits: 4, Seed: 2}, hashes[:50], narrow[:50])
+	m, err := BuildMap(Config{ValueBits: 5, FingerprintBits: 4, Seed: 2}, keyed.Numbers(hashes[:50]), narrow[:50])
 	add("map", m, err)
-	m, err = BuildMapHashes(Config{ValueBits: 64, FingerprintBits: 9, Seed: 3}, hashes[:50], values[:50])
+	m, err = BuildMap(Config{ValueBits: 64, FingerprintBits: 9, Seed: 3}, keyed.Numbers(hashes[:50]), values[:50])
 	add("wide map", m, err)
 	for kind := range Kind(kinds) {
-		f, err := BuildFilterHashes(Config{Filter: kind, FingerprintBits: 6, Seed: 4}, hashes)
+		f, err := BuildFilter(Config{Filter: kind, FingerprintBits: 6, Seed: 4}, keyed.Numbers(hashes))
 		add(kind.String(), f, err)
 	}
 	return all
@@ -139,16 +141,16 @@ func askAll(s saved) {
 	}
 	switch s := s.(type) {
 	case *Retrieval:
-		s.LookupHash(1)
-		s.LookupHashes(hashes, values)
+		s.Lookup(keyed.Number(1))
+		s.LookupBatch(keyed.Numbers(hashes), values)
 		s.Stats()
 	case *Map:
-		s.LookupHash(1)
-		s.LookupHashes(hashes, values, found)
+		s.Lookup(keyed.Number(1))
+		s.LookupBatch(keyed.Numbers(hashes), values, found)
 		s.Stats()
 	case *Filter:
-		s.LookupHash(1)
-		s.LookupHashes(hashes, found)
+		s.Lookup(keyed.Number(1))
+		s.LookupBatch(keyed.Numbers(hashes), found)
 		s.Stats()
 	}
 }

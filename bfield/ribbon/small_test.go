@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // smallSizes are all sizes up to some buckets, and both sides of the step from
@@ -32,30 +34,30 @@ func TestEverySmallSize(t *testing.T) {
 				values[i] = wide[i] >> (64 - width)
 			}
 			c := Config{ValueBits: width, FingerprintBits: 1 + r.IntN(maxFingerprint), Seed: r.Uint64(), Workers: 1}
-			re, err := BuildRetrievalHashes(c, hashes, values)
+			re, err := BuildRetrieval(c, keyed.Numbers(hashes), values)
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := BuildMapHashes(c, hashes, values)
+			m, err := BuildMap(c, keyed.Numbers(hashes), values)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, h := range hashes {
-				if got := re.LookupHash(h); got != values[i] {
+				if got := re.Lookup(keyed.Number(h)); got != values[i] {
 					t.Fatalf("retrieval of %d keys, %+v: key %d answers %d, want %d (seed %d)", n, c, i, got, values[i], seed)
 				}
-				if got, ok := m.LookupHash(h); !ok || got != values[i] {
+				if got, ok := m.Lookup(keyed.Number(h)); !ok || got != values[i] {
 					t.Fatalf("map of %d keys, %+v: key %d answers %d, %v, want %d (seed %d)", n, c, i, got, ok, values[i], seed)
 				}
 			}
 		}
 		for kind := range Kind(kinds) {
-			f, err := BuildFilterHashes(Config{Filter: kind, FingerprintBits: 1 + r.IntN(maxFingerprint), Workers: 1}, hashes)
+			f, err := BuildFilter(Config{Filter: kind, FingerprintBits: 1 + r.IntN(maxFingerprint), Workers: 1}, keyed.Numbers(hashes))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, h := range hashes {
-				if !f.LookupHash(h) {
+				if !f.Lookup(keyed.Number(h)) {
 					t.Fatalf("%v filter of %d keys misses key %d (seed %d)", kind, n, i, seed)
 				}
 			}
@@ -65,12 +67,12 @@ func TestEverySmallSize(t *testing.T) {
 
 // Without keys there is nothing to find, and nothing to store.
 func TestNothing(t *testing.T) {
-	m, err := BuildMap(Config{ValueBits: 8, FingerprintBits: 1}, nil, nil)
+	m, err := BuildMap(Config{ValueBits: 8, FingerprintBits: 1}, keyed.List{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range uint64(100) {
-		if _, ok := m.LookupHash(i); ok {
+		if _, ok := m.Lookup(keyed.Number(i)); ok {
 			t.Fatalf("the empty map has key %d", i)
 		}
 	}
@@ -88,7 +90,7 @@ func TestOverhead(t *testing.T) {
 	for i := range hashes {
 		hashes[i], values[i] = r.Uint64(), r.Uint64()&0xff
 	}
-	re, err := BuildRetrievalHashes(Config{ValueBits: 8}, hashes, values)
+	re, err := BuildRetrieval(Config{ValueBits: 8}, keyed.Numbers(hashes), values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func TestOverhead(t *testing.T) {
 	// at 10^6.
 	check("retrieval", re.Stats(), 0.0045)
 	for kind, most := range map[Kind]float64{Standard: 0.15, Bumped: 0.0045} {
-		f, err := BuildFilterHashes(Config{Filter: kind, FingerprintBits: 8}, hashes)
+		f, err := BuildFilter(Config{Filter: kind, FingerprintBits: 8}, keyed.Numbers(hashes))
 		if err != nil {
 			t.Fatal(err)
 		}

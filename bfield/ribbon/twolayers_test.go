@@ -3,6 +3,8 @@ package ribbon
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // TestTwoLayers holds a retrieval of two layers to a map, from few keys to several
@@ -21,7 +23,7 @@ func TestTwoLayers(t *testing.T) {
 			twin[hashes[i]] = values[i]
 		}
 		c := Config{ValueBits: 8, TwoLayers: true, Seed: r.Uint64(), Workers: 2}
-		two, err := BuildRetrievalHashes(c, hashes, values)
+		two, err := BuildRetrieval(c, keyed.Numbers(hashes), values)
 		if err != nil {
 			t.Fatalf("%d keys: %v (seed %d)", n, err, seed)
 		}
@@ -34,8 +36,8 @@ func TestTwoLayers(t *testing.T) {
 			t.Fatalf("%d keys: %v", n, err)
 		}
 		for h, want := range twin {
-			if two.LookupHash(h) != want || read.LookupHash(h) != want {
-				t.Fatalf("%d keys: %d answers %d and, saved, %d; want %d (seed %d)", n, h, two.LookupHash(h), read.LookupHash(h), want, seed)
+			if two.Lookup(keyed.Number(h)) != want || read.Lookup(keyed.Number(h)) != want {
+				t.Fatalf("%d keys: %d answers %d and, saved, %d; want %d (seed %d)", n, h, two.Lookup(keyed.Number(h)), read.Lookup(keyed.Number(h)), want, seed)
 			}
 		}
 		s := two.Stats()

@@ -3,19 +3,21 @@ package ribbon
 import (
 	"strings"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 func TestWorkers(t *testing.T) {
 	build := map[string]func(c Config) error{
-		"retrieval": func(c Config) error { _, err := BuildRetrievalHashes(c, []uint64{1}, []uint64{1}); return err },
-		"map":       func(c Config) error { _, err := BuildMapHashes(c, []uint64{1}, []uint64{1}); return err },
-		"filter":    func(c Config) error { _, err := BuildFilterHashes(c, []uint64{1}); return err },
+		"retrieval": func(c Config) error { _, err := BuildRetrieval(c, keyed.Numbers([]uint64{1}), []uint64{1}); return err },
+		"map":       func(c Config) error { _, err := BuildMap(c, keyed.Numbers([]uint64{1}), []uint64{1}); return err },
+		"filter":    func(c Config) error { _, err := BuildFilter(c, keyed.Numbers([]uint64{1})); return err },
 		"coded": func(c Config) error {
 			code, err := NewCode(map[uint64]uint64{1: 1, 2: 1})
 			if err != nil {
 				return err
 			}
-			_, err = BuildCodedHashes(c, code, []uint64{1}, []uint64{1})
+			_, err = BuildCoded(c, code, keyed.Numbers([]uint64{1}), []uint64{1})
 			return err
 		},
 	}

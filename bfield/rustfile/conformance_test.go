@@ -6,35 +6,31 @@ import (
 
 	"github.com/syncd-io/syncd/bfield"
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/rustfile"
 )
 
-// adapted is a Field of the suite; a key that is a number is its eight bytes.
+// adapted is a Field of the suite.
 type adapted struct{ *rustfile.Field }
 
-func bytesOf(h uint64) []byte { return binary.LittleEndian.AppendUint64([]byte("hash "), h) }
-
-func (f adapted) Lookup(key []byte) (uint64, bool) {
-	v, a := f.Field.Lookup(key)
+func (f adapted) Lookup(key keyed.Key) (uint64, bool) {
+	v, a := f.Field.Lookup(key.AppendTo(nil))
 	return v, a == bfield.Found
 }
 
-func (f adapted) LookupHash(h uint64) (uint64, bool) { return f.Lookup(bytesOf(h)) }
-
-func (f adapted) LookupBatch(keys [][]byte, values []uint64, found []bool) {
-	answers := make([]bfield.Answer, len(keys))
-	f.Field.LookupBatch(keys, values, answers)
+func (f adapted) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	answers := make([]bfield.Answer, keys.Len())
+	f.Field.LookupBatch(bytesOf(keys), values, answers)
 	for i, a := range answers {
 		found[i] = a == bfield.Found
 	}
 }
 
-func (f adapted) LookupHashes(hashes, values []uint64, found []bool) {
-	keys := make([][]byte, len(hashes))
-	for i, h := range hashes {
-		keys[i] = bytesOf(h)
+func bytesOf(keys keyed.List) (of [][]byte) {
+	for i := range keys.Len() {
+		of = append(of, keys.At(i).AppendTo(nil))
 	}
-	f.LookupBatch(keys, values, found)
+	return of
 }
 
 // MarshalBinary puts the files one after the other, each behind its length.
@@ -69,12 +65,8 @@ func TestConformance(t *testing.T) {
 		// alone, and the places are an arithmetic progression: the rate is higher.
 		FalsePositive: [2]float64{0.8 * alpha, 1.6 * alpha},
 		Build: func(in fieldtest.Input) (fieldtest.Field, error) {
-			keys := in.Keys
-			for _, h := range in.Hashes {
-				keys = append(keys, bytesOf(h))
-			}
 			c := rustfile.Config{Size: max(2048, bitsPerKey*uint64(in.Len())), Hashes: 8, Nu: 24, Kappa: 2, Arrays: 6, Scale: 0.3, LeastScale: 0.25}
-			f, err := rustfile.Build(c, keys, in.Values)
+			f, err := rustfile.Build(c, bytesOf(in.List()), in.Values)
 			return adapted{f}, err
 		},
 	})

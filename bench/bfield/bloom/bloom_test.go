@@ -13,6 +13,7 @@ import (
 	peer "github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/syncd-io/syncd/bfield/bloom"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 const bitsPerKey = 13
@@ -87,7 +88,7 @@ func BenchmarkBloomInsert(b *testing.B) {
 		paired(b, n, func() {
 			f := made(b, kind, n)
 			for _, k := range keys {
-				f.Insert(k)
+				f.Insert(keyed.Bytes(k))
 			}
 		}, func() {
 			f := theirs(n)
@@ -105,7 +106,7 @@ func BenchmarkBloomLookup(b *testing.B) {
 		keys := draw(n, 1)
 		ours, peers := made(b, kind, n), theirs(n)
 		for _, k := range keys {
-			ours.Insert(k)
+			ours.Insert(keyed.Bytes(k))
 			peers.Add(k)
 		}
 		rand.New(rand.NewPCG(3, 4)).Shuffle(n, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
@@ -120,7 +121,7 @@ func BenchmarkBloomLookup(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				paired(b, n, func() {
 					for _, k := range asked {
-						if ours.Lookup(k) {
+						if ours.Lookup(keyed.Bytes(k)) {
 							sink++
 						}
 					}
@@ -130,7 +131,7 @@ func BenchmarkBloomLookup(b *testing.B) {
 				found := make([]bool, 1024)
 				paired(b, n, func() {
 					for part := range slices.Chunk(asked, len(found)) {
-						ours.LookupBatch(part, found)
+						ours.LookupBatch(keyed.ByteStrings(part), found)
 						if found[0] {
 							sink++
 						}
@@ -144,7 +145,7 @@ func BenchmarkBloomLookup(b *testing.B) {
 			for range b.N {
 				falsely = 0
 				for _, k := range strangers {
-					if ours.Lookup(k) {
+					if ours.Lookup(keyed.Bytes(k)) {
 						falsely++
 					}
 				}

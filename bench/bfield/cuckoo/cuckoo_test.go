@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/syncd-io/syncd/bfield/cuckoo"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 const (
@@ -200,7 +201,7 @@ func BenchmarkTable(b *testing.B) {
 	defer runtime.UnlockOSThread()
 	begin := processor()
 	for _, k := range keys {
-		if err := ours.Insert(k, 0); err != nil {
+		if err := ours.Insert(keyed.Bytes(k), 0); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -226,7 +227,7 @@ func BenchmarkTable(b *testing.B) {
 		var us, them int
 		for range strangers {
 			stranger = fmt.Appendf(stranger[:0], "https://example.com/%016x", r.Uint64())
-			if _, ok := ours.Lookup(stranger); ok {
+			if _, ok := ours.Lookup(keyed.Bytes(stranger)); ok {
 				us++
 			}
 			if peer.Lookup(stranger) {
@@ -257,11 +258,11 @@ func BenchmarkTable(b *testing.B) {
 				}
 			}}, contender{"lookup", func([]uint64) {
 				for _, k := range asked {
-					if _, ok := ours.Lookup(k); ok {
+					if _, ok := ours.Lookup(keyed.Bytes(k)); ok {
 						sink++
 					}
 				}
-			}}, contender{"batch", func([]uint64) { ours.LookupBatch(asked, values, found) }})
+			}}, contender{"batch", func([]uint64) { ours.LookupBatch(keyed.ByteStrings(asked), values, found) }})
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/phf"
 )
 
@@ -65,7 +66,7 @@ var configs = map[string]phf.Config{
 }
 
 func built(b *testing.B, c phf.Config, keys []uint64) *phf.Function {
-	f, err := phf.BuildHashes(c, keys)
+	f, err := phf.Build(c, keyed.Numbers(keys))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func BenchmarkPerfectLookup(b *testing.B) {
 		b.Run("single", func(b *testing.B) {
 			paired(b, len(keys), func() {
 				for _, k := range keys {
-					sink += ours.LookupHash(k)
+					sink += ours.Lookup(keyed.Number(k))
 				}
 			}, one)
 			b.ReportMetric(float64(ours.Stats().Bits)/float64(n), "bits/key-ours")
@@ -122,7 +123,7 @@ func BenchmarkPerfectLookup(b *testing.B) {
 			numbers := make([]uint64, 1024)
 			paired(b, len(keys), func() {
 				for part := range slices.Chunk(keys, len(numbers)) {
-					ours.LookupHashes(part, numbers)
+					ours.LookupBatch(keyed.Numbers(part), numbers)
 					sink += numbers[0]
 				}
 			}, one)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
@@ -44,10 +45,10 @@ func BenchmarkCoded(b *testing.B) {
 				for _, c := range counts {
 					entropy -= c / float64(n) * math.Log2(c/float64(n))
 				}
-				c := must[*ribbon.Coded](b)(ribbon.BuildCodedHashes(ribbon.Config{}, nil, keys, values))
-				fixed := must[*ribbon.Retrieval](b)(ribbon.BuildRetrievalHashes(ribbon.Config{ValueBits: bits.Len64(largest)}, keys, values))
+				c := must[*ribbon.Coded](b)(ribbon.BuildCoded(ribbon.Config{}, nil, keyed.Numbers(keys), values))
+				fixed := must[*ribbon.Retrieval](b)(ribbon.BuildRetrieval(ribbon.Config{ValueBits: bits.Len64(largest)}, keyed.Numbers(keys), values))
 				got := make([]uint64, n)
-				paired(b, n, func() { c.LookupHashes(keys, got) }, func() { fixed.LookupHashes(keys, got) })
+				paired(b, n, func() { c.LookupBatch(keyed.Numbers(keys), got) }, func() { fixed.LookupBatch(keyed.Numbers(keys), got) })
 				b.ReportMetric(entropy, "bits-entropy")
 				b.ReportMetric(c.CodeBits(), "bits-code")
 				b.ReportMetric(float64(c.Stats().Bits)/float64(n), "bits-coded")

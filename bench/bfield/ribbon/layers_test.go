@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
@@ -14,7 +15,7 @@ func BenchmarkTwoLayers(b *testing.B) {
 		keys, values := draw(n, 8)
 		build := func(two bool) *ribbon.Retrieval {
 			c := ribbon.Config{ValueBits: 8, Workers: 1, TwoLayers: two}
-			return must[*ribbon.Retrieval](b)(ribbon.BuildRetrievalHashes(c, keys, values))
+			return must[*ribbon.Retrieval](b)(ribbon.BuildRetrieval(c, keyed.Numbers(keys), values))
 		}
 		two, all := build(true), build(false)
 		b.Run(fmt.Sprintf("build/n=%d", n), func(b *testing.B) {
@@ -31,7 +32,7 @@ func BenchmarkTwoLayers(b *testing.B) {
 
 func ask(r *ribbon.Retrieval, keys []uint64) {
 	for _, k := range keys {
-		sum += r.LookupHash(k)
+		sum += r.Lookup(keyed.Number(k))
 	}
 }
 

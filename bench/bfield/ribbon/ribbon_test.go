@@ -11,6 +11,7 @@ import (
 
 	"github.com/FastFilter/xorfilter"
 
+	"github.com/syncd-io/syncd/bfield/keyed"
 	"github.com/syncd-io/syncd/bfield/ribbon"
 )
 
@@ -80,7 +81,7 @@ func BenchmarkBuild(b *testing.B) {
 			keys, values := draw(n, 8)
 			var r *ribbon.Retrieval
 			paired(b, n, func() {
-				r = must[*ribbon.Retrieval](b)(ribbon.BuildRetrievalHashes(ribbon.Config{ValueBits: 8, Workers: 1}, keys, values))
+				r = must[*ribbon.Retrieval](b)(ribbon.BuildRetrieval(ribbon.Config{ValueBits: 8, Workers: 1}, keyed.Numbers(keys), values))
 			}, func() {
 				must[*xorfilter.BinaryFuse8](b)(xorfilter.PopulateBinaryFuse8(slices.Clone(keys)))
 			})
@@ -90,7 +91,7 @@ func BenchmarkBuild(b *testing.B) {
 			keys, _ := draw(n, 8)
 			var f *ribbon.Filter
 			paired(b, n, func() {
-				f = must[*ribbon.Filter](b)(ribbon.BuildFilterHashes(ribbon.Config{FingerprintBits: 8, Workers: 1}, keys))
+				f = must[*ribbon.Filter](b)(ribbon.BuildFilter(ribbon.Config{FingerprintBits: 8, Workers: 1}, keyed.Numbers(keys)))
 			}, func() {
 				must[*xorfilter.BinaryFuse8](b)(xorfilter.PopulateBinaryFuse8(slices.Clone(keys)))
 			})
@@ -110,7 +111,7 @@ func falsePositives(f *ribbon.Filter) float64 {
 		for i := range asked {
 			asked[i] = r.Uint64()
 		}
-		f.LookupHashes(asked, found)
+		f.LookupBatch(keyed.Numbers(asked), found)
 		for _, yes := range found {
 			if yes {
 				hits++
@@ -132,7 +133,7 @@ func BenchmarkLookup(b *testing.B) {
 			rand.New(rand.NewPCG(3, 4)).Shuffle(n, func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
 			asked = asked[:min(n, 4_000_000)]
 			out := make([]uint64, 4096) // what one call answers
-			r := must[*ribbon.Retrieval](b)(ribbon.BuildRetrievalHashes(ribbon.Config{ValueBits: width}, keys, values))
+			r := must[*ribbon.Retrieval](b)(ribbon.BuildRetrieval(ribbon.Config{ValueBits: width}, keyed.Numbers(keys), values))
 			contains := fuse(b, width, keys)
 			fused := func() {
 				for _, k := range asked {
@@ -144,7 +145,7 @@ func BenchmarkLookup(b *testing.B) {
 			b.Run(fmt.Sprintf("batch/r=%d/n=%d", width, n), func(b *testing.B) {
 				paired(b, len(asked), func() {
 					for part := range slices.Chunk(asked, len(out)) {
-						r.LookupHashes(part, out)
+						r.LookupBatch(keyed.Numbers(part), out)
 						sink += int(out[0])
 					}
 				}, fused)
@@ -152,7 +153,7 @@ func BenchmarkLookup(b *testing.B) {
 			b.Run(fmt.Sprintf("single/r=%d/n=%d", width, n), func(b *testing.B) {
 				paired(b, len(asked), func() {
 					for _, k := range asked {
-						sink += int(r.LookupHash(k))
+						sink += int(r.Lookup(keyed.Number(k)))
 					}
 				}, fused)
 			})

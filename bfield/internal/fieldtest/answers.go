@@ -3,6 +3,8 @@ package fieldtest
 import (
 	"math"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // sizes of the tests that build often: nothing, a few, both sides of words and
@@ -22,18 +24,11 @@ func everyKeyAnswers(t *testing.T, s Suite) {
 func checkAnswers(t testing.TB, f Field, in Input) {
 	t.Helper()
 	for i, want := range in.Values {
-		got, ok := lookup(f, in, i)
+		got, ok := f.Lookup(in.List().At(i))
 		if !ok || got != want {
 			t.Fatalf("key %d of %d answers %d, %v; its value is %d", i, in.Len(), got, ok, want)
 		}
 	}
-}
-
-func lookup(f Field, in Input, i int) (uint64, bool) {
-	if in.Keys != nil {
-		return f.Lookup(in.Keys[i])
-	}
-	return f.LookupHash(in.Hashes[i])
 }
 
 // falsePositives asks for 300,000 keys that were never inserted. Their number
@@ -48,7 +43,7 @@ func falsePositives(t *testing.T, s Suite) {
 	f := s.build(t, s.draw(s.Large, 100, true))
 	hits := 0
 	for _, h := range s.draw(strangers, 101, true).Hashes {
-		if _, ok := f.LookupHash(h); ok {
+		if _, ok := f.Lookup(keyed.Number(h)); ok {
 			hits++
 		}
 	}
@@ -78,13 +73,9 @@ func batchEqualsSingle(t *testing.T, s Suite) {
 		begin := 0
 		for _, n := range []int{0, 1, 2, 31, 32, 33, 63, 64, 65, 1000} {
 			values, found := make([]uint64, n), make([]bool, n)
-			if hashed {
-				f.LookupHashes(asked.Hashes[begin:begin+n], values, found)
-			} else {
-				f.LookupBatch(asked.Keys[begin:begin+n], values, found)
-			}
+			f.LookupBatch(asked.List().Slice(begin, begin+n), values, found)
 			for i := range n {
-				value, ok := lookup(f, asked, begin+i)
+				value, ok := f.Lookup(asked.List().At(begin + i))
 				if ok != found[i] || ok && value != values[i] {
 					t.Fatalf("key %d of a batch of %d answers %d, %v; alone %d, %v", i, n, values[i], found[i], value, ok)
 				}

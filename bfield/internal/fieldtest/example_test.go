@@ -3,12 +3,13 @@ package fieldtest_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/syncd-io/syncd/bfield/internal/fieldtest"
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 // plain stores every key with its value: the shortest structure that keeps all
@@ -20,50 +21,30 @@ var (
 	errDamaged       = errors.New("damaged")
 )
 
-func nameOf(key []byte) string      { return fmt.Sprintf("key %x", key) }
-func nameOfHash(hash uint64) string { return fmt.Sprintf("hash %x", hash) }
+func nameOf(key keyed.Key) string { return hex.EncodeToString(key.AppendTo(nil)) }
 
 func build(in fieldtest.Input) (fieldtest.Field, error) {
-	var names []string
-	for _, key := range in.Keys {
-		names = append(names, nameOf(key))
-	}
-	for _, hash := range in.Hashes {
-		names = append(names, nameOfHash(hash))
-	}
 	p := plain{}
-	for i, name := range names {
-		if held, ok := p[name]; ok && held != in.Values[i] {
+	for i, value := range in.Values {
+		name := nameOf(in.List().At(i))
+		if held, ok := p[name]; ok && held != value {
 			return nil, errContradiction
 		}
-		p[name] = in.Values[i]
+		p[name] = value
 	}
 	return p, nil
 }
 
 // Lookup implements fieldtest.Field.
-func (p plain) Lookup(key []byte) (uint64, bool) {
+func (p plain) Lookup(key keyed.Key) (uint64, bool) {
 	value, ok := p[nameOf(key)]
 	return value, ok
 }
 
-// LookupHash implements fieldtest.Field.
-func (p plain) LookupHash(hash uint64) (uint64, bool) {
-	value, ok := p[nameOfHash(hash)]
-	return value, ok
-}
-
 // LookupBatch implements fieldtest.Field.
-func (p plain) LookupBatch(keys [][]byte, values []uint64, found []bool) {
-	for i, key := range keys {
-		values[i], found[i] = p.Lookup(key)
-	}
-}
-
-// LookupHashes implements fieldtest.Field.
-func (p plain) LookupHashes(hashes []uint64, values []uint64, found []bool) {
-	for i, hash := range hashes {
-		values[i], found[i] = p.LookupHash(hash)
+func (p plain) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	for i := range keys.Len() {
+		values[i], found[i] = p.Lookup(keys.At(i))
 	}
 }
 

@@ -20,10 +20,12 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
-// Input is what a Field is built from. Either Keys or Hashes is set; value i
-// belongs to key i. The suite does not change the slices afterwards.
+// Input is what a Field is built from. Either Keys or Hashes is set, and List is the
+// one that is; value i belongs to key i. The suite does not change the slices afterwards.
 type Input struct {
 	Keys    [][]byte
 	Hashes  []uint64 // keys that are uniform 64-bit numbers
@@ -35,16 +37,22 @@ type Input struct {
 // Len returns the number of keys.
 func (in Input) Len() int { return len(in.Values) }
 
+// List is the keys.
+func (in Input) List() keyed.List {
+	if in.Keys != nil {
+		return keyed.ByteStrings(in.Keys)
+	}
+	return keyed.Numbers(in.Hashes)
+}
+
 // Field is a built structure. Where a structure has a third answer, its
 // adapter maps it to "not ok". A filter answers the value 0; static retrieval
 // always answers ok.
 type Field interface {
-	Lookup(key []byte) (value uint64, ok bool)
-	LookupHash(hash uint64) (value uint64, ok bool)
-	// LookupBatch and LookupHashes set values[i] and found[i] for key i. Where
-	// found[i] is false, values[i] may be anything.
-	LookupBatch(keys [][]byte, values []uint64, found []bool)
-	LookupHashes(hashes []uint64, values []uint64, found []bool)
+	Lookup(key keyed.Key) (value uint64, ok bool)
+	// LookupBatch sets values[i] and found[i] for key i. Where found[i] is false,
+	// values[i] may be anything.
+	LookupBatch(keys keyed.List, values []uint64, found []bool)
 	MarshalBinary() ([]byte, error)
 }
 

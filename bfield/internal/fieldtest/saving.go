@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/syncd-io/syncd/bfield/keyed"
 )
 
 func save(t testing.TB, f Field) []byte {
@@ -28,8 +30,8 @@ func saveAndLoad(t *testing.T, s Suite) {
 		}
 		checkAnswers(t, loaded, in)
 		for _, h := range s.draw(1000, 699, true).Hashes {
-			value, ok := f.LookupHash(h)
-			if v, k := loaded.LookupHash(h); k != ok || ok && v != value {
+			value, ok := f.Lookup(keyed.Number(h))
+			if v, k := loaded.Lookup(keyed.Number(h)); k != ok || ok && v != value {
 				t.Fatalf("a stranger answers %d, %v; after loading %d, %v", value, ok, v, k)
 			}
 		}
