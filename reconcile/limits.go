@@ -19,7 +19,7 @@ const (
 	// difference always, three in 99.9 %, five in 99.7 % and ten in 95.9 % of syncs
 	// (TestQuietOpenings).
 	QuietCells = 26
-	// NoCells lets a Hello carry none: it says what this side holds by number and digest,
+	// NoCells lets a Hello carry no cells: it says what this side holds by number and digest,
 	// and the responder asks for FirstCells if it holds something else.
 	NoCells = -1
 	// MaxFirstCells is the most: above 44 KiB an estimate first is cheaper.

@@ -72,7 +72,7 @@ type Options struct {
 	// ErrListsDiffer, ErrTwin, ErrDenied, ErrBusy or a RemovedError.
 	Heed func(theirs wire.Greeting) error
 	// FirstCells is how many cells an initiator's Hello carries, from QuietCells
-	// to MaxFirstCells; 0 means the constant FirstCells. With NoCells there are none.
+	// to MaxFirstCells; 0 means the constant FirstCells, and NoCells no cells.
 	FirstCells int
 	// Enter, if not nil, is called when a step begins, and when one goes on
 	// after a step inside it.

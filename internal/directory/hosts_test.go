@@ -56,3 +56,19 @@ func TestHostsOfAnotherLayout(t *testing.T) {
 		})
 	}
 }
+
+// What hosts say differently is known before the first base is built, too.
+func TestHostsDifferBeforeABase(t *testing.T) {
+	eachOrder(t, func(t *testing.T, d *duo) {
+		d.idle = true
+		d.rounds(5, d.order...)
+		if a := d.node.Locate(0, hidden, d.now); !a.Decided() || a.Where != Unknown {
+			t.Errorf("both hosts say the same: %+v", a)
+		}
+		d.hosts[honest].Set(0, hidden, 2)
+		d.rounds(2, d.order...)
+		if a := d.node.Locate(0, hidden, d.now); a.Decided() || !a.Answering {
+			t.Errorf("two hosts name different shards: %+v", a)
+		}
+	})
+}

@@ -19,6 +19,7 @@ type duo struct {
 	lie   func(*News)  // about what the liar tells
 	omit  func(*Block) // about its blocks
 	mute  bool         // it answers no Take
+	idle  bool         // the node does no work: it builds no base
 	now   time.Duration
 	errs  int
 }
@@ -99,6 +100,9 @@ func (d *duo) round(ids ...roster.ID) {
 				d.errs++
 			}
 		}
+	}
+	if d.idle {
+		return
 	}
 	if work := d.node.Work(); work != nil {
 		if err := work(); err != nil {

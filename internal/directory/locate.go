@@ -45,7 +45,11 @@ type Answer struct {
 	Sure bool
 	// Current: as Sure, but that it may be a false positive. A record that is there is the key's.
 	Current bool
-	// heard: all hosts of the set were heard within Fresh, and what each of them says is known.
+	// Shared: a host says that several keys share the index of this one. No feed tells their shards
+	// then, and Where stays Unknown.
+	Shared bool
+	// heard: all hosts of the set were heard within Fresh, and what each of them says of the key's
+	// index is known.
 	heard bool
 	// Answering: all hosts of the set have answered within Fresh, whatever they have told. What
 	// their feeds leave open may be asked of all of them.
@@ -67,8 +71,11 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 	p := l.parts[home]
 	current := l.current(p, now)
 	answering := current || l.answering(p, now)
-	if !p.inBase || p.shared[index] {
-		return Answer{heard: current, Answering: answering}
+	if p.shared[index] {
+		return Answer{Shared: true, Answering: answering}
+	}
+	if !p.inBase {
+		return Answer{heard: current && !wrote && !p.differs(index), Answering: answering}
 	}
 	var found []placement.Shard
 	shard, answer := l.index.Lookup(mix(home, index))
@@ -87,7 +94,7 @@ func (l *Locator) Locate(home placement.Shard, index dbadapter.Index, now time.D
 		apart = true
 		switch {
 		case d.theirs == Shared:
-			return Answer{Answering: answering}
+			return Answer{Shared: true, Answering: answering}
 		case d.theirs != Gone && !slices.Contains(found, placement.Shard(d.theirs)):
 			found = append(found, placement.Shard(d.theirs))
 		}
@@ -119,6 +126,16 @@ func (l *Locator) current(p *part, now time.Duration) bool {
 		}
 	}
 	return true
+}
+
+// differs reports whether a host says of an index otherwise than the copy.
+func (p *part) differs(index dbadapter.Index) bool {
+	for _, f := range p.feeds {
+		if _, ok := f.diff[index]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // answering reports whether all hosts of a set have answered lately.

@@ -22,6 +22,7 @@ func (w *world) check() {
 	for index := dbadapter.Index(1); index <= simIndices; index++ {
 		a := w.node.Locate(home, index, w.now)
 		w.done[a.Where]++
+		named := Gone // by a host
 		for _, id := range w.of[home] {
 			e, held := w.hosts[id].sets[home][index]
 			if !held || e.since > w.now-Fresh {
@@ -32,6 +33,11 @@ func (w *world) check() {
 				w.t.Fatalf("at %v index %d of set %d is nowhere, and in %d by %s since %v", w.now, index, home, e.code, id, e.since)
 			case a.Sure && a.Where == In && Code(a.Shard) != e.code:
 				w.t.Fatalf("at %v index %d of set %d is surely in %d, and in %d by %s since %v", w.now, index, home, a.Shard, e.code, id, e.since)
+			case a.Decided() && (e.code == Shared || e.code != Gone && named != Gone && named != e.code):
+				w.t.Fatalf("at %v no hosts name different shards of index %d of set %d, %s names %d since %v and another one %d", w.now, index, home, id, e.code, e.since, named)
+			}
+			if e.code != Gone {
+				named = e.code
 			}
 		}
 	}
@@ -89,7 +95,7 @@ func (w *world) quiet() {
 			case want == Gone && a.Where == In && !a.Sure: // a false positive
 				w.rest.found++
 			case want == Gone && a.Where != Nowhere,
-				want == Shared && a.Where != Unknown,
+				want == Shared && (a.Where != Unknown || !a.Shared || !a.Answering),
 				want < simShards && (a.Where != In || Code(a.Shard) != want):
 				w.t.Fatalf("at rest: index %d of set %d is %v in %d, and should be in %d; %+v", index, home, a.Where, a.Shard, want, w.node.Status())
 			}

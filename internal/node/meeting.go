@@ -54,7 +54,8 @@ func (set *Set) keys(ctx context.Context, after []byte) iter.Seq2[[]byte, error]
 	}
 }
 
-// elsewhere reports whether the locator places a key, of which the shard has a record, elsewhere.
+// elsewhere reports whether the locator places a key, of which the shard has a record, elsewhere, or
+// cannot tell where it is however much it hears.
 func (w *ByWriter) elsewhere(held placement.Shard, key []byte) bool {
 	switch a := w.WhereIs(key); a.Where {
 	case directory.In, directory.Here:
@@ -63,6 +64,8 @@ func (w *ByWriter) elsewhere(held placement.Shard, key []byte) bool {
 		return a.Shard != held || len(a.Others) > 0
 	case directory.Nowhere:
 		return true // an entry that is on its way or lost, or a deletion that was not carried to its end
+	case directory.Unknown:
+		return a.Shared // its entry is to be asked for: no feed tells of it
 	}
 	return false
 }

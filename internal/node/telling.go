@@ -108,17 +108,18 @@ func (ns *Namespace) Tell(ctx context.Context, m directory.Message, wait Waiter)
 	p, polls := m.(*directory.Poll)
 	for waits := polls && p.Wait && wait != nil; waits; {
 		rung := ns.telling.bell.listen() // before the look
-		answer, err := ns.tellNow(ctx, m, true)
-		if err != nil || answer != nil {
+		answer, idle, err := ns.tellNow(ctx, m, true)
+		if err != nil || !idle {
 			return answer, err
 		}
 		waits = wait(rung)
 	}
-	return ns.tellNow(ctx, m, false)
+	answer, _, err := ns.tellNow(ctx, m, false)
+	return answer, err
 }
 
-// tellNow is Tell without a wait; nil, too, if the poll may wait and there are no news.
-func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits bool) (directory.Message, error) {
+// tellNow is Tell without a wait. idle: the poll may wait, and there is no news to answer it with.
+func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits bool) (answer directory.Message, idle bool, err error) {
 	t := &ns.telling
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,19 +132,19 @@ func (ns *Namespace) tellNow(ctx context.Context, m directory.Message, waits boo
 	switch m := m.(type) {
 	case *directory.Poll:
 		if err := ns.catchUp(ctx); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if waits && t.host.Idle(m) {
-			return nil, nil //nolint:nilnil // it waits
+			return nil, true, nil
 		}
-		return t.host.News(m), nil
+		return t.host.News(m), false, nil
 	case *directory.Take:
 		if b, err := t.host.Block(m); err == nil {
-			return b, nil
-		}
-		return nil, nil //nolint:nilnil // that is the answer
+			answer = b
+		} // else nil is the answer: it does not tell of the set
+		return answer, false, nil
 	}
-	return nil, fmt.Errorf("%w: a message of the directory's feed that asks nothing", reconcile.ErrProtocol)
+	return nil, false, fmt.Errorf("%w: a message of the directory's feed that asks nothing", reconcile.ErrProtocol)
 }
 
 // catchUp tells what the sets say now. telling.mu is held.

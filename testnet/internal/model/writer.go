@@ -67,14 +67,15 @@ func (p *process) openWriter() (err error) {
 }
 
 // Follows reports whether the node knows what all hosts of a key's entry say of it, as of a few
-// seconds before, and they agree.
+// seconds before, and they agree; of a key that shares its index, which no feed tells of, whether all of
+// those hosts have answered.
 func (n *Node) Follows(key string) bool {
 	p := n.process
 	if p == nil || p.writer == nil {
 		return false
 	}
 	a := p.writer.decides.WhereIs([]byte(key))
-	return a.Decided() && a.Where != directory.OneOf
+	return a.Decided() && a.Where != directory.OneOf || a.Shared && a.Answering
 }
 
 func (w *writer) now() time.Duration { return clockFrom + w.process.node.world.Now() }
