@@ -98,15 +98,15 @@ func (d *Disk) Restore() error {
 }
 
 // letGo unmounts a folder. Its last user may be gone and not let go of it yet, where the
-// kernel closes a killed process's files behind it: no event tells when it has.
-func letGo(folder string) (err error) {
-	for range 100 {
-		if err = run("umount", folder); err == nil || !strings.Contains(err.Error(), "busy") {
+// kernel closes a killed process's files behind it: no event tells when it has. On a
+// machine that is busy with other things that took more than two seconds.
+func letGo(folder string) error {
+	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		err := run("umount", folder)
+		if err == nil || !strings.Contains(err.Error(), "busy") || time.Now().After(until) {
 			return err
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
-	return err
 }
 
 // copyStill copies the image, again if it changed in the meantime: a copy of
