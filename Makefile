@@ -51,10 +51,11 @@ unit: $(TOOLS) ## all tests of the module in a random order (SEED=…), with -ra
 	  --rerun-fails-abort-on-data-race --rerun-fails-run-root-test --rerun-fails-report=.tools/reruns.txt \
 	  --raw-command -- tools/unit.sh $(SEED)
 
-seeds: ## 2,300 simulated runs, each twice
+seeds: ## 2,450 simulated runs, each twice
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -seeds 2000
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -seeds 150 -profile ranges
 	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -seeds 150 -profile shards
+	go test -count=1 -v -timeout 1h -run '^TestSeeds$$' ./testnet -seeds 150 -profile writer
 
 soak: ## 20,000 simulated runs, each twice (from the seed FIRST=…, with the faults PROFILE=…)
 	go test -count=1 -v -timeout 3h -run '^TestSeeds$$' ./testnet -seeds 20000 -seed $(or $(FIRST),0) -profile $(or $(PROFILE),mixed) -found scenarios/found
