@@ -63,19 +63,19 @@ func sourceOfUndecided(list []undecided) source {
 const (
 	// chunkEntries are read at a time: they stay in the first cache.
 	chunkEntries = 256
-	// blockEntries are sorted by stripe at a time by each worker.
-	blockEntries = 16384
 	// parallelFrom is where more than one worker is worth its start.
-	parallelFrom = 2 * blockEntries
+	parallelFrom = 1 << 15
 )
 
 // fill inserts all entries into an array, that of a level. OR does not care for the order, so
-// that workers can share the work in any way: here each sorts the marks of its
-// part of the entries by the stripes of the array, and then sets those that
-// fall into its own stripe.
+// that workers can share the work in any way, and go through the array in any order.
 func (f *Field) fill(a *array, level int, s source) {
 	a.keys += uint64(s.n)
-	if f.workers == 1 || s.n < parallelFrom {
+	workers := f.workers
+	if s.n < parallelFrom {
+		workers = 1
+	}
+	if workers == 1 && a.bits < stripedFrom {
 		f.eachChunk(s, 0, s.n, func(chunk []entry) {
 			for i := range chunk {
 				a.insert(chunk[i].key.at(level), f.encode(chunk[i]), f.plan.Hashes)
@@ -83,51 +83,7 @@ func (f *Field) fill(a *array, level int, s source) {
 		})
 		return
 	}
-	type mark struct{ place, code uint64 }
-	workers := f.workers
-	stripe := (a.places + uint64(workers) - 1) / uint64(workers)
-	marks := make([][][]mark, workers) // by the worker that sorted, and by stripe
-	for w := range marks {
-		marks[w] = make([][]mark, workers)
-	}
-	var across []mark // those near the end of a stripe, whose bytes two workers share
-	var guard sync.Mutex
-	for begin := 0; begin < s.n; begin += workers * blockEntries {
-		inParallel(workers, func(w int) {
-			for i := range marks[w] {
-				marks[w][i] = marks[w][i][:0]
-			}
-			from := min(begin+w*blockEntries, s.n)
-			f.eachChunk(s, from, min(from+blockEntries, s.n), func(chunk []entry) {
-				for i := range chunk {
-					k, code := chunk[i].key.at(level), f.encode(chunk[i])
-					for h := range f.plan.Hashes {
-						at := k.place(h, a.places)
-						owner := at / stripe
-						marks[w][owner] = append(marks[w][owner], mark{at, code})
-					}
-				}
-			})
-		})
-		inParallel(workers, func(w int) {
-			// A mark touches the eight bytes from place/8 on.
-			first, last := uint64(w)*stripe+8, uint64(w+1)*stripe-1
-			for from := range marks {
-				for _, m := range marks[from][w] {
-					if m.place < first || m.place+72 > last {
-						guard.Lock()
-						across = append(across, m)
-						guard.Unlock()
-						continue
-					}
-					a.set(m.place, m.code)
-				}
-			}
-		})
-	}
-	for _, m := range across {
-		a.set(m.place, m.code)
-	}
+	f.fillSorted(a, level, s, workers)
 }
 
 // eachChunk reads the entries from from to end.
@@ -159,7 +115,11 @@ type undecided struct {
 // indeterminate returns those entries of which the primary array shows more
 // than their own marker, in their order.
 func (f *Field) indeterminate(s source) []undecided {
+	sorted := f.levels[0].bits >= stripedFrom
 	return f.share(s.n, func(list []undecided, from, end int) []undecided {
+		if sorted {
+			return f.indeterminateSorted(s, from, end)
+		}
 		f.eachChunk(s, from, end, func(chunk []entry) { list = f.undecided(list, chunk) })
 		return list
 	})
@@ -194,6 +154,9 @@ func (f *Field) share(n int, each func(list []undecided, from, end int) []undeci
 	workers := f.workers
 	if n < parallelFrom {
 		workers = 1
+	}
+	if workers == 1 {
+		return each(nil, 0, n)
 	}
 	found := make([][]undecided, workers)
 	inParallel(workers, func(w int) { found[w] = each(nil, n*w/workers, n*(w+1)/workers) })
