@@ -3,7 +3,7 @@
 // efficiency optimizations" (N. B. Greenfield, 2014), to any depth.
 //
 //	f, err := nested.Build(nested.Config{FalsePositive: 1.0 / 256}, keys, values)
-//	value, ok := f.Lookup(key)
+//	value, ok := f.Lookup(keyed.Bytes(key))
 //
 // # The idea
 //
@@ -26,6 +26,6 @@
 // # What is not here
 //
 // The values' frequencies must be known, so that all keys are given at once, and the
-// field does not change. It is not saved. Two values or less, or values all alike
+// field does not change. Two values or less, or values all alike
 // frequent, make one field, which is package bfield's.
 package nested

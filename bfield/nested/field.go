@@ -90,9 +90,12 @@ func beyond(keys keyed.List, ranks []uint64, first uint64) (rest keyed.List, lef
 
 // Lookup returns the value of a key, and whether the key is there or, at the rate α,
 // looks as if it were.
-func (f *Field) Lookup(key keyed.Key) (value uint64, ok bool) {
-	for i, field := range f.fields {
-		v, answer := field.Lookup(key)
+func (f *Field) Lookup(key keyed.Key) (value uint64, ok bool) { return f.lookup(key, 0) }
+
+// lookup asks the fields from a layer on.
+func (f *Field) lookup(key keyed.Key, from int) (value uint64, ok bool) {
+	for i := from; i < len(f.fields); i++ {
+		v, answer := f.fields[i].Lookup(key)
 		if answer != bfield.Found {
 			return 0, false
 		}
@@ -101,6 +104,38 @@ func (f *Field) Lookup(key keyed.Key) (value uint64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// batch is how many keys the first field is asked for at a time.
+const batch = 256
+
+// LookupBatch sets values[i] and found[i] to Lookup of key i. It panics if one of them is
+// shorter than keys. The first field is asked for many keys at once, and the next ones,
+// which hold the rare values, for one key at a time.
+func (f *Field) LookupBatch(keys keyed.List, values []uint64, found []bool) {
+	n := keys.Len()
+	values, found = values[:n], found[:n]
+	if len(f.fields) == 0 {
+		clear(values)
+		clear(found)
+		return
+	}
+	var answers [batch]bfield.Answer
+	frequent := uint64(f.layers[0].frequent)
+	for from := 0; from < n; from += batch {
+		end := min(from+batch, n)
+		f.fields[0].LookupBatch(keys.Slice(from, end), values[from:end], answers[:end-from])
+		for i := from; i < end; i++ {
+			switch found[i] = answers[i-from] == bfield.Found; {
+			case !found[i]:
+				values[i] = 0
+			case values[i] < frequent:
+				values[i] = f.order[values[i]]
+			default:
+				values[i], found[i] = f.lookup(keys.At(i), 1)
+			}
+		}
+	}
 }
 
 // Stats are counts of a field.

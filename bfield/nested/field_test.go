@@ -52,6 +52,19 @@ func TestField(t *testing.T) {
 					t.Fatalf("key %x is %d, %v; want %d (seed %d)", k, v, ok, want, seed)
 				}
 			}
+			asked := make([]uint64, 3000) // keys and strangers
+			for i := range asked {
+				if asked[i] = r.Uint64(); i%3 > 0 {
+					asked[i] = keys[i]
+				}
+			}
+			answers, is := make([]uint64, len(asked)), make([]bool, len(asked))
+			f.LookupBatch(keyed.Numbers(asked), answers, is)
+			for i, k := range asked {
+				if v, ok := f.Lookup(keyed.Number(k)); v != answers[i] || ok != is[i] {
+					t.Fatalf("key %x is %d, %v in a batch; alone %d, %v (seed %d)", k, answers[i], is[i], v, ok, seed)
+				}
+			}
 			s := f.Stats()
 			const strangers = 1_000_000
 			found := 0
