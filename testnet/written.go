@@ -53,12 +53,13 @@ func (r *runner) watcher() model.Watcher {
 
 // offerWritten writes at any node.
 func (r *runner) offerWritten(e *plan.Event) {
-	o := model.Offer{Key: e.Key, Deletes: e.Verb == plan.Del, Made: func(dbadapter.Version) {}}
+	o := model.Offer{Key: e.Key, Deletes: e.Verb == plan.Del}
 	if !o.Deletes {
 		o.Value = r.plan.Value(e, 0)
 	}
 	o.Ack, _ = route.ParseAck(e.Ack) // the plan was checked
 	op := r.written.Asked(e.Key, o.Deletes, o.Value, r.world.Now())
+	o.Made = func(v dbadapter.Version) { r.written.Made(op, v) }
 	o.Held = func(v dbadapter.Version, _ []int) {
 		r.result.Routed++
 		r.written.Acknowledged(op, v, r.world.Now())

@@ -32,7 +32,7 @@ type writtenOp struct {
 	content      [32]byte
 	asked, acked time.Duration
 	refused, ack bool
-	version      dbadapter.Version
+	version      dbadapter.Version // that was made last, or is acknowledged; zero: none
 }
 
 // AnswerAge is how old what a sure read misses may be: what a host or the locator is sure of may
@@ -50,6 +50,10 @@ func (w *Written) Asked(key string, deletes bool, value []byte, now time.Duratio
 	return len(w.ops) - 1
 }
 
+// Made notes the version of a write before a host holds it: another write may have seen it before
+// its own acknowledgement comes.
+func (w *Written) Made(op int, v dbadapter.Version) { w.ops[op].version = v }
+
 // Acknowledged notes that a write is, as a version.
 func (w *Written) Acknowledged(op int, v dbadapter.Version, now time.Duration) {
 	o := &w.ops[op]
@@ -62,7 +66,7 @@ func (w *Written) Refused(op int) { w.ops[op].refused = true }
 // Observed notes a record that a node holds now, of a shard.
 func (w *Written) Observed(r *dbadapter.Record) {
 	for i := range w.ops {
-		if o := &w.ops[i]; o.ack && o.key == string(r.Key) && supersedes(r, o.version) {
+		if o := &w.ops[i]; o.version.Clock != 0 && o.key == string(r.Key) && supersedes(r, o.version) {
 			w.over[o.version] = true
 		}
 	}

@@ -64,6 +64,16 @@ func TestWritten(t *testing.T) {
 			stands := &dbadapter.Record{Key: []byte("k"), Value: []byte("b"), Version: later}
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: stands, Records: map[int]*dbadapter.Record{1: stands}})
 		}, ""},
+		"one that another had seen before its acknowledgement came": {func(w *Written) {
+			one := w.Asked("k", false, []byte("a"), 0)
+			w.Made(one, v(1))
+			stands := rec(2, "b")
+			stands.Replaces = []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}
+			w.Observed(stands)
+			put(w, 2, "b", 0)
+			w.Acknowledged(one, v(1), 2*time.Second)
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: stands, Records: map[int]*dbadapter.Record{1: stands}})
+		}, ""},
 		"a last read that is not sure": {func(w *Written) { w.Final(0, "k", nil, false, nil, nil) }, "answer"},
 	} {
 		w := NewWritten()
