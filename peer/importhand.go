@@ -299,7 +299,7 @@ func (im *shardImport) message(ctx context.Context, remote *node.Remote, need in
 				continue
 			}
 			asking.Go(func() {
-				outcomes, sent, err := im.ask(ctx, remote, id, records)
+				outcomes, sent, err := im.ask(ctx, remote, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHoldNew(id, records) })
 				mu.Lock()
 				defer mu.Unlock()
 				for at, i := range items {
@@ -349,8 +349,8 @@ func (im *shardImport) isSlow(id ID) bool {
 	return im.slow[id]
 }
 
-// ask asks one host to hold records.
-func (im *shardImport) ask(ctx context.Context, remote *node.Remote, id ID, records []dbadapter.Record) (outcomes []route.Outcome, sent bool, err error) {
+// ask asks one host about records.
+func (im *shardImport) ask(ctx context.Context, remote *node.Remote, id ID, about func(node.ID) (*wire.Ask, error)) (outcomes []route.Outcome, sent bool, err error) {
 	ns, n := im.ns, im.ns.node
 	ctx, cancel := context.WithTimeout(ctx, importPatience)
 	defer cancel()
@@ -360,14 +360,14 @@ func (im *shardImport) ask(ctx context.Context, remote *node.Remote, id ID, reco
 	}
 	defer leave()
 	n.metrics.routed.WithLabelValues("write").Inc()
-	ask, m, sent, err := n.askRouted(ctx, id, func(id node.ID) (*wire.Ask, error) { return remote.AskHoldNew(id, records) }, nil)
+	ask, m, sent, err := n.askRouted(ctx, id, about, nil)
 	im.mu.Lock()
 	im.slow[id] = err != nil
 	im.mu.Unlock()
 	if err != nil {
 		return nil, sent, err
 	}
-	outcomes, err = remote.HoldNew(node.ID(id), ask, m)
+	outcomes, err = remote.Outcomes(node.ID(id), ask, m)
 	n.blame(ns, id, m, err)
 	if err == nil && outcomes[0].Elsewhere {
 		return nil, false, &elsewhere{outcomes[0].Layout}

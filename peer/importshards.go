@@ -43,12 +43,12 @@ type imported struct {
 	node.Item
 	number int64 // counted from 1
 	landing
+	filing // where the placement is writer
 }
 
 // What needs to know the shard of a key from the key alone.
 var (
-	errImportWriters = fmt.Errorf("%w: there is no import by placement writer yet, where the directory says which shard a key is in: put the records one by one (put), or choose the placement hash or prefix", ErrInvalid)
-	errWatchWriters  = fmt.Errorf("%w: there is no watch by placement writer yet, where a key may go from one shard to another: read the keys again (get, ls, export), wait for one (wait --key), or choose the placement hash or prefix", ErrInvalid)
+	errWatchWriters = fmt.Errorf("%w: there is no watch by placement writer yet, where a key may go from one shard to another: read the keys again (get, ls, export), wait for one (wait --key), or choose the placement hash or prefix", ErrInvalid)
 )
 
 // itemError is why an item could not be imported.
@@ -84,9 +84,6 @@ func (w *window) add(item *node.Item, number int64) {
 
 // importShards imports into a namespace that is cut into shards.
 func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, error], ack route.Ack) (ImportResult, error) {
-	if ns.core.Writers() {
-		return ImportResult{}, errImportWriters
-	}
 	im := &shardImport{ns: ns, ack: ack, slow: map[ID]bool{}}
 	under := make(chan error, 1)
 	under <- nil // of the window that is being imported
@@ -134,6 +131,9 @@ func (ns *Namespace) importShards(ctx context.Context, items iter.Seq2[Item, err
 // run imports a window. The error is that of its first item that failed; those behind it may
 // be written all the same, and are unchanged when they are imported again.
 func (im *shardImport) run(ctx context.Context, w *window) error {
+	if im.ns.core.Writers() {
+		return im.file(ctx, w.items)
+	}
 	parts := map[placement.Shard][]*imported{}
 	for _, item := range w.items {
 		number := im.ns.core.Home(item.Key)

@@ -65,7 +65,7 @@ func (w *ByWriter) Offer(ctx context.Context, d Draft, deletes bool, ack route.A
 		begun := w.do.Now()
 		o.Written, err = w.HandOver(ctx, entries, entry, ack)
 		o.Taken = o.Taken || o.Written.Taken()
-		if err == nil && w.do.Now()-begun > entryPatience {
+		if err == nil && w.do.Now()-begun > EntryPatience {
 			err = errSlept
 		}
 		if err == nil {
@@ -107,9 +107,9 @@ func (w *ByWriter) mayOffer(ctx context.Context, remote *Remote, d Draft, delete
 	return found.Record, remote.Holds(d, deletes, found.Record, found.Sure)
 }
 
-// entryPatience is how much later than its entry a record is written, at the latest: an entry
+// EntryPatience is how much later than its entry a record is written, at the latest: an entry
 // without a record for longer counts as one whose author has ended.
-const entryPatience = 30 * time.Second
+const EntryPatience = 30 * time.Second
 
 var errSlept = fmt.Errorf("%w: this machine has slept between the entry of the directory and the record, or was too slow: write it again", reconcile.ErrBusy)
 

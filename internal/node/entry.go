@@ -18,15 +18,11 @@ import (
 
 // Entry is the entry of a record that Make has made, in the set of the directory that r is.
 func (r *Remote) Entry(record *dbadapter.Record, shard placement.Shard) (*dbadapter.Record, error) {
-	hashed, err := dbadapter.Hash(r.view.Keys.Hasher, directory.EntryFor(record, shard))
+	entries, err := r.EntriesFor([]*dbadapter.Record{record}, []placement.Shard{shard})
 	if err != nil {
 		return nil, err
 	}
-	writes := []dbadapter.Write{{Record: hashed}}
-	if err := r.view.authorize(writes); err != nil {
-		return nil, err
-	}
-	return &writes[0].Record.Record, nil
+	return &entries[0], nil
 }
 
 // EntryIndex is the index of a key's entry in its set of the directory, and the home of the key.

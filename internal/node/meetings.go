@@ -25,7 +25,7 @@ const (
 	MeetingsSoon  = 10 * time.Second
 	meetingsShare = 8
 	// AbsentFor is for how long the record of an entry must not be there until its author counts
-	// as ended: its record follows within entryPatience, and is on its way for routedPatience.
+	// as ended: its record follows within EntryPatience, and is on its way for routedPatience.
 	AbsentFor = 2 * time.Minute
 	// meetingsAtOnce keys are remembered of a shard in one look, and as many that wait for
 	// AbsentFor: 64 KiB at most each. The next look goes on behind them.

@@ -319,13 +319,16 @@ func (r *Remote) outcome(said *wire.HoldAnswer, q *wire.AskHold) (o route.Outcom
 func (r *Remote) outcomeOf(said *wire.HoldAnswer, i int, asked *wire.AskHold) (o route.Outcome, err error) {
 	o.Settled = said.Settled
 	switch one := said.Outcomes[i]; {
-	case one.There && !asked.New:
+	case one.There && !asked.New && !asked.Look:
 		return o, fmt.Errorf("%w: a record that is said to be nothing new was not asked about so", reconcile.ErrProtocol)
 	case one.There:
 		o.There = true
+	case asked.Look && one.Declined != 0:
+		return o, fmt.Errorf("%w: a record is declined that was only to be compared", reconcile.ErrProtocol)
+	case asked.Look && one.Other == nil:
 	case one.Declined != 0:
 		o.Declined = declinedFor(one.Declined)
-	case one.Other == nil, one.Other.Supersedes(asked.Records[i].Version):
+	case one.Other == nil, !asked.Look && one.Other.Supersedes(asked.Records[i].Version):
 		// It is held, or was, and another writer that had seen it has written since: to make
 		// it anew over that would undo what came behind it.
 		o.Held = true

@@ -2,11 +2,15 @@ package node
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
 	"github.com/syncd-io/syncd/internal/hlc"
+	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/route"
 	"github.com/syncd-io/syncd/reconcile"
 	"github.com/syncd-io/syncd/reconcile/wire"
@@ -67,14 +71,88 @@ func (r *Remote) AskHoldNew(remote ID, records []dbadapter.Record) (*wire.Ask, e
 	return r.ask(remote, &wire.AskHold{Shard: uint32(r.shard), Seen: records[0].Version.Writer != 0, New: true, Records: records})
 }
 
-// HoldNew is what a message of the peer answers to AskHoldNew: an outcome for each record. It
-// keeps nothing of m. Where the peer is no host, there is one outcome, which says so.
-func (r *Remote) HoldNew(remote ID, ask *wire.Ask, m wire.Message) ([]route.Outcome, error) {
+// AskHoldAll asks a host to hold records, as AskHold does: all have a writer, or none has.
+func (r *Remote) AskHoldAll(remote ID, records []dbadapter.Record) (*wire.Ask, error) {
+	return r.ask(remote, r.holdAll(records))
+}
+
+func (r *Remote) holdAll(records []dbadapter.Record) *wire.AskHold {
+	return &wire.AskHold{Shard: uint32(r.shard), Seen: records[0].Version.Writer != 0, Records: records}
+}
+
+// AskLook asks a host what it holds under the keys of records, which say what is to be there
+// (Sketch): an outcome is There, has what is held instead, or is zero but for Settled.
+func (r *Remote) AskLook(remote ID, records []dbadapter.Record) (*wire.Ask, error) {
+	return r.ask(remote, r.lookAll(records))
+}
+
+func (r *Remote) lookAll(records []dbadapter.Record) *wire.AskHold {
+	return &wire.AskHold{Shard: uint32(r.shard), Look: true, Records: records}
+}
+
+// OutcomesHere are the outcomes with this node as the host, of AskLook or AskHoldAll. It must be one.
+func (r *Remote) OutcomesHere(ctx context.Context, look bool, records []dbadapter.Record) ([]route.Outcome, error) {
+	q := r.holdAll(records)
+	if look {
+		q = r.lookAll(records)
+	}
+	said, err := (&Routed{ns: r.ns, remote: r.ns.node.ID}).hold(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return r.outcomes(said, q)
+}
+
+// Sketch is the record that an item would make, to be compared with what is there: it is not
+// signed, and its version counts only where the item is dated.
+func (item *Item) Sketch(ns *Namespace) dbadapter.Record {
+	record := item.record()
+	record.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(ns.node.Now()), Writer: ns.self, Incarnation: ns.incarnation}
+	if !item.Time.IsZero() {
+		record.Version = dbadapter.Version{Clock: dbadapter.TimestampAt(item.Time)}
+	}
+	return record
+}
+
+// SketchEntry is the Sketch of the item's entry, which names a shard.
+func (item *Item) SketchEntry(ns *Namespace, shard placement.Shard) dbadapter.Record {
+	undated := *item
+	undated.Time = time.Time{}
+	record := undated.Sketch(ns)
+	return directory.EntryFor(&record, shard)
+}
+
+// EntriesFor are the entries of records that MakeAll has made, in the set of the directory that r is.
+func (r *Remote) EntriesFor(records []*dbadapter.Record, shards []placement.Shard) ([]dbadapter.Record, error) {
+	writes := make([]dbadapter.Write, len(records))
+	for i, record := range records {
+		hashed, err := dbadapter.Hash(r.view.Keys.Hasher, directory.EntryFor(record, shards[i]))
+		if err != nil {
+			return nil, err
+		}
+		writes[i] = dbadapter.Write{Record: hashed}
+	}
+	if err := r.view.authorize(writes); err != nil {
+		return nil, err
+	}
+	entries := make([]dbadapter.Record, len(writes))
+	for i := range writes {
+		entries[i] = writes[i].Record.Record
+	}
+	return entries, nil
+}
+
+// Outcomes is what a message of the peer answers to AskHoldNew, AskHoldAll or AskLook: an outcome for
+// each record. It keeps nothing of m. Where the peer is no host, there is one outcome, which says so.
+func (r *Remote) Outcomes(remote ID, ask *wire.Ask, m wire.Message) ([]route.Outcome, error) {
 	reply, err := r.reply(remote, ask, m)
 	if err != nil {
 		return nil, err
 	}
-	said, asked := reply.Answer.(*wire.HoldAnswer), ask.Question.(*wire.AskHold)
+	return r.outcomes(reply.Answer.(*wire.HoldAnswer), ask.Question.(*wire.AskHold))
+}
+
+func (r *Remote) outcomes(said *wire.HoldAnswer, asked *wire.AskHold) ([]route.Outcome, error) {
 	if said.Elsewhere != nil {
 		return []route.Outcome{{Elsewhere: true, Layout: layoutOf(said.Elsewhere)}}, nil
 	}
@@ -82,6 +160,7 @@ func (r *Remote) HoldNew(remote ID, ask *wire.Ask, m wire.Message) ([]route.Outc
 		return nil, fmt.Errorf("%w: %d outcomes of %d records", reconcile.ErrProtocol, len(said.Outcomes), len(asked.Records))
 	}
 	all := make([]route.Outcome, len(said.Outcomes))
+	var err error
 	for i := range all {
 		var failed error
 		all[i], failed = r.outcomeOf(said, i, asked)

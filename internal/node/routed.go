@@ -229,6 +229,13 @@ func (r *Routed) hold(ctx context.Context, q *wire.AskHold) (*wire.HoldAnswer, e
 		}
 	}
 	answer := &wire.HoldAnswer{Settled: set.settled(), Outcomes: make([]wire.HoldOutcome, len(records))}
+	if q.Look {
+		if err := set.look(records, answer.Outcomes); err != nil {
+			return nil, err
+		}
+		answer.Settled = answer.Settled && set.settled()
+		return answer, nil
+	}
 	places := make([]int, 0, len(records)) // of those that are let in, among all
 	let := make([]dbadapter.Hashed, 0, len(records))
 	for i := range records {
@@ -284,14 +291,34 @@ func (r *Routed) let(ctx context.Context, set *Set, records []dbadapter.Hashed, 
 	return nil
 }
 
-// there reports whether what a record says is held already. One without a writer is the
-// same everywhere by its version, which an older one cannot stand for.
+// look says what is held under the keys of records.
+func (set *Set) look(records []dbadapter.Hashed, outcomes []wire.HoldOutcome) error {
+	for i := range records {
+		held, err := set.Held(records[i].Key)
+		if err != nil {
+			return err
+		}
+		asked := records[i].Record
+		if set.Directory() && held != nil {
+			asked.Expires = held.Expires // an entry names its shard, however long
+		}
+		if outcomes[i].There = says(held, &asked); held != nil && !outcomes[i].There {
+			outcomes[i].Other = seen(held)
+		}
+	}
+	return nil
+}
+
+// there reports whether what a record says is held already.
 func (set *Set) there(r *dbadapter.Record) (bool, error) {
 	held, err := set.Held(r.Key)
-	if err != nil || held == nil || !held.SameContent(r) {
-		return false, err
-	}
-	return r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0, nil
+	return err == nil && says(held, r), err
+}
+
+// says reports whether what is held, if it is anything, says what a record does. One without a
+// writer is the same everywhere by its version, which an older one cannot stand for.
+func says(held, r *dbadapter.Record) bool {
+	return held != nil && held.SameContent(r) && (r.Version.Writer != 0 || held.Version.Compare(r.Version) >= 0)
 }
 
 // unseen is what is held in the place of a record, if the record's writer had not seen it.

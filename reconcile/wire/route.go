@@ -64,7 +64,10 @@ type AskHold struct {
 	Seen bool
 	// New asks it not to admit a record whose content it holds already: a record without a
 	// writer, unless what it holds is an older version; and to tell such ones apart.
-	New     bool
+	New bool
+	// Look, without the others, asks it to admit none of them, and to say what is there: There, or
+	// an Other of whatever version, or neither.
+	Look    bool
 	Records []dbadapter.Record
 }
 
@@ -79,10 +82,11 @@ type HoldAnswer struct {
 	Outcomes []HoldOutcome
 }
 
-// HoldOutcome is what has become of a record: it is held durably if all fields are zero.
+// HoldOutcome is what has become of a record: if all fields are zero, it is held durably, or, where
+// the question asks to Look, nothing is held in its place.
 type HoldOutcome struct {
-	// There: the question asks for what is New, and this is not: what the record says is
-	// held durably, by this or another version.
+	// There: the question asks for what is New, or to Look, and what the record says is held
+	// durably, by this or another version.
 	There bool
 	// Other is what the peer holds in the record's place: one of a greater version, or,
 	// where the question asks so, one that its writer had not seen. It has its version, and
@@ -116,6 +120,7 @@ const (
 const (
 	routeSeen = 1 << iota
 	routeNew
+	routeLook // alone
 )
 
 // outcomes of a record; all others are reasons
@@ -168,6 +173,9 @@ func (q *AskHold) appendQuestion(b []byte) []byte {
 	}
 	if q.New {
 		flags |= routeNew
+	}
+	if q.Look {
+		flags |= routeLook
 	}
 	b = append(appendUvarint(b, uint64(q.Shard)), flags)
 	for i := range q.Records {
@@ -242,10 +250,10 @@ func (p *parser) elsewhere() *Elsewhere {
 func (p *parser) askHold() *AskHold {
 	q := &AskHold{Shard: p.shard()}
 	flags := p.byte()
-	if flags > routeSeen|routeNew {
+	if flags > routeLook {
 		p.fail("unknown flags %#x", flags)
 	}
-	q.Seen, q.New = flags&routeSeen != 0, flags&routeNew != 0
+	q.Seen, q.New, q.Look = flags&routeSeen != 0, flags&routeNew != 0, flags == routeLook
 	p.some()
 	for len(p.rest) > 0 {
 		if len(q.Records) == BatchRecords {

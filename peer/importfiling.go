@@ -1,0 +1,114 @@
+package peer
+
+import (
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// due is what an item waits for.
+type due uint8
+
+const (
+	locating  due = iota // the locator's word on where the key is
+	entryDue             // whether its entry names the shard that is expected
+	searching            // the entry itself, since it names another one, or may
+	comparing            // whether its shard holds what the item says
+	making               // the records
+	entering             // hosts of the directory that hold the entry
+	writing              // hosts of the shard that hold the record
+)
+
+// filing is where an item stands in an import by placement writer.
+type filing struct {
+	stage due
+	shard placement.Shard
+	// entered: as many hosts hold the entry as the import asks for. bound: one holds an entry of
+	// this import, so that the record has to follow.
+	entered, bound bool
+	searched       bool          // the shard is that of the entry itself
+	began          time.Duration // the entry was offered, by the namespace's clock
+	// What hosts said in this due: that they hold something else, nothing, and nothing for sure.
+	unlike, none, sure bool
+}
+
+// own is the shard of a key that has none.
+func (i *imported) own(ns *Namespace) placement.Shard {
+	if i.Time.IsZero() {
+		return ns.core.OwnShard(i.Key)
+	}
+	return ns.core.Home(i.Key)
+}
+
+// looked notes what a host holds under the key.
+func (i *imported) looked(id ID, o *route.Outcome) {
+	switch {
+	case o.There:
+		i.held = append(i.held, id)
+	case o.Other == nil:
+		i.none, i.sure = true, i.sure || o.Settled
+	case i.stage == comparing && !i.Time.IsZero() && o.Other.Version.Clock > dbadapter.TimestampAt(i.Time):
+		i.stale = true
+		i.held = append(i.held, id)
+	default:
+		i.unlike = true
+		i.seen = append(i.seen, o.Other)
+	}
+}
+
+// next says what follows for an item when the hosts of its due were asked.
+func (im *shardImport) next(i *imported, need int) {
+	enough := len(i.held) >= need
+	switch i.stage {
+	case entryDue:
+		switch {
+		case i.unlike && !i.searched:
+			i.stage = searching
+		case len(i.held) > 0 || i.unlike:
+			i.entered, i.stage = enough && !i.unlike, comparing
+		case i.none:
+			im.absent(i, i.sure)
+		}
+	case comparing:
+		switch {
+		case enough && i.entered && !i.unlike:
+			i.done = true
+		case len(i.held) > 0 || i.unlike || i.none:
+			i.held, i.stage = nil, making
+		}
+	case entering:
+		switch {
+		case i.record == nil:
+			i.bound, i.searched, i.stage = i.bound || i.fresh, false, searching
+		case i.full, enough && i.stale && !i.fresh:
+			i.done = true
+		case enough: // from here on no error says that nothing is written
+			i.bound, i.sent, i.fresh, i.held, i.stage = true, true, false, nil, writing
+		}
+	case writing:
+		switch {
+		case i.record == nil:
+			i.searched, i.stage = false, searching
+		case i.full || enough:
+			i.done = true
+			if !i.record.Deleted && !i.full {
+				home, index := im.ns.core.EntryIndex(i.Key)
+				im.ns.follows.locator.Wrote(home, index, i.shard, im.ns.follows.now())
+			}
+		}
+	}
+}
+
+// slept reports whether a record comes too late behind its entry, which counts as one whose author
+// has ended by then; it is made anew.
+func (im *shardImport) slept(i *imported) bool {
+	if im.ns.follows.now()-i.began <= node.EntryPatience {
+		return false
+	}
+	i.seen = append(i.seen, i.record)
+	i.record, i.held, i.stage = nil, nil, making
+	return true
+}

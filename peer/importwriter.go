@@ -1,0 +1,297 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/internal/route"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// An import where the placement is writer files the items of a window in passes, each of which
+// asks hosts about many keys in a message. What the locator knows to be nowhere is written at
+// once: the entries to the directory, and then the records to their shards, as a put does. Of any
+// other key the directory is asked for its entry first, and the record is compared at its shard:
+// what is there already is not written. A dated item makes a record without a writer, and a key
+// that has none goes into its home shard: so two nodes that import the same dated items make the
+// same entries, too.
+
+// file imports items. The error is that of the first one which failed.
+func (im *shardImport) file(ctx context.Context, items []*imported) error {
+	over := time.Now().Add(importPatience)
+	heeded := false
+	var err error
+	for tries := 1; ; tries++ {
+		for _, i := range items {
+			i.why = nil
+		}
+		if err = im.passes(ctx, items); err != nil || ctx.Err() != nil {
+			break
+		}
+		left := slices.DeleteFunc(slices.Clone(items), (*imported).over)
+		if len(left) == 0 || tries >= node.OfferTries || time.Now().After(over) {
+			break
+		}
+		if why := refusalsOf(left); len(why) > 0 {
+			if !heeded && im.ns.heedHosts(ctx, why) {
+				heeded = true
+			} else if !sleep(ctx, time.Duration(tries)*100*time.Millisecond) {
+				break
+			}
+		}
+	}
+	for _, i := range items {
+		if !i.done {
+			need, _ := im.ns.core.Shard(i.shard).Enough(im.ack)
+			if i.err == nil && err == nil && len(i.why) == 0 && ctx.Err() == nil {
+				i.err = fmt.Errorf("%w: another version came in between at each attempt", ErrBusy)
+			}
+			return &itemError{i.number, im.explain(ctx, i, need, err)}
+		}
+		im.result.count(i)
+	}
+	return nil
+}
+
+// refusalsOf are why hosts have not done what items ask of them.
+func refusalsOf(items []*imported) map[ID]error {
+	why := map[ID]error{}
+	for _, i := range items {
+		for id, err := range i.why {
+			why[id] = err
+		}
+	}
+	return why
+}
+
+// passes takes each item as far as it gets with asking the hosts of each stage once.
+func (im *shardImport) passes(ctx context.Context, items []*imported) error {
+	for _, i := range items {
+		if i.stage == locating && !i.over() {
+			im.locate(i)
+		}
+	}
+	for _, s := range []due{entryDue, searching, entryDue, comparing, making, entering, writing} {
+		if err := im.pass(ctx, s, items); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locate says by the locator where an item goes.
+func (im *shardImport) locate(i *imported) {
+	switch a := im.ns.whereIs(i.Key); {
+	case i.Expired(im.ns.core):
+		i.done, i.expired = true, true
+	case a.Where == directory.Nowhere:
+		im.absent(i, true)
+	case a.Where == directory.Unknown:
+		i.shard, i.stage = i.own(im.ns), entryDue
+	default:
+		i.shard, i.stage = a.Shard, entryDue
+	}
+}
+
+// absent goes on with an item whose key is in no shard, for sure or not.
+func (im *shardImport) absent(i *imported, sure bool) {
+	switch deletes := i.Deleted && i.Time.IsZero(); {
+	case deletes && !i.bound && sure:
+		i.done = true // there is nothing to delete
+	case deletes && !i.bound:
+		i.err = ErrUnsure
+	default:
+		i.shard, i.stage = i.own(im.ns), making
+	}
+}
+
+// pass asks the hosts of a stage about the items that wait for them.
+func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error {
+	sets := map[placement.Shard][]*imported{}
+	for _, i := range items {
+		if i.stage != s || i.over() || s == writing && im.slept(i) {
+			continue
+		}
+		set := i.shard
+		if s == entryDue || s == entering {
+			set = im.ns.core.Entries(i.Key)
+		}
+		sets[set] = append(sets[set], i)
+	}
+	places := make(chan struct{}, importShardsAtOnce)
+	var running sync.WaitGroup
+	var mu sync.Mutex // guards failed
+	var failed error
+	do := func(work func() error) {
+		places <- struct{}{}
+		running.Go(func() {
+			defer func() { <-places }()
+			if err := work(); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = errors.Join(failed, err)
+			}
+		})
+	}
+	for set, of := range sets {
+		if s == searching {
+			for _, i := range of {
+				do(func() error { im.search(ctx, i); return nil })
+			}
+			continue
+		}
+		for _, writers := range []bool{true, false} { // those with a writer, and those without
+			for rest := of; len(rest) > 0; {
+				var some []*imported
+				if some, rest = cut(rest, writers); len(some) > 0 {
+					do(func() error { return im.step(ctx, s, set, some) })
+				}
+			}
+		}
+	}
+	running.Wait()
+	return failed
+}
+
+// search asks the directory for the entry of one key.
+func (im *shardImport) search(ctx context.Context, i *imported) {
+	ns := im.ns
+	found, err := ns.lookUpIn(ctx, ns.core.Entries(i.Key), i.Key, false)
+	switch {
+	case err != nil:
+		i.failed(ns.node.self.id, err, false)
+	case found.Record == nil:
+		im.absent(i, found.Sure)
+	case found.Record.Deleted:
+		i.seen = append(i.seen, found.Record)
+		im.absent(i, true)
+	default:
+		shard, err := directory.ShardOf(found.Record, ns.core.Rule().Shards)
+		if err != nil { // it was examined when it came
+			i.err = err
+			return
+		}
+		i.seen = append(i.seen, found.Record)
+		if i.shard, i.stage, i.searched = shard, entryDue, true; i.bound {
+			i.stage = making
+		}
+	}
+}
+
+// step asks the hosts of one set about some items of one stage, in a message to each.
+func (im *shardImport) step(ctx context.Context, s due, set placement.Shard, items []*imported) error {
+	remote := im.ns.core.Shard(set)
+	need, err := remote.Enough(im.ack)
+	if err != nil {
+		return err
+	}
+	if s == making {
+		if err := im.make(remote, items); err != nil {
+			return err
+		}
+		for _, i := range items {
+			i.stage = entering
+		}
+		return nil
+	}
+	records, err := im.asked(s, remote, items)
+	if err != nil {
+		return err
+	}
+	named, err := remote.Hosts()
+	if err != nil {
+		return err
+	}
+	for _, i := range items { // one that a new layout does not name counts no longer
+		i.held = slices.DeleteFunc(i.held, func(id ID) bool { return !slices.Contains(named, node.ID(id)) })
+	}
+	looks := s == entryDue || s == comparing
+	if looks {
+		for _, i := range items {
+			i.held, i.unlike, i.none, i.sure = nil, false, false, false
+		}
+	}
+	var mu sync.Mutex // guards items
+	heard := func(id ID, outcomes []route.Outcome, sent bool, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		for at, i := range items {
+			switch {
+			case err != nil:
+				i.failed(id, err, sent && !looks)
+			case looks:
+				i.looked(id, &outcomes[at])
+			default:
+				i.heard(id, &outcomes[at])
+			}
+		}
+	}
+	if here := remote.Here(); here != nil {
+		outcomes, err := remote.OutcomesHere(ctx, looks, records)
+		if err == nil && outcomes[0].Elsewhere {
+			err = errNoHost
+		}
+		heard(im.ns.node.self.id, outcomes, false, err)
+	}
+	about := func(id node.ID) (*wire.Ask, error) {
+		if looks {
+			return remote.AskLook(id, records)
+		}
+		return remote.AskHoldAll(id, records)
+	}
+	for _, slow := range []bool{false, true} {
+		if !slices.ContainsFunc(items, func(i *imported) bool { return i.lacks(need) }) {
+			break // a push brings it to the others
+		}
+		var asking sync.WaitGroup
+		for _, host := range named {
+			if id := ID(host); id != im.ns.node.self.id && im.isSlow(id) == slow {
+				asking.Go(func() {
+					outcomes, sent, err := im.ask(ctx, remote, id, about)
+					heard(id, outcomes, sent, err)
+				})
+			}
+		}
+		asking.Wait()
+	}
+	for _, i := range items {
+		im.next(i, need)
+	}
+	return nil
+}
+
+// lacks reports whether hosts have to be asked about an item until so many hold it.
+func (i *imported) lacks(need int) bool {
+	return !i.full && len(i.held) < need && (i.record != nil || i.stage == entryDue || i.stage == comparing)
+}
+
+// asked are the records that hosts are asked about.
+func (im *shardImport) asked(s due, remote *node.Remote, items []*imported) ([]dbadapter.Record, error) {
+	records := make([]dbadapter.Record, len(items))
+	made := make([]*dbadapter.Record, len(items))
+	shards := make([]placement.Shard, len(items))
+	for at, i := range items {
+		switch made[at], shards[at] = i.record, i.shard; s {
+		case entryDue:
+			records[at] = i.SketchEntry(im.ns.core, i.shard)
+		case comparing:
+			records[at] = i.Sketch(im.ns.core)
+		case entering:
+			i.began = im.ns.follows.now()
+		default:
+			records[at] = *i.record
+		}
+	}
+	if s == entering {
+		return remote.EntriesFor(made, shards)
+	}
+	return records, nil
+}
