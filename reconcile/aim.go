@@ -29,7 +29,8 @@ func (b *responder) ask(d *rateless.Decoder) int {
 	all = min(all, MaxCells) // a number that a peer announced: it must not wrap
 	aim := cellsFor(firstAim * all)
 	if have >= int(wellKnown*all) {
-		aim = cellsFor(lastAim * all)
+		all = corrected(all, have, d.Found())
+		aim = cellsFor(lastAim*all) + int(lastSlack*math.Sqrt(all))
 	}
 	least := max(minBurst, have/stepDown)
 	if twins(d, all) || have >= int(stuckAt*float64(cellsFor(all)))+minBurst {
@@ -45,23 +46,51 @@ func (b *responder) ask(d *rateless.Decoder) int {
 // At cell i a pair shows in about one cell of i, so that only many times the
 // cells will part them.
 func twins(d *rateless.Decoder, all float64) bool {
-	found := float64(len(d.Differences()))
+	found := float64(d.Found())
 	return 1.25*float64(cellsFor(all)) < float64(d.Cells()) && found >= 0.7*all
 }
+
+// corrected is the estimate, corrected by how many differences have come out of the
+// cells so far. Between 0.8 and 1.05 cells a difference that share follows from the
+// cells a difference alone, and triples with 0.18 more of them (TestComeOut). So it
+// tells the number of differences to within 1.6/√d, and the estimate to within 2.1/√d:
+// here they are weighted by that. More that came out than expected also means that
+// fewer cells than usual will do.
+func corrected(all float64, have, found int) float64 {
+	x := float64(have) / all
+	if found == 0 || x < 0.7 || x > 1.1 {
+		return all
+	}
+	more := math.Log(float64(found)/all) - math.Log(comeOut) - comeOutSlope*(x-1)
+	return all * math.Exp(-min(max(comeOutWeight*more/(comeOutSlope*x-1), -.15), .15))
+}
+
+const (
+	// comeOut is the share of the differences that has come out when as many cells
+	// have come; comeOutSlope is how its logarithm grows with the cells a difference.
+	comeOut       = 0.102
+	comeOutSlope  = 6.1
+	comeOutWeight = 0.64
+)
 
 // How far bursts aim, as a part of the estimate. TestSketchBytes and
 // TestManyDifferences bound the cells and rounds that come of it.
 const (
-	firstAim = 0.92
-	lastAim  = 0.99
+	firstAim = 0.88
+	// The last aim is lastSlack·√d cells above the mean; what is needed is known to
+	// within some 2·√d then. One sync in eight of 1,000 differences takes more than
+	// three round trips, and each more √d of slack would cost 0.35 bytes a difference.
+	lastAim   = 0.98
+	lastSlack = 1.2
 	// wellKnown is how many cells a difference must have come for the
 	// estimate to be good to a few percent.
 	wellKnown = 0.7
-	// minBurst is 704 bytes: a round trip costs more.
-	minBurst = 64
+	// minBurst is 264 bytes. A hundred differences take two bursts of it behind the
+	// first 128 cells at the most, as a rule one.
+	minBurst = 24
 	// stepDown bounds the rounds where the aim was too low: each further
-	// burst adds at least a 20th.
-	stepDown = 20
+	// burst adds at least a 16th.
+	stepDown = 16
 	// twinCells is 11 KiB. Of 40 differences 128 cells leave twins in 17 of
 	// 10,000 syncs. Two indices of the class that is rarest in later cells, and in
 	// none from 64 to 127, are in none up to here either with probability 0.2 %; of

@@ -110,32 +110,42 @@ func (t *tables) edgeAt(at uint64) uint32 {
 // cell is the index's cell in the first of the blocks. It may lie before join,
 // in the block that join is in.
 func (b blocks) cell(t *tables) uint64 {
-	from := t.edges[b.edge]
-	width := t.edges[b.edge+b.stride] - from
-	return uint64(from) + draw(b.state)>>32*uint64(width)>>32
+	return b.place(uint64(t.edges[b.edge]), uint64(t.edges[b.edge+b.stride]))
 }
+
+// place is the index's cell in the first of the blocks, which goes from low to high.
+func (b blocks) place(low, high uint64) uint64 { return low + draw(b.state)>>32*(high-low)>>32 }
 
 // next are the blocks without the first, which must not begin beyond lastEdge.
 func (b blocks) next() blocks {
 	return blocks{state: b.state + increment, edge: b.edge + b.stride, stride: b.stride}
 }
 
-// places are cells of an index, more than most have.
-type places [2 * batch]uint32
-
-// places writes the cells from first to end until there is no room. It returns
-// their number, and the blocks that are left. It is a loop of its own so that all
-// it needs stays in registers.
-func (b blocks) places(t *tables, at *places, first, end uint64) (int, blocks) {
-	low, n := uint64(t.edges[b.edge]), uint(0)
-	for low < end && n < uint(len(at)) {
-		high := uint64(t.edges[b.edge+b.stride])
-		place := low + draw(b.state)>>32*(high-low)>>32
-		at[n] = uint32(place)
-		if place-first < end-first {
-			n++
-		}
-		low, b = high, b.next()
+// addTo adds a term to those cells of the index that are in cells, which begin with
+// cell first. Just the first block may hold its cell before them, and just the last
+// one behind. No step waits for the one before, so that the processor draws and
+// fetches several cells side by side.
+func (b blocks) addTo(t *tables, cells []sum, first uint64, term sum) {
+	end := first + uint64(len(cells))
+	low, high := uint64(t.edges[b.edge]), uint64(t.edges[b.edge+b.stride])
+	if low < first {
+		addIn(cells, b.place(low, high)-first, term)
+		b = b.next()
+		low, high = high, uint64(t.edges[b.edge+b.stride])
 	}
-	return int(n), b
+	for high <= end {
+		cells[b.place(low, high)-first].add(&term)
+		b = b.next()
+		low, high = high, uint64(t.edges[b.edge+b.stride])
+	}
+	if low < end {
+		addIn(cells, b.place(low, high)-first, term)
+	}
+}
+
+// addIn adds a term to cell at of cells, if there is one. A branch would be one that
+// the processor cannot predict: nothing is added to the first one instead.
+func addIn(cells []sum, at uint64, term sum) {
+	_, in := bits.Sub64(at, uint64(len(cells)), 0)
+	cells[at&-in].add(&sum{term.first & -in, term.second & -in})
 }

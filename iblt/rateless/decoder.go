@@ -194,6 +194,9 @@ func (d *Decoder) Done() bool { return len(d.cells) >= MinCells && d.nonzero == 
 // Cells is the number of cells taken so far.
 func (d *Decoder) Cells() int { return len(d.cells) }
 
+// Found is the number of differences found so far.
+func (d *Decoder) Found() int { return d.live }
+
 // Differences returns what was found so far, in the order of finding: it
 // depends on the cells and on the local set alone. Each index stands there once.
 func (d *Decoder) Differences() []Difference {

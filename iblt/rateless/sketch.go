@@ -70,39 +70,25 @@ func (s *Sketch) Replace(old, new Pair) {
 }
 
 // apply adds a term to the cells of index k, and a checksum to its bit of the
-// estimator. The places of those that may be far apart are drawn before they are
-// touched, so that the processor fetches the cells side by side.
+// estimator.
 func (s *Sketch) apply(k Index, term sum, v Checksum) {
 	s.cells.term()
 	t, seed := s.words.tables, s.words.seed(k)
 	if s.estimator != nil {
 		s.estimator.flip(draw(seed), v)
 	}
-	from, to := uint64(s.from), uint64(s.from+s.Len())
-	if from < join {
-		for word := t.opening(seed) & (1<<to - 1) >> from; word != 0; word &= word - 1 {
-			s.cells.at[bits.TrailingZeros64(word)].add(&term)
+	cells, from := s.cells.at, uint64(s.from)
+	if from >= join {
+		if len(cells) > 0 {
+			t.blocksFrom(seed, from).addTo(t, cells, from, term)
 		}
-	}
-	if to <= join {
 		return
 	}
-	b := t.blocks(seed)
-	if from > join {
-		b = t.blocksFrom(seed, from)
+	for word := t.opening(seed) & (1<<(from+uint64(len(cells))) - 1) >> from; word != 0; word &= word - 1 {
+		cells[bits.TrailingZeros64(word)].add(&term)
 	}
-	var at places
-	for n := len(at); n == len(at); { // full: there may be more
-		n, b = b.places(t, &at, max(from, join), to)
-		s.addAt(at[:n], term)
-	}
-}
-
-// addAt adds a term to some cells.
-func (s *Sketch) addAt(cells []uint32, term sum) {
-	sums, from := s.cells.at, uint32(s.from)
-	for _, at := range cells {
-		sums[at-from].add(&term)
+	if before := join - int(from); len(cells) > before {
+		t.blocks(seed).addTo(t, cells[before:], join, term)
 	}
 }
 
