@@ -81,8 +81,15 @@ func NewPlan(c Config) (Plan, error) {
 	}
 	p := candidates[best]
 	p.fit(c.FalsePositive, fine)
+	// Processors differ in the last bits of what they fit, and fields of one Config must
+	// be of one plan wherever they are built: Union needs that, and saved forms are compared.
+	p.CellsPerKey = min(math.Ceil(p.CellsPerKey*cellSteps)/cellSteps, MaxCellsPerKey)
 	return p, nil
 }
+
+// cellSteps are how many steps m/n has between whole numbers: each is one part in a
+// million of a common plan.
+const cellSteps = 1 << 16
 
 func (c Config) check() error {
 	switch {

@@ -185,3 +185,47 @@ func TestImpossible(t *testing.T) {
 		}
 	}
 }
+
+// TestGoldenPlans pins plans, as fields of one Config must be of one plan on all
+// processors: some fuse a multiplication and an addition, and round once less.
+func TestGoldenPlans(t *testing.T) {
+	for _, g := range []struct {
+		values       uint64
+		exponent     int
+		nu, kappa, k int
+		steps        float64 // m/n in units of 2^-16
+	}{
+		{2, 4, 2, 1, 5, 468288},
+		{16, 4, 16, 1, 8, 747892},
+		{256, 4, 24, 2, 6, 623941},
+		{65536, 4, 37, 4, 7, 696384},
+		{2, 8, 2, 1, 9, 850669},
+		{16, 8, 16, 1, 12, 1.134081e+06},
+		{256, 8, 24, 2, 8, 759609},
+		{65536, 8, 37, 4, 7, 696384},
+		{2, 11, 2, 1, 12, 1.134549e+06},
+		{16, 11, 16, 1, 15, 1.418165e+06},
+		{256, 11, 24, 2, 9, 910397},
+		{65536, 11, 37, 4, 7, 696384},
+		{2, 16, 2, 1, 17, 1.607323e+06},
+		{16, 16, 16, 1, 20, 1.890968e+06},
+		{256, 16, 24, 2, 12, 1.150886e+06},
+		{65536, 16, 37, 4, 8, 812595},
+		{2, 20, 2, 1, 21, 1.985518e+06},
+		{16, 20, 16, 1, 24, 2.269168e+06},
+		{256, 20, 24, 2, 14, 1.343231e+06},
+		{65536, 20, 37, 4, 10, 913957},
+		{2, 32, 2, 1, 33, 3.1201e+06},
+		{16, 32, 7, 2, 18, 1.808059e+06},
+		{256, 32, 24, 2, 20, 1.919306e+06},
+		{65536, 32, 37, 4, 13, 1.226384e+06},
+	} {
+		p, err := NewPlan(Config{Keys: 1e6, Values: g.values, FalsePositive: math.Ldexp(1, -g.exponent)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Nu != g.nu || p.Kappa != g.kappa || p.Hashes != g.k || p.CellsPerKey != g.steps/cellSteps {
+			t.Errorf("%d values, 2^-%d: {%d, %d, %d, %d, %d, %v},", g.values, g.exponent, g.values, g.exponent, p.Nu, p.Kappa, p.Hashes, p.CellsPerKey*cellSteps)
+		}
+	}
+}
