@@ -23,6 +23,8 @@ type Written struct {
 	ops   []writtenOp
 	// over are versions that a record was seen to supersede, and listed those in a kept log.
 	over, listed map[dbadapter.Version]bool
+	// made are the versions of all tries of all writes.
+	made map[dbadapter.Version]bool
 }
 
 // writtenOp is a write that a program asked for.
@@ -41,7 +43,7 @@ const AnswerAge = 5 * time.Second
 
 // NewWritten returns one without a history.
 func NewWritten() *Written {
-	return &Written{over: map[dbadapter.Version]bool{}, listed: map[dbadapter.Version]bool{}}
+	return &Written{over: map[dbadapter.Version]bool{}, listed: map[dbadapter.Version]bool{}, made: map[dbadapter.Version]bool{}}
 }
 
 // Asked notes that a write begins, and returns its number.
@@ -52,7 +54,10 @@ func (w *Written) Asked(key string, deletes bool, value []byte, now time.Duratio
 
 // Made notes the version of a write before a host holds it: another write may have seen it before
 // its own acknowledgement comes.
-func (w *Written) Made(op int, v dbadapter.Version) { w.ops[op].version = v }
+func (w *Written) Made(op int, v dbadapter.Version) {
+	w.ops[op].version = v
+	w.made[v] = true
+}
 
 // Acknowledged notes that a write is, as a version.
 func (w *Written) Acknowledged(op int, v dbadapter.Version, now time.Duration) {
@@ -63,8 +68,12 @@ func (w *Written) Acknowledged(op int, v dbadapter.Version, now time.Duration) {
 // Refused notes that nothing of a write was written.
 func (w *Written) Refused(op int) { w.ops[op].refused = true }
 
-// Observed notes a record that a node holds now, of a shard.
+// Observed notes a record that a node holds now, of a shard. A tombstone that no program asked for is of a
+// host that took a first write back: what it takes the place of is to be listed.
 func (w *Written) Observed(r *dbadapter.Record) {
+	if r.Deleted && !w.made[r.Version] {
+		return
+	}
 	for i := range w.ops {
 		if o := &w.ops[i]; o.version.Clock != 0 && o.key == string(r.Key) && supersedes(r, o.version) {
 			w.over[o.version] = true

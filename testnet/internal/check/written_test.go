@@ -74,6 +74,13 @@ func TestWritten(t *testing.T) {
 			w.Acknowledged(one, v(1), 2*time.Second)
 			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: stands, Records: map[int]*dbadapter.Record{1: stands}})
 		}, ""},
+		"a first write that lost to a tombstone that no program asked for": {func(w *Written) {
+			put(w, 1, "a", 0)
+			put(w, 2, "b", 0)
+			receded := &dbadapter.Record{Key: []byte("k"), Deleted: true, Version: v(3), Replaces: []dbadapter.Replaced{{Writer: v(1).Writer, Clock: v(1).Clock}}}
+			w.Observed(receded)
+			w.Last(&WrittenFinal{Key: "k", Named: 1, Entry: rec(2, ""), Records: map[int]*dbadapter.Record{1: rec(2, "b")}})
+		}, "lost"},
 		"a last read that is not sure": {func(w *Written) { w.Final(0, "k", nil, false, nil, nil) }, "answer"},
 	} {
 		w := NewWritten()
