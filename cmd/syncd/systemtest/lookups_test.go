@@ -3,17 +3,17 @@
 package systemtest
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
-	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/peer"
 )
 
@@ -36,7 +36,7 @@ func TestShards(t *testing.T) {
 	s.latency(keys)
 }
 
-// load writes the records, at all daemons at once.
+// load imports the records, at all daemons at once.
 func (s *sharded) load() (keys []string) {
 	s.t.Helper()
 	index := debianIndex(s.t)
@@ -52,10 +52,19 @@ func (s *sharded) load() (keys []string) {
 		s.acknowledged[key] = valueOf(i)
 		keys = append(keys, key)
 	}
-	s.each(8, len(keys), func(d *daemon, i int) {
-		_, err := d.api.Put(s.t.Context(), namespace, []byte(keys[i]), strings.NewReader(s.acknowledged[keys[i]]), client.PutOptions{Ack: "all"}, client.Condition{})
-		if err != nil {
-			s.t.Errorf("%s: put %s: %v", d.name, keys[i], err)
+	parts := slices.Collect(slices.Chunk(keys, max(50, min(2000, len(keys)/(4*len(s.daemons))))))
+	s.each(2*len(s.daemons), len(parts), func(d *daemon, i int) {
+		var lines bytes.Buffer
+		for _, key := range parts[i] {
+			line, err := json.Marshal(map[string][]byte{"key64": []byte(key), "value64": []byte(s.acknowledged[key])})
+			if err != nil {
+				s.t.Error(err)
+			}
+			lines.Write(append(line, '\n'))
+		}
+		done, err := d.api.Import(s.t.Context(), namespace, lines.Bytes(), 1, "all")
+		if err != nil || done.Written != int64(len(parts[i])) {
+			s.t.Errorf("%s: import of %d records: %+v, %v", d.name, len(parts[i]), done, err)
 		}
 	})
 	took := time.Since(began)
