@@ -46,11 +46,6 @@ type imported struct {
 	filing // where the placement is writer
 }
 
-// What needs to know the shard of a key from the key alone.
-var (
-	errWatchWriters = fmt.Errorf("%w: there is no watch by placement writer yet, where a key may go from one shard to another: read the keys again (get, ls, export), wait for one (wait --key), or choose the placement hash or prefix", ErrInvalid)
-)
-
 // itemError is why an item could not be imported.
 type itemError struct {
 	number int64

@@ -71,9 +71,6 @@ func (c Cursor) places(shards int) ([]shardPlace, error) {
 
 // nowShards is the cursor of now: what is acknowledged from now on follows it.
 func (ns *Namespace) nowShards(ctx context.Context) ([]shardPlace, error) {
-	if ns.core.Writers() {
-		return nil, errWatchWriters
-	}
 	places := make([]shardPlace, ns.core.Rule().Shards)
 	errs := make([]error, len(places))
 	slots := make(chan struct{}, shardsAwaited)
@@ -123,9 +120,6 @@ type toldOf struct {
 
 // watchShards is Watch in a namespace that is cut into shards.
 func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, yield func(Event) bool) error {
-	if ns.core.Writers() {
-		return errWatchWriters
-	}
 	ctx, cancel := ns.bind(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -180,7 +174,14 @@ func (ns *Namespace) watchShards(ctx context.Context, cursor Cursor, o *watch, y
 		before := cursorOf(places)
 		places[t.number] = t.place
 		for i := range t.events {
-			e := eventOf(&t.events[i])
+			told, err := ns.placedHere(ctx, t.number, &t.events[i])
+			if err != nil {
+				return err
+			}
+			if told == nil { // what follows has a cursor behind it
+				continue
+			}
+			e := eventOf(told)
 			if e.Cursor = before; i == len(t.events)-1 {
 				e.Cursor = cursorOf(places)
 			}

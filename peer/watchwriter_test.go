@@ -1,0 +1,127 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/route"
+)
+
+// watch follows a node's watch until what it has told is what is wanted.
+func (c *writerCluster) watch(i int, s *shardsSeen, want map[string]string) {
+	c.t.Helper()
+	if err := c.routedCluster.follow(i, s, func() bool { return s.at > 0 && maps.Equal(s.values, want) }); err != nil || !maps.Equal(s.values, want) {
+		c.t.Fatalf("node %d: %v, want %v: %v", i, s.values, want, err)
+	}
+}
+
+// A watch by placement writer tells all that is held, and what becomes of it, also of a key that
+// goes into another shard; it goes on from its cursor after its node was started again.
+func TestWatchWriters(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	want := map[string]string{}
+	put := func(i int, key, value string) {
+		t.Helper()
+		want[key] = value
+		_, err := c.put(i, key, value, route.All)
+		c.must(err)
+	}
+	for k := range 30 {
+		put(k%3, fmt.Sprint("key ", k), "first")
+	}
+	c.follow()
+	seen := make([]*shardsSeen, 3)
+	for i := range c.spaces {
+		seen[i] = &shardsSeen{values: map[string]string{}, last: FromStart}
+		c.watch(i, seen[i], want)
+	}
+	put(1, "key 3", "second") // by another node, in its shard
+	_, err := c.spaces[2].Delete(t.Context(), []byte("key 7"), Acks(AckAll))
+	c.must(err)
+	delete(want, "key 7")
+	for i := range c.spaces {
+		c.watch(i, seen[i], want)
+	}
+	_, err = c.spaces[2].Delete(t.Context(), []byte("key 9"), Acks(AckAll))
+	c.must(err)
+	c.follow()
+	was := c.spaces[0].core.OwnShard([]byte("key 9"))
+	put(1, "key 9", "moved")
+	c.follow()
+	if now := c.shardIn(0, "key 9"); now == was {
+		t.Fatal("the key is in the same shard: the test shows nothing")
+	}
+	c.reopen(0)
+	c.follow()
+	for i := range c.spaces {
+		c.watch(i, seen[i], want)
+	}
+}
+
+// What a shard tells of a key that is in another one by now is told as that is, whatever was told
+// before; so is a record which lost a first write that met another one.
+func TestWatchWritersLate(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	ctx := t.Context()
+	key := []byte("key")
+	_, err := c.put(0, "key", "first", route.All)
+	c.must(err)
+	c.follow()
+	first := c.spaces[0].core.OwnShard(key)
+	f, err := c.spaces[0].lookUp(ctx, key, false)
+	c.must(err)
+	put := &node.Watched{Kind: node.PutKind, Key: key, Record: f.Record}
+	gone := &node.Watched{Kind: node.GoneKind, Key: key}
+	for i, ns := range c.spaces {
+		if e, err := ns.placedHere(ctx, first, put); err != nil || e != put {
+			t.Errorf("node %d: what is there: %+v, %v", i, e, err)
+		}
+	}
+	_, err = c.spaces[1].Delete(ctx, key, Acks(AckAll))
+	c.must(err)
+	c.follow()
+	for i, ns := range c.spaces {
+		if e, err := ns.placedHere(ctx, first, put); err != nil || e != nil {
+			t.Errorf("node %d: a record that was deleted since: %+v, %v", i, e, err)
+		}
+		if e, err := ns.placedHere(ctx, first, gone); err != nil || e != gone {
+			t.Errorf("node %d: what is gone: %+v, %v", i, e, err)
+		}
+	}
+	_, err = c.put(1, "key", "moved", route.All)
+	c.must(err)
+	for _, heard := range []bool{false, true} {
+		for i, ns := range c.spaces {
+			if e, err := ns.placedHere(ctx, first, put); err != nil || e != nil {
+				t.Errorf("node %d, heard %v: a record of the shard before: %+v, %v", i, heard, e, err)
+			}
+			e, err := ns.placedHere(ctx, first, gone)
+			if err != nil || e == nil || e.Kind != node.PutKind || string(e.Record.Value) != "moved" {
+				t.Errorf("node %d, heard %v: what is gone in the shard before: %+v, %v", i, heard, e, err)
+			}
+		}
+		c.follow()
+	}
+	entry := c.entered(0, &dbadapter.Record{Key: []byte("bound"), Value: []byte("v")}, first)
+	for i, ns := range c.spaces {
+		e := &node.Watched{Kind: node.GoneKind, Key: entry.Key}
+		if got, err := ns.placedHere(ctx, first+1, e); err != nil || got != e {
+			t.Errorf("node %d: gone, and the entry names a record that has not come: %+v, %v", i, got, err)
+		}
+	}
+	hosts := c.holding("key", c.spaces[0].core.Entries(key))
+	other := slices.IndexFunc([]int{0, 1, 2}, func(i int) bool { return !slices.Contains(hosts, i) })
+	for _, i := range hosts {
+		c.must(c.nodes[i].Close(context.Background()))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := c.spaces[other].placedHere(ctx, first, gone); err == nil {
+		t.Error("no host of the directory answers, and something is told")
+	}
+}
