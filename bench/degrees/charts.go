@@ -36,8 +36,12 @@ func (r *report) charts() (map[string][]byte, error) {
 	for _, row := range r.Decoder {
 		if row.Records == mixed {
 			x := float64(row.Differences)
-			means.Points = append(means.Points, plot.Point{X: x, Y: row.Mean, Low: row.Mean - row.Half, High: row.Mean + row.Half})
-			tails.Points = append(tails.Points, plot.Point{X: x, Y: orNaN(row.P99)})
+			if row.Mean <= mean.Y.To { // of one to three differences, 12 cells are the least that a decoder looks at
+				means.Points = append(means.Points, plot.Point{X: x, Y: row.Mean, Low: row.Mean - row.Half, High: row.Mean + row.Half})
+			}
+			if row.P99 <= tail.Y.To {
+				tails.Points = append(tails.Points, plot.Point{X: x, Y: orNaN(row.P99)})
+			}
 		}
 	}
 	mean.Series, tail.Series = append(mean.Series, means), append(tail.Series, tails)

@@ -100,7 +100,7 @@ func (b *bulk) start(block []Pair) {
 	b.adding.Go(func() {
 		for open := true; open; block, open = <-b.full {
 			for _, p := range block {
-				part.Add(p)
+				part.add(p)
 			}
 			b.empty <- block[:0]
 		}
@@ -110,7 +110,7 @@ func (b *bulk) start(block []Pair) {
 // merge adds to the sketch what is not in it yet.
 func (b *bulk) merge() {
 	for _, p := range b.block {
-		b.sketch.Add(p)
+		b.sketch.add(p)
 	}
 	for _, part := range b.parts {
 		if part != b.sketch {

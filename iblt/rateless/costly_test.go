@@ -150,7 +150,8 @@ func contradicts(d *Decoder, c *Cell) bool {
 func (f *costly) sent(d *Decoder, left Cell) Cell {
 	for i := range d.found {
 		if b := &d.found[i]; b.held() && d.words.belongs(b.index, uint64(len(d.cells))) {
-			left.add(&b.cell)
+			worth := b.worth()
+			left.add(&worth)
 		}
 	}
 	return left

@@ -1,6 +1,9 @@
 package rateless
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Decoder finds the differences between a peer's set and the local one from
 // the peer's cells, as they come. It is not safe for concurrent use.
@@ -26,6 +29,7 @@ type Decoder struct {
 	bans       map[ban]bool
 	agenda     agenda
 	round      round
+	places     degree // where the pair is that is taken out or put back
 	seen       tally
 	estimators [2]Estimator // theirs and ours, for the estimate
 	work       work
@@ -109,6 +113,7 @@ func (d *Decoder) take(theirs []Cell) error {
 	if len(ours) != len(theirs) {
 		return fmt.Errorf("subtract our cells [%d, %d): the source gave %d", from, to, len(ours))
 	}
+	d.cells = slices.Grow(d.cells, len(theirs))
 	for i := range theirs {
 		c := theirs[i]
 		if !c.inRange() {
@@ -142,10 +147,10 @@ func (d *Decoder) resume(from, to int) {
 	for i := from; i < to; i++ {
 		for at := d.agenda.take(i); at != none; {
 			b := &d.found[at]
-			next := b.next
+			next, worth := b.next, b.worth()
 			for b.mapping.at < end {
 				n := b.mapping.fill(d.words.tables, cells[:], end)
-				d.subtract(cells[:n], &b.cell)
+				d.subtract(cells[:n], &worth)
 			}
 			d.agenda.put(at, d.found)
 			d.work.Moves++

@@ -1,6 +1,7 @@
 package rateless
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
+
+var differences = flag.Int("differences", 0, "TestDecodes: decode so many alone, -trials times of each kind")
 
 // decode is what came of one decode.
 type decode struct {
@@ -87,7 +90,12 @@ func TestDecodes(t *testing.T) {
 		q := randomPair(r)
 		index[q.Index] = q.Checksum
 	}
-	for _, c := range []struct{ d, decodes int }{{10, 300}, {20, 200}, {40, 200}, {70, 100}, {100, 100}, {200, 100}, {1000, 3}} {
+	type size struct{ d, decodes int }
+	sizes := []size{{10, 300}, {20, 200}, {40, 200}, {70, 100}, {100, 100}, {200, 100}, {1000, 3}}
+	if *differences > 0 {
+		sizes = []size{{*differences, 1}}
+	}
+	for _, c := range sizes {
 		for _, changed := range []int{0, c.d / 2, c.d} {
 			decodes := c.decodes * *trials
 			stalled, wrong, undone, refused, most, sum := 0, 0, 0, 0, 0.0, 0

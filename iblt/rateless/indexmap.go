@@ -46,13 +46,23 @@ func (m *indexMap) set(k Index, number int32) {
 		return
 	}
 	m.used++
-	if 2*m.used > len(m.slots) {
-		old := m.slots
-		m.slots = make([]numbered, 2*len(old))
-		for _, s := range old {
-			if s.index != 0 {
-				*m.place(s.index) = s
-			}
+	m.reserve(m.used)
+}
+
+// reserve makes room for n indices in all.
+func (m *indexMap) reserve(n int) {
+	size := len(m.slots)
+	for size < 2*n {
+		size *= 2
+	}
+	if size == len(m.slots) {
+		return
+	}
+	old := m.slots
+	m.slots = make([]numbered, size)
+	for _, s := range old {
+		if s.index != 0 {
+			*m.place(s.index) = s
 		}
 	}
 }

@@ -2,6 +2,7 @@ package rateless
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/syncd-io/syncd/internal/keyhash"
 )
@@ -55,7 +56,7 @@ func (d *Decoder) peel() error {
 // only and is sparse enough.
 func (d *Decoder) collect() {
 	r := &d.round
-	r.picks, r.inverses = r.picks[:0], r.inverses[:0]
+	r.picks, r.inverses = slices.Grow(r.picks[:0], len(r.queue)), slices.Grow(r.inverses[:0], len(r.queue))
 	first := d.firstSparse()
 	for _, at := range r.queue {
 		s := &d.cells[at]

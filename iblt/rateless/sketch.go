@@ -38,10 +38,14 @@ func NewWindow(key Key, from, to int) *Sketch {
 // and changes nothing. Add, Remove and Replace panic on what ErrPair tells of.
 func (s *Sketch) Add(p Pair) {
 	mustBePair(p)
-	if p.Checksum == 0 {
-		return
+	s.add(p)
+}
+
+// add is Add of what was found to be a pair.
+func (s *Sketch) add(p Pair) {
+	if p.Checksum != 0 {
+		s.apply(p.Index, termOf(p), p.Checksum)
 	}
-	s.apply(p.Index, termOf(p), p.Checksum)
 }
 
 // Remove takes a pair out of the set. A pair whose Checksum is 0 stands for no
