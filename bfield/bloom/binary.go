@@ -26,7 +26,7 @@ const (
 	sumSize    = 8
 )
 
-// ErrFormat is wrapped by the errors of UnmarshalBinary.
+// ErrFormat is wrapped by the errors of UnmarshalBinary and Open.
 var ErrFormat = errors.New("not a saved Bloom filter")
 
 func formatError(format string, args ...any) error {
