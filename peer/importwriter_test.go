@@ -119,6 +119,32 @@ func TestImportWriters(t *testing.T) {
 	}
 }
 
+// Two nodes that import the same dated items, of which neither has heard from the other, make the
+// same records, in the same shards.
+func TestImportWritersDated(t *testing.T) {
+	c := newWriterCluster(t, 3)
+	items := shardItems(0, 50, "v")
+	for i := range items {
+		items[i].Time, items[i].Expires = c.base.Clock().Add(-time.Second).Truncate(time.Millisecond), time.Time{}
+	}
+	for i := range c.spaces {
+		if got, err := c.spaces[i].Import(t.Context(), sequence(items)); err != nil || got.Items != 50 || got.Late > 0 || got.Stale > 0 {
+			t.Fatalf("node %d: %+v, %v", i, got, err)
+		}
+	}
+	c.follow()
+	for i := range c.spaces {
+		for _, item := range items {
+			if shard := c.shardIn(i, string(item.Key)); shard != c.spaces[0].core.Home(item.Key) {
+				t.Errorf("node %d finds %q in shard %d", i, item.Key, shard)
+			}
+		}
+	}
+	if n := c.routedCluster.conflicts(); n != 0 {
+		t.Errorf("%d conflicts", n)
+	}
+}
+
 // A node that knows nothing of the directory imports as one that does, and asks for more.
 func TestImportWritersUnlocated(t *testing.T) {
 	c := newWriterCluster(t, 3)

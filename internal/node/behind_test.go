@@ -42,7 +42,9 @@ func TestCollectedOnOneSide(t *testing.T) {
 				}
 				conversations++
 				for _, r := range []reconcile.Report{mine, theirs} {
-					if r.Sent+r.Applied+r.Rejected > 0 || err == nil && r.Differences() > 0 || r.RecordBytes > 0 || r.Verified != (err == nil) {
+					// The first cells may show the ten tombstones before the peer breaks off, and nothing else.
+					shown := err != nil && r.Differences() == 10
+					if r.Sent+r.Applied+r.Rejected > 0 || r.Differences() > 0 && !shown || r.RecordBytes > 0 || r.Verified != (err == nil) {
 						t.Errorf("node %d began, and: %+v", first, r)
 					}
 				}
