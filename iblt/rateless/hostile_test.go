@@ -69,15 +69,15 @@ func TestForgedPureCells(t *testing.T) {
 	const seed = 21
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := expand(Key{5})
-	for _, burst := range []int{1, 7, 300} {
+	for _, burst := range []int{1, 7, 60} { // of 300 at once no cell is sparse enough to be tested
 		cells := make([]Cell, 300)
 		for i := range cells {
 			cells[i] = forge(&w, r, i)
 		}
 		d := checkHostile(t, Key{5}, cells, burst, zeros{}, nothing)
 		t.Logf("bursts of %d: %d pairs, %+v, error %v", burst, len(d.found), d.work, d.err)
-		if d.Done() {
-			t.Errorf("bursts of %d: forged cells are done", burst)
+		if d.Done() || len(d.found) < 100 {
+			t.Errorf("bursts of %d: %d pairs came out, done %v", burst, len(d.found), d.Done())
 		}
 	}
 }
