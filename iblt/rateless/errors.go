@@ -13,7 +13,7 @@ var (
 	ErrCell = errors.New("not a cell")
 	// ErrForged: the decode was given up, because more pairs came out of the cells,
 	// were put back or were refused than their number allows: 4 a cell. Cells of two
-	// sets came to 1.25 at most; the peer's are forged, or ours were kept wrong. What
+	// sets came to 1.13 at most; the peer's are forged, or ours were kept wrong. What
 	// was found may be wrong.
 	ErrForged = errors.New("cells are not a difference of two sets")
 )
