@@ -141,6 +141,11 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 			}
 		})
 	}
+	type message struct {
+		set   placement.Shard
+		items []*imported
+	}
+	var messages []message // all, before the first one goes: what is heard changes its items
 	for set, of := range sets {
 		if s == searching {
 			for _, i := range of {
@@ -152,10 +157,13 @@ func (im *shardImport) pass(ctx context.Context, s due, items []*imported) error
 			for rest := of; len(rest) > 0; {
 				var some []*imported
 				if some, rest = cut(rest, writers); len(some) > 0 {
-					do(func() error { return im.step(ctx, s, set, some) })
+					messages = append(messages, message{set, some})
 				}
 			}
 		}
+	}
+	for _, m := range messages {
+		do(func() error { return im.step(ctx, s, m.set, m.items) })
 	}
 	running.Wait()
 	return failed
