@@ -12,6 +12,7 @@ import (
 
 	"github.com/syncd-io/syncd/dbadapter"
 	"github.com/syncd-io/syncd/internal/directory"
+	"github.com/syncd-io/syncd/internal/keyhash"
 	"github.com/syncd-io/syncd/internal/placement"
 	"github.com/syncd-io/syncd/internal/roster"
 )
@@ -52,7 +53,7 @@ func (o *options) key(i int) (home placement.Shard, index dbadapter.Index, code 
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	x ^= x >> 31
-	return placement.Shard(i % o.shards), dbadapter.Index(x>>16%(1<<48-61) + 1), directory.Code(x % uint64(o.shards))
+	return placement.Shard(i % o.shards), dbadapter.Index((x>>22)%(keyhash.P-1) + 1), directory.Code(x % uint64(o.shards))
 }
 
 // tell makes a host that has all sets, and a node that it tells of them. That many hosts
