@@ -74,24 +74,10 @@ func TestWriterWait(t *testing.T) {
 func TestWriterRefusals(t *testing.T) {
 	c := newWriterCluster(t, 3)
 	ns := c.spaces[0]
-	items := func(yield func(Item, error) bool) { yield(Item{Key: []byte("imported")}, nil) }
-	if r, err := ns.Import(t.Context(), items); !errors.Is(err, ErrInvalid) || r.Items != 0 {
-		t.Errorf("an import: %+v, %v", r, err)
-	}
-	if _, err := ns.Cursor(); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a cursor: %v", err)
-	}
-	for _, cursor := range []Cursor{"", FromStart} {
-		for e, err := range ns.Watch(t.Context(), cursor) {
-			if !errors.Is(err, ErrInvalid) {
-				t.Fatalf("a watch: %+v, %v", e, err)
-			}
-		}
-	}
-	if err := ns.Batch(t.Context(), func(b *Batch) error { b.Put([]byte("imported"), nil); return nil }); !errors.Is(err, ErrInvalid) {
+	if err := ns.Batch(t.Context(), func(b *Batch) error { b.Put([]byte("batched"), nil); return nil }); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a batch: %v", err)
 	}
-	if f, err := ns.lookUp(t.Context(), []byte("imported"), false); err != nil || f.Record != nil {
+	if f, err := ns.lookUp(t.Context(), []byte("batched"), false); err != nil || f.Record != nil {
 		t.Errorf("a key of what was refused: %+v, %v", f, err)
 	}
 }
