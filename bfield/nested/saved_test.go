@@ -2,11 +2,11 @@ package nested
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -101,34 +101,13 @@ func TestGoldenFormat(t *testing.T) {
 	}
 }
 
-// A file is what MarshalBinary returns; what is done to it while the field is open changes
-// no answer; and no other file is opened.
 func TestFiles(t *testing.T) {
-	data := skewed(t)
-	f, err := FieldOf(data)
+	f, err := FieldOf(skewed(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "file")
-	if err := f.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, int64(len(data))/2); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := opened.MarshalBinary(); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("after the file was cut: %v, %d bytes", err, len(got))
-	}
-	if _, err := Open(path); !errors.Is(err, ErrFormat) {
-		t.Errorf("opening a file that was cut: %v", err)
-	}
-	if _, err := Open(path + "x"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("opening what is not there: %v", err)
-	}
+	open := func(path string) (encoding.BinaryMarshaler, error) { return Open(path) }
+	fieldtest.Files(t, f, fieldtest.Kept{Open: open, Format: ErrFormat, Read: os.ReadFile, Write: os.WriteFile})
 }
 
 // Forged bytes, with a right checksum, are refused or are a field that saves as they are;
