@@ -58,6 +58,8 @@ type Located struct {
 	Record *dbadapter.Record
 	// Sure: a host that can be sure has said so.
 	Sure bool
+	// Doubt, unless it is sure, says why, for a person.
+	Doubt string
 	// Here: this node is a host, and its own answer is among what was found.
 	Here bool
 	// Asked are the other nodes that were asked, in that order.
@@ -109,7 +111,7 @@ func (ns *Namespace) locate(ctx context.Context, key []byte, all bool) (l Locate
 	for _, id := range hosts {
 		l.Hosts = append(l.Hosts, ID(id))
 	}
-	l.Record, l.Sure, l.Here = found.Record, found.Sure, found.Here
+	l.Record, l.Sure, l.Doubt, l.Here = found.Record, found.Sure, found.Doubt, found.Here
 	for _, h := range found.Heard {
 		at := LocatedAt{Peer: ID(h.Peer), Took: h.Took, Err: h.Err}
 		if a := h.Answer; a != nil {

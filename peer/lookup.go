@@ -78,11 +78,19 @@ func (ns *Namespace) getRouted(ctx context.Context, key []byte) (dbadapter.Recor
 	case found.Record != nil && found.Sure:
 		return *found.Record, ns.core.Absent(found.Record)
 	case found.Record != nil:
-		return *found.Record, ErrUnsure
+		return *found.Record, unsure(&found)
 	case !found.Sure:
-		return dbadapter.Record{}, ErrUnsure
+		return dbadapter.Record{}, unsure(&found)
 	}
 	return dbadapter.Record{}, ErrNotFound
+}
+
+// unsure is ErrUnsure with what a look-up says of why.
+func unsure(found *lookedUp) error {
+	if found.Doubt == "" {
+		return ErrUnsure
+	}
+	return fmt.Errorf("%w: %s", ErrUnsure, found.Doubt)
 }
 
 var errOtherList = errors.New("it has another list of members")

@@ -110,7 +110,7 @@ func (ns *Namespace) shardFor(ctx context.Context, key []byte) (*shard, error) {
 	case err != nil:
 		return nil, err
 	case found.Record == nil && !found.Sure:
-		return nil, ErrUnsure
+		return nil, unsure(&found)
 	case ns.core.Rule().Directory(found.Shard):
 		return nil, ErrNotFound
 	}

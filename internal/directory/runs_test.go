@@ -19,6 +19,9 @@ var (
 // check holds the answers about all keys of a set against what its hosts hold.
 func (w *world) check() {
 	home := placement.Shard(w.r.IntN(simShards))
+	if why := w.node.Doubt(home, w.now); (why == "") != w.node.current(w.node.parts[home], w.now) {
+		w.t.Fatalf("at %v set %d is current or not, and of why not: %q", w.now, home, why)
+	}
 	for index := dbadapter.Index(1); index <= simIndices; index++ {
 		a := w.node.Locate(home, index, w.now)
 		w.done[a.Where]++

@@ -84,6 +84,17 @@ func (f *LookedUp) Add(o *LookedUp) {
 	f.Heard = append(f.Heard, o.Heard...)
 }
 
+// doubt notes why it is not sure.
+func (f *LookedUp) doubt(why string) { f.Sure, f.Doubt = false, why }
+
+// undecided says why another first write of a key may win.
+func (w *ByWriter) undecided(key []byte) string {
+	if why := w.do.Locator().Doubt(w.ns.Home(key), w.do.Now()); why != "" {
+		return why
+	}
+	return "the hosts of the directory do not name the same shard for the key"
+}
+
 func there(r *dbadapter.Record) bool { return r != nil && !r.Deleted }
 
 // LookUp finds the record under a key. A key that is nowhere for sure takes
@@ -120,13 +131,13 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 	switch {
 	case err != nil && there(hinted.Record):
 		hinted.Add(&entry)
-		hinted.Sure = false
+		hinted.doubt("the key's entry in the directory: " + err.Error())
 		return hinted, nil
 	case err != nil:
 		return entry, err
 	case entry.Record == nil && hinted.Record != nil:
 		hinted.Add(&entry)
-		hinted.Sure = false
+		hinted.doubt("the directory has no entry that leads to the record")
 		return hinted, nil
 	case entry.Record == nil, entry.Record.Deleted:
 		return entry, nil
@@ -143,9 +154,15 @@ func (w *ByWriter) lookUpBy(ctx context.Context, key []byte, a directory.Answer,
 		found.Add(&entry)
 	}
 	// While the hosts of the directory are not heard to agree, another first write may win.
-	found.Sure = found.Sure && entry.Sure && (a.Decided() || a.Answering && w.entriesName(ctx, key, shard, &found))
+	switch {
+	case !found.Sure:
+	case !entry.Sure:
+		found.doubt("the key's entry in the directory: " + entry.Doubt)
+	case !a.Decided() && !(a.Answering && w.entriesName(ctx, key, shard, &found)):
+		found.doubt(w.undecided(key))
+	}
 	if err == nil && found.Sure && dangles(entry.Record, found.Record) {
-		found.Sure = false
+		found.doubt("the directory has an entry that leads to no record")
 		w.lookBehind(ctx, shard, entry.Record, &found)
 	}
 	return found, err

@@ -88,5 +88,7 @@ func (w *ByWriter) lookBehind(ctx context.Context, named placement.Shard, entry 
 			over() // it cannot become sure any more
 		}
 	})
-	found.Sure = sure && ctx.Err() == nil
+	if found.Sure = sure && ctx.Err() == nil; found.Sure {
+		found.Doubt = ""
+	}
 }

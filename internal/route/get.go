@@ -90,6 +90,8 @@ type Found struct {
 	// answered: so whatever any of them has acknowledged was heard. One that is asked still
 	// may hold a record.
 	Sure bool
+	// Doubt, unless it is sure, says why, for a person.
+	Doubt string
 	// Heard are the candidates that were asked, in that order.
 	Heard []Heard
 	// Requests is how many requests there were, Hedges how many of these were hedges.
@@ -363,6 +365,9 @@ func (g *Get) Result(now time.Duration) (Found, error) {
 		return a.Record != nil && a.Record.Compare(f.Record) == 0
 	}
 	f.Sure = sure(g.options.Here) || slices.ContainsFunc(f.Heard, func(h Heard) bool { return sure(h.Answer) })
+	if !f.Sure {
+		f.Doubt = g.doubt(f.Record, complete)
+	}
 	if !g.heard {
 		return f, ErrUnavailable
 	}

@@ -199,6 +199,9 @@ func TestGetAgainstTwin(t *testing.T) {
 		if number(found.Record) != version || found.Sure != isSure || (err == nil) != answered || err != nil && !errors.Is(err, ErrUnavailable) {
 			t.Fatalf("%+v, %v; want version %d, sure %t, answered %t", found, err, version, isSure, answered)
 		}
+		if found.Sure != (found.Doubt == "") {
+			t.Fatalf("sure %t, and of why not: %q", found.Sure, found.Doubt)
+		}
 		hedges, requests = hedges+found.Hedges, requests+found.Requests
 		switch {
 		case err != nil:

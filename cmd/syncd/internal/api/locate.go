@@ -12,6 +12,7 @@ type Located struct {
 	Shard int         `json:"shard"`
 	Hosts []string    `json:"hosts" doc:"the members that are to hold the shard, the one that others prefer first; none: no layout is known here yet"`
 	Sure  bool        `json:"sure" doc:"a host that can be sure has said so"`
+	Doubt string      `json:"doubt,omitempty" doc:"why it is not sure, for a person"`
 	Here  bool        `json:"here" doc:"this node is a host, and its own answer is among them"`
 	Holds *Head       `json:"holds,omitempty" doc:"what the key was found to hold; absent if that is nothing"`
 	Asked []LocatedAt `json:"asked" doc:"the other members that were asked, in that order"`
@@ -30,7 +31,7 @@ type LocatedAt struct {
 
 // LocatedOf is the JSON form.
 func LocatedOf(key []byte, l *peer.Located) Located {
-	out := Located{Key: KeyOf(key), Shard: l.Shard, Hosts: []string{}, Sure: l.Sure, Here: l.Here, Asked: []LocatedAt{}}
+	out := Located{Key: KeyOf(key), Shard: l.Shard, Hosts: []string{}, Sure: l.Sure, Doubt: l.Doubt, Here: l.Here, Asked: []LocatedAt{}}
 	for _, id := range l.Hosts {
 		out.Hosts = append(out.Hosts, id.String())
 	}

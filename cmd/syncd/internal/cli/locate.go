@@ -48,6 +48,9 @@ func (a *app) printLocated(l *api.Located) error {
 	if !l.Sure {
 		sure = "not sure: no host that can be sure has answered"
 	}
+	if l.Doubt != "" {
+		sure = "not sure: " + oneLine(l.Doubt)
+	}
 	if err := a.printf("shard %d: %s; %s\n", l.Shard, headLine(l.Holds), sure); err != nil {
 		return err
 	}
