@@ -5,9 +5,19 @@ import (
 	"io"
 	"math"
 	"text/tabwriter"
+
+	"github.com/syncd-io/syncd/internal/directory"
 )
 
-const day = 24 * 3600
+const (
+	day = 24 * 3600 // seconds
+
+	// As the node has them: how many hosts answer once they have news, and after how many
+	// seconds it polls the others again.
+	waiting, inTurn = 64, 2
+	// seldom is after how many seconds a node polls that has misses ask.
+	seldom = 60
+)
 
 // print writes the model.
 func (o *options) print(out io.Writer, p plan, t told) error {
@@ -36,15 +46,20 @@ func (o *options) print(out io.Writer, p plan, t told) error {
 	// What is new is pushed by each host of its set.
 	events := changes * float64(o.replicas) * float64(t.event)
 	row("changes a node a day", fmt.Sprintf("modelled: %.0f %% new, %.0f %% moved or deleted", 100*o.fresh, 100*o.moved), "%s, %s", count(int(changes)), size(events))
-	for _, every := range []int{2, 60} {
-		polls := day / every * p.hosts
-		bytes := float64(polls) * float64(t.poll+t.news+2*o.header)
-		what := "so that misses need no request"
-		if every > 2 {
-			what = "each miss is a request"
-		}
-		row(fmt.Sprintf("polls a node a day, each %d s (%s)", every, what), fmt.Sprintf("run: %d + %d bytes; modelled: 2 × %d of headers", t.poll, t.news, o.header), "%s, %s", count(polls), size(bytes))
-		row(fmt.Sprintf("locator traffic a node a day, polls each %d s", every), "the sum", "%s", size(events+bytes))
+	// A node has some hosts answer once they have news, and polls the others in turn; or all of
+	// them in turn, where misses may take a request.
+	waits := min(waiting, p.hosts)
+	fresh := day/directory.MaxWait.Seconds()*float64(waits) + day/inTurn*float64(p.hosts-waits)
+	for _, c := range []struct {
+		polls     float64
+		how, what string
+	}{
+		{fresh, fmt.Sprintf("%d wait %.1f s for news, the others each %d s", waits, directory.MaxWait.Seconds(), inTurn), "so that misses need no request"},
+		{day / seldom * float64(p.hosts), fmt.Sprintf("each %d s", seldom), "each miss is a request"},
+	} {
+		bytes := c.polls * float64(t.poll+t.news+2*o.header)
+		row(fmt.Sprintf("polls a node a day, %s (%s)", c.how, c.what), fmt.Sprintf("run: %d + %d bytes; modelled: 2 × %d of headers", t.poll, t.news, o.header), "%s, %s", count(int(c.polls)), size(bytes))
+		row("locator traffic a node a day, "+c.what, "the sum", "%s", size(events+bytes))
 	}
 	shard := float64(o.keys) / float64(o.shards) * float64(o.value)
 	row("a shard", fmt.Sprintf("modelled: records of %d bytes", o.value), "%s", size(shard))
