@@ -26,11 +26,21 @@ type answered struct {
 	left, came time.Time
 }
 
+// asker begins questions about a set, and reads what comes back.
+type asker interface {
+	Ask(remote node.ID, patience time.Duration, q wire.Question) (*wire.Ask, error)
+	Answered(remote node.ID, ask *wire.Ask, m wire.Message) (*wire.Reply, error)
+}
+
+// ask asks a peer about the shard.
+func (sh *shard) ask(ctx context.Context, id ID, patience time.Duration, q wire.Question) (answered, error) {
+	return sh.ns.node.ask(ctx, sh.set, id, patience, q)
+}
+
 // ask asks a peer, which may wait for as long as patience says until what is asked for has
 // come about. A peer that has too much to do is asked again.
-func (sh *shard) ask(ctx context.Context, id ID, patience time.Duration, q wire.Question) (answered, error) {
-	n := sh.ns.node
-	if _, err := sh.set.Ask(node.ID(id), patience, q); err != nil { // before a dial
+func (n *Node) ask(ctx context.Context, about asker, id ID, patience time.Duration, q wire.Question) (answered, error) {
+	if _, err := about.Ask(node.ID(id), patience, q); err != nil { // before a dial
 		return answered{}, err
 	}
 	begun := time.Now()
@@ -38,7 +48,7 @@ func (sh *shard) ask(ctx context.Context, id ID, patience time.Duration, q wire.
 	redialled := false
 	for {
 		before := n.host.Network().ConnsToPeer(id)
-		a, err := sh.askOnce(ctx, id, patience, q)
+		a, err := n.askOnce(ctx, about, id, patience, q)
 		if !redialled && ctx.Err() == nil && left(before, err) {
 			redialled = true
 			continue
@@ -50,8 +60,7 @@ func (sh *shard) ask(ctx context.Context, id ID, patience time.Duration, q wire.
 	}
 }
 
-func (sh *shard) askOnce(ctx context.Context, id ID, patience time.Duration, q wire.Question) (a answered, err error) {
-	n := sh.ns.node
+func (n *Node) askOnce(ctx context.Context, about asker, id ID, patience time.Duration, q wire.Question) (a answered, err error) {
 	if err := n.dial(ctx, id, nil); err != nil {
 		return a, err
 	}
@@ -76,7 +85,7 @@ func (sh *shard) askOnce(ctx context.Context, id ID, patience time.Duration, q w
 	talk := newCarrier(stream, n.limits, throttles)
 	talk.pace.done, talk.calls = ctx.Done(), true
 	talk.pace.idle += patience
-	question, err := sh.set.Ask(node.ID(id), patience, q)
+	question, err := about.Ask(node.ID(id), patience, q)
 	if err != nil {
 		talk.cut()
 		return a, err
@@ -85,7 +94,7 @@ func (sh *shard) askOnce(ctx context.Context, id ID, patience time.Duration, q w
 	m, err := talk.exchange(wire.Append(nil, question))
 	a.came = n.now()
 	if err == nil {
-		a.Reply, err = sh.set.Answered(node.ID(id), question, m)
+		a.Reply, err = about.Answered(node.ID(id), question, m)
 	}
 	if err != nil {
 		talk.cut()

@@ -26,7 +26,8 @@ type ClusterMember struct {
 	Problem error
 	// Took is how long the answer took, with the dial where there was no connection.
 	Took time.Duration
-	// Records and Digest are of the set that it holds; equal sets have equal ones.
+	// Records and Digest are of the set that it holds; equal sets have equal ones. Where the
+	// namespace is cut into shards, Records is the sum of those of its shards, and Digest zero.
 	Records int64
 	Digest  dbadapter.Digest
 	// Newest is the time of the newest version that it has ever held; zero before the first.
@@ -45,7 +46,8 @@ type ClusterMember struct {
 	SameList bool
 	// Equal: it holds what this node holds. Missing is how many records fewer it holds,
 	// less than 0 if it holds more, and Behind by how much its newest version is older than
-	// this node's, 0 if it is not.
+	// this node's, 0 if it is not. Of a namespace that is cut into shards they are about each
+	// shard that it holds, beside the other members that hold the shard.
 	Equal   bool
 	Missing int64
 	Behind  time.Duration
@@ -54,6 +56,9 @@ type ClusterMember struct {
 	// Verified is the last sync of everything that has proved this node equal to it, as this
 	// node has noted; nil before the first, and for this node.
 	Verified *Proof
+	// Shards are those that it holds, and those whose host it is, by their numbers, with those of
+	// the directory behind; nil where the namespace is not cut into shards.
+	Shards []MemberShard
 }
 
 // Cluster asks the other members how they are, many at once and those first to which there
@@ -66,10 +71,6 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 	defer ns.gate.leave()
 	ctx, cancel := ns.bind(ctx)
 	defer cancel()
-	sh, err := ns.only("ask each member itself")
-	if err != nil {
-		return nil, fmt.Errorf("ask how the members of %s are: %w", ns.Name(), err)
-	}
 	members := ns.Members()
 	out := make([]ClusterMember, len(members))
 	var others []int
@@ -77,13 +78,22 @@ func (ns *Namespace) Cluster(ctx context.Context) ([]ClusterMember, error) {
 		out[i] = ClusterMember{Member: m}
 		if m.ID == ns.node.self.id {
 			out[i].Self, out[i].SameList, out[i].Equal = true, true, true
-			out[i].tell(sh.set.Status())
 			continue
 		}
 		if p := ns.proof(m.ID); !p.At.IsZero() {
 			out[i].Verified = &p
 		}
 		others = append(others, i)
+	}
+	if ns.core.Rule() != nil {
+		ns.inquireShards(ctx, out)
+		return out, nil
+	}
+	sh := ns.shards()[0]
+	for i := range out {
+		if out[i].Self {
+			out[i].tell(sh.set.Status())
+		}
 	}
 	some(asked, others, func(i int) bool { return ns.node.connected(members[i].ID) }, func(i int) { sh.inquire(ctx, &out[i]) })
 	return out, nil
@@ -104,8 +114,7 @@ func (sh *shard) inquire(ctx context.Context, m *ClusterMember) {
 	}
 	now := sh.set.Status()
 	m.tell(theirs)
-	m.Took = time.Since(begun)
-	m.SameList = a.Greeting.List == sh.ns.core.Members().Digest()
+	m.met(sh.ns, begun, &a)
 	// What was written here meanwhile may be there already, or not yet.
 	m.Equal = theirs.Sum == before.Sum || theirs.Sum == now.Sum
 	if !m.Equal {
@@ -114,17 +123,29 @@ func (sh *shard) inquire(ctx context.Context, m *ClusterMember) {
 	if !m.Equal && !m.Newest.IsZero() {
 		m.Behind = max(0, now.Newest.Time().Sub(m.Newest))
 	}
+}
+
+// met takes what a member's greeting says.
+func (m *ClusterMember) met(ns *Namespace, begun time.Time, a *answered) {
+	m.Took = time.Since(begun)
+	m.SameList = a.Greeting.List == ns.core.Members().Digest()
 	// It told its clock between the two readings of this node's.
 	half := a.came.Sub(a.left).Abs() / 2
 	m.Offset, m.OffsetError = a.left.Add(half).Sub(unixMilli(a.Greeting.Time)), half+time.Millisecond
 }
 
-// tell takes what a member says of itself. What it says may be anything: numbers are bounded.
+// tell takes what a member says of what it holds, and of itself. That may be anything: numbers
+// are bounded.
 func (m *ClusterMember) tell(a *wire.StatusAnswer) {
 	m.Records, m.Digest = bounded(a.Sum.Records), a.Sum.Digest
 	if a.Newest != 0 {
 		m.Newest = unixMilli(uint64(max(0, a.Newest.Time().UnixMilli())))
 	}
+	m.describe(a)
+}
+
+// describe takes what it says of itself.
+func (m *ClusterMember) describe(a *wire.StatusAnswer) {
 	m.Damaged, m.Program = a.Damaged, a.Program
 	if a.Disk != nil {
 		m.Taken, m.Free = bounded(a.Disk.Taken), bounded(a.Disk.Free)

@@ -100,18 +100,6 @@ func (ns *Namespace) numbered(number placement.Shard) (*shard, error) {
 	return nil, fmt.Errorf("%w: this node does not hold shard %d: go to a host of it, which locate names", ErrNotFound, number)
 }
 
-// errShards is for what this version does in namespaces of one shard alone.
-var errShards = fmt.Errorf("%w: this version does not do that in a namespace that is cut into shards", ErrInvalid)
-
-// only is the shard of a namespace that is not cut into shards; instead is what to do in
-// another one.
-func (ns *Namespace) only(instead string) (*shard, error) {
-	if ns.core.Rule() != nil {
-		return nil, fmt.Errorf("%w: %s", errShards, instead)
-	}
-	return ns.shards()[0], nil
-}
-
 // shard is that of a set; nil where it is being opened, or is closed.
 func (n *Node) shard(set *node.Set) *shard {
 	if sh, ok := n.shards.Load(set); ok {

@@ -13,13 +13,7 @@ import (
 // has come about, but not longer than patience. The driver carries the message and hands
 // what comes back to Answered.
 func (set *Set) Ask(remote ID, patience time.Duration, q wire.Question) (*wire.Ask, error) {
-	if err := set.ns.MayCall(remote); err != nil {
-		return nil, err
-	}
-	m := &wire.Ask{Greeting: set.introduce(), Patience: uint64(min(max(0, patience.Milliseconds()), wire.MaxPatience)), Question: q}
-	set.ns.node.random(m.Nonce[:], ForNonce)
-	reconcile.ProveAsk(set.Keys, []byte(set.ns.node.ID), []byte(remote), m)
-	return m, nil
+	return set.begin(remote, set.introduce(), patience, q)
 }
 
 // Answered is the reply that a message of the peer is to an Ask, or the error that it

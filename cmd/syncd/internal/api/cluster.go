@@ -15,10 +15,10 @@ type ClusterMember struct {
 	Reachable bool      `json:"reachable" doc:"it has answered; else there is a problem, and what is known here: verified"`
 	Problem   string    `json:"problem,omitempty" doc:"why it has not answered"`
 	TookMS    float64   `json:"took_ms" doc:"how long the answer took, with the dial where there was no connection"`
-	Equal     bool      `json:"equal" doc:"it holds what this node holds"`
+	Equal     bool      `json:"equal" doc:"it holds what this node holds; where the namespace is cut into shards: of each shard that it holds, what all hosts of the shard do"`
 	Records   int64     `json:"records" doc:"that it holds, deleted ones included"`
-	Digest    string    `json:"digest,omitempty" doc:"of these"`
-	Missing   int64     `json:"missing" doc:"how many records fewer than this node it holds; less than 0 if more"`
+	Digest    string    `json:"digest,omitempty" doc:"of these; absent where the namespace is cut into shards"`
+	Missing   int64     `json:"missing" doc:"how many records fewer than this node it holds, less than 0 if more; where the namespace is cut into shards: than the other holders of its shards"`
 	Behind    float64   `json:"behind_seconds" doc:"by how much its newest version is older than this node's; 0 if it is not, or both hold the same"`
 	Newest    time.Time `json:"newest,omitzero" doc:"time of its newest version"`
 	SameList  bool      `json:"same_list" doc:"its list of members is that of this node"`
@@ -30,6 +30,21 @@ type ClusterMember struct {
 	Taken     int64     `json:"storage_bytes,omitempty" doc:"what its files take on its disk; absent if it does not tell"`
 	Free      int64     `json:"storage_free_bytes,omitempty" doc:"what is free on that disk"`
 	Damaged   bool      `json:"damaged,omitempty" doc:"it has met damage to its store"`
+
+	Shards []MemberShard `json:"shards,omitempty" doc:"that it holds, or is a host of, where the namespace is cut into shards"`
+}
+
+// MemberShard is how a member holds a shard.
+type MemberShard struct {
+	Number    int    `json:"number"`
+	Directory bool   `json:"directory,omitempty" doc:"what is held are not the shard's records but the directory's entries of its keys"`
+	Host      bool   `json:"host" doc:"the layout names the member; else it holds the shard until it has handed over"`
+	Problem   string `json:"problem,omitempty" doc:"why it is not known what it holds"`
+	Records   int64  `json:"records" doc:"that it holds, deleted ones included"`
+	Digest    string `json:"digest,omitempty" doc:"of these"`
+	Copies    int    `json:"copies" doc:"how many members were found to hold what it holds, itself included"`
+	Equal     bool   `json:"equal" doc:"so do all that hold the shard or are its hosts"`
+	Missing   int64  `json:"missing" doc:"how many records fewer it holds than the one that holds most"`
 }
 
 // Proof is a sync that has proved two members equal.
@@ -45,17 +60,33 @@ func ClusterOf(all []peer.ClusterMember) []ClusterMember {
 	for i := range all {
 		m := &all[i]
 		one := ClusterMember{ID: m.ID.String(), Role: m.Role.String(), Self: m.Self, Lapsed: m.Lapsed, Reachable: m.Problem == nil, Verified: proofOf(m.Verified)}
+		for _, sh := range m.Shards {
+			one.Shards = append(one.Shards, memberShardOf(sh))
+		}
 		if m.Problem != nil {
 			one.Problem = m.Problem.Error()
 		} else {
 			one.TookMS = float64(m.Took) / float64(time.Millisecond)
-			one.Equal, one.Records, one.Digest, one.Missing, one.Behind, one.Newest = m.Equal, m.Records, m.Digest.String(), m.Missing, m.Behind.Seconds(), m.Newest
+			one.Equal, one.Records, one.Missing, one.Behind, one.Newest = m.Equal, m.Records, m.Missing, m.Behind.Seconds(), m.Newest
+			if m.Shards == nil {
+				one.Digest = m.Digest.String()
+			}
 			one.SameList, one.Proof, one.Offset, one.OffsetErr = m.SameList, proofOf(m.Proof), m.Offset.Seconds(), m.OffsetError.Seconds()
 			one.Program, one.Taken, one.Free, one.Damaged = m.Program, m.Taken, m.Free, m.Damaged
 		}
 		out = append(out, one)
 	}
 	return out
+}
+
+func memberShardOf(s peer.MemberShard) MemberShard {
+	one := MemberShard{Number: s.Number, Directory: s.Directory, Host: s.Host, Records: s.Records, Copies: s.Copies, Equal: s.Equal, Missing: s.Missing}
+	if s.Problem != nil {
+		one.Problem = s.Problem.Error()
+	} else {
+		one.Digest = s.Digest.String()
+	}
+	return one
 }
 
 func proofOf(p *peer.Proof) *Proof {

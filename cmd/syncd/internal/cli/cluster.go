@@ -2,14 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/client"
 	"github.com/syncd-io/syncd/cmd/syncd/internal/problem"
-	"github.com/syncd-io/syncd/peer"
 )
 
 // cluster shows how the members of a namespace are, or those of all.
@@ -31,10 +30,6 @@ func (c statusCmd) cluster(ctx context.Context, a *app, daemon *client.Client) e
 	out := []api.NamespaceStatus{}
 	for _, name := range names {
 		st, err := daemon.Cluster(ctx, name, c.Within)
-		if c.NS == "" && errors.Is(err, peer.ErrInvalid) { // not there in this namespace: the others are shown
-			a.remark("%s", err)
-			continue
-		}
 		if err != nil {
 			return attempt(err, "status of the members of %q", name)
 		}
@@ -86,6 +81,9 @@ func (a *app) printCluster(ns *api.NamespaceStatus) error {
 	if err := t.print(); err != nil {
 		return err
 	}
+	if err := a.printShards(ns); err != nil {
+		return err
+	}
 	for i := range ns.Cluster {
 		if m := &ns.Cluster[i]; !m.Reachable {
 			a.remark("%s: %s", short(m.ID), m.Problem)
@@ -96,10 +94,12 @@ func (a *app) printCluster(ns *api.NamespaceStatus) error {
 
 // comparison says how what a member holds compares with what this node does.
 func comparison(m *api.ClusterMember) string {
-	var text string
+	text := comparisonOfShards(m)
 	switch {
+	case text != "":
 	case m.Self:
 		return ""
+	case m.Digest == "": // a member that holds no shard
 	case m.Equal:
 		text = "equal"
 	case m.Missing > 0:
@@ -115,7 +115,7 @@ func comparison(m *api.ClusterMember) string {
 	if !m.SameList {
 		text += ", another list of members"
 	}
-	return text
+	return strings.TrimPrefix(text, ", ")
 }
 
 // clockOf says how a member's clock compares with this node's, if that is sure.

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/syncd-io/syncd/cmd/syncd/internal/api"
+)
+
+// shardLines is how many sets that are not equal everywhere are shown; -o json has them all.
+const shardLines = 10
+
+// shardPlace is one of the sets of a namespace that is cut into shards.
+type shardPlace struct {
+	number    int
+	directory bool
+}
+
+func (p shardPlace) String() string {
+	if p.directory {
+		return fmt.Sprintf("shard %d, directory", p.number)
+	}
+	return fmt.Sprintf("shard %d", p.number)
+}
+
+// printShards says how many sets have equal copies, and of the others what each member holds.
+func (a *app) printShards(ns *api.NamespaceStatus) error {
+	type row struct {
+		id string
+		*api.MemberShard
+	}
+	all := map[shardPlace][]row{}
+	for i := range ns.Cluster {
+		m := &ns.Cluster[i]
+		for k := range m.Shards {
+			at := shardPlace{m.Shards[k].Number, m.Shards[k].Directory}
+			all[at] = append(all[at], row{m.ID, &m.Shards[k]})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	whole := map[int]int{} // how many sets have so many equal copies
+	var unlike []shardPlace
+	for at, rows := range all {
+		if slices.ContainsFunc(rows, func(r row) bool { return !r.Equal }) {
+			unlike = append(unlike, at)
+			continue
+		}
+		whole[len(rows)]++
+	}
+	var parts []string
+	for _, n := range slices.Sorted(maps.Keys(whole)) {
+		copies := "1 copy"
+		if n > 1 {
+			copies = fmt.Sprintf("%d equal copies", n)
+		}
+		parts = append(parts, fmt.Sprintf("%d with %s", whole[n], copies))
+	}
+	if len(unlike) > 0 {
+		parts = append(parts, fmt.Sprintf("%d with copies that differ or are not known", len(unlike)))
+	}
+	if err := a.printf("%s: %s\n", countOf(len(all), "set"), strings.Join(parts, ", ")); err != nil {
+		return err
+	}
+	slices.SortFunc(unlike, func(x, y shardPlace) int {
+		return cmp.Or(cmp.Compare(x.number, y.number), strings.Compare(x.String(), y.String()))
+	})
+	for i, at := range unlike {
+		if i == shardLines {
+			return a.printf("  and %d more\n", len(unlike)-i)
+		}
+		var held []string
+		for _, r := range all[at] {
+			held = append(held, short(r.id)+" "+heldOf(r.MemberShard))
+		}
+		if err := a.printf("  %s: %s\n", at, strings.Join(held, "; ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heldOf says what a member holds of a shard.
+func heldOf(s *api.MemberShard) string {
+	if s.Problem != "" {
+		return "is not known"
+	}
+	return "holds " + countOf(s.Records, "record")
+}
+
+// comparisonOfShards says how what a member holds of its shards compares with what the others do;
+// empty where it holds none.
+func comparisonOfShards(m *api.ClusterMember) string {
+	if len(m.Shards) == 0 {
+		return ""
+	}
+	unlike, unknown := 0, 0
+	for _, s := range m.Shards {
+		switch {
+		case s.Problem != "":
+			unknown++
+		case !s.Equal:
+			unlike++
+		}
+	}
+	var text []string
+	if unlike > 0 {
+		text = append(text, countOf(unlike, "set")+" not equal with all holders")
+	}
+	if m.Missing > 0 {
+		text = append(text, countOf(m.Missing, "record")+" fewer")
+	}
+	if unknown > 0 {
+		text = append(text, countOf(unknown, "set")+" not taken yet")
+	}
+	if len(text) == 0 {
+		text = append(text, "equal")
+	}
+	return strings.Join(text, ", ")
+}

@@ -1,0 +1,251 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
+	"github.com/syncd-io/syncd/internal/placement"
+	"github.com/syncd-io/syncd/reconcile/wire"
+)
+
+// Copies are read one after the other while writes go on, so that those of a shard may differ
+// though each write reaches all. Where they do, they are asked for again, copyLooks times in all:
+// copies that were the same at any two of these times count as equal.
+const (
+	copyLooks = 4
+	copyPause = 200 * time.Millisecond
+)
+
+// MemberShard is how a member holds a shard, of a namespace that is cut into shards.
+type MemberShard struct {
+	// Number is the shard's. Directory: what is held are not its records but the directory's
+	// entries of the keys that belong to it (placement writer).
+	Number    int
+	Directory bool
+	// Host: the layout names the member; otherwise it holds the shard still.
+	Host bool
+	// Problem is why it is not known what it holds: it has not taken the shard yet, or does
+	// not answer. Then what follows is zero.
+	Problem error
+	// Records and Digest are of what it holds; equal sets have equal ones.
+	Records int64
+	Digest  dbadapter.Digest
+	// Copies is how many members were found to hold what it holds, itself included, and Equal
+	// that so do all that hold the shard or are its hosts. Missing is how many records fewer it
+	// holds than the one that holds most.
+	Copies  int
+	Equal   bool
+	Missing int64
+}
+
+// setCopy is a set as one member holds it.
+type setCopy struct {
+	MemberShard
+	set    placement.Shard
+	of     *ClusterMember
+	seen   []dbadapter.Sum
+	newest time.Time
+}
+
+func (c *setCopy) take(a *wire.StatusAnswer) {
+	c.Problem, c.Records, c.Digest = nil, bounded(a.Sum.Records), a.Sum.Digest
+	c.seen = append(c.seen, a.Sum)
+	if a.Newest != 0 {
+		c.newest = unixMilli(uint64(max(0, a.Newest.Time().UnixMilli())))
+	}
+}
+
+// same reports whether both were seen to be the same set.
+func (c *setCopy) same(other *setCopy) bool {
+	return slices.ContainsFunc(c.seen, func(s dbadapter.Sum) bool { return slices.Contains(other.seen, s) })
+}
+
+// inquireShards asks each member about each set that it is a host of, or says that it holds.
+func (ns *Namespace) inquireShards(ctx context.Context, members []ClusterMember) {
+	rule, at := ns.core.Rule(), map[node.ID]int{}
+	for i := range members {
+		at[node.ID(members[i].ID)] = i
+	}
+	copies := make([][]*setCopy, len(members))
+	for set := range placement.Shard(rule.Sets()) {
+		for id, host := range ns.mayHold(set) {
+			i, ok := at[id]
+			if !ok {
+				continue // it came meanwhile
+			}
+			one := MemberShard{Number: int(rule.Place(set)), Directory: rule.Directory(set), Host: host}
+			copies[i] = append(copies[i], &setCopy{MemberShard: one, set: set, of: &members[i]})
+		}
+	}
+	all := make([]int, len(members))
+	for i := range all {
+		all[i] = i
+	}
+	near := func(i int) bool { return members[i].Self || ns.node.connected(members[i].ID) }
+	some(asked, all, near, func(i int) { copies[i] = ns.inquireOf(ctx, &members[i], copies[i]) })
+	by := make([][]*setCopy, rule.Sets())
+	for _, of := range copies {
+		for _, c := range of {
+			by[c.set] = append(by[c.set], c)
+		}
+	}
+	for look := 1; look < copyLooks; look++ {
+		again := make([][]*setCopy, len(members))
+		for i := range members {
+			again[i] = slices.DeleteFunc(slices.Clone(copies[i]), func(c *setCopy) bool { return c.Problem != nil || len(c.unlike(by[c.set])) == 0 })
+		}
+		if !slices.ContainsFunc(again, func(of []*setCopy) bool { return len(of) > 0 }) || !sleep(ctx, copyPause) {
+			break
+		}
+		some(asked, all, near, func(i int) {
+			for _, c := range again[i] {
+				was := c.MemberShard
+				if ns.inquireCopy(ctx, c, nil) != nil {
+					c.MemberShard = was // what it held is known
+				}
+			}
+		})
+	}
+	for i := range members {
+		members[i].compare(copies[i], by)
+	}
+}
+
+// mayHold are the members that may hold a set, this node among them if it does, and whether the
+// layout names them.
+func (ns *Namespace) mayHold(set placement.Shard) map[node.ID]bool {
+	all := map[node.ID]bool{}
+	remote := ns.core.RemoteIn(nil, set)
+	for _, c := range remote.Candidates(func(node.ID) bool { return false }) {
+		all[c.ID] = !c.Former
+	}
+	hosts, _ := remote.Hosts() // without a layout: none of them
+	self := ns.node.core.ID
+	if _, err := ns.numbered(set); err == nil || slices.Contains(hosts, self) {
+		all[self] = slices.Contains(hosts, self)
+	}
+	return all
+}
+
+// inquireOf asks a member about sets, and returns those of which something is to be said. What it
+// says of itself comes with its first answer.
+func (ns *Namespace) inquireOf(ctx context.Context, m *ClusterMember, copies []*setCopy) []*setCopy {
+	heard := m.Self
+	for i, c := range copies {
+		err := ns.inquireCopy(ctx, c, &heard)
+		if err == nil || m.Self || errors.Is(err, ErrDenied) {
+			continue
+		}
+		m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, ns.explain(ctx, err))
+		for _, rest := range copies[i:] {
+			rest.Problem = m.Problem
+		}
+		break
+	}
+	if !heard && m.Problem == nil {
+		if err := ns.greet(ctx, m); err != nil {
+			m.Problem = fmt.Errorf("ask %s how it is: %w", m.ID, ns.explain(ctx, err))
+		}
+	}
+	// What a member has dropped that is no host has gone where it belongs.
+	return slices.DeleteFunc(copies, func(c *setCopy) bool { return !c.Host && errors.Is(c.Problem, ErrDenied) })
+}
+
+// inquireCopy asks a member about a set; heard is whether it has told of itself.
+func (ns *Namespace) inquireCopy(ctx context.Context, c *setCopy, heard *bool) error {
+	if c.of.Self {
+		sh, err := ns.numbered(c.set)
+		if err != nil {
+			c.Problem = err
+			return err
+		}
+		own := sh.set.Status()
+		c.of.describe(own)
+		c.take(own)
+		return nil
+	}
+	begun := time.Now()
+	a, err := ns.node.ask(ctx, ns.core.View(c.set), c.of.ID, 0, &wire.AskStatus{})
+	if err != nil {
+		c.Problem = err
+		if errors.Is(err, ErrDenied) {
+			c.Problem = fmt.Errorf("it does not hold shard %d yet: %w", c.Number, err)
+		}
+		return err
+	}
+	theirs, ok := a.Answer.(*wire.StatusAnswer)
+	if !ok {
+		c.Problem = fmt.Errorf("%w: it answers something else", ErrUnreachable)
+		return c.Problem
+	}
+	if heard != nil && !*heard {
+		*heard = true
+		c.of.describe(theirs)
+		c.of.met(ns, begun, &a)
+	}
+	c.take(theirs)
+	return nil
+}
+
+// greet asks a member that holds nothing for a record, which it says is elsewhere: with that
+// comes its clock, and which list of members it has.
+func (ns *Namespace) greet(ctx context.Context, m *ClusterMember) error {
+	leave, err := ns.node.routing.places.take(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	remote, begun := ns.core.RemoteIn([]byte{0}, 0), time.Now()
+	a := answered{left: ns.node.now()}
+	ask, reply, _, err := ns.node.askRouted(ctx, m.ID, remote.AskRecord, nil)
+	a.came = ns.node.now()
+	if err != nil {
+		return err
+	}
+	greeting, err := remote.Greeting(node.ID(m.ID), ask, reply)
+	if err != nil {
+		return err
+	}
+	a.Reply = &wire.Reply{Greeting: greeting}
+	m.met(ns, begun, &a)
+	return nil
+}
+
+// unlike are the copies of a set that are known and differ from this one.
+func (c *setCopy) unlike(all []*setCopy) []*setCopy {
+	return slices.DeleteFunc(slices.Clone(all), func(other *setCopy) bool { return other.Problem != nil || c.same(other) })
+}
+
+// compare says what a member holds beside the others; by are those of each set.
+func (m *ClusterMember) compare(copies []*setCopy, by [][]*setCopy) {
+	m.Records, m.Digest, m.Newest, m.Equal = 0, dbadapter.Digest{}, time.Time{}, m.Problem == nil
+	m.Missing, m.Behind, m.Shards = 0, 0, []MemberShard{}
+	for _, c := range copies {
+		if c.Problem == nil {
+			for _, other := range by[c.set] {
+				if other.Problem == nil && c.same(other) {
+					c.Copies++
+				}
+			}
+			c.Equal = c.Copies == len(by[c.set])
+			for _, other := range c.unlike(by[c.set]) {
+				c.Missing = max(c.Missing, other.Records-c.Records)
+				m.Behind = max(m.Behind, other.newest.Sub(c.newest))
+			}
+			if !c.Directory {
+				m.Records += c.Records
+				m.Missing += c.Missing
+			}
+			if c.newest.After(m.Newest) {
+				m.Newest = c.newest
+			}
+		}
+		m.Equal = m.Equal && c.Equal
+		m.Shards = append(m.Shards, c.MemberShard)
+	}
+}
