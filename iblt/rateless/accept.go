@@ -8,13 +8,13 @@ import (
 )
 
 // belief is a difference that was found. What was put back is held no more: its two
-// checksums are equal. mapping stands at the first of its cells that has not come yet.
+// checksums are equal.
 type belief struct {
 	index        Index
 	theirs, ours Checksum
-	mapping      mapping
-	home         int32 // the cell that it came out of
-	next         int32 // the next at the same place of the agenda
+	at           uint32 // the first of its cells that has not come yet
+	home         int32  // the cell that it came out of
+	next         int32  // the next at the same place of the agenda
 }
 
 func (b *belief) held() bool { return b.theirs != b.ours }
@@ -50,7 +50,7 @@ type ban struct {
 
 // believed is the belief in index k, if one is held.
 func (d *Decoder) believed(k Index) *belief {
-	if at := d.known.get(k); at >= 0 && d.found[at].held() {
+	if at := d.known.get(k, d.found); at >= 0 && d.found[at].held() {
 		return &d.found[at]
 	}
 	return nil
@@ -65,15 +65,14 @@ func (d *Decoder) accept(at int32, k Index, ours Checksum) error {
 		now = old.theirs
 	}
 	theirs, ok := theirsOf(&c, k, now)
-	if !ok || d.bans[ban{k, theirs, at}] {
+	if !ok || len(d.bans) > 0 && d.bans[ban{k, theirs, at}] {
 		return nil
 	}
 	if old != nil {
 		return d.correct(old, theirs, at, &c)
 	}
-	b := belief{index: k, theirs: theirs, ours: ours, home: at, mapping: d.words.start(k)}
-	cells := &d.places
-	n := b.mapping.fill(d.words.tables, cells[:], uint64(len(d.cells)))
+	m, cells := d.words.start(k), &d.places
+	n := m.fill(d.words.tables, cells[:], uint64(len(d.cells)))
 	if zeros, zero := d.zeros(cells[:n]); zeros > 0 {
 		return d.doubt(at, zeros, zero, n)
 	}
@@ -87,20 +86,21 @@ func (d *Decoder) accept(at int32, k Index, ours Checksum) error {
 		d.makeRoom()
 	}
 	number := int32(len(d.found))
-	d.found = append(d.found, b)
-	d.known.set(k, number)
+	d.found = append(d.found, belief{index: k, theirs: theirs, ours: ours, at: uint32(m.at), home: at})
+	d.known.set(number, d.found)
 	d.live++
-	d.cells[at].home = number + 1
+	d.homes[at] = number + 1
 	d.subtract(cells[:n], &c)
 	d.agenda.put(number, d.found)
 	d.work.Moves++
 	return nil
 }
 
-// makeRoom makes room for as many differences again, and for a quarter of the cells at
-// least. Growing by a quarter each time, as append does, took a third of a decode.
+// makeRoom makes room for as many differences again, and for those that seem to be left.
+// Growing by a quarter each time, as append does, took a third of a decode.
 func (d *Decoder) makeRoom() {
-	d.found = slices.Grow(d.found, max(len(d.found), len(d.cells)/4, MinCells))
+	left := min(1.1*d.left(), float64(len(d.cells)))
+	d.found = slices.Grow(d.found, max(len(d.found), int(left), MinCells))
 	d.known.reserve(cap(d.found))
 }
 
@@ -123,7 +123,7 @@ func (d *Decoder) zeros(cells []uint32) (n int, zero int32) {
 // not come out of it again; cell at is tested again then. If there are more, the
 // index is refused.
 func (d *Decoder) doubt(at int32, zeros int, zero int32, degree int) error {
-	home := d.cells[zero].home - 1
+	home := d.homes[zero] - 1
 	if zeros > 1 || home < 0 || !d.found[home].held() || d.found[home].home != zero {
 		d.work.Refused++
 		d.work.Walked += degree
@@ -137,7 +137,7 @@ func (d *Decoder) doubt(at int32, zeros int, zero int32, degree int) error {
 // putBack adds a belief to its cells again, and bans it.
 func (d *Decoder) putBack(b *belief) {
 	d.ban(b)
-	d.cells[b.home].home = 0
+	d.homes[b.home] = 0
 	var term Cell
 	worth := b.worth()
 	term.sub(&worth)
@@ -163,10 +163,10 @@ func (d *Decoder) correct(b *belief, theirs Checksum, at int32, c *Cell) error {
 		return err
 	}
 	d.ban(b)
-	d.cells[b.home].home = 0
+	d.homes[b.home] = 0
 	b.theirs, b.home = theirs, at
 	if b.held() {
-		d.cells[at].home = d.known.get(b.index) + 1
+		d.homes[at] = d.known.get(b.index, d.found) + 1
 	} else { // theirs is what we hold
 		d.live--
 	}

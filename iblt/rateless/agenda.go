@@ -42,7 +42,7 @@ func (a *agenda) put(at int32, found []belief) {
 		return
 	}
 	head := &a.far
-	if cell := found[at].mapping.at; cell < uint64(len(a.heads)) {
+	if cell := int(found[at].at); cell < len(a.heads) {
 		head = &a.heads[cell]
 	}
 	found[at].next, *head = *head, at

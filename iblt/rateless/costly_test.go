@@ -138,8 +138,8 @@ func contradicts(d *Decoder, c *Cell) bool {
 	k := Index(keyhash.Mul(c.S2, keyhash.Inv(c.S1)))
 	zeros, told := 0, false
 	for _, at := range cellsOf(&d.words, k, uint64(len(d.cells))) {
-		if s := &d.cells[at]; s.isZero() {
-			zeros, told = zeros+1, s.home > 0
+		if d.cells[at].isZero() {
+			zeros, told = zeros+1, d.homes[at] > 0
 		}
 	}
 	return zeros == 1 && told
@@ -160,7 +160,7 @@ func (f *costly) sent(d *Decoder, left Cell) Cell {
 // cloneOf is a decoder that goes on like d, and leaves it as it is.
 func cloneOf(d *Decoder) *Decoder {
 	c := *d
-	c.cells, c.queue, c.waiting = slices.Clone(d.cells), slices.Clone(d.queue), slices.Clone(d.waiting)
+	c.cells, c.homes, c.queue, c.waiting = slices.Clone(d.cells), slices.Clone(d.homes), slices.Clone(d.queue), slices.Clone(d.waiting)
 	c.found, c.bans, c.seen = slices.Clone(d.found), maps.Clone(d.bans), slices.Clone(d.seen)
 	c.known.slots, c.agenda.heads = slices.Clone(d.known.slots), slices.Clone(d.agenda.heads)
 	c.round = round{}

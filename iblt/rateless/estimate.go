@@ -2,6 +2,7 @@ package rateless
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -159,10 +160,7 @@ type tally []struct{ zero, total int32 }
 
 // bin is the number of the bin of cell j.
 func bin(j int) int {
-	octave := 0
-	for j>>octave >= 128 {
-		octave++
-	}
+	octave := max(0, bits.Len(uint(j))-7)
 	return octave*64 + j>>octave
 }
 

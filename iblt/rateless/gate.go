@@ -50,7 +50,7 @@ func (d *Decoder) awake() {
 	}
 	for first := d.firstSparse(); len(d.waiting) > 0 && d.waiting[0] >= first; {
 		at := d.waiting.pop()
-		d.cells[at].waits = false
+		d.cells[at].first &^= waits
 		d.enqueue(at)
 	}
 }

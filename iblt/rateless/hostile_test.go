@@ -136,10 +136,10 @@ func TestTooManyActsAreForged(t *testing.T) {
 		for ; err == nil; accepted++ {
 			k := randomIndex(r)
 			for at := range d.cells { // none is zero
-				d.cells[at].count = 7
+				d.cells[at].first |= 7 << sumBits
 			}
 			c := cellOf(sealed(k, 5))
-			d.cells[0] = slot{s1: c.S1, s2: c.S2, count: c.Count}
+			d.cells[0] = slotOf(&c)
 			err = d.accept(0, k, 0)
 		}
 		if !errors.Is(err, ErrForged) || accepted != min(n, actsACell*n-acts)+1 {

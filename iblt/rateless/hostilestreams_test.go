@@ -31,8 +31,8 @@ func hostile(d *Decoder) error {
 	}
 	r := &d.round
 	bytes := cap(d.cells)*int(unsafe.Sizeof(slot{})) + cap(d.found)*int(unsafe.Sizeof(belief{})) +
-		(cap(d.queue)+cap(r.queue)+cap(d.waiting)+cap(d.agenda.heads))*4 + cap(r.picks)*int(unsafe.Sizeof(pick{})) +
-		(cap(r.inverses)+cap(r.scratch)+cap(r.indices)+cap(r.sums)+2*len(d.known.slots)+5*len(d.bans))*8
+		(cap(d.queue)+cap(r.queue)+cap(d.waiting)+cap(d.agenda.heads)+cap(d.homes))*4 + cap(r.picks)*int(unsafe.Sizeof(pick{})) +
+		(cap(r.inverses)+cap(r.scratch)+cap(r.indices)+cap(r.sums)+len(d.known.slots)+5*len(d.bans))*8
 	if bytes > hostileBytes*cells+8<<10 {
 		return fmt.Errorf("%d cells: %d bytes", cells, bytes)
 	}

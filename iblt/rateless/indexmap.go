@@ -2,7 +2,7 @@ package rateless
 
 import "math/rand/v2"
 
-// indexMap numbers indices other than 0: open addressing with linear probing, at
+// indexMap numbers the indices of beliefs: open addressing with linear probing, at
 // most half full. The salt keeps a peer that chooses its indices from making them
 // collide; it has no influence on what a Decoder finds.
 type indexMap struct {
@@ -11,42 +11,47 @@ type indexMap struct {
 	salt  uint64
 }
 
+// numbered is the number of a belief, and a part of the hash of its index, which
+// tells most other indices from it.
 type numbered struct {
-	index  Index
-	number int32
+	hash   uint32
+	number int32 // one more; 0 is no belief
 }
 
 func newIndexMap() indexMap {
 	return indexMap{slots: make([]numbered, 64), salt: rand.Uint64() | topBit}
 }
 
-func (m *indexMap) place(k Index) *numbered {
+func (m *indexMap) hash(k Index) uint32 { return uint32(fold(uint64(k)^m.salt, odd)) }
+
+// place is the slot of k, or a free one.
+func (m *indexMap) place(k Index, hash uint32, found []belief) *numbered {
 	mask := len(m.slots) - 1
-	at := int(fold(uint64(k)^m.salt, odd)) & mask
-	for m.slots[at].index != 0 && m.slots[at].index != k {
-		at = (at + 1) & mask
+	for at := int(hash) & mask; ; at = (at + 1) & mask {
+		s := &m.slots[at]
+		if s.number == 0 || s.hash == hash && found[s.number-1].index == k {
+			return s
+		}
 	}
-	return &m.slots[at]
 }
 
-// get is the number of k, or −1.
-func (m *indexMap) get(k Index) int32 {
-	if s := m.place(k); s.index == k {
-		return s.number
-	}
-	return -1
+// get is the number of the last belief in k that was set, or −1.
+func (m *indexMap) get(k Index, found []belief) int32 {
+	return m.place(k, m.hash(k), found).number - 1
 }
 
-// set gives k a number, in the place of the one that it has.
-func (m *indexMap) set(k Index, number int32) {
-	s := m.place(k)
-	fresh := s.index == 0
-	*s = numbered{k, number}
-	if !fresh {
-		return
+// set gives the index of a belief that belief's number, in the place of the one that it
+// has.
+func (m *indexMap) set(number int32, found []belief) {
+	k := found[number].index
+	hash := m.hash(k)
+	s := m.place(k, hash, found)
+	fresh := s.number == 0
+	*s = numbered{hash, number + 1}
+	if fresh {
+		m.used++
+		m.reserve(m.used)
 	}
-	m.used++
-	m.reserve(m.used)
 }
 
 // reserve makes room for n indices in all.
@@ -61,8 +66,13 @@ func (m *indexMap) reserve(n int) {
 	old := m.slots
 	m.slots = make([]numbered, size)
 	for _, s := range old {
-		if s.index != 0 {
-			*m.place(s.index) = s
+		if s.number == 0 {
+			continue
 		}
+		at := int(s.hash) & (size - 1)
+		for m.slots[at].number != 0 {
+			at = (at + 1) & (size - 1)
+		}
+		m.slots[at] = s
 	}
 }

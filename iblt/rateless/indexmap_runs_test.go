@@ -18,15 +18,17 @@ func TestIndexMapRuns(t *testing.T) {
 		for _, top := range []uint64{0, 1 << 41, r.Uint64() >> 22} {
 			s := newIndexMap()
 			s.salt = r.Uint64() | topBit
+			var found []belief
 			for j := range uint64(n) {
-				s.set(Index((j<<shift^top)&(1<<42-1)|1<<shift), 1)
+				found = append(found, belief{index: Index((j<<shift^top)&(1<<42-1) | 1<<shift)})
+				s.set(int32(j), found)
 			}
 			run, first := 0, 0
-			for first < len(s.slots) && s.slots[first].index != 0 {
+			for first < len(s.slots) && s.slots[first].number != 0 {
 				first++ // a run may go round the end
 			}
 			for i := range s.slots {
-				if s.slots[(first+i)%len(s.slots)].index == 0 {
+				if s.slots[(first+i)%len(s.slots)].number == 0 {
 					run = 0
 				} else if run++; run > longest {
 					t.Fatalf("indices %d apart, top %x, salt %x: a run of more than %d slots of %d", uint64(1)<<shift, top, s.salt, longest, len(s.slots))

@@ -10,6 +10,7 @@ import (
 func TestIndexMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 0))
 	s, want := newIndexMap(), map[Index]int32{}
+	var found []belief
 	for i := range int32(5000) {
 		k := Index(1 + r.Uint64N(4000))
 		if r.IntN(2) == 0 {
@@ -19,11 +20,12 @@ func TestIndexMap(t *testing.T) {
 		if !held {
 			number = -1
 		}
-		if got := s.get(k); got != number {
+		if got := s.get(k, found); got != number {
 			t.Fatalf("index %d has number %d, want %d", k, got, number)
 		}
-		if s.set(k, i); s.get(k) != i {
-			t.Fatalf("index %d has number %d, want %d", k, s.get(k), i)
+		found = append(found, belief{index: k})
+		if s.set(i, found); s.get(k, found) != i {
+			t.Fatalf("index %d has number %d, want %d", k, s.get(k, found), i)
 		}
 		want[k] = i
 		if s.used != len(want) || 2*s.used > len(s.slots) {

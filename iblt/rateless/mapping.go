@@ -51,6 +51,15 @@ func (w *words) start(k Index) mapping {
 	return mapping{opening: w.tables.opening(seed) &^ 1, blocks: w.tables.blocks(seed)}
 }
 
+// resume stands at cell at, which index k must belong to.
+func (w *words) resume(k Index, at uint64) mapping {
+	seed := w.seed(k)
+	if at < join {
+		return mapping{at: at, opening: w.tables.opening(seed) &^ (2<<at - 1), blocks: w.tables.blocks(seed)}
+	}
+	return mapping{at: at, blocks: w.tables.blocksFrom(seed, at).next()}
+}
+
 // fill writes the cells from the present one on that are below end to cells,
 // as many as fit, and returns how many. The mapping stands at the next then.
 func (m *mapping) fill(t *tables, cells []uint32, end uint64) int {

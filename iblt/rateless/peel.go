@@ -60,19 +60,19 @@ func (d *Decoder) collect() {
 	first := d.firstSparse()
 	for _, at := range r.queue {
 		s := &d.cells[at]
-		s.queued = false
+		s.first &^= queued
 		if !s.single() {
 			continue
 		}
 		if at < first {
-			if !s.waits {
-				s.waits = true
+			if s.first&waits == 0 {
+				s.first |= waits
 				d.waiting.push(at)
 			}
 			continue
 		}
 		r.picks = append(r.picks, pick{cell: s.cell(), at: at})
-		r.inverses = append(r.inverses, s.s1)
+		r.inverses = append(r.inverses, s.first&sumMask)
 	}
 	d.work.Tests += len(r.picks)
 }

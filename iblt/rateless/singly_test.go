@@ -13,20 +13,20 @@ func (d *Decoder) peelSingly() error {
 		first := d.firstSparse()
 		for _, at := range r.queue {
 			s := &d.cells[at]
-			s.queued = false
+			s.first &^= queued
 			if !s.single() {
 				continue
 			}
 			if at < first {
-				if !s.waits {
-					s.waits = true
+				if s.first&waits == 0 {
+					s.first |= waits
 					d.waiting.push(at)
 				}
 				continue
 			}
 			d.work.Tests++
 			p := pick{cell: s.cell(), at: at}
-			k[0] = Index(keyhash.Mul(s.s2, keyhash.Inv(s.s1)))
+			k[0] = Index(keyhash.Mul(p.cell.S2, keyhash.Inv(p.cell.S1)))
 			if !d.plausible(&p, k[0]) {
 				continue
 			}
