@@ -97,7 +97,7 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
 	for i := range draws {
 		draws[i] = keys[s.random.IntN(len(keys))] + suffix
 	}
-	wrong, began, before := 0, time.Now(), s.requests()
+	wrong, unsure, began, before := 0, 0, time.Now(), s.requests()
 	var mu sync.Mutex
 	s.each(4, len(draws), func(d *daemon, i int) {
 		value, err := d.api.Get(s.t.Context(), namespace, []byte(draws[i]))
@@ -105,6 +105,12 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
 		switch {
 		case there && err == nil && string(value.Bytes) == want && value.Unsure == "":
 		case !there && errors.Is(err, peer.ErrNotFound):
+		case there && err == nil && string(value.Bytes) == want, !there && errors.Is(err, peer.ErrUnsure):
+			mu.Lock()
+			defer mu.Unlock()
+			if unsure++; unsure <= 20 {
+				s.t.Logf("%s, after %s, is not sure of %q: %s, %v", d.name, time.Since(began).Round(time.Millisecond), draws[i], value.Unsure, err)
+			}
 		default:
 			mu.Lock()
 			defer mu.Unlock()
@@ -114,8 +120,11 @@ func (s *sharded) lookUp(what string, keys []string, n int, suffix string) {
 	})
 	took, after := time.Since(began), s.requests()
 	here, asked, reads := after.here-before.here, after.asked-before.asked, after.reads-before.reads
-	s.t.Logf("%d look-ups of %s, in %s: %d wrong; %.0f were answered by the daemon itself, %.0f by hosts, with %.4f requests each; %.0f requests were hedges",
-		n, what, took.Round(time.Millisecond), wrong, here, asked, reads/asked, after.hedges-before.hedges)
+	s.t.Logf("%d look-ups of %s, in %s: %d wrong, %d right and not sure; %.0f were answered by the daemon itself, %.0f by hosts, with %.4f requests each; %.0f requests were hedges",
+		n, what, took.Round(time.Millisecond), wrong, unsure, here, asked, reads/asked, after.hedges-before.hedges)
+	if unsure > n/500 {
+		s.t.Errorf("%d of %d look-ups were not sure, while no daemon was away", unsure, n)
+	}
 	if int(here+asked) != n {
 		s.t.Errorf("%d look-ups, and the daemons tell of %.0f", n, here+asked)
 	}
