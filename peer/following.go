@@ -195,7 +195,7 @@ func (ns *Namespace) followDue() {
 			if waited && err == nil {
 				ns.node.pause(followPause)
 			}
-			f.turns.ended(id, turn, err == nil, waited, f.now())
+			f.turns.ended(id, turn, howFollowed(waited, err), f.now())
 			if ns.ctx.Err() != nil {
 				return
 			}

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -107,9 +108,31 @@ func (t *followTurns) begin(now time.Duration) (id node.ID, turn *followTurn) {
 	return id, turn
 }
 
-// ended tells that a host was asked, and whether it has answered; waited: as late as it was to, or with
-// news, so that it can be asked again at once.
-func (t *followTurns) ended(id node.ID, turn *followTurn, answered, waited bool, now time.Duration) {
+// followed is how a host was asked.
+type followed uint8
+
+const (
+	followFailed   followed = iota
+	followBusy              // it has said that it cannot answer now
+	followAnswered          // at once
+	followWaited            // as late as it was to, or with news, so that it can be asked again at once
+)
+
+// howFollowed says how a host was asked whose answers have ended with err.
+func howFollowed(waited bool, err error) followed {
+	switch {
+	case errors.Is(err, ErrBusy):
+		return followBusy
+	case err != nil:
+		return followFailed
+	case waited:
+		return followWaited
+	}
+	return followAnswered
+}
+
+// ended tells that a host was asked, and how that went.
+func (t *followTurns) ended(id node.ID, turn *followTurn, how followed, now time.Duration) {
 	if t.over != nil {
 		defer t.over(id)
 	}
@@ -119,14 +142,17 @@ func (t *followTurns) ended(id node.ID, turn *followTurn, answered, waited bool,
 	if !turn.listed {
 		delete(t.of, id)
 	}
-	switch {
-	case answered && waited:
-		turn.failures, turn.due = 0, now
+	switch how {
+	case followFailed:
+		turn.due = now + min(followEvery<<turn.failures, followRest)
+		turn.failures = min(turn.failures+1, 8)
 		return
-	case answered:
-		turn.failures, turn.due = 0, turn.begun+followEvery
-		return
+	case followBusy:
+		turn.due = now + followTick // it is there: what it tells is not to become stale
+	case followWaited:
+		turn.due = now
+	default:
+		turn.due = turn.begun + followEvery
 	}
-	turn.due = now + min(followEvery<<turn.failures, followRest)
-	turn.failures = min(turn.failures+1, 8)
+	turn.failures = 0
 }

@@ -111,7 +111,7 @@ func (u *turned) tick(silent func(node.ID) bool) {
 	for id, turn := range u.under {
 		if u.time-turn.begun >= followPatience {
 			delete(u.under, id)
-			u.ended(id, turn, false, false, u.time)
+			u.ended(id, turn, followFailed, u.time)
 		}
 	}
 	for id, turn := u.begin(u.time); turn != nil; id, turn = u.begin(u.time) {
@@ -119,7 +119,7 @@ func (u *turned) tick(silent func(node.ID) bool) {
 		if silent(id) {
 			u.under[id] = turn
 		} else {
-			u.ended(id, turn, true, false, u.time)
+			u.ended(id, turn, followAnswered, u.time)
 		}
 	}
 }

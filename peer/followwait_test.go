@@ -2,6 +2,7 @@ package peer
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -82,12 +83,34 @@ func TestTurnsThatWait(t *testing.T) {
 		t.Fatalf("%d turns wait, of %d", len(waits), len(turns))
 	}
 	u.time += directory.MaxWait
-	u.ended(waits[0], turns[waits[0]], true, true, u.time)
+	u.ended(waits[0], turns[waits[0]], followWaited, u.time)
 	if due := turns[waits[0]].due; due > u.time {
 		t.Errorf("it has waited, and is due in %v", due-u.time)
 	}
-	u.ended(waits[1], turns[waits[1]], true, false, u.time)
+	u.ended(waits[1], turns[waits[1]], followAnswered, u.time)
 	if due := turns[waits[1]].due; due != turns[waits[1]].begun+followEvery {
 		t.Errorf("the host does not wait, and is due in %v", due-u.time)
+	}
+}
+
+// A host that is too busy to answer is asked again within a second, however often it has said so: it
+// is not one that is away, and what it tells counts for five seconds.
+func TestBusyHostIsAskedAgainSoon(t *testing.T) {
+	u := newTurned(1)
+	for range 20 {
+		id, turn := u.begin(u.time)
+		if turn == nil {
+			t.Fatalf("at %v the host is not asked", u.time)
+		}
+		u.ended(id, turn, howFollowed(false, fmt.Errorf("a poll: %w", ErrBusy)), u.time)
+		u.time += 2 * followTick
+	}
+	for err, want := range map[error]followed{nil: followAnswered, ErrUnreachable: followFailed, errNoNews: followFailed} {
+		if got := howFollowed(false, err); got != want {
+			t.Errorf("%v: %d, want %d", err, got, want)
+		}
+	}
+	if got := howFollowed(true, nil); got != followWaited {
+		t.Errorf("with news: %d", got)
 	}
 }

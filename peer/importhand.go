@@ -123,21 +123,17 @@ func (im *shardImport) hand(ctx context.Context, number placement.Shard, part []
 			err = im.turn(ctx, remote, need, left)
 		}
 		left = slices.DeleteFunc(left, (*imported).over)
-		if len(left) == 0 || err != nil || ctx.Err() != nil || tries >= node.OfferTries || time.Now().After(over) {
+		why := refusalsOf(left)
+		pause, again := importAgain(tries, why, time.Now().After(over))
+		if len(left) == 0 || err != nil || ctx.Err() != nil || !again {
 			break
-		}
-		why := map[ID]error{}
-		for _, i := range left {
-			for id, err := range i.why {
-				why[id] = err
-			}
 		}
 		if len(why) == 0 {
 			continue
 		}
 		if !heeded && im.ns.heedHosts(ctx, why) {
 			heeded = true
-		} else if !sleep(ctx, time.Duration(tries)*100*time.Millisecond) {
+		} else if !sleep(ctx, pause) {
 			break
 		}
 	}
@@ -149,6 +145,20 @@ func (im *shardImport) hand(ctx context.Context, number placement.Shard, part []
 		return counts, &itemError{i.number, im.explain(ctx, i, need, err)}
 	}
 	return counts, nil
+}
+
+// importAgain reports whether hosts are asked once more about items that too few have taken, and after
+// which pause. late: the time is over. Up to then a host that is busy is asked again, however often:
+// it takes what other imports bring, and has said that it would take more.
+func importAgain(tries int, why map[ID]error, late bool) (pause time.Duration, again bool) {
+	if tries >= node.OfferTries {
+		busy := false
+		for _, err := range why {
+			busy = busy || errors.Is(err, ErrBusy)
+		}
+		late = late || !busy
+	}
+	return time.Duration(min(tries, 10)) * 100 * time.Millisecond, !late
 }
 
 // elsewhere is why a host has not taken records: it is none, by a layout.

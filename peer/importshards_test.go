@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/syncd-io/syncd/dbadapter"
+	"github.com/syncd-io/syncd/internal/node"
 )
 
 // shardItems are so many items of an import: every fifth one is dated, every seventh expires.
@@ -146,5 +147,29 @@ func TestImportShardsWithoutHost(t *testing.T) {
 	}
 	if n := c.conflicts(); n != 0 {
 		t.Errorf("%d conflicts", n)
+	}
+}
+
+// An import asks a host that is busy again until its time is over, and one that refuses otherwise, or
+// is away, a few times.
+func TestImportWaitsForABusyHost(t *testing.T) {
+	one, two := ID("one"), ID("two")
+	for name, c := range map[string]struct {
+		tries int
+		why   map[ID]error
+		late  bool
+		want  bool
+	}{
+		"a host is away":                 {1, map[ID]error{one: ErrUnreachable}, false, true},
+		"a host is away for long":        {node.OfferTries, map[ID]error{one: ErrUnreachable}, false, false},
+		"overtaken for long":             {node.OfferTries, nil, false, false},
+		"a host is busy for long":        {50 * node.OfferTries, map[ID]error{one: ErrUnreachable, two: fmt.Errorf("it is %w", ErrBusy)}, false, true},
+		"a host is busy for longer":      {50 * node.OfferTries, map[ID]error{two: ErrBusy}, true, false},
+		"a host is away, and it is late": {1, map[ID]error{one: ErrUnreachable}, true, false},
+	} {
+		pause, again := importAgain(c.tries, c.why, c.late)
+		if again != c.want || pause <= 0 || pause > time.Second {
+			t.Errorf("%s: again %t, after %v", name, again, pause)
+		}
 	}
 }

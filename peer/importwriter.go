@@ -37,13 +37,15 @@ func (im *shardImport) file(ctx context.Context, items []*imported) error {
 			break
 		}
 		left := slices.DeleteFunc(slices.Clone(items), (*imported).over)
-		if len(left) == 0 || tries >= node.OfferTries || time.Now().After(over) {
+		why := refusalsOf(left)
+		pause, again := importAgain(tries, why, time.Now().After(over))
+		if len(left) == 0 || !again {
 			break
 		}
-		if why := refusalsOf(left); len(why) > 0 {
+		if len(why) > 0 {
 			if !heeded && im.ns.heedHosts(ctx, why) {
 				heeded = true
-			} else if !sleep(ctx, time.Duration(tries)*100*time.Millisecond) {
+			} else if !sleep(ctx, pause) {
 				break
 			}
 		}

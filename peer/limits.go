@@ -198,7 +198,7 @@ func maxSiteStrangers(l Limits) int { return maxStrangers(l) / 2 }
 // that begins more syncs than it may is told so, on streams beyond those that run; its
 // questions, most of which wait, have streams of their own, and so have its routed ones.
 func peerStreams(l Limits) int {
-	return identifyStreams + 4*l.SessionsPerPeer + node.MaxQuestions + node.MaxRouted
+	return identifyStreams + 4*l.SessionsPerPeer + node.MaxQuestions + node.MaxRouted + node.MaxFeeding
 }
 
 func (l Limits) withDefaults() Limits {

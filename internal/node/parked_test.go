@@ -3,6 +3,8 @@ package node
 import (
 	"fmt"
 	"testing"
+
+	"github.com/syncd-io/syncd/reconcile/wire"
 )
 
 // Polls that wait take places of their own: so many of one peer, and so many in all.
@@ -27,14 +29,14 @@ func TestWaitingPollsAreBounded(t *testing.T) {
 		}
 	}
 	for range MaxRouted {
-		if _, ok := r.take("a peer"); !ok {
+		if _, ok := r.take("a peer", wire.SubjectRecord); !ok {
 			t.Error("a question finds no place beside polls that wait")
 		}
 	}
 	for _, release := range over {
 		release()
 	}
-	if r.waiting != 0 || len(r.waits) != 0 || !park("a peer") {
-		t.Errorf("once they are over %d wait, of %d peers", r.waiting, len(r.waits))
+	if r.waits.all != 0 || len(r.waits.of) != 0 || !park("a peer") {
+		t.Errorf("once they are over %d wait, of %d peers", r.waits.all, len(r.waits.of))
 	}
 }

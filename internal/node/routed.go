@@ -22,6 +22,11 @@ const (
 	// MaxRouted is how many of one peer are answered at once, MaxRoutedInAll of all peers.
 	MaxRouted      = 8
 	MaxRoutedInAll = 128
+	// MaxFeeding questions about the directory of one peer are answered beside those, MaxFeedingInAll
+	// of all peers: a peer that writes as much as it may must go on to hear of the directory, and one
+	// that fetches sets must go on to write. An asker has one to each host.
+	MaxFeeding      = 2
+	MaxFeedingInAll = 128
 	// MaxWaiting polls of one peer wait for news at once, MaxWaitingInAll of all peers: a goroutine
 	// and the buffers of a stream each, 16 KiB. A further one is answered at once.
 	MaxWaiting      = 4
@@ -30,51 +35,58 @@ const (
 
 // routes counts the routed questions that are being answered.
 type routes struct {
-	mu  sync.Mutex // guards what follows
+	mu      sync.Mutex // guards what follows
+	answers counted    // but for those about the directory,
+	feeds   counted    // which are here,
+	waits   counted    // unless they wait
+}
+
+// counted are questions by the peers that have asked them.
+type counted struct {
 	all int
 	of  map[ID]int
+}
 
-	waiting int // polls, which are not in all
-	waits   map[ID]int
+func (c *counted) add(remote ID, most, inAll int) bool {
+	if c.all >= inAll || c.of[remote] >= most {
+		return false
+	}
+	if c.of == nil {
+		c.of = map[ID]int{}
+	}
+	c.all++
+	c.of[remote]++
+	return true
+}
+
+func (c *counted) remove(remote ID) {
+	c.all--
+	decrement(c.of, remote)
 }
 
 // park takes a place for a poll of a peer that waits for news.
 func (r *routes) park(remote ID) (release func(), ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.waiting >= MaxWaitingInAll || r.waits[remote] >= MaxWaiting {
-		return nil, false
-	}
-	if r.waits == nil {
-		r.waits = map[ID]int{}
-	}
-	r.waiting++
-	r.waits[remote]++
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.waiting--
-		decrement(r.waits, remote)
-	}, true
+	return r.place(&r.waits, remote, MaxWaiting, MaxWaitingInAll)
 }
 
 // take takes a place for a question of a peer.
-func (r *routes) take(remote ID) (release func(), ok bool) {
+func (r *routes) take(remote ID, about wire.Subject) (release func(), ok bool) {
+	if about == wire.SubjectFeed {
+		return r.place(&r.feeds, remote, MaxFeeding, MaxFeedingInAll)
+	}
+	return r.place(&r.answers, remote, MaxRouted, MaxRoutedInAll)
+}
+
+func (r *routes) place(of *counted, remote ID, most, inAll int) (release func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.all >= MaxRoutedInAll || r.of[remote] >= MaxRouted {
+	if !of.add(remote, most, inAll) {
 		return nil, false
 	}
-	if r.of == nil {
-		r.of = map[ID]int{}
-	}
-	r.all++
-	r.of[remote]++
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.all--
-		decrement(r.of, remote)
+		of.remove(remote)
 	}, true
 }
 
@@ -137,7 +149,7 @@ func (n *Node) Routed(remote ID, m *wire.Ask) (*Routed, error) {
 	if err := ns.mayAsk(ns.proofs(), remote, m); err != nil {
 		return nil, err
 	}
-	done, ok := n.Sessions.routes.take(remote)
+	done, ok := n.Sessions.routes.take(remote, m.Question.Subject())
 	if !ok {
 		return nil, reconcile.ErrBusy
 	}

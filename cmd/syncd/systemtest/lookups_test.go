@@ -139,7 +139,7 @@ func (s *sharded) latency(keys []string) {
 		of[d.id] = d
 	}
 	var routed, direct []time.Duration
-	for range min(300, *shardsGets) {
+	for range min(3000, *shardsGets) {
 		key := keys[s.random.IntN(len(keys))]
 		l, err := s.daemons[0].api.Locate(s.t.Context(), namespace, []byte(key), false)
 		if err != nil {
